@@ -22,14 +22,14 @@ type AnnealedMixture struct {
 	Learned *mixture.Mixture `msgpack:"mixture,omitempty"`
 }
 
-// chains returns the chains with the components of the mixture as further starts.
+// chains returns the annealing of s, with a further chain of each draw from every component of the mixture.
 func (s *AnnealedMixture) chains() *Annealing {
 	chains := s.Annealing
 	chains.extraStarts = s.Learned.Values()
 	return &chains
 }
 
-// Fits implements Sampling.
+// Fits implements Sampling. It refuses chains for states (s.Of > 0), and components that are not product distributions.
 func (s *AnnealedMixture) Fits(n *btn.Network, end int64) error {
 	if s.Of > 0 || s.Learned == nil || !s.Learned.RankOne() {
 		return btn.Misfit("chains from components that are not of rank one, or too many")
@@ -57,17 +57,19 @@ func (s *AnnealedMixture) Draw(ctx context.Context, p *problem.Problem, from, to
 	return s.chains().Draw(ctx, p, from, to, want)
 }
 
-// pilotMixtureChains returns chains that also begin at the components of a mixture. They have the kind of steps of base; a pilot sets
-// their rungs and their spread. It returns nil if the pilot would take more than pilotShare of the budget, or the chains more than the
-// memory.
+// pilotMixtureChains returns chains that also begin at the components of a learned mixture, with the kind of steps of base. A pilot chooses
+// their number of rungs and measures their spread. The result is nil if the pilot would take more than pilotShare of the budget, or the
+// chains would exceed the memory.
 func pilotMixtureChains(
 	ctx context.Context, c *Chains, base *Annealing, learned *mixture.Mixture, s query.Settings,
 ) (*AnnealedMixture, error) {
-	const first = 16 * productChains // other chains than those the mixture was learned from
+	const first = 16 * productChains // number of the first chain; the mixture was learned from lower ones
 	result := &AnnealedMixture{Annealing: *base, Learned: learned}
 	result.Kind, result.Shape = ByAnnealedMixture, c.Prepared.Shape()
 	chains := result.chains()
 	chains.Seed, chains.Rungs = ^s.Seed, pilotRungs
+
+	// Halve the rungs until the pilot's chains fit its share of the budget.
 	path := chains.Path()
 	components := wholeGroups(pilotChains / path.Starts())
 	pilotFlops := func() float64 {
@@ -79,6 +81,7 @@ func pilotMixtureChains(
 	if pilotFlops() > pilotShare*s.Budget || chains.Bytes(c, annealing.Group, true) > float64(s.Memory) {
 		return nil, nil
 	}
+
 	w, err := c.Model.Run(ctx, chains.Path(), first, first+components, 1, true)
 	if err != nil {
 		return nil, err

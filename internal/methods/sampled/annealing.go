@@ -22,10 +22,10 @@ import (
 // ByAnnealing is the kind of Annealing.
 const ByAnnealing Kind = "annealing"
 
-// Annealing is components that are the ends of chains from independent variables to the model (package annealing).
+// Annealing draws components as the ends of chains, which walk from independent variables to the model (package annealing).
 type Annealing struct {
 	Base
-	Rungs int `msgpack:"rungs,omitempty"` // from independent variables to the model
+	Rungs int `msgpack:"rungs,omitempty"` // steps of a chain from independent variables to the model
 	// Metropolis: a step proposes a value and accepts it or not. Otherwise a step draws from a conditional distribution.
 	Metropolis bool `msgpack:"metropolis,omitempty"`
 	// Forests: a step draws spins whose couplings with each other form no cycle together, given all other spins.
@@ -45,7 +45,7 @@ type Annealing struct {
 // MostKnots bounds the knots of a ladder.
 const MostKnots = 64
 
-// Fits implements Sampling.
+// Fits implements Sampling. end is the number of the last component plus one.
 func (s *Annealing) Fits(_ *btn.Network, end int64) error {
 	switch {
 	case s.Rungs < 1 || s.Rungs > 1<<30:
@@ -60,16 +60,16 @@ func (s *Annealing) Fits(_ *btn.Network, end int64) error {
 	return nil
 }
 
-// isRising reports whether the knots rise from above 0 to 1, and are at most MostKnots. No knots are fine.
+// isRising reports whether the knots are at most MostKnots numbers above 0 that rise strictly and end with 1, or none at all.
 func isRising(knots []float64) bool {
-	last := 0.0
-	for _, x := range knots {
-		if !(x > last) {
+	previous := 0.0
+	for _, knot := range knots {
+		if !(knot > previous) {
 			return false
 		}
-		last = x
+		previous = knot
 	}
-	return len(knots) == 0 || len(knots) <= MostKnots && last == 1
+	return len(knots) == 0 || len(knots) <= MostKnots && previous == 1
 }
 
 // Describe implements Sampling.
@@ -95,7 +95,8 @@ func (s *Annealing) Path() annealing.Path {
 	return path
 }
 
-// flops returns the flops of all chains of a component, and those of the preparation before the first component of a part.
+// flops returns the flops of a component, which is a chain from each start, and those of the preparation before the first component of a
+// part: the searches for forests and for modes.
 func (s *Annealing) flops(m *annealing.Model) (each, setup float64) {
 	if s.Forests {
 		setup = m.ForestFlops()
@@ -107,13 +108,14 @@ func (s *Annealing) flops(m *annealing.Model) (each, setup float64) {
 	return m.Flops(path.Step, path.Rungs) * path.Starts(), setup
 }
 
-// rungsFor returns the number of rungs for which all chains of a component take the given flops. It is a whole number, rounded down.
+// rungsFor returns the largest whole number of rungs with which all chains of a component take at most the given flops.
 func (s *Annealing) rungsFor(m *annealing.Model, flops float64) float64 {
 	path := s.Path()
 	return m.Rungs(path.Step, flops/path.Starts())
 }
 
-// Draw implements Sampling.
+// Draw implements Sampling. It carries the chains of the components from ≤ c < to. If the question asks for states (s.Of > 0), it also
+// returns some states where chains end.
 func (s *Annealing) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	if s.Of > 0 {
 		return s.drawStates(ctx, p, from, to, want)
@@ -125,17 +127,17 @@ func (s *Annealing) Draw(ctx context.Context, p *problem.Problem, from, to int64
 	if shape := chains.Prepared.Shape(); shape != s.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "the components are drawn for a network of another shape")
 	}
-	w, v, err := s.runChains(ctx, p, chains.Model, from, to, want.Marginals, 0)
-	if err != nil || !want.Marginals || math.IsInf(w.Top, -1) {
-		return v, err
+	weights, value, err := s.runChains(ctx, p, chains.Model, from, to, want.Marginals, 0)
+	if err != nil || !want.Marginals || math.IsInf(weights.Top, -1) {
+		return value, err
 	}
-	v.Weights.Top = w.Top
-	return v, setShares(v.Weights, chains.Prepared, w.Share, w.Squares)
+	value.Weights.Top = weights.Top
+	return value, setShares(value.Weights, chains.Prepared, weights.Share, weights.Squares)
 }
 
-// runChains carries the chains of the components from ≤ c < to, and returns their weights and a value with Z, flops and ln weights. It
-// takes as many threads as fit the memory next to otherBytes, which the caller needs. The weights do not depend on the number of threads.
-// The error is over budget if one thread does not fit.
+// runChains carries the chains of the components from ≤ c < to through model m. It returns their weights, and a value with Z, flops and ln
+// of the weights. It uses as many threads as the memory holds, after otherBytes for the caller; the weights do not depend on their number.
+// The error is over budget if the memory does not hold one thread.
 func (s *Annealing) runChains(
 	ctx context.Context, p *problem.Problem, m *annealing.Model, from, to int64, marginals bool, otherBytes float64,
 ) (*annealing.Weights, btn.Value, error) {
@@ -163,7 +165,7 @@ type Chains struct {
 	Model    *annealing.Model
 }
 
-// Slots of a problem, in which it keeps the chains and the model of a walk.
+// Keys under which a problem keeps the result of ChainsOf and of WalkOf.
 type (
 	chainsSlot struct{ marginals bool }
 	walkSlot   struct{}
@@ -174,9 +176,9 @@ type (
 // Chosen.
 const unsignedBytes = 1 << 24
 
-// ChainsOf returns the simplified network of a problem and the model over it that chains walk over. If the network has entries below 0,
-// terms of both signs are added up first; if that takes too much memory, the error is that of annealing.New, which refuses the signs.
-// Other errors: those of truncated.Of and of annealing.New.
+// ChainsOf returns the simplified network of a problem and the model that chains walk over. If the network has entries below 0, it first
+// sums out indices so that terms of both signs are added up. If that takes too much memory, the error is that of annealing.New, which
+// refuses entries below 0. Other errors: those of truncated.Of and of annealing.New.
 func ChainsOf(ctx context.Context, p *problem.Problem, marginals bool) (*Chains, error) {
 	return problem.Form(ctx, p, chainsSlot{marginals}, nil, func() (*Chains, error) {
 		prepared, err := truncated.Of(ctx, p, marginals)
@@ -187,7 +189,7 @@ func ChainsOf(ctx context.Context, p *problem.Problem, marginals bool) (*Chains,
 		if e.Signed() {
 			e, err = descent.Unsigned(ctx, e, prepared.Deciding(), min(p.Memory, unsignedBytes))
 			if fault.CodeOf(err) == fault.OverBudget {
-				e, err = prepared.Expression(), nil // which annealing refuses
+				e, err = prepared.Expression(), nil // annealing.New returns the error
 			}
 			if err != nil {
 				return nil, err
@@ -201,8 +203,8 @@ func ChainsOf(ctx context.Context, p *problem.Problem, marginals bool) (*Chains,
 	})
 }
 
-// WalkOf returns the model that chains walk over if the question asks for states, and the tables of terms (package descent) that it is
-// over. None of their indices is summed out. Errors: those of descent.Of and of annealing.New.
+// WalkOf returns the model that chains walk over if the question asks for states, and the tables that the model is made of (package
+// descent). Their indices are all that a state needs: none is summed out. Errors: those of descent.Of and of annealing.New.
 func WalkOf(ctx context.Context, p *problem.Problem) (*descent.Prepared, *annealing.Model, error) {
 	terms, err := descent.Of(ctx, p, btn.AskSamples, nil)
 	if err != nil {

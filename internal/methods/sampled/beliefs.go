@@ -21,9 +21,9 @@ const ByBeliefs Kind = "beliefs"
 // Beliefs is independent draws, index by index, from messages of belief propagation (package beliefs), mixed with mini-buckets.
 type Beliefs struct {
 	Independent
-	// Follow is the change of a message from which the messages that depend on it are updated; 0: none is.
+	// Follow is the least change of a message after which the messages that depend on it are updated; 0: none is updated.
 	Follow float64 `msgpack:"follow,omitempty"`
-	// Defence is the share of mini-buckets in the mixture, and the share of values which messages may have lost.
+	// Defence is the share of mini-buckets in the mixture. It is also taken as the share of values which messages may have lost.
 	Defence float64 `msgpack:"defence,omitempty"`
 }
 
@@ -43,7 +43,8 @@ func (s *Beliefs) Draw(ctx context.Context, p *problem.Problem, from, to int64, 
 	return drawIndependent(ctx, p, s, from, to, want)
 }
 
-// distribution implements independent: messages, mixed with mini-buckets. The error is over budget if the messages do not fit the memory.
+// distribution implements independent. It runs belief propagation and returns the distribution that draws from its messages, mixed with
+// mini-buckets. The error is over budget if the messages do not fit the memory.
 func (s *Beliefs) distribution(ctx context.Context, m material) (*importance.Proposal, error) {
 	e := m.prepared.Expression()
 	if bytes := beliefs.Bytes(e); bytes > float64(m.freeMemory) {
@@ -60,15 +61,17 @@ func (s *Beliefs) distribution(ctx context.Context, m material) (*importance.Pro
 	return importance.NewBeliefs(e, m.bound, messages, s.Defence)
 }
 
-// tryBeliefs tries draws from messages that follow the drawn values more and more closely. It has policy.BeliefsShare of the limit for
-// itself: the trial's spent is as before when it returns. It tries nothing if the messages do not fit the memory or that share, or if
-// they contradict each other.
+// tryBeliefs makes pilot draws from messages of belief propagation, which are updated more and more often while values are drawn
+// (Beliefs.Follow). The limit is policy.BeliefsShare of the trial's, and the work does not count in the trial's spent. It tries nothing if
+// the messages do not fit the memory or the limit, or if they contradict each other.
 func tryBeliefs(ctx context.Context, c *trial) error {
 	e := c.prepared.Expression()
-	before := c.spent
-	defer func() { c.spent = before }()
+	spentBefore := c.spent
+	defer func() { c.spent = spentBefore }()
 	limit := c.spent + policy.BeliefsShare*c.limit
-	base := &Beliefs{Independent: c.common, Defence: policy.BeliefsDefence}
+
+	// Compute mini-buckets that fit next to the messages, then the messages.
+	base := &Beliefs{Independent: c.initial, Defence: policy.BeliefsDefence}
 	if base.Kind = ByBeliefs; proposal.HasConstraint(e) {
 		base.Defence = policy.BeliefsHardDefence
 	}
@@ -82,6 +85,7 @@ func tryBeliefs(ctx context.Context, c *trial) error {
 	}
 	c.spent += beliefs.Took(e, state)
 	base.Setup = plan.Flops + plan.Matching + beliefs.Took(e, state)
+
 	for _, base.Follow = range policy.BeliefsFollow {
 		messages, err := beliefs.New(ctx, e, state, base.Follow)
 		if err != nil {
@@ -103,8 +107,9 @@ func tryBeliefs(ctx context.Context, c *trial) error {
 	return nil
 }
 
-// bucketsWithin returns mini-buckets of at most so many bytes: those of the trial, or smaller ones, whose number of entries is halved in d
-// until they fit. The plan is nil if none fit.
+// bucketsWithin returns the plan and the tables of mini-buckets that take at most the given bytes. They are those of the trial if these
+// fit. Otherwise it halves d.Entries, the largest number of entries of a product, until new ones fit, and counts their work as spent. The
+// plan is nil if none fit.
 func (c *trial) bucketsWithin(ctx context.Context, d *Independent, bytes float64) (*minibuckets.Plan, *minibuckets.Bound, error) {
 	plan := c.plan
 	if plan.Bytes <= bytes {

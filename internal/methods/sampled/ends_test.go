@@ -11,7 +11,7 @@ import (
 // TestEndsSeeWhatDrawsDoNot: a tenth of the states that weighs far more than the draws counts, and none where all weigh their mean.
 func TestEndsSeeWhatDrawsDoNot(t *testing.T) {
 	const n = 50
-	e := &chainEnds{ln: 3}
+	e := &chainEnds{lnMean: 3}
 	at := make([]float64, n)
 	for c := range at {
 		e.weights = append(e.weights, 1.0/n)

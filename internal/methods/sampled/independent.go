@@ -20,8 +20,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Independent has the fields of all kinds of independent draws. They draw from mini-buckets, or from a mixture with mini-buckets, so that
-// their weights are bounded.
+// Independent has the fields of all kinds of independent draws. They draw from mini-buckets (package engine/minibuckets), or from a mixture
+// with mini-buckets, so that their weights are bounded.
 type Independent struct {
 	Base
 	Order   []int   `msgpack:"order,omitempty"`   // indices in the order they are eliminated
@@ -34,12 +34,13 @@ type Independent struct {
 // independent is a kind of independent draws.
 type independent interface {
 	Sampling
-	buckets() *Independent
+	// common returns the fields of all kinds of independent draws.
+	common() *Independent
 	// distribution returns the distribution that is drawn from.
 	distribution(context.Context, material) (*importance.Proposal, error)
 }
 
-// material is what a distribution is made of.
+// material has what a distribution is made of.
 type material struct {
 	prepared   *truncated.Prepared // the simplified network
 	plan       *minibuckets.Plan
@@ -47,7 +48,7 @@ type material struct {
 	freeMemory int64              // bytes that the mini-buckets leave
 }
 
-func (d *Independent) buckets() *Independent { return d }
+func (d *Independent) common() *Independent { return d }
 
 // Fits implements Sampling.
 func (d *Independent) Fits(*btn.Network, int64) error {
@@ -68,8 +69,8 @@ func (*Independent) Bytes(c *Chains, components int64, marginals bool) float64 {
 // distributionSlot is the slot of a problem for the distribution of the last kind that was drawn from.
 type distributionSlot struct{ marginals bool }
 
-// drawIndependent implements Sampling.Draw for kinds of independent draws. The value has Z, the ln weights, a bound of all weights if
-// there is one, and the marginals if they are wanted and some weight is above 0.
+// drawIndependent implements Sampling.Draw for kinds of independent draws. The value has Z, the logarithms of the weights, an upper bound
+// of all possible weights if there is one, and marginals if they are wanted and some weight is above 0.
 func drawIndependent(ctx context.Context, p *problem.Problem, s independent, from, to int64, want btn.Want) (btn.Value, error) {
 	prepared, err := truncated.Of(ctx, p, want.Marginals)
 	if err != nil {
@@ -81,6 +82,7 @@ func drawIndependent(ctx context.Context, p *problem.Problem, s independent, fro
 	if err != nil {
 		return btn.Value{}, err
 	}
+
 	if bytes := importance.Bytes(to-from, len(prepared.Expression().Dims), want.Marginals); bytes > float64(p.Memory) {
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: draws need %.3g bytes, %d are allowed", contraction.ErrMemory, bytes, p.Memory)
 	}
@@ -88,7 +90,8 @@ func drawIndependent(ctx context.Context, p *problem.Problem, s independent, fro
 	if err != nil {
 		return btn.Value{}, err
 	}
-	d := s.buckets()
+
+	d := s.common()
 	v := btn.Value{
 		Z:       scaled.FromLog(sampling.LnMean(w.Ln)),
 		Flops:   d.Setup + d.Each*float64(to-from),
@@ -104,11 +107,11 @@ func drawIndependent(ctx context.Context, p *problem.Problem, s independent, fro
 	return v, setShares(v.Weights, prepared, w.Share, w.Squares)
 }
 
-// buildDistribution makes mini-buckets and the distribution that a kind draws from. Errors: internal if the kind was chosen for a network
-// of another shape; over budget if the tables do not fit the memory, before they are made; those of package minibuckets and of the kind;
-// the context's.
+// buildDistribution computes mini-buckets for the simplified network and returns the distribution that a kind of draws makes of them.
+// Errors: internal if the kind was chosen for a network of another shape; over budget if the tables do not fit the memory, before they
+// are made; those of package minibuckets and of the kind; the context's.
 func buildDistribution(ctx context.Context, prepared *truncated.Prepared, s independent, memory int64) (*importance.Proposal, error) {
-	d := s.buckets()
+	d := s.common()
 	if prepared.Shape() != d.Shape {
 		return nil, fault.New(fault.Internal, "the components are drawn for a network of another shape")
 	}
@@ -131,17 +134,17 @@ func buildDistribution(ctx context.Context, prepared *truncated.Prepared, s inde
 // whose mean will vary least.
 type trial struct {
 	material
-	common        Independent // the fields that all kinds begin with
+	initial       Independent // the common fields that every candidate begins with
 	settings      query.Settings
 	limit         float64     // flops that the choice may take
 	spent         float64     // flops so far
-	leastVariance float64     // of the mean, over the square of Z, by the best kind
-	best          independent // nil before the first
+	leastVariance float64     // of the mean weight, over the square of Z, by the best kind
+	best          independent // the best kind so far, nil before the first
 	chainEnds     *chainEnds  // nil if all chains weigh 0
 }
 
-// newTrial returns a trial of at most limit flops, with its mini-buckets. It returns nil if nothing can be drawn from: entries are below
-// 0, Z is 0, or no mini-buckets fit.
+// newTrial returns a trial of at most limit flops, and computes its mini-buckets. It returns nil if nothing can be drawn from: entries are
+// below 0, Z is 0, or no mini-buckets fit.
 func newTrial(ctx context.Context, prepared *truncated.Prepared, s query.Settings, limit float64, chainEnds *chainEnds) (*trial, error) {
 	e := prepared.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
@@ -158,15 +161,15 @@ func newTrial(ctx context.Context, prepared *truncated.Prepared, s query.Setting
 	return &trial{
 		material: material{prepared, plan, bound, s.Memory - int64(plan.Bytes)},
 		settings: s, limit: limit, spent: plan.Flops + plan.Matching, leastVariance: math.Inf(1), chainEnds: chainEnds,
-		common: Independent{
+		initial: Independent{
 			Base: Base{Shape: prepared.Shape(), Seed: s.Seed}, Order: order, Entries: entries, Each: plan.Draw, Setup: plan.Flops + plan.Matching,
 		},
 	}, nil
 }
 
-// chooseIndependent chooses between the kinds of independent draws with at most limit flops. It returns nil if nothing can be drawn from.
-// The weights that draws would have at the ends of some chains count, too, since draws never reach states that their density leaves out.
-// With an error it returns the best kind before it.
+// chooseIndependent returns the best kind of independent draws, in a trial of at most limit flops. It returns nil if nothing can be drawn
+// from. The trial also looks at the ends of chains, where draws may almost never come. If there is an error, it returns the best kind
+// before it.
 func chooseIndependent(
 	ctx context.Context, prepared *truncated.Prepared, s query.Settings, limit float64, chainEnds *chainEnds,
 ) (Sampling, error) {
@@ -174,7 +177,9 @@ func chooseIndependent(
 	if err != nil || c == nil {
 		return nil, err
 	}
-	if err = tryMiniBuckets(ctx, c); err == nil && c.plan.Split > 0 {
+	err = tryMiniBuckets(ctx, c)
+	isExact := c.plan.Split == 0 // no bucket is split: mini-buckets are the model itself
+	if err == nil && !isExact {
 		for _, k := range kinds {
 			if k.try != nil && err == nil {
 				err = k.try(ctx, c)
@@ -187,17 +192,19 @@ func chooseIndependent(
 	return c.best, err
 }
 
-// tryKind makes some draws of s from a distribution and sets its spread. It makes s the best kind if its mean varies less at the
-// remaining budget than that of the best kind so far, and reports that as isBetter.
+// tryKind makes some draws of kind s from its distribution and sets the spread of its weights. If the mean of its weights would vary less
+// than that of the best kind so far, with draws for the whole budget, s becomes the best kind and isBetter is true.
 func (c *trial) tryKind(ctx context.Context, s independent, distribution *importance.Proposal) (isBetter bool, err error) {
-	d := s.buckets()
+	// The seed differs from that of components, so that the choice does not depend on them.
+	d := s.common()
 	c.spent += d.Each * pilotChains
-	// Pilots have seeds of their own: components never see what has chosen them.
 	w, err := distribution.Run(ctx, ^c.settings.Seed, 0, pilotChains, 1, false)
 	if err != nil {
 		return false, err
 	}
 	d.Spread = max(relativeVariance(w.Ln), s.Missed())
+
+	// The weights that draws would have at the ends of chains may spread further.
 	if c.chainEnds != nil {
 		c.spent += d.Each * float64(len(c.chainEnds.states))
 		lnAtEnds, err := distribution.Weigh(ctx, c.chainEnds.states)
@@ -206,14 +213,17 @@ func (c *trial) tryKind(ctx context.Context, s independent, distribution *import
 		}
 		d.Spread = max(d.Spread, c.chainEnds.spread(lnAtEnds, sampling.LnMean(w.Ln)))
 	}
-	if variance := d.Spread * d.Each / max(c.settings.Budget-d.Setup, d.Each); c.best == nil || variance < c.leastVariance {
+
+	variance := d.Spread * d.Each / max(c.settings.Budget-d.Setup, d.Each) // of the mean (predictVariance)
+	if c.best == nil || variance < c.leastVariance {
 		c.leastVariance, c.best, isBetter = variance, s, true
 	}
 	return isBetter, nil
 }
 
-// relativeVariance returns the variance of weights over the square of their mean. If it is larger, it returns what that would be for a
-// log-normal distribution with the spread of the logarithms above their median, which accounts for large weights that were not seen.
+// relativeVariance returns the variance of weights over the square of their mean. ln are their logarithms. The result is at least
+// e^v − 1, the ratio for a log-normal distribution whose logarithms vary by v: the mean square of the distances above the median. That
+// accounts for large weights that were not seen.
 func relativeVariance(ln []float64) float64 {
 	mean := sampling.Of(ln)
 	if math.IsInf(mean.Ln, -1) {
@@ -224,11 +234,12 @@ func relativeVariance(ln []float64) float64 {
 	if math.IsInf(median, -1) {
 		median = mean.Ln
 	}
-	above := 0.0
+	squares := 0.0 // of the distances above the median, by half of the weights
 	for _, x := range sorted[len(sorted)/2:] {
 		if x > median {
-			above += (x - median) * (x - median)
+			squares += (x - median) * (x - median)
 		}
 	}
-	return max(mean.StandardError*mean.StandardError*float64(mean.N), math.Expm1(min(50, 2*above/float64(mean.N))))
+	logNormal := math.Expm1(min(50, 2*squares/float64(mean.N)))
+	return max(mean.StandardError*mean.StandardError*float64(mean.N), logNormal)
 }

@@ -24,87 +24,101 @@ const absentShare = 1.5
 type sampleJudge struct {
 	judge.Defaults
 	*judge.Sequence
-	ln     []float64      // weights of all components so far, nats
-	lnMost float64        // bound of ln of all weights, and so of ln Z; +Inf: there is none
-	shares []*btn.Weights // of parts that have marginals
-	means  []mean         // by estimate
-	// The best of the bounds so far.
-	lower, upper judge.Side
+	lnWeights     []float64      // ln of the weights of all components so far
+	lnLargest     float64        // upper bound of ln of every possible weight, and so of ln Z; +Inf if a part states none
+	marginalParts []*btn.Weights // weights of the parts that have marginals
+	means         []mean         // by estimate
+	// The best bounds of ln Z so far, each with the text that says where it comes from.
+	bestLower, bestUpper judge.Side
 }
 
 // mean is the mean of all components up to an estimate.
 type mean struct {
 	sampling.Mean
-	estimate *judge.Estimate
-	shares   []*btn.Weights // of parts that have marginals
+	estimate      *judge.Estimate
+	marginalParts []*btn.Weights // weights of the parts that have marginals
 }
 
 // NewJudge returns the judge of sampled components.
 func NewJudge(s *judge.Sequence) judge.Judge {
 	return &sampleJudge{
-		Sequence: s, lnMost: math.Inf(-1), lower: judge.Side{Ln: math.Inf(-1)}, upper: judge.Side{Ln: math.Inf(1)},
+		Sequence: s, lnLargest: math.Inf(-1), bestLower: judge.Side{Ln: math.Inf(-1)}, bestUpper: judge.Side{Ln: math.Inf(1)},
 	}
 }
 
-// TakesAny implements judge.Judge: components are independent, so that any of them have a mean.
+// TakesAny implements judge.Judge. It returns true, since components are independent: the mean of any of them estimates Z.
 func (*sampleJudge) TakesAny() bool { return true }
 
-// Add implements judge.Judge: Z̃ = (1/N) Σ_i w_i over all components so far. Bounds of the estimates hold together with probability
-// 1 − Delta: the k-th has a share of 2^−k of that.
+// Add implements judge.Judge. It adds the weights of e's components to those of the estimates before it, and sets the Z of e to the mean
+// weight (1/N) Σ_i w_i of all N components so far, with its standard error and bounds. The bounds of all estimates hold together with
+// probability 1 − Delta, since those of the k-th estimate fail with probability Delta/2^k.
 func (j *sampleJudge) Add(e *judge.Estimate) error {
 	m := mean{estimate: e}
 	j.means = append(j.means, m)
+
+	// Collect the weights. Each part has the weights of several components.
 	for i, v := range e.Parts {
 		if v.Weights == nil || int64(len(v.Weights.Ln)) != e.Plan.Parts[i].About().Sample.Components {
 			return fmt.Errorf("component %d does not say what was drawn", i)
 		}
-		j.ln = append(j.ln, v.Weights.Ln...)
+		j.lnWeights = append(j.lnWeights, v.Weights.Ln...)
 		if v.Weights.LnMost == nil {
-			j.lnMost = math.Inf(1)
+			j.lnLargest = math.Inf(1)
 		} else {
-			j.lnMost = max(j.lnMost, *v.Weights.LnMost)
+			j.lnLargest = max(j.lnLargest, *v.Weights.LnMost)
 		}
 		if v.Weights.Share != nil {
-			j.shares = append(j.shares, v.Weights)
+			j.marginalParts = append(j.marginalParts, v.Weights)
 		}
 	}
-	m.Mean, m.shares = sampling.Of(j.ln), j.shares
-	sample, n := e.Plan.Parts[0].About().Sample, float64(len(j.ln))
+
+	// The standard error allows for states that were not drawn.
+	m.Mean, m.marginalParts = sampling.Of(j.lnWeights), j.marginalParts
+	sample, n := e.Plan.Parts[0].About().Sample, float64(len(j.lnWeights))
 	m.StandardError = max(m.StandardError, absentShare/n, math.Sqrt(sample.Missed/n))
 	j.means[len(j.means)-1] = m
 	if math.IsInf(m.Ln, -1) {
 		return errors.New("all components weigh 0, and an estimate cannot show that Z is 0")
 	}
+
 	e.Truncated = true
 	e.Z = scaled.FromLog(m.Ln)
 	e.StandardError, e.EffectiveSamples, e.TailIndex = judge.Finite(m.StandardError), judge.Finite(m.Effective), judge.Finite(m.Tail)
-	e.LnLower = judge.Finite(j.bound(sample.Spread, j.Delta*math.Exp2(-float64(len(j.means)))))
-	j.Bounds.Sample(j.lower, j.upper)
+	delta := j.Delta * math.Exp2(-float64(len(j.means)))
+	e.LnLower = judge.Finite(j.improveBounds(sample.Spread, delta))
+	j.Bounds.Sample(j.bestLower, j.bestUpper)
 	return nil
 }
 
-// bound adds the bounds of ln Z that all weights so far give to the best bounds of the judge, and returns the lower one of now. They hold
-// with probability 1−δ. If the weights have a bound, Bernstein's inequality and Markov's each have half of δ; otherwise Markov's has all
-// of it.
-func (j *sampleJudge) bound(spread, delta float64) (lower float64) {
-	certain, n := math.Inf(-1), len(j.ln)
-	if !math.IsInf(j.lnMost, 1) {
+// improveBounds computes bounds of ln Z from all weights so far and keeps those that are better than bestLower and bestUpper. It returns
+// the new lower bound. The new bounds fail with probability delta. If no weight can exceed a known bound, the inequalities of Bernstein
+// and of Markov each have half of delta; otherwise Markov's has all of it. spread is the variance of a weight over the square of its mean.
+func (j *sampleJudge) improveBounds(spread, delta float64) (lower float64) {
+	n := len(j.lnWeights)
+
+	// Upper bounds need a bound of the weights.
+	bernsteinLower := math.Inf(-1)
+	if !math.IsInf(j.lnLargest, 1) {
 		delta /= 2
-		var above float64
-		if certain, above = sampling.Bernstein(j.ln, j.lnMost, delta); above < min(j.upper.Ln, j.lnMost) {
-			j.upper = judge.Side{Ln: above, By: fmt.Sprintf("the mean of %d sampled components, by Bernstein's inequality", n)}
+		var bernsteinUpper float64
+		bernsteinLower, bernsteinUpper = sampling.Bernstein(j.lnWeights, j.lnLargest, delta)
+		if bernsteinUpper < min(j.bestUpper.Ln, j.lnLargest) {
+			source := fmt.Sprintf("the mean of %d sampled components, by Bernstein's inequality", n)
+			j.bestUpper = judge.Side{Ln: bernsteinUpper, By: source}
 		}
 	}
-	if j.lnMost < j.upper.Ln {
-		j.upper = judge.Side{Ln: j.lnMost, By: "the largest possible weight of a sampled component"}
+	if j.lnLargest < j.bestUpper.Ln {
+		j.bestUpper = judge.Side{Ln: j.lnLargest, By: "the largest possible weight of a sampled component"}
 	}
-	lower = sampling.Lower(j.ln, sampling.Bundles(n, spread, delta), delta)
-	how := "means of %d sampled components in bundles, by Markov's inequality"
-	if certain > lower {
-		lower, how = certain, "the mean of %d sampled components, by Bernstein's inequality"
+
+	// The lower bound is the better one of the two inequalities.
+	lower = sampling.Lower(j.lnWeights, sampling.Bundles(n, spread, delta), delta)
+	source := "means of %d sampled components in bundles, by Markov's inequality"
+	if bernsteinLower > lower {
+		lower, source = bernsteinLower, "the mean of %d sampled components, by Bernstein's inequality"
 	}
-	if lower > j.lower.Ln {
-		j.lower = judge.Side{Ln: lower, By: fmt.Sprintf(how, n)}
+	if lower > j.bestLower.Ln {
+		j.bestLower = judge.Side{Ln: lower, By: fmt.Sprintf(source, n)}
 	}
 	return lower
 }
@@ -119,9 +133,9 @@ func (j *sampleJudge) lastMean() (last mean, ok bool) {
 	return last, ok
 }
 
-// State implements judge.Judge: the mean of all components, uncertain by two standard errors and its shift under log-normal weights
-// (sampling.Mean). If few components carry all the weight, the distance from the mean down to its lower bound is the least uncertainty,
-// and up to the upper bound if few are above 0.
+// State implements judge.Judge. It states the mean of all components. Its uncertainty in ln Z is two standard errors, plus the shift that
+// the mean has if weights are log-normal (sampling.Mean). If few components carry all the weight, the uncertainty is at least the distance
+// down to the lower bound, and if few weights are above 0 also the distance up to the upper bound.
 func (j *sampleJudge) State() judge.Statement {
 	m, ok := j.lastMean()
 	if !ok {
@@ -129,49 +143,52 @@ func (j *sampleJudge) State() judge.Statement {
 	}
 	isBelieved := m.isBelieved()
 	statement := judge.Statement{Best: m.estimate, IsCredible: isBelieved, MaySettle: isBelieved, MissesWeight: !isBelieved}
-	u := 2 * m.StandardError
-	if m.Zeros == 0 || !isBelieved { // beside zeros the positive weights are skewed to small ones: the shift is too large
-		u += max(m.Shift, 0)
+
+	uncertainty := 2 * m.StandardError
+	if m.Zeros == 0 || !isBelieved { // among zeros the positive weights are skewed to small ones: the shift would be too large
+		uncertainty += max(m.Shift, 0)
 	}
 	if !isBelieved {
-		lower := j.lower.Ln
-		if math.IsInf(lower, -1) { // every bundle has a zero: by Markov's inequality for the mean of all
+		lower := j.bestLower.Ln
+		if math.IsInf(lower, -1) { // there is no bound from bundles: take Markov's inequality for the mean of all weights
 			lower = m.Ln + math.Log(judge.BoundsDelta)
 		}
-		u = max(u, m.Ln-lower)
-		if m.Zeros > 0 && float64(m.N-m.Zeros) < policy.LeastEffective {
-			_, above, _ := j.Bounds.Between() // the spread of so few does not show how far ln Z is above
-			u = max(u, above.Ln-m.Ln)
+		uncertainty = max(uncertainty, m.Ln-lower)
+		hasFewPositive := m.Zeros > 0 && float64(m.N-m.Zeros) < policy.LeastEffective
+		if hasFewPositive { // their spread does not show how far ln Z is above the mean
+			_, upper, _ := j.Bounds.Between()
+			uncertainty = max(uncertainty, upper.Ln-m.Ln)
 		}
 	}
-	if !math.IsNaN(u) && !math.IsInf(u, 0) {
-		statement.Uncertainty = judge.Finite(max(u, judge.Floor(m.Ln)))
+	if !math.IsNaN(uncertainty) && !math.IsInf(uncertainty, 0) {
+		statement.Uncertainty = judge.Finite(max(uncertainty, judge.Floor(m.Ln)))
 	}
 	return statement
 }
 
-// isBelieved reports whether the standard error can be trusted: the tail of the weights is thin, and the effective number of components
-// is at least policy.LeastEffective. The second is needed if most components weigh 0 and all others the same: the tail is thin then and
-// shows nothing.
+// isBelieved reports whether the standard error can be trusted: the tail of the weights is thin (Settled), and the effective number of
+// components is at least policy.LeastEffective. A thin tail alone shows nothing if most components weigh 0 and all others the same.
 func (m *mean) isBelieved() bool { return m.Settled() && m.Effective >= policy.LeastEffective }
 
-// Marginals implements judge.Judge: Σ w f / Σ w for every value of every variable or target, over all components up to e. The uncertainty
-// is that of rows. P is nil if the components have no marginals, or contradictory ones.
+// Marginals implements judge.Judge. It returns Σ w f / Σ w over all components up to estimate e, where f is 1 if a component has the value
+// and 0 otherwise. P has a row for every target, or for every variable if there are no targets. It is nil if the components have no
+// marginals, or contradictory ones.
 func (j *sampleJudge) Marginals(e *judge.Estimate) (out judge.Marginals) {
-	var m mean
-	for _, known := range j.means {
-		if known.estimate == e {
-			m = known
+	var m mean // that of e
+	for _, candidate := range j.means {
+		if candidate.estimate == e {
+			m = candidate
 		}
 	}
-	if len(m.shares) == 0 {
+	if len(m.marginalParts) == 0 {
 		return out
 	}
-	share, squares, ok := m.sums()
+	sums, squares, ok := m.addParts()
 	if !ok {
 		return out
 	}
-	rows, worst := m.rows(share, squares)
+	rows, uncertainty := m.normalise(sums, squares)
+
 	out.P = rows
 	if j.Targets != nil {
 		out.P = nil
@@ -182,70 +199,74 @@ func (j *sampleJudge) Marginals(e *judge.Estimate) (out judge.Marginals) {
 			out.P = append(out.P, rows[v])
 		}
 	}
-	out.Uncertainty = judge.Finite(min(1, worst))
+	out.Uncertainty = judge.Finite(min(1, uncertainty))
 	return out
 }
 
-// sums returns Σ w f and Σ w² f² over all parts, with f the indicator of a value of a variable, for all values one after the other. The
-// weights are over e^top, the largest of all. ok is false if parts differ in length.
-func (m *mean) sums() (share, squares []float64, ok bool) {
+// addParts returns sums over all components of all parts: sums[k] = Σ w f_k and squares[k] = Σ w² f_k². f_k is 1 if a component has
+// value k and 0 otherwise; k counts the values of the first variable, then those of the second, and so on. Weights are divided by the
+// largest e^Top of a part. ok is false if parts differ in length.
+func (m *mean) addParts() (sums, squares []float64, ok bool) {
 	top := math.Inf(-1)
-	for _, w := range m.shares {
-		top = max(top, w.Top)
+	for _, part := range m.marginalParts {
+		top = max(top, part.Top)
 	}
-	size := len(m.shares[0].Share)
-	share, squares = make([]float64, size), make([]float64, size)
-	for _, w := range m.shares {
-		if len(w.Share) != size || len(w.Squares) != size {
+	size := len(m.marginalParts[0].Share)
+	sums, squares = make([]float64, size), make([]float64, size)
+	for _, part := range m.marginalParts {
+		if len(part.Share) != size || len(part.Squares) != size {
 			return nil, nil, false
 		}
-		scale := math.Exp(w.Top - top)
-		for k := range share {
-			share[k] += scale * w.Share[k]
-			squares[k] += scale * scale * w.Squares[k]
+		scale := math.Exp(part.Top - top)
+		for k := range sums {
+			sums[k] += scale * part.Share[k]
+			squares[k] += scale * scale * part.Squares[k]
 		}
 	}
-	return share, squares, true
+	return sums, squares, true
 }
 
-// rows returns the marginals p of each variable from the sums of sums, and their uncertainty: the largest of twice the standard errors
-// √(Σ w² (f − p)²)/Σ w. It is at least one over the effective number of components, or over the root of it if few components carry all the
-// weight, since these agree with themselves.
-func (m *mean) rows(share, squares []float64) (rows [][]float64, worst float64) {
-	worst = 1 / max(m.Effective, 1) // what was never drawn may be as likely as that
+// normalise returns the marginals p = Σ w f / Σ w of each variable and their uncertainty, from the sums of addParts. The uncertainty is
+// twice the largest standard error √(Σ w² (f − p)²)/Σ w. It is at least 1/n with n the effective number of components, since a value that
+// was never drawn may be as likely as that, and at least 1/√n if few components carry all the weight.
+func (m *mean) normalise(sums, squares []float64) (rows [][]float64, uncertainty float64) {
+	uncertainty = 1 / max(m.Effective, 1)
 	if !m.isBelieved() {
-		worst = math.Sqrt(worst)
+		uncertainty = math.Sqrt(uncertainty)
 	}
-	offset := 0
-	for _, d := range m.shares[0].Domains {
-		total, square := 0.0, 0.0
-		for k := offset; k < offset+d; k++ {
-			total += share[k]
-			square += squares[k]
+	offset := 0 // of the variable's values in sums
+	for _, domain := range m.marginalParts[0].Domains {
+		total, totalSquares := 0.0, 0.0 // Σ w and Σ w²
+		for k := offset; k < offset+domain; k++ {
+			total += sums[k]
+			totalSquares += squares[k]
 		}
-		row := make([]float64, d)
+		row := make([]float64, domain)
 		for a := range row {
-			row[a] = min(1, max(0, share[offset+a]/total)) // rounding of both signs
-			variance := squares[offset+a]*(1-2*row[a]) + row[a]*row[a]*square
-			worst = max(worst, 2*math.Sqrt(max(0, variance))/total)
+			row[a] = min(1, max(0, sums[offset+a]/total)) // rounding may leave 0 to 1
+			// Σ w² (f − p)² = Σ w² f² (1 − 2p) + p² Σ w², as f² = f.
+			variance := squares[offset+a]*(1-2*row[a]) + row[a]*row[a]*totalSquares
+			uncertainty = max(uncertainty, 2*math.Sqrt(max(0, variance))/total)
 		}
 		rows = append(rows, row)
-		offset += d
+		offset += domain
 	}
-	return rows, worst
+	return rows, uncertainty
 }
 
-// Warnings implements judge.Judge: few components carry the weight, and they are the answer or leave it open.
+// Warnings implements judge.Judge. It warns if few components carry the weight, and the answer is their mean or the value of belief
+// propagation. best is the estimate that the answer has.
 func (j *sampleJudge) Warnings(best *judge.Estimate, _ *float64) []string {
 	m, ok := j.lastMean()
-	isStart := best != nil && best.Plan.Rule == btn.LogLinear && best.Plan.Level < 0 // belief propagation alone
-	if !ok || m.isBelieved() || best != m.estimate && !isStart {
+	isBeliefPropagation := best != nil && best.Plan.Rule == btn.LogLinear && best.Plan.Level < 0
+	isAnswer := best == m.estimate || isBeliefPropagation
+	if !ok || m.isBelieved() || !isAnswer {
 		return nil
 	}
-	then := "ln Z may be above what they say by far"
-	if isStart {
-		then = "ln Z is the value of belief propagation, within what they leave open"
+	consequence := "ln Z may be above what they say by far"
+	if isBeliefPropagation {
+		consequence = "ln Z is the value of belief propagation, within what they leave open"
 	}
 	return []string{fmt.Sprintf("not settled: %s of %d sampled components carry the weight, and %s",
-		strconv.FormatFloat(m.Effective, 'f', 1, 64), m.N, then)}
+		strconv.FormatFloat(m.Effective, 'f', 1, 64), m.N, consequence)}
 }

@@ -26,27 +26,27 @@ func TestBoundsOfPools(t *testing.T) {
 		c := 0.1 + 3*r.Float64()
 		want := most + math.Log(c/(c+1))
 		p := NewJudge(&judge.Sequence{}).(*sampleJudge)
-		p.lnMost = most
+		p.lnLargest = most
 		unbounded := k%4 == 0
 		if unbounded {
-			p.lnMost = math.Inf(1)
+			p.lnLargest = math.Inf(1)
 		}
 		for rung := range 3 {
 			for range 100 << rung {
-				p.ln = append(p.ln, most+math.Log(r.Float64())/c)
+				p.lnWeights = append(p.lnWeights, most+math.Log(r.Float64())/c)
 			}
-			lower := p.bound(1, delta*math.Exp2(-float64(rung+1)))
-			if lower > p.lower.Ln {
-				t.Fatalf("the bound below is %v, the best of all %v", lower, p.lower.Ln)
+			lower := p.improveBounds(1, delta*math.Exp2(-float64(rung+1)))
+			if lower > p.bestLower.Ln {
+				t.Fatalf("the bound below is %v, the best of all %v", lower, p.bestLower.Ln)
 			}
 		}
-		if unbounded != math.IsInf(p.upper.Ln, 1) || math.IsInf(p.lower.Ln, -1) || p.upper.Ln < p.lower.Ln {
-			t.Fatalf("from %v to %v, bounded %v", p.lower.Ln, p.upper.Ln, !unbounded)
+		if unbounded != math.IsInf(p.bestUpper.Ln, 1) || math.IsInf(p.bestLower.Ln, -1) || p.bestUpper.Ln < p.bestLower.Ln {
+			t.Fatalf("from %v to %v, bounded %v", p.bestLower.Ln, p.bestUpper.Ln, !unbounded)
 		}
-		if p.lower.Ln > want || p.upper.Ln < want {
+		if p.bestLower.Ln > want || p.bestUpper.Ln < want {
 			wrong++
 		}
-		if p.upper.Ln < most-0.1 {
+		if p.bestUpper.Ln < most-0.1 {
 			bernstein++
 		}
 	}
@@ -58,9 +58,9 @@ func TestBoundsOfPools(t *testing.T) {
 // TestNoMeanIsAboveTheLargestWeight: of few weights their bound is the bound above.
 func TestNoMeanIsAboveTheLargestWeight(t *testing.T) {
 	p := NewJudge(&judge.Sequence{}).(*sampleJudge)
-	p.lnMost, p.ln = 3, []float64{-1, 2.9}
-	if p.bound(1, 1e-3); p.upper.Ln != 3 {
-		t.Errorf("weights up to e^3 have a mean up to e^%v", p.upper.Ln)
+	p.lnLargest, p.lnWeights = 3, []float64{-1, 2.9}
+	if p.improveBounds(1, 1e-3); p.bestUpper.Ln != 3 {
+		t.Errorf("weights up to e^3 have a mean up to e^%v", p.bestUpper.Ln)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestValuesThatWereNeverDrawn(t *testing.T) {
 	e := &judge.Estimate{}
 	j := sampleJudge{Sequence: &judge.Sequence{}, means: []mean{{
 		Mean: sampling.Mean{N: 200, Effective: 200, Tail: -1}, estimate: e,
-		shares: []*btn.Weights{{Domains: []int{2}, Share: []float64{200, 0}, Squares: []float64{200, 0}}},
+		marginalParts: []*btn.Weights{{Domains: []int{2}, Share: []float64{200, 0}, Squares: []float64{200, 0}}},
 	}}}
 	if m := j.Marginals(e); m.P[0][0] != 1 || m.Uncertainty == nil || *m.Uncertainty != 1.0/200 {
 		t.Errorf("%v, uncertain by %v", m.P, *m.Uncertainty)
@@ -80,7 +80,7 @@ func TestValuesThatWereNeverDrawn(t *testing.T) {
 func TestMarginalsOfTargetsThatAreNotThere(t *testing.T) {
 	e := &judge.Estimate{}
 	shares := []*btn.Weights{{Top: 0, Domains: []int{2}, Share: []float64{1, 3}, Squares: []float64{1, 9}}}
-	j := sampleJudge{Sequence: &judge.Sequence{Targets: []int{0}}, means: []mean{{estimate: e, shares: shares}}}
+	j := sampleJudge{Sequence: &judge.Sequence{Targets: []int{0}}, means: []mean{{estimate: e, marginalParts: shares}}}
 	if m := j.Marginals(e); len(m.P) != 1 || m.P[0][1] != 0.75 {
 		t.Errorf("marginals %v", m.P)
 	}

@@ -15,13 +15,15 @@ const (
 	evenShare   = 0.25
 )
 
-// placeKnots returns knots of β (Annealing.Knots) by gains[k], the gain in ln w of each chain in part k of a linear ladder. A part of β
-// adds to the variance of ln w the variance of its gains and their covariance with those of the parts next to it, over its number of
-// rungs. The sum is smallest if the density of rungs is the square root of what a part adds. That is smoothed and mixed with an even
-// ladder. It returns nil, an even ladder, if there are too few parts or the variance is 0 or infinite.
+// placeKnots returns knots of β (Annealing.Knots) that put more rungs where weights spread more. gains[k][c] is how much ln w of chain c
+// grew in part k of β, which is divided into equal parts. It returns nil, the knots of an even ladder, if there are too few parts or the
+// variance is 0 or infinite.
+//
+// A part adds v_k to the variance of ln w: the variance of its gains and their covariance with those of the parts next to it. With r_k
+// rungs it adds v_k/r_k, so that the sum is smallest for r_k proportional to √v_k. That density is smoothed and mixed with an even one.
 func placeKnots(gains [][]float64) []float64 {
 	parts := len(gains)
-	variance := make([]float64, parts) // that a part adds
+	variance := make([]float64, parts) // v_k
 	for k := range gains {
 		variance[k] = covariance(gains[k], gains[k])
 		for _, neighbour := range []int{k - 1, k + 1} {
@@ -31,6 +33,8 @@ func placeKnots(gains [][]float64) []float64 {
 		}
 		variance[k] = max(variance[k], 0)
 	}
+
+	// Take the roots of the variances, smoothed with weights 1/4, 1/2 and 1/4.
 	density, total := make([]float64, parts), 0.0
 	for k := range variance {
 		density[k] = math.Sqrt(variance[max(k-1, 0)]/4 + variance[k]/2 + variance[min(k+1, parts-1)]/4)
@@ -39,30 +43,32 @@ func placeKnots(gains [][]float64) []float64 {
 	if !(total > 0) || math.IsInf(total, 1) || parts < ladderParts {
 		return nil
 	}
-	// Knot k is the β up to which the shares of rungs add up to (k+1)/parts: part whole parts of β, and a fraction of the next one.
-	out := make([]float64, parts)
+
+	// Knot k is the β up to which the shares of rungs add up to (k+1)/parts. It lies in the given part of β; the parts before it have the
+	// sum of shares.
+	knots := make([]float64, parts)
 	part, sum := 0, 0.0
-	for k := range out {
+	for k := range knots {
 		share := func() float64 { return (1-evenShare)*density[part]/total + evenShare/float64(parts) }
 		target := float64(k+1) / float64(parts)
 		for ; part < parts-1 && sum+share() < target; part++ {
 			sum += share()
 		}
-		out[k] = min((float64(part)+(target-sum)/share())/float64(parts), 1)
+		knots[k] = min((float64(part)+(target-sum)/share())/float64(parts), 1)
 	}
-	out[parts-1] = 1
-	return out
+	knots[parts-1] = 1
+	return knots
 }
 
 // covariance returns the covariance of pairs (x[k], y[k]).
-func covariance(x, y []float64) (c float64) {
-	mx, my := 0.0, 0.0
+func covariance(x, y []float64) (sum float64) {
+	meanX, meanY := 0.0, 0.0
 	for k := range x {
-		mx += x[k] / float64(len(x))
-		my += y[k] / float64(len(x))
+		meanX += x[k] / float64(len(x))
+		meanY += y[k] / float64(len(x))
 	}
 	for k := range x {
-		c += (x[k] - mx) * (y[k] - my) / float64(len(x)-1)
+		sum += (x[k] - meanX) * (y[k] - meanY) / float64(len(x)-1)
 	}
-	return c
+	return sum
 }

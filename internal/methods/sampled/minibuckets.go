@@ -21,18 +21,19 @@ func (s *MiniBuckets) Draw(ctx context.Context, p *problem.Problem, from, to int
 	return drawIndependent(ctx, p, s, from, to, want)
 }
 
-// distribution implements independent: the mini-buckets themselves.
+// distribution implements independent. It returns the distribution that draws from the mini-buckets m.bound alone.
 func (*MiniBuckets) distribution(_ context.Context, m material) (*importance.Proposal, error) {
 	return importance.New(m.prepared.Expression(), m.bound, nil, 1)
 }
 
-// tryMiniBuckets tries draws from the mini-buckets of a trial, without anything else.
+// tryMiniBuckets makes pilot draws from the mini-buckets of a trial alone.
 func tryMiniBuckets(ctx context.Context, c *trial) error {
-	s := &MiniBuckets{c.common}
-	s.Kind = ByMiniBuckets
-	p, err := s.distribution(ctx, c.material)
-	if err == nil {
-		_, err = c.tryKind(ctx, s, p)
+	candidate := &MiniBuckets{c.initial}
+	candidate.Kind = ByMiniBuckets
+	distribution, err := candidate.distribution(ctx, c.material)
+	if err != nil {
+		return err
 	}
+	_, err = c.tryKind(ctx, candidate, distribution)
 	return err
 }

@@ -67,6 +67,8 @@ func Learn(ctx context.Context, c *Chains, s query.Settings) (sampler Sampling, 
 	if err != nil || t == nil || t.best == nil {
 		return chains, isComplete, err
 	}
+
+	// Compare with chains that begin at the components of each mixture.
 	sampler, leastVariance := Sampling(t.best), t.leastVariance
 	for _, learned := range mixtures {
 		candidate, err := pilotMixtureChains(ctx, c, chains, learned, s)
@@ -94,8 +96,9 @@ const (
 // LearningWork returns the flops that learning mixtures may take.
 func LearningWork(s query.Settings) float64 { return mixtureShare * s.Budget }
 
-// learnMixtures learns mixtures from the ends of chains, and tries draws from each. It returns the trial, and the mixtures of rank one.
-// The trial is nil if nothing can be drawn from. If all chains weigh 0, there are no mixtures, and the trial has mini-buckets.
+// learnMixtures learns mixtures from the ends of chains, and makes pilot draws from each. It returns the trial, which has the best kind of
+// draws, and the mixtures whose components have rank one. The trial is nil if nothing can be drawn from. If all chains weigh 0, it learns
+// no mixtures and tries draws from mini-buckets instead.
 func learnMixtures(ctx context.Context, c *Chains, chains *Annealing, s query.Settings) (t *trial, mixtures []*mixture.Mixture, err error) {
 	chainEnds, err := drawChainEnds(ctx, c.Model, chains, s)
 	if err != nil {
@@ -119,8 +122,9 @@ func learnMixtures(ctx context.Context, c *Chains, chains *Annealing, s query.Se
 	return t, mixtures, err
 }
 
-// tryMixtures learns mixtures of growing numbers of components, of rank one and with counts, from the ends of chains, and tries draws
-// from each. All of it takes at most flops, except that the first mixture is always learned. It returns the mixtures of rank one.
+// tryMixtures learns mixtures from the ends of chains and makes pilot draws from each. There are two of each number of components: one of
+// rank one, and one with counts (mixture.Options). Half of flops is for the chains, half for learning; the first mixture is always
+// learned. It returns the mixtures of rank one.
 func (c *trial) tryMixtures(
 	ctx context.Context, m *annealing.Model, chains *Annealing, flops float64,
 ) (mixtures []*mixture.Mixture, err error) {
@@ -129,18 +133,22 @@ func (c *trial) tryMixtures(
 		return nil, err
 	}
 	weights, dims := temperedWeights(lnWeights), c.prepared.Expression().Dims
-	base := Mixture{Independent: c.common, Defence: policy.BeliefsDefence}
+	base := Mixture{Independent: c.initial, Defence: policy.BeliefsDefence}
 	if base.Kind = ByMixture; proposal.HasConstraint(c.prepared.Expression()) {
 		base.Defence = policy.BeliefsHardDefence
 	}
+
 	remaining := flops / 2
 	for _, size := range policy.MixtureSizes {
 		for _, counted := range []bool{false, true} {
 			o := mixture.Options{Components: min(size, c.settings.Components), Counted: counted, Seed: c.settings.Seed}
-			if size > c.settings.Components || c.best != nil && mixture.Work(o, len(states), dims) > remaining {
+			isFirst := c.best == nil
+			if size > c.settings.Components || !isFirst && mixture.Work(o, len(states), dims) > remaining {
 				continue
 			}
 			remaining -= mixture.Work(o, len(states), dims)
+
+			// Learn the mixture.
 			candidate := base
 			if candidate.Learned, err = mixture.Fit(ctx, dims, states, weights, o); err != nil {
 				return nil, err
@@ -148,6 +156,8 @@ func (c *trial) tryMixtures(
 			if !counted {
 				mixtures = append(mixtures, candidate.Learned)
 			}
+
+			// Compare draws from it with the best kind so far.
 			candidate.Each = c.plan.Draw + candidate.Learned.Flops()
 			distribution, err := candidate.distribution(ctx, c.material)
 			if err != nil {
@@ -161,17 +171,17 @@ func (c *trial) tryMixtures(
 	return mixtures, nil
 }
 
-// drawExamples returns the ends of chains that mixtures are learned from, and ln of their weights. The chains take at most flops: if there
-// would be too few of them, they have fewer rungs.
+// drawExamples returns the states where chains end, which mixtures are learned from, and ln of their weights. The chains take at most
+// flops, and there are at most mixtureChains. If there would be fewer than pilotChains, the chains have fewer rungs instead.
 func (c *trial) drawExamples(
 	ctx context.Context, m *annealing.Model, chains *Annealing, flops float64,
 ) (states [][]int, lnWeights []float64, err error) {
-	const first = 8 * productChains // other chains than the pilot's
+	const first = 8 * productChains // number of the first chain; pilots have carried lower ones
 	path := chains.Path()
 	each := m.Flops(path.Step, path.Rungs) * path.Starts()
 	components := wholeGroups(min(flops/each, mixtureChains/path.Starts()))
-	if few := pilotChains / path.Starts(); float64(components) < few {
-		components = wholeGroups(few)
+	if least := pilotChains / path.Starts(); float64(components) < least {
+		components = wholeGroups(least)
 		path.Rungs = int(max(4, min(float64(path.Rungs), chains.rungsFor(m, flops/float64(components)))))
 	}
 	path.Seed = ^c.settings.Seed

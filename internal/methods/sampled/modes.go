@@ -22,14 +22,15 @@ const (
 	modesLeast      = 1e-3
 )
 
-// findModes searches for modes and sets sampler.Modes, the number of starts in addition to that of the chains. It is the largest n such
-// that chains from the first n modes find more weight near the starts they add than the chains chosen before (missesWeight). variance is
-// the variance of ln w of a component without modes and with pilotedRungs rungs. It returns that, or the variance with modes if it is
-// larger. It changes nothing if the search and 3·modesChains chains of pilotedRungs rungs would exceed modesShare of the budget.
+// findModes searches for modes and sets sampler.Modes, the number of modes from which further chains of a component begin. It adds the
+// modes one after the other and keeps the largest number whose chains find weight that the chains chosen before miss (missesWeight).
+//
+// variance is the variance of ln w of a component without modes and with pilotedRungs rungs. The result is that, or the variance with
+// modes if it is larger. Nothing changes if the search and 3·modesChains chains of pilotedRungs rungs exceed modesShare of the budget.
 func findModes(
 	ctx context.Context, m *annealing.Model, s query.Settings, sampler *Annealing, pilotedRungs int, variance float64,
 ) (float64, error) {
-	flops := modesShare*s.Budget - m.ModesFlops()
+	flops := modesShare*s.Budget - m.ModesFlops() // for chains
 	path := sampler.Path()
 	path.Rungs, path.Seed = pilotedRungs, ^s.Seed
 	each := m.Flops(path.Step, pilotedRungs)
@@ -40,57 +41,62 @@ func findModes(
 	if err != nil || count == 0 {
 		return variance, err
 	}
+
+	// Carry chains from all modes that the work allows. They have as many rungs as it allows up to targetVariance: chains that are too
+	// short miss weight that longer ones find.
 	path.Modes = min(count, int(flops/(modesChains*each))-1)
-	// Chains that are too short for the model miss weight that longer ones find.
 	longest := m.Rungs(path.Step, flops/(modesChains*path.Starts()))
 	path.Rungs = int(max(float64(pilotedRungs), min(longest, float64(pilotedRungs)*variance/targetVariance)))
 	each = m.Flops(path.Step, path.Rungs)
 	chains := wholeGroups(min(flops/(each*path.Starts()), pilotChains))
-	const first = 4 * productChains // other chains than the pilot's
+	const first = 4 * productChains // number of the first chain; the pilots before have carried lower ones
 	w, err := m.Run(ctx, path, first, first+chains, 1, true)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return variance, err
 	}
 
-	without, _ := w.Among(1)
+	// Compare the weights with count modes to those with the modes kept so far.
+	keptWeights, _ := w.Among(1)
 	for count := 1; count <= path.Modes; count++ {
-		with, chains := w.Among(1 + count)
-		if missesWeight(with, chains, without, 1+sampler.Modes) {
-			sampler.Modes, without = count, with
-			variance = max(variance, lnVariance(with))
+		weights, chains := w.Among(1 + count)
+		if missesWeight(keptWeights, weights, chains, 1+sampler.Modes) {
+			sampler.Modes, keptWeights = count, weights
+			variance = max(variance, lnVariance(weights))
 		}
 	}
 	return variance, nil
 }
 
-// missesWeight reports whether chains from added starts find weight near those starts that chains without them miss: more by
-// modesDeviations standard errors, and by the share modesLeast of the total. with and without are ln weights of components with the added
-// starts and without. chains are ln weights of all chains of with, component after component; in each the first starts chains are those
-// without added starts.
-func missesWeight(with, chains, without []float64, starts int) bool {
-	perComponent := len(chains) / len(with)
-	nearAdded := make([]float64, len(with)) // by component: the weight of its chains from added starts
-	difference := make([]float64, len(with))
-	total, top := 0.0, max(slices.Max(with), slices.Max(without))
-	for c := range with {
+// missesWeight reports whether components with chains from old starts only miss weight that chains from added starts find. oldLn[c] is ln
+// of the weight of component c with the old starts, and newLn[c] with all starts. chainLn has ln of the contributions of each component's
+// chains to newLn, component after component; the first oldStarts of a component are from old starts.
+//
+// A chain counts only near its start. Near the added starts the new components have the contributions of the added chains, and the old
+// ones what they lose to them. The first has to be more, by modesDeviations standard errors and by the share modesLeast of the total.
+func missesWeight(oldLn, newLn, chainLn []float64, oldStarts int) bool {
+	starts := len(chainLn) / len(newLn)
+	newNearAdded := make([]float64, len(newLn)) // by component: the weight near the added starts
+	oldNearAdded := make([]float64, len(newLn))
+	total, top := 0.0, max(slices.Max(newLn), slices.Max(oldLn))
+	for c := range newLn {
 		nearOld := 0.0
-		for k, ln := range chains[c*perComponent:][:perComponent] {
-			if k < starts {
+		for k, ln := range chainLn[c*starts:][:starts] {
+			if k < oldStarts {
 				nearOld += math.Exp(ln - top)
 			} else {
-				nearAdded[c] += math.Exp(ln - top)
+				newNearAdded[c] += math.Exp(ln - top)
 			}
 		}
-		difference[c] = math.Exp(without[c]-top) - nearOld // what the old chains count near the added starts
-		total += math.Exp(with[c]-top) / float64(len(with))
+		oldNearAdded[c] = math.Exp(oldLn[c]-top) - nearOld
+		total += math.Exp(newLn[c]-top) / float64(len(newLn))
 	}
-	added, old := plainMoments(nearAdded), plainMoments(difference)
-	more := added.mean - old.mean
-	return more > modesLeast*total && more > modesDeviations*math.Hypot(added.standardError, old.standardError)
+	added, old := meanAndError(newNearAdded), meanAndError(oldNearAdded)
+	excess := added.mean - old.mean
+	return excess > modesLeast*total && excess > modesDeviations*math.Hypot(added.standardError, old.standardError)
 }
 
-// plainMoments returns the mean of numbers and its standard error.
-func plainMoments(x []float64) (m moments) {
+// meanAndError returns the mean of the numbers x, all with the same weight, and its standard error.
+func meanAndError(x []float64) (m moments) {
 	for _, y := range x {
 		m.mean += y / float64(len(x))
 	}

@@ -79,8 +79,9 @@ func (*Base) Describe(*query.EstimateResult) {}
 // Missed implements Sampling.
 func (*Base) Missed() float64 { return 0 }
 
-// Sampled is the components From ≤ c < To of a random decomposition of B into N components. Each has rank one: it is the indicator of a
-// state x that is drawn. Its weight w is such that α·Z(T^Q) = w/N, with E w = Z. A component depends only on the plan and on c.
+// Sampled is a part with the components From ≤ c < To of a random decomposition of B into N components. Each component has rank one: it
+// is the indicator of a state x that is drawn. Its weight w is such that α·Z(T^Q) = w/N, with E w = Z. A component depends only on the
+// plan and on c.
 type Sampled struct {
 	Along Sampling `msgpack:"-"`
 	From  int64    `msgpack:"from"`
@@ -95,7 +96,8 @@ func (*Sampled) Class() btn.Class { return btn.ClassSampled }
 
 // About implements btn.Part.
 func (p *Sampled) About() btn.About {
-	about := btn.About{Rule: btn.Pooled, KeepsRange: true, Shared: &p.Along, SharedKind: newKind} // weights are logarithms
+	// KeepsRange: weights are logarithms, so that they do not leave the range of float64.
+	about := btn.About{Rule: btn.Pooled, KeepsRange: true, Shared: &p.Along, SharedKind: newKind}
 	if p.Along == nil {
 		return about
 	}
@@ -108,7 +110,7 @@ func (p *Sampled) About() btn.About {
 	return about
 }
 
-// newKind returns an empty sampling of the kind of that name. It returns nil for a kind that this version does not know.
+// newKind returns an empty Sampling of the kind with that name, to decode into. It returns nil if this version does not know the kind.
 func newKind(name string) any {
 	for _, k := range kinds {
 		if string(k.name) == name {

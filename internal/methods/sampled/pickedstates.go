@@ -12,33 +12,37 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/judge"
 )
 
-// piece is the state that one part has drawn of its components in a bundle.
-type piece struct {
-	bundle int64
-	ln     float64 // of the weight of those components
-	values []int   // of the variables
+// partState is the state that one part has drawn from its components in a bundle. A bundle may lie in several parts.
+type partState struct {
+	bundle   int64
+	lnWeight float64 // ln of the sum of the weights of those components
+	values   []int   // of the variables
 }
 
-// Samples implements judge.Judge. It returns one state for each bundle, drawn by weight if several parts have a piece of the bundle.
-// Weights add up to 1. A bundle without a weight, or whose parts have not arrived, has no sample; then Warning states how many there are.
+// Samples implements judge.Judge. It returns up to n states with weights that add up to 1: one for each bundle of components. If a bundle
+// lies in several parts, each has drawn a state, and one of these is drawn by weight. A bundle has no state if all its components weigh 0
+// or its parts have not arrived. Warning states how many states there are if they are fewer than n.
 func (j *sampleJudge) Samples(e *judge.Estimate, n int, seed uint64) (samples judge.Samples) {
-	pieces, trouble := piecesOf(e, int64(n))
+	states, trouble := collectStates(e, int64(n))
 	if trouble != "" {
 		return judge.Samples{Warning: "there are no samples: " + trouble}
 	}
+
+	// Draw one state for each bundle: those of a bundle are states[begin:end].
 	top := math.Inf(-1)
-	for begin := 0; begin < len(pieces); {
-		bundle, end := pieces[begin].bundle, begin
-		for end < len(pieces) && pieces[end].bundle == bundle {
+	for begin := 0; begin < len(states); {
+		bundle, end := states[begin].bundle, begin
+		for end < len(states) && states[end].bundle == bundle {
 			end++
 		}
-		state := drawPiece(pieces[begin:end], rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(bundle))))
-		samples.Values = append(samples.Values, state.values)
-		samples.Weights = append(samples.Weights, state.ln)
-		top = max(top, state.ln)
+		drawn := drawState(states[begin:end], rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(bundle))))
+		samples.Values = append(samples.Values, drawn.values)
+		samples.Weights = append(samples.Weights, drawn.lnWeight)
+		top = max(top, drawn.lnWeight)
 		begin = end
 	}
 
+	// Turn the logarithms into weights that add up to 1.
 	total := 0.0
 	for k, ln := range samples.Weights {
 		samples.Weights[k] = math.Exp(ln - top)
@@ -53,56 +57,56 @@ func (j *sampleJudge) Samples(e *judge.Estimate, n int, seed uint64) (samples ju
 	return samples
 }
 
-// piecesOf returns the states that the parts of an estimate have drawn, bundle after bundle, without those of weight 0. If there is none,
-// or the parts contradict each other, trouble is the reason.
-func piecesOf(e *judge.Estimate, samples int64) (pieces []piece, trouble string) {
-	width := -1
-	for _, v := range e.Parts {
-		if v.Weights == nil || v.Weights.Picked == nil {
+// collectStates returns the states of positive weight that the parts of an estimate have drawn, sorted by bundle. There are as many bundles
+// as samples. If there is no state, or the parts contradict each other, trouble is the reason.
+func collectStates(e *judge.Estimate, samples int64) (states []partState, trouble string) {
+	variables := -1 // number of values of a state, −1 before the first
+	for _, part := range e.Parts {
+		if part.Weights == nil || part.Weights.Picked == nil {
 			continue
 		}
-		picked := v.Weights.Picked
-		partWidth := len(picked.Values) / max(1, len(picked.Ln))
-		if width < 0 {
-			width = partWidth
+		picked := part.Weights.Picked // one state after the other, for the bundles from First on
+		if variables < 0 {
+			variables = len(picked.Values) / max(1, len(picked.Ln))
 		}
-		if len(picked.Ln) == 0 || len(picked.Values) != width*len(picked.Ln) ||
-			picked.First < 0 || picked.First > samples-int64(len(picked.Ln)) {
+		hasStates := len(picked.Ln) > 0 && len(picked.Values) == variables*len(picked.Ln)
+		isInRange := picked.First >= 0 && picked.First <= samples-int64(len(picked.Ln))
+		if !hasStates || !isInRange {
 			return nil, "components contradict each other"
 		}
 		for k, ln := range picked.Ln {
 			if !math.IsInf(ln, -1) {
-				pieces = append(pieces, piece{picked.First + int64(k), ln, picked.Values[k*width:][:width]})
+				states = append(states, partState{picked.First + int64(k), ln, picked.Values[k*variables:][:variables]})
 			}
 		}
 	}
-	if len(pieces) == 0 {
+	if len(states) == 0 {
 		return nil, "no state has a weight"
 	}
-	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.bundle, b.bundle) })
-	return pieces, ""
+	slices.SortStableFunc(states, func(a, b partState) int { return cmp.Compare(a.bundle, b.bundle) })
+	return states, ""
 }
 
-// drawPiece draws one of the pieces of a bundle by weight. Its weight is then the sum of the weights of all.
-func drawPiece(pieces []piece, r *rand.Rand) piece {
+// drawState draws one of the states of a bundle by weight, and gives it the sum of all their weights.
+func drawState(states []partState, r *rand.Rand) partState {
 	top := math.Inf(-1)
-	for _, p := range pieces {
-		top = max(top, p.ln)
+	for _, state := range states {
+		top = max(top, state.lnWeight)
 	}
 	total := 0.0
-	for _, p := range pieces {
-		total += math.Exp(p.ln - top)
+	for _, state := range states {
+		total += math.Exp(state.lnWeight - top)
 	}
-	u := r.Float64() * total
-	drawn := pieces[len(pieces)-1]
-	for _, p := range pieces {
-		weight := math.Exp(p.ln - top)
-		if u < weight {
-			drawn = p
+	remaining := r.Float64() * total
+	drawn := states[len(states)-1]
+	for _, state := range states {
+		weight := math.Exp(state.lnWeight - top)
+		if remaining < weight {
+			drawn = state
 			break
 		}
-		u -= weight
+		remaining -= weight
 	}
-	drawn.ln = top + math.Log(total)
+	drawn.lnWeight = top + math.Log(total)
 	return drawn
 }

@@ -29,7 +29,7 @@ func Choose(ctx context.Context, c *Chains, s query.Settings) (sampler Sampling,
 		return nil, false, err
 	}
 	chainEnds, err := drawChainEnds(ctx, c.Model, chains, s)
-	if proposal.IsLate(err) { // draws whose density leaves something out would not be seen
+	if proposal.IsLate(err) { // without them a trial does not see which states independent draws miss
 		return chains, false, nil
 	}
 	if err != nil {
@@ -39,15 +39,18 @@ func Choose(ctx context.Context, c *Chains, s query.Settings) (sampler Sampling,
 	if proposal.IsLate(err) {
 		isComplete, err = false, nil
 	}
-	exceedsMemory := chains.Bytes(c, annealing.Group, true) > float64(s.Memory)
-	if err == nil && draws != nil && (exceedsMemory || predictVariance(draws, c, s.Budget) < predictVariance(chains, c, s.Budget)) {
-		draws.About().Modes = chains.Modes
-		return draws, isComplete, err
+	if err != nil || draws == nil {
+		return chains, isComplete, err
 	}
-	return chains, isComplete, err
+	chainsFit := chains.Bytes(c, annealing.Group, true) <= float64(s.Memory)
+	if chainsFit && !(predictVariance(draws, c, s.Budget) < predictVariance(chains, c, s.Budget)) {
+		return chains, isComplete, err
+	}
+	draws.About().Modes = chains.Modes
+	return draws, isComplete, err
 }
 
-// pilot is Pilot for chains over the simplified network, whose shape they note.
+// pilot chooses chains as Pilot does, and sets their Shape to that of the simplified network.
 func (c *Chains) pilot(ctx context.Context, s query.Settings) (sampler *Annealing, isComplete bool, err error) {
 	if sampler, isComplete, err = Pilot(ctx, c.Model, s); err == nil {
 		sampler.Shape = c.Prepared.Shape()
@@ -55,8 +58,8 @@ func (c *Chains) pilot(ctx context.Context, s query.Settings) (sampler *Annealin
 	return sampler, isComplete, err
 }
 
-// predictVariance returns the variance of the mean weight over the square of Z, if components are drawn for the budget. It is at least
-// that of one component.
+// predictVariance returns the variance of the mean weight, over the square of Z, if components are drawn for the whole budget: the variance
+// of one weight over the number of components. There is always at least one component.
 func predictVariance(sampler Sampling, c *Chains, budget float64) float64 {
 	each, setup := sampler.Takes(c)
 	return sampler.About().Spread * each / max(budget-setup, each)
@@ -66,7 +69,7 @@ func predictVariance(sampler Sampling, c *Chains, budget float64) float64 {
 // Chosen.
 const pilotShare = 0.05
 
-// setupShare is the largest ratio of the flops before the first component of a part to the flops of its components.
+// setupShare is the largest ratio of the flops of a part's preparation, before its first component, to the flops of its components.
 // Chosen.
 const setupShare = 0.25
 
@@ -75,11 +78,12 @@ const setupShare = 0.25
 // Chosen: a tail index needs some.
 const leastSampled = 128
 
-// Components divides what the pilot leaves of s.Budget into estimates of components. The first has a sixteenth of all components, or
-// fewer if the accuracy needs fewer by the pilot. Each further estimate adds as many as there were before it, so that the total doubles.
-// The preparation of a part takes at most setupShare of the work on its components. The error is over budget if the smallest part does
-// not fit the memory.
+// Components divides what the pilot leaves of s.Budget into estimates, each a list of parts with some components. The first estimate has a
+// sixteenth of all components, or fewer if the pilot shows that the accuracy needs fewer. Each further estimate adds as many as there were
+// before it, so that the total doubles. The preparation of a part takes at most setupShare of the work on its components. The error is
+// over budget if the smallest part does not fit the memory.
 func Components(c *Chains, sampler Sampling, s query.Settings, marginals bool) (out []btn.Estimate, err error) {
+	// part is the number of components in a part, total that in all parts.
 	each, setup := sampler.Takes(c)
 	work := s.Budget * (1 - pilotShare)
 	leastPart := wholeGroups(setup / each / setupShare)
@@ -92,12 +96,14 @@ func Components(c *Chains, sampler Sampling, s query.Settings, marginals bool) (
 		return nil, fault.New(fault.OverBudget, "plan: components need %.3g bytes, %d are allowed", bytes(part), s.Memory)
 	}
 
-	// The first estimate has as many components as the accuracy needs by the pilot, if that is less than a sixteenth.
-	enough := max(leastSampled, sampler.About().Spread*math.Pow(2/s.Accuracy, 2))
-	first := min(max(total/16, part)/part*part, wholeGroups(enough), total)
+	// The first estimate has as many components as the accuracy needs: two standard errors √(Spread/N) are at most s.Accuracy.
+	needed := max(leastSampled, sampler.About().Spread*math.Pow(2/s.Accuracy, 2))
+	first := min(max(total/16, part)/part*part, wholeGroups(needed), total)
+
+	// Each estimate has the components from ≤ c < to, in parts of size components.
 	from := int64(0)
 	for to := first; from < total; to = min(2*to, total) {
-		if total-to < to/2 {
+		if total-to < to/2 { // too few are left for an estimate of their own
 			to = total
 		}
 		size := min(part, max(leastPart, wholeGroups(float64(to-from)/2)))
@@ -114,7 +120,7 @@ func Components(c *Chains, sampler Sampling, s query.Settings, marginals bool) (
 	return out, nil
 }
 
-// fitToMemory halves the size of a part until it fits the memory, down to one group.
+// fitToMemory halves the number of components in a part until bytes(part) fits the memory, and returns it. It is at least one group.
 func fitToMemory(part, memory int64, bytes func(part int64) float64) int64 {
 	for part > annealing.Group && bytes(part) > float64(memory) {
 		part = wholeGroups(float64(part) / 2)
@@ -122,7 +128,7 @@ func fitToMemory(part, memory int64, bytes func(part int64) float64) int64 {
 	return part
 }
 
-// wholeGroups returns the largest multiple of annealing.Group up to n, between one group and MostComponents.
+// wholeGroups rounds a number of components down to a multiple of annealing.Group, between one group and MostComponents.
 func wholeGroups(n float64) int64 {
 	return max(annealing.Group, int64(min(n, float64(MostComponents)))/annealing.Group*annealing.Group)
 }
@@ -135,16 +141,18 @@ const (
 	pilotRungs  = 128
 )
 
-// Pilot chooses the kind of steps, the start, the knots and the number of rungs of chains, by how far the weights of some chains spread.
-// None of these chains is a component. The variance of ln w falls as one over the number of rungs. If the time for planning ends after
-// the first chains, the other kinds are not tried, and isComplete is false.
+// Pilot chooses how chains are carried: the kind of steps, where they begin, the knots and the number of rungs. It carries some chains of
+// each kind, none of which is a component, and compares how far their weights spread. If the time for planning ends after the first
+// chains, the other kinds are not tried, and isComplete is false.
 func Pilot(ctx context.Context, m *annealing.Model, s query.Settings) (sampler *Annealing, isComplete bool, err error) {
+	// Halve the rungs until two kinds of chains fit the budget of the pilot.
 	rungs := pilotRungs
 	chains := int64(pilotChains)
 	for ; rungs > 4 && m.Flops(annealing.HeatBath, rungs)*float64(2*chains) > pilotShare*s.Budget; rungs /= 2 {
 	}
+
+	// The seed differs from that of components, so that the choice does not depend on them.
 	sampler = &Annealing{Base: Base{Kind: ByAnnealing, Seed: s.Seed}}
-	// Pilots have seeds of their own: components never see what has chosen them.
 	result, err := pilotChainsOn(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed}, chains)
 	if err != nil {
 		return nil, false, err
@@ -154,13 +162,14 @@ func Pilot(ctx context.Context, m *annealing.Model, s query.Settings) (sampler *
 	}
 	variance := result.variance
 	sampler.Knots = placeKnots(result.gains)
-	if err == nil {
+	if err == nil { // there is still time
 		if variance, err = findModes(ctx, m, s, sampler, rungs, variance); err != nil && !proposal.IsLate(err) {
 			return nil, false, err
 		}
 	}
 	sampler.setRungs(m, s, rungs, variance)
-	return sampler, err == nil, nil
+	isComplete = err == nil
+	return sampler, isComplete, nil
 }
 
 // targetVariance is the variance of ln w that the number of rungs is chosen for.
@@ -173,14 +182,15 @@ const targetVariance = 0.25
 // that is then a fifth.
 const onceRungs = 4
 
-// setRungs sets the number of rungs and the spread of weights. variance is the variance of ln w with pilotedRungs rungs, and rungs are
-// added until it is targetVariance. There are at least onceRungs times the fixed work in rungs, and so few that the budget holds
-// leastSampled chains.
+// setRungs sets the number of rungs with which the variance of ln w is targetVariance, and the spread of weights with that number. variance
+// is the variance of ln w with pilotedRungs rungs; it falls as one over the number of rungs. The rungs take at least onceRungs times the
+// fixed work of a chain, and at most so much that the budget holds leastSampled chains.
 func (s *Annealing) setRungs(m *annealing.Model, settings query.Settings, pilotedRungs int, variance float64) {
 	largest := max(float64(pilotedRungs), s.rungsFor(m, settings.Budget/leastSampled))
 	smallest := max(2, onceRungs*m.Once(s.Path().Step))
 	s.Rungs = int(max(2, min(max(smallest, float64(pilotedRungs)*variance/targetVariance), largest, 1<<24)))
-	s.Spread = math.Expm1(min(variance*float64(pilotedRungs)/float64(s.Rungs), 50))
+	logVariance := variance * float64(pilotedRungs) / float64(s.Rungs)
+	s.Spread = math.Expm1(min(logVariance, 50)) // log-normal weights: Var w / (E w)² = e^logVariance − 1
 }
 
 // metropolisGain is the ratio of the variance with Metropolis steps to that of the heat bath, below which they are chosen.
@@ -216,18 +226,19 @@ const (
 	productExcess     = 4
 )
 
-// pilotResult is how far the weights of some chains spread.
+// pilotResult says how far the weights of some chains spread.
 type pilotResult struct {
 	variance float64     // of ln w
-	gains    [][]float64 // in ln w, by part of the rungs and chain (placeKnots)
+	gains    [][]float64 // gains[k][c] is how much ln w of chain c grows in part k of the rungs
 }
 
-// tryAlternatives tries Metropolis steps, forests, and chains that begin with beliefs, each with as many chains and rungs as result,
-// which is that of single steps of the heat bath. It sets the fields of sampler for what is better, and returns the result of that. With
-// an error it returns the best result before it.
+// tryAlternatives tries Metropolis steps, steps of forests, and chains that begin with beliefs, with the given numbers of rungs and chains.
+// result is that of chains with steps of the heat bath, to which they are compared. It sets the fields of sampler for the best kind and
+// returns its result. If there is an error, that is the best kind before it.
 func tryAlternatives(
 	ctx context.Context, m *annealing.Model, s query.Settings, sampler *Annealing, rungs int, chains int64, result pilotResult,
 ) (pilotResult, error) {
+	// Metropolis steps are a choice only for indices of two values.
 	if m.Binary() {
 		metropolis, err := pilotChainsOn(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)
 		if err != nil {
@@ -237,6 +248,8 @@ func tryAlternatives(
 			result, sampler.Metropolis = metropolis, true
 		}
 	}
+
+	// Steps of forests take more work, so that variance times work is compared.
 	each, forestEach := m.Flops(annealing.HeatBath, rungs), m.Flops(annealing.Forests, rungs)
 	fitsMemory := m.Bytes(annealing.Path{Step: annealing.Forests}, annealing.Group, forestThreads, true) <= float64(s.Memory)
 	if fitsMemory && m.Forests() && max(forestEach*float64(chains), m.ForestFlops()) < pilotShare*s.Budget {
@@ -248,6 +261,8 @@ func tryAlternatives(
 			result, each, sampler.Metropolis, sampler.Forests = forests, forestEach, false, true
 		}
 	}
+
+	// Chains that begin with beliefs have to spread less, and to find all modes.
 	if m.StartFlops() >= pilotShare*s.Budget {
 		return result, nil
 	}
@@ -257,24 +272,26 @@ func tryAlternatives(
 	if err != nil || beliefs.variance >= productGain*result.variance {
 		return result, err
 	}
-	compared := int64(pilotShare * s.Budget / each / 2)
-	compared = min(max(compared/annealing.Group*annealing.Group, chains), productChains)
-	if sampler.Product, err = mayTrustBeliefs(ctx, m, path, chains, chains+compared); err != nil || !sampler.Product {
+	comparedChains := int64(pilotShare * s.Budget / each / 2)
+	comparedChains = min(max(comparedChains/annealing.Group*annealing.Group, chains), productChains)
+	sampler.Product, err = mayTrustBeliefs(ctx, m, path, chains, chains+comparedChains)
+	if err != nil || !sampler.Product {
 		return result, err
 	}
 	return beliefs, nil
 }
 
-// mayTrustBeliefs reports whether chains that begin with beliefs find all modes. It compares the chains from ≤ c < to with as many from
-// uniform draws: those from beliefs have to weigh as much on average, spread less, and end where the others do.
+// mayTrustBeliefs reports whether chains that begin with draws from beliefs find all modes. It compares the chains from ≤ c < to of path
+// with as many that begin with uniform draws. Those from beliefs have to weigh as much on average, spread less, and end in states to which
+// the beliefs give the same probability on average.
 //
-// Beliefs that are about one of several modes keep chains away from the others, which the spread of their weights does not show. The
-// beliefs give a low probability to ends in other modes, though, so that a mode of a tenth of the weight shows in a hundred chains.
-// Chains from uniform draws do not count if they weigh far less; then the beliefs from other starts decide, which differ if there are
-// other modes.
+// The last rule shows beliefs about one of several modes, which keep chains away from the other modes: they give a low probability to
+// ends in the other modes. If chains from uniform draws weigh far less, they show nothing. Then beliefs may be trusted if belief
+// propagation from other starts ends with the same ones.
 func mayTrustBeliefs(ctx context.Context, m *annealing.Model, path annealing.Path, from, to int64) (bool, error) {
-	var means [2]sampling.Mean
-	var ends [2]moments
+	// Carry both kinds of chains, and compute the mean log-probability of their ends under the beliefs.
+	var means [2]sampling.Mean // of the weights from uniform draws and from beliefs
+	var lnBeliefs [2]moments
 	for k := range means {
 		path.Product = k == 1
 		w, err := m.Run(ctx, path, from, to, 1, true)
@@ -282,41 +299,42 @@ func mayTrustBeliefs(ctx context.Context, m *annealing.Model, path annealing.Pat
 			return false, err
 		}
 		means[k] = sampling.Of(w.Ln)
-		beliefs, err := m.LnStart(ctx, w)
+		lnAtEnds, err := m.LnStart(ctx, w)
 		if err != nil {
 			return false, err
 		}
-		ends[k] = temperedMoments(beliefs, w.Ln)
+		lnBeliefs[k] = temperedMoments(lnAtEnds, w.Ln)
 	}
+
 	uniform, product := means[0], means[1]
-	if math.IsInf(uniform.Ln, -1) {
+	if math.IsInf(uniform.Ln, -1) { // all chains from uniform draws weigh 0
 		return true, nil
 	}
 	standardError := math.Hypot(uniform.StandardError, product.StandardError)
-	distance := math.Abs(ends[1].mean - ends[0].mean)
-	switch more := product.Ln - uniform.Ln; {
-	case more < -productDeviations*standardError:
+	switch excess := product.Ln - uniform.Ln; {
+	case excess < -productDeviations*standardError: // chains from beliefs miss weight
 		return false, nil
-	case product.StandardError > math.Sqrt(productGain)*uniform.StandardError:
+	case product.StandardError > math.Sqrt(productGain)*uniform.StandardError: // they spread too far
 		return false, nil
-	case more > productExcess*standardError:
+	case excess > productExcess*standardError: // chains from uniform draws do not count
 		isDivided, err := m.Divided(ctx)
 		return !isDivided, err
 	}
-	return distance <= productDeviations*math.Hypot(ends[0].standardError, ends[1].standardError), nil
+	distance := math.Abs(lnBeliefs[1].mean - lnBeliefs[0].mean)
+	return distance <= productDeviations*math.Hypot(lnBeliefs[0].standardError, lnBeliefs[1].standardError), nil
 }
 
 // chainEnds are the states where some chains have ended, none of which is a component.
 type chainEnds struct {
 	states  [][]int
 	weights []float64 // of the chains (temperedWeights); they add up to 1
-	ln      float64   // of the mean of the weights
+	lnMean  float64   // ln of the mean weight of the components that the chains belong to
 }
 
-// drawChainEnds returns the last states of about pilotChains chains as sampler draws them. They have fewer rungs if they would take more
-// than pilotShare of the budget. It returns nil if all of them weigh 0.
+// drawChainEnds carries about pilotChains chains as sampler draws them and returns the states where they end. The chains have fewer rungs
+// if they would take more than pilotShare of the budget. The result is nil if all of them weigh 0.
 func drawChainEnds(ctx context.Context, m *annealing.Model, sampler *Annealing, s query.Settings) (*chainEnds, error) {
-	const first = 2 * productChains // other chains than the pilot's
+	const first = 2 * productChains // number of the first chain; the pilot has carried lower ones
 	path := sampler.Path()
 	components := wholeGroups(pilotChains / path.Starts())
 	path.Rungs = int(max(4, min(float64(sampler.Rungs), sampler.rungsFor(m, pilotShare*s.Budget/float64(components)))))
@@ -325,7 +343,7 @@ func drawChainEnds(ctx context.Context, m *annealing.Model, sampler *Annealing, 
 	if err != nil || math.IsInf(w.Top, -1) {
 		return nil, err
 	}
-	ends := &chainEnds{weights: temperedWeights(w.Each), ln: sampling.LnMean(w.Ln)}
+	ends := &chainEnds{weights: temperedWeights(w.Each), lnMean: sampling.LnMean(w.Ln)}
 	for chain := range w.Each {
 		state := make([]int, m.Indices())
 		m.State(w, chain, state)
@@ -334,14 +352,14 @@ func drawChainEnds(ctx context.Context, m *annealing.Model, sampler *Annealing, 
 	return ends, nil
 }
 
-// spread returns the variance of the weights of independent draws over the square of their mean, as the states of the chains show it: E
-// w/Z over states of the model, less 1. lnWeights are ln of the weights that draws would have at these states; lnMean is ln of the mean
-// weight of draws. In contrast to draws, the states show a part of Z that the density of the draws leaves out.
+// spread estimates the variance of the weights w of independent draws over the square of their mean. It is E(w/Z) − 1 over states of the
+// model, for which the ends of chains stand. lnWeights[c] is ln of the weight that a draw of the c-th of these states would have, and
+// lnMean ln of the mean weight of draws. The ends show also states that the draws almost never reach.
 func (e *chainEnds) spread(lnWeights []float64, lnMean float64) float64 {
-	lnMean = max(lnMean, e.ln)
+	lnZ := max(lnMean, e.lnMean)
 	total := 0.0
 	for c, ln := range lnWeights {
-		total += e.weights[c] * math.Exp(min(ln-lnMean, 50))
+		total += e.weights[c] * math.Exp(min(ln-lnZ, 50))
 	}
 	return total - 1
 }
@@ -349,8 +367,8 @@ func (e *chainEnds) spread(lnWeights []float64, lnMean float64) float64 {
 // moments is a mean with its standard error.
 type moments struct{ mean, standardError float64 }
 
-// temperedWeights returns weights e^(power·ln) that add up to 1. power is 1, halved until at least policy.LeastEffective of the weights
-// are effective.
+// temperedWeights returns weights proportional to e^(power·ln) that add up to 1. power is 1, or 1/2, 1/4 and so on if fewer than
+// policy.LeastEffective of the weights were effective otherwise. The effective number of weights is (Σ w)²/Σ w².
 func temperedWeights(ln []float64) (w []float64) {
 	w = make([]float64, len(ln))
 	top := slices.Max(ln)
@@ -370,8 +388,8 @@ func temperedWeights(ln []float64) (w []float64) {
 	}
 }
 
-// temperedMoments returns the mean of x, and its standard error, by tempered weights. By the weights e^ln few numbers might count, whose
-// mean has no reliable standard error.
+// temperedMoments returns the weighted mean Σ w x of the numbers x, and its standard error √(Σ w² (x − mean)²). The weights are e^ln,
+// tempered so that enough numbers count for a reliable standard error.
 func temperedMoments(x, ln []float64) (m moments) {
 	w := temperedWeights(ln)
 	for c, value := range x {
@@ -384,7 +402,7 @@ func temperedMoments(x, ln []float64) (m moments) {
 	return m
 }
 
-// pilotChainsOn carries some chains on a path and returns how far their weights spread.
+// pilotChainsOn carries chains 0 to chains−1 along a path and returns how far their weights spread.
 func pilotChainsOn(ctx context.Context, m *annealing.Model, path annealing.Path, chains int64) (pilotResult, error) {
 	gains, w, err := m.Gains(ctx, path, 0, chains, min(ladderParts, path.Rungs))
 	if err != nil {
@@ -393,8 +411,8 @@ func pilotChainsOn(ctx context.Context, m *annealing.Model, path annealing.Path,
 	return pilotResult{lnVariance(w.Ln), gains}, nil
 }
 
-// lnVariance returns the variance of ln weights. A weight of 0 counts as e^−3 times the smallest positive one. It returns 50 if all
-// weights are 0.
+// lnVariance returns the variance of the logarithms of weights, which are ln. A weight of 0 counts as e^−3 times the smallest positive one.
+// It returns 50 if all weights are 0.
 func lnVariance(ln []float64) float64 {
 	smallest := math.Inf(1)
 	for _, x := range ln {

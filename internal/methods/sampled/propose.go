@@ -19,9 +19,9 @@ import (
 // Method is method sampled.
 var Method = proposal.Method{Name: query.MethodSampled, Propose: Propose, Grows: true, Weighs: true}
 
-// Propose proposes as many components of a random decomposition as the budget holds. The length of chains depends on a pilot, made for
-// the first query whose evidence leaves this shape; weights are unbiased for any length. If the time for planning is over, a small pilot
-// has to do.
+// Propose proposes as many components as the budget holds, drawn as a pilot chooses (Choose). The pilot runs for the first query whose
+// evidence leaves a network of this shape, and its choice serves later ones: weights are unbiased for any choice. If the time for
+// planning ends, a small pilot chooses chains.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	return proposeDraws(ctx, j, ask, query.MethodSampled, Choose)
 }
@@ -35,8 +35,8 @@ func ProposeLearned(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 // chooser chooses how components are drawn within a budget. isComplete is false if the time for planning ended first.
 type chooser func(context.Context, *Chains, query.Settings) (sampler Sampling, isComplete bool, err error)
 
-// proposeDraws proposes components that are drawn as choose decides. If simplification has left nothing to draw for, it proposes a
-// contraction tree.
+// proposeDraws proposes components that are drawn as choose decides, and bounds. If simplification has left nothing to sum, it proposes a
+// contraction tree instead. The plan is taken from the plan cache if it is there.
 func proposeDraws(ctx context.Context, j *proposal.Job, ask proposal.Ask, method query.Method, choose chooser) (*btn.Assignment, error) {
 	prepared, err := truncated.Of(ctx, j.Problem(), ask.Marginals)
 	if err != nil {
@@ -53,9 +53,10 @@ func proposeDraws(ctx context.Context, j *proposal.Job, ask proposal.Ask, method
 	if err != nil {
 		return nil, err
 	}
-	if method == query.MethodSymmetryCP { // what is learned depends on the values of the evidence, not on its shape alone
+	if method == query.MethodSymmetryCP { // a learned mixture depends on the values of the evidence
 		boundsKey += fmt.Sprintf(" under %v", j.Evidence)
 	}
+
 	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey(string(method)+boundsKey, ask.Marginals), prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			planning, cancel := proposal.PlanningContext(computing, 1)
@@ -64,6 +65,7 @@ func proposeDraws(ctx context.Context, j *proposal.Job, ask proposal.Ask, method
 			if !proposal.IsOutOfTime(computing, err) {
 				return plan, isComplete, err
 			}
+			// The time for planning is over, and that of the job is not.
 			plan = &btn.Plan{Method: method, Accuracy: j.Settings.Accuracy}
 			plan.Estimates, err = Hasty(computing, j, chains, ask.Marginals)
 			return plan, false, err
@@ -89,7 +91,8 @@ func buildPlan(
 	return bounding.Insert(ctx, j, 0, plan, isComplete)
 }
 
-// Hasty returns estimates by chains that a small pilot chooses, for half of the budget. It is for a plan whose time is over.
+// Hasty returns estimates by chains for half of the budget. A small pilot chooses the chains, whatever the time: a plan whose time for
+// planning is over needs it.
 func Hasty(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) ([]btn.Estimate, error) {
 	sampler, err := quickPilot(ctx, j, c.Model)
 	if err != nil {
@@ -113,8 +116,8 @@ func quickPilot(ctx context.Context, j *proposal.Job, m *annealing.Model) (*Anne
 	return sampler, err
 }
 
-// ChainsInTime returns the chains that components are drawn from. For a large network its simplification has a share of the time for
-// planning, and the error is over budget if that ends.
+// ChainsInTime returns the simplified network and the model that chains walk over (ChainsOf). If the network is large, simplification has
+// a share of the time for planning, and the error is over budget if that ends.
 func ChainsInTime(ctx context.Context, j *proposal.Job, marginals bool) (chains *Chains, err error) {
 	if len(j.Net.Cores) <= policy.MostHasty {
 		return ChainsOf(ctx, j.Problem(), marginals)

@@ -1,44 +1,47 @@
 package sampled
 
-// Marginals of components: sums of weights by index become sums by variable.
+// Marginals of components: sums of weights by value of an index become sums by value of a variable.
 
 import (
 	"github.com/basetensor/basetensor/internal/methods/truncated"
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// setShares sets w.Share, w.Squares and w.Domains by variable of the network. share and squares have the sums by index of the simplified
-// network and value.
-func setShares(w *btn.Weights, prepared *truncated.Prepared, share, squares [][]float64) (err error) {
-	if w.Share, w.Domains, err = flattenByVariable(prepared, share); err == nil {
+// setShares sets the fields of w that marginals are made of: the sums of weights, and of their squares, for each value of each variable of
+// the network. sums[i][a] and squares[i][a] are those sums for value a of index i of the simplified network, which has fewer indices.
+func setShares(w *btn.Weights, prepared *truncated.Prepared, sums, squares [][]float64) (err error) {
+	if w.Share, w.Domains, err = flattenByVariable(prepared, sums); err == nil {
 		w.Squares, _, err = flattenByVariable(prepared, squares)
 	}
 	return err
 }
 
-// flattenByVariable returns sums by variable and value of the network, one variable after the other, and the number of values of each.
-// byIndex has the sums by index of the simplified network and value. The sums of all indices are equal.
-func flattenByVariable(prepared *truncated.Prepared, byIndex [][]float64) (all []float64, domains []int, err error) {
+// flattenByVariable converts sums for the indices of the simplified network into sums for the variables of the network. indexSums[i][a] is
+// the sum for value a of index i; every index has the same total. variableSums has the values of one variable after the other, and
+// domains the number of values of each variable.
+func flattenByVariable(prepared *truncated.Prepared, indexSums [][]float64) (variableSums []float64, domains []int, err error) {
 	total := 0.0
-	for _, x := range byIndex[0] {
-		total += x
+	for _, sum := range indexSums[0] {
+		total += sum
 	}
-	shares := make([][]float64, len(byIndex))
-	for i, row := range byIndex {
-		shares[i] = make([]float64, len(row))
-		for a, x := range row {
-			shares[i][a] = x / total
+
+	// Rows converts probabilities, so the sums are divided by their total before, and multiplied by it again.
+	probabilities := make([][]float64, len(indexSums))
+	for i, row := range indexSums {
+		probabilities[i] = make([]float64, len(row))
+		for a, sum := range row {
+			probabilities[i][a] = sum / total
 		}
 	}
-	rows, err := prepared.Rows(shares)
+	rows, err := prepared.Rows(probabilities)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, row := range rows {
 		for _, p := range row {
-			all = append(all, p*total)
+			variableSums = append(variableSums, p*total)
 		}
 		domains = append(domains, len(row))
 	}
-	return all, domains, nil
+	return variableSums, domains, nil
 }

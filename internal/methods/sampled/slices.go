@@ -19,7 +19,7 @@ const BySlices Kind = "slices"
 // Slices is independent draws of the values of a cut-set from mini-buckets, whose slices are contracted (package cutset).
 type Slices struct {
 	Independent
-	// Rest is the number of indices that are summed out in each slice, the first of Order. All others are drawn.
+	// Rest is the number of indices that are summed out in each slice: the first Rest of Order. All others, the cut-set, are drawn.
 	Rest int `msgpack:"rest,omitempty"`
 }
 
@@ -36,13 +36,14 @@ func (s *Slices) Draw(ctx context.Context, p *problem.Problem, from, to int64, w
 	return drawIndependent(ctx, p, s, from, to, want)
 }
 
-// distribution implements independent: mini-buckets for the cut-set, and exact contraction of the first Rest indices of the order.
+// distribution implements independent. It returns a distribution that draws the cut-set from mini-buckets, and contracts the first s.Rest
+// indices of the order exactly.
 func (s *Slices) distribution(ctx context.Context, m material) (*importance.Proposal, error) {
-	rest, err := cutset.New(ctx, m.prepared.Expression(), m.plan.Order, s.Rest, m.freeMemory)
+	sliceProgram, err := cutset.New(ctx, m.prepared.Expression(), m.plan.Order, s.Rest, m.freeMemory)
 	if err != nil {
 		return nil, err
 	}
-	return importance.NewSlices(m.prepared.Expression(), m.bound, rest, s.Rest)
+	return importance.NewSlices(m.prepared.Expression(), m.bound, sliceProgram, s.Rest)
 }
 
 // slicesShare is the work of the pilot of slices, relative to that of the pilot of all other draws. firstSlice is the number of entries
@@ -58,25 +59,28 @@ const (
 	sliceTries  = 3
 )
 
-// trySlices tries cut-sets of fewer and fewer indices, whose slices take more and more work. It has slicesShare of the limit for itself:
-// the trial's spent is as before when it returns. It ends at the first cut-set that is no improvement on a smaller one, or exceeds its
-// limit or the memory.
+// trySlices makes pilot draws of the values of cut-sets. Each cut-set has fewer indices than the one before, so that a slice takes more
+// work. It ends if slices stop being an improvement, after sliceTries cut-sets of which none was, or if a cut-set exceeds the limit or the
+// memory. The limit is slicesShare of the trial's, and the work does not count in the trial's spent.
 func trySlices(ctx context.Context, c *trial) error {
 	h := c.prepared.Hypergraph()
-	before := c.spent
-	defer func() { c.spent = before }()
+	spentBefore := c.spent
+	defer func() { c.spent = spentBefore }()
 	limit := c.spent + slicesShare*c.limit
-	last, tried := -1, 0
+	previousRest, tried := -1, 0
 	for entries := float64(firstSlice); entries <= policy.MostBucketEntries; entries *= sliceGrowth {
-		order, rest, ok := cutset.Choose(h, c.common.Order, entries, int(policy.FillShare*c.settings.Budget))
+		// The first rest indices of order are summed out in each slice.
+		order, rest, ok := cutset.Choose(h, c.initial.Order, entries, int(policy.FillShare*c.settings.Budget))
 		if !ok || rest == len(order) {
 			return ctx.Err()
 		}
-		if rest == last || rest == 0 {
+		if rest == previousRest || rest == 0 { // nothing new to try
 			continue
 		}
-		last = rest
-		candidate := &Slices{c.common, rest}
+		previousRest = rest
+
+		// Price the draws: end if they exceed the limit or the memory.
+		candidate := &Slices{c.initial, rest}
 		candidate.Kind, candidate.Order = BySlices, order
 		plan, err := minibuckets.NewPlan(h, order, candidate.Entries)
 		if err != nil {
@@ -92,6 +96,8 @@ func trySlices(ctx context.Context, c *trial) error {
 		if c.spent+candidate.Setup+candidate.Each*pilotChains > limit || cost.Bytes+cost.Each > float64(memory) {
 			return ctx.Err()
 		}
+
+		// Make the draws and compare their spread with that of the best kind.
 		c.spent += candidate.Setup
 		distribution, err := buildDistribution(ctx, c.prepared, candidate, c.settings.Memory)
 		if err != nil {
@@ -102,7 +108,8 @@ func trySlices(ctx context.Context, c *trial) error {
 		}
 		isBetter, err := c.tryKind(ctx, candidate, distribution)
 		tried++
-		if _, isBest := c.best.(*Slices); err != nil || !isBetter && (isBest || tried == sliceTries) {
+		_, isSlicesBest := c.best.(*Slices)
+		if err != nil || !isBetter && (isSlicesBest || tried == sliceTries) {
 			return err
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// drawStates carries the chains of the components begin ≤ c < stop over all variables, and draws one state of each bundle by weight. All
-// components of the plan are divided into as many bundles as samples are wanted, so that a part may have only a share of a bundle. A
-// bundle without components in this part has a state of weight 0.
+// drawStates carries the chains of the components begin ≤ c < stop, and draws states from their ends. The components of the whole plan
+// are divided into as many bundles of neighbours as samples are wanted. Of each bundle that this part has components of, one state is
+// drawn by weight. A bundle may lie in several parts. If it has no component in this part after all, it has a state of weight 0.
 func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, stop int64, want btn.Want) (btn.Value, error) {
 	terms, model, err := WalkOf(ctx, p)
 	if err != nil {
@@ -26,94 +26,101 @@ func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, s
 	}
 	bundles := min(int64(want.Samples), s.Of)
 	domains := terms.Domains()
-	first, end := s.bundleRange(begin, stop, bundles)
-	w, v, err := s.runChains(ctx, p, model, begin, stop, true, 8*float64(end-first)*float64(len(domains)+1))
-	if err != nil || math.IsInf(w.Top, -1) {
-		return v, err
+	firstBundle, endBundle := s.bundleRange(begin, stop, bundles)
+	statesBytes := 8 * float64(endBundle-firstBundle) * float64(len(domains)+1)
+	weights, value, err := s.runChains(ctx, p, model, begin, stop, true, statesBytes)
+	if err != nil || math.IsInf(weights.Top, -1) {
+		return value, err
 	}
 
-	picked := &btn.Picked{First: first}
-	starts := int64(len(w.Each) / len(w.Ln)) // chains per component
+	// Draw one chain of each bundle. A component has several chains, one after the other in weights.Each.
+	picked := &btn.Picked{First: firstBundle}
+	chainsPerComponent := int64(len(weights.Each) / len(weights.Ln))
 	indices := make([]int, len(terms.Terms().Dims))
-	for k := first; k < end; k++ {
-		from, to := s.bundleComponents(k, bundles, begin, stop)
+	for bundle := firstBundle; bundle < endBundle; bundle++ {
+		from, to := s.bundleComponents(bundle, bundles, begin, stop)
 		if from >= to {
 			picked.Ln = append(picked.Ln, math.Inf(-1))
 			picked.Values = append(picked.Values, make([]int, len(domains))...)
 			continue
 		}
-		each := w.Each[starts*(from-begin) : starts*(to-begin)]
-		c, ln := drawIndex(each, rand.New(rand.NewPCG(want.Seed, uint64(k)^uint64(begin)<<32)))
-		model.State(w, int(starts*(from-begin))+c, indices)
-		picked.Ln = append(picked.Ln, ln)
+		firstChain, endChain := chainsPerComponent*(from-begin), chainsPerComponent*(to-begin)
+		random := rand.New(rand.NewPCG(want.Seed, uint64(bundle)^uint64(begin)<<32))
+		drawn, lnSum := drawIndex(weights.Each[firstChain:endChain], random)
+		model.State(weights, int(firstChain)+drawn, indices)
+		picked.Ln = append(picked.Ln, lnSum)
 		picked.Values = append(picked.Values, terms.Assignment(indices)...)
 	}
-	v.Weights.Picked = picked
+	value.Weights.Picked = picked
+
 	if want.Marginals {
-		addMarginals(v.Weights, w, func(c int) []int {
-			model.State(w, c, indices)
+		addMarginals(value.Weights, weights, func(chain int) []int {
+			model.State(weights, chain, indices)
 			return terms.Assignment(indices)
 		}, domains)
 	}
-	return v, nil
+	return value, nil
 }
 
-// bundleRange returns the range first ≤ k < end of the bundles that the components begin ≤ c < stop belong to, if all components are
-// divided into n bundles.
+// bundleRange returns the range first ≤ k < end of the bundles that the components begin ≤ c < stop belong to. The s.Of components of the
+// plan are divided into n bundles: component c is in bundle ⌊c·n/s.Of⌋.
 func (s *Annealing) bundleRange(begin, stop, n int64) (first, end int64) {
 	return begin * n / s.Of, (stop*n + s.Of - 1) / s.Of
 }
 
-// bundleComponents returns the range from ≤ c < to of the components begin ≤ c < stop that belong to bundle k of n.
+// bundleComponents returns the range from ≤ c < to of those components begin ≤ c < stop that belong to bundle k of n: ⌊c·n/s.Of⌋ = k.
 func (s *Annealing) bundleComponents(k, n, begin, stop int64) (from, to int64) {
 	return max(begin, (k*s.Of+n-1)/n), min(stop, ((k+1)*s.Of+n-1)/n)
 }
 
-// drawIndex draws an index by weights whose logarithms are ln. It also returns ln of the sum of the weights. If all weights are 0 the
-// index is 0.
-func drawIndex(ln []float64, r *rand.Rand) (index int, sum float64) {
+// drawIndex draws an index k with probability proportional to the weight e^lnWeights[k]. It also returns ln of the sum of the weights. If
+// all weights are 0, the index is 0.
+func drawIndex(lnWeights []float64, r *rand.Rand) (index int, lnSum float64) {
 	top := math.Inf(-1)
-	for _, l := range ln {
-		top = max(top, l)
+	for _, ln := range lnWeights {
+		top = max(top, ln)
 	}
 	if math.IsInf(top, -1) {
 		return 0, top
 	}
 	total := 0.0
-	for _, l := range ln {
-		total += math.Exp(l - top)
+	for _, ln := range lnWeights {
+		total += math.Exp(ln - top)
 	}
-	u := r.Float64() * total
-	for c, l := range ln {
-		x := math.Exp(l - top)
-		if u < x {
-			return c, top + math.Log(total)
+	lnSum = top + math.Log(total)
+
+	remaining := r.Float64() * total
+	for k, ln := range lnWeights {
+		weight := math.Exp(ln - top)
+		if remaining < weight {
+			return k, lnSum
 		}
-		if u -= x; x > 0 {
-			index = c
+		remaining -= weight
+		if weight > 0 {
+			index = k // the result if rounding leaves a remainder behind the last weight
 		}
 	}
-	return index, top + math.Log(total)
+	return index, lnSum
 }
 
-// addMarginals sets the sums of weights by variable and value in to: Share has the sum of the weights of the chains that end with the
-// value, Squares the sum of their weights times those of their components. state returns the values of the variables at the end of a
-// chain.
-func addMarginals(to *btn.Weights, w *annealing.Weights, state func(c int) []int, domains []int) {
-	to.Top, to.Domains = w.Top, domains
-	offsets := make([]int, len(domains))
+// addMarginals sets the fields of dst that marginals are made of: for each value of each variable, Share is the sum of the weights of the
+// chains that end with the value, and Squares the sum of their weights times the weights of their components. Values of one variable come
+// after those of the one before. state returns the values of all variables at the end of a chain.
+func addMarginals(dst *btn.Weights, w *annealing.Weights, state func(chain int) []int, domains []int) {
+	dst.Top, dst.Domains = w.Top, domains
+	offsets := make([]int, len(domains)) // of each variable's first value
 	size := 0
-	for v, d := range domains {
+	for v, domain := range domains {
 		offsets[v] = size
-		size += d
+		size += domain
 	}
-	to.Share, to.Squares = make([]float64, size), make([]float64, size)
-	starts := len(w.Each) / len(w.Ln)
-	for c, ln := range w.Each {
-		weight, componentWeight := math.Exp(ln-w.Top), math.Exp(w.Ln[c/starts]-w.Top)
-		for v, a := range state(c) {
-			to.Share[offsets[v]+a] += weight
-			to.Squares[offsets[v]+a] += weight * componentWeight
+	dst.Share, dst.Squares = make([]float64, size), make([]float64, size)
+	chainsPerComponent := len(w.Each) / len(w.Ln)
+	for chain, ln := range w.Each {
+		weight, componentWeight := math.Exp(ln-w.Top), math.Exp(w.Ln[chain/chainsPerComponent]-w.Top)
+		for v, a := range state(chain) {
+			dst.Share[offsets[v]+a] += weight
+			dst.Squares[offsets[v]+a] += weight * componentWeight
 		}
 	}
 }

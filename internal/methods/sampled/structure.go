@@ -23,7 +23,7 @@ import (
 // ByStructure is the kind of Structure.
 const ByStructure Kind = "structure"
 
-// Structure is components that are the ends of chains. A chain begins with an exact draw from the low-rank part of the network's tables
+// Structure draws components as the ends of chains. A chain begins with an exact draw from the low-rank part of the network's tables
 // (package structured).
 type Structure struct {
 	Base
@@ -56,29 +56,29 @@ func (s *Structure) Bytes(_ *Chains, components int64, marginals bool) float64 {
 	return importance.Bytes(components, len(s.Path.Fit.Domains), marginals)
 }
 
-// Draw implements Sampling.
+// Draw implements Sampling. It draws with package structured, and multiplies all weights by the scale of the network.
 func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	w, flops, err := structured.Draw(ctx, p, s.Path, s.Seed, from, to, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	scale := p.Net.Scale.LogAbs()
+	lnScale := p.Net.Scale.LogAbs()
 	for k := range w.Ln {
-		w.Ln[k] += scale
+		w.Ln[k] += lnScale
 	}
 	v := btn.Value{Z: scaled.FromLog(sampling.LnMean(w.Ln)), Flops: s.Setup + flops, Weights: &btn.Weights{Ln: w.Ln}}
-	if most := w.Most + scale; !math.IsInf(most, 0) {
-		v.Weights.LnMost = &most
+	if lnLargest := w.Most + lnScale; !math.IsInf(lnLargest, 0) {
+		v.Weights.LnMost = &lnLargest
 	}
 	if w.Share != nil {
-		v.Weights.Top, v.Weights.Domains = w.Top+scale, contraction.Domains(p.Net)
+		v.Weights.Top, v.Weights.Domains = w.Top+lnScale, contraction.Domains(p.Net)
 		v.Weights.Share, v.Weights.Squares = w.Share, w.Squares
 	}
 	return v, nil
 }
 
-// ProposeStructure proposes chains from the model's low-rank part for the complete budget, and bounds. It returns nil if the low-rank
-// part carries too little of the interaction. The length of chains depends on the first query.
+// ProposeStructure proposes chains that begin at the model's low-rank part, for the complete budget, and bounds. It returns nil if the
+// low-rank part carries too little of the interaction. The length of chains is chosen for the first query and kept for later ones.
 func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	if !structured.Crowded(j.Net) {
 		return nil, nil
@@ -88,12 +88,14 @@ func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*bt
 			planning, cancel := proposal.PlanningContext(computing, policy.ExactShare)
 			defer cancel()
 			path, spread, each, setup, err := structured.Near(planning, j.Problem(), j.Settings.Seed, proposalShare*j.Settings.Budget)
+			// A plan without estimates says that there is nothing to propose.
 			if proposal.IsOutOfTime(computing, err) {
 				return &btn.Plan{Method: query.MethodSampled}, false, nil
 			}
 			if err != nil || path == nil {
 				return &btn.Plan{Method: query.MethodSampled}, true, err
 			}
+
 			plan := &btn.Plan{Method: query.MethodSampled, Accuracy: j.Settings.Accuracy}
 			plan.Estimates, err = Components(nil, &Structure{
 				Base:  Base{Kind: ByStructure, Seed: j.Settings.Seed, Spread: spread},

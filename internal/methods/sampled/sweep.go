@@ -22,7 +22,7 @@ type Sweep struct {
 	// Sweep is the plan of the sweep, and Bond the largest number of values that it keeps on a leg.
 	Sweep *truncated.TruncatedPlan `msgpack:"sweep,omitempty"`
 	Bond  int                      `msgpack:"bond,omitempty"`
-	// Defence is the share of mini-buckets in the mixture, and the share of values which a truncation may have lost.
+	// Defence is the share of mini-buckets in the mixture. It is also taken as the share of values which a truncation may have lost.
 	Defence float64 `msgpack:"defence,omitempty"`
 }
 
@@ -45,7 +45,8 @@ func (s *Sweep) Draw(ctx context.Context, p *problem.Problem, from, to int64, wa
 	return drawIndependent(ctx, p, s, from, to, want)
 }
 
-// distribution implements independent: the states of the sweep, mixed with mini-buckets.
+// distribution implements independent. It runs the truncated sweep and returns the distribution that draws from it, mixed with
+// mini-buckets.
 func (s *Sweep) distribution(ctx context.Context, m material) (*importance.Proposal, error) {
 	sweep, err := m.prepared.Sampler(ctx, s.Sweep, s.Bond, m.freeMemory)
 	if err != nil {
@@ -62,9 +63,10 @@ const (
 	firstSearch = 0.125
 )
 
-// trySweeps tries sweeps of growing bonds, each mixed with several shares of mini-buckets. It ends if the limit or the memory is reached,
-// or if a bond is no better and the weights spread little already.
+// trySweeps makes pilot draws from truncated sweeps of bond 4, 8, 16 and so on, each mixed with several shares of mini-buckets. It ends if
+// the limit or the memory is reached, or if a bond is no better than smaller ones and the weights of the best kind spread little already.
 func trySweeps(ctx context.Context, c *trial) error {
+	// Search for the plan of a sweep, which serves all bonds.
 	e := c.prepared.Expression()
 	sweep, err := c.prepared.Sweep(ctx, truncated.SearchOptions{
 		Bond: 4 * pilotBond, Memory: c.freeMemory, Seed: c.settings.Seed, Moves: int64(firstSearch * c.limit),
@@ -73,8 +75,9 @@ func trySweeps(ctx context.Context, c *trial) error {
 		return ctx.Err()
 	}
 	c.spent += firstSearch * c.limit
-	base := &Sweep{Independent: c.common, Sweep: &sweep}
+	base := &Sweep{Independent: c.initial, Sweep: &sweep}
 	base.Kind = BySweep
+
 	for base.Bond = pilotBond; ; base.Bond *= 2 {
 		cost, err := c.prepared.Price(ctx, &sweep, base.Bond, false)
 		if err != nil || c.spent+cost.Flops > c.limit {
@@ -87,7 +90,8 @@ func trySweeps(ctx context.Context, c *trial) error {
 		c.spent += cost.Flops
 		base.Setup = c.plan.Flops + c.plan.Matching + cost.Flops
 		base.Each = c.plan.Draw + sampler.Flops()
-		improved := false
+
+		isImproved := false
 		for _, defence := range policy.PilotDefences {
 			if c.spent+base.Each*pilotChains > c.limit {
 				break
@@ -102,9 +106,9 @@ func trySweeps(ctx context.Context, c *trial) error {
 			if err != nil {
 				return err
 			}
-			improved = improved || isBetter
+			isImproved = isImproved || isBetter
 		}
-		if !improved && c.best.About().Spread < targetVariance {
+		if !isImproved && c.best.About().Spread < targetVariance {
 			return nil
 		}
 	}

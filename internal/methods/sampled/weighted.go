@@ -21,9 +21,11 @@ import (
 // Chosen: the size of a plan in a message.
 const mostSampledParts = 1024
 
-// weightedPlan returns a plan of one estimate: chains for the budget whose states are drawn. It sets sampler.Of, and reduces its rungs
-// until the budget holds a chain for each sample. If not even that fits, the plan has a warning.
+// weightedPlan returns a plan of one estimate: as many chains as the budget holds, from whose ends states are drawn. It sets the number of
+// components in sampler.Of, and reduces the rungs of the chains until the budget holds a component for each sample. If it still does not,
+// the plan has a warning. variables is the number of variables of a state.
 func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samples int64, variables int) (*btn.Plan, error) {
+	// The number of rungs and of components follow from the budget.
 	budget := s.Budget * (1 - pilotShare)
 	_, setup := sampler.flops(m)
 	budget -= setup
@@ -31,6 +33,8 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 	each, _ := sampler.flops(m)
 	sampler.Of = int64(min(budget/each, float64(MostComponents)))
 	sampler.Of = max(annealing.Group, sampler.Of/annealing.Group*annealing.Group)
+
+	// The number of components in a part follows from the memory, which holds chains and drawn states.
 	bytes := func(part int64) float64 {
 		return m.Bytes(sampler.Path(), part, 1, true) + 8*float64(samples)*float64(part)/float64(sampler.Of)*float64(variables+1)
 	}
@@ -39,6 +43,7 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 	if bytes(part) > float64(s.Memory) {
 		return nil, fault.New(fault.OverBudget, "plan: chains need %.3g bytes, %d are allowed", bytes(part), s.Memory)
 	}
+
 	e := btn.Estimate{
 		Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1, Level: math.Log2(float64(sampler.Of)),
 		Cost: query.Cost{Flops: each * float64(sampler.Of), Bytes: bytes(part)},
@@ -53,8 +58,9 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 	return plan, nil
 }
 
-// ProposeStates proposes chains over all variables, as many as the budget holds and if possible one for each sample, and bounds. There is
-// one estimate, since samples are drawn from all chains. It returns nil if simplification has left nothing to draw for.
+// ProposeStates proposes chains over all variables for a question that asks for states, and bounds. There are as many chains as the budget
+// holds, if possible one for each sample, in one estimate, since samples are drawn from all chains. It returns nil if simplification has
+// left nothing to sum.
 func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	terms, model, err := WalkOf(ctx, j.Problem())
 	if err != nil {
@@ -88,6 +94,5 @@ func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn
 	if err != nil {
 		return nil, err
 	}
-	found := proposal.Approximate(plan, hit, terms.Terms())
-	return found, nil
+	return proposal.Approximate(plan, hit, terms.Terms()), nil
 }
