@@ -58,32 +58,39 @@ type Path struct {
 	checkpoints *checkpoints // nil: log-weights on the way are not recorded
 }
 
-// checkpoints are the log-weights of chains at the ends of equal parts of the rungs: ln[k][c] of chain first+c at the end of part k.
+// checkpoints record the log-weights of chains on the way. The rungs are divided into equal parts: lnWeights[k][c] is the log-weight of
+// chain first+c at the end of part k.
 type checkpoints struct {
-	first int64
-	ln    [][]float64
+	first     int64
+	lnWeights [][]float64
 }
 
-// checkpointAt returns the number of the part that ends with rung k, or −1 if none does.
+// checkpointAt returns the number of the part of the rungs that ends with rung k, or −1 if none does or log-weights are not recorded. With
+// 8 rungs in 4 parts, part 0 ends with rung 2.
 func (p *Path) checkpointAt(k int) int {
-	if p.checkpoints == nil || k*len(p.checkpoints.ln)%p.Rungs != 0 {
+	if p.checkpoints == nil {
 		return -1
 	}
-	return k*len(p.checkpoints.ln)/p.Rungs - 1
+	parts := len(p.checkpoints.lnWeights)
+	if k*parts%p.Rungs != 0 {
+		return -1
+	}
+	return k*parts/p.Rungs - 1
 }
 
-// Beta returns β at rung k of p.Rungs.
+// Beta returns β at rung k of p.Rungs. Knots divide the rungs into equal parts: Knots[j] is β at the end of part j, and β is linear within
+// a part, from 0 in the first. Without knots β = k/Rungs.
 func (p *Path) Beta(k int) float64 {
 	if len(p.Knots) == 0 || k >= p.Rungs {
 		return float64(k) / float64(p.Rungs)
 	}
-	position := float64(k) * float64(len(p.Knots)) / float64(p.Rungs) // in parts between knots
-	next := int(position)
-	previous := 0.0 // β at the knot before
-	if next > 0 {
-		previous = p.Knots[next-1]
+	position := float64(k) * float64(len(p.Knots)) / float64(p.Rungs) // in parts
+	part := int(position)
+	begin := 0.0 // β at the begin of the part
+	if part > 0 {
+		begin = p.Knots[part-1]
 	}
-	return previous + (position-float64(next))*(p.Knots[next]-previous)
+	return begin + (position-float64(part))*(p.Knots[part]-begin)
 }
 
 // Group is the number of chains that run side by side. The number of chains is a multiple of it.
@@ -97,13 +104,13 @@ const hardness = 12
 type Model struct {
 	expression     *sumproduct.Expression
 	dims           []int
-	uniform        *walker
-	forestClasses  func() [][]int // spins of each forest, computed when they are first asked for
+	uniform        *walker        // of chains that begin with uniform draws
+	forestClasses  func() [][]int // the spins of each forest, computed when they are first asked for
 	mu             sync.Mutex     // of the fields below
-	fromBeliefs    *walker        // nil until it is asked for
-	fromModes      []*walker
-	hasSoughtModes bool
-	fromGiven      givenWalkers
+	fromBeliefs    *walker        // of chains that begin with beliefs; nil until it is asked for
+	fromModes      []*walker      // of chains that begin at a mode
+	hasSoughtModes bool           // fromModes is complete
+	fromGiven      givenWalkers   // of chains that begin with Path.Given
 }
 
 // New returns the model of an expression whose entries are at least 0. Errors: unsupported if an entry is below 0, if an index has more
@@ -121,7 +128,8 @@ func New(e *sumproduct.Expression) (*Model, error) {
 			return nil, fault.New(fault.Unsupported, "annealing: index %d has %d values, at most %d", i, d, 1<<8)
 		}
 	}
-	uniformLn := make([][]float64, len(e.Dims))
+
+	uniformLn := make([][]float64, len(e.Dims)) // log-probability of each value, by index
 	for i, d := range e.Dims {
 		uniformLn[i] = slices.Repeat([]float64{-math.Log(float64(d))}, d)
 	}
@@ -144,12 +152,9 @@ const uniformShare = 0.01
 // modes.
 const startUpdates = 4
 
-// walkerOf returns the walker that begins with beliefs, which it computes once, or the uniform one. If belief propagation fails, the
-// uniform one takes the place of that of beliefs. Errors: those of the context and of newWalker.
-func (m *Model) walkerOf(ctx context.Context, isFromBeliefs bool) (*walker, error) {
-	if !isFromBeliefs {
-		return m.uniform, nil
-	}
+// beliefWalker returns the walker of chains that begin with draws from beliefs. It computes the beliefs once. If belief propagation fails,
+// it is the walker of uniform draws. Errors: those of the context and of newWalker.
+func (m *Model) beliefWalker(ctx context.Context) (*walker, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fromBeliefs != nil {
@@ -172,7 +177,8 @@ func (m *Model) walkerOf(ctx context.Context, isFromBeliefs bool) (*walker, erro
 	return m.fromBeliefs, err
 }
 
-// forestSpins returns the spins of a walker in the form for steps of forests, or nil if there are none.
+// forestSpins returns the spins of a walker in the form for steps of forests. It is nil if the model is not of spins, or their odds are too
+// large for float32 (newForests).
 func (m *Model) forestSpins(w *walker) *spinModel {
 	if w.spins != nil {
 		w.forestsOnce.Do(func() { w.forests = newForests(w.model, w.startOdds, m.forestClasses()) })
@@ -191,10 +197,11 @@ const (
 	divisionDifference = 0.5
 )
 
-// Divided reports whether beliefs depend on where belief propagation begins: whether from one of divisionStarts random starts the belief of
-// a value differs by more than divisionDifference, or belief propagation fails. Errors: those of the context and of newWalker.
+// Divided reports whether beliefs depend on where belief propagation begins. It runs belief propagation from divisionStarts random starts.
+// The result is true if the belief of some value differs from that of chains by more than divisionDifference, or if a run fails. Errors:
+// those of the context and of newWalker.
 func (m *Model) Divided(ctx context.Context) (bool, error) {
-	w, err := m.walkerOf(ctx, true)
+	w, err := m.beliefWalker(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -218,13 +225,13 @@ func (m *Model) Divided(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// beliefUpdates returns the total number of message updates for the beliefs.
+// beliefUpdates returns the number of message updates for the beliefs: startUpdates for each index of each table.
 func (m *Model) beliefUpdates() int64 {
-	n := 1
+	messages := 1
 	for _, t := range m.expression.Tables {
-		n += len(t.Scope)
+		messages += len(t.Scope)
 	}
-	return startUpdates * int64(n)
+	return startUpdates * int64(messages)
 }
 
 // StartFlops returns the cost of the beliefs that a path with Product begins with.
@@ -233,28 +240,28 @@ func (m *Model) StartFlops() float64 { return float64(m.beliefUpdates()) * polic
 // Indices returns the number of indices of a state.
 func (m *Model) Indices() int { return len(m.dims) }
 
-// Binary reports whether some index has two values, so that the step makes a difference.
+// Binary reports whether some index has two values. Only for such an index does a Metropolis step differ from the heat bath.
 func (m *Model) Binary() bool { return slices.Contains(m.dims, 2) }
 
 // Flops returns the time of a chain in flops, at 3e9 a second: a sweep per rung, and the fixed work before and after them.
 func (m *Model) Flops(step Step, rungs int) float64 {
-	sweep, once := m.prices(step)
-	return once + float64(rungs)*sweep
+	sweep, fixed := m.prices(step)
+	return fixed + float64(rungs)*sweep
 }
 
-// Rungs returns the number of rungs of a chain within that many flops, rounded down. It is below 1 if not even one fits.
+// Rungs returns how many rungs a chain may have so that it takes at most the given flops, rounded down. It is below 1 if not even one fits.
 func (m *Model) Rungs(step Step, flops float64) float64 {
-	sweep, once := m.prices(step)
-	return math.Floor((flops - once) / sweep)
+	sweep, fixed := m.prices(step)
+	return math.Floor((flops - fixed) / sweep)
 }
 
-// Once returns the fixed work of a chain, in rungs.
+// Once returns the work of a chain that does not depend on its rungs, in units of the work of one rung.
 func (m *Model) Once(step Step) float64 {
-	sweep, once := m.prices(step)
-	return once / sweep
+	sweep, fixed := m.prices(step)
+	return fixed / sweep
 }
 
-// prices returns the flops of a sweep, and the fixed flops of a chain.
+// prices returns the flops of a sweep, which a chain has at every rung, and the flops of a chain that do not depend on its rungs.
 func (m *Model) prices(step Step) (sweep, fixed float64) {
 	switch s := m.uniform.spins; {
 	case s == nil:
@@ -284,9 +291,10 @@ func (m *Model) ForestFlops() float64 {
 	return m.uniform.model.ForestFlops()
 }
 
-// Bytes returns the memory that a run of components takes on that many threads, with the walkers of given starts. The model's memory is not
-// part of it. A component has a chain from every start.
+// Bytes returns the memory that a Run of some components takes on that many threads, with the walkers of given starts. The model's memory
+// is not part of it. A component has a chain from every start.
 func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) float64 {
+	// A thread carries a group of chains: a number per chain and spin, or per chain and row of tables.
 	perThread := 0.0
 	if m.uniform.spins != nil {
 		perThread = float64(m.uniform.spins.n+Group) * Group * 8
@@ -296,51 +304,58 @@ func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) flo
 	} else {
 		perThread = float64(m.uniform.tables.rowCount+2*m.uniform.tables.maxValues) * Group * 4
 	}
+
 	chains := float64(components) * p.Starts()
 	bytes := perThread*float64(threads) + 8*float64(components) + float64(len(p.Given))*m.uniform.bytes()
 	if p.Starts() > 1 {
 		bytes += 8 * chains * (2 + p.Starts()) // chainLn, Each and lnGs
 	}
 	if marginals || p.Starts() > 1 {
-		bytes += chains * float64(len(m.dims))
+		bytes += chains * float64(len(m.dims)) // last states, a byte per index
 	}
 	return bytes
 }
 
-// Weights are the weights of components, each with one chain per start.
+// Weights are the weights of components. A component has one chain from each start, and its weight is the sum of what they contribute.
 type Weights struct {
 	// Ln are the components' log-weights in sequence, −Inf for 0. The mean weight estimates Z.
 	Ln []float64
-	// Each are the logarithms of the chains' contributions, component by component. With one start it is Ln itself.
+	// Each are the logarithms of the chains' contributions. The chains of a component stand together, in the sequence of the starts. With
+	// one start it is Ln itself.
 	Each []float64
 	// Top is the largest of Ln. Share[i][a] is Σ e^{Each−Top} over the chains that end with index i at value a, Squares[i][a]
 	// is Σ e^{Each+Ln−2Top} over them. Both are nil without marginals.
 	Top            float64
 	Share, Squares [][]float64
 
-	endStates [][]uint8 // last states of every group, index by index with Group chains each, for one start after the other
-	// With several starts, component by component: the log-weight of each chain, and ln g of each start at the chain's last state.
+	// endStates has the last states of each group of chains: endStates[k·groups+g][i·Group+c] is the value of index i in chain c of group g
+	// from start k.
+	endStates [][]uint8
+	// With several starts, S of them: chainLn[c·S+k] is the log-weight of the chain of component c from start k, and lnGs[(c·S+k)·S+j] is
+	// ln g of start j at that chain's last state (starts.go).
 	chainLn, lnGs []float64
 }
 
-// State writes the last state of the c-th chain of Each, a value per index. It needs the weights of a Run with marginals.
-func (m *Model) State(w *Weights, c int, into []int) {
+// State writes the last state of chain c, in the sequence of w.Each, to state, which has a value per index. w has to be from a Run with
+// marginals.
+func (m *Model) State(w *Weights, c int, state []int) {
 	starts := len(w.Each) / len(w.Ln)
-	m.writeState(w, c/starts, c%starts, into)
+	m.writeState(w, c/starts, c%starts, state)
 }
 
-// writeState writes the last state of a component's chain from one start.
-func (m *Model) writeState(w *Weights, component, start int, into []int) {
-	end := w.endStates[start*(len(w.Ln)/Group)+component/Group]
+// writeState writes the last state of a component's chain from the given start to state.
+func (m *Model) writeState(w *Weights, component, start int, state []int) {
+	groups := len(w.Ln) / Group
+	end := w.endStates[start*groups+component/Group] // the value of index i in chain c is end[i*Group+c]
 	for i, d := range m.dims {
-		into[i] = min(int(end[i*Group+component%Group]), d-1) // an index of one value is a spin without couplings
+		state[i] = min(int(end[i*Group+component%Group]), d-1) // a spin without couplings stands for an index of one value
 	}
 }
 
-// LnStart returns by chain the log-probability of its last state under the beliefs that a path with Product begins with. It needs the
-// weights of a Run with marginals. Errors: those of the context and of newWalker.
+// LnStart returns the log-probability of each chain's last state under the beliefs that a path with Product begins with. w has to be from a
+// Run with marginals. Errors: those of the context and of newWalker.
 func (m *Model) LnStart(ctx context.Context, w *Weights) ([]float64, error) {
-	fromBeliefs, err := m.walkerOf(ctx, true)
+	fromBeliefs, err := m.beliefWalker(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -352,9 +367,11 @@ func (m *Model) LnStart(ctx context.Context, w *Weights) ([]float64, error) {
 	return ln, nil
 }
 
-// Run returns the weights of components from ≤ c < to, both multiples of Group, on that many goroutines (0: one per processor). Cost: Flops
-// of every chain. Errors: those of the context, checked after every rung, of modes.Find and of newWalker.
+// Run carries the chains of components from ≤ c < to, both multiples of Group, and returns their weights. It takes the given number of
+// goroutines (0: one per processor). Cost: Flops of every chain. Errors: those of the context, checked after every rung, of modes.Find and
+// of newWalker.
 func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, marginals bool) (*Weights, error) {
+	// A walker carries the chains from one start.
 	walkers, err := m.walkers(ctx, p)
 	if err != nil {
 		return nil, err
@@ -364,6 +381,8 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 		return nil, err
 	}
 	walkers = slices.Concat(walkers, fromGiven)
+
+	// Carry the chains, start by start.
 	hasSeveral := len(walkers) > 1
 	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
 	w.Each = w.Ln
@@ -372,7 +391,7 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 	}
 	for k, start := range walkers {
 		path := p
-		path.Seed ^= streams * uint64(k)
+		path.Seed ^= streams * uint64(k) // random numbers of its own
 		ln := make([]float64, len(w.Ln))
 		endStates, err := m.runChains(ctx, start, path, from, ln, threads, marginals || hasSeveral)
 		if err != nil {
@@ -387,6 +406,8 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 		}
 		w.endStates = append(w.endStates, endStates...)
 	}
+
+	// Add up the contributions of a component's chains.
 	if hasSeveral {
 		m.recordLnG(w, walkers)
 		w.Ln, w.Each = w.Among(len(walkers))
@@ -403,17 +424,18 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 // streams separates the random numbers of the starts: the seed of start k is Seed XOR k·streams.
 const streams = 0x9e3779b97f4a7c15
 
-// runChains adds to ln the log-weights of the chains from one start, and returns the last states of every group, nil without marginals. The
-// error is that of the context.
+// runChains carries chains from ≤ c < from+len(ln) that begin at one start, and adds their log-weights to ln. endStates[g] has the last
+// states of group g of the chains, nil if marginals is false (Weights.endStates). The error is that of the context.
 func (m *Model) runChains(
 	ctx context.Context, start *walker, p Path, from int64, ln []float64, threads int, marginals bool,
 ) (endStates [][]uint8, err error) {
-	spins := start.spins
+	spins := start.spins // nil if the model is not of spins
 	if p.Step == Forests {
 		if spins = m.forestSpins(start); spins == nil {
 			spins, p.Step = start.spins, HeatBath
 		}
 	}
+
 	endStates = make([][]uint8, len(ln)/Group)
 	err = sumproduct.Share(ctx, sumproduct.Threads(threads), len(endStates), func(_, g int) error {
 		first, groupLn := from+int64(g*Group), ln[g*Group:(g+1)*Group]
@@ -427,9 +449,9 @@ func (m *Model) runChains(
 	return endStates, err
 }
 
-// Gains returns how much the log-weights of chains from ≤ c < to grow over each of equal parts of the rungs: gains[k][c−from] in part k.
-// The number of rungs is a multiple of parts. Chains that end with weight 0 have gains, too. It also returns the weights. Errors: those of
-// Run.
+// Gains runs the chains from ≤ c < to and returns their weights, and how much their log-weights grow on the way. The rungs, a multiple of
+// parts, are divided into equal parts: gains[k][c−from] is the growth in part k. Chains that end with weight 0 have gains, too. Errors:
+// those of Run.
 func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (gains [][]float64, w *Weights, err error) {
 	gains = make([][]float64, parts)
 	for k := range gains {
@@ -439,6 +461,7 @@ func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (g
 	if w, err = m.Run(ctx, p, from, to, 1, false); err != nil {
 		return nil, nil, err
 	}
+	// The run has recorded log-weights at the ends of parts: take the differences.
 	for k := parts - 1; k > 0; k-- {
 		for c := range gains[k] {
 			gains[k][c] -= gains[k-1][c]
@@ -447,7 +470,7 @@ func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (g
 	return gains, w, nil
 }
 
-// addShares adds up Share and Squares over the chains' last states.
+// addShares sets w.Share and w.Squares: for each value of each index, it adds up the contributions of the chains that end with the value.
 func (m *Model) addShares(w *Weights) {
 	w.Share, w.Squares = make([][]float64, len(m.dims)), make([][]float64, len(m.dims))
 	for i, d := range m.dims {
@@ -458,11 +481,11 @@ func (m *Model) addShares(w *Weights) {
 	}
 	state, starts := make([]int, len(m.dims)), len(w.Each)/len(w.Ln)
 	for c, l := range w.Each {
-		chain, component := math.Exp(l-w.Top), math.Exp(w.Ln[c/starts]-w.Top)
+		weight, componentWeight := math.Exp(l-w.Top), math.Exp(w.Ln[c/starts]-w.Top)
 		m.State(w, c, state)
 		for i, a := range state {
-			w.Share[i][a] += chain
-			w.Squares[i][a] += chain * component
+			w.Share[i][a] += weight
+			w.Squares[i][a] += weight * componentWeight
 		}
 	}
 }

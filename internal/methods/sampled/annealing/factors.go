@@ -12,38 +12,47 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// tableModel is a model over indices of any number of values, in the form for the loops. The tables are differences of the logarithm at a
-// value from that at value 0, given the other indices. A row has one integer for each of eight chains.
+// tableModel is a model over indices of any number of values, in the form for the loops. A step of an index needs only differences: the
+// logarithm of a table at value a of the index less that at value 0, given the other indices. Eight chains have rows of eight integers, one
+// for each chain: a row for the value of every index, then a row for the present entry of every table over three or more indices.
 type tableModel struct {
 	dims             []int
 	tables           []logTable
-	rowCount         int     // rows of a group of chains: the values of the indices, then the entries of the tables over three or more indices
-	tableRows        []int32 // by table: its row, 0 if it has none
-	sites            []site
-	ops              []op
-	differences      []float32
-	unaryDifferences []float32 // by index of two or more values, by value from 1 on: of the tables over that index only, less the start
-	startDifferences []float32 // the same of where chains begin, in powers of 2
-	startLn          [][]float64
-	maxValues        int     // of an index
-	sweepFlops       float64 // of one chain
+	rowCount         int         // number of rows
+	tableRows        []int32     // by table: its row, 0 if it has none
+	sites            []site      // in the sequence of steps
+	ops              []op        // of all sites, one site after the other
+	differences      []float32   // of the tables over two or more indices
+	unaryDifferences []float32   // of the tables over one index, less startDifferences in nats: for values 1, 2 … of each site in turn
+	startDifferences []float32   // of the log-probabilities where chains begin, in powers of 2, in the same sequence
+	startLn          [][]float64 // startLn[i][a] is the log-probability that a chain begins with value a of index i
+	maxValues        int         // largest number of values of an index
+	sweepFlops       float64     // flops of a sweep of one chain
 }
 
-// logTable has the logarithms of a table. An entry of 0 has the least of the others less hardness.
+// logTable has the logarithms of the entries of a table. An entry of 0 has the least of the others less hardness.
 type logTable struct {
 	scope  []int
 	ln     []float64
 	isZero []bool
 }
 
-// site is an index that takes steps. Its operations begin where those of the previous site end. The operations before movingEnd are of
-// tables with a row of their own, which changes with the index. The assembly knows the layout.
-type site struct{ row, valueCount, movingEnd, end int32 }
+// site is an index that takes steps. The assembly knows the layout.
+type site struct {
+	rowOffset  int32 // offset of the index's row, in bytes
+	valueCount int32
+	movingEnd  int32 // end in ops of the operations of tables with a row of their own, which changes with the index
+	end        int32 // end in ops of all operations; they begin where those of the previous site end
+}
 
-// op adds the differences of a table to those of the values of a site. row is the offset in bytes of the row that selects the entry, step
-// the number of bytes from a value to the next, table the offset in bytes in differences, and stride what the row changes by when the value
-// rises by 1. Eight or sixteen entries are permuted, more are gathered. The assembly knows the layout.
-type op struct{ row, step, table, stride int32 }
+// op adds the differences of a table to those of a site's values. Eight or sixteen entries are permuted, more are gathered. The assembly
+// knows the layout.
+type op struct {
+	rowOffset   int32 // offset in bytes of the row that selects the difference: that of the table, or of its other index
+	valueStep   int32 // bytes in differences from a value of the site to the next
+	tableOffset int32 // offset in bytes of the table in differences
+	entryStride int32 // change of the table's row if the value of the site rises by 1
+}
 
 // maxDifferences limits the differences of a model.
 const maxDifferences = 1 << 26
@@ -51,6 +60,7 @@ const maxDifferences = 1 << 26
 // newTableModel returns the model of an expression for chains that begin with log-probabilities startLn. Error: unsupported if there are
 // more than maxDifferences.
 func newTableModel(e *sumproduct.Expression, startLn [][]float64) (*tableModel, error) {
+	// Give a row to every table over three or more indices, and count the differences.
 	f := &tableModel{dims: e.Dims, rowCount: len(e.Dims), tableRows: make([]int32, len(e.Tables)), startLn: startLn}
 	tablesOf := make([][]int32, len(e.Dims)) // by index
 	differences := 0.0
@@ -68,6 +78,8 @@ func newTableModel(e *sumproduct.Expression, startLn [][]float64) (*tableModel, 
 	if differences > maxDifferences {
 		return nil, fault.New(fault.Unsupported, "annealing: %.3g differences of tables, at most %d", differences, int64(maxDifferences))
 	}
+
+	// An index of one value takes no steps.
 	offsets := map[string]int32{}
 	for i, d := range e.Dims {
 		f.maxValues = max(f.maxValues, d)
@@ -78,12 +90,12 @@ func newTableModel(e *sumproduct.Expression, startLn [][]float64) (*tableModel, 
 	return f, nil
 }
 
-// addSite adds index i, which the tables are over, with its operations and differences. offsets has those of equal differences that are
-// there already (see addDifferences).
+// addSite adds index i to the sites, with an operation and differences for each table that has the index. tables are the numbers of these
+// tables. offsets has the places of differences that are there already (addDifferences).
 func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 	d := f.dims[i]
-	unary := make([]float64, d)
-	var moving, fixed []op
+	unary := make([]float64, d) // by value: Σ of the logarithms of tables over i alone
+	var moving, fixed []op      // of tables whose row changes with i, and of tables that use the row of their other index
 	for _, t := range tables {
 		table := &f.tables[t]
 		switch len(table.scope) {
@@ -92,28 +104,32 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 				unary[a] += table.ln[a]
 			}
 		case 2:
+			// The row of the other index selects the difference.
 			other, stride, otherStride := table.scope[1], f.dims[table.scope[1]], 1
 			if other == i {
 				other, stride, otherStride = table.scope[0], 1, d
 			}
 			o := f.addDifferences(offsets, d, f.dims[other], func(a, k int) float64 { return table.ln[a*stride+k*otherStride] })
-			o.row = int32(other) * 4 * Group
+			o.rowOffset = int32(other) * 4 * Group
 			fixed = append(fixed, o)
 		default:
+			// The table's own row selects the difference. Entry k has value k/stride%d of index i; replacing it by a moves to entry
+			// k + (a − k/stride%d)·stride.
 			stride := 1
 			for k := len(table.scope) - 1; table.scope[k] != i; k-- {
 				stride *= f.dims[table.scope[k]]
 			}
-			// Entry k with the value of index i replaced by a.
 			o := f.addDifferences(offsets, d, len(table.ln), func(a, k int) float64 { return table.ln[k+(a-k/stride%d)*stride] })
-			o.row, o.stride = f.tableRows[t]*4*Group, int32(stride)
+			o.rowOffset, o.entryStride = f.tableRows[t]*4*Group, int32(stride)
 			moving = append(moving, o)
 		}
 	}
+
 	f.ops = append(f.ops, moving...)
 	movingEnd := len(f.ops)
 	f.ops = append(f.ops, fixed...)
-	f.sites = append(f.sites, site{int32(i) * 4 * Group, int32(d), int32(movingEnd), int32(len(f.ops))})
+	rowOffset := int32(i) * 4 * Group // a row has Group numbers of 4 bytes
+	f.sites = append(f.sites, site{rowOffset, int32(d), int32(movingEnd), int32(len(f.ops))})
 	for a := 1; a < d; a++ {
 		start := f.startLn[i][a] - f.startLn[i][0]
 		f.unaryDifferences = append(f.unaryDifferences, float32(unary[a]-unary[0]-start))
@@ -122,7 +138,7 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 	f.sweepFlops += f.stepFlops(d, moving, fixed)
 }
 
-// newLogTable returns the logarithms of a table.
+// newLogTable returns the logarithms of a table's entries t.Data[k]·2^t.Exp[k]. An entry of 0 has the least of the others less hardness.
 func newLogTable(t sumproduct.Table) logTable {
 	logs := logTable{scope: t.Scope, ln: make([]float64, len(t.Data)), isZero: make([]bool, len(t.Data))}
 	least := math.Inf(1)
@@ -143,10 +159,11 @@ func newLogTable(t sumproduct.Table) logTable {
 	return logs
 }
 
-// addDifferences returns an operation with the differences ln(a, k) − ln(0, k) of 0 < a < d and k < n, padded to a full vector for each
-// value a. It appends them to f.differences unless the same ones are there: offsets has the offset in bytes by content.
+// addDifferences appends the differences ln(a, k) − ln(0, k) for 0 < a < d and 0 ≤ k < n to f.differences, and returns an operation that
+// points to them. The differences of one value a are padded to a full vector if they are few. If the same differences are there already, the
+// operation points to those: offsets maps their bytes to their offset in bytes.
 func (f *tableModel) addDifferences(offsets map[string]int32, d, n int, ln func(a, k int) float64) op {
-	size := n
+	size := n // padded
 	switch {
 	case n <= Group:
 		size = Group
@@ -168,11 +185,11 @@ func (f *tableModel) addDifferences(offsets map[string]int32, d, n int, ln func(
 		f.differences = append(f.differences, differences...)
 		offsets[string(content)] = offset
 	}
-	return op{step: int32(4 * size), table: offset}
+	return op{valueStep: int32(4 * size), tableOffset: offset}
 }
 
-// stepFlops returns the time of a step at an index of d values in flops, with eight chains side by side. Measured on Potts models,
-// colourings, and tables of arity 2 to 5.
+// stepFlops returns the time of one chain's step at an index of d values in flops, with eight chains side by side. moving and fixed are the
+// operations of the step; the rows of the moving ones change. Measured on Potts models, colourings, and tables of arity 2 to 5.
 func (f *tableModel) stepFlops(d int, moving, fixed []op) float64 {
 	flops := 6.0
 	perOp := 1.0
@@ -180,13 +197,13 @@ func (f *tableModel) stepFlops(d int, moving, fixed []op) float64 {
 		flops, perOp = 4+2.5*float64(d), 0.7*float64(d-1)
 	}
 	for _, o := range append(moving[:len(moving):len(moving)], fixed...) {
-		if o.step > 8*Group { // gathered
+		if o.valueStep > 8*Group { // gathered
 			flops += 4 * perOp
 		} else {
 			flops += perOp
 		}
 	}
-	return flops + float64(len(moving))
+	return flops + float64(len(moving)) // for changing the rows
 }
 
 // tableChains are eight chains over a tableModel: row r of chain c is rows[r·8+c].
@@ -198,8 +215,8 @@ type tableChains struct {
 	energy [Group]float64 // ln of the product of the tables less the log-probability of the start, at the present state
 }
 
-// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. It returns their last states if isEndWanted, index
-// by index. It ends early with the context.
+// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. If isEndWanted is true, it returns their last
+// states: end[i·8+c] is the value of index i in the c-th chain. It returns nil if the context ends.
 func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float64, isEndWanted bool) (end []uint8) {
 	w := f.startChains(p.Seed, uint64(first))
 	for k := range p.Rungs {
@@ -209,16 +226,18 @@ func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float
 		if k%renewalRungs == 0 || k+1 == p.Rungs {
 			w.recomputeEnergies()
 		}
-		for c, e := range w.energy {
+		for c, e := range w.energy { // ln ψ_β(x) grows by e per unit of β
 			ln[c] += e * (p.Beta(k+1) - p.Beta(k))
 		}
 		if part := p.checkpointAt(k + 1); part >= 0 {
-			copy(p.checkpoints.ln[part][first-p.checkpoints.first:], ln)
+			copy(p.checkpoints.lnWeights[part][first-p.checkpoints.first:], ln)
 		}
 		if k+1 < p.Rungs {
 			w.sweep(p.Beta(k+1), p.Step)
 		}
 	}
+
+	// On the way an entry of 0 counted as a small one; now it counts as 0.
 	for c := range ln {
 		if w.isImpossible(c) {
 			ln[c] = math.Inf(-1)
@@ -233,22 +252,26 @@ func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float
 	return end
 }
 
-// startChains returns chains first to first+7 at states drawn from the start.
+// startChains returns chains first to first+7, each at a state that is drawn from the start distribution.
 func (f *tableModel) startChains(seed, first uint64) *tableChains {
 	w := &tableChains{
 		tableModel: f, random: newRandom(seed, first), rows: make([]int32, f.rowCount*Group), buffer: make([]float32, 2*f.maxValues*Group),
 	}
+
+	// Draw the value a of each index: the first at which the probabilities exceed a uniform number.
 	for i, d := range f.dims {
 		for c := range Group {
-			u, a := float64(w.nextWord(c))*0x1p-32, 0
+			remaining, a := float64(w.nextWord(c))*0x1p-32, 0
 			for ; a < d-1; a++ {
-				if u -= math.Exp(f.startLn[i][a]); u < 0 {
+				if remaining -= math.Exp(f.startLn[i][a]); remaining < 0 {
 					break
 				}
 			}
 			w.rows[i*Group+c] = int32(a)
 		}
 	}
+
+	// Set the rows of the tables that have one.
 	for t := range f.tables {
 		for c := range Group {
 			if row := int(f.tableRows[t]); row > 0 {
@@ -259,7 +282,7 @@ func (f *tableModel) startChains(seed, first uint64) *tableChains {
 	return w
 }
 
-// entryIndex returns the index of the entry of table t at the state of chain c.
+// entryIndex returns the number of the entry of table t at the state of chain c. The last index of the table's scope varies fastest.
 func (w *tableChains) entryIndex(t, c int) (index int) {
 	for _, i := range w.tables[t].scope {
 		index = index*w.dims[i] + int(w.rows[i*Group+c])
@@ -267,7 +290,8 @@ func (w *tableChains) entryIndex(t, c int) (index int) {
 	return index
 }
 
-// recomputeEnergies computes the energies anew, so that roundings do not add up.
+// recomputeEnergies computes the energies anew from the states, so that roundings do not add up. The energy of a chain is ln of the product
+// of the tables less the log-probability of the start.
 func (w *tableChains) recomputeEnergies() {
 	for c := range Group {
 		e := 0.0
@@ -281,7 +305,7 @@ func (w *tableChains) recomputeEnergies() {
 	}
 }
 
-// isImpossible reports whether an entry is 0 at the state of chain c.
+// isImpossible reports whether a table is 0 at the state of chain c.
 func (w *tableChains) isImpossible(c int) bool {
 	for t := range w.tables {
 		if w.tables[t].isZero[w.entryIndex(t, c)] {
@@ -293,21 +317,22 @@ func (w *tableChains) isImpossible(c int) bool {
 
 // crowdArgs are the arguments of crowdVector. The assembly knows the layout.
 type crowdArgs struct {
-	n      int64
-	sites  *site
-	rows   *int32
-	ops    *op
-	ln     *float32
-	own    *float32
-	base   *float32
-	state  *random
-	buffer *float32
-	energy *[Group]float64
-	scale  float32 // β log2 e
-	step   Step
+	siteCount        int64
+	sites            *site
+	rows             *int32
+	ops              *op
+	differences      *float32
+	unaryDifferences *float32
+	startDifferences *float32
+	generators       *random
+	buffer           *float32
+	energy           *[Group]float64
+	scale            float32 // β log2 e
+	step             Step
 }
 
-// sweep takes a step at every index of every chain: Metropolis steps only if an index has two values.
+// sweep takes a step at every index of all eight chains, which keeps the distribution ψ_β. If step is Metropolis, indices of two values take
+// Metropolis steps, and all others steps of the heat bath.
 func (w *tableChains) sweep(beta float64, step Step) {
 	scale := float32(beta * math.Log2E)
 	if !vectors || len(w.sites) == 0 {
@@ -315,30 +340,34 @@ func (w *tableChains) sweep(beta float64, step Step) {
 		return
 	}
 	a := crowdArgs{
-		n: int64(len(w.sites)), sites: &w.sites[0], rows: &w.rows[0], own: &w.unaryDifferences[0], base: &w.startDifferences[0],
-		state: &w.random, buffer: &w.buffer[0], energy: &w.energy, scale: scale, step: step,
+		siteCount: int64(len(w.sites)), sites: &w.sites[0], rows: &w.rows[0],
+		unaryDifferences: &w.unaryDifferences[0], startDifferences: &w.startDifferences[0],
+		generators: &w.random, buffer: &w.buffer[0], energy: &w.energy, scale: scale, step: step,
 	}
 	if len(w.ops) > 0 {
-		a.ops, a.ln = &w.ops[0], &w.differences[0]
+		a.ops, a.differences = &w.ops[0], &w.differences[0]
 	}
 	crowdVector(&a)
 }
 
-// sweepPortable is the loop of sweep without vectors.
+// sweepPortable is sweep without vectors: every site takes a step in each of the eight chains. scale is β log2 e. Offsets of rows and tables
+// are in bytes, and a number has four.
 func (w *tableChains) sweepPortable(scale float32, step Step) {
-	firstOp, firstUnary := 0, 0
+	firstOp, firstUnary := 0, 0 // of the site, in ops and in unaryDifferences
 	for _, s := range w.sites {
-		row := w.rows[s.row/4:][:Group]
+		row := w.rows[s.rowOffset/4:][:Group] // by chain: the value of the site
 		ops := w.ops[firstOp:s.end]
 		d := int(s.valueCount)
 		for c := range row {
-			// buffer[a] is the difference of the energy at value a from that at value 0.
+			// buffer[a] is the energy at value a less that at value 0.
 			for a := 1; a < d; a++ {
 				w.buffer[a] = w.unaryDifferences[firstUnary+a-1]
 				for _, o := range ops {
-					w.buffer[a] += w.differences[int(o.table+int32(a-1)*o.step)/4+int(w.rows[int(o.row)/4+c])]
+					w.buffer[a] += w.differences[int(o.tableOffset+int32(a-1)*o.valueStep)/4+int(w.rows[int(o.rowOffset)/4+c])]
 				}
 			}
+
+			// Draw the new value with u, which is uniform in [0, 1).
 			u := float32(float32(int32(w.nextWord(c)>>1)) * 0x1p-31)
 			var value int32
 			if d == 2 {
@@ -346,6 +375,8 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 			} else {
 				value = stepMany(w.buffer[:2*d], scale, w.startDifferences[firstUnary:], u)
 			}
+
+			// Update the energy, the rows of the tables and the value.
 			w.buffer[0] = 0
 			if d == 2 {
 				w.energy[c] += float64(float32(float32(value-row[c]) * w.buffer[1]))
@@ -353,7 +384,7 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 				w.energy[c] += float64(w.buffer[value] - w.buffer[row[c]])
 			}
 			for _, o := range w.ops[firstOp:s.movingEnd] {
-				w.rows[int(o.row)/4+c] += o.stride * (value - row[c])
+				w.rows[int(o.rowOffset)/4+c] += o.entryStride * (value - row[c])
 			}
 			row[c] = value
 		}
@@ -361,32 +392,32 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 	}
 }
 
-// stepTwo returns the value after a step of an index of two values, where value 1 has log odds x·scale + start in powers of 2. u is uniform
-// in [0, 1).
+// stepTwo returns the value after a step of an index of two values from value old. Value 1 has log odds x·scale + start, in powers of 2. u
+// is uniform in [0, 1).
 func stepTwo(old int32, x, scale, start, u float32, step Step) int32 {
 	logOdds := float32(x*scale) + start
-	e := exp2(min(float32(math.Abs(float64(logOdds))), 126)) // probability of the less likely value over that of the other
+	ratio := exp2(min(float32(math.Abs(float64(logOdds))), 126)) // probability of the less likely value over that of the other
 	likely := int32(1)
 	if math.Signbit(float64(logOdds)) {
 		likely = 0
 	}
-	if step == Metropolis {
-		if likely != old || u < e {
+	if step == Metropolis { // the other value is accepted if it is likely, else with probability ratio
+		if likely != old || u < ratio {
 			return 1 - old
 		}
 		return old
 	}
-	if float32(u*float32(1+e)) < e {
+	if float32(u*float32(1+ratio)) < ratio { // heat bath: the less likely value has probability ratio/(1+ratio)
 		return 1 - likely
 	}
 	return likely
 }
 
-// stepMany returns the value after a step of an index of d values, where value a has log odds buffer[a]·scale + start[a−1] to value 0 in
-// powers of 2. buffer has 2d entries, and its second half is overwritten. u is uniform in [0, 1).
+// stepMany returns the value after a heat-bath step of an index of d values. Value a has log odds buffer[a]·scale + start[a−1] to value 0,
+// in powers of 2. buffer has 2d entries, and its second half is overwritten. u is uniform in [0, 1).
 func stepMany(buffer []float32, scale float32, start []float32, u float32) (value int32) {
 	d := len(buffer) / 2
-	sums := buffer[d:] // log odds, then sums of probabilities up to a value
+	sums := buffer[d:] // first the log odds, then the sums of probabilities up to a value
 	sums[0] = 0
 	top := float32(0)
 	for a := 1; a < d; a++ {

@@ -9,6 +9,7 @@ package annealing
 
 import (
 	"math"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
@@ -16,30 +17,33 @@ import (
 // maxOdds limits the absolute log odds of a spin, in powers of 2, so that nothing leaves the range of float32.
 const maxOdds = 110
 
-// forests are the forests of a spinModel, whose couplings are those between different forests. Spins are in the order of forests, parents
-// before children.
+// forests are the forests of a spinModel. The spins of one forest stand together, parents before children. The spinModel has only the
+// couplings between different forests; those within a forest are here.
 type forests struct {
-	forestEnds      []int     // by forest: the first spin behind it
+	forestEnds      []int     // by forest: the end of its spins
 	parentOffsets   []int32   // by spin: offset of its parent's row, in bytes; roots have row n, which is no spin
 	parentCouplings []float32 // by spin: −K of its coupling to the parent, 0 of roots, padded to eight
 	drift           float64   // Σ K: sums are relative to 2^{βK/2}
 }
 
-// newForests returns the spins in the form for steps of forests, which are the classes. It returns nil if odds might leave the range of
-// float32.
+// newForests returns the model s in the form for steps of forests. classes[c] are the spins of forest c; couplings among them make no cycle.
+// Spins are ordered forest by forest, in each breadth first from the roots. It returns nil if odds might leave the range of float32.
 func newForests(s *ising.Model, startOdds []float32, classes [][]int) *spinModel {
 	if !areOddsBounded(s, startOdds) {
 		return nil
 	}
 	t := &forests{parentOffsets: make([]int32, s.N), parentCouplings: make([]float32, s.N+Group)}
-	class := make([]int, s.N)
+	class := make([]int, s.N) // by spin: its forest
 	for c, members := range classes {
 		for _, i := range members {
 			class[i] = c
 		}
 	}
+
+	// Order the spins. A place is a position in order.
+	const noParent = -1
 	var order []int
-	parents := make([]int, s.N) // by place in order: that of the parent, plus one
+	parents := slices.Repeat([]int{noParent}, s.N) // by place: the place of the parent
 	isPlaced := make([]bool, s.N)
 	for c, members := range classes {
 		firstPlace := len(order)
@@ -48,13 +52,13 @@ func newForests(s *ising.Model, startOdds []float32, classes [][]int) *spinModel
 		}
 		for place := firstPlace; place < len(order); place++ {
 			i := order[place]
-			for k := s.First[i]; k < s.First[i+1]; k++ {
+			for k := s.First[i]; k < s.First[i+1]; k++ { // couplings J[k] of spin i to spin To[k]
 				child := int(s.To[k])
-				if class[child] != c || isPlaced[child] {
+				if class[child] != c || isPlaced[child] { // in another forest, or the parent of i
 					continue
 				}
 				t.parentCouplings[len(order)] = float32(-unit * s.J[k])
-				parents[len(order)] = place + 1
+				parents[len(order)] = place
 				t.drift += float64(float32(unit * s.J[k]))
 				order, isPlaced[child] = append(order, child), true
 			}
@@ -62,21 +66,23 @@ func newForests(s *ising.Model, startOdds []float32, classes [][]int) *spinModel
 		t.forestEnds = append(t.forestEnds, len(order))
 	}
 	for place, parent := range parents {
-		if parent == 0 {
-			parent = s.N + 1
+		if parent == noParent {
+			parent = s.N
 		}
-		t.parentOffsets[place] = int32((parent - 1) * 4 * Group)
+		t.parentOffsets[place] = int32(parent * 4 * Group)
 	}
+
 	l := newOrderedSpins(withoutInnerCouplings(s, class).Reordered(order), reordered(startOdds, order), order)
 	l.forests = t
 	return l
 }
 
-// areOddsBounded reports whether no state of its neighbours gives a spin log odds beyond maxOdds.
+// areOddsBounded reports whether the log odds of every spin are at most maxOdds at any state of its neighbours: the sum of the absolute
+// field, start odds and couplings.
 func areOddsBounded(s *ising.Model, startOdds []float32) bool {
 	for i := range s.N {
 		sum := unit*math.Abs(s.H[i]) + math.Abs(float64(startOdds[i]))
-		for k := s.First[i]; k < s.First[i+1]; k++ {
+		for k := s.First[i]; k < s.First[i+1]; k++ { // the couplings of spin i
 			sum += unit * math.Abs(s.J[k])
 		}
 		if !(sum <= maxOdds) {
@@ -86,22 +92,25 @@ func areOddsBounded(s *ising.Model, startOdds []float32) bool {
 	return true
 }
 
-// treeRoots returns one spin of every tree of a class: the first among members.
+// treeRoots returns the first member of every tree of a forest. members are the spins of the forest, and class[i] is the forest of spin i. A
+// tree is a set of members that couplings connect.
 func treeRoots(s *ising.Model, class, members []int) (roots []int) {
-	isSeen := map[int]bool{}
-	for _, i := range members {
-		if isSeen[i] {
+	isVisited := map[int]bool{}
+	for _, root := range members {
+		if isVisited[root] {
 			continue
 		}
-		roots = append(roots, i)
-		isSeen[i] = true
-		for stack := []int{i}; len(stack) > 0; {
-			x := stack[len(stack)-1]
+		roots = append(roots, root)
+		isVisited[root] = true
+
+		// Visit the rest of the tree.
+		for stack := []int{root}; len(stack) > 0; {
+			i := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
-			for _, y := range s.To[s.First[x]:s.First[x+1]] {
-				if y := int(y); class[y] == class[i] && !isSeen[y] {
-					isSeen[y] = true
-					stack = append(stack, y)
+			for _, to := range s.To[s.First[i]:s.First[i+1]] {
+				if neighbour := int(to); class[neighbour] == class[root] && !isVisited[neighbour] {
+					isVisited[neighbour] = true
+					stack = append(stack, neighbour)
 				}
 			}
 		}
@@ -109,7 +118,8 @@ func treeRoots(s *ising.Model, class, members []int) (roots []int) {
 	return roots
 }
 
-// withoutInnerCouplings returns the model with only the couplings between spins of different classes.
+// withoutInnerCouplings returns the model with only the couplings between spins of different classes. Coupling k, First[i] ≤ k < First[i+1],
+// is one of spin i, to spin To[k] with strength J[k].
 func withoutInnerCouplings(s *ising.Model, class []int) *ising.Model {
 	cut := &ising.Model{N: s.N, Constant: s.Constant, H: s.H, First: make([]int32, s.N+1)}
 	for i := range s.N {
@@ -123,14 +133,14 @@ func withoutInnerCouplings(s *ising.Model, class []int) *ising.Model {
 	return cut
 }
 
-// messages are the tables for summing forests out. The rows of odds are 1 between sweeps; during a sweep they have the product of what
-// children contribute.
+// messages are the tables for summing forests out. Odds have a row of eight chains for each spin: the product of the factors that the
+// spin's children contribute to its odds. They are 1 between sweeps.
 type messages struct {
 	oldOdds, newOdds           []float32 // at the old rung and at the new one
-	oldCouplings, newCouplings []float32 // 2^{βK} to parents, at the old rung and at the new one
+	oldCouplings, newCouplings []float32 // by spin: 2^{βK} to its parent, at the old rung and at the new one
 }
 
-// newMessages returns the messages of chains at their start, where β = 0.
+// newMessages returns the messages of chains at their start, where β = 0: all odds are 1, and all couplings 2^0.
 func (l *spinModel) newMessages() *messages {
 	m := &messages{oldOdds: make([]float32, (l.n+1)*Group), newOdds: make([]float32, (l.n+1)*Group)}
 	m.oldCouplings, m.newCouplings = make([]float32, len(l.forests.parentCouplings)), make([]float32, len(l.forests.parentCouplings))
@@ -143,53 +153,55 @@ func (l *spinModel) newMessages() *messages {
 	return m
 }
 
-// powerArgs are the arguments of powersVector: couplings x, eight at a time, whose powers y = 2^{−βx} are computed. The assembly knows the
-// layout.
+// powerArgs are the arguments of powersVector, which computes y = 2^{−βx} for n couplings x. The assembly knows the layout.
 type powerArgs struct {
 	n    int64 // a multiple of eight
 	x, y *float32
 	beta float32
 }
 
-// upArgs are the arguments of sumOutVector: some spins that are summed out, the last first. The assembly knows the layout.
+// upArgs are the arguments of sumOutVector, which sums out some spins, the last first. The assembly knows the layout.
 type upArgs struct {
-	n             int64
-	fields        *float32 // of the last spin, as are the pointers down to parents
-	h, base       *float32
-	old, new      *float32
-	parents       *int32
-	before, after *float32 // of row 0
-	at            int64    // offset of the last row, in bytes
-	weight        *weight
-	from, to      rung
+	spinCount                  int64
+	fieldRows                  *float32 // of the last spin, as are the pointers down to parentOffsets
+	fields, startOdds          *float32
+	oldCouplings, newCouplings *float32
+	parentOffsets              *int32
+	oldOdds, newOdds           *float32 // of row 0
+	lastRowOffset              int64    // of the last spin's row, in bytes
+	weight                     *weight
+	old, new                   rung
 }
 
-// downArgs are the arguments of drawVector: the spins of a forest that are drawn, the first first. The assembly knows the layout.
+// downArgs are the arguments of drawVector, which draws the spins of a forest, the first first. The assembly knows the layout.
 type downArgs struct {
-	n                int64
+	spinCount        int64
 	spins            *float32 // of row 0
-	at               int64    // offset of the first row, in bytes
-	after            *float32
-	parents          *int32 // of the first spin, as are new and ends
-	new              *float32
-	ends             *int32
-	to               *int32 // of all couplings between forests
-	j                *float32
-	fields           *float32
-	state            *random
-	coupling         int64 // the first coupling of the first spin
+	firstRowOffset   int64    // of the first spin's row, in bytes
+	newOdds          *float32
+	parentOffsets    *int32 // of the first spin, as are newCouplings and neighbourEnds
+	newCouplings     *float32
+	neighbourEnds    *int32
+	neighbourOffsets *int32 // of all couplings between forests
+	couplings        *float32
+	fieldRows        *float32
+	generators       *random
+	firstCoupling    int64 // the first coupling of the first spin
 	oldRoot, newRoot float32
 }
 
-// sweepForests carries every forest of every chain from one rung to another, given by their √β: it sums the forest out from the leaves up,
-// then draws it from the roots down.
+// sweepForests carries every forest of all eight chains from one rung to another, given by their √β. It sums a forest out from the leaves
+// up, at both rungs, and multiplies the weights by the ratio of the sums. Then it draws the forest at the new rung from the roots down.
 func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
+	// The couplings of the new rung before are those of the old rung now.
 	m, old, new := b.messages, rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}
 	m.oldCouplings, m.newCouplings = m.newCouplings, m.oldCouplings
 	b.computeParentCouplings(new.beta)
 	for c := range b.gain {
 		b.gain[c] -= b.forests.drift * (float64(new.beta) - float64(old.beta))
 	}
+
+	// Spins first ≤ i < end are a forest. At most maxFactors of them are summed out at a time.
 	first := 0
 	for _, end := range b.forests.forestEnds {
 		for last := end; last > first; {
@@ -203,7 +215,7 @@ func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
 	}
 }
 
-// computeParentCouplings computes the couplings to parents at the new rung.
+// computeParentCouplings computes the couplings 2^{βK} of all spins to their parents at the new rung, whose β is given.
 func (b *spinChains) computeParentCouplings(beta float32) {
 	n := (b.n + Group - 1) / Group * Group
 	if vectors {
@@ -215,27 +227,31 @@ func (b *spinChains) computeParentCouplings(beta float32) {
 	}
 }
 
-// sumOut sums out n spins from first on, the last first: it multiplies the weights by the ratio of the sums at both rungs, and the parents'
-// odds by the factors of their children.
+// sumOut sums out the n spins from first on, the last first, in all eight chains. A spin has odds o, given its children and the spins of
+// other forests, and coupling t = 2^{βK} to its parent. Its sum is o+t, and its factor in the parent's odds (ot+1)/(o+t). The weight is
+// multiplied by the sum at the new rung over that at the old.
 func (b *spinChains) sumOut(first, n int, old, new rung) {
 	m := b.messages
 	if vectors {
 		last := first + n - 1
 		sumOutVector(&upArgs{
-			n: int64(n), fields: &b.fieldRows[last*Group], h: &b.fields[last], base: &b.startOdds[last],
-			old: &m.oldCouplings[last], new: &m.newCouplings[last], parents: &b.forests.parentOffsets[last],
-			before: &m.oldOdds[0], after: &m.newOdds[0], at: int64(last) * 4 * Group, weight: &b.weight, from: old, to: new,
+			spinCount: int64(n), fieldRows: &b.fieldRows[last*Group], fields: &b.fields[last], startOdds: &b.startOdds[last],
+			oldCouplings: &m.oldCouplings[last], newCouplings: &m.newCouplings[last], parentOffsets: &b.forests.parentOffsets[last],
+			oldOdds: &m.oldOdds[0], newOdds: &m.newOdds[0], lastRowOffset: int64(last) * 4 * Group, weight: &b.weight, old: old, new: new,
 		})
 		return
 	}
 	for i := first + n - 1; i >= first; i-- {
 		row, parent := b.fieldRows[i*Group:][:Group], int(b.forests.parentOffsets[i])/4
 		for c, field := range row {
+			// x and y are the log odds of +1 by the fields, at the old rung and at the new one; exp2(−x) is 2^x.
 			x := float32(old.root*field) + float32(float32(old.beta*b.fields[i])+b.startOdds[i])
 			y := float32(new.root*field) + float32(float32(new.beta*b.fields[i])+b.startOdds[i])
 			oldOdds := float32(exp2(-x) * m.oldOdds[i*Group+c])
 			newOdds := float32(exp2(-y) * m.newOdds[i*Group+c])
 			m.oldOdds[i*Group+c], m.newOdds[i*Group+c] = 1, newOdds
+
+			// Multiply the parent's odds by the factor of the spin, and the weight by the ratio of the sums.
 			oldSum, newSum := oldOdds+m.oldCouplings[i], newOdds+m.newCouplings[i]
 			m.oldOdds[parent+c] *= float32(float32(oldOdds*m.oldCouplings[i])+1) / oldSum
 			m.newOdds[parent+c] *= float32(float32(newOdds*m.newCouplings[i])+1) / newSum
@@ -248,15 +264,16 @@ func (b *spinChains) sumOut(first, n int, old, new rung) {
 	}
 }
 
-// drawForest draws the n spins of a forest from first on, given all others, at the new rung, and updates the fields of the spins of other
-// forests.
+// drawForest draws the n spins of a forest from first on at the new rung, given the spins of other forests, in all eight chains. Parents
+// come before children. It updates the fields of the spins of other forests. oldRoot and newRoot are √β at the two rungs.
 func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
-	m, k := b.messages, b.model.First[first]
+	m, k := b.messages, b.model.First[first] // k is the next coupling to another forest
 	if vectors {
 		drawVector(&downArgs{
-			n: int64(n), spins: &b.spins[0], at: int64(first) * 4 * Group, after: &m.newOdds[0], parents: &b.forests.parentOffsets[first],
-			new: &m.newCouplings[first], ends: &b.neighbourEnds[first], to: &b.neighbourOffsets[0], j: &b.couplings[0],
-			fields: &b.fieldRows[0], state: &b.random, coupling: int64(k), oldRoot: oldRoot, newRoot: newRoot,
+			spinCount: int64(n), spins: &b.spins[0], firstRowOffset: int64(first) * 4 * Group, newOdds: &m.newOdds[0],
+			parentOffsets: &b.forests.parentOffsets[first], newCouplings: &m.newCouplings[first],
+			neighbourEnds: &b.neighbourEnds[first], neighbourOffsets: &b.neighbourOffsets[0], couplings: &b.couplings[0],
+			fieldRows: &b.fieldRows[0], generators: &b.random, firstCoupling: int64(k), oldRoot: oldRoot, newRoot: newRoot,
 		})
 		return
 	}
@@ -266,9 +283,9 @@ func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 		var change [Group]float32
 		for c := range row {
 			u := float32(float32(int32(b.nextWord(c)>>1)) * 0x1p-31)
-			odds := m.newOdds[i*Group+c]
+			odds := m.newOdds[i*Group+c] // of +1, given the children and other forests
 			m.newOdds[i*Group+c] = 1
-			up, down := float32(odds*t), float32(1)
+			up, down := float32(odds*t), float32(1) // weights of +1 and −1 next to the parent's +1
 			if parent[c] < 0 {
 				up, down = odds, t
 			}

@@ -19,8 +19,8 @@ import (
 // unit turns a field into the logarithm of the odds of a spin in powers of 2.
 const unit = 2 * math.Log2E
 
-// spinModel is a model of spins in the form for the loops. Fields and couplings are in powers of 2 of the odds. Spins are in the order of
-// their steps.
+// spinModel is a model of spins in the form for the loops. Fields and couplings are log odds in powers of 2. Spins are in the order of their
+// steps. Eight chains have rows of eight numbers, one for each chain: a row for each spin, and a row for each spin's field.
 type spinModel struct {
 	model            *ising.Model
 	order            []int        // by spin: its index in the expression
@@ -39,16 +39,17 @@ type spinModel struct {
 type eightSpins struct {
 	count          int       // number of spins; below eight in the last group
 	couplings      []float32 // couplings[k·8+r] = J_{k, first+r}
-	laterEnds      []int32   // by spin: the end of its couplings to later ones of the eight
-	laterOffsets   []int32   // of the later spins' field rows, in bytes
-	laterCouplings []float32
+	laterEnds      []int32   // by spin of the eight: the end of its couplings in laterOffsets and laterCouplings
+	laterOffsets   []int32   // of the field rows of later spins of the eight, in bytes
+	laterCouplings []float32 // to later spins of the eight
 }
 
 // denseShare is the share of all pairs of spins with a coupling from which on fields are recomputed rather than updated. Measured:
 // bipartite models of 40 and 40 (a half) take a fifth less time, 24 neighbours among 120 (a fifth) two thirds more.
 const denseShare = 0.45
 
-// newSpinModel returns a model whose chains begin with independent spins, of log odds startOdds. Its weights are relative to that start.
+// newSpinModel returns the model s in the form for the loops. Chains begin with independent spins: startOdds[i] is the log odds of spin i,
+// in powers of 2. Weights are relative to that start.
 func newSpinModel(s *ising.Model, startOdds []float32) *spinModel {
 	order := make([]int, s.N)
 	for i := range order {
@@ -56,7 +57,8 @@ func newSpinModel(s *ising.Model, startOdds []float32) *spinModel {
 	}
 	isDense := float64(len(s.To)) >= denseShare*float64(s.N)*float64(s.N)
 	if !isDense {
-		// Colour by colour: neighbours in sequence would wait for one another. Measured on lattices: two thirds of the time.
+		// Spins take steps colour by colour, since neighbours in sequence would wait for one another. Measured on lattices: two thirds of
+		// the time.
 		order = slices.Concat(s.Colours()...)
 		s, startOdds = s.Reordered(order), reordered(startOdds, order)
 	}
@@ -67,7 +69,8 @@ func newSpinModel(s *ising.Model, startOdds []float32) *spinModel {
 	return l
 }
 
-// newOrderedSpins returns a model of spins that are in the order of their steps. order has by spin its index in the expression.
+// newOrderedSpins returns the model s, whose spins are in the order of their steps, in the form for the loops. order[i] is the index of
+// spin i in the expression, and startOdds[i] its log odds where chains begin.
 func newOrderedSpins(s *ising.Model, startOdds []float32, order []int) *spinModel {
 	l := &spinModel{
 		model: s, order: order, startOdds: append(slices.Clone(startOdds), make([]float32, Group)...), startUp: make([]float64, s.N), n: s.N,
@@ -86,7 +89,7 @@ func newOrderedSpins(s *ising.Model, startOdds []float32, order []int) *spinMode
 	return l
 }
 
-// reordered returns the entries of x in the sequence of order.
+// reordered returns the entries of x in another sequence: x[order[0]], x[order[1]] and so on.
 func reordered(x []float32, order []int) (y []float32) {
 	for _, i := range order {
 		y = append(y, x[i])
@@ -94,16 +97,19 @@ func reordered(x []float32, order []int) (y []float32) {
 	return y
 }
 
-// makeDenseRows makes the groups of eight spins of a dense model.
+// makeDenseRows divides the spins of a dense model into groups of eight. Each group has its couplings to all spins, and a list of the
+// couplings from each of its spins to later ones of the group. Couplings first[i] ≤ k < first[i+1] are those of spin i, to spin to[k].
 func (l *spinModel) makeDenseRows() {
-	for first := 0; first < l.n; first += Group {
-		r := eightSpins{count: min(Group, l.n-first), couplings: make([]float32, l.n*Group)}
-		for i := first; i < first+r.count; i++ {
-			for k := l.model.First[i]; k < l.model.First[i+1]; k++ {
-				neighbour := int(l.model.To[k])
-				r.couplings[neighbour*Group+i-first] = l.couplings[k]
-				if neighbour > i && neighbour < first+Group {
-					r.laterOffsets = append(r.laterOffsets, int32(neighbour-first)*4*Group)
+	first, to := l.model.First, l.model.To
+	for begin := 0; begin < l.n; begin += Group {
+		r := eightSpins{count: min(Group, l.n-begin), couplings: make([]float32, l.n*Group)}
+		for i := begin; i < begin+r.count; i++ {
+			for k := first[i]; k < first[i+1]; k++ {
+				neighbour := int(to[k])
+				r.couplings[neighbour*Group+i-begin] = l.couplings[k]
+				isLater := neighbour > i && neighbour < begin+Group
+				if isLater {
+					r.laterOffsets = append(r.laterOffsets, int32(neighbour-begin)*4*Group)
 					r.laterCouplings = append(r.laterCouplings, l.couplings[k])
 				}
 			}
@@ -115,8 +121,8 @@ func (l *spinModel) makeDenseRows() {
 	}
 }
 
-// sweepFlops returns the time of a sweep of one chain in flops, with eight side by side. Measured on complete models of 40 and 100 spins,
-// bipartite ones of 40 and 40, and sparse ones of degree 3 to 40.
+// sweepFlops returns the time of a sweep of one chain in flops, if eight chains run side by side. Measured on complete models of 40 and 100
+// spins, bipartite ones of 40 and 40, and sparse ones of degree 3 to 40.
 func (l *spinModel) sweepFlops() float64 {
 	n := float64(l.n)
 	if l.denseRows == nil {
@@ -143,13 +149,14 @@ func (l *spinModel) forestSweepFlops() float64 {
 // spinChains are eight chains over spins: spin i of chain c is spins[i·8+c].
 type spinChains struct {
 	*spinModel
-	spins     []float32 // ±1
-	fieldRows []float32 // Σ_j √β_j J_ij s_j, laid out as spins; of dense models the sums of the eight spins in turn
+	spins []float32 // ±1
+	// fieldRows[i·8+c] is the field Σ_j √β_j J_ij s_j of spin i in chain c. A dense model has only the fields of eight spins at a time.
+	fieldRows []float32
 	random
 	weight
 	messages    *messages      // nil without forests
-	product     [Group]float64 // of the factors since the last logarithm
-	factorCount int            // of spins in newProduct and oldProduct
+	product     [Group]float64 // by chain: the factors that have left newProduct and oldProduct and are not in gain yet
+	factorCount int            // number of spins with a factor in newProduct and oldProduct
 }
 
 // weight is the loops' contribution to the weights of eight chains. The assembly knows the layout.
@@ -165,9 +172,10 @@ const renewalRungs = 256
 // maxFactors limits the factors, each at most 2, of a product in float32.
 const maxFactors = 96
 
-// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. It returns their last states if isEndWanted, index
-// by index. It ends early with the context.
+// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. If isEndWanted is true, it returns their last
+// states: end[i·8+c] is the value of index i in the c-th chain. It returns nil if the context ends.
 func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float64, isEndWanted bool) (end []uint8) {
+	// A sweep carries every spin from one rung to the next, which are given by their √β.
 	b := l.startChains(p.Seed, uint64(first))
 	oldRoot := float32(0)
 	for k := range p.Rungs {
@@ -185,7 +193,7 @@ func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float6
 		}
 		oldRoot = root
 		if part := p.checkpointAt(k + 1); part >= 0 {
-			b.addLogWeights(p.checkpoints.ln[part][first-p.checkpoints.first:][:Group])
+			b.addLogWeights(p.checkpoints.lnWeights[part][first-p.checkpoints.first:][:Group])
 		}
 	}
 	b.addLogWeights(ln)
@@ -193,6 +201,8 @@ func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float6
 	for c := range ln {
 		ln[c] += correction[c]
 	}
+
+	// A spin of −1 is value 0, and one of +1 is value 1.
 	if isEndWanted {
 		end = make([]uint8, l.n*Group)
 		for k, s := range b.spins[:l.n*Group] {
@@ -204,7 +214,7 @@ func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float6
 	return end
 }
 
-// startChains returns chains first to first+7 at states drawn from the start.
+// startChains returns chains first to first+7, each at a state that is drawn from the start distribution.
 func (l *spinModel) startChains(seed, first uint64) *spinChains {
 	b := &spinChains{
 		spinModel: l, spins: make([]float32, (l.n+1)*Group), fieldRows: make([]float32, (l.n+Group)*Group), random: newRandom(seed, first),
@@ -226,7 +236,8 @@ func (l *spinModel) startChains(seed, first uint64) *spinChains {
 	return b
 }
 
-// recomputeFields computes the fields anew when all spins are at the same rung. root is its √β.
+// recomputeFields computes the fields Σ_j √β J_ij s_j anew from the spins, so that roundings do not add up. All spins are at the same rung,
+// and root is its √β.
 func (b *spinChains) recomputeFields(root float32) {
 	clear(b.fieldRows)
 	for i := range b.n {
@@ -242,8 +253,8 @@ func (b *spinChains) recomputeFields(root float32) {
 	}
 }
 
-// reserveFactors prepares the products in float32 for the factors of n more spins: if they would be more than maxFactors, the products move
-// to those in float64, and these to the gain before they leave the range of float64.
+// reserveFactors makes room for the factors of n more spins in newProduct and oldProduct, which are float32. If there would be more than
+// maxFactors, their ratio moves to product, which is float64. Before product leaves the range of float64, its logarithm moves to gain.
 func (b *spinChains) reserveFactors(n int) {
 	if b.factorCount += n; b.factorCount <= maxFactors {
 		return
@@ -259,7 +270,7 @@ func (b *spinChains) reserveFactors(n int) {
 	}
 }
 
-// addLogWeights adds the log-weight of every chain so far to ln.
+// addLogWeights adds the log-weight of every chain so far to ln. The weight is 2^{gain/2} times the factors that are not in gain yet.
 func (b *spinChains) addLogWeights(ln []float64) {
 	for c := range ln {
 		product := b.product[c] * float64(b.newProduct[c]) / float64(b.oldProduct[c])
@@ -267,8 +278,8 @@ func (b *spinChains) addLogWeights(ln []float64) {
 	}
 }
 
-// roundingCorrection returns for every chain ln ψ of its last state less its value by fields and couplings in float32. The path led to
-// these, so that the difference is to be added to the log-weight.
+// roundingCorrection returns, for every chain, ln ψ of its last state less the ln ψ of the model with rounded fields and couplings. The path
+// ended at the rounded model, which has float32, so that log-weights need the correction.
 func (b *spinChains) roundingCorrection() (ln [Group]float64) {
 	m := b.model
 	for i := range m.N {
@@ -278,7 +289,7 @@ func (b *spinChains) roundingCorrection() (ln [Group]float64) {
 			field[c] = fieldError
 		}
 		for k := m.First[i]; k < m.First[i+1]; k++ {
-			if int(m.To[k]) < i { // counted there
+			if int(m.To[k]) < i { // the coupling was counted at that spin
 				continue
 			}
 			couplingError := m.J[k] - float64(b.couplings[k])/unit
@@ -296,20 +307,20 @@ func (b *spinChains) roundingCorrection() (ln [Group]float64) {
 // sweepArgs are the arguments of sweepVector: some spins that take steps, and the couplings along which fields change. The assembly knows
 // the layout.
 type sweepArgs struct {
-	n        int64
-	spins    *float32
-	fields   *float32 // the rows that neighbourOffsets point into
-	own      *float32 // field row of the first of the spins
-	ends     *int32
-	to       *int32
-	j        *float32
-	h        *float32
-	base     *float32
-	state    *random
-	weight   *weight
-	coupling int64 // the first coupling of the first spin
-	old, new rung
-	step     Step
+	spinCount        int64
+	spins            *float32
+	fieldRows        *float32 // the rows that neighbourOffsets point into
+	ownFields        *float32 // field row of the first of the spins
+	neighbourEnds    *int32   // by spin: the end of its couplings
+	neighbourOffsets *int32
+	couplings        *float32
+	fields           *float32 // by spin: its field without neighbours
+	startOdds        *float32
+	generators       *random
+	weight           *weight
+	firstCoupling    int64 // the first coupling of the first spin
+	old, new         rung
+	step             Step
 }
 
 // rung is a place on the path: β and √β.
@@ -317,26 +328,28 @@ type rung struct{ beta, root float32 }
 
 // fieldArgs are the arguments of fieldsVector, which computes the fields of eight spins. The assembly knows the layout.
 type fieldArgs struct {
-	n      int64 // number of all spins
-	moved  int64 // number of spins at the new rung
-	spins  *float32
-	j      *float32 // eight for each spin
-	fields *float32 // of the eight
-	old    float32  // √β of the old rung
-	new    float32  // √β of the new rung
+	spinCount  int64 // number of all spins
+	movedCount int64 // number of spins at the new rung
+	spins      *float32
+	couplings  *float32 // eight for each spin
+	fieldRows  *float32 // of the eight
+	oldRoot    float32  // √β of the old rung
+	newRoot    float32  // √β of the new rung
 }
 
-// sweep carries every spin of every chain from one rung to another, given by their √β.
+// sweep carries every spin of all eight chains from one rung to another, given by their √β. A spin's step changes the fields of its
+// neighbours. A dense model computes the fields of eight spins at once instead, and its steps change only fields among the eight.
 func (b *spinChains) sweep(oldRoot, newRoot float32, step Step) {
 	old, new := rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}
-	a := sweepArgs{state: &b.random, weight: &b.weight, old: old, new: new, step: step}
+	a := sweepArgs{generators: &b.random, weight: &b.weight, old: old, new: new, step: step}
 	if b.denseRows == nil {
 		for first := 0; first < b.n; first += maxFactors {
 			n := min(maxFactors, b.n-first)
 			b.reserveFactors(n)
 			b.stepSpins(&a, stepRange{
-				first, n, int(b.model.First[first]), b.fieldRows, b.fieldRows[first*Group:],
-				b.neighbourEnds[first:], b.neighbourOffsets, b.couplings,
+				first: first, n: n, firstCoupling: int(b.model.First[first]),
+				fieldRows: b.fieldRows, ownFields: b.fieldRows[first*Group:],
+				neighbourEnds: b.neighbourEnds[first:], neighbourOffsets: b.neighbourOffsets, couplings: b.couplings,
 			})
 		}
 		return
@@ -345,19 +358,22 @@ func (b *spinChains) sweep(oldRoot, newRoot float32, step Step) {
 		r := &b.denseRows[k]
 		b.computeFields(r, k*Group, oldRoot, newRoot)
 		b.reserveFactors(r.count)
-		b.stepSpins(&a, stepRange{k * Group, r.count, 0, b.fieldRows, b.fieldRows, r.laterEnds, r.laterOffsets, r.laterCouplings})
+		b.stepSpins(&a, stepRange{
+			first: k * Group, n: r.count, fieldRows: b.fieldRows, ownFields: b.fieldRows,
+			neighbourEnds: r.laterEnds, neighbourOffsets: r.laterOffsets, couplings: r.laterCouplings,
+		})
 	}
 }
 
 // stepRange is some spins that take steps, and the couplings along which fields change.
 type stepRange struct {
-	first, n  int       // spins
-	coupling  int       // index of the first coupling of the first spin
-	fields    []float32 // rows that offsets point into
-	ownFields []float32 // rows from the first spin on
-	ends      []int32   // by spin: the end of its couplings
-	offsets   []int32   // of the neighbours' rows in fields, in bytes
-	couplings []float32
+	first, n         int       // the first spin, and the number of spins
+	firstCoupling    int       // index of the first coupling of the first spin
+	fieldRows        []float32 // rows that neighbourOffsets point into
+	ownFields        []float32 // rows from the first spin on
+	neighbourEnds    []int32   // by spin from the first on: the end of its couplings
+	neighbourOffsets []int32   // by coupling: the neighbour's row in fieldRows, in bytes
+	couplings        []float32
 }
 
 // stepSpins carries the spins of a range to the new rung, with the processor's vectors if it has them.
@@ -366,15 +382,18 @@ func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 		b.stepSpinsPortable(a, r)
 		return
 	}
-	a.n, a.coupling = int64(r.n), int64(r.coupling)
-	a.spins, a.h, a.base = &b.spins[r.first*Group], &b.fields[r.first], &b.startOdds[r.first]
-	a.fields, a.own, a.ends, a.to, a.j = &r.fields[0], &r.ownFields[0], &r.ends[0], &r.offsets[0], &r.couplings[0]
+	a.spinCount, a.firstCoupling = int64(r.n), int64(r.firstCoupling)
+	a.spins, a.fields, a.startOdds = &b.spins[r.first*Group], &b.fields[r.first], &b.startOdds[r.first]
+	a.fieldRows, a.ownFields = &r.fieldRows[0], &r.ownFields[0]
+	a.neighbourEnds, a.neighbourOffsets, a.couplings = &r.neighbourEnds[0], &r.neighbourOffsets[0], &r.couplings[0]
 	sweepVector(a)
 }
 
-// stepSpinsPortable is the loop of stepSpins without vectors.
+// stepSpinsPortable is stepSpins without vectors. Each spin in turn is drawn at the new rung in all eight chains. The weight of a chain is
+// multiplied by 2cosh of the spin's field at the new rung over that at the old: with log odds y and x that is
+// 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|).
 func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
-	k := int32(r.coupling)
+	k := int32(r.firstCoupling)
 	for i := range r.n {
 		row, field := b.spins[(r.first+i)*Group:][:Group], r.ownFields[i*Group:][:Group]
 		h, start := b.fields[r.first+i], b.startOdds[r.first+i]
@@ -386,35 +405,43 @@ func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 			y := float32(a.new.root*field[c]) + float32(float32(a.new.beta*h)+start)
 			absX, absY := float32(math.Abs(float64(x))), float32(math.Abs(float64(y)))
 			b.gain[c] += float64(absY - absX)
-			oldFactor, e := 1+exp2(min(absX, 126)), exp2(min(absY, 126))
+			oldFactor, ratio := 1+exp2(min(absX, 126)), exp2(min(absY, 126)) // ratio: probability of the unlikely value over the likely one
 			b.oldProduct[c] *= oldFactor
-			b.newProduct[c] *= 1 + e
-			u *= 1 + e
-			isAgainst := u < e // the new spin is against its odds
-			if a.step == Metropolis && math.Signbit(float64(x)) == math.Signbit(float64(y)) {
-				isAgainst = math.Signbit(float64(row[c])) == math.Signbit(float64(y)) && u < float32(e*oldFactor)
+			b.newProduct[c] *= 1 + ratio
+
+			// Draw the spin: the unlikely value has probability ratio/(1+ratio). A Metropolis step always leaves the unlikely value, and
+			// the likely one so often that this is its probability, too.
+			u *= 1 + ratio
+			isUnlikely := u < ratio
+			haveSameSign := math.Signbit(float64(x)) == math.Signbit(float64(y))
+			if a.step == Metropolis && haveSameSign {
+				isUnlikely = math.Signbit(float64(row[c])) == math.Signbit(float64(y)) && u < float32(ratio*oldFactor)
 			}
 			s := float32(math.Copysign(1, float64(y)))
-			if isAgainst {
+			if isUnlikely {
 				s = -s
 			}
 			change[c] = float32(a.new.root*s) - float32(a.old.root*row[c])
 			row[c] = s
 		}
-		for ; k < r.ends[i]; k++ {
-			neighbour := int(r.offsets[k]) / 4
+
+		// Change the fields of the neighbours, from √β s at the old rung to √β s at the new one.
+		for ; k < r.neighbourEnds[i]; k++ {
+			neighbour := int(r.neighbourOffsets[k]) / 4
 			for c := range change {
-				r.fields[neighbour+c] += float32(r.couplings[k] * change[c])
+				r.fieldRows[neighbour+c] += float32(r.couplings[k] * change[c])
 			}
 		}
 	}
 }
 
-// computeFields computes the fields of eight spins from first on. The spins before them are at the new rung, all others at the old one.
+// computeFields computes the fields of eight spins from first on in all chains: fieldRows[k·8+c] for the k-th of them in chain c. The spins
+// before first are at the new rung, all others at the old one.
 func (b *spinChains) computeFields(r *eightSpins, first int, oldRoot, newRoot float32) {
 	if vectors {
 		f := fieldArgs{
-			n: int64(b.n), moved: int64(first), spins: &b.spins[0], j: &r.couplings[0], fields: &b.fieldRows[0], old: oldRoot, new: newRoot,
+			spinCount: int64(b.n), movedCount: int64(first), spins: &b.spins[0], couplings: &r.couplings[0], fieldRows: &b.fieldRows[0],
+			oldRoot: oldRoot, newRoot: newRoot,
 		}
 		fieldsVector(&f)
 		return
@@ -436,6 +463,7 @@ func (b *spinChains) computeFields(r *eightSpins, first int, oldRoot, newRoot fl
 // exp2 returns 2^-x for x from −126 to 126, within 2.5e-7 of its value. It uses the polynomial of degree 5 whose largest relative error is
 // least.
 func exp2(x float32) float32 {
+	// 2^-x = 2^-k 2^f with −1/2 ≤ f ≤ 1/2. The polynomial is 2^f − 1, and k is subtracted from the exponent bits.
 	k := float32(math.RoundToEven(float64(x)))
 	f := k - x
 	p := float32(f * 0x1.5bb98cp-10)

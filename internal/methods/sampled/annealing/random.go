@@ -5,7 +5,7 @@ package annealing
 // random is the state of eight generators: word k of chain c is random[k·8+c].
 type random [4 * Group]uint32
 
-// newRandom returns the generators of chains first to first+7.
+// newRandom returns the generators of chains first to first+7. Each depends only on the seed and the number of its chain.
 func newRandom(seed, first uint64) (r random) {
 	for c := range Group {
 		x := mix(seed ^ mix(first+uint64(c)))

@@ -40,39 +40,45 @@ type givenWalkers struct {
 	walkers []*walker
 }
 
-// walkersOf returns the walkers of product distributions: starts[k][i][x] is the probability of value x of index i in start k. It makes new
-// walkers unless the distributions are those asked for last, each in the same memory. Errors: those of newWalker.
+// walkersOf returns a walker for each of the given starts, which are product distributions: starts[k][i][a] is the probability of value a
+// of index i. The walkers of the last call are used again if there are as many starts and the first is the same in memory. Errors: those of
+// newWalker.
 func (g *givenWalkers) walkersOf(e *sumproduct.Expression, starts [][][]float64) ([]*walker, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	inSameMemory := func(a, b [][]float64) bool {
-		return len(a) > 0 && len(b) > 0 && &a[0] == &b[0]
+	sharesMemory := func(a, b [][]float64) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
+	isSame := len(g.starts) == len(starts) && (len(starts) == 0 || sharesMemory(starts[0], g.starts[0]))
+	if isSame {
+		return g.walkers, nil
 	}
-	if !slices.EqualFunc(g.starts, starts, inSameMemory) {
-		g.starts, g.walkers = starts, nil
-		for _, p := range starts {
-			w, err := newWalker(e, mixWithUniform(p))
-			if err != nil {
-				g.starts = nil
-				return nil, err
-			}
-			g.walkers = append(g.walkers, w)
+	g.starts, g.walkers = starts, nil
+	for _, p := range starts {
+		w, err := newWalker(e, mixWithUniform(p))
+		if err != nil {
+			g.starts = nil
+			return nil, err
 		}
+		g.walkers = append(g.walkers, w)
 	}
 	return g.walkers, nil
 }
 
-// walkers returns the walkers of up to 1 + p.Modes starts of a path, without those given: the path's first start, uniform draws if the
-// first are from beliefs, and modes, which it looks for once. Errors: those of modes.Find, of the context and of newWalker.
+// walkers returns a walker for each start of a path, without the given starts (p.Given). There are at most 1 + p.Modes: the path's first
+// start, then uniform draws if the first are from beliefs, then modes, which it looks for once. Errors: those of modes.Find, of the context
+// and of newWalker.
 func (m *Model) walkers(ctx context.Context, p Path) ([]*walker, error) {
-	first, err := m.walkerOf(ctx, p.Product)
-	if err != nil || p.Modes == 0 {
-		return []*walker{first}, err
+	if !p.Product && p.Modes == 0 {
+		return []*walker{m.uniform}, nil
 	}
-	fromBeliefs, err := m.walkerOf(ctx, true)
+	fromBeliefs, err := m.beliefWalker(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if p.Modes == 0 {
+		return []*walker{fromBeliefs}, nil
+	}
+
+	// Search for modes, beginning at the most probable value of each index.
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.hasSoughtModes {
@@ -89,29 +95,30 @@ func (m *Model) walkers(ctx context.Context, p Path) ([]*walker, error) {
 		}
 		m.hasSoughtModes = true
 	}
-	walkers := []*walker{first}
+
+	walkers := []*walker{m.uniform}
 	if p.Product {
-		walkers = append(walkers, m.uniform)
+		walkers = []*walker{fromBeliefs, m.uniform}
 	}
 	walkers = append(walkers, m.fromModes...)
 	return walkers[:min(1+p.Modes, len(walkers))], nil
 }
 
-// mostProbable returns the value of largest probability, or log-probability, of every index.
-func mostProbable(p [][]float64) []int {
-	x := make([]int, len(p))
-	for i, row := range p {
-		for a, q := range row {
-			if q > row[x[i]] {
-				x[i] = a
+// mostProbable returns the value with the largest log-probability of every index. lnP[i][a] is that of value a of index i.
+func mostProbable(lnP [][]float64) []int {
+	values := make([]int, len(lnP))
+	for i, row := range lnP {
+		for a, ln := range row {
+			if ln > row[values[i]] {
+				values[i] = a
 			}
 		}
 	}
-	return x
+	return values
 }
 
-// mixWithUniform returns the logarithms of p mixed with the uniform distribution, which has weight uniformShare: no probability is below
-// uniformShare over the number of values.
+// mixWithUniform returns ln((1−u)·p + u/d) for each probability p of an index with d values, with u = uniformShare. So no probability is
+// near 0.
 func mixWithUniform(p [][]float64) (ln [][]float64) {
 	ln = make([][]float64, len(p))
 	for i, row := range p {
@@ -123,7 +130,8 @@ func mixWithUniform(p [][]float64) (ln [][]float64) {
 	return ln
 }
 
-// lnG returns ln g of a state: 0 for uniform draws. For another start it is below 0 if draws of the state from there are rare.
+// lnG returns ln g of a state: its log-probability at the start of the walker's chains, less the level below which such draws are rare. It
+// is 0 for uniform draws. The mixture weight of start k is g_k/Σ_j g_j.
 func (w *walker) lnG(state []int) float64 { return w.lnProbability(state) - w.rareLevel }
 
 // A draw is rare if its log-probability is below the mean by more than rareDeviations standard deviations plus rareNats:
@@ -133,8 +141,9 @@ const (
 	rareNats       = 3
 )
 
-// rareLevelOf returns the log-probability below which draws from a product distribution are rare. It is at least the log-probability of a
-// uniform draw.
+// rareLevelOf returns the log-probability below which draws from a product distribution are rare: the mean log-probability of draws less
+// rareDeviations standard deviations and rareNats. It is at least the log-probability of a uniform draw. startLn[i][a] is the
+// log-probability of value a of index i.
 func rareLevelOf(startLn [][]float64) float64 {
 	mean, variance, uniformLn := 0.0, 0.0, 0.0
 	for _, row := range startLn {
@@ -150,7 +159,7 @@ func rareLevelOf(startLn [][]float64) float64 {
 	return max(mean-rareDeviations*math.Sqrt(variance)-rareNats, uniformLn)
 }
 
-// recordLnG records ln g of every start at the last state of every chain.
+// recordLnG records ln g of every start at the last state of every chain in w.lnGs: component by component, in each chain by chain.
 func (m *Model) recordLnG(w *Weights, walkers []*walker) {
 	state := make([]int, len(m.dims))
 	w.lnGs = make([]float64, 0, len(w.chainLn)*len(walkers))
@@ -164,7 +173,8 @@ func (m *Model) recordLnG(w *Weights, walkers []*walker) {
 	}
 }
 
-// Among returns the log-weights of components and of their chains as if only the first starts were there.
+// Among returns the log-weights of components, and the logarithms of their chains' contributions, as if there were only the given number
+// of starts: the first ones. The contribution of chain k is w_k φ_k with φ_k = g_k/Σ_j g_j over these starts.
 func (w *Weights) Among(starts int) (ln, each []float64) {
 	allStarts := max(1, len(w.chainLn)/len(w.Ln))
 	if allStarts == 1 {

@@ -12,9 +12,9 @@ import (
 
 // walker carries the chains of a model that begin with one product distribution. It has either spins or tables.
 type walker struct {
-	lnConstant  float64     // ln of the factors that chains leave out
-	startLn     [][]float64 // log-probability of each value with which a chain begins, by index
-	rareLevel   float64     // log-probability of a state below which draws from the start are rare
+	lnConstant  float64     // ln of the constant factors that the weights of chains leave out
+	startLn     [][]float64 // startLn[i][a] is the log-probability that a chain begins with value a of index i
+	rareLevel   float64     // log-probability below which the start rarely draws a state
 	spins       *spinModel
 	tables      *tableModel
 	model       *ising.Model // nil if not all indices are spins
@@ -23,21 +23,23 @@ type walker struct {
 	forests     *spinModel // nil until it is asked for, or if there are none
 }
 
-// newWalker returns the walker of chains that begin with independent draws, with log-probabilities startLn. Errors: those of newTableModel.
+// newWalker returns the walker of chains that begin with independent draws: startLn[i][a] is the log-probability of value a of index i. It
+// uses the form for spins if e is a product of fields and pairwise couplings of binary indices. Errors: those of newTableModel.
 func newWalker(e *sumproduct.Expression, startLn [][]float64) (w *walker, err error) {
 	w = &walker{lnConstant: e.Scale.LogAbs(), startLn: startLn, rareLevel: rareLevelOf(startLn)}
 	s := ising.New(e)
-	if s == nil {
+	if s == nil { // e is no model of spins
 		w.tables, err = newTableModel(e, startLn)
 		return w, err
 	}
+
 	w.lnConstant += s.Constant
 	startOdds := make([]float32, s.N)
 	for i, ln := range startLn {
 		if len(ln) == 2 {
 			startOdds[i] = float32((ln[1] - ln[0]) * math.Log2E)
 		}
-		// The model weighs states relative to the start, whose weights 2cosh(field) are part of the constant.
+		// Chains weigh states relative to the start, e^{field·s}/(2cosh field) for spin s: its field is subtracted.
 		field := float64(startOdds[i]) / unit
 		s.H[i] -= field
 		w.lnConstant += math.Ln2 + math.Log(math.Cosh(field))
@@ -46,7 +48,7 @@ func newWalker(e *sumproduct.Expression, startLn [][]float64) (w *walker, err er
 	return w, nil
 }
 
-// bytes bounds the memory of a walker.
+// bytes returns an upper bound of the memory of a walker.
 func (w *walker) bytes() float64 {
 	if w.spins != nil {
 		return 32 * float64(len(w.spins.couplings)+w.spins.n+Group)
