@@ -60,7 +60,8 @@ type Base struct {
 	// Shape is the digest of the hypergraph of the simplified network. The sampling fits no other.
 	Shape string `msgpack:"shape"`
 	Seed  uint64 `msgpack:"seed"`
-	// Spread is the variance of a weight over the square of its mean in the pilot. It decides into how many bundles a bound divides weights.
+	// Spread is the variance of a weight over the square of its mean in the pilot. It decides into how many bundles a bound divides
+	// weights.
 	Spread float64 `msgpack:"spread"`
 	// Modes is the largest number of additional starts of chains: uniform draws, if chains begin with beliefs, and modes from a search. A
 	// component is one chain from each start. Kinds of independent draws keep the number that was chosen for chains.

@@ -49,8 +49,8 @@ type Path struct {
 	// if there are none.
 	Knots []float64
 	Seed  uint64
-	// Modes limits the starts in addition to the path's first one: uniform draws, if the first are from beliefs, and modes (package modes). A
-	// component then is one chain from each start.
+	// Modes limits the starts in addition to the path's first one: uniform draws, if the first are from beliefs, and modes (package modes).
+	// A component then is one chain from each start.
 	Modes int
 	// Given are further starts: product distributions, a row of probabilities for each index.
 	Given [][][]float64

@@ -160,8 +160,8 @@ func newLogTable(t sumproduct.Table) logTable {
 }
 
 // addDifferences appends the differences ln(a, k) − ln(0, k) for 0 < a < d and 0 ≤ k < n to f.differences, and returns an operation that
-// points to them. The differences of one value a are padded to a full vector if they are few. If the same differences are there already, the
-// operation points to those: offsets maps their bytes to their offset in bytes.
+// points to them. The differences of one value a are padded to a full vector if they are few. If the same differences are there already,
+// the operation points to those: offsets maps their bytes to their offset in bytes.
 func (f *tableModel) addDifferences(offsets map[string]int32, d, n int, ln func(a, k int) float64) op {
 	size := n // padded
 	switch {
@@ -331,8 +331,8 @@ type crowdArgs struct {
 	step             Step
 }
 
-// sweep takes a step at every index of all eight chains, which keeps the distribution ψ_β. If step is Metropolis, indices of two values take
-// Metropolis steps, and all others steps of the heat bath.
+// sweep takes a step at every index of all eight chains, which keeps the distribution ψ_β. If step is Metropolis, indices of two values
+// take Metropolis steps, and all others steps of the heat bath.
 func (w *tableChains) sweep(beta float64, step Step) {
 	scale := float32(beta * math.Log2E)
 	if !vectors || len(w.sites) == 0 {
@@ -350,8 +350,8 @@ func (w *tableChains) sweep(beta float64, step Step) {
 	crowdVector(&a)
 }
 
-// sweepPortable is sweep without vectors: every site takes a step in each of the eight chains. scale is β log2 e. Offsets of rows and tables
-// are in bytes, and a number has four.
+// sweepPortable is sweep without vectors: every site takes a step in each of the eight chains. scale is β log2 e. Offsets of rows and
+// tables are in bytes, and a number has four.
 func (w *tableChains) sweepPortable(scale float32, step Step) {
 	firstOp, firstUnary := 0, 0 // of the site, in ops and in unaryDifferences
 	for _, s := range w.sites {

@@ -26,8 +26,8 @@ type forests struct {
 	drift           float64   // Σ K: sums are relative to 2^{βK/2}
 }
 
-// newForests returns the model s in the form for steps of forests. classes[c] are the spins of forest c; couplings among them make no cycle.
-// Spins are ordered forest by forest, in each breadth first from the roots. It returns nil if odds might leave the range of float32.
+// newForests returns the model s in the form for steps of forests. classes[c] are the spins of forest c; couplings among them make no
+// cycle. Spins are ordered forest by forest, in each breadth first from the roots. It returns nil if odds might leave the range of float32.
 func newForests(s *ising.Model, startOdds []float32, classes [][]int) *spinModel {
 	if !areOddsBounded(s, startOdds) {
 		return nil
@@ -92,8 +92,8 @@ func areOddsBounded(s *ising.Model, startOdds []float32) bool {
 	return true
 }
 
-// treeRoots returns the first member of every tree of a forest. members are the spins of the forest, and class[i] is the forest of spin i. A
-// tree is a set of members that couplings connect.
+// treeRoots returns the first member of every tree of a forest. members are the spins of the forest, and class[i] is the forest of spin i.
+// A tree is a set of members that couplings connect.
 func treeRoots(s *ising.Model, class, members []int) (roots []int) {
 	isVisited := map[int]bool{}
 	for _, root := range members {
@@ -118,8 +118,8 @@ func treeRoots(s *ising.Model, class, members []int) (roots []int) {
 	return roots
 }
 
-// withoutInnerCouplings returns the model with only the couplings between spins of different classes. Coupling k, First[i] ≤ k < First[i+1],
-// is one of spin i, to spin To[k] with strength J[k].
+// withoutInnerCouplings returns the model with only the couplings between spins of different classes. Coupling k, First[i] ≤ k <
+// First[i+1], is one of spin i, to spin To[k] with strength J[k].
 func withoutInnerCouplings(s *ising.Model, class []int) *ising.Model {
 	cut := &ising.Model{N: s.N, Constant: s.Constant, H: s.H, First: make([]int32, s.N+1)}
 	for i := range s.N {

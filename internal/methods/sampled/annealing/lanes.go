@@ -19,8 +19,8 @@ import (
 // unit turns a field into the logarithm of the odds of a spin in powers of 2.
 const unit = 2 * math.Log2E
 
-// spinModel is a model of spins in the form for the loops. Fields and couplings are log odds in powers of 2. Spins are in the order of their
-// steps. Eight chains have rows of eight numbers, one for each chain: a row for each spin, and a row for each spin's field.
+// spinModel is a model of spins in the form for the loops. Fields and couplings are log odds in powers of 2. Spins are in the order of
+// their steps. Eight chains have rows of eight numbers, one for each chain: a row for each spin, and a row for each spin's field.
 type spinModel struct {
 	model            *ising.Model
 	order            []int        // by spin: its index in the expression
@@ -278,8 +278,8 @@ func (b *spinChains) addLogWeights(ln []float64) {
 	}
 }
 
-// roundingCorrection returns, for every chain, ln ψ of its last state less the ln ψ of the model with rounded fields and couplings. The path
-// ended at the rounded model, which has float32, so that log-weights need the correction.
+// roundingCorrection returns, for every chain, ln ψ of its last state less the ln ψ of the model with rounded fields and couplings. The
+// path ended at the rounded model, which has float32, so that log-weights need the correction.
 func (b *spinChains) roundingCorrection() (ln [Group]float64) {
 	m := b.model
 	for i := range m.N {

@@ -25,12 +25,12 @@ import (
 // Sampler is the density of states that messages suggest. It does not change and may be used by several goroutines.
 type Sampler struct {
 	expression   *sumproduct.Expression
-	tolerance    float64       // change of a message from which on others follow it; 0: messages stay as they were
-	conditionals []conditional // in the sequence of the draws
+	tolerance    float64       // change of a message above which messages that depend on it are recomputed; 0: messages never change
+	conditionals []conditional // of every index, in the sequence of the draws
 	maxLn        []float64     // by table: the largest absolute logarithm of an entry above 0
-	incidences   [][]incidence // by index
+	incidences   [][]incidence // by index: the tables that have it
 
-	// Used if messages follow the values.
+	// Used if messages follow the values that are drawn.
 	messageStarts [][]int   // by table and place in its scope: where the message of the table to that index begins in messages
 	strides       [][]int   // by table and place in its scope
 	messages      []float64 // before the first draw
@@ -38,36 +38,38 @@ type Sampler struct {
 	maxArity      int       // largest number of indices of a table
 }
 
-// incidence is the k-th index of a table.
+// incidence is an index in a table: the k-th of the table's scope.
 type incidence struct{ table, k int }
 
-// conditional is the distribution of an index given those drawn before.
+// conditional is the distribution of an index given those drawn before. It is a product over the index's tables. A decided table has values
+// for all its other indices; an open one has others that are drawn later, and stands in the product with its message.
 type conditional struct {
 	index        int
-	decided      []slicedTable // tables whose other indices all have values then
-	open         []slicedTable // tables with indices that have no value then, summed out with the messages as they were
+	decided      []slicedTable
+	open         []slicedTable // with the later indices summed out, if messages do not follow
 	mayUnderflow bool          // the product of the decided tables may leave the range of float64
 	fixedProduct []float64     // by value: the product of the open tables that depend on no value
-	following    []int         // if messages follow: where those of the open tables begin
+	following    []int         // if messages follow: where those of the open tables begin in Drawer.messages
 }
 
 // maxLnRange is the sum of the largest absolute logarithms of entries, nats, up to which float64 holds a product of rows that are scaled
 // one by one: each value's part is above e^-(2 maxLnRange), as leastAllowed.
 const maxLnRange = 200
 
-// slicedTable is a table over an index and indices drawn before, whose values select a row.
+// slicedTable is a table over an index and indices that are drawn before it. The entry for value a of the index is
+// data[a·ownStride + Σ_k strides[k]·x[scope[k]]].
 type slicedTable struct {
 	data      []float64
 	scope     []int // the indices drawn before
-	strides   []int // by place in scope
-	ownStride int   // of the index
+	strides   []int // of the indices in scope
+	ownStride int   // of the index itself
 }
 
 // updatesPerMessage limits the updates per message before the first draw, on average.
 const updatesPerMessage = 20
 
-// Messages passes the messages of an expression whose entries are at least 0. Cost: Setup at most, Took. Errors: unsupported for entries
-// below 0, and if messages contradict one another; those of bp.Run and of the context.
+// Messages runs belief propagation on an expression whose entries are at least 0, and returns its messages. Cost: Took, at most Setup.
+// Errors: unsupported for entries below 0, and if messages contradict one another; those of bp.Run and of the context.
 func Messages(ctx context.Context, e *sumproduct.Expression) (*bp.State, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "beliefs: an entry is below 0, and densities are not")
@@ -82,10 +84,11 @@ func Messages(ctx context.Context, e *sumproduct.Expression) (*bp.State, error) 
 	return state, nil
 }
 
-// New returns a sampler from the messages of an expression. Messages follow the values: those that depend on a message are recomputed if it
-// changes by more than follow. If follow is 0, they stay as they were. The error is that of the context. Cost: the tables' entries times
-// their order, and some draws.
+// New returns a sampler that draws from the messages of an expression, which state has. If follow is above 0, messages follow the values
+// that are drawn: a message is recomputed if one that it depends on changes by more than follow. If follow is 0, they stay as they are. The
+// error is that of the context. Cost: the tables' entries times their order, and some draws.
 func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow float64) (*Sampler, error) {
+	// Copy the messages of the tables to their indices, one after the other.
 	s := &Sampler{expression: e, tolerance: follow, incidences: make([][]incidence, len(e.Dims))}
 	for t, table := range e.Tables {
 		starts, strides := make([]int, len(table.Scope)), sumproduct.Along(e.Dims, table.Scope, table.Scope)
@@ -106,9 +109,9 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 	}
 
 	order := s.drawOrder()
-	position := make([]int, len(order))
-	for n, i := range order {
-		position[i] = n
+	position := make([]int, len(order)) // by index: its place in order
+	for place, i := range order {
+		position[i] = place
 	}
 	for _, i := range order {
 		if err := ctx.Err(); err != nil {
@@ -120,16 +123,16 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 	return s, ctx.Err()
 }
 
-// maxUpdates returns the limit of the updates before the first draw.
+// maxUpdates returns how many updates of messages belief propagation may do before the first draw.
 func maxUpdates(e *sumproduct.Expression) int64 {
-	n := 1
+	messages := 1
 	for _, t := range e.Tables {
-		n += len(t.Scope)
+		messages += len(t.Scope)
 	}
-	return updatesPerMessage * int64(n)
+	return updatesPerMessage * int64(messages)
 }
 
-// Setup returns a bound of the work of Messages and New, flops.
+// Setup returns an upper bound of the work of Messages and New, flops.
 func Setup(e *sumproduct.Expression) float64 {
 	return float64(maxUpdates(e))*policy.UpdateFlops + tableFlops(e)
 }
@@ -147,7 +150,7 @@ func tableFlops(e *sumproduct.Expression) (work float64) {
 	return work
 }
 
-// Bytes returns a bound of the memory of the numbers of New and of a Drawer.
+// Bytes returns an upper bound of the memory of a Sampler's numbers and of a Drawer's: messages, and tables with later indices summed out.
 func Bytes(e *sumproduct.Expression) float64 {
 	bytes := 0.0
 	for _, t := range e.Tables {
@@ -158,7 +161,7 @@ func Bytes(e *sumproduct.Expression) float64 {
 		}
 		slices.Sort(dims)
 		size := 8.0
-		for k := len(dims) - 1; k > 0; k-- { // the table with later indices summed out, for each index but the last one
+		for k := len(dims) - 1; k > 0; k-- { // the table with later indices summed out: at most its largest dimensions
 			size *= float64(dims[k])
 			bytes += size
 		}
@@ -166,28 +169,28 @@ func Bytes(e *sumproduct.Expression) float64 {
 	return bytes
 }
 
-// drawOrder returns the indices in the sequence of draws: the next one is always that with the strongest bonds to those before. The bond of
-// a table is the span of the logarithms of its entries.
+// drawOrder returns the indices in the sequence of draws. The next index is always the one with the highest score: the sum of the strengths
+// of its tables with indices before it, each as often as there are such indices.
 func (s *Sampler) drawOrder() []int {
-	bonds := s.bonds()
+	strengths := s.tableStrengths()
 	score := make([]float64, len(s.expression.Dims))
-	isDone := make([]bool, len(s.expression.Dims))
-	q := &queue{}
+	isPlaced := make([]bool, len(s.expression.Dims))
+	q := &queue{} // an index has a new entry for each rise of its score
 	for i := range score {
 		q.entries = append(q.entries, queueEntry{0, i})
 	}
 	var order []int
 	for len(order) < len(score) {
 		next := heap.Pop(q).(queueEntry)
-		if isDone[next.index] || next.score < score[next.index] { // there is an entry with a higher score
+		if isPlaced[next.index] || next.score < score[next.index] { // an entry of before the score rose
 			continue
 		}
-		isDone[next.index] = true
+		isPlaced[next.index] = true
 		order = append(order, next.index)
 		for _, in := range s.incidences[next.index] {
 			for _, j := range s.expression.Tables[in.table].Scope {
-				if !isDone[j] && bonds[in.table] > 0 {
-					score[j] += bonds[in.table]
+				if !isPlaced[j] && strengths[in.table] > 0 {
+					score[j] += strengths[in.table]
 					heap.Push(q, queueEntry{score[j], j})
 				}
 			}
@@ -196,27 +199,30 @@ func (s *Sampler) drawOrder() []int {
 	return order
 }
 
-// bonds returns by table the span of the logarithms of its entries, up to that of a strong constraint.
-func (s *Sampler) bonds() []float64 {
-	bonds := make([]float64, len(s.expression.Tables))
+// maxStrength limits the strength of a table, so that hard constraints count as strong ones do.
+const maxStrength = 14
+
+// tableStrengths returns how strongly each table joins its indices: ln of its largest entry over the smallest, at most maxStrength.
+func (s *Sampler) tableStrengths() []float64 {
+	strengths := make([]float64, len(s.expression.Tables))
 	for t, table := range s.expression.Tables {
 		least, largest := math.Inf(1), math.Inf(-1)
 		for _, x := range table.Data {
 			ln := floats.Ln(max(x, math.SmallestNonzeroFloat64))
 			least, largest = min(least, ln), max(largest, ln)
 		}
-		bonds[t] = min(largest-least, 14) // of hard constraints as of strong ones
+		strengths[t] = min(largest-least, maxStrength)
 	}
-	return bonds
+	return strengths
 }
 
-// queueEntry is an index with the strength of its bonds to those drawn before.
+// queueEntry is an index with its score at some time (drawOrder).
 type queueEntry struct {
 	score float64
 	index int
 }
 
-// queue is a heap with the strongest entry first, of equal ones the smallest index first.
+// queue is a heap with the highest score first, of equal ones the smallest index first.
 type queue struct{ entries []queueEntry }
 
 func (q *queue) Len() int { return len(q.entries) }
@@ -233,25 +239,26 @@ func (q *queue) Pop() any {
 	return x
 }
 
-// newConditional returns the conditional distribution of index i, where indices are drawn in the sequence of their positions.
+// newConditional returns the distribution of index i given the indices drawn before it, those with a lower position. A table of i is open
+// if it has an index of a higher position, and decided otherwise.
 func (s *Sampler) newConditional(state *bp.State, i int, position []int) conditional {
 	c := conditional{index: i, fixedProduct: slices.Repeat([]float64{1}, s.expression.Dims[i])}
 	lnRange := 0.0
 	for _, in := range s.incidences[i] {
 		scope := s.expression.Tables[in.table].Scope
 		isOpen := slices.ContainsFunc(scope, func(j int) bool { return position[j] > position[i] })
-		if isOpen && s.tolerance > 0 {
-			c.following = append(c.following, s.messageStarts[in.table][in.k])
-			continue
-		}
 		if !isOpen {
 			c.decided = append(c.decided, s.wholeTable(in))
 			lnRange += s.maxLn[in.table]
 			continue
 		}
+		if s.tolerance > 0 { // the message is computed again while values are drawn
+			c.following = append(c.following, s.messageStarts[in.table][in.k])
+			continue
+		}
 		if t := s.sumLaterIndices(state, in, position); len(t.scope) > 0 {
 			c.open = append(c.open, t)
-		} else {
+		} else { // no index before i is in the table
 			multiply(c.fixedProduct, t.data)
 			rescale(c.fixedProduct)
 		}
@@ -260,7 +267,7 @@ func (s *Sampler) newConditional(state *bp.State, i int, position []int) conditi
 	return c
 }
 
-// wholeTable returns the table of an incidence as it is, for the incidence's index.
+// wholeTable returns the table of an incidence with the data as they are: its own index is that of the incidence, and its scope all others.
 func (s *Sampler) wholeTable(in incidence) slicedTable {
 	t := s.expression.Tables[in.table]
 	sliced := slicedTable{data: t.Data, ownStride: s.strides[in.table][in.k]}
@@ -272,9 +279,10 @@ func (s *Sampler) wholeTable(in incidence) slicedTable {
 	return sliced
 }
 
-// sumLaterIndices returns the table of an incidence, for the incidence's index. Indices drawn later are summed out, weighted with their
-// messages to the table. The largest entry is 1 unless all are 0.
+// sumLaterIndices returns the table of an incidence with the indices summed out that are drawn after the incidence's index, weighted with
+// their messages to the table. Index i is drawn at position[i]. The result is divided by its largest entry unless that is 0.
 func (s *Sampler) sumLaterIndices(state *bp.State, in incidence, position []int) (sliced slicedTable) {
+	// Lay out the new table: the incidence's index first, with stride 1.
 	t := s.expression.Tables[in.table]
 	sliced.ownStride = 1
 	size := s.expression.Dims[t.Scope[in.k]]   // of the new table
@@ -292,6 +300,8 @@ func (s *Sampler) sumLaterIndices(state *bp.State, in incidence, position []int)
 			weights[k] = state.ToFactor(in.table, k)
 		}
 	}
+
+	// Add every entry to the entry that it belongs to; walk.X has the values of the indices.
 	sliced.data = make([]float64, size)
 	walk := sumproduct.NewWalk(s.expression.Dims, t.Scope)
 	for _, v := range t.Data {
@@ -305,6 +315,7 @@ func (s *Sampler) sumLaterIndices(state *bp.State, in incidence, position []int)
 		sliced.data[entry] += v
 		walk.Next()
 	}
+
 	if top := slices.Max(sliced.data); top > 0 && !math.IsInf(top, 1) {
 		for k := range sliced.data {
 			sliced.data[k] /= top
@@ -313,13 +324,13 @@ func (s *Sampler) sumLaterIndices(state *bp.State, in incidence, position []int)
 	return sliced
 }
 
-// Flops returns about the time of a draw in flops. If messages follow, it is measured on some draws.
+// Flops returns about the time of a draw in flops, as some draws have taken.
 func (s *Sampler) Flops() float64 { return s.flops }
 
 // measuredDraws is the number of draws whose work is measured.
 const measuredDraws = 4
 
-// measureFlops sets the work of a draw to the mean of some draws, with random numbers that no component has.
+// measureFlops sets s.flops to the mean work of measuredDraws draws, with random numbers that no component has.
 func (s *Sampler) measureFlops() {
 	d, x := s.NewDrawer(policy.BeliefsDefence), make([]int, len(s.expression.Dims))
 	for c := range uint64(measuredDraws) {

@@ -13,16 +13,16 @@ import (
 // Drawer draws from a sampler, one state after the other. It is for one goroutine.
 type Drawer struct {
 	sampler       *Sampler
-	floor         float64   // least probability of a value, before the decided tables multiply it
+	floor         float64   // least probability of a value, relative to the largest, before the decided tables multiply it
 	probabilities []float64 // scratch by value
 	allowed       []float64 // scratch by value: the product of the decided tables
 	work          float64   // flops of all draws so far
 
-	// Used if messages follow the values.
-	messages     []float64
-	isDrawn      []bool        // by index
-	pending      []incidence   // messages to be recomputed, of the table to the index
-	isPending    []bool        // by start of a message
+	// Used if messages follow the values that are drawn.
+	messages     []float64     // as Sampler.messages, for the values of the present state
+	isDrawn      []bool        // by index: it has a value in the present state
+	pending      []incidence   // messages to be recomputed, each from a table to an index of it
+	isPending    []bool        // by start of a message in messages: it is in pending
 	sums         []float64     // scratch by value: a new message
 	summed       []summedIndex // scratch
 	weightBuffer []float64     // scratch for the weights of summed
@@ -32,12 +32,12 @@ type Drawer struct {
 type summedIndex struct {
 	weights []float64 // by value
 	stride  int       // in the table
-	value   int       // at which the sum is at present
+	value   int       // the present one in the sum
 }
 
-// NewDrawer returns a drawer that also draws values that the messages wrongly exclude. The messages give each value of an index at least
-// lostMass/n of the largest probability, where n is the number of indices that are drawn. Then the decided tables multiply the
-// probabilities, so a value that they exclude is drawn only if they exclude all values.
+// NewDrawer returns a drawer that gives every value of an index at least lostMass/n of the largest probability by the messages, where n is
+// the number of indices: messages may wrongly exclude a value. Tables whose indices all have values then multiply the probabilities. A
+// value that they exclude is drawn only if they exclude all values.
 func (s *Sampler) NewDrawer(lostMass float64) *Drawer {
 	values := slices.Max(append(slices.Clone(s.expression.Dims), 1))
 	d := &Drawer{
@@ -58,26 +58,20 @@ func (d *Drawer) Draw(r *rand.Rand, x []int) float64 { return d.drawOrWeigh(r, x
 // LnDensity returns ln of the density of a state, nats, −Inf if a table is 0 there. Cost: Flops.
 func (d *Drawer) LnDensity(x []int) float64 { return d.drawOrWeigh(nil, x) }
 
-// drawOrWeigh goes through the conditional distributions and returns ln of the density of x. If r is not nil, it draws x first.
+// drawOrWeigh returns ln of the density of state x: the product of the conditional probabilities of its values. If r is not nil, it draws
+// each value of x first.
 func (d *Drawer) drawOrWeigh(r *rand.Rand, x []int) (ln float64) {
 	copy(d.messages, d.sampler.messages)
 	clear(d.isDrawn)
-	product := 1.0
+	product := 1.0 // of the probabilities that are not in ln yet
 	for k := range d.sampler.conditionals {
 		c := &d.sampler.conditionals[k]
 		p, total := d.conditional(c, x)
 		if r != nil {
-			u := r.Float64() * total
-			for v, q := range p {
-				if q > 0 {
-					x[c.index] = v
-					if u -= q; u < 0 {
-						break
-					}
-				}
-			}
+			x[c.index] = drawValue(r, p, total, x[c.index])
 		}
-		// One logarithm for many factors: before their product leaves the range of float64.
+
+		// Take the logarithm of many factors at once, before their product leaves the range of float64.
 		if product *= p[x[c.index]] / total; product < 1e-100 {
 			ln += floats.Ln(product)
 			product = 1
@@ -87,6 +81,21 @@ func (d *Drawer) drawOrWeigh(r *rand.Rand, x []int) (ln float64) {
 		}
 	}
 	return ln + floats.Ln(product)
+}
+
+// drawValue draws a value by probabilities p with the given sum. It returns defaultValue if all are 0.
+func drawValue(r *rand.Rand, p []float64, total float64, defaultValue int) (value int) {
+	value = defaultValue
+	remaining := r.Float64() * total
+	for v, q := range p {
+		if q > 0 {
+			value = v
+			if remaining -= q; remaining < 0 {
+				break
+			}
+		}
+	}
+	return value
 }
 
 // Measured work in flops.
@@ -99,9 +108,10 @@ const (
 	logFlops     = 30 // chosen: ten nanoseconds
 )
 
-// conditional returns the distribution of an index given the values drawn so far, not normalised, and its sum. If no value is possible all
-// have the same probability: the weight of the state is 0 then. The slice is valid until the next call.
+// conditional returns the probabilities p of the values of an index given the values x drawn so far, not normalised, and their sum. If no
+// value is possible, all have the same probability: the weight of the state is 0 then. p is valid until the next call.
 func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float64) {
+	// Multiply the open tables, or the messages that stand for them. No probability is below the floor.
 	n := len(c.fixedProduct)
 	p = d.probabilities[:n]
 	copy(p, c.fixedProduct)
@@ -122,6 +132,8 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 	for v := range p {
 		p[v] = max(p[v], d.floor)
 	}
+
+	// Multiply by the tables whose indices all have values.
 	allowed := d.allowed[:n]
 	if c.mayUnderflow {
 		d.writeAllowed(allowed, c, x)
@@ -138,6 +150,7 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 		d.work += lookupFlops * float64(len(c.decided[k].scope))
 	}
 	multiply(p, allowed)
+
 	for _, q := range p {
 		total += q
 	}
@@ -151,7 +164,8 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 	return p, total
 }
 
-// rowStart returns the index of the entry for value 0 of the table's own index, at the values x of the others.
+// rowStart returns the number of the entry for value 0 of the table's own index and the values x of the others. Entries for its further
+// values follow, ownStride apart.
 func (t *slicedTable) rowStart(x []int) (start int) {
 	for k, j := range t.scope {
 		start += t.strides[k] * x[j]
@@ -159,7 +173,7 @@ func (t *slicedTable) rowStart(x []int) (start int) {
 	return start
 }
 
-// multiply multiplies p, by value of the table's own index, by the entries at the values x of the others.
+// multiply multiplies p[v] by the entry for value v of the table's own index and the values x of the others.
 func (t *slicedTable) multiply(p []float64, x []int) {
 	entry := t.rowStart(x)
 	for v := range p {
@@ -172,8 +186,8 @@ func (t *slicedTable) multiply(p []float64, x []int) {
 // the floor and the product of densities before it.
 const leastAllowed = 1e-180
 
-// writeAllowed writes to p the product of the decided tables by value, the largest 1. It adds logarithms, since the product may leave the
-// range of float64 on the way. Values that are allowed have at least leastAllowed.
+// writeAllowed writes to p, by value of the index, the product of the decided tables over the largest product. It adds logarithms, since a
+// product may leave the range of float64 on the way. A value that no table excludes has at least leastAllowed.
 func (d *Drawer) writeAllowed(p []float64, c *conditional, x []int) {
 	clear(p)
 	for k := range c.decided {
@@ -193,7 +207,7 @@ func (d *Drawer) writeAllowed(p []float64, c *conditional, x []int) {
 	d.work += logFlops * float64(len(p)*(1+len(c.decided)))
 }
 
-// multiply multiplies p by the first entries of q.
+// multiply multiplies p[v] by q[v] for every entry of p.
 func multiply(p, q []float64) {
 	q = q[:len(p)]
 	for v := range p {
@@ -217,32 +231,33 @@ func rescale(p []float64) {
 // maxFollowing limits the messages that follow one value. Measured on 24 families, colourings most: see the decision on families.
 const maxFollowing = 200
 
-// followValue recomputes the messages that depend on the value of index i, which has just been drawn. Then it recomputes, breadth first,
-// the messages that depend on one that has changed by more than the tolerance.
+// followValue updates the messages after index i has been drawn: first those of its tables, then, breadth first, those that depend on a
+// message that has changed by more than the tolerance. It recomputes at most maxFollowing, but always those of its tables.
 func (d *Drawer) followValue(i int, x []int) {
 	s := d.sampler
 	d.isDrawn[i] = true
 	d.pending = d.pending[:0]
-	d.enqueueMessages(i, -1)
-	direct := len(d.pending)
-	done := 0
-	for ; done < len(d.pending) && done < max(direct, maxFollowing); done++ {
-		in := d.pending[done]
+	const noTable = -1
+	d.enqueueMessages(i, noTable)
+	limit := max(len(d.pending), maxFollowing)
+	updated := 0
+	for ; updated < len(d.pending) && updated < limit; updated++ {
+		in := d.pending[updated]
 		d.isPending[s.messageStarts[in.table][in.k]] = false
 		if d.updateMessage(in, x) > s.tolerance {
 			d.enqueueMessages(s.expression.Tables[in.table].Scope[in.k], in.table)
 		}
 	}
-	for _, in := range d.pending[done:] {
+	for _, in := range d.pending[updated:] {
 		d.isPending[s.messageStarts[in.table][in.k]] = false
 	}
 }
 
-// enqueueMessages enqueues the messages that depend on index i: those of its tables other than except to their other indices that are not
-// drawn.
-func (d *Drawer) enqueueMessages(i, except int) {
+// enqueueMessages adds to d.pending the messages that depend on index i: from each of its tables to each of the table's other indices that
+// is not drawn. It leaves out the table source, whose message to i has caused this.
+func (d *Drawer) enqueueMessages(i, source int) {
 	for _, in := range d.sampler.incidences[i] {
-		if in.table == except {
+		if in.table == source {
 			continue
 		}
 		for k, j := range d.sampler.expression.Tables[in.table].Scope {
@@ -254,9 +269,10 @@ func (d *Drawer) enqueueMessages(i, except int) {
 	}
 }
 
-// updateMessage recomputes the message of a table to one of its indices, and returns the largest change of an entry. Of the table's other
-// indices, those drawn have their values, and all others are summed out.
+// updateMessage recomputes the message of a table to one of its indices, and returns the largest change of an entry. The table's other
+// indices have their values in x if they are drawn. All others are summed out, weighted with their messages to the table.
 func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
+	// Find the summed indices with their weights. Drawn values select the offset of the first entry.
 	t := &d.sampler.expression.Tables[in.table]
 	strides := d.sampler.strides[in.table]
 	offset, combinations := 0, 1
@@ -275,6 +291,8 @@ func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
 			combinations *= n
 		}
 	}
+
+	// Add up the entries by value of the index.
 	n, ownStride := d.sampler.expression.Dims[t.Scope[in.k]], strides[in.k]
 	sums := d.sums[:n]
 	clear(sums)
@@ -293,6 +311,8 @@ func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
 		total += v
 	}
 	d.work += messageFlops + entryFlops*float64(combinations*n*(1+len(d.summed)))
+
+	// Replace the message by the normalised sums.
 	message := d.messages[d.sampler.messageStarts[in.table][in.k]:][:n]
 	for a := range message {
 		v := 1 / float64(n) // if the messages leave no value possible
@@ -305,8 +325,8 @@ func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
 	return change
 }
 
-// sumOut adds up the entries of a table over the indices in d.summed, with their weights, by value of the one index that remains: its
-// entries begin at offset and are ownStride apart.
+// sumOut adds to sums[a] the entries of a table for value a of the index that remains, over all values of the indices in d.summed, with
+// their weights. The entries of the remaining index are ownStride apart; the first, with all summed indices at 0, is data[offset].
 func (d *Drawer) sumOut(sums, data []float64, offset, ownStride int) {
 	for {
 		w, entry := 1.0, offset
@@ -333,7 +353,8 @@ func (d *Drawer) sumOut(sums, data []float64, offset, ownStride int) {
 	}
 }
 
-// writeProductTo writes the product of the messages to index i from all tables other than except, the largest entry 1.
+// writeProductTo writes to product[v], for each value v of index i, the product of the messages to i from all tables other than except. It
+// divides by the largest, so that the largest entry is 1.
 func (d *Drawer) writeProductTo(i, except int, product []float64) {
 	for v := range product {
 		product[v] = 1

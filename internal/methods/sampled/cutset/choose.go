@@ -11,37 +11,40 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
-// Choose divides an elimination order into indices that are summed out, the first rest of them in all, and indices of a cut-set, so that no
-// product has more than that many entries. Both keep their sequence. The next index to cut is always the one in most products that are too
-// large. ok is false if the scopes of all products have more than most indices together. Cost: that number, and the indices times the cut.
+// Choose chooses a cut-set, so that no product along an elimination order of the other indices has more than the given number of entries.
+// It returns the order with the indices of the cut-set moved to the end: the first rest of them are summed out. ok is false if the scopes
+// of all products have more than maxWork indices together. Cost: that number, and the number of indices times the size of the cut-set.
 // Source: Bidyuk and Dechter, On finding minimal w-cutset problem, 2004.
-func Choose(h contractionorder.Hypergraph, order []int, entries float64, most int) (all []int, rest int, ok bool) {
-	var scopes [][]int // of the products
+func Choose(h contractionorder.Hypergraph, order []int, entries float64, maxWork int) (newOrder []int, rest int, ok bool) {
+	var scopes [][]int // the indices of every product
+	remaining := maxWork
 	_ = contractionorder.WalkPlainly(context.Background(), h, order, func(s *contractionorder.Step) bool {
 		scopes = append(scopes, slices.Concat(s.Sum, s.Out))
-		most -= len(s.Sum) + len(s.Out)
-		return most >= 0
+		remaining -= len(s.Sum) + len(s.Out)
+		return remaining >= 0
 	})
-	if most < 0 {
+	if remaining < 0 {
 		return nil, 0, false
 	}
+
 	isCut := chooseCut(h, scopes, math.Log(entries)+1e-9)
 	for _, i := range order {
 		if !isCut[i] {
-			all = append(all, i)
+			newOrder = append(newOrder, i)
 		}
 	}
-	rest = len(all)
+	rest = len(newOrder)
 	for _, i := range order {
 		if isCut[i] {
-			all = append(all, i)
+			newOrder = append(newOrder, i)
 		}
 	}
-	return all, rest, true
+	return newOrder, rest, true
 }
 
-// chooseCut returns by index whether it is cut, so that ln of the entries of no product exceeds the limit. scopes are those of the
-// products.
+// chooseCut returns for every index whether it is in the cut-set. scopes are the indices of products. An index that is cut no longer counts
+// in them, and afterwards ln of the entries of no product exceeds the limit. The next index to cut is always the one in most products that
+// are too large.
 func chooseCut(h contractionorder.Hypergraph, scopes [][]int, limit float64) (isCut []bool) {
 	lnEntries := make([]float64, len(scopes)) // by product
 	products := make([][]int, len(h.Dims))    // by index: those that have it
@@ -57,9 +60,10 @@ func chooseCut(h contractionorder.Hypergraph, scopes [][]int, limit float64) (is
 			}
 		}
 	}
+
 	isCut = make([]bool, len(h.Dims))
 	for {
-		next := 0
+		next := 0 // the index in most products that are too large
 		for i := range largeCount {
 			if largeCount[i] > largeCount[next] {
 				next = i
@@ -68,10 +72,13 @@ func chooseCut(h contractionorder.Hypergraph, scopes [][]int, limit float64) (is
 		if len(largeCount) == 0 || largeCount[next] == 0 {
 			return isCut
 		}
+
+		// Cut it. A product that is no longer too large does not count for its other indices.
 		isCut[next] = true
 		for _, k := range products[next] {
-			before := lnEntries[k]
-			if lnEntries[k] -= math.Log(float64(h.Dims[next])); before > limit && lnEntries[k] <= limit {
+			wasTooLarge := lnEntries[k] > limit
+			lnEntries[k] -= math.Log(float64(h.Dims[next]))
+			if wasTooLarge && lnEntries[k] <= limit {
 				for _, i := range scopes[k] {
 					if !isCut[i] {
 						largeCount[i]--

@@ -40,10 +40,10 @@ const (
 type Program struct {
 	expression     *sumproduct.Expression
 	lnConstant     float64   // ln of the scale, of the largest entries of all tables, and of the values of indices in no table
-	tables         []table   // of the expression, their largest entries at 1; step k makes table len(tables)+k
-	cutOnly        []int     // tables of indices in the cut-set only
-	free           []int     // summed indices that are in no table, or of one value
-	steps          []step    // in sequence
+	tables         []table   // of the expression, divided by their largest entries; the message of step k is table len(tables)+k
+	cutOnly        []int     // tables whose indices are all in the cut-set
+	free           []int     // summed indices that are in no table, or have one value
+	steps          []step    // one for each index that is summed out, in sequence
 	isCut          []bool    // by index
 	eliminated     []int     // summed indices that are in tables, in sequence
 	commonMessages []message // by step: its message if it is the same in all slices, else the zero value
@@ -54,7 +54,7 @@ type Program struct {
 
 // table is a table of the expression, divided by its largest entry.
 type table struct {
-	scope, stride []int // only the indices of the cut-set
+	scope, stride []int // the table's indices in the cut-set, and their strides in data
 	data          []float64
 	divisor       float64 // the largest entry
 	least         float64 // smallest entry of data above 0
@@ -75,20 +75,22 @@ type message struct {
 	divisor float64
 }
 
-// Price returns the cost of a program that sums out the first rest indices of an order and cuts the others. Errors: bad input for an order
-// that does not have every index once.
+// Price returns the cost of a program that sums out the first rest indices of an order, and draws the others, the cut-set. Errors: bad
+// input for an order that does not have every index once.
 func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 	var c Cost
-	isSeen := make([]bool, len(h.Dims))
+	isInOrder := make([]bool, len(h.Dims))
 	for _, i := range order {
-		if i < 0 || i >= len(isSeen) || isSeen[i] {
-			return c, fault.New(fault.BadInput, "cutset: the order has index %d of %d twice or out of range", i, len(isSeen))
+		if i < 0 || i >= len(isInOrder) || isInOrder[i] {
+			return c, fault.New(fault.BadInput, "cutset: the order has index %d of %d twice or out of range", i, len(isInOrder))
 		}
-		isSeen[i] = true
+		isInOrder[i] = true
 	}
-	if len(order) != len(isSeen) || rest < 0 || rest > len(order) {
-		return c, fault.New(fault.BadInput, "cutset: %d of %d indices are summed out, of %d altogether", rest, len(order), len(isSeen))
+	if len(order) != len(isInOrder) || rest < 0 || rest > len(order) {
+		return c, fault.New(fault.BadInput, "cutset: %d of %d indices are summed out, of %d altogether", rest, len(order), len(isInOrder))
 	}
+
+	// The program has a copy of every table.
 	for _, e := range h.Edges {
 		bytes := 8.0
 		for _, i := range e {
@@ -96,6 +98,8 @@ func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 		}
 		c.Bytes += bytes
 	}
+
+	// A common step runs once for all slices, but its part of the marginals in every slice.
 	steps, isCommon := planSteps(h, order, rest)
 	for k, s := range steps {
 		outEntries := 1.0 // of the message
@@ -117,13 +121,14 @@ func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 	return c, nil
 }
 
-// planSteps returns the steps that sum out the first rest indices of an order, and by step whether it is the same in all slices.
+// planSteps returns the steps that sum out the first rest indices of an order. The others are the cut-set. isCommon[k] is true if the
+// message of step k is the same in all slices: no index of the cut-set is in the tables that it is made of.
 func planSteps(h contractionorder.Hypergraph, order []int, rest int) (steps []buckets.Step, isCommon []bool) {
 	sliced := contractionorder.Hypergraph{Dims: slices.Clone(h.Dims), Edges: h.Edges}
 	for _, i := range order[rest:] {
 		sliced.Dims[i] = 1
 	}
-	isUncut := make([]bool, len(h.Edges)) // by table or message: no index of the cut-set is in it, or in what it is made of
+	isUncut := make([]bool, len(h.Edges)) // by table, then by message: no index of the cut-set is in what it is made of
 	for t, scope := range h.Edges {
 		isUncut[t] = !slices.ContainsFunc(scope, func(i int) bool { return sliced.Dims[i] < h.Dims[i] })
 	}
@@ -135,9 +140,9 @@ func planSteps(h contractionorder.Hypergraph, order []int, rest int) (steps []bu
 	return steps, isCommon
 }
 
-// New returns the program that sums out the first rest indices of an order and cuts the others. It does the work that is common to all
-// slices. Errors: those of Price; over budget if it takes more memory; unsupported for entries below 0 or that do not fit float64; that of
-// the context.
+// New returns the program that sums out the first rest indices of an order in each slice. The others, the cut-set, get values in LnSlice.
+// New computes the messages that are common to all slices. Errors: those of Price; over budget if it takes more memory; unsupported for
+// entries below 0 or that do not fit float64; that of the context.
 func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, memory int64) (*Program, error) {
 	h := e.Hypergraph()
 	cost, err := Price(h, order, rest)
@@ -153,6 +158,8 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 	if err := e.Fits(); err != nil {
 		return nil, err
 	}
+
+	// Lay out the tables and the steps.
 	p := &Program{expression: e, lnConstant: e.Scale.LogAbs(), isCut: make([]bool, len(e.Dims)), maxInner: 1, memory: memory, cost: cost}
 	for _, i := range order[rest:] {
 		p.isCut[i] = true
@@ -167,6 +174,7 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 		p.maxInner = max(p.maxInner, kernel.Inner)
 		scopes = append(scopes, s.Out)
 	}
+
 	p.commonMessages = make([]message, len(p.steps))
 	space := p.NewSpace()
 	for k := range p.steps {
@@ -180,7 +188,8 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 	return p, nil
 }
 
-// addTables adds the tables of the expression, and divides the summed indices into eliminated and free ones.
+// addTables adds the tables of the expression. It divides the summed indices into p.eliminated, which steps sum out, and p.free, whose
+// number of values is a factor of the constant.
 func (p *Program) addTables(summed []int) {
 	e := p.expression
 	isInTable := make([]bool, len(e.Dims))
@@ -210,7 +219,7 @@ func (p *Program) Goroutines() int {
 	return int(max(1, min((float64(p.memory)-p.cost.Bytes)/p.cost.Each, 1<<16)))
 }
 
-// addTable adds a table of the expression, divided by its largest entry, whose logarithm goes to the constant.
+// addTable adds a table of the expression, divided by its largest entry, and adds the logarithm of that entry to the constant.
 func (p *Program) addTable(t *sumproduct.Table) {
 	largest := slices.Max(t.Data)
 	added := table{data: make([]float64, len(t.Data)), divisor: largest, least: 1}

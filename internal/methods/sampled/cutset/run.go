@@ -13,13 +13,13 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// Space is the memory of one goroutine.
+// Space is the memory with which one goroutine contracts slices of a program.
 type Space struct {
 	program   *Program
-	baseIndex []int       // by table of the expression: index of its first entry at the cut-set's values
-	tables    [][]float64 // the tables of the expression from there on, then the messages
+	baseIndex []int       // by table of the expression: the number of its first entry at the cut-set's values
+	tables    [][]float64 // the tables of the expression from that entry on, then the messages of the steps
 	messages  []message   // by step
-	shares    [][]float64 // by step and entry of its message: share of the total; nil until it is asked for
+	shares    [][]float64 // by step and entry of its message: the entry's share of the slice's sum; nil until it is asked for
 	product   []float64   // scratch: a block of a product
 }
 
@@ -34,11 +34,12 @@ func (p *Program) NewSpace() *Space {
 	return s
 }
 
-// LnSlice returns ln of the sum over all states that have the values of x at the cut-set's indices, nats, −Inf for 0. If shares is not nil
-// it adds the share of each value of each index to shares[i], which must have zeros. If products may leave the range of float64, package
-// buckets sums with logarithms; then a state that r draws stands for the shares. Errors: those of these sums; that of the context, which is
-// looked at before each large step. Cost: see Price.
+// LnSlice returns ln of the sum over all states that have the values of x at the cut-set's indices, nats, −Inf for 0. If shares is not nil,
+// it sets shares[i][a] to the share of the states with value a of index i in that sum; the entries must be 0 before. If products may leave
+// the range of float64, package buckets sums with logarithms; then a state that r draws stands for the shares. Errors: those of these sums;
+// that of the context, which is looked at before each large step. Cost: see Price.
 func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]float64) (ln float64, err error) {
+	// Sum out index by index. The last messages are numbers, whose product is the sum.
 	p := s.program
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -60,8 +61,10 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		if s.messages[k].divisor == 0 {
 			return math.Inf(-1), nil
 		}
-		ln += floats.Ln(s.messages[k].divisor)
+		ln += floats.Ln(s.messages[k].divisor) // a message is divided by its largest entry
 	}
+
+	// Cut indices have one value; the values of free ones, which are in no table, have equal shares.
 	if shares != nil {
 		for i := range x {
 			if p.isCut[i] {
@@ -73,13 +76,13 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 				shares[i][a] = 1 / float64(len(shares[i]))
 			}
 		}
-		s.passBack(shares)
+		s.addEliminatedShares(shares)
 	}
 	return ln, nil
 }
 
-// selectSlice sets the tables to the values of x at the cut-set's indices. It returns ln of the product of the constant and the tables that
-// have no other indices.
+// selectSlice lets the tables begin at their first entry with the values of x at the cut-set's indices. It returns ln of the product of the
+// constant and of the tables whose indices are all in the cut-set.
 func (s *Space) selectSlice(x []int) (ln float64) {
 	p := s.program
 	for t := range p.tables {
@@ -90,6 +93,7 @@ func (s *Space) selectSlice(x []int) (ln float64) {
 		s.baseIndex[t] = base
 		s.tables[t] = p.tables[t].data[base:]
 	}
+
 	ln = p.lnConstant
 	for _, t := range p.cutOnly {
 		quotient, entry := p.tables[t].data[s.baseIndex[t]], p.expression.Tables[t].Data[s.baseIndex[t]]
@@ -102,16 +106,19 @@ func (s *Space) selectSlice(x []int) (ln float64) {
 	return ln
 }
 
-// computeMessage computes the message of step k. It returns false, without a message, if products may leave the range of float64.
+// computeMessage computes the message of step k: the product of its tables with one index summed out, divided by its largest entry. It
+// returns false, without a message, if products may leave the range of float64.
 func (s *Space) computeMessage(k int) bool {
 	st := &s.program.steps[k]
-	least := 1.0 // bound of a product from below
+	leastPossible := 1.0 // no product above 0 is smaller
 	for i := range st.In {
-		least *= s.smallestEntry(st.In[i].Table)
+		leastPossible *= s.smallestEntry(st.In[i].Table)
 	}
-	if least < leastProduct {
+	if leastPossible < leastProduct {
 		return false
 	}
+
+	// The message has Outer blocks of Inner entries. Product multiplies the tables for a block at value a of the summed index.
 	m := &s.messages[k]
 	if m.data == nil {
 		m.data = make([]float64, st.Outer*st.Inner)
@@ -129,6 +136,7 @@ func (s *Space) computeMessage(k int) bool {
 			}
 		}
 	}
+
 	m.divisor, m.least = 0, 1
 	for _, x := range m.data {
 		m.divisor = max(m.divisor, x)
@@ -145,7 +153,7 @@ func (s *Space) computeMessage(k int) bool {
 	return true
 }
 
-// smallestEntry returns the smallest entry above 0 of a table, or of the message of a step.
+// smallestEntry returns the smallest entry above 0 of table t. Tables are those of the expression, then the messages of the steps.
 func (s *Space) smallestEntry(t int) float64 {
 	if n := len(s.program.tables); t >= n {
 		return s.messages[t-n].least
@@ -153,20 +161,24 @@ func (s *Space) smallestEntry(t int) float64 {
 	return s.program.tables[t].least
 }
 
-// passBack adds to shares the share of each value of each eliminated index. It goes from the last step to the first: the share of the total
-// at each entry of a product is the product times the share of the message that it was summed to, over the message. A zero entry of a
-// message has no share, and nothing that it is made of has.
-func (s *Space) passBack(shares [][]float64) {
+// addEliminatedShares adds to shares[i][a] the share of value a of each eliminated index i in the sum of the slice. It goes through the
+// steps from the last to the first. A step has summed products to an entry of its message: each product has the fraction
+// product/(entry·divisor) of the entry's share. If the entry is 0, its products have none.
+func (s *Space) addEliminatedShares(shares [][]float64) {
 	p := s.program
 	s.startShares()
 	for k := len(p.steps) - 1; k >= 0; k-- {
+		// Divide the shares of the message's entries by the entries.
 		st := &p.steps[k]
 		m, ratios := &s.messages[k], s.shares[k]
 		for j, x := range ratios {
 			if x > 0 {
-				ratios[j] = x / (m.data[j] * m.divisor) // share over message
+				ratios[j] = x / (m.data[j] * m.divisor)
 			}
 		}
+
+		// Compute the products again, block by block and for each value a of the summed index, and pass their shares on: to the value, and
+		// to the entries of earlier messages that they are made of.
 		product := s.product[:st.Inner]
 		for o := range st.Outer {
 			rowRatios := ratios[o*st.Inner : (o+1)*st.Inner]
@@ -182,7 +194,7 @@ func (s *Space) passBack(shares [][]float64) {
 				shares[st.index][a] += sum
 				for t := range st.In {
 					in := &st.In[t]
-					if in.Table < len(p.tables) {
+					if in.Table < len(p.tables) { // a table of the expression, no message
 						continue
 					}
 					inShares := s.shares[in.Table-len(p.tables)][in.Outer[o]+in.Drop[a]:]
@@ -195,7 +207,7 @@ func (s *Space) passBack(shares [][]float64) {
 	}
 }
 
-// startShares sets the shares of all messages to 0, and of those that are numbers to 1.
+// startShares sets the shares of the entries of all messages to 0. A message that is a number, the result of its step, has share 1.
 func (s *Space) startShares() {
 	p := s.program
 	if s.shares == nil {
@@ -212,7 +224,8 @@ func (s *Space) startShares() {
 	}
 }
 
-// sumByBuckets is LnSlice by package buckets, with logarithms. In place of shares, the values of a state drawn by r have 1.
+// sumByBuckets does what LnSlice does by package buckets, with logarithms. The values of one state that r draws from the slice have share
+// 1, in place of all shares.
 func (s *Space) sumByBuckets(ctx context.Context, r *rand.Rand, x []int, shares [][]float64) (ln float64, err error) {
 	p := s.program
 	e := s.slicedExpression()
@@ -239,7 +252,7 @@ func (s *Space) sumByBuckets(ctx context.Context, r *rand.Rand, x []int, shares 
 	return ln, nil
 }
 
-// slicedExpression returns the expression of the present slice, with one value for each index of the cut-set.
+// slicedExpression returns the expression of the present slice: its tables do not have the indices of the cut-set, which have one value.
 func (s *Space) slicedExpression() *sumproduct.Expression {
 	p := s.program
 	e := &sumproduct.Expression{Dims: slices.Clone(p.expression.Dims), Scale: p.expression.Scale}

@@ -27,10 +27,9 @@ import (
 type Proposal struct {
 	expression *sumproduct.Expression
 	bound      *minibuckets.Bound
-	newDrawer  func() stateDrawer // of the other density; nil: only mini-buckets
-	share      float64            // ε, 1 for only mini-buckets; also the share of values which the other density may have lost
-	// For slices: what sums out the first indices of the mini-buckets' order, and the place of the first drawn index there. nil: all indices
-	// are drawn.
+	newDrawer  func() stateDrawer // of the other density in the mixture; nil if there are only mini-buckets
+	share      float64            // ε, the share of mini-buckets in the mixture, 1 if there are only mini-buckets
+	// For slices, else nil: program sums out the first firstDrawn indices of the mini-buckets' order, and the others are drawn.
 	program    *cutset.Program
 	firstDrawn int
 }
@@ -41,9 +40,9 @@ type stateDrawer interface {
 	LnDensity(x []int) (ln float64)
 }
 
-// New returns the proposal of an upper bound by mini-buckets and of a sweep of the same expression, in which the mini-buckets have a share
-// above 0. If sweep is nil, it is of mini-buckets only. Errors: bad input for another share; unsupported if an index has more than 65,536
-// values.
+// New returns a mixture of mini-buckets and of the states of a sweep, both for expression e. The mini-buckets have the given share, above 0
+// and at most 1. If sweep is nil, there are only mini-buckets. Errors: bad input for another share; unsupported if an index has more than
+// 65,536 values.
 func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *sweeps.Sampler, share float64) (*Proposal, error) {
 	if sweep == nil {
 		return newProposal(e, bound, nil, 1)
@@ -51,19 +50,20 @@ func New(e *sumproduct.Expression, bound *minibuckets.Bound, sweep *sweeps.Sampl
 	return newProposal(e, bound, func() stateDrawer { return sweep.NewDrawer(share) }, share)
 }
 
-// NewBeliefs returns the proposal of an upper bound by mini-buckets, which have a share above 0, and of messages of the same expression.
-// Errors: those of New.
+// NewBeliefs returns a mixture of mini-buckets, which have the given share, and of draws from messages of the same expression. Errors:
+// those of New.
 func NewBeliefs(e *sumproduct.Expression, bound *minibuckets.Bound, messages *beliefs.Sampler, share float64) (*Proposal, error) {
 	return newProposal(e, bound, func() stateDrawer { return messages.NewDrawer(share) }, share)
 }
 
-// NewMixture returns the proposal of an upper bound by mini-buckets, which have a share above 0, and of a learned mixture over the same
-// indices. Errors: those of New.
+// NewMixture returns a mixture of mini-buckets, which have the given share, and of a learned mixture over the same indices. Errors: those
+// of New.
 func NewMixture(e *sumproduct.Expression, bound *minibuckets.Bound, learned *mixture.Sampler, share float64) (*Proposal, error) {
 	return newProposal(e, bound, func() stateDrawer { return learned }, share)
 }
 
-// newProposal returns a proposal of mini-buckets with a share and of another density, nil for none. Errors: those of New.
+// newProposal returns a mixture of mini-buckets, which have the given share, and of the density that newDrawer draws from. newDrawer is nil
+// if there are only mini-buckets. Errors: those of New.
 func newProposal(e *sumproduct.Expression, bound *minibuckets.Bound, newDrawer func() stateDrawer, share float64) (*Proposal, error) {
 	if !(share > 0 && share <= 1) {
 		return nil, fault.New(fault.BadInput, "importance: mini-buckets have a share of %v", share)
@@ -76,8 +76,8 @@ func newProposal(e *sumproduct.Expression, bound *minibuckets.Bound, newDrawer f
 	return &Proposal{expression: e, bound: bound, newDrawer: newDrawer, share: share}, nil
 }
 
-// NewSlices returns the proposal of slices: mini-buckets draw the indices of their order from place firstDrawn on, and the program sums out
-// the indices before, along the same order. No weight exceeds the bound, as no state's weight does. Errors: those of New.
+// NewSlices returns a proposal that draws slices: mini-buckets draw the indices of their order from place firstDrawn on, and the program
+// sums out those before, along the same order. As for states, no weight exceeds the mini-buckets' bound. Errors: those of New.
 func NewSlices(e *sumproduct.Expression, bound *minibuckets.Bound, program *cutset.Program, firstDrawn int) (*Proposal, error) {
 	p, err := New(e, bound, nil, 1)
 	if err == nil {
@@ -89,7 +89,7 @@ func NewSlices(e *sumproduct.Expression, bound *minibuckets.Bound, program *cuts
 // LnMost returns ln of an upper bound of all weights, nats, −Inf if Z is 0.
 func (p *Proposal) LnMost() float64 { return p.bound.Ln - math.Log(p.share) }
 
-// Bytes returns the memory of that many draws. That of the proposal is not part of it.
+// Bytes returns the memory that the results of that many draws take, without that of the proposal.
 func Bytes(draws int64, indices int, marginals bool) float64 {
 	perDraw := 8.0
 	if marginals {
@@ -102,9 +102,9 @@ func Bytes(draws int64, indices int, marginals bool) float64 {
 type Weights struct {
 	// Ln are ln w of every draw in sequence, −Inf for 0. The mean of w estimates Z.
 	Ln []float64
-	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the draws with index i at value a, Squares the same with e^{2(Ln−Top)}. Both
-	// are nil if they were not asked for. A slice counts by the share that the value has in it, as if its state had been drawn: squares of
-	// weights overstate their variation.
+	// Top is the largest of Ln. Share[i][a] is Σ e^{Ln−Top} over the draws with value a of index i, and Squares[i][a] is Σ e^{2(Ln−Top)}.
+	// Both are nil if they were not asked for. A slice has several values of an index: each term is multiplied by the value's share in the
+	// slice, so that Squares overstates the variation.
 	Top            float64
 	Share, Squares [][]float64
 }
@@ -116,10 +116,11 @@ const blockSize = 16
 // weight is cut to the bound.
 const roundingAllowance = 1e-9
 
-// Run returns the weights of draws from ≤ c < to, by that many goroutines (0: one per processor). The same input gives the same bits for
-// any number of them. Cost: a draw of each part of the mixture, twice, or a slice. Errors: internal if a weight exceeds the bound, which a
-// right density does not let happen; those of slices; that of the context, which is looked at after every block of draws.
+// Run makes draws from ≤ c < to and returns their weights. It takes the given number of goroutines (0: one per processor); the bits do not
+// depend on it. Cost per draw: two draws of each part of the mixture, or a slice. Errors: internal if a weight exceeds the bound, which
+// cannot happen with right densities; those of slices; that of the context, which is looked at after every block of draws.
 func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
+	// Goroutines take blocks of draws, each with a scratch memory of its own.
 	threads = sumproduct.Threads(threads)
 	if p.program != nil {
 		threads = min(threads, p.program.Goroutines())
@@ -144,14 +145,17 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 	if err != nil {
 		return nil, err
 	}
-	most := p.LnMost()
+
+	// No weight exceeds the bound.
+	lnBound := p.LnMost()
 	for c, l := range w.Ln {
-		if math.IsNaN(l) || l > most+roundingAllowance*(1+math.Abs(most)) {
-			return nil, fault.New(fault.Internal, "importance: draw %d weighs e^%v, at most e^%v is possible", from+int64(c), l, most)
+		if math.IsNaN(l) || l > lnBound+roundingAllowance*(1+math.Abs(lnBound)) {
+			return nil, fault.New(fault.Internal, "importance: draw %d weighs e^%v, at most e^%v is possible", from+int64(c), l, lnBound)
 		}
-		w.Ln[c] = min(l, most)
+		w.Ln[c] = min(l, lnBound)
 		w.Top = max(w.Top, w.Ln[c])
 	}
+
 	switch {
 	case marginals && p.program != nil:
 		w.Share, w.Squares = run.sums.total.share, run.sums.total.squares
@@ -161,7 +165,7 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 	return w, nil
 }
 
-// run is what the blocks of a Run write to, each its part.
+// run has the results of a Run. Blocks of draws write to different parts of it.
 type run struct {
 	*Proposal
 	seed   uint64
@@ -181,7 +185,7 @@ func (r *run) random(c int) *rand.Rand {
 	return rand.New(rand.NewPCG(r.seed, uint64(r.from)+uint64(c)))
 }
 
-// drawBlock draws the states of a block.
+// drawBlock draws the states of a block. It writes ln of their weights to r.ln, and the states to r.states if marginals are wanted.
 func (r *run) drawBlock(block int, s *scratch) {
 	n := len(r.expression.Dims)
 	for c, end := r.draws(block); c < end; c++ {
@@ -194,7 +198,8 @@ func (r *run) drawBlock(block int, s *scratch) {
 	}
 }
 
-// sliceBlock draws the slices of a block. Errors: those of slices.
+// sliceBlock draws the slices of a block. It writes ln of their weights to r.ln, and adds up their shares in r.sums if marginals are
+// wanted. Errors: those of slices.
 func (r *run) sliceBlock(ctx context.Context, block int, s *scratch) error {
 	var blockSums *shareSums
 	if s.shares != nil {
@@ -216,8 +221,8 @@ func (r *run) sliceBlock(ctx context.Context, block int, s *scratch) error {
 	return nil
 }
 
-// Weigh returns ln of the weights that draws of these states have, nats. For slices, it is of the slices that contain the states. Cost: a
-// draw each. Errors: those of slices and of the context.
+// Weigh returns ln of the weights ψ/q that draws would have if they had these states, nats. If the proposal draws slices, they are the
+// weights of the slices that contain the states. Cost: a draw for each state. Errors: those of slices and of the context.
 func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error) {
 	s := p.newScratch(false)
 	ln := make([]float64, len(states))
@@ -226,8 +231,9 @@ func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error)
 			return nil, err
 		}
 		copy(s.state, state)
-		if ln[c] = math.Inf(-1); p.program == nil && math.IsInf(p.bound.LnProduct(s.state, p.expression), -1) {
-			continue // the densities need not be defined there
+		ln[c] = math.Inf(-1)
+		if p.program == nil && math.IsInf(p.bound.LnProduct(s.state, p.expression), -1) {
+			continue // ψ is 0, and the densities need not be defined
 		}
 		switch {
 		case p.program != nil:
@@ -251,9 +257,9 @@ func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error)
 // scratch is the memory of a goroutine.
 type scratch struct {
 	state  []int
-	drawer stateDrawer   // of the other density; nil: only mini-buckets
+	drawer stateDrawer   // of the other density; nil if there are only mini-buckets
 	space  *cutset.Space // for slices
-	shares [][]float64   // of the values of indices in a slice; nil: they are not asked for
+	shares [][]float64   // by index and value: share in a slice; nil if they are not asked for
 }
 
 // newScratch returns the memory that a goroutine draws with.
@@ -274,35 +280,38 @@ func (p *Proposal) newScratch(marginals bool) *scratch {
 	return s
 }
 
-// drawWeight draws a state x, with probability share from mini-buckets, else from drawer, and returns ln of its weight.
+// drawWeight draws a state x and returns ln of its weight. The state is from mini-buckets with probability p.share, and from drawer
+// otherwise; its weight is the same in both cases. If drawer is nil, all states are from mini-buckets.
 func (p *Proposal) drawWeight(r *rand.Rand, drawer stateDrawer, x []int) float64 {
 	if drawer == nil {
 		return p.bound.Draw(r, x, p.expression)
 	}
-	var other, buckets float64 // ln of the densities
+	var lnDrawer, lnBuckets float64 // ln of the densities of x
 	if r.Float64() < p.share {
 		p.bound.Draw(r, x, p.expression)
-		other, buckets = drawer.LnDensity(x), p.bound.LnDensity(x)
+		lnDrawer, lnBuckets = drawer.LnDensity(x), p.bound.LnDensity(x)
 	} else {
-		other = drawer.Draw(r, x)
-		buckets = p.bound.LnDensity(x)
+		lnDrawer = drawer.Draw(r, x)
+		lnBuckets = p.bound.LnDensity(x)
 	}
-	return p.lnWeight(x, other, buckets)
+	return p.lnWeight(x, lnDrawer, lnBuckets)
 }
 
-// lnWeight returns ln ψ/q of state x, where other and buckets are the logarithms of the two densities that q is a mixture of.
-func (p *Proposal) lnWeight(x []int, other, buckets float64) float64 {
-	ln := p.bound.LnProduct(x, p.expression)
-	if math.IsInf(ln, -1) {
-		return ln
+// lnWeight returns ln ψ/q of state x for the mixture q = (1−ε) q_drawer + ε q_buckets, with ε = p.share. lnDrawer and lnBuckets are the
+// logarithms of both densities at x.
+func (p *Proposal) lnWeight(x []int, lnDrawer, lnBuckets float64) float64 {
+	lnProduct := p.bound.LnProduct(x, p.expression) // ln ψ
+	if math.IsInf(lnProduct, -1) {
+		return lnProduct
 	}
-	other += math.Log1p(-p.share)
-	buckets += math.Log(p.share)
-	top := max(other, buckets)
-	return ln - top - math.Log(math.Exp(other-top)+math.Exp(buckets-top))
+	lnDrawer += math.Log1p(-p.share)
+	lnBuckets += math.Log(p.share)
+	top := max(lnDrawer, lnBuckets)
+	return lnProduct - top - math.Log(math.Exp(lnDrawer-top)+math.Exp(lnBuckets-top))
 }
 
-// addShares adds up Share and Squares over the states.
+// addShares sets Share and Squares: for each value of each index, it adds up the weights of the draws with the value. states has the state
+// of each draw, one after the other.
 func (w *Weights) addShares(dims []int, states []uint16) {
 	w.Share, w.Squares = make([][]float64, len(dims)), make([][]float64, len(dims))
 	for i, d := range dims {
@@ -312,10 +321,10 @@ func (w *Weights) addShares(dims []int, states []uint16) {
 		return
 	}
 	for c, l := range w.Ln {
-		v := math.Exp(l - w.Top)
+		weight := math.Exp(l - w.Top)
 		for i, a := range states[c*len(dims) : (c+1)*len(dims)] {
-			w.Share[i][a] += v
-			w.Squares[i][a] += v * v
+			w.Share[i][a] += weight
+			w.Squares[i][a] += weight * weight
 		}
 	}
 }

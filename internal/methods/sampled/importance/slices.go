@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// drawSlice draws a slice and returns ln of its weight. If s.shares is not nil, it writes the shares of the values in the slice there.
+// drawSlice draws the values of the cut-set from mini-buckets and returns ln of the weight of the slice: its sum over the density of the
+// draw. If s.shares is not nil, it sets s.shares[i][a] to the share of value a of index i in the slice.
 func (p *Proposal) drawSlice(ctx context.Context, r *rand.Rand, s *scratch) (ln float64, err error) {
 	lnDensity := p.bound.DrawLast(r, s.state, p.firstDrawn)
 	for _, row := range s.shares {
@@ -35,7 +36,7 @@ func newShareSums(dims []int) *shareSums {
 	return t
 }
 
-// raiseTop makes ln the new top, and scales the sums, if it is above the old one.
+// raiseTop sets the top to ln if that is higher, and scales the sums, which are relative to e^top.
 func (t *shareSums) raiseTop(ln float64) {
 	if ln <= t.top {
 		return
@@ -50,7 +51,7 @@ func (t *shareSums) raiseTop(ln float64) {
 	}
 }
 
-// add adds a slice of log-weight ln.
+// add adds a slice with log-weight ln. shares[i][a] is the share of value a of index i in the slice.
 func (t *shareSums) add(ln float64, shares [][]float64) {
 	if math.IsInf(ln, -1) {
 		return
@@ -65,7 +66,7 @@ func (t *shareSums) add(ln float64, shares [][]float64) {
 	}
 }
 
-// merge adds the slices of other sums.
+// merge adds the sums over other slices, scaled to the top of t.
 func (t *shareSums) merge(other *shareSums) {
 	if math.IsInf(other.top, -1) {
 		return
@@ -80,7 +81,8 @@ func (t *shareSums) merge(other *shareSums) {
 	}
 }
 
-// orderedSums adds up the sums of blocks in the order of their numbers, in whatever order they come, so that the bits are always the same.
+// orderedSums adds up the sums of blocks in the order of their numbers, although goroutines deliver them in any order. So the total always
+// has the same bits.
 type orderedSums struct {
 	mu        sync.Mutex
 	nextBlock int
@@ -93,7 +95,7 @@ func newOrderedSums(dims []int) *orderedSums {
 	return &orderedSums{waiting: map[int]*shareSums{}, total: newShareSums(dims)}
 }
 
-// add takes the sums of a block, and adds up those whose turn it is.
+// add takes the sums t of a block. It adds to the total all blocks that have come without a gap before them.
 func (s *orderedSums) add(block int, t *shareSums) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

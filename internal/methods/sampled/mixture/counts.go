@@ -11,8 +11,8 @@ import (
 // recursion.
 const leastCountProbability = 1e-200
 
-// countDensity is S of a component and the recursion by which states are drawn. A count is the number of indices that are not at the
-// centre.
+// countDensity is the factor S of a component, which depends on a state's count, and the recursion by which states are drawn. The count is
+// the number of indices that are away: not at the centre. R is the distribution of independent indices that S multiplies.
 type countDensity struct {
 	centre          []int
 	awayProbability []float64   // by index: the probability under R that it is not at the centre
@@ -21,9 +21,11 @@ type countDensity struct {
 	suffixCounts    [][]float64 // suffixCounts[i][k]: the probability under R that k of the indices from i on are not at the centre
 }
 
-// newCountDensity returns S for a distribution of the counts. A count whose probability under R is below leastCountProbability has
-// probability 0, and the others have it in its place. If no count remains, S is 1.
+// newCountDensity returns the density with S such that count k has probability wanted[k]. away[i] is the probability under R that index i
+// is not at the centre. A count whose probability under R is below leastCountProbability gets probability 0, and its share goes to the
+// others. If no count remains, S is 1.
 func newCountDensity(centre []int, away, wanted []float64) *countDensity {
+	// Compute the probabilities of counts under R, from the last index to the first (Poisson's binomial recursion).
 	n := len(away)
 	c := &countDensity{centre: centre, awayProbability: away, suffixCounts: make([][]float64, n+1)}
 	c.probability, c.lnS = make([]float64, n+1), make([]float64, n+1)
@@ -37,6 +39,8 @@ func newCountDensity(centre []int, away, wanted []float64) *countDensity {
 		}
 		c.suffixCounts[i] = row
 	}
+
+	// S is the wanted probability of a count over that under R.
 	independent := c.suffixCounts[0]
 	total := 0.0
 	for k, p := range wanted {
@@ -67,7 +71,7 @@ func (c *countDensity) countAway(x []int) (k int) {
 	return k
 }
 
-// nextAway returns the probability that index i is not at the centre if k of the indices from i on are not.
+// nextAway returns the probability that index i is not at the centre, given that k of the indices from i on are not.
 func (c *countDensity) nextAway(i, k int) float64 {
 	if k == 0 {
 		return 0
@@ -78,12 +82,14 @@ func (c *countDensity) nextAway(i, k int) float64 {
 	return c.awayProbability[i] * c.suffixCounts[i+1][k-1] / c.suffixCounts[i][k]
 }
 
-// draw draws a state x: the count, then the indices in their sequence. values are the probabilities r of the values by index.
+// draw draws a state x: first the count, then whether each index is away from the centre, and if so its value. values[i][a] is the
+// probability under R of value a of index i.
 func (c *countDensity) draw(r *rand.Rand, values [][]float64, x []int) {
-	remaining := choose(r, len(c.probability), func(k int) float64 { return c.probability[k] }) // count of the indices from i on
+	remaining := choose(r, len(c.probability), func(k int) float64 { return c.probability[k] }) // number of indices from i on that are away
 	for i, row := range values {
 		x[i] = c.centre[i]
-		if r.Float64() >= c.nextAway(i, remaining) {
+		isAway := r.Float64() < c.nextAway(i, remaining)
+		if !isAway {
 			continue
 		}
 		remaining--
@@ -96,13 +102,14 @@ func (c *countDensity) draw(r *rand.Rand, values [][]float64, x []int) {
 	}
 }
 
-// awayMarginals returns by index the probability that it is not at the centre. Cost: the square of the indices.
+// awayMarginals returns the probability of every index that it is not at the centre. It carries the distribution of the count of the
+// indices from i on, for i = 0, 1 and so on. Cost: the square of the number of indices.
 func (c *countDensity) awayMarginals() []float64 {
 	n := len(c.awayProbability)
 	marginals := make([]float64, n)
 	remaining := append([]float64(nil), c.probability...) // by count of the indices from i on
 	for i := range marginals {
-		later := make([]float64, n-i)
+		later := make([]float64, n-i) // by count of the indices from i+1 on
 		for k, p := range remaining {
 			if p == 0 {
 				continue // the recursion may have lost it, too

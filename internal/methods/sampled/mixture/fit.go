@@ -29,7 +29,7 @@ type Options struct {
 	Seed       uint64
 }
 
-// Work returns a bound of the cost of a fit in flops.
+// Work returns an upper bound of the cost of a fit to that many states in flops.
 func Work(o Options, states int, dims []int) float64 {
 	n := float64(len(dims))
 	perRound := indexFlops * n * float64(states)
@@ -39,9 +39,10 @@ func Work(o Options, states int, dims []int) float64 {
 	return perRound * maxRounds * float64(o.Components)
 }
 
-// Fit learns a mixture from states whose weights add up to 1, each with a value per index. The same input gives the same mixture. The error
-// is that of the context. Cost: at most Work.
+// Fit learns a mixture from states by expectation maximisation, until a round gains less than settledGain. A state has a value per index,
+// and the weights of all states add up to 1. The same input gives the same mixture. The error is that of the context. Cost: at most Work.
 func Fit(ctx context.Context, dims []int, states [][]int, weights []float64, o Options) (*Mixture, error) {
+	// Divide the states between the components: shares[k][j] is the part of state j's weight that component k has.
 	f := &fitter{dims: dims, states: states, weights: weights, effectiveStates: effectiveNumber(weights)}
 	isCounted := o.Counted && len(dims) <= MostCounted
 	m := &Mixture{Components: make([]Component, min(o.Components, Most))}
@@ -51,6 +52,7 @@ func Fit(ctx context.Context, dims []int, states [][]int, weights []float64, o O
 			m.Components[k].Centre = f.findCentre(shares[k])
 		}
 	}
+
 	previousLn := math.Inf(-1)
 	for range maxRounds {
 		if err := ctx.Err(); err != nil {
@@ -72,7 +74,7 @@ func Fit(ctx context.Context, dims []int, states [][]int, weights []float64, o O
 	return m, nil
 }
 
-// fitter is what a mixture is learned from.
+// fitter learns a mixture from weighted states.
 type fitter struct {
 	dims            []int
 	states          [][]int
@@ -80,7 +82,7 @@ type fitter struct {
 	effectiveStates float64   // effective number of states
 }
 
-// effectiveNumber returns (Σ w)²/Σ w², the number of equal weights that vary as much in their sum.
+// effectiveNumber returns the effective number (Σ w)²/Σ w² of weights: n equal weights have n.
 func effectiveNumber(w []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, x := range w {
@@ -90,11 +92,13 @@ func effectiveNumber(w []float64) float64 {
 	return sum * sum / squares
 }
 
-// divideStates divides the states between components: it draws seeds far from each other (Arthur, Vassilvitskii, k-means++, 2007), and
-// gives every state to the nearest one. shares[k][j] is the part of state j's weight that component k has.
+// divideStates gives every state to one component: it draws a seed among the states for each component, far from each other (Arthur,
+// Vassilvitskii, k-means++, 2007), and gives a state to the component of the nearest seed. shares[k][j] is the weight of state j if it is
+// given to component k, and 0 otherwise.
 func (f *fitter) divideStates(components int, r *rand.Rand) (shares [][]float64) {
+	// Draw each seed with probability proportional to weight times squared distance to the nearest seed so far.
 	distances := make([]float64, len(f.states)) // by state: to the nearest seed
-	nearest := make([]int, len(f.states))
+	nearest := make([]int, len(f.states))       // by state: the component of the nearest seed
 	for k := range components {
 		total := 0.0
 		for j, w := range f.weights {
@@ -114,6 +118,7 @@ func (f *fitter) divideStates(components int, r *rand.Rand) (shares [][]float64)
 			}
 		}
 	}
+
 	shares = make([][]float64, components)
 	for k := range shares {
 		shares[k] = make([]float64, len(f.states))
@@ -134,9 +139,10 @@ func distance(x, y []int) (d float64) {
 	return d
 }
 
-// findCentre returns the values that agree most with each other in a component's shares of the states: of spins the signs of the first
-// principal component, so that a mode is near the centre and its mirror image far from it. It begins with the state of largest share. In
-// each round every index takes the value that goes most with nearness to the centre.
+// findCentre returns the centre of a component: a value for each index such that these values tend to come together. share[j] is the part
+// of state j's weight that the component has. It begins with the state of the largest share. In each round every index takes the value
+// whose presence has the largest covariance with nearness to the centre. For spins these are the signs of the first principal component, so
+// that a mode is near the centre and its mirror image far from it.
 func (f *fitter) findCentre(share []float64) []int {
 	heaviest, largest := 0, -1.0
 	for j, w := range share {
@@ -145,6 +151,7 @@ func (f *fitter) findCentre(share []float64) []int {
 		}
 	}
 	centre := append([]int(nil), f.states[heaviest]...)
+
 	nearness := make([]float64, len(f.states))
 	for range centreRounds {
 		mean, total := 0.0, 0.0
@@ -172,7 +179,8 @@ func (f *fitter) findCentre(share []float64) []int {
 	return centre
 }
 
-// maximise sets a component to the most likely one for its shares of the states, smoothed by pseudoStates.
+// maximise sets the parameters of a component to the most likely ones for its share[j] of each state j (the M-step). Probabilities are
+// smoothed as if the component had also seen pseudoStates states with evenly spread values.
 func (f *fitter) maximise(c *Component, share []float64) {
 	total := 0.0
 	for _, w := range share {
@@ -180,7 +188,8 @@ func (f *fitter) maximise(c *Component, share []float64) {
 	}
 	pseudoWeight := pseudoStates / f.effectiveStates
 	c.Weight = (total + pseudoWeight) / (1 + pseudoWeight)
-	values := make([][]float64, len(f.dims))
+
+	values := make([][]float64, len(f.dims)) // by index: the smoothed marginals
 	for i, d := range f.dims {
 		row := make([]float64, d)
 		for j, x := range f.states {
@@ -198,17 +207,19 @@ func (f *fitter) maximise(c *Component, share []float64) {
 	f.maximiseCounts(c, share, values, total, pseudoWeight)
 }
 
-// maximiseCounts learns the counts of a component, then R such that the indices are at the centre as often as values, its marginals, have
-// it. It begins with c.Values, those of the round before, or with values if there are none. total is the sum of share.
-func (f *fitter) maximiseCounts(c *Component, share []float64, values [][]float64, total, pseudoWeight float64) {
+// maximiseCounts sets c.Counts and c.Values of a component with counts. Counts is the distribution of the number of indices that are not at
+// the centre. Values are the probabilities R of independent indices with which the component has the given marginals: R and the marginals
+// differ, since the counts reweight states. It is found by iteration, from c.Values of the round before, or from marginals in the first
+// round. total is the sum of share. The entries of marginals are overwritten.
+func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]float64, total, pseudoWeight float64) {
 	n := len(f.dims)
 	away := make([]float64, n) // by index: probability under R that it is not at the centre
 	for i, a := range c.Centre {
-		if away[i] = 1 - values[i][a]; c.Values != nil {
+		if away[i] = 1 - marginals[i][a]; c.Values != nil {
 			away[i] = 1 - c.Values[i][a]
 		}
 	}
-	countWeights := make([]float64, n+1)
+	countWeights := make([]float64, n+1) // weight of the states by count
 	for j, x := range f.states {
 		if share[j] > 0 {
 			countWeights[int(distance(x, c.Centre))] += share[j]
@@ -217,42 +228,45 @@ func (f *fitter) maximiseCounts(c *Component, share []float64, values [][]float6
 	smoothed := func() []float64 {
 		return smoothCounts(countWeights, newCountDensity(c.Centre, away, countWeights).suffixCounts[0], total, pseudoWeight)
 	}
+
+	// Scale the odds of away by the odds that are wanted over those that the component has, to a power.
 	for range balanceSteps {
 		c.Counts = smoothed()
-		marginals := newCountDensity(c.Centre, away, c.Counts).awayMarginals()
+		present := newCountDensity(c.Centre, away, c.Counts).awayMarginals()
 		for i, a := range c.Centre {
 			if f.dims[i] == 1 {
 				continue
 			}
-			// Scale the odds of R by those wanted over those that the component has.
-			want, is := 1-values[i][a], min(max(marginals[i], 1e-12), 1-1e-12)
-			odds := away[i] / (1 - away[i]) * math.Pow(want/(1-want)*(1-is)/is, balanceExponent)
+			wanted, current := 1-marginals[i][a], min(max(present[i], 1e-12), 1-1e-12)
+			odds := away[i] / (1 - away[i]) * math.Pow(wanted/(1-wanted)*(1-current)/current, balanceExponent)
 			away[i] = min(max(odds/(1+odds), 1e-9), 1-1e-9)
 		}
 	}
+
+	// The centre has 1 − away, and the other values divide away as their marginals do.
 	c.Counts = smoothed()
 	for i, a := range c.Centre {
 		if f.dims[i] == 1 {
 			continue
 		}
-		marginal := 1 - values[i][a]
-		for b := range values[i] {
-			values[i][b] *= away[i] / marginal
+		awayMarginal := 1 - marginals[i][a]
+		for b := range marginals[i] {
+			marginals[i][b] *= away[i] / awayMarginal
 		}
-		values[i][a] = 1 - away[i]
+		marginals[i][a] = 1 - away[i]
 	}
-	c.Values = values
+	c.Values = marginals
 }
 
-// smoothCounts returns a distribution of the counts with these weights, whose sum is total. That of independent indices has a part in it:
-// independentShare, and that of the pseudo-states.
+// smoothCounts returns the distribution of the counts with the given weights, mixed with the distribution that independent indices have.
+// The latter has independentShare of the mixture, and pseudoWeight as if that many further states had it. total is the sum of weights.
 func smoothCounts(weights, independent []float64, total, pseudoWeight float64) []float64 {
-	out := make([]float64, len(weights))
+	mixed := make([]float64, len(weights))
 	sum := total + pseudoWeight
 	for k, w := range weights {
-		out[k] = (1-independentShare)*w/sum + (independentShare+(1-independentShare)*pseudoWeight/sum)*independent[k]
+		mixed[k] = (1-independentShare)*w/sum + (independentShare+(1-independentShare)*pseudoWeight/sum)*independent[k]
 	}
-	return out
+	return mixed
 }
 
 // normaliseWeights scales the weights of the components so that they add up to 1.
@@ -266,7 +280,8 @@ func (f *fitter) normaliseWeights(m *Mixture) {
 	}
 }
 
-// expect divides the states between the components by their densities, and returns the weighted mean of ln q.
+// expect sets shares[k][j], the part of state j's weight that component k has, in proportion to the components' weighted densities at the
+// state (the E-step). It returns the weighted mean of ln q over the states, where q is the density of the mixture.
 func (f *fitter) expect(m *Mixture, shares [][]float64) (mean float64, err error) {
 	s, err := New(m, f.dims)
 	if err != nil {

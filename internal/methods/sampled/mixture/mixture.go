@@ -84,8 +84,8 @@ type component struct {
 	counts   *countDensity // nil for rank one
 }
 
-// New returns a sampler of a mixture for indices of these dimensions. Errors: bad input if it does not fit them, or if weights,
-// probabilities or counts are below 0 or do not add up to 1.
+// New returns a sampler of a mixture over indices that have dims[i] values. Errors: bad input if the mixture does not fit them, or if
+// weights, probabilities or counts are below 0 or do not add up to 1.
 func New(m *Mixture, dims []int) (*Sampler, error) {
 	s := &Sampler{dims: dims}
 	total := 0.0
@@ -106,7 +106,8 @@ func New(m *Mixture, dims []int) (*Sampler, error) {
 // isOne reports whether the sum of probabilities is 1, apart from rounding.
 func isOne(total float64) bool { return math.Abs(total-1) <= 1e-9 }
 
-// newComponent checks a component and computes what its density needs. Errors: those of New.
+// newComponent checks a component and computes the logarithms of its probabilities, and the recursion of its counts if it has counts.
+// Errors: those of New.
 func newComponent(c *Component, dims []int) (component, error) {
 	out := component{weight: c.Weight, values: c.Values, lnWeight: math.Log(c.Weight), lnValues: make([][]float64, len(dims))}
 	if len(c.Values) != len(dims) || !(c.Weight >= 0) {
@@ -124,6 +125,7 @@ func newComponent(c *Component, dims []int) (component, error) {
 	if c.Counts == nil {
 		return out, nil
 	}
+
 	if len(c.Counts) != len(dims)+1 || len(c.Centre) != len(dims) || len(dims) > MostCounted || !isDistribution(c.Counts) {
 		return out, fault.New(fault.BadInput, "mixture: no distribution of the counts of %d indices, at most %d", len(dims), MostCounted)
 	}
@@ -163,15 +165,16 @@ func (s *Sampler) Draw(r *rand.Rand, x []int) float64 {
 	return s.LnDensity(x)
 }
 
-// choose draws one of n with probabilities p. If these add up to a little less than 1, the last one that is above 0 has the difference.
-func choose(r *rand.Rand, n int, p func(int) float64) (chosen int) {
-	u := r.Float64()
+// choose draws a number 0 ≤ k < n with probability p(k). If the probabilities add up to a little less than 1 by rounding, the last one
+// above 0 has the difference.
+func choose(r *rand.Rand, n int, p func(k int) float64) (chosen int) {
+	remaining := r.Float64()
 	for k := range n {
 		if x := p(k); x > 0 {
-			if chosen = k; u < x {
+			if chosen = k; remaining < x {
 				break
 			}
-			u -= x
+			remaining -= x
 		}
 	}
 	return chosen
@@ -179,8 +182,8 @@ func choose(r *rand.Rand, n int, p func(int) float64) (chosen int) {
 
 // LnDensity returns ln q of a state, nats, −Inf if q is 0.
 func (s *Sampler) LnDensity(x []int) float64 {
-	var room [Most]float64
-	ln := room[:len(s.components)]
+	var buffer [Most]float64
+	ln := buffer[:len(s.components)]
 	for k := range s.components {
 		ln[k] = s.components[k].lnDensity(x)
 	}
