@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// absolute is the number of bytes of the tables, which are held while their absolute values are contracted. It is 0 if no entry is below
-// 0, so that there is no second contraction.
+// absolute is the number of bytes of a network's tables, which are held while their absolute values are contracted. It is 0 if no entry is
+// below 0: then there is no such second contraction.
 type absolute float64
 
 // absoluteBytes returns the bytes of all tables of e if an entry is below 0, else 0.
@@ -23,7 +23,8 @@ func absoluteBytes(e *sumproduct.Expression) (bytes absolute) {
 	return bytes
 }
 
-// Signs returns a suffix for keys of plans whose searches and prices include the second contraction. It is empty if there is none.
+// Signs returns a suffix for the cache keys of plans. It is not empty if a network has entries below 0: then prices include a second
+// contraction, of absolute values.
 func Signs(p *Prepared) string {
 	if p.absolute > 0 {
 		return " and absolute values"
@@ -31,21 +32,20 @@ func Signs(p *Prepared) string {
 	return ""
 }
 
-// addCost returns c, the cost of the first contraction, with that of the second. withoutMarginals is the cost of a contraction without
-// marginals.
-func (a absolute) addCost(c, withoutMarginals legs.Cost) legs.Cost {
+// addCost returns the cost of the first contraction together with that of the second one, of absolute values. If a is 0, there is no second
+// one. It has no marginals and runs after the first, while the tables of the first are held.
+func (a absolute) addCost(first, second legs.Cost) legs.Cost {
 	if a > 0 {
-		c.Flops += withoutMarginals.Flops
-		c.Bytes = max(c.Bytes, withoutMarginals.Bytes+float64(a))
+		first.Flops += second.Flops
+		first.Bytes = max(first.Bytes, second.Bytes+float64(a))
 	}
-	return c
+	return first
 }
 
-// freeMemory returns the bytes of a memory that the tables leave, at least 1, since 0 stands for the default.
+// freeMemory returns the bytes that the tables leave of a memory (0: the default). It is at least 1, since 0 would stand for the default.
 func (a absolute) freeMemory(memory int64) int64 { return max(1, int64(legs.Memory(memory))-int64(a)) }
 
-// explain adds to an error over budget of a contraction in freeMemory that the tables take memory, too. It returns other errors as they
-// are.
+// explain adds to an over-budget error of a search within freeMemory that the tables take memory, too. It returns other errors unchanged.
 func (a absolute) explain(err error) error {
 	if a == 0 || fault.CodeOf(err) != fault.OverBudget {
 		return err

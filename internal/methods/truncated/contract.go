@@ -34,6 +34,8 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 	if e.Scale.IsZero() {
 		return Answer{}, nil
 	}
+
+	// Decide whether to truncate at all, and check that the memory holds also the second contraction of networks with entries below 0.
 	if plan.Family == query.FamilyTree {
 		isBetter, err := p.isBetterUntruncated(ctx, plan, bond, memory)
 		if err != nil {
@@ -52,26 +54,29 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 			return Answer{}, err
 		}
 	}
+
 	v, err := contractExpression(ctx, p, e, plan, bond, memory, marginals)
 	if err != nil {
 		return Answer{}, err
 	}
-	a := answerOf(v)
+	answer := newAnswer(v)
 	if p.signed {
 		contractAbsolute := func() (legs.Value, error) { return contractExpression(ctx, p, e.Abs(), plan, bond, memory, false) }
-		if err := boundRounding(p, &a, contractAbsolute); err != nil {
+		if err := boundRounding(p, &answer, contractAbsolute); err != nil {
 			return Answer{}, err
 		}
 	}
-	if !marginals || a.Z.Sign() <= 0 || v.Marginals == nil {
-		return a, nil
+
+	if !marginals || answer.Z.Sign() <= 0 || v.Marginals == nil {
+		return answer, nil
 	}
-	a.Rows, err = p.Rows(v.Marginals)
-	return a, err
+	answer.Rows, err = p.Rows(v.Marginals)
+	return answer, err
 }
 
-// contractExpression contracts an expression of the network's shape along a plan. If terms have both signs, the smallest direction may be
-// all that does not cancel, so that then only the bond drops directions.
+// contractExpression contracts an expression that has the network's shape, along a sweep or a tree. Truncations also drop directions whose
+// singular values are within rounding of the largest. If terms have both signs they do not, since the smallest direction may be all that
+// does not cancel.
 func contractExpression(
 	ctx context.Context, p *Prepared, e *sumproduct.Expression, plan *TruncatedPlan, bond int, memory int64, marginals bool,
 ) (legs.Value, error) {
@@ -90,10 +95,12 @@ func contractExpression(
 	return trees.Contract(ctx, e, tree, trees.Options{Bond: bond, Memory: memory, Marginals: marginals, Cutoff: cutoff})
 }
 
-// boundRounding sets the bound of the rounding of Z: the number of roundings of a term, times 2^−53, times Σ|terms|. contractAbsolute
-// contracts the absolute values of all entries, which gives Σ|terms|; it is called if an entry is below 0.
+// boundRounding sets a.Truncation.Rounding, a bound of the rounding error of Z: the number of roundings of a term, times 2^−53, times
+// Σ|terms|. If an entry is below 0, contractAbsolute contracts the absolute values of all entries, which gives Σ|terms|; otherwise that is
+// |Z|.
 func boundRounding(p *Prepared, a *Answer, contractAbsolute func() (legs.Value, error)) error {
-	steps, size := p.simple.Rounding+float64(2*len(p.simple.Expression.Tables))+floats.SumRoundings(max(1, a.Flops)), a.Z.Abs()
+	roundings := p.simple.Rounding + float64(2*len(p.simple.Expression.Tables)) + floats.SumRoundings(max(1, a.Flops))
+	size := a.Z.Abs()
 	if p.absolute > 0 {
 		v, err := contractAbsolute()
 		if err != nil {
@@ -101,17 +108,17 @@ func boundRounding(p *Prepared, a *Answer, contractAbsolute func() (legs.Value, 
 		}
 		a.Flops += v.Flops
 		a.Truncation.Bytes = max(a.Truncation.Bytes, v.PeakBytes+float64(p.absolute))
-		if all := v.Z.Abs(); all.Cmp(size) > 0 {
-			size = all
+		if absoluteSum := v.Z.Abs(); absoluteSum.Cmp(size) > 0 {
+			size = absoluteSum
 		}
 	}
-	rounding := size.Mul(scaled.FromFloat(math.Ldexp(steps, -53)))
+	rounding := size.Mul(scaled.FromFloat(math.Ldexp(roundings, -53)))
 	a.Truncation.Rounding = &rounding
 	return nil
 }
 
-// answerOf returns the answer of a value, without marginals.
-func answerOf(v legs.Value) Answer {
+// newAnswer returns the answer with the Z, the costs and the truncations of a value, without marginals.
+func newAnswer(v legs.Value) Answer {
 	return Answer{Z: v.Z, Flops: v.Flops, Truncation: btn.Truncation{
 		Bond: v.Bond, Discarded: v.Discarded, Truncated: v.Truncated, Bytes: v.PeakBytes,
 	}}
@@ -131,9 +138,9 @@ func (p *Prepared) Sampler(ctx context.Context, plan *TruncatedPlan, bond int, m
 // A bound: none of 69 models takes more flops without truncation than with it, decision 20.
 const untruncatedGain = 4
 
-// isBetterUntruncated reports whether a tree that loses nothing at a bond is better contracted without any truncation, which has to fit
-// the memory and take little more work. A truncation drops null directions within rounding of the largest, and these may count for more
-// than that in the end.
+// isBetterUntruncated reports whether a tree should be contracted without any truncation: it loses nothing at the given bond, and without
+// truncation it fits the memory and takes little more work. Even a truncation that loses nothing drops directions within rounding of the
+// largest, which may count for more in the end.
 func (p *Prepared) isBetterUntruncated(ctx context.Context, plan *TruncatedPlan, bond int, memory int64) (bool, error) {
 	truncated, err := p.Price(ctx, plan, bond, false)
 	if err != nil || !truncated.Lossless {

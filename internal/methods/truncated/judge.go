@@ -46,11 +46,11 @@ const lostSignError = 1
 // are always dropped. Measured: 4e-9 was off where 2e-12 was stated.
 const leastBesidePhases = 1e-6
 
-// legsJudge judges truncated legs.
+// legsJudge judges estimates by truncated legs. A track is the estimates along one plan, whose bonds grow.
 type legsJudge struct {
 	judge.Defaults
 	*judge.Sequence
-	tracks judge.Track
+	tracks judge.Track // the estimates along each plan; Next is expectedChange without help from other plans
 }
 
 // NewJudge returns the judge of truncated legs.
@@ -62,7 +62,8 @@ func NewJudge(s *judge.Sequence) judge.Judge {
 	return j
 }
 
-// Add implements judge.Judge: Z̃ = Σ_s Z_s over slices s.
+// Add implements judge.Judge. It sets the Z of e to the sum Σ_s Z_s over its parts, which are slices s, with what they discarded and a
+// bound of their rounding. The error is additive.ErrCancelled if terms of both signs cancel so that rounding may be all of the sum.
 func (j *legsJudge) Add(e *judge.Estimate) error {
 	discarded, rounding := 0.0, scaled.Number{}
 	terms := make([]scaled.Number, len(e.Parts))
@@ -93,13 +94,11 @@ func (j *legsJudge) Add(e *judge.Estimate) error {
 	return err
 }
 
-// State implements judge.Judge. An estimate along a tree that dropped nothing above rounding is complete. Else the best one is of the
-// highest bond, the one whose plan has moved least. Its uncertainty is the largest of
+// State implements judge.Judge. An estimate that truncated nothing is complete. Otherwise the best estimate is one of the highest bond: the
+// one whose plan has moved least. Its uncertainty is the largest of
 //
-//   - the change that its plan is expected to make next (expectedChange): last²/(last but one), or after two bonds the last change times
-//     the ratio by which the distance between plans has fallen, but never less than a share of the last change (accidentShare);
-//   - twice its distance (judge.PlanDistanceFactor) from the highest estimates of other plans, that is trees or orders. A plan that still
-//     moves ten times as much (maxMovementRatio) tells little about the best one, so that a tenth of its distance counts;
+//   - the change of ln Z that its plan is expected to make at the next bond (expectedChange);
+//   - twice its distance (judge.PlanDistanceFactor) from the highest estimates of other plans (planDistances);
 //   - what changes and distances do not show (raise).
 //
 // If no plan has two bonds yet, the distance of the plans counts tenfold (judge.FirstLevelFactor), and what a truncation leaves out counts
@@ -110,55 +109,69 @@ func (j *legsJudge) State() judge.Statement {
 			return judge.Statement{Best: e, Uncertainty: judge.Finite(max(e.FloorError(), j.minimumOfPhases())), IsComplete: true, MaySettle: true}
 		}
 	}
+
 	best := j.tracks.Best()
 	statement := judge.Statement{Best: best, IsCredible: true}
 	if best == nil || j.IsUnsure {
 		return statement
 	}
 	others := j.tracks.Others(best)
-	last, hasMoved := j.tracks.Next(best)
+	_, hasMoved := j.tracks.Next(best) // its plan has two bonds
 	statement.MaySettle = hasMoved && j.isRepeated(best)
 
-	// The distance of a plan that still moves much more than the best one is mainly its own error, as far as its truncations mean anything.
-	spread := 0.0 // the largest distance of a plan that counts in full
-	far := 0.0    // the largest of the others, reduced
-	worse := 0    // the number of the others
-	for _, other := range others {
-		distance := math.Abs(*other.LogZ - *best.LogZ)
-		theirs, known := j.tracks.Next(other)
-		if known && hasMoved && theirs > maxMovementRatio*last {
-			worse++
-			far = max(far, distance/maxMovementRatio, distance*max(accidentShare(best), accidentShare(other)))
-			continue
-		}
-		spread = max(spread, distance)
-	}
-
-	u, _ := j.expectedChange(best, spread)
-	u = max(u, judge.PlanDistanceFactor*spread, far)
+	distances := j.planDistances(best, others)
+	change, _ := j.expectedChange(best, distances.largest)
+	uncertainty := max(change, judge.PlanDistanceFactor*distances.largest, distances.largestReduced)
 	switch {
 	case hasMoved:
 	case len(others) > 0 && best.Discarded != nil: // plans may agree because they are alike, so what was discarded counts as well
-		u = max(u, judge.FirstLevelFactor*spread, hiddenTruncation(*best.Discarded))
-	case spread > 0:
-		u = max(u, judge.FirstLevelFactor*spread)
-	default:
+		uncertainty = max(uncertainty, judge.FirstLevelFactor*distances.largest, hiddenTruncation(*best.Discarded))
+	case distances.largest > 0:
+		uncertainty = max(uncertainty, judge.FirstLevelFactor*distances.largest)
+	default: // there is nothing to compare with
 		return statement
 	}
-	if change, _ := j.LastChange(best); worse == len(others) {
-		u = max(u, change) // there is no plan to compare with, so the next change is not assumed to be smaller
+	if lastChange, _ := j.LastChange(best); distances.areAllReduced {
+		uncertainty = max(uncertainty, lastChange) // no plan counts in full, so the next change is not assumed to be smaller
 	}
-	u = j.raise(best, u, len(others) == 0)
-	statement.Uncertainty = judge.Finite(max(u, best.FloorError()))
+	uncertainty = j.raise(best, uncertainty, len(others) == 0)
+	statement.Uncertainty = judge.Finite(max(uncertainty, best.FloorError()))
 	return statement
 }
 
-// isComplete reports whether an estimate is exact up to rounding, since it dropped nothing above rounding along a tree.
+// planDistances are the distances in ln Z between the best estimate and the highest estimates of other plans.
+type planDistances struct {
+	largest        float64 // of the plans whose distance counts in full
+	largestReduced float64 // of the other plans, after the reduction
+	areAllReduced  bool    // no plan counts in full, or there is no other plan
+}
+
+// planDistances returns the distances between best and the estimates of other plans. If another plan is expected to move maxMovementRatio
+// times as much as that of best, its distance is mainly its own error. Then it is divided by that ratio, but not below accidentShare of
+// itself.
+func (j *legsJudge) planDistances(best *judge.Estimate, others []*judge.Estimate) planDistances {
+	distances := planDistances{areAllReduced: true}
+	bestChange, hasMoved := j.tracks.Next(best)
+	for _, other := range others {
+		distance := math.Abs(*other.LogZ - *best.LogZ)
+		otherChange, ok := j.tracks.Next(other)
+		if ok && hasMoved && otherChange > maxMovementRatio*bestChange {
+			accident := distance * max(accidentShare(best), accidentShare(other))
+			distances.largestReduced = max(distances.largestReduced, distance/maxMovementRatio, accident)
+			continue
+		}
+		distances.areAllReduced = false
+		distances.largest = max(distances.largest, distance)
+	}
+	return distances
+}
+
+// isComplete reports whether an estimate is exact up to rounding: along a tree, it dropped nothing above rounding.
 func (j *legsJudge) isComplete(e *judge.Estimate) bool {
 	return e.LogZ != nil && e.Plan.Rule == btn.Linear && !e.Truncated && e.Plan.Lossless && !j.IsUnsure
 }
 
-// isRepeated reports whether another plan has an estimate of at least the level of best.
+// isRepeated reports whether another plan than that of best has an estimate of the same bond or a larger one.
 func (j *legsJudge) isRepeated(best *judge.Estimate) bool {
 	for _, e := range j.Estimates {
 		if e.LogZ != nil && e.Plan.Rule == btn.Linear && e.Plan.Track != best.Plan.Track && e.Plan.Level >= best.Plan.Level {
@@ -168,10 +181,12 @@ func (j *legsJudge) isRepeated(best *judge.Estimate) bool {
 	return false
 }
 
-// expectedChange returns the change of ln Z that the plan of e is expected to make at its next bond. ok is false if the plan has one
-// bond. spread is the distance of other plans from e. With last and before the last two changes it is last · min(1, last/before), but at
-// least a share of either.
-func (j *legsJudge) expectedChange(e *judge.Estimate, spread float64) (change float64, ok bool) {
+// expectedChange returns the change of ln Z that the plan of e is expected to make at its next bond. ok is false if the plan has one bond
+// only. After three bonds it is last·min(1, last/previous), where last and previous are the last two changes; but at least a share of
+// either. After two bonds the decay last/previous is not known: it is taken from the distance between plans, which is otherPlans now
+// (distanceBefore).
+func (j *legsJudge) expectedChange(e *judge.Estimate, otherPlans float64) (change float64, ok bool) {
+	// Collect ln Z and the level (log2 of bond and slices) of all estimates along the plan, up to e.
 	var values, levels []float64
 	for _, r := range j.Estimates {
 		if r.LogZ != nil && r.Plan.Track == e.Plan.Track && r.Plan.Level <= e.Plan.Level {
@@ -187,34 +202,38 @@ func (j *legsJudge) expectedChange(e *judge.Estimate, spread float64) (change fl
 	if step := levels[n-1] - levels[n-2]; step > 0 {
 		last /= min(1, step) // as if the bond had doubled
 	}
-	if n == 2 { // the distance between plans shows how fast the change falls
-		if before := j.spreadBefore(e); before > 0 {
-			return last * min(1, max(secondChangeWeight, accidentShare(e), spread/before)), true
+	if n == 2 {
+		if before := j.distanceBefore(e); before > 0 {
+			return last * min(1, max(secondChangeWeight, accidentShare(e), otherPlans/before)), true
 		}
 		return last, true
 	}
-	before := math.Abs(values[n-2] - values[n-3])
-	if before == 0 {
+	previous := math.Abs(values[n-2] - values[n-3])
+	if previous == 0 {
 		return last, true
 	}
-	byRatio := last * min(1, max(minDecay, accidentShare(e), last/before))
-	byAccident := before * min(1, max(priorChangeWeight, accidentShare(e)))
+	byRatio := last * min(1, max(minDecay, accidentShare(e), last/previous))
+	byAccident := previous * min(1, max(priorChangeWeight, accidentShare(e))) // the last change may be small by accident
 	return max(byRatio, byAccident), true
 }
 
-// spreadBefore returns the largest distance of other plans from the plan of e at the bond before that of e; 0 if there are none.
-func (j *legsJudge) spreadBefore(e *judge.Estimate) (spread float64) {
+// distanceBefore returns the largest distance in ln Z of other plans from the plan of e, at the bond before that of e. It is 0 if there are
+// no other plans, or no bond before.
+func (j *legsJudge) distanceBefore(e *judge.Estimate) (distance float64) {
 	earlier := j.Before(e)
+	if earlier == nil {
+		return 0
+	}
 	for _, r := range j.Estimates {
-		if earlier != nil && r.LogZ != nil && r.Plan.Track != e.Plan.Track && r.Plan.Level == earlier.Plan.Level {
-			spread = max(spread, math.Abs(*r.LogZ-*earlier.LogZ))
+		if r.LogZ != nil && r.Plan.Track != e.Plan.Track && r.Plan.Level == earlier.Plan.Level {
+			distance = max(distance, math.Abs(*r.LogZ-*earlier.LogZ))
 		}
 	}
-	return spread
+	return distance
 }
 
-// accidentShare returns the share of a change that remains in the uncertainty after a truncation, the fourth root of what e discarded.
-// After truncations of a percent a small change is as likely an accident as a sign of convergence.
+// accidentShare returns the share of a change or distance that counts in the uncertainty of e at least: the fourth root of what e
+// discarded. After truncations of a percent a small change is as likely an accident as a sign of convergence.
 func accidentShare(e *judge.Estimate) float64 {
 	if e.Discarded == nil {
 		return 0
@@ -222,37 +241,39 @@ func accidentShare(e *judge.Estimate) float64 {
 	return math.Sqrt(math.Sqrt(max(*e.Discarded, 0)))
 }
 
-// hiddenTruncation returns what truncations may leave out if no second bond shows it. share is the largest discarded share. Many
-// truncations discard that much, and their roots add up if it is large.
+// hiddenTruncation returns the error of ln Z that truncations may have if no second bond shows it. share is the largest share that one
+// truncation discarded: the error is taken to be truncations times that, but at most singleBondRoot times its root.
 func hiddenTruncation(share float64) float64 {
 	share = max(share, 0)
 	return min(truncations*share, singleBondRoot*math.Sqrt(share))
 }
 
-// raise returns the uncertainty u, raised to what changes and distances do not show. It is at least the discarded share, and the root of
-// that if there is no other plan (isAlone) or the last bond changed nothing. It is at least lostSignError if an estimate of at least half
-// the bond came out at or below 0. It is judge.ForbiddenFactor times as large if tables forbid combinations of values.
-func (j *legsJudge) raise(best *judge.Estimate, u float64, isAlone bool) float64 {
-	if change, known := j.LastChange(best); best.Discarded != nil {
+// raise returns the uncertainty of best, raised to what changes and distances do not show. It is at least the discarded share, and the root
+// of that if there is no other plan (isAlone) or the last bond changed nothing. It is at least lostSignError if an estimate of at least
+// half the bond came out at or below 0. If tables forbid combinations of values, it is multiplied by judge.ForbiddenFactor.
+func (j *legsJudge) raise(best *judge.Estimate, uncertainty float64, isAlone bool) float64 {
+	if change, ok := j.LastChange(best); best.Discarded != nil {
 		share := max(*best.Discarded, 0)
-		u = max(u, share)
-		if isAlone || known && change == 0 {
-			u = max(u, math.Sqrt(share))
+		uncertainty = max(uncertainty, share)
+		isUnchanged := ok && change == 0
+		if isAlone || isUnchanged {
+			uncertainty = max(uncertainty, math.Sqrt(share))
 		}
 	}
 	for _, e := range j.Estimates {
-		if e.LogZ == nil && e.Truncated && e.Plan.Rule == btn.Linear && e.Plan.Level >= best.Plan.Level-1 {
-			u = max(u, lostSignError)
+		isNotPositive := e.LogZ == nil && e.Truncated && e.Plan.Rule == btn.Linear
+		if isNotPositive && e.Plan.Level >= best.Plan.Level-1 { // a level less is half the bond
+			uncertainty = max(uncertainty, lostSignError)
 		}
 	}
 	if j.IsHard {
-		u *= judge.ForbiddenFactor
+		uncertainty *= judge.ForbiddenFactor
 	}
-	return u
+	return uncertainty
 }
 
-// Reconsider implements judge.Judge. A truncation may have lost a mode that chains found (judge.BesideModes), or a phase of belief
-// propagation (minimumOfPhases).
+// Reconsider implements judge.Judge. It raises the uncertainty of the own statement if a truncation may have lost a mode that chains found
+// (judge.BesideModes), or a phase of belief propagation (minimumOfPhases).
 func (j *legsJudge) Reconsider(own *judge.Statement, others []*judge.Statement) {
 	j.BesideModes(own, others)
 	if own.Uncertainty != nil && j.Propagation != nil && !j.Propagation.Impossible {
@@ -260,8 +281,8 @@ func (j *legsJudge) Reconsider(own *judge.Statement, others []*judge.Statement) 
 	}
 }
 
-// minimumOfPhases returns the smallest uncertainty if belief propagation has several phases, and 0 if it has one. Truncations drop what
-// is below rounding of one phase, even if they drop nothing above it, and another phase may have the root of that.
+// minimumOfPhases returns the smallest uncertainty if belief propagation has several phases, and 0 otherwise. Every truncation drops what
+// is below the rounding of one phase, and another phase may have had the root of that.
 func (j *legsJudge) minimumOfPhases() float64 {
 	if j.Propagation == nil || j.Propagation.Together == nil {
 		return 0
@@ -269,10 +290,14 @@ func (j *legsJudge) minimumOfPhases() float64 {
 	return leastBesidePhases
 }
 
-// Marginals implements judge.Judge. P is that of all slices together. Its uncertainty is its largest change from the last estimate of
-// truncated legs before e that has marginals, of any plan, and a part of that from the second last. Symmetric truncations repeat belief
-// propagation and each other, so that what was discarded counts as well: the share, or the root of it if nothing changes. If only another
-// method is there to compare with, hiddenTruncation counts.
+// Marginals implements judge.Judge. P has the marginals of all slices of e together. Their uncertainty is the largest of
+//
+//   - the largest change of a probability from the last estimate by truncated legs before e, of any plan, and secondChangeWeight times the
+//     change from the one before that;
+//   - the share that e discarded, or its root if nothing changes: symmetric truncations agree with each other and with belief propagation.
+//
+// If there are only estimates of other methods to compare with, it is the change from the last of these, or hiddenTruncation. If there are
+// none at all, the uncertainty is not known.
 func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	if m.P, m.Warning = j.SumMarginals(e); m.P == nil {
 		return m
@@ -284,7 +309,9 @@ func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	if j.IsUnsure {
 		return m
 	}
-	var earlier, otherMethods [][][]float64 // of truncated legs, and of other methods
+
+	// Collect the marginals of other estimates: by truncated legs, and by other methods.
+	var earlier, otherMethods [][][]float64
 	for _, r := range j.Estimates {
 		if r == e || r.LogZ == nil {
 			continue
@@ -297,7 +324,8 @@ func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 			otherMethods = append(otherMethods, p)
 		}
 	}
-	share := 0.0
+
+	share := 0.0 // what a truncation of e discarded
 	if e.Discarded != nil {
 		share = max(*e.Discarded, 0)
 	}

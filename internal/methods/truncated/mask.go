@@ -12,10 +12,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Mask returns the simplified network under evidence. Its Z is that of the network conditioned on the evidence. An index with one value
-// left disappears from all scopes and has dimension 1; the weights of all other indices are multiplied into their first table. The number
-// and sequence of the tables stay, so that a plan for p fits. p does not change. Errors: ErrNoMask if no index determines a variable, if
-// a product with a weight leaves the range of float64, or if p is under a mask already. Cost: one pass over the tables touched.
+// Mask returns the simplified network under evidence; p does not change. Evidence becomes weights of the values of indices. An index with
+// one value of positive weight disappears from all scopes and has dimension 1. The weights of any other index are multiplied into the first
+// table that has it. The number and sequence of the tables stay, so that a plan for p fits. Errors: ErrNoMask if no index determines a
+// variable, if a product with a weight leaves the range of float64, or if p is under a mask already. Cost: one pass over the changed
+// tables.
 func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 	if ev.IsEmpty() {
 		return p, nil
@@ -23,8 +24,10 @@ func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 	if p.weights != nil {
 		return nil, fmt.Errorf("%w: the network is under a mask already", ErrNoMask)
 	}
+
+	// Collect the weights.
 	e := p.simple.Expression
-	masked := &Prepared{net: p.net, given: p.given, marginals: p.marginals, signed: p.signed, weights: make([][]float64, len(e.Dims))}
+	masked := &Prepared{net: p.net, original: p.original, marginals: p.marginals, signed: p.signed, weights: make([][]float64, len(e.Dims))}
 	m := masker{network: p, masked: masked, scale: e.Scale}
 	for _, s := range ev.Soft {
 		if err := m.addWeights(s.Var, func(x int) float64 { return s.Weights[x] }); err != nil {
@@ -41,6 +44,7 @@ func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 			return nil, err
 		}
 	}
+
 	simple := *p.simple
 	if simple.Expression = m.apply(); m.exceedsRange {
 		return nil, fmt.Errorf("%w: a product of weights leaves the range of float64", ErrNoMask)
@@ -52,19 +56,19 @@ func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 	return masked, nil
 }
 
-// masker applies a mask.
+// masker computes a network under a mask: weights of the values of some indices.
 type masker struct {
 	network      *Prepared     // before the mask
-	masked       *Prepared     // whose weights are collected
+	masked       *Prepared     // the result, of which it sets the weights
 	scale        scaled.Number // of the masked expression
-	touched      []int         // indices with weights
+	weighted     []int         // indices of the simplified expression that have weights
 	exceedsRange bool          // a product has lost digits to the range of float64
 }
 
 // leastProduct is the smallest magnitude of a nonzero product that certainly has all its digits, as in package preprocess.
 const leastProduct = 0x1p-1000
 
-// product returns the product of an entry and a weight, and notes if it leaves the range of float64.
+// product returns the product of an entry and a weight. It sets exceedsRange if that leaves the range of float64.
 func (m *masker) product(x, weight float64) float64 {
 	if x == 0 || weight == 0 || weight == 1 {
 		return x * weight
@@ -74,49 +78,50 @@ func (m *masker) product(x, weight float64) float64 {
 	return y
 }
 
-// addWeights multiplies the weights of the index that determines a variable by weights of the values x of the variable. If a value of the
-// variable is certain, it multiplies the scale. The error is ErrNoMask if no index determines the variable.
+// addWeights weighs each value x of a variable by weight(x). It multiplies the weights of the simplified index that determines the
+// variable, or the scale if the variable has one value only. The error is ErrNoMask if no index determines the variable.
 func (m *masker) addWeights(variable int, weight func(x int) float64) error {
 	p := m.network
-	if variable < 0 || variable >= len(p.given.Variables) {
-		return fmt.Errorf("%w: variable %d of %d", ErrNoMask, variable, len(p.given.Variables))
+	if variable < 0 || variable >= len(p.original.Variables) {
+		return fmt.Errorf("%w: variable %d of %d", ErrNoMask, variable, len(p.original.Variables))
 	}
-	i := p.given.Variables[variable]
-	value := func(k int) int { // of the network, for the k-th value of index i
-		if s := p.given.Support[i]; s != nil {
-			return s[k]
+	i := p.original.Variables[variable] // its index in the original expression
+	value := func(k int) int {          // value of the variable for the k-th value of index i
+		if support := p.original.Support[i]; support != nil {
+			return support[k]
 		}
 		return k
 	}
-	if p.given.Dims[i] == 1 {
+	if p.original.Dims[i] == 1 {
 		m.scale = m.scale.Mul(scaled.FromFloat(weight(value(0))))
 		return nil
 	}
-	o := p.simple.Origin[i]
-	if o.From == nil {
+	origin := p.simple.Origin[i] // index i has its value From[y] if the simplified index has value y
+	if origin.From == nil {
 		return fmt.Errorf("%w: variable %d", ErrNoMask, variable)
 	}
-	if len(o.From) == 1 { // the network decides it
-		m.scale = m.scale.Mul(scaled.FromFloat(weight(value(o.From[0]))))
+	if len(origin.From) == 1 { // simplification has left one value
+		m.scale = m.scale.Mul(scaled.FromFloat(weight(value(origin.From[0]))))
 		return nil
 	}
-	j := o.Index
-	if !slices.Contains(m.touched, j) {
-		m.touched = append(m.touched, j)
+
+	j := origin.Index
+	if !slices.Contains(m.weighted, j) {
+		m.weighted = append(m.weighted, j)
 	}
-	w := m.masked.weights[j]
-	if w == nil {
-		w = slices.Repeat([]float64{1}, len(o.From))
+	weights := m.masked.weights[j]
+	if weights == nil {
+		weights = slices.Repeat([]float64{1}, len(origin.From))
 	}
-	for y, k := range o.From {
-		w[y] = m.product(w[y], weight(value(k)))
+	for y, k := range origin.From {
+		weights[y] = m.product(weights[y], weight(value(k)))
 	}
-	m.masked.weights[j] = w
+	m.masked.weights[j] = weights
 	return nil
 }
 
-// apply returns the simplified expression under the collected weights. An index whose weights are 0 but for one value is fixed there. The
-// weights of all others go into the first table that has the index. If all weights of an index are 0, so is the scale.
+// apply returns the simplified expression under the collected weights. An index with one value of nonzero weight is fixed at it. The
+// weights of all others are multiplied into the first table that has the index. If all weights of an index are 0, so is the scale.
 func (m *masker) apply() *sumproduct.Expression {
 	e := m.network.simple.Expression
 	out := &sumproduct.Expression{
@@ -126,44 +131,50 @@ func (m *masker) apply() *sumproduct.Expression {
 		Support:   e.Support,
 		Unfit:     e.Unfit,
 	}
-	slices.Sort(m.touched)
-	fixed := map[int]int{}
-	weighted := map[int]bool{}
-	for _, j := range m.touched {
-		w := m.masked.weights[j]
-		positive, last := 0, 0
-		for y, x := range w {
-			if x != 0 {
-				positive, last = positive+1, y
+
+	// Divide the indices into those that have one value left, and those with weights.
+	slices.Sort(m.weighted)
+	fixedValue := map[int]int{}
+	hasWeights := map[int]bool{}
+	for _, j := range m.weighted {
+		weights := m.masked.weights[j]
+		nonzeros, last := 0, 0
+		for y, w := range weights {
+			if w != 0 {
+				nonzeros, last = nonzeros+1, y
 			}
 		}
 		switch {
-		case positive == 0:
+		case nonzeros == 0:
 			m.scale = scaled.Number{}
-		case positive == 1:
-			fixed[j] = last
-			m.scale = m.scale.Mul(scaled.FromFloat(w[last]))
+		case nonzeros == 1:
+			fixedValue[j] = last
+			m.scale = m.scale.Mul(scaled.FromFloat(weights[last]))
 			out.Dims[j] = 1
 		default:
-			weighted[j] = true
+			hasWeights[j] = true
 		}
 	}
-	used := map[int]bool{}
+
+	// Change the tables with fixed indices, and the first table of every index with weights.
+	isInTable := map[int]bool{} // the index is in a table before
 	for t, table := range e.Tables {
-		touched := false
+		isChanged := false
 		for _, i := range table.Scope {
-			_, isFixed := fixed[i]
-			touched = touched || isFixed || weighted[i] && !used[i]
+			_, isFixed := fixedValue[i]
+			isChanged = isChanged || isFixed || hasWeights[i] && !isInTable[i]
 		}
-		if touched {
-			out.Tables[t] = m.maskTable(table, fixed, weighted, used)
+		if isChanged {
+			out.Tables[t] = m.maskTable(table, fixedValue, hasWeights, isInTable)
 		}
 		for _, i := range table.Scope {
-			used[i] = true
+			isInTable[i] = true
 		}
 	}
-	for _, j := range m.touched { // an index in no table is a factor of its dimension
-		if weighted[j] && !used[j] {
+
+	// The sum over an index in no table is the sum of its weights.
+	for _, j := range m.weighted {
+		if hasWeights[j] && !isInTable[j] {
 			sum := 0.0
 			for _, x := range m.masked.weights[j] {
 				sum += x
@@ -176,23 +187,25 @@ func (m *masker) apply() *sumproduct.Expression {
 	return out
 }
 
-// maskTable returns a table with fixed indices at their values, and multiplied by the weights of those weighted indices that no earlier
-// table has used.
-func (m *masker) maskTable(t sumproduct.Table, fixed map[int]int, weighted, used map[int]bool) sumproduct.Table {
+// maskTable returns a table without its fixed indices: only the entries at their fixedValue stay. The entries are multiplied by the weights
+// of those indices with weights that are not in an earlier table.
+func (m *masker) maskTable(
+	t sumproduct.Table, fixedValue map[int]int, hasWeights, isInEarlier map[int]bool,
+) sumproduct.Table {
 	dims := m.network.simple.Expression.Dims
 	out := sumproduct.Table{}
 	for _, i := range t.Scope {
-		if _, isFixed := fixed[i]; !isFixed {
+		if _, isFixed := fixedValue[i]; !isFixed {
 			out.Scope = append(out.Scope, i)
 		}
 	}
-	walk := sumproduct.NewWalk(dims, t.Scope)
+	walk := sumproduct.NewWalk(dims, t.Scope) // walk.X has the values of the indices at an entry
 	for _, x := range t.Data {
 		isKept := true
 		for k, i := range t.Scope {
-			if y, isFixed := fixed[i]; isFixed {
+			if y, isFixed := fixedValue[i]; isFixed {
 				isKept = isKept && walk.X[k] == y
-			} else if weighted[i] && !used[i] {
+			} else if hasWeights[i] && !isInEarlier[i] {
 				x = m.product(x, m.masked.weights[i][walk.X[k]])
 			}
 		}
@@ -204,56 +217,57 @@ func (m *masker) maskTable(t sumproduct.Table, fixed map[int]int, weighted, used
 	return out
 }
 
-// completeMarginals returns marginals with rows for the indices that a mask fixed, or that are in no table.
+// completeMarginals returns the marginals of the simplified indices as they are without a mask. marginals are those of the masked
+// expression, where an index that the mask fixed, or that is in no table, has one value. Such an index gets the mask's weights, normalised.
 func (p *Prepared) completeMarginals(marginals [][]float64) [][]float64 {
 	if p.weights == nil {
 		return marginals
 	}
-	full := slices.Clone(marginals)
-	for j, w := range p.weights {
-		if w == nil || p.simple.Expression.Dims[j] > 1 {
+	complete := slices.Clone(marginals)
+	for j, weights := range p.weights {
+		hasRow := weights == nil || p.simple.Expression.Dims[j] > 1
+		if hasRow {
 			continue
 		}
-		sum, positive := 0.0, 0
-		for _, x := range w {
-			sum += x
-			if x != 0 {
-				positive++
+		sum, nonzeros := 0.0, 0
+		for _, w := range weights {
+			sum += w
+			if w != 0 {
+				nonzeros++
 			}
 		}
-		row := make([]float64, len(w))
-		for y, x := range w {
-			if positive == 1 && x != 0 {
+		row := make([]float64, len(weights))
+		for y, w := range weights {
+			if nonzeros == 1 && w != 0 {
 				row[y] = 1
 			} else {
-				row[y] = x / sum
+				row[y] = w / sum
 			}
 		}
-		full[j] = row
+		complete[j] = row
 	}
-	return full
+	return complete
 }
 
-// Rows returns the marginals of the network's variables. marginals has those of the indices of Expression. The probability of each value
-// is a mean over the values of the index that determines it. Errors: preprocess.ErrSummedOut if the network was not prepared for
-// marginals.
+// Rows returns the marginals of the network's variables, a row of probabilities each. marginals has those of the indices of Expression. The
+// error is preprocess.ErrSummedOut if the network was not prepared for marginals.
 func (p *Prepared) Rows(marginals [][]float64) ([][]float64, error) {
-	full := p.completeMarginals(marginals)
-	out := make([][]float64, len(p.net.Variables))
+	complete := p.completeMarginals(marginals)
+	rows := make([][]float64, len(p.net.Variables))
 	for v, variable := range p.net.Variables {
-		i := p.given.Variables[v]
-		row, err := p.simple.Recover(i, full)
+		i := p.original.Variables[v] // its index before simplification
+		row, err := p.simple.Recover(i, complete)
 		if err != nil {
 			return nil, fmt.Errorf("truncated: marginal of variable %d: %w", v, err)
 		}
-		if support := p.given.Support[i]; support != nil {
-			overDomain := make([]float64, variable.Domain)
+		if support := p.original.Support[i]; support != nil { // the index has only some values of the variable
+			domainRow := make([]float64, variable.Domain)
 			for k, x := range support {
-				overDomain[x] = row[k]
+				domainRow[x] = row[k]
 			}
-			row = overDomain
+			row = domainRow
 		}
-		out[v] = row
+		rows[v] = row
 	}
-	return out, nil
+	return rows, nil
 }

@@ -7,7 +7,7 @@ import (
 
 // Parts with truncated legs.
 
-// Truncated is one slice of B with truncated legs, along a tree or a sweep.
+// Truncated is a part of a plan: one slice of B, contracted with truncated legs along a tree or a sweep.
 type Truncated struct {
 	Along *TruncatedPlan `msgpack:"-"`
 	Bond  int            `msgpack:"bond"` // largest number of values that a leg keeps
@@ -41,7 +41,7 @@ func (p *Truncated) About() btn.About {
 	return about
 }
 
-// Fits implements Part. Whether the plan fits the simplified network is for the contraction to say.
+// Fits implements Part. It does not check that the plan fits the simplified network, which the contraction does.
 func (p *Truncated) Fits(n *btn.Network) error {
 	switch {
 	case p.Along == nil:

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// slot and baseSlot are slots of a problem for the simplified network, under its evidence and without evidence.
+// slot and baseSlot are the keys under which a problem keeps its simplified network, under its evidence and without evidence.
 type (
 	slot     struct{ marginals bool }
 	baseSlot struct{}
@@ -23,8 +23,8 @@ func Of(ctx context.Context, p *problem.Problem, marginals bool) (*Prepared, err
 	return problem.Form(ctx, p, slot{marginals}, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net, marginals) })
 }
 
-// OfBase returns the problem's network without evidence, simplified so that every marginal
-// can be recovered and evidence can enter as a mask. Queries of one network share it. Errors: those of Prepare.
+// OfBase returns the problem's network without evidence, simplified so that every marginal can be recovered and evidence can enter as a
+// mask. Queries of one network share it. Errors: those of Prepare.
 func OfBase(ctx context.Context, p *problem.Problem) (*Prepared, error) {
 	return problem.FormOfBase(ctx, p, baseSlot{}, func() (*Prepared, error) { return Prepare(ctx, p.Base, true) })
 }
@@ -32,22 +32,23 @@ func OfBase(ctx context.Context, p *problem.Problem) (*Prepared, error) {
 // run is the contraction of one part of a plan on one problem.
 type run struct{ contraction.Contraction }
 
-// Contract implements contraction.Contractor. Marginals are probabilities; times Z they add up.
+// Contract implements contraction.Contractor. It contracts the slice of q along its plan; the slice, and evidence that the simplified
+// network does not have, enter as a mask. Marginals are probabilities times Z, so that those of slices add up.
 func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	own, err := contraction.Begin(ctx, p, want)
+	begun, err := contraction.Begin(ctx, p, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	j := run{own}
+	j := run{begun}
 
 	prepared, evidence, err := j.prepare(q)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	evidence, err = p.Given(q.Slice, evidence)
+	evidence, err = p.Given(q.Slice, evidence) // with the values of the slice
 	if errors.Is(err, factorgraph.ErrContradictory) {
 		return btn.Value{}, nil // the evidence excludes the slice
 	}
@@ -58,20 +59,19 @@ func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.W
 	if err := prepared.Check(q.Along); err != nil {
 		return btn.Value{}, err
 	}
-
 	masked, err := prepared.Mask(evidence)
 	if err != nil {
 		return btn.Value{}, err
 	}
-
-	a, err := masked.Contract(j.Ctx, q.Along, q.Bond, j.Memory, j.M != nil)
+	wantsMarginals := j.M != nil
+	answer, err := masked.Contract(j.Ctx, q.Along, q.Bond, j.Memory, wantsMarginals)
 	if err != nil {
 		return btn.Value{}, err
 	}
 
-	v := btn.Value{Z: a.Z, Flops: a.Flops, Truncation: &a.Truncation}
-	if j.M != nil && a.Rows != nil {
-		v.Marginals = j.Weighted(a.Rows, a.Z)
+	v := btn.Value{Z: answer.Z, Flops: answer.Flops, Truncation: &answer.Truncation}
+	if wantsMarginals && answer.Rows != nil {
+		v.Marginals = j.Weighted(answer.Rows, answer.Z)
 	}
 	return v, nil
 }

@@ -22,9 +22,9 @@ type SearchOptions struct {
 	Bond   int // at which plans are compared
 	Memory int64
 	Seed   uint64
-	// Marginals: marginals are wanted. Then a tree is only for contractions without any truncation: its projectors keep a table as it is under
-	// its present weights, and drop directions, also null ones, that other values of a variable would need. A sweep has a backward pass that
-	// truncates separately.
+	// Marginals: marginals are wanted. Then a tree is only for contractions without any truncation: its projectors keep a table as it is
+	// under its present weights, and drop directions, also null ones, that other values of a variable would need. A sweep has a backward
+	// pass that truncates separately.
 	Marginals bool
 	// Moves bounds the search, in operations of about a nanosecond; 0: 2^30.
 	Moves int64
@@ -57,6 +57,7 @@ const unequal = 4
 // plans by then are returned, and isComplete is false. Errors: over budget if no plan fits the memory at this bond; the context's if
 // there is no plan.
 func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []TruncatedPlan, isComplete bool, err error) {
+	// A search takes about as many moves as a contraction takes flops. quick has a price whether or not its plan fits the memory.
 	quick, _ := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, false, ctxErr
@@ -65,26 +66,29 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 	if o.Moves > 0 {
 		limit = min(limit, max(1, o.Moves/truncatedSearches))
 	}
-	// quick has a price whether or not its plan fits the memory
 	moves := min(max(truncatedLeast, int64(min(quick.Flops, float64(truncatedMoves)))), limit)
+
+	// searchFor runs a search for a share of the remaining time. If the time ends first, a plan that is found by then is no error.
 	isComplete = true
 	searchFor := func(share float64, search func(context.Context) (priced, error)) (priced, error) {
-		searching, cancel := withTimeShare(ctx, share)
+		limited, cancel := withTimeShare(ctx, share)
 		defer cancel()
-		found, err := search(searching)
-		if ended := searching.Err(); ended != nil {
+		found, err := search(limited)
+		if ctxErr := limited.Err(); ctxErr != nil {
 			isComplete = false
-			if errors.Is(err, ended) && found.hasPlan() && errors.Is(ended, context.DeadlineExceeded) {
+			if errors.Is(err, ctxErr) && found.hasPlan() && errors.Is(ctxErr, context.DeadlineExceeded) {
 				err = nil
 			}
 		}
 		return found, err
 	}
-	treeOf := func(ctx context.Context) (priced, error) { return p.searchTree(ctx, o, moves) }
-	sweepOf := func(seed uint64) func(context.Context) (priced, error) {
+	findTree := func(ctx context.Context) (priced, error) { return p.searchTree(ctx, o, moves) }
+	findSweep := func(seed uint64) func(context.Context) (priced, error) {
 		return func(ctx context.Context) (priced, error) { return p.searchSweep(ctx, o, seed, moves) }
 	}
-	tree, treeErr := searchFor(1.0/3, treeOf)
+
+	// A tree that truncates nothing needs no other plan. One that truncates is no plan for marginals.
+	tree, treeErr := searchFor(1.0/3, findTree)
 	if treeErr == nil && o.Marginals {
 		c, err := p.Price(ctx, &tree.plan, o.Bond, true)
 		if err != nil || !c.Lossless || c.Bytes > float64(o.Memory) {
@@ -94,7 +98,9 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 	if treeErr == nil && tree.loss == 0 {
 		return []TruncatedPlan{tree.plan}, isComplete, nil
 	}
-	sweep, sweepErr := searchFor(1.0/2, sweepOf(o.Seed))
+
+	// Otherwise compare it with a sweep.
+	sweep, sweepErr := searchFor(1.0/2, findSweep(o.Seed))
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled), sweepErr != nil && treeErr != nil && ctx.Err() != nil:
 		return nil, false, ctx.Err()
@@ -103,14 +109,14 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 	case sweepErr != nil:
 		return []TruncatedPlan{tree.plan}, isComplete, nil
 	case treeErr != nil || tree.flops > unequal*sweep.flops:
-		other, err := searchFor(1, sweepOf(o.Seed+1))
+		other, err := searchFor(1, findSweep(o.Seed+1))
 		if err != nil || slices.Equal(other.plan.Order, sweep.plan.Order) {
 			other.plan = reverseSweep(sweep.plan)
 		}
 		plans = []TruncatedPlan{sweep.plan, other.plan}
 	case sweep.flops > unequal*tree.flops:
 		o.Seed++
-		other, err := searchFor(1, treeOf)
+		other, err := searchFor(1, findTree)
 		if err != nil {
 			other = sweep
 		}
@@ -142,7 +148,7 @@ var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tre
 type priced struct {
 	plan  TruncatedPlan
 	flops float64
-	loss  float64 // bits that truncation takes off wires; 0: none, the contraction is exact up to rounding
+	loss  float64 // Σ log2 of what truncation takes off the dimensions of wires; 0: none, the contraction is exact up to rounding
 }
 
 // hasPlan reports whether a plan was found.
@@ -153,7 +159,7 @@ func (f priced) hasPlan() bool { return len(f.plan.Order) > 0 || len(f.plan.Tree
 // decision 20.
 const sweepMove = 64
 
-// searchSweep returns the best sweep that a search of so many moves finds.
+// searchSweep returns the best sweep that a search of the given number of moves finds (SearchOptions.Moves), with its price.
 func (p *Prepared) searchSweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
 	found, cost, err := sweeps.Search(ctx, p.Hypergraph(),
 		sweeps.SearchOptions{Bond: o.Bond, Memory: p.absolute.freeMemory(o.Memory), Seed: seed, Moves: max(moves/sweepMove, 1)})
@@ -166,18 +172,20 @@ func (p *Prepared) searchSweep(ctx context.Context, o SearchOptions, seed uint64
 // Measured when trees were priced; no command repeats it.
 const treeRate = 4
 
-// searchTree returns the best tree that a search of so many moves finds. With an error it may return the best tree before it.
+// searchTree returns the best tree that a search of the given number of moves finds, with its price. If there is an error, that is the best
+// tree before it, if any.
 func (p *Prepared) searchTree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
 	found, cost, err := trees.Search(ctx, p.Hypergraph(),
 		trees.SearchOptions{Bond: o.Bond, Memory: p.absolute.freeMemory(o.Memory), Seed: o.Seed, Moves: moves})
-	if err = p.absolute.explain(err); err != nil && found.Tables == 0 {
+	hasTree := found.Tables > 0
+	if err = p.absolute.explain(err); err != nil && !hasTree {
 		return priced{}, err
 	}
 	plan := TruncatedPlan{Family: query.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}
 	return priced{plan: plan, flops: treeRate * cost.Flops, loss: cost.Loss}, err
 }
 
-// reverseSweep returns the sweep that begins at the other end.
+// reverseSweep returns the sweep that sums the indices in the reverse order.
 func reverseSweep(p TruncatedPlan) TruncatedPlan {
 	p.Order = slices.Clone(p.Order)
 	slices.Reverse(p.Order)
@@ -195,21 +203,32 @@ type Cost struct {
 // 1.1 at 20, decision 26.
 const smallBond = 32
 
-// Price predicts the cost of a contraction, with marginals if they are wanted. With marginals nothing is truncated along a tree. Errors:
-// plans that contradict themselves; the context's.
+// Price predicts the cost of a contraction along a plan at a bond, with marginals if they are wanted. With marginals nothing is truncated
+// along a tree. If an entry is below 0, the contraction of absolute values is part of it. Errors: plans that contradict themselves; the
+// context's.
 func (p *Prepared) Price(ctx context.Context, plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
-	h := p.Hypergraph()
 	if plan.Family == query.FamilySweep {
-		schedule := sweepPlan(plan).Restrict(h.Dims)
-		c, err := sweeps.Evaluate(ctx, h, schedule, bond, marginals)
-		withoutMarginals := c
-		if marginals && p.absolute > 0 && err == nil {
-			withoutMarginals, err = sweeps.Evaluate(ctx, h, schedule, bond, false)
-		}
-		c = p.absolute.addCost(c, withoutMarginals)
-		c.Flops *= max(1, smallBond/float64(bond))
-		return Cost{Cost: c}, err
+		return p.priceSweep(ctx, plan, bond, marginals)
 	}
+	return p.priceTree(plan, bond, marginals)
+}
+
+// priceSweep is Price for a sweep.
+func (p *Prepared) priceSweep(ctx context.Context, plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
+	h := p.Hypergraph()
+	schedule := sweepPlan(plan).Restrict(h.Dims)
+	cost, err := sweeps.Evaluate(ctx, h, schedule, bond, marginals)
+	absoluteCost := cost // of the contraction of absolute values, which has no marginals
+	if marginals && p.absolute > 0 && err == nil {
+		absoluteCost, err = sweeps.Evaluate(ctx, h, schedule, bond, false)
+	}
+	cost = p.absolute.addCost(cost, absoluteCost)
+	cost.Flops *= max(1, smallBond/float64(bond))
+	return Cost{Cost: cost}, err
+}
+
+// priceTree is Price for a tree.
+func (p *Prepared) priceTree(plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
 	schedule, err := decodeTree(plan.Tree)
 	if err != nil {
 		return Cost{}, err
@@ -217,15 +236,15 @@ func (p *Prepared) Price(ctx context.Context, plan *TruncatedPlan, bond int, mar
 	if marginals {
 		bond = mostBond
 	}
-	c, err := trees.Evaluate(h, schedule, bond)
-	out := Cost{Cost: c.Cost, Lossless: c.Loss == 0}
+	treeCost, err := trees.Evaluate(p.Hypergraph(), schedule, bond)
+	cost := Cost{Cost: treeCost.Cost, Lossless: treeCost.Loss == 0}
 	if marginals {
-		out.Flops *= policy.MarginalRate
-		out.Bytes = c.MarginalBytes
+		cost.Flops *= policy.MarginalRate
+		cost.Bytes = treeCost.MarginalBytes
 	}
-	out.Cost = p.absolute.addCost(out.Cost, c.Cost)
-	out.Flops *= treeRate
-	return out, err
+	cost.Cost = p.absolute.addCost(cost.Cost, treeCost.Cost)
+	cost.Flops *= treeRate
+	return cost, err
 }
 
 // sweepPlan returns a plan in the form of package sweeps.
@@ -236,7 +255,7 @@ func sweepPlan(plan *TruncatedPlan) sweeps.Plan {
 // mostBond is larger than all bonds, so that nothing is truncated.
 const mostBond = 1 << 20
 
-// Check returns ErrOtherNetwork (fault.Internal) if the plan was not made for this simplification before masks.
+// Check returns ErrOtherNetwork (fault.Internal) if the plan was made for a simplified network of another shape. p is not under a mask.
 func (p *Prepared) Check(plan *TruncatedPlan) error {
 	if shape := p.Shape(); plan.Shape != shape {
 		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, plan.Shape))
@@ -244,7 +263,8 @@ func (p *Prepared) Check(plan *TruncatedPlan) error {
 	return nil
 }
 
-// encodeTree returns a plan of package trees as lists: number of tables, hosts, copies, wires, merges.
+// encodeTree returns a plan of package trees as five lists for messages: the number of tables, hosts, copies, wires (three numbers each)
+// and merges (two each).
 func encodeTree(p trees.Plan) [][]int {
 	var wires, merges []int
 	for _, w := range p.Wires {
@@ -271,7 +291,7 @@ func decodeTree(lists [][]int) (trees.Plan, error) {
 	return p, nil
 }
 
-// Greedy returns a sweep that is found almost without a search, in milliseconds for a thousand tables, and its reverse.
+// Greedy returns the sweep that a search of one move finds, and the same sweep in reverse. It takes milliseconds for a thousand tables.
 func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]TruncatedPlan, error) {
 	found, err := p.searchSweep(ctx, o, o.Seed, 1)
 	if err != nil {
@@ -286,7 +306,7 @@ func (p *Prepared) Sweep(ctx context.Context, o SearchOptions) (TruncatedPlan, e
 	return found.plan, err
 }
 
-// Quick returns the price of the best sweep that is found almost without a search.
+// Quick returns the price of the sweep that a search of one move finds.
 func (p *Prepared) Quick(ctx context.Context, bond int, memory int64, seed uint64) (Cost, error) {
 	o := sweeps.SearchOptions{Bond: bond, Memory: p.absolute.freeMemory(memory), Seed: seed, Moves: 1}
 	_, c, err := sweeps.Search(ctx, p.Hypergraph(), o)

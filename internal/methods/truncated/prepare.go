@@ -29,31 +29,31 @@ var (
 	ErrNoMask = errors.New("truncated: the variable is not in the simplified network")
 )
 
-// Prepared is a network, simplified.
+// Prepared is a simplified network.
 type Prepared struct {
 	net       *btn.Network
-	given     *sumproduct.Expression
-	simple    *preprocess.Result
-	marginals bool
-	signed    bool        // terms of both signs may cancel, in the simplification or after it
-	absolute  absolute    // of Expression
-	weights   [][]float64 // per index of the simplified expression: the weights of a mask on its values; nil for 1
+	original  *sumproduct.Expression // the network as an expression, before simplification
+	simple    *preprocess.Result     // the simplified expression, and how indices of the original follow from it
+	marginals bool                   // all marginals can be recovered
+	signed    bool                   // terms of both signs may cancel, in the simplification or after it
+	absolute  absolute               // bytes of the simplified tables if an entry is below 0
+	weights   [][]float64            // by index of the simplified expression: the weights of a mask on its values; nil if all are 1
 }
 
-// Prepare writes a network as an expression and simplifies it. With marginals it sums out only what leaves all marginals recoverable.
-// Errors and cost: as lower.Build and preprocess.Run.
+// Prepare writes a network as an expression and simplifies it. If marginals is true, it sums out only indices whose marginals can be
+// recovered. Errors and cost: as lower.Build and preprocess.Run.
 func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
-	given, err := lower.Build(ctx, net)
+	original, err := lower.Build(ctx, net)
 	if err != nil {
 		return nil, err
 	}
-	simple, err := preprocess.Run(ctx, given, preprocess.Options{Marginals: marginals})
+	simple, err := preprocess.Run(ctx, original, preprocess.Options{Marginals: marginals})
 	if err != nil {
 		return nil, err
 	}
-	p := &Prepared{net: net, given: given, simple: simple, marginals: marginals}
+	p := &Prepared{net: net, original: original, simple: simple, marginals: marginals}
 	p.absolute = absoluteBytes(simple.Expression)
-	p.signed = p.absolute > 0 || given.Signed()
+	p.signed = p.absolute > 0 || original.Signed()
 	return p, nil
 }
 
@@ -88,31 +88,32 @@ func (p *Prepared) Domains() []int {
 	return d
 }
 
-// Index returns the index of the expression that determines a variable. It is −1 if none does.
+// Index returns the index of the simplified expression whose value determines that of a variable. It is −1 if none does: the variable was
+// summed out, or has one value.
 func (p *Prepared) Index(variable int) int {
-	if i := p.given.Variables[variable]; p.given.Dims[i] > 1 && p.simple.Origin[i].From != nil {
+	if i := p.original.Variables[variable]; p.original.Dims[i] > 1 && p.simple.Origin[i].From != nil {
 		return p.simple.Origin[i].Index
 	}
 	return -1
 }
 
-// Deciding returns, by variable, the index that determines it. If marginals can be recovered, it is otherwise the index that determines
-// its probabilities. It is −1 if there is neither.
+// Deciding returns for every variable the index of the simplified expression that determines its value. If none does and marginals can be
+// recovered, it is the index whose value determines the probabilities of the variable's values. It is −1 if there is neither.
 func (p *Prepared) Deciding() []int {
-	out := p.Indices()
-	for v, i := range p.given.Variables {
-		if o := p.simple.Origin[i]; p.marginals && p.given.Dims[i] > 1 && o.Given != nil {
-			out[v] = o.Index
+	indices := p.Indices()
+	for v, i := range p.original.Variables {
+		if origin := p.simple.Origin[i]; p.marginals && p.original.Dims[i] > 1 && origin.Given != nil {
+			indices[v] = origin.Index
 		}
 	}
-	return out
+	return indices
 }
 
-// Indices returns Index of every variable.
+// Indices returns for every variable the index of the simplified expression that determines it, or −1 (Index).
 func (p *Prepared) Indices() []int {
-	out := make([]int, len(p.given.Variables))
-	for v := range out {
-		out[v] = p.Index(v)
+	indices := make([]int, len(p.original.Variables))
+	for v := range indices {
+		indices[v] = p.Index(v)
 	}
-	return out
+	return indices
 }

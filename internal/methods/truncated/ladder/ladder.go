@@ -11,55 +11,60 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// price returns the flops of a contraction at a bond, and its bytes at the peak.
+// price returns the flops of a contraction along one plan at a bond, and its bytes at the peak.
 type price func(bond int) (flops, bytes float64, err error)
 
-// remember returns p with a memory: it computes the price of each bond once, which a ladder asks for several times.
+// remember returns the same prices from a memory: p computes that of each bond once, since a ladder asks for it several times.
 func (p price) remember() price {
-	type known struct{ flops, bytes float64 }
-	prices := map[int]known{}
+	type flopsAndBytes struct{ flops, bytes float64 }
+	prices := map[int]flopsAndBytes{}
 	return func(bond int) (float64, float64, error) {
-		if k, ok := prices[bond]; ok {
-			return k.flops, k.bytes, nil
+		if known, ok := prices[bond]; ok {
+			return known.flops, known.bytes, nil
 		}
 		flops, bytes, err := p(bond)
 		if err == nil {
-			prices[bond] = known{flops, bytes}
+			prices[bond] = flopsAndBytes{flops, bytes}
 		}
 		return flops, bytes, err
 	}
 }
 
-// buildRungs returns the rungs of truncated legs along plans with these prices, the most trusted plan first. Bonds double from a first
-// one. At each bond all plans that fit the memory have a rung, so that the sequence shows both how the estimates of a plan change and how
-// far plans are apart. If s.Bond is set, it is the last bond. Otherwise the ladder ends if the first plan would change no more, or if the
-// next rungs exceed the remaining budget; the last rung then has the largest bond that fits. If a price is late, it returns the rungs so
-// far with the error.
+// buildRungs returns the rungs of a ladder: estimates at growing bonds along several plans. prices has the prices of each plan, the most
+// trusted plan first. At each bond every plan that fits the memory has a rung, so that the ladder shows both how the estimates of a plan
+// change and how far plans are apart. If s.Bond is set, it is the last bond. Otherwise the ladder grows with the budget (growRungs). If a
+// price takes too long, it returns the rungs so far with the error.
 func buildRungs(prices []price, s query.Settings) ([]rung, error) {
-	l := steps{prices: prices, s: s, remaining: s.Budget}
-	if s.Bond > 0 {
-		l.remaining = math.Inf(1)
-		for _, bond := range []int{(s.Bond + 3) / 4, (s.Bond + 1) / 2, s.Bond} {
-			if n := len(l.rungs); n > 0 && l.rungs[n-1].bond == bond {
-				continue
-			}
-			if _, err := l.addBond(bond); err != nil {
-				return nil, err
-			}
-		}
-		return l.rungs, nil
+	l := builder{prices: prices, settings: s, remaining: s.Budget}
+	if s.Bond == 0 {
+		return l.growRungs()
 	}
+	l.remaining = math.Inf(1)
+	for _, bond := range []int{(s.Bond + 3) / 4, (s.Bond + 1) / 2, s.Bond} {
+		if n := len(l.rungs); n > 0 && l.rungs[n-1].bond == bond { // small bonds coincide
+			continue
+		}
+		if _, err := l.addBond(bond); err != nil {
+			return nil, err
+		}
+	}
+	return l.rungs, nil
+}
 
+// growRungs adds rungs whose bonds double, from the first one that is cheap, and returns them. The ladder ends if a larger bond would
+// change nothing along the first plan, or if the next rungs exceed the remaining budget. Then it adds the largest bond that fits. With an
+// error it returns the rungs so far.
+func (l *builder) growRungs() ([]rung, error) {
 	first := policy.FirstBond
 	for first > 2 && (!l.fitsMemory(first) || !l.isCheap(first)) {
 		first /= 2
 	}
 	for bond := first; bond <= policy.MostBond && len(l.rungs) < policy.MostRungs; bond *= 2 {
-		isTaken, err := l.addBond(bond)
+		isAdded, err := l.addBond(bond)
 		if err != nil {
 			return l.rungs, err
 		}
-		if !isTaken {
+		if !isAdded {
 			if bond > first {
 				err = l.addLargest(bond/2, bond)
 			}
@@ -69,7 +74,6 @@ func buildRungs(prices []price, s query.Settings) ([]rung, error) {
 			return l.rungs, err
 		}
 	}
-
 	return l.rungs, nil
 }
 
@@ -78,32 +82,32 @@ func buildRungs(prices []price, s query.Settings) ([]rung, error) {
 // 2 of 26, decision 20. A deadline may cut off all but a sixteenth.
 const firstShare = 1.0 / 16
 
-// isCheap reports whether a bond takes at most firstShare of the budget along the first plan, so that the first estimate is there early.
-func (l *steps) isCheap(bond int) bool {
+// isCheap reports whether an estimate at a bond along the first plan takes at most firstShare of the budget, so that it is there early.
+func (l *builder) isCheap(bond int) bool {
 	flops, _, err := l.prices[0](bond)
-	return err == nil && flops <= firstShare*l.s.Budget
+	return err == nil && flops <= firstShare*l.settings.Budget
 }
 
 // fitsMemory reports whether some plan fits the memory at a bond.
-func (l *steps) fitsMemory(bond int) bool {
+func (l *builder) fitsMemory(bond int) bool {
 	for _, price := range l.prices {
-		if _, bytes, err := price(bond); err == nil && bytes <= float64(l.s.Memory) {
+		if _, bytes, err := price(bond); err == nil && bytes <= float64(l.settings.Memory) {
 			return true
 		}
 	}
 	return false
 }
 
-// steps are a sequence of estimates under construction.
-type steps struct {
-	prices    []price
-	s         query.Settings
-	remaining float64 // flops of the budget
+// builder builds a ladder.
+type builder struct {
+	prices    []price // by plan, the most trusted first
+	settings  query.Settings
+	remaining float64 // flops of the budget that the rungs leave
 	rungs     []rung
 }
 
-// addBond appends the rungs of a bond that fit (rungsAt), and reports whether there are any.
-func (l *steps) addBond(bond int) (bool, error) {
+// addBond appends the rungs of a bond that fit (rungsAt). isAdded is false if there are none.
+func (l *builder) addBond(bond int) (isAdded bool, err error) {
 	rungs, err := l.rungsAt(bond)
 	for _, r := range rungs {
 		l.remaining -= r.cost.Flops
@@ -112,19 +116,20 @@ func (l *steps) addBond(bond int) (bool, error) {
 	return len(rungs) > 0, err
 }
 
-// rungsAt returns the rungs of a bond that fit the memory. It returns none if the remaining budget does not hold all of them, with one
-// exception: for the first two rungs of the ladder it returns those that the budget holds, and the very first one in any case.
-func (l *steps) rungsAt(bond int) (rungs []rung, err error) {
-	total := 0.0
+// rungsAt returns a rung at a bond for each plan that fits the memory. It returns none if the remaining budget does not hold all of them,
+// with one exception: for the first two rungs of the ladder it returns those that the budget holds, and the very first one in any case.
+func (l *builder) rungsAt(bond int) (rungs []rung, err error) {
+	total := 0.0 // flops of rungs
 	for k, price := range l.prices {
 		flops, bytes, err := price(bond)
 		if err != nil {
 			return nil, err
 		}
-		if bytes > float64(l.s.Memory) {
+		if bytes > float64(l.settings.Memory) {
 			continue
 		}
-		if len(l.rungs)+len(rungs) > 0 && total+flops > l.remaining {
+		isVeryFirst := len(l.rungs) == 0 && len(rungs) == 0
+		if !isVeryFirst && total+flops > l.remaining {
 			if len(l.rungs) == 0 || len(rungs) > 0 && len(l.rungs) < 2 {
 				break // one plan alone is better than none
 			}
@@ -140,21 +145,21 @@ func (l *steps) rungsAt(bond int) (rungs []rung, err error) {
 // Measured: 1.005 changes nothing on 26 models, 2 ends two of them too soon, decision 20.
 const ladderSlack = 1.02
 
-// isExhausted reports whether a larger bond would change nothing along the first plan, since its price does not grow.
-func (l *steps) isExhausted(bond int) (bool, error) {
-	now, _, err := l.prices[0](bond)
+// isExhausted reports whether a larger bond would change nothing along the first plan: twice the bond costs no more.
+func (l *builder) isExhausted(bond int) (bool, error) {
+	flops, _, err := l.prices[0](bond)
 	if err != nil {
 		return false, err
 	}
-	next, _, err := l.prices[0](2 * bond)
-	return next <= ladderSlack*now, err
+	doubleFlops, _, err := l.prices[0](2 * bond)
+	return doubleFlops <= ladderSlack*flops, err
 }
 
-// addLargest adds the rungs of the largest bond that fits between low, which fits, and high, which does not. It searches in steps of an
-// eighth of low, by bisection, since prices grow with the bond. It adds none if that is at most one step above low.
-func (l *steps) addLargest(low, high int) error {
+// addLargest adds the rungs of the largest bond that fits, between low, which fits, and high, which does not. It tries low + k·step with a
+// step of an eighth of low, and finds k by bisection, since prices grow with the bond. It adds nothing if k is 0 or 1.
+func (l *builder) addLargest(low, high int) error {
 	step := max(low/8, 1)
-	fits, exceeds := 0, (high-low)/step // k of bonds low + k·step
+	fits, exceeds := 0, (high-low)/step // the largest k that is known to fit, and the smallest that is known not to
 	for exceeds-fits > 1 {
 		middle := (fits + exceeds) / 2
 		rungs, err := l.rungsAt(low + middle*step)
@@ -167,7 +172,7 @@ func (l *steps) addLargest(low, high int) error {
 			exceeds = middle
 		}
 	}
-	if fits <= 1 { // hardly more than what is there
+	if fits <= 1 { // hardly more than low, which has rungs already
 		return nil
 	}
 	_, err := l.addBond(low + fits*step)
@@ -176,9 +181,9 @@ func (l *steps) addLargest(low, high int) error {
 
 // rung is an estimate of truncated legs before it is written out.
 type rung struct {
-	plan   int // which of the plans
+	plan   int // the number of its plan
 	bond   int
-	sliced []int      // variables that are fixed in each slice
+	sliced []int      // variables that are fixed in each slice; nil if there are no slices
 	cost   query.Cost // of all slices together
 }
 
@@ -199,19 +204,19 @@ func (r rung) estimate(plans []truncated.TruncatedPlan, domains []int) btn.Estim
 	return e
 }
 
-// sliceCount returns the number of slices if some variables are fixed.
-func sliceCount(fixed, domains []int) int64 {
-	n := int64(1)
-	for _, v := range fixed {
-		n *= int64(domains[v])
+// sliceCount returns the number of slices if the given variables are fixed: the product of their numbers of values.
+func sliceCount(variables, domains []int) int64 {
+	count := int64(1)
+	for _, v := range variables {
+		count *= int64(domains[v])
 	}
-	return n
+	return count
 }
 
-// Bond returns the largest number of values on a leg of an estimate of truncated legs.
+// Bond returns the bond of an estimate by truncated legs: the largest number of values on a leg.
 func Bond(e *btn.Estimate) int { return e.Parts[0].(*truncated.Truncated).Bond }
 
-// LegsOf returns the first part of an estimate of truncated legs. It returns nil for an estimate of another method.
+// LegsOf returns the first part of an estimate by truncated legs. It returns nil for an estimate by another method.
 func LegsOf(e *btn.Estimate) *truncated.Truncated {
 	legs, _ := e.Parts[0].(*truncated.Truncated)
 	return legs

@@ -24,7 +24,9 @@ const (
 	leastBond  = 4
 )
 
-// Plan searches plans and builds the ladder along them. isComplete is false if the time for planning ended first.
+// Plan searches plans of contraction for a simplified network and builds a ladder of estimates along them. masked says that evidence enters
+// the network as a mask (TruncatedPlan.Masked). isComplete is false if the time for planning ended first. The error is over budget if no
+// plan fits the memory, or the first estimate takes longer than a deadline allows.
 func Plan(
 	ctx context.Context, p *truncated.Prepared, s query.Settings, masked, marginals bool,
 ) (plan *btn.Plan, isComplete bool, err error) {
@@ -37,9 +39,10 @@ func Plan(
 		return nil, false, err
 	}
 
+	// Prices of a large network have to be there within the time for planning.
 	pricing, cancel := proposal.PlanningContext(ctx, 1)
 	defer cancel()
-	if len(p.Expression().Tables) <= policy.MostHasty { // prices are there at once
+	if len(p.Expression().Tables) <= policy.MostHasty { // prices take no time
 		pricing = ctx
 	}
 	prices := make([]price, len(plans))
@@ -53,16 +56,17 @@ func Plan(
 	for k := range plans {
 		plans[k].Number, plans[k].Masked = k, masked
 	}
+
+	// If the first plan truncates nothing, one rung is enough. If prices take too long, take the rungs so far.
 	var rungs []rung
 	if c, err := p.Price(pricing, &plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) &&
 		(c.Flops <= s.Budget || s.Bond > 0) {
 		rungs = []rung{{bond: bond, cost: query.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
 	} else if rungs, err = buildRungs(prices, s); err != nil {
-		late := proposal.IsOutOfTime(ctx, err)
-		switch {
-		case !late:
+		if !proposal.IsOutOfTime(ctx, err) {
 			return nil, false, err
-		case len(rungs) == 0:
+		}
+		if len(rungs) == 0 {
 			rungs = firstRung(ctx, p, &plans[0], s, marginals)
 		}
 		if len(rungs) == 0 {
@@ -84,6 +88,7 @@ func Plan(
 		rungs = append(rungs, r)
 	}
 	isComplete = isComplete && pricing.Err() == nil
+
 	plan = &btn.Plan{Method: query.MethodTruncated, Accuracy: s.Accuracy}
 	domains := p.Domains()
 	for _, r := range rungs {
@@ -93,8 +98,8 @@ func Plan(
 	return plan, isComplete, nil
 }
 
-// firstRung returns the rung of the first bond along a plan, or of the smallest bond if that exceeds the memory or the budget. It is for
-// the case that the time for prices is over, and returns none if its price takes long, too.
+// firstRung returns one rung along a plan after the time for prices is over: at the first bond, or at the smallest one if that exceeds the
+// memory or the budget. It returns nil if neither fits, or their prices take longer than hastyTime.
 func firstRung(ctx context.Context, p *truncated.Prepared, plan *truncated.TruncatedPlan, s query.Settings, marginals bool) []rung {
 	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1)
 	defer cancel()
@@ -111,18 +116,19 @@ func firstRung(ctx context.Context, p *truncated.Prepared, plan *truncated.Trunc
 // Measured: a price of 18,000 tables takes 0.3 s, 0.7 s with marginals, and a ladder up to twenty of them.
 const searchTime = 3.0 / 4
 
-// searchPlans searches plans at a bond, and at smaller ones if none fits the memory. It returns the plans and the bond they are for
-// (planned). If the time for planning is over, it returns the plans so far, or greedy ones for the smallest bond, and isComplete is
-// false.
+// searchPlans searches plans that fit the memory at a bond, or at a smaller one if none does. It returns the plans and the bond that they
+// are for. If the time for planning ends, it returns the plans so far, or greedy ones for the smallest bond, and isComplete is false.
 func searchPlans(
 	ctx context.Context, p *truncated.Prepared, s query.Settings, bond int, marginals bool,
-) (plans []truncated.TruncatedPlan, planned int, isComplete bool, err error) {
+) (plans []truncated.TruncatedPlan, planBond int, isComplete bool, err error) {
 	share := 1.0
 	if len(p.Expression().Tables) > policy.MostHasty { // prices take time, too
 		share = searchTime
 	}
 	planning, cancel := proposal.PlanningContext(ctx, share)
 	defer cancel()
+
+	// Halve the bond until a plan fits the memory, unless the request names the bond.
 	o := truncated.SearchOptions{Bond: bond, Memory: s.Memory, Seed: s.Seed, Marginals: marginals, Moves: proposal.MoveLimit(s)}
 	plans, isComplete, err = p.Search(planning, o)
 	for s.Bond == 0 && o.Bond > leastBond && fault.CodeOf(err) == fault.OverBudget {
@@ -150,8 +156,8 @@ func searchPlans(
 // networks with little fill take milliseconds, prices 0.1 s on a grid of 60×60.
 const hastyTime = 250 * time.Millisecond
 
-// greedyPlans returns greedy plans. For method auto, which has other methods, the error is over budget if that takes longer than
-// hastyTime.
+// greedyPlans returns greedy plans after the time for planning is over. For method auto, which has other methods, the error is over budget
+// if that takes longer than hastyTime.
 func greedyPlans(
 	ctx context.Context, p *truncated.Prepared, s query.Settings, o truncated.SearchOptions,
 ) ([]truncated.TruncatedPlan, error) {
@@ -167,11 +173,11 @@ func greedyPlans(
 	return plans, err
 }
 
-// slicedRung returns a last rung for a ladder that the memory has ended and not the budget: twice the bond, in slices that fit the
-// memory. ok is false if there is none within the budget.
+// slicedRung returns a further rung with twice the bond of the last one, in slices that fit the memory. ok is false if the bond fits the
+// memory without slices, or there are no slices that fit the memory and the remaining budget.
 func slicedRung(
 	ctx context.Context, p *truncated.Prepared, plans []truncated.TruncatedPlan, rungs []rung, s query.Settings, marginals bool,
-) (rung, bool) {
+) (r rung, ok bool) {
 	remaining := s.Budget
 	for _, r := range rungs {
 		remaining -= r.cost.Flops
@@ -191,7 +197,7 @@ func slicedRung(
 	if sliced == nil {
 		return rung{}, false
 	}
-	r := rung{plan: last.plan, bond: bond, sliced: sliced, cost: query.Cost{Bytes: cost.Bytes}}
+	r = rung{plan: last.plan, bond: bond, sliced: sliced, cost: query.Cost{Bytes: cost.Bytes}}
 	r.cost.Flops = cost.Flops * float64(sliceCount(sliced, domains))
 	return r, r.cost.Flops <= remaining
 }

@@ -20,8 +20,9 @@ import (
 // Method is method truncated.
 var Method = proposal.Method{Name: query.MethodTruncated, Propose: Propose, Grows: true}
 
-// Propose proposes the plans of the model, under which evidence enters as masks, or plans for what the evidence of the query leaves if
-// those are cheaper by far. If simplification leaves nothing to sum, it proposes an exact contraction.
+// Propose proposes a ladder of estimates by truncated legs. Its plans are those of the model, where evidence enters as a mask, so that all
+// queries share them. If these cannot take the evidence, or plans for the network under the evidence are cheaper by far, it searches the
+// latter. If simplification leaves nothing to sum, it proposes an exact contraction.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	marginals := ask.Marginals
 	prepared, err := prepare(ctx, j, marginals)
@@ -40,6 +41,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 			policy.MostTables, n)
 	}
 
+	// Take the plans of the model, unless they are unfit.
 	model, err := proposeModelPlans(ctx, j, marginals)
 	if j.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) {
 		return model, err
@@ -55,8 +57,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return model, ctx.Err()
 	}
 
-	// Of the evidence these plans depend on no more than the shape that it leaves and the variables that its
-	// indices are, for slices.
+	// Search plans for the network under the evidence. They depend on the evidence only by the shape that it leaves, and by the variables
+	// of its indices, which slices fix.
 	kind := fmt.Sprint("truncated under evidence, variables ", prepared.Indices(), truncated.Signs(prepared))
 	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey(kind, marginals), prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
@@ -70,8 +72,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return assignment, nil
 }
 
-// prepare simplifies the network under the evidence of a query. Method auto has other methods to answer with, so that it spends only a
-// share of the time for planning.
+// prepare simplifies the network under the evidence of a query. For method auto, which has other methods, it may take only a share of the
+// time for planning.
 func prepare(ctx context.Context, j *proposal.Job, marginals bool) (prepared *truncated.Prepared, err error) {
 	if !j.IsAuto() {
 		return truncated.Of(ctx, j.Problem(), marginals)
@@ -83,8 +85,8 @@ func prepare(ctx context.Context, j *proposal.Job, marginals bool) (prepared *tr
 	return prepared, err
 }
 
-// proposeModelPlans proposes the plans that depend only on the model. The error is truncated.ErrNoMask if the evidence cannot enter as a
-// mask, or nothing is left to contract.
+// proposeModelPlans proposes a ladder along the plans that depend only on the model. The error is truncated.ErrNoMask if the evidence
+// cannot enter as a mask, or the model without evidence leaves nothing to contract.
 func proposeModelPlans(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	p, err := truncated.OfBase(ctx, j.Problem())
 	if err != nil {
@@ -119,7 +121,7 @@ const (
 func whyUnfit(ctx context.Context, j *proposal.Job, model *btn.Assignment, prepared *truncated.Prepared) string {
 	last := &model.Plan.Estimates[len(model.Plan.Estimates)-1]
 	bond := Bond(last)
-	if last.Cost.Flops < researchFlops {
+	if last.Cost.Flops < researchFlops { // not worth a search
 		return ""
 	}
 	quick, err := prepared.Quick(ctx, bond, j.Settings.Memory, j.Settings.Seed)
@@ -158,9 +160,10 @@ const trialShare = 1.0 / 12
 // Measured: a grid of 40×40 leaves out 0.14 at bond 2 and 3e-3 at 4, a three-dimensional model 0.2 and 0.1, decision 26.
 const bondPower = 4
 
-// Trial contracts along the first plan of p, without marginals, at policy.FirstBond or the largest smaller bond that takes at most
-// trialShare of the budget. If half of the budget holds a larger bond, the discarded share cannot show whether the model is resolved:
-// bond 4 leaves out 0.024 of a planar glass of 60×60 and 0.017 of a Boltzmann machine, bond 8 1e-5 and 0.005.
+// Trial contracts along the first plan of p, without marginals, and reports what truncations discard. The bond is policy.FirstBond, or the
+// largest smaller one that takes at most trialShare of the budget. If half of the budget would hold a larger bond, Verdict.Unresolved is
+// +Inf, since the discarded share does not show then whether the model is resolved: bond 4 leaves out 0.024 of a planar glass of 60×60 and
+// 0.017 of a Boltzmann machine, bond 8 1e-5 and 0.005.
 func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (Verdict, error) {
 	first := &p.Estimates[0]
 	legs := LegsOf(first)
@@ -176,14 +179,15 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 	if c, err := prepared.Price(ctx, legs.Along, legs.Bond, marginals); err == nil && c.Lossless && len(p.Estimates) == 1 {
 		return Verdict{Tried: true, Lossless: true}, nil
 	}
-	isShort := false // of budget alone: the estimates may reach the first bond
+
+	mayReachLargerBond := false // estimates may reach a larger bond than the trial
 	for bond := policy.FirstBond; bond > 1; bond /= 2 {
 		c, err := prepared.Price(ctx, legs.Along, bond, false)
 		if err != nil || c.Bytes > float64(j.Settings.Memory) {
 			continue
 		}
 		if c.Flops > trialShare*j.Settings.Budget {
-			isShort = isShort || c.Flops <= j.Settings.Budget/2
+			mayReachLargerBond = mayReachLargerBond || c.Flops <= j.Settings.Budget/2
 			continue
 		}
 		answer, err := prepared.Contract(planning, legs.Along, bond, j.Settings.Memory, false)
@@ -192,7 +196,7 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 		}
 		v := Verdict{Tried: true, Discarded: answer.Truncation.Discarded, Unresolved: policy.Unresolved}
 		v.Unresolved *= math.Pow(float64(policy.FirstBond)/float64(bond), bondPower)
-		if isShort {
+		if mayReachLargerBond {
 			v.Unresolved = math.Inf(1)
 		}
 		return v, nil
@@ -200,7 +204,8 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 	return Verdict{}, nil
 }
 
-// preparedFor returns the network that a plan is for, under the evidence: as a mask if masked, else simplified under it.
+// preparedFor returns the simplified network under the evidence of the query. If masked is true, the evidence is a mask over the network
+// that was simplified without it; otherwise the network is simplified under the evidence.
 func preparedFor(ctx context.Context, j *proposal.Job, masked, marginals bool) (*truncated.Prepared, error) {
 	if !masked {
 		return truncated.Of(ctx, j.Problem(), marginals)

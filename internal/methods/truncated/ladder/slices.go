@@ -18,15 +18,17 @@ const mostSlices = 64
 // Chosen.
 const mostCandidates = 24
 
-// findSlices returns variables to fix so that a plan fits the memory at a bond. It adds one variable after the other, always the one
-// whose mask lowers the peak most. It returns nil if that takes more than mostSlices slices.
+// findSlices returns variables to fix so that every slice fits the memory along a plan at a bond, and the cost of a slice. It adds one
+// variable after the other, always the one with which a slice takes the fewest bytes. It returns nil if that takes more than mostSlices
+// slices.
 func findSlices(
 	ctx context.Context, p *truncated.Prepared, domains []int, plan *truncated.TruncatedPlan, bond int, memory int64, marginals bool,
 ) (sliced []int, cost truncated.Cost) {
 	candidates := byDegree(p, domains)
 	allowed := firstValues(p, domains, candidates)
-	count := 1
+	count := 1 // number of slices
 	for {
+		// Price a slice with each further variable. values has one value of each fixed variable.
 		best, bestCost, bestMask := -1, cost, factorgraph.Evidence{}
 		for _, v := range candidates {
 			if ctx.Err() != nil {
@@ -39,14 +41,14 @@ func findSlices(
 			for _, s := range sliced {
 				values[s] = allowed[s]
 			}
-			ev := factorgraph.Observe(values)
-			masked, err := p.Mask(ev)
-			if err != nil {
+			mask := factorgraph.Observe(values)
+			masked, err := p.Mask(mask)
+			if err != nil { // the variable cannot be fixed
 				continue
 			}
 			c, err := masked.Price(ctx, plan, bond, marginals)
 			if err == nil && (best < 0 || c.Bytes < bestCost.Bytes) {
-				best, bestCost, bestMask = v, c, ev
+				best, bestCost, bestMask = v, c, mask
 			}
 		}
 
@@ -61,12 +63,13 @@ func findSlices(
 	}
 }
 
-// firstValues returns the first value of each variable that the network allows. All values of a variable cost the same.
+// firstValues returns, by variable, its first value that the network allows. Slices are priced with it, since all values cost the same.
 func firstValues(p *truncated.Prepared, domains, variables []int) map[int]int {
 	first := map[int]int{}
 	for _, v := range variables {
 		for x := range domains[v] {
-			if q, err := p.Mask(factorgraph.Observe(map[int]int{v: x})); err == nil && !q.Expression().Scale.IsZero() {
+			masked, err := p.Mask(factorgraph.Observe(map[int]int{v: x}))
+			if err == nil && !masked.Expression().Scale.IsZero() {
 				first[v] = x
 				break
 			}
@@ -75,21 +78,21 @@ func firstValues(p *truncated.Prepared, domains, variables []int) map[int]int {
 	return first
 }
 
-// byDegree returns at most mostCandidates variables that masks can fix, those in the largest number of tables first.
+// byDegree returns the variables that a mask can fix, those in the largest number of tables first, at most mostCandidates.
 func byDegree(p *truncated.Prepared, domains []int) []int {
 	e := p.Expression()
-	degree := make([]int, len(e.Dims))
+	degree := make([]int, len(e.Dims)) // by index: number of its tables
 	for _, t := range e.Tables {
 		for _, i := range t.Scope {
 			degree[i]++
 		}
 	}
-	var out []int
+	var variables []int
 	for v := range domains {
 		if i := p.Index(v); i >= 0 && e.Dims[i] > 1 {
-			out = append(out, v)
+			variables = append(variables, v)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b int) int { return degree[p.Index(b)] - degree[p.Index(a)] })
-	return out[:min(len(out), mostCandidates)]
+	slices.SortStableFunc(variables, func(a, b int) int { return degree[p.Index(b)] - degree[p.Index(a)] })
+	return variables[:min(len(variables), mostCandidates)]
 }

@@ -19,7 +19,7 @@ var ErrZero = errors.New("the value is 0")
 
 // Value is an estimate of an expression's value, with what the truncations dropped and what the contraction cost.
 type Value struct {
-	Z scaled.Number // may be negative if the expression has negative entries, or if truncation went wrong
+	Z scaled.Number // negative only if the expression has negative entries, or if truncation went wrong
 	// Marginals[i][v] is the share of Z in which index i has its v-th value. It is nil if it was not asked for, or if Z is 0. The entries
 	// of an index sum to 1. For an index in no table they are equal. Truncation can make them negative.
 	Marginals [][]float64
@@ -37,25 +37,27 @@ type Cost struct {
 	Bytes float64 // most held at once, the expression and workspace included
 }
 
-// ChooseRank returns how many of the singular values s, in descending order, a truncation keeps: those above cutoff times the largest, but
-// at most bond. It is 0 if all are 0. ChooseRank updates Bond and, if the bond is what drops values, Truncated and Discarded.
-func (v *Value) ChooseRank(s []float64, bond int, cutoff float64) int {
+// ChooseRank returns how many singular values a truncation keeps: those above cutoff times the largest, but at most bond. singular is in
+// descending order. The result is 0 if all are 0. ChooseRank raises v.Bond to it. If the bond drops values above the cutoff, it also sets
+// v.Truncated and raises v.Discarded to the share Σ s_dropped²/Σ s².
+func (v *Value) ChooseRank(singular []float64, bond int, cutoff float64) int {
 	rank := 0
-	for rank < len(s) && s[rank] > cutoff*s[0] {
+	for rank < len(singular) && singular[rank] > cutoff*singular[0] {
 		rank++
 	}
 	if rank > bond {
 		rank = bond
 		v.Truncated = true
-		v.Discarded = max(v.Discarded, sumOfSquares(s[rank:], s[0])/sumOfSquares(s, s[0]))
+		v.Discarded = max(v.Discarded, sumOfSquares(singular[rank:], singular[0])/sumOfSquares(singular, singular[0]))
 	}
 	v.Bond = max(v.Bond, rank)
 	return rank
 }
 
-// sumOfSquares returns Σ (x/unit)², added up from the last to the first. If unit is the largest of them, no square overflows.
-func sumOfSquares(s []float64, unit float64) (sum float64) {
-	for _, x := range slices.Backward(s) {
+// sumOfSquares returns Σ (x/unit)² over the values, added up from the last to the first. With the largest value as unit, no square
+// overflows.
+func sumOfSquares(values []float64, unit float64) (sum float64) {
+	for _, x := range slices.Backward(values) {
 		sum += (x / unit) * (x / unit)
 	}
 	return sum
@@ -91,14 +93,14 @@ func Normalise(row []float64) (ok bool) {
 
 // UniformMarginals returns, for each index, 1/d for each of its d values.
 func UniformMarginals(dims []int) [][]float64 {
-	out := make([][]float64, len(dims))
+	marginals := make([][]float64, len(dims))
 	for i, d := range dims {
-		out[i] = slices.Repeat([]float64{1 / float64(d)}, d)
+		marginals[i] = slices.Repeat([]float64{1 / float64(d)}, d)
 	}
-	return out
+	return marginals
 }
 
-// Memory returns a budget of bytes. It is query.DefaultMemory if bytes is 0 or less.
+// Memory returns the number of bytes that a contraction may take: bytes, or query.DefaultMemory if that is 0 or less.
 func Memory(bytes int64) float64 {
 	if bytes <= 0 {
 		return float64(query.DefaultMemory)
@@ -115,43 +117,43 @@ func Fits(bytes, memory float64, bond int) error {
 		sumproduct.ErrOverBudget, bond, bytes, memory)
 }
 
-// Neighbours lists, for every index of dimension above 1, the other indices of dimension above 1 that are in an edge with it, ascending. An
-// index of dimension 1 has none.
+// Neighbours returns for every index the other indices that share an edge with it, ascending. Indices of dimension 1 have no neighbours and
+// are none.
 func Neighbours(h contractionorder.Hypergraph) [][]int {
-	near := make([][]int, len(h.Dims))
-	for _, e := range h.Edges {
-		for _, i := range e {
-			for _, j := range e {
+	neighbours := make([][]int, len(h.Dims))
+	for _, edge := range h.Edges {
+		for _, i := range edge {
+			for _, j := range edge {
 				if i != j && h.Dims[i] > 1 && h.Dims[j] > 1 {
-					near[i] = append(near[i], j)
+					neighbours[i] = append(neighbours[i], j)
 				}
 			}
 		}
 	}
-	for i := range near {
-		slices.Sort(near[i])
-		near[i] = slices.Compact(near[i])
+	for i := range neighbours {
+		slices.Sort(neighbours[i])
+		neighbours[i] = slices.Compact(neighbours[i])
 	}
-	return near
+	return neighbours
 }
 
-// BreadthFirst lists start and the indices that can be reached from it through indices not seen yet, in the order of a breadth-first
-// search. It marks them seen. near has the neighbours of each index. If arrange is not nil, it puts the new neighbours of an index into
-// the order in which they are listed; otherwise they come as in near.
-func BreadthFirst(near [][]int, seen []bool, start int, arrange func([]int)) []int {
-	out := []int{start}
-	seen[start] = true
-	for k := 0; k < len(out); k++ {
-		firstNew := len(out)
-		for _, j := range near[out[k]] {
-			if !seen[j] {
-				seen[j] = true
-				out = append(out, j)
+// BreadthFirst returns start and the indices that can be reached from it through indices that are not visited yet, in the order of a
+// breadth-first search, and marks them visited. If arrange is not nil, it sorts the new neighbours of each index before they are visited;
+// otherwise they keep the order that they have in neighbours.
+func BreadthFirst(neighbours [][]int, isVisited []bool, start int, arrange func([]int)) []int {
+	order := []int{start}
+	isVisited[start] = true
+	for k := 0; k < len(order); k++ {
+		firstNew := len(order)
+		for _, j := range neighbours[order[k]] {
+			if !isVisited[j] {
+				isVisited[j] = true
+				order = append(order, j)
 			}
 		}
 		if arrange != nil {
-			arrange(out[firstNew:])
+			arrange(order[firstNew:])
 		}
 	}
-	return out
+	return order
 }

@@ -196,8 +196,8 @@ func drawValue(p []float64, u float64) int {
 func (d *Drawer) probabilities(c *conditional) (p []float64, total float64) {
 	p = d.stateWeights(c)
 	ln := d.lnTables(c)
-	// Truncation may have made anything of a value that is possible, even a weight ≤ 0. That is no reason not to draw it, so a possible value
-	// has at least the floor.
+	// Truncation may have made anything of a value that is possible, even a weight ≤ 0. That is no reason not to draw it, so a possible
+	// value has at least the floor.
 	largest, isImpossible := math.Inf(-1), math.IsInf(slices.Max(ln), -1)
 	for v := range p {
 		p[v] = math.Log(max(p[v], 0)) + ln[v]
