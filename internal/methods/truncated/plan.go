@@ -148,7 +148,7 @@ var errTruncates = fault.New(fault.OverBudget, "truncated: marginals along a tre
 type priced struct {
 	plan  TruncatedPlan
 	flops float64
-	loss  float64 // Σ log2 of what truncation takes off the dimensions of wires; 0: none, the contraction is exact up to rounding
+	loss  float64 // trees.Cost.Loss: 0 if nothing is truncated, so that the contraction is exact up to rounding
 }
 
 // hasPlan reports whether a plan was found.

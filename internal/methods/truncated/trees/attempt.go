@@ -13,9 +13,9 @@ import (
 
 // treeSettings are the settings of a random tree.
 type treeSettings struct {
-	order int // of the chains, from 0 to chainOrders − 1: see drawRanks
-	first int // what is merged first: nothingFirst, copiesFirst or tablesFirst
-	rule  rule
+	order int  // the kind of order of the chains of copy tensors, from 0 to chainOrders − 1 (drawRanks)
+	first int  // what is merged first: nothingFirst, copiesFirst or tablesFirst
+	rule  rule // by which the other nodes are merged
 }
 
 // What a random tree merges first.
@@ -64,8 +64,8 @@ func (s *search) drawSettings() treeSettings {
 	return fresh
 }
 
-// tryRandomTree draws a random tree and considers it. It draws all merges, or keeps the merges of the best plan so far up to a random one
-// and draws the others.
+// tryRandomTree draws a random plan and keeps it if it is the best so far. It draws all merges; or it keeps the first merges of the best
+// plan, up to a random one, and draws the others.
 func (s *search) tryRandomTree() {
 	s.trees++
 	extendsBest := s.trees > freshTrees && s.hasBest && s.cost.Loss > 0 && s.rng.IntN(3) == 0
@@ -74,15 +74,17 @@ func (s *search) tryRandomTree() {
 	if !extendsBest {
 		ranks, err := s.drawRanks(settings.order)
 		if err != nil {
-			return // the context's: the search ends
+			return // the context has ended, and so does the search
 		}
 		p = s.form.chainPlan(ranks)
 	}
 	n, err := newNetwork(s.h, p)
 	if err != nil {
-		s.moves = s.options.Moves // cannot be; the search ends
+		s.moves = s.options.Moves // it cannot happen, and ends the search
 		return
 	}
+
+	// Do the first merges.
 	b := &builder{meter: newMeter(n, s.h, s.options.Bond, 0)}
 	if extendsBest {
 		for _, pair := range p.Merges[:s.rng.IntN(len(p.Merges)+1)] {
@@ -97,6 +99,7 @@ func (s *search) tryRandomTree() {
 		}
 		b.mergeWithoutGrowth()
 	}
+
 	isComplete := s.mergeRemaining(b, settings.rule)
 	s.moves += meterMoves * (b.moves + int64(nodeMoves*len(n.nodes)))
 	if p.Merges = b.merges; isComplete && s.consider(p) {
@@ -104,25 +107,25 @@ func (s *search) tryRandomTree() {
 	}
 }
 
-// mergeRemaining merges all nodes that b has not merged, by a rule around a random root. It returns false if it stopped because the tree
-// needs too much memory, cannot be better than the best plan, or the context has ended.
+// mergeRemaining merges all nodes that b has not merged yet. The next pair is chosen by a rule, in which the distance from a random root
+// may count. It stops and returns false if the tree needs too much memory, cannot be better than the best plan, or the context has ended.
 func (s *search) mergeRemaining(b *builder, r rule) (isComplete bool) {
-	maxFlops := math.Inf(1) // gauges not counted; a tree with more cannot be better than the best
+	maxFlops := math.Inf(1) // without gauges; a tree that takes more cannot be better than the best
 	if s.hasBest && s.cost.Bytes <= s.memory {
 		maxFlops = max(2*s.cost.Flops, s.options.Flops)
 	}
-	root := s.drawRoot(b.n)
+	root := s.drawRoot(b.net)
 	if root < 0 {
 		return true
 	}
 	var distance []float64
 	if r.centre > 0 {
-		distance = b.n.distancesFrom(root)
+		distance = b.net.distancesFrom(root)
 	}
 	return b.greedy(r, distance, s.rng, func() bool { return b.peak*8 > 4*s.memory || b.flops > maxFlops || s.ctx.Err() != nil })
 }
 
-// drawRanks returns a global order of the indices, as the place of each index: by number, breadth first from a random index, by min-fill
+// drawRanks returns the rank of every index in a global order of a kind: by number, breadth first from random indices, by min-fill
 // elimination, or at random. The only error is the context's.
 func (s *search) drawRanks(kind int) ([]int, error) {
 	order := s.rng.Perm(len(s.h.Dims))
@@ -132,14 +135,14 @@ func (s *search) drawRanks(kind int) ([]int, error) {
 			order[i] = i
 		}
 	case breadthFirstOrder:
-		near, seen := legs.Neighbours(s.h), make([]bool, len(order))
-		var out []int
+		neighbours, isVisited := legs.Neighbours(s.h), make([]bool, len(order))
+		var visited []int
 		for _, start := range order {
-			if !seen[start] {
-				out = append(out, legs.BreadthFirst(near, seen, start, nil)...)
+			if !isVisited[start] {
+				visited = append(visited, legs.BreadthFirst(neighbours, isVisited, start, nil)...)
 			}
 		}
-		order = out
+		order = visited
 	case eliminationOrder: // indices of dimension 1, which min-fill leaves out, come last
 		if s.minFill == nil {
 			var err error
@@ -177,13 +180,13 @@ func (s *search) drawRoot(n *network) int32 {
 
 // distancesFrom returns, by node, its distance from root in wires. It is 0 for nodes that are not connected with root.
 func (n *network) distancesFrom(root int32) []float64 {
-	out := make([]float64, len(n.nodes))
+	distance := make([]float64, len(n.nodes))
 	for _, s := range n.surroundings(root, root, len(n.nodes)) {
 		if s.parent >= 0 {
-			out[s.node] = out[s.parent] + 1
+			distance[s.node] = distance[s.parent] + 1
 		}
 	}
-	return out
+	return distance
 }
 
 // builder is a meter that records its merges.
@@ -192,8 +195,8 @@ type builder struct {
 	merges [][2]int
 }
 
-// join merges two nodes and records the merge. Since the next merge is not known, it truncates every bundle that exceeds the bond. It
-// returns the new node, or false if the merge is not possible.
+// join merges two nodes, records the merge, and returns the new node. ok is false if the merge is not possible. Since the next merge is not
+// known, it truncates every bundle that exceeds the bond.
 func (b *builder) join(x, y int32) (id int32, ok bool) {
 	id, err := b.merge(x, y, nil)
 	if err == nil {
@@ -202,47 +205,49 @@ func (b *builder) join(x, y int32) (id int32, ok bool) {
 	return id, err == nil
 }
 
-// mergeWithoutGrowth merges nodes with a neighbour if the result is not larger than the larger of both, until there is no such pair.
+// mergeWithoutGrowth merges pairs of neighbours whose result is not larger than the larger one of them, until there is no such pair.
 func (b *builder) mergeWithoutGrowth() {
-	n := b.n
+	n := b.net
 	for isMerged := true; isMerged; {
 		isMerged = false
 		for a := 0; a < len(n.nodes); a++ {
 			if !n.nodes[a].isAlive || n.nodes[a].isCopy || len(n.nodes[a].legs) == 0 {
 				continue
 			}
-			for _, o := range slices.Clone(n.neighbours(int32(a))) {
-				if n.mergedSize(int32(a), o.to, math.Inf(1)) > max(n.nodes[a].size, n.nodes[o.to].size) {
+			for _, bundle := range slices.Clone(n.neighbours(int32(a))) {
+				neighbour := bundle.to
+				if n.mergedSize(int32(a), neighbour, math.Inf(1)) > max(n.nodes[a].size, n.nodes[neighbour].size) {
 					continue
 				}
-				_, isMerged = b.join(int32(a), o.to)
+				_, isMerged = b.join(int32(a), neighbour)
 				break
 			}
 		}
 	}
 }
 
-// mergeCopies merges the copy tensors of every index into one node, if that has at most maxFirstEntries. The copy tensors of an index
-// follow each other in Plan.Copies, and k of them in a chain make a node with k + 2 legs.
+// mergeCopies merges the copy tensors of every index into one node, if that has at most maxFirstEntries entries. The copy tensors of an
+// index are a chain and follow each other in p.Copies; k of them make a node with k + 2 legs.
 func (b *builder) mergeCopies(p Plan) {
-	for c := 0; c < len(p.Copies); {
-		dim := float64(b.n.wires[b.n.nodes[p.Tables+c].legs[0]].dim)
-		end, size := c, dim*dim
-		for ; end < len(p.Copies) && p.Copies[end] == p.Copies[c]; end++ {
+	for first := 0; first < len(p.Copies); {
+		// Copies first ≤ k < end are those of an index with dim values.
+		dim := float64(b.net.wires[b.net.nodes[p.Tables+first].legs[0]].dim)
+		end, size := first, dim*dim
+		for ; end < len(p.Copies) && p.Copies[end] == p.Copies[first]; end++ {
 			size *= dim
 		}
-		merged := int32(p.Tables + c)
-		for k := c + 1; k < end && size <= maxFirstEntries; k++ {
+		merged := int32(p.Tables + first)
+		for k := first + 1; k < end && size <= maxFirstEntries; k++ {
 			merged, _ = b.join(merged, int32(p.Tables+k))
 		}
-		c = end
+		first = end
 	}
 }
 
-// mergeTablesWithCopies merges every table with the copy tensors that tie it to chains, as long as the result has at most
-// maxFirstEntries. A dense model then becomes a lattice of the places at which chains meet.
+// mergeTablesWithCopies merges every table with the copy tensors that join it to the chains of its indices, as long as the result has at
+// most maxFirstEntries entries. A dense model becomes a lattice of tables, whose wires are the chains.
 func (b *builder) mergeTablesWithCopies(p Plan) {
-	tableOf := make([]int, len(p.Copies)) // by copy tensor: the table that it ties to the chain, which is the last in addChain
+	tableOf := make([]int, len(p.Copies)) // by copy tensor: the table that it joins to its chain
 	for _, w := range p.Wires {
 		if w[1] < p.Tables && w[2] >= p.Tables {
 			tableOf[w[2]-p.Tables] = w[1]
@@ -253,9 +258,10 @@ func (b *builder) mergeTablesWithCopies(p Plan) {
 		nodeOf[t] = int32(t)
 	}
 	for c, t := range tableOf {
-		x, y := nodeOf[t], int32(p.Tables+c)
-		if b.n.nodes[x].isAlive && b.n.nodes[y].isAlive && b.n.mergedSize(x, y, math.Inf(1)) <= maxFirstEntries {
-			nodeOf[t], _ = b.join(x, y)
+		table, copyNode := nodeOf[t], int32(p.Tables+c)
+		areAlive := b.net.nodes[table].isAlive && b.net.nodes[copyNode].isAlive
+		if areAlive && b.net.mergedSize(table, copyNode, math.Inf(1)) <= maxFirstEntries {
+			nodeOf[t], _ = b.join(table, copyNode)
 		}
 	}
 }

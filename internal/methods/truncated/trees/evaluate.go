@@ -17,8 +17,9 @@ type Cost struct {
 	Loss          float64 // Σ over the truncations of log2²(dimension / bond); 0: exact
 }
 
-// Evaluate returns the cost of contracting h along p with wires of at most bond, gauged out to distance 3. Linear in the nodes times the
-// surroundings of a truncation. Errors: ErrPlan; bad_input for an inconsistent hypergraph.
+// Evaluate returns the cost of contracting an expression with hypergraph h along plan p, if bundles are truncated to the bond and a
+// truncation looks at surroundings of distance 3. It takes time linear in the nodes times the surroundings of a truncation. Errors:
+// ErrPlan; bad_input for an inconsistent hypergraph.
 func Evaluate(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
 	if err := h.Validate(); err != nil {
 		return Cost{}, err
@@ -34,23 +35,24 @@ func Evaluate(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
 
 // meter goes through the steps of a contraction without entries, and adds up their cost.
 type meter struct {
-	n     *network
-	bond  int
-	gauge int // as Options.Gauge
-	// memory for one step
+	net   *network
+	bond  int // largest dimension of a wire after truncation
+	gauge int // distance in wires of the surroundings that a truncation looks at, as Options.Gauge
+	// Scratch for one step:
 	shape         mergeShape // of the last merge
-	childrensDims []float64  // by position in the surroundings of a bundle; see countGauge
+	childrensDims []float64  // by position in the surroundings of a bundle (countGauge)
 
 	flops      float64
-	held, peak float64 // entries of all tensors now, and the most so far with the memory of a step
-	recorded   float64 // entries that marginals keep for the way back
-	loss       float64 // see Cost
+	held, peak float64 // numbers in all tensors now, and the most so far, with the memory of a step
+	recorded   float64 // numbers that the tape for marginals keeps
+	loss       float64 // Cost.Loss so far
 	moves      int64   // work of this meter, for the budget of a search
 }
 
-// newMeter returns a meter that has counted the tables of the expression and one copy of them as leaves.
+// newMeter returns a meter of a contraction along the network n, before its merges. It has counted the tables of the expression, and the
+// copies of them that become nodes.
 func newMeter(n *network, h contractionorder.Hypergraph, bond, gauge int) *meter {
-	m := &meter{n: n, bond: max(bond, 1), gauge: gauge}
+	m := &meter{net: n, bond: max(bond, 1), gauge: gauge}
 	for t, scope := range h.Edges {
 		size := 1.0
 		for _, i := range scope {
@@ -66,10 +68,10 @@ func newMeter(n *network, h contractionorder.Hypergraph, bond, gauge int) *meter
 	return m
 }
 
-// mergeAll goes through the merges of a plan. After each it calls shouldStop, if that is not nil, and returns nil if the answer is yes:
-// the figures then are those of the merges so far. It returns ErrPlan if a merge is not possible or wires are left at the end.
+// mergeAll adds up the cost of the merges of a plan. After each merge it calls shouldStop, unless that is nil, and stops if the answer is
+// true: then m has the cost of the merges so far. It returns ErrPlan if a merge is not possible or wires are left at the end.
 func (m *meter) mergeAll(merges [][2]int, shouldStop func() bool) error {
-	partner := partners(merges, len(m.n.nodes))
+	partner := partners(merges, len(m.net.nodes))
 	for _, pair := range merges {
 		if _, err := m.merge(int32(pair[0]), int32(pair[1]), partner); err != nil {
 			return err
@@ -78,10 +80,10 @@ func (m *meter) mergeAll(merges [][2]int, shouldStop func() bool) error {
 			return nil
 		}
 	}
-	return m.n.checkFinished()
+	return m.net.checkFinished()
 }
 
-// partners returns, by node, the node that it is merged with, or −1. leaves is the number of nodes before the merges.
+// partners returns for every node the node that it is merged with, or −1 if there is none. leaves is the number of nodes before the merges.
 func partners(merges [][2]int, leaves int) []int32 {
 	partner := slices.Repeat([]int32{-1}, leaves+len(merges))
 	for _, pair := range merges {
@@ -104,74 +106,77 @@ func (n *network) checkFinished() error {
 	return nil
 }
 
-// merge merges two nodes, truncates the bundles of the new node, and counts both. partner is that of bundlesToTruncate. It returns the
-// number of the new node, or ErrPlan if the merge is not possible.
+// merge merges two nodes, truncates the bundles of the new node that exceed the bond, and adds the cost. It returns the number of the new
+// node, or ErrPlan if the merge is not possible. partner has, by node, the node that it is merged with; nil if that is not known.
 func (m *meter) merge(a, b int32, partner []int32) (int32, error) {
 	in := 0.0 // entries of the operands
-	if int(max(a, b)) < len(m.n.nodes) && min(a, b) >= 0 {
+	if int(max(a, b)) < len(m.net.nodes) && min(a, b) >= 0 {
 		for _, i := range [2]int32{a, b} {
-			if !m.n.nodes[i].isCopy {
-				in += m.n.nodes[i].size
+			if !m.net.nodes[i].isCopy {
+				in += m.net.nodes[i].size
 			}
 		}
 	}
-	id, err := m.n.merge(a, b, &m.shape)
+	id, err := m.net.merge(a, b, &m.shape)
 	if err != nil {
 		return 0, err
 	}
-	out := m.n.nodes[id].size
+
+	out := m.net.nodes[id].size // entries of the result
 	m.flops += 2*m.shape.products() + in + out
 	m.peak = max(m.peak, m.held+in+m.shape.compactSize()+out)
 	m.held += out - in
 	m.recorded += in
 	m.moves += int64(60 + 40*len(m.shape.wires))
-	for _, bundle := range m.n.bundlesToTruncate(id, m.bond, partner) {
+	for _, bundle := range m.net.bundlesToTruncate(id, m.bond, partner) {
 		m.truncate(id, bundle)
 	}
 	return id, nil
 }
 
-// bundlesToTruncate lists the bundles of a new node that exceed the bond. It leaves out the bundle to partner[id], which the node is
-// merged with next, and bundles to copy tensors, whose wires stay as they are. If the next merges are not known, partner is nil.
+// bundlesToTruncate returns the bundles of a new node whose dimension exceeds the bond. It leaves out bundles to copy tensors, whose wires
+// stay as they are, and the bundle to partner[id], with which the node is merged next. partner is nil if the next merges are not known.
 func (n *network) bundlesToTruncate(id int32, bond int, partner []int32) []bundle {
-	var out []bundle
+	var bundles []bundle
 	for _, b := range n.neighbours(id) {
-		if b.dim > float64(bond) && (partner == nil || partner[id] != b.to) && !n.nodes[b.to].isCopy {
-			out = append(out, b)
+		isMergedNext := partner != nil && partner[id] == b.to
+		if b.dim > float64(bond) && !isMergedNext && !n.nodes[b.to].isCopy {
+			bundles = append(bundles, b)
 		}
 	}
-	return out
+	return bundles
 }
 
-// truncate replaces a bundle of node id by one wire of at most the bond. It counts the gauge, the projectors and the products with them.
+// truncate replaces a bundle of node id by one wire of at most the bond, and adds the cost: the triangles R_A and R_B of both ends in the
+// gauge of their surroundings, the singular values of R_A R_Bᵀ, and the products of both tensors with projectors.
 func (m *meter) truncate(id int32, b bundle) {
-	n := m.n
+	n := m.net
 	largest, triangles := m.countGauge(id, b)
 	sizeA := n.nodes[id].size
 	sizeB := n.nodes[b.to].size
 	rowsA := min(b.dim, sizeA/b.dim) // of the triangle R_A
 	rowsB := min(b.dim, sizeB/b.dim)
-	k := min(rowsA, rowsB) // singular values of R_A R_Bᵀ
-	r := min(float64(m.bond), b.dim)
-	// R_A R_Bᵀ, its SVD, the projectors, and the products of both tensors with them
-	m.flops += 2*rowsA*rowsB*b.dim + 20*rowsA*rowsB*k + 2*r*b.dim*(rowsA+rowsB) + 2*r*(sizeA+sizeB)
-	scratch := triangles + 4*largest + 8*b.dim*b.dim + (rowsA+rowsB)*k*3 + 4*r*b.dim
+	valueCount := min(rowsA, rowsB) // singular values of R_A R_Bᵀ
+	rank := min(float64(m.bond), b.dim)
+	m.flops += 2*rowsA*rowsB*b.dim + 20*rowsA*rowsB*valueCount + 2*rank*b.dim*(rowsA+rowsB) + 2*rank*(sizeA+sizeB)
+	scratch := triangles + 4*largest + 8*b.dim*b.dim + (rowsA+rowsB)*valueCount*3 + 4*rank*b.dim
 	m.peak = max(m.peak, m.held+scratch)
-	if k > r {
-		bits := math.Log2(min(k, b.dim) / r)
+	if valueCount > rank {
+		bits := math.Log2(min(valueCount, b.dim) / rank)
 		m.loss += bits * bits
 	}
-	m.recorded += 2 * r * b.dim
-	n.replaceBundle(id, b.to, int(r))
+	m.recorded += 2 * rank * b.dim
+	n.replaceBundle(id, b.to, int(rank))
 	m.held += n.nodes[id].size + n.nodes[b.to].size - sizeA - sizeB
 }
 
-// countGauge counts the work of the triangles of both ends of a bundle and of their surroundings, from the farthest nodes to the ends. It
-// returns the entries of the largest tensor there, and of all triangles that are handed on.
+// countGauge adds the work of the triangles in the surroundings of a bundle of node id, from the farthest nodes to both ends: a node is
+// multiplied by the triangles of its children, and factored into Q times its own triangle. largest is the number of entries of the largest
+// tensor there, and triangles that of all triangles that go to a parent.
 func (m *meter) countGauge(id int32, b bundle) (largest, triangles float64) {
-	n := m.n
+	n := m.net
 	surrounding := n.surroundings(id, b.to, m.gauge)
-	childrensDims := m.childrensDims[:0] // the sum of the dimensions of the bundles to the node's children
+	childrensDims := m.childrensDims[:0] // by position: the sum of the dimensions of the bundles to the node's children
 	for range surrounding {
 		childrensDims = append(childrensDims, 0)
 	}
@@ -201,7 +206,7 @@ func (m *meter) countGauge(id int32, b bundle) (largest, triangles float64) {
 	return largest, triangles
 }
 
-// cost returns the figures so far.
+// cost returns the cost so far.
 func (m *meter) cost() Cost {
 	return Cost{
 		Cost:          legs.Cost{Flops: min(m.flops, math.MaxFloat64), Bytes: min(8*m.peak, math.MaxFloat64)},

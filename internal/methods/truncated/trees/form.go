@@ -9,34 +9,34 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
-// form is a hypergraph whose tables of one index have hosts, so that they need no nodes.
+// form is a hypergraph in which a table of one index is multiplied into another table, its host, so that it needs no node.
 type form struct {
 	h        contractionorder.Hypergraph
-	hosts    []int   // by table, as Plan.Hosts
+	hosts    []int   // by table: its host, −1 if it has none (Plan.Hosts)
 	tablesOf [][]int // by index: the tables without a host that have it
 	unhosted []int   // the tables without a host
 }
 
-// newForm finds a host for every table of one index. If no other table has the index, the table has no host.
+// newForm returns the form of a hypergraph. The host of a table of one index is the first larger table that has the index, or else the
+// first table of that index alone, which has no host itself.
 func newForm(h contractionorder.Hypergraph) *form {
 	f := &form{h: h, hosts: make([]int, len(h.Edges)), tablesOf: make([][]int, len(h.Dims))}
-	// by index: its first table of two or more indices, or else its first table of one
-	hostOf := slices.Repeat([]int{-1}, len(h.Dims))
-	for t, e := range h.Edges {
+	hostOf := slices.Repeat([]int{-1}, len(h.Dims)) // by index
+	for t, scope := range h.Edges {
 		f.hosts[t] = -1
-		for _, i := range e {
-			if b := hostOf[i]; b < 0 || len(h.Edges[b]) == 1 && len(e) > 1 {
+		for _, i := range scope {
+			if host := hostOf[i]; host < 0 || len(h.Edges[host]) == 1 && len(scope) > 1 {
 				hostOf[i] = t
 			}
 		}
 	}
-	for t, e := range h.Edges {
-		if len(e) == 1 && hostOf[e[0]] != t {
-			f.hosts[t] = hostOf[e[0]]
+	for t, scope := range h.Edges {
+		if len(scope) == 1 && hostOf[scope[0]] != t {
+			f.hosts[t] = hostOf[scope[0]]
 			continue
 		}
 		f.unhosted = append(f.unhosted, t)
-		for _, i := range e {
+		for _, i := range scope {
 			f.tablesOf[i] = append(f.tablesOf[i], t)
 		}
 	}
@@ -46,8 +46,8 @@ func newForm(h contractionorder.Hypergraph) *form {
 // emptyPlan returns a plan of the form without copies, wires and merges.
 func (f *form) emptyPlan() Plan { return Plan{Tables: len(f.h.Edges), Hosts: f.hosts} }
 
-// chainPlan returns a plan without merges, in which the tables of every index are joined by a chain of copy tensors. rank is a global
-// order of the indices. Along a chain, tables are sorted by the lowest rank of their other indices, which are the wires that cross it.
+// chainPlan returns a plan without merges, in which the tables of every index are joined by a chain of copy tensors. rank has the rank of
+// every index in a global order. Along a chain, tables are sorted by the lowest rank of their other indices, whose wires cross the chain.
 func (f *form) chainPlan(rank []int) Plan {
 	p := f.emptyPlan()
 	for i, tables := range f.tablesOf {
@@ -67,8 +67,8 @@ func (f *form) chainPlan(rank []int) Plan {
 	return p
 }
 
-// addChain adds the wires and copy tensors of index i, whose tables come in the given sequence. Two tables need no copy tensor, k tables
-// need k − 2.
+// addChain joins the tables of index i, in the given sequence, by wires and a chain of copy tensors. Two tables need a wire only, k tables
+// need k − 2 copy tensors. A single table gets a wire with one end.
 func (p *Plan) addChain(i int, tables []int) {
 	if len(tables) == 0 {
 		return
@@ -86,7 +86,7 @@ func (p *Plan) addChain(i int, tables []int) {
 	p.Wires = append(p.Wires, [3]int{i, end, tables[len(tables)-1]})
 }
 
-// addCopy adds a copy tensor of index i and returns its node.
+// addCopy adds a copy tensor of index i to the plan and returns its node number.
 func (p *Plan) addCopy(i int) int {
 	p.Copies = append(p.Copies, i)
 	return p.Tables + len(p.Copies) - 1
@@ -101,12 +101,11 @@ func (f *form) unhostedHypergraph() contractionorder.Hypergraph {
 	return h
 }
 
-// treePlan returns the plan that merges along t, a contraction tree of unhostedHypergraph. The tables of every index are joined by a tree
-// of copy tensors: the part of t in which the index occurs. So every merge takes in the copy tensors between its operands, and no wire
-// ever is in a bundle with a wire that leads to a copy tensor.
+// treePlan returns the plan that merges along t, a contraction tree of unhostedHypergraph. The tables of every index are joined by copy
+// tensors in the same tree: two operands of a merge that both have the index get a copy tensor between them, which the merge takes in.
 func (f *form) treePlan(t contractionorder.Tree) Plan {
+	// Go up the tree. open has, by vertex of t, the indices that are needed further up, each with the node where its next wire starts.
 	p := f.emptyPlan()
-	// By vertex of t: the indices that are needed further up, each with the node that its next wire starts from.
 	open := make([]map[int]int, t.Leaves+len(t.Merges))
 	for k, table := range f.unhosted {
 		open[k] = make(map[int]int)
@@ -118,12 +117,14 @@ func (f *form) treePlan(t contractionorder.Tree) Plan {
 			}
 		}
 	}
-	joins := make([]int, len(f.h.Dims)) // by index: how often two nodes with it have been joined
+	joins := make([]int, len(f.h.Dims)) // by index: how many merges so far had it in both operands
 	for k, m := range t.Merges {
 		open[t.Leaves+k] = f.joinOpen(&p, open[m[0]], open[m[1]], joins)
 		open[m[0]] = nil
 		open[m[1]] = nil
 	}
+
+	// A vertex of t is a table, or the result of a merge, whose nodes come after the copy tensors.
 	nodeOf := func(vertex int) int {
 		if vertex < t.Leaves {
 			return f.unhosted[vertex]
@@ -136,9 +137,9 @@ func (f *form) treePlan(t contractionorder.Tree) Plan {
 	return p
 }
 
-// joinOpen adds to p the wires between two vertices of a contraction tree with the open indices a and b, and returns those of the merged
-// vertex. It reuses the larger map. An index of both gets a copy tensor with a wire to each and an open third wire. At its last join it
-// gets a plain wire, and is not open any more.
+// joinOpen adds to p the wires between two operands of a merge. a and b are their open indices, each with the node where its next wire
+// starts; it returns the open indices of the result, in the larger of both maps. An index of both operands gets a copy tensor with a wire
+// to each, from which its next wire starts. If no further operand has the index (joins counts), it gets one wire and is not open any more.
 func (f *form) joinOpen(p *Plan, a, b map[int]int, joins []int) map[int]int {
 	if len(a) < len(b) {
 		a, b = b, a

@@ -9,11 +9,12 @@ import (
 	"slices"
 )
 
-// rule scores a merge of a and b into c, with every bundle counted as at most the bond. The pair with the lowest score is merged first:
+// rule scores a merge of nodes a and b into c. The pair with the lowest score is merged first:
 //
 //	log2 |c| − alpha·log2(|a| + |b|) − centre·max(distance of a, distance of b) − temperature·Gumbel
 //
-// Distances are from a random root, so that pairs far from it are merged first. Gumbel is a random number of that distribution.
+// |c| is the number of entries after every bundle of c is truncated to the bond. Distances are from a random root, so that pairs far from
+// it are merged first. Gumbel is a random number of that distribution.
 type rule struct {
 	alpha       float64 // weight of the inputs, whose memory is freed
 	centre      float64 // bits for a wire of distance; 0: distances do not count
@@ -43,12 +44,14 @@ func (q *candidates) Pop() any {
 	return last
 }
 
-// greedy merges neighbours by the rule until no wires are left. distance is that of each node from the root, or nil if distances do not
-// count. After each merge it calls shouldStop. It returns false if the answer was yes or a merge failed.
+// greedy merges pairs of neighbours until no wires are left. The next pair is always the one with the lowest score by rule r. distance is
+// that of each node from the root, or nil if distances do not count. It calls shouldStop after each merge. It returns false if the answer
+// was true or a merge failed.
 func (b *builder) greedy(r rule, distance []float64, rng *rand.Rand, shouldStop func() bool) (ok bool) {
-	n := b.n
+	// Score all pairs of neighbours.
+	n := b.net
 	var q candidates
-	created := 0
+	created := 0 // number of candidates so far
 	newCandidate := func(x, y int32) candidate {
 		created++
 		noise := 0.0
@@ -67,13 +70,14 @@ func (b *builder) greedy(r rule, distance []float64, rng *rand.Rand, shouldStop 
 		}
 	}
 	heap.Init(&q)
+
 	for len(q) > 0 {
 		c := heap.Pop(&q).(candidate)
-		if !n.nodes[c.a].isAlive || !n.nodes[c.b].isAlive {
+		if !n.nodes[c.a].isAlive || !n.nodes[c.b].isAlive { // one of them is merged already
 			continue
 		}
 		b.moves += 100
-		// Scores change as neighbours are merged. A candidate whose score has become worse than the next goes back into the heap.
+		// Scores change as neighbours are merged. If that of the candidate is now worse than the next one, put it back into the heap.
 		if s := n.score(c.a, c.b, b.bond, r, distance) + c.noise; s > c.score+1e-9 && len(q) > 0 && s > q[0].score {
 			c.score = s
 			heap.Push(&q, c)
@@ -94,17 +98,17 @@ func (b *builder) greedy(r rule, distance []float64, rng *rand.Rand, shouldStop 
 	return true
 }
 
-// score returns the score of merging a and b by a rule, without noise. distance may be nil.
+// score returns the score of merging a and b by rule r, without noise. distance is nil if distances do not count.
 func (n *network) score(a, b int32, bond int, r rule, distance []float64) float64 {
 	out := n.mergedSize(a, b, float64(bond))
-	s := math.Log2(out) - r.alpha*math.Log2(n.storedSize(a)+n.storedSize(b))
+	score := math.Log2(out) - r.alpha*math.Log2(n.storedSize(a)+n.storedSize(b))
 	if distance != nil {
-		s -= r.centre * max(distance[a], distance[b])
+		score -= r.centre * max(distance[a], distance[b])
 	}
-	return s
+	return score
 }
 
-// storedSize returns the entries of a node. A copy tensor that no merge has touched is not stored and counts as a vector.
+// storedSize returns the number of entries of a node. A copy tensor that no merge has touched is not stored, and counts as a vector.
 func (n *network) storedSize(a int32) float64 {
 	if nd := &n.nodes[a]; !nd.isCopy {
 		return nd.size
@@ -112,32 +116,35 @@ func (n *network) storedSize(a int32) float64 {
 	return float64(n.wires[n.nodes[a].legs[0]].dim)
 }
 
-// mergedSize returns the entries of the result of merging a and b, if every bundle of it then is truncated to the bond.
+// mergedSize returns the number of entries of the result of merging a and b, after every bundle of the result is truncated to the bond.
 func (n *network) mergedSize(a, b int32, bond float64) float64 {
+	// Multiply the dimensions of the wires that lead to each neighbour of a or b.
 	n.beginWalk()
 	n.bundleList = n.bundleList[:0]
 	for k, i := range [2]int32{a, b} {
 		for _, w := range n.nodes[i].legs {
-			o := n.wires[w].other(i)
-			if o == a || o == b {
+			neighbour := n.wires[w].other(i)
+			if neighbour == a || neighbour == b {
 				continue
 			}
 			d := float64(n.wires[w].dim)
-			if !n.isMet(o) {
-				n.meet(o)
-				n.position[o] = int32(len(n.bundleList))
-				n.bundleList = append(n.bundleList, bundle{to: o, dim: d})
+			if !n.isMet(neighbour) {
+				n.markMet(neighbour)
+				n.position[neighbour] = int32(len(n.bundleList))
+				n.bundleList = append(n.bundleList, bundle{to: neighbour, dim: d})
 				continue
 			}
-			if n.nodes[o].isCopy && k == 1 { // the merge takes in the copy tensor, and its third wire has the dimension that is counted
+			isBetween := n.nodes[neighbour].isCopy && k == 1 // a copy tensor with wires to a and b
+			if isBetween {                                   // the merge takes it in, and its third wire has the dimension that is counted
 				continue
 			}
-			n.bundleList[n.position[o]].dim *= d
+			n.bundleList[n.position[neighbour]].dim *= d
 		}
 	}
-	out := 1.0
-	for _, x := range n.bundleList {
-		out *= min(x.dim, bond)
+
+	size := 1.0
+	for _, bundle := range n.bundleList {
+		size *= min(bundle.dim, bond)
 	}
-	return out
+	return size
 }

@@ -15,15 +15,15 @@ type network struct {
 	nodes []node
 	wires []wire
 
-	// of the current walk over nodes, see beginWalk
+	// Of the current walk over nodes, see beginWalk:
 	walk     int32   // its number, from 1
 	stamp    []int32 // by node: the number of the last walk that met it
 	position []int32 // by node that the current walk has met: its position in a list of the walk
 
-	// of the current merge
+	// Of the current merge:
 	members []int32 // the nodes that become one
-	parent  []int32 // by wire: union-find forest, in which a tree is the wires of one index
-	label   []int32 // by wire that is a root in this forest: the label of the index, or −1
+	parent  []int32 // by wire: its parent in a union-find forest, whose trees are the wires of one index
+	label   []int32 // by wire that is the root of a tree: the label of the index, or −1 if it has none yet
 
 	bundleList  []bundle    // memory of neighbours and mergedSize
 	surrounding []gaugeNode // memory of surroundings
@@ -37,13 +37,13 @@ type node struct {
 	isCopy  bool    // a copy tensor that no merge has touched
 }
 
-// wire is an edge of the network.
+// wire is an edge of the network. It carries an index, or the new index of a truncation.
 type wire struct {
 	ends [2]int32 // nodes; the second is −1 for an index that only one table has, which is summed out when the table is loaded
-	dim  int
+	dim  int      // number of values of the index
 }
 
-// other returns the end of a wire that is not n.
+// other returns the node at the other end of a wire of node n.
 func (w wire) other(n int32) int32 {
 	if w.ends[0] == n {
 		return w.ends[1]
@@ -51,7 +51,8 @@ func (w wire) other(n int32) int32 {
 	return w.ends[0]
 }
 
-// newNetwork returns the network of p over h. Tables that have a host get no legs. It returns ErrPlan if p does not fit h.
+// newNetwork returns the network of plan p before its merges, for an expression with hypergraph h. Its nodes are the tables, then the copy
+// tensors. A table that is multiplied into another one, its host, gets no legs and is not alive. It returns ErrPlan if p does not fit h.
 func newNetwork(h contractionorder.Hypergraph, p Plan) (*network, error) {
 	if p.Tables != len(h.Edges) || len(p.Hosts) != p.Tables {
 		return nil, planError("%d tables and %d hosts for %d tables", p.Tables, len(p.Hosts), len(h.Edges))
@@ -61,7 +62,7 @@ func newNetwork(h contractionorder.Hypergraph, p Plan) (*network, error) {
 		nodes: make([]node, leaves, leaves+len(p.Merges)),
 		wires: make([]wire, 0, len(p.Wires)+leaves),
 	}
-	wireOf := make([]map[int]int32, leaves) // by table: index → wire
+	wireOf := make([]map[int]int32, leaves) // by table: the wire of each index
 	for _, w := range p.Wires {
 		if err := n.addWire(h, p, w, wireOf); err != nil {
 			return nil, err
@@ -78,6 +79,8 @@ func newNetwork(h contractionorder.Hypergraph, p Plan) (*network, error) {
 			return nil, err
 		}
 	}
+
+	// A copy tensor has three wires.
 	for c := p.Tables; c < leaves; c++ {
 		if len(n.nodes[c].legs) != 3 {
 			return nil, planError("copy %d has %d wires", c, len(n.nodes[c].legs))
@@ -91,21 +94,23 @@ func newNetwork(h contractionorder.Hypergraph, p Plan) (*network, error) {
 	return n, nil
 }
 
-// addWire adds the wire w = (index, node, node) of p, and enters it into wireOf, which has the wire of each index by table. It returns
-// ErrPlan if the wire contradicts h or p.
+// addWire adds the wire w = (index, node, node) of plan p to the network, and to wireOf: wireOf[t][i] is the wire of index i at table t.
+// The second node is −1 if only one table has the index. It returns ErrPlan if the wire contradicts h or p.
 func (n *network) addWire(h contractionorder.Hypergraph, p Plan, w [3]int, wireOf []map[int]int32) error {
-	leaves := len(wireOf)
-	if w[0] < 0 || w[0] >= len(h.Dims) || w[1] < 0 || w[1] >= leaves || w[2] < -1 ||
-		w[2] >= leaves || w[1] == w[2] || w[2] == -1 && w[1] >= p.Tables {
+	leaves := len(wireOf) // number of tables and copy tensors
+	index, first, second := w[0], w[1], w[2]
+	isInRange := index >= 0 && index < len(h.Dims) && first >= 0 && first < leaves && second >= -1 && second < leaves
+	if !isInRange || first == second || second == -1 && first >= p.Tables {
 		return planError("wire %v", w)
 	}
 	id := int32(len(n.wires))
-	n.wires = append(n.wires, wire{ends: [2]int32{int32(w[1]), int32(w[2])}, dim: h.Dims[w[0]]})
-	for _, end := range w[1:] {
+	n.wires = append(n.wires, wire{ends: [2]int32{int32(first), int32(second)}, dim: h.Dims[index]})
+	for _, end := range [2]int{first, second} {
+		isCopy := end >= p.Tables
 		switch {
-		case end < 0:
-		case end >= p.Tables:
-			if p.Copies[end-p.Tables] != w[0] {
+		case end < 0: // there is no second node
+		case isCopy:
+			if p.Copies[end-p.Tables] != index {
 				return planError("wire %v meets a copy of index %d", w, p.Copies[end-p.Tables])
 			}
 			n.nodes[end].legs = append(n.nodes[end].legs, id)
@@ -113,17 +118,18 @@ func (n *network) addWire(h contractionorder.Hypergraph, p Plan, w [3]int, wireO
 			if wireOf[end] == nil {
 				wireOf[end] = make(map[int]int32)
 			}
-			if _, isTaken := wireOf[end][w[0]]; isTaken || p.Hosts[end] >= 0 {
+			if _, hasWire := wireOf[end][index]; hasWire || p.Hosts[end] >= 0 {
 				return planError("wire %v is one too many", w)
 			}
-			wireOf[end][w[0]] = id
+			wireOf[end][index] = id
 			n.nodes[end].legs = append(n.nodes[end].legs, id)
 		}
 	}
 	return nil
 }
 
-// checkHost returns ErrPlan if table t cannot be multiplied into its host.
+// checkHost returns ErrPlan if table t cannot be multiplied into its host: t has more than one index, the host does not have it, or the
+// host is multiplied into another table itself.
 func checkHost(h contractionorder.Hypergraph, p Plan, t int) error {
 	host, scope := p.Hosts[t], h.Edges[t]
 	if host >= p.Tables || host == t || p.Hosts[host] >= 0 || len(scope) > 1 {
@@ -137,8 +143,9 @@ func checkHost(h contractionorder.Hypergraph, p Plan, t int) error {
 	return nil
 }
 
-// orderLegs puts the legs of table t into the order of its scope. wireOf has its wires by index. Wires whose index is not in the scope any
-// more come last. It returns ErrPlan if wires and scope do not match in indices of dimension above 1.
+// orderLegs sorts the legs of table t as its scope. wireOf has the table's wires by index. The plan may be for larger dimensions: an index
+// of dimension 1 may have no wire, and then gets one with a single end; a wire of dimension 1 whose index is not in the scope comes last.
+// It returns ErrPlan if wires and scope do not match in indices of dimension above 1.
 func (n *network) orderLegs(h contractionorder.Hypergraph, t int, scope []int, wireOf map[int]int32) error {
 	var legs []int32
 	for _, i := range scope {
@@ -164,7 +171,7 @@ func (n *network) orderLegs(h contractionorder.Hypergraph, t int, scope []int, w
 	return nil
 }
 
-// dropOpenLegs takes the legs without another end off table t, which is summed over them when it is loaded.
+// dropOpenLegs removes the legs of table t whose wires have no second end. The table is summed over them when it is loaded.
 func (n *network) dropOpenLegs(t int32) {
 	n.nodes[t].legs = slices.DeleteFunc(n.nodes[t].legs, func(w int32) bool { return n.wires[w].ends[1] < 0 })
 	n.updateSize(t)
@@ -188,7 +195,7 @@ func (n *network) clone() *network {
 	return c
 }
 
-// beginWalk begins a walk that has not met any node yet.
+// beginWalk begins a new walk over nodes, which marks those that it has met (isMet). No node is met yet.
 func (n *network) beginWalk() {
 	n.walk++
 	n.stamp = extend(n.stamp, len(n.nodes)+1)
@@ -198,36 +205,37 @@ func (n *network) beginWalk() {
 // isMet reports whether the current walk has met a node.
 func (n *network) isMet(i int32) bool { return n.stamp[i] == n.walk }
 
-// meet notes that the current walk has met a node.
-func (n *network) meet(i int32) { n.stamp[i] = n.walk }
+// markMet marks a node as met by the current walk.
+func (n *network) markMet(i int32) { n.stamp[i] = n.walk }
 
-// extend appends zeros to a list that is shorter than length, up to half more than length.
-func extend(s []int32, length int) []int32 {
-	for len(s) < length {
-		s = append(s, make([]int32, length+length/2-len(s))...)
+// extend returns list with zeros appended so that it has at least the given length. If it appends any, there are half more than needed.
+func extend(list []int32, length int) []int32 {
+	for len(list) < length {
+		list = append(list, make([]int32, length+length/2-len(list))...)
 	}
-	return s
+	return list
 }
 
 // mergeShape describes the product that a merge computes. A label is an index of the product, numbered from 0. Axes with one label run
 // together, as the two axes of a diagonal.
 type mergeShape struct {
-	operands [2]int32 // nodes; −1 for a copy tensor, which has no entries
-	labels   [2][]int32
-	wires    []int32 // of the result; wires with one label are next to each other
-	out      []int32 // the label of each wire of the result
-	dims     []int   // by label
-	places   []uint8 // by label: the bits inFirst, inSecond and inResult of the tensors that have it
+	operands [2]int32   // nodes; −1 for a copy tensor, which has no entries
+	labels   [2][]int32 // by operand: the label of each of its axes
+	wires    []int32    // of the result; wires with one label are next to each other
+	out      []int32    // the label of each wire of the result
+	dims     []int      // by label: number of values
+	places   []uint8    // by label: the bits inFirst, inSecond and inResult of the tensors that have it
 }
 
 // Bits for the tensors of a product that have a label.
 const inFirst, inSecond, inResult = 1, 2, 4
 
-// resultRank orders the labels of a result by their places: those of both operands, of the first, of the second, of the result only.
+// resultRank is the rank of a label of the result by its places: labels of both operands come first, then those of the first, of the
+// second, of neither.
 var resultRank = [8]int32{inFirst | inSecond | inResult: 0, inFirst | inResult: 1, inSecond | inResult: 2, inResult: 3}
 
-// merge makes one node of a, b and the copy tensors between them, returns its number, and sets m to the shape of the product. It returns
-// ErrPlan if a and b cannot be merged.
+// merge replaces nodes a and b, and the copy tensors between them, by one new node. It returns the number of the new node and sets m to the
+// shape of the product. It returns ErrPlan if a and b cannot be merged.
 func (n *network) merge(a, b int32, m *mergeShape) (int32, error) {
 	end := int32(len(n.nodes))
 	if a < 0 || b < 0 || a >= end || b >= end || a == b || !n.nodes[a].isAlive || !n.nodes[b].isAlive {
@@ -236,6 +244,8 @@ func (n *network) merge(a, b int32, m *mergeShape) (int32, error) {
 	n.gatherMembers(a, b)
 	n.joinWires()
 	m.assignLabels(n, a, b)
+
+	// The wires of the result lead from members, which the walk has met, to other nodes.
 	id := int32(len(n.nodes))
 	for _, w := range m.wires {
 		ends := &n.wires[w].ends
@@ -253,30 +263,31 @@ func (n *network) merge(a, b int32, m *mergeShape) (int32, error) {
 	return id, nil
 }
 
-// gatherMembers lists the members of the merge of a and b, which the walk then has met: a, b, and every copy tensor that two or three
-// wires join to members.
+// gatherMembers sets n.members to the nodes that become one if a and b are merged, and marks them as met: a, b, and every copy tensor of
+// which two or three wires lead to members. The stamp of a copy tensor with one such wire is −walk.
 func (n *network) gatherMembers(a, b int32) {
 	n.beginWalk()
 	n.members = append(n.members[:0], a, b)
-	n.meet(a)
-	n.meet(b)
+	n.markMet(a)
+	n.markMet(b)
 	for i := 0; i < len(n.members); i++ {
 		for _, w := range n.nodes[n.members[i]].legs {
-			o := n.wires[w].other(n.members[i])
-			if !n.nodes[o].isCopy || n.isMet(o) {
+			neighbour := n.wires[w].other(n.members[i])
+			if !n.nodes[neighbour].isCopy || n.isMet(neighbour) {
 				continue
 			}
-			if hasOneWire := n.stamp[o] == -n.walk; hasOneWire { // this is its second wire to a member
-				n.meet(o)
-				n.members = append(n.members, o)
+			if hasOneWire := n.stamp[neighbour] == -n.walk; hasOneWire { // this is its second wire to a member
+				n.markMet(neighbour)
+				n.members = append(n.members, neighbour)
 			} else {
-				n.stamp[o] = -n.walk
+				n.stamp[neighbour] = -n.walk
 			}
 		}
 	}
 }
 
-// joinWires makes one tree in parent of all wires of members that carry the same index: the three wires of a copy tensor.
+// joinWires joins the wires of the members that carry the same index into one tree of n.parent (union-find): the three wires of each copy
+// tensor.
 func (n *network) joinWires() {
 	n.parent = extend(n.parent, len(n.wires))
 	for _, i := range n.members {
@@ -293,7 +304,7 @@ func (n *network) joinWires() {
 	}
 }
 
-// root returns the wire that stands for all wires of its index.
+// root returns the root of the tree of wire w in n.parent, which stands for all wires of the same index.
 func (n *network) root(w int32) int32 {
 	for n.parent[w] != w {
 		w = n.parent[w]
@@ -301,8 +312,8 @@ func (n *network) root(w int32) int32 {
 	return w
 }
 
-// assignLabels fills in m for the merge of a and b, after gatherMembers and joinWires. The wires of the result come in the order of
-// resultRank, so that the product has no axes to permute.
+// assignLabels sets m to the shape of the merge of a and b, after gatherMembers and joinWires. All wires of one index have the same label.
+// The wires of the result are sorted by resultRank, so that the product has no axes to permute.
 func (m *mergeShape) assignLabels(n *network, a, b int32) {
 	n.label = extend(n.label, len(n.wires))
 	m.dims = m.dims[:0]
@@ -314,7 +325,8 @@ func (m *mergeShape) assignLabels(n *network, a, b int32) {
 			n.label[n.root(w)] = -1
 		}
 	}
-	// addPlace notes that a tensor has a wire, and returns the label of the wire, a new label at the first time.
+
+	// addPlace adds a tensor, given by its bit, to the places of a wire's label. It returns the label, a new one at the first time.
 	addPlace := func(w int32, place uint8) int32 {
 		r := n.root(w)
 		if n.label[r] < 0 {
@@ -336,6 +348,8 @@ func (m *mergeShape) assignLabels(n *network, a, b int32) {
 			m.labels[k] = append(m.labels[k], addPlace(w, 1<<k)) // inFirst, inSecond
 		}
 	}
+
+	// The wires of the result lead from members to other nodes.
 	for _, i := range n.members {
 		for _, w := range n.nodes[i].legs {
 			if !n.isMet(n.wires[w].other(i)) {
@@ -344,7 +358,7 @@ func (m *mergeShape) assignLabels(n *network, a, b int32) {
 			}
 		}
 	}
-	rank := func(w int32) int32 {
+	rank := func(w int32) int32 { // by places, then by label
 		l := n.label[n.root(w)]
 		return resultRank[m.places[l]]<<24 + l
 	}
@@ -354,49 +368,50 @@ func (m *mergeShape) assignLabels(n *network, a, b int32) {
 	}
 }
 
-// products returns the number of products of a merge: one for each value of all labels.
+// products returns the number of multiplications of a merge: one for each combination of values of all labels.
 func (m *mergeShape) products() float64 {
-	v := 1.0
+	count := 1.0
 	for _, d := range m.dims {
-		v *= float64(d)
+		count *= float64(d)
 	}
-	return v
+	return count
 }
 
-// compactSize returns the number of entries of the result if each label had a single axis.
+// compactSize returns the number of entries of the result if a label that several wires have were one axis.
 func (m *mergeShape) compactSize() float64 {
-	v := 1.0
+	size := 1.0
 	for l, d := range m.dims {
 		if m.places[l]&inResult != 0 {
-			v *= float64(d)
+			size *= float64(d)
 		}
 	}
-	return v
+	return size
 }
 
 // bundle is all wires from one node to another.
 type bundle struct {
-	to  int32
+	to  int32   // the other node
 	dim float64 // product of the wires' dimensions
 }
 
-// neighbours lists the bundles of a node in the order of its legs. The list is valid until the next call of neighbours or mergedSize.
+// neighbours returns the bundles of node a: one for each neighbour, with the product of the dimensions of the wires to it. They come in the
+// order of the legs. The list is valid until the next call of neighbours or mergedSize.
 func (n *network) neighbours(a int32) []bundle {
 	n.beginWalk()
 	n.bundleList = n.bundleList[:0]
 	for _, w := range n.nodes[a].legs {
-		o := n.wires[w].other(a)
-		if !n.isMet(o) {
-			n.meet(o)
-			n.position[o] = int32(len(n.bundleList))
-			n.bundleList = append(n.bundleList, bundle{to: o, dim: 1})
+		neighbour := n.wires[w].other(a)
+		if !n.isMet(neighbour) {
+			n.markMet(neighbour)
+			n.position[neighbour] = int32(len(n.bundleList))
+			n.bundleList = append(n.bundleList, bundle{to: neighbour, dim: 1})
 		}
-		n.bundleList[n.position[o]].dim *= float64(n.wires[w].dim)
+		n.bundleList[n.position[neighbour]].dim *= float64(n.wires[w].dim)
 	}
 	return n.bundleList
 }
 
-// bundleDim returns the dimension of the bundle of two nodes.
+// bundleDim returns the product of the dimensions of the wires between two nodes.
 func (n *network) bundleDim(a, b int32) float64 {
 	d := 1.0
 	for _, w := range n.nodes[a].legs {
@@ -407,7 +422,7 @@ func (n *network) bundleDim(a, b int32) float64 {
 	return d
 }
 
-// replaceBundle puts one wire of dimension dim in the place of the bundle of a and b. It becomes the last leg of both.
+// replaceBundle replaces all wires between a and b by one wire of dimension dim. It becomes the last leg of both.
 func (n *network) replaceBundle(a, b int32, dim int) {
 	id := int32(len(n.wires))
 	n.wires = append(n.wires, wire{ends: [2]int32{a, b}, dim: dim})
@@ -418,24 +433,24 @@ func (n *network) replaceBundle(a, b int32, dim int) {
 	}
 }
 
-// gaugeNode is a node of the two trees of surroundings by which a bundle is gauged. The parent of the roots is −1.
+// gaugeNode is a node with its parent in one of the two trees that surround a bundle (surroundings). The parent of a root is −1.
 type gaugeNode struct{ node, parent int32 }
 
-// surroundings returns the nodes at most depth wires from a or b, each once, in the order of a breadth-first walk from both: first a and
-// b, the roots of two trees. The list is valid until the next call.
+// surroundings returns the nodes at most depth wires away from a or b, each once, in breadth-first order. They form two trees with the
+// roots a and b, which come first; the parent of a node is nearer to its root. The list is valid until the next call.
 func (n *network) surroundings(a, b int32, depth int) []gaugeNode {
 	n.beginWalk()
-	n.meet(a)
-	n.meet(b)
+	n.markMet(a)
+	n.markMet(b)
 	n.surrounding = append(n.surrounding[:0], gaugeNode{a, -1}, gaugeNode{b, -1})
 	for next, distance := 0, 0; distance < depth; distance++ {
 		end := len(n.surrounding) // the end of the nodes at this distance
 		for ; next < end; next++ {
 			parent := n.surrounding[next].node
 			for _, w := range n.nodes[parent].legs {
-				if o := n.wires[w].other(parent); !n.isMet(o) {
-					n.meet(o)
-					n.surrounding = append(n.surrounding, gaugeNode{o, parent})
+				if neighbour := n.wires[w].other(parent); !n.isMet(neighbour) {
+					n.markMet(neighbour)
+					n.surrounding = append(n.surrounding, gaugeNode{neighbour, parent})
 				}
 			}
 		}

@@ -15,39 +15,40 @@ import (
 	"github.com/basetensor/basetensor/internal/base/linalg"
 )
 
-// array is a tensor: its entries, row-major, and the label of each axis.
+// array is a tensor: its entries, row-major, and the label of each axis. A label is the number of an index; axes with the same label run
+// together.
 type array struct {
 	data   []float64
 	labels []int32
 }
 
-// strides returns, by label, how far apart entries of a are whose label differs by 1. It is the sum over the axes with that label, as along
-// a diagonal, and 0 for labels that a does not have.
+// strides returns for every label how far apart entries of a are whose value of the label differs by 1. If several axes have the label,
+// that is the sum of their strides, as along a diagonal. It is 0 if a does not have the label. dims has the number of values of each label.
 func (a array) strides(dims []int) []int {
-	out := make([]int, len(dims))
-	s := 1
+	strides := make([]int, len(dims))
+	stride := 1
 	for _, l := range slices.Backward(a.labels) {
-		out[l] += s
-		s *= dims[l]
+		strides[l] += stride
+		stride *= dims[l]
 	}
-	return out
+	return strides
 }
 
-// volume returns the number of entries of a tensor with one axis for each of the labels.
+// volume returns the number of entries of a tensor with one axis for each of the labels: the product of their dims.
 func volume(dims []int, labels []int32) int {
-	v := 1
+	size := 1
 	for _, l := range labels {
-		v *= dims[l]
+		size *= dims[l]
 	}
-	return v
+	return size
 }
 
-// product states which arrays are to be multiplied. An operand without data is the number 1.
+// product says which tensors are to be multiplied, and how their axes belong together. An operand without data is the number 1.
 type product struct {
 	out  array // only the labels
 	in   [2]array
-	dims []int // by label
-	// of a product that is recorded for marginals: the nodes of the result and of the operands; −1 for an operand that is no node
+	dims []int // by label: number of values
+	// Of a product on the tape for marginals: the nodes of the result and of the operands, −1 for an operand that is no node.
 	outNode int32
 	inNodes [2]int32
 }
@@ -59,30 +60,33 @@ type kernel struct {
 	flops float64 // so far
 }
 
-// multiply returns the result of a product, in a buffer.
+// multiply returns the result of a product, in a buffer. It packs the operands as batches of matrices, multiplies these, and unpacks the
+// result: out[b, m, n] = Σ_k A[b, m, k] · B[b, k, n].
 func (k *kernel) multiply(p product) array {
 	dims := p.dims
-	by := p.labelRoles()
-	batches, m, n, inner := volume(dims, by.both), volume(dims, by.first), volume(dims, by.second), volume(dims, by.sum)
-	x, xIsBuffer := k.pack(p.in[0], dims, slices.Concat(by.both, by.first, by.sum))
-	y, yIsBuffer := k.pack(p.in[1], dims, slices.Concat(by.both, by.sum, by.second))
-	z := array{data: k.Get(batches * m * n), labels: slices.Concat(by.both, by.first, by.second)}
-	k.multiplyMatrices(z.data, x, y, batches, m, inner, n)
-	k.flops += 2 * float64(batches) * float64(m) * float64(n) * float64(inner)
+	roles := p.labelRoles()
+	batches, rows, cols := volume(dims, roles.both), volume(dims, roles.first), volume(dims, roles.second)
+	inner := volume(dims, roles.sum)
+	x, xIsBuffer := k.pack(p.in[0], dims, slices.Concat(roles.both, roles.first, roles.sum))
+	y, yIsBuffer := k.pack(p.in[1], dims, slices.Concat(roles.both, roles.sum, roles.second))
+	z := array{data: k.Get(batches * rows * cols), labels: slices.Concat(roles.both, roles.first, roles.second)}
+	k.multiplyMatrices(z.data, x, y, batches, rows, inner, cols)
+	k.flops += 2 * float64(batches) * float64(rows) * float64(cols) * float64(inner)
 	if xIsBuffer {
 		k.Put(x)
 	}
 	if yIsBuffer {
 		k.Put(y)
 	}
-	return k.unpack(z, p.out.labels, by.repeated, dims)
+	return k.unpack(z, p.out.labels, roles.repeated, dims)
 }
 
-// unpack lays z out by labels, repeating it along the labels in repeated. Entries off a diagonal of the result become 0. It returns z's
-// buffer if that is laid out so already. Otherwise it gives the buffer back and returns another one.
+// unpack returns z with the axes in the sequence of labels. z is repeated along the labels in repeated, which it does not have. If labels
+// has a label twice, entries off the diagonal are 0. It returns z's buffer if the layout is the same already; otherwise it puts that buffer
+// back and returns another one.
 func (k *kernel) unpack(z array, labels, repeated []int32, dims []int) array {
 	out := array{labels: labels}
-	to, from := out.strides(dims), z.strides(dims)
+	to, from := out.strides(dims), z.strides(dims) // by label
 	var axes []axis
 	for _, l := range slices.Concat(repeated, z.labels) {
 		axes = append(axes, axis{dims[l], to[l], from[l]})
@@ -99,8 +103,8 @@ func (k *kernel) unpack(z array, labels, repeated []int32, dims []int) array {
 	return out
 }
 
-// roles are the labels of a product by the tensors that have them.
-type roles struct {
+// labelRoles are the labels of a product by the tensors that have them.
+type labelRoles struct {
 	both     []int32 // both operands and the result: batches
 	first    []int32 // the first operand and the result
 	second   []int32 // the second operand and the result
@@ -108,10 +112,10 @@ type roles struct {
 	repeated []int32 // only the result
 }
 
-// labelRoles sorts the labels by role, in the sequence of the result, then of the operands. Labels of only one operand have no role: pack
-// sums over them.
-func (p product) labelRoles() (by roles) {
-	places := make([]uint8, len(p.dims)) // by label: inFirst, inSecond, inResult
+// labelRoles returns the labels by role, in the sequence of the result, then of the operands. A label of only one operand has no role: pack
+// sums over it.
+func (p product) labelRoles() (roles labelRoles) {
+	places := make([]uint8, len(p.dims)) // by label: the bits inFirst, inSecond and inResult of the tensors that have it
 	for i, t := range [3]array{p.in[0], p.in[1], p.out} {
 		for _, l := range t.labels {
 			places[l] |= 1 << i
@@ -121,29 +125,32 @@ func (p product) labelRoles() (by roles) {
 		for _, l := range labels {
 			switch places[l] {
 			case inFirst | inSecond | inResult:
-				by.both = append(by.both, l)
+				roles.both = append(roles.both, l)
 			case inFirst | inResult:
-				by.first = append(by.first, l)
+				roles.first = append(roles.first, l)
 			case inSecond | inResult:
-				by.second = append(by.second, l)
+				roles.second = append(roles.second, l)
 			case inFirst | inSecond:
-				by.sum = append(by.sum, l)
+				roles.sum = append(roles.sum, l)
 			case inResult:
-				by.repeated = append(by.repeated, l)
+				roles.repeated = append(roles.repeated, l)
 			}
-			places[l] = 0 // done
+			places[l] = 0 // so that a label comes once
 		}
 	}
-	return by
+	return roles
 }
 
-// pack returns the entries of a, laid out by the labels in layout and summed over all other labels. It returns a's own entries if they are
-// laid out so already, and otherwise a buffer, which the caller must put back. It returns the number 1 if a has no data.
+// pack returns the entries of a with the axes in the sequence of layout, summed over all labels that are not in layout. It returns a's own
+// entries if that is their layout already, and otherwise a buffer, which the caller must put back. It returns the number 1 if a has no
+// data.
 func (k *kernel) pack(a array, dims []int, layout []int32) (packed []float64, isBuffer bool) {
 	if a.data == nil {
 		return []float64{1}, false
 	}
 	from, to := a.strides(dims), array{labels: layout}.strides(dims)
+
+	// The loops of the copy: over the labels that are summed, then over those of the layout.
 	hasAxis := make([]bool, len(dims)) // by label
 	for _, l := range layout {
 		hasAxis[l] = true
@@ -160,6 +167,7 @@ func (k *kernel) pack(a array, dims []int, layout []int32) (packed []float64, is
 	for _, l := range layout {
 		axes = append(axes, axis{dims[l], to[l], from[l]})
 	}
+
 	size := volume(dims, layout)
 	if !isSummed && len(a.data) == size && isIdentity(axes) {
 		return a.data, false
@@ -174,25 +182,26 @@ func (k *kernel) pack(a array, dims []int, layout []int32) (packed []float64, is
 
 const fewProducts = 512 // up to which plain loops are faster than a call
 
-// multiplyMatrices computes z[b] = x[b]·y[b] for batches of m × inner by inner × n.
-func (k *kernel) multiplyMatrices(z, x, y []float64, batches, m, inner, n int) {
-	if m == 1 && n == 1 && inner == 1 {
+// multiplyMatrices computes z[b] = x[b]·y[b] for batches of matrices: x[b] is rows × inner, y[b] is inner × cols, row-major.
+func (k *kernel) multiplyMatrices(z, x, y []float64, batches, rows, inner, cols int) {
+	if rows == 1 && cols == 1 && inner == 1 {
 		for i := range z {
 			z[i] = x[i] * y[i]
 		}
 		return
 	}
 	for b := range batches {
-		out, left, right := z[b*m*n:(b+1)*m*n], x[b*m*inner:(b+1)*m*inner], y[b*inner*n:(b+1)*inner*n]
-		if m*inner*n > fewProducts {
-			k.Mul(out, left, right, m, inner, n)
+		out := z[b*rows*cols : (b+1)*rows*cols]
+		left, right := x[b*rows*inner:(b+1)*rows*inner], y[b*inner*cols:(b+1)*inner*cols]
+		if rows*inner*cols > fewProducts {
+			k.Mul(out, left, right, rows, inner, cols)
 			continue
 		}
 		clear(out)
-		for i := range m {
-			row := out[i*n : (i+1)*n]
+		for i := range rows {
+			row := out[i*cols : (i+1)*cols]
 			for k, v := range left[i*inner : (i+1)*inner] {
-				for j, w := range right[k*n : k*n+n] {
+				for j, w := range right[k*cols : k*cols+cols] {
 					row[j] += v * w
 				}
 			}
@@ -200,33 +209,33 @@ func (k *kernel) multiplyMatrices(z, x, y []float64, batches, m, inner, n int) {
 	}
 }
 
-// axis is one loop of a copy between two layouts.
+// axis is one loop of a copy from one layout to another.
 type axis struct {
-	dim      int
-	to, from int // strides; 0 in from repeats entries, 0 in to adds them up
+	dim      int // number of steps
+	to, from int // strides in the target and in the source; 0 in from repeats entries, 0 in to adds them up
 }
 
-// fuse drops axes of dimension 1 and joins neighbouring axes that are one axis in both layouts. Example: dimensions 2 and 3 with the
+// fuse joins neighbouring axes that are one axis in both layouts, and drops axes of dimension 1. Example: dimensions 2 and 3 with the
 // strides 3 and 1 in both layouts become dimension 6 with stride 1.
 func fuse(axes []axis) []axis {
-	out := make([]axis, 0, len(axes))
+	fused := make([]axis, 0, len(axes))
 	for _, x := range axes {
 		if x.dim == 1 {
 			continue
 		}
-		if l := len(out) - 1; l >= 0 && out[l].to == x.dim*x.to && out[l].from == x.dim*x.from {
-			out[l] = axis{out[l].dim * x.dim, x.to, x.from}
+		if l := len(fused) - 1; l >= 0 && fused[l].to == x.dim*x.to && fused[l].from == x.dim*x.from {
+			fused[l] = axis{fused[l].dim * x.dim, x.to, x.from}
 			continue
 		}
-		out = append(out, x)
+		fused = append(fused, x)
 	}
-	return out
+	return fused
 }
 
-// isIdentity reports whether both layouts are the same, so that nothing needs to be copied.
+// isIdentity reports whether the axes run through both layouts in the same sequence, so that nothing needs to be copied.
 func isIdentity(axes []axis) bool {
-	f := fuse(axes)
-	return len(f) == 0 || len(f) == 1 && f[0].to == 1 && f[0].from == 1
+	fused := fuse(axes)
+	return len(fused) == 0 || len(fused) == 1 && fused[0].to == 1 && fused[0].from == 1
 }
 
 const (
@@ -235,13 +244,13 @@ const (
 	minRun         = 8       // entries in a row from which copy is used
 )
 
-// tiles splits loops into those within a tile, which is close together in both layouts, and those over tiles. Both are sorted by the
-// strides in to, the largest first.
-func tiles(axes []axis) (inner, outer []axis) {
+// splitTiles splits the loops of a copy into inner ones, within a tile whose entries are close together in both layouts, and outer ones
+// over tiles. Both are sorted by the strides in the target, the largest first.
+func splitTiles(axes []axis) (inner, outer []axis) {
 	outer = slices.Clone(axes)
-	size := 1
-	// take moves the axes of smallest stride into the tile until it has at least minSize entries.
-	take := func(stride func(axis) int, minSize int) {
+	size := 1 // entries of the tile so far
+	// growTile moves the axes of smallest stride from outer to inner until the tile has at least minSize entries.
+	growTile := func(stride func(axis) int, minSize int) {
 		slices.SortStableFunc(outer, func(x, y axis) int { return cmp.Compare(stride(x), stride(y)) })
 		for len(outer) > 0 && size < minSize && size*outer[0].dim <= maxTileEntries {
 			size *= outer[0].dim
@@ -249,22 +258,22 @@ func tiles(axes []axis) (inner, outer []axis) {
 			outer = outer[1:]
 		}
 	}
-	take(func(x axis) int { return x.to }, tileSide)
-	take(func(x axis) int { return x.from }, tileSide*tileSide)
+	growTile(func(x axis) int { return x.to }, tileSide)
+	growTile(func(x axis) int { return x.from }, tileSide*tileSide)
 	slices.SortStableFunc(inner, func(x, y axis) int { return cmp.Compare(y.to, x.to) })
 	slices.SortStableFunc(outer, func(x, y axis) int { return cmp.Compare(y.to, x.to) })
 	return inner, outer
 }
 
-// forEachOffset calls f with the offsets in both layouts for all positions of a nest of loops, the last axis innermost. Without axes it
-// calls f(0, 0).
+// forEachOffset runs a nest of loops, the last axis innermost, and calls f at every position with the offsets in the target and in the
+// source. Without axes it calls f(0, 0) once.
 func forEachOffset(axes []axis, f func(to, from int)) {
 	digits := make([]int, len(axes)) // the values of the loop variables
 	to, from := 0, 0
 	for {
 		f(to, from)
 		i := len(axes) - 1
-		for ; i >= 0; i-- { // count on, as with a carry
+		for ; i >= 0; i-- { // add 1 to the digits, with a carry
 			digits[i]++
 			to += axes[i].to
 			from += axes[i].from
@@ -281,7 +290,7 @@ func forEachOffset(axes []axis, f func(to, from int)) {
 	}
 }
 
-// copyAlong copies entries from one layout into another along axes, or adds them to what is there.
+// copyAlong copies entries from one layout into another along axes. If add is true, it adds them to the entries that are there.
 func copyAlong(to, from []float64, axes []axis, add bool) {
 	axes = fuse(axes)
 	run := 1 // entries that are next to each other in both layouts
@@ -289,7 +298,7 @@ func copyAlong(to, from []float64, axes []axis, add bool) {
 		run = axes[l].dim
 		axes = axes[:l]
 	}
-	inner, outer := tiles(axes)
+	inner, outer := splitTiles(axes)
 	tile := make([][2]int, 0, tileSide) // offsets in to and from
 	forEachOffset(inner, func(t, f int) { tile = append(tile, [2]int{t, f}) })
 	forEachOffset(outer, func(t, f int) {

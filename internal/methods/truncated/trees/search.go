@@ -58,16 +58,17 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	for s.moves < o.Moves && ctx.Err() == nil && !s.isExactAndFits() {
 		s.tryRandomTree()
 	}
-	needed := math.Inf(1)
+
+	neededBytes := math.Inf(1)
 	if s.hasBest {
-		needed = s.cost.Bytes
+		neededBytes = s.cost.Bytes
 	}
-	err := legs.Fits(needed, s.memory, o.Bond)
-	if ended := ctx.Err(); ended != nil {
+	err := legs.Fits(neededBytes, s.memory, o.Bond)
+	if ctxErr := ctx.Err(); ctxErr != nil {
 		if err != nil {
-			return Plan{}, Cost{}, ended
+			return Plan{}, Cost{}, ctxErr
 		}
-		err = ended
+		err = ctxErr // with the best plan so far
 	}
 	return s.best, s.cost, err
 }
@@ -95,8 +96,9 @@ func (s *search) isExactAndFits() bool {
 	return s.hasBest && s.cost.Loss == 0 && s.cost.Bytes <= s.memory && s.cost.Flops <= s.options.Flops
 }
 
-// isBetter orders costs: first those within the memory, then those within the flops, then exact ones, then by price. If none is within
-// the memory, fewer bytes are better. If none is within the flops, exactness does not count.
+// isBetter reports whether cost a is preferred to b. First a plan within the memory is preferred, then one within options.Flops, then one
+// that truncates nothing, then the lower price. If neither is within the memory, fewer bytes are better. If neither is within the flops,
+// exactness does not count.
 func (s *search) isBetter(a, b Cost) bool {
 	if aFits, bFits := a.Bytes <= s.memory, b.Bytes <= s.memory; aFits != bFits {
 		return aFits
@@ -116,18 +118,20 @@ func (s *search) isBetter(a, b Cost) bool {
 // of half the flops can be run with a larger bond.
 const lossBits = 40
 
-// price returns the figure by which a search compares costs: log2 of the flops and a little for every truncation.
+// price returns the number by which a search compares costs: log2 of the flops, plus Loss/lossBits for the truncations.
 func (c Cost) price() float64 { return math.Log2(c.Flops+1) + c.Loss/lossBits }
 
-// consider prices a plan and keeps it if it is better than all before. It reports whether it was kept.
+// consider computes the cost of a plan and keeps the plan if it is better than the best so far. isBest reports whether it was kept.
 func (s *search) consider(p Plan) (isBest bool) {
 	n, err := newNetwork(s.h, p)
 	if err != nil {
 		return false
 	}
+
+	// Costs only grow from merge to merge, so stop as soon as they are worse than those of the best plan.
 	m := newMeter(n, s.h, s.options.Bond, defaultGauge)
 	isWorse := false
-	err = m.mergeAll(p.Merges, func() bool { // costs only grow, so a plan may be worse than the best before its end
+	err = m.mergeAll(p.Merges, func() bool {
 		isWorse = m.flops > 1e300 || s.hasBest && !s.isBetter(m.cost(), s.cost)
 		return isWorse
 	})
@@ -147,7 +151,8 @@ const (
 	cheapFlops     = 1e7 // flops of an exact tree below which no other tree is looked for
 )
 
-// considerExactTrees considers the tree of an elimination order and, if that is not cheap, the tree of a search for exact contractions.
+// considerExactTrees considers two plans that truncate nothing, if no wire exceeds the bond: the tree of an elimination order and, if that
+// is not cheap, the tree of a search for exact contractions.
 func (s *search) considerExactTrees() error {
 	h := s.form.unhostedHypergraph()
 	order, spent, err := contractionorder.BestWithin(s.ctx, h, s.options.Moves/32)
@@ -164,6 +169,7 @@ func (s *search) considerExactTrees() error {
 	if s.isExactAndFits() && s.cost.Flops < cheapFlops {
 		return nil
 	}
+
 	moves := s.options.Moves / 4
 	if !s.hasBest || s.cost.Flops > hopelessFactor*s.options.Flops {
 		moves /= 4

@@ -91,21 +91,25 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 	if err != nil {
 		return legs.Value{}, err
 	}
+
+	// Check the memory before anything is computed.
 	m := newMeter(n.clone(), h, o.Bond, o.Gauge)
 	if err := m.mergeAll(p.Merges, nil); err != nil {
 		return legs.Value{}, err
 	}
-	need := m.cost().Bytes
+	neededBytes := m.cost().Bytes
 	if o.Marginals {
-		need = m.cost().MarginalBytes
+		neededBytes = m.cost().MarginalBytes
 	}
-	if err := legs.Fits(need, legs.Memory(o.Memory), o.Bond); err != nil {
+	if err := legs.Fits(neededBytes, legs.Memory(o.Memory), o.Bond); err != nil {
 		return legs.Value{}, err
 	}
+
 	c := &contraction{
-		ctx: ctx, e: e, plan: p, n: n, options: o, guests: make([][]int, p.Tables), data: make([][]float64, len(n.nodes)+len(p.Merges)),
+		ctx: ctx, expression: e, plan: p, net: n, options: o,
+		guests: make([][]int, p.Tables), data: make([][]float64, len(n.nodes)+len(p.Merges)),
 	}
-	c.Limit = int(need / 8)
+	c.Limit = int(neededBytes / 8) // numbers
 	for _, t := range e.Tables {
 		c.Live += len(t.Data)
 	}
@@ -120,20 +124,20 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 // contraction is the state of one Contract.
 type contraction struct {
 	kernel
-	ctx     context.Context
-	e       *sumproduct.Expression
-	plan    Plan
-	n       *network
-	options Options
-	guests  [][]int     // by table: the tables that it is the host of
-	data    [][]float64 // by node: entries in the order of its legs; nil for copy tensors and for nodes that are gone
-	exp     int64       // the product of all tensors is times 2^exp
-	tape    []product   // the products so far, if marginals are asked for
-	value   legs.Value  // the result
+	ctx        context.Context
+	expression *sumproduct.Expression
+	plan       Plan
+	net        *network // the shape of the tensors
+	options    Options
+	guests     [][]int     // by table: the tables of one index that are multiplied into it
+	data       [][]float64 // by node: entries in the order of its legs; nil for copy tensors and for nodes that are gone
+	exp        int64       // the product of all tensors has to be multiplied by 2^exp
+	tape       []product   // the products so far, if marginals are asked for
+	value      legs.Value  // the result
 }
 
-// contract loads the tables and goes through the merges. It sets value.Z and, if they are asked for, value.Marginals. It returns ErrZero
-// if a tensor is 0, and so Z as well.
+// contract loads the tables and merges nodes along the plan. It sets value.Z and, if marginals are asked for, value.Marginals. It returns
+// ErrZero if a tensor, and so Z, is 0.
 func (c *contraction) contract() error {
 	z := c.scaleByUnused()
 	if z.IsZero() {
@@ -142,7 +146,7 @@ func (c *contraction) contract() error {
 	if err := c.loadTables(); err != nil {
 		return err
 	}
-	partner := partners(c.plan.Merges, len(c.n.nodes))
+	partner := partners(c.plan.Merges, len(c.net.nodes)) // by node: the node that it is merged with
 	for _, pair := range c.plan.Merges {
 		if err := c.ctx.Err(); err != nil {
 			return err
@@ -151,10 +155,12 @@ func (c *contraction) contract() error {
 			return err
 		}
 	}
-	if err := c.n.checkFinished(); err != nil {
+	if err := c.net.checkFinished(); err != nil {
 		return err
 	}
-	for i, nd := range c.n.nodes {
+
+	// Z is the product of the nodes that are left, which have no legs.
+	for i, nd := range c.net.nodes {
 		if nd.isAlive && !nd.isCopy {
 			z = z.Mul(scaled.FromFloat(c.data[i][0]))
 		}
@@ -169,16 +175,16 @@ func (c *contraction) contract() error {
 	return nil
 }
 
-// scaleByUnused returns the scale of the expression times the dimensions of the indices that no table has.
+// scaleByUnused returns the scale of the expression, multiplied by the dimensions of the indices that are in no table.
 func (c *contraction) scaleByUnused() scaled.Number {
-	z := c.e.Scale
-	isUsed := make([]bool, len(c.e.Dims))
-	for _, t := range c.e.Tables {
+	z := c.expression.Scale
+	isUsed := make([]bool, len(c.expression.Dims))
+	for _, t := range c.expression.Tables {
 		for _, i := range t.Scope {
 			isUsed[i] = true
 		}
 	}
-	for i, d := range c.e.Dims {
+	for i, d := range c.expression.Dims {
 		if !isUsed[i] {
 			z = z.Mul(scaled.FromFloat(float64(d)))
 		}
@@ -186,15 +192,15 @@ func (c *contraction) scaleByUnused() scaled.Number {
 	return z
 }
 
-// loadTables makes a leaf of every table without a host.
+// loadTables makes a node with entries of every table, except those that are multiplied into another table, their host.
 func (c *contraction) loadTables() error {
 	for t, host := range c.plan.Hosts {
 		if host >= 0 {
 			c.guests[host] = append(c.guests[host], t)
 		}
 	}
-	for t := range c.e.Tables {
-		if c.n.nodes[t].isAlive {
+	for t := range c.expression.Tables {
+		if c.net.nodes[t].isAlive {
 			if err := c.load(t); err != nil {
 				return err
 			}
@@ -203,17 +209,17 @@ func (c *contraction) loadTables() error {
 	return nil
 }
 
-// tableWithGuests returns table t times its guests, the tables of one index that it is the host of. Its layout is that of t's scope.
+// tableWithGuests returns table t multiplied by its guests: tables of one index of t. The axes are those of t's scope.
 func (c *contraction) tableWithGuests(t int) []float64 {
-	data := c.Get(len(c.e.Tables[t].Data))
-	copy(data, c.e.Tables[t].Data)
+	data := c.Get(len(c.expression.Tables[t].Data))
+	copy(data, c.expression.Tables[t].Data)
 	for _, guest := range c.guests[t] {
-		weights := c.e.Tables[guest].Data
-		inner := 1 // entries of the axes after that of the guest's index
-		scope := c.e.Tables[t].Scope
+		weights := c.expression.Tables[guest].Data
+		inner := 1 // stride of the guest's index in data
+		scope := c.expression.Tables[t].Scope
 		if len(weights) > 1 {
-			for axis := len(scope) - 1; scope[axis] != c.e.Tables[guest].Scope[0]; axis-- {
-				inner *= c.e.Dims[scope[axis]]
+			for axis := len(scope) - 1; scope[axis] != c.expression.Tables[guest].Scope[0]; axis-- {
+				inner *= c.expression.Dims[scope[axis]]
 			}
 		}
 		for entry := range data {
@@ -223,18 +229,19 @@ func (c *contraction) tableWithGuests(t int) []float64 {
 	return data
 }
 
-// load makes the leaf of table t. It sums over the indices that no other table has.
+// load makes the node of table t, with its guests multiplied in. It sums over the indices that no other table has: their wires have no
+// second end.
 func (c *contraction) load(t int) error {
-	out, in := array{}, array{data: c.tableWithGuests(t)}
+	out, in := array{}, array{data: c.tableWithGuests(t)} // an axis of the table is its own label
 	var dims []int
-	for axis, w := range c.n.nodes[t].legs {
-		dims = append(dims, c.n.wires[w].dim)
+	for axis, w := range c.net.nodes[t].legs {
+		dims = append(dims, c.net.wires[w].dim)
 		in.labels = append(in.labels, int32(axis))
-		if c.n.wires[w].ends[1] >= 0 {
+		if c.net.wires[w].ends[1] >= 0 {
 			out.labels = append(out.labels, int32(axis))
 		}
 	}
-	c.n.dropOpenLegs(int32(t))
+	c.net.dropOpenLegs(int32(t))
 	c.data[t] = in.data
 	if len(out.labels) < len(in.labels) {
 		c.data[t] = c.multiply(product{out: out, in: [2]array{in}, dims: dims}).data
@@ -243,25 +250,26 @@ func (c *contraction) load(t int) error {
 	return c.normalise(int32(t))
 }
 
-// normalise scales a node by a power of two so that its largest entry is in [1, 2), and adds the exponent to exp. It returns ErrZero if all
-// entries are 0.
-func (c *contraction) normalise(i int32) error {
-	e, err := legs.Rescale(c.data[i])
-	c.exp += e
+// normalise divides the entries of a node by a power of two so that the largest is in [1, 2), and adds the exponent to c.exp. It returns
+// ErrZero if all entries are 0.
+func (c *contraction) normalise(node int32) error {
+	exp, err := legs.Rescale(c.data[node])
+	c.exp += exp
 	return err
 }
 
-// storeProduct computes p and makes the result the entries of node. operands are the nodes of the operands, −1 for an operand that is no
-// node; their entries are gone afterwards. For marginals it records p on the tape. The record keeps the entries of an operand if the other
-// operand is a node, since then the way back needs them.
+// storeProduct computes a product and stores the result as the entries of node. operands are the nodes that are multiplied, −1 for an
+// operand that is no node; these nodes lose their entries. If marginals are asked for, it appends the product to the tape. The tape keeps
+// the entries of an operand if the other operand is a node: the way back needs them.
 func (c *contraction) storeProduct(node int32, p product, operands [2]int32) error {
 	out := c.multiply(p).data
-	for k, i := range operands {
-		if i < 0 {
+	for k, operand := range operands {
+		if operand < 0 {
 			continue
 		}
-		c.data[i] = nil
-		if !c.options.Marginals || operands[1-k] < 0 {
+		c.data[operand] = nil
+		isNeeded := c.options.Marginals && operands[1-k] >= 0
+		if !isNeeded {
 			c.Put(p.in[k].data)
 			p.in[k].data = nil
 		}
@@ -274,10 +282,11 @@ func (c *contraction) storeProduct(node int32, p product, operands [2]int32) err
 	return c.normalise(node)
 }
 
-// merge makes one tensor of a and b, and truncates its bundles that are too large. partner is that of bundlesToTruncate.
+// merge replaces nodes a and b by their product, and truncates the bundles of wires of the new node whose dimension exceeds the bond.
+// partner has, by node, the node that it is merged with: the bundle between both is not truncated.
 func (c *contraction) merge(a, b int32, partner []int32) error {
 	m := &mergeShape{}
-	id, err := c.n.merge(a, b, m)
+	id, err := c.net.merge(a, b, m)
 	if err != nil {
 		return err
 	}
@@ -291,7 +300,7 @@ func (c *contraction) merge(a, b int32, partner []int32) error {
 	if err := c.storeProduct(id, p, m.operands); err != nil {
 		return err
 	}
-	for _, bundle := range c.n.bundlesToTruncate(id, c.options.Bond, partner) {
+	for _, bundle := range c.net.bundlesToTruncate(id, c.options.Bond, partner) {
 		if err := c.truncate(id, bundle.to); err != nil {
 			return err
 		}
@@ -299,11 +308,11 @@ func (c *contraction) merge(a, b int32, partner []int32) error {
 	return nil
 }
 
-// marginals sets value.Marginals by going back over the tape. With its projectors held fixed a contraction is a sequence of products, and Z
-// is linear in every tensor. So one pass gives the adjoint ∂Z/∂T of every table T, up to a factor.
+// marginals sets value.Marginals. It goes back over the tape, the products of the contraction, and computes the adjoint ∂Z/∂T of every
+// tensor T, up to a factor, with the projectors held fixed.
 func (c *contraction) marginals() error {
-	adjoint := make([][]float64, len(c.n.nodes)) // by node
-	for i, nd := range c.n.nodes {
+	adjoint := make([][]float64, len(c.net.nodes)) // by node; ∂Z/∂T = 1 for the last ones
+	for i, nd := range c.net.nodes {
 		if nd.isAlive {
 			adjoint[i] = c.Get(1)
 			adjoint[i][0] = 1
@@ -322,8 +331,8 @@ func (c *contraction) marginals() error {
 	return nil
 }
 
-// passBack computes the adjoints of the operands of p from that of its result C: ∂Z/∂A = ∂Z/∂C · B and ∂Z/∂B = ∂Z/∂C · A, which are
-// products with the result in the place of one operand. It gives up the adjoint of C and the entries of the operands.
+// passBack computes the adjoints of the operands A and B of a product from that of its result C: ∂Z/∂A = ∂Z/∂C · B and ∂Z/∂B = ∂Z/∂C · A.
+// adjoint has those of all nodes. It frees the adjoint of C and the entries of the operands.
 func (c *contraction) passBack(p product, adjoint [][]float64) error {
 	outAdjoint := array{data: adjoint[p.outNode], labels: p.out.labels}
 	adjoint[p.outNode] = nil
@@ -346,22 +355,23 @@ func (c *contraction) passBack(p product, adjoint [][]float64) error {
 	return nil
 }
 
-// readMarginals sets value.Marginals from the adjoints of the tables: Σ T ∘ ∂Z/∂T over all indices but one, for a table T that has it.
+// readMarginals sets value.Marginals from the adjoints of the tables. The marginal of index i is Σ T ∘ ∂Z/∂T over all other indices of a
+// table T that has i, normalised.
 func (c *contraction) readMarginals(adjoint [][]float64) {
-	isShared := make([]bool, len(c.e.Dims)) // several tables have the index, so it is not summed when a table is loaded
+	isShared := make([]bool, len(c.expression.Dims)) // several tables have the index, so it is not summed when a table is loaded
 	for _, w := range c.plan.Wires {
 		isShared[w[0]] = isShared[w[0]] || w[2] >= 0
 	}
-	c.value.Marginals = legs.UniformMarginals(c.e.Dims)
+	c.value.Marginals = legs.UniformMarginals(c.expression.Dims)
 	for i, t := range c.smallestTables() {
 		if t < 0 {
 			continue
 		}
-		x, y := array{data: c.tableWithGuests(t)}, array{data: adjoint[t]}
+		x, y := array{data: c.tableWithGuests(t)}, array{data: adjoint[t]} // an axis of the table is its own label
 		var dims []int
 		label := int32(0) // of index i
-		for axis, j := range c.e.Tables[t].Scope {
-			dims = append(dims, c.e.Dims[j])
+		for axis, j := range c.expression.Tables[t].Scope {
+			dims = append(dims, c.expression.Dims[j])
 			x.labels = append(x.labels, int32(axis))
 			if isShared[j] {
 				y.labels = append(y.labels, int32(axis))
@@ -380,10 +390,10 @@ func (c *contraction) readMarginals(adjoint [][]float64) {
 
 // smallestTables returns, by index, the smallest table without a host that has it, or −1 if there is none.
 func (c *contraction) smallestTables() []int {
-	smallest := slices.Repeat([]int{-1}, len(c.e.Dims))
-	for t, table := range c.e.Tables {
+	smallest := slices.Repeat([]int{-1}, len(c.expression.Dims))
+	for t, table := range c.expression.Tables {
 		for _, i := range table.Scope {
-			if c.plan.Hosts[t] < 0 && (smallest[i] < 0 || len(table.Data) < len(c.e.Tables[smallest[i]].Data)) {
+			if c.plan.Hosts[t] < 0 && (smallest[i] < 0 || len(table.Data) < len(c.expression.Tables[smallest[i]].Data)) {
 				smallest[i] = t
 			}
 		}

@@ -10,16 +10,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// projectors replace a bundle by one wire of dimension cols. With both tensors as matrices (rest × bundle), A becomes A·left and B becomes
-// B·right. Both projectors are (dimension of the bundle) × cols, row-major.
+// projectors replace the bundle of wires between two tensors A and B by one wire of dimension cols. With both tensors as matrices (other
+// axes × bundle), A becomes A·left and B becomes B·right. Both projectors are (dimension of the bundle) × cols, row-major.
 type projectors struct {
 	left, right []float64
 	cols        int
 }
 
-// truncate replaces the bundle of a and b by one wire of at most Bond. It returns ErrZero if all singular values are 0.
+// truncate replaces the bundle of nodes a and b by one wire of dimension at most Bond, and multiplies both by projectors. It returns
+// ErrZero if all singular values are 0.
 func (c *contraction) truncate(a, b int32) error {
-	p, err := c.learnProjectors(a, b, int(c.n.bundleDim(a, b)))
+	p, err := c.learnProjectors(a, b, int(c.net.bundleDim(a, b)))
 	if err != nil {
 		return err
 	}
@@ -29,11 +30,11 @@ func (c *contraction) truncate(a, b int32) error {
 	if err := c.project(b, a, p.right, p.cols); err != nil {
 		return err
 	}
-	c.n.replaceBundle(a, b, p.cols)
+	c.net.replaceBundle(a, b, p.cols)
 	return nil
 }
 
-// project multiplies the bundle of a that leads to b by a projector with cols columns. The new axis is the last.
+// project multiplies node a by a projector with cols columns: the axes of the bundle that leads to b become one new axis, the last.
 func (c *contraction) project(a, b int32, projector []float64, cols int) error {
 	layout, bundle, dims := c.arrangeAxes(a, b)
 	newLabel := int32(len(dims))
@@ -45,48 +46,50 @@ func (c *contraction) project(a, b int32, projector []float64, cols int) error {
 	}, [2]int32{a, -1})
 }
 
-// nodeArray returns the entries of a node, with its axes numbered as labels.
-func (c *contraction) nodeArray(a int32) array {
-	out := array{data: c.data[a]}
-	for axis := range c.n.nodes[a].legs {
-		out.labels = append(out.labels, int32(axis))
+// nodeArray returns the entries of a node, with the numbers of its axes as labels.
+func (c *contraction) nodeArray(node int32) array {
+	tensor := array{data: c.data[node]}
+	for axis := range c.net.nodes[node].legs {
+		tensor.labels = append(tensor.labels, int32(axis))
 	}
-	return out
+	return tensor
 }
 
-// arrangeAxes returns the axes of node a in a new sequence: the bundles that lead to the nodes of first, then all other axes, then the
-// bundle that leads to b. It returns that bundle as well, and the dimensions of all axes by number. The wires of a bundle come in the
-// order of their numbers, and so in the same order at the other end.
+// arrangeAxes returns the axes of node a in a new sequence (layout): the bundles that lead to the nodes of first, then all other axes, then
+// the bundle that leads to b. bundle is that last part, and dims has the dimensions of all axes by number. The wires of a bundle come in
+// the order of their numbers, and so in the same order at the other end.
 func (c *contraction) arrangeAxes(a, b int32, first ...int32) (layout, bundle []int32, dims []int) {
-	wires := c.n.nodes[a].legs
+	wires := c.net.nodes[a].legs
 	axesTo := map[int32][]int32{} // by node at the other end
 	var others []int32
 	for axis, w := range wires {
-		dims = append(dims, c.n.wires[w].dim)
-		if o := c.n.wires[w].other(a); o == b || slices.Contains(first, o) {
-			axesTo[o] = append(axesTo[o], int32(axis))
+		dims = append(dims, c.net.wires[w].dim)
+		if neighbour := c.net.wires[w].other(a); neighbour == b || slices.Contains(first, neighbour) {
+			axesTo[neighbour] = append(axesTo[neighbour], int32(axis))
 		} else {
 			others = append(others, int32(axis))
 		}
 	}
-	for _, o := range append(first, b) {
-		slices.SortFunc(axesTo[o], func(x, y int32) int { return int(wires[x] - wires[y]) })
-		if o == b {
+	for _, neighbour := range append(first, b) {
+		slices.SortFunc(axesTo[neighbour], func(x, y int32) int { return int(wires[x] - wires[y]) })
+		if neighbour == b {
 			layout = append(layout, others...)
 		}
-		layout = append(layout, axesTo[o]...)
+		layout = append(layout, axesTo[neighbour]...)
 	}
 	return layout, axesTo[b], dims
 }
 
-// learnProjectors returns the projectors of the bundle of a and b, of dimension rows, that lose least in the gauge of the surroundings:
-// those of Contract's comment. It returns ErrZero if all singular values are 0.
+// learnProjectors returns the projectors for the bundle of a and b, of dimension rows, that lose least in the gauge of the surroundings:
+// with R_A R_Bᵀ = U S Vᵀ, truncated to the bond, they are R_Bᵀ V S^-½ for a and R_Aᵀ U S^-½ for b. It returns ErrZero if all singular
+// values are 0.
 func (c *contraction) learnProjectors(a, b int32, rows int) (projectors, error) {
 	ra, rb, err := c.gaugeBundle(a, b)
 	if err != nil {
 		return projectors{}, err
 	}
-	// R_A R_Bᵀ = U S Vᵀ, of ka × kb
+
+	// Decompose R_A R_Bᵀ, a matrix of ka × kb.
 	ka, kb := len(ra)/rows, len(rb)/rows
 	m := make([]float64, ka*kb)
 	c.MulTB(m, ra, rb, ka, rows, kb)
@@ -100,7 +103,8 @@ func (c *contraction) learnProjectors(a, b int32, rows int) (projectors, error) 
 	if rank == 0 {
 		return projectors{}, legs.ErrZero
 	}
-	// P = R_Bᵀ V S^-½ and P' = R_Aᵀ U S^-½
+
+	// Multiply the projectors.
 	us, vs := make([]float64, ka*rank), make([]float64, kb*rank) // U S^-½ and V S^-½
 	for j := range rank {
 		f := 1 / math.Sqrt(s[j])
@@ -118,11 +122,11 @@ func (c *contraction) learnProjectors(a, b int32, rows int) (projectors, error) 
 	return p, nil
 }
 
-// gaugeBundle returns R_A and R_B for the bundle of a and b, each of (at most rows) × rows, where rows is the dimension of the bundle. In
-// the trees of surroundings every node, the farthest first, multiplies the triangles of its children onto itself and hands its own
-// triangle to its parent. R_A and R_B are the triangles of a and b at the end.
+// gaugeBundle returns the triangles R_A and R_B of nodes a and b in the gauge of their surroundings. Each is a matrix of at most d × d,
+// with d the dimension of the bundle of a and b. It goes through the trees of surroundings, the farthest nodes first: a node is multiplied
+// by the triangles of its children and factored as Q R, and its triangle R goes to its parent.
 func (c *contraction) gaugeBundle(a, b int32) (ra, rb []float64, err error) {
-	surrounding := slices.Clone(c.n.surroundings(a, b, c.options.Gauge))
+	surrounding := slices.Clone(c.net.surroundings(a, b, c.options.Gauge))
 	childrenOf := make(map[int32][]int32, len(surrounding)) // without children whose triangle is a multiple of the identity
 	triangleOf := make(map[int32][]float64, len(surrounding))
 	for i, s := range slices.Backward(surrounding) {
@@ -136,7 +140,8 @@ func (c *contraction) gaugeBundle(a, b int32) (ra, rb []float64, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if triangleOf[s.node] = t; t != nil && s.parent >= 0 {
+		triangleOf[s.node] = t
+		if t != nil && s.parent >= 0 {
 			childrenOf[s.parent] = append(childrenOf[s.parent], s.node)
 		}
 		for _, child := range children {
@@ -146,24 +151,26 @@ func (c *contraction) gaugeBundle(a, b int32) (ra, rb []float64, err error) {
 	return triangleOf[a], triangleOf[b], nil
 }
 
-// nodeTriangle multiplies the triangles of children onto the bundles of node a that lead to them, and returns R of the result as a matrix
-// (rest × bundle that leads to towards), scaled by a power of two. It returns nil if R is a multiple of the identity.
+// nodeTriangle multiplies node a by the triangles of its children, on the bundles that lead to them, and returns the triangle R of the
+// result: as a matrix (other axes × bundle that leads to node towards) it is Q R. R is scaled by a power of two. It returns nil if R is a
+// multiple of the identity.
 func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleOf map[int32][]float64) ([]float64, error) {
 	in := c.nodeArray(a)
-	if c.n.nodes[a].isCopy {
+	if c.net.nodes[a].isCopy {
 		if len(children) == 0 {
 			return nil, nil
 		}
-		d := c.n.wires[c.n.nodes[a].legs[0]].dim
+		d := c.net.wires[c.net.nodes[a].legs[0]].dim
 		in.data = copyTensor(d)
 	}
 	layout, bundle, dims := c.arrangeAxes(a, towards, children...)
 	x, isBuffer := c.pack(in, dims, layout)
-	// x has the axes (ranks of the children so far, bundle of the next child, after). Each step replaces the bundle by the rank of the
-	// child's triangle.
-	before := 1
+
+	// Multiply by the triangles. x has the axes (ranks of the children so far, bundle of the next child, all other axes). Each step
+	// replaces the bundle, of dimension d, by the rank of the child's triangle, a matrix of rank × d.
+	before := 1 // product of the ranks so far
 	for _, child := range children {
-		d := int(c.n.bundleDim(a, child))
+		d := int(c.net.bundleDim(a, child))
 		rank := len(triangleOf[child]) / d
 		after := len(x) / before / d
 		y := c.Get(before * rank * after)
@@ -177,6 +184,7 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 		x, isBuffer = y, true
 		before *= rank
 	}
+
 	t, err := c.triangle(x, volume(dims, bundle))
 	if isBuffer {
 		c.Put(x)
@@ -204,20 +212,22 @@ const (
 	minChunkRows = 256
 )
 
-// triangle returns R of x = Q R for x with cols columns. R is cols × cols. If x has no more rows than columns, it returns a copy of x,
-// which serves as well: x = I x.
+// triangle returns the triangle R of the factorisation x = Q R, for a matrix x with cols columns. R is cols × cols. If x has no more rows
+// than columns, it returns a copy of x, which serves as well: x = I x.
 func (c *contraction) triangle(x []float64, cols int) ([]float64, error) {
 	rows := len(x) / cols
 	if rows <= cols {
 		return slices.Clone(x), nil
 	}
+
+	// Factor the triangle so far on top of the next chunk of rows.
 	t := make([]float64, cols*cols)
 	k := 0 // rows of t so far
-	chunk := max(chunkFactor*cols, minChunkRows)
-	block := make([]float64, (cols+min(chunk, rows))*cols) // the triangle so far on top of the next chunk
-	for part := range slices.Chunk(x, chunk*cols) {
+	chunkRows := max(chunkFactor*cols, minChunkRows)
+	block := make([]float64, (cols+min(chunkRows, rows))*cols)
+	for chunk := range slices.Chunk(x, chunkRows*cols) {
 		n := copy(block, t[:k*cols])
-		n += copy(block[n:], part)
+		n += copy(block[n:], chunk)
 		k = min(n/cols, cols)
 		if err := c.Upper(block[:n], n/cols, cols, t[:k*cols]); err != nil {
 			return nil, err
