@@ -14,25 +14,27 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/truncated/legs"
 )
 
-// account has the bounds of compression, what is held in memory, and what compression dropped and cost so far.
+// account has the limits of compression, the memory that is held, and what compression has dropped and cost so far.
 type account struct {
-	bond        float64 // most values that a bond keeps
-	cutoff      float64 // of singular values, relative to the largest
-	held        float64 // bytes of tables, and of sites kept for later
-	largestBond float64 // so far; only of a price
-	value       legs.Value
+	bond        float64    // largest number of values that a bond keeps
+	cutoff      float64    // singular values below it times the largest are dropped
+	held        float64    // bytes of tables, and of sites kept for the sweep back
+	largestBond float64    // the largest bond so far; only of a price
+	value       legs.Value // what compression has dropped and cost
 }
 
-// factor is R of the part left of a bond: a matrix of rows × (states·bond), times 2^exp.
+// factor is the triangle R of the part of a chain left of a bond: a matrix of rows × (states of the operator · bond), times 2^exp.
 type factor struct {
 	rows int
 	data []float64
 	exp  int64
 }
 
-// apply multiplies an operator into the sites from first on, one core for each entry of summed. It sums out the sites that summed marks,
-// compresses the others and makes the first of them the centre. It returns false if the state is 0.
+// apply multiplies an operator into a span of the chain: the sites from first on, one for each entry of summed. It sums out site first+k if
+// summed[k] is true, compresses the bonds between the others, and makes the first of them the centre. isNonzero is false if the state is 0.
+// A price only counts the cost.
 func (c *chain) apply(first int, o operator, summed []bool, acc *account) (isNonzero bool, err error) {
+	// Bring the centre into the span and count the cost.
 	end := first + len(summed)
 	flops, err := c.moveCentre(min(max(c.centre, first), end-1))
 	if err != nil {
@@ -43,6 +45,7 @@ func (c *chain) apply(first int, o operator, summed []bool, acc *account) (isNon
 	v := &acc.value
 	v.Flops = min(v.Flops+(flops+spanFlops), hugeCost)
 	v.PeakBytes = min(max(v.PeakBytes, acc.held+(c.bytes()+spanBytes)), hugeCost)
+
 	firstKept := slices.Index(summed, false) // −1 if all sites are summed out
 	if c.isPrice() {
 		sites := c.resize(span, summed, bonds)
@@ -53,6 +56,8 @@ func (c *chain) apply(first int, o operator, summed []bool, acc *account) (isNon
 		c.replaceSpan(first, end, sites)
 		return true, nil
 	}
+
+	// Go from left to right for the factors, then back for the new sites.
 	factors, err := c.factorsFromLeft(span, o.cores, summed, firstKept)
 	if err != nil {
 		return false, err
@@ -68,14 +73,14 @@ func (c *chain) apply(first int, o operator, summed []bool, acc *account) (isNon
 	return c.normalise(sites[0].data, exp)
 }
 
-// replaceSpan puts sites in the place of those from first to end, and makes the first of them the centre.
+// replaceSpan replaces the sites first ≤ k < end by others, and makes the first of these the centre.
 func (c *chain) replaceSpan(first, end int, sites []*site) {
 	c.sites = slices.Replace(c.sites, first, end, sites...)
 	c.centre = first
 }
 
-// resize returns the sites of a price's span that are not summed out, with the given bonds between them. It changes the sites, or makes
-// new ones if other chains share the old ones.
+// resize returns the sites of a span that are not summed out, with the given bonds between them, for a price. It changes the sites, or
+// makes new ones if other chains may have the old ones.
 func (c *chain) resize(span []*site, summed []bool, bonds []float64) []*site {
 	sites := make([]*site, 0, len(span))
 	var copies []site // one array for all new sites
@@ -107,8 +112,8 @@ func lastKept(summed []bool) int {
 	return len(summed)
 }
 
-// factorsFromLeft returns the factor R for the bond left of every site up to the last that is kept. If no site is kept, factors[len(span)]
-// is the whole span. Other factors beyond the last site that is kept are zero values.
+// factorsFromLeft returns factors[k], the factor R for the bond left of site k of the span, for every k up to the last site that is kept:
+// not summed out. If no site is kept, factors[len(span)] is the whole span as a matrix. Factors beyond are zero values.
 func (c *chain) factorsFromLeft(span []*site, cores []core, summed []bool, firstKept int) (factors []factor, err error) {
 	factors = make([]factor, len(span)+1)
 	n := int(span[0].left)
@@ -122,38 +127,42 @@ func (c *chain) factorsFromLeft(span []*site, cores []core, summed []bool, first
 	return factors, nil
 }
 
-// identity returns the identity of n × n.
+// identity returns the identity matrix of n × n.
 func identity(n int) []float64 {
-	out := make([]float64, n*n)
+	matrix := make([]float64, n*n)
 	for i := range n {
-		out[i*n+i] = 1
+		matrix[i*n+i] = 1
 	}
-	return out
+	return matrix
 }
 
-// extendFactor returns the factor of the next bond: R·B for the grown site B of a and its core o, summed over the site if it is summed
-// out. If mayReduce is true and R·B has more rows than columns, it returns the R of a QR decomposition of R·B instead.
+// extendFactor returns the factor of the bond right of site a, given the factor R = f of the bond left of it. B is the grown site: a times
+// its core of the operator. The result is R·B, summed over the values of the site if isSummed is true. If mayReduce is true and R·B has
+// more rows than columns, it is the triangle of a QR decomposition of R·B instead.
 func (c *chain) extendFactor(f factor, a *site, o core, isSummed, mayReduce bool) (factor, error) {
+	// Multiply R by the site: y[q, s, x, j] = Σ_l R[q, s, l] · A[l, x, j], for row q, left state s and value x.
 	states := o.leftStates
-	l, d, r := a.sizes()
-	y := make([]float64, f.rows*states*d*r) // R·A
-	c.work.Mul(y, f.data, a.data, f.rows*states, l, d*r)
-	values := d // of the site that are rows of the result
+	left, dim, right := a.sizes()
+	y := make([]float64, f.rows*states*dim*right)
+	c.work.Mul(y, f.data, a.data, f.rows*states, left, dim*right)
+
+	// Multiply by the core: m[q, x, t, j] = Σ_s core[s, x, t] · y[q, s, x, j], for right state t; summed over x if isSummed is true.
+	values := dim // of the site that are rows of the result
 	if isSummed {
 		values = 1
 	}
-	// m[q, x, t, r] = Σ_s core[s, x, t] · y[q, s, x, r], summed over x if the site is summed out.
-	rows, cols := f.rows*values, o.rightStates*r
+	rows, cols := f.rows*values, o.rightStates*right
 	m := make([]float64, rows*cols)
 	for q := range f.rows {
 		for _, e := range o.entries {
 			row := q * values
 			if !isSummed {
-				row += e.x
+				row += e.value
 			}
-			addScaled(m[row*cols+e.t*r:][:r], y[((q*states+e.s)*d+e.x)*r:][:r], e.v)
+			addScaled(m[row*cols+e.right*right:][:right], y[((q*states+e.left)*dim+e.value)*right:][:right], e.weight)
 		}
 	}
+
 	exp, _ := legs.Rescale(m)
 	exp += f.exp
 	if !mayReduce || rows <= cols {
@@ -164,13 +173,17 @@ func (c *chain) extendFactor(f factor, a *site, o core, isSummed, mayReduce bool
 	return factor{rows: cols, data: upper, exp: exp}, err
 }
 
-// compressFromRight returns the new sites in the place of those that are kept, whose product is to be multiplied by 2^exp. It goes from
-// right to left, and truncates the bonds between them. The sites are nil if the state is 0.
+// compressFromRight returns the new sites that replace those of a span that are kept, with truncated bonds between them. Their product has
+// to be multiplied by 2^exp. It goes from right to left. factors[k] is the factor R of the bond left of site k. The sites are nil if the
+// state is 0.
+//
+// N is the grown site times the compressed part right of it. The leading right singular vectors V of R·N are the new site, and N·V goes on
+// to the left.
 func (c *chain) compressFromRight(
 	span []*site, cores []core, summed []bool, factors []factor, firstKept int, acc *account,
 ) (sites []*site, exp int64, err error) {
-	cols := int(span[len(span)-1].right) // bond on the right of the next new site
-	carried := identity(cols)            // (states·bond) × cols
+	cols := int(span[len(span)-1].right) // bond right of the next new site
+	carried := identity(cols)            // N·V of the site before: (states·bond) × cols
 	for k := len(span) - 1; k >= firstKept; k-- {
 		a, o := span[k], cores[k]
 		n := c.extendCompressed(carried, a, o, summed[k], cols)
@@ -180,19 +193,21 @@ func (c *chain) compressFromRight(
 			carried = n
 			continue
 		}
+
 		f := factors[k]
-		rows, width := o.leftStates*int(a.left), a.dim*cols
-		rn := n // R·N
+		rows, width := o.leftStates*int(a.left), a.dim*cols // N is rows × width
+		rn := n                                             // R·N
 		if k > 0 {
 			rn = make([]float64, f.rows*width)
 			c.work.Mul(rn, f.data, n, f.rows, rows, width)
 		}
-		if k == firstKept {
+		if k == firstKept { // the new centre, whose left bond is not truncated
 			exp += f.exp
 			sites = append(sites, &site{index: a.index, dim: a.dim, left: float64(f.rows), right: float64(cols), data: rn})
 			break
 		}
-		count := min(f.rows, width) // of singular values
+
+		count := min(f.rows, width) // number of singular values
 		s, vt := make([]float64, count), make([]float64, count*width)
 		if err := c.work.RightSVD(rn, f.rows, width, s, vt); err != nil {
 			return nil, 0, err
@@ -211,63 +226,68 @@ func (c *chain) compressFromRight(
 	return sites, exp, nil
 }
 
-// extendCompressed returns N for the bond left of a site: B·carried for the grown site B of a and its core o. Its rows are (left state,
-// left bond), its columns (value, column of carried), or only the columns of carried if the site is summed out.
+// extendCompressed returns B·carried for the grown site B: a times its core of the operator. carried has a row for each pair (right state,
+// right bond of a) and cols columns. The result has a row for each pair (left state, left bond of a), and a column for each pair (value of
+// the site, column of carried). If isSummed is true, it is summed over the values of the site.
 func (c *chain) extendCompressed(carried []float64, a *site, o core, isSummed bool, cols int) []float64 {
-	rows, d, r := a.sizes()
-	values := d // of the site that are columns of the result
+	left, dim, right := a.sizes()
+	values := dim // of the site that are columns of the result
 	if isSummed {
 		values = 1
 	}
-	n := make([]float64, o.leftStates*rows*values*cols)
-	y := make([]float64, rows*d*cols)
-	// n[s, l, x, c] = Σ_{t, r} core[s, x, t] · A[l, x, r] · carried[t, r, c], one t after the other.
+	n := make([]float64, o.leftStates*left*values*cols)
+	y := make([]float64, left*dim*cols)
+	// n[s, l, x, c] = Σ_{t, r} core[s, x, t] · A[l, x, r] · carried[t, r, c], for left state s and one right state t after the other.
 	for t := range o.rightStates {
-		c.work.Mul(y, a.data, carried[t*r*cols:], rows*d, r, cols)
+		c.work.Mul(y, a.data, carried[t*right*cols:], left*dim, right, cols)
 		for _, e := range o.entries {
-			if e.t != t {
+			if e.right != t {
 				continue
 			}
-			x := e.x
+			x := e.value
 			if isSummed {
 				x = 0
 			}
-			for l := range rows {
-				addScaled(n[((e.s*rows+l)*values+x)*cols:][:cols], y[(l*d+e.x)*cols:][:cols], e.v)
+			for l := range left {
+				addScaled(n[((e.left*left+l)*values+x)*cols:][:cols], y[(l*dim+e.value)*cols:][:cols], e.weight)
 			}
 		}
 	}
 	return n
 }
 
-// priceSpan returns the cost of apply on a span, in the sequence of factorsFromLeft and compressFromRight, with bonds of at most bond
-// after it. bonds are those between the sites that are kept, the outer ones included. If no site is kept, they are the outer ones only.
+// priceSpan returns the cost of apply on a span, if bonds are truncated to the given bond. It follows factorsFromLeft and then
+// compressFromRight. bonds are those between the sites that are kept, the outer ones included. If no site is kept, they are the outer ones
+// only.
 func priceSpan(span []*site, o operator, summed []bool, bond float64) (flops, bytes float64, bonds []float64) {
+	// From left to right: the factor left of site k has rows[k] rows, and the core of the site entries[k] entries.
 	n := len(span)
 	firstKept, last := slices.Index(summed, false), lastKept(summed)
 	if firstKept < 0 {
 		firstKept = n
 	}
-	rows, entries := make([]float64, n+1), make([]float64, n) // of the factor left of a site; of the site's core
+	rows, entries := make([]float64, n+1), make([]float64, n)
 	rows[0] = span[0].left
-	stored, peak := 8*rows[0]*rows[0], 0.0 // bytes of the factors and the operator; most bytes so far
+	stored, peak := 8*rows[0]*rows[0], 0.0 // bytes of the factors and the operator; largest number of bytes so far
 	for k, a := range span {
 		entries[k] = o.maxEntries(k, a.dim)
 		stored += entryBytes * entries[k]
 	}
 	for k := range last {
-		f, scratch, nextRows := priceFactor(span[k], o.bonds[k], o.bonds[k+1], entries[k], rows[k], summed[k], k >= firstKept)
+		factorFlops, scratch, nextRows := priceFactor(span[k], o.bonds[k], o.bonds[k+1], entries[k], rows[k], summed[k], k >= firstKept)
 		rows[k+1] = nextRows
-		flops += f
+		flops += factorFlops
 		stored += 8 * nextRows * o.bonds[k+1] * span[k].right
 		peak = max(peak, stored+scratch)
 	}
+
+	// From right to left: cols is the bond right of the next new site.
 	cols := span[n-1].right
 	bonds = append(make([]float64, 0, n+1), cols)
 	if firstKept == n {
 		return flops, peak, []float64{rows[n], cols}
 	}
-	siteBytes, carried := 0.0, cols*cols // bytes of the new sites; entries of what is carried to the left
+	siteBytes, carried := 0.0, cols*cols // bytes of the new sites; entries of the matrix that goes on to the left
 	for k := n - 1; k >= firstKept; k-- {
 		a, d := span[k], float64(span[k].dim)
 		values := d // as in extendCompressed
@@ -287,12 +307,12 @@ func priceSpan(span []*site, o operator, summed []bool, bond float64) (flops, by
 			flops += 2 * rows[k] * left * width
 			live += rows[k] * width
 		}
-		if k == firstKept {
+		if k == firstKept { // its left bond is not truncated
 			bonds = append(bonds, rows[k])
 			peak = max(peak, stored+(siteBytes+8*rows[k]*width)+8*live)
 			break
 		}
-		count := min(rows[k], width) // of singular values
+		count := min(rows[k], width) // number of singular values
 		rank := min(count, bond)
 		flops += svdFlops(rows[k], width) + 2*left*width*rank
 		peak = max(peak, stored+siteBytes+8*(live+count*(rows[k]+2*width)+rows[k]*width+left*rank))
@@ -304,19 +324,20 @@ func priceSpan(span []*site, o operator, summed []bool, bond float64) (flops, by
 	return flops, peak, bonds
 }
 
-// priceFactor returns the cost of extendFactor at site a, and the rows of its result. rows are those of the factor before. The operator has
-// opLeft and opRight states on the two sides of the site, and entries in its core. isSummed is true if the site is summed out, so that its
-// values add no rows. mayReduce is true if a QR decomposition may reduce R·B to as many rows as it has columns. bytes are those of R·A,
-// R·B and the decomposition. The caller counts what is kept of the result.
-func priceFactor(a *site, opLeft, opRight, entries, rows float64, isSummed, mayReduce bool) (flops, bytes, nextRows float64) {
+// priceFactor returns the cost of extendFactor at site a, and the number of rows of its result. rows is that of the factor before. The core
+// of the site has leftStates and rightStates states on its sides, and entries. isSummed and mayReduce are those of extendFactor. bytes are
+// those of its scratch, without the result.
+func priceFactor(
+	a *site, leftStates, rightStates, entries, rows float64, isSummed, mayReduce bool,
+) (flops, bytes, nextRows float64) {
 	width := float64(a.dim) * a.right
-	productRows, cols := rows, opRight*a.right // of R·B
+	productRows, cols := rows, rightStates*a.right // of R·B
 	if !isSummed {
 		productRows *= float64(a.dim)
 	}
-	// R·A: (rows·opLeft) × a.left by a.left × width. Then R·B: per row and entry of the core, a.right numbers of R·A are added.
-	flops = 2*rows*opLeft*a.left*width + 2*rows*entries*a.right
-	bytes = 8 * (rows*opLeft*width + productRows*cols)
+	// R·A: (rows·leftStates) × a.left by a.left × width. Then R·B: per row and entry of the core, a.right numbers of R·A are added.
+	flops = 2*rows*leftStates*a.left*width + 2*rows*entries*a.right
+	bytes = 8 * (rows*leftStates*width + productRows*cols)
 	if mayReduce && productRows > cols {
 		return flops + qrFlops(productRows, cols), bytes + 16*cols*cols, cols
 	}

@@ -21,19 +21,19 @@ type site struct {
 	data        []float64 // left × dim × right; nil in a price
 }
 
-// sizes returns left bond, dimension and right bond.
-func (a *site) sizes() (l, d, r int) { return int(a.left), a.dim, int(a.right) }
+// sizes returns the dimensions of the left bond, of the index and of the right bond.
+func (a *site) sizes() (left, dim, right int) { return int(a.left), a.dim, int(a.right) }
 
 // entries returns the number of entries.
 func (a *site) entries() float64 { return a.left * float64(a.dim) * a.right }
 
-// chain is the tensor scale·(product of the sites). Sites before centre have orthonormal columns as (left·dim) × right matrices, sites
-// after it orthonormal rows as left × (dim·right) matrices. An empty chain is the number scale.
+// chain is a matrix product state: the tensor scale·(product of the sites). Sites before centre have orthonormal columns as
+// (left·dim) × right matrices, sites after it orthonormal rows as left × (dim·right) matrices. An empty chain is the number scale.
 type chain struct {
 	sites    []*site // by ascending position of their indices
-	centre   int
+	centre   int     // the number of the site that need not be orthonormal
 	scale    scaled.Number
-	position []int        // Plan.Position
+	position []int        // by index: its position in the chain (Plan.Position)
 	work     *linalg.Work // memory of decompositions; nil in a price, where the chain has sizes only
 	isShared bool         // its sites may also be in other chains
 }
@@ -41,13 +41,14 @@ type chain struct {
 // isPrice reports whether the chain has sizes only.
 func (c *chain) isPrice() bool { return c.work == nil }
 
-// find returns the place k in sites of the index with this position, or the place at which it would be inserted.
-func (c *chain) find(position int) (k int, found bool) {
+// find returns the number k of the site whose index has the given position. If there is none, ok is false and k is the place at which it
+// would be inserted.
+func (c *chain) find(position int) (k int, ok bool) {
 	return slices.BinarySearchFunc(c.sites, position, func(s *site, p int) int { return cmp.Compare(c.position[s.index], p) })
 }
 
-// insert adds a site for an index of dimension dim on which the state does not depend yet. For each of its values the site is the same
-// multiple of the identity.
+// insert adds a site for an index of dimension dim, on which the state does not depend yet. For each value the site is the identity,
+// divided by √dim so that rows and columns are orthonormal. The scale is multiplied by √dim.
 func (c *chain) insert(index, dim int) {
 	k, _ := c.find(c.position[index])
 	s := &site{index: index, dim: dim, left: 1, right: 1}
@@ -56,14 +57,14 @@ func (c *chain) insert(index, dim int) {
 	}
 	if !c.isPrice() {
 		bond := int(s.left)
-		v := 1 / math.Sqrt(float64(dim)) // so that rows and columns are orthonormal
+		diagonal := 1 / math.Sqrt(float64(dim))
 		s.data = make([]float64, bond*dim*bond)
 		for i := range bond {
 			for x := range dim {
-				s.data[(i*dim+x)*bond+i] = v
+				s.data[(i*dim+x)*bond+i] = diagonal
 			}
 		}
-		c.scale = c.scale.Mul(scaled.FromFloat(1 / v))
+		c.scale = c.scale.Mul(scaled.FromFloat(1 / diagonal))
 	}
 	c.sites = slices.Insert(c.sites, k, s)
 	if k <= c.centre && len(c.sites) > 1 {
@@ -71,68 +72,69 @@ func (c *chain) insert(index, dim int) {
 	}
 }
 
-// moveCentre makes site k the centre, and returns the flops. Errors: linalg.ErrNotFinite, linalg.ErrRange.
+// moveCentre makes site k the centre, by decompositions of the sites on the way, and returns their flops. Errors: linalg.ErrNotFinite,
+// linalg.ErrRange.
 func (c *chain) moveCentre(k int) (flops float64, err error) {
 	for c.centre < k {
-		f, err := c.moveCentreRight()
-		if flops += f; err != nil {
+		moveFlops, err := c.moveCentreRight()
+		if flops += moveFlops; err != nil {
 			return flops, err
 		}
 	}
 	for c.centre > k {
-		f, err := c.moveCentreLeft()
-		if flops += f; err != nil {
+		moveFlops, err := c.moveCentreLeft()
+		if flops += moveFlops; err != nil {
 			return flops, err
 		}
 	}
 	return flops, nil
 }
 
-// moveCentreRight makes the next site the centre: with A = Q R the centre becomes Q, and the next site B becomes R B.
+// moveCentreRight makes the next site the centre: with A = Q R the centre A becomes Q, and the next site B becomes R B.
 func (c *chain) moveCentreRight() (flops float64, err error) {
 	a, b := c.sites[c.centre], c.sites[c.centre+1]
 	rows := a.left * float64(a.dim)
-	m := min(rows, a.right) // the bond afterwards
-	flops = 2*qrFlops(rows, a.right) + 2*m*a.right*(float64(b.dim)*b.right)
-	newA := &site{index: a.index, dim: a.dim, left: a.left, right: m}
-	newB := &site{index: b.index, dim: b.dim, left: m, right: b.right}
+	bond := min(rows, a.right) // between both sites afterwards
+	flops = 2*qrFlops(rows, a.right) + 2*bond*a.right*(float64(b.dim)*b.right)
+	newA := &site{index: a.index, dim: a.dim, left: a.left, right: bond}
+	newB := &site{index: b.index, dim: b.dim, left: bond, right: b.right}
 	if !c.isPrice() {
-		r := make([]float64, int(m*a.right))
+		r := make([]float64, int(bond*a.right))
 		newA.data, newB.data = make([]float64, int(newA.entries())), make([]float64, int(newB.entries()))
 		if err := c.work.QR(a.data, int(rows), int(a.right), newA.data, r); err != nil {
 			return flops, err
 		}
-		c.work.Mul(newB.data, r, b.data, int(m), int(a.right), b.dim*int(b.right))
+		c.work.Mul(newB.data, r, b.data, int(bond), int(a.right), b.dim*int(b.right))
 	}
 	c.sites[c.centre], c.sites[c.centre+1] = newA, newB
 	c.centre++
 	return flops, nil
 }
 
-// moveCentreLeft makes the site before the centre: with B = L Q the centre becomes Q, and the site A before it becomes A L.
+// moveCentreLeft makes the site before it the centre: with B = L Q the centre B becomes Q, and the site A before it becomes A L.
 func (c *chain) moveCentreLeft() (flops float64, err error) {
 	a, b := c.sites[c.centre-1], c.sites[c.centre]
 	cols := float64(b.dim) * b.right
-	m := min(b.left, cols) // the bond afterwards
-	flops = 2*qrFlops(b.left, cols) + 2*m*b.left*(a.left*float64(a.dim))
-	newA := &site{index: a.index, dim: a.dim, left: a.left, right: m}
-	newB := &site{index: b.index, dim: b.dim, left: m, right: b.right}
+	bond := min(b.left, cols) // between both sites afterwards
+	flops = 2*qrFlops(b.left, cols) + 2*bond*b.left*(a.left*float64(a.dim))
+	newA := &site{index: a.index, dim: a.dim, left: a.left, right: bond}
+	newB := &site{index: b.index, dim: b.dim, left: bond, right: b.right}
 	if !c.isPrice() {
-		l := make([]float64, int(b.left*m))
+		l := make([]float64, int(b.left*bond))
 		newA.data, newB.data = make([]float64, int(newA.entries())), make([]float64, int(newB.entries()))
 		if err := c.work.LQ(b.data, int(b.left), int(cols), l, newB.data); err != nil {
 			return flops, err
 		}
-		c.work.Mul(newA.data, a.data, l, int(a.left)*a.dim, int(a.right), int(m))
+		c.work.Mul(newA.data, a.data, l, int(a.left)*a.dim, int(a.right), int(bond))
 	}
 	c.sites[c.centre-1], c.sites[c.centre] = newA, newB
 	c.centre--
 	return flops, nil
 }
 
-// normalise moves a power of 2 from data into the scale. The entries of data are to be multiplied by 2^exp, which goes into the scale as
-// well. If the state is 0, it sets the scale to 0 and returns false. Errors: sumproduct.ErrNotFinite if the state has left float64, which
-// is no zero.
+// normalise divides data, the entries of the centre, by a power of 2 so that the largest is in [1, 2), and multiplies the scale by it. The
+// scale is multiplied by 2^exp as well. If all entries are 0, it sets the scale to 0 and isNonzero is false. The error is
+// sumproduct.ErrNotFinite if the state has left the range of float64.
 func (c *chain) normalise(data []float64, exp int64) (isNonzero bool, err error) {
 	dataExp, err := legs.Rescale(data)
 	if errors.Is(err, legs.ErrZero) {
@@ -143,18 +145,18 @@ func (c *chain) normalise(data []float64, exp int64) (isNonzero bool, err error)
 	return err == nil, err
 }
 
-// bytes returns the size of the sites.
+// bytes returns the bytes of all sites.
 func (c *chain) bytes() float64 {
-	n := 0.0
+	bytes := 0.0
 	for _, s := range c.sites {
-		n += 8 * s.entries()
+		bytes += 8 * s.entries()
 	}
-	return n
+	return bytes
 }
 
-// removeSpan removes n sites from first on. They have been contracted to the matrix f of rows × cols, which it multiplies into the site
-// before them, or after them if first is 0. If no site is left, f is a number and goes into the scale. In a price f is not used. It
-// returns false if the state is 0.
+// removeSpan removes the n sites from first on, which have been summed out to the matrix f of rows × cols. It multiplies f into the site
+// before them, or into the site after them if first is 0, and makes that the centre. If no site is left, f is a number and goes into the
+// scale. In a price f is not used. isNonzero is false if the state is 0.
 func (c *chain) removeSpan(first, n int, rows, cols float64, f factor) (isNonzero bool, err error) {
 	c.sites = slices.Delete(c.sites, first, first+n)
 	c.centre = max(first-1, 0)
@@ -168,6 +170,7 @@ func (c *chain) removeSpan(first, n int, rows, cols float64, f factor) (isNonzer
 		}
 		return isNonzero, err
 	}
+
 	a := c.sites[c.centre]
 	changed := *a
 	if first > 0 {
@@ -180,31 +183,31 @@ func (c *chain) removeSpan(first, n int, rows, cols float64, f factor) (isNonzer
 		c.centre = min(first, len(c.sites)-1)
 		return true, nil
 	}
-	l, d, r := a.sizes()
+	left, dim, right := a.sizes()
 	changed.data = make([]float64, int(changed.entries()))
 	if first > 0 {
-		c.work.Mul(changed.data, a.data, f.data, l*d, r, int(cols))
+		c.work.Mul(changed.data, a.data, f.data, left*dim, right, int(cols))
 	} else {
-		c.work.Mul(changed.data, f.data, a.data, int(rows), l, d*r)
+		c.work.Mul(changed.data, f.data, a.data, int(rows), left, dim*right)
 	}
 	return c.normalise(changed.data, f.exp)
 }
 
-// addScaled computes out += v·x.
-func addScaled(out, x []float64, v float64) {
-	x = x[:len(out)]
-	for i := range out {
-		out[i] += v * x[i]
+// addScaled adds factor·x to sum.
+func addScaled(sum, x []float64, factor float64) {
+	x = x[:len(sum)]
+	for i := range sum {
+		sum[i] += factor * x[i]
 	}
 }
 
-// qrFlops counts a QR decomposition of m × n whose orthonormal factor is not made.
+// qrFlops returns the flops of a QR decomposition of an m × n matrix whose orthonormal factor is not computed.
 func qrFlops(m, n float64) float64 {
 	k := min(m, n)
 	return 2 * k * k * (max(m, n) - k/3)
 }
 
-// svdFlops counts a singular value decomposition of m × n without left vectors, about.
+// svdFlops returns about the flops of a singular value decomposition of an m × n matrix without left vectors.
 func svdFlops(m, n float64) float64 {
 	k := min(m, n)
 	return 4*max(m, n)*k*k + 8*k*k*k

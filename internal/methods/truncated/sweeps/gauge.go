@@ -20,13 +20,15 @@ import (
 // minWeight is the smallest weight above 0, relative to about the largest. Weights are divided by.
 const minWeight = 1e-200
 
-// gauge holds weights by index and value, nil for ones. Steps are those of the forward sweep, also in the gauge of a sweep back.
+// gauge holds weights by index and value; those of an index are nil if all are 1. Steps are those of the forward sweep, also in the gauge
+// of a sweep back.
 type gauge struct {
 	enter [][]float64 // multiplied in at the step at which the index enters the chain
 	leave [][]float64 // multiplied in at the step that sums the index out
 }
 
-// forwardGauge returns the gauge of the forward sweep, and its weights f by index.
+// forwardGauge returns the gauge of the forward sweep, and its weights f by index and value: the weights of the tables that are multiplied
+// in after the index has entered (frontierWeights). They are divided out when the index is summed out.
 func forwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) {
 	entry := make([]int, len(e.Dims)) // by index: the step at which it enters
 	for k, st := range steps {
@@ -38,8 +40,8 @@ func forwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) {
 	return gauge{enter: f, leave: reciprocals(f)}, f
 }
 
-// backwardGauge returns the gauge of the sweep back, and its weights b by index. In it an index enters at the step that sums it out, and
-// the tables still to come are those of earlier steps.
+// backwardGauge returns the gauge of the sweep back, and its weights b by index and value. There an index enters at the step that sums it
+// out in the forward sweep, and the tables still to come are those of earlier steps.
 func backwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) {
 	exit := make([]int, len(e.Dims)) // by index: the step that sums it out
 	for k, st := range steps {
@@ -49,49 +51,50 @@ func backwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) 
 	return gauge{enter: reciprocals(b), leave: b}, b
 }
 
-// frontierWeights returns, by index and value, the square root of the product of the norms of the index's tables at the steps for which
-// isToCome is true. It is nil for indices without such tables.
+// frontierWeights returns weights[j][x] for each value x of index j: the square root of the product of the norms of the slices j = x of
+// those tables of j whose step is still to come. weights[j] is nil if there are no such tables.
 func frontierWeights(e *sumproduct.Expression, steps []step, isToCome func(index, step int) bool) [][]float64 {
-	f := make([][]float64, len(e.Dims))
+	const noIndex = -1
+	weights := make([][]float64, len(e.Dims))
 	for k, st := range steps {
 		for _, t := range st.tables {
-			for _, j := range otherIndices(e.Dims, e.Tables[t].Scope, -1) {
+			for _, j := range otherIndices(e.Dims, e.Tables[t].Scope, noIndex) {
 				if isToCome(j, k) {
-					if f[j] == nil {
-						f[j] = ones(e.Dims[j])
+					if weights[j] == nil {
+						weights[j] = ones(e.Dims[j])
 					}
-					multiplyNorms(f[j], e, t, j)
+					multiplyNorms(weights[j], e, t, j)
 				}
 			}
 		}
 	}
-	for j := range f {
-		for x := range f[j] {
-			f[j][x] = math.Sqrt(f[j][x])
+	for j := range weights {
+		for x := range weights[j] {
+			weights[j][x] = math.Sqrt(weights[j][x])
 		}
 	}
-	return f
+	return weights
 }
 
-// reciprocals returns 1/f, and 0 where f is 0: all terms with that value are 0.
-func reciprocals(f [][]float64) [][]float64 {
-	out := make([][]float64, len(f))
-	for j := range f {
-		for _, v := range f[j] {
-			if v != 0 {
-				v = 1 / v
+// reciprocals returns 1/w for each weight w, and 0 if w is 0, since all terms with that value are 0.
+func reciprocals(weights [][]float64) [][]float64 {
+	inverse := make([][]float64, len(weights))
+	for j := range weights {
+		for _, w := range weights[j] {
+			if w != 0 {
+				w = 1 / w
 			}
-			out[j] = append(out[j], v)
+			inverse[j] = append(inverse[j], w)
 		}
 	}
-	return out
+	return inverse
 }
 
-// multiplyNorms multiplies f(x) by the norm of the slice j = x of table t, for all values x of index j, up to a common factor. If the
-// table is 0, it changes nothing.
-func multiplyNorms(f []float64, e *sumproduct.Expression, t, j int) {
+// multiplyNorms multiplies weights[x] by the Frobenius norm of the slice j = x of table t, for each value x of index j, up to a common
+// factor. If the table is 0, it changes nothing.
+func multiplyNorms(weights []float64, e *sumproduct.Expression, t, j int) {
 	table := e.Tables[t]
-	inner := 1 // entries of the axes after that of j
+	inner := 1 // stride of j
 	for k := len(table.Scope) - 1; table.Scope[k] != j; k-- {
 		inner *= e.Dims[table.Scope[k]]
 	}
@@ -102,14 +105,14 @@ func multiplyNorms(f []float64, e *sumproduct.Expression, t, j int) {
 	if largest == 0 {
 		return
 	}
-	squares := make([]float64, len(f)) // in units of the largest, so that nothing overflows
+	squares := make([]float64, len(weights)) // in units of the largest, so that nothing overflows
 	for k, v := range table.Data {
-		squares[k/inner%len(f)] += (v / largest) * (v / largest)
+		squares[k/inner%len(weights)] += (v / largest) * (v / largest)
 	}
-	for x := range f {
-		if f[x] *= math.Sqrt(squares[x]); f[x] > 0 {
-			f[x] = max(f[x], minWeight)
+	for x := range weights {
+		if weights[x] *= math.Sqrt(squares[x]); weights[x] > 0 {
+			weights[x] = max(weights[x], minWeight)
 		}
 	}
-	legs.Rescale(f)
+	legs.Rescale(weights)
 }

@@ -20,16 +20,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// sweepBack goes back over the steps with the chain of φ and returns the marginals by index. It returns nil if φ or a marginal has become 0
-// or is not finite, and in a price.
+// sweepBack goes back over the steps with a second chain and returns the marginals by index. Before step k the chain is the linear form
+// φ_k: Z = ⟨φ_k, ψ_k⟩ with the state ψ_k of the forward sweep. The product with one index held at a value is the part of Z with that value.
+// It returns nil if φ or a marginal has become 0 or is not finite, and in a price.
 func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
-	c := &chain{scale: scaled.One, position: s.p.Position, work: s.work, isShared: true}
+	c := &chain{scale: scaled.One, position: s.plan.Position, work: s.work, isShared: true}
 	var marginals [][]float64
 	o := &overlap{work: s.work}
 	if !s.isPrice() {
 		var b [][]float64
-		marginals = legs.UniformMarginals(s.h.Dims)
-		s.gauge, b = backwardGauge(s.e, s.steps)
+		marginals = legs.UniformMarginals(s.hypergraph.Dims)
+		s.gauge, b = backwardGauge(s.expression, s.steps)
 		o.weights = ungaugingWeights(s.forwardWeights, b)
 	}
 	for k := len(s.steps) - 1; k >= 0; k-- {
@@ -44,14 +45,18 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 		if !isNonzero {
 			return nil, nil
 		}
+
+		// The last step of an index gives its marginal.
 		if st.isLast && !s.isPrice() {
 			if marginals[st.index] = o.marginal(c.sites, s.states[k], st.index); !legs.Normalise(marginals[st.index]) {
 				return nil, nil
 			}
 		}
-		if slices.Contains(st.enter, st.index) { // the first step of the index: before it, the chain has no site for it
-			first, _ := c.find(s.p.Position[st.index])
-			isNonzero, err = c.apply(first, identityOperator(s.h.Dims[st.index]), []bool{true}, &s.account)
+
+		// Before the first step of an index the chain has no site for it: sum it out.
+		if slices.Contains(st.enter, st.index) {
+			first, _ := c.find(s.plan.Position[st.index])
+			isNonzero, err = c.apply(first, identityOperator(s.hypergraph.Dims[st.index]), []bool{true}, &s.account)
 			if err != nil || !isNonzero {
 				return nil, err
 			}
@@ -61,11 +66,11 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 	return marginals, nil
 }
 
-// stepBack applies a step transposed. If the step sums its index out, the index enters. Other indices that entered at the step are summed
-// out. It returns false if φ is 0.
+// stepBack applies the transpose of a step. If the step sums its index out, the index enters; other indices that enter at the step are
+// summed out. isNonzero is false if φ becomes 0.
 func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 	if st.isLast {
-		c.insert(st.index, s.h.Dims[st.index])
+		c.insert(st.index, s.hypergraph.Dims[st.index])
 	}
 	overlapBytes := 0.0
 	if s.isPrice() {
@@ -77,12 +82,12 @@ func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 	return isNonzero, err
 }
 
-// priceOverlap counts the flops of the overlap at a step, and returns its bytes. It takes the overlap to look at the step's span and a site
-// on each side of it, and the bonds of the other chain to be as large as the largest of the forward sweep.
+// priceOverlap adds the flops of the product of both chains at a step, and returns its bytes. It assumes that the product looks at the
+// step's span and a site on each side of it, and that the bonds of the other chain are as large as the largest of the forward sweep.
 func (s *sweep) priceOverlap(c *chain, st *step) (bytes float64) {
 	first, last := s.span(c, st)
 	bond, largest := s.account.bond, s.account.largestBond
-	s.account.value.Flops += 4 * bond * bond * min(bond, largest) * float64(s.h.Dims[st.index]*(last-first+3))
+	s.account.value.Flops += 4 * bond * bond * min(bond, largest) * float64(s.hypergraph.Dims[st.index]*(last-first+3))
 	bytes = 32 * largest
 	for _, a := range c.sites {
 		bytes += 32 * a.right * largest
@@ -90,22 +95,22 @@ func (s *sweep) priceOverlap(c *chain, st *step) (bytes float64) {
 	return bytes
 }
 
-// ungaugingWeights returns 1/(f·b) by index, up to a factor for each index. In the overlap of two states it undoes their gauges f and b. It
-// is nil for ones.
+// ungaugingWeights returns 1/(f·b) by index and value, up to a factor for each index. In the product of a forward and a backward chain it
+// undoes their gauges f and b. The weights of an index are nil if all are 1.
 func ungaugingWeights(f, b [][]float64) [][]float64 {
-	out, b := reciprocals(f), reciprocals(b)
-	for j := range out {
+	weights, inverseB := reciprocals(f), reciprocals(b)
+	for j := range weights {
 		switch {
-		case out[j] == nil:
-			out[j] = b[j]
-		case b[j] != nil:
-			for x := range out[j] {
-				out[j][x] *= b[j][x]
+		case weights[j] == nil:
+			weights[j] = inverseB[j]
+		case inverseB[j] != nil:
+			for x := range weights[j] {
+				weights[j][x] *= inverseB[j][x]
 			}
-			legs.Rescale(out[j])
+			legs.Rescale(weights[j])
 		}
 	}
-	return out
+	return weights
 }
 
 // overlap computes the sum over all indices of the product of two chains with the same indices.
@@ -116,44 +121,45 @@ type overlap struct {
 	flops   float64
 }
 
-// marginal returns, for each value of index, Σ a·b over all other indices, up to a common power of 2.
+// marginal returns, for each value of index, the product of the chains a and b summed over all other indices, up to a common power of 2.
 func (o *overlap) marginal(a, b []*site, index int) []float64 {
 	k := slices.IndexFunc(a, func(s *site) bool { return s.index == index })
 	left, right := o.productsAround(a, b, k, o.extendRight, o.extendLeft)
-	x, y := a[k], o.withWeights(b[k])
-	l, d, r := x.sizes()
-	ly, _, ry := y.sizes()
-	// t = left·y and u = x·right, both over (left bond of x, value, right bond of y). The result is their product, summed over both bonds.
-	t, u := make([]float64, l*d*ry), make([]float64, l*d*ry)
-	o.mul(u, x.data, right, l*d, r, ry)
-	o.mul(t, left, y.data, l, ly, d*ry)
-	out := make([]float64, d)
-	for i := range l {
-		for v := range d {
-			row := (i*d + v) * ry
-			for j := range ry {
-				out[v] += t[row+j] * u[row+j]
+	siteA, siteB := a[k], o.withWeights(b[k])
+	leftA, dim, rightA := siteA.sizes()
+	leftB, _, rightB := siteB.sizes()
+
+	// t = left·siteB and u = siteA·right, both over (left bond of a, value, right bond of b). The result is t·u, summed over both bonds.
+	t, u := make([]float64, leftA*dim*rightB), make([]float64, leftA*dim*rightB)
+	o.mul(u, siteA.data, right, leftA*dim, rightA, rightB)
+	o.mul(t, left, siteB.data, leftA, leftB, dim*rightB)
+	sums := make([]float64, dim)
+	for i := range leftA {
+		for v := range dim {
+			row := (i*dim + v) * rightB
+			for j := range rightB {
+				sums[v] += t[row+j] * u[row+j]
 			}
 		}
 	}
-	return out
+	return sums
 }
 
-// withWeights returns a site times the weights of its index: a copy, or s if the weights are ones.
+// withWeights returns a site multiplied by the weights of the values of its index. It returns s itself if these are all 1.
 func (o *overlap) withWeights(s *site) *site {
-	w := o.weights[s.index]
-	if w == nil {
+	weights := o.weights[s.index]
+	if weights == nil {
 		return s
 	}
-	out := *s
-	out.data = make([]float64, len(s.data))
+	weighted := *s
+	weighted.data = make([]float64, len(s.data))
 	for k, v := range s.data {
-		out.data[k] = v * w[k/int(s.right)%s.dim]
+		weighted.data[k] = v * weights[k/int(s.right)%s.dim]
 	}
-	return &out
+	return &weighted
 }
 
-// mul computes c = a·b, m × k by k × n, and counts its flops.
+// mul computes c = a·b for matrices of m × k and k × n, and counts its flops.
 func (o *overlap) mul(c, a, b []float64, m, k, n int) {
 	o.work.Mul(c, a, b, m, k, n)
 	o.flops += 2 * float64(m) * float64(k) * float64(n)
@@ -164,15 +170,15 @@ func (o *overlap) mul(c, a, b []float64, m, k, n int) {
 //
 //	out[r, s] = Σ_{i, j, x} product[i, j] · a[i, x, r] · w[x]·b[j, x, s]
 //
-// in memory, if that is large enough.
+// The result is in memory, if that is large enough.
 func (o *overlap) extendRight(memory, product []float64, a, b *site) []float64 {
-	l, d, r := a.sizes()
-	ly, _, ry := b.sizes()
-	t := make([]float64, l*d*ry)
-	o.mul(t, product, o.withWeights(b).data, l, ly, d*ry)
-	out := resized(memory, r*ry)
-	o.work.MulTA(out, a.data, t, r, l*d, ry)
-	o.flops += 2 * float64(len(out)) * float64(l*d)
+	leftA, dim, rightA := a.sizes()
+	leftB, _, rightB := b.sizes()
+	t := make([]float64, leftA*dim*rightB) // product·w·b
+	o.mul(t, product, o.withWeights(b).data, leftA, leftB, dim*rightB)
+	out := resized(memory, rightA*rightB)
+	o.work.MulTA(out, a.data, t, rightA, leftA*dim, rightB)
+	o.flops += 2 * float64(len(out)) * float64(leftA*dim)
 	return out
 }
 
@@ -181,38 +187,38 @@ func (o *overlap) extendRight(memory, product []float64, a, b *site) []float64 {
 //
 //	out[i, j] = Σ_{x, r, s} a[i, x, r] · product[r, s] · w[x]·b[j, x, s]
 //
-// in memory, if that is large enough.
+// The result is in memory, if that is large enough.
 func (o *overlap) extendLeft(memory, product []float64, a, b *site) []float64 {
-	l, d, r := a.sizes()
-	ly, _, ry := b.sizes()
-	t := make([]float64, l*d*ry)
-	o.mul(t, a.data, product, l*d, r, ry)
-	out := resized(memory, l*ly)
-	o.work.MulTB(out, t, o.withWeights(b).data, l, d*ry, ly)
-	o.flops += 2 * float64(len(out)) * float64(d*ry)
+	leftA, dim, rightA := a.sizes()
+	leftB, _, rightB := b.sizes()
+	t := make([]float64, leftA*dim*rightB) // a·product
+	o.mul(t, a.data, product, leftA*dim, rightA, rightB)
+	out := resized(memory, leftA*leftB)
+	o.work.MulTB(out, t, o.withWeights(b).data, leftA, dim*rightB, leftB)
+	o.flops += 2 * float64(len(out)) * float64(dim*rightB)
 	return out
 }
 
-// endCache keeps the products of the ends of a pair of chains. For the next pair it uses them again as far as the sites are the same. For
-// single chains the second sites are nil.
+// endCache keeps the products of the ends of a pair of chains, up to each site. For the next pair of chains it uses them again as far as
+// the sites are the same. For a single chain the sites of the second one are nil.
 type endCache struct {
 	left, right []endProduct // left[k] is of the sites 0 to k, right[k] of the last k+1 sites
 }
 
-// endProduct is the contraction of an end of two chains, up to a power of 2.
+// endProduct is the product of an end of two chains, summed over the indices of the end, up to a power of 2.
 type endProduct struct {
-	a, b *site // the innermost sites
+	a, b *site // the innermost sites of the end
 	data []float64
 }
 
 // emptyProduct is the product of no sites.
 var emptyProduct = []float64{1}
 
-// extension returns product extended by one more pair of sites. It may use memory for the result.
+// extension returns the product of an end of two chains, extended by the next pair of sites a and b. It may use memory for the result.
 type extension func(memory, product []float64, a, b *site) []float64
 
-// productsAround returns the products of all sites left of site k and of all sites right of it. extendRight and extendLeft compute those
-// that are not in the cache. b is nil for a single chain.
+// productsAround returns the product of the ends of chains a and b left of site k, and that right of it. extendRight and extendLeft compute
+// the products that are not in the cache. b is nil for a single chain.
 func (o *endCache) productsAround(a, b []*site, k int, extendRight, extendLeft extension) (left, right []float64) {
 	last := len(a) - 1
 	pair := func(k int) (x, y *site) {
@@ -226,12 +232,12 @@ func (o *endCache) productsAround(a, b []*site, k int, extendRight, extendLeft e
 	return left, right
 }
 
-// updateProducts makes the list of the products of the first 1 to n pairs of sites, and returns it with the last product. It keeps the
-// products at the beginning of list whose pairs are the same, and computes the others by extend.
+// updateProducts returns the list of the products of the first 1, 2 … n pairs of sites, and the last of them. pair(k) is the k-th pair. It
+// keeps the products at the beginning of list whose pairs are the same, and computes the others by extend.
 func updateProducts(
 	list []endProduct, n int, pair func(k int) (*site, *site), extend extension,
 ) (updated []endProduct, last []float64) {
-	valid := 0 // products that hold
+	valid := 0 // number of products of the same pairs
 	for valid < min(n, len(list)) {
 		if a, b := pair(valid); list[valid].a != a || list[valid].b != b {
 			break
@@ -245,7 +251,7 @@ func updateProducts(
 	}
 	for k := valid; k < n; k++ {
 		var memory []float64
-		if k < cap(list) { // of the product that was here before
+		if k < cap(list) { // use the memory of the product that was here before
 			memory = list[:k+1][k].data
 		}
 		a, b := pair(k)
@@ -256,5 +262,5 @@ func updateProducts(
 	return list, last
 }
 
-// resized returns n numbers of any value, in the memory of a if that is large enough.
+// resized returns a slice of n numbers with any content, in the memory of a if that is large enough.
 func resized(a []float64, n int) []float64 { return slices.Grow(a[:0], n)[:n] }

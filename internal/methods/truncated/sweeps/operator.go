@@ -20,22 +20,23 @@ type operator struct {
 	indexDim float64   // dimension of the step's index
 }
 
-// core multiplies a site of the chain. For each left state, value of the site and right state it has a weight.
+// core is the factor of an operator that multiplies one site of the chain. It has a weight for each left state, value of the site and right
+// state.
 type core struct {
-	leftStates, rightStates int
+	leftStates, rightStates int     // numbers of states
 	entries                 []entry // the weights that are not 0
 }
 
 // entry is a weight of a core.
 type entry struct {
-	s, x, t int     // left state, value of the site, right state
-	v       float64 // the weight
+	left, value, right int // left state, value of the site, right state
+	weight             float64
 }
 
 // entryBytes is the size of an entry.
 const entryBytes = 32
 
-// maxEntries returns the number of entries of core k on a site of dimension dim; in a price it is an upper bound.
+// maxEntries returns the number of entries of core k, which is for a site of dimension dim. In a price it is an upper bound.
 func (o operator) maxEntries(k, dim int) float64 {
 	if o.cores != nil {
 		return float64(len(o.cores[k].entries))
@@ -43,7 +44,8 @@ func (o operator) maxEntries(k, dim int) float64 {
 	return float64(dim) * max(o.bonds[k], o.bonds[k+1], o.bonds[k]*o.bonds[k+1]/o.indexDim)
 }
 
-// operatorSizes returns the operator of a step over the sites of span for a price: bounds of its bonds, and no cores.
+// operatorSizes returns the operator of a step for a price: upper bounds of its bonds, and no cores. span has the indices of the sites that
+// the operator covers.
 func operatorSizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) operator {
 	o := operator{bonds: append(make([]float64, 0, len(span)+1), 1), indexDim: float64(h.Dims[st.index])}
 	mayHaveRanks := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 })
@@ -64,24 +66,24 @@ func operatorSizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) 
 func identityOperator(dim int) operator {
 	c := core{leftStates: 1, rightStates: 1}
 	for x := range dim {
-		c.entries = append(c.entries, entry{x: x, v: 1})
+		c.entries = append(c.entries, entry{value: x, weight: 1})
 	}
 	return operator{cores: []core{c}, bonds: []float64{1, 1}, indexDim: float64(dim)}
 }
 
-// train is a table of two indices or more, at least two of them of dimension above 1: for each value a of the step's index a tensor train
-// over the other indices, which is a product of one core for each.
+// train is a table with two or more indices of dimension above 1, as tensor trains: for each value a of the step's index, the table is a
+// product of one core for each other index.
 type train struct {
 	sites []int         // the other indices, by position in the chain
-	cores [][][]float64 // [a][k] is ranks[a][k] × dimension × ranks[a][k+1]
-	ranks [][]int       // [a][k] is the rank left of site k; 1 at both ends
+	cores [][][]float64 // cores[a][k] is a tensor of ranks[a][k] × dimension of sites[k] × ranks[a][k+1]
+	ranks [][]int       // ranks[a][k] is the rank left of site k; 1 at both ends
 }
 
 // rankCutoff is the relative size of singular values of a table that are rounding errors and no rank.
 const rankCutoff = 1e-15
 
-// newTrain returns table t of e, divided by 2^exp, as a train for the step's index. It splits the table by successive singular value
-// decompositions, exactly up to rounding.
+// newTrain returns table t of e as a train for the step of an index. The train has to be multiplied by 2^exp. The table is split by
+// successive singular value decompositions, exactly up to rounding.
 func newTrain(w *linalg.Work, e *sumproduct.Expression, t, index int, p Plan) (tr *train, exp int64, err error) {
 	table := e.Tables[t]
 	stride := make(map[int]int, len(table.Scope)) // by index
@@ -90,6 +92,8 @@ func newTrain(w *linalg.Work, e *sumproduct.Expression, t, index int, p Plan) (t
 		stride[i] = entries
 		entries *= e.Dims[i]
 	}
+
+	// Split the slice at each value of the index.
 	tr = &train{sites: otherIndices(e.Dims, table.Scope, index)}
 	slices.SortFunc(tr.sites, func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
 	data := slices.Clone(table.Data)
@@ -105,8 +109,8 @@ func newTrain(w *linalg.Work, e *sumproduct.Expression, t, index int, p Plan) (t
 	return tr, exp, nil
 }
 
-// appendSlice appends the entries of a table, from offset on, over all values of sites, the last site fastest. stride is that of the table
-// by index.
+// appendSlice appends to out the entries of a table for all values of sites, the last site fastest. data[offset] is the entry for all sites
+// at value 0, and stride has the table's stride by index.
 func appendSlice(out, data []float64, offset int, sites []int, stride map[int]int, dims []int) []float64 {
 	if len(sites) == 0 {
 		return append(out, data[offset])
@@ -117,33 +121,35 @@ func appendSlice(out, data []float64, offset int, sites []int, stride map[int]in
 	return out
 }
 
-// splitTrain returns the tensor with these entries over sites as a tensor train: a core for each site, and the ranks before, between and
-// after them. It overwrites data.
+// splitTrain splits the tensor data over sites into a tensor train: a core for each site, and the ranks before, between and after them. It
+// overwrites data. It splits off one site after the other, by a singular value decomposition of (rank·dimension) × (all later sites).
 func splitTrain(w *linalg.Work, data []float64, sites, dims []int) (cores [][]float64, ranks []int, err error) {
 	ranks = []int{1}
 	remaining := data // rank × the sites not yet split off
 	for _, j := range sites[:len(sites)-1] {
-		m := ranks[len(ranks)-1] * dims[j]
-		if m == 0 { // the tensor is 0
+		rows := ranks[len(ranks)-1] * dims[j]
+		if rows == 0 { // the tensor is 0
 			cores, ranks = append(cores, nil), append(ranks, 0)
 			continue
 		}
-		n := len(remaining) / m
-		k := min(m, n)
-		u, s, vt := make([]float64, m*k), make([]float64, k), make([]float64, k*n)
-		if err := w.SVD(remaining, m, n, u, s, vt); err != nil {
+		cols := len(remaining) / rows
+		k := min(rows, cols)
+		u, s, vt := make([]float64, rows*k), make([]float64, k), make([]float64, k*cols)
+		if err := w.SVD(remaining, rows, cols, u, s, vt); err != nil {
 			return nil, nil, err
 		}
-		r := new(legs.Value).ChooseRank(s, k, rankCutoff)
-		left := make([]float64, m*r)
-		for i := range m {
-			copy(left[i*r:(i+1)*r], u[i*k:])
+
+		// U of the rank is the core, and S·Vᵀ remains.
+		rank := new(legs.Value).ChooseRank(s, k, rankCutoff)
+		left := make([]float64, rows*rank)
+		for i := range rows {
+			copy(left[i*rank:(i+1)*rank], u[i*k:])
 		}
-		remaining = vt[:r*n]
+		remaining = vt[:rank*cols]
 		for i := range remaining {
-			remaining[i] *= s[i/n]
+			remaining[i] *= s[i/cols]
 		}
-		cores, ranks = append(cores, left), append(ranks, r)
+		cores, ranks = append(cores, left), append(ranks, rank)
 	}
 	return append(cores, remaining), append(ranks, 1), nil
 }
@@ -154,8 +160,8 @@ func (tr *train) spans(p Plan, j int) bool {
 	return p.Position[first] <= p.Position[j] && p.Position[j] <= p.Position[last]
 }
 
-// matrix returns the matrix of the train at the place of index j, for its value x and the value a of the step's index. If j is between two
-// sites of the train, it is the identity of the rank there.
+// matrix returns the matrix of the train at the place of index j, for value x of j and value a of the step's index: a slice of the core of
+// j. If j is no site of the train but between two of them, it is the identity of the rank there.
 func (tr *train) matrix(p Plan, dims []int, j, x, a int) (m []float64, rows, cols int) {
 	k, isSite := slices.BinarySearchFunc(tr.sites, p.Position[j], func(i, position int) int { return cmp.Compare(p.Position[i], position) })
 	ranks := tr.ranks[a]
@@ -169,14 +175,14 @@ func (tr *train) matrix(p Plan, dims []int, j, x, a int) (m []float64, rows, col
 	return m, rows, cols
 }
 
-// stepTables are the tables of a step, times 2^−exp.
+// stepTables are the tables of a step. Their product has to be multiplied by 2^exp.
 type stepTables struct {
 	weights []float64 // by value of the step's index: the product of the tables over this index only
 	trains  []*train  // all other tables
 	exp     int64
 }
 
-// multiplyWeights multiplies the weights by a table over the step's index only.
+// multiplyWeights multiplies the weights by a table over the step's index only, and rescales them by a power of 2.
 func (s *stepTables) multiplyWeights(table []float64) {
 	for a, v := range table {
 		s.weights[a] *= v
@@ -185,7 +191,8 @@ func (s *stepTables) multiplyWeights(table []float64) {
 	s.exp += exp
 }
 
-// newStepTables splits the tables of a step, and multiplies in the weights with which its index leaves the chain if this is its last step.
+// newStepTables divides the tables of a step into those over the step's index only, which become weights of its values, and trains. If this
+// is the last step of the index, the weights include those of the gauge with which the index leaves the chain.
 func newStepTables(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, g gauge) (*stepTables, error) {
 	s := &stepTables{weights: ones(e.Dims[st.index])}
 	for _, t := range st.tables {
@@ -206,15 +213,17 @@ func newStepTables(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, g
 	return s, nil
 }
 
-// newOperator returns the operator of a step, divided by 2^exp, over the sites of span. All indices of the step must be in span. The gauge
-// of indices that enter or leave at this step is multiplied in.
+// newOperator returns the operator that multiplies in the tables of a step. It has to be multiplied by 2^exp. span has the indices of the
+// sites that it covers, all indices of the tables among them. The gauge of indices that enter or leave at this step is multiplied in.
 func newOperator(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, span []int, g gauge) (o operator, exp int64, err error) {
 	s, err := newStepTables(w, e, p, st, g)
 	if err != nil {
 		return o, 0, err
 	}
+
+	// Go from site to site. firstState has, by value of the step's index, its first state at the bond left of the site.
 	o = operator{bonds: []float64{1}, indexDim: float64(len(s.weights))}
-	firstState := make([]int, len(s.weights)) // by value of the step's index: its first state at the bond so far; all 0 before the first site
+	firstState := make([]int, len(s.weights))
 	for k, j := range span {
 		var enter []float64
 		if slices.Contains(st.enter, j) {
@@ -234,62 +243,65 @@ type coreSite struct {
 	index       int
 	isStepIndex bool      // it is the site of the step's index
 	isLast      bool      // it is the last site of the span
-	enter       []float64 // weights by value, multiplied in because the index enters the chain; nil for ones
+	enter       []float64 // weights by value, multiplied in because the index enters the chain; nil if all are 1
 }
 
-// fillCore sets the entries and right states of the core at a site. left and the result are, by value of the step's index, the first state
-// of the value at the bonds on the left and on the right. At the last site, values and ranks come together in a single state.
-func (s *stepTables) fillCore(c *core, left, dims []int, p Plan, at coreSite) []int {
+// fillCore sets the entries and the number of right states of the core at a site. The states of a bond belong to values a of the step's
+// index: leftStates[a] is the first state of a at the bond on the left, and the result has the first states at the bond on the right. For
+// value x of the site, the weights from the states of a to the states of a are the Kronecker product of the trains' matrices. At the last
+// site, all values come together in a single right state.
+func (s *stepTables) fillCore(c *core, leftStates, dims []int, p Plan, at coreSite) (rightStates []int) {
 	var trains []*train // that have a matrix here
 	for _, tr := range s.trains {
 		if tr.spans(p, at.index) {
 			trains = append(trains, tr)
 		}
 	}
-	right := make([]int, len(left))
-	states := 0 // on the right so far
-	for a := range left {
+	rightStates = make([]int, len(leftStates))
+	states := 0 // number of right states so far
+	for a := range leftStates {
 		if !at.isLast {
-			right[a] = states
+			rightStates[a] = states
 		}
 		for x := range dims[at.index] {
 			m, rows, cols := []float64{s.siteWeight(at, a, x)}, 1, 1
 			for _, tr := range trains {
-				b, r, q := tr.matrix(p, dims, at.index, x, a)
-				m, rows, cols = kronecker(m, rows, cols, b, r, q)
+				trainMatrix, trainRows, trainCols := tr.matrix(p, dims, at.index, x, a)
+				m, rows, cols = kronecker(m, rows, cols, trainMatrix, trainRows, trainCols)
 			}
-			for i, v := range m {
-				if v != 0 {
-					c.entries = append(c.entries, entry{s: left[a] + i/cols, x: x, t: right[a] + i%cols, v: v})
+			for i, weight := range m {
+				if weight != 0 {
+					left, right := leftStates[a]+i/cols, rightStates[a]+i%cols
+					c.entries = append(c.entries, entry{left: left, value: x, right: right, weight: weight})
 				}
 			}
-			states = max(states, right[a]+cols)
+			states = max(states, rightStates[a]+cols)
 		}
 	}
 	if c.rightStates = 1; !at.isLast {
 		c.rightStates = max(states, 1)
 	}
-	return right
+	return rightStates
 }
 
-// siteWeight returns the weight of value x of a site for the value a of the step's index, without the trains. At the site of the step's
-// index it is 0 unless x is a.
+// siteWeight returns the weight of value x of a site if the step's index has value a, without the trains. At the site of the step's index
+// it is 0 unless x is a.
 func (s *stepTables) siteWeight(at coreSite, a, x int) float64 {
-	v := 1.0
+	weight := 1.0
 	switch {
 	case at.isStepIndex && x == a:
-		v = s.weights[a]
+		weight = s.weights[a]
 	case at.isStepIndex:
-		v = 0
+		weight = 0
 	}
 	if at.enter != nil {
-		v *= at.enter[x]
+		weight *= at.enter[x]
 	}
-	return v
+	return weight
 }
 
-// kronecker returns the Kronecker product of an m × n and a p × q matrix, and its size.
-func kronecker(a []float64, m, n int, b []float64, p, q int) ([]float64, int, int) {
+// kronecker returns the Kronecker product of a, a matrix of m × n, and b, a matrix of p × q. The product is a matrix of rows × cols.
+func kronecker(a []float64, m, n int, b []float64, p, q int) (product []float64, rows, cols int) {
 	out := make([]float64, m*n*p*q)
 	for i := range m {
 		for j := range n {

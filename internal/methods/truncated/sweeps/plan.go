@@ -24,26 +24,28 @@ type Plan struct {
 
 // Restrict returns p without the indices whose dimension in dims is 1: the plan of the same expression under a mask.
 func (p Plan) Restrict(dims []int) Plan {
-	out := Plan{Position: slices.Repeat([]int{-1}, len(dims))}
+	restricted := Plan{Position: slices.Repeat([]int{-1}, len(dims))}
 	for _, i := range p.Order {
-		if i >= 0 && i < min(len(dims), len(p.Position)) && dims[i] > 1 {
-			out.Order = append(out.Order, i)
-			out.Position[i] = p.Position[i]
+		isInRange := i >= 0 && i < min(len(dims), len(p.Position))
+		if isInRange && dims[i] > 1 {
+			restricted.Order = append(restricted.Order, i)
+			restricted.Position[i] = p.Position[i]
 		}
 	}
-	return out
+	return restricted
 }
 
-// positions returns, for each of n indices, its place in chain, or −1.
-func positions(chain []int, n int) []int {
-	p := slices.Repeat([]int{-1}, n)
-	for k, i := range chain {
-		p[i] = k
+// positions returns for each index below n its place in a sequence of indices, or −1 if it is not there.
+func positions(sequence []int, n int) []int {
+	places := slices.Repeat([]int{-1}, n)
+	for k, i := range sequence {
+		places[i] = k
 	}
-	return p
+	return places
 }
 
-// check returns ErrPlan if p is no plan for h.
+// check returns ErrPlan if p is no plan for h: its order has to have every index of dimension above 1 once, each with a position of its
+// own.
 func (p Plan) check(h contractionorder.Hypergraph) error {
 	planError := func(format string, args ...any) error {
 		return fault.New(fault.Internal, "%w: %s", ErrPlan, fmt.Sprintf(format, args...))
@@ -54,13 +56,13 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 	if want := len(contractionorder.Restrict(nil, h)); len(p.Order) != want {
 		return planError("an order of %d indices, the expression has %d of dimension above 1", len(p.Order), want)
 	}
-	seen := make([]bool, len(h.Dims))
+	isInOrder := make([]bool, len(h.Dims))
 	indexAt := make(map[int]int, len(p.Order)) // by position
 	for _, i := range p.Order {
-		if i < 0 || i >= len(seen) || h.Dims[i] == 1 || seen[i] {
+		if i < 0 || i >= len(isInOrder) || h.Dims[i] == 1 || isInOrder[i] {
 			return planError("index %d in the order is out of range, of dimension 1, or twice", i)
 		}
-		seen[i] = true
+		isInOrder[i] = true
 		if j, isTaken := indexAt[p.Position[i]]; isTaken || p.Position[i] < 0 {
 			return planError("indices %d and %d have place %d", i, j, p.Position[i])
 		}
@@ -69,31 +71,31 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 	return nil
 }
 
-// otherIndices returns the indices of a scope in their sequence, without i and without those of dimension 1, in a new list.
+// otherIndices returns the indices of a scope that are not i and have a dimension above 1, in their sequence, in a new list.
 func otherIndices(dims, scope []int, i int) []int {
-	out := make([]int, 0, len(scope))
+	others := make([]int, 0, len(scope))
 	for _, j := range scope {
 		if j != i && dims[j] > 1 {
-			out = append(out, j)
+			others = append(others, j)
 		}
 	}
-	return out
+	return others
 }
 
 // step multiplies some tables of one index into the state. An index has one step or more, one after the other.
 type step struct {
 	index  int
-	tables []int // all of them have index
-	enter  []int // the indices of the tables that join the chain before, by position; index among them if it is new
-	isLast bool  // it is the last step of index, which then is summed out
+	tables []int // all of them have the index
+	enter  []int // the indices of the tables that enter the chain before the step, by position; the step's index among them if it is new
+	isLast bool  // it is the last step of the index, which is summed out then
 }
 
 // maxGrowth bounds the factor by which one step may multiply a bond. It may be exceeded by one table, or by the dimension of the index.
 const maxGrowth = 16
 
-// schedule lists the steps of p on h. A step of an index multiplies in its tables that no earlier step has multiplied in. All tables of
-// one or two indices go together, since the bond of their operator is the dimension of the index. Larger tables join them as long as the
-// operator's bond stays within maxGrowth.
+// schedule returns the steps of plan p. The steps of an index multiply in its tables that no earlier step has multiplied in. All tables of
+// one or two indices are in one step, since the bond of their operator is the dimension of the index. Larger tables are in the same step as
+// long as the operator's bond stays within maxGrowth.
 func schedule(h contractionorder.Hypergraph, p Plan) (steps []step) {
 	tablesOf := make([][]int, len(h.Dims)) // by index
 	for t, e := range h.Edges {
@@ -103,6 +105,7 @@ func schedule(h contractionorder.Hypergraph, p Plan) (steps []step) {
 	}
 	isUsed, isInChain := make([]bool, len(h.Edges)), make([]bool, len(h.Dims))
 	for _, i := range p.Order {
+		// Divide the tables of the index that are left into small ones, of one or two indices, and large ones.
 		var small, large []int
 		for _, t := range tablesOf[i] {
 			switch {
@@ -114,19 +117,21 @@ func schedule(h contractionorder.Hypergraph, p Plan) (steps []step) {
 			}
 			isUsed[t] = true
 		}
+
+		// Each group of tables is a step, before which the new indices of the tables enter the chain.
 		groups := groupTables(h, p, i, small, large)
 		for g, tables := range groups {
 			s := step{index: i, tables: tables, isLast: g == len(groups)-1}
-			enter := func(j int) {
+			addEntering := func(j int) {
 				if !isInChain[j] {
 					isInChain[j] = true
 					s.enter = append(s.enter, j)
 				}
 			}
-			enter(i)
+			addEntering(i)
 			for _, t := range tables {
 				for _, j := range otherIndices(h.Dims, h.Edges[t], i) {
-					enter(j)
+					addEntering(j)
 				}
 			}
 			slices.SortFunc(s.enter, func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
@@ -136,8 +141,9 @@ func schedule(h contractionorder.Hypergraph, p Plan) (steps []step) {
 	return steps
 }
 
-// groupTables splits the tables of index i into groups, each of which is multiplied in by one step. The first group begins with all small
-// tables. There is at least one group, which is empty if there are no tables.
+// groupTables divides the tables of index i into groups, each of which one step multiplies in. The first group begins with all small
+// tables. A large table joins the present group if the bond of the operator stays within maxGrowth, and begins a new one otherwise. There
+// is at least one group, which is empty if there are no tables.
 func groupTables(h contractionorder.Hypergraph, p Plan, i int, small, large []int) (groups [][]int) {
 	limit := max(float64(maxGrowth), float64(h.Dims[i]))
 	current := small
@@ -152,12 +158,13 @@ func groupTables(h contractionorder.Hypergraph, p Plan, i int, small, large []in
 	return append(groups, current)
 }
 
-// operatorBond bounds the largest bond of the operator of some tables of index i. A bond has the values of i and, for each of them, the
-// product of the ranks of the tables that cross it.
+// operatorBond returns an upper bound of the largest bond of the operator that multiplies in some tables of index i. A bond has, for each
+// value of i, the product of the ranks of the tables that cross it.
 func operatorBond(h contractionorder.Hypergraph, p Plan, i int, tables []int) float64 {
+	// Bonds change only at positions of the tables' indices.
 	largest := float64(h.Dims[i])
 	for _, t := range tables {
-		for _, j := range otherIndices(h.Dims, h.Edges[t], i) { // the bonds change only at positions of the tables' indices
+		for _, j := range otherIndices(h.Dims, h.Edges[t], i) {
 			bond := float64(h.Dims[i])
 			for _, u := range tables {
 				bond *= rankBound(h, p, u, i, p.Position[j])
@@ -168,10 +175,10 @@ func operatorBond(h contractionorder.Hypergraph, p Plan, i int, tables []int) fl
 	return largest
 }
 
-// rankBound bounds the rank of table t at a fixed value of i, as a matrix of its other indices up to a position in the chain by those
-// beyond it: the smaller number of rows or columns, at most hugeBond.
+// rankBound returns an upper bound of the rank of table t at a fixed value of index i, as a matrix of its other indices up to a position in
+// the chain by those beyond it: the smaller number of rows or columns, at most hugeBond.
 func rankBound(h contractionorder.Hypergraph, p Plan, t, i, position int) float64 {
-	left, right := 1.0, 1.0
+	left, right := 1.0, 1.0 // rows and columns
 	for _, j := range h.Edges[t] {
 		switch {
 		case j == i:

@@ -25,24 +25,25 @@ type Sampler struct {
 	flops        float64       // see Flops
 }
 
-// conditional is the distribution of an index given those drawn before.
+// conditional is the distribution of an index given those drawn before: the entries of a chain at their values, times tables.
 type conditional struct {
 	index   int
 	sites   []*site    // the chain before the first step of the index, with a site for it
 	place   int        // of the index in sites
-	ungauge []float64  // by value: undoes the gauge of the index; nil for ones
+	ungauge []float64  // by value: weights that undo the gauge of the index; nil if all are 1
 	tables  []logTable // those that the steps of the index multiply in
 }
 
-// logTable is the logarithm of a table, with the strides of its scope.
+// logTable has the logarithms of a table's entries, with the strides of its indices.
 type logTable struct {
 	ln            []float64
-	scope, stride []int // its other indices of dimension above 1, and their strides
+	scope, stride []int // the indices drawn before, of dimension above 1, and their strides
 	indexStride   int   // stride of the index that is drawn
 }
 
-// NewSampler sweeps an expression whose entries are at least 0 along a plan and keeps the states. Options.Marginals has no effect.
-// Errors: as Contract; unsupported for entries below 0, and if the state has become 0. Cost: as Contract, and memory as for marginals.
+// NewSampler sweeps an expression whose entries are at least 0 along a plan, keeps the states, and returns a sampler from them.
+// Options.Marginals has no effect. Errors: as Contract; unsupported for entries below 0, and if the state has become 0. Cost: as Contract,
+// and memory as for marginals.
 func NewSampler(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (*Sampler, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "sweeps: an entry is below 0, and densities are not")
@@ -59,34 +60,36 @@ func NewSampler(ctx context.Context, e *sumproduct.Expression, p Plan, o Options
 	if isZero {
 		return nil, fault.New(fault.Unsupported, "sweeps: nothing is left of the state: there is nothing to draw from")
 	}
-	out := &Sampler{dims: e.Dims, conditionals: newConditionals(s)}
-	out.countFlops()
-	return out, nil
+	sampler := &Sampler{dims: e.Dims, conditionals: newConditionals(s)}
+	sampler.countFlops()
+	return sampler, nil
 }
 
-// newConditionals returns the conditional distributions of all indices in the reverse of the order in which s has summed them out.
-func newConditionals(s *sweep) (list []conditional) {
+// newConditionals returns the conditional distributions of all indices in the reverse of the order in which s has summed them out. An index
+// has one step or more, one after the other.
+func newConditionals(s *sweep) (conditionals []conditional) {
 	ungauge := reciprocals(s.forwardWeights)
 	for k := range s.steps {
 		st := &s.steps[k]
-		if isFirst := k == 0 || s.steps[k-1].index != st.index; isFirst {
+		isFirstStep := k == 0 || s.steps[k-1].index != st.index
+		if isFirstStep {
 			c := conditional{index: st.index, sites: s.states[k]}
 			c.place = slices.IndexFunc(c.sites, func(a *site) bool { return a.index == st.index })
 			if !slices.Contains(st.enter, st.index) { // an index that enters only now has no gauge yet
 				c.ungauge = ungauge[st.index]
 			}
-			list = append(list, c)
+			conditionals = append(conditionals, c)
 		}
-		c := &list[len(list)-1]
+		c := &conditionals[len(conditionals)-1]
 		for _, t := range st.tables {
-			c.tables = append(c.tables, newLogTable(s.e, t, st.index))
+			c.tables = append(c.tables, newLogTable(s.expression, t, st.index))
 		}
 	}
-	slices.Reverse(list)
-	return list
+	slices.Reverse(conditionals)
+	return conditionals
 }
 
-// newLogTable returns table t of e for the draw of an index in its scope.
+// newLogTable returns the logarithms of table t of e, for the draw of an index that is in its scope.
 func newLogTable(e *sumproduct.Expression, t, index int) (l logTable) {
 	stride := 1
 	for _, i := range slices.Backward(e.Tables[t].Scope) {
@@ -111,62 +114,63 @@ const (
 	indexWork = 150
 )
 
-// countFlops sets flops. Of a chain it counts the site of the index, and the sites whose products are not known from the draw before.
+// countFlops sets s.flops, the work of a draw. Of each chain it counts the site of the index, and the sites whose products are not in the
+// cache from the index before.
 func (s *Sampler) countFlops() {
-	var o endCache
-	n := 0.0
-	count := func(_, _ []float64, a, _ *site) []float64 {
-		n += a.left * a.right
+	var cache endCache
+	multiplications := 0.0
+	count := func(_, _ []float64, a, _ *site) []float64 { // an extension that only counts
+		multiplications += a.left * a.right
 		return nil
 	}
 	for _, c := range s.conditionals {
-		n = 0
-		o.productsAround(c.sites, nil, c.place, count, count)
+		multiplications = 0
+		cache.productsAround(c.sites, nil, c.place, count, count)
 		drawn := c.sites[c.place]
-		n += float64(len(drawn.data))
-		s.flops += siteWork*n + entryWork*float64(drawn.dim*len(c.tables)) + indexWork*float64(drawn.dim)
+		multiplications += float64(len(drawn.data))
+		s.flops += siteWork*multiplications + entryWork*float64(drawn.dim*len(c.tables)) + indexWork*float64(drawn.dim)
 	}
 }
 
-// Flops returns about the time of a draw.
+// Flops returns about the time of a draw in flops, at 3e9 a second.
 func (s *Sampler) Flops() float64 { return s.flops }
 
 // Drawer draws from a sampler, one state after the other. It is for one goroutine.
 type Drawer struct {
-	endCache // vectors: the ends of the chain at the values drawn
-	s        *Sampler
-	floor    float64   // smallest probability of a possible value, relative to the largest
-	p        []float64 // by value: memory for probabilities
-	ln       []float64 // by value: memory for ln of the tables' product
-	x        []int     // the state so far
+	endCache          // products of the ends of a chain at the values of the state, which are vectors
+	sampler           *Sampler
+	floor             float64   // smallest probability of a possible value, relative to the largest
+	probabilityBuffer []float64 // by value: memory for probabilities
+	lnBuffer          []float64 // by value: memory for ln of the tables' product
+	state             []int     // by index: its value, if it is drawn
 }
 
-// NewDrawer returns a drawer that also draws values which truncation may have lost. Let n be the number of indices, each with a
-// conditional distribution. A value that the tables allow has at least lost/n times the largest probability of its conditional. So about a
-// share lost of all draws, of 0 to 1, goes to values that truncation may have lost. Drawing allocates two vectors of a bond for every site
-// of the longest chain.
-func (s *Sampler) NewDrawer(lost float64) *Drawer {
+// NewDrawer returns a drawer that also draws values which truncation may have lost. A value that the tables allow has at least lostShare/n
+// of the largest probability of its index, where n is the number of indices. So about a share lostShare of all draws, from 0 to 1, has such
+// a value. Drawing allocates two vectors of a bond for every site of the longest chain.
+func (s *Sampler) NewDrawer(lostShare float64) *Drawer {
 	largestDim := slices.Max(append(slices.Clone(s.dims), 1)) // 1 if there is no index
 	return &Drawer{
-		s: s, floor: lost / float64(max(1, len(s.conditionals))), p: make([]float64, largestDim), ln: make([]float64, largestDim),
+		sampler: s, floor: lostShare / float64(max(1, len(s.conditionals))),
+		probabilityBuffer: make([]float64, largestDim), lnBuffer: make([]float64, largestDim),
 	}
 }
 
 // Draw draws a state into x, a value per index, and returns ln of its density, nats. Cost: Flops.
 func (d *Drawer) Draw(r *rand.Rand, x []int) float64 {
 	clear(x)
-	return d.walk(r, x)
+	return d.drawOrWeigh(r, x)
 }
 
 // LnDensity returns ln of the density of a state, nats. It is −Inf if a table is 0 there. Cost: Flops.
-func (d *Drawer) LnDensity(x []int) float64 { return d.walk(nil, x) }
+func (d *Drawer) LnDensity(x []int) float64 { return d.drawOrWeigh(nil, x) }
 
-// walk goes through the conditional distributions and returns ln of the density of x. With r it draws the values of x, otherwise it takes
-// them from x.
-func (d *Drawer) walk(r *rand.Rand, x []int) (lnDensity float64) {
-	d.left, d.right, d.x = d.left[:0], d.right[:0], x
-	for k := range d.s.conditionals {
-		c := &d.s.conditionals[k]
+// drawOrWeigh returns ln of the density of state x: the sum of the logarithms of its conditional probabilities. If r is not nil, it draws
+// each value of x first.
+func (d *Drawer) drawOrWeigh(r *rand.Rand, x []int) (lnDensity float64) {
+	d.left, d.right, d.state = d.left[:0], d.right[:0], x
+	for k := range d.sampler.conditionals {
+		c := &d.sampler.conditionals[k]
 		p, total := d.probabilities(c)
 		if r != nil {
 			x[c.index] = drawValue(p, r.Float64()*total)
@@ -176,14 +180,14 @@ func (d *Drawer) walk(r *rand.Rand, x []int) (lnDensity float64) {
 	return lnDensity
 }
 
-// drawValue returns the first possible value at which the sum of p exceeds u, or the last possible value if none does by rounding. A value
-// is possible if its p is above 0; −1 if none is.
-func drawValue(p []float64, u float64) int {
+// drawValue returns the first value v at which p[0] + … + p[v] exceeds threshold. If none does by rounding, it is the last value with p
+// above 0, or −1 if there is none.
+func drawValue(p []float64, threshold float64) int {
 	value := -1
 	for v, q := range p {
 		if q > 0 {
 			value = v
-			if u -= q; u < 0 {
+			if threshold -= q; threshold < 0 {
 				break
 			}
 		}
@@ -191,14 +195,13 @@ func drawValue(p []float64, u float64) int {
 	return value
 }
 
-// probabilities returns the distribution of an index at the values drawn so far, not normalised, and its sum. It is valid until the next
-// call.
+// probabilities returns the probabilities p of the values of an index given the values drawn so far, not normalised, and their sum. A value
+// that the tables exclude has probability 0. Any other has at least d.floor of the largest, since truncation may have lost its weight. p
+// is valid until the next call.
 func (d *Drawer) probabilities(c *conditional) (p []float64, total float64) {
 	p = d.stateWeights(c)
 	ln := d.lnTables(c)
-	// Truncation may have made anything of a value that is possible, even a weight ≤ 0. That is no reason not to draw it, so a possible
-	// value has at least the floor.
-	largest, isImpossible := math.Inf(-1), math.IsInf(slices.Max(ln), -1)
+	largest, isImpossible := math.Inf(-1), math.IsInf(slices.Max(ln), -1) // isImpossible: the tables exclude all values
 	for v := range p {
 		p[v] = math.Log(max(p[v], 0)) + ln[v]
 		largest = max(largest, p[v])
@@ -206,10 +209,10 @@ func (d *Drawer) probabilities(c *conditional) (p []float64, total float64) {
 	for v := range p {
 		switch {
 		case isImpossible:
-			p[v] = 1 // no value is possible: any will do, since the weight of the draw is 0
+			p[v] = 1 // any value will do, since the weight of the draw is 0
 		case math.IsInf(ln[v], -1):
 			p[v] = 0
-		case math.IsInf(largest, -1):
+		case math.IsInf(largest, -1): // truncation has lost all values that are possible
 			p[v] = 1
 		default:
 			p[v] = max(math.Exp(p[v]-largest), d.floor)
@@ -219,12 +222,13 @@ func (d *Drawer) probabilities(c *conditional) (p []float64, total float64) {
 	return p, total
 }
 
-// stateWeights returns, for each value of an index, the entry of its chain at the values drawn so far. It returns ones if none is a
-// positive finite number.
+// stateWeights returns, for each value of an index, the entry of its chain at the values drawn so far. It returns ones if the largest is
+// not a positive finite number.
 func (d *Drawer) stateWeights(c *conditional) []float64 {
+	// The entry is left·(site at the value)·right, with the vectors of the chain's ends at the values drawn.
 	left, right := d.productsAround(c.sites, nil, c.place, d.extendRight, d.extendLeft)
 	a := c.sites[c.place]
-	p := d.p[:a.dim]
+	p := d.probabilityBuffer[:a.dim]
 	clear(p)
 	n := int(a.right)
 	for i, w := range left {
@@ -243,13 +247,13 @@ func (d *Drawer) stateWeights(c *conditional) []float64 {
 
 // lnTables returns, for each value of an index, ln of the product of its tables at the values drawn so far.
 func (d *Drawer) lnTables(c *conditional) []float64 {
-	ln := d.ln[:c.sites[c.place].dim]
+	ln := d.lnBuffer[:c.sites[c.place].dim]
 	clear(ln)
 	for t := range c.tables {
 		table := &c.tables[t]
 		offset := 0
 		for k, j := range table.scope {
-			offset += table.stride[k] * d.x[j]
+			offset += table.stride[k] * d.state[j]
 		}
 		for v := range ln {
 			ln[v] += table.ln[offset+v*table.indexStride]
@@ -258,23 +262,25 @@ func (d *Drawer) lnTables(c *conditional) []float64 {
 	return ln
 }
 
-// extendRight is an extension of the vector of the left end of a chain by the next site, at the value of its index.
+// extendRight extends the vector of the left end of a chain by the next site a, at the value of its index in the state:
+// out[r] = Σ_i product[i] · a[i, value, r]. The result is in memory, if that is large enough.
 func (d *Drawer) extendRight(memory, product []float64, a, _ *site) []float64 {
 	n := int(a.right)
 	out := resized(memory, n)
 	clear(out)
 	for i, w := range product {
-		addScaled(out, a.data[(i*a.dim+d.x[a.index])*n:][:n], w)
+		addScaled(out, a.data[(i*a.dim+d.state[a.index])*n:][:n], w)
 	}
 	return out
 }
 
-// extendLeft is an extension of the vector of the right end of a chain by the site before, at the value of its index.
+// extendLeft extends the vector of the right end of a chain by the site a before it, at the value of its index in the state:
+// out[i] = Σ_r a[i, value, r] · product[r]. The result is in memory, if that is large enough.
 func (d *Drawer) extendLeft(memory, product []float64, a, _ *site) []float64 {
 	n := int(a.right)
 	out := resized(memory, int(a.left))
 	for i := range out {
-		out[i] = dot(a.data[(i*a.dim+d.x[a.index])*n:][:n], product)
+		out[i] = dot(a.data[(i*a.dim+d.state[a.index])*n:][:n], product)
 	}
 	return out
 }

@@ -37,32 +37,34 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 		o.Moves = 1 << 24
 	}
 	s := &search{
-		h:       h,
-		near:    legs.Neighbours(h),
-		indices: contractionorder.Restrict(nil, h),
-		rng:     rand.New(rand.NewPCG(o.Seed, 0x6d7073)),
-		bond:    float64(o.Bond),
-		seed:    o.Seed,
-		moves:   o.Moves,
-		memory:  legs.Memory(o.Memory),
+		hypergraph: h,
+		neighbours: legs.Neighbours(h),
+		indices:    contractionorder.Restrict(nil, h),
+		rng:        rand.New(rand.NewPCG(o.Seed, 0x6d7073)),
+		bond:       float64(o.Bond),
+		seed:       o.Seed,
+		moves:      o.Moves,
+		memory:     legs.Memory(o.Memory),
 	}
 	s.best.score = math.Inf(1)
-	ended := s.run(ctx)
-	if ended != nil && (ctx.Err() == nil || s.best.order == nil) {
-		return Plan{}, legs.Cost{}, ended
+	searchErr := s.run(ctx)
+	if searchErr != nil && (ctx.Err() == nil || s.best.order == nil) {
+		return Plan{}, legs.Cost{}, searchErr
 	}
+
+	// Price the best plan. If the context has ended, it is returned with the context's error, unless it exceeds the memory.
 	p := s.best.plan(h)
 	cost, err := Evaluate(context.WithoutCancel(ctx), h, p, o.Bond, false)
 	if err == nil {
 		err = legs.Fits(cost.Bytes, s.memory, o.Bond)
 	}
 	switch {
-	case ended == nil:
+	case searchErr == nil:
 		return p, cost, err
 	case err != nil:
-		return Plan{}, legs.Cost{}, ended
+		return Plan{}, legs.Cost{}, searchErr
 	}
-	return p, cost, ended
+	return p, cost, searchErr
 }
 
 // candidate is a plan: its order, and its indices in the sequence of the chain.
@@ -78,18 +80,18 @@ func (c candidate) plan(h contractionorder.Hypergraph) Plan {
 
 // search is the state of one Search.
 type search struct {
-	h       contractionorder.Hypergraph
-	near    [][]int // by index: its neighbours
-	indices []int   // of dimension above 1
-	rng     *rand.Rand
-	bond    float64
-	best    candidate // so far
-	seed    uint64
-	moves   int64   // that are left
-	memory  float64 // bytes
+	hypergraph contractionorder.Hypergraph
+	neighbours [][]int // by index
+	indices    []int   // of dimension above 1
+	rng        *rand.Rand
+	bond       float64   // for which plans are compared
+	best       candidate // so far
+	seed       uint64
+	moves      int64   // that are left
+	memory     float64 // bytes
 }
 
-// run tries constructed plans and improves the best. The only error is the context's.
+// run tries constructed plans and improves the best one. The only error is the context's.
 func (s *search) run(ctx context.Context) error {
 	if err := s.tryConstructed(ctx); err != nil {
 		return err
@@ -103,11 +105,11 @@ func (s *search) run(ctx context.Context) error {
 // exactWeight is the weight of an order of magnitude of exact work against one of truncated work.
 const exactWeight = 0.25
 
-// score returns the score of a candidate, log2 flops as in Search and a penalty beyond the memory. It may return any larger number, also
-// +Inf, if the score is above limit.
+// score returns the score of a candidate, the lower the better: log2 flops(bond) + ¼·log2 flops(no truncation), and a penalty if it exceeds
+// the memory. If the score is above limit, it may return any number above limit, also +Inf, since pricing ends early then.
 func (s *search) score(c candidate, limit float64) float64 {
-	p := c.plan(s.h)
-	truncated, visits, _ := price(context.Background(), s.h, p, s.bond, false, math.Exp2(min(limit, 300)))
+	p := c.plan(s.hypergraph)
+	truncated, visits, _ := price(context.Background(), s.hypergraph, p, s.bond, false, math.Exp2(min(limit, 300)))
 	s.moves -= visits
 	score := math.Log2(truncated.Flops + 1)
 	if truncated.Bytes > s.memory {
@@ -116,7 +118,7 @@ func (s *search) score(c candidate, limit float64) float64 {
 	if score > limit {
 		return math.Inf(1)
 	}
-	exact, visits, _ := price(context.Background(), s.h, p, hugeBond, false, math.Exp2(min((limit-score)/exactWeight, 900)))
+	exact, visits, _ := price(context.Background(), s.hypergraph, p, hugeBond, false, math.Exp2(min((limit-score)/exactWeight, 900)))
 	s.moves -= visits
 	return score + exactWeight*math.Log2(exact.Flops+1)
 }
@@ -125,7 +127,7 @@ func (s *search) score(c candidate, limit float64) float64 {
 // cost.
 const noise = 0.5
 
-// consider makes a plan the best if it scores better than the best so far. With seeds other than 0 its score gets some noise.
+// consider scores a constructed plan and keeps it if it is better than the best so far. With seeds other than 0 the score gets some noise.
 func (s *search) consider(order, chain []int) {
 	c := candidate{order: order, chain: chain}
 	c.score = s.score(c, s.best.score+noise)
@@ -137,8 +139,8 @@ func (s *search) consider(order, chain []int) {
 	}
 }
 
-// tryConstructed considers constructed plans, as long as there are moves. With seeds other than 0 it begins with a random sequence, may
-// reverse the sequence of the file, and breaks ties at random.
+// tryConstructed considers several orders, each with several chains, and then greedy plans, as long as there are moves. With seeds other
+// than 0 it begins with a random sequence, may reverse the sequence of the file, and breaks ties at random.
 func (s *search) tryConstructed(ctx context.Context) error {
 	file := s.indices
 	var rng *rand.Rand // nil: ties are not broken at random
@@ -151,19 +153,21 @@ func (s *search) tryConstructed(ctx context.Context) error {
 			slices.Reverse(file)
 		}
 	}
-	mckee := cuthillMcKee(s.near, s.indices, rng)
-	slices.Reverse(mckee)
+	mcKee := cuthillMcKee(s.neighbours, s.indices, rng)
+	slices.Reverse(mcKee)
+
+	// The first orders take no time, while min-fill and min-weight of large networks take seconds.
 	for _, findOrder := range []func() ([]int, error){
-		func() ([]int, error) { return file, nil }, // known at once, while min-fill and min-weight of large networks take seconds
-		func() ([]int, error) { return mckee, nil },
-		func() ([]int, error) { return contractionorder.MinFill(ctx, s.h) },
-		func() ([]int, error) { return contractionorder.MinWeight(ctx, s.h) },
+		func() ([]int, error) { return file, nil },
+		func() ([]int, error) { return mcKee, nil },
+		func() ([]int, error) { return contractionorder.MinFill(ctx, s.hypergraph) },
+		func() ([]int, error) { return contractionorder.MinWeight(ctx, s.hypergraph) },
 	} {
 		order, err := findOrder()
 		if err != nil {
 			return err
 		}
-		for _, chain := range [][]int{order, localInsertion(s.near, order), file, mckee} {
+		for _, chain := range [][]int{order, localInsertion(s.neighbours, order), file, mcKee} {
 			if err := ctx.Err(); err != nil || s.moves < 0 && s.best.order != nil {
 				return err
 			}
@@ -173,7 +177,7 @@ func (s *search) tryConstructed(ctx context.Context) error {
 	return s.tryGreedy(ctx)
 }
 
-// tryGreedy considers eight greedy plans, as long as there are moves. Each takes at most a quarter of them.
+// tryGreedy considers eight greedy plans, as long as there are moves. Each may take at most a quarter of the moves that are left.
 func (s *search) tryGreedy(ctx context.Context) error {
 	for range 8 {
 		if err := ctx.Err(); err != nil || s.moves < 0 {
@@ -181,7 +185,7 @@ func (s *search) tryGreedy(ctx context.Context) error {
 		}
 		budget := s.moves / 4
 		remaining := budget
-		order, chain, ok := greedy(s.h, s.near, s.indices, s.rng, &remaining)
+		order, chain, ok := greedy(s.hypergraph, s.neighbours, s.indices, s.rng, &remaining)
 		s.moves -= budget - remaining
 		if ok {
 			s.consider(order, chain)
@@ -190,8 +194,8 @@ func (s *search) tryGreedy(ctx context.Context) error {
 	return nil
 }
 
-// anneal changes the best plan at random, at a temperature that falls to 0 with the moves. With seeds other than 0 it leaves an eighth of
-// the moves to drift.
+// anneal improves the best plan by simulated annealing: it changes a plan at random, and keeps a worse one with a probability that falls
+// with the temperature, which falls to 0 with the moves. With seeds other than 0 it leaves an eighth of the moves to drift.
 func (s *search) anneal(ctx context.Context) error {
 	if len(s.indices) < 2 {
 		return nil
@@ -207,6 +211,8 @@ func (s *search) anneal(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+
+		// Metropolis' rule: keep the plan if its score is at most that of the current one plus a random number.
 		next := s.perturb(current)
 		temperature := 0.3 * float64(s.moves) / total
 		limit := current.score - temperature*math.Log(1-s.rng.Float64())
@@ -221,8 +227,8 @@ func (s *search) anneal(ctx context.Context) error {
 	return nil
 }
 
-// drift exchanges two indices of the best plan as long as that costs nothing, and there are moves. So seeds other than 0 differ even if
-// one plan is best up to symmetry. With seed 0 it does nothing.
+// drift exchanges random pairs of indices in the order or the chain of the best plan, and keeps an exchange if it costs nothing, as long as
+// there are moves. So seeds other than 0 give different plans even if one plan is best up to symmetry. With seed 0 it does nothing.
 func (s *search) drift(ctx context.Context) error {
 	const rounding = 1e-9
 	for s.seed != 0 && len(s.indices) > 1 && s.moves > 0 {
@@ -230,14 +236,14 @@ func (s *search) drift(ctx context.Context) error {
 			return err
 		}
 		next := s.best
-		list := &next.chain
+		sequence := &next.chain
 		if s.rng.IntN(2) == 0 {
-			list = &next.order
+			sequence = &next.order
 		}
-		exchanged := slices.Clone(*list)
+		exchanged := slices.Clone(*sequence)
 		i, j := s.rng.IntN(len(exchanged)), s.rng.IntN(len(exchanged))
 		exchanged[i], exchanged[j] = exchanged[j], exchanged[i]
-		*list = exchanged
+		*sequence = exchanged
 		s.moves -= int64(len(s.indices))
 		next.score = s.score(next, s.best.score+rounding)
 		if next.score <= s.best.score+rounding {
@@ -247,11 +253,9 @@ func (s *search) drift(ctx context.Context) error {
 	return nil
 }
 
-// perturb returns c with one index moved, in the chain (kinds 0 and 2), in the order (1 and 3) or in both (4), or with a short piece of the
-// chain reversed (5).
+// perturb returns c with a random change: an index moved in the chain, in the order or in both, or a short piece of the chain reversed.
 func (s *search) perturb(c candidate) candidate {
-	kind := s.rng.IntN(6)
-	switch kind {
+	switch s.rng.IntN(6) {
 	case 0, 2:
 		c.chain = s.moveIndex(c.chain)
 	case 1, 3:
@@ -267,21 +271,21 @@ func (s *search) perturb(c candidate) candidate {
 
 // reversePiece returns list with a random piece of 2 to 9 indices reversed. At the end of the list the piece is shorter.
 func (s *search) reversePiece(list []int) []int {
-	out := slices.Clone(list)
-	from := s.rng.IntN(len(out))
-	slices.Reverse(out[from:min(len(out), from+2+s.rng.IntN(8))])
-	return out
+	changed := slices.Clone(list)
+	from := s.rng.IntN(len(changed))
+	slices.Reverse(changed[from:min(len(changed), from+2+s.rng.IntN(8))])
+	return changed
 }
 
 // moveIndex returns list with a random index moved: three times out of four next to one of its neighbours, otherwise to any place.
 func (s *search) moveIndex(list []int) []int {
-	out := slices.Clone(list)
-	from := s.rng.IntN(len(out))
-	i := out[from]
-	to := s.rng.IntN(len(out))
-	if near := s.near[i]; len(near) > 0 && s.rng.IntN(4) > 0 {
-		to = slices.Index(out, near[s.rng.IntN(len(near))])
+	changed := slices.Clone(list)
+	from := s.rng.IntN(len(changed))
+	i := changed[from]
+	to := s.rng.IntN(len(changed))
+	if neighbours := s.neighbours[i]; len(neighbours) > 0 && s.rng.IntN(4) > 0 {
+		to = slices.Index(changed, neighbours[s.rng.IntN(len(neighbours))])
 	}
-	out = slices.Delete(out, from, from+1)
-	return slices.Insert(out, min(max(to-s.rng.IntN(2), 0), len(out)), i)
+	changed = slices.Delete(changed, from, from+1)
+	return slices.Insert(changed, min(max(to-s.rng.IntN(2), 0), len(changed)), i)
 }

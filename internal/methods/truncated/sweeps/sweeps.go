@@ -64,8 +64,9 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 	return s.run(ctx)
 }
 
-// Evaluate returns an upper bound of the cost of Contract along p with bonds of at most bond. It takes bonds to be as large as dimensions,
-// operators and bond allow. Errors: ErrPlan, ErrOptions, the context's. Time: Σ over the steps of the sites they touch.
+// Evaluate returns an upper bound of the cost of Contract along p with bonds of at most bond. It goes through the steps and takes every
+// bond to be as large as dimensions, operators and bond allow. Errors: ErrPlan, ErrOptions, the context's. Time: Σ over the steps of the
+// sites they touch.
 func Evaluate(
 	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond int, marginals bool,
 ) (legs.Cost, error) {
@@ -79,26 +80,27 @@ func Evaluate(
 	return cost, err
 }
 
-// sweep is one contraction. Without an expression it is a price: the same walk over sizes only.
+// sweep is one contraction. Without an expression it is a price: it goes through the same steps over sizes only.
 type sweep struct {
-	h              contractionorder.Hypergraph
-	e              *sumproduct.Expression // nil in a price
-	p              Plan
+	hypergraph     contractionorder.Hypergraph
+	expression     *sumproduct.Expression // nil in a price
+	plan           Plan
 	steps          []step
-	work           *linalg.Work // nil in a price
-	account        account
-	marginals      bool        // they are asked for, and so states are kept
-	gauge          gauge       // of the sweep that is under way, forward or back
-	forwardWeights [][]float64 // f of the forward sweep, see gauge.go
-	states         [][]*site   // if marginals: states[k] is the chain before step k, with a site for the step's index
-	maxFlops       float64     // flops at which a price is high enough and the sweep ends
-	visits         int64       // sites looked at: the work of a price
+	work           *linalg.Work // memory of decompositions; nil in a price
+	account        account      // limits of the compression, memory and cost so far
+	marginals      bool         // they are asked for, and so states are kept
+	gauge          gauge        // weights of the sweep that is under way, forward or back
+	forwardWeights [][]float64  // f of the forward sweep, by index and value (gauge.go)
+	states         [][]*site    // if marginals: states[k] is the chain before step k, with a site for the step's index
+	maxFlops       float64      // a price ends at that many flops; +Inf in a contraction
+	visits         int64        // sites looked at: the work of a price
 }
 
 // isPrice reports whether the sweep goes over sizes only.
-func (s *sweep) isPrice() bool { return s.e == nil }
+func (s *sweep) isPrice() bool { return s.expression == nil }
 
-// newSweep returns a sweep over e, ready to run. Errors: those of Contract before anything is computed.
+// newSweep checks the arguments of Contract and returns a sweep over e that is ready to run. Errors: those of Contract before anything is
+// computed.
 func newSweep(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) (*sweep, error) {
 	if o.Cutoff == 0 {
 		o.Cutoff = DefaultCutoff
@@ -122,19 +124,23 @@ func newSweep(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 	if err := legs.Fits(cost.Bytes, legs.Memory(o.Memory), o.Bond); err != nil {
 		return nil, err
 	}
-	s := &sweep{h: h, e: e, p: p, steps: schedule(h, p), work: new(linalg.Work), marginals: o.Marginals, maxFlops: math.Inf(1)}
+	s := &sweep{
+		hypergraph: h, expression: e, plan: p, steps: schedule(h, p), work: new(linalg.Work), marginals: o.Marginals, maxFlops: math.Inf(1),
+	}
 	s.account = account{bond: float64(o.Bond), cutoff: o.Cutoff, held: tableBytes(h)}
 	s.account.value.Bond, s.account.value.PeakBytes = 1, s.account.held
 	s.gauge, s.forwardWeights = forwardGauge(e, s.steps)
 	return s, nil
 }
 
-// price goes through the steps of p over sizes only, until they cost more than maxFlops, and returns their cost. visits is the number of
-// sites that it looked at. The only error is the context's.
+// price returns the cost of a sweep along p with bonds of at most bond. It goes through the steps over sizes only, and ends early once they
+// cost more than maxFlops. visits is the number of sites that it looked at. The only error is the context's.
 func price(
 	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond float64, marginals bool, maxFlops float64,
 ) (cost legs.Cost, visits int64, err error) {
-	s := &sweep{h: h, p: p, steps: schedule(h, p), marginals: marginals, maxFlops: maxFlops, visits: int64(len(h.Edges))}
+	s := &sweep{
+		hypergraph: h, plan: p, steps: schedule(h, p), marginals: marginals, maxFlops: maxFlops, visits: int64(len(h.Edges)),
+	}
 	s.account = account{bond: bond, held: tableBytes(h)}
 	s.account.value.PeakBytes = s.account.held
 	v, err := s.run(ctx)
@@ -153,7 +159,7 @@ func tableBytes(h contractionorder.Hypergraph) (bytes float64) {
 	return bytes
 }
 
-// run sweeps forward and, if marginals are asked for and Z is not 0, back.
+// run sweeps forward, which gives Z. If marginals are asked for and Z is not 0, it also sweeps back.
 func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 	c, isZero, err := s.sweepForward(ctx)
 	if err != nil {
@@ -175,21 +181,18 @@ func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 
 // sweepForward applies all steps to a chain that begins without sites. Each index enters as a site and is summed out by its last step, so
 // that the returned chain has no sites again, and its scale is Z. If the state becomes 0, isZero is true and further steps are left out.
-//
-// A price is a dry run: it goes through the same steps over sizes only and counts their cost. It ends early once it has counted more than
-// maxFlops. The scale of its chain means nothing.
+// A price counts the cost of the same steps and ends early at s.maxFlops. The scale of its chain means nothing.
 func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err error) {
-	c = &chain{scale: scaled.One, position: s.p.Position, work: s.work, isShared: s.marginals}
+	c = &chain{scale: scaled.One, position: s.plan.Position, work: s.work, isShared: s.marginals}
 	if !s.isPrice() {
-		c.scale = s.e.Scale
-		for _, t := range s.e.Tables {
+		c.scale = s.expression.Scale
+		for _, t := range s.expression.Tables {
 			if len(t.Data) == 1 { // a number, which no step multiplies in
 				c.scale = c.scale.Mul(scaled.FromFloat(t.Data[0]))
 			}
 		}
 	}
 	isZero = c.scale.IsZero()
-	// maxFlops is +Inf unless the sweep is a price.
 	for k := 0; k < len(s.steps) && !isZero && s.account.value.Flops <= s.maxFlops; k++ {
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
@@ -203,73 +206,75 @@ func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err er
 	return c, isZero, nil
 }
 
-// stepForward multiplies the tables of a step in, and sums its index out if it is the last step of the index. For marginals it keeps the
-// chain before. It returns false if the state is 0.
+// stepForward multiplies the tables of a step into the chain, and sums the step's index out if this is its last step. New indices of the
+// tables enter the chain before. If marginals are asked for, it keeps the chain of before in s.states. isNonzero is false if the state
+// becomes 0.
 func (s *sweep) stepForward(c *chain, st *step) (isNonzero bool, err error) {
 	var before []*site
 	if s.marginals {
 		before = slices.Clone(c.sites)
 	}
 	if slices.Contains(st.enter, st.index) {
-		c.insert(st.index, s.h.Dims[st.index])
+		c.insert(st.index, s.hypergraph.Dims[st.index])
 	}
 	if s.marginals {
 		s.states = append(s.states, slices.Clone(c.sites))
 	}
 	for _, j := range st.enter {
 		if j != st.index {
-			c.insert(j, s.h.Dims[j])
+			c.insert(j, s.hypergraph.Dims[j])
 		}
 	}
+
 	isNonzero, err = s.applyTables(c, st, func(j int) bool { return st.isLast && j == st.index })
-	if s.marginals {
+	if s.marginals { // the new sites are kept until the sweep back
 		s.account.held = min(s.account.held+8*newEntries(c.sites, before), hugeCost)
 	}
 	return isNonzero, err
 }
 
-// newEntries counts the entries of sites that are not among the sites before.
-func newEntries(sites, before []*site) (n float64) {
-	isOld := make(map[*site]bool, len(before))
-	for _, a := range before {
+// newEntries returns the number of entries of those sites that are not among oldSites.
+func newEntries(sites, oldSites []*site) (entries float64) {
+	isOld := make(map[*site]bool, len(oldSites))
+	for _, a := range oldSites {
 		isOld[a] = true
 	}
 	for _, a := range sites {
 		if !isOld[a] {
-			n += a.entries()
+			entries += a.entries()
 		}
 	}
-	return n
+	return entries
 }
 
-// applyTables multiplies the tables of a step into the chain, and sums the indices out for which isSummed is true. It returns false if the
-// state is 0.
+// applyTables multiplies the tables of a step into the chain, sums out the indices for which isSummed is true, and compresses the chain. It
+// looks only at the span: the sites from the first to the last index of the tables. isNonzero is false if the state becomes 0.
 func (s *sweep) applyTables(c *chain, st *step, isSummed func(index int) bool) (isNonzero bool, err error) {
 	first, last := s.span(c, st)
 	s.visits += int64(last-first+1) + int64(len(c.sites)/4)
-	span, summed := make([]int, last-first+1), make([]bool, last-first+1)
+	span, summed := make([]int, last-first+1), make([]bool, last-first+1) // by site: its index, and whether that is summed out
 	for k, a := range c.sites[first : last+1] {
 		span[k], summed[k] = a.index, isSummed(a.index)
 	}
 	if s.isPrice() {
-		return c.apply(first, operatorSizes(s.h, s.p, st, span), summed, &s.account)
+		return c.apply(first, operatorSizes(s.hypergraph, s.plan, st, span), summed, &s.account)
 	}
-	o, exp, err := newOperator(s.work, s.e, s.p, st, span, s.gauge)
+	tables, exp, err := newOperator(s.work, s.expression, s.plan, st, span, s.gauge)
 	if err != nil {
 		return false, err
 	}
 	c.scale = c.scale.Mul(scaled.Make(1, exp))
-	return c.apply(first, o, summed, &s.account)
+	return c.apply(first, tables, summed, &s.account)
 }
 
-// span returns the places in the chain of the first and the last site that a step's tables have.
+// span returns the places in the chain of the first and the last index of a step's tables.
 func (s *sweep) span(c *chain, st *step) (first, last int) {
-	low := s.p.Position[st.index]
+	low := s.plan.Position[st.index]
 	high := low
 	for _, t := range st.tables {
-		for _, j := range s.h.Edges[t] {
-			if s.h.Dims[j] > 1 {
-				low, high = min(low, s.p.Position[j]), max(high, s.p.Position[j])
+		for _, j := range s.hypergraph.Edges[t] {
+			if s.hypergraph.Dims[j] > 1 {
+				low, high = min(low, s.plan.Position[j]), max(high, s.plan.Position[j])
 			}
 		}
 	}
