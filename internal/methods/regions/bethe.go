@@ -18,22 +18,23 @@ import (
 
 // betheEstimate returns the estimate that is the value of belief propagation.
 func betheEstimate() btn.Estimate {
-	return estimate(betheLevel, btn.KindBethe, 0, 1)
+	return newEstimate(betheLevel, btn.KindBethe, 0, 1)
 }
 
-// hastyBethePlan returns a plan that has only that value, for a large network whose time for planning is over. Its messages are passed
-// where it is contracted, each once.
+// hastyBethePlan returns a plan whose only estimate is the value of belief propagation, for a large network whose time for planning is over.
+// Belief propagation runs where the plan is contracted, with one update of each message.
 func hastyBethePlan(s query.Settings) *btn.Plan {
 	e := betheEstimate()
 	e.Parts[0].(*Regions).Updates = 1
 	return &btn.Plan{Method: query.MethodRegions, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
 }
 
-// Unplanned assigns a plan that has only the value of belief propagation. It passes messages on the problem, where the parts of the plan
-// find them, until enough ends, and every message at least once. It returns nil if there is no such value.
+// Unplanned returns a plan whose only estimate is the value of belief propagation. It runs belief propagation until the context enough ends,
+// with every message at least once, and keeps its state in the problem, where the parts of the plan find it. It returns nil if belief
+// propagation has no value.
 func Unplanned(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
 	var states []*bp.State
-	ground, err := groundBy(ctx, p, func(e *sumproduct.Expression) ([]*bp.State, error) {
+	ground, err := makeGround(ctx, p, func(e *sumproduct.Expression) ([]*bp.State, error) {
 		var err error
 		states, err = propagateOnce(ctx, enough, e, s)
 		return states, err
@@ -57,14 +58,15 @@ const (
 	betheShare = 1.0 / 16
 )
 
-// propagateOnce passes messages from one start until enough ends, for betheShare of the budget.
+// propagateOnce runs belief propagation from one start, for at most betheShare of the budget, until the context enough ends.
 func propagateOnce(ctx, enough context.Context, e *sumproduct.Expression, s query.Settings) ([]*bp.State, error) {
 	s.Budget *= betheShare / messageShare
 	return bp.Propagate(ctx, e, bp.PropagateOptions{Seed: s.Seed, Updates: updatesFor(e, s), Starts: 1, Enough: enough})
 }
 
-// First inserts the value of belief propagation before the estimates of an assignment. If the first of them is cheap and the plan has
-// bounds, it only calls Witness. The plan stays as it is if belief propagation has no value.
+// First inserts the value of belief propagation before the estimates of an assignment, so that a job has a value early. If the first of them
+// is cheap anyway, and for method auto the plan has bounds, it only calls Witness. The plan stays as it is if belief propagation has no
+// value.
 func First(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
 	hasBoundsIfAuto := !j.IsAuto() || hasBounds(assignment.Plan)
 	if hasBoundsIfAuto && flopsBeforeValue(assignment.Plan) <= soonShare*j.Settings.Budget {
@@ -101,19 +103,19 @@ func propagateForShare(ctx context.Context, j *proposal.Job, e *sumproduct.Expre
 	return findPhases(ctx, j, e, states)
 }
 
-// Witness notes in an assignment how belief propagation ends if it has several fixed points, since estimates that reach only one phase do
-// not show that. It takes a share of the flops of the plan, or of leastUpdates if that is more.
+// Witness runs belief propagation and, if it ends in several states, puts its report into the assignment: estimates that reach only one
+// phase do not show the others. It takes a share of the flops of the plan, or of leastUpdates if that is more.
 func Witness(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) error {
 	e, err := expressionOf(ctx, j.Conditioned)
 	if err != nil || exact.Decided(e.Hypergraph()) {
 		return err
 	}
-	planned := 0.0
+	planFlops := 0.0
 	for k := range assignment.Plan.Estimates {
-		planned += assignment.Plan.Estimates[k].Cost.Flops
+		planFlops += assignment.Plan.Estimates[k].Cost.Flops
 	}
 	s := j.Settings
-	s.Budget = min(s.WithDefaults().Budget, max(planned, leastUpdates*policy.UpdateFlops/orderedShare))
+	s.Budget = min(s.WithDefaults().Budget, max(planFlops, leastUpdates*policy.UpdateFlops/orderedShare))
 	phases, err := propagateForShare(ctx, j.WithSettings(s), e)
 	if err == nil && len(phases.states) > 1 {
 		assignment.Propagation = phases.report()
@@ -121,7 +123,7 @@ func Witness(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) e
 	return err
 }
 
-// flopsBeforeValue returns the flops of a plan until there is a value, which bounds are not.
+// flopsBeforeValue returns the flops of the estimates of a plan up to the first one that has a value. Bounds have none.
 func flopsBeforeValue(p *btn.Plan) (flops float64) {
 	for k := range p.Estimates {
 		flops += p.Estimates[k].Cost.Flops

@@ -15,29 +15,32 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Ground is what regions are computed from. It does not change once it is made.
+// Ground has what regions are computed from. It does not change once it is made.
 type Ground struct {
 	Expression *sumproduct.Expression
-	State      *bp.State // nil: Z is 0
-	LnBethe    float64   // nats
-	// Phases are the fixed points of belief propagation whose Bethe values add up, State the first; nil for one.
+	State      *bp.State // of belief propagation; nil if Z is 0
+	LnBethe    float64   // ln of its Bethe value, nats
+	// Phases are the fixed points of belief propagation whose Bethe values add up. State is the first. It is nil if there is only one.
 	Phases []*bp.State
 
 	problem  *problem.Problem
 	prepared *region.Prepared // without a family; nil before the first family
 }
 
-// slot is the slot of a problem for its ground.
+// slot is the key under which a problem keeps its ground.
 type slot struct{}
 
-// GroundOf returns the ground of a problem, which the first call makes. On a large network that takes longer than the regions do. updates
-// bounds the updates of belief propagation; 0: package bp does.
+// GroundOf returns the ground of a problem: its expression and the state of belief propagation on it. The first call makes it, which takes
+// longer on a large network than the regions do. updates limits the updates of messages; 0 stands for the limit of package bp.
 func GroundOf(ctx context.Context, p *problem.Problem, updates int64) (*Ground, error) {
-	return groundBy(ctx, p, func(e *sumproduct.Expression) ([]*bp.State, error) { return propagate(ctx, p, e, updates) })
+	return makeGround(ctx, p, func(e *sumproduct.Expression) ([]*bp.State, error) { return propagate(ctx, p, e, updates) })
 }
 
-// groundBy is GroundOf with the states of belief propagation that pass returns. Error: unsupported if messages of both signs cancel.
-func groundBy(ctx context.Context, p *problem.Problem, pass func(*sumproduct.Expression) ([]*bp.State, error)) (*Ground, error) {
+// makeGround returns the ground of a problem. If the problem has none yet, runPropagation returns the states of belief propagation for it.
+// The error is unsupported if messages of both signs cancel.
+func makeGround(
+	ctx context.Context, p *problem.Problem, runPropagation func(*sumproduct.Expression) ([]*bp.State, error),
+) (*Ground, error) {
 	return problem.Form(ctx, p, slot{}, nil, func() (g *Ground, err error) {
 		g = &Ground{problem: p}
 		if g.Expression, err = expressionOf(ctx, p.Net); err != nil {
@@ -46,11 +49,13 @@ func groundBy(ctx context.Context, p *problem.Problem, pass func(*sumproduct.Exp
 		if g.Expression.Scale.IsZero() {
 			return g, nil
 		}
-		states, err := pass(g.Expression)
+		states, err := runPropagation(g.Expression)
 		if err != nil {
 			return nil, err
 		}
-		if state := states[0]; state.Contradiction < 0 || state.Signed {
+		state := states[0]
+		isImpossible := state.Contradiction >= 0 && !state.Signed // messages contradict each other: Z is 0
+		if !isImpossible {
 			g.State = state
 			g.LnBethe, _ = state.Z()
 			if math.IsInf(g.LnBethe, 0) {
@@ -64,8 +69,8 @@ func groundBy(ctx context.Context, p *problem.Problem, pass func(*sumproduct.Exp
 	})
 }
 
-// expressionOf returns the network as an expression for belief propagation. If it has numbers below 0 and chains of states have none, it
-// is written with chains, since messages of both signs cancel. Errors and cost: those of lower.BuildUnsigned.
+// expressionOf returns the network as an expression for belief propagation. If it has entries below 0, whose messages would cancel, it is
+// written with chains of states (lower.BuildUnsigned), provided that these have none. Errors and cost: those of lower.BuildUnsigned.
 func expressionOf(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
 	star, err := lower.Build(ctx, net)
 	if err != nil || !star.Signed() {
@@ -78,7 +83,8 @@ func expressionOf(ctx context.Context, net *btn.Network) (*sumproduct.Expression
 	return chains, nil
 }
 
-// propagate returns the states that planning ended with. If there are none, it runs belief propagation.
+// propagate returns the states of belief propagation that planning ended with, from the messages of the problem. If there are none, or they
+// are for another expression, it runs belief propagation and returns its first state.
 func propagate(ctx context.Context, p *problem.Problem, e *sumproduct.Expression, updates int64) ([]*bp.State, error) {
 	if p.Messages != nil {
 		if states, err := restore(e, p.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
@@ -93,15 +99,15 @@ func propagate(ctx context.Context, p *problem.Problem, e *sumproduct.Expression
 	return states[:1], nil
 }
 
-// restore returns the states of messages, which may be those of several phases one after the other. If there are several phases and one
-// is no fixed point, the messages are those of another expression, and the error is bad_input.
+// restore returns the states of belief propagation that have the given messages: those of one phase, or of several, one after the other. The
+// error is bad_input if there are several phases and one is no fixed point, since the messages are for another expression then.
 func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, err error) {
-	each := bp.Entries(e)
-	if each == 0 || len(messages)%each != 0 {
-		each = len(messages)
+	phaseSize := bp.Entries(e) // number of message entries of one phase
+	if phaseSize == 0 || len(messages)%phaseSize != 0 {
+		phaseSize = len(messages)
 	}
-	for at := 0; at == 0 || at < len(messages); at += each {
-		s, err := bp.Restore(e, messages[at:at+each])
+	for first := 0; first == 0 || first < len(messages); first += phaseSize {
+		s, err := bp.Restore(e, messages[first:first+phaseSize])
 		if err != nil {
 			return nil, err
 		}
@@ -119,8 +125,9 @@ func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, 
 // rounding.
 const largestPhaseChange = 1e-9
 
-// lnOtherPhases returns ln Σ_k Z_k/Z_1 over the Bethe values of all phases, in nats, which the regions of a family do not correct. It is
-// 0 if there is one phase, or if the only region of the family is the network. f is nil for belief propagation without regions.
+// lnOtherPhases returns ln Σ_k Z_k/Z_1 over the Bethe values Z_k of all phases, in nats: what the phases add to ln Z beside the first, which
+// the regions of family f correct. It is 0 if there is one phase, or if the only region of the family is the whole network. f is nil if
+// there are no regions.
 func (g *Ground) lnOtherPhases(f *region.Family) float64 {
 	if g.Phases == nil || f != nil && f.Regions == 1 {
 		return 0
@@ -132,9 +139,9 @@ func (g *Ground) lnOtherPhases(f *region.Family) float64 {
 	return math.Log(sum)
 }
 
-// mix mixes the beliefs of all other phases into the marginals of the first, weighted by their Bethe values. lnPhases is the value of
-// lnOtherPhases.
-func (g *Ground) mix(marginals [][]float64, lnPhases float64) {
+// mixPhases replaces the marginals of the first phase by a mixture with the beliefs of all other phases, weighted by their Bethe values.
+// lnPhases is ln of the sum of these weights over that of the first (lnOtherPhases).
+func (g *Ground) mixPhases(marginals [][]float64, lnPhases float64) {
 	for i, row := range marginals {
 		for k, s := range g.Phases {
 			weight := math.Exp(s.LnZ() - g.LnBethe - lnPhases)
@@ -150,18 +157,18 @@ func (g *Ground) mix(marginals [][]float64, lnPhases float64) {
 	}
 }
 
-// familySlot is the slot of a problem for the regions that were planned last. Their options are the variant.
+// familySlot is the key under which a problem keeps the regions that were planned last, with their options.
 type familySlot struct{}
 
-// Family returns regions planned on this ground. It returns the last ones if the options are the same, since an estimate has many parts.
-// Errors: those of region.Plan.
+// Family returns the regions with the given options, planned for the expression of the ground. It returns the same ones as the last call if
+// the options are the same, since an estimate has many parts. Errors: those of region.Plan.
 func (g *Ground) Family(ctx context.Context, o region.Options) (*region.Family, error) {
 	return problem.Form(ctx, g.problem, familySlot{}, o, func() (*region.Family, error) {
 		return region.Plan(ctx, g.Expression.Hypergraph(), o)
 	})
 }
 
-// For returns the regions of a family, ready to be contracted on this ground.
+// For returns the regions of a family, ready to be contracted on this ground. The first call prepares the ground, which the problem keeps.
 func (g *Ground) For(ctx context.Context, f *region.Family) (*region.Prepared, error) {
 	if g.prepared != nil {
 		return g.prepared.With(f), nil
@@ -171,8 +178,8 @@ func (g *Ground) For(ctx context.Context, f *region.Family) (*region.Prepared, e
 		return nil, err
 	}
 
-	with := *g
-	with.prepared = prepared.With(nil)
-	problem.Keep(g.problem, slot{}, nil, &with)
+	preparedGround := *g
+	preparedGround.prepared = prepared.With(nil)
+	problem.Keep(g.problem, slot{}, nil, &preparedGround)
 	return prepared, nil
 }

@@ -41,11 +41,12 @@ var errContradiction = errors.New(
 		"the exact way would show",
 )
 
-// regionsJudge judges regions, and the value of belief propagation, which is an estimate of a level below 0.
+// regionsJudge judges estimates by regions, and the value of belief propagation, which is an estimate of a level below 0. A track is the
+// estimates by regions of one kind, whose sizes grow.
 type regionsJudge struct {
 	judge.Defaults
 	*judge.Sequence
-	tracks judge.Track
+	tracks judge.Track // the estimates of each kind
 }
 
 // NewJudge returns the judge of regions.
@@ -55,13 +56,16 @@ func NewJudge(s *judge.Sequence) judge.Judge {
 	return j
 }
 
-// Add implements judge.Judge: Z̃ = exp(ln Z_BP + Σ_r α_r ln(Z_r/Z_BP)) over regions r. Beside it LogZLinear is the logarithm of
-// Z_BP (1 + Σ_r α_r (Z_r/Z_BP − 1)), as far as the parts' Linear says.
+// Add implements judge.Judge. It adds up the parts of e, each of which has some of the regions r with coefficients α_r, and sets the Z of e
+// to exp(ln Z_BP + Σ_r α_r ln(Z_r/Z_BP)). LogZLinear is set to the logarithm of Z_BP (1 + Σ_r α_r (Z_r/Z_BP − 1)) if that is above 0. The
+// error is errContradiction if tables forbid values and a region allows none.
 func (j *regionsJudge) Add(e *judge.Estimate) error {
 	e.Truncated = true
-	lnBethe, lnSum, correction, isPossible := 0.0, 0.0, scaled.One, false
-	contradicted := int64(0)
-	for i, v := range e.Parts { // some of the regions
+	lnBethe, lnSum := 0.0, 0.0
+	linearFactor := scaled.One // 1 + Σ_r α_r (Z_r/Z_BP − 1)
+	isPossible := false
+	contradicted := int64(0) // number of regions with Z_r ≤ 0
+	for i, v := range e.Parts {
 		if v.Region == nil {
 			if v.Z.IsZero() { // the network is impossible
 				continue
@@ -70,7 +74,7 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 		}
 		isPossible, lnBethe = true, v.Region.LnBethe
 		lnSum += v.Region.LnSum
-		correction = correction.Add(v.Region.Linear)
+		linearFactor = linearFactor.Add(v.Region.Linear)
 		contradicted += v.Region.NonPositive
 		e.Regions += v.Region.Regions
 		e.PeakBytes = max(e.PeakBytes, 8*math.Exp2(v.Region.Widest))
@@ -78,7 +82,8 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 	if !isPossible {
 		return nil
 	}
-	if linear := scaled.FromLog(lnBethe).Mul(correction); linear.Sign() > 0 {
+
+	if linear := scaled.FromLog(lnBethe).Mul(linearFactor); linear.Sign() > 0 {
 		e.LogZLinear = judge.Finite(linear.LogAbs())
 	}
 	e.Z = scaled.FromLog(lnBethe + lnSum)
@@ -106,40 +111,48 @@ func (j *regionsJudge) State() judge.Statement {
 	if best == nil || j.IsUnsure || statement.Unknown != "" || j.Propagation != nil && j.Propagation.Signed {
 		return statement
 	}
-	spread := 0.0 // the largest distance of another kind of regions
+
+	// Compare with smaller sizes and with regions of other kinds.
+	distance := 0.0 // the largest in ln Z from regions of another kind
 	for _, other := range j.tracks.Others(best) {
-		spread = max(spread, math.Abs(*other.LogZ-*best.LogZ))
+		distance = max(distance, math.Abs(*other.LogZ-*best.LogZ))
 	}
-	u, hasMoved := j.expectedChange(best)
+	uncertainty, hasMoved := j.expectedChange(best) // hasMoved: there are two sizes
 	statement.MaySettle = hasMoved
-	u = max(u, judge.PlanDistanceFactor*spread)
+	uncertainty = max(uncertainty, judge.PlanDistanceFactor*distance)
+	isCorrection := best.Plan.Level >= 0 && j.Propagation != nil && j.Propagation.LogZ != nil // of a value of belief propagation
 	switch {
 	case hasMoved:
-	case spread > 0:
-		u = max(u, judge.FirstLevelFactor*spread)
-	case best.Plan.Level >= 0 && j.Propagation != nil && j.Propagation.LogZ != nil:
-		if u = math.Abs(*best.LogZ - *j.Propagation.LogZ); u <= judge.Floor(*best.LogZ) {
+	case distance > 0:
+		uncertainty = max(uncertainty, judge.FirstLevelFactor*distance)
+	case isCorrection:
+		uncertainty = math.Abs(*best.LogZ - *j.Propagation.LogZ)
+		if uncertainty <= judge.Floor(*best.LogZ) { // no correction at all shows nothing
 			return statement
 		}
 		if j.IsHard {
-			u *= judge.ForbiddenFactor
+			uncertainty *= judge.ForbiddenFactor
 		}
-	default:
+	default: // there is nothing to compare with
 		return statement
 	}
-	u = max(u, otherFixedPoints(j.Propagation), distanceIfMoving(j.Propagation, *best.LogZ), j.shareOfCorrection(best))
-	statement.Uncertainty = judge.Finite(max(u, best.FloorError()))
+
+	uncertainty = max(
+		uncertainty, otherFixedPoints(j.Propagation), distanceIfMoving(j.Propagation, *best.LogZ), j.shareOfCorrection(best),
+	)
+	statement.Uncertainty = judge.Finite(max(uncertainty, best.FloorError()))
 	return statement
 }
 
-// isPlateau reports whether regions of constraints did not change at all from one size to the next. Belief propagation gives uniform
-// messages for constraints that are even everywhere, like parities, and so do regions that close no cycle of them.
+// isPlateau reports whether tables forbid values and regions did not change at all from the size before to that of best. Then nothing is
+// known: messages are uniform for constraints that are even everywhere, like parities, and regions that close no cycle change nothing.
 func (j *regionsJudge) isPlateau(best *judge.Estimate) bool {
-	change, known := j.LastChange(best)
-	return j.IsHard && known && change <= judge.Floor(*best.LogZ)
+	change, ok := j.LastChange(best)
+	return j.IsHard && ok && change <= judge.Floor(*best.LogZ)
 }
 
-// expectedChange returns the change of ln Z that the track of e is expected to make next. ok is false if the track has one value.
+// expectedChange returns how far the track of e is expected to be from its limit in ln Z (nextChange): after two sizes it is the last change.
+// ok is false if the track has one value.
 func (j *regionsJudge) expectedChange(e *judge.Estimate) (change float64, ok bool) {
 	values := j.trackValues(e)
 	n := len(values)
@@ -153,7 +166,7 @@ func (j *regionsJudge) expectedChange(e *judge.Estimate) (change float64, ok boo
 	return nextChange(last, math.Abs(values[n-2]-values[n-3])), true
 }
 
-// trackValues returns the values of the track of e up to e. It leaves out an estimate with the same regions as the one before, whose
+// trackValues returns the values of ln Z of the track of e up to e. It leaves out an estimate with the same regions as the one before, whose
 // agreement shows nothing.
 func (j *regionsJudge) trackValues(e *judge.Estimate) (values []float64) {
 	regions := int64(-1)
@@ -170,19 +183,19 @@ func (j *regionsJudge) trackValues(e *judge.Estimate) (values []float64) {
 	return values
 }
 
-// nextChange returns how far a track is expected to be from its limit, by its last change and the one before. If changes fall by r =
-// last/before, that is the geometric sum last · r/(1−r), at most ten times the last. It is at least the last change, and minDecay of the
-// change before, since tracks are not monotone. If changes do not fall, it is three times the last.
-func nextChange(last, before float64) float64 {
-	if last >= before {
+// nextChange returns how far a track is expected to be from its limit, by its last change and the previous one. If changes fall by the
+// ratio r = last/previous, that is the geometric sum last·(r + r² + …) = last²/(previous − last), at most ten times the last. It is at least
+// the last change and minDecay of the previous one, since changes do not fall evenly. If they do not fall, it is three times the last.
+func nextChange(last, previous float64) float64 {
+	if last >= previous {
 		return 3 * last
 	}
-	return max(last, minDecay*before, min(10*last, last*last/(before-last)))
+	return max(last, minDecay*previous, min(10*last, last*last/(previous-last)))
 }
 
-// otherFixedPoints returns what other fixed points of belief propagation may add to ln Z, if regions correct the first. It is at least ln
-// Σ_k exp(ln Z_k − ln Z_1), and ln k for k fixed points, since there may be more between those found. If none of them overlap, all are
-// added already, and another one may be as large as the smallest of them. It returns 0 for one fixed point.
+// otherFixedPoints returns what other fixed points of belief propagation may add to ln Z if regions correct the first one. For k fixed
+// points it is ln Σ_i exp(ln Z_i − ln Z_1), but at least ln k, since there may be more between those found. If all their values are added
+// up already, since none overlap, another one may be as large as the smallest of them. It returns 0 for one fixed point.
 func otherFixedPoints(p *query.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
 		return 0
@@ -192,8 +205,8 @@ func otherFixedPoints(p *query.Propagation) float64 {
 	}
 
 	sum := 0.0
-	for _, z := range p.Phases {
-		sum += math.Exp(min(z-p.Phases[0], 0))
+	for _, lnZ := range p.Phases {
+		sum += math.Exp(min(lnZ-p.Phases[0], 0))
 	}
 	return max(math.Log(sum), math.Log(float64(len(p.Phases))))
 }
@@ -206,20 +219,20 @@ func distanceIfMoving(p *query.Propagation, lnZ float64) float64 {
 	return math.Abs(lnZ - *p.LogZ)
 }
 
-// shareOfCorrection returns correctionShare of the distance of regions from the value of belief propagation, and 0 if their changes fall
-// fast. If other phases have weight, changes fall to a wrong limit.
+// shareOfCorrection returns correctionShare of the distance between best and the value of belief propagation: that share of the correction
+// may be missing. It returns 0 if the changes from size to size fall fast.
 func (j *regionsJudge) shareOfCorrection(best *judge.Estimate) float64 {
 	if j.Propagation == nil || j.Propagation.LogZ == nil || best.Plan.Level < 0 {
 		return 0
 	}
-	if decay, known := j.decay(best); known && decay < slowDecay {
+	if decay, ok := j.decay(best); ok && decay < slowDecay {
 		return 0
 	}
 	return correctionShare * math.Abs(*best.LogZ-*j.Propagation.LogZ)
 }
 
-// decay returns the last change from one size to the next over the change before, of which the first is that from the value of belief
-// propagation. ok is false if there is one change at most.
+// decay returns the last change of ln Z from one size to the next over the previous change. Belief propagation counts as the smallest size.
+// ok is false if there are fewer than two changes.
 func (j *regionsJudge) decay(best *judge.Estimate) (ratio float64, ok bool) {
 	var values []float64
 	if j.Propagation != nil && j.Propagation.LogZ != nil {
@@ -234,14 +247,15 @@ func (j *regionsJudge) decay(best *judge.Estimate) (ratio float64, ok bool) {
 	if n < 3 {
 		return 0, false
 	}
-	last, before := math.Abs(values[n-1]-values[n-2]), math.Abs(values[n-2]-values[n-3])
+	last, previous := math.Abs(values[n-1]-values[n-2]), math.Abs(values[n-2]-values[n-3])
 	if last <= judge.Floor(values[n-1]) {
 		return 0, true
 	}
-	return last / before, true
+	return last / previous, true
 }
 
-// Reconsider implements judge.Judge (compareWithFewDraws, judge.BesideModes).
+// Reconsider implements judge.Judge. It compares the own statement with those of sampled components that miss weight (compareWithFewDraws),
+// and with modes that chains found (judge.BesideModes).
 func (j *regionsJudge) Reconsider(own *judge.Statement, others []*judge.Statement) {
 	for _, other := range others {
 		if other.Best != nil && other.MissesWeight && other.Uncertainty != nil {
@@ -251,42 +265,47 @@ func (j *regionsJudge) Reconsider(own *judge.Statement, others []*judge.Statemen
 	j.BesideModes(own, others)
 }
 
-// compareWithFewDraws compares the value of belief propagation with few sampled components whose standard error is not believed, and
-// changes both statements. The components leave an interval open: from their lower bound (Markov's inequality for their mean is one) up
-// to their mean and its shift. Their mean is mostly too low, since few draws miss the largest weights.
+// compareWithFewDraws compares the value of belief propagation, which own states, with the mean of sampled components whose standard error
+// is not believed, which few states. The components leave an interval of ln Z open: from their lower bound up to their mean plus its
+// uncertainty. Their mean is mostly too low, since few draws miss the largest weights.
 //
-// If fewer than policy.LeastEffective draws count and belief propagation is at a fixed point of possible beliefs above their mean, its
-// value is better than that mean. It is uncertain by the distance of the farther end of the interval, and the mean by its distance from
-// the value in addition.
-//
-// Any other value inside the interval is uncertain by the distance of the farther end, if that is less than for the mean.
+// If belief propagation is at a fixed point whose value is above the mean, and fewer than policy.LeastEffective draws count, the value is
+// better than the mean. Its uncertainty is the distance of the farther end of the interval, and that of the mean grows by the distance of
+// the value. Any other value inside the interval has the distance of the farther end as its uncertainty, if that is less than for the mean.
 func (j *regionsJudge) compareWithFewDraws(own, few *judge.Statement) {
 	if own.Best == nil || own.Best.Plan.Level >= 0 || own.Uncertainty != nil || j.IsUnsure || j.Propagation == nil {
 		return
 	}
-	below, above, _ := j.Bounds.Between()
+
+	// The interval from low to high; Markov's inequality for the mean is a lower bound, too.
+	lower, upper, _ := j.Bounds.Between()
 	value, mean := *own.Best.LogZ, *few.Best.LogZ
-	low, high := max(below.Ln, mean+math.Log(judge.BoundsDelta)), min(above.Ln, mean+*few.Uncertainty)
-	u := max(value-low, high-value)
+	low, high := max(lower.Ln, mean+math.Log(judge.BoundsDelta)), min(upper.Ln, mean+*few.Uncertainty)
+	distance := max(value-low, high-value) // of the farther end
+
 	effective := few.Best.EffectiveSamples
+	hasFewEffective := effective != nil && *effective < policy.LeastEffective
 	isFixedPoint := j.Propagation.Converged && !j.Propagation.Impossible && !j.Propagation.Signed
+	isAboveMean := mean < value && value <= upper.Ln
+	isInside := low <= value && value <= high
 	switch {
-	case effective != nil && *effective < policy.LeastEffective && mean < value && value <= above.Ln && isFixedPoint:
-		own.Uncertainty, own.IsCredible = judge.Finite(u), false
-		few.Uncertainty = judge.Finite(max(*few.Uncertainty, value-mean+u))
-	case low <= value && value <= high && u < max(mean-low, high-mean):
-		own.Uncertainty, own.IsCredible = judge.Finite(u), false
+	case hasFewEffective && isAboveMean && isFixedPoint:
+		own.Uncertainty, own.IsCredible = judge.Finite(distance), false
+		few.Uncertainty = judge.Finite(max(*few.Uncertainty, value-mean+distance))
+	case isInside && distance < max(mean-low, high-mean):
+		own.Uncertainty, own.IsCredible = judge.Finite(distance), false
 	}
 }
 
-// Marginals implements judge.Judge. Their uncertainty is their next change (nextChange), weighted, from the smaller sizes that have
-// marginals. If belief propagation has several fixed points, regions describe only one: the weight of the others may have other values. The
-// uncertainty is not known without another size, if regions under constraints have equal marginals at every size, or if terms may be lost.
+// Marginals implements judge.Judge. The uncertainty of the marginals is how far they are expected to be from their limit (nextChange), by
+// their largest changes from smaller sizes, times marginalsWeight. If belief propagation has several fixed points, it is at least the share
+// of the weight that the others may have. It is not known without another size, if regions under constraints have equal marginals at every
+// size, or if terms may be lost.
 func (j *regionsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	if m.P, m.Warning = j.SumMarginals(e); m.P == nil || j.IsUnsure {
 		return m
 	}
-	var earlier [][][]float64
+	var earlier [][][]float64 // marginals of smaller sizes
 	for _, r := range j.Estimates {
 		if r == e {
 			break
@@ -314,7 +333,8 @@ func (j *regionsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	return m
 }
 
-// Warnings implements judge.Judge.
+// Warnings implements judge.Judge. It warns of regions that were left out, and, if best is by regions, of what makes them doubtful. best is
+// the estimate that the answer has, and uncertainty its uncertainty.
 func (j *regionsJudge) Warnings(best *judge.Estimate, uncertainty *float64) (list []string) {
 	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	dropped := int64(0)
@@ -331,21 +351,24 @@ func (j *regionsJudge) Warnings(best *judge.Estimate, uncertainty *float64) (lis
 	if best == nil {
 		return list
 	}
-	isOwn := best.Plan.Rule == btn.LogLinear
-	if isOwn && uncertainty != nil && *uncertainty > j.Accuracy {
-		if decay, known := j.decay(best); known && decay >= slowDecay {
+
+	isByRegions := best.Plan.Rule == btn.LogLinear
+	if isByRegions && uncertainty != nil && *uncertainty > j.Accuracy {
+		if decay, ok := j.decay(best); ok && decay >= slowDecay {
 			warn("regions do not converge with their size: their last change is %.2g times the one before, so loops of all lengths count, "+
 				"as near a phase transition and beside other phases", decay)
 		}
 	}
+
+	// What belief propagation itself shows.
 	p := j.Propagation
 	if p == nil {
 		return list
 	}
-	if !p.Converged && isOwn {
+	if !p.Converged && isByRegions {
 		warn("belief propagation did not converge (last change %.2g): regions stand on messages that still move", p.Change)
 	}
-	if p.Impossible && isOwn {
+	if p.Impossible && isByRegions {
 		warn("the beliefs of belief propagation contradict each other, with an entropy below 0: its ln Z may be far too high")
 	}
 	if len(p.Phases) > 1 {

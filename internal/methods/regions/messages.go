@@ -16,7 +16,8 @@ import (
 // Measured: a quarter of it makes 2 of 15 models better and 1 worse, decision 20.
 const messageShare = 1.0 / 2
 
-// propagateAll runs belief propagation under a query's evidence, from all starts and from near maxima.
+// propagateAll runs belief propagation on the expression of a query, from all starts and from starts near maxima of the product of all
+// tables. It returns the states in which it ends.
 func propagateAll(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phaseSet, error) {
 	enough, cancel := proposal.PlanningContext(ctx, messageShare)
 	defer cancel()
@@ -33,10 +34,10 @@ func propagateAll(ctx context.Context, j *proposal.Job, e *sumproduct.Expression
 // Chosen; the time follows from UpdateFlops.
 const leastUpdates = 400_000
 
-// updatesFor returns the largest number of updates of all starts together for the budget. 0 stands for the bound of package bp. A message
-// is updated at least twice, so that there is a value.
+// updatesFor returns how many updates of messages the budget allows to all starts together. It is 0, which stands for the limit of package
+// bp, if the budget allows more than that. It is at least two for each message, so that there is a value.
 func updatesFor(e *sumproduct.Expression, s query.Settings) int64 {
-	incidences := countIncidences(e)
+	incidences := countIncidences(e) // each has a message
 	updates := messageShare * s.WithDefaults().Budget / policy.UpdateFlops
 	if updates >= policy.MessageUpdates*float64(incidences) {
 		return 0

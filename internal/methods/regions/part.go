@@ -7,7 +7,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Regions are some of the regions of B in the BP gauge.
+// Regions is a part of a plan: some of the regions of B in the gauge of belief propagation, or the value of belief propagation alone.
 type Regions struct {
 	Kind string `msgpack:"kind"` // bethe, windows, balls
 	Size int    `msgpack:"size"` // of the regions; 0 for kind bethe

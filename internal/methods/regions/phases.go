@@ -13,17 +13,18 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// phaseSet is the states in which belief propagation ends, with the one to use first, and the kinds of maxima that it started near.
+// phaseSet is the states in which belief propagation ends, the one to use first, and the kinds of maxima of the product of all tables that
+// it started near.
 type phaseSet struct {
 	states []*bp.State
-	kinds  []kind
+	kinds  []maximumKind
 }
 
-// kind is a set of equal maxima.
-type kind struct {
-	modes.Phase
-	reached *bp.State // from the first maximum; nil: none
-	begun   int       // number of all other maxima from which a state was reached
+// maximumKind is a set of equal maxima of the product of all tables.
+type maximumKind struct {
+	modes.Phase             // the first maximum, and the others
+	reached       *bp.State // the state that the first maximum leads to; nil if none
+	othersReached int       // number of the other maxima that lead to a state
 }
 
 // orderedStarts is the number of starts near maxima of the product of all tables. They have orderedShare of the budget and orderedTime of
@@ -36,33 +37,39 @@ const (
 	orderedUpdates = 20
 )
 
-// findPhases returns states with those that belief propagation reaches from near maxima. That takes at most orderedShare of the budget
-// and orderedTime of the time for planning. If the network is too large or the states are no basis, it returns only states.
+// findPhases returns the given states of belief propagation together with those that it reaches from near maxima of the product of all
+// tables. That takes at most orderedShare of the budget and orderedTime of the time for planning. If the network is too large, or the first
+// of the given states has messages of both signs or that contradict each other, it returns only the given ones.
 func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*phaseSet, error) {
 	set := &phaseSet{states: states}
 	budget := orderedShare * j.Settings.WithDefaults().Budget
-	each := orderedUpdates * float64(countIncidences(e)) * policy.UpdateFlops
-	search := modes.PhasesWork(e)
-	limit := int(min((budget-search)/each, orderedStarts))
+	startFlops := orderedUpdates * float64(countIncidences(e)) * policy.UpdateFlops
+	searchFlops := modes.PhasesWork(e)
+	limit := int(min((budget-searchFlops)/startFlops, orderedStarts)) // of starts
 	if states[0].Signed || states[0].Contradiction >= 0 || len(e.Tables) > policy.PhaseTables || limit < 1 {
 		return set, nil
 	}
+
 	enough, cancel := proposal.PlanningContext(ctx, orderedTime)
 	defer cancel()
-	kinds, err := modes.Phases(enough, e, limit)
+	phases, err := modes.Phases(enough, e, limit)
 	if err != nil {
 		return set, earlyError(ctx, enough, err)
 	}
+
+	// Start near the first maximum of each kind, then near the others of one kind after the other, as long as there are starts.
 	var starts [][][]float64
-	for _, k := range kinds {
-		starts = append(starts, k.Given)
+	for _, phase := range phases {
+		starts = append(starts, phase.Given)
 	}
-	for _, k := range kinds {
-		begun := min(len(k.Others), limit-len(starts))
-		for _, m := range k.Others[:begun] {
-			starts = append(starts, m.Given)
+	var otherStarts []int // by kind: number of starts near its other maxima
+	for _, phase := range phases {
+		count := min(len(phase.Others), limit-len(starts))
+		for _, mode := range phase.Others[:count] {
+			starts = append(starts, mode.Given)
 		}
-		set.kinds = append(set.kinds, kind{Phase: k, begun: begun})
+		otherStarts = append(otherStarts, count)
+		set.kinds = append(set.kinds, maximumKind{Phase: phase, othersReached: count})
 	}
 	all, reached, err := bp.Further(ctx, e, states, starts, bp.Options{
 		Updates: 5 * orderedUpdates * int64(countIncidences(e)), Enough: enough,
@@ -70,24 +77,26 @@ func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, 
 	if err != nil {
 		return set, err
 	}
+
+	// Sort the reached states, nil if none, in the sequence of the starts.
 	set.states = all
-	others := reached[len(kinds):]
+	reachedByOthers := reached[len(phases):]
 	for k := range set.kinds {
 		kind := &set.kinds[k]
 		kind.reached = reached[k]
-		reachedByKind := others[:kind.begun]
-		others = others[kind.begun:]
-		kind.begun = 0
-		for _, s := range reachedByKind {
-			if s != nil {
-				kind.begun++
+		kind.othersReached = 0
+		for _, state := range reachedByOthers[:otherStarts[k]] {
+			if state != nil {
+				kind.othersReached++
 			}
 		}
+		reachedByOthers = reachedByOthers[otherStarts[k]:]
 	}
 	return set, nil
 }
 
-// earlyError returns the error of a search whose context is enough. It returns nil if only the time of enough is over.
+// earlyError returns err, the error of a search under the context enough. It returns nil if that has ended and ctx has not: the search has
+// used up its time, which is no error.
 func earlyError(ctx, enough context.Context, err error) error {
 	if ctx.Err() == nil && enough.Err() != nil {
 		return nil
@@ -99,23 +108,23 @@ func earlyError(ctx, enough context.Context, err error) error {
 // Chosen.
 const phaseOverlap = 0.1
 
-// sumOfPhases returns ln of the sum of the Bethe values of the phases that hardly overlap, in nats, and the number of these phases. A
-// phase reached from near one of several equal maxima counts several times: for each of those maxima that is not in it, too, and from
-// which no phase was reached.
-func (p *phaseSet) sumOfPhases() (ln float64, terms int) {
+// sumOfPhases returns ln of the sum of the Bethe values of the phases that hardly overlap, in nats, and the number of these phases. If a
+// phase was reached from one of several equal maxima, it counts also for those of the other maxima that it does not contain and that led to
+// no phase: by symmetry each has a phase of the same value.
+func (p *phaseSet) sumOfPhases() (ln float64, count int) {
 	phases := bp.Phases(p.states, phaseOverlap)
 	if len(phases) == 0 {
 		return p.states[0].LnZ(), 0
 	}
 	top, sum := phases[0].LnZ(), 0.0
 	for _, s := range phases {
-		count := 1
+		multiplicity := 1
 		for k := range p.kinds {
 			if kind := &p.kinds[k]; kind.reached == s {
-				count = max(count, 1+kind.otherImages()-kind.begun)
+				multiplicity = max(multiplicity, 1+kind.otherImages()-kind.othersReached)
 			}
 		}
-		sum += float64(count) * math.Exp(s.LnZ()-top)
+		sum += float64(multiplicity) * math.Exp(s.LnZ()-top)
 	}
 	return top + math.Log(sum), len(phases)
 }
@@ -124,21 +133,22 @@ func (p *phaseSet) sumOfPhases() (ln float64, terms int) {
 // Chosen.
 const leastBelief = 1e-9
 
-// otherImages returns the number of other maxima of a kind, without those that the reached state favours nearly as much as the first.
-func (k *kind) otherImages() (count int) {
+// otherImages returns the number of the other maxima of a kind that the reached state does not contain: its beliefs give them less than
+// phaseOverlap of the probability of the first maximum.
+func (k *maximumKind) otherImages() (count int) {
 	beliefs := make([][]float64, len(k.State))
 	for i := range beliefs {
 		beliefs[i] = k.reached.Belief(i)
 	}
-	ln := func(x []int) (sum float64) {
-		for i, a := range x {
+	lnProbability := func(state []int) (sum float64) {
+		for i, a := range state {
 			sum += math.Log(max(beliefs[i][a], leastBelief))
 		}
 		return sum
 	}
-	lnFirst := ln(k.State)
-	for _, m := range k.Others {
-		if lnFirst-ln(m.State) > -math.Log(phaseOverlap) {
+	lnFirst := lnProbability(k.State)
+	for _, mode := range k.Others {
+		if lnFirst-lnProbability(mode.State) > -math.Log(phaseOverlap) {
 			count++
 		}
 	}
@@ -149,8 +159,8 @@ func (k *kind) otherImages() (count int) {
 // Chosen.
 const mostMessages = (4<<20 - 4096) / 9
 
-// messages returns the messages of the phases that hardly overlap, with those of the state to use first. If these are too many, it
-// returns only the messages of that state.
+// messages returns the messages of the phases that hardly overlap, one phase after the other. It returns only the messages of the state to
+// use first if there is one phase, if that state is not the first of them, or if the messages would be more than mostMessages.
 func (p *phaseSet) messages() []float64 {
 	messages := p.states[0].Messages()
 	phases := bp.Phases(p.states, phaseOverlap)

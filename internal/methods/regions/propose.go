@@ -27,8 +27,8 @@ var (
 // Method is method regions.
 var Method = proposal.Method{Name: query.MethodRegions, Propose: Propose, Grows: true}
 
-// Propose proposes regions of growing size under the evidence of the query, with the messages that belief propagation ended with, so that
-// all parts have the same messages. It returns nil if the exact way is as cheap: there is no cycle, or Z is 0.
+// Propose proposes regions of growing size for the network under the evidence of the query. It runs belief propagation and puts its messages
+// into the assignment, so that all parts have the same. It returns nil if the exact way is as cheap: there is no cycle, or Z is 0.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	e, err := expressionOf(ctx, j.Conditioned)
 	if err != nil {
@@ -46,8 +46,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if err != nil {
 		return nil, err
 	}
-	states := phases.states
-	if s := states[0]; s.Contradiction >= 0 && !s.Signed {
+	if first := phases.states[0]; first.Contradiction >= 0 && !first.Signed {
 		return nil, nil // Z = 0, which the exact way confirms
 	}
 
@@ -66,7 +65,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return assignment, nil
 }
 
-// rememberPlan returns the plan by regions of a shape, through the memo, and the state of the cache for it.
+// rememberPlan returns the plan by regions for a hypergraph, from the plan cache if it is there. hit is the state of the cache.
 func rememberPlan(
 	ctx context.Context, j *proposal.Job, h contractionorder.Hypergraph, marginals bool,
 ) (plan *btn.Plan, hit string, err error) {
@@ -79,13 +78,14 @@ func rememberPlan(
 	})
 }
 
-// isForest reports whether the graph of tables and indices has no cycle.
+// isForest reports whether the graph of tables and indices has no cycle. It joins the indices of one table after the other (union-find); two
+// indices that are connected already close a cycle.
 func isForest(h contractionorder.Hypergraph) bool {
-	parent := make([]int, len(h.Dims))
+	parent := make([]int, len(h.Dims)) // by index: its parent in the tree of its connected part
 	for i := range parent {
 		parent[i] = i
 	}
-	find := func(i int) int {
+	root := func(i int) int {
 		for parent[i] != i {
 			parent[i] = parent[parent[i]]
 			i = parent[i]
@@ -94,7 +94,7 @@ func isForest(h contractionorder.Hypergraph) bool {
 	}
 	for _, e := range h.Edges {
 		for k := 1; k < len(e); k++ {
-			a, b := find(e[0]), find(e[k])
+			a, b := root(e[0]), root(e[k])
 			if a == b {
 				return false
 			}
@@ -105,29 +105,31 @@ func isForest(h contractionorder.Hypergraph) bool {
 	return true
 }
 
-// report returns how belief propagation ended.
+// report returns how belief propagation ended: how the first state has converged, its value, and the values of all fixed points, one by one
+// and together.
 func (o *phaseSet) report() *query.Propagation {
-	states := o.states
-	s := states[0]
-	p := &query.Propagation{Converged: s.Converged, Updates: s.Updates, Change: math.MaxFloat64, Signed: s.Signed, Impossible: s.Impossible()}
-	if s.Change < math.MaxFloat64 { // messages that overflow are not a number, and no number in JSON
-		p.Change = s.Change
+	first := o.states[0]
+	p := &query.Propagation{
+		Converged: first.Converged, Updates: first.Updates, Change: math.MaxFloat64, Signed: first.Signed, Impossible: first.Impossible(),
 	}
-	for k, s := range states {
-		z := s.LnZ()
-		if math.IsInf(z, 0) || math.IsNaN(z) {
+	if first.Change < math.MaxFloat64 { // messages that overflow are not a number, and no number in JSON
+		p.Change = first.Change
+	}
+	for k, state := range o.states {
+		lnZ := state.LnZ()
+		if math.IsInf(lnZ, 0) || math.IsNaN(lnZ) {
 			continue
 		}
 		if k == 0 {
-			p.LogZ = &z
+			p.LogZ = &lnZ
 		}
-		if s.Converged {
-			p.Phases = append(p.Phases, z)
+		if state.Converged {
+			p.Phases = append(p.Phases, lnZ)
 		}
 	}
 
-	if z, terms := o.sumOfPhases(); len(p.Phases) > 1 && !math.IsInf(z, 0) && !math.IsNaN(z) {
-		p.Together, p.Apart = &z, terms == len(p.Phases)
+	if lnSum, count := o.sumOfPhases(); len(p.Phases) > 1 && !math.IsInf(lnSum, 0) && !math.IsNaN(lnSum) {
+		p.Together, p.Apart = &lnSum, count == len(p.Phases)
 	}
 	return p
 }
@@ -140,9 +142,9 @@ const regionMoveFlops = 2.5e-9 * policy.Rate
 // Chosen; like leastUpdates.
 const leastRegionMoves = 1 << 26
 
-// buildPlan plans regions of growing size within the budget. Under a deadline the first estimate is the value of belief propagation,
-// which is there at once. Planning is done again where regions are contracted; it takes at most the share of the budget for searches, and
-// one size at most half of what remains of that. isComplete is false if the time for planning ended first.
+// buildPlan returns a plan with estimates by regions of growing size, within the budget: windows if the graph is a lattice, balls otherwise.
+// Under a deadline the first estimate is the value of belief propagation, which is there at once. isComplete is false if the time for
+// planning ended first. Planning takes at most the share of the budget for searches, and one size at most half of what remains of that.
 func buildPlan(
 	ctx context.Context, h contractionorder.Hypergraph, s query.Settings, marginals bool,
 ) (plan *btn.Plan, isComplete bool, err error) {
@@ -150,14 +152,17 @@ func buildPlan(
 	if proposal.HasDeadline(ctx) {
 		plan.Estimates = append(plan.Estimates, betheEstimate())
 	}
-	g := &growing{h: h, s: s, marginals: marginals, plan: plan, bethe: len(plan.Estimates), remaining: s.Budget}
+
+	g := &planner{hypergraph: h, settings: s, marginals: marginals, plan: plan, betheCount: len(plan.Estimates), remaining: s.Budget}
 	g.moves = int64(max(policy.MoveFlops/regionMoveFlops*float64(proposal.MoveLimit(s)), leastRegionMoves))
 	planning, cancel := proposal.PlanningContext(ctx, 1)
 	defer cancel()
-	err = g.grow(planning, region.Windows, windowSizes)
-	if fault.CodeOf(err) == fault.Unsupported && err != nil { // no lattice
-		err = g.grow(planning, region.Balls, ballSizes)
+	err = g.addSizes(planning, region.Windows, windowSizes)
+	isNoLattice := fault.CodeOf(err) == fault.Unsupported && err != nil
+	if isNoLattice {
+		err = g.addSizes(planning, region.Balls, ballSizes)
 	}
+
 	switch {
 	case ctx.Err() != nil:
 		return nil, false, ctx.Err()
@@ -172,16 +177,16 @@ func buildPlan(
 	return plan, true, nil
 }
 
-// growing is a plan of regions under construction.
-type growing struct {
-	h         contractionorder.Hypergraph
-	s         query.Settings
-	marginals bool
+// planner builds a plan by regions.
+type planner struct {
+	hypergraph contractionorder.Hypergraph
+	settings   query.Settings
+	marginals  bool
 
-	plan      *btn.Plan
-	bethe     int     // estimates of belief propagation alone
-	remaining float64 // flops of the budget
-	moves     int64   // that planning may still take
+	plan       *btn.Plan
+	betheCount int     // number of estimates by belief propagation alone, which come first
+	remaining  float64 // flops of the budget that the estimates leave
+	moves      int64   // moves that planning may still take
 }
 
 // regionTaskFlops is the flops of a task of regions, mostRegionParts the largest number of tasks of an estimate.
@@ -192,22 +197,24 @@ const (
 	mostRegionParts = 64
 )
 
-// grow adds an estimate for each size of regions of a kind, until the budget ends, or a larger size has the same regions. It returns the
-// error of the last size without regions, if there is one: unsupported for windows if the graph is no lattice, over_budget for regions
-// that are too wide or take too many moves to plan. Other errors end the planning.
-func (g *growing) grow(ctx context.Context, kind string, sizes []int) (last error) {
-	before, isModel := 0.0, false // flops of the last estimate's regions, and whether its one region is the model
+// addSizes adds an estimate for each size of regions of a kind, until the budget ends, or a larger size has the same regions. If a size has
+// no regions, it goes on with the next one, and returns the error of the last such size: unsupported for windows if the graph is no
+// lattice, over_budget for regions that are too wide or take too many moves to plan. Other errors end the planning.
+func (g *planner) addSizes(ctx context.Context, kind string, sizes []int) (lastErr error) {
+	previousFlops := 0.0  // of the regions of the last estimate
+	isWholeModel := false // the last estimate has one region, the whole model
 	for k, size := range sizes {
+		// Plan the regions of this size.
 		moves := min(policy.RegionMoves, max(g.moves/2, 1))
-		if g.s.Method == query.MethodRegions && k == 0 { // nothing else would answer
+		if g.settings.Method == query.MethodRegions && k == 0 { // nothing else would answer
 			moves = policy.RegionMoves
 		}
-		family, err := region.Plan(ctx, g.h, region.Options{Kind: kind, Size: size, Marginals: g.marginals, Moves: moves})
+		family, err := region.Plan(ctx, g.hypergraph, region.Options{Kind: kind, Size: size, Marginals: g.marginals, Moves: moves})
 		switch {
 		case fault.CodeOf(err) == fault.OverBudget:
 			g.moves -= moves
-			if last = err; errors.Is(err, region.ErrMoves) { // larger ones take more
-				return last
+			if lastErr = err; errors.Is(err, region.ErrMoves) { // larger ones take more
+				return lastErr
 			}
 			continue
 		case err != nil:
@@ -215,40 +222,45 @@ func (g *growing) grow(ctx context.Context, kind string, sizes []int) (last erro
 		}
 		g.moves -= family.Moves
 		if family.Len() == 0 {
-			last = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle", kind, size)
+			lastErr = fault.New(fault.OverBudget, "plan: %s of size %d: no region is narrow enough, or there is no cycle", kind, size)
 			continue
 		}
+
+		// End if they are the same regions as before, or exceed the remaining budget. The first estimate may exceed it.
 		n := len(g.plan.Estimates)
-		if n > g.bethe && family.Flops == before || isModel && family.Regions == 1 {
-			return last // the same regions again
+		isFirst := n <= g.betheCount
+		if !isFirst && family.Flops == previousFlops || isWholeModel && family.Regions == 1 {
+			return lastErr
 		}
-		isModel = family.Regions == 1
-		flops := family.Flops + regionMoveFlops/policy.RegionRate*float64(family.Moves) // whoever contracts plans again
-		if n > g.bethe && policy.RegionRate*flops > g.remaining {
-			return last
+		isWholeModel = family.Regions == 1
+		planningFlops := regionMoveFlops / policy.RegionRate * float64(family.Moves) // planning is done again where regions are contracted
+		flops := family.Flops + planningFlops
+		if !isFirst && policy.RegionRate*flops > g.remaining {
+			return lastErr
 		}
+
 		g.remaining -= policy.RegionRate * flops
-		before = family.Flops
-		shares := 1
+		previousFlops = family.Flops
+		parts := 1
 		if !g.marginals {
-			shares = max(1, int(min(math.Ceil(family.Flops/regionTaskFlops), mostRegionParts)))
+			parts = max(1, int(min(math.Ceil(family.Flops/regionTaskFlops), mostRegionParts)))
 		}
-		e := estimate(n, kind, size, shares)
+		e := newEstimate(n, kind, size, parts)
 		e.Cost = query.Cost{Flops: flops, Bytes: float64(family.Bytes)}
 		g.plan.Estimates = append(g.plan.Estimates, e)
 	}
-	return last
+	return lastErr
 }
 
 // betheLevel is the level of the value of belief propagation, below those of all regions.
 const betheLevel = -1
 
-// estimate returns an estimate by regions of a kind and size, in so many parts of equal shares. level is its place among the estimates,
-// since sizes of different kinds do not compare.
-func estimate(level int, kind string, size, shares int) btn.Estimate {
+// newEstimate returns an estimate by regions of a kind and size, divided into the given number of parts with equal shares of the regions.
+// level is its place among the estimates of the plan, since sizes of different kinds do not compare.
+func newEstimate(level int, kind string, size, parts int) btn.Estimate {
 	e := btn.Estimate{Rule: btn.LogLinear, Level: float64(level), Slices: 1, Track: string(query.FamilyRegions) + " " + kind}
-	for k := range shares {
-		e.Parts = append(e.Parts, &Regions{Kind: kind, Size: size, From: region.Share(k, shares), To: region.Share(k+1, shares)})
+	for k := range parts {
+		e.Parts = append(e.Parts, &Regions{Kind: kind, Size: size, From: region.Share(k, parts), To: region.Share(k+1, parts)})
 	}
 	return e
 }

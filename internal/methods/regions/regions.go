@@ -17,59 +17,56 @@ import (
 // run is the contraction of one part of a plan on one problem.
 type run struct{ contraction.Contraction }
 
-// Contract implements contraction.Contractor. With marginals it contracts all regions, and Value.Marginals are those
-// of the log-linear estimate, times Z.
+// Contract implements contraction.Contractor. It contracts the share of the regions that the part has, or returns the value of belief
+// propagation if the kind is bethe. With marginals it contracts all regions, and Value.Marginals are those of the log-linear estimate,
+// times Z.
 func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	own, err := contraction.Begin(ctx, p, want)
+	begun, err := contraction.Begin(ctx, p, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	j := run{own}
+	j := run{begun}
 	g, err := GroundOf(ctx, p, q.Updates)
-	if err != nil || g.State == nil {
+	if err != nil || g.State == nil { // without a state Z is 0
 		return btn.Value{}, err
 	}
-
 	if q.Kind == btn.KindBethe {
-		return j.bethe(g), nil
+		return j.betheValue(g), nil
 	}
 
 	f, err := g.Family(ctx, region.Options{Kind: q.Kind, Size: q.Size, Marginals: want.Marginals})
 	if err != nil {
 		return btn.Value{}, err
 	}
-
 	if want.Marginals {
 		return j.regionMarginals(g, f)
 	}
-
 	prepared, err := g.For(ctx, f)
 	if err != nil {
 		return btn.Value{}, err
 	}
 
-	out := &btn.RegionPart{
+	// Contract the regions of the share and add up what they say.
+	from, to := region.InShare(f.Len(), q.From, q.To)
+	blocks, err := j.contractBlocks(prepared, from, to)
+	if err != nil {
+		return btn.Value{}, err
+	}
+	sums := &btn.RegionPart{
 		LnBethe:   g.LnBethe + g.lnOtherPhases(f),
 		Widest:    float64(f.Widest),
 		Converged: g.State.Converged,
 	}
-	v := btn.Value{Z: scaled.FromLog(out.LnBethe), Region: out}
-
-	from, to := region.InShare(f.Len(), q.From, q.To)
-	blocks, err := j.blocks(prepared, from, to)
-	if err != nil {
-		return btn.Value{}, err
-	}
-
+	v := btn.Value{Z: scaled.FromLog(sums.LnBethe), Region: sums}
 	for _, block := range blocks {
-		a, b := block.Sums()
-		out.LnSum += a
-		out.Linear = out.Linear.Add(scaled.FromFloat(b))
-		out.Regions += int64(block.To - block.From)
-		out.NonPositive += int64(block.NonPositive)
+		lnSum, linear := block.Sums()
+		sums.LnSum += lnSum
+		sums.Linear = sums.Linear.Add(scaled.FromFloat(linear))
+		sums.Regions += int64(block.To - block.From)
+		sums.NonPositive += int64(block.NonPositive)
 		v.Flops += block.Flops
 	}
 	return v, nil
@@ -78,56 +75,58 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Wan
 // blockRegions is the number of regions in a block.
 const blockRegions = 1 << 14
 
-// blocks contracts the regions from ≤ k < to in blocks. Their bounds do not depend on the number of threads, so that the sums have the
-// same bits for any.
-func (j run) blocks(p *region.Prepared, from, to int) ([]*region.Part, error) {
+// contractBlocks contracts the regions from ≤ k < to in blocks of blockRegions, on several threads. The blocks, and so the bits of sums, do
+// not depend on the number of threads.
+func (j run) contractBlocks(p *region.Prepared, from, to int) ([]*region.Part, error) {
 	var bounds [][2]int
-	for at := from; at < to; at += blockRegions {
-		bounds = append(bounds, [2]int{at, min(at+blockRegions, to)})
+	for first := from; first < to; first += blockRegions {
+		bounds = append(bounds, [2]int{first, min(first+blockRegions, to)})
 	}
 
-	out := make([]*region.Part, len(bounds))
+	blocks := make([]*region.Part, len(bounds))
 	ctx := pace.Still(j.Ctx)
 	err := sumproduct.Share(ctx, sumproduct.Threads(j.Threads), len(bounds), func(_, k int) (err error) {
-		out[k], err = p.Part(ctx, bounds[k][0], bounds[k][1])
+		blocks[k], err = p.Part(ctx, bounds[k][0], bounds[k][1])
 		return err
 	})
-	return out, err
+	return blocks, err
 }
 
-// bethe returns the value of the part without regions: the value and the beliefs of belief propagation. If there are several phases, it
-// is the sum of their values, and the mixture of their beliefs.
-func (j run) bethe(g *Ground) btn.Value {
-	phases := g.lnOtherPhases(nil)
-	lnBethe := g.LnBethe + phases
+// betheValue returns the value and the beliefs of belief propagation. If there are several phases, it is the sum of their values, and the
+// mixture of their beliefs.
+func (j run) betheValue(g *Ground) btn.Value {
+	lnPhases := g.lnOtherPhases(nil)
+	lnBethe := g.LnBethe + lnPhases
 	v := btn.Value{
 		Z:      scaled.FromLog(lnBethe),
 		Region: &btn.RegionPart{LnBethe: lnBethe, Converged: g.State.Converged},
 	}
 
-	if j.M != nil {
+	wantsMarginals := j.M != nil
+	if wantsMarginals {
 		beliefs := make([][]float64, len(g.Expression.Dims))
 		for i := range beliefs {
 			beliefs[i] = g.State.Belief(i)
 		}
-		if phases > 0 {
-			g.mix(beliefs, phases)
+		if lnPhases > 0 {
+			g.mixPhases(beliefs, lnPhases)
 		}
-		v.Marginals = j.Weighted(j.rows(g.Expression, beliefs), v.Z)
+		v.Marginals = j.Weighted(j.variableRows(g.Expression, beliefs), v.Z)
 	}
 	return v
 }
 
-// regionMarginals contracts all regions, with a backward pass for their marginals.
+// regionMarginals contracts all regions of a family, with a backward pass for marginals, and returns their value. The beliefs of other
+// phases are mixed into the marginals.
 func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 	est, err := region.Run(j.Ctx, g.Expression, g.State, f, j.Threads)
 	if err != nil {
 		return btn.Value{}, err
 	}
 
-	phases := g.lnOtherPhases(f)
-	lnBethe := est.LnZBP + phases
-	z := scaled.FromLog(est.LnZ + phases)
+	lnPhases := g.lnOtherPhases(f)
+	lnBethe := est.LnZBP + lnPhases
+	z := scaled.FromLog(est.LnZ + lnPhases)
 	v := btn.Value{
 		Z:     scaled.FromLog(lnBethe),
 		Flops: est.Flops,
@@ -142,33 +141,32 @@ func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 	}
 	if est.LinearOK {
 		v.Region.Linear = scaled.FromLog(est.LnZLinear - est.LnZBP).Sub(scaled.One)
-	} else {
+	} else { // the linear sum is not above 0: −1 makes the factor 1 + Linear be 0
 		v.Region.Linear = scaled.One.Neg()
 	}
 
-	if phases > 0 {
-		g.mix(est.Marginals, phases)
+	if lnPhases > 0 {
+		g.mixPhases(est.Marginals, lnPhases)
 	}
-	v.Marginals = j.Weighted(j.rows(g.Expression, est.Marginals), z)
+	v.Marginals = j.Weighted(j.variableRows(g.Expression, est.Marginals), z)
 	return v, nil
 }
 
-// rows returns the marginals of the network's variables. marginals has those of the indices of the expression. Values that the network
-// excludes have probability 0.
-func (j run) rows(e *sumproduct.Expression, marginals [][]float64) [][]float64 {
+// variableRows returns the marginals of the network's variables. marginals has those of the indices of the expression, of which each variable
+// is one. Values that the network excludes have probability 0.
+func (j run) variableRows(e *sumproduct.Expression, marginals [][]float64) [][]float64 {
 	rows := make([][]float64, len(j.Net.Variables))
-	for variable, place := range j.Net.Variables {
-		i := e.Variables[variable]
+	for v, variable := range j.Net.Variables {
+		i := e.Variables[v]
 		row := marginals[i]
-		if s := e.Support[i]; s != nil {
-			wide := make([]float64, place.Domain)
-			for k, x := range s {
-				wide[x] = row[k]
+		if support := e.Support[i]; support != nil { // the index has only some values of the variable
+			domainRow := make([]float64, variable.Domain)
+			for k, x := range support {
+				domainRow[x] = row[k]
 			}
-			row = wide
+			row = domainRow
 		}
-
-		rows[variable] = row
+		rows[v] = row
 	}
 	return rows
 }
