@@ -21,16 +21,16 @@ func betheEstimate() btn.Estimate {
 	return newEstimate(betheLevel, btn.KindBethe, 0, 1)
 }
 
-// hastyBethePlan returns a plan whose only estimate is the value of belief propagation, for a large network whose time for planning is over.
-// Belief propagation runs where the plan is contracted, with one update of each message.
+// hastyBethePlan returns a plan whose only estimate is the value of belief propagation, for a large network whose time for planning is
+// over. Belief propagation runs where the plan is contracted, with one update of each message.
 func hastyBethePlan(s query.Settings) *btn.Plan {
 	e := betheEstimate()
 	e.Parts[0].(*Regions).Updates = 1
 	return &btn.Plan{Method: query.MethodRegions, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
 }
 
-// Unplanned returns a plan whose only estimate is the value of belief propagation. It runs belief propagation until the context enough ends,
-// with every message at least once, and keeps its state in the problem, where the parts of the plan find it. It returns nil if belief
+// Unplanned returns a plan whose only estimate is the value of belief propagation. It runs belief propagation until the context enough
+// ends, with every message at least once, and keeps its state in the problem, where the parts of the plan find it. It returns nil if belief
 // propagation has no value.
 func Unplanned(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
 	var states []*bp.State
@@ -64,9 +64,9 @@ func propagateOnce(ctx, enough context.Context, e *sumproduct.Expression, s quer
 	return bp.Propagate(ctx, e, bp.PropagateOptions{Seed: s.Seed, Updates: updatesFor(e, s), Starts: 1, Enough: enough})
 }
 
-// First inserts the value of belief propagation before the estimates of an assignment, so that a job has a value early. If the first of them
-// is cheap anyway, and for method auto the plan has bounds, it only calls Witness. The plan stays as it is if belief propagation has no
-// value.
+// First inserts the value of belief propagation before the estimates of an assignment, so that a job has a value early. If the first of
+// them is cheap anyway, and for method auto the plan has bounds, it only calls Witness. The plan stays as it is if belief propagation has
+// no value.
 func First(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
 	hasBoundsIfAuto := !j.IsAuto() || hasBounds(assignment.Plan)
 	if hasBoundsIfAuto && flopsBeforeValue(assignment.Plan) <= soonShare*j.Settings.Budget {

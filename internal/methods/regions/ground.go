@@ -99,8 +99,8 @@ func propagate(ctx context.Context, p *problem.Problem, e *sumproduct.Expression
 	return states[:1], nil
 }
 
-// restore returns the states of belief propagation that have the given messages: those of one phase, or of several, one after the other. The
-// error is bad_input if there are several phases and one is no fixed point, since the messages are for another expression then.
+// restore returns the states of belief propagation that have the given messages: those of one phase, or of several, one after the other.
+// The error is bad_input if there are several phases and one is no fixed point, since the messages are for another expression then.
 func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, err error) {
 	phaseSize := bp.Entries(e) // number of message entries of one phase
 	if phaseSize == 0 || len(messages)%phaseSize != 0 {
@@ -125,9 +125,9 @@ func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, 
 // rounding.
 const largestPhaseChange = 1e-9
 
-// lnOtherPhases returns ln Σ_k Z_k/Z_1 over the Bethe values Z_k of all phases, in nats: what the phases add to ln Z beside the first, which
-// the regions of family f correct. It is 0 if there is one phase, or if the only region of the family is the whole network. f is nil if
-// there are no regions.
+// lnOtherPhases returns ln Σ_k Z_k/Z_1 over the Bethe values Z_k of all phases, in nats: what the phases add to ln Z beside the first,
+// which the regions of family f correct. It is 0 if there is one phase, or if the only region of the family is the whole network. f is nil
+// if there are no regions.
 func (g *Ground) lnOtherPhases(f *region.Family) float64 {
 	if g.Phases == nil || f != nil && f.Regions == 1 {
 		return 0

@@ -151,8 +151,8 @@ func (j *regionsJudge) isPlateau(best *judge.Estimate) bool {
 	return j.IsHard && ok && change <= judge.Floor(*best.LogZ)
 }
 
-// expectedChange returns how far the track of e is expected to be from its limit in ln Z (nextChange): after two sizes it is the last change.
-// ok is false if the track has one value.
+// expectedChange returns how far the track of e is expected to be from its limit in ln Z (nextChange): after two sizes it is the last
+// change. ok is false if the track has one value.
 func (j *regionsJudge) expectedChange(e *judge.Estimate) (change float64, ok bool) {
 	values := j.trackValues(e)
 	n := len(values)
@@ -166,8 +166,8 @@ func (j *regionsJudge) expectedChange(e *judge.Estimate) (change float64, ok boo
 	return nextChange(last, math.Abs(values[n-2]-values[n-3])), true
 }
 
-// trackValues returns the values of ln Z of the track of e up to e. It leaves out an estimate with the same regions as the one before, whose
-// agreement shows nothing.
+// trackValues returns the values of ln Z of the track of e up to e. It leaves out an estimate with the same regions as the one before,
+// whose agreement shows nothing.
 func (j *regionsJudge) trackValues(e *judge.Estimate) (values []float64) {
 	regions := int64(-1)
 	for _, r := range j.Estimates {
@@ -184,8 +184,9 @@ func (j *regionsJudge) trackValues(e *judge.Estimate) (values []float64) {
 }
 
 // nextChange returns how far a track is expected to be from its limit, by its last change and the previous one. If changes fall by the
-// ratio r = last/previous, that is the geometric sum last·(r + r² + …) = last²/(previous − last), at most ten times the last. It is at least
-// the last change and minDecay of the previous one, since changes do not fall evenly. If they do not fall, it is three times the last.
+// ratio r = last/previous, that is the geometric sum last·(r + r² + …) = last²/(previous − last), at most ten times the last. It is at
+// least the last change and minDecay of the previous one, since changes do not fall evenly. If they do not fall, it is three times the
+// last.
 func nextChange(last, previous float64) float64 {
 	if last >= previous {
 		return 3 * last

@@ -27,8 +27,8 @@ var (
 // Method is method regions.
 var Method = proposal.Method{Name: query.MethodRegions, Propose: Propose, Grows: true}
 
-// Propose proposes regions of growing size for the network under the evidence of the query. It runs belief propagation and puts its messages
-// into the assignment, so that all parts have the same. It returns nil if the exact way is as cheap: there is no cycle, or Z is 0.
+// Propose proposes regions of growing size for the network under the evidence of the query. It runs belief propagation and puts its
+// messages into the assignment, so that all parts have the same. It returns nil if the exact way is as cheap: there is no cycle, or Z is 0.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	e, err := expressionOf(ctx, j.Conditioned)
 	if err != nil {
@@ -78,8 +78,8 @@ func rememberPlan(
 	})
 }
 
-// isForest reports whether the graph of tables and indices has no cycle. It joins the indices of one table after the other (union-find); two
-// indices that are connected already close a cycle.
+// isForest reports whether the graph of tables and indices has no cycle. It joins the indices of one table after the other (union-find);
+// two indices that are connected already close a cycle.
 func isForest(h contractionorder.Hypergraph) bool {
 	parent := make([]int, len(h.Dims)) // by index: its parent in the tree of its connected part
 	for i := range parent {
@@ -142,9 +142,10 @@ const regionMoveFlops = 2.5e-9 * policy.Rate
 // Chosen; like leastUpdates.
 const leastRegionMoves = 1 << 26
 
-// buildPlan returns a plan with estimates by regions of growing size, within the budget: windows if the graph is a lattice, balls otherwise.
-// Under a deadline the first estimate is the value of belief propagation, which is there at once. isComplete is false if the time for
-// planning ended first. Planning takes at most the share of the budget for searches, and one size at most half of what remains of that.
+// buildPlan returns a plan with estimates by regions of growing size, within the budget: windows if the graph is a lattice, balls
+// otherwise. Under a deadline the first estimate is the value of belief propagation, which is there at once. isComplete is false if the
+// time for planning ended first. Planning takes at most the share of the budget for searches, and one size at most half of what remains of
+// that.
 func buildPlan(
 	ctx context.Context, h contractionorder.Hypergraph, s query.Settings, marginals bool,
 ) (plan *btn.Plan, isComplete bool, err error) {

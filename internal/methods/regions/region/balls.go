@@ -10,19 +10,19 @@ import (
 // ballBuilder makes balls. The ball of radius r around an index consists of all legs of the indices within r steps of it. A step goes
 // from an index through a table to another index.
 type ballBuilder struct {
-	w       *worker
-	depth   []int32 // by index: 1 + its distance from the centre, or 0 if it is not in the ball; all 0 between calls
-	crossed []bool  // by table: whether the search went through it; all false between calls
-	indices []int32 // of the current ball, by distance from the centre
-	legs    []int32 // of the current ball
+	worker    *worker
+	depth     []int32 // by index: 1 + its distance from the centre, or 0 if it is not in the ball; all 0 between calls
+	isCrossed []bool  // by table: the search went through it; all false between calls
+	indices   []int32 // of the current ball, by distance from the centre
+	legs      []int32 // of the current ball
 }
 
-// addBalls adds one ball for each index to s: the connected parts of its 2-core. Its radius is the largest up to Options.Size at which
-// no part is wider than Options.MaxWidth. An index without such a radius ≥ 1 has no ball.
+// addBalls adds a ball around each index to s: the connected parts of its 2-core. The radius is the largest up to Options.Size at which the
+// contraction of no part has a table of more than 2^MaxWidth entries. An index without such a radius ≥ 1 has no ball.
 // Cost: per index, the ball and a min-fill order of it.
 func (f *Family) addBalls(ctx context.Context, w *worker, s *store, remaining *moves) error {
-	b := &ballBuilder{w: w, depth: make([]int32, len(w.g.dims)), crossed: make([]bool, len(w.g.edges))}
-	for i := range w.g.dims {
+	b := &ballBuilder{worker: w, depth: make([]int32, len(w.graph.dims)), isCrossed: make([]bool, len(w.graph.edges))}
+	for i := range w.graph.dims {
 		for radius := f.Options.Size; radius > 0; radius-- {
 			isNarrow, err := b.addIfNarrow(ctx, s, int32(i), radius, f.Options.MaxWidth)
 			if err != nil {
@@ -40,14 +40,15 @@ func (f *Family) addBalls(ctx context.Context, w *worker, s *store, remaining *m
 	return nil
 }
 
-// addIfNarrow adds the connected parts of the 2-core of a ball to s, if all of them are narrow. It reports whether they are. A ball
-// without cycles has no parts and counts as narrow.
+// addIfNarrow adds the connected parts of the 2-core of a ball to s, if all of them are narrow: no table of their contraction has more than
+// 2^maxWidth entries. isNarrow is true if they are. A ball without cycles has no parts and counts as narrow.
 func (b *ballBuilder) addIfNarrow(ctx context.Context, s *store, centre int32, radius, maxWidth int) (isNarrow bool, err error) {
 	var parts [][]int32
 	isNarrow = true
-	if core := b.w.cut.core(b.ball(centre, radius)); len(core) > 0 {
-		b.w.cut.split(core, func(part []int32) {
-			isNarrow = isNarrow && (s.contains(part) || b.w.isNarrow(ctx, part, maxWidth))
+	cut := b.worker.cut
+	if core := cut.core(b.ball(centre, radius)); len(core) > 0 {
+		cut.split(core, func(part []int32) {
+			isNarrow = isNarrow && (s.contains(part) || b.worker.isNarrow(ctx, part, maxWidth))
 			parts = append(parts, slices.Clone(part))
 		})
 	}
@@ -65,22 +66,24 @@ func (b *ballBuilder) addIfNarrow(ctx context.Context, s *store, centre int32, r
 
 // ball returns all legs of the indices within radius steps of centre, ascending. It is valid until the next call.
 func (b *ballBuilder) ball(centre int32, radius int) []int32 {
-	g := b.w.g
+	g := b.worker.graph
 	b.indices, b.legs = append(b.indices[:0], centre), b.legs[:0]
 	b.depth[centre] = 1
 	for k := 0; k < len(b.indices); k++ { // breadth first; addNeighbours appends to b.indices
 		i := b.indices[k]
 		b.legs = append(b.legs, g.legsOf(i)...)
-		if int(b.depth[i]) <= radius {
+		if distance := int(b.depth[i]) - 1; distance < radius {
 			b.addNeighbours(i)
 		}
 	}
+
+	// Clear the marks for the next call.
 
 	for _, i := range b.indices {
 		b.depth[i] = 0
 	}
 	for _, leg := range b.legs {
-		b.crossed[g.tableOf[leg]] = false
+		b.isCrossed[g.tableOf[leg]] = false
 	}
 
 	slices.Sort(b.legs)
@@ -89,13 +92,13 @@ func (b *ballBuilder) ball(centre int32, radius int) []int32 {
 
 // addNeighbours adds the indices that share a table with i and are not yet in the ball. They are one step further than i.
 func (b *ballBuilder) addNeighbours(i int32) {
-	g := b.w.g
+	g := b.worker.graph
 	for _, leg := range g.legsOf(i) {
 		t := g.tableOf[leg]
-		if b.crossed[t] {
+		if b.isCrossed[t] {
 			continue
 		}
-		b.crossed[t] = true
+		b.isCrossed[t] = true
 		for _, j := range g.indicesOf(t) {
 			if b.depth[j] == 0 {
 				b.depth[j] = b.depth[i] + 1

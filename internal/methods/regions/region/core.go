@@ -2,38 +2,40 @@ package region
 
 // The 2-core of a set of legs, and its connected parts.
 
-// cutter cuts sets of legs to their 2-cores, and into connected parts. Its memory serves one call after the other.
+// cutter cuts sets of legs to their 2-cores, and into connected parts. A leg joins an index and a table. The memory serves one call after
+// the other.
 type cutter struct {
-	g *graph
-	// For core, all 0 between calls: the number of legs left of each index and of each table, and the exclusive or of these legs. If
-	// one leg is left, the exclusive or is that leg.
+	graph *graph
+	// For core, all 0 between calls: the number of legs that are left of each index and of each table, and the exclusive or of the numbers
+	// of these legs. If one leg is left, the exclusive or is that leg.
 	indexDegree, indexXor []int32
 	tableDegree, tableXor []int32
-	removed               []bool // by leg; all false between calls
-	// For split, valid for the indices of the current legs only: the parent in a union-find forest, whose trees are the parts, and the
-	// number of the part at the root of its tree, or −1.
+	isRemoved             []bool // by leg; all false between calls
+	// For split, valid for the indices of the current legs only: parent is that of an index in a union-find forest, whose trees are the
+	// parts; partOfRoot is the number of the part whose tree has the index as its root, or −1 if it has none yet.
 	parent, partOfRoot []int32
-	bounds             []int   // by part: its legs, then its start in sorted, then its end
-	sorted             []int32 // legs by part
+	bounds             []int   // by part: its number of legs, then its start in sorted, then its end
+	sorted             []int32 // legs, part after part
 }
 
-// newCutter has room for the legs of a graph.
+// newCutter returns a cutter for the legs of a graph.
 func newCutter(g *graph) *cutter {
 	n, m := len(g.dims), len(g.edges)
 	return &cutter{
-		g:           g,
+		graph:       g,
 		indexDegree: make([]int32, n), indexXor: make([]int32, n),
 		tableDegree: make([]int32, m), tableXor: make([]int32, m),
-		removed: make([]bool, len(g.indexOf)),
-		parent:  make([]int32, n), partOfRoot: make([]int32, n),
+		isRemoved: make([]bool, len(g.indexOf)),
+		parent:    make([]int32, n), partOfRoot: make([]int32, n),
 	}
 }
 
-// core returns the legs of the 2-core, in their order: what remains after indices and tables with a single leg have been removed until
+// core returns the legs of the 2-core, in their order: those that remain after indices and tables with a single leg have been removed until
 // none has a single leg. It overwrites legs, and the result is a part of the same array. Linear time.
 func (c *cutter) core(legs []int32) []int32 {
+	// Count the legs of each index and table.
 	for _, leg := range legs {
-		i, t := c.g.indexOf[leg], c.g.tableOf[leg]
+		i, t := c.graph.indexOf[leg], c.graph.tableOf[leg]
 		c.indexDegree[i]++
 		c.indexXor[i] ^= leg
 		c.tableDegree[t]++
@@ -43,12 +45,14 @@ func (c *cutter) core(legs []int32) []int32 {
 	for _, leg := range legs {
 		c.peel(leg)
 	}
+
+	// Collect the legs that remain, and clear the marks.
 	remaining := legs[:0]
 	for _, leg := range legs {
-		i, t := c.g.indexOf[leg], c.g.tableOf[leg]
+		i, t := c.graph.indexOf[leg], c.graph.tableOf[leg]
 		c.indexDegree[i], c.indexXor[i], c.tableDegree[t], c.tableXor[t] = 0, 0, 0, 0
-		if c.removed[leg] {
-			c.removed[leg] = false
+		if c.isRemoved[leg] {
+			c.isRemoved[leg] = false
 		} else {
 			remaining = append(remaining, leg)
 		}
@@ -57,20 +61,22 @@ func (c *cutter) core(legs []int32) []int32 {
 	return remaining
 }
 
-// peel removes a leg if it is the only leg of its index or of its table. It goes on with the leg that then is the only one at the other
-// end, and so on. It does nothing if the leg was removed before.
+// peel removes a leg if it is the last one of its index or of its table. If that leaves a single leg at its other end, it removes that one,
+// too, and so on. It does nothing if the leg was removed before.
 func (c *cutter) peel(leg int32) {
-	for !c.removed[leg] {
-		i, t := c.g.indexOf[leg], c.g.tableOf[leg]
+	for !c.isRemoved[leg] {
+		i, t := c.graph.indexOf[leg], c.graph.tableOf[leg]
 		if c.indexDegree[i] > 1 && c.tableDegree[t] > 1 {
 			break
 		}
-		c.removed[leg] = true
+		c.isRemoved[leg] = true
 		c.indexDegree[i]--
 		c.indexXor[i] ^= leg
 		c.tableDegree[t]--
 		c.tableXor[t] ^= leg
-		// One of both has no legs any more, so at most one has a single leg. If none has, the loop ends, since leg is removed.
+
+		// The index or the table has no legs any more, so at most one of them has a single leg: go on with it. If neither has, the loop
+		// ends, since leg is removed.
 		switch {
 		case c.indexDegree[i] == 1:
 			leg = c.indexXor[i]
@@ -80,8 +86,8 @@ func (c *cutter) peel(leg int32) {
 	}
 }
 
-// split calls yield for every connected part of a set of ascending legs, which is not empty. The legs of a part are ascending, and the
-// parts come in the order of their first legs. The slices are valid until the next call of split. Near-linear time.
+// split calls yield with the legs of every connected part of a set of legs. The set is ascending and not empty. The legs of a part are
+// ascending, and the parts come in the order of their first legs. The slices are valid until the next call of split. Near-linear time.
 func (c *cutter) split(legs []int32, yield func(part []int32)) {
 	c.joinIndices(legs)
 	if c.isConnected(legs) {
@@ -97,10 +103,10 @@ func (c *cutter) split(legs []int32, yield func(part []int32)) {
 	}
 }
 
-// joinIndices makes one union-find tree of the indices of each connected part. The legs of a table follow each other in the ascending
-// order of legs.
+// joinIndices joins the indices of each connected part into one union-find tree. Indices of one table are joined: the legs of a table
+// follow each other, since legs are ascending.
 func (c *cutter) joinIndices(legs []int32) {
-	g := c.g
+	g := c.graph
 	for _, leg := range legs {
 		c.parent[g.indexOf[leg]] = g.indexOf[leg]
 		c.partOfRoot[g.indexOf[leg]] = -1
@@ -115,19 +121,20 @@ func (c *cutter) joinIndices(legs []int32) {
 
 // isConnected reports whether all legs are in one part, after joinIndices.
 func (c *cutter) isConnected(legs []int32) bool {
-	first := c.root(c.g.indexOf[legs[0]])
+	first := c.root(c.graph.indexOf[legs[0]])
 	for _, leg := range legs {
-		if c.root(c.g.indexOf[leg]) != first {
+		if c.root(c.graph.indexOf[leg]) != first {
 			return false
 		}
 	}
 	return true
 }
 
-// sortByPart sets sorted to the legs, part after part, and bounds to the end of each part in sorted, after joinIndices. Parts are
-// numbered by their first legs.
+// sortByPart sets c.sorted to the legs, part after part, and c.bounds to the end of each part there. It comes after joinIndices. Parts are
+// numbered in the order of their first legs.
 func (c *cutter) sortByPart(legs []int32) {
-	g := c.g
+	// Number the parts and count their legs.
+	g := c.graph
 	c.bounds = c.bounds[:0]
 	for _, leg := range legs {
 		root := c.root(g.indexOf[leg])
@@ -138,6 +145,7 @@ func (c *cutter) sortByPart(legs []int32) {
 		c.bounds[c.partOfRoot[root]]++
 	}
 
+	// Turn the counts into starts, and fill in the legs.
 	start := 0
 	for p, n := range c.bounds {
 		c.bounds[p] = start
@@ -152,7 +160,7 @@ func (c *cutter) sortByPart(legs []int32) {
 	}
 }
 
-// root returns the representative of the part of index i, and shortens the path to it.
+// root returns the root of the union-find tree of index i, and shortens the path to it.
 func (c *cutter) root(i int32) int32 {
 	for c.parent[i] != i {
 		c.parent[i] = c.parent[c.parent[i]]

@@ -97,7 +97,7 @@ func TestBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorker(f.g, p.gauge)
+	w := newWorker(f.graph, p.gauge)
 	legs, _ := f.source.region(0, w)
 	if _, prog := w.ratio(legs, false); f.Bytes != 8*float64(prog.Entries) || f.Flops != prog.Flops {
 		t.Errorf("%d entries, %v bytes predicted; %v flops, %v predicted",

@@ -28,11 +28,12 @@ type Estimate struct {
 	Marginals   [][]float64 // by index of the expression; nil if Options.Marginals is false
 }
 
-// Combine adds up parts, which must cover all regions in order and without gaps. The bits depend on the bounds of the parts.
+// Combine adds up parts, which have to cover all regions in order and without gaps, and returns the estimate of all. The bits depend on the
+// bounds of the parts.
 func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
-	est := &Estimate{LnZBP: p.lnZBP, Sign: p.sign, Regions: p.f.Len(), Widest: p.f.Widest}
+	est := &Estimate{LnZBP: p.lnZBP, Sign: p.sign, Regions: p.family.Len(), Widest: p.family.Widest}
 	var lnZ, linear, absolute floats.Sum
-	next := 0
+	next := 0 // the first region of the next part
 	for _, part := range parts {
 		if part.From != next {
 			return nil, fault.New(fault.Internal, "region: a part begins at region %d, %d is next",
@@ -47,9 +48,11 @@ func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 		est.Negative += part.Negative
 	}
 
-	if next != p.f.Len() {
-		return nil, fault.New(fault.Internal, "region: parts cover %d of %d regions", next, p.f.Len())
+	if next != p.family.Len() {
+		return nil, fault.New(fault.Internal, "region: parts cover %d of %d regions", next, p.family.Len())
 	}
+
+	// ln Z, and the linear estimate if enough digits are left of its sum.
 	lnZ.Add(p.lnZBP)
 	est.LnZ = lnZ.Value()
 	onePlusLinear := linear
@@ -58,8 +61,8 @@ func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 	if est.LinearOK {
 		est.LnZLinear = p.lnZBP + math.Log1p(linear.Value())
 	}
-	if p.f.Options.Marginals {
-		est.Marginals = p.marginals(parts)
+	if p.family.Options.Marginals {
+		est.Marginals = p.correctedMarginals(parts)
 	}
 	return est, nil
 }
@@ -81,7 +84,8 @@ func (f *Family) partBounds() []int {
 	return append(bounds, n)
 }
 
-// Run contracts all regions on some threads (0: GOMAXPROCS) and combines them. The answer has the same bits for any number of threads.
+// Run contracts all regions of a family on the given number of threads (0: GOMAXPROCS) and combines them. The answer has the same bits for
+// any number of threads.
 func Run(
 	ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family, threads int,
 ) (*Estimate, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Family is a set of regions closed under intersection, numbered from 0, with their counting numbers. It is a function of the hypergraph
-// and the options, so every worker can plan it again.
+// Family is a set of regions closed under intersection, numbered from 0, with their counting numbers α. A region is a set of legs; a leg is
+// an index of a table. A family is a function of the hypergraph and the options, so every worker can plan it again.
 type Family struct {
 	Options Options // as planned: no defaults left
 	Regions int     // with α ≠ 0; of windows, including those cut to nothing
@@ -20,9 +20,9 @@ type Family struct {
 	Widest int // log2 of the largest table of any region's contraction, rounded up
 	// Bytes is the memory for the tables of one worker at the largest region. Prepare's gauge comes in addition, linear in the model.
 	Bytes  float64
-	Moves  int64 // the work of planning, out of Options.Moves
-	g      *graph
-	source source
+	Moves  int64  // the work of planning, out of Options.Moves
+	graph  *graph // the legs of the hypergraph
+	source source // the regions
 }
 
 // source is the numbered list of the regions of a family: windows or list.
@@ -53,7 +53,8 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 		return nil, err
 	}
 	w := newWorker(g, nil)
-	f := &Family{Options: o, g: g}
+
+	f := &Family{Options: o, graph: g}
 	w.remaining = newMoves(ctx, o.Moves)
 	if o.Kind == Windows {
 		err = f.planWindows(ctx, w)
@@ -66,6 +67,7 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 	if err != nil {
 		return nil, err
 	}
+
 	f.Moves = w.remaining.used()
 	if o.Marginals {
 		f.Flops *= marginalFlops
@@ -98,18 +100,21 @@ const marginalFlops = 3
 // maxPriced is the largest number of windows at which each window is priced. If there are more, one window of each size is.
 const maxPriced = 1 << 14
 
-// planWindows finds the windows of a lattice and prices them. If they are many, it prices one in the middle for all of the same size.
+// planWindows finds the lattice of the model, sets the regions to its windows and their intersections, and prices them. If they are more
+// than maxPriced, one in the middle stands for all of the same size.
 func (f *Family) planWindows(ctx context.Context, w *worker) error {
-	l, err := findLattice(f.g, w.cut)
+	l, err := findLattice(f.graph, w.cut)
 	if err != nil {
 		return err
 	}
 	s := &windows{l, f.Options.Size}
 	f.source, f.Regions = s, s.len()
-	down, across := s.rows.intervals(s.k), s.cols.intervals(s.k)
 	if f.Regions <= maxPriced {
 		return f.priceAll(ctx, w)
 	}
+
+	// A region is an interval of rows times an interval of columns.
+	down, across := s.rows.intervals(s.size), s.cols.intervals(s.size)
 	for _, row := range middleIntervals(down) {
 		for _, col := range middleIntervals(across) {
 			count := float64(row.count) * float64(col.count)
@@ -121,36 +126,39 @@ func (f *Family) planWindows(ctx context.Context, w *worker) error {
 	return nil
 }
 
-// representative is an interval of a line that stands for count intervals of the same length.
+// representative is the number of an interval of a line that stands for count intervals of the same length.
 type representative struct{ number, count int }
 
-// middleIntervals returns representatives of the n intervals of a line. The intervals with even numbers are windows, those with odd
-// numbers intersections of two windows. So it returns an even and an odd number near n/2, or only the even one if n is 1.
+// middleIntervals returns representatives of the n intervals of a line. Intervals with even numbers are windows, and those with odd numbers
+// intersections of two windows, which are shorter. So it returns an even and an odd number near n/2, or only the even one if n is 1.
 func middleIntervals(n int) []representative {
-	even := representative{n / 2 &^ 1, (n + 1) / 2}
+	even := representative{number: n / 2 &^ 1, count: (n + 1) / 2} // n/2 rounded down to an even number
 	if n == 1 {
 		return []representative{even}
 	}
-	return []representative{even, {n/2 - 1 | 1, n / 2}}
+	odd := representative{number: n/2 - 1 | 1, count: n / 2} // n/2 − 1 rounded up to an odd number
+	return []representative{even, odd}
 }
 
-// planBalls makes balls, closes them under intersection, and computes their counting numbers and their price.
+// planBalls sets the regions to a ball around each index and the intersections of balls, and computes their counting numbers and their
+// price.
 func (f *Family) planBalls(ctx context.Context, w *worker) error {
 	s, remaining := newStore(f.Options.MaxRegions), w.remaining
 	if err := f.addBalls(ctx, w, s, remaining); err != nil {
 		return err
 	}
-	if err := closeUnder(w.cut, s, remaining); err != nil {
+	if err := addAllIntersections(w.cut, s, remaining); err != nil {
 		return err
 	}
 
-	alpha, err := moebius(f.g, s, remaining)
+	alpha, err := moebius(f.graph, s, remaining)
 	if err != nil {
 		return err
 	}
-	l := newList(f.g, s, alpha)
+
+	l := newList(f.graph, s, alpha)
 	if f.Options.Marginals {
-		l = l.withFreeLegs(f.g)
+		l = l.withFreeLegs(f.graph)
 	}
 	f.source = l
 	f.Regions = f.Len()
@@ -167,7 +175,7 @@ func (f *Family) priceAll(ctx context.Context, w *worker) error {
 	return nil
 }
 
-// price adds count times the flops of region r, and raises Bytes and Widest to those of the region if they are smaller.
+// price adds the flops of region r, count times, and raises f.Bytes and f.Widest to those of the region if these are larger.
 func (f *Family) price(ctx context.Context, w *worker, r int, count float64) error {
 	legs, _ := f.source.region(r, w)
 	if len(legs) == 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// gauge holds the tables that regions are contracted from, scaled so that the value of belief propagation is 1:
+// gauge holds the tables that regions are contracted from, scaled so that the value of belief propagation is 1. A leg ℓ is an index of a
+// table:
 //
 //	b_i(x) = Π_t m_{t→i}(x) / Z_i,   q_ℓ = m_ℓ ∘ v_ℓ,   ρ_t(x) = T_t(x) / (⟨T_t, ⊗v⟩ Π_ℓ m_ℓ(x_ℓ))
 //	Z_r / Z_BP = Σ_x Π_{i ∈ r} b_i(x_i) Π_{t ∈ r} ρ_t^r(x),   ρ_t^r = Σ over the legs of t outside r of ρ_t Π q_ℓ
@@ -18,17 +19,17 @@ import (
 // the table's belief to the product of its indices' beliefs. If a message is 0 for a value, that value has no weight in b, and ρ is set
 // to 0.
 type gauge struct {
-	belief [][]float64 // b_i by index; nil for indices without legs
-	q      [][]float64 // by leg
-	rho    [][]float64 // by table; nil for tables of order below 2
+	belief     [][]float64 // b_i by index; nil for indices without legs
+	legWeights [][]float64 // q_ℓ by leg
+	rho        [][]float64 // ρ_t by table; nil for tables of fewer than two indices
 }
 
-// newGauge computes the gauge of e in the messages of s. Linear time and memory. The only error is the context's.
+// newGauge returns the tables of e in the gauge of the messages of s. Linear time and memory. The only error is the context's.
 func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.State) (*gauge, error) {
 	out := &gauge{
-		belief: make([][]float64, len(e.Dims)),
-		q:      make([][]float64, len(g.indexOf)),
-		rho:    make([][]float64, len(e.Tables)),
+		belief:     make([][]float64, len(e.Dims)),
+		legWeights: make([][]float64, len(g.indexOf)),
+		rho:        make([][]float64, len(e.Tables)),
 	}
 	for i := range e.Dims {
 		if len(g.legsOf(int32(i))) > 0 {
@@ -36,7 +37,8 @@ func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.Sta
 		}
 	}
 
-	var m, v [][]float64 // messages of one table, by axis
+	// m and v are the messages of one table to its indices and back, by axis.
+	var m, v [][]float64
 	for t, table := range e.Tables {
 		if t%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -52,7 +54,7 @@ func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.Sta
 			for x := range q {
 				q[x] = m[axis][x] * v[axis][x]
 			}
-			out.q[first+axis] = q
+			out.legWeights[first+axis] = q
 		}
 
 		out.rho[t] = beliefRatios(table.Data, sumproduct.NewWalk(e.Dims, table.Scope), m, v)
@@ -61,8 +63,8 @@ func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.Sta
 	return out, nil
 }
 
-// beliefRatios returns ρ = T / (⟨T, ⊗v⟩ ⊗m) for the table T = data, whose entries walk visits. m and v are its messages, by axis. An
-// entry at which ⊗m is 0 becomes 0.
+// beliefRatios returns ρ = T / (⟨T, ⊗v⟩ ⊗m) for the table T, whose entries are data. m are its messages to its indices and v those back, by
+// axis. walk goes through the values of the indices along the entries. An entry where ⊗m is 0 becomes 0.
 func beliefRatios(data []float64, walk *sumproduct.Walk, m, v [][]float64) []float64 {
 	rho := make([]float64, len(data))
 	total := 0.0 // ⟨T, ⊗v⟩

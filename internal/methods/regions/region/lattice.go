@@ -13,8 +13,8 @@ import (
 // point of a neighbour. Windows of a lattice are closed under intersection wherever indices are; how well they catch cycles depends on it.
 type lattice struct {
 	rows, cols line
-	start      []int32 // point p, counted row by row, has the indices list[start[p]:start[p+1]]
-	list       []int32
+	// Point p, counted row by row, has the indices indices[pointStart[p]:pointStart[p+1]].
+	pointStart, indices []int32
 }
 
 // errNoLattice returns the error that a model is no lattice.
@@ -33,12 +33,12 @@ type point [2]int32
 // neighbours is in at most two squares, one on each side. So if the square on one side has its points, the points of the square on the
 // other side follow, and a whole component follows from one square.
 type embedder struct {
-	near       [][]int32 // by index: the neighbours through tables of order two
-	isPlaced   []bool    // by index
-	at         []point   // by index, if it is placed
+	neighbours [][]int32 // by index: the indices that share a table of two indices with it
+	isPlaced   []bool    // by index: it has a point
+	pointOf    []point   // by index, if it is placed
 	hasSquare  []bool    // by index: the square with this index at its upper left corner has been met
 	period     point     // the number of rows, and of columns, after which the lattice closes on itself; 0 if it does not
-	component  []int32   // the placed indices of the current component
+	component  []int32   // the placed indices of the current connected component
 	unexplored []edge    // edges whose second square has not been looked for
 }
 
@@ -50,16 +50,17 @@ type edge struct{ a, b, behindA, behindB int32 }
 // Errors: fault.Unsupported if the graph is no lattice.
 func findLattice(g *graph, cut *cutter) (*lattice, error) {
 	e := &embedder{
-		near:      neighbours(g),
-		isPlaced:  make([]bool, len(g.dims)),
-		hasSquare: make([]bool, len(g.dims)),
-		at:        make([]point, len(g.dims)),
+		neighbours: findNeighbours(g),
+		isPlaced:   make([]bool, len(g.dims)),
+		hasSquare:  make([]bool, len(g.dims)),
+		pointOf:    make([]point, len(g.dims)),
 	}
 	inCore, err := e.coreIndices(g, cut)
 	if err != nil {
 		return nil, err
 	}
 
+	// Place each component, beginning at a square, below those before it.
 	var placed []int32 // all placed indices
 	row, components := int32(0), 0
 	for i := range g.dims {
@@ -74,19 +75,21 @@ func findLattice(g *graph, cut *cutter) (*lattice, error) {
 		placed = append(placed, e.component...)
 	}
 
+	// Place the indices that are in no square.
 	inSquares := len(placed)
 	placed = e.placeNextToSquares(g, placed, inCore)
-	if !e.isComplete(inCore) || len(placed)-inSquares > len(placed)/minIndicesPerSquareless {
+	hasManySquareless := len(placed)-inSquares > len(placed)/minIndicesPerSquareless
+	if !e.isComplete(inCore) || hasManySquareless {
 		return nil, errNoLattice("many indices are in no square")
 	}
 	if components > 1 && e.period != (point{}) {
 		return nil, errNoLattice("it closes on itself, and has several pieces")
 	}
-	return e.lattice(placed, inSquares)
+	return e.buildLattice(placed, inSquares)
 }
 
-// coreIndices returns, by index, whether it is in the 2-core of the graph. It returns an error if the 2-core is empty, or if an index in
-// it has too many neighbours for a lattice.
+// coreIndices returns for every index whether it is in the 2-core of the graph. It returns an error if the 2-core is empty, or if an index
+// in it has too many neighbours for a lattice.
 func (e *embedder) coreIndices(g *graph, cut *cutter) (inCore []bool, err error) {
 	core := cut.core(numbers(len(g.indexOf)))
 	if len(core) == 0 {
@@ -96,7 +99,7 @@ func (e *embedder) coreIndices(g *graph, cut *cutter) (inCore []bool, err error)
 	for _, leg := range core {
 		i := g.indexOf[leg]
 		inCore[i] = true
-		if len(e.near[i]) > maxNeighbours {
+		if len(e.neighbours[i]) > maxNeighbours {
 			return nil, errNoLattice("an index has too many neighbours")
 		}
 	}
@@ -106,14 +109,14 @@ func (e *embedder) coreIndices(g *graph, cut *cutter) (inCore []bool, err error)
 // minIndicesPerSquareless: at most one of this many placed indices may be in no square.
 const minIndicesPerSquareless = 4
 
-// placeNextToSquares puts the indices of the 2-core that are in no square, most of them around holes, to the point of the nearest placed
-// index. It returns placed with these indices appended. A component without any square stays without points.
+// placeNextToSquares places the indices of the 2-core that are in no square, most of them around holes: each gets the point of the nearest
+// placed index. It returns placed with these indices appended. A component without any square stays without points.
 func (e *embedder) placeNextToSquares(g *graph, placed []int32, inCore []bool) []int32 {
 	for k := 0; k < len(placed); k++ { // breadth first, since placed grows
 		for _, leg := range g.legsOf(placed[k]) {
 			for _, j := range g.indicesOf(g.tableOf[leg]) {
 				if inCore[j] && !e.isPlaced[j] {
-					e.isPlaced[j], e.at[j] = true, e.at[placed[k]]
+					e.isPlaced[j], e.pointOf[j] = true, e.pointOf[placed[k]]
 					placed = append(placed, j)
 				}
 			}
@@ -124,51 +127,52 @@ func (e *embedder) placeNextToSquares(g *graph, placed []int32, inCore []bool) [
 
 // isComplete reports whether all indices of the 2-core have a point.
 func (e *embedder) isComplete(inCore []bool) bool {
-	for i, in := range inCore {
-		if in && !e.isPlaced[i] {
+	for i, isInCore := range inCore {
+		if isInCore && !e.isPlaced[i] {
 			return false
 		}
 	}
 	return true
 }
 
-// neighbours lists, by index, the indices that share a table of two indices with it. It stops at one more than a lattice may have.
-func neighbours(g *graph) [][]int32 {
-	near := make([][]int32, len(g.dims))
+// findNeighbours returns for every index the indices that share a table of two indices with it. It stops at one more than an index of a
+// lattice may have.
+func findNeighbours(g *graph) [][]int32 {
+	neighbours := make([][]int32, len(g.dims))
 	for t := range g.edges {
 		if indices := g.indicesOf(int32(t)); len(indices) == 2 {
 			a, b := indices[0], indices[1]
-			if len(near[a]) <= maxNeighbours && !slices.Contains(near[a], b) {
-				near[a] = append(near[a], b)
+			if len(neighbours[a]) <= maxNeighbours && !slices.Contains(neighbours[a], b) {
+				neighbours[a] = append(neighbours[a], b)
 			}
-			if len(near[b]) <= maxNeighbours && !slices.Contains(near[b], a) {
-				near[b] = append(near[b], a)
+			if len(neighbours[b]) <= maxNeighbours && !slices.Contains(neighbours[b], a) {
+				neighbours[b] = append(neighbours[b], a)
 			}
 		}
 	}
-	return near
+	return neighbours
 }
 
-// squares calls yield with d and c for every square a–b–c–d, a cycle without the chords a–c and b–d.
-func (e *embedder) squares(a, b int32, yield func(d, c int32)) {
-	for _, d := range e.near[a] {
-		if d == b || slices.Contains(e.near[b], d) {
+// forEachSquare calls yield with d and c for every square a–b–c–d on the edge a–b: a cycle of neighbours without the chords a–c and b–d.
+func (e *embedder) forEachSquare(a, b int32, yield func(d, c int32)) {
+	for _, d := range e.neighbours[a] {
+		if d == b || slices.Contains(e.neighbours[b], d) {
 			continue
 		}
-		for _, c := range e.near[b] {
-			if c != a && slices.Contains(e.near[d], c) && !slices.Contains(e.near[a], c) {
+		for _, c := range e.neighbours[b] {
+			if c != a && slices.Contains(e.neighbours[d], c) && !slices.Contains(e.neighbours[a], c) {
 				yield(d, c)
 			}
 		}
 	}
 }
 
-// placeFirstSquare begins a component with a square that has the corner a, and queues its edges. It returns false if a is in no square of
-// indices without points.
+// placeFirstSquare begins a component: it places a square with the corner a at rows and columns 0 and 1, and queues its edges. ok is false
+// if a is in no square of indices without points.
 func (e *embedder) placeFirstSquare(a int32) (ok bool) {
 	e.component, e.unexplored = e.component[:0], e.unexplored[:0]
-	for _, b := range e.near[a] {
-		e.squares(a, b, func(d, c int32) {
+	for _, b := range e.neighbours[a] {
+		e.forEachSquare(a, b, func(d, c int32) {
 			if ok || e.isPlaced[b] || e.isPlaced[c] || e.isPlaced[d] {
 				return
 			}
@@ -185,16 +189,16 @@ func (e *embedder) placeFirstSquare(a int32) (ok bool) {
 
 // place gives index i a point, and adds it to the current component.
 func (e *embedder) place(i int32, at point) {
-	e.isPlaced[i], e.at[i] = true, at
+	e.isPlaced[i], e.pointOf[i] = true, at
 	e.component = append(e.component, i)
 }
 
-// queueEdges queues the four edges of the square a–b–c–d, each with the edge opposite, unless the square has been met before. A square is
-// known by its upper left corner.
+// queueEdges adds the four edges of the square a–b–c–d to e.unexplored, each with the opposite edge behind it, unless the square has been
+// met before. A square is recognised by its upper left corner.
 func (e *embedder) queueEdges(a, b, c, d int32) {
-	corner := a
+	corner := a // the upper left one
 	for _, i := range [3]int32{b, c, d} {
-		if e.at[i][0] <= e.at[corner][0] && e.at[i][1] <= e.at[corner][1] {
+		if e.pointOf[i][0] <= e.pointOf[corner][0] && e.pointOf[i][1] <= e.pointOf[corner][1] {
 			corner = i
 		}
 	}
@@ -205,13 +209,14 @@ func (e *embedder) queueEdges(a, b, c, d int32) {
 	e.unexplored = append(e.unexplored, edge{a, b, d, c}, edge{b, c, a, d}, edge{c, d, b, a}, edge{d, a, c, b})
 }
 
-// placeSquares places squares next to placed squares until no edge is unexplored. It returns an error if an edge is in three squares.
+// placeSquares places the square on the other side of each unexplored edge, and so on until no edge is unexplored. It returns an error if
+// an edge is in three squares.
 func (e *embedder) placeSquares() (err error) {
 	for len(e.unexplored) > 0 && err == nil {
 		side := e.unexplored[len(e.unexplored)-1]
 		e.unexplored = e.unexplored[:len(e.unexplored)-1]
 		newSquares := 0
-		e.squares(side.a, side.b, func(d, c int32) {
+		e.forEachSquare(side.a, side.b, func(d, c int32) {
 			isBehind := d == side.behindA && c == side.behindB
 			if isBehind || err != nil {
 				return
@@ -226,24 +231,24 @@ func (e *embedder) placeSquares() (err error) {
 	return err
 }
 
-// placeSquare places the square side.a–side.b–c–d: d at the point of behindA mirrored at a, and c at that of behindB mirrored at b. If one
-// of them has another point already, the lattice closes on itself.
+// placeSquare places the square a–b–c–d on the other side of the edge a–b: d at the point of behindA mirrored at a, and c at that of
+// behindB mirrored at b. If one of them has another point already, the lattice closes on itself (notePeriod).
 func (e *embedder) placeSquare(side edge, d, c int32) {
 	for _, corner := range [2]struct{ index, mirror, behind int32 }{{d, side.a, side.behindA}, {c, side.b, side.behindB}} {
-		i, mirror, behind := corner.index, e.at[corner.mirror], e.at[corner.behind]
+		i, mirror, behind := corner.index, e.pointOf[corner.mirror], e.pointOf[corner.behind]
 		at := point{2*mirror[0] - behind[0], 2*mirror[1] - behind[1]}
 		if !e.isPlaced[i] {
 			e.place(i, at)
 		} else {
-			e.notePeriod(at[0]-e.at[i][0], at[1]-e.at[i][1])
+			e.notePeriod(at[0]-e.pointOf[i][0], at[1]-e.pointOf[i][1])
 		}
 	}
 	e.queueEdges(side.a, side.b, c, d)
 }
 
-// notePeriod takes in that one index is at two points, which differ by rows and cols. Both must be multiples of the periods, so the
-// periods become their greatest common divisors with rows and cols; 0 leaves a period as it is. If the model is twisted or knotted, the
-// periods come out so small that two indices have one point, and lattice returns an error.
+// notePeriod changes the periods of the lattice after one index was found at two points, which differ by rows and cols. Both have to be
+// multiples of the periods, so the periods become their greatest common divisors with rows and cols; 0 leaves a period unchanged. If the
+// model is twisted or knotted, the periods become so small that two indices have one point, and buildLattice returns an error.
 func (e *embedder) notePeriod(rows, cols int32) {
 	for axis, difference := range [2]int32{rows, cols} {
 		for difference != 0 { // Euclid's algorithm
@@ -255,14 +260,14 @@ func (e *embedder) notePeriod(rows, cols int32) {
 
 // moveToRow moves the current component so that its first row is row and its first column 0. It returns the first row below it.
 func (e *embedder) moveToRow(row int32) int32 {
-	first, lastRow := e.at[e.component[0]], e.at[e.component[0]][0]
+	first, lastRow := e.pointOf[e.component[0]], e.pointOf[e.component[0]][0]
 	for _, i := range e.component {
-		first[0], first[1] = min(first[0], e.at[i][0]), min(first[1], e.at[i][1])
-		lastRow = max(lastRow, e.at[i][0])
+		first[0], first[1] = min(first[0], e.pointOf[i][0]), min(first[1], e.pointOf[i][1])
+		lastRow = max(lastRow, e.pointOf[i][0])
 	}
 	for _, i := range e.component {
-		e.at[i][0] += row - first[0]
-		e.at[i][1] -= first[1]
+		e.pointOf[i][0] += row - first[0]
+		e.pointOf[i][1] -= first[1]
 	}
 	return row + lastRow - first[0] + 1
 }
@@ -270,45 +275,45 @@ func (e *embedder) moveToRow(row int32) int32 {
 // maxPointsPerIndex bounds the points of a lattice by a multiple of its indices.
 const maxPointsPerIndex = 64
 
-// lattice makes the lattice of all placed indices. The first inSquares of them are in squares.
-// It returns an error if two of these have the same point, or if most points have no index.
-func (e *embedder) lattice(placed []int32, inSquares int) (*lattice, error) {
-	l := &lattice{list: make([]int32, len(placed))}
+// buildLattice returns the lattice of all placed indices, of which the first inSquares are in squares. It returns an error if two of these
+// have the same point, or if most points have no index.
+func (e *embedder) buildLattice(placed []int32, inSquares int) (*lattice, error) {
+	l := &lattice{indices: make([]int32, len(placed))}
 	var size point // rows and columns
 	for _, i := range placed {
 		for axis, period := range e.period {
 			if period > 0 {
-				e.at[i][axis] %= period
+				e.pointOf[i][axis] %= period
 			}
-			size[axis] = max(size[axis], e.at[i][axis]+1)
+			size[axis] = max(size[axis], e.pointOf[i][axis]+1)
 		}
 	}
 
 	l.rows = line{int(size[0]), e.period[0] > 0}
 	l.cols = line{int(size[1]), e.period[1] > 0}
-	if l.rows.n > maxPointsPerIndex*len(placed)/l.cols.n {
+	if l.rows.points > maxPointsPerIndex*len(placed)/l.cols.points {
 		return nil, errNoLattice("it is mostly holes")
 	}
 
-	// A counting sort. start[p+2] counts the indices at point p. Summed up, start[p+1] is where they begin in the list; it is the place of
-	// the next one while the list is filled, and then where they end.
-	pointOf := func(i int32) int { return int(e.at[i][0])*l.cols.n + int(e.at[i][1]) }
-	l.start = make([]int32, l.rows.n*l.cols.n+2)
+	// Sort the indices by point, by counting: pointStart[p+2] is first the number of indices at point p. Summed up, pointStart[p+1] is
+	// where they begin in indices. It is the place of the next one while indices is filled, and in the end where they end.
+	pointNumber := func(i int32) int { return int(e.pointOf[i][0])*l.cols.points + int(e.pointOf[i][1]) }
+	l.pointStart = make([]int32, l.rows.points*l.cols.points+2)
 	for k, i := range placed {
-		p := pointOf(i)
-		if l.start[p+2]++; k < inSquares && l.start[p+2] > 1 {
+		p := pointNumber(i)
+		if l.pointStart[p+2]++; k < inSquares && l.pointStart[p+2] > 1 {
 			return nil, errNoLattice("two indices have one place")
 		}
 	}
-	for p := 2; p < len(l.start); p++ {
-		l.start[p] += l.start[p-1]
+	for p := 2; p < len(l.pointStart); p++ {
+		l.pointStart[p] += l.pointStart[p-1]
 	}
 	for _, i := range placed {
-		p := pointOf(i)
-		l.list[l.start[p+1]] = i
-		l.start[p+1]++
+		p := pointNumber(i)
+		l.indices[l.pointStart[p+1]] = i
+		l.pointStart[p+1]++
 	}
 
-	l.start = l.start[:l.rows.n*l.cols.n+1]
+	l.pointStart = l.pointStart[:l.rows.points*l.cols.points+1]
 	return l, nil
 }

@@ -58,7 +58,7 @@ func observeZero(e *sumproduct.Expression, gone ...int) *sumproduct.Expression {
 // closeFamily returns the generic closure of the windows of a family.
 func closeFamily(t *testing.T, f *Family) *Family {
 	t.Helper()
-	w, s := newWorker(f.g, nil), newStore(10_000)
+	w, s := newWorker(f.graph, nil), newStore(10_000)
 	for r := range f.Len() {
 		legs, _ := f.source.region(r, w)
 		if len(legs) == 0 || !f.source.mayBeLargest(r) {
@@ -70,10 +70,10 @@ func closeFamily(t *testing.T, f *Family) *Family {
 			}
 		})
 	}
-	if err := closeUnder(w.cut, s, unlimitedMoves()); err != nil {
+	if err := addAllIntersections(w.cut, s, unlimitedMoves()); err != nil {
 		t.Fatal(err)
 	}
-	return &Family{Options: f.Options, g: f.g, source: newList(f.g, s, weights(t, f.g, s))}
+	return &Family{Options: f.Options, graph: f.graph, source: newList(f.graph, s, weights(t, f.graph, s))}
 }
 
 // TestLatticesAreRecognised: in any numbering, with indices missing, in several pieces; and

@@ -20,15 +20,16 @@ func (l *list) len() int { return len(l.alpha) }
 // legsOf returns the legs of region r in the order of the walk.
 func (l *list) legsOf(r int) []int32 { return l.legs[l.offsets[r]:l.offsets[r+1]] }
 
+// region returns the legs and the counting number of region r.
 func (l *list) region(r int, _ *worker) (legs []int32, alpha int64) { return l.legsOf(r), l.alpha[r] }
 
-// mayBeLargest is true, since a list does not know which regions are inside others.
+// mayBeLargest returns true, since a list does not know which regions are inside others.
 func (l *list) mayBeLargest(int) bool { return true }
 
-// newList takes the regions with α ≠ 0, in lexicographic order of their legs.
+// newList returns the list of those regions of s whose counting number alpha[r] is not 0, in lexicographic order of their legs.
 func newList(g *graph, s *store, alpha []int64) *list {
 	l := &list{offsets: []int{0}}
-	var order []int32
+	var order []int32 // region numbers
 	for r, a := range alpha {
 		if a != 0 {
 			order = append(order, int32(r))
@@ -48,26 +49,26 @@ func newList(g *graph, s *store, alpha []int64) *list {
 
 // walker orders the legs of a region along a breadth-first walk. Its marks are all false between walks.
 type walker struct {
-	g            *graph
-	isAhead      []bool // by leg: it is in the region, and the walk has not met it
-	visitedIndex []bool
-	visitedTable []bool
+	graph          *graph
+	isAhead        []bool // by leg: it is in the region, and the walk has not met it
+	isIndexVisited []bool // by index
+	isTableVisited []bool // by table
 }
 
-// newWalker has room for the legs of a graph.
+// newWalker returns a walker for regions of a graph.
 func newWalker(g *graph) *walker {
 	return &walker{
-		g:            g,
-		isAhead:      make([]bool, len(g.indexOf)),
-		visitedIndex: make([]bool, len(g.dims)),
-		visitedTable: make([]bool, len(g.edges)),
+		graph:          g,
+		isAhead:        make([]bool, len(g.indexOf)),
+		isIndexVisited: make([]bool, len(g.dims)),
+		isTableVisited: make([]bool, len(g.edges)),
 	}
 }
 
-// appendWalk appends the legs of a connected region to out. It begins with the first leg of the region. After each leg it goes to all
-// legs of the same index, then to all legs of the same table.
+// appendWalk appends the legs of a connected region to out, in the order of a breadth-first walk. It begins with the first leg of the
+// region. After each leg come all legs of the region with the same index, then those with the same table.
 func (w *walker) appendWalk(out, region []int32) []int32 {
-	g := w.g
+	g := w.graph
 	for _, leg := range region {
 		w.isAhead[leg] = true
 	}
@@ -76,14 +77,14 @@ func (w *walker) appendWalk(out, region []int32) []int32 {
 	w.isAhead[region[0]] = false
 	for k := start; k < len(out); k++ {
 		i, t := g.indexOf[out[k]], g.tableOf[out[k]]
-		if !w.visitedIndex[i] {
-			w.visitedIndex[i] = true
+		if !w.isIndexVisited[i] {
+			w.isIndexVisited[i] = true
 			for _, leg := range g.legsOf(i) {
 				out = w.appendIfAhead(out, leg)
 			}
 		}
-		if !w.visitedTable[t] {
-			w.visitedTable[t] = true
+		if !w.isTableVisited[t] {
+			w.isTableVisited[t] = true
 			first, end := g.legRange(t)
 			for leg := first; leg < end; leg++ {
 				out = w.appendIfAhead(out, leg)
@@ -92,7 +93,7 @@ func (w *walker) appendWalk(out, region []int32) []int32 {
 	}
 
 	for _, leg := range region {
-		w.visitedIndex[g.indexOf[leg]], w.visitedTable[g.tableOf[leg]] = false, false
+		w.isIndexVisited[g.indexOf[leg]], w.isTableVisited[g.tableOf[leg]] = false, false
 	}
 	return out
 }
@@ -106,33 +107,33 @@ func (w *walker) appendIfAhead(out []int32, leg int32) []int32 {
 	return out
 }
 
-// withFreeLegs returns the same regions, where each has in addition the legs of its tables that are in no region. These legs dangle, so
-// the ratios Z_r / Z_BP stay as they are. But the region then has the marginal of the index at such a leg, which does not follow from
-// the single marginals of the table's other indices.
+// withFreeLegs returns the same regions, but adds to each the free legs of its tables: those that are in no region. A free leg dangles, so
+// the ratios Z_r / Z_BP stay as they are. But the region then has the marginal of the index at the leg, which does not follow from the
+// marginals of the table's tableLeg indices.
 func (l *list) withFreeLegs(g *graph) *list {
-	isInRegion, isDone := make([]bool, len(g.indexOf)), make([]bool, len(g.edges))
+	isInRegion, isTableDone := make([]bool, len(g.indexOf)), make([]bool, len(g.edges))
 	for _, leg := range l.legs {
 		isInRegion[leg] = true
 	}
-	out := &list{offsets: []int{0}, alpha: l.alpha}
+	extended := &list{offsets: []int{0}, alpha: l.alpha}
 	for r := range l.alpha {
 		legs := l.legsOf(r)
-		out.legs = append(out.legs, legs...)
+		extended.legs = append(extended.legs, legs...)
 		for _, leg := range legs {
 			t := g.tableOf[leg]
 			first, end := g.legRange(t)
-			for other := first; other < end && !isDone[t]; other++ {
-				if !isInRegion[other] {
-					out.legs = append(out.legs, other)
+			for tableLeg := first; tableLeg < end && !isTableDone[t]; tableLeg++ {
+				if !isInRegion[tableLeg] {
+					extended.legs = append(extended.legs, tableLeg)
 				}
 			}
-			isDone[t] = true
+			isTableDone[t] = true
 		}
 		for _, leg := range legs {
-			isDone[g.tableOf[leg]] = false
+			isTableDone[g.tableOf[leg]] = false
 		}
-		out.offsets = append(out.offsets, len(out.legs))
+		extended.offsets = append(extended.offsets, len(extended.legs))
 	}
 
-	return out
+	return extended
 }

@@ -8,45 +8,48 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// marginals returns P(x_i) ∝ P_BP(x_i) c_i(x_i), c_i = Π_{r∋i} (P_r/P_BP)^{α_r}, for all indices. Before, it sends the corrections c_i out
-// along the free legs, which are in no region: there, messages are passed again from corrected beliefs.
-func (p *Prepared) marginals(parts []*Part) [][]float64 {
+// correctedMarginals returns P(x_i) ∝ P_BP(x_i) c_i(x_i) for all indices i, with c_i = Π_{r∋i} (P_r/P_BP)^{α_r} over the regions r that
+// have the index. The corrections c_i also change beliefs outside all regions: along free legs, which are in no region, messages are passed
+// again from corrected beliefs.
+func (p *Prepared) correctedMarginals(parts []*Part) [][]float64 {
+	// Add up ln c_i.
 	c := &corrections{
-		p:    p,
-		g:    p.f.g,
-		ln:   make([][]float64, len(p.e.Dims)),
-		free: make([]bool, len(p.f.g.indexOf)),
-		gain: make([][]float64, len(p.f.g.indexOf)),
+		prepared: p,
+		graph:    p.family.graph,
+		ln:       make([][]float64, len(p.expression.Dims)),
+		isFree:   make([]bool, len(p.family.graph.indexOf)),
+		gain:     make([][]float64, len(p.family.graph.indexOf)),
 	}
 	for _, part := range parts {
 		offset := 0
 		for _, i := range part.Indices {
-			d := p.e.Dims[i]
-			c.add(i, part.Logs[offset:offset+d])
+			d := p.expression.Dims[i]
+			c.addLogs(i, part.Logs[offset:offset+d])
 			offset += d
 		}
 	}
+
 	c.markFreeLegs()
 	c.passAlongFreeLegs()
-	out := make([][]float64, len(p.e.Dims))
-	for i := range out {
-		out[i] = c.marginal(int32(i))
+	marginals := make([][]float64, len(p.expression.Dims))
+	for i := range marginals {
+		marginals[i] = c.marginal(int32(i))
 	}
-	return out
+	return marginals
 }
 
 // corrections are the factors by which the regions change the beliefs of belief propagation, and by which these changes then change the
 // messages along free legs.
 type corrections struct {
-	p    *Prepared
-	g    *graph
-	ln   [][]float64 // ln c_i by index; nil if no region has the index, so c_i = 1
-	free []bool      // by leg: it is in no region
-	gain [][]float64 // by leg: corrected over original message to the index; nil if it is 1
+	prepared *Prepared
+	graph    *graph
+	ln       [][]float64 // ln c_i by index and value; nil if no region has the index, so that c_i = 1
+	isFree   []bool      // by leg: it is in no region
+	gain     [][]float64 // by leg and value: corrected over original message to the index; nil if it is 1
 }
 
-// add adds logarithms to ln c_i.
-func (c *corrections) add(i int, logs []float64) {
+// addLogs adds the logarithms of one part to ln c_i.
+func (c *corrections) addLogs(i int, logs []float64) {
 	if c.ln[i] == nil {
 		c.ln[i] = append([]float64(nil), logs...)
 		return
@@ -56,12 +59,15 @@ func (c *corrections) add(i int, logs []float64) {
 	}
 }
 
-// correctedBelief returns b_i c_i times the gains of all legs of index i except one (−1: of all legs), normalised to sum 1. If c_i is 0
-// for all values with a belief, it is ignored. If the sum is 0 or out of range, the result is not normalised.
+// noLeg is the argument of correctedBelief that leaves out no leg.
+const noLeg = -1
+
+// correctedBelief returns b_i c_i times the gains of the legs of index i, without that of the leg except (noLeg: of all legs), normalised
+// to sum 1. If c_i is 0 for all values with a belief, c_i is ignored. If the sum is 0 or out of range, the result is not normalised.
 func (c *corrections) correctedBelief(i int32, except int32) []float64 {
-	belief := c.p.gauge.belief[i]
-	out := make([]float64, len(belief))
-	copy(out, belief)
+	belief := c.prepared.gauge.belief[i]
+	corrected := make([]float64, len(belief))
+	copy(corrected, belief)
 	if ln := c.ln[i]; ln != nil {
 		largest := math.Inf(-1) // subtracted before exp, so that nothing overflows
 		for x, l := range ln {
@@ -71,20 +77,20 @@ func (c *corrections) correctedBelief(i int32, except int32) []float64 {
 		}
 		for x, l := range ln {
 			if belief[x] != 0 && !math.IsInf(largest, -1) {
-				out[x] *= math.Exp(l - largest)
+				corrected[x] *= math.Exp(l - largest)
 			}
 		}
 	}
 
-	for _, leg := range c.g.legsOf(i) {
+	for _, leg := range c.graph.legsOf(i) {
 		if gain := c.gain[leg]; gain != nil && leg != except {
-			for x := range out {
-				out[x] *= gain[x]
+			for x := range corrected {
+				corrected[x] *= gain[x]
 			}
 		}
 	}
 
-	return normalise(out)
+	return normalise(corrected)
 }
 
 // normalise divides values by their sum, in place. If the sum is not a positive finite number, it changes nothing.
@@ -104,26 +110,26 @@ func normalise(values []float64) []float64 {
 
 // marginal returns the corrected marginal of index i.
 func (c *corrections) marginal(i int32) []float64 {
-	if c.p.gauge.belief[i] == nil { // in tables of order one only, or in none
-		return c.p.s.Belief(int(i))
+	if c.prepared.gauge.belief[i] == nil { // the index is in no table of two indices or more
+		return c.prepared.state.Belief(int(i))
 	}
-	return c.correctedBelief(i, -1)
+	return c.correctedBelief(i, noLeg)
 }
 
-// markFreeLegs finds the legs that are in no region.
+// markFreeLegs sets c.isFree of the legs that are in no region. It looks only at regions that may not be inside others.
 func (c *corrections) markFreeLegs() {
-	for leg := range c.free {
-		c.free[leg] = true
+	for leg := range c.isFree {
+		c.isFree[leg] = true
 	}
-	w := c.p.worker()
-	defer c.p.release(w)
-	for r := range c.p.f.Len() {
-		if !c.p.f.source.mayBeLargest(r) {
+	w := c.prepared.takeWorker()
+	defer c.prepared.release(w)
+	for r := range c.prepared.family.Len() {
+		if !c.prepared.family.source.mayBeLargest(r) {
 			continue
 		}
-		legs, _ := c.p.f.source.region(r, w)
+		legs, _ := c.prepared.family.source.region(r, w)
 		for _, leg := range legs {
-			c.free[leg] = false
+			c.isFree[leg] = false
 		}
 	}
 }
@@ -133,37 +139,37 @@ func (c *corrections) markFreeLegs() {
 func (c *corrections) passAlongFreeLegs() {
 	tables := c.tablesWithFreeLegs()
 	for k := len(tables) - 1; k >= 0; k-- {
-		c.pass(tables[k])
+		c.updateGains(tables[k])
 	}
 	for _, t := range tables {
-		c.pass(t)
+		c.updateGains(t)
 	}
 }
 
 // tablesWithFreeLegs returns the tables that have a free leg and can be reached through such tables from an index in a region, in the
 // order of a breadth-first search from all these indices.
 func (c *corrections) tablesWithFreeLegs() (tables []int32) {
-	g := c.g
-	seenIndex, seenTable := make([]bool, len(g.dims)), make([]bool, len(g.edges))
+	g := c.graph
+	isIndexVisited, isTableVisited := make([]bool, len(g.dims)), make([]bool, len(g.edges))
 	var queue []int32
 	for i, ln := range c.ln {
 		if ln != nil {
 			queue = append(queue, int32(i))
-			seenIndex[i] = true
+			isIndexVisited[i] = true
 		}
 	}
 
 	for k := 0; k < len(queue); k++ {
 		for _, leg := range g.legsOf(queue[k]) {
 			t := g.tableOf[leg]
-			if seenTable[t] || !c.hasFreeLeg(t) {
+			if isTableVisited[t] || !c.hasFreeLeg(t) {
 				continue
 			}
-			seenTable[t] = true
+			isTableVisited[t] = true
 			tables = append(tables, t)
 			for _, j := range g.indicesOf(t) {
-				if !seenIndex[j] {
-					seenIndex[j] = true
+				if !isIndexVisited[j] {
+					isIndexVisited[j] = true
 					queue = append(queue, j)
 				}
 			}
@@ -175,22 +181,22 @@ func (c *corrections) tablesWithFreeLegs() (tables []int32) {
 
 // hasFreeLeg reports whether table t has a free leg.
 func (c *corrections) hasFreeLeg(t int32) bool {
-	first, end := c.g.legRange(t)
+	first, end := c.graph.legRange(t)
 	for leg := first; leg < end; leg++ {
-		if c.free[leg] {
+		if c.isFree[leg] {
 			return true
 		}
 	}
 	return false
 }
 
-// pass computes the gains of the free legs of table t. For the leg ℓ on axis ℓ
+// updateGains computes the gains of the free legs of table t. For the leg ℓ on axis ℓ
 //
 //	gain_ℓ(x) ∝ Σ over the table's other indices of ρ_t Π_{k≠ℓ} u_k,   u_k = b_k c_k Π gains of k's other free legs
 //
-// which is 1 for u = b at a fixed point.
-func (c *corrections) pass(t int32) {
-	g, rho := c.g, c.p.gauge.rho[t]
+// which is 1 for u = b at a fixed point. u_k is the corrected belief of the index on axis k without its leg in t.
+func (c *corrections) updateGains(t int32) {
+	g, rho := c.graph, c.prepared.gauge.rho[t]
 	first, end := g.legRange(t)
 	order := int(end - first)
 	u, gain := make([][]float64, order), make([][]float64, order) // by axis
@@ -215,7 +221,7 @@ func (c *corrections) pass(t int32) {
 	}
 
 	for k := range order {
-		if leg := first + int32(k); c.free[leg] {
+		if leg := first + int32(k); c.isFree[leg] {
 			c.gain[leg] = gain[k]
 		}
 	}

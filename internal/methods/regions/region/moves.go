@@ -13,7 +13,7 @@ import (
 type moves struct {
 	ctx              context.Context
 	remaining, total int64
-	checked          int64 // what remained when the context was looked at for the last time
+	checked          int64 // the moves that remained when the context was looked at for the last time
 }
 
 // newMoves returns a budget of n moves. The first spend looks at the context.
@@ -27,14 +27,14 @@ const checkEvery = 1 << 20
 // ErrMoves ends the planning of a family that takes too many moves. Larger sizes of the same kind take more.
 var ErrMoves = errors.New("moves to plan")
 
-// deduct takes n moves off the budget. If none is left, the next spend returns the error. It does nothing if m is nil.
+// deduct subtracts n moves from the budget. If none is left, the next spend returns the error. It does nothing if m is nil.
 func (m *moves) deduct(n int) {
 	if m != nil {
 		m.remaining -= int64(n)
 	}
 }
 
-// spend takes n moves off the budget. Now and then it looks at the context.
+// spend subtracts n moves from the budget. Every checkEvery moves it looks at the context.
 // Errors: fault.OverBudget with ErrMoves if the budget is overdrawn; the context's.
 func (m *moves) spend(n int) error {
 	m.remaining -= int64(n)

@@ -54,7 +54,7 @@ const (
 	defaultFlops   = 1e12
 )
 
-// withDefaults returns o with defaults for fields that are 0. Errors: fault.BadInput for invalid options.
+// withDefaults returns o with defaults for fields that are 0, and checks it. Errors: fault.BadInput for invalid options.
 func (o Options) withDefaults() (Options, error) {
 	minSize, isKind := map[string]int{Windows: 2, Balls: 1}[o.Kind]
 	o.MaxWidth = cmp.Or(o.MaxWidth, defaultWidth)

@@ -14,39 +14,38 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Prepared is an expression in the gauge of a state of belief propagation, ready for a family's
-// regions. It may be used by several goroutines.
+// Prepared is an expression in the gauge of a state of belief propagation, ready for a family's regions. It may be used by several
+// goroutines.
 type Prepared struct {
-	f     *Family
-	e     *sumproduct.Expression
-	s     *bp.State
-	lnZBP float64 // ln |Z_BP|
-	sign  int     // of Z_BP, 1 or −1
-	gauge *gauge
+	family     *Family
+	expression *sumproduct.Expression
+	state      *bp.State
+	lnZBP      float64 // ln |Z_BP|
+	sign       int     // of Z_BP, 1 or −1
+	gauge      *gauge
 
 	mu   sync.Mutex
 	idle []*worker // workers that no call uses
 }
 
-// Prepare takes the messages of s, a state for e, and a family planned for e's hypergraph. Time and
-// memory are linear in the model.
-// Errors: fault.FailedEstimate if belief propagation found a contradiction; the context's.
+// Prepare computes the expression e in the gauge of the messages of s, for the regions of a family that was planned for e's hypergraph.
+// Time and memory are linear in the model. Errors: fault.FailedEstimate if belief propagation found a contradiction; the context's.
 func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family) (*Prepared, error) {
 	ln, sign := s.Z()
 	if sign == 0 {
 		return nil, fault.New(fault.FailedEstimate, "region: belief propagation has no beliefs: its value is 0")
 	}
-	y, err := newGauge(ctx, f.g, e, s)
+	y, err := newGauge(ctx, f.graph, e, s)
 	if err != nil {
 		return nil, err
 	}
-	return &Prepared{f: f, e: e, s: s, lnZBP: ln, sign: sign, gauge: y}, nil
+	return &Prepared{family: f, expression: e, state: s, lnZBP: ln, sign: sign, gauge: y}, nil
 }
 
 // With returns p for another family, which must be planned for the same hypergraph. Both share the data that depend on the expression
 // and the state only. With(nil) has only these data, to be kept for further families.
 func (p *Prepared) With(f *Family) *Prepared {
-	return &Prepared{f: f, e: p.e, s: p.s, lnZBP: p.lnZBP, sign: p.sign, gauge: p.gauge}
+	return &Prepared{family: f, expression: p.expression, state: p.state, lnZBP: p.lnZBP, sign: p.sign, gauge: p.gauge}
 }
 
 // Part is the contribution of the regions From ≤ r < To to the sums.
@@ -67,8 +66,8 @@ type Part struct {
 // Sums returns Σ α_r ln (Z_r / Z_BP) and Σ α_r (Z_r / Z_BP − 1) over the part's regions, each rounded once.
 func (part *Part) Sums() (ln, linear float64) { return part.LnZ.Value(), part.Linear.Value() }
 
-// worker takes an idle worker, or makes a new one. The caller gives it back by release.
-func (p *Prepared) worker() *worker {
+// takeWorker returns an idle worker, or a new one if none is idle. The caller gives it back by release.
+func (p *Prepared) takeWorker() *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := len(p.idle); n > 0 {
@@ -76,67 +75,69 @@ func (p *Prepared) worker() *worker {
 		p.idle = p.idle[:n-1]
 		return w
 	}
-	return newWorker(p.f.g, p.gauge)
+	return newWorker(p.family.graph, p.gauge)
 }
 
-// release makes w idle.
+// release makes a worker idle, for the next call of takeWorker.
 func (p *Prepared) release(w *worker) {
 	p.mu.Lock()
 	p.idle = append(p.idle, w)
 	p.mu.Unlock()
 }
 
-// Part contracts the regions from ≤ r < to of the family. The bits depend on from and to only.
+// Part contracts the regions from ≤ r < to of the family and returns their contribution to the sums. The bits depend on from and to only.
 func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
-	if from < 0 || to > p.f.Len() || from > to {
-		return nil, fault.New(fault.BadInput, "region: part [%d, %d) of %d regions", from, to, p.f.Len())
+	if from < 0 || to > p.family.Len() || from > to {
+		return nil, fault.New(fault.BadInput, "region: part [%d, %d) of %d regions", from, to, p.family.Len())
 	}
-	w := p.worker()
+	w := p.takeWorker()
 	defer p.release(w)
 	part := &Part{From: from, To: to}
 	for r := from; r < to; r++ {
 		if (r-from)%64 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if legs, alpha := p.f.source.region(r, w); len(legs) > 0 {
-			part.addRegion(w, legs, alpha, p.f.Options.Marginals)
+		if legs, alpha := p.family.source.region(r, w); len(legs) > 0 {
+			part.addRegion(w, legs, alpha, p.family.Options.Marginals)
 		}
 	}
 
-	if p.f.Options.Marginals {
+	if p.family.Options.Marginals {
 		part.Indices, part.Logs = w.takeLogs()
 	}
 	return part, nil
 }
 
-// addRegion contracts the region with these legs and adds its terms to the sums: α ln (Z_r / Z_BP) and α (Z_r / Z_BP − 1). If marginals
-// is true, it adds the logarithms of its marginals to the worker's. Terms that are no finite numbers are left out.
+// addRegion contracts the region with the given legs and counting number α, and adds its terms to the sums: α ln (Z_r / Z_BP) and
+// α (Z_r / Z_BP − 1). Terms that are no finite numbers are left out. If marginals is true, it adds the logarithms of the region's marginals
+// to those of the worker.
 func (part *Part) addRegion(w *worker, legs []int32, alpha int64, marginals bool) {
-	ratio, prog := w.ratio(legs, marginals)
-	part.Flops += prog.Flops
-	a := float64(alpha)
+	ratio, program := w.ratio(legs, marginals) // Z_r / Z_BP
+	part.Flops += program.Flops
+	weight := float64(alpha)
 	if !math.IsNaN(ratio) && !math.IsInf(ratio, 0) {
-		part.Linear.Add(a * (ratio - 1))
-		part.Absolute.Add(math.Abs(a * (ratio - 1)))
+		part.Linear.Add(weight * (ratio - 1))
+		part.Absolute.Add(math.Abs(weight * (ratio - 1)))
 	}
 	if !isPositiveFinite(ratio) {
 		part.NonPositive++
 		return
 	}
 
-	part.LnZ.Add(a * math.Log(ratio))
+	part.LnZ.Add(weight * math.Log(ratio))
 	if marginals {
-		part.Flops += (marginalFlops - 1) * prog.Flops
-		prog.marginals(&w.Memory, func(i int, marginal []float64) {
-			if !w.addLogs(w.indexIDs[i], marginal, a) {
+		part.Flops += (marginalFlops - 1) * program.Flops
+		program.marginals(&w.Memory, func(i int, marginal []float64) {
+			if !w.addLogs(w.indexIDs[i], marginal, weight) {
 				part.Negative++
 			}
 		})
 	}
 }
 
-// addLogs adds α ln (P_r / P_BP) of index i to the worker's logs, for an unnormalised marginal P_r. A value that P_r excludes gets −Inf
-// for good. It adds nothing and returns false if an entry is negative or the sum is not a positive finite number.
+// addLogs adds α ln (P_r / P_BP) to the worker's logs of index i, for each of its values. P_r is marginal, normalised, and P_BP the belief.
+// A value that P_r excludes gets −Inf for good. If an entry of marginal is negative or the sum is not a positive finite number, it adds
+// nothing and ok is false.
 func (w *worker) addLogs(i int32, marginal []float64, alpha float64) (ok bool) {
 	total := 0.0
 	for _, p := range marginal {
@@ -149,19 +150,20 @@ func (w *worker) addLogs(i int32, marginal []float64, alpha float64) (ok bool) {
 	if !isPositiveFinite(total) {
 		return false
 	}
+
 	if w.logs == nil {
-		w.logs = make([][]float64, len(w.g.dims))
+		w.logs = make([][]float64, len(w.graph.dims))
 	}
 	if w.logs[i] == nil {
 		w.logs[i] = make([]float64, len(marginal))
 		w.corrected = append(w.corrected, i)
 	}
 	for x, p := range marginal {
-		switch b := w.gauge.belief[i][x]; {
+		switch belief := w.gauge.belief[i][x]; {
 		case p == 0:
 			w.logs[i][x] = math.Inf(-1)
-		case b > 0 && !math.IsInf(w.logs[i][x], -1):
-			w.logs[i][x] += alpha * math.Log(p/total/b)
+		case belief > 0 && !math.IsInf(w.logs[i][x], -1):
+			w.logs[i][x] += alpha * math.Log(p/total/belief)
 		}
 	}
 

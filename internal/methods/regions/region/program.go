@@ -14,15 +14,15 @@ import (
 // cost is the cost of an elimination.
 type cost struct {
 	flops   float64
-	log2    float64 // of the entries of the largest table touched
-	entries float64 // of all outputs together
+	log2    float64 // log2 of the entries of the largest table, before the sum of a step
+	entries float64 // number of entries of the results of all steps
 }
 
 // program sums out all indices of a network of one shape. Its leaves are the beliefs of the indices, then the tables.
 type program struct{ *compiled.Program }
 
-// price returns the cost of eliminating a region along its min-fill order, in which each step multiplies by the belief of its index as
-// well. It allocates no tables. The only error is the context's.
+// price returns the cost of eliminating all indices of a region along its min-fill order. Each step also multiplies by the belief of its
+// index. It allocates no tables. The only error is the context's.
 func price(ctx context.Context, h contractionorder.Hypergraph) (c cost, err error) {
 	order, err := contractionorder.MinFill(ctx, h)
 	if err != nil {
@@ -30,7 +30,7 @@ func price(ctx context.Context, h contractionorder.Hypergraph) (c cost, err erro
 	}
 	err = contractionorder.WalkPlainly(ctx, h, order, func(s *contractionorder.Step) bool {
 		summed := float64(h.Dims[s.Sum[0]])
-		log2 := 0.0 // of the table before the sum; s.Full may be beyond float64
+		log2 := 0.0 // of the entries of the table before the sum; s.Full may be beyond float64
 		for _, i := range slices.Backward(s.Out) {
 			log2 += math.Log2(float64(h.Dims[i]))
 		}
@@ -50,11 +50,13 @@ func newProgram(ctx context.Context, h contractionorder.Hypergraph) (*program, e
 	if err != nil {
 		return nil, err
 	}
+
+	// The leaves are the beliefs of the indices, whose derivatives marginals need, then the tables.
 	n := len(h.Dims)
-	indices, needed := make([]int, n), make([]bool, n+len(h.Edges)) // the derivatives by beliefs are needed for marginals
-	edges := make([][]int, n, n+len(h.Edges))                       // one for the belief of each index, then the tables
+	indices, needsDerivative := make([]int, n), make([]bool, n+len(h.Edges))
+	edges := make([][]int, n, n+len(h.Edges))
 	for i := range n {
-		indices[i], needed[i] = i, true
+		indices[i], needsDerivative[i] = i, true
 		edges[i] = indices[i : i+1]
 	}
 	h.Edges = append(edges, h.Edges...)
@@ -63,10 +65,11 @@ func newProgram(ctx context.Context, h contractionorder.Hypergraph) (*program, e
 		steps = append(steps, s)
 		return true
 	})
-	return &program{compiled.New(h, steps, needed)}, err
+	return &program{compiled.New(h, steps, needsDerivative)}, err
 }
 
-// value returns Σ_x Π_i b_i(x_i) Π_t ρ_t(x) for the leaves in m.Tables. The outputs of the steps stay in m for marginals.
+// value returns Σ_x Π_i b_i(x_i) Π_t ρ_t(x). m.Tables has the beliefs b_i of the indices, then the tables ρ_t. The results of the steps
+// stay in m, for marginals.
 func (p *program) value(m *compiled.Memory) float64 {
 	z := 1.0
 	for n := range p.Steps {
@@ -78,7 +81,7 @@ func (p *program) value(m *compiled.Memory) float64 {
 	return z
 }
 
-// marginals calls yield with the unnormalised marginal of every local index, after value:
+// marginals calls yield with the unnormalised marginal of every local index of the region. It comes after value.
 //
 //	M_i(x) = b_i(x) ∂Z/∂b_i(x)
 //

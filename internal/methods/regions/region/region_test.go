@@ -85,10 +85,10 @@ func TestWindowsAreTheirClosure(t *testing.T) {
 		}
 		f := planFamily(t, e, Options{Kind: Windows, Size: c[2]})
 		w := f.source.(*windows)
-		if n := w.rows.n * w.cols.n; n != c[0]*c[1] {
+		if n := w.rows.points * w.cols.points; n != c[0]*c[1] {
 			t.Fatalf("a %d × %d grid has %d places", c[0], c[1], n)
 		}
-		s, k := newStore(1000), newWorker(f.g, nil)
+		s, k := newStore(1000), newWorker(f.graph, nil)
 		got := map[string]int64{}
 		for r := range f.Len() {
 			legs, alpha := w.region(r, k)
@@ -103,10 +103,10 @@ func TestWindowsAreTheirClosure(t *testing.T) {
 				}
 			}
 		}
-		if err := closeUnder(k.cut, s, unlimitedMoves()); err != nil {
+		if err := addAllIntersections(k.cut, s, unlimitedMoves()); err != nil {
 			t.Fatal(err)
 		}
-		for r, alpha := range weights(t, f.g, s) {
+		for r, alpha := range weights(t, f.graph, s) {
 			if got[name(s.region(r))] != alpha {
 				t.Errorf("%v: %d legs have α = %d, windows say %d", c, s.size(r), alpha, got[name(s.region(r))])
 			}

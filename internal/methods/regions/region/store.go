@@ -12,12 +12,13 @@ import (
 type store struct {
 	legs       []int32
 	offsets    []int              // region r has the legs legs[offsets[r]:offsets[r+1]], ascending
-	byHash     map[uint64]int32   // hash of the legs → the first region with it
-	collisions map[uint64][]int32 // hash → all further regions with it
-	signatures []uint64           // by region; see signature
+	byHash     map[uint64]int32   // by hash of the legs: the first region with it
+	collisions map[uint64][]int32 // by hash: all further regions with it
+	signatures []uint64           // by region, for a quick test of subsets (signature)
 	maxRegions int
 }
 
+// newStore returns an empty store for at most maxRegions regions.
 func newStore(maxRegions int) *store {
 	return &store{offsets: []int{0}, byHash: map[uint64]int32{}, collisions: map[uint64][]int32{}, maxRegions: maxRegions}
 }
@@ -31,8 +32,8 @@ func (s *store) region(r int) []int32 { return s.legs[s.offsets[r]:s.offsets[r+1
 // size returns the number of legs of region r.
 func (s *store) size(r int) int { return s.offsets[r+1] - s.offsets[r] }
 
-// add returns the number of the region with these ascending legs, and whether it is new. It copies the legs.
-// Errors: fault.OverBudget if the region is new and the store is full.
+// add adds the region with the given ascending legs unless it is there, and returns its number. It copies the legs. isNew is true if it was
+// not there. The error is fault.OverBudget if it is new and the store is full.
 func (s *store) add(legs []int32) (number int, isNew bool, err error) {
 	h := hash(legs)
 	r, isStored := s.find(h, legs)
@@ -44,7 +45,7 @@ func (s *store) add(legs []int32) (number int, isNew bool, err error) {
 	if n >= s.maxRegions {
 		return 0, false, fault.New(fault.OverBudget, "region: more than %d regions", s.maxRegions)
 	}
-	if _, isTaken := s.byHash[h]; isTaken {
+	if _, hasHash := s.byHash[h]; hasHash {
 		s.collisions[h] = append(s.collisions[h], int32(n))
 	} else {
 		s.byHash[h] = int32(n)
@@ -56,10 +57,10 @@ func (s *store) add(legs []int32) (number int, isNew bool, err error) {
 	return n, true, nil
 }
 
-// find returns the region with these legs, whose hash is h. If there is none, isStored is false.
+// find returns the number of the region with the given legs, whose hash is h. isStored is false if there is none.
 func (s *store) find(h uint64, legs []int32) (r int32, isStored bool) {
-	r, isTaken := s.byHash[h]
-	if !isTaken {
+	r, hasHash := s.byHash[h]
+	if !hasHash {
 		return 0, false
 	}
 	if slices.Equal(s.region(int(r)), legs) {
@@ -79,8 +80,8 @@ func (s *store) contains(legs []int32) bool {
 	return isStored
 }
 
-// signature returns a set of 64 bits, in which every leg sets the bit that a hash of its number gives. If a ⊂ b, the bits of a are bits
-// of b.
+// signature returns 64 bits, of which every leg sets the one that a hash of its number selects. If the legs of a are legs of b, the bits of
+// a are bits of b.
 func signature(legs []int32) (bits uint64) {
 	for _, leg := range legs {
 		bits |= 1 << (uint32(leg) * 0x9e3779b1 >> 26)
@@ -88,10 +89,10 @@ func signature(legs []int32) (bits uint64) {
 	return bits
 }
 
-// mayBeSubset is a quick test for r ⊂ other by signatures. If it is false, r is no subset.
+// mayBeSubset returns false only if the legs of region r are no subset of those of the other region. It is a quick test by signatures.
 func (s *store) mayBeSubset(r, other int32) bool { return s.signatures[r]&^s.signatures[other] == 0 }
 
-// hash mixes legs in their order (FNV-1a over words, with a final avalanche).
+// hash returns a hash of the legs in their order (FNV-1a over words, with a final avalanche).
 func hash(legs []int32) uint64 {
 	h := uint64(14695981039346656037)
 	for _, leg := range legs {
@@ -102,7 +103,8 @@ func hash(legs []int32) uint64 {
 	return h ^ h>>32
 }
 
-// byLeg lists, for each of the graph's legs, the given regions that contain it: list[start[leg]:start[leg+1]], in the order of regions.
+// byLeg returns, for each leg of a graph with that many legs, the given regions that contain it: list[start[leg]:start[leg+1]], in the
+// order of regions.
 func (s *store) byLeg(legs int, regions []int32) (start, list []int32) {
 	start = make([]int32, legs+1)
 	for _, r := range regions {

@@ -12,24 +12,26 @@ import (
 // subnetwork is the network of one region. It numbers the region's indices and tables from 0, in the order in which the legs of the
 // region come to them. These numbers are called local. Regions of the same shape then have equal local networks.
 type subnetwork struct {
-	g *graph
-	// 1 + the local number of an index or a table of the graph, or 0 if it is not in the region; all 0 between calls of build
+	graph *graph
+	// By index and by table of the graph: 1 + its local number, or 0 if it is not in the region; all 0 between calls of build.
 	localIndex, localTable []int32
-	indexIDs, tableIDs     []int32 // the index and the table of the graph, by local number
-	dims                   []int   // by local index
-	legs                   []int32 // local table t has legs[start[t]:start[t+1]], ascending
-	start, next            []int32 // next is scratch of build: the place of the next leg of a table
-	key                    []byte  // the dimensions and the scopes in local numbers; see describe
+	indexIDs, tableIDs     []int32 // by local number: the index or the table of the graph
+	dims                   []int   // by local index: number of values
+	legs, legStart         []int32 // local table t has the legs legs[legStart[t]:legStart[t+1]], ascending
+	nextLeg                []int32 // scratch of build: the place of the next leg of a table
+	key                    []byte  // the dimensions and the scopes in local numbers (describe)
 }
 
+// newSubnetwork returns memory for the regions of a graph.
 func newSubnetwork(g *graph) *subnetwork {
-	return &subnetwork{g: g, localIndex: make([]int32, len(g.dims)), localTable: make([]int32, len(g.edges))}
+	return &subnetwork{graph: g, localIndex: make([]int32, len(g.dims)), localTable: make([]int32, len(g.edges))}
 }
 
-// build makes the network of the region with these legs. Near-linear time, no allocation once it has grown.
+// build sets l to the network of the region with the given legs. Near-linear time, no allocation once its memory has grown.
 func (l *subnetwork) build(legs []int32) {
-	g := l.g
-	l.indexIDs, l.tableIDs, l.dims, l.start = l.indexIDs[:0], l.tableIDs[:0], l.dims[:0], append(l.start[:0], 0)
+	// Number the indices and the tables, and count the legs of each table.
+	g := l.graph
+	l.indexIDs, l.tableIDs, l.dims, l.legStart = l.indexIDs[:0], l.tableIDs[:0], l.dims[:0], append(l.legStart[:0], 0)
 	for _, leg := range legs {
 		if i := g.indexOf[leg]; l.localIndex[i] == 0 {
 			l.indexIDs, l.dims = append(l.indexIDs, i), append(l.dims, g.dims[i])
@@ -37,21 +39,22 @@ func (l *subnetwork) build(legs []int32) {
 		}
 		t := g.tableOf[leg]
 		if l.localTable[t] == 0 {
-			l.tableIDs, l.start = append(l.tableIDs, t), append(l.start, 0)
+			l.tableIDs, l.legStart = append(l.tableIDs, t), append(l.legStart, 0)
 			l.localTable[t] = int32(len(l.tableIDs))
 		}
-		l.start[l.localTable[t]]++ // localTable is 1 + the number, so this counts the legs of the table at its end
+		l.legStart[l.localTable[t]]++ // localTable is 1 + the number, so this counts the legs of the table at its end
 	}
 
+	// Sort the legs by table.
 	for t := range l.tableIDs {
-		l.start[t+1] += l.start[t]
+		l.legStart[t+1] += l.legStart[t]
 	}
-	l.next = append(l.next[:0], l.start...)
+	l.nextLeg = append(l.nextLeg[:0], l.legStart...)
 	l.legs = slices.Grow(l.legs[:0], len(legs))[:len(legs)]
 	for _, leg := range legs {
 		t := l.localTable[g.tableOf[leg]] - 1
-		l.legs[l.next[t]] = leg
-		l.next[t]++
+		l.legs[l.nextLeg[t]] = leg
+		l.nextLeg[t]++
 	}
 
 	l.describe()
@@ -60,8 +63,8 @@ func (l *subnetwork) build(legs []int32) {
 	}
 }
 
-// describe sorts the legs of every table and writes the key, a sequence of varints: the number of indices, their dimensions, then for
-// each table its order and, for each leg, 1 + the local index.
+// describe sorts the legs of every table and writes the key of the region's shape, a sequence of varints: the number of indices, their
+// dimensions, then for each table its number of legs and, for each leg, 1 + the local index.
 func (l *subnetwork) describe() {
 	l.key = binary.AppendUvarint(l.key[:0], uint64(len(l.dims)))
 	for _, d := range l.dims {
@@ -72,32 +75,32 @@ func (l *subnetwork) describe() {
 		slices.Sort(legs)
 		l.key = binary.AppendUvarint(l.key, uint64(len(legs)))
 		for _, leg := range legs {
-			l.key = binary.AppendUvarint(l.key, uint64(l.localIndex[l.g.indexOf[leg]]))
+			l.key = binary.AppendUvarint(l.key, uint64(l.localIndex[l.graph.indexOf[leg]]))
 		}
 	}
 }
 
 // tableLegs returns the legs of a local table that are in the region, ascending.
-func (l *subnetwork) tableLegs(t int) []int32 { return l.legs[l.start[t]:l.start[t+1]] }
+func (l *subnetwork) tableLegs(t int) []int32 { return l.legs[l.legStart[t]:l.legStart[t+1]] }
 
-// hypergraph returns the dimensions and the scopes of the region in local numbers. It decodes the scopes from the key, since build has
-// cleared the local numbers.
+// hypergraph returns the dimensions and the scopes of the region in local numbers. It decodes the scopes from the key (describe), since
+// build has cleared the local numbers.
 func (l *subnetwork) hypergraph() contractionorder.Hypergraph {
 	undecoded := l.key
-	next := func() int {
+	decode := func() int {
 		v, n := binary.Uvarint(undecoded)
 		undecoded = undecoded[n:]
 		return int(v)
 	}
-	for range next() {
-		next() // a dimension
+	for range decode() {
+		decode() // a dimension, which l.dims has
 	}
 
 	scopes := make([][]int, len(l.tableIDs))
 	for t := range scopes {
-		scopes[t] = make([]int, next())
+		scopes[t] = make([]int, decode())
 		for k := range scopes[t] {
-			scopes[t][k] = next() - 1
+			scopes[t][k] = decode() - 1
 		}
 	}
 

@@ -2,9 +2,9 @@ package region
 
 // Windows of a lattice and their intersections, counted without making a list of them.
 
-// line is a row of n points. If it is closed, the last point is next to the first.
+// line is a row of points. If it is closed, the last point is next to the first.
 type line struct {
-	n        int
+	points   int
 	isClosed bool
 }
 
@@ -17,11 +17,11 @@ type line struct {
 // Example: 3 points and k = 2 give [0, 2) with 1, [1, 2) with −1, [1, 3) with 1.
 type windows struct {
 	*lattice
-	k int
+	size int // k, the points along a side of a window
 }
 
-// isOneInterval reports whether the whole line is the only interval.
-func (l line) isOneInterval(k int) bool { return k >= l.n || l.isClosed && 2*k > l.n+1 }
+// isOneInterval reports whether the whole line is the only interval, for windows of k points.
+func (l line) isOneInterval(k int) bool { return k >= l.points || l.isClosed && 2*k > l.points+1 }
 
 // intervals returns the number of intervals with α ≠ 0, for windows of k points.
 func (l line) intervals(k int) int {
@@ -29,49 +29,51 @@ func (l line) intervals(k int) int {
 	case l.isOneInterval(k):
 		return 1
 	case l.isClosed:
-		return 2 * l.n // n windows, n intersections
+		return 2 * l.points // n windows, n intersections
 	}
-	return 2*(l.n-k) + 1 // n−k+1 windows, n−k intersections
+	return 2*(l.points-k) + 1 // n−k+1 windows, n−k intersections
 }
 
-// interval returns the j-th interval from ≤ p < to with α ≠ 0, and its α. Even j are windows, odd j are intersections of the windows
-// j−1 and j+1. On a closed line the interval may end beyond n, where point n is point 0 again.
+// interval returns the j-th interval from ≤ p < to with α ≠ 0, and its α, for windows of k points. Even j are windows, and odd j are
+// intersections of the windows j−1 and j+1. On a closed line of n points the interval may end beyond n, where point n is point 0 again.
 func (l line) interval(k, j int) (from, to int, alpha int64) {
 	if l.isOneInterval(k) {
-		return 0, l.n, 1
+		return 0, l.points, 1
 	}
-	return (j + 1) / 2, j/2 + k, 1 - 2*int64(j%2)
+	return (j + 1) / 2, j/2 + k, 1 - 2*int64(j%2) // α is 1 for even j, −1 for odd j
 }
 
 // len returns the number of rectangles with α ≠ 0.
-func (w *windows) len() int { return w.rows.intervals(w.k) * w.cols.intervals(w.k) }
+func (w *windows) len() int { return w.rows.intervals(w.size) * w.cols.intervals(w.size) }
 
 // region returns the legs of rectangle r, cut to its 2-core, and its counting number. There are no legs if the rectangle has no cycle.
+// Rectangles are numbered row by row: an interval of rows times an interval of columns.
 func (w *windows) region(r int, m *worker) (legs []int32, alpha int64) {
-	across, n := w.cols.intervals(w.k), w.cols.n
-	top, bottom, rowAlpha := w.rows.interval(w.k, r/across)
-	left, right, colAlpha := w.cols.interval(w.k, r%across)
+	across, n := w.cols.intervals(w.size), w.cols.points
+	top, bottom, rowAlpha := w.rows.interval(w.size, r/across)
+	left, right, colAlpha := w.cols.interval(w.size, r%across)
 	legs = m.legs[:0]
 	for row := top; row < bottom; row++ {
-		rowStart := row % w.rows.n * n
-		// the columns below n, then those beyond n of a closed line, which begin at 0 again
-		legs = w.appendLegs(legs, m.g, rowStart+min(left, n), rowStart+min(right, n))
-		legs = w.appendLegs(legs, m.g, rowStart+max(left-n, 0), rowStart+max(right-n, 0))
+		// Append the columns below n, then those beyond n of a closed line, which begin at 0 again.
+		rowStart := row % w.rows.points * n
+		legs = w.appendLegs(legs, m.graph, rowStart+min(left, n), rowStart+min(right, n))
+		legs = w.appendLegs(legs, m.graph, rowStart+max(left-n, 0), rowStart+max(right-n, 0))
 	}
 	m.legs = legs
 	return m.cut.core(legs), rowAlpha * colAlpha
 }
 
-// appendLegs appends all legs of the indices at the points from ≤ p < to, which are numbered row by row.
+// appendLegs appends all legs of the indices at the points from ≤ p < to. Points of the lattice are numbered row by row.
 func (w *windows) appendLegs(legs []int32, g *graph, from, to int) []int32 {
-	for _, i := range w.list[w.start[from]:w.start[to]] {
+	for _, i := range w.indices[w.pointStart[from]:w.pointStart[to]] {
 		legs = append(legs, g.legsOf(i)...)
 	}
 	return legs
 }
 
-// mayBeLargest reports whether rectangle r is a window, not an intersection of windows.
+// mayBeLargest reports whether rectangle r is a window, and not an intersection of windows, which is inside one. Both of its intervals then
+// have even numbers.
 func (w *windows) mayBeLargest(r int) bool {
-	across := w.cols.intervals(w.k)
+	across := w.cols.intervals(w.size)
 	return r/across%2 == 0 && r%across%2 == 0
 }

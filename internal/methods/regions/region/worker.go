@@ -20,17 +20,17 @@ type worker struct {
 	legs            []int32             // scratch of windows.region
 	prices          map[string]cost     // by key of the subnetwork
 	programs        map[string]*program // by key of the subnetwork
-	cached          int                 // entries of offsets of all programs
-	logs            [][]float64         // by index: Σ α_r ln (P_r / P_BP) over regions; nil for indices not in corrected; see addLogs
+	cached          int                 // number of offsets in all programs
+	logs            [][]float64         // by index and value: Σ α_r ln (P_r / P_BP) over regions; nil for indices not in corrected (addLogs)
 	corrected       []int32             // the indices that have logs
 	contracted      [][]float64         // by local table: memory of contractedTable
 }
 
-// newWorker returns a worker for the regions of a graph. y is nil for planning.
-func newWorker(g *graph, y *gauge) *worker {
+// newWorker returns a worker for the regions of a graph. gauge is nil for planning, which only prices them.
+func newWorker(g *graph, gauge *gauge) *worker {
 	return &worker{
 		subnetwork: newSubnetwork(g),
-		gauge:      y,
+		gauge:      gauge,
 		cut:        newCutter(g),
 		prices:     map[string]cost{},
 		programs:   map[string]*program{},
@@ -40,7 +40,8 @@ func newWorker(g *graph, y *gauge) *worker {
 // maxCached bounds the offsets of the programs kept, about 64 MiB.
 const maxCached = 1 << 24
 
-// program returns the elimination of the current region. It keeps programs by shape, and forgets all when they have too many offsets.
+// program returns the compiled elimination of the current region. It keeps programs by shape, and forgets all of them when they have more
+// than maxCached offsets.
 func (w *worker) program() *program {
 	if p, ok := w.programs[string(w.key)]; ok {
 		return p
@@ -58,8 +59,8 @@ func (w *worker) program() *program {
 	return p
 }
 
-// ratio returns Z_r / Z_BP for the region with these legs, and the program that computed it. If marginals is true, the program can
-// compute the marginals next.
+// ratio contracts the region with the given legs. It returns Z_r / Z_BP and the program that computed it. If marginals is true, the program
+// can compute the marginals next.
 func (w *worker) ratio(legs []int32, marginals bool) (float64, *program) {
 	w.build(legs)
 	p := w.program()
@@ -73,9 +74,9 @@ func (w *worker) ratio(legs []int32, marginals bool) (float64, *program) {
 	return p.value(&w.Memory), p
 }
 
-// contractedTable returns ρ of a local table, with the legs outside the region summed out. It is valid until the next region.
+// contractedTable returns the table ρ_t of a local table, with its legs outside the region summed out. It is valid until the next region.
 func (w *worker) contractedTable(t int) []float64 {
-	g, rho, legs := w.g, w.gauge.rho[w.tableIDs[t]], w.tableLegs(t)
+	g, rho, legs := w.graph, w.gauge.rho[w.tableIDs[t]], w.tableLegs(t)
 	first, end := g.legRange(w.tableIDs[t])
 	if int(end-first) == len(legs) {
 		return rho
@@ -89,33 +90,35 @@ func (w *worker) contractedTable(t int) []float64 {
 		size *= g.dims[g.indexOf[leg]]
 	}
 
-	out := slices.Grow(w.contracted[t][:0], size)[:size]
-	clear(out)
-	w.contracted[t] = out
-	w.sumOut(out, rho, first, end, legs)
-	return out
+	sums := slices.Grow(w.contracted[t][:0], size)[:size]
+	clear(sums)
+	w.contracted[t] = sums
+	w.addSummedTable(sums, rho, first, end, legs)
+	return sums
 }
 
-// sumOut adds to out the sum of ρ Π q over the legs of a table that are not in legs. ρ has the axes first ≤ leg < end, out the axes legs.
-func (w *worker) sumOut(out, rho []float64, first, end int32, legs []int32) {
-	g := w.g
-	// visit goes through the values of leg and of all legs after it. inside are the region's legs from leg on. source and target are the
-	// row-major indices into ρ and out of the values chosen so far, weight is the product of their q.
-	var visit func(leg int32, inside []int32, source, target int, weight float64)
-	visit = func(leg int32, inside []int32, source, target int, weight float64) {
+// addSummedTable adds to sums the table ρ, summed over those of its legs that are not in legs. A value x of such a leg ℓ has the weight
+// q_ℓ(x). ρ has the axes first ≤ leg < end, and sums the axes legs.
+func (w *worker) addSummedTable(sums, rho []float64, first, end int32, legs []int32) {
+	g := w.graph
+	// visit goes through the values of leg and of all legs after it. regionLegs are the region's legs from leg on. source and target are
+	// the row-major indices into ρ and sums of the values chosen so far, and weight is the product of the weights of the summed ones.
+	var visit func(leg int32, regionLegs []int32, source, target int, weight float64)
+	visit = func(leg int32, regionLegs []int32, source, target int, weight float64) {
 		if leg == end {
-			out[target] += weight * rho[source]
+			sums[target] += weight * rho[source]
 			return
 		}
 		d := g.dims[g.indexOf[leg]]
-		if len(inside) > 0 && inside[0] == leg {
+		isInRegion := len(regionLegs) > 0 && regionLegs[0] == leg
+		if isInRegion {
 			for x := range d {
-				visit(leg+1, inside[1:], source*d+x, target*d+x, weight)
+				visit(leg+1, regionLegs[1:], source*d+x, target*d+x, weight)
 			}
 			return
 		}
-		for x, q := range w.gauge.q[leg] {
-			visit(leg+1, inside, source*d+x, target, weight*q)
+		for x, q := range w.gauge.legWeights[leg] {
+			visit(leg+1, regionLegs, source*d+x, target, weight*q)
 		}
 	}
 
@@ -135,8 +138,8 @@ const (
 	orderMoves = 400
 )
 
-// cost returns the cost of contracting the region with these legs. If the context has ended, log2 is infinite; the caller looks at the
-// context. It keeps costs by shape.
+// cost returns the cost of contracting the region with the given legs. It keeps costs by shape. If the context has ended, log2 is infinite,
+// and the caller has to look at the context.
 func (w *worker) cost(ctx context.Context, legs []int32) cost {
 	w.build(legs)
 	w.remaining.deduct(buildMoves * len(legs))
@@ -155,7 +158,7 @@ func (w *worker) cost(ctx context.Context, legs []int32) cost {
 	return c
 }
 
-// isNarrow reports whether no table of the region's contraction has more than 2^maxWidth entries.
+// isNarrow reports whether no table in the contraction of the region with the given legs has more than 2^maxWidth entries.
 func (w *worker) isNarrow(ctx context.Context, legs []int32, maxWidth int) bool {
 	return w.cost(ctx, legs).log2 <= float64(maxWidth)
 }
