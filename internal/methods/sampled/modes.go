@@ -71,8 +71,9 @@ func findModes(
 // of the weight of component c with the old starts, and newLn[c] with all starts. chainLn has ln of the contributions of each component's
 // chains to newLn, component after component; the first oldStarts of a component are from old starts.
 //
-// A chain counts only near its start. Near the added starts the new components have the contributions of the added chains, and the old
-// ones what they lose to them. The first has to be more, by modesDeviations standard errors and by the share modesLeast of the total.
+// A chain counts only near its start. The weight near the added starts is, for the new components, what the added chains contribute, and
+// for the old ones, what they have less with all starts. The new weight has to exceed the old one on average, by modesDeviations standard
+// errors and by the share modesLeast of the total weight.
 func missesWeight(oldLn, newLn, chainLn []float64, oldStarts int) bool {
 	starts := len(chainLn) / len(newLn)
 	newNearAdded := make([]float64, len(newLn)) // by component: the weight near the added starts

@@ -78,7 +78,8 @@ func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64
 }
 
 // ProposeStructure proposes chains that begin at the model's low-rank part, for the complete budget, and bounds. It returns nil if the
-// low-rank part carries too little of the interaction. The length of chains is chosen for the first query and kept for later ones.
+// variables are not crowded, or the low-rank part carries too little of the interaction. The length of chains is chosen for the first
+// query and kept for later ones.
 func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	if !structured.Crowded(j.Net) {
 		return nil, nil

@@ -291,8 +291,8 @@ func (m *Model) ForestFlops() float64 {
 	return m.uniform.model.ForestFlops()
 }
 
-// Bytes returns the memory that a Run of some components takes on that many threads, with the walkers of given starts. The model's memory
-// is not part of it. A component has a chain from every start.
+// Bytes returns the memory that a Run of some components takes on that many threads, with the memory of the starts in p.Given, but without
+// that of the model. A component has a chain from every start.
 func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) float64 {
 	// A thread carries a group of chains: a number per chain and spin, or per chain and row of tables.
 	perThread := 0.0

@@ -143,7 +143,8 @@ func newLogTable(t sumproduct.Table) logTable {
 	logs := logTable{scope: t.Scope, ln: make([]float64, len(t.Data)), isZero: make([]bool, len(t.Data))}
 	least := math.Inf(1)
 	for k, x := range t.Data {
-		if logs.isZero[k] = x == 0; x > 0 {
+		logs.isZero[k] = x == 0
+		if x > 0 {
 			logs.ln[k] = floats.Ln(x)
 			if t.Exp != nil {
 				logs.ln[k] += float64(t.Exp[k]) * math.Ln2
@@ -396,7 +397,7 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 // is uniform in [0, 1).
 func stepTwo(old int32, x, scale, start, u float32, step Step) int32 {
 	logOdds := float32(x*scale) + start
-	ratio := exp2(min(float32(math.Abs(float64(logOdds))), 126)) // probability of the less likely value over that of the other
+	ratio := exp2Minus(min(float32(math.Abs(float64(logOdds))), 126)) // probability of the less likely value over that of the other
 	likely := int32(1)
 	if math.Signbit(float64(logOdds)) {
 		likely = 0
@@ -426,12 +427,14 @@ func stepMany(buffer []float32, scale float32, start []float32, u float32) (valu
 	}
 	total := float32(0)
 	for a := range sums {
-		total += exp2(min(top-sums[a], 126))
+		total += exp2Minus(min(top-sums[a], 126))
 		sums[a] = total
 	}
+
+	// The value is the first one whose sum exceeds a uniform share of the total.
 	threshold := float32(u * total)
-	for _, x := range sums[:d-1] {
-		if x <= threshold {
+	for _, sum := range sums[:d-1] {
+		if sum <= threshold {
 			value++
 		}
 	}

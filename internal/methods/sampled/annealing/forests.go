@@ -223,7 +223,7 @@ func (b *spinChains) computeParentCouplings(beta float32) {
 		return
 	}
 	for k := range n {
-		b.messages.newCouplings[k] = exp2(float32(beta * b.forests.parentCouplings[k]))
+		b.messages.newCouplings[k] = exp2Minus(float32(beta * b.forests.parentCouplings[k]))
 	}
 }
 
@@ -244,11 +244,11 @@ func (b *spinChains) sumOut(first, n int, old, new rung) {
 	for i := first + n - 1; i >= first; i-- {
 		row, parent := b.fieldRows[i*Group:][:Group], int(b.forests.parentOffsets[i])/4
 		for c, field := range row {
-			// x and y are the log odds of +1 by the fields, at the old rung and at the new one; exp2(−x) is 2^x.
+			// x and y are the log odds of +1 by the fields, at the old rung and at the new one; exp2Minus(−x) is 2^x.
 			x := float32(old.root*field) + float32(float32(old.beta*b.fields[i])+b.startOdds[i])
 			y := float32(new.root*field) + float32(float32(new.beta*b.fields[i])+b.startOdds[i])
-			oldOdds := float32(exp2(-x) * m.oldOdds[i*Group+c])
-			newOdds := float32(exp2(-y) * m.newOdds[i*Group+c])
+			oldOdds := float32(exp2Minus(-x) * m.oldOdds[i*Group+c])
+			newOdds := float32(exp2Minus(-y) * m.newOdds[i*Group+c])
 			m.oldOdds[i*Group+c], m.newOdds[i*Group+c] = 1, newOdds
 
 			// Multiply the parent's odds by the factor of the spin, and the weight by the ratio of the sums.

@@ -405,7 +405,7 @@ func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 			y := float32(a.new.root*field[c]) + float32(float32(a.new.beta*h)+start)
 			absX, absY := float32(math.Abs(float64(x))), float32(math.Abs(float64(y)))
 			b.gain[c] += float64(absY - absX)
-			oldFactor, ratio := 1+exp2(min(absX, 126)), exp2(min(absY, 126)) // ratio: probability of the unlikely value over the likely one
+			oldFactor, ratio := 1+exp2Minus(min(absX, 126)), exp2Minus(min(absY, 126)) // ratio: probability of the unlikely value over the likely one
 			b.oldProduct[c] *= oldFactor
 			b.newProduct[c] *= 1 + ratio
 
@@ -460,9 +460,9 @@ func (b *spinChains) computeFields(r *eightSpins, first int, oldRoot, newRoot fl
 	}
 }
 
-// exp2 returns 2^-x for x from −126 to 126, within 2.5e-7 of its value. It uses the polynomial of degree 5 whose largest relative error is
-// least.
-func exp2(x float32) float32 {
+// exp2Minus returns 2^-x for x from −126 to 126, within 2.5e-7 of its value. It uses the polynomial of degree 5 whose largest relative
+// error is least.
+func exp2Minus(x float32) float32 {
 	// 2^-x = 2^-k 2^f with −1/2 ≤ f ≤ 1/2. The polynomial is 2^f − 1, and k is subtracted from the exponent bits.
 	k := float32(math.RoundToEven(float64(x)))
 	f := k - x

@@ -159,7 +159,8 @@ func rareLevelOf(startLn [][]float64) float64 {
 	return max(mean-rareDeviations*math.Sqrt(variance)-rareNats, uniformLn)
 }
 
-// recordLnG records ln g of every start at the last state of every chain in w.lnGs: component by component, in each chain by chain.
+// recordLnG sets w.lnGs to ln g of every start at the last state of every chain: with S starts, w.lnGs[(c·S+k)·S+j] is that of start j at
+// the last state of the chain of component c from start k. walkers[j] carries the chains from start j.
 func (m *Model) recordLnG(w *Weights, walkers []*walker) {
 	state := make([]int, len(m.dims))
 	w.lnGs = make([]float64, 0, len(w.chainLn)*len(walkers))

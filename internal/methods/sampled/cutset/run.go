@@ -23,7 +23,7 @@ type Space struct {
 	product   []float64   // scratch: a block of a product
 }
 
-// NewSpace returns memory for slices. Bytes: Cost.Each.
+// NewSpace returns memory with which one goroutine contracts slices. It takes Cost.Each bytes.
 func (p *Program) NewSpace() *Space {
 	s := &Space{program: p, baseIndex: make([]int, len(p.tables))}
 	s.messages, s.product = make([]message, len(p.steps)), make([]float64, p.maxInner)
@@ -82,7 +82,7 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 }
 
 // selectSlice lets the tables begin at their first entry with the values of x at the cut-set's indices. It returns ln of the product of the
-// constant and of the tables whose indices are all in the cut-set.
+// constant and of the tables whose indices are all in the cut-set. Tables are divided by their largest entry, which is in the constant.
 func (s *Space) selectSlice(x []int) (ln float64) {
 	p := s.program
 	for t := range p.tables {

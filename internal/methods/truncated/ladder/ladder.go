@@ -155,8 +155,8 @@ func (l *builder) isExhausted(bond int) (bool, error) {
 	return doubleFlops <= ladderSlack*flops, err
 }
 
-// addLargest adds the rungs of the largest bond that fits, between low, which fits, and high, which does not. It tries low + k·step with a
-// step of an eighth of low, and finds k by bisection, since prices grow with the bond. It adds nothing if k is 0 or 1.
+// addLargest adds the estimates of the largest bond that fits the budget, between low, which fits, and high, which does not. It tries low +
+// k·step with a step of an eighth of low, and finds k by bisection, since prices grow with the bond. It adds nothing if k is 0 or 1.
 func (l *builder) addLargest(low, high int) error {
 	step := max(low/8, 1)
 	fits, exceeds := 0, (high-low)/step // the largest k that is known to fit, and the smallest that is known not to

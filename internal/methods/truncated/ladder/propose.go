@@ -124,12 +124,13 @@ func whyUnfit(ctx context.Context, j *proposal.Job, model *btn.Assignment, prepa
 	if last.Cost.Flops < researchFlops { // not worth a search
 		return ""
 	}
+
+	// Compare with the price of a sweep for the network under the evidence, found almost without a search.
 	quick, err := prepared.Quick(ctx, bond, j.Settings.Memory, j.Settings.Seed)
-	if err != nil || last.Cost.Flops <= misfit*quick.Flops { // what cannot be planned is no better
+	if err != nil || last.Cost.Flops <= misfit*quick.Flops { // a network that cannot be planned has no better plan
 		return ""
 	}
-	return fmt.Sprintf("plans of truncated legs: the model's takes %.2g flops at bond %d, one for what "+
-		"the evidence leaves %.2g",
+	return fmt.Sprintf("plans of truncated legs: the model's takes %.2g flops at bond %d, one for what the evidence leaves %.2g",
 		last.Cost.Flops, bond, quick.Flops)
 }
 

@@ -19,7 +19,7 @@ type account struct {
 	bond        float64    // largest number of values that a bond keeps
 	cutoff      float64    // singular values below it times the largest are dropped
 	held        float64    // bytes of tables, and of sites kept for the sweep back
-	largestBond float64    // the largest bond so far; only of a price
+	largestBond float64    // the largest bond so far; only of a dry run
 	value       legs.Value // what compression has dropped and cost
 }
 
@@ -32,7 +32,7 @@ type factor struct {
 
 // apply multiplies an operator into a span of the chain: the sites from first on, one for each entry of summed. It sums out site first+k if
 // summed[k] is true, compresses the bonds between the others, and makes the first of them the centre. isNonzero is false if the state is 0.
-// A price only counts the cost.
+// A dry run only counts the cost.
 func (c *chain) apply(first int, o operator, summed []bool, acc *account) (isNonzero bool, err error) {
 	// Bring the centre into the span and count the cost.
 	end := first + len(summed)
@@ -47,7 +47,7 @@ func (c *chain) apply(first int, o operator, summed []bool, acc *account) (isNon
 	v.PeakBytes = min(max(v.PeakBytes, acc.held+(c.bytes()+spanBytes)), hugeCost)
 
 	firstKept := slices.Index(summed, false) // −1 if all sites are summed out
-	if c.isPrice() {
+	if c.isDryRun() {
 		sites := c.resize(span, summed, bonds)
 		acc.largestBond = max(acc.largestBond, slices.Max(bonds))
 		if firstKept < 0 {
@@ -79,7 +79,7 @@ func (c *chain) replaceSpan(first, end int, sites []*site) {
 	c.centre = first
 }
 
-// resize returns the sites of a span that are not summed out, with the given bonds between them, for a price. It changes the sites, or
+// resize returns the sites of a span that are not summed out, with the given bonds between them, for a dry run. It changes the sites, or
 // makes new ones if other chains may have the old ones.
 func (c *chain) resize(span []*site, summed []bool, bonds []float64) []*site {
 	sites := make([]*site, 0, len(span))

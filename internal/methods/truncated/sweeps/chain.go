@@ -13,12 +13,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// site is one tensor of a chain. Chains may share sites, and so a site is never changed once it is in a chain. The only exception is a
-// price whose chain shares nothing: resize then changes the bonds.
+// site is one tensor of a chain. Chains may share sites, and so a site is never changed once it is in a chain. The only exception is a dry
+// run whose chain shares nothing: resize then changes the bonds.
 type site struct {
 	index, dim  int       // the index of the expression and its dimension
-	left, right float64   // dimensions of the bonds; in a price they may exceed int
-	data        []float64 // left × dim × right; nil in a price
+	left, right float64   // dimensions of the bonds; in a dry run they may exceed int
+	data        []float64 // left × dim × right; nil in a dry run
 }
 
 // sizes returns the dimensions of the left bond, of the index and of the right bond.
@@ -34,12 +34,12 @@ type chain struct {
 	centre   int     // the number of the site that need not be orthonormal
 	scale    scaled.Number
 	position []int        // by index: its position in the chain (Plan.Position)
-	work     *linalg.Work // memory of decompositions; nil in a price, where the chain has sizes only
+	work     *linalg.Work // memory of decompositions; nil in a dry run, where the chain has sizes only
 	isShared bool         // its sites may also be in other chains
 }
 
-// isPrice reports whether the chain has sizes only.
-func (c *chain) isPrice() bool { return c.work == nil }
+// isDryRun reports whether the chain has sizes only, since only the cost of a sweep is wanted.
+func (c *chain) isDryRun() bool { return c.work == nil }
 
 // find returns the number k of the site whose index has the given position. If there is none, ok is false and k is the place at which it
 // would be inserted.
@@ -55,7 +55,7 @@ func (c *chain) insert(index, dim int) {
 	if k > 0 && k < len(c.sites) {
 		s.left, s.right = c.sites[k].left, c.sites[k].left
 	}
-	if !c.isPrice() {
+	if !c.isDryRun() {
 		bond := int(s.left)
 		diagonal := 1 / math.Sqrt(float64(dim))
 		s.data = make([]float64, bond*dim*bond)
@@ -72,8 +72,8 @@ func (c *chain) insert(index, dim int) {
 	}
 }
 
-// moveCentre makes site k the centre, by decompositions of the sites on the way, and returns their flops. Errors: linalg.ErrNotFinite,
-// linalg.ErrRange.
+// moveCentre makes site k the centre, the one site that need not be orthonormal, by decompositions of the sites on the way. It returns
+// their flops. Errors: linalg.ErrNotFinite, linalg.ErrRange.
 func (c *chain) moveCentre(k int) (flops float64, err error) {
 	for c.centre < k {
 		moveFlops, err := c.moveCentreRight()
@@ -98,7 +98,7 @@ func (c *chain) moveCentreRight() (flops float64, err error) {
 	flops = 2*qrFlops(rows, a.right) + 2*bond*a.right*(float64(b.dim)*b.right)
 	newA := &site{index: a.index, dim: a.dim, left: a.left, right: bond}
 	newB := &site{index: b.index, dim: b.dim, left: bond, right: b.right}
-	if !c.isPrice() {
+	if !c.isDryRun() {
 		r := make([]float64, int(bond*a.right))
 		newA.data, newB.data = make([]float64, int(newA.entries())), make([]float64, int(newB.entries()))
 		if err := c.work.QR(a.data, int(rows), int(a.right), newA.data, r); err != nil {
@@ -119,7 +119,7 @@ func (c *chain) moveCentreLeft() (flops float64, err error) {
 	flops = 2*qrFlops(b.left, cols) + 2*bond*b.left*(a.left*float64(a.dim))
 	newA := &site{index: a.index, dim: a.dim, left: a.left, right: bond}
 	newB := &site{index: b.index, dim: b.dim, left: bond, right: b.right}
-	if !c.isPrice() {
+	if !c.isDryRun() {
 		l := make([]float64, int(b.left*bond))
 		newA.data, newB.data = make([]float64, int(newA.entries())), make([]float64, int(newB.entries()))
 		if err := c.work.LQ(b.data, int(b.left), int(cols), l, newB.data); err != nil {
@@ -154,14 +154,14 @@ func (c *chain) bytes() float64 {
 	return bytes
 }
 
-// removeSpan removes the n sites from first on, which have been summed out to the matrix f of rows × cols. It multiplies f into the site
-// before them, or into the site after them if first is 0, and makes that the centre. If no site is left, f is a number and goes into the
-// scale. In a price f is not used. isNonzero is false if the state is 0.
+// removeSpan removes from the chain the n sites from first on, which have been summed out to the matrix f of rows × cols. It multiplies f
+// into the site before them, or into the site after them if first is 0, and makes that the centre. If no site is left, f is a number and
+// goes into the scale. In a dry run f is not used. isNonzero is false if the state is 0.
 func (c *chain) removeSpan(first, n int, rows, cols float64, f factor) (isNonzero bool, err error) {
 	c.sites = slices.Delete(c.sites, first, first+n)
 	c.centre = max(first-1, 0)
 	if len(c.sites) == 0 {
-		if c.isPrice() {
+		if c.isDryRun() {
 			return true, nil
 		}
 		isNonzero, err := c.normalise(f.data, f.exp)
@@ -179,7 +179,7 @@ func (c *chain) removeSpan(first, n int, rows, cols float64, f factor) (isNonzer
 		changed.left = rows
 	}
 	c.sites[c.centre] = &changed
-	if c.isPrice() { // a price has the centre after the span, where the next step usually is
+	if c.isDryRun() { // a dry run has the centre after the span, where the next step usually is
 		c.centre = min(first, len(c.sites)-1)
 		return true, nil
 	}

@@ -22,17 +22,18 @@ import (
 
 // sweepBack goes back over the steps with a second chain and returns the marginals by index. Before step k the chain is the linear form
 // φ_k: Z = ⟨φ_k, ψ_k⟩ with the state ψ_k of the forward sweep. The product with one index held at a value is the part of Z with that value.
-// It returns nil if φ or a marginal has become 0 or is not finite, and in a price.
+// It returns nil if φ or a marginal has become 0 or is not finite, and in a dry run.
 func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 	c := &chain{scale: scaled.One, position: s.plan.Position, work: s.work, isShared: true}
 	var marginals [][]float64
-	o := &overlap{work: s.work}
-	if !s.isPrice() {
-		var b [][]float64
+	product := &overlap{work: s.work} // of both chains
+	if !s.isDryRun() {
+		var backwardWeights [][]float64
 		marginals = legs.UniformMarginals(s.hypergraph.Dims)
-		s.gauge, b = backwardGauge(s.expression, s.steps)
-		o.weights = ungaugingWeights(s.forwardWeights, b)
+		s.gauge, backwardWeights = backwardGauge(s.expression, s.steps)
+		product.weights = ungaugingWeights(s.forwardWeights, backwardWeights)
 	}
+
 	for k := len(s.steps) - 1; k >= 0; k-- {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -47,8 +48,9 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 		}
 
 		// The last step of an index gives its marginal.
-		if st.isLast && !s.isPrice() {
-			if marginals[st.index] = o.marginal(c.sites, s.states[k], st.index); !legs.Normalise(marginals[st.index]) {
+		if st.isLast && !s.isDryRun() {
+			marginals[st.index] = product.marginal(c.sites, s.states[k], st.index)
+			if !legs.Normalise(marginals[st.index]) {
 				return nil, nil
 			}
 		}
@@ -62,7 +64,7 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 			}
 		}
 	}
-	s.account.value.Flops += o.flops
+	s.account.value.Flops += product.flops
 	return marginals, nil
 }
 
@@ -73,7 +75,7 @@ func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 		c.insert(st.index, s.hypergraph.Dims[st.index])
 	}
 	overlapBytes := 0.0
-	if s.isPrice() {
+	if s.isDryRun() {
 		overlapBytes = s.priceOverlap(c, st)
 	}
 	s.account.held += overlapBytes

@@ -15,7 +15,7 @@ import (
 // operator is the product of the tables of a step: a core for each site of a span, joined by bonds of states. The states of a bond are
 // the pairs of a value of the step's index and a combination of ranks of the tables that cross the bond.
 type operator struct {
-	cores    []core    // nil in a price
+	cores    []core    // nil in a dry run
 	bonds    []float64 // number of states left of each core, and after the last
 	indexDim float64   // dimension of the step's index
 }
@@ -36,7 +36,7 @@ type entry struct {
 // entryBytes is the size of an entry.
 const entryBytes = 32
 
-// maxEntries returns the number of entries of core k, which is for a site of dimension dim. In a price it is an upper bound.
+// maxEntries returns the number of entries of core k, which is for a site of dimension dim. In a dry run it is an upper bound.
 func (o operator) maxEntries(k, dim int) float64 {
 	if o.cores != nil {
 		return float64(len(o.cores[k].entries))
@@ -44,8 +44,8 @@ func (o operator) maxEntries(k, dim int) float64 {
 	return float64(dim) * max(o.bonds[k], o.bonds[k+1], o.bonds[k]*o.bonds[k+1]/o.indexDim)
 }
 
-// operatorSizes returns the operator of a step for a price: upper bounds of its bonds, and no cores. span has the indices of the sites that
-// the operator covers.
+// operatorSizes returns the operator of a step for a dry run: upper bounds of its bonds, and no cores. span has the indices of the sites
+// that the operator covers.
 func operatorSizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) operator {
 	o := operator{bonds: append(make([]float64, 0, len(span)+1), 1), indexDim: float64(h.Dims[st.index])}
 	mayHaveRanks := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 })

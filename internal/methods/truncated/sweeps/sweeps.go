@@ -80,24 +80,24 @@ func Evaluate(
 	return cost, err
 }
 
-// sweep is one contraction. Without an expression it is a price: it goes through the same steps over sizes only.
+// sweep is one contraction. Without an expression it is a dry run: it goes through the same steps over sizes only.
 type sweep struct {
 	hypergraph     contractionorder.Hypergraph
-	expression     *sumproduct.Expression // nil in a price
+	expression     *sumproduct.Expression // nil in a dry run
 	plan           Plan
 	steps          []step
-	work           *linalg.Work // memory of decompositions; nil in a price
+	work           *linalg.Work // memory of decompositions; nil in a dry run
 	account        account      // limits of the compression, memory and cost so far
 	marginals      bool         // they are asked for, and so states are kept
 	gauge          gauge        // weights of the sweep that is under way, forward or back
 	forwardWeights [][]float64  // f of the forward sweep, by index and value (gauge.go)
 	states         [][]*site    // if marginals: states[k] is the chain before step k, with a site for the step's index
-	maxFlops       float64      // a price ends at that many flops; +Inf in a contraction
-	visits         int64        // sites looked at: the work of a price
+	maxFlops       float64      // a dry run ends at that many flops; +Inf in a contraction
+	visits         int64        // sites looked at: the work of a dry run
 }
 
-// isPrice reports whether the sweep goes over sizes only.
-func (s *sweep) isPrice() bool { return s.expression == nil }
+// isDryRun reports whether the sweep goes over sizes only, since only its cost is wanted.
+func (s *sweep) isDryRun() bool { return s.expression == nil }
 
 // newSweep checks the arguments of Contract and returns a sweep over e that is ready to run. Errors: those of Contract before anything is
 // computed.
@@ -159,7 +159,7 @@ func tableBytes(h contractionorder.Hypergraph) (bytes float64) {
 	return bytes
 }
 
-// run sweeps forward, which gives Z. If marginals are asked for and Z is not 0, it also sweeps back.
+// run sweeps forward, which gives Z. If marginals are asked for and Z is not 0, it also sweeps back. A dry run only counts the cost.
 func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 	c, isZero, err := s.sweepForward(ctx)
 	if err != nil {
@@ -180,11 +180,12 @@ func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 }
 
 // sweepForward applies all steps to a chain that begins without sites. Each index enters as a site and is summed out by its last step, so
-// that the returned chain has no sites again, and its scale is Z. If the state becomes 0, isZero is true and further steps are left out.
-// A price counts the cost of the same steps and ends early at s.maxFlops. The scale of its chain means nothing.
+// that the returned chain has no sites again, and its scale is Z. If the state becomes 0, isZero is true and further steps are left out. A
+// dry run goes through the same steps over sizes only, counts their cost and ends early at s.maxFlops. The scale of its chain means
+// nothing.
 func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err error) {
 	c = &chain{scale: scaled.One, position: s.plan.Position, work: s.work, isShared: s.marginals}
-	if !s.isPrice() {
+	if !s.isDryRun() {
 		c.scale = s.expression.Scale
 		for _, t := range s.expression.Tables {
 			if len(t.Data) == 1 { // a number, which no step multiplies in
@@ -256,7 +257,7 @@ func (s *sweep) applyTables(c *chain, st *step, isSummed func(index int) bool) (
 	for k, a := range c.sites[first : last+1] {
 		span[k], summed[k] = a.index, isSummed(a.index)
 	}
-	if s.isPrice() {
+	if s.isDryRun() {
 		return c.apply(first, operatorSizes(s.hypergraph, s.plan, st, span), summed, &s.account)
 	}
 	tables, exp, err := newOperator(s.work, s.expression, s.plan, st, span, s.gauge)

@@ -215,7 +215,7 @@ func (b *builder) mergeWithoutGrowth() {
 				continue
 			}
 			for _, bundle := range slices.Clone(n.neighbours(int32(a))) {
-				neighbour := bundle.to
+				neighbour := bundle.to // joined to a by a bundle of wires
 				if n.mergedSize(int32(a), neighbour, math.Inf(1)) > max(n.nodes[a].size, n.nodes[neighbour].size) {
 					continue
 				}
@@ -226,8 +226,9 @@ func (b *builder) mergeWithoutGrowth() {
 	}
 }
 
-// mergeCopies merges the copy tensors of every index into one node, if that has at most maxFirstEntries entries. The copy tensors of an
-// index are a chain and follow each other in p.Copies; k of them make a node with k + 2 legs.
+// mergeCopies merges the copy tensors of every index, nodes that join three of its wires, into one node, if that has at most
+// maxFirstEntries entries. The copy tensors of an index are a chain and follow each other in p.Copies; k of them make a node with k + 2
+// legs.
 func (b *builder) mergeCopies(p Plan) {
 	for first := 0; first < len(p.Copies); {
 		// Copies first ≤ k < end are those of an index with dim values.

@@ -106,8 +106,9 @@ func (n *network) checkFinished() error {
 	return nil
 }
 
-// merge merges two nodes, truncates the bundles of the new node that exceed the bond, and adds the cost. It returns the number of the new
-// node, or ErrPlan if the merge is not possible. partner has, by node, the node that it is merged with; nil if that is not known.
+// merge merges two nodes, truncates the bundles of the new node that exceed the bond, and adds the cost of both. A bundle is all wires
+// between two nodes. It returns the number of the new node, or ErrPlan if the merge is not possible. partner has, by node, the node that it
+// is merged with; nil if that is not known.
 func (m *meter) merge(a, b int32, partner []int32) (int32, error) {
 	in := 0.0 // entries of the operands
 	if int(max(a, b)) < len(m.net.nodes) && min(a, b) >= 0 {
@@ -134,8 +135,9 @@ func (m *meter) merge(a, b int32, partner []int32) (int32, error) {
 	return id, nil
 }
 
-// bundlesToTruncate returns the bundles of a new node whose dimension exceeds the bond. It leaves out bundles to copy tensors, whose wires
-// stay as they are, and the bundle to partner[id], with which the node is merged next. partner is nil if the next merges are not known.
+// bundlesToTruncate returns the bundles of a new node, all wires to one neighbour each, whose dimension exceeds the bond. It leaves out
+// bundles to copy tensors, whose wires stay as they are, and the bundle to partner[id], with which the node is merged next. partner is nil
+// if the next merges are not known.
 func (n *network) bundlesToTruncate(id int32, bond int, partner []int32) []bundle {
 	var bundles []bundle
 	for _, b := range n.neighbours(id) {
@@ -147,8 +149,9 @@ func (n *network) bundlesToTruncate(id int32, bond int, partner []int32) []bundl
 	return bundles
 }
 
-// truncate replaces a bundle of node id by one wire of at most the bond, and adds the cost: the triangles R_A and R_B of both ends in the
-// gauge of their surroundings, the singular values of R_A R_Bᵀ, and the products of both tensors with projectors.
+// truncate replaces the bundle b, all wires between node id and another one, by one wire of at most the bond, and adds the cost. Node A is
+// a matrix (other axes × bundle) with the triangle R_A of its QR decomposition, and so is B at the other end. The cost is that of R_A and
+// R_B with their surroundings (countGauge), of the singular values of R_A R_Bᵀ, and of the products of both nodes with projectors.
 func (m *meter) truncate(id int32, b bundle) {
 	n := m.net
 	largest, triangles := m.countGauge(id, b)
@@ -158,7 +161,8 @@ func (m *meter) truncate(id int32, b bundle) {
 	rowsB := min(b.dim, sizeB/b.dim)
 	valueCount := min(rowsA, rowsB) // singular values of R_A R_Bᵀ
 	rank := min(float64(m.bond), b.dim)
-	m.flops += 2*rowsA*rowsB*b.dim + 20*rowsA*rowsB*valueCount + 2*rank*b.dim*(rowsA+rowsB) + 2*rank*(sizeA+sizeB)
+	productFlops, svdFlops := 2*rowsA*rowsB*b.dim, 20*rowsA*rowsB*valueCount
+	m.flops += productFlops + svdFlops + 2*rank*b.dim*(rowsA+rowsB) + 2*rank*(sizeA+sizeB)
 	scratch := triangles + 4*largest + 8*b.dim*b.dim + (rowsA+rowsB)*valueCount*3 + 4*rank*b.dim
 	m.peak = max(m.peak, m.held+scratch)
 	if valueCount > rank {

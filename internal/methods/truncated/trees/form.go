@@ -21,6 +21,7 @@ type form struct {
 // first table of that index alone, which has no host itself.
 func newForm(h contractionorder.Hypergraph) *form {
 	f := &form{h: h, hosts: make([]int, len(h.Edges)), tablesOf: make([][]int, len(h.Dims))}
+
 	hostOf := slices.Repeat([]int{-1}, len(h.Dims)) // by index
 	for t, scope := range h.Edges {
 		f.hosts[t] = -1
@@ -30,8 +31,9 @@ func newForm(h contractionorder.Hypergraph) *form {
 			}
 		}
 	}
+
 	for t, scope := range h.Edges {
-		if len(scope) == 1 && hostOf[scope[0]] != t {
+		if len(scope) == 1 && hostOf[scope[0]] != t { // it is multiplied into its host and needs no node
 			f.hosts[t] = hostOf[scope[0]]
 			continue
 		}
@@ -67,8 +69,9 @@ func (f *form) chainPlan(rank []int) Plan {
 	return p
 }
 
-// addChain joins the tables of index i, in the given sequence, by wires and a chain of copy tensors. Two tables need a wire only, k tables
-// need k − 2 copy tensors. A single table gets a wire with one end.
+// addChain joins the tables of index i, in the given sequence, by wires and a chain of copy tensors, nodes that join three wires of one
+// index. Two tables need a wire only, k tables need k − 2 copy tensors. A single table gets a wire with one end. A wire is (index, node,
+// node).
 func (p *Plan) addChain(i int, tables []int) {
 	if len(tables) == 0 {
 		return
@@ -137,9 +140,10 @@ func (f *form) treePlan(t contractionorder.Tree) Plan {
 	return p
 }
 
-// joinOpen adds to p the wires between two operands of a merge. a and b are their open indices, each with the node where its next wire
-// starts; it returns the open indices of the result, in the larger of both maps. An index of both operands gets a copy tensor with a wire
-// to each, from which its next wire starts. If no further operand has the index (joins counts), it gets one wire and is not open any more.
+// joinOpen adds to p the wires (index, node, node) between two operands of a merge. a and b are their open indices, each with the node
+// where its next wire starts; it returns the open indices of the result, in the larger of both maps. An index of both operands gets a copy
+// tensor with a wire to each, from which its next wire starts. If no further operand has the index (joins counts), it gets one wire and is
+// not open any more.
 func (f *form) joinOpen(p *Plan, a, b map[int]int, joins []int) map[int]int {
 	if len(a) < len(b) {
 		a, b = b, a

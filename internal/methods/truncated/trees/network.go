@@ -52,7 +52,8 @@ func (w wire) other(n int32) int32 {
 }
 
 // newNetwork returns the network of plan p before its merges, for an expression with hypergraph h. Its nodes are the tables, then the copy
-// tensors. A table that is multiplied into another one, its host, gets no legs and is not alive. It returns ErrPlan if p does not fit h.
+// tensors, which join the wires of an index that more than two tables have. A table that is multiplied into another one, its host, gets no
+// legs and is not alive. It returns ErrPlan if p does not fit h.
 func newNetwork(h contractionorder.Hypergraph, p Plan) (*network, error) {
 	if p.Tables != len(h.Edges) || len(p.Hosts) != p.Tables {
 		return nil, planError("%d tables and %d hosts for %d tables", p.Tables, len(p.Hosts), len(h.Edges))
@@ -62,6 +63,7 @@ func newNetwork(h contractionorder.Hypergraph, p Plan) (*network, error) {
 		nodes: make([]node, leaves, leaves+len(p.Merges)),
 		wires: make([]wire, 0, len(p.Wires)+leaves),
 	}
+
 	wireOf := make([]map[int]int32, leaves) // by table: the wire of each index
 	for _, w := range p.Wires {
 		if err := n.addWire(h, p, w, wireOf); err != nil {
@@ -263,8 +265,8 @@ func (n *network) merge(a, b int32, m *mergeShape) (int32, error) {
 	return id, nil
 }
 
-// gatherMembers sets n.members to the nodes that become one if a and b are merged, and marks them as met: a, b, and every copy tensor of
-// which two or three wires lead to members. The stamp of a copy tensor with one such wire is −walk.
+// gatherMembers sets n.members to the nodes that become one if a and b are merged, and marks them as met: a, b, and every copy tensor (a
+// node with three wires of one index) of which two or three wires lead to members. The stamp of a copy tensor with one such wire is −walk.
 func (n *network) gatherMembers(a, b int32) {
 	n.beginWalk()
 	n.members = append(n.members[:0], a, b)
@@ -312,9 +314,11 @@ func (n *network) root(w int32) int32 {
 	return w
 }
 
-// assignLabels sets m to the shape of the merge of a and b, after gatherMembers and joinWires. All wires of one index have the same label.
-// The wires of the result are sorted by resultRank, so that the product has no axes to permute.
+// assignLabels sets m to the shape of the merge of a and b, after gatherMembers and joinWires. A label is the number of an index in the
+// product; all wires of one index have the same, which n.label has at the root of their tree. The wires of the result are sorted by
+// resultRank, so that the product has no axes to permute.
 func (m *mergeShape) assignLabels(n *network, a, b int32) {
+	// No label is assigned yet.
 	n.label = extend(n.label, len(n.wires))
 	m.dims = m.dims[:0]
 	m.places = m.places[:0]
@@ -337,6 +341,8 @@ func (m *mergeShape) assignLabels(n *network, a, b int32) {
 		m.places[n.label[r]] |= place
 		return n.label[r]
 	}
+
+	// Label the wires of both operands. A copy tensor is no operand, since it has no entries.
 	for k, i := range [2]int32{a, b} {
 		m.operands[k] = i
 		m.labels[k] = m.labels[k][:0]
@@ -394,8 +400,8 @@ type bundle struct {
 	dim float64 // product of the wires' dimensions
 }
 
-// neighbours returns the bundles of node a: one for each neighbour, with the product of the dimensions of the wires to it. They come in the
-// order of the legs. The list is valid until the next call of neighbours or mergedSize.
+// neighbours returns the bundles of node a: all wires to one neighbour are a bundle, whose dim is the product of their dimensions. They
+// come in the order of the legs. The list is valid until the next call of neighbours or mergedSize.
 func (n *network) neighbours(a int32) []bundle {
 	n.beginWalk()
 	n.bundleList = n.bundleList[:0]
@@ -436,8 +442,8 @@ func (n *network) replaceBundle(a, b int32, dim int) {
 // gaugeNode is a node with its parent in one of the two trees that surround a bundle (surroundings). The parent of a root is −1.
 type gaugeNode struct{ node, parent int32 }
 
-// surroundings returns the nodes at most depth wires away from a or b, each once, in breadth-first order. They form two trees with the
-// roots a and b, which come first; the parent of a node is nearer to its root. The list is valid until the next call.
+// surroundings returns the nodes that are at most depth wires away from a or b, each once, in breadth-first order. They form two trees with
+// the roots a and b, which come first; the parent of a node is nearer to its root. The list is valid until the next call.
 func (n *network) surroundings(a, b int32, depth int) []gaugeNode {
 	n.beginWalk()
 	n.markMet(a)

@@ -154,6 +154,7 @@ const (
 // considerExactTrees considers two plans that truncate nothing, if no wire exceeds the bond: the tree of an elimination order and, if that
 // is not cheap, the tree of a search for exact contractions.
 func (s *search) considerExactTrees() error {
+	// The tree of the best elimination order of a short search.
 	h := s.form.unhostedHypergraph()
 	order, spent, err := contractionorder.BestWithin(s.ctx, h, s.options.Moves/32)
 	if err != nil {
@@ -170,6 +171,7 @@ func (s *search) considerExactTrees() error {
 		return nil
 	}
 
+	// The tree of a longer search, shortened if an exact contraction is hopeless.
 	moves := s.options.Moves / 4
 	if !s.hasBest || s.cost.Flops > hopelessFactor*s.options.Flops {
 		moves /= 4

@@ -282,8 +282,8 @@ func (c *contraction) storeProduct(node int32, p product, operands [2]int32) err
 	return c.normalise(node)
 }
 
-// merge replaces nodes a and b by their product, and truncates the bundles of wires of the new node whose dimension exceeds the bond.
-// partner has, by node, the node that it is merged with: the bundle between both is not truncated.
+// merge replaces nodes a and b by their product, and truncates the bundles of the new node that exceed the bond. A bundle is all wires
+// between two nodes. partner has, by node, the node that it is merged with: the bundle between both is not truncated.
 func (c *contraction) merge(a, b int32, partner []int32) error {
 	m := &mergeShape{}
 	id, err := c.net.merge(a, b, m)
@@ -358,10 +358,14 @@ func (c *contraction) passBack(p product, adjoint [][]float64) error {
 // readMarginals sets value.Marginals from the adjoints of the tables. The marginal of index i is Σ T ∘ ∂Z/∂T over all other indices of a
 // table T that has i, normalised.
 func (c *contraction) readMarginals(adjoint [][]float64) {
-	isShared := make([]bool, len(c.expression.Dims)) // several tables have the index, so it is not summed when a table is loaded
+	// An index of one table only is summed when the table is loaded, so that the adjoint does not have it. Its wire (index, node, node) has
+	// −1 as the second node.
+	isShared := make([]bool, len(c.expression.Dims))
 	for _, w := range c.plan.Wires {
-		isShared[w[0]] = isShared[w[0]] || w[2] >= 0
+		index, second := w[0], w[2]
+		isShared[index] = isShared[index] || second >= 0
 	}
+
 	c.value.Marginals = legs.UniformMarginals(c.expression.Dims)
 	for i, t := range c.smallestTables() {
 		if t < 0 {

@@ -17,8 +17,8 @@ type projectors struct {
 	cols        int
 }
 
-// truncate replaces the bundle of nodes a and b by one wire of dimension at most Bond, and multiplies both by projectors. It returns
-// ErrZero if all singular values are 0.
+// truncate replaces the bundle of nodes a and b, all wires between them, by one wire of dimension at most Bond, and multiplies both nodes
+// by projectors. It returns ErrZero if all singular values are 0.
 func (c *contraction) truncate(a, b int32) error {
 	p, err := c.learnProjectors(a, b, int(c.net.bundleDim(a, b)))
 	if err != nil {
@@ -34,7 +34,8 @@ func (c *contraction) truncate(a, b int32) error {
 	return nil
 }
 
-// project multiplies node a by a projector with cols columns: the axes of the bundle that leads to b become one new axis, the last.
+// project multiplies node a by a projector with cols columns: the axes of the bundle, the wires that lead to b, become one new axis, the
+// last.
 func (c *contraction) project(a, b int32, projector []float64, cols int) error {
 	layout, bundle, dims := c.arrangeAxes(a, b)
 	newLabel := int32(len(dims))
@@ -56,8 +57,8 @@ func (c *contraction) nodeArray(node int32) array {
 }
 
 // arrangeAxes returns the axes of node a in a new sequence (layout): the bundles that lead to the nodes of first, then all other axes, then
-// the bundle that leads to b. bundle is that last part, and dims has the dimensions of all axes by number. The wires of a bundle come in
-// the order of their numbers, and so in the same order at the other end.
+// the bundle that leads to b. A bundle is all axes whose wires lead to one node. bundle is that last part, and dims has the dimensions of
+// all axes by number. The wires of a bundle come in the order of their numbers, and so in the same order at the other end.
 func (c *contraction) arrangeAxes(a, b int32, first ...int32) (layout, bundle []int32, dims []int) {
 	wires := c.net.nodes[a].legs
 	axesTo := map[int32][]int32{} // by node at the other end
@@ -80,9 +81,10 @@ func (c *contraction) arrangeAxes(a, b int32, first ...int32) (layout, bundle []
 	return layout, axesTo[b], dims
 }
 
-// learnProjectors returns the projectors for the bundle of a and b, of dimension rows, that lose least in the gauge of the surroundings:
-// with R_A R_Bᵀ = U S Vᵀ, truncated to the bond, they are R_Bᵀ V S^-½ for a and R_Aᵀ U S^-½ for b. It returns ErrZero if all singular
-// values are 0.
+// learnProjectors returns the projectors for the bundle of wires between a and b, of dimension rows, that lose least in the gauge of the
+// surroundings. R_A and R_B are the triangles of both nodes as matrices (other axes × bundle), with those of the surroundings multiplied in
+// (gaugeBundle). With R_A R_Bᵀ = U S Vᵀ, truncated to the bond, the projectors are R_Bᵀ V S^-½ for a and R_Aᵀ U S^-½ for b. It returns
+// ErrZero if all singular values are 0.
 func (c *contraction) learnProjectors(a, b int32, rows int) (projectors, error) {
 	ra, rb, err := c.gaugeBundle(a, b)
 	if err != nil {
