@@ -68,8 +68,8 @@ func propagateOnce(ctx, enough context.Context, e *sumproduct.Expression, s quer
 // them is cheap anyway, and for method auto the plan has bounds, it only calls Witness. The plan stays as it is if belief propagation has
 // no value.
 func First(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
-	hasBoundsIfAuto := !j.IsAuto() || hasBounds(assignment.Plan)
-	if hasBoundsIfAuto && flopsBeforeValue(assignment.Plan) <= soonShare*j.Settings.Budget {
+	isSoon := flopsBeforeValue(assignment.Plan) <= soonShare*j.Settings.Budget
+	if isSoon && (!j.IsAuto() || hasBounds(assignment.Plan)) {
 		return assignment, Witness(ctx, j, assignment)
 	}
 
@@ -84,8 +84,9 @@ func First(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*b
 	if err != nil {
 		return nil, err
 	}
-	report := phases.report()
-	if s := phases.states[0]; report.LogZ == nil || s.Contradiction >= 0 && !s.Signed {
+	report, first := phases.report(), phases.states[0]
+	isImpossible := first.Contradiction >= 0 && !first.Signed
+	if report.LogZ == nil || isImpossible {
 		return assignment, nil
 	}
 	assignment.Propagation, assignment.Messages, assignment.Plan = report, phases.messages(), insertBethe(j, assignment.Plan)

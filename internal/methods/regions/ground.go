@@ -106,7 +106,7 @@ func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, 
 	if phaseSize == 0 || len(messages)%phaseSize != 0 {
 		phaseSize = len(messages)
 	}
-	for first := 0; first == 0 || first < len(messages); first += phaseSize {
+	for first := 0; first == 0 || first < len(messages); first += phaseSize { // at least one phase, even without messages
 		s, err := bp.Restore(e, messages[first:first+phaseSize])
 		if err != nil {
 			return nil, err

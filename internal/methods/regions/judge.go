@@ -274,7 +274,8 @@ func (j *regionsJudge) Reconsider(own *judge.Statement, others []*judge.Statemen
 // better than the mean. Its uncertainty is the distance of the farther end of the interval, and that of the mean grows by the distance of
 // the value. Any other value inside the interval has the distance of the farther end as its uncertainty, if that is less than for the mean.
 func (j *regionsJudge) compareWithFewDraws(own, few *judge.Statement) {
-	if own.Best == nil || own.Best.Plan.Level >= 0 || own.Uncertainty != nil || j.IsUnsure || j.Propagation == nil {
+	isBetheOnly := own.Best != nil && own.Best.Plan.Level < 0 // the value of belief propagation without regions
+	if !isBetheOnly || own.Uncertainty != nil || j.IsUnsure || j.Propagation == nil {
 		return
 	}
 
@@ -307,14 +308,15 @@ func (j *regionsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 		return m
 	}
 	var earlier [][][]float64 // marginals of smaller sizes
-	for _, r := range j.Estimates {
-		if r == e {
+	for _, other := range j.Estimates {
+		if other == e {
 			break
 		}
-		if r.LogZ == nil || r.Plan.Rule != btn.LogLinear || r.Regions == e.Regions {
+		isByRegions := other.LogZ != nil && other.Plan.Rule == btn.LogLinear
+		if !isByRegions || other.Regions == e.Regions {
 			continue
 		}
-		if p, _ := j.SumMarginals(r); p != nil {
+		if p, _ := j.SumMarginals(other); p != nil {
 			earlier = append(earlier, p)
 		}
 	}
@@ -329,7 +331,8 @@ func (j *regionsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 	if n > 1 {
 		change = nextChange(change, judge.LargestDifference(earlier[n-1], earlier[n-2]))
 	}
-	change = max(marginalsWeight*change, -math.Expm1(-otherFixedPoints(j.Propagation)))
+	otherShare := -math.Expm1(-otherFixedPoints(j.Propagation)) // 1 − Z_1/Σ_k Z_k over the fixed points k
+	change = max(marginalsWeight*change, otherShare)
 	m.Uncertainty = judge.Finite(min(1, change))
 	return m
 }

@@ -34,9 +34,9 @@ const minCoreLegs = 4
 // legMoves is the cost of a leg of an intersection: its core, its parts, its place in the store.
 const legMoves = 16
 
-// addAllIntersections closes s under intersection: it adds all intersections of its regions. A region inside another one may stay, since
-// its counting number is 0 if it is not needed (moebius). The error is that of the budget, or over budget if s is full. Cost: for every
-// region, the generators that share a leg with it, times its legs over 64.
+// addAllIntersections closes s under intersection: it adds all intersections of its regions, the generators, with each other and with those
+// that are added. A region inside another one may stay, since its counting number is 0 if it is not needed (moebius). The error is that of
+// the budget, or over budget if s is full. Cost: for every region, the generators that share a leg with it, times its legs over 64.
 func addAllIntersections(cut *cutter, s *store, remaining *moves) error {
 	c := &closure{cut: cut, regions: s, place: make([]int32, s.len()), remaining: remaining}
 	c.legStart, c.legGenerators = s.byLeg(len(cut.graph.indexOf), numbers(s.len()))
@@ -60,8 +60,8 @@ func numbers(n int) []int32 {
 	return list
 }
 
-// addIntersections adds the intersections of region r with all generators to the store: the connected parts of their 2-cores. It does so
-// once for each different set of legs that generators share with r.
+// addIntersections adds the intersections of region r with all generators, the original regions, to the store: the connected parts of their
+// 2-cores. It does so once for each different set of legs that generators share with r; a mask has a bit for each leg of r.
 func (c *closure) addIntersections(r int) error {
 	c.region = append(c.region[:0], c.regions.region(r)...) // a copy, since the store may move while it grows
 	if err := c.findOverlapping(); err != nil {
@@ -89,8 +89,8 @@ func (c *closure) addIntersections(r int) error {
 	return nil
 }
 
-// findOverlapping sets c.overlapping to the generators that share a leg with the current region, and c.masks to the sets of legs that they
-// share: bit k of a mask stands for the k-th leg of the region.
+// findOverlapping sets c.overlapping to the generators, the original regions, that share a leg with the current region, and c.masks to the
+// sets of legs that they share: bit k of a mask stands for the k-th leg of the region. A mask has c.words words of 64 bits.
 func (c *closure) findOverlapping() error {
 	words := (len(c.region) + 63) / 64
 	c.words = words

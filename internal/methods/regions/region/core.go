@@ -62,7 +62,8 @@ func (c *cutter) core(legs []int32) []int32 {
 }
 
 // peel removes a leg if it is the last one of its index or of its table. If that leaves a single leg at its other end, it removes that one,
-// too, and so on. It does nothing if the leg was removed before.
+// too, and so on. It does nothing if the leg was removed before. A degree is the number of legs that an index or a table has left, and the
+// exclusive or of their numbers is the number of the leg if only one is left.
 func (c *cutter) peel(leg int32) {
 	for !c.isRemoved[leg] {
 		i, t := c.graph.indexOf[leg], c.graph.tableOf[leg]
@@ -103,8 +104,8 @@ func (c *cutter) split(legs []int32, yield func(part []int32)) {
 	}
 }
 
-// joinIndices joins the indices of each connected part into one union-find tree. Indices of one table are joined: the legs of a table
-// follow each other, since legs are ascending.
+// joinIndices joins the indices of each connected part of a set of legs into one union-find tree. A leg is one index of one table, and all
+// indices of a table are in one part. The legs of a table follow each other, since legs are ascending.
 func (c *cutter) joinIndices(legs []int32) {
 	g := c.graph
 	for _, leg := range legs {

@@ -79,7 +79,7 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 	return f, nil
 }
 
-// checkBounds returns fault.OverBudget if the family is wider or costs more than its options allow.
+// checkBounds returns fault.OverBudget if the family has larger tables or costs more than its options allow.
 func (f *Family) checkBounds() error {
 	o := f.Options
 	if f.Widest > o.MaxWidth {

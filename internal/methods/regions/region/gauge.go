@@ -24,7 +24,9 @@ type gauge struct {
 	rho        [][]float64 // ρ_t by table; nil for tables of fewer than two indices
 }
 
-// newGauge returns the tables of e in the gauge of the messages of s. Linear time and memory. The only error is the context's.
+// newGauge returns the tables of e in the gauge of the messages of s: the belief b_i of each index, the product q_ℓ = m·v of the two
+// messages along each leg ℓ (an index of a table), and ρ_t = T/(⟨T, ⊗v⟩ ⊗m) for each table T. Linear time and memory. The only error is the
+// context's.
 func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.State) (*gauge, error) {
 	out := &gauge{
 		belief:     make([][]float64, len(e.Dims)),

@@ -26,7 +26,8 @@ func (l *list) region(r int, _ *worker) (legs []int32, alpha int64) { return l.l
 // mayBeLargest returns true, since a list does not know which regions are inside others.
 func (l *list) mayBeLargest(int) bool { return true }
 
-// newList returns the list of those regions of s whose counting number alpha[r] is not 0, in lexicographic order of their legs.
+// newList returns the list of those regions of s whose counting number alpha[r] is not 0, in lexicographic order of their legs. Region r of
+// the list has the legs l.legs[l.offsets[r]:l.offsets[r+1]].
 func newList(g *graph, s *store, alpha []int64) *list {
 	l := &list{offsets: []int{0}}
 	var order []int32 // region numbers
@@ -109,7 +110,7 @@ func (w *walker) appendIfAhead(out []int32, leg int32) []int32 {
 
 // withFreeLegs returns the same regions, but adds to each the free legs of its tables: those that are in no region. A free leg dangles, so
 // the ratios Z_r / Z_BP stay as they are. But the region then has the marginal of the index at the leg, which does not follow from the
-// marginals of the table's tableLeg indices.
+// marginals of the table's other indices. A leg is one index of one table.
 func (l *list) withFreeLegs(g *graph) *list {
 	isInRegion, isTableDone := make([]bool, len(g.indexOf)), make([]bool, len(g.edges))
 	for _, leg := range l.legs {

@@ -62,12 +62,16 @@ func (c *corrections) addLogs(i int, logs []float64) {
 // noLeg is the argument of correctedBelief that leaves out no leg.
 const noLeg = -1
 
-// correctedBelief returns b_i c_i times the gains of the legs of index i, without that of the leg except (noLeg: of all legs), normalised
-// to sum 1. If c_i is 0 for all values with a belief, c_i is ignored. If the sum is 0 or out of range, the result is not normalised.
+// correctedBelief returns b_i c_i times the gains of the legs of index i, normalised to sum 1. b_i is the belief of the index, c_i the
+// correction by regions, and the gain of a leg the ratio by which the message along it has changed. The gain of the leg except is left out
+// (noLeg: of none). If c_i is 0 for all values with a belief, c_i is ignored. If the sum is 0 or out of range, the result is not
+// normalised.
 func (c *corrections) correctedBelief(i int32, except int32) []float64 {
 	belief := c.prepared.gauge.belief[i]
 	corrected := make([]float64, len(belief))
 	copy(corrected, belief)
+
+	// Multiply by c_i, relative to its largest value.
 	if ln := c.ln[i]; ln != nil {
 		largest := math.Inf(-1) // subtracted before exp, so that nothing overflows
 		for x, l := range ln {
@@ -116,7 +120,7 @@ func (c *corrections) marginal(i int32) []float64 {
 	return c.correctedBelief(i, noLeg)
 }
 
-// markFreeLegs sets c.isFree of the legs that are in no region. It looks only at regions that may not be inside others.
+// markFreeLegs sets c.isFree for the legs, indices of tables, that are in no region. It leaves out regions that are inside others.
 func (c *corrections) markFreeLegs() {
 	for leg := range c.isFree {
 		c.isFree[leg] = true

@@ -109,8 +109,8 @@ func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
 }
 
 // addRegion contracts the region with the given legs and counting number α, and adds its terms to the sums: α ln (Z_r / Z_BP) and
-// α (Z_r / Z_BP − 1). Terms that are no finite numbers are left out. If marginals is true, it adds the logarithms of the region's marginals
-// to those of the worker.
+// α (Z_r / Z_BP − 1), with the value Z_r of the region and Z_BP of belief propagation. Terms that are no finite numbers are left out. If
+// marginals is true, it adds the logarithms of the region's marginals to those of the worker.
 func (part *Part) addRegion(w *worker, legs []int32, alpha int64, marginals bool) {
 	ratio, program := w.ratio(legs, marginals) // Z_r / Z_BP
 	part.Flops += program.Flops

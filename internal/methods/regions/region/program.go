@@ -81,15 +81,16 @@ func (p *program) value(m *compiled.Memory) float64 {
 	return z
 }
 
-// marginals calls yield with the unnormalised marginal of every local index of the region. It comes after value.
+// marginals calls yield with the unnormalised marginal of every local index i of the region
 //
 //	M_i(x) = b_i(x) ∂Z/∂b_i(x)
 //
-// Z is the value of the connected part of the index. The slice that yield gets is overwritten later.
+// where b_i is the belief of the index and Z the value of its connected part. It needs the results that value has left in m. The slice that
+// yield gets is overwritten later.
 func (p *program) marginals(m *compiled.Memory, yield func(i int, marginal []float64)) {
 	for n := len(p.Steps) - 1; n >= 0; n-- {
 		s := &p.Steps[n]
-		if s.Size == 1 {
+		if s.Size == 1 { // the last step of a connected part: ∂Z/∂Z = 1
 			m.Back[p.Leaves+n][0] = 1
 		}
 		p.Backward(m, n)

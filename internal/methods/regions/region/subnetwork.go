@@ -27,7 +27,8 @@ func newSubnetwork(g *graph) *subnetwork {
 	return &subnetwork{graph: g, localIndex: make([]int32, len(g.dims)), localTable: make([]int32, len(g.edges))}
 }
 
-// build sets l to the network of the region with the given legs. Near-linear time, no allocation once its memory has grown.
+// build sets l to the network of the region with the given legs. A leg is one index of one table. Indices and tables get local numbers from
+// 0. Near-linear time, no allocation once the memory has grown.
 func (l *subnetwork) build(legs []int32) {
 	// Number the indices and the tables, and count the legs of each table.
 	g := l.graph

@@ -23,7 +23,8 @@ type windows struct {
 // isOneInterval reports whether the whole line is the only interval, for windows of k points.
 func (l line) isOneInterval(k int) bool { return k >= l.points || l.isClosed && 2*k > l.points+1 }
 
-// intervals returns the number of intervals with α ≠ 0, for windows of k points.
+// intervals returns the number of intervals with counting number α ≠ 0, for windows of k points on a line of n points. They are the
+// windows, and the intersections of two windows next to each other.
 func (l line) intervals(k int) int {
 	switch {
 	case l.isOneInterval(k):
@@ -46,7 +47,8 @@ func (l line) interval(k, j int) (from, to int, alpha int64) {
 // len returns the number of rectangles with α ≠ 0.
 func (w *windows) len() int { return w.rows.intervals(w.size) * w.cols.intervals(w.size) }
 
-// region returns the legs of rectangle r, cut to its 2-core, and its counting number. There are no legs if the rectangle has no cycle.
+// region returns the legs of rectangle r, cut to its 2-core, and its counting number. A leg is one index of one table. There are no legs if
+// the rectangle has no cycle.
 // Rectangles are numbered row by row: an interval of rows times an interval of columns.
 func (w *windows) region(r int, m *worker) (legs []int32, alpha int64) {
 	across, n := w.cols.intervals(w.size), w.cols.points

@@ -59,12 +59,14 @@ func (w *worker) program() *program {
 	return p
 }
 
-// ratio contracts the region with the given legs. It returns Z_r / Z_BP and the program that computed it. If marginals is true, the program
-// can compute the marginals next.
+// ratio contracts the region with the given legs, which are indices of tables. It returns Z_r / Z_BP, the value of the region over that of
+// belief propagation, and the program that computed it. If marginals is true, the program can compute the marginals next.
 func (w *worker) ratio(legs []int32, marginals bool) (float64, *program) {
 	w.build(legs)
 	p := w.program()
 	w.Prepare(p.Program, marginals)
+
+	// The tables of the program are the beliefs of the region's indices, then its tables.
 	for n, i := range w.indexIDs {
 		w.Tables[n] = w.gauge.belief[i]
 	}
@@ -78,7 +80,7 @@ func (w *worker) ratio(legs []int32, marginals bool) (float64, *program) {
 func (w *worker) contractedTable(t int) []float64 {
 	g, rho, legs := w.graph, w.gauge.rho[w.tableIDs[t]], w.tableLegs(t)
 	first, end := g.legRange(w.tableIDs[t])
-	if int(end-first) == len(legs) {
+	if int(end-first) == len(legs) { // all legs are in the region
 		return rho
 	}
 
@@ -97,8 +99,8 @@ func (w *worker) contractedTable(t int) []float64 {
 	return sums
 }
 
-// addSummedTable adds to sums the table ρ, summed over those of its legs that are not in legs. A value x of such a leg ℓ has the weight
-// q_ℓ(x). ρ has the axes first ≤ leg < end, and sums the axes legs.
+// addSummedTable adds to sums the table ρ, summed over those of its indices that the region does not have. A leg is one index of one table:
+// ρ has the axes first ≤ leg < end, and sums the axes legs. A value x of a summed leg ℓ has the weight q_ℓ(x).
 func (w *worker) addSummedTable(sums, rho []float64, first, end int32, legs []int32) {
 	g := w.graph
 	// visit goes through the values of leg and of all legs after it. regionLegs are the region's legs from leg on. source and target are
