@@ -412,7 +412,7 @@ func pilotChainsOn(ctx context.Context, m *annealing.Model, path annealing.Path,
 }
 
 // lnVariance returns the variance of the logarithms of weights, which are ln. A weight of 0 counts as e^−3 times the smallest positive one.
-// It returns 50 if all weights are 0.
+// If all weights are 0 it returns 50, which stands for a very large variance.
 func lnVariance(ln []float64) float64 {
 	smallest := math.Inf(1)
 	for _, x := range ln {
@@ -423,9 +423,9 @@ func lnVariance(ln []float64) float64 {
 	if math.IsInf(smallest, 1) {
 		return 50
 	}
-	all := make([]float64, len(ln))
+	limited := make([]float64, len(ln))
 	for k, x := range ln {
-		all[k] = max(x, smallest-3)
+		limited[k] = max(x, smallest-3)
 	}
-	return sampling.Variance(all)
+	return sampling.Variance(limited)
 }

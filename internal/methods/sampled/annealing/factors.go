@@ -351,8 +351,9 @@ func (w *tableChains) sweep(beta float64, step Step) {
 	crowdVector(&a)
 }
 
-// sweepPortable is sweep without vectors: every site takes a step in each of the eight chains. scale is β log2 e. Offsets of rows and
-// tables are in bytes, and a number has four.
+// sweepPortable is sweep without vectors: every site, an index of several values, takes a step in each of the eight chains. An operation of
+// a site adds the differences of one table; the row at its rowOffset selects which. scale is β log2 e. Offsets of rows and tables are in
+// bytes, and a number has four.
 func (w *tableChains) sweepPortable(scale float32, step Step) {
 	firstOp, firstUnary := 0, 0 // of the site, in ops and in unaryDifferences
 	for _, s := range w.sites {
@@ -384,7 +385,7 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 			} else {
 				w.energy[c] += float64(w.buffer[value] - w.buffer[row[c]])
 			}
-			for _, o := range w.ops[firstOp:s.movingEnd] {
+			for _, o := range w.ops[firstOp:s.movingEnd] { // rows that change with the value of the site
 				w.rows[int(o.rowOffset)/4+c] += o.entryStride * (value - row[c])
 			}
 			row[c] = value

@@ -197,6 +197,8 @@ func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
 	m, old, new := b.messages, rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}
 	m.oldCouplings, m.newCouplings = m.newCouplings, m.oldCouplings
 	b.computeParentCouplings(new.beta)
+
+	// Sums are relative to Π 2^{βK/2} over the couplings K to parents, which changes with β. The gain is twice the log2 of the weight.
 	for c := range b.gain {
 		b.gain[c] -= b.forests.drift * (float64(new.beta) - float64(old.beta))
 	}

@@ -70,7 +70,8 @@ func newSpinModel(s *ising.Model, startOdds []float32) *spinModel {
 }
 
 // newOrderedSpins returns the model s, whose spins are in the order of their steps, in the form for the loops. order[i] is the index of
-// spin i in the expression, and startOdds[i] its log odds where chains begin.
+// spin i in the expression, and startOdds[i] its log odds where chains begin. In the model, couplings First[i] ≤ k < First[i+1] are those
+// of spin i, J[k] to spin To[k]; in the form, a spin is a row of eight numbers of 4 bytes, one for each chain.
 func newOrderedSpins(s *ising.Model, startOdds []float32, order []int) *spinModel {
 	l := &spinModel{
 		model: s, order: order, startOdds: append(slices.Clone(startOdds), make([]float32, Group)...), startUp: make([]float64, s.N), n: s.N,
@@ -97,8 +98,9 @@ func reordered(x []float32, order []int) (y []float32) {
 	return y
 }
 
-// makeDenseRows divides the spins of a dense model into groups of eight. Each group has its couplings to all spins, and a list of the
-// couplings from each of its spins to later ones of the group. Couplings first[i] ≤ k < first[i+1] are those of spin i, to spin to[k].
+// makeDenseRows divides the spins of a dense model into groups of eight. Each group has its couplings to all spins, r.couplings[j·8+c] for
+// spin j and the c-th of the group, and a list of the couplings from each of its spins to later ones of the group. In the model, couplings
+// first[i] ≤ k < first[i+1] are those of spin i, to spin to[k].
 func (l *spinModel) makeDenseRows() {
 	first, to := l.model.First, l.model.To
 	for begin := 0; begin < l.n; begin += Group {
@@ -389,9 +391,9 @@ func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 	sweepVector(a)
 }
 
-// stepSpinsPortable is stepSpins without vectors. Each spin in turn is drawn at the new rung in all eight chains. The weight of a chain is
-// multiplied by 2cosh of the spin's field at the new rung over that at the old: with log odds y and x that is
-// 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|).
+// stepSpinsPortable is stepSpins without vectors. Each spin in turn is drawn at the new rung in all eight chains c. At a rung its log odds,
+// in powers of 2, are √β·field + β·h + start. The weight of a chain is multiplied by 2cosh of the spin's field at the new rung over that at
+// the old: with log odds y and x that is 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|).
 func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 	k := int32(r.firstCoupling)
 	for i := range r.n {
@@ -405,7 +407,8 @@ func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 			y := float32(a.new.root*field[c]) + float32(float32(a.new.beta*h)+start)
 			absX, absY := float32(math.Abs(float64(x))), float32(math.Abs(float64(y)))
 			b.gain[c] += float64(absY - absX)
-			oldFactor, ratio := 1+exp2Minus(min(absX, 126)), exp2Minus(min(absY, 126)) // ratio: probability of the unlikely value over the likely one
+			oldFactor := 1 + exp2Minus(min(absX, 126))
+			ratio := exp2Minus(min(absY, 126)) // probability of the unlikely value over the likely one
 			b.oldProduct[c] *= oldFactor
 			b.newProduct[c] *= 1 + ratio
 

@@ -108,6 +108,7 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 		s.maxLn = append(s.maxLn, maxLn)
 	}
 
+	// Make the conditional distribution of every index, in the sequence of the draws.
 	order := s.drawOrder()
 	position := make([]int, len(order)) // by index: its place in order
 	for place, i := range order {

@@ -232,7 +232,8 @@ func rescale(p []float64) {
 const maxFollowing = 200
 
 // followValue updates the messages after index i has been drawn: first those of its tables, then, breadth first, those that depend on a
-// message that has changed by more than the tolerance. It recomputes at most maxFollowing, but always those of its tables.
+// message that has changed by more than the tolerance. It recomputes at most maxFollowing, but always those of its tables. A pending
+// message is from a table to the k-th index of its scope, and begins at messageStarts[table][k].
 func (d *Drawer) followValue(i int, x []int) {
 	s := d.sampler
 	d.isDrawn[i] = true
@@ -254,7 +255,7 @@ func (d *Drawer) followValue(i int, x []int) {
 }
 
 // enqueueMessages adds to d.pending the messages that depend on index i: from each of its tables to each of the table's other indices that
-// is not drawn. It leaves out the table source, whose message to i has caused this.
+// is not drawn, unless the message is pending already. It leaves out the table source, whose message to i has caused this.
 func (d *Drawer) enqueueMessages(i, source int) {
 	for _, in := range d.sampler.incidences[i] {
 		if in.table == source {
@@ -269,8 +270,9 @@ func (d *Drawer) enqueueMessages(i, source int) {
 	}
 }
 
-// updateMessage recomputes the message of a table to one of its indices, and returns the largest change of an entry. The table's other
-// indices have their values in x if they are drawn. All others are summed out, weighted with their messages to the table.
+// updateMessage recomputes the message of a table to one of its indices, the in.k-th of its scope, and returns the largest change of an
+// entry. The table's other indices have their values in x if they are drawn. All others are summed out, weighted with their messages to the
+// table.
 func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
 	// Find the summed indices with their weights. Drawn values select the offset of the first entry.
 	t := &d.sampler.expression.Tables[in.table]
@@ -280,7 +282,7 @@ func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
 	buffer := d.weightBuffer
 	for k, j := range t.Scope {
 		switch {
-		case k == in.k:
+		case k == in.k: // the index that the message is to
 		case d.isDrawn[j]:
 			offset += strides[k] * x[j]
 		default:

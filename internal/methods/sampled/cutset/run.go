@@ -261,6 +261,8 @@ func (s *Space) slicedExpression() *sumproduct.Expression {
 			e.Dims[i] = 1
 		}
 	}
+
+	// Take the entries of each table for the values of its other indices, from the first entry at the cut-set's values on.
 	for t := range p.expression.Tables {
 		whole := &p.expression.Tables[t]
 		sliced := sumproduct.Table{}

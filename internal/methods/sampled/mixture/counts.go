@@ -21,9 +21,10 @@ type countDensity struct {
 	suffixCounts    [][]float64 // suffixCounts[i][k]: the probability under R that k of the indices from i on are not at the centre
 }
 
-// newCountDensity returns the density with S such that count k has probability wanted[k]. away[i] is the probability under R that index i
-// is not at the centre. A count whose probability under R is below leastCountProbability gets probability 0, and its share goes to the
-// others. If no count remains, S is 1.
+// newCountDensity returns the density with S such that count k has probability wanted[k]. The count is the number of indices that are not
+// at the centre, and R the distribution of independent indices that S multiplies: away[i] is the probability under R that index i is not at
+// the centre. A count whose probability under R is below leastCountProbability gets probability 0, and its share goes to the others. If no
+// count remains, S is 1.
 func newCountDensity(centre []int, away, wanted []float64) *countDensity {
 	// Compute the probabilities of counts under R, from the last index to the first (Poisson's binomial recursion).
 	n := len(away)

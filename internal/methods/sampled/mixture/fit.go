@@ -152,7 +152,7 @@ func (f *fitter) findCentre(share []float64) []int {
 	}
 	centre := append([]int(nil), f.states[heaviest]...)
 
-	nearness := make([]float64, len(f.states))
+	nearness := make([]float64, len(f.states)) // by state: less the number of indices at which it differs from the centre
 	for range centreRounds {
 		mean, total := 0.0, 0.0
 		for j, x := range f.states {
@@ -165,7 +165,7 @@ func (f *fitter) findCentre(share []float64) []int {
 		}
 		mean /= total
 		for i, d := range f.dims {
-			covariance := make([]float64, d) // by value: of having it and nearness
+			covariance := make([]float64, d) // by value: of the indicator of the value with nearness
 			for j, x := range f.states {
 				covariance[x[i]] += share[j] * (nearness[j] - mean)
 			}
