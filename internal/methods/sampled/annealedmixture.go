@@ -63,7 +63,7 @@ func (s *AnnealedMixture) Draw(ctx context.Context, p *problem.Problem, from, to
 func pilotMixtureChains(
 	ctx context.Context, c *Chains, base *Annealing, learned *mixture.Mixture, s query.Settings,
 ) (*AnnealedMixture, error) {
-	const first = 16 * productChains // number of the first chain; the mixture was learned from lower ones
+	const firstComponent = 16 * productChains // the mixture was learned from the chains of lower numbers
 	result := &AnnealedMixture{Annealing: *base, Learned: learned}
 	result.Kind, result.Shape = ByAnnealedMixture, c.Prepared.Shape()
 	chains := result.chains()
@@ -82,7 +82,7 @@ func pilotMixtureChains(
 		return nil, nil
 	}
 
-	w, err := c.Model.Run(ctx, chains.Path(), first, first+components, 1, true)
+	w, err := c.Model.Run(ctx, chains.Path(), firstComponent, firstComponent+components, 1, true)
 	if err != nil {
 		return nil, err
 	}

@@ -176,7 +176,7 @@ func (c *trial) tryMixtures(
 func (c *trial) drawExamples(
 	ctx context.Context, m *annealing.Model, chains *Annealing, flops float64,
 ) (states [][]int, lnWeights []float64, err error) {
-	const first = 8 * productChains // number of the first chain; pilots have carried lower ones
+	const firstComponent = 8 * productChains // pilots have carried the chains of lower numbers
 	path := chains.Path()
 	each := m.Flops(path.Step, path.Rungs) * path.Starts()
 	components := wholeGroups(min(flops/each, mixtureChains/path.Starts()))
@@ -185,7 +185,7 @@ func (c *trial) drawExamples(
 		path.Rungs = int(max(4, min(float64(path.Rungs), chains.rungsFor(m, flops/float64(components)))))
 	}
 	path.Seed = ^c.settings.Seed
-	w, err := m.Run(ctx, path, first, first+components, 1, true)
+	w, err := m.Run(ctx, path, firstComponent, firstComponent+components, 1, true)
 	if err != nil {
 		return nil, nil, err
 	}

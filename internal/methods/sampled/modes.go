@@ -49,8 +49,8 @@ func findModes(
 	path.Rungs = int(max(float64(pilotedRungs), min(longest, float64(pilotedRungs)*variance/targetVariance)))
 	each = m.Flops(path.Step, path.Rungs)
 	chains := wholeGroups(min(flops/(each*path.Starts()), pilotChains))
-	const first = 4 * productChains // number of the first chain; the pilots before have carried lower ones
-	w, err := m.Run(ctx, path, first, first+chains, 1, true)
+	const firstComponent = 4 * productChains // the pilots before have carried the chains of lower numbers
+	w, err := m.Run(ctx, path, firstComponent, firstComponent+chains, 1, true)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return variance, err
 	}
@@ -67,7 +67,7 @@ func findModes(
 	return variance, nil
 }
 
-// missesWeight reports whether components with chains from old starts only miss weight that chains from added starts find. oldLn[c] is ln
+// missesWeight reports whether components with chains from old starts alone miss weight that chains from added starts find. oldLn[c] is ln
 // of the weight of component c with the old starts, and newLn[c] with all starts. chainLn has ln of the contributions of each component's
 // chains to newLn, component after component; the first oldStarts of a component are from old starts.
 //

@@ -334,12 +334,12 @@ type chainEnds struct {
 // drawChainEnds carries about pilotChains chains as sampler draws them and returns the states where they end. The chains have fewer rungs
 // if they would take more than pilotShare of the budget. The result is nil if all of them weigh 0.
 func drawChainEnds(ctx context.Context, m *annealing.Model, sampler *Annealing, s query.Settings) (*chainEnds, error) {
-	const first = 2 * productChains // number of the first chain; the pilot has carried lower ones
+	const firstComponent = 2 * productChains // the pilot has carried the chains of lower numbers
 	path := sampler.Path()
 	components := wholeGroups(pilotChains / path.Starts())
 	path.Rungs = int(max(4, min(float64(sampler.Rungs), sampler.rungsFor(m, pilotShare*s.Budget/float64(components)))))
 	path.Seed = ^s.Seed
-	w, err := m.Run(ctx, path, first, first+components, 1, true)
+	w, err := m.Run(ctx, path, firstComponent, firstComponent+components, 1, true)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return nil, err
 	}

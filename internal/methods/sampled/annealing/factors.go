@@ -216,9 +216,9 @@ type tableChains struct {
 	energy [Group]float64 // ln of the product of the tables less the log-probability of the start, at the present state
 }
 
-// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. If isEndWanted is true, it returns their last
+// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. If wantsEnd is true, it returns their last
 // states: end[i·8+c] is the value of index i in the c-th chain. It returns nil if the context ends.
-func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float64, isEndWanted bool) (end []uint8) {
+func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float64, wantsEnd bool) (end []uint8) {
 	w := f.startChains(p.Seed, uint64(first))
 	for k := range p.Rungs {
 		if ctx.Err() != nil {
@@ -244,7 +244,7 @@ func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float
 			ln[c] = math.Inf(-1)
 		}
 	}
-	if isEndWanted {
+	if wantsEnd {
 		end = make([]uint8, len(f.dims)*Group)
 		for k := range end {
 			end[k] = uint8(w.rows[k])

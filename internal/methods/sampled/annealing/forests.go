@@ -280,6 +280,7 @@ func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 		return
 	}
 	for i := first; i < first+n; i++ {
+		// Draw the spin in every chain, given its parent. t is 2^{βK} with the coupling K to the parent.
 		row, parent := b.spins[i*Group:][:Group], b.spins[b.forests.parentOffsets[i]/4:][:Group]
 		t := m.newCouplings[i]
 		var change [Group]float32
@@ -298,6 +299,8 @@ func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 			change[c] = float32(newRoot*s) - float32(oldRoot*row[c])
 			row[c] = s
 		}
+
+		// Change the fields of its neighbours in other forests.
 		for ; k < b.neighbourEnds[i]; k++ {
 			neighbour := int(b.neighbourOffsets[k]) / 4
 			for c := range change {

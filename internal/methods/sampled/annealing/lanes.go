@@ -174,9 +174,9 @@ const renewalRungs = 256
 // maxFactors limits the factors, each at most 2, of a product in float32.
 const maxFactors = 96
 
-// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. If isEndWanted is true, it returns their last
+// anneal carries chains first to first+7 along a path, and adds their log-weights to ln. If wantsEnd is true, it returns their last
 // states: end[i·8+c] is the value of index i in the c-th chain. It returns nil if the context ends.
-func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float64, isEndWanted bool) (end []uint8) {
+func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float64, wantsEnd bool) (end []uint8) {
 	// A sweep carries every spin from one rung to the next, which are given by their √β.
 	b := l.startChains(p.Seed, uint64(first))
 	oldRoot := float32(0)
@@ -205,7 +205,7 @@ func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float6
 	}
 
 	// A spin of −1 is value 0, and one of +1 is value 1.
-	if isEndWanted {
+	if wantsEnd {
 		end = make([]uint8, l.n*Group)
 		for k, s := range b.spins[:l.n*Group] {
 			if s > 0 {

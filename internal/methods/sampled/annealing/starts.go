@@ -82,11 +82,11 @@ func (m *Model) walkers(ctx context.Context, p Path) ([]*walker, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.hasSoughtModes {
-		found, err := modes.Find(ctx, m.expression, mostProbable(fromBeliefs.startLn))
+		foundModes, err := modes.Find(ctx, m.expression, mostProbable(fromBeliefs.startLn))
 		if err != nil {
 			return nil, err
 		}
-		for _, mode := range found {
+		for _, mode := range foundModes {
 			w, err := newWalker(m.expression, mixWithUniform(mode.Given))
 			if err != nil {
 				return nil, err

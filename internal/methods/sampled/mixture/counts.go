@@ -113,7 +113,7 @@ func (c *countDensity) awayMarginals() []float64 {
 		later := make([]float64, n-i) // by count of the indices from i+1 on
 		for k, p := range remaining {
 			if p == 0 {
-				continue // the recursion may have lost it, too
+				continue // suffixCounts[i][k], by which nextAway divides, may be 0 as well
 			}
 			q := p * c.nextAway(i, k)
 			marginals[i] += q
