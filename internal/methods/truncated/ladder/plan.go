@@ -188,6 +188,7 @@ func slicedRung(
 		return rung{}, false
 	}
 
+	// Slices are needed only if the memory, and not the budget, excludes the bond.
 	unsliced, err := p.Price(ctx, &plans[last.plan], bond, marginals)
 	if err != nil || unsliced.Bytes <= float64(s.Memory) || unsliced.Lossless {
 		return rung{}, false

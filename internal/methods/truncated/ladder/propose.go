@@ -187,7 +187,7 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 		if err != nil || c.Bytes > float64(j.Settings.Memory) {
 			continue
 		}
-		if c.Flops > trialShare*j.Settings.Budget {
+		if c.Flops > trialShare*j.Settings.Budget { // too expensive for a trial
 			mayReachLargerBond = mayReachLargerBond || c.Flops <= j.Settings.Budget/2
 			continue
 		}

@@ -136,9 +136,10 @@ func identity(n int) []float64 {
 	return matrix
 }
 
-// extendFactor returns the factor of the bond right of site a, given the factor R = f of the bond left of it. B is the grown site: a times
-// its core of the operator. The result is R·B, summed over the values of the site if isSummed is true. If mayReduce is true and R·B has
-// more rows than columns, it is the triangle of a QR decomposition of R·B instead.
+// extendFactor returns the factor of the bond right of site a, given the factor R = f of the bond left of it: the part of the chain left of
+// a bond is an orthonormal matrix times the factor. B is the grown site: a times its core of the operator. The result is R·B, summed over
+// the values of the site if isSummed is true. If mayReduce is true and R·B has more rows than columns, it is the triangle of a QR
+// decomposition of R·B instead.
 func (c *chain) extendFactor(f factor, a *site, o core, isSummed, mayReduce bool) (factor, error) {
 	// Multiply R by the site: y[q, s, x, j] = Σ_l R[q, s, l] · A[l, x, j], for row q, left state s and value x.
 	states := o.leftStates
@@ -226,9 +227,10 @@ func (c *chain) compressFromRight(
 	return sites, exp, nil
 }
 
-// extendCompressed returns B·carried for the grown site B: a times its core of the operator. carried has a row for each pair (right state,
-// right bond of a) and cols columns. The result has a row for each pair (left state, left bond of a), and a column for each pair (value of
-// the site, column of carried). If isSummed is true, it is summed over the values of the site.
+// extendCompressed returns B·carried for the grown site B: site a times its core of the operator. carried is the compressed part right of
+// the site: it has a row for each pair (right state, right bond of a) and cols columns. The result has a row for each pair (left state,
+// left bond of a), and a column for each pair (value of the site, column of carried). If isSummed is true, it is summed over the values of
+// the site.
 func (c *chain) extendCompressed(carried []float64, a *site, o core, isSummed bool, cols int) []float64 {
 	left, dim, right := a.sizes()
 	values := dim // of the site that are columns of the result

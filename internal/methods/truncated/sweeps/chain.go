@@ -47,8 +47,9 @@ func (c *chain) find(position int) (k int, ok bool) {
 	return slices.BinarySearchFunc(c.sites, position, func(s *site, p int) int { return cmp.Compare(c.position[s.index], p) })
 }
 
-// insert adds a site for an index of dimension dim, on which the state does not depend yet. For each value the site is the identity,
-// divided by √dim so that rows and columns are orthonormal. The scale is multiplied by √dim.
+// insert adds a site for an index of dimension dim, on which the state does not depend yet. A site is a tensor (left bond × dim × right
+// bond), and the state the product of all sites. For each value the new site is the identity, divided by √dim so that rows and columns are
+// orthonormal. The scale is multiplied by √dim.
 func (c *chain) insert(index, dim int) {
 	k, _ := c.find(c.position[index])
 	s := &site{index: index, dim: dim, left: 1, right: 1}
@@ -90,7 +91,8 @@ func (c *chain) moveCentre(k int) (flops float64, err error) {
 	return flops, nil
 }
 
-// moveCentreRight makes the next site the centre: with A = Q R the centre A becomes Q, and the next site B becomes R B.
+// moveCentreRight makes the next site the centre: with A = Q R the centre A becomes Q, and the next site B becomes R B. A is a matrix of
+// (left bond · dimension) × right bond. The product of both stays the same.
 func (c *chain) moveCentreRight() (flops float64, err error) {
 	a, b := c.sites[c.centre], c.sites[c.centre+1]
 	rows := a.left * float64(a.dim)
@@ -111,7 +113,8 @@ func (c *chain) moveCentreRight() (flops float64, err error) {
 	return flops, nil
 }
 
-// moveCentreLeft makes the site before it the centre: with B = L Q the centre B becomes Q, and the site A before it becomes A L.
+// moveCentreLeft makes the site before it the centre: with B = L Q the centre B becomes Q, and the site A before it becomes A L. B is a
+// matrix of left bond × (dimension · right bond). The product of both stays the same.
 func (c *chain) moveCentreLeft() (flops float64, err error) {
 	a, b := c.sites[c.centre-1], c.sites[c.centre]
 	cols := float64(b.dim) * b.right

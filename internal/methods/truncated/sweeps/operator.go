@@ -44,11 +44,12 @@ func (o operator) maxEntries(k, dim int) float64 {
 	return float64(dim) * max(o.bonds[k], o.bonds[k+1], o.bonds[k]*o.bonds[k+1]/o.indexDim)
 }
 
-// operatorSizes returns the operator of a step for a dry run: upper bounds of its bonds, and no cores. span has the indices of the sites
+// operatorSizes returns the operator that multiplies in the tables of a step, for a dry run: upper bounds of its bonds, and no cores. A
+// bond has, for each value of the step's index, the product of the ranks of the tables that cross it. span has the indices of the sites
 // that the operator covers.
 func operatorSizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) operator {
 	o := operator{bonds: append(make([]float64, 0, len(span)+1), 1), indexDim: float64(h.Dims[st.index])}
-	mayHaveRanks := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 })
+	mayHaveRanks := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 }) // above 1
 	for _, j := range span {
 		states := min(o.indexDim, hugeBond)
 		for _, t := range st.tables {
@@ -82,8 +83,9 @@ type train struct {
 // rankCutoff is the relative size of singular values of a table that are rounding errors and no rank.
 const rankCutoff = 1e-15
 
-// newTrain returns table t of e as a train for the step of an index. The train has to be multiplied by 2^exp. The table is split by
-// successive singular value decompositions, exactly up to rounding.
+// newTrain returns table t of e as a train for the step of an index: for each value of the index, a product of one core for each other
+// index of the table. The train has to be multiplied by 2^exp. The table is split by successive singular value decompositions, exactly up
+// to rounding.
 func newTrain(w *linalg.Work, e *sumproduct.Expression, t, index int, p Plan) (tr *train, exp int64, err error) {
 	table := e.Tables[t]
 	stride := make(map[int]int, len(table.Scope)) // by index
@@ -93,7 +95,7 @@ func newTrain(w *linalg.Work, e *sumproduct.Expression, t, index int, p Plan) (t
 		entries *= e.Dims[i]
 	}
 
-	// Split the slice at each value of the index.
+	// Split the table's slice at each value of the index.
 	tr = &train{sites: otherIndices(e.Dims, table.Scope, index)}
 	slices.SortFunc(tr.sites, func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
 	data := slices.Clone(table.Data)
@@ -213,8 +215,9 @@ func newStepTables(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, g
 	return s, nil
 }
 
-// newOperator returns the operator that multiplies in the tables of a step. It has to be multiplied by 2^exp. span has the indices of the
-// sites that it covers, all indices of the tables among them. The gauge of indices that enter or leave at this step is multiplied in.
+// newOperator returns the operator that multiplies the tables of a step into a chain: a core for each site, joined by bonds of states. It
+// has to be multiplied by 2^exp. span has the indices of the sites that it covers, all indices of the tables among them. The gauge of
+// indices that enter or leave at this step is multiplied in.
 func newOperator(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, span []int, g gauge) (o operator, exp int64, err error) {
 	s, err := newStepTables(w, e, p, st, g)
 	if err != nil {
@@ -246,10 +249,10 @@ type coreSite struct {
 	enter       []float64 // weights by value, multiplied in because the index enters the chain; nil if all are 1
 }
 
-// fillCore sets the entries and the number of right states of the core at a site. The states of a bond belong to values a of the step's
-// index: leftStates[a] is the first state of a at the bond on the left, and the result has the first states at the bond on the right. For
-// value x of the site, the weights from the states of a to the states of a are the Kronecker product of the trains' matrices. At the last
-// site, all values come together in a single right state.
+// fillCore sets the entries and the number of right states of the core at a site. A core has a weight for each left state, value of the
+// site and right state. States belong to values a of the step's index: leftStates[a] is the first state of a on the left, and the result
+// has the first states on the right. For value x of the site, the weights from the states of a to the states of a are the Kronecker product
+// of the trains' matrices. At the last site, all values come together in a single right state.
 func (s *stepTables) fillCore(c *core, leftStates, dims []int, p Plan, at coreSite) (rightStates []int) {
 	var trains []*train // that have a matrix here
 	for _, tr := range s.trains {

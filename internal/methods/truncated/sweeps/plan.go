@@ -93,7 +93,8 @@ type step struct {
 // maxGrowth bounds the factor by which one step may multiply a bond. It may be exceeded by one table, or by the dimension of the index.
 const maxGrowth = 16
 
-// schedule returns the steps of plan p. The steps of an index multiply in its tables that no earlier step has multiplied in. All tables of
+// schedule returns the steps of plan p. The steps of an index multiply in its tables that no earlier step has multiplied in; new indices of
+// the tables enter the chain before. All tables of
 // one or two indices are in one step, since the bond of their operator is the dimension of the index. Larger tables are in the same step as
 // long as the operator's bond stays within maxGrowth.
 func schedule(h contractionorder.Hypergraph, p Plan) (steps []step) {
@@ -109,7 +110,7 @@ func schedule(h contractionorder.Hypergraph, p Plan) (steps []step) {
 		var small, large []int
 		for _, t := range tablesOf[i] {
 			switch {
-			case isUsed[t]:
+			case isUsed[t]: // an earlier step has it
 			case len(otherIndices(h.Dims, h.Edges[t], i)) <= 1:
 				small = append(small, t)
 			default:

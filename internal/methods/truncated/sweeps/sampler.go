@@ -89,7 +89,8 @@ func newConditionals(s *sweep) (conditionals []conditional) {
 	return conditionals
 }
 
-// newLogTable returns the logarithms of table t of e, for the draw of an index that is in its scope.
+// newLogTable returns the logarithms of table t of e, for the draw of an index that is in its scope. The entry for value v of the index is
+// ln[v·indexStride + Σ_k stride[k]·x[scope[k]]].
 func newLogTable(e *sumproduct.Expression, t, index int) (l logTable) {
 	stride := 1
 	for _, i := range slices.Backward(e.Tables[t].Scope) {

@@ -207,9 +207,9 @@ func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err er
 	return c, isZero, nil
 }
 
-// stepForward multiplies the tables of a step into the chain, and sums the step's index out if this is its last step. New indices of the
-// tables enter the chain before. If marginals are asked for, it keeps the chain of before in s.states. isNonzero is false if the state
-// becomes 0.
+// stepForward multiplies the tables of a step into the chain, and sums the step's index out if this is its last step. The chain is a tensor
+// written as a product of sites, one for each of its indices. New indices of the tables enter it before. If marginals are asked for, it
+// keeps the chain of before in s.states. isNonzero is false if the state becomes 0.
 func (s *sweep) stepForward(c *chain, st *step) (isNonzero bool, err error) {
 	var before []*site
 	if s.marginals {
@@ -248,8 +248,9 @@ func newEntries(sites, oldSites []*site) (entries float64) {
 	return entries
 }
 
-// applyTables multiplies the tables of a step into the chain, sums out the indices for which isSummed is true, and compresses the chain. It
-// looks only at the span: the sites from the first to the last index of the tables. isNonzero is false if the state becomes 0.
+// applyTables multiplies the tables of a step into the chain, sums out the indices for which isSummed is true, and compresses the chain.
+// The chain is a product of sites, tensors that have one index each. Only the span changes: the sites from the first to the last index of
+// the tables. isNonzero is false if the state becomes 0.
 func (s *sweep) applyTables(c *chain, st *step, isSummed func(index int) bool) (isNonzero bool, err error) {
 	first, last := s.span(c, st)
 	s.visits += int64(last-first+1) + int64(len(c.sites)/4)

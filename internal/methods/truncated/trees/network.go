@@ -288,8 +288,8 @@ func (n *network) gatherMembers(a, b int32) {
 	}
 }
 
-// joinWires joins the wires of the members that carry the same index into one tree of n.parent (union-find): the three wires of each copy
-// tensor.
+// joinWires joins the wires of the members that carry the same index into one tree of n.parent (union-find). These are the three wires of
+// each copy tensor, which is 1 if all three have the same value and 0 otherwise.
 func (n *network) joinWires() {
 	n.parent = extend(n.parent, len(n.wires))
 	for _, i := range n.members {

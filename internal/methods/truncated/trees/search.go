@@ -55,6 +55,8 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	if err := s.considerExactTrees(); err != nil && (ctx.Err() == nil || !s.hasBest) {
 		return Plan{}, Cost{}, err
 	}
+
+	// Draw random trees until the moves or the time are spent, or a plan cannot be improved.
 	for s.moves < o.Moves && ctx.Err() == nil && !s.isExactAndFits() {
 		s.tryRandomTree()
 	}
