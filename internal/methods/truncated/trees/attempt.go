@@ -39,7 +39,8 @@ const (
 	nodeMoves       = 200 // moves of a meter that a node of a random tree costs
 )
 
-// drawSettings returns new settings or, half of the time, the settings of the best plan with one of them changed a little.
+// drawSettings returns random settings of a tree: new ones or, half of the time after the first trees, those of the best plan with one of
+// them changed a little.
 func (s *search) drawSettings() treeSettings {
 	r := s.rng
 	if s.trees > freshTrees && s.hasBest && r.IntN(2) == 0 {

@@ -61,7 +61,8 @@ type kernel struct {
 }
 
 // multiply returns the result of a product, in a buffer. It packs the operands as batches of matrices, multiplies these, and unpacks the
-// result: out[b, m, n] = Σ_k A[b, m, k] · B[b, k, n].
+// result: out[b, m, n] = Σ_k A[b, m, k] · B[b, k, n]. The labels of the axes, which are numbers of indices, tell which axes these are: b
+// are those of both operands and the result, m and n those of one operand and the result, k those of both operands only.
 func (k *kernel) multiply(p product) array {
 	dims := p.dims
 	roles := p.labelRoles()
@@ -81,9 +82,9 @@ func (k *kernel) multiply(p product) array {
 	return k.unpack(z, p.out.labels, roles.repeated, dims)
 }
 
-// unpack returns z with the axes in the sequence of labels. z is repeated along the labels in repeated, which it does not have. If labels
-// has a label twice, entries off the diagonal are 0. It returns z's buffer if the layout is the same already; otherwise it puts that buffer
-// back and returns another one.
+// unpack returns z with the axes in the sequence of labels, which are numbers of indices. z is repeated along the labels in repeated, which
+// it does not have. If labels has a label twice, entries off the diagonal are 0. It returns z's buffer if the layout is the same already;
+// otherwise it puts that buffer back and returns another one.
 func (k *kernel) unpack(z array, labels, repeated []int32, dims []int) array {
 	out := array{labels: labels}
 	to, from := out.strides(dims), z.strides(dims) // by label
@@ -141,9 +142,9 @@ func (p product) labelRoles() (roles labelRoles) {
 	return roles
 }
 
-// pack returns the entries of a with the axes in the sequence of layout, summed over all labels that are not in layout. It returns a's own
-// entries if that is their layout already, and otherwise a buffer, which the caller must put back. It returns the number 1 if a has no
-// data.
+// pack returns the entries of a with the axes in the sequence of layout, summed over all labels that are not in layout. A label is the
+// number of an index; axes of a with the same label run together. It returns a's own entries if that is their layout already, and otherwise
+// a buffer, which the caller must put back. It returns the number 1 if a has no data.
 func (k *kernel) pack(a array, dims []int, layout []int32) (packed []float64, isBuffer bool) {
 	if a.data == nil {
 		return []float64{1}, false

@@ -232,7 +232,8 @@ func (c *contraction) tableWithGuests(t int) []float64 {
 // load makes the node of table t, with its guests multiplied in. It sums over the indices that no other table has: their wires have no
 // second end.
 func (c *contraction) load(t int) error {
-	out, in := array{}, array{data: c.tableWithGuests(t)} // an axis of the table is its own label
+	// The label of an axis of the table is its number. A wire without a second end is not in the result.
+	out, in := array{}, array{data: c.tableWithGuests(t)}
 	var dims []int
 	for axis, w := range c.net.nodes[t].legs {
 		dims = append(dims, c.net.wires[w].dim)
