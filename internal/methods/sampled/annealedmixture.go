@@ -37,15 +37,16 @@ func (s *AnnealedMixture) Fits(n *btn.Network, end int64) error {
 	return s.Annealing.Fits(n, end)
 }
 
-// Takes implements Sampling.
+// Takes implements Sampling. It returns the flops of a component (one chain from each start), and those before the first.
 func (s *AnnealedMixture) Takes(c *Chains) (each, setup float64) { return s.chains().Takes(c) }
 
-// Bytes implements Sampling.
+// Bytes implements Sampling. It returns the memory that the chains of the components take on one thread.
 func (s *AnnealedMixture) Bytes(c *Chains, components int64, marginals bool) float64 {
 	return s.chains().Bytes(c, components, marginals)
 }
 
-// Draw implements Sampling.
+// Draw implements Sampling. It carries the chains of the components from ≤ c < to. It also returns the error of mixture.New: bad input
+// if the learned components do not fit the simplified network.
 func (s *AnnealedMixture) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	chains, err := ChainsOf(ctx, p, want.Marginals)
 	if err != nil {

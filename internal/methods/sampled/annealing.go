@@ -72,13 +72,13 @@ func isRising(knots []float64) bool {
 	return len(knots) == 0 || len(knots) <= MostKnots && previous == 1
 }
 
-// Describe implements Sampling.
+// Describe implements Sampling. It sets the size to the number of rungs.
 func (s *Annealing) Describe(r *query.EstimateResult) { r.Size = s.Rungs }
 
-// Takes implements Sampling.
+// Takes implements Sampling. It returns the flops of a component (one chain from each start), and those before the first.
 func (s *Annealing) Takes(c *Chains) (each, setup float64) { return s.flops(c.Model) }
 
-// Bytes implements Sampling.
+// Bytes implements Sampling. It returns the memory that the chains of the components take on one thread.
 func (s *Annealing) Bytes(c *Chains, components int64, marginals bool) float64 {
 	return c.Model.Bytes(s.Path(), components, 1, marginals)
 }

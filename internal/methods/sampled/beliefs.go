@@ -27,7 +27,7 @@ type Beliefs struct {
 	Defence float64 `msgpack:"defence,omitempty"`
 }
 
-// Fits implements Sampling.
+// Fits implements Sampling. It returns an error if a field of the kind is out of its range.
 func (s *Beliefs) Fits(n *btn.Network, end int64) error {
 	if !(s.Follow >= 0 && s.Follow <= 1 && s.Defence > 0 && s.Defence < 1) {
 		return btn.Misfit("beliefs that follow by %v with a defence of %v", s.Follow, s.Defence)
@@ -35,10 +35,10 @@ func (s *Beliefs) Fits(n *btn.Network, end int64) error {
 	return s.Independent.Fits(n, end)
 }
 
-// Missed implements Sampling.
+// Missed implements Sampling. It returns twice s.Defence, which is also taken as the share of values that messages have lost.
 func (s *Beliefs) Missed() float64 { return 2 * s.Defence }
 
-// Draw implements Sampling.
+// Draw implements Sampling. It makes the independent draws from ≤ c < to and returns their weights in Value.Weights.
 func (s *Beliefs) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	return drawIndependent(ctx, p, s, from, to, want)
 }

@@ -48,9 +48,10 @@ type material struct {
 	freeMemory int64              // bytes that the mini-buckets leave
 }
 
+// common implements independent. It returns the fields that all kinds of independent draws have.
 func (d *Independent) common() *Independent { return d }
 
-// Fits implements Sampling.
+// Fits implements Sampling. It returns an error if a cost is below 0 or their sum is not finite.
 func (d *Independent) Fits(*btn.Network, int64) error {
 	if !(d.Entries >= 0) || !(d.Each >= 0) || !(d.Setup >= 0) || d.Each+d.Setup+d.Entries > math.MaxFloat64 {
 		return btn.Misfit("%v entries, %v and %v flops", d.Entries, d.Each, d.Setup)
@@ -58,10 +59,10 @@ func (d *Independent) Fits(*btn.Network, int64) error {
 	return nil
 }
 
-// Takes implements Sampling.
+// Takes implements Sampling. It returns the flops of a draw, and those before the first.
 func (d *Independent) Takes(*Chains) (each, setup float64) { return d.Each, d.Setup }
 
-// Bytes implements Sampling.
+// Bytes implements Sampling. It returns the memory of the weights, and of the draws' states if marginals are wanted.
 func (*Independent) Bytes(c *Chains, components int64, marginals bool) float64 {
 	return importance.Bytes(components, len(c.Prepared.Expression().Dims), marginals)
 }

@@ -16,7 +16,7 @@ const ByMiniBuckets Kind = "mini-buckets"
 // MiniBuckets is independent draws from mini-buckets (package importance).
 type MiniBuckets struct{ Independent }
 
-// Draw implements Sampling.
+// Draw implements Sampling. It makes the independent draws from ≤ c < to and returns their weights in Value.Weights.
 func (s *MiniBuckets) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	return drawIndependent(ctx, p, s, from, to, want)
 }

@@ -26,7 +26,7 @@ type Mixture struct {
 	Defence float64 `msgpack:"defence,omitempty"`
 }
 
-// Fits implements Sampling.
+// Fits implements Sampling. It returns an error if a field of the kind is out of its range.
 func (s *Mixture) Fits(n *btn.Network, end int64) error {
 	if s.Learned == nil || len(s.Learned.Components) == 0 || !(s.Defence > 0 && s.Defence < 1) {
 		return btn.Misfit("a mixture without components, or with a defence of %v", s.Defence)
@@ -34,18 +34,18 @@ func (s *Mixture) Fits(n *btn.Network, end int64) error {
 	return s.Independent.Fits(n, end)
 }
 
-// Describe implements Sampling.
+// Describe implements Sampling. It sets the size to the number of learned components.
 func (s *Mixture) Describe(r *query.EstimateResult) { r.Size = len(s.Learned.Components) }
 
-// Missed implements Sampling.
+// Missed implements Sampling. It returns twice s.Defence, which is also taken as the share of values that the learned components miss.
 func (s *Mixture) Missed() float64 { return 2 * s.Defence }
 
-// Draw implements Sampling.
+// Draw implements Sampling. It makes the independent draws from ≤ c < to and returns their weights in Value.Weights.
 func (s *Mixture) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	return drawIndependent(ctx, p, s, from, to, want)
 }
 
-// distribution implements independent: the learned components, mixed with mini-buckets.
+// distribution implements independent. It returns the distribution that draws from the learned components, mixed with mini-buckets.
 func (s *Mixture) distribution(_ context.Context, m material) (*importance.Proposal, error) {
 	e := m.prepared.Expression()
 	learned, err := mixture.New(s.Learned, e.Dims)

@@ -71,13 +71,13 @@ type Base struct {
 // MostModes is the largest number of additional starts (Base.Modes).
 const MostModes = 32
 
-// About implements Sampling.
+// About implements Sampling. It returns b itself.
 func (b *Base) About() *Base { return b }
 
-// Describe implements Sampling.
+// Describe implements Sampling. It sets nothing; kinds with a size or a bond override it.
 func (*Base) Describe(*query.EstimateResult) {}
 
-// Missed implements Sampling.
+// Missed implements Sampling. It returns 0, for chains.
 func (*Base) Missed() float64 { return 0 }
 
 // Sampled is a part with the components From ≤ c < To of a random decomposition of B into N components. Each component has rank one: it
@@ -95,7 +95,7 @@ const MostComponents = int64(1) << 24
 // Class implements Part.
 func (*Sampled) Class() btn.Class { return btn.ClassSampled }
 
-// About implements btn.Part.
+// About implements btn.Part. It describes the result and how the weights of several parts are pooled.
 func (p *Sampled) About() btn.About {
 	// KeepsRange: weights are logarithms, so that they do not leave the range of float64.
 	about := btn.About{Rule: btn.Pooled, KeepsRange: true, Shared: &p.Along, SharedKind: newKind}
@@ -121,7 +121,8 @@ func newKind(name string) any {
 	return nil
 }
 
-// Fits implements Part. It does not check the shape of the simplified network, which the contraction does.
+// Fits implements Part. It checks the fields of all kinds and those of the part's own kind. It does not check the shape of the simplified
+// network, which the contraction does.
 func (p *Sampled) Fits(n *btn.Network) error {
 	if p.Along == nil {
 		return btn.Misfit("it does not say how it is drawn")

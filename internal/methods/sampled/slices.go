@@ -23,7 +23,7 @@ type Slices struct {
 	Rest int `msgpack:"rest,omitempty"`
 }
 
-// Fits implements Sampling.
+// Fits implements Sampling. It returns an error if a field of the kind is out of its range.
 func (s *Slices) Fits(n *btn.Network, end int64) error {
 	if s.Rest < 1 || s.Rest > len(s.Order) {
 		return btn.Misfit("%d of %d indices are summed out", s.Rest, len(s.Order))
@@ -31,7 +31,7 @@ func (s *Slices) Fits(n *btn.Network, end int64) error {
 	return s.Independent.Fits(n, end)
 }
 
-// Draw implements Sampling.
+// Draw implements Sampling. It makes the independent draws from ≤ c < to and returns their weights in Value.Weights.
 func (s *Slices) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	return drawIndependent(ctx, p, s, from, to, want)
 }

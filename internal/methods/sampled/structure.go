@@ -34,7 +34,7 @@ type Structure struct {
 	Path  *structured.Path `msgpack:"structure,omitempty"`
 }
 
-// Fits implements Sampling.
+// Fits implements Sampling. It checks the costs and the path.
 func (s *Structure) Fits(n *btn.Network, _ int64) error {
 	switch {
 	case s.Path == nil:
@@ -45,13 +45,13 @@ func (s *Structure) Fits(n *btn.Network, _ int64) error {
 	return s.Path.Fits(n)
 }
 
-// Describe implements Sampling.
+// Describe implements Sampling. It sets the size to the number of rungs.
 func (s *Structure) Describe(r *query.EstimateResult) { r.Size = s.Rungs }
 
-// Takes implements Sampling.
+// Takes implements Sampling. It returns the flops of a chain, and those before the first.
 func (s *Structure) Takes(*Chains) (each, setup float64) { return s.Each, s.Setup }
 
-// Bytes implements Sampling.
+// Bytes implements Sampling. Each component keeps a weight, and a state if marginals are wanted.
 func (s *Structure) Bytes(_ *Chains, components int64, marginals bool) float64 {
 	return importance.Bytes(components, len(s.Path.Fit.Domains), marginals)
 }

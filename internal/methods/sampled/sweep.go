@@ -26,7 +26,7 @@ type Sweep struct {
 	Defence float64 `msgpack:"defence,omitempty"`
 }
 
-// Fits implements Sampling.
+// Fits implements Sampling. It returns an error if a field of the kind is out of its range.
 func (s *Sweep) Fits(n *btn.Network, end int64) error {
 	if s.Sweep == nil || s.Sweep.Family != query.FamilySweep || s.Bond < 1 || !(s.Defence > 0 && s.Defence < 1) {
 		return btn.Misfit("a sweep of bond %d with a defence of %v, or none", s.Bond, s.Defence)
@@ -34,13 +34,13 @@ func (s *Sweep) Fits(n *btn.Network, end int64) error {
 	return s.Independent.Fits(n, end)
 }
 
-// Describe implements Sampling.
+// Describe implements Sampling. It sets the bond.
 func (s *Sweep) Describe(r *query.EstimateResult) { r.Bond = s.Bond }
 
-// Missed implements Sampling.
+// Missed implements Sampling. It returns twice s.Defence, which is also taken as the share of values that the truncation has lost.
 func (s *Sweep) Missed() float64 { return 2 * s.Defence }
 
-// Draw implements Sampling.
+// Draw implements Sampling. It makes the independent draws from ≤ c < to and returns their weights in Value.Weights.
 func (s *Sweep) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
 	return drawIndependent(ctx, p, s, from, to, want)
 }

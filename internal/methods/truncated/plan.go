@@ -213,7 +213,8 @@ func (p *Prepared) Price(ctx context.Context, plan *TruncatedPlan, bond int, mar
 	return p.priceTree(plan, bond, marginals)
 }
 
-// priceSweep is Price for a sweep.
+// priceSweep predicts the cost of a contraction along a sweep at a bond, with marginals if they are wanted. Flops at a bond below smallBond
+// count as more, since they take longer. If an entry is below 0, the contraction of absolute values is part of the cost.
 func (p *Prepared) priceSweep(ctx context.Context, plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
 	h := p.Hypergraph()
 	schedule := sweepPlan(plan).Restrict(h.Dims)
@@ -227,7 +228,8 @@ func (p *Prepared) priceSweep(ctx context.Context, plan *TruncatedPlan, bond int
 	return Cost{Cost: cost}, err
 }
 
-// priceTree is Price for a tree.
+// priceTree predicts the cost of a contraction along a tree at a bond, with marginals if they are wanted; then nothing is truncated. If an
+// entry is below 0, the contraction of absolute values is part of the cost.
 func (p *Prepared) priceTree(plan *TruncatedPlan, bond int, marginals bool) (Cost, error) {
 	schedule, err := decodeTree(plan.Tree)
 	if err != nil {

@@ -6,9 +6,20 @@ package annealing
 
 const vectors = false
 
-func sweepVector(*sweepArgs)  {}
+// sweepVector is never called, since vectors is false.
+func sweepVector(*sweepArgs) {}
+
+// fieldsVector is never called, since vectors is false.
 func fieldsVector(*fieldArgs) {}
-func crowdVector(*crowdArgs)  {}
+
+// crowdVector is never called, since vectors is false.
+func crowdVector(*crowdArgs) {}
+
+// powersVector is never called, since vectors is false.
 func powersVector(*powerArgs) {}
-func sumOutVector(*upArgs)    {}
-func drawVector(*downArgs)    {}
+
+// sumOutVector is never called, since vectors is false.
+func sumOutVector(*upArgs) {}
+
+// drawVector is never called, since vectors is false.
+func drawVector(*downArgs) {}

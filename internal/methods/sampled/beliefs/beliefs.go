@@ -226,13 +226,22 @@ type queueEntry struct {
 // queue is a heap with the highest score first, of equal ones the smallest index first.
 type queue struct{ entries []queueEntry }
 
+// Len implements heap.Interface.
 func (q *queue) Len() int { return len(q.entries) }
+
+// Less implements heap.Interface. The highest score comes first, of equal scores the smallest index.
 func (q *queue) Less(a, b int) bool {
 	x, y := q.entries[a], q.entries[b]
 	return x.score > y.score || x.score == y.score && x.index < y.index
 }
+
+// Swap implements heap.Interface.
 func (q *queue) Swap(a, b int) { q.entries[a], q.entries[b] = q.entries[b], q.entries[a] }
-func (q *queue) Push(x any)    { q.entries = append(q.entries, x.(queueEntry)) }
+
+// Push implements heap.Interface. It appends x, a queueEntry.
+func (q *queue) Push(x any) { q.entries = append(q.entries, x.(queueEntry)) }
+
+// Pop implements heap.Interface. It removes the last entry and returns it.
 func (q *queue) Pop() any {
 	last := len(q.entries) - 1
 	x := q.entries[last]

@@ -175,21 +175,22 @@ type run struct {
 	sums   *orderedSums // of slices with marginals
 }
 
-// draws returns the range of the draws of a block, as indices in ln.
-func (r *run) draws(block int) (first, end int) {
+// drawRange returns the range of the draws of a block, as indices in ln.
+func (r *run) drawRange(block int) (first, end int) {
 	return block * blockSize, min((block+1)*blockSize, len(r.ln))
 }
 
-// random returns the random numbers of draw c, an index in ln.
-func (r *run) random(c int) *rand.Rand {
+// newRandom returns the generator of the random numbers of draw c, an index in ln. They depend on the seed and the number of the draw
+// alone.
+func (r *run) newRandom(c int) *rand.Rand {
 	return rand.New(rand.NewPCG(r.seed, uint64(r.from)+uint64(c)))
 }
 
 // drawBlock draws the states of a block. It writes ln of their weights to r.ln, and the states to r.states if marginals are wanted.
 func (r *run) drawBlock(block int, s *scratch) {
 	n := len(r.expression.Dims)
-	for c, end := r.draws(block); c < end; c++ {
-		r.ln[c] = r.drawWeight(r.random(c), s.drawer, s.state)
+	for c, end := r.drawRange(block); c < end; c++ {
+		r.ln[c] = r.drawWeight(r.newRandom(c), s.drawer, s.state)
 		if r.states != nil {
 			for i, a := range s.state {
 				r.states[c*n+i] = uint16(a)
@@ -205,8 +206,8 @@ func (r *run) sliceBlock(ctx context.Context, block int, s *scratch) error {
 	if s.shares != nil {
 		blockSums = newShareSums(r.expression.Dims)
 	}
-	for c, end := r.draws(block); c < end; c++ {
-		ln, err := r.drawSlice(ctx, r.random(c), s)
+	for c, end := r.drawRange(block); c < end; c++ {
+		ln, err := r.drawSlice(ctx, r.newRandom(c), s)
 		if err != nil {
 			return err
 		}

@@ -44,15 +44,15 @@ func (m *Mixture) RankOne() bool {
 		!slices.ContainsFunc(m.Components, func(c Component) bool { return c.Counts != nil })
 }
 
-// Values returns r of every component.
-func (m *Mixture) Values() (r [][][]float64) {
+// Values returns the probabilities of single values in every component: values[k][i][a] for value a of index i in component k.
+func (m *Mixture) Values() (values [][][]float64) {
 	for k := range m.Components {
-		r = append(r, m.Components[k].Values)
+		values = append(values, m.Components[k].Values)
 	}
-	return r
+	return values
 }
 
-// Numbers returns the number of parameters.
+// Numbers returns the number of parameters: for each component its weight, its counts and its probabilities of values.
 func (m *Mixture) Numbers() (n int) {
 	for _, c := range m.Components {
 		n += 1 + len(c.Counts)

@@ -31,12 +31,21 @@ type candidate struct {
 // candidates is a heap, the lowest score first.
 type candidates []candidate
 
+// Len implements heap.Interface.
 func (q candidates) Len() int { return len(q) }
+
+// Less implements heap.Interface. The lowest score comes first, of equal scores the one that was created first.
 func (q candidates) Less(i, j int) bool {
 	return q[i].score < q[j].score || q[i].score == q[j].score && q[i].number < q[j].number
 }
+
+// Swap implements heap.Interface.
 func (q candidates) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *candidates) Push(x any)   { *q = append(*q, x.(candidate)) }
+
+// Push implements heap.Interface. It appends x, a candidate.
+func (q *candidates) Push(x any) { *q = append(*q, x.(candidate)) }
+
+// Pop implements heap.Interface. It removes the last candidate and returns it.
 func (q *candidates) Pop() any {
 	list := *q
 	last := list[len(list)-1]
