@@ -223,7 +223,8 @@ func distanceIfMoving(p *query.Propagation, lnZ float64) float64 {
 // shareOfCorrection returns correctionShare of the distance between best and the value of belief propagation: that share of the correction
 // may be missing. It returns 0 if the changes from size to size fall fast.
 func (j *regionsJudge) shareOfCorrection(best *judge.Estimate) float64 {
-	if j.Propagation == nil || j.Propagation.LogZ == nil || best.Plan.Level < 0 {
+	isBethe := best.Plan.Level < 0 // best is the value of belief propagation itself
+	if j.Propagation == nil || j.Propagation.LogZ == nil || isBethe {
 		return 0
 	}
 	if decay, ok := j.decay(best); ok && decay < slowDecay {

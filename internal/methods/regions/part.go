@@ -24,12 +24,12 @@ const WholeShare = int64(1) << 20
 // Class implements Part.
 func (*Regions) Class() btn.Class { return btn.ClassRegions }
 
-// About implements btn.Part.
+// About implements btn.Part. It describes the result, and says that parts are combined by the log-linear rule.
 func (p *Regions) About() btn.About {
 	return btn.About{Result: query.EstimateResult{Family: query.FamilyRegions, Kind: p.Kind, Size: p.Size}, Rule: btn.LogLinear}
 }
 
-// Fits implements Part.
+// Fits implements Part. It checks the size and the range of regions, but not whether they suit the network.
 func (p *Regions) Fits(*btn.Network) error {
 	switch {
 	case p.Size < 0:

@@ -66,6 +66,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 }
 
 // rememberPlan returns the plan by regions for a hypergraph, from the plan cache if it is there. hit is the state of the cache.
+// A plan under a deadline has another key, since it begins with the value of belief propagation (buildPlan).
 func rememberPlan(
 	ctx context.Context, j *proposal.Job, h contractionorder.Hypergraph, marginals bool,
 ) (plan *btn.Plan, hit string, err error) {

@@ -58,8 +58,8 @@ func newGraph(h contractionorder.Hypergraph) (*graph, error) {
 	return g, nil
 }
 
-// listIndexLegs sets indexLegs to the legs sorted by index. On entry indexStart[i+1] is the number of legs of index i; it becomes the end
-// of the index in indexLegs.
+// listIndexLegs sets indexLegs to the legs sorted by index. A leg is one index of one table. On entry indexStart[i+1] is the number of legs
+// of index i; it becomes the end of the index in indexLegs.
 func (g *graph) listIndexLegs() {
 	for i := range g.dims {
 		g.indexStart[i+1] += g.indexStart[i]
@@ -71,10 +71,11 @@ func (g *graph) listIndexLegs() {
 	}
 }
 
-// legsOf returns the legs of index i, ascending.
+// legsOf returns the legs of index i, ascending: one for each table of two or more indices that has it.
 func (g *graph) legsOf(i int32) []int32 { return g.indexLegs[g.indexStart[i]:g.indexStart[i+1]] }
 
-// legRange returns the range first ≤ leg < end of the legs of table t. It is empty for tables of fewer than two indices.
+// legRange returns the range first ≤ leg < end of the legs of table t, one for each of its indices. It is empty for tables of fewer than
+// two indices.
 func (g *graph) legRange(t int32) (first, end int32) { return g.firstLeg[t], g.firstLeg[t+1] }
 
 // indicesOf returns the indices of table t, one for each leg. It is empty for tables of fewer than two indices.

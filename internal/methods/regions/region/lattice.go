@@ -109,8 +109,8 @@ func (e *embedder) coreIndices(g *graph, cut *cutter) (inCore []bool, err error)
 // minIndicesPerSquareless: at most one of this many placed indices may be in no square.
 const minIndicesPerSquareless = 4
 
-// placeNextToSquares places the indices of the 2-core that are in no square, most of them around holes: each gets the point of the nearest
-// placed index. It returns placed with these indices appended. A component without any square stays without points.
+// placeNextToSquares places the indices in the 2-core (inCore) that are in no square, most of them around holes: each gets the point of the
+// nearest placed index. It returns placed with these indices appended. A component without any square stays without points.
 func (e *embedder) placeNextToSquares(g *graph, placed []int32, inCore []bool) []int32 {
 	for k := 0; k < len(placed); k++ { // breadth first, since placed grows
 		for _, leg := range g.legsOf(placed[k]) {
@@ -258,7 +258,8 @@ func (e *embedder) notePeriod(rows, cols int32) {
 	}
 }
 
-// moveToRow moves the current component so that its first row is row and its first column 0. It returns the first row below it.
+// moveToRow moves the points (row, column) of the current component so that its first row is row and its first column 0. It returns the
+// first row below it.
 func (e *embedder) moveToRow(row int32) int32 {
 	first, lastRow := e.pointOf[e.component[0]], e.pointOf[e.component[0]][0]
 	for _, i := range e.component {

@@ -138,7 +138,8 @@ func (c *corrections) markFreeLegs() {
 	}
 }
 
-// passAlongFreeLegs computes the gains of free legs: messages go from the leaves of a breadth-first forest to its roots and back. On
+// passAlongFreeLegs computes the gains of free legs. A leg is free if it is in no region; its gain is the ratio by which the message along
+// it has changed. Messages go from the leaves of a breadth-first forest to its roots and back. On
 // trees this is exact. If free legs close cycles longer than all regions, it is the first of many sweeps that would be needed.
 func (c *corrections) passAlongFreeLegs() {
 	tables := c.tablesWithFreeLegs()
@@ -183,7 +184,7 @@ func (c *corrections) tablesWithFreeLegs() (tables []int32) {
 	return tables
 }
 
-// hasFreeLeg reports whether table t has a free leg.
+// hasFreeLeg reports whether table t has a free leg, which is in no region.
 func (c *corrections) hasFreeLeg(t int32) bool {
 	first, end := c.graph.legRange(t)
 	for leg := first; leg < end; leg++ {

@@ -170,7 +170,8 @@ func (w *worker) addLogs(i int32, marginal []float64, alpha float64) (ok bool) {
 	return true
 }
 
-// takeLogs returns the indices that have logs, ascending, and their logs one after the other. It clears the worker's logs.
+// takeLogs returns the indices that the worker's regions correct, ascending, and the logarithms of their corrections, index after index. It
+// clears both in the worker.
 func (w *worker) takeLogs() (indices []int, logs []float64) {
 	slices.Sort(w.corrected)
 	for _, i := range w.corrected {

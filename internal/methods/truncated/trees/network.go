@@ -383,7 +383,7 @@ func (m *mergeShape) products() float64 {
 	return count
 }
 
-// compactSize returns the number of entries of the result if a label that several wires have were one axis.
+// compactSize returns the number of entries that the result would have with one axis for each label, even if several wires have the label.
 func (m *mergeShape) compactSize() float64 {
 	size := 1.0
 	for l, d := range m.dims {

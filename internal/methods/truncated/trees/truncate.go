@@ -34,17 +34,17 @@ func (c *contraction) truncate(a, b int32) error {
 	return nil
 }
 
-// project multiplies node a by a projector with cols columns: the axes of the bundle, the wires that lead to b, become one new axis, the
-// last.
+// project multiplies node a by a projector (a matrix): the axes of the wires that lead to b, its rows, become one new axis of dimension cols,
+// the last of a.
 func (c *contraction) project(a, b int32, projector []float64, cols int) error {
 	layout, bundle, dims := c.arrangeAxes(a, b)
-	newLabel := int32(len(dims))
+	newLabel := int32(len(dims)) // axes of a have the labels 0 to len(dims)−1
 	others := layout[:len(layout)-len(bundle)]
 	return c.storeProduct(a, product{
 		out:  array{labels: append(others, newLabel)},
 		in:   [2]array{c.nodeArray(a), {data: projector, labels: append(bundle, newLabel)}},
 		dims: append(dims, cols),
-	}, [2]int32{a, -1})
+	}, [2]int32{a, -1}) // −1: the projector is no node
 }
 
 // nodeArray returns the entries of a node, with the numbers of its axes as labels.
