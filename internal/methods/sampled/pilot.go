@@ -46,7 +46,7 @@ func Choose(ctx context.Context, c *Chains, s query.Settings) (sampler Sampling,
 	if chainsFit && !(predictVariance(draws, c, s.Budget) < predictVariance(chains, c, s.Budget)) {
 		return chains, isComplete, err
 	}
-	draws.About().Modes = chains.Modes
+	draws.About().Modes = chains.Modes // independent draws keep the number that was chosen for chains
 	return draws, isComplete, err
 }
 

@@ -278,7 +278,8 @@ func encodeTree(p trees.Plan) [][]int {
 	return [][]int{{p.Tables}, p.Hosts, p.Copies, wires, merges}
 }
 
-// decodeTree returns the plan that encodeTree has written as lists.
+// decodeTree returns the plan that encodeTree has written as five lists: the number of tables, hosts, copies, wires (three numbers each)
+// and merges (two each).
 func decodeTree(lists [][]int) (trees.Plan, error) {
 	if len(lists) != 5 || len(lists[0]) != 1 || len(lists[3])%3 != 0 || len(lists[4])%2 != 0 {
 		return trees.Plan{}, fault.New(fault.BadInput, "truncated: %d lists are no tree", len(lists))

@@ -174,8 +174,9 @@ func (m *Model) recordLnG(w *Weights, walkers []*walker) {
 	}
 }
 
-// Among returns the log-weights of components, and the logarithms of their chains' contributions, as if there were only the given number
-// of starts: the first ones. The contribution of chain k is w_k φ_k with φ_k = g_k/Σ_j g_j over these starts.
+// Among returns the log-weights of components, and the logarithms of their chains' contributions, as if there were only the given number of
+// starts: the first ones. The contribution of the chain from start k is w_k φ_k, where w_k is its weight and φ_k = g_k/Σ_j g_j over these
+// starts: g_j compares how likely start j is to draw the chain's last state (lnG).
 func (w *Weights) Among(starts int) (ln, each []float64) {
 	allStarts := max(1, len(w.chainLn)/len(w.Ln))
 	if allStarts == 1 {

@@ -210,12 +210,14 @@ func (f *fitter) maximise(c *Component, share []float64) {
 // maximiseCounts sets c.Counts and c.Values of a component with counts. Counts is the distribution of the number of indices that are not at
 // the centre. Values are the probabilities R of independent indices with which the component has the given marginals: R and the marginals
 // differ, since the counts reweight states. It is found by iteration, from c.Values of the round before, or from marginals in the first
-// round. total is the sum of share. The entries of marginals are overwritten.
+// round. share[j] is the weight of state j in the component, and total the sum of share. The entries of marginals are overwritten.
 func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]float64, total, pseudoWeight float64) {
 	n := len(f.dims)
 	away := make([]float64, n) // by index: probability under R that it is not at the centre
 	for i, a := range c.Centre {
-		if away[i] = 1 - marginals[i][a]; c.Values != nil {
+		if c.Values == nil { // the first round
+			away[i] = 1 - marginals[i][a]
+		} else {
 			away[i] = 1 - c.Values[i][a]
 		}
 	}

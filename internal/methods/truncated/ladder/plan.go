@@ -59,8 +59,9 @@ func Plan(
 
 	// If the first plan truncates nothing, one rung is enough. If prices take too long, take the rungs so far.
 	var rungs []rung
-	if c, err := p.Price(pricing, &plans[0], bond, marginals); err == nil && c.Lossless && c.Bytes <= float64(s.Memory) &&
-		(c.Flops <= s.Budget || s.Bond > 0) {
+	c, err := p.Price(pricing, &plans[0], bond, marginals)
+	fits := c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0)
+	if err == nil && c.Lossless && fits {
 		rungs = []rung{{bond: bond, cost: query.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
 	} else if rungs, err = buildRungs(prices, s); err != nil {
 		if !proposal.IsOutOfTime(ctx, err) {
@@ -79,7 +80,8 @@ func Plan(
 	if len(rungs) == 0 {
 		return nil, false, fault.New(fault.OverBudget, "plan: no plan of truncated legs fits %d bytes", s.Memory)
 	}
-	if first := rungs[0]; s.Method == query.MethodAuto && s.Bond == 0 && proposal.HasDeadline(ctx) && first.cost.Flops > s.Budget {
+	first, mayFail := rungs[0], s.Method == query.MethodAuto && s.Bond == 0 // method auto has other methods
+	if mayFail && proposal.HasDeadline(ctx) && first.cost.Flops > s.Budget {
 		return nil, false, fault.New(fault.OverBudget,
 			"plan: the first estimate of truncated legs, at bond %d, takes %.3g flops, %.3g are what the deadline is worth",
 			first.bond, first.cost.Flops, s.Budget)

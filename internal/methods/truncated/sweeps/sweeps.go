@@ -209,7 +209,7 @@ func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err er
 
 // stepForward multiplies the tables of a step into the chain, and sums the step's index out if this is its last step. The chain is a tensor
 // written as a product of sites, one for each of its indices. New indices of the tables enter it before. If marginals are asked for, it
-// keeps the chain of before in s.states. isNonzero is false if the state becomes 0.
+// keeps the chain before the tables, with a site for the step's index, in s.states. isNonzero is false if the state becomes 0.
 func (s *sweep) stepForward(c *chain, st *step) (isNonzero bool, err error) {
 	var before []*site
 	if s.marginals {

@@ -114,7 +114,7 @@ func (f *form) treePlan(t contractionorder.Tree) Plan {
 		open[k] = make(map[int]int)
 		for _, i := range f.h.Edges[table] {
 			if len(f.tablesOf[i]) == 1 {
-				p.Wires = append(p.Wires, [3]int{i, table, -1})
+				p.Wires = append(p.Wires, [3]int{i, table, -1}) // the wire ends nowhere: no other table has the index
 			} else {
 				open[k][i] = table
 			}

@@ -162,7 +162,7 @@ func (k *kernel) pack(a array, dims []int, layout []int32) (packed []float64, is
 		if !hasAxis[l] {
 			hasAxis[l] = true
 			isSummed = isSummed || dims[l] > 1
-			axes = append(axes, axis{dims[l], 0, from[l]})
+			axes = append(axes, axis{dims[l], 0, from[l]}) // it does not move in the target, so its values are added up
 		}
 	}
 	for _, l := range layout {

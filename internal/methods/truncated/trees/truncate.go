@@ -34,8 +34,8 @@ func (c *contraction) truncate(a, b int32) error {
 	return nil
 }
 
-// project multiplies node a by a projector (a matrix): the axes of the wires that lead to b, its rows, become one new axis of dimension cols,
-// the last of a.
+// project multiplies node a by a projector (a matrix): the axes of the wires that lead to b, its rows, become one new axis of dimension
+// cols, the last of a.
 func (c *contraction) project(a, b int32, projector []float64, cols int) error {
 	layout, bundle, dims := c.arrangeAxes(a, b)
 	newLabel := int32(len(dims)) // axes of a have the labels 0 to len(dims)−1
