@@ -45,7 +45,8 @@ type Annealing struct {
 // MostKnots bounds the knots of a ladder.
 const MostKnots = 64
 
-// Fits implements Sampling. end is the number of the last component plus one.
+// Fits implements Sampling. It checks the rungs, the steps and the knots, and that the chains for states (s.Of, if it is above 0) are no
+// fewer than end, the number of the last component plus one.
 func (s *Annealing) Fits(_ *btn.Network, end int64) error {
 	switch {
 	case s.Rungs < 1 || s.Rungs > 1<<30:

@@ -83,6 +83,7 @@ func (j run) prepare(q *Truncated) (*Prepared, factorgraph.Evidence, error) {
 		prepared, err := OfBase(j.Ctx, j.Problem)
 		return prepared, j.Problem.Evidence, err
 	}
-	prepared, err := Of(j.Ctx, j.Problem, j.M != nil)
+	wantsMarginals := j.M != nil
+	prepared, err := Of(j.Ctx, j.Problem, wantsMarginals)
 	return prepared, factorgraph.Evidence{}, err
 }

@@ -392,8 +392,9 @@ func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 }
 
 // stepSpinsPortable is stepSpins without vectors. Each spin in turn is drawn at the new rung in all eight chains c. At a rung its log odds,
-// in powers of 2, are √β·field + β·h + start. The weight of a chain is multiplied by 2cosh of the spin's field at the new rung over that at
-// the old: with log odds y and x that is 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|).
+// in powers of 2, are √β·field + β·h + start, where field sums over its neighbours, h is its own field, and start its log odds at the start
+// of a chain. Rows have eight numbers, one for each chain. The weight of a chain is multiplied by 2cosh of the spin's field at the new rung
+// over that at the old: with log odds y and x that is 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|).
 func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 	k := int32(r.firstCoupling)
 	for i := range r.n {

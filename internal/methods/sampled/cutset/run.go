@@ -224,8 +224,8 @@ func (s *Space) startShares() {
 	}
 }
 
-// sumByBuckets does what LnSlice does by package buckets, with logarithms. The values of one state that r draws from the slice have share
-// 1, in place of all shares.
+// sumByBuckets returns ln of the sum over the slice, as LnSlice does, but by package buckets, with logarithms. The slice is all states that
+// have the values of x at the cut-set's indices. If shares is not nil, r draws one state of the slice, and its values get share 1.
 func (s *Space) sumByBuckets(ctx context.Context, r *rand.Rand, x []int, shares [][]float64) (ln float64, err error) {
 	p := s.program
 	e := s.slicedExpression()

@@ -59,10 +59,11 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 
 	// Search plans for the network under the evidence. They depend on the evidence only by the shape that it leaves, and by the variables
 	// of its indices, which slices fix.
+	const isMasked = false // the plans are for the network under the evidence
 	kind := fmt.Sprint("truncated under evidence, variables ", prepared.Indices(), truncated.Signs(prepared))
 	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey(kind, marginals), prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
-			return Plan(computing, prepared, j.Settings, false, marginals)
+			return Plan(computing, prepared, j.Settings, isMasked, marginals)
 		})
 	if err != nil {
 		return nil, err
@@ -98,9 +99,10 @@ func proposeModelPlans(ctx context.Context, j *proposal.Job, marginals bool) (*b
 	if p.Decided() || p.Expression().Unfit != "" {
 		return nil, truncated.ErrNoMask
 	}
+	const isMasked = true // the plans are for the network without evidence, which enters as a mask
 	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey("truncated"+truncated.Signs(p), marginals), p.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
-			return Plan(computing, p, j.Settings, true, marginals)
+			return Plan(computing, p, j.Settings, isMasked, marginals)
 		})
 	if err != nil {
 		return nil, err

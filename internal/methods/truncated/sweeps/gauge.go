@@ -41,7 +41,8 @@ func forwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) {
 }
 
 // backwardGauge returns the gauge of the sweep back, and its weights b by index and value. There an index enters at the step that sums it
-// out in the forward sweep, and the tables still to come are those of earlier steps.
+// out in the forward sweep, and the tables still to come are those of earlier steps. b is multiplied in at that
+// step (leave, as seen from the forward sweep), and divided out where the sweep back sums the index out (enter).
 func backwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) {
 	exit := make([]int, len(e.Dims)) // by index: the step that sums it out
 	for k, st := range steps {

@@ -227,7 +227,7 @@ func (d *Drawer) probabilities(c *conditional) (p []float64, total float64) {
 // not a positive finite number.
 func (d *Drawer) stateWeights(c *conditional) []float64 {
 	// The entry is left·(site at the value)·right, with the vectors of the chain's ends at the values drawn.
-	left, right := d.productsAround(c.sites, nil, c.place, d.extendRight, d.extendLeft)
+	left, right := d.productsAround(c.sites, nil, c.place, d.extendRight, d.extendLeft) // nil: there is no second chain
 	a := c.sites[c.place]
 	p := d.probabilityBuffer[:a.dim]
 	clear(p)

@@ -76,7 +76,8 @@ func Evaluate(
 	if err := p.check(h); err != nil {
 		return legs.Cost{}, err
 	}
-	cost, _, err := price(ctx, h, p, float64(bond), marginals, math.Inf(1))
+	noLimit := math.Inf(1) // of flops
+	cost, _, err := price(ctx, h, p, float64(bond), marginals, noLimit)
 	return cost, err
 }
 

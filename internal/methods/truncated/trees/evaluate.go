@@ -49,8 +49,9 @@ type meter struct {
 	moves      int64   // work of this meter, for the budget of a search
 }
 
-// newMeter returns a meter of a contraction along the network n, before its merges. It has counted the tables of the expression, and the
-// copies of them that become nodes.
+// newMeter returns a meter of a contraction along the network n, before its merges. Bundles of wires are truncated to the bond, and gauge
+// is the distance in wires that a truncation looks at. The meter has counted the tables of the expression, and the copies of them that
+// become nodes.
 func newMeter(n *network, h contractionorder.Hypergraph, bond, gauge int) *meter {
 	m := &meter{net: n, bond: max(bond, 1), gauge: gauge}
 	for t, scope := range h.Edges {

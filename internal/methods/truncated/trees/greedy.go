@@ -65,6 +65,7 @@ func (b *builder) greedy(r rule, distance []float64, rng *rand.Rand, shouldStop 
 		created++
 		noise := 0.0
 		if r.temperature > 0 {
+			// Minus Gumbel's distribution: the lowest score is a draw with probabilities in proportion to 2^{−score/temperature}.
 			noise = r.temperature * math.Log2(-math.Log(rng.Float64()+1e-300)+1e-300)
 		}
 		return candidate{n.score(x, y, b.bond, r, distance) + noise, noise, created, x, y}
