@@ -306,15 +306,15 @@ func mayTrustBeliefs(ctx context.Context, m *annealing.Model, path annealing.Pat
 		lnBeliefs[k] = temperedMoments(lnAtEnds, w.Ln)
 	}
 
-	uniform, product := means[0], means[1]
+	uniform, beliefs := means[0], means[1]
 	if math.IsInf(uniform.Ln, -1) { // all chains from uniform draws weigh 0
 		return true, nil
 	}
-	standardError := math.Hypot(uniform.StandardError, product.StandardError)
-	switch excess := product.Ln - uniform.Ln; {
+	standardError := math.Hypot(uniform.StandardError, beliefs.StandardError)
+	switch excess := beliefs.Ln - uniform.Ln; {
 	case excess < -productDeviations*standardError: // chains from beliefs miss weight
 		return false, nil
-	case product.StandardError > math.Sqrt(productGain)*uniform.StandardError: // they spread too far
+	case beliefs.StandardError > math.Sqrt(productGain)*uniform.StandardError: // they spread too far
 		return false, nil
 	case excess > productExcess*standardError: // chains from uniform draws do not count
 		isDivided, err := m.Divided(ctx)

@@ -78,7 +78,6 @@ func (b *ballBuilder) ball(centre int32, radius int) []int32 {
 	}
 
 	// Clear the marks for the next call.
-
 	for _, i := range b.indices {
 		b.depth[i] = 0
 	}

@@ -139,8 +139,8 @@ func (c *corrections) markFreeLegs() {
 }
 
 // passAlongFreeLegs computes the gains of free legs. A leg is free if it is in no region; its gain is the ratio by which the message along
-// it has changed. Messages go from the leaves of a breadth-first forest to its roots and back. On
-// trees this is exact. If free legs close cycles longer than all regions, it is the first of many sweeps that would be needed.
+// it has changed. Messages go from the leaves of a breadth-first forest to its roots and back. On trees this is exact. If free legs close
+// cycles longer than all regions, it is the first of many sweeps that would be needed.
 func (c *corrections) passAlongFreeLegs() {
 	tables := c.tablesWithFreeLegs()
 	for k := len(tables) - 1; k >= 0; k-- {

@@ -28,18 +28,19 @@ type Prepared struct {
 	idle []*worker // workers that no call uses
 }
 
-// Prepare computes the expression e in the gauge of the messages of s, for the regions of a family that was planned for e's hypergraph.
+// Prepare computes the expression e in the gauge of the messages of s, for the regions of a family that was planned for e's hypergraph: its
+// tables are scaled by messages so that the value of belief propagation is 1.
 // Time and memory are linear in the model. Errors: fault.FailedEstimate if belief propagation found a contradiction; the context's.
 func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family) (*Prepared, error) {
 	ln, sign := s.Z()
 	if sign == 0 {
 		return nil, fault.New(fault.FailedEstimate, "region: belief propagation has no beliefs: its value is 0")
 	}
-	y, err := newGauge(ctx, f.graph, e, s)
+	gauge, err := newGauge(ctx, f.graph, e, s)
 	if err != nil {
 		return nil, err
 	}
-	return &Prepared{family: f, expression: e, state: s, lnZBP: ln, sign: sign, gauge: y}, nil
+	return &Prepared{family: f, expression: e, state: s, lnZBP: ln, sign: sign, gauge: gauge}, nil
 }
 
 // With returns p for another family, which must be planned for the same hypergraph. Both share the data that depend on the expression

@@ -367,7 +367,7 @@ func (d *Drawer) writeProductTo(i, except int, product []float64) {
 			multiply(product, d.messages[d.sampler.messageStarts[in.table][in.k]:])
 			d.work += factorFlops * float64(len(product))
 		}
-		if n%8 == 7 {
+		if n%8 == 7 { // before the product leaves the range of float64
 			rescale(product)
 		}
 	}

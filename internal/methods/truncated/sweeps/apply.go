@@ -113,7 +113,9 @@ func lastKept(summed []bool) int {
 }
 
 // factorsFromLeft returns factors[k], the factor R for the bond left of site k of the span, for every k up to the last site that is kept:
-// not summed out. If no site is kept, factors[len(span)] is the whole span as a matrix. Factors beyond are zero values.
+// not summed out. If no site is kept, factors[len(span)] is the whole span as a matrix. Factors beyond are zero values. firstKept is the
+// first site that is kept, or −1. Only factors right of it may be reduced to a triangle (extendFactor), since the kept sites take up the
+// orthonormal matrix.
 func (c *chain) factorsFromLeft(span []*site, cores []core, summed []bool, firstKept int) (factors []factor, err error) {
 	factors = make([]factor, len(span)+1)
 	n := int(span[0].left)

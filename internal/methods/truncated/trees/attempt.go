@@ -40,7 +40,7 @@ const (
 )
 
 // drawSettings returns random settings of a tree: new ones or, half of the time after the first trees, those of the best plan with one of
-// them changed a little.
+// them changed a little. The rule has the parameters of the score by which pairs of nodes are merged.
 func (s *search) drawSettings() treeSettings {
 	r := s.rng
 	if s.trees > freshTrees && s.hasBest && r.IntN(2) == 0 {
