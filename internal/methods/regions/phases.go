@@ -71,7 +71,7 @@ func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, 
 		otherStarts = append(otherStarts, count)
 		set.kinds = append(set.kinds, maximumKind{Phase: phase, othersReached: count})
 	}
-	all, reached, err := bp.Further(ctx, e, states, starts, bp.Options{
+	allStates, reached, err := bp.Further(ctx, e, states, starts, bp.Options{
 		Updates: 5 * orderedUpdates * int64(countIncidences(e)), Enough: enough,
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, 
 	}
 
 	// Sort the reached states, nil if none, in the sequence of the starts.
-	set.states = all
+	set.states = allStates
 	reachedByOthers := reached[len(phases):]
 	for k := range set.kinds {
 		kind := &set.kinds[k]

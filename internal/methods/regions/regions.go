@@ -152,8 +152,8 @@ func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 	return v, nil
 }
 
-// variableRows returns the marginals of the network's variables. marginals has those of the indices of the expression, of which each
-// variable is one. Values that the network excludes have probability 0.
+// variableRows returns the marginals of the network's variables. marginals has those of the indices of the expression; each variable is
+// an index. Values that the network excludes have probability 0.
 func (j run) variableRows(e *sumproduct.Expression, marginals [][]float64) [][]float64 {
 	rows := make([][]float64, len(j.Net.Variables))
 	for v, variable := range j.Net.Variables {

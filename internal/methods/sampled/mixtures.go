@@ -178,10 +178,10 @@ func (c *trial) drawExamples(
 ) (states [][]int, lnWeights []float64, err error) {
 	const firstComponent = 8 * productChains // pilots have carried the chains of lower numbers
 	path := chains.Path()
-	each := m.Flops(path.Step, path.Rungs) * path.Starts()
-	components := wholeGroups(min(flops/each, mixtureChains/path.Starts()))
-	if least := pilotChains / path.Starts(); float64(components) < least {
-		components = wholeGroups(least)
+	componentFlops := m.Flops(path.Step, path.Rungs) * path.Starts()
+	components := wholeGroups(min(flops/componentFlops, mixtureChains/path.Starts()))
+	if minComponents := pilotChains / path.Starts(); float64(components) < minComponents {
+		components = wholeGroups(minComponents)
 		path.Rungs = int(max(4, min(float64(path.Rungs), chains.rungsFor(m, flops/float64(components)))))
 	}
 	path.Seed = ^c.settings.Seed

@@ -33,8 +33,8 @@ func findModes(
 	flops := modesShare*s.Budget - m.ModesFlops() // for chains
 	path := sampler.Path()
 	path.Rungs, path.Seed = pilotedRungs, ^s.Seed
-	each := m.Flops(path.Step, pilotedRungs)
-	if flops < 3*modesChains*each {
+	chainFlops := m.Flops(path.Step, pilotedRungs)
+	if flops < 3*modesChains*chainFlops {
 		return variance, nil
 	}
 	count, err := m.Modes(ctx, path)
@@ -44,11 +44,11 @@ func findModes(
 
 	// Carry chains from all modes that the work allows. They have as many rungs as it allows up to targetVariance: chains that are too
 	// short miss weight that longer ones find.
-	path.Modes = min(count, int(flops/(modesChains*each))-1)
+	path.Modes = min(count, int(flops/(modesChains*chainFlops))-1)
 	longest := m.Rungs(path.Step, flops/(modesChains*path.Starts()))
 	path.Rungs = int(max(float64(pilotedRungs), min(longest, float64(pilotedRungs)*variance/targetVariance)))
-	each = m.Flops(path.Step, path.Rungs)
-	chains := wholeGroups(min(flops/(each*path.Starts()), pilotChains))
+	chainFlops = m.Flops(path.Step, path.Rungs)
+	chains := wholeGroups(min(flops/(chainFlops*path.Starts()), pilotChains))
 	const firstComponent = 4 * productChains // the pilots before have carried the chains of lower numbers
 	w, err := m.Run(ctx, path, firstComponent, firstComponent+chains, 1, true)
 	if err != nil || math.IsInf(w.Top, -1) {

@@ -61,8 +61,8 @@ func (c *Chains) pilot(ctx context.Context, s query.Settings) (sampler *Annealin
 // predictVariance returns the variance of the mean weight, over the square of Z, if components are drawn for the whole budget: the variance
 // of one weight over the number of components. There is always at least one component.
 func predictVariance(sampler Sampling, c *Chains, budget float64) float64 {
-	each, setup := sampler.Takes(c)
-	return sampler.About().Spread * each / max(budget-setup, each)
+	componentFlops, setupFlops := sampler.Takes(c)
+	return sampler.About().Spread * componentFlops / max(budget-setupFlops, componentFlops)
 }
 
 // pilotShare is the share of a budget that the pilot of chains may take.
@@ -84,11 +84,11 @@ const leastSampled = 128
 // over budget if the smallest part does not fit the memory.
 func Components(c *Chains, sampler Sampling, s query.Settings, marginals bool) (out []btn.Estimate, err error) {
 	// part is the number of components in a part, total that in all parts.
-	each, setup := sampler.Takes(c)
+	componentFlops, setupFlops := sampler.Takes(c)
 	work := s.Budget * (1 - pilotShare)
-	leastPart := wholeGroups(setup / each / setupShare)
-	part := max(wholeGroups(work/each/policy.SampledParts), leastPart)
-	total := wholeGroups(work / (each + setup/float64(part)))
+	leastPart := wholeGroups(setupFlops / componentFlops / setupShare)
+	part := max(wholeGroups(work/componentFlops/policy.SampledParts), leastPart)
+	total := wholeGroups(work / (componentFlops + setupFlops/float64(part)))
 	bytes := func(part int64) float64 { return sampler.Bytes(c, part, marginals) }
 	part = fitToMemory(min(part, total), s.Memory, bytes)
 	total = min(total, part*mostSampledParts)
@@ -107,9 +107,10 @@ func Components(c *Chains, sampler Sampling, s query.Settings, marginals bool) (
 			to = total
 		}
 		size := min(part, max(leastPart, wholeGroups(float64(to-from)/2)))
+		parts := math.Ceil(float64(to-from) / float64(size)) // each does the setup
 		e := btn.Estimate{
 			Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1, Level: math.Log2(float64(to)),
-			Cost: query.Cost{Flops: each*float64(to-from) + setup*math.Ceil(float64(to-from)/float64(size)), Bytes: bytes(size)},
+			Cost: query.Cost{Flops: componentFlops*float64(to-from) + setupFlops*parts, Bytes: bytes(size)},
 		}
 		for ; from < to; from += size {
 			e.Parts = append(e.Parts, &Sampled{Along: sampler, From: from, To: min(from+size, to)})

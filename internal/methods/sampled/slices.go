@@ -60,8 +60,8 @@ const (
 )
 
 // trySlices makes pilot draws of the values of cut-sets. Each cut-set has fewer indices than the one before, so that a slice takes more
-// work. It ends if slices stop being an improvement, after sliceTries cut-sets of which none was, or if a cut-set exceeds the limit or the
-// memory. The limit is slicesShare of the trial's, and the work does not count in the trial's spent.
+// work. It ends if slices stop being an improvement, if none of the first sliceTries cut-sets was one, or if a cut-set exceeds the limit or
+// the memory. The limit is slicesShare of the trial's, and the work does not count in the trial's spent.
 func trySlices(ctx context.Context, c *trial) error {
 	h := c.prepared.Hypergraph()
 	spentBefore := c.spent

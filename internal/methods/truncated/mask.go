@@ -59,7 +59,7 @@ func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 // masker computes a network under a mask: weights of the values of some indices.
 type masker struct {
 	network      *Prepared     // before the mask
-	masked       *Prepared     // the result, of which it sets the weights
+	masked       *Prepared     // the result; the masker sets its weights
 	scale        scaled.Number // of the masked expression
 	weighted     []int         // indices of the simplified expression that have weights
 	exceedsRange bool          // a product has lost digits to the range of float64

@@ -161,9 +161,9 @@ const sweepMove = 64
 
 // searchSweep returns the best sweep that a search of the given number of moves finds (SearchOptions.Moves), with its price.
 func (p *Prepared) searchSweep(ctx context.Context, o SearchOptions, seed uint64, moves int64) (priced, error) {
-	found, cost, err := sweeps.Search(ctx, p.Hypergraph(),
+	schedule, cost, err := sweeps.Search(ctx, p.Hypergraph(),
 		sweeps.SearchOptions{Bond: o.Bond, Memory: p.absolute.freeMemory(o.Memory), Seed: seed, Moves: max(moves/sweepMove, 1)})
-	plan := TruncatedPlan{Family: query.FamilySweep, Shape: p.Shape(), Order: found.Order, Position: found.Position}
+	plan := TruncatedPlan{Family: query.FamilySweep, Shape: p.Shape(), Order: schedule.Order, Position: schedule.Position}
 	return priced{plan: plan, flops: cost.Flops}, p.absolute.explain(err)
 }
 
@@ -175,13 +175,13 @@ const treeRate = 4
 // searchTree returns the best tree that a search of the given number of moves finds, with its price. If there is an error, that is the best
 // tree before it, if any.
 func (p *Prepared) searchTree(ctx context.Context, o SearchOptions, moves int64) (priced, error) {
-	found, cost, err := trees.Search(ctx, p.Hypergraph(),
+	schedule, cost, err := trees.Search(ctx, p.Hypergraph(),
 		trees.SearchOptions{Bond: o.Bond, Memory: p.absolute.freeMemory(o.Memory), Seed: o.Seed, Moves: moves})
-	hasTree := found.Tables > 0
+	hasTree := schedule.Tables > 0
 	if err = p.absolute.explain(err); err != nil && !hasTree {
 		return priced{}, err
 	}
-	plan := TruncatedPlan{Family: query.FamilyTree, Shape: p.Shape(), Tree: encodeTree(found)}
+	plan := TruncatedPlan{Family: query.FamilyTree, Shape: p.Shape(), Tree: encodeTree(schedule)}
 	return priced{plan: plan, flops: treeRate * cost.Flops, loss: cost.Loss}, err
 }
 

@@ -80,8 +80,8 @@ func (s *store) contains(legs []int32) bool {
 	return isStored
 }
 
-// signature returns 64 bits, of which every leg sets the one that a hash of its number selects. If the legs of a are legs of b, the bits of
-// a are bits of b.
+// signature returns a word in which every leg sets one bit, selected by a hash of its number. If all legs of a are legs of b, all bits of a
+// are bits of b.
 func signature(legs []int32) (bits uint64) {
 	for _, leg := range legs {
 		bits |= 1 << (uint32(leg) * 0x9e3779b1 >> 26)

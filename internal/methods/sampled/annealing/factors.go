@@ -91,7 +91,7 @@ func newTableModel(e *sumproduct.Expression, startLn [][]float64) (*tableModel, 
 }
 
 // addSite adds index i to the sites, with an operation and differences for each table that has the index. tables are the numbers of these
-// tables. offsets has the places of differences that are there already (addDifferences).
+// tables. offsets has the places of the differences added before (addDifferences).
 func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 	d := f.dims[i]
 	unary := make([]float64, d) // by value: Σ of the logarithms of tables over i alone
@@ -141,7 +141,7 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 // newLogTable returns the logarithms of a table's entries t.Data[k]·2^t.Exp[k]. An entry of 0 has the least of the others less hardness.
 func newLogTable(t sumproduct.Table) logTable {
 	logs := logTable{scope: t.Scope, ln: make([]float64, len(t.Data)), isZero: make([]bool, len(t.Data))}
-	least := math.Inf(1)
+	smallestLn := math.Inf(1)
 	for k, x := range t.Data {
 		logs.isZero[k] = x == 0
 		if x > 0 {
@@ -149,12 +149,12 @@ func newLogTable(t sumproduct.Table) logTable {
 			if t.Exp != nil {
 				logs.ln[k] += float64(t.Exp[k]) * math.Ln2
 			}
-			least = min(least, logs.ln[k])
+			smallestLn = min(smallestLn, logs.ln[k])
 		}
 	}
 	for k, isZero := range logs.isZero {
-		if isZero && !math.IsInf(least, 1) {
-			logs.ln[k] = least - hardness
+		if isZero && !math.IsInf(smallestLn, 1) {
+			logs.ln[k] = smallestLn - hardness
 		}
 	}
 	return logs

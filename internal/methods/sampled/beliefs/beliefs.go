@@ -207,12 +207,12 @@ const maxStrength = 14
 func (s *Sampler) tableStrengths() []float64 {
 	strengths := make([]float64, len(s.expression.Tables))
 	for t, table := range s.expression.Tables {
-		least, largest := math.Inf(1), math.Inf(-1)
+		smallest, largest := math.Inf(1), math.Inf(-1)
 		for _, x := range table.Data {
 			ln := floats.Ln(max(x, math.SmallestNonzeroFloat64))
-			least, largest = min(least, ln), max(largest, ln)
+			smallest, largest = min(smallest, ln), max(largest, ln)
 		}
-		strengths[t] = min(largest-least, maxStrength)
+		strengths[t] = min(largest-smallest, maxStrength)
 	}
 	return strengths
 }

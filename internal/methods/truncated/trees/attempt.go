@@ -25,7 +25,7 @@ const (
 	tablesFirst  = 2 // tables with their copy tensors
 )
 
-// Kinds of global orders of the indices, of which there are chainOrders. The last is a random order.
+// Kinds of global orders of the indices: chainOrders is their number. The last is a random order.
 const (
 	orderByNumber     = 0
 	breadthFirstOrder = 1

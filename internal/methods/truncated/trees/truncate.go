@@ -170,21 +170,22 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 
 	// Multiply by the triangles. x has the axes (ranks of the children so far, bundle of the next child, all other axes). Each step
 	// replaces the bundle, of dimension d, by the rank of the child's triangle, a matrix of rank × d.
-	before := 1 // product of the ranks so far
+	leading := 1 // product of the ranks so far
 	for _, child := range children {
 		d := int(c.net.bundleDim(a, child))
 		rank := len(triangleOf[child]) / d
-		after := len(x) / before / d
-		y := c.Get(before * rank * after)
-		for i := range before {
-			c.multiplyMatrices(y[i*rank*after:(i+1)*rank*after], triangleOf[child], x[i*d*after:(i+1)*d*after], 1, rank, d, after)
+		trailing := len(x) / leading / d
+		y := c.Get(leading * rank * trailing)
+		for i := range leading {
+			out, in := y[i*rank*trailing:][:rank*trailing], x[i*d*trailing:][:d*trailing]
+			c.multiplyMatrices(out, triangleOf[child], in, 1, rank, d, trailing)
 		}
 		c.flops += 2 * float64(len(y)) * float64(d)
 		if isBuffer {
 			c.Put(x)
 		}
 		x, isBuffer = y, true
-		before *= rank
+		leading *= rank
 	}
 
 	t, err := c.triangle(x, volume(dims, bundle))
