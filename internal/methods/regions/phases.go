@@ -46,7 +46,8 @@ func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, 
 	startFlops := orderedUpdates * float64(countIncidences(e)) * policy.UpdateFlops
 	searchFlops := modes.PhasesWork(e)
 	limit := int(min((budget-searchFlops)/startFlops, orderedStarts)) // of starts
-	if states[0].Signed || states[0].Contradiction >= 0 || len(e.Tables) > policy.PhaseTables || limit < 1 {
+	isFit := !states[0].Signed && states[0].Contradiction < 0
+	if !isFit || len(e.Tables) > policy.PhaseTables || limit < 1 {
 		return set, nil
 	}
 
@@ -69,7 +70,7 @@ func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, 
 			starts = append(starts, mode.Given)
 		}
 		otherStarts = append(otherStarts, count)
-		set.kinds = append(set.kinds, maximumKind{Phase: phase, othersReached: count})
+		set.kinds = append(set.kinds, maximumKind{Phase: phase})
 	}
 	allStates, reached, err := bp.Further(ctx, e, states, starts, bp.Options{
 		Updates: 5 * orderedUpdates * int64(countIncidences(e)), Enough: enough,
@@ -84,7 +85,6 @@ func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, 
 	for k := range set.kinds {
 		kind := &set.kinds[k]
 		kind.reached = reached[k]
-		kind.othersReached = 0
 		for _, state := range reachedByOthers[:otherStarts[k]] {
 			if state != nil {
 				kind.othersReached++

@@ -142,11 +142,13 @@ func (c *trial) tryMixtures(
 	for _, size := range policy.MixtureSizes {
 		for _, counted := range []bool{false, true} {
 			o := mixture.Options{Components: min(size, c.settings.Components), Counted: counted, Seed: c.settings.Seed}
+			work := mixture.Work(o, len(states), dims)
 			isFirst := c.best == nil
-			if size > c.settings.Components || !isFirst && mixture.Work(o, len(states), dims) > remaining {
+			isTooExpensive := !isFirst && work > remaining
+			if size > c.settings.Components || isTooExpensive {
 				continue
 			}
-			remaining -= mixture.Work(o, len(states), dims)
+			remaining -= work
 
 			// Learn the mixture.
 			candidate := base

@@ -157,7 +157,7 @@ func (m *masker) apply() *sumproduct.Expression {
 	}
 
 	// Change the tables with fixed indices, and the first table of every index with weights.
-	isInTable := map[int]bool{} // the index is in a table before
+	isInTable := map[int]bool{} // by index: an earlier table has it
 	for t, table := range e.Tables {
 		isChanged := false
 		for _, i := range table.Scope {

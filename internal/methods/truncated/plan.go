@@ -115,7 +115,7 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 		}
 		plans = []TruncatedPlan{sweep.plan, other.plan}
 	case sweep.flops > unequal*tree.flops:
-		o.Seed++
+		o.Seed++ // findTree takes its seed from o
 		other, err := searchFor(1, findTree)
 		if err != nil {
 			other = sweep

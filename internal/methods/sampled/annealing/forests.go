@@ -57,7 +57,7 @@ func newForests(s *ising.Model, startOdds []float32, classes [][]int) *spinModel
 				if class[child] != c || isPlaced[child] { // in another forest, or the parent of i
 					continue
 				}
-				t.parentCouplings[len(order)] = float32(-unit * s.J[k])
+				t.parentCouplings[len(order)] = float32(-unit * s.J[k]) // unit: log odds in powers of 2
 				parents[len(order)] = place
 				t.drift += float64(float32(unit * s.J[k]))
 				order, isPlaced[child] = append(order, child), true
@@ -267,7 +267,8 @@ func (b *spinChains) sumOut(first, n int, old, new rung) {
 }
 
 // drawForest draws the n spins of a forest from first on at the new rung, given the spins of other forests, in all eight chains. Parents
-// come before children. It updates the fields of the spins of other forests. oldRoot and newRoot are √β at the two rungs.
+// come before children. It updates the fields of the spins of other forests. oldRoot and newRoot are √β at the two rungs. Rows have eight
+// numbers, one for each chain.
 func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 	m, k := b.messages, b.model.First[first] // k is the next coupling to another forest
 	if vectors {
@@ -296,7 +297,7 @@ func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 			if float32(u*float32(up+down)) < up {
 				s = 1
 			}
-			change[c] = float32(newRoot*s) - float32(oldRoot*row[c])
+			change[c] = float32(newRoot*s) - float32(oldRoot*row[c]) // of √β s
 			row[c] = s
 		}
 

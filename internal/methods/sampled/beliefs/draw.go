@@ -117,7 +117,7 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 	copy(p, c.fixedProduct)
 	for k := range c.open {
 		c.open[k].multiply(p, x)
-		if k%8 == 7 {
+		if k%8 == 7 { // before the product leaves the range of float64
 			rescale(p)
 		}
 		d.work += lookupFlops * float64(len(c.open[k].scope))

@@ -291,7 +291,8 @@ func forEachOffset(axes []axis, f func(to, from int)) {
 	}
 }
 
-// copyAlong copies entries from one layout into another along axes. If add is true, it adds them to the entries that are there.
+// copyAlong copies entries from one layout into another along axes, tile by tile: a tile is entries that are close together in both
+// layouts. If add is true, it adds them to the entries of the target.
 func copyAlong(to, from []float64, axes []axis, add bool) {
 	axes = fuse(axes)
 	run := 1 // entries that are next to each other in both layouts
