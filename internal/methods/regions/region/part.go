@@ -29,8 +29,8 @@ type Prepared struct {
 }
 
 // Prepare computes the expression e in the gauge of the messages of s, for the regions of a family that was planned for e's hypergraph: its
-// tables are scaled by messages so that the value of belief propagation is 1.
-// Time and memory are linear in the model. Errors: fault.FailedEstimate if belief propagation found a contradiction; the context's.
+// tables are scaled by messages so that the value of belief propagation is 1. Time and memory are linear in the model. Errors:
+// fault.FailedEstimate if belief propagation found a contradiction; the context's.
 func Prepare(ctx context.Context, e *sumproduct.Expression, s *bp.State, f *Family) (*Prepared, error) {
 	ln, sign := s.Z()
 	if sign == 0 {

@@ -187,8 +187,8 @@ func (t *slicedTable) multiply(p []float64, x []int) {
 const leastAllowed = 1e-180
 
 // writeAllowed writes to p, by value of c's index, the product of the tables all of whose other indices are drawn (c.decided) over the
-// largest product. x has the values drawn so far. It adds logarithms, since a
-// product may leave the range of float64 on the way. A value that no table excludes has at least leastAllowed.
+// largest product. x has the values drawn so far. It adds logarithms, since a product may leave the range of float64 on the way. A value
+// that no table excludes has at least leastAllowed.
 func (d *Drawer) writeAllowed(p []float64, c *conditional, x []int) {
 	clear(p)
 	for k := range c.decided {

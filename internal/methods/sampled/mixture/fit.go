@@ -210,7 +210,8 @@ func (f *fitter) maximise(c *Component, share []float64) {
 // maximiseCounts sets c.Counts and c.Values of a component with counts. Counts is the distribution of the number of indices that are not at
 // the centre. Values are the probabilities R of independent indices with which the component has the given marginals: R and the marginals
 // differ, since the counts reweight states. It is found by iteration, from c.Values of the round before, or from marginals in the first
-// round. share[j] is the weight of state j in the component, and total the sum of share. The entries of marginals are overwritten.
+// round. share[j] is the weight of state j in the component, and total the sum of share. pseudoWeight is the
+// weight of evenly spread states that smooth the counts. The entries of marginals are overwritten.
 func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]float64, total, pseudoWeight float64) {
 	n := len(f.dims)
 	away := make([]float64, n) // by index: probability under R that it is not at the centre

@@ -237,7 +237,7 @@ func (d *Drawer) stateWeights(c *conditional) []float64 {
 			p[v] += w * dot(a.data[(i*a.dim+v)*n:][:n], right)
 		}
 	}
-	for v, u := range c.ungauge {
+	for v, u := range c.ungauge { // divide by the gauge of the chain
 		p[v] *= u
 	}
 	if largest := slices.Max(p); !(largest > 0) || math.IsInf(largest, 1) {

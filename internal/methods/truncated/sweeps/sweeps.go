@@ -212,9 +212,9 @@ func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err er
 // written as a product of sites, one for each of its indices. New indices of the tables enter it before. If marginals are asked for, it
 // keeps the chain before the tables, with a site for the step's index, in s.states. isNonzero is false if the state becomes 0.
 func (s *sweep) stepForward(c *chain, st *step) (isNonzero bool, err error) {
-	var before []*site
+	var sitesBefore []*site
 	if s.marginals {
-		before = slices.Clone(c.sites)
+		sitesBefore = slices.Clone(c.sites)
 	}
 	if slices.Contains(st.enter, st.index) {
 		c.insert(st.index, s.hypergraph.Dims[st.index])
@@ -230,7 +230,7 @@ func (s *sweep) stepForward(c *chain, st *step) (isNonzero bool, err error) {
 
 	isNonzero, err = s.applyTables(c, st, func(j int) bool { return st.isLast && j == st.index })
 	if s.marginals { // the new sites are kept until the sweep back
-		s.account.held = min(s.account.held+8*newEntries(c.sites, before), hugeCost)
+		s.account.held = min(s.account.held+8*newEntries(c.sites, sitesBefore), hugeCost)
 	}
 	return isNonzero, err
 }
