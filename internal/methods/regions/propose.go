@@ -108,15 +108,15 @@ func isForest(h contractionorder.Hypergraph) bool {
 
 // report returns how belief propagation ended: how the first state has converged, its value, and the values of all fixed points, one by one
 // and together.
-func (o *phaseSet) report() *query.Propagation {
-	first := o.states[0]
+func (set *phaseSet) report() *query.Propagation {
+	first := set.states[0]
 	p := &query.Propagation{
 		Converged: first.Converged, Updates: first.Updates, Change: math.MaxFloat64, Signed: first.Signed, Impossible: first.Impossible(),
 	}
 	if first.Change < math.MaxFloat64 { // messages that overflow are not a number, and no number in JSON
 		p.Change = first.Change
 	}
-	for k, state := range o.states {
+	for k, state := range set.states {
 		lnZ := state.LnZ()
 		if math.IsInf(lnZ, 0) || math.IsNaN(lnZ) {
 			continue
@@ -129,8 +129,8 @@ func (o *phaseSet) report() *query.Propagation {
 		}
 	}
 
-	if lnSum, count := o.sumOfPhases(); len(p.Phases) > 1 && !math.IsInf(lnSum, 0) && !math.IsNaN(lnSum) {
-		p.Together, p.Apart = &lnSum, count == len(p.Phases)
+	if lnSum, count := set.sumOfPhases(); len(p.Phases) > 1 && !math.IsInf(lnSum, 0) && !math.IsNaN(lnSum) {
+		p.Together, p.Apart = &lnSum, count == len(p.Phases) // Apart: no two phases overlap
 	}
 	return p
 }

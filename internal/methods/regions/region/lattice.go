@@ -296,8 +296,9 @@ func (e *embedder) buildLattice(placed []int32, inSquares int) (*lattice, error)
 		return nil, errNoLattice("it is mostly holes")
 	}
 
-	// Sort the indices by point, by counting: pointStart[p+2] is first the number of indices at point p. Summed up, pointStart[p+1] is
-	// where they begin in indices. It is the place of the next one while indices is filled, and in the end where they end.
+	// Sort the indices by point, by counting. First pointStart[p+2] is the number of indices at point p. Summed up, pointStart[p+1] is
+	// where the indices at point p begin. It moves on with each index that is filled in, and in the end it is where the indices at point p
+	// end.
 	pointNumber := func(i int32) int { return int(e.pointOf[i][0])*l.cols.points + int(e.pointOf[i][1]) }
 	l.pointStart = make([]int32, l.rows.points*l.cols.points+2)
 	for k, i := range placed {

@@ -13,6 +13,9 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
+// noLogs is the argument of buckets.Kernel.Product for tables of entries, not of their logarithms.
+const noLogs = false
+
 // Space is the memory with which one goroutine contracts slices of a program.
 type Space struct {
 	program   *Program
@@ -129,7 +132,7 @@ func (s *Space) computeMessage(k int) bool {
 	for o := range st.Outer {
 		sums := m.data[o*st.Inner : (o+1)*st.Inner]
 		for a := range st.Drops {
-			if st.Product(s.tables, o, a, false, product) {
+			if st.Product(s.tables, o, a, noLogs, product) {
 				for j, x := range product {
 					sums[j] += x
 				}
@@ -183,7 +186,7 @@ func (s *Space) addEliminatedShares(shares [][]float64) {
 		for o := range st.Outer {
 			rowRatios := ratios[o*st.Inner : (o+1)*st.Inner]
 			for a := range st.Drops {
-				if !st.Product(s.tables, o, a, false, product) {
+				if !st.Product(s.tables, o, a, noLogs, product) {
 					continue
 				}
 				sum := 0.0

@@ -261,8 +261,9 @@ func (c *chain) extendCompressed(carried []float64, a *site, o core, isSummed bo
 }
 
 // priceSpan returns the cost of apply on a span, if bonds are truncated to the given bond. It follows factorsFromLeft and then
-// compressFromRight. bonds are those between the sites that are kept, the outer ones included. If no site is kept, they are the outer ones
-// only.
+// compressFromRight, and uses the names there: R is the factor left of a site, and N the grown site times the compressed part right of it.
+// Matrices have 8 bytes an entry. bonds are those between the sites that are kept, the outer ones included. If no site is kept, they are
+// the outer ones only.
 func priceSpan(span []*site, o operator, summed []bool, bond float64) (flops, bytes float64, bonds []float64) {
 	// From left to right: the factor left of site k has rows[k] rows, and the core of the site entries[k] entries.
 	n := len(span)
@@ -291,22 +292,25 @@ func priceSpan(span []*site, o operator, summed []bool, bond float64) (flops, by
 	if firstKept == n {
 		return flops, peak, []float64{rows[n], cols}
 	}
-	siteBytes, carried := 0.0, cols*cols // bytes of the new sites; entries of the matrix that goes on to the left
+	siteBytes, carried := 0.0, cols*cols // bytes of the new sites; entries of the compressed part right of site k
 	for k := n - 1; k >= firstKept; k-- {
 		a, d := span[k], float64(span[k].dim)
-		values := d // as in extendCompressed
+
+		// N, a matrix of left × width, is computed by way of a·carried (extendCompressed).
+		values := d
 		if summed[k] {
 			values = 1
 		}
-		left := o.bonds[k] * a.left
+		left, width := o.bonds[k]*a.left, values*cols
 		flops += 2*o.bonds[k+1]*a.left*d*a.right*cols + 2*entries[k]*a.left*cols
-		live := carried + left*values*cols + a.left*d*cols
+		live := carried + left*values*cols + a.left*d*cols // entries of all matrices at this site
 		if summed[k] {
 			carried = left * cols
 			peak = max(peak, stored+siteBytes+8*live)
 			continue
 		}
-		width := values * cols
+
+		// R·N, a matrix of rows[k] × width; at site 0 R is the identity.
 		if k > 0 {
 			flops += 2 * rows[k] * left * width
 			live += rows[k] * width
@@ -316,6 +320,8 @@ func priceSpan(span []*site, o operator, summed []bool, bond float64) (flops, by
 			peak = max(peak, stored+(siteBytes+8*rows[k]*width)+8*live)
 			break
 		}
+
+		// The singular value decomposition of R·N, whose right vectors V are the new site, and N·V, which is carried on.
 		count := min(rows[k], width) // number of singular values
 		rank := min(count, bond)
 		flops += svdFlops(rows[k], width) + 2*left*width*rank
