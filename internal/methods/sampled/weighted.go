@@ -27,11 +27,11 @@ const mostSampledParts = 1024
 func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samples int64, variables int) (*btn.Plan, error) {
 	// The number of rungs and of components follow from the budget.
 	budget := s.Budget * (1 - pilotShare)
-	_, setup := sampler.flops(m)
-	budget -= setup
+	_, setupFlops := sampler.flops(m)
+	budget -= setupFlops
 	sampler.Rungs = max(2, min(sampler.Rungs, int(sampler.rungsFor(m, budget/float64(samples)))))
-	each, _ := sampler.flops(m)
-	sampler.Of = int64(min(budget/each, float64(MostComponents)))
+	componentFlops, _ := sampler.flops(m)
+	sampler.Of = int64(min(budget/componentFlops, float64(MostComponents)))
 	sampler.Of = max(annealing.Group, sampler.Of/annealing.Group*annealing.Group)
 
 	// The number of components in a part follows from the memory, which holds chains and drawn states.
@@ -46,7 +46,7 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 
 	e := btn.Estimate{
 		Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1, Level: math.Log2(float64(sampler.Of)),
-		Cost: query.Cost{Flops: each * float64(sampler.Of), Bytes: bytes(part)},
+		Cost: query.Cost{Flops: componentFlops * float64(sampler.Of), Bytes: bytes(part)},
 	}
 	for from := int64(0); from < sampler.Of; from += part {
 		e.Parts = append(e.Parts, &Sampled{Along: sampler, From: from, To: min(from+part, sampler.Of)})

@@ -32,7 +32,7 @@ type TruncatedPlan struct {
 // Class implements Part.
 func (*Truncated) Class() btn.Class { return btn.ClassTruncated }
 
-// About implements btn.Part.
+// About implements btn.Part. It describes the result; parts along one plan share it.
 func (p *Truncated) About() btn.About {
 	about := btn.About{Shared: &p.Along}
 	if p.Along != nil {

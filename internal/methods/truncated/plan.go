@@ -245,7 +245,7 @@ func (p *Prepared) priceTree(plan *TruncatedPlan, bond int, marginals bool) (Cos
 		cost.Bytes = treeCost.MarginalBytes
 	}
 	cost.Cost = p.absolute.addCost(cost.Cost, treeCost.Cost)
-	cost.Flops *= treeRate
+	cost.Flops *= treeRate // counted as flops of a sweep
 	return cost, err
 }
 

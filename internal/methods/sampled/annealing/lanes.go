@@ -222,7 +222,7 @@ func (l *spinModel) startChains(seed, first uint64) *spinChains {
 		spinModel: l, spins: make([]float32, (l.n+1)*Group), fieldRows: make([]float32, (l.n+Group)*Group), random: newRandom(seed, first),
 	}
 	for i := range l.n {
-		for c := range Group {
+		for c := range Group { // spin i of chain c
 			b.spins[i*Group+c] = -1
 			if float64(b.nextWord(c))*0x1p-32 < l.startUp[i] {
 				b.spins[i*Group+c] = 1

@@ -165,12 +165,14 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 		p.isCut[i] = true
 	}
 	p.addTables(order[:rest])
+	const acrossDropped = false // blocks run over the axes of the message
 	stride := make([]int, len(e.Dims))
 	scopes := slices.Clone(h.Edges)
 	steps, isCommon := planSteps(h, order, rest)
 	for k, s := range steps {
-		kernel := buckets.NewKernel(e.Dims, &s, scopes, false, stride)
-		p.steps = append(p.steps, step{kernel, s.Drop[0], isCommon[k], len(s.Out) == 0})
+		kernel := buckets.NewKernel(e.Dims, &s, scopes, acrossDropped, stride)
+		isLast := len(s.Out) == 0 // the message is a number
+		p.steps = append(p.steps, step{kernel, s.Drop[0], isCommon[k], isLast})
 		p.maxInner = max(p.maxInner, kernel.Inner)
 		scopes = append(scopes, s.Out)
 	}

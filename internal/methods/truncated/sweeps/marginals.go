@@ -69,7 +69,7 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 }
 
 // stepBack applies the transpose of a step. If the step sums its index out, the index enters; other indices that enter at the step are
-// summed out. isNonzero is false if φ becomes 0.
+// summed out. isNonzero is false if the state becomes 0.
 func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 	if st.isLast {
 		c.insert(st.index, s.hypergraph.Dims[st.index])

@@ -86,7 +86,8 @@ func (s *search) tryRandomTree() {
 	}
 
 	// Do the first merges.
-	b := &builder{meter: newMeter(n, s.h, s.options.Bond, 0)}
+	const gauge = 0 // the surroundings of truncations are not looked at
+	b := &builder{meter: newMeter(n, s.h, s.options.Bond, gauge)}
 	if extendsBest {
 		for _, pair := range p.Merges[:s.rng.IntN(len(p.Merges)+1)] {
 			b.join(int32(pair[0]), int32(pair[1]))

@@ -99,7 +99,8 @@ func (k *kernel) unpack(z array, labels, repeated []int32, dims []int) array {
 	}
 	out.data = k.Get(size)
 	clear(out.data)
-	copyAlong(out.data, z.data, axes, false)
+	const add = false
+	copyAlong(out.data, z.data, axes, add)
 	k.Put(z.data)
 	return out
 }
