@@ -74,8 +74,8 @@ func pilotMixtureChains(
 	path := chains.Path()
 	components := wholeGroups(pilotChains / path.Starts())
 	pilotFlops := func() float64 {
-		each, _ := chains.flops(c.Model)
-		return each * float64(components)
+		componentFlops, _ := chains.flops(c.Model)
+		return componentFlops * float64(components)
 	}
 	for ; chains.Rungs > 4 && pilotFlops() > pilotShare*s.Budget; chains.Rungs /= 2 {
 	}
@@ -83,7 +83,7 @@ func pilotMixtureChains(
 		return nil, nil
 	}
 
-	w, err := c.Model.Run(ctx, chains.Path(), firstComponent, firstComponent+components, 1, true)
+	w, err := c.Model.Run(ctx, chains.Path(), firstComponent, firstComponent+components, pilotThreads, keepStates)
 	if err != nil {
 		return nil, err
 	}

@@ -154,9 +154,9 @@ func (s *Annealing) runChains(
 	if err != nil {
 		return nil, btn.Value{}, err
 	}
-	each, _ := s.flops(m)
+	componentFlops, _ := s.flops(m)
 	return weights, btn.Value{
-		Z: scaled.FromLog(sampling.LnMean(weights.Ln)), Flops: each * float64(to-from), Weights: &btn.Weights{Ln: weights.Ln},
+		Z: scaled.FromLog(sampling.LnMean(weights.Ln)), Flops: componentFlops * float64(to-from), Weights: &btn.Weights{Ln: weights.Ln},
 	}, nil
 }
 

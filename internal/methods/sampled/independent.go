@@ -199,7 +199,8 @@ func (c *trial) tryKind(ctx context.Context, s independent, distribution *import
 	// The seed differs from that of components, so that the choice does not depend on them.
 	d := s.common()
 	c.spent += d.Each * pilotChains
-	w, err := distribution.Run(ctx, ^c.settings.Seed, 0, pilotChains, 1, false)
+	const marginals = false
+	w, err := distribution.Run(ctx, ^c.settings.Seed, 0, pilotChains, pilotThreads, marginals)
 	if err != nil {
 		return false, err
 	}

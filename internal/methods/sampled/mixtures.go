@@ -187,7 +187,7 @@ func (c *trial) drawExamples(
 		path.Rungs = int(max(4, min(float64(path.Rungs), chains.rungsFor(m, flops/float64(components)))))
 	}
 	path.Seed = ^c.settings.Seed
-	w, err := m.Run(ctx, path, firstComponent, firstComponent+components, 1, true)
+	w, err := m.Run(ctx, path, firstComponent, firstComponent+components, pilotThreads, keepStates)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -50,7 +50,7 @@ func findModes(
 	chainFlops = m.Flops(path.Step, path.Rungs)
 	chains := wholeGroups(min(flops/(chainFlops*path.Starts()), pilotChains))
 	const firstComponent = 4 * productChains // the pilots before have carried the chains of lower numbers
-	w, err := m.Run(ctx, path, firstComponent, firstComponent+chains, 1, true)
+	w, err := m.Run(ctx, path, firstComponent, firstComponent+chains, pilotThreads, keepStates)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return variance, err
 	}

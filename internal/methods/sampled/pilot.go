@@ -142,6 +142,12 @@ const (
 	pilotRungs  = 128
 )
 
+// pilotThreads and keepStates are arguments of annealing.Model.Run: pilots run on one thread, and these keep the states where chains end.
+const (
+	pilotThreads = 1
+	keepStates   = true
+)
+
 // Pilot chooses how chains are carried: the kind of steps, where they begin, the knots and the number of rungs. It carries some chains of
 // each kind, none of which is a component, and compares how far their weights spread. If the time for planning ends after the first
 // chains, the other kinds are not tried, and isComplete is false.
@@ -251,15 +257,15 @@ func tryAlternatives(
 	}
 
 	// Steps of forests take more work, so that variance times work is compared.
-	each, forestEach := m.Flops(annealing.HeatBath, rungs), m.Flops(annealing.Forests, rungs)
+	chainFlops, forestChainFlops := m.Flops(annealing.HeatBath, rungs), m.Flops(annealing.Forests, rungs)
 	fitsMemory := m.Bytes(annealing.Path{Step: annealing.Forests}, annealing.Group, forestThreads, true) <= float64(s.Memory)
-	if fitsMemory && m.Forests() && max(forestEach*float64(chains), m.ForestFlops()) < pilotShare*s.Budget {
+	if fitsMemory && m.Forests() && max(forestChainFlops*float64(chains), m.ForestFlops()) < pilotShare*s.Budget {
 		forests, err := pilotChainsOn(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Forests}, chains)
 		if err != nil {
 			return result, err
 		}
-		if forests.variance*forestEach < forestGain*result.variance*each {
-			result, each, sampler.Metropolis, sampler.Forests = forests, forestEach, false, true
+		if forests.variance*forestChainFlops < forestGain*result.variance*chainFlops {
+			result, chainFlops, sampler.Metropolis, sampler.Forests = forests, forestChainFlops, false, true
 		}
 	}
 
@@ -273,7 +279,7 @@ func tryAlternatives(
 	if err != nil || beliefs.variance >= productGain*result.variance {
 		return result, err
 	}
-	comparedChains := int64(pilotShare * s.Budget / each / 2)
+	comparedChains := int64(pilotShare * s.Budget / chainFlops / 2)
 	comparedChains = min(max(comparedChains/annealing.Group*annealing.Group, chains), productChains)
 	sampler.Product, err = mayTrustBeliefs(ctx, m, path, chains, chains+comparedChains)
 	if err != nil || !sampler.Product {
@@ -295,7 +301,7 @@ func mayTrustBeliefs(ctx context.Context, m *annealing.Model, path annealing.Pat
 	var lnBeliefs [2]moments
 	for k := range means {
 		path.Product = k == 1
-		w, err := m.Run(ctx, path, from, to, 1, true)
+		w, err := m.Run(ctx, path, from, to, pilotThreads, keepStates)
 		if err != nil {
 			return false, err
 		}
@@ -340,7 +346,7 @@ func drawChainEnds(ctx context.Context, m *annealing.Model, sampler *Annealing, 
 	components := wholeGroups(pilotChains / path.Starts())
 	path.Rungs = int(max(4, min(float64(sampler.Rungs), sampler.rungsFor(m, pilotShare*s.Budget/float64(components)))))
 	path.Seed = ^s.Seed
-	w, err := m.Run(ctx, path, firstComponent, firstComponent+components, 1, true)
+	w, err := m.Run(ctx, path, firstComponent, firstComponent+components, pilotThreads, keepStates)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return nil, err
 	}

@@ -458,7 +458,8 @@ func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (g
 		gains[k] = make([]float64, to-from)
 	}
 	p.checkpoints = &checkpoints{from, gains}
-	if w, err = m.Run(ctx, p, from, to, 1, false); err != nil {
+	const threads, marginals = 1, false
+	if w, err = m.Run(ctx, p, from, to, threads, marginals); err != nil {
 		return nil, nil, err
 	}
 	// The run has recorded log-weights at the ends of parts: take the differences.

@@ -236,7 +236,8 @@ func (s *Space) sumByBuckets(ctx context.Context, r *rand.Rand, x []int, shares 
 	if err != nil {
 		return 0, err
 	}
-	run, err := buckets.Eliminate(ctx, e, steps, false, buckets.Options{Memory: p.memory, Threads: 1})
+	const maximal = false // sums, not maxima
+	run, err := buckets.Eliminate(ctx, e, steps, maximal, buckets.Options{Memory: p.memory, Threads: 1})
 	if err != nil {
 		return 0, err
 	}

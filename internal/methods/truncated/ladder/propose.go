@@ -183,9 +183,10 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 		return Verdict{Tried: true, Lossless: true}, nil
 	}
 
+	const noMarginals = false
 	mayReachLargerBond := false // estimates may reach a larger bond than the trial
 	for bond := policy.FirstBond; bond > 1; bond /= 2 {
-		c, err := prepared.Price(ctx, legs.Along, bond, false)
+		c, err := prepared.Price(ctx, legs.Along, bond, noMarginals)
 		if err != nil || c.Bytes > float64(j.Settings.Memory) {
 			continue
 		}
@@ -193,7 +194,7 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 			mayReachLargerBond = mayReachLargerBond || c.Flops <= j.Settings.Budget/2
 			continue
 		}
-		answer, err := prepared.Contract(planning, legs.Along, bond, j.Settings.Memory, false)
+		answer, err := prepared.Contract(planning, legs.Along, bond, j.Settings.Memory, noMarginals)
 		if err != nil {
 			return Verdict{Late: planning.Err() != nil}, ctx.Err()
 		}

@@ -54,7 +54,8 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 
 	// Price the best plan. If the context has ended, it is returned with the context's error, unless it exceeds the memory.
 	p := s.best.plan(h)
-	cost, err := Evaluate(context.WithoutCancel(ctx), h, p, o.Bond, false)
+	const marginals = false
+	cost, err := Evaluate(context.WithoutCancel(ctx), h, p, o.Bond, marginals)
 	if err == nil {
 		err = legs.Fits(cost.Bytes, s.memory, o.Bond)
 	}
@@ -108,8 +109,9 @@ const exactWeight = 0.25
 // score returns the score of a candidate, the lower the better: log2 flops(bond) + ¼·log2 flops(no truncation), and a penalty if it exceeds
 // the memory. If the score is above limit, it may return any number above limit, also +Inf, since pricing ends early then.
 func (s *search) score(c candidate, limit float64) float64 {
+	const marginals = false
 	p := c.plan(s.hypergraph)
-	truncated, visits, _ := price(context.Background(), s.hypergraph, p, s.bond, false, math.Exp2(min(limit, 300)))
+	truncated, visits, _ := price(context.Background(), s.hypergraph, p, s.bond, marginals, math.Exp2(min(limit, 300)))
 	s.moves -= visits
 	score := math.Log2(truncated.Flops + 1)
 	if truncated.Bytes > s.memory {
@@ -118,7 +120,7 @@ func (s *search) score(c candidate, limit float64) float64 {
 	if score > limit {
 		return math.Inf(1)
 	}
-	exact, visits, _ := price(context.Background(), s.hypergraph, p, hugeBond, false, math.Exp2(min((limit-score)/exactWeight, 900)))
+	exact, visits, _ := price(context.Background(), s.hypergraph, p, hugeBond, marginals, math.Exp2(min((limit-score)/exactWeight, 900)))
 	s.moves -= visits
 	return score + exactWeight*math.Log2(exact.Flops+1)
 }

@@ -297,9 +297,12 @@ func forEachOffset(axes []axis, f func(to, from int)) {
 func copyAlong(to, from []float64, axes []axis, add bool) {
 	axes = fuse(axes)
 	run := 1 // entries that are next to each other in both layouts
-	if l := len(axes) - 1; !add && l >= 0 && axes[l].to == 1 && axes[l].from == 1 && axes[l].dim >= minRun {
-		run = axes[l].dim
-		axes = axes[:l]
+	if last := len(axes) - 1; !add && last >= 0 {
+		isRun := axes[last].to == 1 && axes[last].from == 1 && axes[last].dim >= minRun
+		if isRun {
+			run = axes[last].dim
+			axes = axes[:last]
+		}
 	}
 	inner, outer := splitTiles(axes)
 	tile := make([][2]int, 0, tileSide) // offsets in to and from
