@@ -257,7 +257,9 @@ func (b *spinChains) sumOut(first, n int, old, new rung) {
 			oldSum, newSum := oldOdds+m.oldCouplings[i], newOdds+m.newCouplings[i]
 			m.oldOdds[parent+c] *= float32(float32(oldOdds*m.oldCouplings[i])+1) / oldSum
 			m.newOdds[parent+c] *= float32(float32(newOdds*m.newCouplings[i])+1) / newSum
-			// The exponents of the sums go to the gain, their fractions to the products.
+
+			// A float32 is 2^e·f with 1 ≤ f < 2; e + 127 is in the bits from 23 on. The e of both sums go to the gain, which is twice the
+			// log2 of the weight, and their f to the products.
 			oldBits, newBits := math.Float32bits(oldSum), math.Float32bits(newSum)
 			b.gain[c] += float64(float32(2*int32(newBits>>23-oldBits>>23)) + (x - y))
 			b.oldProduct[c] *= math.Float32frombits(oldBits&0x7fffff | 0x3f800000)
@@ -286,8 +288,8 @@ func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 		t := m.newCouplings[i]
 		var change [Group]float32
 		for c := range row {
-			u := float32(float32(int32(b.nextWord(c)>>1)) * 0x1p-31)
-			odds := m.newOdds[i*Group+c] // of +1, given the children and other forests
+			u := float32(float32(int32(b.nextWord(c)>>1)) * 0x1p-31) // uniform in [0, 1)
+			odds := m.newOdds[i*Group+c]                             // of +1, given the children and other forests
 			m.newOdds[i*Group+c] = 1
 			up, down := float32(odds*t), float32(1) // weights of +1 and −1 next to the parent's +1
 			if parent[c] < 0 {

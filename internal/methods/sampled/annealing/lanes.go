@@ -394,7 +394,8 @@ func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 // stepSpinsPortable is stepSpins without vectors. Each spin in turn is drawn at the new rung in all eight chains c. At a rung its log odds,
 // in powers of 2, are √β·field + β·h + start, where field sums over its neighbours, h is its own field, and start its log odds at the start
 // of a chain. Rows have eight numbers, one for each chain. The weight of a chain is multiplied by 2cosh of the spin's field at the new rung
-// over that at the old: with log odds y and x that is 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|).
+// over that at the old: with log odds y and x that is 2^{(|y|−|x|)/2} (1 + 2^−|y|)/(1 + 2^−|x|). |y|−|x| is
+// added to gain, twice the log2 of the weight, and the other factors go to newProduct and oldProduct.
 func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 	k := int32(r.firstCoupling)
 	for i := range r.n {
@@ -402,7 +403,7 @@ func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 		h, start := b.fields[r.first+i], b.startOdds[r.first+i]
 		var change [Group]float32
 		for c := range row {
-			u := float32(float32(int32(b.nextWord(c)>>1)) * 0x1p-31)
+			u := float32(float32(int32(b.nextWord(c)>>1)) * 0x1p-31) // uniform in [0, 1)
 			// x and y are the log odds of the spin at the old rung and at the new one.
 			x := float32(a.old.root*field[c]) + float32(float32(a.old.beta*h)+start)
 			y := float32(a.new.root*field[c]) + float32(float32(a.new.beta*h)+start)
