@@ -22,10 +22,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// inTime is the part of its time after which the search ends with what it has.
-const inTime = 0.8
+// searchTimeShare is the share of the time until want.Until that a search may take. Then it ends with the best assignment so far.
+const searchTimeShare = 0.8
 
-// Contract implements contraction.Contractor: it searches, within its work and until shortly before the end of its time. Z is 0.
+// Contract searches for the most probable assignment, of all variables or, if p.Map is set, of some of them. It implements
+// contraction.Contractor; the value has no share of Z. The search ends after p.Work steps or shortly before want.Until, with the best
+// assignment so far and a bound of all others. If p.Work is 0, the value is what was found while the query was planned.
 func (p *Search) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
 	if p.Work == 0 {
 		found := *p.Known.Found
@@ -41,47 +43,52 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 	if prepared.Shape() != p.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "search: it was planned for another network")
 	}
-	within, end := context.WithCancel(ctx)
-	if !want.Until.IsZero() {
-		within, end = context.WithTimeout(ctx, time.Duration(inTime*float64(time.Until(want.Until))))
-	}
-	defer end()
-	if prepared.Terms().Scale.IsZero() {
+	if prepared.Terms().Scale.IsZero() { // all weights are 0
 		return btn.Value{}, nil
 	}
-	if p.Map != nil {
-		return p.marginal(ctx, pace.Still(within), prepared, of)
+	searchCtx, cancel := context.WithCancel(ctx)
+	if !want.Until.IsZero() {
+		searchCtx, cancel = context.WithTimeout(ctx, time.Duration(searchTimeShare*float64(time.Until(want.Until))))
 	}
-	o := options(p.Work, of.Memory, want.Best)
+	defer cancel()
+
+	if p.Map != nil {
+		return p.contractMarginal(ctx, pace.Still(searchCtx), prepared, of)
+	}
+	o := solveOptions(p.Work, of.Memory, want.Best)
 	if p.Known != nil {
 		o.Start = p.Known.Start
 	}
-	r, err := branching.Solve(pace.Still(within), network(prepared.Terms()), o)
+	r, err := branching.Solve(pace.Still(searchCtx), costNetwork(prepared.Terms()), o)
 	switch {
 	case err != nil:
 		return btn.Value{}, err
 	case ctx.Err() != nil:
 		return btn.Value{}, ctx.Err()
 	}
-	value := btn.Value{Flops: spent(r)}
-	if r.Values != nil || !r.Proved { // without values: other parts may have an assignment
-		value.Found = foundBy(prepared, r, want.Best)
+	value := btn.Value{Flops: flopsSpent(r)}
+	provedNone := r.Values == nil && r.Proved
+	if !provedNone { // without values the bound counts: another part may have an assignment
+		value.Found = weighResult(prepared, r, want.Best)
 	}
 	return value, nil
 }
 
-// options are those of a search for the best assignments, at least one.
-func options(work, memory int64, best int) branching.Options {
-	if best > 1 {
-		best++ // which says whether there is another
+// solveOptions returns the options of a search for the count best assignments, or for the best one if count is 0. Of several it looks for
+// one more, which tells whether there are others.
+func solveOptions(work, memory int64, count int) branching.Options {
+	if count > 1 {
+		count++
 	}
-	return branching.Options{Work: work, Open: memory / 4, Best: best}
+	return branching.Options{Work: work, Open: memory / 4, Best: count}
 }
 
-func spent(r *branching.Result) float64 { return float64(r.Stats.Work) * policy.SearchFlops }
+// flopsSpent returns the work of a search in flops.
+func flopsSpent(r *branching.Result) float64 { return float64(r.Stats.Work) * policy.SearchFlops }
 
-// foundBy weighs what a search for so many assignments has found. Without an assignment there is its bound alone.
-func foundBy(prepared *descent.Prepared, r *branching.Result, best int) *btn.Found {
+// weighResult returns the assignments of a search for the count best ones, with their weights and a bound of all weights: ln weight ≤
+// ln scale − r.Bound + slack for rounding. If the search has found no assignment, the result has the bound alone.
+func weighResult(prepared *descent.Prepared, r *branching.Result, count int) *btn.Found {
 	bound := math.Inf(-1)
 	if !math.IsInf(r.Bound, 1) {
 		bound = prepared.Terms().Scale.LogAbs() - r.Bound + prepared.Slack(r.Bound)
@@ -90,37 +97,45 @@ func foundBy(prepared *descent.Prepared, r *branching.Result, best int) *btn.Fou
 		return &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: bound}
 	}
 	found := prepared.Weigh(r.Values)
-	if best > 1 {
-		beside(prepared, r, found)
-		found.Keep(best)
+	if count > 1 {
+		addOthers(prepared, r, found)
+		found.Keep(count)
 	}
-	last := found.Last().LogAbs()
-	if found.Bounded, found.Bound = true, last; !found.All {
-		found.Bound = max(last, bound)
+
+	// The bound holds for all assignments that are not listed.
+	lnLast := found.Last().LogAbs()
+	if found.Bounded, found.Bound = true, lnLast; !found.All {
+		found.Bound = max(lnLast, bound)
 	}
-	proved := r.Proved || best > 1 && 1+len(found.Others) == best // by the bound, where all that are asked for are there
-	found.Relaxed = !proved || found.Bound-last > btn.Tolerance
-	found.Unique = (found.All || found.Bound < found.Weight.LogAbs()) && (found.Others == nil || !found.Tied(found.Others[0].Weight))
+	hasAllAsked := count > 1 && 1+len(found.Others) == count
+	isProved := r.Proved || hasAllAsked // in the latter case Bound decides whether they are the best
+	found.Relaxed = !isProved || found.Bound-lnLast > btn.Tolerance
+
+	isAboveUnlisted := found.All || found.Bound < found.Weight.LogAbs()
+	isTied := found.Others != nil && found.Tied(found.Others[0].Weight)
+	found.Unique = isAboveUnlisted && !isTied
 	return found
 }
 
-// marginal searches for a marginal MAP assignment until within ends.
-func (p *Search) marginal(ctx, within context.Context, prepared *descent.Prepared, of *problem.Problem) (btn.Value, error) {
+// contractMarginal searches for a marginal MAP assignment until searchCtx, which is derived from ctx, ends. Without an assignment the
+// value has the bound of the search alone, or nothing if that says that all weights are 0.
+func (p *Search) contractMarginal(ctx, searchCtx context.Context, prepared *descent.Prepared, of *problem.Problem) (btn.Value, error) {
 	flops := float64(p.Work) * policy.SearchFlops
-	s, err := newMarginal(within, prepared, p.Map, of.Memory, of.Threads, flops)
-	var bound float64
+	s, err := newMarginalSearch(searchCtx, prepared, p.Map, of.Memory, of.Threads, flops)
+	var bound float64 // ln
 	if err == nil {
 		bound, err = s.run()
 	}
 	switch {
 	case ctx.Err() != nil:
 		return btn.Value{}, ctx.Err()
-	case err != nil && within.Err() != nil:
+	case err != nil && searchCtx.Err() != nil:
 		return btn.Value{}, fault.New(fault.OverBudget, "search: no assignment was weighed in time")
 	case err != nil:
 		return btn.Value{}, err
 	}
-	value := btn.Value{Flops: flops - s.left}
+
+	value := btn.Value{Flops: flops - s.flopsLeft}
 	switch {
 	case s.best == nil && math.IsInf(bound, -1):
 		return value, nil
@@ -128,20 +143,21 @@ func (p *Search) marginal(ctx, within context.Context, prepared *descent.Prepare
 		value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: bound + prepared.Slack(bound)}
 		return value, nil
 	}
-	weight := scaled.FromLog(s.lower)
+	weight := scaled.FromLog(s.bestLower)
 	bound = max(bound+prepared.Slack(bound), weight.LogAbs())
 	value.Found = &btn.Found{
 		Values: prepared.ValuesOf(s.best), Weight: weight, Close: btn.Tolerance, Bounded: true, Bound: bound,
 		Relaxed: bound-weight.LogAbs() > btn.Tolerance,
 	}
-	if s.inner == nil {
-		value.Found.Upper = cmp.Or(s.upper, math.SmallestNonzeroFloat64) // 0 stands for none
+	if s.inner == nil { // the weight has bounds only
+		value.Found.Upper = cmp.Or(s.bestUpper, math.SmallestNonzeroFloat64) // 0 stands for none
 	}
 	return value, nil
 }
 
-// beside adds the others of a list to the best one.
-func beside(prepared *descent.Prepared, r *branching.Result, best *btn.Found) {
+// addOthers adds r.Others to best and orders all assignments by their weights, so that best may change. best.All is set if r has all
+// assignments of weight above 0.
+func addOthers(prepared *descent.Prepared, r *branching.Result, best *btn.Found) {
 	list := []btn.Other{{Values: best.Values, Weight: best.Weight}}
 	for _, values := range r.Others {
 		other := prepared.Weigh(values)
@@ -155,16 +171,17 @@ func beside(prepared *descent.Prepared, r *branching.Result, best *btn.Found) {
 	best.All = math.IsInf(r.Bound, 1)
 }
 
-// network is the sum of the tables' −ln. Entries of 0 are forbidden.
-func network(e *sumproduct.Expression) *branching.Network {
+// costNetwork returns the network whose factors are −ln of the tables of e. The cost of an entry x·2^exponent is −ln x − exponent·ln 2;
+// that of an entry 0 is +Inf, which forbids it.
+func costNetwork(e *sumproduct.Expression) *branching.Network {
 	n := &branching.Network{Domains: e.Dims, Factors: make([]branching.Factor, len(e.Tables))}
 	for k := range e.Tables {
 		t := &e.Tables[k]
 		costs := make([]float64, len(t.Data))
-		for at, x := range t.Data {
-			costs[at] = -math.Log(x)
+		for entry, x := range t.Data {
+			costs[entry] = -math.Log(x)
 			if t.Exp != nil {
-				costs[at] -= float64(t.Exp[at]) * math.Ln2
+				costs[entry] -= float64(t.Exp[entry]) * math.Ln2
 			}
 		}
 		n.Factors[k] = branching.Factor{Scope: t.Scope, Costs: costs}

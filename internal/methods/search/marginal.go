@@ -19,95 +19,108 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Marginal is the search's bound for a marginal MAP assignment.
+// Marginal has the mini-buckets that bound a search for a marginal MAP assignment.
 type Marginal struct {
-	Order   []int   `msgpack:"order"`   // elimination order of the indices, those of the set last
-	Entries float64 `msgpack:"entries"` // of a product of mini-buckets
+	Order   []int   `msgpack:"order"`   // elimination order of the indices; those that are maximised come last
+	Entries float64 `msgpack:"entries"` // limit of the entries of a product of mini-buckets
 }
 
 const (
-	// slackShare of Tolerance is the gap up to which nothing better is looked for.
+	// slackShare of btn.Tolerance is the gap to the bound, in nats, up to which no better assignment is looked for.
 	slackShare = 0.5
 	// leafWork is the work of a conditioned network beside its elimination, flops a table. Estimated: a microsecond.
 	leafWork = 3000
-	// improveShare is the part of the work that changes of single values of the first assignment may take. Chosen.
+	// improveShare is the share of the work that changes of single values of the first assignment may take. Chosen.
 	improveShare = 1.0 / 4
-	// leafShare is the part of the work that a search for a way to sum may take, and the bounds of one assignment where none fits. Chosen.
+	// leafShare is the share of the work that planning the sums of an assignment may take, and the share that the bounds of one assignment
+	// may take if these sums do not fit. Chosen.
 	leafShare = 1.0 / 64
-	// changeWork is the work of the bound of a value. Estimated.
+	// changeWork is the work of the bound of one value, flops. Estimated.
 	changeWork = 200
-	// openBytes is the memory of an open node, and of a link.
+	// openBytes is the memory of an open node, and of a choice.
 	openBytes = 64
 )
 
-// belows are the weights that a bound from below is tried with, see minibuckets.Run.
-var belows = []float64{0.1, 1}
+// lowerBoundWeights are the weights for which lower bounds by mini-buckets are tried, see minibuckets.Run.
+var lowerBoundWeights = []float64{0.1, 1}
 
-// partial is an open node: a value of an index, and those of all before it.
-type partial struct {
-	ln     float64 // no assignment below it weighs more
-	serial int
-	last   *link
+// openNode is a partial assignment that the search has yet to complete: values of the first of the maximised indices.
+type openNode struct {
+	lnBound float64 // no assignment with these values has a larger ln weight
+	serial  int     // number of the node in the order of creation
+	last    *choice // of the last of these indices; nil: no index has a value
 }
 
-// link is a value of an index of the search, after those before it. Nodes share them.
-type link struct {
-	before *link
-	depth  int // 1 + its index
-	value  int
+// choice is the value of one maximised index, with the choices of all indices before it. Nodes share choices.
+type choice struct {
+	previous *choice
+	depth    int // number of indices with a value; this one is levels[depth-1]
+	value    int
 }
 
-// at is the number of values.
-func (l *link) at() int {
-	if l == nil {
+// length returns the number of indices that have a value. It is 0 for nil.
+func (c *choice) length() int {
+	if c == nil {
 		return 0
 	}
-	return l.depth
+	return c.depth
 }
 
-type partials []partial
+// openNodes is a heap: the node of the largest bound first, of equal ones that with the most values, then the oldest.
+type openNodes []openNode
 
-func (p partials) Len() int { return len(p) }
-func (p partials) Less(i, j int) bool {
-	a, b := p[i], p[j]
-	return cmp.Or(cmp.Compare(b.ln, a.ln), cmp.Compare(b.last.at(), a.last.at()), cmp.Compare(a.serial, b.serial)) < 0
+func (o openNodes) Len() int { return len(o) }
+
+// Less reports whether node i is to be searched before node j.
+func (o openNodes) Less(i, j int) bool {
+	a, b := o[i], o[j]
+	byBound := cmp.Compare(b.lnBound, a.lnBound)
+	byLength := cmp.Compare(b.last.length(), a.last.length())
+	return cmp.Or(byBound, byLength, cmp.Compare(a.serial, b.serial)) < 0
 }
-func (p partials) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
-func (p *partials) Push(x any)   { *p = append(*p, x.(partial)) }
-func (p *partials) Pop() any {
-	last := (*p)[len(*p)-1]
-	*p = (*p)[:len(*p)-1]
+func (o openNodes) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
+func (o *openNodes) Push(x any)   { *o = append(*o, x.(openNode)) }
+func (o *openNodes) Pop() any {
+	last := (*o)[len(*o)-1]
+	*o = (*o)[:len(*o)-1]
 	return last
 }
 
-// marginal is the state of a search.
-type marginal struct {
+// marginalSearch is the state of a search for a marginal MAP assignment. Logarithms are ln of weights.
+type marginalSearch struct {
 	ctx    context.Context
 	tables *descent.Prepared
 	bound  *minibuckets.Bound
-	levels []level
-	inner  *descent.Inner // nil: the sums are bounded
-	leaf   *minibuckets.Plan
+	levels []level           // the maximised indices in the order in which they get values
+	inner  *descent.Inner    // computes the weight of an assignment; nil: leaf bounds it
+	leaf   *minibuckets.Plan // mini-buckets of the sums of one assignment
 
-	at     []int // a value per index
-	open   partials
-	serial int
-	bytes  int64 // of open nodes
-	memory int64
-	left   float64 // flops
+	values    []int // by index: the assignment under way
+	open      openNodes
+	serial    int   // of the last open node
+	openBytes int64 // of all nodes that were opened
+	memory    int64 // bytes
+	flopsLeft float64
 
-	best         []int   // values per index; nil: none yet
-	lower, upper float64 // of the best one's weight
-	closed       float64 // no assignment that is closed weighs more
+	best                 []int // best assignment by index; nil: none yet
+	bestLower, bestUpper float64
+	closedBound          float64 // no assignment outside the open nodes has a larger weight
 }
 
-// level is an index of the search.
+// level is an index that is maximised.
 type level struct {
-	position, index, domain int
+	position int // in the elimination order
+	index    int
+	domain   int // number of values
 }
 
-// newMarginal bounds the network and plans the sums of assignments. Errors: over_budget for mini-buckets beyond the memory.
-func newMarginal(ctx context.Context, tables *descent.Prepared, m *Marginal, memory int64, threads int, flops float64) (*marginal, error) {
+// newMarginalSearch bounds the network by mini-buckets and plans how to weigh assignments. A weight is computed exactly (inner) if the sums
+// fit the memory and half of flops. If not, mini-buckets bound it (leaf).
+//
+// Errors: over_budget for mini-buckets beyond the memory.
+func newMarginalSearch(
+	ctx context.Context, tables *descent.Prepared, m *Marginal, memory int64, threads int, flops float64,
+) (*marginalSearch, error) {
 	h := tables.Hypergraph()
 	plan, err := minibuckets.NewPlan(h, m.Order, m.Entries)
 	if err != nil {
@@ -116,28 +129,35 @@ func newMarginal(ctx context.Context, tables *descent.Prepared, m *Marginal, mem
 	if plan.Bytes > float64(memory) {
 		return nil, fault.New(fault.OverBudget, "search: mini-buckets need %.3g bytes, %d are allowed", plan.Bytes, memory)
 	}
-	s := &marginal{
-		ctx: ctx, tables: tables, memory: memory, left: flops, at: make([]int, len(h.Dims)), lower: math.Inf(-1), closed: math.Inf(-1),
+	s := &marginalSearch{
+		ctx: ctx, tables: tables, memory: memory, flopsLeft: flops, values: make([]int, len(h.Dims)),
+		bestLower: math.Inf(-1), closedBound: math.Inf(-1),
 	}
+
+	// The maximised indices get values in the reverse of the elimination order. They have to be its end.
+	maximised := descent.Free(tables)
 	plan.Maximal = make([]bool, len(h.Dims))
-	for _, i := range descent.Free(tables) {
+	for _, i := range maximised {
 		plan.Maximal[i] = true
 	}
 	for k := len(plan.Order) - 1; k >= 0; k-- {
 		switch i := plan.Order[k]; {
 		case plan.Maximal[i]:
 			s.levels = append(s.levels, level{k, i, h.Dims[i]})
-		case h.Dims[i] > 1 && len(s.levels) < len(descent.Free(tables)):
+		case h.Dims[i] > 1 && len(s.levels) < len(maximised):
 			return nil, fault.New(fault.Internal, "search: the order sums index %d out after a maximum", i)
 		}
 	}
 	if s.bound, err = minibuckets.Run(ctx, tables.Terms(), plan, 0); err != nil {
 		return nil, err
 	}
-	s.left -= plan.Flops + plan.Matching
+	s.flopsLeft -= plan.Flops + plan.Matching
+
+	// Plan the sums of one assignment.
 	moves := max(1, int64(leafShare*flops/policy.MoveFlops))
 	s.inner, err = descent.NewInner(ctx, tables, descent.PlanOptions{Memory: memory / 2, Moves: moves}, threads)
-	if err == nil && s.inner.Cost.Flops <= flops/2 || err != nil && fault.CodeOf(err) != fault.OverBudget {
+	isAffordable := err == nil && s.inner.Cost.Flops <= flops/2
+	if isAffordable || err != nil && fault.CodeOf(err) != fault.OverBudget {
 		return s, err
 	}
 	s.inner = nil
@@ -146,147 +166,159 @@ func newMarginal(ctx context.Context, tables *descent.Prepared, m *Marginal, mem
 		return nil, err
 	}
 	order = slices.DeleteFunc(order, func(i int) bool { return plan.Maximal[i] })
-	s.leaf, _, err = buckets(descent.At(tables, s.at).Hypergraph(), order, leafShare*flops, float64(1+len(belows)), float64(memory/2))
+	conditioned := descent.At(tables, s.values).Hypergraph()
+	runs := float64(1 + len(lowerBoundWeights))
+	s.leaf, _, err = largestMiniBuckets(conditioned, order, leafShare*flops, runs, float64(memory/2))
 	return s, err
 }
 
-// run searches until nothing better is left, the work is done or the context ends, and returns ln of a bound of all assignments.
-func (s *marginal) run() (bound float64, err error) {
+// run dives from the open node of largest bound again and again, until no node can have a better assignment, the work is done or the
+// context ends. The first dive is made whatever the work. It returns ln of a bound of the weights of all assignments.
+func (s *marginalSearch) run() (lnBound float64, err error) {
 	s.push(s.bound.Ln, nil)
 	for dives := 0; len(s.open) > 0; dives++ {
-		if s.open[0].ln <= s.enough() || dives > 0 && s.over() {
+		if s.open[0].lnBound <= s.cutoff() || dives > 0 && s.isOver() {
 			break
 		}
-		n := heap.Pop(&s.open).(partial)
-		first := s.best == nil
+		n := heap.Pop(&s.open).(openNode)
+		wasWithoutBest := s.best == nil
 		if err := s.dive(n); err != nil {
-			if s.ctx.Err() != nil && s.best != nil { // the time is over
-				s.closed = max(s.closed, n.ln)
+			if s.ctx.Err() != nil && s.best != nil { // the time is over: n stays unsearched
+				s.closedBound = max(s.closedBound, n.lnBound)
 				break
 			}
 			return 0, err
 		}
-		if first && s.best != nil && s.inner != nil {
+		if wasWithoutBest && s.best != nil && s.inner != nil {
 			if err := s.improve(); err != nil && s.ctx.Err() == nil {
 				return 0, err
 			}
 		}
 	}
-	bound = max(s.closed, s.lower)
+	lnBound = max(s.closedBound, s.bestLower)
 	if len(s.open) > 0 {
-		bound = max(bound, s.open[0].ln)
+		lnBound = max(lnBound, s.open[0].lnBound)
 	}
-	return bound, nil
+	return lnBound, nil
 }
 
-// enough is the bound up to which a node is of no interest.
-func (s *marginal) enough() float64 { return s.lower + slackShare*btn.Tolerance }
+// cutoff returns ln of the weight that a node's bound has to exceed for the node to be searched.
+func (s *marginalSearch) cutoff() float64 { return s.bestLower + slackShare*btn.Tolerance }
 
-// over reports whether the work, the memory or the time has ended.
-func (s *marginal) over() bool { return s.left <= 0 || s.bytes > s.memory/4 || s.ctx.Err() != nil }
+// isOver reports whether the work, the memory or the time has ended.
+func (s *marginalSearch) isOver() bool {
+	return s.flopsLeft <= 0 || s.openBytes > s.memory/4 || s.ctx.Err() != nil
+}
 
-func (s *marginal) push(ln float64, last *link) {
+// push adds an open node with the values up to the choice last.
+func (s *marginalSearch) push(lnBound float64, last *choice) {
 	s.serial++
-	s.bytes += 2 * openBytes // a link stays where a later node has it
-	heap.Push(&s.open, partial{ln, s.serial, last})
+	s.openBytes += 2 * openBytes // the node and its choice, which stays as long as a later node has it
+	heap.Push(&s.open, openNode{lnBound, s.serial, last})
 }
 
-// dive follows the best value of every index below a node. The others are open then.
-func (s *marginal) dive(n partial) error {
-	for l := n.last; l != nil; l = l.before {
-		s.at[s.levels[l.depth-1].index] = l.value
+// dive completes the values of a node to an assignment: each further index takes the value of largest bound, and the other values become
+// open nodes. It ends early if no value's bound exceeds the cutoff. A complete assignment is weighed and offered as the best one.
+func (s *marginalSearch) dive(n openNode) error {
+	for c := n.last; c != nil; c = c.previous {
+		s.values[s.levels[c.depth-1].index] = c.value
 	}
-	ln, last := n.ln, n.last
-	for d, l := range s.levels[last.at():] {
-		s.left -= changeWork * float64(l.domain)
-		best, most := -1, math.Inf(-1)
-		lns := make([]float64, l.domain)
-		for a := range lns {
-			s.at[l.index] = a
-			if lns[a] = min(ln, ln+s.bound.Change(l.position, s.at)); lns[a] > most {
-				best, most = a, lns[a]
+	lnBound, last := n.lnBound, n.last
+	for k, l := range s.levels[last.length():] {
+		// Bound the weights for each value of the index.
+		s.flopsLeft -= changeWork * float64(l.domain)
+		best, largest := -1, math.Inf(-1)
+		bounds := make([]float64, l.domain)
+		for a := range bounds {
+			s.values[l.index] = a
+			if bounds[a] = min(lnBound, lnBound+s.bound.Change(l.position, s.values)); bounds[a] > largest {
+				best, largest = a, bounds[a]
 			}
 		}
-		for a, x := range lns {
+
+		depth := n.last.length() + k + 1
+		for a, bound := range bounds {
 			switch {
 			case a == best:
-			case x <= s.enough():
-				s.closed = max(s.closed, x)
+			case bound <= s.cutoff():
+				s.closedBound = max(s.closedBound, bound)
 			default:
-				s.push(x, &link{last, n.last.at() + d + 1, a})
+				s.push(bound, &choice{last, depth, a})
 			}
 		}
-		if ln = most; ln <= s.enough() || best < 0 {
-			s.closed = max(s.closed, ln)
+		if lnBound = largest; lnBound <= s.cutoff() || best < 0 {
+			s.closedBound = max(s.closedBound, lnBound)
 			return nil
 		}
-		s.at[l.index] = best
-		last = &link{last, n.last.at() + d + 1, best}
+		s.values[l.index] = best
+		last = &choice{last, depth, best}
 	}
 	lower, upper, err := s.weigh()
 	if err == nil {
-		s.offer(lower, min(upper, max(ln, lower)))
+		s.offer(lower, min(upper, max(lnBound, lower)))
 	}
 	return err
 }
 
-// offer takes the assignment of s.at where it is better than the best.
-func (s *marginal) offer(lower, upper float64) bool {
-	s.closed = max(s.closed, upper)
-	if lower <= s.lower {
+// offer makes s.values the best assignment if its ln weight, which is from lower to upper, is larger: lower exceeds that of the best one so
+// far. It reports whether it did.
+func (s *marginalSearch) offer(lower, upper float64) (isBetter bool) {
+	s.closedBound = max(s.closedBound, upper)
+	if lower <= s.bestLower {
 		return false
 	}
-	s.best, s.lower, s.upper = append(s.best[:0], s.at...), lower, upper
+	s.best, s.bestLower, s.bestUpper = append(s.best[:0], s.values...), lower, upper
 	return true
 }
 
-// weigh is ln of the weight of the assignment of s.at, or its bounds.
-func (s *marginal) weigh() (lower, upper float64, err error) {
+// weigh returns bounds of ln of the weight of the assignment s.values. They are equal if the sums fit (inner).
+func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 	if s.inner != nil {
-		s.left -= s.inner.Cost.Flops + leafWork*float64(len(s.tables.Terms().Tables))
-		lower, err = s.inner.Ln(s.ctx, s.at)
+		s.flopsLeft -= s.inner.Cost.Flops + leafWork*float64(len(s.tables.Terms().Tables))
+		lower, err = s.inner.Ln(s.ctx, s.values)
 		return lower, lower, err
 	}
-	e := descent.At(s.tables, s.at)
-	s.left -= float64(1+len(belows))*s.leaf.Flops + s.leaf.Matching + leafWork*float64(len(e.Tables))
-	b, err := minibuckets.Run(s.ctx, e, s.leaf, 0)
+	conditioned := descent.At(s.tables, s.values)
+	s.flopsLeft -= float64(1+len(lowerBoundWeights))*s.leaf.Flops + s.leaf.Matching + leafWork*float64(len(conditioned.Tables))
+	b, err := minibuckets.Run(s.ctx, conditioned, s.leaf, 0)
 	if err != nil {
 		return 0, 0, err
 	}
 	upper, lower = b.Ln, math.Inf(-1)
-	for _, below := range belows {
-		if b, err = minibuckets.Run(s.ctx, e, s.leaf, below); err != nil {
+	for _, weight := range lowerBoundWeights {
+		if b, err = minibuckets.Run(s.ctx, conditioned, s.leaf, weight); err != nil {
 			return 0, 0, err
 		}
-		if b.Ln > lower { // not where it is no number
+		if b.Ln > lower { // false for NaN
 			lower = b.Ln
 		}
 	}
 	return min(lower, upper), upper, nil
 }
 
-// improve changes one value of the best assignment at a time, as long as that is better, for a part of the work.
-func (s *marginal) improve() error {
-	reserve := (1 - improveShare) * s.left
-	copy(s.at, s.best)
-	for better := true; better; {
-		better = false
+// improve is a local search from the best assignment: it tries all values of one index after another, and keeps each that makes the weight
+// larger. It ends after a round without a better assignment, or when it has taken improveShare of the work that is left.
+func (s *marginalSearch) improve() error {
+	reserve := (1 - improveShare) * s.flopsLeft
+	copy(s.values, s.best)
+	for hasImproved := true; hasImproved; {
+		hasImproved = false
 		for _, l := range s.levels {
 			for a := range l.domain {
-				if s.left <= reserve {
+				if s.flopsLeft <= reserve {
 					return nil
 				}
 				if a == s.best[l.index] {
 					continue
 				}
-				s.at[l.index] = a
+				s.values[l.index] = a
 				lower, upper, err := s.weigh()
 				if err != nil {
 					return err
 				}
-				better = s.offer(lower, upper) || better
+				hasImproved = s.offer(lower, upper) || hasImproved
 			}
-			s.at[l.index] = s.best[l.index]
+			s.values[l.index] = s.best[l.index]
 		}
 	}
 	return nil

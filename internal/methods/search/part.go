@@ -12,7 +12,7 @@ import (
 // Search is a search over the network's tables of terms. It has no share of Z.
 type Search struct {
 	Shape string `msgpack:"shape"` // digest of the tables' hypergraph
-	// Work bounds the entries of tables that are looked at, so that the answer does not depend on a clock; 0: the value is Known's.
+	// Work bounds the entries of tables that are looked at, so that the answer does not depend on a clock. 0: the value is Known.Found.
 	Work int64 `msgpack:"work,omitempty"`
 	// Map is there for a marginal MAP assignment, nil for the most probable one.
 	Map *Marginal `msgpack:"map,omitempty"`
@@ -27,15 +27,16 @@ type Known struct {
 	Flops float64    `msgpack:"flops"` // of the search
 }
 
-// Part returns the part whose value is what is known.
+// Part returns a part that does no search: its value is k.Found.
 func (k *Known) Part() btn.Part { return &Search{Known: k} }
 
-// of reports whether what is known are assignments of variables, or a bound alone. Start is for the search to check.
-func (k *Known) of(variables []btn.Variable) bool {
+// isFor reports whether k has assignments of the given variables, or a bound without an assignment. It does not check k.Start, which the
+// search does.
+func (k *Known) isFor(variables []btn.Variable) bool {
 	if k.Found == nil {
 		return false
 	}
-	assigns := func(values []int) bool {
+	isAssignment := func(values []int) bool {
 		for v, x := range values {
 			if v == len(variables) || x < 0 || x >= variables[v].Domain {
 				return false
@@ -43,14 +44,15 @@ func (k *Known) of(variables []btn.Variable) bool {
 		}
 		return len(values) == len(variables)
 	}
-	return (len(k.Found.Values) == 0 || assigns(k.Found.Values)) &&
-		!slices.ContainsFunc(k.Found.Others, func(o btn.Other) bool { return !assigns(o.Values) })
+	isBoundAlone := len(k.Found.Values) == 0
+	return (isBoundAlone || isAssignment(k.Found.Values)) &&
+		!slices.ContainsFunc(k.Found.Others, func(o btn.Other) bool { return !isAssignment(o.Values) })
 }
 
-// Class implements Part.
+// Class implements btn.Part.
 func (*Search) Class() btn.Class { return btn.ClassSearch }
 
-// About implements btn.Part.
+// About implements btn.Part: a search finds the most probable assignment, or that of some variables if Map is set.
 func (p *Search) About() btn.About {
 	about := btn.About{Finds: btn.AskMPE, IsInterim: true, KeepsRange: true, Shared: &p.Known}
 	if p.Map != nil {
@@ -59,14 +61,14 @@ func (p *Search) About() btn.About {
 	return about
 }
 
-// Fits implements Part. Whether the tables have this shape is for the contraction to say.
+// Fits implements btn.Part: it returns an error if the search is invalid for network n. Contract checks the shape of the tables.
 func (p *Search) Fits(n *btn.Network) error {
 	switch {
 	case n.Variables == nil:
 		return btn.Misfit("the network has no variables to assign values to")
 	case p.Work < 0 || p.Work == 0 && p.Known == nil:
 		return btn.Misfit("a search of %d steps", p.Work)
-	case p.Known != nil && !p.Known.of(n.Variables):
+	case p.Known != nil && !p.Known.isFor(n.Variables):
 		return btn.Misfit("what is known is no assignment of %d variables", len(n.Variables))
 	case p.Map != nil && !(p.Map.Entries >= 1):
 		return btn.Misfit("mini-buckets of %v entries", p.Map.Entries)

@@ -17,30 +17,31 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Try searches for the best assignments while a query is planned, with a share of the budget, and returns what it has found by the end of
-// its part of the time for planning; nil where there is nothing to find.
+// Try searches for the count best assignments while a query is planned, and returns what it has found. The search ends after share of the
+// budget, or at the end of its part of the time for planning. The result is nil if no assignment has a weight above 0.
 //
 // Errors: those of descent.Of and of branching.Solve.
-func Try(ctx context.Context, j *proposal.Job, share float64, best int) (*Known, error) {
+func Try(ctx context.Context, j *proposal.Job, share float64, count int) (*Known, error) {
 	p, err := descent.Of(ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil || p.Terms().Scale.IsZero() {
 		return nil, err
 	}
 	j.NoteMiss() // a search is repeated for every query
-	within, end := proposal.PlanningContext(ctx, policy.PilotTime)
-	defer end()
-	r, err := branching.Solve(within, network(p.Terms()), options(steps(share*j.Settings.Budget), j.Settings.Memory, best))
+	searchCtx, cancel := proposal.PlanningContext(ctx, policy.PilotTime)
+	defer cancel()
+	o := solveOptions(searchSteps(share*j.Settings.Budget), j.Settings.Memory, count)
+	r, err := branching.Solve(searchCtx, costNetwork(p.Terms()), o)
 	if err != nil || r.Values == nil && r.Proved {
 		return nil, err
 	}
-	return &Known{Found: foundBy(p, r, best), Start: r.Values, Flops: spent(r)}, ctx.Err()
+	return &Known{Found: weighResult(p, r, count), Start: r.Values, Flops: flopsSpent(r)}, ctx.Err()
 }
 
-// steps is the work of a search of so many flops.
-func steps(flops float64) int64 { return max(1, int64(flops/policy.SearchFlops)) }
+// searchSteps returns the number of steps of a search, entries of tables looked at, that take that many flops. It is at least 1.
+func searchSteps(flops float64) int64 { return max(1, int64(flops/policy.SearchFlops)) }
 
-// Propose returns the plan of a search for the most probable assignment within a share of the budget that begins with what is known, and
-// the state of the cache for it.
+// Propose returns the plan of a search for the most probable assignment, and the state of the cache for it. The search takes share of the
+// budget at most, and begins with the assignment of known if that is not nil.
 //
 // Errors: those of descent.Of; over_budget for tables that do not fit the memory.
 func Propose(ctx context.Context, j *proposal.Job, share float64, known *Known) (*btn.Plan, string, error) {
@@ -57,16 +58,17 @@ func Propose(ctx context.Context, j *proposal.Job, share float64, known *Known) 
 		return nil, "", fault.New(fault.OverBudget, "search: tables of %d entries take %.3g bytes, %d are allowed",
 			entries, cost.Bytes, j.Settings.Memory)
 	}
-	return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: steps(cost.Flops), Known: known}), j.CacheState(), nil
+	return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: searchSteps(cost.Flops), Known: known}), j.CacheState(), nil
 }
 
-// Products of mini-buckets have firstEntries at least; the bound of a search takes boundShare of its work. Chosen.
+// Both chosen.
 const (
-	firstEntries = 16.0
-	boundShare   = 1.0 / 8
+	firstEntries = 16.0    // limit of a product's entries in the smallest mini-buckets that are tried
+	boundShare   = 1.0 / 8 // share of a search's work that its bound by mini-buckets may take
 )
 
-// ProposeMap returns the plan of a search for a marginal MAP assignment within a share of the budget, and the state of the cache for it.
+// ProposeMap returns the plan of a search for a marginal MAP assignment of the variables in set, and the state of the cache for it. The
+// search takes share of the budget at most.
 //
 // Errors: those of descent.Of; over_budget for mini-buckets that do not fit the memory.
 func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) (*btn.Plan, string, error) {
@@ -75,7 +77,7 @@ func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) 
 		return nil, "", err
 	}
 	cost := query.Cost{Flops: share * j.Settings.Budget}
-	work := steps(cost.Flops)
+	work := searchSteps(cost.Flops)
 	memory := float64(j.Settings.Memory)
 	return j.Remember(ctx, fmt.Sprintf("search map work=%d memory=%g %s", work, memory, p.Shape()), p.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, error) {
@@ -84,7 +86,7 @@ func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) 
 			if err != nil {
 				return nil, err
 			}
-			plan, entries, err := buckets(p.Hypergraph(), order, boundShare*cost.Flops, 1, memory/4)
+			plan, entries, err := largestMiniBuckets(p.Hypergraph(), order, boundShare*cost.Flops, 1, memory/4)
 			if err != nil {
 				return nil, err
 			}
@@ -94,23 +96,26 @@ func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) 
 		})
 }
 
-// buckets returns the plan of the largest mini-buckets of which so many runs take so many flops at most, with the entries of a product.
-// The smallest ones may take more. Errors: over_budget where these do not fit memory bytes.
-func buckets(h contractionorder.Hypergraph, order []int, flops, runs, memory float64) (best *minibuckets.Plan, entries float64, err error) {
-	for size := firstEntries; size <= policy.MostBucketEntries; size *= 2 {
-		p, err := minibuckets.NewPlan(h, order, size)
+// largestMiniBuckets returns the plan of the largest mini-buckets along an elimination order that fit memory bytes and whose given number
+// of runs takes flops at most, and the limit of the entries of their products. It doubles that limit until no bucket is split. The plan
+// of the smallest limit may take more flops. Errors: over_budget if even that one does not fit memory.
+func largestMiniBuckets(
+	h contractionorder.Hypergraph, order []int, flops, runs, memory float64,
+) (best *minibuckets.Plan, entryLimit float64, err error) {
+	for limit := firstEntries; limit <= policy.MostBucketEntries; limit *= 2 {
+		p, err := minibuckets.NewPlan(h, order, limit)
 		switch {
 		case err != nil:
 			return nil, 0, err
 		case best == nil && p.Bytes > memory:
 			return nil, 0, fault.New(fault.OverBudget, "search: mini-buckets need %.3g bytes, %.3g are allowed", p.Bytes, memory)
 		case best != nil && runs*p.Flops+p.Matching > flops || p.Bytes > memory:
-			return best, entries, nil
+			return best, entryLimit, nil
 		}
-		best, entries = p, size
-		if p.Split == 0 {
+		best, entryLimit = p, limit
+		if p.Split == 0 { // no bucket is split: larger limits change nothing
 			break
 		}
 	}
-	return best, entries, nil
+	return best, entryLimit, nil
 }

@@ -73,17 +73,27 @@ type entry struct {
 	value int64  // twice a lower bound of the least cost, plus 1 if the bound is the least cost
 }
 
-// isExact reports whether cost is the least cost of the tree, and not only a bound.
+// newEntry returns an entry with the least cost of a tree, or with a lower bound of it if isExact is false.
+func newEntry(key uint64, cost int64, isExact bool) entry {
+	e := entry{key, 2 * cost}
+	if isExact {
+		e.value++
+	}
+	return e
+}
+
+// isExact reports whether cost is the least cost of the tree. If not, it is a lower bound.
 func (e *entry) isExact() bool { return e.value&1 == 1 }
 
 // cost returns the least cost of the tree, or a lower bound of it.
 func (e *entry) cost() int64 { return e.value >> 1 }
 
-// New plans a search along the best of several min-fill orders, for which it takes that work. It returns nil if the work is not enough for
-// an order. The search takes memory of at most room bytes. The only error is that of the context.
-func New(ctx context.Context, dims []int, functions []minibuckets.Costs, room, work int64) (*Search, error) {
+// New returns a search for the assignment of least cost, the sum of functions, of variables with dims values each. The search goes along
+// the best of several min-fill orders, which take at most work to find, and uses at most memory bytes. It is nil if the work is not enough
+// for an order. The only error is that of the context.
+func New(ctx context.Context, dims []int, functions []minibuckets.Costs, memory, work int64) (*Search, error) {
 	s := &Search{
-		dims: dims, functions: functions, memoryLimit: float64(room), shape: contractionorder.Hypergraph{Dims: dims}, Bound: math.MinInt64,
+		dims: dims, functions: functions, memoryLimit: float64(memory), shape: contractionorder.Hypergraph{Dims: dims}, Bound: math.MinInt64,
 	}
 	for _, f := range functions {
 		s.shape.Edges = append(s.shape.Edges, f.Scope)
@@ -103,29 +113,31 @@ func New(ctx context.Context, dims []int, functions []minibuckets.Costs, room, w
 	return s, nil
 }
 
-// buildPseudoTree sets separators, children and roots. The parent of a variable is the first of its neighbours to be eliminated after it,
-// in the graph where the neighbours of an eliminated variable are joined. Variables that the order leaves out come last in it.
+// buildPseudoTree sets the separators and children of all nodes, and the roots. The separator of a variable are the variables that its
+// elimination along s.order connects: those of its functions and of its children's separators that are eliminated later. Its parent is the
+// one of them that is eliminated first.
 func (s *Search) buildPseudoTree() {
 	n := len(s.dims)
-	place := make([]int, n) // in the order, from 1; 0: not in it
+	position := make([]int, n) // in the order, from 1; 0: not in it
 	for k, v := range s.order {
-		place[v] = k + 1
+		position[v] = k + 1
 	}
-	for v, k := range place {
-		if k == 0 { // of one value
+	for v, k := range position {
+		if k == 0 { // the order leaves out variables of one value: they come last
 			s.order = append(s.order, v)
-			place[v] = len(s.order)
+			position[v] = len(s.order)
 		}
 	}
+
 	s.nodes = make([]node, n)
 	s.values = make([]int, n)
 	for _, f := range s.functions {
-		s.addToSeparator(f.Scope, place)
+		s.addToSeparator(f.Scope, position)
 	}
 	for _, v := range s.order {
 		separator := s.nodes[v].separator
-		slices.SortFunc(separator, func(a, b int) int { return place[b] - place[a] })
-		s.addToSeparator(separator, place)
+		slices.SortFunc(separator, func(a, b int) int { return position[b] - position[a] })
+		s.addToSeparator(separator, position)
 		if k := len(separator); k > 0 {
 			parent := &s.nodes[separator[k-1]]
 			parent.children = append(parent.children, v)
@@ -135,12 +147,13 @@ func (s *Search) buildPseudoTree() {
 	}
 }
 
-// addToSeparator adds the variables of a scope to the separator of the one that is eliminated first. It does nothing for an empty scope.
-func (s *Search) addToSeparator(scope, place []int) {
+// addToSeparator finds the variable of scope that is eliminated first, and adds the others to its separator. It does nothing for an empty
+// scope. position has the variables' positions in the order of elimination.
+func (s *Search) addToSeparator(scope, position []int) {
 	if len(scope) == 0 {
 		return
 	}
-	first := firstEliminated(scope, place)
+	first := firstEliminated(scope, position)
 	n := &s.nodes[first]
 	for _, u := range scope {
 		if u != first && !slices.Contains(n.separator, u) {
@@ -149,14 +162,16 @@ func (s *Search) addToSeparator(scope, place []int) {
 	}
 }
 
-// firstEliminated returns the variable of a scope that is eliminated first. place has the places in the order of elimination.
-func firstEliminated(scope, place []int) int {
-	return slices.MinFunc(scope, func(a, b int) int { return place[a] - place[b] })
+// firstEliminated returns the variable of scope that is eliminated first. position has the variables' positions in the order of
+// elimination.
+func firstEliminated(scope, position []int) int {
+	return slices.MinFunc(scope, func(a, b int) int { return position[a] - position[b] })
 }
 
-// Widen bounds the network by the largest mini-buckets that work and memory allow. It returns false if none are larger than those before;
-// after an error or if costs are too large for mini-buckets there are none. Errors: those of the context and of minibuckets.
-func (s *Search) Widen(ctx context.Context, work int64) (wider bool, err error) {
+// Widen replaces the mini-buckets that bound the search by the largest ones that work and memory allow. isWider is false if no larger
+// ones are allowed; then the present ones stay. If their messages cannot be computed (an error, or costs that are too large), there are
+// none, and later calls make none. Errors: those of the context and of minibuckets.
+func (s *Search) Widen(ctx context.Context, work int64) (isWider bool, err error) {
 	if s.productEntries > 0 && !s.wasSplit {
 		return false, nil
 	}
@@ -164,14 +179,15 @@ func (s *Search) Widen(ctx context.Context, work int64) (wider bool, err error) 
 	if err != nil || plan == nil {
 		return false, err
 	}
+
 	s.hasMiniBuckets = false
-	for v := range s.nodes { // free the memory of the mini-buckets before
+	for v := range s.nodes { // free the memory of the present mini-buckets
 		s.nodes[v].functions, s.nodes[v].messages = nil, nil
 	}
 	s.Work += int64(plan.LeastWork())
 	least, err := minibuckets.RunLeast(ctx, s.functions, plan)
 	if err != nil || least == nil {
-		s.productEntries, s.wasSplit = maxEntries, false
+		s.productEntries, s.wasSplit = maxEntries, false // no later call tries again
 		return false, err
 	}
 	s.productEntries, s.wasSplit = entries, plan.Split > 0
@@ -181,11 +197,11 @@ func (s *Search) Widen(ctx context.Context, work int64) (wider bool, err error) 
 	return true, nil
 }
 
-// planMiniBuckets returns the plan with the largest products that work and memory allow, at least twice as large as the present ones, and
-// the limit of their entries. It stops at products that need no split. The plan is nil if there is none.
-func (s *Search) planMiniBuckets(work int64) (best *minibuckets.Plan, entries float64, err error) {
-	for next := max(firstEntries, 2*s.productEntries); next <= maxEntries; next *= 2 {
-		p, err := minibuckets.NewPlan(s.shape, s.order, next)
+// planMiniBuckets returns the plan with the largest products that work and memory allow, and the limit of their entries: at least twice
+// the present limit. It doubles that limit until no bucket is split. The plan is nil if work or memory allow none.
+func (s *Search) planMiniBuckets(work int64) (best *minibuckets.Plan, entryLimit float64, err error) {
+	for limit := max(firstEntries, 2*s.productEntries); limit <= maxEntries; limit *= 2 {
+		p, err := minibuckets.NewPlan(s.shape, s.order, limit)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -193,54 +209,58 @@ func (s *Search) planMiniBuckets(work int64) (best *minibuckets.Plan, entries fl
 		if p.LeastWork() > float64(work) || p.LeastBytes() > bucketShare*s.memoryLimit {
 			break
 		}
-		if best, entries = p, next; p.Split == 0 {
+		if best, entryLimit = p, limit; p.Split == 0 {
 			break
 		}
 	}
-	return best, entries, nil
+	return best, entryLimit, nil
 }
 
 // placeTables gives every node the tables that its search looks at: functions, and messages of mini-buckets. order is the order of
 // elimination of the mini-buckets.
 func (s *Search) placeTables(order []int, least *minibuckets.Least) {
-	place := make([]int, len(s.dims))
+	position := make([]int, len(s.dims)) // by variable, in order
 	for k, v := range order {
-		place[v] = k
+		position[v] = k
 	}
-	s.placeFunctions(place, least)
-	s.placeMessages(order, place, least)
+	s.placeFunctions(position, least)
+	s.placeMessages(order, position, least)
 }
 
-// placeFunctions gives each function to the node of its variable that is eliminated first: the last one to get a value on the way down.
-// place has the places in the order of elimination.
-func (s *Search) placeFunctions(place []int, least *minibuckets.Least) {
+// placeFunctions gives each function, as a table of the mini-buckets, to the node of its variable that is eliminated first. The search goes
+// against the order of elimination, so all other variables of the function have values there. position has the variables' positions in the
+// order of elimination.
+func (s *Search) placeFunctions(position []int, least *minibuckets.Least) {
 	for t := range s.functions {
 		if scope := s.functions[t].Scope; len(scope) > 0 {
-			v := firstEliminated(scope, place)
+			v := firstEliminated(scope, position)
 			s.nodes[v].functions = append(s.nodes[v].functions, s.newTerm(&least.Tables[t], v))
 		}
 	}
 }
 
-// placeMessages gives every node the messages that bound the trees of its children, and the constant of the bound of its tree. A message
-// of a node's mini-buckets goes up from parent to parent, and every node on the way gets it. It stops at the node of its variable that is
-// eliminated first, since the mini-buckets of that node contain it. A message without variables is added to the constants of its node and
-// of all nodes above.
-func (s *Search) placeMessages(order, place []int, least *minibuckets.Least) {
-	outgoing := make([][]int, len(s.dims)) // by variable: messages out of its tree, to variables above it
+// placeMessages gives every node the messages that bound the trees of its children, and the constant of the bound of its tree. Every
+// message of the mini-buckets begins at the node whose variable they eliminate and goes up from parent to parent. All nodes on the way
+// get it, up to the node of the message's variable that is eliminated first, whose mini-buckets contain the message. A message without
+// variables is added to the constants of its node and of all nodes above. order lists the variables as they are eliminated, position has
+// their positions.
+func (s *Search) placeMessages(order, position []int, least *minibuckets.Least) {
+	outgoing := make([][]int, len(s.dims)) // by variable: messages (as indices of least.Tables) from its tree to variables above
 	constant := make([]int64, len(s.dims)) // by variable: sum of the messages without variables in its tree
 	for k, v := range order {
+		// Messages of the children's trees.
 		n := &s.nodes[v]
 		n.messages = make([][]term, len(n.children))
 		for i, c := range n.children {
 			constant[v] += constant[c]
 			for _, t := range outgoing[c] {
 				n.messages[i] = append(n.messages[i], s.newTerm(&least.Tables[t], v))
-				if firstEliminated(least.Tables[t].Scope, place) != v { // the message goes on upwards
+				if firstEliminated(least.Tables[t].Scope, position) != v { // the message goes on upwards
 					outgoing[v] = append(outgoing[v], t)
 				}
 			}
 		}
+		// Messages of v's own mini-buckets.
 		for _, t := range least.Messages[k] {
 			if len(least.Tables[t].Scope) > 0 {
 				outgoing[v] = append(outgoing[v], t)
@@ -252,7 +272,8 @@ func (s *Search) placeMessages(order, place []int, least *minibuckets.Least) {
 	}
 }
 
-// newTerm returns a table for the node of variable v.
+// newTerm returns table c for the node of variable v. The last variable of the scope has stride 1. The stride of v goes to ownStride, and
+// its place in strides is 0, so that an index that is computed from the values of all variables is that of v's first value.
 func (s *Search) newTerm(c *minibuckets.Costs, v int) term {
 	t := term{table: c.Of, strides: make([]int, len(c.Scope)), vars: c.Scope}
 	stride := 1
@@ -267,7 +288,7 @@ func (s *Search) newTerm(c *minibuckets.Costs, v int) term {
 	return t
 }
 
-// baseIndex returns the index in a table for the first value of the node's variable and the present values of the others.
+// baseIndex returns the index in the table of t for value 0 of the node's variable and the present values of all others.
 func (s *Search) baseIndex(t *term) (index int) {
 	for i, v := range t.vars {
 		index += s.values[v] * t.strides[i]
@@ -275,9 +296,9 @@ func (s *Search) baseIndex(t *term) (index int) {
 	return index
 }
 
-// pushBounds pushes d·(1 + number of children) costs to the stack, for a node of d values under the values of its separator, and returns
-// the index of the first: a lower bound of the cost of each value with all trees below, then by value and child a lower bound of the
-// child's tree. It stops the search if the work or the context has ended.
+// pushBounds pushes lower bounds for a node whose variable has d values, given the present values of its separator, to costStack. It
+// returns the index of the first. With m children, costStack[start+a] bounds the cost of the node's tree if its variable has value a, and
+// costStack[start + d + a·m + i] bounds the cost of the i-th child's tree under it. It sets stopped if the work or the context has ended.
 func (s *Search) pushBounds(n *node, d int) (start int) {
 	start = len(s.costStack)
 	children := len(n.children)
@@ -287,6 +308,8 @@ func (s *Search) pushBounds(n *node, d int) (start int) {
 	for k := range childBounds {
 		childBounds[k] = s.nodes[n.children[k%children]].constant
 	}
+
+	// The functions of the node bound its values.
 	work := d
 	for k := range n.functions {
 		t := &n.functions[k]
@@ -296,6 +319,8 @@ func (s *Search) pushBounds(n *node, d int) (start int) {
 		}
 		work += d + len(t.vars)
 	}
+
+	// The messages of each child bound the child's tree, and so the values.
 	for i := range n.messages {
 		for k := range n.messages[i] {
 			t := &n.messages[i][k]
@@ -310,6 +335,7 @@ func (s *Search) pushBounds(n *node, d int) (start int) {
 			bounds[a] = min(bounds[a]+childBounds[a*children+i], minibuckets.Forbidden)
 		}
 	}
+
 	s.Work += int64(work)
 	if s.Work > s.workEnd || s.pace.Over(int64(work)) {
 		s.stopped = true

@@ -11,27 +11,33 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 )
 
-// Dive returns the assignment in which each variable, the root first, has the value of least bound. There must be mini-buckets.
+// Dive returns the assignment in which each variable has the value of least bound, given the values of its ancestors in the pseudo tree.
+// Widen must have made mini-buckets before.
 func (s *Search) Dive() []int {
 	s.workEnd = math.MaxInt64
-	for k := len(s.order) - 1; k >= 0; k-- {
+	for k := len(s.order) - 1; k >= 0; k-- { // from the roots down: against the order of elimination
 		v := s.order[k]
-		start := s.pushBounds(&s.nodes[v], s.dims[v])
+		start := s.pushBounds(&s.nodes[v], s.dims[v]) // a bound for each value of v is in costStack from start on
 		s.values[v] = indexOfLeast(s.costStack[start : start+s.dims[v]])
 		s.costStack = s.costStack[:start]
 	}
 	return slices.Clone(s.values)
 }
 
-// Solve looks for the assignment of least cost among those that cost less than below. It returns nil if there is none, and raises Bound to
-// below then. It also returns nil if the work or the context ends before. What was found is remembered for the next call.
+// Solve returns the assignment of least cost if that is less than below. If not, it returns nil and raises s.Bound to below. It also
+// returns nil if the work or the context ends before. The costs of subtrees that it found are remembered for the next call.
 func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	if !s.hasMiniBuckets {
 		return nil
 	}
 	s.makeMemory()
-	s.workEnd, s.pace, s.stopped, s.costStack = s.Work+work/2, pace.New(ctx), false, s.costStack[:0]
-	sum := int64(0) // a lower bound of the cost of all trees, in which more and more bounds become least costs
+	s.workEnd = s.Work + work/2
+	s.pace = pace.New(ctx)
+	s.stopped = false
+	s.costStack = s.costStack[:0]
+
+	// sum is a lower bound of the cost of an assignment: the functions without variables and a bound of each tree.
+	sum := int64(0)
 	for _, f := range s.functions {
 		if len(f.Scope) == 0 {
 			sum += f.Of[0]
@@ -40,6 +46,8 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	for _, v := range s.roots {
 		sum += s.nodes[v].constant
 	}
+
+	// Replace the bound of each tree by its least cost.
 	costs := make([]int64, len(s.roots))
 	for i, v := range s.roots {
 		if sum >= below {
@@ -56,6 +64,8 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	if sum >= below {
 		return nil
 	}
+
+	// Find an assignment with these least costs.
 	s.workEnd += work / 2
 	for i, v := range s.roots {
 		if !s.assignTree(v, costs[i]) {
@@ -69,12 +79,15 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 // lower bound of the least cost that is at least below. If the search stops, the result means nothing.
 func (s *Search) solveTree(v int, below int64) int64 {
 	remembered, key := s.lookUp(v)
-	if remembered != nil && remembered.key == key && (remembered.isExact() || remembered.cost() >= below) {
+	isKnown := remembered != nil && remembered.key == key
+	if isKnown && (remembered.isExact() || remembered.cost() >= below) {
 		return remembered.cost()
 	}
+
+	// Try the values of v, that of least bound first, until no bound is below limit, the least cost so far.
 	n, d := &s.nodes[v], s.dims[v]
 	s.Nodes++
-	start := s.pushBounds(n, d)
+	start := s.pushBounds(n, d) // costStack[start+a] bounds the cost of the tree if v has value a
 	least, limit := int64(minibuckets.Forbidden), below
 	for range d {
 		a := indexOfLeast(s.costStack[start : start+d])
@@ -83,21 +96,20 @@ func (s *Search) solveTree(v int, below int64) int64 {
 			least = min(least, cost)
 			break
 		}
-		s.costStack[start+a] = math.MaxInt64 // this value is done
+		s.costStack[start+a] = math.MaxInt64 // value a is not tried again
 		cost, _ = s.solveChildren(v, a, start+d, cost, limit, nil)
 		least, limit = min(least, cost), min(limit, cost)
 	}
 	s.costStack = s.costStack[:start]
+
 	if remembered != nil && !s.stopped {
-		*remembered = entry{key, 2 * least}
-		if least < below {
-			remembered.value++
-		}
+		isExact := least < below
+		*remembered = newEntry(key, least, isExact)
 	}
 	return least
 }
 
-// indexOfLeast returns the index of the least cost, of equal ones the first.
+// indexOfLeast returns the index of the least cost. Of equal costs it is the first one.
 func indexOfLeast(costs []int64) (best int) {
 	for a, c := range costs {
 		if c < costs[best] {
@@ -107,14 +119,14 @@ func indexOfLeast(costs []int64) (best int) {
 	return best
 }
 
-// solveChildren sets v to value a and searches the trees of its children. cost is a lower bound with the children's bounds, which begin at
-// childBounds in the stack; the least cost of each tree replaces its bound. It returns the cost then, and isComplete false if the search
-// stopped or the cost reached below. If childCosts is not nil, it takes the least costs of the trees.
-func (s *Search) solveChildren(v, a, childBounds int, cost, below int64, childCosts []int64) (_ int64, isComplete bool) {
+// solveChildren sets v to value a and replaces the bounds of its children's trees in cost by their least costs. It returns the new cost.
+// isComplete is false if the search stopped or the cost reached below; then some bounds were not replaced. If childCosts is not nil, it
+// receives the least costs. costStack[boundsStart + a·n + i] is the bound of the i-th of n children in cost.
+func (s *Search) solveChildren(v, a, boundsStart int, cost, below int64, childCosts []int64) (_ int64, isComplete bool) {
 	s.values[v] = a
 	children := s.nodes[v].children
 	for i, c := range children {
-		bound := s.costStack[childBounds+a*len(children)+i]
+		bound := s.costStack[boundsStart+a*len(children)+i]
 		childCost := max(bound, s.solveTree(c, below-cost+bound))
 		if cost += childCost - bound; s.stopped || cost >= below {
 			return cost, false
@@ -126,11 +138,12 @@ func (s *Search) solveChildren(v, a, childBounds int, cost, below int64, childCo
 	return cost, true
 }
 
-// assignTree sets the values of the tree of v, whose least cost is known, to an assignment of that cost. It returns false if the search
+// assignTree sets the values of the tree of v to an assignment of cost leastCost, which is the least one. It returns false if the search
 // stops before.
 func (s *Search) assignTree(v int, leastCost int64) bool {
+	// Find a value of v with that cost, and the least costs of the children's trees under it.
 	n, d := &s.nodes[v], s.dims[v]
-	start := s.pushBounds(n, d)
+	start := s.pushBounds(n, d) // costStack[start+a] bounds the cost of the tree if v has value a
 	childCosts := make([]int64, len(n.children))
 	isAssigned := false
 	for range d {
@@ -139,36 +152,46 @@ func (s *Search) assignTree(v int, leastCost int64) bool {
 		if cost > leastCost || s.stopped {
 			break
 		}
-		s.costStack[start+a] = math.MaxInt64 // this value is done
+		s.costStack[start+a] = math.MaxInt64 // value a is not tried again
 		if _, isAssigned = s.solveChildren(v, a, start+d, cost, leastCost+1, childCosts); isAssigned {
 			break
 		}
 	}
 	s.costStack = s.costStack[:start]
+
 	for i, c := range n.children {
 		isAssigned = isAssigned && s.assignTree(c, childCosts[i])
 	}
 	return isAssigned && !s.stopped
 }
 
-// makeMemory makes the hash tables of what is found below each variable, once. They have equal parts of the memory that mini-buckets leave.
-// A variable whose separator is that of its parent and the parent has none: each of its separator values is met only once.
+// makeMemory makes the hash table of each variable, which remembers the least cost of its tree by the values of its separator. The tables
+// have equal parts of the memory that mini-buckets leave. Later calls do nothing.
+//
+// A variable has no table if its separator is just its parent and the parent's separator: the search comes only once to such values. It has
+// none either if its separator is empty or has too many combinations of values for a key.
 func (s *Search) makeMemory() {
 	if s.memory != nil {
 		return
 	}
 	s.memory = make([][]entry, len(s.nodes))
-	var remembering []int // variables
+	var remembering []int // variables that have a table
 	for v := range s.nodes {
-		separator := s.nodes[v].separator
+		separator := s.nodes[v].separator // the parent is its last variable
 		k := len(separator)
-		if k > 0 && len(s.nodes[separator[k-1]].separator) != k-1 && s.separatorStates(v) < 1<<62 {
+		if k == 0 {
+			continue
+		}
+		parent := &s.nodes[separator[k-1]]
+		comesAgain := len(parent.separator) != k-1
+		if comesAgain && s.separatorStates(v) < 1<<62 {
 			remembering = append(remembering, v)
 		}
 	}
 	for _, v := range remembering {
+		// The largest power of two of entries within the limit.
 		limit := min((1-bucketShare)*s.memoryLimit/entryBytes/float64(len(remembering)), s.separatorStates(v))
-		size := 1 // a power of two
+		size := 1
 		for 2*float64(size) <= limit {
 			size *= 2
 		}
@@ -185,11 +208,11 @@ func (s *Search) separatorStates(v int) float64 {
 	return n
 }
 
-// lookUp returns the entry for the tree of v under the present values of its separator, and their key. The entry may hold another key; it
-// is nil if v has no memory.
-func (s *Search) lookUp(v int) (remembered *entry, key uint64) {
-	m := s.memory[v]
-	if m == nil {
+// lookUp returns the place in v's hash table for the present values of its separator, and their key: 1 + the number whose digits are these
+// values. Every key has one place; it may hold the entry of another key. It is nil if v has no table.
+func (s *Search) lookUp(v int) (place *entry, key uint64) {
+	table := s.memory[v]
+	if table == nil {
 		return nil, 0
 	}
 	s.Work += int64(len(s.nodes[v].separator))
@@ -198,5 +221,5 @@ func (s *Search) lookUp(v int) (remembered *entry, key uint64) {
 	}
 	hash := key * 0x9e3779b97f4a7c15
 	hash = (hash ^ hash>>29) * 0xbf58476d1ce4e5b9
-	return &m[(hash^hash>>32)&uint64(len(m)-1)], key + 1
+	return &table[(hash^hash>>32)&uint64(len(table)-1)], key + 1
 }

@@ -30,20 +30,21 @@ type decomposition struct {
 	tables      []minibuckets.Costs // nil: the costs are too large for mini-buckets
 }
 
-// decompose searches for the best assignment along the separators of the network at the root, for a share of the work so far. It widens the
-// mini-buckets first and offers the assignment that they suggest. A search continues with the bounds and the memory of the one before. It
-// does nothing if several assignments are wanted, if the search is nodewise, or if the work has ended.
+// decompose searches for the best assignment along the separators of the network at the root, for a share of the work so far. First it
+// makes larger mini-buckets, offers the assignment that they suggest, and takes their bound as s.provenBound. Each call continues the
+// search of the call before. It does nothing if several assignments are wanted, if the search is nodewise, or if the work has ended.
 func decompose(s *solver) {
-	if s.count > 1 || s.isNodewise || s.isOver() || len(s.open) == 0 {
+	if s.wantedCount > 1 || s.isNodewise || s.isOver() || len(s.open) == 0 {
 		return
 	}
 	if s.decomposition == nil {
 		s.decomposition = newDecomposition(s)
 	}
 	p := s.decomposition
-	if p.tables == nil {
+	if p.tables == nil { // the costs are too large for mini-buckets
 		return
 	}
+
 	remaining := int64(math.MaxInt64)
 	if s.workLimit > 0 {
 		remaining = s.workLimit - s.work
@@ -53,6 +54,7 @@ func decompose(s *solver) {
 		return
 	}
 	defer p.countWork(s)
+
 	isWider, err := p.search.Widen(s.ctx, work)
 	if err != nil {
 		return
@@ -66,8 +68,8 @@ func decompose(s *solver) {
 	}
 }
 
-// planSearch makes the search along separators, whose elimination order may take that work. It returns false if there is none: the work was
-// not enough or the context has ended.
+// planSearch makes the search along separators of the decomposition's tables, p.search. Finding its elimination order takes at most that
+// work. It returns false if there is no search: the work was not enough or the context has ended.
 func (p *decomposition) planSearch(s *solver, work int64) bool {
 	dims := make([]int, len(p.liveValues))
 	for i := range dims {
@@ -84,29 +86,35 @@ func (p *decomposition) planSearch(s *solver, work int64) bool {
 
 // countWork adds the work of the search along separators since the last call to that of the solver.
 func (p *decomposition) countWork(s *solver) {
-	s.work, p.countedWork = s.work+p.search.Work-p.countedWork, p.search.Work
+	s.work += p.search.Work - p.countedWork
+	p.countedWork = p.search.Work
 }
 
-// solve searches along the separators for an assignment better than the best one, and offers it. It takes remaining work at most, and sets
-// workRatio by how much smaller the gap to the best assignment is than that of the open nodes.
+// solve searches along the separators for an assignment better than the best one, and offers it. Its work is workRatio times that of the
+// solver, and at most remaining:
+//
+//	workRatio = (gap of the open nodes / closerFactor / gap of the mini-buckets)², at most maxWorkRatio,
+//
+// where a gap is the distance of a bound to the best assignment.
 func (p *decomposition) solve(s *solver, remaining int64) {
-	gapRatio := float64(s.upperBound-s.open[0].bound) / closerFactor / float64(s.upperBound-s.provenBound)
+	nodesGap, provenGap := float64(s.upperBound-s.open[0].bound), float64(s.upperBound-s.provenBound)
+	gapRatio := nodesGap / closerFactor / provenGap
 	p.workRatio = min(gapRatio*gapRatio, maxWorkRatio)
 	work := min(max(remaining, 1), int64(float64(s.work)*p.workRatio))
-	nodes := p.search.Nodes
+	nodesBefore := p.search.Nodes
 	if values := p.search.Solve(s.ctx, s.upperBound-p.baseBound, work); values != nil {
 		p.offer(s, values)
 	}
-	s.stats.Decomposed += p.search.Nodes - nodes
+	s.stats.Decomposed += p.search.Nodes - nodesBefore
 	s.provenBound = max(s.provenBound, p.baseBound+p.search.Bound)
 }
 
-// offer offers the solver an assignment of the variables that are open at the root, before and after a local search improves it. values has
-// the number of each variable's value among liveValues.
-func (p *decomposition) offer(s *solver, values []int) {
+// offer offers the solver an assignment as a solution, before and after a local search improves it. numbers[i] is the number of the i-th
+// variable's value in p.liveValues[i]. The assigned and the eliminated variables get the values that belong to these.
+func (p *decomposition) offer(s *solver, numbers []int) {
 	s.assignFixed()
 	for i, x := range p.variables {
-		s.values[x] = int(p.liveValues[i][values[i]])
+		s.values[x] = int(p.liveValues[i][numbers[i]])
 	}
 	s.assignEliminated()
 	s.offer(s.values)
@@ -114,8 +122,9 @@ func (p *decomposition) offer(s *solver, values []int) {
 	s.offer(s.values)
 }
 
-// newDecomposition returns the network of the open variables: their functions over live values, less the costs that were moved out.
-// Combinations that no assignment of interest has are forbidden. Its tables are nil if costs may exceed what mini-buckets add up.
+// newDecomposition returns the network of the open variables as tables for mini-buckets: their unary costs and their functions over live
+// values, with the present costs. A combination is forbidden if no assignment with it is better than the best one. The tables are nil if
+// costs may exceed what mini-buckets can add up.
 func newDecomposition(s *solver) *decomposition {
 	p := &decomposition{baseBound: s.lowerBound(), workRatio: 1, index: make([]int, len(s.vars))}
 	for x := range s.vars {
@@ -124,15 +133,12 @@ func newDecomposition(s *solver) *decomposition {
 		}
 	}
 	for k := 0; k < len(s.arcs); k += 2 {
-		if e, reverse := &s.arcs[k], &s.arcs[k+1]; s.cells[e.activeCell] != 0 {
-			p.addFunction(s, []int32{e.from, e.to}, func(v []int32) int64 {
-				cost := e.table[int(v[0])*s.vars[e.to].domainSize+int(v[1])]
-				return cost - s.cells[e.movedCell+int(v[0])] - s.cells[reverse.movedCell+int(v[1])]
-			})
+		if e := &s.arcs[k]; s.isActive(e.activeCell) {
+			p.addFunction(s, []int32{e.from, e.to}, func(v []int32) int64 { return s.pairCost(int32(k), v[0], v[1]) })
 		}
 	}
 	for k := range s.wides {
-		if w := &s.wides[k]; s.cells[w.activeCell] != 0 {
+		if w := &s.wides[k]; s.isActive(w.activeCell) {
 			p.addWide(s, w)
 		}
 	}
@@ -150,15 +156,15 @@ func (p *decomposition) addVariable(s *solver, x int32) {
 	p.variables, p.liveValues = append(p.variables, x), append(p.liveValues, live)
 	table := minibuckets.Costs{Scope: []int{p.index[x]}}
 	for _, a := range live {
-		table.Of = append(table.Of, s.cells[s.vars[x].unaryCell+int(a)])
+		table.Of = append(table.Of, s.unaryCost(&s.vars[x], a))
 	}
 	p.tables = append(p.tables, table)
 }
 
-// addFunction adds the table of a function of open variables over their live values. cost returns the function at values, which are in the
-// order of scope. An entry is forbidden if it and the unary costs of its values together reach the best assignment.
+// addFunction adds the table of a function of open variables over their live values. cost(values) is the function, with the values in the
+// order of scope. An entry is forbidden if it, the unary costs of its values and the bound together reach upperBound.
 func (p *decomposition) addFunction(s *solver, scope []int32, cost func(values []int32) int64) {
-	slack := s.upperBound - p.baseBound
+	gap := s.upperBound - p.baseBound
 	table := minibuckets.Costs{}
 	size := 1
 	for _, x := range scope {
@@ -174,9 +180,9 @@ func (p *decomposition) addFunction(s *solver, scope []int32, cost func(values [
 			live := p.liveValues[table.Scope[i]]
 			values[i] = live[digits%len(live)]
 			digits /= len(live)
-			unary += s.cells[s.vars[scope[i]].unaryCell+int(values[i])]
+			unary += s.unaryCost(&s.vars[scope[i]], values[i])
 		}
-		if table.Of[k] = cost(values); table.Of[k]+unary >= slack {
+		if table.Of[k] = cost(values); table.Of[k]+unary >= gap {
 			table.Of[k] = minibuckets.Forbidden
 		}
 	}
@@ -184,25 +190,26 @@ func (p *decomposition) addFunction(s *solver, scope []int32, cost func(values [
 	p.tables = append(p.tables, table)
 }
 
-// addWide adds a wide function over its open variables. The others have one value each, which selects a part of the table.
+// addWide adds the table of a wide function over its open variables. The others are assigned: their values select a part of its table.
 func (p *decomposition) addWide(s *solver, w *wide) {
 	var scope []int32
-	var positions []int                    // of the variables of scope in w.scope
-	baseIndex, moved := int32(0), int64(0) // of the values of the others
+	var positions []int // of the variables of scope in w.scope
+	baseIndex := int32(0)
+	moved := int64(0) // to the values of the assigned variables
 	for i, x := range w.scope {
 		if s.isOpen(x) {
 			scope, positions = append(scope, x), append(positions, i)
 		} else {
 			a := s.vars[x].live[0]
 			baseIndex += a * w.strides[i]
-			moved += s.cells[w.movedCells[i]+int(a)]
+			moved += s.movedOutWide(w, i, a)
 		}
 	}
 	p.addFunction(s, scope, func(v []int32) int64 {
 		index, cost := int(baseIndex), -moved
 		for j, i := range positions {
 			index += int(v[j] * w.strides[i])
-			cost -= s.cells[w.movedCells[i]+int(v[j])]
+			cost -= s.movedOutWide(w, i, v[j])
 		}
 		return w.table[index] + cost
 	})

@@ -27,12 +27,12 @@ func TestAlongSeparators(t *testing.T) {
 		s.openBytesLimit = 1 << 14
 		s.offerGreedyStart()
 		if seed%3 == 0 { // without an assignment
-			s.upperBound, s.bestCost, s.best, s.bestReal = s.forbidden, s.forbidden, nil, math.Inf(1)
+			s.upperBound, s.bestCost, s.best, s.bestNats = s.forbidden, s.forbidden, nil, math.Inf(1)
 		}
 		open := true // less than the root does
 		for x := range s.vars {
 			if open = open && s.makeNodeConsistent(int32(x)); s.vars[x].domainSize == 1 {
-				s.fixed = append(s.fixed, int32(x))
+				s.toAssign = append(s.toAssign, int32(x))
 			}
 		}
 		open = open && s.propagateAll()
@@ -53,8 +53,8 @@ func TestAlongSeparators(t *testing.T) {
 			}
 		}
 		nodes += s.stats.Decomposed
-		if s.bestReal < want || open && s.bestReal > want+tolerance(n) {
-			t.Fatalf("seed %d: %v, the optimum is %v", seed, s.bestReal, want)
+		if s.bestNats < want || open && s.bestNats > want+tolerance(n) {
+			t.Fatalf("seed %d: %v, the optimum is %v", seed, s.bestNats, want)
 		}
 	}
 	if nodes < 200 {

@@ -41,12 +41,13 @@ func (n *neighbourSet) add(y int32) bool {
 	return true
 }
 
-// eliminateNext takes the first variable from the queue, and eliminates it if it is open and has few neighbours, to whom its least costs
-// go. Its neighbours may be eliminable then. It returns false on a conflict.
+// eliminateNext takes the first variable from the queue maybeEliminable, and eliminates it if it is open, has at most maxNeighbours and the
+// work is small: a function of its neighbours replaces its functions. The neighbours are queued, since they may be eliminable then. It
+// returns false on a conflict.
 func (s *eliminator) eliminateNext() bool {
-	x := s.order[s.eliminable.popFirst()]
+	x := s.order[s.maybeEliminable.popFirst()]
 	v := &s.vars[x]
-	if s.cells[v.stateCell] != open {
+	if !s.isOpen(x) {
 		return true
 	}
 	neighbours, areFew := s.neighboursOf(x)
@@ -54,23 +55,23 @@ func (s *eliminator) eliminateNext() bool {
 		return true
 	}
 	for _, y := range neighbours.members[:neighbours.count] {
-		s.eliminable.insert(s.vars[y].rank)
+		s.maybeEliminable.insert(s.vars[y].rank)
 	}
 	return s.eliminateVariable(x, &neighbours)
 }
 
-// neighboursOf returns the open variables that share an active function with x. areFew is false if they are more than maxNeighbours; the
-// set is incomplete then.
+// neighboursOf returns the open variables that share an active function with x. areFew is false if they are more than maxNeighbours; then
+// the set is incomplete.
 func (s *eliminator) neighboursOf(x int32) (neighbours neighbourSet, areFew bool) {
 	v := &s.vars[x]
 	for k := len(v.arcs) - 1; k >= 0; k-- {
-		if e := &s.arcs[v.arcs[k]]; s.cells[e.activeCell] != 0 && !neighbours.add(e.to) {
+		if e := &s.arcs[v.arcs[k]]; s.isActive(e.activeCell) && !neighbours.add(e.to) {
 			return neighbours, false
 		}
 	}
 	for k := len(v.wides) - 1; k >= 0; k-- {
 		w := &s.wides[v.wides[k]]
-		if s.cells[w.activeCell] == 0 {
+		if !s.isActive(w.activeCell) {
 			continue
 		}
 		for _, y := range w.scope {
@@ -82,11 +83,12 @@ func (s *eliminator) neighboursOf(x int32) (neighbours neighbourSet, areFew bool
 	return neighbours, true
 }
 
-// isCheap reports whether the function that replaces v is little work to compute. With at most one neighbour it always is.
+// isCheap reports whether the elimination of v is within the limits of its work, which depend on the number of its neighbours. With at most
+// one neighbour it always is.
 func (s *eliminator) isCheap(v *variable, neighbours *neighbourSet) bool {
-	work, entries := s.cells[v.liveCountCell], int64(1)
+	work, entries := s.liveCount(v), int64(1) // combinations of live values, and entries of the table of the new function
 	for _, y := range neighbours.members[:neighbours.count] {
-		work *= s.cells[s.vars[y].liveCountCell]
+		work *= s.liveCount(&s.vars[y])
 		entries *= int64(s.vars[y].domainSize)
 	}
 	switch neighbours.count {
@@ -98,7 +100,9 @@ func (s *eliminator) isCheap(v *variable, neighbours *neighbourSet) bool {
 	return work <= maxTripleWork && entries <= maxTripleEntries
 }
 
-// term is a function of an eliminated variable x and its neighbours: an entry of a table, less the costs that were moved out of it.
+// term is a function that the elimination of a variable x adds up: of x, its neighbours and assigned variables. Its cost is
+//
+//	table[baseIndex + Σ_i strides[i]·(value of neighbour i) + ownStride·(value of x)] + constant − the costs moved to these values.
 type term struct {
 	table        []int64
 	constant     int64 // less the costs moved to the values of fixed variables
@@ -110,22 +114,23 @@ type term struct {
 	movedCells   [maxNeighbours]int // of the first cost moved to each neighbour; 0: the neighbour is not in the scope
 }
 
-// termsOf returns the active functions of x, arcs before wide ones. The list is valid until the next call.
+// termsOf returns the active functions of x as terms, with the strides of their tables for x and for its neighbours. The list is valid
+// until the next call.
 func (s *eliminator) termsOf(x int32, neighbours *neighbourSet) []term {
 	v := &s.vars[x]
 	terms := s.termBuffer[:0]
 	for _, id := range v.arcs {
 		e := &s.arcs[id]
-		if s.cells[e.activeCell] == 0 {
+		if !s.isActive(e.activeCell) {
 			continue
 		}
 		t := term{table: e.table, ownStride: s.vars[e.to].domainSize, ownMovedCell: e.movedCell}
 		i := slices.Index(neighbours.members[:neighbours.count], e.to)
-		t.strides[i], t.movedCells[i] = 1, s.arcs[id^1].movedCell
+		t.strides[i], t.movedCells[i] = 1, s.arcs[reverseOf(id)].movedCell
 		terms = append(terms, t)
 	}
 	for _, id := range v.wides {
-		if w := &s.wides[id]; s.cells[w.activeCell] != 0 {
+		if w := &s.wides[id]; s.isActive(w.activeCell) {
 			terms = append(terms, s.wideTerm(w, x, neighbours))
 		}
 	}
@@ -133,7 +138,8 @@ func (s *eliminator) termsOf(x int32, neighbours *neighbourSet) []term {
 	return terms
 }
 
-// wideTerm returns a wide function as a term of x. Variables other than x and the neighbours are fixed. x may be −1: not in the scope.
+// wideTerm returns a wide function as a term for the elimination of x. Variables of the function other than x and the neighbours are
+// assigned: their values go to the base index and the constant. x is −1 if the function does not have the eliminated variable.
 func (s *eliminator) wideTerm(w *wide, x int32, neighbours *neighbourSet) term {
 	t := term{table: w.table}
 	for k, y := range w.scope {
@@ -142,28 +148,30 @@ func (s *eliminator) wideTerm(w *wide, x int32, neighbours *neighbourSet) term {
 			t.ownStride, t.ownMovedCell = int(w.strides[k]), w.movedCells[k]
 		case i >= 0:
 			t.strides[i], t.movedCells[i] = int(w.strides[k]), w.movedCells[k]
-		default:
+		default: // y is assigned
 			a := s.vars[y].live[0]
 			t.baseIndex += int(a * w.strides[k])
-			t.constant -= s.cells[w.movedCells[k]+int(a)]
+			t.constant -= s.movedOutWide(w, k, a)
 		}
 	}
 	return t
 }
 
-// eliminateVariable takes x out of the network and replaces its functions by one of its neighbours: the least cost over the values of x.
-// For one neighbour these are unary costs, which full support moves there. It returns false on a conflict.
+// eliminateVariable takes x out of the network and replaces its functions by a function of its neighbours: the least sum of costs over the
+// values of x. For one neighbour this function is unary costs, which full support moves there. It returns false on a conflict.
 func (s *eliminator) eliminateVariable(x int32, neighbours *neighbourSet) bool {
 	v := &s.vars[x]
 	el := s.newElimination(x)
-	functions := s.eliminatedFunctions[el.firstFunction:]
-	if neighbours.count == 1 && !s.fullSupport(functions[0]^1) {
+	functions := s.eliminatedFunctions[el.firstFunction:] // numbers of el.arcCount arcs from x, then of wide functions
+	if neighbours.count == 1 && !s.fullSupport(reverseOf(functions[0])) {
 		return false
 	}
 	var terms []term
 	if neighbours.count > 1 {
 		terms = s.termsOf(x, neighbours)
 	}
+
+	// Record the elimination, and deactivate x and its functions.
 	count := int(s.cells[s.eliminationCountCell])
 	s.eliminations = append(s.eliminations[:count], el)
 	s.set(s.eliminationCountCell, int64(count+1))
@@ -176,6 +184,7 @@ func (s *eliminator) eliminateVariable(x int32, neighbours *neighbourSet) bool {
 			s.set(s.wides[id].activeCell, 0)
 		}
 	}
+
 	switch neighbours.count {
 	case 2:
 		return s.addPairFunction(v, neighbours, terms)
@@ -185,24 +194,27 @@ func (s *eliminator) eliminateVariable(x int32, neighbours *neighbourSet) bool {
 	return true
 }
 
-// newElimination returns the elimination of x and writes its active functions to eliminatedFunctions, behind those of the eliminations that
-// are in force.
+// newElimination returns the elimination of x, and writes the numbers of its active functions to s.eliminatedFunctions: arcs from x, then
+// wide functions. They follow those of the eliminations in force; what is behind these was taken back.
 func (s *eliminator) newElimination(x int32) elimination {
 	v := &s.vars[x]
 	el := elimination{x: x}
+
+	// The first free place in the list.
 	if count := int(s.cells[s.eliminationCountCell]); count > 0 {
 		last := &s.eliminations[count-1]
 		el.firstFunction = last.firstFunction + last.arcCount + last.wideCount
 	}
 	s.eliminatedFunctions = s.eliminatedFunctions[:el.firstFunction]
+
 	for _, id := range v.arcs {
-		if s.cells[s.arcs[id].activeCell] != 0 {
+		if s.isActive(s.arcs[id].activeCell) {
 			s.eliminatedFunctions = append(s.eliminatedFunctions, id)
 			el.arcCount++
 		}
 	}
 	for _, id := range v.wides {
-		if s.cells[s.wides[id].activeCell] != 0 {
+		if s.isActive(s.wides[id].activeCell) {
 			s.eliminatedFunctions = append(s.eliminatedFunctions, id)
 			el.wideCount++
 		}
@@ -210,10 +222,11 @@ func (s *eliminator) newElimination(x int32) elimination {
 	return el
 }
 
-// leastCost returns the least cost over the live values of v of its unary cost plus the terms. neighbourValues has the values of the
+// leastCost returns the least sum, over the live values of v, of v's unary cost and the terms. neighbourValues has the values of the
 // neighbours.
 func (s *eliminator) leastCost(v *variable, neighbours *neighbourSet, terms []term, neighbourValues *[maxNeighbours]int32) int64 {
-	fixedCost := int64(0) // the same for all values of v
+	// What is the same for all values of v: the indices by the neighbours' values, and fixedCost.
+	fixedCost := int64(0)
 	for k := range terms {
 		t := &terms[k]
 		t.index = t.baseIndex
@@ -224,13 +237,14 @@ func (s *eliminator) leastCost(v *variable, neighbours *neighbourSet, terms []te
 				fixedCost -= s.cells[t.movedCells[i]+int(neighbourValues[i])]
 			}
 		}
-		if t.ownMovedCell == 0 {
+		if t.ownMovedCell == 0 { // v is not in the term
 			fixedCost += t.table[t.index]
 		}
 	}
-	least := noCost
-	for _, a := range v.live[:s.cells[v.liveCountCell]] {
-		cost := s.cells[v.unaryCell+int(a)]
+
+	least := infiniteCost
+	for _, a := range v.live[:s.liveCount(v)] {
+		cost := s.unaryCost(v, a)
 		for k := range terms {
 			if t := &terms[k]; t.ownMovedCell > 0 {
 				cost += t.table[t.index+int(a)*t.ownStride] - s.cells[t.ownMovedCell+int(a)]
@@ -238,15 +252,16 @@ func (s *eliminator) leastCost(v *variable, neighbours *neighbourSet, terms []te
 		}
 		least = min(least, cost)
 	}
-	s.work += s.cells[v.liveCountCell] * int64(len(terms))
+	s.work += s.liveCount(v) * int64(len(terms))
 	return least + fixedCost
 }
 
-// addPairFunction adds the least costs of the eliminated variable v to the function of its two neighbours. It returns false on a conflict.
+// addPairFunction adds the least costs of the terms over the values of the eliminated variable v to the function of its two neighbours. It
+// returns false on a conflict.
 func (s *eliminator) addPairFunction(v *variable, neighbours *neighbourSet, terms []term) bool {
 	y, z := neighbours.members[0], neighbours.members[1]
 	d := s.vars[z].domainSize
-	costs := resized(&s.pairCosts[0], s.vars[y].domainSize*d)
+	costs := resized(&s.pairCosts[0], s.vars[y].domainSize*d) // costs[b·d + c] for value b of y and c of z
 	for _, b := range s.liveValues(y) {
 		for _, c := range s.liveValues(z) {
 			costs[int(b)*d+int(c)] = s.leastCost(v, neighbours, terms, &[maxNeighbours]int32{b, c})
@@ -255,22 +270,26 @@ func (s *eliminator) addPairFunction(v *variable, neighbours *neighbourSet, term
 	return s.addToPair(y, z, func(b, c int32) int64 { return costs[int(b)*d+int(c)] })
 }
 
-// resized returns a buffer with n entries of any value. It reuses the memory of the buffer if that is large enough.
+// resized makes the buffer n entries long and returns it. Their values are undefined. It keeps the memory of the buffer if that is enough.
 func resized(buffer *[]int64, n int) []int64 {
 	*buffer = slices.Grow((*buffer)[:0], n)[:n]
 	return *buffer
 }
 
-// addTripleFunction replaces the eliminated variable v and all wide functions of its three neighbours by one function of the three. What
-// two of their values cost at least goes to the functions of two variables. It returns false on a conflict.
+// addTripleFunction adds a wide function of the three neighbours of the eliminated variable v: the least costs of the terms over the values
+// of v. It also replaces the wide functions that these neighbours have. The least cost for each pair of values goes to the functions of two
+// of the neighbours. It returns false on a conflict.
 func (s *eliminator) addTripleFunction(v *variable, neighbours *neighbourSet, terms []term) bool {
+	// The new function.
 	terms = s.takeTriples(neighbours, terms)
 	id := s.newTriple(neighbours.members)
 	w := &s.wides[id]
 	if !s.fillTriple(w, v, neighbours, terms) {
-		s.set(w.activeCell, 0)
+		s.set(w.activeCell, 0) // all its costs are 0
 		return true
 	}
+
+	// Move costs to the functions of two neighbours. skip is the position of the third one.
 	for skip := range maxNeighbours {
 		s.takePairCosts(w, skip)
 	}
@@ -281,9 +300,11 @@ func (s *eliminator) addTripleFunction(v *variable, neighbours *neighbourSet, te
 			return false
 		}
 	}
+
+	// Give all three support.
 	lowest := s.lowestRanked(w)
 	for i, x := range w.scope {
-		s.doubtful.insert(s.vars[x].rank)
+		s.doubtfulSupport.insert(s.vars[x].rank)
 		if i != lowest && !s.wideSimpleSupport(id, i) {
 			return false
 		}
@@ -291,11 +312,11 @@ func (s *eliminator) addTripleFunction(v *variable, neighbours *neighbourSet, te
 	return s.wideFullSupport(id, lowest)
 }
 
-// takeTriples deactivates the wide functions whose open variables are just the three neighbours, and returns terms with them appended.
+// takeTriples deactivates the wide functions whose open variables are exactly the three neighbours, and appends them to terms.
 func (s *eliminator) takeTriples(neighbours *neighbourSet, terms []term) []term {
 	for _, id := range s.vars[neighbours.members[0]].wides {
 		w := &s.wides[id]
-		if s.cells[w.activeCell] != 0 && s.cells[w.openCountCell] == maxNeighbours && s.isWithin(w, neighbours) {
+		if s.isActive(w.activeCell) && s.cells[w.openCountCell] == maxNeighbours && s.isWithin(w, neighbours) {
 			terms = append(terms, s.wideTerm(w, -1, neighbours))
 			s.set(w.activeCell, 0)
 		}
@@ -304,7 +325,8 @@ func (s *eliminator) takeTriples(neighbours *neighbourSet, terms []term) []term 
 	return terms
 }
 
-// fillTriple writes the least costs over the values of v to the table of w. It returns false if all are 0.
+// fillTriple writes the costs of w, a function of the three neighbours, to its table: the least costs of the terms over the values of v. It
+// returns false if all are 0.
 func (s *eliminator) fillTriple(w *wide, v *variable, neighbours *neighbourSet, terms []term) (hasCosts bool) {
 	for _, b := range s.liveValues(w.scope[0]) {
 		for _, c := range s.liveValues(w.scope[1]) {
@@ -324,12 +346,12 @@ func (s *eliminator) fillTriple(w *wide, v *variable, neighbours *neighbourSet, 
 func (s *eliminator) takePairCosts(w *wide, skip int) {
 	i, j := otherTwo(skip)
 	d := s.vars[w.scope[j]].domainSize
-	costs := resized(&s.pairCosts[skip], s.vars[w.scope[i]].domainSize*d)
+	costs := resized(&s.pairCosts[skip], s.vars[w.scope[i]].domainSize*d) // costs[b·d + c] for values b and c at positions i and j
 	skipped := s.liveValues(w.scope[skip])
 	for _, b := range s.liveValues(w.scope[i]) {
 		for _, c := range s.liveValues(w.scope[j]) {
 			base := b*w.strides[i] + c*w.strides[j]
-			least := noCost
+			least := infiniteCost
 			for _, a := range skipped {
 				least = min(least, w.table[base+a*w.strides[skip]])
 			}
@@ -341,10 +363,10 @@ func (s *eliminator) takePairCosts(w *wide, skip int) {
 	}
 }
 
-// otherTwo returns the positions of a scope of three other than skip.
+// otherTwo returns the two positions other than skip in a scope of three variables.
 func otherTwo(skip int) (i, j int) { return (skip + 1) % maxNeighbours, (skip + 2) % maxNeighbours }
 
-// isWithin reports whether all open variables of a wide function are among three neighbours.
+// isWithin reports whether all open variables of a wide function are among the three neighbours.
 func (s *eliminator) isWithin(w *wide, neighbours *neighbourSet) bool {
 	for _, x := range w.scope {
 		if s.isOpen(x) && !slices.Contains(neighbours.members[:], x) {
@@ -354,9 +376,10 @@ func (s *eliminator) isWithin(w *wide, neighbours *neighbourSet) bool {
 	return true
 }
 
-// newTriple adds a wide function of three variables and returns its number. Its table is to be filled. It reuses the buffers of a function
-// that was taken back by pop.
+// newTriple adds a wide function of three variables and returns its number. The caller fills its table, in which the last variable has
+// stride 1. An entry of s.wides that pop has cut off is used again, with its buffers.
 func (s *eliminator) newTriple(scope [maxNeighbours]int32) int32 {
+	// The place in s.wides.
 	id := len(s.wides)
 	if cap(s.wides) < id+1 {
 		s.wides = slices.Grow(s.wides, 1)
@@ -369,6 +392,7 @@ func (s *eliminator) newTriple(scope [maxNeighbours]int32) int32 {
 	}
 	w.openCountCell, w.activeCell = s.newCells(1), s.newCells(1)
 	s.cells[w.openCountCell], s.cells[w.activeCell] = maxNeighbours, 1
+
 	stride := 1
 	for k := maxNeighbours - 1; k >= 0; k-- {
 		x := scope[k]
@@ -383,18 +407,19 @@ func (s *eliminator) newTriple(scope [maxNeighbours]int32) int32 {
 	return int32(id)
 }
 
-// completeAssignment writes the assignment of a node without open variables to s.values.
+// completeAssignment writes the cheapest assignment of a node without open variables to s.values: the values of the assigned variables, and
+// the cheapest ones of the eliminated variables.
 func (s *eliminator) completeAssignment() {
 	s.assignFixed()
 	s.assignEliminated()
 }
 
-// assignEliminated writes to s.values the cheapest value of every eliminated variable, given the values of all others. The variable that
-// was eliminated last is first, since its neighbours were open then.
+// assignEliminated writes to s.values the cheapest value of every eliminated variable, given the values of its neighbours. It goes back
+// from the last elimination, so that these neighbours, which were open at the elimination, have values already.
 func (s *eliminator) assignEliminated() {
 	for k := int(s.cells[s.eliminationCountCell]) - 1; k >= 0; k-- {
 		el := &s.eliminations[k]
-		least := noCost
+		least := infiniteCost
 		for _, a := range s.liveValues(el.x) {
 			if cost := s.costOfEliminated(el, a); cost < least {
 				least, s.values[el.x] = cost, int(a)
@@ -412,13 +437,13 @@ func (s *eliminator) assignFixed() {
 	}
 }
 
-// costOfEliminated returns the cost of value a of an eliminated variable, given its neighbours' values in s.values. It leaves out the costs
-// moved to these values, which are the same for every a.
+// costOfEliminated returns the cost of value a of an eliminated variable: its unary cost and those of the functions that the variable had,
+// given its neighbours' values in s.values. It leaves out the costs moved to the neighbours' values, which are the same for every a.
 func (s *eliminator) costOfEliminated(el *elimination, a int32) int64 {
-	cost := s.cells[s.vars[el.x].unaryCell+int(a)]
-	for _, id := range s.eliminatedFunctions[el.firstFunction:][:el.arcCount] {
+	cost := s.unaryCost(&s.vars[el.x], a)
+	for _, id := range s.eliminatedFunctions[el.firstFunction:][:el.arcCount] { // arcs from x
 		e := &s.arcs[id]
-		cost += e.table[int(a)*s.vars[e.to].domainSize+s.values[e.to]] - s.cells[e.movedCell+int(a)]
+		cost += e.table[int(a)*s.vars[e.to].domainSize+s.values[e.to]] - s.movedOut(e, a)
 	}
 	for _, id := range s.eliminatedFunctions[el.firstFunction+el.arcCount:][:el.wideCount] {
 		w := &s.wides[id]
@@ -426,7 +451,7 @@ func (s *eliminator) costOfEliminated(el *elimination, a int32) int64 {
 		for i, y := range w.scope {
 			if y == el.x {
 				index += int(a * w.strides[i])
-				cost -= s.cells[w.movedCells[i]+int(a)]
+				cost -= s.movedOutWide(w, i, a)
 			} else {
 				index += s.values[y] * int(w.strides[i])
 			}

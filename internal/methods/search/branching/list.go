@@ -11,11 +11,11 @@ import (
 type listedAssignment struct {
 	values []int
 	cost   int64   // in units, each table's cost rounded down
-	real   float64 // in nats
+	nats   float64 // the cost in nats, without rounding down
 }
 
-// insertListed inserts an assignment that costs less than upperBound in the list of the best ones, unless it is there already. When the
-// list is full, upperBound is the cost of its last one.
+// insertListed inserts an assignment that costs less than upperBound into s.bestList, unless it is there already. The list has the
+// s.wantedCount cheapest assignments in ascending order. When it is full, upperBound becomes the cost of the last one.
 func (s *finder) insertListed(l listedAssignment) {
 	position := len(s.bestList)
 	for position > 0 && s.bestList[position-1].cost >= l.cost {
@@ -24,43 +24,45 @@ func (s *finder) insertListed(l listedAssignment) {
 		}
 	}
 	s.bestList = slices.Insert(s.bestList, position, l)
-	s.bestList = s.bestList[:min(len(s.bestList), s.count)]
-	if len(s.bestList) == s.count {
-		s.upperBound = s.bestList[s.count-1].cost
+	s.bestList = s.bestList[:min(len(s.bestList), s.wantedCount)]
+	if len(s.bestList) == s.wantedCount {
+		s.upperBound = s.bestList[s.wantedCount-1].cost
 		s.bestCost = s.upperBound
 	}
 }
 
-// offerCompletions offers the assignments of a node without open variables: all values of the eliminated variables, the cheapest first, as
-// long as they cost less than upperBound.
+// offerCompletions offers the assignments of a node without open variables, the cheapest first, as long as they cost less than upperBound.
+// They differ in the values of the eliminated variables. leafFloor falls to the bound of an assignment whose cost is above its bound.
 func (s *solver) offerCompletions() {
 	s.assignFixed()
 	bound := s.lowerBound()
-	_, err := ranked.List(s.ctx, int(s.cells[s.eliminationCountCell]), choices{s}, s.count, func(extra float64) float64 {
+	levels := int(s.cells[s.eliminationCountCell])
+	// visit takes the assignment in s.values, which costs extra above the bound, and returns the largest extra of interest.
+	visit := func(extra float64) float64 {
 		s.offer(s.values)
 		if cost := bound + int64(extra); s.costOfAll(s.values) > cost { // costs beyond maxMoved are not in the bound
 			s.leafFloor = min(s.leafFloor, cost)
 		}
 		return float64(s.upperBound - 1 - bound)
-	})
-	if err != nil {
+	}
+	if _, err := ranked.List(s.ctx, levels, choices{s}, s.wantedCount, visit); err != nil {
 		s.leafFloor = min(s.leafFloor, bound)
 	}
 }
 
-// choices are the values of the eliminated variables of a node. Level 0 is the variable that was eliminated last.
+// choices are the values of the eliminated variables of a node, as levels of ranked.List. Level 0 is the variable that was eliminated last.
 type choices struct{ s *solver }
 
-// eliminationAt returns the elimination of a level.
+// eliminationAt returns the elimination of the variable at a level. The levels go back from the last elimination in force.
 func (c choices) eliminationAt(level int) *elimination {
 	return &c.s.eliminations[int(c.s.cells[c.s.eliminationCountCell])-1-level]
 }
 
-// Choose implements ranked.Choices: it sets the variable of a level to a value.
+// Choose implements ranked.Choices: it gives the eliminated variable of a level the value option.
 func (c choices) Choose(level, option int) { c.s.values[c.eliminationAt(level).x] = option }
 
-// Costs implements ranked.Choices: it returns by value what the variable of a level costs above its cheapest value, given the values of the
-// levels before it. A removed value costs +Inf.
+// Costs implements ranked.Choices: it returns, for each value of a level's variable, its cost less that of the cheapest value, given the
+// variables of the levels before. A removed value costs +Inf.
 func (c choices) Costs(level int) []float64 {
 	el := c.eliminationAt(level)
 	costs := slices.Repeat([]float64{math.Inf(1)}, c.s.vars[el.x].domainSize)

@@ -8,13 +8,13 @@ import (
 // maxRounds limits the rounds of a local search.
 const maxRounds = 32
 
-// offerGreedyStart offers the assignment of the least unary costs, after a local search has improved it.
+// offerGreedyStart offers an assignment as a solution: each variable has the value of least unary cost, then a local search improves it.
 func (s *finder) offerGreedyStart() {
 	for x := range s.vars {
 		v := &s.vars[x]
 		best := v.live[0]
 		for _, a := range s.liveValues(int32(x)) {
-			if s.cells[v.unaryCell+int(a)] < s.cells[v.unaryCell+int(best)] {
+			if s.unaryCost(v, a) < s.unaryCost(v, best) {
 				best = a
 			}
 		}
@@ -24,26 +24,26 @@ func (s *finder) offerGreedyStart() {
 	s.offer(s.values)
 }
 
-// improve is a local search: one variable after another takes its cheapest value, given the values of all others. It ends when no change
-// makes the assignment cheaper, after maxRounds rounds, or with the context.
+// improve makes an assignment cheaper by local search: one variable after another takes its cheapest value, given the values of all others.
+// It ends when no single change makes the assignment cheaper, after maxRounds rounds, or with the context.
 func (s *finder) improve(values []int) {
 	for range maxRounds {
-		changed := false
+		hasChanged := false
 		for x := range s.vars {
 			if s.vars[x].domainSize > 1 {
 				best, _ := s.cheapestValue(int32(x), values)
-				changed = changed || best != values[x]
+				hasChanged = hasChanged || best != values[x]
 				values[x] = best
 			}
 		}
-		if !changed || s.ctx.Err() != nil {
+		if !hasChanged || s.ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-// cheapestValue returns the cheapest value of x, given the values of all others, and the costs of all its values in s.valueCosts. Of equal
-// ones it is the present value, else the first.
+// cheapestValue returns the cheapest value of x, given the values of all others, and the costs of all its values, in the buffer
+// s.valueCosts. Of equally cheap values it is the present one, else the first.
 func (s *finder) cheapestValue(x int32, values []int) (best int, costs []int64) {
 	costs = s.valueCosts[:s.vars[x].domainSize]
 	s.writeValueCosts(x, values, costs)
@@ -65,17 +65,18 @@ const (
 	turns      = 4
 )
 
-// explore looks for better assignments near the best one, and sets the share of work for the next time. It does nothing if there is none.
+// explore looks for better assignments near the best one, for one part in s.exploreShare of the work so far, and sets that share for the
+// next time. It does nothing if there is no assignment yet.
 func (s *solver) explore() {
 	if s.best == nil {
 		return
 	}
-	before, work := s.upperBound, s.work/s.exploreShare/(2*turns)
+	upperBefore, work := s.upperBound, s.work/s.exploreShare/(2*turns)
 	for range turns {
 		s.perturb(work)
 		s.searchNeighbourhoods(work)
 	}
-	if s.exploreShare = min(2*s.exploreShare, leastShare); s.upperBound < before {
+	if s.exploreShare = min(2*s.exploreShare, leastShare); s.upperBound < upperBefore {
 		s.exploreShare = firstShare
 	}
 }
@@ -87,19 +88,19 @@ const maxPerturbed = 8
 // values, then the variables around them take their cheapest values in turn. A change that costs more is taken back.
 func (s *finder) perturb(work int64) {
 	rng := rand.New(rand.NewPCG(uint64(s.work), 1))
-	w := perturbation{finder: s, values: append([]int(nil), s.best...), queued: newQueue(len(s.vars))}
-	cost := s.costOfAll(w.values)
-	for end := s.work + work; s.work < end && !s.isOver(); {
+	p := perturbation{finder: s, values: append([]int(nil), s.best...), queued: newQueue(len(s.vars))}
+	cost := s.costOfAll(p.values)
+	for workEnd := s.work + work; s.work < workEnd && !s.isOver(); {
 		s.work += maxPerturbed
-		w.begin()
-		w.changeAtRandom(rng)
-		w.descend()
-		if w.delta > 0 {
-			w.takeBack()
+		p.begin()
+		p.changeAtRandom(rng)
+		p.descend()
+		if p.costChange > 0 {
+			p.takeBack()
 			continue
 		}
-		if cost += w.delta; cost < s.upperBound {
-			s.offer(w.values)
+		if cost += p.costChange; cost < s.upperBound {
+			s.offer(p.values)
 		}
 	}
 }
@@ -107,36 +108,36 @@ func (s *finder) perturb(work int64) {
 // perturbation is a change of an assignment that may be taken back.
 type perturbation struct {
 	*finder
-	values  []int // the assignment
-	changed []formerValue
-	delta   int64 // cost of the change
-	queued  queue // variables whose neighbours have changed
+	values     []int         // the assignment
+	changed    []formerValue // in the order of the changes; a variable may come twice
+	costChange int64         // cost after the change less that before
+	queued     queue         // variables whose neighbours have changed
 }
 
-// begin starts a new change.
-func (w *perturbation) begin() { w.changed, w.delta = w.changed[:0], 0 }
+// begin starts a new change of the assignment.
+func (p *perturbation) begin() { p.changed, p.costChange = p.changed[:0], 0 }
 
-// move sets x to value a and queues its neighbours. costs are those of all values of x.
-func (w *perturbation) move(x int32, a int, costs []int64) {
-	w.changed = append(w.changed, formerValue{x, w.values[x]})
-	w.delta += costs[a] - costs[w.values[x]]
-	w.values[x] = a
-	w.visitNeighbours(x, func(y int32) { w.queued.insert(w.vars[y].rank) })
+// setValue sets x to value a and queues its neighbours. costs are those of all values of x, given the others.
+func (p *perturbation) setValue(x int32, a int, costs []int64) {
+	p.changed = append(p.changed, formerValue{x, p.values[x]})
+	p.costChange += costs[a] - costs[p.values[x]]
+	p.values[x] = a
+	p.visitNeighbours(x, func(y int32) { p.queued.insert(p.vars[y].rank) })
 }
 
 // changeAtRandom walks over 1 to maxPerturbed variables, from a random one to a random neighbour each time, and gives each another value at
 // random.
-func (w *perturbation) changeAtRandom(rng *rand.Rand) {
-	x := int32(rng.IntN(len(w.vars)))
+func (p *perturbation) changeAtRandom(rng *rand.Rand) {
+	x := int32(rng.IntN(len(p.vars)))
 	for range 1 + rng.IntN(maxPerturbed) {
-		if d := w.vars[x].domainSize; d > 1 {
-			costs := w.valueCosts[:d]
-			w.writeValueCosts(x, w.values, costs)
-			w.move(x, (w.values[x]+1+rng.IntN(d-1))%d, costs)
+		if d := p.vars[x].domainSize; d > 1 {
+			costs := p.valueCosts[:d]
+			p.writeValueCosts(x, p.values, costs)
+			p.setValue(x, (p.values[x]+1+rng.IntN(d-1))%d, costs)
 		}
-		// The n-th neighbour replaces the choice with probability 1/n, so each is chosen with the same one.
+		// A random neighbour: the n-th one replaces the choice with probability 1/n, so that all are equally likely.
 		chosen, n := x, 0
-		w.visitNeighbours(x, func(y int32) {
+		p.visitNeighbours(x, func(y int32) {
 			if n++; rng.IntN(n) == 0 {
 				chosen = y
 			}
@@ -145,25 +146,25 @@ func (w *perturbation) changeAtRandom(rng *rand.Rand) {
 	}
 }
 
-// descend gives queued variables their cheapest values until none is queued, or for maxRounds steps per variable of the network. The queue
-// is empty then.
-func (w *perturbation) descend() {
-	for steps := 0; w.queued.count > 0 && steps < maxRounds*len(w.vars); steps++ {
-		x := w.order[w.queued.popFirst()]
-		if w.vars[x].domainSize < 2 {
+// descend gives queued variables their cheapest values until none is queued, or for maxRounds steps per variable of the network. Then it
+// empties the queue.
+func (p *perturbation) descend() {
+	for steps := 0; p.queued.count > 0 && steps < maxRounds*len(p.vars); steps++ {
+		x := p.order[p.queued.popFirst()]
+		if p.vars[x].domainSize < 2 {
 			continue
 		}
-		if best, costs := w.cheapestValue(x, w.values); best != w.values[x] {
-			w.move(x, best, costs)
+		if best, costs := p.cheapestValue(x, p.values); best != p.values[x] {
+			p.setValue(x, best, costs)
 		}
 	}
-	w.queued.clear()
+	p.queued.clear()
 }
 
 // takeBack restores the values before the change.
-func (w *perturbation) takeBack() {
-	for k := len(w.changed) - 1; k >= 0; k-- {
-		w.values[w.changed[k].x] = w.changed[k].value
+func (p *perturbation) takeBack() {
+	for k := len(p.changed) - 1; k >= 0; k-- { // from the last one, since a variable may have changed twice
+		p.values[p.changed[k].x] = p.changed[k].value
 	}
 }
 
@@ -179,39 +180,39 @@ func (s *solver) searchNeighbourhoods(work int64) {
 	rng := rand.New(rand.NewPCG(uint64(s.work), 2))
 	leafFloor, weights := s.leafFloor, slices.Clone(s.weights)
 	isFree := make([]bool, len(s.vars))
-	for end := s.work + work; s.work < end && !s.isOver(); {
+	for workEnd := s.work + work; s.work < workEnd && !s.isOver(); {
 		s.chooseFree(isFree, s.freeCount, rng)
-		before := s.upperBound
+		upperBefore := s.upperBound
 		s.push()
-		isComplete := !s.fixOthers(isFree) || !s.propagate() || s.searchDepthFirst(s.path[:0], refineLimit, end, nil)
+		isComplete := !s.fixOthers(isFree) || !s.propagate() || s.searchDepthFirst(s.path[:0], refineLimit, workEnd, nil)
 		s.pop()
 		switch {
-		case s.upperBound < before:
+		case s.upperBound < upperBefore: // a better assignment: the same size again
 		case isComplete:
 			s.freeCount = min(s.freeCount+1+s.freeCount/8, len(s.vars))
 		default:
 			s.freeCount -= s.freeCount / 8
 		}
 	}
-	s.leafFloor = leafFloor
+	s.leafFloor = leafFloor  // later searches will come to the same leaves
 	copy(s.weights, weights) // conflicts with values that are kept tell little about the network
 }
 
-// chooseFree marks connected variables as free, from a random one on, until size open ones are among them. Variables next to them are
-// marked, too.
+// chooseFree marks a random connected set of variables as free: it visits variables from a random one on, each next to one visited before,
+// until it has visited size open ones. The neighbours of all visited variables are marked, too.
 func (s *finder) chooseFree(isFree []bool, size int, rng *rand.Rand) {
 	clear(isFree)
 	s.work += int64(len(s.vars))
 	start := int32(rng.IntN(len(s.vars)))
-	frontier := []int32{start} // free variables whose neighbours are not marked yet
+	frontier := []int32{start} // free variables that are not visited yet
 	isFree[start] = true
-	for n := 0; n < size && len(frontier) > 0; {
+	for openVisited := 0; openVisited < size && len(frontier) > 0; {
 		k := rng.IntN(len(frontier))
 		x := frontier[k]
 		frontier[k] = frontier[len(frontier)-1]
 		frontier = frontier[:len(frontier)-1]
 		if s.isOpen(x) {
-			n++
+			openVisited++
 		}
 		s.visitNeighbours(x, func(y int32) {
 			s.work++
@@ -226,24 +227,25 @@ func (s *finder) chooseFree(isFree []bool, size int, rng *rand.Rand) {
 // fixOthers gives the open variables that are not free their values in the best assignment, unless such a value is removed. It returns
 // false on a conflict.
 func (s *solver) fixOthers(isFree []bool) bool {
-	value := []int32{0}
+	onlyValue := []int32{0}
 	for x := range s.vars {
-		value[0] = int32(s.best[x])
-		if !isFree[x] && s.isOpen(int32(x)) && s.isLive(int32(x), value[0]) && !s.apply(step{int32(x), false, value}) {
+		onlyValue[0] = int32(s.best[x])
+		isFixed := !isFree[x] && s.isOpen(int32(x)) && s.isLive(int32(x), onlyValue[0])
+		if isFixed && !s.apply(decision{x: int32(x), values: onlyValue}) {
 			return false
 		}
 	}
 	return true
 }
 
-// formerValue is the value that a variable had before a move.
+// formerValue is the value that a variable had before a change.
 type formerValue struct {
 	x     int32
 	value int
 }
 
-// visitNeighbours visits the variables that share a function of the network with x, some of them more than once. It leaves out functions
-// made on the way.
+// visitNeighbours calls visit for each variable that shares a function of the network with x; a variable may come more than once. Functions
+// that the search made do not count: they follow those of the network in the lists.
 func (s *finder) visitNeighbours(x int32, visit func(y int32)) {
 	v := &s.vars[x]
 	for _, id := range v.arcs {
@@ -264,27 +266,31 @@ func (s *finder) visitNeighbours(x int32, visit func(y int32)) {
 	}
 }
 
-// writeValueCosts writes to costs what the functions of the network cost with each value of x, given the values of the others. It leaves
-// out functions without x.
+// writeValueCosts writes to costs[a] the sum of the functions of x if x has value a and the other variables have their values in values. It
+// uses the functions of the network as they were given, without moved costs; functions that the search made follow them in the lists.
 func (s *finder) writeValueCosts(x int32, values []int, costs []int64) {
 	v := &s.vars[x]
 	copy(costs, s.networkUnary[x])
+
+	// Functions of two variables.
 	for _, id := range v.arcs {
 		if int(id) >= 2*s.networkPairs {
 			break
 		}
-		reverse := &s.arcs[id^1] // its table has a row of x's values for each value of the other variable
+		reverse := &s.arcs[reverseOf(id)] // its table has a row of x's values for each value of the other variable
 		for a, c := range reverse.table[values[reverse.from]*v.domainSize:][:v.domainSize] {
 			costs[a] += c
 		}
 		s.work += int64(v.domainSize)
 	}
+
+	// Wide functions.
 	for _, id := range v.wides {
 		if int(id) >= s.networkWides {
 			break
 		}
 		w := &s.wides[id]
-		index, stride := 0, 0 // in the table for value 0 of x, and from there to the next value
+		index, stride := 0, 0 // of value 0 of x in the table, and from there to the next value
 		for i, y := range w.scope {
 			if y == x {
 				stride = int(w.strides[i])

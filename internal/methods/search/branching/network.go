@@ -120,25 +120,29 @@ func (n *Network) checkFactor(k int) (size float64, err error) {
 // merged is a network with one table for each variable and for each pair of variables that has factors. Variables of one value are left out
 // of scopes. The least cost of each table is in constant.
 type merged struct {
-	constant      floats.Sum
-	roundingError float64 // bound of the rounding error of each cost, in units of 2^-50
-	unary         [][]float64
-	pairs         []Factor // smaller variable first
-	wide          []Factor
+	constant      floats.Sum  // cost of every assignment beside the tables
+	roundingError float64     // bound of the rounding error of each cost, in units of 2^-50
+	unary         [][]float64 // by variable and value
+	pairs         []Factor    // of two variables, the smaller one first
+	wide          []Factor    // of three or more variables
 }
 
-// magnitudes are the largest absolute costs of the tables that were added up to one table: their sum and number.
-type magnitudes struct{ sum, n float64 }
-
-// add adds the magnitude of one more table, and returns a bound of the rounding error of the tables' sum, in units of 2^-50.
-func (s *magnitudes) add(x float64) float64 {
-	s.sum, s.n = s.sum+x, s.n+1
-	return s.sum * max(1, s.n/8)
+// magnitudes describe tables that are added up to one table.
+type magnitudes struct {
+	sum   float64 // of the largest absolute cost of each table
+	count float64 // number of tables
 }
 
-// merge adds up the factors over the same one or two variables, and moves the least cost of each table to the constant. possible is false
-// if a table forbids everything.
-func (n *Network) merge() (m *merged, possible bool) {
+// add records one more table, whose largest absolute cost is largest. It returns a bound of the rounding error of an entry of the tables'
+// sum, in units of 2^-50.
+func (m *magnitudes) add(largest float64) float64 {
+	m.sum, m.count = m.sum+largest, m.count+1
+	return m.sum * max(1, m.count/8)
+}
+
+// merge adds up the factors over the same one or two variables, and moves the least cost of each table to the constant. isPossible is false
+// if a table forbids all combinations of its variables.
+func (n *Network) merge() (m *merged, isPossible bool) {
 	g := merger{net: n, merged: &merged{unary: make([][]float64, len(n.Domains))}, pairIndex: map[[2]int]int{}}
 	for v, d := range n.Domains {
 		g.unary[v] = make([]float64, d)
@@ -159,10 +163,10 @@ type merger struct {
 	pairMagnitudes  []magnitudes   // by index in pairs
 }
 
-// addFactor adds a factor to the constant or to the table over the same variables. Every factor of three or more variables has a table of
-// its own.
+// addFactor adds the costs of a factor to the merged network: to the constant if it has no variables, else to the table over the same
+// variables. Every factor of three or more variables has a table of its own. Variables of one value do not count.
 func (g *merger) addFactor(f *Factor) {
-	var scope []int
+	var scope []int // variables of several values
 	for _, v := range f.Scope {
 		if g.net.Domains[v] > 1 {
 			scope = append(scope, v)
@@ -191,7 +195,8 @@ func (g *merger) addFactor(f *Factor) {
 	}
 }
 
-// addPair adds a table with a row for each value of x to the table of x and y. largest is its largest absolute cost.
+// addPair adds costs to the merged table of x and y. costs has a row for each value of x and a column for each value of y; the merged table
+// has a row for each value of the smaller variable. largest is the largest absolute cost.
 func (g *merger) addPair(x, y int, costs []float64, largest float64) {
 	key := [2]int{min(x, y), max(x, y)}
 	k, ok := g.pairIndex[key]
@@ -215,13 +220,14 @@ func (g *merger) addPair(x, y int, costs []float64, largest float64) {
 	}
 }
 
-// normalise moves the least cost of each table to the constant. It returns false if the constant or a whole table is +Inf.
-func (m *merged) normalise() (possible bool) {
-	possible = !math.IsInf(m.constant.High, 1)
+// normalise moves the least cost of each table to the constant. It returns false if the constant or a whole table is +Inf: no assignment is
+// possible then.
+func (m *merged) normalise() (isPossible bool) {
+	isPossible = !math.IsInf(m.constant.High, 1)
 	m.eachTable(func(costs []float64) {
 		least := slices.Min(costs)
 		if math.IsInf(least, 1) {
-			possible = false
+			isPossible = false
 			return
 		}
 		m.constant.Add(least)
@@ -229,10 +235,10 @@ func (m *merged) normalise() (possible bool) {
 			costs[a] -= least
 		}
 	})
-	return possible
+	return isPossible
 }
 
-// eachTable visits the costs of all tables, unary ones first, then pairs, then wide ones.
+// eachTable calls visit with the costs of each table: unary ones first, then pairs, then wide ones.
 func (m *merged) eachTable(visit func(costs []float64)) {
 	for v := range m.unary {
 		visit(m.unary[v])
@@ -248,28 +254,30 @@ func (m *merged) eachTable(visit func(costs []float64)) {
 // unit returns the unit of costs, a power of two of a nat, and the cost of forbidden combinations in units: 1 more than the sum of the
 // largest costs of all tables. The unit is the smallest one for which that sum stays within its limit and rounding errors are below it.
 func (m *merged) unit() (unit float64, forbidden int64) {
-	total, limit := 0.0, float64(maxTotal)
-	largest := func(costs []float64) (largest float64) {
+	total, totalLimit := 0.0, float64(maxTotal)
+	largestOf := func(costs []float64) (largest float64) { // of the finite ones
 		for _, x := range costs {
 			if math.IsInf(x, 1) {
-				limit = maxTotalForbidding
+				totalLimit = maxTotalForbidding
 			} else {
 				largest = max(largest, x)
 			}
 		}
 		return largest
 	}
-	m.eachTable(func(c []float64) { total += largest(c) })
+	m.eachTable(func(costs []float64) { total += largestOf(costs) })
+
 	unit = finestUnit
-	for total/unit > limit || m.roundingError*0x1p-48 > unit {
+	for total/unit > totalLimit || m.roundingError*0x1p-48 > unit {
 		unit *= 2
 	}
-	m.eachTable(func(c []float64) { forbidden += int64(largest(c) / unit) })
+
+	m.eachTable(func(costs []float64) { forbidden += int64(largestOf(costs) / unit) })
 	return unit, forbidden + 1
 }
 
-// roundDown returns costs in units. The rounding error of a cost is less than a quarter of a unit. That is taken off before the cost is
-// rounded down, so that no result is above the true cost. +Inf becomes forbidden.
+// roundDown returns costs in units as integers that are not above the true costs, nor below 0. +Inf becomes forbidden. A quarter of a unit
+// is taken off before rounding down, since the costs have rounding errors below that.
 func roundDown(costs []float64, unit float64, forbidden int64) []int64 {
 	out := make([]int64, len(costs))
 	for a, x := range costs {

@@ -5,22 +5,24 @@ import "slices"
 // workAtOnce is the number of table entries between two looks at the context.
 const workAtOnce = 1 << 20
 
-// propagate makes the network consistent: nodes, directional arcs and existential supports. It returns false on a conflict, for which the
-// function that was looked at gets weight. If work or context ends before, it returns true early, with a bound that holds.
+// propagate makes the network consistent: it works off the queues of variables with changes (existential directional arc consistency). It
+// returns false on a conflict: a variable has no value left, or the bound has reached upperBound. Then the weight of the function that it
+// looked at rises, and the queues are emptied. If work or context ends before, it returns true early, with a bound that holds.
 func (s *eliminator) propagate() bool {
-	s.blamed = len(s.weights) - 1
+	s.blamedWeight = len(s.weights) - 1 // of no function of the network
 	isConsistent := s.runQueues()
 	if !isConsistent {
-		s.weights[s.blamed]++
-		s.shrunk.clear()
-		s.raised.clear()
-		s.doubtful.clear()
-		s.fixed = s.fixed[:0]
+		s.weights[s.blamedWeight]++
+		s.lostValues.clear()
+		s.raisedCosts.clear()
+		s.doubtfulSupport.clear()
+		s.toAssign = s.toAssign[:0]
 	}
 	return isConsistent
 }
 
-// isOver reports whether the work or the context has ended, and records that in stopped. It looks at the context every workAtOnce entries.
+// isOver reports whether the limit of work is reached or the context has ended, and records that in s.stopped. It looks at the context only
+// once in workAtOnce table entries.
 func (s *propagator) isOver() bool {
 	if s.workLimit > 0 && s.work > s.workLimit {
 		s.stopped = true
@@ -31,34 +33,34 @@ func (s *propagator) isOver() bool {
 	return s.stopped
 }
 
-// runQueues empties the queues of propagation, the most urgent kind of work first. It returns false on a conflict, and true when there is
-// no more work or isOver.
+// runQueues works off the queues of propagation, the first kind of work in the list of cases that there is. It returns false on a conflict,
+// and true when no work is left or isOver.
 func (s *eliminator) runQueues() bool {
-	fruitless := 0
+	fruitless := 0 // searches for existential support that moved costs, but did not raise the bound
 	for !s.isOver() {
 		isConsistent := true
 		switch {
-		case len(s.fixed) > 0:
-			x := s.fixed[len(s.fixed)-1]
-			s.fixed = s.fixed[:len(s.fixed)-1]
+		case len(s.toAssign) > 0:
+			x := s.toAssign[len(s.toAssign)-1]
+			s.toAssign = s.toAssign[:len(s.toAssign)-1]
 			isConsistent = s.assignVariable(x)
-		case s.shrunk.count > 0:
-			isConsistent = s.restoreSupports(s.order[s.shrunk.popFirst()])
-		case s.raised.count > 0:
-			isConsistent = s.supportLowerRanks(s.order[s.raised.popLast()])
-		case s.slack() <= s.cells[s.highestCell]:
+		case s.lostValues.count > 0:
+			isConsistent = s.restoreSupports(s.order[s.lostValues.popFirst()])
+		case s.raisedCosts.count > 0:
+			isConsistent = s.supportLowerRanks(s.order[s.raisedCosts.popLast()])
+		case s.gap() <= s.cells[s.highestCell]:
 			isConsistent = s.removeCostlyValues()
-		case s.doubtful.count > 0:
+		case s.doubtfulSupport.count > 0:
 			before := s.lowerBound()
-			isConsistent = s.seekExistentialSupport(s.order[s.doubtful.popFirst()])
-			// Functions that share a variable count its cost twice, so costs may move for ever without a rise of the bound.
-			if s.raised.count > 0 && s.lowerBound() == before {
+			isConsistent = s.seekExistentialSupport(s.order[s.doubtfulSupport.popFirst()])
+			// Costs may move for ever without a rise of the bound, since the search counts a cost of a variable once for each function.
+			if s.raisedCosts.count > 0 && s.lowerBound() == before {
 				fruitless++
 			}
 			if fruitless > len(s.vars) {
-				s.doubtful.clear()
+				s.doubtfulSupport.clear()
 			}
-		case s.eliminable.count > 0:
+		case s.maybeEliminable.count > 0:
 			isConsistent = s.eliminateNext()
 		default:
 			return true
@@ -70,11 +72,12 @@ func (s *eliminator) runQueues() bool {
 	return true
 }
 
-// assignVariable assigns the last value of x and moves all costs of its functions to its neighbours. It returns false on a conflict, and
-// does nothing if x is not open.
+// assignVariable assigns x its only value, and moves the costs of its functions with that value to its neighbours: a function of two
+// variables becomes unary costs, and a wide function is replaced when it has at most two open variables left. It returns false on a
+// conflict, and does nothing if x is not open.
 func (s *propagator) assignVariable(x int32) bool {
 	v := &s.vars[x]
-	if s.cells[v.stateCell] != open {
+	if !s.isOpen(x) {
 		return true
 	}
 	s.set(v.stateCell, assigned)
@@ -83,13 +86,12 @@ func (s *propagator) assignVariable(x int32) bool {
 		return false
 	}
 	a := v.live[0]
-	// The functions may become more on the way.
-	for k := 0; k < len(v.arcs); k++ {
+	for k := 0; k < len(v.arcs); k++ { // no range: functions may be added in the loop
 		id := v.arcs[k]
-		if s.cells[s.arcs[id].activeCell] == 0 {
+		if !s.isActive(s.arcs[id].activeCell) {
 			continue
 		}
-		s.blamed = s.pairWeight(id)
+		s.blamedWeight = s.pairWeightIndex(id)
 		if !s.projectRow(id, a) {
 			return false
 		}
@@ -97,13 +99,13 @@ func (s *propagator) assignVariable(x int32) bool {
 	for k := 0; k < len(v.wides); k++ {
 		id := v.wides[k]
 		w := &s.wides[id]
-		if s.cells[w.activeCell] == 0 {
+		if !s.isActive(w.activeCell) {
 			continue
 		}
 		s.set(w.openCountCell, s.cells[w.openCountCell]-1)
-		s.blamed = s.wideWeight(id)
+		s.blamedWeight = s.wideWeightIndex(id)
 		for _, y := range w.scope {
-			s.eliminable.insert(s.vars[y].rank)
+			s.maybeEliminable.insert(s.vars[y].rank)
 		}
 		if s.cells[w.openCountCell] <= 2 && !s.narrowWide(w) {
 			return false
@@ -116,9 +118,11 @@ func (s *propagator) assignVariable(x int32) bool {
 // returns false on a conflict.
 func (s *propagator) narrowWide(w *wide) bool {
 	s.set(w.activeCell, 0)
+
+	// Find the open variables. The values of the others select a part of the table, and what was moved to them is off its costs.
 	var openPositions [2]int
 	openCount, baseIndex := 0, int32(0)
-	fixedCost := int64(0) // less the costs moved to the values of fixed variables
+	fixedCost := int64(0)
 	for k, x := range w.scope {
 		if s.isOpen(x) {
 			openPositions[openCount] = k
@@ -127,34 +131,35 @@ func (s *propagator) narrowWide(w *wide) bool {
 		}
 		a := s.vars[x].live[0]
 		baseIndex += a * w.strides[k]
-		fixedCost -= s.cells[w.movedCells[k]+int(a)]
+		fixedCost -= s.movedOutWide(w, k, a)
 	}
+
 	switch openCount {
-	case 0:
+	case 0: // a cost of the bound
 		s.set(s.boundCell, s.lowerBound()+fixedCost+w.table[baseIndex])
 		return s.lowerBound() < s.upperBound
-	case 1:
+	case 1: // unary costs
 		k := openPositions[0]
 		x := w.scope[k]
 		for _, a := range s.liveValues(x) {
-			if c := fixedCost + w.table[baseIndex+a*w.strides[k]] - s.cells[w.movedCells[k]+int(a)]; c > 0 {
+			if c := fixedCost + w.table[baseIndex+a*w.strides[k]] - s.movedOutWide(w, k, a); c > 0 {
 				s.raiseUnary(x, a, c)
 			}
 		}
-		s.doubtful.insert(s.vars[x].rank)
+		s.doubtfulSupport.insert(s.vars[x].rank)
 		return s.makeNodeConsistent(x)
 	}
 	i, j := openPositions[0], openPositions[1]
 	return s.addToPair(w.scope[i], w.scope[j], func(a, b int32) int64 {
 		cost := fixedCost + w.table[baseIndex+a*w.strides[i]+b*w.strides[j]]
-		return cost - s.cells[w.movedCells[i]+int(a)] - s.cells[w.movedCells[j]+int(b)]
+		return cost - s.movedOutWide(w, i, a) - s.movedOutWide(w, j, b)
 	})
 }
 
-// addToPair adds costs to the function of two open variables: a new function replaces the one that they have, and gets support. It does
-// nothing if all costs are 0. It returns false on a conflict.
+// addToPair adds cost(a, b) to the function of two open variables for all their values a of x and b of y. A new function replaces the one
+// that they have, if any, and gives both variables support. It does nothing if all costs are 0. It returns false on a conflict.
 func (s *propagator) addToPair(x, y int32, cost func(a, b int32) int64) bool {
-	replaced := s.activeArc(x, y)
+	replaced := s.activeArc(x, y) // −1: none
 	hasCosts := false
 	for _, a := range s.liveValues(x) {
 		for _, b := range s.liveValues(y) {
@@ -164,6 +169,8 @@ func (s *propagator) addToPair(x, y int32, cost func(a, b int32) int64) bool {
 	if !hasCosts {
 		return true
 	}
+
+	// The tables of a new function, seen from x and from y.
 	id := s.newPair(x, y)
 	dx, dy := s.vars[x].domainSize, s.vars[y].domainSize
 	e, reverse := &s.arcs[id], &s.arcs[id+1]
@@ -171,8 +178,7 @@ func (s *propagator) addToPair(x, y int32, cost func(a, b int32) int64) bool {
 		for _, b := range s.liveValues(y) {
 			c := cost(a, b)
 			if replaced >= 0 {
-				old, oldReverse := &s.arcs[replaced], &s.arcs[replaced^1]
-				c += old.table[int(a)*dy+int(b)] - s.cells[old.movedCell+int(a)] - s.cells[oldReverse.movedCell+int(b)]
+				c += s.pairCost(replaced, a, b)
 			}
 			e.table[int(a)*dy+int(b)] = c
 			reverse.table[int(b)*dx+int(a)] = c
@@ -189,61 +195,63 @@ func (s *propagator) addToPair(x, y int32, cost func(a, b int32) int64) bool {
 func (s *propagator) activeArc(x, y int32) int32 {
 	arcs := s.vars[x].arcs
 	for k := len(arcs) - 1; k >= 0; k-- {
-		if e := &s.arcs[arcs[k]]; e.to == y && s.cells[e.activeCell] != 0 {
+		if e := &s.arcs[arcs[k]]; e.to == y && s.isActive(e.activeCell) {
 			return arcs[k]
 		}
 	}
 	return -1
 }
 
-// giveSupport gives the first variable of an arc support: full support if its rank is below that of the other one, else simple support. It
-// returns false on a conflict.
+// giveSupport moves costs from the function of arc id to its first variable, so that each of its values costs 0 with some value of the
+// second variable. This is full support, which counts the second variable's unary costs, if the first variable has the lower rank, and
+// simple support, which does not, if it has the higher one. It returns false on a conflict.
 func (s *propagator) giveSupport(id int32) bool {
 	e := &s.arcs[id]
 	if s.vars[e.from].rank < s.vars[e.to].rank {
 		return s.fullSupport(id)
 	}
-	s.doubtful.insert(s.vars[e.from].rank)
+	s.doubtfulSupport.insert(s.vars[e.from].rank)
 	return s.simpleSupport(id)
 }
 
-// restoreSupports gives the values of y's neighbours support again after y has lost values. It returns false on a conflict, and does
-// nothing if y is not open.
+// restoreSupports gives the neighbours of y support again (giveSupport), since y has lost values that may have supported theirs. It returns
+// false on a conflict, and does nothing if y is not open.
 func (s *propagator) restoreSupports(y int32) bool {
 	v := &s.vars[y]
-	if s.cells[v.stateCell] != open {
+	if !s.isOpen(y) {
 		return true
 	}
-	for k := 0; k < len(v.arcs); k++ {
+	for k := 0; k < len(v.arcs); k++ { // no range: functions may be added in the loop
 		id := v.arcs[k]
-		if s.cells[s.arcs[id].activeCell] == 0 {
+		if !s.isActive(s.arcs[id].activeCell) {
 			continue
 		}
-		s.blamed = s.pairWeight(id)
-		s.eliminable.insert(s.vars[s.arcs[id].to].rank)
+		s.blamedWeight = s.pairWeightIndex(id)
+		s.maybeEliminable.insert(s.vars[s.arcs[id].to].rank)
 		if !s.giveSupport(id ^ 1) {
 			return false
 		}
 	}
-	return s.giveWideSupports(y, true)
+	const hasLostValues = true
+	return s.giveWideSupports(y, hasLostValues)
 }
 
-// giveWideSupports gives the other variables of y's wide functions support: full support to the one of lowest rank, and if y has lost
-// values, simple support to the others. It returns false on a conflict.
+// giveWideSupports gives the open variables of y's wide functions other than y support: full support, which counts the other variables'
+// unary costs, to the one of lowest rank, and, if y has lost values, simple support to the others. It returns false on a conflict.
 func (s *propagator) giveWideSupports(y int32, hasLostValues bool) bool {
 	for _, id := range s.vars[y].wides {
 		w := &s.wides[id]
-		if s.cells[w.activeCell] == 0 {
+		if !s.isActive(w.activeCell) {
 			continue
 		}
-		s.blamed = s.wideWeight(id)
+		s.blamedWeight = s.wideWeightIndex(id)
 		lowest := s.lowestRanked(w)
 		for i, x := range w.scope {
-			if x == y || !s.isOpen(x) || s.cells[w.activeCell] == 0 {
+			if x == y || !s.isOpen(x) || !s.isActive(w.activeCell) { // an earlier step of the loop may have replaced w
 				continue
 			}
 			if hasLostValues {
-				s.eliminable.insert(s.vars[x].rank)
+				s.maybeEliminable.insert(s.vars[x].rank)
 			}
 			if i == lowest {
 				if !s.wideFullSupport(id, i) {
@@ -251,7 +259,7 @@ func (s *propagator) giveWideSupports(y int32, hasLostValues bool) bool {
 				}
 				continue
 			}
-			s.doubtful.insert(s.vars[x].rank)
+			s.doubtfulSupport.insert(s.vars[x].rank)
 			if hasLostValues && !s.wideSimpleSupport(id, i) {
 				return false
 			}
@@ -271,46 +279,49 @@ func (s *propagator) lowestRanked(w *wide) int {
 	return position
 }
 
-// supportLowerRanks gives y's neighbours of lower rank full support after a unary cost of y has risen. The existential support of y and of
-// its neighbours of higher rank is in doubt then. It returns false on a conflict, and does nothing if y is not open.
+// supportLowerRanks gives y's neighbours of lower rank full support, which counts the unary costs of y, since such a cost has risen. It
+// queues y and its neighbours of higher rank in doubtfulSupport: the rise may have ended their existential support. It returns false on a
+// conflict, and does nothing if y is not open.
 func (s *propagator) supportLowerRanks(y int32) bool {
 	v := &s.vars[y]
-	if s.cells[v.stateCell] != open {
+	if !s.isOpen(y) {
 		return true
 	}
-	s.doubtful.insert(v.rank)
-	for k := 0; k < len(v.arcs); k++ {
+	s.doubtfulSupport.insert(v.rank)
+	for k := 0; k < len(v.arcs); k++ { // no range: functions may be added in the loop
 		id := v.arcs[k]
 		e := &s.arcs[id]
-		if s.cells[e.activeCell] == 0 {
+		if !s.isActive(e.activeCell) {
 			continue
 		}
 		if s.vars[e.to].rank > v.rank {
-			s.doubtful.insert(s.vars[e.to].rank)
+			s.doubtfulSupport.insert(s.vars[e.to].rank)
 			continue
 		}
-		s.blamed = s.pairWeight(id)
+		s.blamedWeight = s.pairWeightIndex(id)
 		if !s.fullSupport(id ^ 1) {
 			return false
 		}
 	}
-	return s.giveWideSupports(y, false)
+	const hasLostValues = false
+	return s.giveWideSupports(y, hasLostValues)
 }
 
-// seekExistentialSupport looks for a value of x that costs nothing together with its functions and its neighbours' unary costs, of those
-// functions that costWithFunctions counts. If there is none, and the least cost is worth the work, x gets full support from these
-// functions, so that the bound rises. It returns false on a conflict, and does nothing if x is not open.
+// seekExistentialSupport looks for a value of x that costs 0 with its unary cost and the least that its functions add (costWithFunctions).
+// If there is none, it gives x full support from these functions, so that the bound rises by the least cost of a value. It does not do so
+// for a least cost so small that it is not worth the work. It returns false on a conflict, and does nothing if x is not open.
 func (s *propagator) seekExistentialSupport(x int32) bool {
 	v := &s.vars[x]
-	if s.cells[v.stateCell] != open {
+	if !s.isOpen(x) {
 		return true
 	}
-	if a := v.existentialValue; s.isLive(x, a) && s.cells[v.unaryCell+int(a)] == 0 && s.costWithFunctions(x, a, 1) == 0 {
+	// The value that had the support last may still have it.
+	if a := v.existentialValue; s.isLive(x, a) && s.unaryCost(v, a) == 0 && s.costWithFunctions(x, a, 1) == 0 {
 		return true
 	}
-	least := noCost
+	least := infiniteCost
 	for _, a := range s.liveValues(x) {
-		if s.cells[v.unaryCell+int(a)] >= least {
+		if s.unaryCost(v, a) >= least {
 			continue
 		}
 		if c := s.costWithFunctions(x, a, least); c < least {
@@ -320,33 +331,33 @@ func (s *propagator) seekExistentialSupport(x int32) bool {
 			}
 		}
 	}
-	if least <= min(s.slack()>>12, s.smallRise) {
+	if least <= min(s.gap()>>12, s.smallRise) {
 		return true
 	}
-	return s.fullSupportOf(x)
+	return s.takeFullSupport(x)
 }
 
-// fullSupportOf gives x full support from its functions with variables of lower rank and from all its wide functions. It returns false on a
-// conflict.
-func (s *propagator) fullSupportOf(x int32) bool {
+// takeFullSupport moves costs to the values of x from its functions with variables of lower rank and from all its wide functions, after the
+// unary costs of the other variables were moved into these. It returns false on a conflict.
+func (s *propagator) takeFullSupport(x int32) bool {
 	v := &s.vars[x]
-	for k := 0; k < len(v.arcs); k++ {
+	for k := 0; k < len(v.arcs); k++ { // no range: functions may be added in the loop
 		id := v.arcs[k]
 		e := &s.arcs[id]
-		if s.cells[e.activeCell] == 0 || s.vars[e.to].rank > v.rank {
+		if !s.isActive(e.activeCell) || s.vars[e.to].rank > v.rank {
 			continue
 		}
-		s.blamed = s.pairWeight(id)
+		s.blamedWeight = s.pairWeightIndex(id)
 		if !s.fullSupport(id) {
 			return false
 		}
 	}
 	for _, id := range v.wides {
 		w := &s.wides[id]
-		if s.cells[w.activeCell] == 0 {
+		if !s.isActive(w.activeCell) {
 			continue
 		}
-		s.blamed = s.wideWeight(id)
+		s.blamedWeight = s.wideWeightIndex(id)
 		if !s.wideFullSupport(id, slices.Index(w.scope, x)) {
 			return false
 		}
@@ -354,41 +365,46 @@ func (s *propagator) fullSupportOf(x int32) bool {
 	return true
 }
 
-// costWithFunctions returns the unary cost of value a of x plus the least that each function adds, with its neighbours' unary costs:
-// functions with variables of lower rank and all wide ones. It returns early once the sum reaches enough.
-func (s *propagator) costWithFunctions(x, a int32, enough int64) int64 {
+// costWithFunctions returns the unary cost of value a of x plus, for each of its functions with variables of lower rank and each wide one,
+// the least cost of the function with that value and the unary costs of its other variables. It returns early once the sum reaches limit.
+// The cheapest values of the others are recorded as supports of a.
+func (s *propagator) costWithFunctions(x, a int32, limit int64) int64 {
 	v := &s.vars[x]
-	cost := s.cells[v.unaryCell+int(a)]
+	cost := s.unaryCost(v, a)
+
+	// Functions of two variables.
 	for _, id := range v.arcs {
-		e, reverse := &s.arcs[id], &s.arcs[id^1]
+		e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
 		y := e.to
-		if s.cells[e.activeCell] == 0 || s.vars[y].rank > v.rank {
+		if !s.isActive(e.activeCell) || s.vars[y].rank > v.rank {
 			continue
 		}
 		d := s.vars[y].domainSize
-		movedOut, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d]
+		movedOut, unary := s.cells[reverse.movedCell:][:d], s.cells[s.vars[y].unaryCell:][:d] // by value of y
 		b := e.support[a]
-		if unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[e.movedCell+int(a)] {
-			continue // b still costs nothing with a
+		if unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.movedOut(e, a) {
+			continue // b still costs 0 with a
 		}
 		least, partner := s.cheapestPartner(e, a, movedOut, unary, s.liveValues(y))
 		e.support[a] = partner
-		if cost += least; cost >= enough {
+		if cost += least; cost >= limit {
 			return cost
 		}
 	}
+
+	// Wide functions.
 	for _, id := range v.wides {
 		w := &s.wides[id]
-		if s.cells[w.activeCell] == 0 {
+		if !s.isActive(w.activeCell) {
 			continue
 		}
 		i := slices.Index(w.scope, x)
-		if s.hasSupport(w, i, a, true) {
-			continue
+		if s.hasSupport(w, i, a, withUnary) {
+			continue // it adds 0
 		}
 		least, index := s.cheapestTuple(w, i, a)
 		w.supports[i][a] = index
-		if cost += least; cost >= enough {
+		if cost += least; cost >= limit {
 			return cost
 		}
 	}

@@ -2,7 +2,7 @@ package branching
 
 import "slices"
 
-// numberVariables makes the numbers of the variables their ranks in the order of directional consistency.
+// numberVariables makes the number of each variable its rank in the order of directional consistency.
 func (s *propagator) numberVariables() {
 	s.order = make([]int32, len(s.vars))
 	for x := range s.order {
@@ -11,7 +11,8 @@ func (s *propagator) numberVariables() {
 	}
 }
 
-// reverseOrder reverses the order and makes the network consistent in it, so that costs move the other way. It returns false on a conflict.
+// reverseOrder reverses the order of directional consistency and makes the network consistent in it: costs now move the other way. It
+// returns false on a conflict.
 func (s *solver) reverseOrder() bool {
 	slices.Reverse(s.order)
 	for r, x := range s.order {
@@ -28,21 +29,22 @@ const (
 	roundEvery  = 8
 )
 
-// passMessages moves costs at the root by message passing, in sweeps up and down the order: every variable takes the least costs from its
-// functions, gives the least one to the bound, and shares the others among the functions that lead on. The bound never falls. Brief
-// searches look for a quick end in between. It returns false if no assignment of interest is left, and true if the sweeps or the work have
-// ended.
+// passMessages moves costs at the root by message passing, in sweeps up and down the order of variables: every variable takes the least
+// costs from its functions, gives the least one to the bound, and shares the others among the functions to variables that are still to
+// come. The bound never falls. It returns true when the sweeps or the work have ended. It returns false if no assignment is better than
+// the best one so far, by a conflict or by a brief search, which it tries each time that the work has doubled.
 func (s *solver) passMessages() bool {
-	start, lastSearch := s.lowerBound(), int64(0)
+	startBound, lastSearchWork := s.lowerBound(), int64(0)
 	for k := 0; k < maxSweeps && !s.stopped; k++ {
-		before := s.lowerBound()
-		if s.work >= 2*lastSearch {
+		boundBefore := s.lowerBound()
+		if s.work >= 2*lastSearchWork {
 			if s.searchBriefly(s.work / tryShare) {
 				return false
 			}
-			lastSearch = s.work
+			lastSearchWork = s.work
 		}
-		isUp := k%2 == 0
+
+		isUp, isFirst := k%2 == 0, k == 0
 		for i := range s.order {
 			x := s.order[i]
 			if !isUp {
@@ -51,57 +53,59 @@ func (s *solver) passMessages() bool {
 			if s.isOver() {
 				return true
 			}
-			if !s.passMessagesOf(x, isUp, k == 0) {
+			if !s.passMessagesOf(x, isUp, isFirst) {
 				return false
 			}
 		}
-		s.trail = s.trail[:0]
+		s.trail = s.trail[:0] // nothing of the root is taken back
+
 		if k%roundEvery == roundEvery-1 {
 			s.offerRounded()
 		}
-		if rise := s.lowerBound() - before; k > 4 && rise <= min(s.lowerBound()-start, s.slack())/slowestRise {
+		if rise := s.lowerBound() - boundBefore; k > 4 && rise <= min(s.lowerBound()-startBound, s.gap())/slowestRise {
 			break
 		}
 	}
 	return true
 }
 
-// tryShare is the share of the work so far, as a divisor, that a brief search takes each time that the work has doubled.
+// A brief search takes one part in tryShare of the work so far, each time that the work has doubled.
 const tryShare = 2
 
-// searchBriefly searches depth first from the root for that work, and reports whether that was the whole search. Better assignments and the
-// weights of conflicts remain of it, and otherwise nothing.
+// searchBriefly searches depth first from the root for that work. It reports whether that searched all nodes. What remains of it are better
+// assignments and the weights of conflicts; the network is as before.
 func (s *solver) searchBriefly(work int64) (isComplete bool) {
 	leafFloor := s.leafFloor
 	isComplete = runWithoutTrace(s, func() bool {
 		return !s.propagate() || s.searchDepthFirst(s.path[:0], maxDive, s.work+work, nil)
 	})
 	if !isComplete {
-		s.leafFloor = leafFloor // the search of nodes meets its leaves again
+		s.leafFloor = leafFloor // later searches will come to the same leaves
 	}
 	return isComplete
 }
 
-// runWithoutTrace returns the result of f. Network and queues are as before then.
+// runWithoutTrace calls f and returns its result. The network and the queues of propagation are as before then.
 func runWithoutTrace(s *solver, f func() bool) bool {
 	var saved [4]queue
-	queues := [...]*queue{&s.shrunk, &s.raised, &s.doubtful, &s.eliminable}
+	queues := [...]*queue{&s.lostValues, &s.raisedCosts, &s.doubtfulSupport, &s.maybeEliminable}
 	for k, q := range queues {
 		saved[k] = queue{slices.Clone(q.words), q.count}
 	}
-	fixed := slices.Clone(s.fixed)
+	fixed := slices.Clone(s.toAssign)
 	s.push()
 	result := f()
 	s.pop()
 	for k, q := range queues {
 		*q = saved[k]
 	}
-	s.fixed = fixed
+	s.toAssign = fixed
 	return result
 }
 
-// passMessagesOf is the step of a sweep of message passing for variable x: it takes costs from functions, then gives equal shares of its
-// unary costs to the functions that lead on. It returns false on a conflict.
+// passMessagesOf makes the step of a sweep of message passing for variable x: it moves costs from functions to x, then equal shares of the
+// unary costs of x to the functions with variables that come later in the sweep. isUp is set if the sweep goes to higher ranks, isFirst for
+// the first sweep. It returns false on a conflict.
 func (s *propagator) passMessagesOf(x int32, isUp, isFirst bool) bool {
 	if !s.isOpen(x) {
 		return true
@@ -116,15 +120,16 @@ func (s *propagator) passMessagesOf(x int32, isUp, isFirst bool) bool {
 	return true
 }
 
-// takeMessages gives x simple support from the functions that the sweep comes from, in the first sweep from all: the others have had no
-// costs to give since the sweep before. It returns the number of functions that lead up or that lead down, whichever is larger; a wide
-// function may do both. ok is false on a conflict.
+// takeMessages moves the least cost of each value of x from functions to x (simple support): from those with variables that came before x
+// in the sweep, and in the first sweep from all. Later the others have nothing to give, since the sweep before has taken it. shares is
+// the number of functions with variables of higher rank or of those with variables of lower rank, whichever is larger; a wide function
+// may count as both. ok is false on a conflict.
 func (s *propagator) takeMessages(x int32, isUp, isFirst bool) (shares int64, ok bool) {
 	v := &s.vars[x]
-	downCount, upCount := int64(0), int64(0)
+	downCount, upCount := int64(0), int64(0) // functions with variables of lower rank, and of higher rank
 	for _, id := range v.arcs {
 		e := &s.arcs[id]
-		if s.cells[e.activeCell] == 0 {
+		if !s.isActive(e.activeCell) {
 			continue
 		}
 		leadsDown := s.vars[e.to].rank < v.rank
@@ -139,10 +144,10 @@ func (s *propagator) takeMessages(x int32, isUp, isFirst bool) (shares int64, ok
 	}
 	for _, id := range v.wides {
 		w := &s.wides[id]
-		if s.cells[w.activeCell] == 0 {
+		if !s.isActive(w.activeCell) {
 			continue
 		}
-		leadsDown, leadsUp := s.hasOpenAround(w, v.rank)
+		leadsDown, leadsUp := s.openRanksAround(w, v.rank)
 		if leadsDown {
 			downCount++
 		}
@@ -157,42 +162,47 @@ func (s *propagator) takeMessages(x int32, isUp, isFirst bool) (shares int64, ok
 	return max(downCount, upCount), true
 }
 
-// giveMessages moves one part in shares of every unary cost of x into each function that leads on in the direction of the sweep.
+// giveMessages moves one part in shares of every unary cost of x into each function with a variable that comes after x in the sweep. isUp
+// is set if the sweep goes to higher ranks.
 func (s *propagator) giveMessages(x int32, shares int64, isUp bool) {
 	v := &s.vars[x]
 	for _, a := range s.liveValues(x) {
-		s.valueCosts[a] = s.cells[v.unaryCell+int(a)] / shares
+		s.valueCosts[a] = s.unaryCost(v, a) / shares
 	}
 	for _, id := range v.arcs {
 		e := &s.arcs[id]
-		if leadsUp := s.vars[e.to].rank > v.rank; s.cells[e.activeCell] != 0 && leadsUp == isUp {
+		if leadsUp := s.vars[e.to].rank > v.rank; s.isActive(e.activeCell) && leadsUp == isUp {
 			s.moveIntoFunction(x, e.movedCell)
 		}
 	}
 	for _, id := range v.wides {
 		w := &s.wides[id]
-		if s.cells[w.activeCell] == 0 {
+		if !s.isActive(w.activeCell) {
 			continue
 		}
-		if leadsDown, leadsUp := s.hasOpenAround(w, v.rank); isUp && leadsUp || !isUp && leadsDown {
+		leadsDown, leadsUp := s.openRanksAround(w, v.rank)
+		if isUp && leadsUp || !isUp && leadsDown {
 			s.moveIntoFunction(x, w.movedCells[slices.Index(w.scope, x)])
 		}
 	}
 }
 
-// moveIntoFunction moves s.valueCosts from the unary costs of x into a function, whose cells for x begin at movedCell.
+// moveIntoFunction moves the cost s.valueCosts[a] from the unary cost of each value a of x into a function. The cells of the costs that
+// were moved from the function to the values of x begin at movedCell.
 func (s *propagator) moveIntoFunction(x int32, movedCell int) {
 	v := &s.vars[x]
 	for _, a := range s.liveValues(x) {
-		if s.valueCosts[a] > 0 && !s.isFar(movedCell+int(a)) {
-			s.set(movedCell+int(a), s.cells[movedCell+int(a)]-s.valueCosts[a])
-			s.set(v.unaryCell+int(a), s.cells[v.unaryCell+int(a)]-s.valueCosts[a])
+		cell := movedCell + int(a)
+		if s.valueCosts[a] > 0 && !s.exceedsMaxMoved(cell) {
+			s.set(cell, s.cells[cell]-s.valueCosts[a])
+			s.set(v.unaryCell+int(a), s.unaryCost(v, a)-s.valueCosts[a])
 		}
 	}
 }
 
-// offerRounded offers two assignments that the moved costs suggest, one up and one down the order, before and after a local search: every
-// open variable takes its cheapest value, given the values of the variables that had their turn before (Kolmogorov, PAMI 2006).
+// offerRounded offers two assignments as solutions, one for each direction along the order of variables, both before and after a local
+// search. Every open variable takes its cheapest value under the costs as moved, given the values of those before it (Kolmogorov, PAMI
+// 2006).
 func (s *finder) offerRounded() {
 	for _, isUp := range []bool{true, false} {
 		s.assignFixed()
@@ -212,29 +222,36 @@ func (s *finder) offerRounded() {
 	}
 }
 
-// cheapestGivenRanked returns the live value of x with the least cost under the costs as moved: its unary cost, and the functions whose
-// other open variables all have values already. These have lower ranks than x if lower is set, else higher ranks.
-func (s *finder) cheapestGivenRanked(x int32, lower bool) int {
+// cheapestGivenRanked returns the live value of x with the least cost under the costs as moved: its unary cost, and its functions whose
+// other open variables all have values in s.values. These are the variables of lower rank than x if areLower is set, else those of higher
+// rank. Of equal values it is the first one.
+func (s *finder) cheapestGivenRanked(x int32, areLower bool) int {
 	v := &s.vars[x]
 	costs := s.valueCosts[:v.domainSize]
 	copy(costs, s.cells[v.unaryCell:])
+
+	// Functions of two variables.
 	for _, id := range v.arcs {
 		e := &s.arcs[id]
-		if s.cells[e.activeCell] == 0 || (s.vars[e.to].rank < v.rank) != lower {
+		if isLower := s.vars[e.to].rank < v.rank; !s.isActive(e.activeCell) || isLower != areLower {
 			continue
 		}
-		reverse := &s.arcs[id^1]
+		reverse := &s.arcs[reverseOf(id)] // its table has a row of x's values for each value of the other variable
 		for a, c := range reverse.table[s.values[e.to]*v.domainSize:][:v.domainSize] {
 			costs[a] += c - s.cells[e.movedCell+a]
 		}
 		s.work += int64(v.domainSize)
 	}
+
+	// Wide functions.
 	for _, id := range v.wides {
 		w := &s.wides[id]
-		if leadsDown, leadsUp := s.hasOpenAround(w, v.rank); s.cells[w.activeCell] == 0 || lower && leadsUp || !lower && leadsDown {
+		leadsDown, leadsUp := s.openRanksAround(w, v.rank)
+		lacksValues := areLower && leadsUp || !areLower && leadsDown
+		if !s.isActive(w.activeCell) || lacksValues {
 			continue
 		}
-		index, stride, movedCell := 0, 0, 0
+		index, stride, movedCell := 0, 0, 0 // index of value 0 of x in the table, stride and first cell of x
 		for i, y := range w.scope {
 			if y == x {
 				stride, movedCell = int(w.strides[i]), w.movedCells[i]
@@ -247,8 +264,9 @@ func (s *finder) cheapestGivenRanked(x int32, lower bool) int {
 		}
 		s.work += int64(v.domainSize)
 	}
+
 	best := -1
-	for a, c := range costs { // of equal ones the first, whatever was searched before
+	for a, c := range costs { // all values in order, since the order of the live ones depends on the search before
 		if s.isLive(x, int32(a)) && (best < 0 || c < costs[best]) {
 			best = a
 		}
@@ -256,13 +274,13 @@ func (s *finder) cheapestGivenRanked(x int32, lower bool) int {
 	return best
 }
 
-// hasOpenAround reports whether a wide function has open variables of lower and of higher rank.
-func (s *propagator) hasOpenAround(w *wide, rank int) (lower, higher bool) {
+// openRanksAround reports whether a wide function has open variables of lower rank than the given one, and whether it has some of higher.
+func (s *propagator) openRanksAround(w *wide, rank int) (hasLower, hasHigher bool) {
 	for _, x := range w.scope {
 		if r := s.vars[x].rank; s.isOpen(x) {
-			lower = lower || r < rank
-			higher = higher || r > rank
+			hasLower = hasLower || r < rank
+			hasHigher = hasHigher || r > rank
 		}
 	}
-	return lower, higher
+	return hasLower, hasHigher
 }

@@ -32,10 +32,10 @@ type Result struct {
 	Stats  Stats
 }
 
-// Solve looks for an assignment of least cost. For the same network and options, and a context that does not end, the result is the same.
-// When the context ends, the result is what is known by then, without an error.
+// Solve looks for an assignment of least cost, or for the o.Best cheapest ones. It depends on the network and the options alone, unless the
+// context ends: then the result is what is known by then, without an error.
 //
-// Errors: bad_input for a network that is none and for a start of another one, over_budget for tables beyond MostEntries.
+// Errors: bad_input if the network is invalid or o.Start is no assignment of it, over_budget for tables beyond MostEntries.
 func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 	if err := n.check(); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 	if !isPossible {
 		return &Result{Cost: math.Inf(1), Bound: math.Inf(1), Proved: true}, nil
 	}
-	s.workLimit, s.openBytesLimit, s.count = o.Work, o.Open, o.Best
+	s.workLimit, s.openBytesLimit, s.wantedCount = o.Work, o.Open, o.Best
 	if o.Start != nil {
 		s.offer(o.Start)
 	}
@@ -58,29 +58,34 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 	return s.searchAndReport(), nil
 }
 
-// searchAndReport searches the open nodes, and returns what was found.
+// searchAndReport searches the open nodes, and returns the assignments found with a bound of all others.
 func (s *solver) searchAndReport() *Result {
 	s.searchOpenNodes()
+
+	// lower bounds the cost of every assignment that may be better than those found: in open nodes and in leaves.
 	lower := min(s.upperBound, s.leafFloor)
 	for _, n := range s.open {
 		lower = min(lower, n.bound)
 	}
 	lower = max(lower, min(s.provenBound, s.upperBound))
-	r := &Result{Values: s.best, Cost: s.bestReal, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
+
+	r := &Result{Values: s.best, Cost: s.bestNats, Bound: s.base + float64(lower)*s.unit, Proved: lower >= s.bestCost, Stats: s.stats}
 	r.Stats.Work = s.work
 	if lower >= s.forbidden {
 		r.Bound = math.Inf(1)
 	}
-	if s.count < 2 {
+	if s.wantedCount < 2 {
 		r.Bound = min(r.Bound, r.Cost)
 		return r
 	}
+
+	// Of several assignments, the cheapest in nats is the best one. The list is in the order of rounded costs.
 	slices.SortFunc(s.bestList, func(a, b listedAssignment) int {
-		return cmp.Or(cmp.Compare(a.real, b.real), slices.Compare(a.values, b.values))
+		return cmp.Or(cmp.Compare(a.nats, b.nats), slices.Compare(a.values, b.values))
 	})
 	for k, l := range s.bestList {
 		if k == 0 {
-			r.Values, r.Cost = l.values, l.real
+			r.Values, r.Cost = l.values, l.nats
 		} else {
 			r.Others = append(r.Others, l.values)
 		}
@@ -88,31 +93,33 @@ func (s *solver) searchAndReport() *Result {
 	return r
 }
 
-// step is a decision about variable x: it has one of values, or, if removes is set, none of them.
-type step struct {
+// decision is a decision about variable x: it has one of values, or, if removes is set, none of them.
+type decision struct {
 	x       int32
 	removes bool
 	values  []int32
 }
 
-// frame is a decision of a dive whose other side is not searched yet.
-type frame struct {
+// openDecision is a decision of a dive whose opposite is not searched yet.
+type openDecision struct {
 	pathLength int   // number of steps before the decision
 	bound      int64 // of the node before the decision
-	otherSide  step
+	opposite   decision
 }
 
 // node is an open node: its subtree is not searched yet.
 type node struct {
-	bound  int64  // no assignment in the subtree costs less
-	serial int64  // number of the node in the order of creation
-	path   []step // decisions from the root
+	bound  int64      // no assignment in the subtree costs less
+	serial int64      // number of the node in the order of creation
+	path   []decision // decisions from the root
 }
 
 // openNodes is a heap of open nodes: the lowest bound first, of equal ones the longest path, then the oldest node.
 type openNodes []*node
 
 func (o openNodes) Len() int { return len(o) }
+
+// Less reports whether node i is to be searched before node j: its bound is lower, or else its path longer, or else it is older.
 func (o openNodes) Less(i, j int) bool {
 	a, b := o[i], o[j]
 	return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.path), len(a.path)), cmp.Compare(a.serial, b.serial)) < 0
@@ -129,7 +136,8 @@ func (o *openNodes) Pop() any {
 // halved if less than a twentieth is.
 const maxDive = 1 << 14
 
-// openRoot makes the root consistent and an open node. No node is open then if that is the whole search.
+// openRoot propagates at the root and makes it the first open node. No node is open if that alone shows that no assignment is better than
+// the best one so far.
 func (s *solver) openRoot() {
 	s.leafFloor = math.MaxInt64
 	s.offerGreedyStart()
@@ -139,8 +147,8 @@ func (s *solver) openRoot() {
 	s.backtrackLimit, s.exploredWork = 1, s.work
 }
 
-// searchOpenNodes dives from the open node of least bound again and again, until no node of interest is open or the search is stopped. Each
-// time that the work has doubled it explores and searches along separators.
+// searchOpenNodes dives from the open node of least bound again and again, until no open node has a bound below upperBound or the search is
+// stopped. Each time that the work has doubled it also looks for better assignments (explore) and searches along separators (decompose).
 func (s *solver) searchOpenNodes() {
 	for len(s.open) > 0 && !s.stopped {
 		if s.work >= 2*s.exploredWork {
@@ -158,6 +166,7 @@ func (s *solver) searchOpenNodes() {
 		heap.Pop(&s.open)
 		s.openBytes -= next.bytes()
 		s.diveFrom(next, s.backtrackLimit)
+		// Longer dives if many nodes are restored ones, shorter ones if few are.
 		switch {
 		case s.stats.Restored > s.stats.Nodes/10 && s.backtrackLimit < maxDive:
 			s.backtrackLimit *= 2
@@ -167,35 +176,38 @@ func (s *solver) searchOpenNodes() {
 	}
 }
 
-// makeRootConsistent propagates at the root, moves costs so that the bound is high, and looks for good assignments. It returns false if no
-// assignment of interest is left, so that the search is complete.
+// makeRootConsistent propagates at the root, moves costs so that the bound is high, and looks for good assignments. It returns false if
+// that shows that no assignment is better than the best one so far: the search is complete then.
 func (s *solver) makeRootConsistent() bool {
+	// Queue all variables.
 	s.smallRise = s.largestCost() >> 10
 	for x := range s.vars {
 		if !s.makeNodeConsistent(int32(x)) {
 			return false
 		}
 		if s.vars[x].domainSize == 1 {
-			s.fixed = append(s.fixed, int32(x))
+			s.toAssign = append(s.toAssign, int32(x))
 		}
-		s.shrunk.insert(x)
-		s.doubtful.insert(x)
-		s.eliminable.insert(x)
+		s.lostValues.insert(x)
+		s.doubtfulSupport.insert(x)
+		s.maybeEliminable.insert(x)
 	}
+
+	// Both directions of the order raise the bound, then the methods of raiseRootBound.
 	if !s.propagate() || !s.reverseOrder() || !s.reverseOrder() || !s.raiseRootBound() || !s.propagateAll() {
 		return false
 	}
 	s.offerRounded()
 	s.explore()
 	isConsistent := s.propagate()
-	s.trail = s.trail[:0]
+	s.trail = s.trail[:0] // nothing of the root is taken back
 	return isConsistent
 }
 
-// largestCost returns the largest cost in a table that is not forbidden.
+// largestCost returns the largest entry of all tables, forbidden ones left out.
 func (s *solver) largestCost() int64 {
 	largest := int64(0)
-	visit := func(costs []int64) {
+	update := func(costs []int64) {
 		for _, c := range costs {
 			if c < s.forbidden {
 				largest = max(largest, c)
@@ -203,53 +215,57 @@ func (s *solver) largestCost() int64 {
 		}
 	}
 	for x := range s.vars {
-		visit(s.cells[s.vars[x].unaryCell:][:s.vars[x].domainSize])
+		update(s.cells[s.vars[x].unaryCell:][:s.vars[x].domainSize])
 	}
 	for k := range s.arcs {
-		visit(s.arcs[k].table)
+		update(s.arcs[k].table)
 	}
 	for k := range s.wides {
-		visit(s.wides[k].table)
+		update(s.wides[k].table)
 	}
 	return largest
 }
 
-// raiseRootBound raises the bound by message passing, and by virtual arc consistency if that leads to a bound higher by a part in
-// virtualLead of the gap: than before in a first trial that is taken back, or than that of message passing. It returns false if no
-// assignment of interest is left.
+// raiseRootBound raises the bound by message passing, and by virtual arc consistency if that leads far enough: by more than a part in
+// virtualLead of the gap that it leaves. A trial, which is taken back, finds its bound virtualBound. It is used before message passing if
+// that is far enough above the present bound, and after it if that is far enough above the bound by messages. It returns false if no
+// assignment is better than the best one so far.
 func (s *solver) raiseRootBound() bool {
-	before, virtualBound := s.lowerBound(), int64(0)
-	isPossible := runWithoutTrace(s, func() bool {
-		isPossible := s.raiseVirtually()
+	virtualBound := int64(0)
+	before := s.lowerBound()
+	mayImprove := runWithoutTrace(s, func() bool {
+		mayImprove := s.raiseVirtually()
 		virtualBound = s.lowerBound()
-		return isPossible
+		return mayImprove
 	})
-	if !isPossible {
+	if !mayImprove {
 		return false
 	}
-	if virtualBound-before > (s.upperBound-virtualBound)/virtualLead && !s.raiseVirtually() {
+	virtualGap := s.upperBound - virtualBound
+	if virtualBound-before > virtualGap/virtualLead && !s.raiseVirtually() {
 		return false
 	}
-	s.trail = s.trail[:0]
+	s.trail = s.trail[:0] // nothing of the root is taken back
 	if !s.passMessages() {
 		return false
 	}
-	if virtualBound-s.lowerBound() > (s.upperBound-virtualBound)/virtualLead {
+	virtualGap = s.upperBound - virtualBound // message passing may have found a better assignment
+	if virtualBound-s.lowerBound() > virtualGap/virtualLead {
 		return s.raiseVirtually() && s.passMessages()
 	}
 	return true
 }
 
-// propagateAll makes the network consistent as if every variable had lost values. It returns false on a conflict.
+// propagateAll makes the network consistent from the beginning, as if every variable had just lost values. It returns false on a conflict.
 func (s *solver) propagateAll() bool {
 	for x := range s.vars {
-		s.shrunk.insert(x)
-		s.doubtful.insert(x)
+		s.lostValues.insert(x)
+		s.doubtfulSupport.insert(x)
 	}
 	return s.propagate()
 }
 
-// bytes estimates the memory of an open node.
+// bytes returns an estimate of the memory of an open node.
 func (n *node) bytes() int64 {
 	size := int64(64)
 	for _, p := range n.path {
@@ -258,8 +274,9 @@ func (n *node) bytes() int64 {
 	return size
 }
 
-// apply makes a decision. It returns false on a conflict.
-func (s *solver) apply(d step) bool {
+// apply makes a decision: it removes values of variable d.x, those in d.values if d.removes is set, else all others. It returns false on a
+// conflict: the variable has no value left, or the bound has reached upperBound.
+func (s *solver) apply(d decision) bool {
 	v := &s.vars[d.x]
 	if d.removes {
 		for _, a := range d.values {
@@ -268,7 +285,7 @@ func (s *solver) apply(d step) bool {
 			}
 		}
 	} else {
-		for k := int(s.cells[v.liveCountCell]) - 1; k >= 0; k-- {
+		for k := int(s.liveCount(v)) - 1; k >= 0; k-- {
 			if a := v.live[k]; !slices.Contains(d.values, a) && !s.removeValue(d.x, a) {
 				return false
 			}
@@ -277,19 +294,22 @@ func (s *solver) apply(d step) bool {
 	return s.makeNodeConsistent(d.x)
 }
 
-// reapply makes a decision of an open node's path again. Better bounds may have assigned the variable since then, or eliminated it: an
-// elimination holds for all its values, so nothing is to be done. It returns false on a conflict.
-func (s *solver) reapply(d step) bool {
+// reapply makes a decision of an open node's path again. It returns false on a conflict. By better bounds since then the variable may
+// already be assigned: then the decision only has to allow that value. It may also be eliminated: then there is nothing to do, since an
+// elimination holds for all values.
+func (s *solver) reapply(d decision) bool {
 	switch s.cells[s.vars[d.x].stateCell] {
 	case open:
 		return s.apply(d)
 	case assigned:
-		return slices.Contains(d.values, s.vars[d.x].live[0]) != d.removes
+		isNamed := slices.Contains(d.values, s.vars[d.x].live[0])
+		return isNamed != d.removes
 	}
 	return true
 }
 
-// diveFrom searches below an open node, depth first, for at most limit backtracks. What is not searched then becomes open nodes.
+// diveFrom makes the decisions of an open node again and searches below it, depth first, for at most limit backtracks. What is not searched
+// then becomes open nodes.
 func (s *solver) diveFrom(start *node, limit int64) {
 	s.push()
 	defer s.pop()
@@ -304,26 +324,29 @@ func (s *solver) diveFrom(start *node, limit int64) {
 			return
 		}
 	}
-	s.searchDepthFirst(path, limit, math.MaxInt64, func(path []step, bound int64) { s.addOpenNode(path, max(bound, start.bound)) })
+	addUnsearched := func(path []decision, bound int64) { s.addOpenNode(path, max(bound, start.bound)) }
+	s.searchDepthFirst(path, limit, math.MaxInt64, addUnsearched)
 }
 
-// searchDepthFirst searches below a consistent node, which path leads to, for at most limit backtracks. When limit is reached or the search
-// is stopped, keep takes the path and the bound of each node that is not searched. If keep is nil, the search ends there, and when the work
-// reaches end. It reports whether the search is complete: every node was searched or kept. The network is as before then.
-func (s *solver) searchDepthFirst(path []step, limit, end int64, keep func(path []step, bound int64)) (isComplete bool) {
+// searchDepthFirst searches below a consistent node, which path leads to. After limit backtracks, or if the search is stopped, it does not
+// search further nodes: it calls addUnsearched with the path and the bound of each. If addUnsearched is nil, it returns false instead, and
+// also when the work reaches workEnd. It returns true if no node remains. The network is as before then.
+func (s *solver) searchDepthFirst(
+	path []decision, limit, workEnd int64, addUnsearched func(path []decision, bound int64),
+) (isComplete bool) {
 	depth := len(s.marks)
-	frames := s.frames[:0]
+	undecided := s.openDecisions[:0] // decisions whose opposites are not searched, the last one at the end
 	backtracksLeft, isConsistent := limit, true
-	for keep != nil || !s.stopped && s.work <= end {
+	for addUnsearched != nil || !s.stopped && s.work <= workEnd {
 		if isConsistent {
 			switch {
 			case s.stopped:
-				keep(path, s.lowerBound())
+				addUnsearched(path, s.lowerBound())
 			case s.cells[s.openCountCell] == 0:
 				s.takeLeaf()
-			default:
-				first, second := s.chooseDecision()
-				frames = append(frames, frame{len(path), s.lowerBound(), second})
+			default: // go down
+				first, opposite := s.chooseDecision()
+				undecided = append(undecided, openDecision{len(path), s.lowerBound(), opposite})
 				path = append(path, first)
 				s.push()
 				s.stats.Nodes++
@@ -332,40 +355,42 @@ func (s *solver) searchDepthFirst(path []step, limit, end int64, keep func(path 
 			}
 			isConsistent = false // nothing is left to search below this node
 		}
-		if len(frames) == 0 {
+
+		// Go back to the last decision and take its opposite.
+		if len(undecided) == 0 {
 			isComplete = true
 			break
 		}
-		// Go back to the last decision and take its other side.
 		s.stats.Backtracks++
 		backtracksLeft--
-		f := frames[len(frames)-1]
-		frames = frames[:len(frames)-1]
+		last := undecided[len(undecided)-1]
+		undecided = undecided[:len(undecided)-1]
 		s.pop()
-		path = append(path[:f.pathLength], f.otherSide)
-		s.lastConflict = f.otherSide.x
-		if f.bound >= s.upperBound {
+		path = append(path[:last.pathLength], last.opposite)
+		s.lastConflict = last.opposite.x
+		if last.bound >= s.upperBound { // a better assignment was found since the decision
 			continue
 		}
-		if s.stopped || backtracksLeft < 0 && (keep == nil || s.openBytes < s.openBytesLimit) {
-			if keep == nil {
+		hasMemory := addUnsearched == nil || s.openBytes < s.openBytesLimit
+		if s.stopped || backtracksLeft < 0 && hasMemory {
+			if addUnsearched == nil {
 				break
 			}
-			keep(path, f.bound)
+			addUnsearched(path, last.bound)
 			continue
 		}
 		s.stats.Nodes++
-		isConsistent = s.apply(f.otherSide) && s.propagate()
+		isConsistent = s.apply(last.opposite) && s.propagate()
 	}
-	s.path, s.frames = path, frames
+	s.path, s.openDecisions = path, undecided
 	for len(s.marks) > depth {
 		s.pop()
 	}
 	return isComplete
 }
 
-// addOpenNode adds an open node with a copy of the path.
-func (s *solver) addOpenNode(path []step, bound int64) {
+// addOpenNode adds the node that the decisions of path lead to, with its bound, to the open nodes. It copies path.
+func (s *solver) addOpenNode(path []decision, bound int64) {
 	s.serial++
 	n := &node{bound: bound, serial: s.serial, path: slices.Clone(path)}
 	s.openBytes += n.bytes()
@@ -373,44 +398,46 @@ func (s *solver) addOpenNode(path []step, bound int64) {
 	s.stats.Open = max(s.stats.Open, len(s.open))
 }
 
-// takeLeaf offers the assignment of a node without open variables, before and after a local search. If several assignments are looked for,
-// it offers further ones with other values of the eliminated variables.
+// takeLeaf offers the cheapest assignment of a node without open variables as a solution, before and after a local search. If several
+// assignments are looked for, it also offers those with other values of the eliminated variables. If the bound of the node is below
+// upperBound nevertheless, leafFloor falls to it.
 func (s *solver) takeLeaf() {
 	s.stats.Leaves++
-	if s.count > 1 {
+	if s.wantedCount > 1 {
 		s.offerCompletions()
 	}
 	s.completeAssignment()
 	s.offer(s.values)
 	s.improve(s.values)
 	s.offer(s.values)
-	if s.count < 2 && s.lowerBound() < s.upperBound { // costs beyond maxMoved are not in the bound
+	if s.wantedCount < 2 && s.lowerBound() < s.upperBound { // costs beyond maxMoved are not in the bound
 		s.leafFloor = min(s.leafFloor, s.lowerBound())
 	}
 }
 
-// offer takes an assignment that is better than the best one so far or has a place in the list, in nats or in units. It ignores forbidden
-// ones.
+// offer records an assignment as a solution, unless it is forbidden: as the best one if its cost in nats is the least so far, and, if its
+// cost in units is below upperBound, by a lower upperBound or by a place in the list of the best ones.
 func (s *finder) offer(values []int) {
-	real := s.net.Cost(values)
-	if math.IsInf(real, 1) {
+	nats := s.net.Cost(values)
+	if math.IsInf(nats, 1) {
 		return
 	}
-	if real < s.bestReal {
-		s.bestReal = real
+	if nats < s.bestNats {
+		s.bestNats = nats
 		s.best = append(s.best[:0], values...)
 	}
 	cost := s.costOfAll(values)
 	switch {
 	case cost >= s.upperBound:
-	case s.count < 2:
+	case s.wantedCount < 2:
 		s.upperBound, s.bestCost = cost, cost
 	default:
-		s.insertListed(listedAssignment{slices.Clone(values), cost, real})
+		s.insertListed(listedAssignment{slices.Clone(values), cost, nats})
 	}
 }
 
-// costOfAll returns the cost of an assignment in units: the sum over the functions of the network, each rounded down.
+// costOfAll returns the cost of an assignment in units: the sum of the entries of all tables of the network, each rounded down. It does not
+// depend on the costs that were moved.
 func (s *finder) costOfAll(values []int) int64 {
 	cost := int64(0)
 	for x, a := range values {
@@ -434,65 +461,68 @@ func (s *finder) costOfAll(values []int) int64 {
 // fewValues is the largest number of live values for which a decision tries one value. For more it tries the cheaper half of them.
 const fewValues = 10
 
-// chooseDecision returns a decision about an open variable and its opposite. The variable is that of the last conflict if it is open, else
-// the one of chooseVariable. A single value is the one with existential support, else the first of unary cost 0.
-func (s *solver) chooseDecision() (first, second step) {
-	x := s.lastConflict
+// chooseDecision returns a decision about an open variable, and its opposite. The decision is one value if the variable has at most
+// fewValues: the value with existential support, else the first one of unary cost 0. For more values it is the cheaper half of them.
+func (s *solver) chooseDecision() (first, opposite decision) {
+	x := s.lastConflict // its variable
 	if x < 0 || !s.isOpen(x) {
 		x = s.chooseVariable()
 	}
 	v := &s.vars[x]
 	live := s.liveValues(x)
+	const keeps, removes = false, true
 	if len(live) <= fewValues {
 		a := v.existentialValue
-		if !s.isLive(x, a) || s.cells[v.unaryCell+int(a)] > 0 {
+		if !s.isLive(x, a) || s.unaryCost(v, a) > 0 {
 			for _, b := range live {
-				if s.cells[v.unaryCell+int(b)] == 0 {
+				if s.unaryCost(v, b) == 0 {
 					a = b
 					break
 				}
 			}
 		}
 		values := []int32{a}
-		return step{x, false, values}, step{x, true, values}
+		return decision{x, keeps, values}, decision{x, removes, values}
 	}
 	values := slices.Clone(live)
 	slices.SortFunc(values, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.cells[v.unaryCell+int(a)], s.cells[v.unaryCell+int(b)]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(s.unaryCost(v, a), s.unaryCost(v, b)), cmp.Compare(a, b))
 	})
 	values = values[:len(values)/2]
-	return step{x, false, values}, step{x, true, values}
+	return decision{x, keeps, values}, decision{x, removes, values}
 }
 
-// weightOf returns the number of conflicts of a function, and 1 more, by its index in weights. It is 1 for a function made on the way.
-func (s *solver) weightOf(k int) int64 {
+// conflictWeight returns 1 plus the number of conflicts of the function with index k in s.weights. It is 1 for the last index, which all
+// functions share that the search made.
+func (s *solver) conflictWeight(k int) int64 {
 	if k == len(s.weights)-1 {
 		return 1
 	}
 	return s.weights[k]
 }
 
-// chooseVariable returns the open variable with the fewest live values per weight, which is 1 plus the weights of its active functions.
+// chooseVariable returns the open variable with the least ratio of live values to weight. The weight is 1 plus the conflict weights of its
+// active functions, so that variables that often lead to conflicts come first.
 func (s *solver) chooseVariable() int32 {
 	best, leastRatio := int32(-1), math.Inf(1)
 	s.work += int64(len(s.vars))
 	for x := range s.vars {
 		v := &s.vars[x]
-		if s.cells[v.stateCell] != open {
+		if !s.isOpen(int32(x)) {
 			continue
 		}
 		weight := int64(1)
 		for _, id := range v.arcs {
-			if s.cells[s.arcs[id].activeCell] != 0 {
-				weight += s.weightOf(s.pairWeight(id))
+			if s.isActive(s.arcs[id].activeCell) {
+				weight += s.conflictWeight(s.pairWeightIndex(id))
 			}
 		}
 		for _, id := range v.wides {
-			if s.cells[s.wides[id].activeCell] != 0 {
-				weight += s.weightOf(s.wideWeight(id))
+			if s.isActive(s.wides[id].activeCell) {
+				weight += s.conflictWeight(s.wideWeightIndex(id))
 			}
 		}
-		if ratio := float64(s.cells[v.liveCountCell]) / float64(weight); ratio < leastRatio {
+		if ratio := float64(s.liveCount(v)) / float64(weight); ratio < leastRatio {
 			best, leastRatio = int32(x), ratio
 		}
 	}

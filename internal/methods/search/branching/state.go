@@ -28,7 +28,7 @@ type variable struct {
 }
 
 // arc is a function of two variables, seen from one of them. The arc seen from the other variable is at the position with the last bit
-// changed (id^1), with the transposed table. With d values of to, the function's cost at (a, b) is
+// changed (id^1, see reverseOf), with the transposed table. With d values of to, the function's cost at (a, b) is
 //
 //	table[a·d + b] − cells[movedCell + a] − cells[other arc's movedCell + b]
 type arc struct {
@@ -85,19 +85,19 @@ type state struct {
 	weights      []int64 // number of conflicts, and 1: of the network's pairs, then its wide functions, then all functions made on the way
 	networkPairs int     // functions of two variables in the network; functions made on the way follow them in arcs
 	networkWides int     // wide functions in the network; functions made on the way follow them in wides
-	blamed       int     // index in weights of the function that is looked at, which a conflict is blamed on
+	blamedWeight int     // index in weights of the function that is looked at, which a conflict is blamedWeight on
 
-	shrunk      queue   // variables that lost values
-	raised      queue   // variables whose unary costs were raised from 0
-	doubtful    queue   // variables whose existential support is in doubt
-	eliminable  queue   // variables that lost values, functions or neighbours, and so may be eliminable
-	fixed       []int32 // variables with one value left, to be assigned
-	smallRise   int64   // rises of the bound up to this are not worth the work
-	highestCell int     // no live value of an open variable has a higher unary cost
-	work        int64   // entries of tables looked at
-	nextLook    int64   // work at which to look at the context again
-	workLimit   int64   // 0: none
-	stopped     bool    // work or context has ended
+	lostValues      queue   // variables that lost values
+	raisedCosts     queue   // variables with a unary cost that was raised from 0
+	doubtfulSupport queue   // variables whose existential support may be lost
+	maybeEliminable queue   // variables that lost values, functions or neighbours, and so may be eliminable
+	toAssign        []int32 // variables with one value left, to be assigned
+	smallRise       int64   // rises of the bound up to this are not worth the work
+	highestCell     int     // no live value of an open variable has a higher unary cost
+	work            int64   // entries of tables looked at
+	nextLook        int64   // work at which to look at the context again
+	workLimit       int64   // 0: none
+	stopped         bool    // work or context has ended
 
 	gains      []int64 // scratch: what values of the variable that gets support gain; by value, or by place in gaining
 	losses     []int64 // scratch by value: unary cost moved into a function
@@ -108,8 +108,37 @@ type state struct {
 // lowerBound returns the bound of this node: no assignment below it costs less.
 func (s *state) lowerBound() int64 { return s.cells[s.boundCell] }
 
-// slack returns the cost above the bound from which on an assignment is of no interest.
-func (s *state) slack() int64 { return s.upperBound - s.cells[s.boundCell] }
+// gap returns how far the bound of this node is below upperBound. It is 0 or less if no assignment below the node costs less than
+// upperBound.
+func (s *state) gap() int64 { return s.upperBound - s.cells[s.boundCell] }
+
+// reverseOf returns the number of the arc that is the same function as arc id, seen from the other variable.
+func reverseOf(id int32) int32 { return id ^ 1 }
+
+// isActive reports whether the function with this activeCell is part of the network: it was not replaced, and its variables are open.
+func (s *state) isActive(activeCell int) bool { return s.cells[activeCell] != 0 }
+
+// unaryCost returns the unary cost of value a of v.
+func (s *state) unaryCost(v *variable, a int32) int64 { return s.cells[v.unaryCell+int(a)] }
+
+// liveCount returns the number of values of v that are not removed.
+func (s *state) liveCount(v *variable) int64 { return s.cells[v.liveCountCell] }
+
+// movedOut returns the cost that was moved from the function of arc e to value a of its first variable. It is below 0 if cost was moved
+// from the value into the function.
+func (s *state) movedOut(e *arc, a int32) int64 { return s.cells[e.movedCell+int(a)] }
+
+// movedOutWide returns the cost that was moved from a wide function to value a of the variable at position i of its scope. It is below 0 if
+// cost was moved from the value into the function.
+func (s *state) movedOutWide(w *wide, i int, a int32) int64 { return s.cells[w.movedCells[i]+int(a)] }
+
+// pairCost returns the present cost of the function of arc id if its first variable has value a and its second one b: the entry of its
+// table, less what was moved to the two values.
+func (s *state) pairCost(id, a, b int32) int64 {
+	e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
+	entry := e.table[int(a)*s.vars[e.to].domainSize+int(b)]
+	return entry - s.movedOut(e, a) - s.movedOut(reverse, b)
+}
 
 // mover moves costs between one function and its variables.
 type mover struct{ state }
@@ -135,11 +164,11 @@ type finder struct {
 	eliminator
 	networkUnary [][]int64 // unary costs of the network, units
 
-	bestReal float64 // cost of best, nats
-	best     []int
-	bestCost int64              // least cost of an assignment so far, units; of a full list the cost of its last one
-	count    int                // number of assignments looked for; 0 or 1: one
-	bestList []listedAssignment // of several the best ones by cost
+	bestNats    float64 // cost of best, nats
+	best        []int
+	bestCost    int64              // least cost of an assignment so far, units; of a full list the cost of its last one
+	wantedCount int                // number of assignments looked for; 0 or 1: one
+	bestList    []listedAssignment // of several the best ones by cost
 }
 
 // solver is the state of a search.
@@ -148,16 +177,16 @@ type solver struct {
 
 	openBytesLimit int64
 	open           openNodes
-	openBytes      int64 // of the open nodes
-	serial         int64 // of the last open node
-	leafFloor      int64 // least bound of a leaf whose assignment costs more than the bound
-	path           []step
-	frames         []frame
-	lastConflict   int32 // variable of the last conflict; −1: none yet
-	backtrackLimit int64 // of the next dive
-	exploredWork   int64 // work when it explored last
-	exploreShare   int64 // of the work, as a divisor, that exploring takes next
-	freeCount      int   // variables that are free in the next neighbourhood
+	openBytes      int64          // of the open nodes
+	serial         int64          // of the last open node
+	leafFloor      int64          // least bound of a leaf whose assignment costs more than the bound
+	path           []decision     // buffer of searchDepthFirst
+	openDecisions  []openDecision // buffer of searchDepthFirst
+	lastConflict   int32          // variable of the last conflict; −1: none yet
+	backtrackLimit int64          // of the next dive
+	exploredWork   int64          // work when it explored last
+	exploreShare   int64          // of the work, as a divisor, that exploring takes next
+	freeCount      int            // variables that are free in the next neighbourhood
 
 	decomposition *decomposition // nil: not tried yet
 	isNodewise    bool           // it does not search along separators
@@ -186,14 +215,17 @@ type queue struct {
 // newQueue returns an empty queue for ranks below n.
 func newQueue(n int) queue { return queue{words: make([]uint64, (n+63)/64)} }
 
-// newSolver returns a solver for the network in units, without decisions. possible is false if a table forbids everything.
-func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
-	m, possible := n.merge()
-	if !possible {
+// newSolver returns a solver for the network before any decision, with costs rounded down to integers. isPossible is false if a table
+// forbids all combinations.
+func newSolver(ctx context.Context, n *Network) (s *solver, isPossible bool) {
+	m, isPossible := n.merge()
+	if !isPossible {
 		return nil, false
 	}
+
+	// Units, bounds and cells.
 	s = &solver{lastConflict: -1, exploreShare: firstShare, freeCount: firstFreed}
-	s.bestReal = math.Inf(1)
+	s.bestNats = math.Inf(1)
 	s.ctx, s.net = ctx, n
 	s.unit, s.forbidden = m.unit()
 	constant := m.constant.Value()
@@ -206,6 +238,7 @@ func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 	s.cells[s.highestCell] = math.MaxInt64
 	s.cells[s.openCountCell] = int64(len(n.Domains))
 
+	// Variables and functions.
 	s.vars = make([]variable, len(n.Domains))
 	for x, d := range n.Domains {
 		s.initVariable(x, d, m.unary[x])
@@ -219,11 +252,13 @@ func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 		s.addWide(&m.wide[k])
 	}
 	s.networkWides = len(s.wides)
+
+	// Weights of conflicts, queues and scratch.
 	s.weights = make([]int64, s.networkPairs+s.networkWides+1)
 	for k := range s.weights {
 		s.weights[k] = 1
 	}
-	for _, q := range []*queue{&s.shrunk, &s.raised, &s.doubtful, &s.eliminable} {
+	for _, q := range []*queue{&s.lostValues, &s.raisedCosts, &s.doubtfulSupport, &s.maybeEliminable} {
 		*q = newQueue(len(s.vars))
 	}
 	largest := 1
@@ -237,7 +272,7 @@ func newSolver(ctx context.Context, n *Network) (s *solver, possible bool) {
 	return s, true
 }
 
-// initVariable sets variable x of d values, all of them live, with its unary costs in nats.
+// initVariable makes variable x with d values, all of them live, and its unary costs, which are given in nats.
 func (s *finder) initVariable(x, d int, unary []float64) {
 	v := &s.vars[x]
 	*v = variable{domainSize: d, unaryCell: s.newCells(d), liveCountCell: s.newCells(1), stateCell: s.newCells(1)}
@@ -250,7 +285,7 @@ func (s *finder) initVariable(x, d int, unary []float64) {
 	}
 }
 
-// addWide adds a function of three or more variables.
+// addWide adds a factor of three or more variables to the functions of the network. The last variable of its scope has stride 1.
 func (s *state) addWide(f *Factor) {
 	w := wide{table: roundDown(f.Costs, s.unit, s.forbidden), openCountCell: s.newCells(1), activeCell: s.newCells(1)}
 	s.cells[w.openCountCell], s.cells[w.activeCell] = int64(len(f.Scope)), 1
@@ -269,7 +304,7 @@ func (s *state) addWide(f *Factor) {
 	s.wides = append(s.wides, w)
 }
 
-// newCells appends n cells of value 0 and returns the index of the first one.
+// newCells appends n cells of value 0 to s.cells, the numbers that pop restores, and returns the index of the first one.
 func (s *state) newCells(n int) int {
 	first := len(s.cells)
 	if cap(s.cells)-first < n {
@@ -280,7 +315,8 @@ func (s *state) newCells(n int) int {
 	return first
 }
 
-// addPair adds a function of two open variables. The table has a row for each value of x.
+// addPair adds a function of two open variables, as an arc from x and the reverse arc from y. table has a row for each value of x and a
+// column for each value of y.
 func (s *state) addPair(x, y int32, table []int64) {
 	id := s.newPair(x, y)
 	s.arcs[id].table = table
@@ -293,8 +329,8 @@ func (s *state) addPair(x, y int32, table []int64) {
 	}
 }
 
-// newPair adds the two arcs of a function of x and y, and returns the number of the arc from x. The arc from y is the next one. Their
-// tables are to be filled. It reuses the buffers of arcs that were taken back by pop.
+// newPair adds the two arcs of a function of x and y, and returns the number of the arc from x. The arc from y is the next one. The caller
+// fills their tables. The entries of s.arcs that pop has cut off are used again, with their buffers.
 func (s *state) newPair(x, y int32) int {
 	id := len(s.arcs)
 	if cap(s.arcs) < id+2 {
@@ -304,7 +340,7 @@ func (s *state) newPair(x, y int32) int {
 	activeCell := s.newCells(1)
 	s.cells[activeCell] = 1
 	for k, from := range [2]int32{x, y} {
-		to := x + y - from
+		to := x + y - from // the other variable
 		d := s.vars[from].domainSize
 		e := &s.arcs[id+k]
 		e.from, e.to, e.activeCell, e.movedCell = from, to, activeCell, s.newCells(d)
@@ -316,34 +352,35 @@ func (s *state) newPair(x, y int32) int {
 	return id
 }
 
-// pairWeight returns the index in weights of the function of an arc. Functions made on the way share the last one.
-func (s *state) pairWeight(id int32) int {
+// pairWeightIndex returns the index in s.weights of the function of arc id. Functions that the search made share the last weight.
+func (s *state) pairWeightIndex(id int32) int {
 	if k := int(id / 2); k < s.networkPairs {
 		return k
 	}
 	return len(s.weights) - 1
 }
 
-// wideWeight returns the index in weights of a wide function. Functions made on the way share the last one.
-func (s *state) wideWeight(id int32) int {
+// wideWeightIndex returns the index in s.weights of wide function id. Functions that the search made share the last weight.
+func (s *state) wideWeightIndex(id int32) int {
 	if int(id) < s.networkWides {
 		return s.networkPairs + int(id)
 	}
 	return len(s.weights) - 1
 }
 
-// set writes a cell and records its old value on the trail.
-func (s *state) set(cell int, v int64) {
+// set changes a cell, and records its old value on the trail for pop.
+func (s *state) set(cell int, value int64) {
 	s.trail = append(s.trail, undo{cell, s.cells[cell]})
-	s.cells[cell] = v
+	s.cells[cell] = value
 }
 
-// push begins a node: pop takes back all that is done from here on.
+// push marks the present state: the next pop returns to it.
 func (s *state) push() {
 	s.marks = append(s.marks, mark{len(s.trail), len(s.arcs), len(s.wides), len(s.cells)})
 }
 
-// pop takes back all that was done since the last push: cells, and functions that were added. It empties the queues.
+// pop returns to the state at the last push: it restores the cells along the trail, and removes the functions that were added. It empties
+// the queues.
 func (s *state) pop() {
 	m := s.marks[len(s.marks)-1]
 	s.marks = s.marks[:len(s.marks)-1]
@@ -362,23 +399,23 @@ func (s *state) pop() {
 		}
 	}
 	s.arcs, s.wides, s.cells = s.arcs[:m.arcs], s.wides[:m.wides], s.cells[:m.cells]
-	s.shrunk.clear()
-	s.raised.clear()
-	s.doubtful.clear()
-	s.eliminable.clear()
-	s.fixed = s.fixed[:0]
+	s.lostValues.clear()
+	s.raisedCosts.clear()
+	s.doubtfulSupport.clear()
+	s.maybeEliminable.clear()
+	s.toAssign = s.toAssign[:0]
 }
 
 // liveValues returns the values of x that are not removed. Removing a value reorders the list.
 func (s *state) liveValues(x int32) []int32 {
 	v := &s.vars[x]
-	return v.live[:s.cells[v.liveCountCell]]
+	return v.live[:s.liveCount(v)]
 }
 
 // isLive reports whether value a of x is not removed.
 func (s *state) isLive(x, a int32) bool {
 	v := &s.vars[x]
-	return int64(v.position[a]) < s.cells[v.liveCountCell]
+	return int64(v.position[a]) < s.liveCount(v)
 }
 
 // isOpen reports whether x is neither assigned nor eliminated.
@@ -387,26 +424,26 @@ func (s *state) isOpen(x int32) bool { return s.cells[s.vars[x].stateCell] == op
 // removeValue removes a live value of x. It returns false if x has none left.
 func (s *state) removeValue(x, a int32) bool {
 	v := &s.vars[x]
-	remaining := int32(s.cells[v.liveCountCell]) - 1
-	// The value swaps places with the last live one. So it is the first one behind the live values then.
-	place, last := v.position[a], v.live[remaining]
-	v.live[place], v.live[remaining] = last, a
-	v.position[last], v.position[a] = place, remaining
+	remaining := int32(s.liveCount(v)) - 1
+	// v.live lists all values, the live ones first: a swaps places with the last live value.
+	position, last := v.position[a], v.live[remaining]
+	v.live[position], v.live[remaining] = last, a
+	v.position[last], v.position[a] = position, remaining
 	s.set(v.liveCountCell, int64(remaining))
-	s.shrunk.insert(v.rank)
-	s.doubtful.insert(v.rank)
-	s.eliminable.insert(v.rank)
+	s.lostValues.insert(v.rank)
+	s.doubtfulSupport.insert(v.rank)
+	s.maybeEliminable.insert(v.rank)
 	if remaining == 1 {
-		s.fixed = append(s.fixed, x)
+		s.toAssign = append(s.toAssign, x)
 	}
 	return remaining > 0
 }
 
-// makeNodeConsistent moves the least unary cost of x to the bound and removes values that no assignment of interest has. It returns false
-// on a conflict: x has no value left, or the bound has reached upperBound.
+// makeNodeConsistent moves the least unary cost of x to the bound, and removes the values of x whose unary cost plus the bound reaches
+// upperBound. It returns false on a conflict: x has no value left, or the bound has reached upperBound.
 func (s *state) makeNodeConsistent(x int32) bool {
 	v := &s.vars[x]
-	live := v.live[:s.cells[v.liveCountCell]]
+	live := v.live[:s.liveCount(v)]
 	if len(live) == 0 {
 		return false
 	}
@@ -422,36 +459,36 @@ func (s *state) makeNodeConsistent(x int32) bool {
 		}
 		s.set(s.boundCell, s.lowerBound()+least)
 	}
-	slack := s.slack()
-	if slack <= 0 {
+	gap := s.gap()
+	if gap <= 0 {
 		return false
 	}
-	for k := len(live) - 1; k >= 0; k-- {
-		if a := live[k]; unary[a] >= slack && !s.removeValue(x, a) {
+	for k := len(live) - 1; k >= 0; k-- { // backwards, since removeValue reorders the list behind k
+		if a := live[k]; unary[a] >= gap && !s.removeValue(x, a) {
 			return false
 		}
 	}
 	return true
 }
 
-// removeCostlyValues removes the values of all open variables whose unary cost the bound has left no room for, and updates the highest
-// unary cost. It returns false on a conflict.
+// removeCostlyValues removes the values of all open variables whose unary cost plus the bound reaches upperBound, and records the highest
+// unary cost of the other values. It returns false on a conflict: a variable has no value left, or the bound has reached upperBound.
 func (s *state) removeCostlyValues() bool {
-	slack, highest := s.slack(), int64(0)
-	if slack <= 0 {
+	gap, highest := s.gap(), int64(0)
+	if gap <= 0 {
 		return false
 	}
 	for x := range s.vars {
 		v := &s.vars[x]
-		if s.cells[v.stateCell] != open {
+		if !s.isOpen(int32(x)) {
 			continue
 		}
 		unary := s.cells[v.unaryCell : v.unaryCell+v.domainSize]
-		live := v.live[:s.cells[v.liveCountCell]]
+		live := v.live[:s.liveCount(v)]
 		s.work += int64(len(live))
 		for k := len(live) - 1; k >= 0; k-- {
 			a := live[k]
-			if unary[a] < slack {
+			if unary[a] < gap {
 				highest = max(highest, unary[a])
 			} else if !s.removeValue(int32(x), a) {
 				return false
@@ -462,12 +499,13 @@ func (s *state) removeCostlyValues() bool {
 	return true
 }
 
-// raiseUnary adds a cost to the unary cost of value a of x. It queues x if that was 0 before.
+// raiseUnary adds a cost to the unary cost of value a of x, and updates the highest unary cost. It queues x in raisedCosts if the unary
+// cost was 0 before.
 func (s *state) raiseUnary(x, a int32, cost int64) {
 	v := &s.vars[x]
 	cell := v.unaryCell + int(a)
 	if s.cells[cell] == 0 {
-		s.raised.insert(v.rank)
+		s.raisedCosts.insert(v.rank)
 	}
 	s.set(cell, s.cells[cell]+cost)
 	if s.cells[cell] > s.cells[s.highestCell] {

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// struckValue is a value that was struck from the closure: it costs more than theta with all that is left of the others.
+// struckValue is value a of variable x, which was struck from the closure: its unary cost is above theta, or it costs more than theta in a
+// function with all values that are left of the function's other variables.
 type struckValue struct {
 	x, a   int32
-	reason int32 // what makes it cost that: an arc from x, a wide function as wideReason, or ownCost
+	reason int32 // the number of an arc from x, wideReason of a wide function, or ownCost
 }
 
-// wideReason returns the reason for a wide function, −2 less its number, and from such a reason the number.
+// wideReason returns the reason that stands for wide function id: −2 − id. Its inverse is wideReason itself.
 func wideReason(id int32) int32 { return -2 - id }
 
 // ownCost is the reason of a value that was struck for its unary cost.
@@ -32,10 +33,11 @@ type virtual struct {
 	usedFunctions map[int32]bool // functions that the last direction goes through, as reasons; of two arcs the first one
 }
 
-// newVirtual returns a virtual without strikes. theta begins at half of the largest unary cost, or half of the gap if that is less.
+// newVirtual returns a closure without struck values. theta, the cost up to which costs count as none, begins at half of the largest unary
+// cost, or half of the gap between bound and best assignment if that is less.
 func (s *solver) newVirtual() *virtual {
 	v := &virtual{propagator: &s.propagator, movesPerUnit: map[int]int64{}, unitsAsked: map[int]int64{}, usedFunctions: map[int32]bool{}}
-	n := 0
+	n := 0 // number of values of all variables
 	for x := range s.vars {
 		v.firstValue = append(v.firstValue, n)
 		n += s.vars[x].domainSize
@@ -44,23 +46,25 @@ func (s *solver) newVirtual() *virtual {
 	for x := range s.vars {
 		if s.isOpen(int32(x)) {
 			for _, a := range s.liveValues(int32(x)) {
-				v.theta = max(v.theta, s.cells[s.vars[x].unaryCell+int(a)])
+				v.theta = max(v.theta, s.unaryCost(&s.vars[x], a))
 			}
 		}
 	}
-	v.theta = min(v.theta, s.slack()) / 2
+	v.theta = min(v.theta, s.gap()) / 2
 	return v
 }
 
-// strike takes value a of x out of the closure for a reason. It returns false if x has no value left.
+// strike takes value a of x out of the closure, and records the reason: the number of an arc, wideReason of a wide function, or ownCost. It
+// returns false if x has no value left.
 func (v *virtual) strike(x, a, reason int32) bool {
 	v.struckValues = append(v.struckValues, struckValue{x, a, reason})
 	v.strikeNumber[v.firstValue[x]+int(a)] = int32(len(v.struckValues))
 	return v.removeValue(x, a)
 }
 
-// findWipedOut computes the closure and returns the first variable that has no value left, or −1 if there is none or the work has ended.
-// The network is as before then; the strikes remain. Functions of the last direction are looked at even if their variables lose no values.
+// findWipedOut computes the closure: it strikes values until every value left costs at most theta with some values left of each function.
+// It returns the first variable that has no value left, or −1 if there is none or the work has ended. The network is as before then; only
+// struckValues and strikeNumber remain.
 func (v *virtual) findWipedOut() int32 {
 	for _, d := range v.struckValues {
 		v.strikeNumber[v.firstValue[d.x]+int(d.a)] = 0
@@ -68,24 +72,27 @@ func (v *virtual) findWipedOut() int32 {
 	v.struckValues = v.struckValues[:0]
 	v.push()
 	defer v.pop()
+
+	// Costs have moved in the functions of the last direction, so these are looked at even if their variables lose no values.
 	for reason := range v.usedFunctions {
 		if reason >= 0 {
 			e := &v.arcs[reason]
-			v.shrunk.insert(v.vars[e.from].rank)
-			v.shrunk.insert(v.vars[e.to].rank)
+			v.lostValues.insert(v.vars[e.from].rank)
+			v.lostValues.insert(v.vars[e.to].rank)
 		} else {
 			for _, x := range v.wides[wideReason(reason)].scope {
-				v.shrunk.insert(v.vars[x].rank)
+				v.lostValues.insert(v.vars[x].rank)
 			}
 		}
 	}
+
 	for x := range v.vars {
 		if !v.strikeByOwnCost(int32(x)) {
 			return int32(x)
 		}
 	}
-	for v.shrunk.count > 0 && !v.isOver() {
-		y := v.order[v.shrunk.popFirst()]
+	for v.lostValues.count > 0 && !v.isOver() {
+		y := v.order[v.lostValues.popFirst()]
 		if !v.isOpen(y) {
 			continue
 		}
@@ -104,25 +111,25 @@ func (v *virtual) strikeByOwnCost(x int32) bool {
 	live := v.liveValues(x)
 	v.work += int64(len(live))
 	for k := len(live) - 1; k >= 0; k-- {
-		if a := live[k]; v.cells[v.vars[x].unaryCell+int(a)] > v.theta && !v.strike(x, a, ownCost) {
+		if a := live[k]; v.unaryCost(&v.vars[x], a) > v.theta && !v.strike(x, a, ownCost) {
 			return false
 		}
 	}
 	return true
 }
 
-// strikeNeighbours strikes the values of y's neighbours that the functions of y leave without support. It returns the first neighbour that
-// has no value left, or −1.
+// strikeNeighbours strikes the values of y's neighbours that cost more than theta in a function of y with all values left of the function's
+// other variables. It returns the first neighbour that has no value left, or −1.
 func (v *virtual) strikeNeighbours(y int32) int32 {
 	for _, id := range v.vars[y].arcs {
-		if v.cells[v.arcs[id].activeCell] != 0 && !v.strikePair(id^1) {
+		if v.isActive(v.arcs[id].activeCell) && !v.strikePair(reverseOf(id)) {
 			return v.arcs[id].to
 		}
 	}
 	for _, id := range v.vars[y].wides {
 		w := &v.wides[id]
 		for i, x := range w.scope {
-			if v.cells[w.activeCell] != 0 && x != y && v.isOpen(x) && !v.strikeWide(id, i) {
+			if v.isActive(w.activeCell) && x != y && v.isOpen(x) && !v.strikeWide(id, i) {
 				return x
 			}
 		}
@@ -130,19 +137,19 @@ func (v *virtual) strikeNeighbours(y int32) int32 {
 	return -1
 }
 
-// strikePair strikes the values of an arc's first variable that cost more than theta with every value left of the second one. It returns
-// false if the first variable has no value left.
+// strikePair strikes the values of the first variable of arc id that cost more than theta with every value left of the second one. It
+// returns false if the first variable has no value left.
 func (v *virtual) strikePair(id int32) bool {
-	e, reverse := &v.arcs[id], &v.arcs[id^1]
+	e, reverse := &v.arcs[id], &v.arcs[reverseOf(id)]
 	d := v.vars[e.to].domainSize
 	movedOut, partners := v.cells[reverse.movedCell:][:d], v.liveValues(e.to)
 	ownValues := v.liveValues(e.from)
 	v.work += int64(len(ownValues))
-	for k := len(ownValues) - 1; k >= 0; k-- {
+	for k := len(ownValues) - 1; k >= 0; k-- { // backwards, since strike reorders the list behind k
 		a := ownValues[k]
-		row, limit := e.table[int(a)*d:][:d], v.cells[e.movedCell+int(a)]+v.theta
+		row, limit := e.table[int(a)*d:][:d], v.movedOut(e, a)+v.theta // row[b] − movedOut[b] ≤ limit if (a, b) costs at most theta
 		if b := e.support[a]; v.isLive(e.to, b) && row[b]-movedOut[b] <= limit {
-			continue
+			continue // b still supports a
 		}
 		v.work += int64(len(partners))
 		i := slices.IndexFunc(partners, func(b int32) bool { return row[b]-movedOut[b] <= limit })
@@ -155,16 +162,19 @@ func (v *virtual) strikePair(id int32) bool {
 	return true
 }
 
-// strikeWide is strikePair for the variable at position i of a wide function. It returns false if the variable has no value left.
+// strikeWide strikes the values of the variable at position i of wide function id that cost more than theta with all values left of its
+// other variables. It returns false if the variable has no value left.
 func (v *virtual) strikeWide(id int32, i int) bool {
 	w := &v.wides[id]
 	x := w.scope[i]
 	ownValues := v.liveValues(x)
-	least := v.gains // by value: its least cost
+	least := v.gains // by value of x: the least cost of a combination with it
 	for _, a := range ownValues {
-		least[a] = noCost
+		least[a] = infiniteCost
 	}
-	v.visitTuples(w, i, -1, false, func(t []int32, _ int32, cost int64) { least[t[i]] = min(least[t[i]], cost) })
+	v.visitTuples(w, i, anyValue, withoutUnary, func(tuple []int32, _ int32, cost int64) {
+		least[tuple[i]] = min(least[tuple[i]], cost)
+	})
 	for k := len(ownValues) - 1; k >= 0; k-- {
 		if a := ownValues[k]; least[a] > v.theta && !v.strike(x, a, wideReason(id)) {
 			return false
@@ -173,13 +183,15 @@ func (v *virtual) strikeWide(id int32, i int) bool {
 	return true
 }
 
-// raiseAlong moves costs along the reasons why the variable wiped has no value in the closure, as far as no cost falls below 0. It returns
-// the rise of the bound.
+// raiseAlong raises the bound by moving costs along the reasons why the variable wiped has no value in the closure. It returns the rise,
+// the largest one for which no cost falls below 0. v.movesPerUnit[cell] is what the cell changes by for each unit of the rise.
 func (v *virtual) raiseAlong(wiped int32) int64 {
 	rise, ok := v.findDirection(wiped)
 	if !ok {
 		return 0
 	}
+
+	// Limit the rise by the costs of the functions that it goes through, and by maxMoved for each cell.
 	for reason := range v.usedFunctions {
 		if reason >= 0 {
 			rise = min(rise, v.largestRiseOfPair(reason))
@@ -188,13 +200,14 @@ func (v *virtual) raiseAlong(wiped int32) int64 {
 		}
 	}
 	for cell, perUnit := range v.movesPerUnit {
-		if perUnit != 0 { // no cell goes beyond maxMoved
+		if perUnit != 0 { // |cell| + rise·|perUnit| ≤ maxMoved
 			rise = min(rise, (maxMoved-max(v.cells[cell], -v.cells[cell]))/max(perUnit, -perUnit))
 		}
 	}
 	if rise <= 0 {
 		return 0
 	}
+
 	for cell, perUnit := range v.movesPerUnit {
 		v.set(cell, v.cells[cell]+rise*perUnit)
 	}
@@ -202,9 +215,10 @@ func (v *virtual) raiseAlong(wiped int32) int64 {
 	return rise
 }
 
-// findDirection finds what each cell changes by if every value of the variable wiped gets one unit: it follows the strikes from the last to
-// the first, and asks the reason of each for the units that its value needs. It returns the largest rise that the unary costs allow. ok is
-// false if a value needs more than 2^30 units.
+// findDirection sets v.movesPerUnit: what each cell changes by if every value of the variable wiped gets one unit of cost. It follows the
+// struck values from the last to the first. The reason of each strike gives the units that its value needs: a unary cost has them, and a
+// function needs them from values that were struck before. It returns the largest rise of the bound that the unary costs allow. ok is false
+// if a value needs more than 2^30 units.
 func (v *virtual) findDirection(wiped int32) (largestRise int64, ok bool) {
 	clear(v.unitsNeeded)
 	clear(v.movesPerUnit)
@@ -213,6 +227,7 @@ func (v *virtual) findDirection(wiped int32) (largestRise int64, ok bool) {
 	for _, a := range v.liveValues(wiped) {
 		v.unitsNeeded[v.firstValue[wiped]+int(a)] = 1
 	}
+
 	largestRise = v.upperBound
 	for n := len(v.struckValues) - 1; n >= 0; n-- {
 		d := v.struckValues[n]
@@ -234,30 +249,30 @@ func (v *virtual) findDirection(wiped int32) (largestRise int64, ok bool) {
 	return largestRise, true
 }
 
-// largestRiseOfPair returns the largest rise of the bound with which no cost of the function of an arc falls below 0.
+// largestRiseOfPair returns the largest rise of the bound with which no cost of the function of arc id falls below 0. For each unit of the
+// rise, a cost falls by the units that its two values take from the function.
 func (v *virtual) largestRiseOfPair(id int32) int64 {
-	e, reverse := &v.arcs[id], &v.arcs[id^1]
-	d := v.vars[e.to].domainSize
+	e, reverse := &v.arcs[id], &v.arcs[reverseOf(id)]
 	largest := int64(math.MaxInt64)
 	for _, a := range v.liveValues(e.from) {
 		for _, b := range v.liveValues(e.to) {
 			if units := v.movesPerUnit[e.movedCell+int(a)] + v.movesPerUnit[reverse.movedCell+int(b)]; units > 0 {
-				cost := e.table[int(a)*d+int(b)] - v.cells[e.movedCell+int(a)] - v.cells[reverse.movedCell+int(b)]
-				largest = min(largest, cost/units)
+				largest = min(largest, v.pairCost(id, a, b)/units)
 			}
 		}
-		v.work += int64(d)
+		v.work += int64(v.vars[e.to].domainSize)
 	}
 	return largest
 }
 
-// largestRiseOfWide returns the largest rise of the bound with which no cost of a wide function falls below 0.
+// largestRiseOfWide returns the largest rise of the bound with which no cost of wide function id falls below 0. For each unit of the rise,
+// the cost of a combination falls by the units that its values take from the function.
 func (v *virtual) largestRiseOfWide(id int32) int64 {
 	w := &v.wides[id]
 	largest := int64(math.MaxInt64)
-	v.visitTuples(w, 0, -1, false, func(t []int32, _ int32, cost int64) {
+	v.visitTuples(w, 0, anyValue, withoutUnary, func(tuple []int32, _ int32, cost int64) {
 		units := int64(0)
-		for i, a := range t {
+		for i, a := range tuple {
 			units += v.movesPerUnit[w.movedCells[i]+int(a)]
 		}
 		if units > 0 {
@@ -267,8 +282,8 @@ func (v *virtual) largestRiseOfWide(id int32) int64 {
 	return largest
 }
 
-// addDemand asks a value for units of a function, of which it may have been asked for some before. movedCell is the cell of what was moved
-// between the two.
+// addDemand asks a value to give units to a function. If it was asked for some before, only the rest is added. value is the value's index
+// in v.unitsNeeded, and movedCell the cell of the cost that was moved between the function and the value.
 func (v *virtual) addDemand(value, movedCell int, units int64) {
 	if more := units - v.unitsAsked[movedCell]; more > 0 {
 		v.unitsAsked[movedCell] = units
@@ -277,39 +292,42 @@ func (v *virtual) addDemand(value, movedCell int, units int64) {
 	}
 }
 
-// demandFromPair adds to the direction that the function which is the reason of a strike gives units to the struck value. The function gets
-// them from the values of the other variable that were struck before and that cost at most theta with the value.
+// demandFromPair gives the struck value d the units that it needs from the function of two variables that is the reason of its strike. The
+// function asks for them the values of its other variable that were struck before and cost at most theta with d.
 func (v *virtual) demandFromPair(d struckValue, units int64) {
-	e, reverse := &v.arcs[d.reason], &v.arcs[d.reason^1]
-	dy := v.vars[e.to].domainSize
-	v.usedFunctions[min(d.reason, d.reason^1)] = true
+	e, reverse := &v.arcs[d.reason], &v.arcs[reverseOf(d.reason)]
+	v.usedFunctions[min(d.reason, reverseOf(d.reason))] = true
 	v.movesPerUnit[e.movedCell+int(d.a)] += units
-	row, limit := e.table[int(d.a)*dy:][:dy], v.cells[e.movedCell+int(d.a)]+v.theta
 	ownNumber := v.strikeNumber[v.firstValue[d.x]+int(d.a)]
 	for _, b := range v.liveValues(e.to) {
 		value := v.firstValue[e.to] + int(b)
-		if n := v.strikeNumber[value]; n > 0 && n < ownNumber && row[b]-v.cells[reverse.movedCell+int(b)] <= limit {
+		number := v.strikeNumber[value]
+		wasStruckBefore := number > 0 && number < ownNumber
+		if wasStruckBefore && v.pairCost(d.reason, d.a, b) <= v.theta {
 			v.addDemand(value, reverse.movedCell+int(b), units)
 		}
 	}
-	v.work += int64(dy)
+	v.work += int64(v.vars[e.to].domainSize)
 }
 
-// demandFromWide is demandFromPair for a wide function. A combination of values needs the units only from one of its values that were
-// struck before: the one struck first gives what the combination has not got from others yet.
+// demandFromWide gives the struck value d the units that it needs from the wide function that is the reason of its strike. Every
+// combination of values with d that costs at most theta needs them from one of its values that were struck before d: the one struck first
+// is asked for what the combination has not got from others yet.
 func (v *virtual) demandFromWide(d struckValue, units int64) {
 	w := &v.wides[wideReason(d.reason)]
 	v.usedFunctions[d.reason] = true
 	ownPosition := slices.Index(w.scope, d.x)
 	v.movesPerUnit[w.movedCells[ownPosition]+int(d.a)] += units
 	ownNumber := v.strikeNumber[v.firstValue[d.x]+int(d.a)]
-	v.visitTuples(w, ownPosition, d.a, false, func(t []int32, _ int32, cost int64) {
+	v.visitTuples(w, ownPosition, d.a, withoutUnary, func(tuple []int32, _ int32, cost int64) {
 		if cost > v.theta {
 			return
 		}
+
+		// Find the position of the value struck first, and the units that all values were asked for.
 		giver, asked := -1, int64(0)
 		firstNumber := ownNumber
-		for i, b := range t {
+		for i, b := range tuple {
 			if i == ownPosition {
 				continue
 			}
@@ -319,8 +337,8 @@ func (v *virtual) demandFromWide(d struckValue, units int64) {
 			}
 		}
 		if giver >= 0 && asked < units {
-			cell := w.movedCells[giver] + int(t[giver])
-			v.addDemand(v.firstValue[w.scope[giver]]+int(t[giver]), cell, v.unitsAsked[cell]+units-asked)
+			cell := w.movedCells[giver] + int(tuple[giver])
+			v.addDemand(v.firstValue[w.scope[giver]]+int(tuple[giver]), cell, v.unitsAsked[cell]+units-asked)
 		}
 	})
 }
@@ -339,12 +357,14 @@ const (
 )
 
 // raiseVirtually raises the bound by virtual arc consistency as long as that is worth its work, and propagates if the bound has risen. It
-// returns false if no assignment of interest is left.
+// returns false if no assignment is better than the best one so far. Costs up to theta count as 0; theta falls while the bound
+// rises little.
 func (s *solver) raiseVirtually() bool {
 	v, before := s.newVirtual(), s.lowerBound()
 	for {
-		roundBound, end := s.lowerBound(), s.work+s.work/virtualShare
-		for v.theta > s.slack()/thetaFloor && s.work < end && !s.isOver() {
+		// A round, which ends with its share of the work or when theta is small.
+		roundBound, workEnd := s.lowerBound(), s.work+s.work/virtualShare
+		for v.theta > s.gap()/thetaFloor && s.work < workEnd && !s.isOver() {
 			rise := int64(0)
 			if x := v.findWipedOut(); x >= 0 {
 				rise = v.raiseAlong(x)
@@ -356,7 +376,11 @@ func (s *solver) raiseVirtually() bool {
 				v.theta /= 2
 			}
 		}
-		if s.work < end || s.stopped || s.lowerBound()-roundBound < min(roundBound, s.upperBound-roundBound)/virtualWorth {
+
+		isThetaSmall := s.work < workEnd
+		roundRise := s.lowerBound() - roundBound
+		isFruitless := roundRise < min(roundBound, s.upperBound-roundBound)/virtualWorth
+		if isThetaSmall || s.stopped || isFruitless {
 			return s.lowerBound() == before || s.propagateAll()
 		}
 	}

@@ -5,18 +5,34 @@ import "slices"
 // maxWideScope is the largest number of variables with several values each in a wide function, whose table has up to 2^27 entries.
 const maxWideScope = 28
 
-// visitTuples visits the live combinations of a wide function, each with its index in the table and its cost. If withUnary is set, the cost
-// includes the unary costs of all variables but the one at position i. If only ≥ 0, the variable at position i has that value only. The
-// tuple is valid during the call of visit.
-func (s *mover) visitTuples(w *wide, i int, only int32, withUnary bool, visit func(tuple []int32, index int32, cost int64)) {
-	// By level k, a position in the scope: its value, the next live value, and index and cost by the values of the levels before.
-	var tuple, next, indices [maxWideScope]int32
-	var costs [maxWideScope]int64
+// unaryInclusion tells whether the cost of a combination of values of a wide function includes the unary costs of its variables, other than
+// the variable that the caller looks at.
+type unaryInclusion bool
+
+const (
+	withUnary    unaryInclusion = true
+	withoutUnary unaryInclusion = false
+)
+
+// anyValue stands for no restriction to one value.
+const anyValue = -1
+
+// visitTuples calls visit for each combination of live values of a wide function, with its index in the table and its cost. With withUnary
+// the cost includes the unary costs of all variables except the one at position i. If only is not anyValue, the variable at position i has
+// that value. The tuple is valid during the call of visit.
+func (s *mover) visitTuples(
+	w *wide, i int, only int32, unary unaryInclusion, visit func(tuple []int32, index int32, cost int64),
+) {
+	// The combinations are the leaves of a tree with a level k for each position of the scope.
+	var tuple [maxWideScope]int32     // by level: the present value
+	var next [maxWideScope]int32      // by level: number of the live value that comes next
+	var baseIndex [maxWideScope]int32 // by level: index in the table by the values of the levels before
+	var baseCost [maxWideScope]int64  // by level: cost by the values of the levels before
 	n := len(w.scope)
 	for k := 0; k >= 0; {
 		x := w.scope[k]
 		v := &s.vars[x]
-		if int64(next[k]) >= s.cells[v.liveCountCell] {
+		if int64(next[k]) >= s.liveCount(v) {
 			k--
 			continue
 		}
@@ -26,78 +42,72 @@ func (s *mover) visitTuples(w *wide, i int, only int32, withUnary bool, visit fu
 			a, next[k] = only, int32(v.domainSize) // no further value
 		}
 		tuple[k] = a
-		cost := costs[k] - s.cells[w.movedCells[k]+int(a)]
-		if withUnary && k != i {
-			cost += s.cells[v.unaryCell+int(a)]
+		cost := baseCost[k] - s.movedOutWide(w, k, a)
+		if unary == withUnary && k != i {
+			cost += s.unaryCost(v, a)
 		}
-		index := indices[k] + a*w.strides[k]
+		index := baseIndex[k] + a*w.strides[k]
 		if k == n-1 {
 			s.work++
 			visit(tuple[:n], index, cost+w.table[index])
 			continue
 		}
 		k++
-		costs[k], indices[k], next[k] = cost, index, 0
+		baseCost[k], baseIndex[k], next[k] = cost, index, 0
 	}
 }
 
-// cheapestTuple returns the least cost of a combination with value a at position i, with the unary costs of the other variables, and its
-// index in the table.
+// cheapestTuple returns the least cost of a combination of values of w in which the variable at position i has value a, and the index of
+// the combination in the table. The cost includes the unary costs of the other variables.
 func (s *mover) cheapestTuple(w *wide, i int, a int32) (least int64, index int32) {
-	least = noCost
-	s.visitTuples(w, i, a, true, func(_ []int32, k int32, cost int64) {
+	least = infiniteCost
+	s.visitTuples(w, i, a, withUnary, func(_ []int32, tupleIndex int32, cost int64) {
 		if cost < least {
-			least, index = cost, k
+			least, index = cost, tupleIndex
 		}
 	})
 	return least, index
 }
 
-// hasSupport reports whether the combination that supported value a of the variable at position i last is still live and costs 0. It reads
-// the values of the combination off its index in the table. If withUnary is set, the cost includes the unary costs of the other variables.
-func (s *mover) hasSupport(w *wide, i int, a int32, withUnary bool) bool {
+// hasSupport reports whether the combination of values that supported value a of the variable at position i last still does: its values are
+// live, it has value a, and it costs 0. With withUnary the cost includes the unary costs of the other variables.
+func (s *mover) hasSupport(w *wide, i int, a int32, unary unaryInclusion) bool {
 	index := w.supports[i][a]
 	cost := w.table[index]
 	for k, x := range w.scope {
-		b := index / w.strides[k] % int32(s.vars[x].domainSize)
+		b := index / w.strides[k] % int32(s.vars[x].domainSize) // value of x in the combination
 		if k == i && b != a || !s.isLive(x, b) {
 			return false
 		}
-		cost -= s.cells[w.movedCells[k]+int(b)]
-		if withUnary && k != i {
-			cost += s.cells[s.vars[x].unaryCell+int(b)]
+		cost -= s.movedOutWide(w, k, b)
+		if unary == withUnary && k != i {
+			cost += s.unaryCost(&s.vars[x], b)
 		}
 	}
 	return cost == 0
 }
 
-// findGains writes to s.gains, by value, the least cost of every live value of the variable at position i, and updates its supports. If
-// withUnary is set, costs include the unary costs of the other variables. It reports whether a gain is above 0; s.gains is not written if
-// all values have their last support.
-func (s *mover) findGains(w *wide, i int, withUnary bool) (hasGain bool) {
-	x := w.scope[i]
-	allSupported := true
-	for _, a := range s.liveValues(x) {
-		if !s.hasSupport(w, i, a, withUnary) {
-			allSupported = false
-			break
-		}
-	}
-	if allSupported {
+// findGains writes to s.gains[a] what each live value a of the variable at position i can get from w: the least cost of a combination
+// with that value. With withUnary costs include the unary costs of the other variables. It records the cheapest combinations as supports.
+// hasGain is false if no gain is above 0; if all values still have support, s.gains is not written.
+func (s *mover) findGains(w *wide, i int, unary unaryInclusion) (hasGain bool) {
+	live := s.liveValues(w.scope[i])
+	lacksSupport := func(a int32) bool { return !s.hasSupport(w, i, a, unary) }
+	if !slices.ContainsFunc(live, lacksSupport) {
 		return false
 	}
-	live := s.liveValues(x)
+
 	for _, a := range live {
-		s.gains[a] = noCost
+		s.gains[a] = infiniteCost
 	}
 	support := w.supports[i]
-	s.visitTuples(w, i, -1, withUnary, func(t []int32, index int32, cost int64) {
-		if a := t[i]; cost < s.gains[a] {
+	s.visitTuples(w, i, anyValue, unary, func(tuple []int32, index int32, cost int64) {
+		if a := tuple[i]; cost < s.gains[a] {
 			s.gains[a], support[a] = cost, index
 		}
 	})
 	for _, a := range live {
-		if s.isFar(w.movedCells[i] + int(a)) {
+		if s.exceedsMaxMoved(w.movedCells[i] + int(a)) {
 			s.gains[a] = 0
 		}
 		hasGain = hasGain || s.gains[a] > 0
@@ -105,49 +115,53 @@ func (s *mover) findGains(w *wide, i int, withUnary bool) (hasGain bool) {
 	return hasGain
 }
 
-// wideSimpleSupport is simpleSupport for the variable at position i of a wide function. It returns false on a conflict.
+// wideSimpleSupport moves costs from wide function id to the variable at position i of its scope: every value gets the least cost of a
+// combination with it. It returns false on a conflict.
 func (s *mover) wideSimpleSupport(id int32, i int) bool {
 	w := &s.wides[id]
-	if !s.findGains(w, i, false) {
+	if !s.findGains(w, i, withoutUnary) {
 		return true
 	}
 	return s.moveGains(w, i)
 }
 
-// moveGains moves s.gains from a wide function to the values of the variable at position i. It returns false on a conflict.
+// moveGains moves the cost s.gains[a] from a wide function to each value a of the variable at position i. It returns false on a conflict.
 func (s *mover) moveGains(w *wide, i int) bool {
 	x := w.scope[i]
 	for _, a := range s.liveValues(x) {
 		if s.gains[a] > 0 {
-			s.set(w.movedCells[i]+int(a), s.cells[w.movedCells[i]+int(a)]+s.gains[a])
+			s.set(w.movedCells[i]+int(a), s.movedOutWide(w, i, a)+s.gains[a])
 			s.raiseUnary(x, a, s.gains[a])
 		}
 	}
-	s.doubtful.insert(s.vars[x].rank)
+	s.doubtfulSupport.insert(s.vars[x].rank)
 	return s.makeNodeConsistent(x)
 }
 
-// wideFullSupport is fullSupport for the variable at position i of a wide function: unary costs of the others are moved into the function,
-// one variable after another, as much as the gains need. It moves nothing if a moved cost is beyond maxMoved already. It returns false on a
-// conflict.
+// wideFullSupport moves costs from wide function id to the variable at position i of its scope: every value gets the least cost of a
+// combination with it, unary costs of the other variables included. So much of these unary costs as that needs is moved into the function
+// before, from one variable after another. It moves nothing if a moved cost is beyond maxMoved already. It returns false on a conflict.
 func (s *mover) wideFullSupport(id int32, i int) bool {
 	w := &s.wides[id]
-	if !s.findGains(w, i, true) {
+	if !s.findGains(w, i, withUnary) {
 		return true
 	}
 	for k, y := range w.scope {
-		if slices.ContainsFunc(s.liveValues(y), func(b int32) bool { return s.isFar(w.movedCells[k] + int(b)) }) {
+		if slices.ContainsFunc(s.liveValues(y), func(b int32) bool { return s.exceedsMaxMoved(w.movedCells[k] + int(b)) }) {
 			return true
 		}
 	}
-	slack := s.slack()
+
+	// Remove values whose gain lets them cost too much.
+	gap := s.gap()
 	x := w.scope[i]
 	live := s.liveValues(x)
-	for k := len(live) - 1; k >= 0; k-- {
-		if a := live[k]; s.cells[s.vars[x].unaryCell+int(a)]+s.gains[a] >= slack && !s.removeValue(x, a) {
+	for k := len(live) - 1; k >= 0; k-- { // backwards, since removeValue reorders the list behind k
+		if a := live[k]; s.unaryCost(&s.vars[x], a)+s.gains[a] >= gap && !s.removeValue(x, a) {
 			return false
 		}
 	}
+
 	for j, y := range w.scope {
 		if j != i && s.isOpen(y) {
 			s.takeFromOther(w, i, j)
@@ -156,31 +170,33 @@ func (s *mover) wideFullSupport(id int32, i int) bool {
 	return s.moveGains(w, i)
 }
 
-// takeFromOther moves unary costs of the variable at position j into a wide function: each value's least cost with which no combination is
-// below 0 after s.gains were moved out to the variable at position i. The costs of variables before j are in the function already. Those of
-// variables after j may still come, and so reduce what is needed.
+// takeFromOther moves unary costs of the variable at position j into wide function w, so that s.gains can be moved out to the variable at
+// position i without a combination below 0. Each value gives the least cost s.losses[b] for which that holds. The variables before j have
+// given their costs already. Those after j can still give all of theirs, which reduces what is needed.
 func (s *mover) takeFromOther(w *wide, i, j int) {
 	y := w.scope[j]
 	vy := &s.vars[y]
-	if !slices.ContainsFunc(s.liveValues(y), func(b int32) bool { return s.cells[vy.unaryCell+int(b)] > 0 }) {
+	if !slices.ContainsFunc(s.liveValues(y), func(b int32) bool { return s.unaryCost(vy, b) > 0 }) {
 		return
 	}
+
 	for _, b := range s.liveValues(y) {
 		s.losses[b] = 0
 	}
-	s.visitTuples(w, i, -1, false, func(t []int32, _ int32, cost int64) {
-		need := s.gains[t[i]] - cost
-		for k := j + 1; k < len(t); k++ {
+	s.visitTuples(w, i, anyValue, withoutUnary, func(tuple []int32, _ int32, cost int64) {
+		need := s.gains[tuple[i]] - cost
+		for k := j + 1; k < len(tuple); k++ {
 			if k != i {
-				need -= s.cells[s.vars[w.scope[k]].unaryCell+int(t[k])]
+				need -= s.unaryCost(&s.vars[w.scope[k]], tuple[k])
 			}
 		}
-		s.losses[t[j]] = max(s.losses[t[j]], need)
+		s.losses[tuple[j]] = max(s.losses[tuple[j]], need)
 	})
+
 	for _, b := range s.liveValues(y) {
 		if s.losses[b] > 0 {
-			s.set(w.movedCells[j]+int(b), s.cells[w.movedCells[j]+int(b)]-s.losses[b])
-			s.set(vy.unaryCell+int(b), s.cells[vy.unaryCell+int(b)]-s.losses[b])
+			s.set(w.movedCells[j]+int(b), s.movedOutWide(w, j, b)-s.losses[b])
+			s.set(vy.unaryCell+int(b), s.unaryCost(vy, b)-s.losses[b])
 		}
 	}
 }
