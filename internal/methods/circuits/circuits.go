@@ -19,14 +19,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Load implements contraction.Loader. It ignores errors, which Fits reports.
+// Load implements contraction.Loader: it decodes the circuit, so that later calls find it. It ignores errors, which Fits reports.
 func (p *Circuit) Load(ctx context.Context) {
 	if p.Of != nil {
 		_, _ = p.Of.Circuit(ctx)
 	}
 }
 
-// Cost implements contraction.Priced: an operation per edge.
+// Cost implements contraction.Priced: a flop for each edge of the circuit.
 func (p *Circuit) Cost(*problem.Problem) query.Cost {
 	c, err := p.Of.Circuit(context.Background())
 	if err != nil {
@@ -35,9 +35,10 @@ func (p *Circuit) Cost(*problem.Problem) query.Cost {
 	return query.Cost{Flops: float64(c.Edges())}
 }
 
-// Contract implements contraction.Contractor. Sums have no terms below 0, and numbers have exponents, so that values are exact up to
-// rounding.
-func (p *Circuit) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
+// Contract implements contraction.Contractor: it evaluates the circuit under the weights of the network. According to p.Ask and want it
+// returns the most probable assignment, drawn assignments, derivatives, or Z with marginals. Sums have no terms below 0, and numbers have
+// exponents of their own, so that values are exact up to rounding.
+func (p *Circuit) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
 	c, err := p.Of.Circuit(ctx)
 	if ctx.Err() != nil {
 		return btn.Value{}, ctx.Err()
@@ -45,16 +46,16 @@ func (p *Circuit) Contract(ctx context.Context, of *problem.Problem, want btn.Wa
 	if err != nil {
 		return btn.Value{}, fault.Wrap(fault.BadInput, err)
 	}
-	j, err := contraction.Begin(ctx, of, want)
+	j, err := contraction.Begin(ctx, instance, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if need := 2 * c.PassBytes(); need > of.Memory {
+	if need := 2 * c.PassBytes(); need > instance.Memory {
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: the passes over a circuit of %d edges take %d bytes, the budget is %d",
-			contraction.ErrMemory, c.Edges(), need, of.Memory)
+			contraction.ErrMemory, c.Edges(), need, instance.Memory)
 	}
-	e := evaluation{Contraction: j, circuit: c, scale: of.Net.Scale, of: p.Of}
-	if e.weights, err = circuitWeights(of.Net, c); err != nil {
+	e := evaluation{Contraction: j, circuit: c, scale: instance.Net.Scale, compiled: p.Of}
+	if e.weights, err = circuitWeights(instance.Net, c); err != nil {
 		return btn.Value{}, err
 	}
 	if p.Of.Parametric {
@@ -63,7 +64,7 @@ func (p *Circuit) Contract(ctx context.Context, of *problem.Problem, want btn.Wa
 		}
 	}
 
-	if p.Ask != "" && of.Net.Scale.Sign() < 0 {
+	if p.Ask != "" && instance.Net.Scale.Sign() < 0 {
 		return btn.Value{}, fault.New(fault.BadInput,
 			"contract: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
 	}
@@ -77,30 +78,30 @@ func (p *Circuit) Contract(ctx context.Context, of *problem.Problem, want btn.Wa
 	if want.Derivatives || want.Target != nil {
 		return e.derivatives(want)
 	}
-	return e.total()
+	return e.sumAndMarginals()
 }
 
-// circuitWeights returns the weights of the variables of a network, and 1 for auxiliary variables of the circuit. The error is
-// unsupported if a weight is below 0.
+// circuitWeights returns the weights of a circuit's leaves: those of the values of the network's variables, and 1 for the circuit's
+// auxiliary variables. The error is unsupported if a weight is below 0.
 func circuitWeights(net *btn.Network, c *circuit.Circuit) (circuit.Weights, error) {
-	w := c.Ones()
-	for v, at := range net.Variables {
-		cp, ok := net.Links[at.Link].T.(*tensor.CP)
+	weights := c.Ones()
+	for v, variable := range net.Variables {
+		valueWeights, ok := net.Links[variable.Link].T.(*tensor.CP)
 		if !ok {
 			return nil, fault.New(fault.Internal, "contract: the link of variable %d is no list of weights", v)
 		}
-		for a, x := range cp.Weights {
-			w[c.Offset(v)+a] = scaled.FromFloat(x)
+		for a, x := range valueWeights.Weights {
+			weights[c.Offset(v)+a] = scaled.FromFloat(x)
 		}
 	}
-	return w, checkPositive(net)
+	return weights, checkNonNegative(net)
 }
 
-// checkPositive returns an error, unsupported, if a weight of a variable is below 0.
-func checkPositive(net *btn.Network) error {
-	for v, at := range net.Variables {
-		cp, _ := net.Links[at.Link].T.(*tensor.CP)
-		for a, x := range cp.Weights {
+// checkNonNegative returns an error, unsupported, if the weight of a value of a variable is below 0.
+func checkNonNegative(net *btn.Network) error {
+	for v, variable := range net.Variables {
+		valueWeights, _ := net.Links[variable.Link].T.(*tensor.CP)
+		for a, x := range valueWeights.Weights {
 			if x < 0 {
 				return fault.New(fault.Unsupported, "contract: circuits have weights of at least 0, value %d of variable %d has %v", a, v, x)
 			}
@@ -112,21 +113,22 @@ func checkPositive(net *btn.Network) error {
 // evaluation is the evaluation of a circuit under the weights of a network.
 type evaluation struct {
 	contraction.Contraction
-	circuit *circuit.Circuit
-	weights circuit.Weights
-	scale   scaled.Number // that the value of the circuit is multiplied by
-	of      *circuit.Compiled
+	circuit  *circuit.Circuit
+	weights  circuit.Weights
+	scale    scaled.Number // that the value of the circuit is multiplied by
+	compiled *circuit.Compiled
 
 	parameters *lower.Parametric // the numbers that are weights; nil: none are
 }
 
-// newValue returns a value with the flops of n passes over the circuit.
-func (e evaluation) newValue(n int) btn.Value {
-	return btn.Value{Flops: float64(n) * float64(e.circuit.Edges())}
+// newValue returns a value with the flops of that many passes over the circuit, and nothing else.
+func (e evaluation) newValue(passes int) btn.Value {
+	return btn.Value{Flops: float64(passes) * float64(e.circuit.Edges())}
 }
 
-// total returns Z, with the marginals and the joint marginal that are wanted.
-func (e evaluation) total() (btn.Value, error) {
+// sumAndMarginals returns Z, with the marginals if e.M is not nil, and with the joint marginal of the variables e.Joint if that is not nil.
+func (e evaluation) sumAndMarginals() (btn.Value, error) {
+	// Z and marginals.
 	value := e.newValue(1)
 	if e.M == nil {
 		z, err := e.circuit.Evaluate(e.Ctx, e.weights)
@@ -148,6 +150,7 @@ func (e evaluation) total() (btn.Value, error) {
 		return value, nil
 	}
 
+	// The joint marginal. It takes passes for each combination of values of all its variables but that of the largest domain.
 	if err := query.CheckJoint(contraction.Domains(e.Net), e.Joint); err != nil {
 		return btn.Value{}, err
 	}
@@ -167,20 +170,21 @@ func (e evaluation) total() (btn.Value, error) {
 	return value, nil
 }
 
-// mostNear is the largest number of assignments with nearly the largest term that findBest compares.
-const mostNear = 256
+// maxCompared is the largest number of assignments with nearly the largest term that findBest compares.
+const maxCompared = 256
 
-// findBest returns the most probable assignment. It computes the terms near the largest once more in 192 bits. Terms that are equal up to
-// one rounding for each number are a tie, of which it returns the smallest assignment in the order of the variables. Value.Found is nil
-// if all terms are 0. The error is unsupported if maxima over auxiliary variables are no maxima over the variables of the network.
+// findBest returns the most probable assignment. It computes the terms near the largest once more in 192 bits. Terms that differ by no
+// more than one rounding for each factor are a tie, of which it returns the smallest assignment in the order of the variables.
+// Value.Found is nil if all terms are 0. The error is unsupported if the network's variables do not determine the circuit's auxiliary
+// variables: then maxima of the circuit are not those of the network.
 func (e evaluation) findBest() (btn.Value, error) {
 	value := e.newValue(1)
-	if !e.of.Functional {
+	if !e.compiled.Functional {
 		return value, fault.New(fault.Unsupported,
 			"contract: the circuit has auxiliary variables that do not follow from the others: its maxima are no maxima over these alone")
 	}
-	rounded := 2 * float64(e.circuit.Roundings()+len(e.Net.Cores)+2) * 0x1p-53
-	near, err := e.circuit.Maximum(e.Ctx, e.weights, 2*rounded, mostNear)
+	tieWidth := 2 * float64(e.circuit.Roundings()+len(e.Net.Cores)+2) * 0x1p-53 // relative difference of tied terms
+	near, err := e.circuit.Maximum(e.Ctx, e.weights, 2*tieWidth, maxCompared)
 	if err != nil {
 		return btn.Value{}, fault.Wrap(fault.Unsupported, err)
 	}
@@ -188,17 +192,19 @@ func (e evaluation) findBest() (btn.Value, error) {
 		return value, nil
 	}
 
-	n := len(e.Net.Variables)
-	top := 0
+	largest := 0
 	for k, x := range near.Terms {
-		if x.Cmp(near.Terms[top]) > 0 {
-			top = k
+		if x.Cmp(near.Terms[largest]) > 0 {
+			largest = k
 		}
 	}
-	floor := new(big.Float).Mul(near.Terms[top], big.NewFloat(1-rounded))
-	best, ties := top, 0
+
+	// The smallest assignment among the ties.
+	n := len(e.Net.Variables) // the circuit's first variables are those of the network
+	leastTied := new(big.Float).Mul(near.Terms[largest], big.NewFloat(1-tieWidth))
+	best, ties := largest, 0
 	for k, x := range near.Terms {
-		if x.Cmp(floor) < 0 {
+		if x.Cmp(leastTied) < 0 {
 			continue
 		}
 		ties++
@@ -210,27 +216,29 @@ func (e evaluation) findBest() (btn.Value, error) {
 		Values: near.Values[best][:n],
 		Weight: scaled.FromBig(near.Terms[best]).Mul(e.scale),
 		Unique: near.All && ties == 1,
-		Close:  rounded,
+		Close:  tieWidth,
 	}
 	return value, nil
 }
 
-// drawStates returns assignments, each drawn with a random stream of its number.
+// drawStates returns want.Samples assignments, drawn with their probabilities. Draw k has a random stream of its own, by want.Seed and k.
 func (e evaluation) drawStates(want btn.Want) (btn.Value, error) {
 	value := e.newValue(1)
 	if err := query.CheckSamples(len(e.Net.Variables), want.Samples); err != nil {
 		return btn.Value{}, err
 	}
-	z, all, err := e.circuit.Sample(e.Ctx, e.weights, want.Samples, func(k int) *rand.Rand {
+	z, draws, err := e.circuit.Sample(e.Ctx, e.weights, want.Samples, func(k int) *rand.Rand {
 		return rand.New(rand.NewPCG(want.Seed, uint64(k)))
 	})
-	if err != nil || all == nil {
+	if err != nil || draws == nil {
 		return value, err
 	}
+
+	// Draw k has values of all variables of the circuit, of which the first are those of the network.
 	value.Drawn = &btn.Drawn{Weight: z.Mul(e.scale)}
-	width := e.circuit.Variables()
+	drawLength := e.circuit.Variables()
 	for k := range want.Samples {
-		value.Drawn.Values = append(value.Drawn.Values, all[k*width:][:len(e.Net.Variables)]...)
+		value.Drawn.Values = append(value.Drawn.Values, draws[k*drawLength:][:len(e.Net.Variables)]...)
 	}
 	return value, nil
 }

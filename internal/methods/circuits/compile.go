@@ -16,45 +16,47 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// littleProbes is the number of entries that the simplification before an elimination may look at where all factors are logic and a
-// search comes next: a tenth of a second. preprocess itself takes 16 times as many.
+// littleProbes is the number of entries that the simplification before an elimination may look at if all factors are logic and a search
+// comes next: a tenth of a second. The complete simplification looks at up to 16 times as many.
 // Measured: planning formulas of 1,300 to 2,300 variables (log-2, log-3, log-4) take 1.8, 2.6 and 2.0 s of CPU time with it and
 // circuitProbeCore, 9.6, 21 and 10 s without.
 const littleProbes = 1 << 20
 
-// compile compiles a network into the plan of a circuit. It tries several ways, each with at most so much work, and takes the first
-// circuit:
+// compile compiles a network into the plan of a circuit, by the first of these ways that finds one, each with at most that work:
 //
-// An elimination is tried first. If work is not 0, a search comes second. For a formula the sequence is an elimination after little
-// simplification, the search, an elimination after all simplification, since the search needs less simplification; without evidence its
-// search also goes on if an elimination would take longer.
+//   - an elimination, then, if work is not 0, a search;
+//   - for a formula and work above 0: an elimination after little simplification, a search, an elimination after all simplification. The
+//     search needs less simplification. Without evidence it also goes on as long as an elimination would take (Options.Rival).
 //
-// The error is errNoCircuit if no way has a circuit that fits, or circuits are not for such a network. Other jobs may wait for the
+// The error is errNoCircuit if none finds a circuit that fits, or circuits are not for such a network. Other jobs may wait for the
 // result, so that ctx is the context of the computation (proposal.Memo.Do) and not that of a job.
 func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64) (*btn.Plan, error) {
 	o := logic.Options{Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4)}
+
+	// The ways in their order.
 	elimination := func() (*circuit.Compiled, error) { return eliminate(ctx, j, net, o) }
-	ways := []func() (*circuit.Compiled, error){elimination}
+	compilers := []func() (*circuit.Compiled, error){elimination}
 	if work > 0 {
-		isFormula, little := logicOf(j).isFormula, o
-		little.Probes = littleProbes
+		isFormula, quickOptions := logicOf(j).isFormula, o
+		quickOptions.Probes = littleProbes
 		if isFormula && j.Evidence.IsEmpty() {
 			o.Rival = func() float64 { return askRival(ctx, j) }
-			little.Rival = o.Rival
+			quickOptions.Rival = o.Rival
 		}
 		search := func() (*circuit.Compiled, error) {
 			compiled, _, err := logic.Search(ctx, net, o)
 			return compiled, err
 		}
-		ways = append(ways, search)
+		compilers = append(compilers, search)
 		if isFormula {
-			quick := func() (*circuit.Compiled, error) { return requireCircuit(logic.Eliminate(ctx, net, little)) }
-			ways = []func() (*circuit.Compiled, error){quick, search, elimination}
+			quickElimination := func() (*circuit.Compiled, error) { return requireCircuit(logic.Eliminate(ctx, net, quickOptions)) }
+			compilers = []func() (*circuit.Compiled, error){quickElimination, search, elimination}
 		}
 	}
-	var cause error // the most telling reason why there is no circuit
-	for _, way := range ways {
-		compiled, err := way()
+
+	var cause error // why there is no circuit: the first reason, but a later one rather than errWide
+	for _, compileBy := range compilers {
+		compiled, err := compileBy()
 		if err == nil {
 			return circuitPlan(ctx, j, compiled)
 		}
@@ -68,28 +70,29 @@ func compile(ctx context.Context, j *proposal.Job, net *btn.Network, work int64)
 	return nil, fmt.Errorf("%w: %w", errNoCircuit, cause)
 }
 
-// wide is the slot of a fact: whether the circuit of a network by elimination takes more than so many bytes.
-type wide struct{ bytes int64 }
+// isWideSlot is the key of a fact about a network: whether its circuit by elimination takes more than so many bytes.
+type isWideSlot struct{ bytes int64 }
 
-// eliminate compiles a network along an elimination order. The error is errWide if there is no short order, which is remembered for the
-// network without evidence.
+// eliminate compiles a network along an elimination order. The error is errWide if no order has a circuit that fits. For the network
+// without evidence (j.Net) that is remembered.
 func eliminate(ctx context.Context, j *proposal.Job, net *btn.Network, o logic.Options) (compiled *circuit.Compiled, err error) {
-	if net == j.Net && (o.Work == 0 || o.Work >= policy.UnrolledFlops) {
-		tooWide, err := proposal.Fact(ctx, j.Facts, wide{o.Bytes}, func() (bool, error) {
+	hasWork := o.Work == 0 || o.Work >= policy.UnrolledFlops // enough to find out; 0: no limit
+	if net == j.Net && hasWork {
+		isWide, err := proposal.Fact(j.Facts, isWideSlot{o.Bytes}, func() (bool, error) {
 			compiled, err = logic.Eliminate(ctx, net, o)
 			return compiled == nil, err
 		})
 		if err != nil || compiled != nil {
 			return compiled, err
 		}
-		if tooWide {
+		if isWide {
 			return nil, errWide
 		}
 	}
 	return requireCircuit(logic.Eliminate(ctx, net, o))
 }
 
-// requireCircuit returns errWide if there is neither a circuit nor an error.
+// requireCircuit returns its arguments, or errWide if both are nil: logic.Eliminate returns neither if a circuit would be too large.
 func requireCircuit(compiled *circuit.Compiled, err error) (*circuit.Compiled, error) {
 	if compiled == nil && err == nil {
 		err = errWide
@@ -100,7 +103,7 @@ func requireCircuit(compiled *circuit.Compiled, err error) (*circuit.Compiled, e
 // errWide is the error of an elimination whose circuit would be too large.
 var errWide = fault.New(fault.OverBudget, "plan: the network is too wide for a circuit by elimination")
 
-// circuitPlan returns the plan of a circuit. The error is errNoCircuit if the passes over it do not fit the memory.
+// circuitPlan returns the exact plan that evaluates a circuit. The error is errNoCircuit if the passes over it do not fit the memory.
 func circuitPlan(ctx context.Context, j *proposal.Job, compiled *circuit.Compiled) (*btn.Plan, error) {
 	c, err := compiled.Circuit(ctx)
 	if err != nil {

@@ -28,19 +28,20 @@ const (
 	countWork = 1 << 40
 )
 
-// WeightedCount is B, whose Z is summed by a search that builds no circuit. It has neither marginals nor assignments.
+// WeightedCount is the part of all of B whose value Z is summed by a search that builds no circuit. It has neither marginals nor
+// assignments.
 type WeightedCount struct {
 	Work  int64          `msgpack:"work"`        // steps of the search, at most
 	Known *scaled.Number `msgpack:"z,omitempty"` // Z but for the scale, if the search was made while the query was planned
 }
 
-// Class implements Part.
+// Class implements btn.Part.
 func (*WeightedCount) Class() btn.Class { return btn.ClassWeightedCount }
 
 // About implements btn.Part.
 func (*WeightedCount) About() btn.About { return btn.About{KeepsRange: true} }
 
-// Fits implements Part.
+// Fits implements btn.Part: it returns an error if the count is invalid for network n.
 func (p *WeightedCount) Fits(n *btn.Network) error {
 	switch {
 	case n.Variables == nil:
@@ -58,28 +59,30 @@ func (p *WeightedCount) Cost(*problem.Problem) query.Cost {
 	return query.Cost{Flops: policy.CircuitFlops * float64(p.Work)}
 }
 
-// Contract implements contraction.Contractor. Errors: unsupported for more than Z, over_budget if the search does not end within its work.
-func (p *WeightedCount) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
+// Contract implements contraction.Contractor: it returns Z, by p.Known or else by a search. Errors: unsupported if more than Z is wanted,
+// over_budget if the search does not end within its work.
+func (p *WeightedCount) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
 	if want.Marginals || want.Joint != nil {
 		return btn.Value{}, fault.New(fault.Unsupported, "circuits: a search without a circuit has Z alone")
 	}
 	if p.Known != nil {
-		return btn.Value{Z: p.Known.Mul(of.Net.Scale)}, nil
+		return btn.Value{Z: p.Known.Mul(instance.Net.Scale)}, nil
 	}
-	z, err := p.sum(ctx, of)
-	return btn.Value{Z: z.Mul(of.Net.Scale)}, err
+	z, err := p.sum(ctx, instance)
+	return btn.Value{Z: z.Mul(instance.Net.Scale)}, err
 }
 
-// sum returns Z without the scale of the network. The error is over budget if the search does not end within its work.
-func (p *WeightedCount) sum(ctx context.Context, of *problem.Problem) (scaled.Number, error) {
-	z, _, err := logic.Sum(ctx, of.Net, logic.Options{
-		Work: p.Work, Memory: of.Memory, NoCircuit: true, Rival: func() float64 { return 2 * float64(p.Work) },
+// sum searches for Z and returns it, without the factor instance.Net.Scale. The error is over budget if the search does not end within
+// p.Work steps. Rival makes it go on up to that work.
+func (p *WeightedCount) sum(ctx context.Context, instance *problem.Problem) (scaled.Number, error) {
+	z, _, err := logic.Sum(ctx, instance.Net, logic.Options{
+		Work: p.Work, Memory: instance.Memory, NoCircuit: true, Rival: func() float64 { return 2 * float64(p.Work) },
 	})
 	return z, err
 }
 
-// tryCount searches for Z with at most so much work, and proposes a part with the result. It returns nil if the search does not end, if
-// the network is not for a search, or if the query does not want only Z, once (isOnlyZ).
+// tryCount searches for Z with at most that work, and proposes a part that has it. It returns nil if the search does not end, if it cannot
+// treat the network, or if more than Z is wanted or further queries are expected (isOnlyZ).
 func tryCount(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if !isOnlyZ(ctx, j) {
 		return nil, nil
@@ -96,7 +99,7 @@ func tryCount(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment
 	return countAssignment(j, count), nil
 }
 
-// countAssignment assigns a search for Z, at the price of all its steps.
+// countAssignment returns the assignment of a search for Z, at the price of all steps that it may take.
 func countAssignment(j *proposal.Job, count *WeightedCount) *btn.Assignment {
 	j.NoteMiss()
 	cost := count.Cost(nil)
@@ -104,7 +107,7 @@ func countAssignment(j *proposal.Job, count *WeightedCount) *btn.Assignment {
 	return proposal.Priced(proposal.Exact(cost, count), btn.CacheMiss)
 }
 
-// isOnlyZ reports whether a query wants only Z, under method exact, and no other query of the model is expected.
+// isOnlyZ reports whether the query wants only Z, by method exact, and no other query of the model is expected.
 func isOnlyZ(ctx context.Context, j *proposal.Job) bool {
 	return j.Once && j.Settings.Method == query.MethodExact && !proposal.IsRecurring(ctx)
 }

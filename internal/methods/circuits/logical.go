@@ -9,13 +9,13 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/proposal"
 )
 
-// logicContent is how much logic the factors of a network are (logic.Logical).
+// logicContent tells how many of a network's factors over several variables have zeros (logic.Logical).
 type logicContent struct {
-	hasLogic  bool // a share of logicalShare of the factors: circuits are searched
-	isFormula bool // a share of whollyLogicalShare: before trees are
+	hasLogic  bool // at least logicalShare of them: circuits are searched
+	isFormula bool // at least whollyLogicalShare of them: circuits are searched before trees
 }
 
-// logicSlot is the slot of a network's logicContent.
+// logicSlot is the key of a network's logicContent among the facts that are remembered of it.
 type logicSlot struct{}
 
 // logicalShare is the share of factors with zeros among those over several variables from which a circuit is searched.
@@ -28,8 +28,7 @@ const logicalShare = 0.1
 // 1.1 to 2 s of CPU time more.
 const whollyLogicalShare = 0.9
 
-// logicOf returns the logicContent of the job's network. It takes linear time, once for each network. It does not look at a context: an
-// answer that depended on when a job ends would be another one.
+// logicOf returns how much logic the factors of the job's network have. It takes linear time, once for each network.
 func logicOf(j *proposal.Job) logicContent {
 	content, _ := proposal.Fact(context.Background(), j.Facts, logicSlot{}, func() (c logicContent, err error) {
 		c.hasLogic = logic.Logical(j.Net, logicalShare)
@@ -39,8 +38,8 @@ func logicOf(j *proposal.Job) logicContent {
 	return content
 }
 
-// Formula reports whether nearly all factors of the job's network are logic.
+// Formula reports whether nearly all factors of the job's network have zeros, as those of a logical formula.
 func Formula(j *proposal.Job) bool { return logicOf(j).isFormula }
 
-// Logical reports whether enough factors of the job's network are logic for a circuit to be searched.
+// Logical reports whether enough factors of the job's network have zeros for a circuit to be searched.
 func Logical(j *proposal.Job) bool { return logicOf(j).hasLogic }

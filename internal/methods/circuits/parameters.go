@@ -11,9 +11,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// setNumbers sets the weights that are numbers of the cores of the network. The circuit has a variable for each table of such numbers. It
-// takes linear time. Errors: over budget if passes and derivatives do not fit the memory; bad_input if the circuit is for another
-// network.
+// setNumbers sets the weights of the circuit that are numbers of the network's cores, and multiplies e.scale by the numbers that are
+// factors of Z. The circuit has a variable for each table of such numbers, after those of the network. Linear time. Errors: over budget
+// if passes and derivatives do not fit the memory; bad_input if the circuit is for another network.
 func (e *evaluation) setNumbers() error {
 	if entries, err := gradients.Entries(e.Net); err != nil {
 		return err
@@ -25,10 +25,12 @@ func (e *evaluation) setNumbers() error {
 	if err != nil {
 		return err
 	}
-	first, numbers := len(e.Net.Variables), logic.ParameterWeights(parameters)
-	offset := e.circuit.Offset(first)
-	for v, t := first, 0; t < len(parameters.Tables); t++ {
-		if parameters.Sources[t].Core < 0 {
+
+	// Check that each table of a core has a variable with as many values.
+	firstVariable, numbers := len(e.Net.Variables), logic.ParameterWeights(parameters)
+	offset := e.circuit.Offset(firstVariable)
+	for v, t := firstVariable, 0; t < len(parameters.Tables); t++ {
+		if parameters.Sources[t].Core < 0 { // not from a core
 			continue
 		}
 		if v >= e.circuit.Variables() || e.circuit.Offset(v+1)-e.circuit.Offset(v) != len(parameters.Tables[t].Data) {
@@ -36,27 +38,29 @@ func (e *evaluation) setNumbers() error {
 		}
 		v++
 	}
+
 	copy(e.weights[offset:], numbers)
 	e.parameters = parameters
 	e.scale = e.scale.Mul(parameters.Scale)
 	return nil
 }
 
-// derivatives returns Z and its derivatives. If there is a target, it also returns both with the target observed. Each takes two passes.
+// derivatives returns Z and its derivatives by the numbers of the cores, with the marginals if e.M is not nil. If want has a target, it
+// also returns Z and the derivatives with the target observed: with the weights of the target variable's other values at 0.
 func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}
 	value := e.newValue(3)
-	z, by, err := e.circuit.Derivatives(e.Ctx, e.weights)
+	z, byWeight, err := e.circuit.Derivatives(e.Ctx, e.weights)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	value.Z = z.Mul(e.scale)
-	value.Derivatives = btn.NewDerivatives(e.parameters.Sizes, e.collect(z, by))
-	if e.M != nil {
+	value.Derivatives = btn.NewDerivatives(e.parameters.Sizes, e.byParameter(z, byWeight))
+	if e.M != nil { // the share of a value is its weight times the derivative by it
 		for i := range e.M.At {
-			e.M.At[i] = by[i].Mul(e.weights[i])
+			e.M.At[i] = byWeight[i].Mul(e.weights[i])
 		}
 		value.Marginals = e.M.Result(e.scale)
 	}
@@ -64,48 +68,52 @@ func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
 		return value, nil
 	}
 
-	at := e.circuit.Offset(want.Target.Var)
+	firstWeight := e.circuit.Offset(want.Target.Var)
 	for a := range e.Net.Variables[want.Target.Var].Domain {
 		if a != want.Target.Value {
-			e.weights[at+a] = scaled.Number{}
+			e.weights[firstWeight+a] = scaled.Number{}
 		}
 	}
-	if z, by, err = e.circuit.Derivatives(e.Ctx, e.weights); err != nil {
+	if z, byWeight, err = e.circuit.Derivatives(e.Ctx, e.weights); err != nil {
 		return btn.Value{}, err
 	}
-	value.Target = &btn.TargetValue{Z: z.Mul(e.scale), Derivatives: btn.NewDerivatives(e.parameters.Sizes, e.collect(z, by))}
+	value.Target = &btn.TargetValue{Z: z.Mul(e.scale), Derivatives: btn.NewDerivatives(e.parameters.Sizes, e.byParameter(z, byWeight))}
 	value.Flops *= 2
 	return value, nil
 }
 
-// collect returns the derivatives of Z by the parameters of all cores. byWeight has the derivatives of the circuit by its weights, z is
-// the value of the circuit. A parameter of a core without variables is a factor of Z.
-func (e *evaluation) collect(z scaled.Number, byWeight []scaled.Number) []scaled.Number {
+// byParameter returns the derivatives of Z by the parameters of all cores, one core after the other. z is the value of the circuit and
+// byWeight its derivatives by the weights. A derivative is the sum of those by all weights that the parameter is in, times e.scale. A
+// parameter whose table has no other entry left is a factor p of Z, and its derivative is Z / p.
+func (e *evaluation) byParameter(z scaled.Number, byWeight []scaled.Number) []scaled.Number {
 	sizes := e.parameters.Sizes
-	first := make([]int, len(sizes)) // by core: its first parameter
+	firstOfCore := make([]int, len(sizes)) // by core: the number of its first parameter
 	total := 0
 	for c, n := range sizes {
-		first[c] = total
+		firstOfCore[c] = total
 		total += n
 	}
-	out := make([]scaled.Number, total)
+
+	// The weights from offset on are the entries of the tables that come from cores. source.At has the parameter of each entry, or −1.
+	derivatives := make([]scaled.Number, total)
 	offset := e.circuit.Offset(len(e.Net.Variables))
-	for _, from := range e.parameters.Sources {
-		if from.Core < 0 {
+	for _, source := range e.parameters.Sources {
+		if source.Core < 0 {
 			continue
 		}
-		for k, place := range from.At {
-			if place >= 0 {
-				n := &out[first[from.Core]+place]
-				*n = n.Add(byWeight[offset+k].Mul(e.scale))
+		for k, parameter := range source.At {
+			if parameter >= 0 {
+				d := &derivatives[firstOfCore[source.Core]+parameter]
+				*d = d.Add(byWeight[offset+k].Mul(e.scale))
 			}
 		}
-		offset += len(from.At)
+		offset += len(source.At)
 	}
-	for _, s := range e.parameters.Single {
-		if !s.Value.IsZero() {
-			out[first[s.Core]+s.At] = z.Mul(e.scale).Div(s.Value)
+
+	for _, single := range e.parameters.Single { // factors of Z
+		if !single.Value.IsZero() {
+			derivatives[firstOfCore[single.Core]+single.At] = z.Mul(e.scale).Div(single.Value)
 		}
 	}
-	return out
+	return derivatives
 }

@@ -18,15 +18,16 @@ type Circuit struct {
 	Ask btn.Ask `msgpack:"ask,omitempty"`
 }
 
-// Class implements Part.
+// Class implements btn.Part.
 func (*Circuit) Class() btn.Class { return btn.ClassCircuit }
 
-// About implements btn.Part.
+// About implements btn.Part. The part finds assignments if Ask is set, and differentiates if the numbers of the cores are weights.
 func (p *Circuit) About() btn.About {
 	return btn.About{Finds: p.Ask, KeepsRange: true, Differentiates: p.Of != nil && p.Of.Parametric, Shared: &p.Of}
 }
 
-// Fits implements Part: the circuit is one, and its first variables are the network's.
+// Fits implements btn.Part: it returns an error if the circuit cannot be decoded, or if its first variables do not have the domains of the
+// network's variables.
 func (p *Circuit) Fits(n *btn.Network) error {
 	switch {
 	case p.Of == nil:
@@ -43,9 +44,9 @@ func (p *Circuit) Fits(n *btn.Network) error {
 	if c.Variables() < len(n.Variables) {
 		return btn.Misfit("the circuit has %d variables, the network %d", c.Variables(), len(n.Variables))
 	}
-	for v, own := range n.Variables {
-		if d := c.Offset(v+1) - c.Offset(v); d != own.Domain {
-			return btn.Misfit("variable %d has %d values in the circuit, %d in the network", v, d, own.Domain)
+	for v, variable := range n.Variables {
+		if d := c.Offset(v+1) - c.Offset(v); d != variable.Domain {
+			return btn.Misfit("variable %d has %d values in the circuit, %d in the network", v, d, variable.Domain)
 		}
 	}
 	return nil

@@ -50,8 +50,8 @@ const (
 	circuitProbeMost = 1 << 29
 )
 
-// Propose proposes a circuit for a network of which no elimination order is cheap. It returns the proposal of the next method, a
-// contraction tree, if that is better, and nil if the network has too little logic or weights below 0. For a joint marginal it proposes a
+// Propose proposes a circuit, or the proposal of the next method (a contraction tree) if that is better. It is called if no elimination
+// order of the network is cheap. It returns nil if the network has too little logic or weights below 0. For a joint marginal it proposes a
 // circuit only if no tree fits.
 //
 // A network that was asked about before, or will be again (Ask.Again), gets a circuit if there is one: compiling is paid once, while a
@@ -63,30 +63,33 @@ const (
 // tree, with work in proportion to the price of the tree. If only Z is wanted, once, a circuit that would be too large is not needed: the
 // search itself sums Z.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	if !logicOf(j).hasLogic || checkPositive(j.Conditioned) != nil {
+	if !logicOf(j).hasLogic || checkNonNegative(j.Conditioned) != nil {
 		return nil, nil
 	}
 	if len(ask.Joint) > 0 {
 		return proposeJoint(ctx, j, ask)
 	}
-	steps := firstSteps(j, ask)
+
+	// A circuit before a tree is searched.
+	steps := stepsBeforeTree(j, ask)
 	assignment, err := proposeBeforeTree(ctx, j, ask, steps)
 	if assignment != nil || err != nil {
 		return assignment, err
 	}
 
+	// A search that may take the longer the more expensive the tree is.
 	tree, treeErr := ask.Next(ctx)
 	if treeErr != nil && fault.CodeOf(treeErr) != fault.OverBudget {
 		return nil, treeErr
 	}
-	isFar := treeErr != nil || tree.Plan.Estimates[0].Cost.Flops > farFlops
+	isTreeExpensive := treeErr != nil || tree.Plan.Estimates[0].Cost.Flops > farFlops
 	switch {
 	case treeErr != nil && isOnlyZ(ctx, j): // nothing else answers
 		return countAssignment(j, &WeightedCount{Work: countWork}), nil
-	case isFar && isOnlyZ(ctx, j):
+	case isTreeExpensive && isOnlyZ(ctx, j):
 		assignment, err = tryCount(ctx, j, triedWork)
 	default:
-		assignment, err = searchInProportion(ctx, j, tree, steps, isFar)
+		assignment, err = searchInProportion(ctx, j, tree, steps, isTreeExpensive)
 	}
 	if assignment != nil || err != nil {
 		return assignment, err
@@ -97,8 +100,9 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return tree, nil
 }
 
-// firstSteps returns the steps of a search for a circuit before a tree is searched; 0: there is none.
-func firstSteps(j *proposal.Job, ask proposal.Ask) int64 {
+// stepsBeforeTree returns how many steps a search for a circuit may take before a tree is searched. It returns 0 if there is to be no such
+// search: for a network that is no formula and is not asked about again.
+func stepsBeforeTree(j *proposal.Job, ask proposal.Ask) int64 {
 	steps := int64(0)
 	if logicOf(j).isFormula {
 		probe := max(circuitProbe, min(circuitProbeCore*int64(len(j.Net.Cores)), circuitProbeMost))
@@ -113,16 +117,18 @@ func firstSteps(j *proposal.Job, ask proposal.Ask) int64 {
 	return steps
 }
 
-// proposeBeforeTree proposes the circuit of the model by a search of so many steps, or by elimination if steps is 0. If there is none,
-// and only Z is wanted once, it proposes the Z that a search without a circuit finds. That search takes half of the price of an
-// elimination, if that is more than steps. It returns nil if there is neither.
+// proposeBeforeTree proposes the circuit of the model, by elimination or, if steps is not 0, also by a search of at most that many steps.
+// If there is none, and only Z is wanted, it proposes the Z that a search without a circuit finds. That search may take half of the price
+// of an elimination if that is more than steps. It returns nil if there is neither.
 func proposeBeforeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask, steps int64) (*btn.Assignment, error) {
 	plan, cacheState, planErr := modelPlan(ctx, j, steps, ask.Again)
 	assignment, err := assignPlan(j, plan, cacheState, planErr)
 	if assignment != nil || err != nil {
 		return assignment, err
 	}
-	mayDiffer := !j.Evidence.IsEmpty() || errors.Is(planErr, logic.ErrCircuit) // from the search for the circuit
+
+	// Without evidence a search for Z differs from the one for a circuit only if that has ended because the circuit was too large.
+	mayDiffer := !j.Evidence.IsEmpty() || errors.Is(planErr, logic.ErrCircuit)
 	if steps == 0 || !isOnlyZ(ctx, j) || !mayDiffer {
 		return nil, nil
 	}
@@ -138,36 +144,42 @@ func proposeBeforeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask, s
 // Chosen.
 const searchShare = 1.0 / 2
 
-// searchInProportion proposes a circuit by a search in proportion to the price of the tree. tree is nil if that was over budget; then it
-// also tries a circuit of what the evidence leaves. steps is the work of the search before, which found none; isFar states that the tree
-// is very expensive or over budget. It returns nil if there is no circuit, or the search would take no more work than the one before.
-func searchInProportion(ctx context.Context, j *proposal.Job, tree *btn.Assignment, steps int64, isFar bool) (*btn.Assignment, error) {
+// searchInProportion proposes a circuit by a search whose work is in proportion to the price of the tree. tree is nil if that was over
+// budget; then it also tries a circuit of the network under the evidence. stepsBefore is the work of the search before, which found none.
+// isTreeExpensive is set if the tree is very expensive or over budget. It returns nil if there is no circuit, or if the search could take
+// no more work than the one before.
+func searchInProportion(
+	ctx context.Context, j *proposal.Job, tree *btn.Assignment, stepsBefore int64, isTreeExpensive bool,
+) (*btn.Assignment, error) {
+	// The work of the search.
 	treeFlops := proposal.Limit(j.Settings)
 	if tree != nil {
 		treeFlops = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
 	}
-	newSteps := searchSteps(j, circuitShare*treeFlops)
+	steps := searchSteps(j, circuitShare*treeFlops)
 	switch { // method exact has no budget
-	case j.Settings.Method == query.MethodExact && isFar:
-		newSteps = max(newSteps, triedWork)
+	case j.Settings.Method == query.MethodExact && isTreeExpensive:
+		steps = max(steps, triedWork)
 	case j.Settings.Method == query.MethodExact:
-		newSteps = int64(searchShare * treeFlops / policy.CircuitFlops)
+		steps = int64(searchShare * treeFlops / policy.CircuitFlops)
 	}
-	if newSteps <= max(steps, leastSteps) {
+	if steps <= max(stepsBefore, leastSteps) {
 		return nil, nil
 	}
+
 	var assignment *btn.Assignment
 	var err error
-	if steps == 0 || !logicOf(j).isFormula || !j.Evidence.IsEmpty() { // else the search has gone as far
-		assignment, err = assignModelCircuit(ctx, j, newSteps, false)
+	wasComplete := stepsBefore > 0 && logicOf(j).isFormula && j.Evidence.IsEmpty() // the search before went as long as a tree would take
+	if !wasComplete {
+		assignment, err = assignModelCircuit(ctx, j, steps, isNotFinal)
 	}
 	if assignment == nil && err == nil && tree == nil {
-		assignment, err = assignConditionedCircuit(ctx, j, newSteps)
+		assignment, err = assignConditionedCircuit(ctx, j, steps)
 	}
 	return assignment, err
 }
 
-// proposeJoint proposes a joint marginal: by the next method, or by a circuit if that is over budget.
+// proposeJoint proposes how a joint marginal is computed: by the next method, or by a circuit if that is over budget.
 func proposeJoint(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	tree, err := ask.Next(ctx)
 	if fault.CodeOf(err) == fault.OverBudget {
@@ -178,13 +190,14 @@ func proposeJoint(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 	return tree, err
 }
 
-// Method is method circuit.
+// Method is method circuit, which users ask for by that name.
 var Method = proposal.Method{Name: query.MethodCircuit, Propose: namingExact(propose), Parametric: namingExact(proposeParametric)}
 
-// namingExact returns a proposer whose refusal of numbers below 0 names the method that has answers for them.
+// namingExact returns a proposer that refuses weights below 0 and calls inner otherwise. If a tensor has numbers below 0, its error of code
+// unsupported says that method exact has answers for them.
 func namingExact(inner proposal.Proposer) proposal.Proposer {
 	return func(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-		err := checkPositive(j.Conditioned)
+		err := checkNonNegative(j.Conditioned)
 		var assignment *btn.Assignment
 		if err == nil {
 			assignment, err = inner(ctx, j, ask)
@@ -211,12 +224,14 @@ func propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return addJointPrice(j, circuit, ask.Joint)
 }
 
-// proposeCircuit proposes the circuit of the model, or that of what the evidence leaves, with searches for the complete budget. The error
-// is errNoCircuit if there is none.
+// proposeCircuit proposes the circuit of the model, or else that of the network under the evidence. Each search may take the complete
+// budget. The error is errNoCircuit if there is none.
 func proposeCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
 	work := int64(j.Settings.Budget / policy.CircuitFlops)
+
+	// Under the first key the cache may have that a smaller search found no circuit. Then the second key is for the complete search.
 	var planErr error
-	for _, settings := range []string{"circuit", "circuit whole"} { // under the first key may be remembered that a smaller search found none
+	for _, settings := range []string{"circuit", "circuit whole"} {
 		plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 			return compile(computing, j, j.Net, work)
 		})
@@ -236,8 +251,8 @@ func proposeCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, erro
 	return nil, planErr
 }
 
-// addJointPrice adds the price of a joint marginal of some variables to the assignment of a circuit, which takes passes for most of its
-// cells. The error is over budget if that exceeds policy.MostEnumerated.
+// addJointPrice adds the price of a joint marginal to the assignment of a circuit. It takes three passes' work for each combination of
+// values of the joint's variables other than that of the largest domain. The error is over budget if that exceeds policy.MostEnumerated.
 func addJointPrice(j *proposal.Job, assignment *btn.Assignment, joint []int) (*btn.Assignment, error) {
 	cells, largestDomain := 1.0, 1.0
 	for _, v := range joint {
@@ -254,63 +269,70 @@ func addJointPrice(j *proposal.Job, assignment *btn.Assignment, joint []int) (*b
 	return assignment, nil
 }
 
-// searchSteps returns the number of steps of a search that take the time of so many flops of truncated legs, at most circuitShare of the
-// budget.
+// searchSteps returns the number of steps of a search that take the time of that many flops of truncated legs, or of circuitShare of the
+// budget if that is less.
 func searchSteps(j *proposal.Job, flops float64) int64 {
 	return int64(min(flops, circuitShare*j.Settings.Budget) / policy.CircuitFlops)
 }
 
-// assignModelCircuit assigns the circuit of the model. It returns nil if there is none, or none within so much work. If isFinal, it is
-// remembered that there is none.
-func assignModelCircuit(ctx context.Context, j *proposal.Job, work int64, isFinal bool) (*btn.Assignment, error) {
-	plan, cacheState, err := modelPlan(ctx, j, work, isFinal)
+// Whether modelPlan remembers that a search found no circuit.
+const (
+	isFinal    = true
+	isNotFinal = false
+)
+
+// assignModelCircuit assigns the circuit of the model, for any evidence. It returns nil if none is found within that work. If final is set,
+// it is remembered that there is none.
+func assignModelCircuit(ctx context.Context, j *proposal.Job, work int64, final bool) (*btn.Assignment, error) {
+	plan, cacheState, err := modelPlan(ctx, j, work, final)
 	return assignPlan(j, plan, cacheState, err)
 }
 
-// modelPlan returns the plan of assignModelCircuit, and the state of the cache for it. The error is errNoCircuit if there is none. If
-// isFinal, it returns and remembers a plan without estimates instead.
-func modelPlan(ctx context.Context, j *proposal.Job, work int64, isFinal bool) (*btn.Plan, string, error) {
+// modelPlan returns the plan of the circuit of the model, from the cache or by compiling it within that work, and the state of the cache
+// for it. If there is none, the error is errNoCircuit; if final is set, it returns a plan without estimates instead, which is remembered.
+func modelPlan(ctx context.Context, j *proposal.Job, work int64, final bool) (*btn.Plan, string, error) {
 	return j.Remember(ctx, "circuit", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		plan, err := compile(computing, j, j.Net, work)
-		if errors.Is(err, errNoCircuit) && isFinal {
+		if errors.Is(err, errNoCircuit) && final {
 			return &btn.Plan{Method: query.MethodExact}, nil
 		}
 		return plan, err
 	})
 }
 
-// assignConditionedCircuit assigns a circuit of what the evidence leaves of a network. It returns nil without evidence, and if there is
-// none within so much work.
+// assignConditionedCircuit assigns the circuit of the network under the query's evidence. It returns nil if there is no evidence, or if no
+// circuit is found within that work.
 func assignConditionedCircuit(ctx context.Context, j *proposal.Job, work int64) (*btn.Assignment, error) {
 	if j.Evidence.IsEmpty() {
 		return nil, nil
 	}
 	settings := fmt.Sprintf("circuit given %x", j.Conditioned.Digest())
-	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		return compile(computing, j, j.Conditioned, work)
 	})
-	assignment, err := assignPlan(j, plan, hit, err)
+	assignment, err := assignPlan(j, plan, cacheState, err)
 	if assignment != nil {
 		assignment.Relearned = "circuit: for what the evidence leaves"
 	}
 	return assignment, err
 }
 
-// ProposeKnown proposes the circuit of a model that was asked about before, for any evidence. It returns nil if there is none.
+// ProposeKnown proposes the circuit of a model that was asked about before, for any evidence. It may compile it (recurringFlops). It
+// returns nil if there is none, if the network has too little logic, or if weights are below 0.
 func ProposeKnown(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
-	if !logicOf(j).hasLogic || checkPositive(j.Conditioned) != nil {
+	if !logicOf(j).hasLogic || checkNonNegative(j.Conditioned) != nil {
 		return nil, nil
 	}
-	known, err := assignModelCircuit(ctx, j, searchSteps(j, recurringFlops), true)
+	known, err := assignModelCircuit(ctx, j, searchSteps(j, recurringFlops), isFinal)
 	if known == nil || err != nil {
 		return nil, err
 	}
 	return known, nil
 }
 
-// assignPlan assigns the plan of a circuit. It returns nil if err is errNoCircuit, or the plan has no estimates, which stands for no
-// circuit.
-func assignPlan(j *proposal.Job, plan *btn.Plan, hit string, err error) (*btn.Assignment, error) {
+// assignPlan returns the assignment of a circuit's plan, with its price. It returns nil if there is no circuit: err is errNoCircuit, or the
+// plan has no estimates. Other errors are passed on.
+func assignPlan(j *proposal.Job, plan *btn.Plan, cacheState string, err error) (*btn.Assignment, error) {
 	if errors.Is(err, errNoCircuit) {
 		j.NoteMiss()
 		return nil, nil
@@ -318,13 +340,14 @@ func assignPlan(j *proposal.Job, plan *btn.Plan, hit string, err error) (*btn.As
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
 	}
-	return proposal.Priced(plan, hit), nil
+	return proposal.Priced(plan, cacheState), nil
 }
 
 // circuitBytes is the largest number of bytes of a circuit.
 const circuitBytes = 256 << 20
 
-// proposeParametric proposes the circuit of the model in which the numbers of the model are weights, too.
+// proposeParametric proposes the circuit of the model in which the numbers of its factors are weights, too, so that Z can be
+// differentiated by them.
 func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
 	if _, err := gradients.Entries(j.Net); err != nil {
 		return nil, err
@@ -346,9 +369,9 @@ func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*b
 	return assignPlan(j, plan, hit, nil)
 }
 
-// rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search. It is at most
-// twice the work that a search may take: triedWork if Z alone is wanted once, else circuitShare of the budget. It returns 0 if the network
-// cannot be prepared for an elimination. The only error is that of a context that has ended.
+// rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search. The result
+// is at most twice the work that a search may take: triedWork if only Z is wanted (isOnlyZ), else circuitShare of the budget. It is 0 if
+// the network cannot be prepared for an elimination. The only error is that of a context that has ended.
 func rivalSteps(ctx context.Context, j *proposal.Job) (float64, error) {
 	work := searchSteps(j, math.Inf(1))
 	if isOnlyZ(ctx, j) {
@@ -366,8 +389,8 @@ func rivalSteps(ctx context.Context, j *proposal.Job) (float64, error) {
 	return min(cost.Flops/policy.StepCells, limit), nil
 }
 
-// askRival is logic.Options.Rival: the price of an elimination (rivalSteps). If ctx has ended, it returns +Inf, so that the search goes on
-// until it looks at ctx and returns its error, which is never remembered as that there is no circuit.
+// askRival returns the price of an elimination in steps of a search (rivalSteps), for logic.Options.Rival. If ctx has ended, it returns
+// +Inf: the search then goes on until it looks at ctx and returns the context's error, which is not remembered as "there is no circuit".
 func askRival(ctx context.Context, j *proposal.Job) float64 {
 	steps, err := rivalSteps(ctx, j)
 	if err != nil {
@@ -376,7 +399,8 @@ func askRival(ctx context.Context, j *proposal.Job) float64 {
 	return steps
 }
 
-// Finding implements proposal.Finder.
+// Finding implements proposal.Finder: it returns a part with the same circuit that answers a question about assignments, or none if
+// circuits cannot (canFind).
 func (p *Circuit) Finding(_ context.Context, _ *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, error) {
 	if !canFind(ask, p.Of.Functional) {
 		return nil, nil
@@ -384,8 +408,8 @@ func (p *Circuit) Finding(_ context.Context, _ *proposal.Job, _ []btn.Part, ask 
 	return []btn.Part{&Circuit{Of: p.Of, Ask: ask}}, nil
 }
 
-// canFind reports whether circuits answer a question about assignments. isFunctional states that the auxiliary variables of the circuit
-// follow from all others, which maxima need.
+// canFind reports whether a circuit answers a question about assignments: it can draw them, and, if isFunctional is set, find the most
+// probable one. isFunctional states that the network's variables determine the circuit's auxiliary ones.
 func canFind(ask btn.Ask, isFunctional bool) bool {
 	return ask == btn.AskSamples || ask == btn.AskMPE && isFunctional
 }

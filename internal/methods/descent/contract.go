@@ -30,11 +30,11 @@ func Of(ctx context.Context, p *problem.Problem, ask btn.Ask, set []int) (*Prepa
 }
 
 // Contract implements contraction.Contractor: it eliminates slices along a path and goes back through them. Z is 0.
-func (p *Descent) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
-	if err := query.CheckSet(contraction.Domains(of.Net), want.Map); err != nil {
+func (p *Descent) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
+	if err := query.CheckSet(contraction.Domains(instance.Net), want.Map); err != nil {
 		return btn.Value{}, err
 	}
-	prepared, err := Of(ctx, of, p.Along.Ask, want.Map)
+	prepared, err := Of(ctx, instance, p.Along.Ask, want.Map)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -43,14 +43,14 @@ func (p *Descent) Contract(ctx context.Context, of *problem.Problem, want btn.Wa
 	if value.Flops, err = prepared.Flops(ctx, p.Along, p.To-p.From); err != nil {
 		return btn.Value{}, err
 	}
-	o := Options{Memory: of.Memory, Threads: of.Threads, From: p.From, To: p.To, Best: want.Best}
+	o := Options{Memory: instance.Memory, Threads: instance.Threads, From: p.From, To: p.To, Best: want.Best}
 	switch p.Along.Ask {
 	case btn.AskMPE:
 		value.Found, err = prepared.Best(ctx, p.Along, o)
 	case btn.AskMap:
 		value.Found, err = prepared.BestOf(ctx, p.Along, o)
 	case btn.AskSamples:
-		if err := query.CheckSamples(len(of.Net.Variables), want.Samples); err != nil {
+		if err := query.CheckSamples(len(instance.Net.Variables), want.Samples); err != nil {
 			return btn.Value{}, err
 		}
 		value.Drawn, err = prepared.Draw(ctx, p.Along, want.Samples, want.Seed, o)

@@ -25,16 +25,16 @@ func (p *Adjoints) Cost(*problem.Problem) query.Cost {
 }
 
 // Contract implements contraction.Contractor: slices of the network as it is, forth and back.
-func (p *Adjoints) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
+func (p *Adjoints) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	j, err := contraction.Begin(ctx, of, want)
+	j, err := contraction.Begin(ctx, instance, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
 
-	prepared, err := Of(ctx, of)
+	prepared, err := Of(ctx, instance)
 	if err != nil {
 		return btn.Value{}, err
 	}

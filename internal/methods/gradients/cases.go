@@ -150,34 +150,34 @@ func (p *Prepared) numbers() junction.Numbers {
 type treeSlot struct{}
 
 // compiled returns the tree of a problem's network, nil where it has none.
-func (p *Cases) compiled(ctx context.Context, of *problem.Problem, prepared *Prepared) (*junction.CaseTree, error) {
+func (p *Cases) compiled(ctx context.Context, instance *problem.Problem, prepared *Prepared) (*junction.CaseTree, error) {
 	if p.Tables == 0 {
 		return nil, nil
 	}
-	return problem.Form(ctx, of, treeSlot{}, p, func() (*junction.CaseTree, error) {
+	return problem.Form(ctx, instance, treeSlot{}, p, func() (*junction.CaseTree, error) {
 		t, _ := junction.CompileCases(prepared.numbers(), p.tree())
 		return t, nil
 	})
 }
 
 // Contract implements contraction.Contractor.
-func (p *Cases) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
+func (p *Cases) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
 	if want.Cases == nil {
 		return btn.Value{}, fault.New(fault.BadInput, "the query has no cases")
 	}
-	if err := query.Check(contraction.Domains(of.Net), []query.Query{{Cases: want.Cases}}); err != nil {
+	if err := query.Check(contraction.Domains(instance.Net), []query.Query{{Cases: want.Cases}}); err != nil {
 		return btn.Value{}, err
 	}
-	prepared, err := Of(ctx, of)
+	prepared, err := Of(ctx, instance)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	tree, err := p.compiled(ctx, of, prepared)
+	tree, err := p.compiled(ctx, instance, prepared)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	a := &adding{
-		ctx: ctx, Problem: of, prepared: prepared, tree: tree, weights: want.Cases.Weights,
+		ctx: ctx, Problem: instance, prepared: prepared, tree: tree, weights: want.Cases.Weights,
 		sum: casesSum{impossible: -1},
 	}
 	if tree != nil {

@@ -28,15 +28,15 @@ const searchTimeShare = 0.8
 // Contract searches for the most probable assignment, of all variables or, if p.Map is set, of some of them. It implements
 // contraction.Contractor; the value has no share of Z. The search ends after p.Work steps or shortly before want.Until, with the best
 // assignment so far and a bound of all others. If p.Work is 0, the value is what was found while the query was planned.
-func (p *Search) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
+func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
 	if p.Work == 0 {
 		found := *p.Known.Found
 		return btn.Value{Found: &found, Flops: p.Known.Flops}, nil
 	}
-	if err := query.CheckSet(contraction.Domains(of.Net), want.Map); err != nil {
+	if err := query.CheckSet(contraction.Domains(instance.Net), want.Map); err != nil {
 		return btn.Value{}, err
 	}
-	prepared, err := descent.Of(ctx, of, p.About().Finds, want.Map)
+	prepared, err := descent.Of(ctx, instance, p.About().Finds, want.Map)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -53,9 +53,9 @@ func (p *Search) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 	defer cancel()
 
 	if p.Map != nil {
-		return p.contractMarginal(ctx, pace.Still(searchCtx), prepared, of)
+		return p.contractMarginal(ctx, pace.Still(searchCtx), prepared, instance)
 	}
-	o := solveOptions(p.Work, of.Memory, want.Best)
+	o := solveOptions(p.Work, instance.Memory, want.Best)
 	if p.Known != nil {
 		o.Start = p.Known.Start
 	}
@@ -119,9 +119,9 @@ func weighResult(prepared *descent.Prepared, r *branching.Result, count int) *bt
 
 // contractMarginal searches for a marginal MAP assignment until searchCtx, which is derived from ctx, ends. Without an assignment the
 // value has the bound of the search alone, or nothing if that says that all weights are 0.
-func (p *Search) contractMarginal(ctx, searchCtx context.Context, prepared *descent.Prepared, of *problem.Problem) (btn.Value, error) {
+func (p *Search) contractMarginal(ctx, searchCtx context.Context, prepared *descent.Prepared, instance *problem.Problem) (btn.Value, error) {
 	flops := float64(p.Work) * policy.SearchFlops
-	s, err := newMarginalSearch(searchCtx, prepared, p.Map, of.Memory, of.Threads, flops)
+	s, err := newMarginalSearch(searchCtx, prepared, p.Map, instance.Memory, instance.Threads, flops)
 	var bound float64 // ln
 	if err == nil {
 		bound, err = s.run()

@@ -62,13 +62,13 @@ func NewBuilder(domains []int, limit int64) *Builder {
 		b.limit = math.MaxInt64
 	}
 	b.table = make([]int32, 2*firstNodes)
-	b.push(kindZero, 0)
-	b.Number(scaled.One)
+	b.push(kindZero, 0)  // node Zero
+	b.Number(scaled.One) // node One
 	return b
 }
 
-// offsetsOf returns the number of the first value of each variable, and at the end the number of all values. It returns nil if a domain is
-// empty, or there are too many values.
+// offsetsOf returns, by variable, how many values the variables before it have, and at the end the number of all values. Domains 2, 3
+// have the offsets 0, 2, 5. It returns nil if a domain is empty, or there are too many values.
 func offsetsOf(domains []int) []int32 {
 	offsets := make([]int32, len(domains)+1)
 	total := 0
@@ -81,16 +81,16 @@ func offsetsOf(domains []int) []int32 {
 	return offsets
 }
 
-// Full reports whether the limit was reached. Nodes made since then are Zero, and there will be no circuit.
+// Full reports whether the memory limit was reached. Nodes made since then are Zero, and Finish returns an error.
 func (b *Builder) Full() bool { return b.full }
 
-// Bytes returns the builder's memory.
+// Bytes returns the memory of the builder's arrays.
 func (b *Builder) Bytes() int64 {
 	return int64(cap(b.kinds)) + 4*int64(cap(b.ends)+cap(b.args)+len(b.table)) + numberBytes*int64(cap(b.numbers)) +
 		12*int64(len(b.domains))
 }
 
-// Leaf returns the leaf λ_v(a).
+// Leaf returns the leaf λ_v(a), the weight of value a of variable v.
 func (b *Builder) Leaf(v, a int) Node {
 	if b.offsets == nil || v < 0 || v >= len(b.domains) || a < 0 || a >= b.domains[v] {
 		b.fail("there is no value %d of variable %d", a, v)
@@ -114,7 +114,7 @@ func (b *Builder) Number(x scaled.Number) Node {
 	}
 	b.numbers = append(b.numbers, scaled.Make(x.Mant, x.Exp))
 	n := b.makeTerminal(kindNumber, int32(len(b.numbers)-1))
-	if int(n) != len(b.kinds)-1 { // an equal number existed
+	if isNew := int(n) == len(b.kinds)-1; !isNew {
 		b.numbers = b.numbers[:len(b.numbers)-1]
 	}
 	return n
@@ -129,8 +129,10 @@ func (b *Builder) Product(children ...Node) Node {
 	if slices.Contains(children, Zero) || b.full {
 		return Zero
 	}
+
+	// Write the children to the end of args, but numbers: x is their product.
 	start := len(b.args)
-	x := scaled.One // the product of the numbers
+	x := scaled.One
 	for _, c := range children {
 		switch {
 		case c == One:
@@ -142,8 +144,10 @@ func (b *Builder) Product(children ...Node) Node {
 			b.args = append(b.args, int32(c))
 		}
 	}
+
+	// Insert x before them. Making its node appends to args, too.
 	if x != scaled.One {
-		others := slices.Clone(b.args[start:]) // Number appends to args, too
+		others := slices.Clone(b.args[start:])
 		b.args = b.args[:start]
 		n := b.Number(x)
 		start = len(b.args)
@@ -196,7 +200,8 @@ func (b *Builder) Free(v int, allowed []int) Node {
 	return b.Sum(leaves...)
 }
 
-// makeTerminal returns the leaf or the number with this argument.
+// makeTerminal returns the node of a leaf, whose argument is the number of its weight, or of a number, whose argument is its position in
+// b.numbers.
 func (b *Builder) makeTerminal(k kind, arg int32) Node {
 	if b.full || !reserve(b, &b.args, 1, 4) {
 		return Zero
@@ -205,11 +210,11 @@ func (b *Builder) makeTerminal(k kind, arg int32) Node {
 	return b.intern(k, len(b.args)-1)
 }
 
-// intern returns the node of kind k whose arguments are the last of args, from start on. If there is an equal node, it returns that one and
-// removes the arguments. A product or a sum of one child is that child.
+// intern returns the node of kind k whose arguments are b.args[start:]. If there is an equal node, it returns that one and removes the
+// arguments from b.args; otherwise it makes the node. A product or a sum of one child is that child.
 func (b *Builder) intern(k kind, start int) Node {
 	args := b.args[start:]
-	if k >= kindProduct {
+	if k >= kindProduct { // a product or a sum
 		if len(args) == 1 {
 			b.args = b.args[:start]
 			return Node(args[0])
@@ -222,13 +227,14 @@ func (b *Builder) intern(k kind, start int) Node {
 		return Node(n)
 	}
 	n := b.push(k, slot)
-	if n == Zero {
+	if n == Zero { // no memory
 		b.args = b.args[:start]
 	}
 	return n
 }
 
-// slotOf returns the slot of the hash table that has the node of a kind with these arguments, or the empty slot that is for it.
+// slotOf returns the slot of the hash table that has the node of kind k with these arguments. If there is no such node, it returns the
+// empty slot for it.
 func (b *Builder) slotOf(k kind, args []int32) int {
 	mask := uint64(len(b.table) - 1)
 	for slot := b.hash(k, args) & mask; ; slot = (slot + 1) & mask {
@@ -268,8 +274,8 @@ func mix(h uint64) uint64 {
 	return h ^ h>>31
 }
 
-// push makes a node of kind k, whose arguments end where args ends, and enters it in an empty slot of the hash table. It returns Zero if
-// there is no memory.
+// push makes a node of kind k whose arguments are those at the end of b.args that no node has yet, and enters it in an empty slot of the
+// hash table. It returns Zero if there is no memory.
 func (b *Builder) push(k kind, slot int) Node {
 	if len(b.args) > math.MaxInt32-1 || !reserve(b, &b.kinds, 1, 1) || !reserve(b, &b.ends, 1, 4) {
 		b.full = true
@@ -285,7 +291,7 @@ func (b *Builder) push(k kind, slot int) Node {
 	return n
 }
 
-// rehash doubles the hash table. If there is no memory for that, the builder is full.
+// rehash doubles the hash table and enters all nodes again. If there is no memory for that, the builder is full.
 func (b *Builder) rehash() {
 	if b.Bytes()+8*int64(len(b.table)) > b.limit {
 		b.full = true
@@ -305,10 +311,10 @@ func (b *Builder) start(n Node) int32 {
 	return b.ends[n-1]
 }
 
-// reserve grows the capacity of a list for n more entries of some bytes each, if need be, and reports whether it could. The limit holds
-// also while the old and the new array exist together, so if doubling would exceed it, the list grows by an eighth. If that would, too, the
-// builder is full.
-func reserve[T any](b *Builder, list *[]T, n, bytes int) bool {
+// reserve makes sure that a list has capacity for n more entries of entryBytes bytes each. It returns false if the builder's memory limit
+// does not allow that; then the builder is full. The limit holds also while the old and the new array exist together, so if doubling the
+// list would exceed it, the list grows by an eighth.
+func reserve[T any](b *Builder, list *[]T, n, entryBytes int) bool {
 	if b.full {
 		return false
 	}
@@ -318,7 +324,7 @@ func reserve[T any](b *Builder, list *[]T, n, bytes int) bool {
 	}
 	for _, growth := range []int{max(length, firstNodes), length / 8} {
 		capacity := length + max(growth, n)
-		if b.Bytes()+int64(capacity)*int64(bytes) <= b.limit {
+		if b.Bytes()+int64(capacity)*int64(entryBytes) <= b.limit {
 			grown := make([]T, length, capacity)
 			copy(grown, *list)
 			*list = grown
@@ -329,7 +335,7 @@ func reserve[T any](b *Builder, list *[]T, n, bytes int) bool {
 	return false
 }
 
-// fail sets the error of the builder, unless there is one.
+// fail records an error that Finish returns. The first one stays.
 func (b *Builder) fail(format string, args ...any) {
 	if b.err == nil {
 		b.err = fmt.Errorf("%w: "+format, append([]any{ErrCircuit}, args...)...)

@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// Check checks that children come before their parents, that the circuit is smooth and decomposable, and that the root is over all
-// variables. Errors wrap ErrCircuit.
+// Check returns an error, which wraps ErrCircuit, unless children come before their parents, the circuit is smooth (children of a sum are
+// over the same variables) and decomposable (children of a product share none), and the root is over all variables.
 //
 // Every variable v has a fixed fingerprint h_v of 128 bits. A leaf has that of its variable, a product the sum of its children's, and a sum
 // the common fingerprint of its children. So a node has Σ_v n_v h_v, where n_v is the multiplicity of v in its products. Multiplicities
@@ -29,9 +29,10 @@ func (c *Circuit) Check(ctx context.Context) error {
 		return fmt.Errorf("%w: node %d of %d is the root", ErrCircuit, c.root, n)
 	}
 
+	// The fingerprints of all leaves, and all, the sum of those of all variables.
 	look := pace.New(ctx)
 	var all fingerprint
-	prints := make([]fingerprint, c.values())
+	prints := make([]fingerprint, c.values()) // by number of a value
 	for v, d := range c.domains {
 		h := fingerprintOf(v)
 		all = all.plus(h)
@@ -39,6 +40,8 @@ func (c *Circuit) Check(ctx context.Context) error {
 			prints[int(c.offsets[v])+a] = h
 		}
 	}
+
+	// The fingerprints of sums and products.
 	for i := range c.ends {
 		node, children := c.firstNode()+i, c.childrenOf(i)
 		if look.Over(int64(len(children))) {
@@ -66,22 +69,22 @@ func (c *Circuit) Check(ctx context.Context) error {
 	return c.checkReachable(look)
 }
 
-// checkReachable checks that every sum, product and number is below the root.
+// checkReachable returns an error, which wraps ErrCircuit, if a sum, product or number is not below the root.
 func (c *Circuit) checkReachable(look *pace.Pace) error {
-	below := make([]bool, c.values())
-	below[c.root] = true
+	isBelow := make([]bool, c.values())
+	isBelow[c.root] = true
 	for i := len(c.ends) - 1; i >= 0; i-- {
 		children := c.childrenOf(i)
 		if look.Over(int64(len(children))) {
 			return look.Err()
 		}
-		if below[c.firstNode()+i] {
+		if isBelow[c.firstNode()+i] {
 			for _, n := range children {
-				below[n] = true
+				isBelow[n] = true
 			}
 		}
 	}
-	if i := slices.Index(below[c.leaves():], false); i >= 0 {
+	if i := slices.Index(isBelow[c.leaves():], false); i >= 0 {
 		return fmt.Errorf("%w: node %d is not below the root", ErrCircuit, c.leaves()+i)
 	}
 	return nil
@@ -90,7 +93,7 @@ func (c *Circuit) checkReachable(look *pace.Pace) error {
 // fingerprint is a sum of the fingerprints of variables, modulo 2^64 in both halves.
 type fingerprint [2]uint64
 
-// fingerprintOf returns the fingerprint of a variable.
+// fingerprintOf returns the fingerprint of variable v, two hashes of its number.
 func fingerprintOf(v int) fingerprint {
 	return fingerprint{mix(2*uint64(v) + 0x5851f42d4c957f2d), mix(2*uint64(v) + 0x14057b7ef767814f)}
 }

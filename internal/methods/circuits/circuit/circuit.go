@@ -27,7 +27,7 @@ var ErrCircuit = errors.New("circuit: not well formed")
 // numbers, then the sums and products, children first; the last one is the root. A circuit does not change once it is made,
 // and may be used by several goroutines.
 type Circuit struct {
-	domains []int
+	domains []int   // by variable: its number of values
 	offsets []int32 // by variable: the number of λ_v(0); one more at the end
 	numbers []scaled.Number
 	// By sum or product: the end of its children in the list children. They begin at the end of its predecessor's.
@@ -46,7 +46,8 @@ type Weights []scaled.Number
 // Variables returns the number of variables.
 func (c *Circuit) Variables() int { return len(c.domains) }
 
-// Offset returns the number of λ_v(0) among all weights. If v is the number of variables, it returns the number of weights.
+// Offset returns the number of λ_v(0), the weight of the first value of variable v, among all weights. If v is the number of variables, it
+// returns the number of weights.
 func (c *Circuit) Offset(v int) int { return int(c.offsets[v]) }
 
 // Ones returns weights that are all 1.
@@ -64,7 +65,7 @@ func (c *Circuit) Edges() int { return len(c.children) }
 // Nodes returns the number of sums and products.
 func (c *Circuit) Nodes() int { return len(c.ends) }
 
-// Bytes returns the circuit's memory.
+// Bytes returns the memory of the circuit.
 func (c *Circuit) Bytes() int64 {
 	return int64(cap(c.ends))*5 + int64(cap(c.children))*4 + int64(cap(c.numbers))*16 + int64(len(c.domains))*12
 }
@@ -81,7 +82,7 @@ func (c *Circuit) values() int { return c.leaves() + len(c.numbers) + len(c.ends
 // firstNode returns the number of the first sum or product among all values.
 func (c *Circuit) firstNode() int { return c.leaves() + len(c.numbers) }
 
-// childrenOf returns the children of sum or product i, counted among sums and products, as numbers among all values.
+// childrenOf returns the children of the i-th sum or product, as numbers among all values (leaves, numbers, sums and products).
 func (c *Circuit) childrenOf(i int) []int32 {
 	if i == 0 {
 		return c.children[:c.ends[0]]

@@ -16,7 +16,7 @@ import (
 // formVersion is the first byte of the form.
 const formVersion = 1
 
-// Append appends the circuit to b. Equal circuits have equal bytes:
+// Append appends the encoded circuit to b and returns the longer slice. Equal circuits have equal bytes:
 //
 //	version, number of variables, domains, number of numbers, their mantissas and exponents, 1 + the root, number of nodes,
 //	and of each node 2 · its number of children, plus 1 if it is a product, and the distance back to each child
@@ -49,9 +49,10 @@ func (c *Circuit) Append(b []byte) []byte {
 	return b
 }
 
-// Decode reads the bytes of Append. It takes at most some 16 times the memory of any bytes, and checks everything that Check
-// does. Errors wrap ErrCircuit, or are the context's. Linear time.
+// Decode returns the circuit that b encodes, as Append writes it. It checks all that Check does, and takes at most some 16 times the
+// memory of b, whatever b is. Errors wrap ErrCircuit, or are the context's. Linear time.
 func Decode(ctx context.Context, b []byte) (*Circuit, error) {
+	// Version and domains.
 	look := pace.New(ctx)
 	r := reader{remaining: b}
 	if v := r.integer(math.MaxInt32); v != formVersion {
@@ -68,6 +69,7 @@ func Decode(ctx context.Context, b []byte) (*Circuit, error) {
 		return nil, fmt.Errorf("%w: %d values of variables in %d bytes", ErrCircuit, c.leaves(), len(b))
 	}
 
+	// Numbers, sums and products.
 	c.numbers = make([]scaled.Number, r.length(9))
 	for k := range c.numbers {
 		c.numbers[k] = r.number()
@@ -82,6 +84,7 @@ func Decode(ctx context.Context, b []byte) (*Circuit, error) {
 			return nil, look.Err()
 		}
 	}
+
 	if r.err == nil && len(r.remaining) > 0 {
 		r.fail("%d bytes are left", len(r.remaining))
 	}
@@ -102,7 +105,7 @@ type reader struct {
 	err       error
 }
 
-// fail sets the error of the reader, unless there is one, and ends the reading.
+// fail records an error and ends the reading: no bytes remain. The first error stays.
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: "+format, append([]any{ErrCircuit}, args...)...)
@@ -110,9 +113,9 @@ func (r *reader) fail(format string, args ...any) {
 	}
 }
 
-// integer reads an integer of at most limit, written in its shortest form.
+// integer reads a varint. It fails if the number is above limit, or not written in its shortest form, whose last byte is not 0.
 func (r *reader) integer(limit uint64) int {
-	x, n := binary.Uvarint(r.remaining)
+	x, n := binary.Uvarint(r.remaining) // n: its bytes
 	if n <= 0 || x > limit || n > 1 && r.remaining[n-1] == 0 {
 		r.fail("an integer of at most %d is missing", limit)
 		return 0
@@ -121,7 +124,8 @@ func (r *reader) integer(limit uint64) int {
 	return int(x)
 }
 
-// length reads the number of entries of a list that follows. Each of them takes at least entryBytes bytes.
+// length reads the number of entries of the list that follows. It fails if the remaining bytes are too few for entries of at least
+// entryBytes bytes each.
 func (r *reader) length(entryBytes int) int {
 	n := r.integer(math.MaxInt32)
 	if n > len(r.remaining)/entryBytes {
@@ -131,15 +135,17 @@ func (r *reader) length(entryBytes int) int {
 	return n
 }
 
-// number reads a number above 0, which has to be normalised.
+// number reads a number above 0: 8 bytes of a mantissa in [1, 2), then a varint of the exponent in its shortest form, whose last byte is
+// not 0. It fails if the number is not written in this way.
 func (r *reader) number() scaled.Number {
 	if len(r.remaining) < 9 {
 		r.fail("a number is missing")
 		return scaled.Number{}
 	}
 	m := math.Float64frombits(binary.LittleEndian.Uint64(r.remaining))
-	e, n := binary.Varint(r.remaining[8:])
-	if n <= 0 || n > 1 && r.remaining[7+n] == 0 || !(m >= 1 && m < 2) || e > maxExponent || e < -maxExponent {
+	e, n := binary.Varint(r.remaining[8:]) // n: its bytes
+	isShortest := n == 1 || n > 1 && r.remaining[7+n] != 0
+	if !isShortest || !(m >= 1 && m < 2) || e > maxExponent || e < -maxExponent {
 		r.fail("a number is not normalised, or out of range")
 		return scaled.Number{}
 	}
@@ -147,19 +153,21 @@ func (r *reader) number() scaled.Number {
 	return scaled.Number{Mant: m, Exp: e}
 }
 
-// node reads sum or product i and adds it to the circuit.
+// node reads the i-th sum or product and adds it to the circuit: a head, 2 · the number of children, plus 1 for a product, then for each
+// child how far its number is before that of the node.
 func (r *reader) node(c *Circuit, i int) {
 	head := r.integer(math.MaxInt32)
-	if head/2 > len(r.remaining) {
-		r.fail("%d children in %d bytes", head/2, len(r.remaining))
+	childCount, isProduct := head/2, head%2 == 1
+	if childCount > len(r.remaining) {
+		r.fail("%d children in %d bytes", childCount, len(r.remaining))
 	}
 	if r.err != nil {
 		return
 	}
 	node := c.firstNode() + i
-	for range head / 2 {
+	for range childCount {
 		c.children = append(c.children, int32(node-r.integer(uint64(node))))
 	}
 	c.ends[i] = int32(len(c.children))
-	c.products[i] = head%2 == 1
+	c.products[i] = isProduct
 }

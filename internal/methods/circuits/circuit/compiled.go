@@ -29,8 +29,8 @@ func NewCompiled(c *Circuit, isFunctional bool) *Compiled {
 	return &Compiled{Form: c.Append(nil), Functional: isFunctional, circuit: c, isDecoded: true}
 }
 
-// Circuit returns the circuit. The first call decodes it. Errors wrap ErrCircuit, or are the context's; after these the next call tries
-// again.
+// Circuit returns the circuit that c.Form encodes. The first call decodes it, and later calls return the same circuit or error. Errors wrap
+// ErrCircuit, or are the context's; after an error of the context the next call tries again.
 func (c *Compiled) Circuit(ctx context.Context) (*Circuit, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

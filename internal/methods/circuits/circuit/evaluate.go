@@ -20,12 +20,12 @@ var ErrWeights = errors.New("circuit: weights")
 // rounding per operation of the longest chain. Linear time; 16 bytes a value, kept for the next pass. Errors wrap ErrWeights,
 // or are the context's.
 func (c *Circuit) Evaluate(ctx context.Context, w Weights) (scaled.Number, error) {
-	p, err := c.passUp(ctx, w, false)
+	p, err := c.passUp(ctx, w, sumChildren)
 	if err != nil {
 		return scaled.Number{}, err
 	}
 	defer p.release()
-	return c.total(p).scaled(), nil
+	return c.rootValue(p).scaled(), nil
 }
 
 // pass is the values of a pass over a circuit, up and down.
@@ -41,16 +41,24 @@ var passes = sync.Pool{New: func() any { return new(pass) }}
 // mostKept is the largest number of values that are kept for the next pass: 16 MiB.
 const mostKept = 1 << 20
 
-// release makes the memory of a pass available to the next one, unless it is much.
+// release makes the memory of a pass available to later passes, unless it is more than mostKept values.
 func (p *pass) release() {
 	if cap(p.values) <= mostKept {
 		passes.Put(p)
 	}
 }
 
-// passUp returns the values of all nodes under weights. If isMaximum, a sum has the largest value of its children in the place of their
-// sum.
-func (c *Circuit) passUp(ctx context.Context, w Weights, isMaximum bool) (*pass, error) {
+// sumRule tells what the value of a sum is in a pass.
+type sumRule bool
+
+const (
+	sumChildren     sumRule = false // the sum of its children's values
+	maximumChildren sumRule = true  // the largest of its children's values
+)
+
+// passUp returns the values of all nodes under weights w, children before their parents. With maximumChildren the value of a sum is the
+// largest value of its children.
+func (c *Circuit) passUp(ctx context.Context, w Weights, rule sumRule) (*pass, error) {
 	if err := c.checkWeights(w); err != nil {
 		return nil, err
 	}
@@ -65,7 +73,7 @@ func (c *Circuit) passUp(ctx context.Context, w Weights, isMaximum bool) (*pass,
 
 	results := p.values[c.firstNode():] // by sum or product
 	look := pace.New(ctx)
-	start := int32(0)
+	start := int32(0) // of the node's children
 	for i, end := range c.ends {
 		children := c.children[start:end]
 		start = end
@@ -79,7 +87,7 @@ func (c *Circuit) passUp(ctx context.Context, w Weights, isMaximum bool) (*pass,
 			for _, n := range children[1:] {
 				x = x.times(p.values[n])
 			}
-		case isMaximum:
+		case rule == maximumChildren:
 			for _, n := range children[1:] {
 				if x.less(p.values[n]) {
 					x = p.values[n]
@@ -95,15 +103,15 @@ func (c *Circuit) passUp(ctx context.Context, w Weights, isMaximum bool) (*pass,
 	return p, nil
 }
 
-// total returns the value of the root after a pass up.
-func (c *Circuit) total(p *pass) number {
+// rootValue returns the value of the root after a pass up. It is 0 if the circuit has no nodes.
+func (c *Circuit) rootValue(p *pass) number {
 	if c.root < 0 {
 		return number{}
 	}
 	return p.values[c.root]
 }
 
-// checkWeights returns an error if weights do not fit the circuit: another number of them, or one that is negative or out of range.
+// checkWeights returns an error if the weights do not fit the circuit: their number is wrong, or one is negative or out of range.
 func (c *Circuit) checkWeights(w Weights) error {
 	if len(w) != c.leaves() {
 		return fmt.Errorf("%w: there are %d, the circuit has %d", ErrWeights, len(w), c.leaves())

@@ -45,9 +45,11 @@ type openPairs [][2]int32
 // manyChildren is the largest number of children of a sum whose pairs may be distinguished by different variables.
 const manyChildren = 64
 
-// isDeterministic computes the answer of Deterministic.
+// isDeterministic reports whether any two children of every sum exclude each other on some variable. The error is the context's.
 func (c *Circuit) isDeterministic(ctx context.Context) (bool, error) {
 	look := pace.New(ctx)
+
+	// The pairs of children of the sums that are no decisions.
 	var undecided []openPairs // by sum
 	for i := range c.ends {
 		children := c.childrenOf(i)
@@ -69,7 +71,8 @@ func (c *Circuit) isDeterministic(ctx context.Context) (bool, error) {
 		undecided = append(undecided, pairs)
 	}
 
-	for v := 0; v < len(c.domains) && len(undecided) > 0; { // variables in groups of at most 64 values together
+	// Remove the pairs that variables distinguish, in groups of variables with at most 64 values together.
+	for v := 0; v < len(c.domains) && len(undecided) > 0; {
 		start := v
 		for v < len(c.domains) && c.offsets[v+1]-c.offsets[start] <= 64 {
 			v++
@@ -88,32 +91,33 @@ func (c *Circuit) isDeterministic(ctx context.Context) (bool, error) {
 // isDecision reports whether the sum of these children decides on a variable: each child has a leaf of it, as itself or as one of its
 // factors, and no two have the same leaf. It is false if the context has ended.
 func (c *Circuit) isDecision(look *pace.Pace, children []int32) bool {
-	for _, l := range c.factorsOf(children[0]) {
-		if int(l) >= c.leaves() {
+	for _, candidate := range c.factorsOf(children[0]) {
+		if int(candidate) >= c.leaves() {
 			continue
 		}
-		v := c.variable(l)
-		seen := make([]bool, c.domains[v])
-		isDistinguished := true
-		for k := 0; k < len(children) && isDistinguished; k++ {
+		v := c.variable(candidate)
+		isLeafOfV := func(n int32) bool { return c.offsets[v] <= n && n < c.offsets[v+1] }
+		seen := make([]bool, c.domains[v]) // by value of v: a child has its leaf
+		isDecided := true
+		for k := 0; k < len(children) && isDecided; k++ {
 			factors := c.factorsOf(children[k])
 			if look.Over(int64(len(factors))) {
 				return false
 			}
-			i := slices.IndexFunc(factors, func(n int32) bool { return c.offsets[v] <= n && n < c.offsets[v+1] })
-			isDistinguished = i >= 0 && !seen[factors[i]-c.offsets[v]]
-			if isDistinguished {
+			i := slices.IndexFunc(factors, isLeafOfV)
+			isDecided = i >= 0 && !seen[factors[i]-c.offsets[v]]
+			if isDecided {
 				seen[factors[i]-c.offsets[v]] = true
 			}
 		}
-		if isDistinguished {
+		if isDecided {
 			return true
 		}
 	}
 	return false
 }
 
-// factorsOf returns the children of a product. Of another node it returns the node.
+// factorsOf returns the children of node n if it is a product. Otherwise it returns the node itself.
 func (c *Circuit) factorsOf(n int32) []int32 {
 	if i := int(n) - c.firstNode(); i >= 0 && c.products[i] {
 		return c.childrenOf(i)
@@ -130,11 +134,13 @@ func (c *Circuit) variable(leaf int32) int {
 	return v
 }
 
-// removeDistinguished removes the pairs that variables [start, end) distinguish, and the sums that have no pair left. The variables have at
-// most 64 values together: the values that a node has a leaf for are a set of 64 bits. It returns false if the context ended.
+// removeDistinguished removes the pairs of nodes that one of the variables start ≤ v < end distinguishes: both nodes have leaves of v,
+// and none in common. It also removes the sums that have no pair left. The variables have at most 64 values together: bit l −
+// offsets[start] of a mask stands for leaf l. It returns false if the context ended.
 func (c *Circuit) removeDistinguished(look *pace.Pace, start, end int, undecided *[]openPairs) bool {
+	// The leaves below each node.
 	first := c.offsets[start]
-	masks := make([]uint64, c.values()) // by node: the values of the variables that it has a leaf for
+	masks := make([]uint64, c.values())
 	for l := first; l < c.offsets[end]; l++ {
 		masks[l] = 1 << (l - first)
 	}
@@ -150,10 +156,12 @@ func (c *Circuit) removeDistinguished(look *pace.Pace, start, end int, undecided
 		masks[c.firstNode()+i] = m
 	}
 
-	var domains []uint64 // by variable: the set of all its values
+	var domains []uint64 // by variable: the mask of all its leaves
 	for v := start; v < end; v++ {
 		domains = append(domains, (1<<c.domains[v]-1)<<(c.offsets[v]-first))
 	}
+
+	// Keep the pairs that no variable distinguishes.
 	remainingSums := (*undecided)[:0]
 	for _, pairs := range *undecided {
 		remaining := pairs[:0]
@@ -173,9 +181,8 @@ func (c *Circuit) removeDistinguished(look *pace.Pace, start, end int, undecided
 	return true
 }
 
-// areExclusive reports whether some variable distinguishes two children of a sum: both have values of the variable, and none in common.
-// a and b are the bit sets of the values that the two children have leaves for. Such a set holds the values of several variables, and
-// domains has one set per variable: the bits of all its values.
+// areExclusive reports whether some variable distinguishes two children of a sum: both have leaves of the variable, and none in common. a
+// and b are the masks of the leaves of the two children, of several variables. domains has the mask of all leaves of each variable.
 func areExclusive(a, b uint64, domains []uint64) bool {
 	common := a & b
 	for _, values := range domains {

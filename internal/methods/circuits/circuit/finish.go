@@ -43,9 +43,10 @@ func (b *Builder) Finish(ctx context.Context, root Node) (*Circuit, error) {
 	return c, c.Check(ctx)
 }
 
-// numberNodes returns for each node its number among the values of the circuit c, −1 if the root does not need it. It adds the numbers that
-// are needed to c. ok is false if the context ended.
+// numberNodes returns the number of each node among the values of circuit c: first leaves, then numbers, then sums and products. It is −1
+// for a node that is not below the root. It adds the numbers below the root to c. ok is false if the context ended.
 func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf []int32, ok bool) {
+	// Mark the nodes below the root with 0. Children come before their parents.
 	numberOf = make([]int32, len(b.kinds))
 	for n := range numberOf {
 		numberOf[n] = -1
@@ -64,6 +65,7 @@ func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf 
 		}
 	}
 
+	// Leaves and numbers.
 	next := int32(c.leaves())
 	for n := One; n <= root; n++ {
 		if look.Over(2) {
@@ -80,6 +82,8 @@ func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf 
 			next++
 		}
 	}
+
+	// Sums and products.
 	for n := One; n <= root; n++ {
 		if numberOf[n] == 0 && b.kinds[n] >= kindProduct {
 			numberOf[n] = next
@@ -89,11 +93,11 @@ func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf 
 	return numberOf, true
 }
 
-// pack moves the sums and products that are needed to the start of the builder's arrays, and gives these to the circuit c. The children
-// become numbers among the values of c. It returns false if the context ended.
+// pack moves the sums and products below the root, which have a number ≥ 0, to the start of the builder's arrays, and gives these arrays to
+// the circuit c. Children are replaced by their numbers. The builder cannot be used afterwards. It returns false if the context ended.
 func (b *Builder) pack(look *pace.Pace, root Node, numberOf []int32, c *Circuit) bool {
-	edges, nodes := 0, 0
-	start := int32(0)
+	edges, nodes := 0, 0 // moved so far
+	start := int32(0)    // of the node's children in b.args
 	for n := Node(0); n <= root; n++ {
 		end := b.ends[n]
 		if look.Over(int64(end - start)) {
@@ -121,7 +125,7 @@ func (b *Builder) pack(look *pace.Pace, root Node, numberOf []int32, c *Circuit)
 	return true
 }
 
-// clip returns a list, copied if it takes over an eighth more memory than its entries need.
+// clip returns the list, or a copy of it if it takes over an eighth more memory than its entries need.
 func clip(list []int32) []int32 {
 	if cap(list)-len(list) > len(list)/8 {
 		return slices.Clone(list)

@@ -11,9 +11,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Joint returns the shares of Z that all combinations of values of some different variables have, row-major, the last variable fastest. The
-// variable of the largest domain has its values from the pass down, and the others are clamped to their values: one pass up and one down
-// for each combination of these. Errors wrap ErrCircuit for a variable that does not exist, otherwise as of Evaluate.
+// Joint returns the shares of Z that the combinations of values of the variables in set have, row-major, the last variable fastest. It
+// takes one pass up and one down for each combination of all variables but that of the largest domain: a variable is clamped to a value
+// by weights of 0 for its other values, and one pass down gives the shares of all values of the variable that is not clamped. Errors wrap
+// ErrCircuit for a variable that does not exist or comes twice, otherwise as of Evaluate.
 func (c *Circuit) Joint(ctx context.Context, w Weights, set []int) ([]scaled.Number, error) {
 	if err := c.checkWeights(w); err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func (c *Circuit) Joint(ctx context.Context, w Weights, set []int) ([]scaled.Num
 		if v < 0 || v >= len(c.domains) || slices.Contains(set[:k], v) {
 			return nil, fmt.Errorf("%w: a joint marginal of the variables %v", ErrCircuit, set)
 		}
-		if free < 0 || c.domains[v] > c.domains[set[free]] {
+		if isLargest := free < 0 || c.domains[v] > c.domains[set[free]]; isLargest {
 			free = k
 		}
 		cells *= c.domains[v]
@@ -32,17 +33,17 @@ func (c *Circuit) Joint(ctx context.Context, w Weights, set []int) ([]scaled.Num
 		return nil, errors.New("circuit: a joint marginal of no variables")
 	}
 
-	terms := make([]scaled.Number, cells)
+	shares := make([]scaled.Number, cells)
 	values := make([]int, len(set)) // values[free] stays 0
 	for {
-		if err := c.fillRow(ctx, w, set, values, free, terms); err != nil {
+		if err := c.fillRow(ctx, w, set, values, free, shares); err != nil {
 			return nil, err
 		}
 		if !c.advance(set, values, free) {
 			break
 		}
 	}
-	return terms, nil
+	return shares, nil
 }
 
 // advance moves the values of the variables of a set to the next combination, the last variable fastest. The variable set[free] keeps its
@@ -60,8 +61,10 @@ func (c *Circuit) advance(set, values []int, free int) bool {
 	return false
 }
 
-// fillRow computes the terms of all values of variable set[free], with the other variables of the set clamped to values.
-func (c *Circuit) fillRow(ctx context.Context, w Weights, set, values []int, free int, terms []scaled.Number) error {
+// fillRow writes to shares the shares of Z of all values of variable set[free], with the other variables of the set clamped to values.
+// shares is row-major over the variables of the set, the last one fastest.
+func (c *Circuit) fillRow(ctx context.Context, w Weights, set, values []int, free int, shares []scaled.Number) error {
+	// Weights of 0 for other values of the clamped variables.
 	clamped := slices.Clone(w)
 	for k, v := range set {
 		for a := range c.domains[v] {
@@ -76,22 +79,22 @@ func (c *Circuit) fillRow(ctx context.Context, w Weights, set, values []int, fre
 	}
 	defer p.release()
 
-	cell := 0 // of the values, with 0 for set[free]
+	cell := 0 // index of values in shares, where values[free] is 0
 	for k := range set {
-		cell += values[k] * c.cells(set[k+1:])
+		cell += values[k] * c.combinations(set[k+1:])
 	}
-	stride := c.cells(set[free+1:])
+	stride := c.combinations(set[free+1:])
 	for a := range c.domains[set[free]] {
 		leaf := c.Offset(set[free]) + a
-		terms[cell+a*stride] = p.values[leaf].times(p.down[leaf]).scaled()
+		shares[cell+a*stride] = p.values[leaf].times(p.down[leaf]).scaled() // w·∂Z/∂w
 	}
 	return nil
 }
 
-// cells returns the number of combinations of values of some variables.
-func (c *Circuit) cells(set []int) int {
+// combinations returns the number of combinations of values of some variables.
+func (c *Circuit) combinations(variables []int) int {
 	n := 1
-	for _, v := range set {
+	for _, v := range variables {
 		n *= c.domains[v]
 	}
 	return n

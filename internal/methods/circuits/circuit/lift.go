@@ -9,13 +9,13 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// Lift returns the circuit in which every leaf is replaced by a product of leaves over new variables with these domains: leaf l of c, by
-// its number, by the product of the new leaves stands[l]. The whole is multiplied by the new leaves fixed. The result is a circuit if every
-// assignment of c's variables stands for one of the new variables (see Check). Linear time. Errors wrap ErrCircuit, or are the context's.
-func (c *Circuit) Lift(ctx context.Context, domains []int, stands [][]int32, fixed []int32) (*Circuit, error) {
+// Lift returns the circuit over new variables with these domains in which every leaf l of c is replaced by the product of the new leaves
+// products[l]. The root is multiplied by the new leaves fixed. Leaves are given by number. The result is well formed if every assignment of
+// c's variables becomes an assignment of the new variables (see Check). Linear time. Errors wrap ErrCircuit, or are the context's.
+func (c *Circuit) Lift(ctx context.Context, domains []int, products [][]int32, fixed []int32) (*Circuit, error) {
 	offsets := offsetsOf(domains)
-	if offsets == nil || len(stands) != c.leaves() {
-		return nil, fmt.Errorf("%w: lifted to %d variables by %d products for %d leaves", ErrCircuit, len(domains), len(stands), c.leaves())
+	if offsets == nil || len(products) != c.leaves() {
+		return nil, fmt.Errorf("%w: lifted to %d variables by %d products for %d leaves", ErrCircuit, len(domains), len(products), c.leaves())
 	}
 	l := lifting{
 		from:     c,
@@ -25,7 +25,9 @@ func (c *Circuit) Lift(ctx context.Context, domains []int, stands [][]int32, fix
 	if c.root < 0 {
 		return l.to, nil
 	}
-	if err := l.leaves(stands); err != nil {
+
+	// The new numbers of c's values: leaves, numbers, then sums and products.
+	if err := l.liftLeaves(products); err != nil {
 		return nil, err
 	}
 	for k := range c.numbers {
@@ -36,12 +38,12 @@ func (c *Circuit) Lift(ctx context.Context, domains []int, stands [][]int32, fix
 		if look.Over(int64(len(c.childrenOf(i)))) {
 			return nil, look.Err()
 		}
-		l.numberOf[c.firstNode()+i] = l.node(c.products[i], c.childrenOf(i), l.numberOf)
+		l.numberOf[c.firstNode()+i] = l.addNode(c.products[i], c.childrenOf(i), l.numberOf)
 	}
 
 	l.to.root = l.numberOf[c.root]
 	if len(fixed) > 0 {
-		l.to.root = l.node(true, append([]int32{l.to.root}, fixed...), nil)
+		l.to.root = l.addProduct(append([]int32{l.to.root}, fixed...))
 	}
 	return l.to, l.to.Check(ctx)
 }
@@ -52,35 +54,42 @@ type lifting struct {
 	numberOf []int32 // by number of a value in from: its number in to
 }
 
-// leaves makes the products that the leaves of the old circuit stand for, as far as nodes use these leaves.
-func (l *lifting) leaves(stands [][]int32) error {
-	used := make([]bool, l.from.leaves())
+// liftLeaves adds products[leaf], a product of new leaves, to the new circuit for each leaf of the old circuit that is used: the root or a
+// child of a node. It records their numbers in numberOf.
+func (l *lifting) liftLeaves(products [][]int32) error {
+	isUsed := make([]bool, l.from.leaves())
 	markUsed := func(n int32) {
-		if int(n) < len(used) {
-			used[n] = true
+		if int(n) < len(isUsed) {
+			isUsed[n] = true
 		}
 	}
 	markUsed(l.from.root)
 	for _, n := range l.from.children {
 		markUsed(n)
 	}
-	for leaf, list := range stands {
+	for leaf, factors := range products {
 		switch {
-		case !used[leaf]:
-		case len(list) == 0:
+		case !isUsed[leaf]:
+		case len(factors) == 0:
 			return fmt.Errorf("%w: leaf %d stands for nothing", ErrCircuit, leaf)
-		case len(list) == 1:
-			l.numberOf[leaf] = list[0]
+		case len(factors) == 1:
+			l.numberOf[leaf] = factors[0]
 		default:
-			l.numberOf[leaf] = l.node(true, list, nil)
+			l.numberOf[leaf] = l.addProduct(factors)
 		}
 	}
 	return nil
 }
 
-// node adds a sum or product to the new circuit and returns its number. children are numbers in the new circuit. If numberOf is not nil,
-// they are numbers in the old one, which numberOf maps to the new one.
-func (l *lifting) node(isProduct bool, children, numberOf []int32) int32 {
+// addProduct adds a product to the new circuit and returns its number. factors are numbers in the new circuit.
+func (l *lifting) addProduct(factors []int32) int32 {
+	const isProduct = true
+	return l.addNode(isProduct, factors, nil)
+}
+
+// addNode adds a sum or product to the new circuit and returns its number. If numberOf is nil, children are numbers in the new circuit. If
+// not, they are numbers in the old one, which numberOf maps to those in the new one.
+func (l *lifting) addNode(isProduct bool, children, numberOf []int32) int32 {
 	for _, n := range children {
 		if numberOf != nil {
 			n = numberOf[n]

@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Marginals returns Z and, by number of the weights, w·∂Z/∂w. These are the shares of Z that the values have: those of a variable add up to
-// Z. One pass up and one down; linear time, 32 bytes a value. Errors as of Evaluate.
+// Marginals returns Z and, for each weight w by its number, w·∂Z/∂w: the share of Z that the value has. The shares of a variable's values
+// add up to Z. One pass up and one down; linear time, 32 bytes a value. Errors as of Evaluate.
 func (c *Circuit) Marginals(ctx context.Context, w Weights) (scaled.Number, []scaled.Number, error) {
 	p, err := c.passUpAndDown(ctx, w)
 	if err != nil {
@@ -22,7 +22,7 @@ func (c *Circuit) Marginals(ctx context.Context, w Weights) (scaled.Number, []sc
 	for i := range shares {
 		shares[i] = p.values[i].times(p.down[i]).scaled()
 	}
-	return c.total(p).scaled(), shares, nil
+	return c.rootValue(p).scaled(), shares, nil
 }
 
 // Derivatives returns Z and ∂Z/∂w, by number of the weights. Derivatives by weights of 0 are right, too, as nothing is divided by them.
@@ -37,13 +37,13 @@ func (c *Circuit) Derivatives(ctx context.Context, w Weights) (scaled.Number, []
 	for i := range derivatives {
 		derivatives[i] = p.down[i].scaled()
 	}
-	return c.total(p).scaled(), derivatives, nil
+	return c.rootValue(p).scaled(), derivatives, nil
 }
 
-// passUpAndDown makes both passes, with down[i] = ∂root/∂values[i]. A sum adds its derivative to that of each child. A product adds its
-// derivative times the product of the other children (passToFactors).
+// passUpAndDown computes the values of all nodes from the leaves up, then from the root down p.down[n] = ∂root/∂(value of n). A sum adds
+// its derivative to that of each child. A product adds to that of each child its derivative times the product of the other children.
 func (c *Circuit) passUpAndDown(ctx context.Context, w Weights) (*pass, error) {
-	p, err := c.passUp(ctx, w, false)
+	p, err := c.passUp(ctx, w, sumChildren)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (c *Circuit) passUpAndDown(ctx context.Context, w Weights) (*pass, error) {
 	p.down[c.root] = number{m: 1}
 
 	look := pace.New(ctx)
-	for i := len(c.ends) - 1; i >= 0; i-- {
+	for i := len(c.ends) - 1; i >= 0; i-- { // parents before their children
 		children := c.childrenOf(i)
 		if look.Over(int64(2 * len(children))) {
 			p.release()
@@ -63,7 +63,7 @@ func (c *Circuit) passUpAndDown(ctx context.Context, w Weights) (*pass, error) {
 		}
 		d := p.down[c.firstNode()+i]
 		switch {
-		case d.m == 0:
+		case d.m == 0: // it adds nothing
 		case c.products[i]:
 			p.passToFactors(children, d)
 		default:
@@ -75,8 +75,8 @@ func (c *Circuit) passUpAndDown(ctx context.Context, w Weights) (*pass, error) {
 	return p, nil
 }
 
-// passToFactors adds to the derivative of each child of a product d times the product of the other children, where d is the derivative of
-// the product. Values may be 0, so instead of a division the product of the others is a prefix times a suffix of the children.
+// passToFactors adds d times the product of the other children to the derivative of each child of a product; d is the product's derivative.
+// The product of the others is that of the children before times that of the children behind: values may be 0, so it cannot divide.
 func (p *pass) passToFactors(children []int32, d number) {
 	if len(children) == 2 {
 		a, b := children[0], children[1]
@@ -84,12 +84,12 @@ func (p *pass) passToFactors(children []int32, d number) {
 		p.down[b] = p.down[b].plus(d.times(p.values[a]))
 		return
 	}
-	p.prefix = p.prefix[:0]
+	p.prefix = p.prefix[:0] // by child: d times the children before it
 	for _, n := range children {
 		p.prefix = append(p.prefix, d)
 		d = d.times(p.values[n])
 	}
-	suffix := number{m: 1}
+	suffix := number{m: 1} // the children behind the present one
 	for k := len(children) - 1; k >= 0; k-- {
 		n := children[k]
 		p.down[n] = p.down[n].plus(p.prefix[k].times(suffix))

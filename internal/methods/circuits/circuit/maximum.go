@@ -35,44 +35,44 @@ func (c *Circuit) Maximum(ctx context.Context, w Weights, slack float64, limit i
 	case !ok:
 		return Near{}, fmt.Errorf("%w, which this one is not seen to be", ErrOverlap)
 	}
-	p, err := c.passUp(ctx, w, true)
+	p, err := c.passUp(ctx, w, maximumChildren)
 	if err != nil {
 		return Near{}, err
 	}
 	defer p.release()
-	top := c.total(p)
+	top := c.rootValue(p)
 	if top.m == 0 {
 		return Near{All: true}, nil
 	}
-	s := search{c: c, p: p, look: pace.New(ctx), limit: limit, near: Near{Top: top.scaled(), All: true}}
-	s.open = []way{{[]int32{c.root}, make([]int, len(c.domains)), one(), 1 - slack}}
+	s := descent{circuit: c, pass: p, look: pace.New(ctx), limit: limit, near: Near{Top: top.scaled(), All: true}}
+	s.open = []path{{[]int32{c.root}, make([]int, len(c.domains)), one(), 1 - slack}}
 	if err := s.followAll(); err != nil {
 		return Near{}, err
 	}
 	return s.near, nil
 }
 
-// way is a way from the root down to an assignment that is not at its end.
-type way struct {
-	pending []int32
-	values  []int
-	term    *big.Float
-	floor   float64 // the smallest share of its sum that a child may have on this way from here on
+// path is a descent from the root to one assignment that is not complete.
+type path struct {
+	pending  []int32    // nodes to be visited
+	values   []int      // by variable: the assignment so far
+	term     *big.Float // product of the leaves and numbers visited so far
+	minShare float64    // the smallest share of its sum's largest child that a child may have on this path from here on
 }
 
-// search goes down from the root through all children of sums that are close to the largest child.
-type search struct {
-	c     *Circuit
-	p     *pass
-	look  *pace.Pace
-	limit int // of assignments
-	open  []way
-	near  Near // the result so far
+// descent goes down from the root of a circuit through all children of sums that are close to the largest child.
+type descent struct {
+	circuit *Circuit
+	pass    *pass // the values of all nodes, with the maximum of its children for a sum
+	look    *pace.Pace
+	limit   int // number of assignments
+	open    []path
+	near    Near // the result so far
 }
 
-// followAll follows the open ways, the last one first, and adds the assignment of each to the result. Every way ends in an assignment,
-// because the largest child is always close. It ends at limit assignments. The error is the context's.
-func (s *search) followAll() error {
+// followAll follows the open paths, the last one first, and adds the assignment of each to the result. Every path ends in an assignment,
+// because the largest child is always close. It stops at s.limit assignments. The error is the context's.
+func (s *descent) followAll() error {
 	for len(s.open) > 0 {
 		next := s.open[len(s.open)-1]
 		s.open = s.open[:len(s.open)-1]
@@ -89,73 +89,78 @@ func (s *search) followAll() error {
 	return nil
 }
 
-// follow follows one way down through the largest children, and opens a way for each other child that is close. It fills in the values and
-// the term of w. It returns false if the context ended.
-func (s *search) follow(w way) bool {
-	for len(w.pending) > 0 {
-		n := w.pending[len(w.pending)-1]
-		w.pending = w.pending[:len(w.pending)-1]
-		i := int(n) - s.c.firstNode()
+// follow follows one path down through the largest child of each sum, and opens a path for each other child that is close. It fills in
+// current.values and current.term. It returns false if the context ended.
+func (s *descent) follow(current path) bool {
+	for len(current.pending) > 0 {
+		n := current.pending[len(current.pending)-1]
+		current.pending = current.pending[:len(current.pending)-1]
+		i := int(n) - s.circuit.firstNode() // its position among sums and products
 		if i < 0 {
-			s.assign(n, w)
+			s.multiplyBy(n, current)
 			continue
 		}
-		children := s.c.childrenOf(i)
+		children := s.circuit.childrenOf(i)
 		if s.look.Over(int64(len(children))) {
 			return false
 		}
-		if s.c.products[i] {
-			w.pending = append(w.pending, children...)
+		if s.circuit.products[i] {
+			current.pending = append(current.pending, children...)
 			continue
 		}
-		w.pending = append(w.pending, s.choose(children, s.p.values[n], w))
+		current.pending = append(current.pending, s.chooseChild(children, s.pass.values[n], current))
 	}
 	return true
 }
 
-// assign multiplies the term of a way by leaf or number n. If n is a leaf, its variable gets its value.
-func (s *search) assign(n int32, w way) {
-	if int(n) < s.c.leaves() {
-		v := s.c.variable(n)
-		w.values[v] = int(n - s.c.offsets[v])
+// multiplyBy multiplies the term of a path by the value of n, a leaf or number. If n is a leaf, its variable gets its value.
+func (s *descent) multiplyBy(n int32, current path) {
+	if int(n) < s.circuit.leaves() {
+		v := s.circuit.variable(n)
+		current.values[v] = int(n - s.circuit.offsets[v])
 	}
-	x := s.p.values[n]
+	x := s.pass.values[n] // x.m·2^(radix·x.e)
 	f := new(big.Float).SetFloat64(x.m)
-	w.term.Mul(w.term, f.SetMantExp(f, int(x.e)*radix))
+	current.term.Mul(current.term, f.SetMantExp(f, int(x.e)*radix))
 }
 
 // one returns the number 1 with the precision that terms have.
 func one() *big.Float { return new(big.Float).SetPrec(192).SetInt64(1) }
 
-// choose returns the largest child of a sum, the first of equal children. It opens a way for each other child whose share of top, the value
-// of the largest, is at least the floor of w, as far as the limit allows.
-func (s *search) choose(children []int32, top number, w way) int32 {
+// chooseChild returns the largest child of a sum, the first one of equal children. top is its value. For each other child whose share of
+// top is at least current.minShare it opens a path that takes that child, as far as s.limit allows.
+func (s *descent) chooseChild(children []int32, top number, current path) int32 {
 	largest := children[0]
 	for _, n := range children[1:] {
-		if s.p.values[largest].less(s.p.values[n]) {
+		if s.pass.values[largest].less(s.pass.values[n]) {
 			largest = n
 		}
 	}
 	for _, n := range children {
-		share := s.p.values[n].dividedBy(top)
-		if n == largest || share < w.floor {
+		share := s.pass.values[n].dividedBy(top)
+		if n == largest || share < current.minShare {
 			continue
 		}
 		if len(s.open)+len(s.near.Values) >= s.limit {
 			s.near.All = false
 			break
 		}
-		s.open = append(s.open, way{append(slices.Clone(w.pending), n), slices.Clone(w.values), one().Set(w.term), w.floor / share})
+		s.open = append(s.open, path{
+			pending:  append(slices.Clone(current.pending), n),
+			values:   slices.Clone(current.values),
+			term:     one().Set(current.term),
+			minShare: current.minShare / share,
+		})
 	}
 	return largest
 }
 
-// Roundings returns the largest number of factors of a term: each takes a rounding.
+// Roundings returns the largest number of factors of a term of the circuit. Each factor may add a rounding error to the term.
 func (c *Circuit) Roundings() int {
 	if c.root < 0 {
 		return 0
 	}
-	factors := make([]int, c.values()) // by node: the largest number of factors of a term of it
+	factors := make([]int, c.values()) // by node: the largest number of factors of one of its terms
 	for i := range factors {
 		factors[i] = 1
 	}

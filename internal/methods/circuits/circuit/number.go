@@ -19,11 +19,12 @@ const (
 // number is m·2^(512·e) with m in [2^−256, 2^256), or 0. Products and sums round as in float64, and never leave its
 // normal numbers, because two such m multiply to between 2^−512 and 2^512. The zero value is 0.
 type number struct {
-	m float64
-	e int64
+	m float64 // mantissa
+	e int64   // exponent, which counts powers of 2^512
 }
 
-// numberOf returns x, exactly. x.Exp = 512·e + r becomes an exponent e and a factor 2^r of the mantissa, with r in [−256, 256).
+// numberOf returns x as a number m·2^(512·e), exactly: x.Exp = 512·e + r, with r in [−256, 256), becomes the exponent e and a factor 2^r of
+// the mantissa m.
 func numberOf(x scaled.Number) number {
 	if x.Mant == 0 {
 		return number{}
@@ -37,10 +38,11 @@ func numberOf(x scaled.Number) number {
 	return number{math.Ldexp(x.Mant, r), e}
 }
 
-// scaled returns a, exactly.
+// scaled returns the number as a scaled.Number, exactly.
 func (a number) scaled() scaled.Number { return scaled.Make(a.m, a.e*radix) }
 
-// times returns a·b, rounded once.
+// times returns a·b, rounded once. A number is m·2^(512·e); if the product of the mantissas leaves [2^−256, 2^256), the result moves a
+// factor 2^512 to the exponent.
 func (a number) times(b number) number {
 	m := a.m * b.m
 	e := a.e + b.e
@@ -56,7 +58,7 @@ func (a number) times(b number) number {
 	return number{m, e}
 }
 
-// plus returns a+b, rounded once.
+// plus returns a+b, rounded once. A number is m·2^(512·e), so mantissas of equal exponents add up.
 func (a number) plus(b number) number {
 	if a.e != b.e {
 		return a.plusUnaligned(b)
@@ -90,7 +92,7 @@ func (a number) plusUnaligned(b number) number {
 	return number{m, a.e}
 }
 
-// less reports whether a < b.
+// less reports whether a < b. Numbers are at least 0, and their mantissas are normalised, so the larger exponent decides.
 func (a number) less(b number) bool {
 	switch {
 	case b.m == 0:
@@ -103,9 +105,9 @@ func (a number) less(b number) bool {
 	return a.m < b.m
 }
 
-// dividedBy returns a/b as a float64, for b > 0. An underflow is 0, an overflow +Inf.
+// dividedBy returns a/b as a float64, for b > 0. An underflow is 0, an overflow +Inf. The quotient is (a.m/b.m)·2^(512·(a.e − b.e)).
 func (a number) dividedBy(b number) float64 {
-	switch e := a.e - b.e; {
+	switch e := a.e - b.e; { // beyond ±3 the quotient is out of the range of float64
 	case a.m == 0 || e < -3:
 		return 0
 	case e > 3:

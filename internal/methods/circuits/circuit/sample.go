@@ -14,12 +14,12 @@ import (
 // other. They are nil if Z is 0. Draw i uses stream(i), so that it does not depend on the number of draws. One pass up, and for each draw
 // the nodes on its way down. Errors as of Evaluate.
 func (c *Circuit) Sample(ctx context.Context, w Weights, n int, stream func(i int) *rand.Rand) (scaled.Number, []int, error) {
-	p, err := c.passUp(ctx, w, false)
+	p, err := c.passUp(ctx, w, sumChildren)
 	if err != nil {
 		return scaled.Number{}, nil, err
 	}
 	defer p.release()
-	z := c.total(p)
+	z := c.rootValue(p)
 	if z.m == 0 {
 		return scaled.Number{}, nil, nil
 	}
@@ -35,9 +35,9 @@ func (c *Circuit) Sample(ctx context.Context, w Weights, n int, stream func(i in
 	return z.scaled(), values, nil
 }
 
-// draw draws one assignment into values: from the root down it visits all children of a product, and one child of a sum, chosen by its
-// share of the sum. pending, the nodes still to be visited, is empty at the start, and is returned for its memory. It ends early if the
-// context ends.
+// draw draws one assignment into values, by variable: from the root down it visits all children of a product, and one child of a sum,
+// drawn with its share of the sum as probability. pending is an empty buffer for the nodes still to be visited; it returns the buffer. It
+// ends early if the context ends.
 func (c *Circuit) draw(p *pass, rng *rand.Rand, values []int, look *pace.Pace, pending []int32) []int32 {
 	pending = append(pending, c.root)
 	for len(pending) > 0 {
@@ -48,8 +48,8 @@ func (c *Circuit) draw(p *pass, rng *rand.Rand, values []int, look *pace.Pace, p
 			values[v] = int(n - c.offsets[v])
 			continue
 		}
-		i := int(n) - c.firstNode()
-		if i < 0 {
+		i := int(n) - c.firstNode() // its position among sums and products
+		if i < 0 {                  // a number
 			continue
 		}
 		children := c.childrenOf(i)
@@ -65,19 +65,20 @@ func (c *Circuit) draw(p *pass, rng *rand.Rand, values []int, look *pace.Pace, p
 	return pending
 }
 
-// chooseChild returns the child of a sum that u in [0, 1) falls on, if the children lie side by side with their shares of the sum as
-// lengths.
+// chooseChild returns a child of a sum, child n with probability value(n) / sum if u is uniform in [0, 1): the children lie side by side
+// with their shares as lengths, and u falls on one of them. If rounding lets u fall behind the last one, it is the last one of a share
+// above 0.
 func chooseChild(p *pass, children []int32, sum number, u float64) int32 {
-	last := children[0]
+	chosen := children[0]
 	for _, n := range children {
 		share := p.values[n].dividedBy(sum)
 		if share == 0 {
 			continue
 		}
-		if last = n; u < share {
+		if chosen = n; u < share {
 			break
 		}
 		u -= share
 	}
-	return last
+	return chosen
 }

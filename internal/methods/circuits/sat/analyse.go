@@ -7,34 +7,38 @@ package sat
 // decision, since decisions have no reasons. If an earlier lemma has forced the decision, no literal of the level may remain. Then
 // the clause is a conflict of the levels below.
 
-// Analyse makes a lemma of the conflict of Propagate. It resolves the conflict until one literal of the current level is left, the asserted
-// one. If early is false, it goes on until that literal is the opposite of the level's decision. It returns false if no literal of the
-// level is left. Then the lemma is a conflict of the levels below, which can be analysed after Close.
-func (s *Solver) Analyse(early bool) (isAsserting bool) {
+// Analyse makes the lemma of the conflict that Propagate found: it resolves the conflict with the reasons of its literals of the current
+// level, until one literal of that level is left, the asserted one. If stopsEarly is set, this is the first such literal; else it goes on
+// until that is the opposite of the level's decision. It returns false if no literal of the level is left: then the lemma is a conflict of
+// the levels below, which can be analysed after Close.
+func (s *Solver) Analyse(stopsEarly bool) (isAsserting bool) {
+	// The clause is s.lemma, which has literals of lower levels, and onLevel literals of the current level.
 	s.lemma, s.Met = s.lemma[:0], s.Met[:0]
-	open := 0 // literals of the current level in the clause so far
+	onLevel := 0
 	for _, l := range s.conflict {
-		open += s.meet(l)
+		onLevel += s.addToClause(l)
 	}
 	s.Work += int64(len(s.conflict))
+
+	// Resolve with reasons, in the reverse order of the trail.
 	position := len(s.Trail)
 	var asserted Literal
-	for open > 0 {
+	for onLevel > 0 {
 		position--
 		l := s.Trail[position]
 		v := l.Variable()
-		if !s.seen[v] || s.level[v] != s.depth() {
+		if !s.seen[v] || s.level[v] != s.depth() { // the clause does not have it
 			continue
 		}
-		if s.reason[v] == Decided || early && open == 1 {
+		if s.reason[v] == Decided || stopsEarly && onLevel == 1 {
 			asserted = l.Not()
 			break
 		}
-		open += s.resolve(v) - 1
+		onLevel += s.resolve(v) - 1
 	}
 
 	s.minimise()
-	if open == 0 {
+	if onLevel == 0 {
 		s.conflict = append(s.conflict[:0], s.lemma...)
 		return false
 	}
@@ -43,9 +47,9 @@ func (s *Solver) Analyse(early bool) (isAsserting bool) {
 	return true
 }
 
-// meet takes a literal into the clause that is being resolved, unless its variable was met before or is a fact (level 0). A literal of a
-// lower level becomes one of the lemma. It returns 1 if the literal is of the current level and new, and 0 otherwise.
-func (s *Solver) meet(l Literal) int {
+// addToClause adds a literal to the clause that is being resolved, unless its variable was met before or is a fact (level 0). A literal
+// of a lower level goes to s.lemma. It returns 1 if the literal is new and of the current level, and 0 otherwise.
+func (s *Solver) addToClause(l Literal) int {
 	v := l.Variable()
 	if s.seen[v] || s.level[v] == 0 {
 		return 0
@@ -59,29 +63,29 @@ func (s *Solver) meet(l Literal) int {
 	return 0
 }
 
-// resolve meets the other literals of the reason of variable v, and returns how many new ones are of the current level. The mark of a
-// learned clause falls to the number of levels of its literals now.
-func (s *Solver) resolve(v int32) (open int) {
+// resolve replaces the literal of variable v in the clause by the other literals of its reason. It returns how many of these are new and of
+// the current level. If the reason is a learned clause, its mark falls to the number of levels that its literals have now.
+func (s *Solver) resolve(v int32) (onLevel int) {
 	r := s.reason[v]
-	if r&1 != 0 {
-		return s.meet(Literal(r >> 1).Not())
+	if isLiteralReason(r) {
+		return s.addToClause(reasonLiteral(r).Not())
 	}
-	clause := r >> 1
+	clause := reasonClause(r)
 	c := s.arena[clause+clauseHeader:][:s.arena[clause+clauseSize]]
 	s.Work += int64(len(c))
 	for _, l := range c {
 		if Literal(l).Variable() != v {
-			open += s.meet(Literal(l))
+			onLevel += s.addToClause(Literal(l))
 		}
 	}
 	if s.arena[clause+clauseMark] > 2 {
 		s.arena[clause+clauseMark] = min(s.arena[clause+clauseMark], countLevels(s, c))
 	}
-	return open
+	return onLevel
 }
 
-// minimise removes literals from the lemma that its other literals imply: all other literals of their reason were met, or are facts. Then
-// it forgets which variables were met.
+// minimise removes literals from the lemma that its other literals imply: all other literals of their reason were met in the analysis, or
+// are facts. Then it clears the marks of the variables that were met.
 func (s *Solver) minimise() {
 	kept := 0
 	for _, l := range s.lemma {
@@ -102,11 +106,11 @@ func (s *Solver) isImplied(v int32) bool {
 	if r == Decided || r == Fact {
 		return false
 	}
-	if r&1 != 0 {
-		w := Literal(r >> 1).Variable()
+	if isLiteralReason(r) {
+		w := reasonLiteral(r).Variable()
 		return s.seen[w] || s.level[w] == 0
 	}
-	clause := r >> 1
+	clause := reasonClause(r)
 	for _, l := range s.arena[clause+clauseHeader:][:s.arena[clause+clauseSize]] {
 		if w := Literal(l).Variable(); w != v && !s.seen[w] && s.level[w] != 0 {
 			return false
@@ -115,8 +119,8 @@ func (s *Solver) isImplied(v int32) bool {
 	return true
 }
 
-// arrange moves the asserted literal of the lemma, which is the last, to the front, and the literal with the highest level among the others
-// to the second place.
+// arrange swaps the last literal of the lemma, the asserted one, to the front, and the literal of the highest level among the others to the
+// second place, as Attach demands.
 func (s *Solver) arrange() {
 	last := len(s.lemma) - 1
 	s.lemma[0], s.lemma[last] = s.lemma[last], s.lemma[0]
@@ -127,7 +131,8 @@ func (s *Solver) arrange() {
 	}
 }
 
-// countLevels returns the number of distinct levels among the literals of a clause.
+// countLevels returns the number of different levels among the literals of a clause. s.stamps[level] is s.stamp if this count met the
+// level.
 func countLevels[L ~int32](s *Solver, c []L) int32 {
 	s.stamp++
 	n := int32(0)
@@ -140,8 +145,9 @@ func countLevels[L ~int32](s *Solver, c []L) int32 {
 	return n
 }
 
-// Learn keeps the lemma and returns it as the reason of its first literal, which becomes true when the current level is closed. A lemma of
-// one literal becomes a fact. One of two literals is not kept if such lemmas take a quarter of the room; its reason needs no clause.
+// Learn adds the lemma to the clauses, and returns the reason of its first literal, which it implies once the current level is closed. A
+// lemma of one literal becomes a fact. One of two literals is not added if such lemmas take a quarter of the memory for learned clauses:
+// its reason is a literal and needs no clause.
 func (s *Solver) Learn() int32 {
 	if len(s.lemma) == 1 {
 		s.facts = append(s.facts, s.lemma[0])
@@ -149,14 +155,14 @@ func (s *Solver) Learn() int32 {
 	}
 	if len(s.lemma) == 2 {
 		if learnedBytes*s.pairs > s.Room/4 {
-			return int32(s.lemma[1].Not())<<1 | 1 // not kept
+			return literalReason(s.lemma[1].Not()) // not added
 		}
 		s.pairs++
 		s.Bytes += learnedBytes
 		return s.Attach(s.lemma, 0)
 	}
 	r := s.Attach(s.lemma, countLevels(s, s.lemma))
-	s.learned = append(s.learned, r>>1)
-	s.Bytes += s.bytesOf(r >> 1)
+	s.learned = append(s.learned, reasonClause(r))
+	s.Bytes += s.bytesOf(reasonClause(r))
 	return r
 }

@@ -16,13 +16,13 @@ func (s *Solver) bytesOf(clause int32) int64 {
 	return 4*int64(clauseHeader+s.arena[clause+clauseSize]) + learnedBytes
 }
 
-// Kept returns the number of learned clauses of three literals and more.
+// Kept returns the number of learned clauses of three literals and more that are not forgotten.
 func (s *Solver) Kept() int { return len(s.learned) }
 
-// Forget drops learned clauses if there are Keep of them, or if they take more bytes than Room. The clauses of the most levels go first,
-// and of equal ones the older. Reasons stay, and clauses of at most learnedLevels stay if the room allows it. About half of the clauses go,
-// and more until they take at most half of the room. The remaining clauses move together. Time: linear in all clauses, once in thousands of
-// conflicts, or in as many bytes.
+// Forget drops about half of the learned clauses if there are Keep of them, and more if they take more than Room bytes, until they take
+// half of that. The clauses of the most levels go first, and of equal ones the older. Reasons of literals on the trail stay, and clauses
+// of at most learnedLevels stay if the memory allows it. The remaining clauses move together. Time: linear in all clauses, once in
+// thousands of conflicts, or in as many bytes.
 func (s *Solver) Forget() {
 	isFull := s.Bytes > s.Room
 	if len(s.learned) < s.Keep && !isFull {
@@ -31,18 +31,21 @@ func (s *Solver) Forget() {
 	if len(s.learned) >= s.Keep {
 		s.Keep += s.Keep/16 + 1
 	}
-	isReason := map[int32]bool{}
+
+	isReason := map[int32]bool{} // by clause
 	for _, l := range s.Trail {
-		if r := s.reason[l.Variable()]; r >= 0 && r&1 == 0 {
-			isReason[r>>1] = true
+		if r := s.reason[l.Variable()]; isClauseReason(r) {
+			isReason[reasonClause(r)] = true
 		}
 	}
+
 	byLevels := slices.Clone(s.learned)
 	slices.SortStableFunc(byLevels, func(a, b int32) int { return int(s.arena[b+clauseMark] - s.arena[a+clauseMark]) })
 	dropped := map[int32]bool{}
 	for i, clause := range byLevels {
-		hasManyLevels := i < len(byLevels)/2 && s.arena[clause+clauseMark] > learnedLevels
-		if (hasManyLevels || isFull && s.Bytes > s.Room/2) && !isReason[clause] {
+		isInWorseHalf := i < len(byLevels)/2 && s.arena[clause+clauseMark] > learnedLevels
+		isOverMemory := isFull && s.Bytes > s.Room/2
+		if (isInWorseHalf || isOverMemory) && !isReason[clause] {
 			dropped[clause] = true
 			s.Bytes -= s.bytesOf(clause)
 		}
@@ -50,7 +53,7 @@ func (s *Solver) Forget() {
 	s.relocate(s.compact(dropped))
 }
 
-// compact writes the clauses that are not dropped into a new arena. It returns the new position of each, by the old one.
+// compact writes the clauses that are not dropped into a new arena. It returns the new position of each clause by its old one.
 func (s *Solver) compact(dropped map[int32]bool) map[int32]int32 {
 	moved := make(map[int32]int32, len(s.learned))
 	arena := make([]int32, 0, len(s.arena))
@@ -66,8 +69,8 @@ func (s *Solver) compact(dropped map[int32]bool) map[int32]int32 {
 	return moved
 }
 
-// relocate replaces the positions of clauses in watches, reasons and the list of learned clauses by the new ones, and removes dropped
-// clauses from these. moved has the new position of each clause that was not dropped.
+// relocate replaces the positions of clauses in watches, reasons and the list of learned clauses by those in moved, and removes clauses
+// that are not in it, which were dropped.
 func (s *Solver) relocate(moved map[int32]int32) {
 	s.hasMoved = true
 	for l, list := range s.watches {
@@ -80,8 +83,8 @@ func (s *Solver) relocate(moved map[int32]int32) {
 		s.watches[l] = kept
 	}
 	for _, l := range s.Trail {
-		if r := s.reason[l.Variable()]; r >= 0 && r&1 == 0 {
-			s.reason[l.Variable()] = moved[r>>1] << 1
+		if r := s.reason[l.Variable()]; isClauseReason(r) {
+			s.reason[l.Variable()] = clauseReason(moved[reasonClause(r)])
 		}
 	}
 	kept := s.learned[:0]

@@ -28,13 +28,16 @@ type Satisfier struct {
 	cursor        int32 // a place in the queue: all variables after it have values
 }
 
-// NewSatisfier returns a satisfier without clauses; the groups are New's.
+// NewSatisfier returns a satisfier without clauses. Group g has the variables from first[g] up to first[g+1], of which exactly one is
+// true if it has several.
 func NewSatisfier(first []int32) *Satisfier {
 	n := first[len(first)-1]
 	s := &Satisfier{
 		Solver: New(first), phase: make([]bool, n), restart: firstRestart,
 		before: make([]int32, n+1), after: make([]int32, n+1), stampOf: make([]int64, n+1),
 	}
+
+	// The queue of variables: first the ring has only the entry n, then each variable goes to its end.
 	s.before[n], s.after[n] = n, n
 	for v := n - 1; v >= 0; v-- {
 		s.before[v], s.after[v] = v, v
@@ -43,8 +46,9 @@ func NewSatisfier(first []int32) *Satisfier {
 	return s
 }
 
-// Add takes all assumptions back, adds a clause without its literals that are false, and returns it as Attach does. It returns Fact if
-// propagation needs no clause: a literal is true, or the clause is a tautology, a single literal or empty.
+// Add takes all assumptions back and adds a clause, without its literals that are false. It returns the reason that Attach returns for
+// it, or Fact if propagation needs no clause: a literal is true, or the clause is a tautology, a single literal or empty. An empty clause
+// makes the formula False.
 func (s *Satisfier) Add(c ...Literal) int32 {
 	s.Backtrack(0)
 	c = slices.Clone(c)
@@ -52,7 +56,8 @@ func (s *Satisfier) Add(c ...Literal) int32 {
 	c = slices.Compact(c)
 	kept := c[:0]
 	for i, l := range c {
-		if s.Value[l] > 0 || i > 0 && c[i-1] == l.Not() {
+		isTautology := i > 0 && c[i-1] == l.Not()
+		if s.Value[l] > 0 || isTautology {
 			return Fact
 		}
 		if s.Value[l] == 0 {
@@ -71,14 +76,16 @@ func (s *Satisfier) Add(c ...Literal) int32 {
 	return Fact
 }
 
-// Backtrack closes all levels above the given one. Variables remember the values that they had.
+// Backtrack closes all levels above the given one. Variables that lose their values remember them (phase), and the cursor moves on to those
+// that are behind it in the queue.
 func (s *Satisfier) Backtrack(level int32) {
 	for s.depth() > level {
-		from := s.marks[s.depth()-1]
-		s.Work += int64(len(s.Trail)) - int64(from)
-		for _, l := range s.Trail[from:] {
+		start := s.marks[s.depth()-1] // of the level on the trail
+		s.Work += int64(len(s.Trail)) - int64(start)
+		for _, l := range s.Trail[start:] {
 			v := l.Variable()
-			if s.phase[v] = l.Positive(); s.stampOf[v] > s.stampOf[s.cursor] {
+			s.phase[v] = l.Positive()
+			if isBehindCursor := s.stampOf[v] > s.stampOf[s.cursor]; isBehindCursor {
 				s.cursor = v
 			}
 		}
@@ -86,7 +93,8 @@ func (s *Satisfier) Backtrack(level int32) {
 	}
 }
 
-// Try assumes a literal and propagates it, on a new level unless it has a value. It returns false if that is a contradiction.
+// Try assumes a literal on a new level and propagates it. It returns false if that leads to a contradiction. If the literal has a value
+// already, it only returns whether that is true.
 func (s *Satisfier) Try(l Literal) bool {
 	if s.Value[l] != 0 {
 		return s.Value[l] > 0
@@ -96,20 +104,21 @@ func (s *Satisfier) Try(l Literal) bool {
 	return s.Propagate()
 }
 
-// Possible reports whether propagation of a literal finds no contradiction. Nothing may be assumed before, and nothing is afterwards.
+// Possible reports whether the propagation of a literal finds no contradiction. There are no assumptions before and after it.
 func (s *Satisfier) Possible(l Literal) bool {
 	ok := s.Try(l)
 	s.Backtrack(0)
 	return ok
 }
 
-// Solve searches for an assignment under the assumptions. It returns 1 if there is one, which is in Value until the next call; −1 if there
-// is none; and 0 if that is not known after the given work, or the context has ended.
+// Solve searches for an assignment that makes all clauses and the assumptions true. It returns 1 if there is one, which is in Value until
+// the next call; −1 if there is none; and 0 if that is not known after the given work, or the context of look has ended.
 func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (verdict int) {
 	if s.Backtrack(0); s.False {
 		return -1
 	}
-	until, conflicts, restart, workBefore := s.Work+work, 0, s.restart, s.Work
+	workEnd, workBefore := s.Work+work, s.Work
+	conflicts, restart := 0, s.restart // conflicts since the last restart, and how many there are until the next one
 	for {
 		if !s.Propagate() {
 			if s.depth() == 0 {
@@ -122,7 +131,7 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 		}
 		done := s.Work - workBefore
 		workBefore = s.Work
-		if look.Over(done) || s.Work > until {
+		if look.Over(done) || s.Work > workEnd {
 			return 0
 		}
 		if conflicts >= restart {
@@ -140,8 +149,8 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 	}
 }
 
-// decide returns the literal to decide on, and the verdict 0: the next assumption that is open, or else the open variable that a conflict
-// has met last, with the value that it had last. If an assumption is false, the verdict is −1. If all variables have values, it is 1.
+// decide returns the literal to decide on, with the verdict 0: the first assumption that is open, or else the open variable that the latest
+// conflict has met, with the value that it had last. The verdict is −1 if an assumption is false, and 1 if all variables have values.
 // Source: A. Biere and A. Fröhlich, Evaluating CDCL variable scoring schemes (SAT 2015).
 func (s *Satisfier) decide(assumptions []Literal) (l Literal, verdict int) {
 	for _, l := range assumptions {
@@ -165,9 +174,10 @@ func (s *Satisfier) decide(assumptions []Literal) (l Literal, verdict int) {
 }
 
 // resolveConflict learns the lemma of a conflict, goes back to the lowest level at which it implies its first literal, and assigns that.
-// The variables that the analysis has met move to the end of the queue.
+// The variables that the analysis has met move to the end of the queue, in their order.
 func (s *Satisfier) resolveConflict() {
-	s.Analyse(true)
+	const stopsEarly = true
+	s.Analyse(stopsEarly)
 	slices.SortFunc(s.Met, func(k, l Literal) int { return cmp.Compare(s.stampOf[k.Variable()], s.stampOf[l.Variable()]) })
 	for _, l := range s.Met {
 		s.moveToEnd(l.Variable())
@@ -180,12 +190,16 @@ func (s *Satisfier) resolveConflict() {
 	s.Assign(s.lemma[0], reason)
 }
 
-// moveToEnd moves a variable to the end of the queue.
+// moveToEnd moves a variable to the end of the queue, a doubly linked ring with before and after. Entry len(s.phase) of the ring is between
+// its last and its first variable.
 func (s *Satisfier) moveToEnd(v int32) {
+	// Unlink v.
 	if s.cursor == v {
 		s.cursor = s.before[v]
 	}
 	s.before[s.after[v]], s.after[s.before[v]] = s.before[v], s.after[v]
+
+	// Link it in before the end.
 	end := int32(len(s.phase))
 	last := s.before[end]
 	s.before[v], s.after[v] = last, end

@@ -24,13 +24,30 @@ func (l Literal) Variable() int32 { return int32(l) >> 1 }
 // Positive reports whether l is not negated.
 func (l Literal) Positive() bool { return l&1 == 0 }
 
-// A reason states why a literal of the trail is true. It is one of these constants or a clause: its position in the arena, shifted left by
-// one bit. For a binary clause, or two values of a group, it is the literal that implies the other one, shifted left, with the last bit
-// set.
+// A reason states why a literal of the trail is true: Decided, Fact, clauseReason of a clause that has become unit, or literalReason of a
+// literal that implies it by a binary clause or as another value of its group.
 const (
 	Decided int32 = -1 // no reason
 	Fact    int32 = -2 // it follows from the formula alone; its level is 0
 )
+
+// clauseReason returns the reason that stands for the clause at a position of the arena.
+func clauseReason(clause int32) int32 { return clause << 1 }
+
+// literalReason returns the reason that stands for a literal.
+func literalReason(l Literal) int32 { return int32(l)<<1 | 1 }
+
+// isLiteralReason reports whether a reason other than Decided and Fact stands for a literal. If not, it stands for a clause.
+func isLiteralReason(reason int32) bool { return reason&1 != 0 }
+
+// isClauseReason reports whether a reason stands for a clause. Decided and Fact do not.
+func isClauseReason(reason int32) bool { return reason >= 0 && reason&1 == 0 }
+
+// reasonClause returns the position in the arena of the clause that a reason stands for.
+func reasonClause(reason int32) int32 { return reason >> 1 }
+
+// reasonLiteral returns the literal that a reason stands for.
+func reasonLiteral(reason int32) Literal { return Literal(reason >> 1) }
 
 // Layout of a clause in the arena.
 const (
@@ -51,27 +68,27 @@ type Solver struct {
 	Value   []int8 // by literal: 1 true, −1 false, 0 open
 	Trail   []Literal
 	Implies [][]Literal // by literal: its consequences when true, without those by its group
-	Taken   []int32     // by group of several variables: the place of the true one in it, or −1
+	Taken   []int32     // by group of several variables: the position of the true one in it, or −1
 	Met     []Literal   // literals of the conflict that was analysed last, and of the reasons that it was resolved with
-	Work    int64
-	Keep    int   // learned clauses at which some are forgotten
-	Room    int64 // bytes that learned clauses may take
-	Bytes   int64 // that they take
+	Work    int64       // literals and watches looked at
+	Keep    int         // number of learned clauses at which some are forgotten
+	Room    int64       // bytes that learned clauses may take
+	Bytes   int64       // bytes that learned clauses take
 
-	first    []int32 // by group: its first variable; one more at the end
-	group    []int32 // by variable: its group
-	hasGroup []bool  // by variable: its group has others
-	level    []int32
-	reason   []int32
-	head     int     // the trail is propagated up to here
-	marks    []int32 // by level above 0: where its literals begin on the trail
-	watches  [][]watch
-	arena    []int32
-	conflict []Literal // literals that are all false where the formula demands a true one
-	lemma    []Literal
+	first    []int32   // by group: its first variable; one more at the end
+	group    []int32   // by variable: its group
+	hasGroup []bool    // by variable: its group has others
+	level    []int32   // by variable: the level on which it got its value
+	reason   []int32   // by variable: why it has its value
+	head     int       // the trail is propagated up to here
+	marks    []int32   // by level above 0: where its literals begin on the trail
+	watches  [][]watch // by literal: the long clauses that watch it
+	arena    []int32   // all clauses of three or more literals, one after the other
+	conflict []Literal // literals that are all false though the formula demands that one is true
+	lemma    []Literal // the clause that Analyse made of the last conflict
 	facts    []Literal // literals that follow from the formula alone, found below the root
-	seen     []bool
-	stamps   []int32 // by level: the stamp of the last count that met it
+	seen     []bool    // by variable: it was met in the present analysis
+	stamps   []int32   // by level: the stamp of the last count that met it
 	stamp    int32
 	pairs    int64   // learned clauses of two literals
 	hasMoved bool    // clauses were forgotten, and others have moved
@@ -97,12 +114,14 @@ func New(first []int32) *Solver {
 		Implies: make([][]Literal, 2*n), watches: make([][]watch, 2*n), seen: make([]bool, n), stamps: make([]int32, n+1),
 		Keep: learnedFirst, Room: math.MaxInt64,
 	}
+
+	// Exactly one variable of a group is true: a clause demands one, and propagateBinary excludes two.
 	for g := range s.Taken {
 		s.Taken[g] = -1
 		var atLeastOne []Literal
 		for v := first[g]; v < first[g+1]; v++ {
 			s.group[v], s.hasGroup[v] = int32(g), first[g+1]-first[g] > 1
-			atLeastOne = append(atLeastOne, Literal(2*v))
+			atLeastOne = append(atLeastOne, Literal(2*v)) // the positive literal of v
 		}
 		if len(atLeastOne) > 1 {
 			s.Attach(atLeastOne, 0)
@@ -111,44 +130,45 @@ func New(first []int32) *Solver {
 	return s
 }
 
-// Attach adds a clause of two literals or more to propagation and returns it as the reason of its
-// first literal. If some of its literals are false, the second one must have the highest level of all
-// but the first. mark is 0 for a clause of the formula, and otherwise the number of its levels.
+// Attach adds a clause of two or more literals to propagation, and returns the reason of its first literal if the clause implies that. If
+// some of its literals are false, the second one must have the highest level of all but the first. mark is 0 for a clause of the formula,
+// and otherwise the number of levels of its literals.
 func (s *Solver) Attach(c []Literal, mark int32) int32 {
 	if len(c) == 2 {
-		reason := int32(c[1].Not())<<1 | 1
+		reason := literalReason(c[1].Not())
 		s.Reattach(c, reason)
 		return reason
 	}
-	position := int32(len(s.arena))
+	reason := clauseReason(int32(len(s.arena)))
 	s.arena = append(s.arena, int32(len(c)), mark)
 	for _, l := range c {
 		s.arena = append(s.arena, int32(l))
 	}
-	s.Reattach(c, position<<1)
-	return position << 1
+	s.Reattach(c, reason)
+	return reason
 }
 
-// Reattach adds a clause to propagation that was detached. reason is the result of Attach for it.
+// Reattach adds clause c to propagation again after Detach: a binary clause as two implications, a longer one to the watches of its first
+// two literals. reason is the result of Attach for the clause.
 func (s *Solver) Reattach(c []Literal, reason int32) {
-	if reason&1 != 0 {
+	if isLiteralReason(reason) { // a binary clause
 		s.Implies[c[0].Not()] = append(s.Implies[c[0].Not()], c[1])
 		s.Implies[c[1].Not()] = append(s.Implies[c[1].Not()], c[0])
 		return
 	}
-	clause := reason >> 1
+	clause := reasonClause(reason)
 	a, b := Literal(s.arena[clause+clauseHeader]), Literal(s.arena[clause+clauseHeader+1])
 	s.watches[a] = append(s.watches[a], watch{clause, b})
 	s.watches[b] = append(s.watches[b], watch{clause, a})
 }
 
-// Detach removes a clause from propagation. The clause must not be a reason of the trail. c are its open literals, and reason is the result
-// of Attach for it. It panics if clauses were forgotten, since other clauses have moved then.
+// Detach removes a clause from propagation. c has its literals, and reason is the result of Attach for it. The clause must not be the
+// reason of a literal of the trail. It panics if clauses were forgotten (Forget), since others have moved in the arena then.
 func (s *Solver) Detach(c []Literal, reason int32) {
 	if s.hasMoved {
 		panic("sat: a clause is to be detached after others were forgotten")
 	}
-	if reason&1 != 0 {
+	if isLiteralReason(reason) { // a binary clause
 		for i, l := range c {
 			list := &s.Implies[l.Not()]
 			k := slices.Index(*list, c[1-i])
@@ -157,21 +177,22 @@ func (s *Solver) Detach(c []Literal, reason int32) {
 		}
 		return
 	}
-	for _, l := range s.arena[reason>>1+clauseHeader:][:2] {
+	clause := reasonClause(reason)
+	for _, l := range s.arena[clause+clauseHeader:][:2] { // the literals that watch it
 		list := &s.watches[l]
-		k := slices.IndexFunc(*list, func(w watch) bool { return w.clause == reason>>1 })
+		k := slices.IndexFunc(*list, func(w watch) bool { return w.clause == clause })
 		*list = slices.Delete(*list, k, k+1)
 		s.Work += int64(k)
 	}
 }
 
-// depth returns the number of the current level, which is that of decisions that are not taken back.
+// depth returns the current level: the number of levels that are open.
 func (s *Solver) depth() int32 { return int32(len(s.marks)) }
 
-// Open starts a level.
+// Open starts a new level. Close takes back all that is assigned from here on.
 func (s *Solver) Open() { s.marks = append(s.marks, int32(len(s.Trail))) }
 
-// Assign makes an open literal true.
+// Assign makes an open literal true on the current level, or on level 0 if the reason is Fact, and puts it on the trail.
 func (s *Solver) Assign(l Literal, reason int32) {
 	s.Value[l] = 1
 	s.Value[l.Not()] = -1
@@ -188,23 +209,25 @@ func (s *Solver) Assign(l Literal, reason int32) {
 	s.Trail = append(s.Trail, l)
 }
 
-// Close takes the last level back: its literals are open again.
+// Close takes the last level back: the literals that were assigned on it are open again.
 func (s *Solver) Close() {
-	from := s.marks[s.depth()-1]
-	for _, l := range s.Trail[from:] {
+	start := s.marks[s.depth()-1] // of the level on the trail
+	for _, l := range s.Trail[start:] {
 		s.Value[l] = 0
 		s.Value[l.Not()] = 0
 		if v := l.Variable(); l.Positive() && s.hasGroup[v] {
 			s.Taken[s.group[v]] = -1
 		}
 	}
-	s.Trail = s.Trail[:from]
-	s.head = int(from)
+	s.Trail = s.Trail[:start]
+	s.head = int(start)
 	s.marks = s.marks[:s.depth()-1]
 }
 
-// Propagate assigns the consequences of the trail. It returns false if a clause has become false, which is the conflict then.
+// Propagate assigns the consequences of the literals on the trail (unit propagation). It returns false on a conflict: s.conflict has a
+// clause that has become false.
 func (s *Solver) Propagate() bool {
+	// Facts that were learned below the root were taken back with their level.
 	for _, l := range s.facts {
 		if s.Value[l] < 0 {
 			s.conflict = append(s.conflict[:0], l)
@@ -226,31 +249,32 @@ func (s *Solver) Propagate() bool {
 
 // propagateBinary assigns the consequences of a true literal by binary clauses and by its group. It returns false on a conflict.
 func (s *Solver) propagateBinary(l Literal) bool {
-	because := int32(l)<<1 | 1
 	s.Work += int64(len(s.Implies[l]))
 	for _, m := range s.Implies[l] {
-		if !s.imply(l, m, because) {
+		if !s.imply(l, m) {
 			return false
 		}
 	}
+
+	// If l states a value of a group, the variables of its other values are false.
 	v := l.Variable()
 	if !s.hasGroup[v] || !l.Positive() {
 		return true
 	}
 	g := s.group[v]
 	for w := s.first[g]; w < s.first[g+1]; w++ {
-		if w != v && !s.imply(l, Literal(2*w+1), because) {
+		if w != v && !s.imply(l, Literal(2*w+1)) { // the negative literal of w
 			return false
 		}
 	}
 	return true
 }
 
-// imply assigns m, which follows from l, with the reason because. It returns false if m is false, which is a conflict.
-func (s *Solver) imply(l, m Literal, because int32) bool {
+// imply assigns literal m, which follows from l, unless it is true already. It returns false on a conflict: m is false.
+func (s *Solver) imply(l, m Literal) bool {
 	switch s.Value[m] {
 	case 0:
-		s.Assign(m, because)
+		s.Assign(m, literalReason(l))
 	case -1:
 		s.conflict = append(s.conflict[:0], l.Not(), m)
 		return false
@@ -258,21 +282,23 @@ func (s *Solver) imply(l, m Literal, because int32) bool {
 	return true
 }
 
-// propagateLong visits the clauses of three or more literals that watch the opposite of the true literal l. Each watches another literal
-// instead, or is true, or implies its other watched literal. It returns false on a conflict.
+// propagateLong visits the clauses of three or more literals that watch the opposite of the true literal l. Each clause watches its first
+// two literals. It gets another watch instead of the false one, if it has a literal that is not false. Else its other watch is true, or
+// becomes true, or is false, which is a conflict: it returns false.
 func (s *Solver) propagateLong(l Literal) bool {
 	falsified := l.Not()
 	list := s.watches[falsified]
 	s.Work += int64(len(list))
-	kept := 0
+	kept := 0 // list[:kept] are the clauses that go on watching the literal
 	for i := 0; i < len(list); i++ {
 		w := list[i]
-		if s.Value[w.blocker] > 0 {
+		if s.Value[w.blocker] > 0 { // the clause is true
 			list[kept] = w
 			kept++
 			continue
 		}
 
+		// Move the false literal to the second place, and replace it by one that is not false.
 		c := s.arena[w.clause+clauseHeader:][:s.arena[w.clause+clauseSize]]
 		if Literal(c[0]) == falsified {
 			c[0], c[1] = c[1], c[0]
@@ -282,12 +308,12 @@ func (s *Solver) propagateLong(l Literal) bool {
 			continue
 		}
 
-		// The clause goes on watching this literal: it is true, or it implies first.
+		// The clause goes on watching this literal: first is true, or all other literals are false.
 		list[kept] = watch{w.clause, first}
 		kept++
 		switch s.Value[first] {
 		case 0:
-			s.Assign(first, w.clause<<1)
+			s.Assign(first, clauseReason(w.clause))
 		case -1:
 			s.setConflict(c)
 			kept += copy(list[kept:], list[i+1:])
@@ -299,8 +325,8 @@ func (s *Solver) propagateLong(l Literal) bool {
 	return true
 }
 
-// rewatch moves a literal that is not false to the second place of clause c, which watches it from now on. It returns false if there is
-// none.
+// rewatch moves a literal of clause c that is not false to its second place, which the clause watches. c has the literals and clause their
+// position in the arena. It returns false if all literals from the third on are false.
 func (s *Solver) rewatch(c []int32, clause int32) bool {
 	for k := 2; k < len(c); k++ {
 		if l := Literal(c[k]); s.Value[l] >= 0 {
@@ -313,7 +339,7 @@ func (s *Solver) rewatch(c []int32, clause int32) bool {
 	return false
 }
 
-// setConflict makes a clause whose literals are all false the conflict.
+// setConflict makes c, a clause whose literals are all false, the conflict.
 func (s *Solver) setConflict(c []int32) {
 	s.conflict = s.conflict[:0]
 	for _, l := range c {
