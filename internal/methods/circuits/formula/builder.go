@@ -56,7 +56,7 @@ func (b *builder) addVariable(d int) int {
 	return len(b.f.Domains) - 1
 }
 
-// takeBytes subtracts bytes from those that are left. It fails if there are not enough, and reports whether there is no error so far.
+// takeBytes takes memory for a part of the formula. The builder fails if less is left. It returns false after any error of the builder.
 func (b *builder) takeBytes(bytes int64) bool {
 	if b.bytesLeft -= bytes; b.bytesLeft < 0 {
 		b.fail(fault.New(fault.OverBudget, "formula: %sthe formula takes more memory than the budget", b.errorPrefix()))
@@ -64,15 +64,15 @@ func (b *builder) takeBytes(bytes int64) bool {
 	return b.err == nil
 }
 
-// over counts work, and reports whether building is over: there is an error, or the context has ended.
-func (b *builder) over(work int) bool {
+// isOver counts work, and reports whether to stop building: there was an error, or the context has ended.
+func (b *builder) isOver(work int) bool {
 	if b.pace.Over(int64(work)) {
 		b.fail(b.pace.Err())
 	}
 	return b.err != nil
 }
 
-// fail sets the error of the builder, unless there is one.
+// fail records an error, after which nothing more is built. The first one stays.
 func (b *builder) fail(err error) {
 	if b.err == nil {
 		b.err = err
@@ -87,11 +87,13 @@ func (b *builder) errorPrefix() string {
 	return b.factorName + ": "
 }
 
-// is returns the literal that variable v has the value a, and not its opposite.
-func (b *builder) is(v, a int) Literal  { return b.f.Literal(v, a) }
-func (b *builder) not(v, a int) Literal { return b.f.Literal(v, a).Not() }
+// is returns the literal that variable v has the value a.
+func (b *builder) is(v, a int) Literal { return b.f.Literal(v, a) }
 
-// addClause adds a clause, if there is memory for it. The builder keeps c.
+// isNot returns the literal that variable v has not the value a.
+func (b *builder) isNot(v, a int) Literal { return b.f.Literal(v, a).Not() }
+
+// addClause adds a clause, a disjunction of literals, if there is memory for it. The builder keeps c.
 func (b *builder) addClause(c []Literal) {
 	if b.takeBytes(bytesPerClause + bytesPerLiteral*int64(len(c))) {
 		b.f.Clauses = append(b.f.Clauses, c)
@@ -101,14 +103,14 @@ func (b *builder) addClause(c []Literal) {
 // multiplyScale multiplies the scale of the formula by x.
 func (b *builder) multiplyScale(x scaled.Number) { b.f.Scale = b.f.Scale.Mul(x) }
 
-// addTable adds a factor with these entries, none below 0: its zeros as clauses, its positive
+// addTable adds a factor with the entries data, none below 0, row-major over scope: its zeros as clauses that exclude them, its positive
 // entries as tables.
 func (b *builder) addTable(scope, dims []int, data []float64) {
-	if b.over(len(data)) {
+	if b.isOver(len(data)) {
 		return
 	}
 	scope, dims = withoutConstants(scope, dims)
-	if len(scope) == 0 {
+	if len(scope) == 0 { // a number
 		if data[0] == 0 {
 			b.addClause([]Literal{})
 		} else {
@@ -133,40 +135,43 @@ func withoutConstants(scope, dims []int) (varying, varyingDims []int) {
 // lowestExponent is the smallest exponent of an entry of a table relative to its largest entry.
 const lowestExponent = -900
 
-// addNumbers adds a factor with entries of any range, none below 0. If they are further apart than float64 holds, the factor becomes
-// several tables whose product it is: the first one has the exponents down to lowestExponent, and each further one the next part of what
-// remains.
+// addNumbers adds a factor with the entries list, none below 0 and of any range, row-major over scope. If they are further apart than
+// float64 holds, the factor becomes several tables whose product it is: the first one has the exponents, relative to the largest, down to
+// lowestExponent, and each further one the next part of what remains.
 func (b *builder) addNumbers(scope, dims []int, list []scaled.Number) {
-	top := int64(math.MinInt64)
+	largestExp := int64(math.MinInt64)
 	for _, x := range list {
 		if !x.IsZero() {
-			top = max(top, x.Exp)
+			largestExp = max(largestExp, x.Exp)
 		}
 	}
-	if top == math.MinInt64 {
+	if largestExp == math.MinInt64 { // all are 0
 		b.addTable(scope, dims, make([]float64, len(list)))
 		return
 	}
 
-	data, remaining := make([]float64, len(list)), make([]int64, len(list)) // remaining: exponents that the tables so far lack
+	// The first table.
+	data := make([]float64, len(list))
+	remaining := make([]int64, len(list)) // by entry: the part of its exponent that the tables so far lack
 	isIncomplete := false
 	for i, x := range list {
 		if x.IsZero() {
 			continue
 		}
-		e := max(x.Exp-top, lowestExponent)
-		remaining[i] = x.Exp - top - e
+		e := max(x.Exp-largestExp, lowestExponent)
+		remaining[i] = x.Exp - largestExp - e
 		isIncomplete = isIncomplete || remaining[i] < 0
 		data[i] = math.Ldexp(x.Mant, int(e))
 	}
-	b.multiplyScale(scaled.Make(1, top))
+	b.multiplyScale(scaled.Make(1, largestExp))
 	b.addTable(scope, dims, data)
 
-	for isIncomplete && !b.over(len(list)) {
+	// Tables of the remaining powers of two.
+	for isIncomplete && !b.isOver(len(list)) {
 		isIncomplete = false
 		for i, x := range list {
 			if x.IsZero() {
-				continue // excluded already
+				continue // a clause excludes it already
 			}
 			e := max(remaining[i], lowestExponent)
 			remaining[i] -= e

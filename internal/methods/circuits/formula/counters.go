@@ -27,47 +27,50 @@ type counter struct {
 	startClass  int             // the class before the first leg; −1 if the tensor is 0
 }
 
-// addSymmetric adds a symmetric tensor Σ_i α_i S^(i) ∘ R^(i). The vectors of legs become tables. The class of the count after a leg becomes
-// an auxiliary variable, one for each leg at most. If there are several terms, the number of the term is one more auxiliary variable. A
-// small tensor, or one with numbers below 0 that an assignment can reach, is written out as a table.
-func (b *builder) addSymmetric(f factor, dims []int, levels countspace.Levels, list []tensor.SymmetryRankOne) {
-	list = slices.DeleteFunc(slices.Clone(list), func(t tensor.SymmetryRankOne) bool { return t.Alpha == 0 })
-	if len(list) == 0 {
+// addSymmetric adds a symmetric tensor Σ_i α_i S^(i) ∘ R^(i), where S^(i) depends only on how many legs have each level, and R^(i) is a
+// vector for each leg. The vectors become tables. The class of the counts after a leg becomes an auxiliary variable, one for each leg at
+// most. If there are several terms i, the number of the term is one more auxiliary variable. A small tensor, or one with numbers below 0
+// that an assignment can reach, is written out as a table.
+func (b *builder) addSymmetric(f factor, dims []int, levels countspace.Levels, terms []tensor.SymmetryRankOne) {
+	terms = slices.DeleteFunc(slices.Clone(terms), func(t tensor.SymmetryRankOne) bool { return t.Alpha == 0 })
+	if len(terms) == 0 { // the tensor is 0
 		b.addClause([]Literal{})
 		return
 	}
+
 	c := &counter{dims: dims, levels: levels}
-	for _, t := range list {
+	for _, t := range terms {
 		c.values = append(c.values, t.S)
 	}
-	isSigned := tensor.Signed(&tensor.SymmetryCP{Terms: list})
+	isSigned := tensor.Signed(&tensor.SymmetryCP{Terms: terms})
 	switch {
 	case b.addIfSmall(f):
 		return
-	case isSigned && c.needsNegatives(b, list):
+	case isSigned && c.needsNegatives(b, terms):
 		b.addWrittenOut(f)
 		return
 	case !b.findClasses(c):
 		return
 	}
-	if c.startClass < 0 {
+	if c.startClass < 0 { // the tensor is 0
 		b.addClause([]Literal{})
 		return
 	}
 
-	term := -1 // the variable of the term; −1 if there is one term
-	if len(list) > 1 {
-		term = b.addAuxiliary(len(list), false)
+	termVariable := -1 // −1: there is one term
+	if len(terms) > 1 {
+		const isFunctional = false
+		termVariable = b.addAuxiliary(len(terms), isFunctional)
 	}
-	last := b.addCounters(f.scope, c)
-	b.addCountValues(c, last, term, list)
-	b.addLegVectors(f.scope, c, term, list)
+	lastCounter := b.addCounters(f.scope, c)
+	b.addCountValues(c, lastCounter, termVariable, terms)
+	b.addLegVectors(f.scope, c, termVariable, terms)
 }
 
-// needsNegatives reports whether a number below 0 matters: a vector of a leg has one, or the value of a count vector that legs can have is
-// one. It also returns true if there is no memory to find out.
-func (c *counter) needsNegatives(b *builder, list []tensor.SymmetryRankOne) bool {
-	if slices.ContainsFunc(list, func(t tensor.SymmetryRankOne) bool {
+// needsNegatives reports whether a number below 0 matters: a vector of a leg has one, or the value at a count vector that the legs can have
+// is one. It also returns true if there is no memory to find out.
+func (c *counter) needsNegatives(b *builder, terms []tensor.SymmetryRankOne) bool {
+	if slices.ContainsFunc(terms, func(t tensor.SymmetryRankOne) bool {
 		return tensor.Signed(&tensor.SymmetryCP{Terms: []tensor.SymmetryRankOne{{Alpha: t.Alpha, R: t.R}}})
 	}) {
 		return true
@@ -78,20 +81,22 @@ func (c *counter) needsNegatives(b *builder, list []tensor.SymmetryRankOne) bool
 	})
 }
 
-// reachableCounts sets the strides of the counter, and returns for each layer the count vectors that the legs before it can have, in
-// increasing order. ok is false if they take more memory than is left, or the context has ended.
+// reachableCounts sets c.strides, and returns for each layer k the count vectors that the first k legs can have, in increasing order. A
+// count vector states how many legs have each level above 0. It is written as one number, to which one more leg of level a adds
+// c.strides[a]. ok is false if they take more memory than is left, or the context has ended.
 func (b *builder) reachableCounts(c *counter) (layers [][]int, ok bool) {
-	c.strides = []int{0}
-	shape, step := c.levels.Shape(), 1
+	c.strides = []int{0} // level 0 is not counted
+	shape, stride := c.levels.Shape(), 1
 	for a := len(shape) - 1; a >= 0; a-- {
-		c.strides = slices.Insert(c.strides, 1, step)
-		step *= shape[a]
+		c.strides = slices.Insert(c.strides, 1, stride)
+		stride *= shape[a]
 	}
+
 	bytes := int64(0)
 	layers = [][]int{{0}}
-	for k, of := range c.levels.Of {
+	for k, levelOf := range c.levels.Of { // by value of leg k: its level
 		var next []int
-		for _, a := range distinctLevels(of) {
+		for _, a := range distinctLevels(levelOf) {
 			for _, counts := range layers[k] {
 				next = append(next, counts+c.strides[a])
 			}
@@ -99,7 +104,7 @@ func (b *builder) reachableCounts(c *counter) (layers [][]int, ok bool) {
 		slices.Sort(next)
 		next = slices.Compact(next)
 		layers = append(layers, next)
-		if bytes += int64(len(next)) * 8 * int64(2+c.levels.D); b.over(len(next)*c.levels.D) || bytes > b.bytesLeft {
+		if bytes += int64(len(next)) * 8 * int64(2+c.levels.D); b.isOver(len(next)*c.levels.D) || bytes > b.bytesLeft {
 			b.fail(fault.New(fault.OverBudget, "formula: %s: its counters take more memory than the budget", b.factorName))
 			return nil, false
 		}
@@ -107,16 +112,17 @@ func (b *builder) reachableCounts(c *counter) (layers [][]int, ok bool) {
 	return layers, b.err == nil
 }
 
-// distinctLevels returns the levels that the values of a leg have, each once and in increasing order.
-func distinctLevels(of []uint8) []uint8 {
-	list := slices.Clone(of)
-	slices.Sort(list)
-	return slices.Compact(list)
+// distinctLevels returns the levels that occur in levelOf, which has the level of each value of a leg: each once, in increasing order.
+func distinctLevels(levelOf []uint8) []uint8 {
+	levels := slices.Clone(levelOf)
+	slices.Sort(levels)
+	return slices.Compact(levels)
 }
 
-// findClasses finds the classes of count vectors, from the last layer to the first. In the last layer the vectors with equal values are one
-// class, and those with the value 0 are dead ends (−1). In a layer before, the vectors from which each level leads into the same class are
-// one class. Exactly k of n legs has at most k + 2 classes, and parity has two. It returns false if there is an error.
+// findClasses finds the classes of count vectors and the transitions between them, from the last layer to the first. A layer is before a
+// leg, or after all of them. In the last layer the vectors with equal values are one class, and those with the value 0 are dead ends
+// (−1). In a layer before, the vectors from which each level of the leg leads to the same class are one class. "Exactly k of n legs" has
+// at most k + 2 classes, and parity has two. It returns false if there is an error.
 func (b *builder) findClasses(c *counter) (ok bool) {
 	layers, ok := b.reachableCounts(c)
 	if !ok {
@@ -127,18 +133,19 @@ func (b *builder) findClasses(c *counter) (ok bool) {
 	classAfter := c.classesOfValues(layers[n])
 	c.classes[n] = len(c.finalCounts)
 
-	classByKey := map[string]int{}
+	classByKey := map[string]int{} // by the bytes of the classes that the levels lead to
 	for k := n - 1; k >= 0; k-- {
-		classHere := make(map[int]int, len(layers[k])) // by count vector
+		classBefore := make(map[int]int, len(layers[k])) // by count vector, before leg k
 		clear(classByKey)
 		levels := distinctLevels(c.levels.Of[k])
 		for _, counts := range layers[k] {
-			next := slices.Repeat([]int{-1}, c.levels.D) // by level: the class after leg k
+			next := slices.Repeat([]int{-1}, c.levels.D) // by level of leg k: the class after it
 			isDead := true
 			for _, a := range levels {
 				next[a] = classAfter[counts+c.strides[a]]
 				isDead = isDead && next[a] < 0
 			}
+
 			key := []byte{}
 			for _, class := range next {
 				key = appendInt(key, int64(class))
@@ -151,10 +158,10 @@ func (b *builder) findClasses(c *counter) (ok bool) {
 				classByKey[string(key)] = class
 				c.transitions[k] = append(c.transitions[k], next)
 			}
-			classHere[counts] = class
+			classBefore[counts] = class
 		}
 		c.classes[k] = len(c.transitions[k])
-		if classAfter = classHere; b.over(16 * len(classHere) * len(levels)) {
+		if classAfter = classBefore; b.isOver(16 * len(classBefore) * len(levels)) {
 			return false
 		}
 	}
@@ -162,8 +169,8 @@ func (b *builder) findClasses(c *counter) (ok bool) {
 	return true
 }
 
-// classesOfValues returns the class of each count vector of the last layer, by the values that the terms have there, and −1 if all are 0.
-// It appends a count vector of each class to finalCounts.
+// classesOfValues returns the class of each count vector of a layer, the last one: vectors at which all terms have equal values are one
+// class, and a vector has −1 if all values are 0. It appends one count vector of each class to c.finalCounts.
 func (c *counter) classesOfValues(layer []int) map[int]int {
 	classOf := map[int]int{} // by count vector
 	classByKey := map[string]int{}
@@ -186,55 +193,59 @@ func (c *counter) classesOfValues(layer []int) map[int]int {
 	return classOf
 }
 
-// addCounters adds an auxiliary variable for the class after each leg, if there are several classes there. For each class before a leg and
-// each value of the leg a clause states the class after it, or excludes the value if that is a dead end. It returns the variable after the
-// last leg, −1 if there is one class.
-func (b *builder) addCounters(scope []int, c *counter) (last int) {
-	last = -1
+// addCounters adds, after each leg, an auxiliary variable for the class of the counts there, unless there is only one class. For each class
+// before a leg and each value of the leg a clause states the class after it,
+//
+//	class before ≠ from  or  leg ≠ x  or  class after = to,
+//
+// without the last literal if that is a dead end. It returns the variable after the last leg, or −1 if there is only one class.
+func (b *builder) addCounters(scope []int, c *counter) (lastCounter int) {
+	const isFunctional = true
+	before := -1 // the variable of the class before leg k
 	for k, transitions := range c.transitions {
-		next := -1
+		after := -1
 		if c.classes[k+1] > 1 {
-			next = b.addAuxiliary(c.classes[k+1], true)
+			after = b.addAuxiliary(c.classes[k+1], isFunctional)
 		}
-		for from, to := range transitions {
+		for from, to := range transitions { // to[a] is the class after the leg if it has level a
 			for x, a := range c.levels.Of[k] {
-				if to[a] >= 0 && next < 0 {
-					continue // the only class follows
+				if to[a] >= 0 && after < 0 {
+					continue // there is only one class after the leg
 				}
 				clause := make([]Literal, 0, 3)
-				if last >= 0 {
-					clause = append(clause, b.not(last, from))
+				if before >= 0 {
+					clause = append(clause, b.isNot(before, from))
 				}
 				if len(c.levels.Of[k]) > 1 {
-					clause = append(clause, b.not(scope[k], x))
+					clause = append(clause, b.isNot(scope[k], x))
 				}
 				if to[a] >= 0 {
-					clause = append(clause, b.is(next, to[a]))
+					clause = append(clause, b.is(after, to[a]))
 				}
 				b.addClause(clause)
 			}
-			if b.over(len(c.levels.Of[k])) {
+			if b.isOver(len(c.levels.Of[k])) {
 				return -1
 			}
 		}
-		last = next
+		before = after
 	}
-	return last
+	return before
 }
 
-// addCountValues adds the table of α_i S^(i) over the class after the last leg and the term i. last and term are the variables of the two,
-// −1 if there is only one class or term.
-func (b *builder) addCountValues(c *counter, last, term int, list []tensor.SymmetryRankOne) {
+// addCountValues adds the values α_i S^(i) of the symmetric part as a table over the class after the last leg and the number i of the term.
+// lastCounter and termVariable are the variables of the two, −1 if there is only one class or one term.
+func (b *builder) addCountValues(c *counter, lastCounter, termVariable int, terms []tensor.SymmetryRankOne) {
 	var scope, dims []int
-	if last >= 0 {
-		scope, dims = append(scope, last), append(dims, len(c.finalCounts))
+	if lastCounter >= 0 {
+		scope, dims = append(scope, lastCounter), append(dims, len(c.finalCounts))
 	}
-	if term >= 0 {
-		scope, dims = append(scope, term), append(dims, len(list))
+	if termVariable >= 0 {
+		scope, dims = append(scope, termVariable), append(dims, len(terms))
 	}
 	var values []scaled.Number
 	for _, counts := range c.finalCounts {
-		for i, t := range list {
+		for i, t := range terms {
 			values = append(values, scaled.FromFloat(t.Alpha).Mul(c.values[i].At(counts)))
 		}
 	}
@@ -245,20 +256,20 @@ func (b *builder) addCountValues(c *counter, last, term int, list []tensor.Symme
 	b.addNumbers(scope, dims, values)
 }
 
-// addLegVectors adds the vector of each leg, as a table over the leg and the term. term is the variable of the term, −1 if there is one
-// term.
-func (b *builder) addLegVectors(scope []int, c *counter, term int, list []tensor.SymmetryRankOne) {
+// addLegVectors adds the vectors of each leg as a table over the number of the term and the leg. termVariable is the variable of that
+// number, −1 if there is only one term.
+func (b *builder) addLegVectors(scope []int, c *counter, termVariable int, terms []tensor.SymmetryRankOne) {
 	for k, v := range scope {
 		var data []float64
-		for _, t := range list {
-			if t.R == nil || t.R[k] == nil {
+		for _, t := range terms {
+			if t.R == nil || t.R[k] == nil { // the vector is all 1
 				data = append(data, slices.Repeat([]float64{1}, c.dims[k])...)
 			} else {
 				data = append(data, t.R[k]...)
 			}
 		}
-		if term >= 0 {
-			b.addTable([]int{term, v}, []int{len(list), c.dims[k]}, data)
+		if termVariable >= 0 {
+			b.addTable([]int{termVariable, v}, []int{len(terms), c.dims[k]}, data)
 		} else {
 			b.addTable([]int{v}, []int{c.dims[k]}, data)
 		}

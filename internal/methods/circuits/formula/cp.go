@@ -25,8 +25,9 @@ type terms struct {
 	identity    []bool        // by mode: its vectors are the rows of the identity, so that the value of its variable is the term
 }
 
-// addCP adds a CP tensor in the first form that fits: nothing left (a contradiction), a product, a parity or a clause (both have terms of
-// both signs), a small table, a mixture of terms not below 0, a ladder, or a table of all entries.
+// addCP adds a CP tensor, a sum of products of vectors, in the first form that fits: a contradiction (no term is left), a product (one
+// term), a parity or a clause (both have terms of both signs), a small table, a mixture of terms that are not below 0, a ladder (noisy-or
+// or noisy-max), or a table of all entries.
 func (b *builder) addCP(scope []int, t *tensor.CP) {
 	c := readTerms(scope, t)
 	switch isSigned := tensor.Signed(c.asTensor()); {
@@ -38,7 +39,7 @@ func (b *builder) addCP(scope []int, t *tensor.CP) {
 	case b.addIfSmall(factor{scope, t}):
 	case !isSigned:
 		b.addMixture(c)
-	case !b.addIfLadder(c):
+	case !b.addIfLadder(c): // it is no ladder
 		b.addWrittenOut(factor{scope, t})
 	}
 }
@@ -68,7 +69,7 @@ func readTerms(scope []int, t *tensor.CP) terms {
 	return c
 }
 
-// asTensor returns the terms as a CP tensor without a shape.
+// asTensor returns the terms as a CP tensor. Its Shape is not set.
 func (c terms) asTensor() *tensor.CP {
 	t := &tensor.CP{Weights: c.weights}
 	for _, v := range c.vectors {
@@ -88,14 +89,14 @@ func vector(t *tensor.CP, k, i int) []float64 {
 	return v
 }
 
-// addVectors adds Π_k v_k[x_k] over some modes k, with the vectors v_k of one term.
+// addVectors adds the factor Π_k v_k[x_k] over the given modes k, with the vectors v_k of one term: a table for each mode.
 func (b *builder) addVectors(c terms, modes []int, term int) {
 	for _, k := range modes {
 		b.addTable(c.scope[k:k+1], c.dims[k:k+1], c.vectors[k][term])
 	}
 }
 
-// modes returns the numbers of all modes.
+// modes returns the numbers of all modes, 0, 1, 2 and so on.
 func (c terms) modes() []int {
 	modes := make([]int, len(c.scope))
 	for k := range modes {
@@ -110,11 +111,11 @@ func (b *builder) addProduct(c terms) {
 	b.addVectors(c, c.modes(), 0)
 }
 
-// addMixture adds a sum of terms that are not below 0. The number of the term is a variable, with a table of the weights, and a table with
-// the variable of each mode. If the vectors of a mode are the identity, the variable of the mode is that of the term. Otherwise it is an
-// auxiliary variable.
+// addMixture adds a sum of terms Σ_t w_t Π_k v_kt[x_k] that are not below 0. The number t of the term is a variable: the table w_t is
+// over it, and the tables v_kt over it and the variable of each mode k. It is an auxiliary variable, unless the vectors of a mode are the
+// identity: then the variable of that mode is t.
 func (b *builder) addMixture(c terms) {
-	term := -1
+	term := -1 // the variable of the number of the term
 	if k := slices.Index(c.identity, true); k >= 0 {
 		term = c.scope[k]
 	} else {
@@ -128,7 +129,8 @@ func (b *builder) addMixture(c terms) {
 	}
 }
 
-// areDisjoint reports whether at most one term is not 0 at each assignment. It is false if there are too many terms to compare.
+// areDisjoint reports whether at most one term is not 0 at each assignment: any two terms exclude each other on some mode. It is false if
+// there are too many terms to compare.
 func (c terms) areDisjoint() bool {
 	if len(c.weights) > mostTerms {
 		return false
@@ -143,7 +145,7 @@ func (c terms) areDisjoint() bool {
 	return true
 }
 
-// areExclusive reports whether no entry is other than 0 in both vectors.
+// areExclusive reports whether at every entry at least one of two vectors is 0.
 func areExclusive(v, w []float64) bool {
 	for x := range v {
 		if v[x] != 0 && w[x] != 0 {
@@ -153,7 +155,8 @@ func areExclusive(v, w []float64) bool {
 	return true
 }
 
-// addIfParity adds a tensor as a parity, if it is one, and reports whether it is.
+// addIfParity adds a tensor as a parity, if it is one, and reports whether it is. A parity is the product of the vectors of one term,
+// times 2 if the number of variables with a value that flips is odd (or even), and 0 otherwise.
 func (b *builder) addIfParity(c terms) bool {
 	p, ok := unsigned.NewParity(c.weights, c.vectors)
 	if !ok {
@@ -165,7 +168,7 @@ func (b *builder) addIfParity(c terms) bool {
 	return true
 }
 
-// isNotNegative reports whether the weight of term t and all its vectors have no number below 0.
+// isNotNegative reports whether term t has no number below 0, neither its weight nor an entry of a vector.
 func (c terms) isNotNegative(t int) bool {
 	isNegative := func(x float64) bool { return x < 0 }
 	return c.weights[t] >= 0 && !slices.ContainsFunc(c.vectors, func(v [][]float64) bool { return slices.ContainsFunc(v[t], isNegative) })
@@ -180,23 +183,27 @@ func (b *builder) addParityChain(scope []int, flips [][]bool, isOdd bool) {
 		}
 		return
 	}
+	const isFunctional, isEven = true, false
 	for len(scope) > 3 && b.err == nil {
-		p := b.addAuxiliary(2, true)
-		b.addParityTable([]int{scope[0], scope[1], p}, [][]bool{flips[0], flips[1], {false, true}}, false)
+		p := b.addAuxiliary(2, isFunctional) // the parity of the first two
+		b.addParityTable([]int{scope[0], scope[1], p}, [][]bool{flips[0], flips[1], {false, true}}, isEven)
 		scope = append([]int{p}, scope[2:]...)
 		flips = append([][]bool{{false, true}}, flips[2:]...)
 	}
 	b.addParityTable(scope, flips, isOdd)
 }
 
-// addParityTable adds the constraint of addParityChain as one table of zeros and ones.
+// addParityTable adds, as one table of zeros and ones, the constraint that the number of variables with a value that flips is odd, or
+// even if isOdd is not set. flips[k][a] states whether value a of variable scope[k] flips.
 func (b *builder) addParityTable(scope []int, flips [][]bool, isOdd bool) {
-	valueOf := []float64{1, 0} // by parity
+	entryOf := []float64{1, 0} // by parity
 	if isOdd {
-		valueOf = []float64{0, 1}
+		entryOf = []float64{0, 1}
 	}
+
+	// The parity of each combination of values, the last variable fastest: one variable after another is added.
 	var dims []int
-	parities := []int{0} // by cell of the variables so far, the last variable fastest
+	parities := []int{0}
 	for _, f := range flips {
 		dims = append(dims, len(f))
 		next := make([]int, 0, len(parities)*len(f))
@@ -213,55 +220,58 @@ func (b *builder) addParityTable(scope []int, flips [][]bool, isOdd bool) {
 	}
 	values := make([]float64, len(parities))
 	for i, p := range parities {
-		values[i] = valueOf[p]
+		values[i] = entryOf[p]
 	}
 	b.addTable(scope, dims, values)
 }
 
-// addIfClause adds a tensor as a clause, if it is one, and reports whether it is. A clause is w Π_k a_k[x_k] [some x_k ∉ S_k]: two terms
-// with opposite weights, where the vectors of the negative term are those of the positive one, with the entries outside of S_k set to 0.
+// addIfClause adds a tensor as a clause, if it is one, and reports whether it is. A clause is w Π_k a_k[x_k] · [some x_k ∉ S_k]. As CP it
+// has two terms: w Π_k a_k, and −w times the same with the entries of a_k outside of S_k set to 0.
 func (b *builder) addIfClause(c terms) bool {
 	if len(c.weights) != 2 || c.weights[0] != -c.weights[1] {
 		return false
 	}
-	positive := 0 // the number of the term; the other one is 1 − positive
+	positive, negative := 0, 1 // the numbers of the terms
 	if c.weights[0] < 0 {
-		positive = 1
+		positive, negative = 1, 0
 	}
+
+	// The vectors of the negative term are those of the positive one, or 0.
 	if !c.isNotNegative(positive) {
 		return false
 	}
 	for _, v := range c.vectors {
-		for x, entry := range v[1-positive] {
+		for x, entry := range v[negative] {
 			if entry != 0 && entry != v[positive][x] {
 				return false
 			}
 		}
 	}
+
 	b.multiplyScale(scaled.FromFloat(c.weights[positive]))
 	b.addVectors(c, c.modes(), positive)
 	clause := []Literal{}
 	for k, v := range c.vectors {
-		clause = append(clause, b.literalsOutside(c.scope[k], v[1-positive])...)
+		clause = append(clause, b.literalsOutside(c.scope[k], v[negative])...)
 	}
 	b.addClause(clause)
 	return true
 }
 
-// literalsOutside returns literals whose disjunction states that the value x of variable v is not one with set[x] ≠ 0: x ≠ a if the set has
-// only a, and otherwise x = b for each b outside of the set.
-func (b *builder) literalsOutside(v int, set []float64) (c []Literal) {
-	n, last := 0, 0 // the number of members, and the last of them
-	for x, member := range set {
-		if member != 0 {
-			n, last = n+1, x
+// literalsOutside returns literals whose disjunction states that the value of variable v is outside of the set {x : vector[x] ≠ 0}: v ≠ a
+// if a is the only member, and otherwise v = x for each x outside of the set.
+func (b *builder) literalsOutside(v int, vector []float64) (c []Literal) {
+	members, lastMember := 0, 0
+	for x, entry := range vector {
+		if entry != 0 {
+			members, lastMember = members+1, x
 		}
 	}
-	if n == 1 && len(set) > 1 {
-		return []Literal{b.not(v, last)}
+	if members == 1 && len(vector) > 1 {
+		return []Literal{b.isNot(v, lastMember)}
 	}
-	for x, member := range set {
-		if member == 0 {
+	for x, entry := range vector {
+		if entry == 0 {
 			c = append(c, b.is(v, x))
 		}
 	}

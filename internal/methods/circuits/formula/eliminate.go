@@ -7,10 +7,12 @@ import "slices"
 // longestResolvent is the largest number of literals of a clause that elimination makes.
 const longestResolvent = 12
 
-// eliminate tries to sum out every candidate (isCandidate), one after the other, and reports whether it has summed out one. It ends early
-// after 1/eliminateShare of the work that the simplifier has left, if the context ends, or if a contradiction is found.
+// eliminate tries to sum out auxiliary variables by resolution, one after the other (isCandidate, eliminateVariable), and reports whether
+// it has summed out one. It ends early after 1/eliminateShare of the remaining work, if the context ends, or if a contradiction is found.
 func (s *simplifier) eliminate() bool {
-	until, workBefore := s.budget(eliminateShare), s.p.Work
+	workEnd, workBefore := s.workEndFor(eliminateShare), s.prop.Work
+
+	// The variables of tables, and the clauses of each literal.
 	inTable := make([]bool, len(s.f.Domains))
 	for _, t := range s.f.Tables {
 		for _, v := range t.Scope {
@@ -18,17 +20,18 @@ func (s *simplifier) eliminate() bool {
 		}
 	}
 	clausesOf := map[Literal][]int{}
-	for n, c := range s.p.clauses {
-		if !s.p.removed[n] {
+	for n, c := range s.prop.clauses {
+		if !s.prop.removed[n] {
 			s.listClause(clausesOf, n, c)
 		}
 	}
+
 	hasChanged := false
 	for y := s.f.Links; y < len(s.f.Domains); y++ {
 		if !s.isCandidate(y, inTable) {
 			continue
 		}
-		if s.over(until, &workBefore) {
+		if s.isOver(workEnd, &workBefore) {
 			break
 		}
 		hasChanged = s.eliminateVariable(y, clausesOf) || hasChanged
@@ -40,21 +43,22 @@ func (s *simplifier) eliminate() bool {
 // and it has two values, of which none is known to hold.
 func (s *simplifier) isCandidate(y int, inTable []bool) bool {
 	isFunctional := s.f.Functional[y-s.f.Links] // auxiliary variables follow the links
-	return isFunctional && !inTable[y] && s.f.Domains[y] == 2 && s.p.value(s.f.Literal(y, 0)) == 0
+	return isFunctional && !inTable[y] && s.f.Domains[y] == 2 && s.prop.value(s.f.Literal(y, 0)) == 0
 }
 
-// listClause adds clause c, number n, to the lists of its literals of auxiliary variables with two values.
+// listClause adds the number n of clause c to clausesOf of each of its literals about auxiliary variables with two values, in canonical
+// form.
 func (s *simplifier) listClause(clausesOf map[Literal][]int, n int, c []Literal) {
 	for _, l := range c {
-		if v := int(s.p.variableOf[l.Atom()]); v >= s.f.Links && s.f.Domains[v] == 2 {
+		if v := int(s.prop.variableOf[l.Atom()]); v >= s.f.Links && s.f.Domains[v] == 2 {
 			clausesOf[s.canonical(l)] = append(clausesOf[s.canonical(l)], n)
 		}
 	}
 }
 
-// eliminateVariable replaces the clauses that have y by their resolvents on y, and reports whether it has done so. It does not if the
-// resolvents are more than the clauses that have y, or one has more than longestResolvent literals, or if no clause has y, so that both
-// values are possible. With F = Π_c c(y, x) over the clauses c that have y,
+// eliminateVariable sums out y: it replaces the clauses that have y by their resolvents on y. It returns false and changes nothing if the
+// resolvents are more than these clauses, if one has more than longestResolvent literals, or if no clause has y, so that both values are
+// possible. With F = Π_c c(y, x) over the clauses c that have y,
 //
 //	Σ_y F(y, x) = F(0, x) + F(1, x) = [some y satisfies all c] = Π of all resolvents on y
 //
@@ -62,17 +66,19 @@ func (s *simplifier) listClause(clausesOf map[Literal][]int, n int, c []Literal)
 // y. For other variables the equation does not hold: resolution proves that there is a value, not that it is the only one. The sum needs no
 // weight, since that of y is 1, and no query can ask about y.
 func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool {
-	remaining := func(l Literal) []int {
-		return slices.DeleteFunc(slices.Clone(clausesOf[l]), func(n int) bool { return s.p.removed[n] })
+	remainingClauses := func(l Literal) []int {
+		return slices.DeleteFunc(slices.Clone(clausesOf[l]), func(n int) bool { return s.prop.removed[n] })
 	}
-	zeros, ones := remaining(s.f.Literal(y, 0)), remaining(s.f.Literal(y, 1)) // clauses with y = 0 and with y = 1
+	zeros, ones := remainingClauses(s.f.Literal(y, 0)), remainingClauses(s.f.Literal(y, 1)) // clauses with y = 0 and with y = 1
 	if len(zeros)+len(ones) == 0 {
 		return false
 	}
+
+	// All resolvents of a clause with y = 0 and one with y = 1.
 	var resolvents [][]Literal
 	for _, n := range zeros {
 		for _, m := range ones {
-			r, isTautology := s.resolvent(s.p.clauses[n], s.p.clauses[m], y)
+			r, isTautology := s.resolvent(s.prop.clauses[n], s.prop.clauses[m], y)
 			if isTautology {
 				continue
 			}
@@ -81,12 +87,14 @@ func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool 
 			}
 		}
 	}
+
+	// Replace the clauses.
 	for _, n := range slices.Concat(zeros, ones) {
-		s.p.removed[n] = true
+		s.prop.removed[n] = true
 	}
 	for _, r := range resolvents {
-		s.listClause(clausesOf, len(s.p.clauses), r)
-		if s.p.addClause(r); s.p.False {
+		s.listClause(clausesOf, len(s.prop.clauses), r)
+		if s.prop.addClause(r); s.prop.False {
 			break
 		}
 	}
@@ -97,9 +105,9 @@ func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool 
 // resolvent returns the resolvent of two clauses on y: all their literals except those of y, in canonical form. isTautology is true if it
 // has a literal and the opposite.
 func (s *simplifier) resolvent(c, d []Literal, y int) (r []Literal, isTautology bool) {
-	s.p.Work += int64(len(c) + len(d))
+	s.prop.Work += int64(len(c) + len(d))
 	for _, l := range slices.Concat(c, d) {
-		if int(s.p.variableOf[l.Atom()]) == y {
+		if int(s.prop.variableOf[l.Atom()]) == y {
 			continue
 		}
 		l = s.canonical(l)

@@ -9,12 +9,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// addEntries adds the positive entries of a table. Clauses exclude the entries that are 0, which may be anything here. Variables on which
-// no positive entry depends are left out, and a table without zeros is split into tables whose product it is. Both are decided without
-// rounding.
+// addEntries adds the positive entries of a table as tables of the formula. Other clauses exclude the entries that are 0, so these may
+// become anything. It leaves out variables on which no positive entry depends, and splits a table without zeros into tables whose product
+// it is. Both are decided without rounding.
 func (b *builder) addEntries(scope, dims []int, data []float64) {
+	// Leave out variables.
 	scope, dims = slices.Clone(scope), slices.Clone(dims)
-	for k := 0; k < len(dims) && !b.over(len(data)); {
+	for k := 0; k < len(dims) && !b.isOver(len(data)); {
 		smaller, ok := dropMode(dims, data, k)
 		if !ok {
 			k++
@@ -38,6 +39,7 @@ func (b *builder) addEntries(scope, dims []int, data []float64) {
 		return
 	}
 
+	// A table for each group of variables: t = Π_g t(x_g, 0) / t(0)^(groups − 1).
 	groups := b.interactingModes(dims, data)
 	for _, modes := range groups {
 		var groupScope []int
@@ -46,7 +48,7 @@ func (b *builder) addEntries(scope, dims []int, data []float64) {
 		}
 		b.storeTable(groupScope, alongModes(dims, data, modes))
 	}
-	for range len(groups) - 1 { // t = Π_g t(x_g, 0) / t(0)^(groups − 1)
+	for range len(groups) - 1 {
 		b.multiplyScale(scaled.One.Div(scaled.FromFloat(data[0])))
 	}
 }
@@ -63,8 +65,8 @@ func (b *builder) storeTable(scope []int, values []float64) {
 	b.f.Tables = append(b.f.Tables, t)
 }
 
-// dropMode returns a table without mode k. ok is false if its positive entries depend on that mode. An entry of the result is 0 if all
-// entries that it stands for are 0.
+// dropMode returns a table without mode k: an entry is the common value of the positive entries that differ only in that mode, or 0 if
+// all of these are 0. ok is false if positive entries differ, so that the table depends on the mode.
 func dropMode(dims []int, data []float64, k int) (smaller []float64, ok bool) {
 	stride := 1
 	for _, d := range dims[k+1:] {
@@ -85,8 +87,8 @@ func dropMode(dims []int, data []float64, k int) (smaller []float64, ok bool) {
 	return smaller, true
 }
 
-// fillZeros returns a table with a positive number in the place of each 0: the first positive entry of its row along the last mode, so
-// that rows become constant if they can, or 1.
+// fillZeros returns a table in which each 0 is replaced by the first positive entry of its row along the last mode, or by 1 if the row is
+// 0. So rows become constant if they can.
 func fillZeros(dims []int, data []float64) []float64 {
 	out := slices.Clone(data)
 	d := dims[len(dims)-1]
@@ -109,31 +111,34 @@ func fillZeros(dims []int, data []float64) []float64 {
 // do not interact. Modes i and j do not interact if t(a, b) t(0, 0) = t(a, 0) t(0, b) for all values a and b of the two and all values of
 // the other modes: all mixed second differences of ln t are 0 then.
 func (b *builder) interactingModes(dims []int, data []float64) [][]int {
-	group := make([]int, len(dims)) // by mode: the first mode of its group
-	for k := range group {
-		group[k] = k
+	// Join the groups of any two modes that interact.
+	firstOfGroup := make([]int, len(dims)) // by mode: the first mode of its group
+	for k := range firstOfGroup {
+		firstOfGroup[k] = k
 	}
 	for i := range dims {
 		for j := range i {
-			if group[i] == group[j] || b.over(len(data)) || areIndependent(dims, data, j, i) {
+			if firstOfGroup[i] == firstOfGroup[j] || b.isOver(len(data)) || areIndependent(dims, data, j, i) {
 				continue
 			}
-			from, to := max(group[i], group[j]), min(group[i], group[j])
-			for k := range group {
-				if group[k] == from {
-					group[k] = to
+			from, to := max(firstOfGroup[i], firstOfGroup[j]), min(firstOfGroup[i], firstOfGroup[j])
+			for k := range firstOfGroup {
+				if firstOfGroup[k] == from {
+					firstOfGroup[k] = to
 				}
 			}
 		}
 	}
+
+	// List the groups by their first modes.
 	var groups [][]int
-	for k, first := range group {
+	for k, first := range firstOfGroup {
 		if first != k {
 			continue
 		}
 		var modes []int
-		for j, other := range group {
-			if other == first {
+		for j, firstOfJ := range firstOfGroup {
+			if firstOfJ == first {
 				modes = append(modes, j)
 			}
 		}
@@ -142,30 +147,32 @@ func (b *builder) interactingModes(dims []int, data []float64) [][]int {
 	return groups
 }
 
-// areIndependent reports whether modes i and j of a positive table do not interact (see interactingModes).
+// areIndependent reports whether modes i and j of a positive table t do not interact: t(a, b) t(0, 0) = t(a, 0) t(0, b) for all values a
+// and b of the two and all values of the other modes.
 func areIndependent(dims []int, data []float64, i, j int) bool {
-	stride := func(k int) int {
+	strideOf := func(k int) int {
 		n := 1
 		for _, d := range dims[k+1:] {
 			n *= d
 		}
 		return n
 	}
-	si, sj := stride(i), stride(j)
+	strideI, strideJ := strideOf(i), strideOf(j)
 	for cell, x := range data {
-		a, b := cell/si%dims[i], cell/sj%dims[j] // the values of modes i and j
-		if a == 0 || b == 0 {
+		a, b := cell/strideI%dims[i], cell/strideJ%dims[j] // the values of modes i and j
+		if a == 0 || b == 0 {                              // the equation holds
 			continue
 		}
-		if !equalProducts(x, data[cell-a*si-b*sj], data[cell-b*sj], data[cell-a*si]) {
+		atA, atB := cell-b*strideJ, cell-a*strideI // t(a, 0) and t(0, b)
+		if !equalProducts(x, data[atB-b*strideJ], data[atA], data[atB]) {
 			return false
 		}
 	}
 	return true
 }
 
-// equalProducts reports whether a·b = c·d, without rounding, for positive numbers. It writes each product as (high + low)·2^exp, where high
-// is the rounded product of the mantissas, in [1/2, 1), and low its rounding error.
+// equalProducts reports whether a·b = c·d exactly, for positive numbers. It writes each product as (high + low)·2^exp, where high is the
+// rounded product of the mantissas, in [1/2, 1), and low its rounding error, which is exact.
 func equalProducts(a, b, c, d float64) bool {
 	product := func(x, y float64) (high, low float64, exp int) {
 		mx, ex := math.Frexp(x)
@@ -177,12 +184,12 @@ func equalProducts(a, b, c, d float64) bool {
 		}
 		return high, math.FMA(mx, my, -high), ex + ey
 	}
-	h1, l1, e1 := product(a, b)
-	h2, l2, e2 := product(c, d)
-	return h1 == h2 && l1 == l2 && e1 == e2
+	high1, low1, exp1 := product(a, b)
+	high2, low2, exp2 := product(c, d)
+	return high1 == high2 && low1 == low2 && exp1 == exp2
 }
 
-// alongModes returns the entries of a table at which all modes but the given ones are 0, the last of the given modes fastest.
+// alongModes returns the entries of a table at which all modes but the given ones have value 0, the last of the given modes fastest.
 func alongModes(dims []int, data []float64, modes []int) []float64 {
 	strides := make([]int, len(dims))
 	stride := 1
@@ -191,7 +198,7 @@ func alongModes(dims []int, data []float64, modes []int) []float64 {
 		stride *= dims[k]
 	}
 	out := []float64{}
-	var walk func(n, cell int) // cell has the values of the first n modes
+	var walk func(n, cell int) // cell is the index by the values of the first n of modes
 	walk = func(n, cell int) {
 		if n == len(modes) {
 			out = append(out, data[cell])

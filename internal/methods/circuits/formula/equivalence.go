@@ -4,56 +4,60 @@ package formula
 
 import "slices"
 
-// equivalences finds variables that are functions of others, as replicas, and reports whether it has found some. Literals are equivalent if
-// they imply each other, by clauses of two literals and since a value of a variable excludes the other values. A variable of two values
-// with a literal equivalent to another variable's is a function of that variable. A variable of more values is one if each of its values is
-// equivalent to a value of the other variable. Linear time.
-func (s *simplifier) equivalences() bool {
-	if s.p.False || s.pace.Over(int64(2*s.f.Atoms())) {
+// findReplicas finds variables that are functions of others, writes them to s.replicas, and reports whether it has found some. Literals
+// are equivalent if they imply each other, by clauses of two literals and since a value of a variable excludes the other values. A
+// variable of two values is a function of another variable if literals of the two are equivalent. A variable of more values is one if
+// each of its values is equivalent to a value of the other variable. Linear time.
+func (s *simplifier) findReplicas() bool {
+	if s.prop.False || s.pace.Over(int64(2*s.f.Atoms())) {
 		return false
 	}
+
+	// Equivalent literals are the strongly connected components of the graph of implications.
 	component := s.components(s.implications())
 	members := map[int32][]Literal{} // by component: its literals that are open
 	for l, c := range component {
-		if c >= 0 && s.p.value(Literal(l)) == 0 {
+		if c >= 0 && s.prop.value(Literal(l)) == 0 {
 			members[c] = append(members[c], Literal(l))
 		}
 	}
 
+	// Each component is treated once, at its first literal.
 	s.replicas = make([]replica, len(s.f.Domains))
 	isRoot := make([]bool, len(s.f.Domains)) // by variable: another one is a function of it
 	hasFound := false
-	for l := range component { // in the order of literals
-		list := members[component[l]]
-		if len(list) < 2 || list[0] != Literal(l) {
-			continue // each component once, at its first literal
+	for l := range component {
+		equivalent := members[component[l]]
+		if len(equivalent) < 2 || equivalent[0] != Literal(l) {
+			continue
 		}
-		hasFound = s.replaceMembers(list, isRoot) || hasFound
-		if s.p.False {
+		hasFound = s.replaceMembers(equivalent, isRoot) || hasFound
+		if s.prop.False {
 			return true
 		}
 	}
 	return s.findBijections(component, isRoot) || hasFound
 }
 
-// replaceMembers makes the variables of equivalent literals functions of one of them, as far as they may be replaced, and marks that one in
-// isRoot. It reports whether it has found a function. If a literal is equivalent to its opposite, the formula is contradictory.
-func (s *simplifier) replaceMembers(list []Literal, isRoot []bool) (hasFound bool) {
-	root, ok := s.chooseRoot(list)
+// replaceMembers makes the variables of equivalent literals functions of the variable of one of them, as far as they may be replaced, and
+// marks that variable in isRoot. It reports whether it has found a function. If a literal is equivalent to its opposite, it marks the
+// formula as contradictory and returns true.
+func (s *simplifier) replaceMembers(equivalent []Literal, isRoot []bool) (hasFound bool) {
+	root, ok := s.chooseRoot(equivalent)
 	if !ok {
 		return false
 	}
-	x := s.p.variableOf[root.Atom()]
-	for _, l := range list {
-		y := s.p.variableOf[l.Atom()]
+	x := s.prop.variableOf[root.Atom()]
+	for _, l := range equivalent {
+		y := s.prop.variableOf[l.Atom()]
 		if y == x {
 			if l == root.Not() {
-				s.p.False = true
+				s.prop.False = true
 				return true
 			}
 			continue
 		}
-		if s.mayReplace(int(x), int(y)) && s.replicas[y].of == nil {
+		if s.mayReplace(int(x), int(y)) && s.replicas[y].valueOf == nil {
 			s.replicas[y] = replica{int(x), s.valueMap(root, l)}
 			isRoot[x] = true
 			hasFound = true
@@ -62,30 +66,30 @@ func (s *simplifier) replaceMembers(list []Literal, isRoot []bool) (hasFound boo
 	return hasFound
 }
 
-// implications returns for each literal those that follow from it by a clause of two literals, or by the values of its variable. Of a
-// variable with many values only the first mostExclusive exclude each other here.
+// implications returns for each literal the literals that follow from it by a clause of two literals, or by the values of its variable. Of
+// a variable with many values only the first mostExclusive exclude each other here.
 func (s *simplifier) implications() [][]Literal {
 	next := make([][]Literal, 2*s.f.Atoms())
-	edge := func(from, to Literal) { next[from] = append(next[from], to) }
-	for n, c := range s.p.clauses {
-		if !s.p.removed[n] && len(c) == 2 {
-			edge(c[0].Not(), c[1])
-			edge(c[1].Not(), c[0])
+	addImplication := func(from, to Literal) { next[from] = append(next[from], to) }
+	for n, c := range s.prop.clauses {
+		if !s.prop.removed[n] && len(c) == 2 {
+			addImplication(c[0].Not(), c[1])
+			addImplication(c[1].Not(), c[0])
 		}
 	}
 	for v, d := range s.f.Domains {
 		if d == 2 { // X = 0 and X ≠ 1 are the same, and so are X ≠ 0 and X = 1
-			l, m := s.f.Literal(v, 0), s.f.Literal(v, 1)
-			edge(l, m.Not())
-			edge(m.Not(), l)
-			edge(m, l.Not())
-			edge(l.Not(), m)
+			isZero, isOne := s.f.Literal(v, 0), s.f.Literal(v, 1)
+			addImplication(isZero, isOne.Not())
+			addImplication(isOne.Not(), isZero)
+			addImplication(isOne, isZero.Not())
+			addImplication(isZero.Not(), isOne)
 			continue
 		}
 		for a := range min(d, mostExclusive) {
 			for b := range min(d, mostExclusive) {
 				if a != b {
-					edge(s.f.Literal(v, a), s.f.Literal(v, b).Not())
+					addImplication(s.f.Literal(v, a), s.f.Literal(v, b).Not())
 				}
 			}
 		}
@@ -109,10 +113,10 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 		node Literal
 		edge int // the next edge of node to follow
 	}
-	var stack []Literal
+	var stack []Literal // nodes that were met and are in no component yet
 	var calls []call
 	onStack := make([]bool, n)
-	met, numbered := int32(0), int32(0) // nodes, components
+	nodesMet, componentCount := int32(0), int32(0)
 	for first := range n {
 		if index[first] != 0 || len(next[first]) == 0 {
 			continue
@@ -121,13 +125,13 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 		for len(calls) > 0 {
 			c := &calls[len(calls)-1]
 			l := c.node
-			if c.edge == 0 {
-				met++
-				index[l], low[l] = met, met
+			if c.edge == 0 { // the call begins
+				nodesMet++
+				index[l], low[l] = nodesMet, nodesMet
 				stack = append(stack, l)
 				onStack[l] = true
 			}
-			if c.edge < len(next[l]) {
+			if c.edge < len(next[l]) { // follow the next edge
 				m := next[l][c.edge]
 				c.edge++
 				if index[m] == 0 {
@@ -137,6 +141,8 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 				}
 				continue
 			}
+
+			// The call ends.
 			calls = calls[:len(calls)-1]
 			if len(calls) > 0 {
 				caller := calls[len(calls)-1].node
@@ -147,43 +153,44 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 					m := stack[len(stack)-1]
 					stack = stack[:len(stack)-1]
 					onStack[m] = false
-					component[m] = numbered
+					component[m] = componentCount
 					if m == l {
 						break
 					}
 				}
-				numbered++
+				componentCount++
 			}
 		}
 	}
 	return component
 }
 
-// chooseRoot returns the literal of whose variable the other variables of equivalent literals become functions: one of a variable with more
-// than two values if there is one, otherwise one of the first variable. The same choice is made among the opposite literals. ok is
-// false if no variable may be replaced.
-func (s *simplifier) chooseRoot(list []Literal) (best Literal, ok bool) {
-	rank := func(l Literal) int {
-		v := int(s.p.variableOf[l.Atom()])
+// chooseRoot returns the one of several equivalent literals of whose variable the others' variables become functions: a literal of a
+// variable with more than two values if there is one, otherwise one of the first variable. Among the opposite literals it makes the same
+// choice. ok is false if no variable may be replaced.
+func (s *simplifier) chooseRoot(equivalent []Literal) (root Literal, ok bool) {
+	rank := func(l Literal) int { // below 0 for more than two values
+		v := int(s.prop.variableOf[l.Atom()])
 		if s.f.Domains[v] > 2 {
 			return v - len(s.f.Domains)
 		}
 		return v
 	}
-	best = list[0]
-	for _, l := range list {
-		if rank(l) < rank(best) {
-			best = l
+	root = equivalent[0]
+	for _, l := range equivalent {
+		if rank(l) < rank(root) {
+			root = l
 		}
 	}
-	x := s.p.variableOf[best.Atom()]
-	for _, l := range list {
-		ok = ok || s.mayReplace(int(x), int(s.p.variableOf[l.Atom()]))
+	x := s.prop.variableOf[root.Atom()]
+	for _, l := range equivalent {
+		ok = ok || s.mayReplace(int(x), int(s.prop.variableOf[l.Atom()]))
 	}
-	return best, ok
+	return root, ok
 }
 
-// mayReplace reports whether variable y may become a function of x: y has two values, and no table would grow.
+// mayReplace reports whether variable y may become a function of x: y has two values, and no table would grow, since x has two values, too,
+// or no table is over y.
 func (s *simplifier) mayReplace(x, y int) bool {
 	if x == y || s.f.Domains[y] != 2 {
 		return false
@@ -191,27 +198,31 @@ func (s *simplifier) mayReplace(x, y int) bool {
 	return s.f.Domains[x] == 2 || !slices.ContainsFunc(s.f.Tables, func(t Table) bool { return slices.Contains(t.Scope, int32(y)) })
 }
 
-// valueMap returns the value of l's variable y for each value of root's variable x, if the two literals are equivalent. y has two values: l
-// holds at one of them, and y has that value if root holds.
+// valueMap returns, for each value of the variable x of literal root, the value of the variable y of the equivalent literal l. y has two
+// values: the one at which l holds if root holds, and the other one if not.
 func (s *simplifier) valueMap(root, l Literal) []int32 {
-	x, y := int(s.p.variableOf[root.Atom()]), int(s.p.variableOf[l.Atom()])
-	holds := int32(l.Atom() - s.f.Offset(y)) // the value of y at which l holds
+	x, y := int(s.prop.variableOf[root.Atom()]), int(s.prop.variableOf[l.Atom()])
+	holdingValue := int32(l.Atom() - s.f.Offset(y))
 	if l.Negative() {
-		holds = 1 - holds
+		holdingValue = 1 - holdingValue
 	}
 	values := make([]int32, s.f.Domains[x])
 	for a := range values {
-		if values[a] = 1 - holds; (s.f.Offset(x)+a == root.Atom()) != root.Negative() {
-			values[a] = holds
+		isAtomOfRoot := s.f.Offset(x)+a == root.Atom()
+		if rootHolds := isAtomOfRoot != root.Negative(); rootHolds {
+			values[a] = holdingValue
+		} else {
+			values[a] = 1 - holdingValue
 		}
 	}
 	return values
 }
 
-// findBijections makes variables of more than two values functions of an earlier variable, if each of their values is equivalent to one of
-// that variable. It reports whether it has found one.
+// findBijections makes a variable of more than two values a replica of an earlier one, a function of it, if each of its values is
+// equivalent to a value of that one: in the same component, by literal. Variables that others are functions of (isRoot) stay. It marks
+// new ones, and reports whether it has found a replica.
 func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound bool) {
-	atomsOf := map[int32][]int{} // by component: the values in it, of the variables so far that are no replicas
+	atomsOf := map[int32][]int{} // by component: the atoms in it, of the variables so far that are no replicas
 	for v, d := range s.f.Domains {
 		if d < 3 || s.pace.Over(int64(d)) {
 			continue
@@ -223,7 +234,7 @@ func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound 
 			continue
 		}
 		for a := range d {
-			if l := s.f.Literal(v, a); component[l] >= 0 && s.p.value(l) == 0 {
+			if l := s.f.Literal(v, a); component[l] >= 0 && s.prop.value(l) == 0 {
 				atomsOf[component[l]] = append(atomsOf[component[l]], l.Atom())
 			}
 		}
@@ -231,20 +242,21 @@ func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound 
 	return hasFound
 }
 
-// bijectionOf looks for a variable x such that each value of y is equivalent to one of its values. It returns x, and the value of y for
-// each value of x; nil if there is none. A value of x that no value of y is equivalent to is impossible, and excluded.
+// bijectionOf looks for a variable x such that each value of y is equivalent to one of its values: atomsOf has the atoms of such values
+// by component. It returns x, and the value of y for each value of x, or nil if there is no such x. It excludes a value of x that no
+// value of y is equivalent to, since that is impossible.
 func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]int) (values []int32, x int) {
 	for _, atom := range atomsOf[component[s.f.Literal(y, 0)]] {
-		x = int(s.p.variableOf[atom])
+		x = int(s.prop.variableOf[atom])
 		image := make([]int32, s.f.Domains[x]) // by value of x: the value of y; −1 if there is none
 		for a := range image {
 			image[a] = -1
 		}
-		matched := 0 // values of y
+		matched := 0 // number of values of y that have one of x
 		for b := range s.f.Domains[y] {
 			l := s.f.Literal(y, b)
 			for _, atom := range atomsOf[component[l]] {
-				if component[l] >= 0 && int(s.p.variableOf[atom]) == x {
+				if component[l] >= 0 && int(s.prop.variableOf[atom]) == x {
 					image[atom-s.f.Offset(x)] = int32(b)
 					matched++
 					break
@@ -256,7 +268,7 @@ func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]i
 		}
 		for a, b := range image {
 			if b < 0 {
-				s.p.fix(s.f.Literal(x, a).Not())
+				s.prop.fix(s.f.Literal(x, a).Not())
 				image[a] = 0
 			}
 		}

@@ -18,7 +18,7 @@ var ErrFormula = errors.New("formula: not well formed")
 // all variables (its atom, see Formula.Literal), and 1 more if the variable has not the value.
 type Literal int32
 
-// Not returns the opposite literal.
+// Not returns the opposite literal: that the variable has the value, or that it has not.
 func (l Literal) Not() Literal { return l ^ 1 }
 
 // Atom returns the number of the value among all values of all variables.
@@ -57,7 +57,8 @@ type Table struct {
 	Values []float64
 }
 
-// New returns the formula of these parts, which it keeps, or an error that wraps ErrFormula. Linear time.
+// New returns f as a formula, ready for use, or an error that wraps ErrFormula if its parts do not fit together. It keeps the slices of f.
+// Linear time.
 func New(f Formula) (*Formula, error) {
 	f.offsets = make([]int32, len(f.Domains)+1)
 	total := 0
@@ -75,6 +76,7 @@ func New(f Formula) (*Formula, error) {
 			ErrFormula, f.Links, len(f.Functional), len(f.Domains))
 	}
 
+	// Literals and tables.
 	for i, c := range f.Clauses {
 		for _, l := range c {
 			if l < 0 || l.Atom() >= total {
@@ -93,7 +95,7 @@ func New(f Formula) (*Formula, error) {
 // check returns an error if a table is not well formed: the scope has a variable twice or one that does not exist, the number of values is
 // wrong, or one of them is not a positive number.
 func (f *Formula) check(t Table) error {
-	cells := 1
+	cells := 1 // combinations of values of the scope so far
 	for i, v := range t.Scope {
 		if v < 0 || int(v) >= len(f.Domains) {
 			return fmt.Errorf("is over variable %d, there are %d", v, len(f.Domains))
@@ -122,8 +124,8 @@ func (f *Formula) check(t Table) error {
 // Literal returns the literal that variable v has the value a.
 func (f *Formula) Literal(v, a int) Literal { return Literal(f.offsets[v]+int32(a)) << 1 }
 
-// Atoms returns the number of all values of all variables.
+// Atoms returns the number of atoms: the values of all variables together.
 func (f *Formula) Atoms() int { return int(f.offsets[len(f.Domains)]) }
 
-// Offset returns the number of value 0 of variable v.
+// Offset returns the number of value 0 of variable v among all values of all variables, which are numbered variable by variable.
 func (f *Formula) Offset(v int) int { return int(f.offsets[v]) }

@@ -8,12 +8,14 @@ import (
 	"slices"
 )
 
-// join replaces the literals of a clause by one variable if every assignment has exactly one of them: they exclude each other in pairs, by
-// clauses of two literals. The values of the new variable are the literals. Longer clauses come first. A variable is joined once at most,
-// and not at all if it has a table.
+// join returns a formula that has one new variable in the place of the variables of a clause if every assignment has exactly one literal
+// of the clause: clauses of two literals state that any two of them exclude each other. A value of the new variable stands for each
+// literal. Longer clauses come first. A variable is joined once at most, and not at all if it has a table. If nothing can be joined, it
+// returns r.
 func join(ctx context.Context, r *Reduced) (*Reduced, error) {
+	// The variables that may be joined, the pairs of literals that exclude each other, and the clauses to look at.
 	f := r.Formula
-	j := &joiner{&simplifier{f: f, p: newPropagator(f)}, make([]bool, len(f.Domains)), map[[2]Literal]bool{}}
+	j := &joiner{&simplifier{f: f, prop: newPropagator(f)}, make([]bool, len(f.Domains)), map[[2]Literal]bool{}}
 	for v, d := range f.Domains {
 		j.free[v] = d == 2
 	}
@@ -32,6 +34,7 @@ func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 	}
 	slices.SortStableFunc(long, func(a, b []Literal) int { return cmp.Compare(len(b), len(a)) })
 
+	// A formula with the new variables at its end. The old ones are replicas of them.
 	g := Formula{Links: f.Links, Scale: f.Scale, Clauses: f.Clauses, Tables: f.Tables}
 	g.Domains, g.Functional = slices.Clone(f.Domains), slices.Clone(f.Functional)
 	replicas := make([]replica, len(f.Domains)) // the old variables as functions of the new ones
@@ -43,19 +46,21 @@ func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 		g.Domains = append(g.Domains, len(c))
 		isFunctional := false
 		for i, l := range c {
-			v := j.p.variableOf[l.Atom()]
+			v := j.prop.variableOf[l.Atom()]
 			j.free[v] = false
 			isFunctional = isFunctional || int(v) >= f.Links && f.Functional[int(v)-f.Links]
-			holds := int32(j.canonical(l).Atom() - f.Offset(int(v))) // the value of v at which l holds
-			values := slices.Repeat([]int32{1 - holds}, len(c))
-			values[i] = holds
-			replicas[v] = replica{x: x, of: values}
+			holdingValue := int32(j.canonical(l).Atom() - f.Offset(int(v))) // the value of v at which l holds
+			values := slices.Repeat([]int32{1 - holdingValue}, len(c))
+			values[i] = holdingValue
+			replicas[v] = replica{x: x, valueOf: values}
 		}
 		g.Functional = append(g.Functional, isFunctional)
 	}
 	if len(g.Domains) == len(f.Domains) {
 		return r, nil
 	}
+
+	// Rebuilding replaces the replicas by functions of the new variables.
 	joined, err := New(g)
 	if err != nil {
 		return nil, err
@@ -80,16 +85,16 @@ func (j *joiner) pair(l, m Literal) [2]Literal {
 	return [2]Literal{min(a, b), max(a, b)}
 }
 
-// isExactlyOne reports whether the literals of a clause may be joined: their variables are free, they exclude each other in pairs, and
-// their variables are all of one kind: links, or auxiliary and functional, or auxiliary and not functional.
+// isExactlyOne reports whether the literals of a clause may be joined: any two of them exclude each other, so that exactly one holds, and
+// their variables are free and of one kind: all are links, or auxiliary and functional, or auxiliary and not functional.
 func (j *joiner) isExactlyOne(c []Literal) bool {
 	type kind struct{ isLink, isFunctional bool }
 	kindOf := func(l Literal) kind {
-		v := int(j.p.variableOf[l.Atom()]) - j.f.Links
-		return kind{v < 0, v >= 0 && j.f.Functional[v]}
+		auxiliary := int(j.prop.variableOf[l.Atom()]) - j.f.Links // its number among the auxiliary variables; below 0 for a link
+		return kind{auxiliary < 0, auxiliary >= 0 && j.f.Functional[auxiliary]}
 	}
 	for i, l := range c {
-		if !j.free[j.p.variableOf[l.Atom()]] || kindOf(l) != kindOf(c[0]) {
+		if !j.free[j.prop.variableOf[l.Atom()]] || kindOf(l) != kindOf(c[0]) {
 			return false
 		}
 		for _, m := range c[:i] {

@@ -4,20 +4,23 @@ package formula
 
 import "github.com/basetensor/basetensor/internal/network/unsigned"
 
-// addIfLadder adds a CP tensor as a ladder (a noisy-or or noisy-max), if it is one, and reports whether it is. The level of the maximum of
-// all parents is an auxiliary variable, over which, with the effect, the coefficients are a table.
+// addIfLadder adds a CP tensor as a ladder (a noisy-or or noisy-max), if it is one, and reports whether it is. Every parent has a level,
+// and the largest of these levels is an auxiliary variable. The coefficients of the ladder are a table over it and, if there is one, the
+// effect.
 func (b *builder) addIfLadder(c terms) bool {
-	l, ok := unsigned.New(c.dims, c.weights, c.vectors)
-	if !ok || b.over(len(c.weights)*len(c.scope)) {
-		return ok
+	l, isLadder := unsigned.New(c.dims, c.weights, c.vectors)
+	if !isLadder || b.isOver(len(c.weights)*len(c.scope)) {
+		return isLadder
 	}
+
+	// The table's scope: the auxiliary variable, which is set below, and the effect.
 	scope, dims := []int{0}, []int{len(c.weights)}
 	if l.Effect >= 0 {
 		scope = append(scope, c.scope[l.Effect])
 		dims = append(dims, c.dims[l.Effect])
 	}
-	if l.Crisp() {
-		scope[0] = b.addInside(c, l)
+	if l.Crisp() { // without noise
+		scope[0] = b.addCrispMaximum(c, l)
 	} else {
 		scope[0] = b.addMaximum(c, l)
 	}
@@ -25,30 +28,33 @@ func (b *builder) addIfLadder(c terms) bool {
 	return true
 }
 
-// addInside adds the vectors of a ladder of two terms without noise (Crisp), and an auxiliary variable. The variable is 0 if each parent
-// has a value at which the vector of the first term is not 0, and 1 otherwise. It returns the variable.
-func (b *builder) addInside(c terms, l *unsigned.Ladder) int {
-	low, high := l.Order[0], l.Order[1]
-	z := b.addAuxiliary(2, true)
-	someOutside := []Literal{b.is(z, 0)} // z = 0, or some parent has a value outside of the first term
+// addCrispMaximum adds the vectors of a ladder of two terms without noise (Crisp), and an auxiliary variable z for the largest level of
+// the parents, which it returns. z is 0 if all parents have values at which the vector of the first term is not 0, and 1 otherwise.
+// Clauses state that: z = 1 if a parent has another value, and z = 0 or some parent has another value.
+func (b *builder) addCrispMaximum(c terms, l *unsigned.Ladder) int {
+	low, high := l.Order[0], l.Order[1] // the numbers of the terms
+	const isFunctional = true
+	z := b.addAuxiliary(2, isFunctional)
+	zeroOrSomeOther := []Literal{b.is(z, 0)}
 	b.addVectors(c, l.Modes, high)
 	for _, k := range l.Modes {
 		v := c.scope[k]
-		someOutside = append(someOutside, b.literalsOutside(v, c.vectors[k][low])...)
-		for x, f := range c.vectors[k][low] {
-			if f == 0 {
-				b.addClause([]Literal{b.is(z, 1), b.not(v, x)})
+		zeroOrSomeOther = append(zeroOrSomeOther, b.literalsOutside(v, c.vectors[k][low])...)
+		for x, entry := range c.vectors[k][low] {
+			if entry == 0 {
+				b.addClause([]Literal{b.is(z, 1), b.isNot(v, x)})
 			}
 		}
 	}
-	b.addClause(someOutside)
+	b.addClause(zeroOrSomeOther)
 	return z
 }
 
-// addMaximum adds a chain of auxiliary variables, one for each parent: the largest level among the parents so far. It returns the last one.
-// The parents determine these variables only if their links are deterministic.
+// addMaximum adds a chain of auxiliary variables, one for each parent: the largest level of the parents so far. It returns the last one. A
+// table over the variable before, the parent and the variable has the weights with which the parent's value raises the level (Rise). The
+// parents determine the variables only if their links are deterministic.
 func (b *builder) addMaximum(c terms, l *unsigned.Ladder) int {
-	states := len(l.Order)
+	states := len(l.Order) // number of levels
 	last, isFunctional := -1, true
 	for _, k := range l.Modes {
 		isFunctional = isFunctional && l.Deterministic(k)

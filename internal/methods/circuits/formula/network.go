@@ -52,7 +52,7 @@ func FromNetwork(ctx context.Context, net *btn.Network, memory int64) (*Formula,
 	b := newBuilder(ctx, domains, memory)
 	for _, f := range n.factors {
 		b.factorName = factorOver(f.scope)
-		if b.over(1+len(f.scope)) || !b.isSatisfiable() {
+		if b.isOver(1+len(f.scope)) || !b.isSatisfiable() {
 			break
 		}
 		b.addFactor(f)
@@ -83,26 +83,30 @@ func readNetwork(net *btn.Network) (*reading, error) {
 	if net.Variables == nil {
 		return nil, fault.New(fault.Unsupported, "formula: the network was built directly and has no variables")
 	}
+
+	// Legs of links that are variables.
 	r := &reading{variable: slices.Repeat([]int{-1}, len(net.Dims))}
-	isVariable := make([]bool, len(net.Links))
+	isVariable := make([]bool, len(net.Links)) // by link
 	for v, variable := range net.Variables {
 		link := net.Links[variable.Link]
 		isVariable[variable.Link] = true
 		r.copyVariable(link.Legs, link.T, v)
 	}
 
+	// Factors. Their scopes are legs as yet.
 	for _, core := range net.Cores {
 		if net.Choice != query.CoresAreVariables {
 			r.factors = append(r.factors, factor{core.Legs, core.T})
 			continue
 		}
-		k := slices.IndexFunc(core.Legs, func(l int) bool { return r.variable[l] >= 0 })
-		cp, ok := core.T.(*tensor.CP)
-		if k < 0 || !ok || cp.Vectors[k] != nil || slices.ContainsFunc(cp.Weights, func(w float64) bool { return w != 1 }) {
+		known := slices.IndexFunc(core.Legs, func(l int) bool { return r.variable[l] >= 0 })
+		cp, isCP := core.T.(*tensor.CP)
+		hasIdentity := isCP && known >= 0 && cp.Vectors[known] == nil
+		if !hasIdentity || slices.ContainsFunc(cp.Weights, func(w float64) bool { return w != 1 }) {
 			r.factors = append(r.factors, factor{core.Legs, core.T})
 			continue
 		}
-		r.copyVariable(core.Legs, core.T, r.variable[core.Legs[k]])
+		r.copyVariable(core.Legs, core.T, r.variable[core.Legs[known]])
 	}
 	for j, link := range net.Links {
 		if !isVariable[j] {
@@ -110,6 +114,7 @@ func readNetwork(net *btn.Network) (*reading, error) {
 		}
 	}
 
+	// Replace legs by their variables.
 	for i, f := range r.factors {
 		scope := make([]int, len(f.scope))
 		for k, leg := range f.scope {
@@ -126,7 +131,7 @@ func readNetwork(net *btn.Network) (*reading, error) {
 	return r, nil
 }
 
-// copyVariable sets the variable of the legs on which a CP tensor has the identity to v.
+// copyVariable makes v the variable of the legs on which the CP tensor t has the identity: vectors that are nil.
 func (r *reading) copyVariable(legs []int, t tensor.Tensor, v int) {
 	for k, leg := range legs {
 		if t.(*tensor.CP).Vectors[k] == nil {
@@ -135,26 +140,26 @@ func (r *reading) copyVariable(legs []int, t tensor.Tensor, v int) {
 	}
 }
 
-// factorOver returns the name of a factor in errors, by its variables.
+// factorOver returns the name that a factor has in errors: its first variables.
 func factorOver(scope []int) string {
-	const most = 12
+	const maxNames = 12
 	var names []string
-	for _, v := range scope[:min(len(scope), most)] {
+	for _, v := range scope[:min(len(scope), maxNames)] {
 		names = append(names, fmt.Sprint(v))
 	}
-	if len(scope) > most {
+	if len(scope) > maxNames {
 		names = append(names, "…")
 	}
 	return "the factor over variables " + strings.Join(names, ", ")
 }
 
-// isSatisfiable reports whether the last clause is not empty. After an empty clause the formula is 0 whatever else is added.
+// isSatisfiable reports whether the clause added last is not empty. With an empty clause the formula is 0, whatever else is added.
 func (b *builder) isSatisfiable() bool {
 	n := len(b.f.Clauses)
 	return n == 0 || len(b.f.Clauses[n-1]) > 0
 }
 
-// factor adds a factor of any form.
+// addFactor adds a tensor of any form as a factor.
 func (b *builder) addFactor(f factor) {
 	switch t := f.t.(type) {
 	case *tensor.Dense:
@@ -170,7 +175,7 @@ func (b *builder) addFactor(f factor) {
 	}
 }
 
-// checkNotNegative reports whether no entry is below 0 or NaN. Otherwise the builder fails.
+// checkNotNegative reports whether all entries are at least 0. If one is not, or is NaN, the builder fails.
 func (b *builder) checkNotNegative(data []float64) bool {
 	for _, x := range data {
 		if x < 0 || math.IsNaN(x) {
@@ -181,8 +186,8 @@ func (b *builder) checkNotNegative(data []float64) bool {
 	return true
 }
 
-// addIfSmall adds a tensor as a table if it has few entries, all in the range of float64, and reports whether it has. The builder fails if
-// one of them is below 0.
+// addIfSmall adds a tensor as a table if it has at most smallTable entries, all in the range of float64, and reports whether it has. The
+// builder fails if an entry is below 0.
 func (b *builder) addIfSmall(f factor) bool {
 	dense, err := tensor.ToDense(f.t, smallTable)
 	if err == nil && b.checkNotNegative(dense.Data) {

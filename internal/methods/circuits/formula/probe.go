@@ -4,14 +4,14 @@ package formula
 
 import "github.com/basetensor/basetensor/internal/methods/circuits/sat"
 
-// probe assumes values one by one, and reports whether that has found anything. A value that unit propagation refutes is excluded. If a
-// variable has two values, see probeBoth.
+// probe assumes the values of variables one by one, excludes each that unit propagation refutes, and reports whether that has found
+// anything. If a variable has two values, it also uses what both of them imply (probeBoth).
 func (s *simplifier) probe() bool {
-	until, workBefore, fixedBefore := s.budget(probeShare), s.p.Work, len(s.p.Trail)
-	var consequences []sat.Literal
-	isConsequence := make([]bool, len(s.p.Value))
+	workEnd, workBefore, fixedBefore := s.workEndFor(probeShare), s.prop.Work, len(s.prop.Trail)
+	var consequences []sat.Literal                   // buffer of probeBoth
+	isConsequence := make([]bool, len(s.prop.Value)) // buffer of probeBoth
 	for v, d := range s.f.Domains {
-		if s.over(until, &workBefore) {
+		if s.isOver(workEnd, &workBefore) {
 			break
 		}
 		if d == 2 {
@@ -19,63 +19,67 @@ func (s *simplifier) probe() bool {
 			continue
 		}
 		for a := range d {
-			if l := s.f.Literal(v, a); s.p.value(l) == 0 && !s.p.Possible(s.p.bit(l)) {
-				s.p.fix(l.Not())
+			if l := s.f.Literal(v, a); s.prop.value(l) == 0 && !s.prop.Possible(s.prop.bit(l)) {
+				s.prop.fix(l.Not())
 			}
-			if s.p.False {
+			if s.prop.False {
 				return true
 			}
 		}
 	}
-	return len(s.p.Trail) > fixedBefore || len(s.equivalent) > 0
+	return len(s.prop.Trail) > fixedBefore || len(s.equivalent) > 0
 }
 
-// probeBoth assumes the two values of variable v one after the other. A value that unit propagation refutes is excluded. A literal that
-// both values imply holds. If one value implies a literal and the other one its opposite, value and literal are equivalent, and get clauses
-// that state it. isConsequence (all false, by literal) and consequences are working space.
+// probeBoth assumes the two values of variable v one after the other. It excludes a value that unit propagation refutes, and fixes
+// literals that both values imply. If one value implies a literal and the other one its opposite, value and literal are equivalent, and
+// it adds clauses that state this. isConsequence (all false, by literal) and consequences are buffers.
 func (s *simplifier) probeBoth(v int, isConsequence []bool, consequences *[]sat.Literal) {
 	zero, one := s.f.Literal(v, 0), s.f.Literal(v, 1)
-	if s.p.value(zero) != 0 {
-		return
-	}
-	trailBefore := len(s.p.Trail)
-	isPossible := s.p.Try(s.p.bit(zero))
-	*consequences = append((*consequences)[:0], s.p.Trail[trailBefore:]...)
-	s.p.Backtrack(0)
-	if !isPossible {
-		s.p.fix(one)
+	if s.prop.value(zero) != 0 {
 		return
 	}
 
+	// What value 0 implies.
+	trailBefore := len(s.prop.Trail)
+	isPossible := s.prop.Try(s.prop.bit(zero))
+	*consequences = append((*consequences)[:0], s.prop.Trail[trailBefore:]...)
+	s.prop.Backtrack(0)
+	if !isPossible {
+		s.prop.fix(one)
+		return
+	}
+
+	// What value 1 implies, in comparison.
 	for _, b := range *consequences {
 		isConsequence[b] = true
 	}
 	var implied []Literal // by both values
 	pairsBefore := len(s.equivalent)
-	if isPossible = s.p.Try(s.p.bit(one)); isPossible {
-		for _, b := range s.p.Trail[trailBefore+1:] {
-			l := s.p.literalOf[b]
+	if isPossible = s.prop.Try(s.prop.bit(one)); isPossible {
+		for _, b := range s.prop.Trail[trailBefore+1:] {
+			l := s.prop.literalOf[b]
 			switch {
 			case isConsequence[b]:
 				implied = append(implied, l)
-			case isConsequence[b.Not()] && s.f.Domains[s.p.variableOf[l.Atom()]] == 2:
+			case isConsequence[b.Not()] && s.f.Domains[s.prop.variableOf[l.Atom()]] == 2:
 				s.equivalent = append(s.equivalent, [2]Literal{one, l})
 			}
 		}
 	}
-	s.p.Backtrack(0)
+	s.prop.Backtrack(0)
 	for _, b := range *consequences {
 		isConsequence[b] = false
 	}
 	if !isPossible {
-		s.p.fix(zero)
+		s.prop.fix(zero)
 		return
 	}
+
 	for _, l := range implied {
-		s.p.fix(l)
+		s.prop.fix(l)
 	}
 	for _, p := range s.equivalent[pairsBefore:] { // one → l and zero → ¬l, as clauses
-		s.p.addClause([]Literal{p[0].Not(), p[1]})
-		s.p.addClause([]Literal{p[0], p[1].Not()})
+		s.prop.addClause([]Literal{p[0].Not(), p[1]})
+		s.prop.addClause([]Literal{p[0], p[1].Not()})
 	}
 }

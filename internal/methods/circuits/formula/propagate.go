@@ -21,18 +21,20 @@ type propagator struct {
 	handles []int32 // by clause: the result of Satisfier.Add
 }
 
-// newPropagator returns a propagator of the clauses of f. A variable of two values is one Boolean variable, true for value 0. A variable of
+// newPropagator returns a propagator of the clauses of f. A variable of two values is one Boolean variable, true for value 1. A variable of
 // more values has a Boolean variable for each of them.
 func newPropagator(f *Formula) *propagator {
 	p := &propagator{}
+
+	// Boolean variables.
 	first := make([]int32, 1, len(f.Domains)+1) // by variable: its first Boolean variable
 	for v, d := range f.Domains {
 		next := first[v]
 		for a := range d {
 			p.variableOf = append(p.variableOf, int32(v))
-			b := sat.Literal(2 * (next + int32(a)))
+			b := sat.Literal(2 * (next + int32(a))) // the positive literal of the value's own variable
 			if d == 2 {
-				b = sat.Literal(2*next + 1 - int32(a))
+				b = sat.Literal(2*next + 1 - int32(a)) // positive for value 1, negative for value 0
 				p.literalOf = append(p.literalOf, f.Literal(v, 1-a))
 			} else {
 				p.literalOf = append(p.literalOf, f.Literal(v, a), f.Literal(v, a).Not())
@@ -44,6 +46,8 @@ func newPropagator(f *Formula) *propagator {
 		}
 		first = append(first, next+int32(d))
 	}
+
+	// Clauses.
 	p.Satisfier = sat.NewSatisfier(first)
 	for v, d := range f.Domains {
 		if d == 1 {
@@ -56,10 +60,10 @@ func newPropagator(f *Formula) *propagator {
 	return p
 }
 
-// bit returns the Boolean literal for l.
+// bit returns the Boolean literal that states the same as l.
 func (p *propagator) bit(l Literal) sat.Literal { return p.bitOf[l.Atom()] ^ sat.Literal(l&1) }
 
-// toBits returns the Boolean literals for those of a clause.
+// toBits returns, for each literal of a clause, the Boolean literal that states the same.
 func (p *propagator) toBits(c []Literal) []sat.Literal {
 	bits := make([]sat.Literal, len(c))
 	for i, l := range c {
@@ -71,25 +75,27 @@ func (p *propagator) toBits(c []Literal) []sat.Literal {
 // value returns 1 if l holds, −1 if its opposite holds, and 0 if neither is known.
 func (p *propagator) value(l Literal) int8 { return p.Value[p.bit(l)] }
 
-// addClause adds a clause and propagates it. No literal may be assumed. It keeps c. A clause of a single literal is a fact of the
-// propagator, and counts as removed.
+// addClause adds a clause and propagates it. There must be no assumptions. It keeps c. A clause of a single literal becomes a fact, and
+// counts as removed.
 func (p *propagator) addClause(c []Literal) {
 	p.clauses = append(p.clauses, c)
 	p.removed = append(p.removed, len(c) < 2)
 	p.handles = append(p.handles, p.Add(p.toBits(c)...))
 }
 
-// fix makes a literal hold for good.
+// fix makes a literal a fact: it holds from now on.
 func (p *propagator) fix(l Literal) { p.Add(p.bit(l)) }
 
-// replace removes clause n and adds the clause c in its place. No literal may be assumed.
+// replace removes clause n, and adds clause c, which gets the next number. There must be no assumptions.
 func (p *propagator) replace(n int, c []Literal) {
 	p.removed[n] = true
 	p.addClause(c)
 }
 
-// askWithout calls ask while clause n takes no part in propagation, and returns the answer. If it is true, clause n stays out.
+// askWithout calls ask while clause n takes no part in propagation, takes back what ask assumed, and returns its answer. If the answer is
+// true, the clause stays out of propagation.
 func (p *propagator) askWithout(n int, ask func() bool) bool {
+	// The clause without literals that have values, as Add has attached it. A clause with a true literal is not attached.
 	open := slices.DeleteFunc(p.toBits(p.clauses[n]), func(l sat.Literal) bool { return p.Value[l] != 0 })
 	isAttached := p.handles[n] != sat.Fact && !slices.ContainsFunc(p.clauses[n], func(l Literal) bool { return p.value(l) > 0 })
 	slices.Sort(open)

@@ -23,6 +23,7 @@ type rebuilding struct {
 // are no functions of others, links first. Clauses get their normal form: for each variable they have the values that satisfy the clause,
 // or the one value that does not. The result stands for the same original formula as r.
 func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
+	// Variables.
 	g := &rebuilding{f: r.Formula, found: found}
 	order, links := g.chooseVariables()
 	domains := make([]int, len(order))
@@ -33,15 +34,16 @@ func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
 	g.b.f.Links, g.b.f.Functional = links, g.functionalOf(order[links:])
 	g.b.multiplyScale(g.f.Scale)
 
+	// Clauses and tables.
 	seen := map[string]bool{}
 	for _, c := range found.clauses {
-		if g.b.over(1 + len(c)) {
+		if g.b.isOver(1 + len(c)) {
 			break
 		}
 		g.addClause(c, seen)
 	}
 	for _, t := range g.f.Tables {
-		if g.b.over(1 + len(t.Values)) {
+		if g.b.isOver(1 + len(t.Values)) {
 			break
 		}
 		g.addTable(t)
@@ -49,6 +51,7 @@ func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
 	if g.b.err != nil {
 		return nil, g.b.err
 	}
+
 	f, err := New(g.b.f)
 	if err != nil {
 		return nil, err
@@ -58,10 +61,11 @@ func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
 	return rebuilt, nil
 }
 
-// valueOf returns the value of variable v if its root has the value a.
+// valueOf returns the value that variable v has if its root, the variable that it is a function of, has the value a. v may be the root
+// itself.
 func (g *rebuilding) valueOf(v int, a int32) int32 {
 	if g.rootOf[v] != v {
-		return g.found.replicas[v].of[a]
+		return g.found.replicas[v].valueOf[a]
 	}
 	return a
 }
@@ -69,41 +73,47 @@ func (g *rebuilding) valueOf(v int, a int32) int32 {
 // chooseVariables fills in rootOf, valuesOf and newVariable. It returns the variables that the rebuilt formula has, in their new order, and
 // the number of them that stand for links, which come first.
 func (g *rebuilding) chooseVariables() (order []int, links int) {
+	// The root of each variable. A root counts as a link if it or a function of it is one.
 	n := len(g.f.Domains)
 	g.rootOf, g.valuesOf, g.newVariable = make([]int, n), make([][]int32, n), slices.Repeat([]int{-1}, n)
 	isLink := make([]bool, n)
 	for v := range n {
 		g.rootOf[v] = v
-		if g.found.replicas != nil && g.found.replicas[v].of != nil {
+		if g.found.replicas != nil && g.found.replicas[v].valueOf != nil {
 			g.rootOf[v] = g.found.replicas[v].x
 		}
 		isLink[g.rootOf[v]] = isLink[g.rootOf[v]] || v < g.f.Links
 	}
+
+	// The values that roots may still have.
 	for v, d := range g.f.Domains {
 		if g.rootOf[v] != v || g.found.eliminated[v] {
 			continue
 		}
 		for a := range d {
-			if g.found.truth[g.f.Offset(v)+a] >= 0 {
+			if isExcluded := g.found.truth[g.f.Offset(v)+a] < 0; !isExcluded {
 				g.valuesOf[v] = append(g.valuesOf[v], int32(a))
 			}
 		}
 	}
-	for _, link := range []bool{true, false} {
+
+	// New numbers: links first, then auxiliary variables.
+	for _, areLinks := range []bool{true, false} {
 		for v, values := range g.valuesOf {
-			if len(values) > 1 && isLink[v] == link {
+			if len(values) > 1 && isLink[v] == areLinks {
 				g.newVariable[v] = len(order)
 				order = append(order, v)
 			}
 		}
-		if link {
+		if areLinks {
 			links = len(order)
 		}
 	}
 	return order, links
 }
 
-// functionalOf reports for each of some roots whether it is functional: it or one of the variables that are functions of it is.
+// functionalOf reports for each of the given roots whether it is functional (Formula.Functional): it or a variable that is a function of it
+// is.
 func (g *rebuilding) functionalOf(roots []int) []bool {
 	isFunctional := make([]bool, len(g.f.Domains)) // by root
 	for i, is := range g.f.Functional {
@@ -117,9 +127,11 @@ func (g *rebuilding) functionalOf(roots []int) []bool {
 	return functional
 }
 
-// addClause adds a clause in the new variables, unless it always holds or is in seen, the set of clauses so far.
+// addClause adds a clause of the old formula in the new variables, unless it always holds, or an equal one was added before. seen has the
+// clauses so far by their bytes.
 func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
-	allowed := map[int][]bool{} // by root: values that satisfy the clause
+	// The values of each root that satisfy the clause.
+	allowed := map[int][]bool{} // by root and value
 	var roots []int
 	for _, l := range c {
 		v := g.variableOf(l)
@@ -132,11 +144,13 @@ func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 		}
 		value := int32(l.Atom() - g.f.Offset(v))
 		for _, a := range g.valuesOf[x] {
-			if (g.valueOf(v, a) == value) != l.Negative() {
+			if hasValue := g.valueOf(v, a) == value; hasValue != l.Negative() { // l holds
 				values[a] = true
 			}
 		}
 	}
+
+	// The literals that state them.
 	slices.Sort(roots)
 	clause := []Literal{}
 	for _, x := range roots {
@@ -147,6 +161,7 @@ func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 		clause = append(clause, literals...)
 	}
 	slices.Sort(clause)
+
 	key := make([]byte, 0, 4*len(clause))
 	for _, l := range clause {
 		key = append(key, byte(l), byte(l>>8), byte(l>>16), byte(l>>24))
@@ -157,7 +172,7 @@ func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 	}
 }
 
-// variableOf returns the variable of a literal.
+// variableOf returns the variable of a literal: the last one whose first atom is not above that of the literal.
 func (g *rebuilding) variableOf(l Literal) int {
 	v, isFirst := slices.BinarySearch(g.f.offsets, int32(l.Atom())) // isFirst: it is the first atom of v
 	if !isFirst {
@@ -166,35 +181,37 @@ func (g *rebuilding) variableOf(l Literal) int {
 	return v
 }
 
-// literalsOf returns literals of the rebuilt formula whose disjunction states that root x has one of these values. holds is true if it has
-// one in any case.
-func (g *rebuilding) literalsOf(x int, values []bool) (list []Literal, holds bool) {
-	n, other := 0, 0 // how many of its values satisfy that, and the last one that does not
+// literalsOf returns literals of the rebuilt formula whose disjunction states that root x has one of the old values a with isAllowed[a]. If
+// all values but one are allowed, that is the literal that x has not the one. alwaysHolds is true if all values of x are allowed.
+func (g *rebuilding) literalsOf(x int, isAllowed []bool) (list []Literal, alwaysHolds bool) {
+	allowed, excluded := 0, 0 // the number of allowed values, and the last one that is not, by its new number
 	for i, a := range g.valuesOf[x] {
-		if values[a] {
-			n++
+		if isAllowed[a] {
+			allowed++
 		} else {
-			other = i
+			excluded = i
 		}
 	}
 	d := len(g.valuesOf[x])
-	if n == d {
+	if allowed == d {
 		return nil, true
 	}
-	if v := g.newVariable[x]; v >= 0 && n == d-1 && d > 2 {
-		return []Literal{g.b.not(v, other)}, false
+	if v := g.newVariable[x]; v >= 0 && allowed == d-1 && d > 2 {
+		return []Literal{g.b.isNot(v, excluded)}, false
 	}
 	for i, a := range g.valuesOf[x] {
-		if values[a] {
+		if isAllowed[a] {
 			list = append(list, g.b.is(g.newVariable[x], i)) // a root with one value has returned above, or adds nothing
 		}
 	}
 	return list, false
 }
 
-// addTable adds the remaining entries of a table, over the roots of its variables. It fails if that are more than maxEntries.
+// addTable adds a table of the old formula over the roots of its variables, with the entries for the values that roots may still have. The
+// builder fails if these are more than maxEntries.
 func (g *rebuilding) addTable(t Table) {
-	var roots, dims, scope []int // dims and scope are by root: its number of values, and its new number
+	// The roots, and by root dims, its number of values, and scope, its new number.
+	var roots, dims, scope []int
 	size := 1
 	for _, v := range t.Scope {
 		if x := g.rootOf[v]; !slices.Contains(roots, x) {
@@ -207,10 +224,12 @@ func (g *rebuilding) addTable(t Table) {
 			scope = append(scope, g.newVariable[x])
 		}
 	}
+
+	// Copy the entries, the last root fastest.
 	values := make([]float64, size)
 	digits := make([]int, len(roots)) // by root: the position of its value among valuesOf
 	for i := range values {
-		cell := 0
+		cell := 0 // in the old table
 		for _, v := range t.Scope {
 			k := slices.Index(roots, g.rootOf[v])
 			cell = cell*g.f.Domains[v] + int(g.valueOf(int(v), g.valuesOf[roots[k]][digits[k]]))
@@ -230,8 +249,9 @@ func (g *rebuilding) addTable(t Table) {
 // maxEntries is the largest number of entries of a table in which variables were replaced.
 const maxEntries = 1 << 26
 
-// translate fills in the atoms of the original formula that each atom of the rebuilt one stands for, and adds the fixed ones. r is the
-// reduced formula before. A value of a root stands for that value, and for the values that the root's functions have then.
+// translate fills in rebuilt.Stands, the atoms of the original formula that each atom of the rebuilt one stands for, and adds atoms of
+// roots with one value to rebuilt.Fixed. r is the reduced formula before. A value of a root stands for that value, and for the values
+// that the root's functions have then.
 func (g *rebuilding) translate(r, rebuilt *Reduced) {
 	rebuilt.Stands = make([][]int32, rebuilt.Formula.Atoms())
 	for v, x := range g.rootOf {

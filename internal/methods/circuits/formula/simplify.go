@@ -62,53 +62,57 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	for a := range f.Atoms() {
 		r.Stands = append(r.Stands, []int32{int32(a)})
 	}
-	p, limit := pace.New(ctx), work
-	r, err := rebuild(ctx, r, unchanged(f)) // the clauses in their normal form
+
+	// Clauses in their normal form, and joined variables.
+	p, workLimit := pace.New(ctx), work
+	r, err := rebuild(ctx, r, unchanged(f))
 	if err == nil {
 		r, err = join(ctx, r)
 	}
-	strengthened := 0
+
+	strengthened := 0 // rounds that asked about the formula as a whole
 	for round := 0; err == nil && round < mostRounds; round++ {
-		s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, workLimit: work, eliminated: make([]bool, len(r.Formula.Domains))}
+		s := &simplifier{f: r.Formula, prop: newPropagator(r.Formula), pace: p, workLimit: work, eliminated: make([]bool, len(r.Formula.Domains))}
 		s.strengthened = &strengthened
-		changed := s.runRound(round == mostRounds-1)
-		work -= s.p.Work
+		isLast := round == mostRounds-1
+		mayFindMore := s.runRound(isLast)
+		work -= s.prop.Work
 		if err = p.Err(); err != nil {
 			break
 		}
-		if s.p.False {
-			return r.unsatisfiable(limit - work), nil
+		if s.prop.False {
+			return r.unsatisfiable(workLimit - work), nil
 		}
-		if r, err = rebuild(ctx, r, s.result()); !changed || work <= 0 {
+		if r, err = rebuild(ctx, r, s.result()); !mayFindMore || work <= 0 {
 			break
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return dropImplied(ctx, r, p, work, limit)
+	return dropImplied(ctx, r, p, work, workLimit)
 }
 
-// dropImplied returns r without the clauses that follow from the others, and with its Work. It comes last, since these clauses help to find
-// everything else. work is what remains of the limit.
-func dropImplied(ctx context.Context, r *Reduced, p *pace.Pace, work, limit int64) (*Reduced, error) {
-	s := &simplifier{f: r.Formula, p: newPropagator(r.Formula), pace: p, workLimit: work, eliminated: make([]bool, len(r.Formula.Domains))}
+// dropImplied returns r without the clauses that follow from the others, and sets its Work. It comes last, since these clauses help to find
+// everything else. work is what remains of workLimit.
+func dropImplied(ctx context.Context, r *Reduced, p *pace.Pace, work, workLimit int64) (*Reduced, error) {
+	s := &simplifier{f: r.Formula, prop: newPropagator(r.Formula), pace: p, workLimit: work, eliminated: make([]bool, len(r.Formula.Domains))}
 	s.removeImplied()
-	work -= s.p.Work
+	work -= s.prop.Work
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	if s.p.False {
-		return r.unsatisfiable(limit - work), nil
+	if s.prop.False {
+		return r.unsatisfiable(workLimit - work), nil
 	}
-	thinned, err := rebuild(ctx, r, s.result())
+	rebuilt, err := rebuild(ctx, r, s.result())
 	if err == nil {
-		thinned.Work = limit - work
+		rebuilt.Work = workLimit - work
 	}
-	return thinned, err
+	return rebuilt, err
 }
 
-// unsatisfiable returns the result for a formula without assignments: one empty clause, and no variables.
+// unsatisfiable returns the formula without assignments that r becomes: one empty clause, no variables, and the work done so far.
 func (r *Reduced) unsatisfiable(work int64) *Reduced {
 	empty := Formula{Domains: []int{}, Functional: []bool{}, Clauses: [][]Literal{{}}, Scale: r.Formula.Scale}
 	f, err := New(empty)
@@ -121,7 +125,7 @@ func (r *Reduced) unsatisfiable(work int64) *Reduced {
 // simplifier is a formula in a round of simplification, with what the round has found so far.
 type simplifier struct {
 	f            *Formula
-	p            *propagator
+	prop         *propagator
 	pace         *pace.Pace
 	workLimit    int64        // of the round
 	replicas     []replica    // by variable: the other variable that determines it
@@ -132,33 +136,40 @@ type simplifier struct {
 
 // replica states that a variable is a function of another one, x: if x has the value a, it has the value of[a].
 type replica struct {
-	x  int
-	of []int32 // nil: the variable is no replica
+	x       int
+	valueOf []int32 // by value of x; nil: the variable is no replica
 }
 
-// budget returns the value of the work counter at which a part of a round ends that may take 1/share of the remaining work.
-func (s *simplifier) budget(share int64) int64 { return s.p.Work + max(0, s.workLimit-s.p.Work)/share }
+// workEndFor returns the value of the work counter at which a part of a round is to end that may take 1/share of the round's remaining
+// work.
+func (s *simplifier) workEndFor(share int64) int64 {
+	return s.prop.Work + max(0, s.workLimit-s.prop.Work)/share
+}
 
-// over reports whether a part of a round is to end: the context has ended, the work has reached until, or a contradiction was found.
-// workBefore is the work at the last call, which it updates.
-func (s *simplifier) over(until int64, workBefore *int64) bool {
-	done := s.p.Work - *workBefore
-	*workBefore = s.p.Work
-	return s.pace.Over(1+done) || s.p.Work >= until || s.p.False
+// isOver reports whether a part of a round is to end: the context has ended, the work counter has reached workEnd, or a contradiction was
+// found. *workBefore is the counter at the last call; it is updated.
+func (s *simplifier) isOver(workEnd int64, workBefore *int64) bool {
+	done := s.prop.Work - *workBefore
+	*workBefore = s.prop.Work
+	return s.pace.Over(1+done) || s.prop.Work >= workEnd || s.prop.False
 }
 
 // runRound runs the parts of a round, and reports whether a further round may find more. The costly parts run only if the cheap ones have
 // found nothing, since what these find is to be replaced first.
 func (s *simplifier) runRound(isLast bool) bool {
-	if s.p.False {
+	if s.prop.False {
 		return false
 	}
+
+	// Cheap parts.
 	hasFound := s.probe()
 	hasFound = s.subsume() || hasFound
 	hasFound = s.vivify() || hasFound
-	if hasFound = s.equivalences() || hasFound; hasFound {
+	if hasFound = s.findReplicas() || hasFound; hasFound {
 		return true
 	}
+
+	// Costly parts.
 	if *s.strengthened < mostStrengthen {
 		*s.strengthened++
 		if s.strengthen() {
@@ -176,14 +187,15 @@ type result struct {
 	eliminated []bool    // by variable: it was summed out
 }
 
-// result returns what the round has found.
+// result returns what the round has found: the truth of all atoms, variables that are functions of others or summed out, and the clauses
+// that are left.
 func (s *simplifier) result() result {
 	r := result{replicas: s.replicas, eliminated: s.eliminated}
 	for a := range s.f.Atoms() {
-		r.truth = append(r.truth, s.p.value(Literal(2*a)))
+		r.truth = append(r.truth, s.prop.value(Literal(2*a))) // the literal that the value is taken
 	}
-	for n, c := range s.p.clauses {
-		if !s.p.removed[n] {
+	for n, c := range s.prop.clauses {
+		if !s.prop.removed[n] {
 			r.clauses = append(r.clauses, c)
 		}
 	}

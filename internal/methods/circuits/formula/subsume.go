@@ -7,44 +7,47 @@ import (
 	"slices"
 )
 
-// subsume removes clauses that contain another clause. From clauses that contain ¬l and all of a clause with l except l it removes ¬l. It
-// reports whether it has found any. Shorter clauses come first, and each new clause is tried, too.
-// Source: N. Eén and A. Biere, Effective preprocessing in SAT through variable and clause elimination (2005), section 4.
+// subsume removes clauses that contain another clause. Also, if a clause contains ¬l and all literals but l of another clause that has l,
+// it removes ¬l from the former. It reports whether it has found any. It compares the shorter clauses first, and each clause that it has
+// shortened, too, within its share of the work. Source: N. Eén and A. Biere, Effective preprocessing in SAT through variable and clause
+// elimination (2005), section 4.
 func (s *simplifier) subsume() bool {
-	until, workBefore := s.budget(subsumeShare), s.p.Work
-	all := &occurrences{s: s, clausesOf: make([][]int32, 2*s.f.Atoms()), signatures: make([]uint64, 0, len(s.p.clauses))}
+	workEnd, workBefore := s.workEndFor(subsumeShare), s.prop.Work
+
+	// List all clauses under their literals.
+	all := &occurrences{s: s, clausesOf: make([][]int32, 2*s.f.Atoms()), signatures: make([]uint64, 0, len(s.prop.clauses))}
 	var queue []int32
-	for n, c := range s.p.clauses {
+	for n, c := range s.prop.clauses {
 		all.signatures = append(all.signatures, 0)
-		if !s.p.removed[n] {
+		if !s.prop.removed[n] {
 			all.add(int32(n), c)
 			queue = append(queue, int32(n))
 		}
 	}
-	slices.SortStableFunc(queue, func(m, n int32) int { return cmp.Compare(len(s.p.clauses[m]), len(s.p.clauses[n])) })
+	slices.SortStableFunc(queue, func(m, n int32) int { return cmp.Compare(len(s.prop.clauses[m]), len(s.prop.clauses[n])) })
 
 	hasFound := false
-	for len(queue) > 0 && !s.over(until, &workBefore) {
+	for len(queue) > 0 && !s.isOver(workEnd, &workBefore) {
 		n := queue[0]
 		queue = queue[1:]
-		if s.p.removed[n] {
+		if s.prop.removed[n] {
 			continue
 		}
-		c := slices.Clone(s.p.clauses[n])
-		hasFound = all.reduceSupersets(n, c, -1) || hasFound
+		c := slices.Clone(s.prop.clauses[n])
+		hasFound = all.reduceSupersets(n, c, noFlip) || hasFound
 		for k := range c {
-			clausesBefore := len(s.p.clauses)
+			clausesBefore := len(s.prop.clauses)
 			if all.reduceSupersets(n, c, k) {
 				hasFound = true
 			}
-			for m := clausesBefore; m < len(s.p.clauses); m++ { // the clauses that became shorter
+			for m := clausesBefore; m < len(s.prop.clauses); m++ { // the clauses that became shorter
 				all.signatures = append(all.signatures, 0)
-				if !s.p.removed[m] {
-					all.add(int32(m), s.p.clauses[m])
+				if !s.prop.removed[m] {
+					all.add(int32(m), s.prop.clauses[m])
 					queue = append(queue, int32(m))
 				}
 			}
-			if s.p.removed[n] || s.p.False {
+			if s.prop.removed[n] || s.prop.False {
 				break
 			}
 		}
@@ -68,27 +71,31 @@ func (o *occurrences) add(n int32, c []Literal) {
 	}
 }
 
-// signature returns the bit of a literal.
+// signature returns a set of 64 bits that has one bit, which depends on the literal.
 func (o *occurrences) signature(l Literal) uint64 {
 	return 1 << (uint32(o.s.canonical(l)) * 2654435761 >> 26)
 }
 
-// canonical returns the one of the literals with the same meaning that stands for them: X = 1 for X ≠ 0, if X has two values.
+// canonical returns the literal that stands for all literals with the same meaning: for X ≠ 0 it is X = 1 if X has two values. All others
+// stand for themselves.
 func (s *simplifier) canonical(l Literal) Literal {
-	v := int(s.p.variableOf[l.Atom()])
+	v := int(s.prop.variableOf[l.Atom()])
 	if l.Negative() && s.f.Domains[v] == 2 {
 		return s.f.Literal(v, 1-(l.Atom()-s.f.Offset(v)))
 	}
 	return l
 }
 
-// reduceSupersets looks for other clauses that contain clause n, whose literals are c, and reports whether there are any. If flip is −1, it
-// removes them. Otherwise it looks for clauses that contain c with literal flip replaced by its opposite, and removes that opposite from
-// them.
+// noFlip tells reduceSupersets to replace no literal.
+const noFlip = -1
+
+// reduceSupersets looks for other clauses that contain clause n, whose literals are c, removes them, and reports whether there are any. If
+// flip is not noFlip, it looks for clauses that contain c with c[flip] replaced by its opposite, and removes only that opposite from them.
 func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
+	// The literals to look for, in canonical form, and which of them has the fewest clauses.
 	s := o.s
 	want := slices.Clone(c)
-	rarest := -1 // the literal of want with the fewest clauses
+	rarest := -1
 	var signature uint64
 	for k := range want {
 		if k == flip {
@@ -106,30 +113,31 @@ func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 
 	hasFound := false
 	for _, m := range o.clausesOf[want[rarest]] {
-		s.p.Work++
-		if m == n || s.p.removed[m] || signature&^o.signatures[m] != 0 || len(s.p.clauses[m]) < len(want) || !o.contains(m, want) {
+		s.prop.Work++
+		mayContain := signature&^o.signatures[m] == 0 && len(s.prop.clauses[m]) >= len(want)
+		if m == n || s.prop.removed[m] || !mayContain || !o.contains(m, want) {
 			continue
 		}
 		hasFound = true
-		if flip < 0 {
-			s.p.removed[m] = true
+		if flip == noFlip {
+			s.prop.removed[m] = true
 			continue
 		}
 		var shorter []Literal
-		for _, l := range s.p.clauses[m] {
+		for _, l := range s.prop.clauses[m] {
 			if s.canonical(l) != want[flip] {
 				shorter = append(shorter, l)
 			}
 		}
-		s.p.replace(int(m), shorter)
+		s.prop.replace(int(m), shorter)
 	}
 	return hasFound
 }
 
 // contains reports whether clause m has all of these literals, which are canonical.
 func (o *occurrences) contains(m int32, want []Literal) bool {
-	c := o.s.p.clauses[m]
-	o.s.p.Work += int64(len(c))
+	c := o.s.prop.clauses[m]
+	o.s.prop.Work += int64(len(c))
 	for _, l := range want {
 		if !slices.ContainsFunc(c, func(k Literal) bool { return o.s.canonical(k) == l }) {
 			return false

@@ -40,21 +40,23 @@ func (b *builder) excludeZeros(scope, dims []int, data []float64) {
 	if !slices.Contains(data, 0) {
 		return
 	}
+
+	// Cover the zeros by boxes: of one mode first, then of two, then of any number, since boxes of few modes have short clauses.
 	c := newCover(dims, data)
 	var boxes []box
-	digits := make([]int32, len(dims))
-	for limit := 1; limit <= 3; limit++ { // boxes of one mode first, then of two, then of any number: their clauses are the shortest
+	values := make([]int32, len(dims))
+	for modeLimit := 1; modeLimit <= anyModes; modeLimit++ {
 		for cell, x := range data {
-			if x != 0 || c.boxesOf[cell] > 0 {
+			if x != 0 || c.boxesOf[cell] > 0 { // not 0, or covered
 				continue
 			}
-			c.digits(cell, digits)
+			c.writeValues(cell, values)
 			workBefore := c.work
-			if found, ok := c.growBox(digits, limit); ok {
+			if found, ok := c.growBox(values, modeLimit); ok {
 				boxes = append(boxes, found)
 				c.countCells(found, 1)
 			}
-			if b.over(c.work - workBefore) {
+			if b.isOver(c.work - workBefore) {
 				return
 			}
 		}
@@ -62,7 +64,7 @@ func (b *builder) excludeZeros(scope, dims []int, data []float64) {
 
 	literals := 0
 	for _, found := range c.withoutCovered(boxes) {
-		if b.over(1) {
+		if b.isOver(1) {
 			return
 		}
 		clause := b.clauseOutside(scope, found)
@@ -75,14 +77,15 @@ func (b *builder) excludeZeros(scope, dims []int, data []float64) {
 	}
 }
 
-// clauseOutside returns the clause that an assignment is outside of a box: for some variable v of the box, its value is not in the set S_v.
-// That is the literal X_v ≠ a if S_v = {a}, and otherwise the literals X_v = b for each b that is not in S_v.
+// clauseOutside returns the clause that an assignment is outside of a box: for some variable v of the box, its value is not in the box's
+// set S_v. That is the literal X_v ≠ a if S_v = {a}, and otherwise the literals X_v = b for each b that is not in S_v. scope has the
+// variable of each mode.
 func (b *builder) clauseOutside(scope []int, x box) []Literal {
 	c := []Literal{}
 	for k, mode := range x.modes {
 		v := scope[mode]
-		if n, first := countTrue(x.values[k]); n == 1 {
-			c = append(c, b.not(v, first))
+		if members, first := countTrue(x.values[k]); members == 1 {
+			c = append(c, b.isNot(v, first))
 			continue
 		}
 		for a, isMember := range x.values[k] {
@@ -94,8 +97,8 @@ func (b *builder) clauseOutside(scope []int, x box) []Literal {
 	return c
 }
 
-// newCover returns the cover of a table without boxes. If the table is so large that a search for boxes takes too much work, the work
-// counts as done from the start.
+// newCover returns a cover of the zeros of a table that has no boxes yet. If the table is so large that a search for boxes would take too
+// much work, the work counts as done from the start.
 func newCover(dims []int, data []float64) *cover {
 	c := &cover{dims: dims, data: data, strides: make([]int, len(dims)), boxesOf: make([]int32, len(data))}
 	stride := 1
@@ -109,32 +112,36 @@ func newCover(dims []int, data []float64) *cover {
 	}
 	for cell, x := range data {
 		if x != 0 {
-			d := make([]int32, len(dims))
-			c.digits(cell, d)
-			c.positive = append(c.positive, d)
+			values := make([]int32, len(dims))
+			c.writeValues(cell, values)
+			c.positive = append(c.positive, values)
 		}
 	}
 	return c
 }
 
-// digits writes the value of each mode at a cell.
-func (c *cover) digits(cell int, into []int32) {
-	for k := range into {
-		into[k] = int32(cell / c.strides[k] % c.dims[k])
+// writeValues writes to values[k] the value of mode k at a cell, which is given by its index in the table.
+func (c *cover) writeValues(cell int, values []int32) {
+	for k := range values {
+		values[k] = int32(cell / c.strides[k] % c.dims[k])
 	}
 }
 
-// growBox returns a box of zeros around a zero cell, over at most limit modes; a limit of 3 allows any number. ok is false if there is
-// none. If the work is used up, the box is the cell, which counts as one of any number of modes.
-func (c *cover) growBox(cell []int32, limit int) (x box, ok bool) {
+// anyModes as a limit of modes allows any number of them.
+const anyModes = 3
+
+// growBox returns a box of zeros that contains a cell which is 0, over at most modeLimit modes, or any number for anyModes. The cell is
+// given by its value of each mode. ok is false if there is no such box. If the work is used up, the box is the cell alone, for anyModes
+// only.
+func (c *cover) growBox(cell []int32, modeLimit int) (x box, ok bool) {
 	if c.work > coverWork {
 		modes := make([]int, len(cell))
 		for k := range modes {
 			modes[k] = k
 		}
-		return c.boxAround(cell, modes), limit == 3
+		return c.boxAround(cell, modes), modeLimit == anyModes
 	}
-	modes, ok := c.fewModes(cell, limit)
+	modes, ok := c.separatingModes(cell, modeLimit)
 	if !ok {
 		return box{}, false
 	}
@@ -145,7 +152,7 @@ func (c *cover) growBox(cell []int32, limit int) (x box, ok bool) {
 	return x, true
 }
 
-// boxAround returns the box of the cells that agree with the given cell on some modes.
+// boxAround returns the box of all cells that have the values of the given cell on these modes.
 func (c *cover) boxAround(cell []int32, modes []int) box {
 	x := box{modes: modes}
 	for _, k := range modes {
@@ -156,12 +163,13 @@ func (c *cover) boxAround(cell []int32, modes []int) box {
 	return x
 }
 
-// fewModes returns few modes such that each positive cell differs from the given zero cell in one of them. ok is false if it finds no such
-// modes up to limit; a limit of 3 allows any number. It tries one mode, then two, and then a hitting set (hittingSet).
-func (c *cover) fewModes(cell []int32, limit int) (modes []int, ok bool) {
+// separatingModes returns few modes such that each positive cell differs in one of them from the given cell, which is 0. It tries one mode,
+// then two, and then a hitting set (hittingSet). ok is false if it finds no modes within modeLimit; anyModes allows any number.
+func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bool) {
+	// Sets of modes as bits. A table has at most 62 modes of two values or more.
 	c.work += len(c.positive) * len(cell)
-	differ := make([]uint64, len(c.positive)) // by positive cell: the modes that differ, a bit each; at most 62 have two values or more
-	common := ^uint64(0)                      // the modes that differ for all positive cells
+	differ := make([]uint64, len(c.positive)) // by positive cell: the modes in which it differs
+	common := ^uint64(0)                      // the modes in which all positive cells differ
 	for i, p := range c.positive {
 		for k, a := range p {
 			if a != cell[k] {
@@ -173,29 +181,29 @@ func (c *cover) fewModes(cell []int32, limit int) (modes []int, ok bool) {
 	if len(c.positive) == 0 {
 		return nil, true
 	}
-	for k := range cell {
+
+	for k := range cell { // one mode
 		if common>>k&1 != 0 {
 			return []int{k}, true
 		}
 	}
-	for k := range cell {
+	for k := range cell { // two modes
 		for j := range k {
-			if limit > 1 && c.hitsAll(differ, 1<<k|1<<j) {
+			if modeLimit > 1 && c.hitsAll(differ, 1<<k|1<<j) {
 				return []int{j, k}, true
 			}
 		}
 	}
-
-	if limit < 3 {
+	if modeLimit < anyModes {
 		return nil, false
 	}
 	return c.hittingSet(differ), true
 }
 
-// hittingSet returns modes that have a member in every set of modes. It chooses the mode that is in most of the sets not yet hit, until all
-// are hit. Then it leaves out the modes that the other ones make superfluous.
+// hittingSet returns modes such that each of the given sets of modes has one of them. Bit k of a set stands for mode k. It chooses the mode
+// that is in most of the sets not yet hit, until all are hit. Then it leaves out the modes that the other ones make superfluous.
 func (c *cover) hittingSet(sets []uint64) (modes []int) {
-	var chosen uint64
+	var chosen uint64 // set of modes
 	for !c.hitsAll(sets, chosen) {
 		best, hits := 0, -1
 		for k := range c.dims {
@@ -212,6 +220,7 @@ func (c *cover) hittingSet(sets []uint64) (modes []int) {
 		}
 		chosen |= 1 << best
 	}
+
 	for k := range c.dims {
 		if chosen>>k&1 == 0 {
 			continue
@@ -225,7 +234,7 @@ func (c *cover) hittingSet(sets []uint64) (modes []int) {
 	return modes
 }
 
-// hitsAll reports whether every set has a chosen member.
+// hitsAll reports whether every set has a member in common with chosen. Bit k of a set stands for its member k.
 func (c *cover) hitsAll(sets []uint64, chosen uint64) bool {
 	for i, s := range sets {
 		if s&chosen == 0 {
@@ -240,6 +249,7 @@ func (c *cover) hitsAll(sets []uint64, chosen uint64) bool {
 // widen replaces the values of the box's k-th mode by all values with which the box still has no positive cell. It does so only if the
 // clause of the widened box is no longer than the clauses of one box for each value together.
 func (c *cover) widen(x *box, k int) {
+	// The values at which no positive cell is in the box.
 	mode := x.modes[k]
 	values := slices.Repeat([]bool{true}, c.dims[mode])
 	c.work += len(c.positive) * len(x.modes)
@@ -253,20 +263,21 @@ positive:
 		values[p[mode]] = false
 	}
 
-	others := 0 // literals of the other modes in the clause
+	// With n values the clause has otherLiterals + d − n literals. One clause for each value would take n·(otherLiterals + 1).
+	otherLiterals := 0
 	for j, m := range x.modes {
 		if n, _ := countTrue(x.values[j]); j != k && n == 1 {
-			others++
+			otherLiterals++
 		} else if j != k {
-			others += c.dims[m] - n
+			otherLiterals += c.dims[m] - n
 		}
 	}
-	if n, _ := countTrue(values); others+c.dims[mode]-n <= n*(others+1) {
+	if n, _ := countTrue(values); otherLiterals+c.dims[mode]-n <= n*(otherLiterals+1) {
 		x.values[k] = values
 	}
 }
 
-// countTrue returns the number of true entries, and the position of the first one, −1 if there is none.
+// countTrue returns the number of true entries of a list, and the position of the first one, −1 if there is none.
 func countTrue(list []bool) (n, first int) {
 	first = -1
 	for i, x := range list {
@@ -279,17 +290,18 @@ func countTrue(list []bool) (n, first int) {
 	return n, first
 }
 
-// forEachCell calls f with each cell of a box until f returns false. It reports whether f never has.
+// forEachCell calls f with the index of each cell of a box, until f returns false. It reports whether f has always returned true.
 func (c *cover) forEachCell(x box, f func(cell int) bool) bool {
-	var walk func(k, cell int) bool
+	var walk func(k, cell int) bool // cell is the index by the values of the modes before k
 	walk = func(k, cell int) bool {
 		if k == len(c.dims) {
 			c.work++
 			return f(cell)
 		}
-		i := slices.Index(x.modes, k)
+		i := slices.Index(x.modes, k) // −1: the box allows all values
 		for a := range c.dims[k] {
-			if (i < 0 || x.values[i][a]) && !walk(k+1, cell+a*c.strides[k]) {
+			isInBox := i < 0 || x.values[i][a]
+			if isInBox && !walk(k+1, cell+a*c.strides[k]) {
 				return false
 			}
 		}
@@ -298,7 +310,7 @@ func (c *cover) forEachCell(x box, f func(cell int) bool) bool {
 	return walk(0, 0)
 }
 
-// countCells adds change, 1 or −1, to the number of boxes of each cell of a box.
+// countCells adds change to the number of boxes that contain each cell of box x: 1 if the box is added, −1 if it is removed.
 func (c *cover) countCells(x box, change int32) {
 	c.forEachCell(x, func(cell int) bool {
 		c.boxesOf[cell] += change
@@ -309,7 +321,7 @@ func (c *cover) countCells(x box, change int32) {
 // withoutCovered returns the boxes without those whose cells are all in other boxes, as far as the work allows. Boxes with long clauses are
 // left out first. A box with a clause of one literal stays: it excludes a value, which propagation uses at once.
 func (c *cover) withoutCovered(boxes []box) []box {
-	length := func(x box) (n int) {
+	clauseLength := func(x box) (n int) {
 		for k, m := range x.modes {
 			if members, _ := countTrue(x.values[k]); members == 1 {
 				n++
@@ -319,14 +331,16 @@ func (c *cover) withoutCovered(boxes []box) []box {
 		}
 		return n
 	}
-	order := make([]int, len(boxes))
-	for i := range order {
-		order[i] = i
+
+	longestFirst := make([]int, len(boxes))
+	for i := range longestFirst {
+		longestFirst[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return length(boxes[j]) - length(boxes[i]) })
-	isCovered := make([]bool, len(boxes))
-	for _, i := range order {
-		if c.work > 2*coverWork || length(boxes[i]) == 1 {
+	slices.SortStableFunc(longestFirst, func(i, j int) int { return clauseLength(boxes[j]) - clauseLength(boxes[i]) })
+
+	isCovered := make([]bool, len(boxes)) // by other boxes
+	for _, i := range longestFirst {
+		if c.work > 2*coverWork || clauseLength(boxes[i]) == 1 {
 			break
 		}
 		isCovered[i] = c.forEachCell(boxes[i], func(cell int) bool { return c.boxesOf[cell] > 1 })
@@ -334,6 +348,7 @@ func (c *cover) withoutCovered(boxes []box) []box {
 			c.countCells(boxes[i], -1)
 		}
 	}
+
 	var remaining []box
 	for i, x := range boxes {
 		if !isCovered[i] {
