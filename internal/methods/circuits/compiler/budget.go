@@ -27,7 +27,7 @@ type budget struct {
 	err      error   // why the search ends early
 }
 
-// newBudget returns the budget of a search that begins now. The bags of its tree decomposition have so many assignments.
+// newBudget returns the budget of a search that begins now. cells is the number of assignments of all bags of its tree decomposition.
 func newBudget(r *residual, stats *Stats, cells float64, o Options) *budget {
 	b := &budget{residual: r, stats: stats, work: o.Work, bytes: o.Memory / 8, askRival: o.Rival, cells: cells, begun: r.solver.Work}
 	if o.CircuitOnly {
@@ -42,26 +42,30 @@ func newBudget(r *residual, stats *Stats, cells float64, o Options) *budget {
 // formula 121 is summed in 4.7e9 steps, of whose decisions more than 0.99 are done in 2e9, and in cubes takes twice as long.
 const nearEnd = 4
 
-// leads reports whether the search goes on after so much work because another way takes longer.
-func (b *budget) leads(work int64) bool {
+// isFasterThanRival reports whether the search may go on after that work, which is more than its limit, because another way takes longer.
+// The first call asks for the price of that way, and raises the limit to half of it. Beyond the limit the search may go on to nearEnd
+// times of it if what remains, by the progress so far, takes less than the other way.
+func (b *budget) isFasterThanRival(work int64) bool {
 	if b.askRival != nil {
 		b.rival = min(b.askRival(), b.cells/policy.StepCells)
 		b.askRival = nil
 		b.work = max(b.work, int64(b.rival/2))
 	}
-	remaining := float64(work-b.begun) * (1 - b.progress)
-	return work <= b.work || work <= nearEnd*b.work && remaining < b.rival*b.progress
+	remaining := float64(work-b.begun) * (1 - b.progress) // times 1/progress: the work that remains
+	isNearEnd := work <= nearEnd*b.work && remaining < b.rival*b.progress
+	return work <= b.work || isNearEnd
 }
 
 // checkEvery is the work between two looks at the context: some milliseconds.
 const checkEvery = 1 << 18
 
-// lasts reports whether the search may go on. If not, err says why.
-func (b *budget) lasts(ctx context.Context) bool {
+// mayGoOn reports whether the search may go on. If not, b.err says why: the work is spent, the circuit's builder is full, the slices of
+// tables take too much memory, or the context has ended.
+func (b *budget) mayGoOn(ctx context.Context) bool {
 	work := b.residual.solver.Work
 	switch {
 	case b.err != nil:
-	case b.work > 0 && work > b.work && !b.leads(work):
+	case b.work > 0 && work > b.work && !b.isFasterThanRival(work):
 		b.err = fault.New(fault.OverBudget,
 			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
 			ErrBudget, b.work, b.stats.Decisions, b.stats.Variables, b.progress)

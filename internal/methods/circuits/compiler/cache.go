@@ -21,9 +21,8 @@ type entry struct {
 
 const entryBytes = 48 + 8 // with its part of the table
 
-// cache maps digests to sums. Entries are made in the order of the search, so that the entries made
-// below a branch are a suffix: it is dropped when the branch turns out to have no assignment
-// (drop).
+// cache maps digests of components to their sums. Entries are made in the order of the search, so those made in a branch are the last ones:
+// they are dropped if the branch turns out to have no assignment (dropBranch).
 type cache struct {
 	entries []entry
 	heads   []int32 // by the last bits of a key: the first entry of its chain, −1 if there is none
@@ -33,14 +32,14 @@ type cache struct {
 	evicted int64
 }
 
-// newCache returns an empty cache of so many bytes at most.
+// newCache returns an empty cache that takes at most that many bytes.
 func newCache(bytes int64) *cache {
 	c := &cache{limit: max(int(min(bytes/(2*entryBytes), 1<<30)), 64)}
 	c.resize(1 << 10)
 	return c
 }
 
-// resize rebuilds the chains.
+// resize makes a hash table with that many chains, a power of two, and links all entries again.
 func (c *cache) resize(heads int) {
 	c.heads = make([]int32, heads)
 	for i := range c.heads {
@@ -51,17 +50,17 @@ func (c *cache) resize(heads int) {
 	}
 }
 
-// head returns where the chain of a key begins.
+// head returns the place of the hash table that has the index of the first entry of a key's chain.
 func (c *cache) head(key digest) *int32 { return &c.heads[key[0]&uint64(len(c.heads)-1)] }
 
-// link makes an entry the first of its chain.
+// link makes entry i the first one of the chain of its key.
 func (c *cache) link(i int32) {
 	head := c.head(c.entries[i].key)
 	c.entries[i].next = *head
 	*head = i
 }
 
-// find returns the sum of a component that is known.
+// find returns the sum of the component with this key. ok is false if the cache has none.
 func (c *cache) find(key digest) (sum amount, ok bool) {
 	c.clock++
 	for i := *c.head(key); i >= 0; i = c.entries[i].next {
@@ -73,7 +72,7 @@ func (c *cache) find(key digest) (sum amount, ok bool) {
 	return amount{}, false
 }
 
-// add keeps the sum of a component.
+// add adds the sum of a component of size variables. If the cache is full, it evicts others before.
 func (c *cache) add(key digest, sum amount, size int32) {
 	if len(c.entries) >= c.limit {
 		c.evict()
@@ -85,22 +84,22 @@ func (c *cache) add(key digest, sum amount, size int32) {
 	c.link(int32(len(c.entries) - 1))
 }
 
-// begin marks the start of a branch.
-func (c *cache) begin() { c.marks = append(c.marks, len(c.entries)) }
+// beginBranch marks the start of a branch, whose entries dropBranch can take out.
+func (c *cache) beginBranch() { c.marks = append(c.marks, len(c.entries)) }
 
-// end forgets the last mark.
-func (c *cache) end() { c.marks = c.marks[:len(c.marks)-1] }
+// endBranch ends the branch that began last: its entries stay.
+func (c *cache) endBranch() { c.marks = c.marks[:len(c.marks)-1] }
 
-// drop takes all entries out that were made since the last mark, the newest first: each is the head of its chain.
-func (c *cache) drop() {
-	from := c.marks[len(c.marks)-1]
-	for i := len(c.entries) - 1; i >= from; i-- {
+// dropBranch takes out all entries that were made in the branch that began last. The newest one comes first: it is the head of its chain.
+func (c *cache) dropBranch() {
+	start := c.marks[len(c.marks)-1]
+	for i := len(c.entries) - 1; i >= start; i-- {
 		*c.head(c.entries[i].key) = c.entries[i].next
 	}
-	c.entries = c.entries[:from]
+	c.entries = c.entries[:start]
 }
 
-// evict drops the half of the entries that was not used for longest; small components are as good as twice as old.
+// evict drops the half of the entries with the highest age: those that were not used for longest. Small components count as twice as old.
 func (c *cache) evict() {
 	ages := make([]uint32, len(c.entries))
 	for i := range c.entries {
@@ -108,15 +107,16 @@ func (c *cache) evict() {
 	}
 	sorted := slices.Clone(ages)
 	slices.Sort(sorted)
-	oldest := sorted[len(sorted)/2]
+	ageLimit := sorted[len(sorted)/2]
 
+	// Move the others together, and the marks of branches with them.
 	kept, mark := 0, 0
 	for i := range c.entries {
 		for mark < len(c.marks) && c.marks[mark] == i {
 			c.marks[mark] = kept
 			mark++
 		}
-		if ages[i] < oldest {
+		if ages[i] < ageLimit {
 			c.entries[kept] = c.entries[i]
 			kept++
 		}
@@ -132,7 +132,7 @@ func (c *cache) evict() {
 // smallComponent is the number of variables below which a remembered component is as good as twice as old: it is cheap to sum again.
 const smallComponent = 8
 
-// age returns the number of lookups since an entry was used, twice that if it is small.
+// age returns the number of lookups since an entry was made or found, twice that if its component is small.
 func (c *cache) age(e *entry) uint32 {
 	age := c.clock - e.used
 	if e.size < smallComponent && age < 1<<31 {

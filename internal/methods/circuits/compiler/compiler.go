@@ -91,15 +91,16 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 	if err := checkMemory(f, o.Memory); err != nil {
 		return Result{}, err
 	}
-	p, err := encode(f, o.Weights, o.Builder == nil)
+	excludesZeros := o.Builder == nil // a circuit is for any weights
+	p, err := encode(f, o.Weights, excludesZeros)
 	if err != nil {
 		return Result{}, err
 	}
-	s, ok, err := prepare(ctx, p, o)
+	s, isPossible, err := prepare(ctx, p, o)
 	if err != nil {
 		return Result{}, err
 	}
-	if !ok { // no assignment is left
+	if !isPossible {
 		return Result{Root: circuit.Zero, Traced: o.Builder != nil && !o.Builder.Full()}, nil
 	}
 	z, err := s.run(ctx)
@@ -113,7 +114,7 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 // together.
 const bytesPerLiteral = 96
 
-// checkMemory refuses a formula whose lists would take more than half of the memory.
+// checkMemory returns an error, ErrBudget, if the lists of the formula would take more than half of the memory.
 func checkMemory(f *formula.Formula, memory int64) error {
 	cells := int64(f.Atoms())
 	for _, c := range f.Clauses {

@@ -290,11 +290,11 @@ func TestSearchesThatLead(t *testing.T) {
 		{401, 0.9, 200, math.Inf(1), false},
 	} {
 		b := budget{work: 100, progress: c.progress, cells: c.cells}
-		if b.leads(c.work) {
+		if b.isFasterThanRival(c.work) {
 			t.Errorf("%+v: leads without another way", c)
 		}
 		b.askRival = func() float64 { return c.rival }
-		if got := b.leads(c.work); got != c.leads {
+		if got := b.isFasterThanRival(c.work); got != c.leads {
 			t.Errorf("%+v: leads %v", c, got)
 		}
 	}

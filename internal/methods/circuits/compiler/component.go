@@ -19,17 +19,18 @@ type tableSlice struct {
 // extent is the lengths of a content's lists.
 type extent struct{ vars, clauses, tables int32 }
 
+// extent returns the present lengths of the lists.
 func (c *content) extent() extent {
 	return extent{int32(len(c.vars)), int32(len(c.clauses)), int32(len(c.tables))}
 }
 
-// cut takes all behind an extent off.
+// cut shortens the lists to the lengths of an extent.
 func (c *content) cut(to extent) {
 	c.vars, c.clauses, c.tables = c.vars[:to.vars], c.clauses[:to.clauses], c.tables[:to.tables]
 }
 
-// of returns the content of a component, which is a range of c.
-func (c *content) of(part component) content {
+// contentOf returns the content of a component: the ranges of the lists of c that the component has.
+func (c *content) contentOf(part component) content {
 	return content{
 		c.vars[part.from.vars:part.to.vars], c.clauses[part.from.clauses:part.to.clauses], c.tables[part.from.tables:part.to.tables],
 	}
@@ -39,12 +40,13 @@ func (c *content) of(part component) content {
 // that was left of every clause and table with one of them.
 type component struct {
 	from, to extent
-	key      digest
-	wait     int32 // decisions before elimination is worth another look
-	stale    bool  // some variables have values since it was found
+	key      digest // of its variables, clauses and slices of tables
+	wait     int32  // decisions before the next look whether it can be eliminated
+	stale    bool   // some variables have got values since it was found
 }
 
-// hasClauses reports whether c has a clause of three literals and more, or has one of two because it has no table.
+// hasClauses reports whether c is known to have clauses: clauses of three literals and more, which are in its list, or, if it has no table,
+// clauses of two literals, since something connects its variables. If it has tables, clauses of two literals alone do not count.
 func (c component) hasClauses() bool {
 	return c.from.clauses < c.to.clauses || c.from.tables == c.to.tables
 }

@@ -34,14 +34,16 @@ const (
 // twice that.
 const greedyShare = 1.0 / 16
 
-// bestDecomposition returns the better one of the tree of a greedy order and, if it is worth it, of a contraction tree that is searched
-// for, with the steps that this took. The search over the formula may take so much work, without a limit if that is 0.
+// bestDecomposition returns a tree decomposition of a hypergraph, and the steps that it took to find it. It is that of a greedy order or,
+// if a search for a contraction tree is worth it and finds fewer assignments of all bags, that of the tree. work is the limit of the
+// search over the formula that follows, of which this may take a share; 0: no limit.
 func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work int64) (best decomposition, steps int64, err error) {
-	limit := int64(math.MaxInt64)
+	// A greedy order.
+	moveLimit := int64(math.MaxInt64)
 	if work > 0 {
-		limit = int64(greedyShare * float64(work))
+		moveLimit = int64(greedyShare * float64(work))
 	}
-	order, steps, err := contractionorder.BestWithin(ctx, h, limit) // a move costs one step
+	order, steps, err := contractionorder.BestWithin(ctx, h, moveLimit) // a move costs one step
 	if err != nil {
 		return decomposition{}, 0, err
 	}
@@ -50,6 +52,8 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 	if greedy.cells < treeFrom || greedy.cells > treeMost {
 		return greedy, steps, nil
 	}
+
+	// A contraction tree.
 	moves := int64(min(greedy.cells, treeMoves))
 	if work > 0 {
 		moves = min(moves, int64(treeShare*float64(work*treeMovesPerStep)))
@@ -63,7 +67,7 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 	if err != nil {
 		return decomposition{}, 0, err
 	}
-	searched := decompose(h, eliminated(h, plan.Tree))
+	searched := decompose(h, eliminationOrder(h, plan.Tree))
 	steps += plan.Moves/treeMovesPerStep + searched.entries()
 	if searched.cells < greedy.cells {
 		return searched, steps, nil
@@ -71,36 +75,38 @@ func bestDecomposition(ctx context.Context, h contractionorder.Hypergraph, work 
 	return greedy, steps, nil
 }
 
-// eliminated lists the indices of h in the order in which the merges of a tree sum them: when the last tensor with an index joins.
-func eliminated(h contractionorder.Hypergraph, t contractionorder.Tree) []int {
-	tensors := make([]int, len(h.Dims)) // by index: the number of its tensors
-	tables := make([]map[int]int, t.Leaves+len(t.Merges))
-	var order []int
+// eliminationOrder returns the indices of h in the order in which a contraction tree sums them out: an index when the last tensor that
+// has it is merged.
+func eliminationOrder(h contractionorder.Hypergraph, t contractionorder.Tree) []int {
+	tensorCount := make([]int, len(h.Dims))               // by index: the number of tensors that have it
+	merged := make([]map[int]int, t.Leaves+len(t.Merges)) // by node of the tree and index: the number of tensors below the node that have it
 	for i, scope := range h.Edges {
-		tables[i] = map[int]int{}
+		merged[i] = map[int]int{}
 		for _, v := range scope {
-			tensors[v]++
-			tables[i][v] = 1
+			tensorCount[v]++
+			merged[i][v] = 1
 		}
 	}
+
+	var order []int
 	for k, m := range t.Merges {
-		a, b := tables[m[0]], tables[m[1]]
-		tables[m[0]], tables[m[1]] = nil, nil
-		if len(a) < len(b) {
+		a, b := merged[m[0]], merged[m[1]]
+		merged[m[0]], merged[m[1]] = nil, nil
+		if len(a) < len(b) { // add the smaller map to the larger one
 			a, b = b, a
 		}
 		for v, n := range b {
 			a[v] += n
 		}
-		var done []int
+		var summed []int
 		for v, n := range a {
-			if n == tensors[v] {
-				done = append(done, v)
+			if n == tensorCount[v] {
+				summed = append(summed, v)
 				delete(a, v)
 			}
 		}
-		order = append(order, distinct(done)...)
-		tables[t.Leaves+k] = a
+		order = append(order, distinct(summed)...)
+		merged[t.Leaves+k] = a
 	}
 	return order
 }
@@ -115,10 +121,10 @@ const (
 	guideRatio  = 40
 )
 
-// guideWeight returns the weight of the guide against occurrences and conflicts: high if the tree is narrow for
+// guideWeight returns the weight of the tree decomposition in decisions, against occurrences and conflicts: high if the tree is narrow for
 // the number of variables, low if there are many Boolean ones. Source: T. Korhonen and M. Järvisalo, arXiv:2308.15819, section 4.
-func guideWeight(n, booleans, width int) float64 {
-	ratio := float64(n) / float64(max(width, 1))
+func guideWeight(variables, booleans, width int) float64 {
+	ratio := float64(variables) / float64(max(width, 1))
 	if ratio > guideRatio {
 		return guideMost
 	}
@@ -128,29 +134,31 @@ func guideWeight(n, booleans, width int) float64 {
 // decomposition is a tree of bags: one per variable of an elimination order.
 type decomposition struct {
 	order []int
-	bags  [][]int // by place in the order: the variable, and those it meets when it is eliminated
-	tree  [][]int // by place: neighbours in the tree
-	vars  int
-	width int
+	bags  [][]int // by position in the order: the variable, and the later ones that it shares a table with when it is eliminated
+	tree  [][]int // by position in the order: the neighbours of its bag in the tree
+	vars  int     // number of variables, also of those that the order leaves out
+	width int     // variables in the largest bag, less one
 	cells float64 // assignments of all bags
 }
 
-// decompose simulates the elimination: a bag passes its remaining variables to the bag of the first
-// of them in the order.
+// decompose returns the tree decomposition of an elimination order, by simulating the elimination: the bag of a variable passes its other
+// variables to the bag of the one of them that is eliminated next, which becomes its neighbour.
 func decompose(h contractionorder.Hypergraph, order []int) decomposition {
-	place := make([]int, len(h.Dims))
-	for i := range place {
-		place[i] = -1
+	position := make([]int, len(h.Dims)) // by variable, in the order; −1: it is left out
+	for v := range position {
+		position[v] = -1
 	}
 	for i, v := range order {
-		place[v] = i
+		position[v] = i
 	}
+
+	// addToBag adds a scope to the bag of its variable that is eliminated first. It returns the position of that, len(order) if there is none.
 	d := decomposition{order: order, bags: make([][]int, len(order)), tree: make([][]int, len(order)), vars: len(h.Dims)}
-	hand := func(scope []int) int { // the place that a scope belongs to
+	addToBag := func(scope []int) int {
 		first := len(order)
 		for _, v := range scope {
-			if place[v] >= 0 {
-				first = min(first, place[v])
+			if position[v] >= 0 {
+				first = min(first, position[v])
 			}
 		}
 		if first < len(order) {
@@ -158,10 +166,11 @@ func decompose(h contractionorder.Hypergraph, order []int) decomposition {
 		}
 		return first
 	}
+
 	for _, e := range h.Edges {
-		hand(e)
+		addToBag(e)
 	}
-	last := -1
+	lastRoot := -1
 	for i, v := range order {
 		d.bags[i] = distinct(append(d.bags[i], v))
 		d.width = max(d.width, len(d.bags[i])-1)
@@ -174,20 +183,21 @@ func decompose(h contractionorder.Hypergraph, order []int) decomposition {
 			}
 		}
 		d.cells += cells
-		next := hand(others)
-		if next == len(order) { // the root of a part: parts are strung together
-			next = last
-			last = i
+
+		neighbour := addToBag(others)
+		if neighbour == len(order) { // the root of a connected part: the roots are strung together
+			neighbour = lastRoot
+			lastRoot = i
 		}
-		if next >= 0 {
-			d.tree[i] = append(d.tree[i], next)
-			d.tree[next] = append(d.tree[next], i)
+		if neighbour >= 0 {
+			d.tree[i] = append(d.tree[i], neighbour)
+			d.tree[neighbour] = append(d.tree[neighbour], i)
 		}
 	}
 	return d
 }
 
-// entries returns the number of variables in all bags.
+// entries returns the sum of the sizes of all bags.
 func (d decomposition) entries() int64 {
 	n := 0
 	for _, bag := range d.bags {
@@ -196,23 +206,23 @@ func (d decomposition) entries() int64 {
 	return int64(n)
 }
 
-// guide returns the weight of every variable of the formula in decisions, of so many Boolean variables: it is higher near the middle of the
-// tree.
+// guide returns the weight that decisions give to each variable of the formula: weight · (largest depth − depth) / largest depth, so that
+// variables near the middle of the tree come first. booleans is the number of Boolean variables, on which the weight depends.
 func (d decomposition) guide(booleans int) []float64 {
 	depth := d.depths()
-	deepest := 0
+	largestDepth := 0
 	for _, v := range d.order {
-		deepest = max(deepest, depth[v])
+		largestDepth = max(largestDepth, depth[v])
 	}
 	weight := guideWeight(len(d.order), booleans, d.width)
 	guide := make([]float64, d.vars)
 	for v := range guide {
-		guide[v] = weight * float64(deepest-depth[v]) / float64(max(deepest, 1))
+		guide[v] = weight * float64(largestDepth-depth[v]) / float64(max(largestDepth, 1))
 	}
 	return guide
 }
 
-// inward returns the order from the leaves to the middle.
+// inward returns the variables of the order from the leaves of the tree to its middle: the deepest ones first.
 func (d decomposition) inward() []int {
 	depth := d.depths()
 	inward := slices.Clone(d.order)
@@ -220,46 +230,50 @@ func (d decomposition) inward() []int {
 	return inward
 }
 
-// distinct sorts a list and takes repetitions out.
+// distinct returns a list sorted, with each number once. It changes the list.
 func distinct(list []int) []int {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// depths returns the depth of the first bag that has a variable, counted in bags with variables that
-// those above have not, from the middle of the tree.
+// depths returns the depth of each variable in the tree, 0 if no bag has it. The variables of the middle bag have depth 1. On the way from
+// there, a bag adds 1 to the depth of the variables that come after it if it has variables that no bag above it has.
 func (d decomposition) depths() []int {
 	depth := make([]int, d.vars)
 	if len(d.bags) == 0 {
 		return depth
 	}
-	type step struct{ bag, from, depth int }
-	stack := []step{{d.middle(), -1, 0}}
+	type visit struct {
+		bag, parent int
+		depth       int // number of bags above with variables that those above them have not
+	}
+	stack := []visit{{d.middle(), -1, 0}}
 	for len(stack) > 0 {
 		next := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		fresh := false
+		hasNew := false
 		for _, v := range d.bags[next.bag] {
 			if depth[v] == 0 {
-				fresh = true
+				hasNew = true
 				depth[v] = next.depth + 1
 			}
 		}
-		below := next.depth
-		if fresh {
-			below++
+		childDepth := next.depth
+		if hasNew {
+			childDepth++
 		}
 		for _, bag := range d.tree[next.bag] {
-			if bag != next.from {
-				stack = append(stack, step{bag, next.bag, below})
+			if bag != next.parent {
+				stack = append(stack, visit{bag, next.bag, childDepth})
 			}
 		}
 	}
 	return depth
 }
 
-// middle returns the bag whose removal leaves the smallest largest part of the tree, by number of bags.
+// middle returns the centroid of the tree: the bag whose removal leaves parts of which the largest has the fewest bags.
 func (d decomposition) middle() int {
+	// List the bags from the last one on, parents before children.
 	n := len(d.bags)
 	parent, walk := make([]int, n), make([]int, 0, n)
 	parent[n-1] = -1
@@ -272,9 +286,11 @@ func (d decomposition) middle() int {
 			}
 		}
 	}
-	size, largest := make([]int, n), make([]int, n)
+
+	size := make([]int, n)    // by bag: bags of the subtree below it, itself included
+	largest := make([]int, n) // by bag: bags of the largest part without it
 	best := n - 1
-	for i := len(walk) - 1; i >= 0; i-- {
+	for i := len(walk) - 1; i >= 0; i-- { // children before parents
 		bag := walk[i]
 		size[bag]++
 		largest[bag] = max(largest[bag], n-size[bag])

@@ -13,6 +13,7 @@ import (
 // Two different contents fall together with probability 2^-128 over the draw.
 type digest [2]uint64
 
+// add adds e, the digest of a part, to the digest of a content, by exclusive or.
 func (d *digest) add(e digest) {
 	d[0] ^= e[0]
 	d[1] ^= e[1]
@@ -23,12 +24,13 @@ func (d *digest) add(e digest) {
 // numbers collide.
 type drawer struct{ source *rand.ChaCha8 }
 
-// newDrawer keys a drawer by the clauses and tables that components have parts of. Linear time.
+// newDrawer returns a drawer whose key is a hash of all that components have parts of: the Boolean variables, the clauses and the tables.
+// Linear time.
 func newDrawer(p *problem, clauses [][]lit) drawer {
 	hash := sha256.New()
 	var bytes []byte
-	put := func(xs ...uint64) {
-		for _, x := range xs {
+	put := func(numbers ...uint64) {
+		for _, x := range numbers {
 			bytes = binary.LittleEndian.AppendUint64(bytes, x)
 		}
 	}
@@ -58,10 +60,10 @@ func newDrawer(p *problem, clauses [][]lit) drawer {
 	return drawer{rand.NewChaCha8([32]byte(hash.Sum(nil)))}
 }
 
-// draw returns the next number.
+// draw returns the next random number of 128 bits.
 func (d drawer) draw() digest { return digest{d.source.Uint64(), d.source.Uint64()} }
 
-// drawAll returns the next n numbers.
+// drawAll returns the next n random numbers of 128 bits.
 func (d drawer) drawAll(n int) []digest {
 	out := make([]digest, n)
 	for i := range out {

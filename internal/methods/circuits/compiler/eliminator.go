@@ -19,7 +19,7 @@ type eliminator struct {
 	trace    *trace
 	budget   *budget
 	stats    *Stats
-	looks    odds // that the tables of a component are small enough
+	looks    hitRates // that the tables of a component are small enough
 
 	cells       float64 // entries of all tables of a component, at most; 0: none is eliminated
 	price       float64 // the largest ratio of the steps of eliminating a component to a look at it, if clauses are left in it
@@ -55,7 +55,8 @@ const denseNever = 1 << 21
 // Estimated: some 100 ns.
 const denseEdges = 8
 
-// newEliminator returns an eliminator along an order of the formula's variables, before anything is learned. The cells are Options'.
+// newEliminator returns an eliminator of components along an order of the formula's variables. It must be made before clauses are learned.
+// cells is Options.cells.
 func newEliminator(r *residual, t *trace, b *budget, stats *Stats, order []int, cells int) *eliminator {
 	e := &eliminator{
 		residual: r, buckets: newBuckets(r, order), trace: t, budget: b, stats: stats, cells: denseCells, price: densePrice,
@@ -67,12 +68,12 @@ func newEliminator(r *residual, t *trace, b *budget, stats *Stats, order []int, 
 	return e
 }
 
-// highestPrice returns the price at present.
+// highestPrice returns the largest ratio of the steps of an elimination to those of a look at the component up to which a component with
+// clauses is eliminated. While a circuit is written it is 0 by default.
 //
-// If no clause is left every assignment counts, and search has nothing to leave out: it takes more than elimination does. Clauses are
-// for search, unless elimination costs little for the size of the component and no circuit is
-// wanted: an elimination's circuit has all entries of its tables, a search's only the entries it
-// meets.
+// Without clauses every assignment counts, so a search can leave out nothing, and takes more than an elimination. Clauses are for a search,
+// unless an elimination costs little for the size of the component and no circuit is wanted: the circuit of an elimination has all entries
+// of its tables, that of a search only those that the search meets.
 func (e *eliminator) highestPrice() float64 {
 	if e.trace.isWritten() {
 		return e.tracedPrice
@@ -80,35 +81,40 @@ func (e *eliminator) highestPrice() float64 {
 	return e.price
 }
 
-// isWorthLook reports whether a look at c may find that it is narrow: components above it were not too wide by far, and looks at others of
-// its size are not in vain, or it is the one of many that is looked at all the same.
+// isWorthLook reports whether to look whether component c can be eliminated. It is false if the components before it were much too wide
+// (c.wait), if c's list of variables is stale, or if components with clauses are not eliminated. If looks at components of its size are
+// mostly in vain, one in denseShare is looked at all the same, by its digest.
 func (e *eliminator) isWorthLook(c component) bool {
-	if c.stale || c.wait > 0 || e.cells == 0 || c.hasClauses() && e.highestPrice() == 0 {
+	areExcluded := e.cells == 0 || c.hasClauses() && e.highestPrice() == 0
+	if c.stale || c.wait > 0 || areExcluded {
 		return false
 	}
-	return !e.looks.poor(c.size(), denseShare) || c.key[0]%denseShare == 0
+	return !e.looks.areLow(c.size(), denseShare) || c.key[0]%denseShare == 0
 }
 
-// sum returns the sum of a component, unless its tables are too large or too far from one size, a search is worth more, or it may
-// be 0: search finds out why. Otherwise wait is the number of further decisions that cannot change
-// the verdict.
+// sum returns the sum of a component by elimination. ok is false if its tables are too large or their numbers too far apart, if a search
+// is worth more, or if the sum is 0, of which a search finds the reason. Then wait is a number of further decisions under which that will
+// stay so.
 func (e *eliminator) sum(ctx context.Context, c content) (sum amount, wait int32, ok bool) {
 	look := int64(denseLook * (len(c.vars) + len(c.clauses) + len(c.tables)))
 	e.residual.solver.Work += look
 	defer func() { e.looks.count(int32(len(c.vars)), ok) }()
+
+	// Is the elimination worth it?
 	if !e.buckets.gather(c) {
 		return amount{}, denseNever, false
 	}
-	extra := int64(0)
+	extraSteps := int64(0) // for each entry
 	if e.trace.isWritten() {
-		extra = denseEdges
+		extraSteps = denseEdges
 	}
-	if excess := e.buckets.measure(e.cells, extra); excess > 0 {
+	if excess := e.buckets.measure(e.cells, extraSteps); excess > 0 {
 		return amount{}, 2 * int32(excess), false
 	}
 	if e.buckets.logical && float64(e.buckets.steps) > e.highestPrice()*float64(look) {
 		return amount{}, 0, false
 	}
+
 	e.tables.reset()
 	if sum, ok = e.sumAll(ctx); ok {
 		e.stats.Dense++
@@ -116,12 +122,13 @@ func (e *eliminator) sum(ctx context.Context, c content) (sum amount, wait int32
 	return sum, 0, ok
 }
 
-// sumAll sums the variables of the buckets out, one after the other.
+// sumAll sums the variables of the buckets out, one after the other: a sum becomes a message to the bucket of its first variable, or a
+// factor of the result if it has no variables. ok is false if the search has to end, if the sum is 0, or if numbers are too far apart.
 func (e *eliminator) sumAll(ctx context.Context) (sum amount, ok bool) {
 	sum = amount{scaled.One, circuit.One}
 	for i := range e.buckets.vars {
 		e.residual.solver.Work += e.buckets.list[i].steps
-		if !e.budget.lasts(ctx) {
+		if !e.budget.mayGoOn(ctx) {
 			return sum, false
 		}
 		m, exponent, ok := e.tables.sumOut(i)

@@ -59,8 +59,9 @@ const (
 	denseScope  = 24 // variables of a clause or table, at most
 )
 
-// newBuckets takes the order of a decomposition, before anything is learned: from its leaves to the
-// middle, since decisions go the other way, and parts that do not meet them enter the circuit once.
+// newBuckets returns buckets without a component, for eliminations along an order of the formula's variables. It must be called before
+// clauses are learned, since it counts the implications of the formula itself. The order goes from the leaves of the tree decomposition
+// to its middle: decisions go the other way, and parts that they do not touch enter the circuit once.
 func newBuckets(r *residual, order []int) buckets {
 	n := len(r.problem.f.Domains)
 	b := buckets{
@@ -75,7 +76,7 @@ func newBuckets(r *residual, order []int) buckets {
 	return b
 }
 
-// reset empties a bucket and keeps its memory.
+// reset makes a bucket that of variable number, without factors. It keeps the memory of its lists.
 func (b *bucket) reset(number int32) {
 	b.scope = append(b.scope[:0], number)
 	b.pairs = b.pairs[:0]
@@ -85,15 +86,18 @@ func (b *bucket) reset(number int32) {
 	b.incoming = 0
 }
 
-// gather sets up the buckets of a component. It is not ok if a variable has too many open values or a scope is too large.
+// gather puts the clauses and tables of a component into the buckets of its variables. ok is false if a variable has more than
+// denseValues open values, or a clause or table has more than denseScope variables.
 func (b *buckets) gather(c content) (ok bool) {
 	if !b.gatherVariables(c.vars) {
 		return false
 	}
+
+	// Clauses of two literals, each once.
 	r := b.residual
 	for _, v := range c.vars {
 		for _, l := range [2]lit{lit(2 * v), lit(2*v + 1)} {
-			for _, m := range r.solver.Implies[l][:b.implied[l]] {
+			for _, m := range r.solver.Implies[l][:b.implied[l]] { // the clause is ¬l or m
 				if m > l.Not() && r.value[m] == 0 {
 					pair := [2]lit{l.Not(), m}
 					target := b.placeClause(pair[:])
@@ -102,6 +106,8 @@ func (b *buckets) gather(c content) (ok bool) {
 			}
 		}
 	}
+
+	// Longer clauses, and tables.
 	for _, k := range c.clauses {
 		if len(r.clauses[k]) > denseScope {
 			return false
@@ -119,18 +125,20 @@ func (b *buckets) gather(c content) (ok bool) {
 	return true
 }
 
-// gatherVariables numbers the variables of a component, and gives each an empty bucket.
+// gatherVariables numbers the variables of the formula that Boolean variables vars encode, in the order of elimination, and gives each
+// its open values and an empty bucket. ok is false if one has more than denseValues of them, or is not in the order.
 func (b *buckets) gatherVariables(vars []int32) (ok bool) {
 	b.vars, b.values, b.open = b.vars[:0], b.values[:0], b.open[:0]
-	last := int32(-1)
+	last := int32(-1) // Boolean variables of one variable mostly follow each other
 	for _, v := range vars {
-		if owner := b.residual.problem.owner[v]; owner != last {
+		if owner := b.residual.problem.formulaVariable[v]; owner != last {
 			b.vars = append(b.vars, owner)
 			last = owner
 		}
 	}
 	slices.SortFunc(b.vars, func(u, v int32) int { return int(b.position[u] - b.position[v]) })
 	b.vars = slices.Compact(b.vars)
+
 	for len(b.list) < len(b.vars) {
 		b.list = append(b.list, bucket{})
 	}
@@ -146,36 +154,38 @@ func (b *buckets) gatherVariables(vars []int32) (ok bool) {
 	return true
 }
 
-// both are the values of a variable with two of them.
-var both = []int32{0, 1}
+// twoValues are the values of a variable with two of them.
+var twoValues = []int32{0, 1}
 
-// openValues returns the values that v may still have.
+// openValues returns the values that variable v of the formula, which is open, may still have.
 func (b *buckets) openValues(v int32) []int32 {
 	p := b.residual.problem
-	if p.count(v) == 1 {
-		return both
+	if p.booleanCount(v) == 1 {
+		return twoValues
 	}
 	start := len(b.open)
-	for a := range p.count(v) {
-		if b.residual.value[2*(p.first[v]+a)] == 0 {
+	for a := range p.booleanCount(v) {
+		if b.residual.value[2*(p.firstBoolean[v]+a)] == 0 {
 			b.open = append(b.open, a)
 		}
 	}
 	return b.open[start:len(b.open):len(b.open)]
 }
 
-// placeClause adds the scope of a clause to its bucket, and returns that.
+// placeClause returns the bucket of the first open variable of a clause in the order of elimination, and adds the clause's open variables
+// to the scope of the bucket.
 func (b *buckets) placeClause(c []lit) *bucket {
 	b.scope = b.scope[:0]
 	for _, l := range c {
 		if b.residual.value[l] == 0 {
-			b.scope = append(b.scope, b.number[b.residual.problem.owner[l.Variable()]])
+			b.scope = append(b.scope, b.number[b.residual.problem.formulaVariable[l.Variable()]])
 		}
 	}
 	return b.placeScope()
 }
 
-// placeTable adds the scope of a table to its bucket, and returns that.
+// placeTable returns the bucket of the first open variable of table t in the order of elimination, and adds the table's open variables to
+// the scope of the bucket.
 func (b *buckets) placeTable(t int32) *bucket {
 	b.scope = b.scope[:0]
 	for _, v := range b.residual.tables[t].table.scope {
@@ -186,18 +196,19 @@ func (b *buckets) placeTable(t int32) *bucket {
 	return b.placeScope()
 }
 
-// placeScope adds a scope to the bucket of its first variable, and returns that.
+// placeScope returns the bucket of the first variable in b.scope, whose numbers follow the order of elimination, and adds b.scope to its
+// scope.
 func (b *buckets) placeScope() *bucket {
 	first := &b.list[slices.Min(b.scope)]
 	first.scope = append(first.scope, b.scope...)
 	return first
 }
 
-// measure follows the scopes of all sums and counts their steps. Each entry of a table takes extra steps in addition to those of its
-// factors. The excess is 0 if all tables together have at most limit entries. If one table has more, the excess is log2 of the factor by
-// which it does, at least 1. If only all together have more, the excess is 1.
-func (b *buckets) measure(limit float64, extra int64) (excess float64) {
-	total := 0.0
+// measure passes the scope of each bucket's sum on to the bucket that gets it as a message, and counts the steps of all sums. Each entry
+// of a table takes extraSteps in addition to those of its factors. excess is 0 if all tables together have at most limit entries. If one
+// table has more, it is log2 of the factor by which it does, at least 1. If only all together have more, it is 1.
+func (b *buckets) measure(limit float64, extraSteps int64) (excess float64) {
+	total := 0.0 // entries of all tables
 	b.steps, b.logical = 0, false
 	for i := range b.vars {
 		current := &b.list[i]
@@ -211,7 +222,7 @@ func (b *buckets) measure(limit float64, extra int64) (excess float64) {
 			return max(math.Log2(cells/limit), 1)
 		}
 		factors := int64(len(current.tables) + len(current.clauses) + len(current.pairs))
-		current.steps = int64(cells) * (2 + current.incoming + factors + extra)
+		current.steps = int64(cells) * (2 + current.incoming + factors + extraSteps)
 		b.steps += current.steps
 		b.logical = b.logical || len(current.clauses)+len(current.pairs) > 0
 		if len(current.scope) > 1 { // scope[0] is summed out here; the sum goes to the bucket of scope[1]

@@ -26,10 +26,10 @@ type tabulator struct {
 	offsets [denseAxes][]int32
 }
 
-// reset takes all memory back.
+// reset takes back all memory that takeInts and takeFloats have given.
 func (t *tabulator) reset() { t.ints, t.floats = t.ints[:0], t.floats[:0] }
 
-// takeInts returns n zeros.
+// takeInts returns n zeros in memory of the tabulator, which stay until reset.
 func (t *tabulator) takeInts(n int) []int32 {
 	start := len(t.ints)
 	t.ints = slices.Grow(t.ints, n)[:start+n]
@@ -38,19 +38,20 @@ func (t *tabulator) takeInts(n int) []int32 {
 	return out
 }
 
-// takeFloats returns n numbers of arbitrary value.
+// takeFloats returns n numbers of arbitrary value in memory of the tabulator, which stay until reset or releaseFloats.
 func (t *tabulator) takeFloats(n int) []float64 {
 	start := len(t.floats)
 	t.floats = slices.Grow(t.floats, n)[:start+n]
 	return t.floats[start : start+n : start+n]
 }
 
-// releaseFloats takes the last n numbers back.
+// releaseFloats takes back the last n numbers that takeFloats has given.
 func (t *tabulator) releaseFloats(n int) { t.floats = t.floats[:len(t.floats)-n] }
 
-// sumOut makes the table of bucket i and sums its variable out. The entries of the message are at most 2, times 2^exponent. It is not
-// ok if all are 0, or if the factors span too many powers of two.
+// sumOut multiplies the factors of bucket i and sums its variable out of the product. The sums are the entries of the message m, which
+// are at most 2, times 2^exponent. ok is false if all are 0, or if the factors span so many powers of two that digits may be lost.
 func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
+	// The product, with one axis for each variable of the scope, the first one, which is summed out, fastest.
 	b := &t.buckets.list[i]
 	size := 1
 	for _, j := range b.scope {
@@ -73,8 +74,8 @@ func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
 	}
 	t.multiplyTables(table, b)
 	t.excludeAll(table, b)
-	// The sums take the place of the entries: a sum is written behind the entries still to be
-	// read.
+
+	// The sums take the place of the entries that were read before.
 	m = message{scope: b.scope[1:], values: table[:size/len(weights)]}
 	for k := range m.values {
 		sum := 0.0
@@ -88,7 +89,8 @@ func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
 	return m, exponent, ok
 }
 
-// normalise divides a message by the power of two of its largest entry, and returns that. It is not ok if all entries are 0.
+// normalise divides the entries of a message by 2^exponent, the power of two of the largest one, and sets its span. ok is false if all
+// entries are 0.
 func (m *message) normalise() (exponent int64, ok bool) {
 	largest, smallest := 0.0, math.Inf(1)
 	for _, x := range m.values {
@@ -109,13 +111,14 @@ func (m *message) normalise() (exponent int64, ok bool) {
 	return int64(power), true
 }
 
-// ownWeights returns the weights of the open values of variable i, and log2 of the largest by the smallest of them.
+// ownWeights returns the weights of the open values of the variable of bucket i. span bounds the powers of two that they span:
+// |log2 smallest| + |log2 largest|, or +Inf if a weight is out of range.
 func (t *tabulator) ownWeights(i int) (weights []float64, span float64) {
 	p, values := t.residual.problem, t.buckets.values[i]
 	weights = t.weights[:len(values)]
 	low, high := math.Inf(1), 0.0
 	for k, a := range values {
-		w := p.weights[p.is(t.buckets.vars[i], int(a))]
+		w := p.weights[p.literalOf(t.buckets.vars[i], int(a))]
 		if w.Exp > denseRange || w.Exp < -denseRange {
 			return weights, math.Inf(1)
 		}
@@ -125,8 +128,8 @@ func (t *tabulator) ownWeights(i int) (weights []float64, span float64) {
 	return weights, math.Abs(math.Log2(low)) + math.Abs(math.Log2(high))
 }
 
-// numbers returns the table of the factors of a bucket that are numbers while a circuit is written: tables, clauses, and the factors of
-// messages. It has size entries.
+// numbers returns the product of those factors of a bucket that are numbers while a circuit is written: tables, clauses, and the factors of
+// messages. It is a table over the bucket's scope of the given size.
 func (t *tabulator) numbers(b *bucket, size int) []float64 {
 	table := t.takeFloats(size)
 	for k := range table {
@@ -140,7 +143,8 @@ func (t *tabulator) numbers(b *bucket, size int) []float64 {
 	return table
 }
 
-// multiplyTables multiplies a table by the formula's tables in its bucket.
+// multiplyTables multiplies a table over the scope of bucket b by the formula's tables in the bucket, each divided by the factor of its
+// slice.
 func (t *tabulator) multiplyTables(table []float64, b *bucket) {
 	for _, slice := range b.tables {
 		offsets, base := t.tableOffsets(b.scope, t.residual.tables[slice.table])
@@ -148,10 +152,11 @@ func (t *tabulator) multiplyTables(table []float64, b *bucket) {
 	}
 }
 
-// messageOffsets returns the offsets in a message over a part of a scope, by axis and value.
+// messageOffsets returns, for a message over a part of a bucket's scope, what each value of each axis of the scope adds to the index in the
+// message: offsets[axis][x]. It is 0 for axes that the message has not. The result is valid until the next call.
 func (t *tabulator) messageOffsets(scope, part []int32) [][]int32 {
 	offsets := t.offsets[:len(scope)]
-	stride := int32(1)
+	stride := int32(1) // of the first variable of part that is left
 	for axis, j := range scope {
 		offsets[axis] = t.takeInts(len(t.buckets.values[j]))
 		if len(part) > 0 && part[0] == j {
@@ -165,7 +170,8 @@ func (t *tabulator) messageOffsets(scope, part []int32) [][]int32 {
 	return offsets
 }
 
-// tableOffsets returns the offsets in a table of the formula, by axis and value, and the place of its first entry under the assignment.
+// tableOffsets returns, for a table of the formula, what each value of each axis of a bucket's scope adds to the index in the table:
+// offsets[axis][x]. base is the index by the values of the variables that are assigned. The result is valid until the next call.
 func (t *tabulator) tableOffsets(scope []int32, st *sliceTable) (offsets [][]int32, base int32) {
 	offsets = t.offsets[:len(scope)]
 	for axis, j := range scope {
@@ -185,9 +191,10 @@ func (t *tabulator) tableOffsets(scope []int32, st *sliceTable) (offsets [][]int
 	return offsets, base
 }
 
-// multiply multiplies a table by factor[base + Σ offsets] / divisor, entry by entry.
+// multiply multiplies each entry of a table by factor[base + Σ_j offsets[j][x_j]] / divisor, where x_j is the entry's value on axis j.
+// The first axis is the fastest.
 func (t *tabulator) multiply(table []float64, offsets [][]int32, base int32, factor []float64, divisor float64) {
-	x := t.x[:len(offsets)]
+	x := t.x[:len(offsets)] // by axis but the first: the present value, whose offset is in base
 	clear(x)
 	first := offsets[0]
 	for j := 1; j < len(offsets); j++ {
@@ -197,7 +204,7 @@ func (t *tabulator) multiply(table []float64, offsets [][]int32, base int32, fac
 		for k, offset := range first {
 			table[start+k] *= factor[base+offset] / divisor
 		}
-		for j := 1; j < len(offsets); j++ {
+		for j := 1; j < len(offsets); j++ { // the next combination of values
 			base -= offsets[j][x[j]]
 			if x[j]++; x[j] < len(offsets[j]) {
 				base += offsets[j][x[j]]
@@ -209,7 +216,7 @@ func (t *tabulator) multiply(table []float64, offsets [][]int32, base int32, fac
 	}
 }
 
-// excludeAll puts 0 at all entries for which a clause of the bucket does not hold.
+// excludeAll sets all entries of the bucket's table to 0 for which a clause of the bucket does not hold.
 func (t *tabulator) excludeAll(table []float64, b *bucket) {
 	for _, c := range b.pairs {
 		t.exclude(table, b.scope, c[:])
@@ -219,23 +226,24 @@ func (t *tabulator) excludeAll(table []float64, b *bucket) {
 	}
 }
 
-// exclude puts 0 at all entries for which the literals of a clause are false.
+// exclude sets all entries of a table over a bucket's scope to 0 for which all literals of clause c are false.
 func (t *tabulator) exclude(table []float64, scope []int32, c []lit) {
-	var all [denseAxes]uint64
-	falsify := all[:len(scope)] // by axis: the values that make all literals of the variable false
+	// By axis: the set of values that make all literals about its variable false. Bit x stands for the x-th open value.
+	var buffer [denseAxes]uint64
+	falsify := buffer[:len(scope)]
 	for axis, j := range scope {
 		falsify[axis] = 1<<len(t.buckets.values[j]) - 1
 	}
 	p := t.residual.problem
 	for _, l := range c {
-		if t.residual.value[l] != 0 {
+		if t.residual.value[l] != 0 { // false under the assignment
 			continue
 		}
-		v := p.owner[l.Variable()]
+		v := p.formulaVariable[l.Variable()]
 		j := t.buckets.number[v]
 		axis, _ := slices.BinarySearch(scope, j)
 		for x, a := range t.buckets.values[j] {
-			if p.holds(l, v, a) {
+			if p.isTrueAt(l, v, a) {
 				falsify[axis] &^= 1 << x
 			}
 		}
@@ -243,7 +251,7 @@ func (t *tabulator) exclude(table []float64, scope []int32, c []lit) {
 	t.clearCells(table, scope, falsify)
 }
 
-// clearCells puts 0 at all entries whose values are in falsify, by axis.
+// clearCells sets all entries of a table over a scope to 0 whose value on every axis is in the set falsify[axis]. Bit x stands for value x.
 func (t *tabulator) clearCells(table []float64, scope []int32, falsify []uint64) {
 	last := len(scope) - 1
 	if last < 0 {

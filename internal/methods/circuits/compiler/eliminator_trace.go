@@ -14,17 +14,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// traceOut writes the sums over variable i down, as the nodes and factors of its message, m, or as a factor of whole if that has no
-// variables. It is not ok if the factors span too many powers of two.
+// traceOut writes the sums over variable i as nodes of the circuit: entry k of its message m is m.factors[k]·m.nodes[k], times a power of
+// two that goes into whole.node. If m has no variables, its only entry becomes a factor of whole.node. ok is false if the factors span
+// too many powers of two.
 func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
+	// A sum for each entry of the message.
 	values, builder := len(e.buckets.values[i]), e.trace.builder
 	numbers := e.tables.numbers(&e.buckets.list[i], len(m.values)*values)
-	terms := make([]circuit.Node, values)
+	terms := make([]circuit.Node, values) // by value of variable i
 	m.nodes, m.factors = make([]circuit.Node, len(m.values)), make([]float64, len(m.values))
 	low, high := math.Inf(1), 0.0
 	row := e.newRow(i)
 	for k := range m.nodes {
-		m.factors[k] = row.write(numbers[k*values:][:values], terms)
+		m.factors[k] = row.writeTerms(numbers[k*values:][:values], terms)
 		m.nodes[k] = builder.Sum(terms...)
 		if x := m.factors[k]; x > 0 {
 			low, high = min(low, x), max(high, x)
@@ -32,6 +34,8 @@ func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
 		row.next()
 	}
 	e.tables.releaseFloats(len(numbers))
+
+	// Take the power of two of the largest factor out of all.
 	if high == 0 || !(math.Log2(high)-math.Log2(low) <= denseRange) || math.IsInf(high, 1) {
 		return false
 	}
@@ -40,6 +44,7 @@ func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
 		m.factors[k] = math.Ldexp(m.factors[k], -exponent)
 	}
 	m.span = max(m.span, float64(exponent-math.Ilogb(low))+1)
+
 	factor := scaled.Make(1, int64(exponent))
 	if len(m.scope) == 0 {
 		factor = factor.Mul(scaled.FromFloat(m.factors[0]))
@@ -49,18 +54,18 @@ func (e *eliminator) traceOut(i int, m *message, whole *amount) (ok bool) {
 	return true
 }
 
-// row is the entries of a bucket's table that one sum is over, as products.
+// row is a row of a bucket's table: the entries that one sum is over, for fixed values of all axes but the first one.
 type row struct {
 	builder  *circuit.Builder
 	dims     []int // of the table
 	messages []message
 	leaves   []circuit.Node // by value of the variable that is summed out
-	offsets  [][][]int32    // by message: its offsets by axis and value
-	x        [denseAxes]int // values of the scope
-	factors  []circuit.Node
+	offsets  [][][]int32    // by message, axis and value: what the value adds to the index in the message
+	x        [denseAxes]int // by axis: the present value
+	factors  []circuit.Node // scratch of writeTerms
 }
 
-// newRow returns the first row of bucket i.
+// newRow returns the first row of the table of bucket i: all axes have value 0.
 func (e *eliminator) newRow(i int) *row {
 	b := &e.buckets.list[i]
 	r := &row{builder: e.trace.builder, messages: b.messages}
@@ -68,7 +73,7 @@ func (e *eliminator) newRow(i int) *row {
 		r.dims = append(r.dims, len(e.buckets.values[j]))
 	}
 	for _, a := range e.buckets.values[i] {
-		r.leaves = append(r.leaves, e.trace.leaf(e.trace.problem.is(e.buckets.vars[i], int(a))))
+		r.leaves = append(r.leaves, e.trace.leaf(e.trace.problem.literalOf(e.buckets.vars[i], int(a))))
 	}
 	for _, in := range b.messages {
 		r.offsets = append(r.offsets, slices.Clone(e.tables.messageOffsets(b.scope, in.scope)))
@@ -76,9 +81,9 @@ func (e *eliminator) newRow(i int) *row {
 	return r
 }
 
-// next moves to the next row.
+// next moves to the next row, axis 1 fastest.
 func (r *row) next() {
-	for j := 1; j < len(r.dims); j++ {
+	for j := 1; j < len(r.dims); j++ { // axis 0 is summed over
 		if r.x[j]++; r.x[j] < r.dims[j] {
 			return
 		}
@@ -86,8 +91,10 @@ func (r *row) next() {
 	}
 }
 
-// write writes the terms of the row's sum, with their numbers divided by the first that is not 0, which it returns.
-func (r *row) write(numbers []float64, terms []circuit.Node) (first float64) {
+// writeTerms writes the terms of the row's sum to terms: for each value of the variable that is summed out the product of its leaf, its
+// number divided by first, and the nodes of the messages. first, which it returns, is the first number that is not 0. A term of number 0
+// is Zero.
+func (r *row) writeTerms(numbers []float64, terms []circuit.Node) (first float64) {
 	for k, x := range numbers {
 		terms[k] = circuit.Zero
 		if x == 0 {

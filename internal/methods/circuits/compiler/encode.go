@@ -15,17 +15,17 @@ type lit = sat.Literal
 
 // problem is a formula in Boolean variables.
 type problem struct {
-	f         *formula.Formula
-	atomOwner []int32 // by atom of the formula: its variable
-	first     []int32 // by variable of the formula: its first Boolean variable, of none if it has one value; one more at the end
-	owner     []int32 // by Boolean variable: the variable of the formula
-	many      []bool  // by Boolean variable: it is one value of more than two
-	clauses   [][]lit // without the exactly-one constraints
-	tables    []softTable
-	unary     []scaled.Number // by literal: the product of the tables of its variable alone
-	weights   []scaled.Number // by literal: that times the weight of the query
-	constant  scaled.Number   // of tables without variables
-	factor    scaled.Number   // that times the weights of variables with one value
+	f               *formula.Formula
+	atomVariable    []int32 // by atom of the formula: its variable
+	firstBoolean    []int32 // by variable of the formula: its first Boolean variable (it has none if it has one value); one more at the end
+	formulaVariable []int32 // by Boolean variable: the variable of the formula
+	isOneOfMany     []bool  // by Boolean variable: it stands for one value of a variable of more than two
+	clauses         [][]lit // without the exactly-one constraints
+	tables          []softTable
+	unary           []scaled.Number // by literal: the product of the tables of its variable alone
+	weights         []scaled.Number // by literal: that times the weight of the query
+	constant        scaled.Number   // of tables without variables
+	factor          scaled.Number   // that times the weights of variables with one value
 }
 
 // softTable is a table over variables with two values or more.
@@ -35,32 +35,37 @@ type softTable struct {
 	values []float64
 }
 
-func (p *problem) booleans() int { return len(p.owner) }
+// booleans returns the number of Boolean variables.
+func (p *problem) booleans() int { return len(p.formulaVariable) }
 
 // count returns the number of Boolean variables that encode variable v of the formula.
-func (p *problem) count(v int32) int32 { return p.first[v+1] - p.first[v] }
+func (p *problem) booleanCount(v int32) int32 { return p.firstBoolean[v+1] - p.firstBoolean[v] }
 
-// encode brings f into Boolean form. A weight of 0 forbids its value, unless other weights are to follow.
-func encode(f *formula.Formula, weights []scaled.Number, forbid bool) (*problem, error) {
+// encode returns f in Boolean variables: one for a variable of two values, one for each value of a variable of more. weights are by atom;
+// nil stands for weights of 1. If excludesZeros is set, a value of weight 0 is excluded by a clause.
+func encode(f *formula.Formula, weights []scaled.Number, excludesZeros bool) (*problem, error) {
 	if weights != nil && len(weights) != f.Atoms() {
 		return nil, fault.New(fault.BadInput, "compiler: %d weights for %d values", len(weights), f.Atoms())
 	}
-	p := &problem{f: f, first: make([]int32, len(f.Domains)+1), constant: scaled.One}
+
+	// Boolean variables.
+	p := &problem{f: f, firstBoolean: make([]int32, len(f.Domains)+1), constant: scaled.One}
 	for v, d := range f.Domains {
 		booleans := d
 		if d <= 2 {
 			booleans = d - 1
 		}
 		for range booleans {
-			p.owner = append(p.owner, int32(v))
-			p.many = append(p.many, d > 2)
+			p.formulaVariable = append(p.formulaVariable, int32(v))
+			p.isOneOfMany = append(p.isOneOfMany, d > 2)
 		}
-		p.first[v+1] = int32(len(p.owner))
+		p.firstBoolean[v+1] = int32(len(p.formulaVariable))
 		for range d {
-			p.atomOwner = append(p.atomOwner, int32(v))
+			p.atomVariable = append(p.atomVariable, int32(v))
 		}
 	}
 
+	// Tables, those of one variable as unary weights, and the weights of values.
 	p.unary = make([]scaled.Number, 2*p.booleans())
 	for i := range p.unary {
 		p.unary[i] = scaled.One
@@ -76,7 +81,7 @@ func encode(f *formula.Formula, weights []scaled.Number, forbid bool) (*problem,
 			if weights != nil {
 				w = weights[f.Offset(v)+a]
 			}
-			if err := p.weigh(int32(v), a, w, forbid); err != nil {
+			if err := p.multiplyWeight(int32(v), a, w, excludesZeros); err != nil {
 				return nil, err
 			}
 		}
@@ -88,25 +93,26 @@ func encode(f *formula.Formula, weights []scaled.Number, forbid bool) (*problem,
 	return p, nil
 }
 
-// is returns the literal that says that variable v, of two values or more, is a.
-func (p *problem) is(v int32, a int) lit {
+// literalOf returns the literal that states that variable v of the formula, which has two values or more, has value a.
+func (p *problem) literalOf(v int32, a int) lit {
 	if p.f.Domains[v] == 2 {
-		return lit(2*p.first[v] + int32(1-a))
+		return lit(2*p.firstBoolean[v] + int32(1-a))
 	}
-	return lit(2 * (p.first[v] + int32(a)))
+	return lit(2 * (p.firstBoolean[v] + int32(a)))
 }
 
-// holds reports whether a literal is true when variable v, of two values or more, is a.
-func (p *problem) holds(l lit, v, a int32) bool {
-	is := p.is(v, int(a))
-	if is.Variable() == l.Variable() {
-		return is == l
+// isTrueAt reports whether a literal about variable v of the formula, which has two values or more, is true if v has value a.
+func (p *problem) isTrueAt(l lit, v, a int32) bool {
+	taken := p.literalOf(v, int(a))
+	if taken.Variable() == l.Variable() {
+		return taken == l
 	}
-	return !l.Positive() // another value of many is taken, so this one is not
+	return !l.Positive() // l is about another value, which v has not
 }
 
-// weigh multiplies the weight of v = a by w.
-func (p *problem) weigh(v int32, a int, w scaled.Number, forbid bool) error {
+// multiplyWeight multiplies the weight of value a of variable v by w. If w is 0 and excludesZeros is set, a clause excludes the value
+// instead.
+func (p *problem) multiplyWeight(v int32, a int, w scaled.Number, excludesZeros bool) error {
 	if !w.IsFinite() || w.Mant < 0 {
 		return fault.New(fault.BadInput, "compiler: variable %d has the weight %v at %d", v, w, a)
 	}
@@ -114,56 +120,58 @@ func (p *problem) weigh(v int32, a int, w scaled.Number, forbid bool) error {
 		p.factor = p.factor.Mul(w)
 		return nil
 	}
-	l := p.is(v, a)
-	if w.Mant == 0 && forbid {
+	l := p.literalOf(v, a)
+	if w.Mant == 0 && excludesZeros {
 		p.clauses = append(p.clauses, []lit{l.Not()})
-		w = scaled.One // any number: the literal is false wherever it is asked for
+		w = scaled.One // any number: it is never read
 	}
 	p.weights[l] = p.weights[l].Mul(w)
 	return nil
 }
 
-// addClause adds a clause of the formula, sorted, unless it always holds.
+// addClause adds a clause of the formula in Boolean literals, unless it always holds. Its literals are sorted.
 func (p *problem) addClause(c []formula.Literal) {
-	out := make([]lit, 0, len(c))
+	clause := make([]lit, 0, len(c))
 	for _, l := range c {
-		v, a := p.variableOf(l.Atom())
+		v, a := p.valueOfAtom(l.Atom())
 		if p.f.Domains[v] == 1 {
 			if l.Negative() {
-				continue
+				continue // the literal is false
 			}
-			return
+			return // it is true
 		}
-		is := p.is(v, a)
+		b := p.literalOf(v, a)
 		if l.Negative() {
-			is = is.Not()
+			b = b.Not()
 		}
-		out = append(out, is)
+		clause = append(clause, b)
 	}
-	if out, ok := tidy(out); ok {
-		p.clauses = append(p.clauses, out)
+	if clause, isTautology := sortClause(clause); !isTautology {
+		p.clauses = append(p.clauses, clause)
 	}
 }
 
-// tidy sorts a clause and takes repetitions out. It is not ok if the clause always holds: it has a literal and its opposite.
-func tidy(c []lit) (sorted []lit, ok bool) {
+// sortClause returns a clause with its literals sorted, each once. isTautology is true if it always holds, since it has a literal and its
+// opposite; then sorted is nil.
+func sortClause(c []lit) (sorted []lit, isTautology bool) {
 	slices.Sort(c)
 	c = slices.Compact(c)
 	for i := 1; i < len(c); i++ {
 		if c[i] == c[i-1].Not() {
-			return nil, false
+			return nil, true
 		}
 	}
-	return c, true
+	return c, false
 }
 
-// variableOf returns the variable and the value of an atom.
-func (p *problem) variableOf(atom int) (int32, int) {
-	v := p.atomOwner[atom]
+// valueOfAtom returns the variable and the value that an atom of the formula stands for.
+func (p *problem) valueOfAtom(atom int) (variable int32, value int) {
+	v := p.atomVariable[atom]
 	return v, atom - p.f.Offset(int(v))
 }
 
-// addTable adds a table without variables of one value; one over a single variable becomes weights.
+// addTable adds a table of the formula. Its variables of one value are left out. A table of a single variable becomes unary weights, and
+// one of no variables a factor of the constant.
 func (p *problem) addTable(t formula.Table) {
 	s := softTable{values: t.Values}
 	for _, v := range t.Scope {
@@ -177,7 +185,7 @@ func (p *problem) addTable(t formula.Table) {
 		p.constant = p.constant.Mul(scaled.FromFloat(t.Values[0]))
 	case 1:
 		for a, x := range t.Values {
-			l := p.is(s.scope[0], a)
+			l := p.literalOf(s.scope[0], a)
 			p.unary[l] = p.unary[l].Mul(scaled.FromFloat(x))
 		}
 	default:

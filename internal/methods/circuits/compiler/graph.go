@@ -4,11 +4,13 @@ package compiler
 
 import "slices"
 
-// linkage holds the clauses and tables that a Boolean variable shares with others, as
-// ranges of one list:
+// linkage holds the clauses and tables that a Boolean variable shares with others, as four ranges of graph.list. A range begins at the
+// field and ends where the next one begins:
 //
-//	variables of binary clauses; clauses of three literals as (number, two literals); longer ones as (number, place of the
-//	other literals in others, their number); tables.
+//	binary   the other variables of clauses of two literals
+//	ternary  clauses of three literals, as (number, two other literals)
+//	long     longer clauses, as (number, index of the other literals in graph.others, how many they are)
+//	tables   numbers of tables
 type linkage struct {
 	binary, ternary, long, tables, end int32
 }
@@ -20,8 +22,8 @@ type graph struct {
 	others []lit
 }
 
-// newGraph lists the links of all variables. The clauses have two literals or more, binary ones
-// first.
+// newGraph returns the links of all Boolean variables. The clauses have two literals or more, binary ones first. Those of three and more
+// are numbered from 0.
 func newGraph(p *problem, clauses [][]lit) *graph {
 	n := p.booleans()
 	tables := make([][]int32, len(p.f.Domains))
@@ -30,6 +32,8 @@ func newGraph(p *problem, clauses [][]lit) *graph {
 			tables[v] = append(tables[v], int32(i))
 		}
 	}
+
+	// The entries of each variable (see linkage).
 	g := &graph{ranges: make([]linkage, n)}
 	binary := make([][]int32, n)
 	ternary := make([][]int32, n)
@@ -52,6 +56,8 @@ func newGraph(p *problem, clauses [][]lit) *graph {
 			id++
 		}
 	}
+
+	// All of them in one list, variable by variable.
 	for v := range n {
 		slices.Sort(binary[v])
 		ranges := &g.ranges[v]
@@ -62,7 +68,7 @@ func newGraph(p *problem, clauses [][]lit) *graph {
 		ranges.long = int32(len(g.list))
 		g.list = append(g.list, long[v]...)
 		ranges.tables = int32(len(g.list))
-		g.list = append(g.list, tables[p.owner[v]]...)
+		g.list = append(g.list, tables[p.formulaVariable[v]]...)
 		ranges.end = int32(len(g.list))
 	}
 	return g

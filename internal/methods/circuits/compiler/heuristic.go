@@ -17,7 +17,8 @@ type heuristic struct {
 	stats *Stats // it counts the decisions
 }
 
-// newHeuristic returns a heuristic for components of a splitter. The clauses are those of two literals and more.
+// newHeuristic returns a heuristic for the components of splitter s. guide has a weight for each variable of the formula. The clauses,
+// those of two literals and more, give the literals their first activities.
 func newHeuristic(s *splitter, clauses [][]lit, guide []float64, stats *Stats) *heuristic {
 	p := s.residual.problem
 	h := &heuristic{
@@ -30,7 +31,7 @@ func newHeuristic(s *splitter, clauses [][]lit, guide []float64, stats *Stats) *
 	return h
 }
 
-// reward adds an occurrence of each of some literals, in a clause or in a conflict.
+// reward counts an occurrence of each of the literals, in a clause or in a conflict.
 func (h *heuristic) reward(literals []lit) {
 	for _, l := range literals {
 		h.activity[l]++
@@ -44,59 +45,68 @@ const (
 	activityWeight = 10
 )
 
-// decide returns the decision for a component of these variables: of the open ones with a clause, or of all open ones if there is none, the
-// one with the highest score, and of its values the one that was in more conflicts. A variable of many values has the mean score of its
-// open values by half the number of them, so that few values are tried first, and is decided to have the one with the highest.
-// Source: F. Boussemart et al., Boosting systematic search by weighting constraints (ECAI 2004).
+// decide returns the literal to decide on in a component with these Boolean variables. It is about the open variable of the highest
+// score; if some have clauses, only these count. It is the literal that was in more conflicts. A variable of the formula with many values
+// has a common score, the mean of its open values divided by half their number, so that variables of few values come first, and the
+// decision is to take its value of the highest score. Source: F. Boussemart et al., Boosting systematic search by weighting constraints
+// (ECAI 2004).
 func (h *heuristic) decide(vars []int32) lit {
+	// Older occurrences count less.
 	h.stats.Decisions++
 	if h.stats.Decisions%activityDecay == 0 {
 		for l := range h.activity {
 			h.activity[l] /= 2
 		}
 	}
+
 	h.sumValues(vars)
-	best, highest, logical := int32(-1), 0.0, false
+	best, highest, onlyWithClauses := int32(-1), 0.0, false
 	for _, v := range vars {
-		if h.value[2*v] != 0 {
+		if isOpen := h.value[2*v] == 0; !isOpen {
 			continue
 		}
-		if h.clauses[v] > 0 && !logical {
-			best, logical = -1, true
+		if h.clauses[v] > 0 && !onlyWithClauses {
+			best, onlyWithClauses = -1, true // forget those without
 		}
-		if h.clauses[v] == 0 && logical {
+		if h.clauses[v] == 0 && onlyWithClauses {
 			continue
 		}
-		score, owner := h.guide[h.problem.owner[v]], h.problem.owner[v]
-		if h.problem.many[v] {
+		owner := h.problem.formulaVariable[v]
+		score := h.guide[owner]
+		if h.problem.isOneOfMany[v] {
 			score += h.sums[owner] / (h.halves[owner] * h.halves[owner])
 		} else {
 			score += h.score(v)
 		}
-		if best < 0 || score > highest || owner == h.problem.owner[best] && h.score(v) > h.score(best) {
+		isBetterValue := best >= 0 && owner == h.problem.formulaVariable[best] && h.score(v) > h.score(best)
+		if best < 0 || score > highest || isBetterValue {
 			best, highest = v, score
 		}
 	}
-	if h.problem.many[best] || h.activity[2*best] > h.activity[2*best+1] {
-		return lit(2 * best)
+
+	positive, negative := lit(2*best), lit(2*best+1)
+	if h.problem.isOneOfMany[best] || h.activity[positive] > h.activity[negative] {
+		return positive
 	}
-	return lit(2*best + 1)
+	return negative
 }
 
-// score returns the score of a Boolean variable, without its guide.
+// score returns the score of a Boolean variable by its clauses, tables and conflicts, without the weight of its place in the tree
+// decomposition.
 func (h *heuristic) score(v int32) float64 {
 	return float64(h.clauses[v]+h.tables[v]) + activityWeight*(h.activity[2*v]+h.activity[2*v+1])
 }
 
-// sumValues counts the open values of the variables of many values, and sums their scores.
+// sumValues computes, for each variable of the formula with many values, half the number of its open values among the Boolean variables
+// vars, and the sum of their scores.
 func (h *heuristic) sumValues(vars []int32) {
 	for _, v := range vars {
-		if owner := h.problem.owner[v]; h.problem.many[v] {
+		if owner := h.problem.formulaVariable[v]; h.problem.isOneOfMany[v] {
 			h.halves[owner], h.sums[owner] = 0, 0
 		}
 	}
 	for _, v := range vars {
-		if owner := h.problem.owner[v]; h.problem.many[v] && h.value[2*v] == 0 {
+		if owner := h.problem.formulaVariable[v]; h.problem.isOneOfMany[v] && h.value[2*v] == 0 {
 			h.halves[owner] += 0.5
 			h.sums[owner] += h.score(v)
 		}

@@ -21,37 +21,40 @@ type residual struct {
 	scope []int32 // scratch memory: the values of a table's variables
 }
 
-// newResidual returns the formula of the clauses of two literals and more and the tables of p. The facts are assigned at the root.
+// newResidual returns the formula with these clauses, of two literals and more, and the tables of p. The facts are assigned at the root.
 func newResidual(p *problem, facts []lit, clauses [][]lit, numbers drawer) *residual {
-	solver := sat.New(p.first)
+	solver := sat.New(p.firstBoolean)
 	r := &residual{problem: p, solver: solver, value: solver.Value}
 	for _, l := range facts {
 		if r.value[l] == 0 {
 			solver.Assign(l, sat.Fact)
 		}
 	}
+
+	const isOfFormula = 0 // the mark of a clause that is not learned
 	for _, c := range clauses {
-		solver.Attach(slices.Clone(c), 0)
+		solver.Attach(slices.Clone(c), isOfFormula)
 		if len(c) > 2 {
 			r.clauses = append(r.clauses, c)
 		}
 	}
 	for _, c := range supports(p, r.value, clauses) {
-		solver.Attach(c, 0)
+		solver.Attach(c, isOfFormula)
 	}
-	widest := 0
+
+	longestScope := 0
 	for i := range p.tables {
 		r.tables = append(r.tables, newSliceTable(&p.tables[i], numbers))
-		widest = max(widest, len(p.tables[i].scope))
+		longestScope = max(longestScope, len(p.tables[i].scope))
 	}
-	r.scope = make([]int32, widest)
+	r.scope = make([]int32, longestScope)
 	return r
 }
 
 // openVariables returns the number of Boolean variables without a value.
 func (r *residual) openVariables() int {
 	open := 0
-	for v := range r.problem.owner {
+	for v := range r.problem.formulaVariable {
 		if r.value[2*v] == 0 {
 			open++
 		}
@@ -59,17 +62,18 @@ func (r *residual) openVariables() int {
 	return open
 }
 
-// anyOpen reports whether one of the variables has no value.
-func (r *residual) anyOpen(vars []int32) bool {
+// hasOpen reports whether one of the Boolean variables vars has no value.
+func (r *residual) hasOpen(vars []int32) bool {
 	return slices.ContainsFunc(vars, func(v int32) bool { return r.value[2*v] == 0 })
 }
 
-// valueOf returns the value of a variable of the formula, or −1.
+// valueOf returns the value that a variable of the formula has under the assignment, −1 if it is open.
 func (r *residual) valueOf(v int32) int32 {
-	if r.problem.count(v) > 1 {
+	if r.problem.booleanCount(v) > 1 {
 		return r.solver.Taken[v]
 	}
-	switch r.value[2*r.problem.first[v]] {
+	// Two values: the positive literal states value 1.
+	switch r.value[2*r.problem.firstBoolean[v]] {
 	case 1:
 		return 1
 	case -1:
@@ -78,10 +82,10 @@ func (r *residual) valueOf(v int32) int32 {
 	return -1
 }
 
-// sliceOf returns a slice of a table.
+// sliceOf returns the slice that t refers to.
 func (r *residual) sliceOf(t tableSlice) *slice { return &r.tables[t.table].met[t.slice] }
 
-// restrict returns a table under the assignment.
+// restrict returns table t under the assignment: the slice with the values of its variables, which is computed if it was not met before.
 func (r *residual) restrict(t int32) tableSlice {
 	st := r.tables[t]
 	values := r.scope[:len(st.table.scope)]
@@ -89,24 +93,24 @@ func (r *residual) restrict(t int32) tableSlice {
 		values[i] = r.valueOf(v)
 	}
 	r.solver.Work += int64(len(values))
-	before := st.size
+	sizeBefore := st.size
 	number := st.find(values)
-	r.bytes += st.size - before
+	r.bytes += st.size - sizeBefore
 	return tableSlice{t, number}
 }
 
-// dimensions returns the numbers of open values of the formula's variables, 1 for those that have a value.
+// dimensions returns, for each variable of the formula, the number of values that it may still have: 1 if it has a value.
 func (r *residual) dimensions() []int {
 	dims := make([]int, len(r.problem.f.Domains))
 	for v := range dims {
-		first, n := r.problem.first[v], r.problem.count(int32(v))
+		first, n := r.problem.firstBoolean[v], r.problem.booleanCount(int32(v))
 		open := 0
 		for b := first; b < first+n; b++ {
 			if r.value[2*b] == 0 {
 				open++
 			}
 		}
-		if n == 1 && open == 1 {
+		if n == 1 && open == 1 { // one open Boolean variable, which has two values
 			open = 2
 		}
 		dims[v] = max(open, 1)
@@ -114,12 +118,12 @@ func (r *residual) dimensions() []int {
 	return dims
 }
 
-// hypergraph returns the hypergraph of the residual formula: its variables with the values that are open, and a
-// scope per clause and table. The clauses are those of two literals and more.
+// hypergraph returns the hypergraph of the residual formula: a dimension for each variable of the formula, by its open values, and an
+// edge over the open variables of each clause and each table. The clauses are those of two literals and more.
 func (r *residual) hypergraph(clauses [][]lit) contractionorder.Hypergraph {
 	dims := r.dimensions()
 	h := contractionorder.Hypergraph{Dims: dims}
-	add := func(vars []int32) {
+	addEdge := func(vars []int32) {
 		var scope []int
 		for _, v := range vars {
 			if dims[v] > 1 {
@@ -131,12 +135,12 @@ func (r *residual) hypergraph(clauses [][]lit) contractionorder.Hypergraph {
 	for _, c := range clauses {
 		vars := make([]int32, len(c))
 		for i, l := range c {
-			vars[i] = r.problem.owner[l.Variable()]
+			vars[i] = r.problem.formulaVariable[l.Variable()]
 		}
-		add(vars)
+		addEdge(vars)
 	}
 	for _, t := range r.problem.tables {
-		add(t.scope)
+		addEdge(t.scope)
 	}
 	return h
 }

@@ -9,16 +9,20 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/circuits/sat"
 )
 
-// prepare returns a search over what propagation and probing at the root leave of p. It is not ok if no assignment is left.
-func prepare(ctx context.Context, p *problem, o Options) (s *search, ok bool, err error) {
-	satisfier := sat.NewSatisfier(p.first)
+// prepare returns a search over what propagation and probing at the root leave of p. isPossible is false if they show that p has no
+// assignment.
+func prepare(ctx context.Context, p *problem, o Options) (s *search, isPossible bool, err error) {
+	// Facts.
+	satisfier := sat.NewSatisfier(p.firstBoolean)
 	for _, c := range p.clauses {
 		satisfier.Add(c...)
 	}
 	if err := probe(ctx, satisfier); err != nil || satisfier.False {
 		return nil, false, err
 	}
-	clauses := reduced(satisfier, p.clauses)
+	clauses := clausesAtRoot(satisfier, p.clauses)
+
+	// The residual formula and a tree decomposition of it.
 	numbers := newDrawer(p, clauses)
 	r := newResidual(p, satisfier.Trail, clauses, numbers)
 	tree, steps, err := bestDecomposition(ctx, r.hypergraph(clauses), o.Work)
@@ -33,10 +37,11 @@ func prepare(ctx context.Context, p *problem, o Options) (s *search, ok bool, er
 // Chosen; the work of it is counted.
 const probeRootWork = 1 << 26
 
-// probe tries both values of every variable until a round finds nothing or the work is spent: a value that leads to a conflict is excluded.
+// probe assumes the literals one by one and excludes each that leads to a conflict, in rounds until one finds nothing or the work is
+// spent. The only error is that of the context.
 func probe(ctx context.Context, s *sat.Satisfier) error {
-	for found := true; found; {
-		found = false
+	for hasFound := true; hasFound; {
+		hasFound = false
 		for l := range lit(len(s.Value)) {
 			if s.False || s.Work > probeRootWork {
 				return nil
@@ -45,7 +50,7 @@ func probe(ctx context.Context, s *sat.Satisfier) error {
 				return ctx.Err()
 			}
 			if s.Value[l] == 0 && !s.Possible(l) {
-				found = true
+				hasFound = true
 				s.Add(l.Not())
 			}
 		}
@@ -53,9 +58,9 @@ func probe(ctx context.Context, s *sat.Satisfier) error {
 	return nil
 }
 
-// reduced returns the clauses as they stand at the root: without satisfied ones, without false
-// literals, each once, binary ones first.
-func reduced(s *sat.Satisfier, clauses [][]lit) [][]lit {
+// clausesAtRoot returns the clauses that the facts of s leave: without satisfied ones and without false literals, each once, shorter ones
+// first.
+func clausesAtRoot(s *sat.Satisfier, clauses [][]lit) [][]lit {
 	var out [][]lit
 	for _, c := range clauses {
 		var open []lit

@@ -19,7 +19,7 @@ type search struct {
 	residual   *residual // the formula under the solver's assignment
 	splitter   *splitter
 	waiting    []component // found by the splitter, and not yet summed
-	splits     odds        // that a look at a component finds several, or a known one
+	splits     hitRates    // that a look at a component finds several, or a known one
 	cache      *cache
 	heuristic  *heuristic
 	eliminator *eliminator
@@ -28,8 +28,10 @@ type search struct {
 	stats      Stats
 }
 
-// newSearch returns a search that follows a tree decomposition. The clauses are those of two literals and more.
+// newSearch returns a search over the residual formula r whose decisions follow a tree decomposition. The clauses are those of two literals
+// and more.
 func newSearch(r *residual, clauses [][]lit, tree decomposition, numbers drawer, o Options) *search {
+	// A third of the memory is for the cache, an eighth for learned clauses.
 	s := &search{
 		solver: r.solver, residual: r, splitter: newSplitter(r, clauses, numbers), cache: newCache(o.Memory / 3), trace: newTrace(r.problem, o),
 		stats: Stats{Clauses: len(r.clauses), Variables: r.openVariables(), Width: tree.width},
@@ -41,14 +43,15 @@ func newSearch(r *residual, clauses [][]lit, tree decomposition, numbers drawer,
 	return s
 }
 
-// run sums the whole formula, without its scale and constants.
+// run sums the whole formula. The number of the sum lacks its scale and constants, which the node has.
 func (s *search) run(ctx context.Context) (sum amount, err error) {
 	whole := s.splitter.whole()
 	product := s.trace.product()
 	for _, t := range s.splitter.stack.tables {
 		product.timesNumber(scaled.FromFloat(s.residual.sliceOf(t).factor))
 	}
-	sum, ok := s.branch(ctx, whole, 1)
+	const wholeTree = 1.0 // its share of the progress
+	sum, ok := s.branch(ctx, whole, wholeTree)
 	s.stats.Work = s.solver.Work
 	s.stats.Kept = s.solver.Kept()
 	s.stats.Evicted = s.cache.evicted
@@ -60,13 +63,16 @@ func (s *search) run(ctx context.Context) (sum amount, err error) {
 	return product.end(), nil
 }
 
-// sum returns the sum of a component. It is not ok if the search ends early, or if the formula has no assignment under the present one:
-// then Analyse says why, by literals of the present level and below. The share of the component in the whole tree counts as progress.
+// sum returns the sum of a component: by elimination if it is narrow, else by a decision on one of its variables, under both values. ok is
+// false if the search ends early, or if the formula has no assignment under the present one: then the solver has a conflict, which Analyse
+// explains by literals of the present level and below. share is the component's share of the decision tree, which counts as progress.
 func (s *search) sum(ctx context.Context, c component, share float64) (sum amount, ok bool) {
-	if !s.budget.lasts(ctx) {
+	if !s.budget.mayGoOn(ctx) {
 		return amount{}, false
 	}
-	content := s.splitter.stack.of(c)
+
+	// Elimination.
+	content := s.splitter.stack.contentOf(c)
 	if s.eliminator.isWorthLook(c) {
 		if sum, c.wait, ok = s.eliminator.sum(ctx, content); ok || s.budget.err != nil {
 			return sum, ok
@@ -75,12 +81,13 @@ func (s *search) sum(ctx context.Context, c component, share float64) (sum amoun
 		c.wait--
 	}
 
+	// Both values of a decision. If the first one leads to a conflict, a learned clause is the reason of the second.
 	sum = amount{node: circuit.Zero}
 	decision, reason := s.heuristic.decide(content.vars), sat.Decided
 	for range 2 {
 		s.solver.Open()
 		s.solver.Assign(decision, reason)
-		s.cache.begin()
+		s.cache.beginBranch()
 		value, ok := s.branch(ctx, c, share/2)
 		if s.budget.err != nil {
 			return amount{}, false
@@ -90,7 +97,7 @@ func (s *search) sum(ctx context.Context, c component, share float64) (sum amoun
 		} else {
 			reason, ok = s.learn()
 		}
-		s.cache.end()
+		s.cache.endBranch()
 		s.solver.Close()
 		if !ok {
 			return amount{}, false
@@ -100,12 +107,13 @@ func (s *search) sum(ctx context.Context, c component, share float64) (sum amoun
 	return sum, true
 }
 
-// learn learns a clause from a conflict, and returns it as the reason of the opposite of the last decision. It is not ok if the conflict is
-// one of the levels below.
+// learn learns a clause from the conflict of the present branch, and returns it as the reason of the opposite of the last decision. It
+// drops what was cached in the branch. ok is false if the conflict is one of the levels below.
 func (s *search) learn() (reason int32, ok bool) {
 	s.stats.Conflicts++
-	s.cache.drop()
-	ok = s.solver.Analyse(false)
+	s.cache.dropBranch()
+	const stopsEarly = false
+	ok = s.solver.Analyse(stopsEarly)
 	s.heuristic.reward(s.solver.Met)
 	if !ok {
 		return 0, false
@@ -125,17 +133,22 @@ const (
 	splitsShare = 8
 )
 
-// branch propagates the assignment and sums c's residue.
+// branch propagates the assignment and returns the sum of what it leaves of component c: the product of the sums of the components that
+// this falls into. ok is false if the search ends early or on a conflict. share is the branch's share of the decision tree.
 func (s *search) branch(ctx context.Context, c component, share float64) (sum amount, ok bool) {
 	if !s.solver.Propagate() {
 		s.budget.progress += share
 		return amount{}, false
 	}
-	if !c.stale && c.size() >= splitsFrom && s.splits.poor(c.size(), splitsShare) && s.residual.anyOpen(s.splitter.stack.of(c).vars) {
-		// A look would find no parts, most likely; if it would, the next one finds them in both branches, in the second one in the cache.
+
+	// If a look at a component of this size seldom finds several parts, decide once more before the next look. If there are parts, that
+	// look finds them in both branches, in the second one in the cache.
+	isLookInVain := c.size() >= splitsFrom && s.splits.areLow(c.size(), splitsShare)
+	if !c.stale && isLookInVain && s.residual.hasOpen(s.splitter.stack.contentOf(c).vars) {
 		c.stale = true
 		return s.sum(ctx, c, share)
 	}
+
 	extent, first := s.splitter.stack.extent(), len(s.waiting)
 	s.trace.stopIfFull()
 	product := s.trace.product()
@@ -150,23 +163,25 @@ func (s *search) branch(ctx context.Context, c component, share float64) (sum am
 	return product.end(), true
 }
 
-// split finds the components of c's residue. It multiplies a product by all that is known of it: weights of variables that are assigned,
-// ratios of tables, and sums of components. The other components wait.
+// split finds the components of what the assignment leaves of component c. It multiplies the product by all that is known: weights of
+// variables that are assigned, ratios of tables, and sums of components that are in the cache or single variables. It appends the other
+// components to s.waiting.
 func (s *search) split(c component, product *product) {
 	for _, l := range s.splitter.begin(c) {
 		product.times(s.trace.weight(l))
 	}
-	for _, t := range s.splitter.stack.of(c).tables {
+	for _, t := range s.splitter.stack.contentOf(c).tables {
 		product.timesNumber(s.splitter.addTable(t))
 	}
-	waiting, hits := len(s.waiting), s.stats.Hits
+
+	waitingBefore, hitsBefore := len(s.waiting), s.stats.Hits
 	for i := c.from.vars; i < c.to.vars; i++ { // the stack grows, and c's own range stays where it is
 		v := s.splitter.stack.vars[i]
 		if !s.splitter.isUnreached(v) {
 			continue
 		}
 		part, links := s.splitter.explore(v)
-		if sum, ok := s.known(part, links); ok {
+		if sum, ok := s.knownSum(part, links); ok {
 			product.times(sum)
 			s.splitter.stack.cut(part.from)
 		} else {
@@ -174,13 +189,16 @@ func (s *search) split(c component, product *product) {
 			s.waiting = append(s.waiting, part)
 		}
 	}
-	s.splits.count(c.size(), len(s.waiting) != waiting+1 || s.stats.Hits > hits)
+	foundSeveral := len(s.waiting) != waitingBefore+1
+	foundKnown := s.stats.Hits > hitsBefore
+	s.splits.count(c.size(), foundSeveral || foundKnown)
 }
 
-// known returns the sum of a component of so many links if it is one variable or in the cache.
-func (s *search) known(c component, links int) (sum amount, ok bool) {
+// knownSum returns the sum of a component if it is in the cache or a single variable of the formula: without links, which are clauses and
+// tables between its variables. ok is false if it is neither.
+func (s *search) knownSum(c component, links int) (sum amount, ok bool) {
 	if links == 0 {
-		return s.single(s.splitter.stack.of(c).vars), true
+		return s.sumOfVariable(s.splitter.stack.contentOf(c).vars), true
 	}
 	s.stats.Components++
 	if sum, ok = s.cache.find(c.key); ok {
@@ -189,50 +207,53 @@ func (s *search) known(c component, links int) (sum amount, ok bool) {
 	return sum, ok
 }
 
-// single returns the sum of one variable of the formula that nothing is said about, of these Boolean ones.
-func (s *search) single(vars []int32) amount {
+// sumOfVariable returns the sum of the weights of the open values of one variable of the formula that is in no clause and no table. vars
+// are its open Boolean variables: one for each open value, or the only one if it has two values.
+func (s *search) sumOfVariable(vars []int32) amount {
 	sum := amount{node: circuit.Zero}
 	for _, v := range vars {
-		sum = s.trace.sum(sum, s.trace.weight(lit(2*v)))
+		sum = s.trace.sum(sum, s.trace.weight(lit(2*v))) // the positive literal
 	}
-	if v := vars[0]; !s.residual.problem.many[v] {
-		sum = s.trace.sum(sum, s.trace.weight(lit(2*v+1)))
+	if v := vars[0]; !s.residual.problem.isOneOfMany[v] {
+		sum = s.trace.sum(sum, s.trace.weight(lit(2*v+1))) // the negative one is the other value
 	}
 	return sum
 }
 
-// sumAll multiplies a product by the sums of components, the small ones first: they are the soonest to have no assignment.
+// sumAll multiplies the product by the sums of the components parts, and caches these. Small components come first, since a conflict in
+// them is found soonest. ok is false if the search ends early or on a conflict. share, the share of all parts in the decision tree, is
+// divided among them by their sizes.
 func (s *search) sumAll(ctx context.Context, parts []component, share float64, product *product) (ok bool) {
 	slices.SortStableFunc(parts, func(a, b component) int { return int(a.size() - b.size()) })
-	open := int32(0)
+	totalSize := int32(0)
 	for _, c := range parts {
-		open += c.size()
+		totalSize += c.size()
 	}
-	before := s.budget.progress
+	progressBefore := s.budget.progress
 	ok = true
 	for i := 0; i < len(parts) && ok; i++ {
 		c := parts[i]
 		var sum amount
-		if sum, ok = s.sum(ctx, c, share*float64(c.size())/float64(open)); ok {
+		if sum, ok = s.sum(ctx, c, share*float64(c.size())/float64(totalSize)); ok {
 			s.cache.add(c.key, sum, c.size())
 			product.times(sum)
 		}
 	}
 	if s.budget.err == nil {
-		s.budget.progress = before + share
+		s.budget.progress = progressBefore + share // also if a conflict has ended it
 	}
 	return ok
 }
 
-// oddsTried is the number of tries at a size before their share counts.
+// minTries is the number of looks at components of a size before the share of those that found something counts.
 // Measured with splitsShare.
-const oddsTried = 64
+const minTries = 64
 
-// odds are the numbers of tries and of finds among them, by the logarithm of a component's size.
-type odds [32]struct{ tried, found int64 }
+// hitRates count looks at components, and those that found something, by the number of bits of the component's size.
+type hitRates [32]struct{ tried, found int64 }
 
-// count counts a try.
-func (o *odds) count(size int32, found bool) {
+// count counts a look at a component of this size, and whether it has found something.
+func (o *hitRates) count(size int32, found bool) {
 	count := &o[bits.Len32(uint32(size))]
 	count.tried++
 	if found {
@@ -240,8 +261,8 @@ func (o *odds) count(size int32, found bool) {
 	}
 }
 
-// poor reports whether less than one of share tries at a size finds anything.
-func (o *odds) poor(size int32, share int64) bool {
+// areLow reports whether less than one in share looks at components of this size have found something.
+func (o *hitRates) areLow(size int32, share int64) bool {
 	count := o[bits.Len32(uint32(size))]
-	return count.tried > oddsTried && count.found*share < count.tried
+	return count.tried > minTries && count.found*share < count.tried
 }

@@ -33,6 +33,7 @@ type sliceTable struct {
 // sliceBytes is the memory of a slice beside its class.
 const sliceBytes = 128
 
+// newSliceTable returns the slices of table t, none of which is met yet. Digests are drawn from numbers.
 func newSliceTable(t *softTable, numbers drawer) *sliceTable {
 	st := &sliceTable{
 		table: t, numbers: numbers, strides: make([]int32, len(t.scope)), number: map[int64]int32{}, classes: map[string]digest{},
@@ -46,12 +47,13 @@ func newSliceTable(t *softTable, numbers drawer) *sliceTable {
 	return st
 }
 
-// whole returns the number of the whole table.
+// whole returns the number of the slice that is the whole table.
 func (st *sliceTable) whole() int32 { return st.find(slices.Repeat([]int32{-1}, len(st.table.scope))) }
 
-// find returns the number of the slice at values, −1 for open ones.
+// find returns the number of the slice in which the variables of the table's scope have these values, −1 for open ones. It computes a slice
+// that was not met before.
 func (st *sliceTable) find(values []int32) int32 {
-	code := int64(0)
+	code := int64(0) // digits a + 1, of which 0 stands for open
 	for i, a := range values {
 		code = code*int64(st.table.dims[i]+1) + int64(a+1)
 	}
@@ -64,11 +66,12 @@ func (st *sliceTable) find(values []int32) int32 {
 	return number
 }
 
-// computeSlice computes the slice at values, −1 for open ones. Two slices are of one class if they have the same key: the same open
-// positions, and the same entries divided by their first entries. Each class has a digest, drawn when its first slice is met. If a
-// quotient would leave the range in which float64 keeps all digits, the factor of the slice is 1, and its key has the entries themselves.
+// computeSlice returns the slice at values, −1 for open ones, with its factor, its first entry. Two slices are multiples of each other,
+// and of one class, if they have the same key: the same open positions, and the same entries divided by the factor. Each class has a
+// digest, drawn when its first slice is met. If a quotient would leave the range in which float64 keeps all digits, the factor of the
+// slice is 1, and its key has the entries themselves.
 func (st *sliceTable) computeSlice(values []int32) slice {
-	first := int32(0) // offset of the first entry of the slice, in which all open variables have value 0
+	first := int32(0) // index of the first entry of the slice, in which all open variables have value 0
 	for i, a := range values {
 		first += max(a, 0) * st.strides[i]
 	}
@@ -88,8 +91,9 @@ func (st *sliceTable) computeSlice(values []int32) slice {
 	return out
 }
 
-// writeKey sets st.key to the key of the class of a slice with out.factor: which positions are open, and the entries over them divided by
-// the factor. It clears out.constant if a quotient is not 1. It returns false if a quotient is too large or too small to have all digits.
+// writeKey sets st.key to the key of a slice's class: which positions are open, and the entries divided by out.factor. first is the index
+// of the first entry. It clears out.constant if a quotient is not 1. It returns false if a quotient is too large or too small to have all
+// digits.
 func (st *sliceTable) writeKey(values []int32, first int32, out *slice) (isInRange bool) {
 	st.key = st.key[:0]
 	for i, a := range values {
@@ -100,8 +104,9 @@ func (st *sliceTable) writeKey(values []int32, first int32, out *slice) (isInRan
 	return st.appendEntries(values, 0, first, out) || out.factor == 1 // entries divided by 1 keep all digits
 }
 
-// appendEntries appends to st.key the bits of all entries of a slice over its open positions from i on, divided by out.factor. offset is
-// that of the first of these entries. out and isInRange change as in writeKey.
+// appendEntries appends to st.key the bits of the entries of a slice, divided by out.factor, for all values of its open positions from i
+// on. offset is the index of the first of these entries. It clears out.constant if a quotient is not 1, and returns false if one is too
+// large or too small to have all digits.
 func (st *sliceTable) appendEntries(values []int32, i int, offset int32, out *slice) (isInRange bool) {
 	if i == len(values) {
 		x := st.table.values[offset] / out.factor

@@ -17,32 +17,32 @@ type splitter struct {
 
 	// Marks of a walk: variables and clauses that are not yet reached carry its number, which is even; variables that are reached carry the
 	// next one.
-	epoch      uint32
-	varMark    []uint32
-	clauseMark []uint32
-	tableMark  []uint32
-	tableNow   []int32 // by table: the number of its slice in this walk
-	assigned   []lit   // true literals of its variables
+	epoch       uint32
+	varMark     []uint32
+	clauseMark  []uint32
+	tableMark   []uint32
+	sliceNumber []int32 // by table: the number of its slice in this walk
+	assigned    []lit   // true literals of its variables
 
 	// Of the component that is explored.
 	key   digest
 	links int
 }
 
-// newSplitter returns a splitter with an empty stack. The clauses are those of two literals and more.
+// newSplitter returns a splitter whose stack of components is empty. The clauses are those of two literals and more.
 func newSplitter(r *residual, clauses [][]lit, numbers drawer) *splitter {
 	n := r.problem.booleans()
 	s := &splitter{
 		residual: r, graph: newGraph(r.problem, clauses), clauses: make([]int32, n), tables: make([]int32, n),
 		varMark: make([]uint32, n), clauseMark: make([]uint32, len(r.clauses)),
-		tableMark: make([]uint32, len(r.tables)), tableNow: make([]int32, len(r.tables)),
+		tableMark: make([]uint32, len(r.tables)), sliceNumber: make([]int32, len(r.tables)),
 	}
 	s.clauseDigest = numbers.drawAll(len(r.clauses))
 	s.varDigest = numbers.drawAll(n)
 	return s
 }
 
-// whole pushes the whole formula.
+// whole pushes the whole formula on the stack, and returns it as a component.
 func (s *splitter) whole() component {
 	for v := range s.varMark {
 		s.stack.vars = append(s.stack.vars, int32(v))
@@ -56,11 +56,12 @@ func (s *splitter) whole() component {
 	return component{to: s.stack.extent()}
 }
 
-// begin begins a walk over c, and returns the true literals of its variables. The next call overwrites them.
+// begin begins a walk over component c: it marks its open variables and its clauses as not reached. It returns the true literals of its
+// variables that have values, which the next call overwrites.
 func (s *splitter) begin(c component) (assigned []lit) {
-	content := s.stack.of(c)
+	content := s.stack.contentOf(c)
 	s.residual.solver.Work += int64(len(content.vars) + len(content.clauses))
-	if s.epoch += 2; s.epoch == 0 {
+	if s.epoch += 2; s.epoch == 0 { // all numbers were used: begin anew
 		clear(s.varMark)
 		clear(s.clauseMark)
 		clear(s.tableMark)
@@ -84,13 +85,13 @@ func (s *splitter) begin(c component) (assigned []lit) {
 	return s.assigned
 }
 
-// addTable adds a table under the assignment to the walk, unless it is constant, and returns the ratio of its entries to its class's,
-// relative to t, the slice that it is part of.
+// addTable adds the slice of a table under the present assignment to the walk, unless it is constant. t is the slice that it is part of. It
+// returns the ratio of the two slices' factors, by which the sum of the walk has to be multiplied.
 func (s *splitter) addTable(t tableSlice) scaled.Number {
-	now := s.residual.restrict(t.table)
-	slice := s.residual.sliceOf(now)
+	restricted := s.residual.restrict(t.table)
+	slice := s.residual.sliceOf(restricted)
 	if !slice.constant {
-		s.tableNow[t.table] = now.slice
+		s.sliceNumber[t.table] = restricted.slice
 		s.tableMark[t.table] = s.epoch
 	}
 	return scaled.FromFloat(slice.factor).Div(scaled.FromFloat(s.residual.sliceOf(t).factor))
@@ -99,8 +100,8 @@ func (s *splitter) addTable(t tableSlice) scaled.Number {
 // isUnreached reports whether v is an open variable of the walk that is in no component yet.
 func (s *splitter) isUnreached(v int32) bool { return s.varMark[v] == s.epoch }
 
-// explore pushes the component of v, and returns it and the number of links between its variables: without any it is one variable of the
-// formula.
+// explore pushes the component of open variable v on the stack: all variables that clauses and tables connect with it. It returns the
+// component and its number of links, which are clauses and tables between its variables. Without links it is one variable of the formula.
 func (s *splitter) explore(v int32) (c component, links int) {
 	c.from = s.stack.extent()
 	s.key, s.links = digest{}, 0
@@ -114,30 +115,32 @@ func (s *splitter) explore(v int32) (c component, links int) {
 	return c, s.links
 }
 
-// visit adds an open variable to the component that is explored.
+// visit adds open variable v to the component that is explored, and marks it as reached.
 func (s *splitter) visit(v int32) {
 	s.varMark[v] = s.epoch + 1
 	s.stack.vars = append(s.stack.vars, v)
 	s.key.add(s.varDigest[v])
 }
 
-// reach visits v unless that is done.
+// reach visits v unless it has a value or was reached.
 func (s *splitter) reach(v int32) {
 	if s.isUnreached(v) {
 		s.visit(v)
 	}
 }
 
-// expand reaches the variables that v shares a clause or a table with.
+// expand adds the clauses and tables of v to the component that is explored, and reaches their other open variables.
 func (s *splitter) expand(v int32) {
+	// Other values of the same variable of the formula.
 	p := s.residual.problem
-	if p.many[v] {
-		owner := p.owner[v]
-		for w := p.first[owner]; w < p.first[owner]+p.count(owner); w++ {
+	if p.isOneOfMany[v] {
+		owner := p.formulaVariable[v]
+		for w := p.firstBoolean[owner]; w < p.firstBoolean[owner]+p.booleanCount(owner); w++ {
 			s.reach(w)
 		}
 	}
 
+	// Clauses of two literals. One whose other variable has a value is true: else propagation would have assigned v.
 	ranges := s.graph.ranges[v]
 	list := s.graph.list
 	s.residual.solver.Work += int64(ranges.end - ranges.binary)
@@ -148,12 +151,14 @@ func (s *splitter) expand(v int32) {
 		if mark == epoch {
 			s.visit(w)
 		}
-		other := (mark | 1) ^ (epoch + 1)  // 0 if w is open; else the other literal is true, or v would be assigned
+		other := (mark | 1) ^ (epoch + 1)  // 0 if w is open
 		assigned += (other | -other) >> 31 // 1 if it is not 0: a branch would be hard to predict
 	}
 	links := int32(len(binary)) - int32(assigned)
 	s.links += int(links)
 	s.clauses[v] += links
+
+	// Longer clauses, and tables.
 	for i := ranges.ternary; i < ranges.long; i += 3 {
 		if k := list[i]; clauseMark[k] == epoch {
 			s.expandClause(k, v, lit(list[i+1]), lit(list[i+2]))
@@ -171,7 +176,8 @@ func (s *splitter) expand(v int32) {
 	}
 }
 
-// expandClause adds clause k, of v and the others, to the component unless it holds.
+// expandClause adds clause k, which has open variable v and the other literals others, to the component unless it holds, and reaches its
+// open variables.
 func (s *splitter) expandClause(k, v int32, others ...lit) {
 	s.clauseMark[k] = 0
 	value := s.residual.value
@@ -192,16 +198,16 @@ func (s *splitter) expandClause(k, v int32, others ...lit) {
 	}
 }
 
-// expandTable adds a table to the component.
+// expandTable adds the slice of table t in this walk to the component, and reaches its open variables.
 func (s *splitter) expandTable(t int32) {
 	s.tableMark[t] = 0
 	s.links++
-	now := tableSlice{t, s.tableNow[t]}
-	s.stack.tables = append(s.stack.tables, now)
-	s.key.add(s.residual.sliceOf(now).digest)
+	slice := tableSlice{t, s.sliceNumber[t]}
+	s.stack.tables = append(s.stack.tables, slice)
+	s.key.add(s.residual.sliceOf(slice).digest)
 	p := s.residual.problem
 	for _, u := range p.tables[t].scope {
-		for w := p.first[u]; w < p.first[u]+p.count(u); w++ {
+		for w := p.firstBoolean[u]; w < p.firstBoolean[u]+p.booleanCount(u); w++ { // the Boolean variables of u
 			s.tables[w]++
 			s.reach(w)
 		}

@@ -44,14 +44,14 @@ func newTrace(p *problem, o Options) *trace {
 // isWritten reports whether a circuit is written.
 func (t *trace) isWritten() bool { return t.builder != nil }
 
-// stopIfFull ends the circuit if its builder is full.
+// stopIfFull ends the writing of the circuit if its builder is full.
 func (t *trace) stopIfFull() {
 	if t.isWritten() && t.builder.Full() {
 		t.builder = nil
 	}
 }
 
-// weight returns the weight of a true literal, whose node is a leaf. That a value of many is not taken has the node 1.
+// weight returns the weight of a true literal as a number and as a node of the circuit.
 func (t *trace) weight(l lit) amount {
 	out := amount{number: t.problem.weights[l]}
 	if t.isWritten() {
@@ -60,16 +60,17 @@ func (t *trace) weight(l lit) amount {
 	return out
 }
 
-// leaf returns the node of a true literal.
+// leaf returns the node of a true literal: the leaf of its value times the tables of its variable alone. It is One if the literal states
+// that a variable of many values has not a certain value. The node is made once.
 func (t *trace) leaf(l lit) circuit.Node {
 	v := l.Variable()
-	if t.problem.many[v] && !l.Positive() {
+	if t.problem.isOneOfMany[v] && !l.Positive() {
 		return circuit.One
 	}
 	if t.leaves[l] == noNode {
-		owner := t.problem.owner[v]
-		a := int(v - t.problem.first[owner])
-		if !t.problem.many[v] {
+		owner := t.problem.formulaVariable[v]
+		a := int(v - t.problem.firstBoolean[owner])
+		if !t.problem.isOneOfMany[v] { // two values: value 1 is the positive literal
 			a = int(1 - l&1)
 		}
 		t.leaves[l] = t.builder.Product(t.leafOf(int(owner), a), t.builder.Number(t.problem.unary[l]))
@@ -77,7 +78,7 @@ func (t *trace) leaf(l lit) circuit.Node {
 	return t.leaves[l]
 }
 
-// sum returns a + b.
+// sum returns a + b, as a number and as a node.
 func (t *trace) sum(a, b amount) amount {
 	out := amount{number: a.number.Add(b.number)}
 	if t.isWritten() {
@@ -86,17 +87,17 @@ func (t *trace) sum(a, b amount) amount {
 	return out
 }
 
-// product is a product under way. Others may begin after it and end before it does.
+// product is a product to which factors are added. Others may begin after it and end before it does.
 type product struct {
-	trace  *trace
-	number scaled.Number
-	first  int // place of its first factor in the trace
+	trace       *trace
+	number      scaled.Number
+	firstFactor int // its index in trace.factors
 }
 
-// product begins a product.
+// product begins a product, which is 1.
 func (t *trace) product() product { return product{t, scaled.One, len(t.factors)} }
 
-// times multiplies a product by a factor.
+// times multiplies the product by an amount.
 func (p *product) times(a amount) {
 	p.number = p.number.Mul(a.number)
 	if p.trace.isWritten() {
@@ -104,34 +105,34 @@ func (p *product) times(a amount) {
 	}
 }
 
-// timesNumber multiplies a product by a number.
+// timesNumber multiplies the product by a number.
 func (p *product) timesNumber(x scaled.Number) {
 	p.number = p.number.Mul(x)
 	p.trace.pushNumber(x)
 }
 
-// pushNumber multiplies the last product's node by a number.
+// pushNumber multiplies the node of the product that began last by a number. Its number does not change.
 func (t *trace) pushNumber(x scaled.Number) {
 	if t.isWritten() && x != scaled.One {
 		t.factors = append(t.factors, t.builder.Number(x))
 	}
 }
 
-// end returns the product.
+// end ends the product and returns it, as a number and as a node.
 func (p *product) end() amount {
 	out := amount{number: p.number}
 	if p.trace.isWritten() {
-		out.node = p.trace.builder.Product(p.trace.factors[p.first:]...)
+		out.node = p.trace.builder.Product(p.trace.factors[p.firstFactor:]...)
 		p.drop()
 	}
 	return out
 }
 
-// drop ends the product without a value.
-func (p *product) drop() { p.trace.factors = p.trace.factors[:p.first] }
+// drop ends the product without a value: it takes its factors back.
+func (p *product) drop() { p.trace.factors = p.trace.factors[:p.firstFactor] }
 
-// pushConstants multiplies the last product's node by the factors common to all assignments: the scale, tables without
-// variables, and variables of one value.
+// pushConstants multiplies the node of the product that began last by what all assignments have in common: the scale, tables without
+// variables, and the leaves of variables of one value.
 func (t *trace) pushConstants() {
 	if !t.isWritten() {
 		return

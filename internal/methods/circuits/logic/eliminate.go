@@ -22,6 +22,7 @@ import (
 // would be long, or if the tables have entries below 0 or beyond float64. Nothing is summed out beforehand: every term of the network is
 // one of the circuit.
 func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
+	// The simplified tables, with all weights that are not 0 replaced by 1.
 	unweighted, err := withUnitWeights(net)
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*ci
 		return nil, ctx.Err()
 	}
 	if err != nil || original.Unfit != "" || original.Signed() {
-		return nil, nil // the formula has a way, or the reason why there is none
+		return nil, nil // a search of the formula may have a circuit, or reports why there is none
 	}
 	simplified, err := preprocess.Run(ctx, original, preprocess.Options{Terms: true, Probes: o.Probes})
 	if err != nil {
@@ -43,7 +44,8 @@ func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*ci
 		return nil, err
 	}
 
-	var indices, domains []int // the indices of more than one value are the variables of the circuit
+	// The circuit, whose variables are the indices of more than one value.
+	var indices, domains []int
 	for i, d := range e.Dims {
 		if d > 1 {
 			indices, domains = append(indices, i), append(domains, d)
@@ -61,8 +63,8 @@ func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*ci
 	return liftToNetwork(ctx, c, net, original, simplified, indices)
 }
 
-// shortOrder returns an elimination order of an expression. ok is false if the width or the work of the elimination is larger than allowed
-// for a circuit; work is a further limit on its flops, 0 for none.
+// shortOrder returns the min-fill order of an expression. ok is false if the width or the flops of the elimination are larger than
+// allowed for a circuit. work is a further limit on the flops; 0: none.
 func shortOrder(ctx context.Context, e *sumproduct.Expression, work int64) (order []int, ok bool, err error) {
 	h := e.Hypergraph()
 	order, isNarrow, err := contractionorder.MinFillWithin(ctx, h, policy.UnrolledWidth, policy.UnrolledFlops)
@@ -76,7 +78,7 @@ func shortOrder(ctx context.Context, e *sumproduct.Expression, work int64) (orde
 	return order, true, nil
 }
 
-// withUnitWeights returns the network with each weight of its variables replaced by 1, unless it is 0, and with a Scale of 1.
+// withUnitWeights returns the network with each weight of its variables that is not 0 replaced by 1, and with a Scale of 1.
 func withUnitWeights(net *btn.Network) (*btn.Network, error) {
 	return mapWeights(net, func(w float64) float64 {
 		if w != 0 {
@@ -106,8 +108,8 @@ func mapWeights(net *btn.Network, newWeight func(w float64) float64) (*btn.Netwo
 	return &mapped, nil
 }
 
-// liftToNetwork returns a circuit over indices of the simplified expression as one over the variables of the network, from whose
-// expression, original, it was simplified. Indices that decide no variable of the network become further variables.
+// liftToNetwork returns circuit c, which is over indices of the simplified expression, as one over the variables of the network. original
+// is the network's expression before the simplification. Indices that decide no variable of the network become further variables.
 func liftToNetwork(
 	ctx context.Context, c *circuit.Circuit, net *btn.Network, original *sumproduct.Expression, simplified *preprocess.Result, indices []int,
 ) (*circuit.Compiled, error) {
@@ -116,11 +118,11 @@ func liftToNetwork(
 	for v, i := range original.Variables {
 		leaf := l.addVariable(net.Variables[v].Domain)
 		origin := simplified.Origin[i]
-		for k, value := range origin.From { // the variable has this value if origin.Index has the value k
+		for k, value := range origin.From { // the variable has this value if index origin.Index has the value k
 			if support := original.Support[i]; support != nil {
 				value = support[value]
 			}
-			if origin.Index < 0 || dims[origin.Index] == 1 {
+			if isFixed := origin.Index < 0 || dims[origin.Index] == 1; isFixed {
 				l.fixed = append(l.fixed, int32(leaf+value))
 				break
 			}
@@ -140,13 +142,13 @@ type lifting struct {
 	dims    []int     // by index of the expression
 	indices []int     // those of more than one value: the first variables of the circuit
 	first   []int     // by index: the number of its leaf 0 in the circuit
-	stands  [][]int32 // by leaf of the circuit: the new leaves whose product it becomes
+	factors [][]int32 // by leaf of the circuit: the new leaves whose product it becomes
 	fixed   []int32   // new leaves by which the whole circuit is multiplied
 	domains []int     // of the new variables
 	leaves  int       // the number of new leaves
 }
 
-// newLifting returns the lifting of a circuit over these indices, without new variables.
+// newLifting returns a lifting of a circuit over these indices that has no new variables yet.
 func newLifting(dims, indices []int) *lifting {
 	l := &lifting{dims: dims, indices: indices, first: make([]int, len(dims))}
 	leaves := 0
@@ -154,7 +156,7 @@ func newLifting(dims, indices []int) *lifting {
 		l.first[i] = leaves
 		leaves += dims[i]
 	}
-	l.stands = make([][]int32, leaves)
+	l.factors = make([][]int32, leaves)
 	return l
 }
 
@@ -165,17 +167,19 @@ func (l *lifting) addVariable(d int) (leaf int) {
 	return l.leaves - d
 }
 
-// setValue states that value a of an index implies the value of a new variable that the new leaf is for. An index may imply several.
+// setValue states that value a of an index implies the value of a new variable to which the new leaf belongs. It may imply values of
+// several variables.
 func (l *lifting) setValue(index, a, leaf int) {
 	k := l.first[index] + a
-	l.stands[k] = append(l.stands[k], int32(leaf))
+	l.factors[k] = append(l.factors[k], int32(leaf))
 }
 
-// addFreeIndices adds a new variable for each index that implies the value of none. hasNone reports whether there is no such index.
+// addFreeIndices adds a new variable for each index whose values imply no value of a new variable so far. hasNone is true if there is no
+// such index.
 func (l *lifting) addFreeIndices() (hasNone bool) {
 	hasNone = true
 	for _, i := range l.indices {
-		if len(l.stands[l.first[i]]) > 0 {
+		if len(l.factors[l.first[i]]) > 0 {
 			continue
 		}
 		hasNone = false
@@ -187,9 +191,9 @@ func (l *lifting) addFreeIndices() (hasNone bool) {
 	return hasNone
 }
 
-// apply returns the circuit over the new variables.
+// apply returns circuit c over the new variables.
 func (l *lifting) apply(ctx context.Context, c *circuit.Circuit) (*circuit.Circuit, error) {
-	return c.Lift(ctx, l.domains, l.stands, l.fixed)
+	return c.Lift(ctx, l.domains, l.factors, l.fixed)
 }
 
 // isFunctional reports whether the variables of an expression determine all its other indices: these are counters, or have one value.
@@ -227,6 +231,7 @@ type unroller struct {
 func unroll(
 	ctx context.Context, e *sumproduct.Expression, b *circuit.Builder, indices, order []int, entry func(t, k int) circuit.Node,
 ) (circuit.Node, error) {
+	// Tables of nodes.
 	u := &unroller{dims: e.Dims, variable: make([]int, len(e.Dims)), b: b, look: pace.New(ctx), tablesOf: make([][]int, len(e.Dims))}
 	for v, i := range indices {
 		u.variable[i] = v
@@ -241,6 +246,7 @@ func unroll(
 		}
 		u.add(table)
 	}
+
 	factors := []circuit.Node{b.Number(e.Scale)}
 	for _, i := range order {
 		if u.dims[i] > 1 && !u.eliminate(i) {
@@ -255,7 +261,7 @@ func unroll(
 	return b.Product(factors...), nil
 }
 
-// add adds a table.
+// add adds a table to those that the elimination works on.
 func (u *unroller) add(t nodeTable) {
 	for _, i := range t.scope {
 		u.tablesOf[i] = append(u.tablesOf[i], len(u.tables))
@@ -267,6 +273,7 @@ func (u *unroller) add(t nodeTable) {
 // eliminate replaces the tables that have index i by one table, which is their product summed over i. It returns false if the context
 // ended.
 func (u *unroller) eliminate(i int) (ok bool) {
+	// The tables that have i, and the scope of the result: all their other indices.
 	var factorTables []nodeTable
 	var scope []int // of the result
 	for _, t := range u.tablesOf[i] {
@@ -284,11 +291,13 @@ func (u *unroller) eliminate(i int) (ok bool) {
 	for t := range factorTables {
 		strides[t] = sumproduct.Along(u.dims, factorTables[t].scope, append(slices.Clip(scope), i))
 	}
+
+	// An entry of the result is Σ_a leaf(i = a) · Π_t entry of table t, for each combination x of values of scope.
 	result := nodeTable{scope: scope}
 	terms := make([]circuit.Node, u.dims[i])
 	factors := make([]circuit.Node, 0, len(factorTables)+1)
-	x := make([]int, len(scope)) // the values of the indices of scope
-	for more := true; more; more = u.advance(scope, x) {
+	x := make([]int, len(scope))
+	for hasNext := true; hasNext; hasNext = u.advance(scope, x) {
 		if u.look.Over(int64(len(factorTables) * len(terms))) {
 			return false
 		}
@@ -320,7 +329,7 @@ func (u *unroller) advance(scope, x []int) bool {
 	return false
 }
 
-// weightsOf returns the tensor of the link of variable v, which has the weights of the variable.
+// weightsOf returns the tensor of the link of variable v, whose Weights are the weights of the variable's values.
 func weightsOf(net *btn.Network, v int) (*tensor.CP, error) {
 	cp, ok := net.Links[net.Variables[v].Link].T.(*tensor.CP)
 	if !ok {

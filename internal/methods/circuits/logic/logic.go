@@ -42,9 +42,9 @@ func (o Options) withDefaults() Options {
 // ErrCircuit is wrapped by the error that a circuit is larger than allowed, with fault.OverBudget.
 var ErrCircuit = errors.New("logic: the circuit is larger than allowed")
 
-// Eliminate returns the circuit of a network along an elimination order, and nil if that is not short. The circuit is for all weights of
-// the variables, except that weights of 0 stay 0. Evidence multiplies weights, so one circuit serves all queries to the network. Z of the
-// circuit times net.Scale is Z of the network. The same network gives the same circuit.
+// Eliminate returns the circuit of a network along its min-fill order, or nil if that is not short. The circuit is for all
+// weights of the variables, except that weights of 0 stay 0. Evidence multiplies weights, so one circuit serves all queries to the
+// network. Z of the circuit times net.Scale is Z of the network. The same network gives the same circuit.
 func Eliminate(ctx context.Context, net *btn.Network, o Options) (*circuit.Compiled, error) {
 	return compileByElimination(ctx, net, o.withDefaults())
 }
@@ -54,7 +54,7 @@ func Eliminate(ctx context.Context, net *btn.Network, o Options) (*circuit.Compi
 // Errors: those of formula.FromNetwork and compiler.Compile; over_budget if the circuit is larger than allowed.
 func Search(ctx context.Context, net *btn.Network, o Options) (compiled *circuit.Compiled, work int64, err error) {
 	o = o.withDefaults()
-	_, compiled, work, err = search(ctx, net, nil, o)
+	_, compiled, work, err = search(ctx, net, nil, o) // nil: Z is not wanted
 	if err == nil && compiled == nil {
 		err = fault.New(fault.OverBudget, "%w: %d bytes, with all of the search done", ErrCircuit, o.Bytes)
 	}
@@ -77,12 +77,14 @@ func formulaOf(ctx context.Context, net *btn.Network, o Options) (*formula.Formu
 	return excludeZeroWeights(f, net)
 }
 
-// search simplifies the formula of a network and compiles it. z is its sum under the weights of the network weighted, or of no meaning
-// if weighted is nil. compiled is the circuit, nil if it is larger than allowed (and z is wanted) or not wanted (NoCircuit). work is that
-// of simplification and search.
+// search simplifies the formula of net and sums it by a search, which also builds a circuit.
+//
+// z is the sum under the weights of the network weighted; if weighted is nil, z is not wanted and means nothing. compiled is the circuit.
+// It is nil if o.NoCircuit is set, or if it is larger than allowed while z is wanted. work is that of simplification and search.
 func search(
 	ctx context.Context, net, weighted *btn.Network, o Options,
 ) (z scaled.Number, compiled *circuit.Compiled, work int64, err error) {
+	// The simplified formula.
 	f, err := formulaOf(ctx, net, o)
 	if err != nil {
 		return scaled.Number{}, nil, 0, err
@@ -92,17 +94,18 @@ func search(
 		return scaled.Number{}, nil, 0, err
 	}
 
-	back := newTranslator(f, reduced, o.Bytes)
+	// The search.
+	translator := newTranslator(f, reduced, o.Bytes)
 	options := compiler.Options{
 		Work: remainingWork(o.Work, reduced.Work), Rival: o.Rival, Memory: o.Memory / 2,
-		Builder: back.builder, CircuitOnly: weighted == nil, Leaf: back.leaf,
+		Builder: translator.builder, CircuitOnly: weighted == nil, Leaf: translator.leaf,
 	}
 	if o.NoCircuit {
 		options.Builder, options.Leaf = nil, nil
 	}
 	fixedWeight := scaled.One // of the values that all assignments have
 	if weighted != nil {
-		if options.Weights, fixedWeight, err = back.weights(weighted); err != nil {
+		if options.Weights, fixedWeight, err = translator.weights(weighted); err != nil {
 			return scaled.Number{}, nil, 0, err
 		}
 	}
@@ -114,17 +117,20 @@ func search(
 	if err != nil || !r.Traced {
 		return r.Z.Mul(fixedWeight), nil, r.Stats.Work, err
 	}
-	c, err := back.finish(ctx, r.Root)
+
+	// The circuit over the variables of the network.
+	c, err := translator.finish(ctx, r.Root)
 	if errors.Is(err, circuit.ErrFull) {
 		return r.Z.Mul(fixedWeight), nil, r.Stats.Work, nil
 	}
 	if err != nil {
 		return scaled.Number{}, nil, r.Stats.Work, err
 	}
-	return r.Z.Mul(fixedWeight), circuit.NewCompiled(c, !slices.Contains(f.Functional, false)), r.Stats.Work, nil
+	isFunctional := !slices.Contains(f.Functional, false)
+	return r.Z.Mul(fixedWeight), circuit.NewCompiled(c, isFunctional), r.Stats.Work, nil
 }
 
-// remainingWork returns the limit on the work of a search after a part of it is done, at least 1. A limit of 0 means no limit and stays 0.
+// remainingWork returns what is left of the limit work after done of it, at least 1. A limit of 0 means no limit: the result is 0.
 func remainingWork(work, done int64) int64 {
 	if work <= 0 {
 		return 0
@@ -135,7 +141,7 @@ func remainingWork(work, done int64) int64 {
 // simplifyShare is the part of the work of a search that logical preprocessing may take before it.
 const simplifyShare = 1.0 / 4
 
-// simplifyWork returns the limit on the work of simplification, given that of the search (0: no limit).
+// simplifyWork returns the limit on the work of simplification: simplifyShare of that of the search (0: no limit), but at most the default.
 func simplifyWork(work int64) int64 {
 	if work <= 0 {
 		return formula.DefaultWork
@@ -146,7 +152,7 @@ func simplifyWork(work int64) int64 {
 // errNoWeights is the error of a network that is not one of this version.
 var errNoWeights = fault.New(fault.Internal, "logic: the link of a variable is no list of weights")
 
-// excludeZeroWeights returns the formula conditioned on no variable having a value of weight 0.
+// excludeZeroWeights returns formula f with clauses that exclude all values of the network's variables whose weight is 0.
 func excludeZeroWeights(f *formula.Formula, net *btn.Network) (*formula.Formula, error) {
 	var excluded []formula.Literal
 	for v := range net.Variables {
@@ -163,9 +169,9 @@ func excludeZeroWeights(f *formula.Formula, net *btn.Network) (*formula.Formula,
 	return formula.Condition(f, excluded), nil
 }
 
-// Logical reports whether a network has enough structure for a search to exploit: at least the given share of its cores are logical. A core
-// is logical if its table has a zero, or if it is a sum of terms of both signs, as clauses and parities are. A long clause counts as much
-// as a short one, although only one of all its entries is 0. Tables of a single leg do not count. Linear in the cores' sizes.
+// Logical reports whether at least the given share of a network's cores are logical, so that a search can exploit them. A core is logical
+// if its table has a zero, or if it is a sum of terms of both signs, as clauses and parities are. Tables of a single leg do not count as
+// cores. Linear in the cores' sizes.
 func Logical(net *btn.Network, share float64) bool {
 	logical, cores := 0, 0
 	for _, core := range net.Cores {

@@ -44,6 +44,8 @@ func CompileParameters(ctx context.Context, net *btn.Network, o Options) (compil
 	if err != nil {
 		return nil, 0, err
 	}
+
+	// An elimination order within the limits of width and work.
 	limit := int64(policy.UnrolledFlops)
 	if o.Work > 0 {
 		limit = min(limit, o.Work)
@@ -66,6 +68,7 @@ func CompileParameters(ctx context.Context, net *btn.Network, o Options) (compil
 			"logic: with all its numbers as leaves the model's circuit takes at least %.3g operations, at most %d are allowed", cost.Flops, limit)
 	}
 
+	// The circuit of the elimination, then over the variables of the network.
 	s := newSymbols(p)
 	b := circuit.NewBuilder(s.domains, o.Bytes)
 	unscaled := *p.Expression
@@ -94,24 +97,24 @@ func CompileParameters(ctx context.Context, net *btn.Network, o Options) (compil
 // symbols are the variables of the circuit of an expression: first its indices of more than one value, then a variable for each table that
 // has a source, whose values are the entries of the table.
 type symbols struct {
-	p       *lower.Parametric
-	indices []int // those of more than one value
-	domains []int // by variable
-	ofTable []int // by table: its variable; −1 if its entries are numbers
+	p               *lower.Parametric
+	indices         []int // those of more than one value
+	domains         []int // by variable
+	variableOfTable []int // by table: its variable; −1 if its entries are numbers
 }
 
-// newSymbols returns the variables of the circuit of p.
+// newSymbols returns the variables of the circuit of p: its indices of more than one value, and the tables whose entries are parameters.
 func newSymbols(p *lower.Parametric) *symbols {
-	s := &symbols{p: p, ofTable: make([]int, len(p.Tables))}
+	s := &symbols{p: p, variableOfTable: make([]int, len(p.Tables))}
 	for i, d := range p.Dims {
 		if d > 1 {
 			s.indices, s.domains = append(s.indices, i), append(s.domains, d)
 		}
 	}
 	for t := range p.Tables {
-		s.ofTable[t] = -1
+		s.variableOfTable[t] = -1
 		if p.Sources[t].Core >= 0 {
-			s.ofTable[t] = len(s.domains)
+			s.variableOfTable[t] = len(s.domains)
 			s.domains = append(s.domains, len(p.Tables[t].Data))
 		}
 	}
@@ -120,7 +123,7 @@ func newSymbols(p *lower.Parametric) *symbols {
 
 // entry returns the node of entry k of table t: a leaf if the table has a variable, otherwise a number.
 func (s *symbols) entry(b *circuit.Builder, t, k int) circuit.Node {
-	if v := s.ofTable[t]; v >= 0 {
+	if v := s.variableOfTable[t]; v >= 0 {
 		return b.Leaf(v, k)
 	}
 	return b.Number(entryOf(&s.p.Tables[t], k))
@@ -134,9 +137,10 @@ func entryOf(t *sumproduct.Table, k int) scaled.Number {
 	return scaled.Make(t.Data[k], t.Exp[k])
 }
 
-// lift returns the circuit over the variables of the network, then those of tables, and then the indices that decide no variable of the
-// network. isFunctional reports whether there is no such index.
+// lift returns circuit c, which is over the symbols, over other variables: first those of the network, then those of tables, and last the
+// indices that decide no variable of the network. isFunctional reports whether there is no such index.
 func (s *symbols) lift(ctx context.Context, c *circuit.Circuit, net *btn.Network) (lifted *circuit.Circuit, isFunctional bool, err error) {
+	// Variables of the network.
 	l := newLifting(s.p.Dims, s.indices)
 	for v, i := range s.p.Variables {
 		leaf := l.addVariable(net.Variables[v].Domain)
@@ -148,13 +152,15 @@ func (s *symbols) lift(ctx context.Context, c *circuit.Circuit, net *btn.Network
 			l.setValue(i, a, leaf+a)
 		}
 	}
-	for _, v := range s.ofTable {
+
+	// Variables of tables.
+	for _, v := range s.variableOfTable {
 		if v < 0 {
 			continue
 		}
 		leaf := l.addVariable(s.domains[v])
 		for k := range s.domains[v] { // the leaves of tables follow those of indices, in the same sequence
-			l.stands = append(l.stands, []int32{int32(leaf + k)})
+			l.factors = append(l.factors, []int32{int32(leaf + k)})
 		}
 	}
 	isFunctional = l.addFreeIndices()

@@ -55,12 +55,12 @@ func newTranslator(f *formula.Formula, r *formula.Reduced, bytes int64) *transla
 	return t
 }
 
-// leaf returns the product of the leaves of F that value a of variable v of G stands for.
+// leaf returns the product of the leaves of F's atoms that value a of variable v of G stands for.
 func (t *translator) leaf(v, a int) circuit.Node {
 	return t.product(t.reduced.Stands[t.reduced.Formula.Offset(v)+a])
 }
 
-// product returns the product of the leaves of some atoms of F.
+// product returns the product of the leaves of the given atoms of F.
 func (t *translator) product(atoms []int32) circuit.Node {
 	leaves := make([]circuit.Node, len(atoms))
 	for i, a := range atoms {
@@ -69,9 +69,11 @@ func (t *translator) product(atoms []int32) circuit.Node {
 	return t.builder.Product(leaves...)
 }
 
-// weights returns the weight of each atom of G, and the weight that all assignments have in common, from the weights of the variables of a
-// network. Auxiliary variables have weights of 1. It returns an error if a weight is below 0.
+// weights returns the weight of each atom of G, and fixed, the weight that all assignments have in common. The weight of an atom of G is
+// the product of the weights of the atoms of F that it stands for: those of the network's variables, and 1 for auxiliary variables. It
+// returns an error if a weight is below 0.
 func (t *translator) weights(net *btn.Network) (reduced []scaled.Number, fixed scaled.Number, err error) {
+	// The weights of F's atoms.
 	original := make([]scaled.Number, len(t.atoms)) // by atom of F
 	for i, a := range t.atoms {
 		original[i] = scaled.One
@@ -89,6 +91,7 @@ func (t *translator) weights(net *btn.Network) (reduced []scaled.Number, fixed s
 		}
 		original[i] = scaled.FromFloat(x)
 	}
+
 	product := func(atoms []int32) scaled.Number {
 		p := scaled.One
 		for _, a := range atoms {
@@ -103,8 +106,8 @@ func (t *translator) weights(net *btn.Network) (reduced []scaled.Number, fixed s
 	return reduced, product(t.reduced.Fixed), nil
 }
 
-// finish returns the circuit over all variables of F: the product of root, the circuit of G, with the fixed values, and a leaf for each
-// absent variable.
+// finish returns the circuit over all variables of F: the product of root, which is the circuit of G, the leaves of the values that all
+// assignments have, and a leaf for each absent variable.
 func (t *translator) finish(ctx context.Context, root circuit.Node) (*circuit.Circuit, error) {
 	factors := []circuit.Node{root, t.product(t.reduced.Fixed)}
 	for _, v := range t.absent {
