@@ -15,153 +15,158 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Options bound a descent.
+// Options bound a descent and choose its slices.
 type Options struct {
 	Memory   int64 // bytes for tables; 0: query.DefaultMemory
 	Threads  int   // 0: all processors; results have the same bits for any number
-	From, To int64 // slices, From ≤ s < To
+	From, To int64 // slices s with From ≤ s < To
 	Best     int   // assignments that Best lists; 0: one
 }
 
-// mostTies bounds the compared assignments of nearly the largest weight.
-const mostTies = 256
+// maxTies bounds the assignments of nearly the largest weight that are compared.
+const maxTies = 256
 
-// run eliminates one slice along a path.
-func (p *Prepared) run(
-	ctx context.Context, path *Path, steps []buckets.Step, at int64, values []int, o Options,
+// eliminateSlice eliminates one slice of p.Terms along a path with these steps: by maxima for the most probable assignment, else by sums.
+// It writes the values of the indices that the slice fixes to termValues, by index. The Run can be gone back through.
+func (p *Prepared) eliminateSlice(
+	ctx context.Context, path *Path, steps []buckets.Step, slice int64, termValues []int, o Options,
 ) (*buckets.Run, error) {
 	if o.Memory <= 0 {
 		o.Memory = query.DefaultMemory
 	}
-	return buckets.Eliminate(ctx, p.slice(path, at, values), steps, p.ask == btn.AskMPE,
+	return buckets.Eliminate(ctx, p.sliceAt(path, slice, termValues), steps, p.ask == btn.AskMPE,
 		buckets.Options{Memory: o.Memory, Threads: o.Threads})
 }
 
-// Best returns the most probable assignment of some slices, nil where all their terms are 0.
+// Best returns the most probable assignment of the slices o.From ≤ s < o.To, and the next ones if o.Best asks for more than one. It
+// returns nil if all terms of the slices are 0.
 //
-// Of assignments whose weights are equal up to the rounding of their factors' entries, the smallest in
-// the order of the variables is taken, where no more than mostTies are that close to the best in
-// logarithms; else the smallest of those that the path meets first. Unique says that there is no
-// other, which is known in the former case alone. Where more than one is asked for, Others are the next ones by their weights.
+// Assignments are a tie if their weights are equal up to the rounding of their factors' entries. Of a tie it returns the smallest one in
+// the order of the variables. If more than maxTies terms are that close to the best in logarithms, it compares only as many, those that
+// the path meets first. Unique says that there is no tie, and that all terms close to the best were compared.
 func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found, error) {
 	steps, err := p.steps(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	var best *btn.Found
-	fixed := make([]int, len(p.simple.Dims))
-	most := math.Inf(-1)
+	fixed := make([]int, len(p.simplified.Dims)) // values of the indices that the slice fixes
+	lnNeeded := math.Inf(-1)                     // slices whose largest term is below it are of no use
 	for s := o.From; s < o.To; s++ {
-		r, err := p.run(ctx, path, steps, s, fixed, o)
+		r, err := p.eliminateSlice(ctx, path, steps, s, fixed, o)
 		if err != nil {
 			return nil, err
 		}
-		top := r.LnTotal()
-		slack := p.slack(steps, top)
-		if math.IsInf(top, -1) || top < most-slack {
+		lnLargest := r.LnTotal()
+		slack := p.slack(steps, lnLargest)
+		if math.IsInf(lnLargest, -1) || lnLargest < lnNeeded-slack {
 			continue
 		}
-		found, err := p.among(ctx, r, fixed, path.Slices, slack)
+		found, err := p.bestOfSlice(ctx, r, fixed, path.Slices, slack)
 		if err != nil {
 			return nil, err
 		}
 		if o.Best > 1 {
-			if err := o.others(ctx, p, r, fixed, path.Slices, slack, found); err != nil {
+			if err := p.addOthers(ctx, found, o.Best-1, r, fixed, path.Slices, slack); err != nil {
 				return nil, err
 			}
 		}
 		best = best.Or(found)
 		if o.Best < 2 {
-			most = max(most, top)
+			lnNeeded = max(lnNeeded, lnLargest)
 		} else if best.Keep(o.Best); !best.All {
-			most = best.Others[o.Best-2].Weight.LogAbs()
+			lnNeeded = best.Others[o.Best-2].Weight.LogAbs()
 		}
 	}
 	return best, nil
 }
 
-// others lists the next best ones of a run beside the best.
-func (o Options) others(
-	ctx context.Context, p *Prepared, r *buckets.Run, fixed, sliced []int, slack float64, best *btn.Found,
+// addOthers adds the count next best assignments of a slice to best, its best one. r is the run of the slice, which fixes the indices
+// sliced to their values in fixed. Terms whose logarithms differ by at most slack are compared by their weights.
+func (p *Prepared) addOthers(
+	ctx context.Context, best *btn.Found, count int, r *buckets.Run, fixed, sliced []int, slack float64,
 ) error {
-	count := o.Best - 1
-	near, all, err := r.Largest(ctx, count+1, slack, mostTies)
+	terms, hasAll, err := r.Largest(ctx, count+1, slack, maxTies)
 	if err != nil {
 		return err
 	}
-	given := make([]int, len(p.given.Dims))
-	for _, at := range near {
+	indexValues := make([]int, len(p.expression.Dims))
+	for _, termValues := range terms {
 		for _, i := range sliced {
-			at[i] = fixed[i]
+			termValues[i] = fixed[i]
 		}
-		if values := p.assignment(at, given); !slices.Equal(values, best.Values) {
-			best.Others = append(best.Others, btn.Other{Values: values, Weight: number(weight(p.given, given))})
+		if values := p.assignment(termValues, indexValues); !slices.Equal(values, best.Values) {
+			best.Others = append(best.Others, btn.Other{Values: values, Weight: scaledNumber(weightOf(p.expression, indexValues))})
 		}
 	}
 	slices.SortFunc(best.Others, btn.Other.Compare)
-	best.All = all && len(best.Others) <= count
+	best.All = hasAll && len(best.Others) <= count
 	best.Others = best.Others[:min(count, len(best.Others))]
 	return nil
 }
 
-// slack bounds the difference of the logarithms of two equal terms, as sums of logarithms that add
-// up to ln: a rounding per step and table, relative to the sum, and the simplification's roundings.
+// slack bounds the rounding difference of two computed logarithms of the same term. ln is the logarithm, and steps are those of the
+// elimination that computed it. Each step and table adds a rounding, relative to the sum of the magnitudes of all summands; the
+// simplification adds p.rounding.
 func (p *Prepared) slack(steps []buckets.Step, ln float64) float64 {
-	size := math.Abs(ln)
-	if !p.given.Scale.IsZero() {
-		size += math.Abs(p.given.Scale.LogAbs())
+	size := math.Abs(ln) // sum of magnitudes
+	if !p.expression.Scale.IsZero() {
+		size += math.Abs(p.expression.Scale.LogAbs())
 	}
-	for t := range p.simple.Tables { // the largest entry of a table is taken out of it nowhere
-		size += math.Abs(top(&p.simple.Tables[t])) * math.Ln2
+	for t := range p.simplified.Tables { // the largest entry of a table is taken out of it nowhere
+		size += math.Abs(largestExponent(&p.simplified.Tables[t])) * math.Ln2
 	}
-	n := float64(2*len(p.simple.Tables) + 2*len(steps) + 8)
-	return (size*n+2*p.rounding+4*n)*0x1p-53 + p.rounded()
+	roundings := float64(2*len(p.simplified.Tables) + 2*len(steps) + 8)
+	return (size*roundings+2*p.rounding+4*roundings)*0x1p-53 + p.tieWidth()
 }
 
-// top is the exponent of the largest entry of a table.
-func top(t *sumproduct.Table) float64 {
+// largestExponent returns the exponent of two of the largest entry of a table, 0 if all entries are 0.
+func largestExponent(t *sumproduct.Table) float64 {
 	if t.Exp == nil {
-		most, _, _ := floats.Extent(t.Data)
-		return float64(most)
+		largest, _, _ := floats.Extent(t.Data)
+		return float64(largest)
 	}
-	most := int64(math.MinInt64)
+	largest := int64(math.MinInt64)
 	for k, x := range t.Data {
 		if x != 0 {
-			most = max(most, scaled.Make(x, t.Exp[k]).Exp)
+			largest = max(largest, scaled.Make(x, t.Exp[k]).Exp)
 		}
 	}
-	if most == math.MinInt64 {
+	if largest == math.MinInt64 {
 		return 0
 	}
-	return float64(most)
+	return float64(largest)
 }
 
-// among returns the best of the terms that a run puts on top, by their weights.
-func (p *Prepared) among(
+// bestOfSlice returns the best assignment of a slice by exact weights: of the terms whose logarithm is at most slack below the largest
+// one. Of tied weights it is the smallest assignment. r is the run of the slice, which fixes the indices sliced to their values in fixed.
+func (p *Prepared) bestOfSlice(
 	ctx context.Context, r *buckets.Run, fixed, sliced []int, slack float64,
 ) (*btn.Found, error) {
-	near, all, err := r.Near(ctx, slack, mostTies)
+	// The assignments and weights of these terms.
+	terms, hasAll, err := r.Near(ctx, slack, maxTies)
 	if err != nil {
 		return nil, err
 	}
-	given := make([]int, len(p.given.Dims))
-	values := make([][]int, len(near))
-	weights := make([]*big.Float, len(near))
-	top := 0
-	for k, at := range near {
+	indexValues := make([]int, len(p.expression.Dims))
+	values := make([][]int, len(terms))
+	weights := make([]*big.Float, len(terms))
+	heaviest := 0
+	for k, termValues := range terms {
 		for _, i := range sliced {
-			at[i] = fixed[i]
+			termValues[i] = fixed[i]
 		}
-		values[k] = p.assignment(at, given)
-		weights[k] = weight(p.given, given)
-		if weights[k].Cmp(weights[top]) > 0 {
-			top = k
+		values[k] = p.assignment(termValues, indexValues)
+		weights[k] = weightOf(p.expression, indexValues)
+		if weights[k].Cmp(weights[heaviest]) > 0 {
+			heaviest = k
 		}
 	}
 
-	best, ties := top, 0
-	for k := range near {
-		if !close(weights[k], weights[top], p.rounded()) {
+	// The smallest assignment of the tie.
+	best, ties := heaviest, 0
+	for k := range terms {
+		if !isClose(weights[k], weights[heaviest], p.tieWidth()) {
 			continue
 		}
 		ties++
@@ -171,54 +176,55 @@ func (p *Prepared) among(
 	}
 	return &btn.Found{
 		Values: values[best],
-		Weight: number(weights[best]),
-		Unique: all && ties == 1,
-		Close:  p.rounded(),
+		Weight: scaledNumber(weights[best]),
+		Unique: hasAll && ties == 1,
+		Close:  p.tieWidth(),
 	}, nil
 }
 
-// rounded is the relative difference up to which two weights are taken to be equal: a rounding of
+// tieWidth returns the relative difference up to which two weights are taken to be equal: a rounding of
 // every factor's entry, and one of its sum.
-func (p *Prepared) rounded() float64 {
-	return 2 * float64(len(p.given.Tables)+1) * 0x1p-53
+func (p *Prepared) tieWidth() float64 {
+	return 2 * float64(len(p.expression.Tables)+1) * 0x1p-53
 }
 
-// close reports whether |a − b| ≤ d·b.
-func close(a, b *big.Float, d float64) bool {
+// isClose reports whether |a − b| ≤ width·b.
+func isClose(a, b *big.Float, width float64) bool {
 	gap := new(big.Float).Sub(a, b)
-	return gap.Abs(gap).Cmp(new(big.Float).Mul(b, big.NewFloat(d))) <= 0
+	return gap.Abs(gap).Cmp(new(big.Float).Mul(b, big.NewFloat(width))) <= 0
 }
 
-// weight is the product of the tables of an expression, at values of their indices, to many digits.
-func weight(e *sumproduct.Expression, values []int) *big.Float {
-	const digits = 192
-	w := new(big.Float).SetPrec(digits).SetFloat64(e.Scale.Mant)
-	exp := e.Scale.Exp
+// weightOf returns the product of the scale and the tables of an expression, at values of their indices, to 192 bits.
+func weightOf(e *sumproduct.Expression, values []int) *big.Float {
+	const precision = 192
+	w := new(big.Float).SetPrec(precision).SetFloat64(e.Scale.Mant)
+	exp := e.Scale.Exp // exponents are added up apart
 	x := new(big.Float)
 	for t := range e.Tables {
 		table := &e.Tables[t]
-		at := 0
+		entry := 0
 		for _, i := range table.Scope {
-			at = at*e.Dims[i] + values[i]
+			entry = entry*e.Dims[i] + values[i]
 		}
 		if table.Exp != nil {
-			exp += table.Exp[at]
+			exp += table.Exp[entry]
 		}
-		w.Mul(w, x.SetFloat64(table.Data[at]))
+		w.Mul(w, x.SetFloat64(table.Data[entry]))
 	}
 	return w.SetMantExp(w, int(exp))
 }
 
-// number is a weight as one of the services.
-func number(w *big.Float) scaled.Number {
-	m := new(big.Float)
-	exp := w.MantExp(m)
-	f, _ := m.Float64()
+// scaledNumber returns a big.Float as a scaled.Number, rounded to float64 digits.
+func scaledNumber(x *big.Float) scaled.Number {
+	mantissa := new(big.Float)
+	exp := x.MantExp(mantissa)
+	f, _ := mantissa.Float64()
 	return scaled.Make(f, int64(exp))
 }
 
-// Draw draws n assignments of some slices, each with a stream of its own: the slice of each is drawn
-// on the way, by the ratio of its Z to the running total.
+// Draw draws n assignments from the slices o.From ≤ s < o.To with their probabilities, nil if all terms are 0. Slice s replaces each draw
+// of the slices before with probability Z_s / (Z of all slices up to s), so that in the end each draw is of a slice in proportion to its
+// Z. Every slice and draw has a random stream of its own.
 func (p *Prepared) Draw(
 	ctx context.Context, path *Path, n int, seed uint64, o Options,
 ) (*btn.Drawn, error) {
@@ -226,12 +232,12 @@ func (p *Prepared) Draw(
 	if err != nil {
 		return nil, err
 	}
-	width := len(p.net.Variables)
-	out := &btn.Drawn{Values: make([]int, n*width)}
-	at := make([]int, len(p.simple.Dims))
-	given := make([]int, len(p.given.Dims))
+	variables := len(p.net.Variables)
+	drawn := &btn.Drawn{Values: make([]int, n*variables)}
+	termValues := make([]int, len(p.simplified.Dims))
+	indexValues := make([]int, len(p.expression.Dims))
 	for s := o.From; s < o.To; s++ {
-		r, err := p.run(ctx, path, steps, s, at, o)
+		r, err := p.eliminateSlice(ctx, path, steps, s, termValues, o)
 		if err != nil {
 			return nil, err
 		}
@@ -240,22 +246,22 @@ func (p *Prepared) Draw(
 			continue
 		}
 		z := scaled.FromLog(ln)
-		out.Weight = out.Weight.Add(z)
-		share := z.Div(out.Weight).Float64()
+		drawn.Weight = drawn.Weight.Add(z)
+		share := z.Div(drawn.Weight).Float64()
 		for k := range n {
 			if k&63 == 0 && ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
 			rng := rand.New(rand.NewPCG(seed, uint64(s)<<32|uint64(k)))
 			if share < 1 && rng.Float64() >= share {
-				continue
+				continue // the draw stays that of a slice before
 			}
-			r.Draw(rng, at)
-			copy(out.Values[k*width:], p.assignment(at, given))
+			r.Draw(rng, termValues)
+			copy(drawn.Values[k*variables:], p.assignment(termValues, indexValues))
 		}
 	}
-	if out.Weight.IsZero() {
+	if drawn.Weight.IsZero() {
 		return nil, nil
 	}
-	return out, nil
+	return drawn, nil
 }

@@ -13,23 +13,24 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// slot is the place of tables of terms among the forms of a problem, by question.
-type slot struct {
+// formKey is the key of prepared tables among the forms of a problem that are computed once.
+type formKey struct {
 	ask btn.Ask
-	set string // of a marginal MAP assignment
+	set string // variables of a marginal MAP assignment
 }
 
-// Of returns the problem's network as tables of terms, for a question; set are the variables of a
-// marginal MAP assignment. Errors: those of Prepare.
+// Of returns the problem's network prepared for the question ask. set has the variables of a marginal MAP assignment. It is computed once
+// for each question. Errors: those of Prepare.
 func Of(ctx context.Context, p *problem.Problem, ask btn.Ask, set []int) (*Prepared, error) {
-	at := slot{ask: ask}
+	key := formKey{ask: ask}
 	if ask == btn.AskMap {
-		at.set = fmt.Sprint(set)
+		key.set = fmt.Sprint(set)
 	}
-	return problem.Form(ctx, p, at, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net, ask, set, p.Memory) })
+	return problem.Form(ctx, p, key, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net, ask, set, p.Memory) })
 }
 
-// Contract implements contraction.Contractor: it eliminates slices along a path and goes back through them. Z is 0.
+// Contract implements contraction.Contractor: it eliminates the slices of the part along its path, and finds or draws assignments on the
+// way back. The value has no share of Z.
 func (p *Descent) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := query.CheckSet(contraction.Domains(instance.Net), want.Map); err != nil {
 		return btn.Value{}, err

@@ -19,10 +19,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// unhide returns e with hidden indices summed out of the tables that have them: the terms of CP and
-// of symmetric tensors of several terms. Counters of one term follow from the variables and stay.
-// For draws those stay, too, whose tables have no entry below 0. A shallow copy of e.
-func unhide(
+// sumOutHidden returns e with hidden indices summed out of the tables that have them: all indices but variables and counters, which
+// follow from the variables. They are the numbers of terms of CP and symmetric tensors. For the most probable assignment all are summed
+// out, otherwise only those whose tables have entries below 0. The result shares tables with e.
+func sumOutHidden(
 	ctx context.Context, e *sumproduct.Expression, ask btn.Ask, memory int64,
 ) (*sumproduct.Expression, error) {
 	hidden := make([]bool, len(e.Dims))
@@ -32,13 +32,12 @@ func unhide(
 	for _, i := range e.Variables {
 		hidden[i] = false
 	}
-	return without(ctx, e, hidden, ask == btn.AskMPE, memory)
+	return sumOutIndices(ctx, e, hidden, ask == btn.AskMPE, memory)
 }
 
-// Unsigned returns e with every index that decides no variable summed out of the tables of both signs that
-// have it: their sums have one sign as a rule, as clauses have. variables are the indices that decide some, and
-// negative numbers. It is e where the sums leave float64. Errors: over_budget for sums whose tables do not fit
-// memory bytes; the context's.
+// Unsigned returns e with indices summed out of tables that have entries below 0: those that are not among variables, whose negative
+// numbers do not count. The sums mostly have one sign, as those of clauses have. It returns e itself if the sums leave float64. Errors:
+// over_budget if their tables do not fit memory bytes; the context's.
 func Unsigned(
 	ctx context.Context, e *sumproduct.Expression, variables []int, memory int64,
 ) (*sumproduct.Expression, error) {
@@ -51,32 +50,34 @@ func Unsigned(
 			hidden[i] = false
 		}
 	}
-	out, err := without(ctx, e, hidden, false, memory)
-	if err == nil && exponents(out) {
+	out, err := sumOutIndices(ctx, e, hidden, false, memory)
+	if err == nil && hasExponents(out) {
 		return e, nil
 	}
 	return out, err
 }
 
-// without returns e with hidden indices summed out of the tables that have them: of those of both signs, or of all.
-func without(
+// sumOutIndices returns e with hidden indices summed out of the tables that have them. If all is false, it does so only in the groups of
+// connected tables in which one has an entry below 0.
+func sumOutIndices(
 	ctx context.Context, e *sumproduct.Expression, hidden []bool, all bool, memory int64,
 ) (*sumproduct.Expression, error) {
 	if !slices.Contains(hidden, true) {
 		return e, nil
 	}
 
+	// A table for each group, or the tables of the group.
 	out := *e
 	out.Dims = slices.Clone(e.Dims)
 	out.Tables = nil
-	for _, group := range together(e, hidden) {
-		if !all && !group.signed(e) {
+	for _, group := range connectedGroups(e, hidden) {
+		if !all && !group.hasNegative(e) {
 			for _, t := range group.tables {
 				out.Tables = append(out.Tables, e.Tables[t])
 			}
 			continue
 		}
-		table, power, err := group.dense(ctx, e, memory)
+		table, power, err := group.sumOut(ctx, e, memory)
 		if err != nil {
 			return nil, err
 		}
@@ -94,6 +95,8 @@ func without(
 			out.Scale = out.Scale.Mul(scaled.FromFloat(table.Data[0]))
 		}
 	}
+
+	// Tables without hidden indices.
 	for t := range e.Tables {
 		if !slices.ContainsFunc(e.Tables[t].Scope, func(i int) bool { return hidden[i] }) {
 			out.Tables = append(out.Tables, e.Tables[t])
@@ -102,38 +105,39 @@ func without(
 	return &out, nil
 }
 
-// group is hidden indices that tables connect, and these tables.
+// group is a set of hidden indices that tables connect, and the numbers of these tables.
 type group struct{ indices, tables []int }
 
-// together returns the groups of hidden indices, those with the smallest index first.
-func together(e *sumproduct.Expression, hidden []bool) []group {
-	at := make([][]int, len(e.Dims))
+// connectedGroups returns the connected components of the hidden indices, where a table connects those in its scope. Groups are in the
+// order of their smallest indices.
+func connectedGroups(e *sumproduct.Expression, hidden []bool) []group {
+	tablesOf := make([][]int, len(e.Dims)) // by hidden index
 	for t := range e.Tables {
 		for _, i := range e.Tables[t].Scope {
 			if hidden[i] {
-				at[i] = append(at[i], t)
+				tablesOf[i] = append(tablesOf[i], t)
 			}
 		}
 	}
 
 	var groups []group
-	seen, taken := make([]bool, len(e.Dims)), make([]bool, len(e.Tables))
+	isGrouped, isTableGrouped := make([]bool, len(e.Dims)), make([]bool, len(e.Tables))
 	for first := range e.Dims {
-		if !hidden[first] || seen[first] {
+		if !hidden[first] || isGrouped[first] {
 			continue
 		}
-		seen[first] = true
+		isGrouped[first] = true
 		g := group{indices: []int{first}}
-		for k := 0; k < len(g.indices); k++ {
-			for _, t := range at[g.indices[k]] {
-				if taken[t] {
+		for k := 0; k < len(g.indices); k++ { // the list grows
+			for _, t := range tablesOf[g.indices[k]] {
+				if isTableGrouped[t] {
 					continue
 				}
-				taken[t] = true
+				isTableGrouped[t] = true
 				g.tables = append(g.tables, t)
 				for _, i := range e.Tables[t].Scope {
-					if hidden[i] && !seen[i] {
-						seen[i] = true
+					if hidden[i] && !isGrouped[i] {
+						isGrouped[i] = true
 						g.indices = append(g.indices, i)
 					}
 				}
@@ -144,38 +148,38 @@ func together(e *sumproduct.Expression, hidden []bool) []group {
 	return groups
 }
 
-// signed reports whether a table of the group has an entry below 0.
-func (g group) signed(e *sumproduct.Expression) bool {
+// hasNegative reports whether a table of the group has an entry below 0.
+func (g group) hasNegative(e *sumproduct.Expression) bool {
 	return slices.ContainsFunc(g.tables, func(t int) bool {
 		return slices.ContainsFunc(e.Tables[t].Data, func(x float64) bool { return x < 0 })
 	})
 }
 
-// certain is the least ratio of a sum to the sum of its terms' absolute values to be taken as it
-// is: it has 43 bits then. wideCertain is that of wide numbers.
+// minRatio is the least ratio of a computed sum to the sum of its terms' absolute values. Below it too many digits have cancelled, and
+// the sum is computed once more, exactly. A sum at the limit has 43 bits. minWideRatio is the same for wide numbers.
 const (
-	certain     = 0x1p-10
-	wideCertain = 0x1p-40
+	minRatio     = 0x1p-10
+	minWideRatio = 0x1p-40
 )
 
-// dense sums the group's indices out of the product of its tables: an entry is that of the table times
-// the power of two. Entries in which digits cancel are computed once more, exactly. If products leave the
-// range of float64, the sums are of wide numbers.
-func (g group) dense(
+// sumOut sums the group's indices out of the product of its tables. An entry of the result is that of table times power, a power of two.
+// Entries in which digits cancel are computed once more, exactly. If products leave the range of float64, it computes with wide numbers.
+func (g group) sumOut(
 	ctx context.Context, e *sumproduct.Expression, memory int64,
 ) (table sumproduct.Table, power scaled.Number, err error) {
+	// The tables of the group as an expression of their own.
 	sub := &sumproduct.Expression{Dims: e.Dims, Scale: e.Scale}
 	for _, t := range g.tables {
 		sub.Tables = append(sub.Tables, e.Tables[t])
 	}
-	steps, scope := g.steps(sub)
+	steps, scope := g.eliminationSteps(sub)
 	cost := buckets.Price(e.Dims, steps)
 	if 3*cost.Bytes > float64(memory) {
 		return table, power, g.overBudget(e, scope, 3*cost.Bytes, memory)
 	}
 
-	if !exponents(sub) {
-		table, power, err = g.inFloats(ctx, sub, steps)
+	if !hasExponents(sub) {
+		table, power, err = g.sumInFloats(ctx, sub, steps)
 		if !errors.Is(err, sumproduct.ErrSpan) {
 			return table, power, err
 		}
@@ -183,18 +187,19 @@ func (g group) dense(
 	if wideBytes := wide.TableBytes * cost.Bytes / 8; wideBytes > float64(memory) || cost.Flops > policy.WideFlops {
 		return table, power, g.overBudget(e, scope, wideBytes, memory)
 	}
-	return g.inWide(ctx, sub, steps)
+	return g.sumInWide(ctx, sub, steps)
 }
 
-// overBudget refuses a table.
+// overBudget returns the error that the group's table over scope, which would take that many bytes, does not fit the memory.
 func (g group) overBudget(e *sumproduct.Expression, scope []int, bytes float64, memory int64) error {
 	return fault.New(fault.OverBudget,
 		"%w: %s is a sum of terms, and finding assignments needs it as a dense table: %.3g bytes, the "+
-			"budget is %d bytes", sumproduct.ErrOverBudget, factorOver(e, scope), bytes, memory)
+			"budget is %d bytes", sumproduct.ErrOverBudget, factorName(e, scope), bytes, memory)
 }
 
-// inFloats is dense in float64. Errors: sumproduct.ErrSpan where products may leave its range.
-func (g group) inFloats(
+// sumInFloats sums the group's indices out in float64, along these steps; sub has the tables of the group. An entry of the result is that
+// of out times power. Errors: sumproduct.ErrSpan if products may leave the range of float64.
+func (g group) sumInFloats(
 	ctx context.Context, sub *sumproduct.Expression, steps []buckets.Step,
 ) (out sumproduct.Table, power scaled.Number, err error) {
 	out, exp, err := buckets.Signed(ctx, sub, steps)
@@ -202,32 +207,34 @@ func (g group) inFloats(
 	if err != nil || !sub.Signed() {
 		return out, power, err
 	}
+
+	// Compare each sum with that of its terms' absolute values.
 	abs, absExp, err := buckets.Signed(ctx, sub.Abs(), steps)
 	if err != nil {
 		return out, power, err
 	}
-
 	shift := int(absExp - exp)
 	for k, x := range out.Data {
-		size := math.Ldexp(abs.Data[k], shift)
-		if size == 0 || math.Abs(x) >= certain*size {
+		absSum := math.Ldexp(abs.Data[k], shift)
+		if absSum == 0 || math.Abs(x) >= minRatio*absSum { // no digits have cancelled
 			continue
 		}
 		if k&63 == 0 && ctx.Err() != nil {
 			return out, power, ctx.Err()
 		}
-		sum := exactly(sub, g.indices, entry(sub.Dims, out.Scope, k))
+		sum := exactSum(sub, g.indices, valuesAt(sub.Dims, out.Scope, k))
 		sum.SetMantExp(sum, int(-exp))
 		out.Data[k], _ = sum.Float64()
 	}
 	return out, power, nil
 }
 
-// mostShift bounds the exponents of numbers whose sums are computed without rounding.
-const mostShift = 1 << 16
+// maxShift bounds the exponents of numbers whose sums are computed without rounding.
+const maxShift = 1 << 16
 
-// inWide is dense in wide numbers.
-func (g group) inWide(
+// sumInWide sums the group's indices out in wide numbers, along these steps; sub has the tables of the group. An entry of the result is
+// that of out times power. The error is unsupported if digits cancel in an entry whose numbers are too far apart for an exact sum.
+func (g group) sumInWide(
 	ctx context.Context, sub *sumproduct.Expression, steps []buckets.Step,
 ) (out sumproduct.Table, power scaled.Number, err error) {
 	plan := make([]*contractionorder.Step, len(steps))
@@ -236,42 +243,42 @@ func (g group) inWide(
 	}
 	sums, scope, err := wide.Table(ctx, sub, plan)
 	if err != nil || !sub.Signed() {
-		return fitted(scope, sums), scaled.One, err
+		return scaledTable(scope, sums), scaled.One, err
 	}
 	abs, _, err := wide.Table(ctx, sub.Abs(), plan)
 	if err != nil {
 		return out, power, err
 	}
 	for k := range sums {
-		if sums[k].Abs().Cmp(abs[k].Mul(scaled.FromFloat(wideCertain))) >= 0 {
+		if sums[k].Abs().Cmp(abs[k].Mul(scaled.FromFloat(minWideRatio))) >= 0 {
 			continue
 		}
 		if k&63 == 0 && ctx.Err() != nil {
 			return out, power, ctx.Err()
 		}
-		if reach(sub) > mostShift {
+		if exponentBound(sub) > maxShift {
 			return out, power, fault.New(fault.Unsupported, "%w: %s is a sum of terms of both signs that cancel",
-				sumproduct.ErrSpan, factorOver(sub, scope))
+				sumproduct.ErrSpan, factorName(sub, scope))
 		}
-		sums[k] = scaled.FromBig(exactly(sub, g.indices, entry(sub.Dims, scope, k)))
+		sums[k] = scaled.FromBig(exactSum(sub, g.indices, valuesAt(sub.Dims, scope, k)))
 	}
-	return fitted(scope, sums), scaled.One, nil
+	return scaledTable(scope, sums), scaled.One, nil
 }
 
-// reach is the sum of the largest exponents of the tables, in absolute value.
-func reach(e *sumproduct.Expression) (sum int64) {
+// exponentBound returns a bound of the absolute exponent of any product of entries: the sum over the tables of their largest ones.
+func exponentBound(e *sumproduct.Expression) (sum int64) {
 	for _, t := range e.Tables {
-		most := int64(1100) // of a float64 itself
+		largest := int64(1100) // of a float64 itself
 		for _, x := range t.Exp {
-			most = max(most, x, -x)
+			largest = max(largest, x, -x)
 		}
-		sum += min(most, math.MaxInt32)
+		sum += min(largest, math.MaxInt32)
 	}
 	return sum
 }
 
-// fitted is a table of numbers, with exponents of their own.
-func fitted(scope []int, numbers []scaled.Number) sumproduct.Table {
+// scaledTable returns the numbers as a table over a scope, whose entries have exponents of their own.
+func scaledTable(scope []int, numbers []scaled.Number) sumproduct.Table {
 	t := sumproduct.Table{Scope: scope, Data: make([]float64, len(numbers)), Exp: make([]int64, len(numbers)), Rounded: true}
 	for k, x := range numbers {
 		t.Data[k], t.Exp[k] = x.Mant, x.Exp
@@ -279,8 +286,8 @@ func fitted(scope []int, numbers []scaled.Number) sumproduct.Table {
 	return t
 }
 
-// entry returns the values of all indices at entry k of a table over a scope, 0 for indices of no scope.
-func entry(dims, scope []int, k int) []int {
+// valuesAt returns a value for each index: at entry k of a row-major table over scope for the indices of the scope, and 0 for all others.
+func valuesAt(dims, scope []int, k int) []int {
 	values := make([]int, len(dims))
 	for n := len(scope) - 1; n >= 0; n-- {
 		values[scope[n]] = k % dims[scope[n]]
@@ -289,29 +296,30 @@ func entry(dims, scope []int, k int) []int {
 	return values
 }
 
-// steps sums the group's indices out one by one, the one with the smallest table next, and says over
-// which indices the last table is.
-func (g group) steps(e *sumproduct.Expression) (steps []buckets.Step, scope []int) {
-	type live struct {
-		at    int
-		scope []int
+// eliminationSteps returns the steps that sum the group's indices out of the tables of e, one by one, and the scope of the last table.
+// The next index is always the one whose sum is the smallest table. Step n makes table len(e.Tables) + n.
+func (g group) eliminationSteps(e *sumproduct.Expression) (steps []buckets.Step, scope []int) {
+	type table struct {
+		number int
+		scope  []int
 	}
-	var tables []live
+	var tables []table // not summed yet
 	for t := range e.Tables {
-		tables = append(tables, live{t, e.Tables[t].Scope})
+		tables = append(tables, table{t, e.Tables[t].Scope})
 	}
-	left := slices.Clone(g.indices)
-	for n := len(e.Tables); len(left) > 0; n++ {
-		best, least := 0, math.Inf(1)
-		var in, out []int
-		for k, i := range left {
+	remaining := slices.Clone(g.indices)
+	for n := len(e.Tables); len(remaining) > 0; n++ {
+		// Find the index of the smallest sum: its tables and their other indices.
+		best, leastSize := 0, math.Inf(1)
+		var bestInputs, bestScope []int
+		for k, i := range remaining {
 			size := 1.0
-			var from, union []int
+			var inputs, union []int
 			for _, t := range tables {
 				if !slices.Contains(t.scope, i) {
 					continue
 				}
-				from = append(from, t.at)
+				inputs = append(inputs, t.number)
 				for _, j := range t.scope {
 					if j != i && !slices.Contains(union, j) {
 						union = append(union, j)
@@ -319,44 +327,41 @@ func (g group) steps(e *sumproduct.Expression) (steps []buckets.Step, scope []in
 					}
 				}
 			}
-			if size < least {
-				best, least, in, out = k, size, from, union
+			if size < leastSize {
+				best, leastSize, bestInputs, bestScope = k, size, inputs, union
 			}
 		}
-		slices.Sort(out)
-		steps = append(steps, buckets.Step{In: in, Drop: []int{left[best]}, Out: out})
-		tables = slices.DeleteFunc(tables, func(t live) bool { return slices.Contains(in, t.at) })
-		tables = append(tables, live{n, out})
-		left = slices.Delete(left, best, best+1)
-		scope = out
+
+		slices.Sort(bestScope)
+		steps = append(steps, buckets.Step{In: bestInputs, Drop: []int{remaining[best]}, Out: bestScope})
+		tables = slices.DeleteFunc(tables, func(t table) bool { return slices.Contains(bestInputs, t.number) })
+		tables = append(tables, table{n, bestScope})
+		remaining = slices.Delete(remaining, best, best+1)
+		scope = bestScope
 	}
 	return steps, scope
 }
 
-// exactly returns Σ over the values of hidden indices of the product of the tables, at values of all
-// others, without any rounding but one at the end.
-func exactly(e *sumproduct.Expression, hidden []int, values []int) *big.Float {
-	type rational struct {
-		scope []int // hidden
+// exactSum returns Σ over the values of hidden indices of the product of the tables of e, with all other indices at values, rounded once
+// at the end. It eliminates the hidden indices one by one in rational numbers. It changes values at hidden indices.
+func exactSum(e *sumproduct.Expression, hidden []int, values []int) *big.Float {
+	type rationalTable struct {
+		scope []int // hidden indices
 		data  []*big.Rat
 	}
-	size := func(scope []int) int {
-		n := 1
+	entryAt := func(scope []int) int { // index of the present values in a table over scope
+		entry := 0
 		for _, i := range scope {
-			n *= e.Dims[i]
+			entry = entry*e.Dims[i] + values[i]
 		}
-		return n
+		return entry
 	}
-	place := func(scope []int) int {
-		at := 0
+	forEachValue := func(scope []int, f func()) { // calls f at all values of the indices of scope, the last one fastest
+		count := 1
 		for _, i := range scope {
-			at = at*e.Dims[i] + values[i]
+			count *= e.Dims[i]
 		}
-		return at
-	}
-	// each calls f at all values of some indices, the last fastest.
-	each := func(scope []int, f func()) {
-		for n := range size(scope) {
+		for n := range count {
 			for k := len(scope) - 1; k >= 0; k-- {
 				values[scope[k]] = n % e.Dims[scope[k]]
 				n /= e.Dims[scope[k]]
@@ -365,19 +370,20 @@ func exactly(e *sumproduct.Expression, hidden []int, values []int) *big.Float {
 		}
 	}
 
-	var tables []rational
+	// The tables over their hidden indices, with the others fixed.
+	var tables []rationalTable
 	for t := range e.Tables {
-		var r rational
+		var r rationalTable
 		for _, i := range e.Tables[t].Scope {
 			if slices.Contains(hidden, i) {
 				r.scope = append(r.scope, i)
 			}
 		}
-		each(r.scope, func() {
-			table, at := &e.Tables[t], place(e.Tables[t].Scope)
-			x := new(big.Float).SetFloat64(table.Data[at])
+		forEachValue(r.scope, func() {
+			table, entry := &e.Tables[t], entryAt(e.Tables[t].Scope)
+			x := new(big.Float).SetFloat64(table.Data[entry])
 			if table.Exp != nil {
-				x.SetMantExp(x, int(table.Exp[at]))
+				x.SetMantExp(x, int(table.Exp[entry]))
 			}
 			number, _ := x.Rat(nil)
 			r.data = append(r.data, number)
@@ -385,34 +391,35 @@ func exactly(e *sumproduct.Expression, hidden []int, values []int) *big.Float {
 		tables = append(tables, r)
 	}
 
+	// Sum out one index after the other.
 	for _, i := range hidden {
-		var in, rest []rational
-		var out rational
+		var inputs, others []rationalTable
+		var sums rationalTable
 		for _, t := range tables {
 			if !slices.Contains(t.scope, i) {
-				rest = append(rest, t)
+				others = append(others, t)
 				continue
 			}
-			in = append(in, t)
+			inputs = append(inputs, t)
 			for _, j := range t.scope {
-				if j != i && !slices.Contains(out.scope, j) {
-					out.scope = append(out.scope, j)
+				if j != i && !slices.Contains(sums.scope, j) {
+					sums.scope = append(sums.scope, j)
 				}
 			}
 		}
-		each(out.scope, func() {
+		forEachValue(sums.scope, func() {
 			sum := new(big.Rat)
 			for x := range e.Dims[i] {
 				values[i] = x
-				p := big.NewRat(1, 1)
-				for _, t := range in {
-					p.Mul(p, t.data[place(t.scope)])
+				product := big.NewRat(1, 1)
+				for _, t := range inputs {
+					product.Mul(product, t.data[entryAt(t.scope)])
 				}
-				sum.Add(sum, p)
+				sum.Add(sum, product)
 			}
-			out.data = append(out.data, sum)
+			sums.data = append(sums.data, sum)
 		})
-		tables = append(rest, out)
+		tables = append(others, sums)
 	}
 
 	total := big.NewRat(1, 1)

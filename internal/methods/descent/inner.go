@@ -13,37 +13,37 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Free lists the indices of p's Terms that the set of a marginal MAP assignment has a choice of.
+// Free returns the indices of p.Terms that a marginal MAP assignment maximises over and that have several values.
 func Free(p *Prepared) (free []int) {
 	for i, m := range p.maximal {
-		if m && p.simple.Dims[i] > 1 {
+		if m && p.simplified.Dims[i] > 1 {
 			free = append(free, i)
 		}
 	}
 	return free
 }
 
-// Constrained returns min-fill's elimination order of p's Terms, sums before maxima, in so many moves.
+// Constrained returns the min-fill elimination order of p.Terms in which all sums come before all maxima. It takes at most that many moves.
 func Constrained(ctx context.Context, p *Prepared, moves int64) ([]int, error) {
 	order, _, err := contractionorder.MinFillLast(ctx, p.Hypergraph(), p.maximal, math.MaxInt64, moves)
 	return order, err
 }
 
-// Inner sums Terms out beside values of the set.
+// Inner computes the weight of a marginal MAP assignment: the sum of the terms in which the indices that are maximised have given values.
 type Inner struct {
-	Cost    query.Cost
+	Cost    query.Cost // of one sum
 	p       *Prepared
-	fixed   sumproduct.Expression
-	steps   []buckets.Step
+	fixed   sumproduct.Expression // Terms with these indices fixed
+	steps   []buckets.Step        // that sum the others out
 	options buckets.Options
 }
 
-// NewInner plans the sums. Errors: over_budget where one does not fit the memory.
+// NewInner plans the elimination of the indices that are summed. Errors: over_budget if it does not fit the memory without slices.
 func NewInner(ctx context.Context, p *Prepared, o PlanOptions, threads int) (*Inner, error) {
 	n := &Inner{p: p, options: buckets.Options{Memory: o.Memory, Threads: threads}}
-	n.fixed = *At(p, make([]int, len(p.simple.Dims)))
-	sums := make([]bool, len(n.fixed.Dims))
-	path, cost, err := route(ctx, n.fixed.Hypergraph(), sums, o)
+	n.fixed = *At(p, make([]int, len(p.simplified.Dims)))
+	noMaximal := make([]bool, len(n.fixed.Dims)) // all indices are summed
+	path, cost, err := findPath(ctx, n.fixed.Hypergraph(), noMaximal, o)
 	if err != nil {
 		return nil, err
 	}
@@ -51,24 +51,25 @@ func NewInner(ctx context.Context, p *Prepared, o PlanOptions, threads int) (*In
 		return nil, sumproduct.OverBudget(cost, o.Memory)
 	}
 	n.Cost = cost
-	n.steps, err = stepsOf(ctx, &n.fixed, sums, path)
+	n.steps, err = checkedSteps(ctx, &n.fixed, noMaximal, path)
 	return n, err
 }
 
-// At returns p's Terms where the set has the values of its indices among all.
+// At returns p.Terms with the indices that are maximised fixed to their values in values, which has one for every index.
 func At(p *Prepared, values []int) *sumproduct.Expression {
-	e := &sumproduct.Expression{Dims: slices.Clone(p.simple.Dims), Scale: p.simple.Scale}
+	e := &sumproduct.Expression{Dims: slices.Clone(p.simplified.Dims), Scale: p.simplified.Scale}
 	for _, i := range Free(p) {
 		e.Dims[i] = 1
 	}
-	e.Tables = fix(p.simple, e.Dims, values)
+	e.Tables = fixIndices(p.simplified, e.Dims, values)
 	return e
 }
 
-// Ln is ln of the sum at the values of the set's indices among all.
+// Ln returns ln of the sum of all terms in which the indices that are maximised have their values in values, which has one for every index.
 func (n *Inner) Ln(ctx context.Context, values []int) (float64, error) {
-	n.fixed.Tables = fix(n.p.simple, n.fixed.Dims, values)
-	r, err := buckets.Eliminate(ctx, &n.fixed, n.steps, false, n.options)
+	n.fixed.Tables = fixIndices(n.p.simplified, n.fixed.Dims, values)
+	const isMaximal = false
+	r, err := buckets.Eliminate(ctx, &n.fixed, n.steps, isMaximal, n.options)
 	if err != nil {
 		return 0, err
 	}

@@ -22,16 +22,18 @@ import (
 // Chosen.
 const mapSearchFlops = 1e9
 
-// planMap finds an order that sums before it maximises. Where that does not fit memory and flops,
-// the path is one of any order, along which the total is a bound: Σ_y max_x ≥ max_x Σ_y. It is not
-// sliced.
+// planMap returns a path for a marginal MAP assignment, and its cost: along an order that sums before it maximises, if that fits memory
+// and flops. If not, the path is relaxed: it takes sums and maxima in any order, so that its total is only a bound, Σ_y max_x ≥ max_x
+// Σ_y. A path has no slices.
 func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cost, error) {
+	// Sums before maxima.
 	h := p.Hypergraph()
-	order, within, err := contractionorder.MinFillLast(ctx, h, p.maximal, 1+math.Log2(float64(o.Memory)/8), policy.MostFill)
+	widthLimit := 1 + math.Log2(float64(o.Memory)/8)
+	order, isWithin, err := contractionorder.MinFillLast(ctx, h, p.maximal, widthLimit, policy.MostFill)
 	if err != nil {
 		return nil, query.Cost{}, err
 	}
-	if within {
+	if isWithin {
 		steps, err := buckets.AlongOrder(ctx, h, order, p.maximal)
 		if err != nil {
 			return nil, query.Cost{}, err
@@ -42,7 +44,8 @@ func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cos
 		}
 	}
 
-	path, cost, err := route(ctx, h, p.maximal, o)
+	// A relaxed path, and a search for an assignment.
+	path, cost, err := findPath(ctx, h, p.maximal, o)
 	if err == nil && path.Count > 1 {
 		err = sumproduct.OverBudget(cost, o.Memory)
 	}
@@ -51,13 +54,13 @@ func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cos
 	}
 	cost.Flops += mapSearchFlops
 	path.Ask, path.Shape, path.Relaxed = p.ask, p.Shape(), true
-	return path, cost, o.refuse(cost)
+	return path, cost, o.checkFlops(cost)
 }
 
 // BestOf returns the most probable assignment of the set. It returns nil if Z is 0.
 //
 // Assignments are ties if ln of their weights differs from the largest by no more than rounding (slack). Of the ties it returns the
-// smallest one in the order of the set. If there are more than mostTies, it compares only as many, those that it meets first.
+// smallest one in the order of the set. If there are more than maxTies, it compares only as many, those that it meets first.
 //
 // If the path is relaxed, its total only bounds the weights of assignments. Then climb searches for an assignment.
 func (p *Prepared) BestOf(ctx context.Context, path *Path, o Options) (*btn.Found, error) {
@@ -68,7 +71,7 @@ func (p *Prepared) BestOf(ctx context.Context, path *Path, o Options) (*btn.Foun
 	if path.Count != 1 || o.From != 0 || o.To != 1 {
 		return nil, fault.New(fault.Internal, "descent: marginal MAP in slices")
 	}
-	r, err := p.run(ctx, path, steps, 0, nil, o) // slice 0 of one: no index is fixed
+	r, err := p.eliminateSlice(ctx, path, steps, 0, nil, o) // slice 0 of one: no index is fixed
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +84,12 @@ func (p *Prepared) BestOf(ctx context.Context, path *Path, o Options) (*btn.Foun
 		return p.climb(ctx, r, lnTop, slack, o)
 	}
 
-	ties, hasAllTies, err := r.Near(ctx, slack, mostTies)
+	ties, hasAllTies, err := r.Near(ctx, slack, maxTies)
 	if err != nil {
 		return nil, err
 	}
+
+	// The smallest of the ties.
 	best := p.ValuesOf(ties[0])
 	for _, tie := range ties[1:] {
 		if values := p.ValuesOf(tie); slices.Compare(values, best) < 0 {
@@ -99,44 +104,47 @@ func (p *Prepared) BestOf(ctx context.Context, path *Path, o Options) (*btn.Foun
 	}, nil
 }
 
-// ValuesOf returns the values of the set under the indices' values.
-func (p *Prepared) ValuesOf(at []int) []int {
+// ValuesOf returns the values of the variables of the set, in its order, from values of the indices of Terms.
+func (p *Prepared) ValuesOf(indexValues []int) []int {
 	values := make([]int, len(p.set))
 	for k, v := range p.set {
-		i := p.given.Variables[v]
-		values[k] = at[i]
-		if s := p.given.Support[i]; s != nil {
-			values[k] = s[at[i]]
+		i := p.expression.Variables[v]
+		values[k] = indexValues[i]
+		if support := p.expression.Support[i]; support != nil { // evidence has left some values only
+			values[k] = support[indexValues[i]]
 		}
 	}
 	return values
 }
 
-// starts are the assignment that a relaxed run leads to, and the most probable one of all variables,
-// which is possible.
+// starts returns values of the indices that a search for an assignment may start from: those of the largest term along the relaxed run r,
+// and those of the most probable assignment of all variables, whose weight is not 0.
 func (p *Prepared) starts(ctx context.Context, r *buckets.Run, memory int64, threads int) ([][]int, error) {
-	led, _, err := r.Near(ctx, 0, 1)
+	starts, _, err := r.Near(ctx, 0, 1)
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Repeat([]bool{true}, len(p.simple.Dims))
-	path, cost, err := route(ctx, p.Hypergraph(), all, PlanOptions{Memory: memory})
+
+	// The most probable assignment of all variables.
+	allMaximal := slices.Repeat([]bool{true}, len(p.simplified.Dims))
+	path, cost, err := findPath(ctx, p.Hypergraph(), allMaximal, PlanOptions{Memory: memory})
 	if err == nil && path.Count > 1 {
 		err = sumproduct.OverBudget(cost, memory)
 	}
 	if err != nil {
 		return nil, err
 	}
-	steps, err := stepsOf(ctx, p.simple, all, path)
+	steps, err := checkedSteps(ctx, p.simplified, allMaximal, path)
 	if err != nil {
 		return nil, err
 	}
-	top, err := buckets.Eliminate(ctx, p.simple, steps, true, buckets.Options{Memory: memory, Threads: threads})
+	const isMaximal = true
+	maxima, err := buckets.Eliminate(ctx, p.simplified, steps, isMaximal, buckets.Options{Memory: memory, Threads: threads})
 	if err != nil {
 		return nil, err
 	}
-	best, _, err := top.Near(ctx, 0, 1)
-	return append(led, best...), err
+	mostProbable, _, err := maxima.Near(ctx, 0, 1)
+	return append(starts, mostProbable...), err
 }
 
 // climb searches for an assignment of large weight if the path of run r is relaxed. It begins with the best one of starts, and changes one
@@ -149,6 +157,8 @@ func (p *Prepared) climb(
 	if memory <= 0 {
 		memory = query.DefaultMemory
 	}
+
+	// The best start.
 	starts, err := p.starts(ctx, r, memory, o.Threads)
 	if err != nil {
 		return nil, err
@@ -157,42 +167,43 @@ func (p *Prepared) climb(
 	if err != nil {
 		return nil, err
 	}
-	best := math.Inf(-1)
-	var at []int
+	best := math.Inf(-1) // ln of the weight of values
+	var values []int     // by index
 	for _, start := range starts {
-		w, err := inner.Ln(ctx, start)
+		ln, err := inner.Ln(ctx, start)
 		if err != nil {
 			return nil, err
 		}
-		if w > best {
-			best, at = w, start
+		if ln > best {
+			best, values = ln, start
 		}
 	}
 
+	// Change one value at a time.
 	remainingFlops := mapSearchFlops
 	for hasImproved := true; hasImproved; {
 		hasImproved = false
 		for _, i := range Free(p) {
-			for x, first := 0, at[i]; x < p.simple.Dims[i]; x++ { // first: the value of i whose weight is known
-				if remainingFlops -= inner.Cost.Flops; x == first || remainingFlops < 0 {
+			for x, known := 0, values[i]; x < p.simplified.Dims[i]; x++ { // known: the value of i whose weight is known
+				if remainingFlops -= inner.Cost.Flops; x == known || remainingFlops < 0 {
 					continue
 				}
-				previous := at[i]
-				at[i] = x
-				w, err := inner.Ln(ctx, at)
+				previous := values[i]
+				values[i] = x
+				ln, err := inner.Ln(ctx, values)
 				if err != nil {
 					return nil, err
 				}
-				if w > best+slack {
-					best, hasImproved = w, true
+				if ln > best+slack {
+					best, hasImproved = ln, true
 				} else {
-					at[i] = previous
+					values[i] = previous
 				}
 			}
 		}
 	}
 	return &btn.Found{
-		Values:  p.ValuesOf(at),
+		Values:  p.ValuesOf(values),
 		Weight:  scaled.FromLog(best),
 		Close:   slack,
 		Relaxed: bound-best > slack,

@@ -25,10 +25,10 @@ type Path struct {
 	Relaxed bool `msgpack:"relaxed,omitempty"`
 }
 
-// Class implements Part.
+// Class implements btn.Part.
 func (*Descent) Class() btn.Class { return btn.ClassDescent }
 
-// About implements btn.Part.
+// About implements btn.Part: the part finds what its path asks for.
 func (p *Descent) About() btn.About {
 	about := btn.About{KeepsRange: true, Shared: &p.Along}
 	if p.Along != nil {
@@ -37,20 +37,20 @@ func (p *Descent) About() btn.About {
 	return about
 }
 
-// Fits implements Part. Whether the path is one through the network's tables is for the contraction
-// to say.
+// Fits implements btn.Part: it returns an error if the part is invalid. Contract checks whether the path is one through the network's
+// tables.
 func (p *Descent) Fits(n *btn.Network) error {
-	switch a := p.Along; {
-	case a == nil:
+	switch path := p.Along; {
+	case path == nil:
 		return btn.Misfit("it has no path")
 	case n.Variables == nil:
 		return btn.Misfit("the network has no variables to assign values to")
-	case a.Ask != btn.AskMPE && a.Ask != btn.AskMap && a.Ask != btn.AskSamples:
-		return btn.Misfit("it asks for %.40q", a.Ask)
-	case a.Count < 1:
-		return btn.Misfit("%d slices", a.Count)
-	case p.From < 0 || p.To < p.From || p.To > a.Count:
-		return btn.Misfit("slices %d to %d of %d", p.From, p.To, a.Count)
+	case path.Ask != btn.AskMPE && path.Ask != btn.AskMap && path.Ask != btn.AskSamples:
+		return btn.Misfit("it asks for %.40q", path.Ask)
+	case path.Count < 1:
+		return btn.Misfit("%d slices", path.Count)
+	case p.From < 0 || p.To < p.From || p.To > path.Count:
+		return btn.Misfit("slices %d to %d of %d", p.From, p.To, path.Count)
 	}
 	return nil
 }

@@ -22,9 +22,9 @@ type PlanOptions struct {
 	Flops  float64 // limit, more is refused; 0: none
 }
 
-// Plan finds a path through the tables within memory: the min-fill order where that is cheap, else a
-// contraction tree, with slices where the tables, which all stay, would not fit. It is a function of
-// Shape and the options alone. For marginal MAP assignments see planMap.
+// Plan returns a path along which the tables can be eliminated within the memory, and its cost: the min-fill order if that is cheap, else
+// the better one of it and contraction trees, sliced if the tables, which are all kept, would not fit. It depends on Shape and the
+// options alone. For marginal MAP assignments see planMap.
 //
 // Errors: over budget, with the figure; the context's.
 func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*Path, query.Cost, error) {
@@ -38,56 +38,61 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*Path, query.Cost, 
 		return p.planMap(ctx, o)
 	}
 
-	path, cost, err := route(ctx, p.Hypergraph(), p.maximal, o)
+	path, cost, err := findPath(ctx, p.Hypergraph(), p.maximal, o)
 	if err != nil {
 		return nil, query.Cost{}, err
 	}
 	path.Ask, path.Shape = p.ask, p.Shape()
-	return path, cost, o.refuse(cost)
+	return path, cost, o.checkFlops(cost)
 }
 
-// descentFlops is the work up to which assignments are found along the min-fill order, without a
+// cheapFlops is the work up to which assignments are found along the min-fill order, without a
 // search for a tree.
 // Chosen: the cost at which contractionorder.Search takes its first tree.
-const descentFlops = 1e7
+const cheapFlops = 1e7
 
-// route finds a path through tables of this shape.
-func route(
+// findPath returns a path along which tables of shape h can be eliminated within o.Memory, and its cost. maximal states by index whether
+// it is maximised or summed. It takes the min-fill order if that is cheap (cheapFlops). Else it takes the path of least work that fits,
+// among that order and contraction trees that are searched with less and less memory, each also with slices. The error is over budget if
+// none fits.
+func findPath(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, o PlanOptions,
 ) (*Path, query.Cost, error) {
+	// The min-fill order.
 	path := &Path{Count: 1}
-	order, within, err := contractionorder.MinFillWithin(ctx, h, math.Log2(policy.OutOfReach), policy.MostFill)
+	order, isWithin, err := contractionorder.MinFillWithin(ctx, h, math.Log2(policy.OutOfReach), policy.MostFill)
 	if err != nil {
 		return nil, query.Cost{}, err
 	}
 	best := query.Cost{Bytes: math.MaxFloat64, Flops: math.MaxFloat64}
-	if path.Order = order; within {
-		if best, err = price(ctx, h, maximal, path); err != nil {
+	if path.Order = order; isWithin {
+		if best, err = pathCost(ctx, h, maximal, path); err != nil {
 			return nil, query.Cost{}, err
 		}
 	}
 	memory := float64(o.Memory)
-	if best.Bytes <= memory && best.Flops <= descentFlops {
+	if best.Bytes <= memory && best.Flops <= cheapFlops {
 		return path, best, nil
 	}
 
-	// What fits comes before what does not, and then what takes less work.
-	try := func(other *Path) error {
-		cost, err := price(ctx, h, maximal, other)
+	// tryPath takes another path if it is better: what fits comes before what does not, and then what takes less work.
+	tryPath := func(other *Path) error {
+		cost, err := pathCost(ctx, h, maximal, other)
 		if err != nil || other.Count == 0 {
 			return err
 		}
-		fits, fit := cost.Bytes <= memory, best.Bytes <= memory
-		if fits && !fit || fits == fit && cost.Flops < best.Flops {
+		otherFits, bestFits := cost.Bytes <= memory, best.Bytes <= memory
+		if otherFits && !bestFits || otherFits == bestFits && cost.Flops < best.Flops {
 			path, best = other, cost
 		}
 		return nil
 	}
-	if within && best.Bytes > memory {
-		if err := try(narrow(ctx, h, maximal, path, memory)); err != nil {
+	if isWithin && best.Bytes > memory {
+		if err := tryPath(sliceToFit(ctx, h, maximal, path, memory)); err != nil {
 			return nil, query.Cost{}, err
 		}
 	}
+	// Contraction trees, searched with half the memory each time: a search does not count that all tables of a path are kept.
 	for budget := o.Memory; budget >= o.Memory/64 && budget > 0 && len(h.Edges) > 1; budget /= 2 {
 		found, err := contractionorder.Search(ctx, h, contractionorder.Options{
 			Seed: o.Seed, Memory: budget, Threads: searchThreads, Moves: o.Moves,
@@ -98,17 +103,17 @@ func route(
 		if err != nil {
 			break
 		}
-		tree := &Path{Tables: found.Tree.Leaves, Slices: found.Slices, Count: slicesOf(h, found.Slices)}
+		tree := &Path{Tables: found.Tree.Leaves, Slices: found.Slices, Count: sliceCount(h, found.Slices)}
 		for _, m := range found.Tree.Merges {
 			tree.Merges = append(tree.Merges, m[0], m[1])
 		}
-		if err := try(tree); err != nil {
+		if err := tryPath(tree); err != nil {
 			return nil, query.Cost{}, err
 		}
 		if best.Bytes <= memory {
 			break
 		}
-		if err := try(narrow(ctx, h, maximal, tree, memory)); err != nil {
+		if err := tryPath(sliceToFit(ctx, h, maximal, tree, memory)); err != nil {
 			return nil, query.Cost{}, err
 		}
 	}
@@ -118,25 +123,26 @@ func route(
 	return path, best, nil
 }
 
-// mostSlices bounds the slices of a path.
-const mostSlices = math.MaxInt32
+// maxSlices bounds the slices of a path.
+const maxSlices = math.MaxInt32
 
-// slicesOf is the number of slices by some indices, 0 for too many.
-func slicesOf(h contractionorder.Hypergraph, indices []int) int64 {
+// sliceCount returns the number of slices that fixing the given indices makes: the product of their dimensions, or 0 for more than
+// maxSlices.
+func sliceCount(h contractionorder.Hypergraph, indices []int) int64 {
 	count := int64(1)
 	for _, i := range indices {
-		if count *= int64(h.Dims[i]); count > mostSlices {
+		if count *= int64(h.Dims[i]); count > maxSlices {
 			return 0
 		}
 	}
 	return count
 }
 
-// price is the cost of all slices of a path.
-func price(
+// pathCost returns the cost of all slices of a path through tables of shape h.
+func pathCost(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, path *Path,
 ) (query.Cost, error) {
-	steps, err := along(ctx, h, maximal, path)
+	steps, err := stepsAlong(ctx, h, maximal, path)
 	if err != nil {
 		return query.Cost{}, err
 	}
@@ -147,24 +153,24 @@ func price(
 	return cost, nil
 }
 
-// narrow fixes indices of a path until its tables fit memory bytes, the one that the tables shrink
-// most by next. The path has no slices where that takes too many.
-func narrow(
+// sliceToFit returns the path with more sliced indices, so that its tables fit memory bytes. It slices the index by which the tables
+// shrink most, again and again. If that does not help or takes too many slices, the path that it returns has the Count 0.
+func sliceToFit(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, path *Path, memory float64,
 ) *Path {
-	out := *path
-	out.Slices = slices.Clone(path.Slices)
-	steps, err := along(ctx, h, maximal, path)
+	sliced := *path
+	sliced.Slices = slices.Clone(path.Slices)
+	steps, err := stepsAlong(ctx, h, maximal, path)
 	if err != nil {
-		out.Count = 0
-		return &out
+		sliced.Count = 0
+		return &sliced
 	}
 	dims := slices.Clone(h.Dims)
-	for _, i := range out.Slices {
+	for _, i := range sliced.Slices {
 		dims[i] = 1
 	}
 	for buckets.Price(dims, steps).Bytes > memory {
-		saved := make([]float64, len(dims))
+		saved := make([]float64, len(dims)) // by index: the entries that slicing it saves
 		for _, s := range steps {
 			size := 1.0
 			for _, i := range s.Out {
@@ -174,28 +180,28 @@ func narrow(
 				saved[i] += size * (1 - 1/float64(dims[i]))
 			}
 		}
-		most := 0
+		best := 0
 		for i := range saved {
-			if saved[i] > saved[most] {
-				most = i
+			if saved[i] > saved[best] {
+				best = i
 			}
 		}
-		if len(saved) == 0 || saved[most] == 0 {
-			out.Count = 0
-			return &out
+		if len(saved) == 0 || saved[best] == 0 {
+			sliced.Count = 0
+			return &sliced
 		}
-		dims[most] = 1
-		out.Slices = append(out.Slices, most)
-		if out.Count = slicesOf(h, out.Slices); out.Count == 0 {
-			return &out
+		dims[best] = 1
+		sliced.Slices = append(sliced.Slices, best)
+		if sliced.Count = sliceCount(h, sliced.Slices); sliced.Count == 0 {
+			return &sliced
 		}
 	}
-	slices.Sort(out.Slices)
-	return &out
+	slices.Sort(sliced.Slices)
+	return &sliced
 }
 
-// along are the steps of a path through tables of this shape.
-func along(
+// stepsAlong returns the elimination steps of a path through tables of shape h: along its order, or along its tree if it has merges.
+func stepsAlong(
 	ctx context.Context, h contractionorder.Hypergraph, maximal []bool, path *Path,
 ) ([]buckets.Step, error) {
 	if path.Merges == nil {
@@ -212,8 +218,8 @@ func along(
 	return buckets.AlongTree(h, t, path.Slices, maximal)
 }
 
-// refuse returns an error for a cost beyond the flops allowed.
-func (o PlanOptions) refuse(cost query.Cost) error {
+// checkFlops returns an error, over budget, if a cost exceeds o.Flops.
+func (o PlanOptions) checkFlops(cost query.Cost) error {
 	if cost.Flops <= o.Flops {
 		return nil
 	}
@@ -221,97 +227,99 @@ func (o PlanOptions) refuse(cost query.Cost) error {
 		cost.Flops, max(cost.Slices, 1), o.Flops)
 }
 
-// searchThreads of the tree search; the plan does not depend on it.
+// searchThreads is the number of threads of the search for a tree. The plan does not depend on it.
 const searchThreads = 2
 
-// steps are those of a path.
+// steps returns the elimination steps of a path through p.Terms, or an error if the path was made for other tables or another question.
 func (p *Prepared) steps(ctx context.Context, path *Path) ([]buckets.Step, error) {
 	if path.Ask != p.ask || path.Shape != p.Shape() {
 		return nil, fault.New(fault.Internal, "descent: the path was made for another network")
 	}
-	return stepsOf(ctx, p.simple, p.maximal, path)
+	return checkedSteps(ctx, p.simplified, p.maximal, path)
 }
 
-// Flops is what some slices of a path take.
+// Flops returns the flops that count slices of a path take.
 func (p *Prepared) Flops(ctx context.Context, path *Path, count int64) (float64, error) {
 	steps, err := p.steps(ctx, path)
 	if err != nil {
 		return 0, err
 	}
-	return min(buckets.Price(p.simple.Dims, steps).Flops*float64(count), math.MaxFloat64), nil
+	return min(buckets.Price(p.simplified.Dims, steps).Flops*float64(count), math.MaxFloat64), nil
 }
 
-// stepsOf are the steps of a path through the tables of e, or why it is none.
-func stepsOf(
+// checkedSteps returns the elimination steps of a path through the tables of e, or an error if its slices or its order do not fit e.
+func checkedSteps(
 	ctx context.Context, e *sumproduct.Expression, maximal []bool, path *Path,
 ) ([]buckets.Step, error) {
 	h := e.Hypergraph()
-	rest := sumproduct.Expression{Dims: slices.Clone(e.Dims)}
+	sliced := sumproduct.Expression{Dims: slices.Clone(e.Dims)} // with the sliced indices fixed
 	for _, i := range path.Slices {
-		if i < 0 || i >= len(h.Dims) || rest.Dims[i] < 2 {
+		if i < 0 || i >= len(h.Dims) || sliced.Dims[i] < 2 {
 			return nil, fault.New(fault.Internal, "descent: the path fixes index %d of %d", i, len(h.Dims))
 		}
-		rest.Dims[i] = 1
+		sliced.Dims[i] = 1
 	}
-	if count := slicesOf(h, path.Slices); count != path.Count {
+	if count := sliceCount(h, path.Slices); count != path.Count {
 		return nil, fault.New(fault.Internal, "descent: the path has %d slices, and says %d", count, path.Count)
 	}
 	if path.Merges == nil {
-		if err := rest.ValidateOrder(path.Order); err != nil {
+		if err := sliced.ValidateOrder(path.Order); err != nil {
 			return nil, fault.Wrap(fault.Internal, err)
 		}
 	}
-	return along(ctx, h, maximal, path)
+	return stepsAlong(ctx, h, maximal, path)
 }
 
-// slice is the expression with the indices of a path's slices at the values of one of them, which it
-// writes to values.
-func (p *Prepared) slice(path *Path, at int64, values []int) *sumproduct.Expression {
+// sliceAt returns one slice of p.Terms: with the indices path.Slices fixed to the values that are the digits of number, the last one
+// fastest. It writes these values to values[i] for each such index i.
+func (p *Prepared) sliceAt(path *Path, number int64, values []int) *sumproduct.Expression {
 	if len(path.Slices) == 0 {
-		return p.simple
+		return p.simplified
 	}
-	e := *p.simple
+	e := *p.simplified
 	e.Dims = slices.Clone(e.Dims)
 	for n := len(path.Slices) - 1; n >= 0; n-- {
 		i := path.Slices[n]
-		values[i] = int(at % int64(e.Dims[i]))
-		at /= int64(e.Dims[i])
+		values[i] = int(number % int64(e.Dims[i]))
+		number /= int64(e.Dims[i])
 		e.Dims[i] = 1
 	}
-	e.Tables = fix(p.simple, e.Dims, values)
+	e.Tables = fixIndices(p.simplified, e.Dims, values)
 	return &e
 }
 
-// fix returns the tables of e where the indices that have dimension 1 in dims are at values.
-func fix(e *sumproduct.Expression, dims, values []int) []sumproduct.Table {
+// fixIndices returns the tables of e in which the indices i with another dimension in dims, which is 1 there, are fixed to values[i] and
+// left out of the scopes.
+func fixIndices(e *sumproduct.Expression, dims, values []int) []sumproduct.Table {
+	isFixed := func(i int) bool { return dims[i] != e.Dims[i] }
 	tables := make([]sumproduct.Table, len(e.Tables))
-	stride := make([]int, len(e.Dims))
+	stride := make([]int, len(e.Dims)) // of each index in the present table
 	for t, table := range e.Tables {
-		if !slices.ContainsFunc(table.Scope, func(i int) bool { return dims[i] != e.Dims[i] }) {
+		if !slices.ContainsFunc(table.Scope, isFixed) {
 			tables[t] = table
 			continue
 		}
 		sumproduct.Strides(stride, e.Dims, table.Scope)
-		base := 0
+		base := 0 // entry by the values of the fixed indices
 		var scope []int
 		for _, i := range table.Scope {
-			if dims[i] != e.Dims[i] {
+			if isFixed(i) {
 				base += stride[i] * values[i]
 			} else {
 				scope = append(scope, i)
 			}
 		}
-		out := sumproduct.Table{Scope: scope, Rounded: table.Rounded}
-		for _, at := range sumproduct.Offsets([]int(nil), dims, scope, stride) {
-			out.Data = append(out.Data, table.Data[base+at])
+		fixed := sumproduct.Table{Scope: scope, Rounded: table.Rounded}
+		for _, offset := range sumproduct.Offsets([]int(nil), dims, scope, stride) {
+			fixed.Data = append(fixed.Data, table.Data[base+offset])
 			if table.Exp != nil {
-				out.Exp = append(out.Exp, table.Exp[base+at])
+				fixed.Exp = append(fixed.Exp, table.Exp[base+offset])
 			}
 		}
 		for _, i := range table.Scope {
 			stride[i] = 0
 		}
-		tables[t] = out
+		tables[t] = fixed
 	}
 	return tables
 }

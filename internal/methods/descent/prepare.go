@@ -22,98 +22,100 @@ import (
 
 // Prepared is a network, conditioned on its query's evidence, as tables of terms.
 type Prepared struct {
-	net   *btn.Network
-	given *sumproduct.Expression // its entries are at least 0
-	ask   btn.Ask
+	net        *btn.Network
+	expression *sumproduct.Expression // the network as tables; its entries are at least 0
+	ask        btn.Ask
 
-	simple   *sumproduct.Expression // of the terms of given
-	origin   []preprocess.Origin    // of the indices of given in simple; nil: they are the same
-	rounding float64                // of a term of simple against the term of given, in units of 2^-53
-	maximal  []bool                 // by index of simple: the maximum over it is asked for
-	set      []int                  // variables of a marginal MAP assignment
+	simplified *sumproduct.Expression // the tables of expression after preprocessing, with the same terms
+	origin     []preprocess.Origin    // by index of expression: how it follows from the indices of simplified; nil: they are the same
+	rounding   float64                // largest rounding error of a term of simplified, in units of 2^-53
+	maximal    []bool                 // by index of simplified: the maximum over it is asked for
+	set        []int                  // variables of a marginal MAP assignment
 }
 
-// Prepare writes a network as tables for a question; set are the variables of a marginal MAP
-// assignment, which query.CheckSet has passed. Hidden indices with terms of both signs, and for
-// maxima all but counters, are summed out within their factors, which become dense tables.
+// Prepare writes a network as tables whose entries are at least 0, for the question ask: the most probable assignment, draws, or a
+// marginal MAP assignment of the variables in set, which query.CheckSet has passed. Indices that are no variables are summed out within
+// their factors, which become dense tables: for the most probable assignment all but counters, otherwise those of factors with entries of
+// both signs.
 //
-// Errors: from lower.Build; bad_input for a factor with an entry below 0, which is named;
-// over_budget for a factor whose dense table does not fit memory bytes (0: query.DefaultMemory).
+// Errors: from lower.Build; bad_input for a factor with an entry below 0, which is named; over_budget for a factor whose dense table does
+// not fit memory bytes (0: query.DefaultMemory).
 func Prepare(
 	ctx context.Context, net *btn.Network, ask btn.Ask, set []int, memory int64,
 ) (*Prepared, error) {
 	if memory <= 0 {
 		memory = query.DefaultMemory
 	}
-	given, err := lower.Build(ctx, net)
-	if err == nil && given.Unfit != "" {
-		given, err = lower.BuildWide(ctx, net)
-	} else if err == nil && given.Signed() {
-		given, err = lower.BuildUnsigned(ctx, net, given)
+
+	// The network as tables without entries below 0.
+	built, err := lower.Build(ctx, net)
+	if err == nil && built.Unfit != "" {
+		built, err = lower.BuildWide(ctx, net)
+	} else if err == nil && built.Signed() {
+		built, err = lower.BuildUnsigned(ctx, net, built)
 	}
 	if err != nil {
 		return nil, err
 	}
-
 	p := &Prepared{net: net, ask: ask, set: set}
-	if p.given, err = unhide(ctx, given, ask, memory); err != nil {
+	if p.expression, err = sumOutHidden(ctx, built, ask, memory); err != nil {
 		return nil, err
 	}
-	if err := p.positive(); err != nil {
+	if err := p.checkNonNegative(); err != nil {
 		return nil, err
 	}
 
-	p.simple = p.given
-	if ask != btn.AskMap && !exponents(p.given) {
-		r, err := preprocess.Run(ctx, p.given, preprocess.Options{Terms: true})
+	// Simpler tables, and the indices that are maximised.
+	p.simplified = p.expression
+	if ask != btn.AskMap && !hasExponents(p.expression) {
+		r, err := preprocess.Run(ctx, p.expression, preprocess.Options{Terms: true})
 		if err != nil {
 			return nil, err
 		}
-		p.simple, p.origin, p.rounding = r.Expression, r.Origin, r.Rounding
+		p.simplified, p.origin, p.rounding = r.Expression, r.Origin, r.Rounding
 	}
-
-	p.maximal = make([]bool, len(p.simple.Dims))
+	p.maximal = make([]bool, len(p.simplified.Dims))
 	for i := range p.maximal {
 		p.maximal[i] = ask == btn.AskMPE
 	}
 	if ask == btn.AskMap {
 		for _, v := range set {
-			p.maximal[p.given.Variables[v]] = true
+			p.maximal[p.expression.Variables[v]] = true
 		}
 	}
 	return p, nil
 }
 
-// exponents reports whether entries have exponents of their own.
-func exponents(e *sumproduct.Expression) bool {
+// hasExponents reports whether entries of a table have exponents of their own, beyond those of float64.
+func hasExponents(e *sumproduct.Expression) bool {
 	return slices.ContainsFunc(e.Tables, func(t sumproduct.Table) bool { return t.Exp != nil })
 }
 
-// positive refuses entries below 0.
-func (p *Prepared) positive() error {
-	if p.given.Scale.Sign() < 0 {
+// checkNonNegative returns an error, bad_input, if the scale or an entry of a table is below 0.
+func (p *Prepared) checkNonNegative() error {
+	if p.expression.Scale.Sign() < 0 {
 		return fault.New(fault.BadInput, "descent: the product of the factors without variables is below 0")
 	}
-	for t := range p.given.Tables {
-		if slices.ContainsFunc(p.given.Tables[t].Data, func(x float64) bool { return x < 0 }) {
+	for t := range p.expression.Tables {
+		if slices.ContainsFunc(p.expression.Tables[t].Data, func(x float64) bool { return x < 0 }) {
 			return fault.New(fault.BadInput, "descent: %s has an entry below 0: weights of assignments are "+
-				"no probabilities then", factorOver(p.given, p.given.Tables[t].Scope))
+				"no probabilities then", factorName(p.expression, p.expression.Tables[t].Scope))
 		}
 	}
 	return nil
 }
 
-// factorOver names a factor by its variables.
-func factorOver(e *sumproduct.Expression, scope []int) string {
+// factorName returns the name that the factor over a scope of indices has in errors: its first variables.
+func factorName(e *sumproduct.Expression, scope []int) string {
 	var names []string
 	for v, i := range e.Variables {
 		if slices.Contains(scope, i) {
 			names = append(names, fmt.Sprint(v))
 		}
 	}
-	const most = 12
-	if len(names) > most {
-		names = append(names[:most], "…")
+	const maxNames = 12
+	if len(names) > maxNames {
+		names = append(names[:maxNames], "…")
 	}
 	if len(names) == 0 {
 		return "a factor over observed variables"
@@ -121,25 +123,27 @@ func factorOver(e *sumproduct.Expression, scope []int) string {
 	return "the factor over variables " + strings.Join(names, ", ")
 }
 
-// Terms are the tables: for assignments drawn and the most probable one their terms are the network's, one for one.
-func (p *Prepared) Terms() *sumproduct.Expression { return p.simple }
+// Terms returns the simplified tables. A term is the product of their entries at values of their indices. For draws and the most probable
+// assignment their terms are those of the network, one for one.
+func (p *Prepared) Terms() *sumproduct.Expression { return p.simplified }
 
-// Assignment returns the values of the variables from the values of Terms' indices.
-func (p *Prepared) Assignment(indices []int) []int {
-	return p.assignment(indices, make([]int, len(p.given.Dims)))
+// Assignment returns the values of the network's variables from values of the indices of Terms.
+func (p *Prepared) Assignment(termValues []int) []int {
+	return p.assignment(termValues, make([]int, len(p.expression.Dims)))
 }
 
-// Weigh returns an assignment by the values of Terms' indices, with its weight.
-func (p *Prepared) Weigh(indices []int) *btn.Found {
-	given := make([]int, len(p.given.Dims))
-	values := p.assignment(indices, given)
-	return &btn.Found{Values: values, Weight: number(weight(p.given, given)), Close: p.rounded()}
+// Weigh returns the assignment that belongs to values of the indices of Terms, with its weight.
+func (p *Prepared) Weigh(termValues []int) *btn.Found {
+	indexValues := make([]int, len(p.expression.Dims))
+	values := p.assignment(termValues, indexValues)
+	return &btn.Found{Values: values, Weight: scaledNumber(weightOf(p.expression, indexValues)), Close: p.tieWidth()}
 }
 
-// Slack bounds the difference between the logarithms of a term of the network and of Terms, of which ln is the larger one's magnitude.
+// Slack bounds the rounding difference between the logarithms of a term of the network and the same term of Terms. ln is the larger
+// magnitude of the two logarithms.
 func (p *Prepared) Slack(ln float64) float64 { return p.slack(nil, ln) }
 
-// Domains returns the domain sizes of the variables.
+// Domains returns the number of values of each variable of the network.
 func (p *Prepared) Domains() []int {
 	d := make([]int, len(p.net.Variables))
 	for v := range d {
@@ -148,10 +152,10 @@ func (p *Prepared) Domains() []int {
 	return d
 }
 
-// Hypergraph returns the shape of the tables.
-func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simple.Hypergraph() }
+// Hypergraph returns the shape of Terms: the dimensions of its indices and the scopes of its tables.
+func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simplified.Hypergraph() }
 
-// Shape returns the digest of Hypergraph and of the set of its maximised indices.
+// Shape returns a digest of Hypergraph and, for a marginal MAP assignment, of the indices that are maximised.
 func (p *Prepared) Shape() string {
 	b := digest.New()
 	p.Hypergraph().Digest(b)
@@ -165,27 +169,27 @@ func (p *Prepared) Shape() string {
 	return b.Hex()
 }
 
-// assignment returns the values of the variables from the values of the simplified tables' indices,
-// and in into the values of the given tables' indices.
-func (p *Prepared) assignment(simple []int, into []int) []int {
-	for i := range into {
-		into[i] = simple[i]
+// assignment returns the values of the network's variables from termValues, values of the indices of the simplified tables. It also
+// writes to indexValues the values of the indices of p.expression.
+func (p *Prepared) assignment(termValues []int, indexValues []int) []int {
+	for i := range indexValues {
+		indexValues[i] = termValues[i]
 		if p.origin == nil {
 			continue
 		}
-		o := p.origin[i]
-		at := 0
-		if o.Index >= 0 && len(o.From) > 1 {
-			at = simple[o.Index]
+		// The index has the value origin.From[k] if index origin.Index of the simplified tables has value k.
+		origin, k := p.origin[i], 0
+		if origin.Index >= 0 && len(origin.From) > 1 {
+			k = termValues[origin.Index]
 		}
-		into[i] = o.From[at]
+		indexValues[i] = origin.From[k]
 	}
 
 	values := make([]int, len(p.net.Variables))
-	for v, i := range p.given.Variables {
-		values[v] = into[i]
-		if s := p.given.Support[i]; s != nil {
-			values[v] = s[into[i]]
+	for v, i := range p.expression.Variables {
+		values[v] = indexValues[i]
+		if support := p.expression.Support[i]; support != nil { // evidence has left some values only
+			values[v] = support[indexValues[i]]
 		}
 	}
 	return values

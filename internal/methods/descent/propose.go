@@ -11,14 +11,16 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// Relaxed reports whether a plan finds a marginal MAP assignment along a path whose total is a bound.
+// Relaxed reports whether a plan, whose first part is a Descent, finds a marginal MAP assignment along a relaxed path: its total only
+// bounds the weights of assignments.
 func Relaxed(plan *btn.Plan) bool {
 	part, ok := plan.Estimates[0].Parts[0].(*Descent)
 	return ok && part.Along.Relaxed
 }
 
-// Propose returns the plan whose parts answer one question, and the state of the cache for it.
-// Paths are remembered by the shape of the tables.
+// Propose returns the plan that finds the assignments that ask stands for, and the state of the cache for it. variables are those of a
+// marginal MAP assignment. The slices of the path are divided among the parts of the plan. Paths are remembered by the shape of the
+// tables.
 func Propose(ctx context.Context, j *proposal.Job, ask btn.Ask, variables []int) (*btn.Plan, string, error) {
 	p, err := Of(ctx, j.Problem(), ask, variables)
 	if err != nil {
@@ -36,6 +38,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask btn.Ask, variables []int)
 		if err != nil {
 			return nil, err
 		}
+
+		// Parts of about SliceTaskFlops each.
 		chunks := int64(max(1, min(cost.Flops/policy.SliceTaskFlops, float64(path.Count), policy.MostChunks)))
 		parts := make([]btn.Part, chunks)
 		for k := range chunks {
