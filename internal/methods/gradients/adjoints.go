@@ -11,20 +11,21 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// slot is the place of the network with its own numbers among the forms of a problem.
-type slot struct{}
+// formKey is the key of the prepared network among the forms of a problem that are computed once.
+type formKey struct{}
 
-// Of returns the problem's network written with its own numbers. Errors: those of Prepare.
+// Of returns the problem's network prepared for derivatives (Prepare). It is computed once. Errors: those of Prepare.
 func Of(ctx context.Context, p *problem.Problem) (*Prepared, error) {
-	return problem.Form(ctx, p, slot{}, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net) })
+	return problem.Form(ctx, p, formKey{}, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net) })
 }
 
-// Cost implements contraction.Priced.
+// Cost implements contraction.Priced: the predicted flops of the part's slices.
 func (p *Adjoints) Cost(*problem.Problem) query.Cost {
 	return query.Cost{Flops: p.Plan.Flops * float64(p.To-p.From)}
 }
 
-// Contract implements contraction.Contractor: slices of the network as it is, forth and back.
+// Contract implements contraction.Contractor: it contracts the part's slices of the network forth and back, and returns their Z, with the
+// derivatives, the marginals and the values under a target that are wanted.
 func (p *Adjoints) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
@@ -33,7 +34,6 @@ func (p *Adjoints) Contract(ctx context.Context, instance *problem.Problem, want
 	if err != nil {
 		return btn.Value{}, err
 	}
-
 	prepared, err := Of(ctx, instance)
 	if err != nil {
 		return btn.Value{}, err

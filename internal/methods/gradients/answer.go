@@ -32,30 +32,32 @@ type Answer struct {
 	TargetBy  []scaled.Number // nil without a target
 	Flops     float64
 	Digits    float64
-	Doubt     string // why the numbers are not known to be exact; empty where they are
+	Doubt     string // why the numbers are not known to be exact; empty if they are
 }
 
-// lost is the doubt that entries of a derivative leave which float64 did not hold.
-const lost = "entries span more than float64 holds, and derivatives may lack terms"
+// mayLackTerms is the doubt of derivatives some of whose entries float64 did not hold.
+const mayLackTerms = "entries span more than float64 holds, and derivatives may lack terms"
 
-// uncounted is the doubt of derivatives whose terms have both signs, where they do not fit wide numbers.
-const uncounted = "terms of both signs may cancel in the derivatives, and nobody has counted them"
+// mayCancel is the doubt of derivatives whose terms have both signs, if wide numbers do not fit.
+const mayCancel = "terms of both signs may cancel in the derivatives, and nobody has counted them"
 
-// Answer contracts the slices From ≤ s < To in float64. If they are all slices and float64 leaves a doubt (entries beyond its range, or
-// terms of both signs), it contracts the whole in wide numbers. An entry of a derivative is then right to 1e-11 of the sum of the absolute
-// values of its terms. If wide numbers are over budget, it returns the numbers of float64 with their doubt. If only some slices are asked
-// for, it returns their numbers of float64 with the doubt, if there is one.
+// Answer returns Z, its derivatives and marginals for the slices o.From ≤ s < o.To, by contraction in float64. If they are all slices and
+// float64 leaves a doubt (entries beyond its range, or terms of both signs), it contracts the whole in wide numbers instead. An entry of
+// a derivative is then right to 1e-11 of the sum of the absolute values of its terms. If wide numbers are over budget, or if only some
+// slices are asked for, it returns the numbers of float64 with their doubt.
 //
-// Errors: fault.OverBudget; sumproduct.ErrSpan (fault.Unsupported) if float64 cannot hold the numbers of some slices, but wide numbers can
-// hold the whole; sumproduct.ErrNotFinite if float64 cannot hold the numbers and wide numbers are over budget; fault.Internal for a plan
-// that is another network's; the context's.
+// Errors: fault.OverBudget; sumproduct.ErrSpan (fault.Unsupported) if float64 cannot hold the numbers of some slices, but wide numbers
+// can hold the whole; sumproduct.ErrNotFinite if float64 cannot hold the numbers and wide numbers are over budget; fault.Internal for a
+// plan that is another network's; the context's.
 func (p *Prepared) Answer(ctx context.Context, c *AdjointPlan, o Options) (Answer, error) {
-	if err := p.fits(c); err != nil {
+	if err := p.checkPlan(c); err != nil {
 		return Answer{}, err
 	}
+
+	// In float64.
 	isSigned := p.given.Signed()
 	isWhole := o.From == 0 && o.To == c.Count
-	var a Answer // in float64; By is nil if float64 was not tried or its numbers are not finite
+	var a Answer // By is nil if float64 was not tried or its numbers are not finite
 	var err error
 	if p.floats.Unfit == "" && !(isSigned && isWhole) {
 		a, err = p.inFloats(ctx, c, o)
@@ -65,13 +67,15 @@ func (p *Prepared) Answer(ctx context.Context, c *AdjointPlan, o Options) (Answe
 		case err != nil:
 			return Answer{}, err
 		case isSigned:
-			a.Doubt = uncounted
+			a.Doubt = mayCancel
 		}
-		if a.Doubt == "" || !isWhole && a.By != nil {
+		hasPartOnly := !isWhole && a.By != nil
+		if a.Doubt == "" || hasPartOnly {
 			return a, nil
 		}
 	}
 
+	// In wide numbers.
 	exact, err := p.inWide(ctx, o)
 	switch {
 	case err == nil && isWhole:
@@ -86,8 +90,9 @@ func (p *Prepared) Answer(ctx context.Context, c *AdjointPlan, o Options) (Answe
 	}
 }
 
-// doubtfulFloats returns the answer in float64 with its doubt, if wide numbers are over budget. It returns a if that has numbers. Otherwise
-// float64 was not tried, because terms have both signs, or its numbers were not finite: it contracts in float64, with that doubt or error.
+// doubtfulFloats returns the answer in float64 with its doubt. It is called if wide numbers are over budget. a is the answer so far: if
+// it has derivatives, it is returned. If not, float64 was not tried, because terms have both signs, or its numbers were not finite. Then
+// it contracts in float64, and returns that with a doubt, or the error.
 func (p *Prepared) doubtfulFloats(ctx context.Context, c *AdjointPlan, o Options, a Answer) (Answer, error) {
 	if a.By != nil {
 		return a, nil
@@ -96,15 +101,16 @@ func (p *Prepared) doubtfulFloats(ctx context.Context, c *AdjointPlan, o Options
 	if err != nil {
 		return Answer{}, err
 	}
-	a.Doubt = uncounted
+	a.Doubt = mayCancel
 	return a, nil
 }
 
-// inFloats sums slices.
+// inFloats contracts the slices o.From ≤ s < o.To in float64, forth and back, and adds up their Z, derivatives and marginals. If there is
+// a target, it does the same with the target observed.
 func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Answer, error) {
 	a := Answer{By: make([]scaled.Number, p.entries)}
 	if o.Marginals {
-		a.Marginals = p.noMarginals()
+		a.Marginals = p.zeroMarginals()
 	}
 	if o.Target != nil {
 		a.TargetBy = make([]scaled.Number, p.entries)
@@ -113,126 +119,136 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 		return a, nil
 	}
 
-	first := p.firsts()
-	cut := p.cut(c.Slices)
-	var zs, targets []scaled.Number
+	firstOfCore := p.firstParameters()
+	slicing := p.newSlicing(c.Slices)
+	var zs, targetZs []scaled.Number // by slice
 	for s := o.From; s < o.To; s++ {
-		e, base := cut.at(s)
+		e, firstEntries := slicing.slice(s)
 		d, stats, err := einsum.Differentiate(ctx, e, c.Order, p.wanted, o.Marginals,
 			einsum.Options{Memory: o.Memory, Threads: o.Threads})
 		if err != nil {
 			return Answer{}, err
 		}
-		a.take(stats)
+		a.addStats(stats)
 		zs = append(zs, d.Z)
-		p.collect(a.By, &d, cut, base, first)
-		p.addMarginals(a.Marginals, &d, cut, s)
+		p.addDerivatives(a.By, &d, slicing, firstEntries, firstOfCore)
+		p.addMarginals(a.Marginals, &d, slicing, s)
 
+		// The same with the target observed, if the slice allows it.
 		if o.Target == nil {
 			continue
 		}
-		with := cut.observed(e, s, p.floats.Variables[o.Target.Var], p.valuePosition(*o.Target))
-		if with == nil {
-			targets = append(targets, scaled.Number{})
+		observed := slicing.observed(e, s, p.floats.Variables[o.Target.Var], p.valuePosition(*o.Target))
+		if observed == nil {
+			targetZs = append(targetZs, scaled.Number{})
 			continue
 		}
-		wanted := append(slices.Clip(p.wanted), make([]bool, len(with.Tables)-len(p.wanted))...)
-		d, stats, err = einsum.Differentiate(ctx, with, c.Order, wanted, false,
+		wanted := append(slices.Clip(p.wanted), make([]bool, len(observed.Tables)-len(p.wanted))...)
+		const wantsMarginals = false
+		d, stats, err = einsum.Differentiate(ctx, observed, c.Order, wanted, wantsMarginals,
 			einsum.Options{Memory: o.Memory, Threads: o.Threads})
 		if err != nil {
 			return Answer{}, err
 		}
-		a.take(stats)
-		targets = append(targets, d.Z)
-		p.collect(a.TargetBy, &d, cut, base, first)
+		a.addStats(stats)
+		targetZs = append(targetZs, d.Z)
+		p.addDerivatives(a.TargetBy, &d, slicing, firstEntries, firstOfCore)
 	}
+
 	a.Z = scaled.Sum(zs)
-	a.TargetZ = scaled.Sum(targets)
-	p.singles(a.By, a.Z, first)
+	a.TargetZ = scaled.Sum(targetZs)
+	p.setSingleDerivatives(a.By, a.Z, firstOfCore)
 	if o.Target != nil {
-		p.singles(a.TargetBy, a.TargetZ, first)
+		p.setSingleDerivatives(a.TargetBy, a.TargetZ, firstOfCore)
 	}
 	return a, nil
 }
 
-// take adds the cost of a contraction, and its doubt.
-func (a *Answer) take(s einsum.Stats) {
+// addStats adds the flops of a contraction, and the doubt if it may have lost terms.
+func (a *Answer) addStats(s einsum.Stats) {
 	a.Flops += s.Flops
 	if s.Lost {
-		a.Doubt = lost
+		a.Doubt = mayLackTerms
 	}
 }
 
-// firsts says where the parameters of every core begin.
-func (p *Prepared) firsts() []int {
+// firstParameters returns, by core, the number of its first parameter among the parameters of all cores.
+func (p *Prepared) firstParameters() []int {
 	first := make([]int, len(p.given.Sizes))
-	at := 0
+	total := 0
 	for c, n := range p.given.Sizes {
-		first[c] = at
-		at += n
+		first[c] = total
+		total += n
 	}
 	return first
 }
 
-// collect adds the derivatives of a slice to the parameters'.
-func (p *Prepared) collect(by []scaled.Number, d *einsum.Derivatives, cut *cutting, base []int, first []int) {
+// addDerivatives adds d, the derivatives of a slice by the entries of its tables, to by, the derivatives by parameters. firstEntries has
+// the index of the slice's first entry in each whole table (nil: the slice is the whole), firstOfCore the number of each core's first
+// parameter.
+func (p *Prepared) addDerivatives(
+	by []scaled.Number, d *einsum.Derivatives, slicing *slicing, firstEntries []int, firstOfCore []int,
+) {
 	for t, list := range d.By {
-		if list == nil || t >= len(p.wanted) || !p.wanted[t] {
+		if list == nil || t >= len(p.wanted) || !p.wanted[t] { // t ≥ len(p.wanted): the table of an observation
 			continue
 		}
-		from := p.given.Sources[t]
+		source := p.given.Sources[t]
 		exp := d.Exp[t] - p.divided[t]
 		for k, x := range list {
 			if x == 0 {
 				continue
 			}
-			at := k
-			if cut.offsets[t] != nil {
-				at = base[t] + cut.offsets[t][k]
+			entry := k // in the whole table
+			if slicing.offsets[t] != nil {
+				entry = firstEntries[t] + slicing.offsets[t][k]
 			}
-			if place := from.At[at]; place >= 0 {
-				n := &by[first[from.Core]+place]
-				*n = n.Add(scaled.Make(x, exp))
+			if parameter := source.At[entry]; parameter >= 0 {
+				sum := &by[firstOfCore[source.Core]+parameter]
+				*sum = sum.Add(scaled.Make(x, exp))
 			}
 		}
 	}
 }
 
-// singles fills in the derivatives by parameters that are factors of the whole: Z over the parameter.
-func (p *Prepared) singles(by []scaled.Number, z scaled.Number, first []int) {
+// setSingleDerivatives sets the derivatives by parameters that are factors of Z, since their tables have no other entry left: Z /
+// parameter. by has the derivatives by all parameters, firstOfCore the number of each core's first one.
+func (p *Prepared) setSingleDerivatives(by []scaled.Number, z scaled.Number, firstOfCore []int) {
 	for _, s := range p.given.Single {
 		if !s.Value.IsZero() {
-			by[first[s.Core]+s.At] = z.Div(s.Value)
+			by[firstOfCore[s.Core]+s.At] = z.Div(s.Value)
 		}
 	}
 }
 
-// noMarginals returns zeros for every variable and value.
-func (p *Prepared) noMarginals() [][]scaled.Number {
-	m := make([][]scaled.Number, len(p.net.Variables))
-	for v, place := range p.net.Variables {
-		m[v] = make([]scaled.Number, place.Domain)
+// zeroMarginals returns a 0 for every value of every variable.
+func (p *Prepared) zeroMarginals() [][]scaled.Number {
+	marginals := make([][]scaled.Number, len(p.net.Variables))
+	for v, variable := range p.net.Variables {
+		marginals[v] = make([]scaled.Number, variable.Domain)
 	}
-	return m
+	return marginals
 }
 
-// addMarginals adds a slice's marginals.
-func (p *Prepared) addMarginals(to [][]scaled.Number, d *einsum.Derivatives, cut *cutting, s int64) {
-	if to == nil {
+// addMarginals adds the marginals of slice number, which d has by index, to marginals, which are by variable and value. It does nothing if
+// marginals is nil.
+func (p *Prepared) addMarginals(marginals [][]scaled.Number, d *einsum.Derivatives, slicing *slicing, number int64) {
+	if marginals == nil {
 		return
 	}
 	for v, i := range p.floats.Variables {
 		for k, x := range d.Marginals[i] {
-			if cut.fixed[i] {
-				k = cut.digit(s, i)
+			if slicing.isSliced[i] { // the index has one value in the slice
+				k = slicing.valueIn(number, i)
 			}
-			n := &to[v][p.valueOf(i, k)]
-			*n = n.Add(x)
+			sum := &marginals[v][p.valueOf(i, k)]
+			*sum = sum.Add(x)
 		}
 	}
 }
 
-// valueOf is the value of a variable that the k-th value of its index i is.
+// valueOf returns the value of the variable of index i that the k-th value of the index stands for: evidence may have left some values
+// only.
 func (p *Prepared) valueOf(i, k int) int {
 	if support := p.floats.Support[i]; support != nil {
 		return support[k]
@@ -248,36 +264,37 @@ func (p *Prepared) valuePosition(o factorgraph.Observation) int {
 	return o.Value
 }
 
-// inWide contracts all slices in wide numbers.
+// inWide contracts the whole expression in wide numbers, forth and back, and, if there is a target, once more with the target observed.
 func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
-	first := p.firsts()
-	run := func(e *sumproduct.Expression, marginals bool) (wide.Result, []scaled.Number, error) {
+	firstOfCore := p.firstParameters()
+	// differentiate contracts e and returns the result with its derivatives by parameters.
+	differentiate := func(e *sumproduct.Expression, marginals bool) (wide.Result, []scaled.Number, error) {
 		by := make([]scaled.Number, p.entries)
 		r, err := wide.Contract(ctx, e, wide.Options{Memory: o.Memory, Marginals: marginals, Derivatives: true})
 		if err != nil {
 			return r, nil, err
 		}
-		for t, from := range p.given.Sources {
-			for k, place := range from.At {
-				if from.Core >= 0 && place >= 0 {
-					by[first[from.Core]+place] = r.By[t][k]
+		for t, source := range p.given.Sources {
+			for k, parameter := range source.At {
+				if source.Core >= 0 && parameter >= 0 {
+					by[firstOfCore[source.Core]+parameter] = r.By[t][k]
 				}
 			}
 		}
-		p.singles(by, r.Z, first)
+		p.setSingleDerivatives(by, r.Z, firstOfCore)
 		return r, by, nil
 	}
 
-	r, by, err := run(p.given.Expression, o.Marginals)
+	r, by, err := differentiate(p.given.Expression, o.Marginals)
 	if err != nil {
 		return Answer{}, err
 	}
 	a := Answer{Z: r.Z, By: by, Flops: r.Flops, Digits: r.Digits}
 	if !r.Exact || len(p.net.Rounded) > 0 && p.given.Signed() {
-		a.Doubt = uncounted
+		a.Doubt = mayCancel
 	}
 	if o.Marginals {
-		a.Marginals = p.noMarginals()
+		a.Marginals = p.zeroMarginals()
 		for v, i := range p.given.Variables {
 			for k, x := range r.Marginals[i] {
 				a.Marginals[v][p.valueOf(i, k)] = x
@@ -288,13 +305,14 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 		return a, nil
 	}
 
+	// With the target observed.
 	a.TargetBy = make([]scaled.Number, p.entries)
-	with := (&cutting{dims: p.given.Dims}).observed(
-		p.given.Expression, 0, p.given.Variables[o.Target.Var], p.valuePosition(*o.Target))
-	if with == nil {
+	unsliced := &slicing{dims: p.given.Dims}
+	observed := unsliced.observed(p.given.Expression, 0, p.given.Variables[o.Target.Var], p.valuePosition(*o.Target))
+	if observed == nil { // evidence excludes it
 		return a, nil
 	}
-	if r, a.TargetBy, err = run(with, false); err != nil {
+	if r, a.TargetBy, err = differentiate(observed, false); err != nil {
 		return Answer{}, err
 	}
 	a.TargetZ = r.Z

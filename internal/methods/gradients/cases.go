@@ -32,13 +32,13 @@ type Cases struct {
 	Flops  float64 `msgpack:"flops"`            // predicted, of a case
 }
 
-// Class implements Part.
+// Class implements btn.Part.
 func (*Cases) Class() btn.Class { return btn.ClassCases }
 
 // About implements btn.Part.
 func (*Cases) About() btn.About { return btn.About{KeepsRange: true, Differentiates: true} }
 
-// Fits implements Part. Whether the tree is one over the network's tables is for the contraction to say.
+// Fits implements btn.Part: it returns an error if the part is invalid. Contract checks whether the tree is one over the network's tables.
 func (p *Cases) Fits(*btn.Network) error {
 	if !(p.Flops >= 0) || len(p.Merges)%2 != 0 || p.Tables < 0 {
 		return btn.Misfit("a tree of %d tables and %d merged ones, %v flops", p.Tables, len(p.Merges), p.Flops)
@@ -46,7 +46,7 @@ func (p *Cases) Fits(*btn.Network) error {
 	return nil
 }
 
-// tree is the tree as one of the search.
+// tree returns the contraction tree of the part.
 func (p *Cases) tree() contractionorder.Tree {
 	t := contractionorder.Tree{Leaves: p.Tables, Merges: make([][2]int, len(p.Merges)/2)}
 	for k := range t.Merges {
@@ -55,19 +55,20 @@ func (p *Cases) tree() contractionorder.Tree {
 	return t
 }
 
-// proposeCases is the proposal for the cases of a query. Its cost is that of all cases.
+// proposeCases proposes the sum of the ln-likelihoods of a query's cases, with its derivatives. The cost is that of all cases. The plan,
+// which is for any cases of the network, is remembered.
 func proposeCases(ctx context.Context, j *proposal.Job, cases *query.Cases) (*btn.Assignment, error) {
 	p, err := Of(ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}
-	plan, hit, err := j.Remember(ctx, "cases", p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, "cases", p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
 		return planCases(computing, j.Settings, p)
 	})
 	if err != nil {
 		return nil, err
 	}
-	assignment := proposal.Priced(plan, hit)
+	assignment := proposal.Priced(plan, cacheState)
 	if n := float64(len(cases.Rows)); assignment.Cost.Flops > 0 {
 		assignment.Cost.Flops = min(assignment.Cost.Flops*n, math.MaxFloat64)
 	}
@@ -77,21 +78,26 @@ func proposeCases(ctx context.Context, j *proposal.Job, cases *query.Cases) (*bt
 	return assignment, nil
 }
 
-// planCases searches a tree for all cases. Without one that fits, the price is that of an elimination without evidence, if that fits, and
-// not known else: evidence may make it fit.
+// planCases returns the plan for the cases of a network, with the price of one case: along a contraction tree that all cases share, if
+// one fits memory and flops. Otherwise the plan has no tree, and the price is that of an elimination without evidence, or unknown (0) if
+// that does not fit: the evidence of a case may make it fit.
 func planCases(ctx context.Context, s query.Settings, p *Prepared) (*btn.Plan, error) {
+	// A tree.
 	if h, ok := junction.CaseShape(p.numbers()); ok {
-		tree, ok, err := treeOf(ctx, s, h)
+		tree, isFound, err := treeOf(ctx, s, h)
 		if err != nil {
 			return nil, err
 		}
-		if ok {
+		if isFound {
 			_, cost := junction.Price(h, tree)
-			if cost.Bytes = 2*junction.Lanes*cost.Bytes + p.bytes(); cost.Bytes <= float64(s.Memory) && cost.Flops <= proposal.Limit(s) {
+			cost.Bytes = 2*junction.Lanes*cost.Bytes + p.bytes()
+			if cost.Bytes <= float64(s.Memory) && cost.Flops <= proposal.Limit(s) {
 				return proposal.Exact(cost, &Cases{Tables: tree.Leaves, Merges: slices.Concat(pairs(tree.Merges)...), Flops: cost.Flops}), nil
 			}
 		}
 	}
+
+	// No tree.
 	_, cost, err := p.Plan(ctx, PlanOptions{Memory: s.Memory, Flops: proposal.Limit(s)})
 	if err != nil && fault.CodeOf(err) != fault.OverBudget {
 		return nil, err
@@ -99,7 +105,7 @@ func planCases(ctx context.Context, s query.Settings, p *Prepared) (*btn.Plan, e
 	return proposal.Exact(cost, &Cases{Flops: cost.Flops}), nil
 }
 
-// pairs returns merges as lists.
+// pairs returns merges, of two tables each, as slices.
 func pairs(merges [][2]int) [][]int {
 	lists := make([][]int, len(merges))
 	for k := range merges {
@@ -111,22 +117,26 @@ func pairs(merges [][2]int) [][]int {
 // shapes remembers the trees of the shapes that were asked for last: tables that are fitted change, and their shapes do not.
 var shapes = memo.LRU[[digest.Size]byte, foundTree]{Entries: 64, Bytes: 16 << 20}
 
-// foundTree is the outcome of a search.
+// foundTree is the outcome of a search for a tree; ok is false if none fits.
 type foundTree struct {
 	tree contractionorder.Tree
 	ok   bool
 }
 
-// treeOf searches a tree without slices, a function of the shape and the settings alone. ok is false if none fits the memory.
-func treeOf(ctx context.Context, s query.Settings, h contractionorder.Hypergraph) (contractionorder.Tree, bool, error) {
+// treeOf returns a contraction tree of shape h without slices, by a search or from those that are remembered. It depends on the shape and
+// the settings alone. isFound is false if no tree fits the memory.
+func treeOf(
+	ctx context.Context, s query.Settings, h contractionorder.Hypergraph,
+) (tree contractionorder.Tree, isFound bool, err error) {
 	moves := min(policy.JunctionMoves, proposal.MoveLimit(s))
 	d := digest.New()
 	h.Digest(d)
 	d.Raw(binary.AppendVarint(binary.AppendUvarint(nil, s.Seed), moves))
 	key := d.Sum()
-	if outcome, ok := shapes.Get(key); ok {
+	if outcome, isKnown := shapes.Get(key); isKnown {
 		return outcome.tree, outcome.ok, nil
 	}
+
 	result, err := contractionorder.Search(ctx, h, contractionorder.Options{
 		Seed:    s.Seed,
 		Moves:   moves,
@@ -141,26 +151,27 @@ func treeOf(ctx context.Context, s query.Settings, h contractionorder.Hypergraph
 	return outcome.tree, outcome.ok, nil
 }
 
-// numbers is the network as a tree of cases reads it.
+// numbers returns the network's tables, and which of them have parameters, in the form that package junction reads.
 func (p *Prepared) numbers() junction.Numbers {
 	return junction.Numbers{Net: p.net, Expression: p.floats, IsWanted: p.wanted}
 }
 
-// treeSlot is the place of the compiled tree among the forms of a problem.
-type treeSlot struct{}
+// treeKey is the key of the compiled tree among the forms of a problem that are computed once.
+type treeKey struct{}
 
-// compiled returns the tree of a problem's network, nil where it has none.
-func (p *Cases) compiled(ctx context.Context, instance *problem.Problem, prepared *Prepared) (*junction.CaseTree, error) {
+// compileTree returns the tree of the part, compiled for the tables of the network; nil if the part has none. It is compiled once.
+func (p *Cases) compileTree(ctx context.Context, instance *problem.Problem, prepared *Prepared) (*junction.CaseTree, error) {
 	if p.Tables == 0 {
 		return nil, nil
 	}
-	return problem.Form(ctx, instance, treeSlot{}, p, func() (*junction.CaseTree, error) {
+	return problem.Form(ctx, instance, treeKey{}, p, func() (*junction.CaseTree, error) {
 		t, _ := junction.CompileCases(prepared.numbers(), p.tree())
 		return t, nil
 	})
 }
 
-// Contract implements contraction.Contractor.
+// Contract implements contraction.Contractor: it returns the sum of the ln-likelihoods of want.Cases, each times its weight, and its
+// derivatives by the parameters of the cores if they are wanted.
 func (p *Cases) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
 	if want.Cases == nil {
 		return btn.Value{}, fault.New(fault.BadInput, "the query has no cases")
@@ -172,232 +183,250 @@ func (p *Cases) Contract(ctx context.Context, instance *problem.Problem, want bt
 	if err != nil {
 		return btn.Value{}, err
 	}
-	tree, err := p.compiled(ctx, instance, prepared)
+	tree, err := p.compileTree(ctx, instance, prepared)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	a := &adding{
+
+	s := &caseSummer{
 		ctx: ctx, Problem: instance, prepared: prepared, tree: tree, weights: want.Cases.Weights,
 		sum: casesSum{impossible: -1},
 	}
 	if tree != nil {
-		a.flops = p.Flops
+		s.treeFlops = p.Flops
 	}
 	if want.Derivatives {
-		a.by, a.sum.by = make([]float64, prepared.wantedEntries()), make([]float64, prepared.entries)
+		s.byEntry, s.sum.byParameter = make([]float64, prepared.wantedEntries()), make([]float64, prepared.entries)
 	}
-	if err := a.all(want.Cases); err != nil {
+	if err := s.addAll(want.Cases); err != nil {
 		return btn.Value{}, err
 	}
-	return a.value()
+	return s.value()
 }
 
-// adding adds up cases.
-type adding struct {
+// caseSummer sums the ln-likelihoods of cases.
+type caseSummer struct {
 	ctx context.Context
 	*problem.Problem
-	prepared *Prepared
-	tree     *junction.CaseTree
-	weights  []float64 // nil: ones
-	flops    float64   // of a case along the tree; 0: there is none
-	by       []float64 // derivatives by the entries of the wanted tables, table after table; nil: not asked for
-	sum      casesSum
+	prepared  *Prepared
+	tree      *junction.CaseTree // nil: there is none
+	weights   []float64          // by case; nil: all 1
+	treeFlops float64            // of a case along the tree; 0: there is none
+	byEntry   []float64          // derivatives by the entries of the tables that have parameters, table after table; nil: not wanted
+	sum       casesSum
 }
 
-// casesSum is what is known of cases.
+// casesSum is the sum over the cases so far.
 type casesSum struct {
-	ln         float64
-	weight     float64   // of the cases that by does not have yet
-	by         []float64 // derivatives by parameter
-	impossible int       // the first case of probability 0; −1: none
-	flops      float64
-	doubt      string
+	ln          float64   // Σ weight · ln likelihood
+	entryWeight float64   // weight of the cases whose derivatives are in byEntry, not in byParameter
+	byParameter []float64 // derivatives by the parameters of all cores
+	impossible  int       // the first case of probability 0; −1: none
+	flops       float64
+	doubt       string // why derivatives are not known to be exact
 }
 
-// weight is how often a case counts.
-func (a *adding) weight(row int) float64 {
-	if a.weights == nil {
+// weight returns the weight of a case in the sum, 1 by default.
+func (s *caseSummer) weight(row int) float64 {
+	if s.weights == nil {
 		return 1
 	}
-	return a.weights[row]
+	return s.weights[row]
 }
 
-// all adds up all cases: those of small components, those along the tree, and those by themselves.
-func (a *adding) all(cases *query.Cases) error {
-	along, places := a.cut(cases)
-	alone := places
-	if err := a.ctx.Err(); err != nil {
+// addAll adds all cases to the sum: those that fall into small components by these, the others along the tree, and those without a tree,
+// or for which the tree may lose digits, by eliminations of their own.
+func (s *caseSummer) addAll(cases *query.Cases) error {
+	remaining, rows := s.addByComponents(cases)
+	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	if a.tree != nil {
-		s, err := a.tree.Sum(a.ctx, along, a.by != nil, junction.Options{Threads: a.Threads, Memory: a.Memory})
+
+	// Along the tree. Those of which it may lose digits (Beyond) are left.
+	aloneRows := rows
+	if s.tree != nil {
+		treeSum, err := s.tree.Sum(s.ctx, remaining, s.byEntry != nil, junction.Options{Threads: s.Threads, Memory: s.Memory})
 		if err != nil {
 			return err
 		}
-		a.sum.ln += s.Ln
-		a.sum.flops += s.Flops
-		for k, x := range s.By {
-			a.by[k] += x
+		s.sum.ln += treeSum.Ln
+		s.sum.flops += treeSum.Flops
+		for k, x := range treeSum.By {
+			s.byEntry[k] += x
 		}
-		for _, k := range s.Impossible {
-			a.exclude(places[k])
+		for _, k := range treeSum.Impossible {
+			s.exclude(rows[k])
 		}
-		alone = nil
-		for _, c := range along {
-			a.sum.weight += c.Weight
+		aloneRows = nil
+		for _, c := range remaining {
+			s.sum.entryWeight += c.Weight
 		}
-		for _, k := range s.Beyond {
-			alone = append(alone, places[k])
-			a.sum.weight -= along[k].Weight
+		for _, k := range treeSum.Beyond {
+			aloneRows = append(aloneRows, rows[k])
+			s.sum.entryWeight -= remaining[k].Weight
 		}
 	}
-	for _, row := range alone {
-		if err := a.alone(row, a.observed(cases, row)); err != nil {
+
+	for _, row := range aloneRows {
+		if err := s.addAlone(row, s.observedValues(cases, row)); err != nil {
 			return fault.New(fault.CodeOf(err), "case %d: %w", row, err)
 		}
 	}
 	return nil
 }
 
-// block is the number of cases whose components are kept at a time.
-const block = 1 << 12
+// blockCases is the number of cases whose components are collected before they are summed.
+const blockCases = 1 << 12
 
-// cut adds up the cases whose components are small, and returns the others with their places.
-func (a *adding) cut(cases *query.Cases) (along []junction.Case, places []int) {
-	cutter := a.prepared.newCutter(a.flops)
-	scale := a.prepared.floats.Scale.LogAbs()
+// addByComponents adds the cases to the sum whose components are small, in blocks of blockCases. It returns the remaining cases, and
+// their row numbers.
+func (s *caseSummer) addByComponents(cases *query.Cases) (remaining []junction.Case, rows []int) {
+	cutter := s.prepared.newCutter(s.treeFlops) // nil: no case can be cut
+	lnScale := s.prepared.floats.Scale.LogAbs()
 	for row := range cases.Rows {
-		values, weight := a.observed(cases, row), a.weight(row)
-		impossible, ok := false, false
+		values, weight := s.observedValues(cases, row), s.weight(row)
+		isImpossible, isCut := false, false
 		if cutter != nil {
-			impossible, ok = cutter.add(row, values, weight)
+			isImpossible, isCut = cutter.add(row, values, weight)
 		}
-		if !ok {
-			along, places = append(along, junction.Case{Values: values, Weight: weight}), append(places, row)
+		if !isCut {
+			remaining, rows = append(remaining, junction.Case{Values: values, Weight: weight}), append(rows, row)
 		}
-		if impossible {
-			a.exclude(row)
+		if isImpossible {
+			s.exclude(row)
 		}
-		if cutter != nil && ((row+1)%block == 0 || row+1 == len(cases.Rows)) {
-			a.sum.weight, a.sum.ln = a.sum.weight+cutter.weight, a.sum.ln+cutter.weight*scale
-			ln, flops := cutter.flush(a.by, a.exclude)
-			a.sum.ln, a.sum.flops = a.sum.ln+ln, a.sum.flops+flops
-			if a.ctx.Err() != nil {
+
+		isBlockEnd := (row+1)%blockCases == 0 || row+1 == len(cases.Rows)
+		if cutter != nil && isBlockEnd {
+			s.sum.entryWeight += cutter.weight
+			s.sum.ln += cutter.weight * lnScale
+			ln, flops := cutter.flush(s.byEntry, s.exclude)
+			s.sum.ln += ln
+			s.sum.flops += flops
+			if s.ctx.Err() != nil {
 				return nil, nil
 			}
 		}
 	}
-	return along, places
+	return remaining, rows
 }
 
-// observed returns the values of a case by variable, −1 for those that it does not observe.
-func (a *adding) observed(cases *query.Cases, row int) []int {
-	values := slices.Repeat([]int{-1}, len(a.Net.Variables))
+// observedValues returns the values of a case by variable, −1 for variables that it does not observe.
+func (s *caseSummer) observedValues(cases *query.Cases, row int) []int {
+	values := slices.Repeat([]int{-1}, len(s.Net.Variables))
 	for k, v := range cases.Variables {
 		values[v] = cases.Rows[row][k]
 	}
 	return values
 }
 
-// exclude notes a case of probability 0.
-func (a *adding) exclude(row int) {
-	if a.sum.impossible < 0 || row < a.sum.impossible {
-		a.sum.impossible = row
+// exclude records that a case has probability 0. The first such case is kept.
+func (s *caseSummer) exclude(row int) {
+	if s.sum.impossible < 0 || row < s.sum.impossible {
+		s.sum.impossible = row
 	}
 }
 
-// alone adds a case by an elimination of its own.
-func (a *adding) alone(row int, values []int) error {
+// addAlone adds a case to the sum by an elimination of the network under its observations. values has the value of each variable, −1 for
+// those that are not observed. The error is bad_input if the weight of the case is below 0.
+func (s *caseSummer) addAlone(row int, values []int) error {
+	// The network under the observations.
 	var evidence factorgraph.Evidence
 	for v, x := range values {
 		if x >= 0 {
 			evidence.Hard = append(evidence.Hard, factorgraph.Observation{Var: v, Value: x})
 		}
 	}
-	net, err := a.Net.Condition(evidence)
+	net, err := s.Net.Condition(evidence)
 	if err != nil {
 		return err
 	}
-	p, err := Prepare(a.ctx, net)
+	p, err := Prepare(s.ctx, net)
 	if err != nil {
 		return err
 	}
-	plan, _, err := p.Plan(a.ctx, PlanOptions{Memory: a.Memory, Flops: policy.ExactFlops})
+
+	// Its Z and derivatives.
+	plan, _, err := p.Plan(s.ctx, PlanOptions{Memory: s.Memory, Flops: policy.ExactFlops})
 	if err != nil {
 		return err
 	}
-	answer, err := p.Answer(a.ctx, plan, Options{Memory: a.Memory, Threads: a.Threads, To: plan.Count})
+	answer, err := p.Answer(s.ctx, plan, Options{Memory: s.Memory, Threads: s.Threads, To: plan.Count})
 	if err != nil {
 		return err
 	}
-	a.sum.flops += answer.Flops
+	s.sum.flops += answer.Flops
 	if answer.Doubt != "" {
-		a.sum.doubt = answer.Doubt
+		s.sum.doubt = answer.Doubt
 	}
 	switch {
 	case answer.Z.IsZero():
-		a.exclude(row)
+		s.exclude(row)
 		return nil
 	case answer.Z.Sign() < 0:
 		return fault.New(fault.BadInput, "its weight is below 0: the factors are no probability model")
 	}
-	a.sum.ln += a.weight(row) * answer.Z.LogAbs()
+
+	// The derivatives of weight · ln Z are weight · (derivatives of Z) / Z.
+	s.sum.ln += s.weight(row) * answer.Z.LogAbs()
 	for k, x := range answer.By {
-		if a.sum.by != nil {
-			a.sum.by[k] += scaled.FromFloat(a.weight(row)).Mul(x).Div(answer.Z).Float64()
+		if s.sum.byParameter != nil {
+			s.sum.byParameter[k] += scaled.FromFloat(s.weight(row)).Mul(x).Div(answer.Z).Float64()
 		}
 	}
 	return nil
 }
 
-// value is what was added up, by the parameters of the cores.
-func (a *adding) value() (btn.Value, error) {
-	value := btn.Value{Flops: a.sum.flops, Doubt: a.sum.doubt, Cases: &btn.CasesValue{Ln: a.sum.ln}}
-	if a.sum.impossible >= 0 {
-		value.Cases = &btn.CasesValue{Impossible: 1 + a.sum.impossible}
+// value returns the sum over all cases, with the derivatives by the parameters of each core if they are wanted. If a case has probability
+// 0, it returns the number of the first one instead, counted from 1. The error is unsupported if a derivative is beyond float64.
+func (s *caseSummer) value() (btn.Value, error) {
+	value := btn.Value{Flops: s.sum.flops, Doubt: s.sum.doubt, Cases: &btn.CasesValue{Ln: s.sum.ln}}
+	if s.sum.impossible >= 0 {
+		value.Cases = &btn.CasesValue{Impossible: 1 + s.sum.impossible}
 		return value, nil
 	}
-	value.Z = scaled.FromLog(a.sum.ln)
-	if a.by == nil {
+	value.Z = scaled.FromLog(s.sum.ln)
+	if s.byEntry == nil {
 		return value, nil
 	}
-	a.distribute()
-	for _, x := range a.sum.by {
+	s.addEntryDerivatives()
+	for _, x := range s.sum.byParameter {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return value, fault.New(fault.Unsupported, "a derivative is beyond float64")
 		}
 	}
-	derivatives := a.sum.by
-	for _, n := range a.prepared.Sizes() {
+	derivatives := s.sum.byParameter
+	for _, n := range s.prepared.Sizes() {
 		value.Cases.Gradients = append(value.Cases.Gradients, derivatives[:n:n])
 		derivatives = derivatives[n:]
 	}
 	return value, nil
 }
 
-// distribute adds the derivatives by the entries of tables to those by parameters, also of parameters that are factors of all.
-func (a *adding) distribute() {
-	p := a.prepared
-	first, offset := p.firsts(), 0
+// addEntryDerivatives adds the derivatives by the entries of tables to those by the parameters that the entries are. A parameter p that
+// is a factor of Z, since its table has no other entry left, gets weight / p for the same cases.
+func (s *caseSummer) addEntryDerivatives() {
+	p := s.prepared
+	firstOfCore, offset := p.firstParameters(), 0
 	for t, source := range p.given.Sources {
 		if !p.wanted[t] {
 			continue
 		}
-		for k, place := range source.At {
-			if x := a.by[offset+k]; place >= 0 && x != 0 {
-				a.sum.by[first[source.Core]+place] += math.Ldexp(x, int(-p.divided[t]))
+		for k, parameter := range source.At {
+			if x := s.byEntry[offset+k]; parameter >= 0 && x != 0 {
+				s.sum.byParameter[firstOfCore[source.Core]+parameter] += math.Ldexp(x, int(-p.divided[t]))
 			}
 		}
 		offset += len(source.At)
 	}
-	for _, s := range p.given.Single {
-		if !s.Value.IsZero() {
-			a.sum.by[first[s.Core]+s.At] += scaled.FromFloat(a.sum.weight).Div(s.Value).Float64()
+	for _, single := range p.given.Single {
+		if !single.Value.IsZero() {
+			s.sum.byParameter[firstOfCore[single.Core]+single.At] += scaled.FromFloat(s.sum.entryWeight).Div(single.Value).Float64()
 		}
 	}
 }
 
-// wantedEntries counts the entries of the tables that have parameters.
+// wantedEntries returns the number of entries of the tables that have parameters.
 func (p *Prepared) wantedEntries() int {
 	n := 0
 	for t := range p.wanted {

@@ -11,102 +11,111 @@ import (
 )
 
 const (
-	// mostProducts bounds the products of entries of a case's components where no tree takes less.
-	mostProducts = 1 << 20
-	// productFlops is the flops of a case along the tree that take as long as one product of entries, forth and back.
+	// maxProducts bounds the products of entries that the components of a case may take. A cheaper tree lowers the limit.
+	maxProducts = 1 << 20
+	// productFlops is the number of flops along a tree that take as long as one product of entries here, forth and back.
 	productFlops = 4
-	// span bounds the exponents of products of entries: far from the ends of float64.
-	span = 900
+	// maxExponent bounds the binary exponents of products of entries, so that they stay far from the ends of float64.
+	maxExponent = 900
 )
 
-// cutter cuts cases into components. It is made for tables without entries below 0, all of whose indices are variables.
+// cutter cuts cases into components and sums these. It is made for tables without entries below 0, all of whose indices are variables.
 type cutter struct {
-	tables  []cutTable
-	of      [][]int // by variable: the tables that have it
-	dims    []int   // by variable
-	limit   int     // products of a case
-	counts  []float64
-	weight  float64 // of all cases that were cut
-	all     []component
-	known   map[string]int
-	entries []int // of a case, by table: the first one that its observations leave
-	found   []component
-	visited []bool // by variable, of a case
-	joined  []bool // by table, of a case
-	key     []byte
+	tables   []cutTable
+	tablesOf [][]int // by variable: the tables that have it
+	dims     []int   // by variable: its number of values
+	limit    int     // products of entries that a case may take
+
+	// Of all cases that were added since the last flush.
+	counts     []float64      // by entry of the tables, one table after the other: weight of the cases that observe all variables of the table
+	weight     float64        // of all these cases
+	components []component    // each once
+	indexOf    map[string]int // by the bytes of a component: its index in components
+
+	// Of the present case.
+	entries   []int // by table: the index of the entry at the observed values, with value 0 for hidden variables
+	found     []component
+	isVisited []bool // by variable: it is hidden and in a component
+	isJoined  []bool // by table: it is in a component
+	key       []byte // buffer
 }
 
 // cutTable is a table of the expression.
 type cutTable struct {
 	data      []float64
-	variables []int
-	strides   []int
-	first     int // where its derivatives begin; −1: none are wanted
-	counted   int // where its counts begin
-	top, low  int // every entry but 0 is from 2^low to 2^(top+1)
+	variables []int // by axis
+	strides   []int // by axis
+	// firstDerivative is the index of its first entry among the derivatives; −1: none by its entries are wanted.
+	firstDerivative int
+	firstCount      int // index of its first entry in cutter.counts
+	highExp, lowExp int // every entry but 0 is from 2^lowExp to 2^(highExp+1)
 }
 
-// component is hidden variables that tables join, under the observations of some cases.
+// component is a set of hidden variables that tables join, with the values that some cases observe of the tables' other variables.
 type component struct {
 	hidden  []int
 	tables  []int
-	entries []int // by table of the component: the first one that the observations leave
-	weight  float64
-	row     int // the first case
+	entries []int   // by table of the component: the index of the entry at the observed values, with value 0 for hidden variables
+	weight  float64 // of the cases that have the component
+	row     int     // the first of these cases
 }
 
-// newCutter returns nil if a table has an index that is no variable's, two variables have one, Z is known to be 0, or numbers are below 0
-// or beyond float64. Cases of components with more products of entries than flops are worth are left to others.
+// newCutter returns a cutter for the tables of p. flops is the price of a case along a tree, 0 if there is none: a case whose components
+// take more is not cut. It returns nil if a table has an index that is no variable's, if two variables have one index, if Z is known to
+// be 0, or if numbers are below 0 or beyond float64.
 func (p *Prepared) newCutter(flops float64) *cutter {
 	if p.floats.Unfit != "" || p.floats.Scale.IsZero() || p.Signed() {
 		return nil
 	}
 	n := len(p.floats.Variables)
 	c := &cutter{
-		limit: mostProducts, of: make([][]int, n), dims: make([]int, n), known: map[string]int{},
-		visited: make([]bool, n), joined: make([]bool, len(p.floats.Tables)), entries: make([]int, len(p.floats.Tables)),
+		limit: maxProducts, tablesOf: make([][]int, n), dims: make([]int, n), indexOf: map[string]int{},
+		isVisited: make([]bool, n), isJoined: make([]bool, len(p.floats.Tables)), entries: make([]int, len(p.floats.Tables)),
 	}
 	if flops > 0 {
-		c.limit = int(min(mostProducts, flops/productFlops))
+		c.limit = int(min(maxProducts, flops/productFlops))
 	}
-	variable := make(map[int]int, n)
+
+	variableOf := make(map[int]int, n) // by index of the expression
 	for v, i := range p.floats.Variables {
-		if _, twice := variable[i]; twice {
+		if _, isTaken := variableOf[i]; isTaken {
 			return nil
 		}
-		variable[i], c.dims[v] = v, p.floats.Dims[i]
+		variableOf[i], c.dims[v] = v, p.floats.Dims[i]
 	}
-	first, counted := 0, 0
+
+	derivatives, counts := 0, 0 // entries of the tables so far
 	for t, table := range p.floats.Tables {
-		top, low, _ := floats.Extent(table.Data)
+		highExp, lowExp, _ := floats.Extent(table.Data)
 		cut := cutTable{
-			data: table.Data, first: -1, counted: counted, top: top, low: low,
+			data: table.Data, firstDerivative: -1, firstCount: counts, highExp: highExp, lowExp: lowExp,
 			variables: make([]int, len(table.Scope)), strides: make([]int, len(table.Scope)),
 		}
 		stride := 1
 		for k := len(table.Scope) - 1; k >= 0; k-- {
-			v, ok := variable[table.Scope[k]]
-			if !ok {
+			v, isVariable := variableOf[table.Scope[k]]
+			if !isVariable {
 				return nil
 			}
 			cut.variables[k], cut.strides[k] = v, stride
 			stride *= p.floats.Dims[table.Scope[k]]
-			c.of[v] = append(c.of[v], t)
+			c.tablesOf[v] = append(c.tablesOf[v], t)
 		}
 		if p.wanted[t] {
-			cut.first = first
-			first += len(table.Data)
+			cut.firstDerivative = derivatives
+			derivatives += len(table.Data)
 		}
-		counted += len(table.Data)
+		counts += len(table.Data)
 		c.tables = append(c.tables, cut)
 	}
-	c.counts = make([]float64, counted)
+	c.counts = make([]float64, counts)
 	return c
 }
 
-// add cuts a case, a value per variable and −1 for those without. It is false if the case is left to others. impossible says that an entry
-// is 0 that the case needs.
-func (c *cutter) add(row int, values []int, weight float64) (impossible, ok bool) {
+// add cuts a case into components and adds them to those to be summed. values has the value of each variable, −1 for a hidden one. ok is
+// false, and nothing is added, if the components take too many products or may leave float64. isImpossible is true if the observed values
+// alone select an entry that is 0.
+func (c *cutter) add(row int, values []int, weight float64) (isImpossible, ok bool) {
 	for t := range c.tables {
 		entry := 0
 		for k, v := range c.tables[t].variables {
@@ -114,36 +123,41 @@ func (c *cutter) add(row int, values []int, weight float64) (impossible, ok bool
 				entry += x * c.tables[t].strides[k]
 			}
 		}
-		c.entries[t], c.joined[t] = entry, false
+		c.entries[t], c.isJoined[t] = entry, false
 	}
-	clear(c.visited)
+
+	// The components.
+	clear(c.isVisited)
 	c.found = c.found[:0]
 	products := 0
 	for v := range values {
-		if values[v] >= 0 || c.visited[v] {
+		if values[v] >= 0 || c.isVisited[v] {
 			continue
 		}
-		n, fits := c.join(v, values, c.limit-products)
+		n, fits := c.findComponent(v, values, c.limit-products)
 		if products += n; !fits {
 			return false, false
 		}
 	}
+
+	// Tables in no component: all their variables are observed.
 	c.weight += weight
 	for t := range c.tables {
-		if !c.joined[t] {
-			impossible = impossible || c.tables[t].data[c.entries[t]] == 0
-			c.counts[c.tables[t].counted+c.entries[t]] += weight
+		if !c.isJoined[t] {
+			isImpossible = isImpossible || c.tables[t].data[c.entries[t]] == 0
+			c.counts[c.tables[t].firstCount+c.entries[t]] += weight
 		}
 	}
 	for i := range c.found {
 		c.keep(&c.found[i], row, weight)
 	}
-	return impossible, true
+	return isImpossible, true
 }
 
-// join finds the component of a hidden variable, and the number of its products of entries. It is false if they are more than a limit, or
-// may leave float64.
-func (c *cutter) join(v int, values []int, limit int) (products int, fits bool) {
+// findComponent appends the component of hidden variable v to c.found, and returns the number of products of entries that its sum takes.
+// fits is false if they are more than limit, or may leave float64. values has the value of each variable, −1 for a hidden one.
+func (c *cutter) findComponent(v int, values []int, limit int) (products int, fits bool) {
+	// A component of c.found with the memory of an earlier one.
 	if len(c.found) < cap(c.found) {
 		c.found = c.found[:len(c.found)+1]
 	} else {
@@ -151,33 +165,35 @@ func (c *cutter) join(v int, values []int, limit int) (products int, fits bool) 
 	}
 	f := &c.found[len(c.found)-1]
 	f.hidden, f.tables, f.entries = append(f.hidden[:0], v), f.tables[:0], f.entries[:0]
-	c.visited[v] = true
-	states, top, low := 1, 0, 0
+
+	c.isVisited[v] = true
+	states, highExp, lowExp := 1, 0, 0 // combinations of hidden values, and exponents of a product of entries
 	for k := 0; k < len(f.hidden); k++ {
 		v := f.hidden[k]
 		if states *= c.dims[v]; states > limit {
 			return 0, false
 		}
-		for _, t := range c.of[v] {
-			if c.joined[t] {
+		for _, t := range c.tablesOf[v] {
+			if c.isJoined[t] {
 				continue
 			}
-			c.joined[t] = true
+			c.isJoined[t] = true
 			f.tables, f.entries = append(f.tables, t), append(f.entries, c.entries[t])
-			top, low = top+c.tables[t].top+1, low+c.tables[t].low
+			highExp, lowExp = highExp+c.tables[t].highExp+1, lowExp+c.tables[t].lowExp
 			for _, u := range c.tables[t].variables {
-				if values[u] < 0 && !c.visited[u] {
-					c.visited[u] = true
+				if values[u] < 0 && !c.isVisited[u] {
+					c.isVisited[u] = true
 					f.hidden = append(f.hidden, u)
 				}
 			}
 		}
 	}
 	products = states * max(1, len(f.tables))
-	return products, products <= limit && top < span && low > -span
+	isInRange := highExp < maxExponent && lowExp > -maxExponent
+	return products, products <= limit && isInRange
 }
 
-// keep adds a case to a component that is known, or makes it known.
+// keep adds the weight of a case to the component in c.components that is equal to f, or appends a copy of f if there is none.
 func (c *cutter) keep(f *component, row int, weight float64) {
 	c.key = c.key[:0]
 	for _, v := range f.hidden {
@@ -187,138 +203,151 @@ func (c *cutter) keep(f *component, row int, weight float64) {
 	for k, t := range f.tables {
 		c.key = binary.AppendUvarint(binary.AppendUvarint(c.key, uint64(t)), uint64(f.entries[k]))
 	}
-	if index, ok := c.known[string(c.key)]; ok {
-		c.all[index].weight += weight
+	if index, isKnown := c.indexOf[string(c.key)]; isKnown {
+		c.components[index].weight += weight
 		return
 	}
-	c.known[string(c.key)] = len(c.all)
-	c.all = append(c.all, component{
+	c.indexOf[string(c.key)] = len(c.components)
+	c.components = append(c.components, component{
 		hidden: append([]int(nil), f.hidden...), tables: append([]int(nil), f.tables...), entries: append([]int(nil), f.entries...),
 		weight: weight, row: row,
 	})
 }
 
-// flush adds all cases that were cut up: their ln-likelihood, and to by, unless it is nil, the derivatives by entries. exclude is called
-// with the first case of a component that is impossible.
+// flush returns the ln-likelihood of all cases that were added since the last flush, each times its weight, without the scale of the
+// expression. If by is not nil, it adds the derivatives of that by the entries of tables to it. It calls exclude with the first case of
+// each component of probability 0.
 func (c *cutter) flush(by []float64, exclude func(row int)) (ln, flops float64) {
+	// Entries whose variables are all observed: n·ln x, with the derivative n / x.
 	for t := range c.tables {
 		table := &c.tables[t]
 		for k, x := range table.data {
-			n := c.counts[table.counted+k]
+			n := c.counts[table.firstCount+k]
 			if n == 0 || x == 0 {
 				continue
 			}
 			ln += n * math.Log(x)
-			if by != nil && table.first >= 0 {
-				by[table.first+k] += n / x
+			if by != nil && table.firstDerivative >= 0 {
+				by[table.firstDerivative+k] += n / x
 			}
 		}
 	}
-	s := summing{cutter: c, by: by}
-	for i := range c.all {
-		z := s.sum(&c.all[i])
+
+	// Components: weight · ln Z.
+	s := summer{cutter: c, by: by}
+	for i := range c.components {
+		z := s.sum(&c.components[i])
 		if z == 0 {
-			exclude(c.all[i].row)
+			exclude(c.components[i].row)
 			continue
 		}
-		ln += c.all[i].weight * math.Log(z)
+		ln += c.components[i].weight * math.Log(z)
 	}
 	clear(c.counts)
-	clear(c.known)
-	c.all, c.weight = c.all[:0], 0
+	clear(c.indexOf)
+	c.components, c.weight = c.components[:0], 0
 	return ln, s.flops
 }
 
-// summing sums components over the values of their hidden variables.
-type summing struct {
+// summer sums components over the values of their hidden variables.
+type summer struct {
 	*cutter
-	by     []float64
-	flops  float64
-	steps  []int     // by hidden variable and table: entries between two values
-	digits []int     // values of the hidden variables
-	places []int     // by table: the entry at these
-	terms  []float64 // by state: the product of all entries but 0
-	zeros  []uint8   // by state: how often 0 is among them, two at most
+	by    []float64 // derivatives by the entries of tables; nil: not wanted
+	flops float64
+
+	// Of the present component. A state is a combination of values of its hidden variables.
+	strides  []int     // of hidden variable h in table k of the component: strides[h·tables + k]
+	digits   []int     // by hidden variable: its value
+	current  []int     // by table of the component: the index of the entry at these values
+	products []float64 // by state: the product of all entries that are not 0
+	zeros    []uint8   // by state: how many entries are 0, at most 2
 }
 
-// sum returns Z of a component and adds its derivatives.
-func (s *summing) sum(c *component) float64 {
-	s.steps = s.steps[:0]
+// sum returns Z of a component, the sum over its states of the product of its tables' entries. If derivatives are wanted, it adds those of
+// weight · ln Z: by an entry x of a state's product P it is weight/Z · P/x, where P/x is the product of the other entries if x is 0.
+func (s *summer) sum(c *component) float64 {
+	// Strides, and the number of states.
+	s.strides = s.strides[:0]
 	states := 1
 	for _, v := range c.hidden {
 		states *= s.dims[v]
 		for _, t := range c.tables {
-			step := 0
+			stride := 0
 			for k, u := range s.tables[t].variables {
 				if u == v {
-					step = s.tables[t].strides[k]
+					stride = s.tables[t].strides[k]
 				}
 			}
-			s.steps = append(s.steps, step)
+			s.strides = append(s.strides, stride)
 		}
 	}
 	s.flops += float64(3 * states * len(c.tables))
-	s.terms, s.zeros = s.terms[:0], s.zeros[:0]
+
+	// The products.
+	s.products, s.zeros = s.products[:0], s.zeros[:0]
 	z := 0.0
-	s.each(c, func() {
-		term, zeros := 1.0, uint8(0)
+	s.forEachState(c, func() {
+		product, zeros := 1.0, uint8(0)
 		for k, t := range c.tables {
-			if x := s.tables[t].data[s.places[k]]; x != 0 {
-				term *= x
+			if x := s.tables[t].data[s.current[k]]; x != 0 {
+				product *= x
 			} else {
 				zeros = min(zeros+1, 2)
 			}
 		}
-		s.terms, s.zeros = append(s.terms, term), append(s.zeros, zeros)
+		s.products, s.zeros = append(s.products, product), append(s.zeros, zeros)
 		if zeros == 0 {
-			z += term
+			z += product
 		}
 	})
 	if s.by == nil || z == 0 {
 		return z
 	}
+
+	// The derivatives.
 	factor := c.weight / z
 	state := 0
-	s.each(c, func() {
-		term, zeros := factor*s.terms[state], s.zeros[state]
+	s.forEachState(c, func() {
+		product, zeros := factor*s.products[state], s.zeros[state]
 		state++
 		if zeros == 2 {
 			return
 		}
 		for k, t := range c.tables {
 			table := &s.tables[t]
-			if table.first < 0 {
+			if table.firstDerivative < 0 {
 				continue
 			}
-			switch x := table.data[s.places[k]]; {
-			case x == 0:
-				s.by[table.first+s.places[k]] += term
+			switch x := table.data[s.current[k]]; {
+			case x == 0: // the only one
+				s.by[table.firstDerivative+s.current[k]] += product
 			case zeros == 0:
-				s.by[table.first+s.places[k]] += term / x
+				s.by[table.firstDerivative+s.current[k]] += product / x
 			}
 		}
 	})
 	return z
 }
 
-// each calls visit at all values of the hidden variables of a component, the last one fastest.
-func (s *summing) each(c *component, visit func()) {
+// forEachState calls visit at each state of a component, the last hidden variable fastest. s.current has the index of each table's entry
+// then.
+func (s *summer) forEachState(c *component, visit func()) {
 	s.digits = append(s.digits[:0], make([]int, len(c.hidden))...)
-	s.places = append(s.places[:0], c.entries...)
+	s.current = append(s.current[:0], c.entries...)
 	for {
 		visit()
-		h := len(c.hidden) - 1
+		h := len(c.hidden) - 1 // the variable that moves on; those behind it go back to value 0
 		for ; h >= 0; h-- {
-			steps := s.steps[h*len(c.tables):][:len(c.tables)]
+			strides := s.strides[h*len(c.tables):][:len(c.tables)]
 			if s.digits[h]++; s.digits[h] < s.dims[c.hidden[h]] {
-				for k, step := range steps {
-					s.places[k] += step
+				for k, stride := range strides {
+					s.current[k] += stride
 				}
 				break
 			}
 			s.digits[h] = 0
-			for k, step := range steps {
-				s.places[k] -= step * (s.dims[c.hidden[h]] - 1)
+			for k, stride := range strides {
+				s.current[k] -= stride * (s.dims[c.hidden[h]] - 1)
 			}
 		}
 		if h < 0 {

@@ -8,36 +8,38 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// cutting is an expression with indices that slices fix.
-type cutting struct {
-	of      *sumproduct.Expression
-	dims    []int // of the whole
-	sliced  []int
-	fixed   []bool  // by index
-	left    []int   // dimensions of a slice
-	scopes  [][]int // by table, of a slice
-	offsets [][]int // by table: where its entries in a slice are, from the slice's first; nil: as they are
-	strides [][]int // by table: of the sliced indices
+// slicing is an expression with indices that its slices fix.
+type slicing struct {
+	whole     *sumproduct.Expression
+	dims      []int   // of whole
+	sliced    []int   // indices that slices fix
+	isSliced  []bool  // by index
+	sliceDims []int   // dimensions of a slice: 1 for the sliced indices
+	scopes    [][]int // by table: its scope in a slice
+	// offsets is, by table, the index in the whole table of each entry in a slice, relative to the slice's first entry. nil: a slice has the
+	// whole table.
+	offsets [][]int
+	strides [][]int // by table: the strides of the sliced indices
 }
 
-// cut prepares slices over some indices.
-func (p *Prepared) cut(sliced []int) *cutting {
+// newSlicing returns the slices of p.floats in which the given indices are fixed.
+func (p *Prepared) newSlicing(sliced []int) *slicing {
 	e := p.floats
-	c := &cutting{
-		of:      e,
-		dims:    e.Dims,
-		sliced:  sliced,
-		fixed:   make([]bool, len(e.Dims)),
-		left:    slices.Clone(e.Dims),
-		scopes:  make([][]int, len(e.Tables)),
-		offsets: make([][]int, len(e.Tables)),
-		strides: make([][]int, len(e.Tables)),
+	c := &slicing{
+		whole:     e,
+		dims:      e.Dims,
+		sliced:    sliced,
+		isSliced:  make([]bool, len(e.Dims)),
+		sliceDims: slices.Clone(e.Dims),
+		scopes:    make([][]int, len(e.Tables)),
+		offsets:   make([][]int, len(e.Tables)),
+		strides:   make([][]int, len(e.Tables)),
 	}
 	for _, i := range sliced {
-		c.fixed[i] = true
-		c.left[i] = 1
+		c.isSliced[i] = true
+		c.sliceDims[i] = 1
 	}
-	stride := make([]int, len(e.Dims))
+	stride := make([]int, len(e.Dims)) // of each index in the present table
 	for t, table := range e.Tables {
 		c.scopes[t] = table.Scope
 		if len(sliced) == 0 {
@@ -48,7 +50,7 @@ func (p *Prepared) cut(sliced []int) *cutting {
 		for k, i := range sliced {
 			c.strides[t][k] = stride[i]
 		}
-		c.scopes[t] = slices.DeleteFunc(slices.Clone(table.Scope), func(i int) bool { return c.fixed[i] })
+		c.scopes[t] = slices.DeleteFunc(slices.Clone(table.Scope), func(i int) bool { return c.isSliced[i] })
 		if len(c.scopes[t]) < len(table.Scope) {
 			c.offsets[t] = sumproduct.Offsets[int](nil, e.Dims, c.scopes[t], stride)
 		}
@@ -59,55 +61,58 @@ func (p *Prepared) cut(sliced []int) *cutting {
 	return c
 }
 
-// digit is the value that slice s fixes an index to.
-func (c *cutting) digit(s int64, index int) int {
+// valueIn returns the value that slice number fixes an index to, 0 if it fixes it to none. The values of the sliced indices are the
+// digits of the number, the last index fastest.
+func (c *slicing) valueIn(number int64, index int) int {
 	for k := len(c.sliced) - 1; k >= 0; k-- {
 		d := int64(c.dims[c.sliced[k]])
 		if c.sliced[k] == index {
-			return int(s % d)
+			return int(number % d)
 		}
-		s /= d
+		number /= d
 	}
 	return 0
 }
 
-// at returns slice s, and by table where it begins.
-func (c *cutting) at(s int64) (*sumproduct.Expression, []int) {
+// slice returns a slice as an expression, and by table the index of the slice's first entry in the whole table.
+func (c *slicing) slice(number int64) (e *sumproduct.Expression, firstEntries []int) {
 	if len(c.sliced) == 0 {
-		return c.of, nil
+		return c.whole, nil
 	}
-	out := *c.of
-	out.Dims = c.left
-	out.Tables = make([]sumproduct.Table, len(c.of.Tables))
-	base := make([]int, len(c.of.Tables))
-	for t, table := range c.of.Tables {
+	out := *c.whole
+	out.Dims = c.sliceDims
+	out.Tables = make([]sumproduct.Table, len(c.whole.Tables))
+	firstEntries = make([]int, len(c.whole.Tables))
+	for t, table := range c.whole.Tables {
 		for k, i := range c.sliced {
-			base[t] += c.strides[t][k] * c.digit(s, i)
+			firstEntries[t] += c.strides[t][k] * c.valueIn(number, i)
 		}
 		data := table.Data
 		if c.offsets[t] != nil {
 			data = make([]float64, len(c.offsets[t]))
-			for k, at := range c.offsets[t] {
-				data[k] = table.Data[base[t]+at]
+			for k, offset := range c.offsets[t] {
+				data[k] = table.Data[firstEntries[t]+offset]
 			}
 		}
 		out.Tables[t] = sumproduct.Table{Scope: c.scopes[t], Data: data}
 	}
-	return &out, base
+	return &out, firstEntries
 }
 
-// observed adds to slice s that an index has its value number at; nil where the slice excludes it.
-func (c *cutting) observed(e *sumproduct.Expression, s int64, index, at int) *sumproduct.Expression {
-	here := c.fixed != nil && c.fixed[index]
-	if at < 0 || here && c.digit(s, index) != at {
+// observed returns e, which is slice number, with the observation that an index has a value: with a table that is 1 there and 0
+// elsewhere. It returns nil if the slice fixes the index to another value, or if value is −1, which stands for a value that evidence
+// excludes.
+func (c *slicing) observed(e *sumproduct.Expression, number int64, index, value int) *sumproduct.Expression {
+	isFixed := c.isSliced != nil && c.isSliced[index]
+	if value < 0 || isFixed && c.valueIn(number, index) != value {
 		return nil
 	}
 	out := *e
 	out.Tables = slices.Clone(e.Tables)
 	if e.Dims[index] > 1 {
-		one := make([]float64, e.Dims[index])
-		one[at] = 1
-		out.Tables = append(out.Tables, sumproduct.Table{Scope: []int{index}, Data: one})
+		indicator := make([]float64, e.Dims[index])
+		indicator[value] = 1
+		out.Tables = append(out.Tables, sumproduct.Table{Scope: []int{index}, Data: indicator})
 	}
 	return &out
 }

@@ -17,17 +17,18 @@ import (
 // EntryBytes is the memory of one derivative: a number with an exponent, its place, its copy in float64.
 const EntryBytes = 48
 
-// Prepared is a conditioned network, written with its own numbers.
+// Prepared is a network, conditioned on its query's evidence, as tables whose entries are the numbers of its factors.
 type Prepared struct {
 	net     *btn.Network
-	given   *lower.Parametric
+	given   *lower.Parametric      // the tables, and which parameters their entries are
 	floats  *sumproduct.Expression // given in float64
 	divided []int64                // by table: exponent of the power of two taken out of it
 	wanted  []bool                 // by table: it has parameters
 	entries int                    // parameters of all cores
 }
 
-// Entries counts the parameters of a network. Errors: fault.OverBudget for more than query.MaxGradients.
+// Entries returns the number of parameters of a network: the numbers of its factors. Errors: fault.OverBudget for more than
+// query.MaxGradients.
 func Entries(net *btn.Network) (int, error) {
 	total := 0
 	for _, n := range lower.ParameterSizes(net) {
@@ -39,9 +40,8 @@ func Entries(net *btn.Network) (int, error) {
 	return total, nil
 }
 
-// Prepare writes a network, conditioned on its query's evidence, as an expression of its parameters.
-// The same network gives the same bits. Errors: from lower.BuildParameters; fault.OverBudget for
-// more than query.MaxGradients parameters.
+// Prepare returns a network, which is conditioned on its query's evidence, as tables of its parameters, the numbers of its factors. The
+// same network gives the same bits. Errors: from lower.BuildParameters; fault.OverBudget for more than query.MaxGradients parameters.
 func Prepare(ctx context.Context, net *btn.Network) (*Prepared, error) {
 	p := &Prepared{net: net}
 	var err error
@@ -53,8 +53,8 @@ func Prepare(ctx context.Context, net *btn.Network) (*Prepared, error) {
 	}
 	p.floats, p.divided = p.given.Floats()
 	p.wanted = make([]bool, len(p.given.Sources))
-	for t, from := range p.given.Sources {
-		p.wanted[t] = from.Core >= 0
+	for t, source := range p.given.Sources {
+		p.wanted[t] = source.Core >= 0
 	}
 	return p, nil
 }
@@ -62,21 +62,22 @@ func Prepare(ctx context.Context, net *btn.Network) (*Prepared, error) {
 // Hypergraph returns the shape of the contracted tables.
 func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.floats.Hypergraph() }
 
-// Sizes counts the parameters of every core.
+// Sizes returns the number of parameters of every core.
 func (p *Prepared) Sizes() []int { return p.given.Sizes }
 
-// bytes is the memory of derivatives beside the tables.
+// bytes returns the memory of the derivatives by all parameters, without the tables of a contraction.
 func (p *Prepared) bytes() float64 { return EntryBytes * float64(p.entries) }
 
-// fits says whether a plan's order and slices are those of the network under this evidence.
-func (p *Prepared) fits(c *AdjointPlan) error {
+// checkPlan returns an error if a plan slices indices that the tables do not have, or if its number of slices is not the product of their
+// dimensions.
+func (p *Prepared) checkPlan(c *AdjointPlan) error {
 	count := int64(1)
-	seen := map[int]bool{}
+	isSliced := map[int]bool{}
 	for _, i := range c.Slices {
-		if i < 0 || i >= len(p.floats.Dims) || seen[i] {
+		if i < 0 || i >= len(p.floats.Dims) || isSliced[i] {
 			return fault.Wrap(fault.Internal, fmt.Errorf("gradients: slices over index %d", i))
 		}
-		seen[i] = true
+		isSliced[i] = true
 		count *= int64(p.floats.Dims[i])
 		if count > c.Count {
 			break

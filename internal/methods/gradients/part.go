@@ -21,28 +21,28 @@ type AdjointPlan struct {
 	Flops  float64 `msgpack:"flops"`            // predicted, of a slice
 }
 
-// Class implements Part.
+// Class implements btn.Part.
 func (*Adjoints) Class() btn.Class { return btn.ClassAdjoints }
 
-// About implements btn.Part.
+// About implements btn.Part: the part has derivatives, and keeps all terms in range.
 func (p *Adjoints) About() btn.About {
 	return btn.About{KeepsRange: true, Differentiates: true, Shared: &p.Plan}
 }
 
-// Whole reports whether the part is all slices.
+// Whole reports whether the part has all slices of its plan.
 func (p *Adjoints) Whole() bool { return p.From == 0 && p.To == p.Plan.Count }
 
-// Fits implements Part. The contraction checks whether order and slices match the network.
+// Fits implements btn.Part: it returns an error if the part is invalid. Contract checks whether order and slices match the network.
 func (p *Adjoints) Fits(*btn.Network) error {
-	switch t := p.Plan; {
-	case t == nil:
+	switch plan := p.Plan; {
+	case plan == nil:
 		return btn.Misfit("it has no plan")
-	case t.Count < 1:
-		return btn.Misfit("%d slices", t.Count)
-	case !(t.Flops >= 0):
-		return btn.Misfit("%v flops", t.Flops)
-	case p.From < 0 || p.To < p.From || p.To > t.Count:
-		return btn.Misfit("slices %d to %d of %d", p.From, p.To, t.Count)
+	case plan.Count < 1:
+		return btn.Misfit("%d slices", plan.Count)
+	case !(plan.Flops >= 0):
+		return btn.Misfit("%v flops", plan.Flops)
+	case p.From < 0 || p.To < p.From || p.To > plan.Count:
+		return btn.Misfit("slices %d to %d of %d", p.From, p.To, plan.Count)
 	}
 	return nil
 }

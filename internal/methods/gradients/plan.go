@@ -19,50 +19,53 @@ type PlanOptions struct {
 	Marginals bool
 }
 
-// Plan looks for an order, and for indices to slice where its tables do not fit the memory: one after
-// the other the index of the largest step that lowers the bytes most. The plan is a function of the
-// shape and the options. Its cost covers all slices, its bytes are the peak with the derivatives.
+// Plan returns an elimination order for Z and its derivatives, with indices to slice if its tables do not fit the memory, and the cost.
+// It slices one index after the other: of those of the largest step the one that lowers the bytes most. The plan depends on the shape and
+// the options alone. Its cost covers all slices; its bytes are the peak with the derivatives.
 //
-// Errors: fault.OverBudget, with the figures, where no slices fit or they take more than o.Flops; the
-// context's.
+// Errors: fault.OverBudget, with the figures, if no slices fit or if they take more than o.Flops; the context's.
 func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, query.Cost, error) {
 	if o.Memory <= 0 {
 		o.Memory = query.DefaultMemory
 	}
+
+	// The order.
 	h := p.Hypergraph()
 	h.Dims = slices.Clone(h.Dims)
-	search := planning{ctx: ctx, h: h, wanted: p.wanted, options: o}
+	search := sliceSearch{ctx: ctx, h: h, wanted: p.wanted, marginals: o.Marginals}
 	var err error
-	if search.best, _, err = contractionorder.Best(ctx, h); err != nil {
+	if search.order, _, err = contractionorder.Best(ctx, h); err != nil {
 		return nil, query.Cost{}, err
 	}
-	if search.cost, err = einsum.PlanDerivatives(ctx, h, search.best, p.wanted, o.Marginals); err != nil {
+	if search.cost, err = einsum.PlanDerivatives(ctx, h, search.order, p.wanted, o.Marginals); err != nil {
 		return nil, query.Cost{}, err
 	}
 
-	plan := &AdjointPlan{Order: search.best, Count: 1}
+	// Slices, until the peak of memory fits.
+	plan := &AdjointPlan{Order: search.order, Count: 1}
 	count := 1.0
-	total := func() query.Cost {
+	totalCost := func() query.Cost { // of all slices
 		c := search.cost
 		c.Bytes += p.bytes()
 		c.Flops = min(c.Flops*count, math.MaxFloat64)
 		c.Slices = count
 		return c
 	}
-	for total().Bytes > float64(o.Memory) {
-		i, err := search.slice()
+	for totalCost().Bytes > float64(o.Memory) {
+		i, err := search.sliceNext()
 		if err != nil {
 			return nil, query.Cost{}, err
 		}
 		if i < 0 || count*float64(p.floats.Dims[i]) > maxSlices {
-			return nil, query.Cost{}, sumproduct.OverBudget(total(), o.Memory)
+			return nil, query.Cost{}, sumproduct.OverBudget(totalCost(), o.Memory)
 		}
 		plan.Slices = append(plan.Slices, i)
 		count *= float64(p.floats.Dims[i])
 	}
+
 	plan.Count = int64(count)
 	plan.Flops = search.cost.Flops
-	cost := total()
+	cost := totalCost()
 	if o.Flops > 0 && cost.Flops > o.Flops {
 		return nil, query.Cost{}, sumproduct.OverBudget(cost, o.Memory)
 	}
@@ -71,23 +74,25 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, query
 
 const (
 	maxSlices = 1 << 30
-	maxTried  = 24 // indices tried for one more slice
+	maxTried  = 24 // indices that are tried for one more slice
 )
 
-// planning is a search for a plan; h loses the indices that are sliced.
-type planning struct {
-	ctx     context.Context
-	h       contractionorder.Hypergraph
-	wanted  []bool
-	options PlanOptions
-	best    []int
-	cost    query.Cost
+// sliceSearch is a search for indices to slice.
+type sliceSearch struct {
+	ctx       context.Context
+	h         contractionorder.Hypergraph // of a slice: sliced indices have dimension 1
+	wanted    []bool                      // by table: derivatives by its entries are wanted
+	marginals bool                        // marginals are wanted
+	order     []int
+	cost      query.Cost // of a slice
 }
 
-// slice fixes one more index, and returns it; −1 where none lowers the bytes.
-func (s *planning) slice() (int, error) {
+// sliceNext slices one more index and returns it: of the indices of the largest step, up to maxTried, the one that lowers the bytes most.
+// It returns −1 if none lowers them.
+func (s *sliceSearch) sliceNext() (int, error) {
+	// The indices of the largest step.
 	var largest *contractionorder.Step
-	err := contractionorder.Walk(s.ctx, s.h, s.best, func(step *contractionorder.Step) bool {
+	err := contractionorder.Walk(s.ctx, s.h, s.order, func(step *contractionorder.Step) bool {
 		if largest == nil || step.Full > largest.Full {
 			largest = step
 		}
@@ -101,30 +106,32 @@ func (s *planning) slice() (int, error) {
 		tried = tried[:maxTried]
 	}
 
-	best, least := -1, s.cost
+	// The one with which a slice takes the fewest bytes.
+	best, leastCost := -1, s.cost
 	for _, i := range tried {
 		d := s.h.Dims[i]
 		if d == 1 {
 			continue
 		}
 		s.h.Dims[i] = 1
-		cost, err := einsum.PlanDerivatives(s.ctx, s.h, s.best, s.wanted, s.options.Marginals)
+		cost, err := einsum.PlanDerivatives(s.ctx, s.h, s.order, s.wanted, s.marginals)
 		s.h.Dims[i] = d
 		if err != nil {
 			return -1, err
 		}
-		if cost.Bytes < least.Bytes {
-			best, least = i, cost
+		if cost.Bytes < leastCost.Bytes {
+			best, leastCost = i, cost
 		}
 	}
 	if best >= 0 {
 		s.h.Dims[best] = 1
-		s.cost = least
+		s.cost = leastCost
 	}
 	return best, nil
 }
 
-// Chunks returns how many tasks the slices of a plan are spread over: each takes about chunkFlops.
+// Chunks returns the number of tasks that the slices of a plan are divided among: each takes about chunkFlops, at most as many as there
+// are slices.
 func Chunks(c *AdjointPlan, chunkFlops float64) int64 {
 	n := math.Min(c.Flops*float64(c.Count)/chunkFlops, policy.MostChunks)
 	return int64(math.Max(1, math.Min(n, float64(c.Count))))

@@ -16,7 +16,8 @@ import (
 const signedDerivatives = "terms of the derivatives have both signs: each of an exact answer is right to 1e-11 of the " +
 	"sum of their absolute values, which may be more than it is itself"
 
-// Propose is the proposal of an elimination with a pass back to every number of the network, or of one for each of many cases.
+// Propose proposes to compute Z and its derivatives by every number of the network, by an elimination and a pass back over it. If
+// ask.Cases is set, it proposes the sum of the ln-likelihoods of these cases and its derivatives.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if ask.Cases != nil {
 		return proposeCases(ctx, j, ask.Cases)
@@ -26,22 +27,22 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, err
 	}
 	settings := fmt.Sprintf("gradients marginals=%t flops=%g", ask.Marginals, proposal.Limit(j.Settings))
-	plan, hit, err := j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
-		return plan(computing, j.Settings, p, ask.Marginals)
+	plan, cacheState, err := j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
+		return planAdjoints(computing, j.Settings, p, ask.Marginals)
 	})
 	if err != nil {
 		return nil, err
 	}
-	found := proposal.Priced(plan, hit)
+	assignment := proposal.Priced(plan, cacheState)
 	if p.Signed() {
-		found.Warnings = []string{signedDerivatives}
+		assignment.Warnings = []string{signedDerivatives}
 	}
-	return found, nil
+	return assignment, nil
 }
 
-// plan cuts the slices of a plan into parts.
-func plan(ctx context.Context, s query.Settings, p *Prepared, marginals bool) (*btn.Plan, error) {
-	of, cost, err := p.Plan(ctx, PlanOptions{
+// planAdjoints returns the plan that computes Z and its derivatives exactly. The slices of the elimination are divided among its parts.
+func planAdjoints(ctx context.Context, s query.Settings, p *Prepared, marginals bool) (*btn.Plan, error) {
+	adjoints, cost, err := p.Plan(ctx, PlanOptions{
 		Memory:    s.Memory,
 		Flops:     proposal.Limit(s),
 		Marginals: marginals,
@@ -49,10 +50,14 @@ func plan(ctx context.Context, s query.Settings, p *Prepared, marginals bool) (*
 	if err != nil {
 		return nil, err
 	}
-	chunks := Chunks(of, policy.SliceTaskFlops)
+	chunks := Chunks(adjoints, policy.SliceTaskFlops)
 	parts := make([]btn.Part, chunks)
 	for k := range chunks {
-		parts[k] = &Adjoints{Plan: of, From: proposal.ChunkStart(of.Count, chunks, k), To: proposal.ChunkStart(of.Count, chunks, k+1)}
+		parts[k] = &Adjoints{
+			Plan: adjoints,
+			From: proposal.ChunkStart(adjoints.Count, chunks, k),
+			To:   proposal.ChunkStart(adjoints.Count, chunks, k+1),
+		}
 	}
 	return proposal.Exact(cost, parts...), nil
 }
