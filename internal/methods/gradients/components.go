@@ -218,7 +218,7 @@ func (c *cutter) keep(f *component, row int, weight float64) {
 // expression. If by is not nil, it adds the derivatives of that by the entries of tables to it. It calls exclude with the first case of
 // each component of probability 0.
 func (c *cutter) flush(by []float64, exclude func(row int)) (ln, flops float64) {
-	// Entries whose variables are all observed: n·ln x, with the derivative n / x.
+	// Entries x that cases of weight n select, since they observe all variables of the table: n·ln x, with the derivative n / x.
 	for t := range c.tables {
 		table := &c.tables[t]
 		for k, x := range table.data {

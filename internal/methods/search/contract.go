@@ -119,7 +119,9 @@ func weighResult(prepared *descent.Prepared, r *branching.Result, count int) *bt
 
 // contractMarginal searches for a marginal MAP assignment until searchCtx, which is derived from ctx, ends. Without an assignment the
 // value has the bound of the search alone, or nothing if that says that all weights are 0.
-func (p *Search) contractMarginal(ctx, searchCtx context.Context, prepared *descent.Prepared, instance *problem.Problem) (btn.Value, error) {
+func (p *Search) contractMarginal(
+	ctx, searchCtx context.Context, prepared *descent.Prepared, instance *problem.Problem,
+) (btn.Value, error) {
 	flops := float64(p.Work) * policy.SearchFlops
 	s, err := newMarginalSearch(searchCtx, prepared, p.Map, instance.Memory, instance.Threads, flops)
 	var bound float64 // ln

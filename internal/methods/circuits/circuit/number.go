@@ -38,7 +38,7 @@ func numberOf(x scaled.Number) number {
 	return number{math.Ldexp(x.Mant, r), e}
 }
 
-// scaled returns the number as a scaled.Number, exactly.
+// scaled returns the number m·2^(512·e) as a scaled.Number, exactly.
 func (a number) scaled() scaled.Number { return scaled.Make(a.m, a.e*radix) }
 
 // times returns a·b, rounded once. A number is m·2^(512·e); if the product of the mantissas leaves [2^−256, 2^256), the result moves a

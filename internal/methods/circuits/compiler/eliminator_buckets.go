@@ -96,7 +96,7 @@ func (b *buckets) gather(c content) (ok bool) {
 	// Clauses of two literals, each once.
 	r := b.residual
 	for _, v := range c.vars {
-		for _, l := range [2]lit{lit(2 * v), lit(2*v + 1)} {
+		for _, l := range [2]lit{positive(v), negative(v)} {
 			for _, m := range r.solver.Implies[l][:b.implied[l]] { // the clause is ¬l or m
 				if m > l.Not() && r.value[m] == 0 {
 					pair := [2]lit{l.Not(), m}
@@ -165,7 +165,7 @@ func (b *buckets) openValues(v int32) []int32 {
 	}
 	start := len(b.open)
 	for a := range p.booleanCount(v) {
-		if b.residual.value[2*(p.firstBoolean[v]+a)] == 0 {
+		if b.residual.value[positive(p.firstBoolean[v]+a)] == 0 {
 			b.open = append(b.open, a)
 		}
 	}

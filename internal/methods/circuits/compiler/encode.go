@@ -13,6 +13,12 @@ import (
 
 type lit = sat.Literal
 
+// positive returns the literal that Boolean variable v is true.
+func positive(v int32) lit { return lit(2 * v) }
+
+// negative returns the literal that Boolean variable v is false.
+func negative(v int32) lit { return lit(2*v + 1) }
+
 // problem is a formula in Boolean variables.
 type problem struct {
 	f               *formula.Formula
@@ -96,9 +102,12 @@ func encode(f *formula.Formula, weights []scaled.Number, excludesZeros bool) (*p
 // literalOf returns the literal that states that variable v of the formula, which has two values or more, has value a.
 func (p *problem) literalOf(v int32, a int) lit {
 	if p.f.Domains[v] == 2 {
-		return lit(2*p.firstBoolean[v] + int32(1-a))
+		if a == 1 {
+			return positive(p.firstBoolean[v])
+		}
+		return negative(p.firstBoolean[v])
 	}
-	return lit(2 * (p.firstBoolean[v] + int32(a)))
+	return positive(p.firstBoolean[v] + int32(a))
 }
 
 // isTrueAt reports whether a literal about variable v of the formula, which has two values or more, is true if v has value a.

@@ -47,9 +47,9 @@ const (
 
 // decide returns the literal to decide on in a component with these Boolean variables. It is about the open variable of the highest
 // score; if some have clauses, only these count. It is the literal that was in more conflicts. A variable of the formula with many values
-// has a common score, the mean of its open values divided by half their number, so that variables of few values come first, and the
-// decision is to take its value of the highest score. Source: F. Boussemart et al., Boosting systematic search by weighting constraints
-// (ECAI 2004).
+// has a common score, the sum of the scores of its n open values divided by (n/2)², so that variables of few values come first. The
+// decision is to take its value of the highest score.
+// Source: F. Boussemart et al., Boosting systematic search by weighting constraints (ECAI 2004).
 func (h *heuristic) decide(vars []int32) lit {
 	// Older occurrences count less.
 	h.stats.Decisions++
@@ -62,7 +62,7 @@ func (h *heuristic) decide(vars []int32) lit {
 	h.sumValues(vars)
 	best, highest, onlyWithClauses := int32(-1), 0.0, false
 	for _, v := range vars {
-		if isOpen := h.value[2*v] == 0; !isOpen {
+		if isOpen := h.value[positive(v)] == 0; !isOpen {
 			continue
 		}
 		if h.clauses[v] > 0 && !onlyWithClauses {
@@ -84,11 +84,11 @@ func (h *heuristic) decide(vars []int32) lit {
 		}
 	}
 
-	positive, negative := lit(2*best), lit(2*best+1)
-	if h.problem.isOneOfMany[best] || h.activity[positive] > h.activity[negative] {
-		return positive
+	taken, notTaken := positive(best), negative(best)
+	if h.problem.isOneOfMany[best] || h.activity[taken] > h.activity[notTaken] {
+		return taken
 	}
-	return negative
+	return notTaken
 }
 
 // score returns the score of a Boolean variable by its clauses, tables and conflicts, without the weight of its place in the tree
@@ -106,7 +106,7 @@ func (h *heuristic) sumValues(vars []int32) {
 		}
 	}
 	for _, v := range vars {
-		if owner := h.problem.formulaVariable[v]; h.problem.isOneOfMany[v] && h.value[2*v] == 0 {
+		if owner := h.problem.formulaVariable[v]; h.problem.isOneOfMany[v] && h.value[positive(v)] == 0 {
 			h.halves[owner] += 0.5
 			h.sums[owner] += h.score(v)
 		}

@@ -55,7 +55,7 @@ func newResidual(p *problem, facts []lit, clauses [][]lit, numbers drawer) *resi
 func (r *residual) openVariables() int {
 	open := 0
 	for v := range r.problem.formulaVariable {
-		if r.value[2*v] == 0 {
+		if r.value[positive(int32(v))] == 0 {
 			open++
 		}
 	}
@@ -64,7 +64,7 @@ func (r *residual) openVariables() int {
 
 // hasOpen reports whether one of the Boolean variables vars has no value.
 func (r *residual) hasOpen(vars []int32) bool {
-	return slices.ContainsFunc(vars, func(v int32) bool { return r.value[2*v] == 0 })
+	return slices.ContainsFunc(vars, func(v int32) bool { return r.value[positive(v)] == 0 })
 }
 
 // valueOf returns the value that a variable of the formula has under the assignment, −1 if it is open.
@@ -73,7 +73,7 @@ func (r *residual) valueOf(v int32) int32 {
 		return r.solver.Taken[v]
 	}
 	// Two values: the positive literal states value 1.
-	switch r.value[2*r.problem.firstBoolean[v]] {
+	switch r.value[positive(r.problem.firstBoolean[v])] {
 	case 1:
 		return 1
 	case -1:
@@ -106,7 +106,7 @@ func (r *residual) dimensions() []int {
 		first, n := r.problem.firstBoolean[v], r.problem.booleanCount(int32(v))
 		open := 0
 		for b := first; b < first+n; b++ {
-			if r.value[2*b] == 0 {
+			if r.value[positive(b)] == 0 {
 				open++
 			}
 		}

@@ -45,6 +45,7 @@ func newSearch(r *residual, clauses [][]lit, tree decomposition, numbers drawer,
 
 // run sums the whole formula. The number of the sum lacks its scale and constants, which the node has.
 func (s *search) run(ctx context.Context) (sum amount, err error) {
+	// The factor of each table, then the sum over the assignments.
 	whole := s.splitter.whole()
 	product := s.trace.product()
 	for _, t := range s.splitter.stack.tables {
@@ -212,10 +213,10 @@ func (s *search) knownSum(c component, links int) (sum amount, ok bool) {
 func (s *search) sumOfVariable(vars []int32) amount {
 	sum := amount{node: circuit.Zero}
 	for _, v := range vars {
-		sum = s.trace.sum(sum, s.trace.weight(lit(2*v))) // the positive literal
+		sum = s.trace.sum(sum, s.trace.weight(positive(v)))
 	}
 	if v := vars[0]; !s.residual.problem.isOneOfMany[v] {
-		sum = s.trace.sum(sum, s.trace.weight(lit(2*v+1))) // the negative one is the other value
+		sum = s.trace.sum(sum, s.trace.weight(negative(v))) // the other value
 	}
 	return sum
 }

@@ -69,14 +69,14 @@ func (s *splitter) begin(c component) (assigned []lit) {
 	}
 	s.assigned = s.assigned[:0]
 	for _, v := range content.vars {
-		switch s.residual.value[2*v] {
+		switch s.residual.value[positive(v)] {
 		case 0:
 			s.varMark[v] = s.epoch
 			s.clauses[v], s.tables[v] = 0, 0
 		case 1:
-			s.assigned = append(s.assigned, lit(2*v))
+			s.assigned = append(s.assigned, positive(v))
 		default:
-			s.assigned = append(s.assigned, lit(2*v+1))
+			s.assigned = append(s.assigned, negative(v))
 		}
 	}
 	for _, k := range content.clauses {

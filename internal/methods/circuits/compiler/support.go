@@ -35,10 +35,10 @@ func supports(p *problem, value []int8, clauses [][]lit) (supporting [][]lit) {
 		if len(list) < 2 {
 			continue
 		}
-		clause := []lit{lit(2*key[0] + 1)} // x ≠ a, or y has an open value that a does not exclude
+		clause := []lit{negative(key[0])} // x ≠ a, or y has an open value that a does not exclude
 		first := p.firstBoolean[key[1]]
 		for w := first; w < first+p.booleanCount(key[1]); w++ {
-			if l := lit(2 * w); value[l] == 0 && !slices.Contains(list, l.Not()) {
+			if l := positive(w); value[l] == 0 && !slices.Contains(list, l.Not()) {
 				clause = append(clause, l)
 			}
 		}

@@ -163,7 +163,7 @@ func (s *Satisfier) decide(assumptions []Literal) (l Literal, verdict int) {
 	}
 	for ; s.cursor < int32(len(s.phase)); s.cursor = s.before[s.cursor] {
 		s.Work += 4
-		if l := Literal(2 * s.cursor); s.Value[l] == 0 {
+		if l := positive(s.cursor); s.Value[l] == 0 {
 			if s.phase[s.cursor] {
 				return l, 0
 			}

@@ -15,6 +15,9 @@ import (
 // Literal is a Boolean variable or its negation: twice the number of the variable, and one more if it is negated.
 type Literal int32
 
+// positive returns the literal that variable v is true.
+func positive(v int32) Literal { return Literal(2 * v) }
+
 // Not returns the opposite literal.
 func (l Literal) Not() Literal { return l ^ 1 }
 
@@ -121,7 +124,7 @@ func New(first []int32) *Solver {
 		var atLeastOne []Literal
 		for v := first[g]; v < first[g+1]; v++ {
 			s.group[v], s.hasGroup[v] = int32(g), first[g+1]-first[g] > 1
-			atLeastOne = append(atLeastOne, Literal(2*v)) // the positive literal of v
+			atLeastOne = append(atLeastOne, positive(v))
 		}
 		if len(atLeastOne) > 1 {
 			s.Attach(atLeastOne, 0)
@@ -263,7 +266,7 @@ func (s *Solver) propagateBinary(l Literal) bool {
 	}
 	g := s.group[v]
 	for w := s.first[g]; w < s.first[g+1]; w++ {
-		if w != v && !s.imply(l, Literal(2*w+1)) { // the negative literal of w
+		if w != v && !s.imply(l, positive(w).Not()) {
 			return false
 		}
 	}

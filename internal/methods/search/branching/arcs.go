@@ -67,7 +67,7 @@ func (s *mover) simpleSupport(id int32) bool {
 	if !changed {
 		return true
 	}
-	s.doubtfulSupport.insert(s.vars[x].rank)
+	s.enqueue(&s.doubtfulSupport, x)
 	return s.makeNodeConsistent(x)
 }
 
@@ -89,7 +89,7 @@ func (s *mover) fullSupport(id int32) bool {
 		s.set(e.movedCell+int(a), s.movedOut(e, a)+s.gains[k])
 		s.raiseUnary(e.from, a, s.gains[k])
 	}
-	s.doubtfulSupport.insert(s.vars[e.from].rank)
+	s.enqueue(&s.doubtfulSupport, e.from)
 	return s.makeNodeConsistent(e.from)
 }
 
@@ -172,7 +172,7 @@ func (s *mover) projectRow(id int32, a int32) bool {
 	row := e.table[int(a)*d:][:d]
 	moved := s.movedOut(e, a)
 	s.set(e.activeCell, 0)
-	s.maybeEliminable.insert(s.vars[y].rank)
+	s.enqueue(&s.maybeEliminable, y)
 	changed := false
 	for _, b := range s.liveValues(y) {
 		if c := row[b] - moved - s.movedOut(reverse, b); c > 0 {
@@ -183,6 +183,6 @@ func (s *mover) projectRow(id int32, a int32) bool {
 	if !changed {
 		return true
 	}
-	s.doubtfulSupport.insert(s.vars[y].rank)
+	s.enqueue(&s.doubtfulSupport, y)
 	return s.makeNodeConsistent(y)
 }

@@ -55,7 +55,7 @@ func (s *eliminator) eliminateNext() bool {
 		return true
 	}
 	for _, y := range neighbours.members[:neighbours.count] {
-		s.maybeEliminable.insert(s.vars[y].rank)
+		s.enqueue(&s.maybeEliminable, y)
 	}
 	return s.eliminateVariable(x, &neighbours)
 }
@@ -304,7 +304,7 @@ func (s *eliminator) addTripleFunction(v *variable, neighbours *neighbourSet, te
 	// Give all three support.
 	lowest := s.lowestRanked(w)
 	for i, x := range w.scope {
-		s.doubtfulSupport.insert(s.vars[x].rank)
+		s.enqueue(&s.doubtfulSupport, x)
 		if i != lowest && !s.wideSimpleSupport(id, i) {
 			return false
 		}

@@ -91,7 +91,7 @@ func (s *propagator) assignVariable(x int32) bool {
 		if !s.isActive(s.arcs[id].activeCell) {
 			continue
 		}
-		s.blamedWeight = s.pairWeightIndex(id)
+		s.blamePairOnConflict(id)
 		if !s.projectRow(id, a) {
 			return false
 		}
@@ -103,9 +103,9 @@ func (s *propagator) assignVariable(x int32) bool {
 			continue
 		}
 		s.set(w.openCountCell, s.cells[w.openCountCell]-1)
-		s.blamedWeight = s.wideWeightIndex(id)
+		s.blameWideOnConflict(id)
 		for _, y := range w.scope {
-			s.maybeEliminable.insert(s.vars[y].rank)
+			s.enqueue(&s.maybeEliminable, y)
 		}
 		if s.cells[w.openCountCell] <= 2 && !s.narrowWide(w) {
 			return false
@@ -146,7 +146,7 @@ func (s *propagator) narrowWide(w *wide) bool {
 				s.raiseUnary(x, a, c)
 			}
 		}
-		s.doubtfulSupport.insert(s.vars[x].rank)
+		s.enqueue(&s.doubtfulSupport, x)
 		return s.makeNodeConsistent(x)
 	}
 	i, j := openPositions[0], openPositions[1]
@@ -210,7 +210,7 @@ func (s *propagator) giveSupport(id int32) bool {
 	if s.vars[e.from].rank < s.vars[e.to].rank {
 		return s.fullSupport(id)
 	}
-	s.doubtfulSupport.insert(s.vars[e.from].rank)
+	s.enqueue(&s.doubtfulSupport, e.from)
 	return s.simpleSupport(id)
 }
 
@@ -226,8 +226,8 @@ func (s *propagator) restoreSupports(y int32) bool {
 		if !s.isActive(s.arcs[id].activeCell) {
 			continue
 		}
-		s.blamedWeight = s.pairWeightIndex(id)
-		s.maybeEliminable.insert(s.vars[s.arcs[id].to].rank)
+		s.blamePairOnConflict(id)
+		s.enqueue(&s.maybeEliminable, s.arcs[id].to)
 		if !s.giveSupport(id ^ 1) {
 			return false
 		}
@@ -244,14 +244,14 @@ func (s *propagator) giveWideSupports(y int32, hasLostValues bool) bool {
 		if !s.isActive(w.activeCell) {
 			continue
 		}
-		s.blamedWeight = s.wideWeightIndex(id)
+		s.blameWideOnConflict(id)
 		lowest := s.lowestRanked(w)
 		for i, x := range w.scope {
 			if x == y || !s.isOpen(x) || !s.isActive(w.activeCell) { // an earlier step of the loop may have replaced w
 				continue
 			}
 			if hasLostValues {
-				s.maybeEliminable.insert(s.vars[x].rank)
+				s.enqueue(&s.maybeEliminable, x)
 			}
 			if i == lowest {
 				if !s.wideFullSupport(id, i) {
@@ -259,7 +259,7 @@ func (s *propagator) giveWideSupports(y int32, hasLostValues bool) bool {
 				}
 				continue
 			}
-			s.doubtfulSupport.insert(s.vars[x].rank)
+			s.enqueue(&s.doubtfulSupport, x)
 			if hasLostValues && !s.wideSimpleSupport(id, i) {
 				return false
 			}
@@ -295,10 +295,10 @@ func (s *propagator) supportLowerRanks(y int32) bool {
 			continue
 		}
 		if s.vars[e.to].rank > v.rank {
-			s.doubtfulSupport.insert(s.vars[e.to].rank)
+			s.enqueue(&s.doubtfulSupport, e.to)
 			continue
 		}
-		s.blamedWeight = s.pairWeightIndex(id)
+		s.blamePairOnConflict(id)
 		if !s.fullSupport(id ^ 1) {
 			return false
 		}
@@ -347,7 +347,7 @@ func (s *propagator) takeFullSupport(x int32) bool {
 		if !s.isActive(e.activeCell) || s.vars[e.to].rank > v.rank {
 			continue
 		}
-		s.blamedWeight = s.pairWeightIndex(id)
+		s.blamePairOnConflict(id)
 		if !s.fullSupport(id) {
 			return false
 		}
@@ -357,7 +357,7 @@ func (s *propagator) takeFullSupport(x int32) bool {
 		if !s.isActive(w.activeCell) {
 			continue
 		}
-		s.blamedWeight = s.wideWeightIndex(id)
+		s.blameWideOnConflict(id)
 		if !s.wideFullSupport(id, slices.Index(w.scope, x)) {
 			return false
 		}

@@ -352,6 +352,17 @@ func (s *state) newPair(x, y int32) int {
 	return id
 }
 
+// blamePairOnConflict records that propagation looks at the function of arc id: if that leads to a conflict, the function's weight rises.
+// Functions that the search made share the last weight.
+func (s *state) blamePairOnConflict(id int32) { s.blamedWeight = s.pairWeightIndex(id) }
+
+// blameWideOnConflict records that propagation looks at wide function id: if that leads to a conflict, the function's weight rises. Functions
+// that the search made share the last weight.
+func (s *state) blameWideOnConflict(id int32) { s.blamedWeight = s.wideWeightIndex(id) }
+
+// enqueue adds variable x to a queue of variables, which holds their ranks, unless it is there already.
+func (s *state) enqueue(q *queue, x int32) { q.insert(s.vars[x].rank) }
+
 // pairWeightIndex returns the index in s.weights of the function of arc id. Functions that the search made share the last weight.
 func (s *state) pairWeightIndex(id int32) int {
 	if k := int(id / 2); k < s.networkPairs {

@@ -54,11 +54,14 @@ func (s *solver) newVirtual() *virtual {
 	return v
 }
 
+// valueIndex returns the index of value a of x in strikeNumber and unitsNeeded.
+func (v *virtual) valueIndex(x, a int32) int { return v.firstValue[x] + int(a) }
+
 // strike takes value a of x out of the closure, and records the reason: the number of an arc, wideReason of a wide function, or ownCost. It
 // returns false if x has no value left.
 func (v *virtual) strike(x, a, reason int32) bool {
 	v.struckValues = append(v.struckValues, struckValue{x, a, reason})
-	v.strikeNumber[v.firstValue[x]+int(a)] = int32(len(v.struckValues))
+	v.strikeNumber[v.valueIndex(x, a)] = int32(len(v.struckValues))
 	return v.removeValue(x, a)
 }
 
@@ -67,7 +70,7 @@ func (v *virtual) strike(x, a, reason int32) bool {
 // struckValues and strikeNumber remain.
 func (v *virtual) findWipedOut() int32 {
 	for _, d := range v.struckValues {
-		v.strikeNumber[v.firstValue[d.x]+int(d.a)] = 0
+		v.strikeNumber[v.valueIndex(d.x, d.a)] = 0
 	}
 	v.struckValues = v.struckValues[:0]
 	v.push()
@@ -225,13 +228,13 @@ func (v *virtual) findDirection(wiped int32) (largestRise int64, ok bool) {
 	clear(v.unitsAsked)
 	clear(v.usedFunctions)
 	for _, a := range v.liveValues(wiped) {
-		v.unitsNeeded[v.firstValue[wiped]+int(a)] = 1
+		v.unitsNeeded[v.valueIndex(wiped, a)] = 1
 	}
 
 	largestRise = v.upperBound
 	for n := len(v.struckValues) - 1; n >= 0; n-- {
 		d := v.struckValues[n]
-		units := v.unitsNeeded[v.firstValue[d.x]+int(d.a)]
+		units := v.unitsNeeded[v.valueIndex(d.x, d.a)]
 		switch {
 		case units == 0:
 		case units > 1<<30:
@@ -293,14 +296,15 @@ func (v *virtual) addDemand(value, movedCell int, units int64) {
 }
 
 // demandFromPair gives the struck value d the units that it needs from the function of two variables that is the reason of its strike. The
-// function asks for them the values of its other variable that were struck before and cost at most theta with d.
+// function asks for them the values of its other variable that were struck before and cost at most theta with d. v.movesPerUnit[cell] is what
+// a cell changes by for each unit that the bound rises.
 func (v *virtual) demandFromPair(d struckValue, units int64) {
 	e, reverse := &v.arcs[d.reason], &v.arcs[reverseOf(d.reason)]
 	v.usedFunctions[min(d.reason, reverseOf(d.reason))] = true
 	v.movesPerUnit[e.movedCell+int(d.a)] += units
-	ownNumber := v.strikeNumber[v.firstValue[d.x]+int(d.a)]
+	ownNumber := v.strikeNumber[v.valueIndex(d.x, d.a)]
 	for _, b := range v.liveValues(e.to) {
-		value := v.firstValue[e.to] + int(b)
+		value := v.valueIndex(e.to, b)
 		number := v.strikeNumber[value]
 		wasStruckBefore := number > 0 && number < ownNumber
 		if wasStruckBefore && v.pairCost(d.reason, d.a, b) <= v.theta {
@@ -318,7 +322,7 @@ func (v *virtual) demandFromWide(d struckValue, units int64) {
 	v.usedFunctions[d.reason] = true
 	ownPosition := slices.Index(w.scope, d.x)
 	v.movesPerUnit[w.movedCells[ownPosition]+int(d.a)] += units
-	ownNumber := v.strikeNumber[v.firstValue[d.x]+int(d.a)]
+	ownNumber := v.strikeNumber[v.valueIndex(d.x, d.a)]
 	v.visitTuples(w, ownPosition, d.a, withoutUnary, func(tuple []int32, _ int32, cost int64) {
 		if cost > v.theta {
 			return
@@ -332,13 +336,13 @@ func (v *virtual) demandFromWide(d struckValue, units int64) {
 				continue
 			}
 			asked += v.unitsAsked[w.movedCells[i]+int(b)]
-			if n := v.strikeNumber[v.firstValue[w.scope[i]]+int(b)]; n > 0 && n < firstNumber {
+			if n := v.strikeNumber[v.valueIndex(w.scope[i], b)]; n > 0 && n < firstNumber {
 				giver, firstNumber = i, n
 			}
 		}
 		if giver >= 0 && asked < units {
 			cell := w.movedCells[giver] + int(tuple[giver])
-			v.addDemand(v.firstValue[w.scope[giver]]+int(tuple[giver]), cell, v.unitsAsked[cell]+units-asked)
+			v.addDemand(v.valueIndex(w.scope[giver], tuple[giver]), cell, v.unitsAsked[cell]+units-asked)
 		}
 	})
 }

@@ -134,7 +134,7 @@ func (s *mover) moveGains(w *wide, i int) bool {
 			s.raiseUnary(x, a, s.gains[a])
 		}
 	}
-	s.doubtfulSupport.insert(s.vars[x].rank)
+	s.enqueue(&s.doubtfulSupport, x)
 	return s.makeNodeConsistent(x)
 }
 
