@@ -269,7 +269,7 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 	firstOfCore := p.firstParameters()
 	// differentiate contracts e and returns the result with its derivatives by parameters.
 	differentiate := func(e *sumproduct.Expression, marginals bool) (wide.Result, []scaled.Number, error) {
-		by := make([]scaled.Number, p.entries)
+		derivatives := make([]scaled.Number, p.entries)
 		r, err := wide.Contract(ctx, e, wide.Options{Memory: o.Memory, Marginals: marginals, Derivatives: true})
 		if err != nil {
 			return r, nil, err
@@ -277,19 +277,19 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 		for t, source := range p.given.Sources {
 			for k, parameter := range source.At {
 				if source.Core >= 0 && parameter >= 0 {
-					by[firstOfCore[source.Core]+parameter] = r.By[t][k]
+					derivatives[firstOfCore[source.Core]+parameter] = r.By[t][k]
 				}
 			}
 		}
-		p.setSingleDerivatives(by, r.Z, firstOfCore)
-		return r, by, nil
+		p.setSingleDerivatives(derivatives, r.Z, firstOfCore)
+		return r, derivatives, nil
 	}
 
-	r, by, err := differentiate(p.given.Expression, o.Marginals)
+	r, derivatives, err := differentiate(p.given.Expression, o.Marginals)
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Z: r.Z, By: by, Flops: r.Flops, Digits: r.Digits}
+	a := Answer{Z: r.Z, By: derivatives, Flops: r.Flops, Digits: r.Digits}
 	if !r.Exact || len(p.net.Rounded) > 0 && p.given.Signed() {
 		a.Doubt = mayCancel
 	}

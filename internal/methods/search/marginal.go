@@ -69,17 +69,24 @@ func (c *choice) length() int {
 // openNodes is a heap: the node of the largest bound first, of equal ones that with the most values, then the oldest.
 type openNodes []openNode
 
+// Len implements heap.Interface.
 func (o openNodes) Len() int { return len(o) }
 
-// Less reports whether node i is to be searched before node j.
+// Less implements heap.Interface: it reports whether node i is to be searched before node j.
 func (o openNodes) Less(i, j int) bool {
 	a, b := o[i], o[j]
 	byBound := cmp.Compare(b.lnBound, a.lnBound)
 	byLength := cmp.Compare(b.last.length(), a.last.length())
 	return cmp.Or(byBound, byLength, cmp.Compare(a.serial, b.serial)) < 0
 }
+
+// Swap implements heap.Interface.
 func (o openNodes) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
-func (o *openNodes) Push(x any)   { *o = append(*o, x.(openNode)) }
+
+// Push implements heap.Interface: it appends a node, which heap.Push then moves to its place.
+func (o *openNodes) Push(x any) { *o = append(*o, x.(openNode)) }
+
+// Pop implements heap.Interface: it removes the last node, to which heap.Pop has moved the first one, and returns it.
 func (o *openNodes) Pop() any {
 	last := (*o)[len(*o)-1]
 	*o = (*o)[:len(*o)-1]

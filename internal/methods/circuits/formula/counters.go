@@ -201,26 +201,26 @@ func (c *counter) classesOfValues(layer []int) map[int]int {
 // without the last literal if that is a dead end. It returns the variable after the last leg, or −1 if there is only one class.
 func (b *builder) addCounters(scope []int, c *counter) (lastCounter int) {
 	const isFunctional = true
-	before := -1 // the variable of the class before leg k
+	classBefore := -1 // the variable of the class before leg k
 	for k, transitions := range c.transitions {
-		after := -1
+		classAfter := -1
 		if c.classes[k+1] > 1 {
-			after = b.addAuxiliary(c.classes[k+1], isFunctional)
+			classAfter = b.addAuxiliary(c.classes[k+1], isFunctional)
 		}
 		for from, to := range transitions { // to[a] is the class after the leg if it has level a
 			for x, a := range c.levels.Of[k] {
-				if to[a] >= 0 && after < 0 {
+				if to[a] >= 0 && classAfter < 0 {
 					continue // there is only one class after the leg
 				}
 				clause := make([]Literal, 0, 3)
-				if before >= 0 {
-					clause = append(clause, b.isNot(before, from))
+				if classBefore >= 0 {
+					clause = append(clause, b.isNot(classBefore, from))
 				}
 				if len(c.levels.Of[k]) > 1 {
 					clause = append(clause, b.isNot(scope[k], x))
 				}
 				if to[a] >= 0 {
-					clause = append(clause, b.is(after, to[a]))
+					clause = append(clause, b.is(classAfter, to[a]))
 				}
 				b.addClause(clause)
 			}
@@ -228,9 +228,9 @@ func (b *builder) addCounters(scope []int, c *counter) (lastCounter int) {
 				return -1
 			}
 		}
-		before = after
+		classBefore = classAfter
 	}
-	return before
+	return classBefore
 }
 
 // addCountValues adds the values α_i S^(i) of the symmetric part as a table over the class after the last leg and the number i of the term.

@@ -55,13 +55,13 @@ func (b *builder) addCrispMaximum(c terms, l *unsigned.Ladder) int {
 // parents determine the variables only if their links are deterministic.
 func (b *builder) addMaximum(c terms, l *unsigned.Ladder) int {
 	states := len(l.Order) // number of levels
-	last, isFunctional := -1, true
+	lastMaximum, isFunctional := -1, true
 	for _, k := range l.Modes {
 		isFunctional = isFunctional && l.Deterministic(k)
 		next := b.addAuxiliary(states, isFunctional)
 		var data []float64
 		statesBefore := states
-		if last < 0 {
+		if lastMaximum < 0 {
 			statesBefore = 1 // level 0
 		}
 		for from := range statesBefore {
@@ -71,14 +71,14 @@ func (b *builder) addMaximum(c terms, l *unsigned.Ladder) int {
 				}
 			}
 		}
-		if last < 0 {
+		if lastMaximum < 0 {
 			b.addTable([]int{c.scope[k], next}, []int{c.dims[k], states}, data)
 		} else {
-			b.addTable([]int{last, c.scope[k], next}, []int{states, c.dims[k], states}, data)
+			b.addTable([]int{lastMaximum, c.scope[k], next}, []int{states, c.dims[k], states}, data)
 		}
-		if last = next; b.err != nil {
+		if lastMaximum = next; b.err != nil {
 			break
 		}
 	}
-	return last
+	return lastMaximum
 }

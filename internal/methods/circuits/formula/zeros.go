@@ -24,7 +24,7 @@ type box struct {
 	values [][]bool // by position in modes and by value: it is in the set
 }
 
-// cover is the state of covering the zeros of a table by boxes.
+// cover is the state of zeroBox the zeros of a table by boxes.
 type cover struct {
 	dims, strides []int
 	data          []float64
@@ -52,9 +52,9 @@ func (b *builder) excludeZeros(scope, dims []int, data []float64) {
 			}
 			c.writeValues(cell, values)
 			workBefore := c.work
-			if found, ok := c.growBox(values, modeLimit); ok {
-				boxes = append(boxes, found)
-				c.countCells(found, 1)
+			if zeroBox, ok := c.growBox(values, modeLimit); ok {
+				boxes = append(boxes, zeroBox)
+				c.countCells(zeroBox, 1)
 			}
 			if b.isOver(c.work - workBefore) {
 				return
@@ -63,11 +63,11 @@ func (b *builder) excludeZeros(scope, dims []int, data []float64) {
 	}
 
 	literals := 0
-	for _, found := range c.withoutCovered(boxes) {
+	for _, zeroBox := range c.withoutCovered(boxes) {
 		if b.isOver(1) {
 			return
 		}
-		clause := b.clauseOutside(scope, found)
+		clause := b.clauseOutside(scope, zeroBox)
 		if literals += len(clause); literals > len(data) && len(data) > largeTable {
 			b.fail(fault.New(fault.Unsupported,
 				"formula: %s: its zeros are no logic: their clauses have more literals than it has entries", b.factorName))

@@ -185,14 +185,14 @@ func (s *Search) Widen(ctx context.Context, work int64) (isWider bool, err error
 		s.nodes[v].functions, s.nodes[v].messages = nil, nil
 	}
 	s.Work += int64(plan.LeastWork())
-	least, err := minibuckets.RunLeast(ctx, s.functions, plan)
-	if err != nil || least == nil {
+	miniBuckets, err := minibuckets.RunLeast(ctx, s.functions, plan)
+	if err != nil || miniBuckets == nil {
 		s.productEntries, s.wasSplit = maxEntries, false // no later call tries again
 		return false, err
 	}
 	s.productEntries, s.wasSplit = entries, plan.Split > 0
-	s.Bound = max(s.Bound, least.Bound)
-	s.placeTables(plan.Order, least)
+	s.Bound = max(s.Bound, miniBuckets.Bound)
+	s.placeTables(plan.Order, miniBuckets)
 	s.hasMiniBuckets = true
 	return true, nil
 }
@@ -218,23 +218,23 @@ func (s *Search) planMiniBuckets(work int64) (best *minibuckets.Plan, entryLimit
 
 // placeTables gives every node the tables that its search looks at: functions, and messages of mini-buckets. order is the order of
 // elimination of the mini-buckets.
-func (s *Search) placeTables(order []int, least *minibuckets.Least) {
+func (s *Search) placeTables(order []int, miniBuckets *minibuckets.Least) {
 	position := make([]int, len(s.dims)) // by variable, in order
 	for k, v := range order {
 		position[v] = k
 	}
-	s.placeFunctions(position, least)
-	s.placeMessages(order, position, least)
+	s.placeFunctions(position, miniBuckets)
+	s.placeMessages(order, position, miniBuckets)
 }
 
 // placeFunctions gives each function, as a table of the mini-buckets, to the node of its variable that is eliminated first. The search goes
 // against the order of elimination, so all other variables of the function have values there. position has the variables' positions in the
 // order of elimination.
-func (s *Search) placeFunctions(position []int, least *minibuckets.Least) {
+func (s *Search) placeFunctions(position []int, miniBuckets *minibuckets.Least) {
 	for t := range s.functions {
 		if scope := s.functions[t].Scope; len(scope) > 0 {
 			v := firstEliminated(scope, position)
-			s.nodes[v].functions = append(s.nodes[v].functions, s.newTerm(&least.Tables[t], v))
+			s.nodes[v].functions = append(s.nodes[v].functions, s.newTerm(&miniBuckets.Tables[t], v))
 		}
 	}
 }
@@ -244,8 +244,8 @@ func (s *Search) placeFunctions(position []int, least *minibuckets.Least) {
 // get it, up to the node of the message's variable that is eliminated first, whose mini-buckets contain the message. A message without
 // variables is added to the constants of its node and of all nodes above. order lists the variables as they are eliminated, position has
 // their positions.
-func (s *Search) placeMessages(order, position []int, least *minibuckets.Least) {
-	outgoing := make([][]int, len(s.dims)) // by variable: messages (as indices of least.Tables) from its tree to variables above
+func (s *Search) placeMessages(order, position []int, miniBuckets *minibuckets.Least) {
+	outgoing := make([][]int, len(s.dims)) // by variable: messages (as indices of miniBuckets.Tables) from its tree to variables above
 	constant := make([]int64, len(s.dims)) // by variable: sum of the messages without variables in its tree
 	for k, v := range order {
 		// Messages of the children's trees.
@@ -254,18 +254,18 @@ func (s *Search) placeMessages(order, position []int, least *minibuckets.Least) 
 		for i, c := range n.children {
 			constant[v] += constant[c]
 			for _, t := range outgoing[c] {
-				n.messages[i] = append(n.messages[i], s.newTerm(&least.Tables[t], v))
-				if firstEliminated(least.Tables[t].Scope, position) != v { // the message goes on upwards
+				n.messages[i] = append(n.messages[i], s.newTerm(&miniBuckets.Tables[t], v))
+				if firstEliminated(miniBuckets.Tables[t].Scope, position) != v { // the message goes on upwards
 					outgoing[v] = append(outgoing[v], t)
 				}
 			}
 		}
 		// Messages of v's own mini-buckets.
-		for _, t := range least.Messages[k] {
-			if len(least.Tables[t].Scope) > 0 {
+		for _, t := range miniBuckets.Messages[k] {
+			if len(miniBuckets.Tables[t].Scope) > 0 {
 				outgoing[v] = append(outgoing[v], t)
 			} else {
-				constant[v] = min(constant[v]+least.Tables[t].Of[0], minibuckets.Forbidden)
+				constant[v] = min(constant[v]+miniBuckets.Tables[t].Of[0], minibuckets.Forbidden)
 			}
 		}
 		n.constant = constant[v]

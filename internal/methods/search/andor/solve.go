@@ -88,25 +88,25 @@ func (s *Search) solveTree(v int, below int64) int64 {
 	n, d := &s.nodes[v], s.dims[v]
 	s.Nodes++
 	start := s.pushBounds(n, d) // costStack[start+a] bounds the cost of the tree if v has value a
-	least, limit := int64(minibuckets.Forbidden), below
+	leastCost, limit := int64(minibuckets.Forbidden), below
 	for range d {
 		a := indexOfLeast(s.costStack[start : start+d])
 		cost := s.costStack[start+a]
 		if cost >= limit || s.stopped {
-			least = min(least, cost)
+			leastCost = min(leastCost, cost)
 			break
 		}
 		s.costStack[start+a] = math.MaxInt64 // value a is not tried again
 		cost, _ = s.solveChildren(v, a, start+d, cost, limit, nil)
-		least, limit = min(least, cost), min(limit, cost)
+		leastCost, limit = min(leastCost, cost), min(limit, cost)
 	}
 	s.costStack = s.costStack[:start]
 
 	if remembered != nil && !s.stopped {
-		isExact := least < below
-		*remembered = newEntry(key, least, isExact)
+		isExact := leastCost < below
+		*remembered = newEntry(key, leastCost, isExact)
 	}
-	return least
+	return leastCost
 }
 
 // indexOfLeast returns the index of the least cost. Of equal costs it is the first one.

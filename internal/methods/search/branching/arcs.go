@@ -12,15 +12,15 @@ func (s *state) exceedsMaxMoved(cell int) bool { return uint64(s.cells[cell]+max
 // cheapestPartner returns the least cost of value a of e's first variable with a value b of its second one, over the values b in
 // partners, and that b. movedOut[b] is the cost that was moved out of the function to b. If unary is not nil, the cost includes unary[b].
 // The scan ends at the first cost of 0, since no cost is below 0.
-func (s *mover) cheapestPartner(e *arc, a int32, movedOut, unary []int64, partners []int32) (least int64, partner int32) {
+func (s *mover) cheapestPartner(e *arc, a int32, movedOut, unary []int64, partners []int32) (leastCost int64, partner int32) {
 	d := len(movedOut)
 	row := e.table[int(a)*d:][:d]
 	moved := s.movedOut(e, a) // the cost is row[b] − moved − movedOut[b]
-	least = infiniteCost
+	leastCost = infiniteCost
 	if unary == nil {
 		for _, b := range partners {
-			if c := row[b] - movedOut[b]; c < least {
-				least, partner = c, b
+			if c := row[b] - movedOut[b]; c < leastCost {
+				leastCost, partner = c, b
 				if c <= moved {
 					break
 				}
@@ -29,8 +29,8 @@ func (s *mover) cheapestPartner(e *arc, a int32, movedOut, unary []int64, partne
 	} else {
 		unary = unary[:d]
 		for _, b := range partners {
-			if c := row[b] - movedOut[b] + unary[b]; c < least {
-				least, partner = c, b
+			if c := row[b] - movedOut[b] + unary[b]; c < leastCost {
+				leastCost, partner = c, b
 				if c <= moved {
 					break
 				}
@@ -38,7 +38,7 @@ func (s *mover) cheapestPartner(e *arc, a int32, movedOut, unary []int64, partne
 		}
 	}
 	s.work += int64(len(partners))
-	return least - moved, partner
+	return leastCost - moved, partner
 }
 
 // simpleSupport moves costs from a function of two variables to the first variable of arc id: every value gets the least cost that it has
@@ -56,11 +56,11 @@ func (s *mover) simpleSupport(id int32) bool {
 		if b := e.support[a]; s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[cell] {
 			continue // a still costs 0 with b
 		}
-		least, partner := s.cheapestPartner(e, a, movedOut, nil, partners)
+		leastCost, partner := s.cheapestPartner(e, a, movedOut, nil, partners)
 		e.support[a] = partner
-		if least > 0 && !s.exceedsMaxMoved(cell) {
-			s.set(cell, s.cells[cell]+least)
-			s.raiseUnary(x, a, least)
+		if leastCost > 0 && !s.exceedsMaxMoved(cell) {
+			s.set(cell, s.cells[cell]+leastCost)
+			s.raiseUnary(x, a, leastCost)
 			changed = true
 		}
 	}
@@ -108,10 +108,10 @@ func (s *mover) valuesWithoutFullSupport(id int32) []int32 {
 		if b := e.support[a]; unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.cells[cell] {
 			continue // a still costs 0 with b
 		}
-		least, partner := s.cheapestPartner(e, a, movedOut, unary, partners)
+		leastCost, partner := s.cheapestPartner(e, a, movedOut, unary, partners)
 		e.support[a] = partner
-		if least > 0 && !s.exceedsMaxMoved(cell) {
-			s.gains[len(values)] = least
+		if leastCost > 0 && !s.exceedsMaxMoved(cell) {
+			s.gains[len(values)] = leastCost
 			values = append(values, a)
 		}
 	}

@@ -242,7 +242,7 @@ func (s *eliminator) leastCost(v *variable, neighbours *neighbourSet, terms []te
 		}
 	}
 
-	least := infiniteCost
+	leastCost := infiniteCost
 	for _, a := range v.live[:s.liveCount(v)] {
 		cost := s.unaryCost(v, a)
 		for k := range terms {
@@ -250,10 +250,10 @@ func (s *eliminator) leastCost(v *variable, neighbours *neighbourSet, terms []te
 				cost += t.table[t.index+int(a)*t.ownStride] - s.cells[t.ownMovedCell+int(a)]
 			}
 		}
-		least = min(least, cost)
+		leastCost = min(leastCost, cost)
 	}
 	s.work += s.liveCount(v) * int64(len(terms))
-	return least + fixedCost
+	return leastCost + fixedCost
 }
 
 // addPairFunction adds the least costs of the terms over the values of the eliminated variable v to the function of its two neighbours. It
@@ -351,14 +351,14 @@ func (s *eliminator) takePairCosts(w *wide, skip int) {
 	for _, b := range s.liveValues(w.scope[i]) {
 		for _, c := range s.liveValues(w.scope[j]) {
 			base := b*w.strides[i] + c*w.strides[j]
-			least := infiniteCost
+			leastCost := infiniteCost
 			for _, a := range skipped {
-				least = min(least, w.table[base+a*w.strides[skip]])
+				leastCost = min(leastCost, w.table[base+a*w.strides[skip]])
 			}
 			for _, a := range skipped {
-				w.table[base+a*w.strides[skip]] -= least
+				w.table[base+a*w.strides[skip]] -= leastCost
 			}
-			costs[int(b)*d+int(c)] = least
+			costs[int(b)*d+int(c)] = leastCost
 		}
 	}
 }
@@ -419,10 +419,10 @@ func (s *eliminator) completeAssignment() {
 func (s *eliminator) assignEliminated() {
 	for k := int(s.cells[s.eliminationCountCell]) - 1; k >= 0; k-- {
 		el := &s.eliminations[k]
-		least := infiniteCost
+		leastCost := infiniteCost
 		for _, a := range s.liveValues(el.x) {
-			if cost := s.costOfEliminated(el, a); cost < least {
-				least, s.values[el.x] = cost, int(a)
+			if cost := s.costOfEliminated(el, a); cost < leastCost {
+				leastCost, s.values[el.x] = cost, int(a)
 			}
 		}
 	}

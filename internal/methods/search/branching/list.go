@@ -66,14 +66,14 @@ func (c choices) Choose(level, option int) { c.s.values[c.eliminationAt(level).x
 func (c choices) Costs(level int) []float64 {
 	el := c.eliminationAt(level)
 	costs := slices.Repeat([]float64{math.Inf(1)}, c.s.vars[el.x].domainSize)
-	least := math.Inf(1)
+	leastCost := math.Inf(1)
 	for _, a := range c.s.liveValues(el.x) {
 		costs[a] = float64(c.s.costOfEliminated(el, a))
-		least = min(least, costs[a])
+		leastCost = min(leastCost, costs[a])
 	}
 	c.s.work += int64(len(costs) * (1 + el.arcCount + el.wideCount))
 	for a := range costs {
-		costs[a] -= least
+		costs[a] -= leastCost
 	}
 	return costs
 }

@@ -225,14 +225,14 @@ func (g *merger) addPair(x, y int, costs []float64, largest float64) {
 func (m *merged) normalise() (isPossible bool) {
 	isPossible = !math.IsInf(m.constant.High, 1)
 	m.eachTable(func(costs []float64) {
-		least := slices.Min(costs)
-		if math.IsInf(least, 1) {
+		leastCost := slices.Min(costs)
+		if math.IsInf(leastCost, 1) {
 			isPossible = false
 			return
 		}
-		m.constant.Add(least)
+		m.constant.Add(leastCost)
 		for a := range costs {
-			costs[a] -= least
+			costs[a] -= leastCost
 		}
 	})
 	return isPossible

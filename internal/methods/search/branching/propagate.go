@@ -51,10 +51,10 @@ func (s *eliminator) runQueues() bool {
 		case s.gap() <= s.cells[s.highestCell]:
 			isConsistent = s.removeCostlyValues()
 		case s.doubtfulSupport.count > 0:
-			before := s.lowerBound()
+			boundBefore := s.lowerBound()
 			isConsistent = s.seekExistentialSupport(s.order[s.doubtfulSupport.popFirst()])
 			// Costs may move for ever without a rise of the bound, since the search counts a cost of a variable once for each function.
-			if s.raisedCosts.count > 0 && s.lowerBound() == before {
+			if s.raisedCosts.count > 0 && s.lowerBound() == boundBefore {
 				fruitless++
 			}
 			if fruitless > len(s.vars) {
@@ -319,19 +319,19 @@ func (s *propagator) seekExistentialSupport(x int32) bool {
 	if a := v.existentialValue; s.isLive(x, a) && s.unaryCost(v, a) == 0 && s.costWithFunctions(x, a, 1) == 0 {
 		return true
 	}
-	least := infiniteCost
+	leastCost := infiniteCost
 	for _, a := range s.liveValues(x) {
-		if s.unaryCost(v, a) >= least {
+		if s.unaryCost(v, a) >= leastCost {
 			continue
 		}
-		if c := s.costWithFunctions(x, a, least); c < least {
-			least, v.existentialValue = c, a
+		if c := s.costWithFunctions(x, a, leastCost); c < leastCost {
+			leastCost, v.existentialValue = c, a
 			if c == 0 {
 				return true
 			}
 		}
 	}
-	if least <= min(s.gap()>>12, s.smallRise) {
+	if leastCost <= min(s.gap()>>12, s.smallRise) {
 		return true
 	}
 	return s.takeFullSupport(x)
@@ -385,9 +385,9 @@ func (s *propagator) costWithFunctions(x, a int32, limit int64) int64 {
 		if unary[b] == 0 && s.isLive(y, b) && e.table[int(a)*d+int(b)]-movedOut[b] == s.movedOut(e, a) {
 			continue // b still costs 0 with a
 		}
-		least, partner := s.cheapestPartner(e, a, movedOut, unary, s.liveValues(y))
+		leastCost, partner := s.cheapestPartner(e, a, movedOut, unary, s.liveValues(y))
 		e.support[a] = partner
-		if cost += least; cost >= limit {
+		if cost += leastCost; cost >= limit {
 			return cost
 		}
 	}
@@ -402,9 +402,9 @@ func (s *propagator) costWithFunctions(x, a int32, limit int64) int64 {
 		if s.hasSupport(w, i, a, withUnary) {
 			continue // it adds 0
 		}
-		least, index := s.cheapestTuple(w, i, a)
+		leastCost, index := s.cheapestTuple(w, i, a)
 		w.supports[i][a] = index
-		if cost += least; cost >= limit {
+		if cost += leastCost; cost >= limit {
 			return cost
 		}
 	}

@@ -117,15 +117,23 @@ type node struct {
 // openNodes is a heap of open nodes: the lowest bound first, of equal ones the longest path, then the oldest node.
 type openNodes []*node
 
+// Len implements heap.Interface.
 func (o openNodes) Len() int { return len(o) }
 
-// Less reports whether node i is to be searched before node j: its bound is lower, or else its path longer, or else it is older.
+// Less implements heap.Interface: it reports whether node i is to be searched before node j: its bound is lower, or else its path longer,
+// or else it is older.
 func (o openNodes) Less(i, j int) bool {
 	a, b := o[i], o[j]
 	return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.path), len(a.path)), cmp.Compare(a.serial, b.serial)) < 0
 }
+
+// Swap implements heap.Interface.
 func (o openNodes) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
-func (o *openNodes) Push(x any)   { *o = append(*o, x.(*node)) }
+
+// Push implements heap.Interface: it appends a node, which heap.Push then moves to its place.
+func (o *openNodes) Push(x any) { *o = append(*o, x.(*node)) }
+
+// Pop implements heap.Interface: it removes the last node, to which heap.Pop has moved the first one, and returns it.
 func (o *openNodes) Pop() any {
 	last := (*o)[len(*o)-1]
 	*o = (*o)[:len(*o)-1]
@@ -154,9 +162,9 @@ func (s *solver) searchOpenNodes() {
 		if s.work >= 2*s.exploredWork {
 			s.exploredWork = s.work
 			s.explore()
-			before := s.work
+			workBefore := s.work
 			decompose(s)
-			s.exploredWork += s.work - before // only the work of other kinds has to double
+			s.exploredWork += s.work - workBefore // only the work of other kinds has to double
 		}
 		next := s.open[0]
 		if max(next.bound, s.provenBound) >= s.upperBound {
@@ -232,7 +240,7 @@ func (s *solver) largestCost() int64 {
 // assignment is better than the best one so far.
 func (s *solver) raiseRootBound() bool {
 	virtualBound := int64(0)
-	before := s.lowerBound()
+	boundBefore := s.lowerBound()
 	mayImprove := runWithoutTrace(s, func() bool {
 		mayImprove := s.raiseVirtually()
 		virtualBound = s.lowerBound()
@@ -242,7 +250,7 @@ func (s *solver) raiseRootBound() bool {
 		return false
 	}
 	virtualGap := s.upperBound - virtualBound
-	if virtualBound-before > virtualGap/virtualLead && !s.raiseVirtually() {
+	if virtualBound-boundBefore > virtualGap/virtualLead && !s.raiseVirtually() {
 		return false
 	}
 	s.trail = s.trail[:0] // nothing of the root is taken back

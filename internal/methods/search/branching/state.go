@@ -356,8 +356,8 @@ func (s *state) newPair(x, y int32) int {
 // Functions that the search made share the last weight.
 func (s *state) blamePairOnConflict(id int32) { s.blamedWeight = s.pairWeightIndex(id) }
 
-// blameWideOnConflict records that propagation looks at wide function id: if that leads to a conflict, the function's weight rises. Functions
-// that the search made share the last weight.
+// blameWideOnConflict records that propagation looks at wide function id: if that leads to a conflict, the function's weight rises.
+// Functions that the search made share the last weight.
 func (s *state) blameWideOnConflict(id int32) { s.blamedWeight = s.wideWeightIndex(id) }
 
 // enqueue adds variable x to a queue of variables, which holds their ranks, unless it is there already.
@@ -460,15 +460,15 @@ func (s *state) makeNodeConsistent(x int32) bool {
 	}
 	s.work += int64(len(live)) + 4
 	unary := s.cells[v.unaryCell : v.unaryCell+v.domainSize]
-	least := int64(math.MaxInt64)
+	leastCost := int64(math.MaxInt64)
 	for _, a := range live {
-		least = min(least, unary[a])
+		leastCost = min(leastCost, unary[a])
 	}
-	if least > 0 {
+	if leastCost > 0 {
 		for _, a := range live {
-			s.set(v.unaryCell+int(a), unary[a]-least)
+			s.set(v.unaryCell+int(a), unary[a]-leastCost)
 		}
-		s.set(s.boundCell, s.lowerBound()+least)
+		s.set(s.boundCell, s.lowerBound()+leastCost)
 	}
 	gap := s.gap()
 	if gap <= 0 {

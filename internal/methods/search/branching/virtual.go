@@ -171,15 +171,15 @@ func (v *virtual) strikeWide(id int32, i int) bool {
 	w := &v.wides[id]
 	x := w.scope[i]
 	ownValues := v.liveValues(x)
-	least := v.gains // by value of x: the least cost of a combination with it
+	leastCostOf := v.gains // by value of x: the least cost of a combination with it
 	for _, a := range ownValues {
-		least[a] = infiniteCost
+		leastCostOf[a] = infiniteCost
 	}
 	v.visitTuples(w, i, anyValue, withoutUnary, func(tuple []int32, _ int32, cost int64) {
-		least[tuple[i]] = min(least[tuple[i]], cost)
+		leastCostOf[tuple[i]] = min(leastCostOf[tuple[i]], cost)
 	})
 	for k := len(ownValues) - 1; k >= 0; k-- {
-		if a := ownValues[k]; least[a] > v.theta && !v.strike(x, a, wideReason(id)) {
+		if a := ownValues[k]; leastCostOf[a] > v.theta && !v.strike(x, a, wideReason(id)) {
 			return false
 		}
 	}
@@ -295,9 +295,9 @@ func (v *virtual) addDemand(value, movedCell int, units int64) {
 	}
 }
 
-// demandFromPair gives the struck value d the units that it needs from the function of two variables that is the reason of its strike. The
-// function asks for them the values of its other variable that were struck before and cost at most theta with d. v.movesPerUnit[cell] is what
-// a cell changes by for each unit that the bound rises.
+// demandFromPair gives the struck value d the units that it needs from the function of two variables that is the reason of its strike.
+// The function asks for them the values of its other variable that were struck before and cost at most theta with d. v.movesPerUnit[cell]
+// is what a cell changes by for each unit that the bound rises.
 func (v *virtual) demandFromPair(d struckValue, units int64) {
 	e, reverse := &v.arcs[d.reason], &v.arcs[reverseOf(d.reason)]
 	v.usedFunctions[min(d.reason, reverseOf(d.reason))] = true
@@ -364,7 +364,7 @@ const (
 // returns false if no assignment is better than the best one so far. Costs up to theta count as 0; theta falls while the bound
 // rises little.
 func (s *solver) raiseVirtually() bool {
-	v, before := s.newVirtual(), s.lowerBound()
+	v, startBound := s.newVirtual(), s.lowerBound()
 	for {
 		// A round, which ends with its share of the work or when theta is small.
 		roundBound, workEnd := s.lowerBound(), s.work+s.work/virtualShare
@@ -385,7 +385,7 @@ func (s *solver) raiseVirtually() bool {
 		roundRise := s.lowerBound() - roundBound
 		isFruitless := roundRise < min(roundBound, s.upperBound-roundBound)/virtualWorth
 		if isThetaSmall || s.stopped || isFruitless {
-			return s.lowerBound() == before || s.propagateAll()
+			return s.lowerBound() == startBound || s.propagateAll()
 		}
 	}
 }

@@ -59,14 +59,14 @@ func (s *mover) visitTuples(
 
 // cheapestTuple returns the least cost of a combination of values of w in which the variable at position i has value a, and the index of
 // the combination in the table. The cost includes the unary costs of the other variables.
-func (s *mover) cheapestTuple(w *wide, i int, a int32) (least int64, index int32) {
-	least = infiniteCost
+func (s *mover) cheapestTuple(w *wide, i int, a int32) (leastCost int64, index int32) {
+	leastCost = infiniteCost
 	s.visitTuples(w, i, a, withUnary, func(_ []int32, tupleIndex int32, cost int64) {
-		if cost < least {
-			least, index = cost, tupleIndex
+		if cost < leastCost {
+			leastCost, index = cost, tupleIndex
 		}
 	})
-	return least, index
+	return leastCost, index
 }
 
 // hasSupport reports whether the combination of values that supported value a of the variable at position i last still does: its values are
