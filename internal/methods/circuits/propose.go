@@ -215,7 +215,7 @@ func hasSigns(net *btn.Network) bool {
 		slices.ContainsFunc(net.Links, func(l btn.Link) bool { return tensor.Signed(l.T) })
 }
 
-// propose is the proposer of method circuit.
+// propose proposes the circuit of the network for method circuit, with the price of a joint marginal if one is asked for.
 func propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	circuit, err := proposeCircuit(ctx, j)
 	if err != nil || len(ask.Joint) == 0 {

@@ -117,7 +117,7 @@ func (p *Prepared) ValuesOf(indexValues []int) []int {
 	return values
 }
 
-// starts returns values of the indices that a search for an assignment may start from: those of the largest term along the relaxed run r,
+// starts returns two starts of a search for an assignment, as values of the indices: those of the largest term along the relaxed run r,
 // and those of the most probable assignment of all variables, whose weight is not 0.
 func (p *Prepared) starts(ctx context.Context, r *buckets.Run, memory int64, threads int) ([][]int, error) {
 	starts, _, err := r.Near(ctx, 0, 1)

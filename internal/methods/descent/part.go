@@ -28,7 +28,7 @@ type Path struct {
 // Class implements btn.Part.
 func (*Descent) Class() btn.Class { return btn.ClassDescent }
 
-// About implements btn.Part: the part finds what its path asks for.
+// About implements btn.Part: the part finds the assignments that its path is for.
 func (p *Descent) About() btn.About {
 	about := btn.About{KeepsRange: true, Shared: &p.Along}
 	if p.Along != nil {

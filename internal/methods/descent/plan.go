@@ -22,9 +22,9 @@ type PlanOptions struct {
 	Flops  float64 // limit, more is refused; 0: none
 }
 
-// Plan returns a path along which the tables can be eliminated within the memory, and its cost: the min-fill order if that is cheap, else
-// the better one of it and contraction trees, sliced if the tables, which are all kept, would not fit. It depends on Shape and the
-// options alone. For marginal MAP assignments see planMap.
+// Plan returns a path along which the tables can be eliminated within the memory, and its cost. The path is the min-fill order if that is
+// cheap, else the better one of it and contraction trees. It is sliced if the tables, which are all kept, would not fit. It depends on
+// Shape and the options alone. For marginal MAP assignments see planMap.
 //
 // Errors: over budget, with the figure; the context's.
 func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*Path, query.Cost, error) {

@@ -130,8 +130,8 @@ func (s *sliceSearch) sliceNext() (int, error) {
 	return best, nil
 }
 
-// Chunks returns the number of tasks that the slices of a plan are divided among: each takes about chunkFlops, at most as many as there
-// are slices.
+// Chunks returns the number of tasks among which the slices of a plan are divided. A task takes about chunkFlops and has at least one
+// slice.
 func Chunks(c *AdjointPlan, chunkFlops float64) int64 {
 	n := math.Min(c.Flops*float64(c.Count)/chunkFlops, policy.MostChunks)
 	return int64(math.Max(1, math.Min(n, float64(c.Count))))

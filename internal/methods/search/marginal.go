@@ -303,8 +303,8 @@ func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 	return min(lower, upper), upper, nil
 }
 
-// improve is a local search from the best assignment: it tries all values of one index after another, and keeps each that makes the weight
-// larger. It ends after a round without a better assignment, or when it has taken improveShare of the work that is left.
+// improve makes the best assignment better by local search: it tries all values of one index after another, and keeps each that makes the
+// weight larger. It ends after a round without a better assignment, or when it has taken improveShare of the work that is left.
 func (s *marginalSearch) improve() error {
 	reserve := (1 - improveShare) * s.flopsLeft
 	copy(s.values, s.best)

@@ -266,7 +266,7 @@ func (b *Builder) hash(k kind, args []int32) uint64 {
 	return h
 }
 
-// mix is the finaliser of SplitMix64.
+// mix returns a hash of h, by the finaliser of SplitMix64.
 func mix(h uint64) uint64 {
 	h += 0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9

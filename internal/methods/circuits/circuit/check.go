@@ -10,14 +10,15 @@ import (
 	"github.com/basetensor/basetensor/internal/base/pace"
 )
 
-// Check returns an error, which wraps ErrCircuit, unless children come before their parents, the circuit is smooth (children of a sum are
-// over the same variables) and decomposable (children of a product share none), and the root is over all variables.
+// Check returns an error, which wraps ErrCircuit, if the circuit is not well formed. A circuit is well formed if children come before
+// their parents, children of a sum are over the same variables (smooth), children of a product share no variable (decomposable), and the
+// root is over all variables.
 //
-// Every variable v has a fixed fingerprint h_v of 128 bits. A leaf has that of its variable, a product the sum of its children's, and a sum
-// the common fingerprint of its children. So a node has Σ_v n_v h_v, where n_v is the multiplicity of v in its products. Multiplicities
-// never fall on the way up, and every node is below the root. So if the root has Σ_v h_v, no product has a variable twice. Two different
-// sums are taken for equal with a probability of about 2^−128 for each comparison. Linear time, 16 bytes a value. The context's error if it
-// ends.
+// Every variable v has a fixed fingerprint h_v of 128 bits. A leaf has that of its variable, a product the sum of its children's, and a
+// sum the common fingerprint of its children. So a node has Σ_v n_v h_v, where n_v is the multiplicity of v in its products.
+// Multiplicities never fall on the way up, and every node is below the root. So if the root has Σ_v h_v, no product has a variable twice.
+// Two different sums are taken for equal with a probability of about 2^−128 for each comparison. Linear time, 16 bytes a value. The
+// context's error if it ends.
 func (c *Circuit) Check(ctx context.Context) error {
 	if c.root < 0 {
 		if len(c.ends) > 0 || len(c.numbers) > 0 {

@@ -134,9 +134,9 @@ func (c *Circuit) variable(leaf int32) int {
 	return v
 }
 
-// removeDistinguished removes the pairs of nodes that one of the variables start ≤ v < end distinguishes: both nodes have leaves of v,
-// and none in common. It also removes the sums that have no pair left. The variables have at most 64 values together: bit l −
-// offsets[start] of a mask stands for leaf l. It returns false if the context ended.
+// removeDistinguished removes the pairs of nodes that a variable v, start ≤ v < end, distinguishes: both nodes have leaves of v, and none
+// in common. It also removes the sums that have no pair left. The variables have at most 64 values together: bit l − offsets[start] of a
+// mask stands for leaf l. It returns false if the context ended.
 func (c *Circuit) removeDistinguished(look *pace.Pace, start, end int, undecided *[]openPairs) bool {
 	// The leaves below each node.
 	first := c.offsets[start]

@@ -42,9 +42,9 @@ func newBudget(r *residual, stats *Stats, cells float64, o Options) *budget {
 // formula 121 is summed in 4.7e9 steps, of whose decisions more than 0.99 are done in 2e9, and in cubes takes twice as long.
 const nearEnd = 4
 
-// isFasterThanRival reports whether the search may go on after that work, which is more than its limit, because another way takes longer.
-// The first call asks for the price of that way, and raises the limit to half of it. Beyond the limit the search may go on to nearEnd
-// times of it if what remains, by the progress so far, takes less than the other way.
+// isFasterThanRival reports whether the search may go on although its work is above the limit, because another way takes longer. The
+// first call asks for the price of that way, and raises the limit to half of it. Beyond the limit the search may go on to nearEnd times
+// the limit if the work that remains, by the progress so far, is less than that of the other way.
 func (b *budget) isFasterThanRival(work int64) bool {
 	if b.askRival != nil {
 		b.rival = min(b.askRival(), b.cells/policy.StepCells)

@@ -68,12 +68,12 @@ func newEliminator(r *residual, t *trace, b *budget, stats *Stats, order []int, 
 	return e
 }
 
-// highestPrice returns the largest ratio of the steps of an elimination to those of a look at the component up to which a component with
-// clauses is eliminated. While a circuit is written it is 0 by default.
+// highestPrice returns the limit of the price of an elimination of a component with clauses. The price is the ratio of the elimination's
+// steps to those of a look at the component. While a circuit is written the limit is 0 by default.
 //
-// Without clauses every assignment counts, so a search can leave out nothing, and takes more than an elimination. Clauses are for a search,
-// unless an elimination costs little for the size of the component and no circuit is wanted: the circuit of an elimination has all entries
-// of its tables, that of a search only those that the search meets.
+// Without clauses every assignment counts, so a search can leave out nothing, and takes more than an elimination. Clauses are for a
+// search, unless an elimination costs little for the size of the component and no circuit is wanted: the circuit of an elimination has
+// all entries of its tables, that of a search only those that the search meets.
 func (e *eliminator) highestPrice() float64 {
 	if e.trace.isWritten() {
 		return e.tracedPrice

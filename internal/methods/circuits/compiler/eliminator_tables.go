@@ -152,8 +152,9 @@ func (t *tabulator) multiplyTables(table []float64, b *bucket) {
 	}
 }
 
-// messageOffsets returns, for a message over a part of a bucket's scope, what each value of each axis of the scope adds to the index in the
-// message: offsets[axis][x]. It is 0 for axes that the message has not. The result is valid until the next call.
+// messageOffsets returns the offsets of a message's entries: value x on an axis of a bucket's scope adds offsets[axis][x] to the index in
+// the message. part is the scope of the message, a part of the bucket's. Offsets are 0 on the other axes. The result is valid until the
+// next call.
 func (t *tabulator) messageOffsets(scope, part []int32) [][]int32 {
 	offsets := t.offsets[:len(scope)]
 	stride := int32(1) // of the first variable of part that is left
@@ -170,8 +171,8 @@ func (t *tabulator) messageOffsets(scope, part []int32) [][]int32 {
 	return offsets
 }
 
-// tableOffsets returns, for a table of the formula, what each value of each axis of a bucket's scope adds to the index in the table:
-// offsets[axis][x]. base is the index by the values of the variables that are assigned. The result is valid until the next call.
+// tableOffsets returns the offsets of a table of the formula: value x on an axis of a bucket's scope adds offsets[axis][x] to the index
+// in the table. base is the index by the values of the variables that are assigned. The result is valid until the next call.
 func (t *tabulator) tableOffsets(scope []int32, st *sliceTable) (offsets [][]int32, base int32) {
 	offsets = t.offsets[:len(scope)]
 	for axis, j := range scope {

@@ -44,7 +44,7 @@ type softTable struct {
 // booleans returns the number of Boolean variables.
 func (p *problem) booleans() int { return len(p.formulaVariable) }
 
-// count returns the number of Boolean variables that encode variable v of the formula.
+// booleanCount returns the number of Boolean variables that encode variable v of the formula.
 func (p *problem) booleanCount(v int32) int32 { return p.firstBoolean[v+1] - p.firstBoolean[v] }
 
 // encode returns f in Boolean variables: one for a variable of two values, one for each value of a variable of more. weights are by atom;

@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/circuits/sat"
 )
 
-// prepare returns a search over what propagation and probing at the root leave of p. isPossible is false if they show that p has no
-// assignment.
+// prepare returns a search over the formula p, simplified by propagation and probing at the root. isPossible is false if these show that
+// p has no assignment.
 func prepare(ctx context.Context, p *problem, o Options) (s *search, isPossible bool, err error) {
 	// Facts.
 	satisfier := sat.NewSatisfier(p.firstBoolean)

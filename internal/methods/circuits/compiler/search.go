@@ -134,8 +134,8 @@ const (
 	splitsShare = 8
 )
 
-// branch propagates the assignment and returns the sum of what it leaves of component c: the product of the sums of the components that
-// this falls into. ok is false if the search ends early or on a conflict. share is the branch's share of the decision tree.
+// branch propagates the assignment and returns the sum of component c under it. c may fall into several components, whose sums are
+// multiplied. ok is false if the search ends early or on a conflict. share is the branch's share of the decision tree.
 func (s *search) branch(ctx context.Context, c component, share float64) (sum amount, ok bool) {
 	if !s.solver.Propagate() {
 		s.budget.progress += share
@@ -164,9 +164,9 @@ func (s *search) branch(ctx context.Context, c component, share float64) (sum am
 	return product.end(), true
 }
 
-// split finds the components of what the assignment leaves of component c. It multiplies the product by all that is known: weights of
-// variables that are assigned, ratios of tables, and sums of components that are in the cache or single variables. It appends the other
-// components to s.waiting.
+// split finds the components into which component c falls under the present assignment. It multiplies the product by all that is known:
+// weights of variables that are assigned, ratios of tables, and sums of components that are in the cache or single variables. It appends
+// the other components to s.waiting.
 func (s *search) split(c component, product *product) {
 	for _, l := range s.splitter.begin(c) {
 		product.times(s.trace.weight(l))

@@ -131,7 +131,7 @@ func (p *product) end() amount {
 // drop ends the product without a value: it takes its factors back.
 func (p *product) drop() { p.trace.factors = p.trace.factors[:p.firstFactor] }
 
-// pushConstants multiplies the node of the product that began last by what all assignments have in common: the scale, tables without
+// pushConstants multiplies the node of the product that began last by the factors of all assignments: the scale, tables without
 // variables, and the leaves of variables of one value.
 func (t *trace) pushConstants() {
 	if !t.isWritten() {

@@ -25,9 +25,15 @@ type terms struct {
 	identity    []bool        // by mode: its vectors are the rows of the identity, so that the value of its variable is the term
 }
 
-// addCP adds a CP tensor, a sum of products of vectors, in the first form that fits: a contradiction (no term is left), a product (one
-// term), a parity or a clause (both have terms of both signs), a small table, a mixture of terms that are not below 0, a ladder (noisy-or
-// or noisy-max), or a table of all entries.
+// addCP adds a CP tensor, a sum of products of vectors. It takes the first form that fits:
+//
+//	a contradiction    no term is left
+//	a product          one term, not below 0
+//	a parity, a clause two terms, with numbers below 0
+//	a small table      at most smallTable entries
+//	a mixture          terms that are not below 0
+//	a ladder           noisy-or, noisy-max
+//	a table            all entries
 func (b *builder) addCP(scope []int, t *tensor.CP) {
 	c := readTerms(scope, t)
 	switch isSigned := tensor.Signed(c.asTensor()); {

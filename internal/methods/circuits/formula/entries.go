@@ -107,9 +107,9 @@ func fillZeros(dims []int, data []float64) []float64 {
 	return out
 }
 
-// interactingModes returns the modes of a table t > 0 in groups, such that t is Π_g t_g(x_g) over the groups g: modes of different groups
-// do not interact. Modes i and j do not interact if t(a, b) t(0, 0) = t(a, 0) t(0, b) for all values a and b of the two and all values of
-// the other modes: all mixed second differences of ln t are 0 then.
+// interactingModes returns the modes of a table t > 0 in groups g for which t = Π_g t_g(x_g): modes of different groups do not interact.
+// Modes i and j do not interact if t(a, b) t(0, 0) = t(a, 0) t(0, b) for all values a and b of the two and all values of the other modes:
+// all mixed second differences of ln t are 0 then.
 func (b *builder) interactingModes(dims []int, data []float64) [][]int {
 	// Join the groups of any two modes that interact.
 	firstOfGroup := make([]int, len(dims)) // by mode: the first mode of its group

@@ -39,9 +39,9 @@ func (s *simplifier) findReplicas() bool {
 	return s.findBijections(component, isRoot) || hasFound
 }
 
-// replaceMembers makes the variables of equivalent literals functions of the variable of one of them, as far as they may be replaced, and
-// marks that variable in isRoot. It reports whether it has found a function. If a literal is equivalent to its opposite, it marks the
-// formula as contradictory and returns true.
+// replaceMembers chooses one of several equivalent literals and makes the variables of the others functions of its variable, if they may
+// be replaced. It marks that variable in isRoot, and reports whether it has found a function. If a literal is equivalent to its opposite,
+// it marks the formula as contradictory and returns true.
 func (s *simplifier) replaceMembers(equivalent []Literal, isRoot []bool) (hasFound bool) {
 	root, ok := s.chooseRoot(equivalent)
 	if !ok {
@@ -165,9 +165,9 @@ func (s *simplifier) components(next [][]Literal) []int32 {
 	return component
 }
 
-// chooseRoot returns the one of several equivalent literals of whose variable the others' variables become functions: a literal of a
-// variable with more than two values if there is one, otherwise one of the first variable. Among the opposite literals it makes the same
-// choice. ok is false if no variable may be replaced.
+// chooseRoot chooses one of several equivalent literals; the variables of the others are to become functions of its variable. It is a
+// literal of a variable with more than two values if there is one, otherwise one of the first variable. Among the opposite literals it
+// makes the same choice. ok is false if no variable may be replaced.
 func (s *simplifier) chooseRoot(equivalent []Literal) (root Literal, ok bool) {
 	rank := func(l Literal) int { // below 0 for more than two values
 		v := int(s.prop.variableOf[l.Atom()])
@@ -218,9 +218,10 @@ func (s *simplifier) valueMap(root, l Literal) []int32 {
 	return values
 }
 
-// findBijections makes a variable of more than two values a replica of an earlier one, a function of it, if each of its values is
-// equivalent to a value of that one: in the same component, by literal. Variables that others are functions of (isRoot) stay. It marks
-// new ones, and reports whether it has found a replica.
+// findBijections finds variables of more than two values that are functions of an earlier variable, since each of their values is
+// equivalent to one of its values. It records them as replicas, marks the earlier variables in isRoot, and reports whether it has found
+// one. A variable in isRoot does not become a replica. component has the component of each literal; equivalent literals have the same
+// one.
 func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound bool) {
 	atomsOf := map[int32][]int{} // by component: the atoms in it, of the variables so far that are no replicas
 	for v, d := range s.f.Domains {
@@ -242,9 +243,9 @@ func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound 
 	return hasFound
 }
 
-// bijectionOf looks for a variable x such that each value of y is equivalent to one of its values: atomsOf has the atoms of such values
-// by component. It returns x, and the value of y for each value of x, or nil if there is no such x. It excludes a value of x that no
-// value of y is equivalent to, since that is impossible.
+// bijectionOf looks for a variable x such that each value of y is equivalent to one of its values. It returns x, and the value of y for
+// each value of x, or nil if there is no such x. atomsOf has the atoms of earlier variables by component; equivalent atoms have the same
+// one. A value of x without an equivalent value of y is impossible, and excluded.
 func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]int) (values []int32, x int) {
 	for _, atom := range atomsOf[component[s.f.Literal(y, 0)]] {
 		x = int(s.prop.variableOf[atom])

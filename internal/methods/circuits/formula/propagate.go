@@ -92,8 +92,8 @@ func (p *propagator) replace(n int, c []Literal) {
 	p.addClause(c)
 }
 
-// askWithout calls ask while clause n takes no part in propagation, takes back what ask assumed, and returns its answer. If the answer is
-// true, the clause stays out of propagation.
+// askWithout calls ask while clause n takes no part in propagation, and returns its answer. It takes back the assumptions of ask. If the
+// answer is true, the clause stays out of propagation.
 func (p *propagator) askWithout(n int, ask func() bool) bool {
 	// The clause without literals that have values, as Add has attached it. A clause with a true literal is not attached.
 	open := slices.DeleteFunc(p.toBits(p.clauses[n]), func(l sat.Literal) bool { return p.Value[l] != 0 })

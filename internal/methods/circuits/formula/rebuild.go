@@ -19,9 +19,9 @@ type rebuilding struct {
 	b           *builder  // of the rebuilt formula
 }
 
-// rebuild writes the formula of r with what a round of simplification has found. Its variables are those that have two values or more and
-// are no functions of others, links first. Clauses get their normal form: for each variable they have the values that satisfy the clause,
-// or the one value that does not. The result stands for the same original formula as r.
+// rebuild writes the formula of r again, with the facts, functions and clauses that a round of simplification has found. Its variables
+// are those that have two values or more and are no functions of others, links first. Clauses get their normal form: for each variable
+// they have the values that satisfy the clause, or the one value that does not. The result stands for the same original formula as r.
 func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
 	// Variables.
 	g := &rebuilding{f: r.Formula, found: found}

@@ -187,8 +187,8 @@ type result struct {
 	eliminated []bool    // by variable: it was summed out
 }
 
-// result returns what the round has found: the truth of all atoms, variables that are functions of others or summed out, and the clauses
-// that are left.
+// result returns the findings of the round: the truth of all atoms, variables that are functions of others or summed out, and the
+// remaining clauses.
 func (s *simplifier) result() result {
 	r := result{replicas: s.replicas, eliminated: s.eliminated}
 	for a := range s.f.Atoms() {

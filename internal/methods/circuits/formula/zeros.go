@@ -24,7 +24,7 @@ type box struct {
 	values [][]bool // by position in modes and by value: it is in the set
 }
 
-// cover is the state of zeroBox the zeros of a table by boxes.
+// cover is the state of covering the zeros of a table by boxes.
 type cover struct {
 	dims, strides []int
 	data          []float64
@@ -163,8 +163,9 @@ func (c *cover) boxAround(cell []int32, modes []int) box {
 	return x
 }
 
-// separatingModes returns few modes such that each positive cell differs in one of them from the given cell, which is 0. It tries one mode,
-// then two, and then a hitting set (hittingSet). ok is false if it finds no modes within modeLimit; anyModes allows any number.
+// separatingModes returns modes such that each positive cell of the table differs in one of them from the given cell, which is 0. It
+// tries one mode, then two, and then a hitting set (hittingSet). ok is false if it finds no modes within modeLimit; anyModes allows any
+// number.
 func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bool) {
 	// Sets of modes as bits. A table has at most 62 modes of two values or more.
 	c.work += len(c.positive) * len(cell)
@@ -200,8 +201,8 @@ func (c *cover) separatingModes(cell []int32, modeLimit int) (modes []int, ok bo
 	return c.hittingSet(differ), true
 }
 
-// hittingSet returns modes such that each of the given sets of modes has one of them. Bit k of a set stands for mode k. It chooses the mode
-// that is in most of the sets not yet hit, until all are hit. Then it leaves out the modes that the other ones make superfluous.
+// hittingSet returns modes that hit all given sets of modes: each set has one of them. Bit k of a set stands for mode k. It chooses the
+// mode that is in most of the sets not yet hit, until all are hit. Then it leaves out the modes that the other ones make superfluous.
 func (c *cover) hittingSet(sets []uint64) (modes []int) {
 	var chosen uint64 // set of modes
 	for !c.hitsAll(sets, chosen) {
@@ -318,8 +319,9 @@ func (c *cover) countCells(x box, change int32) {
 	})
 }
 
-// withoutCovered returns the boxes without those whose cells are all in other boxes, as far as the work allows. Boxes with long clauses are
-// left out first. A box with a clause of one literal stays: it excludes a value, which propagation uses at once.
+// withoutCovered returns the boxes that are needed to cover all cells: it leaves out boxes whose cells are all in other boxes, until the
+// work is used up. Boxes with long clauses are left out first. A box with a clause of one literal stays: it excludes a value, which
+// propagation uses at once.
 func (c *cover) withoutCovered(boxes []box) []box {
 	clauseLength := func(x box) (n int) {
 		for k, m := range x.modes {

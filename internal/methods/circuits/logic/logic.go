@@ -130,7 +130,7 @@ func search(
 	return r.Z.Mul(fixedWeight), circuit.NewCompiled(c, isFunctional), r.Stats.Work, nil
 }
 
-// remainingWork returns what is left of the limit work after done of it, at least 1. A limit of 0 means no limit: the result is 0.
+// remainingWork returns max(work − done, 1), the rest of a limit after some work is done. A limit of 0 means no limit: the result is 0.
 func remainingWork(work, done int64) int64 {
 	if work <= 0 {
 		return 0

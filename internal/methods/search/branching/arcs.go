@@ -118,7 +118,7 @@ func (s *mover) valuesWithoutFullSupport(id int32) []int32 {
 	return values
 }
 
-// removeTooCostly removes from x those of the given values whose unary cost and gain s.gains[k], added to the bound, reach upperBound. It
+// removeTooCostly removes values of x that cost too much: bound + unary cost + gain s.gains[k] of the k-th value reaches upperBound. It
 // returns the remaining values, with their gains in the first entries of s.gains. ok is false if x has no value left.
 func (s *mover) removeTooCostly(x int32, values []int32) (remaining []int32, ok bool) {
 	v := &s.vars[x]

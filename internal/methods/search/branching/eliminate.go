@@ -437,8 +437,8 @@ func (s *eliminator) assignFixed() {
 	}
 }
 
-// costOfEliminated returns the cost of value a of an eliminated variable: its unary cost and those of the functions that the variable had,
-// given its neighbours' values in s.values. It leaves out the costs moved to the neighbours' values, which are the same for every a.
+// costOfEliminated returns the cost of value a of an eliminated variable, given its neighbours' values in s.values. It is the unary cost
+// plus the functions that the variable had. It leaves out the costs moved to the neighbours' values, which are the same for every a.
 func (s *eliminator) costOfEliminated(el *elimination, a int32) int64 {
 	cost := s.unaryCost(&s.vars[el.x], a)
 	for _, id := range s.eliminatedFunctions[el.firstFunction:][:el.arcCount] { // arcs from x

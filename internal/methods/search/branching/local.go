@@ -84,8 +84,8 @@ func (s *solver) explore() {
 // maxPerturbed is the largest number of variables that a perturbation changes at random.
 const maxPerturbed = 8
 
-// perturb looks for better assignments near the best one, for that work, by iterated local search: some connected variables take random
-// values, then the variables around them take their cheapest values in turn. A change that costs more is taken back.
+// perturb looks for better assignments near the best one by iterated local search, for that work. Each time some connected variables take
+// random values, then the variables around them take their cheapest values, one after the other. A change that costs more is taken back.
 func (s *finder) perturb(work int64) {
 	rng := rand.New(rand.NewPCG(uint64(s.work), 1))
 	p := perturbation{finder: s, values: append([]int(nil), s.best...), queued: newQueue(len(s.vars))}
@@ -224,8 +224,8 @@ func (s *finder) chooseFree(isFree []bool, size int, rng *rand.Rand) {
 	}
 }
 
-// fixOthers gives the open variables that are not free their values in the best assignment, unless such a value is removed. It returns
-// false on a conflict.
+// fixOthers assigns the variables that are not free their values in the best assignment, if they are open and the value is not removed.
+// It returns false on a conflict.
 func (s *solver) fixOthers(isFree []bool) bool {
 	onlyValue := []int32{0}
 	for x := range s.vars {

@@ -72,9 +72,9 @@ func (s *eliminator) runQueues() bool {
 	return true
 }
 
-// assignVariable assigns x its only value, and moves the costs of its functions with that value to its neighbours: a function of two
-// variables becomes unary costs, and a wide function is replaced when it has at most two open variables left. It returns false on a
-// conflict, and does nothing if x is not open.
+// assignVariable assigns x its only value, and moves the costs that its functions have with this value to its neighbours. A function of
+// two variables becomes unary costs. A wide function is replaced once it has at most two open variables. It returns false on a conflict,
+// and does nothing if x is not open.
 func (s *propagator) assignVariable(x int32) bool {
 	v := &s.vars[x]
 	if !s.isOpen(x) {
@@ -236,8 +236,9 @@ func (s *propagator) restoreSupports(y int32) bool {
 	return s.giveWideSupports(y, hasLostValues)
 }
 
-// giveWideSupports gives the open variables of y's wide functions other than y support: full support, which counts the other variables'
-// unary costs, to the one of lowest rank, and, if y has lost values, simple support to the others. It returns false on a conflict.
+// giveWideSupports restores the support of y's neighbours in its wide functions: it moves costs to them, so that each of their values
+// costs 0 in some combination. The neighbour of lowest rank gets full support, which counts the unary costs of the other variables. If y
+// has lost values, the others get simple support, which does not. It returns false on a conflict.
 func (s *propagator) giveWideSupports(y int32, hasLostValues bool) bool {
 	for _, id := range s.vars[y].wides {
 		w := &s.wides[id]

@@ -29,10 +29,12 @@ const (
 	roundEvery  = 8
 )
 
-// passMessages moves costs at the root by message passing, in sweeps up and down the order of variables: every variable takes the least
-// costs from its functions, gives the least one to the bound, and shares the others among the functions to variables that are still to
-// come. The bound never falls. It returns true when the sweeps or the work have ended. It returns false if no assignment is better than
-// the best one so far, by a conflict or by a brief search, which it tries each time that the work has doubled.
+// passMessages raises the bound at the root by message passing, in sweeps up and down the order of variables. Every variable takes the
+// least costs from its functions, gives the least one to the bound, and shares the others among the functions with variables that are
+// still to come. The bound never falls.
+//
+// It returns true when the sweeps or the work have ended. It returns false if no assignment is better than the best one so far, by a
+// conflict or by a brief search, which it tries each time that the work has doubled.
 func (s *solver) passMessages() bool {
 	startBound, lastSearchWork := s.lowerBound(), int64(0)
 	for k := 0; k < maxSweeps && !s.stopped; k++ {

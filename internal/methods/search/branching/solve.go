@@ -423,8 +423,9 @@ func (s *solver) takeLeaf() {
 	}
 }
 
-// offer records an assignment as a solution, unless it is forbidden: as the best one if its cost in nats is the least so far, and, if its
-// cost in units is below upperBound, by a lower upperBound or by a place in the list of the best ones.
+// offer records an assignment as a solution, unless it is forbidden. If its cost in nats is the least so far, it becomes the best one. If
+// its cost in units is below upperBound, upperBound falls to it, or, if several assignments are looked for, it gets a place in the list
+// of the best ones.
 func (s *finder) offer(values []int) {
 	nats := s.net.Cost(values)
 	if math.IsInf(nats, 1) {

@@ -132,8 +132,8 @@ func (s *state) movedOut(e *arc, a int32) int64 { return s.cells[e.movedCell+int
 // cost was moved from the value into the function.
 func (s *state) movedOutWide(w *wide, i int, a int32) int64 { return s.cells[w.movedCells[i]+int(a)] }
 
-// pairCost returns the present cost of the function of arc id if its first variable has value a and its second one b: the entry of its
-// table, less what was moved to the two values.
+// pairCost returns the present cost of the function of arc id at value a of its first variable and value b of its second one: the entry
+// of the table minus the costs that were moved to the two values.
 func (s *state) pairCost(id, a, b int32) int64 {
 	e, reverse := &s.arcs[id], &s.arcs[reverseOf(id)]
 	entry := e.table[int(a)*s.vars[e.to].domainSize+int(b)]

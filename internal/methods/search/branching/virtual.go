@@ -218,10 +218,10 @@ func (v *virtual) raiseAlong(wiped int32) int64 {
 	return rise
 }
 
-// findDirection sets v.movesPerUnit: what each cell changes by if every value of the variable wiped gets one unit of cost. It follows the
-// struck values from the last to the first. The reason of each strike gives the units that its value needs: a unary cost has them, and a
-// function needs them from values that were struck before. It returns the largest rise of the bound that the unary costs allow. ok is false
-// if a value needs more than 2^30 units.
+// findDirection computes v.movesPerUnit, the change of each cell if every value of the variable wiped gets one unit of cost. It follows
+// the struck values from the last to the first. The reason of each strike gives the units that its value needs: a unary cost has them,
+// and a function needs them from values that were struck before. It returns the largest rise of the bound that the unary costs allow. ok
+// is false if a value needs more than 2^30 units.
 func (v *virtual) findDirection(wiped int32) (largestRise int64, ok bool) {
 	clear(v.unitsNeeded)
 	clear(v.movesPerUnit)

@@ -87,9 +87,9 @@ func (s *mover) hasSupport(w *wide, i int, a int32, unary unaryInclusion) bool {
 	return cost == 0
 }
 
-// findGains writes to s.gains[a] what each live value a of the variable at position i can get from w: the least cost of a combination
-// with that value. With withUnary costs include the unary costs of the other variables. It records the cheapest combinations as supports.
-// hasGain is false if no gain is above 0; if all values still have support, s.gains is not written.
+// findGains computes s.gains[a], the cost that each live value a of the variable at position i can get from w: the least cost of a
+// combination with a. With withUnary costs include the unary costs of the other variables. It records the cheapest combinations as
+// supports. hasGain is false if no gain is above 0; if all values still have support, s.gains is not written.
 func (s *mover) findGains(w *wide, i int, unary unaryInclusion) (hasGain bool) {
 	live := s.liveValues(w.scope[i])
 	lacksSupport := func(a int32) bool { return !s.hasSupport(w, i, a, unary) }
