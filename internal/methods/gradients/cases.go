@@ -234,8 +234,8 @@ func (s *caseSummer) weight(row int) float64 {
 	return s.weights[row]
 }
 
-// addAll adds all cases to the sum: those that fall into small components by these, the others along the tree, and those without a tree,
-// or for which the tree may lose digits, by eliminations of their own.
+// addAll adds all cases to the sum. A case is summed by its components if these are small, else along the tree. If there is no tree, or
+// if the tree may lose digits of the case, it has an elimination of its own.
 func (s *caseSummer) addAll(cases *query.Cases) error {
 	remaining, rows := s.addByComponents(cases)
 	if err := s.ctx.Err(); err != nil {

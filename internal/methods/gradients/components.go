@@ -157,7 +157,7 @@ func (c *cutter) add(row int, values []int, weight float64) (isImpossible, ok bo
 // findComponent appends the component of hidden variable v to c.found, and returns the number of products of entries that its sum takes.
 // fits is false if they are more than limit, or may leave float64. values has the value of each variable, −1 for a hidden one.
 func (c *cutter) findComponent(v int, values []int, limit int) (products int, fits bool) {
-	// A component of c.found with the memory of an earlier one.
+	// Append a component to c.found, in the memory of one of an earlier case if there is some.
 	if len(c.found) < cap(c.found) {
 		c.found = c.found[:len(c.found)+1]
 	} else {
@@ -214,9 +214,9 @@ func (c *cutter) keep(f *component, row int, weight float64) {
 	})
 }
 
-// flush returns the ln-likelihood of all cases that were added since the last flush, each times its weight, without the scale of the
-// expression. If by is not nil, it adds the derivatives of that by the entries of tables to it. It calls exclude with the first case of
-// each component of probability 0.
+// flush returns ln, the sum of the ln-likelihoods of all cases that were added since the last flush, each times its weight. It lacks the
+// scale of the expression. If by is not nil, it adds to by the derivatives of ln by the entries of tables. It calls exclude with the
+// first case of each component of probability 0.
 func (c *cutter) flush(by []float64, exclude func(row int)) (ln, flops float64) {
 	// Entries x that cases of weight n select, since they observe all variables of the table: n·ln x, with the derivative n / x.
 	for t := range c.tables {
@@ -283,7 +283,7 @@ func (s *summer) sum(c *component) float64 {
 	}
 	s.flops += float64(3 * states * len(c.tables))
 
-	// The products.
+	// The product of each state. s.current[k] is the entry of the k-th table in the present state.
 	s.products, s.zeros = s.products[:0], s.zeros[:0]
 	z := 0.0
 	s.forEachState(c, func() {
@@ -319,7 +319,7 @@ func (s *summer) sum(c *component) float64 {
 				continue
 			}
 			switch x := table.data[s.current[k]]; {
-			case x == 0: // the only one
+			case x == 0: // the only entry of the state that is 0: product has all others
 				s.by[table.firstDerivative+s.current[k]] += product
 			case zeros == 0:
 				s.by[table.firstDerivative+s.current[k]] += product / x

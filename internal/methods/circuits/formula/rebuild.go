@@ -181,8 +181,9 @@ func (g *rebuilding) variableOf(l Literal) int {
 	return v
 }
 
-// literalsOf returns literals of the rebuilt formula whose disjunction states that root x has one of the old values a with isAllowed[a]. If
-// all values but one are allowed, that is the literal that x has not the one. alwaysHolds is true if all values of x are allowed.
+// literalsOf returns literals of the rebuilt formula whose disjunction states that root x has one of the old values a with isAllowed[a].
+// If only one of its values is not allowed, it is the single literal that x has not that value. alwaysHolds is true if all values of x
+// are allowed.
 func (g *rebuilding) literalsOf(x int, isAllowed []bool) (list []Literal, alwaysHolds bool) {
 	allowed, excluded := 0, 0 // the number of allowed values, and the last one that is not, by its new number
 	for i, a := range g.valuesOf[x] {

@@ -71,7 +71,7 @@ func (s *Solver) resolve(v int32) (onLevel int) {
 		return s.addToClause(reasonLiteral(r).Not())
 	}
 	clause := reasonClause(r)
-	c := s.arena[clause+clauseHeader:][:s.arena[clause+clauseSize]]
+	c := s.literalsAt(clause)
 	s.Work += int64(len(c))
 	for _, l := range c {
 		if Literal(l).Variable() != v {
@@ -111,7 +111,7 @@ func (s *Solver) isImplied(v int32) bool {
 		return s.seen[w] || s.level[w] == 0
 	}
 	clause := reasonClause(r)
-	for _, l := range s.arena[clause+clauseHeader:][:s.arena[clause+clauseSize]] {
+	for _, l := range s.literalsAt(clause) {
 		if w := Literal(l).Variable(); w != v && !s.seen[w] && s.level[w] != 0 {
 			return false
 		}

@@ -28,8 +28,8 @@ type Satisfier struct {
 	cursor        int32 // a place in the queue: all variables after it have values
 }
 
-// NewSatisfier returns a satisfier without clauses. Group g has the variables from first[g] up to first[g+1], of which exactly one is
-// true if it has several.
+// NewSatisfier returns a satisfier without clauses. Group g has the variables first[g] ≤ v < first[g+1]. Exactly one variable of a group
+// of several is true.
 func NewSatisfier(first []int32) *Satisfier {
 	n := first[len(first)-1]
 	s := &Satisfier{

@@ -106,8 +106,8 @@ const (
 	learnedLevels = 2
 )
 
-// New returns a solver without clauses. Group g has the variables from first[g] up to first[g+1]. Exactly one variable of a group of
-// several is true. A group of one variable is not restricted.
+// New returns a solver without clauses. Group g has the variables first[g] ≤ v < first[g+1]. Exactly one variable of a group of several
+// is true. A group of one variable is not restricted.
 func New(first []int32) *Solver {
 	groups := len(first) - 1
 	n := first[groups]
@@ -160,7 +160,8 @@ func (s *Solver) Reattach(c []Literal, reason int32) {
 		return
 	}
 	clause := reasonClause(reason)
-	a, b := Literal(s.arena[clause+clauseHeader]), Literal(s.arena[clause+clauseHeader+1])
+	literals := s.literalsAt(clause)
+	a, b := Literal(literals[0]), Literal(literals[1])
 	s.watches[a] = append(s.watches[a], watch{clause, b})
 	s.watches[b] = append(s.watches[b], watch{clause, a})
 }
@@ -181,12 +182,17 @@ func (s *Solver) Detach(c []Literal, reason int32) {
 		return
 	}
 	clause := reasonClause(reason)
-	for _, l := range s.arena[clause+clauseHeader:][:2] { // the literals that watch it
+	for _, l := range s.literalsAt(clause)[:2] { // the literals that watch it
 		list := &s.watches[l]
 		k := slices.IndexFunc(*list, func(w watch) bool { return w.clause == clause })
 		*list = slices.Delete(*list, k, k+1)
 		s.Work += int64(k)
 	}
+}
+
+// literalsAt returns the literals of the clause at a position of the arena. They can be changed.
+func (s *Solver) literalsAt(clause int32) []int32 {
+	return s.arena[clause+clauseHeader:][:s.arena[clause+clauseSize]]
 }
 
 // depth returns the current level: the number of levels that are open.
@@ -302,7 +308,7 @@ func (s *Solver) propagateLong(l Literal) bool {
 		}
 
 		// Move the false literal to the second place, and replace it by one that is not false.
-		c := s.arena[w.clause+clauseHeader:][:s.arena[w.clause+clauseSize]]
+		c := s.literalsAt(w.clause)
 		if Literal(c[0]) == falsified {
 			c[0], c[1] = c[1], c[0]
 		}

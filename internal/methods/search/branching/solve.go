@@ -336,9 +336,12 @@ func (s *solver) diveFrom(start *node, limit int64) {
 	s.searchDepthFirst(path, limit, math.MaxInt64, addUnsearched)
 }
 
-// searchDepthFirst searches below a consistent node, which path leads to. After limit backtracks, or if the search is stopped, it does not
-// search further nodes: it calls addUnsearched with the path and the bound of each. If addUnsearched is nil, it returns false instead, and
-// also when the work reaches workEnd. It returns true if no node remains. The network is as before then.
+// searchDepthFirst searches below a consistent node, which path leads to. It returns true if no node remains. The network is as before
+// then.
+//
+// After limit backtracks, or if the search is stopped, it searches no further nodes. It calls addUnsearched with the path and the bound
+// of each, unless open nodes take all their memory: then it goes on searching. If addUnsearched is nil, it returns false instead, and
+// also when the work reaches workEnd.
 func (s *solver) searchDepthFirst(
 	path []decision, limit, workEnd int64, addUnsearched func(path []decision, bound int64),
 ) (isComplete bool) {
