@@ -46,6 +46,7 @@ func (p *Circuit) Contract(ctx context.Context, instance *problem.Problem, want 
 	if err != nil {
 		return btn.Value{}, fault.Wrap(fault.BadInput, err)
 	}
+
 	j, err := contraction.Begin(ctx, instance, want)
 	if err != nil {
 		return btn.Value{}, err
@@ -54,6 +55,7 @@ func (p *Circuit) Contract(ctx context.Context, instance *problem.Problem, want 
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: the passes over a circuit of %d edges take %d bytes, the budget is %d",
 			contraction.ErrMemory, c.Edges(), need, instance.Memory)
 	}
+
 	e := evaluation{Contraction: j, circuit: c, scale: instance.Net.Scale, compiled: p.Of}
 	if e.weights, err = circuitWeights(instance.Net, c); err != nil {
 		return btn.Value{}, err

@@ -62,6 +62,7 @@ func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found,
 		if math.IsInf(lnLargest, -1) || lnLargest < lnNeeded-slack {
 			continue
 		}
+
 		found, err := p.bestOfSlice(ctx, r, fixed, path.Slices, slack)
 		if err != nil {
 			return nil, err
@@ -71,6 +72,7 @@ func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found,
 				return nil, err
 			}
 		}
+
 		best = best.Or(found)
 		if o.Best < 2 {
 			lnNeeded = max(lnNeeded, lnLargest)

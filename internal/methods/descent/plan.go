@@ -299,6 +299,8 @@ func fixIndices(e *sumproduct.Expression, dims, values []int) []sumproduct.Table
 			tables[t] = table
 			continue
 		}
+
+		// The scope without the fixed indices.
 		sumproduct.Strides(stride, e.Dims, table.Scope)
 		base := 0 // entry by the values of the fixed indices
 		var scope []int
@@ -309,6 +311,7 @@ func fixIndices(e *sumproduct.Expression, dims, values []int) []sumproduct.Table
 				scope = append(scope, i)
 			}
 		}
+
 		fixed := sumproduct.Table{Scope: scope, Rounded: table.Rounded}
 		for _, offset := range sumproduct.Offsets([]int(nil), dims, scope, stride) {
 			fixed.Data = append(fixed.Data, table.Data[base+offset])

@@ -39,6 +39,8 @@ func (p *Prepared) newSlicing(sliced []int) *slicing {
 		c.isSliced[i] = true
 		c.sliceDims[i] = 1
 	}
+
+	// By table: what a slice has of it.
 	stride := make([]int, len(e.Dims)) // of each index in the present table
 	for t, table := range e.Tables {
 		c.scopes[t] = table.Scope

@@ -202,6 +202,7 @@ func (s *marginalSearch) run() (lnBound float64, err error) {
 			}
 		}
 	}
+
 	lnBound = max(s.closedBound, s.bestLower)
 	if len(s.open) > 0 {
 		lnBound = max(lnBound, s.open[0].lnBound)
@@ -285,6 +286,8 @@ func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 		lower, err = s.inner.Ln(s.ctx, s.values)
 		return lower, lower, err
 	}
+
+	// Bounds by mini-buckets, the best lower one of several weights.
 	conditioned := descent.At(s.tables, s.values)
 	s.flopsLeft -= float64(1+len(lowerBoundWeights))*s.leaf.Flops + s.leaf.Matching + leafWork*float64(len(conditioned.Tables))
 	b, err := minibuckets.Run(s.ctx, conditioned, s.leaf, 0)

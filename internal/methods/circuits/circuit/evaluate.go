@@ -62,6 +62,8 @@ func (c *Circuit) passUp(ctx context.Context, w Weights, rule sumRule) (*pass, e
 	if err := c.checkWeights(w); err != nil {
 		return nil, err
 	}
+
+	// Leaves and numbers.
 	p := passes.Get().(*pass)
 	p.values = slices.Grow(p.values[:0], c.values())[:c.values()]
 	for i, x := range w {
@@ -71,6 +73,7 @@ func (c *Circuit) passUp(ctx context.Context, w Weights, rule sumRule) (*pass, e
 		p.values[c.leaves()+k] = numberOf(x)
 	}
 
+	// Sums and products.
 	results := p.values[c.firstNode():] // by sum or product
 	look := pace.New(ctx)
 	start := int32(0) // of the node's children

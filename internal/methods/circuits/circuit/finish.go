@@ -114,6 +114,7 @@ func (b *Builder) pack(look *pace.Pace, root Node, numberOf []int32, c *Circuit)
 		}
 		start = end
 	}
+
 	c.children = clip(b.args[:edges])
 	c.ends = clip(b.ends[:nodes])
 	c.products = make([]bool, nodes)

@@ -67,6 +67,7 @@ func (l *lifting) liftLeaves(products [][]int32) error {
 	for _, n := range l.from.children {
 		markUsed(n)
 	}
+
 	for leaf, factors := range products {
 		switch {
 		case !isUsed[leaf]:

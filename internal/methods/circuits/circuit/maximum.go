@@ -44,6 +44,7 @@ func (c *Circuit) Maximum(ctx context.Context, w Weights, slack float64, limit i
 	if top.m == 0 {
 		return Near{All: true}, nil
 	}
+
 	s := descent{circuit: c, pass: p, look: pace.New(ctx), limit: limit, near: Near{Top: top.scaled(), All: true}}
 	s.open = []path{{[]int32{c.root}, make([]int, len(c.domains)), one(), 1 - slack}}
 	if err := s.followAll(); err != nil {
@@ -136,6 +137,8 @@ func (s *descent) chooseChild(children []int32, top number, current path) int32 
 			largest = n
 		}
 	}
+
+	// Open a path for each other child that is close.
 	for _, n := range children {
 		share := s.pass.values[n].dividedBy(top)
 		if n == largest || share < current.minShare {

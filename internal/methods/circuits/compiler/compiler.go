@@ -103,6 +103,7 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 	if !isPossible {
 		return Result{Root: circuit.Zero, Traced: o.Builder != nil && !o.Builder.Full()}, nil
 	}
+
 	z, err := s.run(ctx)
 	s.trace.stopIfFull()
 	return Result{

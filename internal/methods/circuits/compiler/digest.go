@@ -38,6 +38,7 @@ func newDrawer(p *problem, clauses [][]lit) drawer {
 		hash.Write(bytes)
 		bytes = bytes[:0]
 	}
+
 	put(uint64(p.booleans()), uint64(len(clauses)), uint64(len(p.tables)))
 	flush()
 	for _, c := range clauses {

@@ -97,7 +97,7 @@ func (b *buckets) gather(c content) (ok bool) {
 	r := b.residual
 	for _, v := range c.vars {
 		for _, l := range [2]lit{positive(v), negative(v)} {
-			for _, m := range r.solver.Implies[l][:b.implied[l]] { // the clause is ¬l or m
+			for _, m := range r.solver.Implies[l][:b.implied[l]] { // clauses of the formula: ¬l or m
 				if m > l.Not() && r.value[m] == 0 {
 					pair := [2]lit{l.Not(), m}
 					target := b.placeClause(pair[:])
@@ -221,10 +221,12 @@ func (b *buckets) measure(limit float64, extraSteps int64) (excess float64) {
 		if total += cells; cells > limit {
 			return max(math.Log2(cells/limit), 1)
 		}
+
 		factors := int64(len(current.tables) + len(current.clauses) + len(current.pairs))
 		current.steps = int64(cells) * (2 + current.incoming + factors + extraSteps)
 		b.steps += current.steps
 		b.logical = b.logical || len(current.clauses)+len(current.pairs) > 0
+
 		if len(current.scope) > 1 { // scope[0] is summed out here; the sum goes to the bucket of scope[1]
 			next := &b.list[current.scope[1]]
 			next.scope = append(next.scope, current.scope[1:]...)

@@ -58,7 +58,7 @@ func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
 		size *= len(t.buckets.values[j])
 	}
 	table := t.takeFloats(size)
-	weights, span := t.ownWeights(i)
+	weights, span := t.ownWeights(i) // span bounds the powers of two that the product's numbers span
 	for k := range table {
 		table[k] = weights[k%len(weights)]
 	}

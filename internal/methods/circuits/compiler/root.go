@@ -75,6 +75,7 @@ func clausesAtRoot(s *sat.Satisfier, clauses [][]lit) [][]lit {
 			out = append(out, open)
 		}
 	}
+
 	slices.SortFunc(out, func(a, b []lit) int {
 		if len(a) != len(b) {
 			return len(a) - len(b)

@@ -67,6 +67,7 @@ func (s *splitter) begin(c component) (assigned []lit) {
 		clear(s.tableMark)
 		s.epoch = 2
 	}
+
 	s.assigned = s.assigned[:0]
 	for _, v := range content.vars {
 		switch s.residual.value[positive(v)] {

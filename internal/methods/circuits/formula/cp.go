@@ -64,6 +64,8 @@ func readTerms(scope []int, t *tensor.CP) terms {
 			c.weights = append(c.weights, w)
 		}
 	}
+
+	// Their vectors, by mode.
 	for k := range t.Shape {
 		var vectors [][]float64
 		for _, i := range nonzero {

@@ -77,6 +77,8 @@ func (s *simplifier) implications() [][]Literal {
 			addImplication(c[1].Not(), c[0])
 		}
 	}
+
+	// Values of a variable.
 	for v, d := range s.f.Domains {
 		if d == 2 { // X = 0 and X ≠ 1 are the same, and so are X ≠ 0 and X = 1
 			isZero, isOne := s.f.Literal(v, 0), s.f.Literal(v, 1)
@@ -249,6 +251,8 @@ func (s *simplifier) findBijections(component []int32, isRoot []bool) (hasFound 
 func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]int) (values []int32, x int) {
 	for _, atom := range atomsOf[component[s.f.Literal(y, 0)]] {
 		x = int(s.prop.variableOf[atom])
+
+		// The value of y for each value of x.
 		image := make([]int32, s.f.Domains[x]) // by value of x: the value of y; −1 if there is none
 		for a := range image {
 			image[a] = -1
@@ -264,6 +268,7 @@ func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]i
 				}
 			}
 		}
+
 		if matched < s.f.Domains[y] {
 			continue
 		}

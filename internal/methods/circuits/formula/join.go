@@ -13,9 +13,10 @@ import (
 // literal. Longer clauses come first. A variable is joined once at most, and not at all if it has a table. If nothing can be joined, it
 // returns r.
 func join(ctx context.Context, r *Reduced) (*Reduced, error) {
-	// The variables that may be joined, the pairs of literals that exclude each other, and the clauses to look at.
 	f := r.Formula
 	j := &joiner{&simplifier{f: f, prop: newPropagator(f)}, make([]bool, len(f.Domains)), map[[2]Literal]bool{}}
+
+	// The variables that may be joined.
 	for v, d := range f.Domains {
 		j.free[v] = d == 2
 	}
@@ -24,6 +25,8 @@ func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 			j.free[v] = false
 		}
 	}
+
+	// The pairs of literals that exclude each other, and the clauses to look at.
 	var long [][]Literal
 	for _, c := range f.Clauses {
 		if len(c) == 2 {

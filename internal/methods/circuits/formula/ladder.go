@@ -59,6 +59,8 @@ func (b *builder) addMaximum(c terms, l *unsigned.Ladder) int {
 	for _, k := range l.Modes {
 		isFunctional = isFunctional && l.Deterministic(k)
 		next := b.addAuxiliary(states, isFunctional)
+
+		// The table of the weights: by level before, value of the parent, level after.
 		var data []float64
 		statesBefore := states
 		if lastMaximum < 0 {
@@ -71,6 +73,7 @@ func (b *builder) addMaximum(c terms, l *unsigned.Ladder) int {
 				}
 			}
 		}
+
 		if lastMaximum < 0 {
 			b.addTable([]int{c.scope[k], next}, []int{c.dims[k], states}, data)
 		} else {

@@ -155,6 +155,7 @@ func (g *strengthener) shortenClauses() {
 			}
 			clause = append(clause[:i], clause[i+1:]...) // the next literal has position i now
 		}
+
 		if len(clause) < lengthBefore {
 			g.hasFound = true
 			g.noteBinary(clause)

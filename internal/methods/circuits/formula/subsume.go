@@ -33,6 +33,7 @@ func (s *simplifier) subsume() bool {
 		if s.prop.removed[n] {
 			continue
 		}
+
 		c := slices.Clone(s.prop.clauses[n])
 		hasFound = all.reduceSupersets(n, c, noFlip) || hasFound
 		for k := range c {

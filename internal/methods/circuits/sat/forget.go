@@ -82,11 +82,13 @@ func (s *Solver) relocate(moved map[int32]int32) {
 		}
 		s.watches[l] = kept
 	}
+
 	for _, l := range s.Trail {
 		if r := s.reason[l.Variable()]; isClauseReason(r) {
 			s.reason[l.Variable()] = clauseReason(moved[reasonClause(r)])
 		}
 	}
+
 	kept := s.learned[:0]
 	for _, old := range s.learned {
 		if clause, ok := moved[old]; ok {

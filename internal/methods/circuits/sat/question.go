@@ -54,6 +54,8 @@ func (s *Satisfier) Add(c ...Literal) int32 {
 	c = slices.Clone(c)
 	slices.Sort(c)
 	c = slices.Compact(c)
+
+	// Leave out false literals.
 	kept := c[:0]
 	for i, l := range c {
 		isTautology := i > 0 && c[i-1] == l.Not()
@@ -64,6 +66,7 @@ func (s *Satisfier) Add(c ...Literal) int32 {
 			kept = append(kept, l)
 		}
 	}
+
 	switch len(kept) {
 	case 0:
 		s.False = true
@@ -129,17 +132,20 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 			conflicts++
 			continue
 		}
+
 		done := s.Work - workBefore
 		workBefore = s.Work
 		if look.Over(done) || s.Work > workEnd {
 			return 0
 		}
+
 		if conflicts >= restart {
 			conflicts, restart = 0, restart+restart/2+1
 			s.Backtrack(0)
 			s.Forget()
 			continue
 		}
+
 		l, verdict := s.decide(assumptions)
 		if verdict != 0 {
 			return verdict

@@ -49,6 +49,8 @@ func (s *mover) simpleSupport(id int32) bool {
 	movedOut := s.cells[reverse.movedCell:][:s.vars[y].domainSize] // by value of y: the cost moved to it
 	partners := s.liveValues(y)
 	d := len(movedOut)
+
+	// Give each value of x its least cost.
 	changed := false
 	s.work += s.liveCount(&s.vars[x]) + 4
 	for _, a := range s.liveValues(x) {
@@ -64,6 +66,7 @@ func (s *mover) simpleSupport(id int32) bool {
 			changed = true
 		}
 	}
+
 	if !changed {
 		return true
 	}

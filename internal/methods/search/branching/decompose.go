@@ -205,6 +205,7 @@ func (p *decomposition) addWide(s *solver, w *wide) {
 			moved += s.movedOutWide(w, i, a)
 		}
 	}
+
 	p.addFunction(s, scope, func(v []int32) int64 {
 		index, cost := int(baseIndex), -moved
 		for j, i := range positions {

@@ -172,6 +172,8 @@ func (g *merger) addFactor(f *Factor) {
 			scope = append(scope, v)
 		}
 	}
+
+	// The largest absolute cost, for the bound of rounding errors.
 	largest := 0.0
 	for _, x := range f.Costs {
 		if !math.IsInf(x, 1) {
@@ -179,6 +181,7 @@ func (g *merger) addFactor(f *Factor) {
 		}
 	}
 	g.roundingError = max(g.roundingError, largest)
+
 	switch len(scope) {
 	case 0:
 		g.constant.Add(f.Costs[0])

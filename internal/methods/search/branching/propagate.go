@@ -86,6 +86,8 @@ func (s *propagator) assignVariable(x int32) bool {
 		return false
 	}
 	a := v.live[0]
+
+	// Functions of two variables. The list may grow in the loop.
 	for k := 0; k < len(v.arcs); k++ { // no range: functions may be added in the loop
 		id := v.arcs[k]
 		if !s.isActive(s.arcs[id].activeCell) {
@@ -96,6 +98,8 @@ func (s *propagator) assignVariable(x int32) bool {
 			return false
 		}
 	}
+
+	// Wide functions. They are replaced when they have at most two open variables left.
 	for k := 0; k < len(v.wides); k++ {
 		id := v.wides[k]
 		w := &s.wides[id]
@@ -353,6 +357,8 @@ func (s *propagator) takeFullSupport(x int32) bool {
 			return false
 		}
 	}
+
+	// Wide functions.
 	for _, id := range v.wides {
 		w := &s.wides[id]
 		if !s.isActive(w.activeCell) {

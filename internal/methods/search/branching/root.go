@@ -129,6 +129,8 @@ func (s *propagator) passMessagesOf(x int32, isUp, isFirst bool) bool {
 func (s *propagator) takeMessages(x int32, isUp, isFirst bool) (shares int64, ok bool) {
 	v := &s.vars[x]
 	downCount, upCount := int64(0), int64(0) // functions with variables of lower rank, and of higher rank
+
+	// Functions of two variables.
 	for _, id := range v.arcs {
 		e := &s.arcs[id]
 		if !s.isActive(e.activeCell) {
@@ -144,6 +146,8 @@ func (s *propagator) takeMessages(x int32, isUp, isFirst bool) (shares int64, ok
 			return 0, false
 		}
 	}
+
+	// Wide functions.
 	for _, id := range v.wides {
 		w := &s.wides[id]
 		if !s.isActive(w.activeCell) {

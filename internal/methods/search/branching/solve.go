@@ -249,6 +249,8 @@ func (s *solver) raiseRootBound() bool {
 	if !mayImprove {
 		return false
 	}
+
+	// Virtual arc consistency first, if it leads far enough from here.
 	virtualGap := s.upperBound - virtualBound
 	if virtualBound-boundBefore > virtualGap/virtualLead && !s.raiseVirtually() {
 		return false
@@ -257,6 +259,8 @@ func (s *solver) raiseRootBound() bool {
 	if !s.passMessages() {
 		return false
 	}
+
+	// Or afterwards, if it leads far enough from there.
 	virtualGap = s.upperBound - virtualBound // message passing may have found a better assignment
 	if virtualBound-s.lowerBound() > virtualGap/virtualLead {
 		return s.raiseVirtually() && s.passMessages()
@@ -483,6 +487,8 @@ func (s *solver) chooseDecision() (first, opposite decision) {
 	v := &s.vars[x]
 	live := s.liveValues(x)
 	const keeps, removes = false, true
+
+	// One value.
 	if len(live) <= fewValues {
 		a := v.existentialValue
 		if !s.isLive(x, a) || s.unaryCost(v, a) > 0 {
@@ -496,6 +502,8 @@ func (s *solver) chooseDecision() (first, opposite decision) {
 		values := []int32{a}
 		return decision{x, keeps, values}, decision{x, removes, values}
 	}
+
+	// The cheaper half of the values.
 	values := slices.Clone(live)
 	slices.SortFunc(values, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(s.unaryCost(v, a), s.unaryCost(v, b)), cmp.Compare(a, b))

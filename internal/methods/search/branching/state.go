@@ -395,10 +395,14 @@ func (s *state) push() {
 func (s *state) pop() {
 	m := s.marks[len(s.marks)-1]
 	s.marks = s.marks[:len(s.marks)-1]
+
+	// Cells.
 	for k := len(s.trail) - 1; k >= m.trail; k-- {
 		s.cells[s.trail[k].cell] = s.trail[k].old
 	}
 	s.trail = s.trail[:m.trail]
+
+	// Functions that were added: they are the last ones in the lists of their variables.
 	for k := len(s.arcs) - 1; k >= m.arcs; k-- {
 		v := &s.vars[s.arcs[k].from]
 		v.arcs = v.arcs[:len(v.arcs)-1]
@@ -410,6 +414,7 @@ func (s *state) pop() {
 		}
 	}
 	s.arcs, s.wides, s.cells = s.arcs[:m.arcs], s.wides[:m.wides], s.cells[:m.cells]
+
 	s.lostValues.clear()
 	s.raisedCosts.clear()
 	s.doubtfulSupport.clear()
@@ -460,6 +465,8 @@ func (s *state) makeNodeConsistent(x int32) bool {
 	}
 	s.work += int64(len(live)) + 4
 	unary := s.cells[v.unaryCell : v.unaryCell+v.domainSize]
+
+	// Move the least unary cost to the bound.
 	leastCost := int64(math.MaxInt64)
 	for _, a := range live {
 		leastCost = min(leastCost, unary[a])
@@ -470,6 +477,8 @@ func (s *state) makeNodeConsistent(x int32) bool {
 		}
 		s.set(s.boundCell, s.lowerBound()+leastCost)
 	}
+
+	// Remove values that cost too much.
 	gap := s.gap()
 	if gap <= 0 {
 		return false
