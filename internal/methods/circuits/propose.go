@@ -202,15 +202,15 @@ func namingExact(inner proposal.Proposer) proposal.Proposer {
 		if err == nil {
 			assignment, err = inner(ctx, j, ask)
 		}
-		if fault.CodeOf(err) == fault.Unsupported && hasSigns(j.Net) {
+		if fault.CodeOf(err) == fault.Unsupported && hasNegative(j.Net) {
 			err = fault.New(fault.Unsupported, "%w; with numbers below 0 ln Z, probabilities and derivatives are by method exact", err)
 		}
 		return assignment, err
 	}
 }
 
-// hasSigns reports whether a tensor of a network has a number below 0.
-func hasSigns(net *btn.Network) bool {
+// hasNegative reports whether a tensor of a network has a number below 0.
+func hasNegative(net *btn.Network) bool {
 	return slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return tensor.Signed(c.T) }) ||
 		slices.ContainsFunc(net.Links, func(l btn.Link) bool { return tensor.Signed(l.T) })
 }
@@ -232,19 +232,21 @@ func proposeCircuit(ctx context.Context, j *proposal.Job) (*btn.Assignment, erro
 	// Under the first key the cache may have that a smaller search found no circuit. Then the second key is for the complete search.
 	var planErr error
 	for _, settings := range []string{"circuit", "circuit whole"} {
-		plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+		plan, cacheState, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 			return compile(computing, j, j.Net, work)
 		})
 		if planErr = err; err != nil && !errors.Is(err, errNoCircuit) {
 			return nil, err
 		}
-		if assignment, _ := assignPlan(j, plan, hit, err); assignment != nil {
+		if assignment, _ := assignPlan(j, plan, cacheState, err); assignment != nil {
 			return assignment, nil
 		}
-		if err != nil {
+		if err != nil { // the complete search has found none
 			break
 		}
 	}
+
+	// The circuit of the network under the evidence.
 	if assignment, err := assignConditionedCircuit(ctx, j, work); assignment != nil || err != nil {
 		return assignment, err
 	}
@@ -354,7 +356,7 @@ func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*b
 	}
 	work := int64(j.Settings.Budget / policy.CircuitFlops)
 	const settings = "circuit of numbers"
-	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+	plan, cacheState, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		compiled, _, err := logic.CompileParameters(computing, j.Net, logic.Options{
 			Work: work, Memory: j.Settings.Memory, Bytes: min(circuitBytes, j.Settings.Memory/4),
 		})
@@ -366,7 +368,7 @@ func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*b
 	if err != nil {
 		return nil, err
 	}
-	return assignPlan(j, plan, hit, nil)
+	return assignPlan(j, plan, cacheState, nil)
 }
 
 // rivalSteps returns the price of an elimination of the simplified network under the query's evidence, in steps of a search. The result

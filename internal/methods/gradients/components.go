@@ -116,6 +116,7 @@ func (p *Prepared) newCutter(flops float64) *cutter {
 // false, and nothing is added, if the components take too many products or may leave float64. isImpossible is true if the observed values
 // alone select an entry that is 0.
 func (c *cutter) add(row int, values []int, weight float64) (isImpossible, ok bool) {
+	// By table: the entry at the observed values, with value 0 for hidden variables.
 	for t := range c.tables {
 		entry := 0
 		for k, v := range c.tables[t].variables {

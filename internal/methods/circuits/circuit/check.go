@@ -70,7 +70,8 @@ func (c *Circuit) Check(ctx context.Context) error {
 	return c.checkReachable(look)
 }
 
-// checkReachable returns an error, which wraps ErrCircuit, if a sum, product or number is not below the root.
+// checkReachable returns an error, which wraps ErrCircuit, if a sum, product or number is not below the root. Values are numbered:
+// leaves, then numbers, then sums and products.
 func (c *Circuit) checkReachable(look *pace.Pace) error {
 	isBelow := make([]bool, c.values())
 	isBelow[c.root] = true

@@ -57,7 +57,7 @@ const (
 )
 
 // passUp returns the values of all nodes under weights w, children before their parents. With maximumChildren the value of a sum is the
-// largest value of its children.
+// largest value of its children. Values are numbered: leaves, then numbers, then sums and products.
 func (c *Circuit) passUp(ctx context.Context, w Weights, rule sumRule) (*pass, error) {
 	if err := c.checkWeights(w); err != nil {
 		return nil, err

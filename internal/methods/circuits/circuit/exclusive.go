@@ -117,7 +117,8 @@ func (c *Circuit) isDecision(look *pace.Pace, children []int32) bool {
 	return false
 }
 
-// factorsOf returns the children of node n if it is a product. Otherwise it returns the node itself.
+// factorsOf returns the children of node n if it is a product. Otherwise it returns the node itself. Values are numbered: leaves, then
+// numbers, then sums and products.
 func (c *Circuit) factorsOf(n int32) []int32 {
 	if i := int(n) - c.firstNode(); i >= 0 && c.products[i] {
 		return c.childrenOf(i)

@@ -71,7 +71,7 @@ func (b *Builder) numberNodes(look *pace.Pace, root Node, c *Circuit) (numberOf 
 		if look.Over(2) {
 			return nil, false
 		}
-		arg := b.args[b.start(n)]
+		arg := b.args[b.start(n)] // of a leaf the number of its weight, of a number its position in b.numbers
 		switch {
 		case numberOf[n] < 0:
 		case b.kinds[n] == kindLeaf:

@@ -42,6 +42,7 @@ func (c *Circuit) Derivatives(ctx context.Context, w Weights) (scaled.Number, []
 
 // passUpAndDown computes the values of all nodes from the leaves up, then from the root down p.down[n] = ∂root/∂(value of n). A sum adds
 // its derivative to that of each child. A product adds to that of each child its derivative times the product of the other children.
+// Values are numbered: leaves, then numbers, then sums and products.
 func (c *Circuit) passUpAndDown(ctx context.Context, w Weights) (*pass, error) {
 	p, err := c.passUp(ctx, w, sumChildren)
 	if err != nil {

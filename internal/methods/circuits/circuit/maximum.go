@@ -91,7 +91,8 @@ func (s *descent) followAll() error {
 }
 
 // follow follows one path down through the largest child of each sum, and opens a path for each other child that is close. It fills in
-// current.values and current.term. It returns false if the context ended.
+// current.values and current.term. It returns false if the context ended. Values are numbered: leaves, then numbers, then sums and
+// products.
 func (s *descent) follow(current path) bool {
 	for len(current.pending) > 0 {
 		n := current.pending[len(current.pending)-1]

@@ -37,7 +37,7 @@ func (c *Circuit) Sample(ctx context.Context, w Weights, n int, stream func(i in
 
 // draw draws one assignment into values, by variable: from the root down it visits all children of a product, and one child of a sum,
 // drawn with its share of the sum as probability. pending is an empty buffer for the nodes still to be visited; it returns the buffer. It
-// ends early if the context ends.
+// ends early if the context ends. Values are numbered: leaves, then numbers, then sums and products.
 func (c *Circuit) draw(p *pass, rng *rand.Rand, values []int, look *pace.Pace, pending []int32) []int32 {
 	pending = append(pending, c.root)
 	for len(pending) > 0 {

@@ -195,8 +195,8 @@ func (s *search) split(c component, product *product) {
 	s.splits.count(c.size(), foundSeveral || foundKnown)
 }
 
-// knownSum returns the sum of a component if it is in the cache or a single variable of the formula: without links, which are clauses and
-// tables between its variables. ok is false if it is neither.
+// knownSum returns the sum of a component if it is in the cache, or if the component is a single variable of the formula. It is that if
+// it has no links, which are clauses and tables between its variables. ok is false if the sum is not known.
 func (s *search) knownSum(c component, links int) (sum amount, ok bool) {
 	if links == 0 {
 		return s.sumOfVariable(s.splitter.stack.contentOf(c).vars), true

@@ -123,8 +123,8 @@ func (s *splitter) visit(v int32) {
 	s.key.add(s.varDigest[v])
 }
 
-// reach visits v unless it has a value or was reached.
-func (s *splitter) reach(v int32) {
+// visitIfUnreached visits v unless it has a value or was reached.
+func (s *splitter) visitIfUnreached(v int32) {
 	if s.isUnreached(v) {
 		s.visit(v)
 	}
@@ -137,7 +137,7 @@ func (s *splitter) expand(v int32) {
 	if p.isOneOfMany[v] {
 		owner := p.formulaVariable[v]
 		for w := p.firstBoolean[owner]; w < p.firstBoolean[owner]+p.booleanCount(owner); w++ {
-			s.reach(w)
+			s.visitIfUnreached(w)
 		}
 	}
 
@@ -194,7 +194,7 @@ func (s *splitter) expandClause(k, v int32, others ...lit) {
 	for _, l := range others {
 		if value[l] == 0 {
 			s.clauses[l.Variable()]++
-			s.reach(l.Variable())
+			s.visitIfUnreached(l.Variable())
 		}
 	}
 }
@@ -210,7 +210,7 @@ func (s *splitter) expandTable(t int32) {
 	for _, u := range p.tables[t].scope {
 		for w := p.firstBoolean[u]; w < p.firstBoolean[u]+p.booleanCount(u); w++ { // the Boolean variables of u
 			s.tables[w]++
-			s.reach(w)
+			s.visitIfUnreached(w)
 		}
 	}
 }

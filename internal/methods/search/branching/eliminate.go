@@ -377,7 +377,8 @@ func (s *eliminator) isWithin(w *wide, neighbours *neighbourSet) bool {
 }
 
 // newTriple adds a wide function of three variables and returns its number. The caller fills its table, in which the last variable has
-// stride 1. An entry of s.wides that pop has cut off is used again, with its buffers.
+// stride 1. An entry of s.wides that pop has cut off is used again, with its buffers. A cell of movedCells[k] holds the cost that was
+// moved to a value of the k-th variable.
 func (s *eliminator) newTriple(scope [maxNeighbours]int32) int32 {
 	// The place in s.wides.
 	id := len(s.wides)

@@ -142,7 +142,8 @@ func (s *propagator) takeMessages(x int32, isUp, isFirst bool) (shares int64, ok
 		} else {
 			upCount++
 		}
-		if (isFirst || leadsDown == isUp) && !s.simpleSupport(id) {
+		comesFrom := leadsDown == isUp // the sweep has come from the other variable
+		if (isFirst || comesFrom) && !s.simpleSupport(id) {
 			return 0, false
 		}
 	}

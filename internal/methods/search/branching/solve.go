@@ -234,10 +234,10 @@ func (s *solver) largestCost() int64 {
 	return largest
 }
 
-// raiseRootBound raises the bound by message passing, and by virtual arc consistency if that leads far enough: by more than a part in
-// virtualLead of the gap that it leaves. A trial, which is taken back, finds its bound virtualBound. It is used before message passing if
-// that is far enough above the present bound, and after it if that is far enough above the bound by messages. It returns false if no
-// assignment is better than the best one so far.
+// raiseRootBound raises the bound by message passing and, if that is worth it, by virtual arc consistency. A trial of the latter, which
+// is taken back, finds the bound virtualBound. It is used before message passing if virtualBound is above the present bound by more than
+// a part in virtualLead of the gap that it leaves. It is used after message passing if virtualBound is as far above the bound then.
+// raiseRootBound returns false if no assignment is better than the best one so far.
 func (s *solver) raiseRootBound() bool {
 	virtualBound := int64(0)
 	boundBefore := s.lowerBound()
@@ -250,7 +250,7 @@ func (s *solver) raiseRootBound() bool {
 		return false
 	}
 
-	// Virtual arc consistency first, if it leads far enough from here.
+	// Before message passing.
 	virtualGap := s.upperBound - virtualBound
 	if virtualBound-boundBefore > virtualGap/virtualLead && !s.raiseVirtually() {
 		return false
@@ -260,7 +260,7 @@ func (s *solver) raiseRootBound() bool {
 		return false
 	}
 
-	// Or afterwards, if it leads far enough from there.
+	// After message passing.
 	virtualGap = s.upperBound - virtualBound // message passing may have found a better assignment
 	if virtualBound-s.lowerBound() > virtualGap/virtualLead {
 		return s.raiseVirtually() && s.passMessages()

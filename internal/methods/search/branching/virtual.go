@@ -186,10 +186,10 @@ func (v *virtual) strikeWide(id int32, i int) bool {
 	return true
 }
 
-// raiseAlong raises the bound by moving costs along the reasons why the variable wiped has no value in the closure. It returns the rise,
+// raiseAlong raises the bound by moving costs along the reasons why variable wipedOut has no value in the closure. It returns the rise,
 // the largest one for which no cost falls below 0. v.movesPerUnit[cell] is what the cell changes by for each unit of the rise.
-func (v *virtual) raiseAlong(wiped int32) int64 {
-	rise, ok := v.findDirection(wiped)
+func (v *virtual) raiseAlong(wipedOut int32) int64 {
+	rise, ok := v.findDirection(wipedOut)
 	if !ok {
 		return 0
 	}
@@ -218,17 +218,17 @@ func (v *virtual) raiseAlong(wiped int32) int64 {
 	return rise
 }
 
-// findDirection computes v.movesPerUnit, the change of each cell if every value of the variable wiped gets one unit of cost. It follows
+// findDirection computes v.movesPerUnit, the change of each cell if every value of variable wipedOut gets one unit of cost. It follows
 // the struck values from the last to the first. The reason of each strike gives the units that its value needs: a unary cost has them,
 // and a function needs them from values that were struck before. It returns the largest rise of the bound that the unary costs allow. ok
 // is false if a value needs more than 2^30 units.
-func (v *virtual) findDirection(wiped int32) (largestRise int64, ok bool) {
+func (v *virtual) findDirection(wipedOut int32) (largestRise int64, ok bool) {
 	clear(v.unitsNeeded)
 	clear(v.movesPerUnit)
 	clear(v.unitsAsked)
 	clear(v.usedFunctions)
-	for _, a := range v.liveValues(wiped) {
-		v.unitsNeeded[v.valueIndex(wiped, a)] = 1
+	for _, a := range v.liveValues(wipedOut) {
+		v.unitsNeeded[v.valueIndex(wipedOut, a)] = 1
 	}
 
 	largestRise = v.upperBound
