@@ -236,8 +236,8 @@ func distinct(list []int) []int {
 	return slices.Compact(list)
 }
 
-// depths returns the depth of each variable in the tree, 0 if no bag has it. The variables of the middle bag have depth 1. On the way from
-// there, a bag adds 1 to the depth of the variables that come after it if it has variables that no bag above it has.
+// depths returns the depth of each variable in the tree, seen from the middle bag. It is 1 plus the number of bags above the first bag
+// that has the variable, where only bags count that have a variable which no bag above them has. Variables in no bag have depth 0.
 func (d decomposition) depths() []int {
 	depth := make([]int, d.vars)
 	if len(d.bags) == 0 {
@@ -245,7 +245,7 @@ func (d decomposition) depths() []int {
 	}
 	type visit struct {
 		bag, parent int
-		depth       int // number of bags above with variables that those above them have not
+		depth       int // number of bags above that count
 	}
 	stack := []visit{{d.middle(), -1, 0}}
 	for len(stack) > 0 {

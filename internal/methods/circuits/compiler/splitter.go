@@ -56,8 +56,8 @@ func (s *splitter) whole() component {
 	return component{to: s.stack.extent()}
 }
 
-// begin begins a walk over component c: it marks its open variables and its clauses as not reached. It returns the true literals of its
-// variables that have values, which the next call overwrites.
+// begin begins a walk over component c: it marks its open variables and its clauses as not reached, by the number of the walk (epoch). It
+// returns the true literals of its variables that have values, which the next call overwrites.
 func (s *splitter) begin(c component) (assigned []lit) {
 	content := s.stack.contentOf(c)
 	s.residual.solver.Work += int64(len(content.vars) + len(content.clauses))
@@ -116,7 +116,7 @@ func (s *splitter) explore(v int32) (c component, links int) {
 	return c, s.links
 }
 
-// visit adds open variable v to the component that is explored, and marks it as reached.
+// visit adds open variable v to the component that is explored, and marks it as reached: by the number of the walk plus 1.
 func (s *splitter) visit(v int32) {
 	s.varMark[v] = s.epoch + 1
 	s.stack.vars = append(s.stack.vars, v)
@@ -159,12 +159,13 @@ func (s *splitter) expand(v int32) {
 	s.links += int(links)
 	s.clauses[v] += links
 
-	// Longer clauses, and tables.
+	// Clauses of three literals: the number of the clause and the two other literals.
 	for i := ranges.ternary; i < ranges.long; i += 3 {
 		if k := list[i]; clauseMark[k] == epoch {
 			s.expandClause(k, v, lit(list[i+1]), lit(list[i+2]))
 		}
 	}
+	// Longer clauses: the number of the clause, where its other literals are in s.graph.others, and how many they are.
 	for i := ranges.long; i < ranges.tables; i += 3 {
 		if k := list[i]; clauseMark[k] == epoch {
 			s.expandClause(k, v, s.graph.others[list[i+1]:list[i+1]+list[i+2]]...)

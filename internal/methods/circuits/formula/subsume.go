@@ -112,6 +112,7 @@ func (o *occurrences) reduceSupersets(n int32, c []Literal, flip int) bool {
 		return false
 	}
 
+	// Its clauses that contain all of want. Signatures rule out most of the others.
 	hasFound := false
 	for _, m := range o.clausesOf[want[rarest]] {
 		s.prop.Work++

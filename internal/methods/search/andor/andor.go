@@ -260,6 +260,7 @@ func (s *Search) placeMessages(order, position []int, miniBuckets *minibuckets.L
 				}
 			}
 		}
+
 		// Messages of v's own mini-buckets.
 		for _, t := range miniBuckets.Messages[k] {
 			if len(miniBuckets.Tables[t].Scope) > 0 {
@@ -268,6 +269,7 @@ func (s *Search) placeMessages(order, position []int, miniBuckets *minibuckets.L
 				constant[v] = min(constant[v]+miniBuckets.Tables[t].Of[0], minibuckets.Forbidden)
 			}
 		}
+
 		n.constant = constant[v]
 	}
 }

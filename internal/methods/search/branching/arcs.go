@@ -173,7 +173,7 @@ func (s *mover) projectRow(id int32, a int32) bool {
 	y := e.to
 	d := s.vars[y].domainSize
 	row := e.table[int(a)*d:][:d]
-	moved := s.movedOut(e, a)
+	moved := s.movedOut(e, a) // a value b costs row[b] − moved − the cost that was moved to b
 	s.set(e.activeCell, 0)
 	s.enqueue(&s.maybeEliminable, y)
 	changed := false

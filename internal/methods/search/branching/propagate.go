@@ -232,7 +232,7 @@ func (s *propagator) restoreSupports(y int32) bool {
 		}
 		s.blamePairOnConflict(id)
 		s.enqueue(&s.maybeEliminable, s.arcs[id].to)
-		if !s.giveSupport(id ^ 1) {
+		if !s.giveSupport(reverseOf(id)) {
 			return false
 		}
 	}
@@ -304,7 +304,7 @@ func (s *propagator) supportLowerRanks(y int32) bool {
 			continue
 		}
 		s.blamePairOnConflict(id)
-		if !s.fullSupport(id ^ 1) {
+		if !s.fullSupport(reverseOf(id)) {
 			return false
 		}
 	}
