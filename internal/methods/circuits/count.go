@@ -73,7 +73,7 @@ func (p *WeightedCount) Contract(ctx context.Context, instance *problem.Problem,
 }
 
 // sum searches for Z and returns it, without the factor instance.Net.Scale. The error is over budget if the search does not end within
-// p.Work steps. Rival makes it go on up to that work.
+// p.Work steps. Near its end it may take more, as if another way took 2·p.Work steps (compiler.Options.Rival).
 func (p *WeightedCount) sum(ctx context.Context, instance *problem.Problem) (scaled.Number, error) {
 	z, _, err := logic.Sum(ctx, instance.Net, logic.Options{
 		Work: p.Work, Memory: instance.Memory, NoCircuit: true, Rival: func() float64 { return 2 * float64(p.Work) },

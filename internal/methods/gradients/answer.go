@@ -55,7 +55,7 @@ func (p *Prepared) Answer(ctx context.Context, c *AdjointPlan, o Options) (Answe
 	}
 
 	// In float64.
-	isSigned := p.given.Signed()
+	isSigned := p.parametric.Signed()
 	isWhole := o.From == 0 && o.To == c.Count
 	var a Answer // By is nil if float64 was not tried or its numbers are not finite
 	var err error
@@ -90,9 +90,9 @@ func (p *Prepared) Answer(ctx context.Context, c *AdjointPlan, o Options) (Answe
 	}
 }
 
-// doubtfulFloats returns the answer in float64 with its doubt. It is called if wide numbers are over budget. a is the answer so far: if
-// it has derivatives, it is returned. If not, float64 was not tried, because terms have both signs, or its numbers were not finite. Then
-// it contracts in float64, and returns that with a doubt, or the error.
+// doubtfulFloats returns the best answer in float64, for the case that wide numbers are over budget. It returns a, the answer so far, if
+// that has derivatives. Otherwise it contracts in float64 and adds a doubt to the answer: terms have both signs, so they may cancel, or
+// the numbers were not finite before.
 func (p *Prepared) doubtfulFloats(ctx context.Context, c *AdjointPlan, o Options, a Answer) (Answer, error) {
 	if a.By != nil {
 		return a, nil
@@ -108,12 +108,12 @@ func (p *Prepared) doubtfulFloats(ctx context.Context, c *AdjointPlan, o Options
 // inFloats contracts the slices o.From ≤ s < o.To in float64, forth and back, and adds up their Z, derivatives and marginals. If there is
 // a target, it does the same with the target observed.
 func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Answer, error) {
-	a := Answer{By: make([]scaled.Number, p.entries)}
+	a := Answer{By: make([]scaled.Number, p.parameterCount)}
 	if o.Marginals {
 		a.Marginals = p.zeroMarginals()
 	}
 	if o.Target != nil {
-		a.TargetBy = make([]scaled.Number, p.entries)
+		a.TargetBy = make([]scaled.Number, p.parameterCount)
 	}
 	if p.floats.Scale.IsZero() {
 		return a, nil
@@ -124,7 +124,7 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 	var zs, targetZs []scaled.Number // by slice
 	for s := o.From; s < o.To; s++ {
 		e, firstEntries := slicing.slice(s)
-		d, stats, err := einsum.Differentiate(ctx, e, c.Order, p.wanted, o.Marginals,
+		d, stats, err := einsum.Differentiate(ctx, e, c.Order, p.hasParameters, o.Marginals,
 			einsum.Options{Memory: o.Memory, Threads: o.Threads})
 		if err != nil {
 			return Answer{}, err
@@ -143,7 +143,7 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 			targetZs = append(targetZs, scaled.Number{})
 			continue
 		}
-		wanted := append(slices.Clip(p.wanted), make([]bool, len(observed.Tables)-len(p.wanted))...)
+		wanted := append(slices.Clip(p.hasParameters), make([]bool, len(observed.Tables)-len(p.hasParameters))...)
 		const wantsMarginals = false
 		d, stats, err = einsum.Differentiate(ctx, observed, c.Order, wanted, wantsMarginals,
 			einsum.Options{Memory: o.Memory, Threads: o.Threads})
@@ -174,9 +174,9 @@ func (a *Answer) addStats(s einsum.Stats) {
 
 // firstParameters returns, by core, the number of its first parameter among the parameters of all cores.
 func (p *Prepared) firstParameters() []int {
-	first := make([]int, len(p.given.Sizes))
+	first := make([]int, len(p.parametric.Sizes))
 	total := 0
-	for c, n := range p.given.Sizes {
+	for c, n := range p.parametric.Sizes {
 		first[c] = total
 		total += n
 	}
@@ -190,11 +190,11 @@ func (p *Prepared) addDerivatives(
 	by []scaled.Number, d *einsum.Derivatives, slicing *slicing, firstEntries []int, firstOfCore []int,
 ) {
 	for t, list := range d.By {
-		if list == nil || t >= len(p.wanted) || !p.wanted[t] { // t ≥ len(p.wanted): the table of an observation
+		if list == nil || t >= len(p.hasParameters) || !p.hasParameters[t] { // t ≥ len(p.hasParameters): the table of an observation
 			continue
 		}
-		source := p.given.Sources[t]
-		exp := d.Exp[t] - p.divided[t]
+		source := p.parametric.Sources[t]
+		exp := d.Exp[t] - p.tableExponents[t]
 		for k, x := range list {
 			if x == 0 {
 				continue
@@ -214,7 +214,7 @@ func (p *Prepared) addDerivatives(
 // setSingleDerivatives sets the derivatives by parameters that are factors of Z, since their tables have no other entry left: Z /
 // parameter. by has the derivatives by all parameters, firstOfCore the number of each core's first one.
 func (p *Prepared) setSingleDerivatives(by []scaled.Number, z scaled.Number, firstOfCore []int) {
-	for _, s := range p.given.Single {
+	for _, s := range p.parametric.Single {
 		if !s.Value.IsZero() {
 			by[firstOfCore[s.Core]+s.At] = z.Div(s.Value)
 		}
@@ -269,12 +269,12 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 	firstOfCore := p.firstParameters()
 	// differentiate contracts e and returns the result with its derivatives by parameters.
 	differentiate := func(e *sumproduct.Expression, marginals bool) (wide.Result, []scaled.Number, error) {
-		derivatives := make([]scaled.Number, p.entries)
+		derivatives := make([]scaled.Number, p.parameterCount)
 		r, err := wide.Contract(ctx, e, wide.Options{Memory: o.Memory, Marginals: marginals, Derivatives: true})
 		if err != nil {
 			return r, nil, err
 		}
-		for t, source := range p.given.Sources {
+		for t, source := range p.parametric.Sources {
 			for k, parameter := range source.At {
 				if source.Core >= 0 && parameter >= 0 {
 					derivatives[firstOfCore[source.Core]+parameter] = r.By[t][k]
@@ -285,17 +285,17 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 		return r, derivatives, nil
 	}
 
-	r, derivatives, err := differentiate(p.given.Expression, o.Marginals)
+	r, derivatives, err := differentiate(p.parametric.Expression, o.Marginals)
 	if err != nil {
 		return Answer{}, err
 	}
 	a := Answer{Z: r.Z, By: derivatives, Flops: r.Flops, Digits: r.Digits}
-	if !r.Exact || len(p.net.Rounded) > 0 && p.given.Signed() {
+	if !r.Exact || len(p.net.Rounded) > 0 && p.parametric.Signed() {
 		a.Doubt = mayCancel
 	}
 	if o.Marginals {
 		a.Marginals = p.zeroMarginals()
-		for v, i := range p.given.Variables {
+		for v, i := range p.parametric.Variables {
 			for k, x := range r.Marginals[i] {
 				a.Marginals[v][p.valueOf(i, k)] = x
 			}
@@ -306,9 +306,9 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 	}
 
 	// With the target observed.
-	a.TargetBy = make([]scaled.Number, p.entries)
-	unsliced := &slicing{dims: p.given.Dims}
-	observed := unsliced.observed(p.given.Expression, 0, p.given.Variables[o.Target.Var], p.valuePosition(*o.Target))
+	a.TargetBy = make([]scaled.Number, p.parameterCount)
+	unsliced := &slicing{dims: p.parametric.Dims}
+	observed := unsliced.observed(p.parametric.Expression, 0, p.parametric.Variables[o.Target.Var], p.valuePosition(*o.Target))
 	if observed == nil { // evidence excludes it
 		return a, nil
 	}

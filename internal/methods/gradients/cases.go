@@ -153,7 +153,7 @@ func treeOf(
 
 // numbers returns the network's tables, and which of them have parameters, in the form that package junction reads.
 func (p *Prepared) numbers() junction.Numbers {
-	return junction.Numbers{Net: p.net, Expression: p.floats, IsWanted: p.wanted}
+	return junction.Numbers{Net: p.net, Expression: p.floats, IsWanted: p.hasParameters}
 }
 
 // treeKey is the key of the compiled tree among the forms of a problem that are computed once.
@@ -196,7 +196,7 @@ func (p *Cases) Contract(ctx context.Context, instance *problem.Problem, want bt
 		s.treeFlops = p.Flops
 	}
 	if want.Derivatives {
-		s.byEntry, s.sum.byParameter = make([]float64, prepared.wantedEntries()), make([]float64, prepared.entries)
+		s.byEntry, s.sum.byParameter = make([]float64, prepared.wantedEntries()), make([]float64, prepared.parameterCount)
 	}
 	if err := s.addAll(want.Cases); err != nil {
 		return btn.Value{}, err
@@ -408,18 +408,18 @@ func (s *caseSummer) value() (btn.Value, error) {
 func (s *caseSummer) addEntryDerivatives() {
 	p := s.prepared
 	firstOfCore, offset := p.firstParameters(), 0
-	for t, source := range p.given.Sources {
-		if !p.wanted[t] {
+	for t, source := range p.parametric.Sources {
+		if !p.hasParameters[t] {
 			continue
 		}
 		for k, parameter := range source.At {
 			if x := s.byEntry[offset+k]; parameter >= 0 && x != 0 {
-				s.sum.byParameter[firstOfCore[source.Core]+parameter] += math.Ldexp(x, int(-p.divided[t]))
+				s.sum.byParameter[firstOfCore[source.Core]+parameter] += math.Ldexp(x, int(-p.tableExponents[t]))
 			}
 		}
 		offset += len(source.At)
 	}
-	for _, single := range p.given.Single {
+	for _, single := range p.parametric.Single {
 		if !single.Value.IsZero() {
 			s.sum.byParameter[firstOfCore[single.Core]+single.At] += scaled.FromFloat(s.sum.entryWeight).Div(single.Value).Float64()
 		}
@@ -429,8 +429,8 @@ func (s *caseSummer) addEntryDerivatives() {
 // wantedEntries returns the number of entries of the tables that have parameters.
 func (p *Prepared) wantedEntries() int {
 	n := 0
-	for t := range p.wanted {
-		if p.wanted[t] {
+	for t := range p.hasParameters {
+		if p.hasParameters[t] {
 			n += len(p.floats.Tables[t].Data)
 		}
 	}

@@ -101,7 +101,7 @@ func (p *Prepared) newCutter(flops float64) *cutter {
 			stride *= p.floats.Dims[table.Scope[k]]
 			c.tablesOf[v] = append(c.tablesOf[v], t)
 		}
-		if p.wanted[t] {
+		if p.hasParameters[t] {
 			cut.firstDerivative = derivatives
 			derivatives += len(table.Data)
 		}

@@ -19,12 +19,12 @@ const EntryBytes = 48
 
 // Prepared is a network, conditioned on its query's evidence, as tables whose entries are the numbers of its factors.
 type Prepared struct {
-	net     *btn.Network
-	given   *lower.Parametric      // the tables, and which parameters their entries are
-	floats  *sumproduct.Expression // given in float64
-	divided []int64                // by table: exponent of the power of two taken out of it
-	wanted  []bool                 // by table: it has parameters
-	entries int                    // parameters of all cores
+	net            *btn.Network
+	parametric     *lower.Parametric      // the tables, and which parameters their entries are
+	floats         *sumproduct.Expression // parametric in float64
+	tableExponents []int64                // by table: the power of two that was taken out of it in floats
+	hasParameters  []bool                 // by table: its entries are parameters
+	parameterCount int                    // of all cores
 }
 
 // Entries returns the number of parameters of a network: the numbers of its factors. Errors: fault.OverBudget for more than
@@ -45,16 +45,16 @@ func Entries(net *btn.Network) (int, error) {
 func Prepare(ctx context.Context, net *btn.Network) (*Prepared, error) {
 	p := &Prepared{net: net}
 	var err error
-	if p.entries, err = Entries(net); err != nil {
+	if p.parameterCount, err = Entries(net); err != nil {
 		return nil, err
 	}
-	if p.given, err = lower.BuildParameters(ctx, net); err != nil {
+	if p.parametric, err = lower.BuildParameters(ctx, net); err != nil {
 		return nil, err
 	}
-	p.floats, p.divided = p.given.Floats()
-	p.wanted = make([]bool, len(p.given.Sources))
-	for t, source := range p.given.Sources {
-		p.wanted[t] = source.Core >= 0
+	p.floats, p.tableExponents = p.parametric.Floats()
+	p.hasParameters = make([]bool, len(p.parametric.Sources))
+	for t, source := range p.parametric.Sources {
+		p.hasParameters[t] = source.Core >= 0
 	}
 	return p, nil
 }
@@ -63,10 +63,10 @@ func Prepare(ctx context.Context, net *btn.Network) (*Prepared, error) {
 func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.floats.Hypergraph() }
 
 // Sizes returns the number of parameters of every core.
-func (p *Prepared) Sizes() []int { return p.given.Sizes }
+func (p *Prepared) Sizes() []int { return p.parametric.Sizes }
 
 // bytes returns the memory of the derivatives by all parameters, without the tables of a contraction.
-func (p *Prepared) bytes() float64 { return EntryBytes * float64(p.entries) }
+func (p *Prepared) bytes() float64 { return EntryBytes * float64(p.parameterCount) }
 
 // checkPlan returns an error if a plan slices indices that the tables do not have, or if its number of slices is not the product of their
 // dimensions.
@@ -91,4 +91,4 @@ func (p *Prepared) checkPlan(c *AdjointPlan) error {
 }
 
 // Signed reports whether terms of Z, and so of its derivatives, have both signs.
-func (p *Prepared) Signed() bool { return p.given.Signed() }
+func (p *Prepared) Signed() bool { return p.parametric.Signed() }

@@ -32,12 +32,12 @@ func (p *Prepared) Plan(ctx context.Context, o PlanOptions) (*AdjointPlan, query
 	// The order.
 	h := p.Hypergraph()
 	h.Dims = slices.Clone(h.Dims)
-	search := sliceSearch{ctx: ctx, h: h, wanted: p.wanted, marginals: o.Marginals}
+	search := sliceSearch{ctx: ctx, h: h, wanted: p.hasParameters, marginals: o.Marginals}
 	var err error
 	if search.order, _, err = contractionorder.Best(ctx, h); err != nil {
 		return nil, query.Cost{}, err
 	}
-	if search.cost, err = einsum.PlanDerivatives(ctx, h, search.order, p.wanted, o.Marginals); err != nil {
+	if search.cost, err = einsum.PlanDerivatives(ctx, h, search.order, p.hasParameters, o.Marginals); err != nil {
 		return nil, query.Cost{}, err
 	}
 

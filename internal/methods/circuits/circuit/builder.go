@@ -130,7 +130,7 @@ func (b *Builder) Product(children ...Node) Node {
 		return Zero
 	}
 
-	// Write the children to the end of args, but numbers: x is their product.
+	// Write the children that are not numbers to the end of args. x is the product of the numbers.
 	start := len(b.args)
 	x := scaled.One
 	for _, c := range children {

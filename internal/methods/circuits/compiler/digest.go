@@ -24,8 +24,8 @@ func (d *digest) add(e digest) {
 // numbers collide.
 type drawer struct{ source *rand.ChaCha8 }
 
-// newDrawer returns a drawer whose key is a hash of all that components have parts of: the Boolean variables, the clauses and the tables.
-// Linear time.
+// newDrawer returns a drawer of random numbers whose key is a hash of the whole problem: the number of Boolean variables, the clauses and
+// the tables. Linear time.
 func newDrawer(p *problem, clauses [][]lit) drawer {
 	hash := sha256.New()
 	var bytes []byte

@@ -51,7 +51,7 @@ func (t *tabulator) releaseFloats(n int) { t.floats = t.floats[:len(t.floats)-n]
 // sumOut multiplies the factors of bucket i and sums its variable out of the product. The sums are the entries of the message m, which
 // are at most 2, times 2^exponent. ok is false if all are 0, or if the factors span so many powers of two that digits may be lost.
 func (t *tabulator) sumOut(i int) (m message, exponent int64, ok bool) {
-	// The product, with one axis for each variable of the scope, the first one, which is summed out, fastest.
+	// The product: it has an axis for each variable of the scope. The first variable, which is summed out, changes fastest.
 	b := &t.buckets.list[i]
 	size := 1
 	for _, j := range b.scope {

@@ -47,7 +47,7 @@ func newSliceTable(t *softTable, numbers drawer) *sliceTable {
 	return st
 }
 
-// whole returns the number of the slice that is the whole table.
+// whole returns the number of the slice that is the whole table: the one in which all variables are open (−1).
 func (st *sliceTable) whole() int32 { return st.find(slices.Repeat([]int32{-1}, len(st.table.scope))) }
 
 // find returns the number of the slice in which the variables of the table's scope have these values, −1 for open ones. It computes a slice

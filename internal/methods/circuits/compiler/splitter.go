@@ -131,6 +131,9 @@ func (s *splitter) visitIfUnreached(v int32) {
 }
 
 // expand adds the clauses and tables of v to the component that is explored, and reaches their other open variables.
+//
+// s.varMark[w] is s.epoch (an even number) if w is open and not reached yet, s.epoch + 1 if it is open and reached, and less if w has a
+// value. The mark of a clause or a table is s.epoch if it is not added yet.
 func (s *splitter) expand(v int32) {
 	// Other values of the same variable of the formula.
 	p := s.residual.problem
@@ -152,8 +155,9 @@ func (s *splitter) expand(v int32) {
 		if mark == epoch {
 			s.visit(w)
 		}
-		other := (mark | 1) ^ (epoch + 1)  // 0 if w is open
-		assigned += (other | -other) >> 31 // 1 if it is not 0: a branch would be hard to predict
+		// Count w if it has a value, without a branch, which would be hard to predict.
+		difference := (mark | 1) ^ (epoch + 1)       // 0 if the mark is epoch or epoch + 1
+		assigned += (difference | -difference) >> 31 // 1 if the difference is not 0
 	}
 	links := int32(len(binary)) - int32(assigned)
 	s.links += int(links)

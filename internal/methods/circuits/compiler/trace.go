@@ -131,8 +131,8 @@ func (p *product) end() amount {
 // drop ends the product without a value: it takes its factors back.
 func (p *product) drop() { p.trace.factors = p.trace.factors[:p.firstFactor] }
 
-// pushConstants multiplies the node of the product that began last by the factors of all assignments: the scale, tables without
-// variables, and the leaves of variables of one value.
+// pushConstants multiplies the node of the product that began last by the factors that all assignments share: the scale, the tables
+// without variables, and the leaves of variables of one value.
 func (t *trace) pushConstants() {
 	if !t.isWritten() {
 		return

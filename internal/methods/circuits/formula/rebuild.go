@@ -251,8 +251,8 @@ func (g *rebuilding) addTable(t Table) {
 const maxEntries = 1 << 26
 
 // translate fills in rebuilt.Stands, the atoms of the original formula that each atom of the rebuilt one stands for, and adds atoms of
-// roots with one value to rebuilt.Fixed. r is the reduced formula before. A value of a root stands for that value, and for the values
-// that the root's functions have then.
+// roots with one value to rebuilt.Fixed. r is the reduced formula before it was rebuilt. Value a of a root stands for itself, and for
+// the values that the root's functions have if the root has value a.
 func (g *rebuilding) translate(r, rebuilt *Reduced) {
 	rebuilt.Stands = make([][]int32, rebuilt.Formula.Atoms())
 	for v, x := range g.rootOf {

@@ -85,7 +85,8 @@ func (g *strengthener) ask(assumptions ...sat.Literal) (verdict int) {
 	case 1:
 		bit := uint64(1) << (g.assignmentCount % mostAssignments)
 		for v := range g.assignments {
-			if g.assignments[v] &^= bit; g.prop.Value[2*v] > 0 {
+			g.assignments[v] &^= bit
+			if isTrue := g.prop.Value[2*v] > 0; isTrue { // literal 2v is the variable v itself, 2v+1 its negation
 				g.assignments[v] |= bit
 			}
 		}

@@ -49,7 +49,7 @@ func isClauseReason(reason int32) bool { return reason >= 0 && reason&1 == 0 }
 // reasonClause returns the position in the arena of the clause that a reason stands for.
 func reasonClause(reason int32) int32 { return reason >> 1 }
 
-// reasonLiteral returns the literal that a reason stands for.
+// reasonLiteral returns the literal that a reason stands for: the other literal of a clause of two.
 func reasonLiteral(reason int32) Literal { return Literal(reason >> 1) }
 
 // Layout of a clause in the arena.

@@ -219,6 +219,8 @@ func (s *Search) lookUp(v int) (place *entry, key uint64) {
 	for _, u := range s.nodes[v].separator {
 		key = key*uint64(s.dims[u]) + uint64(s.values[u])
 	}
+
+	// The bits of the key are mixed, so that keys that are near each other fall into different places.
 	hash := key * 0x9e3779b97f4a7c15
 	hash = (hash ^ hash>>29) * 0xbf58476d1ce4e5b9
 	return &table[(hash^hash>>32)&uint64(len(table)-1)], key + 1

@@ -75,7 +75,7 @@ func (s *mover) simpleSupport(id int32) bool {
 }
 
 // fullSupport moves costs from a function of two variables to the first variable of arc id: every value a gets the least sum of its cost
-// with a value b of the other variable and b's unary cost. So much of these unary costs as that needs is moved into the function before. It
+// with a value b of the other variable and b's unary cost. First it moves the part of b's unary cost that this needs into the function. It
 // returns false on a conflict.
 func (s *mover) fullSupport(id int32) bool {
 	e := &s.arcs[id]
