@@ -56,6 +56,7 @@ func (p *Circuit) Contract(ctx context.Context, instance *problem.Problem, want 
 			contraction.ErrMemory, c.Edges(), need, instance.Memory)
 	}
 
+	// The weights of the leaves, and the numbers of the factors if they are leaves, too.
 	e := evaluation{Contraction: j, circuit: c, scale: instance.Net.Scale, compiled: p.Of}
 	if e.weights, err = circuitWeights(instance.Net, c); err != nil {
 		return btn.Value{}, err

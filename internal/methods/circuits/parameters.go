@@ -68,6 +68,7 @@ func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
 		return value, nil
 	}
 
+	// The same with the target observed.
 	firstWeight := e.circuit.Offset(want.Target.Var)
 	for a := range e.Net.Variables[want.Target.Var].Domain {
 		if a != want.Target.Value {

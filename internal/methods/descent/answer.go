@@ -249,6 +249,8 @@ func (p *Prepared) Draw(
 		}
 		z := scaled.FromLog(ln)
 		drawn.Weight = drawn.Weight.Add(z)
+
+		// Replace draws of the slices before by draws of this one.
 		share := z.Div(drawn.Weight).Float64()
 		for k := range n {
 			if k&63 == 0 && ctx.Err() != nil {

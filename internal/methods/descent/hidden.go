@@ -120,6 +120,7 @@ func connectedGroups(e *sumproduct.Expression, hidden []bool) []group {
 		}
 	}
 
+	// Each index that is in no group yet starts one, which grows by the indices of the tables of its indices.
 	var groups []group
 	isGrouped, isTableGrouped := make([]bool, len(e.Dims)), make([]bool, len(e.Tables))
 	for first := range e.Dims {
@@ -241,10 +242,12 @@ func (g group) sumInWide(
 	for k, s := range steps {
 		plan[k] = &contractionorder.Step{In: s.In, Sum: s.Drop, Out: s.Out}
 	}
-	sums, scope, err := wide.Table(ctx, sub, plan)
+	sums, scope, err := wide.Table(ctx, sub, plan) // sums[k] is entry k of the result
 	if err != nil || !sub.Signed() {
 		return scaledTable(scope, sums), scaled.One, err
 	}
+
+	// Sums whose terms have both signs: those that are small against the sum of the absolute terms are computed anew, exactly.
 	abs, _, err := wide.Table(ctx, sub.Abs(), plan)
 	if err != nil {
 		return out, power, err

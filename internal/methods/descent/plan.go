@@ -165,7 +165,8 @@ func sliceToFit(
 		sliced.Count = 0
 		return &sliced
 	}
-	dims := slices.Clone(h.Dims)
+
+	dims := slices.Clone(h.Dims) // of one slice: 1 for sliced indices
 	for _, i := range sliced.Slices {
 		dims[i] = 1
 	}
@@ -180,6 +181,8 @@ func sliceToFit(
 				saved[i] += size * (1 - 1/float64(dims[i]))
 			}
 		}
+
+		// Slice the index that saves the most.
 		best := 0
 		for i := range saved {
 			if saved[i] > saved[best] {

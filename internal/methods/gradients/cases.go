@@ -296,6 +296,7 @@ func (s *caseSummer) addByComponents(cases *query.Cases) (remaining []junction.C
 			s.exclude(row)
 		}
 
+		// Add the cases of a block that were cut.
 		isBlockEnd := (row+1)%blockCases == 0 || row+1 == len(cases.Rows)
 		if cutter != nil && isBlockEnd {
 			s.sum.entryWeight += cutter.weight

@@ -76,6 +76,7 @@ func (p *Prepared) newCutter(flops float64) *cutter {
 		c.limit = int(min(maxProducts, flops/productFlops))
 	}
 
+	// The variable of each index.
 	variableOf := make(map[int]int, n) // by index of the expression
 	for v, i := range p.floats.Variables {
 		if _, isTaken := variableOf[i]; isTaken {
@@ -84,6 +85,7 @@ func (p *Prepared) newCutter(flops float64) *cutter {
 		variableOf[i], c.dims[v] = v, p.floats.Dims[i]
 	}
 
+	// The tables over variables, with strides, and their places among the derivatives and the counts.
 	derivatives, counts := 0, 0 // entries of the tables so far
 	for t, table := range p.floats.Tables {
 		highExp, lowExp, _ := floats.Extent(table.Data)

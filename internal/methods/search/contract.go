@@ -46,6 +46,8 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	if prepared.Terms().Scale.IsZero() { // all weights are 0
 		return btn.Value{}, nil
 	}
+
+	// The search has a share of the time until want.Until.
 	searchCtx, cancel := context.WithCancel(ctx)
 	if !want.Until.IsZero() {
 		searchCtx, cancel = context.WithTimeout(ctx, time.Duration(searchTimeShare*float64(time.Until(want.Until))))
@@ -55,6 +57,8 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	if p.Map != nil {
 		return p.contractMarginal(ctx, pace.Still(searchCtx), prepared, instance)
 	}
+
+	// Branch and bound, from the assignment that the planning found.
 	o := solveOptions(p.Work, instance.Memory, want.Best)
 	if p.Known != nil {
 		o.Start = p.Known.Start
@@ -66,6 +70,7 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	case ctx.Err() != nil:
 		return btn.Value{}, ctx.Err()
 	}
+
 	value := btn.Value{Flops: flopsSpent(r)}
 	provedNone := r.Values == nil && r.Proved
 	if !provedNone { // without values the bound counts: another part may have an assignment

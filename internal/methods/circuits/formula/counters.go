@@ -57,6 +57,7 @@ func (b *builder) addSymmetric(f factor, dims []int, levels countspace.Levels, t
 		return
 	}
 
+	// The variables of the term and of the counts, and the tables over them.
 	termVariable := -1 // −1: there is one term
 	if len(terms) > 1 {
 		const isFunctional = false
@@ -141,6 +142,7 @@ func (b *builder) findClasses(c *counter) (ok bool) {
 		clear(classByKey)
 		levels := distinctLevels(c.levels.Of[k])
 		for _, counts := range layers[k] {
+			// The classes after the leg, by its level. Vectors with equal lists are one class.
 			next := slices.Repeat([]int{-1}, c.levels.D) // by level of leg k: the class after it
 			isDead := true
 			for _, a := range levels {

@@ -222,6 +222,7 @@ func (c *cover) hittingSet(sets []uint64) (modes []int) {
 		chosen |= 1 << best
 	}
 
+	// Leave out superfluous modes.
 	for k := range c.dims {
 		if chosen>>k&1 == 0 {
 			continue
@@ -340,6 +341,7 @@ func (c *cover) withoutCovered(boxes []box) []box {
 	}
 	slices.SortStableFunc(longestFirst, func(i, j int) int { return clauseLength(boxes[j]) - clauseLength(boxes[i]) })
 
+	// Leave out a box if each of its cells is in another box that remains: boxesOf counts the remaining boxes of a cell.
 	isCovered := make([]bool, len(boxes)) // by other boxes
 	for _, i := range longestFirst {
 		if c.work > 2*coverWork || clauseLength(boxes[i]) == 1 {

@@ -32,6 +32,7 @@ func (s *Solver) Forget() {
 		s.Keep += s.Keep/16 + 1
 	}
 
+	// Reasons of the present assignment stay.
 	isReason := map[int32]bool{} // by clause
 	for _, l := range s.Trail {
 		if r := s.reason[l.Variable()]; isClauseReason(r) {
@@ -39,6 +40,7 @@ func (s *Solver) Forget() {
 		}
 	}
 
+	// Choose the clauses to drop: the number of a clause's levels is its mark.
 	byLevels := slices.Clone(s.learned)
 	slices.SortStableFunc(byLevels, func(a, b int32) int { return int(s.arena[b+clauseMark] - s.arena[a+clauseMark]) })
 	dropped := map[int32]bool{}

@@ -45,6 +45,7 @@ func decompose(s *solver) {
 		return
 	}
 
+	// The work of this call.
 	remaining := int64(math.MaxInt64)
 	if s.workLimit > 0 {
 		remaining = s.workLimit - s.work
@@ -55,6 +56,7 @@ func decompose(s *solver) {
 	}
 	defer p.countWork(s)
 
+	// Larger mini-buckets, their assignment and their bound, then the search itself.
 	isWider, err := p.search.Widen(s.ctx, work)
 	if err != nil {
 		return

@@ -46,6 +46,7 @@ func (s *solver) passMessages() bool {
 			lastSearchWork = s.work
 		}
 
+		// One sweep over all variables.
 		isUp, isFirst := k%2 == 0, k == 0
 		for i := range s.order {
 			x := s.order[i]
@@ -64,6 +65,7 @@ func (s *solver) passMessages() bool {
 		if k%roundEvery == roundEvery-1 {
 			s.offerRounded()
 		}
+		// End when a sweep raises the bound by a small part of the rise so far, or of the gap to the best assignment.
 		if rise := s.lowerBound() - boundBefore; k > 4 && rise <= min(s.lowerBound()-startBound, s.gap())/slowestRise {
 			break
 		}

@@ -180,6 +180,8 @@ func (s *mover) takeFromOther(w *wide, i, j int) {
 		return
 	}
 
+	// losses[b] is the largest need of a combination with b: the gain of its value at position i, less its cost in w and the unary costs
+	// that the variables after j can give.
 	for _, b := range s.liveValues(y) {
 		s.losses[b] = 0
 	}
@@ -193,6 +195,7 @@ func (s *mover) takeFromOther(w *wide, i, j int) {
 		s.losses[tuple[j]] = max(s.losses[tuple[j]], need)
 	})
 
+	// Move the losses from the unary costs of y into w.
 	for _, b := range s.liveValues(y) {
 		if s.losses[b] > 0 {
 			s.set(w.movedCells[j]+int(b), s.movedOutWide(w, j, b)-s.losses[b])
