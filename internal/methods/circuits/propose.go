@@ -380,7 +380,8 @@ func rivalSteps(ctx context.Context, j *proposal.Job) (float64, error) {
 		work = triedWork
 	}
 	limit := 2 * float64(work)
-	prepared, err := exact.Of(ctx, j.Problem(), false, nil)
+	const wantsMarginals = false
+	prepared, err := exact.Of(ctx, j.Problem(), wantsMarginals, nil)
 	if err != nil {
 		return 0, ctx.Err()
 	}

@@ -88,7 +88,7 @@ func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found,
 func (p *Prepared) addOthers(
 	ctx context.Context, best *btn.Found, count int, r *buckets.Run, fixed, sliced []int, slack float64,
 ) error {
-	terms, hasAll, err := r.Largest(ctx, count+1, slack, maxTies)
+	terms, hasAll, err := r.Largest(ctx, count+1, slack, maxTies) // best itself is among them
 	if err != nil {
 		return err
 	}

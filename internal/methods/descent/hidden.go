@@ -32,12 +32,13 @@ func sumOutHidden(
 	for _, i := range e.Variables {
 		hidden[i] = false
 	}
-	return sumOutIndices(ctx, e, hidden, ask == btn.AskMPE, memory)
+	sumsAll := ask == btn.AskMPE
+	return sumOutIndices(ctx, e, hidden, sumsAll, memory)
 }
 
-// Unsigned returns e with indices summed out of tables that have entries below 0: those that are not among variables, whose negative
-// numbers do not count. The sums mostly have one sign, as those of clauses have. It returns e itself if the sums leave float64. Errors:
-// over_budget if their tables do not fit memory bytes; the context's.
+// Unsigned returns e with hidden indices summed out of the tables that have entries below 0. Hidden are the indices that are not among
+// variables; numbers below 0 in variables are skipped. The sums mostly have one sign, as those of clauses have. It returns e itself if the
+// sums leave float64. Errors: over_budget if their tables do not fit memory bytes; the context's.
 func Unsigned(
 	ctx context.Context, e *sumproduct.Expression, variables []int, memory int64,
 ) (*sumproduct.Expression, error) {
@@ -50,17 +51,18 @@ func Unsigned(
 			hidden[i] = false
 		}
 	}
-	out, err := sumOutIndices(ctx, e, hidden, false, memory)
+	const sumsAll = false
+	out, err := sumOutIndices(ctx, e, hidden, sumsAll, memory)
 	if err == nil && hasExponents(out) {
 		return e, nil
 	}
 	return out, err
 }
 
-// sumOutIndices returns e with hidden indices summed out of the tables that have them. If all is false, it does so only in the groups of
-// connected tables in which one has an entry below 0.
+// sumOutIndices returns e with hidden indices summed out of the tables that have them. If sumsAll is false, it does so only in the groups
+// of connected tables in which one has an entry below 0.
 func sumOutIndices(
-	ctx context.Context, e *sumproduct.Expression, hidden []bool, all bool, memory int64,
+	ctx context.Context, e *sumproduct.Expression, hidden []bool, sumsAll bool, memory int64,
 ) (*sumproduct.Expression, error) {
 	if !slices.Contains(hidden, true) {
 		return e, nil
@@ -71,7 +73,7 @@ func sumOutIndices(
 	out.Dims = slices.Clone(e.Dims)
 	out.Tables = nil
 	for _, group := range connectedGroups(e, hidden) {
-		if !all && !group.hasNegative(e) {
+		if !sumsAll && !group.hasNegative(e) {
 			for _, t := range group.tables {
 				out.Tables = append(out.Tables, e.Tables[t])
 			}

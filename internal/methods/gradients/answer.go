@@ -312,7 +312,8 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 	if observed == nil { // evidence excludes it
 		return a, nil
 	}
-	if r, a.TargetBy, err = differentiate(observed, false); err != nil {
+	const wantsMarginals = false
+	if r, a.TargetBy, err = differentiate(observed, wantsMarginals); err != nil {
 		return Answer{}, err
 	}
 	a.TargetZ = r.Z

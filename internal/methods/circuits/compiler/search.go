@@ -253,7 +253,7 @@ const minTries = 64
 // hitRates count looks at components, and those that found something, by the number of bits of the component's size.
 type hitRates [32]struct{ tried, found int64 }
 
-// count counts a look at a component of this size, and whether it has found something.
+// count counts a look at a component of this size, and whether it has found something. Sizes of equal bit length are counted together.
 func (o *hitRates) count(size int32, found bool) {
 	count := &o[bits.Len32(uint32(size))]
 	count.tried++

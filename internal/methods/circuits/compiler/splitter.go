@@ -185,7 +185,7 @@ func (s *splitter) expand(v int32) {
 // expandClause adds clause k, which has open variable v and the other literals others, to the component unless it holds, and reaches its
 // open variables.
 func (s *splitter) expandClause(k, v int32, others ...lit) {
-	s.clauseMark[k] = 0
+	s.clauseMark[k] = 0 // added below, or true
 	value := s.residual.value
 	for _, l := range others {
 		if value[l] > 0 {

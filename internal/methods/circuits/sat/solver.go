@@ -225,7 +225,7 @@ func (s *Solver) Close() {
 		s.Value[l] = 0
 		s.Value[l.Not()] = 0
 		if v := l.Variable(); l.Positive() && s.hasGroup[v] {
-			s.Taken[s.group[v]] = -1
+			s.Taken[s.group[v]] = -1 // no variable of the group is true now
 		}
 	}
 	s.Trail = s.Trail[:start]

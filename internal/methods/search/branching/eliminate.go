@@ -442,6 +442,8 @@ func (s *eliminator) assignFixed() {
 // plus the functions that the variable had. It leaves out the costs moved to the neighbours' values, which are the same for every a.
 func (s *eliminator) costOfEliminated(el *elimination, a int32) int64 {
 	cost := s.unaryCost(&s.vars[el.x], a)
+
+	// The functions of two variables, then the wide ones: entries of their tables less the costs that were moved to a.
 	for _, id := range s.eliminatedFunctions[el.firstFunction:][:el.arcCount] { // arcs from x
 		e := &s.arcs[id]
 		cost += e.table[int(a)*s.vars[e.to].domainSize+s.values[e.to]] - s.movedOut(e, a)

@@ -76,7 +76,10 @@ func (s *solver) explore() {
 		s.perturb(work)
 		s.searchNeighbourhoods(work)
 	}
-	if s.exploreShare = min(2*s.exploreShare, leastShare); s.upperBound < upperBefore {
+
+	// The next call takes half of the share, or the first share again if this one has found a better assignment.
+	s.exploreShare = min(2*s.exploreShare, leastShare)
+	if s.upperBound < upperBefore {
 		s.exploreShare = firstShare
 	}
 }
