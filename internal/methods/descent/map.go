@@ -24,7 +24,7 @@ const mapSearchFlops = 1e9
 
 // planMap returns a path for a marginal MAP assignment, and its cost: along an order that sums before it maximises, if that fits memory
 // and flops. If not, the path is relaxed: it takes sums and maxima in any order, so that its total is only a bound, Σ_y max_x ≥ max_x
-// Σ_y. A path has no slices.
+// Σ_y. The path has no slices.
 func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cost, error) {
 	// Sums before maxima.
 	h := p.Hypergraph()

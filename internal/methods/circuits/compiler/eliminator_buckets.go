@@ -93,7 +93,7 @@ func (b *buckets) gather(c content) (ok bool) {
 		return false
 	}
 
-	// Clauses of two literals, each once.
+	// Clauses of two literals, each once. The first implied[l] literals of Implies[l] are of the formula, learned ones follow.
 	r := b.residual
 	for _, v := range c.vars {
 		for _, l := range [2]lit{positive(v), negative(v)} {

@@ -43,7 +43,7 @@ func newSearch(r *residual, clauses [][]lit, tree decomposition, numbers drawer,
 	return s
 }
 
-// run sums the whole formula. The number of the sum lacks its scale and constants, which the node has.
+// run sums the whole formula. The node of the sum includes the formula's scale and constants, its number does not.
 func (s *search) run(ctx context.Context) (sum amount, err error) {
 	// The factor of each table, then the sum over the assignments.
 	whole := s.splitter.whole()

@@ -31,8 +31,8 @@ func Parameters(ctx context.Context, net *btn.Network) (*lower.Parametric, error
 }
 
 // CompileParameters returns the circuit of a network in which every number of a factor is the weight of a leaf
-// (circuit.Compiled.Parametric), and the work of the elimination. The variables of the circuit are those of the network, then one for each
-// table of Parameters that has a source, in their sequence, whose values are the table's entries, and then further ones.
+// (circuit.Compiled.Parametric), and the work of the elimination. The circuit has three kinds of variables, in this order: those of the
+// network; one for each table of Parameters that has a source, whose values are the table's entries; and further ones.
 //
 // The circuit depends only on the shapes of the factors, so an entry that is 0 has a leaf, too. All indices are eliminated along an order,
 // and every step is written down: the work is the size of the circuit.

@@ -87,7 +87,7 @@ func (s *propagator) assignVariable(x int32) bool {
 	}
 	a := v.live[0]
 
-	// Functions of two variables. The list may grow in the loop.
+	// Functions of two variables.
 	for k := 0; k < len(v.arcs); k++ { // no range: functions may be added in the loop
 		id := v.arcs[k]
 		if !s.isActive(s.arcs[id].activeCell) {

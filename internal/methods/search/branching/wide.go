@@ -139,8 +139,8 @@ func (s *mover) moveGains(w *wide, i int) bool {
 }
 
 // wideFullSupport moves costs from wide function id to the variable at position i of its scope: every value gets the least cost of a
-// combination with it, unary costs of the other variables included. So much of these unary costs as that needs is moved into the function
-// before, from one variable after another. It moves nothing if a moved cost is beyond maxMoved already. It returns false on a conflict.
+// combination with it, unary costs of the other variables included. First it moves the part of these unary costs that this needs into the
+// function, from one variable after another. It moves nothing if a moved cost is beyond maxMoved already. It returns false on a conflict.
 func (s *mover) wideFullSupport(id int32, i int) bool {
 	w := &s.wides[id]
 	if !s.findGains(w, i, withUnary) {
