@@ -16,26 +16,30 @@ const (
 	lanczosSteps = 48
 )
 
-// boundDeviation returns an upper bound of ln B − ln B̃ = ½ ξᵀ R ξ over all states, nats, for the residual R of the matrix. It returns +Inf
-// for residuals of order above maxBoundedOrder. ξ has the coordinates of each variable's value, whose squares add up to at most 1 − 1/d. So
-// ½ Σ_v (1 − 1/d_v) σ is a bound if no eigenvalue of R is above σ: if σ − R has a Cholesky factor. Cost O(order³).
+// boundDeviation returns an upper bound of ln B − ln B̃ over all states, nats. It returns +Inf for matrices of order above maxBoundedOrder.
+// The difference is ½ ξᵀ R ξ for the residual R, n × n, and the vector ξ of the basis functions at the state. It is at most ½ |ξ|² σ if no
+// eigenvalue of R is above σ ≥ 0, that is, if σ − R has a Cholesky factor. |ξ|² is at most Σ_v (1 − 1/d_v) for domains d. Cost O(n³).
 func (m *interactions) boundDeviation(residual []float64) float64 {
 	n := m.order
 	if n > maxBoundedOrder {
 		return math.Inf(1)
 	}
-	squares := 0.0 // bounds |ξ|²
+
+	// The largest |ξ|²: ξ has the functions of each variable at its value.
+	squares := 0.0
 	for v, d := range m.domains {
 		largest := 0.0
 		for x := range d {
 			square := 0.0
 			for p := range d - 1 {
-				square += m.basis[v][p*d+x] * m.basis[v][p*d+x]
+				square += m.functions[v][p*d+x] * m.functions[v][p*d+x]
 			}
 			largest = max(largest, square)
 		}
 		squares += largest
 	}
+
+	// σ: the smallest of some candidates above an estimate that is a proven bound.
 	size := norm(residual)
 	if size == 0 {
 		return 0
@@ -53,7 +57,7 @@ func (m *interactions) boundDeviation(residual []float64) float64 {
 	return squares/2*max(sigma, 0)*(1+rounding) + rounding*(1+squares*size*rounding)
 }
 
-// isPositiveDefinite reports whether σ − R has a Cholesky factor, for a symmetric n × n matrix R.
+// isPositiveDefinite reports whether σ − R has a Cholesky factor, for a symmetric n × n matrix R, so that no eigenvalue of R is above σ.
 func isPositiveDefinite(r []float64, n int, sigma float64) bool {
 	a := make([]float64, len(r))
 	for k, x := range r {
@@ -67,9 +71,11 @@ func isPositiveDefinite(r []float64, n int, sigma float64) bool {
 }
 
 // estimateLargestEigenvalue estimates the largest eigenvalue of a symmetric n × n matrix from below, by lanczosSteps steps of the Lanczos
-// method. It returns 0 if the small eigenvalue problem fails.
+// method. It returns 0 if the eigenvalues of the tridiagonal matrix cannot be computed.
 func estimateLargestEigenvalue(r []float64, n int) float64 {
 	steps := min(lanczosSteps, n)
+
+	// A start vector without symmetries, of length 1.
 	q, previous, next := make([]float64, n), make([]float64, n), make([]float64, n)
 	for i := range q {
 		q[i] = 1 + 0.5*math.Sin(float64(i)*1.7)
@@ -78,6 +84,8 @@ func estimateLargestEigenvalue(r []float64, n int) float64 {
 	for i := range q {
 		q[i] /= scale
 	}
+
+	// Step k: next = R q − β previous, α = next · q. α is on the diagonal, β = |next − α q| beside it.
 	tridiagonal := make([]float64, steps*steps)
 	beta := 0.0
 	for k := range steps {

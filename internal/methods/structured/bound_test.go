@@ -16,7 +16,7 @@ func TestBoundDeviation(t *testing.T) {
 		m := &interactions{}
 		for range 4 + r.IntN(5) {
 			d := 2 + r.IntN(3)
-			m.coordinate, m.domains, m.basis = append(m.coordinate, m.order), append(m.domains, d), append(m.basis, helmert(d))
+			m.firstCoordinate, m.domains, m.functions = append(m.firstCoordinate, m.order), append(m.domains, d), append(m.functions, helmert(d))
 			m.order += d - 1
 		}
 		n := m.order
@@ -44,7 +44,7 @@ func TestBoundDeviation(t *testing.T) {
 			xi := make([]float64, n)
 			for v, a := range x {
 				for p := range m.domains[v] - 1 {
-					xi[m.coordinate[v]+p] = m.basis[v][p*m.domains[v]+a]
+					xi[m.firstCoordinate[v]+p] = m.functions[v][p*m.domains[v]+a]
 				}
 			}
 			sum := 0.0

@@ -20,7 +20,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-const chainsPerBlock = 16 // chains that a goroutine takes at a time
+const (
+	chainsPerBlock = 16 // chains that a goroutine takes at a time
+	noValue        = -1 // of a variable that has none yet
+)
 
 // Path is a sequence of distributions from a fit to the network, along which chains go: rung t of Rungs weighs B̃^{1−t/Rungs} B^{t/Rungs}.
 type Path struct {
@@ -28,7 +31,8 @@ type Path struct {
 	Rungs int  `msgpack:"rungs"`
 }
 
-// Fits checks a path against a network.
+// Fits returns an error unless the path is valid for network n: a number of rungs, and a fit without leaves whose λ are all above 0, so
+// that its components can be drawn from.
 func (p *Path) Fits(n *btn.Network) error {
 	if p.Rungs < 1 || p.Rungs > 1<<24 {
 		return btn.Misfit("%d rungs", p.Rungs)
@@ -44,7 +48,7 @@ func (p *Path) Fits(n *btn.Network) error {
 	return (&Nodes{Fit: p.Fit, To: WholeShare}).Fits(n)
 }
 
-// lambdas returns Lambda. It returns nil for a fit that is nil.
+// lambdas returns Lambda, or nil for a nil fit.
 func (f *Fit) lambdas() []float64 {
 	if f == nil {
 		return nil
@@ -54,11 +58,11 @@ func (f *Fit) lambdas() []float64 {
 
 // chains weighs chains from a fit to the network under the evidence.
 type chains struct {
-	*evaluator
-	nodes            []node
+	*evaluator              // of the fit
+	nodes            []node // of the fit's quadrature
 	interactions     *interactions
-	residual         []float64 // the network's matrix less that of the fit, blocks of single variables 0
-	cumulative       []float64 // by node: the sum of the components up to it
+	residual         []float64 // the network's matrix less that of the fit, with blocks of single variables 0
+	cumulative       []float64 // by node: the sum of the weighted components up to it
 	lnZ              float64   // ln Z̃ without the network's scale
 	lnBoundOfWeights float64   // ln of an upper bound of all weights
 	tablesOf         [][]int   // by variable: the tables of the rest that have it
@@ -68,7 +72,7 @@ type chains struct {
 // chainsSlot is the slot of chains in a problem's memory.
 type chainsSlot struct{}
 
-// chainsOf returns the chains of a problem along a path, made once for each.
+// chainsOf returns the chains of a problem along a path. They are made once for a problem and a path.
 func chainsOf(ctx context.Context, p *problem.Problem, path *Path) (*chains, error) {
 	return problem.Form(ctx, p, chainsSlot{}, path, func() (*chains, error) {
 		m, err := readInteractions(ctx, p.Net, p.Memory, false)
@@ -86,18 +90,19 @@ func chainsOf(ctx context.Context, p *problem.Problem, path *Path) (*chains, err
 	})
 }
 
-// cumulativeWeights returns, by node, the sum of the components up to it, times their weights, in units of the largest one, e^lnUnit.
-// lnUnit is −Inf if all are 0. Each component is evaluated by run.
+// cumulativeWeights returns, by node, the sum of all components up to that node, each times its quadrature weight. Numbers are in units of
+// the largest component, e^lnUnit. lnUnit is −Inf if all components are 0. evaluation is room to evaluate them in.
 func (e *evaluator) cumulativeWeights(
-	ctx context.Context, run *elimination[plain], nodes []node,
+	ctx context.Context, evaluation *elimination[plain], nodes []node,
 ) (cumulative []float64, lnUnit float64, err error) {
-	cumulative, lnUnit = make([]float64, len(nodes)), math.Inf(-1) // at first ln of the single components
+	// First ln of each component, then the sums.
+	cumulative, lnUnit = make([]float64, len(nodes)), math.Inf(-1)
 	for k, n := range nodes {
 		if k%256 == 0 && ctx.Err() != nil {
 			return nil, 0, ctx.Err()
 		}
-		cumulative[k] = e.fillWeights(n, run) + e.lnWeight(n)
-		z, exp := run.computeTotal()
+		cumulative[k] = e.fillWeights(n, evaluation) + e.lnWeight(n)
+		z, exp := evaluation.computeTotal()
 		cumulative[k] += math.Log(float64(z)) + float64(exp)*math.Ln2
 		lnUnit = max(lnUnit, cumulative[k])
 	}
@@ -111,7 +116,8 @@ func (e *evaluator) cumulativeWeights(
 	return cumulative, lnUnit, nil
 }
 
-// newChains returns the chains along a path, with the nodes of its fit. lnZ is −Inf if Z̃ is 0. Cost O(nodes · Σd + K · (Σ(d−1))²).
+// newChains returns the chains along a path, with the nodes of its fit. lnZ of the result is −Inf if Z̃ is 0. Cost O(nodes · Σd + K ·
+// (Σ(d−1))²) for K statistics and domains d.
 func (m *interactions) newChains(ctx context.Context, net *btn.Network, path *Path) (*chains, error) {
 	weights, err := weightsOf(net)
 	if err != nil {
@@ -128,14 +134,17 @@ func (m *interactions) newChains(ctx context.Context, net *btn.Network, path *Pa
 	if c.nodes, err = e.listAllNodes(ctx, planWork); err != nil {
 		return nil, err
 	}
-	run := newElimination[plain](e.program, e.fit, e.offset, false)
+
+	// Z̃ is the sum of all components.
+	evaluation := newElimination[plain](e.program, e.fit, e.firstValue, false)
 	lnUnit := 0.0
-	if c.cumulative, lnUnit, err = e.cumulativeWeights(ctx, run, c.nodes); err != nil {
+	if c.cumulative, lnUnit, err = e.cumulativeWeights(ctx, evaluation, c.nodes); err != nil {
 		return nil, err
 	}
 	if n := len(c.cumulative); n > 0 && c.cumulative[n-1] > 0 {
 		c.lnZ = lnUnit + math.Log(c.cumulative[n-1]) + path.Fit.Ln
 	}
+
 	c.residual = m.residualOf(path.Fit)
 	c.tablesOf = make([][]int, len(m.domains))
 	for t, table := range path.Fit.Rest {
@@ -146,16 +155,18 @@ func (m *interactions) newChains(ctx context.Context, net *btn.Network, path *Pa
 	return c, nil
 }
 
-// residualOf returns the matrix less the low-rank part of a fit, with blocks of single variables 0.
+// residualOf returns the matrix of interactions less the low-rank part of a fit, Σ_k λ_k w_k w_kᵀ, with the blocks of single variables set
+// to 0.
 func (m *interactions) residualOf(f *Fit) []float64 {
 	residual := slices.Clone(m.matrix)
 	values := len(m.field)
 	for k, lambda := range f.Lambda {
-		w := make([]float64, m.order) // coordinates of the statistic
+		// The coordinates of statistic k: w_k for basis function p of variable i is Σ_a functions[i][p*d+a] · v_k(i, a).
+		w := make([]float64, m.order)
 		for i, d := range m.domains {
 			for p := range d - 1 {
 				for a := range d {
-					w[m.coordinate[i]+p] += m.basis[i][p*d+a] * f.Vectors[k*values+m.offset[i]+a]
+					w[m.firstCoordinate[i]+p] += m.functions[i][p*d+a] * f.Vectors[k*values+m.firstValue[i]+a]
 				}
 			}
 		}
@@ -166,22 +177,23 @@ func (m *interactions) residualOf(f *Fit) []float64 {
 			}
 		}
 	}
+
 	for i, d := range m.domains {
-		for r := m.coordinate[i]; r < m.coordinate[i]+d-1; r++ {
-			clear(residual[r*m.order+m.coordinate[i]:][:d-1])
+		for r := m.firstCoordinate[i]; r < m.firstCoordinate[i]+d-1; r++ {
+			clear(residual[r*m.order+m.firstCoordinate[i]:][:d-1])
 		}
 	}
 	return residual
 }
 
-// chainFlops returns the flops of one chain.
+// chainFlops returns the flops of one chain: of its start, and of a sweep for each rung.
 func (c *chains) chainFlops() float64 {
 	n, values := float64(len(c.interactions.domains)), float64(len(c.field))
 	sweep := values*(26+4*float64(len(c.axes))) + 0.7*n*float64(c.interactions.order)
 	return 30*values + 3*float64(c.program.entries) + 2*n*float64(c.interactions.order) + float64(c.rungs)*sweep
 }
 
-// Weights are the weights of some chains, and with marginals where the chains end.
+// Weights are the weights of some chains, and with marginals the states in which they end.
 type Weights struct {
 	Ln []float64 // by chain: ln of its weight, nats. The mean of the weights is Z without the network's scale.
 	// Most is ln of an upper bound of all weights, and so of Z, nats. It is infinite if no bound is known.
@@ -192,8 +204,9 @@ type Weights struct {
 	Share, Squares []float64
 }
 
-// Draw weighs the chains of a problem with from ≤ number < to, and returns their flops, too. The same arguments give the same bits for any
-// number of threads. Errors: internal for a network of another kind; over budget; the context's.
+// Draw runs the chains of a problem with the numbers from ≤ number < to, and returns their weights and their flops. The same arguments give
+// the same bits for any number of threads. It returns an internal error for a network of another kind, and errors over budget and of the
+// context.
 func Draw(ctx context.Context, p *problem.Problem, path *Path, seed uint64, from, to int64, marginals bool) (*Weights, float64, error) {
 	c, err := chainsOf(ctx, p, path)
 	if err != nil {
@@ -203,9 +216,11 @@ func Draw(ctx context.Context, p *problem.Problem, path *Path, seed uint64, from
 	return w, c.chainFlops() * float64(to-from), err
 }
 
-// weighChains is Draw for chains that are prepared.
+// weighChains runs the chains with the numbers from ≤ number < to and returns their weights. It is Draw without the preparation.
 func (c *chains) weighChains(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
 	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1), Most: c.lnBoundOfWeights}
+
+	// Run blocks of chains. Each chain has a random stream of its own, so the threads do not matter.
 	ends := make([][]int, len(w.Ln)) // by chain: its last state
 	blocks := (len(w.Ln) + chainsPerBlock - 1) / chainsPerBlock
 	walkers := make([]*walker, max(1, sumproduct.Threads(threads)))
@@ -230,6 +245,8 @@ func (c *chains) weighChains(ctx context.Context, seed uint64, from, to int64, t
 	if err != nil {
 		return nil, err
 	}
+
+	// Add the weights of the chains by the values that they end with.
 	w.Top = slices.Max(w.Ln)
 	if !marginals || math.IsInf(w.Top, -1) {
 		return w, nil
@@ -238,8 +255,8 @@ func (c *chains) weighChains(ctx context.Context, seed uint64, from, to int64, t
 	for k, ln := range w.Ln {
 		weight := math.Exp(ln - w.Top)
 		for v, x := range ends[k] {
-			w.Share[c.offset[v]+x] += weight
-			w.Squares[c.offset[v]+x] += weight * weight
+			w.Share[c.firstValue[v]+x] += weight
+			w.Squares[c.firstValue[v]+x] += weight * weight
 		}
 	}
 	return w, nil
@@ -250,23 +267,24 @@ type walker struct {
 	*chains
 	elimination   *elimination[plain]
 	state         []int     // by variable: its value
-	statistics    []float64 // of the state
-	residualField []float64 // residual times the coordinates of the state
+	statistics    []float64 // s_k of the state
+	residualField []float64 // R ξ for the residual R, where ξ has functions[v][p*d+x] for each variable v at value x and function p
 	lnWeights     []float64 // room for the conditional weights of a variable's values
 	lastNode      int       // that the elimination was run for; −1: none
 }
 
-// newWalker returns a walker without a state.
+// newWalker returns a walker with room for a state and what depends on it.
 func (c *chains) newWalker() *walker {
 	n := len(c.interactions.domains)
 	return &walker{
-		chains: c, elimination: newElimination[plain](c.program, c.fit, c.offset, false), lastNode: -1,
+		chains: c, elimination: newElimination[plain](c.program, c.fit, c.firstValue, false), lastNode: -1,
 		state: make([]int, n), statistics: make([]float64, len(c.axes)), residualField: make([]float64, c.interactions.order),
 		lnWeights: make([]float64, maxDomain),
 	}
 }
 
-// runChain draws a state from the fit, carries it over all rungs and returns ln of the chain's weight. It returns −Inf if Z̃ is 0.
+// runChain draws a state from the fit, carries it over all rungs and returns ln of the chain's weight, Z̃ · Π_t (B/B̃)^{1/rungs} at the
+// states before each rung. It returns −Inf if Z̃ is 0.
 func (w *walker) runChain(ctx context.Context, r *rand.Rand) float64 {
 	if math.IsInf(w.lnZ, -1) {
 		return w.lnZ
@@ -275,22 +293,24 @@ func (w *walker) runChain(ctx context.Context, r *rand.Rand) float64 {
 	ln := w.lnZ
 	for t := 1; ; t++ {
 		ln += w.lnDeviation() / float64(w.rungs)
-		if t == w.rungs || ctx.Err() != nil {
+		if t == w.rungs || ctx.Err() != nil { // the caller looks at ctx, too
 			return ln
 		}
 		w.sweep(r, float64(t)/float64(w.rungs))
 	}
 }
 
-// drawStart draws a state from the fit: a component by its weight, then all variables. It sets what depends on the state.
+// drawStart draws a state from the fit: first a component with the probability of its share of Z̃, then the values of all variables from
+// that component. It also computes the state's statistics and residualField.
 func (w *walker) drawStart(r *rand.Rand) {
-	n := min(sort.SearchFloat64s(w.cumulative, r.Float64()*w.cumulative[len(w.cumulative)-1]), len(w.nodes)-1)
-	if n != w.lastNode {
-		w.fillWeights(w.nodes[n], w.elimination)
+	total := w.cumulative[len(w.cumulative)-1]
+	component := min(sort.SearchFloat64s(w.cumulative, r.Float64()*total), len(w.nodes)-1)
+	if component != w.lastNode {
+		w.fillWeights(w.nodes[component], w.elimination)
 		if len(w.program.cliques) > 0 {
 			w.elimination.computeTotal()
 		}
-		w.lastNode = n
+		w.lastNode = component
 	}
 	w.elimination.drawVariables(r, w.state)
 	clear(w.statistics)
@@ -298,26 +318,26 @@ func (w *walker) drawStart(r *rand.Rand) {
 	values := len(w.field)
 	for v, x := range w.state {
 		for k := range w.statistics {
-			w.statistics[k] += w.fit.Vectors[k*values+w.offset[v]+x]
+			w.statistics[k] += w.fit.Vectors[k*values+w.firstValue[v]+x]
 		}
-		w.addResidual(v, -1, x)
+		w.addResidual(v, noValue, x)
 	}
 }
 
-// addResidual adds to residualField what changes if the value of variable v changes from old to value. If old is −1 the variable had no
-// value before.
+// addResidual updates residualField = R ξ for a change of variable v from value old to value: it adds (change of ξ) times each row of R
+// whose entry of ξ changes. If old is noValue, the variable had no value before.
 func (w *walker) addResidual(v, old, value int) {
 	m := w.interactions
 	d, n := m.domains[v], m.order
 	for p := range d - 1 {
-		change := m.basis[v][p*d+value]
-		if old >= 0 {
-			change -= m.basis[v][p*d+old]
+		change := m.functions[v][p*d+value]
+		if old != noValue {
+			change -= m.functions[v][p*d+old]
 		}
 		if change == 0 {
 			continue
 		}
-		row := w.residual[(m.coordinate[v]+p)*n:][:n]
+		row := w.residual[(m.firstCoordinate[v]+p)*n:][:n]
 		field := w.residualField[:n]
 		for c, y := range row {
 			field[c] += change * y
@@ -325,28 +345,35 @@ func (w *walker) addResidual(v, old, value int) {
 	}
 }
 
-// lnDeviation returns ln B − ln B̃ at the state.
+// lnDeviation returns ln B − ln B̃ at the state: ½ ξᵀ R ξ, where R ξ is residualField and ξ has the basis functions of all variables at the
+// state.
 func (w *walker) lnDeviation() (ln float64) {
 	m := w.interactions
 	for v, x := range w.state {
 		d := m.domains[v]
 		for p := range d - 1 {
-			ln += m.basis[v][p*d+x] * w.residualField[m.coordinate[v]+p]
+			ln += m.functions[v][p*d+x] * w.residualField[m.firstCoordinate[v]+p]
 		}
 	}
 	return ln / 2
 }
 
-// sweep draws every variable once, given all others, from the distribution B̃^{1−β} B^β L.
+// sweep redraws every variable once, given all others, from the distribution B̃^{1−β} B^β L, where L are the weights of values. Of one
+// variable its ln, by value a, is
+//
+//	field(a) + Σ_k ½ λ_k s_k² + β · Σ_p (R ξ)_p functions[p](a) + ln of the tables of the rest
+//
+// where s_k is the statistic with the variable at a. residualField has R ξ. R is 0 in the variable's own block, so its value does not
+// matter.
 func (w *walker) sweep(r *rand.Rand, beta float64) {
 	values := len(w.field)
 	m := w.interactions
 	for v, old := range w.state {
 		d := m.domains[v]
-		ln := w.lnWeights[:d]
-		copy(ln, w.field[w.offset[v]:])
+		ln := w.lnWeights[:d] // by value of v
+		copy(ln, w.field[w.firstValue[v]:])
 		for k := range w.statistics {
-			vectors := w.fit.Vectors[k*values+w.offset[v]:][:d]
+			vectors := w.fit.Vectors[k*values+w.firstValue[v]:][:d]
 			others := w.statistics[k] - vectors[old]
 			half := w.fit.Lambda[k] / 2
 			for a, y := range vectors {
@@ -354,46 +381,47 @@ func (w *walker) sweep(r *rand.Rand, beta float64) {
 			}
 		}
 		for p := range d - 1 {
-			f := beta * w.residualField[m.coordinate[v]+p]
-			for a, h := range m.basis[v][p*d:][:d] {
+			f := beta * w.residualField[m.firstCoordinate[v]+p]
+			for a, h := range m.functions[v][p*d:][:d] {
 				ln[a] += h * f
 			}
 		}
 		for _, t := range w.tablesOf[v] {
 			w.addTableLn(t, v, ln)
 		}
+
 		drawn := drawByLn(r, ln)
 		if drawn == old {
 			continue
 		}
 		w.state[v] = drawn
 		for k := range w.statistics {
-			vectors := w.fit.Vectors[k*values+w.offset[v]:]
+			vectors := w.fit.Vectors[k*values+w.firstValue[v]:]
 			w.statistics[k] += vectors[drawn] - vectors[old]
 		}
 		w.addResidual(v, old, drawn)
 	}
 }
 
-// addTableLn adds to ln[a], for each value a of variable v, ln of the entry of table t of the rest with v at a and all other variables as
-// in the state.
+// addTableLn adds to ln[a], for each value a of variable v, the logarithm of an entry of table t of the rest: the entry with v at a and all
+// other variables as in the state. The last variable of a table changes fastest.
 func (w *walker) addTableLn(t, v int, ln []float64) {
 	table := &w.fit.Rest[t]
-	place, stride, strideOfV := 0, 1, 0
+	entry, stride, strideOfV := 0, 1, 0 // entry: the one with v at 0
 	for k := len(table.Scope) - 1; k >= 0; k-- {
 		if u := table.Scope[k]; u == v {
 			strideOfV = stride
 		} else {
-			place += stride * w.state[u]
+			entry += stride * w.state[u]
 		}
 		stride *= w.interactions.domains[table.Scope[k]]
 	}
 	for a := range ln {
-		ln[a] += math.Log(table.Values[place+a*strideOfV])
+		ln[a] += math.Log(table.Values[entry+a*strideOfV])
 	}
 }
 
-// drawByLn draws an index with a probability proportional to e^ln. It overwrites ln unless there are two.
+// drawByLn draws an index with a probability proportional to e^ln. If there are more than two, it overwrites ln.
 func drawByLn(r *rand.Rand, ln []float64) int {
 	if len(ln) == 2 {
 		if r.Float64()*(1+math.Exp(ln[1]-ln[0])) < 1 {

@@ -42,7 +42,8 @@ type formKey struct {
 	joint string // the joint marginal's variables as text; empty for fits without leaves
 }
 
-// formOf returns the form of a fit under a problem's evidence, for a joint marginal or nil. It is made once for a problem.
+// formOf returns a fit under a problem's evidence, with its leaves restored for a joint marginal, which is nil if none is wanted. It is
+// made once for a problem, a fit and a joint marginal.
 func formOf(ctx context.Context, p *problem.Problem, f *Fit, joint []int) (*form, error) {
 	key := formKey{fit: f}
 	if len(f.Leaves) > 0 {
@@ -58,11 +59,11 @@ func formOf(ctx context.Context, p *problem.Problem, f *Fit, joint []int) (*form
 			return nil, err
 		}
 		form := &form{variables: restored.networkVariables()}
-		ownWeights := make([][]float64, len(form.variables))
+		fitWeights := make([][]float64, len(form.variables)) // by variable of the fit
 		for u, v := range form.variables {
-			ownWeights[u] = weights[v]
+			fitWeights[u] = weights[v]
 		}
-		if form.evaluator, err = newEvaluator(restored, ownWeights); err != nil || form.isZero {
+		if form.evaluator, err = newEvaluator(restored, fitWeights); err != nil || form.isZero {
 			return form, err
 		}
 		form.region, err = form.findRegion(ctx, contractWork)
@@ -70,8 +71,8 @@ func formOf(ctx context.Context, p *problem.Problem, f *Fit, joint []int) (*form
 	})
 }
 
-// weightsOf lists the weights of a network's variables, by variable and value, with the evidence. It is an error if a weight is below 0, or
-// if a link is no list of weights.
+// weightsOf returns the weights of a network's variables under the evidence, by variable and value. It returns an error if a weight is
+// below 0, or if the link of a variable is no list of weights.
 func weightsOf(net *btn.Network) ([][]float64, error) {
 	weights := make([][]float64, len(net.Variables))
 	for v, place := range net.Variables {
@@ -89,8 +90,8 @@ func weightsOf(net *btn.Network) ([][]float64, error) {
 	return weights, nil
 }
 
-// Contract implements contraction.Contractor. The sum over the nodes of a share is exact up to rounding and Fit.LnError. If a statistic has
-// λ < 0, terms cancel, and the value states how many digits are left.
+// Contract implements contraction.Contractor: it sums the components of the part's share of the nodes. The sum is exact up to rounding and
+// Fit.LnError. If a statistic has λ < 0, terms cancel, and the value states how many digits that leaves.
 func (p *Nodes) Contract(ctx context.Context, on *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := contraction.Begin(ctx, on, want)
 	if err != nil {
@@ -99,6 +100,7 @@ func (p *Nodes) Contract(ctx context.Context, on *problem.Problem, want btn.Want
 	if p.Fit.Integers != nil {
 		return p.contractHistogram(ctx, j, on.Memory, want)
 	}
+
 	f, err := formOf(ctx, on, p.Fit, want.Joint)
 	if err != nil {
 		return btn.Value{}, err
@@ -106,6 +108,8 @@ func (p *Nodes) Contract(ctx context.Context, on *problem.Problem, want btn.Want
 	if p.Ask != "" {
 		return p.drawAssignments(j, f, want)
 	}
+
+	// Z and its rounding.
 	nodes, err := f.nodesOf(ctx, p)
 	if err != nil {
 		return btn.Value{}, err
@@ -118,8 +122,11 @@ func (p *Nodes) Contract(ctx context.Context, on *problem.Problem, want btn.Want
 	value := btn.Value{Z: s.inUnits(s.z).Mul(scale), Flops: s.flops}
 	value.Rounding = f.errorBound(&s, len(nodes), want.Marginals, scale)
 	if f.isComplex && s.sumOfSizes > 0 {
-		value.Digits, _ = exact.Cancelled(value.Z, s.inUnits(s.sumOfSizes).Mul(scale), value.Rounding) // shares cancel with one another
+		// The doubt is not used, since shares of several parts may cancel with one another.
+		value.Digits, _ = exact.Cancelled(value.Z, s.inUnits(s.sumOfSizes).Mul(scale), value.Rounding)
 	}
+
+	// Marginals.
 	if j.M != nil {
 		if s.shares != nil {
 			if err := f.addDependentLeaves(ctx, nodes, j.Threads, &s); err != nil {
@@ -133,6 +140,8 @@ func (p *Nodes) Contract(ctx context.Context, on *problem.Problem, want btn.Want
 		}
 		value.Marginals = j.M.Result(scale)
 	}
+
+	// The joint marginal.
 	if j.Joint == nil {
 		return value, nil
 	}
@@ -150,38 +159,41 @@ func (p *Nodes) Contract(ctx context.Context, on *problem.Problem, want btn.Want
 	return value, nil
 }
 
-// collectMarginals copies the shares of a sum to those of the network's variables.
+// collectMarginals copies the shares of a sum to the marginals of the network's variables. Shares are by value of the fit's variables, then
+// of its leaves.
 func (f *form) collectMarginals(s *sum, to *contraction.Collected) {
-	copyShares := func(v, offset, d int) {
+	copyShares := func(v, firstShare, d int) { // of variable v of the network, of d values
 		for x := range d {
-			to.At[to.Offset[v]+x] = s.inUnits(s.shares[offset+x])
+			to.At[to.Offset[v]+x] = s.inUnits(s.shares[firstShare+x])
 		}
 	}
 	for u, v := range f.variables {
-		copyShares(v, f.offset[u], f.fit.Domains[u])
+		copyShares(v, f.firstValue[u], f.fit.Domains[u])
 	}
 	for k, l := range f.program.leaves {
-		copyShares(f.fit.Leaves[k].Variable, l.offset, l.values)
+		copyShares(f.fit.Leaves[k].Variable, l.firstValue, l.values)
 	}
 }
 
-// errorBound bounds the error of a sum over so many nodes times scale: by roundings, by the quadrature, and by the fit. With hasMarginals
-// it bounds the errors of the shares, too.
+// errorBound bounds the error of scale · z, for the sum z over so many nodes: by roundings, by the quadrature, and by the fit. With
+// hasMarginals it bounds the errors of the shares, too.
 func (f *form) errorBound(s *sum, nodes int, hasMarginals bool, scale scaled.Number) *scaled.Number {
 	roundings := s.roundings
 	if hasMarginals { // a share may be large although the sum of its variable's weights cancels
 		roundings = s.withoutPhases * f.roundingsOfProduct(len(f.program.cliqueOf), f.program.roundings)
 	}
-	additions := float64(min(nodes, blockNodes) + (nodes+blockNodes-1)/blockNodes) // within a block and over blocks
+	blocks := (nodes + blockNodes - 1) / blockNodes
+	additions := float64(min(nodes, blockNodes) + blocks) // within a block, and over blocks
 	roundings += s.withoutPhases * (2*additions + math.Abs(f.fit.Ln) + 8)
-	off := math.Ldexp(roundings, -53) + leftOut*s.withoutPhases
-	bound := s.inUnits(off).Add(s.inUnits(math.Abs(s.z) * math.Expm1(f.fit.LnError))).Mul(scale.Abs())
+	sumError := math.Ldexp(roundings, -53) + leftOut*s.withoutPhases
+	bound := s.inUnits(sumError).Add(s.inUnits(math.Abs(s.z) * math.Expm1(f.fit.LnError))).Mul(scale.Abs())
 	return &bound
 }
 
-// roundingsOfProduct bounds the roundings of a product of some variables' sums of weights and of the rest, whose roundings are given.
-func (e *evaluator) roundingsOfProduct(sums int, ofRest float64) float64 {
-	return float64(sums)*e.sumRoundings + ofRest
+// roundingsOfProduct bounds the roundings of a product of several variables' sums of weights and of the rest, in units of 2^-53. sums is
+// the number of variables, and restRoundings bounds those of the rest.
+func (e *evaluator) roundingsOfProduct(sums int, restRoundings float64) float64 {
+	return float64(sums)*e.sumRoundings + restRoundings
 }
 
 // sum is a sum over nodes. All numbers but lnUnit and flops are in units of e^lnUnit.
@@ -200,7 +212,7 @@ func (s *sum) inUnits(x float64) scaled.Number {
 	return scaled.FromFloat(x).Mul(scaled.FromLog(s.lnUnit))
 }
 
-// raiseUnit changes the unit to e^ln if that is larger, or if the sum has no terms yet.
+// raiseUnit changes the unit to e^ln if that is larger than the present unit, or if the sum has no terms yet.
 func (s *sum) raiseUnit(ln float64) {
 	if s.withoutPhases == 0 {
 		s.lnUnit = ln
@@ -220,7 +232,7 @@ func (s *sum) raiseUnit(ln float64) {
 	s.lnUnit = ln
 }
 
-// add adds another sum.
+// add adds another sum, in the larger unit of both.
 func (s *sum) add(other *sum) {
 	s.flops += other.flops
 	if other.withoutPhases == 0 {
@@ -240,7 +252,7 @@ func (s *sum) add(other *sum) {
 	}
 }
 
-// nodesOf lists the nodes of a part. It returns none if no assignment is possible.
+// nodesOf lists the nodes of a part that matter. It returns none if no assignment is possible.
 func (f *form) nodesOf(ctx context.Context, p *Nodes) ([]node, error) {
 	if f.isZero {
 		return nil, nil
@@ -248,7 +260,8 @@ func (f *form) nodesOf(ctx context.Context, p *Nodes) ([]node, error) {
 	return f.listNodes(ctx, f.region, p.From, p.To)
 }
 
-// sumNodes sums nodes, block by block. If isAllowed is not nil, values where it is false have weight 0.
+// sumNodes sums the weighted components of nodes, block by block, so that the result does not depend on the number of threads. isAllowed is
+// by value, or nil: values where it is false have weight 0.
 func (f *form) sumNodes(ctx context.Context, nodes []node, threads int, hasMarginals bool, isAllowed []bool) (sum, error) {
 	blocks := (len(nodes) + blockNodes - 1) / blockNodes
 	sums := make([]sum, blocks)
@@ -282,17 +295,17 @@ type nodeWorker struct {
 	flops        float64             // of a node
 }
 
-// newWorker returns a worker. isAllowed is that of sumNodes.
+// newWorker returns a worker that adds nodes to sums. isAllowed is that of sumNodes.
 func (e *evaluator) newWorker(hasMarginals bool, isAllowed []bool) *nodeWorker {
 	w := &nodeWorker{evaluator: e, hasMarginals: hasMarginals, isAllowed: isAllowed, flops: e.nodeFlops(hasMarginals)}
-	w.plain = newElimination[plain](e.program, e.fit, e.offset, hasMarginals)
+	w.plain = newElimination[plain](e.program, e.fit, e.firstValue, hasMarginals)
 	if e.isComplex {
-		w.phase = newElimination[phase](e.program, e.fit, e.offset, hasMarginals)
+		w.phase = newElimination[phase](e.program, e.fit, e.firstValue, hasMarginals)
 	}
 	return w
 }
 
-// nodeFlops returns the flops of one node.
+// nodeFlops returns the flops of evaluating one node.
 func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 	values := float64(len(e.field))
 	flopsOfValue := 4.0
@@ -312,7 +325,8 @@ func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 	return flops
 }
 
-// addNode adds the component of a node, times its weight, to a sum.
+// addNode adds the component of a node, times its quadrature weight, to a sum, and what bounds its rounding. If a statistic has λ < 0, it
+// is computed twice: as a plain number without these statistics, which bounds its size, and as a complex number with their phases.
 func (w *nodeWorker) addNode(n node, to *sum) {
 	e := w.evaluator
 	ln := e.fillWeights(n, w.plain) + e.lnWeight(n)
@@ -331,9 +345,11 @@ func (w *nodeWorker) addNode(n node, to *sum) {
 		addComponent(to, w.plain, ln, z, exp, w.hasMarginals, func(x plain) float64 { return float64(x) })
 		unit := math.Exp(ln + float64(exp)*math.Ln2 - to.lnUnit)
 		to.withoutPhases += unit * float64(z)
-		to.roundings += unit * float64(z) * (unitRoundings + e.roundingsOfProduct(len(w.plain.singleSums), e.program.roundings))
+		to.roundings += unit * float64(z) * (unitRoundings + e.roundingsOfProduct(len(w.plain.freeSums), e.program.roundings))
 		return
 	}
+
+	// turned is the total with phases, in units of 2^exp.
 	e.fillPhases(n, w.plain.weights, w.phase)
 	turned, turnedExp := w.phase.computeTotal()
 	turned = turned.times(math.Ldexp(1, turnedExp-exp))
@@ -345,12 +361,12 @@ func (w *nodeWorker) addNode(n node, to *sum) {
 	to.roundings += unit * (unitRoundings*turned.size()*math.Sqrt2 + scale*(e.sumRoundings+e.program.roundings))
 }
 
-// roundingScale returns what the roundings of a component with phases, turned · 2^exp, are relative to, in units of 2^exp. Each factor of
-// the total, the sum of a variable or the message of a root, is off by a rounding of the sum of its terms' sizes, and this shifts the total
-// by that times all other factors. The result is the sum over the factors.
+// roundingScale returns the number that the roundings of a component with phases are relative to, in units of 2^exp; the component is
+// turned · 2^exp. The total is a product of factors: sums of variables and messages of roots. Each factor is off by a rounding of the sum
+// of its terms' sizes, and this shifts the total by that times all other factors. The result is the sum of these shifts over the factors.
 func (w *nodeWorker) roundingScale(turned phase, exp int) (scale float64) {
-	for s, factor := range w.phase.singleSums {
-		scale += w.phase.totalWithout(turned, exp, s, factor).size() * float64(w.plain.singleSums[s])
+	for s, factor := range w.phase.freeSums {
+		scale += w.phase.totalWithout(turned, exp, s, factor).size() * float64(w.plain.freeSums[s])
 	}
 	for r, c := range w.phase.roots {
 		factor, size := w.phase.messages[c][0], float64(w.plain.messages[c][0])
@@ -358,18 +374,18 @@ func (w *nodeWorker) roundingScale(turned phase, exp int) (scale float64) {
 		if factor != 0 { // the total was divided by the factor without its exponent
 			shift -= w.phase.exponents[c]
 		}
-		scale += w.phase.totalWithout(turned, exp, len(w.phase.singleSums)+r, factor).size() * size * math.Ldexp(1, shift)
+		scale += w.phase.totalWithout(turned, exp, len(w.phase.freeSums)+r, factor).size() * size * math.Ldexp(1, shift)
 	}
 	return scale
 }
 
-// addComponent adds the total of elimination e, z · 2^exp · e^ln, to a sum, and with hasMarginals its shares. part returns the real part of
-// a number.
-func addComponent[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, hasMarginals bool, part func(T) float64) {
+// addComponent adds the total of elimination e, z · 2^exp · e^ln, to a sum, and with hasMarginals its shares. realPart returns the real
+// part of a number.
+func addComponent[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, hasMarginals bool, realPart func(T) float64) {
 	ln += float64(exp) * math.Ln2
 	to.raiseUnit(ln)
 	f := math.Exp(ln - to.lnUnit)
-	to.z += f * part(z)
+	to.z += f * realPart(z)
 	to.sumOfSizes += f * z.size()
 	if !hasMarginals {
 		return
@@ -379,23 +395,24 @@ func addComponent[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp 
 		to.shares = make([]float64, len(e.shares))
 	}
 	for x, y := range e.shares {
-		to.shares[x] += f * part(y)
+		to.shares[x] += f * realPart(y)
 	}
 }
 
-// allowOnly returns, by value, whether sums allow it: of each given variable of the fit only one value, of all others every value.
+// allowOnly returns, by value of the fit's variables, whether the value is allowed: of each given variable only the given value, of all
+// others every value.
 func (f *form) allowOnly(variables, values []int) []bool {
 	isAllowed := slices.Repeat([]bool{true}, len(f.field))
 	for k, v := range variables {
 		for x := range f.fit.Domains[v] {
-			isAllowed[f.offset[v]+x] = x == values[k]
+			isAllowed[f.firstValue[v]+x] = x == values[k]
 		}
 	}
 	return isAllowed
 }
 
-// jointCells returns the joint marginal of j.Joint: the sum over the nodes for each combination of values, the last variable fastest. It
-// also returns the flops.
+// jointCells returns the joint marginal of the variables j.Joint, and its flops. Each cell is a sum over the nodes with the cell's values
+// fixed. The last variable changes fastest.
 func (f *form) jointCells(ctx context.Context, nodes []node, j contraction.Contraction) ([]scaled.Number, float64, error) {
 	cells := make([]scaled.Number, cellCount(j))
 	flops := 0.0

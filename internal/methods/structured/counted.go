@@ -16,8 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// contractHistogram is Contract for integer statistics. All terms are positive: the value is exact up to rounding and Fit.LnError, whatever
-// the signs of the form. Z is 0 if a variable has no value with a weight above 0.
+// contractHistogram is Contract for integer statistics, by the histogram of their sums. All terms are positive: the value is exact up to
+// rounding and Fit.LnError, whatever the signs of the form. Z is 0 if a variable has no value with a weight above 0.
 func (p *Nodes) contractHistogram(
 	ctx context.Context, j contraction.Contraction, memory int64, want btn.Want,
 ) (value btn.Value, err error) {
@@ -29,7 +29,7 @@ func (p *Nodes) contractHistogram(
 	if err != nil {
 		return value, err
 	}
-	if h == nil {
+	if h == nil { // Z is 0
 		if j.M != nil {
 			value.Marginals = j.M.Result(scaled.One)
 		}
@@ -38,6 +38,8 @@ func (p *Nodes) contractHistogram(
 		}
 		return value, nil
 	}
+
+	// Z is the sum over the states of all variables.
 	last, err := h.addVariables(ctx, emptySum(), 0, len(h.choices))
 	if err != nil {
 		return value, err
@@ -72,8 +74,8 @@ func (p *Nodes) contractHistogram(
 	return value, nil
 }
 
-// histogramCells returns the joint marginal of j.Joint, the last variable fastest, and its flops. Each cell is a sum in which only the
-// cell's values have weights.
+// histogramCells returns the joint marginal of the variables j.Joint, the last one fastest, and its flops. Each cell is a sum of its own,
+// in which only the cell's values have weights.
 func (p *Nodes) histogramCells(
 	ctx context.Context, j contraction.Contraction, weights [][]float64, memory int64,
 ) (cells []scaled.Number, flops float64, err error) {
@@ -104,7 +106,7 @@ func (p *Nodes) histogramCells(
 	return cells, flops, nil
 }
 
-// sumStates returns the sum over the states of a sum of all variables: of each, its weight times its factor.
+// sumStates returns the sum of weight · factor over the states of a sum of all variables.
 func sumStates(last *states, factors []float) scaled.Number {
 	z := blockSum{}
 	for state := range factors {
@@ -113,7 +115,7 @@ func sumStates(last *states, factors []float) scaled.Number {
 	return z.sum().scaledNumber()
 }
 
-// cellCount returns the number of cells of a contraction's joint marginal.
+// cellCount returns the number of cells of a contraction's joint marginal: the product of its domains.
 func cellCount(j contraction.Contraction) int {
 	count := 1
 	for _, v := range j.Joint {
@@ -122,26 +124,27 @@ func cellCount(j contraction.Contraction) int {
 	return count
 }
 
-// boundRounding bounds the error of a positive value z by so many roundings and by an error of its logarithm.
+// boundRounding bounds the error of a positive value z that has so many roundings, each of 2^-53, and whose logarithm is off by at most
+// lnError.
 func boundRounding(z scaled.Number, roundings, lnError float64) *scaled.Number {
 	bound := z.Abs().Mul(scaled.FromFloat(math.Expm1(lnError + math.Ldexp(roundings, -53))))
 	return &bound
 }
 
-// roundingsOfTerm bounds the roundings of a term of the sum. Each variable adds those of its weight, of a product and of the sum over its
+// roundingsOfTerm bounds the roundings of a term of Z. Each variable adds those of its weight, of a product, and of the sum over its
 // values. The last state adds those of its factor and of the sums of blocks.
 func (h *histogram) roundingsOfTerm() float64 {
-	steps := 16 + 2*termsPerBlock + float64(maxStatesOfSum)/termsPerBlock
-	if s := h.fit.Integers.States; s < maxStatesOfSum {
-		steps = 16 + min(s, termsPerBlock+s/termsPerBlock)
+	roundings := 16 + 2*termsPerBlock + float64(maxStatesOfSum)/termsPerBlock
+	if states := h.fit.Integers.States; states < maxStatesOfSum {
+		roundings = 16 + min(states, termsPerBlock+states/termsPerBlock)
 	}
-	for _, c := range h.choices {
-		steps += 6 + float64(len(c))
+	for _, choices := range h.choices {
+		roundings += 6 + float64(len(choices))
 	}
-	return steps
+	return roundings
 }
 
-// sumAll returns the sum over all assignments, without the network's scale.
+// sumAll returns the sum over all assignments. The network's scale is not in it.
 func (h *histogram) sumAll(ctx context.Context) (scaled.Number, error) {
 	last, err := h.addVariables(ctx, emptySum(), 0, len(h.choices))
 	if err != nil {
@@ -150,36 +153,39 @@ func (h *histogram) sumAll(ctx context.Context) (scaled.Number, error) {
 	return sumStates(last, h.stateFactors(last)).Mul(h.lnUnit.Exp()), nil
 }
 
-// fillMarginals fills in the marginals, in units of e^lnUnit, on the way back over the partial sums. last is the sum of all variables, and
-// factors those of its states. The factor of a state of a partial sum is Σ over the values of all later variables of their weights times
-// the factor of the last state that they lead to.
+// fillMarginals fills in the marginals, in units of e^lnUnit, on the way back over the variables. last is the sum of all variables, and
+// factors are those of its states. The factor of a state of a partial sum is the sum, over the values of the variables added later, of
+// their weights times the factor of the last state that they lead to. The share of a choice is the sum over the states before it of
+//
+//	weight of the state · weight of the choice · factor of the state that the choice leads to
 func (h *histogram) fillMarginals(ctx context.Context, last *states, factors []float, to *contraction.Collected) error {
-	after := last.keys // of the states that factors belong to
-	return h.visitBackward(ctx, emptySum(), 0, len(h.choices), func(place int, before *states) error {
+	keys := last.keys // of the states that factors belong to: those of the sum with the visited variable
+	return h.visitBackward(ctx, emptySum(), 0, len(h.choices), func(position int, partial *states) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		factorsBefore := make([]float, len(before.keys))
-		v := h.fit.Integers.Sequence[place]
-		for _, c := range h.choices[place] {
+		partialFactors := make([]float, len(partial.keys)) // of the sum without the visited variable
+		v := h.fit.Integers.Sequence[position]
+		for _, c := range h.choices[position] {
 			share, index := blockSum{}, 0
-			for state, key := range before.keys {
-				for after[index] < key+c.key {
+			for state, key := range partial.keys {
+				for keys[index] < key+c.key { // find the state that the choice leads to
 					index++
 				}
 				factor := factors[index].times(c.weight)
-				factorsBefore[state] = factorsBefore[state].plus(factor)
-				share.add(factor.times(before.weight(state)))
+				partialFactors[state] = partialFactors[state].plus(factor)
+				share.add(factor.times(partial.weight(state)))
 			}
 			to.At[to.Offset[v]+c.value] = share.sum().scaledNumber()
 		}
-		after, factors = before.keys, factorsBefore
+		keys, factors = partial.keys, partialFactors
 		return nil
 	})
 }
 
-// drawAssignments draws want.Samples assignments: a last state by its share of Z, then the variables on the way back over the partial sums.
-// last and factors are those of fillMarginals. value has Z and becomes a value of draws, without Z.
+// drawAssignments draws want.Samples assignments: first a state of all variables with the probability of its share of Z, then a value of
+// each variable on the way back over the partial sums. last is the sum of all variables, and factors are those of its states. value has Z,
+// which the returned value has as the weight of the draws instead.
 func (h *histogram) drawAssignments(
 	j contraction.Contraction, last *states, factors []float, value btn.Value, want btn.Want,
 ) (btn.Value, error) {
@@ -193,17 +199,20 @@ func (h *histogram) drawAssignments(
 	if value.Z.IsZero() {
 		return value, nil
 	}
+
+	// keys[s] is the key of sample s: of the sum of the variables that are not drawn yet.
 	n := len(h.choices)
 	drawn := &btn.Drawn{Weight: value.Z, Values: make([]int, n*want.Samples)}
 	streams, keys := drawLastStates(last, factors, want)
-	err := h.visitBackward(j.Ctx, emptySum(), 0, n, func(place int, before *states) error {
+	err := h.visitBackward(j.Ctx, emptySum(), 0, n, func(position int, partial *states) error {
 		if err := j.Ctx.Err(); err != nil {
 			return err
 		}
-		v := h.fit.Integers.Sequence[place]
-		room := make([]float, len(h.choices[place]))
+		v := h.fit.Integers.Sequence[position]
+		choices := h.choices[position]
+		room := make([]float, len(choices))
 		for s := range keys {
-			c := h.choices[place][drawIndex(streams[s], h.choiceWeights(place, before, keys[s], room))]
+			c := choices[drawIndex(streams[s], choiceWeights(choices, partial, keys[s], room))]
 			keys[s] -= c.key
 			drawn.Values[s*n+v] = c.value
 		}
@@ -215,7 +224,8 @@ func (h *histogram) drawAssignments(
 	return value, err
 }
 
-// drawLastStates draws for each sample the key of a state of the sum of all variables. It also returns the samples' random streams.
+// drawLastStates draws for each sample the key of a state of the sum of all variables, with the probability of the state's share of Z.
+// streams are the samples' random streams, one each, for further draws.
 func drawLastStates(last *states, factors []float, want btn.Want) (streams []*rand.Rand, keys []int64) {
 	streams, keys = make([]*rand.Rand, want.Samples), make([]int64, want.Samples)
 	cumulative := make([]float64, len(factors)) // shares of Z
@@ -233,23 +243,25 @@ func drawLastStates(last *states, factors []float, want btn.Want) (streams []*ra
 	return streams, keys
 }
 
-// choiceWeights returns the weights of the choices of a variable, of which one leads to the state with a key: of each the weight of the
-// state before it, times that of the choice. before is the partial sum of the variables before it. Weights far below the
-// largest are 0. weights is room for one number for each choice.
-func (h *histogram) choiceWeights(place int, before *states, key int64, weights []float) []plain {
+// choiceWeights returns the weights of a variable's choices, given the key of the sum with the variable: of each choice its weight times
+// that of the state that it leads to the key from. partial is the sum without the variable. A choice has weight 0 if there is no such
+// state, or if its weight is far below the largest. weights is room for one number for each choice.
+func choiceWeights(choices []choice, partial *states, key int64, weights []float) []plain {
 	largestExp := int32(math.MinInt32)
-	for k, c := range h.choices[place] {
+	for k, c := range choices {
 		weights[k] = float{}
-		if state, ok := slices.BinarySearch(before.keys, key-c.key); ok {
-			weights[k] = before.weight(state).times(c.weight)
+		if state, ok := slices.BinarySearch(partial.keys, key-c.key); ok {
+			weights[k] = partial.weight(state).times(c.weight)
 			largestExp = max(largestExp, weights[k].exp)
 		}
 	}
-	row := make([]plain, len(weights))
+
+	// As plain numbers in units of the largest exponent.
+	inUnits := make([]plain, len(weights))
 	for k, w := range weights {
 		if shift := int(w.exp) - int(largestExp); w.mant > 0 && shift > -2 {
-			row[k] = plain(math.Ldexp(w.mant, shift*unitBits))
+			inUnits[k] = plain(math.Ldexp(w.mant, shift*unitBits))
 		}
 	}
-	return row
+	return inUnits
 }

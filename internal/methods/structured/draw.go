@@ -15,8 +15,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// drawAssignments draws want.Samples assignments, exactly up to rounding: first a component by its share of the sum over the part's nodes,
-// then all variables. Each sample has a random stream of its own. The draws are empty if Z of the part is 0.
+// drawAssignments draws want.Samples assignments, exactly up to rounding: first a component with the probability of its share of the sum
+// over the part's nodes, then the values of all variables from that component. Each sample has a random stream of its own. There are no
+// draws if Z of the part is 0.
 func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Want) (value btn.Value, err error) {
 	if f.isComplex {
 		return value, fault.New(fault.Unsupported, "structured: a component with a phase cannot be drawn")
@@ -32,7 +33,9 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 	if err != nil || len(nodes) == 0 {
 		return value, err
 	}
-	e := newElimination[plain](f.program, f.fit, f.offset, false)
+
+	// Draw the component of each sample, and sort the samples by it, so that each component is computed once.
+	e := newElimination[plain](f.program, f.fit, f.firstValue, false)
 	cumulative, lnUnit, err := f.cumulativeWeights(j.Ctx, e, nodes)
 	if err != nil || math.IsInf(lnUnit, -1) {
 		return value, err
@@ -46,7 +49,9 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 		u := streams[s].Float64() * total
 		draws[s] = draw{s, min(sort.SearchFloat64s(cumulative, u), len(nodes)-1)}
 	}
-	slices.SortStableFunc(draws, func(a, b draw) int { return a.node - b.node }) // so that each node is computed once
+	slices.SortStableFunc(draws, func(a, b draw) int { return a.node - b.node })
+
+	// Draw the variables.
 	n := len(j.Net.Variables)
 	value.Drawn = &btn.Drawn{
 		Weight: scaled.FromFloat(total).Mul(scaled.FromLog(lnUnit + p.Fit.Ln)).Mul(j.Net.Scale),
@@ -75,25 +80,26 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 	return value, nil
 }
 
-// drawVariables draws the values x of all variables of the fit, by the share of each assignment in the total that was computed last.
+// drawVariables draws values x of all variables of the fit with probabilities proportional to their terms in the last total of
+// computeTotal. It goes back over the cliques: the other variables of a clique are drawn before its own.
 func (e *elimination[T]) drawVariables(r *rand.Rand, x []int) {
 	for v, c := range e.program.cliqueOf {
 		if c < 0 {
-			x[v] = drawIndex(r, e.weights[e.offset[v]:][:e.fit.Domains[v]])
+			x[v] = drawIndex(r, e.weights[e.firstValue[v]:][:e.fit.Domains[v]])
 		}
 	}
-	for c := len(e.program.cliques) - 1; c >= 0; c-- { // the other variables of a clique are eliminated later, and drawn before
-		own := &e.program.cliques[c]
-		place := 0 // of the entry with the clique's variable at 0
-		for _, v := range own.scope[1:] {
-			place = place*e.fit.Domains[v] + x[v]
+	for c := len(e.program.cliques) - 1; c >= 0; c-- {
+		clique := &e.program.cliques[c]
+		entry := 0 // of the clique's table: with its own variable at 0 and the others at their values
+		for _, v := range clique.scope[1:] {
+			entry = entry*e.fit.Domains[v] + x[v]
 		}
-		d := e.fit.Domains[own.variable]
+		d := e.fit.Domains[clique.variable]
 		weights := make([]T, d)
 		for a := range d {
-			weights[a] = e.tables[c][a*own.messageSize+place]
+			weights[a] = e.tables[c][a*clique.messageSize+entry]
 		}
-		x[own.variable] = drawIndex(r, weights)
+		x[clique.variable] = drawIndex(r, weights)
 	}
 }
 
@@ -104,7 +110,7 @@ func drawIndex[T number[T]](r *rand.Rand, weights []T) int {
 		total += w.size()
 	}
 	u := r.Float64() * total
-	last := 0 // index with a weight above 0: rounding may leave u at 0 after it
+	last := 0 // the last index with a weight above 0: the result if rounding leaves u at 0 after all
 	for a, w := range weights {
 		if w.size() > 0 {
 			last = a

@@ -25,12 +25,16 @@ func (x phase) size() float64 {
 }
 func (x phase) times(f float64) phase { return x * phase(complex(f, 0)) }
 
-// elimination runs a program for one node after the other: it sums the rest over all assignments under weights of single values.
+// noFactor is the index of multiplyFactors that leaves no factor out.
+const noFactor = -1
+
+// elimination runs a program for one node after the other: it sums the product of the rest's tables over all assignments, under weights of
+// the variables' values. A list by value has all values of the first variable, then those of the second, and so on.
 type elimination[T number[T]] struct {
-	program *program
-	fit     *Fit
-	offset  []int // of the first value of each variable in weights and shares
-	weights []T   // by value: those of the current node
+	program    *program
+	fit        *Fit
+	firstValue []int // by variable: the index of its first value in weights and shares
+	weights    []T   // by value: those of the current node
 
 	restEntries      [][]T // of the fit's tables
 	tables           [][]T // by clique: the product of all that it multiplies
@@ -39,22 +43,22 @@ type elimination[T number[T]] struct {
 	adjoints         [][]T // by clique: the derivative of the total with respect to its message, normalised
 	adjointExponents []int // by clique: the power of two that its adjoint was divided by
 
-	// The total is the product of two kinds of factors: for each single, which is a variable outside of the rest, the sum of its weights, and
-	// for each root, which is the last clique of a connected part of the rest, its message of one number.
-	singles    []int
-	singleSums []T // by single
-	roots      []int
-	shares     []T // by value, leaves last: the total with the variable fixed to the value
-	prefix     prefix[T]
+	// The total is the product of two kinds of factors: of each free variable, which no table of the rest has, the sum of its weights, and of
+	// each root, which is the last clique of a connected part of the rest, its message of one number.
+	freeVariables []int
+	freeSums      []T   // by free variable: the sum of its weights
+	roots         []int // cliques
+	shares        []T   // by value, leaves last: the total with the variable fixed to the value
+	prefix        prefix[T]
 }
 
-// newElimination returns room for runs of a program of fit f. offset is the place of the first value of each variable. hasShares makes room
-// for shares and adjoints.
-func newElimination[T number[T]](p *program, f *Fit, offset []int, hasShares bool) *elimination[T] {
-	e := &elimination[T]{program: p, fit: f, offset: offset, weights: make([]T, len(f.Field))}
+// newElimination returns an elimination with room for runs of a program of fit f. firstValue is, by variable, the index of its first value
+// in lists by value. hasShares makes room for shares and adjoints.
+func newElimination[T number[T]](p *program, f *Fit, firstValue []int, hasShares bool) *elimination[T] {
+	e := &elimination[T]{program: p, fit: f, firstValue: firstValue, weights: make([]T, len(f.Field))}
 	for v, c := range p.cliqueOf {
 		if c < 0 {
-			e.singles = append(e.singles, v)
+			e.freeVariables = append(e.freeVariables, v)
 		}
 	}
 	for k := range f.Rest {
@@ -65,17 +69,17 @@ func newElimination[T number[T]](p *program, f *Fit, offset []int, hasShares boo
 		e.restEntries = append(e.restEntries, values)
 	}
 	for c := range p.cliques {
-		own := &p.cliques[c]
-		e.tables = append(e.tables, make([]T, own.entries))
-		e.messages = append(e.messages, make([]T, own.messageSize))
+		clique := &p.cliques[c]
+		e.tables = append(e.tables, make([]T, clique.entries))
+		e.messages = append(e.messages, make([]T, clique.messageSize))
 		if hasShares {
-			e.adjoints = append(e.adjoints, make([]T, own.messageSize))
+			e.adjoints = append(e.adjoints, make([]T, clique.messageSize))
 		}
-		if own.messageSize == 1 {
+		if clique.messageSize == 1 { // no later clique receives it
 			e.roots = append(e.roots, c)
 		}
 	}
-	e.singleSums = make([]T, len(e.singles))
+	e.freeSums = make([]T, len(e.freeVariables))
 	e.exponents = make([]int, len(p.cliques))
 	e.adjointExponents = make([]int, len(p.cliques))
 	if hasShares {
@@ -84,11 +88,12 @@ func newElimination[T number[T]](p *program, f *Fit, offset []int, hasShares boo
 	return e
 }
 
-// normalise divides a table by a power of two, so that its largest entry is in [½, 2), and returns the exponent. It returns 0 if the
-// largest entry is in that range already, or 0.
+// normalise divides a table by a power of two 2^exp, so that its largest entry is in [½, 2), and returns exp. It returns 0 and leaves the
+// table as it is if the largest entry is in that range already, or is 0.
 func normalise[T number[T]](t []T) (exp int) {
+	// The largest size. Real numbers have a loop without size(), since a method of a type parameter is an indirect call.
 	largest := 0.0
-	if real, ok := any(t).([]plain); ok { // a method of a type parameter is an indirect call
+	if real, ok := any(t).([]plain); ok {
 		bits := uint64(0) // |x| has the order of its bits without the sign
 		for _, x := range real {
 			bits = max(bits, math.Float64bits(float64(x))&^(1<<63))
@@ -102,7 +107,8 @@ func normalise[T number[T]](t []T) (exp int) {
 	if largest == 0 || largest >= 0.5 && largest < 2 {
 		return 0
 	}
-	exp = int(math.Float64bits(largest)>>52) - 1022 // as of math.Frexp, for numbers that are not subnormal
+
+	exp = int(math.Float64bits(largest)>>52) - 1022 // that of math.Frexp, unless the number is subnormal
 	if exp < -1000 || exp > 1000 {
 		_, exp = math.Frexp(largest)
 	}
@@ -117,13 +123,15 @@ func normalise[T number[T]](t []T) (exp int) {
 	return exp
 }
 
-// computeTotal returns Σ_x Π_i weights_i(x_i) · C(x) as value · 2^exp. It fills the tables, messages and sums of singles.
+// computeTotal returns the sum over all assignments x of Π_i weights_i(x_i) · C(x), where C is the product of the rest's tables. The sum is
+// value · 2^exp. It fills the tables, the messages and freeSums.
 func (e *elimination[T]) computeTotal() (value T, exp int) {
 	for c := range e.program.cliques {
 		e.sumOutClique(c)
 	}
-	for s, v := range e.singles {
-		offset, sum := e.offset[v], T(0)
+
+	for s, v := range e.freeVariables {
+		offset, sum := e.firstValue[v], T(0)
 		switch d := e.fit.Domains[v]; d {
 		case 2:
 			sum = e.weights[offset] + e.weights[offset+1]
@@ -132,50 +140,52 @@ func (e *elimination[T]) computeTotal() (value T, exp int) {
 				sum += x
 			}
 		}
-		e.singleSums[s] = sum
+		e.freeSums[s] = sum
 	}
-	return e.multiplyFactors(-1)
+	return e.multiplyFactors(noFactor)
 }
 
-// multiplyFactors returns the product of the total's factors as value · 2^exp, without the factor at the place skipped. Places count the
-// singles first, then the roots. It leaves no factor out if skipped is −1.
+// multiplyFactors returns the product of the total's factors, without the factor of index skipped, as value · 2^exp. The factors are
+// numbered: first freeSums, then the messages of the roots. skipped is noFactor to multiply all.
 func (e *elimination[T]) multiplyFactors(skipped int) (value T, exp int) {
 	value = T(1)
-	for from := 0; from < len(e.singleSums); from += 8 { // eight at once, if they stay far from underflow
-		sums := e.singleSums[from:min(from+8, len(e.singleSums))]
+	for from := 0; from < len(e.freeSums); from += 8 { // eight at once, if they stay far from underflow
+		sums := e.freeSums[from:min(from+8, len(e.freeSums))]
 		product := value
 		for _, sum := range sums {
 			product *= sum
 		}
-		if product.size() > 0x1p-500 && uint(skipped-from) >= 8 { // skipped is not among these eight
+		hasSkipped := skipped >= from && skipped < from+8
+		if product.size() > 0x1p-500 && !hasSkipped {
 			value, exp = moveExponent(product, exp)
 			continue
 		}
-		for s, sum := range sums {
+		for s, sum := range sums { // one by one
 			if from+s != skipped {
 				value, exp = moveExponent(value*sum, exp)
 			}
 		}
 	}
 	for r, c := range e.roots {
-		if len(e.singleSums)+r != skipped {
+		if len(e.freeSums)+r != skipped {
 			value, exp = moveExponent(value*e.messages[c][0], exp+e.exponents[c])
 		}
 	}
 	return value, exp
 }
 
-// totalWithout returns the total z · 2^exp without one of its factors, in units of 2^exp. place is that of multiplyFactors. It divides by
-// the factor unless that is 0.
-func (e *elimination[T]) totalWithout(z T, exp, place int, factor T) T {
+// totalWithout returns the total z · 2^exp without one of its factors, in units of 2^exp. index is the factor's number (multiplyFactors).
+// It divides z by the factor, or, if the factor is 0, multiplies all others.
+func (e *elimination[T]) totalWithout(z T, exp, index int, factor T) T {
 	if factor != 0 {
 		return z / factor
 	}
-	value, valueExp := e.multiplyFactors(place)
+	value, valueExp := e.multiplyFactors(index)
 	return value.times(math.Ldexp(1, valueExp-exp))
 }
 
-// moveExponent moves the exponent of x to exp if the size of x is outside of 2^±100: x · 2^exp stays the same.
+// moveExponent returns x · 2^exp as another number and exponent, so that the size of the number is within 2^±100. It changes nothing if it
+// is already, or if x is 0.
 func moveExponent[T number[T]](x T, exp int) (T, int) {
 	s := x.size()
 	if s > 0x1p-100 && s < 0x1p100 || s == 0 {
@@ -185,72 +195,79 @@ func moveExponent[T number[T]](x T, exp int) (T, int) {
 	return x.times(math.Ldexp(1, -moved)), exp + moved
 }
 
-// sumOutClique fills the table of clique c and its message, which is the sum of the table over the clique's variable.
+// sumOutClique fills the table of clique c and its message. Entry i of the table is the product of the weight of the clique's variable, of
+// the entries of the rest's tables and of those of the received messages at the same values. The message is the sum of the table over the
+// variable. messageEntry[i] is the entry of the message to which entry i is added, and entryOf[i] the entry of an operand for entry i.
 func (e *elimination[T]) sumOutClique(c int) {
-	own := &e.program.cliques[c]
+	clique := &e.program.cliques[c]
 	table, message := e.tables[c], e.messages[c]
-	weights := e.weights[e.offset[own.variable]:]
-	restTables, received := own.tables, own.messages
+	weights := e.weights[e.firstValue[clique.variable]:]
+	restTables, received := clique.tables, clique.messages
+
 	// The variable's weights, times the first table of the rest in the same pass.
 	if len(restTables) > 0 {
-		values, places := e.restEntries[restTables[0].index], restTables[0].places[:len(table)]
-		for i, x := range own.valueOf[:len(table)] {
-			table[i] = weights[x] * values[places[i]]
+		values, entryOf := e.restEntries[restTables[0].index], restTables[0].entryOf[:len(table)]
+		for i, x := range clique.valueOf[:len(table)] {
+			table[i] = weights[x] * values[entryOf[i]]
 		}
 		restTables = restTables[1:]
 	} else {
-		for i, x := range own.valueOf[:len(table)] {
+		for i, x := range clique.valueOf[:len(table)] {
 			table[i] = weights[x]
 		}
 	}
 	for _, t := range restTables {
 		values := e.restEntries[t.index]
-		for i, place := range t.places[:len(table)] {
-			table[i] *= values[place]
+		for i, entry := range t.entryOf[:len(table)] {
+			table[i] *= values[entry]
 		}
 	}
 	exp := 0
 	for _, m := range received {
 		exp += e.exponents[m.index]
 	}
+
 	// The messages. The sum over the variable is in the pass of the last one.
 	clear(message)
 	if len(received) == 0 {
-		for i, place := range own.messagePlace[:len(table)] {
-			message[place] += table[i]
+		for i, entry := range clique.messageEntry[:len(table)] {
+			message[entry] += table[i]
 		}
 	}
 	for k, m := range received {
 		values := e.messages[m.index]
 		if k < len(received)-1 {
-			for i, place := range m.places[:len(table)] {
-				table[i] *= values[place]
+			for i, entry := range m.entryOf[:len(table)] {
+				table[i] *= values[entry]
 			}
 			continue
 		}
-		places := m.places[:len(table)]
-		for i, place := range own.messagePlace[:len(table)] {
-			table[i] *= values[places[i]]
-			message[place] += table[i]
+		entryOf := m.entryOf[:len(table)]
+		for i, entry := range clique.messageEntry[:len(table)] {
+			table[i] *= values[entryOf[i]]
+			message[entry] += table[i]
 		}
 	}
 	e.exponents[c] = exp + normalise(message)
 }
 
-// fillShares fills shares in units of 2^exp. The total that computeTotal returned last is z · 2^exp.
+// fillShares fills shares, in units of 2^exp: by value, the total with the variable fixed to the value. The last total of computeTotal is z
+// · 2^exp.
 func (e *elimination[T]) fillShares(z T, exp int) {
-	for s, v := range e.singles {
-		others := e.totalWithout(z, exp, s, e.singleSums[s])
-		offset, d := e.offset[v], e.fit.Domains[v]
+	for s, v := range e.freeVariables {
+		others := e.totalWithout(z, exp, s, e.freeSums[s])
+		offset, d := e.firstValue[v], e.fit.Domains[v]
 		shares := e.shares[offset:][:d]
 		for x, g := range e.weights[offset:][:d] {
 			shares[x] = g * others
 		}
 	}
+
+	// The adjoint of a root's message is the total without it. From the roots, adjoints go back to the earlier cliques.
 	for r, c := range e.roots {
-		e.adjoints[c][0] = e.totalWithout(z, exp, len(e.singleSums)+r, e.messages[c][0])
+		e.adjoints[c][0] = e.totalWithout(z, exp, len(e.freeSums)+r, e.messages[c][0])
 		e.adjointExponents[c] = exp - e.exponents[c]
-		if e.messages[c][0] == 0 {
+		if e.messages[c][0] == 0 { // totalWithout multiplied the others, without its exponent
 			e.adjointExponents[c] = exp
 		}
 	}
@@ -260,40 +277,43 @@ func (e *elimination[T]) fillShares(z T, exp int) {
 	e.fillIndependentLeaves(z)
 }
 
-// propagateBack computes two things from the adjoint of clique c: the shares of the clique's variable, in units of 2^exp, and the adjoints
-// of the messages that the clique received. The adjoint of a message is the derivative of the total with respect to the message.
+// propagateBack computes two things from the adjoint of clique c, which is the derivative of the total with respect to the clique's
+// message: the shares of the clique's variable, in units of 2^exp, and the adjoints of the messages that the clique received.
+// messageEntry[i] is the message's entry for entry i of the table, and entryOf[i] that of an operand.
 func (e *elimination[T]) propagateBack(c, exp int) {
-	own := &e.program.cliques[c]
+	clique := &e.program.cliques[c]
 	table, adjoint := e.tables[c], e.adjoints[c]
 	receivedExp := 0
-	for _, m := range own.messages {
+	for _, m := range clique.messages {
 		receivedExp += e.exponents[m.index]
 	}
-	shares := e.shares[e.offset[own.variable]:][:e.fit.Domains[own.variable]]
+
+	shares := e.shares[e.firstValue[clique.variable]:][:e.fit.Domains[clique.variable]]
 	clear(shares)
-	for i, place := range own.messagePlace {
-		shares[own.valueOf[i]] += table[i] * adjoint[place]
+	for i, entry := range clique.messageEntry {
+		shares[clique.valueOf[i]] += table[i] * adjoint[entry]
 	}
 	unit := math.Ldexp(1, e.adjointExponents[c]+receivedExp-exp)
 	for x := range shares {
 		shares[x] = shares[x].times(unit)
 	}
-	// The adjoint of a message is the sum over the table's entries without that message, times the clique's adjoint.
-	weights := e.weights[e.offset[own.variable]:]
-	for k, m := range own.messages {
+
+	// The adjoint of a received message is the sum over the table's entries without that message, times the clique's adjoint.
+	weights := e.weights[e.firstValue[clique.variable]:]
+	for k, m := range clique.messages {
 		derivative := e.adjoints[m.index]
 		clear(derivative)
-		for i, place := range own.messagePlace {
-			x := weights[own.valueOf[i]] * adjoint[place]
-			for _, t := range own.tables {
-				x *= e.restEntries[t.index][t.places[i]]
+		for i, entry := range clique.messageEntry {
+			x := weights[clique.valueOf[i]] * adjoint[entry]
+			for _, t := range clique.tables {
+				x *= e.restEntries[t.index][t.entryOf[i]]
 			}
-			for l, other := range own.messages {
+			for l, other := range clique.messages {
 				if l != k {
-					x *= e.messages[other.index][other.places[i]]
+					x *= e.messages[other.index][other.entryOf[i]]
 				}
 			}
-			derivative[m.places[i]] += x
+			derivative[m.entryOf[i]] += x
 		}
 		e.adjointExponents[m.index] = e.adjointExponents[c] + receivedExp - e.exponents[m.index] + normalise(derivative)
 	}

@@ -9,11 +9,11 @@ import (
 )
 
 // find looks for the structure of a network: few linear statistics that give all interactions but those of a few pairs of variables. These
-// pairs are apart: their interactions become tables, the rest of the fit. find tries one statistic first, then more, and for each number
-// the factors of apartFactors, the first of which sets no pairs apart but those with zeros. It stops at the first search that gives a fit.
+// pairs are set apart as outliers: their interactions become tables of the fit's rest.
 //
-// It returns a fit for a quadrature, and one for a histogram if the statistics are integers. Each is nil if there is none. find reads the
-// network once, and multiplies its matrix of interactions some hundreds of times. Cost O(entries + rounds · K · (Σ(d−1))²).
+// It returns a fit for a quadrature, and one for a histogram if the statistics are integers. Each is nil if there is none. find tries one
+// statistic first, then more, and for each number the factors of outlierFactors. With the first factor only pairs with zeros are outliers.
+// It stops at the first search that gives a fit. Cost O(entries + rounds · K · (Σ(d−1))²), some hundreds of rounds.
 func find(ctx context.Context, net *btn.Network, memory int64) (quadrature, histogram *Fit, err error) {
 	m, err := readInteractions(ctx, net, memory, true)
 	if err != nil || m == nil {
@@ -23,52 +23,53 @@ func find(ctx context.Context, net *btn.Network, memory int64) (quadrature, hist
 	if looksLowRank, err := m.looksLowRank(ctx, pairs); err != nil || !looksLowRank {
 		return nil, nil, err
 	}
-	for k := 1; k <= MaxStatistics; k++ {
-		for _, factor := range apartFactors {
-			s, apart, residual, err := m.searchRank(ctx, pairs, k, factor)
+	for rank := 1; rank <= MaxStatistics; rank++ {
+		for _, factor := range outlierFactors {
+			approximation, outliers, residual, err := m.searchRank(ctx, pairs, rank, factor)
 			if err != nil {
 				return nil, nil, err
 			}
-			if s == nil {
+			if approximation == nil {
 				continue
 			}
-			if histogram, err = m.integerFit(ctx, net, s, memory); err != nil {
+			if histogram, err = m.integerFit(ctx, net, approximation, memory); err != nil {
 				return nil, nil, err
 			}
-			if residual <= exactError && len(s.lambda) > 1 { // turn the statistics to groups of variables, if they stay exact
-				if s, residual, err = m.groupedOrSame(pairs, s, apart, residual); err != nil {
+			isExact := residual <= exactError
+			if isExact && len(approximation.lambda) > 1 { // turn the statistics to groups of variables, if they stay exact
+				if approximation, residual, err = m.groupedOrSame(pairs, approximation, outliers, residual); err != nil {
 					return nil, nil, err
 				}
 			}
 			if residual <= exactError {
-				quadrature, err = m.writeFit(ctx, s, apart, residual)
+				quadrature, err = m.writeFit(ctx, approximation, outliers, residual)
 			}
 			if quadrature != nil || histogram != nil || err != nil {
 				return quadrature, histogram, err
 			}
-			// The residual is too large, or the tables of the pairs apart are too wide: search on.
+			// The residual is too large, or the outliers' tables have no narrow elimination: search on.
 		}
 	}
 	return nil, nil, nil
 }
 
-// looksLowRank reports whether a few rounds of a search for the largest rank remove most of a typical interaction. It returns true if the
-// matrix is too small for that to tell anything, and false if it has no interactions.
+// looksLowRank reports whether a few rounds of a search for the largest rank remove most of a typical interaction. It returns false if the
+// matrix has no interactions, and true if it is too small for the test to tell anything.
 func (m *interactions) looksLowRank(ctx context.Context, pairs [][2]int) (bool, error) {
 	c, largest := m.newCompletion(pairs, MaxStatistics, true)
 	if m.order < 8*MaxStatistics || largest == 0 {
 		return largest > 0, nil
 	}
-	before := c.typicalResidual()
+	residualBefore := c.typicalResidual()
 	for range probeRounds {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 		if c.improve() != nil {
-			return true, nil // it has fewer directions
+			return true, nil // the matrix has a lower rank
 		}
-		_, worst := c.medianResiduals(c.typicalResidual())
-		c.divideAbove(apartFactors[2] * worst)
+		_, worstMedian := c.medianResiduals(c.typicalResidual())
+		c.chooseOutliers(outlierFactors[2] * worstMedian)
 	}
-	return c.typicalResidual() < probeShare*before, nil
+	return c.typicalResidual() < probeShare*residualBefore, nil
 }

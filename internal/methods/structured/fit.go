@@ -17,7 +17,7 @@ const (
 	// maxRounds bounds the rounds of a search at one rank.
 	maxRounds = 400
 	// maxApartPerVariable bounds the pairs that are apart, by variable.
-	maxApartPerVariable = 3
+	maxOutliersPerVariable = 3
 	// exactError is the error of entries of B, nats, up to which a fit is exact. If its statistics may be integers it may be off by
 	// the rounding of interactions: they are read again then, in more digits.
 	exactError = 1e-9
@@ -39,53 +39,58 @@ const (
 )
 
 // apartFactors are the factors of searchRank, one search after the other. With 0 no pair is set apart.
-var apartFactors = [...]float64{0, 24, 8, 4}
+var outlierFactors = [...]float64{0, 24, 8, 4}
 
-// spectrum is Σ_k λ_k w_k w_kᵀ: an approximation of the matrix of interactions.
-type spectrum struct {
+// lowRank is Σ_k λ_k w_k w_kᵀ, an approximation of the matrix of interactions. Coordinate r of w_k is directions[k*n+r], for order n.
+type lowRank struct {
 	lambda     []float64
-	directions []float64 // w: column by column, each of the matrix's order
+	directions []float64 // w_k, one vector after the other
 }
 
-// completion is a search for an approximation of one rank. Pairs of variables are numbered by their place in pairs.
+// completion is a search for an approximation of one rank. A pair of variables is given by its index in pairs.
 type completion struct {
 	*interactions
-	pairs            [][2]int
-	residuals        []float64 // by pair
-	apart            map[[2]int]bool
-	apartNeighbours  [][]int // by variable: the variables that it is apart with
-	residualOfOthers float64 // Σ of the residuals of the pairs that are not apart
-	totalInteraction float64 // Σ of the sizes of all interactions
-	coupled          []int   // pairs with an interaction
-	sample           [][]int // by variable: some of its coupled pairs that are no strangers; nil if they are fewer than minSample
-	approximation    *spectrum
+	pairs             [][2]int
+	residuals         []float64       // by pair
+	outliers          map[[2]int]bool // pairs that the approximation need not fit
+	outlierNeighbours [][]int         // by variable: the others of the outliers that it is in
+	fittedResidual    float64         // Σ of the residuals of all pairs but outliers
+	totalInteraction  float64         // Σ of the sizes of all interactions
+	interacting       []int           // pairs with an interaction
+	sample            [][]int         // by variable: some of its interacting pairs that are not loose; nil if they are fewer than minSample
+	approximation     *lowRank
 }
 
-// newCompletion begins a search for rank k in random directions. largest is the largest interaction of a pair. With setsApart, pairs are
-// apart from the beginning if their interactions are far above those of their variables, or if they are strangers.
-func (m *interactions) newCompletion(pairs [][2]int, k int, setsApart bool) (c *completion, largest float64) {
+// newCompletion begins a search for rank k in random directions. With hasOutliers, pairs are outliers from the beginning if their
+// interactions are far above those of their variables, or if they are loose and such pairs are few. largest is the largest interaction of a
+// pair.
+func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c *completion, largest float64) {
 	n := len(m.domains)
 	c = &completion{
 		interactions: m, pairs: pairs, approximation: m.randomDirections(k),
 		residuals: make([]float64, len(pairs)), sample: make([][]int, n),
 	}
+
+	// Before the first step the residual of a pair is its interaction.
 	for r, p := range pairs {
-		c.residuals[r] = m.residual(&spectrum{}, p)
+		c.residuals[r] = m.blockResidual(&lowRank{}, p)
 		c.totalInteraction += c.residuals[r]
 		largest = max(largest, c.residuals[r])
 	}
 	for r, x := range c.residuals {
 		if x > residualFloor*largest {
-			c.coupled = append(c.coupled, r)
+			c.interacting = append(c.interacting, r)
 		}
 	}
-	strangers := c.strangers()
-	c.choosePairsToSample(strangers)
-	if !setsApart {
-		c.divideAbove(math.Inf(1))
+	loose := c.loosePairs()
+	c.choosePairsToSample(loose)
+	if !hasOutliers {
+		c.chooseOutliers(math.Inf(1))
 		return c, largest
 	}
-	// Of a matrix of rank one, an interaction is the product of its variables' medians over the median: interactions are compared with that.
+
+	// In a matrix of rank one, a typical interaction is medians[i]·medians[j]/typical. Interactions are divided by that and compared with
+	// typical.
 	medians, _ := c.medianResiduals(c.typicalResidual())
 	typical := median(slices.Clone(medians))
 	residuals := slices.Clone(c.residuals)
@@ -93,20 +98,21 @@ func (m *interactions) newCompletion(pairs [][2]int, k int, setsApart bool) (c *
 		if x := medians[p[0]] * medians[p[1]]; x > 0 {
 			c.residuals[r] *= typical * typical / x
 		}
-		if strangers[r] && len(strangers) <= maxApartPerVariable*n {
+		if loose[r] && len(loose) <= maxOutliersPerVariable*n {
 			c.residuals[r] = math.Inf(1)
 		}
 	}
-	c.divideAbove(largeFactor * typical)
+	c.chooseOutliers(largeFactor * typical)
 	c.residuals = residuals
 	return c, largest
 }
 
-// choosePairsToSample fills sample: of each variable pairs at equal distances in their list, about maxSample of them.
-func (c *completion) choosePairsToSample(strangers map[int]bool) {
-	pairsOf := make([][]int, len(c.domains))
-	for _, r := range c.coupled {
-		if !strangers[r] {
+// choosePairsToSample fills sample: of each variable about maxSample of its interacting pairs without the loose ones, at equal distances in
+// their list.
+func (c *completion) choosePairsToSample(loose map[int]bool) {
+	pairsOf := make([][]int, len(c.domains)) // by variable
+	for _, r := range c.interacting {
+		if !loose[r] {
 			for _, i := range c.pairs[r] {
 				pairsOf[i] = append(pairsOf[i], r)
 			}
@@ -122,21 +128,23 @@ func (c *completion) choosePairsToSample(strangers map[int]bool) {
 	}
 }
 
-// strangers returns the coupled pairs that have few neighbours in common: less than a third of the neighbours of one of both. Variables of
-// one group, or of a dense matrix, have many in common. Cost O(pairs · n / 64).
-func (c *completion) strangers() map[int]bool {
+// loosePairs returns the interacting pairs whose variables have few neighbours in common: less than a third of the neighbours of one of
+// them. Variables of one group, or of a dense matrix, have many in common. Neighbours are variables of an interacting pair. Cost O(pairs ·
+// n / 64).
+func (c *completion) loosePairs() map[int]bool {
 	out := map[int]bool{}
 	n := len(c.domains)
-	words := (n + 63) / 64
-	neighbours, degree := make([]uint64, n*words), make([]int, n) // neighbours: a set of bits for each variable
-	for _, r := range c.coupled {
+	words := (n + 63) / 64 // of one set
+	// The neighbours of variable i are a bit set of words numbers from neighbours[i*words] on. degree is their number.
+	neighbours, degree := make([]uint64, n*words), make([]int, n)
+	for _, r := range c.interacting {
 		p := c.pairs[r]
 		neighbours[p[0]*words+p[1]/64] |= 1 << (p[1] % 64)
 		neighbours[p[1]*words+p[0]/64] |= 1 << (p[0] % 64)
 		degree[p[0]]++
 		degree[p[1]]++
 	}
-	for _, r := range c.coupled {
+	for _, r := range c.interacting {
 		p, common := c.pairs[r], 0
 		for w, x := range neighbours[p[0]*words : p[0]*words+words] {
 			common += bits.OnesCount64(x & neighbours[p[1]*words+w])
@@ -148,18 +156,18 @@ func (c *completion) strangers() map[int]bool {
 	return out
 }
 
-// typicalResidual returns the median residual of the coupled pairs, by a sample of some 4,096.
+// typicalResidual returns the median residual of the interacting pairs, estimated from about 4,096 of them.
 func (c *completion) typicalResidual() float64 {
 	var sample []float64
-	for k := 0; k < len(c.coupled); k += max(1, len(c.coupled)/4096) {
-		sample = append(sample, c.residuals[c.coupled[k]])
+	for k := 0; k < len(c.interacting); k += max(1, len(c.interacting)/4096) {
+		sample = append(sample, c.residuals[c.interacting[k]])
 	}
 	return median(sample)
 }
 
-// medianResiduals returns the median residual of each variable's sample, or the typical one for a variable without a sample, and the
-// largest of these medians.
-func (c *completion) medianResiduals(typical float64) (medians []float64, worst float64) {
+// medianResiduals returns, by variable, the median residual of the variable's sample, and the largest of these medians. A variable without
+// a sample has the given typical residual instead.
+func (c *completion) medianResiduals(typical float64) (medians []float64, largest float64) {
 	medians = make([]float64, len(c.sample))
 	for i, pairs := range c.sample {
 		if medians[i] = typical; len(pairs) > 0 {
@@ -169,45 +177,49 @@ func (c *completion) medianResiduals(typical float64) (medians []float64, worst 
 			}
 			medians[i] = median(residuals)
 		}
-		worst = max(worst, medians[i])
+		largest = max(largest, medians[i])
 	}
-	return medians, worst
+	return medians, largest
 }
 
-// divideAbove sets the pairs apart whose residuals are above a limit, and those that have tables with zeros, and no others.
-func (c *completion) divideAbove(limit float64) {
-	c.apart, c.apartNeighbours, c.residualOfOthers = map[[2]int]bool{}, make([][]int, len(c.domains)), 0
+// chooseOutliers makes outliers of the pairs whose residuals are above a limit or whose tables have zeros, and of no others. It also
+// updates outlierNeighbours and fittedResidual.
+func (c *completion) chooseOutliers(limit float64) {
+	c.outliers, c.outlierNeighbours, c.fittedResidual = map[[2]int]bool{}, make([][]int, len(c.domains)), 0
 	for r, p := range c.pairs {
 		x := c.residuals[r]
-		if x > limit || len(c.zeroPairs) > 0 && c.zeroPairs[p] {
-			c.apart[p] = true
-			c.apartNeighbours[p[0]] = append(c.apartNeighbours[p[0]], p[1])
-			c.apartNeighbours[p[1]] = append(c.apartNeighbours[p[1]], p[0])
+		if x > limit || c.zeroPairs[p] {
+			c.outliers[p] = true
+			c.outlierNeighbours[p[0]] = append(c.outlierNeighbours[p[0]], p[1])
+			c.outlierNeighbours[p[1]] = append(c.outlierNeighbours[p[1]], p[0])
 		} else {
-			c.residualOfOthers += x
+			c.fittedResidual += x
 		}
 	}
 }
 
-// improve improves the approximation by a step of least squares and computes the residuals. It fails if the matrix has fewer directions.
+// improve improves the approximation by a step of least squares and recomputes all residuals. It returns an error if the matrix has a lower
+// rank than the approximation.
 func (c *completion) improve() error {
-	if err := c.leastSquaresStep(c.approximation, c.apartNeighbours); err != nil {
+	if err := c.leastSquaresStep(c.approximation, c.outlierNeighbours); err != nil {
 		return err
 	}
 	c.approximation.dropVanishing()
 	for r, p := range c.pairs {
-		c.residuals[r] = c.residual(c.approximation, p)
+		c.residuals[r] = c.blockResidual(c.approximation, p)
 	}
 	return nil
 }
 
-// searchRank looks for an approximation of rank k whose residuals are roundings. Blocks of one variable are free, and so are those of pairs
-// apart. If factor is 0 only pairs with zeros are apart. Otherwise pairs with large interactions are apart to begin with, and after each
-// round those with residuals above factor times the worst variable's median. It returns the approximation, the pairs apart, and Σ of the
-// residuals of all other pairs, nats. The approximation is nil if the search fails.
+// searchRank looks for an approximation of rank k whose residuals are roundings. The blocks of single variables and of outliers are not
+// fitted. If factor is 0, outliers are the pairs with zeros. Otherwise they begin as the pairs with large interactions, and after each
+// round they are those with residuals above factor times the largest of the variables' medians.
+//
+// It returns the approximation, the outliers, and the sum of the residuals of all other pairs, nats. The approximation is nil if the search
+// fails: if the typical residual stops falling, or if there are too many outliers.
 func (m *interactions) searchRank(
 	ctx context.Context, pairs [][2]int, k int, factor float64,
-) (s *spectrum, apart map[[2]int]bool, residual float64, err error) {
+) (approximation *lowRank, outliers map[[2]int]bool, residual float64, err error) {
 	const (
 		window   = 12 // rounds after which the typical residual has to have fallen by a tenth
 		patience = 3  // rounds without progress that end a search that has succeeded
@@ -215,48 +227,53 @@ func (m *interactions) searchRank(
 	if 2*k > m.order {
 		return nil, nil, 0, nil
 	}
-	setsApart := factor > 0
-	c, largest := m.newCompletion(pairs, k, setsApart)
-	floor := residualFloor * largest
-	maxApart := maxApartPerVariable*len(m.domains) + len(m.zeroPairs)
-	var typicals []float64 // by round
-	sinceBest, best := 0, math.Inf(1)
+	hasOutliers := factor > 0
+	c, largest := m.newCompletion(pairs, k, hasOutliers)
+	floor := residualFloor * largest // of a residual that is a rounding
+	maxOutliers := maxOutliersPerVariable*len(m.domains) + len(m.zeroPairs)
+	var typicals []float64            // typical residual, by round
+	best, sinceBest := math.Inf(1), 0 // smallest residual, and the rounds since then
 	for range maxRounds {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, 0, err
 		}
 		if c.improve() != nil {
-			return nil, nil, 0, nil // a matrix without k directions
+			return nil, nil, 0, nil // the matrix has a lower rank
 		}
 		typical := c.typicalResidual()
 		typicals = append(typicals, typical)
-		_, worst := c.medianResiduals(typical)
+		_, largestMedian := c.medianResiduals(typical)
 		limit := math.Inf(1)
-		if setsApart {
-			limit = max(floor, factor*worst)
+		if hasOutliers {
+			limit = max(floor, factor*largestMedian)
 		}
-		c.divideAbove(limit)
-		residual := c.residualOfOthers
+		c.chooseOutliers(limit)
+
+		// A good round has residuals like roundings and few outliers. The search succeeds after patience good rounds without progress.
+		residual := c.fittedResidual
+		hasTooManyOutliers := len(c.outliers) > maxOutliers
+		hasLargeResidual := residual > max(exactError, residualFloor*c.totalInteraction)
+		isLimitFalling := hasOutliers && limit > floor
 		switch {
-		case len(c.apart) > maxApart && len(typicals) > window:
+		case hasTooManyOutliers && len(typicals) > window:
 			return nil, nil, 0, nil
-		case residual > max(exactError, residualFloor*c.totalInteraction) || len(c.apart) > maxApart || setsApart && limit > floor:
-			// not there yet
+		case hasLargeResidual || hasTooManyOutliers || isLimitFalling:
+			// no good round yet
 		case residual < 0.5*best || residual > exactError && residual < 0.95*best:
 			best, sinceBest = residual, 0
 		default:
 			if sinceBest++; sinceBest >= patience {
-				return c.approximation, c.apart, residual, nil
+				return c.approximation, c.outliers, residual, nil
 			}
 		}
-		if r := len(typicals) - window; r >= 0 && typical > floor && typical > 0.9*typicals[r] {
-			return nil, nil, 0, nil
+		if earlier := len(typicals) - window; earlier >= 0 && typical > floor && typical > 0.9*typicals[earlier] {
+			return nil, nil, 0, nil // it stopped falling
 		}
 	}
 	return nil, nil, 0, nil
 }
 
-// allPairs lists the pairs of variables, with a table or without.
+// allPairs lists all pairs of variables (i, j) with i < j.
 func (m *interactions) allPairs() (all [][2]int) {
 	for i := range m.domains {
 		for j := i + 1; j < len(m.domains); j++ {
@@ -266,25 +283,28 @@ func (m *interactions) allPairs() (all [][2]int) {
 	return all
 }
 
-// randomDirections returns k random directions, the same ones in every call.
-func (m *interactions) randomDirections(k int) *spectrum {
+// randomDirections returns an approximation with k random directions, the same ones in every call. All λ are 0.
+func (m *interactions) randomDirections(k int) *lowRank {
 	random := rand.New(rand.NewPCG(1, uint64(k)))
-	s := &spectrum{lambda: make([]float64, k), directions: make([]float64, k*m.order)}
+	s := &lowRank{lambda: make([]float64, k), directions: make([]float64, k*m.order)}
 	for i := range s.directions {
 		s.directions[i] = random.NormFloat64()
 	}
 	return s
 }
 
-// leastSquaresStep is a step of alternating least squares. Given the directions w, it finds the rows u for which u wᵀ is nearest to the
-// matrix outside of the free blocks: those of single variables and of the pairs apart, which are given by variable. The new directions are
-// these rows, made orthonormal and turned to eigenvectors. It returns an error if the rows are dependent.
-func (m *interactions) leastSquaresStep(s *spectrum, apart [][]int) error {
+// leastSquaresStep improves an approximation by a step of alternating least squares. For the directions w, it finds the rows u for which u
+// wᵀ is nearest to the matrix outside of the free blocks: those of single variables and of outliers. outlierNeighbours is that of
+// completion. The columns of u, made orthonormal and turned to eigenvectors, are the new directions. It returns an error if the columns are
+// dependent.
+func (m *interactions) leastSquaresStep(s *lowRank, outlierNeighbours [][]int) error {
 	n, k := m.order, len(s.lambda)
-	u, ok := m.fitRows(s, apart)
+	u, ok := m.fitRows(s, outlierNeighbours)
 	if !ok {
 		return btn.ErrPart
 	}
+
+	// q are the columns of u, made orthonormal.
 	q := make([]float64, k*n)
 	for r := range n {
 		for c := range k {
@@ -294,7 +314,8 @@ func (m *interactions) leastSquaresStep(s *spectrum, apart [][]int) error {
 	if !orthonormalise(q, n, k) {
 		return btn.ErrPart
 	}
-	// In the new directions the approximation u·wᵀ is (qᵀu)(wᵀq).
+
+	// In the directions q the approximation u·wᵀ is the k × k matrix left · right = (qᵀu)(wᵀq).
 	left, right := make([]float64, k*k), make([]float64, k*k)
 	for a := range k {
 		for b := range k {
@@ -304,7 +325,7 @@ func (m *interactions) leastSquaresStep(s *spectrum, apart [][]int) error {
 			}
 		}
 	}
-	small := make([]float64, k*k) // made symmetric
+	small := make([]float64, k*k) // left · right, made symmetric
 	for a := range k {
 		for b := range k {
 			for c := range k {
@@ -312,6 +333,8 @@ func (m *interactions) leastSquaresStep(s *spectrum, apart [][]int) error {
 			}
 		}
 	}
+
+	// Its eigenvalues are the new λ, and q times its eigenvectors the new directions.
 	values, vectors, err := linalg.SymmetricEigen(small, k)
 	if err != nil {
 		return err
@@ -330,13 +353,14 @@ func (m *interactions) leastSquaresStep(s *spectrum, apart [][]int) error {
 	return nil
 }
 
-// fitRows returns the rows u of leastSquaresStep, row by row, k numbers each. The rows of a variable solve the normal equations of the
-// blocks that are not free. ok is false if some are singular.
-func (m *interactions) fitRows(s *spectrum, apart [][]int) (u []float64, ok bool) {
+// fitRows returns the rows u for which u wᵀ is nearest to the matrix, for the directions w of s. Row r is u[r*k : r*k+k]. A row of variable
+// i solves the normal equations G u_r = Σ_c matrix[r, c] w_c, G = Σ_c w_c w_cᵀ. Both sums are over the columns c of all variables but i and
+// outlierNeighbours[i]. ok is false if some equations are singular.
+func (m *interactions) fitRows(s *lowRank, outlierNeighbours [][]int) (u []float64, ok bool) {
 	n, k := m.order, len(s.lambda)
 	u = make([]float64, n*k)
-	gram := make([]float64, k*k)
-	w := make([]float64, n*k) // the directions, row by row
+	gram := make([]float64, k*k) // Σ_c w_c w_cᵀ over all columns
+	w := make([]float64, n*k)    // row c has the k directions at coordinate c
 	work := make([]float64, k*k)
 	for c := range k {
 		for r, y := range s.directions[c*n : c*n+n] {
@@ -345,8 +369,10 @@ func (m *interactions) fitRows(s *spectrum, apart [][]int) (u []float64, ok bool
 	}
 	addGram(gram, w, k, 1)
 	for i, d := range m.domains {
-		first := m.coordinate[i]
-		for r := first; r < first+d-1; r++ {
+		firstRow := m.firstCoordinate[i]
+
+		// The right sides. The matrix is 0 in the block of variable i.
+		for r := firstRow; r < firstRow+d-1; r++ {
 			right := u[r*k : r*k+k]
 			for j, x := range m.matrix[r*n : r*n+n] {
 				if x != 0 {
@@ -355,10 +381,10 @@ func (m *interactions) fitRows(s *spectrum, apart [][]int) (u []float64, ok bool
 					}
 				}
 			}
-			for _, j := range apart[i] {
-				for l := m.coordinate[j]; l < m.coordinate[j]+m.domains[j]-1; l++ {
-					for c, y := range w[l*k : l*k+k] {
-						right[c] -= m.matrix[r*n+l] * y
+			for _, j := range outlierNeighbours[i] {
+				for column := m.firstCoordinate[j]; column < m.firstCoordinate[j]+m.domains[j]-1; column++ {
+					for c, y := range w[column*k : column*k+k] {
+						right[c] -= m.matrix[r*n+column] * y
 					}
 				}
 			}
@@ -366,12 +392,14 @@ func (m *interactions) fitRows(s *spectrum, apart [][]int) (u []float64, ok bool
 		if d == 1 {
 			continue
 		}
+
+		// The left side, one for all rows of the variable.
 		normal := slices.Clone(gram)
-		addGram(normal, w[first*k:(first+d-1)*k], k, -1)
-		for _, j := range apart[i] {
-			addGram(normal, w[m.coordinate[j]*k:(m.coordinate[j]+m.domains[j]-1)*k], k, -1)
+		addGram(normal, w[firstRow*k:(firstRow+d-1)*k], k, -1)
+		for _, j := range outlierNeighbours[i] {
+			addGram(normal, w[m.firstCoordinate[j]*k:(m.firstCoordinate[j]+m.domains[j]-1)*k], k, -1)
 		}
-		for r := first; r < first+d-1; r++ {
+		for r := firstRow; r < firstRow+d-1; r++ {
 			copy(work, normal)
 			if !linalg.SolveSmall(work, k, u[r*k:r*k+k]) {
 				return nil, false
@@ -381,7 +409,7 @@ func (m *interactions) fitRows(s *spectrum, apart [][]int) (u []float64, ok bool
 	return u, true
 }
 
-// addGram adds sign · Σ_r row_rᵀ row_r to a k × k matrix, for rows of k numbers.
+// addGram adds sign · Σ_r row_rᵀ row_r to a k × k matrix. rows has one row of k numbers after the other.
 func addGram(gram, rows []float64, k int, sign float64) {
 	for r := 0; r < len(rows); r += k {
 		for a, x := range rows[r : r+k] {
@@ -392,11 +420,12 @@ func addGram(gram, rows []float64, k int, sign float64) {
 	}
 }
 
-// orthonormalise makes k columns of length n orthonormal. It returns false if a column depends on those before it.
+// orthonormalise makes k columns of length n orthonormal by Gram and Schmidt's method. Column c is columns[c*n : c*n+n]. It returns false
+// if a column depends on those before it.
 func orthonormalise(columns []float64, n, k int) bool {
 	for c := range k {
 		column := columns[c*n : c*n+n]
-		before := norm(column)
+		normBefore := norm(column)
 		for range 2 { // the second pass takes off the roundings of the first
 			for e := range c {
 				earlier := columns[e*n : e*n+n]
@@ -409,12 +438,12 @@ func orthonormalise(columns []float64, n, k int) bool {
 				}
 			}
 		}
-		after := norm(column)
-		if !(after > 1e-13*before) {
+		normAfter := norm(column)
+		if !(normAfter > 1e-13*normBefore) {
 			return false
 		}
 		for i := range column {
-			column[i] /= after
+			column[i] /= normAfter
 		}
 	}
 	return true
@@ -430,7 +459,7 @@ func norm(v []float64) float64 {
 }
 
 // dropVanishing drops the directions whose eigenvalues are at most vanishingShare of the largest.
-func (s *spectrum) dropVanishing() {
+func (s *lowRank) dropVanishing() {
 	n, largest := len(s.directions)/len(s.lambda), 0.0
 	for _, l := range s.lambda {
 		largest = max(largest, math.Abs(l))
@@ -446,21 +475,21 @@ func (s *spectrum) dropVanishing() {
 	s.lambda, s.directions = s.lambda[:kept], s.directions[:kept*n]
 }
 
-// entry returns entry (r, c) of an approximation of order n.
-func (s *spectrum) entry(n, r, c int) (x float64) {
+// entry returns entry (r, c) of an approximation of an n × n matrix: Σ_k λ_k w_k(r) w_k(c).
+func (s *lowRank) entry(n, r, c int) (x float64) {
 	for k, l := range s.lambda {
 		x += l * s.directions[k*n+r] * s.directions[k*n+c]
 	}
 	return x
 }
 
-// residual returns the Frobenius norm of a pair's block of the matrix less the approximation. No entry of the pair's interaction is off by
-// more.
-func (m *interactions) residual(s *spectrum, p [2]int) float64 {
+// blockResidual returns the Frobenius norm of the matrix less the approximation in the block of a pair of variables. No entry of the pair's
+// interaction is off by more.
+func (m *interactions) blockResidual(s *lowRank, p [2]int) float64 {
 	i, j := p[0], p[1]
 	sum := 0.0
-	for r := m.coordinate[i]; r < m.coordinate[i]+m.domains[i]-1; r++ {
-		for c := m.coordinate[j]; c < m.coordinate[j]+m.domains[j]-1; c++ {
+	for r := m.firstCoordinate[i]; r < m.firstCoordinate[i]+m.domains[i]-1; r++ {
+		for c := m.firstCoordinate[j]; c < m.firstCoordinate[j]+m.domains[j]-1; c++ {
 			x := m.matrix[r*m.order+c] - s.entry(m.order, r, c)
 			sum += x * x
 		}
@@ -468,7 +497,7 @@ func (m *interactions) residual(s *spectrum, p [2]int) float64 {
 	return math.Sqrt(sum)
 }
 
-// median returns the upper median of some values, which it sorts; there is at least one.
+// median returns the upper median of at least one value. It sorts the values.
 func median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]

@@ -46,15 +46,15 @@ func TestLattices(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 10))
 		k, n := 1+int(seed%3), 30
 		m := &interactions{}
-		s := &spectrum{lambda: make([]float64, k), directions: make([]float64, k*n)}
+		s := &lowRank{lambda: make([]float64, k), directions: make([]float64, k*n)}
 		turn := make([]float64, k*k)
 		for x := range turn {
 			turn[x] = rng.NormFloat64()
 		}
 		want := make([][]int64, n)
 		for i := range n {
-			m.domains, m.offset = append(m.domains, 2), append(m.offset, 2*i)
-			m.coordinate, m.basis = append(m.coordinate, i), append(m.basis, helmert(2))
+			m.domains, m.firstValue = append(m.domains, 2), append(m.firstValue, 2*i)
+			m.firstCoordinate, m.functions = append(m.firstCoordinate, i), append(m.functions, helmert(2))
 			m.field = append(m.field, floats.Sum{}, floats.Sum{})
 			for c := range k {
 				want[i] = append(want[i], rng.Int64N(13)-6)

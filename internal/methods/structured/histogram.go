@@ -31,19 +31,20 @@ type float struct {
 	exp  int32
 }
 
-// floatOf returns a float equal to a number that is not below 0.
+// floatOf returns x as a float. x is not below 0.
 func floatOf(x scaled.Number) float {
 	if x.IsZero() {
 		return float{}
 	}
-	e := (x.Exp + halfUnit) >> 9 // 2^9 = unitBits
+	e := (x.Exp + halfUnit) >> 9 // the nearest multiple of unitBits = 2^9
 	return float{math.Ldexp(x.Mant, int(x.Exp-e*unitBits)), int32(max(math.MinInt32, min(e, math.MaxInt32)))}
 }
 
 // scaledNumber returns the number as a scaled.Number.
 func (x float) scaledNumber() scaled.Number { return scaled.Make(x.mant, unitBits*int64(x.exp)) }
 
-// normalised moves to the exponent what a product or a sum has beyond the range of mant.
+// normalised returns x with mant within 2^±halfUnit, after a product or a sum that may be beyond: it moves one unit to or from the
+// exponent.
 func (x float) normalised() float {
 	switch {
 	case x.mant >= 0x1p256:
@@ -77,8 +78,8 @@ func (x float) plus(y float) float {
 
 // blockSum adds positive numbers: termsPerBlock of them, then the sums of these blocks, so that roundings are few.
 type blockSum struct {
-	inner, outer float // of the current block, of all before it
-	count        int   // terms of the current block
+	inner, outer float // sum of the current block, and of all blocks before it
+	count        int   // of the terms in the current block
 }
 
 // add adds a term.
@@ -92,8 +93,8 @@ func (t *blockSum) add(x float) {
 // sum returns the sum of all terms.
 func (t *blockSum) sum() float { return t.outer.plus(t.inner) }
 
-// states is a partial sum: the values that the sum of some variables' statistics has, which are its states, each with the total weight of
-// the assignments that lead to it. A state is named by its key (Integers.keys), in increasing order.
+// states is a partial sum: the values that the sum of some variables' statistics can have. Each is a state, with the total weight of the
+// assignments that lead to it. A state is named by its key, one number for the sums of all statistics (Integers.keys). Keys increase.
 type states struct {
 	keys []int64
 	mant []float64 // of the weights
@@ -103,9 +104,9 @@ type states struct {
 // weight returns the weight of a state.
 func (s *states) weight(x int) float { return float{s.mant[x], s.exp[x]} }
 
-// appendState appends a state, whose key is above all others.
-func (s *states) appendState(key int64, x float) {
-	s.keys, s.mant, s.exp = append(s.keys, key), append(s.mant, x.mant), append(s.exp, x.exp)
+// appendState appends a state with weight x. Its key is above all keys so far.
+func (s *states) appendState(key int64, weight float) {
+	s.keys, s.mant, s.exp = append(s.keys, key), append(s.mant, weight.mant), append(s.exp, weight.exp)
 }
 
 // choice is a value of a variable with a weight above 0.
@@ -117,32 +118,34 @@ type choice struct {
 
 // histogram is the convolution of the variables' choices under weights of single variables.
 type histogram struct {
-	fit       *Fit
-	offset    []int       // of the first value of each variable
-	choices   [][]choice  // by place in the sequence
-	lnUnit    floats.Pair // the unit of all weights is e^lnUnit
-	maxStates float64     // of a partial sum, so that it fits the memory
+	fit        *Fit
+	firstValue []int       // by variable: the index of its first value in lists by value
+	choices    [][]choice  // by position in Integers.Sequence
+	lnUnit     floats.Pair // the unit of all weights is e^lnUnit
+	maxStates  float64     // of a partial sum, so that it fits the memory
 }
 
-// newHistogram returns the convolution under weights, by variable and value. The largest field of each variable's possible values goes into
-// lnUnit. It returns nil if a variable has no possible value.
+// newHistogram returns the convolution of a fit's variables under weights, which are by variable and value. The weight of a choice is
+// e^field times the given weight. It is divided by the largest e^field of the variable's possible values, whose logarithms add up to
+// lnUnit. The result is nil if a variable has no possible value.
 func newHistogram(f *Fit, weights [][]float64, memory int64) (*histogram, error) {
-	n := f.Integers
-	keys, err := n.keys(f.Domains)
+	integers := f.Integers
+	keys, err := integers.keys(f.Domains)
 	if err != nil {
 		return nil, err
 	}
-	h := &histogram{fit: f, lnUnit: floats.Pair{High: n.Ln[0], Low: n.Ln[1]}, choices: make([][]choice, len(f.Domains))}
+	h := &histogram{fit: f, lnUnit: floats.Pair{High: integers.Ln[0], Low: integers.Ln[1]}, choices: make([][]choice, len(f.Domains))}
 	offset := 0
 	for _, d := range f.Domains {
-		h.offset = append(h.offset, offset)
+		h.firstValue = append(h.firstValue, offset)
 		offset += d
 	}
-	for place, v := range n.Sequence {
-		largest := floats.Pair{High: math.Inf(-1)}
-		for x := h.offset[v]; x < h.offset[v]+f.Domains[v]; x++ {
-			if n.Field[x] > largest.High && weights[v][x-h.offset[v]] > 0 {
-				largest = floats.Pair{High: n.Field[x], Low: n.FieldLow[x]}
+
+	for position, v := range integers.Sequence {
+		largest := floats.Pair{High: math.Inf(-1)} // field
+		for x := h.firstValue[v]; x < h.firstValue[v]+f.Domains[v]; x++ {
+			if integers.Field[x] > largest.High && weights[v][x-h.firstValue[v]] > 0 {
+				largest = floats.Pair{High: integers.Field[x], Low: integers.FieldLow[x]}
 			}
 		}
 		if math.IsInf(largest.High, -1) {
@@ -150,20 +153,20 @@ func newHistogram(f *Fit, weights [][]float64, memory int64) (*histogram, error)
 		}
 		h.lnUnit = h.lnUnit.Plus(largest)
 		for x, w := range weights[v] {
-			field := floats.Pair{High: n.Field[h.offset[v]+x], Low: n.FieldLow[h.offset[v]+x]}
-			if w == 0 || math.IsInf(field.High, -1) {
+			field := floats.Pair{High: integers.Field[h.firstValue[v]+x], Low: integers.FieldLow[h.firstValue[v]+x]}
+			if w == 0 || math.IsInf(field.High, -1) { // impossible
 				continue
 			}
-			h.choices[place] = append(h.choices[place], choice{
-				x, keys[h.offset[v]+x], floatOf(field.Minus(largest).Exp().Mul(scaled.FromFloat(w))),
+			h.choices[position] = append(h.choices[position], choice{
+				x, keys[h.firstValue[v]+x], floatOf(field.Minus(largest).Exp().Mul(scaled.FromFloat(w))),
 			})
 		}
 	}
-	h.maxStates = min(maxStatesOfSum, float64(memory)/stateBytes/(4+rangesPerLevel*n.recomputations()))
+	h.maxStates = min(maxStatesOfSum, float64(memory)/stateBytes/(4+rangesPerLevel*integers.recomputations()))
 	return h, nil
 }
 
-// flops returns the flops of a sum, with marginals or without.
+// flops returns the flops of a sum over all assignments, with marginals or without.
 func (n *Integers) flops(marginals bool) float64 {
 	flops := stateFlops * n.States
 	if marginals {
@@ -177,7 +180,8 @@ func (n *Integers) bytes() float64 {
 	return stateBytes * (4 + rangesPerLevel*n.recomputations()) * n.Widest
 }
 
-// recomputations returns how often a partial sum is computed again on the way back, at most: the levels of visitBackward.
+// recomputations bounds how often visitBackward computes a partial sum again: once for each level of its ranges, log(variables + 1) to the
+// base rangesPerLevel.
 func (n *Integers) recomputations() float64 {
 	return math.Ceil(math.Log(float64(len(n.Sequence)+1)) / math.Log(rangesPerLevel))
 }
@@ -185,10 +189,11 @@ func (n *Integers) recomputations() float64 {
 // emptySum returns the partial sum of no variables: one state of weight 1.
 func emptySum() *states { return &states{keys: []int64{0}, mant: []float64{1}, exp: []int32{0}} }
 
-// addVariable adds the variable at a place of the sequence to a partial sum. It is over budget above maxStates.
-func (h *histogram) addVariable(sum *states, place int) (*states, error) {
+// addVariable adds a variable to a partial sum: each state moves by each choice of the variable. The variable is given by its position in
+// the sequence. The error is over budget if there are more than maxStates states.
+func (h *histogram) addVariable(sum *states, position int) (*states, error) {
 	var next *states
-	for _, c := range h.choices[place] {
+	for _, c := range h.choices[position] {
 		next = mergeShifted(next, sum, c)
 	}
 	if float64(len(next.keys)) > h.maxStates {
@@ -197,8 +202,8 @@ func (h *histogram) addVariable(sum *states, place int) (*states, error) {
 	return next, nil
 }
 
-// mergeShifted merges others with the states of sum, moved by a choice: the choice's key is added to their keys, and their weights are
-// multiplied by its weight. Weights of equal keys are added. others may be nil.
+// mergeShifted merges two lists of states: others, which may be nil, and the states of sum after a choice, whose keys are larger by the
+// choice's key, and whose weights are multiplied by its weight. If a key is in both lists the weights are added.
 func mergeShifted(others, sum *states, c choice) *states {
 	size := len(sum.keys)
 	if others != nil {
@@ -211,7 +216,8 @@ func mergeShifted(others, sum *states, c choice) *states {
 		}
 		return out
 	}
-	o := 0 // state of others
+
+	o := 0 // index of the first state of others that is not merged yet
 	for state, key := range sum.keys {
 		key += c.key
 		for ; o < len(others.keys) && others.keys[o] < key; o++ {
@@ -230,33 +236,35 @@ func mergeShifted(others, sum *states, c choice) *states {
 	return out
 }
 
-// addVariables adds the variables with first ≤ place < end to a partial sum. It looks at ctx for each.
+// addVariables adds the variables at positions first ≤ position < end of the sequence to a partial sum. It looks at ctx before each.
 func (h *histogram) addVariables(ctx context.Context, sum *states, first, end int) (*states, error) {
-	for place := first; place < end; place++ {
+	for position := first; position < end; position++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		var err error
-		if sum, err = h.addVariable(sum, place); err != nil {
+		if sum, err = h.addVariable(sum, position); err != nil {
 			return nil, err
 		}
 	}
 	return sum, nil
 }
 
-// visitBackward calls visit for every place with first ≤ place < end, the last one first, with the partial sum of the variables before the
-// place. sum is the partial sum before first. The range is divided into rangesPerLevel ranges: their first partial sums are computed and
-// kept, and those within a range are computed again when its turn comes. So few partial sums are in memory.
+// visitBackward calls visit for every position of the sequence with first ≤ position < end, the last one first. visit gets the partial sum
+// of the variables before the position. sum is the partial sum before first.
+//
+// To keep few partial sums in memory it divides the positions into rangesPerLevel ranges. It keeps the partial sum before each range, and
+// computes those within a range again when the range's turn comes, by recursion.
 func (h *histogram) visitBackward(
-	ctx context.Context, sum *states, first, end int, visit func(place int, before *states) error,
+	ctx context.Context, sum *states, first, end int, visit func(position int, before *states) error,
 ) error {
-	if end-first <= 1 {
-		if end > first {
-			return visit(first, sum)
-		}
+	switch end - first {
+	case 0:
 		return nil
+	case 1:
+		return visit(first, sum)
 	}
-	sums, starts := []*states{sum}, []int{first} // by range: the partial sum before it, and its first place
+	sums, starts := []*states{sum}, []int{first} // by range: the partial sum before it, and its first position
 	ranges := min(rangesPerLevel, end-first)
 	for k := 1; k < ranges; k++ {
 		start := first + (end-first)*k/ranges
@@ -275,28 +283,32 @@ func (h *histogram) visitBackward(
 	return nil
 }
 
-// stateFactors returns the factor e^{½ SᵀGS} of every state of the sum of all variables.
+// stateFactors returns the factor e^{½ SᵀGS} of every state of the sum of all variables. last is that sum; the statistics S of a state are
+// its key decoded.
 func (h *histogram) stateFactors(last *states) []float {
-	n := h.fit.Integers
-	k := n.statisticCount(len(n.Field))
-	scale := int64(1) // least common multiple of the domains: scale · S are integers, although means are subtracted
+	integers := h.fit.Integers
+	k := integers.statisticCount(len(integers.Field))
+
+	// S has means of a variable's d integers subtracted. scale, the least common multiple of all d, makes scale · S integers.
+	scale := int64(1)
 	for _, d := range h.fit.Domains {
 		scale = scale / gcd(scale, int64(d)) * int64(d)
 	}
-	form := make([]floats.Pair, k*k) // G/2 for scale · S
-	for x := range form {
-		form[x] = floats.Pair{High: n.Form[2*x], Low: n.Form[2*x+1]}.Over(2 * float64(scale) * float64(scale))
+	halfForm := make([]floats.Pair, k*k) // G/2 divided by scale², row by row
+	for x := range halfForm {
+		halfForm[x] = floats.Pair{High: integers.Form[2*x], Low: integers.Form[2*x+1]}.Over(2 * float64(scale) * float64(scale))
 	}
-	decode := n.newDecoder(h.fit.Domains, scale)
+
+	decodeKey := integers.newDecoder(h.fit.Domains, scale)
 	factors := make([]float, len(last.keys))
-	sum := make([]float64, k)
+	statistics := make([]float64, k)
 	for state, key := range last.keys {
-		decode(key, sum)
+		decodeKey(key, statistics)
 		exponent := floats.Pair{}
-		for p, y := range sum {
+		for p, y := range statistics {
 			row := floats.Pair{}
-			for q, z := range sum {
-				row = row.Plus(form[p*k+q].By(z))
+			for q, z := range statistics {
+				row = row.Plus(halfForm[p*k+q].By(z))
 			}
 			exponent = exponent.Plus(row.By(y))
 		}
@@ -305,7 +317,7 @@ func (h *histogram) stateFactors(last *states) []float {
 	return factors
 }
 
-// gcd returns the greatest common divisor.
+// gcd returns the greatest common divisor of a and b.
 func gcd(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
@@ -313,12 +325,14 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// newDecoder returns a function that fills to with scale · S of the state of all variables with a key. A key is a number in mixed radix:
-// its digit for a statistic is the sum of the statistic less its lowest value, and below the statistic's span.
+// newDecoder returns a function that sets to to scale · S for the statistics S of a state of all variables, which is given by its key.
+// After the lowest sum of each statistic is subtracted, a key is a number in mixed radix: its digits are the sums less the lowest ones, and
+// the base of each digit is the statistic's span, the number of integers from the lowest sum to the highest.
 func (n *Integers) newDecoder(domains []int, scale int64) func(key int64, to []float64) {
 	values := len(n.Field)
 	k := n.statisticCount(values)
-	lowest, span, mean := make([]int64, k), make([]int64, k), make([]int64, k) // by statistic, of its sum; mean: times scale
+	lowest, span := make([]int64, k), make([]int64, k) // by statistic: of its sum over all variables
+	mean := make([]int64, k)                           // by statistic: scale · the sum of the variables' means
 	for c := range k {
 		ofStatistic, offset := n.Values[c*values:][:values], 0
 		span[c] = 1
@@ -331,6 +345,7 @@ func (n *Integers) newDecoder(domains []int, scale int64) func(key int64, to []f
 			offset += d
 		}
 	}
+
 	return func(key int64, to []float64) {
 		stride := int64(1)
 		for c := range k {
@@ -344,15 +359,17 @@ func (n *Integers) newDecoder(domains []int, scale int64) func(key int64, to []f
 	}
 }
 
-// countStates counts the states of all partial sums and sets States and Widest. fit is false if they are too many.
+// countStates counts the states of all partial sums along the sequence and sets States and Widest. keys is what each value adds to a key,
+// by value. fit is false if there are too many states.
 func (n *Integers) countStates(ctx context.Context, domains []int, keys []int64) (fit bool, err error) {
-	offset := make([]int, len(domains))
+	firstValue := make([]int, len(domains))
 	total := 0
 	for v, d := range domains {
-		offset[v] = total
+		firstValue[v] = total
 		total += d
 	}
-	sum := []int64{0} // keys of a partial sum
+
+	sum := []int64{0} // keys of the partial sum of no variables
 	n.States, n.Widest = 1, 1
 	for _, v := range n.Sequence {
 		if err := ctx.Err(); err != nil {
@@ -360,7 +377,7 @@ func (n *Integers) countStates(ctx context.Context, domains []int, keys []int64)
 		}
 		var next []int64
 		for x := range domains[v] {
-			next = mergeKeys(next, sum, keys[offset[v]+x])
+			next = mergeKeys(next, sum, keys[firstValue[v]+x])
 		}
 		sum = next
 		n.States += float64(len(sum) * domains[v] / 2)
@@ -371,19 +388,20 @@ func (n *Integers) countStates(ctx context.Context, domains []int, keys []int64)
 	return true, nil
 }
 
-// mergeKeys merges others with keys, each plus a difference. Both are increasing, and so is the result; equal ones are in it once.
+// mergeKeys merges two increasing lists of keys: others, and keys with a difference added to each. The result is increasing, and has a key
+// that is in both once.
 func mergeKeys(others, keys []int64, difference int64) []int64 {
 	out := make([]int64, 0, min(len(others)+len(keys), 2*len(keys)))
-	o := 0
+	next := 0
 	for _, key := range keys {
 		key += difference
-		for ; o < len(others) && others[o] < key; o++ {
-			out = append(out, others[o])
+		for ; next < len(others) && others[next] < key; next++ {
+			out = append(out, others[next])
 		}
-		if o < len(others) && others[o] == key {
-			o++
+		if next < len(others) && others[next] == key {
+			next++
 		}
 		out = append(out, key)
 	}
-	return append(out, others[o:]...)
+	return append(out, others[next:]...)
 }

@@ -31,15 +31,18 @@ type Integers struct {
 	Widest float64 `msgpack:"widest"`
 }
 
-// statisticCount returns the number of statistics for variables with so many values together.
-func (n *Integers) statisticCount(values int) int { return len(n.Values) / max(1, values) }
+// statisticCount returns the number of statistics. valueCount is the number of values of all variables together: Values has so many
+// integers for each statistic.
+func (n *Integers) statisticCount(valueCount int) int { return len(n.Values) / max(1, valueCount) }
 
-// check checks the integers of a fit.
+// check returns an error unless all lists of the integers have the lengths that fit f needs, all numbers are finite (a field may be −Inf),
+// the sequence has each variable once, and the fit has neither a rest nor leaves.
 func (n *Integers) check(f *Fit) error {
 	values := len(f.Field)
 	k := n.statisticCount(values)
-	if k == 0 || k > MaxStatistics || len(n.Values) != k*values || len(n.Form) != 2*k*k || len(n.Field) != values ||
-		len(n.FieldLow) != values || len(n.Ln) != 2 || len(n.Sequence) != len(f.Domains) {
+	hasStatistics := k > 0 && k <= MaxStatistics && len(n.Values) == k*values && len(n.Form) == 2*k*k
+	hasFields := len(n.Field) == values && len(n.FieldLow) == values && len(n.Ln) == 2
+	if !hasStatistics || !hasFields || len(n.Sequence) != len(f.Domains) {
 		return btn.Misfit("%d integers, %d numbers of a form, %d fields for %d values", len(n.Values), len(n.Form), len(n.Field), values)
 	}
 	seen := make([]bool, len(f.Domains))
@@ -51,7 +54,7 @@ func (n *Integers) check(f *Fit) error {
 	}
 	for _, list := range [][]float64{n.Form, n.FieldLow, n.Ln} {
 		for _, x := range list {
-			if x-x != 0 {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return btn.Misfit("a number of a form is %v", x)
 			}
 		}
@@ -70,33 +73,33 @@ func (n *Integers) check(f *Fit) error {
 	return nil
 }
 
-// integerFit returns the fit of an approximation whose statistics are integers. It returns nil if they are none, if their sums have too
-// many states, if the network has tables with zeros or leaves, or if the fit is not exact.
-func (m *interactions) integerFit(ctx context.Context, net *btn.Network, s *spectrum, memory int64) (*Fit, error) {
-	if len(m.leaves)+len(m.otherTables)+len(m.zeroPairs) > 0 {
+// integerFit returns the fit for a histogram if the statistics of an approximation are integers in some basis. It returns nil if they are
+// not, if their sums have too many states, if the network has tables with zeros, or leaves, or if the fit is not exact.
+func (m *interactions) integerFit(ctx context.Context, net *btn.Network, approximation *lowRank, memory int64) (*Fit, error) {
+	if len(m.leaves)+len(m.otherTables)+len(m.zeroPairs) > 0 { // such a fit has no rest
 		return nil, nil
 	}
-	n := m.findLattice(s)
-	if n == nil {
+	integers := m.findLattice(approximation)
+	if integers == nil {
 		return nil, nil
 	}
-	keys, err := n.keys(m.domains)
+	keys, err := integers.keys(m.domains)
 	if err != nil {
 		return nil, nil
 	}
-	n.chooseSequence(m.domains)
-	if within, err := n.countStates(ctx, m.domains, keys); !within || err != nil || n.bytes() > float64(memory) {
+	integers.chooseSequence(m.domains)
+	if isWithin, err := integers.countStates(ctx, m.domains, keys); !isWithin || err != nil || integers.bytes() > float64(memory) {
 		return nil, err
 	}
-	worst, err := m.fitForm(ctx, net, n, memory)
+	worst, err := m.fitForm(ctx, net, integers, memory)
 	if err != nil || !(worst <= exactError) {
 		return nil, err
 	}
-	return &Fit{Domains: m.domains, Field: m.roundedFields(), Integers: n, LnError: worst}, nil
+	return &Fit{Domains: m.domains, Field: m.roundedFields(), Integers: integers, LnError: worst}, nil
 }
 
-// chooseSequence sets Sequence so that partial sums have few states: variables with small integers come first, and variables with equal
-// integers, up to a sign, follow each other.
+// chooseSequence chooses the sequence in which variables are added, so that partial sums have few states: variables with small integers
+// come first, and variables with equal integers, up to the sign, are neighbours.
 func (n *Integers) chooseSequence(domains []int) {
 	values := 0
 	offset := make([]int, len(domains))
@@ -104,8 +107,9 @@ func (n *Integers) chooseSequence(domains []int) {
 		offset[v] = values
 		values += d
 	}
+
 	k := n.statisticCount(values)
-	rows, size := make([][]int64, len(domains)), make([]int64, len(domains)) // by variable: its integers, and the sum of their sizes
+	rows, size := make([][]int64, len(domains)), make([]int64, len(domains)) // by variable: its integers, and the sum of their |N|
 	for v, d := range domains {
 		for x := offset[v]; x < offset[v]+d; x++ {
 			for c := range k {
@@ -126,7 +130,7 @@ func (n *Integers) chooseSequence(domains []int) {
 	})
 }
 
-// makeFirstPositive negates a row if its first entry that is not 0 is below 0.
+// makeFirstPositive negates a row if its first entry other than 0 is negative.
 func makeFirstPositive(row []int64) {
 	for _, y := range row {
 		if y > 0 {
@@ -141,8 +145,9 @@ func makeFirstPositive(row []int64) {
 	}
 }
 
-// keys returns, by value, what a variable's value adds to the key of a sum. A key is one number for all statistics: Σ_k stride_k · sum_k,
-// where the stride of a statistic is the product of the spans of those before it. It is a misfit if keys would be too large.
+// keys returns, by value, what a variable's value adds to the key of a sum. The key is one number for the sums of all statistics: Σ_k
+// stride_k · sum_k, where stride_k is the product of the spans of the statistics before k. The span of a statistic is the number of
+// integers that its sum can be. It returns a misfit if keys would be too large.
 func (n *Integers) keys(domains []int) ([]int64, error) {
 	values := 0
 	for _, d := range domains {
@@ -152,7 +157,8 @@ func (n *Integers) keys(domains []int) ([]int64, error) {
 	keys := make([]int64, values)
 	stride := 1.0
 	for c := range k {
-		ofStatistic, span, offset := n.Values[c*values:][:values], 1.0, 0 // span: the number of integers that the sum may be
+		// The span of statistic c: 1 + Σ over the variables of the largest integer less the smallest.
+		ofStatistic, span, offset := n.Values[c*values:][:values], 1.0, 0
 		for _, d := range domains {
 			lowest, highest := ofStatistic[offset], ofStatistic[offset]
 			for _, y := range ofStatistic[offset : offset+d] {
@@ -167,6 +173,7 @@ func (n *Integers) keys(domains []int) ([]int64, error) {
 		if span > maxCoordinate {
 			return nil, btn.Misfit("statistic %d has %.3g values", c, span)
 		}
+
 		for x, y := range ofStatistic {
 			keys[x] += y * int64(stride)
 		}

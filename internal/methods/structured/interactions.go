@@ -35,23 +35,23 @@ const (
 // the network without leaves, numbered anew.
 type interactions struct {
 	domains          []int
-	offset           []int        // of the first value of each variable in lists by value
-	coordinate       []int        // of each variable: its first one in the matrix
-	basis            [][]float64  // of each variable: d−1 functions of its values, row by row (helmert)
-	ln               floats.Sum   // Σ c_ij
-	field            []floats.Sum // by value, nats: Σ u, and the tables of one variable
-	lnRoundingSize   float64      // Σ over the tables of the largest |ln| of an entry: what roundings are relative to
-	order            int          // of the matrix
-	matrix           []float64
+	firstValue       []int           // by variable: the index of its first value in lists by value
+	firstCoordinate  []int           // by variable: the index of its first row in the matrix
+	functions        [][]float64     // by variable i of d values: functions[i][p*d+a] is basis function p < d−1 at value a (helmert)
+	ln               floats.Sum      // Σ c_ij
+	field            []floats.Sum    // by value, nats: Σ u, and the tables of one variable
+	lnRoundingSize   float64         // Σ over the tables of the largest |ln| of an entry: what roundings are relative to
+	order            int             // of the matrix
+	matrix           []float64       // order × order, row by row
 	zeroPairs        map[[2]int]bool // pairs that have a table with zeros
 	otherTables      []Table         // tables with zeros, and of three variables and more
 	networkVariables []int           // by variable: that of the network
 	leaves           []Leaf
 }
 
-// readInteractions returns the interactions of a network of plain tables. With sumsLeaves its leaves are summed out first. It returns nil
-// if the network has other factors or maps, is too sparse, or if the matrix takes more bytes than memory. Its errors are the context's.
-// Cost O(entries of all tables · d).
+// readInteractions returns the interactions of a network of plain tables. With sumsLeaves, its leaves are summed out first. It returns nil
+// if the network has maps or other factors, if too few pairs of variables have tables, or if the matrix takes more bytes than memory. Its
+// errors are the context's. Cost O(entries of all tables · d).
 func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsLeaves bool) (*interactions, error) {
 	if net.Choice != query.CoresAreFactors || !Worth(net) {
 		return nil, nil
@@ -65,8 +65,10 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 	if sumsLeaves {
 		sets = findLeaves(net)
 	}
+
+	// Number the variables that are no leaves, their values and their coordinates. domains and number are by variable of the network.
 	m := &interactions{zeroPairs: map[[2]int]bool{}}
-	domains, number := make([]int, len(net.Variables)), make([]int, len(net.Variables)) // by variable of the network
+	domains, number := make([]int, len(net.Variables)), make([]int, len(net.Variables))
 	values := 0
 	for v, place := range net.Variables {
 		d := place.Domain
@@ -79,11 +81,12 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 			continue
 		}
 		number[v] = len(m.domains)
-		m.networkVariables, m.domains, m.basis = append(m.networkVariables, v), append(m.domains, d), append(m.basis, helmert(d))
-		m.offset, m.coordinate = append(m.offset, values), append(m.coordinate, m.order)
+		m.networkVariables, m.domains, m.functions = append(m.networkVariables, v), append(m.domains, d), append(m.functions, helmert(d))
+		m.firstValue, m.firstCoordinate = append(m.firstValue, values), append(m.firstCoordinate, m.order)
 		values, m.order = values+d, m.order+d-1
 	}
-	// Two matrices, and every pair of variables with its residual.
+
+	// The memory holds two matrices, and every pair of variables with its residual.
 	if n := float64(len(m.domains)); 16*float64(m.order)*float64(m.order)+40*n*n > float64(memory) {
 		return nil, nil
 	}
@@ -98,8 +101,8 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 	return m, nil
 }
 
-// addTables adds the tables of a network, with leaves summed out. domains and number, which are by variable of the network, are the domains
-// and the numbers in the interactions. ok is false if a core is no plain table, or if a leaf cannot be summed out.
+// addTables adds the tables of a network and sums its leaves out. sets are the leaves. domains[v] is the domain of variable v of the
+// network, and number[v] its number in the interactions. ok is false if a core is no plain table, or if a leaf cannot be summed out.
 func (m *interactions) addTables(ctx context.Context, net *btn.Network, sets *leafSets, domains, number []int) (ok bool, err error) {
 	variable := legVariables(net)
 	leafTables := map[int][]Table{} // by leaf, over variables of the network
@@ -111,7 +114,7 @@ func (m *interactions) addTables(ctx context.Context, net *btn.Network, sets *le
 		if !ok {
 			return false, nil
 		}
-		if v := sets.firstLeaf(t.Scope); v >= 0 {
+		if v := sets.firstLeaf(t.Scope); v >= 0 { // it is added when the leaf is summed out
 			leafTables[v] = append(leafTables[v], t)
 			continue
 		}
@@ -132,28 +135,29 @@ func (m *interactions) addTables(ctx context.Context, net *btn.Network, sets *le
 	return true, nil
 }
 
-// isDense reports whether at least minDensity of all pairs of variables have an interaction that is no rounding.
+// isDense reports whether at least the share minDensity of all pairs of variables have an interaction that is larger than a rounding.
 func (m *interactions) isDense(ctx context.Context) (bool, error) {
-	largest, n := 0.0, len(m.domains)
+	largestEntry, variables := 0.0, len(m.domains)
 	for _, x := range m.matrix {
-		largest = max(largest, math.Abs(x))
+		largestEntry = max(largestEntry, math.Abs(x))
 	}
 	count := 0
-	for i := range n {
+	for i := range variables {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 		for j := range i {
-			if m.residual(&spectrum{}, [2]int{j, i}) > residualFloor*largest {
+			interaction := m.blockResidual(&lowRank{}, [2]int{j, i}) // what an empty approximation leaves
+			if interaction > residualFloor*largestEntry {
 				count++
 			}
 		}
 	}
-	return largest > 0 && float64(count) >= minDensity*float64(n)*float64(n-1)/2, nil
+	return largestEntry > 0 && float64(count) >= minDensity*float64(variables)*float64(variables-1)/2, nil
 }
 
-// plainTable returns the table of a core over variables of the network; variable is that of each leg. ok is false if the core is over no
-// variable, over one variable twice or over other legs, if it is too large, or if an entry is below 0 or not finite.
+// plainTable returns a core as a table over variables of the network. variable[l] is the variable of leg l, or −1. ok is false if the core
+// has no leg, two legs of one variable or a leg of none, if it is too large, or if an entry is below 0 or not finite.
 func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 	t.Scope = make([]int, len(core.Legs))
 	for k, l := range core.Legs {
@@ -174,14 +178,14 @@ func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 	return t, true
 }
 
-// addTable adds a table over variables of the interactions. A table of one variable is a field, one of two without zeros an interaction,
-// and all others are tables of the rest.
+// addTable adds a table over variables of the interactions. A table of one variable is added to the fields, and one of two variables
+// without zeros to the matrix. Any other becomes a table of the rest.
 func (m *interactions) addTable(t Table) {
 	scope := t.Scope
 	switch {
 	case len(scope) == 1:
 		for a, x := range t.Values {
-			m.addField(m.offset[scope[0]]+a, math.Log(x))
+			m.addField(m.firstValue[scope[0]]+a, math.Log(x))
 		}
 	case len(scope) == 2 && !slices.Contains(t.Values, 0):
 		if i, j := scope[0], scope[1]; i < j {
@@ -197,7 +201,7 @@ func (m *interactions) addTable(t Table) {
 	}
 }
 
-// addField adds ln to the field of a value, which is given by its place in lists by value. Each may be −Inf.
+// addField adds ln to the field of a value, which is given by its index in lists by value. Both may be −Inf.
 func (m *interactions) addField(value int, ln float64) {
 	if sum := &m.field[value]; math.IsInf(ln, -1) || math.IsInf(sum.High, -1) {
 		*sum = floats.Sum{High: math.Inf(-1)}
@@ -206,7 +210,7 @@ func (m *interactions) addField(value int, ln float64) {
 	}
 }
 
-// transpose returns a table of rows × columns with its two variables swapped.
+// transpose returns a rows × columns table with its two variables swapped. Entry (a, b) of t is at a*columns+b.
 func transpose(t []float64, rows, columns int) []float64 {
 	out := make([]float64, len(t))
 	for a := range rows {
@@ -217,8 +221,9 @@ func transpose(t []float64, rows, columns int) []float64 {
 	return out
 }
 
-// addPairTable adds a table of variables i < j without zeros, the values of j fastest: its mean to ln, its main effects to the fields, and
-// its interaction to the matrix.
+// addPairTable adds a table of variables i < j without zeros. Its logarithm is mean + row effect + column effect + interaction: the mean is
+// added to m.ln, the effects to the fields of i and j, and the interaction to the matrix. Entry (a, b) of t is at a*dj+b, for dj values of
+// j.
 func (m *interactions) addPairTable(i, j int, t []float64) {
 	di, dj := m.domains[i], m.domains[j]
 	ln := make([]float64, len(t))
@@ -236,13 +241,14 @@ func (m *interactions) addPairTable(i, j int, t []float64) {
 	m.ln.Add(mean)
 	m.lnRoundingSize += largestLn
 	for a := range di {
-		m.addField(m.offset[i]+a, rowMeans[a]-mean)
+		m.addField(m.firstValue[i]+a, rowMeans[a]-mean)
 	}
 	for b := range dj {
-		m.addField(m.offset[j]+b, columnMeans[b]-mean)
+		m.addField(m.firstValue[j]+b, columnMeans[b]-mean)
 	}
-	// The functions of the basis sum to 0, so the coordinates of ln are those of the interaction.
-	hi, hj := m.basis[i], m.basis[j]
+
+	// The interaction in coordinates. The basis functions sum to 0, so the mean and the effects do not enter.
+	hi, hj := m.functions[i], m.functions[j]
 	for p := range di - 1 {
 		for q := range dj - 1 {
 			x := 0.0
@@ -251,13 +257,15 @@ func (m *interactions) addPairTable(i, j int, t []float64) {
 					x += hi[p*di+a] * hj[q*dj+b] * ln[a*dj+b]
 				}
 			}
-			m.matrix[(m.coordinate[i]+p)*m.order+m.coordinate[j]+q] += x
-			m.matrix[(m.coordinate[j]+q)*m.order+m.coordinate[i]+p] += x
+			row, column := m.firstCoordinate[i]+p, m.firstCoordinate[j]+q
+			m.matrix[row*m.order+column] += x
+			m.matrix[column*m.order+row] += x
 		}
 	}
 }
 
-// helmert returns d−1 orthonormal functions of d values that sum to 0, row by row. Example: for d = 2 it is 1/√2, −1/√2.
+// helmert returns d−1 orthonormal functions of d values, each of which sums to 0. Function p at value a is h[p*d+a]. Example: for d = 2
+// there is one function, (1/√2, −1/√2).
 func helmert(d int) []float64 {
 	h := make([]float64, (d-1)*d)
 	for p := 1; p < d; p++ {

@@ -19,38 +19,42 @@ const (
 )
 
 // findLattice looks for a basis in which the statistics of every value of a variable differ by integers from those of its first value. It
-// returns these integers, and nil if there is no such basis with small denominators.
-func (m *interactions) findLattice(s *spectrum) *Integers {
+// returns these integers. It returns nil if there is no such basis with small denominators. Lists of rows have one row of k numbers after
+// the other, for k statistics.
+func (m *interactions) findLattice(s *lowRank) *Integers {
 	k, values := len(s.lambda), len(m.field)
-	differences := m.valueDifferences(s)
+	differences := m.valueDifferences(s) // one row for each value
 	basis := independentRows(differences, k)
 	if basis == nil {
 		return nil
 	}
+
+	// Refine the basis by the first difference that is no integer in it, until all are.
 	refinement := 1.0
 	coordinates := make([]float64, k)
-	for isRefined := true; isRefined; { // until all differences are integers in the basis
+	for isRefined := true; isRefined; {
 		isRefined = false
 		inverse := inverseOf(basis, k)
 		if inverse == nil {
 			return nil
 		}
-		for from := 0; from < len(differences); from += k {
-			multiplyRow(coordinates, differences[from:from+k], inverse)
-			q := commonDenominator(coordinates)
-			if q == 1 {
+		for row := range slices.Chunk(differences, k) {
+			multiplyRow(coordinates, row, inverse)
+			denominator := commonDenominator(coordinates)
+			if denominator == 1 { // integers already
 				continue
 			}
-			if refinement *= float64(q); q == 0 || refinement > maxRefinement {
+			if refinement *= float64(denominator); denominator == 0 || refinement > maxRefinement {
 				return nil
 			}
-			if basis = refineBasis(basis, coordinates, q); basis == nil {
+			if basis = refineBasis(basis, coordinates, denominator); basis == nil {
 				return nil
 			}
 			isRefined = true
 			break
 		}
 	}
+
 	n := &Integers{Values: make([]int64, k*values)}
 	inverse := inverseOf(basis, k)
 	for x := range values {
@@ -62,17 +66,17 @@ func (m *interactions) findLattice(s *spectrum) *Integers {
 	return n
 }
 
-// valueDifferences returns √|λ_k| (v_k(i, x) − v_k(i, 0)) for all statistics k of an approximation: by value, and for each value by
-// statistic.
-func (m *interactions) valueDifferences(s *spectrum) []float64 {
+// valueDifferences returns √|λ_k| (v_k(i, x) − v_k(i, 0)) for all values x of all variables i and all statistics k of an approximation: by
+// value, and for each value one number by statistic.
+func (m *interactions) valueDifferences(s *lowRank) []float64 {
 	k := len(s.lambda)
 	differences := make([]float64, len(m.field)*k)
 	for i, d := range m.domains {
 		for a := range d {
-			row := differences[(m.offset[i]+a)*k:][:k]
+			row := differences[(m.firstValue[i]+a)*k:][:k]
 			for c, lambda := range s.lambda {
 				for p := range d - 1 {
-					row[c] += math.Sqrt(math.Abs(lambda)) * (m.basis[i][p*d+a] - m.basis[i][p*d]) * s.directions[c*m.order+m.coordinate[i]+p]
+					row[c] += math.Sqrt(math.Abs(lambda)) * (m.functions[i][p*d+a] - m.functions[i][p*d]) * s.directions[c*m.order+m.firstCoordinate[i]+p]
 				}
 			}
 		}
@@ -80,26 +84,29 @@ func (m *interactions) valueDifferences(s *spectrum) []float64 {
 	return differences
 }
 
-// independentRows chooses k linearly independent rows of length k: each is the row with the largest part orthogonal to those chosen before.
-// It returns nil if there are fewer than k.
+// independentRows chooses k linearly independent rows of length k: each is the row with the longest part orthogonal to the rows chosen
+// before. It returns nil if there are fewer than k. rows has one row after the other.
 func independentRows(rows []float64, k int) []float64 {
 	orthogonal := slices.Clone(rows) // parts orthogonal to the chosen rows
 	var chosen []float64
 	largestNorm := 0.0
 	for range k {
-		best, bestNorm := 0, -1.0
+		// Choose the row with the longest orthogonal part. longest is the index of its first number.
+		longest, longestNorm := 0, -1.0
 		for from := 0; from < len(orthogonal); from += k {
-			if size := norm(orthogonal[from : from+k]); size > bestNorm {
-				best, bestNorm = from, size
+			if size := norm(orthogonal[from : from+k]); size > longestNorm {
+				longest, longestNorm = from, size
 			}
 		}
-		if largestNorm = max(largestNorm, bestNorm); !(bestNorm > 1e-6*largestNorm) {
+		if largestNorm = max(largestNorm, longestNorm); !(longestNorm > 1e-6*largestNorm) {
 			return nil
 		}
-		chosen = append(chosen, rows[best:best+k]...)
-		axis := slices.Clone(orthogonal[best : best+k])
+		chosen = append(chosen, rows[longest:longest+k]...)
+
+		// Remove its direction from all orthogonal parts.
+		axis := slices.Clone(orthogonal[longest : longest+k])
 		for c := range axis {
-			axis[c] /= bestNorm
+			axis[c] /= longestNorm
 		}
 		for from := 0; from < len(orthogonal); from += k {
 			dot := 0.0
@@ -114,7 +121,7 @@ func independentRows(rows []float64, k int) []float64 {
 	return chosen
 }
 
-// inverseOf returns the inverse of a k × k matrix. It returns nil if the matrix has none.
+// inverseOf returns the inverse of a k × k matrix, or nil if it has none. Entry (r, c) is at r*k+c.
 func inverseOf(b []float64, k int) []float64 {
 	out := make([]float64, k*k)
 	for c := range k {
@@ -130,7 +137,7 @@ func inverseOf(b []float64, k int) []float64 {
 	return out
 }
 
-// multiplyRow sets to to a row times a square matrix.
+// multiplyRow sets to to the product of a row of k numbers and a k × k matrix.
 func multiplyRow(to, row, matrix []float64) {
 	k := len(row)
 	for c := range to {
@@ -141,7 +148,7 @@ func multiplyRow(to, row, matrix []float64) {
 	}
 }
 
-// commonDenominator returns the smallest q up to maxDenominator such that all q·x are near integers. It returns 0 if there is none.
+// commonDenominator returns the smallest q ≤ maxDenominator for which all numbers q·x are near integers, or 0 if there is none.
 func commonDenominator(x []float64) int {
 	for q := 1; q <= maxDenominator; q++ {
 		areIntegers := true
@@ -159,9 +166,9 @@ func commonDenominator(x []float64) int {
 	return 0
 }
 
-// refineBasis returns a basis of the lattice of all integer combinations of a basis's rows and one more row, which has the rational
-// coordinates x in the basis: q·x are near integers. It returns nil if the rows are dependent. Example: the basis (1) and x = ½, q = 2 give
-// the basis (½).
+// refineBasis adds a vector to a lattice and returns a basis of the larger lattice. A lattice is the set of the integer combinations of its
+// basis, k rows of k numbers. The vector has the coordinates x in the basis, which are fractions with the denominator q. It returns nil if
+// the basis is dependent. Example: the basis (1) and x = ½, q = 2 give the basis (½).
 func refineBasis(basis, x []float64, q int) []float64 {
 	k := len(x)
 	rows := make([][]int64, k+1) // coordinates times q: those of the basis, then x
@@ -186,12 +193,13 @@ func refineBasis(basis, x []float64, q int) []float64 {
 	return refined
 }
 
-// reduceRows turns k+1 rows of k integers into k rows of the same lattice, as an upper triangle, and a row of zeros. For each column c it
-// runs Euclid's algorithm among the rows from c on. It reports whether the lattice has k dimensions.
+// reduceRows turns k+1 rows of k integers into k rows that span the same lattice, an upper triangle, and a row of zeros. For each column c
+// it runs Euclid's algorithm among the rows from c on: it subtracts multiples of the row with the smallest entry until all others are 0. It
+// returns false if the lattice has fewer than k dimensions.
 func reduceRows(rows [][]int64, k int) bool {
 	for c := range k {
-		for isReduced := false; !isReduced; {
-			smallest := -1 // row with the smallest entry in column c that is not 0
+		for isReduced := false; !isReduced; { // until row c alone, of the rows from c on, has an entry in column c
+			smallest := -1 // the row with the smallest entry in column c that is not 0
 			for r := c; r <= k; r++ {
 				if rows[r][c] != 0 && (smallest < 0 || abs(rows[r][c]) < abs(rows[smallest][c])) {
 					smallest = r
@@ -203,7 +211,8 @@ func reduceRows(rows [][]int64, k int) bool {
 			rows[c], rows[smallest] = rows[smallest], rows[c]
 			isReduced = true
 			for r := range rows {
-				if r == c || r < c && abs(rows[r][c]) < abs(rows[c][c]) {
+				isSmallAbove := r < c && abs(rows[r][c]) < abs(rows[c][c]) // rows above c are reduced, too, to keep numbers small
+				if r == c || isSmallAbove {
 					continue
 				}
 				quotient := rows[r][c] / rows[c][c]

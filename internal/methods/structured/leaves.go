@@ -27,16 +27,17 @@ type Leaf struct {
 	Values     []float64 `msgpack:"values"` // f changes fastest
 }
 
-// conditional returns P(f | a, b), f fastest.
+// conditional returns P(f | a, b) = Values(a, b, f) · Weights(f) for all values, f fastest.
 func (l *Leaf) conditional() []float64 {
 	out := slices.Clone(l.Values)
-	for at := range out {
-		out[at] *= l.Weights[at%len(l.Weights)]
+	for entry := range out {
+		out[entry] *= l.Weights[entry%len(l.Weights)]
 	}
 	return out
 }
 
-// check checks a leaf of a fit.
+// check returns an error unless the leaf's neighbours are two increasing variables of the fit, its lists have the right lengths, and for
+// each pair of their values the probabilities of the leaf are at least 0 and add up to 1, or are all 0.
 func (l *Leaf) check(f *Fit) error {
 	if len(l.Neighbours) != 2 {
 		return btn.Misfit("leaf %d of %d variables", l.Variable, len(l.Neighbours))
@@ -62,14 +63,14 @@ func (l *Leaf) check(f *Fit) error {
 
 // leafSets are the leaves of a network. A nil pointer has none.
 type leafSets struct {
-	set   [][3]int // by variable: of a leaf the set of three that its tables are over, increasing; {0, 0, 0} for all others
+	set   [][3]int // by variable: the three variables, increasing, that all tables of a leaf are over; {0, 0, 0} if it is no leaf
 	count int      // of leaves
 }
 
-// isLeaf reports whether a variable is a leaf.
+// isLeaf reports whether variable v is a leaf: whether it has a set of three variables.
 func (l *leafSets) isLeaf(v int) bool { return l != nil && l.set[v] != [3]int{} }
 
-// legVariables returns the variable of every leg, and −1 for a leg of no variable.
+// legVariables returns the variable that each leg of a network belongs to, or −1 if it belongs to none.
 func legVariables(net *btn.Network) []int {
 	variable := slices.Repeat([]int{-1}, len(net.Dims))
 	for v, place := range net.Variables {
@@ -80,8 +81,8 @@ func legVariables(net *btn.Network) []int {
 	return variable
 }
 
-// findLeaves finds the leaves of a network. A leaf is a variable whose tables are all over one set of three variables, while both other
-// variables of the set have tables over other sets, too. It returns nil if there are none. Linear time.
+// findLeaves finds the leaves of a network. A leaf is a variable whose tables are all over one set of three variables, if the two other
+// variables have tables over other sets, too. It returns nil if there are none. Linear time.
 func findLeaves(net *btn.Network) *leafSets {
 	if !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return len(c.Legs) == 3 }) {
 		return nil
@@ -90,13 +91,13 @@ func findLeaves(net *btn.Network) *leafSets {
 	setOf := onlySets(net, none, several)
 	found := &leafSets{set: make([][3]int, len(setOf))}
 	for v, set := range setOf {
-		members := 0 // variables of the set that are in no other
+		exclusive := 0 // number of variables that are in this set only
 		for _, u := range set {
 			if u >= 0 && setOf[u] == set {
-				members++
+				exclusive++
 			}
 		}
-		if members == 1 && set != none {
+		if exclusive == 1 && set != none {
 			found.set[v] = set
 			found.count++
 		}
@@ -107,8 +108,8 @@ func findLeaves(net *btn.Network) *leafSets {
 	return found
 }
 
-// onlySets returns, by variable, the set of three variables that all its tables are over, increasing. It is none for a variable without
-// tables, and several if tables are over other sets or over a set that is not of three.
+// onlySets returns, by variable, the set of three variables that all its tables are over, increasing. It is none if the variable has no
+// tables, and several if its tables are over more than one set, or over a set that is not of three variables.
 func onlySets(net *btn.Network, none, several [3]int) [][3]int {
 	variable := legVariables(net)
 	setOf := make([][3]int, len(net.Variables))
@@ -136,7 +137,7 @@ func onlySets(net *btn.Network, none, several [3]int) [][3]int {
 	return setOf
 }
 
-// firstLeaf returns the first leaf among some variables, and −1 if there is none.
+// firstLeaf returns the first leaf in a scope, or −1 if it has none.
 func (l *leafSets) firstLeaf(scope []int) int {
 	for _, v := range scope {
 		if l.isLeaf(v) {
@@ -146,14 +147,17 @@ func (l *leafSets) firstLeaf(scope []int) int {
 	return -1
 }
 
-// sumOutLeaf adds leaf v and the table of its sum. set and tables, of which there is at least one, are over variables of the network;
-// domains and number are those of addTables. It returns false if a weight of the leaf is below 0, or if a sum is not finite.
+// sumOutLeaf sums out leaf v of the network: it adds a Leaf with the conditional distribution of v, and the sum as a table of the two other
+// variables of set. tables are all tables with v, at least one. They and set are over variables of the network; domains and number are by
+// variable of the network, as in addTables. It returns false if a weight of the leaf is below 0, or if a sum is not finite.
 func (m *interactions) sumOutLeaf(v int, set [3]int, weights []float64, tables []Table, domains, number []int) bool {
 	scope := slices.DeleteFunc(slices.Clone(set[:]), func(u int) bool { return u == v })
 	l := Leaf{Variable: v, Neighbours: []int{number[scope[0]], number[scope[1]]}, Weights: weights}
+
+	// The product of its tables, over both neighbours and v, v fastest.
 	scope = append(scope, v)
 	for _, t := range tables {
-		places := subsetPlaces(domains, scope, t.Scope)
+		places := subsetEntries(domains, scope, t.Scope)
 		if l.Values == nil {
 			l.Values = slices.Repeat([]float64{1}, len(places))
 		}
@@ -161,8 +165,10 @@ func (m *interactions) sumOutLeaf(v int, set [3]int, weights []float64, tables [
 			l.Values[entry] *= t.Values[place]
 		}
 	}
+
+	// The sum over v for each pair of values of the neighbours. The product is divided by it.
 	sums := Table{Scope: l.Neighbours}
-	for row := range slices.Chunk(l.Values, len(weights)) { // of two values of the neighbours
+	for row := range slices.Chunk(l.Values, len(weights)) {
 		sum := 0.0
 		for f, w := range weights {
 			if !(w >= 0) {
@@ -187,7 +193,7 @@ func (m *interactions) sumOutLeaf(v int, set [3]int, weights []float64, tables [
 	return true
 }
 
-// networkVariables returns, by variable of the fit, that of the network. Statistics that are variables are not in the list.
+// networkVariables returns the variable of the network for each variable of the fit. Statistics that are variables are not in the list.
 func (f *Fit) networkVariables() []int {
 	if f.Variables != nil {
 		return f.Variables
@@ -199,9 +205,9 @@ func (f *Fit) networkVariables() []int {
 	return list
 }
 
-// restoreLeaves returns the fit under weights, by variable of the network and value, and for a joint marginal. Leaves that have other
-// weights than they were summed out with, or are in the joint marginal, become variables of the rest again. It is over budget if the rest
-// has no elimination in small tables then.
+// restoreLeaves returns the fit for given weights, which are by variable of the network and value, and for a joint marginal. A leaf becomes
+// a variable of the rest again if its weights differ from those that it was summed out with, or if it is in the joint marginal. The error
+// is over budget if the rest then has no elimination in small tables.
 func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []int) (*Fit, error) {
 	isRestored := func(l Leaf) bool {
 		return !slices.Equal(weights[l.Variable], l.Weights) || slices.Contains(joint, l.Variable)
@@ -209,6 +215,8 @@ func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []in
 	if !slices.ContainsFunc(f.Leaves, isRestored) {
 		return f, nil
 	}
+
+	// Add each restored leaf after the other variables, with the table Values over its neighbours and itself.
 	g := *f
 	g.Leaves, g.Vectors = nil, nil
 	g.Variables, g.Domains, g.Field, g.Rest = slices.Clone(f.Variables), slices.Clone(f.Domains), slices.Clone(f.Field), slices.Clone(f.Rest)
@@ -225,17 +233,20 @@ func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []in
 	if len(g.Rest)-len(f.Rest) > maxReturnedLeaves*len(f.Domains) {
 		return nil, fault.Wrap(fault.OverBudget, errWide)
 	}
+
+	// A restored leaf has no part in the statistics.
 	values := len(f.Field)
 	for k := range f.Lambda {
 		g.Vectors = append(g.Vectors, f.Vectors[k*values:][:values]...)
 		g.Vectors = append(g.Vectors, make([]float64, len(g.Field)-values)...)
 	}
+
 	if f.StatisticsAreVariables {
-		h, err := g.eliminateStatistics(ctx)
-		if h == nil && err == nil {
+		eliminated, err := g.eliminateStatistics(ctx)
+		if eliminated == nil && err == nil {
 			err = fault.Wrap(fault.OverBudget, errWide)
 		}
-		return h, err
+		return eliminated, err
 	}
 	var err error
 	if g.Order, err = g.restOrder(ctx); err != nil {
@@ -248,14 +259,14 @@ func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []in
 type summedLeaf struct {
 	neighbours, domains [2]int    // variables of the fit, and their domains
 	isDependent         bool      // the neighbours are in one connected part of the rest, so they depend on each other in a component
-	offset, values      int       // place of its first value among the shares, number of values
+	firstValue, values  int       // index of its first value among the shares, number of values
 	conditional         []float64 // P(f | a, b), f fastest
 }
 
-// addLeaves adds the leaves of a fit to a program whose cliques are complete. receiver is, by clique, the one that its message goes to; −1:
-// none.
+// addLeaves adds the leaves of a fit to a program whose cliques are complete. receiver[c] is the clique that clique c sends its message to,
+// or −1. A leaf is dependent if both neighbours are in one connected part of the rest.
 func (p *program) addLeaves(f *Fit, receiver []int) {
-	root := make([]int, len(receiver)) // by clique: the last one of its connected part
+	root := make([]int, len(receiver)) // by clique: the last clique of its connected part
 	for c := len(receiver) - 1; c >= 0; c-- {
 		if root[c] = c; receiver[c] >= 0 {
 			root[c] = root[receiver[c]]
@@ -269,13 +280,13 @@ func (p *program) addLeaves(f *Fit, receiver []int) {
 		p.leaves = append(p.leaves, summedLeaf{
 			neighbours: [2]int{i, j}, domains: [2]int{f.Domains[i], f.Domains[j]},
 			isDependent: ci >= 0 && cj >= 0 && root[ci] == root[cj],
-			offset:      p.shareCount, values: len(l.Weights), conditional: l.conditional(),
+			firstValue:  p.shareCount, values: len(l.Weights), conditional: l.conditional(),
 		})
 		p.shareCount += len(l.Weights)
 	}
 }
 
-// dependentLeaves lists the leaves whose neighbours depend on each other, by the first neighbour.
+// dependentLeaves returns the leaves whose neighbours depend on each other in a component, listed by their first neighbour.
 func (p *program) dependentLeaves() map[int][]*summedLeaf {
 	byFirst := map[int][]*summedLeaf{}
 	for k := range p.leaves {
@@ -286,23 +297,26 @@ func (p *program) dependentLeaves() map[int][]*summedLeaf {
 	return byFirst
 }
 
-// fillIndependentLeaves fills the shares of the leaves whose neighbours are independent in a component: Σ_{a,b} share(a) share(b)/z · P(f |
-// a, b), for the total z. The shares of the neighbours are filled already.
+// fillIndependentLeaves fills the shares of the leaves whose neighbours a and b are independent in a component. For a total of z these are
+//
+//	share(f) = Σ_{a,b} share(a) · share(b)/z · P(f | a, b)
+//
+// The shares of the neighbours are filled already.
 func (e *elimination[T]) fillIndependentLeaves(z T) {
 	for k := range e.program.leaves {
 		l := &e.program.leaves[k]
 		if l.isDependent {
 			continue
 		}
-		first, second := e.shares[e.offset[l.neighbours[0]]:][:l.domains[0]], e.shares[e.offset[l.neighbours[1]]:][:l.domains[1]]
-		shares := e.shares[l.offset:][:l.values]
+		first, second := e.shares[e.firstValue[l.neighbours[0]]:][:l.domains[0]], e.shares[e.firstValue[l.neighbours[1]]:][:l.domains[1]]
+		shares := e.shares[l.firstValue:][:l.values]
 		clear(shares)
-		row := 0 // of the conditional: first entry for a and b
-		for _, a := range first {
-			a /= z
-			for _, b := range second {
+		row := 0 // index of the first entry of the conditional for two values of the neighbours
+		for _, shareOfA := range first {
+			shareOfA /= z
+			for _, shareOfB := range second {
 				for f, p := range l.conditional[row : row+l.values] {
-					shares[f] += (a * b).times(p)
+					shares[f] += (shareOfA * shareOfB).times(p)
 				}
 				row += l.values
 			}
@@ -310,9 +324,9 @@ func (e *elimination[T]) fillIndependentLeaves(z T) {
 	}
 }
 
-// addDependentLeaves adds to a sum over nodes the shares of the leaves whose neighbours depend on each other. For each value of a first
-// neighbour it sums the nodes once more, with that value fixed: the shares of the second neighbour are then joint ones of both. Cost: that
-// of marginals for each such value.
+// addDependentLeaves adds to a sum over nodes the shares of the leaves whose neighbours depend on each other. For each value a of a first
+// neighbour it sums the nodes once more with that value fixed. The shares of the second neighbour's values b are then joint shares of a and
+// b, and a leaf has the share Σ_{a,b} share(a, b) · P(f | a, b). Cost: one sum with marginals for each value a.
 func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int, to *sum) error {
 	byFirst := f.program.dependentLeaves()
 	for _, first := range slices.Sorted(maps.Keys(byFirst)) {
@@ -327,10 +341,10 @@ func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int
 			}
 			unit := math.Exp(s.lnUnit - to.lnUnit)
 			for _, l := range byFirst[first] {
-				size := l.domains[1] * l.values
-				secondShares := s.shares[f.offset[l.neighbours[1]]:]
-				for entry, p := range l.conditional[a*size:][:size] {
-					to.shares[l.offset+entry%l.values] += unit * p * secondShares[entry/l.values]
+				size := l.domains[1] * l.values // of the conditional for one value a
+				secondShares := s.shares[f.firstValue[l.neighbours[1]]:]
+				for entry, p := range l.conditional[a*size:][:size] { // entry = b · values + f
+					to.shares[l.firstValue+entry%l.values] += unit * p * secondShares[entry/l.values]
 				}
 			}
 		}
@@ -338,13 +352,15 @@ func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int
 	return nil
 }
 
-// drawLeaves draws the leaves given values x of the variables of the fit, and sets their values in to, by variable of the network.
+// drawLeaves draws the leaves from P(f | a, b), given the values x of the variables of the fit. It sets their values in to, which is by
+// variable of the network.
 func (f *Fit) drawLeaves(r *rand.Rand, x, to []int) {
 	for _, l := range f.Leaves {
 		weights := make([]plain, len(l.Weights))
-		row := (x[l.Neighbours[0]]*f.Domains[l.Neighbours[1]] + x[l.Neighbours[1]]) * len(weights)
-		for a, w := range l.Weights {
-			weights[a] = plain(l.Values[row+a] * w)
+		a, b := x[l.Neighbours[0]], x[l.Neighbours[1]]
+		row := (a*f.Domains[l.Neighbours[1]] + b) * len(weights) // the leaf changes fastest in Values
+		for y, w := range l.Weights {
+			weights[y] = plain(l.Values[row+y] * w)
 		}
 		to[l.Variable] = drawIndex(r, weights)
 	}

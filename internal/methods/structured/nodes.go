@@ -34,14 +34,15 @@ type axis struct {
 	isHalved    bool // only nodes with m ≥ 0 are listed: those below 0 are their conjugates, and the weights are doubled for m > 0
 }
 
-// axes returns the nodes of each statistic that suffice for all assignments. For λ < 0 the step is so small that the images of the
-// Gaussian, which repeat at distances 2π/step, stay outside of the range of √|λ| s.
+// axes returns the nodes of each statistic that suffice for all assignments. A node is y = step · m for an integer m. If λ < 0 the step is
+// so small that the quadrature's periodic images of the Gaussian, at distances 2π/step, lie outside of the range of √|λ| s.
 func (f *Fit) axes() []axis {
 	values := len(f.Field)
 	axes := make([]axis, len(f.Lambda))
 	hasHalved := false // one imaginary axis can be halved
 	for k, lambda := range f.Lambda {
-		lowest, highest, offset := 0.0, 0.0, k*values // of s
+		// The range of s: each variable adds the smallest or the largest v of its values.
+		lowest, highest, offset := 0.0, 0.0, k*values
 		for _, d := range f.Domains {
 			smallest, largest := math.Inf(1), math.Inf(-1)
 			for _, v := range f.Vectors[offset : offset+d] {
@@ -49,6 +50,7 @@ func (f *Fit) axes() []axis {
 			}
 			lowest, highest, offset = lowest+smallest, highest+largest, offset+d
 		}
+
 		a := axis{sqrtLambda: math.Sqrt(math.Abs(lambda)), isNegative: lambda < 0}
 		largestExponent := a.sqrtLambda * max(highest, -lowest)
 		if a.isNegative {
@@ -68,7 +70,8 @@ func (f *Fit) axes() []axis {
 	return axes
 }
 
-// lnWeight returns ln |α| of node m: ln of step/√(2π) · e^{−y²/2}, doubled if the node stands for its conjugate, too.
+// lnWeight returns ln of a node's quadrature weight, step/√(2π) · e^{−y²/2} with y = step · m. The weight is doubled if the node stands for
+// its conjugate, too.
 func (a axis) lnWeight(m int) float64 {
 	y := a.step * float64(m)
 	ln := math.Log(a.step/math.Sqrt(2*math.Pi)) - y*y/2
@@ -78,10 +81,10 @@ func (a axis) lnWeight(m int) float64 {
 	return ln
 }
 
-// node is a point of the quadrature: m by statistic. Entries beyond the fit's statistics are 0.
+// node is a point of the quadrature: its number m on the axis of each statistic. Entries beyond the fit's statistics are 0.
 type node [MaxStatistics]int32
 
-// compare orders nodes by their first statistic, then by the second, and so on.
+// compare orders nodes by their first statistic, then by the second, and so on. It returns a number below 0 if n comes first.
 func (n node) compare(other node) int {
 	for k := range n {
 		if n[k] != other[k] {
@@ -96,7 +99,7 @@ type evaluator struct {
 	fit          *Fit // with the statistics as variables, if StatisticsAreVariables
 	program      *program
 	axes         []axis
-	offset       []int     // place of the first value of each variable in lists by value
+	firstValue   []int     // by variable: the index of its first value in lists by value
 	field        []float64 // by value, nats: the fit's field plus ln of the weights
 	isZero       bool      // some variable has no value with a weight above 0
 	isComplex    bool      // some λ < 0
@@ -104,8 +107,8 @@ type evaluator struct {
 	factors      factorTables
 }
 
-// newEvaluator returns an evaluator of a fit under weights, by variable and value. Without weights they are 1. It is over budget if the
-// rest is too wide, and a misfit if the fit's statistics cannot be variables but have to be.
+// newEvaluator returns an evaluator of a fit under weights, which are by variable and value. Variables without weights have weights of 1.
+// The error is over budget if the rest has no elimination in small tables, and a misfit if statistics have to be variables and cannot.
 func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 	if f.StatisticsAreVariables {
 		var err error
@@ -113,15 +116,17 @@ func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 			return nil, err
 		}
 	}
-	p, err := newProgram(f)
+	program, err := newProgram(f)
 	if err != nil {
 		return nil, fault.Wrap(fault.OverBudget, err)
 	}
-	e := &evaluator{fit: f, program: p, axes: f.axes(), offset: make([]int, len(f.Domains)), field: make([]float64, len(f.Field))}
+
+	// The fields with the logarithms of the weights added.
+	e := &evaluator{fit: f, program: program, axes: f.axes(), firstValue: make([]int, len(f.Domains)), field: make([]float64, len(f.Field))}
 	copy(e.field, f.Field)
 	offset := 0
 	for v, d := range f.Domains {
-		e.offset[v] = offset
+		e.firstValue[v] = offset
 		isPossible := false
 		for x := range d {
 			if v < len(weights) {
@@ -132,14 +137,15 @@ func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 		e.isZero = e.isZero || !isPossible
 		offset += d
 	}
+
 	e.isComplex = f.hasNegativeLambda()
 	e.sumRoundings = e.boundSumRoundings()
 	e.factors = e.tabulateFactors()
 	return e, nil
 }
 
-// boundSumRoundings bounds the roundings of the sum of a variable's weights. The weight of a value has roundings of its exponential, of the
-// factors of all statistics, and of the angle if some λ < 0.
+// boundSumRoundings bounds the roundings, in units of 2^-53, of the sum of one variable's weights. The weight of a value has roundings of
+// its exponential, of the factors of all statistics, and of its angle if some λ < 0.
 func (e *evaluator) boundSumRoundings() float64 {
 	widest := 0
 	for _, d := range e.fit.Domains {
@@ -159,7 +165,7 @@ func (e *evaluator) boundSumRoundings() float64 {
 	return bound
 }
 
-// lnWeight returns ln |α| of a node: the sum over its statistics.
+// lnWeight returns ln of a node's quadrature weight |α|: the sum over its statistics.
 func (e *evaluator) lnWeight(n node) (ln float64) {
 	for k, a := range e.axes {
 		ln += a.lnWeight(int(n[k]))
@@ -170,34 +176,35 @@ func (e *evaluator) lnWeight(n node) (ln float64) {
 // box is a range of nodes for each statistic: from low to high, both included.
 type box struct{ low, high node }
 
-// region is a set of nodes that has all nodes that matter: all others together are below e^{−negligible} of the largest one.
+// region is a set of nodes, as disjoint boxes. All nodes outside of it together are below e^{−negligible} of the largest component.
 type region struct {
 	boxes          []box
 	lnLargest      float64 // ln of the largest component seen, with its weight
 	maxEvaluations float64 // that may be spent on all of the region
 }
 
-// search bounds boxes of nodes. ln of a component, without its weight, is convex in the node, because it is ln of a sum of exponentials of
-// linear functions. So no node of a box is above its largest corner times the largest weight in the box.
+// search finds the nodes that matter by bounds of boxes. ln of a component, without its quadrature weight, is convex in the node, because
+// it is ln of a sum of exponentials of linear functions. So no node of a box is above its largest corner times the largest weight in the
+// box.
 type search struct {
 	*evaluator
 	elimination    *elimination[plain]
-	lnKnown        map[node]float64 // ln of the components evaluated so far, without the weight
-	lnLargest      float64          // ln of the largest of these, with the weight
+	lnKnown        map[node]float64 // ln of the components evaluated so far, without their quadrature weights
+	lnLargest      float64          // ln of the largest of these, with its quadrature weight
 	threshold      float64          // nodes below e^{−threshold} of the largest do not matter
 	maxEvaluations float64          // nodes that may be looked at
 }
 
-// newSearch begins a search of at most maxEvaluations nodes.
+// newSearch begins a search that evaluates at most maxEvaluations components.
 func (e *evaluator) newSearch(maxEvaluations float64) *search {
 	return &search{
-		evaluator: e, elimination: newElimination[plain](e.program, e.fit, e.offset, false),
+		evaluator: e, elimination: newElimination[plain](e.program, e.fit, e.firstValue, false),
 		lnKnown: map[node]float64{}, lnLargest: math.Inf(-1),
 		threshold: negligible + math.Log(e.wholeBox().count(len(e.axes))), maxEvaluations: maxEvaluations,
 	}
 }
 
-// wholeBox returns the box of all nodes.
+// wholeBox returns the box of all nodes of all axes.
 func (e *evaluator) wholeBox() (all box) {
 	for k, a := range e.axes {
 		all.low[k], all.high[k] = int32(a.first), int32(a.last)
@@ -205,8 +212,8 @@ func (e *evaluator) wholeBox() (all box) {
 	return all
 }
 
-// lnComponent returns ln of a node's component without its weight α. Statistics with λ < 0 only turn phases: they are left out, which
-// bounds the component's size.
+// lnComponent returns ln of the size of a node's component, without its quadrature weight α. Statistics with λ < 0 only turn phases. They
+// are left out, which bounds the size from above. Results are remembered in lnKnown.
 func (s *search) lnComponent(n node) float64 {
 	for k, a := range s.axes {
 		if a.isNegative {
@@ -224,21 +231,23 @@ func (s *search) lnComponent(n node) float64 {
 	return ln
 }
 
-// climb looks for a large node, which makes lnLargest large. It starts at 0 and moves along one statistic after the other as long as that
-// helps, first by 16 nodes, then by 8, 4, 2 and 1.
+// climb looks for a node with a large component, which raises lnLargest. It starts at node 0 and moves along one statistic after the other
+// as long as that helps, first by 16 nodes, then by 8, 4, 2 and 1.
 func (s *search) climb() {
 	var current node
-	ln := s.lnComponent(current) + s.lnWeight(current)
+	lnHere := s.lnComponent(current) + s.lnWeight(current)
 	for step := int32(16); step > 0; {
 		moved := false
 		for k, a := range s.axes {
 			for _, delta := range []int32{step, -step} {
 				neighbour := current
-				if neighbour[k] += delta; a.isNegative || int(neighbour[k]) < a.first || int(neighbour[k]) > a.last {
+				neighbour[k] += delta
+				isOutside := int(neighbour[k]) < a.first || int(neighbour[k]) > a.last
+				if a.isNegative || isOutside { // a negative λ does not change the size
 					continue
 				}
-				if lnNeighbour := s.lnComponent(neighbour) + s.lnWeight(neighbour); lnNeighbour > ln {
-					current, ln, moved = neighbour, lnNeighbour, true
+				if lnNeighbour := s.lnComponent(neighbour) + s.lnWeight(neighbour); lnNeighbour > lnHere {
+					current, lnHere, moved = neighbour, lnNeighbour, true
 				}
 			}
 		}
@@ -248,8 +257,8 @@ func (s *search) climb() {
 	}
 }
 
-// narrow halves boxes and drops those that do not matter, until there are at least enough boxes or all are small. It returns the boxes that
-// are left. Cost: some evaluations per node of these.
+// narrow halves boxes, and drops those in which no node matters, until there are at least enough boxes or all are small (smallBoxWidth). It
+// returns the boxes that remain. The error is over budget above maxEvaluations. Cost: some evaluations per node of the remaining boxes.
 func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, error) {
 	var small []box
 	smallNodes := 0.0 // of all small boxes
@@ -264,9 +273,10 @@ func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, er
 				return nil, errTooManyNodes(float64(len(s.lnKnown)))
 			}
 		}
+
 		var halves []box
 		for k, b := range boxes {
-			if bounds[k] < s.lnLargest-s.threshold {
+			if bounds[k] < s.lnLargest-s.threshold { // none of its nodes matters
 				continue
 			}
 			if b.isSmall(len(s.axes)) {
@@ -283,8 +293,8 @@ func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, er
 	return append(small, boxes...), nil
 }
 
-// findRegion returns the region of the nodes that matter. With one statistic it has a box for each node, otherwise up to some thousand
-// boxes (coarseBoxes). It is over budget if the nodes are more than maxNodes, or take more than work flops.
+// findRegion returns a region with all nodes that matter. With one statistic it has a box for each node, otherwise up to some thousand
+// boxes (coarseBoxes). The error is over budget if there are more than maxNodes nodes, or if they take more than work flops.
 func (e *evaluator) findRegion(ctx context.Context, work float64) (*region, error) {
 	r := &region{maxEvaluations: min(maxNodes, work/e.nodeFlops(false))}
 	all := e.wholeBox()
@@ -308,8 +318,9 @@ func (e *evaluator) findRegion(ctx context.Context, work float64) (*region, erro
 	return r, err
 }
 
-// smallBoxes divides a share of a region, in units of 1/WholeShare, into small boxes of nodes that matter. Shares of equal size take about
-// the same time. It is over budget above four times the share's part of region.maxEvaluations.
+// smallBoxes divides a share of a region's boxes into small boxes of nodes that matter. The share is from ≤ box < to, in units of
+// 1/WholeShare of the boxes, so that equal shares take about the same time. The error is over budget above four times the share's part of
+// region.maxEvaluations.
 func (e *evaluator) smallBoxes(ctx context.Context, region *region, from, to int64) ([]box, error) {
 	count := int64(len(region.boxes))
 	boxes := region.boxes[count*from/WholeShare : count*to/WholeShare]
@@ -321,7 +332,7 @@ func (e *evaluator) smallBoxes(ctx context.Context, region *region, from, to int
 	return s.narrow(ctx, boxes, math.MaxInt)
 }
 
-// listNodes lists the nodes that matter of a share of a region, in units of 1/WholeShare. Errors: as smallBoxes.
+// listNodes lists the nodes that matter of a share of a region, sorted. The share and the errors are those of smallBoxes.
 func (e *evaluator) listNodes(ctx context.Context, region *region, from, to int64) (nodes []node, err error) {
 	boxes, err := e.smallBoxes(ctx, region, from, to)
 	if err != nil {
@@ -330,11 +341,11 @@ func (e *evaluator) listNodes(ctx context.Context, region *region, from, to int6
 	for _, b := range boxes {
 		nodes = b.appendNodes(len(e.axes), nodes)
 	}
-	slices.SortFunc(nodes, node.compare) // neighbours share factors: see real
+	slices.SortFunc(nodes, node.compare) // consecutive nodes share factors (fillWeights)
 	return nodes, nil
 }
 
-// listAllNodes lists all nodes that matter. It is over budget if they are more than maxNodes, or take more than work flops.
+// listAllNodes lists all nodes that matter. The error is over budget if there are more than maxNodes, or if they take more than work flops.
 func (e *evaluator) listAllNodes(ctx context.Context, work float64) ([]node, error) {
 	region, err := e.findRegion(ctx, work)
 	if err != nil {
@@ -343,7 +354,7 @@ func (e *evaluator) listAllNodes(ctx context.Context, work float64) ([]node, err
 	return e.listNodes(ctx, region, 0, WholeShare)
 }
 
-// countNodes returns the number of nodes that matter. Errors: as listAllNodes.
+// countNodes returns the number of nodes that matter. Its errors are those of listAllNodes.
 func (e *evaluator) countNodes(ctx context.Context, work float64) (count float64, err error) {
 	region, err := e.findRegion(ctx, work)
 	if err != nil {
@@ -356,13 +367,13 @@ func (e *evaluator) countNodes(ctx context.Context, work float64) (count float64
 	return count, err
 }
 
-// errTooManyNodes is the error over budget if more than n nodes matter.
+// errTooManyNodes returns the error over budget that says that more than n nodes matter.
 func errTooManyNodes(n float64) error {
 	return fault.New(fault.OverBudget, "structured: more than %.3g nodes of the quadrature matter", n)
 }
 
-// lnBound returns ln of an upper bound of all nodes of a box: its largest corner times the weight of its node nearest to 0. lnComponent
-// returns ln of a node's component without its weight, as search.lnComponent does. Corners with the same component are evaluated once.
+// lnBound returns ln of an upper bound of all weighted components in a box: its largest corner times the quadrature weight of its node
+// nearest to 0. lnComponent returns ln of a node's component without its weight. Corners with the same component are evaluated once.
 func (e *evaluator) lnBound(b box, lnComponent func(node) float64) float64 {
 	axes := len(e.axes)
 	bound := math.Inf(-1)
@@ -378,8 +389,9 @@ func (e *evaluator) lnBound(b box, lnComponent func(node) float64) float64 {
 		}
 		bound = max(bound, lnComponent(n))
 	}
+
 	for k, a := range e.axes {
-		nearest := 0
+		nearest := 0 // number of the box's node nearest to 0 on axis k
 		if b.low[k] > 0 {
 			nearest = int(b.low[k])
 		} else if b.high[k] < 0 {
@@ -393,9 +405,8 @@ func (e *evaluator) lnBound(b box, lnComponent func(node) float64) float64 {
 	return bound
 }
 
-// isRepeatedCorner reports whether a corner of a box has the same component as a corner with fewer high ends. It has if it is at the high
-// end of a statistic along which the box has only one node, or whose λ is below 0, so that it does not enter the component's size. Bit k
-// of corner is 1 if the corner is at the high end of statistic k.
+// isRepeatedCorner reports whether a corner of a box has the same component as another corner with fewer high ends. Bit k of corner is 1 if
+// the corner is at the high end of axis k. The component is the same along an axis on which the box has one node, or whose λ is below 0.
 func (e *evaluator) isRepeatedCorner(b box, corner int) bool {
 	for k, a := range e.axes {
 		if corner>>k&1 == 1 && (b.low[k] == b.high[k] || a.isNegative) {
@@ -405,7 +416,7 @@ func (e *evaluator) isRepeatedCorner(b box, corner int) bool {
 	return false
 }
 
-// count returns the number of nodes of a box of so many axes.
+// count returns the number of nodes of a box along its first axes.
 func (b box) count(axes int) float64 {
 	count := 1.0
 	for axis := range axes {
@@ -414,7 +425,7 @@ func (b box) count(axes int) float64 {
 	return count
 }
 
-// isSmall reports whether a box is at most smallBoxWidth nodes wide along each axis.
+// isSmall reports whether a box is at most smallBoxWidth nodes wide along each of its first axes.
 func (b box) isSmall(axes int) bool {
 	for axis := range axes {
 		if b.high[axis]-b.low[axis] >= smallBoxWidth {
@@ -424,7 +435,8 @@ func (b box) isSmall(axes int) bool {
 	return true
 }
 
-// appendHalves halves a box along each axis with more than smallBoxWidth nodes and appends the parts to others.
+// appendHalves halves a box along each of its first axes on which it has more than smallBoxWidth nodes. It appends the parts, up to 2^axes,
+// to others.
 func (b box) appendHalves(axes int, others []box) []box {
 	parts := []box{b}
 	for axis := range axes {
@@ -442,11 +454,13 @@ func (b box) appendHalves(axes int, others []box) []box {
 	return append(others, parts...)
 }
 
-// appendNodes appends all nodes of a box of so many axes, the last axis fastest.
+// appendNodes appends all nodes of a box to nodes: the nodes along its first axes, the last one fastest.
 func (b box) appendNodes(axes int, nodes []node) []node {
 	n := b.low
 	for {
 		nodes = append(nodes, n)
+
+		// Count up: advance the last axis that is not at its end, and reset those after it.
 		axis := axes - 1
 		for ; axis >= 0; axis-- {
 			if n[axis]++; n[axis] <= b.high[axis] {

@@ -67,10 +67,11 @@ type Table struct {
 // Class implements btn.Part.
 func (*Nodes) Class() btn.Class { return btn.ClassStructured }
 
-// About implements btn.Part.
+// About implements btn.Part: the part answers p.Ask, and parts of one plan share a fit.
 func (p *Nodes) About() btn.About { return btn.About{Finds: p.Ask, KeepsRange: true, Shared: &p.Fit} }
 
-// Fits implements btn.Part.
+// Fits returns an error unless the part is valid for network n: a share of the nodes within 0 and WholeShare, and a fit with the variables
+// of the network and valid numbers.
 func (p *Nodes) Fits(n *btn.Network) error {
 	f := p.Fit
 	switch {
@@ -86,17 +87,20 @@ func (p *Nodes) Fits(n *btn.Network) error {
 	if err := f.checkVariables(n); err != nil {
 		return err
 	}
-	values := 0
+	valueCount := 0 // of all variables together
 	for _, d := range f.Domains {
-		values += d
+		valueCount += d
 	}
+
+	// A histogram is one part, and its fit has no rest.
 	if f.Integers != nil {
-		if p.From != 0 || p.To != WholeShare || len(f.Field) != values || !(f.LnError >= 0) {
-			return btn.Misfit("a share of a histogram, or %d fields for %d values", len(f.Field), values)
+		if p.From != 0 || p.To != WholeShare || len(f.Field) != valueCount || !(f.LnError >= 0) {
+			return btn.Misfit("a share of a histogram, or %d fields for %d values", len(f.Field), valueCount)
 		}
 		return f.Integers.check(f)
 	}
-	if err := f.checkNumbers(values); err != nil {
+
+	if err := f.checkNumbers(valueCount); err != nil {
 		return err
 	}
 	if f.StatisticsAreVariables {
@@ -108,8 +112,8 @@ func (p *Nodes) Fits(n *btn.Network) error {
 	return f.checkRest()
 }
 
-// checkVariables returns an error unless the variables and leaves of the fit are distinct variables of the network, with the same domains,
-// and every leaf is valid. Fits has compared their numbers before: so each variable of the network is one variable or one leaf of the fit.
+// checkVariables returns an error unless the variables and leaves of the fit are distinct variables of the network with the same domains,
+// and every leaf is valid. The caller has checked that the fit has as many variables and leaves as the network has variables.
 func (f *Fit) checkVariables(n *btn.Network) error {
 	seen := make([]bool, len(n.Variables))
 	matchOnce := func(v, d int) error { // checks that v is a variable of the network with d values that was not seen before
@@ -119,7 +123,7 @@ func (f *Fit) checkVariables(n *btn.Network) error {
 		seen[v] = true
 		return nil
 	}
-	for u, v := range f.networkVariables() {
+	for u, v := range f.networkVariables() { // variable u of the fit is variable v of the network
 		if err := matchOnce(v, f.Domains[u]); err != nil {
 			return err
 		}
@@ -136,11 +140,13 @@ func (f *Fit) checkVariables(n *btn.Network) error {
 	return nil
 }
 
-// checkNumbers checks the lengths and the numbers of a fit for a quadrature over variables with so many values together.
-func (f *Fit) checkNumbers(values int) error {
-	k := len(f.Lambda)
-	if k == 0 || k > MaxStatistics || len(f.Field) != values || len(f.Vectors) != k*values {
-		return btn.Misfit("%d statistics, %d numbers of fields and %d of vectors for %d values", k, len(f.Field), len(f.Vectors), values)
+// checkNumbers returns an error if a list of the fit has a wrong length or a number that is not finite. Only fields may be −Inf. valueCount
+// is the number of values of all variables together.
+func (f *Fit) checkNumbers(valueCount int) error {
+	statistics := len(f.Lambda)
+	if statistics == 0 || statistics > MaxStatistics || len(f.Field) != valueCount || len(f.Vectors) != statistics*valueCount {
+		return btn.Misfit("%d statistics, %d numbers of fields and %d of vectors for %d values",
+			statistics, len(f.Field), len(f.Vectors), valueCount)
 	}
 	for _, list := range [][]float64{f.Lambda, f.Vectors, {f.Ln, f.LnError}} {
 		for _, x := range list {
@@ -157,11 +163,12 @@ func (f *Fit) checkNumbers(values int) error {
 	return nil
 }
 
-// checkRest checks that the tables of the rest have variables, the sizes of their scopes and entries that are finite and at least 0, and
-// that the order has each of their variables once and no other. A table without variables is refused: no clique would multiply it.
+// checkRest returns an error unless the tables of the rest (Fit.Rest) have the sizes of their scopes and finite entries of at least 0, and
+// Fit.Order has each of their variables once and no other.
 func (f *Fit) checkRest() error {
-	const isOrdered = -1
-	lastTable := make([]int, len(f.Domains)) // by variable: 1 + the last table that has it; 0: no table has it
+	const ordered = -1
+	// lastTable is, by variable, 1 + the last table that has the variable, 0 if no table has it, and ordered once Order had it.
+	lastTable := make([]int, len(f.Domains))
 	for t, table := range f.Rest {
 		if len(table.Scope) == 0 {
 			return btn.Misfit("table %d of the rest has no variable", t)
@@ -185,11 +192,12 @@ func (f *Fit) checkRest() error {
 			}
 		}
 	}
+
 	for _, v := range f.Order {
 		if v < 0 || v >= len(lastTable) || lastTable[v] <= 0 {
 			return btn.Misfit("the order of the rest has variable %d, which is not there or comes twice", v)
 		}
-		lastTable[v] = isOrdered
+		lastTable[v] = ordered
 	}
 	for v, t := range lastTable {
 		if t > 0 {

@@ -35,105 +35,115 @@ const (
 	chainsPerBudget = 100
 )
 
-// Near returns a path to a network under its evidence from a low-rank part that carries most of the interaction: of the ranks up to
-// maxNearStatistics the one whose chains cost least for their variance. spread is the relative variance of a weight that a pilot saw, each
-// the flops of a chain, and setup the flops before the first chain. The path is nil if there is none within the work, flops. Pilots draw
+// Near returns a path to a network under its evidence from a low-rank part that carries most of the interaction. Of the ranks up to
+// maxNearStatistics it takes the one whose chains cost least for their variance. spread is the relative variance of a weight that a pilot
+// saw, each the flops of a chain, and setup the flops before the first chain. The path is nil if none fits the work, in flops. Pilots draw
 // with a seed of their own.
 func Near(ctx context.Context, p *problem.Problem, seed uint64, work float64) (path *Path, spread, each, setup float64, err error) {
-	m, err := readInteractions(ctx, p.Net, p.Memory, false)
-	if err != nil || m == nil || p.Net.Scale.Sign() <= 0 {
+	interactions, err := readInteractions(ctx, p.Net, p.Memory, false)
+	if err != nil || interactions == nil || p.Net.Scale.Sign() <= 0 {
 		return nil, 0, 0, 0, err
 	}
 	bestCost := math.Inf(1)
-	for k := 1; k <= maxNearStatistics; k++ {
-		s, err := m.nearestPositive(ctx, k)
+	for rank := 1; rank <= maxNearStatistics; rank++ {
+		positive, err := interactions.nearestPositive(ctx, rank)
 		if err != nil {
 			return nil, 0, 0, 0, err
 		}
-		if len(s.lambda) < k {
+		if len(positive.lambda) < rank { // no further direction with λ > 0
 			break
 		}
-		f, err := m.writeFit(ctx, s, nil, 0)
-		if err != nil || f == nil {
+		fit, err := interactions.writeFit(ctx, positive, nil, 0)
+		if err != nil || fit == nil {
 			return nil, 0, 0, 0, err
 		}
+
+		// The nodes multiply with the rank: if they are too many, a higher rank has more.
 		nodes := 1.0
-		for _, a := range f.axes() {
-			nodes *= float64(a.last - a.first + 1)
+		for _, axis := range fit.axes() {
+			nodes *= float64(axis.last - axis.first + 1)
 		}
 		if nodes > maxNearNodes {
 			break
 		}
-		c, err := m.newChains(ctx, p.Net, &Path{Fit: f, Rungs: pilotRungs})
+
+		// A pilot of its chains sees their variance.
+		chains, err := interactions.newChains(ctx, p.Net, &Path{Fit: fit, Rungs: pilotRungs})
 		if err != nil {
 			return nil, 0, 0, 0, err
 		}
-		if math.IsInf(c.lnZ, -1) {
+		if math.IsInf(chains.lnZ, -1) {
 			return nil, 0, 0, 0, nil
 		}
-		variance, ok, err := c.chooseRungs(ctx, seed, work, len(p.Net.Cores))
+		variance, ok, err := chains.chooseRungs(ctx, seed, work, len(p.Net.Cores))
 		if err != nil {
 			return nil, 0, 0, 0, err
 		}
 		if !ok {
 			continue
 		}
-		if cost := math.Expm1(variance) * c.chainFlops(); cost < bestCost {
+
+		// For a given error of Z the number of chains is proportional to the variance of a weight.
+		if cost := math.Expm1(variance) * chains.chainFlops(); cost < bestCost {
 			bestCost = cost
-			path, spread, each = &Path{Fit: f, Rungs: c.rungs}, math.Expm1(variance), c.chainFlops()
-			setup = float64(len(c.nodes))*c.evaluator.nodeFlops(false) + 2*float64(len(c.axes)+4)*float64(m.order)*float64(m.order)
-			if m.order <= maxBoundedOrder {
-				setup += math.Pow(float64(m.order), 3)
+			path, spread, each = &Path{Fit: fit, Rungs: chains.rungs}, math.Expm1(variance), chains.chainFlops()
+			setup = float64(len(chains.nodes))*chains.evaluator.nodeFlops(false) +
+				2*float64(len(chains.axes)+4)*float64(interactions.order)*float64(interactions.order)
+			if interactions.order <= maxBoundedOrder {
+				setup += math.Pow(float64(interactions.order), 3)
 			}
 		}
 	}
 	return path, spread, each, setup, nil
 }
 
-// chooseRungs runs a pilot of chains with pilotRungs rungs and sets rungs so that the variance of ln of a weight is about goodVariance, but
-// so few that chainsPerBudget chains fit the work, flops. It returns the variance with these rungs, nats². ok is false if that is too
-// large, or if a network of so few tables has better chains in package annealing.
+// chooseRungs runs a pilot of chains with pilotRungs rungs and sets c.rungs so that the variance of ln of a weight is about goodVariance,
+// but so few that chainsPerBudget chains fit the work, in flops. It takes the variance as inversely proportional to the rungs, and returns
+// that with the chosen ones, nats². ok is false if it is above maxVariance, or if chains of package annealing are better for so few tables.
 func (c *chains) chooseRungs(ctx context.Context, seed uint64, work float64, tables int) (variance float64, ok bool, err error) {
 	count := int64(max(8, min(pilotChains, work/(3*c.chainFlops()))))
-	w, err := c.weighChains(ctx, ^seed, 0, count, 1, false)
+	pilot, err := c.weighChains(ctx, ^seed, 0, count, 1, false)
 	if err != nil {
 		return 0, false, err
 	}
-	ofOneRung := sampling.Variance(w.Ln) * pilotRungs
-	c.rungs = max(1, int(min(ofOneRung/goodVariance, 1<<20)))
+	varianceOfOneRung := sampling.Variance(pilot.Ln) * pilotRungs
+	c.rungs = max(1, int(min(varianceOfOneRung/goodVariance, 1<<20)))
 	for c.rungs > 1 && c.chainFlops() > work/chainsPerBudget {
 		c.rungs /= 2
 	}
-	variance = ofOneRung / float64(c.rungs)
-	if variance > maxVariance || ofOneRung > closeVariance && tables <= fewTables {
+	variance = varianceOfOneRung / float64(c.rungs)
+	isAnnealingBetter := varianceOfOneRung > closeVariance && tables <= fewTables
+	if variance > maxVariance || isAnnealingBetter {
 		return 0, false, nil
 	}
 	return variance, true, nil
 }
 
 // nearestPositive returns an approximation of at most k directions with λ > 0: the largest ones of a fit of rank 2k by least squares, in
-// which the blocks of single variables are free. It has no directions if the matrix is 0 or too small.
-func (m *interactions) nearestPositive(ctx context.Context, k int) (*spectrum, error) {
+// which the blocks of single variables are not fitted. It has no directions if the matrix is 0 or too small.
+func (m *interactions) nearestPositive(ctx context.Context, k int) (*lowRank, error) {
 	c, largest := m.newCompletion(m.allPairs(), 2*k, false)
 	if largest == 0 || 4*k > m.order {
-		return &spectrum{}, nil
+		return &lowRank{}, nil
 	}
 	fitted := c.approximation
 	for range leastSquaresRounds {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if m.leastSquaresStep(fitted, c.apartNeighbours) != nil {
+		if m.leastSquaresStep(fitted, c.outlierNeighbours) != nil { // the matrix has a lower rank
 			break
 		}
 		fitted.dropVanishing()
 	}
+
+	// Take the directions with the largest λ, up to k with λ > 0.
 	byLambda := make([]int, len(fitted.lambda)) // the largest first
 	for i := range byLambda {
 		byLambda[i] = i
 	}
 	slices.SortFunc(byLambda, func(a, b int) int { return cmp.Or(cmp.Compare(fitted.lambda[b], fitted.lambda[a]), a-b) })
-	positive := &spectrum{}
+	positive := &lowRank{}
 	for _, i := range byLambda {
 		if len(positive.lambda) < k && fitted.lambda[i] > 0 {
 			positive.lambda = append(positive.lambda, fitted.lambda[i])

@@ -24,33 +24,36 @@ const (
 )
 
 // Plan returns the exact estimate of a network by few linear statistics: by a histogram or by a quadrature, whichever is cheaper. It
-// returns nil if find finds no structure, or if there are too many nodes. The result depends on the base tensor alone: evidence and weights
-// of single variables change which nodes matter, not the fit. Cost: that of find, and the bounds of nodes.
+// returns nil if the network has no such structure, or if the quadrature has too many nodes. The result depends on the base tensor alone:
+// evidence and weights of single variables change which nodes matter, not the fit. Its cost is that of find, and of bounding the nodes.
 func Plan(ctx context.Context, net *btn.Network, memory int64) (*btn.Estimate, error) {
-	f, counted, err := find(ctx, net, memory)
-	if f == nil && counted == nil || err != nil {
+	quadratureFit, histogramFit, err := find(ctx, net, memory)
+	if quadratureFit == nil && histogramFit == nil || err != nil {
 		return nil, err
 	}
-	if counted == nil {
-		return f.quadratureEstimate(ctx, planWork)
+	if histogramFit == nil {
+		return quadratureFit.quadratureEstimate(ctx, planWork)
 	}
-	histogram := counted.histogramEstimate()
-	if f == nil || f.hasNegativeLambda() || histogram.Cost.Flops <= histogramWork {
+
+	// Of two fits the histogram is taken, unless it takes long and a quadrature of positive terms takes less.
+	histogram := histogramFit.histogramEstimate()
+	if quadratureFit == nil || quadratureFit.hasNegativeLambda() || histogram.Cost.Flops <= histogramWork {
 		return histogram, nil
 	}
-	estimate, err := f.quadratureEstimate(ctx, min(planWork, histogram.Cost.Flops))
-	if estimate == nil && err == nil {
-		estimate = histogram
+	quadrature, err := quadratureFit.quadratureEstimate(ctx, min(planWork, histogram.Cost.Flops))
+	if quadrature == nil && err == nil {
+		return histogram, nil
 	}
-	return estimate, err
+	return quadrature, err
 }
 
-// hasNegativeLambda reports whether a statistic has λ < 0: the terms of the quadrature cancel then.
+// hasNegativeLambda reports whether the exponent ½ λ s² of a statistic s has λ < 0. The terms of its quadrature have both signs, so they
+// cancel.
 func (f *Fit) hasNegativeLambda() bool {
 	return slices.ContainsFunc(f.Lambda, func(lambda float64) bool { return lambda < 0 })
 }
 
-// histogramEstimate returns the estimate of a fit by integers: one part, by a histogram.
+// histogramEstimate returns the estimate of a fit whose statistics are integers. It has one part, which sums their histogram.
 func (f *Fit) histogramEstimate() *btn.Estimate {
 	return &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,
@@ -60,15 +63,18 @@ func (f *Fit) histogramEstimate() *btn.Estimate {
 	}
 }
 
-// quadratureEstimate returns the estimate of a fit by the nodes of its quadrature, with its statistics as variables if that is cheaper. It
-// returns nil if both take more than maxWork flops, or if Z is 0.
+// quadratureEstimate returns the estimate of a fit by the nodes of its quadrature. There are two ways: a sum over the nodes of all
+// statistics together, or an elimination in which each statistic is a variable. It takes the cheaper one. It returns nil if both take more
+// than maxWork flops, or if Z is 0.
 func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Estimate, error) {
 	e, err := newEvaluator(f, nil)
 	if err != nil || e.isZero {
 		return nil, nil
 	}
+
+	// The nodes together may take as much as the elimination with statistics as variables.
 	work := maxWork
-	var eliminated *Fit // with its statistics as variables
+	var eliminated *Fit // with its statistics as variables; nil: no order is cheap
 	var eliminatedEvaluator *evaluator
 	if len(f.Lambda) > 1 {
 		if eliminated, err = f.eliminateStatistics(ctx); err != nil {
@@ -82,13 +88,16 @@ func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Est
 		}
 	}
 	nodes, err := e.countNodes(ctx, work)
-	if err != nil && eliminatedEvaluator != nil && ctx.Err() == nil {
+	isOverWork := err != nil && ctx.Err() == nil
+	if isOverWork && eliminatedEvaluator != nil {
 		f, e = eliminated, eliminatedEvaluator
 		nodes, err = e.countNodes(ctx, maxWork)
 	}
 	if err != nil {
 		return nil, ctx.Err()
 	}
+
+	// Parts are equal shares of the nodes.
 	flops := nodes * e.nodeFlops(true)
 	parts := int64(max(1, min(maxParts, flops/partFlops, nodes)))
 	estimate := &btn.Estimate{
@@ -102,8 +111,8 @@ func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Est
 	return estimate, nil
 }
 
-// DrawingParts returns, for the parts of a plan, parts with the same nodes that draw assignments. It returns nil for another question, or
-// if components have phases.
+// DrawingParts returns parts that draw assignments from the same nodes as the parts of a plan. It returns nil if ask is not AskSamples, or
+// if a statistic has λ < 0: its components have phases and are no distributions.
 func DrawingParts(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
 	for _, part := range parts {
 		p, ok := part.(*Nodes)
@@ -115,10 +124,10 @@ func DrawingParts(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
 	return list
 }
 
-// Crowded reports whether a network, with leaves summed out, has so many tables of two variables for each variable that no elimination is
-// cheap. Linear time.
+// Crowded reports whether a network has so many tables of two variables for each variable that no elimination is cheap. Leaves, which have
+// one table of three variables, are summed out first and count as a table of two. Linear time.
 func Crowded(net *btn.Network) bool {
-	const many = 16
+	const manyTables = 16 // of two variables, for each variable
 	pairs, triples := 0, 0
 	for _, core := range net.Cores {
 		switch len(core.Legs) {
@@ -128,29 +137,32 @@ func Crowded(net *btn.Network) bool {
 			triples++
 		}
 	}
-	if pairs+triples < many*(len(net.Variables)-triples) { // a leaf has a table of three of its own
+	// A first bound without the search for leaves: each table of three belongs to at most one leaf.
+	if pairs+triples < manyTables*(len(net.Variables)-triples) {
 		return false
 	}
-	n, pairs := countPairTables(net)
-	return pairs >= many*n
+	variables, pairs := countPairTables(net)
+	return pairs >= manyTables*variables
 }
 
-// Worth reports whether a network has as many variables, and tables of two of them, as find needs. Linear time.
+// Worth reports whether a network has enough variables, and tables of two of them, for a search for structure. Linear time.
 func Worth(net *btn.Network) bool {
-	n, pairs := countPairTables(net)
-	return n >= minVariables && float64(pairs) >= minDensity*float64(n)*float64(n-1)/2
+	variables, pairs := countPairTables(net)
+	minPairs := minDensity * float64(variables) * float64(variables-1) / 2
+	return variables >= minVariables && float64(pairs) >= minPairs
 }
 
-// countPairTables returns the number of variables n and of tables of two of them, with leaves summed out. Linear time.
-func countPairTables(net *btn.Network) (n, pairs int) {
-	n = len(net.Variables)
-	if l := findLeaves(net); l != nil {
-		n, pairs = n-l.count, l.count
+// countPairTables returns the numbers of variables and of tables of two variables after the leaves are summed out. A leaf leaves one table
+// of its two neighbours. Linear time.
+func countPairTables(net *btn.Network) (variables, pairs int) {
+	variables = len(net.Variables)
+	if leaves := findLeaves(net); leaves != nil {
+		variables, pairs = variables-leaves.count, leaves.count
 	}
 	for _, core := range net.Cores {
 		if len(core.Legs) == 2 {
 			pairs++
 		}
 	}
-	return n, pairs
+	return variables, pairs
 }

@@ -30,27 +30,30 @@ type clique struct {
 	entries      int     // of the table
 	valueOf      []int32 // by entry: the value of the eliminated variable
 	tables       []operand
-	messages     []operand
-	messagePlace []int32 // by entry: the place in the message that the entry is added to
-	messageSize  int
+	messages     []operand // that it receives
+	messageEntry []int32   // by entry: the entry of the message that it is added to
+	messageSize  int       // entries of the message
 }
 
 // operand is a factor of a clique's table: a table of the rest, or the message of an earlier clique.
 type operand struct {
-	index  int     // of the table in Fit.Rest, or of the earlier clique
-	places []int32 // by entry of the clique's table: the place in the operand
+	index   int     // of the table in Fit.Rest, or of the earlier clique
+	entryOf []int32 // by entry of the clique's table: the entry of the operand at the same values
 }
 
-// newProgram compiles the elimination of a fit's rest along Fit.Order. It returns errWide if a clique has more than maxRestTable entries.
+// newProgram compiles the elimination of the variables of a fit's rest along Fit.Order. It returns errWide if a clique's table has more
+// than maxRestTable entries.
 func newProgram(f *Fit) (*program, error) {
 	p := &program{cliqueOf: make([]int, len(f.Domains))}
 	for v := range p.cliqueOf {
 		p.cliqueOf[v] = -1
 	}
-	position := make([]int, len(f.Domains)) // of each variable in the order
+	position := make([]int, len(f.Domains)) // by variable: its position in the order
 	for k, v := range f.Order {
 		position[v] = k
 	}
+
+	// Clique k eliminates the variable at position k.
 	tables := f.restByClique(position)
 	senders := make([][]int, len(f.Order)) // by clique: the earlier ones whose messages it receives
 	receiver := make([]int, len(f.Order))  // by clique: the later one that receives its message; −1: none
@@ -60,7 +63,7 @@ func newProgram(f *Fit) (*program, error) {
 			return nil, errWide
 		}
 		receiver[k] = -1
-		if len(c.scope) > 1 {
+		if len(c.scope) > 1 { // its message has variables: the first of them that is eliminated receives it
 			next := firstPosition(position, c.scope[1:])
 			senders[next] = append(senders[next], k)
 			receiver[k] = next
@@ -74,8 +77,8 @@ func newProgram(f *Fit) (*program, error) {
 	return p, nil
 }
 
-// restByClique lists the tables of the rest by the clique that multiplies them: that of the first eliminated variable of their scope.
-// position is the place of each variable in the order.
+// restByClique lists the tables of the rest by the clique that multiplies them. Clique k eliminates the variable at position k of the
+// order, and multiplies the tables of which this variable is eliminated first. position is by variable.
 func (f *Fit) restByClique(position []int) [][]int {
 	tables := make([][]int, len(f.Order))
 	for t, table := range f.Rest {
@@ -87,7 +90,7 @@ func (f *Fit) restByClique(position []int) [][]int {
 	return tables
 }
 
-// firstPosition returns the smallest position of some variables; there is at least one.
+// firstPosition returns the smallest position of at least one variable. position is by variable.
 func firstPosition(position, variables []int) int {
 	first := position[variables[0]]
 	for _, v := range variables {
@@ -96,15 +99,15 @@ func firstPosition(position, variables []int) int {
 	return first
 }
 
-// newClique returns the clique that eliminates variable v: it multiplies some tables of the rest and the messages of some earlier cliques,
-// the senders. ok is false if its table has more than maxRestTable entries.
+// newClique returns the clique that eliminates variable v. tables are the indices of the rest's tables that it multiplies, and senders the
+// earlier cliques whose messages it multiplies. ok is false if its own table has more than maxRestTable entries.
 func (p *program) newClique(f *Fit, v int, tables, senders []int) (c clique, ok bool) {
 	c = clique{variable: v, scope: []int{v}, entries: f.Domains[v]}
-	isIn := map[int]bool{v: true} // the scope
+	isInScope := map[int]bool{v: true}
 	addToScope := func(variables []int) bool {
 		for _, u := range variables {
-			if !isIn[u] {
-				isIn[u] = true
+			if !isInScope[u] {
+				isInScope[u] = true
 				c.scope = append(c.scope, u)
 				if c.entries *= f.Domains[u]; c.entries > maxRestTable {
 					return false
@@ -123,21 +126,22 @@ func (p *program) newClique(f *Fit, v int, tables, senders []int) (c clique, ok 
 			return c, false
 		}
 	}
+
 	for _, t := range tables {
-		c.tables = append(c.tables, operand{index: t, places: subsetPlaces(f.Domains, c.scope, f.Rest[t].Scope)})
+		c.tables = append(c.tables, operand{index: t, entryOf: subsetEntries(f.Domains, c.scope, f.Rest[t].Scope)})
 	}
 	for _, s := range senders {
-		c.messages = append(c.messages, operand{index: s, places: subsetPlaces(f.Domains, c.scope, p.cliques[s].scope[1:])})
+		c.messages = append(c.messages, operand{index: s, entryOf: subsetEntries(f.Domains, c.scope, p.cliques[s].scope[1:])})
 	}
-	c.valueOf = subsetPlaces(f.Domains, c.scope, c.scope[:1])
-	c.messagePlace = subsetPlaces(f.Domains, c.scope, c.scope[1:])
+	c.valueOf = subsetEntries(f.Domains, c.scope, c.scope[:1])
+	c.messageEntry = subsetEntries(f.Domains, c.scope, c.scope[1:])
 	c.messageSize = c.entries / f.Domains[v]
 	return c, true
 }
 
-// subsetPlaces returns, for each entry of a table over scope, the place of the same values in a table over subset, some of the variables of
-// scope. The last variable changes fastest. Example: for binary variables, scope (0, 1) and subset (1) it is 0, 1, 0, 1.
-func subsetPlaces(domains, scope, subset []int) []int32 {
+// subsetEntries returns, for each entry of a table over scope, the entry with the same values of a table over subset, which is some of the
+// variables of scope. The last variable changes fastest. Example: for binary variables, scope (0, 1) and subset (1) it is 0, 1, 0, 1.
+func subsetEntries(domains, scope, subset []int) []int32 {
 	out := []int32{0}
 	for k, step := range sumproduct.Along(domains, subset, scope) {
 		out = sumproduct.Spread(out, domains[scope[k]], step)

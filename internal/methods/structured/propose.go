@@ -26,14 +26,18 @@ const (
 	tolerable = 1e-10
 )
 
-// Propose proposes the exact sum over a model's few linear statistics, which are found once and remembered. It returns nil if the model has
-// none, or if the sum takes more than the exact way may. If no elimination order is known (ask.Flops is 0), only crowded networks are
-// examined; a known order has to take more than the sum. A sum with a negative λ is computed before it is proposed: it is not proposed if
-// no digit is certain, and if only some digits are, the methods after this one come first.
+// Propose proposes the exact sum over a model's few linear statistics. It returns nil if the model has none, or if the sum takes more than
+// the exact way may.
+//
+// ask.Flops is the work of the best known elimination order. If it is 0, no order is known, and only crowded networks are examined.
+// Otherwise the sum has to take less. A sum with a negative λ is computed before it is proposed: it is not proposed if no digit is certain,
+// and if only some digits are, a proposal of ask.Next comes first. The search for statistics is remembered.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if ask.Flops == 0 && !Crowded(j.Net) || ask.Flops > 0 && !Worth(j.Net) {
 		return nil, nil
 	}
+
+	// Find the plan, or remember that there is none.
 	const settings = "structured with integers"
 	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		estimate, err := Plan(computing, j.Net, j.Settings.Memory)
@@ -49,19 +53,25 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
 	}
+
+	// Price it under this evidence.
 	priced := proposal.Priced(plan, hit)
 	f := plan.Estimates[0].Parts[0].(*Nodes).Fit
 	ok, err := priceLeaves(ctx, j, ask, priced, f)
 	if !ok || err != nil {
 		return nil, err
 	}
-	if n := f.Integers; n != nil {
-		priced.Cost.Flops = n.flops(ask.Marginals)
+	if f.Integers != nil {
+		priced.Cost.Flops = f.Integers.flops(ask.Marginals)
 	}
 	work := flopsRatio * priced.Cost.Flops
-	if policy.ExactRate*work > proposal.Limit(j.Settings) || ask.Flops > 0 && work >= ask.Flops {
+	isOverLimit := policy.ExactRate*work > proposal.Limit(j.Settings)
+	isOrderCheaper := ask.Flops > 0 && work >= ask.Flops
+	if isOverLimit || isOrderCheaper {
 		return nil, nil
 	}
+
+	// Terms of both signs cancel: see what that leaves.
 	if f.hasNegativeLambda() {
 		switch digits, err := findCertainty(ctx, j, ask, f, priced.Cost); {
 		case err != nil || digits == noDigit:
@@ -74,7 +84,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 			}
 		}
 	}
-	if len(ask.Joint) > 0 {
+	if len(ask.Joint) > 0 { // one more sum for each cell of the joint marginal
 		cells := 1.0
 		for _, v := range ask.Joint {
 			cells *= float64(j.Net.Variables[v].Domain)
@@ -93,11 +103,11 @@ const (
 	allDigits                   // as many as of an exact sum
 )
 
-// findCertainty computes the sum of a quadrature with terms of both signs under the evidence, and returns how many digits its bound of
-// rounding leaves. It returns noDigit without computing the sum if that takes more than maxTriedFlops.
+// findCertainty computes the sum of a quadrature with terms of both signs under the evidence, and returns how many digits of Z are certain
+// by the sum's error bound. It returns noDigit, without the sum, if that takes more than maxTriedFlops. cost has the number of nodes.
 func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fit, cost *query.Cost) (certainty, error) {
-	p := j.Problem()
-	form, err := formOf(ctx, p, f, ask.Joint)
+	problem := j.Problem()
+	form, err := formOf(ctx, problem, f, ask.Joint)
 	if err != nil {
 		return noDigit, ctx.Err()
 	}
@@ -111,10 +121,12 @@ func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fi
 	if err != nil {
 		return noDigit, ctx.Err()
 	}
-	s, err := form.sumNodes(ctx, nodes, p.Threads, false, nil)
+	s, err := form.sumNodes(ctx, nodes, problem.Threads, false, nil)
 	if err != nil {
 		return noDigit, err
 	}
+
+	// Compare the bound of its error with Z.
 	bound := form.errorBound(&s, len(nodes), ask.Marginals, scaled.One)
 	z := s.inUnits(s.z)
 	if z.Sign() <= 0 {
@@ -129,8 +141,9 @@ func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fi
 	return noDigit, nil
 }
 
-// priceLeaves raises the price of an assignment by the work for the leaves: those that are variables under the evidence, and with marginals
-// those whose neighbours depend on each other. ok is false if the rest is too wide with them.
+// priceLeaves raises the price of an assignment by the work for the leaves, which are variables that the fit has summed out. Some of them
+// become variables again under the evidence or for a joint marginal. With marginals, a leaf whose neighbours depend on each other takes a
+// sum for each value of its first neighbour. ok is false if an elimination with the restored leaves is too wide.
 func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced *btn.Assignment, f *Fit) (ok bool, err error) {
 	if len(f.Leaves) == 0 {
 		return true, nil
@@ -149,17 +162,17 @@ func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced 
 	}
 	flops := e.nodeFlops(ask.Marginals)
 	if ask.Marginals {
-		for first := range e.program.dependentLeaves() {
-			flops += float64(restored.Domains[first]) * e.nodeFlops(true)
+		for firstNeighbour := range e.program.dependentLeaves() {
+			flops += float64(restored.Domains[firstNeighbour]) * e.nodeFlops(true)
 		}
 	}
 	priced.Cost.Flops = max(priced.Cost.Flops, priced.Cost.Nodes*flops)
 	return true, nil
 }
 
-// ProposeCrowded is Propose for a network of which every elimination order takes longer than the limit. If Propose has no proposal, the
-// error is the reason that no order is within reach, so that nobody searches for one. It returns nil without an error for a network that
-// has an order within reach, or no shape.
+// ProposeCrowded is Propose for a network in which every elimination order takes more work than the limit. If Propose has no proposal, it
+// returns the error that says why no order is within reach, so that nobody searches for one. It returns nil without an error if an order is
+// within reach, or if the network has no shape.
 func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	shape, err := j.Facts.Shape(ctx, j.Net)
 	if err != nil {
@@ -169,7 +182,7 @@ func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 	if outOfReach == nil {
 		return nil, nil
 	}
-	ask.Flops = math.Inf(1) // of an order
+	ask.Flops = math.Inf(1) // no order is as cheap as any sum
 	if found, _ := Propose(ctx, j, ask); found != nil {
 		return found, nil
 	}

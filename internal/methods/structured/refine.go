@@ -20,8 +20,8 @@ type pairLogs struct {
 	values []floats.Pair // the values of j fastest
 }
 
-// readCentredPairs reads the tables of a network in twice the digits of float64: the constant c, ln, the fields by value, and what is left
-// of each pair of variables. The list of pairs is nil if that takes more bytes than memory, or if a core is no plain table.
+// readCentredPairs reads the tables of a network in twice the digits of float64: the constant c, as ln, the fields by value, and the
+// centred logarithms of each pair of variables. pairs is nil if that takes more bytes than memory, or if a core is no plain table.
 func (m *interactions) readCentredPairs(ctx context.Context, net *btn.Network, memory int64) (
 	pairs []pairLogs, ln floats.Pair, field []floats.Pair, err error,
 ) {
@@ -37,9 +37,10 @@ func (m *interactions) readCentredPairs(ctx context.Context, net *btn.Network, m
 	if 64*entries > float64(memory) {
 		return nil, ln, nil, nil
 	}
+
 	field = make([]floats.Pair, len(m.field))
-	index := map[[2]int]int{} // of a pair in pairs
-	cached := lastLogarithm{x: 1}
+	index := map[[2]int]int{} // of a pair of variables in pairs
+	logarithm := lastLogarithm{x: 1}
 	for _, core := range net.Cores {
 		if err := ctx.Err(); err != nil {
 			return nil, ln, nil, err
@@ -50,24 +51,28 @@ func (m *interactions) readCentredPairs(ctx context.Context, net *btn.Network, m
 		}
 		logs := make([]floats.Pair, len(t.Values))
 		for x, y := range t.Values {
-			logs[x] = cached.of(y)
+			logs[x] = logarithm.compute(y)
 		}
 		if len(t.Scope) == 1 {
-			offset := m.offset[t.Scope[0]]
+			offset := m.firstValue[t.Scope[0]]
 			for a, l := range logs {
 				field[offset+a] = sumOrImpossible(field[offset+a], l)
 			}
 			continue
 		}
+
+		// A table of two variables: its mean goes to ln, its effects to the fields.
 		i, j := t.Scope[0], t.Scope[1]
-		mean, rows, columns := effects(logs, m.domains[i], m.domains[j])
+		mean, rows, columns := mainEffects(logs, m.domains[i], m.domains[j])
 		ln = ln.Plus(mean)
 		for a, effect := range rows {
-			field[m.offset[i]+a] = sumOrImpossible(field[m.offset[i]+a], effect)
+			field[m.firstValue[i]+a] = sumOrImpossible(field[m.firstValue[i]+a], effect)
 		}
 		for b, effect := range columns {
-			field[m.offset[j]+b] = sumOrImpossible(field[m.offset[j]+b], effect)
+			field[m.firstValue[j]+b] = sumOrImpossible(field[m.firstValue[j]+b], effect)
 		}
+
+		// What is left of its logarithm is the interaction.
 		pair := [2]int{min(i, j), max(i, j)}
 		k, ok := index[pair]
 		if !ok {
@@ -96,8 +101,8 @@ type lastLogarithm struct {
 	ln floats.Pair
 }
 
-// of returns ln y, for y ≥ 0: −Inf for 0.
-func (c *lastLogarithm) of(y float64) floats.Pair {
+// compute returns ln y for y ≥ 0. It is −Inf for 0.
+func (c *lastLogarithm) compute(y float64) floats.Pair {
 	if y == 0 {
 		return floats.Pair{High: math.Inf(-1)}
 	}
@@ -107,8 +112,9 @@ func (c *lastLogarithm) of(y float64) floats.Pair {
 	return c.ln
 }
 
-// effects returns the mean of a table of logarithms of di × dj entries, and the main effects of its rows and of its columns.
-func effects(logs []floats.Pair, di, dj int) (mean floats.Pair, rows, columns []floats.Pair) {
+// mainEffects returns the mean of a di × dj table of logarithms, and the main effects: the mean of each row, and of each column, less the
+// mean of the table. Entry (a, b) is at a*dj+b.
+func mainEffects(logs []floats.Pair, di, dj int) (mean floats.Pair, rows, columns []floats.Pair) {
 	rows, columns = make([]floats.Pair, di), make([]floats.Pair, dj)
 	for a := range di {
 		for b := range dj {
@@ -126,7 +132,7 @@ func effects(logs []floats.Pair, di, dj int) (mean floats.Pair, rows, columns []
 	return mean, rows, columns
 }
 
-// sumOrImpossible returns p + q. It returns −Inf if one of both is −Inf.
+// sumOrImpossible returns p + q, or −Inf if one of them is −Inf.
 func sumOrImpossible(p, q floats.Pair) floats.Pair {
 	if math.IsInf(p.High, -1) || math.IsInf(q.High, -1) {
 		return floats.Pair{High: math.Inf(-1)}
@@ -134,14 +140,16 @@ func sumOrImpossible(p, q floats.Pair) floats.Pair {
 	return p.Plus(q)
 }
 
-// fitForm fits the form G of integers to the tables by least squares, in twice the digits of float64, and fills in the fields. It returns
-// the error of entries of B, nats: Σ over the pairs of variables of the largest deviation of a logarithm. It returns +Inf if the tables
-// take more bytes than memory, or if the fit fails.
+// fitForm fits the form G of integer statistics to the tables by least squares, in twice the digits of float64, and fills in G, the
+// constant and the fields of n. It returns the error of entries of B, nats: the sum over the pairs of variables of the largest deviation of
+// a logarithm. It returns +Inf if the tables take more bytes than memory, or if the fit fails.
 func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integers, memory int64) (worst float64, err error) {
 	pairs, ln, field, err := m.readCentredPairs(ctx, net, memory)
 	if err != nil || pairs == nil {
 		return math.Inf(1), err
 	}
+
+	// The unknowns, terms, are the entries of the symmetric k × k form on and above the diagonal.
 	k := n.statisticCount(len(m.field))
 	terms := k * (k + 1) / 2
 	f := &formFit{
@@ -149,8 +157,10 @@ func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integer
 		features: make([]float64, terms), normal: make([]float64, terms*terms),
 	}
 	count := len(m.domains)
-	hasTable := make([]bool, count*count)
-	before := math.Inf(1)
+	hasTable := make([]bool, count*count) // by i*count+j
+
+	// Each round adds a solution of the normal equations for the deviations that are left, until they fall by less than a half.
+	worstBefore := math.Inf(1)
 	for round := range refinementSteps + 1 {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -167,10 +177,11 @@ func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integer
 				}
 			}
 		}
-		if round == refinementSteps || f.worst > before/2 {
+		if round == refinementSteps || f.worst > worstBefore/2 {
 			break
 		}
-		before = f.worst
+		worstBefore = f.worst
+
 		step := solveNormalEquations(f.normal, f.right, terms)
 		if step == nil {
 			return math.Inf(1), nil
@@ -188,19 +199,20 @@ func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integer
 	return f.worst, nil
 }
 
-// centredIntegers returns, by value of a variable of d values and by statistic, d · (N − the mean of N over the variable's values).
+// centredIntegers returns, by value x of a variable of d values and by statistic k, the integer d · (N_k(x) − the mean of N_k over the
+// variable's values).
 func (m *interactions) centredIntegers(n *Integers) [][]float64 {
 	values := len(m.field)
 	centred := make([][]float64, values)
 	for i, d := range m.domains {
 		for a := range d {
 			for c := range n.statisticCount(values) {
-				own := n.Values[c*values+m.offset[i]:][:d]
+				integers := n.Values[c*values+m.firstValue[i]:][:d] // of statistic c, by value of variable i
 				sum := int64(0)
-				for _, y := range own {
+				for _, y := range integers {
 					sum += y
 				}
-				centred[m.offset[i]+a] = append(centred[m.offset[i]+a], float64(int64(d)*own[a]-sum))
+				centred[m.firstValue[i]+a] = append(centred[m.firstValue[i]+a], float64(int64(d)*integers[a]-sum))
 			}
 		}
 	}
@@ -220,30 +232,30 @@ type formFit struct {
 	isFirst  bool          // step
 }
 
-// addPair adds the entries of a pair of variables to the normal equations and their largest deviation to worst. table is nil for a pair
-// without interaction.
+// addPair adds the deviations of a pair of variables to the normal equations, and the largest deviation to worst. The deviation of entry
+// (a, b) is table[a*dj+b] − N(a)ᵀ G N(b) for the centred integers N. table is nil if the pair has no interaction.
 func (f *formFit) addPair(i, j int, table []floats.Pair) {
 	di, dj := f.domains[i], f.domains[j]
 	k, terms := f.k, len(f.features)
 	largest := 0.0
 	rows, columns := di, dj
-	if di == 2 { // the second row is the first one, negative
+	if di == 2 { // in a centred table the second row is the negative of the first one
 		rows = 1
 	}
 	if dj == 2 {
 		columns = 1
 	}
 	for a := range rows {
-		left := f.centred[f.offset[i]+a]
-		product := make([]floats.Pair, k) // left · G
+		left := f.centred[f.firstValue[i]+a]
+		product := make([]floats.Pair, k) // leftᵀ G
 		for c := range k {
 			for l, y := range left {
 				product[c] = product[c].Plus(f.form[l*k+c].By(y))
 			}
 		}
 		for b := range columns {
-			right := f.centred[f.offset[j]+b]
-			scale := float64(di * dj) // of left · G · right
+			right := f.centred[f.firstValue[j]+b]
+			scale := float64(di * dj) // centred holds di · N(a) and dj · N(b)
 			sum := floats.Pair{}
 			for c, y := range right {
 				sum = sum.Plus(product[c].By(y))
@@ -253,6 +265,8 @@ func (f *formFit) addPair(i, j int, table []floats.Pair) {
 				deviation = deviation.Plus(table[a*dj+b])
 			}
 			largest = max(largest, math.Abs(deviation.High))
+
+			// The derivative of N(a)ᵀ G N(b) with respect to each term.
 			term := 0
 			for p := range k {
 				for q := p; q < k; q++ {
@@ -262,6 +276,7 @@ func (f *formFit) addPair(i, j int, table []floats.Pair) {
 					term++
 				}
 			}
+
 			for p, y := range f.features {
 				f.right[p] += y * deviation.High
 				if f.isFirst {
@@ -275,7 +290,8 @@ func (f *formFit) addPair(i, j int, table []floats.Pair) {
 	f.worst += largest
 }
 
-// solveNormalEquations solves n normal equations, with the unknowns scaled to a diagonal of ones. It returns nil if they have no solution.
+// solveNormalEquations solves the n × n normal equations, normal · x = right. It scales the unknowns so that the diagonal is 1. It returns
+// nil if there is no solution.
 func solveNormalEquations(normal, right []float64, n int) []float64 {
 	a, x := make([]float64, n*n), make([]float64, n)
 	for p := range n {
@@ -297,11 +313,12 @@ func solveNormalEquations(normal, right []float64, n int) []float64 {
 	return x
 }
 
-// storeFit stores the form, the constant and the fields, less the squares of single variables in ½ SᵀGS.
+// storeFit stores the form G, the constant ln and the fields in n. Each field loses ½ N(x)ᵀ G N(x), the square of its value, which is in ½
+// SᵀGS, too.
 func (n *Integers) storeFit(m *interactions, centred [][]float64, form []floats.Pair, ln floats.Pair, field []floats.Pair) {
 	k := n.statisticCount(len(field))
 	for i, d := range m.domains {
-		for x := m.offset[i]; x < m.offset[i]+d; x++ {
+		for x := m.firstValue[i]; x < m.firstValue[i]+d; x++ {
 			square := floats.Pair{} // d² · the square
 			for p, y := range centred[x] {
 				for q, z := range centred[x] {

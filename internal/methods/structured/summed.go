@@ -19,21 +19,24 @@ const (
 	maxLnRange = 600
 )
 
-// expandStatistics returns the fit in which each statistic is a variable of the rest, whose values are its nodes. e^{½ λ s²} is then the
-// sum over the node y of tables e^{√λ y v(i, x_i)}, one for each variable i, times the node's weight, which is divided among the tables in
-// proportion to the largest v². It is a misfit if a λ is below 0, or if nodes or ranges are above the bounds.
+// expandStatistics returns the fit in which each statistic is a variable of the rest, after all others. Its values are the statistic's
+// nodes y, and e^{½ λ s²} is the sum over y of tables e^{√λ y v(i, x_i)}, one for each variable i, times the node's quadrature weight. Each
+// table gets a power of that weight in proportion to its largest v². It returns a misfit if a λ is below 0, or if a statistic has too many
+// nodes or too large a range.
 func (f *Fit) expandStatistics() (*Fit, error) {
-	n, values := len(f.Domains), len(f.Field)
-	g := *f
-	g.StatisticsAreVariables, g.Lambda, g.Vectors = false, nil, nil
-	g.Domains, g.Field, g.Rest = slices.Clone(f.Domains), slices.Clone(f.Field), slices.Clone(f.Rest)
+	variables, values := len(f.Domains), len(f.Field)
+	expanded := *f
+	expanded.StatisticsAreVariables, expanded.Lambda, expanded.Vectors = false, nil, nil
+	expanded.Domains, expanded.Field, expanded.Rest = slices.Clone(f.Domains), slices.Clone(f.Field), slices.Clone(f.Rest)
 	for k, a := range f.axes() {
 		if a.isNegative || a.last-a.first >= maxStatisticNodes {
 			return nil, btn.Misfit("statistic %d of %v nodes is no variable", k, a.last-a.first+1)
 		}
 		nodes := a.last - a.first + 1
 		vectors := f.Vectors[k*values:][:values]
-		largestSquare, sumOfSquares, largestExponent, offset := make([]float64, n), 0.0, 0.0, 0 // of v by variable; over all; of √λ |s|
+
+		// The largest v² of each variable, their sum, and the largest exponent √λ |s|.
+		largestSquare, sumOfSquares, largestExponent, offset := make([]float64, variables), 0.0, 0.0, 0
 		for i, d := range f.Domains {
 			for _, v := range vectors[offset : offset+d] {
 				largestSquare[i] = max(largestSquare[i], v*v)
@@ -45,53 +48,56 @@ func (f *Fit) expandStatistics() (*Fit, error) {
 		if largestExponent*largestExponent/2 > maxLnRange {
 			return nil, btn.Misfit("the tables of statistic %d range over e^%.0f", k, largestExponent*largestExponent/2)
 		}
+
+		// A table of each variable that the statistic depends on, and the statistic itself, whose values change fastest.
 		offset = 0
 		for i, d := range f.Domains {
 			if largestSquare[i] > 0 {
-				t := Table{Scope: []int{i, n + k}, Values: make([]float64, 0, d*nodes)}
+				t := Table{Scope: []int{i, variables + k}, Values: make([]float64, 0, d*nodes)}
 				for _, v := range vectors[offset : offset+d] {
 					for m := a.first; m <= a.last; m++ {
 						exponent := a.sqrtLambda*a.step*float64(m)*v + a.lnWeight(m)*largestSquare[i]/sumOfSquares
 						t.Values = append(t.Values, math.Exp(exponent))
 					}
 				}
-				g.Rest = append(g.Rest, t)
+				expanded.Rest = append(expanded.Rest, t)
 			}
 			offset += d
 		}
-		g.Domains = append(g.Domains, nodes)
-		g.Field = append(g.Field, make([]float64, nodes)...)
+		expanded.Domains = append(expanded.Domains, nodes)
+		expanded.Field = append(expanded.Field, make([]float64, nodes)...)
 	}
-	return &g, nil
+	return &expanded, nil
 }
 
-// eliminateStatistics returns the fit with StatisticsAreVariables and an order that eliminates its rest and its statistics. It returns nil
-// if that needs a table above maxRestTable, as it does if statistics share many variables, or if statistics cannot be variables.
+// eliminateStatistics returns the fit with StatisticsAreVariables, and an order that eliminates its rest and its statistics together. It
+// returns nil if a table along the order has more than maxRestTable entries, as for statistics that share many variables, or if statistics
+// cannot be variables.
 func (f *Fit) eliminateStatistics(ctx context.Context) (*Fit, error) {
-	g := *f
-	g.StatisticsAreVariables = true
-	expanded, err := g.expandStatistics()
+	eliminated := *f
+	eliminated.StatisticsAreVariables = true
+	expanded, err := eliminated.expandStatistics()
 	if err != nil {
 		return nil, nil
 	}
-	if g.Order, err = expanded.restOrder(ctx); err != nil {
+	if eliminated.Order, err = expanded.restOrder(ctx); err != nil {
 		return nil, err
 	}
-	expanded.Order = g.Order
+	expanded.Order = eliminated.Order
 	if _, err := newProgram(expanded); err != nil {
 		return nil, nil
 	}
-	return &g, nil
+	return &eliminated, nil
 }
 
-// restOrder returns a sequence that eliminates the variables of the rest: the best one found in orderMoves moves.
+// restOrder returns an order that eliminates the variables of the rest: the best one that a search of orderMoves moves finds.
 func (f *Fit) restOrder(ctx context.Context) (order []int, err error) {
 	shape := contractionorder.Hypergraph{Dims: slices.Clone(f.Domains)}
-	isLeft := make([]bool, len(f.Domains)) // in the rest, and not in the order
+	isOpen := make([]bool, len(f.Domains)) // in the rest, and not in the order yet
 	for _, t := range f.Rest {
 		shape.Edges = append(shape.Edges, t.Scope)
 		for _, v := range t.Scope {
-			isLeft[v] = true
+			isOpen[v] = true
 		}
 	}
 	best, _, err := contractionorder.BestWithin(ctx, shape, orderMoves)
@@ -99,43 +105,43 @@ func (f *Fit) restOrder(ctx context.Context) (order []int, err error) {
 		return nil, err
 	}
 	for _, v := range best {
-		if isLeft[v] {
-			order, isLeft[v] = append(order, v), false
+		if isOpen[v] {
+			order, isOpen[v] = append(order, v), false
 		}
 	}
-	for v, left := range isLeft { // domains of one value
-		if left {
+	for v, open := range isOpen { // domains of one value
+		if open {
 			order = append(order, v)
 		}
 	}
 	return order, nil
 }
 
-// groupedOrSame returns an approximation aligned to groups, and Σ of its residuals over the pairs that are not apart, nats. It returns the
-// approximation s itself with its sum of residuals if there is one group, or if the aligned one is not exact.
+// groupedOrSame returns an approximation that is aligned to groups of variables (alignToGroups), and the sum of its residuals over all
+// pairs but outliers, nats. It returns s and its residual if there is one group, or if the aligned approximation is not exact.
 func (m *interactions) groupedOrSame(
-	pairs [][2]int, s *spectrum, apart map[[2]int]bool, residual float64,
-) (*spectrum, float64, error) {
+	pairs [][2]int, s *lowRank, outliers map[[2]int]bool, residual float64,
+) (*lowRank, float64, error) {
 	aligned, err := m.alignToGroups(s)
 	if err != nil || aligned == nil || len(aligned.lambda) > MaxStatistics {
 		return s, residual, err
 	}
-	sum := 0.0
+	alignedResidual := 0.0
 	for _, p := range pairs {
-		if !apart[p] {
-			sum += m.residual(aligned, p)
+		if !outliers[p] {
+			alignedResidual += m.blockResidual(aligned, p)
 		}
 	}
-	if sum > exactError {
+	if alignedResidual > exactError {
 		return s, residual, nil
 	}
-	return aligned, sum, nil
+	return aligned, alignedResidual, nil
 }
 
-// alignToGroups turns the directions of an approximation so that each direction is of one group of coordinates. Groups are the blocks of
-// the approximation that do not interact: if different blocks have equal eigenvalues, eigenvectors mix them. It returns nil if there is one
-// group.
-func (m *interactions) alignToGroups(s *spectrum) (*spectrum, error) {
+// alignToGroups turns the directions of an approximation so that each one is 0 outside of one group of coordinates. Groups are the
+// coordinates that entries of the approximation join. Eigenvectors of equal eigenvalues mix groups. It returns nil if one group has all
+// directions.
+func (m *interactions) alignToGroups(s *lowRank) (*lowRank, error) {
 	n, k := m.order, len(s.lambda)
 	largest := 0.0
 	for r := range n {
@@ -143,10 +149,11 @@ func (m *interactions) alignToGroups(s *spectrum) (*spectrum, error) {
 			largest = max(largest, math.Abs(s.entry(n, r, c)))
 		}
 	}
-	group, count := s.groups(n, vanishingShare*largest)
-	aligned := &spectrum{}
+
+	group, count := s.findGroups(n, vanishingShare*largest)
+	aligned := &lowRank{}
 	for g := range count {
-		rows := make([]float64, 0, n*k) // the group's coordinates of all directions, row by row
+		rows := make([]float64, 0, n*k) // the group's coordinates of all directions: k numbers for each coordinate
 		for r := range n {
 			if group[r] == g {
 				for c := range k {
@@ -154,22 +161,25 @@ func (m *interactions) alignToGroups(s *spectrum) (*spectrum, error) {
 				}
 			}
 		}
+
+		// The principal directions of the rows are rows · turn/√size, for the eigenvectors turn of rowsᵀ rows.
 		gram := make([]float64, k*k)
 		addGram(gram, rows, k, 1)
 		sizes, turn, err := linalg.SymmetricEigen(gram, k)
 		if err != nil {
 			return nil, err
 		}
-		// The rows' own directions are rows · turn/√size. In them the approximation is (√size turnᵀ) diag(λ) (turn √size).
 		var kept []int
 		for c, size := range sizes {
 			if size > vanishingShare*vanishingShare {
 				kept = append(kept, c)
 			}
 		}
-		if len(kept) == k {
+		if len(kept) == k { // one group has all directions
 			return nil, nil
 		}
+
+		// In them the approximation is the matrix √size turnᵀ diag(λ) turn √size. Its eigenvectors give the group's directions.
 		small := make([]float64, len(kept)*len(kept))
 		for a, ca := range kept {
 			for b, cb := range kept {
@@ -206,9 +216,9 @@ func (m *interactions) alignToGroups(s *spectrum) (*spectrum, error) {
 	return aligned, nil
 }
 
-// groups divides the n coordinates into groups that are joined by entries of the approximation above a limit. It returns the group of each
-// coordinate and the number of groups.
-func (s *spectrum) groups(n int, limit float64) (group []int, count int) {
+// findGroups divides the n coordinates into groups: two coordinates are in one group if a chain of entries above limit joins them. It
+// returns the group of each coordinate and the number of groups.
+func (s *lowRank) findGroups(n int, limit float64) (group []int, count int) {
 	const unreached = -1
 	group = slices.Repeat([]int{unreached}, n)
 	for first := range n {

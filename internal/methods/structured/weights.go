@@ -16,12 +16,13 @@ const (
 )
 
 // factorTables has the factors of the weights of values: the weight of a value under a node is its base times one factor for each
-// statistic. base is nil if the tables would be too large.
+// statistic. A list by value has all values of the first variable, then those of the second, and so on. base is nil if the tables would
+// be too large.
 type factorTables struct {
-	base       []plain // by value: e^field, scaled so that the largest of each variable is 1
-	lnBase     float64 // ln of the product of all scales of base
-	baseSpread float64 // −ln of the smallest weight above 0 in base
-	byAxis     []axisFactors
+	base       []plain       // by value: e^field, scaled so that the largest of each variable is 1
+	lnBase     float64       // ln of the product of all scales of base
+	baseSpread float64       // −ln of the smallest weight above 0 in base
+	byAxis     []axisFactors // by statistic
 }
 
 // axisFactors has the factors of one statistic, by node from axis.first on and by value. With y = step · m they are e^{√λ y v}, scaled so
@@ -33,7 +34,8 @@ type axisFactors struct {
 	spread  []float64 // by node: −ln of the smallest factor
 }
 
-// tabulateFactors returns the factors of all nodes. It returns empty tables if they would have more than maxFactors numbers.
+// tabulateFactors computes the factors of all values under all nodes of each statistic: e^{√λ y v(x)} for value x at node y, or e^{i √|λ| y
+// v(x)} if λ < 0. It returns empty tables if they would have more than maxFactors numbers.
 func (e *evaluator) tabulateFactors() (tables factorTables) {
 	values := len(e.field)
 	count := 1.0
@@ -43,19 +45,20 @@ func (e *evaluator) tabulateFactors() (tables factorTables) {
 	if count*float64(values) > maxFactors {
 		return tables
 	}
+
 	tables.base = make([]plain, values)
 	tables.lnBase, tables.baseSpread = e.fillExponentials(e.field, tables.base)
 	exponents := make([]float64, values)
 	for k, a := range e.axes {
 		var f axisFactors
 		for m := a.first; m <= a.last; m++ {
-			slope := a.sqrtLambda * a.step * float64(m)
+			slope := a.sqrtLambda * a.step * float64(m) // √|λ| y
 			for x := range exponents {
 				exponents[x] = slope * e.fit.Vectors[k*values+x]
 			}
 			if a.isNegative {
 				row := make([]phase, values)
-				for x, angle := range exponents {
+				for x, angle := range exponents { // the exponent is imaginary
 					sin, cos := math.Sincos(angle)
 					row[x] = phase(complex(cos, sin))
 				}
@@ -71,14 +74,15 @@ func (e *evaluator) tabulateFactors() (tables factorTables) {
 	return tables
 }
 
-// fillExponentials fills to with e^exponents, by value, scaled so that the largest of each variable is 1. lnScale is the sum of the largest
-// exponents of all variables, and spread the largest range of a variable's finite exponents.
+// fillExponentials sets to to e^exponents, divided for each variable by the largest of its values. Both lists have the values of one
+// variable after the other. lnScale is ln of the product of these divisors, and spread the largest range of one variable's finite
+// exponents.
 func (e *evaluator) fillExponentials(exponents []float64, to []plain) (lnScale, spread float64) {
 	var sum floats.Sum
 	for v, d := range e.fit.Domains {
-		own := exponents[e.offset[v]:][:d]
+		ofVariable := exponents[e.firstValue[v]:][:d]
 		largest, smallest := math.Inf(-1), math.Inf(1)
-		for _, y := range own {
+		for _, y := range ofVariable {
 			largest = max(largest, y)
 			if !math.IsInf(y, -1) {
 				smallest = min(smallest, y)
@@ -86,8 +90,8 @@ func (e *evaluator) fillExponentials(exponents []float64, to []plain) (lnScale, 
 		}
 		sum.Add(largest)
 		spread = max(spread, largest-smallest)
-		for x, y := range own {
-			to[e.offset[v]+x] = plain(math.Exp(y - largest))
+		for x, y := range ofVariable {
+			to[e.firstValue[v]+x] = plain(math.Exp(y - largest))
 		}
 	}
 	return sum.Value(), spread
@@ -101,13 +105,17 @@ type prefix[T any] struct {
 	lnScale, spread float64
 }
 
-// fillWeights fills to.weights with the weights of values under the statistics with λ > 0 at node n. They are scaled so that none is above
-// 1 and the largest of each variable is at least e^{−maxSpread}. It returns ln of the product of all scales.
+// fillWeights sets to.weights to the weights of values under the statistics with λ > 0 at node n: the base times one factor for each of
+// them. They are scaled so that none is above 1 and the largest of each variable is at least e^{−maxSpread}. It returns ln of the product
+// of all scales. The product of all factors but the last statistic's is kept in to.prefix for the next node, which often differs only in
+// the last.
 func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64) {
 	if e.factors.base == nil {
 		return e.fillWeightsDirectly(n, to.weights)
 	}
-	last := -1 // statistic with λ > 0
+
+	// Compare all statistics but the last one with those of the kept prefix.
+	last := -1 // last statistic with λ > 0
 	p := &to.prefix
 	isSame := p.isSet
 	for k := range e.axes {
@@ -119,6 +127,8 @@ func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64
 		}
 		last = k
 	}
+
+	// Multiply the base and their factors. The factors of node 0 are 1.
 	if !isSame {
 		p.isSet, p.node, p.lnScale, p.spread = true, n, e.factors.lnBase, e.factors.baseSpread
 		p.weights = append(p.weights[:0], e.factors.base...)
@@ -132,6 +142,8 @@ func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64
 			}
 		}
 	}
+
+	// Multiply the factors of the last statistic.
 	if last < 0 {
 		copy(to.weights, p.weights)
 		return p.lnScale
@@ -145,7 +157,7 @@ func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64
 	return p.lnScale + f.lnScale[m]
 }
 
-// multiply sets to to the products of the entries of a and b.
+// multiply sets to[x] to a[x] · b[x] for each x.
 func multiply[T plain | phase](to, a, b []T) {
 	a, b = a[:len(to)], b[:len(to)]
 	for x := range to {
@@ -153,8 +165,8 @@ func multiply[T plain | phase](to, a, b []T) {
 	}
 }
 
-// fillWeightsDirectly fills weights as fillWeights does, from the sums of their exponents instead of the factors. The largest weight of
-// each variable is 1.
+// fillWeightsDirectly sets weights to e^{field + Σ √λ_k y_k v_k} over the statistics k with λ_k > 0 at node n, by value, scaled so that the
+// largest weight of each variable is 1. It returns ln of the product of all scales. fillWeights multiplies tabulated factors instead.
 func (e *evaluator) fillWeightsDirectly(n node, weights []plain) (lnScale float64) {
 	exponents := append([]float64(nil), e.field...)
 	for k, a := range e.axes {
@@ -168,8 +180,9 @@ func (e *evaluator) fillWeightsDirectly(n node, weights []plain) (lnScale float6
 	return lnScale
 }
 
-// fillPhases fills to.weights with the weights of node n under all statistics: sizes are those of fillWeights, and the statistics with λ <
-// 0 turn their phases.
+// fillPhases sets to.weights to the weights of node n under all statistics, by value: the weights under the statistics with λ > 0, given as
+// sizes, times e^{i angle}. The angle is the sum over the statistics with λ < 0 of √|λ| y v. As in fillWeights, to.prefix keeps the product
+// of all factors but the last one. There is at least one such statistic.
 func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
 	if e.factors.base == nil {
 		values := len(e.field)
@@ -185,7 +198,9 @@ func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
 		}
 		return
 	}
-	last := -1 // statistic with λ < 0
+
+	// Compare all statistics but the last one with those of the kept prefix.
+	last := -1 // last statistic with λ < 0
 	p := &to.prefix
 	isSame := p.isSet
 	for k := range e.axes {
@@ -197,10 +212,12 @@ func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
 		}
 		last = k
 	}
+
+	// Multiply their factors.
 	phasesOf := func(k int) []phase { return e.factors.byAxis[k].phase[int(n[k])-e.axes[k].first] }
 	if !isSame {
 		p.isSet, p.node = true, n
-		p.weights = p.weights[:0] // empty if there is one such statistic
+		p.weights = p.weights[:0] // stays empty if there is one such statistic
 		for k := range last {
 			switch {
 			case !e.axes[k].isNegative:
@@ -211,6 +228,8 @@ func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
 			}
 		}
 	}
+
+	// Multiply the sizes, the kept product and the factors of the last statistic.
 	lastPhases := phasesOf(last)
 	for x, size := range sizes {
 		turn := lastPhases[x]
