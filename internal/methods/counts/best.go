@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// optionalPiece is a piece that may count or not.
+// optionalPiece is a piece that can have count 0 and count 1.
 type optionalPiece struct {
 	piece           int32
 	group           int32
@@ -20,10 +20,11 @@ type optionalPiece struct {
 	smallerCount    int8 // the count, 0 or 1, whose assignment has the smaller value there
 }
 
-// group is some kinds whose weights have the same ratio: which of their pieces count makes no difference to the weight.
+// group is the optional pieces of kinds with the same ratio of largest weights, that with count 1 over that with count 0. Which of them
+// count makes no difference to the weight.
 type group struct {
-	from, to              int // number of pieces in all groups before it, and with its own
-	counting, notCounting int // of its pieces, those that are decided
+	from, to              int // number of pieces in all groups before it, and that with its own
+	counting, notCounting int // number of its pieces that are decided so far
 }
 
 // bestSearch chooses the pieces that count in the most probable assignment.
@@ -36,18 +37,17 @@ type bestSearch struct {
 	groups         []group         // the largest ratio first
 	alwaysCounting int             // pieces that count in any case
 	optional       int             // pieces that may count
-	weights        []scaled.Number // by number of counting optional pieces
-	largest        scaled.Number
+	weights        []scaled.Number // by number of counting optional pieces: the largest weight of an assignment
+	largest        scaled.Number   // of weights
 }
 
-// Best returns the most probable assignment, without the network's scale in its weight; nil where Z is 0.
+// Best returns the most probable assignment, or nil if Z is 0. Its weight is without the network's scale.
 //
-// With c of the legs counting, those count whose pieces have the largest ratios max_{x counted} w(x) / max_{x not counted} w(x):
-// exchanging two pieces shows it. So one sort and one pass over c find max_c S_c Π_t w_t. Of assignments of the same weight, up to
-// the rounding of their factors, it is the smallest in the order of the variables (within a piece of many links the first
-// that is met).
+// If c of the pieces count, those do that have the largest ratios max_{x counted} w(x) / max_{x not counted} w(x): exchanging two pieces
+// shows it. So one sort and one pass over c find max_c S_c Π_t w_t. Of assignments of the same weight, up to the rounding of their factors,
+// it is the smallest in the order of the variables. Within a piece of many links it is the first that is met.
 //
-// Cost: the elimination of every kind of piece, O(n log n) for n pieces. Errors: fault.Unsupported where Finds says no; the
+// Cost: the elimination of every kind of piece, and O(n log n) for n pieces. Errors: fault.Unsupported if Finds returns false; the
 // context's.
 func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
 	if err := f.checkFinds(btn.AskMPE); err != nil {
@@ -56,6 +56,8 @@ func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
 	if f.countVariables > 1 {
 		return f.sweepBest(ctx)
 	}
+
+	// The largest weights of each kind, and of all assignments with each number of counting pieces.
 	b := &bestSearch{Form: f, pace: pace.New(ctx), tolerance: f.tieTolerance()}
 	b.peaks = make([]pieceMaximum, len(f.kinds))
 	for k := range b.peaks {
@@ -74,43 +76,46 @@ func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
 	if err := b.pace.Err(); err != nil || len(tied) == 0 || f.scale.IsZero() {
 		return nil, err
 	}
+
+	// It is not unique if several numbers of counting pieces are best, or if only a part of a group counts.
 	found := &btn.Found{Weight: b.largest.Mul(f.scale), Unique: len(tied) == 1, Close: b.tolerance}
 	for _, g := range b.groups {
 		if tied[0] > g.from && tied[0] < g.to {
 			found.Unique = false
 		}
 	}
-	counted, err := b.chooseCounting(tied)
+	counts, err := b.chooseCounting(tied)
 	if err != nil {
 		return nil, err
 	}
 
 	found.Values = make([]int, len(f.net.Variables))
-	variable := f.variableOf
 	for t, p := range f.pieces {
 		peak := &b.peaks[f.kindOf[t]]
-		c := counted[t]
-		found.Unique = found.Unique && peak.isUnique[c]
+		count := counts[t]
+		found.Unique = found.Unique && peak.isUnique[count]
 		for i, link := range p.links {
-			found.Values[variable[link]] = peak.terms[c][i]
+			found.Values[f.variableOf[link]] = peak.terms[count][i]
 		}
 	}
 	return found, nil
 }
 
-// tieTolerance returns the relative difference up to which weights of assignments are equal.
+// tieTolerance returns the relative difference up to which two weights of assignments are equal: a bound of their roundings.
 func (f *Form) tieTolerance() float64 {
 	return 2 * float64(len(f.net.Cores)+len(f.net.Variables)+2) * 0x1p-53
 }
 
-// groupByRatio sorts the kinds that may count by their ratios, the largest first, and groups equal ones. It returns false if a kind has no
-// weight at all, so that Z is 0, or if the context ends.
+// groupByRatio sorts the kinds that may count by their ratio, the largest weight with count 1 over that with count 0, the largest ratio
+// first, and makes a group of kinds with equal ratios. It also fills weights, without S: of each number c the weight of the assignment in
+// which the c pieces with the largest ratios count. It returns false if a kind has no weight at all, so that Z is 0, or if the context
+// ends.
 func (b *bestSearch) groupByRatio() bool {
-	type ratio struct {
-		kind int32
-		of   scaled.Number
+	type kindRatio struct {
+		kind  int32
+		ratio scaled.Number
 	}
-	var ratios []ratio
+	var ratios []kindRatio
 	for k, p := range b.peaks {
 		switch {
 		case p.weight[0].IsZero() && p.weight[1].IsZero():
@@ -118,47 +123,51 @@ func (b *bestSearch) groupByRatio() bool {
 		case p.weight[0].IsZero():
 			b.alwaysCounting += b.kinds[k].count
 		case !p.weight[1].IsZero():
-			ratios = append(ratios, ratio{int32(k), p.weight[1].Div(p.weight[0])})
+			ratios = append(ratios, kindRatio{int32(k), p.weight[1].Div(p.weight[0])})
 			b.optional += b.kinds[k].count
 		}
 	}
-	slices.SortStableFunc(ratios, func(x, y ratio) int { return y.of.Cmp(x.of) })
+	slices.SortStableFunc(ratios, func(x, y kindRatio) int { return y.ratio.Cmp(x.ratio) })
 
+	// The weight if no optional piece counts.
 	b.groupOf = slices.Repeat([]int32{-1}, len(b.kinds))
 	b.weights = make([]scaled.Number, 1, b.optional+1)
 	b.weights[0] = scaled.One
 	for k, p := range b.peaks {
-		most := p.weight[0]
-		if most.IsZero() {
-			most = p.weight[1]
+		weight := p.weight[0]
+		if weight.IsZero() {
+			weight = p.weight[1]
 		}
 		for range b.kinds[k].count {
-			b.weights[0] = b.weights[0].Mul(most)
+			b.weights[0] = b.weights[0].Mul(weight)
 		}
 	}
+
+	// Each further counting piece multiplies it by its ratio.
 	groupRatio := scaled.Number{}
 	for _, x := range ratios {
-		n := len(b.weights) - 1
-		if len(b.groups) == 0 || !isNear(x.of, groupRatio, b.tolerance) {
-			b.groups = append(b.groups, group{from: n, to: n})
-			groupRatio = x.of
+		pieces := len(b.weights) - 1 // in all kinds so far
+		if len(b.groups) == 0 || !isNear(x.ratio, groupRatio, b.tolerance) {
+			b.groups = append(b.groups, group{from: pieces, to: pieces})
+			groupRatio = x.ratio
 		}
 		g := len(b.groups) - 1
 		b.groupOf[x.kind] = int32(g)
 		b.groups[g].to += b.kinds[x.kind].count
 		for range b.kinds[x.kind].count {
-			b.weights = append(b.weights, b.weights[len(b.weights)-1].Mul(x.of))
+			b.weights = append(b.weights, b.weights[len(b.weights)-1].Mul(x.ratio))
 		}
 	}
 	return b.pace.Err() == nil
 }
 
-// isNear reports whether x is less than y, which is not smaller, by at most a relative difference.
-func isNear(x, y scaled.Number, close float64) bool {
-	return y.Sub(x).Cmp(y.Mul(scaled.FromFloat(close))) <= 0
+// isNear reports whether x ≤ y is smaller than y by at most the relative difference tolerance.
+func isNear(x, y scaled.Number, tolerance float64) bool {
+	return y.Sub(x).Cmp(y.Mul(scaled.FromFloat(tolerance))) <= 0
 }
 
-// bestCounts returns the numbers of counting optional pieces that have the largest weight, ascending. It returns nil if all weights are 0.
+// bestCounts multiplies each weight by the entry S_c of its count c, and returns the numbers of counting optional pieces that have the
+// largest weight, ascending. It returns nil if all weights are 0.
 func (b *bestSearch) bestCounts() (tied []int) {
 	s := b.slots[0].poly
 	for c := range b.weights {
@@ -185,12 +194,14 @@ func (b *bestSearch) bestCounts() (tied []int) {
 	return tied
 }
 
-// chooseCounting returns, by piece, whether it counts. The number of counting optional pieces is one of tied, and they have the largest
-// ratios. Of all such choices it takes the one whose assignment is the smallest.
+// chooseCounting returns the count of each piece, 0 or 1. The number of optional pieces that count is one of tied, and those with the
+// largest ratios do. Of all such choices it takes the one whose assignment is the smallest in the order of the variables.
+//
+// It decides the pieces in the sequence of the first variables at which their two assignments differ. A piece gets the count with the
+// smaller value there if some choice of the others is left.
 func (b *bestSearch) chooseCounting(tied []int) ([]int8, error) {
-	counted := make([]int8, len(b.pieces))
-	items := make([]optionalPiece, 0, b.optional)
-	variable := b.variableOf
+	counts := make([]int8, len(b.pieces))
+	optional := make([]optionalPiece, 0, b.optional)
 	for t, p := range b.pieces {
 		if b.pace.Over(int64(len(p.links))) {
 			return nil, b.pace.Err()
@@ -199,34 +210,37 @@ func (b *bestSearch) chooseCounting(tied []int) ([]int8, error) {
 		peak := &b.peaks[k]
 		if b.groupOf[k] < 0 {
 			if peak.weight[0].IsZero() {
-				counted[t] = 1
+				counts[t] = 1
 			}
 			continue
 		}
-		next := optionalPiece{piece: int32(t), group: b.groupOf[k], firstDifference: -1}
+		item := optionalPiece{piece: int32(t), group: b.groupOf[k], firstDifference: -1}
 		for i, link := range p.links {
-			v := variable[link]
-			if peak.terms[0][i] != peak.terms[1][i] && (next.firstDifference < 0 || v < next.firstDifference) {
-				next.firstDifference, next.smallerCount = v, 0
+			v := b.variableOf[link]
+			if peak.terms[0][i] != peak.terms[1][i] && (item.firstDifference < 0 || v < item.firstDifference) {
+				item.firstDifference, item.smallerCount = v, 0
 				if peak.terms[1][i] < peak.terms[0][i] {
-					next.smallerCount = 1
+					item.smallerCount = 1
 				}
 			}
 		}
-		items = append(items, next)
+		optional = append(optional, item)
 	}
-	slices.SortFunc(items, func(next, y optionalPiece) int { return next.firstDifference - y.firstDifference })
+	slices.SortFunc(optional, func(x, y optionalPiece) int { return x.firstDifference - y.firstDifference })
 
-	// So many count as some entry of tied between low and high says.
+	// The number of counting pieces is an entry of tied from low to high. It is above group.from + counting if a piece counts, since all
+	// earlier groups count first, and below group.to − notCounting if one does not.
 	low, high := 0, b.optional
-	for _, next := range items {
+	for _, item := range optional {
 		if b.pace.Over(8) {
 			return nil, b.pace.Err()
 		}
-		group := &b.groups[next.group]
+		group := &b.groups[item.group]
 		lowIfCounting, highIfNot := max(low, group.from+group.counting+1), min(high, group.to-group.notCounting-1)
-		if next.smallerCount == 1 && hasEntryBetween(tied, lowIfCounting, high) || !hasEntryBetween(tied, low, highIfNot) {
-			counted[next.piece] = 1
+		shallCount := item.smallerCount == 1 && hasEntryBetween(tied, lowIfCounting, high)
+		mustCount := !hasEntryBetween(tied, low, highIfNot)
+		if shallCount || mustCount {
+			counts[item.piece] = 1
 			group.counting++
 			low = lowIfCounting
 		} else {
@@ -234,10 +248,10 @@ func (b *bestSearch) chooseCounting(tied []int) ([]int8, error) {
 			high = highIfNot
 		}
 	}
-	return counted, nil
+	return counts, nil
 }
 
-// hasEntryBetween reports whether an ascending list has an entry from low to high.
+// hasEntryBetween reports whether an ascending list has an entry x with low ≤ x ≤ high.
 func hasEntryBetween(list []int, low, high int) bool {
 	i, _ := slices.BinarySearch(list, low)
 	return i < len(list) && list[i] <= high

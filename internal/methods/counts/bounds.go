@@ -27,15 +27,16 @@ const (
 
 // nodeBounds are the bounds of a node, by block of blockSize coefficients.
 type nodeBounds struct {
-	coefficients []int64 // exponents of 2: the node's coefficients lie below
-	multipliers  []int64 // exponents of 2: what they are multiplied by in the rest of the contraction lies below
+	coefficients []int64 // exponents b of 2: the node's coefficients are below 2^b
+	multipliers  []int64 // exponents b of 2: the numbers that they are multiplied by in the rest of the contraction are below 2^b
 	wanted       []span  // coefficients that matter; nil: all
 }
 
-// isLarge reports whether a node is treated block by block.
+// isLarge reports whether a node has so many coefficients that they are bounded and dropped block by block.
 func (n *node) isLarge() bool { return n.degree >= largeDegree }
 
-// blockBounds returns the bounds of coefficients: by block, an exponent of 2 that all lie below.
+// blockBounds returns, for each block of blockSize coefficients, an exponent b with all coefficients below 2^b, or noBound if all are 0.
+// Coefficient i is mant[i] · 2^exp[i].
 func blockBounds(mant []float64, exp []int64) []int64 {
 	out := slices.Repeat([]int64{noBound}, (len(mant)+blockSize-1)/blockSize)
 	for i, m := range mant {
@@ -46,10 +47,11 @@ func blockBounds(mant []float64, exp []int64) []int64 {
 	return out
 }
 
-// log2 returns the smallest integer that is at least log2 n, for n ≥ 1.
+// log2 returns the logarithm of n ≥ 1 to the base 2, rounded up.
 func log2(n int) int64 { return int64(bits.Len(uint(n - 1))) }
 
-// boundUp bounds the coefficients of a node and of the large ones below it. Leaves and small nodes are computed.
+// boundUp bounds the coefficients of a node and of all large nodes below it, by block. Leaves and small nodes are computed. A coefficient
+// of a product is at most the largest pair of coefficients times the number of pairs.
 func (l *line) boundUp(n *node) error {
 	if n.left == nil || !n.isLarge() {
 		if err := l.multiplyUp(n); err != nil {
@@ -66,7 +68,7 @@ func (l *line) boundUp(n *node) error {
 		return err
 	}
 
-	// Coefficients i of block I and j of block J meet in blocks I+J and I+J+1.
+	// Bounds are logarithms. Coefficients of block i of the left factor and of block j of the right one meet in blocks i+j and i+j+1.
 	left, right := n.left.bounds.coefficients, n.right.bounds.coefficients
 	bounds := slices.Repeat([]int64{noBound}, n.degree/blockSize+1)
 	p := pace.New(l.ctx)
@@ -85,15 +87,16 @@ func (l *line) boundUp(n *node) error {
 	for k := len(bounds) - 1; k > 0; k-- {
 		bounds[k] = max(bounds[k], bounds[k-1])
 	}
-	pairs := log2(min(n.left.degree, n.right.degree) + 1)
+	log2Pairs := log2(min(n.left.degree, n.right.degree) + 1)
 	for k := range bounds {
-		bounds[k] = max(noBound, bounds[k]+pairs)
+		bounds[k] = max(noBound, bounds[k]+log2Pairs)
 	}
 	n.bounds.coefficients = bounds
 	return nil
 }
 
-// boundDown bounds the multipliers of the large nodes below a node, given those of the node.
+// boundDown bounds the multipliers of the large nodes below a node, given those of the node, by block. The multiplier of coefficient i of
+// one child is Σ_j other[j] · multiplier[i+j], over the coefficients of the other child.
 func (n *node) boundDown(ctx context.Context) error {
 	if n.left == nil || !n.isLarge() {
 		return nil
@@ -103,24 +106,24 @@ func (n *node) boundDown(ctx context.Context) error {
 		if !child.isLarge() {
 			continue
 		}
-		out := make([]int64, child.degree/blockSize+1)
+		multipliers := make([]int64, child.degree/blockSize+1)
 		p := pace.New(ctx)
-		for i := range out {
+		for i := range multipliers {
 			if p.Over(int64(len(other.bounds.coefficients))) {
 				return p.Err()
 			}
-			out[i] = noBound
+			multipliers[i] = noBound
 			for j, y := range other.bounds.coefficients {
-				// Σ_j other[j] rest[i+j]: i+j is in block I+J or the next.
+				// Coefficients of blocks i and j meet multipliers of block i+j and of the next one.
 				x := n.bounds.multipliers[min(i+j, len(n.bounds.multipliers)-1)]
 				if i+j+1 < len(n.bounds.multipliers) {
 					x = max(x, n.bounds.multipliers[i+j+1])
 				}
-				out[i] = max(out[i], x+y)
+				multipliers[i] = max(multipliers[i], x+y)
 			}
-			out[i] = max(noBound, out[i]+log2(other.degree+1))
+			multipliers[i] = max(noBound, multipliers[i]+log2(other.degree+1))
 		}
-		child.bounds.multipliers = out
+		child.bounds.multipliers = multipliers
 		if err := child.boundDown(ctx); err != nil {
 			return err
 		}
@@ -128,8 +131,8 @@ func (n *node) boundDown(ctx context.Context) error {
 	return nil
 }
 
-// chooseWindows sets the wanted coefficients of a node and of the large ones below it: the blocks whose bound, times that of the
-// multipliers, is 2^least or more. It returns the number of all other coefficients.
+// chooseWindows chooses the wanted coefficients of a node and of the large nodes below it: the blocks in which the bound of the
+// coefficients times that of their multipliers is at least 2^least. It returns the number of all other coefficients, which are dropped.
 func (n *node) chooseWindows(least int64) (dropped int) {
 	if !n.isLarge() {
 		return 0
@@ -137,14 +140,15 @@ func (n *node) chooseWindows(least int64) (dropped int) {
 	n.bounds.wanted = []span{}
 	for k := range n.bounds.coefficients {
 		from, to := k*blockSize, min((k+1)*blockSize, n.degree+1)
-		if n.bounds.coefficients[k] == noBound || n.bounds.multipliers[k] == noBound || n.bounds.coefficients[k]+n.bounds.multipliers[k] < least {
+		coefficient, multiplier := n.bounds.coefficients[k], n.bounds.multipliers[k]
+		if coefficient == noBound || multiplier == noBound || coefficient+multiplier < least {
 			dropped += to - from
 			continue
 		}
-		if w := n.bounds.wanted; len(w) > 0 && w[len(w)-1].to == from {
-			w[len(w)-1].to = to
+		if spans := n.bounds.wanted; len(spans) > 0 && spans[len(spans)-1].to == from { // it continues the last span
+			spans[len(spans)-1].to = to
 		} else {
-			n.bounds.wanted = append(w, span{from, to})
+			n.bounds.wanted = append(spans, span{from, to})
 		}
 	}
 	if n.left != nil {
@@ -153,25 +157,26 @@ func (n *node) chooseWindows(least int64) (dropped int) {
 	return dropped
 }
 
-// totalBound returns an exponent of 2 that the total lies below, for a root whose multipliers are bounded.
+// totalBound returns an exponent b with the total below 2^b. The total is the sum over the root's coefficients of each times its
+// multiplier.
 func (n *node) totalBound() int64 {
-	top := int64(noBound)
+	bound := int64(noBound)
 	for k, x := range n.bounds.coefficients {
-		top = max(top, x+n.bounds.multipliers[k])
+		bound = max(bound, x+n.bounds.multipliers[k])
 	}
-	return max(noBound, top+log2(n.degree+1))
+	return max(noBound, bound+log2(n.degree+1))
 }
 
-// windowedCost returns the multiply-adds of all products below a node in the windows that are chosen.
+// windowedCost returns the multiply-adds of all products below a node for the coefficients that chooseWindows chose.
 func (n *node) windowedCost() float64 {
 	if n.left == nil || !n.isLarge() {
 		return n.cost()
 	}
-	width := func(n *node) (w float64) {
+	wantedCount := func(n *node) (count float64) {
 		for _, s := range n.wantedSpans() {
-			w += float64(s.to - s.from)
+			count += float64(s.to - s.from)
 		}
-		return w
+		return count
 	}
-	return n.left.windowedCost() + n.right.windowedCost() + width(n.left)*width(n.right)
+	return n.left.windowedCost() + n.right.windowedCost() + wantedCount(n.left)*wantedCount(n.right)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// chainFactor is a factor of a product in several variables: a kind to its power, or a ray. A ray is all kinds whose exponents are
-// multiples of one count vector; they are multiplied in one variable first.
+// chainFactor is a factor of a product of polynomials in several variables: the polynomial of one kind to its power, or a ray. A ray is the
+// product of all kinds whose exponents are multiples of one count vector, the ray's. It is a polynomial in one variable.
 type chainFactor struct {
 	base  countspace.Poly // of a kind
 	power int             // 1 for a ray
@@ -26,11 +26,11 @@ type chainFactor struct {
 	shape   []int           // the box of base^power, or of the ray's product
 	terms   float64         // its coefficients that are not 0
 	product countspace.Poly // base^power, or the ray's product, once it was needed
-	isFirst bool            // of the chain
+	isFirst bool            // the first factor of the chain
 }
 
-// chainFactors makes the factors of all kinds, those with the most terms first. Kinds on one ray are one factor. polys may be those of
-// boxes.
+// chainFactors returns the factors of the product Π_k polys[k]^powers[k] over the kinds k, those with the most terms first. Kinds on one
+// ray are one factor. Polynomials may be replaced by their boxes to find the cost.
 func chainFactors(
 	ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops,
 ) []*chainFactor {
@@ -46,17 +46,17 @@ func chainFactors(
 		for _, r := range ray {
 			key += string(rune(r)) + ","
 		}
-		x := rays[key]
-		if x == nil {
-			x = &chainFactor{kind: -1, ray: ray, power: 1}
-			rays[key] = x
-			out = append(out, x)
+		factor := rays[key]
+		if factor == nil {
+			factor = &chainFactor{kind: -1, ray: ray, power: 1}
+			rays[key] = factor
+			out = append(out, factor)
 		}
-		x.kindsOnRay = append(x.kindsOnRay, k)
+		factor.kindsOnRay = append(factor.kindsOnRay, k)
 	}
-	for _, x := range out {
-		if x.kind < 0 {
-			x.planRay(ctx, polys, powers, ops)
+	for _, factor := range out {
+		if factor.kind < 0 {
+			factor.planRay(ctx, polys, powers, ops)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *chainFactor) int { return cmp.Compare(b.terms, a.terms) })
@@ -64,21 +64,22 @@ func chainFactors(
 	return out
 }
 
-// newFactor returns the factor of a kind that is on no ray: polynomial p to a power.
+// newFactor returns the factor of kind k, which is on no ray: polynomial p to a power.
 func newFactor(p countspace.Poly, power, k int) *chainFactor {
 	x := &chainFactor{base: p, power: power, kind: k, shape: make([]int, len(p.Shape)), terms: 1}
-	n := 0
+	nonzero := 0
 	for _, m := range p.Coef.Mant {
 		if m != 0 {
-			n++
+			nonzero++
 		}
 	}
 	for a, side := range p.Shape {
 		x.shape[a] = power*(side-1) + 1
 	}
 
-	// C(power + n − 1, n − 1) compositions, no more than the box has.
-	for i := 1; i < n; i++ {
+	// p^power has at most one term for each way to distribute power among the n nonzero terms of p, C(power + n − 1, n − 1), and at most as
+	// many as its box.
+	for i := 1; i < nonzero; i++ {
 		x.terms *= float64(power+i) / float64(i)
 	}
 	box := 1.0
@@ -89,76 +90,78 @@ func newFactor(p countspace.Poly, power, k int) *chainFactor {
 	return x
 }
 
-// rayOf returns the primitive vector that all exponents of p are multiples of. It returns nil if there is none, or no variable. For
-// constants it returns the first unit vector.
+// rayOf returns the smallest count vector that all exponents of p are multiples of, with entries that have no common divisor. It returns
+// nil if there is no such vector, or no count variable. For a constant it returns the first unit vector.
 func rayOf(p countspace.Poly) []int {
-	ray := make([]int, len(p.Shape))
-	c := make([]int, len(p.Shape))
-	found := false
-	if len(ray) == 0 {
+	if len(p.Shape) == 0 {
 		return nil // nothing counts
 	}
+	ray := make([]int, len(p.Shape))
+	hasRay := false
+	exponents := make([]int, len(p.Shape))
 	for i := range p.Coef.Mant {
-		if p.Coef.Mant[i] != 0 {
-			rest := i
-			for a := len(c) - 1; a >= 0; a-- {
-				c[a] = rest % p.Shape[a]
-				rest /= p.Shape[a]
-			}
-			switch {
-			case !slices.ContainsFunc(c, func(x int) bool { return x > 0 }):
-			case !found:
-				found = true
-				copy(ray, c)
-				primitive(ray)
-			case !multiple(c, ray):
-				return nil
-			}
+		if p.Coef.Mant[i] == 0 {
+			continue
+		}
+		remainder := i
+		for a := len(exponents) - 1; a >= 0; a-- {
+			exponents[a] = remainder % p.Shape[a]
+			remainder /= p.Shape[a]
+		}
+		isConstant := !slices.ContainsFunc(exponents, func(x int) bool { return x > 0 })
+		switch {
+		case isConstant:
+		case !hasRay:
+			hasRay = true
+			copy(ray, exponents)
+			makePrimitive(ray)
+		case !isMultiple(exponents, ray):
+			return nil
 		}
 	}
-	if !found {
+	if !hasRay {
 		ray[0] = 1
 	}
 	return ray
 }
 
-// primitive divides a vector by the greatest common divisor of its entries.
-func primitive(v []int) {
-	d := 0
+// makePrimitive divides a vector by the greatest common divisor of its entries.
+func makePrimitive(v []int) {
+	divisor := 0
 	for _, x := range v {
 		for x > 0 {
-			d, x = x, d%x
+			divisor, x = x, divisor%x
 		}
 	}
 	for a := range v {
-		v[a] /= d
+		v[a] /= divisor
 	}
 }
 
-// multiple reports whether c = j·v for some j, v primitive.
-func multiple(c, v []int) bool {
-	j := -1
+// isMultiple reports whether c = j·v for an integer j. The entries of v have no common divisor.
+func isMultiple(c, v []int) bool {
+	multiple := -1
 	for a := range c {
 		switch {
 		case v[a] == 0 && c[a] == 0:
-		case v[a] == 0 || c[a]%v[a] != 0 || j >= 0 && c[a]/v[a] != j:
+		case v[a] == 0 || c[a]%v[a] != 0 || multiple >= 0 && c[a]/v[a] != multiple:
 			return false
 		default:
-			j = c[a] / v[a]
+			multiple = c[a] / v[a]
 		}
 	}
 	return true
 }
 
-// onRay makes the product of the kinds on a ray, in one variable.
+// planRay prepares the product of the kinds on the ray, as a product tree in one variable, and sets the factor's box and number of terms.
 func (x *chainFactor) planRay(ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops) {
 	bases := make([]countspace.Poly, len(x.kindsOnRay))
-	own := make([]int, len(x.kindsOnRay))
+	rayPowers := make([]int, len(x.kindsOnRay))
 	for i, k := range x.kindsOnRay {
 		bases[i] = x.restrictToRay(polys[k])
-		own[i] = powers[k]
+		rayPowers[i] = powers[k]
 	}
-	x.line = newLine(ctx, bases, own, ops)
+	x.line = newLine(ctx, bases, rayPowers, ops)
 	x.shape = make([]int, len(x.ray))
 	for a, r := range x.ray {
 		x.shape[a] = x.line.root.degree*r + 1
@@ -166,7 +169,7 @@ func (x *chainFactor) planRay(ctx context.Context, polys []countspace.Poly, powe
 	x.terms = float64(x.line.root.degree + 1)
 }
 
-// restrictToRay returns the coefficients of p at the multiples of the ray, as far as p's box goes.
+// restrictToRay returns the coefficients of p at the multiples of the ray inside p's box, as a polynomial in one variable.
 func (x *chainFactor) restrictToRay(p countspace.Poly) countspace.Poly {
 	length := math.MaxInt
 	for a, r := range x.ray {
@@ -175,18 +178,19 @@ func (x *chainFactor) restrictToRay(p countspace.Poly) countspace.Poly {
 		}
 	}
 	out := countspace.New([]int{length})
-	place := make([]int, len(x.ray))
+	exponents := make([]int, len(x.ray))
 	for k := range length {
-		coefficient := p.At(place)
+		coefficient := p.At(exponents)
 		out.Coef.Mant[k], out.Coef.Exp[k] = coefficient.Mant, coefficient.Exp
 		for a, r := range x.ray {
-			place[a] += r
+			exponents[a] += r
 		}
 	}
 	return out
 }
 
-// wholeProduct returns base^power, or the product on the ray, over its box.
+// wholeProduct returns all coefficients of the factor, base^power or the product on the ray, over its box in all variables. It is computed
+// once.
 func (x *chainFactor) wholeProduct(ops *countspace.Ops) (countspace.Poly, error) {
 	if x.product.Shape != nil {
 		return x.product, nil
@@ -199,19 +203,19 @@ func (x *chainFactor) wholeProduct(ops *countspace.Ops) (countspace.Poly, error)
 		return countspace.Poly{}, err
 	}
 	out := countspace.New(x.shape)
-	place := make([]int, len(x.ray))
+	exponents := make([]int, len(x.ray))
 	product := x.line.root.windows[0].p
 	for j := range product.Coef.Mant {
-		out.Set(place, product.Coef.At(j))
+		out.Set(exponents, product.Coef.At(j))
 		for a, r := range x.ray {
-			place[a] += r
+			exponents[a] += r
 		}
 	}
 	x.product = out
 	return out, nil
 }
 
-// isStepwise reports whether multiplying by the base again and again is less work than multiplying by its power.
+// isStepwise reports whether multiplying by the base power times is less work than multiplying by base^power once.
 func (x *chainFactor) isStepwise() bool {
 	if x.kind < 0 || x.power == 1 || x.isFirst {
 		return false
@@ -219,7 +223,7 @@ func (x *chainFactor) isStepwise() bool {
 	return float64(x.power*x.base.Size()) < x.terms
 }
 
-// termsPerCoefficient returns the multiply-adds of a product with the factor, by coefficient of the other operand.
+// termsPerCoefficient returns the multiply-adds of a product with the factor, for each coefficient of the product.
 func (x *chainFactor) termsPerCoefficient() float64 {
 	if x.isStepwise() {
 		return float64(x.power * x.base.Size())
@@ -227,10 +231,11 @@ func (x *chainFactor) termsPerCoefficient() float64 {
 	return x.terms
 }
 
-// chainCost returns the multiply-adds of a product of factors and the bytes of its partial products. size is that of the whole count space.
+// chainCost returns the multiply-adds of a product of factors, and the bytes of its partial products. size is the number of coefficients of
+// the whole count space.
 func chainCost(factors []*chainFactor, size float64) (muladds, bytes float64) {
-	box := []float64{}
-	peak := 0.0
+	box := []float64{} // of the product so far: its side in each variable
+	partialSizes := 0.0
 	for i, x := range factors {
 		if x.line != nil {
 			muladds += x.line.root.cost()
@@ -246,10 +251,11 @@ func chainCost(factors []*chainFactor, size float64) (muladds, bytes float64) {
 			}
 			muladds += boxVolume(box) * x.termsPerCoefficient()
 		}
-		peak += boxVolume(box)
+		partialSizes += boxVolume(box)
 	}
-	// The sums of a product take as much again, S and its derivative too.
-	return muladds + size, bytesPerCoefficient * (min(peak, 3*math.Sqrt(float64(len(factors)))*size) + 6*size)
+
+	// newChain keeps about 3√k of k partial products if they are too many. The sums of a product, S and its derivative take more.
+	return muladds + size, bytesPerCoefficient * (min(partialSizes, 3*math.Sqrt(float64(len(factors)))*size) + 6*size)
 }
 
 // chain is a product of factors in several variables, one after the other, and the way back over it.
@@ -260,12 +266,12 @@ type chain struct {
 	isSigned       bool
 	polys          []countspace.Poly // by kind
 	factors        []*chainFactor
-	partials       []countspace.Poly // by factor: the product up to it, or empty if it is not kept
+	partials       []countspace.Poly // by factor: the product of the factors up to and with it; without a shape if it is not kept
 	stride         int               // every stride'th partial product is kept
 }
 
-// newChain multiplies the factors of all kinds. If the partial products are too many for the memory every ⌈√k⌉th is kept, and the others
-// are computed again on the way back.
+// newChain multiplies the factors of Π_k polys[k]^powers[k] one after the other and keeps the partial products. If those are too many for
+// the memory it keeps every ⌈√k⌉th of k, and the others are computed again on the way back.
 func (f *Form) newChain(
 	ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops,
 ) (*chain, error) {
@@ -291,7 +297,7 @@ func (f *Form) newChain(
 	return c, nil
 }
 
-// multiply returns p · base^power, or p times the product on the ray of the factor.
+// multiply returns p · base^power, or p times the product on the ray if the factor is a ray.
 func (c *chain) multiply(p countspace.Poly, x *chainFactor, power int) (countspace.Poly, error) {
 	if !x.isStepwise() {
 		q, err := x.wholeProduct(c.ops)
@@ -300,7 +306,7 @@ func (c *chain) multiply(p countspace.Poly, x *chainFactor, power int) (countspa
 		}
 		return p.Mul(q, c.ops), c.ctx.Err()
 	}
-	for range power {
+	for range power { // in steps of the base
 		if err := c.ctx.Err(); err != nil {
 			return p, err
 		}
@@ -309,16 +315,16 @@ func (c *chain) multiply(p countspace.Poly, x *chainFactor, power int) (countspa
 	return p, nil
 }
 
-// partialProduct returns the product of the first i factors.
+// partialProduct returns the product of the first i factors. It computes what is not kept from the last one that is.
 func (c *chain) partialProduct(i int) (countspace.Poly, error) {
 	if i == 0 {
 		return countspace.Constant(c.countVariables, scaled.One), nil
 	}
-	from := i - 1
-	for c.partials[from].Shape == nil {
-		from--
+	kept := i - 1
+	for c.partials[kept].Shape == nil {
+		kept--
 	}
-	for k := from + 1; k < i; k++ {
+	for k := kept + 1; k < i; k++ {
 		var err error
 		if c.partials[k], err = c.multiply(c.partials[k-1], c.factors[k], c.factors[k].power); err != nil {
 			return countspace.Poly{}, err
@@ -327,18 +333,21 @@ func (c *chain) partialProduct(i int) (countspace.Poly, error) {
 	return c.partials[i-1], nil
 }
 
-// visitDerivatives calls visit for every kind that is wanted, with the derivative of ⟨s, Π⟩ by one of its polynomials.
-func (c *chain) visitDerivatives(s countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error) error {
+// visitDerivatives calls visit for every wanted kind k, with the derivative of Σ_c s_c [z^c] Π by one of the polynomials polys[k] in the
+// product Π. It goes back from the last factor: h is the derivative by the product up to the present factor.
+func (c *chain) visitDerivatives(
+	s countspace.Poly, wanted func(kind int) bool, visit func(kind int, derivative countspace.Poly) error,
+) error {
 	h := countspace.Crop(s, c.partials[len(c.partials)-1].Shape)
 	for i := len(c.factors) - 1; i >= 0; i-- {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
-		before, err := c.partialProduct(i)
+		others, err := c.partialProduct(i) // of the factors before it
 		if err != nil {
 			return err
 		}
-		if err := c.visitFactor(c.factors[i], h, before, wanted, visit); err != nil {
+		if err := c.visitFactor(c.factors[i], h, others, wanted, visit); err != nil {
 			return err
 		}
 		c.partials[i] = countspace.Poly{}
@@ -351,7 +360,7 @@ func (c *chain) visitDerivatives(s countspace.Poly, wanted func(int) bool, visit
 	return nil
 }
 
-// derivativeOfOperand returns, for the derivative h of a product with a factor, the derivative by the other operand.
+// derivativeOfOperand returns the derivative by p, given the derivative h by the product of p and a factor.
 func (c *chain) derivativeOfOperand(h countspace.Poly, x *chainFactor) (countspace.Poly, error) {
 	if !x.isStepwise() {
 		q, err := x.wholeProduct(c.ops)
@@ -369,16 +378,16 @@ func (c *chain) derivativeOfOperand(h countspace.Poly, x *chainFactor) (countspa
 	return h, nil
 }
 
-// visitFactor calls visit for the wanted kinds of a factor. h is the derivative by the product up to the factor, and before the product of
-// the factors before it.
+// visitFactor calls visit for the wanted kinds of a factor. h is the derivative by the product up to and with the factor, and others the
+// product of the factors before it.
 func (c *chain) visitFactor(
-	x *chainFactor, h, before countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
+	x *chainFactor, h, others countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) error {
 	if x.kind >= 0 {
 		if !wanted(x.kind) {
 			return nil
 		}
-		p, err := c.derivativeOfOne(x, h, before)
+		p, err := c.derivativeOfOne(x, h, others)
 		if err != nil {
 			return err
 		}
@@ -387,34 +396,39 @@ func (c *chain) visitFactor(
 	if !slices.ContainsFunc(x.kindsOnRay, wanted) {
 		return nil
 	}
-	on := x.restrictToRay(countspace.CorrelateOn(h, before, x.rayPlaces(), c.ops))
+
+	// A ray: the derivative by its product in one variable goes down the product tree.
+	onRay := x.restrictToRay(countspace.CorrelateOn(h, others, x.rayCoefficients(), c.ops))
 	if err := x.line.multiplyUp(x.line.root); err != nil {
 		return err
 	}
-	return x.line.propagateDown(x.line.root, []window{{p: on}},
+	return x.line.propagateDown(x.line.root, []window{{p: onRay}},
 		func(leaf int) bool { return wanted(x.kindsOnRay[leaf]) },
 		func(leaf int, q countspace.Poly) error {
 			return visit(x.kindsOnRay[leaf], x.spreadFromRay(q, c.polys[x.kindsOnRay[leaf]]))
 		})
 }
 
-// derivativeOfOne returns the derivative by one of the polynomials of a kind's factor. h and before are those of visitFactor.
-func (c *chain) derivativeOfOne(x *chainFactor, h, before countspace.Poly) (countspace.Poly, error) {
+// derivativeOfOne returns the derivative by one of the polynomials of a kind's factor base^power, with the others fixed. h and others are
+// those of visitFactor.
+func (c *chain) derivativeOfOne(x *chainFactor, h, others countspace.Poly) (countspace.Poly, error) {
 	if x.isStepwise() {
-		others, err := c.multiply(before, x, x.power-1)
-		return countspace.CorrelateOn(h, others, c.wantedPlaces(x.base), c.ops), err
+		otherFactors, err := c.multiply(others, x, x.power-1)
+		return countspace.CorrelateOn(h, otherFactors, c.wantedCoefficients(x.base), c.ops), err
 	}
 	if x.power == 1 {
-		return countspace.CorrelateOn(h, before, c.wantedPlaces(x.base), c.ops), nil
+		return countspace.CorrelateOn(h, others, c.wantedCoefficients(x.base), c.ops), nil
 	}
-	p := countspace.CorrelateOn(h, before, c.wantedPlaces(x.product), c.ops)
-	below := countspace.Power(x.base, x.power-1, c.ops)
-	return countspace.CorrelateOn(p, below, c.wantedPlaces(x.base), c.ops), nil
+
+	// First the derivative by base^power, then by one of its bases.
+	byPower := countspace.CorrelateOn(h, others, c.wantedCoefficients(x.product), c.ops)
+	lowerPower := countspace.Power(x.base, x.power-1, c.ops)
+	return countspace.CorrelateOn(byPower, lowerPower, c.wantedCoefficients(x.base), c.ops), nil
 }
 
-// wantedPlaces returns a polynomial whose coefficients are not 0 at the places at which derivatives by p are wanted: those at which p's are
-// not 0, and all places if terms of both signs may have cancelled there.
-func (c *chain) wantedPlaces(p countspace.Poly) countspace.Poly {
+// wantedCoefficients returns a polynomial over the box of p that is not 0 at the coefficients whose derivatives are wanted. These are the
+// nonzero coefficients of p, and all if terms of both signs may have cancelled.
+func (c *chain) wantedCoefficients(p countspace.Poly) countspace.Poly {
 	if !c.isSigned {
 		return p
 	}
@@ -425,29 +439,30 @@ func (c *chain) wantedPlaces(p countspace.Poly) countspace.Poly {
 	return all
 }
 
-// rayPlaces returns a polynomial with ones at the multiples of the ray, as far as the product goes.
-func (x *chainFactor) rayPlaces() countspace.Poly {
+// rayCoefficients returns a polynomial over the factor's box that is 1 at the multiples of the ray and 0 elsewhere.
+func (x *chainFactor) rayCoefficients() countspace.Poly {
 	out := countspace.New(x.shape)
-	place := make([]int, len(x.ray))
+	exponents := make([]int, len(x.ray))
 	for range x.line.root.degree + 1 {
-		out.Set(place, scaled.One)
+		out.Set(exponents, scaled.One)
 		for a, r := range x.ray {
-			place[a] += r
+			exponents[a] += r
 		}
 	}
 	return out
 }
 
-// spreadFromRay writes a polynomial on the ray as one over the box of a kind's polynomial.
+// spreadFromRay returns a polynomial in all variables, over the box of kindPoly, that has the coefficients of onRay at the multiples of the
+// ray.
 func (x *chainFactor) spreadFromRay(onRay, kindPoly countspace.Poly) countspace.Poly {
 	out := countspace.New(kindPoly.Shape)
-	place := make([]int, len(x.ray))
+	exponents := make([]int, len(x.ray))
 	for j := range onRay.Coef.Mant {
 		if y := onRay.Coef.At(j); !y.IsZero() {
-			out.Set(place, y)
+			out.Set(exponents, y)
 		}
 		for a, r := range x.ray {
-			place[a] += r
+			exponents[a] += r
 		}
 	}
 	return out

@@ -19,10 +19,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// formSlot is the place of the network in count space among the forms of a problem.
+// formSlot is the slot of forms in count space in a problem's memory.
 type formSlot struct{}
 
-// Of returns the form of a problem's network for a part, made once for each. Errors: those of New.
+// Of returns a problem's network in the form of a part. It is made once for a problem, and for the cores and terms of the part. Its errors
+// are those of New.
 func Of(ctx context.Context, p *problem.Problem, part *Counts) (*Form, error) {
 	return problem.Form(ctx, p, formSlot{}, fmt.Sprint(part.Cores, part.Terms), func() (*Form, error) {
 		return New(ctx, p.Net, part, Options{Memory: p.Memory})
@@ -32,28 +33,30 @@ func Of(ctx context.Context, p *problem.Problem, part *Counts) (*Form, error) {
 // partContraction is one contraction of one part.
 type partContraction struct{ contraction.Contraction }
 
-// Contract implements contraction.Contractor.
-func (p *Counts) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
-	own, err := contraction.Begin(ctx, of, want)
+// Contract implements contraction.Contractor: it computes Z of the part and what is wanted beside it, or finds assignments if the part asks
+// for them.
+func (p *Counts) Contract(ctx context.Context, problem *problem.Problem, want btn.Want) (btn.Value, error) {
+	begun, err := contraction.Begin(ctx, problem, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	j := partContraction{own}
-	form, err := Of(ctx, of, p)
+	j := partContraction{begun}
+	form, err := Of(ctx, problem, p)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	if p.Ask != "" {
 		return j.findAssignments(form, p, want)
 	}
-	a, err := form.Value(ctx, j.M != nil)
+
+	// Z and the marginals.
+	answer, err := form.Value(ctx, j.M != nil)
 	if err != nil {
 		return btn.Value{}, err
 	}
-
-	value := btn.Value{Z: a.Z.Mul(j.Net.Scale), Flops: 2 * float64(a.MulAdds)}
+	value := btn.Value{Z: answer.Z.Mul(j.Net.Scale), Flops: 2 * float64(answer.MulAdds)}
 	if j.M != nil {
-		j.M.At = a.Marginals
+		j.M.At = answer.Marginals
 		if err := j.M.Finite(); err != nil {
 			return btn.Value{}, err
 		}
@@ -63,22 +66,23 @@ func (p *Counts) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 		return value, err
 	}
 
-	cells, err := form.Joint(ctx, j.Joint)
+	// The joint marginal.
+	joint, err := form.Joint(ctx, j.Joint)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	for x := range cells.Joint {
-		if cells.Joint[x] = cells.Joint[x].Mul(j.Net.Scale); !cells.Joint[x].IsFinite() {
+	for x := range joint.Joint {
+		if joint.Joint[x] = joint.Joint[x].Mul(j.Net.Scale); !joint.Joint[x].IsFinite() {
 			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, x)
 		}
 	}
-	value.Flops += 2 * float64(cells.MulAdds)
-	value.Joint = j.JointOf(cells.Joint)
+	value.Flops += 2 * float64(joint.MulAdds)
+	value.Joint = j.JointOf(joint.Joint)
 	return value, nil
 }
 
-// findAssignments finds the most probable assignment or draws, as part.Ask demands. The weights of the part's terms go into the scale. The
-// value has no assignments if Z is 0.
+// findAssignments finds the most probable assignment or draws assignments, as part.Ask says. The value has no assignments if Z is 0.
+// Weights of assignments include the network's scale and the coefficients α of the part's terms.
 func (j partContraction) findAssignments(form *Form, part *Counts, want btn.Want) (value btn.Value, err error) {
 	scale := j.Net.Scale
 	for k, c := range part.Cores {
@@ -88,6 +92,7 @@ func (j partContraction) findAssignments(form *Form, part *Counts, want btn.Want
 		return value, fault.New(fault.BadInput,
 			"contract: the product of the factors without variables is below 0: weights of assignments are no probabilities then")
 	}
+
 	if part.Ask == btn.AskMPE {
 		value.Flops = 8 * float64(len(j.Net.Links))
 		if value.Found, err = form.Best(j.Ctx); value.Found != nil {
@@ -95,19 +100,22 @@ func (j partContraction) findAssignments(form *Form, part *Counts, want btn.Want
 		}
 		return value, err
 	}
+
 	if err := query.CheckSamples(len(j.Net.Variables), want.Samples); err != nil {
 		return value, err
 	}
-	a, all, err := form.Draw(j.Ctx, want.Samples, func(k int) *rand.Rand { return rand.New(rand.NewPCG(want.Seed, uint64(k))) })
-	if err != nil || all == nil {
+	stream := func(sample int) *rand.Rand { return rand.New(rand.NewPCG(want.Seed, uint64(sample))) }
+	answer, drawn, err := form.Draw(j.Ctx, want.Samples, stream)
+	if err != nil || drawn == nil {
 		return value, err
 	}
-	value.Drawn = &btn.Drawn{Weight: a.Z.Mul(scale), Values: all}
-	value.Flops = 2 * float64(a.MulAdds)
+	value.Drawn = &btn.Drawn{Weight: answer.Z.Mul(scale), Values: drawn}
+	value.Flops = 2 * float64(answer.MulAdds)
 	return value, nil
 }
 
-// judgeCancellation sets Rounding, Digits and Doubt if terms may cancel: it compares the value with the same contraction without signs.
+// judgeCancellation sets Rounding, Digits and Doubt of a value if the network has numbers below 0, so that terms may cancel. It compares
+// the value with the same contraction of the absolute numbers, and bounds the roundings relative to that.
 func (j partContraction) judgeCancellation(value *btn.Value, part *Counts) error {
 	if !Signed(j.Net) {
 		return nil
@@ -122,27 +130,27 @@ func (j partContraction) judgeCancellation(value *btn.Value, part *Counts) error
 	}
 	value.Flops += 2 * float64(positive.MulAdds)
 
-	// steps bounds the roundings along any one product.
+	// Bound the roundings of any one term.
 	legs := len(j.Net.Dims)
-	steps := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.Net) + float64(4*legs+len(j.Net.Links))
+	roundings := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.Net) + float64(4*legs+len(j.Net.Links))
 	for _, d := range j.Net.Dims {
-		steps += floats.SumRoundings(float64(d))
+		roundings += floats.SumRoundings(float64(d))
 	}
 	for _, core := range j.Net.Cores {
-		if n := len(core.Legs); n > 1 { // once a level of the tree of products
-			steps += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(legs)))
+		if n := len(core.Legs); n > 1 { // once for each level of the product tree
+			roundings += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(legs)))
 		}
 		if t, ok := core.T.(*tensor.Dense); ok {
-			steps += floats.SumRoundings(float64(len(t.Data)))
+			roundings += floats.SumRoundings(float64(len(t.Data)))
 		}
 	}
 	abs := positive.Z.Mul(j.Net.Scale.Abs())
-	value.Rounding = exact.Roundings(abs, steps)
+	value.Rounding = exact.Roundings(abs, roundings)
 	value.Digits, value.Doubt = exact.Cancelled(value.Z, abs, value.Rounding)
 	return nil
 }
 
-// absoluteNetwork returns the network with the absolute value of every number of its cores and links.
+// absoluteNetwork returns the network with every number of its cores and links replaced by its absolute value.
 func absoluteNetwork(net *btn.Network) *btn.Network {
 	out := *net
 	out.Links = make([]btn.Link, len(net.Links))

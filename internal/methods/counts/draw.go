@@ -16,15 +16,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Finds reports whether Draw (AskSamples) or Best (AskMPE) serves the network: no number is below 0, and every link is that of a variable.
-// With several count variables the pieces need to be without tables, and their sweep has to fit the memory. With one, Best needs pieces
-// with at most one leg that counts and no index but the variables'.
+// Finds reports whether Draw (AskSamples) or Best (AskMPE) can answer ask for the network. No number may be below 0, and every link has to
+// be that of a variable. With several count variables the pieces must have no tables, and a sweep has to fit the memory. With one, Best
+// also needs pieces with at most one leg that counts and no index but the variables'.
 func (f *Form) Finds(ask btn.Ask) bool {
-	if f.isSigned || ask != btn.AskSamples && ask != btn.AskMPE {
+	isKnown := ask == btn.AskSamples || ask == btn.AskMPE
+	if f.isSigned || !isKnown {
 		return false
 	}
-	variable := f.variableOf
-	for k, v := range variable {
+	for k, v := range f.variableOf {
 		if _, ok := f.net.Links[k].T.(*tensor.CP); v < 0 || !ok {
 			return false
 		}
@@ -58,19 +58,19 @@ type drawState struct {
 	*evaluation
 	pace     *pace.Pace
 	members  [][]int32                 // by kind: its pieces
-	powers   []map[int]countspace.Poly // by kind: those that were needed
-	variable []int                     // by link
+	powers   []map[int]countspace.Poly // by kind and power: those powers of its polynomial that were needed
+	variable []int                     // by link: its variable
 
-	weights []scaled.Number // of the places that drawPlace chooses from
-	places  []int
+	// drawOutcome chooses one of the outcomes, numbers with weights.
+	weights  []scaled.Number
+	outcomes []int
 }
 
-// Draw returns Z, without the network's scale, and draws n assignments with the probabilities of the network: the values
-// of all variables one assignment after the other, nil where Z is 0. Draw k has the stream that it is given, so that draws do not
-// depend on their number.
+// Draw returns Z, without the network's scale, and draws n assignments with the probabilities of the network: the values of all variables,
+// one assignment after the other. values is nil if Z is 0. Draw k takes its random numbers from stream(k), so that it does not depend on n.
 //
-// A draw takes O(n_legs log n_legs) multiply-adds beside Z's, about 100 ns each. Errors: fault.Unsupported where Finds
-// says no; Value's.
+// A draw takes O(n_legs log n_legs) multiply-adds beside those of Z, about 100 ns each. Errors: fault.Unsupported if Finds returns false;
+// those of Value.
 func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (a Answer, values []int, err error) {
 	if err := f.checkFinds(btn.AskSamples); err != nil {
 		return a, nil, err
@@ -95,6 +95,7 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 		d.members[k] = append(d.members[k], int32(t))
 	}
 
+	// Z, from a tree of products.
 	tree := newLine(ctx, f.polys, f.powers(), d.ops)
 	z, spaceWindows, err := d.fillProducts(tree)
 	if err == nil {
@@ -103,29 +104,33 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 	if err != nil || z.IsZero() || f.scale.IsZero() {
 		return a, nil, err
 	}
+
+	// For each draw the count of all legs, split down the tree to the pieces.
 	rngs := make([]*rand.Rand, n)
-	count := make([]int32, n*len(f.pieces)) // by draw and piece
+	counts := make([]int32, n*len(f.pieces)) // by draw and piece
 	for i := range rngs {
 		rngs[i] = stream(i)
-		own := count[i*len(f.pieces):][:len(f.pieces)]
-		if err := d.splitCount(tree.root, d.drawTotalCount(tree, spaceWindows, rngs[i]), own, rngs[i]); err != nil {
+		countsOfDraw := counts[i*len(f.pieces):][:len(f.pieces)]
+		totalCount := d.drawTotalCount(tree, spaceWindows, rngs[i])
+		if err := d.splitCount(tree.root, totalCount, countsOfDraw, rngs[i]); err != nil {
 			return a, nil, err
 		}
 	}
-
 	if err := ctx.Err(); err != nil {
 		return a, nil, err
 	}
+
+	// The values within the pieces, given their counts.
 	values = make([]int, n*len(f.net.Variables))
 	for k := range f.kinds {
-		if err := d.drawWithinPieces(k, count, rngs, values); err != nil {
+		if err := d.drawWithinPieces(k, counts, rngs, values); err != nil {
 			return a, nil, err
 		}
 	}
 	return Answer{Z: z.Mul(f.scale), MulAdds: d.ops.MulAdds}, values, ctx.Err()
 }
 
-// fillProducts computes the products of a line, in windows if the whole takes long. It returns Z, and S in the windows of the root.
+// fillProducts computes the products of a line, cut to windows if the whole takes long. It returns Z, and S in the windows of the root.
 func (d *drawState) fillProducts(l *line) (scaled.Number, []window, error) {
 	s := d.spacePoly()
 	if !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
@@ -143,30 +148,30 @@ func (d *drawState) fillProducts(l *line) (scaled.Number, []window, error) {
 	return z, cutWindows(w.s, l.root.bounds.wanted), err
 }
 
-// clearWeights empties the list that drawPlace chooses from.
-func (d *drawState) clearWeights() { d.weights, d.places = d.weights[:0], d.places[:0] }
+// clearWeights empties the list of outcomes that drawOutcome chooses from.
+func (d *drawState) clearWeights() { d.weights, d.outcomes = d.weights[:0], d.outcomes[:0] }
 
-// addWeight adds a place with its weight to that list, unless the weight is 0.
-func (d *drawState) addWeight(place int, w scaled.Number) {
+// addWeight adds an outcome with its weight to the list of drawOutcome, unless the weight is 0.
+func (d *drawState) addWeight(outcome int, w scaled.Number) {
 	if !w.IsZero() {
-		d.weights, d.places = append(d.weights, w), append(d.places, place)
+		d.weights, d.outcomes = append(d.weights, w), append(d.outcomes, outcome)
 	}
 }
 
-// drawPlace draws one of the places with a probability proportional to its weight. It returns 0 if there is none, as after the context
-// ended.
-func (d *drawState) drawPlace(rng *rand.Rand) int {
-	switch len(d.places) {
+// drawOutcome draws one of the listed outcomes with a probability proportional to its weight. It returns 0 if there are none, as after the
+// context ended.
+func (d *drawState) drawOutcome(rng *rand.Rand) int {
+	switch len(d.outcomes) {
 	case 0:
 		return 0
 	case 1:
-		return d.places[0]
+		return d.outcomes[0]
 	}
-	top := int64(math.MinInt64)
+	largestExp := int64(math.MinInt64)
 	for _, w := range d.weights {
-		top = max(top, w.Exp)
+		largestExp = max(largestExp, w.Exp)
 	}
-	share := func(w scaled.Number) float64 { return math.Ldexp(w.Mant, int(max(w.Exp-top, -2000))) }
+	share := func(w scaled.Number) float64 { return math.Ldexp(w.Mant, int(max(w.Exp-largestExp, -2000))) }
 	sum := 0.0
 	for _, w := range d.weights {
 		sum += share(w)
@@ -174,24 +179,27 @@ func (d *drawState) drawPlace(rng *rand.Rand) int {
 	u := rng.Float64() * sum
 	for i, w := range d.weights {
 		if u -= share(w); u < 0 {
-			return d.places[i]
+			return d.outcomes[i]
 		}
 	}
-	return d.places[len(d.places)-1]
+	return d.outcomes[len(d.outcomes)-1]
 }
 
-// addSplits adds a place for each way to split count c between two factors: k to the left one and c−k to the right one.
+// addSplits adds an outcome k for each way to split count c between two factors: k for the left one and c−k for the right one. Its weight
+// is the product of the factors' coefficients at these counts. Factors are polynomials as windows.
 func (d *drawState) addSplits(left, right []window, c int) {
 	for _, x := range left {
 		for _, y := range right {
-			for k := max(x.first, c-y.end()+1); k < min(x.end(), c-y.first+1); k++ {
+			firstSplit, endOfSplits := max(x.first, c-y.end()+1), min(x.end(), c-y.first+1) // both counts inside their windows
+			for k := firstSplit; k < endOfSplits; k++ {
 				d.addWeight(k, x.p.Coef.At(k-x.first).Mul(y.p.Coef.At(c-k-y.first)))
 			}
 		}
 	}
 }
 
-// drawTotalCount draws the count of all legs together. s is S in the windows of the root.
+// drawTotalCount draws the count c of all legs together with a probability proportional to S_c times the coefficient c of the root. s is S
+// in the windows of the root.
 func (d *drawState) drawTotalCount(l *line, s []window, rng *rand.Rand) int {
 	d.clearWeights()
 	for _, x := range s {
@@ -201,10 +209,10 @@ func (d *drawState) drawTotalCount(l *line, s []window, rng *rand.Rand) int {
 			}
 		}
 	}
-	return d.drawPlace(rng)
+	return d.drawOutcome(rng)
 }
 
-// splitCount draws the counts of all pieces below a node whose count is c.
+// splitCount draws the counts of all pieces below a node whose count is c, into count, which is by piece.
 func (d *drawState) splitCount(n *node, c int, count []int32, rng *rand.Rand) error {
 	if n.left == nil {
 		return d.splitAmongEqual(n.leaf, d.members[n.leaf], c, count, rng)
@@ -214,15 +222,15 @@ func (d *drawState) splitCount(n *node, c int, count []int32, rng *rand.Rand) er
 	}
 	d.clearWeights()
 	d.addSplits(n.left.windows, n.right.windows, c)
-	k := d.drawPlace(rng)
+	k := d.drawOutcome(rng)
 	if err := d.splitCount(n.left, k, count, rng); err != nil {
 		return err
 	}
 	return d.splitCount(n.right, c-k, count, rng)
 }
 
-// splitAmongEqual draws the counts of equal pieces whose counts add up to c. If each counts at most once it draws which of them count,
-// otherwise it splits c between halves of the list.
+// splitAmongEqual draws the counts of equal pieces, which add up to c, into count. list has the pieces, all of one kind. If each counts at
+// most once, it draws which of them count; otherwise it splits c between the halves of the list.
 func (d *drawState) splitAmongEqual(kind int, list []int32, c int, count []int32, rng *rand.Rand) error {
 	if d.pace.Over(int64(len(list))) {
 		return d.pace.Err()
@@ -245,14 +253,14 @@ func (d *drawState) splitAmongEqual(kind int, list []int32, c int, count []int32
 	left, right := d.power(kind, half), d.power(kind, len(list)-half)
 	d.clearWeights()
 	d.addSplits([]window{{p: left}}, []window{{p: right}}, c)
-	k := d.drawPlace(rng)
+	k := d.drawOutcome(rng)
 	if err := d.splitAmongEqual(kind, list[:half], k, count, rng); err != nil {
 		return err
 	}
 	return d.splitAmongEqual(kind, list[half:], c-k, count, rng)
 }
 
-// power returns the polynomial of a kind to the power m.
+// power returns the polynomial of a kind to the power m. Powers are remembered.
 func (d *drawState) power(kind, m int) countspace.Poly {
 	if d.powers[kind] == nil {
 		d.powers[kind] = map[int]countspace.Poly{}
@@ -265,21 +273,22 @@ func (d *drawState) power(kind, m int) countspace.Poly {
 	return p
 }
 
-// drawWithinPieces draws, for every draw, the values of the variables of all pieces of kind k, given the pieces' counts.
+// drawWithinPieces draws, for every draw, the values of the variables of all pieces of kind k, given the pieces' counts. count is by draw
+// and piece, values by draw and variable.
 func (d *drawState) drawWithinPieces(k int, count []int32, rngs []*rand.Rand, values []int) error {
-	in, err := d.newInside(k)
+	drawing, err := d.newPieceDraw(k)
 	if err != nil {
 		return err
 	}
-	width := len(d.net.Variables)
+	variables := len(d.net.Variables)
 	for i, rng := range rngs {
 		for _, t := range d.members[k] {
-			if d.pace.Over(in.work) {
+			if d.pace.Over(drawing.work) {
 				return d.pace.Err()
 			}
-			in.drawTerms(int(count[i*len(d.pieces)+int(t)]), rng)
-			for at, link := range d.pieces[t].links {
-				values[i*width+d.variable[link]] = in.terms[at]
+			drawing.drawTerms(int(count[i*len(d.pieces)+int(t)]), rng)
+			for position, link := range d.pieces[t].links {
+				values[i*variables+d.variable[link]] = drawing.terms[position]
 			}
 		}
 	}
@@ -289,16 +298,17 @@ func (d *drawState) drawWithinPieces(k int, count []int32, rngs []*rand.Rand, va
 // pieceDraw draws the terms of the links of a piece, given its count.
 type pieceDraw struct {
 	*drawState
-	terms []int // by link, of the last draw
+	terms []int // by link of the piece: the term of the last draw
 	work  int64 // of a draw, roughly
 
 	termWeights [][]scaled.Number // of a piece without tables: by count and term
-	run         *tableRun         // of a piece with tables: filled
-	value       []int             // by index
+	run         *tableRun         // of a piece with tables: its tables, filled; nil otherwise
+	value       []int             // of a piece with tables, by index: its present value
 }
 
-// newInside prepares the draws of a kind.
-func (d *drawState) newInside(k int) (*pieceDraw, error) {
+// newPieceDraw prepares the draws of the pieces of kind k. For a piece without tables it lists the weights of the link's terms by count;
+// for others it fills the tables of the elimination.
+func (d *drawState) newPieceDraw(k int) (*pieceDraw, error) {
 	kind := &d.kinds[k]
 	in := &pieceDraw{drawState: d, terms: make([]int, len(kind.links)), work: 1}
 	if kind.tables == nil {
@@ -323,14 +333,14 @@ func (d *drawState) newInside(k int) (*pieceDraw, error) {
 	return in, err
 }
 
-// drawTerms draws terms for count c.
+// drawTerms draws the terms of the piece's links, given that its count is c.
 func (in *pieceDraw) drawTerms(c int, rng *rand.Rand) {
 	if in.run == nil {
 		in.clearWeights()
 		for x, w := range in.termWeights[c] {
 			in.addWeight(x, w)
 		}
-		in.terms[0] = in.drawPlace(rng)
+		in.terms[0] = in.drawOutcome(rng)
 		return
 	}
 	in.drawIndices(len(in.run.steps)-1, c, rng)
@@ -339,16 +349,17 @@ func (in *pieceDraw) drawTerms(c int, rng *rand.Rand) {
 	}
 }
 
-// entry returns the entry of a step's table at the present values of its indices.
+// entry returns the polynomial in a step's table at the present values of the step's indices, the last of which changes fastest.
 func (in *pieceDraw) entry(step int) countspace.Poly {
-	place := 0
+	entry := 0
 	for _, i := range in.run.steps[step].scope {
-		place = place*in.run.expression.Dims[i] + in.value[i]
+		entry = entry*in.run.expression.Dims[i] + in.value[i]
 	}
-	return in.run.tables[step][place]
+	return in.run.tables[step][entry]
 }
 
-// drawIndices draws the values of the indices that were summed out below a step, for an entry of the step with count c.
+// drawIndices draws the values of the indices that were summed out below a step, given that the step's part of the piece has count c. The
+// step's own indices have values already.
 func (in *pieceDraw) drawIndices(step, c int, rng *rand.Rand) {
 	switch s := &in.run.steps[step]; s.op {
 	case opSum:
@@ -359,12 +370,12 @@ func (in *pieceDraw) drawIndices(step, c int, rng *rand.Rand) {
 				in.addWeight(x, p.Coef.At(c))
 			}
 		}
-		in.value[s.index] = in.drawPlace(rng)
+		in.value[s.index] = in.drawOutcome(rng)
 		in.drawIndices(s.first, c, rng)
 	case opProduct:
 		in.clearWeights()
 		in.addSplits([]window{{p: in.entry(s.first)}}, []window{{p: in.entry(s.second)}}, c)
-		k := in.drawPlace(rng)
+		k := in.drawOutcome(rng)
 		in.drawIndices(s.first, k, rng)
 		in.drawIndices(s.second, c-k, rng)
 	}

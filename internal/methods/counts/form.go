@@ -34,8 +34,8 @@ type Options struct {
 	Memory int64 // bytes for count polynomials
 }
 
-// New lays a network out in count space for a part. Errors: the context's, and one that IsForm recognises if a piece cannot be written in
-// this form.
+// New returns a network in count space for a part: its pieces and their kinds, with the polynomials of pieces without tables. Errors: the
+// context's, and one that IsForm recognises if a piece cannot be written in this form.
 func New(ctx context.Context, net *btn.Network, part *Counts, o Options) (*Form, error) {
 	l, err := newLayout(ctx, net, part)
 	if err != nil {
@@ -89,15 +89,15 @@ func Signed(net *btn.Network) bool {
 	return false
 }
 
-// boxes returns the polynomials of all kinds. A polynomial that is not computed yet is replaced by ones over its box, which has the same
-// cost.
+// boxes returns the polynomials of all kinds for estimates of cost. A polynomial that is not computed yet is replaced by ones over its box,
+// which costs at least as much.
 func (f *Form) boxes() []countspace.Poly {
 	out := slices.Clone(f.polys)
 	for k := range out {
 		if out[k].Shape != nil {
 			continue
 		}
-		box := slices.Repeat([]float64{1}, f.countVariables)
+		box := slices.Repeat([]float64{1}, f.countVariables) // its side in each count variable
 		for _, link := range f.kinds[k].links {
 			for _, leg := range f.net.Links[link].Legs {
 				f.widen(box, leg)
@@ -115,7 +115,7 @@ func (f *Form) boxes() []countspace.Poly {
 	return out
 }
 
-// computePolys computes the polynomials of the kinds that have tables, unless they are known.
+// computePolys computes the polynomials of the kinds with tables that are not known yet.
 func (f *Form) computePolys(ctx context.Context, ops *countspace.Ops) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,28 +136,28 @@ func (f *Form) computePolys(ctx context.Context, ops *countspace.Ops) error {
 	return nil
 }
 
-// Cost bounds the work of the value, or of the value and all marginals, without computing any of it: the flops, of which a multiply-add is
-// two, and the bytes at the peak.
+// Cost bounds the work of the value, or with marginals of the value and all marginals, and computes none of it. A multiply-add is two
+// flops. Bytes are those at the peak.
 func (f *Form) Cost(marginals bool) query.Cost {
-	muladds, wired, bytes := 0.0, 0.0, 0.0
+	tableMuladds, tableBytes := 0.0, 0.0
 	for k := range f.kinds {
 		if f.kinds[k].tables == nil {
 			continue
 		}
-		m, b := f.kinds[k].tables.cost()
-		wired += m
-		bytes = max(bytes, b)
+		muladds, bytes := f.kinds[k].tables.cost()
+		tableMuladds += muladds
+		tableBytes = max(tableBytes, bytes)
 	}
-	m, b := f.productCost()
-	muladds = m + wired
+	productMuladds, productBytes := f.productCost()
+	muladds := productMuladds + tableMuladds
 	if marginals {
-		muladds = 3*m + 4*wired
-		bytes *= 2
+		muladds = 3*productMuladds + 4*tableMuladds
+		tableBytes *= 2
 	}
-	return query.Cost{Flops: 2 * muladds, Bytes: bytes + b}
+	return query.Cost{Flops: 2 * muladds, Bytes: tableBytes + productBytes}
 }
 
-// productCost returns the multiply-adds and the bytes of the product of all kinds.
+// productCost returns the multiply-adds and the bytes of the product of the polynomials of all pieces.
 func (f *Form) productCost() (muladds, bytes float64) {
 	if f.countVariables == 1 {
 		l := f.plannedLine()
@@ -175,7 +175,8 @@ func (f *Form) spaceSize() float64 {
 	return size
 }
 
-// plannedLine returns the product tree of all kinds, for its cost: polynomials of kinds with tables need not be computed.
+// plannedLine returns the product tree of all kinds for estimates of cost. Polynomials that are not computed yet are replaced by their
+// boxes.
 func (f *Form) plannedLine() *line {
 	return newLine(context.Background(), f.boxes(), f.powers(), nil)
 }
@@ -189,7 +190,8 @@ func (f *Form) powers() []int {
 	return powers
 }
 
-// spacePoly returns S over the count variables of all slots: the product of the slots' polynomials.
+// spacePoly returns S, the polynomial in all count variables whose coefficient at c is the entry of the symmetric cores at counts c: the
+// outer product of the slots' polynomials.
 func (f *Form) spacePoly() countspace.Poly {
 	s := f.slots[0].poly
 	for i := range f.slots[1:] {
@@ -198,7 +200,7 @@ func (f *Form) spacePoly() countspace.Poly {
 	return s
 }
 
-// outerProduct returns a(y)·b(z), a polynomial in the variables of both, those of b last.
+// outerProduct returns the polynomial a(y)·b(z) in the variables of both, those of b last.
 func outerProduct(a, b countspace.Poly) countspace.Poly {
 	shape := append(append([]int{}, a.Shape...), b.Shape...)
 	out := countspace.Poly{Shape: shape, Coef: scaled.NewVector(a.Size() * b.Size())}
@@ -211,7 +213,7 @@ func outerProduct(a, b countspace.Poly) countspace.Poly {
 	return out
 }
 
-// checkMemory returns an error if the value, or the value and all marginals, takes more bytes than the memory.
+// checkMemory returns an error if the value, or with marginals the value and all marginals, takes more bytes than the memory.
 func (f *Form) checkMemory(marginals bool) error {
 	if c := f.Cost(marginals); c.Bytes > float64(f.memory) {
 		return fault.New(fault.OverBudget,

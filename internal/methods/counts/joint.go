@@ -13,12 +13,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Joint returns the joint marginal of a set, cell by cell,
+// Joint returns the joint marginal of a set of variables, cell by cell, unnormalised:
 //
 //	M(x) = Σ_c h_c [z^c] Π_t p_t(z | x)
 //
-// over the pieces t that have the set, where h is S contracted with all other pieces, once. Errors: as of
-// Value; fault.OverBudget where the cells take too much.
+// over the pieces t that have variables of the set, where h is S contracted with all other pieces, computed once. The last variable changes
+// fastest. Errors: those of Value; fault.OverBudget if the cells take too much.
 func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
 	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
 	if err := f.checkMemory(true); err != nil {
@@ -54,16 +54,16 @@ func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
 // jointMarginal is a set of variables and the pieces that have them.
 type jointMarginal struct {
 	*evaluation
-	set         []int
-	links       []int // by place in the set
-	piecesOfSet []int
+	set         []int       // variables
+	links       []int       // by position in the set: the variable's link
+	piecesOfSet []int       // pieces with a variable of the set
 	terms       map[int]int // by link: the term in the present cell
 }
 
-// newJoint finds the pieces of a set. It is over budget if the cells take too many flops.
+// newJoint finds the pieces that have the variables of a set. The error is over budget if the cells take too many flops.
 func (e *evaluation) newJoint(set []int) (*jointMarginal, error) {
 	j := &jointMarginal{evaluation: e, set: set, terms: map[int]int{}}
-	cells, price := 1.0, 0.0
+	cells, price := 1.0, 0.0 // price: multiply-adds of one cell, then flops of all
 	for _, v := range set {
 		j.links = append(j.links, e.net.Variables[v].Link)
 		cells *= float64(e.net.Variables[v].Domain)
@@ -72,9 +72,9 @@ func (e *evaluation) newJoint(set []int) (*jointMarginal, error) {
 		if slices.ContainsFunc(e.pieces[t].links, func(k int) bool { return slices.Contains(j.links, k) }) {
 			j.piecesOfSet = append(j.piecesOfSet, t)
 			price += float64(e.polys[e.kindOf[t]].Size())
-			if w := e.kinds[e.kindOf[t]].tables; w != nil {
-				m, _ := w.cost()
-				price += m
+			if tables := e.kinds[e.kindOf[t]].tables; tables != nil {
+				muladds, _ := tables.cost()
+				price += muladds
 			}
 		}
 	}
@@ -86,9 +86,11 @@ func (e *evaluation) newJoint(set []int) (*jointMarginal, error) {
 	return j, nil
 }
 
-// othersPoly returns S contracted with all pieces without a variable of the set, over the box of the product of the pieces that have one.
+// othersPoly returns h: S contracted with all pieces that have no variable of the set. It is the derivative of Z by the product of the
+// pieces that have one, over the box of that product.
 func (j *jointMarginal) othersPoly() (countspace.Poly, error) {
-	polys, powers := slices.Clone(j.polys), j.powers()
+	// The pieces of the set are one factor, all others the factors of their kinds.
+	powers := j.powers()
 	productOfSet := countspace.Constant(j.countVariables, scaled.One)
 	for _, t := range j.piecesOfSet {
 		productOfSet = productOfSet.Mul(j.polys[j.kindOf[t]], j.ops)
@@ -97,20 +99,23 @@ func (j *jointMarginal) othersPoly() (countspace.Poly, error) {
 	otherPolys, otherPowers := []countspace.Poly{}, []int{}
 	for k, n := range powers {
 		if n > 0 {
-			otherPolys, otherPowers = append(otherPolys, polys[k]), append(otherPowers, n)
+			otherPolys, otherPowers = append(otherPolys, j.polys[k]), append(otherPowers, n)
 		}
 	}
 	last := len(otherPolys)
-	otherPolys, otherPowers = append(otherPolys, productOfSet), append(otherPowers, 1)
-	var derivative countspace.Poly
-	_, err := j.sumProduct(otherPolys, otherPowers, func(k int) bool { return k == last }, func(_ int, d countspace.Poly) error {
-		derivative = d
+	factors, factorPowers := append(otherPolys, productOfSet), append(otherPowers, 1)
+
+	var h countspace.Poly
+	isWanted := func(k int) bool { return k == last }
+	_, err := j.sumProduct(factors, factorPowers, isWanted, func(_ int, derivative countspace.Poly) error {
+		h = derivative
 		return nil
 	})
-	return derivative, err
+	return h, err
 }
 
-// cellPoly returns Π_t p_t(z | x) for a cell.
+// cellPoly returns Π_t p_t(z | x) over the pieces t with variables of the set, for the values x of a cell. The last variable of the set
+// changes fastest in the cell's number.
 func (j *jointMarginal) cellPoly(cell int) (countspace.Poly, error) {
 	for k := len(j.set) - 1; k >= 0; k-- {
 		domain := j.net.Variables[j.set[k]].Domain
@@ -128,7 +133,7 @@ func (j *jointMarginal) cellPoly(cell int) (countspace.Poly, error) {
 	return out, nil
 }
 
-// piecePoly returns the polynomial of a piece with the terms of the present cell.
+// piecePoly returns the polynomial of piece t with the variables of the set fixed to the values of the present cell.
 func (j *jointMarginal) piecePoly(t int) (countspace.Poly, error) {
 	kind := &j.kinds[j.kindOf[t]]
 	links := j.pieces[t].links
@@ -137,13 +142,14 @@ func (j *jointMarginal) piecePoly(t int) (countspace.Poly, error) {
 		w := j.net.Links[links[0]].T.(*tensor.CP).Weights[x]
 		return j.termPoly(links[0], x, j.ops).Scale(scaled.FromFloat(w)), j.ctx.Err()
 	}
-	only := make([]int, len(links)) // 1 + the term, 0 for all
+	fixedTerm := make([]int, len(links)) // by link: 1 + the term, 0 for all terms
 	for i, link := range links {
 		if x, ok := j.terms[link]; ok {
-			only[i] = x + 1
+			fixedTerm[i] = x + 1
 		}
 	}
-	// The numbers of the piece are its kind's, link by link.
-	r := &tableRun{layout: j.layout, netPlan: kind.tables, ctx: j.ctx, ops: j.ops, fixedTerm: only}
+
+	// The plan of the kind's first piece has the same numbers, link by link.
+	r := &tableRun{layout: j.layout, netPlan: kind.tables, ctx: j.ctx, ops: j.ops, fixedTerm: fixedTerm}
 	return r.fillTables()
 }

@@ -36,14 +36,15 @@ type layout struct {
 	net                    *btn.Network
 	countVariables         int // of all slots together
 	slots                  []slot
-	coreOf, modeOf, slotOf []int32       // by leg: its core, the mode of the core, and the core's slot (−1: none)
+	coreOf, modeOf, slotOf []int32       // by leg: its core, the axis of the core, and the core's slot (−1: none)
 	vectorOf               [][]float64   // by leg: the vector of a rank-one core; nil: ones
 	isTable                []bool        // by core: it is neither in count space nor of rank one
 	scale                  scaled.Number // of the rank-one cores
-	linkOf                 []int         // by leg
+	linkOf                 []int         // by leg: its link
 }
 
-// newLayout classifies the cores of a network: those of the part, those of rank one, and tables. Every core needs a leg.
+// newLayout classifies the cores of a network: those of the part are in count space, those of rank one become vectors on their legs, and
+// all others are tables. Every core needs a leg.
 func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, error) {
 	n := len(net.Dims)
 	l := &layout{
@@ -56,7 +57,8 @@ func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, er
 		scale:    scaled.One,
 		linkOf:   net.LegLink(),
 	}
-	slotNumber := make([]int, len(net.Cores)) // 1 + the slot
+
+	slotNumber := make([]int, len(net.Cores)) // by core: 1 + its slot, or 0
 	for k, c := range part.Cores {
 		slotNumber[c] = k + 1
 		l.addSlot(net.Cores[c].T, part.Terms[k])
@@ -72,23 +74,23 @@ func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, er
 			l.modeOf[leg] = int32(mode)
 			l.slotOf[leg] = int32(slotNumber[c] - 1)
 		}
-		if slotNumber[c] > 0 {
+		if slotNumber[c] > 0 { // in count space
 			continue
 		}
-		weight, r, ok := RankOne(core.T)
+		weight, vectors, ok := RankOne(core.T)
 		if !ok {
 			l.isTable[c] = true
 			continue
 		}
 		l.scale = l.scale.Mul(weight)
 		for mode, leg := range core.Legs {
-			l.vectorOf[leg] = r[mode]
+			l.vectorOf[leg] = vectors[mode]
 		}
 	}
 	return l, nil
 }
 
-// addSlot gives a term of a symmetric core count variables of its own.
+// addSlot adds a slot for one term of a symmetric core: it gets count variables of its own, after all others.
 func (l *layout) addSlot(t tensor.Tensor, term int) {
 	form := Terms(t)
 	shape := form.Levels.Shape()
@@ -96,14 +98,14 @@ func (l *layout) addSlot(t tensor.Tensor, term int) {
 	l.slots = append(l.slots, slot{
 		levels:        form.Levels,
 		firstVariable: l.countVariables,
-		poly:          countspace.Crop(s, shape), // normalised
+		poly:          countspace.Crop(s, shape), // numbers are normalised by that
 		vectors:       form.Terms[term].R,
 	})
 	l.countVariables += len(shape)
 }
 
-// contribution returns what value y of a leg contributes: a weight w, and the count variable that it counts at, from 1 on. It returns 0 for
-// a value that does not count.
+// contribution returns what value y of a leg contributes to the polynomial of its piece: a weight w, and the count variable that it counts
+// at, numbered from 1 on. level is 0 if the value does not count.
 func (l *layout) contribution(leg, y int) (w float64, level int) {
 	w = 1
 	if v := l.vectorOf[leg]; v != nil {
@@ -123,22 +125,22 @@ func (l *layout) contribution(leg, y int) (w float64, level int) {
 	return w, level
 }
 
-// legWeights returns the contributions of the values of a leg that no table has, as a matrix: row y has the weight of value y in the column
-// of the count variable that it counts at, and zeros in all others. Column 0 is that of values that do not count.
+// legWeights returns the contributions of all values of a leg as a matrix, row by row. Row y has the weight of value y in the column of the
+// count variable that it counts at, and zeros elsewhere. Column 0 is for values that do not count.
 func (l *layout) legWeights(leg int) tensor.LegWeights {
-	dim, d := l.net.Dims[leg], l.countVariables+1
-	w := make(tensor.LegWeights, dim*d)
+	dim, columns := l.net.Dims[leg], l.countVariables+1
+	matrix := make(tensor.LegWeights, dim*columns)
 	for y := range dim {
-		x, level := l.contribution(leg, y)
-		w[y*d+level] = x
+		weight, level := l.contribution(leg, y)
+		matrix[y*columns+level] = weight
 	}
-	return w
+	return matrix
 }
 
-// onTable reports whether a leg's core is a table.
+// onTable reports whether the core of a leg is a table.
 func (l *layout) onTable(leg int) bool { return l.isTable[l.coreOf[leg]] }
 
-// Terms returns a symmetric tensor as a sum of symmetric terms times rank-one tensors. It returns nil for other tensors.
+// Terms returns a symmetric tensor as a sum of terms, each a symmetric tensor times a rank-one tensor. It returns nil for other tensors.
 func Terms(t tensor.Tensor) *tensor.SymmetryCP {
 	switch t := t.(type) {
 	case *tensor.Symmetric:
@@ -154,9 +156,9 @@ func Terms(t tensor.Tensor) *tensor.SymmetryCP {
 // down to rounding.
 const strictTolerance = 1e-15
 
-// RankOne writes a tensor as weight · ⊗ r, exactly up to the rounding of every single entry: zeros are zeros, and entries far below the
-// largest count like all others. A nil vector is all ones. ok is false for a tensor of another rank or form.
-func RankOne(t tensor.Tensor) (weight scaled.Number, r [][]float64, ok bool) {
+// RankOne writes a tensor of rank one as weight · ⊗_k vectors[k], exactly up to the rounding of every single entry: zeros stay zeros, and
+// small entries are as exact as large ones. A nil vector is all ones. ok is false if the tensor has another rank or form.
+func RankOne(t tensor.Tensor) (weight scaled.Number, vectors [][]float64, ok bool) {
 	switch t := t.(type) {
 	case *tensor.CP:
 		if len(t.Weights) != 1 {
@@ -169,8 +171,9 @@ func RankOne(t tensor.Tensor) (weight scaled.Number, r [][]float64, ok bool) {
 	return weight, nil, false
 }
 
-// denseRankOne is RankOne for a table t. Its vectors are the rows through the largest entry p, and its weight is 1/p^(n−1) for n axes.
-func denseRankOne(t *tensor.Dense) (weight scaled.Number, r [][]float64, ok bool) {
+// denseRankOne is RankOne for a table t of n axes. The vectors are the rows along each axis through the largest entry p, and the weight is
+// 1/p^(n−1).
+func denseRankOne(t *tensor.Dense) (weight scaled.Number, vectors [][]float64, ok bool) {
 	order := len(t.Shape)
 	if order == 0 {
 		return scaled.FromFloat(t.Data[0]), nil, true
@@ -190,31 +193,32 @@ func denseRankOne(t *tensor.Dense) (weight scaled.Number, r [][]float64, ok bool
 	for range order - 1 {
 		weight = weight.Div(pivotEntry)
 	}
-	r = make([][]float64, order)
-	stride := len(t.Data)
+	vectors = make([][]float64, order)
+	stride := len(t.Data) // between entries that are neighbours along axis k
 	for k, d := range t.Shape {
 		stride /= d
-		firstOfRow := pivot - pivot/stride%d*stride
-		r[k] = make([]float64, d)
+		firstOfRow := pivot - pivot/stride%d*stride // the row along axis k through the pivot, at index 0
+		vectors[k] = make([]float64, d)
 		for x := range d {
-			r[k][x] = t.Data[firstOfRow+x*stride]
+			vectors[k][x] = t.Data[firstOfRow+x*stride]
 		}
 	}
-	return weight, r, isProduct(t, weight, r)
+	return weight, vectors, isProduct(t, weight, vectors)
 }
 
-// isProduct reports whether each entry of a table equals that of weight · ⊗ r, up to strictTolerance for each axis.
-func isProduct(t *tensor.Dense, weight scaled.Number, r [][]float64) bool {
+// isProduct reports whether each entry of a table equals weight · Π_k vectors[k], up to a relative difference of strictTolerance for each
+// axis.
+func isProduct(t *tensor.Dense, weight scaled.Number, vectors [][]float64) bool {
 	tolerance := scaled.FromFloat(strictTolerance * float64(len(t.Shape)))
-	for i, want := range t.Data {
-		got := weight
+	for i, entry := range t.Data {
+		product := weight
 		stride := len(t.Data)
 		for k, d := range t.Shape {
 			stride /= d
-			got = got.Mul(scaled.FromFloat(r[k][i/stride%d]))
+			product = product.Mul(scaled.FromFloat(vectors[k][i/stride%d]))
 		}
-		w := scaled.FromFloat(want)
-		if got.Sub(w).Abs().Cmp(w.Abs().Mul(tolerance)) > 0 {
+		expected := scaled.FromFloat(entry)
+		if product.Sub(expected).Abs().Cmp(expected.Abs().Mul(tolerance)) > 0 {
 			return false
 		}
 	}

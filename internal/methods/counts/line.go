@@ -9,10 +9,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// window is z^first · p: some neighbouring coefficients of a polynomial.
+// window is z^first · p: neighbouring coefficients of a polynomial in one variable z.
 type window struct {
-	first int
-	p     countspace.Poly
+	first int             // exponent of the first coefficient
+	p     countspace.Poly // coefficient k of p is that of z^(first+k)
 }
 
 // end returns the exponent after the last coefficient.
@@ -21,22 +21,22 @@ func (w window) end() int { return w.first + w.p.Size() }
 // span is a range of coefficients, from ≤ k < to.
 type span struct{ from, to int }
 
-// node is a node of a product tree. A leaf is base^power and has no children.
+// node is a node of a product tree: the product of its children, or a leaf, base^power.
 type node struct {
-	base       countspace.Poly
-	power      int
+	base       countspace.Poly // of a leaf
+	power      int             // of a leaf
 	wholePower countspace.Poly // of a leaf: base^power
 	lowerPower countspace.Poly // of a leaf of power 2 and more: base^(power−1)
-	left       *node
+	left       *node           // nil: a leaf
 	right      *node
 	leaf       int // number of a leaf
 
-	degree  int
-	windows []window   // its coefficients, those that matter; nil: not computed
+	degree  int        // of the product as a polynomial
+	windows []window   // coefficients of the product that matter; nil: not computed
 	bounds  nodeBounds // of large products in windows
 }
 
-// line is a product of powers in one variable. If its arithmetic ended with the context, numbers are void.
+// line is a product of powers of polynomials in one variable, as a tree. If the context ended, its numbers are void.
 type line struct {
 	ctx    context.Context
 	ops    *countspace.Ops
@@ -44,8 +44,8 @@ type line struct {
 	root   *node
 }
 
-// newLine plans Π base_k^power_k over a balanced tree in the sequence of its leaves, the tree of
-// countspace.Product. There is at least one leaf.
+// newLine returns the product Π_k base_k^power_k as a balanced tree over its leaves k, in their sequence. That is the tree of
+// countspace.Product. No product is computed yet. There is at least one leaf.
 func newLine(ctx context.Context, bases []countspace.Poly, powers []int, ops *countspace.Ops) *line {
 	l := &line{ctx: ctx, ops: ops}
 	for k, p := range bases {
@@ -56,7 +56,7 @@ func newLine(ctx context.Context, bases []countspace.Poly, powers []int, ops *co
 	return l
 }
 
-// balancedTree returns the root of a balanced tree over nodes, in their sequence.
+// balancedTree returns the root of a balanced tree whose leaves are the given nodes, in their sequence.
 func balancedTree(list []*node) *node {
 	if len(list) == 1 {
 		return list[0]
@@ -67,7 +67,8 @@ func balancedTree(list []*node) *node {
 	return n
 }
 
-// cost returns the multiply-adds of all products below a node without windows. A leaf without a closed form is squared again and again.
+// cost returns the multiply-adds of computing all coefficients of a node and of the nodes below it. The power of a leaf has a closed form
+// for some bases; others are squared repeatedly.
 func (n *node) cost() float64 {
 	d := float64(n.degree)
 	if n.left != nil {
@@ -86,7 +87,7 @@ func (n *node) cost() float64 {
 // 100 ns against 1.2.
 const closedSteps = 80
 
-// bytes returns the memory of the coefficients of a node and of all nodes below it, without windows.
+// bytes returns the memory of all coefficients of a node and of the nodes below it.
 func (n *node) bytes() float64 {
 	bytes := 2 * bytesPerCoefficient * (float64(n.degree) + 1)
 	if n.left == nil {
@@ -95,7 +96,7 @@ func (n *node) bytes() float64 {
 	return bytes + n.left.bytes() + n.right.bytes()
 }
 
-// computePowers computes the powers of a leaf, unless they are known.
+// computePowers computes base^power and base^(power−1) of a leaf, unless they are known, and makes the former its only window.
 func (n *node) computePowers(ops *countspace.Ops) {
 	if n.wholePower.Shape != nil {
 		return
@@ -112,10 +113,11 @@ func (n *node) computePowers(ops *countspace.Ops) {
 	n.windows = []window{{p: n.wholePower}}
 }
 
-// wholeSpan returns the span of all coefficients of a node.
+// wholeSpan returns one span with all coefficients of a node.
 func (n *node) wholeSpan() []span { return []span{{0, n.degree + 1}} }
 
-// multiplyUp computes the coefficients of a node and of all nodes below it, as far as their bounds want them.
+// multiplyUp computes the coefficients of a node and of all nodes below it. Of a node whose bounds say which coefficients are wanted, it
+// computes those only.
 func (l *line) multiplyUp(n *node) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
@@ -144,7 +146,7 @@ func (l *line) multiplyUp(n *node) error {
 	return nil
 }
 
-// cutWindows returns the windows of a polynomial over some spans.
+// cutWindows returns the coefficients of a polynomial in some spans, a window for each.
 func cutWindows(p countspace.Poly, spans []span) []window {
 	var out []window
 	for _, s := range spans {
@@ -156,18 +158,23 @@ func cutWindows(p countspace.Poly, spans []span) []window {
 	return out
 }
 
-// multiply returns the coefficients of the product of a and b in the wanted spans.
+// multiply returns the coefficients of the product of a and b in the wanted spans, a window for each. a and b are polynomials as windows.
 func (l *line) multiply(a, b []window, wanted []span) []window {
-	if len(a) == 1 && len(b) == 1 && len(wanted) == 1 &&
-		wanted[0] == (span{a[0].first + b[0].first, a[0].end() + b[0].end() - 1}) {
-		return []window{{first: wanted[0].from, p: a[0].p.Mul(b[0].p, l.ops)}}
+	// All coefficients of the product of two windows.
+	if len(a) == 1 && len(b) == 1 && len(wanted) == 1 {
+		all := span{a[0].first + b[0].first, a[0].end() + b[0].end() - 1}
+		if wanted[0] == all {
+			return []window{{first: all.from, p: a[0].p.Mul(b[0].p, l.ops)}}
+		}
 	}
+
+	// Otherwise, of each wanted span, the sum over the pairs of windows whose product reaches into it.
 	var out []window
 	for _, s := range wanted {
 		sum := countspace.New([]int{s.to - s.from})
 		for _, x := range a {
 			for _, y := range b {
-				shift := x.first + y.first
+				shift := x.first + y.first // exponent of the first coefficient of their product
 				if from, to := max(s.from, shift), min(s.to, x.end()+y.end()-1); from < to {
 					addCoefficients(sum, from-s.from, countspace.MulRange(x.p, y.p, from-shift, to-shift, l.ops))
 				}
@@ -178,18 +185,24 @@ func (l *line) multiply(a, b []window, wanted []span) []window {
 	return out
 }
 
-// correlate returns h'[k] = Σ_j p[j] h[k+j] for the k in the wanted spans.
+// correlate returns h'[k] = Σ_j p[j] h[k+j] for the exponents k in the wanted spans, a window for each. h and p are polynomials as windows.
+// If h is the derivative by a product p·q, h' is the derivative by q.
 func (l *line) correlate(h, p []window, wanted []span) []window {
-	if len(h) == 1 && len(p) == 1 && len(wanted) == 1 && h[0].first == 0 && p[0].first == 0 &&
-		wanted[0] == (span{0, h[0].p.Size() - p[0].p.Size() + 1}) {
-		return []window{{p: countspace.Correlate(h[0].p, p[0].p, l.ops)}}
+	// All coefficients, of two polynomials that are whole.
+	if len(h) == 1 && len(p) == 1 && len(wanted) == 1 && h[0].first == 0 && p[0].first == 0 {
+		all := span{0, h[0].p.Size() - p[0].p.Size() + 1}
+		if wanted[0] == all {
+			return []window{{p: countspace.Correlate(h[0].p, p[0].p, l.ops)}}
+		}
 	}
+
+	// Otherwise, of each wanted span, the sum over the pairs of windows that reach into it.
 	var out []window
 	for _, s := range wanted {
 		sum := countspace.New([]int{s.to - s.from})
 		for _, x := range h {
 			for _, y := range p {
-				shift := x.first - y.first // of k, where the two meet at their first coefficients
+				shift := x.first - y.first // the k at which the first coefficients of both windows meet
 				if from, to := max(s.from, shift-y.p.Size()+1), min(s.to, shift+x.p.Size()); from < to {
 					addCoefficients(sum, from-s.from, countspace.CorrelateRange(x.p, y.p, from-shift, to-shift, l.ops))
 				}
@@ -200,7 +213,7 @@ func (l *line) correlate(h, p []window, wanted []span) []window {
 	return out
 }
 
-// addCoefficients adds the coefficients of q to those of p from a place on.
+// addCoefficients adds the coefficients of q to those of p, the first one to coefficient from of p.
 func addCoefficients(p countspace.Poly, from int, q countspace.Poly) {
 	for i := range q.Coef.Mant {
 		x := q.Coef.At(i)
@@ -215,7 +228,7 @@ func addCoefficients(p countspace.Poly, from int, q countspace.Poly) {
 	}
 }
 
-// dot returns Σ_k a[k]·b[k].
+// dot returns Σ_k a[k]·b[k] for polynomials as windows.
 func (l *line) dot(a, b []window) scaled.Number {
 	var sum scaled.Number
 	for _, x := range a {
@@ -226,8 +239,8 @@ func (l *line) dot(a, b []window) scaled.Number {
 	return sum
 }
 
-// propagateDown carries the derivative h of a number by a node's coefficients down to the leaves. It calls visit for every wanted leaf,
-// with the derivative by one of the bases of its power.
+// propagateDown carries derivatives of a number down a product tree. h is the derivative by the coefficients of node n, as windows. It
+// calls visit for every wanted leaf, with the derivative by the coefficients of one of the bases in the leaf's power.
 func (l *line) propagateDown(n *node, h []window, wanted func(leaf int) bool, visit func(int, countspace.Poly) error) error {
 	if !n.hasWantedLeaf(wanted) {
 		return nil
@@ -240,20 +253,21 @@ func (l *line) propagateDown(n *node, h []window, wanted func(leaf int) bool, vi
 	}
 
 	n.windows = nil // nobody reads it again
-	var right []window
-	if n.right.hasWantedLeaf(wanted) {
-		right = l.correlate(h, n.left.windows, n.right.wantedSpans())
+	var rightDerivative []window
+	if n.right.hasWantedLeaf(wanted) { // before the left side drops its windows
+		rightDerivative = l.correlate(h, n.left.windows, n.right.wantedSpans())
 	}
 	if n.left.hasWantedLeaf(wanted) {
-		left := l.correlate(h, n.right.windows, n.left.wantedSpans())
-		if err := l.propagateDown(n.left, left, wanted, visit); err != nil {
+		leftDerivative := l.correlate(h, n.right.windows, n.left.wantedSpans())
+		if err := l.propagateDown(n.left, leftDerivative, wanted, visit); err != nil {
 			return err
 		}
 	}
-	return l.propagateDown(n.right, right, wanted, visit)
+	return l.propagateDown(n.right, rightDerivative, wanted, visit)
 }
 
-// derivativeOfOne returns the derivative by one of the bases of a leaf's power, given the derivative h by the power.
+// derivativeOfOne returns the derivative by the coefficients of one of the bases in a leaf's base^power, given the derivative h by those of
+// the power. The other bases are fixed.
 func (l *line) derivativeOfOne(n *node, h []window) countspace.Poly {
 	if n.power > 1 {
 		h = l.correlate(h, []window{{p: n.lowerPower}}, []span{{0, n.base.Size()}})
@@ -265,7 +279,7 @@ func (l *line) derivativeOfOne(n *node, h []window) countspace.Poly {
 	return p
 }
 
-// wantedSpans returns the spans of a node's coefficients that matter.
+// wantedSpans returns the spans of a node's coefficients that matter: all of them if the node has no bounds.
 func (n *node) wantedSpans() []span {
 	if n.bounds.wanted != nil {
 		return n.bounds.wanted
@@ -273,7 +287,7 @@ func (n *node) wantedSpans() []span {
 	return n.wholeSpan()
 }
 
-// hasWantedLeaf reports whether a leaf of a node is wanted.
+// hasWantedLeaf reports whether the node, or a leaf below it, is a wanted leaf.
 func (n *node) hasWantedLeaf(wanted func(leaf int) bool) bool {
 	if n.left == nil {
 		return wanted(n.leaf)

@@ -24,7 +24,8 @@ func (*Counts) Class() btn.Class { return btn.ClassCounts }
 // About implements btn.Part.
 func (p *Counts) About() btn.About { return btn.About{Finds: p.Ask, KeepsRange: true} }
 
-// Fits implements Part: the cores are symmetric and have these terms.
+// Fits implements btn.Part: it returns an error unless the part's cores are symmetric cores of the network that have the given terms, and
+// every core of the network has legs.
 func (p *Counts) Fits(n *btn.Network) error {
 	if len(p.Cores) == 0 || len(p.Terms) != len(p.Cores) {
 		return btn.Misfit("%d cores in count space, %d terms", len(p.Cores), len(p.Terms))
@@ -32,12 +33,12 @@ func (p *Counts) Fits(n *btn.Network) error {
 	if p.Ask != "" && p.Ask != btn.AskMPE && p.Ask != btn.AskSamples {
 		return btn.Misfit("it asks for %.40q", p.Ask)
 	}
-	last := -1
+	previous := -1
 	for k, c := range p.Cores {
-		if c <= last || c >= len(n.Cores) {
-			return btn.Misfit("core %d after %d, the network has %d", c, last, len(n.Cores))
+		if c <= previous || c >= len(n.Cores) {
+			return btn.Misfit("core %d after %d, the network has %d", c, previous, len(n.Cores))
 		}
-		last = c
+		previous = c
 		terms := 0
 		switch t := n.Cores[c].T.(type) {
 		case *tensor.Symmetric:

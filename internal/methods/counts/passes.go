@@ -21,7 +21,7 @@ type tableRun struct {
 	fixedTerm []int               // by link: 1 + the one term that is not 0, or 0 for all terms; nil: all terms of all links
 }
 
-// fillTables fills the tables of all steps and returns the polynomial of the piece.
+// fillTables computes the tables of all steps of the elimination and returns the polynomial of the piece, the one entry of the last step.
 func (r *tableRun) fillTables() (countspace.Poly, error) {
 	if r.expression.Scale.IsZero() {
 		return countspace.Constant(r.countVariables, scaled.Number{}), nil
@@ -47,16 +47,17 @@ func (r *tableRun) fillTables() (countspace.Poly, error) {
 	return r.tables[len(r.steps)-1][0].Scale(r.expression.Scale), nil
 }
 
-// tableEntries returns the entries of a table of the expression as constants, over its scope in ascending sequence.
+// tableEntries returns the entries of a table of the expression as constant polynomials, over the step's scope. The table may have the same
+// indices in another sequence, and numbers with exponents.
 func (r *tableRun) tableEntries(s *step) []countspace.Poly {
 	t := &r.expression.Tables[s.first]
 	out := make([]countspace.Poly, len(t.Data))
 	walk := r.walk(s.scope, t.Scope)
 	for entry := range out {
-		place := walk.At[0]
-		x := scaled.FromFloat(t.Data[place])
+		source := walk.At[0]
+		x := scaled.FromFloat(t.Data[source])
 		if t.Exp != nil {
-			x = scaled.Make(t.Data[place], t.Exp[place])
+			x = scaled.Make(t.Data[source], t.Exp[source])
 		}
 		out[entry] = countspace.Constant(r.countVariables, x)
 		walk.Next()
@@ -64,12 +65,13 @@ func (r *tableRun) tableEntries(s *step) []countspace.Poly {
 	return out
 }
 
-// linkTerms returns, by value of its index, the polynomials of a link's terms. Terms other than a fixed one are 0.
+// linkTerms returns the polynomials of a link's terms, by value of the link's index. If a term is fixed, all others are 0.
 func (r *tableRun) linkTerms(link int) []countspace.Poly {
 	out := make([]countspace.Poly, r.expression.Dims[r.netPlan.index[link]])
 	for value := range out {
 		x := r.termOf(link, value)
-		if r.fixedTerm != nil && r.fixedTerm[link] > 0 && r.fixedTerm[link] != x+1 {
+		isOtherFixed := r.fixedTerm != nil && r.fixedTerm[link] > 0 && r.fixedTerm[link] != x+1
+		if isOtherFixed {
 			out[value] = countspace.Constant(r.countVariables, scaled.Number{})
 			continue
 		}
@@ -78,7 +80,7 @@ func (r *tableRun) linkTerms(link int) []countspace.Poly {
 	return out
 }
 
-// termOf returns the term of a link that a value of the link's index stands for.
+// termOf returns the term of a link for a value of the link's index. They differ if the index leaves out terms of weight 0.
 func (r *tableRun) termOf(link, value int) int {
 	if support := r.expression.Support[r.netPlan.index[link]]; support != nil {
 		return support[value]
@@ -86,7 +88,7 @@ func (r *tableRun) termOf(link, value int) int {
 	return value
 }
 
-// multiplyEntries returns p·q. It is quick if one of them is a constant.
+// multiplyEntries returns p·q. It multiplies no polynomials if one of them is a constant.
 func (r *tableRun) multiplyEntries(p, q countspace.Poly) countspace.Poly {
 	if q.Size() == 1 {
 		p, q = q, p
@@ -105,7 +107,7 @@ func (r *tableRun) multiplyEntries(p, q countspace.Poly) countspace.Poly {
 	return q.Scale(x)
 }
 
-// multiplyTables returns the table of a product step.
+// multiplyTables returns the table of a product step: over the indices of both factors, the product of their entries.
 func (r *tableRun) multiplyTables(s *step) ([]countspace.Poly, error) {
 	walk := r.walk(s.scope, r.steps[s.first].scope, r.steps[s.second].scope)
 	out := make([]countspace.Poly, int(r.entries(s)))
@@ -119,7 +121,7 @@ func (r *tableRun) multiplyTables(s *step) ([]countspace.Poly, error) {
 	return out, nil
 }
 
-// sumOut returns the table of a sum step.
+// sumOut returns the table of a sum step: the table of the summand with one index summed out.
 func (r *tableRun) sumOut(s *step) ([]countspace.Poly, error) {
 	summand := &r.steps[s.first]
 	walk := r.walk(summand.scope, s.scope)
@@ -138,8 +140,8 @@ func (r *tableRun) sumOut(s *step) ([]countspace.Poly, error) {
 	return out, nil
 }
 
-// termMarginals returns M(x) = w(x) ∂⟨h, p⟩/∂w(x) of every term of every link. p is the polynomial of the piece, and h, the argument, a
-// function on its coefficients, over p's box. Tables are dropped on the way.
+// termMarginals returns M(x) = w(x) ∂⟨h, p⟩/∂w(x) for every term x of every link, by link and term. p is the polynomial of the piece, and
+// ⟨h, p⟩ = Σ_c h_c p_c for the given derivative h, over p's box. It goes back over the steps of fillTables and drops the tables on the way.
 func (r *tableRun) termMarginals(derivative countspace.Poly) ([][]scaled.Number, error) {
 	out := make([][]scaled.Number, len(r.links))
 	for k, link := range r.links {
@@ -149,6 +151,7 @@ func (r *tableRun) termMarginals(derivative countspace.Poly) ([][]scaled.Number,
 		return out, nil
 	}
 
+	// adjoint is, by step and entry, the derivative by the entry. An entry without a shape has none.
 	adjoint := make([][]countspace.Poly, len(r.steps))
 	adjoint[len(r.steps)-1] = []countspace.Poly{derivative.Scale(r.expression.Scale)}
 	for i := len(r.steps) - 1; i >= 0; i-- {
@@ -174,10 +177,11 @@ func (r *tableRun) termMarginals(derivative countspace.Poly) ([][]scaled.Number,
 	return out, nil
 }
 
-// propagateProduct adds, for the derivative h by a product step, the derivatives by its factors to adjoint.
+// propagateProduct sets the derivatives by the entries of a product step's factors in adjoint. h is the derivative by each entry of the
+// product. Tables of numbers need none.
 func (r *tableRun) propagateProduct(step *step, adjoint [][]countspace.Poly, h []countspace.Poly) error {
-	a, b := &r.steps[step.first], &r.steps[step.second]
-	walk := r.walk(step.scope, a.scope, b.scope)
+	firstFactor, secondFactor := &r.steps[step.first], &r.steps[step.second]
+	walk := r.walk(step.scope, firstFactor.scope, secondFactor.scope)
 	adjoint[step.first] = make([]countspace.Poly, len(r.tables[step.first]))
 	adjoint[step.second] = make([]countspace.Poly, len(r.tables[step.second]))
 	for entry := range h {
@@ -186,11 +190,10 @@ func (r *tableRun) propagateProduct(step *step, adjoint [][]countspace.Poly, h [
 		}
 		if h[entry].Shape != nil && !h[entry].IsZero() {
 			p, q := r.tables[step.first][walk.At[0]], r.tables[step.second][walk.At[1]]
-			// A table that nobody asks of ends here.
-			if a.op != opTable {
+			if firstFactor.op != opTable {
 				r.addDerivative(&adjoint[step.first][walk.At[0]], h[entry], p, q)
 			}
-			if b.op != opTable {
+			if secondFactor.op != opTable {
 				r.addDerivative(&adjoint[step.second][walk.At[1]], h[entry], q, p)
 			}
 		}
@@ -199,38 +202,39 @@ func (r *tableRun) propagateProduct(step *step, adjoint [][]countspace.Poly, h [
 	return nil
 }
 
-// addDerivative adds the derivative of ⟨h, p·q⟩ by p to a sum.
+// addDerivative adds the derivative of ⟨h, p·q⟩ by p, Σ_j q[j] h[k+j] for each k, to a sum. The result is over the box of p. A sum without
+// a shape is 0.
 func (r *tableRun) addDerivative(sum *countspace.Poly, h, p, q countspace.Poly) {
 	if q.IsZero() {
 		return
 	}
-	var d countspace.Poly
+	var derivative countspace.Poly
 	if q.Size() == 1 {
-		d = h
+		derivative = h
 		if x := q.Coef.At(0); x != scaled.One {
-			d = h.Scale(x)
+			derivative = h.Scale(x)
 		}
 	} else {
-		shape := make([]int, len(h.Shape))
+		shape := make([]int, len(h.Shape)) // the box of p·q
 		for v := range shape {
 			shape[v] = p.Shape[v] + q.Shape[v] - 1
 		}
 		if !areEqual(shape, h.Shape) {
 			h = countspace.Crop(h, shape)
 		}
-		d = countspace.Correlate(h, q, r.ops)
+		derivative = countspace.Correlate(h, q, r.ops)
 	}
-	if !areEqual(d.Shape, p.Shape) {
-		d = countspace.Crop(d, p.Shape)
+	if !areEqual(derivative.Shape, p.Shape) {
+		derivative = countspace.Crop(derivative, p.Shape)
 	}
 	if sum.Shape == nil {
-		*sum = d
+		*sum = derivative
 		return
 	}
-	*sum = sum.Add(d)
+	*sum = sum.Add(derivative)
 }
 
-// areEqual reports whether two shapes of one length are equal.
+// areEqual reports whether two shapes of the same length are equal.
 func areEqual(a, b []int) bool {
 	for i := range a {
 		if a[i] != b[i] {
@@ -240,7 +244,8 @@ func areEqual(a, b []int) bool {
 	return true
 }
 
-// propagateSum sets, for the derivative h by a sum step, the derivatives by its terms in adjoint.
+// propagateSum sets the derivatives by the entries of a sum step's summand in adjoint. h is the derivative by each entry of the sum, which
+// is that by each of its terms. A table of numbers needs none.
 func (r *tableRun) propagateSum(step *step, adjoint [][]countspace.Poly, h []countspace.Poly) error {
 	summand := &r.steps[step.first]
 	if summand.op == opTable {
@@ -263,7 +268,8 @@ func (r *tableRun) propagateSum(step *step, adjoint [][]countspace.Poly, h []cou
 	return nil
 }
 
-// walk goes through the values of a scope, with the places in tables over parts of the scope.
+// walk returns a walk through the combinations of values of a scope. At each one, walk.At has the index of the entry in every given table,
+// whose scope is a part of it.
 func (r *tableRun) walk(scope []int, tables ...[]int) *sumproduct.Walk {
 	return sumproduct.NewWalk(r.expression.Dims, scope, tables...)
 }

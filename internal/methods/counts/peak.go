@@ -10,30 +10,34 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// pieceMaximum has, for count 0 and 1, the largest weight of a piece, whether one assignment alone has it, and an assignment that has it.
+// pieceMaximum has the best assignment of a piece for count 0 and for count 1, the number of its legs that count.
 type pieceMaximum struct {
-	weight   [2]scaled.Number // 0 if the piece cannot have the count
-	isUnique [2]bool
-	terms    [2][]int // by link
+	weight   [2]scaled.Number // by count: the largest weight; 0 if the piece cannot have the count
+	isUnique [2]bool          // by count: only one assignment has that weight
+	terms    [2][]int         // by count and link: the assignment, as terms of the links
 }
 
-// countsOnce reports whether the pieces of a kind have at most one leg that counts, and sum over no index but those of variables.
+// countsOnce reports whether every piece of a kind counts at most once: it has at most one leg that counts, its legs have one value for
+// each term of their link, and it sums over no index but those of variables.
 func (f *Form) countsOnce(kind *kind) bool {
-	counting := 0
+	// The largest count of the piece: the sum of those of its links.
+	largestCount := 0
 	for _, link := range kind.links {
-		largest := 0
+		largestOfLink := 0
 		for x := range f.net.Links[link].T.(*tensor.CP).Weights {
 			c, _, ok := f.termCount(link, x)
 			if !ok {
 				return false
 			}
-			largest = max(largest, c)
+			largestOfLink = max(largestOfLink, c)
 		}
-		counting += largest
+		largestCount += largestOfLink
 	}
-	if counting > 1 || kind.tables == nil {
-		return counting <= 1
+	if largestCount > 1 || kind.tables == nil {
+		return largestCount <= 1
 	}
+
+	// An index of no variable may have one value only.
 	isOfVariable := make([]bool, len(kind.tables.expression.Dims))
 	for _, i := range kind.tables.index {
 		isOfVariable[i] = true
@@ -46,68 +50,71 @@ func (f *Form) countsOnce(kind *kind) bool {
 	return true
 }
 
-// termCount returns how often term x of a link counts, and with which weight. ok is false if its legs are not fixed to one value each.
-func (f *Form) termCount(link, x int) (c int, w scaled.Number, ok bool) {
-	k := &f.net.Links[link]
-	cp := k.T.(*tensor.CP)
-	w = scaled.One
-	for mode, leg := range k.Legs {
+// termCount returns how often term x of a link counts, and its weight on the legs that no table has: the product of the contributions of
+// their values. ok is false if such a leg is not fixed to one value by the term.
+func (f *Form) termCount(link, x int) (count int, weight scaled.Number, ok bool) {
+	cp := f.net.Links[link].T.(*tensor.CP)
+	weight = scaled.One
+	for mode, leg := range f.net.Links[link].Legs {
 		if f.onTable(leg) {
 			continue
 		}
-		if cp.Vectors[mode] != nil {
-			return 0, w, false
+		if cp.Vectors[mode] != nil { // the term is a vector over the leg's values
+			return 0, weight, false
 		}
-		own, level := f.contribution(leg, x)
-		w = w.Mul(scaled.FromFloat(own))
-		c += level
+		factor, level := f.contribution(leg, x) // level is 1 if value x counts: there is one count variable
+		weight = weight.Mul(scaled.FromFloat(factor))
+		count += level
 	}
-	return c, w, true
+	return count, weight, true
 }
 
-// maximumOf returns the largest weights of a kind's pieces. Weights are equal up to the relative difference close.
-func (f *Form) maximumOf(ctx context.Context, kind *kind, close float64) (pieceMaximum, error) {
+// maximumOf returns the best assignments of a piece of a kind, for count 0 and 1. Weights within the relative difference tolerance are
+// equal.
+func (f *Form) maximumOf(ctx context.Context, kind *kind, tolerance float64) (pieceMaximum, error) {
 	if kind.tables != nil {
-		return f.maximumOfTables(ctx, kind, close)
+		return f.maximumOfTables(ctx, kind, tolerance)
 	}
+
+	// A piece without tables is one link: compare its terms.
 	p := pieceMaximum{terms: [2][]int{{0}, {0}}}
 	link := kind.links[0]
-	var top [2]maximum
-	for x, own := range f.net.Links[link].T.(*tensor.CP).Weights {
-		c, w, _ := f.termCount(link, x)
-		next := maximum{scaled.FromFloat(own).Mul(w), 1}
-		if next.weight.IsZero() {
+	var largest [2]maximum // by count
+	for x, linkWeight := range f.net.Links[link].T.(*tensor.CP).Weights {
+		c, legWeight, _ := f.termCount(link, x)
+		candidate := maximum{scaled.FromFloat(linkWeight).Mul(legWeight), 1}
+		if candidate.weight.IsZero() {
 			continue
 		}
-		if !isNear(top[c].weight, next.weight, close) {
+		if !isNear(largest[c].weight, candidate.weight, tolerance) {
 			p.terms[c][0] = x
 		}
-		top[c] = top[c].larger(next, close)
+		largest[c] = largest[c].larger(candidate, tolerance)
 	}
-	for c, r := range top {
-		p.weight[c], p.isUnique[c] = r.weight, r.ties == 1
+	for c, m := range largest {
+		p.weight[c], p.isUnique[c] = m.weight, m.ties == 1
 	}
 	return p, nil
 }
 
-// maximum is the largest of some weights, and how often it occurs: 2 for more than once.
+// maximum is the largest of some weights.
 type maximum struct {
 	weight scaled.Number
-	ties   int8
+	ties   int8 // how often it occurs: 1, or 2 for more than once
 }
 
-// larger returns the larger of two. It occurs twice if both are equal up to close.
-func (a maximum) larger(b maximum, close float64) maximum {
+// larger returns the larger of two maxima. If both are equal up to the relative difference tolerance, it occurs twice.
+func (a maximum) larger(b maximum, tolerance float64) maximum {
 	if b.weight.Cmp(a.weight) > 0 {
 		a, b = b, a
 	}
-	if !b.weight.IsZero() && isNear(b.weight, a.weight, close) {
+	if !b.weight.IsZero() && isNear(b.weight, a.weight, tolerance) {
 		a.ties = 2
 	}
 	return a
 }
 
-// product returns the product of two maxima: the largest product of their weights.
+// product returns the maximum of the products of two lists of weights, given the maximum of each list.
 func (a maximum) product(b maximum) maximum {
 	return maximum{a.weight.Mul(b.weight), max(a.ties, b.ties)}
 }
@@ -116,23 +123,24 @@ func (a maximum) product(b maximum) maximum {
 type maximiser struct {
 	*tableRun
 	form          *Form
-	tolerance     float64
-	requiredCount int
+	tolerance     float64     // relative difference up to which weights are equal
+	requiredCount int         // 0 or 1
 	countingLink  int         // the link that counts, −1: none
 	fixedTerm     []int       // by link: the one term that it may have, −1: all
-	maxima        [][]maximum // by step and entry
-	value         []int       // by index
+	maxima        [][]maximum // by step and entry of the step's table
+	value         []int       // by index of the expression: its present value
 }
 
 // maxReevaluated bounds the entries computed to find the smallest of several assignments of a piece.
 const maxReevaluated = 1 << 20
 
-// maximumOfTables is maximumOf for a kind with tables.
-func (f *Form) maximumOfTables(ctx context.Context, kind *kind, close float64) (p pieceMaximum, err error) {
+// maximumOfTables is maximumOf for a kind with tables. For each count it eliminates the indices with maxima instead of sums, reads off the
+// values that give the maximum, and, if several assignments have it, looks for the smallest.
+func (f *Form) maximumOfTables(ctx context.Context, kind *kind, tolerance float64) (p pieceMaximum, err error) {
 	m := &maximiser{
 		tableRun:     &tableRun{layout: f.layout, netPlan: kind.tables, ctx: ctx},
 		form:         f,
-		tolerance:    close,
+		tolerance:    tolerance,
 		countingLink: -1,
 		fixedTerm:    slices.Repeat([]int{-1}, len(kind.links)),
 		value:        make([]int, len(kind.tables.expression.Dims)),
@@ -144,24 +152,25 @@ func (f *Form) maximumOfTables(ctx context.Context, kind *kind, close float64) (
 			}
 		}
 	}
+
 	for c := range p.weight {
 		p.terms[c] = make([]int, len(kind.links))
-		if m.requiredCount = c; c > 0 && m.countingLink < 0 {
+		if m.requiredCount = c; c > 0 && m.countingLink < 0 { // the piece never counts
 			continue
 		}
-		top, err := m.fillMaxima()
+		largest, err := m.fillMaxima()
 		if err != nil {
 			return p, err
 		}
-		if p.weight[c], p.isUnique[c] = top.weight, top.ties == 1; top.weight.IsZero() {
+		if p.weight[c], p.isUnique[c] = largest.weight, largest.ties == 1; largest.weight.IsZero() {
 			continue
 		}
 		m.readArgument(len(m.steps) - 1)
 		for i, index := range m.index {
 			p.terms[c][i] = m.termOf(i, m.value[index])
 		}
-		if top.ties > 1 {
-			if err := m.findSmallest(top.weight, p.terms[c]); err != nil {
+		if largest.ties > 1 {
+			if err := m.findSmallest(largest.weight, p.terms[c]); err != nil {
 				return p, err
 			}
 		}
@@ -169,7 +178,7 @@ func (f *Form) maximumOfTables(ctx context.Context, kind *kind, close float64) (
 	return p, nil
 }
 
-// fillMaxima fills the maxima of all steps and returns the largest weight of the piece.
+// fillMaxima computes the tables of all steps, with maxima in the place of sums, and returns the largest weight of the piece.
 func (m *maximiser) fillMaxima() (maximum, error) {
 	if m.expression.Scale.IsZero() {
 		return maximum{}, nil
@@ -198,35 +207,39 @@ func (m *maximiser) fillMaxima() (maximum, error) {
 			}
 		case opSum:
 			walk := m.walk(m.steps[s.first].scope, s.scope)
-			for _, r := range m.maxima[s.first] {
-				maxima[walk.At[0]] = maxima[walk.At[0]].larger(r, m.tolerance)
+			for _, summand := range m.maxima[s.first] {
+				maxima[walk.At[0]] = maxima[walk.At[0]].larger(summand, m.tolerance)
 				walk.Next()
 			}
 		}
 		m.maxima[i] = maxima
 	}
-	top := m.maxima[len(m.steps)-1][0]
-	top.weight = top.weight.Mul(m.expression.Scale)
-	return top, nil
+	largest := m.maxima[len(m.steps)-1][0]
+	largest.weight = largest.weight.Mul(m.expression.Scale)
+	return largest, nil
 }
 
-// linkMaximum returns the weight of a term of a link on the legs that no table has. It returns 0 for a term that is not allowed.
+// linkMaximum returns the weight of term x of a link on the legs that no table has. It returns 0 if another term is fixed, or if the link
+// counts and the term does not have the required count.
 func (m *maximiser) linkMaximum(link, x int) maximum {
-	c, w, _ := m.form.termCount(m.links[link], x)
-	if m.fixedTerm[link] >= 0 && m.fixedTerm[link] != x || link == m.countingLink && c != m.requiredCount {
+	count, weight, _ := m.form.termCount(m.links[link], x)
+	isOtherFixed := m.fixedTerm[link] >= 0 && m.fixedTerm[link] != x
+	hasWrongCount := link == m.countingLink && count != m.requiredCount
+	if isOtherFixed || hasWrongCount {
 		return maximum{}
 	}
-	return maximum{w, 1}
+	return maximum{weight, 1}
 }
 
-// readArgument sets the values of the indices below a step to those that give its present entry. Of several it takes the smallest.
+// readArgument sets the values of the indices that were eliminated below a step to those that give the step's entry at the present values
+// of its own indices. Of several values it takes the smallest.
 func (m *maximiser) readArgument(step int) {
 	s := &m.steps[step]
 	switch s.op {
 	case opSum:
-		top := m.entry(step)
+		largest := m.entry(step)
 		for x := range m.expression.Dims[s.index] {
-			if m.value[s.index] = x; isNear(m.entry(s.first), top, m.tolerance) {
+			if m.value[s.index] = x; isNear(m.entry(s.first), largest, m.tolerance) {
 				break
 			}
 		}
@@ -237,17 +250,18 @@ func (m *maximiser) readArgument(step int) {
 	}
 }
 
-// entry returns the entry of a step at the present values of its indices.
+// entry returns the weight in a step's table at the present values of its indices, the last of which changes fastest.
 func (m *maximiser) entry(step int) scaled.Number {
-	place := 0
+	entry := 0
 	for _, i := range m.steps[step].scope {
-		place = place*m.expression.Dims[i] + m.value[i]
+		entry = entry*m.expression.Dims[i] + m.value[i]
 	}
-	return m.maxima[step][place].weight
+	return m.maxima[step][entry].weight
 }
 
-// findSmallest replaces an assignment of weight top by the smallest one of that weight, in the order of the variables. It leaves the
-// assignment as it is if that takes more than maxReevaluated entries.
+// findSmallest replaces an assignment of weight top by the smallest assignment of that weight, in the order of the variables. It fixes one
+// link after the other to the first term with which the largest weight stays top. It leaves terms as they are if that would compute more
+// than maxReevaluated entries.
 func (m *maximiser) findSmallest(top scaled.Number, terms []int) error {
 	entries, reevaluations := 0.0, 0.0
 	for i := range m.steps {
@@ -261,7 +275,7 @@ func (m *maximiser) findSmallest(top scaled.Number, terms []int) error {
 	}
 
 	variable := m.form.variableOf
-	order := make([]int, len(terms))
+	order := make([]int, len(terms)) // the links by variable
 	for i := range order {
 		order[i] = i
 	}
@@ -274,11 +288,11 @@ func (m *maximiser) findSmallest(top scaled.Number, terms []int) error {
 	for _, i := range order {
 		for value := range m.expression.Dims[m.index[i]] {
 			m.fixedTerm[i] = m.termOf(i, value)
-			found, err := m.fillMaxima()
+			largest, err := m.fillMaxima()
 			if err != nil {
 				return err
 			}
-			if isNear(found.weight, top, m.tolerance) {
+			if isNear(largest.weight, top, m.tolerance) {
 				break
 			}
 		}

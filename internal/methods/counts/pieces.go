@@ -11,26 +11,27 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// piece is a connected part: links that tables join, both ascending.
+// piece is a connected part of the network without the cores in count space: links, and the tables that join them.
 type piece struct {
-	links, cores []int
+	links, cores []int // ascending; cores are the tables
 }
 
 // kind is a class of equal pieces: they have the same numbers, and so the same polynomial.
 type kind struct {
 	piece           // the first of them
 	count  int      // number of equal pieces
-	tables *netPlan // of pieces with tables
+	tables *netPlan // their elimination; nil for a piece of one link without tables
 }
 
-// findPieces splits the links of a network into pieces, in the sequence of their first links: two links that a table joins are in one
-// piece.
+// findPieces splits the links of a network into pieces: two links that a table joins are in one piece. Pieces are in the sequence of their
+// first links.
 func (l *layout) findPieces() []piece {
+	// Join the links of each table in a union-find forest: parent[k] is k for the root of a piece.
 	parent := make([]int32, len(l.net.Links))
 	for k := range parent {
 		parent[k] = int32(k)
 	}
-	find := func(k int) int32 {
+	find := func(k int) int32 { // the root of link k
 		for parent[k] != int32(k) {
 			parent[k] = parent[parent[k]]
 			k = int(parent[k])
@@ -46,10 +47,10 @@ func (l *layout) findPieces() []piece {
 		}
 	}
 
-	// Pieces in the sequence of their first links.
-	pieceNumber := make([]int32, len(parent)) // 1 + the piece, by root
+	// Number the pieces in the sequence of their first links, and count their links and cores.
+	pieceNumber := make([]int32, len(parent)) // by root: 1 + the piece, or 0
 	pieceOf := func(link int) int { return int(pieceNumber[find(link)]) - 1 }
-	linkCounts, coreCounts := []int{}, []int{} // counts of each piece
+	linkCounts, coreCounts := []int{}, []int{} // by piece
 	for k := range parent {
 		if pieceOf(k) < 0 {
 			linkCounts, coreCounts = append(linkCounts, 0), append(coreCounts, 0)
@@ -63,6 +64,7 @@ func (l *layout) findPieces() []piece {
 		}
 	}
 
+	// List them. All lists share one array.
 	out := make([]piece, len(linkCounts))
 	room := make([]int, len(parent)+len(l.net.Cores))
 	for t := range out {
@@ -81,8 +83,9 @@ func (l *layout) findPieces() []piece {
 	return out
 }
 
-// findKinds finds equal pieces: those with one digest of their numbers, which are read in the sequence of links and cores. kinds are in the
-// sequence of their first pieces, and kindOf is by piece. Linear in the size of the network.
+// findKinds finds the classes of equal pieces, the kinds: pieces are equal if the digests of their numbers are, which are read in the
+// sequence of their links and cores. kinds are in the sequence of their first pieces, and kindOf is by piece. Linear in the size of the
+// network.
 func (l *layout) findKinds(ctx context.Context, pieces []piece) (kinds []kind, kindOf []int32, err error) {
 	p := pace.New(ctx)
 	kindByKey := map[[digest.Size]byte]int32{}
@@ -92,7 +95,7 @@ func (l *layout) findKinds(ctx context.Context, pieces []piece) (kinds []kind, k
 		if p.Over(int64(64 * (len(pieces[t].links) + len(pieces[t].cores)))) {
 			return nil, nil, p.Err()
 		}
-		key := writer.addPiece(pieces[t])
+		key := writer.digestPiece(pieces[t])
 		k, ok := kindByKey[key]
 		if !ok {
 			k = int32(len(kinds))
@@ -109,11 +112,11 @@ func (l *layout) findKinds(ctx context.Context, pieces []piece) (kinds []kind, k
 type keyWriter struct {
 	*layout
 	*digest.Builder
-	numberInPiece []int32 // by core
+	numberInPiece []int32 // by core: its position among the cores of the piece
 }
 
-// addPiece returns the digest of a piece.
-func (w *keyWriter) addPiece(p piece) [digest.Size]byte {
+// digestPiece returns the digest of a piece: of the tensors of its tables and links, and of what each leg leads to.
+func (w *keyWriter) digestPiece(p piece) [digest.Size]byte {
 	w.Reset()
 	w.Int(len(p.links))
 	w.Int(len(p.cores))
@@ -131,8 +134,8 @@ func (w *keyWriter) addPiece(p piece) [digest.Size]byte {
 	return w.Sum()
 }
 
-// addLeg adds to the digest what a leg leads to: the number and the mode of a table in the piece, or, for other cores, the contributions of
-// the leg's values.
+// addLeg adds to the digest what a leg leads to. For a leg of a table this is the number of the table in the piece and its mode. For a leg
+// of another core it is what each value contributes: a weight, and the level at which it counts.
 func (w *keyWriter) addLeg(leg int) {
 	if w.onTable(leg) {
 		w.Int(-1)
@@ -141,8 +144,8 @@ func (w *keyWriter) addLeg(leg int) {
 		return
 	}
 	for y := range w.net.Dims[leg] {
-		x, level := w.contribution(leg, y)
+		weight, level := w.contribution(leg, y)
 		w.Int(level)
-		w.Float(x)
+		w.Float(weight)
 	}
 }

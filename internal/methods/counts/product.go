@@ -14,12 +14,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Multiply returns Π ps in vars variables.
+// Multiply returns the product of polynomials ps in vars variables.
 //
-// In one variable every order of products takes the same n²/2 multiply-adds, a pair of coefficients
-// meeting once, and a balanced tree has the longest inner loops. In v ≥ 2 variables it does not:
-// the root of a balanced tree alone takes (n/2)^{2v}, while multiplying by one small piece after
-// the other, the largest first, takes O(k·c_1·c_2) as in Lemma 3, n^{v+1}.
+// In one variable every order of products takes the same n²/2 multiply-adds, since each pair of coefficients meets once, and a balanced
+// tree has the longest inner loops. In v ≥ 2 variables the root of a balanced tree alone takes (n/2)^{2v} multiply-adds. Multiplying by one
+// small polynomial after the other, the largest first, takes O(k·c_1·c_2) as in Lemma 3, n^{v+1}.
 func Multiply(vars int, ps []countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if vars < 2 || len(ps) == 0 {
 		return countspace.Product(vars, ps, ops)
@@ -38,24 +37,25 @@ type Product struct {
 	S      countspace.Poly
 	Polys  []countspace.Poly
 	Signed bool           // terms of both signs may meet
-	Wanted func(int) bool // polynomials with a wanted derivative; nil: none
+	Wanted func(int) bool // reports whether the derivative by polynomial k is wanted; nil: none is
 	Memory int64          // bytes
 }
 
-// Sum returns the sum, and visits its derivative by every polynomial that is wanted, over the box of that polynomial: in one variable
-// alone. With Z = Σ_c h_c [z^c] p q, the derivative by q is
+// Sum returns the sum, and calls visit with the derivative by every wanted polynomial, over the box of that polynomial. Derivatives are for
+// one variable only. With Z = Σ_c h_c [z^c] p q, the derivative by q is
 //
 //	h'_k = Σ_c p_c h_{k+c}
 //
-// as much work as p·q itself, for each of both factors. Numbers are void where ops ended with the context.
-// Errors: OverBudget's, the context's, those of visit.
+// which is as much work as p·q itself. If the context of ops ended, numbers are void. Errors: OverBudget's, the context's, those of visit.
 func (p Product) Sum(
 	ctx context.Context, ops *countspace.Ops, visit func(int, countspace.Poly) error,
 ) (scaled.Number, error) {
 	vars := len(p.S.Shape)
-	if len(p.Polys) == 0 || p.Wanted == nil && (vars != 1 || p.Signed) {
+	canCutWindows := vars == 1 && !p.Signed
+	if len(p.Polys) == 0 || p.Wanted == nil && !canCutWindows {
 		return countspace.Dot(p.S, Multiply(vars, p.Polys, ops), ops), nil
 	}
+
 	l := newLine(ctx, p.Polys, slices.Repeat([]int{1}, len(p.Polys)), ops)
 	if p.Wanted == nil && l.root.cost() <= policy.WindowFrom {
 		return countspace.Dot(p.S, Multiply(vars, p.Polys, ops), ops), nil
@@ -67,7 +67,7 @@ func (p Product) Sum(
 	return l.sumInWindows(p.S, p.Signed, p.Wanted, visit)
 }
 
-// OverBudget says that derivatives need too much memory. It wraps contraction.ErrMemory.
+// OverBudget returns the error that says that derivatives need too much memory. It wraps contraction.ErrMemory.
 func OverBudget(need float64, memory int64) error {
 	return fault.New(fault.OverBudget,
 		"%w: all marginals at once need %.0f bytes of count polynomials, the budget is %d", contraction.ErrMemory, need, memory)

@@ -20,8 +20,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Propose proposes the form in count space. It returns nil if there is none, and an error over budget, with the price, if there is one that
-// takes too much.
+// Propose proposes the network's form in count space. It returns nil if there is none, and an error over budget, with the price, if the
+// form takes more than the limit.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	form, err := formIn(ctx, j)
 	if form == nil || err != nil {
@@ -50,11 +50,14 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 // Chosen: a tenth of a second, at 1.2 ns a multiply-add (decision 2).
 const countFlops = 1e8
 
-// costUnderEvidence returns the price of an estimate in count space under the query's evidence, which may make equal legs different. It is
-// that without evidence for networks so small that this does not matter.
+// costUnderEvidence returns the price of an estimate in count space under the query's evidence, which may make equal pieces different. For
+// small networks, and without evidence and marginals, it is the price that the estimate has.
 func costUnderEvidence(ctx context.Context, j *proposal.Job, e *btn.Estimate, marginals bool) (query.Cost, error) {
 	part, ok := e.Parts[0].(*Counts)
-	if n := float64(len(j.Net.Dims)); !ok || j.Evidence.IsEmpty() && !marginals || n*n < countFlops {
+	legs := float64(len(j.Net.Dims))
+	isUnchanged := j.Evidence.IsEmpty() && !marginals
+	isSmall := legs*legs < countFlops
+	if !ok || isUnchanged || isSmall {
 		return e.Cost, nil
 	}
 	form, err := Of(ctx, j.Problem(), part)
@@ -69,10 +72,10 @@ func costUnderEvidence(ctx context.Context, j *proposal.Job, e *btn.Estimate, ma
 // countBytes is what a coefficient takes at the peak: a float64 and an int64, four times.
 const countBytes = 64
 
-// findForm returns B in count space if some symmetric core is so large that elimination would begin with a long chain of counters, and
-// every connected part of the network has such a form or a cheap elimination order. It returns nil if there is no such form, and an error
-// over budget, with the bytes, if there is one that does not fit. The plan has the flops and bytes of the value. Cost: one pass over the
-// cores.
+// findForm returns the plan of B in count space, with its flops and bytes. Each connected part of the network is contracted in count space
+// if it has a symmetric core so large that its elimination would begin with a long chain of counters. All other parts together need a form
+// in count space or a cheap elimination order. It returns nil if no core is so large or if a part has neither, and an error over budget,
+// with the bytes, if a form does not fit the memory. Cost: one pass over the cores.
 func findForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
 	if !hasLongChain(net) {
 		return nil, nil
@@ -83,56 +86,54 @@ func findForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, e
 		}
 	}
 
-	long, rest := longParts(net)
-	if len(long) == 1 && !anyHasLegs(net, rest) {
+	// One part needs no product.
+	parts, otherLinks := longParts(net)
+	if len(parts) == 1 && !anyHasLegs(net, otherLinks) {
 		return symmetricForm(ctx, net, memory)
 	}
-	if len(rest) > 0 {
-		long = append(long, rest)
+	if len(otherLinks) > 0 {
+		parts = append(parts, otherLinks)
 	}
+
 	product := &exact.Product{}
 	cost := query.Cost{}
-	for _, links := range long {
+	for _, links := range parts {
 		part, _ := net.Sub(links)
 		form, err := formOfPart(ctx, part, memory)
 		if err != nil || form == nil {
 			return nil, err
 		}
-		own := &form.Estimates[0]
-		product.Factors = append(product.Factors, btn.ProductFactor{Links: links, Estimate: own})
-		cost.Flops += own.Cost.Flops
-		cost.Bytes = max(cost.Bytes, own.Cost.Bytes)
+		estimate := &form.Estimates[0]
+		product.Factors = append(product.Factors, btn.ProductFactor{Links: links, Estimate: estimate})
+		cost.Flops += estimate.Cost.Flops
+		cost.Bytes = max(cost.Bytes, estimate.Cost.Bytes)
 	}
-
 	return proposal.Exact(cost, product), nil
 }
 
-// longParts returns the links of each connected part that has a long chain of counters, and the links of all other parts together.
-func longParts(net *btn.Network) (long [][]int, rest []int) {
-	chained := make([]bool, len(net.Dims))
+// longParts returns the links of each connected part that has a core with a long chain of counters (isLongChain), and the links of all
+// other parts in one list.
+func longParts(net *btn.Network) (longParts [][]int, otherLinks []int) {
+	hasLongCore := make([]bool, len(net.Dims)) // by leg
 	for _, core := range net.Cores {
-		long := isLongChain(core)
+		isLong := isLongChain(core)
 		for _, leg := range core.Legs {
-			chained[leg] = long
+			hasLongCore[leg] = isLong
 		}
 	}
 
 	for _, links := range net.Connected() {
-		found := false
-		for _, k := range links {
-			for _, leg := range net.Links[k].Legs {
-				found = found || chained[leg]
-			}
-		}
-		if found {
-			long = append(long, links)
+		isLongPart := slices.ContainsFunc(links, func(k int) bool {
+			return slices.ContainsFunc(net.Links[k].Legs, func(leg int) bool { return hasLongCore[leg] })
+		})
+		if isLongPart {
+			longParts = append(longParts, links)
 		} else {
-			rest = append(rest, links...)
+			otherLinks = append(otherLinks, links...)
 		}
 	}
-
-	slices.Sort(rest)
-	return long, rest
+	slices.Sort(otherLinks)
+	return longParts, otherLinks
 }
 
 // anyHasLegs reports whether some of the links have legs.
@@ -141,14 +142,15 @@ func anyHasLegs(net *btn.Network, links []int) bool {
 }
 
 // formOfPart returns the plan of one part of a network: in count space, or along a cheap elimination order. It returns nil if there is
-// neither. Parts are multiplied, and nobody counts what cancels then: a form of several terms must have one sign.
+// neither. A form of several terms is taken only if no number is below 0: the parts' values are multiplied, and their cancellation is not
+// counted.
 func formOfPart(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan, error) {
-	d, err := symmetricForm(ctx, part, memory)
+	form, err := symmetricForm(ctx, part, memory)
 	if err != nil {
 		return nil, err
 	}
-	if d != nil && (d.Len() == 1 || !Signed(part)) {
-		return d, nil
+	if form != nil && (form.Len() == 1 || !Signed(part)) {
+		return form, nil
 	}
 	if hasLongChain(part) {
 		return nil, nil
@@ -173,7 +175,7 @@ func formOfPart(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan
 	return exact.EliminationPlan(order, cost), nil
 }
 
-// hasLongChain reports whether some core is symmetric and has a long chain of counters.
+// hasLongChain reports whether some core is symmetric and has a long chain of counters (isLongChain).
 func hasLongChain(net *btn.Network) bool {
 	return slices.ContainsFunc(net.Cores, isLongChain)
 }
@@ -183,14 +185,14 @@ func hasLongChain(net *btn.Network) bool {
 // Derived: decision 3 has both ways side by side.
 const longChainSize = 1 << 12
 
-// isLongChain reports whether a core is symmetric and its chain of counters costs more than its count polynomials.
+// isLongChain reports whether a core is symmetric and so large that its chain of counters costs more than its count polynomials.
 func isLongChain(core btn.Core) bool {
 	form := Terms(core.T)
-	return form != nil && counters(form)*float64(len(core.Legs)+1) >= longChainSize
+	return form != nil && countVectors(form)*float64(len(core.Legs)+1) >= longChainSize
 }
 
-// counters returns the number of count vectors of a symmetric core.
-func counters(form *tensor.SymmetryCP) float64 {
+// countVectors returns the number of count vectors of a symmetric core.
+func countVectors(form *tensor.SymmetryCP) float64 {
 	n := 1.0
 	for _, side := range form.Levels.Shape() {
 		n *= float64(side)
@@ -202,17 +204,18 @@ func counters(form *tensor.SymmetryCP) float64 {
 // A bound against absurd input: planted networks have up to 200, no reference model more than one.
 const maxCountTerms = 1 << 10
 
-// symmetricForm returns B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains, or over all symmetric ones if none has a long
-// chain. Each has counts of its own, and there is one component for each choice of a term in every core. Cores of rank one become vectors
-// on the legs, other cores tables whose entries are polynomials in the counts. It returns nil if there are no such cores, or too many
-// terms. With several such cores, or with tables, it also returns nil if the form costs more than countFlops and than an elimination order.
+// symmetricForm returns the plan of B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains of counters, or over all symmetric
+// cores if none has a long chain. It has one component for each choice of a term in every core. Cores of rank one become vectors R on the
+// legs, other cores tables whose entries are polynomials in the counts. It returns nil if there are no such cores, if there are too many
+// terms, or if there are several such cores or tables and the form costs more than countFlops and than an elimination order.
 func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
+	// Choose the cores. There are so many choices of terms, and so many count vectors of all cores together.
 	part := &Counts{}
 	terms, coefficients := 1, 1.0
-	long := hasLongChain(net)
+	onlyLongChains := hasLongChain(net)
 	for c, core := range net.Cores {
 		form := Terms(core.T)
-		if form == nil || long && !isLongChain(core) {
+		if form == nil || onlyLongChains && !isLongChain(core) {
 			continue
 		}
 		if len(form.Terms) == 0 || len(form.Terms) > maxCountTerms/terms {
@@ -221,7 +224,7 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 		part.Cores = append(part.Cores, c)
 		part.Terms = append(part.Terms, 0)
 		terms *= len(form.Terms)
-		coefficients *= counters(form)
+		coefficients *= countVectors(form)
 	}
 	if len(part.Cores) == 0 {
 		return nil, nil
@@ -233,6 +236,7 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 			coefficients, bytes, memory)
 	}
 
+	// Price the form, and compare it with an elimination order.
 	form, err := New(ctx, net, part, Options{Memory: memory})
 	if err != nil {
 		return nil, ignoreNoForm(err)
@@ -255,7 +259,7 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 	return countPlan(net, part, cost), nil
 }
 
-// ignoreNoForm returns nil for the error of a network that has no form in count space, and every other error as it is.
+// ignoreNoForm returns nil if err says that a network has no form in count space, and otherwise err.
 func ignoreNoForm(err error) error {
 	if IsForm(err) {
 		return nil
@@ -263,7 +267,8 @@ func ignoreNoForm(err error) error {
 	return err
 }
 
-// windowedCostOf returns what a form takes, in windows if the whole takes long.
+// windowedCostOf returns the cost of a form's value, or of its value and marginals. If it is above countFlops, it is that of products cut
+// to windows.
 func windowedCostOf(ctx context.Context, form *Form, marginals bool) (query.Cost, error) {
 	cost := form.Cost(marginals)
 	if cost.Flops <= countFlops {
@@ -274,7 +279,7 @@ func windowedCostOf(ctx context.Context, form *Form, marginals bool) (query.Cost
 	return cost, err
 }
 
-// orderIsCheaper reports whether the min-fill order takes fewer flops, and fits the memory.
+// orderIsCheaper reports whether the min-fill elimination order takes fewer flops than given, and fits the memory.
 func orderIsCheaper(ctx context.Context, net *btn.Network, flops float64, memory int64) (bool, error) {
 	shape, err := lower.Shape(ctx, net)
 	if fault.CodeOf(err) == fault.OverBudget && err != nil {
@@ -287,7 +292,8 @@ func orderIsCheaper(ctx context.Context, net *btn.Network, flops float64, memory
 	return err == nil && cost.Flops < flops && cost.Bytes <= float64(memory), err
 }
 
-// countPlan returns the plan with a component for every choice of a term in every core, the last core's fastest.
+// countPlan returns the plan with a component for every choice of a term in every core of part, the term of the last core fastest. The
+// coefficient α of a component is the product of those of its terms.
 func countPlan(net *btn.Network, part *Counts, cost query.Cost) *btn.Plan {
 	forms := make([][]tensor.SymmetryRankOne, len(part.Cores))
 	for k, c := range part.Cores {
@@ -320,30 +326,32 @@ type formFact struct {
 	err  error
 }
 
-// formIn returns the result of findForm, which runs once for a network.
+// formIn returns the plan and the error of findForm for the network of a job. It runs once for a network and a memory budget.
 func formIn(ctx context.Context, j *proposal.Job) (*btn.Plan, error) {
-	c, err := proposal.Fact(ctx, j.Facts, formFactSlot{j.Settings.Memory}, func() (formFact, error) {
+	fact, err := proposal.Fact(j.Facts, formFactSlot{j.Settings.Memory}, func() (formFact, error) {
 		plan, err := findForm(ctx, j.Net, j.Settings.Memory)
 		return formFact{plan, err}, ctx.Err()
 	})
 	if err != nil {
 		return nil, err
 	}
-	return c.plan, c.err
+	return fact.plan, fact.err
 }
 
-// NextChoice changes choice, one of factors[c] for every c, into the next one, the last c fastest. It returns false after the last choice.
+// NextChoice advances choice, which has an index into factors[c] for every c, to the next combination, the last c fastest. It returns false
+// after the last combination.
 func NextChoice[T any](choice []int, factors [][]T) bool {
-	for c := len(choice) - 1; c >= 0; c-- {
-		if choice[c]++; choice[c] < len(factors[c]) {
+	for k := len(choice) - 1; k >= 0; k-- {
+		if choice[k]++; choice[k] < len(factors[k]) {
 			return true
 		}
-		choice[c] = 0
+		choice[k] = 0
 	}
 	return false
 }
 
-// Finding implements proposal.Finder, for the component of a single choice of terms.
+// Finding implements proposal.Finder: it returns a part that finds what ask says, for a plan of one component. It returns nil if the form
+// cannot find it.
 func (c *Counts) Finding(ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
 	if len(parts) > 1 {
 		return nil, nil

@@ -14,18 +14,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// variableSweep goes over a network of pieces without tables, one variable after the other. The counts c of the variables before variable t
-// are in a box. The weight of all that can follow, or the largest such weight with max in the place of Σ, is
+// variableSweep assigns the variables one after the other, in a network of pieces without tables. c are the counts of the variables before
+// variable t, one for each count variable. The total weight of all assignments of the other variables, from t on, is
 //
 //	remaining_t[c] = Σ_x w_t(x) remaining_{t+1}[c + λ_t(x)]     remaining_n[c] = S[c]
+//
+// where value x of variable t has weight w_t(x) and adds λ_t(x) to the counts. With max in the place of Σ it is the largest weight.
 type variableSweep struct {
 	*Form
 	pace      *pace.Pace
 	links     []int             // by variable: its link
-	terms     [][]valueChoice   // by kind of piece
-	kind      []int32           // by variable
-	shape     [][]int           // by variable, and after the last: the box of the counts so far
-	remaining [][]scaled.Number // by variable, and after the last: the last count the fastest
+	choices   [][]valueChoice   // by kind of piece: the values of its variable
+	kind      []int32           // by variable: the kind of its piece
+	shape     [][]int           // by variable, and after the last: the box of the counts before it
+	remaining [][]scaled.Number // by variable, and after the last: an entry for each count vector of the box, the last count fastest
 }
 
 // valueChoice is a value of a variable.
@@ -34,7 +36,8 @@ type valueChoice struct {
 	count  []int // by count variable
 }
 
-// sweepCost returns the cost of a sweep. ok is false if some piece is more than a variable without tables.
+// sweepCost returns the bytes and the multiply-adds of a sweep over the variables. ok is false if some piece is more than a variable
+// without tables.
 func (f *Form) sweepCost() (bytes, muladds float64, ok bool) {
 	highest := make([]float64, f.countVariables)
 	for t := range f.pieces {
@@ -42,9 +45,9 @@ func (f *Form) sweepCost() (bytes, muladds float64, ok bool) {
 		if k.tables != nil || len(k.links) != 1 {
 			return 0, 0, false
 		}
-		size := 1.0
-		for _, h := range highest {
-			size *= h + 1
+		size := 1.0 // of the box of the counts before this variable
+		for _, largest := range highest {
+			size *= largest + 1
 		}
 		link := &f.net.Links[f.pieces[t].links[0]]
 		cp := link.T.(*tensor.CP)
@@ -60,24 +63,24 @@ func (f *Form) sweepCost() (bytes, muladds float64, ok bool) {
 	return bytes + 16*f.spaceSize(), muladds, true
 }
 
-// widenCounts adds one to the largest counts, by count variable, of those at which a leg may count.
-func (f *Form) widenCounts(leg int, hi []float64) {
-	levels := make([]bool, f.countVariables)
+// widenCounts adds one to the largest count of each count variable that some value of a leg counts at. highest is by count variable.
+func (f *Form) widenCounts(leg int, highest []float64) {
+	canCount := make([]bool, f.countVariables)
 	for y := range f.net.Dims[leg] {
-		if _, level := f.contribution(leg, y); level > 0 {
-			levels[level-1] = true
+		if _, level := f.contribution(leg, y); level > 0 { // level − 1 is the count variable
+			canCount[level-1] = true
 		}
 	}
-	for v, is := range levels {
-		if is {
-			hi[v]++
+	for v, can := range canCount {
+		if can {
+			highest[v]++
 		}
 	}
 }
 
-// newSweep fills the tables of a sweep, with the largest weights instead of sums if maxed. Errors: over budget, with the bytes, before
-// anything is made; the context's.
-func (f *Form) newSweep(ctx context.Context, maxed bool) (*variableSweep, error) {
+// newSweep computes the tables remaining of a sweep, with largest weights instead of total ones if isMaximum. Errors: over budget, with the
+// bytes, before anything is computed; the context's.
+func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, error) {
 	if bytes, _, _ := f.sweepCost(); bytes > float64(f.memory) {
 		return nil, fault.New(fault.OverBudget, "counts: assignments with %d counts take %.3g bytes, the budget is %d bytes",
 			f.countVariables, bytes, f.memory)
@@ -85,18 +88,20 @@ func (f *Form) newSweep(ctx context.Context, maxed bool) (*variableSweep, error)
 	n := len(f.net.Variables)
 	s := &variableSweep{
 		Form: f, pace: pace.New(ctx),
-		links: make([]int, n), kind: make([]int32, n), terms: make([][]valueChoice, len(f.kinds)),
+		links: make([]int, n), kind: make([]int32, n), choices: make([][]valueChoice, len(f.kinds)),
 		shape: make([][]int, n+1), remaining: make([][]scaled.Number, n+1),
 	}
 	for t, p := range f.pieces {
 		v := f.variableOf[p.links[0]]
 		s.links[v], s.kind[v] = p.links[0], f.kindOf[t]
 	}
+
+	// The boxes of the counts, and the values of each kind.
 	highest := make([]float64, f.countVariables)
 	for v := range n + 1 {
 		s.shape[v] = make([]int, f.countVariables)
-		for k, h := range highest {
-			s.shape[v][k] = int(h) + 1
+		for k, largest := range highest {
+			s.shape[v][k] = int(largest) + 1
 		}
 		if v == n {
 			break
@@ -104,26 +109,27 @@ func (f *Form) newSweep(ctx context.Context, maxed bool) (*variableSweep, error)
 		for _, leg := range f.net.Links[s.links[v]].Legs {
 			f.widenCounts(leg, highest)
 		}
-		if k := s.kind[v]; s.terms[k] == nil {
-			s.terms[k] = f.choices(s.links[v])
+		if k := s.kind[v]; s.choices[k] == nil {
+			s.choices[k] = f.linkChoices(s.links[v])
 		}
 	}
 
+	// After the last variable the weight is S[c]. From there back to the first.
 	space := f.spacePoly()
 	s.remaining[n] = s.fillBox(n, func(c []int) scaled.Number {
-		i := 0
+		entry := 0
 		for k, x := range c {
-			i = i*space.Shape[k] + x
+			entry = entry*space.Shape[k] + x
 		}
-		return space.Coef.At(i)
+		return space.Coef.At(entry)
 	})
 	for v := n - 1; v >= 0; v-- {
-		terms := s.terms[s.kind[v]]
+		terms := s.choices[s.kind[v]]
 		s.remaining[v] = s.fillBox(v, func(c []int) scaled.Number {
 			var sum scaled.Number
 			for x := range terms {
 				w := s.weightWith(v, c, &terms[x])
-				if !maxed {
+				if !isMaximum {
 					sum = sum.Add(w)
 				} else if w.Cmp(sum) > 0 {
 					sum = w
@@ -138,15 +144,15 @@ func (f *Form) newSweep(ctx context.Context, maxed bool) (*variableSweep, error)
 	return s, nil
 }
 
-// choices returns the values of a link's variable.
-func (f *Form) choices(link int) []valueChoice {
-	k := &f.net.Links[link]
-	out := make([]valueChoice, len(k.T.(*tensor.CP).Weights))
-	for x, own := range k.T.(*tensor.CP).Weights {
-		out[x] = valueChoice{weight: scaled.FromFloat(own), count: make([]int, f.countVariables)}
-		for _, leg := range k.Legs {
-			w, level := f.contribution(leg, x)
-			out[x].weight = out[x].weight.Mul(scaled.FromFloat(w))
+// choices returns the values of a link's variable with their weights, and what each adds to the counts.
+func (f *Form) linkChoices(link int) []valueChoice {
+	weights := f.net.Links[link].T.(*tensor.CP).Weights
+	out := make([]valueChoice, len(weights))
+	for x, weight := range weights {
+		out[x] = valueChoice{weight: scaled.FromFloat(weight), count: make([]int, f.countVariables)}
+		for _, leg := range f.net.Links[link].Legs {
+			factor, level := f.contribution(leg, x)
+			out[x].weight = out[x].weight.Mul(scaled.FromFloat(factor))
 			if level > 0 {
 				out[x].count[level-1]++
 			}
@@ -155,7 +161,7 @@ func (f *Form) choices(link int) []valueChoice {
 	return out
 }
 
-// fillBox returns a table over the counts before variable v, with an entry for each count vector.
+// fillBox returns a table over the counts before variable v. It calls entry for each count vector c, the last count fastest.
 func (s *variableSweep) fillBox(v int, entry func(c []int) scaled.Number) []scaled.Number {
 	size := 1
 	for _, n := range s.shape[v] {
@@ -164,10 +170,12 @@ func (s *variableSweep) fillBox(v int, entry func(c []int) scaled.Number) []scal
 	out := make([]scaled.Number, size)
 	c := make([]int, s.countVariables)
 	for index := range out {
-		if s.pace.Over(8) {
+		if s.pace.Over(8) { // the caller looks at pace.Err
 			return out
 		}
 		out[index] = entry(c)
+
+		// The next count vector.
 		for k := s.countVariables - 1; k >= 0; k-- {
 			if c[k]++; c[k] < s.shape[v][k] {
 				break
@@ -178,74 +186,79 @@ func (s *variableSweep) fillBox(v int, entry func(c []int) scaled.Number) []scal
 	return out
 }
 
-// weightWith returns the weight of value x of variable v times the weight of all that can follow, given the counts before the variable.
+// weightWith returns the weight of value x of variable v, times that of all that can follow: w_v(x) · remaining_{v+1}[c + λ_v(x)], for the
+// counts c of the variables before v.
 func (s *variableSweep) weightWith(v int, c []int, x *valueChoice) scaled.Number {
 	if x.weight.IsZero() {
 		return scaled.Number{}
 	}
-	place := 0
+	entry := 0
 	for k, n := range s.shape[v+1] {
-		place = place*n + c[k] + x.count[k]
+		entry = entry*n + c[k] + x.count[k]
 	}
-	return x.weight.Mul(s.remaining[v+1][place])
+	return x.weight.Mul(s.remaining[v+1][entry])
 }
 
-// drawValues draws one assignment: it sets values, by variable, each given those before it. Its error is the context's.
+// drawValues draws one assignment into values, by variable: each value given those before it. Its error is the context's.
 func (s *variableSweep) drawValues(rng *rand.Rand, values []int) error {
 	var d drawState
 	c := make([]int, s.countVariables)
 	for v := range values {
-		terms := s.terms[s.kind[v]]
-		if s.pace.Over(int64(len(terms))) {
+		choices := s.choices[s.kind[v]]
+		if s.pace.Over(int64(len(choices))) {
 			return s.pace.Err()
 		}
 		d.clearWeights()
-		for x := range terms {
-			d.addWeight(x, s.weightWith(v, c, &terms[x]))
+		for x := range choices {
+			d.addWeight(x, s.weightWith(v, c, &choices[x]))
 		}
-		values[v] = d.drawPlace(rng)
-		for k, n := range terms[values[v]].count {
+		values[v] = d.drawOutcome(rng)
+		for k, n := range choices[values[v]].count {
 			c[k] += n
 		}
 	}
 	return nil
 }
 
-// findBest returns the assignment of the largest weight, of several the smallest. It returns nil if all weights are 0.
-func (s *variableSweep) findBest(close float64) *btn.Found {
-	top := s.remaining[0][0]
-	if top.IsZero() || s.scale.IsZero() {
+// findBest returns the assignment of the largest weight. Of several it returns the smallest; weights are equal within the relative
+// difference tolerance. It returns nil if all weights are 0.
+func (s *variableSweep) findBest(tolerance float64) *btn.Found {
+	largestWeight := s.remaining[0][0]
+	if largestWeight.IsZero() || s.scale.IsZero() {
 		return nil
 	}
-	found := &btn.Found{Weight: top.Mul(s.scale), Values: make([]int, len(s.kind)), Unique: true, Close: close}
-	weightBefore := scaled.One
+	found := &btn.Found{Weight: largestWeight.Mul(s.scale), Values: make([]int, len(s.kind)), Unique: true, Close: tolerance}
+
+	// weightSoFar and c are the weight and the counts of the values chosen so far.
+	weightSoFar := scaled.One
 	c := make([]int, s.countVariables)
 	for v := range found.Values {
-		terms := s.terms[s.kind[v]]
+		choices := s.choices[s.kind[v]]
+		// The first value that reaches the largest weight; if roundings hide it, the value that comes nearest.
 		first, ties := 0, 0
-		var largest scaled.Number
-		for x := range terms {
-			w := weightBefore.Mul(s.weightWith(v, c, &terms[x]))
+		var nearestWeight scaled.Number
+		for x := range choices {
+			w := weightSoFar.Mul(s.weightWith(v, c, &choices[x]))
 			switch {
-			case isNear(w, top, close):
+			case isNear(w, largestWeight, tolerance):
 				if ties++; ties == 1 {
 					first = x
 				}
-			case ties == 0 && w.Cmp(largest) > 0:
-				first, largest = x, w
+			case ties == 0 && w.Cmp(nearestWeight) > 0:
+				first, nearestWeight = x, w
 			}
 		}
 		found.Unique = found.Unique && ties <= 1
 		found.Values[v] = first
-		weightBefore = weightBefore.Mul(terms[first].weight)
-		for k, n := range terms[first].count {
+		weightSoFar = weightSoFar.Mul(choices[first].weight)
+		for k, n := range choices[first].count {
 			c[k] += n
 		}
 	}
 	return found
 }
 
-// sweepBest is Best by a sweep.
+// sweepBest returns the most probable assignment by a sweep over the variables.
 func (f *Form) sweepBest(ctx context.Context) (*btn.Found, error) {
 	s, err := f.newSweep(ctx, true)
 	if err != nil {
@@ -254,7 +267,8 @@ func (f *Form) sweepBest(ctx context.Context) (*btn.Found, error) {
 	return s.findBest(f.tieTolerance()), nil
 }
 
-// sweepDraw is Draw by a sweep.
+// sweepDraw returns Z and n drawn assignments by a sweep over the variables. Draw k has the random stream stream(k). There are no
+// assignments if Z is 0.
 func (f *Form) sweepDraw(ctx context.Context, n int, stream func(k int) *rand.Rand) (a Answer, values []int, err error) {
 	s, err := f.newSweep(ctx, false)
 	if err != nil {
@@ -265,10 +279,10 @@ func (f *Form) sweepDraw(ctx context.Context, n int, stream func(k int) *rand.Ra
 	}
 	_, muladds, _ := f.sweepCost()
 	a = Answer{Z: s.remaining[0][0].Mul(f.scale), MulAdds: int64(muladds)}
-	width := len(f.net.Variables)
-	values = make([]int, n*width)
+	variables := len(f.net.Variables)
+	values = make([]int, n*variables)
 	for i := range n {
-		if err := s.drawValues(stream(i), values[i*width:][:width]); err != nil {
+		if err := s.drawValues(stream(i), values[i*variables:][:variables]); err != nil {
 			return a, nil, err
 		}
 	}

@@ -24,9 +24,10 @@ type Answer struct {
 	MulAdds   int64
 }
 
-// Value returns Z, and all marginals if they are wanted. What equal pieces have in common is computed once. Numbers carry exponents, and a
-// coefficient is summed with the rounding of its own terms. In windows, which need numbers of at least 0, the dropped terms are below 2^-60
-// of Z and of every marginal that is not below 2^-1000 of Z. Errors: fault.OverBudget with the bytes; the context's.
+// Value returns Z, and all marginals if they are wanted. It computes what equal pieces have in common once. Numbers carry exponents, and a
+// coefficient is summed with the rounding of its own terms. If numbers are at least 0, large products may be cut to windows of
+// coefficients: the dropped terms are below 2^-60 of Z, and of every marginal that is not below 2^-1000 of Z. Errors: fault.OverBudget with
+// the bytes; the context's.
 func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
 	if err := f.checkMemory(marginals); err != nil {
@@ -36,12 +37,12 @@ func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 		return Answer{}, err
 	}
 
-	var wanted func(int) bool
+	// Z, and with marginals the derivatives by the polynomials of the kinds that have a variable.
+	var wanted func(kind int) bool
 	var a Answer
 	if marginals {
-		variable := f.variableOf
 		wanted = func(k int) bool {
-			return slices.ContainsFunc(f.kinds[k].links, func(link int) bool { return variable[link] >= 0 })
+			return slices.ContainsFunc(f.kinds[k].links, func(link int) bool { return f.variableOf[link] >= 0 })
 		}
 	}
 	derivatives := make([]countspace.Poly, len(f.kinds))
@@ -52,6 +53,7 @@ func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+
 	a.Z = z.Mul(f.scale)
 	if marginals {
 		if a.Marginals, err = e.spreadMarginals(derivatives); err != nil {
@@ -62,7 +64,7 @@ func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 	return a, ctx.Err() // results computed after its end are void
 }
 
-// newOps returns arithmetic that ends with a context. A user of its results looks at the context afterwards.
+// newOps returns an arithmetic that stops when the context ends. Its results are void then, so a user looks at the context afterwards.
 func newOps(ctx context.Context) *countspace.Ops {
 	return &countspace.Ops{Stop: func() bool { return ctx.Err() != nil }}
 }
@@ -74,10 +76,11 @@ type evaluation struct {
 	ops *countspace.Ops
 }
 
-// sumProduct returns Σ_c S_c [z^c] Π_k polys[k]^powers[k], and calls visit for every k that is wanted, with the derivative by one of its
-// factors. If wanted is nil it calls visit for none. With one count variable the product is a tree, with several a chain.
+// sumProduct returns Σ_c S_c [z^c] Π_k polys[k]^powers[k], where [z^c] is the coefficient of z^c. For every wanted k it calls visit with
+// the derivative of the sum by one of the powers[k] factors polys[k]. If wanted is nil, there are none. With one count variable the product
+// is a tree, with several a chain.
 func (e *evaluation) sumProduct(
-	polys []countspace.Poly, powers []int, wanted func(int) bool, visit func(int, countspace.Poly) error,
+	polys []countspace.Poly, powers []int, wanted func(k int) bool, visit func(k int, derivative countspace.Poly) error,
 ) (scaled.Number, error) {
 	s := e.spacePoly()
 	if e.countVariables == 1 {
@@ -96,13 +99,13 @@ func (e *evaluation) sumProduct(
 	return z, c.visitDerivatives(s, wanted, visit)
 }
 
-// sumInWindows returns Σ_c s_c [z^c] Π and calls visit for every wanted leaf, with the derivative by one of its factors. It takes the whole
-// products if that is little work or if terms have both signs. Otherwise it takes windows, and wider ones until the dropped terms are known
-// to change no digit.
+// sumInWindows returns Σ_c s_c [z^c] Π, for the product Π of the line, and calls visit for every wanted leaf with the derivative by one of
+// its factors. It takes all coefficients if that is little work or if terms have both signs. Otherwise it takes windows, and wider ones
+// until the dropped terms are known to change no digit of the results.
 func (l *line) sumInWindows(
-	s countspace.Poly, signed bool, wanted func(int) bool, visit func(int, countspace.Poly) error,
+	s countspace.Poly, isSigned bool, wanted func(leaf int) bool, visit func(leaf int, derivative countspace.Poly) error,
 ) (scaled.Number, error) {
-	if signed || !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
+	if isSigned || !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
 		return l.sumWhole(s, wanted, visit)
 	}
 	w, err := l.newWindowedLine(s)
@@ -114,21 +117,23 @@ func (l *line) sumInWindows(
 		if err != nil || wanted == nil || z.IsZero() {
 			return z, err
 		}
-		right := true // every derivative is
-		found := map[int]countspace.Poly{}
+
+		// The derivatives, and whether the dropped terms leave all of them right.
+		areRight := true
+		derivatives := map[int]countspace.Poly{} // by leaf
 		err = l.propagateDown(l.root, cutWindows(w.s, l.root.bounds.wanted), wanted, func(leaf int, h countspace.Poly) error {
-			found[leaf] = h
-			right = right && standAbove(l.leaves[leaf].base, h, dropped)
+			derivatives[leaf] = h
+			areRight = areRight && standAbove(l.leaves[leaf].base, h, dropped)
 			return nil
 		})
 		if err != nil {
 			return scaled.Number{}, err
 		}
-		if !right && width != lastWindow {
+		if !areRight && width != lastWindow { // a wider window may
 			continue
 		}
 		for _, leaf := range l.leaves {
-			if h, ok := found[leaf.leaf]; ok {
+			if h, ok := derivatives[leaf.leaf]; ok {
 				if err := visit(leaf.leaf, h); err != nil {
 					return scaled.Number{}, err
 				}
@@ -148,18 +153,19 @@ const (
 	margin = 60
 )
 
-// standAbove reports whether all terms p_e · h_e lie so far above 2^dropped that the dropped ones change no digit of them.
+// standAbove reports whether every nonzero coefficient of p, times its derivative h, is at least 2^margin above 2^dropped, so that dropped
+// terms of that size change no digit of the product.
 func standAbove(p, h countspace.Poly, dropped int64) bool {
 	for i := range p.Coef.Mant {
-		x := p.Coef.At(i).Mul(h.Coef.At(i))
-		if p.Coef.Mant[i] != 0 && (x.IsZero() || x.Exp < dropped+margin) {
+		term := p.Coef.At(i).Mul(h.Coef.At(i))
+		if p.Coef.Mant[i] != 0 && (term.IsZero() || term.Exp < dropped+margin) {
 			return false
 		}
 	}
 	return true
 }
 
-// sumWhole is sumInWindows without windows.
+// sumWhole is sumInWindows with all coefficients of all products.
 func (l *line) sumWhole(
 	s countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) (scaled.Number, error) {
@@ -176,10 +182,10 @@ func (l *line) sumWhole(
 // windowedLine is a line with bounds of its coefficients.
 type windowedLine struct {
 	*line
-	s countspace.Poly // over the box of the root
+	s countspace.Poly // what the root's coefficients are multiplied by, as many of them
 }
 
-// newWindowedLine computes the bounds of a line.
+// newWindowedLine bounds the coefficients of all large nodes of a line, and what each is multiplied by in Σ_c s_c [z^c] Π.
 func (l *line) newWindowedLine(s countspace.Poly) (*windowedLine, error) {
 	w := &windowedLine{line: l, s: countspace.Crop(s, []int{l.root.degree + 1})}
 	if err := l.boundUp(l.root); err != nil {
@@ -189,21 +195,22 @@ func (l *line) newWindowedLine(s countspace.Poly) (*windowedLine, error) {
 	return w, l.root.boundDown(l.ctx)
 }
 
-// sumWithin computes the total z in windows that are so wide that the dropped terms together are below 2^dropped, which is about 2^-width
-// of z.
+// sumWithin computes the total z from windows so wide that all dropped terms together are below 2^dropped, which is about 2^-width of z. It
+// begins with a bound of z, and lowers the least size of terms that are kept until z is known to stand above the dropped ones.
 func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, err error) {
 	least := w.root.totalBound() - width
 	for further := int64(1 << 12); ; further *= 2 {
-		n := w.root.chooseWindows(least)
+		droppedCoefficients := w.root.chooseWindows(least)
 		if err := w.line.multiplyUp(w.root); err != nil {
 			return z, 0, err
 		}
 		z = w.dot(cutWindows(w.s, w.root.bounds.wanted), w.root.windows)
-		dropped = least + log2(n+1)
+		dropped = least + log2(droppedCoefficients+1)
+		standsAbove := !z.IsZero() && z.Exp >= dropped+width-margin
 		switch {
-		case n == 0 || !z.IsZero() && z.Exp >= dropped+width-margin:
+		case droppedCoefficients == 0 || standsAbove:
 			return z, dropped, nil
-		case z.IsZero():
+		case z.IsZero(): // nothing is known of its size
 			least -= further
 		default:
 			least = z.Exp - width
@@ -211,8 +218,8 @@ func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, e
 	}
 }
 
-// Windowed returns the flops of the value if products are cut to windows, by bounds of all coefficients. It returns those of Cost if they
-// are not cut. It computes all pieces.
+// Windowed returns the flops of Value if its products are cut to windows, or those of Cost if they are not cut or if that is less. It
+// computes the polynomials of all pieces and the bounds of all coefficients, no products.
 func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err error) {
 	whole := f.Cost(marginals).Flops
 	if f.countVariables != 1 || f.isSigned {
@@ -238,21 +245,21 @@ func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err
 	return math.Min(whole, flops), ctx.Err()
 }
 
-// linkVariables returns, by link, the variable whose weights the link has, and −1 for none.
+// linkVariables returns, by link, the variable whose weights the link has, or −1.
 func linkVariables(net *btn.Network) []int {
 	out := slices.Repeat([]int{-1}, len(net.Links))
-	for v, place := range net.Variables {
-		out[place.Link] = v
+	for v, variable := range net.Variables {
+		out[variable.Link] = v
 	}
 	return out
 }
 
-// spreadMarginals returns the marginals of all variables, given the derivatives by the polynomials of the kinds.
+// spreadMarginals returns the marginals of all variables, one value after the other, given the derivatives by the polynomials of the kinds.
+// Equal pieces have equal marginals.
 func (e *evaluation) spreadMarginals(derivatives []countspace.Poly) ([]scaled.Number, error) {
-	// By kind and link: a number for every term.
-	rows := make([][][]scaled.Number, len(e.kinds))
+	rows := make([][][]scaled.Number, len(e.kinds)) // by kind, link of the piece and term
 	for k, h := range derivatives {
-		if h.Shape == nil {
+		if h.Shape == nil { // the kind has no variable
 			continue
 		}
 		var err error
@@ -261,25 +268,24 @@ func (e *evaluation) spreadMarginals(derivatives []countspace.Poly) ([]scaled.Nu
 		}
 	}
 
-	offset := make([]int, len(e.net.Variables))
-	total := 0
-	for v, place := range e.net.Variables {
-		offset[v] = total
-		total += place.Domain
+	firstValue := make([]int, len(e.net.Variables))
+	valueCount := 0
+	for v, variable := range e.net.Variables {
+		firstValue[v] = valueCount
+		valueCount += variable.Domain
 	}
-	out := make([]scaled.Number, total)
-	variable := e.variableOf
+	out := make([]scaled.Number, valueCount)
 	for t, p := range e.pieces {
 		for i, link := range p.links {
-			if v := variable[link]; v >= 0 && rows[e.kindOf[t]] != nil {
-				copy(out[offset[v]:], rows[e.kindOf[t]][i])
+			if v := e.variableOf[link]; v >= 0 && rows[e.kindOf[t]] != nil {
+				copy(out[firstValue[v]:], rows[e.kindOf[t]][i])
 			}
 		}
 	}
 	return out, nil
 }
 
-// linkMarginals returns the marginals of the links of kind k, given the derivative h by its polynomial.
+// linkMarginals returns the marginals of the links of a piece of kind k, by link and term, given the derivative h by the kind's polynomial.
 func (e *evaluation) linkMarginals(k int, h countspace.Poly) ([][]scaled.Number, error) {
 	kind := &e.kinds[k]
 	h = h.Scale(e.scale)
@@ -293,9 +299,11 @@ func (e *evaluation) linkMarginals(k int, h countspace.Poly) ([][]scaled.Number,
 	return r.termMarginals(h)
 }
 
-// plainRow returns the marginal of a link that meets no table: value x is term x,
+// termMarginals returns the marginal of a link that no table has. Its value x is term x of the link, with the marginal
 //
 //	M(x) = w(x) Σ_c h_c [z^c] Π_ℓ Σ_y A_ℓ[x, y] w_ℓ(y) z^{level(y)}
+//
+// over the legs ℓ, where h is the derivative by the link's polynomial. It returns nil if the link is not in CP form.
 func (e *evaluation) termMarginals(link int, h countspace.Poly) []scaled.Number {
 	cp, ok := e.net.Links[link].T.(*tensor.CP)
 	if !ok {

@@ -22,7 +22,7 @@ var errForm = errors.New("counts: a linked tensor beside tables is not in CP for
 // IsForm reports whether an error says that a network cannot be written in count space.
 func IsForm(err error) bool { return errors.Is(err, errForm) }
 
-// netPlan is a piece as tables over indices, with the steps of its elimination.
+// netPlan is a piece as tables over indices, with the steps of its elimination. Entries of the steps' tables are polynomials in the counts.
 type netPlan struct {
 	links      []int                  // of the network
 	expression *sumproduct.Expression // the tables of the piece, without what counts
@@ -33,9 +33,9 @@ type netPlan struct {
 // step is a table with polynomials as entries, and how it is made.
 type step struct {
 	op            op
-	first, second int       // steps; of a leaf, first is a table of the expression or a link
-	index         int       // of a sum
-	scope         []int     // its indices, ascending
+	first, second int       // the steps that it is made of; of a leaf, first is a table of the expression or a link
+	index         int       // of a sum: the one that is summed out
+	scope         []int     // the indices of its table, ascending
 	box           []float64 // by count variable: an upper bound of the side of its entries
 }
 
@@ -43,40 +43,42 @@ type step struct {
 type op int
 
 const (
-	opTable   op = iota // a table of the expression: constants
-	opUnary             // counting factors at the terms of a link
-	opProduct           // of steps a and b, over the indices of both
-	opSum               // of step a, over an index
+	opTable   op = iota // a table of the expression, with constant polynomials
+	opUnary             // a link: the polynomial of each of its terms
+	opProduct           // of the steps first and second, over the indices of both
+	opSum               // of step first, over an index
 )
 
-// planNet plans the elimination of a piece. The order is contractionorder.MinFill's. The tables of one index are multiplied smallest box
-// first.
+// planNet plans the elimination of a piece's tables along contractionorder.MinFill's order. The tables with an index are multiplied in the
+// sequence of their boxes, the smallest first, before the index is summed out.
 func (l *layout) planNet(ctx context.Context, p piece) (*netPlan, error) {
 	sub, err := l.subnetwork(p)
 	if err != nil {
 		return nil, err
 	}
-	e, err := lower.BuildWide(ctx, sub)
+	expression, err := lower.BuildWide(ctx, sub)
 	if err != nil {
 		return nil, err
 	}
 
-	n := &netPlan{links: p.links, expression: e, index: e.Variables}
-	h := contractionorder.Hypergraph{Dims: e.Dims}
-	for t := range e.Tables {
-		n.addLeaf(opTable, t, e.Tables[t].Scope, l.countVariables)
+	// The leaves: the tables, and the polynomials of the links' terms.
+	n := &netPlan{links: p.links, expression: expression, index: expression.Variables}
+	for t := range expression.Tables {
+		n.addLeaf(opTable, t, expression.Tables[t].Scope, l.countVariables)
 	}
-	for k, i := range n.index {
-		n.addLeaf(opUnary, k, []int{i}, l.countVariables)
+	for i, index := range n.index {
+		n.addLeaf(opUnary, i, []int{index}, l.countVariables)
 		box := n.steps[len(n.steps)-1].box
-		for _, leg := range l.net.Links[p.links[k]].Legs {
+		for _, leg := range l.net.Links[p.links[i]].Legs {
 			l.widen(box, leg)
 		}
 	}
+
+	shape := contractionorder.Hypergraph{Dims: expression.Dims}
 	for _, s := range n.steps {
-		h.Edges = append(h.Edges, s.scope)
+		shape.Edges = append(shape.Edges, s.scope)
 	}
-	order, err := contractionorder.MinFill(ctx, h)
+	order, err := contractionorder.MinFill(ctx, shape)
 	if err != nil {
 		return nil, err
 	}
@@ -84,43 +86,45 @@ func (l *layout) planNet(ctx context.Context, p piece) (*netPlan, error) {
 	return n, nil
 }
 
-// widen adds the levels of a leg to a box, unless a table has the leg or its core does not count.
+// widen enlarges a box by the counts of one leg: by one in each count variable that a value of the leg counts at. It does nothing if the
+// leg's core is a table or does not count.
 func (l *layout) widen(box []float64, leg int) {
 	if l.onTable(leg) || l.slotOf[leg] < 0 {
 		return
 	}
 	slot := &l.slots[l.slotOf[leg]]
-	seen := make([]bool, slot.levels.D)
-	for _, a := range slot.levels.Of[l.modeOf[leg]] {
-		if a > 0 && !seen[a] {
-			seen[a] = true
-			box[slot.firstVariable+int(a)-1]++
+	hasLevel := make([]bool, slot.levels.D)
+	for _, level := range slot.levels.Of[l.modeOf[leg]] { // by value of the leg; level 0 does not count
+		if level > 0 && !hasLevel[level] {
+			hasLevel[level] = true
+			box[slot.firstVariable+int(level)-1]++
 		}
 	}
 }
 
-// addLeaf adds a step that needs no other step. first is a table or a link.
-func (n *netPlan) addLeaf(o op, a int, scope []int, vars int) {
-	box := slices.Repeat([]float64{1}, vars)
+// addLeaf adds a step that needs no other step: a table or a link, given by its number first.
+func (n *netPlan) addLeaf(kind op, first int, scope []int, countVariables int) {
+	box := slices.Repeat([]float64{1}, countVariables)
 	scope = slices.Clone(scope)
 	slices.Sort(scope)
-	n.steps = append(n.steps, step{op: o, first: a, scope: scope, box: box})
+	n.steps = append(n.steps, step{op: kind, first: first, scope: scope, box: box})
 }
 
-// eliminate adds products and sums until one step without indices is left.
+// eliminate adds the steps of an elimination along an order of indices. For each index it multiplies all unused steps that have it and sums
+// the index out. At last it multiplies the steps that are left, which have no index.
 func (n *netPlan) eliminate(order []int) {
-	isUsed := make([]bool, len(n.steps), 4*len(n.steps))
-	stepsWith := make([][]int, len(n.expression.Dims)) // by index: the steps that have it, ascending
-	add := func(s int) {
+	isUsed := make([]bool, len(n.steps), 4*len(n.steps)) // by step: it is a factor of a later one
+	stepsWith := make([][]int, len(n.expression.Dims))   // by index: the steps that have it, ascending
+	register := func(s int) {
 		for _, i := range n.steps[s].scope {
 			stepsWith[i] = append(stepsWith[i], s)
 		}
 	}
 	for s := range n.steps {
-		add(s)
+		register(s)
 	}
 
-	// Indices of one value are summed first: they are in no order.
+	// The order leaves indices of one value out. They are summed last.
 	isOrdered := make([]bool, len(n.expression.Dims))
 	for _, i := range order {
 		isOrdered[i] = true
@@ -144,8 +148,9 @@ func (n *netPlan) eliminate(order []int) {
 			isUsed = append(isUsed, true) // products on the way
 		}
 		isUsed = append(isUsed, false)
-		add(s)
+		register(s)
 	}
+
 	var remaining []int
 	for s := range isUsed {
 		if !isUsed[s] {
@@ -155,7 +160,8 @@ func (n *netPlan) eliminate(order []int) {
 	n.addProduct(remaining)
 }
 
-// addProduct adds steps for the product of some steps, of which there is at least one, and returns the last.
+// addProduct adds steps for the product of at least one step and returns the last of them. It multiplies in the sequence of the boxes, the
+// smallest first.
 func (n *netPlan) addProduct(factors []int) int {
 	slices.SortStableFunc(factors, func(a, b int) int {
 		return cmp.Compare(boxVolume(n.steps[a].box), boxVolume(n.steps[b].box))
@@ -175,33 +181,33 @@ func (n *netPlan) addProduct(factors []int) int {
 	return product
 }
 
-// addSum adds the sum of a step over an index and returns it.
+// addSum adds the sum of step s over an index and returns the new step.
 func (n *netPlan) addSum(s, index int) int {
 	scope := slices.DeleteFunc(slices.Clone(n.steps[s].scope), func(i int) bool { return i == index })
 	n.steps = append(n.steps, step{op: opSum, first: s, index: index, scope: scope, box: n.steps[s].box})
 	return len(n.steps) - 1
 }
 
-// entries returns the number of entries of a step's table.
+// entries returns the number of entries of a step's table: the product of the domains of its indices.
 func (n *netPlan) entries(s *step) float64 {
-	states := 1.0
+	count := 1.0
 	for _, i := range s.scope {
-		states *= float64(n.expression.Dims[i])
+		count *= float64(n.expression.Dims[i])
 	}
-	return states
+	return count
 }
 
-// cost bounds the multiply-adds of the value and the bytes of all tables.
+// cost bounds the multiply-adds of the piece's polynomial, and the bytes of the tables of all steps.
 func (n *netPlan) cost() (muladds, bytes float64) {
 	for i := range n.steps {
 		s := &n.steps[i]
-		states := n.entries(s)
-		bytes += states * (polyBytes + bytesPerCoefficient*boxVolume(s.box))
+		entries := n.entries(s) // each is a polynomial
+		bytes += entries * (polyBytes + bytesPerCoefficient*boxVolume(s.box))
 		switch s.op {
 		case opProduct:
-			muladds += states * boxVolume(n.steps[s.first].box) * boxVolume(n.steps[s.second].box)
+			muladds += entries * boxVolume(n.steps[s.first].box) * boxVolume(n.steps[s.second].box)
 		case opSum:
-			muladds += states * float64(n.expression.Dims[s.index]) * boxVolume(s.box)
+			muladds += entries * float64(n.expression.Dims[s.index]) * boxVolume(s.box)
 		}
 	}
 	return muladds, bytes
@@ -221,37 +227,37 @@ func boxVolume(box []float64) float64 {
 	return v
 }
 
-// subnetwork returns a piece as a network: its tables, and its links with the legs that these have. It returns errForm if a link is not in
-// CP form.
+// subnetwork returns a piece as a network of its own, without what counts: its tables, and its links with only the legs that a table has.
+// It returns errForm if a link is not in CP form.
 func (l *layout) subnetwork(p piece) (*btn.Network, error) {
 	out := &btn.Network{Scale: scaled.One, Variables: []btn.Variable{}}
-	number := map[int]int{} // of the legs
+	legNumber := map[int]int{} // by leg of the whole network: its number in the piece
 	for _, k := range p.links {
 		link := &l.net.Links[k]
 		cp, ok := link.T.(*tensor.CP)
 		if !ok {
 			return nil, errForm
 		}
-		rest := &tensor.CP{Weights: cp.Weights, Shape: []int{}, Vectors: [][]float64{}}
+		reduced := &tensor.CP{Weights: cp.Weights, Shape: []int{}, Vectors: [][]float64{}}
 		var legs []int
 		for mode, leg := range link.Legs {
 			if !l.onTable(leg) {
 				continue
 			}
-			number[leg] = len(out.Dims)
+			legNumber[leg] = len(out.Dims)
 			legs = append(legs, len(out.Dims))
 			out.Dims = append(out.Dims, l.net.Dims[leg])
-			rest.Shape = append(rest.Shape, cp.Shape[mode])
-			rest.Vectors = append(rest.Vectors, cp.Vectors[mode])
+			reduced.Shape = append(reduced.Shape, cp.Shape[mode])
+			reduced.Vectors = append(reduced.Vectors, cp.Vectors[mode])
 		}
 		out.Variables = append(out.Variables, btn.Variable{Domain: len(cp.Weights), Link: len(out.Links)})
-		out.Links = append(out.Links, btn.Link{Legs: legs, T: rest})
+		out.Links = append(out.Links, btn.Link{Legs: legs, T: reduced})
 	}
 	for _, c := range p.cores {
 		core := &l.net.Cores[c]
 		legs := make([]int, len(core.Legs))
 		for mode, leg := range core.Legs {
-			legs[mode] = number[leg]
+			legs[mode] = legNumber[leg]
 		}
 		out.Cores = append(out.Cores, btn.Core{Legs: legs, T: core.T})
 	}
