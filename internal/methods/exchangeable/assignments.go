@@ -20,50 +20,55 @@ const (
 	maxTies = 256
 )
 
-// findBest returns the most probable assignment: one of the largest term of all count vectors. It returns nil if Z is 0. Of equally
+// findBest returns the most probable assignment, which belongs to a largest term of all count vectors. It returns nil if Z is 0. Of equally
 // probable assignments it is the smallest one in the order of the variables that are no leaves, among those of the first maxTies count
 // vectors.
 func (c *summedForm) findBest(ctx context.Context) (*btn.Found, error) {
 	if c.largest.isImpossible() {
 		return nil, nil
 	}
-	slack := tieTolerance * (1 + math.Abs(c.largest.High))
-	found := &btn.Found{Weight: c.largest.number(), Unique: true, Close: slack}
+	tolerance := tieTolerance * (1 + math.Abs(c.largest.High))
+	found := &btn.Found{Weight: c.largest.number(), Unique: true, Close: tolerance}
 	vectors := make([]int, len(c.lists))
-	ties := 0
+	tieCount := 0
 	for vector, ln := range c.ln {
-		if !(c.largest.minus(ln).float() <= slack) {
+		if isNearLargest := c.largest.minus(ln).float() <= tolerance; !isNearLargest {
 			continue
 		}
-		if ties++; ties > maxTies {
+		if tieCount++; tieCount > maxTies {
 			break
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c.vectors(vector, vectors)
+
+		// The smallest assignment with these counts. It is the only one if each group has one value.
+		c.splitVector(vector, vectors)
 		values := make([]int, len(c.weights))
-		unique := true
+		isUnique := true
 		for class, l := range c.lists {
 			for k, g := range l.groups {
-				counts := l.ofGroup(vectors[class], k)
-				unique = unique && slices.Contains(counts, int32(len(g.variables)))
+				counts := l.groupCounts(vectors[class], k)
+				isUnique = isUnique && slices.Contains(counts, int32(len(g.variables)))
 				c.assignSmallest(g.variables, slices.Clone(counts), values)
 			}
 		}
-		unique = c.maximiseLeaves(values, slack) && unique
+		isUnique = c.maximiseLeaves(values, tolerance) && isUnique
+
+		// Keep the smaller one of several.
 		if found.Values != nil {
-			unique = false
+			isUnique = false
 			if slices.Compare(values, found.Values) > 0 {
 				values = found.Values
 			}
 		}
-		found.Values, found.Unique = values, found.Unique && unique
+		found.Values, found.Unique = values, found.Unique && isUnique
 	}
 	return found, nil
 }
 
-// assignSmallest gives each variable in turn its smallest value of which counts, by the class's value, have one left. It uses counts up.
+// assignSmallest gives each variable in turn its smallest value that is left. counts says how many variables may have each of the class's
+// values. It is used up.
 func (f *form) assignSmallest(variables []int32, counts []int32, values []int) {
 	for _, v := range variables {
 		for x := range f.weights[v] {
@@ -91,10 +96,10 @@ func (f *form) leafLogs(l *leaf, values []int) []logarithm {
 	return c.table[row*d : (row+1)*d]
 }
 
-// maximiseLeaves sets each leaf to its most probable value given its neighbours. unique is false if a leaf has two such values, up to
-// slack.
-func (f *form) maximiseLeaves(values []int, slack float64) (unique bool) {
-	unique = true
+// maximiseLeaves sets each leaf to its most probable value given its neighbours. isUnique is false if a leaf has two such values, up to
+// tolerance in ln.
+func (f *form) maximiseLeaves(values []int, tolerance float64) (isUnique bool) {
+	isUnique = true
 	for v, l := range f.interactions.leafOf {
 		if l == nil {
 			continue
@@ -102,40 +107,41 @@ func (f *form) maximiseLeaves(values []int, slack float64) (unique bool) {
 		list := f.leafLogs(l, values)
 		best := 0
 		for x, y := range list {
-			if y.minus(list[best]).float() > slack || list[best].isImpossible() {
+			if y.minus(list[best]).float() > tolerance || list[best].isImpossible() {
 				best = x
 			}
 		}
 		for x, y := range list {
-			unique = unique && (x == best || !(list[best].minus(y).float() <= slack))
+			isUnique = isUnique && (x == best || !(list[best].minus(y).float() <= tolerance))
 		}
 		values[v] = best
 	}
-	return unique
+	return isUnique
 }
 
-// draw draws assignments: a count vector of all classes by its share of Z, then the rest by drawAll. It returns nil if Z is 0.
+// draw draws want.Samples assignments: a term with the probability of its share of Z, which has a count vector of each class, then all else
+// by drawAll. It returns nil if Z is 0.
 func (c *summedForm) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
 	if c.largest.isImpossible() {
 		return nil, query.CheckSamples(len(c.weights), want.Samples)
 	}
-	upTo := make([]float64, len(c.masses))
+	cumulative := make([]float64, len(c.masses))
 	sum := 0.0
 	for vector, w := range c.masses {
 		sum += w
-		upTo[vector] = sum
+		cumulative[vector] = sum
 	}
 	return c.drawAll(ctx, want, c.lists, c.lnZ(), func(stream *rand.Rand, to []int) {
 		u := stream.Float64() * sum
-		vector := min(sort.Search(len(upTo), func(k int) bool { return upTo[k] > u }), len(upTo)-1)
+		vector := min(sort.Search(len(cumulative), func(k int) bool { return cumulative[k] > u }), len(cumulative)-1)
 		for c.masses[vector] == 0 {
 			vector--
 		}
-		c.vectors(vector, to)
+		c.splitVector(vector, to)
 	})
 }
 
-// draw draws assignments: the vectors of the classes one after the other, then the rest by drawAll. It returns nil if Z is 0.
+// draw draws want.Samples assignments: a count vector of one class after the other, then all else by drawAll. It returns nil if Z is 0.
 func (e *eliminated) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
 	if e.ln.isImpossible() {
 		return nil, query.CheckSamples(len(e.weights), want.Samples)
@@ -143,10 +149,10 @@ func (e *eliminated) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error
 	return e.drawAll(ctx, want, e.lists, e.ln, e.drawVectors)
 }
 
-// drawAll draws want.Samples assignments, each with a random stream of its own: the vectors of all classes by draw, then the members of
-// each group that have a value, then the leaves. ln is ln Z.
+// drawAll draws want.Samples assignments, each with a random stream of its own: the count vectors of all classes by drawVectors, then the
+// members of each group that have a value, then the leaves. ln is ln Z.
 func (f *form) drawAll(
-	ctx context.Context, want btn.Want, lists []*list, ln logarithm, draw func(stream *rand.Rand, to []int),
+	ctx context.Context, want btn.Want, lists []*list, ln logarithm, drawVectors func(stream *rand.Rand, to []int),
 ) (*btn.Drawn, error) {
 	n := len(f.weights)
 	if err := query.CheckSamples(n, want.Samples); err != nil {
@@ -159,34 +165,34 @@ func (f *form) drawAll(
 			return nil, err
 		}
 		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
-		draw(stream, vectors)
+		drawVectors(stream, vectors)
 		values := drawn.Values[s*n : (s+1)*n]
 		for class, l := range lists {
 			for k, g := range l.groups {
-				f.assignShuffled(stream, g.variables, l.ofGroup(vectors[class], k), values)
+				f.assignShuffled(stream, g.variables, l.groupCounts(vectors[class], k), values)
 			}
 		}
 		for v, l := range f.interactions.leafOf {
 			if l != nil {
-				values[v] = pick(stream, f.leafLogs(l, values))
+				values[v] = drawByLn(stream, f.leafLogs(l, values))
 			}
 		}
 	}
 	return drawn, nil
 }
 
-// assignShuffled gives variables values in a random sequence, so that as many have a value as counts, by the class's value, states.
+// assignShuffled gives variables values in a random sequence. counts says how many have each of the class's values.
 func (f *form) assignShuffled(stream *rand.Rand, variables []int32, counts []int32, values []int) {
-	list := make([]int, 0, len(variables))
+	drawnValues := make([]int, 0, len(variables))
 	for x, c := range counts {
 		for range c {
-			list = append(list, x)
+			drawnValues = append(drawnValues, x)
 		}
 	}
-	stream.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
+	stream.Shuffle(len(drawnValues), func(a, b int) { drawnValues[a], drawnValues[b] = drawnValues[b], drawnValues[a] })
 	for k, v := range variables {
 		for x := range f.weights[v] {
-			if f.partition.canonical(v, x) == list[k] {
+			if f.partition.canonical(v, x) == drawnValues[k] {
 				values[v] = x
 				break
 			}
@@ -194,8 +200,9 @@ func (f *form) assignShuffled(stream *rand.Rand, variables []int32, counts []int
 	}
 }
 
-// pick draws a place with a probability proportional to its weight. lns are the logarithms of the weights; at least one weight is above 0.
-func pick(stream *rand.Rand, lns []logarithm) int {
+// drawByLn draws an index with a probability proportional to its weight. lns are the logarithms of the weights, of which at least one is
+// above 0.
+func drawByLn(stream *rand.Rand, lns []logarithm) int {
 	largest := slices.MaxFunc(lns, func(a, b logarithm) int {
 		if a.High < b.High {
 			return -1

@@ -16,17 +16,16 @@ const (
 	// equalTolerance is the difference of two interactions, relative to 1 + |u|, up to which they are equal. What they differ by is added
 	// up later.
 	equalTolerance = 1e-12
-	// maxCompared bounds the interactions by which matchValues chooses a relabelling.
+	// maxCompared bounds the interactions from which matchValues chooses a relabelling.
 	maxCompared = 32
 )
 
 // partition is a division of the variables into classes.
 type partition struct {
-	count int
-	class []int32 // by variable; −1: a leaf
-	value []int32 // by variable: the place in values of its relabelling
-	// values are relabellings: the class's value of each of the variable's. The first one is nil: they are the same.
-	values [][]uint8
+	count  int       // of classes
+	class  []int32   // by variable; −1: a leaf
+	value  []int32   // by variable: the index in values of its relabelling
+	values [][]uint8 // relabellings: values[k][x] is the class's value for value x of a variable; the first one is nil, for no change
 }
 
 // sizes returns the number of variables of every class.
@@ -40,7 +39,7 @@ func (p *partition) sizes() []int {
 	return n
 }
 
-// canonical returns the class's value of a variable's value.
+// canonical returns the class's value for value x of variable v.
 func (p *partition) canonical(v int32, x int) int {
 	if relabelling := p.values[p.value[v]]; relabelling != nil {
 		return int(relabelling[x])
@@ -57,6 +56,8 @@ func (p *partition) withIndividuals(variables []int32) *partition {
 	for k, v := range variables {
 		out.class[v] = int32(p.count + k)
 	}
+
+	// Number the classes anew, in the sequence of their first variables.
 	newNumber := slices.Repeat([]int32{-1}, p.count+len(variables))
 	for v, c := range out.class {
 		if c < 0 {
@@ -71,17 +72,19 @@ func (p *partition) withIndividuals(variables []int32) *partition {
 	return out
 }
 
-// divideIntoClasses divides the variables that are no leaves into classes: each is compared with one member of every class. It returns nil
-// if there are more than maxClasses classes, or more than half as many as variables. Cost O(classes · Σ entries).
-func divideIntoClasses(ctx context.Context, m *interactions) (*partition, error) {
-	n := len(m.domains)
+// divideIntoClasses divides the variables that are no leaves into classes: a variable belongs to a class if it can be swapped with the
+// class's first variable, the representative. It returns nil if there are more than maxClasses classes, or more than half as many as
+// variables. Cost O(classes · Σ entries).
+func divideIntoClasses(ctx context.Context, interactions *interactions) (*partition, error) {
+	n := len(interactions.domains)
 	p := &partition{class: slices.Repeat([]int32{-1}, n), value: make([]int32, n), values: [][]uint8{nil}}
-	swaps := swapper{interactions: m, pace: pace.New(ctx)}
+	swaps := swapper{interactions: interactions, pace: pace.New(ctx)}
 	var representatives []int32
 	for v := range int32(n) {
-		if m.leafOf[v] != nil {
+		if interactions.leafOf[v] != nil {
 			continue
 		}
+		// Find its class, or make a new one.
 		class := -1
 		for c, representative := range representatives {
 			relabelling, ok := swaps.findSwap(representative, v)
@@ -104,45 +107,48 @@ func divideIntoClasses(ctx context.Context, m *interactions) (*partition, error)
 		p.class[v] = int32(class)
 	}
 	p.count = len(representatives)
-	if p.count == 0 || 2*p.count > m.memberCount() {
+	if p.count == 0 || 2*p.count > interactions.memberCount() {
 		return nil, nil
 	}
 	return p, nil
 }
 
-// internRelabelling returns the place in values of a variable's relabelling, which it adds if it is new. toValue[a] is the variable's value
+// internRelabelling returns the index in values of a variable's relabelling, and adds it if it is new. toValue[a] is the variable's value
 // that is value a of the class.
 func (p *partition) internRelabelling(toValue []int) int32 {
-	if !slices.ContainsFunc(toValue, func(x int) bool { return toValue[x] != x }) {
+	isIdentity := !slices.ContainsFunc(toValue, func(x int) bool { return toValue[x] != x })
+	if isIdentity {
 		return 0
 	}
 	relabelling := make([]uint8, len(toValue))
 	for a, x := range toValue {
 		relabelling[x] = uint8(a)
 	}
-	place := slices.IndexFunc(p.values, func(known []uint8) bool { return slices.Equal(known, relabelling) })
-	if place < 0 {
-		place = len(p.values)
+	index := slices.IndexFunc(p.values, func(known []uint8) bool { return slices.Equal(known, relabelling) })
+	if index < 0 {
+		index = len(p.values)
 		p.values = append(p.values, relabelling)
 	}
-	return int32(place)
+	return int32(index)
 }
 
 // swapper compares variables with each other.
 type swapper struct {
 	*interactions
 	pace  *pace.Pace
-	ended bool // the context
+	ended bool // the context ended
 }
 
-// findSwap looks for a relabelling with which variables r and i can be swapped without changing an interaction. It returns, by value of r,
-// the value of i. ok is false if it finds none.
-func (s *swapper) findSwap(r, i int32) ([]int, bool) {
+// findSwap looks for a relabelling of values with which variables r and i can be swapped without changing an interaction. It returns, for
+// each value of r, the value of i that takes its place. ok is false if it finds none.
+func (s *swapper) findSwap(r, i int32) (toValue []int, ok bool) {
 	values := s.domains[r]
 	if s.domains[i] != values || len(s.touching[i]) != len(s.touching[r]) {
 		return nil, false
 	}
-	toValue := make([]int, values)
+
+	// First the identity, then the relabelling by which their interactions are nearest to each other.
+	toValue = make([]int, values)
 	for a := range toValue {
 		toValue[a] = a
 	}
@@ -155,29 +161,33 @@ func (s *swapper) findSwap(r, i int32) ([]int, bool) {
 	return toValue, s.keepsInteractions(r, i, toValue, false)
 }
 
-// keepsInteractions reports whether swapping r and i leaves every interaction as it is: value a of r becomes toValue[a] of i. With
-// isIdentity values keep their names, and equal numbers of interactions suffice. It returns false if the context ends.
+// keepsInteractions reports whether swapping variables r and i leaves every interaction as it is. Value a of r becomes value toValue[a] of
+// i. With isIdentity toValue changes no value, so interactions with equal numbers need not be compared entry by entry. It returns false if
+// the context ends.
 func (s *swapper) keepsInteractions(r, i int32, toValue []int, isIdentity bool) bool {
 	fromValue := make([]int, len(toValue))
 	for a, x := range toValue {
 		fromValue[x] = a
 	}
-	for _, place := range s.touching[r] {
-		a := &s.terms[place]
-		changedPlace := place
+
+	for _, term := range s.touching[r] {
+		// Swapping turns interaction a into b, which is over i instead of r.
+		a := &s.terms[term]
+		swappedTerm := term
 		touchesBoth := slices.Contains(a.scope.variables(), i)
 		if !touchesBoth {
 			var ok bool
-			if changedPlace, ok = s.placeAfterSwap(a.scope, r, i); !ok {
+			if swappedTerm, ok = s.termAfterSwap(a.scope, r, i); !ok {
 				return false
 			}
 		}
-		b := &s.terms[changedPlace]
+		b := &s.terms[swappedTerm]
 		if s.pace.Over(1) {
 			s.ended = true
 			return false
 		}
-		if isIdentity && !touchesBoth && a.number == b.number && position(a.scope, r) == position(b.scope, i) {
+		isSameFunction := a.number == b.number && position(a.scope, r) == position(b.scope, i)
+		if isIdentity && !touchesBoth && isSameFunction {
 			continue
 		}
 		if s.pace.Over(int64(len(a.u))) {
@@ -191,37 +201,38 @@ func (s *swapper) keepsInteractions(r, i int32, toValue []int, isIdentity bool) 
 	return true
 }
 
-// placeAfterSwap returns the place of the interaction whose scope is a scope with i in the place of r. ok is false if there is none.
-func (s *swapper) placeAfterSwap(changed scope, r, i int32) (int32, bool) {
-	k := changed.order()
-	changed[position(changed, r)] = i
-	slices.Sort(changed[:k])
-	place, ok := s.places[changed]
-	return place, ok
+// termAfterSwap returns the index of the interaction whose scope has i in the place of r. ok is false if there is none.
+func (s *swapper) termAfterSwap(swapped scope, r, i int32) (int32, bool) {
+	k := swapped.order()
+	swapped[position(swapped, r)] = i
+	slices.Sort(swapped[:k])
+	term, ok := s.termOf[swapped]
+	return term, ok
 }
 
-// position returns the axis of a variable in a scope.
+// position returns the axis of variable v in a scope.
 func position(s scope, v int32) int { return slices.Index(s[:], v) }
 
-// areEqual reports whether interaction a equals interaction b after r and i are swapped. touchesBoth: their scope has both variables.
+// areEqual reports whether interaction a equals interaction b after variables r and i are swapped, with value x of r as toValue[x] of i.
+// fromValue is the inverse of toValue. touchesBoth says that a has both variables, and b is a itself.
 func (s *swapper) areEqual(a, b *interaction, r, i int32, toValue, fromValue []int, touchesBoth bool) bool {
 	list := a.scope.variables()
 	dims := s.dims(a.scope)
 	strides := strides(s.dims(b.scope))
 	digits := make([]int, len(list))
 	for _, x := range a.u {
-		place := 0
-		for k, v := range list {
+		entry := 0 // of b, for the swapped values
+		for axis, v := range list {
 			switch {
 			case v == r:
-				place += toValue[digits[k]] * strides[position(b.scope, i)]
+				entry += toValue[digits[axis]] * strides[position(b.scope, i)]
 			case v == i && touchesBoth:
-				place += fromValue[digits[k]] * strides[position(b.scope, r)]
+				entry += fromValue[digits[axis]] * strides[position(b.scope, r)]
 			default:
-				place += digits[k] * strides[position(b.scope, v)]
+				entry += digits[axis] * strides[position(b.scope, v)]
 			}
 		}
-		if !areNear(x, b.u[place]) {
+		if !areNear(x, b.u[entry]) {
 			return false
 		}
 		advance(digits, dims)
@@ -229,7 +240,7 @@ func (s *swapper) areEqual(a, b *interaction, r, i int32, toValue, fromValue []i
 	return true
 }
 
-// areNear reports whether two entries are equal up to rounding.
+// areNear reports whether two logarithms are equal up to rounding.
 func areNear(x, y logarithm) bool {
 	if x.isImpossible() || y.isImpossible() {
 		return x.isImpossible() == y.isImpossible()
@@ -237,7 +248,7 @@ func areNear(x, y logarithm) bool {
 	return math.Abs(x.minus(y).float()) <= equalTolerance*(1+math.Abs(x.High))
 }
 
-// dims returns the domains of a scope's variables.
+// dims returns the domains of the variables of a scope.
 func (f *factors) dims(s scope) []int {
 	dims := make([]int, 0, maxOrder)
 	for _, v := range s.variables() {
@@ -246,36 +257,40 @@ func (f *factors) dims(s scope) []int {
 	return dims
 }
 
-// matchValues sets toValue[x], for each value x of r, to the value of i whose interactions with others are nearest to those of x, each used
-// once. It returns false if r has no interaction without i, or an interaction that i has not.
+// matchValues sets toValue[x], for each value x of r, to the value of i whose interactions with other variables are nearest to those of x.
+// Each value of i is used once. It returns false if r has no interaction without i, or one that i lacks.
 func (s *swapper) matchValues(r, i int32, toValue []int) bool {
 	d := len(toValue)
+
+	// distances[x*d+y] is the sum of the squared differences between value x of r and value y of i.
 	distances := make([]float64, d*d)
-	seen := map[int32]bool{}
+	isCompared := map[int32]bool{}
 	compared := 0
-	for _, place := range s.touching[r] {
-		a := &s.terms[place]
-		if seen[a.number] || compared == maxCompared || slices.Contains(a.scope.variables(), i) {
+	for _, term := range s.touching[r] {
+		a := &s.terms[term]
+		if isCompared[a.number] || compared == maxCompared || slices.Contains(a.scope.variables(), i) {
 			continue
 		}
-		other, ok := s.placeAfterSwap(a.scope, r, i)
+		swappedTerm, ok := s.termAfterSwap(a.scope, r, i)
 		if !ok {
 			return false
 		}
-		seen[a.number] = true
+		isCompared[a.number] = true
 		compared++
 		if s.pace.Over(int64(len(a.u) * d)) {
 			s.ended = true
 			return false
 		}
-		b := &s.terms[other]
+
+		// Compare a at each value of r with b at each value of i, for all values of the other variables.
+		b := &s.terms[swappedTerm]
 		dims := s.dims(a.scope)
 		strides, otherStrides := strides(dims), strides(s.dims(b.scope))
 		axis, axisOfOther := position(a.scope, r), position(b.scope, i)
 		dims[axis] = 1
 		digits := make([]int, len(dims))
 		for range len(a.u) / d {
-			first, otherFirst := 0, 0
+			first, otherFirst := 0, 0 // entries of a and b with r and i at value 0
 			for k, v := range a.scope.variables() {
 				if v != r {
 					first += digits[k] * strides[k]
@@ -290,21 +305,22 @@ func (s *swapper) matchValues(r, i int32, toValue []int) bool {
 			advance(digits, dims)
 		}
 	}
-	taken := make([]bool, d)
+
+	isTaken := make([]bool, d)
 	for x := range d {
-		best := -1
+		nearest := -1
 		for y := range d {
-			if !taken[y] && (best < 0 || distances[x*d+y] < distances[x*d+best]) {
-				best = y
+			if !isTaken[y] && (nearest < 0 || distances[x*d+y] < distances[x*d+nearest]) {
+				nearest = y
 			}
 		}
-		taken[best] = true
-		toValue[x] = best
+		isTaken[nearest] = true
+		toValue[x] = nearest
 	}
 	return compared > 0
 }
 
-// distance returns the square of the difference of two logarithms. It is large if one of both is impossible.
+// distance returns the square of the difference of two logarithms. It is large if only one of them is that of 0.
 func distance(x, y logarithm) float64 {
 	const large = 1e12
 	switch {

@@ -15,92 +15,99 @@ import (
 // evaluation is a form whose terms are added up.
 type evaluation interface {
 	lnZ() logarithm
-	relativeError() float64 // bounds the error of ln Z, nats
-	marginals(ctx context.Context) ([][]float64, error)
+	relativeError() float64                             // bounds the error of ln Z, nats
+	marginals(ctx context.Context) ([][]float64, error) // P(x) by variable and value
 	draw(ctx context.Context, want btn.Want) (*btn.Drawn, error)
 }
 
-// Contract implements contraction.Contractor. A share without terms of its own, as one after the first if classes are summed out one after
-// the other, has Z = 0.
-func (p *Sum) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
-	j, err := contraction.Begin(ctx, of, want)
+// Contract implements contraction.Contractor: it adds up the terms of the part's share of count vectors, and computes what is wanted beside
+// Z. A share after the first has Z = 0 if the classes are summed in another way than over all count vectors: the first share has the whole
+// sum.
+func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, problem, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	f, err := formOf(ctx, of, p, want.Joint, p.Ask == btn.AskMPE)
+	isMPE := p.Ask == btn.AskMPE
+	f, err := formOf(ctx, problem, p, want.Joint, isMPE)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	split := p.Ask != "" || f.needsSplit(want.Marginals)
-	value := btn.Value{Flops: f.cost(split, j.Memory).Flops * float64(p.To-p.From) / float64(WholeShare)}
-	if p.Ask == btn.AskMPE || want.Joint != nil {
-		c, err := f.sum(ctx, split, p, j.Threads, j.Memory)
+	splits := p.Ask != "" || f.needsSplit(want.Marginals) // the counts of all groups are kept apart
+	value := btn.Value{Flops: f.cost(splits, j.Memory).Flops * float64(p.To-p.From) / float64(WholeShare)}
+
+	// The most probable assignment and joint marginals need the terms of all count vectors.
+	if isMPE || want.Joint != nil {
+		summed, err := f.sum(ctx, splits, p, j.Threads, j.Memory)
 		if err != nil {
 			return btn.Value{}, err
 		}
-		if p.Ask == btn.AskMPE {
-			if value.Found, err = c.findBest(ctx); value.Found != nil {
+		if isMPE {
+			if value.Found, err = summed.findBest(ctx); value.Found != nil {
 				value.Found.Weight = value.Found.Weight.Mul(j.Net.Scale)
 			}
 			return value, err
 		}
-		if err := f.fillValue(&value, j, c); err != nil {
+		if err := f.fillValue(&value, j, summed); err != nil {
 			return btn.Value{}, err
 		}
 		var cells []float64
-		if !c.lnZ().isImpossible() {
-			cells = c.joint(j.Joint)
+		if !summed.lnZ().isImpossible() {
+			cells = summed.joint(j.Joint)
 		}
 		value.Joint = j.JointValue(cells, value.Z)
 		return value, nil
 	}
-	e, err := f.evaluate(ctx, split, p, j.Threads, j.Memory)
+
+	// All else may be summed in any way.
+	evaluated, err := f.evaluate(ctx, splits, p, j.Threads, j.Memory)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if e == nil { // another share has it
+	if evaluated == nil { // the first share has the whole sum
 		if j.M != nil {
 			value.Marginals = j.M.Result(scaled.One)
 		}
 		return btn.Value{Marginals: value.Marginals}, nil
 	}
 	if p.Ask == btn.AskSamples {
-		if value.Drawn, err = e.draw(ctx, want); value.Drawn != nil {
+		if value.Drawn, err = evaluated.draw(ctx, want); value.Drawn != nil {
 			value.Drawn.Weight = value.Drawn.Weight.Mul(j.Net.Scale)
 		}
 		return value, err
 	}
-	err = f.fillValue(&value, j, e)
+	err = f.fillValue(&value, j, evaluated)
 	return value, err
 }
 
-// evaluate adds up all terms of a share: over all count vectors if these are few, otherwise value by value, otherwise class by class. The
-// latter two are whole sums and belong to the share that begins at 0: it returns nil for other shares. It is over budget if no way fits.
-func (f *form) evaluate(ctx context.Context, split bool, share *Sum, threads int, memory int64) (evaluation, error) {
-	if f.checkSize(split, memory) == nil {
-		return f.sum(ctx, split, share, threads, memory)
+// evaluate adds up the terms of a share: over its count vectors if they are few, otherwise value by value, otherwise class by class. The
+// latter two are whole sums, which belong to the share that begins at 0; the result is nil for other shares. With splits the counts of all
+// groups are kept apart. The error is over budget if no way fits.
+func (f *form) evaluate(ctx context.Context, splits bool, share *Sum, threads int, memory int64) (evaluation, error) {
+	if f.checkSize(splits, memory) == nil {
+		return f.sum(ctx, splits, share, threads, memory)
 	}
 	if share.From > 0 {
 		return nil, nil
 	}
-	if b := f.valueByValue(); b != nil {
-		return b, b.fillWeights(ctx)
+	if byValue := f.valueByValue(); byValue != nil {
+		return byValue, byValue.fillWeights(ctx)
 	}
-	e := f.eliminationWithin(split, memory)
-	if e == nil {
-		return nil, f.checkSize(split, memory)
+	elimination := f.eliminationWithin(splits, memory)
+	if elimination == nil {
+		return nil, f.checkSize(splits, memory)
 	}
-	lists, err := f.makeLists(ctx, split)
+	lists, err := f.makeLists(ctx, splits)
 	if err != nil {
 		return nil, err
 	}
-	classes := &eliminated{form: f, elimination: e, lists: lists}
-	return classes, classes.sumOutAll(ctx, threads)
+	byClass := &eliminated{form: f, elimination: elimination, lists: lists}
+	return byClass, byClass.sumOutAll(ctx, threads)
 }
 
-// fillValue sets Z, the bound of its error, and the marginals if they are wanted.
-func (f *form) fillValue(value *btn.Value, j contraction.Contraction, e evaluation) error {
-	ln := e.lnZ()
+// fillValue sets Z of a value, the bound of its error, and the marginals if they are wanted.
+func (f *form) fillValue(value *btn.Value, j contraction.Contraction, evaluated evaluation) error {
+	ln := evaluated.lnZ()
 	if ln.isImpossible() {
 		if j.M != nil {
 			value.Marginals = j.M.Result(scaled.One)
@@ -108,12 +115,12 @@ func (f *form) fillValue(value *btn.Value, j contraction.Contraction, e evaluati
 		return nil
 	}
 	value.Z = ln.number().Mul(j.Net.Scale)
-	rounding := value.Z.Abs().Mul(scaled.FromFloat(f.lnError + e.relativeError()))
+	rounding := value.Z.Abs().Mul(scaled.FromFloat(f.lnError + evaluated.relativeError()))
 	value.Rounding = &rounding
 	if j.M == nil {
 		return nil
 	}
-	rows, err := e.marginals(j.Ctx)
+	rows, err := evaluated.marginals(j.Ctx)
 	if err == nil {
 		value.Marginals = j.Weighted(rows, value.Z)
 	}
@@ -126,10 +133,11 @@ type summedForm struct {
 	*termSum
 }
 
-// relativeError implements evaluation. No term is below 0, so that roundings of terms are those of the sum.
+// relativeError implements evaluation. No term is below 0, so the relative error of a term bounds that of the sum.
 func (c *summedForm) relativeError() float64 { return math.Ldexp(c.roundings, -53) }
 
-// needsSplit reports whether the counts of all groups have to be kept apart: marginals of leaves need those of their neighbours' groups.
+// needsSplit reports whether the counts of all groups have to be kept apart: for the marginals of leaves, which need those of their
+// neighbours' groups.
 func (f *form) needsSplit(marginals bool) bool {
 	return marginals && len(f.interactions.conditionals) > 0
 }
@@ -139,10 +147,10 @@ func (c *summedForm) marginals(ctx context.Context) ([][]float64, error) {
 	return c.marginalRows(ctx, c.lists, c.distributions(), c.jointOf)
 }
 
-// marginalRows returns P(x) by variable and value, given the probabilities of every class's vectors. jointOf returns those of the vectors
-// of two classes together, the second class fastest.
+// marginalRows returns P(x) by variable and value. distributions[c] are the probabilities of the count vectors of class c, lists[c].
+// jointOf returns the probabilities of the vectors of two classes together, the second class fastest.
 func (f *form) marginalRows(
-	ctx context.Context, lists []*list, distributions [][]float64, jointOf func([]int) []float64,
+	ctx context.Context, lists []*list, distributions [][]float64, jointOf func(classes []int) []float64,
 ) ([][]float64, error) {
 	rows := make([][]float64, len(f.weights))
 	for class, l := range lists {
@@ -165,7 +173,7 @@ func (f *form) marginalRows(
 // place is the class and the group of a variable.
 type place struct{ class, group int }
 
-// places returns, by variable, the class and the group. The entries of leaves are not used.
+// places returns, by variable, its class and its group. Leaves have none.
 func (f *form) places() []place {
 	list := make([]place, len(f.weights))
 	for c, groups := range f.fields.groups {
@@ -178,8 +186,8 @@ func (f *form) places() []place {
 	return list
 }
 
-// leafMarginals fills in the rows of the leaves: P(h) = Σ P(neighbours) P(h | neighbours). rows has the marginals of all other variables,
-// and pairProbabilities the joint ones of two neighbours.
+// leafMarginals sets the rows of the leaves, by value h: P(h) = Σ P(neighbours) P(h | neighbours). A leaf has at most two neighbours. rows
+// has the marginals of all other variables, and pairProbabilities the joint ones of two neighbours.
 func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows [][]float64) error {
 	m := f.interactions
 	places := f.places()
@@ -196,6 +204,8 @@ func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows
 		if len(l.neighbours) < 2 {
 			conditional = f.fields.leaves[int32(v)]
 		}
+
+		// The probability of a row of the conditional: of the values of the neighbours, the last one fastest.
 		var probability func(row int) float64
 		switch len(l.neighbours) {
 		case 0:
@@ -205,10 +215,11 @@ func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows
 		default:
 			i, j := l.neighbours[0], l.neighbours[1]
 			pair := pairProbabilities.probabilities(places[i], places[j])
-			width, canonical := m.domains[j], f.partition.canonical
+			domain, canonical := m.domains[j], f.partition.canonical
 			values := f.values(places[j].class)
-			probability = func(row int) float64 { return pair[canonical(i, row/width)*values+canonical(j, row%width)] }
+			probability = func(row int) float64 { return pair[canonical(i, row/domain)*values+canonical(j, row%domain)] }
 		}
+
 		for row, sum := range conditional.sum {
 			p := probability(row)
 			if p == 0 || sum.isImpossible() {
@@ -224,47 +235,50 @@ func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows
 	return nil
 }
 
-// pairs are the joint probabilities of two variables by their places.
+// pairs computes the joint probabilities of two variables, which depend on their classes and groups only, and remembers them.
 type pairs struct {
-	lists          []*list
-	distributions  [][]float64
-	jointOf        func(classes []int) []float64
-	cached         map[[2]place][]float64
-	jointOfClasses map[[2]int][]float64
+	lists          []*list                       // by class
+	distributions  [][]float64                   // by class: the probabilities of its count vectors
+	jointOf        func(classes []int) []float64 // the probabilities of the vectors of two classes, the second fastest
+	cached         map[[2]place][]float64        // results
+	jointOfClasses map[[2]int][]float64          // results of jointOf
 }
 
+// newPairs returns pairs without results. Its arguments are those of marginalRows.
 func newPairs(lists []*list, distributions [][]float64, jointOf func([]int) []float64) *pairs {
 	return &pairs{lists, distributions, jointOf, map[[2]place][]float64{}, map[[2]int][]float64{}}
 }
 
-// probabilities returns P(x_i, x_j) of two different variables at some places, the second one's value fastest.
-func (p *pairs) probabilities(a, b place) []float64 {
-	if known, ok := p.cached[[2]place{a, b}]; ok {
-		return known
+// probabilities returns P(x_i, x_j) of two different variables, given the class and group of each, the second one's value fastest. If c_x
+// of n variables of a group have value x, a variable has it with probability c_x/n, and two have it with c_x(c_x − 1)/(n(n − 1)).
+func (p *pairs) probabilities(first, second place) []float64 {
+	if cached, ok := p.cached[[2]place{first, second}]; ok {
+		return cached
 	}
-	first, second := p.lists[a.class], p.lists[b.class]
-	out := make([]float64, first.values*second.values)
-	n, m := float64(len(first.groups[a.group].variables)), float64(len(second.groups[b.group].variables))
+	firstList, secondList := p.lists[first.class], p.lists[second.class]
+	out := make([]float64, firstList.values*secondList.values)
+	n := float64(len(firstList.groups[first.group].variables))
+	m := float64(len(secondList.groups[second.group].variables))
 	switch {
-	case a == b:
-		for index, w := range p.distributions[a.class] {
-			counts := first.ofGroup(index, a.group)
+	case first == second: // of one group
+		for index, w := range p.distributions[first.class] {
+			counts := firstList.groupCounts(index, first.group)
 			for x, c := range counts {
 				for y, e := range counts {
-					pairs := float64(c) * float64(e)
+					pairCount := float64(c) * float64(e)
 					if x == y {
-						pairs = float64(c) * float64(c-1)
+						pairCount = float64(c) * float64(c-1)
 					}
-					out[x*second.values+y] += w * pairs / (n * (n - 1))
+					out[x*secondList.values+y] += w * pairCount / (n * (n - 1))
 				}
 			}
 		}
-	case a.class == b.class:
-		for index, w := range p.distributions[a.class] {
-			addProducts(out, first.ofGroup(index, a.group), second.ofGroup(index, b.group), w/(n*m))
+	case first.class == second.class: // of two groups of one class
+		for index, w := range p.distributions[first.class] {
+			addProducts(out, firstList.groupCounts(index, first.group), secondList.groupCounts(index, second.group), w/(n*m))
 		}
-	default:
-		key := [2]int{a.class, b.class}
+	default: // of two classes
+		key := [2]int{first.class, second.class}
 		joint, ok := p.jointOfClasses[key]
 		if !ok {
 			joint = p.jointOf(key[:])
@@ -272,15 +286,17 @@ func (p *pairs) probabilities(a, b place) []float64 {
 		}
 		for index, w := range joint {
 			if w > 0 {
-				addProducts(out, first.ofGroup(index/second.size, a.group), second.ofGroup(index%second.size, b.group), w/(n*m))
+				firstCounts := firstList.groupCounts(index/secondList.size, first.group)
+				secondCounts := secondList.groupCounts(index%secondList.size, second.group)
+				addProducts(out, firstCounts, secondCounts, w/(n*m))
 			}
 		}
 	}
-	p.cached[[2]place{a, b}] = out
+	p.cached[[2]place{first, second}] = out
 	return out
 }
 
-// addProducts adds w · a[x] · b[y] to entry (x, y), for two lists of counts.
+// addProducts adds w · a[x] · b[y] to entry (x, y) of a table, for two lists of counts. The table has y fastest.
 func addProducts(to []float64, a, b []int32, w float64) {
 	for x, c := range a {
 		if c > 0 {
@@ -291,7 +307,7 @@ func addProducts(to []float64, a, b []int32, w float64) {
 	}
 }
 
-// joint returns the joint marginal of variables that are classes of their own, the last variable fastest. Z is above 0.
+// joint returns the joint marginal of variables, each of which is a class of its own, the last variable fastest. Z is above 0.
 func (c *summedForm) joint(variables []int) []float64 {
 	classes := make([]int, len(variables))
 	size := 1
@@ -300,18 +316,19 @@ func (c *summedForm) joint(variables []int) []float64 {
 		size *= len(c.weights[v])
 	}
 	cells := make([]float64, size)
-	for index, w := range c.jointOf(classes) {
-		vectors := index
-		values := make([]int, len(variables)) // by the class
+	for index, w := range c.jointOf(classes) { // one vector of each class, the last class fastest
+		remainder := index
+		values := make([]int, len(variables)) // the class's value of each variable
 		for k := len(variables) - 1; k >= 0; k-- {
 			l := c.lists[classes[k]]
-			for x, c := range l.count(vectors % l.size) {
+			for x, c := range l.count(remainder % l.size) {
 				if c > 0 {
 					values[k] = x
 				}
 			}
-			vectors /= l.size
+			remainder /= l.size
 		}
+
 		cell := 0
 		for k, v := range variables {
 			for x := range c.weights[v] {

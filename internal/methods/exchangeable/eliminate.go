@@ -1,7 +1,7 @@
 package exchangeable
 
-// Sums class by class: where few classes interact with each other, as layers do, one after the other is summed out, and the vectors of
-// all together are never listed.
+// Sums class by class: if few classes interact with each other, as layers do, one class after the other is summed out, and the combinations
+// of all count vectors are never listed.
 
 import (
 	"context"
@@ -15,18 +15,20 @@ import (
 // maxListed bounds the vectors of one class that is summed out.
 const maxListed = 1 << 16
 
-// elimination is a sequence of the classes, each with those that it interacts with when it is summed out.
+// elimination is a sequence in which the classes are summed out.
 type elimination struct {
 	order      []int
-	neighbours [][]int // by place in the order, increasing
-	size       float64 // of all tables together
-	largest    float64
+	neighbours [][]int // by position in the order: the classes that interact with it when it is summed out, increasing
+	size       float64 // entries of all tables together
+	largest    float64 // entries of the largest table
 }
 
-// eliminationOf chooses the sequence in which classes are summed out: the next one is always that with the smallest table. sizes are the
-// numbers of vectors of the classes. together lists sets of classes that have to be in one table. Cost O(classes³).
-func eliminationOf(k *kinds, sizes []float64, together [][]int) *elimination {
+// chooseElimination chooses the sequence in which classes are summed out: always the class with the smallest table next. Its table has an
+// entry for each combination of count vectors of the class and its neighbours. sizes are the numbers of count vectors of the classes.
+// together lists sets of classes that have to be in one table. Cost O(classes³).
+func chooseElimination(k *kinds, sizes []float64, together [][]int) *elimination {
 	n := len(sizes)
+	// Classes are neighbours if a term has both.
 	adjacent := make([][]bool, n)
 	for c := range adjacent {
 		adjacent[c] = make([]bool, n)
@@ -48,35 +50,38 @@ func eliminationOf(k *kinds, sizes []float64, together [][]int) *elimination {
 	for _, classes := range together {
 		join(classes)
 	}
+
 	e := &elimination{}
-	done := make([]bool, n)
+	isSummedOut := make([]bool, n)
 	for range n {
-		best, least := -1, math.Inf(1)
+		chosen, smallestSize := -1, math.Inf(1)
 		for c := range n {
-			if done[c] {
+			if isSummedOut[c] {
 				continue
 			}
 			size := sizes[c]
 			for d := range n {
-				if adjacent[c][d] && !done[d] && d != c {
+				if adjacent[c][d] && !isSummedOut[d] && d != c {
 					size *= sizes[d]
 				}
 			}
-			if size < least || best < 0 {
-				best, least = c, size
+			if size < smallestSize || chosen < 0 {
+				chosen, smallestSize = c, size
 			}
 		}
+
+		// Its neighbours become neighbours of each other.
 		var neighbours []int
 		for d := range n {
-			if adjacent[best][d] && !done[d] && d != best {
+			if adjacent[chosen][d] && !isSummedOut[d] && d != chosen {
 				neighbours = append(neighbours, d)
 			}
 		}
 		join(neighbours)
-		done[best] = true
-		e.order, e.neighbours = append(e.order, best), append(e.neighbours, neighbours)
-		e.size += least
-		e.largest = max(e.largest, least)
+		isSummedOut[chosen] = true
+		e.order, e.neighbours = append(e.order, chosen), append(e.neighbours, neighbours)
+		e.size += smallestSize
+		e.largest = max(e.largest, smallestSize)
 	}
 	return e
 }
@@ -86,45 +91,48 @@ type eliminated struct {
 	*form
 	*elimination
 	lists     []*list
-	tables    []classTable // by place in the order
-	ln        logarithm
-	roundings float64
+	tables    []classTable // by position in the order
+	ln        logarithm    // ln Z
+	roundings float64      // of a term
 }
 
-// classTable is the distribution of a class given each vector of its neighbours. In the tables of jointTables it is their joint
-// distribution.
+// classTable is the distribution of a class given each vector of its neighbours. In the tables of jointTables it is the joint distribution
+// of all of them.
 type classTable struct {
-	outer         side
-	probabilities []float64
+	outer         side      // the neighbours
+	probabilities []float64 // by vector of outer and count vector of the class
 }
 
-// message is what a class that was summed out leaves, by the vectors of its neighbours.
+// message is the sum over the count vectors of a class that was summed out, as a function of its neighbours.
 type message struct {
-	outer side
-	ln    []logarithm
+	outer side        // the neighbours
+	ln    []logarithm // by vector of outer
 }
 
-// sumOutAll sums out all classes and sets ln Z. Cost O(size of the tables).
+// sumOutAll sums out all classes one after the other and sets ln Z. Cost O(size of the tables).
 func (e *eliminated) sumOutAll(ctx context.Context, threads int) error {
 	remaining := &kinds{terms: e.kinds.terms, forbidden: e.kinds.forbidden}
 	var messages []message
 	e.ln = e.fields.constant
 	for k, class := range e.order {
-		has := func(t term) bool {
+		// Take the terms and the messages that the class is in.
+		hasClass := func(t term) bool {
 			return slices.ContainsFunc(t.members, func(m member) bool { return m.class == class })
 		}
-		mine := &kinds{}
-		mine.terms, remaining.terms = splitBy(remaining.terms, has)
-		mine.forbidden, remaining.forbidden = splitBy(remaining.forbidden, has)
+		taken := &kinds{}
+		taken.terms, remaining.terms = splitBy(remaining.terms, hasClass)
+		taken.forbidden, remaining.forbidden = splitBy(remaining.forbidden, hasClass)
 		t := &termSum{lists: e.lists, inner: sideOf([]int{class}, e.lists), outer: sideOf(e.neighbours[k], e.lists)}
 		t.endOuter = t.outer.size
 		var received []message
 		received, messages = splitBy(messages, func(m message) bool { return slices.Contains(m.outer.classes, class) })
-		sent, weights, err := e.sumOut(ctx, mine, t, received, threads)
+
+		// Sum it out: what it leaves is a message to its neighbours, or a factor of Z.
+		sent, probabilities, err := e.sumOut(ctx, taken, t, received, threads)
 		if err != nil {
 			return err
 		}
-		e.tables = append(e.tables, classTable{t.outer, weights})
+		e.tables = append(e.tables, classTable{t.outer, probabilities})
 		e.roundings += e.lists[class].roundings + 8 + float64(len(received))
 		if len(e.neighbours[k]) == 0 {
 			e.ln = e.ln.plus(sent.ln[0])
@@ -135,35 +143,37 @@ func (e *eliminated) sumOutAll(ctx context.Context, threads int) error {
 	return nil
 }
 
-// splitBy divides a list into the elements that have a property and the others.
-func splitBy[T any](list []T, has func(T) bool) (with, without []T) {
+// splitBy divides a list into the elements for which has returns true, and the others.
+func splitBy[T any](list []T, has func(T) bool) (matching, others []T) {
 	for _, x := range list {
 		if has(x) {
-			with = append(with, x)
+			matching = append(matching, x)
 		} else {
-			without = append(without, x)
+			others = append(others, x)
 		}
 	}
-	return with, without
+	return matching, others
 }
 
-// sumOut sums out the inner class of t: its terms k and the messages received. It returns the message to the class's neighbours, and, by
-// vector of the neighbours, the conditional probabilities of the class's vectors.
+// sumOut sums out the inner class of t: the product of its weights, of the terms k and of the messages received. It returns the message to
+// its neighbours, the outer classes, and the conditional probabilities of the class's count vectors, by vector of the neighbours.
 func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received []message, threads int) (message, []float64, error) {
 	sent := message{t.outer, make([]logarithm, t.outer.size)}
-	r, err := newSides(ctx, k, t, false)
+	sides, err := newSides(ctx, k, t, false)
 	if err != nil {
 		return sent, nil, err
 	}
-	r.isBare = true
+	sides.isBare = true
 	size := t.inner.size
-	weights := make([]float64, size*t.outer.size)
-	err = t.eachOuter(ctx, r, threads, func(w *outerWorker, o int) {
+	probabilities := make([]float64, size*t.outer.size)
+	err = t.eachOuter(ctx, sides, threads, func(w *outerWorker, o int) {
 		row := w.row[:size]
 		w.fillTerms(o, logarithm{}, row)
 		for _, m := range received {
 			w.addMessage(m, t.inner.classes[0], row)
 		}
+
+		// Their sum, in units of the largest.
 		largest := impossible
 		for _, x := range row {
 			if x.isAbove(largest) {
@@ -175,7 +185,7 @@ func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received 
 			return
 		}
 		sum := 0.0
-		to := weights[o*size : (o+1)*size]
+		to := probabilities[o*size : (o+1)*size] // given outer vector o
 		for i, x := range row {
 			if !x.isImpossible() {
 				to[i] = math.Exp(x.minus(largest).float())
@@ -187,53 +197,54 @@ func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received 
 		}
 		sent.ln[o] = largest.plus(logarithmOf(sum))
 	})
-	return sent, weights, err
+	return sent, probabilities, err
 }
 
-// addMessage adds a message to the terms of an outer vector, one for each vector of class. The worker has the outer vector.
+// addMessage adds a message to the terms of the worker's outer vector: to has one for each count vector of class.
 func (w *outerWorker) addMessage(m message, class int, to []logarithm) {
 	for i := range to {
 		w.vectors[class] = i
-		to[i] = to[i].plus(m.ln[m.outer.placeOf(w.vectors)])
+		to[i] = to[i].plus(m.ln[m.outer.combinedVector(w.vectors)])
 	}
 }
 
-// placeOf returns the number of a side's vector, given the vector of every class. It is the inverse of vectors.
-func (s *side) placeOf(vectors []int) (place int) {
+// combinedVector returns the number of a side's vector, given the count vector of every class. It is the inverse of splitVector.
+func (s *side) combinedVector(vectors []int) (vector int) {
 	for k, c := range s.classes {
-		place = place*s.sizes[k] + vectors[c]
+		vector = vector*s.sizes[k] + vectors[c]
 	}
-	return place
+	return vector
 }
 
 // lnZ returns ln Z.
 func (e *eliminated) lnZ() logarithm { return e.ln }
 
-// relativeError implements evaluation. No term is below 0, so that roundings of terms are those of the sum.
+// relativeError implements evaluation. No term is below 0, so the relative error of a term bounds that of the sum.
 func (e *eliminated) relativeError() float64 {
-	longest := 1
+	largestList := 1
 	for _, l := range e.lists {
-		longest = max(longest, l.size)
+		largestList = max(largestList, l.size)
 	}
-	return math.Ldexp(e.roundings+float64(len(e.lists)*longest), -53)
+	return math.Ldexp(e.roundings+float64(len(e.lists)*largestList), -53)
 }
 
-// jointTables turns the conditional tables into joint distributions of a class and its neighbours, the class that is summed out last first.
+// jointTables returns the joint distribution of each class and its neighbours, by position in the order. It begins with the class that is
+// summed out last: the joint distribution is that of the neighbours, which is in a later table, times the conditional one of the class.
 func (e *eliminated) jointTables(ctx context.Context) ([]classTable, error) {
 	joint := make([]classTable, len(e.tables))
 	look := pace.New(ctx)
 	for k := len(e.order) - 1; k >= 0; k-- {
 		t := e.tables[k]
-		masses := []float64{1}
+		neighbourProbabilities := []float64{1}
 		if len(t.outer.classes) > 0 {
 			var err error
-			if masses, err = e.marginalOf(ctx, joint, t.outer.classes); err != nil {
+			if neighbourProbabilities, err = e.marginalOf(ctx, joint, t.outer.classes); err != nil {
 				return nil, err
 			}
 		}
 		size := e.lists[e.order[k]].size
 		joint[k] = classTable{t.outer, make([]float64, len(t.probabilities))}
-		for o, p := range masses {
+		for o, p := range neighbourProbabilities {
 			if look.Over(int64(size)) {
 				return nil, look.Err()
 			}
@@ -245,14 +256,10 @@ func (e *eliminated) jointTables(ctx context.Context) ([]classTable, error) {
 	return joint, nil
 }
 
-// marginalOf returns the joint probabilities of some classes that are in one table, the last class fastest.
+// marginalOf returns the joint probabilities of the count vectors of some classes that are in one table of joint, the last class fastest.
 func (e *eliminated) marginalOf(ctx context.Context, joint []classTable, classes []int) ([]float64, error) {
-	k := 0
-	for ; ; k++ { // the first of them that is summed out has all others beside it
-		if slices.Contains(classes, e.order[k]) {
-			break
-		}
-	}
+	// The table of the first of them that is summed out has all others.
+	k := slices.IndexFunc(e.order, func(class int) bool { return slices.Contains(classes, class) })
 	to := sideOf(classes, e.lists)
 	out := make([]float64, to.size)
 	vectors := make([]int, len(e.lists))
@@ -262,16 +269,16 @@ func (e *eliminated) marginalOf(ctx context.Context, joint []classTable, classes
 		if look.Over(int64(size)) {
 			return nil, look.Err()
 		}
-		joint[k].outer.vectors(o, vectors)
+		joint[k].outer.splitVector(o, vectors)
 		for i, p := range joint[k].probabilities[o*size : (o+1)*size] {
 			vectors[e.order[k]] = i
-			out[to.placeOf(vectors)] += p
+			out[to.combinedVector(vectors)] += p
 		}
 	}
 	return out, nil
 }
 
-// marginals returns P(x) by variable and value. Z is above 0.
+// marginals returns P(x) by variable and value, from the joint tables. Z is above 0.
 func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 	joint, err := e.jointTables(ctx)
 	if err != nil {
@@ -284,25 +291,25 @@ func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 		}
 	}
 	jointOf := func(classes []int) []float64 {
-		p, failed := e.marginalOf(ctx, joint, classes)
-		if failed != nil {
-			err = failed
+		p, rowsErr := e.marginalOf(ctx, joint, classes)
+		if rowsErr != nil {
+			err = rowsErr
 			p = make([]float64, e.lists[classes[0]].size*e.lists[classes[1]].size)
 		}
 		return p
 	}
-	rows, failed := e.marginalRows(ctx, e.lists, distributions, jointOf)
+	rows, rowsErr := e.marginalRows(ctx, e.lists, distributions, jointOf)
 	if err != nil {
 		return nil, err
 	}
-	return rows, failed
+	return rows, rowsErr
 }
 
-// drawVectors draws the vector of every class, given those of the classes that are summed out after it.
+// drawVectors draws the count vector of every class, given those of the classes that are summed out after it. It sets to, by class.
 func (e *eliminated) drawVectors(stream *rand.Rand, to []int) {
 	for k := len(e.order) - 1; k >= 0; k-- {
 		size := e.lists[e.order[k]].size
-		o := e.tables[k].outer.placeOf(to)
+		o := e.tables[k].outer.combinedVector(to)
 		u, sum := stream.Float64(), 0.0
 		for i, p := range e.tables[k].probabilities[o*size : (o+1)*size] {
 			if p > 0 {
@@ -315,15 +322,15 @@ func (e *eliminated) drawVectors(stream *rand.Rand, to []int) {
 	}
 }
 
-// classPairs lists the pairs of classes that marginals of leaves need in one table.
+// classPairs lists the pairs of different classes of a leaf's two neighbours: marginals of leaves need both in one table.
 func (f *form) classPairs() (sets [][]int) {
 	class := f.partition.class
-	seen := map[[2]int32]bool{}
+	isListed := map[[2]int32]bool{}
 	for _, l := range f.interactions.leafOf {
 		if l != nil && len(l.neighbours) == 2 {
 			a, b := class[l.neighbours[0]], class[l.neighbours[1]]
-			if key := [2]int32{min(a, b), max(a, b)}; a != b && !seen[key] {
-				seen[key] = true
+			if key := [2]int32{min(a, b), max(a, b)}; a != b && !isListed[key] {
+				isListed[key] = true
 				sets = append(sets, []int{int(key[0]), int(key[1])})
 			}
 		}

@@ -30,7 +30,7 @@ type scope [maxOrder]int32
 // empty is the scope without variables.
 var empty = scope{-1, -1, -1, -1, -1, -1}
 
-// order is the number of variables.
+// order returns the number of variables of a scope.
 func (s *scope) order() int {
 	for k, v := range s {
 		if v < 0 {
@@ -40,10 +40,10 @@ func (s *scope) order() int {
 	return maxOrder
 }
 
-// variables lists the variables.
+// variables returns the variables of a scope, increasing.
 func (s *scope) variables() []int32 { return s[:s.order()] }
 
-// scopeOf returns the scope of a set in any sequence.
+// scopeOf returns the scope of some variables, which may be in any sequence.
 func scopeOf(variables ...int32) scope {
 	s := empty
 	copy(s[:], variables)
@@ -67,9 +67,9 @@ type table struct {
 type factors struct {
 	domains      []int
 	tables       []table
-	placedTables []placed // over two variables and more, and no leaf among them
-	unaryTables  [][]int32
-	leafOf       []*leaf // by variable; nil: it is none
+	placedTables []placed  // over two variables and more, and no leaf among them
+	unaryTables  [][]int32 // by variable: the numbers of its tables over it alone
+	leafOf       []*leaf   // by variable: the leaf that it is; nil: none
 
 	sequences []scope // of the cores' legs, while they are read
 }
@@ -81,14 +81,14 @@ type leaf struct {
 	tables     []placed // its tables over more than itself
 }
 
-// scopesOf returns the sets of variables that a network has cores over, with the numbers of the cores in the place of their tables. It
-// returns nil if the network has other factors, maps or domains than this method reads, or more cores than memory has room for. Linear
-// time.
+// scopesOf returns the scopes of a network's cores, with the number of the core in the place of each table's. It returns nil if the network
+// has factors, maps or domains that this method does not read, or more cores than memory has room for. Linear time.
 func scopesOf(net *btn.Network, memory int64) *factors {
 	if net.Choice != query.CoresAreFactors || float64(len(net.Cores))*scopeBytes > float64(memory)/4 {
 		return nil
 	}
-	variable := slices.Repeat([]int32{-1}, len(net.Dims))
+
+	variable := slices.Repeat([]int32{-1}, len(net.Dims)) // by leg
 	f := &factors{
 		unaryTables: make([][]int32, len(net.Variables)), leafOf: make([]*leaf, len(net.Variables)), domains: make([]int, 0, len(net.Variables)),
 		sequences: make([]scope, 0, len(net.Cores)), placedTables: make([]placed, 0, len(net.Cores)),
@@ -107,14 +107,18 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 		}
 		f.domains = append(f.domains, place.Domain)
 	}
+
+	// The variables of each core in the sequence of its legs.
 	for c, core := range net.Cores {
 		k := len(core.Legs)
 		if k == 0 || k > maxOrder {
 			return nil
 		}
 		sequence := empty
-		for at, leg := range core.Legs {
-			if sequence[at] = variable[leg]; sequence[at] < 0 || slices.Contains(sequence[:at], sequence[at]) {
+		for axis, leg := range core.Legs {
+			sequence[axis] = variable[leg]
+			isRepeated := slices.Contains(sequence[:axis], sequence[axis])
+			if sequence[axis] < 0 || isRepeated {
 				return nil
 			}
 		}
@@ -128,8 +132,8 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 	return f
 }
 
-// hasFewClasses reports whether a network may have at most maxClasses classes, and at most half as many as variables, by the neighbours of
-// its variables alone.
+// hasFewClasses reports whether a network may have at most maxClasses classes, and at most half as many as variables. It counts variables
+// with different neighbours, which are in different classes. It looks at the first firstTwins variables first, then at all.
 func hasFewClasses(net *btn.Network, memory int64) bool {
 	f := scopesOf(net, memory)
 	if f == nil {
@@ -141,17 +145,17 @@ func hasFewClasses(net *btn.Network, memory int64) bool {
 }
 
 // memberCount returns the number of variables that are no leaves.
-func (f *factors) memberCount() (n int) {
+func (f *factors) memberCount() (count int) {
 	for _, l := range f.leafOf {
 		if l == nil {
-			n++
+			count++
 		}
 	}
-	return n
+	return count
 }
 
-// factorsOf reads the tables of a network. It returns nil if they are no plain tables of numbers of at least 0, or take more bytes than
-// memory. Cost O(entries of all tables).
+// factorsOf reads the tables of a network, each distinct one once, and finds its leaves. It returns nil if the factors are no plain tables
+// of numbers of at least 0, or take more bytes than memory. Cost O(entries of all tables).
 func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, error) {
 	f := scopesOf(net, memory)
 	if f == nil {
@@ -160,21 +164,23 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 	in := interner{factors: f, seed: maphash.MakeSeed(), known: map[uint64][]int32{}, permuted: map[permutation]int32{}}
 	look := pace.New(ctx)
 	bytes := 0.0
-	read := func(core int32) (int32, bool) {
+	readCore := func(core int32) (int32, bool) { // returns the number of the core's table; false: it is none
 		dense, err := tensor.ToDense(net.Cores[core].T, maxEntries)
 		if err != nil || look.Over(int64(len(dense.Data)+16)) {
 			return 0, false
 		}
-		before := len(f.tables)
+		countBefore := len(f.tables)
 		id, ok := in.internTable(dense.Shape, dense.Data)
-		if len(f.tables) > before {
+		if len(f.tables) > countBefore {
 			bytes += float64(32 * len(dense.Data))
 		}
 		return id, ok && bytes <= float64(memory)/4
 	}
+
+	// Replace the numbers of cores by those of their tables.
 	for k := range f.placedTables {
 		p := &f.placedTables[k]
-		id, ok := read(p.table)
+		id, ok := readCore(p.table)
 		if !ok {
 			return nil, look.Err()
 		}
@@ -182,7 +188,7 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 	}
 	for _, list := range f.unaryTables {
 		for k, core := range list {
-			id, ok := read(core)
+			id, ok := readCore(core)
 			if !ok {
 				return nil, look.Err()
 			}
@@ -198,18 +204,18 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 type interner struct {
 	*factors
 	seed     maphash.Seed
-	known    map[uint64][]int32
-	permuted map[permutation]int32
-	bytes    []byte
+	known    map[uint64][]int32    // by hash: the numbers of tables
+	permuted map[permutation]int32 // results of internSorted
+	bytes    []byte                // room for what is hashed
 }
 
-// turn is a table with its axes in another sequence.
+// permutation is a table with its axes in another sequence.
 type permutation struct {
 	table int32
 	axes  [maxOrder]int8
 }
 
-// internTable returns the number of a table, which it adds if it is new. ok is false if an entry is below 0 or not finite.
+// internTable returns the number of a table, and adds the table if it is new. ok is false if an entry is below 0 or not finite.
 func (in *interner) internTable(dims []int, data []float64) (int32, bool) {
 	in.bytes = in.bytes[:0]
 	for _, d := range dims {
@@ -233,45 +239,45 @@ func (in *interner) internTable(dims []int, data []float64) (int32, bool) {
 	return id, true
 }
 
-// internSorted returns the number of a table with its axes in increasing sequence of the variables. The axes of table id, k of them, are in
-// the given sequence of variables.
+// internSorted returns the number of the table that has the axes of table id in increasing sequence of their variables. The variables of
+// the k axes of table id are given as sequence.
 func (in *interner) internSorted(id int32, sequence scope, k int) int32 {
 	if slices.IsSorted(sequence[:k]) {
 		return id
 	}
 	t := permutation{table: id}
 	axes := make([]int, k)
-	for at := range axes {
-		axes[at] = at
+	for axis := range axes {
+		axes[axis] = axis
 	}
 	slices.SortFunc(axes, func(a, b int) int { return int(sequence[a] - sequence[b]) })
-	for at, from := range axes {
-		t.axes[at] = int8(from)
+	for axis, oldAxis := range axes { // axis of the sorted table is oldAxis of table id
+		t.axes[axis] = int8(oldAxis)
 	}
-	if known, ok := in.permuted[t]; ok {
-		return known
+	if number, ok := in.permuted[t]; ok {
+		return number
 	}
 	old := in.tables[id]
 	dims, strides := make([]int, k), strides(old.dims)
-	for at, from := range axes {
-		dims[at] = old.dims[from]
+	for axis, oldAxis := range axes {
+		dims[axis] = old.dims[oldAxis]
 	}
 	data := make([]float64, len(old.data))
-	digits := make([]int, k)
-	for to := range data {
-		from := 0
-		for at, axis := range axes {
-			from += digits[at] * strides[axis]
+	digits := make([]int, k) // the entry's index along every axis
+	for entry := range data {
+		oldEntry := 0
+		for axis, oldAxis := range axes {
+			oldEntry += digits[axis] * strides[oldAxis]
 		}
-		data[to] = old.data[from]
+		data[entry] = old.data[oldEntry]
 		advance(digits, dims)
 	}
-	turned, _ := in.internTable(dims, data)
-	in.permuted[t] = turned
-	return turned
+	sortedID, _ := in.internTable(dims, data)
+	in.permuted[t] = sortedID
+	return sortedID
 }
 
-// strides returns the distance of neighbouring entries along every axis, the last axis fastest.
+// strides returns, for every axis of a table, the distance of entries that are neighbours along it. The last axis changes fastest.
 func strides(dims []int) []int {
 	s := make([]int, len(dims))
 	size := 1
@@ -282,7 +288,8 @@ func strides(dims []int) []int {
 	return s
 }
 
-// advance changes the digits of an entry into those of the next one, the last digit fastest. After the last entry comes the first.
+// advance changes digits, the index of an entry along every axis, to those of the next entry. The last axis changes fastest, and the first
+// entry follows the last one.
 func advance(digits, dims []int) {
 	for k := len(digits) - 1; k >= 0; k-- {
 		if digits[k]++; digits[k] < dims[k] {
@@ -292,11 +299,11 @@ func advance(digits, dims []int) {
 	}
 }
 
-// moveLeaves finds the leaves and moves their tables from placedTables to them. A leaf shares tables with at most two other variables, of
-// which none shares tables with at most two. Linear time.
+// moveLeaves finds the leaves and moves their tables from placedTables to them. A leaf is a variable that shares tables with at most two
+// others, if each of those shares tables with at least three. Linear time.
 func (f *factors) moveLeaves() {
 	n := len(f.domains)
-	others := make([][]int32, n) // up to three distinct ones of each
+	others := make([][]int32, n) // by variable: up to three of those that it shares tables with
 	for _, p := range f.placedTables {
 		list := p.scope.variables()
 		for _, v := range list {
@@ -307,6 +314,7 @@ func (f *factors) moveLeaves() {
 			}
 		}
 	}
+
 	for v := range others {
 		if len(others[v]) < 3 && !slices.ContainsFunc(others[v], func(u int32) bool { return len(others[u]) < 3 }) {
 			slices.Sort(others[v])
@@ -324,50 +332,58 @@ func (f *factors) moveLeaves() {
 	})
 }
 
-// firstTwins is the number of variables that show of most networks that there are many classes.
+// firstTwins is the number of variables that suffice, in most networks, to see that there are many classes.
 const firstTwins = 64 * maxClasses
 
-// countTwins counts groups of variables with the same neighbours among the first n variables: two variables of one class are in one group.
-// It stops above limit. Cost O(Σ (variables of a table)²).
-func (f *factors) countTwins(n, most int) int {
+// countTwins counts the groups of variables with the same neighbours among the first n variables. Variables of one class are in one group,
+// so there are at least as many classes. Neighbours share a table. It stops above limit. Cost O(Σ (variables of a table)²).
+//
+// Two variables are in one group if they have the same neighbours, either without themselves or with themselves. Sets of neighbours are
+// compared by sums of random numbers, one for each variable.
+func (f *factors) countTwins(n, limit int) int {
 	n = min(n, len(f.domains))
 	seed := maphash.MakeSeed()
-	name := make([]uint64, len(f.domains))
-	for v := range name {
-		name[v] = maphash.Comparable(seed, v)
+	hash := make([]uint64, len(f.domains)) // by variable
+	for v := range hash {
+		hash[v] = maphash.Comparable(seed, v)
 	}
+
+	// The sum of the hashes of each variable's neighbours.
 	sum := make([]uint64, len(f.domains))
 	isAdded := map[[2]int32]bool{}
-	add := func(u, v int32) {
-		if int(u) >= n && int(v) >= n || isAdded[[2]int32{u, v}] {
+	addNeighbours := func(u, v int32) {
+		areLater := int(u) >= n && int(v) >= n
+		if areLater || isAdded[[2]int32{u, v}] {
 			return
 		}
 		isAdded[[2]int32{u, v}] = true
-		sum[u] += name[v]
-		sum[v] += name[u]
+		sum[u] += hash[v]
+		sum[v] += hash[u]
 	}
 	for _, p := range f.placedTables {
 		list := p.scope.variables()
 		for k, v := range list {
 			for _, u := range list[:k] {
-				add(u, v)
+				addNeighbours(u, v)
 			}
 		}
 	}
 	for _, l := range f.leafOf {
 		if l != nil && len(l.neighbours) == 2 {
-			add(l.neighbours[0], l.neighbours[1])
+			addNeighbours(l.neighbours[0], l.neighbours[1])
 		}
 	}
-	apart, joined := map[uint64]bool{}, map[uint64]bool{}
+
+	// Count the distinct sets. Twins that are neighbours have the same sums with themselves, others without.
+	hasOpen, hasClosed := map[uint64]bool{}, map[uint64]bool{}
 	count := 0
 	for v := range n {
 		if f.leafOf[v] != nil {
 			continue
 		}
-		if a, j := sum[v], sum[v]+name[v]; !apart[a] && !joined[j] {
-			apart[a], joined[j] = true, true
-			if count++; count > most {
+		if open, closed := sum[v], sum[v]+hash[v]; !hasOpen[open] && !hasClosed[closed] {
+			hasOpen[open], hasClosed[closed] = true, true
+			if count++; count > limit {
 				return count
 			}
 		}

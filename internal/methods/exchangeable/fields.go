@@ -26,12 +26,15 @@ type fields struct {
 	leaves   map[int32]*conditional // leaves of one neighbour or none
 }
 
-// fieldsOf returns the weights of the classes' variables: those of the network's links, of tables over one variable, of leaves with one
-// neighbour, and the shares of tables over several. It returns nil if a weight is below 0. Cost O(values · log variables).
+// fieldsOf returns the weights of the classes' variables: the product of those of the network's links, of tables over one variable, of
+// leaves with one neighbour, and of the parts of larger tables that depend on one variable. It returns nil if a weight is below 0. Cost
+// O(values · log variables).
 func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]float64, maximal bool) (*fields, error) {
 	f := &fields{constant: m.constant, leaves: map[int32]*conditional{}}
 	look := pace.New(ctx)
-	logs := make([][]logarithm, len(m.domains))
+
+	// Links, tables over one variable, and parts of larger tables.
+	logs := make([][]logarithm, len(m.domains)) // by variable and the class's value
 	for v, list := range weights {
 		if m.leafOf[v] != nil {
 			continue
@@ -54,6 +57,8 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 			return nil, look.Err()
 		}
 	}
+
+	// Leaves with one neighbour or none.
 	for v, l := range m.leafOf {
 		if l == nil || len(l.neighbours) == 2 {
 			continue
@@ -68,14 +73,16 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 			continue
 		}
 		u := l.neighbours[0]
-		for x, y := range c.sum {
+		for x, ln := range c.sum {
 			to := &logs[u][p.canonical(u, x)]
-			*to = to.plus(y)
+			*to = to.plus(ln)
 		}
 		if look.Over(int64(16 * len(c.table))) {
 			return nil, look.Err()
 		}
 	}
+
+	// Divide each class into groups of variables with the same weights.
 	members := make([][]int32, p.count)
 	for v, c := range p.class {
 		if c >= 0 {
@@ -88,8 +95,8 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 	return f, nil
 }
 
-// divideIntoGroups divides the variables of a class into groups, in the sequence of their first variables. logs are the weights, by
-// variable and the class's value.
+// divideIntoGroups divides the variables of a class into groups with the same weights, in the sequence of their first variables. logs are
+// the logarithms of the weights, by variable and the class's value. It adds what they differ by to lnError.
 func (f *fields) divideIntoGroups(variables []int32, logs [][]logarithm) (groups []group) {
 	sorted := slices.Clone(variables)
 	slices.SortStableFunc(sorted, func(a, b int32) int {
@@ -98,7 +105,7 @@ func (f *fields) divideIntoGroups(variables []int32, logs [][]logarithm) (groups
 	for index, v := range sorted {
 		if index > 0 {
 			last := &groups[len(groups)-1]
-			if difference, same := sameField(last.field, logs[v]); same {
+			if difference, isSame := compareFields(last.field, logs[v]); isSame {
 				f.lnError += difference
 				last.variables = append(last.variables, v)
 				continue
@@ -119,8 +126,8 @@ func (f *fields) divideIntoGroups(variables []int32, logs [][]logarithm) (groups
 	return groups
 }
 
-// sameField reports whether two weights are the same but for the rounding of logarithms, and the largest difference.
-func sameField(a, b []logarithm) (largest float64, same bool) {
+// compareFields reports whether two lists of logarithms are the same up to their rounding, and returns their largest difference.
+func compareFields(a, b []logarithm) (largest float64, isSame bool) {
 	for x := range a {
 		if a[x].isImpossible() || b[x].isImpossible() {
 			if a[x].isImpossible() != b[x].isImpossible() {

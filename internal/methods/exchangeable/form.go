@@ -22,7 +22,7 @@ const (
 	maxIndividuals = 20
 )
 
-// errForm says why a network is no function of few counts.
+// errForm returns the error over budget that says why a network is no function of few counts.
 func errForm(format string, args ...any) error {
 	return fault.New(fault.OverBudget, "exchangeable: "+format, args...)
 }
@@ -40,8 +40,8 @@ type form struct {
 
 // question is what a form has to know of a query beside its evidence.
 type question struct {
-	individuals string // variables that are asked about together
-	maximal     bool
+	individuals string // the variables that are asked about together, as text
+	isMaximal   bool   // the most probable assignment is asked for
 }
 
 // slots of forms: of a problem, and of its network without evidence.
@@ -49,20 +49,20 @@ type (
 	formSlot         struct{ question }
 	factorsSlot      struct{ memory int64 }
 	interactionsSlot struct {
-		memory  int64
-		maximal bool
+		memory    int64
+		isMaximal bool
 	}
 	kindsSlot struct {
-		classes *Classes
-		maximal bool
+		classes   *Classes
+		isMaximal bool
 	}
 )
 
-// weightsOf lists the weights of a network's variables.
+// weightsOf returns the weights of a network's variables, by variable and value. It returns an error if a link is no list of weights.
 func weightsOf(net *btn.Network) ([][]float64, error) {
 	weights := make([][]float64, len(net.Variables))
-	for v, place := range net.Variables {
-		cp, ok := net.Links[place.Link].T.(*tensor.CP)
+	for v, variable := range net.Variables {
+		cp, ok := net.Links[variable.Link].T.(*tensor.CP)
 		if !ok {
 			return nil, fault.New(fault.Internal, "exchangeable: the link of variable %d is no list of weights", v)
 		}
@@ -71,17 +71,18 @@ func weightsOf(net *btn.Network) ([][]float64, error) {
 	return weights, nil
 }
 
-// formOf returns the form of a problem, made once for each question. individuals are variables that become classes of their own. It is over
+// formOf returns the form of a problem's network for a part. It is made once for the part's classes and each question. individuals are
+// variables that become classes of their own. isMaximal is for the most probable assignment: leaves are maximised over. The error is over
 // budget if the network is no function of few counts.
-func formOf(ctx context.Context, p *problem.Problem, part *Sum, individuals []int, maximal bool) (*form, error) {
-	slot := formSlot{question{fmt.Sprint(individuals), maximal}}
+func formOf(ctx context.Context, p *problem.Problem, part *Sum, individuals []int, isMaximal bool) (*form, error) {
+	slot := formSlot{question{fmt.Sprint(individuals), isMaximal}}
 	return problem.Form(ctx, p, slot, part.Classes, func() (*form, error) {
-		return newForm(ctx, p, part.Classes, individuals, maximal)
+		return newForm(ctx, p, part.Classes, individuals, isMaximal)
 	})
 }
 
-// newForm makes what formOf returns.
-func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []int, maximal bool) (*form, error) {
+// newForm makes the form that formOf returns: it reads the tables, and finds the interactions, their kinds and the fields.
+func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []int, isMaximal bool) (*form, error) {
 	tables, err := factorsIn(ctx, p)
 	if err != nil {
 		return nil, err
@@ -93,21 +94,21 @@ func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []
 	if err != nil {
 		return nil, err
 	}
-	f := &form{weights: weights, isMaximal: maximal, partition: c.partition(tables)}
+	f := &form{weights: weights, isMaximal: isMaximal, partition: c.partition(tables)}
 	if f.partition == nil {
 		return nil, fault.Wrap(fault.BadInput, btn.Misfit("other variables are summed out than in the network"))
 	}
-	var list []int32
+	var ownClasses []int32
 	for _, v := range individuals {
 		if tables.leafOf[v] != nil {
 			return nil, errForm("variable %d, which is summed out, is asked about together with others", v)
 		}
-		list = append(list, int32(v))
+		ownClasses = append(ownClasses, int32(v))
 	}
-	if err := f.interact(ctx, p, tables, c, list); err != nil {
+	if err := f.findInteractions(ctx, p, tables, c, ownClasses); err != nil {
 		return nil, err
 	}
-	f.fields, err = fieldsOf(ctx, f.interactions, f.partition, weights, maximal)
+	f.fields, err = fieldsOf(ctx, f.interactions, f.partition, weights, isMaximal)
 	if err != nil {
 		return nil, err
 	}
@@ -123,19 +124,19 @@ func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []
 // errNegative says that a weight is below 0.
 var errNegative = fault.New(fault.Unsupported, "exchangeable: weights of at least 0 are needed")
 
-// factorsIn returns the tables of a problem's network, read once for all evidence. It returns nil if they are no plain tables.
+// factorsIn returns the tables of a problem's network, which are read once for all evidence. It returns nil if they are no plain tables.
 func factorsIn(ctx context.Context, p *problem.Problem) (*factors, error) {
 	return problem.FormOfBase(ctx, p, factorsSlot{p.Memory}, func() (*factors, error) { return factorsOf(ctx, baseOf(p), p.Memory) })
 }
 
-// interactionsIn returns the interactions of a problem's network without evidence, made once.
-func interactionsIn(ctx context.Context, p *problem.Problem, f *factors, maximal bool) (*interactions, error) {
-	return problem.FormOfBase(ctx, p, interactionsSlot{p.Memory, maximal}, func() (*interactions, error) {
+// interactionsIn returns the interactions of a problem's network without evidence, which are found once. isMaximal is that of formOf.
+func interactionsIn(ctx context.Context, p *problem.Problem, f *factors, isMaximal bool) (*interactions, error) {
+	return problem.FormOfBase(ctx, p, interactionsSlot{p.Memory, isMaximal}, func() (*interactions, error) {
 		weights, err := weightsOf(baseOf(p))
 		if err != nil {
 			return nil, err
 		}
-		return interactionsOf(ctx, f, weights, maximal, p.Memory)
+		return interactionsOf(ctx, f, weights, isMaximal, p.Memory)
 	})
 }
 
@@ -147,20 +148,21 @@ func baseOf(p *problem.Problem) *btn.Network {
 	return p.Base
 }
 
-// interact finds the interactions and their terms. It takes those without evidence if no leaf of a pair has any. Variables whose tables
-// deviate from those of their class become individuals, in addition to those given.
-func (f *form) interact(ctx context.Context, p *problem.Problem, t *factors, c *Classes, individuals []int32) error {
-	given, err := weightsOf(baseOf(p))
+// findInteractions sets the form's interactions, partition and kinds. The interactions are those without evidence, unless evidence changes
+// the weights of a leaf of two neighbours. individuals become classes of their own, and so do variables whose tables deviate from those of
+// their class.
+func (f *form) findInteractions(ctx context.Context, p *problem.Problem, tables *factors, c *Classes, individuals []int32) error {
+	baseWeights, err := weightsOf(baseOf(p))
 	if err != nil {
 		return err
 	}
-	isGiven := !slices.ContainsFunc(t.leafOf, func(l *leaf) bool {
-		return l != nil && len(l.neighbours) == 2 && !slices.Equal(given[l.variable], f.weights[l.variable])
+	isBase := !slices.ContainsFunc(tables.leafOf, func(l *leaf) bool {
+		return l != nil && len(l.neighbours) == 2 && !slices.Equal(baseWeights[l.variable], f.weights[l.variable])
 	})
-	if isGiven {
-		f.interactions, err = interactionsIn(ctx, p, t, f.isMaximal)
+	if isBase {
+		f.interactions, err = interactionsIn(ctx, p, tables, f.isMaximal)
 	} else {
-		f.interactions, err = interactionsOf(ctx, t, f.weights, f.isMaximal, p.Memory)
+		f.interactions, err = interactionsOf(ctx, tables, f.weights, f.isMaximal, p.Memory)
 	}
 	if err != nil {
 		return err
@@ -168,8 +170,10 @@ func (f *form) interact(ctx context.Context, p *problem.Problem, t *factors, c *
 	if f.interactions == nil {
 		return errNegative
 	}
+
+	// Without individuals and evidence the kinds are found once.
 	classes := f.partition
-	if isGiven && len(individuals) == 0 {
+	if isBase && len(individuals) == 0 {
 		f.kinds, err = problem.FormOfBase(ctx, p, kindsSlot{c, f.isMaximal}, func() (*kinds, error) {
 			k, _, err := kindsOf(ctx, f.interactions, classes)
 			return k, err
@@ -178,6 +182,8 @@ func (f *form) interact(ctx context.Context, p *problem.Problem, t *factors, c *
 			return err
 		}
 	}
+
+	// Otherwise take variables out of their classes until the tables of each class are equal.
 	for range maxRounds {
 		if len(individuals) > maxIndividuals {
 			break
@@ -191,31 +197,30 @@ func (f *form) interact(ctx context.Context, p *problem.Problem, t *factors, c *
 			f.kinds = k
 			return nil
 		}
-		before := len(individuals)
+		countBefore := len(individuals)
 		individuals = slices.Concat(individuals, deviating)
 		slices.Sort(individuals)
-		if individuals = slices.Compact(individuals); len(individuals) == before {
+		if individuals = slices.Compact(individuals); len(individuals) == countBefore { // more individuals do not help
 			break
 		}
 	}
 	return errForm("tables of the variables of a class differ")
 }
 
-// vectorCount returns the number of count vectors. With split the counts of all groups are apart; otherwise they are merged if that is
-// fewer.
-func (f *form) vectorCount(split bool) float64 {
-	size := 1.0
+// vectorCount returns the number of count vectors of all classes together. With splits the counts of all groups are kept apart.
+func (f *form) vectorCount(splits bool) float64 {
+	count := 1.0
 	for class := range f.fields.groups {
-		vectors, _ := f.listSize(class, split)
-		size *= vectors
+		vectors, _ := f.listSize(class, splits)
+		count *= vectors
 	}
-	return size
+	return count
 }
 
-// listSize returns the number of vectors of a class's list, and its bytes.
-func (f *form) listSize(class int, split bool) (vectors, bytes float64) {
+// listSize returns the number of count vectors of a class, and the bytes of their list. splits is that of vectorCount.
+func (f *form) listSize(class int, splits bool) (vectors, bytes float64) {
 	groups, values := f.fields.groups[class], float64(f.values(class))
-	if f.isMerged(class, split) {
+	if f.isMerged(class, splits) {
 		vectors = boxSize(groups, f.values(class))
 		return vectors, vectors * (24*float64(len(groups)) + 8*values)
 	}
@@ -223,25 +228,26 @@ func (f *form) listSize(class int, split bool) (vectors, bytes float64) {
 	return vectors, vectors * (32 + 4*values*float64(1+len(groups)))
 }
 
-// isMerged reports whether the divisions of a class's counts among its groups are added up: if that is allowed and makes fewer vectors.
-func (f *form) isMerged(class int, split bool) bool {
+// isMerged reports whether a class has a merged list, which adds up the divisions of the class's counts among its groups. It has if the
+// counts of groups are not kept apart and the merged list is smaller.
+func (f *form) isMerged(class int, splits bool) bool {
 	groups := f.fields.groups[class]
-	return !split && len(groups) > 1 && boxSize(groups, f.values(class)) < splitSize(groups)
+	return !splits && len(groups) > 1 && boxSize(groups, f.values(class)) < splitSize(groups)
 }
 
 // values returns the number of values of a class's variables.
 func (f *form) values(class int) int { return len(f.fields.groups[class][0].field) }
 
-// sumFlops returns the flops of a sum over all count vectors.
-func (f *form) sumFlops(split bool) float64 {
-	return f.listFlops(split) + f.vectorCount(split)*(40+12*float64(len(f.kinds.terms)+len(f.kinds.forbidden)))
+// sumFlops returns the flops of a sum over all count vectors. splits is that of vectorCount.
+func (f *form) sumFlops(splits bool) float64 {
+	return f.listFlops(splits) + f.vectorCount(splits)*(40+12*float64(len(f.kinds.terms)+len(f.kinds.forbidden)))
 }
 
-// listFlops returns the flops of making all lists.
-func (f *form) listFlops(split bool) (flops float64) {
+// listFlops returns the flops of making the lists of all classes. splits is that of vectorCount.
+func (f *form) listFlops(splits bool) (flops float64) {
 	for class, groups := range f.fields.groups {
-		vectors, _ := f.listSize(class, split)
-		if !f.isMerged(class, split) {
+		vectors, _ := f.listSize(class, splits)
+		if !f.isMerged(class, splits) {
 			flops += 80 * vectors * float64(f.values(class)*len(groups))
 			continue
 		}
@@ -252,63 +258,64 @@ func (f *form) listFlops(split bool) (flops float64) {
 	return flops
 }
 
-// checkSize returns an error if a sum over all count vectors has too many or takes too many bytes.
-func (f *form) checkSize(split bool, memory int64) error {
-	n := f.vectorCount(split)
+// checkSize returns an error if a sum over all count vectors has more than maxVectors or takes more bytes than memory. splits is that of
+// vectorCount.
+func (f *form) checkSize(splits bool, memory int64) error {
+	n := f.vectorCount(splits)
 	bytes := 2 * vectorBytes * n
 	sizes := make([]float64, len(f.fields.groups))
 	for class := range sizes {
-		vectors, listBytes := f.listSize(class, split)
+		vectors, listBytes := f.listSize(class, splits)
 		sizes[class] = vectors
 		bytes += listBytes
 	}
 	inner, _ := innerClasses(sizes)
-	vectors := 1.0
+	innerVectors := 1.0
 	for _, class := range inner {
-		vectors *= sizes[class]
+		innerVectors *= sizes[class]
 	}
-	bytes += basisBytes(f.kinds, inner, vectors)
+	bytes += basisBytes(f.kinds, inner, innerVectors)
 	if !(n <= maxVectors && bytes <= float64(memory)) {
 		return errForm("%.3g count vectors take %.3g bytes: more than %d vectors or %d bytes", n, bytes, maxVectors, memory)
 	}
 	return nil
 }
 
-// eliminationWithin returns the sequence in which the classes are summed out one after the other. It returns nil if the tables are too
-// large.
-func (f *form) eliminationWithin(split bool, memory int64) *elimination {
+// eliminationWithin returns the sequence in which the classes are summed out one after the other. It returns nil if a list or a table is
+// too large. splits is that of vectorCount.
+func (f *form) eliminationWithin(splits bool, memory int64) *elimination {
 	sizes := make([]float64, len(f.fields.groups))
 	bytes := 0.0
 	for class := range sizes {
 		var listBytes float64
-		sizes[class], listBytes = f.listSize(class, split)
+		sizes[class], listBytes = f.listSize(class, splits)
 		if bytes += listBytes + basisBytes(f.kinds, []int{class}, sizes[class]); !(sizes[class] <= maxListed) {
 			return nil
 		}
 	}
-	e := eliminationOf(f.kinds, sizes, f.classPairs())
-	if !(e.largest <= maxVectors && bytes+vectorBytes*e.size <= float64(memory)) {
+	elimination := chooseElimination(f.kinds, sizes, f.classPairs())
+	if !(elimination.largest <= maxVectors && bytes+vectorBytes*elimination.size <= float64(memory)) {
 		return nil
 	}
-	return e
+	return elimination
 }
 
-// makeLists returns the lists of all classes.
-func (f *form) makeLists(ctx context.Context, split bool) ([]*list, error) {
+// makeLists returns the lists of count vectors, by class. splits is that of vectorCount.
+func (f *form) makeLists(ctx context.Context, splits bool) ([]*list, error) {
 	largest := 1
 	for _, groups := range f.fields.groups {
 		for _, g := range groups {
 			largest = max(largest, len(g.variables))
 		}
 	}
-	table := factorialsUpTo(largest)
+	factorials := factorialsUpTo(largest)
 	var lists []*list
 	for c, groups := range f.fields.groups {
 		makeList := splitList
-		if f.isMerged(c, split) {
+		if f.isMerged(c, splits) {
 			makeList = mergedList
 		}
-		l, err := makeList(ctx, groups, f.values(c), table)
+		l, err := makeList(ctx, groups, f.values(c), factorials)
 		if err != nil {
 			return nil, err
 		}
@@ -317,12 +324,12 @@ func (f *form) makeLists(ctx context.Context, split bool) ([]*list, error) {
 	return lists, nil
 }
 
-// sum adds up the count vectors of a share.
-func (f *form) sum(ctx context.Context, split bool, share *Sum, threads int, memory int64) (*summedForm, error) {
-	if err := f.checkSize(split, memory); err != nil {
+// sum adds up the terms of all count vectors of a share. splits is that of vectorCount.
+func (f *form) sum(ctx context.Context, splits bool, share *Sum, threads int, memory int64) (*summedForm, error) {
+	if err := f.checkSize(splits, memory); err != nil {
 		return nil, err
 	}
-	lists, err := f.makeLists(ctx, split)
+	lists, err := f.makeLists(ctx, splits)
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,11 @@ import (
 // negligible is the size of an interaction, nats, that is the rounding of logarithms.
 const negligible = 1e-24
 
-// interaction is a function of a set of variables, u_S: nats, the last variable fastest. Functions with the same number are the same.
+// interaction is a function u_S of a set of variables.
 type interaction struct {
-	scope  scope
-	number int32
-	u      []logarithm
+	scope  scope       // S
+	number int32       // of the function: equal functions have the same number
+	u      []logarithm // values in nats, the last variable fastest
 }
 
 // interactions are a product of tables over variables that are no leaves:
@@ -33,66 +33,68 @@ type interactions struct {
 	constant     logarithm
 	field        [][]logarithm // by variable and value; nil: 0
 	terms        []interaction
-	places       map[scope]int32 // in list
-	touching     [][]int32       // by variable: places in list
-	conditionals map[int32]*conditional
+	termOf       map[scope]int32        // by scope: the index of its interaction in terms
+	touching     [][]int32              // by variable: the indices in terms of the interactions that have it
+	conditionals map[int32]*conditional // by variable: of the leaves of two neighbours
 }
 
-// conditional is a leaf's distribution given its neighbours, in sums as they were made.
+// conditional is a leaf's distribution given its neighbours, not normalised. A row is a combination of the neighbours' values.
 type conditional struct {
-	table []logarithm // ln of its tables times its weights, the leaf's value fastest
-	sum   []logarithm // over the leaf's values
+	table []logarithm // ln of the product of its tables and weights, row by row, the leaf's value fastest
+	sum   []logarithm // by row: ln of the sum over the leaf's values, or of the largest term
 }
 
-// maker makes interactions.
+// maker makes interactions. It keeps each distinct function once; a function is given by its number, the index in functions.
 type maker struct {
 	*interactions
-	maximal      bool // leaves are maximised over and not summed
-	weights      [][]float64
-	logs         [][]logarithm      // distinct functions
-	logOfTable   map[int32]int32    // of a table
-	sumOf        map[[2]int32]int32 // of two functions
-	summedLeaves map[string]*summedLeaf
-	partsOfLog   map[int32]*parts
-	isPrivate    map[int32]bool // places in list whose function is a sum of its own
-	bytes        float64        // of functions, interactions and leaves
-	leafScopes   map[scope]bool // scopes of leaves, whose function may be 0 under some evidence alone
+	isMaximal       bool // leaves are maximised over and not summed
+	weights         [][]float64
+	functions       [][]logarithm          // distinct ones
+	functionOfTable map[int32]int32        // by table: its logarithm
+	sumOf           map[[2]int32]int32     // by two functions: their sum
+	summedLeaves    map[string]*summedLeaf // by tables and weights
+	partsOf         map[int32]*parts       // by function
+	isPrivate       map[int32]bool         // indices in terms whose function is a sum of its own
+	bytes           float64                // of functions, interactions and leaves
+	leafScopes      map[scope]bool         // scopes of leaves' neighbours, whose function may be 0 under some evidence alone
 }
 
-// summed is a leaf that was summed out.
+// summedLeaf is a leaf that was summed out.
 type summedLeaf struct {
-	log int32
+	function int32 // ln of the sum, of the leaf's neighbours
 	*conditional
 }
 
-// interactionsOf returns the interactions of tables, with the leaves of two neighbours summed out under their weights, or maximised with
-// isMaximal. Leaves of one neighbour or none are left to fields. It returns nil if a weight is below 0, or if the interactions take more
+// interactionsOf returns the interactions of tables. Leaves of two neighbours are summed out under their weights, or maximised over with
+// isMaximal; leaves of one neighbour or none are left to fieldsOf. It returns nil if a weight is below 0, or if the interactions take more
 // than a quarter of memory. Cost O(entries of all tables).
-func interactionsOf(ctx context.Context, f *factors, weights [][]float64, maximal bool, memory int64) (*interactions, error) {
+func interactionsOf(ctx context.Context, f *factors, weights [][]float64, isMaximal bool, memory int64) (*interactions, error) {
 	m := &maker{
 		interactions: &interactions{
-			factors: f, field: make([][]logarithm, len(f.domains)), places: make(map[scope]int32, len(f.placedTables)),
+			factors: f, field: make([][]logarithm, len(f.domains)), termOf: make(map[scope]int32, len(f.placedTables)),
 			conditionals: map[int32]*conditional{},
 		},
-		maximal: maximal, weights: weights, logOfTable: map[int32]int32{}, sumOf: map[[2]int32]int32{}, summedLeaves: map[string]*summedLeaf{},
-		partsOfLog: map[int32]*parts{}, isPrivate: map[int32]bool{}, leafScopes: map[scope]bool{},
+		isMaximal: isMaximal, weights: weights, functionOfTable: map[int32]int32{}, sumOf: map[[2]int32]int32{},
+		summedLeaves: map[string]*summedLeaf{}, partsOf: map[int32]*parts{}, isPrivate: map[int32]bool{}, leafScopes: map[scope]bool{},
 	}
 	look := pace.New(ctx)
-	logs := make(map[scope]int32, len(f.placedTables)) // of the product of a scope's tables
+
+	// The logarithm of the product of all tables over a scope, and of the sums of leaves.
+	functionOf := make(map[scope]int32, len(f.placedTables))
 	var sequence []scope
-	add := func(s scope, log int32) {
-		if known, ok := logs[s]; ok {
-			logs[s] = m.addLogs(known, log)
+	add := func(s scope, function int32) {
+		if present, ok := functionOf[s]; ok {
+			functionOf[s] = m.sumFunctions(present, function)
 			return
 		}
-		logs[s] = log
+		functionOf[s] = function
 		sequence = append(sequence, s)
 	}
 	for _, p := range f.placedTables {
 		if look.Over(16) {
 			return nil, look.Err()
 		}
-		add(p.scope, m.logOf(p.table))
+		add(p.scope, m.logarithmOfTable(p.table))
 	}
 	for _, l := range f.leafOf {
 		if l == nil || len(l.neighbours) != 2 {
@@ -107,23 +109,25 @@ func interactionsOf(ctx context.Context, f *factors, weights [][]float64, maxima
 		}
 		m.conditionals[l.variable] = s.conditional
 		m.leafScopes[scopeOf(l.neighbours...)] = true
-		add(scopeOf(l.neighbours...), s.log)
+		add(scopeOf(l.neighbours...), s.function)
 	}
+
+	// Decompose them into interactions, and drop those that are roundings.
 	for _, s := range sequence {
 		if look.Over(64) {
 			return nil, look.Err()
 		}
-		if m.addParts(s, logs[s]); m.bytes > float64(memory)/4 {
+		if m.addParts(s, functionOf[s]); m.bytes > float64(memory)/4 {
 			return nil, nil
 		}
 	}
 	m.terms = slices.DeleteFunc(m.terms, func(a interaction) bool {
 		return !m.leafScopes[a.scope] && !slices.ContainsFunc(a.u, func(x logarithm) bool { return math.Abs(x.High) > negligible })
 	})
-	clear(m.places)
+	clear(m.termOf)
 	m.touching = make([][]int32, len(f.domains))
 	for k := range m.terms {
-		m.places[m.terms[k].scope] = int32(k)
+		m.termOf[m.terms[k].scope] = int32(k)
 		for _, v := range m.terms[k].scope.variables() {
 			m.touching[v] = append(m.touching[v], int32(k))
 		}
@@ -131,23 +135,23 @@ func interactionsOf(ctx context.Context, f *factors, weights [][]float64, maxima
 	return m.interactions, nil
 }
 
-// logOf returns the number of a table's logarithm.
-func (m *maker) logOf(id int32) int32 {
-	if known, ok := m.logOfTable[id]; ok {
-		return known
+// logarithmOfTable returns the function that is the logarithm of a table, which is added once.
+func (m *maker) logarithmOfTable(id int32) int32 {
+	if function, ok := m.functionOfTable[id]; ok {
+		return function
 	}
-	m.logOfTable[id] = m.addFunction(logarithms(m.tables[id].data))
-	return m.logOfTable[id]
+	m.functionOfTable[id] = m.addFunction(logarithms(m.tables[id].data))
+	return m.functionOfTable[id]
 }
 
-// addFunction adds a function to logs and returns its number.
+// addFunction adds a function to functions and returns its number.
 func (m *maker) addFunction(u []logarithm) int32 {
-	m.logs = append(m.logs, u)
+	m.functions = append(m.functions, u)
 	m.bytes += float64(16*len(u) + 24)
-	return int32(len(m.logs) - 1)
+	return int32(len(m.functions) - 1)
 }
 
-// logarithms returns the logarithms of numbers.
+// logarithms returns the logarithm of each number.
 func logarithms(data []float64) []logarithm {
 	out := make([]logarithm, len(data))
 	for k, x := range data {
@@ -156,23 +160,24 @@ func logarithms(data []float64) []logarithm {
 	return out
 }
 
-// addLogs returns the number of the sum of two functions of one scope: the logarithm of the product of their tables.
-func (m *maker) addLogs(a, b int32) int32 {
+// sumFunctions returns the sum of two functions of one scope: the logarithm of the product of their tables. It is added once.
+func (m *maker) sumFunctions(a, b int32) int32 {
 	key := [2]int32{min(a, b), max(a, b)}
-	if known, ok := m.sumOf[key]; ok {
-		return known
+	if function, ok := m.sumOf[key]; ok {
+		return function
 	}
-	u := slices.Clone(m.logs[a])
-	for k, y := range m.logs[b] {
+	u := slices.Clone(m.functions[a])
+	for k, y := range m.functions[b] {
 		u[k] = u[k].plus(y)
 	}
 	m.sumOf[key] = m.addFunction(u)
 	return m.sumOf[key]
 }
 
-// sumOutLeaf returns the sum over a leaf of two neighbours, made once for leaves with the same tables and weights. It returns nil if a
-// weight is below 0.
+// sumOutLeaf returns the sum over a leaf of two neighbours. It is made once for leaves with the same tables and weights. It returns nil if
+// a weight is below 0.
 func (m *maker) sumOutLeaf(l *leaf) *summedLeaf {
+	// The key has all that the sum depends on.
 	key := []byte{byte(m.domains[l.variable])}
 	for _, w := range m.weights[l.variable] {
 		key = binary.LittleEndian.AppendUint64(key, math.Float64bits(w))
@@ -186,22 +191,23 @@ func (m *maker) sumOutLeaf(l *leaf) *summedLeaf {
 			key = append(key, byte(slices.Index([]int32{l.variable, l.neighbours[0], l.neighbours[1]}, v)))
 		}
 	}
-	if known, ok := m.summedLeaves[string(key)]; ok {
-		return known
+	if leaf, ok := m.summedLeaves[string(key)]; ok {
+		return leaf
 	}
-	cond := m.conditional(l, m.weights[l.variable], m.maximal)
-	if cond == nil {
+
+	conditional := m.conditional(l, m.weights[l.variable], m.isMaximal)
+	if conditional == nil {
 		return nil
 	}
-	m.bytes += float64(16 * (len(cond.table) + len(cond.sum)))
-	s := &summedLeaf{m.addFunction(cond.sum), cond}
+	m.bytes += float64(16 * (len(conditional.table) + len(conditional.sum)))
+	s := &summedLeaf{m.addFunction(conditional.sum), conditional}
 	m.summedLeaves[string(key)] = s
 	return s
 }
 
-// conditional returns the product of a leaf's tables and weights, by the values of its neighbours and its own, and the sum over its own, or
-// the largest term if isMaximal. It returns nil if a weight is below 0.
-func (f *factors) conditional(l *leaf, weights []float64, maximal bool) *conditional {
+// conditional returns the product of a leaf's tables and weights, for each combination of its neighbours' values and each value of its own,
+// and the sum over its own values, or the largest product with isMaximal. It returns nil if a weight is below 0.
+func (f *factors) conditional(l *leaf, weights []float64, isMaximal bool) *conditional {
 	d := f.domains[l.variable]
 	dims := []int{}
 	for _, v := range l.neighbours {
@@ -212,13 +218,15 @@ func (f *factors) conditional(l *leaf, weights []float64, maximal bool) *conditi
 		rows *= n
 	}
 	c := &conditional{}
-	digits := make([]int, len(dims))
+	neighbourValues := make([]int, len(dims))
 	for range rows {
 		sum, largest := scaled.Wide{}, impossible
 		for x := range d {
 			if !(weights[x] >= 0) {
 				return nil
 			}
+
+			// The product of the entries at x and the neighbours' values.
 			p := scaled.FromFloat(weights[x]).Wide()
 			for _, id := range f.unaryTables[l.variable] {
 				p = p.Mul(scaled.FromFloat(f.tables[id].data[x]).Wide())
@@ -228,24 +236,26 @@ func (f *factors) conditional(l *leaf, weights []float64, maximal bool) *conditi
 				for k, v := range q.scope.variables() {
 					digit := x
 					if v != l.variable {
-						digit = digits[slices.Index(l.neighbours, v)]
+						digit = neighbourValues[slices.Index(l.neighbours, v)]
 					}
 					index = index*f.tables[q.table].dims[k] + digit
 				}
 				p = p.Mul(scaled.FromFloat(f.tables[q.table].data[index]).Wide())
 			}
+
 			sum = sum.Add(p)
 			ln := logarithmOfWide(p)
-			if ln.High > largest.High || ln.High == largest.High && ln.Low > largest.Low {
+			if ln.isAbove(largest) {
 				largest = ln
 			}
 			c.table = append(c.table, ln)
 		}
-		if !maximal {
-			largest = logarithmOfWide(sum)
+		if isMaximal {
+			c.sum = append(c.sum, largest)
+		} else {
+			c.sum = append(c.sum, logarithmOfWide(sum))
 		}
-		c.sum = append(c.sum, largest)
-		advance(digits, dims)
+		advance(neighbourValues, dims)
 	}
 	return c
 }
@@ -253,17 +263,17 @@ func (f *factors) conditional(l *leaf, weights []float64, maximal bool) *conditi
 // parts are a function as a sum of functions over subsets of its variables.
 type parts struct {
 	constant logarithm
-	fields   [][]logarithm
-	subsets  []uint8 // of two variables and more, the first variable the lowest bit
-	numbers  []int32
+	fields   [][]logarithm // by variable of the function
+	subsets  []uint8       // of two variables and more: bit k is set if the subset has variable k of the function
+	numbers  []int32       // by subset: its function
 }
 
-// addParts adds the parts of a scope's function, given by its number, to the constant, the fields and the interactions.
-func (m *maker) addParts(s scope, log int32) {
-	p, ok := m.partsOfLog[log]
+// addParts decomposes a function of a scope, and adds its parts to the constant, to the fields and to the interactions.
+func (m *maker) addParts(s scope, function int32) {
+	p, ok := m.partsOf[function]
 	if !ok {
-		p = m.partsOf(s, log)
-		m.partsOfLog[log] = p
+		p = m.decompose(s, function)
+		m.partsOf[function] = p
 	}
 	list := s.variables()
 	m.constant = m.constant.plus(p.constant)
@@ -277,48 +287,52 @@ func (m *maker) addParts(s scope, log int32) {
 		}
 	}
 	for index, members := range p.subsets {
-		sub := empty
-		k := 0
-		for l, v := range list {
-			if members>>l&1 == 1 {
-				sub[k] = v
-				k++
+		subset := empty
+		size := 0
+		for k, v := range list {
+			if members>>k&1 == 1 {
+				subset[size] = v
+				size++
 			}
 		}
-		m.addInteraction(sub, p.numbers[index])
+		m.addInteraction(subset, p.numbers[index])
 	}
 }
 
-// addInteraction adds a function to the interaction of a scope.
+// addInteraction adds a function, given by its number, to the interaction of a scope. The interaction shares the function if it is the only
+// one; otherwise it gets a function of its own.
 func (m *maker) addInteraction(s scope, number int32) {
-	place, ok := m.places[s]
+	term, ok := m.termOf[s]
 	if !ok {
-		m.places[s] = int32(len(m.terms))
+		m.termOf[s] = int32(len(m.terms))
 		m.bytes += scopeBytes
-		m.terms = append(m.terms, interaction{s, number, m.logs[number]})
+		m.terms = append(m.terms, interaction{s, number, m.functions[number]})
 		return
 	}
-	a := &m.terms[place]
-	if !m.isPrivate[place] {
-		m.isPrivate[place] = true
+
+	a := &m.terms[term]
+	if !m.isPrivate[term] {
+		m.isPrivate[term] = true
 		a.number = m.addFunction(slices.Clone(a.u))
-		a.u = m.logs[a.number]
+		a.u = m.functions[a.number]
 	}
-	for k, y := range m.logs[number] {
+	for k, y := range m.functions[number] {
 		a.u[k] = a.u[k].plus(y)
 	}
 }
 
-// partsOf returns a function as a sum of parts over subsets of its variables. The part of a subset is the mean over the other variables,
-// less the parts of smaller subsets. A function that is −Inf somewhere has one part, the function itself.
-func (m *maker) partsOf(s scope, log int32) *parts {
-	u := m.logs[log]
+// decompose returns a function of a scope as a sum of parts over subsets S of its variables. The part of S is the mean over all other
+// variables, less the parts of the subsets of S. A function that is −Inf somewhere has one part, the function itself.
+func (m *maker) decompose(s scope, function int32) *parts {
+	u := m.functions[function]
 	k := s.order()
 	everything := uint8(1)<<k - 1
 	if slices.ContainsFunc(u, logarithm.isImpossible) {
-		return &parts{subsets: []uint8{everything}, numbers: []int32{log}}
+		return &parts{subsets: []uint8{everything}, numbers: []int32{function}}
 	}
-	dims := make([]int, k) // of an array whose last entry along an axis is the mean, and the others what they differ from it
+
+	// Along each axis, one after the other, replace the d values by their d differences from the mean, and the mean as the last one.
+	dims := make([]int, k)
 	for index, v := range s.variables() {
 		dims[index] = m.domains[v]
 	}
@@ -345,8 +359,10 @@ func (m *maker) partsOf(s scope, log int32) *parts {
 		u = next
 		dims[axis]++
 	}
+
+	// An entry that is a difference along some axes and a mean along all others is one of the part over the former.
 	p := &parts{}
-	functions := make([][]logarithm, everything+1)
+	functions := make([][]logarithm, everything+1) // by subset, as bits
 	digits := make([]int, k)
 	for _, y := range u {
 		members := uint8(0)
@@ -360,7 +376,7 @@ func (m *maker) partsOf(s scope, log int32) *parts {
 	}
 	p.constant = functions[0][0]
 	for members := uint8(1); members <= everything; members++ {
-		if members&(members-1) == 0 {
+		if isOneVariable := members&(members-1) == 0; isOneVariable {
 			p.fields = append(p.fields, functions[members])
 		} else {
 			p.subsets, p.numbers = append(p.subsets, members), append(p.numbers, m.addFunction(functions[members]))

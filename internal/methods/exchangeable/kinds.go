@@ -1,6 +1,6 @@
 package exchangeable
 
-// What a product of interactions is as a function of counts.
+// A product of interactions as a function of counts.
 
 import (
 	"cmp"
@@ -14,16 +14,17 @@ import (
 // deviationLimit is the deviation of an interaction from those of its kind, nats, above which its variables become individuals.
 const deviationLimit = 1e-9
 
-// member is a factor of a term: times variables of a class have a value.
+// member is a condition of a term: so many variables, times, of a class have a value.
 type member struct{ class, value, times int }
 
-// term is a share of a function of counts: ln times the number of ways to choose the members' values.
+// term is a summand of a function of counts: ln times the number of sets of variables that meet the conditions of all members.
 type term struct {
 	members []member
 	ln      logarithm
 }
 
-// countWays returns the number of sets of variables that have the members, given the counts by class and value: Π C(count, times).
+// countWays returns the number of sets of variables that meet the conditions of members: the product of C(count, times). counts are by
+// class and value.
 func countWays(members []member, counts [][]int32) float64 {
 	product := 1.0
 	for _, m := range members {
@@ -32,7 +33,7 @@ func countWays(members []member, counts [][]int32) float64 {
 	return product
 }
 
-// binomial returns C(n, k) for small k.
+// binomial returns the binomial coefficient C(n, k), for small k.
 func binomial(n float64, k int) float64 {
 	c := 1.0
 	for i := range k {
@@ -44,7 +45,7 @@ func binomial(n float64, k int) float64 {
 // kinds are the interactions of a partition's classes as terms.
 type kinds struct {
 	terms     []term
-	forbidden []term  // counts that have such a set are impossible
+	forbidden []term  // counts that have a set with these members are impossible
 	lnError   float64 // bounds what ln of any entry of the product is off, because interactions of a kind differ, nats
 }
 
@@ -60,15 +61,17 @@ type kind struct {
 
 // shape is an interaction up to the identity of its variables.
 type shape struct {
-	number int32
-	class  pattern         // by axis
-	value  [maxOrder]int32 // the variables' relabellings
+	number int32           // of its function
+	class  pattern         // by axis: the class of the variable
+	value  [maxOrder]int32 // by axis: the relabelling of the variable
 }
 
-// kindsOf returns the interactions as terms. k is nil if variables of a class have different tables. deviating then lists the variables
-// whose interactions differ from others of their kind and which have to be individuals; it is empty if tables are missing, which
-// individuals do not help. Cost O(interactions).
+// kindsOf returns the interactions as terms of the counts of the classes. All sets of variables of the same classes must have the same
+// interaction. If not, k is nil, and deviating lists the variables whose interactions differ from others of their kind, and which have to
+// become individuals. It is empty if some sets have an interaction and others none, since individuals do not help then. Cost
+// O(interactions).
 func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, deviating []int32, err error) {
+	// The distinct shapes and how often they occur.
 	look := pace.New(ctx)
 	frequency := map[shape]float64{}
 	var sequence []shape // distinct ones
@@ -85,29 +88,31 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	for i := range m.terms {
 		functions[m.terms[i].number] = &m.terms[i]
 	}
+
+	// Of each kind, compare all shapes with the most frequent one, entry by entry. Its entries become terms.
 	k = &kinds{}
 	sizes := p.sizes()
 	deviates := map[shape]bool{}
 	for _, tuple := range groupShapes(sequence, frequency) {
-		if tuple.number != tuple.sets(sizes) {
+		if tuple.number != tuple.countSets(sizes) { // some sets have no interaction
 			return nil, nil, nil
 		}
 		reference := slices.MaxFunc(tuple.shapes, func(a, b shape) int { return cmp.Compare(frequency[a], frequency[b]) })
-		values := map[pattern]logarithm{} // of the reference
+		values := map[pattern]logarithm{} // entries of the reference
 		var patterns []pattern
 		for _, s := range slices.Concat([]shape{reference}, tuple.shapes) {
 			deviation := 0.0
-			p.eachEntry(m, functions[s.number], s, func(q pattern, x logarithm) {
-				y, ok := values[q]
+			p.eachEntry(m, functions[s.number], s, func(entryPattern pattern, x logarithm) {
+				expected, ok := values[entryPattern]
 				if !ok {
-					y = x
-					values[q] = x
-					patterns = append(patterns, q)
+					expected = x
+					values[entryPattern] = x
+					patterns = append(patterns, entryPattern)
 				}
-				if x.isImpossible() != y.isImpossible() {
+				if x.isImpossible() != expected.isImpossible() {
 					deviation = math.Inf(1)
 				} else if !x.isImpossible() {
-					deviation = max(deviation, math.Abs(x.minus(y).float()))
+					deviation = max(deviation, math.Abs(x.minus(expected).float()))
 				}
 			})
 			if deviation > deviationLimit {
@@ -116,13 +121,15 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 				k.lnError += deviation * frequency[s]
 			}
 		}
-		for _, q := range patterns {
-			k.add(term{q.members(), values[q]})
+		for _, entryPattern := range patterns {
+			k.add(term{entryPattern.members(), values[entryPattern]})
 		}
 	}
 	if len(deviates) == 0 {
 		return k, nil, nil
 	}
+
+	// List the variables of deviating interactions.
 	for i := range m.terms {
 		if deviates[p.shapeOf(&m.terms[i])] {
 			deviating = append(deviating, m.terms[i].scope.variables()...)
@@ -132,7 +139,8 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	return nil, slices.Compact(deviating), nil
 }
 
-// groupShapes groups shapes by their classes, in the sequence of their first shapes. frequency is the number of interactions of a shape.
+// groupShapes groups shapes by their classes into kinds, in the sequence of their first shapes. frequency is the number of interactions of
+// each shape.
 func groupShapes(shapes []shape, frequency map[shape]float64) (list []*kind) {
 	byClasses := map[pattern]*kind{}
 	for _, s := range shapes {
@@ -150,7 +158,7 @@ func groupShapes(shapes []shape, frequency map[shape]float64) (list []*kind) {
 	return list
 }
 
-// add adds a term, unless it is 0.
+// add adds a term to the forbidden ones if ln is −Inf, and otherwise to the terms unless ln is 0.
 func (k *kinds) add(t term) {
 	if t.ln.isImpossible() {
 		k.forbidden = append(k.forbidden, t)
@@ -159,7 +167,7 @@ func (k *kinds) add(t term) {
 	}
 }
 
-// order returns the number of entries of a pattern.
+// order returns the number of entries of a pattern before the first −1.
 func order(q pattern) int {
 	for k, v := range q {
 		if v < 0 {
@@ -172,7 +180,7 @@ func order(q pattern) int {
 // noPattern is the pattern of nothing.
 var noPattern = pattern{-1, -1, -1, -1, -1, -1}
 
-// shapeOf returns the shape of an interaction.
+// shapeOf returns the shape of an interaction: the number of its function, and of each axis the class and the relabelling of the variable.
 func (p *partition) shapeOf(a *interaction) shape {
 	s := shape{number: a.number, class: noPattern}
 	for k, v := range a.scope.variables() {
@@ -181,25 +189,26 @@ func (p *partition) shapeOf(a *interaction) shape {
 	return s
 }
 
-// eachEntry calls f for every entry of an interaction of shape s, with its pattern.
-func (p *partition) eachEntry(m *interactions, a *interaction, s shape, f func(pattern, logarithm)) {
+// eachEntry calls visit for every entry of interaction a, which has shape s, with the entry's pattern: the classes and the classes' values
+// of its variables.
+func (p *partition) eachEntry(m *interactions, a *interaction, s shape, visit func(pattern, logarithm)) {
 	dims := m.dims(a.scope)
 	digits := make([]int, len(dims))
 	for _, x := range a.u {
 		q := noPattern
-		for k, digit := range digits {
-			if relabelling := p.values[s.value[k]]; relabelling != nil {
-				digit = int(relabelling[digit])
+		for axis, value := range digits {
+			if relabelling := p.values[s.value[axis]]; relabelling != nil {
+				value = int(relabelling[value])
 			}
-			q[k] = s.class[k]*maxDomain + int16(digit)
+			q[axis] = s.class[axis]*maxDomain + int16(value)
 		}
 		slices.Sort(q[:len(digits)])
-		f(q, x)
+		visit(q, x)
 		advance(digits, dims)
 	}
 }
 
-// members returns a pattern as members: equal entries are one member.
+// members returns a pattern as members. Equal entries, class · maxDomain + value, are one member.
 func (q pattern) members() (list []member) {
 	for _, v := range q[:order(q)] {
 		class, value := int(v)/maxDomain, int(v)%maxDomain
@@ -212,17 +221,17 @@ func (q pattern) members() (list []member) {
 	return list
 }
 
-// sets returns the number of sets of variables that have one of each of the kind's classes.
-func (k *kind) sets(sizes []int) float64 {
+// countSets returns the number of sets of variables with the classes of the kind, given the number of variables of each class.
+func (k *kind) countSets(sizes []int) float64 {
 	product := 1.0
 	list := k.classes[:order(k.classes)]
-	for index := 0; index < len(list); {
+	for first := 0; first < len(list); {
 		times := 1
-		for index+times < len(list) && list[index+times] == list[index] {
+		for first+times < len(list) && list[first+times] == list[first] {
 			times++
 		}
-		product *= binomial(float64(sizes[list[index]]), times)
-		index += times
+		product *= binomial(float64(sizes[list[first]]), times)
+		first += times
 	}
 	return product
 }

@@ -11,26 +11,25 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// list is the count vectors of a class: c_v of its variables have value v.
+// list is the count vectors of a class: the number of its variables that have each value. A split list has a vector for each combination of
+// the counts of all groups, a merged list one for each combination of the class's counts.
 type list struct {
-	values int // d
-	groups []group
-	size   int
-	counts []int32 // of the class, by vector and value
-	// split are the counts of every group, by vector, group and value: a vector for each way to divide the class's counts among groups. nil:
-	// all ways are added up, or there is one group.
-	split     []int32
-	ln        []logarithm   // of Σ over assignments of Π of weights
-	lnOne     []logarithm   // of the weight of one assignment; a merged list has none
+	values    int // of a variable
+	groups    []group
+	size      int           // number of vectors
+	counts    []int32       // of the class, by vector and value
+	split     []int32       // counts of every group, by vector, group and value; nil: the list is merged, or has one group
+	ln        []logarithm   // by vector: ln of Σ over assignments of Π of weights
+	lnOne     []logarithm   // by vector: ln of the weight of one assignment; a merged list has none
 	steps     []convolution // of a merged list
 	roundings float64       // of a term
 }
 
-// count returns the counts of a vector, by value.
+// count returns the class's counts in a vector, by value.
 func (l *list) count(index int) []int32 { return l.counts[index*l.values : (index+1)*l.values] }
 
-// ofGroup returns the counts of one group in a vector, by value. The list has to be split.
-func (l *list) ofGroup(index, group int) []int32 {
+// groupCounts returns the counts of one group in a vector, by value. The list is split or has one group.
+func (l *list) groupCounts(index, group int) []int32 {
 	if len(l.groups) == 1 {
 		return l.count(index)
 	}
@@ -41,7 +40,7 @@ func (l *list) ofGroup(index, group int) []int32 {
 // isSplit reports whether the counts of every group are known.
 func (l *list) isSplit() bool { return len(l.groups) == 1 || l.split != nil }
 
-// compositions returns the number of ways to divide n among k values, C(n+k−1, k−1).
+// compositions returns the number of ways to divide n equal items among k values, C(n+k−1, k−1).
 func compositions(n, k int) float64 {
 	if k == 0 {
 		return 0
@@ -53,7 +52,8 @@ func compositions(n, k int) float64 {
 	return c
 }
 
-// splitSize returns the number of vectors of a split list.
+// splitSize returns the number of vectors of a split list: the product over the groups of the ways to divide each among its possible
+// values.
 func splitSize(groups []group) float64 {
 	size := 1.0
 	for _, g := range groups {
@@ -62,7 +62,7 @@ func splitSize(groups []group) float64 {
 	return size
 }
 
-// boxSize returns the number of entries of a box that has all vectors of a class, with the last count left out.
+// boxSize bounds the number of vectors of a merged list: (n+1)^(values−1) for n variables, since the last count follows from the others.
 func boxSize(groups []group, values int) float64 {
 	n := 0
 	for _, g := range groups {
@@ -74,7 +74,7 @@ func boxSize(groups []group, values int) float64 {
 // factorials are ln n! by n.
 type factorials []logarithm
 
-// factorialsUpTo returns the factorials up to n.
+// factorialsUpTo returns ln k! for k from 0 to n.
 func factorialsUpTo(n int) factorials {
 	f := make(factorials, n+1)
 	for k := 2; k <= n; k++ {
@@ -83,27 +83,27 @@ func factorialsUpTo(n int) factorials {
 	return f
 }
 
-// divisions calls f for every way to divide n among the values of a support, with the counts set by value.
-func divisions(n int, support []int, counts []int32, f func()) {
+// eachDivision calls visit for every way to divide n among the values of a support. counts has the count of each value then.
+func eachDivision(n int, support []int, counts []int32, visit func()) {
 	if len(support) == 0 {
 		return
 	}
 	if len(support) == 1 {
 		counts[support[0]] = int32(n)
-		f()
+		visit()
 		counts[support[0]] = 0
 		return
 	}
 	for c := n; c >= 0; c-- {
 		counts[support[0]] = int32(c)
-		divisions(n-c, support[1:], counts, f)
+		eachDivision(n-c, support[1:], counts, visit)
 	}
 	counts[support[0]] = 0
 }
 
-// lnOfGroup returns, for counts by value, ln of the sum of the weights of all assignments of the group with these counts, and ln of the
-// weight of one of them.
-func (g *group) lnOfGroup(counts []int32, f factorials) (lnSum, lnOne logarithm) {
+// lnWeights returns, for counts of the group's variables by value, ln of the sum of the weights of all assignments with these counts, and
+// ln of the weight of one of them: lnSum = lnOne + ln n! − Σ_x ln c_x!. f has the logarithms of factorials.
+func (g *group) lnWeights(counts []int32, f factorials) (lnSum, lnOne logarithm) {
 	for _, x := range g.support {
 		count := counts[x]
 		lnOne = lnOne.plus(g.field[x].times(float64(count)))
@@ -112,34 +112,37 @@ func (g *group) lnOfGroup(counts []int32, f factorials) (lnSum, lnOne logarithm)
 	return lnSum.plus(lnOne).plus(f[len(g.variables)]), lnOne
 }
 
-// splitList returns the list with a vector for each combination of the counts of all groups. Cost O(vectors · groups · values).
+// splitList returns the split list of a class: a vector for each combination of the counts of all groups. Cost O(vectors · groups ·
+// values).
 func splitList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
 	l := &list{values: values, groups: groups, roundings: 8}
 	if slices.ContainsFunc(groups, func(g group) bool { return len(g.support) == 0 }) {
 		return l, nil // no assignment is possible
 	}
 	look := pace.New(ctx)
-	current := make([]int32, len(groups)*values)
+	current := make([]int32, len(groups)*values) // counts by group and value
 	var err error
-	var walk func(index int, all, one logarithm)
-	walk = func(index int, all, one logarithm) {
+	var walk func(index int, lnSum, lnOne logarithm) // divides the groups from index on; the weights are those of the groups before
+	walk = func(index int, lnSum, lnOne logarithm) {
 		if err != nil {
 			return
 		}
 		if index < len(groups) {
 			g := &groups[index]
 			row := current[index*values : (index+1)*values]
-			divisions(len(g.variables), g.support, row, func() {
+			eachDivision(len(g.variables), g.support, row, func() {
 				if look.Over(int64(len(current) + 16)) {
 					err = look.Err()
 				}
 				if err == nil {
-					a, o := g.lnOfGroup(row, f)
-					walk(index+1, all.plus(a), one.plus(o))
+					sumOfGroup, oneOfGroup := g.lnWeights(row, f)
+					walk(index+1, lnSum.plus(sumOfGroup), lnOne.plus(oneOfGroup))
 				}
 			})
 			return
 		}
+
+		// All groups have counts: add the vector.
 		sum := make([]int32, values)
 		for k, c := range current {
 			sum[k%values] += c
@@ -148,84 +151,92 @@ func splitList(ctx context.Context, groups []group, values int, f factorials) (*
 		if len(groups) > 1 {
 			l.split = append(l.split, current...)
 		}
-		l.ln, l.lnOne = append(l.ln, all), append(l.lnOne, one)
+		l.ln, l.lnOne = append(l.ln, lnSum), append(l.lnOne, lnOne)
 		l.size++
 	}
 	walk(0, logarithm{}, logarithm{})
 	return l, err
 }
 
-// convolution is a step of a merged list: the product of the groups before a group, by place in the box, and the group's vectors.
+// convolution is a step of a merged list: the multiplication of the product of all groups before a group by the group's polynomial.
 type convolution struct {
-	input   box
-	places  []int // of the group's vectors
-	counts  []int32
-	weights []scaled.Number
+	input   box             // product of the groups before
+	indices []int           // by vector of the group: its index in a box
+	counts  []int32         // by vector of the group and value
+	weights []scaled.Number // by vector of the group
 }
 
-// box is a polynomial in the counts of all values but the last.
+// box is a polynomial in the counts of all values but the last. Its coefficients are the weights of count vectors: that of counts c, from 0
+// to n each, has the index Σ_x c_x (n+1)^(values−2−x).
 type box []scaled.Number
 
-// mergedList returns the list with a vector for each combination of the class's counts. The polynomials of the groups are multiplied one
-// after the other, which adds up all divisions of the counts among groups. Terms are of one sign. Cost O(box · vectors of the groups).
+// mergedList returns the merged list of a class: a vector for each combination of the class's counts. The polynomials of the groups are
+// multiplied one after the other, which adds up all divisions of the counts among groups. All terms are at least 0. Cost O(box · vectors of
+// the groups).
 func mergedList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
 	l := &list{values: values, groups: groups, roundings: 8}
 	n := 0
 	for _, g := range groups {
 		n += len(g.variables)
 	}
-	strides := make([]int, values) // the last count has none
+
+	// The index of counts c in a box is Σ_x c_x strides[x]. The last count has stride 0.
+	strides := make([]int, values)
 	size := 1
 	for x := values - 2; x >= 0; x-- {
 		strides[x] = size
 		size *= n + 1
 	}
+
+	// Multiply the product by one group after the other.
 	product := make(box, size)
 	product[0] = scaled.One
 	look := pace.New(ctx)
-	largest := 0 // place of the product
+	largestIndex := 0 // of a coefficient of the product that is not 0
 	for k := range groups {
 		g := &groups[k]
 		c := convolution{input: product}
 		counts := make([]int32, values)
-		divisions(len(g.variables), g.support, counts, func() {
-			place := 0
+		eachDivision(len(g.variables), g.support, counts, func() {
+			index := 0
 			for x, count := range counts {
-				place += int(count) * strides[x]
+				index += int(count) * strides[x]
 			}
-			ln, _ := g.lnOfGroup(counts, f)
-			c.places, c.weights, c.counts = append(c.places, place), append(c.weights, ln.number()), append(c.counts, counts...)
+			ln, _ := g.lnWeights(counts, f)
+			c.indices, c.weights, c.counts = append(c.indices, index), append(c.weights, ln.number()), append(c.counts, counts...)
 		})
 		next := make(box, size)
-		top := 0
-		for from := 0; from <= largest; from++ {
+		for from := 0; from <= largestIndex; from++ {
 			y := product[from]
-			if look.Over(int64(len(c.places) + 1)) {
+			if look.Over(int64(len(c.indices) + 1)) {
 				return nil, look.Err()
 			}
 			if y.IsZero() {
 				continue
 			}
-			for index, place := range c.places {
-				next[from+place] = next[from+place].Add(y.Mul(c.weights[index]))
+			for vector, shift := range c.indices {
+				next[from+shift] = next[from+shift].Add(y.Mul(c.weights[vector]))
 			}
 		}
-		for _, place := range c.places {
-			top = max(top, place)
-		}
 		l.steps = append(l.steps, c)
-		l.roundings += float64(len(c.places)) + 8
-		product, largest = next, largest+top
+		l.roundings += float64(len(c.indices)) + 8
+		largestShift := 0
+		for _, shift := range c.indices {
+			largestShift = max(largestShift, shift)
+		}
+		product, largestIndex = next, largestIndex+largestShift
 	}
-	digits := make([]int32, values)
-	for place, y := range product {
+
+	// List the coefficients that are not 0.
+	digits := make([]int32, values) // counts
+	for index, y := range product {
 		if look.Over(int64(values)) {
 			return nil, look.Err()
 		}
 		if y.IsZero() {
 			continue
 		}
-		remainder, remaining := place, n
+		remainder, remaining := index, n
 		for x := range values - 1 {
 			digits[x] = int32(remainder / strides[x])
 			remainder %= strides[x]
@@ -239,25 +250,25 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 	return l, nil
 }
 
-// groupMarginals returns P(value) of a variable of every group, given the weights of the class's vectors, which add up to 1. For a merged
-// list it takes one pass back over the products. No term is below 0. Cost: that of the list.
-func (l *list) groupMarginals(ctx context.Context, weights []float64) ([][]float64, error) {
+// groupMarginals returns P(x) of a variable of every group, by group and value, given the probabilities of the class's vectors. It is the
+// mean count of the value over the number of variables. For a merged list it takes one pass back over the products. Cost: that of the list.
+func (l *list) groupMarginals(ctx context.Context, probabilities []float64) ([][]float64, error) {
 	shares := make([][]float64, len(l.groups))
 	for k := range shares {
 		shares[k] = make([]float64, l.values)
 	}
 	if l.isSplit() {
-		for index, w := range weights {
+		for index, p := range probabilities {
 			for k := range shares {
-				for x, c := range l.ofGroup(index, k) {
-					shares[k][x] += w * float64(c)
+				for x, c := range l.groupCounts(index, k) {
+					shares[k][x] += p * float64(c)
 				}
 			}
 		}
-	} else if err := l.addMeanCounts(ctx, weights, shares); err != nil {
+	} else if err := l.addMeanCounts(ctx, probabilities, shares); err != nil {
 		return nil, err
 	}
-	for k, row := range shares {
+	for k, row := range shares { // divide the mean counts by their sum
 		sum := 0.0
 		for _, x := range row {
 			sum += x
@@ -269,36 +280,39 @@ func (l *list) groupMarginals(ctx context.Context, weights []float64) ([][]float
 	return shares, nil
 }
 
-// addMeanCounts adds the mean counts of every group of a merged list to shares, by the derivatives of the products.
-func (l *list) addMeanCounts(ctx context.Context, weights []float64, shares [][]float64) error {
+// addMeanCounts adds to shares the mean counts of every group of a merged list, by group and value, given the probabilities of the class's
+// vectors. It goes back over the products with the derivatives of Σ_v probability(v) · ln weight(v): if the derivative by a product is
+// known, a vector of the last group has the probability of its weight times the derivatives where it leads.
+func (l *list) addMeanCounts(ctx context.Context, probabilities []float64, shares [][]float64) error {
 	look := pace.New(ctx)
 	n := 0
 	for _, g := range l.groups {
 		n += len(g.variables)
 	}
-	adjoint := make(box, len(l.steps[0].input))
-	for index, w := range weights {
-		place := 0
-		for _, c := range l.count(index)[:l.values-1] {
-			place = place*(n+1) + int(c)
+	adjoint := make(box, len(l.steps[0].input)) // derivatives by the coefficients of the present product
+	for vector, p := range probabilities {
+		index := 0
+		for _, c := range l.count(vector)[:l.values-1] {
+			index = index*(n+1) + int(c)
 		}
-		adjoint[place] = scaled.FromFloat(w).Div(l.ln[index].number())
+		adjoint[index] = scaled.FromFloat(p).Div(l.ln[vector].number())
 	}
+
 	for k, c := range slices.Backward(l.steps) {
 		next := make(box, len(adjoint))
 		means := make([]scaled.Number, l.values)
 		for from, y := range c.input {
-			if look.Over(int64(len(c.places) + 1)) {
+			if look.Over(int64(len(c.indices) + 1)) {
 				return look.Err()
 			}
 			if y.IsZero() {
 				continue
 			}
-			for index, place := range c.places {
-				share := c.weights[index].Mul(adjoint[from+place])
+			for vector, shift := range c.indices {
+				share := c.weights[vector].Mul(adjoint[from+shift])
 				next[from] = next[from].Add(share)
-				share = share.Mul(y)
-				for x, count := range c.counts[index*l.values : (index+1)*l.values] {
+				share = share.Mul(y) // the probability of this vector of group k
+				for x, count := range c.counts[vector*l.values : (vector+1)*l.values] {
 					if count > 0 {
 						means[x] = means[x].Add(share.Mul(scaled.FromFloat(float64(count))))
 					}

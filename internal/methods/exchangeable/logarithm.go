@@ -15,7 +15,7 @@ type logarithm floats.Pair
 // impossible is the logarithm of 0.
 var impossible = logarithm{High: math.Inf(-1)}
 
-// isImpossible reports whether the logarithm is that of 0.
+// isImpossible reports whether a is the logarithm of 0.
 func (a logarithm) isImpossible() bool { return math.IsInf(a.High, -1) }
 
 // plus returns a + b.
@@ -43,7 +43,7 @@ func (a logarithm) times(n float64) logarithm {
 // dividedBy returns a/n, for finite a.
 func (a logarithm) dividedBy(n float64) logarithm { return logarithm(floats.Pair(a).Over(n)) }
 
-// above reports whether a > b.
+// isAbove reports whether a > b.
 func (a logarithm) isAbove(b logarithm) bool {
 	return a.High > b.High || a.High == b.High && a.Low > b.Low
 }
@@ -73,7 +73,7 @@ func logarithmOfWide(x scaled.Wide) logarithm {
 	return logarithmOf(x.Hi).plus(logarithm{High: x.Lo / x.Hi}).plus(logarithmOf(2).times(math.Abs(float64(x.Exp))).signed(x.Exp))
 }
 
-// signed returns −a for a negative sign.
+// signed returns −a if sign is negative, and otherwise a.
 func (a logarithm) signed(sign int64) logarithm {
 	if sign < 0 {
 		return logarithm{-a.High, -a.Low}

@@ -28,8 +28,8 @@ import (
 // WholeShare is the unit of Sum.From and Sum.To: the share with all count vectors is from 0 to WholeShare.
 const WholeShare = int64(1) << 20
 
-// Sum is B as a function of the counts of classes: some of its count vectors. Sums that are none over all vectors, value by value or
-// class by class, are of the share that begins at 0.
+// Sum is B as a function of the counts of classes: the sum over a share of the count vectors. If the counts are summed in another way,
+// value by value or class by class, the share that begins at 0 has the whole sum.
 type Sum struct {
 	Classes *Classes `msgpack:"-"`
 	// From and To are a share of the count vectors, in units of 1/WholeShare: their number is known under evidence only.
@@ -53,10 +53,11 @@ type Classes struct {
 // Class implements btn.Part.
 func (*Sum) Class() btn.Class { return btn.ClassExchangeable }
 
-// About implements btn.Part.
+// About implements btn.Part: the part answers p.Ask, and the parts of one plan share their classes.
 func (p *Sum) About() btn.About { return btn.About{Finds: p.Ask, KeepsRange: true, Shared: &p.Classes} }
 
-// Fits implements btn.Part.
+// Fits implements btn.Part: it returns an error unless the part has a share within 0 and WholeShare, each variable of the network has a
+// class or none, the variables of a class have equal domains, and every relabelling is a permutation of the values.
 func (p *Sum) Fits(n *btn.Network) error {
 	c := p.Classes
 	switch {
@@ -71,7 +72,8 @@ func (p *Sum) Fits(n *btn.Network) error {
 	case c.Count < 1 || c.Count > maxClasses || len(c.Values) > len(c.Of)+1 || len(c.Values) > 0 && len(c.Values[0]) > 0:
 		return btn.Misfit("%d classes, %d relabellings", c.Count, len(c.Values))
 	}
-	domain := make([]int, c.Count)
+
+	domain := make([]int, c.Count) // by class; 0: no variable of it was seen
 	for v, class := range c.Of {
 		if class < -1 || int(class) >= c.Count {
 			return btn.Misfit("variable %d is of class %d of %d", v, class, c.Count)
@@ -98,7 +100,7 @@ func (p *Sum) Fits(n *btn.Network) error {
 	return nil
 }
 
-// isPermutation reports whether each number below the length is in the list once.
+// isPermutation reports whether a list of n numbers has each number from 0 to n−1 once.
 func isPermutation(list []uint8) bool {
 	seen := make([]bool, len(list))
 	for _, x := range list {
@@ -110,7 +112,7 @@ func isPermutation(list []uint8) bool {
 	return true
 }
 
-// partition returns the classes as a partition of the variables. It returns nil if other variables are leaves than in the network's tables.
+// partition returns the classes as a partition of the variables. It returns nil if the variables without a class are not the leaves of f.
 func (c *Classes) partition(f *factors) *partition {
 	p := &partition{count: c.Count, class: c.Of, value: c.Value, values: c.Values}
 	if p.value == nil {

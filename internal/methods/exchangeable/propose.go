@@ -23,11 +23,12 @@ const (
 	maxParts  = 64
 )
 
-// fewClasses is the slot of hasFewClasses.
+// fewClasses is the slot of the result of hasFewClasses in a job's facts.
 type fewClasses struct{ memory int64 }
 
 // Propose proposes a sum over counts. It returns nil if the network has too many classes, or if the sum takes more than the exact way may.
-// If no elimination order is known yet, the count vectors have to be so few that no order can be cheaper by much.
+// ask.Flops is the work of the best known elimination order, which the sum has to beat. If it is 0, no order is known, and the count
+// vectors have to be so few that no order can be cheaper by much.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(j.Net.Variables) < minVariables {
 		return nil, nil
@@ -38,6 +39,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if !hasFew || err != nil {
 		return nil, err
 	}
+
+	// Find the classes, or remember that there are none.
 	plan, hit, err := j.Remember(ctx, "exchangeable", contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		classes, flops, err := findClasses(computing, j.Problem())
 		if classes == nil {
@@ -53,23 +56,27 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
 	}
+
+	// Price the sum under this evidence.
 	part := plan.Estimates[0].Parts[0].(*Sum)
 	f, err := formOf(ctx, j.Problem(), part, ask.Joint, false)
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	split := f.needsSplit(ask.Marginals)
-	cost := f.cost(split, j.Settings.Memory)
-	worth := true
-	if f.checkSize(split, j.Settings.Memory) == nil {
-		worth = f.compresses(split)
-	} else if len(ask.Joint) > 0 {
+	splits := f.needsSplit(ask.Marginals)
+	cost := f.cost(splits, j.Settings.Memory)
+	hasFewVectors := true
+	if f.checkSize(splits, j.Settings.Memory) == nil {
+		hasFewVectors = f.hasFewVectors(splits)
+	} else if len(ask.Joint) > 0 { // a joint marginal needs the terms of all count vectors
 		return nil, nil
 	}
-	switch {
-	case cost.Flops == 0 || policy.ExactRate*cost.Flops > proposal.Limit(j.Settings) || cost.Bytes > float64(j.Settings.Memory):
-		return nil, nil
-	case ask.Flops > 0 && cost.Flops >= ask.Flops || ask.Flops == 0 && !worth:
+
+	noWayFits := cost.Flops == 0 || cost.Bytes > float64(j.Settings.Memory)
+	isOverLimit := policy.ExactRate*cost.Flops > proposal.Limit(j.Settings)
+	isOrderCheaper := ask.Flops > 0 && cost.Flops >= ask.Flops
+	isOrderUnknown := ask.Flops == 0
+	if noWayFits || isOverLimit || isOrderCheaper || isOrderUnknown && !hasFewVectors {
 		return nil, nil
 	}
 	found := proposal.Take(plan, hit)
@@ -77,79 +84,89 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return found, nil
 }
 
-// cost returns the cost of a sum, in the way that evaluate takes: over all count vectors, value by value, or class by class. It has no
-// flops if no way fits.
-func (f *form) cost(split bool, memory int64) query.Cost {
-	if f.checkSize(split, memory) == nil {
-		n := f.vectorCount(split)
-		return query.Cost{Flops: max(1, f.sumFlops(split)), Bytes: vectorBytes * n, Counts: math.Round(n)}
+// cost returns the cost of a sum in the way that evaluate takes: over all count vectors, value by value, or class by class. The flops are 0
+// if no way fits. With splits the counts of all groups are kept apart.
+func (f *form) cost(splits bool, memory int64) query.Cost {
+	if f.checkSize(splits, memory) == nil {
+		vectors := f.vectorCount(splits)
+		return query.Cost{Flops: max(1, f.sumFlops(splits)), Bytes: vectorBytes * vectors, Counts: math.Round(vectors)}
 	}
-	if b := f.valueByValue(); b != nil {
-		states := float64(len(b.functions) * b.states)
-		return query.Cost{Flops: b.flops(), Bytes: 32 * states, Counts: states}
+	if byValue := f.valueByValue(); byValue != nil {
+		states := float64(len(byValue.functions) * byValue.states)
+		return query.Cost{Flops: byValue.flops(), Bytes: 32 * states, Counts: states}
 	}
-	e := f.eliminationWithin(split, memory)
-	if e == nil {
+	elimination := f.eliminationWithin(splits, memory)
+	if elimination == nil {
 		return query.Cost{}
 	}
-	each := 60 + 12*float64(len(f.kinds.terms)+len(f.kinds.forbidden))/float64(len(e.order))
-	return query.Cost{Flops: f.listFlops(split) + each*e.size, Bytes: vectorBytes * e.size, Counts: math.Round(e.size)}
+	flopsOfEntry := 60 + 12*float64(len(f.kinds.terms)+len(f.kinds.forbidden))/float64(len(elimination.order))
+	return query.Cost{
+		Flops: f.listFlops(splits) + flopsOfEntry*elimination.size,
+		Bytes: vectorBytes * elimination.size, Counts: math.Round(elimination.size),
+	}
 }
 
-// compresses reports whether the count vectors are at most the square root of the number of assignments.
-func (f *form) compresses(split bool) bool {
-	bits := 0.0
+// hasFewVectors reports whether the count vectors are at most the square root of the number of assignments.
+func (f *form) hasFewVectors(splits bool) bool {
+	log2Assignments := 0.0 // of the variables that are no leaves
 	for v := range f.weights {
 		if f.partition.class[v] >= 0 {
-			values := 0
+			possible := 0
 			for _, w := range f.weights[v] {
 				if w != 0 {
-					values++
+					possible++
 				}
 			}
-			bits += math.Log2(float64(max(1, values)))
+			log2Assignments += math.Log2(float64(max(1, possible)))
 		}
 	}
-	return math.Log2(f.vectorCount(split)) <= bits/2
+	return math.Log2(f.vectorCount(splits)) <= log2Assignments/2
 }
 
-// findClasses returns the classes of a problem's network without evidence, and the flops of the sum over all their count vectors. It
-// returns nil if there are too many classes or vectors.
+// findClasses returns the classes of a problem's network without evidence, and the flops of the sum over all their count vectors. classes
+// is nil if there are too many classes, or too many vectors for every way to sum them.
 func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flops float64, err error) {
 	f, err := factorsIn(ctx, p)
 	if f == nil || err != nil {
 		return nil, 0, err
 	}
-	m, err := interactionsIn(ctx, p, f, false)
-	if m == nil || err != nil {
+	interactions, err := interactionsIn(ctx, p, f, false)
+	if interactions == nil || err != nil {
 		return nil, 0, err
 	}
-	found, err := divideIntoClasses(ctx, m)
-	if found == nil || err != nil {
+	partition, err := divideIntoClasses(ctx, interactions)
+	if partition == nil || err != nil {
 		return nil, 0, err
 	}
-	k, _, err := kindsOf(ctx, m, found)
+	k, _, err := kindsOf(ctx, interactions, partition)
 	if k == nil || err != nil || k.lnError > deviation {
 		return nil, 0, err
 	}
-	sizes := found.sizes()
-	vectors, all := make([]float64, len(sizes)), 1.0
+
+	// The numbers of count vectors, of each class and of all together.
+	sizes := partition.sizes()
+	vectors, allVectors := make([]float64, len(sizes)), 1.0
 	for c, n := range sizes {
-		vectors[c] = compositions(n, f.domains[slices.Index(found.class, int32(c))])
-		all *= vectors[c]
+		vectors[c] = compositions(n, f.domains[slices.Index(partition.class, int32(c))])
+		allVectors *= vectors[c]
 	}
-	if eliminationOf(k, vectors, nil).largest > maxVectors &&
-		(len(sizes) > 1 || separate(k, sizes[0], f.domains[slices.Index(found.class, 0)]) == nil) {
-		return nil, 0, nil
+
+	// Class by class or value by value there may be fewer.
+	if chooseElimination(k, vectors, nil).largest > maxVectors {
+		canSumByValue := len(sizes) == 1 && separate(k, sizes[0], f.domains[slices.Index(partition.class, 0)]) != nil
+		if !canSumByValue {
+			return nil, 0, nil
+		}
 	}
-	if all > maxVectors {
-		all = 1 // they are summed otherwise, in one part
+	if allVectors > maxVectors {
+		allVectors = 1 // they are summed in another way, in one part
 	}
-	classes = &Classes{Count: found.count, Of: found.class, Value: found.value, Values: found.values}
-	return classes, all * (40 + 12*float64(len(k.terms)+len(k.forbidden))), nil
+	classes = &Classes{Count: partition.count, Of: partition.class, Value: partition.value, Values: partition.values}
+	return classes, allVectors * (40 + 12*float64(len(k.terms)+len(k.forbidden))), nil
 }
 
-// Finding implements proposal.Finder.
+// Finding implements proposal.Finder: it returns parts that find assignments as ask says, with the same shares as the parts of a plan. It
+// returns nil if this takes more than the exact way may, or, for the most probable assignment, if there are too many count vectors.
 func (p *Sum) Finding(ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
 	if ask != btn.AskMPE && ask != btn.AskSamples {
 		return nil, nil
@@ -158,8 +175,12 @@ func (p *Sum) Finding(ctx context.Context, j *proposal.Job, parts []btn.Part, as
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	work := f.cost(true, j.Settings.Memory).Flops
-	if work == 0 || policy.ExactRate*work > proposal.Limit(j.Settings) || ask == btn.AskMPE && f.checkSize(true, j.Settings.Memory) != nil {
+	const splits = true // assignments need the counts of every group
+	work := f.cost(splits, j.Settings.Memory).Flops
+	if work == 0 || policy.ExactRate*work > proposal.Limit(j.Settings) {
+		return nil, nil
+	}
+	if ask == btn.AskMPE && f.checkSize(splits, j.Settings.Memory) != nil {
 		return nil, nil
 	}
 	var list []btn.Part

@@ -22,14 +22,14 @@ const (
 	vectorBytes = 24
 )
 
-// side is some of the classes: its vectors are all combinations of theirs, the last class fastest.
+// side is some of the classes. Its vectors are all combinations of the classes' count vectors, numbered with the last class fastest.
 type side struct {
 	classes []int
-	sizes   []int
-	size    int
+	sizes   []int // by class of the side: the number of its count vectors
+	size    int   // product of sizes
 }
 
-// sideOf returns the side of some classes.
+// sideOf returns the side of some classes, whose count vectors are in lists.
 func sideOf(classes []int, lists []*list) side {
 	s := side{classes: classes, size: 1}
 	for _, c := range classes {
@@ -39,8 +39,9 @@ func sideOf(classes []int, lists []*list) side {
 	return s
 }
 
-// vectors sets to, by class, to the vectors of the side's classes in one of its own vectors.
-func (s *side) vectors(vector int, to []int) {
+// splitVector finds the count vectors of the side's classes that are combined in one of the side's vectors. It sets to, by class, for these
+// classes.
+func (s *side) splitVector(vector int, to []int) {
 	for k, c := range slices.Backward(s.classes) {
 		to[c] = vector % s.sizes[k]
 		vector /= s.sizes[k]
@@ -51,16 +52,16 @@ func (s *side) vectors(vector int, to []int) {
 type termSum struct {
 	lists                []*list
 	outer, inner         side
-	firstOuter, endOuter int       // the outer vectors of the share
-	largest              logarithm // term; −Inf: all are 0
-	ln                   []logarithm
-	masses               []float64 // e^(ln − largest), by outer vector and inner vector
-	sum                  float64   // of the masses
-	roundings            float64   // of a term
+	firstOuter, endOuter int         // the share has outer vectors from firstOuter to endOuter − 1
+	largest              logarithm   // of the terms; −Inf if all are 0
+	ln                   []logarithm // of the terms, by outer vector of the share and inner vector
+	masses               []float64   // e^(ln − largest)
+	sum                  float64     // of the masses
+	roundings            float64     // of a term
 }
 
-// innerClasses divides the classes, whose numbers of vectors are given, between an inner side and an outer one. The inner side has the
-// largest ones, until they have minInner vectors together.
+// innerClasses divides the classes between an inner side and an outer one. sizes are the numbers of their count vectors. The inner side has
+// the largest classes, until they have minInner vectors together.
 func innerClasses(sizes []float64) (inner, outer []int) {
 	sequence := make([]int, len(sizes))
 	for c := range sizes {
@@ -75,7 +76,8 @@ func innerClasses(sizes []float64) (inner, outer []int) {
 	return sequence[:count], sequence[count:]
 }
 
-// basisBytes returns the bytes of sides.basis for an inner side with so many vectors.
+// basisBytes returns the bytes of sides.basis if the inner side has the classes inner and so many vectors: 8 for each vector and each
+// distinct set of inner members in a term that also has outer members.
 func basisBytes(k *kinds, inner []int, vectors float64) float64 {
 	monomials := map[string]bool{}
 	for _, x := range slices.Concat(k.terms, k.forbidden) {
@@ -92,8 +94,9 @@ func basisBytes(k *kinds, inner []int, vectors float64) float64 {
 	return 8 * vectors * float64(len(monomials))
 }
 
-// sumOver computes the terms of all vectors of a share: the product of the lists' weights and the kinds' terms. If the form is maximal the
-// weight of one assignment takes the place of the sum of all. Cost O(vectors · inner members of terms).
+// sumOver computes the terms of all count vectors of a share, and their sum. A term is the product of the weights of the classes' vectors
+// and of the interactions' terms in f.kinds. If the form is maximal, the weight of a class's vector is that of one assignment instead of
+// the sum of all. Cost O(vectors · inner members of terms).
 func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads int) (*termSum, error) {
 	t := &termSum{lists: lists, largest: impossible}
 	sizes := make([]float64, len(lists))
@@ -101,18 +104,21 @@ func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads in
 		sizes[c] = float64(l.size)
 		t.roundings += l.roundings
 	}
+
 	inner, outer := innerClasses(sizes)
 	t.inner, t.outer = sideOf(inner, lists), sideOf(outer, lists)
 	t.firstOuter, t.endOuter = int(shareStart(t.outer.size, share.From)), int(shareStart(t.outer.size, share.To))
 	if t.inner.size == 0 || t.firstOuter == t.endOuter {
 		return t, nil
 	}
-	r, err := newSides(ctx, f.kinds, t, f.isMaximal)
+	sides, err := newSides(ctx, f.kinds, t, f.isMaximal)
 	if err != nil {
 		return nil, err
 	}
+
+	// The logarithms of the terms, and the largest.
 	t.ln = make([]logarithm, t.inner.size*(t.endOuter-t.firstOuter))
-	err = t.eachOuter(ctx, r, threads, func(w *outerWorker, o int) {
+	err = t.eachOuter(ctx, sides, threads, func(w *outerWorker, o int) {
 		w.fillTerms(t.firstOuter+o, f.fields.constant, t.ln[o*t.inner.size:(o+1)*t.inner.size])
 	})
 	if err != nil {
@@ -126,6 +132,8 @@ func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads in
 	if t.largest.isImpossible() {
 		return t, nil
 	}
+
+	// Their sum in units of the largest, with compensated rounding (Kahan).
 	t.masses = make([]float64, len(t.ln))
 	rounding := 0.0
 	for vector, x := range t.ln {
@@ -134,7 +142,7 @@ func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads in
 		}
 		w := math.Exp(x.minus(t.largest).float())
 		t.masses[vector] = w
-		y := w - rounding // compensated (Kahan)
+		y := w - rounding
 		next := t.sum + y
 		rounding = (next - t.sum) - y
 		t.sum = next
@@ -142,29 +150,29 @@ func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads in
 	return t, ctx.Err()
 }
 
-// shareStart returns the outer vector at which a share begins.
+// shareStart returns the first of so many outer vectors that belongs to a share that begins at the given part of WholeShare.
 func shareStart(vectors int, share int64) int64 { return int64(vectors) * share / WholeShare }
 
-// eachOuter calls f for every outer vector of the share, numbered from 0, with a worker for each thread.
-func (t *termSum) eachOuter(ctx context.Context, r *sides, threads int, f func(w *outerWorker, o int)) error {
+// eachOuter calls f for every outer vector of the share, numbered from 0, in parallel. Each thread has a worker.
+func (t *termSum) eachOuter(ctx context.Context, sides *sides, threads int, visit func(worker *outerWorker, outer int)) error {
 	threads = sumproduct.Threads(threads)
 	workers := make([]*outerWorker, threads)
 	return sumproduct.Share(ctx, threads, t.endOuter-t.firstOuter, func(w, o int) error {
 		if workers[w] == nil {
-			workers[w] = r.worker(ctx)
+			workers[w] = sides.newWorker(ctx)
 		}
-		f(workers[w], o)
+		visit(workers[w], o)
 		return workers[w].look.Err()
 	})
 }
 
-// vectors sets to, by class, to the vectors of the classes in a term.
-func (t *termSum) vectors(term int, to []int) {
-	t.outer.vectors(t.firstOuter+term/t.inner.size, to)
-	t.inner.vectors(term%t.inner.size, to)
+// splitVector finds the count vectors of all classes in a term. It sets to, by class.
+func (t *termSum) splitVector(term int, to []int) {
+	t.outer.splitVector(t.firstOuter+term/t.inner.size, to)
+	t.inner.splitVector(term%t.inner.size, to)
 }
 
-// lnZ returns ln of the sum.
+// lnZ returns ln of the sum of the share's terms.
 func (t *termSum) lnZ() logarithm {
 	if t.largest.isImpossible() {
 		return impossible
@@ -175,10 +183,10 @@ func (t *termSum) lnZ() logarithm {
 // sides are the kinds' terms, divided between an inner and an outer side.
 type sides struct {
 	*termSum
-	maximal bool
-	isBare  bool        // the outer lists' weights are left out
-	basis   [][]float64 // by monomial and inner vector: the ways to choose its members
-	innerLn []logarithm // by inner vector: its lists' weights and the terms of inner members alone
+	isMaximal bool        // weights are those of one assignment
+	isBare    bool        // the weights of the outer classes' vectors are left out
+	basis     [][]float64 // by monomial, a set of inner members, and inner vector: the number of ways to choose the members
+	innerLn   []logarithm // by inner vector: ln of its classes' weights and of the terms of inner members alone
 
 	outerTerms, outerForbidden []term // of outer members alone
 	mixedTerms, mixedForbidden []mixedTerm
@@ -186,48 +194,55 @@ type sides struct {
 
 // mixedTerm is a term with members of both sides.
 type mixedTerm struct {
-	monomial int
-	outer    term
+	monomial int  // number of the inner members in sides.basis
+	outer    term // the outer members, with ln of the term
 }
 
-// newSides divides the kinds' terms between the sides of a sum and computes what depends on the inner vector alone.
-func newSides(ctx context.Context, k *kinds, t *termSum, maximal bool) (*sides, error) {
-	r := &sides{termSum: t, maximal: maximal, innerLn: make([]logarithm, t.inner.size)}
+// newSides divides the kinds' terms between the sides of a sum and computes what depends on the inner vector alone. A term is ln times the
+// number of ways to choose its members; for members of both sides that is the product of the ways of each side.
+func newSides(ctx context.Context, k *kinds, t *termSum, isMaximal bool) (*sides, error) {
+	r := &sides{termSum: t, isMaximal: isMaximal, innerLn: make([]logarithm, t.inner.size)}
 	isInner := make([]bool, len(t.lists))
 	for _, c := range t.inner.classes {
 		isInner[c] = true
 	}
-	counts, vectors := make([][]int32, len(t.lists)), make([]int, len(t.lists))
+
+	// eachInner calls visit for every inner vector, with the number of ways to choose members from its counts.
+	counts, vectors := make([][]int32, len(t.lists)), make([]int, len(t.lists)) // by class: of the present inner vector
 	look := pace.New(ctx)
-	eachInner := func(members []member, f func(vector int, ways float64)) {
+	eachInner := func(members []member, visit func(vector int, ways float64)) {
 		for vector := range r.innerLn {
 			if look.Over(8) {
 				return
 			}
-			t.inner.vectors(vector, vectors)
+			t.inner.splitVector(vector, vectors)
 			for _, c := range t.inner.classes {
 				counts[c] = t.lists[c].count(vectors[c])
 			}
-			f(vector, countWays(members, counts))
+			visit(vector, countWays(members, counts))
 		}
 	}
+
+	// The weights of the inner classes' vectors.
 	eachInner(nil, func(vector int, _ float64) {
 		for _, c := range t.inner.classes {
 			r.innerLn[vector] = r.innerLn[vector].plus(r.lnWeight(c, vectors[c]))
 		}
 	})
-	known := map[string]int{}
+
+	// monomial returns the number of a set of inner members in basis, and adds it if it is new.
+	monomials := map[string]int{}
 	monomial := func(members []member) int {
 		key := fmt.Sprint(members)
-		place, ok := known[key]
+		number, ok := monomials[key]
 		if !ok {
-			place = len(r.basis)
-			known[key] = place
+			number = len(r.basis)
+			monomials[key] = number
 			row := make([]float64, len(r.innerLn))
 			eachInner(members, func(vector int, ways float64) { row[vector] = ways })
 			r.basis = append(r.basis, row)
 		}
-		return place
+		return number
 	}
 	divide := func(x term) (inside, outside []member) {
 		for _, m := range x.members {
@@ -239,6 +254,8 @@ func newSides(ctx context.Context, k *kinds, t *termSum, maximal bool) (*sides, 
 		}
 		return inside, outside
 	}
+
+	// Terms of members of one side need no basis. A forbidden set makes a vector impossible if it has a way to be chosen.
 	for _, x := range k.terms {
 		switch inside, outside := divide(x); {
 		case len(inside) == 0:
@@ -266,9 +283,9 @@ func newSides(ctx context.Context, k *kinds, t *termSum, maximal bool) (*sides, 
 	return r, ctx.Err()
 }
 
-// lnWeight returns ln of the weight of a class's vector.
+// lnWeight returns ln of the weight of a class's count vector: the sum over its assignments, or one of them if isMaximal.
 func (r *sides) lnWeight(class, vector int) logarithm {
-	if r.maximal {
+	if r.isMaximal {
 		return r.lists[class].lnOne[vector]
 	}
 	return r.lists[class].ln[vector]
@@ -277,24 +294,25 @@ func (r *sides) lnWeight(class, vector int) logarithm {
 // outerWorker computes the terms of one outer vector after the other.
 type outerWorker struct {
 	*sides
-	vectors []int
-	counts  [][]int32
-	factors []logarithm // by monomial
+	vectors []int       // by outer class: its count vector
+	counts  [][]int32   // by outer class: the counts of its vector
+	factors []logarithm // by monomial: what its ways are multiplied by
 	row     []logarithm // room for the terms of an outer vector
 	look    *pace.Pace
 }
 
-// worker returns a worker.
-func (r *sides) worker(ctx context.Context) *outerWorker {
+// newWorker returns a worker with room for one outer vector.
+func (r *sides) newWorker(ctx context.Context) *outerWorker {
 	return &outerWorker{
 		r, make([]int, len(r.lists)), make([][]int32, len(r.lists)), make([]logarithm, len(r.basis)), make([]logarithm, len(r.innerLn)),
 		pace.New(ctx),
 	}
 }
 
-// fillTerms sets to the logarithms of the terms of an outer vector, by inner vector.
+// fillTerms sets to to the logarithms of the terms that combine one outer vector with every inner vector. constant is added to all.
 func (w *outerWorker) fillTerms(vector int, constant logarithm, to []logarithm) {
-	w.outer.vectors(vector, w.vectors)
+	// The factor of the outer vector.
+	w.outer.splitVector(vector, w.vectors)
 	ln := constant
 	for _, c := range w.outer.classes {
 		if !w.isBare {
@@ -316,29 +334,33 @@ func (w *outerWorker) fillTerms(vector int, constant logarithm, to []logarithm) 
 		}
 		return
 	}
+
+	// Times that of the inner vector.
 	for i, x := range w.innerLn {
 		to[i] = x.plus(ln)
 	}
+
+	// Times the terms with members of both sides: the outer members give a factor for each monomial of inner ones.
 	clear(w.factors)
 	for _, x := range w.mixedTerms {
-		if n := countWays(x.outer.members, w.counts); n > 0 {
-			w.factors[x.monomial] = w.factors[x.monomial].plus(x.outer.ln.times(n))
+		if ways := countWays(x.outer.members, w.counts); ways > 0 {
+			w.factors[x.monomial] = w.factors[x.monomial].plus(x.outer.ln.times(ways))
 		}
 	}
 	for m, factor := range w.factors {
-		if factor == (logarithm{}) || w.look.Over(int64(len(to))) {
+		if factor == (logarithm{}) || w.look.Over(int64(len(to))) { // eachOuter looks at the error of look
 			continue
 		}
-		for i, n := range w.basis[m] {
-			if n != 0 {
-				to[i] = to[i].plus(factor.times(n))
+		for i, ways := range w.basis[m] {
+			if ways != 0 {
+				to[i] = to[i].plus(factor.times(ways))
 			}
 		}
 	}
 	for _, x := range w.mixedForbidden {
 		if countWays(x.outer.members, w.counts) > 0 {
-			for i, n := range w.basis[x.monomial] {
-				if n > 0 {
+			for i, ways := range w.basis[x.monomial] {
+				if ways > 0 {
 					to[i] = impossible
 				}
 			}
@@ -346,8 +368,10 @@ func (w *outerWorker) fillTerms(vector int, constant logarithm, to []logarithm) 
 	}
 }
 
-// distributions returns, by class, the probabilities of its vectors.
+// distributions returns, by class and count vector of the class, the probability of the vector: the share of all terms with it in their
+// sum.
 func (t *termSum) distributions() [][]float64 {
+	// The mass of each inner vector and of each outer vector.
 	innerMasses, outerMasses := make([]float64, t.inner.size), make([]float64, t.outer.size)
 	for o := range t.endOuter - t.firstOuter {
 		sum := 0.0
@@ -357,6 +381,8 @@ func (t *termSum) distributions() [][]float64 {
 		}
 		outerMasses[t.firstOuter+o] = sum
 	}
+
+	// Add them up by the vectors of the classes.
 	distributions := make([][]float64, len(t.lists))
 	for c, l := range t.lists {
 		distributions[c] = make([]float64, l.size)
@@ -367,7 +393,7 @@ func (t *termSum) distributions() [][]float64 {
 		weights []float64
 	}{{t.inner, innerMasses}, {t.outer, outerMasses}} {
 		for vector, w := range s.weights {
-			s.vectors(vector, vectors)
+			s.splitVector(vector, vectors)
 			for _, c := range s.classes {
 				distributions[c][vectors[c]] += w / t.sum
 			}
@@ -376,7 +402,7 @@ func (t *termSum) distributions() [][]float64 {
 	return distributions
 }
 
-// jointOf returns the probabilities of the vectors of some classes together, the last class fastest.
+// jointOf returns the joint probabilities of the count vectors of some classes, the last class fastest.
 func (t *termSum) jointOf(classes []int) []float64 {
 	size := 1
 	stride := make([]int, len(t.lists))
@@ -384,22 +410,25 @@ func (t *termSum) jointOf(classes []int) []float64 {
 		stride[c] = size
 		size *= t.lists[c].size
 	}
+
+	// What each vector of a side adds to the index of the result. Classes that are not asked for have stride 0.
 	vectors := make([]int, len(t.lists))
-	places := func(s *side) []int {
-		list := make([]int, s.size)
-		for vector := range list {
-			s.vectors(vector, vectors)
+	indexShares := func(s *side) []int {
+		shares := make([]int, s.size)
+		for vector := range shares {
+			s.splitVector(vector, vectors)
 			for _, c := range s.classes {
-				list[vector] += stride[c] * vectors[c]
+				shares[vector] += stride[c] * vectors[c]
 			}
 		}
-		return list
+		return shares
 	}
-	inner, outer := places(&t.inner), places(&t.outer)
+	innerShares, outerShares := indexShares(&t.inner), indexShares(&t.outer)
+
 	out := make([]float64, size)
-	for o, from := range outer[t.firstOuter:t.endOuter] {
-		for i, w := range t.masses[o*len(inner) : (o+1)*len(inner)] {
-			out[from+inner[i]] += w / t.sum
+	for o, outerShare := range outerShares[t.firstOuter:t.endOuter] {
+		for i, w := range t.masses[o*len(innerShares) : (o+1)*len(innerShares)] {
+			out[outerShare+innerShares[i]] += w / t.sum
 		}
 	}
 	return out

@@ -21,18 +21,23 @@ const (
 	separation = 1e-20
 )
 
-// separated is a function of the counts of one class as a product of functions of one count:
+// separated is a function S of the counts c of one class as a product of functions of one count:
 //
 //	ln S(c) = Σ_a functions[a][c_a],   Σ_a c_a = n
+//
+// where c_a of the n variables have value a.
 type separated struct{ functions [][]logarithm }
 
-// separate returns the terms of a class of n variables of d values as a sum of functions of one count each. It returns nil if two values
-// interact otherwise than by a sum of a share of each: Σ_{a<b} c_a c_b (u_a + u_b) = Σ_a u_a c_a (n − c_a). Cost O(d² + d n).
+// separate returns the terms of a class of n variables of d values as a sum of functions of one count each. It returns nil if that is
+// impossible. The interaction of values a and b must be a sum u_a + u_b, so that Σ_{a<b} c_a c_b (u_a + u_b) = Σ_a u_a c_a (n − c_a). Cost
+// O(d² + d n).
 func separate(k *kinds, n, d int) *separated {
 	s := &separated{functions: make([][]logarithm, d)}
 	for a := range s.functions {
 		s.functions[a] = make([]logarithm, n+1)
 	}
+
+	// Terms of one value are functions of its count. between[a*d+b] is the term of a pair of values.
 	between := make([]logarithm, d*d)
 	for _, t := range k.terms {
 		first := t.members[0]
@@ -48,6 +53,8 @@ func separate(k *kinds, n, d int) *separated {
 			return nil
 		}
 	}
+
+	// A forbidden set of several variables with one value limits its count.
 	for _, t := range k.forbidden {
 		if len(t.members) > 1 {
 			return nil
@@ -57,6 +64,8 @@ func separate(k *kinds, n, d int) *separated {
 			s.functions[first.value][c] = impossible
 		}
 	}
+
+	// The shares u: u_a = (between(a, b) + between(a, c) − between(b, c))/2 for any other values b and c.
 	shares := make([]logarithm, d)
 	for a := range shares {
 		b, c := (a+1)%d, (a+2)%d
@@ -67,6 +76,8 @@ func separate(k *kinds, n, d int) *separated {
 			shares[a] = between[a*d+b].plus(between[a*d+c]).minus(between[b*d+c]).times(0.5)
 		}
 	}
+
+	// They have to add up to the terms of all pairs.
 	for a, u := range shares {
 		for b := range a {
 			if math.Abs(between[a*d+b].minus(u.plus(shares[b])).float()) > separation {
@@ -80,24 +91,25 @@ func separate(k *kinds, n, d int) *separated {
 	return s
 }
 
-// valueSum is a form of one class under evidence, summed value by value. A state says how many variables of each group have a value so
-// far.
+// valueSum is a form of one class under evidence, summed value by value. A state is a number of variables of each group: of those with one
+// value, or of those with any of the values so far. It is numbered in mixed radix, Σ_k count_k strides[k], so that states add up like
+// their counts.
 type valueSum struct {
 	*form
 	*separated
-	groups     []group // that have several values possible
-	fixedCount []int32 // by value: variables that have no other
-	constant   logarithm
-	strides    []int
-	states     int
-	countsOf   [][]int32         // by state
-	weightsOf  [][]scaled.Number // by value and state: the weights of the variables that have the value, over their number's factorial
-	sumsBefore []box             // by value: Σ over the values before it, by state
-	roundings  float64           // roundings of a term
+	groups     []group           // that have several values possible
+	fixedCount []int32           // by value: the number of variables that have no other
+	constant   logarithm         // what all terms have in common
+	strides    []int             // by group
+	states     int               // number of states
+	countsOf   [][]int32         // by state and group
+	weightsOf  [][]scaled.Number // by value and state: the weight of the variables with the value, over the factorials of their numbers
+	sumsBefore []box             // by value and state: Σ over the values before it
+	roundings  float64           // of a term
 }
 
-// valueByValue returns the sum of a form value by value. It returns nil if the form has several classes, if its values interact, or if the
-// sum has more than maxStates states.
+// valueByValue returns a form prepared for a sum value by value. It returns nil if the form has several classes or leaves of two
+// neighbours, if the values' interactions cannot be separated, or if the sum has more than maxStates states.
 func (f *form) valueByValue() *valueSum {
 	if len(f.fields.groups) != 1 || len(f.interactions.conditionals) > 0 {
 		return nil
@@ -106,39 +118,41 @@ func (f *form) valueByValue() *valueSum {
 	for _, g := range f.fields.groups[0] {
 		n += len(g.variables)
 	}
-	b := &valueSum{form: f, fixedCount: make([]int32, d), states: 1, constant: f.fields.constant}
-	if b.separated = separate(f.kinds, n, d); b.separated == nil {
+	sum := &valueSum{form: f, fixedCount: make([]int32, d), states: 1, constant: f.fields.constant}
+	if sum.separated = separate(f.kinds, n, d); sum.separated == nil {
 		return nil
 	}
+
+	// Variables with one possible value have it; the states count all others.
 	for _, g := range f.fields.groups[0] {
 		if len(g.support) == 1 {
 			x := g.support[0]
-			b.fixedCount[x] += int32(len(g.variables))
-			b.constant = b.constant.plus(g.field[x].times(float64(len(g.variables))))
+			sum.fixedCount[x] += int32(len(g.variables))
+			sum.constant = sum.constant.plus(g.field[x].times(float64(len(g.variables))))
 			continue
 		}
 		if len(g.support) == 0 {
-			b.constant = impossible
+			sum.constant = impossible
 		}
-		b.groups = append(b.groups, g)
-		b.strides = append(b.strides, b.states)
-		if b.states *= len(g.variables) + 1; b.states > maxStates {
+		sum.groups = append(sum.groups, g)
+		sum.strides = append(sum.strides, sum.states)
+		if sum.states *= len(g.variables) + 1; sum.states > maxStates {
 			return nil
 		}
 	}
-	return b
+	return sum
 }
 
-// flops returns the flops of a sum, with marginals.
+// flops returns the flops of the sum and its marginals.
 func (b *valueSum) flops() float64 {
 	return 40 * float64(len(b.functions)) * float64(b.states) * float64(b.states)
 }
 
-// fillWeights computes the weights of all values and the sums before each value. Cost O(values · states²).
+// fillWeights computes the weights of all values and the sums before each value: sumsBefore[a+1] is the product of the polynomials
+// sumsBefore[a] and weightsOf[a] in the counts of the groups. Cost O(values · states²).
 func (b *valueSum) fillWeights(ctx context.Context) error {
-	total := b.states - 1 // all variables
+	lastState := b.states - 1 // of all variables
 	b.countsOf = make([][]int32, b.states)
-	longest := 1
 	for state := range b.countsOf {
 		remainder := state
 		for _, g := range b.groups {
@@ -146,23 +160,26 @@ func (b *valueSum) fillWeights(ctx context.Context) error {
 			remainder /= len(g.variables) + 1
 		}
 	}
+	largestGroup := 1
 	for _, g := range b.groups {
-		longest = max(longest, len(g.variables))
+		largestGroup = max(largestGroup, len(g.variables))
 	}
-	table := factorialsUpTo(longest)
+	lnFactorials := factorialsUpTo(largestGroup)
+
 	look := pace.New(ctx)
 	b.sumsBefore = []box{make(box, b.states)}
 	b.sumsBefore[0][0] = scaled.One
 	for a := range b.functions {
-		numbers := make([]scaled.Number, b.states)
+		weights := make([]scaled.Number, b.states)
 		for state, counts := range b.countsOf {
-			c, ln := b.fixedCount[a], logarithm{}
+			count, ln := b.fixedCount[a], logarithm{} // count: of all variables with value a
 			for k, n := range counts {
-				c += n
-				ln = ln.plus(b.groups[k].field[a].times(float64(n))).minus(table[n])
+				count += n
+				ln = ln.plus(b.groups[k].field[a].times(float64(n))).minus(lnFactorials[n])
 			}
-			numbers[state] = ln.plus(b.functions[a][c]).number()
+			weights[state] = ln.plus(b.functions[a][count]).number()
 		}
+
 		next := make(box, b.states)
 		for from, y := range b.sumsBefore[a] {
 			if look.Over(int64(b.states - from)) {
@@ -171,22 +188,22 @@ func (b *valueSum) fillWeights(ctx context.Context) error {
 			if y.IsZero() {
 				continue
 			}
-			for state := 0; from+state <= total; state++ {
-				if !numbers[state].IsZero() && b.isJoinable(from, state) {
-					next[from+state] = next[from+state].Add(y.Mul(numbers[state]))
+			for state := 0; from+state <= lastState; state++ {
+				if !weights[state].IsZero() && b.isJoinable(from, state) {
+					next[from+state] = next[from+state].Add(y.Mul(weights[state]))
 				}
 			}
 		}
-		b.weightsOf, b.sumsBefore = append(b.weightsOf, numbers), append(b.sumsBefore, next)
+		b.weightsOf, b.sumsBefore = append(b.weightsOf, weights), append(b.sumsBefore, next)
 	}
 	for _, g := range b.groups {
-		b.constant = b.constant.plus(table[len(g.variables)])
+		b.constant = b.constant.plus(lnFactorials[len(g.variables)])
 	}
 	b.roundings = float64(len(b.functions)) * float64(b.states+16)
 	return nil
 }
 
-// isJoinable reports whether two states can be added: no group has more variables in both than it has.
+// isJoinable reports whether two states can be added: no group has fewer variables than both states count.
 func (b *valueSum) isJoinable(s, t int) bool {
 	for k, n := range b.countsOf[s] {
 		if int(n+b.countsOf[t][k]) > len(b.groups[k].variables) {
@@ -196,7 +213,7 @@ func (b *valueSum) isJoinable(s, t int) bool {
 	return true
 }
 
-// sumOfTerms returns the sum of all terms, without the constant.
+// sumOfTerms returns the sum of all terms, without the constant: the last sum, at the state of all variables.
 func (b *valueSum) sumOfTerms() scaled.Number { return b.sumsBefore[len(b.functions)][b.states-1] }
 
 // lnZ returns ln Z.
@@ -204,17 +221,18 @@ func (b *valueSum) lnZ() logarithm {
 	return logarithmOfNumber(b.sumOfTerms()).plus(b.constant)
 }
 
-// relativeError implements evaluation. No term is below 0, so that roundings of terms are those of the sum.
+// relativeError implements evaluation. No term is below 0, so the relative error of a term bounds that of the sum.
 func (b *valueSum) relativeError() float64 { return math.Ldexp(b.roundings, -53) }
 
-// groupMarginals returns P(value) of a variable of every group.
+// groupMarginals returns P(value) of a variable of every group, by group and value. It goes back over the values: a term with state s at
+// value a has the probability sumsBefore[a][from] · weightsOf[a][s] · backward[from+s].
 func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 	shares := make([][]float64, len(b.groups))
 	for k := range shares {
 		shares[k] = make([]float64, len(b.functions))
 	}
 	look := pace.New(ctx)
-	backward := make(box, b.states) // of the states after a value
+	backward := make(box, b.states) // by state before a value: the sum over all later values, over the sum of all terms
 	backward[b.states-1] = scaled.One.Div(b.sumOfTerms())
 	for a := len(b.functions) - 1; a >= 0; a-- {
 		next := make(box, b.states)
@@ -237,7 +255,8 @@ func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 		}
 		backward = next
 	}
-	for _, row := range shares {
+
+	for _, row := range shares { // so that roundings leave sums of 1
 		sum := 0.0
 		for _, p := range row {
 			sum += p
@@ -256,7 +275,7 @@ func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 		return nil, err
 	}
 	rows := make([][]float64, len(b.weights))
-	put := func(v int32, share []float64) {
+	setRow := func(v int32, share []float64) { // share is by the class's value
 		rows[v] = make([]float64, len(share))
 		for x := range rows[v] {
 			rows[v][x] = share[b.partition.canonical(v, x)]
@@ -267,19 +286,20 @@ func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 			certain := make([]float64, len(b.functions))
 			certain[g.support[0]] = 1
 			for _, v := range g.variables {
-				put(v, certain)
+				setRow(v, certain)
 			}
 		}
 	}
 	for k, g := range b.groups {
 		for _, v := range g.variables {
-			put(v, shares[k])
+			setRow(v, shares[k])
 		}
 	}
 	return rows, b.leafMarginals(ctx, nil, rows)
 }
 
-// drawStates draws, by value, the state of the variables that have the value, with the probability of its terms.
+// drawStates draws, by value, how many variables of each group have the value, with the probability of the terms. It goes back from the
+// last value: to is the state of all values up to the present one.
 func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 	out := make([][]int32, len(b.functions))
 	to := b.states - 1
@@ -299,8 +319,8 @@ func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 	return out
 }
 
-// assign draws the values of all variables but the leaves.
-func (b *valueSum) assign(stream *rand.Rand, values []int) {
+// drawMembers draws the values of all variables but the leaves: first how many of each group have each value, then which.
+func (b *valueSum) drawMembers(stream *rand.Rand, values []int) {
 	drawn := b.drawStates(stream)
 	for _, g := range b.fields.groups[0] {
 		if len(g.support) == 1 {
@@ -318,7 +338,8 @@ func (b *valueSum) assign(stream *rand.Rand, values []int) {
 	}
 }
 
-// draw draws assignments: the counts of all values, then the variables that have them, then the leaves. It returns nil if Z is 0.
+// draw draws want.Samples assignments, each with a random stream of its own: first the members of the class, then the leaves. It returns
+// nil if Z is 0.
 func (b *valueSum) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
 	n := len(b.weights)
 	if err := query.CheckSamples(n, want.Samples); err != nil || b.lnZ().isImpossible() {
@@ -331,10 +352,10 @@ func (b *valueSum) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) 
 		}
 		stream := rand.New(rand.NewPCG(want.Seed, uint64(s)))
 		values := drawn.Values[s*n : (s+1)*n]
-		b.assign(stream, values)
+		b.drawMembers(stream, values)
 		for v, l := range b.interactions.leafOf {
 			if l != nil {
-				values[v] = pick(stream, b.leafLogs(l, values))
+				values[v] = drawByLn(stream, b.leafLogs(l, values))
 			}
 		}
 	}
