@@ -13,7 +13,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Trivial returns the exact plan of a base tensor that has no legs, so that it is one number, or is 0 everywhere. norm2 is its NormSq.
+// Trivial returns the exact plan of a base tensor that is 0 everywhere, or that is one number since it has no legs. norm2 is ‖B‖².
 func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 	e := btn.Estimate{
 		Rule:   btn.Linear,
@@ -44,7 +44,7 @@ func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 	return plan, nil
 }
 
-// newOnes returns the component of rank one that is 1 everywhere.
+// newOnes returns the component of rank one that is 1 everywhere: it has no vectors.
 func newOnes(dims []int, frame *btn.Frame) btn.Part {
 	return &closed.RankOne{Frame: frame, R: make([][]float64, len(dims))}
 }
@@ -52,8 +52,8 @@ func newOnes(dims []int, frame *btn.Frame) btn.Part {
 // dependent is the condition number of the Gram matrix above which a warning states that components are nearly dependent.
 const dependent = 1e10
 
-// plan returns the plan of the model: its components of positive weight, with their quality. If none has positive weight, it has one
-// component of weight 0 and a warning.
+// plan returns the plan of the model: its components of positive weight, with their quality. If there are none, the plan has one component
+// of weight 0 and a warning.
 func (m *model) plan() *btn.Plan {
 	plan := &btn.Plan{Method: query.MethodSymmetryCP}
 	quality := &btn.Quality{
@@ -63,10 +63,10 @@ func (m *model) plan() *btn.Plan {
 		ConditionGram: m.fit.Condition,
 	}
 	quality.LnNormError = quality.LnNormB + math.Log(math.Sqrt(m.fit.Residual+m.fit.Rounding)+m.sp.mapped)
-	e := btn.Estimate{Rule: btn.Linear, Slices: 1, Quality: quality}
+	estimate := btn.Estimate{Rule: btn.Linear, Slices: 1, Quality: quality}
 	frame := &btn.Frame{Levels: m.sp.levels}
-	for _, o := range m.sp.rot {
-		if o != nil {
+	for _, rotation := range m.sp.rot {
+		if rotation != nil {
 			frame.Rotations = m.sp.rot
 			break
 		}
@@ -76,13 +76,13 @@ func (m *model) plan() *btn.Plan {
 		if m.fit.Alpha[i].IsZero() {
 			continue
 		}
-		e.Parts = append(e.Parts, &closed.SymmetryRankOne{Frame: frame, S: p.s, R: p.r})
-		e.Alpha = append(e.Alpha, m.fit.Alpha[i])
+		estimate.Parts = append(estimate.Parts, &closed.SymmetryRankOne{Frame: frame, S: p.s, R: p.r})
+		estimate.Alpha = append(estimate.Alpha, m.fit.Alpha[i])
 	}
 
-	if len(e.Parts) == 0 {
-		e.Parts = []btn.Part{newOnes(m.sp.dims, frame)}
-		e.Alpha = []scaled.Number{{}}
+	if len(estimate.Parts) == 0 {
+		estimate.Parts = []btn.Part{newOnes(m.sp.dims, frame)}
+		estimate.Alpha = []scaled.Number{{}}
 		plan.Warnings = append(plan.Warnings,
 			"no component explains anything of the base tensor: the estimate is 0")
 	}
@@ -91,6 +91,6 @@ func (m *model) plan() *btn.Plan {
 		plan.Warnings = append(plan.Warnings,
 			fmt.Sprintf("components are nearly dependent: condition of the Gram matrix %.1e", m.fit.Condition))
 	}
-	plan.Estimates = []btn.Estimate{e}
+	plan.Estimates = []btn.Estimate{estimate}
 	return plan
 }

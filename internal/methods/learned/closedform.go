@@ -17,7 +17,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// ExactForm is ClosedForm with a plan of method exact.
+// ExactForm returns the plan of ClosedForm as a plan of method exact.
 func ExactForm(ctx context.Context, n *btn.Network, maxTerms int) (plan *btn.Plan, ok bool, err error) {
 	plan, ok, err = ClosedForm(ctx, n, maxTerms)
 	if ok {
@@ -26,7 +26,8 @@ func ExactForm(ctx context.Context, n *btn.Network, maxTerms int) (plan *btn.Pla
 	return plan, ok, err
 }
 
-// ClosedForm returns an exact decomposition of at most maxTerms components. ok is false if it finds none. There are two forms:
+// ClosedForm returns an exact decomposition of the base tensor into at most maxTerms components. ok is false if it finds none. There are
+// two forms:
 //
 //   - every core has low rank (parity, clauses, noisy-or, constants): one rank-one component per choice of a
 //     term in every core; cores of rank one multiply into all of them and add none;
@@ -41,9 +42,11 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 	if maxTerms < 1 {
 		return nil, false, nil
 	}
+
+	// ‖B‖², now or, if it is expensive, once a form was found.
 	var norm2 scaled.Number
-	expensive := isNormExpensive(net)
-	if !expensive {
+	isExpensive := isNormExpensive(net)
+	if !isExpensive {
 		var err error
 		if norm2, err = NormSq(net); err != nil {
 			return nil, false, err
@@ -62,29 +65,30 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 	if err := ctx.Err(); err != nil || !ok || residual > btn.ClosedFormRounding(net) {
 		return nil, false, err
 	}
-	if expensive {
+	if isExpensive {
 		var err error
 		if norm2, err = NormSq(net); err != nil || norm2.IsZero() {
 			return nil, false, err
 		}
 	}
+
 	frame := &btn.Frame{Closed: true}
 	if symmetric >= 0 {
 		frame.Levels = coreLevelsOnly(net, symmetric)
 	}
 	parts, alpha := expandProduct(net, factors, frame)
 	plan = proposal.Exact(query.Cost{}, parts...)
-	e := &plan.Estimates[0]
-	e.Alpha = alpha
-	e.Quality.LnNormB = norm2.LogAbs() / 2
+	estimate := &plan.Estimates[0]
+	estimate.Alpha = alpha
+	estimate.Quality.LnNormB = norm2.LogAbs() / 2
 	if len(parts) > 1 {
-		e.Quality.ConditionGram = 0
+		estimate.Quality.ConditionGram = 0
 	}
 	return plan, true, nil
 }
 
-// isNormExpensive reports whether the norm of some core takes more than 10^7 flops. A CP core takes the square of its number of terms
-// times its number of values.
+// isNormExpensive reports whether the norm of some CP core takes more than 10^7 flops: the square of its number of terms times the number
+// of values of its legs.
 func isNormExpensive(net *btn.Network) bool {
 	const limit = 1e7 // flops
 	for _, core := range net.Cores {
@@ -93,7 +97,7 @@ func isNormExpensive(net *btn.Network) bool {
 			for _, d := range t.Shape {
 				values += float64(d)
 			}
-			if n := float64(len(t.Weights)); n*n*values > limit {
+			if terms := float64(len(t.Weights)); terms*terms*values > limit {
 				return true
 			}
 		}
@@ -101,7 +105,7 @@ func isNormExpensive(net *btn.Network) bool {
 	return false
 }
 
-// zeroLevels returns levels in which every value of every leg has level 0.
+// zeroLevels returns, by leg and value, level 0 for every value.
 func zeroLevels(dims []int) [][]uint8 {
 	levels := make([][]uint8, len(dims))
 	for leg, d := range dims {
@@ -110,7 +114,7 @@ func zeroLevels(dims []int) [][]uint8 {
 	return levels
 }
 
-// coreLevelsOnly returns the levels of one core on its legs, and level 0 on the legs of all others.
+// coreLevelsOnly returns levels for all legs: those of one symmetric core on its legs, and level 0 on the legs of all others.
 func coreLevelsOnly(net *btn.Network, core int) countspace.Levels {
 	coreLevels := counts.Terms(net.Cores[core].T).Levels
 	levels := countspace.Levels{D: coreLevels.D, Of: zeroLevels(net.Dims)}
@@ -120,21 +124,22 @@ func coreLevelsOnly(net *btn.Network, core int) countspace.Levels {
 	return levels
 }
 
-// factor is one term of one core.
+// factor is one term of one core: weight · s ∘ ⊗ r.
 type factor struct {
 	weight float64
-	r      [][]float64      // vectors by mode; nil: all ones
+	r      [][]float64      // vectors by mode, the axis of the core; nil: all ones
 	s      *countspace.Poly // of the core that stays symmetric; nil for all others
 }
 
-// factorise returns the terms of every core. If the cores have too many terms at low rank, it keeps the core symmetric for which that
-// saves most, whose number is symmetric (−1: none). residual is the sum of the errors of all cores. ok is false if there would be more
-// than maxTerms components, or more than one core cannot be written as few terms.
+// factorise returns the terms of every core at low rank. If they make more than maxTerms components, the core for which that saves most
+// stays symmetric; its number is symmetric, −1 for none. residual is the sum of the errors of all cores. ok is false if there would still
+// be more than maxTerms components, or if more than one core cannot be written as few terms.
 func factorise(
 	ctx context.Context, net *btn.Network, maxTerms int,
 ) (factors [][]factor, symmetric int, residual float64, ok bool) {
 	factors = make([][]factor, len(net.Cores))
 	symmetric = -1
+	// saved is how many times fewer terms the core has if it stays symmetric; product is the number of components then.
 	saved, product := 1.0, 1.0
 	for c, core := range net.Cores {
 		if ctx.Err() != nil {
@@ -147,6 +152,7 @@ func factorise(
 			return nil, -1, 0, false
 		}
 
+		// How many times fewer terms this core would have.
 		ratio := 1.0
 		switch {
 		case !isLow:
@@ -158,7 +164,7 @@ func factorise(
 		if isLow {
 			factors[c] = cpFactors(cp)
 		}
-		if ratio > saved {
+		if ratio > saved { // it stays symmetric instead of the one so far
 			if math.IsInf(saved, 1) {
 				return nil, -1, 0, false // two cores that cannot be written as few terms
 			}
@@ -177,25 +183,24 @@ func factorise(
 	}
 
 	if product*saved <= float64(maxTerms) {
-		return factors, -1, residual, true // rank one throughout contracts fastest
+		return factors, -1, residual, true // components of rank one are contracted fastest
 	}
 	form := counts.Terms(net.Cores[symmetric].T)
 	factors[symmetric] = symmetricFactors(form)
 	return factors, symmetric, residual, true
 }
 
-// symmetricFactors returns the terms of a core that stays symmetric.
+// symmetricFactors returns the terms of a core that stays symmetric, with their polynomials normalised.
 func symmetricFactors(form *tensor.SymmetryCP) []factor {
 	var out []factor
 	for _, term := range form.Terms {
-		s := countspace.Crop(countspace.Poly{Shape: form.Levels.Shape(), Coef: term.S}, form.Levels.Shape()) // normalised
+		s := countspace.Crop(countspace.Poly{Shape: form.Levels.Shape(), Coef: term.S}, form.Levels.Shape()) // normalises
 		out = append(out, factor{weight: term.Alpha, r: term.R, s: &s})
 	}
 	return out
 }
 
-// cpFactors returns the terms of a core in CP form. A mode without vectors stands for the identity: term i has the unit vector of value
-// i.
+// cpFactors returns the terms of a core in CP form. If a mode has no vectors, term i has the unit vector of value i there.
 func cpFactors(cp *tensor.CP) []factor {
 	out := make([]factor, len(cp.Weights))
 	for i, w := range cp.Weights {
@@ -213,15 +218,15 @@ func cpFactors(cp *tensor.CP) []factor {
 	return out
 }
 
-// expandProduct returns the product of the sums of all cores as components with their weights, one for each choice of a term in every
-// core. Vectors are normalised by powers of two, which is exact.
+// expandProduct multiplies out the sums of all cores: it returns a component for each choice of a term in every core, and its weight α.
+// Vectors are normalised by powers of two, which is exact.
 func expandProduct(net *btn.Network, factors [][]factor, frame *btn.Frame) (parts []btn.Part, alphas []scaled.Number) {
 	choice := make([]int, len(factors))
 	for {
 		r := make([][]float64, len(net.Dims))
 		var s *countspace.Poly
 		alpha := scaled.One
-		for c, i := range choice {
+		for c, i := range choice { // term i of core c
 			f := factors[c][i]
 			alpha = alpha.Mul(scaled.FromFloat(f.weight))
 			if f.s != nil {

@@ -12,16 +12,15 @@ import (
 
 // coreWalk visits the legs of a core in order of its modes.
 type coreWalk interface {
-	// numerator returns ⟨B, Q with the present leg at coordinate y and weight 1⟩ for every learned
-	// coordinate y.
+	// numerator returns, for every learned coordinate y of the present leg, ⟨B, Q⟩ for the component Q with the leg at y with weight 1.
 	numerator() ([]scaled.Number, error)
 	// advance moves to the next leg, after the present one has its new vector.
 	advance()
 }
 
-// newCoreWalk returns the cheapest walk over core c for vectors r (as they are at the time of each
-// call) and environment t of the core: one chain per term for CP and for symmetric forms whose
-// levels fit, O(n²) for n legs of the core; the polynomials of one leg at a time for others.
+// newCoreWalk returns the cheapest walk over the legs of core c. r are the component's vectors by leg, read at the time of each call, and t
+// is the environment of the core. CP cores, and symmetric ones whose levels fit, have a chain for each term, O(n²) for n legs. Other cores
+// are asked for the polynomials of one leg at a time.
 func (sp *space) newCoreWalk(c int, r [][]float64, t countspace.Poly) (coreWalk, error) {
 	legs := sp.cores[c].Legs
 	switch core := sp.cores[c].T.(type) {
@@ -30,8 +29,8 @@ func (sp *space) newCoreWalk(c int, r [][]float64, t countspace.Poly) (coreWalk,
 			return sp.walkCP(core, legs, r, t)
 		}
 	case *tensor.Symmetric:
-		return sp.walkSymmetric(c, &tensor.SymmetryCP{Shape: core.Shape, Levels: core.Levels,
-			Terms: []tensor.SymmetryRankOne{{Alpha: 1, S: core.Values}}}, r, t)
+		oneTerm := []tensor.SymmetryRankOne{{Alpha: 1, S: core.Values}}
+		return sp.walkSymmetric(c, &tensor.SymmetryCP{Shape: core.Shape, Levels: core.Levels, Terms: oneTerm}, r, t)
 	case *tensor.SymmetryCP:
 		return sp.walkSymmetric(c, core, r, t)
 	}
@@ -42,12 +41,12 @@ func (sp *space) newCoreWalk(c int, r [][]float64, t countspace.Poly) (coreWalk,
 type polyWalk struct {
 	sp   *space
 	core int
-	r    [][]float64
-	t    countspace.Poly
-	mode int
+	r    [][]float64     // the component's vectors, by leg
+	t    countspace.Poly // environment of the core
+	mode int             // the present leg, among those of the core
 }
 
-// numerator implements coreWalk, by the polynomials of the core for each value of the present leg.
+// numerator implements coreWalk: the scalar products of the environment with the core's polynomials for each value of the present leg.
 func (w *polyWalk) numerator() ([]scaled.Number, error) {
 	core := w.sp.cores[w.core]
 	leg := core.Legs[w.mode]
@@ -58,7 +57,7 @@ func (w *polyWalk) numerator() ([]scaled.Number, error) {
 	return w.sp.legProducts(leg, polys, w.t), nil
 }
 
-// advance moves to the next leg. The polynomials of a leg are computed anew from r.
+// advance implements coreWalk. The polynomials of the next leg are computed from r when they are asked for.
 func (w *polyWalk) advance() { w.mode++ }
 
 // termWalk is a chain per rank-one or symmetry-rank-one term of the core.
@@ -66,9 +65,9 @@ type termWalk struct {
 	sp     *space
 	legs   []int
 	levels countspace.Levels // of the chains, by mode
-	r      [][]float64
+	r      [][]float64       // the component's vectors, by leg
 	terms  []coreTerm
-	mode   int
+	mode   int // the present leg, among those of the core
 }
 
 // coreTerm is one term of the core with the chain that walks over it.
@@ -78,8 +77,8 @@ type coreTerm struct {
 	chain  *chain
 }
 
-// walkCP returns a walk over a CP core. Every term has a chain: the environment is its symmetric part, and its vectors are multiplied by
-// R.
+// walkCP returns a walk over the legs of a CP core. Each term of the core has a chain over the environment t of the core, whose pieces have
+// the term's vectors times the component's vectors r.
 func (sp *space) walkCP(
 	core *tensor.CP, legs []int, r [][]float64, t countspace.Poly,
 ) (coreWalk, error) {
@@ -105,7 +104,8 @@ func (sp *space) walkCP(
 	return w, nil
 }
 
-// toLearned returns Oᵀv: the vector v of a leg, given in the coordinates x of the network, in the learned coordinates y.
+// toLearned returns Oᵀv for the learned map O of a leg: the vector v, which is in the network's coordinates x, in the learned coordinates
+// y.
 func (sp *space) toLearned(leg int, v []float64) []float64 {
 	o := sp.rot[leg]
 	if o == nil {
@@ -120,25 +120,27 @@ func (sp *space) toLearned(leg int, v []float64) []float64 {
 	return out
 }
 
-// walkSymmetric returns a walk over a symmetric core. If there is only one level, the chains have the levels of the core. Otherwise these
-// have to be the levels of the space, and no leg may have a map; if that does not hold, it returns a polyWalk.
+// walkSymmetric returns a walk over the legs of symmetric core c with a chain for each term. This needs legs without maps, and a space with
+// one level or with the levels of the core. Otherwise it returns a polyWalk.
 func (sp *space) walkSymmetric(
 	c int, core *tensor.SymmetryCP, r [][]float64, t countspace.Poly,
 ) (coreWalk, error) {
 	legs := sp.cores[c].Legs
 	w := &termWalk{sp: sp, legs: legs, r: r, levels: core.Levels}
-	counted := sp.levels.D > 1
-	fits := !counted || core.Levels.D == sp.levels.D
+	isCounted := sp.levels.D > 1
+	levelsFit := !isCounted || core.Levels.D == sp.levels.D
 	for mode, leg := range legs {
-		fits = fits && (!counted || slices.Equal(core.Levels.Of[mode], sp.levels.Of[leg])) && sp.rot[leg] == nil
+		hasSameLevels := !isCounted || slices.Equal(core.Levels.Of[mode], sp.levels.Of[leg])
+		levelsFit = levelsFit && hasSameLevels && sp.rot[leg] == nil
 	}
-	if !fits {
+	if !levelsFit {
 		return &polyWalk{sp: sp, core: c, r: r, t: t}, nil
 	}
 
 	for _, term := range core.Terms {
+		// S of the term times the environment, which has the same counts, or one number.
 		s := countspace.Poly{Shape: core.Levels.Shape(), Coef: term.S}
-		if counted {
+		if isCounted {
 			s = countspace.Hadamard(s, t)
 		} else {
 			s = s.Scale(t.Coef.At(0))
@@ -155,7 +157,7 @@ func (sp *space) walkSymmetric(
 	return w, nil
 }
 
-// addTerm adds a term with its symmetric part s.
+// addTerm adds a term of the core, with a chain over its symmetric part s.
 func (w *termWalk) addTerm(term coreTerm, s countspace.Poly) error {
 	chain, err := newChain(s, len(w.legs), w.sp.ops, func(mode int) (countspace.Poly, error) {
 		return w.piece(term, mode), nil
@@ -165,7 +167,8 @@ func (w *termWalk) addTerm(term coreTerm, s countspace.Poly) error {
 	return err
 }
 
-// piece returns Σ_y v[y] r[y] z^λ(y) for one mode of a term.
+// piece returns the polynomial of one leg in the chain of a term: Σ_y v[y] r[y] z^{level(y)}, for the term's vector v and the component's
+// vector r.
 func (w *termWalk) piece(term coreTerm, mode int) countspace.Poly {
 	row := make([]float64, w.levels.D)
 	for y, r := range w.r[w.legs[mode]] {
@@ -177,17 +180,18 @@ func (w *termWalk) piece(term coreTerm, mode int) countspace.Poly {
 	return countspace.Linear(row)
 }
 
-// numerator implements coreWalk: the sum over the terms of the core, each by the environment of the present leg in its chain.
+// numerator implements coreWalk: for value y of the present leg, the sum over the terms of weight · v[y] · the leg's environment at the
+// level of y.
 func (w *termWalk) numerator() ([]scaled.Number, error) {
-	of := w.levels.Of[w.mode]
-	out := make([]scaled.Number, len(of))
+	levelOf := w.levels.Of[w.mode]
+	out := make([]scaled.Number, len(levelOf))
 	for _, term := range w.terms {
-		env, err := term.chain.legEnvironment(w.levels.D)
+		environment, err := term.chain.legEnvironment(w.levels.D)
 		if err != nil {
 			return nil, err
 		}
-		for y, a := range of {
-			x := term.weight.Mul(env[a])
+		for y, level := range levelOf {
+			x := term.weight.Mul(environment[level])
 			if v := term.v[w.mode]; v != nil {
 				x = x.Mul(scaled.FromFloat(v[y]))
 			}
@@ -197,7 +201,7 @@ func (w *termWalk) numerator() ([]scaled.Number, error) {
 	return out, nil
 }
 
-// advance moves all chains past the present leg, with its new vector.
+// advance implements coreWalk: it moves all chains past the present leg, which has its new vector.
 func (w *termWalk) advance() {
 	for _, term := range w.terms {
 		term.chain.advance(w.piece(term, w.mode))

@@ -1,7 +1,6 @@
 package learned
 
-// Environments of the pieces of a product in count space, in one forward pass over checkpointed
-// backward contractions.
+// Environments of the pieces of a product in count space, in one forward pass over backward contractions of which some are kept.
 
 import (
 	"math"
@@ -20,20 +19,19 @@ import (
 // level. h is kept at every ⌈√m⌉-th piece and within one segment, O(√m) polynomials, and computed
 // twice.
 type chain struct {
-	piece  func(j int) (countspace.Poly, error)
-	ops    *countspace.Ops
-	stride int
-	// marks[k] = h at piece min((k+1)·stride, m)−1, that is before any piece of segment k was
-	// contracted
-	marks       []countspace.Poly
-	segment     []countspace.Poly // segment[i] = h at piece openSegment·stride+i
-	openSegment int               // whose h are in segment; −1: none
+	piece       func(j int) (countspace.Poly, error) // returns p_j
+	ops         *countspace.Ops
+	stride      int               // pieces of a segment
+	marks       []countspace.Poly // by segment: h at its last piece
+	segment     []countspace.Poly // by piece of the open segment: h
+	openSegment int               // number of the segment whose h are known; −1: none
 	pieces      int               // m
 	next        int               // the present piece
 	prefix      countspace.Poly   // f: the product of the pieces before next
 }
 
-// newChain returns the chain of m pieces over s. It contracts s backwards once. s and every piece have the same number of variables.
+// newChain returns the chain of m pieces over s, at the first piece. It contracts s with all pieces backwards once, and keeps the result at
+// the last piece of each segment. s and every piece have the same number of variables.
 func newChain(
 	s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error),
 ) (*chain, error) {
@@ -46,6 +44,7 @@ func newChain(
 		pieces:      m,
 		prefix:      countspace.Constant(s.Vars(), scaled.One),
 	}
+
 	segments := (m + stride - 1) / stride
 	c.marks = make([]countspace.Poly, segments)
 	h := canonicalCopy(s)
@@ -69,18 +68,18 @@ func newChain(
 // lastPiece returns the number of the last piece of segment k.
 func (c *chain) lastPiece(k int) int { return min((k+1)*c.stride, c.pieces) - 1 }
 
-// suffix returns h at the present piece.
+// suffix returns h at the present piece: s contracted with all pieces after it, as they were in the beginning.
 func (c *chain) suffix() (countspace.Poly, error) {
-	k := c.next / c.stride
-	if k != c.openSegment {
-		if err := c.loadSegment(k); err != nil {
+	segment := c.next / c.stride
+	if segment != c.openSegment {
+		if err := c.loadSegment(segment); err != nil {
 			return countspace.Poly{}, err
 		}
 	}
-	return c.segment[c.next-k*c.stride], nil
+	return c.segment[c.next-segment*c.stride], nil
 }
 
-// loadSegment computes h at all pieces of segment k, which have not changed yet.
+// loadSegment computes h at all pieces of segment k, backwards from its last piece. The pieces of the segment have not changed yet.
 func (c *chain) loadSegment(k int) error {
 	first, last := k*c.stride, c.lastPiece(k)
 	c.segment = make([]countspace.Poly, last-first+1)
@@ -99,8 +98,8 @@ func (c *chain) loadSegment(k int) error {
 	return nil
 }
 
-// environment returns t over a box that has room for the exponents of the present piece. h and t may be wider, if a piece is narrower
-// than its box because of zero weights.
+// environment returns the environment of the present piece, t[e] = Σ_c prefix[c] suffix[c+e], for the exponents e in a box that has room
+// for the piece. Prefix and suffix may be wider than their boxes if zero weights make a piece narrower than its box.
 func (c *chain) environment(box []int) (countspace.Poly, error) {
 	h, err := c.suffix()
 	if err != nil {
@@ -115,7 +114,7 @@ func (c *chain) environment(box []int) (countspace.Poly, error) {
 	return t, nil
 }
 
-// advanceIndex moves e to the next index of a box; the last side runs fastest. After the last index it is 0.
+// advanceIndex changes e to the next index of a box, the last side fastest. After the last index it becomes 0.
 func advanceIndex(e, box []int) {
 	for a := len(e) - 1; a >= 0; a-- {
 		if e[a]++; e[a] < box[a] {
@@ -125,8 +124,8 @@ func advanceIndex(e, box []int) {
 	}
 }
 
-// legEnvironment returns t[0], t[e_1], … t[e_{d−1}]: the environment of a single leg at each of d
-// levels.
+// legEnvironment returns the environment of a piece that is a single leg: t[0] at level 0, which does not count, and t[e_a] at level a, for
+// d levels.
 func (c *chain) legEnvironment(d int) ([]scaled.Number, error) {
 	h, err := c.suffix()
 	if err != nil {
@@ -134,19 +133,19 @@ func (c *chain) legEnvironment(d int) ([]scaled.Number, error) {
 	}
 	t := make([]scaled.Number, d)
 	shift := make([]int, d-1)
-	for a := range t {
-		if a > 0 {
-			shift[a-1] = 1
+	for level := range t {
+		if level > 0 {
+			shift[level-1] = 1
 		}
-		t[a] = countspace.DotShift(h, c.prefix, shift, c.ops)
-		if a > 0 {
-			shift[a-1] = 0
+		t[level] = countspace.DotShift(h, c.prefix, shift, c.ops)
+		if level > 0 {
+			shift[level-1] = 0
 		}
 	}
 	return t, nil
 }
 
-// advance multiplies the prefix by the present piece, as it is now, and moves to the next.
+// advance multiplies the prefix by the present piece p, as it is now, and moves to the next piece.
 func (c *chain) advance(p countspace.Poly) {
 	c.prefix = multiply(c.prefix, p, c.ops)
 	c.next++

@@ -30,9 +30,9 @@ import (
 // Method is method symmetry-cp.
 var Method = proposal.Method{Name: query.MethodSymmetryCP, Propose: Propose, ReadsMaps: true, IsGlobal: true}
 
-// Propose proposes a closed form with few enough terms if B has one, or a learned decomposition by the objective of the settings. The
-// variance objective does not apply if entries are below 0 or an index has more than 256 values; then it proposes the plain objective,
-// with a warning.
+// Propose proposes a closed form if B has one with few enough terms, or else a decomposition that is learned by the objective of the
+// settings. The variance objective does not apply if entries are below 0 or an index has more than 256 values. Then it proposes the plain
+// objective, with a warning.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if j.Settings.Objective == query.ObjectiveFrobenius {
 		return proposePlain(ctx, j)
@@ -51,6 +51,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if len(closed.Estimates) > 0 {
 		return certify(ctx, j, proposal.Take(closed, hit))
 	}
+
+	// Learn by the variance, or by the plain objective if that does not apply.
 	assignment, err := sampled.ProposeLearned(ctx, j, ask)
 	if fault.CodeOf(err) != fault.Unsupported {
 		return assignment, err
@@ -70,25 +72,25 @@ const (
 	countRate  = 16
 )
 
-// Work returns the flops that learning may take.
-func Work(s query.Settings) float64 {
-	if s = s.WithDefaults(); s.Objective == query.ObjectiveFrobenius {
-		return learnShare * s.Budget
+// Work returns the flops that learning may take under some settings.
+func Work(settings query.Settings) float64 {
+	if settings = settings.WithDefaults(); settings.Objective == query.ObjectiveFrobenius {
+		return learnShare * settings.Budget
 	}
-	return sampled.LearningWork(s)
+	return sampled.LearningWork(settings)
 }
 
-// proposePlain proposes a decomposition by the plain objective ‖B − B̃‖, or a closed form.
+// proposePlain proposes a closed form if B has one, or else a decomposition that is learned by the plain objective ‖B − B̃‖.
 func proposePlain(ctx context.Context, j *proposal.Job) (*btn.Assignment, error) {
-	s := j.Settings
-	s.Method, s.Objective = query.MethodSymmetryCP, query.ObjectiveFrobenius
-	key := fmt.Sprintf("plain components=%d seed=%d maps=%s budget=%g", s.Components, s.Seed, s.Maps, s.Budget)
+	settings := j.Settings
+	settings.Method, settings.Objective = query.MethodSymmetryCP, query.ObjectiveFrobenius
+	key := fmt.Sprintf("plain components=%d seed=%d maps=%s budget=%g", settings.Components, settings.Seed, settings.Maps, settings.Budget)
 	plan, hit, err := j.Remember(ctx, key, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
-		closed, ok, err := ClosedForm(computing, j.Net, s.Components)
+		closed, ok, err := ClosedForm(computing, j.Net, settings.Components)
 		if err != nil || ok {
 			return closed, err
 		}
-		return Learn(computing, j.Net, s)
+		return Learn(computing, j.Net, settings)
 	})
 	if err != nil {
 		return nil, err
@@ -96,7 +98,7 @@ func proposePlain(ctx context.Context, j *proposal.Job) (*btn.Assignment, error)
 	return certify(ctx, j, proposal.Take(plan, hit))
 }
 
-// certify adds the norm of the links to an assignment, by which ‖B − B̃‖ bounds the error of Z.
+// certify adds the norm of the links to an assignment: ‖B − B̃‖ times that norm bounds the error of Z.
 func certify(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
 	lnLinks, err := btn.LnLinks(ctx, j.Conditioned)
 	if err != nil {
@@ -106,8 +108,8 @@ func certify(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (
 	return assignment, nil
 }
 
-// ProposeClosed proposes a closed form of several components for a network that is too large even to prepare for an elimination. That is
-// the error cause, over budget, which it returns if there is no closed form. It returns any other cause at once.
+// ProposeClosed proposes a closed form of several components for a network that is too large to prepare for an elimination. cause is the
+// error that says so, over budget; it is returned if there is no closed form. Any other cause is returned at once.
 func ProposeClosed(ctx context.Context, j *proposal.Job, cause error) (*btn.Assignment, error) {
 	if fault.CodeOf(cause) != fault.OverBudget {
 		return nil, cause

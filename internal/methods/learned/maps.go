@@ -12,17 +12,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// procrustes visits every leg once and replaces its map by the orthogonal O that minimises ‖B − B̃
-// ×_ℓ O‖: with
+// procrustes visits every leg ℓ once and replaces its map by the orthogonal O that minimises ‖B − B̃ ×_ℓ O‖:
 //
 //	M[x, y] = ⟨B with leg ℓ = x, B̃ with leg ℓ = y⟩ = U Σ Vᵀ,   O = U Vᵀ
 //
-// maximises ⟨B, B̃ ×_ℓ O⟩ = tr(OᵀM), and ‖B̃ ×_ℓ O‖ = ‖B̃‖. B is in the network's own coordinates
-// and y in the learned ones, so O replaces the leg's map outright and nothing accumulates. G does
-// not change; b is recomputed and α refitted. Legs of large symmetric cores keep the maps they have.
-// Cost: one backward and one forward pass over the cores per component, and an SVD of d × d per leg.
+// This maximises ⟨B, B̃ ×_ℓ O⟩ = tr(OᵀM), and ‖B̃ ×_ℓ O‖ = ‖B̃‖. x is in the network's own coordinates and y in the learned ones, so O
+// replaces the leg's map and nothing accumulates. G does not change. b is recomputed and α refitted; if that explains less, the model stays
+// as it was. Legs of large symmetric cores keep their maps. Cost: one backward and one forward pass over the cores for each component, and
+// an SVD of d × d for each leg.
 func (m *model) procrustes(ctx context.Context) error {
-	before := m.snapshot()
+	previous := m.snapshot()
+
+	// A chain over the cores for the scalar product of B with each part.
 	chains := make([]*chain, len(m.parts))
 	for k, p := range m.parts {
 		var err error
@@ -43,25 +44,26 @@ func (m *model) procrustes(ctx context.Context) error {
 		}
 	}
 
+	// At the end, a chain's prefix is the product of all cores.
 	for k, p := range m.parts {
 		m.b[k] = countspace.Dot(p.s, chains[k].prefix, m.sp.ops)
 	}
-
 	if err := m.refit(); err != nil {
 		return err
 	}
-	if m.fit.Explained.Cmp(before.fit.Explained) < 0 {
-		*m = *before
+	if m.fit.Explained.Cmp(previous.fit.Explained) < 0 {
+		*m = *previous
 	}
 	return nil
 }
 
-// rotateCore learns the map of every leg of core c, and moves the chains past the core. Cores that take no maps keep theirs.
+// rotateCore learns the map of every leg of core c, one after the other, and moves the chains of all parts past the core. Cores that take
+// no maps keep theirs.
 func (m *model) rotateCore(c int, chains []*chain) error {
-	env := make([]countspace.Poly, len(chains))
+	environments := make([]countspace.Poly, len(chains))
 	for k := range chains {
 		var err error
-		if env[k], err = chains[k].environment(m.sp.coreBox(c)); err != nil {
+		if environments[k], err = chains[k].environment(m.sp.coreBox(c)); err != nil {
 			return err
 		}
 	}
@@ -70,7 +72,7 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 		if !m.sp.takesMaps(c) {
 			break
 		}
-		overlap := zeroMatrix(m.sp.dims[leg])
+		overlap := zeroMatrix(m.sp.dims[leg]) // M[x, y] = Σ_k α_k ⟨B with the leg at x, part k with the leg at y⟩
 		for k, p := range m.parts {
 			if m.fit.Alpha[k].IsZero() {
 				continue
@@ -79,11 +81,12 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 			if err != nil {
 				return err
 			}
-			products := m.sp.shiftedProducts(polys, env[k])
+			products := m.sp.shiftedProducts(polys, environments[k])
 			for x := range overlap {
 				for y, v := range p.r[leg] {
-					t := products[x][m.sp.levels.Of[leg][y]].Mul(scaled.FromFloat(v)).Mul(m.fit.Alpha[k])
-					overlap[x][y] = overlap[x][y].Add(t)
+					level := m.sp.levels.Of[leg][y]
+					term := products[x][level].Mul(scaled.FromFloat(v)).Mul(m.fit.Alpha[k])
+					overlap[x][y] = overlap[x][y].Add(term)
 				}
 			}
 		}
@@ -108,7 +111,7 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 // is no longer a function of one count, and its polynomials cost O(n³) at two levels.
 const largestMapped = 12
 
-// takesMaps reports whether the legs of core c take learned maps.
+// takesMaps reports whether the legs of core c take learned maps: not those of large symmetric cores.
 func (sp *space) takesMaps(c int) bool {
 	switch sp.cores[c].T.(type) {
 	case *tensor.Symmetric, *tensor.SymmetryCP:
@@ -117,8 +120,8 @@ func (sp *space) takesMaps(c int) bool {
 	return true
 }
 
-// randomMaps returns a random orthogonal map for each leg that takes one, with which starts after the first begin if maps are learned. It
-// is the orthogonal factor of a Gaussian matrix.
+// randomMaps returns, by leg, a random orthogonal map, or nil for a leg that takes none. It is the orthogonal factor of a Gaussian matrix.
+// Starts after the first begin with these if maps are learned.
 func (sp *space) randomMaps(seed uint64, start int) [][]float64 {
 	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|1<<41))
 	rot := make([][]float64, len(sp.dims))
@@ -140,8 +143,8 @@ func (sp *space) randomMaps(seed uint64, start int) [][]float64 {
 	return rot
 }
 
-// nearestOrthogonal returns U Vᵀ of m = U Σ Vᵀ, row after row. It returns nil if m is 0 or not finite, or the decomposition fails; then
-// no map is better than another.
+// nearestOrthogonal returns the orthogonal matrix nearest to m = U Σ Vᵀ, which is U Vᵀ, row by row. It returns nil if m is 0 or not finite,
+// or if the decomposition fails; then no map is better than another.
 func nearestOrthogonal(m [][]scaled.Number) []float64 {
 	d := len(m)
 	var largest scaled.Number
@@ -156,6 +159,8 @@ func nearestOrthogonal(m [][]scaled.Number) []float64 {
 	if largest.IsZero() || !largest.IsFinite() {
 		return nil
 	}
+
+	// m as float64, in units of its largest entry.
 	a := make([]float64, 0, d*d)
 	for _, row := range m {
 		for _, v := range row {

@@ -19,19 +19,19 @@ import (
 // space is the base tensor with the levels and the maps under which components are seen. Its cores
 // never change: learned maps enter through the leg weights.
 type space struct {
-	dims   []int
-	cores  []btn.Core
-	levels countspace.Levels
-	shape  []int       // box of the levels
-	order  []int       // all legs, core after core
-	rot    [][]float64 // by leg: the learned map O, O[x, y] row after row; nil: the identity
-	ops    *countspace.Ops
-	// C of fit.Rounding, and the rounding of the maps (btn.MapRounding) relative to ‖B‖ (setRounding)
-	cancelled, mapped float64
+	dims      []int // by leg
+	cores     []btn.Core
+	levels    countspace.Levels
+	shape     []int       // box of the levels
+	order     []int       // all legs, core after core
+	rot       [][]float64 // by leg: the learned map O, entry (x, y) at x*d+y; nil: the identity
+	ops       *countspace.Ops
+	cancelled float64 // C of fit.Rounding
+	mapped    float64 // rounding of the maps (btn.MapRounding) relative to ‖B‖
 }
 
-// levelsOf returns the levels of components, as fine as the work of learning allows. There are three choices: a level per value, as in the
-// paper; two levels, value 0 and all other values; or one level, which counts nothing, so that components have rank one.
+// levelsOf returns the levels of components, as fine as the work of learning allows, in multiply-adds. There are three choices: a level per
+// value, as in the paper; two levels, value 0 and all other values; or one level, which counts nothing, so that components have rank one.
 func levelsOf(net *btn.Network, work float64) countspace.Levels {
 	const (
 		firstPart   = 64      // multiply-adds to learn a first part at two levels, per leg and coefficient of the count space
@@ -43,6 +43,7 @@ func levelsOf(net *btn.Network, work float64) countspace.Levels {
 	if firstPart*n*(n+1) > work {
 		return countspace.Levels{D: 1, Of: zeroLevels(net.Dims)}
 	}
+
 	two := countspace.TwoLevels(net.Dims)
 	// Two: there are no legs, or the legs have maps "bp". Value 0 of such a leg is the message, and its other values are a basis, whose
 	// vectors mean nothing one by one.
@@ -89,34 +90,35 @@ func newSpace(net *btn.Network, levels countspace.Levels) (*space, error) {
 	return sp, nil
 }
 
-// weights returns W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y] of a leg.
+// weights returns the weight of each value x of a leg at each level a, for a vector v in learned coordinates: W[x, a] is the sum of O[x, y]
+// v[y] over the coordinates y of level a, at x*levels+a. O is the leg's learned map.
 func (sp *space) weights(leg int, v []float64) tensor.LegWeights {
 	d := sp.levels.D
 	w := make(tensor.LegWeights, len(v)*d)
 	o := sp.rot[leg]
 	for y, vy := range v {
-		a := int(sp.levels.Of[leg][y])
+		level := int(sp.levels.Of[leg][y])
 		if o == nil {
-			w[y*d+a] = vy
+			w[y*d+level] = vy
 			continue
 		}
 		for x := range v {
-			w[x*d+a] += o[x*len(v)+y] * vy
+			w[x*d+level] += o[x*len(v)+y] * vy
 		}
 	}
 	return w
 }
 
-// row returns Σ_y u[y] w[y] z^λ(y) of a leg, as weights by level.
-func (sp *space) row(leg int, u, w []float64) []float64 {
-	row := make([]float64, sp.levels.D)
+// levelSums returns, by level of a leg, the sum of u[y] w[y] over the coordinates y of the level.
+func (sp *space) levelSums(leg int, u, w []float64) []float64 {
+	sums := make([]float64, sp.levels.D)
 	for y := range u {
-		row[sp.levels.Of[leg][y]] += u[y] * w[y]
+		sums[sp.levels.Of[leg][y]] += u[y] * w[y]
 	}
-	return row
+	return sums
 }
 
-// corePoly returns the count polynomial of core c under u = R.
+// corePoly returns the count polynomial of core c with its legs weighted by the vectors r, which are by leg.
 func (sp *space) corePoly(c int, r [][]float64) (countspace.Poly, error) {
 	p, err := tensor.CountPoly(sp.cores[c].T, sp.coreWeights(c, r), sp.levels.D, sp.ops)
 	if err != nil {
@@ -125,7 +127,7 @@ func (sp *space) corePoly(c int, r [][]float64) (countspace.Poly, error) {
 	return p, nil
 }
 
-// coreWeights returns the weights (see weights) of all legs of core c under u = R.
+// coreWeights returns the weights, as weights does, of all legs of core c for the vectors r.
 func (sp *space) coreWeights(c int, r [][]float64) []tensor.LegWeights {
 	legs := sp.cores[c].Legs
 	w := make([]tensor.LegWeights, len(legs))
@@ -135,7 +137,7 @@ func (sp *space) coreWeights(c int, r [][]float64) []tensor.LegWeights {
 	return w
 }
 
-// basePoly returns Π_c p_{B^(c)}, the count polynomial of B under u = R.
+// basePoly returns the count polynomial of the base tensor with its legs weighted by the vectors r: the product of those of all cores.
 func (sp *space) basePoly(r [][]float64) (countspace.Poly, error) {
 	ps := make([]countspace.Poly, len(sp.cores))
 	for c := range sp.cores {
@@ -148,11 +150,12 @@ func (sp *space) basePoly(r [][]float64) (countspace.Poly, error) {
 	return countspace.Product(sp.levels.D-1, ps, sp.ops), nil
 }
 
-// pairPoly returns Π_ℓ (Σ_y u_ℓ[y] w_ℓ[y] z^λ(y)).
+// pairPoly returns the count polynomial of the scalar product of two rank-one tensors with vectors u and w: Π_ℓ Σ_y u_ℓ[y] w_ℓ[y]
+// z^{level(y)}.
 func (sp *space) pairPoly(u, w [][]float64) countspace.Poly {
 	ps := make([]countspace.Poly, len(sp.order))
 	for j, leg := range sp.order {
-		ps[j] = countspace.Linear(sp.row(leg, u[leg], w[leg]))
+		ps[j] = countspace.Linear(sp.levelSums(leg, u[leg], w[leg]))
 	}
 	return countspace.Product(sp.levels.D-1, ps, sp.ops)
 }
@@ -173,7 +176,7 @@ func (sp *space) normSq() (scaled.Number, error) {
 	return n, nil
 }
 
-// setRounding sets cancelled and mapped, and returns ‖B‖².
+// setRounding sets cancelled, ‖B′‖/‖B‖ for B′ with all numbers of the cores made positive, and mapped. It returns ‖B‖².
 func (sp *space) setRounding(net *btn.Network) (scaled.Number, error) {
 	norm2, err := sp.normSq()
 	if err != nil || norm2.IsZero() {
@@ -192,8 +195,8 @@ func (sp *space) setRounding(net *btn.Network) (scaled.Number, error) {
 	return norm2, nil
 }
 
-// NormSq returns ‖B‖², the product of the norms of the cores, whose legs are disjoint. It returns an error if the cores of the network do
-// not cover its legs, or a core has no finite norm. Cost: tensor.NormSq of every core.
+// NormSq returns ‖B‖², the product of the squared norms of the cores, whose legs are disjoint. It returns an error if the cores of the
+// network do not cover its legs, or if a core has no finite norm. Cost: tensor.NormSq of every core.
 func NormSq(net *btn.Network) (scaled.Number, error) {
 	sp, err := newSpace(net, countspace.TwoLevels(net.Dims))
 	if err != nil {
@@ -202,7 +205,7 @@ func NormSq(net *btn.Network) (scaled.Number, error) {
 	return sp.normSq()
 }
 
-// coreLevels returns the levels of some legs.
+// coreLevels returns the levels of the legs of one core, by mode.
 func (sp *space) coreLevels(legs []int) countspace.Levels {
 	levels := countspace.Levels{D: sp.levels.D, Of: make([][]uint8, len(legs))}
 	for mode, leg := range legs {
@@ -214,48 +217,50 @@ func (sp *space) coreLevels(legs []int) countspace.Levels {
 // coreBox returns the box of count vectors of core c's legs.
 func (sp *space) coreBox(c int) []int { return sp.coreLevels(sp.cores[c].Legs).Shape() }
 
-// shiftedProducts returns m[x][a] = Σ_j g_x[j] t[j+e_a]: the scalar product of B with the leg at
-// value x, and of the component with the leg at level a and weight 1.
+// shiftedProducts returns, for each value x of a leg of a core and each level a, Σ_j polys[x][j] t[j+e_a]: the scalar product of B with the
+// leg at x and of a component with the leg at level a with weight 1. polys[x] is the core's polynomial with the leg at x, and t the core's
+// environment.
 func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly) [][]scaled.Number {
 	d := sp.levels.D
 	out := make([][]scaled.Number, len(polys))
 	shift := make([]int, d-1)
-	for x, g := range polys {
+	for x, poly := range polys {
 		out[x] = make([]scaled.Number, d)
-		for a := range d {
-			if a > 0 {
-				shift[a-1] = 1
+		for level := range d {
+			if level > 0 {
+				shift[level-1] = 1
 			}
-			out[x][a] = countspace.DotShift(t, g, shift, sp.ops)
-			if a > 0 {
-				shift[a-1] = 0
+			out[x][level] = countspace.DotShift(t, poly, shift, sp.ops)
+			if level > 0 {
+				shift[level-1] = 0
 			}
 		}
 	}
 	return out
 }
 
-// legProducts returns Σ_x O[x, y] m[x][λ(y)] per learned coordinate y of a leg.
+// legProducts returns, for each learned coordinate y of a leg, the scalar product of B and of a component with the leg at y with weight 1:
+// Σ_x O[x, y] m[x][level(y)] for the result m of shiftedProducts and the leg's map O.
 func (sp *space) legProducts(leg int, polys []countspace.Poly, t countspace.Poly) []scaled.Number {
-	m := sp.shiftedProducts(polys, t)
-	n := len(polys)
-	out := make([]scaled.Number, n)
+	products := sp.shiftedProducts(polys, t)
+	d := len(polys)
+	out := make([]scaled.Number, d)
 	o := sp.rot[leg]
 	for y := range out {
-		a := sp.levels.Of[leg][y]
+		level := sp.levels.Of[leg][y]
 		if o == nil {
-			out[y] = m[y][a]
+			out[y] = products[y][level]
 			continue
 		}
-		for x := range n {
-			out[y] = out[y].Add(m[x][a].Mul(scaled.FromFloat(o[x*n+y])))
+		for x := range d {
+			out[y] = out[y].Add(products[x][level].Mul(scaled.FromFloat(o[x*d+y])))
 		}
 	}
 	return out
 }
 
-// legPolys returns the count polynomials of core c with one of its legs fixed: out[x] with the leg at value x, uncounted, and all other
-// legs weighted by r. mode is the place of the leg among the core's legs.
+// legPolys returns the count polynomials of core c with one of its legs fixed, by the leg's value x: the leg is at x and not counted, and
+// all other legs are weighted by the vectors r. mode is the position of the leg among the core's.
 func (sp *space) legPolys(c, mode int, r [][]float64) ([]countspace.Poly, error) {
 	core, d := sp.cores[c], sp.levels.D
 	w := sp.coreWeights(c, r)
@@ -286,32 +291,32 @@ func (sp *space) legPolys(c, mode int, r [][]float64) ([]countspace.Poly, error)
 // part is a component S ∘ R being learned. It is replaced, never changed.
 type part struct {
 	s countspace.Poly
-	r [][]float64 // unit vectors
+	r [][]float64 // unit vectors, by leg
 }
 
 // model is B̃ = Σ_i fit.Alpha[i] parts[i] with G and b of its parts.
 type model struct {
 	sp    *space
-	norm2 scaled.Number
+	norm2 scaled.Number // ‖B‖²
 	parts []*part
-	g     [][]scaled.Number
-	b     []scaled.Number
+	g     [][]scaled.Number // scalar products of the parts
+	b     []scaled.Number   // scalar products of the parts with B
 	fit   fit
 }
 
-// snapshot returns a copy that later changes of m do not affect.
+// snapshot returns a copy of the model that later changes of m do not affect.
 func (m *model) snapshot() *model {
-	c := *m
-	c.parts = append([]*part(nil), m.parts...)
-	c.b = append([]scaled.Number(nil), m.b...)
-	c.g = zeroMatrix(len(m.g))
+	out := *m
+	out.parts = append([]*part(nil), m.parts...)
+	out.b = append([]scaled.Number(nil), m.b...)
+	out.g = zeroMatrix(len(m.g))
 	for i := range m.g {
-		copy(c.g[i], m.g[i])
+		copy(out.g[i], m.g[i])
 	}
 	sp := *m.sp
 	sp.rot = append([][]float64(nil), m.sp.rot...)
-	c.sp = &sp
-	return &c
+	out.sp = &sp
+	return &out
 }
 
 // refit fits all weights to G and b.
@@ -331,29 +336,30 @@ type products struct {
 	others     []countspace.Poly // by component; unused at the component itself
 }
 
-// products returns the count polynomials of part i under its present R, by product trees.
+// products returns the products of part i under its present vectors, by product trees.
 func (m *model) products(i int) (products, error) {
 	p := m.parts[i]
 	base, err := m.sp.basePoly(p.r)
 	if err != nil {
 		return products{}, err
 	}
-	q := products{base: base, self: m.sp.pairPoly(p.r, p.r), others: make([]countspace.Poly, len(m.parts))}
+	out := products{base: base, self: m.sp.pairPoly(p.r, p.r), others: make([]countspace.Poly, len(m.parts))}
 	for k, other := range m.parts {
 		if k != i {
-			q.others[k] = m.sp.pairPoly(p.r, other.r)
+			out.others[k] = m.sp.pairPoly(p.r, other.r)
 		}
 	}
-	return q, nil
+	return out, nil
 }
 
-// fitNewPart fits S of the new part i to the residual of the others under its R, and sets its rows of G and b.
+// fitNewPart fits S of the new part i to the residual of the others under its vectors, sets its row and column of G and its entry of b, and
+// refits all weights.
 func (m *model) fitNewPart(i int) error {
-	q, err := m.products(i)
+	products, err := m.products(i)
 	if err != nil {
 		return err
 	}
-	return m.replacePart(i, &part{s: m.symmetricStep(i, q), r: m.parts[i].r}, q)
+	return m.replacePart(i, &part{s: m.symmetricStep(i, products), r: m.parts[i].r}, products)
 }
 
 // replacePart makes p part i and refits all weights. q are the products of p with the base tensor, with itself and with the other parts:
@@ -381,7 +387,7 @@ func (m *model) replacePart(i int, p *part, q products) error {
 	return nil
 }
 
-// appendPart appends a component of norm zero and returns its number.
+// appendPart appends a part of norm 0 to the model, with weight 0, and returns its number.
 func (m *model) appendPart(p *part) int {
 	i := len(m.parts)
 	m.parts = append(m.parts, p)

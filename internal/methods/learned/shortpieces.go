@@ -15,13 +15,13 @@ import (
 // longestShort is the number of coefficients up to which the loops here beat countspace's.
 const longestShort = 6
 
-// isShort reports whether q is a short polynomial in one variable, with exponents.
+// isShort reports whether q is a polynomial in one variable with 2 to longestShort coefficients, each with an exponent.
 func isShort(q countspace.Poly) bool {
 	return len(q.Shape) == 1 && q.Shape[0] > 1 && q.Shape[0] <= longestShort && len(q.Coef.Exp) == q.Shape[0]
 }
 
-// multiply returns p·q. p is the caller's own and may be overwritten; both are canonical, as
-// countspace and multiply leave them.
+// multiply returns p·q. It may overwrite p, which is the caller's own. Both have normalised coefficients, as results of countspace and of
+// multiply have.
 func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if len(p.Coef.Exp) != len(p.Coef.Mant) {
 		return p.Mul(q, ops)
@@ -30,28 +30,29 @@ func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 		return p.Mul(q, ops)
 	}
 
-	m, e, n := p.Coef.Mant, p.Coef.Exp, p.Size()
-	qm, qe := q.Coef.Mant, q.Coef.Exp
-	for range len(qm) - 1 {
-		m, e = append(m, 0), append(e, 0)
+	// In place, from the last coefficient: coefficient k of p·q is Σ_j q[j] p[k−j]. A coefficient is mant · 2^exp.
+	mant, exp, n := p.Coef.Mant, p.Coef.Exp, p.Size()
+	qMant, qExp := q.Coef.Mant, q.Coef.Exp
+	for range len(qMant) - 1 {
+		mant, exp = append(mant, 0), append(exp, 0)
 	}
-	for k := len(m) - 1; k >= 0; k-- {
-		var x float64
-		var i int64
-		for j := max(0, k-n+1); j < len(qm) && j <= k; j++ {
-			x, i = addTwo(x, i, m[k-j]*qm[j], e[k-j]+qe[j])
+	for k := len(mant) - 1; k >= 0; k-- {
+		var sum float64
+		var sumExp int64
+		for j := max(0, k-n+1); j < len(qMant) && j <= k; j++ {
+			sum, sumExp = addTwo(sum, sumExp, mant[k-j]*qMant[j], exp[k-j]+qExp[j])
 		}
-		m[k], e[k] = x, i
+		mant[k], exp[k] = sum, sumExp
 	}
 
-	ops.Add(n * len(qm))
-	p.Shape = []int{len(m)}
-	p.Coef.Mant, p.Coef.Exp = m, e
+	ops.Add(n * len(qMant))
+	p.Shape = []int{len(mant)}
+	p.Coef.Mant, p.Coef.Exp = mant, exp
 	return p
 }
 
-// correlate returns h[k] = Σ_j q[j] s[k+j], overwriting s, which is the caller's own; both are
-// canonical.
+// correlate returns the polynomial with coefficients Σ_j q[j] s[k+j] for each k. It may overwrite s, which is the caller's own. Both have
+// normalised coefficients.
 func correlate(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if len(s.Coef.Exp) != len(s.Coef.Mant) || !fitsIn(q.Shape, s.Shape) {
 		return countspace.Correlate(s, q, ops)
@@ -60,24 +61,25 @@ func correlate(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 		return countspace.Correlate(s, q, ops)
 	}
 
-	m, e := s.Coef.Mant, s.Coef.Exp
-	qm, qe := q.Coef.Mant, q.Coef.Exp
-	n := len(m) - len(qm) + 1
+	// In place, from the first coefficient. A coefficient is mant · 2^exp.
+	mant, exp := s.Coef.Mant, s.Coef.Exp
+	qMant, qExp := q.Coef.Mant, q.Coef.Exp
+	n := len(mant) - len(qMant) + 1
 	for k := range n {
-		x, i := addTwo(m[k]*qm[0], e[k]+qe[0], m[k+1]*qm[1], e[k+1]+qe[1])
-		for j := 2; j < len(qm); j++ {
-			x, i = addTwo(x, i, m[k+j]*qm[j], e[k+j]+qe[j])
+		sum, sumExp := addTwo(mant[k]*qMant[0], exp[k]+qExp[0], mant[k+1]*qMant[1], exp[k+1]+qExp[1])
+		for j := 2; j < len(qMant); j++ {
+			sum, sumExp = addTwo(sum, sumExp, mant[k+j]*qMant[j], exp[k+j]+qExp[j])
 		}
-		m[k], e[k] = x, i
+		mant[k], exp[k] = sum, sumExp
 	}
 
-	ops.Add(n * len(qm))
+	ops.Add(n * len(qMant))
 	s.Shape = []int{n}
-	s.Coef.Mant, s.Coef.Exp = m[:n], e[:n]
+	s.Coef.Mant, s.Coef.Exp = mant[:n], exp[:n]
 	return s
 }
 
-// fitsIn reports whether no side of the box q is longer than the same side of the box s.
+// fitsIn reports whether no side of box q is longer than the same side of box s.
 func fitsIn(q, s []int) bool {
 	for a := range q {
 		if q[a] > s[a] {
@@ -87,7 +89,7 @@ func fitsIn(q, s []int) bool {
 	return true
 }
 
-// addTwo returns a·2^i + b·2^j in canonical form; a and b are 0 or in ±[1, 4).
+// addTwo returns a·2^i + b·2^j as a number and an exponent, normalised: the number is 0 or in ±[1, 2). a and b are 0 or in ±[1, 4).
 func addTwo(a float64, i int64, b float64, j int64) (float64, int64) {
 	if a == 0 {
 		a, i, b, j = b, j, 0, 0
@@ -97,19 +99,19 @@ func addTwo(a float64, i int64, b float64, j int64) (float64, int64) {
 			a, i, b, j = b, j, a, i
 		}
 		if d := i - j; d < 1000 {
-			a += float64(b * math.Float64frombits(uint64(1023-d)<<52))
+			a += float64(b * math.Float64frombits(uint64(1023-d)<<52)) // b · 2^−d
 		}
 	}
 
 	if a == 0 {
 		return 0, 0
 	}
-	bits := math.Float64bits(a)
+	bits := math.Float64bits(a) // move its exponent to i
 	i += int64(bits>>52&0x7ff) - 1023
 	return math.Float64frombits(bits&^(0x7ff<<52) | 1023<<52), i
 }
 
-// copyPoly returns a copy of p that the caller may overwrite, with capacity for further coefficients.
+// copyPoly returns a copy of p that the caller may overwrite, with room for further coefficients.
 func copyPoly(p countspace.Poly, capacity int) countspace.Poly {
 	n := p.Size()
 	m, e := make([]float64, n, n+capacity), make([]int64, n, n+capacity)
@@ -120,7 +122,7 @@ func copyPoly(p countspace.Poly, capacity int) countspace.Poly {
 	return p
 }
 
-// canonicalCopy returns a copy of p with normalised coefficients, as every result of countspace has them.
+// canonicalCopy returns a copy of p with normalised coefficients, as results of countspace have.
 func canonicalCopy(p countspace.Poly) countspace.Poly {
 	return countspace.Crop(p, p.Shape)
 }

@@ -16,44 +16,41 @@ import (
 
 // effort bounds what is learned.
 type effort struct {
-	components, starts, sweeps int  // at most
-	maps                       bool // orthogonal maps are learned as well
-	seed                       uint64
+	components, starts, sweeps int     // at most
+	maps                       bool    // orthogonal maps are learned as well
+	seed                       uint64  // of the starts
 	work                       float64 // multiply-adds at most
 }
 
-// effortFrom returns the effort of settings.
-func effortFrom(s query.Settings) effort {
+// effortFrom returns the effort that settings allow.
+func effortFrom(settings query.Settings) effort {
 	return effort{
-		components: s.Components, starts: 2, sweeps: 20, maps: s.Maps == query.MapLearned, seed: s.Seed,
-		work: s.Budget * learnShare / countRate,
+		components: settings.Components, starts: 2, sweeps: 20, maps: settings.Maps == query.MapLearned, seed: settings.Seed,
+		work: settings.Budget * learnShare / countRate,
 	}
 }
 
-// Learn fits the components of the settings, Components at most, to the network's base tensor: ‖B − Σ_i α_i S^(i)∘R^(i)‖ with α ≥ 0.
+// Learn fits a sum of components to the network's base tensor: it minimises ‖B − Σ_i α_i S^(i)∘R^(i)‖ over α ≥ 0, S and R, with at most
+// Components components of the settings.
 //
-// From every start, components are added one at a time to the residual of those before (the best of
-// a few seeded candidates), and after each addition all components are swept cyclically: R leg by
-// leg and S in closed form against the residual of the others, with a joint refit of α after every
-// component. The residual never rises from component to component or from sweep to sweep, to
-// rounding. The best start by explained fraction is returned; it has fewer components where ρ
-// vanishes before, or where a component explains nothing, or where the share of the budget for
-// learning is spent, with a warning. A network without legs is one rank-one component without legs,
-// exact. B = 0 is one rank-one component of weight 0, exact, with LnNormB = −Inf. LnExplained is −Inf
-// if nothing could be explained. LnNormError includes bounds on the rounding in ρ (see fit.Rounding)
-// and in the maps (btn.MapRounding), so that certificates hold for computed numbers too.
+// From every start, components are added one at a time to the residual of those before: the best of a few seeded candidates. After each
+// addition all components are swept cyclically: R leg by leg, then S in closed form, both against the residual of the others, then all α
+// together. Up to rounding, the residual never rises. The result is the start that explains most. It has fewer components if ρ vanishes, if
+// a component explains nothing, or if the share of the budget for learning is spent, which gives a warning.
 //
-// Cost: about r² · n² multiply-adds a sweep for r components over n legs at two levels; memory
-// O(r·n^1.5). The same network and settings give the same result. It stops between cores when ctx is
-// done.
-// Source: Hamid and Braun, section on Frobenius norm minimisation.
-// Differs: alternating least squares for R and S.
-func Learn(ctx context.Context, net *btn.Network, s query.Settings) (*btn.Plan, error) {
-	e := effortFrom(s)
+// A network without legs is one component of rank one, exact. B = 0 is one component of rank one with weight 0, exact, with LnNormB = −Inf.
+// LnExplained is −Inf if nothing could be explained. LnNormError includes bounds of the rounding in ρ (fit.Rounding) and in the maps
+// (btn.MapRounding), so that certificates hold for computed numbers, too.
+//
+// Cost: about r² · n² multiply-adds a sweep for r components over n legs at two levels; memory O(r·n^1.5). The same network and settings
+// give the same result. It stops between cores if ctx is done. Source: Hamid and Braun, section on Frobenius norm minimisation. Differs:
+// alternating least squares for R and S.
+func Learn(ctx context.Context, net *btn.Network, settings query.Settings) (*btn.Plan, error) {
+	e := effortFrom(settings)
 	return learn(ctx, net, levelsOf(net, e.work), e)
 }
 
-// learn is Learn with given levels and effort.
+// learn is Learn with given levels of the components and a given effort.
 func learn(ctx context.Context, net *btn.Network, levels countspace.Levels, e effort) (*btn.Plan, error) {
 	sp, err := newSpace(net, levels)
 	if err != nil {
@@ -67,6 +64,7 @@ func learn(ctx context.Context, net *btn.Network, levels countspace.Levels, e ef
 		return Trivial(net, norm2)
 	}
 
+	// The best of several starts.
 	var best *model
 	for start := range e.starts {
 		l := newLearner(sp, norm2, e, start)
@@ -113,15 +111,16 @@ func (l *learner) isSpent() bool { return float64(l.sp.ops.MulAdds) >= l.work }
 // run adds components one at a time, and sweeps over all of them after each addition.
 func (l *learner) run(ctx context.Context) error {
 	for i := range l.components {
-		before, last := len(l.parts), i == l.components-1
+		countBefore, isLast := len(l.parts), i == l.components-1
 		if err := l.addComponent(ctx); err != nil {
 			return err
 		}
-		if len(l.parts) == 0 || len(l.parts) == before && !last {
+		isUnchanged := len(l.parts) == countBefore // no candidate explained anything
+		if len(l.parts) == 0 || isUnchanged && !isLast {
 			continue
 		}
 		sweeps := min(l.sweeps, greedySweeps)
-		if last {
+		if isLast {
 			sweeps = l.sweeps
 		}
 		if err := l.sweepAll(ctx, sweeps); err != nil {
@@ -138,8 +137,8 @@ func (l *learner) run(ctx context.Context) error {
 // greedySweeps is the number of joint sweeps after each component except the last, after which there are effort.sweeps.
 const greedySweeps = 5
 
-// trialCounts returns the number of candidates for every new component, and the number of sweeps that each candidate gets. Small problems
-// have many minima that are cheap to look at. On large problems the candidates differ little and cost much.
+// trialCounts returns the number of candidates for every new component, and the number of sweeps that each candidate gets, for so many
+// legs. Small problems have many minima that are cheap to look at. On large problems the candidates differ little and cost much.
 func trialCounts(legs int) (candidates, sweeps int) {
 	if legs <= smallProblem {
 		return 6, 8
@@ -150,7 +149,7 @@ func trialCounts(legs int) (candidates, sweeps int) {
 // smallProblem is the number of legs up to which a sweep takes about a millisecond.
 const smallProblem = 64
 
-// addComponent appends the best of a few candidates. It appends none if no candidate explains anything of the residual.
+// addComponent adds the best of a few candidates for a new component. It adds none if no candidate explains anything of the residual.
 func (l *learner) addComponent(ctx context.Context) error {
 	var best *model
 	candidates, sweeps := trialCounts(len(l.sp.dims))
@@ -158,6 +157,8 @@ func (l *learner) addComponent(ctx context.Context) error {
 		if try > 0 && l.isSpent() {
 			break
 		}
+
+		// Draw a candidate, and improve it alone.
 		trial := *l
 		trial.model = l.snapshot()
 		i := trial.appendPart(newPart(l.sp, l.seed, l.start, len(l.parts), try))
@@ -173,7 +174,8 @@ func (l *learner) addComponent(ctx context.Context) error {
 			}
 		}
 
-		if trial.fit.Explained.Cmp(l.fit.Explained) <= 0 || trial.g[i][i].IsZero() {
+		explainsMore := trial.fit.Explained.Cmp(l.fit.Explained) > 0
+		if !explainsMore || trial.g[i][i].IsZero() {
 			continue
 		}
 		if best == nil || trial.fit.Explained.Cmp(best.fit.Explained) > 0 {
@@ -187,23 +189,24 @@ func (l *learner) addComponent(ctx context.Context) error {
 	return nil
 }
 
-// improve updates part i once: R leg by leg, then S, then all weights.
+// improve updates part i once: its vectors leg by leg, then its S, then the weights of all parts.
 func (m *model) improve(ctx context.Context, i int) error {
-	r, q, err := m.vectorSweep(ctx, i)
+	vectors, products, err := m.vectorSweep(ctx, i)
 	if err != nil {
 		return err
 	}
-	return m.replacePart(i, &part{s: m.symmetricStep(i, q), r: r}, q)
+	return m.replacePart(i, &part{s: m.symmetricStep(i, products), r: vectors}, products)
 }
 
-// sweepAll runs cyclic sweeps over all parts, until one improves neither the explained fraction nor ρ by the tolerance.
+// sweepAll runs at most so many cyclic sweeps over all parts. It ends when a sweep improves the fit by less than the tolerance, or when the
+// work is used up.
 func (l *learner) sweepAll(ctx context.Context, sweeps int) error {
 	for range sweeps {
-		before := l.fit
+		fitBefore := l.fit
 		if err := l.sweep(ctx); err != nil {
 			return err
 		}
-		if l.isSettled(before) || l.isSpent() {
+		if l.isSettled(fitBefore) || l.isSpent() {
 			break
 		}
 	}
@@ -227,21 +230,20 @@ func (l *learner) sweep(ctx context.Context) error {
 // share of ρ, whichever is smaller.
 const tolerance = 1e-5
 
-// isSettled reports whether the last sweep improved the fit by less than the tolerance, or ρ has vanished. before is the fit before that
+// isSettled reports whether ρ has vanished, or the last sweep improved the fit by less than the tolerance. previous is the fit before that
 // sweep.
-func (l *learner) isSettled(before fit) bool {
-	gain := l.fit.Explained.Sub(before.Explained)
-	reference := l.fit.Explained
-	if r := scaled.FromFloat(l.fit.Residual); r.Cmp(reference) < 0 {
-		reference = r
+func (l *learner) isSettled(previous fit) bool {
+	gain := l.fit.Explained.Sub(previous.Explained)
+	reference := l.fit.Explained // the smaller one of 1 − ρ and ρ
+	if residual := scaled.FromFloat(l.fit.Residual); residual.Cmp(reference) < 0 {
+		reference = residual
 	}
 	return l.fit.hasVanished() || gain.Cmp(reference.Mul(scaled.FromFloat(tolerance))) <= 0
 }
 
-// newPart returns a part with random unit vectors and S = 0. Try 0 draws positive vectors near
-// the uniform one, which suits factors that are mostly positive; try 1 positive vectors of any
-// direction; later ones vectors of either sign. The draw is a function of seed, start, component and
-// try.
+// newPart returns a part with random unit vectors and S = 0. Try 0 draws positive vectors near the uniform one, which suits factors that
+// are mostly positive; try 1 positive vectors of any direction; try 2 vectors of either sign; and so on in turn. The draw is a function of
+// seed, start, component and try.
 func newPart(sp *space, seed uint64, start, component, try int) *part {
 	p := &part{s: countspace.New(sp.shape), r: make([][]float64, len(sp.dims))}
 	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|uint64(component)<<10|uint64(try)))
@@ -251,7 +253,8 @@ func newPart(sp *space, seed uint64, start, component, try int) *part {
 	return p
 }
 
-// randomVector draws a unit vector. By the number of the try it is near all ones, of one sign, or of either sign.
+// randomVector draws a unit vector of d entries. If try is a multiple of 3, it is near all ones; for the next try all entries are positive;
+// for the one after that they are of either sign.
 func randomVector(rng *rand.Rand, d, try int) []float64 {
 	v := make([]float64, d)
 	square := 0.0

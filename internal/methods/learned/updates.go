@@ -10,16 +10,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// vectorSweep visits every leg of part i once and returns its new R and the products under it.
-// On each leg
+// vectorSweep solves the vectors of part i leg by leg, with everything else fixed, and returns the new vectors by leg and the products
+// under them. The least-squares solution for value a of leg ℓ is
 //
-//	v_ℓ[a] = Σ_c S_{c+e(a)} P^{−ℓ,a}_c / Σ_c S²_{c+e(a)} N^{−ℓ}_c,
+//	v_ℓ[a] = Σ_c S_{c+e(a)} P^{−ℓ,a}_c / Σ_c S²_{c+e(a)} N^{−ℓ}_c
 //
-// the least-squares solution in v_ℓ with everything else fixed; an entry whose denominator is 0
-// changes nothing and stays. P is the base tensor's count polynomial with the leg fixed at a less
-// the other components'. Then v_ℓ is normalised: the scale of S∘R is left to the weights. Cost:
-// O(n²) multiply-adds for every component at two levels, plus the walks over the cores (see
-// newCoreWalk).
+// where P^{−ℓ,a} is the count polynomial of the residual, the base tensor less the other parts, with the leg fixed at a, and N^{−ℓ} that of
+// the squared vectors of all other legs. If the denominator is 0, the entry changes nothing and stays. Then v_ℓ is normalised: the scale of
+// S∘R is left to the weights. Cost: O(n²) multiply-adds for every component at two levels, and the walks over the cores (newCoreWalk).
 func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, error) {
 	s := newSweep(m, i)
 	if err := s.newChains(); err != nil {
@@ -29,12 +27,13 @@ func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, 
 		if err := ctx.Err(); err != nil {
 			return nil, products{}, err
 		}
-		t, err := s.base.environment(m.sp.coreBox(c))
+		environment, err := s.base.environment(m.sp.coreBox(c))
 		if err != nil {
 			return nil, products{}, err
 		}
 
-		walk, err := m.sp.newCoreWalk(c, s.vectors, t)
+		// Solve its legs one after the other.
+		walk, err := m.sp.newCoreWalk(c, s.vectors, environment)
 		if err != nil {
 			return nil, products{}, err
 		}
@@ -45,6 +44,7 @@ func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, 
 			walk.advance()
 		}
 
+		// Move past the core, with its new vectors.
 		p, err := m.sp.corePoly(c, s.vectors)
 		if err != nil {
 			return nil, products{}, err
@@ -67,7 +67,7 @@ type sweep struct {
 	scale scaled.Number // α_i, or 1 if that is 0; later the norm that the vector solved last had before it was normalised
 }
 
-// newSweep prepares a sweep over the legs of part i.
+// newSweep returns a sweep over the legs of part i, without chains.
 func newSweep(m *model, i int) *sweep {
 	s := &sweep{m: m, current: i, scale: m.fit.Alpha[i]}
 	s.vectors = append([][]float64(nil), m.parts[i].r...)
@@ -77,7 +77,7 @@ func newSweep(m *model, i int) *sweep {
 	return s
 }
 
-// newChains makes the chains over all cores and over all pairs of parts, each of which is contracted backwards once.
+// newChains makes the chain over all cores and the chains over the legs of all pairs of parts. Each is contracted backwards once.
 func (s *sweep) newChains() error {
 	sp, self := s.m.sp, s.m.parts[s.current]
 	var err error
@@ -101,19 +101,21 @@ func (s *sweep) newChains() error {
 	return nil
 }
 
-// piece returns the polynomial of one leg in the product of part i with part k.
+// piece returns the polynomial of one leg in the product of the current part with part k, Σ_y v[y] w[y] z^{level(y)}. For the current part
+// itself both are its new vectors.
 func (s *sweep) piece(k, leg int) countspace.Poly {
 	other := s.m.parts[k].r[leg]
 	if k == s.current {
 		other = s.vectors[leg]
 	}
-	return countspace.Linear(s.m.sp.row(leg, s.vectors[leg], other))
+	return countspace.Linear(s.m.sp.levelSums(leg, s.vectors[leg], other))
 }
 
-// solveLeg sets the vector of one leg of the current part, which the walk over its core has reached, and moves all pairs past it. The
-// vector is that of least squares. For each value x, the numerator is the scalar product of the current part with the residual: that with
-// the base tensor less those with the other parts, times their weights α. The denominator is the current part's own squared norm. Both are
-// taken with weight 1 at x.
+// solveLeg solves the vector of one leg of the current part, which the walk over its core has reached, and moves all pairs past it.
+//
+// The least-squares value of entry x is numerator/denominator. The numerator is the scalar product of the residual with the current part:
+// that of the base tensor less those of the other parts times their weights α. The denominator is the current part's own squared norm. In
+// both, the part has weight 1 at x.
 func (s *sweep) solveLeg(leg int, walk coreWalk) error {
 	numerator, err := walk.numerator()
 	if err != nil {
@@ -121,7 +123,7 @@ func (s *sweep) solveLeg(leg int, walk coreWalk) error {
 	}
 	var denominator []scaled.Number
 	for k := range s.pairs {
-		if k != s.current && s.m.fit.Alpha[k].IsZero() {
+		if k != s.current && s.m.fit.Alpha[k].IsZero() { // it takes nothing from the residual
 			continue
 		}
 		env, err := s.pairs[k].legEnvironment(s.m.sp.levels.D) // by level of the leg
@@ -139,23 +141,22 @@ func (s *sweep) solveLeg(leg int, walk coreWalk) error {
 		}
 	}
 
-	s.solve(leg, numerator, denominator)
+	s.setVector(leg, numerator, denominator)
 	for k := range s.pairs {
 		s.pairs[k].advance(s.piece(k, leg))
 	}
 	return nil
 }
 
-// solve sets v_ℓ to numerator/denominator, normalised. The numerator is by value, the denominator by level. An entry whose denominator is
-// 0 stays as it was. If all entries become 0, the
-// vector stays as it was.
-func (s *sweep) solve(leg int, numerator, denominator []scaled.Number) {
+// setVector sets the vector of a leg to numerator/denominator, normalised. The numerator is by value, the denominator by level. If the
+// denominator of an entry is 0, the entry stays as it was. If all entries become 0, the vector stays as it was.
+func (s *sweep) setVector(leg int, numerator, denominator []scaled.Number) {
 	old := s.vectors[leg]
 	v := make([]scaled.Number, len(old))
 	var largest scaled.Number
 	for x := range v {
-		if n := denominator[s.m.sp.levels.Of[leg][x]]; n.Sign() > 0 {
-			v[x] = numerator[x].Div(n)
+		if d := denominator[s.m.sp.levels.Of[leg][x]]; d.Sign() > 0 {
+			v[x] = numerator[x].Div(d)
 		} else {
 			v[x] = s.scale.Mul(scaled.FromFloat(old[x]))
 		}
@@ -167,43 +168,44 @@ func (s *sweep) solve(leg int, numerator, denominator []scaled.Number) {
 	if largest.IsZero() || !largest.IsFinite() {
 		return // the residual is orthogonal to everything this leg can do: keep the direction
 	}
-	fresh := make([]float64, len(old))
+
+	// Normalise it as float64.
+	vector := make([]float64, len(old))
 	square := 0.0
-	for x := range fresh {
-		fresh[x] = v[x].Div(largest).Float64()
-		square += fresh[x] * fresh[x]
+	for x := range vector {
+		vector[x] = v[x].Div(largest).Float64()
+		square += vector[x] * vector[x]
 	}
 
 	norm := math.Sqrt(square)
-	for x := range fresh {
-		fresh[x] /= norm
+	for x := range vector {
+		vector[x] /= norm
 	}
 	s.scale = largest.Mul(scaled.FromFloat(norm))
-	s.vectors[leg] = fresh
+	s.vectors[leg] = vector
 }
 
-// products returns the products that the chains have built up after the last leg.
+// products returns the products of the current part under its new vectors: the prefixes of all chains after the last leg.
 func (s *sweep) products() products {
-	q := products{
+	result := products{
 		base:   s.base.prefix,
 		self:   s.pairs[s.current].prefix,
 		others: make([]countspace.Poly, len(s.pairs)),
 	}
 	for k, c := range s.pairs {
 		if k != s.current {
-			q.others[k] = c.prefix
+			result.others[k] = c.prefix
 		}
 	}
-	return q
+	return result
 }
 
-// symmetricStep returns the S that minimises ‖residual − S∘R‖ for part i's R, the residual of
-// the other components:
+// symmetricStep returns the S that minimises ‖residual − S∘R‖ for the vectors R of part i. The residual is the base tensor less the other
+// parts. q are the products of the part under R.
 //
-//	S_c = P_c / N_c,   P_c = [z^c]⟨residual, R⟩,   N_c = [z^c] Π_ℓ (Σ_x v_ℓ[x]² z^λ(x)),
+//	S_c = P_c / N_c,   P_c = [z^c]⟨residual, R⟩,   N_c = [z^c] Π_ℓ (Σ_x v_ℓ[x]² z^λ(x))
 //
-// and 0 where N_c is 0. S is then scaled so that ‖S∘R‖ is near 1 and its coefficients stay in range
-// from sweep to sweep.
+// S_c is 0 if N_c is 0. S is then scaled so that ‖S∘R‖ is about 1 and its coefficients stay in range from sweep to sweep.
 func (m *model) symmetricStep(i int, q products) countspace.Poly {
 	target := countspace.Crop(q.base, m.sp.shape)
 	for k, other := range m.parts {
@@ -213,6 +215,7 @@ func (m *model) symmetricStep(i int, q products) countspace.Poly {
 		target = target.Sub(countspace.Hadamard(q.others[k], other.s).Scale(m.fit.Alpha[k]))
 	}
 
+	// Divide by N, and sum up ‖S∘R‖² = Σ_c S_c² N_c.
 	norm := countspace.Crop(q.self, m.sp.shape)
 	s := countspace.New(m.sp.shape)
 	var square scaled.Number

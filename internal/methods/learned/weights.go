@@ -22,35 +22,31 @@ const epsilon = 0x1p-53
 // fit is the outcome of fitting weights.
 type fit struct {
 	Alpha []scaled.Number // weights of the components as given, not of their normalised versions
-	// Explained is (2αᵀb − αᵀGα)/‖B‖², at the optimum αᵀb/‖B‖². It is 1−ρ, held as a scaled number
-	// and never computed as a difference from 1.
+	// Explained is 1−ρ = (2αᵀb − αᵀGα)/‖B‖², at the optimum αᵀb/‖B‖². It is never computed as a difference from 1.
 	Explained scaled.Number
 	Residual  float64 // ρ = ‖B−B̃‖²/‖B‖², in [0, 1]
 	// Rounding bounds the rounding error of ρ: 4(n+16)·2^−53·(C+A)² for n legs, by Cauchy–Schwarz on
 	// absolute values, with A = Σ|α_i|‖Q^(i)‖/‖B‖ and C = ‖B′‖/‖B‖, where B′ has all numbers of B's cores
 	// made positive so that no terms cancel (C = 1 in fitWeights). Certificates must add it to ρ.
-	Rounding float64
-	size     float64 // A of Rounding
-	// Rounding for A ≤ 3: ρ below it is not distinguished from 0, however large the weights are
-	floor float64
-	// condition number of G scaled to a unit diagonal; 2^53 means singular to working precision
-	Condition float64
+	Rounding  float64
+	size      float64 // A of Rounding
+	floor     float64 // Rounding for A ≤ 3: ρ below it is not distinguished from 0, however large the weights are
+	Condition float64 // condition number of G scaled to a unit diagonal; 2^53 means singular to working precision
 }
 
 // LnExplained returns ln(1−ρ) in nats. It is −Inf if nothing is explained.
 func (f fit) LnExplained() float64 { return math.Min(0, f.Explained.LogAbs()) }
 
-// hasVanished reports whether ρ is no larger than the rounding of its computation.
+// hasVanished reports whether ρ is at most the rounding of its computation.
 func (f fit) hasVanished() bool { return f.Residual <= f.floor }
 
-// fitWeights minimises norm2 + αᵀGα − 2αᵀb over α ≥ 0.
+// fitWeights finds the weights α ≥ 0 that minimise ‖B − Σ_i α_i Q_i‖² = norm2 + αᵀGα − 2αᵀb, for G_ij = ⟨Q_i, Q_j⟩, b_i = ⟨B, Q_i⟩ and
+// norm2 = ‖B‖². A component of norm 0 gets weight 0. If norm2 is 0, all weights and ρ are 0. legs is the number of legs behind G and b; it
+// enters Rounding only.
 //
-// G is scaled to a unit diagonal and solved on every active set by its eigendecomposition, with
-// eigenvalues below r·2^−45 of the largest left out. A component of norm zero gets weight zero.
-// legs is the number of legs behind G and b; it enters Rounding only.
-// norm2 is ‖B‖²; when it is 0, all weights are 0 and ρ is 0. Time O(r³). It returns ErrNotFinite for
-// NaN or infinite entries, and an error when the shapes disagree.
-// Source: Hamid and Braun, equation of the Gram objective.
+// G is scaled to a unit diagonal and solved on every active set by its eigendecomposition. Eigenvalues below r·2^−45 of the largest are
+// left out. Time O(r³) for r components. It returns ErrNotFinite for NaN or infinite entries, and an error if the shapes disagree. Source:
+// Hamid and Braun, equation of the Gram objective.
 func fitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, legs int) (fit, error) {
 	if err := checkGram(g, b, norm2); err != nil {
 		return fit{}, err
@@ -62,29 +58,32 @@ func fitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 		return f, nil
 	}
 
-	unit, keep := unitGram(g, b)
-	if err := unit.check(keep); err != nil {
+	// Solve in units in which the components have norm 1.
+	unit, components := unitGram(g, b)
+	if err := unit.check(components); err != nil {
 		return f, err
 	}
-	if len(keep) == 0 {
+	if len(components) == 0 {
 		return f, nil
 	}
 
-	x, err := nonNegativeLeastSquares(unit.g, unit.y)
+	solution, err := nonNegativeLeastSquares(unit.g, unit.y)
 	if err == nil {
 		f.Condition, err = condition(unit.g)
 	}
 	if err != nil {
-		return f, fmt.Errorf("learned: weights of %d components: %w", len(keep), err)
-	}
-	size := scaled.Number{}
-	norm := norm2.Sqrt()
-	for k, i := range keep {
-		f.Alpha[i] = scaled.FromFloat(x[k]).Mul(unit.scale).Div(unit.norm[k])
-		size = size.Add(scaled.FromFloat(math.Abs(x[k])).Mul(unit.scale).Div(norm))
+		return f, fmt.Errorf("learned: weights of %d components: %w", len(components), err)
 	}
 
-	gain := gramGain(unit.g, unit.y, x)
+	// The weights of the components as given, and Σ|α_i|‖Q_i‖/‖B‖.
+	size := scaled.Number{}
+	norm := norm2.Sqrt()
+	for k, i := range components {
+		f.Alpha[i] = scaled.FromFloat(solution[k]).Mul(unit.scale).Div(unit.norm[k])
+		size = size.Add(scaled.FromFloat(math.Abs(solution[k])).Mul(unit.scale).Div(norm))
+	}
+
+	gain := gramGain(unit.g, unit.y, solution)
 	if gain > 0 {
 		f.Explained = scaled.FromFloat(gain).Mul(unit.scale).Mul(unit.scale).Div(norm2)
 	}
@@ -94,15 +93,14 @@ func fitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 	return f, nil
 }
 
-// setRounding sets Rounding and floor for C = cancelled.
+// setRounding sets Rounding and floor. cancelled is C = ‖B′‖/‖B‖, where B′ has all numbers of B's cores made positive.
 func (f *fit) setRounding(legs int, cancelled float64) {
 	a := cancelled + f.size
 	f.Rounding = 4 * float64(legs+16) * epsilon * a * a
 	f.floor = 4 * float64(legs+16) * epsilon * math.Min(a*a, 16)
 }
 
-// gram is G with a unit diagonal and b with largest entry 1: G_ij = norm_i·norm_j·g_ij, b_i =
-// norm_i·scale·y_i.
+// gram is G with a unit diagonal, g, and b with largest entry 1, y: G_ij = norm_i·norm_j·g_ij, b_i = norm_i·scale·y_i.
 type gram struct {
 	g     [][]float64
 	y     []float64
@@ -110,62 +108,63 @@ type gram struct {
 	scale scaled.Number
 }
 
-// unitGram normalises the components of positive norm, whose numbers it returns as keep.
+// unitGram returns G and b in units in which every component has norm 1, and the numbers of the components. It leaves out components of
+// norm 0.
 func unitGram(g [][]scaled.Number, b []scaled.Number) (gram, []int) {
-	var u gram
-	var keep []int
+	var unit gram
+	var components []int
 	for i := range b {
 		if g[i][i].Sign() > 0 {
-			keep = append(keep, i)
-			u.norm = append(u.norm, g[i][i].Sqrt())
+			components = append(components, i)
+			unit.norm = append(unit.norm, g[i][i].Sqrt())
 		}
 	}
 
-	u.scale = scaled.Number{}
-	ratios := make([]scaled.Number, len(keep))
-	for k, i := range keep {
-		ratios[k] = b[i].Div(u.norm[k])
-		if a := ratios[k].Abs(); a.Cmp(u.scale) > 0 {
-			u.scale = a
+	unit.scale = scaled.Number{}
+	ratios := make([]scaled.Number, len(components))
+	for k, i := range components {
+		ratios[k] = b[i].Div(unit.norm[k])
+		if a := ratios[k].Abs(); a.Cmp(unit.scale) > 0 {
+			unit.scale = a
 		}
 	}
 
-	u.y = make([]float64, len(keep))
-	u.g = make([][]float64, len(keep))
-	for k, i := range keep {
-		if !u.scale.IsZero() {
-			u.y[k] = ratios[k].Div(u.scale).Float64()
+	unit.y = make([]float64, len(components))
+	unit.g = make([][]float64, len(components))
+	for k, i := range components {
+		if !unit.scale.IsZero() {
+			unit.y[k] = ratios[k].Div(unit.scale).Float64()
 		}
-		u.g[k] = make([]float64, len(keep))
-		for l, j := range keep[:k] {
-			c := g[i][j].Div(u.norm[k]).Div(u.norm[l]).Float64()
-			u.g[k][l], u.g[l][k] = c, c
+		unit.g[k] = make([]float64, len(components))
+		for l, j := range components[:k] {
+			c := g[i][j].Div(unit.norm[k]).Div(unit.norm[l]).Float64()
+			unit.g[k][l], unit.g[l][k] = c, c
 		}
-		u.g[k][k] = 1
+		unit.g[k][k] = 1
 	}
 
-	return u, keep
+	return unit, components
 }
 
 // gramSlack bounds a cosine's excess over 1 by rounding; beyond it G is no Gram matrix.
 const gramSlack = 1e-6
 
-// check returns an error if a normalised scalar product exceeds 1 by more than rounding. keep has the numbers of the components.
-func (u gram) check(keep []int) error {
+// check returns an error if the scalar product of two components of norm 1 is above 1 by more than rounding. components has their numbers.
+func (u gram) check(components []int) error {
 	for k := range u.g {
 		for l := range k {
 			if !(math.Abs(u.g[k][l]) <= 1+gramSlack) {
 				return fmt.Errorf("learned: not a Gram matrix: |G_ij| is %g times "+
 					"√(G_ii·G_jj) for components %d and %d",
-					math.Abs(u.g[k][l]), keep[k], keep[l])
+					math.Abs(u.g[k][l]), components[k], components[l])
 			}
 		}
 	}
 	return nil
 }
 
-// checkGram returns an error if sizes differ, a number is not finite, or an entry of the diagonal is negative. A failure means a broken
-// caller, or numbers beyond the range.
+// checkGram returns an error if sizes differ, if a number is not finite, or if ‖B‖² or an entry of G's diagonal is negative. Then a caller
+// is broken, or numbers are beyond the range.
 func checkGram(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number) error {
 	if len(g) != len(b) {
 		return fmt.Errorf("learned: G has %d rows, b has %d entries", len(g), len(b))
@@ -194,53 +193,54 @@ func checkGram(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number) erro
 	return nil
 }
 
-// nonNegativeLeastSquares minimises xᵀgx − 2xᵀy over x ≥ 0.
+// nonNegativeLeastSquares returns the x ≥ 0 that minimises xᵀgx − 2xᵀy, by the active-set method of Lawson and Hanson: entries that are not
+// passive are 0. Every pass makes the entry with the steepest descent passive, and solves for the passive ones.
 //
-// Every pass over the outer loop lowers the objective strictly, so no passive set comes twice; the
-// count of passes is bounded all the same, because rounding on a singular g could break that.
+// Every pass lowers the objective strictly, so no set of passive entries comes twice. The number of passes is bounded all the same, since
+// rounding on a singular g could break that.
 func nonNegativeLeastSquares(g [][]float64, y []float64) ([]float64, error) {
 	r := len(y)
 	x := make([]float64, r)
-	passive := make([]bool, r)
-	blocked := make([]bool, r) // entered and came out at once: rounding, not descent
+	isPassive := make([]bool, r)
+	isBlocked := make([]bool, r) // it became passive without a gain: its descent is rounding
 	tolerance := 16 * float64(r) * epsilon
 	for pass := 0; pass < 10*r+10; pass++ {
-		enter, most := -1, tolerance
+		entering, steepest := -1, tolerance
 		for i := range x {
-			if passive[i] || blocked[i] {
+			if isPassive[i] || isBlocked[i] {
 				continue
 			}
-			if w := slope(g, y, x, i); w > most {
-				enter, most = i, w
+			if w := slope(g, y, x, i); w > steepest {
+				entering, steepest = i, w
 			}
 		}
 
-		if enter < 0 {
+		if entering < 0 { // x is the minimum
 			break
 		}
-		passive[enter] = true
-		before := gramGain(g, y, x)
-		next, err := descend(g, y, x, passive)
+		isPassive[entering] = true
+		gainBefore := gramGain(g, y, x)
+		next, err := descend(g, y, x, isPassive)
 		if err != nil {
 			return nil, err
 		}
-		if gramGain(g, y, next) <= before {
-			passive[enter] = false
-			for i := range passive {
-				passive[i] = x[i] > 0
+		if gramGain(g, y, next) <= gainBefore {
+			isPassive[entering] = false
+			for i := range isPassive {
+				isPassive[i] = x[i] > 0
 			}
-			blocked[enter] = true
+			isBlocked[entering] = true
 			continue
 		}
 
 		x = next
-		clear(blocked)
+		clear(isBlocked)
 	}
 
 	return x, nil
 }
 
-// slope returns entry i of y − g x, half the negative gradient.
+// slope returns entry i of y − g x, which is half the negative gradient of xᵀgx − 2xᵀy.
 func slope(g [][]float64, y, x []float64, i int) float64 {
 	var sum compensated
 	sum.add(y[i])
@@ -250,23 +250,24 @@ func slope(g [][]float64, y, x []float64, i int) float64 {
 	return sum.value()
 }
 
-// descend moves x towards the least-squares solution on the passive set. It goes up to where the first entry would turn negative, removes
-// that entry from the set and solves again, until no entry is negative. Every pass removes at least one, so that it ends.
-func descend(g [][]float64, y, x []float64, passive []bool) ([]float64, error) {
+// descend moves x to the least-squares solution on the passive entries, as far as none becomes negative. If one would, it stops where the
+// first one is 0, makes that one not passive, and solves again. Every pass removes at least one entry, so it ends. It changes isPassive.
+func descend(g [][]float64, y, x []float64, isPassive []bool) ([]float64, error) {
 	x = append([]float64(nil), x...)
 	for {
-		set := indicesOf(passive)
-		if len(set) == 0 {
+		passive := indicesOf(isPassive)
+		if len(passive) == 0 {
 			return x, nil
 		}
-		sub, rhs := restrict(g, y, set)
-		solution, err := leastSquares(sub, rhs)
+		passiveG, passiveY := restrict(g, y, passive)
+		solution, err := leastSquares(passiveG, passiveY)
 		if err != nil {
 			return nil, err
 		}
 
+		// step is the share of the way to the solution at which entry leaving becomes 0.
 		step, leaving := 1.0, -1
-		for k, i := range set {
+		for k, i := range passive {
 			if solution[k] <= 0 && x[i]-solution[k] > 0 {
 				if t := x[i] / (x[i] - solution[k]); t < step || leaving < 0 {
 					step, leaving = t, i
@@ -276,7 +277,7 @@ func descend(g [][]float64, y, x []float64, passive []bool) ([]float64, error) {
 			}
 		}
 
-		for k, i := range set {
+		for k, i := range passive {
 			x[i] += step * (solution[k] - x[i])
 			if leaving < 0 {
 				x[i] = solution[k]
@@ -286,26 +287,26 @@ func descend(g [][]float64, y, x []float64, passive []bool) ([]float64, error) {
 		if leaving < 0 {
 			return x, nil
 		}
-		for _, i := range set {
+		for _, i := range passive {
 			if i == leaving || x[i] <= 0 {
-				x[i], passive[i] = 0, false
+				x[i], isPassive[i] = 0, false
 			}
 		}
 	}
 }
 
-// indicesOf returns the indices of a set, in ascending order.
+// indicesOf returns the members of a set, in ascending order. set[i] says whether i is a member.
 func indicesOf(set []bool) []int {
 	var out []int
-	for i, in := range set {
-		if in {
+	for i, isMember := range set {
+		if isMember {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-// restrict returns the rows and columns of a linear system that belong to a set.
+// restrict returns the rows and columns of g, and the entries of y, that belong to a set of indices.
 func restrict(g [][]float64, y []float64, set []int) ([][]float64, []float64) {
 	sub, rhs := make([][]float64, len(set)), make([]float64, len(set))
 	for k, i := range set {
@@ -322,8 +323,8 @@ func restrict(g [][]float64, y []float64, set []int) ([][]float64, []float64) {
 // direction is rounding.
 const rankCut = 0x1p-45
 
-// leastSquares returns the x of least norm that minimises xᵀgx − 2xᵀy.
-// Errors: linalg.ErrNotFinite, linalg.ErrConvergence, linalg.ErrRange.
+// leastSquares returns the x of least norm that minimises xᵀgx − 2xᵀy, by the eigenvectors of g: x = Σ_k v_k (v_k·y)/λ_k over the
+// eigenvalues that are no rounding. Errors: linalg.ErrNotFinite, linalg.ErrConvergence, linalg.ErrRange.
 func leastSquares(g [][]float64, y []float64) ([]float64, error) {
 	r := len(y)
 	values, vectors, err := linalg.SymmetricEigen(concatenateRows(g), r)
@@ -333,7 +334,7 @@ func leastSquares(g [][]float64, y []float64) ([]float64, error) {
 
 	x := make([]float64, r)
 	cut := float64(r) * rankCut * values[r-1]
-	for k := r - 1; k >= 0 && values[k] > cut; k-- {
+	for k := r - 1; k >= 0 && values[k] > cut; k-- { // entry i of eigenvector k is vectors[i*r+k]
 		var dot compensated
 		for i := range y {
 			dot.addProduct(vectors[i*r+k], y[i])
@@ -347,8 +348,8 @@ func leastSquares(g [][]float64, y []float64) ([]float64, error) {
 	return x, nil
 }
 
-// condition returns the condition number of a unit-diagonal Gram matrix: the ratio of the extreme eigenvalues, at most 2^53, beyond which
-// they are rounding.
+// condition returns the condition number of a Gram matrix with a unit diagonal: its largest eigenvalue over the smallest, at most 2^53,
+// beyond which eigenvalues are rounding.
 func condition(g [][]float64) (float64, error) {
 	values, _, err := linalg.SymmetricEigen(concatenateRows(g), len(g))
 	if err != nil {
@@ -358,12 +359,12 @@ func condition(g [][]float64) (float64, error) {
 	return largest / max(smallest, largest*epsilon), nil
 }
 
-// concatenateRows returns g row after row.
+// concatenateRows returns the rows of g one after the other.
 func concatenateRows(g [][]float64) []float64 {
 	return slices.Concat(g...)
 }
 
-// gramGain returns 2xᵀy − xᵀgx, compensated: an error of x enters it only to second order.
+// gramGain returns 2xᵀy − xᵀgx without the rounding of its products and sums. An error of x enters it only to second order.
 func gramGain(g [][]float64, y, x []float64) float64 {
 	var sum compensated
 	for i := range x {
@@ -377,11 +378,10 @@ func gramGain(g [][]float64, y, x []float64) float64 {
 	return sum.value()
 }
 
-// compensated is a running sum with its rounding error (Ogita, Rump and Oishi, Accurate sum and dot
-// product, 2005).
+// compensated is a running sum with its rounding error, err (Ogita, Rump and Oishi, Accurate sum and dot product, 2005).
 type compensated struct{ sum, err float64 }
 
-// add adds x, and notes the rounding error.
+// add adds x to the sum, and the rounding error of that to err.
 func (c *compensated) add(x float64) {
 	s := c.sum + x
 	t := s - c.sum
@@ -389,7 +389,7 @@ func (c *compensated) add(x float64) {
 	c.sum = s
 }
 
-// addProduct adds x·y without the rounding of the product.
+// addProduct adds x·y to the sum, and the rounding errors of the product and of the sum to err.
 func (c *compensated) addProduct(x, y float64) {
 	p := x * y
 	c.add(p)
