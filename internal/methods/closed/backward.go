@@ -1,7 +1,7 @@
 package closed
 
-// The way back over the product of the links' count polynomials in two and more variables:
-// ∂Z/∂p_j for every link that has a variable's weights.
+// The way back over the product of the links' count polynomials in two and more count variables: ∂Z/∂p_j for every link that has a
+// variable's weights.
 
 import (
 	"cmp"
@@ -23,9 +23,11 @@ type derivativePass struct {
 // bytesPerCoefficient is a float64 and an int64.
 const bytesPerCoefficient = 16
 
-// sumAndVisit is counts.Product.Sum in several variables, with the bits of counts.Multiply and Dot. The way back needs every partial
-// product. If they are too many for the memory, every ⌈√k⌉th is kept and the others are computed again, run by run: four times the cost of
-// Z in all, where it is three.
+// sumAndVisit returns Z = Σ_c S_c [z^c] Π_k p_k for the polynomials p_k of the links, and calls visit with the derivative of Z by every
+// wanted one. It is counts.Product.Sum in several count variables, with the bits of counts.Multiply and Dot.
+//
+// The way back needs the partial products p_0, p_0 p_1, …, the largest polynomial first. If they are too many for the memory, every ⌈√k⌉th
+// of k is kept and the others are computed again, run by run. The cost in all is then four times that of Z, otherwise three times.
 func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 	order := make([]int, len(b.Polys)) // the largest first
 	for i := range order {
@@ -37,10 +39,10 @@ func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 		return scaled.Number{}, err
 	}
 
-	partials := make([]countspace.Poly, len(order)) // by place in order: the product up to it, if it is kept
+	// partials[i] is the product of the polynomials order[0] … order[i], if it is kept. multiplyFrom computes those between first, which is
+	// kept, and end. It keeps all of them, or every stride'th and the last.
+	partials := make([]countspace.Poly, len(order))
 	partials[0] = b.Polys[order[0]]
-
-	// multiplyFrom computes the partial products after a kept one, up to place end. It keeps all of them, or every stride'th and the last.
 	multiplyFrom := func(first, end int, keepsAll bool) error {
 		p := partials[first]
 		for i := first + 1; i < end; i++ {
@@ -58,10 +60,10 @@ func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 		return scaled.Number{}, err
 	}
 
+	// Back from the last polynomial: derivative is that of Z by partials[i].
 	last := len(order) - 1
 	z := countspace.Dot(b.S, partials[last], b.Ops)
-	h := countspace.Crop(b.S, partials[last].Shape) // derivative of Z by the product up to place i
-
+	derivative := countspace.Crop(b.S, partials[last].Shape)
 	firstWanted := 0
 	for firstWanted < last && !b.Wanted(order[firstWanted]) {
 		firstWanted++
@@ -79,59 +81,58 @@ func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 			}
 		}
 		if b.Wanted(order[i]) {
-			if err := b.visit(order[i], countspace.Correlate(h, partials[i-1], b.Ops)); err != nil {
+			if err := b.visit(order[i], countspace.Correlate(derivative, partials[i-1], b.Ops)); err != nil {
 				return scaled.Number{}, err
 			}
 		}
 		partials[i] = countspace.Poly{}
 		if i > firstWanted {
-			h = countspace.Correlate(h, b.Polys[order[i]], b.Ops)
+			derivative = countspace.Correlate(derivative, b.Polys[order[i]], b.Ops)
 		}
 	}
 
 	if b.Wanted(order[0]) {
-		return z, b.visit(order[0], h)
+		return z, b.visit(order[0], derivative)
 	}
 	return z, nil
 }
 
-// chooseStride returns 1 if all partial products fit the memory, and ⌈√k⌉ if every ⌈√k⌉th and one run between two of them do. Otherwise it
-// returns an error over budget. order is the sequence of the polynomials.
+// chooseStride returns 1 if all partial products fit the memory. It returns ⌈√k⌉ if every ⌈√k⌉th of k and one run between two of them fit,
+// and otherwise an error over budget. order is the sequence in which the polynomials are multiplied.
 func (b derivativePass) chooseStride(order []int) (int, error) {
-	sizes := make([]float64, len(order))
-
-	// The box of a partial product: its sides add up, less one for every factor after the first.
+	// The sizes of the partial products. The sides of their boxes add up, less one for every factor after the first.
+	partialSizes := make([]float64, len(order))
 	shape := make([]float64, len(b.S.Shape))
 	for i, k := range order {
-		sizes[i] = 1
+		partialSizes[i] = 1
 		for a, s := range b.Polys[k].Shape {
 			shape[a] += float64(s)
 			if i > 0 {
 				shape[a]--
 			}
-			sizes[i] *= shape[a]
+			partialSizes[i] *= shape[a]
 		}
 	}
 
-	need := 0.0
+	bytes := 0.0
 	for _, stride := range []int{1, int(math.Ceil(math.Sqrt(float64(len(order)))))} {
-		kept := 0.0
-		run := 0.0 // since the last one kept
-		longest := 0.0
-		for i, size := range sizes {
+		kept := 0.0       // of the products that are kept
+		run := 0.0        // of those since the last kept one
+		largestRun := 0.0 // of those between two kept ones
+		for i, size := range partialSizes {
 			if i%stride == 0 {
 				kept += size
 				run = 0
 			} else {
 				run += size
 			}
-			longest = max(longest, run)
+			largestRun = max(largestRun, run)
 		}
 
-		need = bytesPerCoefficient * (kept + longest + 4*sizes[len(sizes)-1])
-		if need <= float64(b.Memory) {
+		bytes = bytesPerCoefficient * (kept + largestRun + 4*partialSizes[len(partialSizes)-1])
+		if bytes <= float64(b.Memory) {
 			return stride, nil
 		}
 	}
-	return 0, counts.OverBudget(need, b.Memory)
+	return 0, counts.OverBudget(bytes, b.Memory)
 }

@@ -15,31 +15,31 @@ import (
 )
 
 // Cost implements contraction.Priced. It counts dense links by their entries and links in CP form by their terms, in O(legs + links).
-func (p *RankOne) Cost(of *problem.Problem) query.Cost {
-	net := of.Net
+func (p *RankOne) Cost(problem *problem.Problem) query.Cost {
+	net := problem.Net
 	return query.Cost{Flops: 2 * (rotationCost(net, p.Frame) + linksCost(net, oneLevel))}
 }
 
-// Cost implements contraction.Priced: that of RankOne for every term.
-func (p *CP) Cost(of *problem.Problem) query.Cost {
-	terms, net := float64(len(p.Tensor.Weights)), of.Net
+// Cost implements contraction.Priced: it is that of a component of rank one for every term.
+func (p *CP) Cost(problem *problem.Problem) query.Cost {
+	terms, net := float64(len(p.Tensor.Weights)), problem.Net
 	return query.Cost{Flops: 2 * terms * (rotationCost(net, p.Frame) + linksCost(net, oneLevel))}
 }
 
 // Cost implements contraction.Priced. It counts products in count space by their boxes.
-func (p *SymmetryRankOne) Cost(of *problem.Problem) query.Cost {
-	net := of.Net
+func (p *SymmetryRankOne) Cost(problem *problem.Problem) query.Cost {
+	net := problem.Net
 	return query.Cost{Flops: 2*rotationCost(net, p.Frame) + CountFlops(net, p.Frame.Levels)}
 }
 
-// CountFlops predicts the flops of a part over count space with given levels, whatever its S and R, before there is a part.
+// CountFlops predicts the flops of contracting a component S∘R with given levels, for any S and R.
 func CountFlops(net *btn.Network, levels countspace.Levels) float64 {
 	boxes := make([][]float64, len(net.Links))
 	for j, link := range net.Links {
 		boxes[j] = boxOf(link.Legs, levels)
 	}
-	products, whole := productCost(boxes, levels.D-1)
-	return 2 * (linksCost(net, levels) + products + boxVolume(whole))
+	products, productBox := productCost(boxes, levels.D-1)
+	return 2 * (linksCost(net, levels) + products + boxVolume(productBox))
 }
 
 // rotationCost returns the multiply-adds of Σ_y O[x, y] v[y] on every leg that has a learned map O.
@@ -62,31 +62,31 @@ func linksCost(net *btn.Network, levels countspace.Levels) float64 {
 	return cost
 }
 
-// linkCost returns the multiply-adds of tensor.CountPoly for one link.
+// linkCost returns the multiply-adds of tensor.CountPoly for one link: of its count polynomial over a component's levels.
 func linkCost(link btn.Link, levels countspace.Levels) float64 {
-	whole := boxVolume(boxOf(link.Legs, levels))
+	boxSize := boxVolume(boxOf(link.Legs, levels))
 	switch t := link.T.(type) {
 	case *tensor.Dense:
 		return denseCost(t.Shape, link.Legs, levels)
 	case *tensor.CP:
-		dims := 0.0
-		for l, d := range t.Shape {
-			if t.Vectors[l] != nil {
-				dims += float64(d * levels.D)
+		legFactors := 0.0 // multiply-adds of the factors of all legs in one term
+		for mode, d := range t.Shape {
+			if t.Vectors[mode] != nil {
+				legFactors += float64(d * levels.D)
 			}
-			dims++
+			legFactors++
 		}
-		return float64(len(t.Weights)) * (dims + pairCost(whole, levels))
+		return float64(len(t.Weights)) * (legFactors + pairCost(boxSize, levels))
 	case *tensor.Symmetric:
-		return symmetricCost(len(t.Shape), t.Levels, whole)
+		return symmetricCost(len(t.Shape), t.Levels, boxSize)
 	case *tensor.SymmetryCP:
-		return float64(len(t.Terms)) * symmetricCost(len(t.Shape), t.Levels, whole)
+		return float64(len(t.Terms)) * symmetricCost(len(t.Shape), t.Levels, boxSize)
 	}
 	return 0
 }
 
-// denseCost returns the multiply-adds for a dense link, whose legs are contracted from the last to the first: with m legs left there are
-// Π_{l<m} d_l entries over the box of the others.
+// denseCost returns the multiply-adds of the count polynomial of a dense link. Its legs are contracted from the last to the first: while m
+// legs are left, there are Π_{l<m} d_l entries, each over the box of the other legs.
 func denseCost(shape, legs []int, levels countspace.Levels) float64 {
 	cost, entries := 0.0, 1.0
 	for k, d := range shape {
@@ -96,22 +96,23 @@ func denseCost(shape, legs []int, levels countspace.Levels) float64 {
 	return cost
 }
 
-// symmetricCost returns the multiply-adds of a product tree over the levels of a symmetric link of so many legs, joined with the
-// component's, whose box over the link has whole coefficients.
-func symmetricCost(legs int, levels countspace.Levels, whole float64) float64 {
-	size := 1.0
+// symmetricCost returns the multiply-adds of the count polynomial of a symmetric link of so many legs. It is a product tree over the levels
+// of the link together with those of the component, whose box over the link has componentSize coefficients.
+func symmetricCost(legs int, levels countspace.Levels, componentSize float64) float64 {
+	linkSize := 1.0
 	for _, s := range levels.Shape() {
-		size *= float64(s)
+		linkSize *= float64(s)
 	}
 
-	joint := math.Max(size, whole)
-	if whole > 1 && whole != size {
-		joint = size * whole // both kinds of counts are carried, unless one decides the other
+	joint := math.Max(linkSize, componentSize)
+	if componentSize > 1 && componentSize != linkSize {
+		joint = linkSize * componentSize // both kinds of counts are carried, unless one decides the other
 	}
 	return joint*joint/2 + float64(legs)
 }
 
-// pairCost returns the multiply-adds of a product tree over a box of so many coefficients, in which each pair meets once.
+// pairCost returns the multiply-adds of a product tree whose result has so many coefficients: each pair of them meets once. With one level
+// there is no product.
 func pairCost(size float64, levels countspace.Levels) float64 {
 	if levels.D == 1 {
 		return 0
@@ -119,27 +120,24 @@ func pairCost(size float64, levels countspace.Levels) float64 {
 	return size * size / 2
 }
 
-// boxOf returns the box of counts of some legs: by level, one more than the number of legs that may count there.
+// boxOf returns the box of the counts of some legs: for each level but 0, one more than the number of legs that have a value at that level.
 func boxOf(legs []int, levels countspace.Levels) []float64 {
-	shape := slices.Repeat([]float64{1}, levels.D-1)
-	for _, l := range legs {
-		for a := 1; a < levels.D; a++ {
-			for _, level := range levels.Of[l] {
-				if int(level) == a {
-					shape[a-1]++
-					break
-				}
+	box := slices.Repeat([]float64{1}, levels.D-1)
+	for _, leg := range legs {
+		for level := 1; level < levels.D; level++ {
+			if slices.Contains(levels.Of[leg], uint8(level)) {
+				box[level-1]++
 			}
 		}
 	}
-	return shape
+	return box
 }
 
-// productCost returns the multiply-adds of counts.Multiply for polynomials over some boxes, and the box of the result.
-func productCost(boxes [][]float64, vars int) (cost float64, whole []float64) {
-	whole = slices.Repeat([]float64{1}, vars)
+// productCost returns the multiply-adds of counts.Multiply for polynomials over some boxes in so many variables, and the box of the result.
+func productCost(boxes [][]float64, countVariables int) (cost float64, product []float64) {
+	product = slices.Repeat([]float64{1}, countVariables)
 
-	if vars > 1 {
+	if countVariables > 1 {
 		boxes = slices.Clone(boxes)
 		slices.SortStableFunc(boxes,
 			func(a, b []float64) int { return cmp.Compare(boxVolume(b), boxVolume(a)) })
@@ -147,33 +145,33 @@ func productCost(boxes [][]float64, vars int) (cost float64, whole []float64) {
 
 	// In one variable the order does not matter: Σ_{i<j} degree_i·degree_j, and lower terms.
 	for _, box := range boxes {
-		cost += boxVolume(whole) * filledEntries(box)
-		for a := range whole {
-			whole[a] += box[a] - 1
+		cost += boxVolume(product) * filledEntries(box)
+		for a := range product {
+			product[a] += box[a] - 1
 		}
 	}
 
-	return cost, whole
+	return cost, product
 }
 
-// filledEntries estimates how many coefficients of a link's polynomial are not 0: in several variables a leg is at one level for every
-// value.
+// filledEntries estimates the number of coefficients of a link's polynomial that are not 0. In several variables it counts one for each leg
+// and level, and the constant.
 func filledEntries(box []float64) float64 {
 	if len(box) < 2 {
 		return boxVolume(box)
 	}
-	n := 1.0
+	count := 1.0
 	for _, side := range box {
-		n += side - 1
+		count += side - 1
 	}
-	return n
+	return count
 }
 
-// boxVolume returns the number of coefficients of a box.
-func boxVolume(shape []float64) float64 {
-	v := 1.0
-	for _, s := range shape {
-		v *= s
+// boxVolume returns the number of coefficients of a box: the product of its sides.
+func boxVolume(box []float64) float64 {
+	volume := 1.0
+	for _, side := range box {
+		volume *= side
 	}
-	return v
+	return volume
 }

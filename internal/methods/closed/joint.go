@@ -11,13 +11,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// jointCounts returns the joint marginal of a set for the
-// classes of rank one and the symmetric ones, cell by cell,
+// jointCounts returns the joint marginal of the variables j.Joint, cell by cell, unnormalised:
 //
-//	M(x) = Σ_c S_c [z^c] Π_{v in set} w_v(x_v) p_v,x_v(z) · Π_{other links} p_j(z)
+//	M(x) = Σ_c S_c [z^c] Π_{v asked} w_v(x_v) p_{v,x_v}(z) · Π_{other links} p_j(z)
 //
-// where the product over the other links is formed once and S contracted with it,
-// so that a cell costs a few small products.
+// for components of rank one and symmetric ones. S is contracted with the product over the other links once, so that a cell takes a few
+// small products. The last variable changes fastest.
 func (j form) jointCounts() ([]scaled.Number, error) {
 	s, levels := j.symmetricPoly, j.levels
 	if levels.D == 1 {
@@ -25,17 +24,18 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 	}
 
 	weights := j.legWeights(j.vectors, levels)
-	asked := make(map[int]bool, len(j.Joint))
+	isAsked := make(map[int]bool, len(j.Joint))
 	for _, v := range j.Joint {
-		asked[j.Net.Variables[v].Link] = true
+		isAsked[j.Net.Variables[v].Link] = true
 	}
 
+	// S contracted with the polynomials of all links that are not asked about.
 	var polys []countspace.Poly
 	for k, link := range j.Net.Links {
 		if err := j.Ctx.Err(); err != nil {
 			return nil, err
 		}
-		if asked[k] {
+		if isAsked[k] {
 			continue
 		}
 		p, err := tensor.CountPoly(link.T, pickWeights(link.Legs, weights), levels.D, j.Ops)
@@ -46,6 +46,8 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 	}
 
 	c := jointCells{form: j, others: countspace.Correlate(s, counts.Multiply(levels.D-1, polys, j.Ops), j.Ops)}
+
+	// The polynomial of each value of the variables that are asked about, times its weight.
 	for _, v := range j.Joint {
 		link := j.Net.Links[j.Net.Variables[v].Link]
 		cp := link.T.(*tensor.CP)
@@ -71,7 +73,7 @@ type jointCells struct {
 	cells  []scaled.Number
 }
 
-// addCells appends the cells that begin with values of the first k variables; p is the product of the polynomials of these values.
+// addCells appends the cells that begin with given values of the first k variables. p is the product of the polynomials of these values.
 func (c *jointCells) addCells(k int, p countspace.Poly) error {
 	if k == len(c.terms) {
 		c.cells = append(c.cells, countspace.Dot(c.others, p, c.Ops))

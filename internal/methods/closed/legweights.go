@@ -7,8 +7,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// weightsOfLeg returns the weights of a leg of dimension dim, W[x, a] = Σ_{y: λ(y)=a} O[x, y] v[y], by value and level. A nil vector is all
-// ones, a nil rotation O the identity. If levelOf, which is λ, is nil, there is one level. Cost O(dim²), or O(dim) without a rotation.
+// weightsOfLeg returns the weights of a leg of dimension dim, by value x and level a:
+//
+//	W[x*levels+a] = Σ_{y: λ(y)=a} O[x*dim+y] v[y]
+//
+// v is the component's vector, nil for all ones, O the learned map, rotation, nil for the identity, and λ is levelOf, nil for one level.
+// Cost O(dim²), or O(dim) without a map.
 func weightsOfLeg(dim int, vector, rotation []float64, levelOf []uint8, levels int) tensor.LegWeights {
 	w := make(tensor.LegWeights, dim*levels)
 	for y := range dim {
@@ -33,50 +37,51 @@ func weightsOfLeg(dim int, vector, rotation []float64, levelOf []uint8, levels i
 	return w
 }
 
-// legWeights returns the weights of every leg under vectors r; nil is all ones. Legs without vector and rotation share their weights if
-// they have one dimension and one row of levels.
+// legWeights returns the weights of every leg, as weightsOfLeg does, for the vectors r by leg; nil is all ones. Legs without vector and map
+// share their weights if they have the same dimension and levels.
 func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWeights {
+	// Kinds of legs without vector and map: by dimension, and by the list of levels, which equal legs share.
 	type kind struct {
-		dim int
-		of  *uint8
+		dim         int
+		firstOfList *uint8
 	}
-	plain := map[kind]tensor.LegWeights{}
-	var last kind // of the leg before, with its weights: most legs are alike
-	var same tensor.LegWeights
+	weightsOfKind := map[kind]tensor.LegWeights{}
+	var previous kind // of the last leg without vector and map: most legs are alike
+	var previousWeights tensor.LegWeights
 	all := make([]tensor.LegWeights, len(j.Net.Dims))
-	for l, dim := range j.Net.Dims {
-		var v, o []float64
+	for leg, dim := range j.Net.Dims {
+		var v, rotation []float64 // nil: all ones, the identity
 		if len(r) > 0 {
-			v = r[l]
+			v = r[leg]
 		}
 		if len(j.rotations) > 0 {
-			o = j.rotations[l]
+			rotation = j.rotations[leg]
 		}
 
 		k := kind{dim: dim}
-		var of []uint8
+		var levelOf []uint8
 		if levels.D > 1 {
-			of = levels.Of[l]
-			k.of = &of[0]
+			levelOf = levels.Of[leg]
+			k.firstOfList = &levelOf[0]
 		}
 
-		if v == nil && o == nil {
-			if same == nil || k != last {
-				if plain[k] == nil {
-					plain[k] = weightsOfLeg(dim, nil, nil, of, levels.D)
+		if v == nil && rotation == nil {
+			if previousWeights == nil || k != previous {
+				if weightsOfKind[k] == nil {
+					weightsOfKind[k] = weightsOfLeg(dim, nil, nil, levelOf, levels.D)
 				}
-				last, same = k, plain[k]
+				previous, previousWeights = k, weightsOfKind[k]
 			}
-			all[l] = same
+			all[leg] = previousWeights
 			continue
 		}
 
-		all[l] = weightsOfLeg(dim, v, o, of, levels.D)
+		all[leg] = weightsOfLeg(dim, v, rotation, levelOf, levels.D)
 	}
 	return all
 }
 
-// pickWeights returns the weights of a link's legs.
+// pickWeights returns the weights of a link's legs, by mode, from those of all legs.
 func pickWeights(legs []int, all []tensor.LegWeights) []tensor.LegWeights {
 	w := make([]tensor.LegWeights, len(legs))
 	for k, l := range legs {

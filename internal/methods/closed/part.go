@@ -22,16 +22,17 @@ func (*RankOne) Class() btn.Class { return btn.ClassRankOne }
 // About implements btn.Part.
 func (p *RankOne) About() btn.About { return btn.About{Shared: &p.Frame} }
 
-// Fits implements Part.
+// Fits implements btn.Part: it returns an error unless the frame is valid for the network and the vectors have the dimensions of its legs.
 func (p *RankOne) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err
 	}
-	return vectorsFit(p.R, n)
+	return checkVectors(p.R, n)
 }
 
-// vectorsFit checks vectors r by leg against a network: nil is all ones, for one leg or for all.
-func vectorsFit(r [][]float64, n *btn.Network) error {
+// checkVectors returns an error unless r has a vector of the right length for each leg of the network. A nil vector, or a nil list, is all
+// ones.
+func checkVectors(r [][]float64, n *btn.Network) error {
 	if len(r) != 0 && len(r) != len(n.Dims) {
 		return btn.Misfit("vectors for %d legs, the network has %d", len(r), len(n.Dims))
 	}
@@ -56,7 +57,8 @@ func (*CP) Class() btn.Class { return btn.ClassCP }
 // About implements btn.Part.
 func (p *CP) About() btn.About { return btn.About{Shared: &p.Frame} }
 
-// Fits implements Part.
+// Fits implements btn.Part: it returns an error unless the frame is valid for the network, and the CP tensor has the dimensions of its legs
+// and for each leg a vector of every term, or the identity.
 func (p *CP) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err
@@ -100,12 +102,13 @@ func (p *SymmetryRankOne) Class() btn.Class {
 // About implements btn.Part.
 func (p *SymmetryRankOne) About() btn.About { return btn.About{KeepsRange: true, Shared: &p.Frame} }
 
-// Fits implements Part.
+// Fits implements btn.Part: it returns an error unless the frame, its levels and the vectors are valid for the network, and S is finite and
+// has the box of the levels.
 func (p *SymmetryRankOne) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err
 	}
-	if err := vectorsFit(p.R, n); err != nil {
+	if err := checkVectors(p.R, n); err != nil {
 		return err
 	}
 
@@ -114,6 +117,7 @@ func (p *SymmetryRankOne) Fits(n *btn.Network) error {
 		return btn.Misfit("%w", err)
 	}
 
+	// S has a coefficient for each combination of counts.
 	shape := levels.Shape()
 	if len(p.S.Shape) != len(shape) {
 		return btn.Misfit("S has %d count variables, the levels have %d", len(p.S.Shape), len(shape))

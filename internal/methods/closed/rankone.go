@@ -29,42 +29,43 @@ type form struct {
 	cp            *tensor.CP      // of a part in CP form, which has no R
 }
 
-// formOf returns the contraction of a part.
+// formOf returns a contraction of a part, with the part's frame, vectors and S.
 func formOf(j contraction.Contraction, part btn.Part) form {
-	f := form{Contraction: j, fullNetwork: j.Net, levels: oneLevel}
+	out := form{Contraction: j, fullNetwork: j.Net, levels: oneLevel}
 
 	var frame *btn.Frame
-	switch q := part.(type) {
+	switch part := part.(type) {
 	case *RankOne:
-		frame = q.Frame
-		f.vectors = q.R
+		frame = part.Frame
+		out.vectors = part.R
 	case *CP:
-		frame = q.Frame
-		f.cp = q.Tensor
+		frame = part.Frame
+		out.cp = part.Tensor
 	case *SymmetryRankOne:
-		frame = q.Frame
-		f.vectors = q.R
-		f.symmetricPoly = q.S
-		f.levels = q.Frame.Levels
+		frame = part.Frame
+		out.vectors = part.R
+		out.symmetricPoly = part.S
+		out.levels = part.Frame.Levels
 	}
 
-	f.isClosedForm = frame.Closed
-	f.rotations = frame.Rotations
-	return f
+	out.isClosedForm = frame.Closed
+	out.rotations = frame.Rotations
+	return out
 }
 
-// Contract implements contraction.Contractor.
-func (p *RankOne) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
-	j, err := contraction.Begin(ctx, of, want)
+// Contract implements contraction.Contractor: it multiplies the values of the links (Lemma 2 with one term).
+func (p *RankOne) Contract(ctx context.Context, problem *problem.Problem, want btn.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, problem, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	return formOf(j, p).contract(func(f form) (scaled.Number, error) { return f.contractRankOne(f.vectors, scaled.One) })
 }
 
-// Contract implements contraction.Contractor.
-func (p *CP) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
-	j, err := contraction.Begin(ctx, of, want)
+// Contract implements contraction.Contractor: it sums the components of all terms (Lemma 2). There is no joint marginal of a part in CP
+// form.
+func (p *CP) Contract(ctx context.Context, problem *problem.Problem, want btn.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, problem, want)
 	if err == nil {
 		err = contraction.NoJoint(want)
 	}
@@ -74,49 +75,50 @@ func (p *CP) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (
 	return formOf(j, p).contract(form.contractTerms)
 }
 
-// Contract implements contraction.Contractor.
-func (p *SymmetryRankOne) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
-	j, err := contraction.Begin(ctx, of, want)
+// Contract implements contraction.Contractor: it multiplies the count polynomials of the links and contracts the product with S (Lemmas 3
+// and 4).
+func (p *SymmetryRankOne) Contract(ctx context.Context, problem *problem.Problem, want btn.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, problem, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	return formOf(j, p).contract(form.contractSymmetric)
 }
 
-// contract returns the value of a part: Z, and marginals and a joint marginal if they are wanted. run contracts a form, returns its Z and
-// adds its marginals to the form's M. If numbers are negative, judgeCancellation runs it once more without signs and states in the value
-// what cancels. A multiply-add is two flops.
+// contract returns the value of a part: Z, and the marginals and the joint marginal if they are wanted. run contracts a form, returns its Z
+// and adds its marginals to the form's M. If numbers are negative, judgeCancellation runs it once more without signs and states in the
+// value what cancels. A multiply-add is two flops.
 func (j form) contract(run func(form) (scaled.Number, error)) (btn.Value, error) {
 	z, err := run(j)
 	if err != nil {
 		return btn.Value{}, err
 	}
 
-	out := btn.Value{Z: z.Mul(j.Net.Scale), Flops: 2 * float64(j.Ops.MulAdds)}
+	value := btn.Value{Z: z.Mul(j.Net.Scale), Flops: 2 * float64(j.Ops.MulAdds)}
 	if j.M != nil {
 		if err := j.M.Finite(); err != nil {
 			return btn.Value{}, err
 		}
-		out.Marginals = j.M.Result(j.Net.Scale)
+		value.Marginals = j.M.Result(j.Net.Scale)
 	}
 
-	if err := j.judgeCancellation(&out, run); err != nil || j.Joint == nil {
-		return out, err
+	if err := j.judgeCancellation(&value, run); err != nil || j.Joint == nil {
+		return value, err
 	}
-	if err := j.addJoint(&out); err != nil {
+	if err := j.addJoint(&value); err != nil {
 		return btn.Value{}, err
 	}
-	return out, nil
+	return value, nil
 }
 
 // addJoint adds the joint marginal and its flops to a value. It returns an error if a cell is not finite.
 func (j form) addJoint(value *btn.Value) error {
-	before := j.Ops.MulAdds
+	mulAddsBefore := j.Ops.MulAdds
 	cells, err := j.jointCounts()
 	if err != nil {
 		return err
 	}
-	value.Flops += 2 * float64(j.Ops.MulAdds-before)
+	value.Flops += 2 * float64(j.Ops.MulAdds-mulAddsBefore)
 
 	for x := range cells {
 		if cells[x] = cells[x].Mul(j.Net.Scale); !cells[x].IsFinite() {
@@ -127,13 +129,13 @@ func (j form) addJoint(value *btn.Value) error {
 	return nil
 }
 
-// contractRankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ for vectors r (Lemma 2 with one term). It adds weight times the marginals if they are
-// wanted. If they are not, it returns 0 at the first link that is 0.
+// contractRankOne returns Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓ⟩ over the links j for the vectors v = r by leg, with the maps O of the frame (Lemma 2
+// with one term). If marginals are wanted, it adds them times weight. If not, it returns 0 at the first link whose factor is 0.
 func (j form) contractRankOne(r [][]float64, weight scaled.Number) (scaled.Number, error) {
 	weights := j.legWeights(r, oneLevel)
 
 	z := scaled.One
-	parts := make([]scaled.Number, len(j.Net.Links))
+	factors := make([]scaled.Number, len(j.Net.Links)) // by link
 	for k, link := range j.Net.Links {
 		if err := j.Ctx.Err(); err != nil {
 			return scaled.Number{}, err
@@ -143,8 +145,8 @@ func (j form) contractRankOne(r [][]float64, weight scaled.Number) (scaled.Numbe
 			return scaled.Number{}, fmt.Errorf("link %d: %w", k, err)
 		}
 
-		parts[k] = p.At(nil)
-		if z = z.Mul(parts[k]); z.IsZero() && j.M == nil {
+		factors[k] = p.At(nil)
+		if z = z.Mul(factors[k]); z.IsZero() && j.M == nil {
 			break
 		}
 	}
@@ -152,31 +154,31 @@ func (j form) contractRankOne(r [][]float64, weight scaled.Number) (scaled.Numbe
 	if j.M == nil {
 		return z, nil
 	}
-	return z, j.rankOneMarginals(parts, weight, weights)
+	return z, j.rankOneMarginals(factors, weight, weights)
 }
 
-// rankOneMarginals adds the marginals of a rank-one term times weight: those of each link times the product of all other links, whose
-// values are parts. The products of those before and after it are formed without a division, since any link may be 0.
+// rankOneMarginals adds the marginals of a rank-one term times weight: those of each link times the product of the factors of all other
+// links. Any factor may be 0, so the products of those before and after a link are formed without a division. weights are those of the
+// legs.
 func (j form) rankOneMarginals(
-	parts []scaled.Number, weight scaled.Number, weights []tensor.LegWeights,
+	factors []scaled.Number, weight scaled.Number, weights []tensor.LegWeights,
 ) error {
-
-	// others[k] = weight · Π_{i≠k} parts[i], from the left and from the right.
-	others := make([]scaled.Number, len(parts))
-	p := weight
-	for k, x := range parts {
-		others[k] = p
-		p = p.Mul(x)
+	// others[k] = weight · Π_{i≠k} factors[i]: first the factors before k, then those after it.
+	others := make([]scaled.Number, len(factors))
+	product := weight
+	for k, x := range factors {
+		others[k] = product
+		product = product.Mul(x)
 	}
-	p = scaled.One
-	for k := len(parts) - 1; k >= 0; k-- {
-		others[k] = others[k].Mul(p)
-		p = p.Mul(parts[k])
+	product = scaled.One
+	for k := len(factors) - 1; k >= 0; k-- {
+		others[k] = others[k].Mul(product)
+		product = product.Mul(factors[k])
 	}
 
-	j.Ops.Add(3 * len(parts))
+	j.Ops.Add(3 * len(factors))
 	one := countspace.Constant(0, scaled.One)
-	for k := range parts {
+	for k := range factors {
 		if err := j.Ctx.Err(); err != nil {
 			return err
 		}
@@ -187,8 +189,8 @@ func (j form) rankOneMarginals(
 	return nil
 }
 
-// contractTerms returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ for a part in CP form (Lemma 2), summed with one rounding, and adds the marginals
-// of all terms.
+// contractTerms returns Σ_t w_t Π_j ⟨L^(j), ⊗_ℓ O_ℓ v_ℓt⟩ over the terms t of a part in CP form (Lemma 2), summed with one rounding. It
+// adds the marginals of all terms if they are wanted.
 func (j form) contractTerms() (scaled.Number, error) {
 	t := j.cp
 
@@ -206,7 +208,7 @@ func (j form) contractTerms() (scaled.Number, error) {
 	return scaled.Sum(terms), nil
 }
 
-// termVectors returns the vectors of term i by leg: unit vectors where t has the identity.
+// termVectors returns the vectors of term i of a CP tensor, by leg. If a leg has no vectors, term i has the unit vector of value i there.
 func termVectors(t *tensor.CP, i int) [][]float64 {
 	r := make([][]float64, len(t.Shape))
 	for l, d := range t.Shape {
@@ -220,11 +222,12 @@ func termVectors(t *tensor.CP, i int) [][]float64 {
 	return r
 }
 
-// addMarginals adds the marginals of the variable of link k, times weight. Value x is term x of the link, so
+// addMarginals adds the marginals of the variable of link k, times weight. h is the derivative of Z by the link's count polynomial. Value x
+// of the variable is term x of the link, so
 //
 //	M_v(x) = weight · w_v(x) · Σ_c h_c [z^c] Π_ℓ (Σ_y A_ℓ[x, y] Σ_a W_ℓ[y, a] z^a)
 //
-// where h is the derivative of Z by the link's count polynomial and A_ℓ the link's vectors.
+// over the legs ℓ, where A_ℓ are the link's vectors and W_ℓ the leg weights. It does nothing if the link is that of no variable.
 func (j form) addMarginals(
 	k int, h countspace.Poly, weight scaled.Number, weights []tensor.LegWeights,
 ) error {
@@ -234,13 +237,13 @@ func (j form) addMarginals(
 	}
 
 	cp := j.Net.Links[k].T.(*tensor.CP)
-	term := newTerms(cp, pickWeights(j.Net.Links[k].Legs, weights), h.Vars()+1, j.Ops)
+	terms := newTerms(cp, pickWeights(j.Net.Links[k].Legs, weights), h.Vars()+1, j.Ops)
 	for x, w := range cp.Weights {
 		if w == 0 {
 			continue
 		}
-		at := &j.M.At[j.M.Offset[v]+x]
-		*at = at.Add(weight.Mul(scaled.FromFloat(w)).Mul(countspace.Dot(h, term.termPoly(x), j.Ops)))
+		sum := &j.M.At[j.M.Offset[v]+x]
+		*sum = sum.Add(weight.Mul(scaled.FromFloat(w)).Mul(countspace.Dot(h, terms.termPoly(x), j.Ops)))
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package closed
 
-// Terms of both signs in closed forms:
-// what cancels is measured by the same contraction without signs.
+// Terms of both signs in closed forms: what cancels is measured by the same contraction without signs.
 
 import (
 	"math"
@@ -17,11 +16,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// judgeCancellation states what cancels in a value, by the same contraction without signs. For a closed form with negative numbers it sets
-// Digits, Rounding and Doubt. For a learned component over links with negative numbers it sets Doubt if the value is nothing but rounding,
-// which the component's residual does not show.
+// judgeCancellation states in a value how much of it cancels, by the same contraction without signs. If a closed form has negative numbers,
+// it sets Digits, Rounding and Doubt. If a learned component meets links with negative numbers, it sets Doubt if no digit of the value is
+// known; the component's residual does not show that. Otherwise nothing cancels, and it does nothing.
 func (j form) judgeCancellation(value *btn.Value, run func(form) (scaled.Number, error)) error {
-	if j.isClosedForm && !j.isSigned() || !j.isClosedForm && !j.hasSignedLinks() {
+	canCancel := j.hasSignedLinks()
+	if j.isClosedForm {
+		canCancel = j.isSigned()
+	}
+	if !canCancel {
 		return nil
 	}
 
@@ -30,26 +33,26 @@ func (j form) judgeCancellation(value *btn.Value, run func(form) (scaled.Number,
 	if err != nil {
 		return err
 	}
-
 	flops := 2 * float64(positive.Ops.MulAdds)
 
-	// steps bounds the roundings along any one product.
-	steps := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.fullNetwork) +
+	// Bound the roundings of any one term.
+	roundings := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.fullNetwork) +
 		float64(4*len(j.fullNetwork.Dims)+len(j.Net.Links))
 	for _, d := range j.fullNetwork.Dims {
-		steps += floats.SumRoundings(float64(d))
+		roundings += floats.SumRoundings(float64(d))
 	}
-	if n := len(j.symmetricPoly.Coef.Mant); n > 1 { // once a level of the tree of products
-		steps += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.fullNetwork.Dims))))
+	if n := len(j.symmetricPoly.Coef.Mant); n > 1 { // once for each level of the product tree
+		roundings += floats.SumRoundings(float64(n)) * float64(1+bits.Len(uint(len(j.fullNetwork.Dims))))
 	}
 
+	// Compare the value with that without signs.
 	abs := z.Mul(j.Net.Scale.Abs())
-	rounding := exact.Roundings(abs, steps)
+	rounding := exact.Roundings(abs, roundings)
 	digits, doubt := exact.Cancelled(value.Z, abs, rounding)
 	if j.isClosedForm {
 		value.Flops += flops
 		value.Digits, value.Rounding, value.Doubt = digits, rounding, doubt
-	} else if math.Ldexp(steps, -53)*math.Pow(10, digits) >= 1 || value.Z.IsZero() {
+	} else if math.Ldexp(roundings, -53)*math.Pow(10, digits) >= 1 || value.Z.IsZero() {
 		value.Doubt = doubt // no digit is known
 	}
 	return nil
@@ -60,11 +63,11 @@ func isNegative(x float64) bool { return x < 0 }
 
 // isSigned reports whether a number of the component or of a link is below 0.
 func (j form) isSigned() bool {
-	any := func(lists ...[]float64) bool {
+	hasNegative := func(lists ...[]float64) bool {
 		return slices.ContainsFunc(lists,
 			func(list []float64) bool { return slices.ContainsFunc(list, isNegative) })
 	}
-	if any(j.symmetricPoly.Coef.Mant) || any(j.vectors...) || any(j.rotations...) {
+	if hasNegative(j.symmetricPoly.Coef.Mant) || hasNegative(j.vectors...) || hasNegative(j.rotations...) {
 		return true
 	}
 	if j.cp != nil && tensor.Signed(j.cp) {
@@ -79,13 +82,15 @@ func (j form) hasSignedLinks() bool {
 	return slices.ContainsFunc(j.Net.Links, func(l btn.Link) bool { return tensor.Signed(l.T) })
 }
 
-// mayCancel reports whether a product over the links may have terms of both signs.
+// mayCancel reports whether a product over the links may have terms of both signs: whether a number of S, of a link or of the leg weights
+// is below 0.
 func (j form) mayCancel(weights []tensor.LegWeights) bool {
 	return slices.ContainsFunc(j.symmetricPoly.Coef.Mant, isNegative) || j.hasSignedLinks() ||
 		slices.ContainsFunc(weights, func(w tensor.LegWeights) bool { return slices.ContainsFunc(w, isNegative) })
 }
 
-// absolute returns the contraction with the absolute value of every number, without marginals and with a count of multiply-adds of its own.
+// absolute returns the same contraction with the absolute value of every number, without marginals, and with a count of multiply-adds of
+// its own.
 func (j form) absolute() form {
 	net := *j.Net
 	net.Links = slices.Clone(net.Links)

@@ -1,7 +1,6 @@
 package closed
 
-// Lemmas 3 and 4: a symmetric base tensor,
-// or one times a rank-one tensor, contracts in count space.
+// Lemmas 3 and 4: a symmetric base tensor, or one times a rank-one tensor, contracts in count space.
 
 import (
 	"fmt"
@@ -14,11 +13,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// symmetric returns Σ_c S_c [z^c] Π_j p_j(z), where p_j is the count polynomial of link j under the
-// leg weights, which absorb R and the learned maps. Lemma 3 is R = 1. It multiplies the links'
-// polynomials and meets S last, where the paper contracts S with one link after the other; the
-// bound is the same.
-// Source: Hamid and Braun, Lemmas 3 and 4.
+// contractSymmetric returns Σ_c S_c [z^c] Π_j p_j(z), where p_j is the count polynomial of link j under the leg weights, which contain R
+// and the learned maps. Lemma 3 is R = 1. It adds the marginals if they are wanted. It multiplies the links' polynomials first and meets S
+// last, where the paper contracts S with one link after the other; the bound is the same. Source: Hamid and Braun, Lemmas 3 and 4.
 func (j form) contractSymmetric() (scaled.Number, error) {
 	levels := j.levels
 	if err := j.checkMemory(levels); err != nil {
@@ -41,19 +38,24 @@ func (j form) contractSymmetric() (scaled.Number, error) {
 		polys[k] = p
 	}
 
-	p := counts.Product{S: j.symmetricPoly, Polys: polys, Signed: j.mayCancel(weights), Memory: j.Memory}
+	// The sum, with its derivative by the polynomial of every link that has a variable's marginal.
+	product := counts.Product{S: j.symmetricPoly, Polys: polys, Signed: j.mayCancel(weights), Memory: j.Memory}
 	if j.M != nil {
-		p.Wanted = func(k int) bool { return j.M.Variable[k] >= 0 }
+		product.Wanted = func(k int) bool { return j.M.Variable[k] >= 0 }
 	}
-	visit := func(k int, h countspace.Poly) error { return j.addMarginals(k, h, scaled.One, weights) }
-	if p.Wanted != nil && levels.D != 2 && len(polys) > 0 {
-		return derivativePass{j, p, visit}.sumAndVisit()
+	visit := func(k int, derivative countspace.Poly) error {
+		return j.addMarginals(k, derivative, scaled.One, weights)
 	}
-	return p.Sum(j.Ctx, j.Ops, visit)
+	hasOneCount := levels.D == 2
+	if product.Wanted != nil && !hasOneCount && len(polys) > 0 {
+		return derivativePass{j, product, visit}.sumAndVisit()
+	}
+	return product.Sum(j.Ctx, j.Ops, visit)
 }
 
-// checkMemory returns an error if a count space takes more bytes than the memory. The boxes of the pieces add up to no more than the whole
-// box, twice over the tree, since children and product live together, and the last product needs its canonical copies.
+// checkMemory returns an error if a count space takes more bytes than the memory. It counts four times the coefficients of the whole box:
+// the boxes of the factors add up to no more than one, children and product live together in the product tree, and the last product has
+// normalised copies.
 func (j form) checkMemory(levels countspace.Levels) error {
 	size, err := levels.Size()
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// terms are the rank-one terms of a CP tensor under weights of its legs. The sum of their polynomials, times the tensor's weights, is
-// tensor.CountPoly.
+// terms are the rank-one terms of a CP tensor under weights of its legs. The sum of their polynomials times the tensor's weights is the
+// polynomial of tensor.CountPoly.
 type terms struct {
 	cp      *tensor.CP
-	weights []tensor.LegWeights // by leg of the tensor
+	weights []tensor.LegWeights // by leg of the tensor: weight of value y at level a at y*levels+a
 	levels  int
 	ops     *countspace.Ops
 }
@@ -50,18 +50,19 @@ func (t terms) termPoly(x int) countspace.Poly {
 	return counts.Multiply(t.levels-1, factors, t.ops)
 }
 
-// entry returns ⟨A_ℓ[x,·], W_ℓ[·,a]⟩ for leg ℓ and level a.
-func (t terms) entry(x, leg, a int) scaled.Number {
+// entry returns ⟨A_ℓ[x,·], W_ℓ[·,a]⟩ for leg ℓ and level a: the sum over the leg's values y of entry y of the vector of term x, times the
+// weight of y at level a. Without vectors it is the weight of value x.
+func (t terms) entry(x, leg, level int) scaled.Number {
 	w, v := t.weights[leg], t.cp.Vectors[leg]
 	if v == nil {
-		return scaled.FromFloat(w[x*t.levels+a])
+		return scaled.FromFloat(w[x*t.levels+level])
 	}
 
 	d := t.cp.Shape[leg]
 	t.ops.Add(d)
 	var sum scaled.Number
-	for y, f := range v[x*d : (x+1)*d] {
-		sum = sum.Add(scaled.FromFloat(f).Mul(scaled.FromFloat(w[y*t.levels+a])))
+	for y, factor := range v[x*d : (x+1)*d] {
+		sum = sum.Add(scaled.FromFloat(factor).Mul(scaled.FromFloat(w[y*t.levels+level])))
 	}
 	return sum
 }
