@@ -22,40 +22,40 @@ const (
 	smallestFloat = 0x1p-900
 )
 
-// form is a network under evidence.
+// form is a network under evidence, as a product of functions of parities.
 type form struct {
 	*model
 	*dependence
-	pivotAt map[int]int // place in pivots, by the pivot's first variable
+	pivotOf map[int]int // by variable: the index of the pivot whose first variable it is
 }
 
 // slot is the slot of forms in a problem's memory.
 type slot struct{}
 
-// formOf returns the form of a problem, made once. It returns nil if the factors are no functions of parities, or if too many parities
-// depend on each other.
+// formOf returns the form of a problem's network, which is made once. It returns nil if the factors are no functions of parities, or if too
+// many parities depend on each other.
 func formOf(ctx context.Context, p *problem.Problem) (*form, error) {
 	return problem.Form(ctx, p, slot{}, nil, func() (*form, error) {
-		m, err := modelOf(ctx, p.Net)
-		if m == nil || err != nil {
+		model, err := readModel(ctx, p.Net)
+		if model == nil || err != nil {
 			return nil, err
 		}
-		d, err := findDependence(ctx, m)
-		if d == nil || err != nil {
+		dependence, err := findDependence(ctx, model)
+		if dependence == nil || err != nil {
 			return nil, err
 		}
-		f := &form{model: m, dependence: d, pivotAt: map[int]int{}}
-		for place, pivot := range d.pivots {
-			f.pivotAt[pivot.first] = place
+		f := &form{model: model, dependence: dependence, pivotOf: map[int]int{}}
+		for index, pivot := range dependence.pivots {
+			f.pivotOf[pivot.first] = index
 		}
 		return f, nil
 	})
 }
 
-// states returns the number of values of the dependent parities together.
+// states returns the number of states: of combinations of the dependent factors' parities.
 func (f *form) states() int { return 1 << len(f.dependent) }
 
-// flops returns the flops of Z, and with marginals those of all marginals, too.
+// flops returns the flops of Z, or with marginals those of Z and all marginals.
 func (f *form) flops(marginals bool) float64 {
 	flops := 3 * float64(f.states()) * float64(len(f.independent)+len(f.dependent))
 	if marginals {
@@ -64,16 +64,17 @@ func (f *form) flops(marginals bool) float64 {
 	return flops + float64(f.variableCount*len(f.factors))
 }
 
-// Contract implements contraction.Contractor.
-func (p *Parities) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
-	j, err := contraction.Begin(ctx, of, want)
+// Contract implements contraction.Contractor: it computes Z with a bound of its rounding, and the marginals if they are wanted. There is no
+// joint marginal.
+func (p *Parities) Contract(ctx context.Context, problem *problem.Problem, want btn.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, problem, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	if j.Joint != nil {
 		return btn.Value{}, fault.Wrap(fault.Unsupported, contraction.ErrNoJoint)
 	}
-	f, err := formOf(ctx, of)
+	f, err := formOf(ctx, problem)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -83,6 +84,8 @@ func (p *Parities) Contract(ctx context.Context, of *problem.Problem, want btn.W
 	if bytes := 16 * float64(f.states()); bytes > float64(j.Memory) {
 		return btn.Value{}, fault.New(fault.OverBudget, "parity: %d values take %.3g bytes, the budget is %d bytes", f.states(), bytes, j.Memory)
 	}
+
+	// Z = scale · 2^(variables − independent factors) · the weighted sum.
 	value := btn.Value{Flops: f.flops(want.Marginals)}
 	total, err := f.weightedSum(ctx, nil)
 	if err != nil {
@@ -94,6 +97,7 @@ func (p *Parities) Contract(ctx context.Context, of *problem.Problem, want btn.W
 		}
 		return value, nil
 	}
+
 	rounding := value.Z.Abs().Mul(scaled.FromFloat(math.Ldexp(float64(2*len(f.factors)+8)+f.roundings, -53)))
 	value.Rounding = &rounding
 	if j.M != nil {
@@ -111,20 +115,26 @@ func (f *form) threads(j contraction.Contraction) int {
 	return max(1, min(sumproduct.Threads(j.Threads), int(float64(j.Memory)/(24*float64(f.states())))))
 }
 
-// weightedSum returns Σ_s D(s) Π_j f_j(s_j). It computes in float64 if no number leaves its range, otherwise in numbers with exponents. For
-// the independent factors at negated places, f(1) has the other sign: the sum is then Z times the mean of (−1)^parity of these factors.
-func (f *form) weightedSum(ctx context.Context, negatedPlaces set) (scaled.Number, error) {
-	total, isLossy, err := f.sumFloats(ctx, negatedPlaces)
+// weightedSum returns Σ_s D(s) Π_b f_b(s_b) over the states s. Bit b of a state is the parity of dependent factor b, with the values f_b.
+// D(s) is the sum of Π_i f_i over the parities of the independent factors i that lead to state s. negated is nil or a set of independent
+// factors, by index. Their f_i(1) has the other sign, which gives the sum times the mean of (−1)^parity of these factors together.
+//
+// It computes in float64 if no number leaves its range, and otherwise in numbers with exponents.
+func (f *form) weightedSum(ctx context.Context, negated set) (scaled.Number, error) {
+	total, isLossy, err := f.sumFloats(ctx, negated)
 	if err != nil || !isLossy {
 		return total, err
 	}
-	return f.sumScaled(ctx, negatedPlaces)
+	return f.sumScaled(ctx, negated)
 }
 
-// sumFloats is weightedSum in float64. isLossy is true if a number above 0 became less than smallestFloat.
-func (f *form) sumFloats(ctx context.Context, negatedPlaces set) (total scaled.Number, isLossy bool, err error) {
-	current, next := make([]float64, f.states()), make([]float64, f.states())
-	current[0] = 1
+// sumFloats is weightedSum in float64. isLossy is true if a number above 0 became smaller than smallestFloat.
+//
+// It adds one independent factor after the other: D(s) becomes f(0) D(s) + f(1) D(s ⊕ column), where column has the dependent factors whose
+// parity the factor is part of. Then it multiplies the values of the dependent factors.
+func (f *form) sumFloats(ctx context.Context, negated set) (total scaled.Number, isLossy bool, err error) {
+	sums, next := make([]float64, f.states()), make([]float64, f.states())
+	sums[0] = 1
 	exp := int64(0)
 	for i, j := range f.independent {
 		if err := ctx.Err(); err != nil {
@@ -132,38 +142,42 @@ func (f *form) sumFloats(ctx context.Context, negatedPlaces set) (total scaled.N
 		}
 		values, shift, ok := f.factors[j].scaledFloats()
 		even, odd, column := values[0], values[1], int(f.columns[i])
-		if negatedPlaces != nil && negatedPlaces.contains(i) {
+		if negated != nil && negated.contains(i) {
 			odd = -odd
 		}
+
 		largest := 0.0
 		for s := range next {
-			fromEven, fromOdd := float64(even*current[s]), float64(odd*current[s^column])
+			fromEven, fromOdd := float64(even*sums[s]), float64(odd*sums[s^column])
 			next[s] = fromEven + fromOdd
 			largest = max(largest, math.Abs(next[s]))
-			if math.Abs(fromEven) < smallestFloat && even != 0 && current[s] != 0 ||
-				math.Abs(fromOdd) < smallestFloat && odd != 0 && current[s^column] != 0 {
+			hasLostEven := math.Abs(fromEven) < smallestFloat && even != 0 && sums[s] != 0
+			hasLostOdd := math.Abs(fromOdd) < smallestFloat && odd != 0 && sums[s^column] != 0
+			if hasLostEven || hasLostOdd {
 				ok = false
 			}
 		}
-		current, next = next, current
-		exp += shift + int64(rescale(current, largest))
+		sums, next = next, sums
+		exp += shift + int64(rescale(sums, largest))
 		isLossy = isLossy || !ok || largest < smallestFloat && largest > 0
 	}
-	for fromOdd, j := range f.dependent {
+
+	for b, j := range f.dependent {
 		values, shift, ok := f.factors[j].scaledFloats()
 		largest := 0.0
-		for s, x := range current {
-			current[s] *= values[s>>fromOdd&1]
-			largest = max(largest, math.Abs(current[s]))
-			if math.Abs(current[s]) < smallestFloat && x != 0 && values[s>>fromOdd&1] != 0 {
+		for s, x := range sums {
+			sums[s] *= values[s>>b&1]
+			largest = max(largest, math.Abs(sums[s]))
+			if math.Abs(sums[s]) < smallestFloat && x != 0 && values[s>>b&1] != 0 {
 				ok = false
 			}
 		}
-		exp += shift + int64(rescale(current, largest))
+		exp += shift + int64(rescale(sums, largest))
 		isLossy = isLossy || !ok
 	}
-	sum, compensation := 0.0, 0.0 // Kahan
-	for _, y := range current {
+
+	sum, compensation := 0.0, 0.0 // Kahan's summation
+	for _, y := range sums {
 		y -= compensation
 		next := sum + y
 		compensation = (next - sum) - y
@@ -172,7 +186,7 @@ func (f *form) sumFloats(ctx context.Context, negatedPlaces set) (total scaled.N
 	return scaled.Make(sum, exp), isLossy, nil
 }
 
-// rescale divides numbers by a power of two if the largest is far from 1. It returns the exponent of that power, or 0.
+// rescale divides numbers by a power of two if the largest is far from 1. It returns the exponent of the power, or 0.
 func rescale(list []float64, largest float64) int {
 	if largest == 0 || largest < 0x1p40 && largest > 0x1p-40 {
 		return 0
@@ -184,47 +198,53 @@ func rescale(list []float64, largest float64) int {
 	return shift
 }
 
-// sumScaled is weightedSum in numbers with exponents.
-func (f *form) sumScaled(ctx context.Context, negatedPlaces set) (total scaled.Number, err error) {
-	current, next := make([]scaled.Number, f.states()), make([]scaled.Number, f.states())
-	current[0] = scaled.One
+// sumScaled is weightedSum in numbers with exponents. Its steps are those of sumFloats.
+func (f *form) sumScaled(ctx context.Context, negated set) (total scaled.Number, err error) {
+	sums, next := make([]scaled.Number, f.states()), make([]scaled.Number, f.states())
+	sums[0] = scaled.One
 	for i, j := range f.independent {
 		even, odd := f.factors[j].values[0], f.factors[j].values[1]
-		if negatedPlaces != nil && negatedPlaces.contains(i) {
+		if negated != nil && negated.contains(i) {
 			odd = odd.Neg()
 		}
 		if err := ctx.Err(); err != nil {
 			return total, err
 		}
 		for s := range next {
-			next[s] = current[s].Mul(even).Add(current[s^int(f.columns[i])].Mul(odd))
+			next[s] = sums[s].Mul(even).Add(sums[s^int(f.columns[i])].Mul(odd))
 		}
-		current, next = next, current
+		sums, next = next, sums
 	}
-	for s, x := range current {
+	for s, x := range sums {
 		for b, j := range f.dependent {
 			x = x.Mul(f.factors[j].values[s>>b&1])
 		}
-		current[s] = x
+		sums[s] = x
 	}
-	return scaled.Sum(current), ctx.Err()
+	return scaled.Sum(sums), ctx.Err()
 }
 
-// marginals returns P(x) of every variable. total is the sum without negated places and above 0.
+// marginals returns P(x) of every variable v, from the mean of (−1)^{x_v}. total is the weighted sum without negated factors, which is
+// above 0.
+//
+// The mean is 0 if x_v is no sum of the parities of independent factors. Otherwise it is the weighted sum with these factors negated, over
+// total. That is a quotient of sums of a transform's terms; it is computed exactly if terms of both signs cancel too much.
 func (f *form) marginals(ctx context.Context, threads int, total scaled.Number) ([][]float64, error) {
 	rows := make([][]float64, f.variableCount)
-	base := f.transformTerms(nil)
+	base := f.transformTerms(nil) // without negated factors
 	sum, size := base.sums()
 	err := sumproduct.Share(ctx, sumproduct.Threads(threads), f.variableCount, func(_, v int) error {
 		variables, factors := newSet(f.variableCount), newSet(len(f.factors))
 		variables.toggle(v)
-		f.reduceSet(f.pivotAt, variables, factors)
+		f.reduceSet(f.pivotOf, variables, factors) // x_v is the sum of the factors' parities and of what is left in variables
 		mean := 0.0
-		if variables.first() < 0 {
-			transform := f.transformTerms(factors)
-			part, partSize := transform.sums()
-			mean = part / sum * math.Exp(transform.largest-base.largest)
-			if !(math.Ldexp((size+partSize*math.Exp(transform.largest-base.largest))/math.Abs(sum), -42) <= exactMarginal) {
+		if variables.first() < 0 { // nothing is left
+			negatedTerms := f.transformTerms(factors)
+			negatedSum, negatedSize := negatedTerms.sums()
+			unit := math.Exp(negatedTerms.largest - base.largest)
+			mean = negatedSum / sum * unit
+			relativeError := math.Ldexp((size+negatedSize*unit)/math.Abs(sum), -42)
+			if isExact := relativeError <= exactMarginal; !isExact {
 				exact, err := f.weightedSum(ctx, factors)
 				if err != nil {
 					return err
@@ -248,13 +268,16 @@ type transform struct {
 	largest   float64 // of lnSize
 }
 
-// transformTerms returns the terms: products over all factors of f(0) ± f(1). negatedPlaces are those of weightedSum.
-func (f *form) transformTerms(negatedPlaces set) *transform {
+// transformTerms returns the terms of the Walsh–Hadamard transform of a weighted sum. Term ω is the product over all factors of f(0) +
+// f(1), if ω and the factor's column have an even number of bits in common, or f(0) − f(1), if an odd one. negated is that of weightedSum;
+// it exchanges both. Logarithms of all terms together are one transform of half the differences of ln |f(0) + f(1)| and ln |f(0) − f(1)|,
+// at the columns.
+func (f *form) transformTerms(negated set) *transform {
 	t := &transform{lnSize: make([]float64, f.states()), largest: math.Inf(-1)}
 	constant := 0.0
-	add := func(values [2]float64, column uint32, negated bool) {
-		plus, minus := values[0]+values[1], values[0]-values[1] // of even and of odd ω · column
-		if negated {
+	addFactor := func(values [2]float64, column uint32, isNegated bool) {
+		plus, minus := values[0]+values[1], values[0]-values[1]
+		if isNegated {
 			plus, minus = minus, plus
 		}
 		if plus < 0 {
@@ -264,16 +287,18 @@ func (f *form) transformTerms(negatedPlaces set) *transform {
 		if minus < 0 {
 			t.signMask ^= column
 		}
-		a, b := math.Log(math.Abs(plus)), math.Log(math.Abs(minus)) // the values differ, and neither is below 0
-		constant += (a + b) / 2
-		t.lnSize[column] += (a - b) / 2
+		lnPlus, lnMinus := math.Log(math.Abs(plus)), math.Log(math.Abs(minus)) // the values differ, and neither is below 0
+		constant += (lnPlus + lnMinus) / 2
+		t.lnSize[column] += (lnPlus - lnMinus) / 2
 	}
 	for i, j := range f.independent {
-		add(f.factors[j].mantissas(), f.columns[i], negatedPlaces != nil && negatedPlaces.contains(i))
+		addFactor(f.factors[j].mantissas(), f.columns[i], negated != nil && negated.contains(i))
 	}
 	for b, j := range f.dependent {
-		add(f.factors[j].mantissas(), 1<<b, false)
+		addFactor(f.factors[j].mantissas(), 1<<b, false)
 	}
+
+	// The transform, in place.
 	for width := 1; width < len(t.lnSize); width *= 2 {
 		for from := 0; from < len(t.lnSize); from += 2 * width {
 			for s := from; s < from+width; s++ {
@@ -289,7 +314,7 @@ func (f *form) transformTerms(negatedPlaces set) *transform {
 	return t
 }
 
-// sums returns the sum of the terms and the sum of their sizes, in units of e^largest.
+// sums returns the sum of all terms with their signs, and the sum of their sizes, both in units of e^largest.
 func (t *transform) sums() (sum, size float64) {
 	for s, ln := range t.lnSize {
 		x := math.Exp(ln - t.largest)

@@ -24,26 +24,26 @@ const (
 	maxFactors   = 1 << 14
 )
 
-// set is a set of numbers, as bits: 64 to a word.
+// set is a set of numbers as bits: number i is in the set if bit i%64 of word i/64 is set.
 type set []uint64
 
 // newSet returns an empty set of numbers below n.
 func newSet(n int) set { return make(set, (n+63)/64) }
 
-// toggle adds i if it is not in the set, and removes it otherwise.
+// toggle adds i to the set if it is not a member, and removes it otherwise.
 func (s set) toggle(i int) { s[i/64] ^= 1 << (i % 64) }
 
 // contains reports whether i is in the set.
 func (s set) contains(i int) bool { return s[i/64]>>(i%64)&1 == 1 }
 
-// add adds another set modulo 2: numbers in both are removed.
+// add adds another set modulo 2: a number that is in both is in neither afterwards.
 func (s set) add(other set) {
 	for k, w := range other {
 		s[k] ^= w
 	}
 }
 
-// first returns the smallest member, and −1 if the set is empty.
+// first returns the smallest member, or −1 if the set is empty.
 func (s set) first() int {
 	for k, w := range s {
 		if w != 0 {
@@ -69,13 +69,13 @@ type model struct {
 
 // pairSplit is a table of two variables as a function of their parity times weights of each: φ(a, b) = first(a) second(b) parity(a ⊕ b).
 type pairSplit struct {
-	parity        [2]float64
-	first, second [2]float64
-	roundings     float64
+	parity        [2]float64 // by parity of a and b
+	first, second [2]float64 // by value of a, of b
+	roundings     float64    // of a product of the three, in 2^-53
 }
 
 // hasParities reports whether the factors of a network can be functions of parities, as far as its domains and its tables of three
-// variables and more show. isLong reports whether there is such a table. Linear time.
+// variables and more tell. isLong is true if there is such a table. Linear time.
 func hasParities(net *btn.Network) (ok, isLong bool) {
 	if net.Choice != query.CoresAreFactors || len(net.Variables) > maxVariables || len(net.Cores) > maxFactors {
 		return false, false
@@ -96,8 +96,8 @@ func hasParities(net *btn.Network) (ok, isLong bool) {
 	return true, isLong
 }
 
-// parityOf returns the values, for even and for odd parity, of a table that depends only on the parity of its variables. order is their
-// number. ok is false for other tables, and for values below 0 or not finite.
+// parityOf returns the values for even and for odd parity of a table that depends only on the parity of its variables, so many of them. ok
+// is false for other tables, and if a value is below 0 or not finite.
 func parityOf(t tensor.Tensor, order int) (values [2]float64, ok bool) {
 	if order == 0 || order > maxOrder {
 		return values, false
@@ -115,21 +115,25 @@ func parityOf(t tensor.Tensor, order int) (values [2]float64, ok bool) {
 	return values, values[0] >= 0 && values[1] >= 0 && !math.IsInf(values[0]+values[1], 0)
 }
 
-// modelOf reads a network under evidence. It returns nil if its factors are no functions of parities, or if a number is below 0.
-func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
+// readModel reads a network under evidence as a product of functions of parities. It returns nil if a factor is none, or if a number is
+// below 0.
+func readModel(ctx context.Context, net *btn.Network) (*model, error) {
 	n := len(net.Variables)
 	if n > maxVariables || len(net.Cores) > maxFactors {
 		return nil, nil
 	}
 	m := &model{variableCount: n, scale: net.Scale}
-	variable := slices.Repeat([]int{-1}, len(net.Dims))
+
+	// The weights of the variables' links.
+	variable := slices.Repeat([]int{-1}, len(net.Dims)) // by leg
 	weights := make([][2]scaled.Number, n)
-	for v, place := range net.Variables {
-		cp, ok := net.Links[place.Link].T.(*tensor.CP)
+	for v := range net.Variables {
+		link := &net.Links[net.Variables[v].Link]
+		cp, ok := link.T.(*tensor.CP)
 		if !ok || len(cp.Weights) != 2 || slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil }) {
 			return nil, nil
 		}
-		for _, leg := range net.Links[place.Link].Legs {
+		for _, leg := range link.Legs {
 			if net.Maps != nil && net.Maps[leg].A != nil {
 				return nil, nil
 			}
@@ -137,7 +141,9 @@ func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 		}
 		weights[v] = [2]scaled.Number{scaled.FromFloat(cp.Weights[0]), scaled.FromFloat(cp.Weights[1])}
 	}
-	factorOf := map[string]int{} // place of a set's factor
+
+	// The factors: weights if they have one variable, and functions of parities, up to weights if they have two.
+	factorOf := map[string]int{} // by set of variables, as text: the index of its factor
 	look := pace.New(ctx)
 	for _, core := range net.Cores {
 		order := len(core.Legs)
@@ -174,6 +180,8 @@ func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 		}
 		m.multiplyFactor(factorOf, variables, [2]scaled.Number{scaled.FromFloat(values[0]), scaled.FromFloat(values[1])})
 	}
+
+	// The weights of a variable are a function of the parity of it alone.
 	for v, w := range weights {
 		if w[0].Sign() < 0 || w[1].Sign() < 0 || !w[0].IsFinite() || !w[1].IsFinite() {
 			return nil, nil
@@ -185,17 +193,19 @@ func modelOf(ctx context.Context, net *btn.Network) (*model, error) {
 		variables.toggle(v)
 		m.multiplyFactor(factorOf, variables, w)
 	}
+
+	// A factor with two equal values is a number.
 	m.factors = slices.DeleteFunc(m.factors, func(f factor) bool {
 		if f.values[0] != f.values[1] {
 			return false
 		}
-		m.scale = m.scale.Mul(f.values[0]) // a number
+		m.scale = m.scale.Mul(f.values[0])
 		return true
 	})
 	return m, look.Err()
 }
 
-// multiplyWeights multiplies the weights of a variable by two factors.
+// multiplyWeights multiplies the two weights of a variable by one factor each.
 func (m *model) multiplyWeights(weights *[2]scaled.Number, factors [2]float64) {
 	for x := range weights {
 		weights[x] = weights[x].Mul(scaled.FromFloat(factors[x]))
@@ -203,8 +213,8 @@ func (m *model) multiplyWeights(weights *[2]scaled.Number, factors [2]float64) {
 	m.roundings++
 }
 
-// multiplyFactor multiplies the factor of a set of variables by values for even and odd parity. Equal values of a new factor go into the
-// scale. factorOf is the place in factors by set.
+// multiplyFactor multiplies the factor of a set of variables by values for even and for odd parity. If there is none yet, it adds one, or,
+// if the values are equal, multiplies the scale. factorOf is the index of each set's factor, by the set as text.
 func (m *model) multiplyFactor(factorOf map[string]int, variables set, values [2]scaled.Number) {
 	var bytes []byte
 	for _, w := range variables {
@@ -228,28 +238,30 @@ func (m *model) multiplyFactor(factorOf map[string]int, variables set, values [2
 	m.factors = append(m.factors, factor{variables, values})
 }
 
-// scaledFloats returns the values divided by 2^exp, so that the larger one is between 1 and 2. ok is false if a value above 0 becomes too
-// small.
+// scaledFloats returns the factor's values divided by 2^exp, so that the larger one is from 1 to 2. ok is false if a value above 0 becomes
+// too small.
 func (f *factor) scaledFloats() (values [2]float64, exp int64, ok bool) {
 	larger := f.values[0]
 	if f.values[1].Cmp(larger) > 0 {
 		larger = f.values[1]
 	}
 	ok = true
-	for p, x := range f.values {
-		values[p] = x.Mul(scaled.Make(1, -larger.Exp)).Float64()
-		ok = ok && (x.IsZero() || values[p] > smallestFloat)
+	for parity, x := range f.values {
+		values[parity] = x.Mul(scaled.Make(1, -larger.Exp)).Float64()
+		ok = ok && (x.IsZero() || values[parity] > smallestFloat)
 	}
 	return values, larger.Exp, ok
 }
 
-// mantissas returns the values of scaledFloats.
+// mantissas returns the factor's values divided by a power of two, as scaledFloats does.
 func (f *factor) mantissas() [2]float64 {
 	values, _, _ := f.scaledFloats()
 	return values
 }
 
-// splitPair splits a table of two variables. ok is false if it has a zero, or if its logarithms are too large.
+// splitPair writes a table of two variables as a function of their parity times weights of each, which any table without zeros is. ok is
+// false if it has a zero, or if its logarithms are too large. The logarithm of entry (a, b), at 2a+b, is mean ± firstEffect ± secondEffect
+// ± interaction, with a minus for a = 1, for b = 1, and for odd a + b.
 func splitPair(t tensor.Tensor) (split pairSplit, ok bool) {
 	dense, err := tensor.ToDense(t, 4)
 	if err != nil || len(dense.Data) != 4 {
@@ -275,45 +287,49 @@ func splitPair(t tensor.Tensor) (split pairSplit, ok bool) {
 	return split, true
 }
 
-// dependence is how the parities of a model's factors depend on each other.
+// dependence is how the parities of a model's factors depend on each other. Each dependent parity is a sum modulo 2 of independent ones.
 type dependence struct {
 	independent []int    // factors whose parities are independent
-	dependent   []int    // all others; the k-th one is bit k of columns
-	columns     []uint32 // by place in independent: bits of the dependent factors whose parity it is in
+	dependent   []int    // all other factors
+	columns     []uint32 // by index in independent: bit b is set if the parity of dependent factor b has that of the factor as a summand
 	pivots      []pivot
 }
 
-// pivot is a set of variables as a sum of independent factors' sets. No two pivots have the same smallest variable.
+// pivot is a set of variables that is the sum modulo 2 of independent factors' sets. No two pivots have the same smallest variable.
 type pivot struct {
-	first     int
+	first     int // smallest variable
 	variables set
-	factors   set // places in independent
+	factors   set // indices in independent
 }
 
 // maxDependent bounds the number k of dependent factors.
 const maxDependent = 24
 
-// findDependence eliminates the factors' sets over GF(2). It returns nil if more than maxDependent factors depend on the others. Cost
-// O(factors² · words).
+// findDependence finds which factors' parities are sums of others, by elimination of their sets of variables over GF(2). It returns nil if
+// there are more than maxDependent such factors. Cost O(factors² · words) for sets of so many words.
 func findDependence(ctx context.Context, m *model) (*dependence, error) {
 	d := &dependence{}
 	look := pace.New(ctx)
-	pivotAt := map[int]int{} // pivot by first variable
+	pivotOf := map[int]int{} // pivot by first variable
 	for j, f := range m.factors {
 		if look.Over(int64(len(d.pivots) * (m.variableCount/64 + 1) / 8)) {
 			return nil, look.Err()
 		}
+
+		// A set that the pivots do not reduce to nothing is independent of those before, and makes a pivot.
 		variables, factors := slices.Clone(f.variables), newSet(len(m.factors))
-		d.reduceSet(pivotAt, variables, factors)
+		d.reduceSet(pivotOf, variables, factors)
 		first := variables.first()
 		if first >= 0 {
 			factors.toggle(len(d.independent))
-			pivotAt[first] = len(d.pivots)
+			pivotOf[first] = len(d.pivots)
 			d.pivots = append(d.pivots, pivot{first, variables, factors})
 			d.independent = append(d.independent, j)
 			d.columns = append(d.columns, 0)
 			continue
 		}
+
+		// Otherwise it is the sum of the sets of factors.
 		if len(d.dependent) == maxDependent {
 			return nil, nil
 		}
@@ -327,18 +343,19 @@ func findDependence(ctx context.Context, m *model) (*dependence, error) {
 	return d, nil
 }
 
-// reduceSet adds pivots' sets to a set of variables, modulo 2, until it has no first variable of a pivot, and adds the pivots' factors to
-// factors. pivotAt is the place of a pivot by its first variable.
-func (d *dependence) reduceSet(pivotAt map[int]int, variables, factors set) {
+// reduceSet adds pivots' sets to variables, modulo 2, until no member is the first variable of a pivot. It adds the pivots' factors to
+// factors, modulo 2, too. So variables as given is the sum of the sets of these factors and of what is left in it. pivotOf is the index of
+// the pivot with each first variable.
+func (d *dependence) reduceSet(pivotOf map[int]int, variables, factors set) {
 	for k := range variables {
 		for word := variables[k]; word != 0; {
 			v := 64*k + bits.TrailingZeros64(word)
-			if place, ok := pivotAt[v]; ok {
-				variables.add(d.pivots[place].variables)
-				factors.add(d.pivots[place].factors)
-				word = variables[k] &^ (2<<(v%64) - 1)
+			if index, ok := pivotOf[v]; ok {
+				variables.add(d.pivots[index].variables)
+				factors.add(d.pivots[index].factors)
+				word = variables[k] &^ (2<<(v%64) - 1) // the members above v
 			} else {
-				word &= word - 1
+				word &= word - 1 // without v
 			}
 		}
 	}

@@ -25,10 +25,11 @@ type Parities struct{}
 // Class implements btn.Part.
 func (*Parities) Class() btn.Class { return btn.ClassParity }
 
-// About implements btn.Part. Terms that leave the range of float64 are a doubt.
+// About implements btn.Part. If a value leaves the range of float64, that is a doubt.
 func (*Parities) About() btn.About { return btn.About{KeepsRange: true} }
 
-// Fits implements btn.Part: that the tables depend on parities is looked at when they are read.
+// Fits implements btn.Part: it returns an error unless all variables are binary. Whether the tables depend on parities is seen when they
+// are read.
 func (*Parities) Fits(n *btn.Network) error {
 	for v := range n.Variables {
 		if d := n.Variables[v].Domain; d != 2 {

@@ -16,7 +16,7 @@ const (
 	// minVariables is the number of variables below which elimination is cheap.
 	minVariables = 24
 	// cheap is the work of a sum that is taken before an elimination order is looked for, flops.
-	cheap = 1e8
+	cheapFlops = 1e8
 )
 
 // paritySlot is the slot of the result of hasParities.
@@ -26,17 +26,18 @@ type paritySlot struct{}
 type parityFact struct{ ok, isLong bool }
 
 // Propose proposes a sum over parities. It returns nil if the factors are no functions of parities, if too many parities depend on each
-// other, or if the sum takes too long. If no elimination order is known yet (ask.Flops is 0), the network needs a factor of three variables
-// or more, and the sum has to be cheap or an elimination out of reach.
+// other, or if the sum takes too long. ask.Flops is the work of the best known elimination order, which the sum has to beat. If it is 0, no
+// order is known: then the network needs a factor of three variables or more, and the sum has to be cheap or an elimination out of reach.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if len(j.Net.Variables) < minVariables || len(ask.Joint) > 0 {
 		return nil, nil
 	}
-	has, err := proposal.Fact(ctx, j.Facts, paritySlot{}, func() (parityFact, error) {
-		ok, long := hasParities(j.Net)
-		return parityFact{ok, long}, nil
+	fact, err := proposal.Fact(j.Facts, paritySlot{}, func() (parityFact, error) {
+		ok, isLong := hasParities(j.Net)
+		return parityFact{ok, isLong}, nil
 	})
-	if err != nil || !has.ok || ask.Flops == 0 && !has.isLong {
+	needsLongFactor := ask.Flops == 0
+	if err != nil || !fact.ok || needsLongFactor && !fact.isLong {
 		return nil, err
 	}
 	f, err := formOf(ctx, j.Problem())
@@ -44,10 +45,11 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, ctx.Err()
 	}
 	cost := query.Cost{Flops: f.flops(ask.Marginals), Bytes: 16 * float64(f.states()), Log2Table: float64(len(f.dependent))}
-	switch {
-	case policy.ExactRate*cost.Flops > proposal.Limit(j.Settings) || cost.Bytes > float64(j.Settings.Memory):
-		return nil, nil
-	case ask.Flops > 0 && cost.Flops >= ask.Flops || ask.Flops == 0 && cost.Flops > cheap && !f.isWide():
+
+	isOverLimit := policy.ExactRate*cost.Flops > proposal.Limit(j.Settings) || cost.Bytes > float64(j.Settings.Memory)
+	isOrderCheaper := ask.Flops > 0 && cost.Flops >= ask.Flops
+	mayOrderBeCheaper := ask.Flops == 0 && cost.Flops > cheapFlops && !f.isWide()
+	if isOverLimit || isOrderCheaper || mayOrderBeCheaper {
 		return nil, nil
 	}
 	plan, hit, err := j.Remember(ctx, "parity", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
@@ -61,7 +63,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return assignment, nil
 }
 
-// isWide reports whether an elimination of the factors is out of reach in all likelihood: there are nearly as many factors as variables.
+// isWide reports whether an elimination of the factors is probably out of reach: there are many independent factors, and nearly as many
+// factors as variables.
 func (f *form) isWide() bool {
 	return len(f.independent) > 100 && 4*len(f.factors) >= 3*f.variableCount
 }
