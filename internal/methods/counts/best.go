@@ -43,12 +43,13 @@ type bestSearch struct {
 
 // Best returns the most probable assignment, or nil if Z is 0. Its weight is without the network's scale.
 //
-// If c of the pieces count, those do that have the largest ratios max_{x counted} w(x) / max_{x not counted} w(x): exchanging two pieces
-// shows it. So one sort and one pass over c find max_c S_c Π_t w_t. Of assignments of the same weight, up to the rounding of their factors,
-// it is the smallest in the order of the variables. Within a piece of many links it is the first that is met.
+// The network is a symmetric core, whose entry S_c depends on the number c of its legs that count, and pieces, connected parts that have at
+// most one such leg each. If c pieces count, those do that have the largest ratios max_{x counted} w(x) / max_{x not counted} w(x):
+// exchanging two pieces shows it. So one sort and one pass over c find max_c S_c Π_t w_t. Of assignments of the same weight, up to the
+// rounding of their factors, it is the smallest in the order of the variables. Within a piece of many links it is the first that is met.
 //
-// Cost: the elimination of every kind of piece, and O(n log n) for n pieces. Errors: fault.Unsupported if Finds returns false; the
-// context's.
+// With several count variables a sweep over the variables finds it. Cost: the elimination of every kind of piece, and O(n log n) for n
+// pieces. Errors: fault.Unsupported if Finds returns false; the context's.
 func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
 	if err := f.checkFinds(btn.AskMPE); err != nil {
 		return nil, err
@@ -116,13 +117,13 @@ func (b *bestSearch) groupByRatio() bool {
 		ratio scaled.Number
 	}
 	var ratios []kindRatio
-	for k, p := range b.peaks {
+	for k, p := range b.peaks { // p has the largest weights of a piece of kind k with count 0 and 1
 		switch {
 		case p.weight[0].IsZero() && p.weight[1].IsZero():
 			return false
 		case p.weight[0].IsZero():
 			b.alwaysCounting += b.kinds[k].count
-		case !p.weight[1].IsZero():
+		case !p.weight[1].IsZero(): // it may count or not
 			ratios = append(ratios, kindRatio{int32(k), p.weight[1].Div(p.weight[0])})
 			b.optional += b.kinds[k].count
 		}

@@ -167,7 +167,7 @@ func (n *node) totalBound() int64 {
 	return max(noBound, bound+log2(n.degree+1))
 }
 
-// windowedCost returns the multiply-adds of all products below a node for the coefficients that chooseWindows chose.
+// windowedCost returns the multiply-adds of all products below a node of the product tree, for the coefficients that chooseWindows chose.
 func (n *node) windowedCost() float64 {
 	if n.left == nil || !n.isLarge() {
 		return n.cost()

@@ -199,6 +199,8 @@ func (x *chainFactor) wholeProduct(ops *countspace.Ops) (countspace.Poly, error)
 		x.product = countspace.Power(x.base, x.power, ops)
 		return x.product, nil
 	}
+
+	// A ray: coefficient j of its product in one variable is that of the exponents j · ray.
 	if err := x.line.multiplyUp(x.line.root); err != nil {
 		return countspace.Poly{}, err
 	}

@@ -130,7 +130,8 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 	return Answer{Z: z.Mul(f.scale), MulAdds: d.ops.MulAdds}, values, ctx.Err()
 }
 
-// fillProducts computes the products of a line, cut to windows if the whole takes long. It returns Z, and S in the windows of the root.
+// fillProducts computes the products of a line, a product of polynomials in one variable over a tree. If all coefficients take long, it
+// computes only windows, ranges of coefficients that matter. It returns Z, and S in the windows of the root.
 func (d *drawState) fillProducts(l *line) (scaled.Number, []window, error) {
 	s := d.spacePoly()
 	if !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
@@ -220,13 +221,15 @@ func (d *drawState) splitCount(n *node, c int, count []int32, rng *rand.Rand) er
 	if d.pace.Over(int64(min(n.left.degree, n.right.degree)) + 1) {
 		return d.pace.Err()
 	}
+
+	// Draw how c is split between both children.
 	d.clearWeights()
 	d.addSplits(n.left.windows, n.right.windows, c)
-	k := d.drawOutcome(rng)
-	if err := d.splitCount(n.left, k, count, rng); err != nil {
+	leftCount := d.drawOutcome(rng)
+	if err := d.splitCount(n.left, leftCount, count, rng); err != nil {
 		return err
 	}
-	return d.splitCount(n.right, c-k, count, rng)
+	return d.splitCount(n.right, c-leftCount, count, rng)
 }
 
 // splitAmongEqual draws the counts of equal pieces, which add up to c, into count. list has the pieces, all of one kind. If each counts at
@@ -333,7 +336,9 @@ func (d *drawState) newPieceDraw(k int) (*pieceDraw, error) {
 	return in, err
 }
 
-// drawTerms draws the terms of the piece's links, given that its count is c.
+// drawTerms draws the terms of the piece's links, given that the piece has count c. A piece without tables has one link, whose terms have
+// weights for each count. For other pieces it goes back over the elimination of the tables, from its last step, and draws the values of the
+// indices.
 func (in *pieceDraw) drawTerms(c int, rng *rand.Rand) {
 	if in.run == nil {
 		in.clearWeights()
@@ -344,8 +349,8 @@ func (in *pieceDraw) drawTerms(c int, rng *rand.Rand) {
 		return
 	}
 	in.drawIndices(len(in.run.steps)-1, c, rng)
-	for i, index := range in.run.index {
-		in.terms[i] = in.run.termOf(i, in.value[index])
+	for position, index := range in.run.index {
+		in.terms[position] = in.run.termOf(position, in.value[index])
 	}
 }
 

@@ -115,7 +115,8 @@ func (f *Form) boxes() []countspace.Poly {
 	return out
 }
 
-// computePolys computes the polynomials of the kinds with tables that are not known yet.
+// computePolys computes the polynomials of the kinds, classes of equal pieces, that have tables and are not known yet. Others are known
+// from the beginning.
 func (f *Form) computePolys(ctx context.Context, ops *countspace.Ops) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -105,7 +105,8 @@ func (l *layout) addSlot(t tensor.Tensor, term int) {
 }
 
 // contribution returns what value y of a leg contributes to the polynomial of its piece: a weight w, and the count variable that it counts
-// at, numbered from 1 on. level is 0 if the value does not count.
+// at, numbered from 1 on. level is 0 if the value does not count. The leg's core is of rank one, with a vector on the leg, or in count
+// space, in a slot, with a level for each value and perhaps a vector.
 func (l *layout) contribution(leg, y int) (w float64, level int) {
 	w = 1
 	if v := l.vectorOf[leg]; v != nil {

@@ -116,8 +116,8 @@ func (n *node) computePowers(ops *countspace.Ops) {
 // wholeSpan returns one span with all coefficients of a node.
 func (n *node) wholeSpan() []span { return []span{{0, n.degree + 1}} }
 
-// multiplyUp computes the coefficients of a node and of all nodes below it. Of a node whose bounds say which coefficients are wanted, it
-// computes those only.
+// multiplyUp computes the coefficients of a node of the product tree and of all nodes below it. If a node's bounds say which coefficients
+// are wanted, it computes those only, as windows.
 func (l *line) multiplyUp(n *node) error {
 	if err := l.ctx.Err(); err != nil {
 		return err

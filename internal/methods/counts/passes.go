@@ -21,7 +21,9 @@ type tableRun struct {
 	fixedTerm []int               // by link: 1 + the one term that is not 0, or 0 for all terms; nil: all terms of all links
 }
 
-// fillTables computes the tables of all steps of the elimination and returns the polynomial of the piece, the one entry of the last step.
+// fillTables runs the elimination of a piece with tables, step by step, and returns the polynomial of the piece, the one entry of the last
+// step. Entries of a step's table are polynomials in the counts. A step is a table of numbers, the terms of a link, a product of two steps,
+// or a sum of one over an index.
 func (r *tableRun) fillTables() (countspace.Poly, error) {
 	if r.expression.Scale.IsZero() {
 		return countspace.Constant(r.countVariables, scaled.Number{}), nil

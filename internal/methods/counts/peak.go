@@ -178,7 +178,10 @@ func (f *Form) maximumOfTables(ctx context.Context, kind *kind, tolerance float6
 	return p, nil
 }
 
-// fillMaxima computes the tables of all steps, with maxima in the place of sums, and returns the largest weight of the piece.
+// fillMaxima runs the elimination of a piece with maxima in the place of sums, and returns the largest weight of the piece. Each step makes
+// a table, maxima by step and entry: of a table of numbers, of a link's terms, of a product of two steps, or of a step with one index
+// maximised over. A walk goes through the entries of one table; walk.At are the indices of the entries at the same values in the other
+// ones.
 func (m *maximiser) fillMaxima() (maximum, error) {
 	if m.expression.Scale.IsZero() {
 		return maximum{}, nil

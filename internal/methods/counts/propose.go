@@ -204,14 +204,17 @@ func countVectors(form *tensor.SymmetryCP) float64 {
 // A bound against absurd input: planted networks have up to 200, no reference model more than one.
 const maxCountTerms = 1 << 10
 
-// symmetricForm returns the plan of B = Σ α (⊗_c S_c) ∘ R over the symmetric cores c with long chains of counters, or over all symmetric
-// cores if none has a long chain. It has one component for each choice of a term in every core. Cores of rank one become vectors R on the
-// legs, other cores tables whose entries are polynomials in the counts. It returns nil if there are no such cores, if there are too many
-// terms, or if there are several such cores or tables and the form costs more than countFlops and than an elimination order.
+// symmetricForm returns the plan of B in count space, a sum Σ α (⊗_c S_c) ∘ R over the choices of a term in each of some symmetric cores c.
+// S_c depends on the counts of the core's legs only, R are vectors on the legs. The cores are those whose elimination would take a long
+// chain of counters, or all symmetric ones if there are none. All other cores of rank one become vectors on their legs; the rest stay
+// tables.
+//
+// It returns nil if there are no such cores, if there are too many terms, or if there are several cores or tables and the form costs more
+// than countFlops and than an elimination order.
 func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, error) {
-	// Choose the cores. There are so many choices of terms, and so many count vectors of all cores together.
+	// Choose the cores.
 	part := &Counts{}
-	terms, coefficients := 1, 1.0
+	terms, coefficients := 1, 1.0 // number of choices of terms, and of count vectors of all cores together
 	onlyLongChains := hasLongChain(net)
 	for c, core := range net.Cores {
 		form := Terms(core.T)
@@ -229,6 +232,7 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 	if len(part.Cores) == 0 {
 		return nil, nil
 	}
+	// countBytes holds four polynomials over all count vectors; more terms take more.
 	if bytes := countBytes * coefficients * float64(max(1, terms/4)); bytes > float64(memory) {
 		return nil, fault.New(fault.OverBudget,
 			"plan: the symmetric factors have %.3g count vectors together, which takes %.3g bytes in "+

@@ -78,8 +78,13 @@ func (f *Form) widenCounts(leg int, highest []float64) {
 	}
 }
 
-// newSweep computes the tables remaining of a sweep, with largest weights instead of total ones if isMaximum. Errors: over budget, with the
-// bytes, before anything is computed; the context's.
+// newSweep computes the table remaining of each variable v, in a sweep over the variables: by counts c of the variables before v, the total
+// weight of all assignments of the variables from v on, or the largest one if isMaximum:
+//
+//	remaining_v[c] = Σ_x w_v(x) remaining_{v+1}[c + λ_v(x)],   remaining_n[c] = S[c]
+//
+// where value x of v has weight w_v(x) and adds λ_v(x) to the counts. Errors: over budget, with the bytes, before anything is computed; the
+// context's.
 func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, error) {
 	if bytes, _, _ := f.sweepCost(); bytes > float64(f.memory) {
 		return nil, fault.New(fault.OverBudget, "counts: assignments with %d counts take %.3g bytes, the budget is %d bytes",
@@ -91,7 +96,7 @@ func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, er
 		links: make([]int, n), kind: make([]int32, n), choices: make([][]valueChoice, len(f.kinds)),
 		shape: make([][]int, n+1), remaining: make([][]scaled.Number, n+1),
 	}
-	for t, p := range f.pieces {
+	for t, p := range f.pieces { // each is the link of one variable
 		v := f.variableOf[p.links[0]]
 		s.links[v], s.kind[v] = p.links[0], f.kindOf[t]
 	}
@@ -103,7 +108,7 @@ func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, er
 		for k, largest := range highest {
 			s.shape[v][k] = int(largest) + 1
 		}
-		if v == n {
+		if v == n { // after the last variable
 			break
 		}
 		for _, leg := range f.net.Links[s.links[v]].Legs {
@@ -124,11 +129,11 @@ func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, er
 		return space.Coef.At(entry)
 	})
 	for v := n - 1; v >= 0; v-- {
-		terms := s.choices[s.kind[v]]
+		choices := s.choices[s.kind[v]]
 		s.remaining[v] = s.fillBox(v, func(c []int) scaled.Number {
 			var sum scaled.Number
-			for x := range terms {
-				w := s.weightWith(v, c, &terms[x])
+			for x := range choices {
+				w := s.weightWith(v, c, &choices[x])
 				if !isMaximum {
 					sum = sum.Add(w)
 				} else if w.Cmp(sum) > 0 {
@@ -274,11 +279,12 @@ func (f *Form) sweepDraw(ctx context.Context, n int, stream func(k int) *rand.Ra
 	if err != nil {
 		return a, nil, err
 	}
-	if s.remaining[0][0].IsZero() || f.scale.IsZero() {
+	total := s.remaining[0][0] // of all assignments, before the first variable
+	if total.IsZero() || f.scale.IsZero() {
 		return a, nil, nil
 	}
 	_, muladds, _ := f.sweepCost()
-	a = Answer{Z: s.remaining[0][0].Mul(f.scale), MulAdds: int64(muladds)}
+	a = Answer{Z: total.Mul(f.scale), MulAdds: int64(muladds)}
 	variables := len(f.net.Variables)
 	values = make([]int, n*variables)
 	for i := range n {

@@ -24,10 +24,13 @@ type Answer struct {
 	MulAdds   int64
 }
 
-// Value returns Z, and all marginals if they are wanted. It computes what equal pieces have in common once. Numbers carry exponents, and a
-// coefficient is summed with the rounding of its own terms. If numbers are at least 0, large products may be cut to windows of
-// coefficients: the dropped terms are below 2^-60 of Z, and of every marginal that is not below 2^-1000 of Z. Errors: fault.OverBudget with
-// the bytes; the context's.
+// Value returns Z of a network in count space, and all marginals if they are wanted. The network is a product of pieces, connected parts,
+// each a polynomial in the counts of the symmetric cores; Z is the sum over all counts c of S_c times the coefficient of z^c. What equal
+// pieces, a kind, have in common is computed once.
+//
+// Numbers carry exponents, and a coefficient is summed with the rounding of its own terms. If numbers are at least 0, large products may be
+// cut to windows of coefficients: the dropped terms are below 2^-60 of Z, and of every marginal that is not below 2^-1000 of Z. Errors:
+// fault.OverBudget with the bytes; the context's.
 func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
 	if err := f.checkMemory(marginals); err != nil {
@@ -165,9 +168,10 @@ func standAbove(p, h countspace.Poly, dropped int64) bool {
 	return true
 }
 
-// sumWhole is sumInWindows with all coefficients of all products.
+// sumWhole is sumInWindows with all coefficients of all products: it returns Σ_c s_c [z^c] Π for the product Π of the line, and calls visit
+// for every wanted leaf with the derivative by one of its factors. If wanted is nil, it visits none.
 func (l *line) sumWhole(
-	s countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
+	s countspace.Poly, wanted func(leaf int) bool, visit func(leaf int, derivative countspace.Poly) error,
 ) (scaled.Number, error) {
 	if err := l.multiplyUp(l.root); err != nil {
 		return scaled.Number{}, err
@@ -185,7 +189,8 @@ type windowedLine struct {
 	s countspace.Poly // what the root's coefficients are multiplied by, as many of them
 }
 
-// newWindowedLine bounds the coefficients of all large nodes of a line, and what each is multiplied by in Σ_c s_c [z^c] Π.
+// newWindowedLine bounds the coefficients of all large nodes of a product tree, from the leaves up, and what each is multiplied by in Σ_c
+// s_c [z^c] Π, from the root down.
 func (l *line) newWindowedLine(s countspace.Poly) (*windowedLine, error) {
 	w := &windowedLine{line: l, s: countspace.Crop(s, []int{l.root.degree + 1})}
 	if err := l.boundUp(l.root); err != nil {

@@ -86,13 +86,13 @@ func (l *layout) planNet(ctx context.Context, p piece) (*netPlan, error) {
 	return n, nil
 }
 
-// widen enlarges a box by the counts of one leg: by one in each count variable that a value of the leg counts at. It does nothing if the
-// leg's core is a table or does not count.
+// widen enlarges a box of counts by one leg: by one in each count variable that a value of the leg counts at. It does nothing if the leg's
+// core is a table or is not in count space.
 func (l *layout) widen(box []float64, leg int) {
 	if l.onTable(leg) || l.slotOf[leg] < 0 {
 		return
 	}
-	slot := &l.slots[l.slotOf[leg]]
+	slot := &l.slots[l.slotOf[leg]] // the leg's core in count space
 	hasLevel := make([]bool, slot.levels.D)
 	for _, level := range slot.levels.Of[l.modeOf[leg]] { // by value of the leg; level 0 does not count
 		if level > 0 && !hasLevel[level] {

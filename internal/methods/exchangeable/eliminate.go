@@ -109,7 +109,8 @@ type message struct {
 	ln    []logarithm // by vector of outer
 }
 
-// sumOutAll sums out all classes one after the other and sets ln Z. Cost O(size of the tables).
+// sumOutAll sums out all classes one after the other and sets ln Z. A class is summed out by a sum over its count vectors, for each
+// combination of count vectors of its neighbours, the classes that terms or messages join it with. Cost O(size of the tables).
 func (e *eliminated) sumOutAll(ctx context.Context, threads int) error {
 	remaining := &kinds{terms: e.kinds.terms, forbidden: e.kinds.forbidden}
 	var messages []message
@@ -155,8 +156,9 @@ func splitBy[T any](list []T, has func(T) bool) (matching, others []T) {
 	return matching, others
 }
 
-// sumOut sums out the inner class of t: the product of its weights, of the terms k and of the messages received. It returns the message to
-// its neighbours, the outer classes, and the conditional probabilities of the class's count vectors, by vector of the neighbours.
+// sumOut sums over the count vectors of the inner class of t: the product of their weights, of the terms k and of the messages received. It
+// returns the sum as a message to the class's neighbours, the outer classes, and the conditional probabilities of the class's vectors, by
+// vector of the neighbours.
 func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received []message, threads int) (message, []float64, error) {
 	sent := message{t.outer, make([]logarithm, t.outer.size)}
 	sides, err := newSides(ctx, k, t, false)
@@ -167,6 +169,7 @@ func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received 
 	size := t.inner.size
 	probabilities := make([]float64, size*t.outer.size)
 	err = t.eachOuter(ctx, sides, threads, func(w *outerWorker, o int) {
+		// The terms of outer vector o, by vector of the class.
 		row := w.row[:size]
 		w.fillTerms(o, logarithm{}, row)
 		for _, m := range received {

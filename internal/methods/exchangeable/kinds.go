@@ -145,15 +145,15 @@ func groupShapes(shapes []shape, frequency map[shape]float64) (list []*kind) {
 	byClasses := map[pattern]*kind{}
 	for _, s := range shapes {
 		classes := s.class
-		slices.Sort(classes[:order(classes)])
-		tuple := byClasses[classes]
-		if tuple == nil {
-			tuple = &kind{classes: classes}
-			byClasses[classes] = tuple
-			list = append(list, tuple)
+		slices.Sort(classes[:patternLength(classes)])
+		found := byClasses[classes]
+		if found == nil {
+			found = &kind{classes: classes}
+			byClasses[classes] = found
+			list = append(list, found)
 		}
-		tuple.shapes = append(tuple.shapes, s)
-		tuple.number += frequency[s]
+		found.shapes = append(found.shapes, s)
+		found.number += frequency[s]
 	}
 	return list
 }
@@ -167,8 +167,8 @@ func (k *kinds) add(t term) {
 	}
 }
 
-// order returns the number of entries of a pattern before the first −1.
-func order(q pattern) int {
+// patternLength returns the number of entries of a pattern before the first −1.
+func patternLength(q pattern) int {
 	for k, v := range q {
 		if v < 0 {
 			return k
@@ -210,7 +210,7 @@ func (p *partition) eachEntry(m *interactions, a *interaction, s shape, visit fu
 
 // members returns a pattern as members. Equal entries, class · maxDomain + value, are one member.
 func (q pattern) members() (list []member) {
-	for _, v := range q[:order(q)] {
+	for _, v := range q[:patternLength(q)] {
 		class, value := int(v)/maxDomain, int(v)%maxDomain
 		if n := len(list); n > 0 && list[n-1].class == class && list[n-1].value == value {
 			list[n-1].times++
@@ -224,7 +224,7 @@ func (q pattern) members() (list []member) {
 // countSets returns the number of sets of variables with the classes of the kind, given the number of variables of each class.
 func (k *kind) countSets(sizes []int) float64 {
 	product := 1.0
-	list := k.classes[:order(k.classes)]
+	list := k.classes[:patternLength(k.classes)]
 	for first := 0; first < len(list); {
 		times := 1
 		for first+times < len(list) && list[first+times] == list[first] {

@@ -112,8 +112,8 @@ func (g *group) lnWeights(counts []int32, f factorials) (lnSum, lnOne logarithm)
 	return lnSum.plus(lnOne).plus(f[len(g.variables)]), lnOne
 }
 
-// splitList returns the split list of a class: a vector for each combination of the counts of all groups. Cost O(vectors · groups ·
-// values).
+// splitList returns the split list of a class: a count vector for each combination of the counts of all groups, which are the class's
+// variables with the same weights. Cost O(vectors · groups · values).
 func splitList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
 	l := &list{values: values, groups: groups, roundings: 8}
 	if slices.ContainsFunc(groups, func(g group) bool { return len(g.support) == 0 }) {

@@ -60,16 +60,19 @@ func (p *Sum) About() btn.About { return btn.About{Finds: p.Ask, KeepsRange: tru
 // class or none, the variables of a class have equal domains, and every relabelling is a permutation of the values.
 func (p *Sum) Fits(n *btn.Network) error {
 	c := p.Classes
-	switch {
-	case c == nil:
+	if c == nil {
 		return btn.Misfit("it has no classes")
+	}
+	hasAllVariables := len(c.Of) == len(n.Variables) && (c.Value == nil || len(c.Value) == len(c.Of))
+	isFirstIdentity := len(c.Values) == 0 || len(c.Values[0]) == 0 // the first relabelling changes nothing
+	switch {
 	case p.From < 0 || p.To < p.From || p.To > WholeShare:
 		return btn.Misfit("count vectors from %d to %d of %d", p.From, p.To, WholeShare)
 	case p.Ask != "" && p.Ask != btn.AskMPE && p.Ask != btn.AskSamples:
 		return btn.Misfit("it asks for %.40q", p.Ask)
-	case len(c.Of) != len(n.Variables) || c.Value != nil && len(c.Value) != len(c.Of):
+	case !hasAllVariables:
 		return btn.Misfit("classes of %d variables and %d relabellings, the network has %d", len(c.Of), len(c.Value), len(n.Variables))
-	case c.Count < 1 || c.Count > maxClasses || len(c.Values) > len(c.Of)+1 || len(c.Values) > 0 && len(c.Values[0]) > 0:
+	case c.Count < 1 || c.Count > maxClasses || len(c.Values) > len(c.Of)+1 || !isFirstIdentity:
 		return btn.Misfit("%d classes, %d relabellings", c.Count, len(c.Values))
 	}
 
@@ -78,7 +81,7 @@ func (p *Sum) Fits(n *btn.Network) error {
 		if class < -1 || int(class) >= c.Count {
 			return btn.Misfit("variable %d is of class %d of %d", v, class, c.Count)
 		}
-		if class < 0 {
+		if class < 0 { // a leaf
 			continue
 		}
 		if d := n.Variables[v].Domain; domain[class] == 0 {
@@ -86,7 +89,7 @@ func (p *Sum) Fits(n *btn.Network) error {
 		} else if domain[class] != d {
 			return btn.Misfit("class %d has variables of %d and of %d values", class, domain[class], d)
 		}
-		if c.Value == nil || c.Value[v] == 0 {
+		if c.Value == nil || c.Value[v] == 0 { // no relabelling
 			continue
 		}
 		k := int(c.Value[v])

@@ -94,9 +94,12 @@ func basisBytes(k *kinds, inner []int, vectors float64) float64 {
 	return 8 * vectors * float64(len(monomials))
 }
 
-// sumOver computes the terms of all count vectors of a share, and their sum. A term is the product of the weights of the classes' vectors
-// and of the interactions' terms in f.kinds. If the form is maximal, the weight of a class's vector is that of one assignment instead of
-// the sum of all. Cost O(vectors · inner members of terms).
+// sumOver computes the terms of all count vectors of a share, and their sum. A count vector of a class says how many of its variables have
+// each value; a term is for a combination of one vector of each class. It is the product of the weights of the vectors and of the
+// interactions' terms in f.kinds. If the form is maximal, the weight of a vector is that of one assignment instead of the sum of all.
+//
+// The classes are divided in two sides: a term has an outer vector, the combination of those of the outer classes, and an inner one. A
+// share is a range of outer vectors. Cost O(vectors · inner members of terms).
 func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads int) (*termSum, error) {
 	t := &termSum{lists: lists, largest: impossible}
 	sizes := make([]float64, len(lists))
@@ -118,8 +121,8 @@ func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads in
 
 	// The logarithms of the terms, and the largest.
 	t.ln = make([]logarithm, t.inner.size*(t.endOuter-t.firstOuter))
-	err = t.eachOuter(ctx, sides, threads, func(w *outerWorker, o int) {
-		w.fillTerms(t.firstOuter+o, f.fields.constant, t.ln[o*t.inner.size:(o+1)*t.inner.size])
+	err = t.eachOuter(ctx, sides, threads, func(worker *outerWorker, o int) {
+		worker.fillTerms(t.firstOuter+o, f.fields.constant, t.ln[o*t.inner.size:(o+1)*t.inner.size])
 	})
 	if err != nil {
 		return nil, err
@@ -140,9 +143,9 @@ func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads in
 		if x.isImpossible() {
 			continue
 		}
-		w := math.Exp(x.minus(t.largest).float())
-		t.masses[vector] = w
-		y := w - rounding
+		mass := math.Exp(x.minus(t.largest).float())
+		t.masses[vector] = mass
+		y := mass - rounding
 		next := t.sum + y
 		rounding = (next - t.sum) - y
 		t.sum = next
@@ -153,16 +156,16 @@ func sumOver(ctx context.Context, f *form, lists []*list, share *Sum, threads in
 // shareStart returns the first of so many outer vectors that belongs to a share that begins at the given part of WholeShare.
 func shareStart(vectors int, share int64) int64 { return int64(vectors) * share / WholeShare }
 
-// eachOuter calls f for every outer vector of the share, numbered from 0, in parallel. Each thread has a worker.
+// eachOuter calls visit for every outer vector of the share, numbered from 0, in parallel. Each thread has a worker of its own.
 func (t *termSum) eachOuter(ctx context.Context, sides *sides, threads int, visit func(worker *outerWorker, outer int)) error {
 	threads = sumproduct.Threads(threads)
 	workers := make([]*outerWorker, threads)
-	return sumproduct.Share(ctx, threads, t.endOuter-t.firstOuter, func(w, o int) error {
-		if workers[w] == nil {
-			workers[w] = sides.newWorker(ctx)
+	return sumproduct.Share(ctx, threads, t.endOuter-t.firstOuter, func(thread, o int) error {
+		if workers[thread] == nil {
+			workers[thread] = sides.newWorker(ctx)
 		}
-		visit(workers[w], o)
-		return workers[w].look.Err()
+		visit(workers[thread], o)
+		return workers[thread].look.Err()
 	})
 }
 
@@ -198,8 +201,9 @@ type mixedTerm struct {
 	outer    term // the outer members, with ln of the term
 }
 
-// newSides divides the kinds' terms between the sides of a sum and computes what depends on the inner vector alone. A term is ln times the
-// number of ways to choose its members; for members of both sides that is the product of the ways of each side.
+// newSides divides the terms of the interactions between the inner and the outer side of a sum, and computes what depends on the inner
+// vector alone. A term is ln times the number of ways to choose its members, sets of variables with given classes and values, among the
+// counts. If there are members of both sides, that is the product of the ways of each side.
 func newSides(ctx context.Context, k *kinds, t *termSum, isMaximal bool) (*sides, error) {
 	r := &sides{termSum: t, isMaximal: isMaximal, innerLn: make([]logarithm, t.inner.size)}
 	isInner := make([]bool, len(t.lists))
@@ -309,7 +313,9 @@ func (r *sides) newWorker(ctx context.Context) *outerWorker {
 	}
 }
 
-// fillTerms sets to to the logarithms of the terms that combine one outer vector with every inner vector. constant is added to all.
+// fillTerms sets to to the logarithms of the terms that combine one outer vector with every inner vector: of the weights of the classes'
+// count vectors and of the interactions' terms, each ln times the number of ways to choose its members among the counts. constant is added
+// to all.
 func (w *outerWorker) fillTerms(vector int, constant logarithm, to []logarithm) {
 	// The factor of the outer vector.
 	w.outer.splitVector(vector, w.vectors)
@@ -369,7 +375,7 @@ func (w *outerWorker) fillTerms(vector int, constant logarithm, to []logarithm) 
 }
 
 // distributions returns, by class and count vector of the class, the probability of the vector: the share of all terms with it in their
-// sum.
+// sum. masses are the terms, by outer vector of the share and inner vector.
 func (t *termSum) distributions() [][]float64 {
 	// The mass of each inner vector and of each outer vector.
 	innerMasses, outerMasses := make([]float64, t.inner.size), make([]float64, t.outer.size)
@@ -402,7 +408,8 @@ func (t *termSum) distributions() [][]float64 {
 	return distributions
 }
 
-// jointOf returns the joint probabilities of the count vectors of some classes, the last class fastest.
+// jointOf returns the joint probabilities of the count vectors of some classes, the last class fastest. masses are the terms, by outer
+// vector of the share and inner vector; sum is their sum.
 func (t *termSum) jointOf(classes []int) []float64 {
 	size := 1
 	stride := make([]int, len(t.lists))

@@ -148,8 +148,9 @@ func (b *valueSum) flops() float64 {
 	return 40 * float64(len(b.functions)) * float64(b.states) * float64(b.states)
 }
 
-// fillWeights computes the weights of all values and the sums before each value: sumsBefore[a+1] is the product of the polynomials
-// sumsBefore[a] and weightsOf[a] in the counts of the groups. Cost O(values · states²).
+// fillWeights computes, for each value a, the weights of the variables that have the value, and the sums before it. Both are by state, the
+// number of variables of each group, as one number in mixed radix. sumsBefore[a+1] is the product of sumsBefore[a] and weightsOf[a], as
+// polynomials in the groups' numbers. Cost O(values · states²).
 func (b *valueSum) fillWeights(ctx context.Context) error {
 	lastState := b.states - 1 // of all variables
 	b.countsOf = make([][]int32, b.states)
@@ -298,8 +299,9 @@ func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 	return rows, b.leafMarginals(ctx, nil, rows)
 }
 
-// drawStates draws, by value, how many variables of each group have the value, with the probability of the terms. It goes back from the
-// last value: to is the state of all values up to the present one.
+// drawStates draws, by value, how many variables of each group have the value, with the probability of the terms. Such numbers together are
+// a state, one number in mixed radix. It goes back from the last value: to is the state of all values up to the present one, and from that
+// of those before it.
 func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 	out := make([][]int32, len(b.functions))
 	to := b.states - 1

@@ -198,7 +198,8 @@ func rescale(list []float64, largest float64) int {
 	return shift
 }
 
-// sumScaled is weightedSum in numbers with exponents. Its steps are those of sumFloats.
+// sumScaled is weightedSum in numbers with exponents. For each independent factor, D(s) becomes f(0) D(s) + f(1) D(s ⊕ column); then D(s)
+// is multiplied by the dependent factors' values at the bits of s.
 func (f *form) sumScaled(ctx context.Context, negated set) (total scaled.Number, err error) {
 	sums, next := make([]scaled.Number, f.states()), make([]scaled.Number, f.states())
 	sums[0] = scaled.One
@@ -314,7 +315,8 @@ func (f *form) transformTerms(negated set) *transform {
 	return t
 }
 
-// sums returns the sum of all terms with their signs, and the sum of their sizes, both in units of e^largest.
+// sums returns the sum of all terms with their signs, and the sum of their sizes, both in units of e^largest. Term ω has the size
+// e^lnSize[ω], and is below 0 if ω and signMask have an odd number of bits in common, or, if isNegated, an even number.
 func (t *transform) sums() (sum, size float64) {
 	for s, ln := range t.lnSize {
 		x := math.Exp(ln - t.largest)

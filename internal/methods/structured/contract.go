@@ -75,8 +75,8 @@ func formOf(ctx context.Context, p *problem.Problem, f *Fit, joint []int) (*form
 // below 0, or if the link of a variable is no list of weights.
 func weightsOf(net *btn.Network) ([][]float64, error) {
 	weights := make([][]float64, len(net.Variables))
-	for v, place := range net.Variables {
-		cp, ok := net.Links[place.Link].T.(*tensor.CP)
+	for v, variable := range net.Variables {
+		cp, ok := net.Links[variable.Link].T.(*tensor.CP)
 		if !ok {
 			return nil, fault.New(fault.Internal, "structured: the link of variable %d is no list of weights", v)
 		}
@@ -90,18 +90,18 @@ func weightsOf(net *btn.Network) ([][]float64, error) {
 	return weights, nil
 }
 
-// Contract implements contraction.Contractor: it sums the components of the part's share of the nodes. The sum is exact up to rounding and
-// Fit.LnError. If a statistic has λ < 0, terms cancel, and the value states how many digits that leaves.
-func (p *Nodes) Contract(ctx context.Context, on *problem.Problem, want btn.Want) (btn.Value, error) {
-	j, err := contraction.Begin(ctx, on, want)
+// Contract implements contraction.Contractor: it sums the components of the part's share of the nodes, the points of a quadrature. The sum
+// is exact up to rounding and Fit.LnError. If a statistic has λ < 0, terms cancel, and the value states how many digits that leaves.
+func (p *Nodes) Contract(ctx context.Context, problem *problem.Problem, want btn.Want) (btn.Value, error) {
+	j, err := contraction.Begin(ctx, problem, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	if p.Fit.Integers != nil {
-		return p.contractHistogram(ctx, j, on.Memory, want)
+		return p.contractHistogram(ctx, j, problem.Memory, want)
 	}
 
-	f, err := formOf(ctx, on, p.Fit, want.Joint)
+	f, err := formOf(ctx, problem, p.Fit, want.Joint)
 	if err != nil {
 		return btn.Value{}, err
 	}

@@ -108,15 +108,16 @@ func normalise[T number[T]](t []T) (exp int) {
 		return 0
 	}
 
-	exp = int(math.Float64bits(largest)>>52) - 1022 // that of math.Frexp, unless the number is subnormal
+	// exp is that of math.Frexp. Far from the limits of float64 it is read from the bits, and so is 2^−exp.
+	exp = int(math.Float64bits(largest)>>52) - 1022
 	if exp < -1000 || exp > 1000 {
 		_, exp = math.Frexp(largest)
 	}
-	f := math.Ldexp(1, -exp)
+	inverse := math.Ldexp(1, -exp)
 	if exp >= -1000 && exp <= 1000 {
-		f = math.Float64frombits(uint64(1023-exp) << 52) // 2^−exp
+		inverse = math.Float64frombits(uint64(1023-exp) << 52)
 	}
-	factor := T(1).times(f)
+	factor := T(1).times(inverse)
 	for i := range t {
 		t[i] *= factor
 	}

@@ -256,7 +256,7 @@ func (h *histogram) addVariables(ctx context.Context, sum *states, first, end in
 // To keep few partial sums in memory it divides the positions into rangesPerLevel ranges. It keeps the partial sum before each range, and
 // computes those within a range again when the range's turn comes, by recursion.
 func (h *histogram) visitBackward(
-	ctx context.Context, sum *states, first, end int, visit func(position int, before *states) error,
+	ctx context.Context, sum *states, first, end int, visit func(position int, partial *states) error,
 ) error {
 	switch end - first {
 	case 0:
@@ -264,7 +264,9 @@ func (h *histogram) visitBackward(
 	case 1:
 		return visit(first, sum)
 	}
-	sums, starts := []*states{sum}, []int{first} // by range: the partial sum before it, and its first position
+
+	// By range: the partial sum before it, and its first position.
+	sums, starts := []*states{sum}, []int{first}
 	ranges := min(rangesPerLevel, end-first)
 	for k := 1; k < ranges; k++ {
 		start := first + (end-first)*k/ranges
@@ -274,6 +276,7 @@ func (h *histogram) visitBackward(
 		}
 		sums, starts = append(sums, next), append(starts, start)
 	}
+
 	for k := ranges - 1; k >= 0; k-- {
 		if err := h.visitBackward(ctx, sums[k], starts[k], end, visit); err != nil {
 			return err

@@ -109,7 +109,8 @@ func (n *Integers) chooseSequence(domains []int) {
 	}
 
 	k := n.statisticCount(values)
-	rows, size := make([][]int64, len(domains)), make([]int64, len(domains)) // by variable: its integers, and the sum of their |N|
+	// rows[v] has the integers of variable v, which are by statistic and value in Values, and size[v] is the sum of their |N|.
+	rows, size := make([][]int64, len(domains)), make([]int64, len(domains))
 	for v, d := range domains {
 		for x := offset[v]; x < offset[v]+d; x++ {
 			for c := range k {

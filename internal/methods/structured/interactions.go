@@ -57,11 +57,11 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 		return nil, nil
 	}
 	for _, m := range net.Maps {
-		if m.A != nil {
+		if m.A != nil { // the legs have maps
 			return nil, nil
 		}
 	}
-	var sets *leafSets
+	var sets *leafSets // nil: no leaf
 	if sumsLeaves {
 		sets = findLeaves(net)
 	}
@@ -70,9 +70,9 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 	m := &interactions{zeroPairs: map[[2]int]bool{}}
 	domains, number := make([]int, len(net.Variables)), make([]int, len(net.Variables))
 	values := 0
-	for v, place := range net.Variables {
-		d := place.Domain
-		cp, ok := net.Links[place.Link].T.(*tensor.CP)
+	for v, variable := range net.Variables {
+		d := variable.Domain
+		cp, ok := net.Links[variable.Link].T.(*tensor.CP)
 		isMapped := ok && slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil })
 		if !ok || d > maxDomain || isMapped {
 			return nil, nil

@@ -185,8 +185,8 @@ func refineBasis(basis, x []float64, q int) []float64 {
 	refined := make([]float64, k*k)
 	for r := range k {
 		for c := range k {
-			for l, y := range rows[r] {
-				refined[r*k+c] += float64(y) / float64(q) * basis[l*k+c]
+			for j, y := range rows[r] {
+				refined[r*k+c] += float64(y) / float64(q) * basis[j*k+c]
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func (f *Fit) axes() []axis {
 			a.step = 2 * math.Pi / (largestExponent + reach)
 			a.last = int(math.Ceil(reach / a.step))
 			a.first, a.isHalved = -a.last, !hasHalved
-			if a.isHalved {
+			if a.isHalved { // nodes below 0 are the conjugates of those above
 				a.first, hasHalved = 0, true
 			}
 		} else {
@@ -231,8 +231,8 @@ func (s *search) lnComponent(n node) float64 {
 	return ln
 }
 
-// climb looks for a node with a large component, which raises lnLargest. It starts at node 0 and moves along one statistic after the other
-// as long as that helps, first by 16 nodes, then by 8, 4, 2 and 1.
+// climb looks for a node, a point of the quadrature, with a large weighted component, and raises lnLargest to it. It starts at node 0 and
+// moves along one statistic after the other as long as that helps, first by 16 nodes, then by 8, 4, 2 and 1.
 func (s *search) climb() {
 	var current node
 	lnHere := s.lnComponent(current) + s.lnWeight(current)
@@ -257,8 +257,9 @@ func (s *search) climb() {
 	}
 }
 
-// narrow halves boxes, and drops those in which no node matters, until there are at least enough boxes or all are small (smallBoxWidth). It
-// returns the boxes that remain. The error is over budget above maxEvaluations. Cost: some evaluations per node of the remaining boxes.
+// narrow halves boxes of nodes and drops those in which no node matters, until there are at least enough boxes or all are small
+// (smallBoxWidth). A node does not matter if its weighted component is below e^{−threshold} of the largest. It returns the boxes that
+// remain. The error is over budget above maxEvaluations. Cost: some evaluations per node of the remaining boxes.
 func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, error) {
 	var small []box
 	smallNodes := 0.0 // of all small boxes

@@ -74,14 +74,17 @@ func (p *Nodes) About() btn.About { return btn.About{Finds: p.Ask, KeepsRange: t
 // of the network and valid numbers.
 func (p *Nodes) Fits(n *btn.Network) error {
 	f := p.Fit
-	switch {
-	case f == nil:
+	if f == nil {
 		return btn.Misfit("it has no fit")
+	}
+	hasAllVariables := n.Variables != nil && len(f.Domains)+len(f.Leaves) == len(n.Variables)
+	isListComplete := f.Variables == nil || len(f.Variables) == len(f.Domains)
+	switch {
 	case p.From < 0 || p.To < p.From || p.To > WholeShare:
 		return btn.Misfit("nodes from %d to %d of %d", p.From, p.To, WholeShare)
 	case p.Ask != "" && p.Ask != btn.AskSamples:
 		return btn.Misfit("it asks for %.40q", p.Ask)
-	case n.Variables == nil || len(f.Domains)+len(f.Leaves) != len(n.Variables) || f.Variables != nil && len(f.Variables) != len(f.Domains):
+	case !hasAllVariables || !isListComplete:
 		return btn.Misfit("a fit of %d variables and %d leaves, the network has %d", len(f.Domains), len(f.Leaves), len(n.Variables))
 	}
 	if err := f.checkVariables(n); err != nil {

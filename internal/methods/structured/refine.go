@@ -140,7 +140,8 @@ func sumOrImpossible(p, q floats.Pair) floats.Pair {
 	return p.Plus(q)
 }
 
-// fitForm fits the form G of integer statistics to the tables by least squares, in twice the digits of float64, and fills in G, the
+// fitForm fits the form of integer statistics to the tables by least squares, in twice the digits of float64. The form is the symmetric
+// matrix G of ln B(x) = constant + Σ fields + ½ S(x)ᵀ G S(x), where S are the sums of the variables' centred integers. It sets G, the
 // constant and the fields of n. It returns the error of entries of B, nats: the sum over the pairs of variables of the largest deviation of
 // a logarithm. It returns +Inf if the tables take more bytes than memory, or if the fit fails.
 func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integers, memory int64) (worst float64, err error) {
@@ -313,13 +314,13 @@ func solveNormalEquations(normal, right []float64, n int) []float64 {
 	return x
 }
 
-// storeFit stores the form G, the constant ln and the fields in n. Each field loses ½ N(x)ᵀ G N(x), the square of its value, which is in ½
-// SᵀGS, too.
+// storeFit stores the form G, the constant ln and the fields in n. The field of value x loses ½ N(x)ᵀ G N(x), the square of its own centred
+// integers N(x), which is in ½ SᵀGS, too. centred[x] is d · N(x) for a variable of d values.
 func (n *Integers) storeFit(m *interactions, centred [][]float64, form []floats.Pair, ln floats.Pair, field []floats.Pair) {
 	k := n.statisticCount(len(field))
 	for i, d := range m.domains {
 		for x := m.firstValue[i]; x < m.firstValue[i]+d; x++ {
-			square := floats.Pair{} // d² · the square
+			square := floats.Pair{} // d² · NᵀGN
 			for p, y := range centred[x] {
 				for q, z := range centred[x] {
 					square = square.Plus(form[p*k+q].By(y).By(z))

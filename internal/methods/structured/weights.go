@@ -150,7 +150,7 @@ func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64
 	}
 	f := &e.factors.byAxis[last]
 	m := int(n[last]) - e.axes[last].first
-	if p.spread+f.spread[m] > maxSpread {
+	if p.spread+f.spread[m] > maxSpread { // a product of factors may underflow
 		return e.fillWeightsDirectly(n, to.weights)
 	}
 	multiply(to.weights, p.weights, f.plain[m])
