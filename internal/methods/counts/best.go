@@ -167,19 +167,19 @@ func isNear(x, y scaled.Number, tolerance float64) bool {
 	return y.Sub(x).Cmp(y.Mul(scaled.FromFloat(tolerance))) <= 0
 }
 
-// bestCounts multiplies each weight by the entry S_c of its count c, and returns the numbers of counting optional pieces that have the
+// bestCounts multiplies the weight of each number c of counting optional pieces by S at the total count, and returns the numbers with the
 // largest weight, ascending. It returns nil if all weights are 0.
 func (b *bestSearch) bestCounts() (tied []int) {
-	s := b.slots[0].poly
+	space := b.slots[0].poly
 	for c := range b.weights {
 		if b.pace.Over(1) {
 			return nil
 		}
-		if c+b.alwaysCounting >= s.Size() {
+		if c+b.alwaysCounting >= space.Size() {
 			b.weights[c] = scaled.Number{}
 			continue
 		}
-		b.weights[c] = b.weights[c].Mul(s.Coef.At(c + b.alwaysCounting))
+		b.weights[c] = b.weights[c].Mul(space.Coef.At(c + b.alwaysCounting))
 		if c == 0 || b.weights[c].Cmp(b.largest) > 0 {
 			b.largest = b.weights[c]
 		}

@@ -29,8 +29,9 @@ type chainFactor struct {
 	isFirst bool            // the first factor of the chain
 }
 
-// chainFactors returns the factors of the product Π_k polys[k]^powers[k] over the kinds k, those with the most terms first. Kinds on one
-// ray are one factor. Polynomials may be replaced by their boxes to find the cost.
+// chainFactors returns the factors of the product Π_k polys[k]^powers[k] in several variables, those with the most terms first. Polynomials
+// whose exponents are all multiples of one vector, the ray, are one factor, since their product is one in one variable. Polynomials may be
+// replaced by their boxes to find the cost.
 func chainFactors(
 	ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops,
 ) []*chainFactor {

@@ -150,7 +150,7 @@ func (j partContraction) judgeCancellation(value *btn.Value, part *Counts) error
 	return nil
 }
 
-// absoluteNetwork returns the network with every number of its cores and links replaced by its absolute value.
+// absoluteNetwork returns a copy of the network with every number of its cores and links replaced by its absolute value.
 func absoluteNetwork(net *btn.Network) *btn.Network {
 	out := *net
 	out.Links = make([]btn.Link, len(net.Links))

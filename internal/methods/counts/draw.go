@@ -91,7 +91,7 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 	if err := f.computePolys(ctx, d.ops); err != nil {
 		return a, nil, err
 	}
-	for t, k := range f.kindOf {
+	for t, k := range f.kindOf { // piece t is of kind k
 		d.members[k] = append(d.members[k], int32(t))
 	}
 
@@ -252,15 +252,17 @@ func (d *drawState) splitAmongEqual(kind int, list []int32, c int, count []int32
 		}
 		return nil
 	}
+
+	// Draw the count of the first half: the polynomials of the halves are powers of the kind's.
 	half := len(list) / 2
 	left, right := d.power(kind, half), d.power(kind, len(list)-half)
 	d.clearWeights()
 	d.addSplits([]window{{p: left}}, []window{{p: right}}, c)
-	k := d.drawOutcome(rng)
-	if err := d.splitAmongEqual(kind, list[:half], k, count, rng); err != nil {
+	leftCount := d.drawOutcome(rng)
+	if err := d.splitAmongEqual(kind, list[:half], leftCount, count, rng); err != nil {
 		return err
 	}
-	return d.splitAmongEqual(kind, list[half:], c-k, count, rng)
+	return d.splitAmongEqual(kind, list[half:], c-leftCount, count, rng)
 }
 
 // power returns the polynomial of a kind to the power m. Powers are remembered.
@@ -313,27 +315,28 @@ type pieceDraw struct {
 // for others it fills the tables of the elimination.
 func (d *drawState) newPieceDraw(k int) (*pieceDraw, error) {
 	kind := &d.kinds[k]
-	in := &pieceDraw{drawState: d, terms: make([]int, len(kind.links)), work: 1}
+	draw := &pieceDraw{drawState: d, terms: make([]int, len(kind.links)), work: 1}
 	if kind.tables == nil {
 		link := kind.links[0]
 		weights := d.net.Links[link].T.(*tensor.CP).Weights
-		in.termWeights = make([][]scaled.Number, d.polys[k].Size())
-		for c := range in.termWeights {
-			in.termWeights[c] = make([]scaled.Number, len(weights))
+		draw.termWeights = make([][]scaled.Number, d.polys[k].Size())
+		for c := range draw.termWeights {
+			draw.termWeights[c] = make([]scaled.Number, len(weights))
 		}
 		for x, w := range weights {
 			p := d.termPoly(link, x, d.ops)
-			for c := range min(p.Size(), len(in.termWeights)) {
-				in.termWeights[c][x] = scaled.FromFloat(w).Mul(p.Coef.At(c))
+			for c := range min(p.Size(), len(draw.termWeights)) {
+				draw.termWeights[c][x] = scaled.FromFloat(w).Mul(p.Coef.At(c))
 			}
 		}
-		return in, nil
+		return draw, nil
 	}
-	in.run = &tableRun{layout: d.layout, netPlan: kind.tables, ctx: d.ctx, ops: d.ops}
-	in.value = make([]int, len(in.run.expression.Dims))
-	in.work = int64(16 * len(in.run.steps))
-	_, err := in.run.fillTables()
-	return in, err
+
+	draw.run = &tableRun{layout: d.layout, netPlan: kind.tables, ctx: d.ctx, ops: d.ops}
+	draw.value = make([]int, len(draw.run.expression.Dims))
+	draw.work = int64(16 * len(draw.run.steps))
+	_, err := draw.run.fillTables()
+	return draw, err
 }
 
 // drawTerms draws the terms of the piece's links, given that the piece has count c. A piece without tables has one link, whose terms have
@@ -363,7 +366,8 @@ func (in *pieceDraw) entry(step int) countspace.Poly {
 	return in.run.tables[step][entry]
 }
 
-// drawIndices draws the values of the indices that were summed out below a step, given that the step's part of the piece has count c. The
+// drawIndices draws the values of the indices that were summed out below a step of the elimination, given that the step's part of the piece
+// has count c. A sum draws the value of its index by coefficient c of the summand; a product draws how c is split between its factors. The
 // step's own indices have values already.
 func (in *pieceDraw) drawIndices(step, c int, rng *rand.Rand) {
 	switch s := &in.run.steps[step]; s.op {

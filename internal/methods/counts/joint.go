@@ -60,7 +60,8 @@ type jointMarginal struct {
 	terms       map[int]int // by link: the term in the present cell
 }
 
-// newJoint finds the pieces that have the variables of a set. The error is over budget if the cells take too many flops.
+// newJoint finds the pieces, connected parts of the network, that have the variables of a set. The error is over budget if the cells take
+// too many flops.
 func (e *evaluation) newJoint(set []int) (*jointMarginal, error) {
 	j := &jointMarginal{evaluation: e, set: set, terms: map[int]int{}}
 	cells, price := 1.0, 0.0 // price: multiply-adds of one cell, then flops of all

@@ -146,7 +146,7 @@ func (l *line) multiplyUp(n *node) error {
 	return nil
 }
 
-// cutWindows returns the coefficients of a polynomial in some spans, a window for each.
+// cutWindows returns the coefficients of a polynomial in some spans, ranges of exponents: a window for each.
 func cutWindows(p countspace.Poly, spans []span) []window {
 	var out []window
 	for _, s := range spans {
@@ -241,7 +241,9 @@ func (l *line) dot(a, b []window) scaled.Number {
 
 // propagateDown carries derivatives of a number down a product tree. h is the derivative by the coefficients of node n, as windows. It
 // calls visit for every wanted leaf, with the derivative by the coefficients of one of the bases in the leaf's power.
-func (l *line) propagateDown(n *node, h []window, wanted func(leaf int) bool, visit func(int, countspace.Poly) error) error {
+func (l *line) propagateDown(
+	n *node, h []window, wanted func(leaf int) bool, visit func(leaf int, derivative countspace.Poly) error,
+) error {
 	if !n.hasWantedLeaf(wanted) {
 		return nil
 	}

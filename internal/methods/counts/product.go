@@ -41,8 +41,8 @@ type Product struct {
 	Memory int64          // bytes
 }
 
-// Sum returns the sum, and calls visit with the derivative by every wanted polynomial, over the box of that polynomial. Derivatives are for
-// one variable only. With Z = Σ_c h_c [z^c] p q, the derivative by q is
+// Sum returns Σ_c S_c [z^c] Π_k Polys_k, and calls visit with the derivative by every wanted polynomial, over the box of that polynomial.
+// Derivatives are for one variable only. With Z = Σ_c h_c [z^c] p q, the derivative by q is
 //
 //	h'_k = Σ_c p_c h_{k+c}
 //

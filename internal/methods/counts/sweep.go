@@ -149,7 +149,7 @@ func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, er
 	return s, nil
 }
 
-// choices returns the values of a link's variable with their weights, and what each adds to the counts.
+// linkChoices returns the values of a link's variable with their weights, and what each adds to the counts.
 func (f *Form) linkChoices(link int) []valueChoice {
 	weights := f.net.Links[link].T.(*tensor.CP).Weights
 	out := make([]valueChoice, len(weights))
@@ -206,8 +206,8 @@ func (s *variableSweep) weightWith(v int, c []int, x *valueChoice) scaled.Number
 
 // drawValues draws one assignment into values, by variable: each value given those before it. Its error is the context's.
 func (s *variableSweep) drawValues(rng *rand.Rand, values []int) error {
-	var d drawState
-	c := make([]int, s.countVariables)
+	var d drawState                    // for its list of outcomes
+	c := make([]int, s.countVariables) // counts of the values drawn so far
 	for v := range values {
 		choices := s.choices[s.kind[v]]
 		if s.pace.Over(int64(len(choices))) {

@@ -235,7 +235,7 @@ func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err
 		return 0, err
 	}
 	l := newLine(ctx, f.polys, f.powers(), ops)
-	if !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
+	if !l.root.isLarge() || l.root.cost() <= policy.WindowFrom { // Value takes all coefficients, too
 		return whole, nil
 	}
 	w, err := l.newWindowedLine(f.spacePoly())

@@ -186,8 +186,8 @@ func (f *form) places() []place {
 	return list
 }
 
-// leafMarginals sets the rows of the leaves, by value h: P(h) = Σ P(neighbours) P(h | neighbours). A leaf has at most two neighbours. rows
-// has the marginals of all other variables, and pairProbabilities the joint ones of two neighbours.
+// leafMarginals sets the rows of the leaves, variables that were summed out: P(h) = Σ P(neighbours) P(h | neighbours) for value h. A leaf
+// has at most two neighbours. rows has the marginals of all other variables, and pairProbabilities the joint ones of two neighbours.
 func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows [][]float64) error {
 	m := f.interactions
 	places := f.places()

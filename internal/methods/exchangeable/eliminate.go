@@ -293,10 +293,10 @@ func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 			return nil, err
 		}
 	}
-	jointOf := func(classes []int) []float64 {
-		p, rowsErr := e.marginalOf(ctx, joint, classes)
-		if rowsErr != nil {
-			err = rowsErr
+	jointOf := func(classes []int) []float64 { // an error ends up in err
+		p, jointErr := e.marginalOf(ctx, joint, classes)
+		if jointErr != nil {
+			err = jointErr
 			p = make([]float64, e.lists[classes[0]].size*e.lists[classes[1]].size)
 		}
 		return p
@@ -308,11 +308,12 @@ func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 	return rows, rowsErr
 }
 
-// drawVectors draws the count vector of every class, given those of the classes that are summed out after it. It sets to, by class.
+// drawVectors draws the count vector of every class, the class that is summed out last first: each with its probabilities given the vectors
+// of its neighbours, which are drawn already. It sets to, by class.
 func (e *eliminated) drawVectors(stream *rand.Rand, to []int) {
 	for k := len(e.order) - 1; k >= 0; k-- {
 		size := e.lists[e.order[k]].size
-		o := e.tables[k].outer.combinedVector(to)
+		o := e.tables[k].outer.combinedVector(to) // the neighbours' vectors as one number
 		u, sum := stream.Float64(), 0.0
 		for i, p := range e.tables[k].probabilities[o*size : (o+1)*size] {
 			if p > 0 {

@@ -93,19 +93,19 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 		unaryTables: make([][]int32, len(net.Variables)), leafOf: make([]*leaf, len(net.Variables)), domains: make([]int, 0, len(net.Variables)),
 		sequences: make([]scope, 0, len(net.Cores)), placedTables: make([]placed, 0, len(net.Cores)),
 	}
-	for v, place := range net.Variables {
-		link := net.Links[place.Link]
+	for v := range net.Variables {
+		link, domain := net.Links[net.Variables[v].Link], net.Variables[v].Domain
 		cp, ok := link.T.(*tensor.CP)
-		if !ok || place.Domain > maxDomain || slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil }) {
+		if !ok || domain > maxDomain || slices.ContainsFunc(cp.Vectors, func(a []float64) bool { return a != nil }) {
 			return nil
 		}
 		for _, leg := range link.Legs {
-			if net.Maps != nil && net.Maps[leg].A != nil {
+			if net.Maps != nil && net.Maps[leg].A != nil { // the leg has a map
 				return nil
 			}
 			variable[leg] = int32(v)
 		}
-		f.domains = append(f.domains, place.Domain)
+		f.domains = append(f.domains, domain)
 	}
 
 	// The variables of each core in the sequence of its legs.

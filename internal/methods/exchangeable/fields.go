@@ -29,7 +29,7 @@ type fields struct {
 // fieldsOf returns the weights of the classes' variables: the product of those of the network's links, of tables over one variable, of
 // leaves with one neighbour, and of the parts of larger tables that depend on one variable. It returns nil if a weight is below 0. Cost
 // O(values · log variables).
-func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]float64, maximal bool) (*fields, error) {
+func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]float64, isMaximal bool) (*fields, error) {
 	f := &fields{constant: m.constant, leaves: map[int32]*conditional{}}
 	look := pace.New(ctx)
 
@@ -63,7 +63,7 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 		if l == nil || len(l.neighbours) == 2 {
 			continue
 		}
-		c := m.conditional(l, weights[v], maximal)
+		c := m.conditional(l, weights[v], isMaximal)
 		if c == nil {
 			return nil, nil
 		}

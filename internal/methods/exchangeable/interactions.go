@@ -231,16 +231,16 @@ func (f *factors) conditional(l *leaf, weights []float64, isMaximal bool) *condi
 			for _, id := range f.unaryTables[l.variable] {
 				p = p.Mul(scaled.FromFloat(f.tables[id].data[x]).Wide())
 			}
-			for _, q := range l.tables {
+			for _, placed := range l.tables {
 				index := 0
-				for k, v := range q.scope.variables() {
-					digit := x
+				for k, v := range placed.scope.variables() {
+					value := x
 					if v != l.variable {
-						digit = neighbourValues[slices.Index(l.neighbours, v)]
+						value = neighbourValues[slices.Index(l.neighbours, v)]
 					}
-					index = index*f.tables[q.table].dims[k] + digit
+					index = index*f.tables[placed.table].dims[k] + value
 				}
-				p = p.Mul(scaled.FromFloat(f.tables[q.table].data[index]).Wide())
+				p = p.Mul(scaled.FromFloat(f.tables[placed.table].data[index]).Wide())
 			}
 
 			sum = sum.Add(p)
@@ -268,7 +268,8 @@ type parts struct {
 	numbers  []int32       // by subset: its function
 }
 
-// addParts decomposes a function of a scope, and adds its parts to the constant, to the fields and to the interactions.
+// addParts decomposes a function of a scope into parts over subsets of its variables, and adds them: the part over no variable to the
+// constant, parts over one variable to the fields, and all others to the interactions of their scopes.
 func (m *maker) addParts(s scope, function int32) {
 	p, ok := m.partsOf[function]
 	if !ok {
@@ -286,7 +287,7 @@ func (m *maker) addParts(s scope, function int32) {
 			m.field[v][x] = m.field[v][x].plus(y)
 		}
 	}
-	for index, members := range p.subsets {
+	for index, members := range p.subsets { // bit k of members is set if the subset has variable k of the scope
 		subset := empty
 		size := 0
 		for k, v := range list {

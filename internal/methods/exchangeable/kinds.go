@@ -66,10 +66,11 @@ type shape struct {
 	value  [maxOrder]int32 // by axis: the relabelling of the variable
 }
 
-// kindsOf returns the interactions as terms of the counts of the classes. All sets of variables of the same classes must have the same
-// interaction. If not, k is nil, and deviating lists the variables whose interactions differ from others of their kind, and which have to
-// become individuals. It is empty if some sets have an interaction and others none, since individuals do not help then. Cost
-// O(interactions).
+// kindsOf returns the interactions as terms of the counts of the classes. A shape is what interactions have in common if they differ in
+// their variables only: the function, and the class and the relabelling of each variable. All sets of variables of the same classes, a
+// kind, must have an interaction with the same entries. If not, k is nil, and deviating lists the variables whose interactions differ from
+// others of their kind, and which have to become individuals. It is empty if some sets have an interaction and others none, since
+// individuals do not help then. Cost O(interactions).
 func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, deviating []int32, err error) {
 	// The distinct shapes and how often they occur.
 	look := pace.New(ctx)
@@ -93,14 +94,14 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	k = &kinds{}
 	sizes := p.sizes()
 	deviates := map[shape]bool{}
-	for _, tuple := range groupShapes(sequence, frequency) {
-		if tuple.number != tuple.countSets(sizes) { // some sets have no interaction
+	for _, kind := range groupShapes(sequence, frequency) {
+		if kind.number != kind.countSets(sizes) { // some sets have no interaction
 			return nil, nil, nil
 		}
-		reference := slices.MaxFunc(tuple.shapes, func(a, b shape) int { return cmp.Compare(frequency[a], frequency[b]) })
+		reference := slices.MaxFunc(kind.shapes, func(a, b shape) int { return cmp.Compare(frequency[a], frequency[b]) })
 		values := map[pattern]logarithm{} // entries of the reference
 		var patterns []pattern
-		for _, s := range slices.Concat([]shape{reference}, tuple.shapes) {
+		for _, s := range slices.Concat([]shape{reference}, kind.shapes) {
 			deviation := 0.0
 			p.eachEntry(m, functions[s.number], s, func(entryPattern pattern, x logarithm) {
 				expected, ok := values[entryPattern]

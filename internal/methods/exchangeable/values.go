@@ -108,8 +108,9 @@ type valueSum struct {
 	roundings  float64           // of a term
 }
 
-// valueByValue returns a form prepared for a sum value by value. It returns nil if the form has several classes or leaves of two
-// neighbours, if the values' interactions cannot be separated, or if the sum has more than maxStates states.
+// valueByValue returns a form prepared for a sum value by value: its states, which count the variables of each group with several possible
+// values. It returns nil if the form has several classes or leaves of two neighbours, if the values' interactions cannot be separated, or
+// if the sum has more than maxStates states.
 func (f *form) valueByValue() *valueSum {
 	if len(f.fields.groups) != 1 || len(f.interactions.conditionals) > 0 {
 		return nil
@@ -225,8 +226,9 @@ func (b *valueSum) lnZ() logarithm {
 // relativeError implements evaluation. No term is below 0, so the relative error of a term bounds that of the sum.
 func (b *valueSum) relativeError() float64 { return math.Ldexp(b.roundings, -53) }
 
-// groupMarginals returns P(value) of a variable of every group, by group and value. It goes back over the values: a term with state s at
-// value a has the probability sumsBefore[a][from] · weightsOf[a][s] · backward[from+s].
+// groupMarginals returns P(value) of a variable of every group, by group and value. A state is the number of variables of each group that
+// have a value. A term in which state s has value a, and state from all values before a, has the probability sumsBefore[a][from] ·
+// weightsOf[a][s] · backward[from+s]. It goes back over the values.
 func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 	shares := make([][]float64, len(b.groups))
 	for k := range shares {

@@ -18,9 +18,10 @@ type coreWalk interface {
 	advance()
 }
 
-// newCoreWalk returns the cheapest walk over the legs of core c. r are the component's vectors by leg, read at the time of each call, and t
-// is the environment of the core. CP cores, and symmetric ones whose levels fit, have a chain for each term, O(n²) for n legs. Other cores
-// are asked for the polynomials of one leg at a time.
+// newCoreWalk returns the cheapest walk over the legs of core c. At each leg it gives the scalar product of B with a component, for each
+// value of the leg in the component. r are the component's vectors by leg, read at the time of each call. t is the environment of the core:
+// the component and all other cores as a count polynomial. CP cores, and symmetric ones whose levels fit, have a chain for each term, O(n²)
+// for n legs. Other cores are asked for the polynomials of one leg at a time.
 func (sp *space) newCoreWalk(c int, r [][]float64, t countspace.Poly) (coreWalk, error) {
 	legs := sp.cores[c].Legs
 	switch core := sp.cores[c].T.(type) {
@@ -180,8 +181,8 @@ func (w *termWalk) piece(term coreTerm, mode int) countspace.Poly {
 	return countspace.Linear(row)
 }
 
-// numerator implements coreWalk: for value y of the present leg, the sum over the terms of weight · v[y] · the leg's environment at the
-// level of y.
+// numerator implements coreWalk: for value y of the present leg, the sum over the terms of the core of weight · v[y] · environment[level of
+// y]. v is the term's vector on the leg, and the environment, by level, is what the term's other legs give.
 func (w *termWalk) numerator() ([]scaled.Number, error) {
 	levelOf := w.levels.Of[w.mode]
 	out := make([]scaled.Number, len(levelOf))

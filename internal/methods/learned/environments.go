@@ -98,18 +98,19 @@ func (c *chain) loadSegment(k int) error {
 	return nil
 }
 
-// environment returns the environment of the present piece, t[e] = Σ_c prefix[c] suffix[c+e], for the exponents e in a box that has room
-// for the piece. Prefix and suffix may be wider than their boxes if zero weights make a piece narrower than its box.
+// environment returns the environment of the present piece in a product of polynomials that is contracted with s: t[e] = Σ_c prefix[c]
+// suffix[c+e] for the exponents e in a box that has room for the piece. prefix is the product of all pieces before it, suffix s contracted
+// with all pieces after it. Both may be wider than their boxes if zero weights make a piece narrower than its box.
 func (c *chain) environment(box []int) (countspace.Poly, error) {
 	h, err := c.suffix()
 	if err != nil {
 		return h, err
 	}
 	t := countspace.New(box)
-	e := make([]int, len(box))
+	exponents := make([]int, len(box))
 	for range t.Size() {
-		t.Set(e, countspace.DotShift(h, c.prefix, e, c.ops))
-		advanceIndex(e, box)
+		t.Set(exponents, countspace.DotShift(h, c.prefix, exponents, c.ops))
+		advanceIndex(exponents, box)
 	}
 	return t, nil
 }

@@ -57,8 +57,9 @@ func (m *model) procrustes(ctx context.Context) error {
 	return nil
 }
 
-// rotateCore learns the map of every leg of core c, one after the other, and moves the chains of all parts past the core. Cores that take
-// no maps keep theirs.
+// rotateCore learns the map of every leg of core c, one after the other, and moves the chains of all parts past the core. The map is the
+// orthogonal matrix nearest to M[x, y] = ⟨B with the leg at x, B̃ with the leg at y⟩. M follows from the core's polynomials with the leg at
+// x, and from the core's environment in each part: the part and all other cores. Cores that take no maps keep theirs.
 func (m *model) rotateCore(c int, chains []*chain) error {
 	environments := make([]countspace.Poly, len(chains))
 	for k := range chains {
@@ -72,7 +73,7 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 		if !m.sp.takesMaps(c) {
 			break
 		}
-		overlap := zeroMatrix(m.sp.dims[leg]) // M[x, y] = Σ_k α_k ⟨B with the leg at x, part k with the leg at y⟩
+		overlap := zeroMatrix(m.sp.dims[leg]) // M, the sum over the parts k times α_k
 		for k, p := range m.parts {
 			if m.fit.Alpha[k].IsZero() {
 				continue

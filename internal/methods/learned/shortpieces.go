@@ -94,7 +94,7 @@ func addTwo(a float64, i int64, b float64, j int64) (float64, int64) {
 	if a == 0 {
 		a, i, b, j = b, j, 0, 0
 	}
-	if b != 0 {
+	if b != 0 { // a becomes the sum, in units of the larger exponent
 		if j > i {
 			a, i, b, j = b, j, a, i
 		}

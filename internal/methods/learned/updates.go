@@ -27,6 +27,7 @@ func (m *model) vectorSweep(ctx context.Context, i int) ([][]float64, products, 
 		if err := ctx.Err(); err != nil {
 			return nil, products{}, err
 		}
+		// The environment of the core: the part and all other cores, with new vectors in those before it.
 		environment, err := s.base.environment(m.sp.coreBox(c))
 		if err != nil {
 			return nil, products{}, err
@@ -77,7 +78,8 @@ func newSweep(m *model, i int) *sweep {
 	return s
 }
 
-// newChains makes the chain over all cores and the chains over the legs of all pairs of parts. Each is contracted backwards once.
+// newChains makes the chains of a sweep: one over all cores, for the scalar product of the base tensor with the current part, and for each
+// part one over all legs, for its scalar product with the current part. Each is contracted backwards once.
 func (s *sweep) newChains() error {
 	sp, self := s.m.sp, s.m.parts[s.current]
 	var err error
@@ -126,17 +128,17 @@ func (s *sweep) solveLeg(leg int, walk coreWalk) error {
 		if k != s.current && s.m.fit.Alpha[k].IsZero() { // it takes nothing from the residual
 			continue
 		}
-		env, err := s.pairs[k].legEnvironment(s.m.sp.levels.D) // by level of the leg
+		environment, err := s.pairs[k].legEnvironment(s.m.sp.levels.D) // by level of the leg
 		if err != nil {
 			return err
 		}
 		if k == s.current {
-			denominator = env
+			denominator = environment
 			continue
 		}
 		for x, v := range s.m.parts[k].r[leg] {
 			level := s.m.sp.levels.Of[leg][x]
-			overlap := env[level].Mul(scaled.FromFloat(v)).Mul(s.m.fit.Alpha[k])
+			overlap := environment[level].Mul(scaled.FromFloat(v)).Mul(s.m.fit.Alpha[k])
 			numerator[x] = numerator[x].Sub(overlap)
 		}
 	}

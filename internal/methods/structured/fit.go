@@ -165,8 +165,8 @@ func (c *completion) typicalResidual() float64 {
 	return median(sample)
 }
 
-// medianResiduals returns, by variable, the median residual of the variable's sample, and the largest of these medians. A variable without
-// a sample has the given typical residual instead.
+// medianResiduals returns, by variable, the median residual of a sample of the variable's pairs, and the largest of these medians. A
+// variable without a sample has the given typical residual instead. Pairs are given by their index in residuals.
 func (c *completion) medianResiduals(typical float64) (medians []float64, largest float64) {
 	medians = make([]float64, len(c.sample))
 	for i, pairs := range c.sample {
@@ -198,8 +198,8 @@ func (c *completion) chooseOutliers(limit float64) {
 	}
 }
 
-// improve improves the approximation by a step of least squares and recomputes all residuals. It returns an error if the matrix has a lower
-// rank than the approximation.
+// improve improves the approximation by a step of least squares and recomputes the residual of every pair of variables. It returns an error
+// if the matrix has a lower rank than the approximation.
 func (c *completion) improve() error {
 	if err := c.leastSquaresStep(c.approximation, c.outlierNeighbours); err != nil {
 		return err

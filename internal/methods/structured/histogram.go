@@ -125,9 +125,9 @@ type histogram struct {
 	maxStates  float64     // of a partial sum, so that it fits the memory
 }
 
-// newHistogram returns the convolution of a fit's variables under weights, which are by variable and value. The weight of a choice is
-// e^field times the given weight. It is divided by the largest e^field of the variable's possible values, whose logarithms add up to
-// lnUnit. The result is nil if a variable has no possible value.
+// newHistogram returns the convolution of a fit's variables under weights, which are by variable and value. A choice is a possible value of
+// a variable. Its weight is e^field times the given weight, divided by the largest e^field of the variable's possible values; the
+// logarithms of these divisors add up to lnUnit. The result is nil if a variable has no possible value.
 func newHistogram(f *Fit, weights [][]float64, memory int64) (*histogram, error) {
 	integers := f.Integers
 	keys, err := integers.keys(f.Domains)
@@ -189,8 +189,9 @@ func (n *Integers) recomputations() float64 {
 // emptySum returns the partial sum of no variables: one state of weight 1.
 func emptySum() *states { return &states{keys: []int64{0}, mant: []float64{1}, exp: []int32{0}} }
 
-// addVariable adds a variable to a partial sum: each state moves by each choice of the variable. The variable is given by its position in
-// the sequence. The error is over budget if there are more than maxStates states.
+// addVariable adds a variable to a partial sum, the states of the sum of the variables before it: each state moves by each choice of the
+// variable, a possible value. The variable is given by its position in the sequence. The error is over budget if there are more than
+// maxStates states.
 func (h *histogram) addVariable(sum *states, position int) (*states, error) {
 	var next *states
 	for _, c := range h.choices[position] {
@@ -217,21 +218,21 @@ func mergeShifted(others, sum *states, c choice) *states {
 		return out
 	}
 
-	o := 0 // index of the first state of others that is not merged yet
+	next := 0 // index of the first state of others that is not merged yet
 	for state, key := range sum.keys {
 		key += c.key
-		for ; o < len(others.keys) && others.keys[o] < key; o++ {
-			out.appendState(others.keys[o], others.weight(o))
+		for ; next < len(others.keys) && others.keys[next] < key; next++ {
+			out.appendState(others.keys[next], others.weight(next))
 		}
 		w := sum.weight(state).times(c.weight)
-		if o < len(others.keys) && others.keys[o] == key {
-			w = w.plus(others.weight(o))
-			o++
+		if next < len(others.keys) && others.keys[next] == key {
+			w = w.plus(others.weight(next))
+			next++
 		}
 		out.appendState(key, w)
 	}
-	for ; o < len(others.keys); o++ {
-		out.appendState(others.keys[o], others.weight(o))
+	for ; next < len(others.keys); next++ {
+		out.appendState(others.keys[next], others.weight(next))
 	}
 	return out
 }

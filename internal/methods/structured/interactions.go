@@ -101,8 +101,9 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 	return m, nil
 }
 
-// addTables adds the tables of a network and sums its leaves out. sets are the leaves. domains[v] is the domain of variable v of the
-// network, and number[v] its number in the interactions. ok is false if a core is no plain table, or if a leaf cannot be summed out.
+// addTables adds the tables of a network. Leaves, variables whose tables are all over one set of three variables, are summed out: sets are
+// these leaves. domains[v] is the domain of variable v of the network, and number[v] its number in the interactions. ok is false if a core
+// is no plain table, or if a leaf cannot be summed out.
 func (m *interactions) addTables(ctx context.Context, net *btn.Network, sets *leafSets, domains, number []int) (ok bool, err error) {
 	variable := legVariables(net)
 	leafTables := map[int][]Table{} // by leaf, over variables of the network

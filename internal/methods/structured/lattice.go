@@ -75,8 +75,9 @@ func (m *interactions) valueDifferences(s *lowRank) []float64 {
 		for a := range d {
 			row := differences[(m.firstValue[i]+a)*k:][:k]
 			for c, lambda := range s.lambda {
-				for p := range d - 1 {
-					row[c] += math.Sqrt(math.Abs(lambda)) * (m.functions[i][p*d+a] - m.functions[i][p*d]) * s.directions[c*m.order+m.firstCoordinate[i]+p]
+				for p := range d - 1 { // basis function p of variable i at values a and 0
+					difference := m.functions[i][p*d+a] - m.functions[i][p*d]
+					row[c] += math.Sqrt(math.Abs(lambda)) * difference * s.directions[c*m.order+m.firstCoordinate[i]+p]
 				}
 			}
 		}

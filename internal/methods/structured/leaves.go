@@ -157,12 +157,12 @@ func (m *interactions) sumOutLeaf(v int, set [3]int, weights []float64, tables [
 	// The product of its tables, over both neighbours and v, v fastest.
 	scope = append(scope, v)
 	for _, t := range tables {
-		places := subsetEntries(domains, scope, t.Scope)
+		entryOf := subsetEntries(domains, scope, t.Scope)
 		if l.Values == nil {
-			l.Values = slices.Repeat([]float64{1}, len(places))
+			l.Values = slices.Repeat([]float64{1}, len(entryOf))
 		}
-		for entry, place := range places {
-			l.Values[entry] *= t.Values[place]
+		for entry, source := range entryOf {
+			l.Values[entry] *= t.Values[source]
 		}
 	}
 

@@ -141,9 +141,9 @@ func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fi
 	return noDigit, nil
 }
 
-// priceLeaves raises the price of an assignment by the work for the leaves, which are variables that the fit has summed out. Some of them
-// become variables again under the evidence or for a joint marginal. With marginals, a leaf whose neighbours depend on each other takes a
-// sum for each value of its first neighbour. ok is false if an elimination with the restored leaves is too wide.
+// priceLeaves raises the price of an assignment by the work for the leaves, variables that the fit has summed out. Some of them become
+// variables again under the evidence or for a joint marginal. With marginals, leaves whose neighbours depend on each other take a sum for
+// each value of their first neighbour. ok is false if an elimination with the restored leaves is too wide.
 func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced *btn.Assignment, f *Fit) (ok bool, err error) {
 	if len(f.Leaves) == 0 {
 		return true, nil
