@@ -16,7 +16,7 @@ type RankOne struct {
 	R     [][]float64 // R[ℓ] has Dims[ℓ] entries; nil means all ones
 }
 
-// Class implements Part.
+// Class implements btn.Part.
 func (*RankOne) Class() btn.Class { return btn.ClassRankOne }
 
 // About implements btn.Part.
@@ -51,7 +51,7 @@ type CP struct {
 	Tensor *tensor.CP // over all legs that the frame has numbers on, in leg order
 }
 
-// Class implements Part.
+// Class implements btn.Part.
 func (*CP) Class() btn.Class { return btn.ClassCP }
 
 // About implements btn.Part.
@@ -91,7 +91,7 @@ type SymmetryRankOne struct {
 	R     [][]float64     // as of RankOne; nil: class symmetric, R = 1
 }
 
-// Class implements Part.
+// Class implements btn.Part. A component without R is of class symmetric.
 func (p *SymmetryRankOne) Class() btn.Class {
 	if p.R == nil {
 		return btn.ClassSymmetric
@@ -159,7 +159,7 @@ func (p *CP) SetTensors(t btn.Tensors) { p.Tensor = t.CP }
 // Tensors implements btn.Tensorial.
 func (p *SymmetryRankOne) Tensors() btn.Tensors { return btn.Tensors{S: &p.S, R: p.R} }
 
-// SetTensors implements btn.Tensorial.
+// SetTensors implements btn.Tensorial: it replaces S, if there is one, and R.
 func (p *SymmetryRankOne) SetTensors(t btn.Tensors) {
 	if t.S != nil {
 		p.S = *t.S

@@ -18,7 +18,7 @@ type Counts struct {
 	Ask btn.Ask `msgpack:"ask,omitempty"`
 }
 
-// Class implements Part.
+// Class implements btn.Part.
 func (*Counts) Class() btn.Class { return btn.ClassCounts }
 
 // About implements btn.Part.

@@ -114,7 +114,7 @@ func (a maximum) larger(b maximum, tolerance float64) maximum {
 	return a
 }
 
-// product returns the maximum of the products of two lists of weights, given the maximum of each list.
+// product returns the largest product of a weight of one list and a weight of another, given the maximum of each list.
 func (a maximum) product(b maximum) maximum {
 	return maximum{a.weight.Mul(b.weight), max(a.ties, b.ties)}
 }

@@ -67,7 +67,8 @@ func (f *Form) Value(ctx context.Context, marginals bool) (Answer, error) {
 	return a, ctx.Err() // results computed after its end are void
 }
 
-// newOps returns an arithmetic that stops when the context ends. Its results are void then, so a user looks at the context afterwards.
+// newOps returns polynomial arithmetic that stops when the context ends. Its results are void then, so a user looks at the context
+// afterwards.
 func newOps(ctx context.Context) *countspace.Ops {
 	return &countspace.Ops{Stop: func() bool { return ctx.Err() != nil }}
 }

@@ -246,7 +246,10 @@ type pairs struct {
 
 // newPairs returns pairs without results. Its arguments are those of marginalRows.
 func newPairs(lists []*list, distributions [][]float64, jointOf func([]int) []float64) *pairs {
-	return &pairs{lists, distributions, jointOf, map[[2]place][]float64{}, map[[2]int][]float64{}}
+	return &pairs{
+		lists: lists, distributions: distributions, jointOf: jointOf,
+		cached: map[[2]place][]float64{}, jointOfClasses: map[[2]int][]float64{},
+	}
 }
 
 // probabilities returns P(x_i, x_j) of two different variables, given the class and group of each, the second one's value fastest. If c_x

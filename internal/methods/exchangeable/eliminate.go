@@ -203,7 +203,8 @@ func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received 
 	return sent, probabilities, err
 }
 
-// addMessage adds a message to the terms of the worker's outer vector: to has one for each count vector of class.
+// addMessage adds a message to the terms of the worker's outer vector, one for each count vector of class. The message is a function of the
+// vectors of class and of outer classes.
 func (w *outerWorker) addMessage(m message, class int, to []logarithm) {
 	for i := range to {
 		w.vectors[class] = i
@@ -222,7 +223,7 @@ func (s *side) combinedVector(vectors []int) (vector int) {
 // lnZ returns ln Z.
 func (e *eliminated) lnZ() logarithm { return e.ln }
 
-// relativeError implements evaluation. No term is below 0, so the relative error of a term bounds that of the sum.
+// relativeError implements evaluation. No term is below 0, so the sum has the relative roundings of a term, and those of the additions.
 func (e *eliminated) relativeError() float64 {
 	largestList := 1
 	for _, l := range e.lists {

@@ -132,8 +132,9 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 	return f
 }
 
-// hasFewClasses reports whether a network may have at most maxClasses classes, and at most half as many as variables. It counts variables
-// with different neighbours, which are in different classes. It looks at the first firstTwins variables first, then at all.
+// hasFewClasses reports whether a network may have at most maxClasses classes, and at most half as many as variables. It counts groups of
+// variables with the same neighbours, of which there are at most as many as classes. It looks at the first firstTwins variables first, then
+// at all.
 func hasFewClasses(net *btn.Network, memory int64) bool {
 	f := scopesOf(net, memory)
 	if f == nil {

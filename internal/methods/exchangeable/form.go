@@ -228,8 +228,8 @@ func (f *form) listSize(class int, splits bool) (vectors, bytes float64) {
 	return vectors, vectors * (32 + 4*values*float64(1+len(groups)))
 }
 
-// isMerged reports whether a class has a merged list, which adds up the divisions of the class's counts among its groups. It has if the
-// counts of groups are not kept apart and the merged list is smaller.
+// isMerged reports whether a class has a merged list of count vectors, which adds up the ways to divide the class's counts among its
+// groups. It has one if the counts of groups need not be kept apart and the merged list is smaller.
 func (f *form) isMerged(class int, splits bool) bool {
 	groups := f.fields.groups[class]
 	return !splits && len(groups) > 1 && boxSize(groups, f.values(class)) < splitSize(groups)

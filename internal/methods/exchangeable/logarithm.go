@@ -65,7 +65,7 @@ func logarithmOf(x float64) logarithm {
 // logarithmOfNumber returns ln x for x ≥ 0.
 func logarithmOfNumber(x scaled.Number) logarithm { return logarithmOfWide(x.Wide()) }
 
-// logarithmOfWide returns ln x for x ≥ 0.
+// logarithmOfWide returns ln x for x = (Hi + Lo) · 2^Exp ≥ 0: ln Hi + Lo/Hi + Exp · ln 2.
 func logarithmOfWide(x scaled.Wide) logarithm {
 	if x.IsZero() {
 		return impossible

@@ -308,8 +308,8 @@ type outerWorker struct {
 // newWorker returns a worker with room for one outer vector.
 func (r *sides) newWorker(ctx context.Context) *outerWorker {
 	return &outerWorker{
-		r, make([]int, len(r.lists)), make([][]int32, len(r.lists)), make([]logarithm, len(r.basis)), make([]logarithm, len(r.innerLn)),
-		pace.New(ctx),
+		sides: r, vectors: make([]int, len(r.lists)), counts: make([][]int32, len(r.lists)),
+		factors: make([]logarithm, len(r.basis)), row: make([]logarithm, len(r.innerLn)), look: pace.New(ctx),
 	}
 }
 

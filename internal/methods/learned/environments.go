@@ -115,13 +115,13 @@ func (c *chain) environment(box []int) (countspace.Poly, error) {
 	return t, nil
 }
 
-// advanceIndex changes e to the next index of a box, the last side fastest. After the last index it becomes 0.
-func advanceIndex(e, box []int) {
-	for a := len(e) - 1; a >= 0; a-- {
-		if e[a]++; e[a] < box[a] {
+// advanceIndex changes index to the next index of a box, the last side fastest. After the last one it becomes 0.
+func advanceIndex(index, box []int) {
+	for a := len(index) - 1; a >= 0; a-- {
+		if index[a]++; index[a] < box[a] {
 			return
 		}
-		e[a] = 0
+		index[a] = 0
 	}
 }
 

@@ -114,10 +114,10 @@ func addTwo(a float64, i int64, b float64, j int64) (float64, int64) {
 // copyPoly returns a copy of p that the caller may overwrite, with room for further coefficients.
 func copyPoly(p countspace.Poly, capacity int) countspace.Poly {
 	n := p.Size()
-	m, e := make([]float64, n, n+capacity), make([]int64, n, n+capacity)
-	copy(m, p.Coef.Mant)
-	copy(e, p.Coef.Exp)
-	p.Coef.Mant, p.Coef.Exp = m, e
+	mant, exp := make([]float64, n, n+capacity), make([]int64, n, n+capacity)
+	copy(mant, p.Coef.Mant)
+	copy(exp, p.Coef.Exp)
+	p.Coef.Mant, p.Coef.Exp = mant, exp
 	p.Shape = append([]int(nil), p.Shape...)
 	return p
 }

@@ -273,7 +273,7 @@ type walker struct {
 	lastNode      int       // that the elimination was run for; −1: none
 }
 
-// newWalker returns a walker with room for a state and what depends on it.
+// newWalker returns a walker with room for a state and what depends on it: its statistics and residualField.
 func (c *chains) newWalker() *walker {
 	n := len(c.interactions.domains)
 	return &walker{

@@ -14,15 +14,19 @@ type number[T any] interface {
 // plain is a real number.
 type plain float64
 
-func (x plain) size() float64         { return math.Abs(float64(x)) }
+// size returns |x|.
+func (x plain) size() float64 { return math.Abs(float64(x)) }
+
+// times returns f · x.
 func (x plain) times(f float64) plain { return x * plain(f) }
 
 // phase is a complex number, for fits with a statistic of λ < 0.
 type phase complex128
 
-func (x phase) size() float64 {
-	return max(math.Abs(real(x)), math.Abs(imag(x)))
-}
+// size returns |x| within a factor of √2: the larger one of its two parts.
+func (x phase) size() float64 { return max(math.Abs(real(x)), math.Abs(imag(x))) }
+
+// times returns f · x.
 func (x phase) times(f float64) phase { return x * phase(complex(f, 0)) }
 
 // noFactor is the index of multiplyFactors that leaves no factor out.

@@ -82,7 +82,7 @@ type blockSum struct {
 	count        int   // of the terms in the current block
 }
 
-// add adds a term.
+// add adds a term to the current block. A full block is added to the sum of the blocks before it.
 func (t *blockSum) add(x float) {
 	t.inner = t.inner.plus(x)
 	if t.count++; t.count == termsPerBlock {
@@ -104,7 +104,7 @@ type states struct {
 // weight returns the weight of a state.
 func (s *states) weight(x int) float { return float{s.mant[x], s.exp[x]} }
 
-// appendState appends a state with weight x. Its key is above all keys so far.
+// appendState appends a state with a weight. Its key is above all keys so far.
 func (s *states) appendState(key int64, weight float) {
 	s.keys, s.mant, s.exp = append(s.keys, key), append(s.mant, weight.mant), append(s.exp, weight.exp)
 }

@@ -227,4 +227,5 @@ func reduceRows(rows [][]int64, k int) bool {
 	return true
 }
 
+// abs returns |x|.
 func abs(x int64) int64 { return max(x, -x) }

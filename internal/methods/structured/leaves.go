@@ -73,9 +73,9 @@ func (l *leafSets) isLeaf(v int) bool { return l != nil && l.set[v] != [3]int{} 
 // legVariables returns the variable that each leg of a network belongs to, or −1 if it belongs to none.
 func legVariables(net *btn.Network) []int {
 	variable := slices.Repeat([]int{-1}, len(net.Dims))
-	for v, place := range net.Variables {
-		for _, l := range net.Links[place.Link].Legs {
-			variable[l] = v
+	for v := range net.Variables {
+		for _, leg := range net.Links[net.Variables[v].Link].Legs {
+			variable[leg] = v
 		}
 	}
 	return variable

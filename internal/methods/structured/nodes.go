@@ -195,7 +195,7 @@ type search struct {
 	maxEvaluations float64          // nodes that may be looked at
 }
 
-// newSearch begins a search that evaluates at most maxEvaluations components.
+// newSearch begins a search for the nodes that matter, which evaluates at most maxEvaluations components.
 func (e *evaluator) newSearch(maxEvaluations float64) *search {
 	return &search{
 		evaluator: e, elimination: newElimination[plain](e.program, e.fit, e.firstValue, false),
