@@ -82,10 +82,10 @@ func (j form) legWeights(r [][]float64, levels countspace.Levels) []tensor.LegWe
 }
 
 // pickWeights returns the weights of a link's legs, by mode, from those of all legs.
-func pickWeights(legs []int, all []tensor.LegWeights) []tensor.LegWeights {
+func pickWeights(legs []int, weights []tensor.LegWeights) []tensor.LegWeights {
 	w := make([]tensor.LegWeights, len(legs))
 	for k, l := range legs {
-		w[k] = all[l]
+		w[k] = weights[l]
 	}
 	return w
 }

@@ -79,10 +79,10 @@ func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
 	}
 
 	// It is not unique if several numbers of counting pieces are best, or if only a part of a group counts.
-	found := &btn.Found{Weight: b.largest.Mul(f.scale), Unique: len(tied) == 1, Close: b.tolerance}
+	best := &btn.Found{Weight: b.largest.Mul(f.scale), Unique: len(tied) == 1, Close: b.tolerance}
 	for _, g := range b.groups {
 		if tied[0] > g.from && tied[0] < g.to {
-			found.Unique = false
+			best.Unique = false
 		}
 	}
 	counts, err := b.chooseCounting(tied)
@@ -90,16 +90,16 @@ func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
 		return nil, err
 	}
 
-	found.Values = make([]int, len(f.net.Variables))
+	best.Values = make([]int, len(f.net.Variables))
 	for t, p := range f.pieces {
 		peak := &b.peaks[f.kindOf[t]]
 		count := counts[t]
-		found.Unique = found.Unique && peak.isUnique[count]
+		best.Unique = best.Unique && peak.isUnique[count]
 		for i, link := range p.links {
-			found.Values[f.variableOf[link]] = peak.terms[count][i]
+			best.Values[f.variableOf[link]] = peak.terms[count][i]
 		}
 	}
-	return found, nil
+	return best, nil
 }
 
 // tieTolerance returns the relative difference up to which two weights of assignments are equal: a bound of their roundings.

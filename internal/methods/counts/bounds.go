@@ -132,8 +132,9 @@ func (n *node) boundDown(ctx context.Context) error {
 }
 
 // chooseWindows chooses the wanted coefficients of a node and of the large nodes below it: the blocks in which the bound of the
-// coefficients times that of their multipliers is at least 2^least. It returns the number of all other coefficients, which are dropped.
-func (n *node) chooseWindows(least int64) (dropped int) {
+// coefficients times that of their multipliers is at least 2^minExponent. It returns the number of all other coefficients, which are
+// dropped.
+func (n *node) chooseWindows(minExponent int64) (dropped int) {
 	if !n.isLarge() {
 		return 0
 	}
@@ -141,7 +142,7 @@ func (n *node) chooseWindows(least int64) (dropped int) {
 	for k := range n.bounds.coefficients {
 		from, to := k*blockSize, min((k+1)*blockSize, n.degree+1)
 		coefficient, multiplier := n.bounds.coefficients[k], n.bounds.multipliers[k]
-		if coefficient == noBound || multiplier == noBound || coefficient+multiplier < least {
+		if coefficient == noBound || multiplier == noBound || coefficient+multiplier < minExponent {
 			dropped += to - from
 			continue
 		}
@@ -152,7 +153,7 @@ func (n *node) chooseWindows(least int64) (dropped int) {
 		}
 	}
 	if n.left != nil {
-		dropped += n.left.chooseWindows(least) + n.right.chooseWindows(least)
+		dropped += n.left.chooseWindows(minExponent) + n.right.chooseWindows(minExponent)
 	}
 	return dropped
 }

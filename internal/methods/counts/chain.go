@@ -435,11 +435,11 @@ func (c *chain) wantedCoefficients(p countspace.Poly) countspace.Poly {
 	if !c.isSigned {
 		return p
 	}
-	all := countspace.New(p.Shape)
-	for i := range all.Coef.Mant {
-		all.Coef.Mant[i] = 1
+	ones := countspace.New(p.Shape)
+	for i := range ones.Coef.Mant {
+		ones.Coef.Mant[i] = 1
 	}
-	return all
+	return ones
 }
 
 // rayCoefficients returns a polynomial over the factor's box that is 1 at the multiples of the ray and 0 elsewhere.

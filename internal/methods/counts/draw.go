@@ -138,8 +138,8 @@ func (d *drawState) fillProducts(l *line) (scaled.Number, []window, error) {
 		if err := l.multiplyUp(l.root); err != nil {
 			return scaled.Number{}, nil, err
 		}
-		all := []window{{p: s}}
-		return l.dot(all, l.root.windows), all, nil
+		whole := []window{{p: s}}
+		return l.dot(whole, l.root.windows), whole, nil
 	}
 	w, err := l.newWindowedLine(s)
 	if err != nil {

@@ -232,12 +232,12 @@ func (s *variableSweep) findBest(tolerance float64) *btn.Found {
 	if largestWeight.IsZero() || s.scale.IsZero() {
 		return nil
 	}
-	found := &btn.Found{Weight: largestWeight.Mul(s.scale), Values: make([]int, len(s.kind)), Unique: true, Close: tolerance}
+	best := &btn.Found{Weight: largestWeight.Mul(s.scale), Values: make([]int, len(s.kind)), Unique: true, Close: tolerance}
 
 	// weightSoFar and c are the weight and the counts of the values chosen so far.
 	weightSoFar := scaled.One
 	c := make([]int, s.countVariables)
-	for v := range found.Values {
+	for v := range best.Values {
 		choices := s.choices[s.kind[v]]
 		// The first value that reaches the largest weight; if roundings hide it, the value that comes nearest.
 		first, ties := 0, 0
@@ -253,14 +253,14 @@ func (s *variableSweep) findBest(tolerance float64) *btn.Found {
 				first, nearestWeight = x, w
 			}
 		}
-		found.Unique = found.Unique && ties <= 1
-		found.Values[v] = first
+		best.Unique = best.Unique && ties <= 1
+		best.Values[v] = first
 		weightSoFar = weightSoFar.Mul(choices[first].weight)
 		for k, n := range choices[first].count {
 			c[k] += n
 		}
 	}
-	return found
+	return best
 }
 
 // sweepBest returns the most probable assignment by a sweep over the variables.

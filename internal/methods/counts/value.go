@@ -201,25 +201,26 @@ func (l *line) newWindowedLine(s countspace.Poly) (*windowedLine, error) {
 	return w, l.root.boundDown(l.ctx)
 }
 
-// sumWithin computes the total z from windows so wide that all dropped terms together are below 2^dropped, which is about 2^-width of z. It
-// begins with a bound of z, and lowers the least size of terms that are kept until z is known to stand above the dropped ones.
+// sumWithin computes the total z from windows so wide that all dropped terms together are below 2^dropped, which is about 2^-width of z.
+// Terms whose bound is at least 2^minExponent are kept. It begins with a bound of z, and lowers minExponent until z is known to stand above
+// the dropped terms.
 func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, err error) {
-	least := w.root.totalBound() - width
-	for further := int64(1 << 12); ; further *= 2 {
-		droppedCoefficients := w.root.chooseWindows(least)
+	minExponent := w.root.totalBound() - width
+	for decrement := int64(1 << 12); ; decrement *= 2 {
+		droppedCoefficients := w.root.chooseWindows(minExponent)
 		if err := w.line.multiplyUp(w.root); err != nil {
 			return z, 0, err
 		}
 		z = w.dot(cutWindows(w.s, w.root.bounds.wanted), w.root.windows)
-		dropped = least + log2(droppedCoefficients+1)
+		dropped = minExponent + log2(droppedCoefficients+1)
 		standsAbove := !z.IsZero() && z.Exp >= dropped+width-margin
 		switch {
 		case droppedCoefficients == 0 || standsAbove:
 			return z, dropped, nil
 		case z.IsZero(): // nothing is known of its size
-			least -= further
+			minExponent -= decrement
 		default:
-			least = z.Exp - width
+			minExponent = z.Exp - width
 		}
 	}
 }
@@ -227,9 +228,9 @@ func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, e
 // Windowed returns the flops of Value if its products are cut to windows, or those of Cost if they are not cut or if that is less. It
 // computes the polynomials of all pieces and the bounds of all coefficients, no products.
 func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err error) {
-	whole := f.Cost(marginals).Flops
+	wholeFlops := f.Cost(marginals).Flops
 	if f.countVariables != 1 || f.isSigned {
-		return whole, nil
+		return wholeFlops, nil
 	}
 	ops := newOps(ctx)
 	if err := f.computePolys(ctx, ops); err != nil {
@@ -237,7 +238,7 @@ func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err
 	}
 	l := newLine(ctx, f.polys, f.powers(), ops)
 	if !l.root.isLarge() || l.root.cost() <= policy.WindowFrom { // Value takes all coefficients, too
-		return whole, nil
+		return wholeFlops, nil
 	}
 	w, err := l.newWindowedLine(f.spacePoly())
 	if err != nil {
@@ -248,7 +249,7 @@ func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err
 	if marginals {
 		flops *= 3
 	}
-	return math.Min(whole, flops), ctx.Err()
+	return math.Min(wholeFlops, flops), ctx.Err()
 }
 
 // linkVariables returns, by link, the variable whose weights the link has, or −1.

@@ -28,7 +28,7 @@ func (c *summedForm) findBest(ctx context.Context) (*btn.Found, error) {
 		return nil, nil
 	}
 	tolerance := tieTolerance * (1 + math.Abs(c.largest.High))
-	found := &btn.Found{Weight: c.largest.number(), Unique: true, Close: tolerance}
+	best := &btn.Found{Weight: c.largest.number(), Unique: true, Close: tolerance}
 	vectors := make([]int, len(c.lists))
 	tieCount := 0
 	for vector, ln := range c.ln {
@@ -56,15 +56,15 @@ func (c *summedForm) findBest(ctx context.Context) (*btn.Found, error) {
 		isUnique = c.maximiseLeaves(values, tolerance) && isUnique
 
 		// Keep the smaller one of several.
-		if found.Values != nil {
+		if best.Values != nil {
 			isUnique = false
-			if slices.Compare(values, found.Values) > 0 {
-				values = found.Values
+			if slices.Compare(values, best.Values) > 0 {
+				values = best.Values
 			}
 		}
-		found.Values, found.Unique = values, found.Unique && isUnique
+		best.Values, best.Unique = values, best.Unique && isUnique
 	}
-	return found, nil
+	return best, nil
 }
 
 // assignSmallest gives each variable in turn its smallest value that is left. counts says how many variables may have each of the class's
@@ -218,14 +218,14 @@ func drawByLn(stream *rand.Rand, lns []logarithm) int {
 		sum += weights[x]
 	}
 	u := stream.Float64() * sum
-	last := 0
+	lastPossible := 0
 	for x, w := range weights {
 		if w > 0 {
-			last = x
+			lastPossible = x
 			if u -= w; u < 0 {
 				return x
 			}
 		}
 	}
-	return last
+	return lastPossible
 }

@@ -104,10 +104,10 @@ func (f *fields) divideIntoGroups(variables []int32, logs [][]logarithm) (groups
 	})
 	for index, v := range sorted {
 		if index > 0 {
-			last := &groups[len(groups)-1]
-			if difference, isSame := compareFields(last.field, logs[v]); isSame {
+			lastGroup := &groups[len(groups)-1]
+			if difference, isSame := compareFields(lastGroup.field, logs[v]); isSame {
 				f.lnError += difference
-				last.variables = append(last.variables, v)
+				lastGroup.variables = append(lastGroup.variables, v)
 				continue
 			}
 		}

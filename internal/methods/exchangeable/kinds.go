@@ -147,14 +147,14 @@ func groupShapes(shapes []shape, frequency map[shape]float64) (list []*kind) {
 	for _, s := range shapes {
 		classes := s.class
 		slices.Sort(classes[:patternLength(classes)])
-		found := byClasses[classes]
-		if found == nil {
-			found = &kind{classes: classes}
-			byClasses[classes] = found
-			list = append(list, found)
+		oneKind := byClasses[classes]
+		if oneKind == nil {
+			oneKind = &kind{classes: classes}
+			byClasses[classes] = oneKind
+			list = append(list, oneKind)
 		}
-		found.shapes = append(found.shapes, s)
-		found.number += frequency[s]
+		oneKind.shapes = append(oneKind.shapes, s)
+		oneKind.number += frequency[s]
 	}
 	return list
 }

@@ -33,8 +33,8 @@ func (l *list) groupCounts(index, group int) []int32 {
 	if len(l.groups) == 1 {
 		return l.count(index)
 	}
-	from := (index*len(l.groups) + group) * l.values
-	return l.split[from : from+l.values]
+	start := (index*len(l.groups) + group) * l.values
+	return l.split[start : start+l.values]
 }
 
 // isSplit reports whether the counts of every group are known.
@@ -206,8 +206,8 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 			c.indices, c.weights, c.counts = append(c.indices, index), append(c.weights, ln.number()), append(c.counts, counts...)
 		})
 		next := make(box, size)
-		for from := 0; from <= largestIndex; from++ {
-			y := product[from]
+		for index := 0; index <= largestIndex; index++ {
+			y := product[index]
 			if look.Over(int64(len(c.indices) + 1)) {
 				return nil, look.Err()
 			}
@@ -215,7 +215,7 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 				continue
 			}
 			for vector, shift := range c.indices {
-				next[from+shift] = next[from+shift].Add(y.Mul(c.weights[vector]))
+				next[index+shift] = next[index+shift].Add(y.Mul(c.weights[vector]))
 			}
 		}
 		l.steps = append(l.steps, c)
@@ -301,7 +301,7 @@ func (l *list) addMeanCounts(ctx context.Context, probabilities []float64, share
 	for k, c := range slices.Backward(l.steps) {
 		next := make(box, len(adjoint))
 		means := make([]scaled.Number, l.values)
-		for from, y := range c.input {
+		for index, y := range c.input {
 			if look.Over(int64(len(c.indices) + 1)) {
 				return look.Err()
 			}
@@ -309,8 +309,8 @@ func (l *list) addMeanCounts(ctx context.Context, probabilities []float64, share
 				continue
 			}
 			for vector, shift := range c.indices {
-				share := c.weights[vector].Mul(adjoint[from+shift])
-				next[from] = next[from].Add(share)
+				share := c.weights[vector].Mul(adjoint[index+shift])
+				next[index] = next[index].Add(share)
 				share = share.Mul(y) // the probability of this vector of group k
 				for x, count := range c.counts[vector*l.values : (vector+1)*l.values] {
 					if count > 0 {

@@ -79,9 +79,9 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if noWayFits || isOverLimit || isOrderCheaper || isOrderUnknown && !hasFewVectors {
 		return nil, nil
 	}
-	found := proposal.Take(plan, hit)
-	found.Cost = &cost
-	return found, nil
+	assignment := proposal.Take(plan, hit)
+	assignment.Cost = &cost
+	return assignment, nil
 }
 
 // cost returns the cost of a sum in the way that evaluate takes: over all count vectors, value by value, or class by class. The flops are 0

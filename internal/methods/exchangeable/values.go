@@ -183,16 +183,16 @@ func (b *valueSum) fillWeights(ctx context.Context) error {
 		}
 
 		next := make(box, b.states)
-		for from, y := range b.sumsBefore[a] {
-			if look.Over(int64(b.states - from)) {
+		for stateBefore, y := range b.sumsBefore[a] {
+			if look.Over(int64(b.states - stateBefore)) {
 				return look.Err()
 			}
 			if y.IsZero() {
 				continue
 			}
-			for state := 0; from+state <= lastState; state++ {
-				if !weights[state].IsZero() && b.isJoinable(from, state) {
-					next[from+state] = next[from+state].Add(y.Mul(weights[state]))
+			for state := 0; stateBefore+state <= lastState; state++ {
+				if !weights[state].IsZero() && b.isJoinable(stateBefore, state) {
+					next[stateBefore+state] = next[stateBefore+state].Add(y.Mul(weights[state]))
 				}
 			}
 		}
@@ -227,8 +227,8 @@ func (b *valueSum) lnZ() logarithm {
 func (b *valueSum) relativeError() float64 { return math.Ldexp(b.roundings, -53) }
 
 // groupMarginals returns P(value) of a variable of every group, by group and value. A state is the number of variables of each group that
-// have a value. A term in which state s has value a, and state from all values before a, has the probability sumsBefore[a][from] ·
-// weightsOf[a][s] · backward[from+s]. It goes back over the values.
+// have a value. A term in which state s has value a, and stateBefore all values before a, has the probability sumsBefore[a][stateBefore] ·
+// weightsOf[a][s] · backward[stateBefore+s]. It goes back over the values.
 func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 	shares := make([][]float64, len(b.groups))
 	for k := range shares {
@@ -239,16 +239,16 @@ func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 	backward[b.states-1] = scaled.One.Div(b.sumOfTerms())
 	for a := len(b.functions) - 1; a >= 0; a-- {
 		next := make(box, b.states)
-		for from, y := range b.sumsBefore[a] {
-			if look.Over(int64(b.states - from)) {
+		for stateBefore, y := range b.sumsBefore[a] {
+			if look.Over(int64(b.states - stateBefore)) {
 				return nil, look.Err()
 			}
-			for state := 0; from+state < b.states; state++ {
-				if backward[from+state].IsZero() || !b.isJoinable(from, state) {
+			for state := 0; stateBefore+state < b.states; state++ {
+				if backward[stateBefore+state].IsZero() || !b.isJoinable(stateBefore, state) {
 					continue
 				}
-				term := b.weightsOf[a][state].Mul(backward[from+state])
-				next[from] = next[from].Add(term)
+				term := b.weightsOf[a][state].Mul(backward[stateBefore+state])
+				next[stateBefore] = next[stateBefore].Add(term)
 				if p := term.Mul(y).Float64(); p > 0 {
 					for k, n := range b.countsOf[state] {
 						shares[k][a] += p * float64(n) / float64(len(b.groups[k].variables))
@@ -302,23 +302,23 @@ func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 }
 
 // drawStates draws, by value, how many variables of each group have the value, with the probability of the terms. Such numbers together are
-// a state, one number in mixed radix. It goes back from the last value: to is the state of all values up to the present one, and from that
-// of those before it.
+// a state, one number in mixed radix. It goes back from the last value: stateSoFar is the state of all values up to the present one, the
+// sum of the state of the value and of stateBefore, that of the values before it.
 func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 	out := make([][]int32, len(b.functions))
-	to := b.states - 1
+	stateSoFar := b.states - 1
 	for a := len(b.functions) - 1; a >= 0; a-- {
 		u, sum, chosen := stream.Float64(), 0.0, -1
-		for state := 0; state <= to && sum <= u; state++ {
-			from := to - state
-			if b.weightsOf[a][state].IsZero() || b.sumsBefore[a][from].IsZero() || !b.isJoinable(from, state) {
+		for state := 0; state <= stateSoFar && sum <= u; state++ {
+			stateBefore := stateSoFar - state
+			if b.weightsOf[a][state].IsZero() || b.sumsBefore[a][stateBefore].IsZero() || !b.isJoinable(stateBefore, state) {
 				continue
 			}
 			chosen = state
-			sum += b.weightsOf[a][state].Mul(b.sumsBefore[a][from]).Div(b.sumsBefore[a+1][to]).Float64()
+			sum += b.weightsOf[a][state].Mul(b.sumsBefore[a][stateBefore]).Div(b.sumsBefore[a+1][stateSoFar]).Float64()
 		}
 		out[a] = b.countsOf[chosen]
-		to -= chosen
+		stateSoFar -= chosen
 	}
 	return out
 }

@@ -40,20 +40,20 @@ func (p *Nodes) contractHistogram(
 	}
 
 	// Z is the sum over the states of all variables.
-	last, err := h.addVariables(ctx, emptySum(), 0, len(h.choices))
+	fullSum, err := h.addVariables(ctx, emptySum(), 0, len(h.choices))
 	if err != nil {
 		return value, err
 	}
-	factors := h.stateFactors(last)
+	factors := h.stateFactors(fullSum)
 	scale := j.Net.Scale.Mul(h.lnUnit.Exp())
-	value.Z = sumStates(last, factors).Mul(scale)
+	value.Z = sumStates(fullSum, factors).Mul(scale)
 	value.Flops = p.Fit.Integers.flops(false)
 	if p.Ask != "" {
-		return h.drawAssignments(j, last, factors, value, want)
+		return h.drawAssignments(j, fullSum, factors, value, want)
 	}
 	value.Rounding = boundRounding(value.Z, h.roundingsOfTerm(), p.Fit.LnError)
 	if j.M != nil {
-		if err := h.fillMarginals(ctx, last, factors, j.M); err != nil {
+		if err := h.fillMarginals(ctx, fullSum, factors, j.M); err != nil {
 			return value, err
 		}
 		if err := j.M.Finite(); err != nil {
@@ -106,11 +106,11 @@ func (p *Nodes) histogramCells(
 	return cells, flops, nil
 }
 
-// sumStates returns the sum of weight · factor over the states of a sum of all variables.
-func sumStates(last *states, factors []float) scaled.Number {
+// sumStates returns the sum of weight · factor over the states of the sum of all variables.
+func sumStates(fullSum *states, factors []float) scaled.Number {
 	z := blockSum{}
 	for state := range factors {
-		z.add(last.weight(state).times(factors[state]))
+		z.add(fullSum.weight(state).times(factors[state]))
 	}
 	return z.sum().scaledNumber()
 }
@@ -146,20 +146,20 @@ func (h *histogram) roundingsOfTerm() float64 {
 
 // sumAll returns the sum over all assignments. The network's scale is not in it.
 func (h *histogram) sumAll(ctx context.Context) (scaled.Number, error) {
-	last, err := h.addVariables(ctx, emptySum(), 0, len(h.choices))
+	fullSum, err := h.addVariables(ctx, emptySum(), 0, len(h.choices))
 	if err != nil {
 		return scaled.Number{}, err
 	}
-	return sumStates(last, h.stateFactors(last)).Mul(h.lnUnit.Exp()), nil
+	return sumStates(fullSum, h.stateFactors(fullSum)).Mul(h.lnUnit.Exp()), nil
 }
 
-// fillMarginals fills in the marginals, in units of e^lnUnit, on the way back over the variables. last is the sum of all variables, and
+// fillMarginals fills in the marginals, in units of e^lnUnit, on the way back over the variables. fullSum is the sum of all variables, and
 // factors are those of its states. The factor of a state of a partial sum is the sum, over the values of the variables added later, of
-// their weights times the factor of the last state that they lead to. The share of a choice is the sum over the states before it of
+// their weights times the factor of the state of fullSum that they lead to. The share of a choice is the sum over the states before it of
 //
 //	weight of the state · weight of the choice · factor of the state that the choice leads to
-func (h *histogram) fillMarginals(ctx context.Context, last *states, factors []float, to *contraction.Collected) error {
-	keys := last.keys // of the states that factors belong to: those of the sum with the visited variable
+func (h *histogram) fillMarginals(ctx context.Context, fullSum *states, factors []float, to *contraction.Collected) error {
+	keys := fullSum.keys // of the states that factors belong to: those of the sum with the visited variable
 	return h.visitBackward(ctx, emptySum(), 0, len(h.choices), func(position int, partial *states) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -183,11 +183,11 @@ func (h *histogram) fillMarginals(ctx context.Context, last *states, factors []f
 	})
 }
 
-// drawAssignments draws want.Samples assignments: first a state of all variables with the probability of its share of Z, then a value of
-// each variable on the way back over the partial sums. last is the sum of all variables, and factors are those of its states. value has Z,
-// which the returned value has as the weight of the draws instead.
+// drawAssignments draws want.Samples assignments: first a state of fullSum, the sum of all variables, with the probability of its share of
+// Z, then a value of each variable on the way back over the partial sums. factors are those of the states of fullSum. value has Z, which
+// the returned value has as the weight of the draws instead.
 func (h *histogram) drawAssignments(
-	j contraction.Contraction, last *states, factors []float, value btn.Value, want btn.Want,
+	j contraction.Contraction, fullSum *states, factors []float, value btn.Value, want btn.Want,
 ) (btn.Value, error) {
 	if j.Net.Scale.Sign() < 0 {
 		return value, fault.New(fault.BadInput,
@@ -203,7 +203,7 @@ func (h *histogram) drawAssignments(
 	// keys[s] is the key of sample s: of the sum of the variables that are not drawn yet.
 	n := len(h.choices)
 	drawn := &btn.Drawn{Weight: value.Z, Values: make([]int, n*want.Samples)}
-	streams, keys := drawLastStates(last, factors, want)
+	streams, keys := drawFullKeys(fullSum, factors, want)
 	err := h.visitBackward(j.Ctx, emptySum(), 0, n, func(position int, partial *states) error {
 		if err := j.Ctx.Err(); err != nil {
 			return err
@@ -224,21 +224,21 @@ func (h *histogram) drawAssignments(
 	return value, err
 }
 
-// drawLastStates draws for each sample the key of a state of the sum of all variables, with the probability of the state's share of Z.
-// streams are the samples' random streams, one each, for further draws.
-func drawLastStates(last *states, factors []float, want btn.Want) (streams []*rand.Rand, keys []int64) {
+// drawFullKeys draws for each sample the key of a state of the sum of all variables, fullSum, with the probability of the state's share of
+// Z. factors are those of its states. streams are the samples' random streams, one each, for further draws.
+func drawFullKeys(fullSum *states, factors []float, want btn.Want) (streams []*rand.Rand, keys []int64) {
 	streams, keys = make([]*rand.Rand, want.Samples), make([]int64, want.Samples)
 	cumulative := make([]float64, len(factors)) // shares of Z
 	sum := 0.0
-	z := sumStates(last, factors)
+	z := sumStates(fullSum, factors)
 	for state := range factors {
-		sum += last.weight(state).times(factors[state]).scaledNumber().Div(z).Float64()
+		sum += fullSum.weight(state).times(factors[state]).scaledNumber().Div(z).Float64()
 		cumulative[state] = sum
 	}
 	for s := range keys {
 		streams[s] = rand.New(rand.NewPCG(want.Seed, uint64(s)))
 		state := sort.SearchFloat64s(cumulative, streams[s].Float64()*sum)
-		keys[s] = last.keys[min(state, len(cumulative)-1)]
+		keys[s] = fullSum.keys[min(state, len(cumulative)-1)]
 	}
 	return streams, keys
 }

@@ -110,14 +110,14 @@ func drawIndex[T number[T]](r *rand.Rand, weights []T) int {
 		total += w.size()
 	}
 	u := r.Float64() * total
-	last := 0 // the last index with a weight above 0: the result if rounding leaves u at 0 after all
+	lastPossible := 0 // the result if rounding leaves u at 0 after all
 	for a, w := range weights {
 		if w.size() > 0 {
-			last = a
+			lastPossible = a
 			if u -= w.size(); u < 0 {
 				return a
 			}
 		}
 	}
-	return last
+	return lastPossible
 }

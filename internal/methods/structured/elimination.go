@@ -154,19 +154,19 @@ func (e *elimination[T]) computeTotal() (value T, exp int) {
 // numbered: first freeSums, then the messages of the roots. skipped is noFactor to multiply all.
 func (e *elimination[T]) multiplyFactors(skipped int) (value T, exp int) {
 	value = T(1)
-	for from := 0; from < len(e.freeSums); from += 8 { // eight at once, if they stay far from underflow
-		sums := e.freeSums[from:min(from+8, len(e.freeSums))]
+	for start := 0; start < len(e.freeSums); start += 8 { // eight at once, if they stay far from underflow
+		sums := e.freeSums[start:min(start+8, len(e.freeSums))]
 		product := value
 		for _, sum := range sums {
 			product *= sum
 		}
-		hasSkipped := skipped >= from && skipped < from+8
+		hasSkipped := skipped >= start && skipped < start+8
 		if product.size() > 0x1p-500 && !hasSkipped {
 			value, exp = moveExponent(product, exp)
 			continue
 		}
 		for s, sum := range sums { // one by one
-			if from+s != skipped {
+			if start+s != skipped {
 				value, exp = moveExponent(value*sum, exp)
 			}
 		}

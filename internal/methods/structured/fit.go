@@ -274,13 +274,13 @@ func (m *interactions) searchRank(
 }
 
 // allPairs lists all pairs of variables (i, j) with i < j.
-func (m *interactions) allPairs() (all [][2]int) {
+func (m *interactions) allPairs() (pairs [][2]int) {
 	for i := range m.domains {
 		for j := i + 1; j < len(m.domains); j++ {
-			all = append(all, [2]int{i, j})
+			pairs = append(pairs, [2]int{i, j})
 		}
 	}
-	return all
+	return pairs
 }
 
 // randomDirections returns an approximation with k random directions, the same ones in every call. All λ are 0.
@@ -427,8 +427,8 @@ func orthonormalise(columns []float64, n, k int) bool {
 		column := columns[c*n : c*n+n]
 		normBefore := norm(column)
 		for range 2 { // the second pass takes off the roundings of the first
-			for e := range c {
-				earlier := columns[e*n : e*n+n]
+			for previous := range c {
+				earlier := columns[previous*n : previous*n+n]
 				dot := 0.0
 				for i, y := range earlier {
 					dot += column[i] * y

@@ -287,9 +287,9 @@ func (h *histogram) visitBackward(
 	return nil
 }
 
-// stateFactors returns the factor e^{½ SᵀGS} of every state of the sum of all variables. last is that sum; the statistics S of a state are
-// its key decoded.
-func (h *histogram) stateFactors(last *states) []float {
+// stateFactors returns the factor e^{½ SᵀGS} of every state of fullSum, the sum of all variables. The statistics S of a state are its key
+// decoded.
+func (h *histogram) stateFactors(fullSum *states) []float {
 	integers := h.fit.Integers
 	k := integers.statisticCount(len(integers.Field))
 
@@ -304,9 +304,9 @@ func (h *histogram) stateFactors(last *states) []float {
 	}
 
 	decodeKey := integers.newDecoder(h.fit.Domains, scale)
-	factors := make([]float, len(last.keys))
+	factors := make([]float, len(fullSum.keys))
 	statistics := make([]float64, k)
-	for state, key := range last.keys {
+	for state, key := range fullSum.keys {
 		decodeKey(key, statistics)
 		exponent := floats.Pair{}
 		for p, y := range statistics {

@@ -94,9 +94,9 @@ func independentRows(rows []float64, k int) []float64 {
 	for range k {
 		// Choose the row with the longest orthogonal part. longest is the index of its first number.
 		longest, longestNorm := 0, -1.0
-		for from := 0; from < len(orthogonal); from += k {
-			if size := norm(orthogonal[from : from+k]); size > longestNorm {
-				longest, longestNorm = from, size
+		for start := 0; start < len(orthogonal); start += k {
+			if size := norm(orthogonal[start : start+k]); size > longestNorm {
+				longest, longestNorm = start, size
 			}
 		}
 		if largestNorm = max(largestNorm, longestNorm); !(longestNorm > 1e-6*largestNorm) {
@@ -109,13 +109,13 @@ func independentRows(rows []float64, k int) []float64 {
 		for c := range axis {
 			axis[c] /= longestNorm
 		}
-		for from := 0; from < len(orthogonal); from += k {
+		for start := 0; start < len(orthogonal); start += k {
 			dot := 0.0
 			for c, y := range axis {
-				dot += y * orthogonal[from+c]
+				dot += y * orthogonal[start+c]
 			}
 			for c, y := range axis {
-				orthogonal[from+c] -= dot * y
+				orthogonal[start+c] -= dot * y
 			}
 		}
 	}

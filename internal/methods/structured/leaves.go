@@ -89,7 +89,7 @@ func findLeaves(net *btn.Network) *leafSets {
 	}
 	none, several := [3]int{}, [3]int{-1, -1, -1}
 	setOf := onlySets(net, none, several)
-	found := &leafSets{set: make([][3]int, len(setOf))}
+	leaves := &leafSets{set: make([][3]int, len(setOf))}
 	for v, set := range setOf {
 		exclusive := 0 // number of variables that are in this set only
 		for _, u := range set {
@@ -98,14 +98,14 @@ func findLeaves(net *btn.Network) *leafSets {
 			}
 		}
 		if exclusive == 1 && set != none {
-			found.set[v] = set
-			found.count++
+			leaves.set[v] = set
+			leaves.count++
 		}
 	}
-	if found.count == 0 {
+	if leaves.count == 0 {
 		return nil
 	}
-	return found
+	return leaves
 }
 
 // onlySets returns, by variable, the set of three variables that all its tables are over, increasing. It is none if the variable has no

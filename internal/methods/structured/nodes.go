@@ -298,12 +298,12 @@ func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, er
 // boxes (coarseBoxes). The error is over budget if there are more than maxNodes nodes, or if they take more than work flops.
 func (e *evaluator) findRegion(ctx context.Context, work float64) (*region, error) {
 	r := &region{maxEvaluations: min(maxNodes, work/e.nodeFlops(false))}
-	all := e.wholeBox()
+	wholeBox := e.wholeBox()
 	if len(e.axes) <= 1 {
-		if count := all.count(len(e.axes)); count > r.maxEvaluations {
+		if count := wholeBox.count(len(e.axes)); count > r.maxEvaluations {
 			return nil, errTooManyNodes(count)
 		}
-		for _, n := range all.appendNodes(len(e.axes), nil) {
+		for _, n := range wholeBox.appendNodes(len(e.axes), nil) {
 			r.boxes = append(r.boxes, box{n, n})
 		}
 		return r, nil
@@ -314,7 +314,7 @@ func (e *evaluator) findRegion(ctx context.Context, work float64) (*region, erro
 	}
 	s.climb()
 	var err error
-	r.boxes, err = s.narrow(ctx, []box{all}, coarseBoxes)
+	r.boxes, err = s.narrow(ctx, []box{wholeBox}, coarseBoxes)
 	r.lnLargest = s.lnLargest
 	return r, err
 }

@@ -37,9 +37,11 @@ const (
 
 // Near returns a path to a network under its evidence from a low-rank part that carries most of the interaction. Of the ranks up to
 // maxNearStatistics it takes the one whose chains cost least for their variance. spread is the relative variance of a weight that a pilot
-// saw, each the flops of a chain, and setup the flops before the first chain. The path is nil if none fits the work, in flops. Pilots draw
-// with a seed of their own.
-func Near(ctx context.Context, p *problem.Problem, seed uint64, work float64) (path *Path, spread, each, setup float64, err error) {
+// saw, flopsPerChain the flops of a chain, and setup the flops before the first chain. The path is nil if none fits the work, in flops.
+// Pilots draw with a seed of their own.
+func Near(
+	ctx context.Context, p *problem.Problem, seed uint64, work float64,
+) (path *Path, spread, flopsPerChain, setup float64, err error) {
 	interactions, err := readInteractions(ctx, p.Net, p.Memory, false)
 	if err != nil || interactions == nil || p.Net.Scale.Sign() <= 0 {
 		return nil, 0, 0, 0, err
@@ -86,7 +88,7 @@ func Near(ctx context.Context, p *problem.Problem, seed uint64, work float64) (p
 		// For a given error of Z the number of chains is proportional to the variance of a weight.
 		if cost := math.Expm1(variance) * chains.chainFlops(); cost < bestCost {
 			bestCost = cost
-			path, spread, each = &Path{Fit: fit, Rungs: chains.rungs}, math.Expm1(variance), chains.chainFlops()
+			path, spread, flopsPerChain = &Path{Fit: fit, Rungs: chains.rungs}, math.Expm1(variance), chains.chainFlops()
 			setup = float64(len(chains.nodes))*chains.evaluator.nodeFlops(false) +
 				2*float64(len(chains.axes)+4)*float64(interactions.order)*float64(interactions.order)
 			if interactions.order <= maxBoundedOrder {
@@ -94,7 +96,7 @@ func Near(ctx context.Context, p *problem.Problem, seed uint64, work float64) (p
 			}
 		}
 	}
-	return path, spread, each, setup, nil
+	return path, spread, flopsPerChain, setup, nil
 }
 
 // chooseRungs runs a pilot of chains with pilotRungs rungs and sets c.rungs so that the variance of ln of a weight is about goodVariance,

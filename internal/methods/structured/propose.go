@@ -183,8 +183,8 @@ func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 		return nil, nil
 	}
 	ask.Flops = math.Inf(1) // no order is as cheap as any sum
-	if found, _ := Propose(ctx, j, ask); found != nil {
-		return found, nil
+	if assignment, _ := Propose(ctx, j, ask); assignment != nil {
+		return assignment, nil
 	}
 	return nil, outOfReach
 }

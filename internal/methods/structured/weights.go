@@ -115,24 +115,24 @@ func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64
 	}
 
 	// Compare all statistics but the last one with those of the kept prefix.
-	last := -1 // last statistic with λ > 0
+	lastStatistic := -1 // with λ > 0; −1: none
 	p := &to.prefix
 	isSame := p.isSet
 	for k := range e.axes {
 		if e.axes[k].isNegative {
 			continue
 		}
-		if last >= 0 {
-			isSame = isSame && p.node[last] == n[last]
+		if lastStatistic >= 0 {
+			isSame = isSame && p.node[lastStatistic] == n[lastStatistic]
 		}
-		last = k
+		lastStatistic = k
 	}
 
 	// Multiply the base and their factors. The factors of node 0 are 1.
 	if !isSame {
 		p.isSet, p.node, p.lnScale, p.spread = true, n, e.factors.lnBase, e.factors.baseSpread
 		p.weights = append(p.weights[:0], e.factors.base...)
-		for k := range last {
+		for k := range lastStatistic {
 			if m := int(n[k]); !e.axes[k].isNegative && m != 0 {
 				f := &e.factors.byAxis[k]
 				m -= e.axes[k].first
@@ -144,12 +144,12 @@ func (e *evaluator) fillWeights(n node, to *elimination[plain]) (lnScale float64
 	}
 
 	// Multiply the factors of the last statistic.
-	if last < 0 {
+	if lastStatistic < 0 {
 		copy(to.weights, p.weights)
 		return p.lnScale
 	}
-	f := &e.factors.byAxis[last]
-	m := int(n[last]) - e.axes[last].first
+	f := &e.factors.byAxis[lastStatistic]
+	m := int(n[lastStatistic]) - e.axes[lastStatistic].first
 	if p.spread+f.spread[m] > maxSpread { // a product of factors may underflow
 		return e.fillWeightsDirectly(n, to.weights)
 	}
@@ -200,17 +200,17 @@ func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
 	}
 
 	// Compare all statistics but the last one with those of the kept prefix.
-	last := -1 // last statistic with λ < 0
+	lastStatistic := -1 // with λ < 0
 	p := &to.prefix
 	isSame := p.isSet
 	for k := range e.axes {
 		if !e.axes[k].isNegative {
 			continue
 		}
-		if last >= 0 {
-			isSame = isSame && p.node[last] == n[last]
+		if lastStatistic >= 0 {
+			isSame = isSame && p.node[lastStatistic] == n[lastStatistic]
 		}
-		last = k
+		lastStatistic = k
 	}
 
 	// Multiply their factors.
@@ -218,7 +218,7 @@ func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
 	if !isSame {
 		p.isSet, p.node = true, n
 		p.weights = p.weights[:0] // stays empty if there is one such statistic
-		for k := range last {
+		for k := range lastStatistic {
 			switch {
 			case !e.axes[k].isNegative:
 			case len(p.weights) == 0:
@@ -230,7 +230,7 @@ func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
 	}
 
 	// Multiply the sizes, the kept product and the factors of the last statistic.
-	lastPhases := phasesOf(last)
+	lastPhases := phasesOf(lastStatistic)
 	for x, size := range sizes {
 		turn := lastPhases[x]
 		if len(p.weights) > 0 {
