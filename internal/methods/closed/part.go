@@ -63,8 +63,8 @@ func (p *CP) Fits(n *btn.Network) error {
 	if err := p.Frame.Fits(n); err != nil {
 		return err
 	}
-	if p.Tensor == nil || len(p.Tensor.Shape) != len(n.Dims) ||
-		len(p.Tensor.Vectors) != len(n.Dims) {
+	isOverAllLegs := p.Tensor != nil && len(p.Tensor.Shape) == len(n.Dims) && len(p.Tensor.Vectors) == len(n.Dims)
+	if !isOverAllLegs {
 		return btn.Misfit("a CP tensor over all %d legs is needed", len(n.Dims))
 	}
 

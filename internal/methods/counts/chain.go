@@ -67,7 +67,7 @@ func chainFactors(
 
 // newFactor returns the factor of kind k, which is on no ray: polynomial p to a power.
 func newFactor(p countspace.Poly, power, k int) *chainFactor {
-	x := &chainFactor{base: p, power: power, kind: k, shape: make([]int, len(p.Shape)), terms: 1}
+	factor := &chainFactor{base: p, power: power, kind: k, shape: make([]int, len(p.Shape)), terms: 1}
 	nonzero := 0
 	for _, m := range p.Coef.Mant {
 		if m != 0 {
@@ -75,20 +75,20 @@ func newFactor(p countspace.Poly, power, k int) *chainFactor {
 		}
 	}
 	for a, side := range p.Shape {
-		x.shape[a] = power*(side-1) + 1
+		factor.shape[a] = power*(side-1) + 1
 	}
 
-	// p^power has at most one term for each way to distribute power among the n nonzero terms of p, C(power + n − 1, n − 1), and at most as
-	// many as its box.
+	// p^power has at most one term for each way to divide power among the n nonzero terms of p, C(power + n − 1, n − 1), and at most as many
+	// as its box.
 	for i := 1; i < nonzero; i++ {
-		x.terms *= float64(power+i) / float64(i)
+		factor.terms *= float64(power+i) / float64(i)
 	}
 	box := 1.0
-	for _, side := range x.shape {
+	for _, side := range factor.shape {
 		box *= float64(side)
 	}
-	x.terms = min(x.terms, box)
-	return x
+	factor.terms = min(factor.terms, box)
+	return factor
 }
 
 // rayOf returns the smallest count vector that all exponents of p are multiples of, with entries that have no common divisor. It returns

@@ -247,7 +247,7 @@ func areEqual(a, b []int) bool {
 }
 
 // propagateSum sets the derivatives by the entries of a sum step's summand in adjoint. h is the derivative by each entry of the sum, which
-// is that by each of its terms. A table of numbers needs none.
+// is that by each entry of the summand that is added to it, over a smaller box. A table of numbers needs none.
 func (r *tableRun) propagateSum(step *step, adjoint [][]countspace.Poly, h []countspace.Poly) error {
 	summand := &r.steps[step.first]
 	if summand.op == opTable {

@@ -49,8 +49,9 @@ const (
 	opSum               // of step first, over an index
 )
 
-// planNet plans the elimination of a piece's tables along contractionorder.MinFill's order. The tables with an index are multiplied in the
-// sequence of their boxes, the smallest first, before the index is summed out.
+// planNet plans the elimination of the tables of a piece, a connected part of the network, along contractionorder.MinFill's order. Entries
+// of the tables are polynomials in the counts. The tables with an index are multiplied in the sequence of their boxes, the smallest first,
+// before the index is summed out.
 func (l *layout) planNet(ctx context.Context, p piece) (*netPlan, error) {
 	sub, err := l.subnetwork(p)
 	if err != nil {

@@ -63,8 +63,8 @@ func levelsOf(net *btn.Network, work float64) countspace.Levels {
 	return identity
 }
 
-// newSpace returns the space of a network without learned maps. It returns an error if the cores do not cover the legs, or the levels do
-// not fit.
+// newSpace returns the base tensor of a network with given levels of the components and without learned maps. It returns an error if the
+// cores do not cover the legs, or if the levels do not fit.
 func newSpace(net *btn.Network, levels countspace.Levels) (*space, error) {
 	if err := net.ValidateCores(); err != nil {
 		return nil, fmt.Errorf("learned: %w", err)
@@ -176,7 +176,8 @@ func (sp *space) normSq() (scaled.Number, error) {
 	return n, nil
 }
 
-// setRounding sets cancelled, ‖B′‖/‖B‖ for B′ with all numbers of the cores made positive, and mapped. It returns ‖B‖².
+// setRounding sets what bounds of roundings need: cancelled = ‖B′‖/‖B‖, for B′ with all numbers of the cores made positive, and mapped, the
+// rounding of the maps. It returns ‖B‖².
 func (sp *space) setRounding(net *btn.Network) (scaled.Number, error) {
 	norm2, err := sp.normSq()
 	if err != nil || norm2.IsZero() {

@@ -16,9 +16,10 @@ const (
 	lanczosSteps = 48
 )
 
-// boundDeviation returns an upper bound of ln B − ln B̃ over all states, nats. It returns +Inf for matrices of order above maxBoundedOrder.
-// The difference is ½ ξᵀ R ξ for the residual R, n × n, and the vector ξ of the basis functions at the state. It is at most ½ |ξ|² σ if no
-// eigenvalue of R is above σ ≥ 0, that is, if σ − R has a Cholesky factor. |ξ|² is at most Σ_v (1 − 1/d_v) for domains d. Cost O(n³).
+// boundDeviation returns an upper bound of ln B − ln B̃ over all states, nats, for the base tensor B and a fit B̃. It returns +Inf for
+// matrices of order n above maxBoundedOrder. The difference is ½ ξᵀ R ξ for the n × n residual R of the interactions and the vector ξ of
+// the basis functions at the state. It is at most ½ |ξ|² σ if no eigenvalue of R is above σ ≥ 0, that is, if σ − R has a Cholesky factor.
+// |ξ|² is at most Σ_v (1 − 1/d_v) for domains d. Cost O(n³).
 func (m *interactions) boundDeviation(residual []float64) float64 {
 	n := m.order
 	if n > maxBoundedOrder {

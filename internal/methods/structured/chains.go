@@ -116,8 +116,8 @@ func (e *evaluator) cumulativeWeights(
 	return cumulative, lnUnit, nil
 }
 
-// newChains returns the chains along a path, with the nodes of its fit. lnZ of the result is −Inf if Z̃ is 0. Cost O(nodes · Σd + K ·
-// (Σ(d−1))²) for K statistics and domains d.
+// newChains returns the chains along a path from a fit B̃ to the network's base tensor B, with the nodes of the fit's quadrature. lnZ of
+// the result is −Inf if Z̃, the sum of B̃ under the evidence, is 0. Cost O(nodes · Σd + K · (Σ(d−1))²) for K statistics and domains d.
 func (m *interactions) newChains(ctx context.Context, net *btn.Network, path *Path) (*chains, error) {
 	weights, err := weightsOf(net)
 	if err != nil {
@@ -145,6 +145,7 @@ func (m *interactions) newChains(ctx context.Context, net *btn.Network, path *Pa
 		c.lnZ = lnUnit + math.Log(c.cumulative[n-1]) + path.Fit.Ln
 	}
 
+	// What a sweep needs.
 	c.residual = m.residualOf(path.Fit)
 	c.tablesOf = make([][]int, len(m.domains))
 	for t, table := range path.Fit.Rest {
@@ -155,8 +156,8 @@ func (m *interactions) newChains(ctx context.Context, net *btn.Network, path *Pa
 	return c, nil
 }
 
-// residualOf returns the matrix of interactions less the low-rank part of a fit, Σ_k λ_k w_k w_kᵀ, with the blocks of single variables set
-// to 0.
+// residualOf returns R: the matrix of interactions less the low-rank part of a fit, Σ_k λ_k w_k w_kᵀ, with the blocks of single variables
+// set to 0. w_k has the coordinates of statistic k in the basis functions of all variables.
 func (m *interactions) residualOf(f *Fit) []float64 {
 	residual := slices.Clone(m.matrix)
 	values := len(m.field)
@@ -283,8 +284,9 @@ func (c *chains) newWalker() *walker {
 	}
 }
 
-// runChain draws a state from the fit, carries it over all rungs and returns ln of the chain's weight, Z̃ · Π_t (B/B̃)^{1/rungs} at the
-// states before each rung. It returns −Inf if Z̃ is 0.
+// runChain runs one chain of annealed importance sampling from a fit B̃ to the base tensor B, and returns ln of its weight. It draws a
+// state from the fit and sweeps over its variables at each rung. The weight is Z̃ · Π_t (B/B̃)^{1/rungs} over the states before each rung.
+// It returns −Inf if Z̃ is 0.
 func (w *walker) runChain(ctx context.Context, r *rand.Rand) float64 {
 	if math.IsInf(w.lnZ, -1) {
 		return w.lnZ
@@ -346,8 +348,8 @@ func (w *walker) addResidual(v, old, value int) {
 	}
 }
 
-// lnDeviation returns ln B − ln B̃ at the state: ½ ξᵀ R ξ, where R ξ is residualField and ξ has the basis functions of all variables at the
-// state.
+// lnDeviation returns ln B − ln B̃ at the state, for the base tensor B and the fit B̃. It is ½ ξᵀ R ξ, where ξ has the basis functions of
+// all variables at the state, R is the interactions' matrix less that of the fit, and R ξ is residualField.
 func (w *walker) lnDeviation() (ln float64) {
 	m := w.interactions
 	for v, x := range w.state {

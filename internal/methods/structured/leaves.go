@@ -217,42 +217,43 @@ func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []in
 	}
 
 	// Add each restored leaf after the other variables, with the table Values over its neighbours and itself.
-	g := *f
-	g.Leaves, g.Vectors = nil, nil
-	g.Variables, g.Domains, g.Field, g.Rest = slices.Clone(f.Variables), slices.Clone(f.Domains), slices.Clone(f.Field), slices.Clone(f.Rest)
+	restored := *f
+	restored.Leaves, restored.Vectors = nil, nil
+	restored.Variables, restored.Domains = slices.Clone(f.Variables), slices.Clone(f.Domains)
+	restored.Field, restored.Rest = slices.Clone(f.Field), slices.Clone(f.Rest)
 	for _, l := range f.Leaves {
 		if !isRestored(l) {
-			g.Leaves = append(g.Leaves, l)
+			restored.Leaves = append(restored.Leaves, l)
 			continue
 		}
-		g.Rest = append(g.Rest, Table{Scope: []int{l.Neighbours[0], l.Neighbours[1], len(g.Domains)}, Values: l.Values})
-		g.Variables = append(g.Variables, l.Variable)
-		g.Domains = append(g.Domains, len(l.Weights))
-		g.Field = append(g.Field, make([]float64, len(l.Weights))...)
+		restored.Rest = append(restored.Rest, Table{Scope: []int{l.Neighbours[0], l.Neighbours[1], len(restored.Domains)}, Values: l.Values})
+		restored.Variables = append(restored.Variables, l.Variable)
+		restored.Domains = append(restored.Domains, len(l.Weights))
+		restored.Field = append(restored.Field, make([]float64, len(l.Weights))...)
 	}
-	if len(g.Rest)-len(f.Rest) > maxReturnedLeaves*len(f.Domains) {
+	if len(restored.Rest)-len(f.Rest) > maxReturnedLeaves*len(f.Domains) {
 		return nil, fault.Wrap(fault.OverBudget, errWide)
 	}
 
 	// A restored leaf has no part in the statistics.
 	values := len(f.Field)
 	for k := range f.Lambda {
-		g.Vectors = append(g.Vectors, f.Vectors[k*values:][:values]...)
-		g.Vectors = append(g.Vectors, make([]float64, len(g.Field)-values)...)
+		restored.Vectors = append(restored.Vectors, f.Vectors[k*values:][:values]...)
+		restored.Vectors = append(restored.Vectors, make([]float64, len(restored.Field)-values)...)
 	}
 
 	if f.StatisticsAreVariables {
-		eliminated, err := g.eliminateStatistics(ctx)
+		eliminated, err := restored.eliminateStatistics(ctx)
 		if eliminated == nil && err == nil {
 			err = fault.Wrap(fault.OverBudget, errWide)
 		}
 		return eliminated, err
 	}
 	var err error
-	if g.Order, err = g.restOrder(ctx); err != nil {
+	if restored.Order, err = restored.restOrder(ctx); err != nil {
 		return nil, err
 	}
-	return &g, nil
+	return &restored, nil
 }
 
 // summedLeaf is a leaf in a program. Its shares follow from those of its two neighbours.

@@ -34,8 +34,9 @@ type axis struct {
 	isHalved    bool // only nodes with m ≥ 0 are listed: those below 0 are their conjugates, and the weights are doubled for m > 0
 }
 
-// axes returns the nodes of each statistic that suffice for all assignments. A node is y = step · m for an integer m. If λ < 0 the step is
-// so small that the quadrature's periodic images of the Gaussian, at distances 2π/step, lie outside of the range of √|λ| s.
+// axes returns the nodes of the quadrature of each statistic s that suffice for all assignments: e^{½ λ s²} = Σ_m α_m e^{√λ y_m s} over the
+// nodes y_m = step · m. If λ < 0 the exponent is imaginary, and the step is so small that the quadrature's periodic images of the Gaussian,
+// at distances 2π/step, lie outside of the range of √|λ| s.
 func (f *Fit) axes() []axis {
 	values := len(f.Field)
 	axes := make([]axis, len(f.Lambda))

@@ -99,9 +99,10 @@ func Near(
 	return path, spread, flopsPerChain, setup, nil
 }
 
-// chooseRungs runs a pilot of chains with pilotRungs rungs and sets c.rungs so that the variance of ln of a weight is about goodVariance,
-// but so few that chainsPerBudget chains fit the work, in flops. It takes the variance as inversely proportional to the rungs, and returns
-// that with the chosen ones, nats². ok is false if it is above maxVariance, or if chains of package annealing are better for so few tables.
+// chooseRungs chooses the number of rungs, the steps of a chain, and sets c.rungs. A pilot of chains with pilotRungs rungs sees the
+// variance of ln of a weight, which is taken as inversely proportional to the rungs. The rungs are so many that it is about goodVariance,
+// but so few that chainsPerBudget chains fit the work, in flops. It returns the variance with these rungs, nats². ok is false if that is
+// above maxVariance, or if chains of package annealing are better for so few tables.
 func (c *chains) chooseRungs(ctx context.Context, seed uint64, work float64, tables int) (variance float64, ok bool, err error) {
 	count := int64(max(8, min(pilotChains, work/(3*c.chainFlops()))))
 	pilot, err := c.weighChains(ctx, ^seed, 0, count, 1, false)

@@ -20,8 +20,9 @@ type pairLogs struct {
 	values []floats.Pair // the values of j fastest
 }
 
-// readCentredPairs reads the tables of a network in twice the digits of float64: the constant c, as ln, the fields by value, and the
-// centred logarithms of each pair of variables. pairs is nil if that takes more bytes than memory, or if a core is no plain table.
+// readCentredPairs reads the logarithms of a network's tables in twice the digits of float64, as a constant ln, fields by value, and for
+// each pair of variables a table whose rows and columns add up to 0. pairs is nil if that takes more bytes than memory, or if a core is no
+// plain table.
 func (m *interactions) readCentredPairs(ctx context.Context, net *btn.Network, memory int64) (
 	pairs []pairLogs, ln floats.Pair, field []floats.Pair, err error,
 ) {
