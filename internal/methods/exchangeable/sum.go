@@ -206,85 +206,91 @@ type mixedTerm struct {
 // counts. If there are members of both sides, that is the product of the ways of each side.
 func newSides(ctx context.Context, k *kinds, t *termSum, isMaximal bool) (*sides, error) {
 	r := &sides{termSum: t, isMaximal: isMaximal, innerLn: make([]logarithm, t.inner.size)}
-	isInner := make([]bool, len(t.lists))
-	for _, c := range t.inner.classes {
-		isInner[c] = true
-	}
-
-	// eachInner calls visit for every inner vector, with the number of ways to choose members from its counts.
-	counts, vectors := make([][]int32, len(t.lists)), make([]int, len(t.lists)) // by class: of the present inner vector
-	look := pace.New(ctx)
-	eachInner := func(members []member, visit func(vector int, ways float64)) {
-		for vector := range r.innerLn {
-			if look.Over(8) {
-				return
-			}
-			t.inner.splitVector(vector, vectors)
-			for _, c := range t.inner.classes {
-				counts[c] = t.lists[c].count(vectors[c])
-			}
-			visit(vector, countWays(members, counts))
-		}
-	}
+	walk := &innerWalk{sum: t, look: pace.New(ctx), counts: make([][]int32, len(t.lists)), vectors: make([]int, len(t.lists))}
 
 	// The weights of the inner classes' vectors.
-	eachInner(nil, func(vector int, _ float64) {
+	walk.each(nil, func(inner int, _ float64) {
 		for _, c := range t.inner.classes {
-			r.innerLn[vector] = r.innerLn[vector].plus(r.lnWeight(c, vectors[c]))
+			r.innerLn[inner] = r.innerLn[inner].plus(r.lnWeight(c, walk.vectors[c]))
 		}
 	})
 
-	// monomial returns the number of a set of inner members in basis, and adds it if it is new.
-	monomials := map[string]int{}
-	monomial := func(members []member) int {
-		key := fmt.Sprint(members)
-		number, ok := monomials[key]
-		if !ok {
-			number = len(r.basis)
-			monomials[key] = number
-			row := make([]float64, len(r.innerLn))
-			eachInner(members, func(vector int, ways float64) { row[vector] = ways })
-			r.basis = append(r.basis, row)
-		}
-		return number
-	}
-	divide := func(x term) (inside, outside []member) {
-		for _, m := range x.members {
-			if isInner[m.class] {
-				inside = append(inside, m)
-			} else {
-				outside = append(outside, m)
-			}
-		}
-		return inside, outside
-	}
-
 	// Terms of members of one side need no basis. A forbidden set makes a vector impossible if it has a way to be chosen.
+	monomials := map[string]int{}
 	for _, x := range k.terms {
-		switch inside, outside := divide(x); {
+		switch inside, outside := t.divide(x.members); {
 		case len(inside) == 0:
 			r.outerTerms = append(r.outerTerms, x)
 		case len(outside) == 0:
-			eachInner(inside, func(vector int, ways float64) { r.innerLn[vector] = r.innerLn[vector].plus(x.ln.times(ways)) })
+			walk.each(inside, func(inner int, ways float64) { r.innerLn[inner] = r.innerLn[inner].plus(x.ln.times(ways)) })
 		default:
-			r.mixedTerms = append(r.mixedTerms, mixedTerm{monomial(inside), term{outside, x.ln}})
+			r.mixedTerms = append(r.mixedTerms, mixedTerm{r.monomial(inside, monomials, walk), term{outside, x.ln}})
 		}
 	}
 	for _, x := range k.forbidden {
-		switch inside, outside := divide(x); {
+		switch inside, outside := t.divide(x.members); {
 		case len(inside) == 0:
 			r.outerForbidden = append(r.outerForbidden, x)
 		case len(outside) == 0:
-			eachInner(inside, func(vector int, ways float64) {
+			walk.each(inside, func(inner int, ways float64) {
 				if ways > 0 {
-					r.innerLn[vector] = impossible
+					r.innerLn[inner] = impossible
 				}
 			})
 		default:
-			r.mixedForbidden = append(r.mixedForbidden, mixedTerm{monomial(inside), term{outside, impossible}})
+			r.mixedForbidden = append(r.mixedForbidden, mixedTerm{r.monomial(inside, monomials, walk), term{outside, impossible}})
 		}
 	}
 	return r, ctx.Err()
+}
+
+// divide divides the members of a term into those of inner classes and those of outer ones.
+func (t *termSum) divide(members []member) (inside, outside []member) {
+	for _, m := range members {
+		if slices.Contains(t.inner.classes, m.class) {
+			inside = append(inside, m)
+		} else {
+			outside = append(outside, m)
+		}
+	}
+	return inside, outside
+}
+
+// monomial returns the number of a set of inner members in the basis. If it is not in monomials, the numbers by the set's text, it adds it
+// to both.
+func (r *sides) monomial(members []member, monomials map[string]int, walk *innerWalk) int {
+	key := fmt.Sprint(members)
+	number, ok := monomials[key]
+	if !ok {
+		number = len(r.basis)
+		monomials[key] = number
+		waysOf := make([]float64, len(r.innerLn))
+		walk.each(members, func(inner int, ways float64) { waysOf[inner] = ways })
+		r.basis = append(r.basis, waysOf)
+	}
+	return number
+}
+
+// innerWalk visits the inner vectors of a sum one after the other. If the context ends, it stops.
+type innerWalk struct {
+	sum     *termSum
+	look    *pace.Pace
+	counts  [][]int32 // by class: of the present inner vector; nil for outer classes
+	vectors []int     // by class: the number of these counts in the class's list
+}
+
+// each calls visit for every inner vector, with the number of ways to choose members from its counts.
+func (w *innerWalk) each(members []member, visit func(inner int, ways float64)) {
+	for inner := range w.sum.inner.size {
+		if w.look.Over(8) {
+			return
+		}
+		w.sum.inner.splitVector(inner, w.vectors)
+		for _, c := range w.sum.inner.classes {
+			w.counts[c] = w.sum.lists[c].count(w.vectors[c])
+		}
+		visit(inner, countWays(members, w.counts))
+	}
 }
 
 // lnWeight returns ln of the weight of a class's count vector: the sum over its assignments, or one of them if isMaximal.

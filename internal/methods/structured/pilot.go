@@ -60,7 +60,7 @@ func Near(
 			return nil, 0, 0, 0, err
 		}
 
-		// The nodes multiply with the rank: if they are too many, a higher rank has more.
+		// The nodes are the points of a grid with one axis for each statistic. If they are too many, a higher rank has more.
 		nodes := 1.0
 		for _, axis := range fit.axes() {
 			nodes *= float64(axis.last - axis.first + 1)
@@ -89,14 +89,21 @@ func Near(
 		if cost := math.Expm1(variance) * chains.chainFlops(); cost < bestCost {
 			bestCost = cost
 			path, spread, flopsPerChain = &Path{Fit: fit, Rungs: chains.rungs}, math.Expm1(variance), chains.chainFlops()
-			setup = float64(len(chains.nodes))*chains.evaluator.nodeFlops(false) +
-				2*float64(len(chains.axes)+4)*float64(interactions.order)*float64(interactions.order)
-			if interactions.order <= maxBoundedOrder {
-				setup += math.Pow(float64(interactions.order), 3)
-			}
+			setup = chains.setupFlops(interactions.order)
 		}
 	}
 	return path, spread, flopsPerChain, setup, nil
+}
+
+// setupFlops returns the flops before the first chain for matrices of an order n: of the weights of all nodes, of the low-rank part, and of
+// the Cholesky factor that bounds its deviation.
+func (c *chains) setupFlops(order int) float64 {
+	n := float64(order)
+	flops := float64(len(c.nodes))*c.evaluator.nodeFlops(false) + 2*float64(len(c.axes)+4)*n*n
+	if order <= maxBoundedOrder {
+		flops += math.Pow(n, 3)
+	}
+	return flops
 }
 
 // chooseRungs chooses the number of rungs, the steps of a chain, and sets c.rungs. A pilot of chains with pilotRungs rungs sees the

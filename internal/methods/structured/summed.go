@@ -149,71 +149,94 @@ func (m *interactions) alignToGroups(s *lowRank) (*lowRank, error) {
 			largest = max(largest, math.Abs(s.entry(n, r, c)))
 		}
 	}
+	vanishing := vanishingShare * largest // entries and λ up to this are roundings
 
-	group, count := s.findGroups(n, vanishingShare*largest)
+	group, count := s.findGroups(n, vanishing)
+	coordinates := make([][]int, count) // by group
+	for r, g := range group {
+		coordinates[g] = append(coordinates[g], r)
+	}
 	aligned := &lowRank{}
-	for g := range count {
-		rows := make([]float64, 0, n*k) // the group's coordinates of all directions: k numbers for each coordinate
-		for r := range n {
-			if group[r] == g {
-				for c := range k {
-					rows = append(rows, s.directions[c*n+r])
-				}
+	for _, members := range coordinates {
+		block := make([]float64, 0, len(members)*k) // the directions at the group's coordinates: k numbers for each coordinate
+		for _, r := range members {
+			for c := range k {
+				block = append(block, s.directions[c*n+r])
 			}
 		}
-
-		// The principal directions of the rows are rows · turn/√size, for the eigenvectors turn of rowsᵀ rows.
-		gram := make([]float64, k*k)
-		addGram(gram, rows, k, 1)
-		sizes, turn, err := linalg.SymmetricEigen(gram, k)
+		principal, err := principalCombinations(block, k)
 		if err != nil {
 			return nil, err
 		}
-		var kept []int
-		for c, size := range sizes {
-			if size > vanishingShare*vanishingShare {
-				kept = append(kept, c)
-			}
-		}
-		if len(kept) == k { // one group has all directions
+		if len(principal) == k { // one group has all directions
 			return nil, nil
 		}
-
-		// In them the approximation is the matrix √size turnᵀ diag(λ) turn √size. Its eigenvectors give the group's directions.
-		small := make([]float64, len(kept)*len(kept))
-		for a, ca := range kept {
-			for b, cb := range kept {
-				for c, lambda := range s.lambda {
-					small[a*len(kept)+b] += math.Sqrt(sizes[ca]*sizes[cb]) * turn[c*k+ca] * lambda * turn[c*k+cb]
-				}
-			}
-		}
-		lambdas, vectors, err := linalg.SymmetricEigen(small, len(kept))
+		lambdas, vectors, err := s.blockEigenvectors(principal)
 		if err != nil {
 			return nil, err
 		}
+
+		// The eigenvectors of the group's block of the approximation are the group's directions.
 		for a, lambda := range lambdas {
-			if math.Abs(lambda) <= vanishingShare*largest {
+			if math.Abs(lambda) <= vanishing {
 				continue
 			}
 			direction := make([]float64, n)
-			row := 0
-			for r := range n {
-				if group[r] != g {
-					continue
-				}
-				for b, cb := range kept {
-					for c := range k {
-						direction[r] += rows[row+c] * turn[c*k+cb] / math.Sqrt(sizes[cb]) * vectors[b*len(kept)+a]
+			for i, r := range members {
+				for b, p := range principal {
+					for c, y := range block[i*k : i*k+k] {
+						direction[r] += y * p.factors[c] / math.Sqrt(p.size) * vectors[b*len(principal)+a]
 					}
 				}
-				row += k
 			}
 			aligned.lambda = append(aligned.lambda, lambda)
 			aligned.directions = append(aligned.directions, direction...)
 		}
 	}
 	return aligned, nil
+}
+
+// combination is a sum of multiples of directions.
+type combination struct {
+	factors []float64 // by direction, with Σ factors² = 1
+	size    float64   // square of the sum's length
+}
+
+// principalCombinations returns combinations of k directions that are orthogonal to each other and have the same span, without those of
+// vanishing size. rows has the k numbers of each coordinate. The factors are the eigenvectors of rowsᵀ rows, and the sizes its eigenvalues.
+func principalCombinations(rows []float64, k int) (principal []combination, err error) {
+	gram := make([]float64, k*k)
+	addGram(gram, rows, k, 1)
+	sizes, vectors, err := linalg.SymmetricEigen(gram, k)
+	if err != nil {
+		return nil, err
+	}
+	for a, size := range sizes {
+		if size > vanishingShare*vanishingShare {
+			factors := make([]float64, k)
+			for c := range factors {
+				factors[c] = vectors[c*k+a]
+			}
+			principal = append(principal, combination{factors, size})
+		}
+	}
+	return principal, nil
+}
+
+// blockEigenvectors returns the eigenvalues and eigenvectors of a block of the approximation, as a matrix over the block's principal
+// combinations, each divided by its length. Eigenvector a is the column a of vectors. For the factors f and g of two combinations, the
+// entry is the product of their lengths and Σ_c f_c λ_c g_c.
+func (s *lowRank) blockEigenvectors(principal []combination) (lambdas, vectors []float64, err error) {
+	k := len(principal)
+	matrix := make([]float64, k*k)
+	for a, p := range principal {
+		for b, q := range principal {
+			for c, lambda := range s.lambda {
+				matrix[a*k+b] += math.Sqrt(p.size*q.size) * p.factors[c] * lambda * q.factors[c]
+			}
+		}
+	}
+	return linalg.SymmetricEigen(matrix, k)
 }
 
 // findGroups divides the n coordinates into groups: two coordinates are in one group if a chain of entries above limit joins them. It
