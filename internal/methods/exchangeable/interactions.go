@@ -121,18 +121,28 @@ func interactionsOf(ctx context.Context, f *factors, weights [][]float64, isMaxi
 			return nil, nil
 		}
 	}
+	m.dropRoundings()
+	m.indexTerms()
+	return m.interactions, nil
+}
+
+// dropRoundings drops the terms whose entries are all roundings, other than those of leaves.
+func (m *maker) dropRoundings() {
 	m.terms = slices.DeleteFunc(m.terms, func(a interaction) bool {
 		return !m.leafScopes[a.scope] && !slices.ContainsFunc(a.u, func(x logarithm) bool { return math.Abs(x.High) > negligible })
 	})
+}
+
+// indexTerms lists the terms by scope and by variable.
+func (m *maker) indexTerms() {
 	clear(m.termOf)
-	m.touching = make([][]int32, len(f.domains))
+	m.touching = make([][]int32, len(m.domains))
 	for k := range m.terms {
 		m.termOf[m.terms[k].scope] = int32(k)
 		for _, v := range m.terms[k].scope.variables() {
 			m.touching[v] = append(m.touching[v], int32(k))
 		}
 	}
-	return m.interactions, nil
 }
 
 // logarithmOfTable returns the function that is the logarithm of a table, which is added once.

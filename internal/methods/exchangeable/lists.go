@@ -170,6 +170,40 @@ type convolution struct {
 // to n each, has the index Σ_x c_x (n+1)^(values−2−x).
 type box []scaled.Number
 
+// newConvolution returns the multiplication of a product by a group's polynomial, whose coefficients are the weights of the group's count
+// vectors. Counts c have the index Σ_x c_x strides[x] in a box.
+func newConvolution(g *group, product box, strides []int, f factorials) convolution {
+	c := convolution{input: product}
+	counts := make([]int32, len(strides))
+	eachDivision(len(g.variables), g.support, counts, func() {
+		index := 0
+		for x, count := range counts {
+			index += int(count) * strides[x]
+		}
+		ln, _ := g.lnWeights(counts, f)
+		c.indices, c.weights, c.counts = append(c.indices, index), append(c.weights, ln.number()), append(c.counts, counts...)
+	})
+	return c
+}
+
+// multiply returns the product of the input and the group's polynomial. Coefficients of the input with an index above largestIndex are 0.
+// The product is nil if the context ends.
+func (c *convolution) multiply(largestIndex int, look *pace.Pace) box {
+	product := make(box, len(c.input))
+	for index, y := range c.input[:largestIndex+1] {
+		if look.Over(int64(len(c.indices) + 1)) {
+			return nil
+		}
+		if y.IsZero() {
+			continue
+		}
+		for vector, shift := range c.indices {
+			product[index+shift] = product[index+shift].Add(y.Mul(c.weights[vector]))
+		}
+	}
+	return product
+}
+
 // mergedList returns the merged list of a class: a vector for each combination of the class's counts. The polynomials of the groups are
 // multiplied one after the other, which adds up all divisions of the counts among groups. All terms are at least 0. Cost O(box · vectors of
 // the groups).
@@ -194,37 +228,17 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 	look := pace.New(ctx)
 	largestIndex := 0 // of a coefficient of the product that is not 0
 	for k := range groups {
-		g := &groups[k]
-		c := convolution{input: product}
-		counts := make([]int32, values)
-		eachDivision(len(g.variables), g.support, counts, func() {
-			index := 0
-			for x, count := range counts {
-				index += int(count) * strides[x]
-			}
-			ln, _ := g.lnWeights(counts, f)
-			c.indices, c.weights, c.counts = append(c.indices, index), append(c.weights, ln.number()), append(c.counts, counts...)
-		})
-		next := make(box, size)
-		for index := 0; index <= largestIndex; index++ {
-			y := product[index]
-			if look.Over(int64(len(c.indices) + 1)) {
-				return nil, look.Err()
-			}
-			if y.IsZero() {
-				continue
-			}
-			for vector, shift := range c.indices {
-				next[index+shift] = next[index+shift].Add(y.Mul(c.weights[vector]))
-			}
+		c := newConvolution(&groups[k], product, strides, f)
+		if product = c.multiply(largestIndex, look); product == nil {
+			return nil, look.Err()
 		}
-		l.steps = append(l.steps, c)
-		l.roundings += float64(len(c.indices)) + 8
-		largestShift := 0
+		largestShift := 0 // 0 too if the group has no vector
 		for _, shift := range c.indices {
 			largestShift = max(largestShift, shift)
 		}
-		product, largestIndex = next, largestIndex+largestShift
+		largestIndex += largestShift
+		l.steps = append(l.steps, c)
+		l.roundings += float64(len(c.indices)) + 8
 	}
 
 	// List the coefficients that are not 0.

@@ -115,18 +115,11 @@ func parityOf(t tensor.Tensor, order int) (values [2]float64, ok bool) {
 	return values, values[0] >= 0 && values[1] >= 0 && !math.IsInf(values[0]+values[1], 0)
 }
 
-// readModel reads a network under evidence as a product of functions of parities. It returns nil if a factor is none, or if a number is
-// below 0.
-func readModel(ctx context.Context, net *btn.Network) (*model, error) {
-	n := len(net.Variables)
-	if n > maxVariables || len(net.Cores) > maxFactors {
-		return nil, nil
-	}
-	m := &model{variableCount: n, scale: net.Scale}
-
-	// The weights of the variables' links.
-	variable := slices.Repeat([]int{-1}, len(net.Dims)) // by leg
-	weights := make([][2]scaled.Number, n)
+// readLinks returns the variable of each leg, −1 if it has none, and the weights of the values of each variable. weights is nil if a
+// variable has another number of values than two, or if a link is more than weights.
+func readLinks(net *btn.Network) (variable []int, weights [][2]scaled.Number) {
+	variable = slices.Repeat([]int{-1}, len(net.Dims))
+	weights = make([][2]scaled.Number, len(net.Variables))
 	for v := range net.Variables {
 		link := &net.Links[net.Variables[v].Link]
 		cp, ok := link.T.(*tensor.CP)
@@ -141,8 +134,23 @@ func readModel(ctx context.Context, net *btn.Network) (*model, error) {
 		}
 		weights[v] = [2]scaled.Number{scaled.FromFloat(cp.Weights[0]), scaled.FromFloat(cp.Weights[1])}
 	}
+	return variable, weights
+}
+
+// readModel reads a network under evidence as a product of functions of parities. It returns nil if a factor is none, or if a number is
+// below 0.
+func readModel(ctx context.Context, net *btn.Network) (*model, error) {
+	n := len(net.Variables)
+	if n > maxVariables || len(net.Cores) > maxFactors {
+		return nil, nil
+	}
+	variable, weights := readLinks(net)
+	if weights == nil {
+		return nil, nil
+	}
 
 	// The factors: weights if they have one variable, and functions of parities, up to weights if they have two.
+	m := &model{variableCount: n, scale: net.Scale}
 	factorOf := map[string]int{} // by set of variables, as text: the index of its factor
 	look := pace.New(ctx)
 	for _, core := range net.Cores {

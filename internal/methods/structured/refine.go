@@ -81,13 +81,12 @@ func (m *interactions) readCentredPairs(ctx context.Context, net *btn.Network, m
 			index[pair] = k
 			pairs = append(pairs, pairLogs{i: pair[0], j: pair[1], values: make([]floats.Pair, len(logs))})
 		}
-		di, dj := m.domains[i], m.domains[j]
-		for a := range di {
-			for b := range dj {
-				interaction := logs[a*dj+b].Minus(mean).Minus(rows[a]).Minus(columns[b])
-				entry := a*dj + b
+		for a, row := range rows {
+			for b, column := range columns {
+				entry := a*len(columns) + b
+				interaction := logs[entry].Minus(mean).Minus(row).Minus(column)
 				if i > j {
-					entry = b*di + a
+					entry = b*len(rows) + a
 				}
 				pairs[k].values[entry] = pairs[k].values[entry].Plus(interaction)
 			}
