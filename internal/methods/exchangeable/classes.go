@@ -257,6 +257,32 @@ func (f *factors) dims(s scope) []int {
 	return dims
 }
 
+// addDistances adds to distances[x*d+y], for all values x of r and y of i, the squared differences between the entries of a with r at x and
+// those of b with i at y, at all values of the other variables. b has the variables of a, with i in place of r.
+func (s *swapper) addDistances(a *interaction, r int32, b *interaction, i int32, distances []float64) {
+	d := s.domains[r]
+	dims := s.dims(a.scope)
+	strides, otherStrides := strides(dims), strides(s.dims(b.scope))
+	axis, axisOfOther := position(a.scope, r), position(b.scope, i)
+	dims[axis] = 1
+	digits := make([]int, len(dims)) // values of the variables of a, with r at 0
+	for range len(a.u) / d {
+		first, otherFirst := 0, 0 // entries of a and b with r and i at value 0
+		for k, v := range a.scope.variables() {
+			if v != r {
+				first += digits[k] * strides[k]
+				otherFirst += digits[k] * otherStrides[position(b.scope, v)]
+			}
+		}
+		for x := range d {
+			for y := range d {
+				distances[x*d+y] += distance(a.u[first+x*strides[axis]], b.u[otherFirst+y*otherStrides[axisOfOther]])
+			}
+		}
+		advance(digits, dims)
+	}
+}
+
 // matchValues sets toValue[x], for each value x of r, to the value of i whose interactions with other variables are nearest to those of x.
 // Each value of i is used once. It returns false if r has no interaction without i, or one that i lacks.
 func (s *swapper) matchValues(r, i int32, toValue []int) bool {
@@ -282,30 +308,10 @@ func (s *swapper) matchValues(r, i int32, toValue []int) bool {
 			return false
 		}
 
-		// Compare a at each value of r with b at each value of i, for all values of the other variables.
-		b := &s.terms[swappedTerm]
-		dims := s.dims(a.scope)
-		strides, otherStrides := strides(dims), strides(s.dims(b.scope))
-		axis, axisOfOther := position(a.scope, r), position(b.scope, i)
-		dims[axis] = 1
-		digits := make([]int, len(dims))
-		for range len(a.u) / d {
-			first, otherFirst := 0, 0 // entries of a and b with r and i at value 0
-			for k, v := range a.scope.variables() {
-				if v != r {
-					first += digits[k] * strides[k]
-					otherFirst += digits[k] * otherStrides[position(b.scope, v)]
-				}
-			}
-			for x := range d {
-				for y := range d {
-					distances[x*d+y] += distance(a.u[first+x*strides[axis]], b.u[otherFirst+y*otherStrides[axisOfOther]])
-				}
-			}
-			advance(digits, dims)
-		}
+		s.addDistances(a, r, &s.terms[swappedTerm], i, distances)
 	}
 
+	// The nearest value that is not taken yet, value by value.
 	isTaken := make([]bool, d)
 	for x := range d {
 		nearest := -1

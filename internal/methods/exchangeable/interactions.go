@@ -332,6 +332,26 @@ func (m *maker) addInteraction(s scope, number int32) {
 	}
 }
 
+// splitMeans replaces the d values of each entry along one axis by their d differences from the mean, and the mean as value d. inner is the
+// number of entries per value of the axis, the product of the domains of all later axes.
+func splitMeans(u []logarithm, d, inner int) []logarithm {
+	split := make([]logarithm, 0, len(u)/d*(d+1))
+	for block := range slices.Chunk(u, d*inner) {
+		means := make([]logarithm, inner)
+		for index, y := range block {
+			means[index%inner] = means[index%inner].plus(y)
+		}
+		for index := range means {
+			means[index] = means[index].dividedBy(float64(d))
+		}
+		for index, y := range block {
+			split = append(split, y.minus(means[index%inner]))
+		}
+		split = append(split, means...)
+	}
+	return split
+}
+
 // decompose returns a function of a scope as a sum of parts over subsets S of its variables. The part of S is the mean over all other
 // variables, less the parts of the subsets of S. A function that is −Inf somewhere has one part, the function itself.
 func (m *maker) decompose(s scope, function int32) *parts {
@@ -352,22 +372,7 @@ func (m *maker) decompose(s scope, function int32) *parts {
 		for _, d := range dims[axis+1:] {
 			inner *= d
 		}
-		d := dims[axis]
-		next := make([]logarithm, 0, len(u)/d*(d+1))
-		for block := range slices.Chunk(u, d*inner) {
-			means := make([]logarithm, inner)
-			for index, y := range block {
-				means[index%inner] = means[index%inner].plus(y)
-			}
-			for index := range means {
-				means[index] = means[index].dividedBy(float64(d))
-			}
-			for index, y := range block {
-				next = append(next, y.minus(means[index%inner]))
-			}
-			next = append(next, means...)
-		}
-		u = next
+		u = splitMeans(u, dims[axis], inner)
 		dims[axis]++
 	}
 

@@ -72,18 +72,9 @@ type shape struct {
 // others of their kind, and which have to become individuals. It is empty if some sets have an interaction and others none, since
 // individuals do not help then. Cost O(interactions).
 func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, deviating []int32, err error) {
-	// The distinct shapes and how often they occur.
-	look := pace.New(ctx)
-	frequency := map[shape]float64{}
-	var sequence []shape // distinct ones
-	for i := range m.terms {
-		if look.Over(16) {
-			return nil, nil, look.Err()
-		}
-		s := p.shapeOf(&m.terms[i])
-		if frequency[s]++; frequency[s] == 1 {
-			sequence = append(sequence, s)
-		}
+	shapes, frequency, err := p.distinctShapes(ctx, m)
+	if err != nil {
+		return nil, nil, err
 	}
 	functions := map[int32]*interaction{} // by number
 	for i := range m.terms {
@@ -94,27 +85,16 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	k = &kinds{}
 	sizes := p.sizes()
 	deviates := map[shape]bool{}
-	for _, kind := range groupShapes(sequence, frequency) {
+	for _, kind := range groupShapes(shapes, frequency) {
 		if kind.number != kind.countSets(sizes) { // some sets have no interaction
 			return nil, nil, nil
 		}
 		reference := slices.MaxFunc(kind.shapes, func(a, b shape) int { return cmp.Compare(frequency[a], frequency[b]) })
-		values := map[pattern]logarithm{} // entries of the reference
-		var patterns []pattern
+		entries := &kindEntries{values: map[pattern]logarithm{}}
 		for _, s := range slices.Concat([]shape{reference}, kind.shapes) {
 			deviation := 0.0
-			p.eachEntry(m, functions[s.number], s, func(entryPattern pattern, x logarithm) {
-				expected, ok := values[entryPattern]
-				if !ok {
-					expected = x
-					values[entryPattern] = x
-					patterns = append(patterns, entryPattern)
-				}
-				if x.isImpossible() != expected.isImpossible() {
-					deviation = math.Inf(1)
-				} else if !x.isImpossible() {
-					deviation = max(deviation, math.Abs(x.minus(expected).float()))
-				}
+			p.eachEntry(m, functions[s.number], s, func(at pattern, x logarithm) {
+				deviation = max(deviation, entries.deviation(at, x))
 			})
 			if deviation > deviationLimit {
 				deviates[s] = true
@@ -122,8 +102,8 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 				k.lnError += deviation * frequency[s]
 			}
 		}
-		for _, entryPattern := range patterns {
-			k.add(term{entryPattern.members(), values[entryPattern]})
+		for _, at := range entries.patterns {
+			k.add(term{at.members(), entries.values[at]})
 		}
 	}
 	if len(deviates) == 0 {
@@ -138,6 +118,47 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 	}
 	slices.Sort(deviating)
 	return nil, slices.Compact(deviating), nil
+}
+
+// distinctShapes returns the distinct shapes of the interactions, in the sequence of their first interactions, and how often each occurs.
+func (p *partition) distinctShapes(ctx context.Context, m *interactions) (shapes []shape, frequency map[shape]float64, err error) {
+	look := pace.New(ctx)
+	frequency = map[shape]float64{}
+	for i := range m.terms {
+		if look.Over(16) {
+			return nil, nil, look.Err()
+		}
+		s := p.shapeOf(&m.terms[i])
+		if frequency[s]++; frequency[s] == 1 {
+			shapes = append(shapes, s)
+		}
+	}
+	return shapes, frequency, nil
+}
+
+// kindEntries are the entries of a kind: the first one that is given for each pattern.
+type kindEntries struct {
+	values   map[pattern]logarithm
+	patterns []pattern // the keys of values, in the sequence in which they came
+}
+
+// deviation returns how far an entry x of a pattern is from that of the kind, nats: +Inf if only one of them is impossible. The first
+// entry of a pattern becomes that of the kind.
+func (e *kindEntries) deviation(at pattern, x logarithm) float64 {
+	expected, ok := e.values[at]
+	if !ok {
+		expected = x
+		e.values[at] = x
+		e.patterns = append(e.patterns, at)
+	}
+	switch {
+	case x.isImpossible() != expected.isImpossible():
+		return math.Inf(1)
+	case x.isImpossible():
+		return 0
+	default:
+		return math.Abs(x.minus(expected).float())
+	}
 }
 
 // groupShapes groups shapes by their classes into kinds, in the sequence of their first shapes. frequency is the number of interactions of
