@@ -121,7 +121,8 @@ func (j form) addJoint(value *btn.Value) error {
 	value.Flops += 2 * float64(j.Ops.MulAdds-mulAddsBefore)
 
 	for x := range cells {
-		if cells[x] = cells[x].Mul(j.Net.Scale); !cells[x].IsFinite() {
+		cells[x] = cells[x].Mul(j.Net.Scale)
+		if !cells[x].IsFinite() {
 			return fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, x)
 		}
 	}
@@ -146,7 +147,8 @@ func (j form) contractRankOne(r [][]float64, weight scaled.Number) (scaled.Numbe
 		}
 
 		factors[k] = p.At(nil)
-		if z = z.Mul(factors[k]); z.IsZero() && j.M == nil {
+		z = z.Mul(factors[k])
+		if z.IsZero() && j.M == nil {
 			break
 		}
 	}

@@ -72,7 +72,8 @@ func (p *Counts) Contract(ctx context.Context, problem *problem.Problem, want bt
 		return btn.Value{}, err
 	}
 	for x := range joint.Joint {
-		if joint.Joint[x] = joint.Joint[x].Mul(j.Net.Scale); !joint.Joint[x].IsFinite() {
+		joint.Joint[x] = joint.Joint[x].Mul(j.Net.Scale)
+		if !joint.Joint[x].IsFinite() {
 			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, x)
 		}
 	}

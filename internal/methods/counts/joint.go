@@ -79,7 +79,8 @@ func (e *evaluation) newJoint(set []int) (*jointMarginal, error) {
 			}
 		}
 	}
-	if price *= 2 * cells; price > policy.MostEnumerated {
+	price *= 2 * cells
+	if price > policy.MostEnumerated {
 		return nil, fault.New(fault.OverBudget,
 			"counts: the joint marginal of %d variables takes %.3g flops, at most %.0g are done",
 			len(set), price, policy.MostEnumerated)

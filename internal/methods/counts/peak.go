@@ -155,14 +155,16 @@ func (f *Form) maximumOfTables(ctx context.Context, kind *kind, tolerance float6
 
 	for c := range p.weight {
 		p.terms[c] = make([]int, len(kind.links))
-		if m.requiredCount = c; c > 0 && m.countingLink < 0 { // the piece never counts
+		m.requiredCount = c
+		if c > 0 && m.countingLink < 0 { // the piece never counts
 			continue
 		}
 		largest, err := m.fillMaxima()
 		if err != nil {
 			return p, err
 		}
-		if p.weight[c], p.isUnique[c] = largest.weight, largest.ties == 1; largest.weight.IsZero() {
+		p.weight[c], p.isUnique[c] = largest.weight, largest.ties == 1
+		if largest.weight.IsZero() {
 			continue
 		}
 		m.readArgument(len(m.steps) - 1)
@@ -242,7 +244,8 @@ func (m *maximiser) readArgument(step int) {
 	case opSum:
 		largest := m.entry(step)
 		for x := range m.expression.Dims[s.index] {
-			if m.value[s.index] = x; isNear(m.entry(s.first), largest, m.tolerance) {
+			m.value[s.index] = x
+			if isNear(m.entry(s.first), largest, m.tolerance) {
 				break
 			}
 		}

@@ -99,7 +99,8 @@ func divideIntoClasses(ctx context.Context, interactions *interactions) (*partit
 			return nil, ctx.Err()
 		}
 		if class < 0 {
-			if class = len(representatives); class == maxClasses {
+			class = len(representatives)
+			if class == maxClasses {
 				return nil, nil
 			}
 			representatives = append(representatives, v)

@@ -115,7 +115,8 @@ func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []
 	if f.fields == nil {
 		return nil, errNegative
 	}
-	if f.lnError = f.kinds.lnError + f.fields.lnError; f.lnError > deviation {
+	f.lnError = f.kinds.lnError + f.fields.lnError
+	if f.lnError > deviation {
 		return nil, errForm("interactions differ by %.1g nats together", f.lnError)
 	}
 	return f, nil
@@ -200,7 +201,8 @@ func (f *form) findInteractions(ctx context.Context, p *problem.Problem, tables 
 		countBefore := len(individuals)
 		individuals = slices.Concat(individuals, deviating)
 		slices.Sort(individuals)
-		if individuals = slices.Compact(individuals); len(individuals) == countBefore { // more individuals do not help
+		individuals = slices.Compact(individuals)
+		if len(individuals) == countBefore { // more individuals do not help
 			break
 		}
 	}

@@ -229,7 +229,8 @@ func mergedList(ctx context.Context, groups []group, values int, f factorials) (
 	largestIndex := 0 // of a coefficient of the product that is not 0
 	for k := range groups {
 		c := newConvolution(&groups[k], product, strides, f)
-		if product = c.multiply(largestIndex, look); product == nil {
+		product = c.multiply(largestIndex, look)
+		if product == nil {
 			return nil, look.Err()
 		}
 		largestShift := 0 // 0 too if the group has no vector

@@ -120,7 +120,8 @@ func (f *form) valueByValue() *valueSum {
 		n += len(g.variables)
 	}
 	sum := &valueSum{form: f, fixedCount: make([]int32, d), states: 1, constant: f.fields.constant}
-	if sum.separated = separate(f.kinds, n, d); sum.separated == nil {
+	sum.separated = separate(f.kinds, n, d)
+	if sum.separated == nil {
 		return nil
 	}
 
@@ -137,7 +138,8 @@ func (f *form) valueByValue() *valueSum {
 		}
 		sum.groups = append(sum.groups, g)
 		sum.strides = append(sum.strides, sum.states)
-		if sum.states *= len(g.variables) + 1; sum.states > maxStates {
+		sum.states *= len(g.variables) + 1
+		if sum.states > maxStates {
 			return nil
 		}
 	}

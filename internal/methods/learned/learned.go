@@ -74,7 +74,8 @@ const (
 
 // Work returns the flops that learning may take under some settings.
 func Work(settings query.Settings) float64 {
-	if settings = settings.WithDefaults(); settings.Objective == query.ObjectiveFrobenius {
+	settings = settings.WithDefaults()
+	if settings.Objective == query.ObjectiveFrobenius {
 		return learnShare * settings.Budget
 	}
 	return sampled.LearningWork(settings)

@@ -91,7 +91,8 @@ func (p *Parities) Contract(ctx context.Context, problem *problem.Problem, want 
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if value.Z = total.Mul(f.scale).Mul(scaled.Make(1, int64(f.variableCount-len(f.independent)))); value.Z.IsZero() {
+	value.Z = total.Mul(f.scale).Mul(scaled.Make(1, int64(f.variableCount-len(f.independent))))
+	if value.Z.IsZero() {
 		if j.M != nil {
 			value.Marginals = j.M.Result(scaled.One)
 		}

@@ -150,7 +150,8 @@ func (p *Nodes) Contract(ctx context.Context, problem *problem.Problem, want btn
 		return btn.Value{}, err
 	}
 	for c := range cells {
-		if cells[c] = cells[c].Mul(scale); !cells[c].IsFinite() {
+		cells[c] = cells[c].Mul(scale)
+		if !cells[c].IsFinite() {
 			return btn.Value{}, fmt.Errorf("%w: cell %d of the joint marginal", tensor.ErrNotFinite, c)
 		}
 	}

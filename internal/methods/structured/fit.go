@@ -170,7 +170,8 @@ func (c *completion) typicalResidual() float64 {
 func (c *completion) medianResiduals(typical float64) (medians []float64, largest float64) {
 	medians = make([]float64, len(c.sample))
 	for i, pairs := range c.sample {
-		if medians[i] = typical; len(pairs) > 0 {
+		medians[i] = typical
+		if len(pairs) > 0 {
 			residuals := make([]float64, len(pairs))
 			for k, r := range pairs {
 				residuals[k] = c.residuals[r]

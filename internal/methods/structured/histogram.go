@@ -385,7 +385,8 @@ func (n *Integers) countStates(ctx context.Context, domains []int, keys []int64)
 		}
 		sum = next
 		n.States += float64(len(sum) * domains[v] / 2)
-		if n.Widest = max(n.Widest, float64(len(sum))); n.Widest > maxStatesOfSum || n.States > maxStatesTogether {
+		n.Widest = max(n.Widest, float64(len(sum)))
+		if n.Widest > maxStatesOfSum || n.States > maxStatesTogether {
 			return false, nil
 		}
 	}

@@ -178,7 +178,8 @@ func (n *Integers) keys(domains []int) ([]int64, error) {
 		for x, y := range ofStatistic {
 			keys[x] += y * int64(stride)
 		}
-		if stride *= span; stride > 1<<61 {
+		stride *= span
+		if stride > 1<<61 {
 			return nil, btn.Misfit("sums of integers have %.3g values", stride)
 		}
 	}

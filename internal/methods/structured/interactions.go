@@ -77,7 +77,8 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 		if !ok || d > maxDomain || isMapped {
 			return nil, nil
 		}
-		if domains[v] = d; sets.isLeaf(v) {
+		domains[v] = d
+		if sets.isLeaf(v) {
 			continue
 		}
 		number[v] = len(m.domains)
@@ -162,7 +163,8 @@ func (m *interactions) isDense(ctx context.Context) (bool, error) {
 func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 	t.Scope = make([]int, len(core.Legs))
 	for k, l := range core.Legs {
-		if t.Scope[k] = variable[l]; t.Scope[k] < 0 || slices.Contains(t.Scope[:k], t.Scope[k]) {
+		t.Scope[k] = variable[l]
+		if t.Scope[k] < 0 || slices.Contains(t.Scope[:k], t.Scope[k]) {
 			return t, false
 		}
 	}

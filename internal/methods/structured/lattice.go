@@ -44,10 +44,12 @@ func (m *interactions) findLattice(s *lowRank) *Integers {
 			if denominator == 1 { // integers already
 				continue
 			}
-			if refinement *= float64(denominator); denominator == 0 || refinement > maxRefinement {
+			refinement *= float64(denominator)
+			if denominator == 0 || refinement > maxRefinement {
 				return nil
 			}
-			if basis = refineBasis(basis, coordinates, denominator); basis == nil {
+			basis = refineBasis(basis, coordinates, denominator)
+			if basis == nil {
 				return nil
 			}
 			isRefined = true
@@ -99,7 +101,8 @@ func independentRows(rows []float64, k int) []float64 {
 				longest, longestNorm = start, size
 			}
 		}
-		if largestNorm = max(largestNorm, longestNorm); !(longestNorm > 1e-6*largestNorm) {
+		largestNorm = max(largestNorm, longestNorm)
+		if !(longestNorm > 1e-6*largestNorm) {
 			return nil
 		}
 		chosen = append(chosen, rows[longest:longest+k]...)

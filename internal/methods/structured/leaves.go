@@ -269,7 +269,8 @@ type summedLeaf struct {
 func (p *program) addLeaves(f *Fit, receiver []int) {
 	root := make([]int, len(receiver)) // by clique: the last clique of its connected part
 	for c := len(receiver) - 1; c >= 0; c-- {
-		if root[c] = c; receiver[c] >= 0 {
+		root[c] = c
+		if receiver[c] >= 0 {
 			root[c] = root[receiver[c]]
 		}
 	}

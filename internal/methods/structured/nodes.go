@@ -282,7 +282,8 @@ func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, er
 				continue
 			}
 			if b.isSmall(len(s.axes)) {
-				if smallNodes += b.count(len(s.axes)); smallNodes > s.maxEvaluations {
+				smallNodes += b.count(len(s.axes))
+				if smallNodes > s.maxEvaluations {
 					return nil, errTooManyNodes(smallNodes)
 				}
 				small = append(small, b)

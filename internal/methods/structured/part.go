@@ -182,7 +182,8 @@ func (f *Fit) checkRest() error {
 				return btn.Misfit("table %d of the rest has variable %d of %d, or has it twice", t, v, len(f.Domains))
 			}
 			lastTable[v] = t + 1
-			if size *= f.Domains[v]; size > len(table.Values) {
+			size *= f.Domains[v]
+			if size > len(table.Values) {
 				break
 			}
 		}

@@ -109,7 +109,8 @@ func (p *program) newClique(f *Fit, v int, tables, senders []int) (c clique, ok 
 			if !isInScope[u] {
 				isInScope[u] = true
 				c.scope = append(c.scope, u)
-				if c.entries *= f.Domains[u]; c.entries > maxRestTable {
+				c.entries *= f.Domains[u]
+				if c.entries > maxRestTable {
 					return false
 				}
 			}

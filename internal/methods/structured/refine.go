@@ -230,17 +230,19 @@ type formFit struct {
 	normal   []float64     // matrix of the normal equations, made in the first step
 	right    []float64     // their right side, for the deviations that the form leaves
 	worst    float64       // Σ over the pairs of the largest deviation, nats
-	isFirst  bool          // step
+	isFirst  bool          // it is the first step
 }
 
 // addPair adds the deviations of a pair of variables to the normal equations, and the largest deviation to worst. The deviation of entry
 // (a, b) is table[a*dj+b] − N(a)ᵀ G N(b) for the centred integers N. table is nil if the pair has no interaction.
 func (f *formFit) addPair(i, j int, table []floats.Pair) {
 	di, dj := f.domains[i], f.domains[j]
-	k, terms := f.k, len(f.features)
+	k := f.k
 	largest := 0.0
+
+	// In a centred table of two rows the second one is the negative of the first one. One of them is enough.
 	rows, columns := di, dj
-	if di == 2 { // in a centred table the second row is the negative of the first one
+	if di == 2 {
 		rows = 1
 	}
 	if dj == 2 {
@@ -267,28 +269,40 @@ func (f *formFit) addPair(i, j int, table []floats.Pair) {
 			}
 			largest = max(largest, math.Abs(deviation.High))
 
-			// The derivative of N(a)ᵀ G N(b) with respect to each term.
-			term := 0
-			for p := range k {
-				for q := p; q < k; q++ {
-					if f.features[term] = left[p] * right[q] / scale; p != q {
-						f.features[term] += left[q] * right[p] / scale
-					}
-					term++
-				}
-			}
-
-			for p, y := range f.features {
-				f.right[p] += y * deviation.High
-				if f.isFirst {
-					for q, z := range f.features {
-						f.normal[p*terms+q] += y * z
-					}
-				}
-			}
+			f.setFeatures(left, right, scale)
+			f.addDeviation(deviation.High)
 		}
 	}
 	f.worst += largest
+}
+
+// setFeatures sets features to the derivatives of leftᵀ G right / scale with respect to the terms, the entries of G on and above the
+// diagonal.
+func (f *formFit) setFeatures(left, right []float64, scale float64) {
+	term := 0
+	for p := range f.k {
+		for q := p; q < f.k; q++ {
+			f.features[term] = left[p] * right[q] / scale
+			if p != q {
+				f.features[term] += left[q] * right[p] / scale
+			}
+			term++
+		}
+	}
+}
+
+// addDeviation adds an entry with the derivatives features and a deviation to the right side of the normal equations, and in the first
+// round to the left side, which later rounds share.
+func (f *formFit) addDeviation(deviation float64) {
+	terms := len(f.features)
+	for p, y := range f.features {
+		f.right[p] += y * deviation
+		if f.isFirst {
+			for q, z := range f.features {
+				f.normal[p*terms+q] += y * z
+			}
+		}
+	}
 }
 
 // solveNormalEquations solves the n × n normal equations, normal · x = right. It scales the unknowns so that the diagonal is 1. It returns
