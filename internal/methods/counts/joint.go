@@ -64,7 +64,7 @@ type jointMarginal struct {
 // too many flops.
 func (e *evaluation) newJoint(set []int) (*jointMarginal, error) {
 	j := &jointMarginal{evaluation: e, set: set, terms: map[int]int{}}
-	cells, price := 1.0, 0.0 // price: multiply-adds of one cell, then flops of all
+	cells, mulAddsPerCell := 1.0, 0.0
 	for _, v := range set {
 		j.links = append(j.links, e.net.Variables[v].Link)
 		cells *= float64(e.net.Variables[v].Domain)
@@ -72,14 +72,14 @@ func (e *evaluation) newJoint(set []int) (*jointMarginal, error) {
 	for t := range e.pieces {
 		if slices.ContainsFunc(e.pieces[t].links, func(k int) bool { return slices.Contains(j.links, k) }) {
 			j.piecesOfSet = append(j.piecesOfSet, t)
-			price += float64(e.polys[e.kindOf[t]].Size())
+			mulAddsPerCell += float64(e.polys[e.kindOf[t]].Size())
 			if tables := e.kinds[e.kindOf[t]].tables; tables != nil {
 				muladds, _ := tables.cost()
-				price += muladds
+				mulAddsPerCell += muladds
 			}
 		}
 	}
-	price *= 2 * cells
+	price := mulAddsPerCell * (2 * cells) // flops
 	if price > policy.MostEnumerated {
 		return nil, fault.New(fault.OverBudget,
 			"counts: the joint marginal of %d variables takes %.3g flops, at most %.0g are done",
