@@ -33,24 +33,25 @@ func countFinders(p *btn.Plan) (n int) {
 	return n
 }
 
-// reportAssignments fills in the assignments and the draws that the query wants, from the findings of the estimate. It assumes that Z is
-// not 0, so an error is returned if an assignment or the draws are missing.
+// reportAssignments fills in the assignments and the draws that the query wants, from the findings of the estimate. It also fills in how
+// searches ended: complete if one has not proved its assignment, settled if all have. It returns an error if an assignment or the draws
+// are missing, which is right only if Z is not 0.
 func (r *estimate) reportAssignments(total *Total, want *btn.Want) *query.ErrorInfo {
 	best, searches := r.bestAssignments()
 	for _, ask := range want.Asks() {
 		if ask == btn.AskSamples {
-			continue
+			continue // see reportDraws
 		}
 		assignment := best[ask]
-		if assignment == nil || ask == btn.AskMap && (len(assignment.Values) != len(want.Map) || assignment.Weight.IsZero()) {
+		if assignment == nil || ask == btn.AskMap && !isPossibleMap(assignment, want) {
 			return noAssignmentError(ask, searches[ask])
 		}
-		if !assignment.Bounded {
-			continue
-		}
-		if assignment.Relaxed {
+		isProved := !assignment.Relaxed
+		switch {
+		case !isFromSearch(assignment):
+		case !isProved:
 			total.Result.Ended = endedComplete
-		} else if total.Result.Ended == "" {
+		case total.Result.Ended == "":
 			total.Result.Ended = endedSettled
 		}
 	}
@@ -59,6 +60,11 @@ func (r *estimate) reportAssignments(total *Total, want *btn.Want) *query.ErrorI
 		return nil
 	}
 	return r.reportDraws(total, want)
+}
+
+// isPossibleMap reports whether an assignment has a value for each variable of want.Map and a weight above 0.
+func isPossibleMap(assignment *btn.Found, want *btn.Want) bool {
+	return len(assignment.Values) == len(want.Map) && !assignment.Weight.IsZero()
 }
 
 // reportDraws fills in the assignments that were drawn. It returns an error if no part has drawn any.
@@ -80,22 +86,22 @@ func (r *estimate) reportDraws(total *Total, want *btn.Want) *query.ErrorInfo {
 	return nil
 }
 
-// bestAssignments returns the best assignment of each kind among the findings, and everything that searches found of each kind. If an
-// elimination has looked for a kind, its assignment is the best one, and searches for that kind do not count: they ran only for a
-// deadline.
+// bestAssignments returns the best assignment of each kind among the findings, and the results of all searches by kind. If an elimination
+// has looked for a kind, the best assignment is the best one of eliminations, nil if they found none. Searches for that kind then do not
+// count: they ran only for the case that the deadline comes first.
 func (r *estimate) bestAssignments() (best map[btn.Ask]*btn.Found, searches map[btn.Ask][]*btn.Found) {
 	best, searches = map[btn.Ask]*btn.Found{}, map[btn.Ask][]*btn.Found{}
-	isEliminated := map[btn.Ask]bool{}
+	hasElimination := map[btn.Ask]bool{}
 	for _, f := range r.findings {
 		if isFromSearch(f.value.Found) {
 			searches[f.ask] = append(searches[f.ask], f.value.Found)
 			continue
 		}
-		isEliminated[f.ask] = true
+		hasElimination[f.ask] = true
 		best[f.ask] = best[f.ask].Or(f.value.Found)
 	}
 	for ask, results := range searches {
-		if !isEliminated[ask] {
+		if !hasElimination[ask] {
 			best[ask] = btn.Searched(results)
 		}
 	}
@@ -123,8 +129,8 @@ func (r *estimate) hasPossibleAssignment() bool {
 	})
 }
 
-// heaviest returns ln of the largest weight among the assignments of a total, −Inf if there are none.
-func heaviest(total *Total) (ln float64) {
+// lnHeaviestAssignment returns ln of the largest weight among the assignments of a total, −Inf if there are none.
+func lnHeaviestAssignment(total *Total) (ln float64) {
 	ln = math.Inf(-1)
 	for _, assignment := range total.Found {
 		if assignment != nil {
@@ -134,9 +140,9 @@ func heaviest(total *Total) (ln float64) {
 	return ln
 }
 
-// raiseTo sets ln Z to lower and warns, if ln Z is below lower by more than rounding. lower is ln of the weight of an assignment, in nats.
-// That weight is a term of Z or a sum of terms, and Z has no terms below 0 if assignments are found. So a smaller Z misses terms.
-func (r *estimate) raiseTo(lower float64, total *Total) {
+// raiseToWeight sets ln Z to lower and warns, if ln Z is below lower by more than rounding. lower is ln of the weight of an assignment, in
+// nats. That weight is a term of Z or a sum of terms, and Z has no terms below 0 if assignments are found. So a smaller Z misses terms.
+func (r *estimate) raiseToWeight(lower float64, total *Total) {
 	result := &total.Result
 	if result.LogZ == nil || lower <= *result.LogZ+judge.Widening(lower) {
 		return
@@ -149,17 +155,18 @@ func (r *estimate) raiseTo(lower float64, total *Total) {
 	total.Marginals, total.Joint, total.Derivatives, total.TargetDerivatives = nil, nil, nil, nil
 }
 
-// answerBySearch returns the total of a demand that wants only the most probable assignment, of all variables or of some. ok is false
-// unless a search has proved the assignment, or has found one and values are missing at the deadline. Z is left open even if its
-// values have arrived, since it is chance which ones have.
+// answerBySearch answers a demand for one assignment by what searches have found, without Z. answer is a copy of total, which has no answer
+// yet, with the assignment filled in. ok is false if the demand wants anything else, or if no assignment was found. It is also false if no
+// search has proved its assignment, unless the deadline has come and values are missing (isIncomplete). Z is left open even if its values
+// have arrived, since it is chance which ones have.
 func (in *Input) answerBySearch(total Total, parts []partValue, isIncomplete bool) (answer Total, ok bool) {
-	a := in.Assignment
 	search, isProved := in.searchResult(parts)
-	if search == nil || !isProved && !(isIncomplete && in.Deadline) {
+	isLate := isIncomplete && in.Deadline
+	if search == nil || !isProved && !isLate {
 		return total, false
 	}
 	answer = total
-	if search.reportAssignments(&answer, &a.Want) != nil {
+	if failed := search.reportAssignments(&answer, &in.Assignment.Want); failed != nil {
 		return total, false
 	}
 	result := &answer.Result
@@ -180,16 +187,17 @@ func (in *Input) isProvedBySearch() bool {
 	return isProved && broken == nil
 }
 
-// searchResult returns an estimate whose findings are those of all searches. It returns nil if the query wants more than one kind of
-// assignment, or draws, or if no search has ended. isProved reports whether the best assignment is proved and is all that the query wants,
-// so that no Z is needed.
+// searchResult returns an estimate whose findings are those of all searches. It returns nil if the query wants draws or several kinds of
+// assignments, or if no search has ended. isProved reports whether no Z is needed: the best assignment is proved, and the query wants
+// nothing else.
 func (in *Input) searchResult(parts []partValue) (result *estimate, isProved bool) {
 	if parts == nil {
 		return nil, false
 	}
 	a := in.Assignment
 	asks := a.Want.Asks()
-	if len(asks) != 1 || asks[0] == btn.AskSamples {
+	wantsOneKind := len(asks) == 1 && asks[0] != btn.AskSamples
+	if !wantsOneKind {
 		return nil, false
 	}
 	result = &estimate{Estimate: judge.Estimate{Plan: &a.Plan.Estimates[0]}}
@@ -204,18 +212,20 @@ func (in *Input) searchResult(parts []partValue) (result *estimate, isProved boo
 		return nil, false
 	}
 	best := btn.Searched(assignments)
-	return result, a.Alone && best != nil && !best.Relaxed
+	isBestProved := best != nil && !best.Relaxed
+	return result, isBestProved && a.Alone
 }
 
-// mixDraws returns n assignments. Each part of the plan has drawn n assignments, one after the other in Values. Assignment k of the result
-// is assignment k of one of the parts, which is chosen at random with a probability proportional to its weight. The random number depends
-// only on k and seed. It returns nil if parts is empty, and an error if the parts have drawn different numbers of assignments.
+// mixDraws returns n assignments. Each part of the plan has drawn n assignments, which its Values list one after the other, with a value
+// for each variable. Assignment k of the result is assignment k of one of the parts, which is chosen at random with a probability
+// proportional to its weight. The random number depends only on k and seed. It returns nil if parts is empty, and an error if the parts
+// have drawn different numbers of assignments.
 func mixDraws(parts []*btn.Drawn, n int, seed uint64) ([][]int, error) {
 	if len(parts) == 0 {
 		return nil, nil
 	}
 	var total scaled.Number
-	cumulative := make([]scaled.Number, len(parts)) // the weights of the parts up to and including i
+	cumulative := make([]scaled.Number, len(parts)) // cumulative[i] is the sum of the weights of parts 0 … i
 	for i, d := range parts {
 		if len(d.Values)%n != 0 || len(d.Values) != len(parts[0].Values) || d.Weight.Sign() <= 0 {
 			return nil, fmt.Errorf("draws %d have %d values for %d assignments", i, len(d.Values), n)

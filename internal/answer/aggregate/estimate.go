@@ -28,9 +28,9 @@ type estimate struct {
 	err               *query.ErrorInfo // why there is no value; nil if there is one
 }
 
-// evaluate computes an estimate from the values of its parts. If no quality of the estimate is known, the judge of its rule may also use
-// the estimates that were added to the sequence before. isComplete is false if the values of some parts have not arrived; the estimate is
-// not to be used then.
+// evaluate computes an estimate from the values of its parts. If the quality of the estimate is not known, the judge of its rule computes
+// it, and may also use the estimates that were added to the sequence before. isComplete is false if the values of some parts have not
+// arrived; the estimate is not to be used then.
 func (g *sequence) evaluate(e *btn.Estimate, values []partValue) (r *estimate, isComplete bool) {
 	r = &estimate{Estimate: judge.Estimate{Plan: e}}
 	if len(e.Parts) > 0 {
@@ -38,6 +38,7 @@ func (g *sequence) evaluate(e *btn.Estimate, values []partValue) (r *estimate, i
 	}
 	r.Slices, r.Components = e.Slices, len(e.Parts)
 
+	// Assignments go to findings, shares of Z to Parts.
 	r.Parts = make([]btn.Value, 0, len(values))
 	for i := range values {
 		p := &values[i]
@@ -56,6 +57,7 @@ func (g *sequence) evaluate(e *btn.Estimate, values []partValue) (r *estimate, i
 		}
 	}
 
+	// Z of the shares.
 	switch {
 	case r.err != nil:
 	case e.Quality != nil:
@@ -92,11 +94,9 @@ func (g *sequence) sumJudged(r *estimate) *query.ErrorInfo {
 	return nil
 }
 
-// signDigits is the cancellation from which the sign of an exact total is put down to rounding,
-// and not to the model.
-// Measured: totals of 25 planted networks come out negative, at 3 to 36 digits. A quarter of it
-// calls none a model of both signs, four times also the totals of 11 to 36 digits, which a float64
-// does not have, decision 20.
+// signDigits is the number of cancelled decimal digits from which on a negative total is put down to rounding, and not to the model.
+// Measured: totals of 25 planted networks come out negative, at 3 to 36 digits. A quarter of it calls none a model of both signs, four
+// times also the totals of 11 to 36 digits, which a float64 does not have, decision 20.
 const signDigits = 10
 
 // sumKnown computes Z̃ = Σ_i α_i Z_i (the linear rule), its cancelled digits and its rounding error, for an estimate of known quality. It

@@ -29,7 +29,7 @@ func (g *sequence) reportJudged(total *Total, a *btn.Assignment) {
 		return
 	}
 	total.Marginals, total.MarginalUncertainty = m.P, m.Uncertainty
-	if total.MarginalUncertainty == nil {
+	if m.Uncertainty == nil {
 		why := "no other estimate has marginals: nothing is known of their quality, and they need larger bonds than Z"
 		if r.Uncertainty == nil {
 			why = "nothing is known of the quality of the marginals, as of ln Z"

@@ -37,8 +37,8 @@ func (g *sequence) judgeMarginals() judge.Marginals {
 	return chosen
 }
 
-// surestMarginals returns the marginals of the answer's method, unless it has none or another method is less than half as uncertain: then
-// those of the other method. witnesses are the marginals of the answer's method and of all credible methods.
+// surestMarginals returns the marginals of the answer's method. If it has none, or if another method is less than half as uncertain, it
+// returns those of the other method. witnesses are the marginals of the answer's method and of all credible methods.
 func (g *sequence) surestMarginals() (chosen judge.Marginals, witnesses []judge.Marginals) {
 	chosen = g.ownMarginals()
 	witnesses = []judge.Marginals{chosen}

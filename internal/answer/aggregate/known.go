@@ -68,7 +68,7 @@ func (r *estimate) reportWanted(t *Total, a *btn.Assignment) *query.ErrorInfo {
 //
 //   - an exact ln Z, widened by rounding; no bounds if Z is 0
 //   - ln Z with its known rounding error, if that is the only thing which makes the answer not exact
-//   - otherwise the interval of the certificate, or the lower bound by the heaviest assignment, and a warning.
+//   - otherwise the interval of the certificate, or the lower bound by the lnHeaviestAssignment assignment, and a warning.
 func (r *estimate) reportTrust(t *Total, a *btn.Assignment) {
 	quality, result := r.Plan.Quality, &t.Result
 	result.Exact = quality.Exact && !a.Unsure
@@ -77,10 +77,11 @@ func (r *estimate) reportTrust(t *Total, a *btn.Assignment) {
 		result.Warnings = append(result.Warnings, "not marked exact: "+doubt)
 	}
 
-	lower := heaviest(t)
-	r.raiseTo(lower, t)
+	lower := lnHeaviestAssignment(t)
+	r.raiseToWeight(lower, t)
+	isRoundedOnly := quality.Exact && r.isRoundingBounded && !a.Unsure
 	switch {
-	case !result.Exact && r.isRoundingBounded && quality.Exact && !a.Unsure && !result.Zero:
+	case !result.Exact && isRoundedOnly && !result.Zero:
 		r.reportRounding(t)
 	case !result.Exact:
 		result.Warnings = append(result.Warnings, unknownQuality)
@@ -90,8 +91,8 @@ func (r *estimate) reportTrust(t *Total, a *btn.Assignment) {
 	}
 }
 
-// reportMarginals fills in the marginals of variables and the joint marginal of a set of variables, if the parts have them. It returns an
-// error if the marginals of parts do not fit together.
+// reportMarginals fills in the marginals of variables and the joint marginal of a set of variables, if the parts have them: the weighted
+// sums of those of the parts. It returns an error if the marginals of parts do not fit together.
 func (r *estimate) reportMarginals(total *Total, want *btn.Want) *query.ErrorInfo {
 	marginals := make([]*btn.Marginals, len(r.Parts))
 	joints := make([]*btn.Marginals, len(r.Parts))
@@ -119,13 +120,11 @@ func (r *estimate) reportMarginals(total *Total, want *btn.Want) *query.ErrorInf
 	return nil
 }
 
-// trustedDigits may cancel in an exact total, in its components and between them: a sum of terms
-// carries 13. withinDigits may cancel between components that have all the digits of an exact
-// one.
+// Decimal digits that may cancel in an exact total, which is a sum of terms with 13 digits.
 // Chosen: an exact total then has ten digits.
 const (
-	trustedDigits = 3
-	withinDigits  = 0.3
+	trustedDigits = 3   // in components and between them
+	withinDigits  = 0.3 // between components that have all the digits of an exact one
 )
 
 // doubt returns why a total is not known to be exact, in words, or "" if it is:
@@ -144,8 +143,8 @@ func (r *estimate) doubt(result *query.Result) string {
 	if doubt := firstDoubt(r.Parts); doubt != "" {
 		return doubt
 	}
-	if between, all := cancelledDigits(r.alpha, r.Parts); all > trustedDigits &&
-		between > withinDigits {
+	between, all := cancelledDigits(r.alpha, r.Parts)
+	if all > trustedDigits && between > withinDigits {
 		return fmt.Sprintf("%.1f digits cancel in the components and between them", all)
 	}
 	return ""

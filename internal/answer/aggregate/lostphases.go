@@ -12,9 +12,11 @@ import (
 // widenForLostPhases raises the uncertainty of a statement if its method has probably lost phases. Contractions drop a phase that has no
 // weight where they truncate, and chains never cross to some phases, both without a sign of it.
 //
-// Let the gap be the distance from the estimate up to the sum of all phases. If the gap is about the weight of some of the phases, these
-// are probably lost. The uncertainty is then at least the gap, but no more is needed than what the other phases add to the phase whose
-// value is nearest to the estimate, plus the uncertainty before.
+// p.Phases are the logarithms of the shares of Z of the phases, by belief propagation, and *p.Together is the logarithm of their sum, which
+// may include phases that are not listed. The gap is *p.Together − ln Z of the estimate. If it is about the weight of some of the phases,
+// these are probably lost. Let the nearest phase be the one whose logarithm is nearest to ln Z of the estimate. The uncertainty u becomes
+//
+//	max(u, min(gap, *p.Together − nearest + u))
 func (g *sequence) widenForLostPhases(s *judge.Statement) {
 	p := g.Propagation
 	if s.Uncertainty == nil || p == nil || p.Together == nil || p.Impossible {
@@ -37,8 +39,9 @@ func (g *sequence) widenForLostPhases(s *judge.Statement) {
 // mostPieces is the largest number of phases of which all subsets are tried.
 const mostPieces = 12
 
-// isWeightOfPhases reports whether ln Z would fall by about gap nats, between half and twice as many, without some subset of the phases. If
-// no subset fits, the gap is rather an error of the Bethe values, which shifts all phases together.
+// isWeightOfPhases reports whether there is a set of phases without which ln Z would fall by gap/2 to 2·gap nats. If no set fits, the gap
+// is rather an error of the Bethe values, which shifts all phases together. p.Phases are the logarithms of the shares of Z of phases, and
+// *p.Together is that of their sum. One more phase stands for those that are not listed.
 func isWeightOfPhases(p *query.Propagation, gap float64) bool {
 	if !(gap > 0) {
 		return false
@@ -53,7 +56,8 @@ func isWeightOfPhases(p *query.Propagation, gap float64) bool {
 	if remaining > 1e-9 {
 		shares = append(shares, remaining)
 	}
-	for set := 1; set < 1<<len(shares)-1; set++ { // bit k of set: phase k is lost
+	allLost := 1<<len(shares) - 1
+	for set := 1; set < allLost; set++ { // bit k of set: phase k is lost
 		lost := 0.0
 		for k, share := range shares {
 			if set>>k&1 == 1 {

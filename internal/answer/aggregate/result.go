@@ -57,8 +57,8 @@ type Total struct {
 	Target                         scaled.Number
 	// Found are the most probable assignments, by kind.
 	Found map[btn.Ask]*btn.Found
-	// Samples are drawn assignments, a value for each variable. If they do not all count the same, Weights are their weights, which sum to 1,
-	// and Effective is 1/Σ w², the number of equal samples that would be worth as much. Otherwise both are nil.
+	// Samples are drawn assignments, a value for each variable. If they do not all count the same, Weights are their weights, which sum
+	// to 1, and Effective is 1/Σ w², the number of equal samples that would be worth as much. Otherwise both are nil.
 	Samples   [][]int
 	Weights   []float64
 	Effective *float64
@@ -68,9 +68,9 @@ type Total struct {
 	Conflict *query.Conflict
 }
 
-// Add adds up the values of a demand: Z̃ = Σ_i α_i Z_i (Lemma 5) with its measures of trust, or the reason why
-// there is no number. It never fails; everything that goes wrong is in the result, and no field
-// holds NaN or Inf. TimingsMS is empty, for the caller to fill.
+// Add adds up the values of a demand: Z̃ = Σ_i α_i Z_i (Lemma 5). The total also has measures of trust, or the reason why there is no
+// number. Add never fails: everything that goes wrong is in the result. No field holds NaN or Inf. TimingsMS is empty, for the caller to
+// fill.
 //
 //   - Status ok: LogZ in nats and Log10Z; or Zero, if the decomposition is exact and every term is
 //     exactly 0, beyond doubt.
@@ -98,7 +98,8 @@ func Add(in Input) Total {
 	if failed != nil {
 		return fail(failed)
 	}
-	s := evaluateSequence(in, parts, true)
+	const isLast = true // no more values will come
+	s := evaluateSequence(in, parts, isLast)
 	if s.ended == EndedDeadline && !in.Deadline {
 		return fail(
 			failure(
@@ -107,21 +108,23 @@ func Add(in Input) Total {
 		)
 	}
 
+	// What an answer and a failure both report: the work, and the sequence of estimates.
 	s.reportWork(r)
-	last := s.decisive()
-	isKnown := last != nil && last.Plan.Quality != nil
+	decisive := s.decisive()
 	if in.Assignment.Plan.Grows() {
-		s.reportSequence(r, last)
+		s.reportSequence(r, decisive)
 	}
-
-	if last == nil {
+	if decisive == nil {
 		return fail(failure(fault.Deadline, "the deadline came before the first estimate"))
 	}
-	if isKnown && last.err != nil {
-		r.CancellationDigits = finite(last.Digits)
+
+	// The answer, or the error of the decisive estimate.
+	hasKnownFailed := decisive.Plan.Quality != nil && decisive.err != nil
+	if hasKnownFailed {
+		r.CancellationDigits = finite(decisive.Digits)
 	}
-	if s.best == nil || isKnown && last.err != nil {
-		return fail(last.err)
+	if s.best == nil || hasKnownFailed {
+		return fail(decisive.err)
 	}
 	if failed := s.reportBest(&t, in.Assignment); failed != nil {
 		return fail(failed)
@@ -129,9 +132,9 @@ func Add(in Input) Total {
 	return t
 }
 
-// decisive returns the estimate whose error is that of the query if there is no answer, and whose quality, if it is known, is that of the
-// answer: the last one that was evaluated, or the refused one if there is no answer or the model is at fault. It returns nil if no
-// estimate was evaluated.
+// decisive returns the last estimate that was evaluated. If there is no answer, or if the model is at fault, it returns the refused
+// estimate instead, if there is one. It returns nil if no estimate was evaluated. If there is no answer, the error of the decisive
+// estimate is that of the query. If its quality is known, that is the quality of the answer.
 func (g *sequence) decisive() *estimate {
 	if r := g.refused; r != nil && (g.best == nil || r.err.Code == fault.BadInput) {
 		return r
@@ -183,8 +186,9 @@ func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 	return nil
 }
 
-// valuesByPart returns the values of the plan's parts that have arrived. It returns an error if there can be no answer. Both are returned
-// if only values are missing of a plan that does not grow: a search among them may still be the answer.
+// valuesByPart returns the value of each part of the plan, in the sequence of the parts. It returns an error if there can be no answer. If
+// the only reason is that values of a plan that does not grow are missing, it returns the values as well: a search among the parts may
+// still be the answer.
 func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 	a := in.Assignment
 	switch {

@@ -36,7 +36,8 @@ func Settled(in Input) bool {
 	}
 
 	parts, broken := collect(in.Query, a.Plan.Len(), sortedUnits(in.Values))
-	return broken != nil || evaluateSequence(in, parts, false).ended == endedSettled
+	const isLast = false // more values may come
+	return broken != nil || evaluateSequence(in, parts, isLast).ended == endedSettled
 }
 
 // sequence is the estimates of a plan that have all their values, and what follows from them.
@@ -78,15 +79,16 @@ func evaluateSequence(in Input, parts []partValue, isLast bool) *sequence {
 	s := newSequence(a, in.Sampling)
 	hasAll := true
 	for k := range a.Plan.Estimates {
+		// The values of the estimate's parts, or those that are there.
 		e := &a.Plan.Estimates[k]
 		values := parts[:len(e.Parts)]
 		parts = parts[len(e.Parts):]
-
-		if j := s.judges.Of(e.Rule); isLast && e.Quality == nil && j != nil && j.TakesAny() {
+		if isLast && s.takesAnyParts(e) {
 			if some, arrived, ok := arrivedParts(e, values); ok {
 				e, values, hasAll = some, arrived, false
 			}
 		}
+
 		r, isComplete := s.evaluate(e, values)
 		if !isComplete {
 			hasAll = false
@@ -108,6 +110,12 @@ func evaluateSequence(in Input, parts []partValue, isLast bool) *sequence {
 		s.ended = EndedDeadline
 	}
 	return s
+}
+
+// takesAnyParts reports whether an estimate of unknown quality can be made from any of its parts.
+func (g *sequence) takesAnyParts(e *btn.Estimate) bool {
+	j := g.judges.Of(e.Rule)
+	return e.Quality == nil && j != nil && j.TakesAny()
 }
 
 // add adds an evaluated estimate to the sequence. A bound is known to its judge only. An estimate of known quality that has an error is set

@@ -69,12 +69,12 @@ func (g *sequence) collectStatements() (list []judge.Statement, complete *judge.
 	return list, nil
 }
 
-// leastUncertain returns the statement with the smallest uncertainty, the first one of equals. An uncertainty is at most the distance from
-// the farther bound (judge.Bounds.Reach), which is also that of a method that states nothing. If there is no such bound either, the method
-// comes last.
+// leastUncertain returns the statement with the smallest uncertainty, the first one of equals. ok is false if there is no statement.
 //
-// Methods that miss weight and are surpassed do not count (isSurpassed), nor do statements that bounds exclude if there is another one that
-// they do not exclude. ok is false if there is no statement.
+//   - An uncertainty counts as at most the distance from ln Z to the farther bound (judge.Bounds.Reach). A method that states none has
+//     this one. Without two bounds it comes last.
+//   - A method that misses weight does not count if another one surpasses it (isSurpassed).
+//   - A statement that bounds exclude does not count if there is a statement that they do not exclude.
 func (g *sequence) leastUncertain() (answer judge.Statement, ok bool) {
 	isAnySound := slices.ContainsFunc(g.statements, func(s judge.Statement) bool { return s.Uncertainty != nil && !g.excludes(s) })
 	smallest := math.Inf(1)

@@ -18,14 +18,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Assign decides for every demand which decomposition of net's base tensor provides what it wants, learning what is not in memo (nil:
-// nothing is remembered, Cache is "off"). known is what earlier calls for the network have found (nil: nothing). What is learned depends
-// on the network and the settings alone; only how C = B is contracted is adapted to a query's evidence, where that is cheaper.
+// Assign chooses a plan for every demand on net, and returns one assignment for each. Plans are taken from memo, and made if it does not
+// have them; if memo is nil, nothing is remembered. known is what earlier calls for the network have found, nil if nothing. If a demand
+// cannot be answered, its assignment has the error. The error that Assign returns is that of ctx.
 //
-// Method exact: the first proposal of methods.Exact. Other methods: see methods.Requested.
-// Method auto: exact where it fits the memory and costs at most AutoFlops, else what
-// grows: see package estimates. A query that exceeds the budget has its error in its assignment, with what it
-// needs.
+//   - Method exact: the first proposal of methods.Exact.
+//   - Method auto: the same if it fits the memory and costs at most AutoFlops, otherwise estimates that grow (package estimates).
+//   - Other methods: see methods.Requested.
+//
+// What is learned depends only on the network and the settings. How C = B is contracted also depends on the evidence, if that is cheaper.
 func Assign(
 	ctx context.Context, net *btn.Network, demands []btn.Demand, s query.Settings, memo proposal.Memo, known *Known,
 ) ([]btn.Assignment, error) {
@@ -33,39 +34,39 @@ func Assign(
 	if known == nil {
 		known = new(Known)
 	}
-	as := planners{
+	job := jobPlanner{
 		settings: s, memo: memo, known: known, problems: known.Problems, options: known.Options,
-		hasOneDemand: len(demands) == 1, method: requested(s.Method), of: map[*btn.Network]*planner{},
+		hasOneDemand: len(demands) == 1, method: requested(s.Method), planners: map[*btn.Network]*planner{},
 	}
-	if as.options.Memory == 0 {
-		as.options.Memory = s.Memory
+	if job.options.Memory == 0 {
+		job.options.Memory = s.Memory
 	}
-	if as.problems == nil {
-		as.problems = new(problem.Shared)
+	if job.problems == nil {
+		job.problems = new(problem.Shared)
 	}
 	var assignments []btn.Assignment
 	for _, d := range demands {
-		assignment, err := as.assign(ctx, net, d)
+		assignment, err := job.assign(ctx, net, d)
 		if err != nil {
 			if ctxErr := ctx.Err(); ctxErr != nil {
 				return nil, ctxErr
 			}
 			assignment = &btn.Assignment{
-				Cache: as.cacheState(),
+				Cache: job.cacheState(),
 				Error: &query.ErrorInfo{Code: fault.CodeOf(err), Message: sentence.Text(err.Error()), Stage: query.StageLearn},
 			}
 		}
-		note(assignment, net, d)
+		addDemand(assignment, net, d)
 		assignments = append(assignments, *assignment)
 	}
 
 	return assignments, nil
 }
 
-// note writes what is wanted into an assignment, and the network's warnings.
-func note(to *btn.Assignment, net *btn.Network, d btn.Demand) {
-	to.Want = d.Want
-	to.Warnings = slices.Concat(net.Warnings, to.Warnings)
+// addDemand writes into an assignment what its demand wants, and puts the warnings of the network before its own.
+func addDemand(a *btn.Assignment, net *btn.Network, d btn.Demand) {
+	a.Want = d.Want
+	a.Warnings = slices.Concat(net.Warnings, a.Warnings)
 }
 
 // requested returns the method that a request asks for by name, nil for exact, auto and unknown names.
@@ -87,8 +88,8 @@ func ReadsMaps(name query.Method) bool {
 // planner chooses how demands on one network are answered.
 type planner struct {
 	*proposal.Job
-	facts        *facts
-	hasOneDemand bool // the job has one query
+	facts        *facts // of the network
+	hasOneDemand bool   // the job has one query
 }
 
 // withJob returns the planner of the same network for another job, which is for one query.
@@ -97,10 +98,12 @@ func (p planner) withJob(j *proposal.Job) planner {
 	return p
 }
 
-// assign chooses how one demand is answered: which parts provide what it wants.
+// assign chooses how one demand is answered: which parts provide what it wants. Usually net below is the planner's network, and conditioned
+// is net under the evidence. If likelihoods leave the range of float64, net is another network, which has them as tensors, and the planner
+// of that network chooses.
 func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, error) {
 	net, remaining, conditioned, err := p.Net.Given(d.Evidence)
-	if wasSpread := net != p.Net; wasSpread && err == nil { // likelihoods left the range of float64, and are tensors of net now
+	if wasSpread := net != p.Net; wasSpread && err == nil {
 		if p.Method != nil && p.Method.IsGlobal {
 			return nil, fault.New(fault.Unsupported, "plan: likelihoods leave the range of float64 beside the weights of their variables, "+
 				"method exact answers these")
@@ -118,36 +121,46 @@ func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, err
 		return nil, fault.New(fault.BadInput, "plan: unknown method %q", p.Settings.Method)
 	}
 
-	isOnce := p.hasOneDemand && d.IsTotal()
-	p = p.withJob(p.For(d.Evidence, conditioned, isOnce))
+	isOnlyTotal := p.hasOneDemand && d.IsTotal() // the job wants nothing but one Z
+	p = p.withJob(p.For(d.Evidence, conditioned, isOnlyTotal))
 	if d.Descends() {
 		return methods.Assignments(ctx, p.Job, proposal.Ask{Want: d.Want, Exact: p.exactForAssignments})
 	}
 	return p.total(ctx, d.Want)
 }
 
-// exactForAssignments assigns the exact way to a demand for assignments of values. Its plan provides Z and all that is wanted in addition
-// to the assignments.
+// exactForAssignments returns an exact plan for a demand that wants assignments of values. The plan provides Z and all that is wanted in
+// addition to the assignments. It is chosen as by total if a joint marginal or derivatives are wanted, or if the request names an exact
+// method.
 func (p planner) exactForAssignments(ctx context.Context, ask proposal.Ask) (*btn.Assignment, error) {
-	if len(ask.Joint) > 0 || ask.IsParametric() || p.Method != nil && p.Method.IsExact() {
+	namesExactMethod := p.Method != nil && p.Method.IsExact()
+	if len(ask.Joint) > 0 || ask.IsParametric() || namesExactMethod {
 		return p.total(ctx, ask.Want)
 	}
-	return p.cautioned(p.exactInTime(ctx, ask.Want))
+	return p.withCautions(p.exactInTime(ctx, ask.Want))
 }
 
-// total assigns what Z, marginals, joint marginals and derivatives are computed by.
+// total chooses a plan for Z, marginals, joint marginals and derivatives. It is
+//
+//   - an exact plan if derivatives or a joint marginal are wanted
+//   - the plan of the method that the request names
+//   - for methods exact and auto, an exact plan
+//   - for method auto, estimates if no exact plan fits the budget, the memory and the deadline, or if all digits of the exact plan may
+//     cancel. If there are no estimates either, it is the exact plan that is late.
 func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
+	// Wants and methods that leave no choice.
 	switch m := p.Method; {
 	case want.IsParametric():
 		return p.parametric(ctx, want)
 	case len(want.Joint) > 0:
-		return p.cautioned(p.joint(ctx, want))
+		return p.withCautions(p.joint(ctx, want))
 	case m != nil && !m.Grows:
-		return p.cautioned(p.estimates(ctx, want))
+		return p.withCautions(p.estimates(ctx, want))
 	case m != nil || p.IsAuto() && p.Settings.NoExact:
 		return p.estimates(ctx, want)
 	}
 
+	// An exact plan. If only Z is wanted, it is for a network that is summed over some variables, if there are such.
 	exact := p
 	if summed := p.Conditioned.Summed(); summed != p.Conditioned && want.IsTotal() {
 		exact = p.withJob(p.Summed(summed))
@@ -155,19 +168,22 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 	found, err := exact.exactInTime(ctx, want)
 	if err == nil {
 		found.Summed = exact.Options.Summed
-		p.caution(found)
-		if worth, ok := proposal.FitsDeadline(ctx, found.Plan); !ok && p.IsAuto() { // there would be no answer
+		p.addCautions(found)
+		if flopLimit, ok := proposal.FitsDeadline(ctx, found.Plan); !ok && p.IsAuto() {
 			e := &found.Plan.Estimates[0]
 			err = fault.New(fault.OverBudget, "plan: the exact way takes %.3g flops in %d parts, and the deadline is worth %.3g for each",
-				e.Cost.Flops, len(e.Parts), worth)
+				e.Cost.Flops, len(e.Parts), flopLimit)
 		}
 	}
 	if err == nil && found.MayCancel && p.IsAuto() && !found.Summed {
-		return p.orElse(ctx, want, found)
+		return p.amongEstimates(ctx, want, found)
 	}
-	if err == nil || !p.IsAuto() || fault.CodeOf(err) != fault.OverBudget {
+	needsEstimates := p.IsAuto() && err != nil && fault.CodeOf(err) == fault.OverBudget
+	if !needsEstimates {
 		return found, err
 	}
+
+	// Estimates. Here found is nil, or an exact plan that is late.
 	estimates, refused := p.estimates(ctx, want)
 	if refused != nil && found != nil && ctx.Err() == nil {
 		return found, nil
@@ -178,21 +194,23 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 	return estimates, refused
 }
 
-// exact assigns the exact way: C = B by the first of methods.Exact that has a proposal.
+// exact returns the first proposal of methods.Exact, a plan for Z and for the marginals or the joint marginal that are wanted.
 func (p planner) exact(ctx context.Context, ask proposal.Ask) (*btn.Assignment, error) {
 	asked := btn.Want{Marginals: ask.Marginals, Targets: ask.Targets, Joint: ask.Joint}
 	return methods.Exact.Propose(ctx, p.Job, proposal.Ask{Want: asked})
 }
 
-// estimates assigns what grows with the budget, or the exact way if that is as cheap.
+// estimates returns a plan of estimates that grow with the budget, or an exact plan if that is as cheap.
 func (p planner) estimates(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
 	return methods.Estimates(ctx, p.Job, proposal.Ask{Want: want, Exact: p.exact})
 }
 
-// leastExact is what the exact way of a small network takes to be planned, many times over: estimates of it would take longer.
+// leastExact is the time that the search for an exact plan has under any deadline. A small network needs far less, and estimates of it
+// would take longer.
 const leastExact = 5 * time.Millisecond
 
-// exactInTime is exact for a share of the time for planning if method auto has something else to answer with.
+// exactInTime returns an exact plan for Z and marginals, as exact does. Under method auto the search for it may take only a share of the
+// time for planning, since estimates can answer as well. If that time ends, the error is fault.OverBudget.
 func (p planner) exactInTime(ctx context.Context, want btn.Want) (found *btn.Assignment, err error) {
 	ask := proposal.Ask{Want: btn.Want{Marginals: want.Marginals, Targets: want.Targets}}
 	if !p.IsAuto() {
@@ -206,8 +224,8 @@ func (p planner) exactInTime(ctx context.Context, want btn.Want) (found *btn.Ass
 	return found, err
 }
 
-// joint assigns an exact method with an index over the cells of the joint marginal. There is no other way to one: methods that are not
-// exact are refused, and method auto does not fall back to them.
+// joint returns an exact plan for a joint marginal. It returns an error if the request names a method that is not exact, since no other
+// method has joint marginals.
 func (p planner) joint(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
 	ask := proposal.Ask{Want: want}
 	switch m := p.Method; {
@@ -222,8 +240,9 @@ func (p planner) joint(ctx context.Context, want btn.Want) (*btn.Assignment, err
 	}
 }
 
-// parametric assigns an elimination with a pass back to every number of the network, or by method circuit a circuit whose leaves
-// they are. There is no other way to them: methods that are not exact are unsupported, and method auto does not fall back to them.
+// parametric returns an exact plan for derivatives by every number of the network: an elimination with a pass back to the numbers or, if
+// the request names an exact method such as circuit, the plan of that method. It returns an error if the request names a method that is
+// not exact, since no other method has derivatives.
 func (p planner) parametric(ctx context.Context, want btn.Want) (*btn.Assignment, error) {
 	propose := methods.Derivatives
 	switch m := p.Method; {
@@ -246,27 +265,28 @@ func (p planner) parametric(ctx context.Context, want btn.Want) (*btn.Assignment
 	return found, nil
 }
 
-// orElse puts an exact plan whose digits may all cancel among estimates, behind the first of them. It is the answer if it has one, and else
-// they go on.
-func (p planner) orElse(ctx context.Context, want btn.Want, found *btn.Assignment) (*btn.Assignment, error) {
+// amongEstimates returns a plan of estimates with the exact estimate of found after the first of them and the bounds that follow it. It
+// is for an exact plan whose digits may all cancel: if the exact estimate has a value, that is the answer, otherwise the estimates go on.
+// It returns found if there are no estimates that grow.
+func (p planner) amongEstimates(ctx context.Context, want btn.Want, found *btn.Assignment) (*btn.Assignment, error) {
 	estimates, err := p.estimates(ctx, want)
 	if err != nil || !estimates.Plan.Grows() {
 		return found, ctx.Err()
 	}
 	estimates.Plan = p.DerivePlan(fmt.Sprintf("else %p", found.Plan), estimates.Plan, func() *btn.Plan {
 		plan := *estimates.Plan
-		first := 1
-		for first < len(plan.Estimates) && plan.Estimates[first].Rule == btn.Bounding {
-			first++
+		position := 1
+		for position < len(plan.Estimates) && plan.Estimates[position].Rule == btn.Bounding {
+			position++
 		}
-		plan.Estimates = slices.Insert(slices.Clone(plan.Estimates), first, found.Plan.Estimates[0])
+		plan.Estimates = slices.Insert(slices.Clone(plan.Estimates), position, found.Plan.Estimates[0])
 		return &plan
 	})
 	return estimates, nil
 }
 
-// forSpreadNetwork returns a planner for net, which is the planner's network with the likelihoods of one query as tensors. No other
-// query has this network, so its facts and problems are not shared.
+// forSpreadNetwork returns a planner for net, which is the planner's network with the likelihoods of one query as tensors. It does not
+// share facts and problems with other planners, since no other query has this network.
 func (p planner) forSpreadNetwork(net *btn.Network) planner {
 	facts := new(Known).factsOf(net)
 	p.facts, p.Job = facts, &proposal.Job{
@@ -276,25 +296,25 @@ func (p planner) forSpreadNetwork(net *btn.Network) planner {
 	return p
 }
 
-// caution warns beforehand if an answer of an exact decomposition may not be exact: the network's
-// tensors were rounded by maps, or, for closed forms of rank one, float64 may lose something. Who contracts C
-// = B finds out what it has lost, and numbers in count space carry exponents of their own.
-func (p planner) caution(to *btn.Assignment) {
-	if to.Plan == nil || !to.Plan.Exact() {
+// addCautions marks an assignment with an exact plan as unsure, and adds warnings, if the answer may not be exact: if maps have rounded
+// the tensors of the network, or if its entries span more than float64 holds. The second does not matter if the plan keeps every term in
+// range or finds out what it has lost (KeepsRange).
+func (p planner) addCautions(a *btn.Assignment) {
+	if a.Plan == nil || !a.Plan.Exact() {
 		return
 	}
-	warnings := p.facts.mapped
-	if !to.Plan.Estimates[0].KeepsRange() {
-		warnings = slices.Concat(warnings, p.facts.span.warnings(p.Conditioned))
+	warnings := p.facts.mapWarnings
+	if !a.Plan.Estimates[0].KeepsRange() {
+		warnings = slices.Concat(warnings, p.facts.coreSpan.warnings(p.Conditioned))
 	}
-	to.Unsure = len(warnings) > 0
-	to.Warnings = append(to.Warnings, warnings...)
+	a.Unsure = len(warnings) > 0
+	a.Warnings = append(a.Warnings, warnings...)
 }
 
-// cautioned is caution for a proposal, if there is one.
-func (p planner) cautioned(found *btn.Assignment, err error) (*btn.Assignment, error) {
+// withCautions returns a proposal and its error as they are, after addCautions if there is no error.
+func (p planner) withCautions(found *btn.Assignment, err error) (*btn.Assignment, error) {
 	if err == nil {
-		p.caution(found)
+		p.addCautions(found)
 	}
 	return found, err
 }

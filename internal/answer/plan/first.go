@@ -12,24 +12,26 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// First assigns a demand the value of belief propagation and the bound by its messages, without any planning, and passes the messages on
-// its problem until enough ends: every one of them once at least. net is the network without evidence. It returns nil if estimates do not
-// provide what is wanted, or if belief propagation has no value. Linear time.
+// First answers a demand by the value of belief propagation and the bound that follows from its messages, without any planning. It passes
+// messages on p, the problem of the demand, until enough is done, and each message at least once. net is the network without evidence. It
+// returns nil if the method of the settings does not answer by estimates, if estimates do not provide what is wanted, or if belief
+// propagation has no value. Linear time.
 func First(
 	ctx, enough context.Context, net *btn.Network, p *problem.Problem, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, error) {
 	s = s.WithDefaults()
-	if m := requested(s.Method); m == nil && !(&proposal.Job{Settings: s}).IsAuto() || m != nil && !m.Grows {
-		return nil, nil
-	}
-	if d.Descends() || d.IsParametric() || len(d.Joint) > 0 {
+	m := requested(s.Method)
+	isAuto := (&proposal.Job{Settings: s}).IsAuto()
+	answersByEstimates := m != nil && m.Grows || m == nil && isAuto
+	wantsMore := d.Descends() || d.IsParametric() || len(d.Joint) > 0
+	if !answersByEstimates || wantsMore {
 		return nil, nil
 	}
 	found, err := methods.First(ctx, enough, p, s)
 	if found == nil || err != nil {
 		return nil, err
 	}
-	note(found, net, d)
+	addDemand(found, net, d)
 	return found, nil
 }
 
@@ -46,7 +48,8 @@ const (
 // Chosen: some microseconds; a plan of more takes longer than a sweep of belief propagation, as a rule.
 const uninsuredFlops = 1e5
 
-// Insure returns the insurance that plans need.
+// Insure returns how a job with these plans has to be insured by a first answer: as Insured if a plan grows or takes more than a share of
+// the budget, otherwise as InsuredBySweep if a plan takes more than uninsuredFlops.
 func Insure(assignments []btn.Assignment, s query.Settings) Insurance {
 	insurance := Uninsured
 	for _, a := range assignments {

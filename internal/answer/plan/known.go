@@ -12,46 +12,48 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 )
 
-// So many networks are known. Of one with more tensors the digest, the range and warnings are kept alone: what else is derived of it is
-// large itself, and soon made beside the work on it.
+// Limits of what Known remembers.
 const (
-	keepFacts   = 32
+	// keepFacts is the number of networks.
+	keepFacts = 32
+	// keepTensors is the largest number of tensors of a network of which everything is kept. Of a larger one only the digest, the span
+	// and the warnings are kept: the rest is large itself, and takes little time beside the work on the network.
 	keepTensors = 1 << 13
 )
 
-// Known remembers what Assign derives of the networks that it was asked about last, by identity: digest,
-// shape, warnings, programs. A network must not change; it is not kept alive. Assignments are the same with
-// it and without. The zero value is empty; it may be used by several goroutines.
+// Known remembers what Assign derives of the networks that it was asked about last, by identity: digest, shape, warnings, programs. A
+// network must not change; it is not kept alive. Assignments are the same with it and without. The zero value is empty. Several
+// goroutines may use it.
 type Known struct {
-	// Problems may be those that the parts of the plans are contracted on afterwards, in the same process and
-	// under the same Options: what planning made of a network need not be made again then. Nil: each call has
-	// its own.
+	// Problems are shared with the contraction of the parts, if that is in the same process and under the same Options. What planning
+	// made of a network need not be made again then. If it is nil, each call has its own.
 	Problems *problem.Shared
 	Options  problem.Options
 
-	bounds   sync.Once
+	setLimit sync.Once // sets the limit of networks
 	networks memo.LRU[weak.Pointer[btn.Network], *facts]
-	common   proposal.Facts
+	common   proposal.Facts // results that do not depend on a network
 }
 
-// facts are what one network's assignments have in common.
+// facts are what all assignments of one network have in common.
 type facts struct {
 	*proposal.Facts
-	span   span
-	mapped []string
+	coreSpan    span     // of the cores (spanOfCores)
+	mapWarnings []string // warnings that maps have rounded the tensors
 }
 
-// factsOf returns the facts of a network. Two callers may both derive them; one of them is remembered.
+// factsOf returns the facts of a network, from memory if it has them. Of a network with more than keepTensors tensors only some facts are
+// remembered, and the rest begins empty. If two callers derive facts at the same time, one result is remembered, and both get that.
 func (k *Known) factsOf(net *btn.Network) *facts {
-	k.bounds.Do(func() { k.networks.Entries = keepFacts })
-	who := weak.Make(net)
-	f, ok := k.networks.Get(who)
+	k.setLimit.Do(func() { k.networks.Entries = keepFacts })
+	key := weak.Make(net)
+	f, ok := k.networks.Get(key)
 	if !ok {
-		f = &facts{Facts: proposal.NewFacts(net, &k.common), span: coreSpan(net), mapped: mapWarnings(net)}
-		f = k.networks.Add(who, f, 0)
+		f = &facts{Facts: proposal.NewFacts(net, &k.common), coreSpan: spanOfCores(net), mapWarnings: mapWarnings(net)}
+		f = k.networks.Add(key, f, 0)
 	}
 	if len(net.Cores)+len(net.Links) > keepTensors {
-		return &facts{Facts: f.Facts.Fresh(), span: f.span, mapped: f.mapped}
+		return &facts{Facts: f.Facts.Fresh(), coreSpan: f.coreSpan, mapWarnings: f.mapWarnings}
 	}
 	return f
 }

@@ -30,7 +30,7 @@ func TestLargeNetworksAreKnown(t *testing.T) {
 		want, made := key(net, proposal.NewFacts(net, nil)), 0
 		for range 3 {
 			f := known.factsOf(net)
-			if got := key(net, f.Facts); got != want || f.span != coreSpan(net) {
+			if got := key(net, f.Facts); got != want || f.coreSpan != spanOfCores(net) {
 				t.Errorf("seed %d: key %s, want %s", seed, got, want)
 			}
 			if _, err := proposal.Fact(t.Context(), f.Facts, "slot", func() (int, error) { made++; return made, nil }); err != nil {

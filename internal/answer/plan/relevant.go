@@ -12,37 +12,41 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// planners are those of one job: of its network, and of the parts that queries depend on alone, each made when it is first needed.
-type planners struct {
+// jobPlanner plans the queries of one job, on its network or on the relevant part of it for a query.
+type jobPlanner struct {
 	settings     query.Settings // with defaults
 	memo         proposal.Memo
 	known        *Known
 	problems     *problem.Shared
 	options      problem.Options
-	hasOneDemand bool             // the job has one query
-	method       *proposal.Method // nil: the planner's own
-	of           map[*btn.Network]*planner
+	hasOneDemand bool                      // the job has one query
+	method       *proposal.Method          // nil: the planner's own
+	planners     map[*btn.Network]*planner // of the networks that were planned on so far (plannerOf)
 }
 
-// partTables is the number of tables up to which a question to a directed network is answered on the part that it depends on, if
-// the network has more; of a larger part, and of a smaller network, the tree for all evidence is looked for first.
+// partTables is the largest number of tables of a small network, or of a small relevant part.
 // Measured: a part of so many tables is planned in a millisecond.
 const partTables = 128
 
-// assign chooses the way of one query, on the relevant part of a directed network. A network with one contraction tree for all evidence is
-// taken as it is where it is small, or the part is not: the tree serves all evidence, and takes less than planning for a part. So is one
-// whose decomposition is learned. The choice depends on the network, the query and the settings alone.
-func (as *planners) assign(ctx context.Context, net *btn.Network, d btn.Demand) (*btn.Assignment, error) {
-	isGlobal := as.method != nil && as.method.IsGlobal
+// assign chooses how one demand on net is answered. It is planned on the relevant part of net, with these exceptions:
+//
+//   - If the network is not directed, if derivatives are wanted, or if the method decomposes the complete network, it is planned on net.
+//   - If net is small, or its relevant part is not, and if net has one contraction tree for all evidence, it is planned on net: the tree
+//     takes less than planning for a part.
+//
+// The choice depends only on the network, the query and the settings.
+func (j *jobPlanner) assign(ctx context.Context, net *btn.Network, d btn.Demand) (*btn.Assignment, error) {
+	onWhole := func() *planner { return j.plannerOf(net, false) }
+	isGlobal := j.method != nil && j.method.IsGlobal
 	isSmall := len(net.Cores) <= partTables
-	if !net.Directed || d.IsParametric() || isGlobal || isSmall && methods.HasTree(ctx, as.on(net, false).Job) {
-		return as.on(net, false).assign(ctx, d)
+	if !net.Directed || d.IsParametric() || isGlobal || isSmall && methods.HasTree(ctx, onWhole().Job) {
+		return onWhole().assign(ctx, d)
 	}
-	part, about := as.problems.Relevant(net, d)
-	if part == net || len(part.Cores) > partTables && methods.HasTree(ctx, as.on(net, false).Job) {
-		return as.on(net, false).assign(ctx, d)
+	part, partDemand := j.problems.Relevant(net, d)
+	if part == net || len(part.Cores) > partTables && methods.HasTree(ctx, onWhole().Job) {
+		return onWhole().assign(ctx, d)
 	}
-	found, err := as.on(part, true).assign(ctx, about)
+	found, err := j.plannerOf(part, true).assign(ctx, partDemand)
 	if err != nil {
 		return nil, err
 	}
@@ -50,27 +54,28 @@ func (as *planners) assign(ctx context.Context, net *btn.Network, d btn.Demand) 
 	return found, nil
 }
 
-// on returns the planner of queries to a network. isPart reports whether that is a relevant part of the job's.
-func (as *planners) on(net *btn.Network, isPart bool) *planner {
-	p := as.of[net]
+// plannerOf returns the planner of a network, which the first call makes. isPart reports whether the network is the relevant part of
+// another one for a query.
+func (j *jobPlanner) plannerOf(net *btn.Network, isPart bool) *planner {
+	p := j.planners[net]
 	if p == nil {
-		facts := as.known.factsOf(net)
-		p = &planner{facts: facts, hasOneDemand: as.hasOneDemand, Job: &proposal.Job{
-			Net: net, Settings: as.settings, Memo: as.memo, Facts: facts.Facts, Problems: as.problems, Options: as.options,
-			Method: as.method, IsPart: isPart,
+		facts := j.known.factsOf(net)
+		p = &planner{facts: facts, hasOneDemand: j.hasOneDemand, Job: &proposal.Job{
+			Net: net, Settings: j.settings, Memo: j.memo, Facts: facts.Facts, Problems: j.problems, Options: j.options,
+			Method: j.method, IsPart: isPart,
 		}}
-		as.of[net] = p
+		j.planners[net] = p
 	}
 	return p
 }
 
-// cacheState reports whether all plans that the job needed were remembered: off without a memo.
-func (as *planners) cacheState() string {
-	if as.memo == nil {
+// cacheState returns btn.CacheHit if all plans that the job needed were remembered, btn.CacheMiss if not, and btn.CacheOff without a memo.
+func (j *jobPlanner) cacheState() string {
+	if j.memo == nil {
 		return btn.CacheOff
 	}
-	for _, a := range as.of {
-		if a.CacheState() == btn.CacheMiss {
+	for _, p := range j.planners {
+		if p.CacheState() == btn.CacheMiss {
 			return btn.CacheMiss
 		}
 	}

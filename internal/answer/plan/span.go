@@ -11,59 +11,59 @@ import (
 )
 
 const (
-	wideBits = 128 // tables whose entries are further apart count
-	spanBits = 900 // what tables keep: entries 2^−900 below the largest may become 0
+	wideBits = 128 // a table is wide if log2 of its largest over its smallest entry is more
+	spanBits = 900 // the spans that all wide tables together may have: entries 2^−900 below the largest may become 0
 	log10of2 = math.Ln2 / math.Ln10
 )
 
-// span adds up how far the entries of wide tables are apart.
+// span adds up the spans of wide tables. The span of a table is log2 of the ratio of its largest to its smallest entry, without signs and
+// zeros.
 type span struct {
-	bits float64
-	wide int
+	bits float64 // the sum of the spans
+	wide int     // the number of wide tables
 }
 
-// count adds a table if its entries are further apart than wideBits.
-func (s *span) count(data []float64) {
-	low, top := math.Inf(1), 0.0
+// add adds the span of a table if that is above wideBits.
+func (s *span) add(data []float64) {
+	smallest, largest := math.Inf(1), 0.0
 	for _, x := range data {
 		if x = math.Abs(x); x > 0 {
-			low, top = min(low, x), max(top, x)
+			smallest, largest = min(smallest, x), max(largest, x)
 		}
 	}
-	if top == 0 || top*0x1p-126 <= low { // the logarithms would say so
+	if largest == 0 || largest*0x1p-126 <= smallest { // not wide, as the logarithms would show in more time
 		return
 	}
-	if bits := math.Log2(top) - math.Log2(low); bits > wideBits {
+	if bits := math.Log2(largest) - math.Log2(smallest); bits > wideBits {
 		s.bits += bits
 		s.wide++
 	}
 }
 
-// countTensor adds the table of a dense tensor, and the weights of a CP one.
-func (s *span) countTensor(t tensor.Tensor) {
+// addTensor adds the span of the table of a dense tensor, or of the weights of a CP tensor.
+func (s *span) addTensor(t tensor.Tensor) {
 	switch t := t.(type) {
 	case *tensor.Dense:
-		s.count(t.Data)
+		s.add(t.Data)
 	case *tensor.CP:
-		s.count(t.Weights)
+		s.add(t.Weights)
 	}
 }
 
-// coreSpan is the part that evidence does not change. Linear time.
-func coreSpan(net *btn.Network) (s span) {
+// spanOfCores returns the sum of the spans of the cores of a network, which evidence does not change. Linear time.
+func spanOfCores(net *btn.Network) (s span) {
 	for _, core := range net.Cores {
-		s.countTensor(core.T)
+		s.addTensor(core.T)
 	}
 	return s
 }
 
-// warnings warns where terms of the total may be lost: the wide tables of a conditioned network, s being
-// those of its cores, dense factors and weights of variables, span more together than one table of float64
-// holds. Terms above 0 then may become 0, and where other factors exclude the larger ones, the total misses
-// what counts. It says may: mostly the larger ones stay. Linear time.
+// warnings returns a warning if terms of the total may be lost: if the spans of all wide cores (s) and of all wide links of net, the
+// network under evidence, are more than spanBits together. Terms above 0 then may become 0. If other factors exclude the larger terms,
+// the total misses the terms that count. Usually the larger ones stay, so the warning says may. Linear time.
 func (s span) warnings(net *btn.Network) []string {
 	for _, link := range net.Links {
-		s.countTensor(link.T)
+		s.addTensor(link.T)
 	}
 	if s.bits <= spanBits {
 		return nil
@@ -73,9 +73,8 @@ func (s span) warnings(net *btn.Network) []string {
 		s.wide, s.bits*log10of2)}
 }
 
-// mapWarnings warns where legs have maps other than the identity: the tensors were multiplied by their
-// inverses, and entries 10^-16 of the largest beside them are rounding. Z does not depend on maps, and its
-// digits do.
+// mapWarnings returns a warning if a leg has a map other than the identity. The tensors were multiplied by the inverses of the maps, so
+// that entries of 10^-16 of the largest one of a tensor are rounding. Z does not depend on maps, but its digits do.
 func mapWarnings(net *btn.Network) []string {
 	for _, m := range net.Maps {
 		if m.A != nil {

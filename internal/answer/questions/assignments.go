@@ -24,7 +24,7 @@ var explanation = kind{
 		}
 		q := &a.asked.Query
 		e := &query.Explanation{Assignment: withoutSwitches(q, best.Values), LnWeight: best.Weight.LogAbs(), Unique: best.Unique}
-		if best.Bounded {
+		if isFromSearch := best.Bounded; isFromSearch {
 			e.LnBound, e.Gap, e.Optimal = finite(best.Bound), finite(best.Bound-best.Last().LogAbs()), isProved(best)
 		}
 		if a.total.Want.Best > 1 {

@@ -114,17 +114,18 @@ func believe(a *answer) (f fitted, why string) {
 	return f, why
 }
 
-// Proportional fitting ends when no marginal misses its belief by more than fittedTo, or after mostRounds or mostScaled steps; beliefs
-// that are missed by more than mostMissed contradict each other.
+// Limits of proportional fitting.
 const (
-	fittedTo   = 1e-13
-	mostRounds = 10_000
-	mostScaled = 1 << 27
-	mostMissed = 1e-6
+	fittedTo   = 1e-13   // it ends when no marginal misses its belief by more
+	maxRounds  = 10_000  // rounds, each over all beliefs
+	maxScaled  = 1 << 27 // probabilities scaled in all rounds together
+	mostMissed = 1e-6    // beliefs that are missed by more contradict each other
 )
 
 // fit returns the distribution nearest to p whose marginals are the beliefs, by iterative proportional fitting (Deming and Stephan). p is
-// over the combinations of values of the believed variables. If there is none, why is the reason in words; otherwise it is "".
+// over the combinations of values of the believed variables. If there is no such distribution, why is the reason in words; otherwise it
+// is "". The likelihoods of f.belief are the factors by which fitting has multiplied the probability of each value of each variable, with
+// the largest factor of a variable scaled to 1.
 func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 	f.shares = append([]float64{}, p...)
 	f.belief = &query.Belief{Likelihoods: make([][]float64, len(beliefs))}
@@ -141,10 +142,11 @@ func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 			wanted[k][x], f.belief.Likelihoods[k][x] = w/sum, 1
 		}
 	}
-	missed, rounds := math.Inf(1), min(mostRounds, mostScaled/(len(p)*len(beliefs)))
-	for missed > fittedTo && f.belief.Rounds < rounds {
+
+	missed, roundLimit := math.Inf(1), min(maxRounds, maxScaled/(len(p)*len(beliefs)))
+	for missed > fittedTo && f.belief.Rounds < roundLimit {
 		f.belief.Rounds++
-		if why := f.fitOnce(beliefs, wanted); why != "" {
+		if why := f.fitRound(beliefs, wanted); why != "" {
 			return f, why
 		}
 		missed = f.largestMiss(beliefs, wanted)
@@ -153,6 +155,7 @@ func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 	if missed > mostMissed {
 		return f, fmt.Sprintf("the beliefs contradict each other: after %d rounds of fitting one is missed by %.2g", f.belief.Rounds, missed)
 	}
+
 	for _, weights := range f.belief.Likelihoods {
 		largest := 0.0
 		for _, w := range weights {
@@ -165,10 +168,10 @@ func fit(p []float64, beliefs []factorgraph.Likelihood) (f fitted, why string) {
 	return f, ""
 }
 
-// fitOnce does one round of proportional fitting: for each variable in turn it scales the distribution so that the marginal of this
-// variable is the wanted one. It multiplies the factors into the likelihoods of the answer. why is not "" if a value is wanted and
-// impossible.
-func (f *fitted) fitOnce(beliefs []factorgraph.Likelihood, wanted [][]float64) (why string) {
+// fitRound does one round of proportional fitting: for each variable in turn it scales the distribution so that the marginal of this
+// variable is the wanted one. It multiplies the factors into the likelihoods of the answer. If a value is impossible and believed with a
+// probability above 0, it stops, and why is that in words; otherwise why is "".
+func (f *fitted) fitRound(beliefs []factorgraph.Likelihood, wanted [][]float64) (why string) {
 	for k := range beliefs {
 		current := marginal(f.shares, beliefs, k)
 		for x, w := range wanted[k] {
@@ -223,8 +226,8 @@ func scaleMarginal(p []float64, beliefs []factorgraph.Likelihood, k int, wanted,
 	}
 }
 
-// mix writes the marginals and the joint marginal into the result: mixtures of those of the further demands of this kind, by the shares of
-// these demands. It writes nothing that the demands do not have.
+// mix writes the marginals and the joint marginal under the beliefs into the result: Σ_b shares[b] times those of further demand b. It
+// writes nothing that the demands do not have.
 func (a *answer) mix(shares []float64) {
 	var marginals [][]float64
 	var cells []float64
@@ -276,8 +279,9 @@ func answerUnderBeliefs(event, over *answer) {
 	}
 }
 
-// believedProbability returns p = Σ_b r(b) Z_b(event and evidence) / Z_b(evidence), and whether every term of it is exact. If there is no
-// such probability, why is the reason in words; otherwise it is "".
+// believedProbability returns p = Σ_b r(b) Z_b(event and evidence) / Z_b(evidence), and whether every term of it is exact. b are the
+// combinations of values of the believed variables, and r is their distribution under the beliefs (believe). over is the query with the
+// evidence. If there is no such probability, why is the reason in words; otherwise it is "".
 func believedProbability(event, over *answer) (p float64, isExact bool, why string) {
 	switch {
 	case !reflect.DeepEqual(event.asked.Query.Believe, over.asked.Query.Believe):
@@ -289,8 +293,8 @@ func believedProbability(event, over *answer) (p float64, isExact bool, why stri
 	if why != "" {
 		return 0, false, why
 	}
-	with, without := event.furtherTotalsOf("belief"), over.furtherTotalsOf("belief") // by combination, with the event and without it
-	if len(with) != len(without) {
+	eventTotals, totals := event.furtherTotalsOf("belief"), over.furtherTotalsOf("belief") // by combination b
+	if len(eventTotals) != len(totals) {
 		return 0, false, "a query with the believed variables observed is missing"
 	}
 	isExact = f.belief.Exact
@@ -298,11 +302,11 @@ func believedProbability(event, over *answer) (p float64, isExact bool, why stri
 		if share == 0 {
 			continue
 		}
-		if r := &with[b].Result; r.Status != query.StatusOK {
+		if r := &eventTotals[b].Result; r.Status != query.StatusOK {
 			return 0, false, r.Error.Message
 		}
-		isExact = isExact && with[b].Result.Exact
-		p += share * with[b].Z.Div(without[b].Z).Float64()
+		isExact = isExact && eventTotals[b].Result.Exact
+		p += share * eventTotals[b].Z.Div(totals[b].Z).Float64()
 	}
 	if !(p >= 0) {
 		return 0, false, fmt.Sprintf("the estimates give the event a probability of %.6g", p)

@@ -110,8 +110,8 @@ func (s *setting) switchValue(q *query.Query) int {
 	return 1 + slices.Index(s.values, q.Do[k].Value)
 }
 
-// evidenceOf returns the evidence of a query and of its switches. Each switch is observed. The inverse of its probability is a weight, so
-// that the switches do not change Z.
+// evidenceOf returns the evidence of a query, with an observation of each of its switches. The observed value of a switch with n values
+// also has the weight n, the inverse of its probability, so that switches do not change Z.
 func evidenceOf(q *query.Query) factorgraph.Evidence {
 	e := q.Evidence
 	if len(q.Switches) == 0 {

@@ -67,12 +67,13 @@ func isEvent(queries []query.Query, i int) bool {
 // surely is how far rounding alone may put a probability above 1, per nat of ln Z and one nat.
 const surely = 1e-9
 
-// limitRatio handles a probability above 1. r is the result with the ratio, over is the result of the query that it is asked over.
+// limitRatio corrects a ratio Z/Z_over above 1, which should be a probability. r is the result with the ratio, and over is the result of
+// the query in the denominator. The excess is ln of the ratio.
 //
-//   - If the uncertainties of both answers allow it, the probability becomes 1, with a warning unless it is only rounding.
-//   - Otherwise Z of over is too small: over gets a warning, and its uncertainty is raised to what it lacks. Then
-//     r loses its ratio, with a warning, if r is exact and over is not, since Z of r is right.
-//     Otherwise r becomes an error, since at least one of both statements is wrong.
+//   - If the uncertainties of both answers allow the excess, the ratio becomes 1, with a warning unless it is only rounding.
+//   - Otherwise Z of over is too small: over gets a warning, and its uncertainty becomes at least the excess minus that of r.
+//   - If in that case r is exact and over is not, r loses its ratio, with a warning, since Z of r is right.
+//   - Otherwise r becomes an error, since at least one of the two statements is wrong.
 func limitRatio(r, over *query.Result) {
 	if r.Ratio.Ln == nil || *r.Ratio.Ln <= 0 {
 		return

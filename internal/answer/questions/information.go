@@ -43,23 +43,24 @@ var information = kind{
 	answer: answerInformation,
 }
 
-// observe returns evidence with one more observation, v = x, in its place by variable. v is not observed before. The evidence e is not
-// changed.
+// observe returns a copy of the evidence e with one more observation, v = x. Observations stay sorted by variable. v is not observed in e.
 func observe(e factorgraph.Evidence, v, x int) factorgraph.Evidence {
-	place, _ := slices.BinarySearchFunc(e.Hard, v, func(o factorgraph.Observation, v int) int { return o.Var - v })
+	position, _ := slices.BinarySearchFunc(e.Hard, v, func(o factorgraph.Observation, v int) int { return o.Var - v })
 	return factorgraph.Evidence{
-		Hard: slices.Insert(slices.Clone(e.Hard), place, factorgraph.Observation{Var: v, Value: x}),
+		Hard: slices.Insert(slices.Clone(e.Hard), position, factorgraph.Observation{Var: v, Value: x}),
 		Soft: e.Soft,
 	}
 }
 
-// answerInformation writes the information that a query asks for, with the candidates sorted from the most useful one on. It writes a
-// warning if a further demand has no total. It does nothing if the query does not ask for information.
+// answerInformation writes the information that a query asks for, with the candidates sorted by descending usefulness: by the gain of
+// utility if there are utilities, otherwise by mutual information. It writes a warning if a further demand has no total. It does nothing if
+// the query does not ask for information. a.kindTotals[t] is the total with the target observed at its value t.
 func answerInformation(a *answer) {
 	ask := a.asked.Query.Information
 	if ask == nil {
 		return
 	}
+	// P(t), and whether all totals can be used.
 	z := make([]scaled.Number, len(a.kindTotals))
 	for t := range a.kindTotals {
 		z[t] = a.kindTotals[t].Z
@@ -74,6 +75,8 @@ func answerInformation(a *answer) {
 		a.warn("no information: " + why)
 		return
 	}
+
+	// What is known without an observation.
 	info := &query.Information{Target: ask.Target, Exact: isExact, Entropy: entropy(p)}
 	utilityNow := 0.0 // the expected utility of the best action without an observation
 	if len(ask.Utility) > 0 {
@@ -81,11 +84,12 @@ func answerInformation(a *answer) {
 		info.Action, info.ExpectedUtility, utilityNow = &action, &expected, expected
 	}
 
+	// What the observation of each candidate adds.
 	info.Candidates = make([]query.Observable, 0, len(candidates))
 	for i, v := range candidates {
 		mutual, utilityAfter := valueOfCandidate(a.kindTotals, p, i, ask.Utility)
 		o := query.Observable{Variable: v}
-		o.MutualInfo = max(0, min(mutual, info.Entropy)) // it is between the two but for rounding
+		o.MutualInfo = max(0, min(mutual, info.Entropy)) // only rounding can put it outside of these limits
 		o.ExpectedEntropy = info.Entropy - o.MutualInfo
 		if len(ask.Utility) > 0 {
 			gain := utilityAfter - utilityNow

@@ -6,8 +6,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// restricts reports whether evidence e contains all of the evidence given and only adds to it what cannot make a term of Z larger: all
-// observations of given, all its weights unchanged, and further weights of at most 1.
+// restricts reports whether no term of Z is larger under the evidence e than under the evidence given. That is so if e has all observations
+// and all likelihoods of given, unchanged, and its further likelihoods have weights of at most 1.
 func restricts(e, given factorgraph.Evidence) bool {
 	for _, o := range given.Hard {
 		if !slices.Contains(e.Hard, o) {
@@ -17,10 +17,11 @@ func restricts(e, given factorgraph.Evidence) bool {
 	unchanged := 0 // the number of likelihoods of given that e contains
 	for _, s := range e.Soft {
 		i := slices.IndexFunc(given.Soft, func(g factorgraph.Likelihood) bool { return g.Var == s.Var })
+		isGiven := i >= 0
 		switch {
-		case i >= 0 && slices.Equal(given.Soft[i].Weights, s.Weights):
+		case isGiven && slices.Equal(given.Soft[i].Weights, s.Weights):
 			unchanged++
-		case i >= 0 || slices.Max(s.Weights) > 1:
+		case isGiven, slices.Max(s.Weights) > 1:
 			return false
 		}
 	}

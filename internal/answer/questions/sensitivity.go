@@ -31,8 +31,9 @@ var sensitivity = kind{
 	answer: answerSensitivity,
 }
 
-// answerSensitivity writes the sensitivity that a query asks for, from the derivatives of Z and Z_t by the numbers of all factors. It
-// writes only a warning if P is no probability, or if derivatives are missing. It does nothing if the query does not ask for it.
+// answerSensitivity writes the sensitivity that a query asks for, from the derivatives of Z and Z_t by the numbers of all factors, which
+// lie factor by factor. It writes only a warning if P is no probability, or if derivatives are missing. It does nothing if the query does
+// not ask for it.
 func answerSensitivity(a *answer) {
 	if a.asked.Query.Sensitivity == nil || a.total.TargetDerivatives == nil {
 		return
@@ -41,14 +42,18 @@ func answerSensitivity(a *answer) {
 	target.Range = cmp.Or(target.Range, query.DefaultRange)
 	target.Top = cmp.Or(target.Top, query.DefaultTop)
 	out := &query.SensitivityResult{Sensitivity: target, Tornado: []query.Swing{}}
+
+	// P = Z_t/Z.
 	z, cores := a.total.Z, a.numbers
 	p := a.total.Target.Div(z).Float64()
 	if out.P = min(1, max(0, p)); !(math.Abs(p-out.P) <= additive.ProbabilityRounding) {
 		a.warn(fmt.Sprintf("no sensitivity: the estimate of the target's probability is %.3g", p))
 		return
 	}
+
+	// Derivatives and swings, factor by factor.
 	unranked, hasOverflow := 0, false
-	dTotal, dTarget := a.total.Derivatives, a.total.TargetDerivatives // those of the factors from c on
+	dTotal, dTarget := a.total.Derivatives, a.total.TargetDerivatives // of Z and of Z_t, by the numbers of the factors from c on
 	for c := range cores {
 		theta := cores[c].Numbers
 		n := len(theta)
@@ -64,6 +69,8 @@ func answerSensitivity(a *answer) {
 		unranked += f.unranked
 		dTotal, dTarget = dTotal[n:], dTarget[n:]
 	}
+
+	// What the result says of all factors together.
 	if hasOverflow {
 		sizes := make([]int, len(cores))
 		for c := range sizes {
@@ -77,7 +84,8 @@ func answerSensitivity(a *answer) {
 		a.warn(
 			fmt.Sprintf("%d numbers are not ranked: in their ranges Z cancels as far as rounding or leaves float64, or P leaves 0 to 1", unranked))
 	}
-	slices.SortStableFunc(out.Tornado, func(x, y query.Swing) int { return cmp.Compare(y.High-y.Low, x.High-x.Low) })
+	byDescendingWidth := func(x, y query.Swing) int { return cmp.Compare(y.High-y.Low, x.High-x.Low) }
+	slices.SortStableFunc(out.Tornado, byDescendingWidth)
 	out.Tornado = slices.Clip(out.Tornado[:min(len(out.Tornado), target.Top)])
 	a.result.Sensitivity = out
 }
@@ -105,7 +113,8 @@ type factorSensitivity struct {
 	unranked     int       // how many numbers have a swing that cannot be computed
 }
 
-// divide returns the derivatives divided by z. If theta is not nil, each is also multiplied by its number. It records an underflow.
+// divide returns the derivatives divided by z. If theta is not nil, derivative k is also multiplied by theta[k]. If a quotient other than 0
+// is below the range in which float64 has all its digits, hasUnderflow becomes true.
 func (f *factorSensitivity) divide(derivatives []scaled.Number, theta []float64, z scaled.Number) []float64 {
 	quotients := make([]float64, len(derivatives))
 	for k, x := range derivatives {
@@ -118,20 +127,22 @@ func (f *factorSensitivity) divide(derivatives []scaled.Number, theta []float64,
 	return quotients
 }
 
-// report adds to a result the derivatives of P by the numbers of the factor, and the swings of those that move P. If the factor is a
-// conditional table, it also adds the derivatives with which the other numbers of a row covary, so that the row still sums to 1.
+// report adds to a result what it says of the numbers θ of one factor: the derivatives ∂P/∂θ = (∂Z_t/∂θ − P ∂Z/∂θ)/Z, and the swings of the
+// numbers that move P. If the factor is a conditional table, it also adds the covaried derivatives, by a number whose row still sums to 1
+// since the other numbers of the row change in the opposite direction. They are left out (nil) if one is beyond float64.
 func (f *factorSensitivity) report(out *query.SensitivityResult) {
 	derivatives := make([]float64, len(f.totalSlope))
 	for k := range derivatives {
 		derivatives[k] = f.targetSlope[k] - f.p*f.totalSlope[k]
-		f.hasOverflow = f.hasOverflow || derivatives[k]-derivatives[k] != 0
+		f.hasOverflow = f.hasOverflow || !isFinite(derivatives[k])
 	}
-	total, target := f.lines(f.totalSlope, f.totalShare, 1), f.lines(f.targetSlope, f.targetShare, f.p)
+	totalLines, targetLines := f.lines(f.totalSlope, f.totalShare, 1), f.lines(f.targetSlope, f.targetShare, f.p)
 	var covaried []float64
-	if f.core.Row > 0 {
+	if isConditional := f.core.Row > 0; isConditional {
 		covaried = make([]float64, len(derivatives))
 		for k := range covaried {
-			if covaried[k] = target[k].covariedSlope() - f.p*total[k].covariedSlope(); covaried[k]-covaried[k] != 0 {
+			covaried[k] = targetLines[k].covariedSlope() - f.p*totalLines[k].covariedSlope()
+			if !isFinite(covaried[k]) {
 				f.hasOverflow, covaried = true, nil
 				break
 			}
@@ -140,14 +151,14 @@ func (f *factorSensitivity) report(out *query.SensitivityResult) {
 	out.Derivatives.By = append(out.Derivatives.By, derivatives)
 	out.Covaried = append(out.Covaried, covaried)
 	for k := range f.core.Numbers {
-		if s, moves := f.swing(k, &total[k], &target[k], out.Range); moves {
+		if s, moves := f.swing(k, &totalLines[k], &targetLines[k], out.Range); moves {
 			out.Tornado = append(out.Tornado, s)
 		}
 	}
 }
 
-// line is Z, or Z_t, as a function of one number x of the model, in units of Z of today. If the number is one of a row of a conditional
-// table, the other numbers of the row change with it, in proportion, so that the sum of the row stays:
+// line is Z, or Z_t, as a function of one number x of the model, in units of today's Z. Today the number is θ. If it is in a row of a
+// conditional table, the other numbers of the row change with it, in proportion, so that the sum of the row stays the same:
 //
 //	value(x) = constant + (x/θ) share + (othersSum + θ − x) othersSlope
 //
@@ -176,8 +187,8 @@ func (l *line) at(x float64) float64 {
 }
 
 // lines returns the line of each number of the factor. slope and share are the derivatives of Z (or Z_t) and their products with the
-// numbers; value is Z (or Z_t) today, in units of Z. If the line does not reach that value at the number of today, its constant is what
-// value leaves for it, a difference in which digits may cancel. Linear time, but quadratic in the length of a row.
+// numbers, and value is Z (or Z_t) today, all in units of Z. The constant of a line is a sum of shares. If the line then does not reach
+// value at today's number, the difference is added to the constant, which loses digits. Linear time, but quadratic in the length of a row.
 func (f *factorSensitivity) lines(slope, share []float64, value float64) []line {
 	lines := make([]line, len(slope))
 	for k := range lines {
@@ -189,9 +200,11 @@ func (f *factorSensitivity) lines(slope, share []float64, value float64) []line 
 		f.setGroupConstants(lines, share)
 	}
 	for k := range lines {
-		today := lines[k].at(lines[k].theta)
-		if lines[k].isPositive = lines[k].isPositive && math.Abs(today-value) <= agreement*value; !lines[k].isPositive {
-			lines[k].constant += value - today
+		l := &lines[k]
+		today := l.at(l.theta)
+		l.isPositive = l.isPositive && math.Abs(today-value) <= agreement*value
+		if !l.isPositive {
+			l.constant += value - today
 		}
 	}
 	return lines
@@ -200,12 +213,14 @@ func (f *factorSensitivity) lines(slope, share []float64, value float64) []line 
 // agreement is the largest relative difference of two sums of the same parts of Z.
 const agreement = 1e-9
 
-// setGroupConstants fills in the constants of the lines of a factor that has groups of numbers by term (btn.CoreNumbers). The shares of a
-// group sum to the whole term, since the term is linear in the group. So the constant of a number is the sum of the other shares of its
-// group and of the other terms. It does nothing if the factor has no groups.
+// setGroupConstants fills in the constants of the lines of a factor that is a sum of terms. Its numbers lie term by term, and those of term
+// t in groups of the sizes f.core.Groups[t][0], [1], …. A term is linear in each of its groups, so that the shares of any one group sum to
+// the value of the whole term. So the constant of a number is the sum of the other shares of its group and of the values of all other
+// terms. It does nothing if the factor has no groups.
 func (f *factorSensitivity) setGroupConstants(lines []line, share []float64) {
-	var terms []float64 // the value of each term: the sum over its first group
-	first := 0          // number of a group
+	// The value of each term, from its first group.
+	var terms []float64
+	first := 0 // the position of the first number of a group
 	for _, sizes := range f.core.Groups {
 		for g, n := range sizes {
 			if g == 0 {
@@ -215,8 +230,9 @@ func (f *factorSensitivity) setGroupConstants(lines []line, share []float64) {
 		}
 	}
 	if first != len(lines) {
-		return
+		return // no groups
 	}
+
 	first = 0
 	otherTerms, areTermsPositive := sumsOfOthers(terms)
 	for t, sizes := range f.core.Groups {
@@ -230,14 +246,16 @@ func (f *factorSensitivity) setGroupConstants(lines []line, share []float64) {
 	}
 }
 
-// setRowConstants fills in the lines of a conditional table. The constant of a number is the sum of the shares of all other rows. The other
-// numbers of the row keep their proportions, so with D_y the derivative by the number θ_y, the derivative by their sum is
+// setRowConstants fills in the lines of a conditional table: constant, othersSum and othersSlope of each number. The constant of a number
+// is the sum of the shares of all other rows. The other numbers θ_y of the row of θ_x keep their proportions, so the derivative by their
+// sum is, with the derivatives D_y by θ_y,
 //
 //	othersSlope = Σ_{y≠x} D_y θ_y / Σ_{z≠x} θ_z
 //
 // If the other numbers are all 0, each takes the same part of their sum. If a row has a single number, its line is constant.
 func (f *factorSensitivity) setRowConstants(lines []line, share []float64) {
-	mode := f.core.Row - 1 // the axis of the table along which rows lie
+	// Rows lie along one axis (mode) of the row-major table. The d numbers of a row are stride apart.
+	mode := f.core.Row - 1
 	d, stride := f.core.Shape[mode], 1
 	for _, n := range f.core.Shape[mode+1:] {
 		stride *= n
@@ -245,6 +263,7 @@ func (f *factorSensitivity) setRowConstants(lines []line, share []float64) {
 	// first returns the position of the first number of a row. Example: shape (2, 3, 2) and mode 1, so d = 3 and stride = 2: row 3 is
 	// at 1·6 + 1 = 7, and has the numbers 7, 9, 11.
 	first := func(row int) int { return row/stride*(d*stride) + row%stride }
+
 	rowShares := make([]float64, len(lines)/d)
 	for i := range rowShares {
 		for x := range d {
@@ -253,6 +272,7 @@ func (f *factorSensitivity) setRowConstants(lines []line, share []float64) {
 	}
 	otherRows, isPositive := sumsOfOthers(rowShares)
 	isPositive = isPositive && len(f.core.Groups) > 0
+
 	for i := range rowShares {
 		for x := range d {
 			l := &lines[first(i)+x*stride]
@@ -262,7 +282,8 @@ func (f *factorSensitivity) setRowConstants(lines []line, share []float64) {
 				}
 			}
 			for y := range d {
-				switch other := first(i) + y*stride; {
+				other := first(i) + y*stride // the position of θ_y
+				switch {
 				case y == x:
 				case l.othersSum > 0:
 					l.othersSlope += lines[other].slope * (f.core.Numbers[other] / l.othersSum)
@@ -286,37 +307,44 @@ func sumOf(x []float64) (sum float64) {
 	return sum
 }
 
-// sumsOfOthers returns for each number the sum of all other numbers, computed without a difference, and whether no number is negative.
+// sumsOfOthers returns for each number the sum of all other numbers, Σ_{j≠k} x_j, and whether no number is negative. Nothing is subtracted,
+// so that no digits cancel.
 func sumsOfOthers(x []float64) (sums []float64, isPositive bool) {
 	sums, isPositive = make([]float64, len(x)), true
-	before, behind := 0.0, 0.0
+	prefix, suffix := 0.0, 0.0 // the sums of the numbers to the left and to the right of number k
 	for k, v := range x {
-		sums[k] = before
-		before += v
+		sums[k] = prefix
+		prefix += v
 		isPositive = isPositive && v >= 0
 	}
 	for k, v := range slices.Backward(x) {
-		sums[k] += behind
-		behind += v
+		sums[k] += suffix
+		suffix += v
 	}
 	return sums, isPositive
 }
 
-// outOfRange is how far rounding may put P beside 0 or 1 where terms of both signs have left seven digits.
+// isFinite reports whether x is neither NaN nor ±Inf.
+func isFinite(x float64) bool { return x-x == 0 }
+
+// outOfRange is how far rounding may put P below 0 or above 1 if seven digits are left of terms of both signs.
 const outOfRange = 1e-6
 
-// leastKept is the least share of Z with all of its digits; where some are below, P is of shares from leastSeen on.
+// leastKept is the smallest share of Z with all of its digits. If a factor has shares below it, P is computed only where Z is at least
+// leastSeen.
 const leastKept, leastSeen = 0x1p-1022, 0x1p-900
 
-// leastLeft is the least share of its terms that a difference may be, so that seven digits of it count.
+// leastLeft is the smallest ratio of a difference to its terms at which seven digits of it count.
 const leastLeft = 1e-4
 
-// swing returns the lowest and highest P while number k varies by the share width on both sides. total and target are the lines of Z and
-// Z_t. P is monotonic between the two ends of the interval, as a ratio of two linear functions without a pole. moves is false if P stays,
-// or cannot be computed at an end; the number is then counted as unranked.
+// swing returns the lowest and highest P while number k of the factor varies from θ (1 − width) to θ (1 + width). total and target are the
+// lines of Z and Z_t. P is monotonic in the interval, as a ratio of two linear functions without a pole, so that only its ends count. moves
+// is false if P stays the same. It is also false if P cannot be computed at an end, and then the number is counted as unranked.
 func (f *factorSensitivity) swing(k int, total, target *line, width float64) (s query.Swing, moves bool) {
 	s = f.interval(k, width)
-	if s.Theta == 0 && (math.IsInf(total.slope, 0) || math.IsInf(target.slope, 0)) { // it may be a number below float64
+	// A derivative of infinity shows that a θ of 0 may be a number below the range of float64.
+	mayHaveUnderflown := s.Theta == 0 && (math.IsInf(total.slope, 0) || math.IsInf(target.slope, 0))
+	if mayHaveUnderflown {
 		f.unranked++
 		return s, false
 	}
@@ -363,27 +391,28 @@ const (
 	isUnreliable                     // digits cancelled, or a number left float64
 )
 
-// probabilityAt returns P = Z_t/Z if the number of the two lines is x.
+// probabilityAt returns P = Z_t/Z if a number of the model is x, and whether that can be relied on. total and target are Z and Z_t as
+// functions of the number. P is limited to 0 … 1 if rounding has put it outside.
 func (f *factorSensitivity) probabilityAt(x float64, total, target *line) (p float64, status probabilityStatus) {
 	z := total.at(x)
+	mayLackTerms := f.hasUnderflow && z < leastSeen
+	hasCancelled := !total.isPositive && math.Abs(z) < leastLeft*(1+math.Abs(total.share))
 	switch {
-	case math.IsNaN(z) || math.IsInf(z, 0):
-		return 0, isUnreliable
-	case f.hasUnderflow && z < leastSeen || !total.isPositive && math.Abs(z) < leastLeft*(1+math.Abs(total.share)):
+	case !isFinite(z), mayLackTerms, hasCancelled:
 		return 0, isUnreliable
 	case !(z > 0):
 		return 0, isUndefined
 	}
 	ratio := target.at(x) / z
 	p = min(1, max(0, ratio))
-	if math.Abs(ratio-p) > outOfRange { // numbers below 0 can lead there
+	if math.Abs(ratio-p) > outOfRange { // more than rounding: a term is negative
 		return 0, isUnreliable
 	}
 	return p, hasProbability
 }
 
-// nameEntry fills in the variables of the table of a swing, and the value of each at the entry that varies. It does nothing if the factor
-// is no table.
+// nameEntry fills in the variables of the table of a swing, and the value of each variable at the entry that varies, entry s.Number of the
+// row-major table. It does nothing if the factor is no table.
 func (f *factorSensitivity) nameEntry(s *query.Swing) {
 	if f.core.Scope == nil {
 		return

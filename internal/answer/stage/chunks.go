@@ -10,16 +10,18 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contraction"
 )
 
-// Chunks groups the units of a job into chunks of about policy.ChunkFlops operations. For parts that queries have in common a chunk has
-// batchGain times as many. The sequence of the chunks is:
+// Chunks groups the units of a job into chunks of about policy.ChunkFlops operations. A chunk of parts that are contracted for several
+// queries together has batchGain times as many. The sequence of the chunks is:
 //
 //   - each part whose value is an answer by itself (About.IsInterim), a chunk for each
 //   - the other units of queries that need all their values, query by query in the order of parts
 //   - the units of queries that grow, estimate by estimate; estimate k of all queries begins a new chunk.
 //
-// There is at least one chunk, which may be empty, so that every job reaches the aggregator. ends are the numbers of first chunks that may
-// be enough for an answer, ascending. If queries grow, estimate k of all of them is complete after ends[k] chunks. If none grows and there
-// are interim parts, they are the chunks up to the first interim part, up to the last one, and all. Otherwise ends is nil.
+// There is at least one chunk, which may be empty, so that every job reaches the aggregator.
+//
+// ends are numbers of chunks after which the values may be enough for an answer, ascending. If queries grow, estimate k of all of them is
+// complete after ends[k] chunks. If none grows and there are interim parts, ends are the numbers of chunks up to the first interim part, up
+// to the last one, and of all. Otherwise ends is nil.
 func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit, ends []int) {
 	chunks, _, ends = ChunksAndCosts(net, assignments, 0)
 	return chunks, ends
@@ -30,8 +32,8 @@ func Chunks(net *btn.Network, assignments []btn.Assignment) (chunks [][]btn.Unit
 // Measured: docs/benchmarks/questions.md.
 const batchGain = 16
 
-// ChunksAndCosts returns chunks as Chunks does, but of about chunkFlops operations (0: policy.ChunkFlops; 1: every unit is a chunk). flops
-// is the expected work of each chunk, without that of marginals.
+// ChunksAndCosts returns chunks and ends as Chunks does, but chunks are of about chunkFlops operations. If chunkFlops is 0, that is
+// policy.ChunkFlops, and if it is 1, every unit is a chunk. flops is the expected work of each chunk, without that of marginals.
 func ChunksAndCosts(
 	net *btn.Network, assignments []btn.Assignment, chunkFlops float64,
 ) (chunks [][]btn.Unit, flops []float64, ends []int) {
@@ -39,8 +41,9 @@ func ChunksAndCosts(
 		chunkFlops = policy.ChunkFlops
 	}
 
+	// Queries that need all their values.
 	c := cutter{chunks: [][]btn.Unit{nil}, costs: []float64{0}}
-	addPart := func(u btn.Unit) {
+	addFixed := func(u btn.Unit) {
 		a := &assignments[u.Query]
 		e := &a.Plan.Estimates[0]
 		c.limit = chunkFlops
@@ -51,13 +54,15 @@ func ChunksAndCosts(
 	}
 	interim, others := fixedUnits(assignments)
 	for _, u := range interim {
-		addPart(u)
+		addFixed(u)
 		ends = append(ends, len(c.chunks))
 		c.cut()
 	}
 	for _, u := range others {
-		addPart(u)
+		addFixed(u)
 	}
+
+	// Without queries that grow, only interim parts may be enough.
 	longest := 0 // the largest number of estimates of a query that grows
 	for _, a := range assignments {
 		if a.Error == nil && a.Plan.Grows() {
@@ -67,8 +72,9 @@ func ChunksAndCosts(
 	if n := len(ends); n > 0 && longest == 0 {
 		return c.chunks, c.costs, slices.Compact([]int{ends[0], ends[n-1], len(c.chunks)})
 	}
-	ends = nil
 
+	// Queries that grow: estimate k of each of them, for k = 0, 1, ….
+	ends = nil
 	c.limit = chunkFlops
 	next := make([]int, len(assignments)) // the first part of the next estimate of each query
 	for k := range longest {
@@ -88,8 +94,8 @@ func ChunksAndCosts(
 	return c.chunks, c.costs, ends
 }
 
-// fixedUnits returns the units of the queries that need all their values, in the order of queries and parts: those whose value is an answer
-// by itself, and the others.
+// fixedUnits returns the units of the queries that need all their values, in the order of queries and parts. interim are those whose value
+// is an answer by itself.
 func fixedUnits(assignments []btn.Assignment) (interim, others []btn.Unit) {
 	for q, a := range assignments {
 		if a.Error != nil || a.Plan.Grows() {
@@ -107,13 +113,14 @@ func fixedUnits(assignments []btn.Assignment) (interim, others []btn.Unit) {
 	return interim, others
 }
 
-// unitFlops returns the expected operations of part i of an estimate. If the cost under the query's evidence is known, it is an equal share
-// of that.
+// unitFlops returns the expected operations of part i of an estimate: an equal share of the cost under the query's evidence if that is
+// known, otherwise the cost of the part on net, the whole network. If the plan is for the relevant part of net, it is an equal share of the
+// predicted cost.
 func unitFlops(net *btn.Network, a *btn.Assignment, e *btn.Estimate, i int) float64 {
 	switch {
 	case a.Cost != nil:
 		return a.Cost.Flops / float64(len(e.Parts))
-	case a.Relevant: // the parts are of the relevant part of net, which is not at hand
+	case a.Relevant:
 		return e.Cost.Flops / float64(len(e.Parts))
 	}
 	return contraction.Flops(net, e, i)

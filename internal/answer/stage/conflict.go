@@ -56,28 +56,36 @@ func (s *conflictSearch) find(a *btn.Assignment, e factorgraph.Evidence) *query.
 	if len(s.observations) >= s.testsLeft {
 		return nil
 	}
+
+	// The empty set: the model, with what the query sets, may be impossible without any evidence.
 	set := make([]bool, len(s.observations))
-	switch isImpossible, ok := s.test(set); {
+	isImpossible, ok := s.test(set)
+	switch {
 	case !ok:
 		return nil
 	case isImpossible:
-		return s.describe(set, true) // the model, with what the query sets, is impossible without any evidence
+		return s.describe(set, isSmallest)
 	}
+
+	// A minimal conflict by deletion, and then all smaller sets.
 	size, ok := s.deleteOneByOne(set)
 	if !ok {
 		return nil
 	}
-	for fewer := 1; fewer < size; fewer++ {
-		smaller, isComplete := s.firstConflict(make([]bool, len(set)), 0, fewer)
+	for smallerSize := 1; smallerSize < size; smallerSize++ {
+		smaller, isComplete := s.firstConflict(make([]bool, len(set)), 0, smallerSize)
 		if smaller != nil {
-			return s.describe(smaller, true)
+			return s.describe(smaller, isSmallest)
 		}
 		if !isComplete {
-			return s.describe(set, false)
+			return s.describe(set, !isSmallest)
 		}
 	}
-	return s.describe(set, true)
+	return s.describe(set, isSmallest)
 }
+
+// isSmallest tells describe that no smaller set of observations conflicts.
+const isSmallest = true
 
 // setObservations divides evidence into observations that may take part in a conflict, and the fixed evidence on switches. A likelihood
 // without a 0 cannot make Z 0 and is left out.
@@ -125,20 +133,20 @@ func (s *conflictSearch) deleteOneByOne(set []bool) (size int, ok bool) {
 	return size, true
 }
 
-// firstConflict tests the sets that have, in addition to set, more observations from number start on, in lexicographic order. It returns
-// the first one that is impossible, nil if there is none. isComplete is false if a test had no result, which ends the search. set is used
-// as working space and is the same in the end.
-func (s *conflictSearch) firstConflict(set []bool, start, more int) (conflict []bool, isComplete bool) {
-	if more == 0 {
+// firstConflict adds to set each combination of count observations with numbers from start on, in lexicographic order, and tests the union.
+// It returns the first union that is impossible, nil if there is none. isComplete is false if a test had no result, which ends the search.
+// set is changed meanwhile, and is the same in the end.
+func (s *conflictSearch) firstConflict(set []bool, start, count int) (conflict []bool, isComplete bool) {
+	if count == 0 {
 		isImpossible, ok := s.test(set)
 		if isImpossible {
 			conflict = slices.Clone(set)
 		}
 		return conflict, ok
 	}
-	for i := start; i+more <= len(set); i++ {
+	for i := start; i+count <= len(set); i++ {
 		set[i] = true
-		conflict, isComplete := s.firstConflict(set, i+1, more-1)
+		conflict, isComplete := s.firstConflict(set, i+1, count-1)
 		set[i] = false
 		if conflict != nil || !isComplete {
 			return conflict, isComplete
@@ -166,7 +174,7 @@ func (s *conflictSearch) test(set []bool) (isImpossible, ok bool) {
 	return isZero, ok
 }
 
-// evidenceOf returns the observations of a set as evidence, followed by that on switches, which are the last variables.
+// evidenceOf returns evidence with the observations of a set, and after them the fixed evidence on switches, which are the last variables.
 func (s *conflictSearch) evidenceOf(set []bool) (e factorgraph.Evidence) {
 	for i, o := range s.observations {
 		switch {
@@ -214,9 +222,9 @@ func isSubset(a, b []bool) bool {
 	return true
 }
 
-// describe returns the observations of a set as a conflict. isSmallest states that no smaller set conflicts.
-func (s *conflictSearch) describe(set []bool, isSmallest bool) *query.Conflict {
-	conflict := &query.Conflict{Observations: []query.Observed{}, Smallest: isSmallest}
+// describe returns the observations of a set as a conflict. smallest states whether no smaller set conflicts.
+func (s *conflictSearch) describe(set []bool, smallest bool) *query.Conflict {
+	conflict := &query.Conflict{Observations: []query.Observed{}, Smallest: smallest}
 	for i, o := range s.observations {
 		switch {
 		case !set[i]:

@@ -38,9 +38,10 @@ func halfFirstTime(left time.Duration) time.Duration {
 	return time.Duration(firstTime / 2 * float64(left))
 }
 
-// First answers queries by the value of belief propagation and the bound by its messages, without planning. It answers one query after the
-// other until halfFirstTime is over and one has a value. The remaining queries fail with code deadline, as do those that have further
-// demands and those for which belief propagation has no value. It returns an error only if the context is done.
+// First answers queries by the value of belief propagation and the bound by its messages, without planning. left is the time until the
+// deadline. First answers one query after the other until halfFirstTime is over and one of them has a value. All other queries fail with
+// code deadline: those that remain, those that have further demands, and those for which belief propagation has no value. It returns an
+// error only if the context is done.
 func First(
 	ctx context.Context, job string, net *btn.Network, queries []query.Query, s query.Settings, left time.Duration,
 ) ([]query.Result, error) {
@@ -51,12 +52,13 @@ func First(
 	assignments := make([]btn.Assignment, len(demands))
 	values := make([]btn.UnitValue, 0, 2*len(demands))
 	for k := range demands {
-		assignments[k] = btn.Assignment{Error: late, Cache: btn.CacheOff}
+		assignments[k] = btn.Assignment{Error: late, Cache: btn.CacheOff} // unless the demand gets a value below
+		isTimeOver := enough.Err() != nil && len(values) > 0
 		hasFurtherDemands := k < len(asked) && len(asked[k].Extra) > 0
-		if enough.Err() != nil && len(values) > 0 || hasFurtherDemands {
+		if isTimeOver || hasFurtherDemands {
 			continue
 		}
-		a, demandValues, err := firstOf(ctx, enough, net, demands[k], s)
+		a, demandValues, err := propagateOne(ctx, enough, net, demands[k], s)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -73,9 +75,10 @@ func First(
 	return AggregateNow(job, assignments, values), nil
 }
 
-// firstOf returns the assignment of a demand to belief propagation, and the values of its parts. Belief propagation goes on until enough is
-// done. The assignment is nil if there is no such value or an error. The error of a part is in its value.
-func firstOf(
+// propagateOne runs belief propagation for one demand until enough is done, on the part of the network that the demand depends on. It
+// returns the assignment, whose plan has the value of belief propagation and its bound, and the values of the plan's parts. The assignment
+// is nil if there is no such value, or an error. If a part fails, its error is in its value.
+func propagateOne(
 	ctx, enough context.Context, net *btn.Network, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, []btn.UnitValue, error) {
 	relevant, relevantDemand := (*problem.Shared)(nil).Relevant(net, d)
@@ -91,7 +94,7 @@ func firstOf(
 	values := make([]btn.UnitValue, a.Plan.Len())
 	for i := range values {
 		values[i].Part = i
-		part, _ := a.Plan.Part(i)
+		part, _ := a.Plan.Part(i) // the index is in range
 		v, err := contraction.Part(ctx, p, part, btn.Want{Marginals: relevantDemand.Marginals})
 		if err != nil {
 			values[i].Error = errorInfo(err, query.StageContract)
@@ -111,9 +114,9 @@ func Answered(results []query.Result) bool {
 	return slices.ContainsFunc(results, func(r query.Result) bool { return r.Status == query.StatusOK })
 }
 
-// OrFirst returns the results, with that of First in the place of each one that failed, and the failure as a warning. A failure stays if
-// First has no answer to the query either, if the model or the question is at fault, or if somebody cancelled. If the two lists are of
-// different lengths, results is returned as it is.
+// OrFirst returns a copy of results in which each failure is replaced by the result of First (first) for the same query, with the failure
+// as a warning. A failure stays if First has no answer to the query either, if the model or the question is at fault, or if somebody
+// cancelled. If the two lists are of different lengths, results is returned as it is.
 func OrFirst(results, first []query.Result) []query.Result {
 	if len(results) != len(first) {
 		return results
@@ -138,8 +141,8 @@ func OrFirst(results, first []query.Result) []query.Result {
 	return replaced
 }
 
-// PlanningTime returns the time from the request to the end of planning: policy.PlanShare of the deadline, and at most so much that the
-// first estimate of a network with that number of tables is done before the deadline.
+// PlanningTime returns the time from the request to the end of planning: policy.PlanShare of the time until the deadline, or less if the
+// first estimate of a network with that number of tables would not be done before the deadline otherwise.
 func PlanningTime(deadline time.Duration, tables int) time.Duration {
 	estimate := time.Duration(policy.FirstSeconds * float64(tables) * float64(time.Second))
 	return min(time.Duration(policy.PlanShare*float64(deadline)), deadline-estimate)

@@ -71,11 +71,12 @@ type outcome struct {
 // lastMoment is how long a run may take to return its results after the deadline has ended it.
 const lastMoment = 250 * time.Millisecond
 
-// runInsured answers a request whose deadline is left away. It calls run in a goroutine, and First, whose results it takes for queries that
-// run does not answer in time. If run answers all queries within HeadStart, First is not called at all; if HeadStart is 0, First is called
-// before run. It returns an error if neither has an answer, and panics if run does.
+// runInsured answers a request whose deadline is in left. It calls run in a goroutine, and beside it First, whose results it takes for
+// queries that run does not answer in time. If run answers all queries within HeadStart, First is not called at all. If HeadStart is 0,
+// First is called before run. It returns an error if neither has an answer, and panics if run does.
 func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo, left time.Duration) ([]query.Result, error) {
-	planned := proposal.PriceUntil(ctx, time.Now().Add(PlanningTime(left, len(net.Cores)))) // with the end of planning
+	// First before run, if it is needed that early. The end of planning counts from now.
+	planned := proposal.PriceUntil(ctx, time.Now().Add(PlanningTime(left, len(net.Cores))))
 	var first []query.Result
 	head := HeadStart(left, len(net.Cores))
 	if head == 0 {
@@ -84,6 +85,8 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 			return nil, err
 		}
 	}
+
+	// run for the time of the head start.
 	done := make(chan outcome, 1)
 	go func() {
 		var o outcome
@@ -98,6 +101,8 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 	if hasEnded && o.panicked == nil && o.err == nil && areAllAnswered(o.results) {
 		return o.results, nil
 	}
+
+	// First beside run, then run until the deadline and a moment longer.
 	if first == nil {
 		first, _ = First(ctx, r.Job, net, r.Queries, r.Settings, left)
 	}
@@ -107,6 +112,8 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 	if !hasEnded {
 		o, hasEnded = waitFor(done, nil, lastMoment)
 	}
+
+	// The results of both.
 	switch {
 	case o.panicked != nil:
 		panic(o.panicked)
@@ -122,7 +129,8 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 	return nil, o.err
 }
 
-// waitFor waits for an outcome, but for d at most, and only until stop is closed (nil: never). hasEnded is false if none came.
+// waitFor waits for an outcome until the duration d is over or stop is closed. A nil stop is never closed. hasEnded is false if no outcome
+// came.
 func waitFor(done <-chan outcome, stop <-chan struct{}, d time.Duration) (o outcome, hasEnded bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -140,8 +148,8 @@ func areAllAnswered(results []query.Result) bool {
 	return !slices.ContainsFunc(results, func(r query.Result) bool { return r.Status != query.StatusOK })
 }
 
-// run answers a request from its network on: it learns, contracts chunk by chunk until the answer has settled, and aggregates. If the
-// deadline ends the contraction, the results are those of the values so far.
+// run answers the queries of a request on its network: it learns, contracts chunk by chunk until the answer has settled, and aggregates. If
+// the deadline ends the contraction, the results are those of the values so far.
 func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) ([]query.Result, error) {
 	shared := &problem.Shared{}
 	options := problem.Options{
@@ -168,7 +176,8 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 			return partialResults(ctx, r, assignments, values, err)
 		}
 		values = append(values, chunkValues...)
-		if slices.Contains(ends, k+1) && Settled(assignments, values) {
+		mayBeEnough := slices.Contains(ends, k+1)
+		if mayBeEnough && Settled(assignments, values) {
 			break
 		}
 	}

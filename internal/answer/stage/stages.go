@@ -27,20 +27,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Reparameterise is the first stage: it writes the model as a base tensor network (Lemma 1),
-// without any evidence. Only method symmetry-cp, which learns in them, gets maps; the methods that
-// contract B itself get the identity under all settings, because Z does not depend on maps, and a
-// table multiplied by one loses entries below 10^-16 of its largest. Errors carry fault.BadInput
-// if the model is wrong, and fault.Unsupported if its numbers are beyond the range of this
-// version.
+// Reparameterise is the first stage: it writes the model as a base tensor network (Lemma 1), without any evidence. Errors carry
+// fault.BadInput if the model is wrong, and fault.Unsupported if its numbers are beyond the range of this version.
+//
+// Only method symmetry-cp, which learns in them, gets maps. Methods that contract B itself get the identity under all settings: Z does not
+// depend on maps, and a table multiplied by one loses entries below 10^-16 of its largest.
 func Reparameterise(
 	ctx context.Context, m *factorgraph.Model, s query.Settings,
 ) (*btn.Network, error) {
 	return ReparameteriseFor(ctx, m, s, nil)
 }
 
-// ReparameteriseFor reparameterises a model, as Reparameterise does, for some queries. If one of them is parametric, every factor
-// of the model is a core, in the sequence of the factors.
+// ReparameteriseFor reparameterises a model, as Reparameterise does, for some queries. If one of them is parametric, such as one for
+// gradients, every factor of the model is a core, in the sequence of the factors, and all maps are the identity.
 func ReparameteriseFor(
 	ctx context.Context, m *factorgraph.Model, s query.Settings, queries []query.Query,
 ) (*btn.Network, error) {
@@ -66,7 +65,8 @@ func ReparameteriseFor(
 	return net, nil
 }
 
-// buildNetwork builds the network of a model with the maps and cores of the settings. Maps that will be learned start as the identity.
+// buildNetwork builds the network of a model with the maps and cores of the settings: maps by belief propagation, or those of reparam.
+// Maps that will be learned start as the identity.
 func buildNetwork(
 	ctx context.Context, m *factorgraph.Model, s query.Settings, isParametric bool,
 ) (*btn.Network, error) {
@@ -134,11 +134,11 @@ type ContractOptions struct {
 	Shared *problem.Shared
 }
 
-// Contract is the third stage: it computes the values of some units, each under its demand's
-// evidence, in the order given. What successive units of a demand have in common, above all its simplified
-// network, is made once. Demands that have one part in common are contracted
-// together if that takes less time. A unit that cannot be computed has its error in its value. The error
-// returned is the context's, or an infrastructure failure.
+// Contract is the third stage: it computes the values of some units in their sequence, each under the evidence of its demand. If a unit
+// cannot be computed, its value has the error. The error that Contract returns is that of the context, or of the infrastructure.
+//
+// What successive units of a demand have in common, above all its simplified network, is made once. Successive units with one part for
+// several demands are contracted together if that takes less time.
 func Contract(
 	ctx context.Context, net *btn.Network, assignments []btn.Assignment, demands []btn.Demand,
 	units []btn.Unit, o ContractOptions,
@@ -215,7 +215,8 @@ func (c *contractor) contractNext(units []btn.Unit) ([]btn.UnitValue, error) {
 	batch := []plannedUnit{first}
 	for _, u := range units[1:] {
 		unit, err := c.resolve(u)
-		if err != nil || len(batch) == mostTogether || unit.part != first.part || unit.net != first.net {
+		fits := err == nil && unit.part == first.part && unit.net == first.net
+		if !fits || len(batch) == maxBatch {
 			break
 		}
 		batch = append(batch, unit)
@@ -223,8 +224,8 @@ func (c *contractor) contractNext(units []btn.Unit) ([]btn.UnitValue, error) {
 	return c.contractBatch(batcher, batch)
 }
 
-// mostTogether is the largest number of demands that are contracted together, whose networks and values are in memory at a time.
-const mostTogether = 64
+// maxBatch is the largest number of demands that are contracted together, whose networks and values are in memory at a time.
+const maxBatch = 64
 
 // contractOne computes the value of a unit. The error is the context's.
 func (c *contractor) contractOne(u plannedUnit) (btn.UnitValue, error) {
@@ -238,19 +239,20 @@ func (c *contractor) contractOne(u plannedUnit) (btn.UnitValue, error) {
 	return c.valueOf(u, p, v, err)
 }
 
-// contractBatch computes the values of units that have one part in common. The error is the context's.
+// contractBatch computes the values of units that have one part in common, for several demands. Units whose network under their evidence
+// cannot be made have the error in their value, and the others are contracted together. The error is the context's.
 func (c *contractor) contractBatch(part contraction.Batcher, batch []plannedUnit) ([]btn.UnitValue, error) {
 	values := make([]btn.UnitValue, len(batch))
 	var problems []*problem.Problem
 	var wants []btn.Want
-	var places []int // places[n] is the position in batch of problem n
+	var positions []int // positions[n] is the position in batch of problem n
 	for k, u := range batch {
 		p, err := c.problemOf(u)
 		if err != nil {
 			values[k] = btn.UnitValue{Unit: u.Unit, Error: errorInfo(err, query.StageContract)}
 			continue
 		}
-		problems, wants, places = append(problems, p), append(wants, c.wantOf(u)), append(places, k)
+		problems, wants, positions = append(problems, p), append(wants, c.wantOf(u)), append(positions, k)
 	}
 	if len(problems) == 0 {
 		return values, nil
@@ -259,7 +261,7 @@ func (c *contractor) contractBatch(part contraction.Batcher, batch []plannedUnit
 	if err != nil {
 		return nil, err
 	}
-	for n, k := range places {
+	for n, k := range positions {
 		if values[k], err = c.valueOf(batch[k], problems[n], contracted[n], errs[n]); err != nil {
 			return nil, err
 		}
@@ -267,8 +269,8 @@ func (c *contractor) contractBatch(part contraction.Batcher, batch []plannedUnit
 	return values, nil
 }
 
-// problemOf returns the problem of a unit: the network under the evidence of its demand. It is that of the last unit if that has the same
-// demand.
+// problemOf returns the problem of a unit: the network under the evidence of its demand. It remembers the problem for the next unit, if
+// that is of the same demand.
 func (c *contractor) problemOf(u plannedUnit) (*problem.Problem, error) {
 	if c.query == u.Query {
 		return c.problem, nil
@@ -277,7 +279,7 @@ func (c *contractor) problemOf(u plannedUnit) (*problem.Problem, error) {
 	p, err := c.o.Shared.Problem(u.net, u.netDemand.Evidence, u.Messages, options)
 	c.query, c.problem = u.Query, p
 	if err != nil {
-		c.query = -1
+		c.query = -1 // nothing is remembered
 	}
 	return p, err
 }
@@ -357,14 +359,14 @@ func errorInfo(err error, stage string) *query.ErrorInfo {
 	return &query.ErrorInfo{Code: fault.CodeOf(err), Message: sentence.Text(err.Error()), Stage: stage}
 }
 
-// Aggregate is the last stage: it computes one result per query from the values of all units, in
-// any order (Lemma 5). A query that grows needs only the values with which it has settled.
+// Aggregate is the last stage: it computes one result per query from the values of all units, which may be in any order (Lemma 5). A query
+// whose plan grows needs only the values up to the estimate with which it has settled.
 func Aggregate(job string, assignments []btn.Assignment, values []btn.UnitValue) []query.Result {
 	return questions.Results(inputs(job, assignments, values))
 }
 
-// AggregateNow computes the results as Aggregate does, if no more values will follow: queries that grow are answered
-// with the values that have arrived, and end by the deadline.
+// AggregateNow computes the results as Aggregate does, for a job that the deadline has ended. Queries whose plans grow are answered with
+// the values that have arrived.
 func AggregateNow(job string, assignments []btn.Assignment, values []btn.UnitValue) []query.Result {
 	in := inputs(job, assignments, values)
 	for q := range in {
@@ -373,7 +375,8 @@ func AggregateNow(job string, assignments []btn.Assignment, values []btn.UnitVal
 	return questions.Results(in)
 }
 
-// SoFar computes the results by the values so far, of a job that goes on. They do not state that a deadline ended them.
+// SoFar computes the results of a job that goes on, from the values that have arrived. In contrast to those of AggregateNow, they do not
+// state that a deadline ended them.
 func SoFar(job string, assignments []btn.Assignment, values []btn.UnitValue) []query.Result {
 	results := AggregateNow(job, assignments, values)
 	for i := range results {
