@@ -40,36 +40,37 @@ type Answer struct {
 // Signed reports whether the simplified expression has entries below 0, so that terms of Z may cancel.
 func (p *Prepared) Signed() bool { return p.simple.Expression.Signed() }
 
-// Answer returns the share of Z of the slices From ≤ s < To, with the marginals of every variable, or the joint marginal of a set, or
-// both, as the network was prepared and c was planned. If an entry is below 0, it also contracts the absolute values along the same tree,
-// which bounds the rounding.
+// Answer contracts the slices o.From ≤ s < o.To along the tree c, and returns their share of Z. If the network was prepared for them, it
+// also returns the marginals of all variables, or the joint marginal of a set, or both. If an entry is below 0, it also contracts the
+// absolute values along the same tree, which bounds the rounding.
 func (p *Prepared) Answer(ctx context.Context, c *Tree, o Options) (Answer, error) {
 	if err := p.fits(c); err != nil {
 		return Answer{}, err
 	}
 
+	// The contraction.
 	var r pairwise.Result
 	var stats pairwise.Stats
 	var err error
-	if p.marginals || p.cells != nil {
+	if p.needsMarginals() {
 		r, stats, err = pairwise.Marginals(ctx, p.simple.Expression, tree(c), options(c, o))
 	} else {
 		r.Z, stats, err = pairwise.Contract(ctx, p.simple.Expression, tree(c), options(c, o))
 	}
-
 	a := Answer{Z: r.Z, Flops: stats.Flops}
 	if err != nil {
 		return a, err
 	}
 
+	// What is known of its errors.
 	if err := p.judge(ctx, c, o, stats, &a); err != nil {
 		return a, err
 	}
 
+	// From marginals of the indices of the simplified tables to those of variables.
 	if r.Marginals == nil || p.given.Scale.IsZero() {
 		return a, err
 	}
-
 	if p.cells != nil {
 		if a.Joint, err = p.recoverJoint(r.Marginals); err != nil {
 			return a, fmt.Errorf("exact: joint marginal: %w", err)
@@ -82,50 +83,53 @@ func (p *Prepared) Answer(ctx context.Context, c *Tree, o Options) (Answer, erro
 	return a, err
 }
 
-// judge sets the doubt, the digits that cancelled and the rounding of a: terms were lost, or terms of both signs cancelled. For the
-// second it contracts the absolute values if the simplified expression has signs.
+// judge fills in what is known of the error of the answer a: Doubt, Digits and Rounding. stats are those of its contraction along c.
+//
+//   - If terms were lost below the range of float64, that is the doubt, and Rounding stays nil.
+//   - If the network has entries below 0, Digits are those that cancelled, and Rounding bounds the roundings of all terms. Both follow from
+//     the sum of absolute values, which is contracted along the same tree if the simplified tables have entries below 0, too.
 func (p *Prepared) judge(
 	ctx context.Context, c *Tree, o Options, stats pairwise.Stats, a *Answer,
 ) error {
 	if stats.Lost {
-		a.Doubt = lost
+		a.Doubt = doubtLost
 	}
 	if !p.given.Signed() {
 		return nil
 	}
-
-	steps, err := p.roundings(c)
+	roundings, err := p.countRoundings(c)
 	if err != nil {
 		return err
 	}
 
 	if !p.simple.Expression.Signed() {
-		a.noteCancellation(a.Z.Abs(), steps)
+		a.noteCancellation(a.Z.Abs(), roundings)
 		return nil
 	}
-
-	abs, more, err := pairwise.Contract(ctx, p.simple.Expression.Abs(), tree(c), options(c, o))
+	abs, absStats, err := pairwise.Contract(ctx, p.simple.Expression.Abs(), tree(c), options(c, o))
 	if err != nil {
 		return err
 	}
-	a.Flops += more.Flops
-	if a.noteCancellation(abs, steps); more.Lost && a.Doubt == "" {
-		a.Doubt = lost
+	a.Flops += absStats.Flops
+	a.noteCancellation(abs, roundings)
+	if absStats.Lost && a.Doubt == "" {
+		a.Doubt = doubtLost
 	}
-	if stats.Lost || more.Lost {
+	if stats.Lost || absStats.Lost {
 		a.Rounding = nil
 	}
 	return nil
 }
 
-// roundings bounds the number of roundings of a term of Z, in the simplification and in the contraction along c.
-func (p *Prepared) roundings(c *Tree) (float64, error) {
+// countRoundings returns an upper bound of the number of roundings of a term of Z, in the simplification and in the contraction along c.
+func (p *Prepared) countRoundings(c *Tree) (float64, error) {
 	steps, err := pairwise.Roundings(p.Hypergraph(), tree(c), c.Slices)
 	return float64(len(p.net.Rounded)) + p.simple.Rounding + float64(len(p.given.Tables)) +
 		steps, err
 }
 
-// recoverRows returns the marginals of all variables of the network. marginals has those of the indices of the contracted tables.
+// recoverRows returns the marginals of all variables of the network, by variable. marginals has those of the indices of the simplified
+// tables.
 func (p *Prepared) recoverRows(marginals [][]float64) (rows [][]float64, err error) {
 	for v := range p.net.Variables {
 		row, err := p.recoverRow(v, marginals)
@@ -137,7 +141,8 @@ func (p *Prepared) recoverRows(marginals [][]float64) (rows [][]float64, err err
 	return rows, nil
 }
 
-// recoverRow returns the marginal of variable v. marginals has those of the indices of the contracted tables.
+// recoverRow returns the marginal of variable v over its domain. marginals has those of the indices of the simplified tables. The error is
+// unsupported if a probability is not finite.
 func (p *Prepared) recoverRow(v int, marginals [][]float64) ([]float64, error) {
 	i := p.given.Variables[v]
 	row, err := p.simple.Recover(i, marginals)
@@ -156,7 +161,8 @@ func isFinite(row []float64) bool {
 	return !slices.ContainsFunc(row, func(q float64) bool { return q-q != 0 })
 }
 
-// valueOf returns the value of a variable that value k of its index i stands for.
+// valueOf returns the value of a variable that value k of its index i stands for: entry k of the index's support, the list of the values
+// that the network leaves the variable. Without such a list the two are the same.
 func (p *Prepared) valueOf(i, k int) int {
 	if support := p.given.Support[i]; support != nil {
 		return support[k]
@@ -164,7 +170,8 @@ func (p *Prepared) valueOf(i, k int) int {
 	return k
 }
 
-// overDomain returns the row of index i over all values of its variable v. Values that the network excludes have probability 0.
+// overDomain returns the probabilities of all values of variable v. row has those of the values of its index i, which are the values that
+// the network leaves the variable. All other values have probability 0.
 func (p *Prepared) overDomain(v, i int, row []float64) []float64 {
 	support := p.given.Support[i]
 	if support == nil {
@@ -179,8 +186,8 @@ func (p *Prepared) overDomain(v, i int, row []float64) []float64 {
 
 // fits returns an error if c was not planned for this network under this evidence.
 func (p *Prepared) fits(c *Tree) error {
-	if shape := p.Shape(); shape != c.Shape || c.Marginals != p.marginals ||
-		c.Joint != (p.cells != nil) {
+	shape, hasJoint := p.Shape(), p.cells != nil
+	if shape != c.Shape || c.Marginals != p.marginals || c.Joint != hasJoint {
 		return fault.Wrap(fault.Internal,
 			fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, c.Shape))
 	}

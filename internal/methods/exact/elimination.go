@@ -33,39 +33,39 @@ func begin(ctx context.Context, p *problem.Problem, want btn.Want) (run, error) 
 // Cost implements contraction.Priced.
 func (p *Elimination) Cost(*problem.Problem) query.Cost { return query.Cost{Flops: p.Flops} }
 
-// Contract implements contraction.Contractor, table by table. The order names indices of the network's expression over dense tables, whose
-// Scale includes the network's; evidence changes their dimensions, never their numbers.
-func (p *Elimination) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
+// Contract implements contraction.Contractor: it sums out one index after the other along the order. The order names indices of the
+// network's expression over dense tables (lower.Build). Evidence changes the dimensions of indices, never their numbers, so one order
+// serves all evidence. It returns an error if a joint marginal is wanted.
+func (p *Elimination) Contract(ctx context.Context, pr *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	j, err := begin(ctx, of, want)
+	j, err := begin(ctx, pr, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	return j.eliminate(p.Order)
 }
 
-// eliminate contracts the network along an order in float64. If entries do not fit float64, or the result leaves a doubt, it resolves
-// that in wide numbers.
+// eliminate contracts the network along an order in float64. If entries do not fit float64, or if the result may not be exact, it contracts
+// the network again without these problems (resolveDoubt, resolveWithoutTotal).
 func (j run) eliminate(order []int) (btn.Value, error) {
 	e, err := lower.Build(j.Ctx, j.Net)
 	if err != nil {
 		return btn.Value{}, err
 	}
-
 	if e.Unfit != "" {
-		return j.resolveInWideNumbers(btn.Value{Doubt: e.Unfit}, false)
+		return j.resolveWithoutTotal(e.Unfit)
 	}
 
 	value, err := j.contractAlong(e, order)
 	switch {
 	case errors.Is(err, sumproduct.ErrNotFinite):
-		return j.resolveInWideNumbers(btn.Value{Doubt: err.Error()}, false)
+		return j.resolveWithoutTotal(err.Error())
 	case err != nil:
 		return btn.Value{}, err
 	case value.Doubt != "":
-		return j.resolveInWideNumbers(value, true)
+		return j.resolveDoubt(value)
 	}
 	return value, nil
 }
@@ -86,60 +86,79 @@ func (j run) contractAlong(e *sumproduct.Expression, order []int) (value btn.Val
 	}
 	value.Flops = stats.Flops
 	if stats.Lost {
-		value.Doubt = lost
+		value.Doubt = doubtLost
 	}
-
 	if !e.Signed() {
 		return value, nil
 	}
 
-	// Without signs nothing cancels: what the two totals differ by is what was lost.
-	abs, stats, err := einsum.Contract(j.Ctx, e.Abs(), order, o)
+	// Σ|terms|: without signs nothing cancels, so what the two totals differ by is what cancelled.
+	abs, absStats, err := einsum.Contract(j.Ctx, e.Abs(), order, o)
 	if err != nil {
 		return btn.Value{}, err
 	}
+	value.Flops += absStats.Flops
 
-	steps := float64(len(j.Net.Rounded)) + float64(2*len(e.Tables))
+	// The number of roundings of a term: in the evidence, in the tables, and in each step of the order.
+	roundings := float64(len(j.Net.Rounded)) + float64(2*len(e.Tables))
 	err = contractionorder.Walk(j.Ctx, e.Hypergraph(), order, func(s *contractionorder.Step) bool {
-		steps += float64(len(s.In)) + floats.SumRoundings(s.Full/s.Size)
+		termsPerSum := s.Full / s.Size
+		roundings += float64(len(s.In)) + floats.SumRoundings(termsPerSum)
 		return true
 	})
 
-	rounding := Roundings(abs, steps)
+	rounding := Roundings(abs, roundings)
 	digits, doubt := Cancelled(value.Z, abs, rounding)
-	value.Flops += stats.Flops
 	value.Digits = digits
 	value.Doubt = cmp.Or(value.Doubt, doubt)
-	if stats.Lost && value.Doubt == "" {
-		value.Doubt = lost
+	if absStats.Lost && value.Doubt == "" {
+		value.Doubt = doubtLost
 	}
-	if value.Doubt != lost {
+	if value.Doubt != doubtLost {
 		value.Rounding = rounding
 	}
 	return value, err
 }
 
-// resolveInWideNumbers resolves the doubt of a value: by a contraction without signs if possible, else in wide numbers. If the
-// likelihoods of the evidence were rounded and the result is still in doubt, it contracts the network without that rounding.
+// resolveDoubt returns a value without the doubt that value has. value.Z is a total by float64 that may not be exact. It contracts the
+// network again: with chains of states in place of terms of both signs if that resolves the doubt (contractUnsigned), otherwise in wide
+// numbers. If likelihoods of the evidence were rounded and the result is still in doubt, it contracts the network without that rounding.
 //
-// hasTotal states that value.Z is a total. If wide numbers take too much, a total that is not 0 and has a certain digit is returned with
-// its doubt. Without such a total the error is over budget.
-func (j run) resolveInWideNumbers(value btn.Value, hasTotal bool) (btn.Value, error) {
-	if settled, ok, err := j.contractUnsigned(value); ok || err != nil {
-		return settled, err
+// If wide numbers take too much, it returns value with its doubt, unless its total is 0 or has no certain digit; then the error is over
+// budget.
+func (j run) resolveDoubt(value btn.Value) (btn.Value, error) {
+	return j.contractAgain(value, true)
+}
+
+// resolveWithoutTotal contracts the network as resolveDoubt does if float64 has given no total. doubt is the reason in words. If wide
+// numbers take too much, the error is over budget.
+func (j run) resolveWithoutTotal(doubt string) (btn.Value, error) {
+	return j.contractAgain(btn.Value{Doubt: doubt}, false)
+}
+
+// contractAgain contracts the network in ways that float64 does not limit, as resolveDoubt (hasTotal) and resolveWithoutTotal describe.
+func (j run) contractAgain(value btn.Value, hasTotal bool) (btn.Value, error) {
+	// Without signs.
+	if unsigned, ok, err := j.contractUnsigned(value); ok || err != nil {
+		return unsigned, err
 	}
+
+	// In wide numbers, and without rounded likelihoods if need be.
 	a, err := Wide(j.Ctx, j.Net, j.M != nil, j.Joint, j.Memory)
-	if net := j.withoutRounding(); net != nil && (err == nil && a.Doubt != "" || errors.Is(err, ErrCancelled)) {
-		exactAnswer, exactErr := Wide(j.Ctx, net, j.M != nil, j.Joint, j.Memory)
-		if fault.CodeOf(exactErr) != fault.OverBudget || exactErr == nil {
-			a, err = exactAnswer, exactErr
+	isInDoubt := err == nil && a.Doubt != "" || errors.Is(err, ErrCancelled)
+	if net := j.withoutRounding(); net != nil && isInDoubt {
+		unrounded, unroundedErr := Wide(j.Ctx, net, j.M != nil, j.Joint, j.Memory)
+		if unroundedErr == nil || fault.CodeOf(unroundedErr) != fault.OverBudget {
+			a, err = unrounded, unroundedErr
 		}
 	}
+
+	// Wide numbers take too much.
 	switch {
 	case err == nil:
 	case fault.CodeOf(err) != fault.OverBudget:
 		return btn.Value{}, err
-	case hasTotal && isOnlyRounding(value):
+	case hasTotal && hasNoCertainDigit(value):
 		return btn.Value{}, fault.New(fault.OverBudget, "%w: %s; %w", ErrCancelled, value.Doubt, err)
 	case hasTotal && !value.Z.IsZero():
 		value.Doubt += "; " + err.Error()
@@ -150,11 +169,11 @@ func (j run) resolveInWideNumbers(value btn.Value, hasTotal bool) (btn.Value, er
 	}
 
 	a.Flops += value.Flops
-	return j.answer(a), nil
+	return j.valueOf(a), nil
 }
 
-// isOnlyRounding reports whether v.Z is not 0 and rounding leaves no certain digit of it.
-func isOnlyRounding(v btn.Value) bool {
+// hasNoCertainDigit reports whether v.Z is not 0 and rounding leaves no certain digit of it.
+func hasNoCertainDigit(v btn.Value) bool {
 	return v.Rounding != nil && !v.Z.IsZero() && v.Rounding.Div(v.Z.Abs()).Float64() > policy.LeastCertain
 }
 
@@ -176,9 +195,9 @@ func (j run) withoutRounding() *btn.Network {
 	return net
 }
 
-// answer returns an answer as the value of a part. Marginals in numbers with exponents stay as they are. Probabilities are multiplied by
-// Z, so that the marginals of parts add up.
-func (j run) answer(a Answer) btn.Value {
+// valueOf returns an answer as the value of a part. Its marginals are unnormalised, so that those of several parts add up: probabilities
+// are multiplied by Z, and marginals in wide numbers are unnormalised already.
+func (j run) valueOf(a Answer) btn.Value {
 	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Rounding: a.Rounding, Doubt: a.Doubt}
 	if j.Joint != nil {
 		value.Joint = j.JointValue(a.Joint, a.Z)
@@ -194,13 +213,13 @@ func (j run) answer(a Answer) btn.Value {
 }
 
 // Contract implements contraction.Contractor. A doubt is resolved in wide numbers if the part has all slices; otherwise it stays.
-func (p *Slices) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
-	j, err := begin(ctx, of, want)
+func (p *Slices) Contract(ctx context.Context, pr *problem.Problem, want btn.Want) (btn.Value, error) {
+	j, err := begin(ctx, pr, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
 
-	prepared, err := Of(ctx, of, p.Tree.Marginals, j.Joint)
+	prepared, err := Of(ctx, pr, p.Tree.Marginals, j.Joint)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -211,20 +230,20 @@ func (p *Slices) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 		From:    p.From,
 		To:      p.To,
 	})
-	return j.settle(a, err, p.Whole())
+	return j.resolveIfWhole(a, err, p.Whole())
 }
 
 // Contract implements contraction.Contractor. A doubt is resolved in wide numbers if the part has all groups; otherwise it stays.
-func (p *Groups) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
+func (p *Groups) Contract(ctx context.Context, pr *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	j, err := begin(ctx, of, btn.Want{Marginals: true})
+	j, err := begin(ctx, pr, btn.Want{Marginals: true})
 	if err != nil {
 		return btn.Value{}, err
 	}
 
-	prepared, err := Of(ctx, of, true, nil)
+	prepared, err := Of(ctx, pr, true, nil)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -235,25 +254,26 @@ func (p *Groups) Contract(ctx context.Context, of *problem.Problem, want btn.Wan
 		From:    p.From,
 		To:      p.To,
 	})
-	return j.settle(a, err, p.Whole())
+	return j.resolveIfWhole(a, err, p.Whole())
 }
 
-// settle returns an answer as the value of a part. If the part is complete, that is all slices or groups, it resolves a doubt in wide
-// numbers.
-func (j run) settle(a Answer, err error, isComplete bool) (btn.Value, error) {
+// resolveIfWhole returns an answer as the value of a part, or the error err that the part had instead. isWhole reports whether the part is
+// all slices or all groups of its plan. Then the network is contracted again if the answer is in doubt, or if float64 could not hold it.
+func (j run) resolveIfWhole(a Answer, err error, isWhole bool) (btn.Value, error) {
+	isBeyondFloat64 := errors.Is(err, sumproduct.ErrSpan) || errors.Is(err, sumproduct.ErrNotFinite)
 	switch {
-	case isComplete && (errors.Is(err, sumproduct.ErrSpan) || errors.Is(err, sumproduct.ErrNotFinite)):
-		return j.resolveInWideNumbers(btn.Value{Doubt: err.Error()}, false)
+	case isWhole && isBeyondFloat64:
+		return j.resolveWithoutTotal(err.Error())
 	case err != nil:
 		return btn.Value{}, err
-	case isComplete && a.Doubt != "":
-		return j.resolveInWideNumbers(j.answer(a), true)
+	case isWhole && a.Doubt != "":
+		return j.resolveDoubt(j.valueOf(a))
 	}
-	return j.answer(a), nil
+	return j.valueOf(a), nil
 }
 
-// marginalsAlong contracts e along an order, and goes back over the same steps for the marginals. A value that the network excludes has
-// no place in its index, and marginal 0.
+// marginalsAlong contracts e along an order, and goes back over the same steps for the marginals of all variables. Index e.Variables[v]
+// belongs to variable v. If the network excludes values of an index, e.Support lists those that are left, and the others have marginal 0.
 func (j run) marginalsAlong(
 	e *sumproduct.Expression, order []int, o einsum.Options,
 ) (btn.Value, einsum.Stats, error) {
@@ -263,10 +283,10 @@ func (j run) marginalsAlong(
 	}
 
 	for v, i := range e.Variables {
-		if e.Scale.IsZero() { // the network excludes everything
+		if e.Scale.IsZero() { // Z is 0, and so are all marginals
 			break
 		}
-		marginal := j.M.At[j.M.Offset[v]:][:j.Net.Variables[v].Domain]
+		marginal := j.M.At[j.M.Offset[v]:][:j.Net.Variables[v].Domain] // of variable v
 		if e.Support[i] == nil {
 			copy(marginal, r.Marginals[i])
 			continue

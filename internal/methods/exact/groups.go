@@ -16,7 +16,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// JointPrice returns the flops and bytes of all marginals in one pass along a quick order, with which groups are compared.
+// JointPrice returns the flops and bytes of the marginals of all variables in one pass along the min-fill order. Groups of marginals are
+// compared with it.
 func (p *Prepared) JointPrice(ctx context.Context) (flops, bytes float64, err error) {
 	return marginalPrice(ctx, p.Hypergraph())
 }
@@ -33,7 +34,7 @@ func marginalPrice(
 	return plan.Flops, plan.Bytes, err
 }
 
-// simplifyFor returns the network simplified once more, with only the indices keep to be kept.
+// simplifyFor returns the network simplified once more for the marginals of the indices in keep. All other indices may be summed out.
 func (p *Prepared) simplifyFor(ctx context.Context, keep []int) (*Prepared, error) {
 	simple, err := preprocess.Run(ctx, p.simple.Expression, preprocess.Options{
 		Keep:      keep,
@@ -43,15 +44,19 @@ func (p *Prepared) simplifyFor(ctx context.Context, keep []int) (*Prepared, erro
 	if err != nil {
 		return nil, err
 	}
-	simple.Rounding += p.simple.Rounding - sum(p.simple.Roundings) // of the scale
+	scaleRounding := p.simple.Rounding - sum(p.simple.Roundings)
+	simple.Rounding += scaleRounding
 	return &Prepared{net: p.net, given: p.given, simple: simple, marginals: true}, nil
 }
 
-// neededIndices reports by remaining index whether the marginal of a target depends on it. No targets stand for all variables.
+// neededIndices reports for each index of the simplified network whether the marginal of a target depends on it. No targets stand for all
+// variables. Index given.Variables[v] belongs to variable v, and Origin[i].Index is the index of the simplified network that decides index
+// i, −1 if there is none.
 func (p *Prepared) neededIndices(targets []int) []bool {
 	isNeeded := make([]bool, len(p.simple.Expression.Dims))
 	for v, i := range p.given.Variables {
-		if len(targets) > 0 && !slices.Contains(targets, v) {
+		isTarget := len(targets) == 0 || slices.Contains(targets, v)
+		if !isTarget {
 			continue
 		}
 		if o := p.simple.Origin[i]; o.Index >= 0 && p.simple.Expression.Dims[o.Index] > 1 {
@@ -61,7 +66,7 @@ func (p *Prepared) neededIndices(targets []int) []bool {
 	return isNeeded
 }
 
-// easyGroup is the flops of a group up to which the next one has twice as many indices, at most mostGroup.
+// easyGroup is the flops of a group up to which the next group has twice as many indices. No group has more than mostGroup indices.
 // Measured: a quarter of easyGroup takes 0.3 to 0.4 of the flops on two models and no less time; a
 // quarter of mostGroup 0.04 to 0.7, four times nothing, decision 20.
 const (
@@ -69,23 +74,24 @@ const (
 	mostGroup = 64
 )
 
-// PlanGroups plans the marginals of targets (nil: of all variables) group by group. For each group it keeps the last index whose marginal
-// is still missing, or several of them as long as that is cheap, and sums out all other indices that need not stay, most of which are
-// barren. One pass then gives the marginals of all indices that remain. It returns the groups and the price of each, or nil if all groups
-// together take more than o.Flops by quick orders. The simplified network of a group depends on the entries of the network, not only on
-// its shape.
+// PlanGroups plans the marginals of targets (nil: of all variables) group by group. A group keeps the last indices whose marginals are
+// still missing, and all other indices are summed out if they need not stay, as most of them. One pass over the rest then gives the
+// marginals of all indices that remain. A group keeps one index, or twice as many as the group before if that was cheap.
+//
+// It returns the groups and the price of each. It returns nil if all groups together take more than o.Flops along min-fill orders. The
+// simplified network of a group depends on the entries of the network, not only on its shape.
 //
 // Errors: as Plan. Cost: a simplification per group, and Plan's.
 func (p *Prepared) PlanGroups(
 	ctx context.Context, o PlanOptions, targets []int,
 ) (*MarginalGroups, []query.Cost, error) {
+	// Groups, until no marginal is missing.
 	missing := p.neededIndices(targets)
 	var groups []*Prepared
-	c := &MarginalGroups{Shape: p.Shape()}
+	plan := &MarginalGroups{Shape: p.Shape()}
 	total := 0.0
-	batch := 1
-
-	for keep := lastMissing(missing, batch); len(keep) > 0; keep = lastMissing(missing, batch) {
+	limit := 1 // the number of indices that the next group keeps at most
+	for keep := lastMissing(missing, limit); len(keep) > 0; keep = lastMissing(missing, limit) {
 		simplified, err := p.simplifyFor(ctx, keep)
 		if err != nil {
 			return nil, nil, err
@@ -96,46 +102,44 @@ func (p *Prepared) PlanGroups(
 			return nil, nil, err
 		}
 
-		if simplified.simple.Expression.Scale.IsZero() { // so is Z, and no index is left
-			groups, c.Groups = []*Prepared{simplified}, []MarginalGroup{{Keep: keep}}
+		if simplified.simple.Expression.Scale.IsZero() { // Z is 0, and no index is left
+			groups, plan.Groups = []*Prepared{simplified}, []MarginalGroup{{Keep: keep}}
 			break
 		}
 
-		// A batch that is not cheap is made again with one index;
-		// after a cheap one the next is twice as large.
-		if flops > easyGroup && batch > 1 {
-			batch = 1
+		isEasy := flops <= easyGroup
+		if !isEasy && limit > 1 { // try again with one index
+			limit = 1
 			continue
 		}
-		if flops <= easyGroup {
-			batch = min(2*batch, mostGroup)
+		if isEasy {
+			limit = min(2*limit, mostGroup)
 		}
 
 		if total += flops; total > o.Flops {
 			return nil, nil, nil
 		}
-
 		groups = append(groups, simplified)
-		c.Groups = append(c.Groups, MarginalGroup{Keep: keep, Indices: simplified.takeMissing(missing)})
+		plan.Groups = append(plan.Groups, MarginalGroup{Keep: keep, Indices: simplified.markRecovered(missing)})
 	}
-
 	if len(groups) == 0 {
 		return nil, nil, nil
 	}
 
+	// A tree for each group.
 	prices := make([]query.Cost, len(groups))
 	for k, simplified := range groups {
 		tree, price, err := simplified.Plan(ctx, o.Memory, o.Seed)
 		if err != nil {
 			return nil, nil, err
 		}
-		c.Groups[k].Tree = *tree
+		plan.Groups[k].Tree = *tree
 		prices[k] = price
 	}
-	return c, prices, nil
+	return plan, prices, nil
 }
 
-// lastMissing lists at most limit missing indices from the last one down.
+// lastMissing lists the last missing indices, at most limit of them, in descending order.
 func lastMissing(missing []bool, limit int) (indices []int) {
 	for i := len(missing) - 1; i >= 0 && len(indices) < limit; i-- {
 		if missing[i] {
@@ -145,10 +149,13 @@ func lastMissing(missing []bool, limit int) (indices []int) {
 	return indices
 }
 
-// takeMissing lists the missing indices whose marginals a group recovers, and marks them as no longer missing.
-func (p *Prepared) takeMissing(missing []bool) (indices []int) {
+// markRecovered lists the missing indices whose marginals can be recovered from those of p, the simplified network of a group. It marks
+// them as no longer missing.
+func (p *Prepared) markRecovered(missing []bool) (indices []int) {
 	for i, isMissing := range missing {
-		if o := p.simple.Origin[i]; isMissing && (o.From != nil || o.Given != nil) {
+		o := p.simple.Origin[i]
+		isRecoverable := o.From != nil || o.Given != nil
+		if isMissing && isRecoverable {
 			missing[i] = false
 			indices = append(indices, i)
 		}
@@ -156,9 +163,9 @@ func (p *Prepared) takeMissing(missing []bool) (indices []int) {
 	return indices
 }
 
-// AnswerGroups computes the groups From ≤ g < To of PlanGroups. Z is that of the network if the first group is among them, else 0.
-// Marginals has the rows of the variables that these groups determine, as probabilities times the Z of their group, and nil for all
-// others.
+// AnswerGroups computes the marginals of the groups o.From ≤ g < o.To of PlanGroups. Marginals[v] of the answer are the probabilities of
+// variable v times the Z of its group, or nil if no group among these determines them. Z of the answer is that of the network if the first
+// group is among these, otherwise 0.
 func (p *Prepared) AnswerGroups(
 	ctx context.Context, c *MarginalGroups, o Options,
 ) (Answer, error) {
@@ -188,8 +195,8 @@ func (p *Prepared) AnswerGroups(
 	return a, nil
 }
 
-// answerGroup computes a group and sets the rows of its variables. The first group also sets the rows of variables that depend on no
-// index.
+// answerGroup contracts the network of a group, and sets rows[v] for the variables v that the group determines, to probabilities times Z.
+// The first group also sets the rows of variables that depend on no index.
 func (p *Prepared) answerGroup(
 	ctx context.Context, group *MarginalGroup, o Options, isFirst bool, rows [][]scaled.Number,
 ) (Answer, error) {
@@ -202,11 +209,11 @@ func (p *Prepared) answerGroup(
 		return Answer{}, err
 	}
 
-	all := Options{Memory: o.Memory, Threads: o.Threads}
-	r, stats, err := pairwise.Marginals(ctx, g.simple.Expression, tree(groupTree), options(groupTree, all))
+	allSlices := Options{Memory: o.Memory, Threads: o.Threads}
+	r, stats, err := pairwise.Marginals(ctx, g.simple.Expression, tree(groupTree), options(groupTree, allSlices))
 	a := Answer{Z: r.Z, Flops: stats.Flops}
 	if err == nil {
-		err = g.judge(ctx, groupTree, all, stats, &a)
+		err = g.judge(ctx, groupTree, allSlices, stats, &a)
 	}
 
 	if err != nil || r.Z.IsZero() {
@@ -216,10 +223,12 @@ func (p *Prepared) answerGroup(
 	return a, p.groupRows(group, g, r, isFirst, rows)
 }
 
-// groupRows sets the rows of the variables that a group determines, from the result r of contracting its network g.
+// groupRows sets rows[v], the probabilities times Z, of the variables v that a group determines, from the result r of contracting its
+// network g. If isFirst, it also sets those of variables that depend on no index.
 func (p *Prepared) groupRows(
 	group *MarginalGroup, g *Prepared, r pairwise.Result, isFirst bool, rows [][]scaled.Number,
 ) (err error) {
+	// The marginals of the indices of the group.
 	marginals := make([][]float64, len(p.simple.Expression.Dims))
 	for _, i := range group.Indices {
 		if i < 0 || i >= len(marginals) {
@@ -230,14 +239,13 @@ func (p *Prepared) groupRows(
 		}
 	}
 
-	// A row is known where the group has the index that decides it,
-	// or, in the first group, where none does.
+	// The rows of the variables that depend on one of these indices or, in the first group, on none.
 	dims := p.simple.Expression.Dims
 	for v := range p.net.Variables {
 		index := p.simple.Origin[p.given.Variables[v]].Index
-		decided := index < 0 || dims[index] == 1
-		if decided && !isFirst || !decided && marginals[index] == nil {
-			continue
+		isIndependent := index < 0 || dims[index] == 1
+		if isIndependent && !isFirst || !isIndependent && marginals[index] == nil {
+			continue // another group has it
 		}
 		row, err := p.recoverRow(v, marginals)
 		if err != nil {

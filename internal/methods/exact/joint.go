@@ -15,43 +15,42 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// cells describes the index over the cells of a joint marginal.
+// cells describes the cells of a joint marginal: the combinations of values of a set of variables that the evidence leaves. They are the
+// values of one more index of the expression.
 type cells struct {
-	index int // of the expression, a value for each cell; −1: the evidence leaves one cell, and no index is needed
+	index int // the number of that index; −1: the evidence leaves one cell, and no index is needed
 	// positions has, by cell, its position in the table of the joint marginal, in which the last variable of the set changes fastest.
 	positions []int
 	size      int // number of entries of that table: Π domains of the set
 }
 
-// unsignedWork is the largest ratio of the flops of chains of states, without signs, to the flops
-// of terms of both signs, by a quick order. Where the width stays they take up to four times as
-// many (a step has two states where a term's matrix has one), and terms are contracted twice, the
-// second time for possible cancellation.
-// Counted, and measured: 2,000 variables with 1,500 clauses of 10 literals each within 16
-// variables take 3.3 s of CPU in chains and are not done in 40 s as stars, 600 with 600 of 14
-// within 18 take 5.2 s and are not done either; clauses over all of some hundred variables stay
-// stars with this bound and with twice of it.
+// unsignedWork is the largest ratio of the flops of chains of states, without signs, to the flops of terms of both signs, along min-fill
+// orders. If the width is the same, chains take up to four times as many (a step has two states where a term's matrix has one), and terms
+// are contracted twice, the second time for possible cancellation. Counted, and measured: 2,000 variables with 1,500 clauses of 10
+// literals each within 16 variables take 3.3 s of CPU in chains and are not done in 40 s as stars, 600 with 600 of 14 within 18 take 5.2
+// s and are not done either; clauses over all of some hundred variables stay stars with this bound and with twice of it.
 const unsignedWork = 8.0
 
-// PrepareJoint is Prepare with the joint marginal of a set of variables in view (nil: none), which
-// CheckJoint has passed. The expression gets one more index J over the combinations of the values
-// that the evidence leaves the set, K = Π_i d_i over the distinct indices i of its variables with
-// more than one value, and a table per such index:
+// PrepareJoint simplifies a network, as Prepare does, for the joint marginal of a set of variables, which CheckJoint has passed. If set is
+// empty, it is Prepare. Terms of both signs are replaced by chains of states without signs (lower.BuildUnsigned) if these do not take much
+// longer.
 //
-//	selector_i(J, x_i) = 1 where the digit of J for i is x_i, else 0
+// The expression gets one more index J, whose values are the K cells of the joint marginal: the combinations of the values that the
+// evidence leaves the set. K = Π_i d_i over the distinct indices i of the variables of the set, d_i values each. A cell number has one
+// digit for each of these indices. A table for each index ties it to its digit:
+//
+//	selector_i(J, x_i) = 1 if the digit of J for i is x_i, otherwise 0
 //	M_J                = Σ of the terms of Z in which the set has cell J
 //
-// so that the marginal of J is the joint marginal. Variables that share an index share a digit:
-// cells in which they differ are 0. Cost: K·Σ_i d_i entries beside Prepare's, and up to K times the
-// flops.
+// so that the marginal M of J is the joint marginal. Variables that share an index share a digit: cells in which they differ are 0. Cost:
+// K·Σ_i d_i entries in addition to Prepare's, and up to K times the flops.
 //
-// CP tensors with signs are chains without (lower.BuildUnsigned) where that does not take much longer.
-//
-// Errors: from Prepare; over budget before anything is built, where the selectors do not
-// fit memory bytes (0: query.DefaultMemory); bad_input for a network without variables.
+// Errors: those of Prepare; over budget, before anything is built, if the selectors do not fit memory bytes (0: query.DefaultMemory);
+// bad_input for a network without variables.
 func PrepareJoint(
 	ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64,
 ) (*Prepared, error) {
+	// With terms as they are.
 	star, err := lower.Build(ctx, net)
 	if err != nil {
 		return nil, err
@@ -61,23 +60,26 @@ func PrepareJoint(
 		return p, err
 	}
 
+	// With chains of states, if there are terms of both signs.
 	chains, err := lower.BuildUnsigned(ctx, net, star)
 	if err != nil || chains == star || chains.Unfit != "" {
 		return p, err
 	}
-	other, err := prepare(ctx, net, chains, marginals, set, memory)
+	unsigned, err := prepare(ctx, net, chains, marginals, set, memory)
 	if err != nil {
 		return nil, err
 	}
-	work, err := p.minFillFlops(ctx)
+
+	// The cheaper of the two.
+	flops, err := p.minFillFlops(ctx)
 	if err != nil {
 		return nil, err
 	}
-	without, err := other.minFillFlops(ctx)
-	if err != nil || without > unsignedWork*work {
+	unsignedFlops, err := unsigned.minFillFlops(ctx)
+	if err != nil || unsignedFlops > unsignedWork*flops {
 		return p, err
 	}
-	return other, nil
+	return unsigned, nil
 }
 
 // minFillFlops returns the flops of contracting the simplified tables along the min-fill order.
@@ -91,7 +93,8 @@ func (p *Prepared) minFillFlops(ctx context.Context) (float64, error) {
 	return cost.Flops, err
 }
 
-// prepare simplifies the network net, which given is written as, for all marginals or the joint marginal of set or both.
+// prepare simplifies the expression given, as which net is written. If marginals is true, the marginals of all variables can be
+// recovered. If set is not empty, the joint marginal of its variables can be recovered.
 func prepare(
 	ctx context.Context, net *btn.Network, given *sumproduct.Expression, marginals bool, set []int, memory int64,
 ) (*Prepared, error) {
@@ -117,8 +120,8 @@ func prepare(
 	return p, nil
 }
 
-// addCells appends the index of cells and its selectors to the expression. The error is over budget if the selectors do not fit the
-// memory.
+// addCells appends to the expression an index over the cells of the joint marginal of set, and its selectors (PrepareJoint). The error is
+// over budget if the selectors do not fit the memory.
 func (p *Prepared) addCells(set []int, memory int64) error {
 	e := p.given
 	if len(e.Variables) == 0 {
@@ -126,63 +129,57 @@ func (p *Prepared) addCells(set []int, memory int64) error {
 			"exact: the network has no variables, so there is no joint marginal")
 	}
 
+	// The indices that make up a cell, and the size of their selectors.
 	var free []int // distinct indices of the set with more than one value
-	values := 1    // of the index of cells
-	entries := 0   // of one of its rows in all selectors
+	count := 1     // the number of cells
+	digits := 0    // the sum of the dimensions of free
 	for _, v := range set {
 		if i := e.Variables[v]; e.Dims[i] > 1 && !slices.Contains(free, i) {
 			free = append(free, i)
-			values *= e.Dims[i]
-			entries += e.Dims[i]
+			count *= e.Dims[i]
+			digits += e.Dims[i]
 		}
 	}
-	if need := 8 * float64(values) * float64(entries); need > float64(memory) {
+	if need := 8 * float64(count) * float64(digits); need > float64(memory) {
 		return fault.New(fault.OverBudget,
 			"exact: the joint marginal of %d variables with %d cells needs %.0f bytes of "+
-				"selectors, the budget is %d bytes", len(set), values, need, memory)
+				"selectors, the budget is %d bytes", len(set), count, need, memory)
 	}
 
-	c := &cells{index: -1, positions: make([]int, values), size: 1}
-
-	// digit returns index i's digit in the number of a cell, mixed radix over free, the last one fastest
-	digit := func(i, value int) int {
+	// The position of each cell in the table of the joint marginal, Σ_k x_k Π_{l>k} |domain l|, with the value x_k of variable k of the
+	// set.
+	c := &cells{index: -1, positions: make([]int, count), size: 1}
+	digitOf := func(i, cell int) int { // the value of index i in a cell: its digit, with the last index of free fastest
 		for k := len(free) - 1; free[k] != i; k-- {
-			value /= e.Dims[free[k]]
+			cell /= e.Dims[free[k]]
 		}
-		return value % e.Dims[i]
+		return cell % e.Dims[i]
 	}
-
-	// positions[J] = Σ_k x_k Π_{l>k} |domain l|, where x_k is the value of variable k in the network.
 	for k := len(set) - 1; k >= 0; k-- {
 		i := e.Variables[set[k]]
-		for value := range c.positions {
+		for cell := range c.positions {
 			x := 0
 			if e.Dims[i] > 1 {
-				x = digit(i, value)
+				x = digitOf(i, cell)
 			}
-			if s := e.Support[i]; s != nil {
-				x = s[x]
-			}
-			c.positions[value] += x * c.size
+			c.positions[cell] += p.valueOf(i, x) * c.size
 		}
 		c.size *= p.net.Variables[set[k]].Domain
 	}
-
 	p.cells = c
-
 	if len(free) == 0 {
 		return nil
 	}
 
+	// The index of cells and its selectors.
 	c.index = len(e.Dims)
-	e.Dims = append(e.Dims, values)
+	e.Dims = append(e.Dims, count)
 	e.Support = append(e.Support, nil)
-
 	for _, i := range free {
 		d := e.Dims[i]
-		data := make([]float64, values*d)
-		for value := range values {
-			data[value*d+digit(i, value)] = 1
+		data := make([]float64, count*d)
+		for cell := range count {
+			data[cell*d+digitOf(i, cell)] = 1
 		}
 		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{c.index, i}, Data: data})
 	}
@@ -204,9 +201,9 @@ func (p *Prepared) recoverJoint(marginals [][]float64) ([]float64, error) {
 	return p.jointTable(func(int) []float64 { return row }), nil
 }
 
-// jointTable returns the table of the joint marginal, which has an entry for each combination of values of the set. The cells are those
-// combinations that the evidence leaves. All other entries are 0. marginalOf returns the marginal of an index, by value. It is called for
-// the index whose values are the cells, and not at all if there is only one cell, whose probability is 1.
+// jointTable returns the table of the joint marginal, with an entry for each combination of values of the set. The cells are those
+// combinations that the evidence leaves, and all other entries are 0. marginalOf returns the marginal of an index, by value. It is called
+// for the index whose values are the cells. If there is only one cell, its probability is 1.
 func (p *Prepared) jointTable(marginalOf func(index int) []float64) []float64 {
 	table := make([]float64, p.cells.size)
 	probabilities := []float64{1} // by cell

@@ -18,8 +18,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Junction is B itself, contracted along a tree over the tables of the network without evidence (package junction): evidence is a weight,
-// and no query is planned for.
+// Junction is B itself, contracted along a tree over the tables of the network without evidence (package junction). Evidence only changes
+// weights, so that one tree serves all queries.
 type Junction struct {
 	Tables int     `msgpack:"tables"` // leaves of the tree
 	Merges []int   `msgpack:"merges"` // two tables per merge; merge k makes table Tables+k
@@ -54,9 +54,9 @@ func JunctionOf(plan *btn.Plan) *Junction {
 	return p
 }
 
-// JunctionPlan searches a tree that serves all queries of a network. shape is that of the network. ok is false if the network has no such
-// tree (junction.Shape), if the tree takes more than policy.JunctionFlops, or if the tables of marginals take more than
-// policy.JunctionBytes or the memory.
+// JunctionPlan searches a contraction tree that serves all queries of a network, and returns a plan with it. shape is that of the
+// network. ok is false if the network has no such tree (junction.Shape) or too many tables, if the tree would be sliced or takes more
+// than policy.JunctionFlops, or if the tables of marginals take more than policy.JunctionBytes or the memory.
 func JunctionPlan(
 	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, s query.Settings,
 ) (plan *btn.Plan, ok bool, err error) {
@@ -73,7 +73,9 @@ func JunctionPlan(
 		Effort:  policy.MarginalRate / policy.MoveCost,
 		Threads: searchThreads,
 	})
-	if fault.CodeOf(err) == fault.OverBudget || err == nil && len(found.Slices) > 0 {
+	isOverBudget := err != nil && fault.CodeOf(err) == fault.OverBudget
+	isSliced := err == nil && len(found.Slices) > 0
+	if isOverBudget || isSliced {
 		return nil, false, nil
 	}
 	if err != nil {
@@ -96,8 +98,8 @@ func countWideTables(shape contractionorder.Hypergraph) (tables int) {
 	return tables
 }
 
-// Propose sets the price of the assignment of a query: that of all tables, as if none were known yet, and of the derivatives that its
-// targets need.
+// Propose returns the assignment of a query along the tree, with its price: that of all tables of the tree, as if none were known from
+// queries before, and of the derivatives that the marginals of its targets need.
 func (p *Junction) Propose(j *proposal.Job, assignment *btn.Assignment, ask proposal.Ask) (*btn.Assignment, error) {
 	cost := assignment.Plan.Estimates[0].Cost
 	if ask.Marginals {
@@ -110,7 +112,7 @@ func (p *Junction) Propose(j *proposal.Job, assignment *btn.Assignment, ask prop
 	return assignment, nil
 }
 
-// pricesSlot is the slot of the prices of a tree, which its first and last merge and their number identify.
+// pricesSlot identifies a tree among the facts of a network, by its first and last merge and their number.
 type pricesSlot struct{ first, last, count int }
 
 // pricesOn returns the prices of queries along the tree. It returns nil if the network has no such tree. It takes linear time,
@@ -143,8 +145,8 @@ func targets(net *btn.Network, ask proposal.Ask) []int {
 var trees junction.Trees
 
 // Contract implements contraction.Contractor.
-func (p *Junction) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
-	values, errs, err := p.ContractAll(ctx, []*problem.Problem{of}, []btn.Want{want})
+func (p *Junction) Contract(ctx context.Context, pr *problem.Problem, want btn.Want) (btn.Value, error) {
+	values, errs, err := p.ContractAll(ctx, []*problem.Problem{pr}, []btn.Want{want})
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -154,24 +156,26 @@ func (p *Junction) Contract(ctx context.Context, of *problem.Problem, want btn.W
 // Lanes implements contraction.Batcher.
 func (*Junction) Lanes() int { return junction.Lanes }
 
-// ContractAll implements contraction.Batcher. If the numbers of a query are beyond the range of the tree, it is contracted separately,
-// along an order for its network.
+// ContractAll implements contraction.Batcher: it contracts the networks of several queries together along the tree. values[k] or errs[k] is
+// the result of query k. If the numbers of a query are beyond the range of the tree, its network is contracted separately, along an
+// elimination order.
 func (p *Junction) ContractAll(
-	ctx context.Context, of []*problem.Problem, wants []btn.Want,
+	ctx context.Context, problems []*problem.Problem, wants []btn.Want,
 ) (values []btn.Value, errs []error, err error) {
-	values, errs = make([]btn.Value, len(of)), make([]error, len(of))
-	runs := make([]run, len(of))
-	queries := make([]junction.Query, len(of))
-	for k, each := range of {
+	values, errs = make([]btn.Value, len(problems)), make([]error, len(problems))
+	runs := make([]run, len(problems))
+	queries := make([]junction.Query, len(problems))
+	for k, pr := range problems {
 		if errs[k] = contraction.NoJoint(wants[k]); errs[k] == nil {
-			runs[k], errs[k] = begin(ctx, each, wants[k])
+			runs[k], errs[k] = begin(ctx, pr, wants[k])
 		}
-		queries[k].Net = each.Net
+		queries[k].Net = pr.Net
 		if runs[k].M != nil {
 			queries[k].Marginals, queries[k].Targets = runs[k].M.At, wants[k].Targets
 		}
 	}
-	answers, err := p.runTree(ctx, of[0], queries)
+
+	answers, err := p.runTree(ctx, problems[0], queries)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -179,7 +183,7 @@ func (p *Junction) ContractAll(
 		switch {
 		case errs[k] != nil:
 		case answers == nil || !answers[k].OK:
-			values[k], errs[k] = j.contractByOwnOrder()
+			values[k], errs[k] = j.contractByMinFill()
 		default:
 			values[k] = btn.Value{Z: answers[k].Z, Flops: answers[k].Flops}
 			if j.M != nil {
@@ -190,20 +194,22 @@ func (p *Junction) ContractAll(
 	return values, errs, nil
 }
 
-// runTree answers queries along the tree. It returns nil if the network has no such tree.
-func (p *Junction) runTree(ctx context.Context, of *problem.Problem, queries []junction.Query) ([]junction.Answer, error) {
-	if of.Base == nil {
+// runTree answers queries along the tree. pr is the problem of one of them; all have the same network without evidence, pr.Base. It returns
+// nil if that is not known, or if it has no such tree.
+func (p *Junction) runTree(ctx context.Context, pr *problem.Problem, queries []junction.Query) ([]junction.Answer, error) {
+	if pr.Base == nil {
 		return nil, nil
 	}
-	t, ok := trees.Of(of.Base, p.tree())
+	t, ok := trees.Of(pr.Base, p.tree())
 	if !ok {
 		return nil, nil
 	}
-	return t.Run(ctx, queries, junction.Options{Threads: of.Threads, Memory: of.Memory})
+	return t.Run(ctx, queries, junction.Options{Threads: pr.Threads, Memory: pr.Memory})
 }
 
-// contractByOwnOrder contracts a network along its min-fill order.
-func (j run) contractByOwnOrder() (btn.Value, error) {
+// contractByMinFill contracts the network of a query along the min-fill order of its shape under the evidence. Marginals that were
+// collected before are discarded.
+func (j run) contractByMinFill() (btn.Value, error) {
 	if j.M != nil {
 		clear(j.M.At)
 	}

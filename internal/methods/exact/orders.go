@@ -21,14 +21,16 @@ func OrderOf(plan *btn.Plan) *Elimination {
 	return order
 }
 
-// OrderUnder returns the elimination order for a query's evidence, with its price. It is base, the order of the network, unless evidence
-// takes values from indices, much work remains, and a new order is cheaper. In that case the plan of the assignment becomes that of the
-// new order.
+// OrderUnder returns the elimination order for a query's evidence, with its price. It is base, the order of the network without evidence,
+// or a new min-fill order. A new order is looked for if base takes more than policy.ReplanFlops under the evidence, and if the evidence
+// takes values from indices. If the new order is cheaper, the plan of the assignment becomes that of the new order.
 func OrderUnder(ctx context.Context, j *proposal.Job, assignment *btn.Assignment, base *Elimination) (*Order, error) {
 	shape, err := j.Facts.Shape(ctx, j.Net)
 	if err != nil {
 		return nil, err
 	}
+
+	// The shape and the price of base under the evidence.
 	isUnconditioned := j.Evidence.IsEmpty() && !j.Options.Summed
 	conditioned := shape
 	if !isUnconditioned {
@@ -37,13 +39,16 @@ func OrderUnder(ctx context.Context, j *proposal.Job, assignment *btn.Assignment
 		}
 	}
 	o := &Order{shape: conditioned, order: base.Order}
-	if isUnconditioned && base.Flops < policy.OutOfReach { // it was priced to its end
+	isPriced := base.Flops < policy.OutOfReach // pricing ends there
+	if isUnconditioned && isPriced {
 		o.Cost = assignment.Plan.Estimates[0].Cost
 		return o, nil
 	}
 	if o.Cost, err = contractionorder.EvaluateOrderWithin(ctx, conditioned, o.order, policy.OutOfReach); err != nil {
 		return nil, err
 	}
+
+	// A new order.
 	if o.Cost.Flops > policy.ReplanFlops && !proposal.EqualDims(conditioned, shape) {
 		newOrder, newCost, _, err := MinFill(ctx, conditioned)
 		if err != nil {
@@ -67,8 +72,8 @@ type Order struct {
 	shape contractionorder.Hypergraph // under the evidence
 }
 
-// Propose sets the price of an assignment of the order. If the order does not fit the memory, it proposes a contraction tree over the
-// simplified network.
+// Propose returns the assignment of the order with its price, which is that of marginals if they are wanted. If the order does not fit the
+// memory, it proposes a contraction tree over the simplified network instead.
 func (o *Order) Propose(ctx context.Context, j *proposal.Job, assignment *btn.Assignment, ask proposal.Ask) (*btn.Assignment, error) {
 	cost := o.Cost
 	if ask.Marginals {
@@ -85,8 +90,8 @@ func (o *Order) Propose(ctx context.Context, j *proposal.Job, assignment *btn.As
 	return assignment, nil
 }
 
-// Decided reports whether all indices of a shape have one value, so that nothing is left to sum. Networks known to be 0 have such a
-// shape.
+// Decided reports whether all indices of a shape have one value, so that nothing is left to sum. The shape of a network whose Z is known to
+// be 0 is of this kind.
 func Decided(h contractionorder.Hypergraph) bool {
 	for _, d := range h.Dims {
 		if d > 1 {
@@ -96,8 +101,8 @@ func Decided(h contractionorder.Hypergraph) bool {
 	return true
 }
 
-// MinFill returns the min-fill order of a shape, its price and the moves of the search. If that is beyond policy.OutOfReach, it returns
-// some order, and a price of at least that.
+// MinFill returns the min-fill elimination order of a shape, its price, and the number of moves of the search. If the price is beyond
+// policy.OutOfReach, it returns some order and a price of at least policy.OutOfReach.
 func MinFill(ctx context.Context, shape contractionorder.Hypergraph) (order []int, cost query.Cost, moves int64, err error) {
 	return contractionorder.MinFillCost(ctx, shape, policy.OutOfReach, policy.MostFill)
 }

@@ -78,7 +78,7 @@ func (p *Slices) Fits(*btn.Network) error {
 }
 
 // Groups are marginals group by group, which may cost less than all of them in one pass. Each group is a contraction of the simplified
-// network after a second simplification.
+// network after a second simplification for the marginals of this group.
 type Groups struct {
 	Of   *MarginalGroups `msgpack:"-"`
 	From int64           `msgpack:"from,omitempty"` // From ≤ group < To; the first group has Z
@@ -91,7 +91,7 @@ type MarginalGroups struct {
 	Groups []MarginalGroup `msgpack:"groups"`
 }
 
-// MarginalGroup is a group of a simplified network.
+// MarginalGroup is one contraction of a network that is simplified once more, with the indices whose marginals it gives.
 type MarginalGroup struct {
 	Keep    []int `msgpack:"keep"`    // indices that the second simplification keeps
 	Indices []int `msgpack:"indices"` // those whose marginals are taken from it
@@ -136,35 +136,37 @@ func (p *Product) About() btn.About {
 	return btn.About{KeepsRange: true}
 }
 
-// Fits implements Part: every link is in one of the factors,
-// no core between two, and each factor's parts fit its subnetwork.
-// Cost O(legs + links) a factor.
+// Fits implements Part. It returns an error unless every link is in exactly one factor, the legs of each core lead to links of one factor,
+// and the parts of each factor fit its subnetwork. Cost O(legs + links) a factor.
 func (p *Product) Fits(n *btn.Network) error {
-	owner := make([]int, len(n.Links)) // 1 + the factor
+	// Every link in one factor.
+	factorOfLink := make([]int, len(n.Links)) // 1 + the factor; 0: none yet
 	total := 0
 	for f, factor := range p.Factors {
 		for _, k := range factor.Links {
-			if k < 0 || k >= len(owner) || owner[k] > 0 {
+			if k < 0 || k >= len(factorOfLink) || factorOfLink[k] > 0 {
 				return btn.Misfit("factor %d has link %d, which does not exist or is in a factor "+
 					"already", f, k)
 			}
-			owner[k] = f + 1
+			factorOfLink[k] = f + 1
 			total++
 		}
 	}
-	if total != len(owner) {
-		return btn.Misfit("the factors have %d of %d links", total, len(owner))
+	if total != len(factorOfLink) {
+		return btn.Misfit("the factors have %d of %d links", total, len(factorOfLink))
 	}
 
-	of := n.LegLink()
+	// Every core in one factor.
+	linkOfLeg := n.LegLink()
 	for c, core := range n.Cores {
 		for _, leg := range core.Legs {
-			if owner[of[leg]] != owner[of[core.Legs[0]]] {
+			if factorOfLink[linkOfLeg[leg]] != factorOfLink[linkOfLeg[core.Legs[0]]] {
 				return btn.Misfit("core %d is in two factors", c)
 			}
 		}
 	}
 
+	// Parts that fit.
 	for f, factor := range p.Factors {
 		e := factor.Estimate
 		if e == nil || len(e.Parts) == 0 || e.Alpha != nil && len(e.Alpha) != len(e.Parts) {

@@ -13,9 +13,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Plan searches a contraction tree of the simplified tables within memory bytes (0: query.DefaultMemory), with indices to slice if a
-// table would not fit. The search is counted in moves and grows with the price of the contraction. It depends only on Hypergraph, memory
-// and seed. The flops of the price are those of one task that computes all slices, its bytes the peak of live tables.
+// Plan searches a contraction tree of the simplified tables within memory bytes (0: query.DefaultMemory), and returns it with its price.
+// If a table would not fit, some indices are sliced. The number of moves of the search grows with the price of the contraction. The tree
+// depends only on Hypergraph, memory and seed. The flops of the price are those of one task that computes all slices, its bytes the peak
+// of live tables.
 //
 // Errors wrap contractionorder.ErrMemory (fault.OverBudget) if no slices fit, or are the context's.
 func (p *Prepared) Plan(
@@ -61,7 +62,7 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.
 		search.Effort *= policy.MarginalRate
 	}
 
-	var overMemory error // of the tree before
+	var overMemory error // of the tree before this one
 	for {
 		found, err := contractionorder.Search(ctx, h, search)
 		if overMemory != nil && errors.Is(err, contractionorder.ErrMemory) {
@@ -71,15 +72,16 @@ func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.
 			return nil, query.Cost{}, err
 		}
 		tree, cost, err := p.treeOf(h, found, memory)
-		if err != nil || cost.Bytes <= float64(memory) && cost.Slices < math.MaxInt64 {
+		fits := cost.Bytes <= float64(memory) && cost.Slices < math.MaxInt64
+		if err != nil || fits {
 			return tree, cost, err
 		}
 
-		// The backward pass of marginals holds more than the search knows of. If the tree leaves no memory for that, the next search has less
-		// memory by the same factor.
-		fit := float64(search.Memory) / cost.Bytes * float64(memory)
-		search.Memory = min(search.Memory/2, int64(fit))
+		// The backward pass of marginals holds more than the search knows of. If the tree leaves no memory for that, the next search has
+		// less memory by the same factor, and at most half.
 		overMemory = sumproduct.OverBudget(cost, memory)
+		reduced := float64(search.Memory) / cost.Bytes * float64(memory)
+		search.Memory = min(search.Memory/2, int64(reduced))
 		if search.Memory < max(memory/leastShare, 1) {
 			return nil, query.Cost{}, overMemory
 		}
@@ -92,7 +94,8 @@ const leastShare = 64
 // needsMarginals reports whether marginals of every variable, or of a set, are asked for.
 func (p *Prepared) needsMarginals() bool { return p.marginals || p.cells != nil }
 
-// treeOf returns a tree of the search as a Tree of the network, and its price.
+// treeOf returns a plan of the search as a Tree of the network with hypergraph h, and its price: of marginals, if they are asked for, or
+// of Z.
 func (p *Prepared) treeOf(
 	h contractionorder.Hypergraph, found contractionorder.Plan, memory int64,
 ) (*Tree, query.Cost, error) {
@@ -122,7 +125,8 @@ func (p *Prepared) treeOf(
 	}, nil
 }
 
-// WithinReach returns an error if every elimination order of a hypergraph takes more than the given flops (contractionorder.LowerBound).
+// WithinReach returns an error if every elimination order of a hypergraph is known to take more than the given flops, by
+// contractionorder.LowerBound. The error is then over budget.
 func WithinReach(ctx context.Context, h contractionorder.Hypergraph, flops float64) error {
 	log2Flops, err := contractionorder.LowerBound(ctx, h)
 	if err != nil || log2Flops <= math.Log2(flops) {
@@ -141,7 +145,8 @@ const farOff = 1 << 30
 // Chosen; the times are not repeated by a command.
 const fillMoves = 1 << 30
 
-// checkReach returns an error if no order contracts h within o.Flops, or the min-fill order is beyond them by more than farOff.
+// checkReach returns an error if no order contracts h within o.Flops, or if the min-fill order takes more than farOff · o.Flops. It returns
+// nil if o.Flops is 0.
 func (o PlanOptions) checkReach(ctx context.Context, h contractionorder.Hypergraph) error {
 	if o.Flops <= 0 {
 		return nil
@@ -161,8 +166,8 @@ func (o PlanOptions) checkReach(ctx context.Context, h contractionorder.Hypergra
 			"operations are allowed", ErrHopeless, log2Table, o.Flops)
 }
 
-// Chunks returns the number of tasks for the slices of a contraction, between 1 and the number of slices. A task takes about chunkFlops.
-// What all slices share is computed in every task, and is at most a tenth of it.
+// Chunks returns the number of tasks for the slices of a contraction along c, between 1 and the number of slices. A task takes about
+// chunkFlops, or more if that is needed to keep the tables that all slices share, which every task computes, to a tenth of its work.
 func (p *Prepared) Chunks(c *Tree, chunkFlops float64) (int64, error) {
 	if c.Count <= 1 {
 		return 1, nil
@@ -171,9 +176,10 @@ func (p *Prepared) Chunks(c *Tree, chunkFlops float64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	slices := cost.SliceFlops * cost.Slices
-	n := math.Min(slices/math.Max(chunkFlops, 10*cost.CommonFlops), policy.MostChunks)
-	return int64(math.Max(1, math.Min(n, float64(c.Count)))), nil
+	sliceFlops := cost.SliceFlops * cost.Slices // of all slices
+	taskFlops := math.Max(chunkFlops, 10*cost.CommonFlops)
+	tasks := math.Min(sliceFlops/taskFlops, policy.MostChunks)
+	return int64(math.Max(1, math.Min(tasks, float64(c.Count)))), nil
 }
 
 // searchThreads is the number of threads of the tree search. The plan does not depend on it.

@@ -20,15 +20,14 @@ var ErrOtherNetwork = errors.New("exact: the contraction was planned for another
 // Prepared is a conditioned network, simplified.
 type Prepared struct {
 	net       *btn.Network           // under the evidence
-	given     *sumproduct.Expression // net, and the index of cells
-	simple    *preprocess.Result     // of given
-	marginals bool                   // every variable's can be recovered
-	cells     *cells                 // nil: no joint marginal
+	given     *sumproduct.Expression // net as an expression, with the index of cells if there is one
+	simple    *preprocess.Result     // given after simplification
+	marginals bool                   // the marginal of every variable can be recovered
+	cells     *cells                 // of the joint marginal; nil: none can be recovered
 }
 
-// Prepare writes a network, conditioned on its query's evidence, as an expression and simplifies
-// it. With marginals nothing is summed out whose marginal could not be recovered. The same network
-// gives the same bits. Errors and cost: as of lower.Build and preprocess.Run.
+// Prepare writes a network, conditioned on its query's evidence, as an expression and simplifies it. If marginals is true, the marginals of
+// all variables can be recovered. The same network gives the same bits. Errors and cost: as of lower.Build and preprocess.Run.
 func Prepare(ctx context.Context, net *btn.Network, marginals bool) (*Prepared, error) {
 	return PrepareJoint(ctx, net, marginals, nil, 0)
 }

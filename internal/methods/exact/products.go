@@ -29,115 +29,118 @@ func (p *Product) Cost(*problem.Problem) (cost query.Cost) {
 
 // Contract implements contraction.Contractor: Z is Scale · Π_f Z_f. A marginal is that of its factor times all other Z_f. The joint
 // marginal is the product of those of the factors, which are independent. There is no division.
-func (p *Product) Contract(ctx context.Context, of *problem.Problem, want btn.Want) (btn.Value, error) {
-	j, err := begin(ctx, of, want)
+func (p *Product) Contract(ctx context.Context, pr *problem.Problem, want btn.Want) (btn.Value, error) {
+	j, err := begin(ctx, pr, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	return j.multiplyFactors(p.Factors)
 }
 
-// factorValue is the result of one factor.
+// factorValue is the result of one factor. The set is the list of variables whose joint marginal is wanted (run.Joint).
 type factorValue struct {
-	z         scaled.Number
-	marginals []scaled.Number // of its variables, one after the other
-	joint     []scaled.Number // of those variables of the set that it has, the last one fastest
-	variables []int           // of the network
-	set       []int           // places in the set
-	digits    float64         // that cancelled
-	rounding  *scaled.Number  // bound of the error of z; nil: not known
-	doubt     string          // the first reason why z is not known to be exact
+	z            scaled.Number
+	variables    []int           // the variables of the factor, by their numbers in the network
+	marginals    []scaled.Number // of these variables, one after the other
+	setPositions []int           // the positions in the set of the variables that the factor has
+	joint        []scaled.Number // the joint marginal of these, the last one fastest
+	digits       float64         // the number of decimal digits that cancelled
+	rounding     *scaled.Number  // bound of the error of z; nil: not known
+	doubt        string          // the first reason why z is not known to be exact
 }
 
-// multiplyFactors contracts all factors and returns their product.
+// multiplyFactors contracts all factors of the network and returns the product of their values, with the marginals and the joint marginal
+// that are wanted.
 func (j run) multiplyFactors(factors []btn.ProductFactor) (btn.Value, error) {
-	all := make([]factorValue, len(factors))
+	values := make([]factorValue, len(factors))
 	flops := 0.0
 	for f := range factors {
 		var factorFlops float64
 		var err error
-		if all[f], factorFlops, err = j.contractFactor(&factors[f]); err != nil {
+		if values[f], factorFlops, err = j.contractFactor(&factors[f]); err != nil {
 			return btn.Value{}, fmt.Errorf("factor %d: %w", f, err)
 		}
 		flops += factorFlops
 	}
 
-	// The product of all values before and after each factor.
-	others := make([]scaled.Number, len(all))
-	before := j.Net.Scale
-	after := scaled.One
-	for p := range all {
-		others[p] = before
-		before = before.Mul(all[p].z)
+	// others[f] is the product of the scale and of the values of all factors except f.
+	others := make([]scaled.Number, len(values))
+	prefix := j.Net.Scale
+	for f := range values {
+		others[f] = prefix
+		prefix = prefix.Mul(values[f].z)
+	}
+	total := prefix
+	suffix := scaled.One
+	for f := len(values) - 1; f >= 0; f-- {
+		others[f] = others[f].Mul(suffix)
+		suffix = suffix.Mul(values[f].z)
 	}
 
-	for p := len(all) - 1; p >= 0; p-- {
-		others[p] = others[p].Mul(after)
-		after = after.Mul(all[p].z)
-	}
-
-	value := btn.Value{Z: before, Flops: flops}
-	for p := range all {
-		value.Digits += all[p].digits
-		value.Doubt = cmp.Or(value.Doubt, all[p].doubt)
-		if r := all[p].rounding; r != nil {
-			bound := r.Mul(others[p].Abs())
-			if value.Rounding != nil {
-				bound = bound.Add(*value.Rounding)
-			}
-			value.Rounding = &bound
+	value := btn.Value{Z: total, Flops: flops}
+	for f := range values {
+		value.Digits += values[f].digits
+		value.Doubt = cmp.Or(value.Doubt, values[f].doubt)
+		if r := values[f].rounding; r != nil {
+			value.Rounding = addBounds(r.Mul(others[f].Abs()), value.Rounding)
 		}
 	}
 	if j.M != nil {
-		j.collectMarginals(all, others)
+		j.collectMarginals(values, others)
 		if err := j.M.Finite(); err != nil {
 			return btn.Value{}, err
 		}
 		value.Marginals = j.M.Result(scaled.One)
 	}
 	if j.Joint != nil {
-		value.Joint = j.JointOf(j.productOfJoints(all))
+		value.Joint = j.JointOf(j.multiplyJoints(values))
 	}
 	return value, nil
 }
 
-// collectMarginals sets the marginals of all factors, each times the values of all other factors. others[p] is the product of the values
-// of all factors except p.
-func (j run) collectMarginals(all []factorValue, others []scaled.Number) {
-	for p, part := range all {
-		at := 0
-		for _, v := range part.variables {
+// addBounds returns the sum of two bounds of an error. b is nil if there is no second one.
+func addBounds(a scaled.Number, b *scaled.Number) *scaled.Number {
+	if b != nil {
+		a = a.Add(*b)
+	}
+	return &a
+}
+
+// collectMarginals sets the marginals of the variables of all factors, each times the values of all other factors. others[f] is the product
+// of the values of all factors except f. j.M.At[j.M.Offset[v]+x] is the marginal of value x of variable v.
+func (j run) collectMarginals(values []factorValue, others []scaled.Number) {
+	for f, factor := range values {
+		next := 0 // in the marginals of the factor
+		for _, v := range factor.variables {
 			for x := range j.Net.Variables[v].Domain {
-				j.M.At[j.M.Offset[v]+x] = part.marginals[at].Mul(others[p])
-				at++
+				j.M.At[j.M.Offset[v]+x] = factor.marginals[next].Mul(others[f])
+				next++
 			}
 		}
 	}
 }
 
-// contractFactor contracts one factor, and returns its value and the flops.
+// contractFactor contracts one factor, and returns its value and the flops. The value has the marginals of its variables if they are
+// wanted, and the joint marginal of those of its variables that are in the set j.Joint.
 func (j run) contractFactor(factor *btn.ProductFactor) (factorValue, float64, error) {
 	var v factorValue
 	var net *btn.Network
 	net, v.variables = j.Net.Sub(factor.Links)
-
-	localOf := make(map[int]int, len(v.variables))
-	for local, variable := range v.variables {
-		localOf[variable] = local
+	numberInFactor := make(map[int]int, len(v.variables)) // by number in the network
+	for number, variable := range v.variables {
+		numberInFactor[variable] = number
 	}
 
-	// The places of the set that the factor has, and its own numbers of their variables.
-	var set []int
-	for place, variable := range j.Joint {
-		if local, ok := localOf[variable]; ok {
-			v.set = append(v.set, place)
-			set = append(set, local)
+	var set []int // the variables of j.Joint that the factor has, by their numbers in the factor
+	for position, variable := range j.Joint {
+		if number, ok := numberInFactor[variable]; ok {
+			v.setPositions = append(v.setPositions, position)
+			set = append(set, number)
 		}
 	}
 
-	want := btn.Want{Marginals: j.M != nil && len(v.variables) > 0}
-
 	// An elimination order has no joint marginals: they are contracted cell by cell.
+	want := btn.Want{Marginals: j.M != nil && len(v.variables) > 0}
 	isEnumerated := false
 	if len(set) > 0 {
 		isEnumerated = factor.Estimate.Parts[0].Class() == btn.ClassElimination
@@ -155,7 +158,8 @@ func (j run) contractFactor(factor *btn.ProductFactor) (factorValue, float64, er
 	return v, flops + cellFlops, err
 }
 
-// sumFactor adds up the parts of a factor's estimate in v, and returns the flops.
+// sumFactor contracts the parts of a factor's estimate e and adds up their values in v, weighted by e.Weights(). It returns the flops.
+// net is the network of the factor.
 func (j run) sumFactor(
 	v *factorValue, net *btn.Network, e *btn.Estimate, want btn.Want,
 ) (float64, error) {
@@ -174,45 +178,46 @@ func (j run) sumFactor(
 		v.digits = max(v.digits, values[i].Digits)
 		v.doubt = cmp.Or(v.doubt, values[i].Doubt)
 		if r := values[i].Rounding; r != nil {
-			bound := r.Mul(e.Weights()[i].Abs())
-			if v.rounding != nil {
-				bound = bound.Add(*v.rounding)
-			}
-			v.rounding = &bound
+			v.rounding = addBounds(r.Mul(e.Weights()[i].Abs()), v.rounding)
 		}
 	}
 
 	alpha := e.Weights()
 	v.z = scaled.SumProducts(alpha, z)
 
-	sum := func(of func(btn.Value) *btn.Marginals) []scaled.Number {
-		if of(values[0]) == nil {
-			return nil
-		}
-		out := make([]scaled.Number, len(of(values[0]).Mant))
-		terms := make([]scaled.Number, len(values))
-		for at := range out {
-			for i, value := range values {
-				terms[i] = scaled.Make(of(value).Mant[at], of(value).Exp)
-			}
-			out[at] = scaled.SumProducts(alpha, terms)
-		}
-		return out
+	marginals, joints := make([]*btn.Marginals, len(values)), make([]*btn.Marginals, len(values))
+	for i, value := range values {
+		marginals[i], joints[i] = value.Marginals, value.Joint
 	}
-
-	v.marginals = sum(func(x btn.Value) *btn.Marginals { return x.Marginals })
-	v.joint = sum(func(x btn.Value) *btn.Marginals { return x.Joint })
+	v.marginals, v.joint = sumTables(alpha, marginals), sumTables(alpha, joints)
 	return flops, nil
 }
 
-// enumerate sets the joint marginal of a factor that is contracted along an elimination order, by one contraction for each cell. set has
-// the variables by their numbers in the factor. The error is over budget if that takes more than policy.MostEnumerated flops.
+// sumTables returns Σ_i alpha[i] tables[i], entry by entry. It returns nil if the first table is nil.
+func sumTables(alpha []scaled.Number, tables []*btn.Marginals) []scaled.Number {
+	if tables[0] == nil {
+		return nil
+	}
+	sums := make([]scaled.Number, len(tables[0].Mant))
+	terms := make([]scaled.Number, len(tables))
+	for k := range sums {
+		for i, table := range tables {
+			terms[i] = scaled.Make(table.Mant[k], table.Exp)
+		}
+		sums[k] = scaled.SumProducts(alpha, terms)
+	}
+	return sums
+}
+
+// enumerate sets the joint marginal of a factor that is contracted along an elimination order: each cell is Z of the factor's network net
+// under the observation of that cell. set has the variables by their numbers in the factor. The error is over budget if that takes more
+// than policy.MostEnumerated flops.
 func (j run) enumerate(
 	v *factorValue, net *btn.Network, e *btn.Estimate, set []int,
 ) (flops float64, err error) {
 	cells := 1
-	for _, local := range set {
-		cells *= net.Variables[local].Domain
+	for _, v := range set {
+		cells *= net.Variables[v].Domain
 	}
 	if price := float64(cells) * e.Cost.Flops; price > policy.MostEnumerated {
 		return 0, fault.New(fault.OverBudget,
@@ -249,35 +254,36 @@ func (j run) enumerate(
 	return flops, nil
 }
 
-// productOfJoints returns the cells of the set from those of the parts,
-// times the values of the parts that have none of it.
-func (j run) productOfJoints(all []factorValue) []scaled.Number {
+// multiplyJoints returns the joint marginal of the set j.Joint, the last variable fastest. Each cell is the product of the scale, of the
+// cells of those factors that have variables of the set, and of the values of all other factors.
+func (j run) multiplyJoints(values []factorValue) []scaled.Number {
 	size := 1
-	for _, v := range j.Joint {
-		size *= j.Net.Variables[v].Domain
+	domains := make([]int, len(j.Joint)) // by position in the set
+	for k, v := range j.Joint {
+		domains[k] = j.Net.Variables[v].Domain
+		size *= domains[k]
 	}
 
 	cells := make([]scaled.Number, size)
-	value := make([]int, len(j.Joint))
+	valueAt := make([]int, len(j.Joint)) // the value of each variable of the set in a cell
 	for cell := range cells {
-		rest := cell
+		digits := cell
 		for k := len(j.Joint) - 1; k >= 0; k-- {
-			domain := j.Net.Variables[j.Joint[k]].Domain
-			value[k] = rest % domain
-			rest /= domain
+			valueAt[k] = digits % domains[k]
+			digits /= domains[k]
 		}
 
 		product := j.Net.Scale
-		for _, part := range all {
-			if len(part.set) == 0 {
-				product = product.Mul(part.z)
+		for _, factor := range values {
+			if len(factor.setPositions) == 0 {
+				product = product.Mul(factor.z)
 				continue
 			}
-			at := 0
-			for _, k := range part.set {
-				at = at*j.Net.Variables[j.Joint[k]].Domain + value[k]
+			factorCell := 0
+			for _, k := range factor.setPositions {
+				factorCell = factorCell*domains[k] + valueAt[k]
 			}
-			product = product.Mul(part.joint[at])
+			product = product.Mul(factor.joint[factorCell])
 		}
 		cells[cell] = product
 	}

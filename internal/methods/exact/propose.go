@@ -16,9 +16,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Propose proposes a contraction tree over the network simplified under the evidence of the query, or marginals group by group if one
-// pass is expensive. Trees are remembered by the remaining shape, on which alone they depend: evidence on the same variables finds the
-// same tree. The error is over budget, with the price, if that exceeds proposal.Limit.
+// Propose proposes a contraction tree over the network simplified under the evidence of the query, or marginals group by group if one pass
+// is expensive. Trees are remembered by the shape of the simplified network, on which alone they depend, so that evidence on the same
+// variables finds the same tree. The error is over budget, with the price, if that exceeds proposal.Limit.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	p, err := Of(ctx, j.Problem(), ask.Marginals, ask.Joint)
 	if err != nil {
@@ -31,6 +31,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		}
 	}
 
+	// A tree and its price.
 	settings := treeSettings(j, "tree", ask.Marginals)
 	if isJoint {
 		settings += " joint"
@@ -49,6 +50,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 			"plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g",
 			assignment.Cost.Flops, math.Max(assignment.Cost.Slices, 1), j.Settings.Method, limit)
 	}
+
+	// Whether the evidence has made a difference.
 	conditioned, err := lower.Shape(ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
@@ -68,7 +71,8 @@ func ProposeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.A
 	return Propose(ctx, j, proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets}})
 }
 
-// treeSettings returns settings for Job.Remember that list what a tree depends on in addition to the shape.
+// treeSettings returns settings for Job.Remember that list what a tree depends on in addition to the shape: its kind, the seed, marginals,
+// and the moves of the search if they are limited.
 func treeSettings(j *proposal.Job, kind string, marginals bool) string {
 	settings := fmt.Sprintf("%s seed=%d marginals=%t", kind, j.Settings.Seed, marginals)
 	if moves := proposal.MoveLimit(j.Settings); moves < policy.MostMoves {
@@ -104,19 +108,21 @@ func treePlan(ctx context.Context, p *Prepared, s query.Settings) (*btn.Plan, er
 // decides first.
 const groupFlops = 1e10
 
-// groupGain is the factor by which all groups together have to be cheaper than one pass by quick orders. A search improves the order of the
-// larger pass more.
+// groupGain is the factor by which all groups together have to be cheaper than one pass, both along min-fill orders. It is above 1 since a
+// search improves the order of the larger pass more.
 // Measured: a quarter and four times of it change nothing on 28 models, decision 20.
 const groupGain = 100
 
-// proposeGroups proposes marginals group by group, if one pass does not fit the memory, or costs much and the groups do not. It returns
-// nil otherwise. If there are targets, the groups are only for them. The simplified network of a group depends on entries, so that groups
+// proposeGroups proposes marginals group by group: of targets, or of all variables if there are none. It returns nil if one pass for all
+// marginals is cheap and fits the memory, or if the groups take too much. The simplified network of a group depends on entries, so groups
 // are remembered by the digest of the conditioned network and not by its shape.
 func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []int) (*btn.Assignment, error) {
 	flops, bytes, err := p.JointPrice(ctx)
 	if err != nil {
 		return nil, err
 	}
+
+	// Whether one pass is cheap enough.
 	cheapFlops, gain := groupFlops, float64(groupGain)
 	if len(targets) > 0 {
 		cheapFlops, gain = policy.HeavyFlops, 1
@@ -125,7 +131,9 @@ func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []
 		return nil, nil
 	}
 
-	var computed *btn.Plan
+	// A plan of groups, unless the job knows it.
+
+	var computed *btn.Plan // nil if the job knows the plan
 	settings := fmt.Sprintf("groups seed=%d %x", j.Settings.Seed, j.Conditioned.Digest())
 	if len(targets) > 0 {
 		settings += fmt.Sprintf(" targets=%v", targets)
@@ -153,18 +161,20 @@ func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []
 	return proposal.Priced(plan, hit), nil
 }
 
-// groupsPlan returns the plan of groups, in parts of about policy.SliceTaskFlops.
+// groupsPlan returns the plan of groups, in parts of at least policy.SliceTaskFlops each, except the last one. costs[k] is the price of
+// group k.
 func groupsPlan(groups *MarginalGroups, costs []query.Cost) *btn.Plan {
 	total := query.Cost{Groups: float64(len(costs))}
 	var parts []btn.Part
-	from, flops := 0, 0.0
+	from, flops := 0, 0.0 // the first group of the next part, and the flops of its groups so far
 	for k, cost := range costs {
 		flops += cost.Flops
 		total.Flops += cost.Flops
 		total.Width = max(total.Width, cost.Width)
 		total.Log2Table = max(total.Log2Table, cost.Log2Table)
 		total.Bytes = max(total.Bytes, cost.Bytes)
-		if flops < policy.SliceTaskFlops && k+1 < len(costs) {
+		isLast := k+1 == len(costs)
+		if flops < policy.SliceTaskFlops && !isLast {
 			continue
 		}
 		parts = append(parts, &Groups{Of: groups, From: int64(from), To: int64(k + 1)})

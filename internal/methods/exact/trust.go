@@ -18,21 +18,22 @@ import (
 )
 
 const (
-	// lost is the doubt if entries vanished below the range of float64.
-	lost = "entries span more than float64 holds, and terms of the total may be missing"
+	// doubtLost is the doubt if entries vanished below the range of float64.
+	doubtLost = "entries span more than float64 holds, and terms of the total may be missing"
 	// tolerance is the rounding, relative to Z, up to which a sum of terms of both signs is exact.
 	tolerance = 1e-10
 )
 
-// Roundings returns a bound of the error of a total. abs is the sum of |terms|, and each term is rounded steps times, by 2^−53 of its
-// size at a time.
-func Roundings(abs scaled.Number, steps float64) *scaled.Number {
-	bound := abs.Mul(scaled.FromFloat(math.Ldexp(steps, -53)))
+// Roundings returns an upper bound of the error of a total, abs · count · 2^−53. abs is the sum of |terms|, and each term is rounded count
+// times, by at most 2^−53 of its size at a time.
+func Roundings(abs scaled.Number, count float64) *scaled.Number {
+	bound := abs.Mul(scaled.FromFloat(math.Ldexp(count, -53)))
 	return &bound
 }
 
-// Cancelled returns the number of decimal digits of a total z that cancelled, log10 of abs = Σ|terms| over |z|. doubt is not empty if the
-// rounding may exceed 1e-10 of z, or if z is 0 and the terms are not.
+// Cancelled returns the number of decimal digits of a total z that cancelled, log10 (abs/|z|). abs is Σ|terms|, and rounding is the
+// largest error of z by rounding. doubt says in words why z is not known to be exact: if rounding exceeds 1e-10 of z, or if z is 0 and
+// the terms are not. Otherwise it is "".
 func Cancelled(z, abs scaled.Number, rounding *scaled.Number) (digits float64, doubt string) {
 	if abs.IsZero() {
 		return 0, ""
@@ -42,16 +43,17 @@ func Cancelled(z, abs scaled.Number, rounding *scaled.Number) (digits float64, d
 	}
 
 	digits = max(0, abs.Div(z.Abs()).Log10Abs())
-	if e := rounding.Div(z.Abs()).Float64(); !(e <= tolerance) {
+	if relative := rounding.Div(z.Abs()).Float64(); !(relative <= tolerance) {
 		return digits, fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and ln Z "+
-			"may be off by %.1g", digits, e)
+			"may be off by %.1g", digits, relative)
 	}
 	return digits, ""
 }
 
-// noteCancellation sets Digits and Rounding, and Doubt if there is none yet. abs is Σ|terms|, steps the number of roundings of a term.
-func (a *Answer) noteCancellation(abs scaled.Number, steps float64) {
-	a.Rounding = Roundings(abs, steps)
+// noteCancellation sets Digits and Rounding of an answer, and Doubt if there is none yet. abs is Σ|terms| of a.Z, and each term is rounded
+// at most the given number of times.
+func (a *Answer) noteCancellation(abs scaled.Number, roundings float64) {
+	a.Rounding = Roundings(abs, roundings)
 	digits, doubt := Cancelled(a.Z, abs, a.Rounding)
 	a.Digits = digits
 	if a.Doubt == "" {
@@ -63,9 +65,9 @@ func (a *Answer) noteCancellation(abs scaled.Number, steps float64) {
 var ErrCancelled = errors.New("exact: terms of both signs cancel, and no digit of the " +
 	"total is known")
 
-// Wide contracts a network, conditioned on its query's evidence, in wide numbers. It returns Z with the marginals of all variables, the
-// joint marginal of set, or both. It is slow and has no slices. It serves networks for which float64 is not enough. Doubt states why even
-// wide numbers may not be enough.
+// Wide contracts a network under its query's evidence in wide numbers, which have more digits and exponents than float64. It returns Z
+// and, if they are asked for, the marginals of all variables and the joint marginal of set. Doubt states why even wide numbers may not be
+// enough. It is slow and has no slices.
 //
 // Errors: over budget, with the price, before anything is computed; ErrCancelled (fault.Unsupported); the context's.
 func Wide(
@@ -79,6 +81,7 @@ func Wide(
 		memory = query.DefaultMemory
 	}
 
+	// The contraction, with one more index for a joint marginal.
 	p := &Prepared{net: net, given: given, marginals: marginals}
 	if len(set) > 0 {
 		if err := p.addCells(set, memory); err != nil {
@@ -88,12 +91,11 @@ func Wide(
 
 	r, err := wide.Contract(ctx, given, wide.Options{
 		Memory:    memory,
-		Marginals: marginals || p.cells != nil,
+		Marginals: p.needsMarginals(),
 	})
 	if err != nil {
 		return Answer{}, err
 	}
-
 	a := Answer{Z: r.Z, Flops: r.Flops, Digits: r.Digits}
 	if a.Doubt, err = p.describeDoubt(r); err != nil {
 		return Answer{}, err
@@ -106,32 +108,32 @@ func Wide(
 		return a, nil
 	}
 
-	shares := func(i int) []float64 {
+	// Probabilities: unnormalised marginals divided by Z.
+	probabilities := func(i int) []float64 { // of the values of index i
 		row := make([]float64, len(r.Marginals[i]))
 		for k, m := range r.Marginals[i] {
 			row[k] = m.Div(r.Z).Float64()
 		}
 		return row
 	}
-
 	if p.cells != nil {
-		a.Joint = p.jointTable(shares)
+		a.Joint = p.jointTable(probabilities)
 	}
-
 	if marginals {
 		a.Rows = make([][]float64, len(net.Variables))
 		for v := range net.Variables {
 			i := given.Variables[v]
-			a.Rows[v] = p.overDomain(v, i, shares(i))
+			a.Rows[v] = p.overDomain(v, i, probabilities(i))
 		}
 	}
 	return a, nil
 }
 
-// describeDoubt returns why the total of wide numbers may not be exact: likelihoods were rounded before, or more digits cancelled than
-// wide numbers have in addition. It returns "" if the total is exact, and ErrCancelled if no digit is known.
+// describeDoubt returns in words why the total r.Z of wide numbers may not be exact: likelihoods were rounded before, or more digits
+// cancelled (r.Digits) than wide numbers have in addition. It returns "" if the total is exact, and ErrCancelled if no digit is known.
+// r.Exact reports whether wide numbers had enough digits, and r.Off is their relative error otherwise.
 func (p *Prepared) describeDoubt(r wide.Result) (string, error) {
-	rounded := 0.0 // the rounding of likelihoods, relative to Z
+	rounded := 0.0 // the error by rounded likelihoods, relative to Z
 	if len(p.net.Rounded) > 0 && p.given.Signed() {
 		rounded = math.Ldexp(float64(len(p.net.Rounded)), -53) * math.Pow(10, r.Digits)
 	}
@@ -150,11 +152,12 @@ func (p *Prepared) describeDoubt(r wide.Result) (string, error) {
 		"have to spare", r.Digits), nil
 }
 
-// wideMarginals returns the marginals of all variables over their domains.
+// wideMarginals returns the unnormalised marginals of all variables over their domains, by variable. Values that the network excludes have
+// marginal 0.
 func (p *Prepared) wideMarginals(r wide.Result) [][]scaled.Number {
 	marginals := make([][]scaled.Number, len(p.net.Variables))
-	for v, place := range p.net.Variables {
-		marginals[v] = make([]scaled.Number, place.Domain)
+	for v, variable := range p.net.Variables {
+		marginals[v] = make([]scaled.Number, variable.Domain)
 		i := p.given.Variables[v]
 		for k, m := range r.Marginals[i] {
 			marginals[v][p.valueOf(i, k)] = m

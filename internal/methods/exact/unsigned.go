@@ -21,8 +21,10 @@ import (
 // machine, 11 s in wide numbers.
 const wideWork = 100.0
 
-// contractUnsigned contracts the network with chains of states in place of terms of both signs. ok is false if it does not resolve the
-// doubt of value: no digits cancelled, signs remain in the chains, they take more work than wide numbers, or the result is in doubt, too.
+// contractUnsigned contracts the network with chains of states in place of terms of both signs, so that nothing cancels. star is the
+// network as an expression with the terms, and chains is the same with chains. ok is false if that does not resolve the doubt of value:
+// no digits cancelled in it, a joint marginal is wanted, entries below 0 remain, the chains take more work than wide numbers or do not
+// fit the memory, or the result is in doubt, too.
 func (j run) contractUnsigned(value btn.Value) (resolved btn.Value, ok bool, err error) {
 	if value.Digits == 0 || j.Joint != nil {
 		return value, false, nil
@@ -32,8 +34,12 @@ func (j run) contractUnsigned(value btn.Value) (resolved btn.Value, ok bool, err
 		return value, false, err
 	}
 	chains, err := lower.BuildUnsigned(j.Ctx, j.Net, star)
-	if err != nil || chains == star || chains.Unfit != "" || chains.Signed() {
+	if err != nil {
 		return value, false, err
+	}
+	hasChains := chains != star && chains.Unfit == ""
+	if !hasChains || chains.Signed() {
+		return value, false, nil
 	}
 	order, cost, err := j.chainOrder(star, chains)
 	if err != nil || cost.Flops > wideWork*value.Flops || cost.Bytes > float64(j.Memory) {
@@ -44,44 +50,47 @@ func (j run) contractUnsigned(value btn.Value) (resolved btn.Value, ok bool, err
 	}
 	resolved, err = j.contractAlong(chains, order)
 	if err != nil && j.Ctx.Err() == nil {
-		return value, false, nil // wide numbers have no range
+		return value, false, nil // numbers left the range of float64, which wide numbers do not
 	}
 	resolved.Flops += value.Flops
 	return resolved, err == nil && resolved.Doubt == "", err
 }
 
-// chainOrder returns an order that sweeps over the variables in the sequence of their chains, which is the min-fill order of star, and
-// its price. A state of a chain is eliminated before the last variable of its tables.
+// chainOrder returns an elimination order of chains, and its price. star is the same network with terms of both signs in place of chains.
+// Indices of variables come in the min-fill order of star, which is the sequence in which chains go through them. The index of a state of a
+// chain comes directly before the last variable that is in a table with it.
 func (j run) chainOrder(star, chains *sumproduct.Expression) ([]int, query.Cost, error) {
 	starOrder, err := contractionorder.MinFill(j.Ctx, star.Hypergraph())
 	if err != nil {
 		return nil, query.Cost{}, err
 	}
-	place := make([]int, len(star.Dims))
+	starPosition := make([]int, len(star.Dims))
 	for position, i := range starOrder {
-		place[i] = position
+		starPosition[i] = position
 	}
 
-	const never = math.MinInt
-	variable := slices.Repeat([]int{never}, len(chains.Dims)) // twice its place
+	// Sort keys of the indices of chains: twice the position for a variable, so that states fit in between.
+	const isState = math.MinInt // in place of the key of a variable
+	variableKey := slices.Repeat([]int{isState}, len(chains.Dims))
 	for v, i := range chains.Variables {
 		if i >= 0 && star.Variables[v] >= 0 {
-			variable[i] = 2 * place[star.Variables[v]]
+			variableKey[i] = 2 * starPosition[star.Variables[v]]
 		}
 	}
-	key := slices.Clone(variable)
+	key := slices.Clone(variableKey)
 	for t := range chains.Tables {
-		last := never + 1
+		lastVariable := isState + 1
 		for _, i := range chains.Tables[t].Scope {
-			last = max(last, variable[i])
+			lastVariable = max(lastVariable, variableKey[i])
 		}
 		for _, i := range chains.Tables[t].Scope {
-			if variable[i] == never {
-				key[i] = max(key[i], last-1)
+			if variableKey[i] == isState {
+				key[i] = max(key[i], lastVariable-1)
 			}
 		}
 	}
 
+	// Only indices with more than one value have to be summed.
 	h := chains.Hypergraph()
 	var order []int
 	for i, d := range h.Dims {
