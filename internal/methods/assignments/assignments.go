@@ -21,28 +21,33 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// A search insures eliminations for Z and for the most probable assignment that take more than proposal.InsuredShare of the budget. It may
-// take insuranceRatio of their work, and at most insuranceShare of the budget. Z alone has belief propagation.
+// A search insures eliminations for Z and for the most probable assignment that may miss a deadline, since they take more than
+// proposal.InsuredShare of the budget. It may take insuranceRatio of their work, and at most insuranceShare of the budget. A query for Z
+// alone is insured by belief propagation.
 // Chosen.
 const (
 	insuranceRatio = 1.0 / 2
 	insuranceShare = 1.0 / 4
 )
 
-// pilotFlops is the work of an elimination for the most probable assignment above which a search comes before it: that from which a tree
-// is searched for. pilotRatio is what the search may take for a flop of the elimination.
-// Measured on 20 dense models of 25 variables with 8 values: eliminations for it and for Z take 6 ns a flop, a step of the search takes
-// a quarter of SearchFlops, so that the search takes a quarter of the time of what it may save.
+// pilotFlops is the work of an elimination for the most probable assignment above which a short search comes before it; from that on a
+// tree is searched for. pilotRatio is the largest ratio of the flops of the search to those of the elimination. Measured on 20 dense
+// models of 25 variables with 8 values: eliminations for it and for Z take 6 ns a flop, a step of the search takes a quarter of
+// SearchFlops, so that the search takes a quarter of the time of what it may save.
 const (
 	pilotFlops = 1e7
 	pilotRatio = 16.0
 )
 
-// Propose is the proposal of the exact way (ask.Exact) and, beside its parts, of those that find the assignments asked for. Samples have
-// weights if the exact way is over the budget, or by a method whose samples have. There is no other way to the rest.
+// Propose proposes a plan that finds the assignments of values that are asked for: the exact plan for Z (ask.Exact), with further parts
+// that find them. Samples may also be weighted: if the exact plan is over the budget, or if the method of the request draws weighted
+// samples or excludes exact answers. The most probable assignments are found only by exact methods, and it returns an error for any other
+// method.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	switch m := j.Method; {
-	case mayWeigh(ask) && (m != nil && m.Weighs || j.IsAuto() && j.Settings.NoExact):
+	m := j.Method
+	asksForWeights := m != nil && m.Weighs || j.IsAuto() && j.Settings.NoExact
+	switch {
+	case mayWeigh(ask) && asksForWeights:
 		return proposeWeighted(ctx, j, ask)
 	case m != nil && !m.IsExact():
 		return nil, fault.New(fault.Unsupported,
@@ -52,18 +57,20 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 			"plan: assignments (mpe, map) are found exactly only, and the exact way is switched off")
 	}
 	found, err := proposeExact(ctx, j, ask)
-	if fault.CodeOf(err) == fault.OverBudget && j.IsAuto() && mayWeigh(ask) && ctx.Err() == nil {
+	isOverBudget := fault.CodeOf(err) == fault.OverBudget && ctx.Err() == nil
+	if isOverBudget && j.IsAuto() && mayWeigh(ask) {
 		return proposeWeighted(ctx, j, ask)
 	}
 	return found, err
 }
 
-// mayWeigh reports whether what is wanted may be answered by weighted samples: samples, and beside them Z and marginals alone.
+// mayWeigh reports whether weighted samples answer all that is wanted: samples and, in addition to them, at most Z and marginals.
 func mayWeigh(ask proposal.Ask) bool {
 	return ask.Samples > 0 && ask.Best == 0 && len(ask.Map) == 0 && len(ask.Joint) == 0 && !ask.IsParametric()
 }
 
-// proposeWeighted is the proposal of weighted samples, of exact ones if nothing is left to draw for.
+// proposeWeighted proposes weighted samples, or exact ones if the evidence leaves nothing to draw. Under a deadline it adds the value of
+// belief propagation as a witness.
 func proposeWeighted(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	found, err := sampled.ProposeStates(ctx, j, ask)
 	if found != nil && err == nil && proposal.HasDeadline(ctx) {
@@ -75,8 +82,12 @@ func proposeWeighted(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*b
 	return proposeExact(ctx, j, ask)
 }
 
-// proposeExact is Propose by exact methods.
+// proposeExact proposes a plan that finds the assignments exactly. A short search comes first. If it proves the most probable assignment
+// and nothing else is wanted, the plan is that search, without Z. Otherwise the plan is that of the exact way for Z, with further parts
+// for each kind of assignment: parts along the plan for Z if its method has them (proposal.Finder), or an elimination (planElimination).
+// If the exact way is over the budget, a search alone is proposed.
 func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	// A short search.
 	solution, err := pilot(ctx, j, ask)
 	if err != nil {
 		return nil, err
@@ -84,56 +95,64 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 	if solution != nil && !solution.Found.Relaxed {
 		return proposeSearch(ctx, j, ask, solution, btn.ProvedWithoutZ)
 	}
+
+	// Z by the exact way.
 	found, err := ask.Exact(ctx, ask)
-	if fault.CodeOf(err) == fault.OverBudget && j.IsAuto() && ask.Explains() && ctx.Err() == nil {
+	isOverBudget := fault.CodeOf(err) == fault.OverBudget && ctx.Err() == nil
+	if isOverBudget && j.IsAuto() && ask.Explains() {
 		return proposeSearch(ctx, j, ask, solution, "Z is left open, the exact way does not fit: "+err.Error())
 	}
 	if err != nil {
 		return nil, err
 	}
 
+	// Parts for each kind of assignment.
 	total := &found.Plan.Estimates[0]
-	join := newJoin(found)
-	isSlow := join.cost.Flops > proposal.InsuredShare*j.Settings.Budget // to be left out behind a search that has proved its assignment
+	joined := newJoinedEstimate(found)
+	isSlow := joined.cost.Flops > proposal.InsuredShare*j.Settings.Budget // Z is not waited for if a search proves its assignment
 	for _, kind := range ask.Asks() {
-		if finder, ok := total.Parts[0].(proposal.Finder); ok && (kind != btn.AskMPE || ask.Best < 2) {
+		finder, isFinder := total.Parts[0].(proposal.Finder)
+		wantsSeveralBest := kind == btn.AskMPE && ask.Best >= 2 // which finders do not have
+		if isFinder && !wantsSeveralBest {
 			parts, err := finder.Finding(ctx, j, total.Parts, kind)
 			if err != nil {
 				return nil, err
 			}
 			if parts != nil {
-				join.append(parts)
+				joined.append(parts)
 				continue
 			}
 		}
-		plan, hit, err := eliminate(ctx, j, ask, kind, solution, join.cost.Flops)
+		plan, hit, err := planElimination(ctx, j, ask, kind, solution, joined.cost.Flops)
 		if err != nil {
 			return nil, err
 		}
 		estimate := &plan.Estimates[0]
-		isSlow = isSlow || estimate.Parts[0].About().IsInterim && len(estimate.Parts) > 1
-		join.add(estimate)
+		isInsured := estimate.Parts[0].About().IsInterim && len(estimate.Parts) > 1 // a search comes before the elimination
+		isSlow = isSlow || isInsured
+		joined.add(estimate)
 		if hit == btn.CacheMiss {
 			found.Cache = hit
 		}
 	}
+
 	if solution != nil && proposal.HasDeadline(ctx) {
-		join.prepend([]btn.Part{solution.Part()})
+		joined.prepend([]btn.Part{solution.Part()})
 	}
-	join.finish(found)
+	joined.finish(found)
 	found.Alone = isSlow && ask.Explains() && !ask.Marginals
 	return found, nil
 }
 
-// join puts parts that find assignments beside those of an exact estimate of Z.
-type join struct {
+// joinedEstimate is an exact estimate of Z together with parts that find assignments.
+type joinedEstimate struct {
 	estimate btn.Estimate
-	cost     query.Cost // under the evidence; of the estimate if that is not known
+	cost     query.Cost // of all parts under the evidence; without that of Z if that is not known
 }
 
-// newJoin returns the estimate of an assignment, without any such parts.
-func newJoin(found *btn.Assignment) *join {
-	j := &join{estimate: found.Plan.Estimates[0]}
+// newJoinedEstimate returns a copy of the estimate of an assignment, without parts that find assignments.
+func newJoinedEstimate(found *btn.Assignment) *joinedEstimate {
+	j := &joinedEstimate{estimate: found.Plan.Estimates[0]}
 	j.estimate.Parts = slices.Clone(j.estimate.Parts)
 	if found.Cost != nil {
 		j.cost = *found.Cost
@@ -141,11 +160,14 @@ func newJoin(found *btn.Assignment) *join {
 	return j
 }
 
-// append adds parts that cost nothing more.
-func (j *join) append(parts []btn.Part) { j.estimate.Parts = append(j.estimate.Parts, parts...) }
+// append adds parts at the end, without a price.
+func (j *joinedEstimate) append(parts []btn.Part) {
+	j.estimate.Parts = append(j.estimate.Parts, parts...)
+}
 
-// prepend adds parts that are done first. Parts with weights stay in front, because the weights are by position.
-func (j *join) prepend(parts []btn.Part) {
+// prepend adds parts that are done first. If the estimate has weights (Alpha), which belong to its first parts by position, it adds them at
+// the end.
+func (j *joinedEstimate) prepend(parts []btn.Part) {
 	if j.estimate.Alpha != nil {
 		j.append(parts)
 		return
@@ -153,8 +175,8 @@ func (j *join) prepend(parts []btn.Part) {
 	j.estimate.Parts = slices.Concat(parts, j.estimate.Parts)
 }
 
-// add adds the parts of an estimate, and what they cost. Parts that are an answer by themselves are done first.
-func (j *join) add(e *btn.Estimate) {
+// add adds the parts of an estimate, and its price. Parts that are an answer by themselves are done first.
+func (j *joinedEstimate) add(e *btn.Estimate) {
 	if e.Parts[0].About().IsInterim {
 		j.prepend(e.Parts)
 	} else {
@@ -166,8 +188,9 @@ func (j *join) add(e *btn.Estimate) {
 	}
 }
 
-// finish makes the joined estimate the plan of an assignment.
-func (j *join) finish(found *btn.Assignment) {
+// finish makes the joined estimate the only one of the plan of an assignment, and sets the assignment's price if it has one. Parts that
+// find assignments get the weight 1 if the estimate has weights.
+func (j *joinedEstimate) finish(found *btn.Assignment) {
 	if found.Cost != nil {
 		found.Cost = &j.cost
 	}
@@ -183,45 +206,49 @@ func (j *join) finish(found *btn.Assignment) {
 }
 
 // pilot makes a short search for the most probable assignment, and returns what it finds. The result is nil if the job asks for anything
-// else, or if an elimination along the min-fill order takes at most pilotFlops. The search may take pilotRatio times the
-// work of that elimination. If there is a deadline, which the elimination may miss, it is made from proposal.InsuredShare of the budget on,
-// and takes its share of the budget.
+// else, or if an elimination along the min-fill order takes less than pilotFlops. The search may take pilotRatio times the flops of that
+// elimination, and at most policy.PilotSearch of the budget.
+//
+// If there is a deadline, which the elimination may miss, the search is also made if the elimination takes less than pilotFlops but at
+// least proposal.InsuredShare of the budget. It may then always take policy.PilotSearch of the budget.
 func pilot(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*search.Known, error) {
-	if !j.IsAuto() || ask.Best == 0 || !ask.Explains() || ask.Marginals {
+	wantsOnlyMPE := ask.Best > 0 && ask.Explains() && !ask.Marginals
+	if !j.IsAuto() || !wantsOnlyMPE {
 		return nil, nil
 	}
 	p, err := descent.Of(ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	share, least, ratio := policy.PilotSearch, pilotFlops, pilotRatio
+	minFlops, ratio := pilotFlops, pilotRatio // of the elimination, and of the search to it
 	if proposal.HasDeadline(ctx) {
-		least, ratio = min(least, proposal.InsuredShare*j.Settings.Budget), math.Inf(1)
+		minFlops, ratio = min(minFlops, proposal.InsuredShare*j.Settings.Budget), math.Inf(1)
 	}
-	limit := max(share*j.Settings.Budget/ratio, least)
-	_, cost, _, err := contractionorder.MinFillCost(ctx, p.Hypergraph(), limit, policy.MostFill)
-	if err != nil || cost.Flops < least {
+	priceLimit := max(policy.PilotSearch*j.Settings.Budget/ratio, minFlops) // a larger price would change nothing
+	_, cost, _, err := contractionorder.MinFillCost(ctx, p.Hypergraph(), priceLimit, policy.MostFill)
+	if err != nil || cost.Flops < minFlops {
 		return nil, ctx.Err()
 	}
-	solution, err := search.Try(ctx, j, min(share, ratio*cost.Flops/j.Settings.Budget), ask.Best)
+	share := min(policy.PilotSearch, ratio*cost.Flops/j.Settings.Budget)
+	solution, err := search.Try(ctx, j, share, ask.Best)
 	if err != nil {
 		return nil, ctx.Err()
 	}
 	return solution, nil
 }
 
-// proposeSearch is the proposal of a search for the most probable assignment, after the solution of a short search. If that solution is
-// proved, no further search is made. Z is left open, and why is the reason.
+// proposeSearch proposes a search for the most probable assignment, without Z. solution is what a short search has found before, nil if
+// nothing. If that is proved, no further search is made. why is the warning that says why Z is left open.
 func proposeSearch(
 	ctx context.Context, j *proposal.Job, ask proposal.Ask, solution *search.Known, why string,
 ) (*btn.Assignment, error) {
 	var plan *btn.Plan
 	hit := j.CacheState()
-	if solution != nil && !solution.Found.Relaxed {
+	if isProved := solution != nil && !solution.Found.Relaxed; isProved {
 		plan = proposal.Exact(query.Cost{Flops: solution.Flops})
 	} else {
 		var err error
-		if plan, hit, err = searchPlan(ctx, j, ask, ask.Asks()[0], solution, 1); err != nil {
+		if plan, hit, err = planSearch(ctx, j, ask, ask.Asks()[0], solution, wholeBudget); err != nil {
 			return nil, err
 		}
 	}
@@ -237,8 +264,12 @@ func proposeSearch(
 	return found, nil
 }
 
-// searchPlan returns the plan of a search that finds assignments of a kind with a share of the budget.
-func searchPlan(
+// wholeBudget is the share of the budget of a search that is not divided with anything else.
+const wholeBudget = 1
+
+// planSearch returns the plan of a search that finds assignments of a kind, and the state of the cache for it. The search may take the
+// given share of the budget.
+func planSearch(
 	ctx context.Context, j *proposal.Job, ask proposal.Ask, kind btn.Ask, solution *search.Known, share float64,
 ) (*btn.Plan, string, error) {
 	if kind == btn.AskMap {
@@ -247,44 +278,51 @@ func searchPlan(
 	return search.Propose(ctx, j, share, solution)
 }
 
-// eliminate returns the plan of an elimination that finds assignments of a kind, beside Z, which takes zFlops. By method auto it is looked
-// for until the end of the time for planning, and a search insures it:
+// planElimination returns the plan of an elimination that finds assignments of a kind, and the state of the cache for it. zFlops is the
+// work of Z, which is computed as well. By method auto the plan is looked for until the end of the time for planning, and a search
+// insures the most probable assignment:
 //
-//   - a search takes its place if it is over the budget, or only gives a bound;
-//   - a search is done before it if there is a deadline, and Z and it take more than proposal.InsuredShare of the budget.
-func eliminate(
+//   - The plan is a search instead if the elimination is over the budget, or if it only gives a bound.
+//   - A search is done before the elimination if there is a deadline, and Z and the elimination together take more than
+//     proposal.InsuredShare of the budget.
+func planElimination(
 	ctx context.Context, j *proposal.Job, ask proposal.Ask, kind btn.Ask, solution *search.Known, zFlops float64,
 ) (plan *btn.Plan, hit string, err error) {
 	if kind == btn.AskSamples || !j.IsAuto() {
 		return descent.Propose(ctx, j, kind, ask.Map)
 	}
-	err = proposal.Within(ctx, 1, "a plan of an elimination", func(ctx context.Context) error {
+
+	// An elimination, or a search in its place.
+	const allTime = 1 // that is left for planning
+	err = proposal.Within(ctx, allTime, "a plan of an elimination", func(ctx context.Context) error {
 		plan, hit, err = descent.Propose(ctx, j, kind, ask.Map)
 		return err
 	})
 	switch {
 	case fault.CodeOf(err) == fault.OverBudget:
-		return searchPlan(ctx, j, ask, kind, solution, 1)
+		return planSearch(ctx, j, ask, kind, solution, wholeBudget)
 	case err != nil:
 		return plan, hit, err
 	case descent.Relaxed(plan):
-		if other, state, refused := searchPlan(ctx, j, ask, kind, solution, 1); refused == nil {
-			return other, state, nil
+		if searchPlan, searchHit, refused := planSearch(ctx, j, ask, kind, solution, wholeBudget); refused == nil {
+			return searchPlan, searchHit, nil
 		}
 		return plan, hit, nil
 	}
+
+	// A search before it, if the deadline may come first.
 	flops := zFlops + plan.Estimates[0].Cost.Flops
 	if !proposal.HasDeadline(ctx) || flops <= proposal.InsuredShare*j.Settings.Budget {
 		return plan, hit, nil
 	}
-	first, _, err := searchPlan(ctx, j, ask, kind, solution, min(insuranceRatio*flops/j.Settings.Budget, insuranceShare))
+	searchPlan, _, err := planSearch(ctx, j, ask, kind, solution, min(insuranceRatio*flops/j.Settings.Budget, insuranceShare))
 	if err != nil {
 		return plan, hit, nil
 	}
-	e, before := plan.Estimates[0], &first.Estimates[0]
-	e.Parts = slices.Concat(before.Parts, e.Parts)
-	e.Cost.Flops += before.Cost.Flops
-	e.Cost.Bytes = max(e.Cost.Bytes, before.Cost.Bytes)
+	e, searching := plan.Estimates[0], &searchPlan.Estimates[0]
+	e.Parts = slices.Concat(searching.Parts, e.Parts)
+	e.Cost.Flops += searching.Cost.Flops
+	e.Cost.Bytes = max(e.Cost.Bytes, searching.Cost.Bytes)
 	insured := *plan
 	insured.Estimates = []btn.Estimate{e}
 	return &insured, hit, nil

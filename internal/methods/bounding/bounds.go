@@ -23,8 +23,9 @@ import (
 // bucketWeights are the weights with which lower bounds are tried (minibuckets.Run).
 var bucketWeights = []float64{0.1, 1}
 
-// Contract implements contraction.Contractor. The value has bounds, and neither Z nor anything that is wanted. A bound of the kinds for
-// spins is empty if a mask has left other tables.
+// Contract implements contraction.Contractor: it computes the bounds of the part's kind. The value has bounds of ln Z, −Inf and +Inf if
+// there are none, and neither Z nor anything that is wanted. If Masked is set, the network is simplified without the evidence, which then
+// sets entries to 0 (a mask).
 func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (btn.Value, error) {
 	if q.Kind == Messages {
 		return boundByMessages(ctx, p, q)
@@ -41,39 +42,41 @@ func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (b
 			return btn.Value{}, err
 		}
 	}
+
 	e := prepared.Expression()
 	v := btn.Value{Bound: &btn.BoundValue{Lower: math.Inf(-1), Upper: math.Inf(1)}}
-	if e.Scale.IsZero() {
+	if e.Scale.IsZero() { // Z is 0, which other parts report
 		return v, nil
 	}
 	v.Bound.Least = lnLeastWeight(e)
-	if q.Kind == Modes {
+	switch q.Kind {
+	case Modes:
 		v.Flops = modes.Work(e)
 		v.Bound.Lower, err = modes.Below(ctx, e)
-		return v, err
-	}
-	if q.Kind == MiniBuckets {
+	case MiniBuckets:
 		v.Flops, err = boundByMiniBuckets(ctx, e, q, p.Memory, v.Bound)
-		if math.IsInf(v.Bound.Upper, -1) { // Z is 0, which others find out
+		if math.IsInf(v.Bound.Upper, -1) { // Z is 0, which other parts report
 			v.Bound.Upper = math.Inf(1)
 		}
-		return v, err
+	default:
+		return boundSpins(ctx, p, q, e, v)
 	}
-
-	return boundSpins(ctx, p, q, e, v)
+	return v, err
 }
 
-// boundSpins sets the bound of v by a determinant or by Bethe's value, for positive tables over two spins. Evidence that enters as a mask
-// has weights of 0, so that there may be no such model; then v stays as it is.
+// boundSpins sets the bound of v for a network of spins: an upper bound by a determinant or a lower bound by Bethe's value, as the kind
+// of q says. e has to be a network of positive tables over two spins. If it is not, since evidence that enters as a mask has set entries
+// to 0, v is returned as it is.
 func boundSpins(ctx context.Context, p *problem.Problem, q *Bound, e *sumproduct.Expression, v btn.Value) (_ btn.Value, err error) {
 	model := ising.New(e)
-	if model == nil && q.Masked { // evidence has weights of 0
+	if model == nil && q.Masked {
 		return v, nil
 	}
 	if model == nil || e.Scale.Sign() <= 0 {
 		return btn.Value{}, fault.New(fault.Unsupported, "a bound of kind %s is for positive tables over two spins", q.Kind)
 	}
 	constant := e.Scale.LogAbs() + model.Constant
+
 	if q.Kind == Determinant {
 		rounds := q.Rounds
 		if q.Start {
@@ -89,13 +92,18 @@ func boundSpins(ctx context.Context, p *problem.Problem, q *Bound, e *sumproduct
 		v.Bound.Upper += constant
 		return v, err
 	}
-	v.Flops = float64(q.Rounds) * 9 * 60 * float64(len(model.To))
+
+	v.Flops = float64(q.Rounds) * betheRoundFlops * float64(len(model.To))
 	v.Bound.Lower, err = isingbounds.Below(ctx, model, q.Rounds)
 	v.Bound.Lower += constant
 	return v, err
 }
 
-// boundByMessages returns the upper bound by the messages of belief propagation, which its value has computed, in one more pass.
+// betheRoundFlops is the flops of a round of isingbounds.Below for each directed coupling: nine runs of 60 flops.
+const betheRoundFlops = 9 * 60
+
+// boundByMessages returns the upper bound of ln Z that follows from the messages of belief propagation. The messages are those of the part
+// with the value of belief propagation, and take one more pass.
 func boundByMessages(ctx context.Context, p *problem.Problem, q *Bound) (btn.Value, error) {
 	g, err := regions.GroundOf(ctx, p, int64(q.Rounds))
 	if err != nil {
@@ -108,21 +116,21 @@ func boundByMessages(ctx context.Context, p *problem.Problem, q *Bound) (btn.Val
 	return v, nil
 }
 
-// lnLeastWeight returns ln of the product of the smallest positive entries of all tables, which is at most the weight of any allowed
-// state. It returns nil if entries are below 0, or the product is 0 or not finite.
+// lnLeastWeight returns ln of the product of the smallest positive entries of all tables. That is a lower bound of the weight of any state
+// with a weight above 0, and so of Z if Z is not 0. It returns nil if entries are below 0, or if the product is 0 or not finite.
 func lnLeastWeight(e *sumproduct.Expression) *float64 {
 	if e.Signed() {
 		return nil
 	}
 	ln := e.Scale.LogAbs()
 	for _, t := range e.Tables {
-		low := math.Inf(1)
+		smallest := math.Inf(1)
 		for _, x := range t.Data {
 			if x > 0 {
-				low = min(low, x)
+				smallest = min(smallest, x)
 			}
 		}
-		ln += floats.Ln(low)
+		ln += floats.Ln(smallest)
 	}
 	if math.IsInf(ln, 0) || math.IsNaN(ln) {
 		return nil
@@ -130,7 +138,7 @@ func lnLeastWeight(e *sumproduct.Expression) *float64 {
 	return &ln
 }
 
-// simplify returns the simplified network: without evidence if masked, else under it.
+// simplify returns the simplified network of a problem: without its evidence if masked, otherwise under its evidence.
 func simplify(ctx context.Context, p *problem.Problem, masked bool) (*truncated.Prepared, error) {
 	if masked {
 		return truncated.OfBase(ctx, p)
@@ -138,7 +146,8 @@ func simplify(ctx context.Context, p *problem.Problem, masked bool) (*truncated.
 	return truncated.Of(ctx, p, false)
 }
 
-// boundByMiniBuckets sets the bounds by mini-buckets, and returns the flops. A lower bound that is no number is left out.
+// boundByMiniBuckets sets the upper and the lower bound of ln Z by mini-buckets along q.Order, whose tables have at most q.Entries
+// entries. It returns the flops. A lower bound that is no number is left out.
 func boundByMiniBuckets(ctx context.Context, e *sumproduct.Expression, q *Bound, memory int64, bound *btn.BoundValue) (float64, error) {
 	plan, err := minibuckets.NewPlan(e.Hypergraph(), q.Order, q.Entries)
 	if err != nil {
@@ -147,17 +156,18 @@ func boundByMiniBuckets(ctx context.Context, e *sumproduct.Expression, q *Bound,
 	if plan.Bytes > float64(memory) {
 		return 0, fault.New(fault.OverBudget, "%w: mini-buckets need %.3g bytes, %d are allowed", contraction.ErrMemory, plan.Bytes, memory)
 	}
-	upper, err := minibuckets.Run(ctx, e, plan, 0)
+	const forUpperBound = 0 // in place of a weight
+	upper, err := minibuckets.Run(ctx, e, plan, forUpperBound)
 	if err != nil {
 		return 0, err
 	}
 	bound.Upper = upper.Ln
-	for _, t := range bucketWeights {
-		lower, err := minibuckets.Run(ctx, e, plan, t)
+	for _, weight := range bucketWeights {
+		lower, err := minibuckets.Run(ctx, e, plan, weight)
 		if err != nil {
 			return 0, err
 		}
-		if lower.Ln > bound.Lower { // not where it is no number
+		if lower.Ln > bound.Lower { // false for NaN
 			bound.Lower = lower.Ln
 		}
 	}

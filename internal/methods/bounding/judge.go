@@ -21,7 +21,7 @@ func NewJudge(s *judge.Sequence) judge.Judge { return boundsJudge{Sequence: s} }
 // TakesAny implements judge.Judge: each bound holds without the others.
 func (boundsJudge) TakesAny() bool { return true }
 
-// Add implements judge.Judge: it adds bounds to the best ones of the sequence.
+// Add implements judge.Judge: it adds the bounds of all parts of an estimate to the bounds of the sequence.
 func (j boundsJudge) Add(e *judge.Estimate) error {
 	e.IsBound = true
 	for i, v := range e.Parts {

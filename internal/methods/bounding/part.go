@@ -15,17 +15,17 @@ import (
 type Bound struct {
 	Kind  Kind   `msgpack:"kind"`
 	Shape string `msgpack:"shape"` // digest of the simplified network's hypergraph
-	// Masked: the network was simplified without the evidence of the query, which enters as a mask.
+	// Masked states that the network was simplified without the evidence of the query, which sets entries to 0 afterwards (a mask).
 	Masked bool `msgpack:"masked,omitempty"`
-	// For mini-buckets: an order of the indices, and the largest number of entries of a product.
+	// Order is the elimination order of mini-buckets, and Entries the largest number of entries of a table that they multiply out.
 	Order   []int   `msgpack:"order,omitempty"`
 	Entries float64 `msgpack:"entries,omitempty"`
-	// For all other kinds: the largest number of rounds. For messages: the largest number of updates, as in the part with the value of belief
-	// propagation; 0: package bp has a bound.
+	// Rounds is the largest number of rounds of all other kinds. For messages it is the largest number of updates, as in the part with the
+	// value of belief propagation, or 0 for the default of package bp.
 	Rounds int `msgpack:"rounds,omitempty"`
-	// For a determinant: the largest number of slices that are bounded, of which the largest are divided further. 0: 1.
+	// Slices is the largest number of bounds of slices that a determinant consists of. 0 counts as 1.
 	Slices int `msgpack:"slices,omitempty"`
-	// Start: a determinant is only its beginning, without a round.
+	// Start states that a determinant has no rounds, but only its beginning. Rounds does not count then.
 	Start bool `msgpack:"start,omitempty"`
 }
 

@@ -20,8 +20,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Propose returns an estimate whose parts bound Z, for policy.BoundsShare of the budget, which the parts divide. It returns none if
-// tables have entries below 0.
+// Propose returns an estimate whose parts bound Z. Together they take at most about policy.BoundsShare of the budget:
+//
+//   - a search for modes, if it takes at most that much
+//   - for a network of spins, a determinant and, if its couplings attract, Bethe's value, with as many rounds as their shares pay for
+//   - mini-buckets, as large as the rest of the work allows.
+//
+// It returns none if tables have entries below 0, or if Z is known to be 0.
 func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings) ([]btn.Estimate, error) {
 	e := prepared.Expression()
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
@@ -37,33 +42,38 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings
 		out.Cost.Bytes = max(out.Cost.Bytes, bytes)
 	}
 
+	// Modes: the only lower bound of models with hard constraints.
 	work := policy.BoundsShare * s.Budget
-	if search := modes.Work(e); search <= work { // the one bound below that hard constraints have
+	if search := modes.Work(e); search <= work {
 		work -= min(search, work/4)
 		add(&Bound{Kind: Modes}, search, 0)
 	}
+
+	// Determinant and Bethe's value. After them work is the share of mini-buckets.
 	if m := ising.New(e); m != nil {
-		attractive, kinds := isingbounds.Attractive(m) != nil, 2.0
-		if attractive {
+		isAttractive, kinds := isingbounds.Attractive(m) != nil, 2.0 // the kinds that divide the work, mini-buckets included
+		if isAttractive {
 			kinds = 3
 		}
 		rounds, slices := determinantSize(m.N, work/kinds, float64(s.Memory))
 		// On a dense model mini-buckets are far off, so that the beginning of a determinant may take most of the work.
-		if isDense := 4*len(m.To) >= m.N*m.N; rounds < 0 && isDense {
+		isDense := 4*len(m.To) >= m.N*m.N
+		if rounds < 0 && isDense {
 			rounds, slices = determinantSize(m.N, mostBeginning*work, float64(s.Memory))
 		}
-		remaining := work / kinds
-		if rounds >= 0 {
+		share := work / kinds
+		if hasDeterminant := rounds >= 0; hasDeterminant {
 			flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
 			add(&Bound{Kind: Determinant, Rounds: max(rounds, 1), Slices: slices, Start: rounds == 0}, flops, bytes)
-			remaining = min(remaining, (work-flops)/(kinds-1))
+			share = min(share, (work-flops)/(kinds-1))
 		}
-		work = remaining
-		round := 540 * float64(len(m.To))
-		if rounds := int(min(work/round, policy.BoundsRounds)); rounds > 0 && attractive {
-			add(&Bound{Kind: Bethe, Rounds: rounds}, round*float64(rounds), 0)
+		work = share
+		roundFlops := betheRoundFlops * float64(len(m.To))
+		if rounds := int(min(work/roundFlops, policy.BoundsRounds)); rounds > 0 && isAttractive {
+			add(&Bound{Kind: Bethe, Rounds: rounds}, roundFlops*float64(rounds), 0)
 		}
 	}
+
 	order, buckets, entries, err := Buckets(ctx, h, work, policy.BoundsRuns, s)
 	if err != nil {
 		return nil, err
@@ -82,32 +92,34 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings
 // Chosen.
 const mostBeginning = 3.0 / 4
 
-// determinantSize returns the numbers of rounds and slices of a determinant of n spins that flops and memory hold. rounds is 0 if they
-// hold only its beginning, and −1 if they do not hold even that.
+// determinantSize returns the largest numbers of rounds and slices of a determinant of n spins that take at most the given flops and
+// bytes of memory. Rounds come first, and further slices take what is left. rounds is 0 if only the beginning of a determinant fits, and
+// −1 if not even that does.
 func determinantSize(n int, flops, memory float64) (rounds, slices int) {
-	beginning, bytes := isingbounds.DeterminantCost(n, 0, 1)
-	if beginning > flops || bytes > memory {
+	beginningFlops, bytes := isingbounds.DeterminantCost(n, 0, 1)
+	if beginningFlops > flops || bytes > memory {
 		return -1, 0
 	}
-	oneRound, _ := isingbounds.DeterminantCost(n, 1, 1)
-	_, twoSliceBytes := isingbounds.DeterminantCost(n, 1, 2)
-	round := oneRound - beginning
-	rounds = int(min(flops/round, policy.DeterminantRounds))
-	taken, _ := isingbounds.DeterminantCost(n, rounds, 1)
-	if taken > flops { // few rounds have a beginning
-		rounds = int((flops - beginning) / round)
-		taken = beginning + float64(rounds)*round
+	oneRoundFlops, _ := isingbounds.DeterminantCost(n, 1, 1)
+	roundFlops := oneRoundFlops - beginningFlops
+	rounds = int(min(flops/roundFlops, policy.DeterminantRounds))
+	roundsFlops, _ := isingbounds.DeterminantCost(n, rounds, 1)
+	if roundsFlops > flops { // only a determinant of few rounds has a beginning
+		rounds = int((flops - beginningFlops) / roundFlops)
+		roundsFlops = beginningFlops + float64(rounds)*roundFlops
 	}
 	if rounds == 0 {
 		return 0, 1
 	}
-	limit := min((memory-bytes)/(twoSliceBytes-bytes), MostSlices-1)
-	return rounds, 1 + int(min((flops-taken)/round, limit))
+
+	_, twoSliceBytes := isingbounds.DeterminantCost(n, 1, 2)
+	furtherSlices := min((memory-bytes)/(twoSliceBytes-bytes), MostSlices-1) // that memory holds
+	return rounds, 1 + int(min((flops-roundsFlops)/roundFlops, furtherSlices))
 }
 
-// Buckets returns the plan of the largest mini-buckets for which so many runs, one of them for an upper bound, take at most flops, with
-// its order and the largest number of entries of a product. The smallest mini-buckets may take more. The plan is nil if none fits the
-// memory.
+// Buckets returns a plan of mini-buckets with its elimination order and entries, the largest number of entries of a table that it
+// multiplies out. It is the largest power of two from 16 on for which the given number of runs, one of them for an upper bound, takes at
+// most flops. The smallest mini-buckets may take more flops. The plan is nil if none fits the memory.
 func Buckets(
 	ctx context.Context, h contractionorder.Hypergraph, flops, runs float64, s query.Settings,
 ) (order []int, best *minibuckets.Plan, entries float64, err error) {
@@ -120,19 +132,20 @@ func Buckets(
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		if best != nil && runs*p.Flops+p.Matching > flops || p.Bytes > float64(s.Memory) {
+		isTooExpensive := best != nil && runs*p.Flops+p.Matching > flops
+		if isTooExpensive || p.Bytes > float64(s.Memory) {
 			break
 		}
 		best, entries = p, size
-		if p.Split == 0 {
+		if p.Split == 0 { // no bucket is split: larger ones would be the same
 			break
 		}
 	}
 	return order, best, entries, nil
 }
 
-// Insert inserts bounds of the job's network under the evidence, simplified without regard to marginals, into a plan before the estimate
-// at a position. If the time for planning is over, it inserts none and returns isComplete false.
+// Insert inserts bounds into a plan, before the estimate at a position, and returns isComplete as it is. The bounds are those of the job's
+// network under the evidence, simplified for Z only. If the time for planning is over, it inserts none and returns false.
 func Insert(ctx context.Context, j *proposal.Job, position int, plan *btn.Plan, isComplete bool) (*btn.Plan, bool, error) {
 	prepared, err := truncated.Of(ctx, j.Problem(), false)
 	var bounds []btn.Estimate
@@ -146,8 +159,8 @@ func Insert(ctx context.Context, j *proposal.Job, position int, plan *btn.Plan, 
 	return plan, isComplete, err
 }
 
-// Key returns a suffix for the key of a plan with bounds. If the estimates have marginals, the bounds depend on the shape of the network
-// simplified without regard to marginals. It is empty for a query without marginals.
+// Key returns what the key of a plan with bounds needs in addition to that of a plan without. For a query with marginals it is the shape of
+// the network simplified for Z only, on which the bounds depend. For other queries it is empty.
 func Key(ctx context.Context, j *proposal.Job, marginals bool) (string, error) {
 	if !marginals {
 		return "", nil
@@ -159,8 +172,8 @@ func Key(ctx context.Context, j *proposal.Job, marginals bool) (string, error) {
 	return " bounds of " + prepared.Shape(), nil
 }
 
-// Beside returns the plan of the model with bounds after its first estimate, which hold under any evidence that enters as a mask. They
-// take at most as much as that estimate.
+// Beside returns a copy of base, a plan for the model without evidence, with bounds after its first estimate. Evidence enters these
+// bounds as a mask, so that they hold under any evidence. They take at most as many flops as the first estimate.
 func Beside(ctx context.Context, j *proposal.Job, base *btn.Plan) (*btn.Plan, error) {
 	unmasked, err := truncated.OfBase(ctx, j.Problem())
 	if err != nil {
@@ -182,13 +195,13 @@ func Beside(ctx context.Context, j *proposal.Job, base *btn.Plan) (*btn.Plan, er
 	return &plan, nil
 }
 
-// AtOnce returns a plan with the upper bound by messages after the value of belief propagation. It returns the plan itself if that does
-// not begin with this value.
+// AtOnce returns the plan of ByMessages. All queries of the job with the plan base get the same value.
 func AtOnce(j *proposal.Job, base *btn.Plan) *btn.Plan {
 	return j.DerivePlan("bounded at once", base, func() *btn.Plan { return ByMessages(base) })
 }
 
-// ByMessages is AtOnce without a job.
+// ByMessages returns a copy of a plan that begins with the value of belief propagation, with the upper bound by its messages as the second
+// estimate. It returns the plan itself if that does not begin with this value.
 func ByMessages(base *btn.Plan) *btn.Plan {
 	bethe, ok := base.Estimates[0].Parts[0].(*regions.Regions)
 	if !ok || bethe.Kind != btn.KindBethe {

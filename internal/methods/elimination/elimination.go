@@ -19,13 +19,16 @@ import (
 
 // Propose proposes the plan of the network under the evidence of the query. The first of these that exists is the proposal:
 //
-// The contraction tree of the network, which serves all evidence. Its closed form, which has no order to adapt and no tables to fit. The
-// circuit of a model that was asked about before, if the order without evidence is not cheap. The order of the network, or one for what
-// the evidence leaves if that is cheaper, or a contraction tree over the simplified network if a table does not fit the memory.
+//   - the contraction tree of the network, which serves all evidence
+//   - its closed form
+//   - the circuit of a model that was asked about before, if the order without evidence takes more than policy.HeavyFlops
+//   - the elimination order of the network, or one for what the evidence leaves if that is cheaper, or a contraction tree over the
+//     simplified network if a table does not fit the memory.
 //
-// The error is proposal.TooExpensive if the order takes more than policy.HeavyFlops under the evidence. A network that is too large to be
-// laid out has a closed form or no answer. The error of the second is that of an earlier method (Ask.Refused) if there is one.
+// The error is proposal.TooExpensive if the order takes more than policy.HeavyFlops under the evidence. If the network is too large for a
+// shape, the proposal is a closed form, or the error is that of an earlier method (Ask.Refused).
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
+	// A network without a shape.
 	shape, err := j.Facts.Shape(ctx, j.Net)
 	switch {
 	case err != nil && ask.Refused != nil:
@@ -35,6 +38,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	case err != nil:
 		return learned.ProposeClosed(ctx, j, err)
 	}
+
+	// A tree, or a closed form.
 	ask.Again = j.NoteExactAsked()
 	plan, cacheState, err := rememberPlan(ctx, j, shape)
 	if err != nil {
@@ -51,6 +56,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		proposal.AddOffer(ctx, "elimination", "%d components in closed form", plan.Len())
 		return assignment, nil
 	}
+
+	// A circuit, or an order.
 	ask.Again = ask.Again || cacheState == btn.CacheHit || proposal.IsRecurring(ctx)
 	if ask.Again && base.Flops > policy.HeavyFlops {
 		if circuit, err := circuits.ProposeKnown(ctx, j, ask); circuit != nil || err != nil {
@@ -78,13 +85,15 @@ func HasTree(ctx context.Context, j *proposal.Job) bool {
 	return err == nil && exact.JunctionOf(plan) != nil
 }
 
-// keySlot is the slot of the key of a network's plan. The key is a digest of the shape, which takes long for a large one.
+// keySlot names the key of a network's plan among the facts of the network. The key is remembered since it is a digest of the shape, which
+// takes long for a large one.
 type keySlot struct {
 	kind   string
 	memory int64
 }
 
-// rememberPlan returns the plan of the network, whose shape it is given, through the memo, and the state of the cache for it.
+// rememberPlan returns the plan of the network without evidence (networkPlan) from the memo, or makes it, and returns the state of the
+// cache for it. shape is that of the network.
 func rememberPlan(ctx context.Context, j *proposal.Job, shape contractionorder.Hypergraph) (*btn.Plan, string, error) {
 	slot := keySlot{"exact", j.Settings.Memory}
 	if j.IsPart {
@@ -97,16 +106,17 @@ func rememberPlan(ctx context.Context, j *proposal.Job, shape contractionorder.H
 	return j.Recall(ctx, key, func(computing context.Context) (*btn.Plan, error) { return networkPlan(computing, j, shape) })
 }
 
-// networkPlan makes the plan of a network without evidence: a closed form, a tree or an order for C = B.
+// networkPlan makes the plan of a network without evidence. shape is that of the network. The plan is
 //
-// An elimination is preferred if it fits, since it adds no terms of both signs. A closed form is taken if the elimination does not fit
-// the memory, or if the closed form has one component, so that it adds none either, and is cheaper (a symmetric core over 200 variables:
-// count polynomials against a chain of counters). A network with legs of likelihoods has no closed form.
-//
-// A tree is preferred to the order. There is none for a relevant part, and for an order of too many flops: of a formula more than
-// policy.HeavyFlops, which simplification makes cheaper, of other networks more than policy.JunctionOrder. Bayesian networks are never
-// formulas here, even if nearly all of their tables are logic.
+//   - a closed form, if the elimination order does not fit the memory, or if the closed form is cheaper and has one component. With several
+//     components it would add terms of both signs, which an elimination does not. Example: a symmetric core over 200 variables, by count
+//     polynomials in place of a chain of counters. A network with legs for likelihoods has no closed form.
+//   - otherwise one contraction tree for all evidence, if the order does not take too many flops: at most policy.JunctionOrder, or
+//     policy.HeavyFlops for a formula, which simplification makes cheaper. Bayesian networks count as no formulas, even if nearly all of
+//     their tables are logic. The relevant part of a network has no such tree.
+//   - otherwise the elimination order.
 func networkPlan(ctx context.Context, j *proposal.Job, shape contractionorder.Hypergraph) (*btn.Plan, error) {
+	// An elimination order.
 	net, settings := j.Net, j.Settings
 	order, cost, moves, err := exact.MinFill(ctx, shape)
 	if err == nil && cost.Flops <= policy.HeavyFlops {
@@ -116,28 +126,31 @@ func networkPlan(ctx context.Context, j *proposal.Job, shape contractionorder.Hy
 		return nil, err
 	}
 
-	terms := 0 // that a closed form may have
+	// A closed form.
+	fitsMemory := cost.Bytes <= float64(settings.Memory)
+	maxTerms := 0 // of a closed form
 	switch {
-	case cost.Bytes > float64(settings.Memory):
-		terms = policy.MostClosedFormTerms
+	case !fitsMemory:
+		maxTerms = policy.MostClosedFormTerms
 	case cost.Flops > policy.ReplanFlops:
-		terms = 1
+		maxTerms = 1
 	}
-	if terms > 0 && !j.HasLikelihoods {
-		closed, ok, err := learned.ExactForm(ctx, net, terms)
+	if maxTerms > 0 && !j.HasLikelihoods {
+		closed, ok, err := learned.ExactForm(ctx, net, maxTerms)
 		if err != nil {
 			return nil, err
 		}
-		if ok && (terms > 1 || contraction.Flops(net, &closed.Estimates[0], 0) < cost.Flops) {
+		if ok && (!fitsMemory || contraction.Flops(net, &closed.Estimates[0], 0) < cost.Flops) {
 			return closed, nil
 		}
 	}
 
-	limit := policy.JunctionOrder
+	// A tree, or else the order.
+	treeLimit := policy.JunctionOrder
 	if !net.Directed && circuits.Formula(j) {
-		limit = policy.HeavyFlops
+		treeLimit = policy.HeavyFlops
 	}
-	if !j.HasLikelihoods && !j.IsPart && cost.Flops <= limit {
+	if !j.HasLikelihoods && !j.IsPart && cost.Flops <= treeLimit {
 		tree, ok, err := exact.JunctionPlan(ctx, net, shape, settings)
 		if ok || err != nil {
 			return tree, err

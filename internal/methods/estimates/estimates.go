@@ -23,9 +23,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Propose proposes estimates, by the method that the request names or by several methods (proposeDivided). Under a deadline the value of
-// belief propagation comes first, with a bound by its messages. If the request excludes exact answers and one would be cheaper, there is
-// a warning.
+// Propose proposes estimates: those of the method that the request names, otherwise those of several methods (proposeDivided). Under a
+// deadline the value of belief propagation comes first, with a bound by its messages. If the request excludes exact answers and one would
+// be cheaper, there is a warning.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	propose := proposeDivided
 	if j.Method != nil {
@@ -36,8 +36,10 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, err
 	}
 	if !assignment.Plan.Grows() {
-		return assignment, nil
+		return assignment, nil // exact
 	}
+
+	// What is there in time.
 	if proposal.HasDeadline(ctx) {
 		if !slices.ContainsFunc(assignment.Plan.Estimates, isRegion) {
 			if assignment, err = regions.First(ctx, j, assignment); err != nil {
@@ -46,9 +48,11 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		}
 		assignment.Plan = bounding.AtOnce(j, assignment.Plan)
 	}
+
+	// Whether an exact answer is cheaper. If the time for finding out is over, there is no warning.
 	if j.Settings.NoExact && j.IsAuto() {
 		err = proposal.Within(ctx, policy.ExactShare, "the price of the exact way", func(ctx context.Context) error {
-			warning, err := cheaperExactly(ctx, j, ask, assignment.Plan)
+			warning, err := warnIfExactIsCheaper(ctx, j, ask, assignment.Plan)
 			if warning != "" {
 				assignment.Warnings = append(assignment.Warnings, warning)
 			}
@@ -64,8 +68,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 // isRegion reports whether an estimate is by regions, or is belief propagation.
 func isRegion(e btn.Estimate) bool { return e.Rule == btn.LogLinear }
 
-// First assigns the value of belief propagation and the bound by its messages, without any planning. It passes messages on the problem
-// until enough ends, and every message at least once. It returns nil if belief propagation has no value. It takes linear time.
+// First returns a plan with the value of belief propagation and the bound by its messages, without any planning. It passes messages on the
+// problem until enough is done, and every message at least once. It returns nil if belief propagation has no value. It takes linear time.
 func First(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
 	assignment, err := regions.Unplanned(ctx, enough, p, s)
 	if assignment == nil || err != nil {
@@ -75,7 +79,8 @@ func First(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*
 	return assignment, nil
 }
 
-// withExactFallback returns a proposer that asks the exact methods if propose returns nil, which it does if they are as cheap.
+// withExactFallback returns a proposer that returns what propose does, or the proposal of the exact methods if propose returns nil. A
+// method returns nil if the exact methods are as cheap.
 func withExactFallback(propose proposal.Proposer) proposal.Proposer {
 	return func(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 		if assignment, err := propose(ctx, j, ask); assignment != nil || err != nil {
@@ -108,13 +113,17 @@ func proposeContractions(ctx context.Context, j *proposal.Job, ask proposal.Ask)
 // Chosen: they take two thirds of it if nothing else runs.
 const contractionTime = 0.6
 
-// proposeDivided proposes estimates by contractions, by components that are drawn, or by both, which then share the budget (division).
-// Contractions have the complete budget if nothing can be drawn or the request sets a bond; draws have it if contractions fail, or if
-// most of the interaction is of low rank. If the contractions are exact, they are the proposal.
+// proposeDivided proposes estimates by contractions and by components that are drawn at random, which share the budget (division).
+//
+//   - Contractions have the complete budget if the request sets a bond, or if nothing can be drawn.
+//   - Draws have the complete budget if most of the interaction is of low rank, or if contractions fail.
+//   - If the contractions are exact, they are the proposal.
 func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if j.Settings.Bond > 0 {
 		return proposeContractions(ctx, j, ask)
 	}
+
+	// Only draws, or only contractions.
 	if structured, err := sampled.ProposeStructure(ctx, j, ask.Marginals); structured != nil || err != nil {
 		if structured != nil {
 			proposal.AddOffer(ctx, proposal.Rule, "most of the interaction is of low rank: samples from that structure have the whole budget")
@@ -133,12 +142,14 @@ func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 		return proposeContractions(ctx, j, ask)
 	}
 
-	limits, cutBefore := j.Settings, j.CountCutShort()
+	// Contractions, for the largest share of the budget that a division may leave them, in a share of the time. If they ask for the exact
+	// methods, these have all of the time.
+	limits, cutShort := j.Settings, j.CountCutShort()
 	limits.Budget *= 1 - leastShare
 	contractionAsk := ask
 	contractionAsk.Exact = func(_ context.Context, exactAsk proposal.Ask) (*btn.Assignment, error) {
 		return ask.Exact(ctx, exactAsk)
-	} // it has all of the time
+	}
 	contracted, err := proposeContractions(proposal.WithTimeShare(ctx, contractionTime), j.WithSettings(limits), contractionAsk)
 	switch {
 	case ctx.Err() != nil:
@@ -153,7 +164,9 @@ func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 		samples.Warnings = append(samples.Warnings, "components are sampled alone: "+err.Error())
 		return samples, nil
 	}
-	d := &division{Job: j, ask: ask, contracted: contracted.Plan, chains: chains, isShort: j.CountCutShort() > cutBefore}
+
+	// Both.
+	d := &division{Job: j, ask: ask, contracted: contracted.Plan, chains: chains, isCutShort: j.CountCutShort() > cutShort}
 	plan, hit, err := d.rememberPlan(ctx)
 	if err != nil {
 		return nil, err
@@ -169,37 +182,45 @@ func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 type division struct {
 	*proposal.Job
 	ask        proposal.Ask
-	contracted *btn.Plan // only contractions
-	chains     *sampled.Chains
-	isShort    bool      // the clock cut planning short
-	plan       *btn.Plan // the divided plan, once it was made
+	contracted *btn.Plan       // only contractions, for almost all of the budget
+	chains     *sampled.Chains // of which draws are made
+	isCutShort bool            // the clock cut planning short, so that the plan is not to be remembered
+	plan       *btn.Plan       // the divided plan; nil until it is made
 }
 
-// rememberPlan returns the divided plan through the memo, and the state of the cache for it. Contractions along the model's plans serve
-// all evidence. If they resolve the model, the plan stays undivided, since a division depends on the evidence.
+// rememberPlan returns the divided plan from the memo, or makes it, and returns the state of the cache for it.
+//
+// If the contractions are along plans of the model without evidence, which serve all evidence, there are two plans under two keys. The
+// first one is for all evidence, and stays undivided if the contractions resolve the model. If that one is divided, the plan is a second
+// one, under a key with the shape under the evidence, on which a division depends.
 func (d *division) rememberPlan(ctx context.Context) (*btn.Plan, string, error) {
-	isModels := ladder.Masked(d.contracted)
-	if isModels && !d.Evidence.IsEmpty() {
+	// For all evidence.
+	servesAllEvidence := ladder.Masked(d.contracted)
+	if servesAllEvidence && !d.Evidence.IsEmpty() {
 		unmasked, err := truncated.OfBase(ctx, d.Problem())
 		if err != nil {
 			return nil, "", err
 		}
 		key := d.GrowthKey("families under evidence"+keyOf(d.contracted), d.ask.Marginals)
 		plan, cacheState, err := d.RememberComplete(ctx, key, unmasked.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
-			return d.makePlan(computing, true)
+			const mayStayUndivided = true
+			return d.makePlan(computing, mayStayUndivided)
 		})
-		if err != nil || !slices.ContainsFunc(plan.Estimates, isDrawn) {
+		isDivided := err == nil && slices.ContainsFunc(plan.Estimates, isDrawn)
+		if !isDivided {
 			return plan, cacheState, err
 		}
 	}
+
+	// For this evidence.
 	boundsKey, err := bounding.Key(ctx, d.Job, d.ask.Marginals)
 	if err != nil {
 		return nil, "", err
 	}
-	key := fmt.Sprintf("families %s masked=%t indices %v%s", keyOf(d.contracted), isModels, d.chains.Prepared.Indices(), boundsKey)
+	key := fmt.Sprintf("families %s masked=%t indices %v%s", keyOf(d.contracted), servesAllEvidence, d.chains.Prepared.Indices(), boundsKey)
 	return d.RememberComplete(ctx, d.GrowthKey(key, d.ask.Marginals), d.chains.Prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
-			return d.makePlan(computing, isModels && !d.Evidence.IsEmpty())
+			return d.makePlan(computing, servesAllEvidence && !d.Evidence.IsEmpty())
 		})
 }
 
@@ -220,43 +241,50 @@ func keyOf(p *btn.Plan) string {
 // mayStayUndivided allows the plan of contractions without draws if that resolves the model.
 func (d *division) makePlan(ctx context.Context, mayStayUndivided bool) (plan *btn.Plan, isComplete bool, err error) {
 	if d.plan != nil {
-		return d.plan, !d.isShort, nil
+		return d.plan, !d.isCutShort, nil
 	}
-	planning, cancel := proposal.PlanningContext(ctx, 1)
+	const allTime = 1 // that is left for planning
+	planning, cancel := proposal.PlanningContext(ctx, allTime)
 	defer cancel()
 	plan, isComplete, err = d.divide(planning, mayStayUndivided)
 	if proposal.IsOutOfTime(ctx, err) {
 		isComplete = false
 		plan, err = d.divideHastily(ctx)
 	}
-	d.plan, d.isShort = plan, d.isShort || !isComplete
-	return plan, !d.isShort, err
+	d.plan, d.isCutShort = plan, d.isCutShort || !isComplete
+	return plan, !d.isCutShort, err
 }
 
-// divide divides the budget by a trial of the contractions and a pilot of the draws. If the trial truncates nothing, or draws do not fit
-// the memory, it returns the contractions. If it resolves the model and mayStayUndivided, it returns them with bounds.
+// divide divides the budget between contractions and draws by a trial of the contractions and a pilot of the draws (shareOfDraws), and
+// adds bounds. If the trial truncates nothing, or if draws do not fit the memory, it returns the contractions. If the trial resolves the
+// model and mayStayUndivided, it returns the contractions with bounds. isComplete is false if the time for planning has cut it short.
 func (d *division) divide(ctx context.Context, mayStayUndivided bool) (plan *btn.Plan, isComplete bool, err error) {
+	// A trial of the contractions.
 	s := d.Settings
-	legs, err := ladder.Trial(ctx, d.Job, d.contracted, d.ask.Marginals)
-	if err != nil || legs.Lossless {
+	trial, err := ladder.Trial(ctx, d.Job, d.contracted, d.ask.Marginals)
+	if err != nil || trial.Lossless {
 		return d.contracted, true, err
 	}
-	if mayStayUndivided && legs.Tried && legs.Discarded <= policy.Resolved {
+	isResolved := trial.Tried && trial.Discarded <= policy.Resolved
+	if mayStayUndivided && isResolved {
 		plan, err = bounding.Beside(ctx, d.Job, d.contracted)
 		return plan, true, err
 	}
+
+	// A pilot of the draws, and the shares.
 	half := s
 	half.Budget /= 2
 	draws, isComplete, err := sampled.Choose(ctx, d.chains, half)
 	if err != nil {
 		return nil, false, err
 	}
-	isComplete = isComplete && !legs.Late
-	share := shareOfDraws(ctx, legs, draws)
+	isComplete = isComplete && !trial.Late
+	share := shareOfDraws(ctx, trial, draws)
 
+	// The estimates of both. Draws have the whole budget if the first contraction takes almost all of it.
 	plan = &btn.Plan{Method: d.contracted.Method, Accuracy: s.Accuracy, Warnings: d.contracted.Warnings}
 	contracted, spent := estimatesWithin(d.contracted.Estimates, (1-share)*s.Budget)
-	if spent > (1-leastShare)*s.Budget { // the first estimate alone
+	if spent > (1-leastShare)*s.Budget {
 		contracted, spent, share = nil, 0, 1
 	}
 	remaining := s
@@ -271,12 +299,14 @@ func (d *division) divide(ctx context.Context, mayStayUndivided bool) (plan *btn
 	if share > 1.0/2 {
 		plan.Method = sampled.Method.Name
 	}
-	plan.Estimates = merge(contracted, components)
-	return bounding.Insert(ctx, d.Job, 1, plan, isComplete)
+	plan.Estimates = mergeByCost(contracted, components)
+
+	const afterFirst = 1
+	return bounding.Insert(ctx, d.Job, afterFirst, plan, isComplete)
 }
 
-// divideHastily divides the budget in halves, without a trial, a choice among kinds of draws, and bounds: a small pilot chooses chains.
-// If these do not fit the memory, it returns the contractions.
+// divideHastily gives contractions and chains half of the budget each, if there is no time for divide. There is no trial and there are no
+// bounds, and only a small pilot of the chains. If these do not fit the memory, it returns the contractions.
 func (d *division) divideHastily(ctx context.Context) (*btn.Plan, error) {
 	components, err := sampled.Hasty(ctx, d.Job, d.chains, d.ask.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
@@ -287,7 +317,7 @@ func (d *division) divideHastily(ctx context.Context) (*btn.Plan, error) {
 	}
 	contracted, _ := estimatesWithin(d.contracted.Estimates, d.Settings.Budget/2)
 	return &btn.Plan{
-		Method: d.contracted.Method, Accuracy: d.Settings.Accuracy, Warnings: d.contracted.Warnings, Estimates: merge(contracted, components),
+		Method: d.contracted.Method, Accuracy: d.Settings.Accuracy, Warnings: d.contracted.Warnings, Estimates: mergeByCost(contracted, components),
 	}, nil
 }
 
@@ -301,10 +331,11 @@ const evenSpread = 10.0
 
 // findings are what a trial of contractions and a pilot of draws have found.
 type findings struct {
-	isTried               bool    // there was a trial
-	discarded, unresolved float64 // share of the weight that the trial left out, and the share from which it does not resolve the model
-	spread                float64 // variance of the weights of draws, over their mean squared
-	hiddenModes           int     // modes that chains from other starts miss
+	isTried     bool    // there was a trial
+	discarded   float64 // the share of the weight that the trial left out
+	unresolved  float64 // the value of discarded from which on the trial does not resolve the model
+	spread      float64 // variance of the weights of draws, over their mean squared
+	hiddenModes int     // modes that chains from other starts miss
 }
 
 // shares are the rules for the share of the budget that draws get, in sequence: the first that applies decides.
@@ -321,12 +352,12 @@ var shares = []struct {
 	{func(findings) bool { return true }, 1.0 / 2, "nothing speaks clearly for either"},
 }
 
-// shareOfDraws returns the share of the budget for draws by the first rule of shares that applies, and adds the findings and the rule to
-// the offers.
-func shareOfDraws(ctx context.Context, legs ladder.Verdict, draws sampled.Sampling) float64 {
+// shareOfDraws returns the share of the budget for draws: that of the first rule in the table shares which applies to the findings of a
+// trial of contractions and of a pilot of draws. It adds the findings and the rule to the offers for people.
+func shareOfDraws(ctx context.Context, trial ladder.Verdict, draws sampled.Sampling) float64 {
 	pilot := draws.About()
 	f := findings{
-		isTried: legs.Tried, discarded: legs.Discarded, unresolved: legs.Unresolved, spread: pilot.Spread, hiddenModes: pilot.Modes,
+		isTried: trial.Tried, discarded: trial.Discarded, unresolved: trial.Unresolved, spread: pilot.Spread, hiddenModes: pilot.Modes,
 	}
 	proposal.AddOffer(ctx, "samples", "by %s, weights with a variance of %.2g times their mean, squared; %d hidden modes",
 		pilot.Kind, f.spread, f.hiddenModes)
@@ -343,7 +374,7 @@ func shareOfDraws(ctx context.Context, legs ladder.Verdict, draws sampled.Sampli
 	return 0
 }
 
-// estimatesWithin returns the first estimates that a budget holds, at least one, and their flops.
+// estimatesWithin returns the first estimates that together take at most the budget, but at least one, and their flops.
 func estimatesWithin(estimates []btn.Estimate, budget float64) (some []btn.Estimate, spent float64) {
 	for k := range estimates {
 		cost := estimateFlops(&estimates[k])
@@ -355,7 +386,7 @@ func estimatesWithin(estimates []btn.Estimate, budget float64) (some []btn.Estim
 	return estimates, spent
 }
 
-// estimateFlops returns the work of an estimate, in flops of truncated legs.
+// estimateFlops returns the work of an estimate as a number of flops of truncated legs that takes the same time.
 func estimateFlops(e *btn.Estimate) float64 {
 	if isRegion(*e) {
 		return policy.RegionRate * e.Cost.Flops
@@ -363,24 +394,24 @@ func estimateFlops(e *btn.Estimate) float64 {
 	return e.Cost.Flops
 }
 
-// merge returns two sequences as one in which cheap estimates come first: the next estimate is from the sequence that has taken less with
-// it.
-func merge(a, b []btn.Estimate) []btn.Estimate {
-	out := make([]btn.Estimate, 0, len(a)+len(b))
+// mergeByCost merges two sequences of estimates into one. Each keeps its sequence. The next estimate is that of the two for which the
+// flops of its sequence, up to and including it, are fewer. So cheap estimates of both come first.
+func mergeByCost(a, b []btn.Estimate) []btn.Estimate {
+	merged := make([]btn.Estimate, 0, len(a)+len(b))
 	var spentA, spentB float64
 	for len(a)+len(b) > 0 {
-		nextA, nextB := math.Inf(1), math.Inf(1)
+		flopsA, flopsB := math.Inf(1), math.Inf(1) // with the next estimate
 		if len(a) > 0 {
-			nextA = spentA + estimateFlops(&a[0])
+			flopsA = spentA + estimateFlops(&a[0])
 		}
 		if len(b) > 0 {
-			nextB = spentB + estimateFlops(&b[0])
+			flopsB = spentB + estimateFlops(&b[0])
 		}
-		if nextA <= nextB {
-			out, a, spentA = append(out, a[0]), a[1:], nextA
+		if flopsA <= flopsB {
+			merged, a, spentA = append(merged, a[0]), a[1:], flopsA
 		} else {
-			out, b, spentB = append(out, b[0]), b[1:], nextB
+			merged, b, spentB = append(merged, b[0]), b[1:], flopsB
 		}
 	}
-	return out
+	return merged
 }

@@ -47,7 +47,7 @@ func TestMerged(t *testing.T) {
 		}
 		var at [2]int
 		var spent [2]float64
-		all := merge(of[0], of[1])
+		all := mergeByCost(of[0], of[1])
 		for _, e := range all {
 			k := e.Slices
 			if e.Cost.Flops != of[k][at[k]].Cost.Flops {

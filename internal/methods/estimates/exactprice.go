@@ -14,9 +14,9 @@ import (
 	"github.com/basetensor/basetensor/internal/network/contractionorder"
 )
 
-// cheaperExactly returns a warning if a contraction along a quick order fits the memory and takes less than the estimates of a plan. It
-// returns "" if not, if finding out takes long, or if both take almost no time.
-func cheaperExactly(ctx context.Context, j *proposal.Job, ask proposal.Ask, plan *btn.Plan) (warning string, err error) {
+// warnIfExactIsCheaper returns a warning if an exact contraction along the min-fill order fits the memory and takes fewer flops than the
+// estimates of a plan. It returns "" if it does not, if finding out takes long, or if the estimates take almost no time.
+func warnIfExactIsCheaper(ctx context.Context, j *proposal.Job, ask proposal.Ask, plan *btn.Plan) (warning string, err error) {
 	simplified, err := truncated.Of(ctx, j.Problem(), ask.Marginals)
 	if err != nil {
 		return "", err
@@ -31,20 +31,21 @@ func cheaperExactly(ctx context.Context, j *proposal.Job, ask proposal.Ask, plan
 	if err != nil || cost.Bytes > float64(j.Settings.Memory) {
 		return "", err
 	}
-	planned := 0.0
+
+	plannedFlops := 0.0
 	for k := range plan.Estimates {
-		planned += estimateFlops(&plan.Estimates[k])
+		plannedFlops += estimateFlops(&plan.Estimates[k])
 	}
-	if planned < policy.ChunkFlops {
-		return "", nil // nobody waits for either
+	if plannedFlops < policy.ChunkFlops {
+		return "", nil // almost no time
 	}
-	exact := cost.Flops
+	exactFlops := cost.Flops
 	if ask.Marginals {
-		exact *= policy.MarginalRate
+		exactFlops *= policy.MarginalRate
 	}
-	if exact >= planned {
+	if exactFlops >= plannedFlops {
 		return "", nil
 	}
 	return fmt.Sprintf("the exact way takes %.2g flops at most, what is planned without it %.2g: an exact answer is cheaper",
-		exact, planned), nil
+		exactFlops, plannedFlops), nil
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
-// Attractive returns signs g_i = ±1 such that J_ij g_i g_j ≥ 0 for all pairs, or nil if there are none. Linear time.
+// Attractive returns signs g_i = ±1 such that J_ij g_i g_j ≥ 0 for all pairs of spins, or nil if there are none. It gives each spin
+// without a sign the sign +1, and lets it decide the signs of its neighbours, of theirs, and so on. The couplings J_ij of spin i are
+// m.J[k], to spin j = m.To[k], for m.First[i] ≤ k < m.First[i+1]. Linear time.
 func Attractive(m *ising.Model) []float64 {
 	g := make([]float64, m.N)
 	var stack []int // spins with a sign whose neighbours are not looked at yet
@@ -29,10 +31,10 @@ func Attractive(m *ising.Model) []float64 {
 				}
 				sign := math.Copysign(g[i], g[i]*m.J[k])
 				switch j := m.To[k]; g[j] {
-				case 0:
+				case 0: // no sign yet
 					g[j] = sign
 					stack = append(stack, int(j))
-				case -sign:
+				case -sign: // a contradiction
 					return nil
 				}
 			}
@@ -41,9 +43,14 @@ func Attractive(m *ising.Model) []float64 {
 	return g
 }
 
-// Bethe returns Bethe's value of an attractive model (without Constant) at beliefs with P(s_i = +1) = q_i, each pair at the best joint
-// distribution for these. It is at most ln Z for any q in (0, 1) (Ruozzi, The Bethe partition function of log-supermodular graphical
-// models, 2012; Bethe's value at any locally consistent beliefs is below its maximum), with a margin for rounding taken off. Linear time.
+// Bethe returns Bethe's value of an attractive model (without Constant) at beliefs with P(s_i = +1) = q_i, minus a margin for rounding:
+//
+//	Σ_i (h_i (2 q_i − 1) − (degree_i − 1) H_i) + Σ_ij (J_ij E s_i s_j + H_ij)
+//
+// H_i and H_ij are the entropies of the beliefs of spins and of pairs. Each pair has the joint distribution that is best for its two q. The
+// value is at most ln Z for any q in (0, 1): Ruozzi, The Bethe partition function of log-supermodular graphical models, 2012; Bethe's value
+// at any locally consistent beliefs is below its maximum. The couplings of spin i are m.J[k], to spin m.To[k], for
+// m.First[i] ≤ k < m.First[i+1]. Linear time.
 func Bethe(m *ising.Model, q []float64) float64 {
 	entropy := func(p ...float64) float64 {
 		h := 0.0
@@ -54,7 +61,7 @@ func Bethe(m *ising.Model, q []float64) float64 {
 		}
 		return h
 	}
-	value, size := 0.0, 0.0 // size: of what is added up, for the margin
+	value, size := 0.0, 0.0 // size: the sum of the absolute values of terms, for the margin
 	for i := range m.N {
 		degree := float64(m.First[i+1] - m.First[i])
 		value += m.H[i]*(2*q[i]-1) - (degree-1)*entropy(q[i], 1-q[i])
@@ -62,36 +69,44 @@ func Bethe(m *ising.Model, q []float64) float64 {
 		for k := m.First[i]; k < m.First[i+1]; k++ {
 			j := int(m.To[k])
 			if j < i {
-				continue
+				continue // the pair was counted at spin j
 			}
-			both := jointUp(m.J[k], q[i], q[j])
-			value += m.J[k]*(1-2*(q[i]+q[j]-2*both)) + entropy(both, q[i]-both, q[j]-both, 1-q[i]-q[j]+both)
+			bothUp := jointUp(m.J[k], q[i], q[j]) // P(s_i = s_j = +1)
+			value += m.J[k]*(1-2*(q[i]+q[j]-2*bothUp)) + entropy(bothUp, q[i]-bothUp, q[j]-bothUp, 1-q[i]-q[j]+bothUp)
 			size += math.Abs(m.J[k])
 		}
 	}
 	return value - 1e-12*(size+math.Abs(value))
 }
 
-// jointUp returns the P(+1, +1) at which J E s s' + entropy is largest for two spins with P(+1) = q and r: a root of a square equation with
-// α = e^{4J} − 1, kept where all four probabilities are at least 0.
-func jointUp(j, q, r float64) float64 {
-	alpha := math.Expm1(4 * j)
-	both := q * r
+// jointUp returns the probability p = P(s = s' = +1) at which J E s s' + entropy is largest, for two spins with P(s = +1) = q and
+// P(s' = +1) = r. With α = e^{4J} − 1 and b = 1 + α (q + r) it is the root of α p² − b p + (1 + α) q r = 0 that can be computed without
+// cancellation,
+//
+//	p = 2 (1 + α) q r / (b + √(b² − 4 α (1 + α) q r))
+//
+// limited to where all four joint probabilities are at least 0.
+func jointUp(coupling, q, r float64) float64 {
+	alpha := math.Expm1(4 * coupling)
+	p := q * r // without a coupling
 	if math.Abs(alpha) > 1e-9 {
-		s := 1 + alpha*(q+r)
-		// The root without cancellation: 2(1+α)qr / (s + √(s² − 4α(1+α)qr)).
-		both = 2 * (1 + alpha) * q * r / (s + math.Sqrt(max(0, s*s-4*alpha*(1+alpha)*q*r)))
-		if math.IsNaN(both) { // a coupling beyond the range of numbers: the two are equal, or opposite, as far as they can be
-			both = math.Copysign(1, j)
+		b := 1 + alpha*(q+r)
+		p = 2 * (1 + alpha) * q * r / (b + math.Sqrt(max(0, b*b-4*alpha*(1+alpha)*q*r)))
+		if math.IsNaN(p) { // a coupling beyond the range of numbers: the two are equal, or opposite, as far as they can be
+			p = math.Copysign(1, coupling)
 		}
 	}
-	return max(max(0, q+r-1), min(both, min(q, r)))
+	return max(max(0, q+r-1), min(p, min(q, r)))
 }
 
-// Below returns the best of several lower bounds of ln Z of an attractive model (without Constant), nats, or −Inf if the model is not
-// attractive. The bounds are Bethe's values at the messages of belief propagation after at most that many rounds, from undecided messages
-// and from messages that are all aligned one way or the other; and the sum of two such values with one spin, that with the strongest
-// couplings, held at either value. Cost: nine runs, linear in the couplings a round. The error is that of the context.
+// Below returns a lower bound of ln Z of an attractive model (without Constant), in nats, or −Inf if the model is not attractive. It is the
+// best of
+//
+//   - Bethe's values at the beliefs of belief propagation, from three starts: undecided messages, and messages aligned one way or the other
+//   - the same for the sum of two models, in which the spin with the strongest couplings is held at −1 and at +1.
+//
+// Belief propagation ends after at most the given number of rounds. Cost: nine runs, linear in the couplings a round. The error is that of
+// the context.
 func Below(ctx context.Context, m *ising.Model, rounds int) (float64, error) {
 	g := Attractive(m)
 	if g == nil {
@@ -101,19 +116,19 @@ func Below(ctx context.Context, m *ising.Model, rounds int) (float64, error) {
 	if err != nil || m.N < 2 {
 		return best, err
 	}
+
 	held := strongestSpin(m)
-	var sides [2]float64
-	for k := range sides {
-		s := float64(2*k - 1)
+	var halves [2]float64 // bounds of ln of the sums over the states with the held spin at −1 and at +1
+	for k, s := range []float64{-1, 1} {
 		value, err := bestOfStarts(ctx, holdSpin(m, held, s), g, rounds)
 		if err != nil {
 			return 0, err
 		}
 		// The held spin has no couplings or field in that model, and adds ln 2 there.
-		sides[k] = value + s*m.H[held] - math.Ln2
+		halves[k] = value + s*m.H[held] - math.Ln2
 	}
-	top := max(sides[0], sides[1])
-	sum := top + math.Log(math.Exp(sides[0]-top)+math.Exp(sides[1]-top))
+	larger := max(halves[0], halves[1])
+	sum := larger + math.Log(math.Exp(halves[0]-larger)+math.Exp(halves[1]-larger))
 	return max(best, sum-1e-12*(1+math.Abs(sum))), nil
 }
 
@@ -151,7 +166,8 @@ func holdSpin(m *ising.Model, i int, s float64) *ising.Model {
 	return out
 }
 
-// bestOfStarts returns the largest of Bethe's values from three starts of belief propagation. The error is that of the context.
+// bestOfStarts returns the largest of Bethe's values at the beliefs of belief propagation from three starts: messages of 0, and messages
+// along the signs g or against them (Attractive). The error is that of the context.
 func bestOfStarts(ctx context.Context, m *ising.Model, g []float64, rounds int) (float64, error) {
 	best := math.Inf(-1)
 	for _, start := range []float64{0, 1, -1} {
@@ -164,11 +180,13 @@ func bestOfStarts(ctx context.Context, m *ising.Model, g []float64, rounds int) 
 	return best, nil
 }
 
-// propagateBeliefs runs belief propagation for at most that many rounds and returns P(s_i = +1). Messages to spin i begin at start·g_i
-// times the absolute coupling. The error is that of the context.
+// propagateBeliefs runs belief propagation for at most that many rounds and returns P(s_i = +1) of each spin. A message is a field: spin
+// i sends to j the message u with tanh u = tanh J_ij tanh(f_i − u'), where f_i is the field of i with all messages to it, and u' is the
+// message from j. Messages to spin i begin at start·g_i·|J_ij|. The couplings of spin i are m.J[k], to spin m.To[k], for m.First[i] ≤ k <
+// m.First[i+1]. The error is that of the context.
 func propagateBeliefs(ctx context.Context, m *ising.Model, g []float64, start float64, rounds int) ([]float64, error) {
 	reverse := reverseCouplings(m)
-	messages := make([]float64, len(m.To)) // along coupling k of spin i: from its other end to i, a field
+	messages := make([]float64, len(m.To)) // messages[k] is that along coupling k of spin i, to i
 	for i := range m.N {
 		for k := m.First[i]; k < m.First[i+1]; k++ {
 			messages[k] = start * g[i] * math.Abs(m.J[k])
@@ -189,9 +207,8 @@ func propagateBeliefs(ctx context.Context, m *ising.Model, g []float64, start fl
 		for i := range m.N {
 			f := fieldOf(i)
 			for k := m.First[i]; k < m.First[i+1]; k++ {
-				// The message along the coupling from i, by the field of i without the message from there.
 				u := math.Atanh(math.Tanh(m.J[k]) * math.Tanh(f-messages[k]))
-				if math.IsInf(u, 0) || math.IsNaN(u) {
+				if math.IsInf(u, 0) || math.IsNaN(u) { // beyond float64: its limit for a strong field
 					u = math.Copysign(math.Abs(m.J[k]), m.J[k]*(f-messages[k]))
 				}
 				change = max(change, math.Abs(u-messages[reverse[k]]))
@@ -210,11 +227,12 @@ func propagateBeliefs(ctx context.Context, m *ising.Model, g []float64, start fl
 	return q, nil
 }
 
-// reverseCouplings returns for each coupling of a spin the index of the same one among the couplings of its other end. Each spin's
-// neighbours are in ascending order, so that the couplings of the other end are met in their order.
+// reverseCouplings returns for each entry of the list of couplings, which has each coupling once for either of its spins, the index of
+// the entry for the other spin. Each spin's neighbours are in ascending order. So, while i goes through all spins, the entries of a spin
+// j for its neighbours i are met in their sequence.
 func reverseCouplings(m *ising.Model) []int32 {
 	reverse := make([]int32, len(m.To))
-	next := slices.Clone(m.First) // by spin: its next coupling to be met
+	next := slices.Clone(m.First) // by spin: its next entry to be met
 	for i := range m.N {
 		for k := m.First[i]; k < m.First[i+1]; k++ {
 			reverse[k] = next[m.To[k]]

@@ -15,18 +15,19 @@ import (
 // bipartite models: 2 or 3 gain less than slices do at the same time.
 const sliceRounds = 1
 
-// slice is a model with some spins held. When it is divided, only heldLn, upperBound and halves remain.
+// slice is the sum over the states of a model in which some spins, the held ones, have fixed signs. When it is divided, only heldLn,
+// upperBound and halves remain.
 type slice struct {
-	heldLn     float64   // sum of the fields and couplings of held spins, nats
+	heldLn     float64   // the part of ln of a term's weight that the held spins decide: their fields and the couplings among them
 	upperBound float64   // of ln of the sum over the slice
 	open       []int32   // spins that are not held
-	fields     []float64 // by place in open, with those of held neighbours
-	d, s       []float64 // of the best bound; d has that of the fields first
-	halves     [2]*slice // nil: it was not divided
+	fields     []float64 // by position in open: the field of the spin, with the couplings to held spins
+	d, s       []float64 // of the best bound (Determinant): d[k+1] and s[k] belong to open[k], and d[0] to the fields
+	halves     [2]*slice // the slices with one more spin held at −1 and +1; nil: it was not divided
 }
 
-// lnTotal returns the best upper bound of ln of the sum over the slice: its bound, or ln of the sum of the bounds of its halves if that is
-// less.
+// lnTotal returns the best upper bound of ln of the sum over the slice: its own bound, or ln(e^a + e^b) of the bounds a and b of its halves
+// if that is less.
 func (c *slice) lnTotal() float64 {
 	if c.halves[0] == nil {
 		return c.upperBound
@@ -39,32 +40,33 @@ func (c *slice) lnTotal() float64 {
 	return min(c.upperBound, top+math.Log(math.Exp(a-top)+math.Exp(b-top)))
 }
 
-// divideSlices divides slices until there have been most bounds, or no spins remain. The next slice is that with the largest bound. It is
-// divided by the spin with the largest d, which is known best from the others. The error is that of the context.
-func divideSlices(ctx context.Context, m *ising.Model, root *slice, most int) error {
-	var open []*slice
+// divideSlices divides the slice root, and then always the slice with the largest bound, until maxBounds bounds have been computed or all
+// spins are held. A slice is divided by its spin with the largest d, which the other spins decide best. The error is that of the context.
+func divideSlices(ctx context.Context, m *ising.Model, root *slice, maxBounds int) error {
+	var divisible []*slice
 	if m.N > 0 {
-		open = append(open, root)
+		divisible = append(divisible, root)
 	}
-	for bounds := 1; bounds+2 <= most && len(open) > 0; bounds += 2 {
-		next := 0
-		for k, c := range open {
-			if c.upperBound > open[next].upperBound {
-				next = k
+	for bounds := 1; bounds+2 <= maxBounds && len(divisible) > 0; bounds += 2 {
+		largest := 0
+		for k, c := range divisible {
+			if c.upperBound > divisible[largest].upperBound {
+				largest = k
 			}
 		}
-		c := open[next]
-		open = slices.Delete(open, next, next+1)
-		spin := 0 // place in c.open
+		c := divisible[largest]
+		divisible = slices.Delete(divisible, largest, largest+1)
+
+		spin := 0 // position in c.open
 		for k := range c.open {
 			if c.d[k+1] > c.d[spin+1] {
 				spin = k
 			}
 		}
-		for k := range c.halves {
-			c.halves[k] = c.holdSpin(ctx, m, spin, float64(2*k-1))
+		for k, sign := range []float64{-1, 1} {
+			c.halves[k] = c.holdSpin(ctx, m, spin, sign)
 			if len(c.halves[k].open) > 0 {
-				open = append(open, c.halves[k])
+				divisible = append(divisible, c.halves[k])
 			}
 		}
 		if err := ctx.Err(); err != nil {
@@ -75,24 +77,27 @@ func divideSlices(ctx context.Context, m *ising.Model, root *slice, most int) er
 	return nil
 }
 
-// holdSpin returns the half of the slice in which the k-th open spin has a sign, and its bound, which is at most that of the slice.
+// holdSpin returns the half of the slice in which spin c.open[k] has the given sign, with its bound, which is at most that of the slice.
+// The couplings of spin i in the model are m.J[e], to spin m.To[e], for m.First[i] ≤ e < m.First[i+1].
 func (c *slice) holdSpin(ctx context.Context, m *ising.Model, k int, sign float64) *slice {
+	// The fields of the open spins: those of the slice, and the couplings to the spin.
 	i := c.open[k]
 	out := &slice{
 		heldLn: c.heldLn + sign*c.fields[k], open: slices.Delete(slices.Clone(c.open), k, k+1),
 		fields: slices.Delete(slices.Clone(c.fields), k, k+1),
 	}
 	n := len(out.open)
-	place := make([]int, m.N) // by spin: its place in out.open, from 1; 0: it is held
+	row := make([]int, m.N) // by spin: its row in the matrix, 1 + its position in out.open; 0: it is held
 	for a, j := range out.open {
-		place[j] = a + 1
+		row[j] = a + 1
 	}
 	for e := m.First[i]; e < m.First[i+1]; e++ {
-		if a := place[m.To[e]]; a > 0 {
+		if a := row[m.To[e]]; a > 0 {
 			out.fields[a-1] += sign * m.J[e]
 		}
 	}
 
+	// The bound, which begins at d and s of the slice.
 	p := &determinant{
 		n: n, matrix: make([]float64, (n+1)*(n+1)),
 		d: slices.Delete(slices.Clone(c.d), k+1, k+2), s: slices.Delete(slices.Clone(c.s), k, k+1),
@@ -100,20 +105,20 @@ func (c *slice) holdSpin(ctx context.Context, m *ising.Model, k int, sign float6
 	for a, j := range out.open {
 		p.matrix[a+1], p.matrix[(a+1)*(n+1)] = out.fields[a], out.fields[a]
 		for e := m.First[j]; e < m.First[j+1]; e++ {
-			if b := place[m.To[e]]; b > 0 {
+			if b := row[m.To[e]]; b > 0 {
 				p.matrix[(a+1)*(n+1)+b] = m.J[e]
 			}
 		}
 	}
-	p.setFirst(out.fields)
+	p.setFieldDiagonal(out.fields)
 	out.upperBound = min(c.upperBound, out.heldLn+p.improve(ctx, sliceRounds)+1e-11*math.Abs(out.heldLn))
 	out.d, out.s = p.d, p.s
 	return out
 }
 
-// setFirst sets d_0 to its best for the other d: 1 + hᵀ(D − J)⁻¹h with the fields h. It leaves d_0 as it is if D − J is not positive
-// definite.
-func (p *determinant) setFirst(fields []float64) {
+// setFieldDiagonal sets d_0 to its best value for the other d_i: 1 + hᵀ(D − J)⁻¹h, with the fields h and the matrix J of couplings. It
+// leaves d_0 as it is if D − J is not positive definite.
+func (p *determinant) setFieldDiagonal(fields []float64) {
 	if p.n == 0 {
 		p.d[0] = 1
 		return

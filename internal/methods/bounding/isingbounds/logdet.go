@@ -12,17 +12,20 @@ import (
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
-// Determinant returns an upper bound of ln Z (without Constant), nats, from H(x) ≤ I(x; y) + Σ_i H(x_i | y_i) for spins x seen through
-// Gaussian noise (docs/explanation/estimates.md): with A the matrix of couplings, fields in a first row and column, any diagonal d with D −
-// A positive definite, and any s > 0,
+// Determinant returns an upper bound of ln Z of a model of n spins (without Constant), in nats:
 //
-//	ln Z ≤ ½ Σ_{i≥0} d_i + ½ Σ_{i≥1} d_i/s_i − ½ ln det(D − A) − (n+1)/2 + Σ_{i≥1} (½ ln s_i + ln 2 − I(s_i)),
+//	ln Z ≤ ½ Σ_{i≥0} d_i + ½ Σ_{i≥1} d_i/s_i − ½ ln det(D − A) − (n+1)/2 + Σ_{i≥1} (½ ln s_i + ln 2 − I(s_i))
 //
-// I(s) = s − E ln cosh(s + √s z), z standard normal. d and s are improved in turn, s each by itself and d by a step of Newton's method,
-// until rounds are over or a round gains less than 1e-4 nats. Any d and s give a bound: the best is returned, with a margin for rounding
-// added. Few rounds, or none, begin with d just above A's largest eigenvalue. The model is divided into slices, with at most that many
-// bounds in all, which are added up (see divideSlices). Cost: DeterminantCost. The error is that of the context.
-func Determinant(ctx context.Context, m *ising.Model, rounds, most int) (float64, error) {
+// A is the matrix of couplings, with the fields in row and column 0. D is any diagonal matrix d_0 … d_n for which D − A is positive
+// definite. s_1 … s_n are any numbers above 0, the signal-to-noise ratios of spins that are seen through Gaussian noise, and I(s) = s − E
+// ln cosh(s + √s z) for a standard normal z is the information about such a spin. The bound follows from H(x) ≤ I(x; y) + Σ_i H(x_i |
+// y_i) for spins x seen as y (docs/explanation/estimates.md).
+//
+// In each round every s_i is set to about its best value, and then d is improved by a step of Newton's method. It ends after the given
+// number of rounds, or if a round gains less than 1e-4 nats. The best bound of all rounds counts, with a margin for rounding. If there
+// are few rounds, or none, d begins just above the largest eigenvalue of A. Then the model is divided into slices, whose bounds are added
+// up: at most maxBounds bounds are computed in all (divideSlices). Cost: DeterminantCost. The error is that of the context.
+func Determinant(ctx context.Context, m *ising.Model, rounds, maxBounds int) (float64, error) {
 	p := newDeterminant(m)
 	if rounds < fewRounds {
 		p.startSpectrally(ctx)
@@ -34,21 +37,22 @@ func Determinant(ctx context.Context, m *ising.Model, rounds, most int) (float64
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if err := divideSlices(ctx, m, root, most); err != nil {
+	if err := divideSlices(ctx, m, root, maxBounds); err != nil {
 		return 0, err
 	}
 	total := root.lnTotal()
 	return total + 1e-12*(math.Abs(total)+1), nil
 }
 
-// DeterminantCost returns a bound of the cost of Determinant for n spins: its time in flops at 3e9 a second, and bytes.
-func DeterminantCost(n, rounds, most int) (flops, bytes float64) {
-	x := float64(n) + 1
-	flops = (5*x*x*x + spinWork*x) * (float64(rounds) + sliceRounds*float64(most-1))
-	if rounds < fewRounds {
-		flops += 1.5*x*x*x + 2*(powerSteps+100)*x*x
+// DeterminantCost returns an upper bound of the cost of Determinant for n spins: its time in flops at 3e9 a second, and its memory in
+// bytes.
+func DeterminantCost(n, rounds, maxBounds int) (flops, bytes float64) {
+	size := float64(n) + 1 // rows of the matrix
+	flops = (5*size*size*size + spinWork*size) * (float64(rounds) + sliceRounds*float64(maxBounds-1))
+	if rounds < fewRounds { // startSpectrally
+		flops += 1.5*size*size*size + 2*(powerSteps+100)*size*size
 	}
-	return flops, 48*x*x + 2*float64(most)*(40*x+200)
+	return flops, 48*size*size + 2*float64(maxBounds)*(40*size+200)
 }
 
 // fewRounds is the number of rounds from which on the start does not matter. Measured on dense models of 100 and 300 spins, whose bounds
@@ -58,8 +62,8 @@ const fewRounds = 8
 // powerSteps is the number of products with A in the search for its largest eigenvalue.
 const powerSteps = 80
 
-// startSpectrally sets all of d to one number and all of s to the best one for it, if that gives a better bound. It tries numbers from just
-// above the largest eigenvalue of A on, in steps of a tenth, until the bound rises.
+// startSpectrally sets all d_i to one number x, and all s_i to the best number for it, if that gives a better bound. It tries numbers x
+// from just above the largest eigenvalue of A on, each 1.1 times the one before, until the bound rises.
 func (p *determinant) startSpectrally(ctx context.Context) {
 	p.setSpinTerms()
 	best, _ := p.boundAt(p.d)
@@ -72,7 +76,9 @@ func (p *determinant) startSpectrally(ctx context.Context) {
 		trial := &determinant{n: p.n, matrix: p.matrix, d: slices.Repeat([]float64{x}, p.n+1), s: slices.Repeat([]float64{s}, p.n)}
 		trial.setSpinTerms()
 		bound, ok := trial.boundAt(trial.d)
-		if ok && bound >= previous || x > p.d[0]+p.d[p.n] && !ok {
+		hasRisen := ok && bound >= previous
+		isHopeless := !ok && x > p.d[0]+p.d[p.n] // D − A is not positive definite even for a large x
+		if hasRisen || isHopeless {
 			return
 		}
 		if previous = bound; bound < best {
@@ -81,13 +87,14 @@ func (p *determinant) startSpectrally(ctx context.Context) {
 	}
 }
 
-// largestEigenvalue returns about the largest eigenvalue of A, from below: a Rayleigh quotient by power iteration. After a quarter of the
-// steps A is shifted by half of its spectral radius, so that the largest eigenvalue has the largest magnitude.
+// largestEigenvalue returns an approximation from below of the largest eigenvalue of A: the Rayleigh quotient v·Av / v·v after powerSteps
+// steps of power iteration, v ← (A + shift) v / ‖…‖. The shift is 0 at first. After a quarter of the steps it is half of the spectral
+// radius, so that the largest eigenvalue then has the largest magnitude. matrix[i*n+j] is entry (i, j) of A.
 func (p *determinant) largestEigenvalue() float64 {
 	n := p.n + 1
 	v, w := make([]float64, n), make([]float64, n)
 	for i := range v {
-		v[i] = 1 + float64(i*37%101)/101
+		v[i] = 1 + float64(i*37%101)/101 // any vector that is not orthogonal to the eigenvector
 	}
 	shift, quotient := 0.0, 0.0
 	for k := range powerSteps {
@@ -104,7 +111,8 @@ func (p *determinant) largestEigenvalue() float64 {
 		for _, x := range v {
 			norm += x * x
 		}
-		if quotient = dot/norm - shift; square == 0 {
+		quotient = dot/norm - shift
+		if square == 0 { // A is 0
 			return 0
 		}
 		if k == powerSteps/4 {
@@ -117,13 +125,13 @@ func (p *determinant) largestEigenvalue() float64 {
 	return quotient
 }
 
-// setSpinTerms computes spinTerms for the present s.
+// setSpinTerms sets spinTerms, the sum Σ_i (½ ln s_i + ln 2 − I(s_i)) over all spins, for the current s.
 func (p *determinant) setSpinTerms() {
 	p.spinTerms = 0
-	last, term := math.NaN(), 0.0 // the term of equal s in sequence is computed once
+	previous, term := math.NaN(), 0.0 // if equal s follow each other, their term is computed once
 	for _, s := range p.s {
-		if s != last {
-			last, term = s, math.Log(s)/2+math.Ln2-information(s)
+		if s != previous {
+			previous, term = s, math.Log(s)/2+math.Ln2-information(s)
 		}
 		p.spinTerms += term
 	}
@@ -132,7 +140,7 @@ func (p *determinant) setSpinTerms() {
 // spinWork is the work of a round for a single spin, flops. Measured.
 const spinWork = 5e4
 
-// determinant is the bound at d and s.
+// determinant is the bound of Determinant at some d and s.
 type determinant struct {
 	n         int
 	matrix    []float64 // A, (n+1)² numbers: the fields in the first row and column, then the couplings
@@ -141,7 +149,7 @@ type determinant struct {
 	spinTerms float64   // Σ (½ ln s_i + ln 2 − I(s_i))
 }
 
-// difference returns D − A for a diagonal d.
+// difference returns the matrix D − A, row-major with n+1 rows and columns, for a diagonal d.
 func (p *determinant) difference(d []float64) []float64 {
 	out := make([]float64, len(p.matrix))
 	for k, x := range p.matrix {
@@ -153,7 +161,9 @@ func (p *determinant) difference(d []float64) []float64 {
 	return out
 }
 
-// newDeterminant returns the bound of a model at a diagonal that dominates its rows, and s of 1.
+// newDeterminant returns the bound of a model at d_i slightly above the sum of absolute entries of row i of A, so that D − A is positive
+// definite, and at s_i = 1. In the model m.H are the fields, and the couplings of spin i are m.J[k], to spin m.To[k], for
+// m.First[i] ≤ k < m.First[i+1].
 func newDeterminant(m *ising.Model) *determinant {
 	n := m.N
 	p := &determinant{n: n, matrix: make([]float64, (n+1)*(n+1)), d: make([]float64, n+1), s: make([]float64, n)}
@@ -175,18 +185,19 @@ func newDeterminant(m *ising.Model) *determinant {
 	return p
 }
 
-// improve returns the best bound of that many rounds, with a margin for rounding. It ends earlier with the context, or if a round gains
-// little. It returns +Inf if there is no bound.
+// improve returns the best bound at the start and after each of that many rounds, with a margin for rounding. A round improves s and then
+// d. It ends earlier with the context, or if a round gains less than 1e-4 nats. It returns +Inf if there is no bound.
 func (p *determinant) improve(ctx context.Context, rounds int) float64 {
 	best := math.Inf(1)
 	for k := 0; k <= rounds && ctx.Err() == nil; k++ {
-		if k > 0 {
+		isStart := k == 0
+		if !isStart {
 			for i := range p.s {
 				p.s[i] = bestRatio(p.d[i+1], p.s[i])
 			}
 		}
 		p.setSpinTerms()
-		if k > 0 {
+		if !isStart {
 			p.stepNewton()
 		}
 		bound, _ := p.boundAt(p.d)
@@ -199,7 +210,8 @@ func (p *determinant) improve(ctx context.Context, rounds int) float64 {
 	return best + 1e-11*(math.Abs(best)+float64(p.n))
 }
 
-// boundAt returns the bound at a diagonal. It returns +Inf and false if D − A is not positive definite, or too near to that.
+// boundAt returns the bound at a diagonal d and the current s: the formula of Determinant. It returns +Inf and false if D − A is not
+// positive definite, or if its condition number is too large for float64.
 func (p *determinant) boundAt(d []float64) (bound float64, ok bool) {
 	c, err := linalg.NewCholesky(p.difference(d), p.n+1)
 	if err != nil || c.Condition() > 1e10 {
@@ -212,8 +224,9 @@ func (p *determinant) boundAt(d []float64) (bound float64, ok bool) {
 	return bound, true
 }
 
-// stepNewton takes a step of Newton's method in d that lowers the bound, which is convex in d: the gradient is ½(1 + 1/s_i − M_ii), the
-// Hessian ½ M_ik² with M = (D − A)^−1. The step is halved until the bound is lower. d stays as it is if no step is found.
+// stepNewton lowers the bound by a step of Newton's method in d, in which the bound is convex. With M = (D − A)^−1 the gradient is ½(1 +
+// 1/s_i − M_ii), without the 1/s_i for i = 0, and the Hessian is ½ M_ik². The step is halved until the bound is lower. d stays as it is
+// if there is no such step.
 func (p *determinant) stepNewton() {
 	inverse, err := linalg.Inverse(p.difference(p.d), p.n+1)
 	if err != nil {
@@ -238,30 +251,33 @@ func (p *determinant) stepNewton() {
 	if err != nil {
 		return
 	}
-	present, _ := p.boundAt(p.d)
-	next := make([]float64, p.n+1)
+	current, _ := p.boundAt(p.d)
+	trial := make([]float64, p.n+1)
 	for length := 1.0; length > 1e-6; length /= 2 {
-		for i := range next {
-			next[i] = p.d[i] - length*step[i]
+		for i := range trial {
+			trial[i] = p.d[i] - length*step[i]
 		}
-		if bound, ok := p.boundAt(next); ok && bound < present {
-			p.d = next
+		if bound, ok := p.boundAt(trial); ok && bound < current {
+			p.d = trial
 			return
 		}
 	}
 }
 
-// bestRatio returns about the s at which d/(2s) + ½ ln s − I(s) is least, from ½ s0 to 2 s0: the root of its derivative −d/(2s²) + 1/(2s) −
-// I'(s), by bisection. I' is interpolated between informationSlopes. Any s gives a bound.
+// bestRatio returns about the s from s0/2 to 2·s0 at which d/(2s) + ½ ln s − I(s) is smallest. It is the root of the derivative
+// −d/(2s²) + 1/(2s) − I'(s), by bisection in ln s. I' is interpolated linearly between informationSlopes. It need not be precise, since any
+// s gives a bound.
 func bestRatio(d, s0 float64) float64 {
 	slopes := informationSlopes()
 	low, high := math.Log(max(s0/2, leastRatio)), math.Log(min(2*s0, largestRatio))
 	for range 24 {
 		mid := (low + high) / 2
-		position := (mid - math.Log(leastRatio)) / ratioStep // in slopes
+		position := (mid - math.Log(leastRatio)) / ratioStep // of mid in slopes
 		k := min(int(position), len(slopes)-2)
 		slope := slopes[k] + (position-float64(k))*(slopes[k+1]-slopes[k])
-		if s := math.Exp(mid); -d/(2*s*s)+1/(2*s)-slope < 0 {
+		s := math.Exp(mid)
+		derivative := -d/(2*s*s) + 1/(2*s) - slope
+		if derivative < 0 {
 			low = mid
 		} else {
 			high = mid
@@ -287,29 +303,31 @@ const (
 	largestRatio = 300
 )
 
-// information returns I(s) = s − E ln cosh(s + √s z), nats: the information about a spin that is seen through noise.
+// information returns I(s) = s − E ln cosh(s + √s z) in nats, for a standard normal z: the information about a spin that is seen through
+// Gaussian noise with the signal-to-noise ratio s.
 func information(s float64) float64 {
 	return s - normalMean(s, func(x float64) float64 {
 		x = math.Abs(x)
-		return x + math.Log1p(math.Exp(-2*x)) - math.Ln2
+		return x + math.Log1p(math.Exp(-2*x)) - math.Ln2 // ln cosh x without overflow
 	})
 }
 
-// informationSlope returns I'(s), half of the error of the best guess: ½ (1 − E tanh(s + √s z)).
+// informationSlope returns the derivative I'(s) = ½ (1 − E tanh(s + √s z)), which is half of the mean square error of the best guess of the
+// spin.
 func informationSlope(s float64) float64 { return (1 - normalMean(s, math.Tanh)) / 2 }
 
-// normalMean returns E f(s + √s z), z standard normal, of a function that is analytic within π/2 of the real line. It is a sum over equal
-// steps of z, whose error falls with e^{−π²/(step √s)} and e^{−2π²/step²}.
+// normalMean returns E f(s + √s z) for a standard normal z. It is a sum over equal steps of z from −8 to 8. If f is analytic within π/2
+// of the real line, its error falls as e^{−π²/(step √s)} and e^{−2π²/step²}.
 func normalMean(s float64, f func(x float64) float64) float64 {
 	root := math.Sqrt(s)
 	step := min(0.6, 0.33/root)
 	n := int(math.Ceil(8 / step))
-	sum, weight := 0.0, 0.0
+	sum, density := 0.0, 0.0
 	for k := -n; k <= n; k++ {
 		z := float64(k) * step
 		w := math.Exp(-z * z / 2)
 		sum += w * f(s+root*z)
-		weight += w
+		density += w
 	}
-	return sum / weight
+	return sum / density
 }

@@ -12,21 +12,21 @@ import (
 func (r *run) executeBackward(o *op) error {
 	b := r.buffers
 	switch o.code {
-	case opUnit, opRest:
-		out := buffer{data: r.arena.Get(1), owned: true, bound: 1, scale: r.done}
+	case opRootAdjoint, opScalarAdjoint:
+		out := buffer{data: r.arena.Get(1), owned: true, log2Bound: 1, scale: r.valueScale}
 		out.data[0] = 1
-		if o.code == opRest {
-			out.scale = r.done.Mul(r.value).Div(scaled.FromFloat(b[o.a].data[0]))
+		if o.code == opScalarAdjoint {
+			out.scale = r.valueScale.Mul(r.value).Div(scaled.FromFloat(b[o.a].data[0]))
 		}
 		b[o.out] = out
-	case opPass:
+	case opPassAdjoint:
 		b[o.out] = b[o.a]
 		b[o.a].owned = false
-	case opClear:
-		size := int(r.shape.size[o.out%len(r.shape.scope)])
+	case opClearSum:
+		size := int(r.shape.sizes[o.out%len(r.shape.scopes)])
 		b[o.out] = buffer{data: r.arena.Get(size), owned: true}
 		clear(b[o.out].data)
-	case opSum:
+	case opSumAdjoint:
 		r.stats.Flops += float64(len(b[o.a].data))
 		r.addScaled(&b[o.out], &b[o.a])
 	case opAdjoint:
@@ -36,17 +36,17 @@ func (r *run) executeBackward(o *op) error {
 			return err
 		}
 		// a is the adjoint of a table C, which is the product of its two tables divided by C's factor.
-		unit := a.scale.Div(r.factors[o.a-len(r.shape.scope)])
+		unit := a.scale.Div(r.factors[o.a-len(r.shape.scopes)])
 		out := &b[o.out]
 		out.scale = unit.Mul(r.mergeFactor)
 		out.Lost = false // losses of its tables are missing from the value as well
 
 		if r.mergeLoses {
-			table := o.out - len(r.shape.scope)
+			table := o.out - len(r.shape.scopes)
 			r.stats.Lost = r.stats.Lost || !r.areNegligible(table, o.spec.work, unit) ||
 				!r.areNegligible(table, o.spec.work, out.scale)
 		}
-	case opRead:
+	case opReadMarginals:
 		r.readMarginals(o)
 	}
 	return r.ctx.Err()
@@ -60,7 +60,7 @@ func (r *run) addScaled(sum, x *buffer) {
 	if sum.scale.IsZero() {
 		copy(sum.data, x.data)
 		sum.scale = x.scale
-		sum.bound = x.bound
+		sum.log2Bound = x.log2Bound
 		sum.Depth = x.Depth
 		return
 	}
@@ -76,7 +76,7 @@ func (r *run) addScaled(sum, x *buffer) {
 	}
 
 	kernel.Add(sum.data, x.scale.Div(sum.scale).Float64(), x.data)
-	sum.bound = max(sum.bound, x.bound) + 2
+	sum.log2Bound = max(sum.log2Bound, x.log2Bound) + 2
 	sum.Low = r.sumDepth(min(sum.Low, x.Low))
 	sum.Measured = false
 	sum.scale = sum.scale.Mul(r.bringIntoRange(sum))

@@ -31,7 +31,7 @@ func merging(batch, m, n, k int, shuffled bool) (x *spec, a, b, out []float64, w
 	add := func(in [2]bool, out bool) {
 		v := len(s.dims)
 		s.dims = append(s.dims, 2)
-		s.summedAt = append(s.summedAt, v)
+		s.summingMerge = append(s.summingMerge, v)
 		if in[0] {
 			la.index = append(la.index, v)
 		}
@@ -69,7 +69,7 @@ func merging(batch, m, n, k int, shuffled bool) (x *spec, a, b, out []float64, w
 	x, _ = s.planMerge(la, lb, stays)
 	a = make([]float64, 1<<len(la.index))
 	b = make([]float64, 1<<len(lb.index))
-	out = make([]float64, x.size)
+	out = make([]float64, x.resultEntries)
 	for i := range a {
 		a[i] = 1 + float64(i%7)
 	}

@@ -19,17 +19,17 @@ func (g *groups) blend(maxEntries int) *spec {
 // panel returns a merge whose run are axes of operand v only, of at most maxEntries entries, and whose rows are axes of the other operand
 // only. It returns nil if v has no axes that the other operand does not have.
 func (g *groups) panel(v, maxEntries int) *spec {
-	if len(g.own[v]) == 0 {
+	if len(g.exclusive[v]) == 0 {
 		return nil
 	}
 
-	run := g.own[v][suffixStart(g.own[v], maxEntries):]
-	otherAxes := g.own[1-v]
+	run := g.exclusive[v][suffixStart(g.exclusive[v], maxEntries):]
+	otherAxes := g.exclusive[1-v]
 	rowStart := suffixStart(otherAxes, maxListed)
 	x := &spec{kind: panel, run: run, rows: otherAxes[rowStart:]}
 
 	for _, o := range g.out {
-		if !has(run, o) && !has(otherAxes, o) {
+		if !hasAxis(run, o) && !hasAxis(otherAxes, o) {
 			x.outer = append(x.outer, o)
 		}
 	}
@@ -38,7 +38,7 @@ func (g *groups) panel(v, maxEntries int) *spec {
 	x.splitSum(g.sum, maxListed)
 
 	if v == 0 { // operand 1 of a panel has the run
-		x.swapped = true
+		x.isSwapped = true
 		for _, list := range []*[]axis{&x.outer, &x.rows, &x.run, &x.sum, &x.steps} {
 			*list = swapOperands(*list)
 		}
@@ -49,22 +49,22 @@ func (g *groups) panel(v, maxEntries int) *spec {
 // batched returns a merge of matrices side by side. The run are the last axes of the result that both operands have. All rows, columns and
 // values of the sum are in the block. It returns nil if the matrices are too large or too small, or if the run is too short.
 func (g *groups) batched() *spec {
-	rows, columns, sum := count(g.own[0]), count(g.own[1]), count(g.sum)
+	rows, columns, sum := count(g.exclusive[0]), count(g.exclusive[1]), count(g.sum)
 	if rows < 2 || columns < 2 || sum < 2 || rows*sum > maxMatrix || columns*sum > maxMatrix || rows*columns > maxMatrix {
 		return nil
 	}
 	start := len(g.out) // of the run
 	matrices := 1
-	for start > 0 && matrices*g.out[start-1].dim <= maxMatrices && has(g.batch, g.out[start-1]) {
+	for start > 0 && matrices*g.out[start-1].dim <= maxMatrices && hasAxis(g.batch, g.out[start-1]) {
 		start--
 		matrices *= g.out[start].dim
 	}
 	if matrices < kernel.Columns {
 		return nil
 	}
-	x := &spec{kind: batched, rows: g.own[0], columns: g.own[1], sum: g.sum, run: g.out[start:]}
+	x := &spec{kind: batched, rows: g.exclusive[0], columns: g.exclusive[1], sum: g.sum, run: g.out[start:]}
 	for _, o := range g.batch {
-		if !has(x.run, o) {
+		if !hasAxis(x.run, o) {
 			x.outer = append(x.outer, o)
 		}
 	}
@@ -119,8 +119,8 @@ func count(list []axis) int {
 	return n
 }
 
-// has reports whether an axis of the same index is in a list.
-func has(list []axis, a axis) bool {
+// hasAxis reports whether an axis of the same index is in a list.
+func hasAxis(list []axis, a axis) bool {
 	for i := range list {
 		if list[i].index == a.index {
 			return true
@@ -151,11 +151,11 @@ func (x *spec) isContiguous(operand int) bool {
 	return true
 }
 
-// placeChanges returns how often the data of an operand has to be gathered: the number of blocks that read other entries of the operand
+// countGathers returns how often the data of an operand has to be gathered: the number of blocks that read other entries of the operand
 // than the block before. There is a block for each value of the outer axes and, within that, for each of the steps of the sum. With steps,
 // all blocks count, since both operands have the axes of the sum. Without steps, the operand stays where it is while only the last outer
 // axes change, if it does not have these.
-func (x *spec) placeChanges(operand int) float64 {
+func (x *spec) countGathers(operand int) float64 {
 	n := float64(count(x.outer))
 	if len(x.steps) == 0 {
 		for i := len(x.outer) - 1; i >= 0 && x.outer[i].stride[operand] == 0; i-- { // stride 0: the operand does not have the axis
@@ -194,14 +194,14 @@ func (x *spec) time(g *groups) float64 {
 		t += g.work*perBlend + outer*steps*sum*perCall
 		for i := range 2 {
 			if !x.isContiguous(i) {
-				t += x.placeChanges(i) * sum * run * perGathered
+				t += x.countGathers(i) * sum * run * perGathered
 			}
 		}
 	case panel:
 		t += g.work*perPanel + outer*steps*perTile
-		t += x.placeChanges(0) * rows * sum * 2
+		t += x.countGathers(0) * rows * sum * 2
 		if x.packsV() {
-			t += x.placeChanges(1) * sum * run * perGathered
+			t += x.countGathers(1) * sum * run * perGathered
 		}
 	case batched:
 		t += g.work*perBatched + outer*sum*run*(rows+float64(count(x.columns)))*perCopied

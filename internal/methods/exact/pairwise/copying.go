@@ -56,11 +56,11 @@ func (c *copyPlan) chooseLoop() {
 // other in the source, and other axes along which they do in the target. A line is two tiles long; the tile with the second half of a line
 // comes directly after the first.
 func (c *copyPlan) useTiles() (ok bool) {
-	inner, remaining, ok := takeTileSide(c.axes, 0)
+	inner, remaining, ok := splitTileSide(c.axes, 0)
 	if !ok {
 		return false
 	}
-	cross, remaining, ok := takeTileSide(remaining, 1)
+	cross, remaining, ok := splitTileSide(remaining, 1)
 	if !ok {
 		return false
 	}
@@ -75,9 +75,9 @@ func (c *copyPlan) useTiles() (ok bool) {
 	return true
 }
 
-// takeTileSide takes the axes along which TileSide entries follow each other in the source (side 0) or the target (side 1). It cuts an axis
-// in two if only some of its values are needed. It returns false if there are no such axes.
-func takeTileSide(axes []axis, side int) (taken, remaining []axis, ok bool) {
+// splitTileSide takes the axes along which TileSide entries follow each other in the source (side 0) or the target (side 1). It cuts an
+// axis in two if only some of its values are needed. It returns false if there are no such axes.
+func splitTileSide(axes []axis, side int) (taken, remaining []axis, ok bool) {
 	remaining = slices.Clone(axes)
 	for n := 1; n < kernel.TileSide; {
 		i := slices.IndexFunc(remaining, func(a axis) bool { return a.stride[side] == n })

@@ -51,8 +51,8 @@ func (t *buffer) upperExponent() int {
 // isLossSignificant reports whether the missing part of a total is large enough to count. For signed terms, which may cancel, anything that
 // may be missing counts.
 func (r *run) isLossSignificant(total scaled.Number) bool {
-	return !r.missing.IsZero() &&
-		(r.signed || r.missing.Cmp(total.Mul(scaled.Make(1, -sumproduct.BesideZ))) > 0)
+	return !r.missingBound.IsZero() &&
+		(r.signed || r.missingBound.Cmp(total.Mul(scaled.Make(1, -sumproduct.BesideZ))) > 0)
 }
 
 // sumDepth returns a lower bound, as an exponent of 2, of a sum of terms that are 2^low or more in size. Signed terms may cancel.
@@ -67,7 +67,7 @@ func (r *run) sumDepth(low int) int {
 // rounded because a float64 has no more digits. Each is at most 2^-1022 in units of unit, and its share of the value is that times an entry
 // of the table.
 func (r *run) areNegligible(table int, terms float64, unit scaled.Number) bool {
-	z := r.done.Mul(r.value)
+	z := r.valueScale.Mul(r.value)
 	if r.signed || z.IsZero() || unit.IsZero() {
 		return !r.signed // no term that is not 0 has been lost on the way to a value of 0
 	}

@@ -44,18 +44,18 @@ const (
 // The result has its axes in the sequence outer, rows, run. For kind inner these are outer only, since the run is summed. For batched they
 // are sorted by how long they stay. Operand 0 of a panel is S, operand 1 is V.
 type spec struct {
-	kind    kind
-	swapped bool        // operands 0 and 1 are b and a of the operation
-	outer   []axis      // loops over blocks of the result
-	rows    []axis      // of a panel, or of matrices side by side
-	columns []axis      // of matrices side by side
-	run     []axis      // the innermost loop
-	sum     []axis      // summed within a block
-	steps   []axis      // summed block after block
-	inside  []axis      // split off outer or steps: loops during which staged data stays (see stage.go)
-	staged  [2]copyPlan // by operand; empty if it is read where it is
-	size    int         // entries of the result
-	work    float64     // multiplications
+	kind          kind
+	isSwapped     bool        // operands 0 and 1 are b and a of the operation
+	outer         []axis      // loops over blocks of the result
+	rows          []axis      // of a panel, or of matrices side by side
+	columns       []axis      // of matrices side by side
+	run           []axis      // the innermost loop
+	sum           []axis      // summed within a block
+	steps         []axis      // summed block after block
+	insideAxes    []axis      // split off outer or steps: loops during which staged data stays (see stage.go)
+	staged        [2]copyPlan // by operand; empty if it is read where it is
+	resultEntries int         // entries of the result
+	work          float64     // multiplications
 }
 
 const (
@@ -80,10 +80,10 @@ const WorkspaceBytes = 8 * (maxPanel + maxRows*maxSum + 2*(maxLargeStaged+maxPad
 // layOut fixes layouts and kernels for all operations of a program.
 func (s *shape) layOut(p *program) {
 	if s.layouts == nil {
-		s.layouts = make([]layout, 3*len(s.scope))
-		s.specs = make([]*spec, 3*len(s.scope))
+		s.layouts = make([]layout, 3*len(s.scopes))
+		s.specs = make([]*spec, 3*len(s.scopes))
 	}
-	for _, part := range [][]op{p.before, p.each, p.after} {
+	for _, part := range [][]op{p.beforeOps, p.sliceOps, p.afterOps} {
 		for i := range part {
 			s.prepareOp(&part[i])
 		}
@@ -99,20 +99,20 @@ func (s *shape) prepareOp(o *op) {
 			stored := s.storedLayout(o.out)
 			s.layouts[o.out] = stored
 			if s.isCopied(o.out) {
-				s.specs[o.out], s.layouts[o.out] = s.planMerge(stored, layout{}, s.scope[o.out])
+				s.specs[o.out], s.layouts[o.out] = s.planMerge(stored, layout{}, s.scopes[o.out])
 			}
 		}
 		o.spec = s.specs[o.out]
 	case opMerge, opAdjoint:
 		table := o.out
 		if o.code == opAdjoint {
-			table -= len(s.scope)
+			table -= len(s.scopes)
 		}
 		if s.specs[o.out] == nil {
-			s.specs[o.out], s.layouts[o.out] = s.planMerge(s.layouts[o.a], s.layouts[o.b], s.scope[table])
+			s.specs[o.out], s.layouts[o.out] = s.planMerge(s.layouts[o.a], s.layouts[o.b], s.scopes[table])
 		}
 		o.spec = s.specs[o.out]
-	case opTake, opPass, opSum, opMove:
+	case opScale, opPassAdjoint, opSumAdjoint, opMove:
 		s.layouts[o.out] = s.layouts[o.a]
 	}
 }
@@ -122,7 +122,7 @@ func (s *shape) prepareOp(o *op) {
 // has the dimensions within a slice, which are 0 for sliced indices. Example: of a stored table over (i, j, k) with dimensions 2, 3, 4 and
 // slices over j, the layout has i with stride 12 and k with stride 1.
 func (s *shape) storedLayout(leaf int) layout {
-	e := s.h.Edges[leaf]
+	e := s.graph.Edges[leaf]
 	l := layout{index: []int{}}
 	stride := 1
 	for i := len(e) - 1; i >= 0; i-- {
@@ -130,7 +130,7 @@ func (s *shape) storedLayout(leaf int) layout {
 			l.index = append(l.index, e[i])
 			l.stride = append(l.stride, stride)
 		}
-		stride *= s.h.Dims[e[i]]
+		stride *= s.graph.Dims[e[i]]
 	}
 	slices.Reverse(l.index)
 	slices.Reverse(l.stride)
@@ -165,7 +165,7 @@ func (s *shape) planMerge(a, b layout, out []int) (*spec, layout) {
 		l.stride[i] = entries
 		entries *= s.dims[l.index[i]]
 	}
-	best.size = entries
+	best.resultEntries = entries
 	for _, axes := range []*[]axis{&best.outer, &best.rows, &best.columns, &best.run} {
 		*axes = slices.Clone(*axes)
 		for i := range *axes {
@@ -202,12 +202,12 @@ func (g *groups) fastestKernel() *spec {
 
 // groups are the indices of a merge by the tables that have them, each group sorted by how long they stay.
 type groups struct {
-	batch []axis     // in both operands and the result
-	sum   []axis     // summed: in one or both operands, not in the result
-	own   [2][]axis  // in one operand only, and in the result
-	out   []axis     // in the result: batch and own
-	size  [2]float64 // entries of the operands
-	work  float64    // multiplications: entries over all indices
+	batch     []axis     // in both operands and the result
+	sum       []axis     // summed: in one or both operands, not in the result
+	exclusive [2][]axis  // in one operand only, and in the result
+	out       []axis     // in the result: batch and own
+	size      [2]float64 // entries of the operands
+	work      float64    // multiplications: entries over all indices
 }
 
 // groupIndices groups the indices of a merge of two tables into a table over the indices out, which are sorted.
@@ -236,9 +236,9 @@ func (s *shape) groupIndices(a, b layout, out []int) groups {
 			g.sum = append(g.sum, x)
 			continue
 		case x.stride[1] == 0:
-			g.own[0] = append(g.own[0], x)
+			g.exclusive[0] = append(g.exclusive[0], x)
 		case x.stride[0] == 0:
-			g.own[1] = append(g.own[1], x)
+			g.exclusive[1] = append(g.exclusive[1], x)
 		default:
 			g.batch = append(g.batch, x)
 		}

@@ -43,7 +43,7 @@ func Marginals(
 	}
 
 	s := r.shape
-	memory := budget(o.Memory) - 8*r.copied
+	memory := budget(o.Memory) - 8*r.copiedEntries
 	p := s.programWithin(memory, func() *program { return s.fitBackward(memory) })
 	if err := r.admit(p, o); err != nil {
 		return Result{}, Stats{}, err
@@ -51,16 +51,16 @@ func Marginals(
 
 	s.layOut(p)
 	r.reads = p.reads
-	r.factors = make([]scaled.Number, len(s.scope))
-	r.bounds = make([]int, len(s.scope))
-	r.marginal.total = make([][]scaled.Number, len(e.Dims))
+	r.factors = make([]scaled.Number, len(s.scopes))
+	r.bounds = make([]int, len(s.scopes))
+	r.marginals.total = make([][]scaled.Number, len(e.Dims))
 	for i, d := range e.Dims {
-		r.marginal.total[i] = make([]scaled.Number, d)
+		r.marginals.total[i] = make([]scaled.Number, d)
 	}
 
 	z, err := r.sumSlices(p, func(value scaled.Number) {
 		for _, v := range s.sliced {
-			total := &r.marginal.total[v][r.digits[v]]
+			total := &r.marginals.total[v][r.slicedValues[v]]
 			*total = total.Add(value)
 		}
 	})
@@ -77,8 +77,8 @@ func Marginals(
 // normalisedMarginals returns every index's sums divided by their total, which is Z up to rounding. If the total is 0, they are divided
 // by Z. An index that no table has gets equal marginals.
 func (r *run) normalisedMarginals(z scaled.Number) [][]float64 {
-	out := make([][]float64, len(r.marginal.total))
-	for i, sums := range r.marginal.total {
+	out := make([][]float64, len(r.marginals.total))
+	for i, sums := range r.marginals.total {
 		out[i] = make([]float64, len(sums))
 		total := scaled.Sum(sums)
 		for v, x := range sums {

@@ -13,15 +13,15 @@ const chunkWork = 1 << 16 // multiplications that a thread takes at a time
 
 // merger runs specs. It keeps the workspaces of its threads.
 type merger struct {
-	ctx      context.Context
-	spec     *spec        // of the merge under way
-	operands [2][]float64 // in the sequence of the spec
-	out      []float64
-	tasks    int       // number of independent parts
-	runs     int       // number of pieces that the run is cut into, for tasks
-	rows     int       // number of pieces that the rows are cut into
-	partial  []float64 // by task and entry: sums of an inner merge
-	workers  []worker
+	ctx         context.Context
+	spec        *spec        // of the merge under way
+	operands    [2][]float64 // in the sequence of the spec
+	out         []float64
+	tasks       int       // number of independent parts
+	runPieces   int       // number of pieces that the run is cut into, for tasks
+	rowPieces   int       // number of pieces that the rows are cut into
+	partialSums []float64 // by task and entry: sums of an inner merge
+	workers     []worker
 }
 
 // scalarOne is the second operand of a merge that only sums its first.
@@ -29,7 +29,7 @@ var scalarOne = []float64{1}
 
 // run computes out = a · b on some threads. The bits do not depend on their number. The only error is the context's.
 func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []float64) error {
-	if x.swapped {
+	if x.isSwapped {
 		a, b = b, a
 	}
 	k.ctx = ctx
@@ -75,25 +75,25 @@ func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 // cutTasks cuts the merge into tasks, in a way that does not depend on threads.
 func (k *merger) cutTasks() {
 	x := k.spec
-	k.runs = 1
-	k.rows = 1
+	k.runPieces = 1
+	k.rowPieces = 1
 
 	switch x.kind {
 	case panel:
-		k.runs = pieces(count(x.run), min(maxRun, maxPanel/min(count(x.sum), maxSum)))
-		k.rows = pieces(count(x.rows), taskRows)
-		k.tasks = count(x.outer) * k.runs * k.rows
+		k.runPieces = pieces(count(x.run), min(maxRun, maxPanel/min(count(x.sum), maxSum)))
+		k.rowPieces = pieces(count(x.rows), taskRows)
+		k.tasks = count(x.outer) * k.runPieces * k.rowPieces
 	case blend, batched:
 		k.tasks = count(x.outer)
 	case inner:
 		k.tasks = min(innerParts, count(x.steps))
 		n := k.tasks * len(k.out)
 
-		if cap(k.partial) < n {
-			k.partial = make([]float64, n)
+		if cap(k.partialSums) < n {
+			k.partialSums = make([]float64, n)
 		}
-		k.partial = k.partial[:n]
-		clear(k.partial)
+		k.partialSums = k.partialSums[:n]
+		clear(k.partialSums)
 	}
 }
 
@@ -103,11 +103,11 @@ func pieces(n, size int) int { return (n + size - 1) / size }
 // addPartials adds the sums of the tasks of an inner merge, in their sequence.
 func (k *merger) addPartials() {
 	clear(k.out)
-	for len(k.partial) > 0 {
+	for len(k.partialSums) > 0 {
 		for i := range k.out {
-			k.out[i] += k.partial[i]
+			k.out[i] += k.partialSums[i]
 		}
-		k.partial = k.partial[len(k.out):]
+		k.partialSums = k.partialSums[len(k.out):]
 	}
 }
 

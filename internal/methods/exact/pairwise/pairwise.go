@@ -73,13 +73,13 @@ func Contract(
 	if err != nil {
 		return scaled.Number{}, Stats{}, err
 	}
-	p := r.shape.programWithin(budget(o.Memory)-8*r.copied, r.shape.forwardProgram)
+	p := r.shape.programWithin(budget(o.Memory)-8*r.copiedEntries, r.shape.forwardProgram)
 	if err := r.admit(p, o); err != nil {
 		return scaled.Number{}, Stats{}, err
 	}
 
 	r.shape.layOut(p)
-	r.spare = budget(o.Memory)/8 - r.limit
+	r.spareEntries = budget(o.Memory)/8 - r.entryLimit
 	sum, err := r.sumSlices(p, nil)
 	if err != nil {
 		return scaled.Number{}, r.stats, err
@@ -129,9 +129,9 @@ func newRun(
 // admit sets the limit to the entries of a program and of the tables copied already. Errors: sumproduct.ErrOverBudget if that is more
 // than the budget; the context's.
 func (r *run) admit(p *program, o Options) error {
-	r.limit = p.peak + r.copied
-	if memory := budget(o.Memory); 8*r.limit > memory {
-		return overBudget(8*r.limit, r.shape, memory)
+	r.entryLimit = p.peak + r.copiedEntries
+	if memory := budget(o.Memory); 8*r.entryLimit > memory {
+		return overBudget(8*r.entryLimit, r.shape, memory)
 	}
 	return r.ctx.Err()
 }

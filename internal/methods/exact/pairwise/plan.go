@@ -60,10 +60,10 @@ func Roundings(
 	}
 	total := 2.0 // of the slices, and the scale
 	for leaf := range s.leaves {
-		total += floats.SumRoundings(s.presumFlops(leaf)/s.size[leaf] + 1)
+		total += floats.SumRoundings(s.presumFlops(leaf)/s.sizes[leaf] + 1)
 	}
 	for k, union := range s.unionSize {
-		total += 2 + floats.SumRoundings(union/s.size[s.leaves+k])
+		total += 2 + floats.SumRoundings(union/s.sizes[s.leaves+k])
 	}
 	return finite(total), nil
 }

@@ -18,13 +18,13 @@ type marginals struct {
 // readMarginals adds Σ T·adj(T) over all other indices, for the values of every index that is read at table T = o.a. If T is a leaf, it
 // takes the entries of the expression with the lone indices, which the adjoint does not depend on. Time: 3 flops per entry.
 func (r *run) readMarginals(o *op) {
-	m := &r.marginal
+	m := &r.marginals
 	s := r.shape
 	t := &r.buffers[o.a]
 	table, l := t.data, s.layouts[o.a]
 	factor := r.buffers[o.b].scale
 	if o.a < s.leaves {
-		t = &r.raw[o.a]
+		t = &r.inputs[o.a]
 		table, l = t.data[r.sliceOffset(o.a):], s.storedLayout(o.a)
 		if !r.factors[o.a].IsZero() {
 			factor = factor.Div(r.factors[o.a])

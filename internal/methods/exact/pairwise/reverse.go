@@ -10,7 +10,7 @@ import (
 const maxStepsPerMerge = 64
 
 // isTooLong reports whether the program has too many operations.
-func (e *emitter) isTooLong() bool { return e.steps > maxStepsPerMerge*(len(e.s.merges)+1000) }
+func (e *emitter) isTooLong() bool { return e.opCount > maxStepsPerMerge*(len(e.shape.merges)+1000) }
 
 // readings states at which tables marginals are read, and what the backward pass needs for it. An index that is summed at a merge is read
 // at one of the two tables: at the smaller one, unless only the adjoint of the other is needed anyway. A lone index is read at its leaf.
@@ -22,21 +22,21 @@ type readings struct {
 
 // chooseReadings decides where marginals are read, from the leaves up.
 func (s *shape) chooseReadings() *readings {
-	n := len(s.scope)
+	n := len(s.scopes)
 	w := &readings{reads: make([][]int, n), needsAdjoint: make([]bool, n), needsTable: make([]bool, n)}
 	for i := range s.leaves {
-		w.reads[i] = s.lone[i]
-		w.needsAdjoint[i] = len(s.lone[i]) > 0
+		w.reads[i] = s.loneIndices[i]
+		w.needsAdjoint[i] = len(s.loneIndices[i]) > 0
 	}
 	for k, m := range s.merges {
 		a, b := m[0], m[1]
-		if len(s.sums[k]) > 0 {
+		if len(s.summedIndices[k]) > 0 {
 			table := a
-			if w.needsAdjoint[a] == w.needsAdjoint[b] && s.size[b] < s.size[a] ||
+			if w.needsAdjoint[a] == w.needsAdjoint[b] && s.sizes[b] < s.sizes[a] ||
 				w.needsAdjoint[b] && !w.needsAdjoint[a] {
 				table = b
 			}
-			w.reads[table] = append(w.reads[table][:len(w.reads[table]):len(w.reads[table])], s.sums[k]...)
+			w.reads[table] = append(w.reads[table][:len(w.reads[table]):len(w.reads[table])], s.summedIndices[k]...)
 			w.needsAdjoint[table] = true
 		}
 
@@ -46,7 +46,7 @@ func (s *shape) chooseReadings() *readings {
 		w.needsTable[b] = w.needsAdjoint[a] || len(w.reads[b]) > 0 && b >= s.leaves
 
 		for i := range 2 { // the adjoint of a scalar is computed from its value, see opRest
-			if len(s.scope[m[i]]) == 0 {
+			if len(s.scopes[m[i]]) == 0 {
 				w.needsTable[m[i]] = w.needsTable[m[i]] || w.needsAdjoint[m[i]]
 			}
 		}
@@ -57,10 +57,10 @@ func (s *shape) chooseReadings() *readings {
 // backwardProgram returns the program of Marginals: forward, then back. Of the tables that the way back needs it keeps those of at most
 // maxKept entries, and computes the others again. It returns nil if that takes too many operations.
 func (s *shape) backwardProgram(w *readings, maxKept float64) *program {
-	n := len(s.scope)
-	isKept := func(t int) bool { return w.needsTable[t] && s.size[t] <= maxKept }
+	n := len(s.scopes)
+	isKept := func(t int) bool { return w.needsTable[t] && s.sizes[t] <= maxKept }
 	e := newEmitter(s)
-	e.p.reads = w.reads
+	e.program.reads = w.reads
 
 	frontier := e.clearFrontier(w)
 	e.evaluate(isKept)
@@ -69,7 +69,7 @@ func (s *shape) backwardProgram(w *readings, maxKept float64) *program {
 	root := n - 1
 	if n > 0 && w.needsAdjoint[root] {
 		e.allocate(n+root, 1)
-		e.emit(op{code: opUnit, out: n + root})
+		e.emit(op{code: opRootAdjoint, out: n + root})
 		e.useAdjoint(w, root)
 		e.backFrom(w, isKept, root)
 	}
@@ -88,7 +88,7 @@ func (s *shape) backwardProgram(w *readings, maxKept float64) *program {
 		}
 	}
 
-	for t := range s.scope { // static tables without marginals
+	for t := range s.scopes { // static tables without marginals
 		if e.isLive[t] {
 			e.free(t)
 		}
@@ -97,20 +97,20 @@ func (s *shape) backwardProgram(w *readings, maxKept float64) *program {
 	if e.isTooLong() {
 		return nil
 	}
-	return e.p
+	return e.program
 }
 
 // clearFrontier returns the frontier: the static tables that are merged in each slice and whose adjoint is needed. For each it emits a
 // sum of adjoints over slices, which begins with 0.
 func (e *emitter) clearFrontier(w *readings) (frontier []int) {
-	s := e.s
-	n := len(s.scope)
+	s := e.shape
+	n := len(s.scopes)
 	for k, m := range s.merges {
 		for _, i := range m {
 			if s.isStatic[i] && !s.isStatic[s.leaves+k] && w.needsAdjoint[i] {
 				frontier = append(frontier, i)
-				e.allocate(2*n+i, s.size[i])
-				e.emit(op{code: opClear, out: 2*n + i})
+				e.allocate(2*n+i, s.sizes[i])
+				e.emit(op{code: opClearSum, out: 2*n + i})
 			}
 		}
 	}
@@ -120,8 +120,8 @@ func (e *emitter) clearFrontier(w *readings) (frontier []int) {
 // backFrom emits the adjoints of all tables below table from that need one. The adjoint of from must be live, and each adjoint is freed
 // when those of its two tables are made. It stops if the program is too long.
 func (e *emitter) backFrom(w *readings, isKept func(table int) bool, from int) {
-	s := e.s
-	n := len(s.scope)
+	s := e.shape
+	n := len(s.scopes)
 	stack := []int{from}
 	for len(stack) > 0 && !e.isTooLong() {
 		c := stack[len(stack)-1]
@@ -158,7 +158,7 @@ func (e *emitter) backFrom(w *readings, isKept func(table int) bool, from int) {
 		}
 
 		// The larger table is last on the stack and so goes first: its adjoint does not wait.
-		if len(next) == 2 && s.size[next[0]] > s.size[next[1]] {
+		if len(next) == 2 && s.sizes[next[0]] > s.sizes[next[1]] {
 			next[0], next[1] = next[1], next[0]
 		}
 		stack = append(stack, next...)
@@ -167,20 +167,20 @@ func (e *emitter) backFrom(w *readings, isKept func(table int) bool, from int) {
 
 // makeAdjoint emits the adjoint of a from that of c, the result of the merge of a and b.
 func (e *emitter) makeAdjoint(c, a, b int) {
-	s := e.s
-	n := len(s.scope)
+	s := e.shape
+	n := len(s.scopes)
 	switch {
 	case e.passesOn(a, c):
 		e.allocate(n+a, 0)
-		e.emit(op{code: opPass, a: n + c, out: n + a})
+		e.emit(op{code: opPassAdjoint, a: n + c, out: n + a})
 		e.moveEntries(n+c, n+a)
 	case e.passesOn(b, c): // a is a scalar
 		e.allocate(n+a, 1)
-		e.emit(op{code: opRest, a: a, out: n + a})
+		e.emit(op{code: opScalarAdjoint, a: a, out: n + a})
 	default:
-		e.allocate(n+a, s.size[a])
+		e.allocate(n+a, s.sizes[a])
 		union := s.unionSize[c-s.leaves]
-		e.addFlops(finite(union + (union - s.size[a])))
+		e.addFlops(finite(union + (union - s.sizes[a])))
 		e.emit(op{code: opAdjoint, a: n + c, b: b, out: n + a})
 	}
 }
@@ -188,31 +188,31 @@ func (e *emitter) makeAdjoint(c, a, b int) {
 // useAdjoint emits what is done with the adjoint of table t, which is live. In a slice the adjoint of a static table goes into its sum over
 // slices. Otherwise the marginals of t are read. The adjoint is freed if no adjoint below needs it.
 func (e *emitter) useAdjoint(w *readings, t int) {
-	n := len(e.s.scope)
-	if e.part == inEachSlice && e.s.isStatic[t] {
-		e.addFlops(e.s.size[t])
-		e.emit(op{code: opSum, a: n + t, out: 2*n + t})
+	n := len(e.shape.scopes)
+	if e.part == inEachSlice && e.shape.isStatic[t] {
+		e.addFlops(e.shape.sizes[t])
+		e.emit(op{code: opSumAdjoint, a: n + t, out: 2*n + t})
 		e.free(n + t)
 		return
 	}
 
 	if len(w.reads[t]) > 0 {
-		size := e.s.size[t]
-		if t < e.s.leaves {
-			size = finite(size + e.s.presumFlops(t))
+		size := e.shape.sizes[t]
+		if t < e.shape.leaves {
+			size = finite(size + e.shape.presumFlops(t))
 		}
 		e.addFlops(finite(3 * size))
-		e.emit(op{code: opRead, a: t, b: n + t})
+		e.emit(op{code: opReadMarginals, a: t, b: n + t})
 	}
-	if t < e.s.leaves || !w.needsAdjoint[e.s.merges[t-e.s.leaves][0]] &&
-		!w.needsAdjoint[e.s.merges[t-e.s.leaves][1]] {
+	if t < e.shape.leaves || !w.needsAdjoint[e.shape.merges[t-e.shape.leaves][0]] &&
+		!w.needsAdjoint[e.shape.merges[t-e.shape.leaves][1]] {
 		e.free(n + t)
 	}
 }
 
 // recompute emits table t again, with all below it that are not live. It does nothing if t is live, and stops if the program is too long.
 func (e *emitter) recompute(isKept func(table int) bool, t int) {
-	s := e.s
+	s := e.shape
 	stack := []int{t}
 	for len(stack) > 0 && !e.isTooLong() {
 		c := stack[len(stack)-1]

@@ -17,9 +17,9 @@ const window = 1 << 12
 // its value; then slices are computed one after the other.
 func (r *run) runSlices(p *program, onSlice func(value scaled.Number)) (accumulator, error) {
 	var sum accumulator
-	entries := p.peak - p.shared // of one slice
+	entries := p.peak - p.liveAtSlices // of one slice
 	threads := int(min(int64(r.threads), (r.to-r.from)/2))
-	for threads > 1 && float64(threads-1)*entries > r.spare {
+	for threads > 1 && float64(threads-1)*entries > r.spareEntries {
 		threads--
 	}
 
@@ -68,11 +68,11 @@ func (r *run) runParallel(p *program, threads, entries int, sum *accumulator) er
 		r.stats.Merges += member.stats.Merges
 		r.stats.Slices += member.stats.Slices
 		r.stats.Lost = r.stats.Lost || member.stats.Lost
-		r.missing = r.missing.Add(member.missing)
-		r.beside += member.arena.Peak
+		r.missingBound = r.missingBound.Add(member.missingBound)
+		r.parallelEntries += member.arena.Peak
 	}
 	// Tables alive before the slices are counted in r's arena, and its peak may be from there.
-	r.beside = max(0, r.arena.Live+r.beside-r.arena.Peak)
+	r.parallelEntries = max(0, r.arena.Live+r.parallelEntries-r.arena.Peak)
 	return nil
 }
 
@@ -80,14 +80,14 @@ func (r *run) runParallel(p *program, threads, entries int, sum *accumulator) er
 // in addition.
 func (r *run) fork(entries int) *run {
 	return &run{
-		ctx:     r.ctx,
-		shape:   r.shape,
-		threads: 1,
-		raw:     slices.Clone(r.raw),
-		common:  r.common,
-		signed:  r.signed,
-		digits:  make([]int, len(r.digits)),
-		buffers: slices.Clone(r.buffers),
-		arena:   arena.Arena{Limit: entries},
+		ctx:          r.ctx,
+		shape:        r.shape,
+		threads:      1,
+		inputs:       slices.Clone(r.inputs),
+		common:       r.common,
+		signed:       r.signed,
+		slicedValues: make([]int, len(r.slicedValues)),
+		buffers:      slices.Clone(r.buffers),
+		arena:        arena.Arena{Limit: entries},
 	}
 }

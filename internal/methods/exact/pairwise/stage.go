@@ -28,7 +28,7 @@ func (x *spec) stage() {
 	}
 	var isStaged [2]bool
 	for i := range 2 {
-		isStaged[i] = x.kind == batched || x.isLarge(i) && !x.readsLines(i)
+		isStaged[i] = x.kind == batched || x.isLarge(i) && !x.readsWholeLines(i)
 	}
 	if !isStaged[0] && !isStaged[1] {
 		return
@@ -58,16 +58,16 @@ func (x *spec) withStaging(isStaged [2]bool, near, maxEntries int) (y spec, ok b
 	}
 	valuesInBlock := map[int]int{} // by index
 	for i := range 2 {
-		if isStaged[i] && x.isLarge(i) && !x.readsLines(i) {
+		if isStaged[i] && x.isLarge(i) && !x.readsWholeLines(i) {
 			x.addFastest(i, near, valuesInBlock)
 		}
 	}
 	// The values that are in the block leave the loops over blocks. Those of steps are summed within the block, or, if kind is inner, gone
 	// through by inside. Those of outer are gone through by inside.
-	y.steps, y.inside = splitAxes(x.steps, valuesInBlock)
+	y.steps, y.insideAxes = splitAxes(x.steps, valuesInBlock)
 	if x.kind != inner {
-		y.sum = append(y.inside, x.sum...)
-		y.outer, y.inside = splitAxes(y.outer, valuesInBlock)
+		y.sum = append(y.insideAxes, x.sum...)
+		y.outer, y.insideAxes = splitAxes(y.outer, valuesInBlock)
 	}
 	if x.kind == blend && count(y.sum)*count(y.run) > maxStaged {
 		return y, false
@@ -153,9 +153,9 @@ func (x *spec) addFastest(operand, near int, valuesInBlock map[int]int) {
 	}
 }
 
-// readsLines reports whether the kernel reads whole lines of an operand where it is: along the run or, if a panel packs it, along its rows
-// or its sum.
-func (x *spec) readsLines(operand int) bool {
+// readsWholeLines reports whether the kernel reads whole lines of an operand where it is: along the run or, if a panel packs it, along
+// its rows or its sum.
+func (x *spec) readsWholeLines(operand int) bool {
 	if x.kind != panel {
 		return x.isContiguous(operand)
 	}
@@ -199,7 +199,7 @@ func splitAxes(axes []axis, valuesInBlock map[int]int) (overBlocks, inBlock []ax
 // the copy. It adds lines of padding, so that entries that are used together do not share a set of the first cache. It returns false if the
 // block has more than maxEntries entries.
 func (x *spec) arrange(operand, maxEntries int) bool {
-	lists := []*[]axis{&x.run, &x.rows, &x.columns, &x.sum, &x.inside}
+	lists := []*[]axis{&x.run, &x.rows, &x.columns, &x.sum, &x.insideAxes}
 	if x.kind == inner {
 		lists = append(lists, &x.outer)
 	}

@@ -24,7 +24,7 @@ func shuffledMerge(rng *rand.Rand, weights [4]int, most int) (x *spec, a, b, out
 		}
 		v := len(s.dims)
 		s.dims = append(s.dims, d)
-		s.summedAt = append(s.summedAt, rng.IntN(5))
+		s.summingMerge = append(s.summingMerge, rng.IntN(5))
 		group, n := 0, rng.IntN(total)
 		for n >= weights[group] {
 			n -= weights[group]

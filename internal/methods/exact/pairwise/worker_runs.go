@@ -11,23 +11,23 @@ const maxTerms = 16
 // doBlends does tasks of a blend merge. A task is a run of the result, at one place of the outer axes.
 func (w *worker) doBlends(k *merger, from, to int) {
 	x := k.spec
-	w.outer.seek(x.outer, from)
+	w.outerLoop.seek(x.outer, from)
 	n := count(x.run)
 	for range to - from {
-		w.step.seek(x.steps, 0)
+		w.stepLoop.seek(x.steps, 0)
 		for step := range count(x.steps) {
 			if step%64 == 63 && k.ctx.Err() != nil {
 				return
 			}
 			w.stage(k)
-			w.inside.seek(x.inside, 0)
-			for range count(x.inside) {
-				w.addBlend(k, k.out[w.outer.offsets[2]+w.inside.offsets[2]:][:n], step == 0)
-				w.inside.next()
+			w.insideLoop.seek(x.insideAxes, 0)
+			for range count(x.insideAxes) {
+				w.addBlend(k, k.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:][:n], step == 0)
+				w.insideLoop.next()
 			}
-			w.step.next()
+			w.stepLoop.next()
 		}
-		w.outer.next()
+		w.outerLoop.next()
 	}
 }
 
@@ -44,22 +44,22 @@ func (w *worker) addBlend(k *merger, out []float64, isFirst bool) {
 // doBatches does tasks of a batched merge. A task is a product of matrices side by side, at one place of the outer axes.
 func (w *worker) doBatches(k *merger, from, to int) {
 	x := k.spec
-	w.outer.seek(x.outer, from)
-	w.step.seek(nil, 0)
+	w.outerLoop.seek(x.outer, from)
+	w.stepLoop.seek(nil, 0)
 	n := count(x.run)
 	for range to - from {
 		if k.ctx.Err() != nil {
 			return
 		}
 		w.stage(k)
-		w.inside.seek(x.inside, 0)
-		for range count(x.inside) {
+		w.insideLoop.seek(x.insideAxes, 0)
+		for range count(x.insideAxes) {
 			a, i := w.source(k, 0)
 			b, j := w.source(k, 1)
-			kernel.Batch(k.out[w.outer.offsets[2]+w.inside.offsets[2]:], a[i:], b[j:], n, &w.matrices)
-			w.inside.next()
+			kernel.Batch(k.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:], a[i:], b[j:], n, &w.matrices)
+			w.insideLoop.next()
 		}
-		w.outer.next()
+		w.outerLoop.next()
 	}
 }
 
@@ -68,15 +68,15 @@ func (w *worker) doBatches(k *merger, from, to int) {
 func (w *worker) runs(k *merger, i, n int) (data []float64, offsets []int) {
 	from, offset := w.source(k, i)
 	if w.isDirect[i] {
-		return from[offset:], w.sum[i]
+		return from[offset:], w.sumOffsets[i]
 	}
 
-	offsets = w.multiplesOf(n, len(w.sum[i]))
+	offsets = w.multiplesOf(n, len(w.sumOffsets[i]))
 	if w.packedAt[i] != offset {
 		w.packedAt[i] = offset
-		w.packed[i] = resize(w.packed[i], n*len(w.sum[i]))
-		for s, d := range w.sum[i] {
-			gather(w.packed[i][s*n:][:n], from[offset+d:], w.run[i])
+		w.packed[i] = resize(w.packed[i], n*len(w.sumOffsets[i]))
+		for s, d := range w.sumOffsets[i] {
+			gather(w.packed[i][s*n:][:n], from[offset+d:], w.runOffsets[i])
 		}
 	}
 	return w.packed[i], offsets
@@ -97,25 +97,25 @@ func (w *worker) doInner(k *merger, t int) {
 	x := k.spec
 	steps := count(x.steps)
 	from, to := t*steps/k.tasks, (t+1)*steps/k.tasks
-	sums := k.partial[t*len(k.out):][:len(k.out)]
+	sums := k.partialSums[t*len(k.out):][:len(k.out)]
 	n := count(x.run)
 
-	w.step.seek(x.steps, from)
+	w.stepLoop.seek(x.steps, from)
 	for step := range to - from {
 		if step%64 == 63 && k.ctx.Err() != nil {
 			return
 		}
 		w.stage(k)
-		w.inside.seek(x.inside, 0)
-		for range count(x.inside) {
-			w.outer.seek(x.outer, 0)
+		w.insideLoop.seek(x.insideAxes, 0)
+		for range count(x.insideAxes) {
+			w.outerLoop.seek(x.outer, 0)
 			for o := range sums {
 				sums[o] += kernel.Dot(w.oneRun(k, 0, n), w.oneRun(k, 1, n))
-				w.outer.next()
+				w.outerLoop.next()
 			}
-			w.inside.next()
+			w.insideLoop.next()
 		}
-		w.step.next()
+		w.stepLoop.next()
 	}
 }
 
@@ -128,7 +128,7 @@ func (w *worker) oneRun(k *merger, i, n int) []float64 {
 	if w.packedAt[i] != offset {
 		w.packedAt[i] = offset
 		w.packed[i] = resize(w.packed[i], n)
-		gather(w.packed[i], from[offset:], w.run[i])
+		gather(w.packed[i], from[offset:], w.runOffsets[i])
 	}
 	return w.packed[i]
 }
