@@ -15,14 +15,14 @@ type accumulator struct {
 // batch is the number of numbers added at a time.
 const batch = 1 << 16
 
-// add adds a number to the total.
+// add adds a number to the total. If a level is full, its sum is the number that goes to the next level.
 func (a *accumulator) add(x scaled.Number) {
 	for l := 0; ; l++ {
 		if l == len(a.levels) {
 			a.levels = append(a.levels, nil)
 		}
 		a.levels[l] = append(a.levels[l], x)
-		if len(a.levels[l]) < batch {
+		if isFull := len(a.levels[l]) == batch; !isFull {
 			return
 		}
 		x = scaled.Sum(a.levels[l])

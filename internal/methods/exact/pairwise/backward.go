@@ -8,14 +8,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// executeBackward does one operation on adjoints. The adjoint of table T is ∂Z/∂T = scale · data.
+// executeBackward executes one operation on adjoints. The adjoint of table T is ∂Z/∂T = scale · data of its buffer.
 func (r *run) executeBackward(o *op) error {
 	b := r.buffers
 	switch o.code {
 	case opRootAdjoint, opScalarAdjoint:
 		out := buffer{data: r.arena.Get(1), owned: true, log2Bound: 1, scale: r.valueScale}
 		out.data[0] = 1
-		if o.code == opScalarAdjoint {
+		if o.code == opScalarAdjoint { // Z / scalar
 			out.scale = r.valueScale.Mul(r.value).Div(scaled.FromFloat(b[o.a].data[0]))
 		}
 		b[o.out] = out
@@ -23,28 +23,15 @@ func (r *run) executeBackward(o *op) error {
 		b[o.out] = b[o.a]
 		b[o.a].owned = false
 	case opClearSum:
-		size := int(r.shape.sizes[o.out%len(r.shape.scopes)])
-		b[o.out] = buffer{data: r.arena.Get(size), owned: true}
+		table := o.out % len(r.shape.scopes)
+		b[o.out] = buffer{data: r.arena.Get(int(r.shape.sizes[table])), owned: true}
 		clear(b[o.out].data)
 	case opSumAdjoint:
 		r.stats.Flops += float64(len(b[o.a].data))
 		r.addScaled(&b[o.out], &b[o.a])
 	case opAdjoint:
-		a := b[o.a]
-		var unused scaled.Number // an adjoint of 0 ends nothing
-		if err := r.merge(o, &unused); err != nil {
+		if err := r.mergeAdjoint(o); err != nil {
 			return err
-		}
-		// a is the adjoint of a table C, which is the product of its two tables divided by C's factor.
-		unit := a.scale.Div(r.factors[o.a-len(r.shape.scopes)])
-		out := &b[o.out]
-		out.scale = unit.Mul(r.mergeFactor)
-		out.Lost = false // losses of its tables are missing from the value as well
-
-		if r.mergeLoses {
-			table := o.out - len(r.shape.scopes)
-			r.stats.Lost = r.stats.Lost || !r.areNegligible(table, o.spec.work, unit) ||
-				!r.areNegligible(table, o.spec.work, out.scale)
 		}
 	case opReadMarginals:
 		r.readMarginals(o)
@@ -52,12 +39,34 @@ func (r *run) executeBackward(o *op) error {
 	return r.ctx.Err()
 }
 
-// addScaled adds scale · data of x to sum. It keeps the larger of both scales, so that nothing overflows.
+// mergeAdjoint computes the adjoint of a table A, where C = A · B: the adjoint of C (o.a) times B (o.b), summed.
+func (r *run) mergeAdjoint(o *op) error {
+	adjoint := r.buffers[o.a]
+	var unused scaled.Number // an adjoint of 0 ends nothing
+	if err := r.merge(o, &unused); err != nil {
+		return err
+	}
+
+	// Table C is the product of A and B divided by C's factor.
+	tableC := o.a - len(r.shape.scopes)
+	unit := adjoint.scale.Div(r.factors[tableC])
+	out := &r.buffers[o.out]
+	out.scale = unit.Mul(r.mergeFactor)
+	out.Lost = false // what its tables have lost is missing from the value as well, and noted there
+	if r.mergeLoses {
+		table := o.out - len(r.shape.scopes)
+		isNegligible := r.areNegligible(table, o.spec.work, unit) && r.areNegligible(table, o.spec.work, out.scale)
+		r.stats.Lost = r.stats.Lost || !isNegligible
+	}
+	return nil
+}
+
+// addScaled adds adjoint x to sum: scale · data of both. The sum gets the larger one of both scales, so that nothing overflows.
 func (r *run) addScaled(sum, x *buffer) {
 	if x.scale.IsZero() {
 		return
 	}
-	if sum.scale.IsZero() {
+	if sum.scale.IsZero() { // x is the first
 		copy(sum.data, x.data)
 		sum.scale = x.scale
 		sum.log2Bound = x.log2Bound
@@ -66,15 +75,13 @@ func (r *run) addScaled(sum, x *buffer) {
 	}
 
 	r.lowerDepth(sum, x)
-
 	if x.scale.Exp > sum.scale.Exp {
-		f := sum.scale.Div(x.scale).Float64()
+		factor := sum.scale.Div(x.scale).Float64()
 		for i := range sum.data {
-			sum.data[i] *= f
+			sum.data[i] *= factor
 		}
 		sum.scale = x.scale
 	}
-
 	kernel.Add(sum.data, x.scale.Div(sum.scale).Float64(), x.data)
 	sum.log2Bound = max(sum.log2Bound, x.log2Bound) + 2
 	sum.Low = r.sumDepth(min(sum.Low, x.Low))
@@ -82,10 +89,10 @@ func (r *run) addScaled(sum, x *buffer) {
 	sum.scale = sum.scale.Mul(r.bringIntoRange(sum))
 }
 
-// lowerDepth takes in that the table with the smaller scale is to be brought to the larger scale: its entries get smaller. It notes a
-// loss if they then are too small for a float64.
+// lowerDepth lowers Low of that one of two adjoints which has the smaller scale: its entries will be divided by the ratio of the scales, so
+// that both have the larger one. It notes a loss if they are then too small for a float64.
 func (r *run) lowerDepth(a, b *buffer) {
-	smaller, shift := a, int(min(b.scale.Exp-a.scale.Exp, 4000))
+	smaller, shift := a, int(min(b.scale.Exp-a.scale.Exp, 4000)) // more makes no difference
 	if shift < 0 {
 		smaller, shift = b, int(min(a.scale.Exp-b.scale.Exp, 4000))
 	}

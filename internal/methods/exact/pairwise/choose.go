@@ -8,7 +8,8 @@ import (
 	"github.com/basetensor/basetensor/internal/base/kernel"
 )
 
-// blend returns a merge whose run are the last axes of the result, of at most maxEntries entries. They may be of any group.
+// blend returns a blend, out[run] += A[k, run] · B[k, run]. The run are the last axes of the result, of at most maxEntries entries,
+// whichever operands have them.
 func (g *groups) blend(maxEntries int) *spec {
 	start := suffixStart(g.out, maxEntries)
 	x := &spec{kind: blend, outer: g.out[:start], run: g.out[start:]}
@@ -16,28 +17,27 @@ func (g *groups) blend(maxEntries int) *spec {
 	return x
 }
 
-// panel returns a merge whose run are axes of operand v only, of at most maxEntries entries, and whose rows are axes of the other operand
-// only. It returns nil if v has no axes that the other operand does not have.
+// panel returns a panel, out[rows, run] += S[rows, k] · V[k, run], in which operand v (0 or 1) is V. The run are axes that only V has, of
+// at most maxEntries entries. The rows are axes that only S has. It returns nil if V has no such axes.
 func (g *groups) panel(v, maxEntries int) *spec {
 	if len(g.exclusive[v]) == 0 {
 		return nil
 	}
+	axesOfV, axesOfS := g.exclusive[v], g.exclusive[1-v]
+	run := axesOfV[suffixStart(axesOfV, maxEntries):]
+	rowStart := suffixStart(axesOfS, maxListed)
+	x := &spec{kind: panel, run: run, rows: axesOfS[rowStart:]}
 
-	run := g.exclusive[v][suffixStart(g.exclusive[v], maxEntries):]
-	otherAxes := g.exclusive[1-v]
-	rowStart := suffixStart(otherAxes, maxListed)
-	x := &spec{kind: panel, run: run, rows: otherAxes[rowStart:]}
-
+	// All other axes of the result are outer.
 	for _, o := range g.out {
-		if !hasAxis(run, o) && !hasAxis(otherAxes, o) {
+		if !hasAxis(run, o) && !hasAxis(axesOfS, o) {
 			x.outer = append(x.outer, o)
 		}
 	}
-	x.outer = append(x.outer, otherAxes[:rowStart]...)
-
+	x.outer = append(x.outer, axesOfS[:rowStart]...)
 	x.splitSum(g.sum, maxListed)
 
-	if v == 0 { // operand 1 of a panel has the run
+	if v == 0 { // V of a panel is operand 1
 		x.isSwapped = true
 		for _, list := range []*[]axis{&x.outer, &x.rows, &x.run, &x.sum, &x.steps} {
 			*list = swapOperands(*list)
@@ -46,11 +46,14 @@ func (g *groups) panel(v, maxEntries int) *spec {
 	return x
 }
 
-// batched returns a merge of matrices side by side. The run are the last axes of the result that both operands have. All rows, columns and
-// values of the sum are in the block. It returns nil if the matrices are too large or too small, or if the run is too short.
+// batched returns a merge of matrices side by side, out[rows, columns, run] = Σ_k A[rows, k, run] · B[k, columns, run]. The run are the
+// last axes of the result that both operands have. All rows, columns and values of the sum are within a block. It returns nil if the
+// matrices are too large or too small, or if the run is too short.
 func (g *groups) batched() *spec {
 	rows, columns, sum := count(g.exclusive[0]), count(g.exclusive[1]), count(g.sum)
-	if rows < 2 || columns < 2 || sum < 2 || rows*sum > maxMatrix || columns*sum > maxMatrix || rows*columns > maxMatrix {
+	isTooSmall := rows < 2 || columns < 2 || sum < 2
+	isTooLarge := rows*sum > maxMatrix || columns*sum > maxMatrix || rows*columns > maxMatrix
+	if isTooSmall || isTooLarge {
 		return nil
 	}
 	start := len(g.out) // of the run
@@ -71,8 +74,8 @@ func (g *groups) batched() *spec {
 	return x
 }
 
-// inner returns a merge that sums along the run, in the sequence of the larger operand. It returns nil if the result is large, or if
-// nothing is summed.
+// inner returns an inner merge, out[o] = Σ_run A[o, run] · B[o, run]. The axes of the sum are in the sequence of the larger operand, and
+// the last ones are the run. It returns nil if the result is large, or if nothing is summed.
 func (g *groups) inner() *spec {
 	if count(g.out) > maxInnerOut || len(g.sum) == 0 {
 		return nil
@@ -87,25 +90,27 @@ func (g *groups) inner() *spec {
 	return &spec{kind: inner, outer: g.out, run: sum[start:], steps: sum[:start]}
 }
 
-// splitSum puts the last axes of the sum, of at most maxValues values together, into the block. The axes before are steps.
+// splitSum divides the axes of the sum: the last ones, of at most maxValues values together, are summed within a block (x.sum), the others
+// block after block (x.steps). The sum of a panel has at least one axis if there is any, even a longer one, since a panel cuts the sum into
+// pieces of maxSum values itself.
 func (x *spec) splitSum(sum []axis, maxValues int) {
 	start := len(sum)
 	for n := 1; start > 0 && n*sum[start-1].dim <= maxValues; start-- {
 		n *= sum[start-1].dim
 	}
 	if start == len(sum) && start > 0 && x.kind == panel {
-		start-- // a panel takes a longer axis as well, since it cuts blocks of maxSum values out of it
+		start--
 	}
 	x.steps = sum[:start]
 	x.sum = sum[start:]
 }
 
-// suffixStart returns the start of the longest suffix of axes with at most maxEntries entries. The suffix has at least one axis if there is
-// any, even if that has more.
-func suffixStart(list []axis, maxEntries int) int {
-	start := len(list)
-	for n := 1; start > 0 && (n*list[start-1].dim <= maxEntries || n == 1); start-- {
-		n *= list[start-1].dim
+// suffixStart returns the start of the longest suffix of axes with at most maxEntries combinations of values. The suffix has at least one
+// axis if there is any, even if that one has more values.
+func suffixStart(axes []axis, maxEntries int) int {
+	start := len(axes)
+	for n := 1; start > 0 && (n*axes[start-1].dim <= maxEntries || n == 1); start-- {
+		n *= axes[start-1].dim
 	}
 	return start
 }
@@ -139,7 +144,7 @@ func swapOperands(list []axis) []axis {
 	return out
 }
 
-// isContiguous reports whether the entries of a run follow each other in an operand, in the sequence of the run.
+// isContiguous reports whether the entries of a run follow each other in an operand (0 or 1), in the sequence of the run.
 func (x *spec) isContiguous(operand int) bool {
 	entries := 1
 	for i := len(x.run) - 1; i >= 0; i-- {
@@ -152,25 +157,25 @@ func (x *spec) isContiguous(operand int) bool {
 }
 
 // countGathers returns how often the data of an operand has to be gathered: the number of blocks that read other entries of the operand
-// than the block before. There is a block for each value of the outer axes and, within that, for each of the steps of the sum. With steps,
-// all blocks count, since both operands have the axes of the sum. Without steps, the operand stays where it is while only the last outer
-// axes change, if it does not have these.
+// than the block before. There is a block for each value of the outer axes and, within that, for each of the steps of the sum. With
+// steps, all blocks count, since both operands have the axes of the sum. Without steps, blocks do not count that differ from the one
+// before only in last outer axes that the operand does not have (stride 0).
 func (x *spec) countGathers(operand int) float64 {
 	n := float64(count(x.outer))
 	if len(x.steps) == 0 {
-		for i := len(x.outer) - 1; i >= 0 && x.outer[i].stride[operand] == 0; i-- { // stride 0: the operand does not have the axis
+		for i := len(x.outer) - 1; i >= 0 && x.outer[i].stride[operand] == 0; i-- {
 			n /= float64(x.outer[i].dim)
 		}
 	}
 	return n * float64(count(x.steps))
 }
 
-// Nanoseconds of the vector loops on a machine of today; only their ratios matter. They are the same for
-// all loops, so that the choice does not depend on the processor.
+// Nanoseconds of parts of the kernels, in the model of their time. Only the ratios matter. They are the same on all processors, so that the
+// choice does not depend on the processor.
 const (
-	perPanel    = 0.05 // of a multiplication and addition
-	perBlend    = 0.15
-	perInner    = 0.12
+	perPanel    = 0.05  // of a multiplication and addition of a panel
+	perBlend    = 0.15  // of a multiplication and addition of a blend
+	perInner    = 0.12  // of a multiplication and addition of an inner merge
 	perBlock    = 40.0  // of a block
 	perTile     = 200.0 // of a block of a panel, in addition: its operands are packed
 	perGathered = 1.5   // of an entry that is copied together
@@ -179,16 +184,17 @@ const (
 	perCopied   = 0.3   // of an entry that is copied with its neighbours
 )
 
-// time returns an estimate of how long the kernel takes, in nanoseconds.
+// time returns an estimate of how long the kernel takes, in nanoseconds: the blocks, the multiplications, and the entries of operands
+// that are not contiguous, which are gathered first.
 func (x *spec) time(g *groups) float64 {
 	outer := float64(count(x.outer))
 	steps := float64(count(x.steps))
 	run := float64(count(x.run))
 	sum := float64(count(x.sum))
 	rows := float64(count(x.rows))
+	columns := float64(count(x.columns))
 
 	t := outer * steps * perBlock
-
 	switch x.kind {
 	case blend:
 		t += g.work*perBlend + outer*steps*sum*perCall
@@ -204,8 +210,8 @@ func (x *spec) time(g *groups) float64 {
 			t += x.countGathers(1) * sum * run * perGathered
 		}
 	case batched:
-		t += g.work*perBatched + outer*sum*run*(rows+float64(count(x.columns)))*perCopied
-		t += outer * rows * float64(count(x.columns)) * perCall
+		t += g.work*perBatched + outer*sum*run*(rows+columns)*perCopied
+		t += outer * rows * columns * perCall
 		for i := range 2 {
 			if !x.isContiguous(i) {
 				t += g.size[i] * perGathered
@@ -227,34 +233,37 @@ func (x *spec) hasSmallS() bool {
 	return x.kind == panel && count(x.rows)*count(x.sum) <= smallPanel
 }
 
-// strideInS returns the stride of the values of the sum in S, if S can be read where it is staged: its rows follow each other, and the
-// values of the sum are at equal distances. It returns 0 if S has to be packed.
+// strideInS returns the distance of the values of the sum in S, operand 0 of a panel, if S can be read where it is staged: its rows
+// follow each other, and the values of the sum are at equal distances. It returns 0 if S has to be packed.
 func (x *spec) strideInS() int {
 	rows := count(x.rows)
-	if x.staged[0].size == 0 || !x.hasSmallS() || contiguousEntries(x.rows, 0) != rows {
+	isStaged := x.staged[0].size > 0
+	if !isStaged || !x.hasSmallS() || contiguousEntries(x.rows, 0) != rows {
 		return 0
 	}
 	if len(x.sum) == 0 {
 		return rows
 	}
-	stride := x.sum[len(x.sum)-1].stride[0]
-	n := stride
+	distance := x.sum[len(x.sum)-1].stride[0]
+	expected := distance // the stride of an axis with which all distances are equal
 	for i := len(x.sum) - 1; i >= 0; i-- {
-		if x.sum[i].stride[0] != n {
+		if x.sum[i].stride[0] != expected {
 			return 0
 		}
-		n *= x.sum[i].dim
+		expected *= x.sum[i].dim
 	}
-	return stride
+	return distance
 }
 
-// packsV reports whether V is written out as a panel. It is if V is not contiguous, or if enough rows use it and its rows are so far apart
-// that they would share few sets of the cache. A small V that is staged and contiguous stays in the first cache and is not written out.
+// packsV reports whether V, operand 1 of a panel, is written out in the sequence in which the kernel reads it. It is if V is not
+// contiguous, or if enough rows use it and its rows are so far apart that they would share few sets of the cache. A small V that is
+// staged and contiguous stays in the first cache and is not written out.
 func (x *spec) packsV() bool {
 	if !x.isContiguous(1) {
 		return true
 	}
-	if x.staged[1].size > 0 && count(x.run)*count(x.sum) <= smallPanel {
+	isStaged := x.staged[1].size > 0
+	if isStaged && count(x.run)*count(x.sum) <= smallPanel {
 		return false
 	}
 	return count(x.rows) >= 8 && count(x.sum) >= 8

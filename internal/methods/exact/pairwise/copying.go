@@ -9,14 +9,14 @@ import (
 	"github.com/basetensor/basetensor/internal/base/kernel"
 )
 
-// copyPlan is how a block of an operand is staged. stride[0] of its axes is that in the operand, the source, and stride[1] that in the
-// copy, the target. It is the zero value if an operand is read where it is.
+// copyPlan is how a block of an operand is copied into the sequence in which a kernel reads it. Of its axes stride[0] is the stride in the
+// operand, the source, and stride[1] that in the copy, the target. It is the zero value if an operand is read where it is.
 type copyPlan struct {
 	loop  copyLoop
 	axes  []axis // loops over runs, tiles or lines
 	inner []axis // within a run or line; in a tile, those that are fastest in the source
 	cross []axis // in a tile, those that are fastest in the target
-	size  int    // entries of the copy, with padding
+	size  int    // number of entries of the copy, with padding
 }
 
 // copyLoop is the kind of loop that makes a copy.
@@ -28,15 +28,21 @@ const (
 	byLines                 // the inner axes hold a line of the source, which is scattered over the target
 )
 
-// chooseLoop chooses the loop for the axes, and sorts runs, tiles or lines in the sequence of the source.
+// chooseLoop chooses the loop by which a block is copied, and divides the axes into those over runs, tiles or lines (axes) and those within
+// one (inner, cross). The loop is by runs if at least a line of entries follows each other in source and target, by tiles if that is
+// possible, and otherwise by lines of the source.
 func (c *copyPlan) chooseLoop() {
-	slices.SortFunc(c.axes, func(a, b axis) int { return b.stride[0] - a.stride[0] })
-	start := len(c.axes) // of the inner axes
+	bySourceStride := func(a, b axis) int { return b.stride[0] - a.stride[0] }
+	slices.SortFunc(c.axes, bySourceStride)
+
+	// The last axes that are contiguous in source and target.
+	start := len(c.axes)
 	n := 1
 	for start > 0 && c.axes[start-1].stride[0] == n && c.axes[start-1].stride[1] == n {
 		start--
 		n *= c.axes[start].dim
 	}
+
 	switch {
 	case n >= line:
 		c.loop = byRuns
@@ -52,55 +58,57 @@ func (c *copyPlan) chooseLoop() {
 	c.axes, c.inner = c.axes[:start], c.axes[start:]
 }
 
-// useTiles plans the copy by tiles. It returns false, and changes nothing, if there are no axes along which TileSide entries follow each
-// other in the source, and other axes along which they do in the target. A line is two tiles long; the tile with the second half of a line
-// comes directly after the first.
+// useTiles plans the copy by tiles of TileSide × TileSide entries, which are transposed. It returns false, and changes nothing, if there
+// are no axes along which TileSide entries follow each other in the source, and other axes along which they do in the target. A line of
+// the cache is two tiles long. So the axis that leads from a tile to the next one along a line, in the source or in the target, is the
+// innermost loop.
 func (c *copyPlan) useTiles() (ok bool) {
-	inner, remaining, ok := splitTileSide(c.axes, 0)
+	const source, target = 0, 1
+	inner, remaining, ok := splitTileSide(c.axes, source)
 	if !ok {
 		return false
 	}
-	cross, remaining, ok := splitTileSide(remaining, 1)
+	cross, remaining, ok := splitTileSide(remaining, target)
 	if !ok {
 		return false
 	}
-	for side := range 2 {
-		i := slices.IndexFunc(remaining, func(a axis) bool { return a.stride[1-side] == kernel.TileSide })
+	for _, side := range []int{target, source} {
+		i := slices.IndexFunc(remaining, func(a axis) bool { return a.stride[side] == kernel.TileSide })
 		if i >= 0 {
-			halves := remaining[i]
-			remaining = append(slices.Delete(remaining, i, i+1), halves) // the last axis is the innermost loop
+			alongLine := remaining[i]
+			remaining = append(slices.Delete(remaining, i, i+1), alongLine)
 		}
 	}
 	c.loop, c.axes, c.inner, c.cross = byTiles, remaining, inner, cross
 	return true
 }
 
-// splitTileSide takes the axes along which TileSide entries follow each other in the source (side 0) or the target (side 1). It cuts an
-// axis in two if only some of its values are needed. It returns false if there are no such axes.
-func splitTileSide(axes []axis, side int) (taken, remaining []axis, ok bool) {
+// splitTileSide splits the axes into those along which TileSide entries follow each other in the source (side 0) or the target (side 1),
+// and the remaining ones. An axis is cut in two if only some of its values are needed. ok is false if there are no such axes.
+func splitTileSide(axes []axis, side int) (tileAxes, remaining []axis, ok bool) {
 	remaining = slices.Clone(axes)
-	for n := 1; n < kernel.TileSide; {
+	for n := 1; n < kernel.TileSide; { // n entries follow each other along tileAxes
 		i := slices.IndexFunc(remaining, func(a axis) bool { return a.stride[side] == n })
 		if i < 0 {
 			return nil, nil, false
 		}
 		a := remaining[i]
-		values := kernel.TileSide / n // still needed
+		missing := kernel.TileSide / n
 		switch {
-		case values%a.dim == 0:
+		case missing%a.dim == 0: // all values of the axis
 			remaining = slices.Delete(remaining, i, i+1)
-		case a.dim%values == 0:
-			remaining[i].dim /= values
-			remaining[i].stride[0] *= values
-			remaining[i].stride[1] *= values
-			a.dim = values
+		case a.dim%missing == 0: // the first ones
+			remaining[i].dim /= missing
+			remaining[i].stride[0] *= missing
+			remaining[i].stride[1] *= missing
+			a.dim = missing
 		default:
 			return nil, nil, false
 		}
-		taken = append([]axis{a}, taken...)
+		tileAxes = append([]axis{a}, tileAxes...)
 		n *= a.dim
 	}
-	return taken, remaining, true
+	return tileAxes, remaining, true
 }
 
 // stagedBlock is one thread's copy of a block of an operand.
@@ -108,14 +116,14 @@ type stagedBlock struct {
 	loop   copyLoop
 	data   []float64
 	offset int      // of the block in the operand; −1 if nothing is copied
-	outer  [2][]int // offsets of the axes, in source and target
-	inner  [2][]int // offsets of the inner axes
-	cross  []int    // offsets of the cross axes of a tile, in the source
+	outer  [2][]int // offsets of all runs, tiles or lines, in source and target
+	inner  [2][]int // offsets of the entries along the inner axes, in source and target
+	cross  []int    // offsets of the entries along the cross axes of a tile, in the source
 	tiles  kernel.Tiles
 	lines  kernel.Lines
 }
 
-// start fills in the offsets of a copy, and has nothing copied yet. It does nothing else for the zero value.
+// start fills in the offsets of a copy as its plan says, and has nothing copied yet. If the operand is not staged, the plan is empty.
 func (p *stagedBlock) start(c *copyPlan) {
 	p.offset = -1
 	if c.size == 0 {
@@ -136,35 +144,35 @@ func (p *stagedBlock) start(c *copyPlan) {
 	}
 }
 
-// hasWholeLines reports whether the inner axes hold exactly a line of the source.
+// hasWholeLines reports whether the inner axes hold exactly a line of the cache in the source.
 func (p *stagedBlock) hasWholeLines() bool {
 	source := p.inner[0]
 	return len(source) == line && source[line-1] == line-1
 }
 
-// fill copies the block at an offset of the operand. It returns false if that block is there already.
+// fill copies the block at an offset of the operand. It does nothing and returns false if that block is there already.
 func (p *stagedBlock) fill(operand []float64, offset int) (isCopied bool) {
 	if p.offset == offset {
 		return false
 	}
 	p.offset = offset
-	from := operand[offset:]
-	targets := p.outer[1][:len(p.outer[0])]
+	source := operand[offset:]
+	outerSource, outerTarget := p.outer[0], p.outer[1][:len(p.outer[0])]
 	innerSource, innerTarget := p.inner[0], p.inner[1]
 	switch {
 	case p.loop == byRuns:
-		for o, source := range p.outer[0] {
-			copy(p.data[targets[o]:][:len(innerTarget)], from[source:])
+		for o, from := range outerSource {
+			copy(p.data[outerTarget[o]:][:len(innerTarget)], source[from:])
 		}
 	case p.loop == byTiles:
-		p.tiles.Copy(p.data, from)
+		p.tiles.Copy(p.data, source)
 	case p.hasWholeLines():
-		p.lines.Copy(p.data, from)
+		p.lines.Copy(p.data, source)
 	default:
-		for o, source := range p.outer[0] {
-			x, y := from[source:], p.data[targets[o]:]
+		for o, from := range outerSource {
+			sourceLine, target := source[from:], p.data[outerTarget[o]:]
 			for i, d := range innerSource {
-				y[innerTarget[i]] = x[d]
+				target[innerTarget[i]] = sourceLine[d]
 			}
 		}
 	}

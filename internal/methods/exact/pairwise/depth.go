@@ -10,12 +10,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// measureDepth looks the smallest entry of a table up, unless it is known.
+// measureDepth sets Low to the exponent of the smallest entry of the table other than 0, unless it is known.
 func (t *buffer) measureDepth() { t.Measure(t.data) }
 
-// productDepth returns a lower bound, as an exponent of 2, of the sums of products of entries of two tables. loses is true if products may
-// be lost, since they may be too small for a float64. It multiplies the bounds of the tables. Only if the product is too small, it looks at
-// the entries.
+// productDepth returns low, for which 2^low is a lower bound of the sizes of entries of the product a · b summed, other than 0. It
+// follows from the lower bounds 2^a.Low and 2^b.Low of the entries of the tables, which are measured only if the product of the bounds is
+// too small. loses is true if products of entries may be too small for a float64, so that terms may be lost.
 func (r *run) productDepth(a, b *buffer) (low int, loses bool) {
 	if a.Low+b.Low < floats.Lowest {
 		a.measureDepth()
@@ -25,8 +25,9 @@ func (r *run) productDepth(a, b *buffer) (low int, loses bool) {
 	return max(r.sumDepth(a.Low+b.Low), sumproduct.Smallest), loses
 }
 
-// addLosses adds to the losses of t, the product of a and b, what it inherits from them and, if loses is true, what its products lose. Each
-// entry is a sum of at most 2^log2Terms products.
+// addLosses sets what may be missing from an entry of t, the product of a and b, in which an entry is a sum of at most 2^log2Terms
+// products. If a table is Lost, 2^Off bounds what is missing from any of its entries. For a product (A + δA)(B + δB) the missing part is
+// δA·B + δB·A + δA·δB. If loses is true, each product may itself lose up to 2^Floor.
 func (t *buffer) addLosses(a, b *buffer, log2Terms int, loses bool) {
 	if loses {
 		t.Lose(sumproduct.Floor + log2Terms)
@@ -36,26 +37,30 @@ func (t *buffer) addLosses(a, b *buffer, log2Terms int, loses bool) {
 	}
 	if b.Lost {
 		t.Lose(b.Off + a.upperExponent() + log2Terms)
-		if a.Lost {
-			t.Lose(a.Off + b.Off + log2Terms)
-		}
+	}
+	if a.Lost && b.Lost {
+		t.Lose(a.Off + b.Off + log2Terms)
 	}
 }
 
-// upperExponent returns an exponent of 2 that all entries are below in size.
+// upperExponent returns an exponent e for which all entries of the table are below 2^e in size.
 func (t *buffer) upperExponent() int {
 	largest, _, _ := floats.Extent(t.data)
 	return largest + 1
 }
 
-// isLossSignificant reports whether the missing part of a total is large enough to count. For signed terms, which may cancel, anything that
-// may be missing counts.
+// isLossSignificant reports whether the missing part of a total is large enough to count: if it may be more than 2^−64 of the total. If
+// there are terms of both signs, which may cancel, anything that may be missing counts.
 func (r *run) isLossSignificant(total scaled.Number) bool {
-	return !r.missingBound.IsZero() &&
-		(r.signed || r.missingBound.Cmp(total.Mul(scaled.Make(1, -sumproduct.BesideZ))) > 0)
+	if r.missingBound.IsZero() {
+		return false
+	}
+	negligible := total.Mul(scaled.Make(1, -sumproduct.BesideZ))
+	return r.signed || r.missingBound.Cmp(negligible) > 0
 }
 
-// sumDepth returns a lower bound, as an exponent of 2, of a sum of terms that are 2^low or more in size. Signed terms may cancel.
+// sumDepth returns an exponent e for which a sum of terms of size 2^low or more is at least 2^e in size, if it is not 0. Terms of both
+// signs may cancel all but their last bits.
 func (r *run) sumDepth(low int) int {
 	if r.signed {
 		return low - sumproduct.Cancelled
@@ -63,15 +68,15 @@ func (r *run) sumDepth(low int) int {
 	return low
 }
 
-// areNegligible reports whether some terms of an adjoint of a table are nothing compared with the value of the slice, if they are lost, or
-// rounded because a float64 has no more digits. Each is at most 2^-1022 in units of unit, and its share of the value is that times an entry
-// of the table.
+// areNegligible reports whether some terms of the adjoint of a table count for nothing in the value of the slice, even if all of them are
+// lost or rounded because a float64 has no more digits. Each is at most 2^-1022 in units of unit, and its share of the value is that
+// times an entry of the table, at most 2^bounds[table]. It is false if there are terms of both signs.
 func (r *run) areNegligible(table int, terms float64, unit scaled.Number) bool {
 	z := r.valueScale.Mul(r.value)
 	if r.signed || z.IsZero() || unit.IsZero() {
-		return !r.signed // no term that is not 0 has been lost on the way to a value of 0
+		return !r.signed // no term other than 0 has been lost on the way to a value of 0
 	}
 
-	log2Largest := float64(max(0, r.bounds[table])+sumproduct.Floor) + math.Log2(terms)
-	return log2Largest+sumproduct.BesideZ <= float64(z.Exp-unit.Exp-1)
+	log2Missing := float64(max(0, r.bounds[table])+sumproduct.Floor) + math.Log2(terms) // in units of unit
+	return log2Missing+sumproduct.BesideZ <= float64(z.Exp-unit.Exp-1)
 }

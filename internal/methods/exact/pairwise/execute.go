@@ -13,16 +13,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// buffer is a live table, an adjoint or a sum of adjoints. In size its entries are at most 2^bound.
+// buffer is a live table, an adjoint, or a sum of adjoints. All entries are at most 2^log2Bound in size.
 type buffer struct {
-	data      []float64
-	owned     bool // data is from the arena, and goes back to it
-	log2Bound int
-	sumproduct.Depth
-	scale scaled.Number // only of adjoints: multiplier of the entries
+	data             []float64
+	owned            bool // data is from the arena, and goes back to it
+	log2Bound        int
+	sumproduct.Depth               // the smallest entries, and what may be missing from entries
+	scale            scaled.Number // only of adjoints: the adjoint is scale · data
 }
 
-// run is a contraction under way.
+// run is a contraction under way. Tables are kept near 1 in size: powers of two and scalars that are taken out of them, called factors, are
+// multiplied into a scale.
 type run struct {
 	ctx           context.Context
 	shape         *shape
@@ -30,28 +31,27 @@ type run struct {
 	from, to      int64    // slices
 	inputs        []buffer // by leaf: the table of the expression, or a copy in range
 	copiedEntries float64  // entries of those copies
-	entryLimit    float64  // entries that may be live
-	spareEntries  float64  // entries of the budget beyond limit, for slices at the same time
+	entryLimit    float64  // the number of entries that may be live
+	spareEntries  float64  // entries of the budget beyond entryLimit, for slices at the same time
 
-	// powers of two and scalars that have been taken out of tables
 	start  scaled.Number // factors of all slices, known before any operation
-	common scaled.Number // start and the factors of the operations before the slices
-	scale  scaled.Number // common and the factors of the operations done in the slice
+	common scaled.Number // start times the factors of the operations before the slices
+	scale  scaled.Number // common times the factors of the operations done in the slice
 
 	valueScale scaled.Number // scale when the slice's value was known
-	value      scaled.Number // the value of the slice is done · value
+	value      scaled.Number // the value of the slice is valueScale · value
 
 	slicedValues    []int    // by index: the value of a sliced index in this slice
 	buffers         []buffer // by number, see opcode
 	arena           arena.Arena
-	parallelEntries int // most entries in addition, of slices computed at the same time
+	parallelEntries int // entries in addition to the arena's peak, of slices computed at the same time
 	merger          merger
 	stats           Stats
 
 	mergeFactor scaled.Number   // the factor taken out of the result of the last merge
-	mergeLoses  bool            // the result of the last merge may lack more than its two tables
+	mergeLoses  bool            // terms may be missing from the result of the last merge that its two tables have
 	factors     []scaled.Number // for marginals, by table: the factor taken out of it; 0 for a table of the expression as it is
-	bounds      []int           // for marginals, by table: its bound
+	bounds      []int           // for marginals, by table: its log2Bound
 
 	marginals    marginals
 	reads        [][]int       // by table: indices whose marginals are read there
@@ -61,12 +61,13 @@ type run struct {
 }
 
 const (
-	margin   = 64  // largest entries within 2^±margin are left as they are
-	maxBound = 256 // from this bound on, the largest entry is looked up
+	margin   = 64  // a table whose largest entry is within 2^±margin is left as it is
+	maxBound = 256 // from this log2Bound on, the largest entry of a table is looked up
 	samples  = 64  // entries looked at to see that a table is not tiny
 )
 
-// measureTables finds the range of every table, and sets start to the factors that are known before any operation. Errors:
+// measureTables fills in inputs, the tables of the expression with the range of their entries, and multiplies into start the factors that
+// are known before any operation: powers of two taken out of tables, and the dimensions of indices that no table has. Errors:
 // sumproduct.ErrNotFinite.
 func (r *run) measureTables(e *sumproduct.Expression) error {
 	r.inputs = make([]buffer, len(e.Tables))
@@ -88,40 +89,43 @@ func (r *run) measureTables(e *sumproduct.Expression) error {
 	return nil
 }
 
-// measureTable sets raw[t] to a table. If its largest entry is beyond 2^±margin, that is a copy divided by a power of two, which goes into
-// start. If all entries are 0, start becomes 0.
+// measureTable sets inputs[t] to a table of the expression. If its largest entry is beyond 2^±margin, it is a copy divided by a power of
+// two, which goes into start. If all entries are 0, start becomes 0. largest and smallest below are exponents of 2 of the largest and the
+// smallest entry.
 func (r *run) measureTable(t int, data []float64) error {
-	largest, low, signed := floats.Extent(data)
+	largest, smallest, signed := floats.Extent(data)
 	if largest >= 1024 {
 		return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 	}
-
 	r.signed = r.signed || signed
 
 	bound := largest + 1
-	if floats.LargestBits(data) == 0 {
+	if isZero := floats.LargestBits(data) == 0; isZero {
 		r.start = scaled.Number{}
 		bound = 0
 	} else if bound < -margin || bound > margin {
 		data = append([]float64(nil), data...)
 		r.copiedEntries += float64(len(data))
 		r.start = r.start.Mul(floats.Normalise(data))
-		low -= largest
+		smallest -= largest
 		bound = 1
 	}
 
 	r.inputs[t] = buffer{
 		data:      data,
 		log2Bound: bound,
-		Depth:     sumproduct.Depth{Low: min(low, 0), Measured: true},
+		Depth:     sumproduct.Depth{Low: min(smallest, 0), Measured: true},
 	}
-	if bound == 1 && largest > 0 && low < floats.Lowest { // divided by its largest entry
+	wasReduced := bound == 1 && largest > 0 // divided by a power of two above 1
+	if wasReduced && smallest < floats.Lowest {
 		r.inputs[t].Lose(sumproduct.Floor)
 	}
 	return nil
 }
 
-// sumSlices runs a program and returns the sum over its slices. It calls onSlice, unless that is nil, after every slice with its value.
+// sumSlices runs a program: the operations before the slices, all slices, and those after them. It returns the sum of the values of the
+// slices. If onSlice is not nil, it is called after every slice with its value. If the sum is 0, the operations after the slices are left
+// out.
 func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.Number, error) {
 	s := r.shape
 	r.buffers = make([]buffer, 3*len(s.scopes))
@@ -141,7 +145,6 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 	if err != nil {
 		return scaled.Number{}, err
 	}
-
 	total := sum.total()
 	r.stats.Lost = r.stats.Lost || r.isLossSignificant(total.Abs())
 
@@ -158,9 +161,10 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 	return total, nil
 }
 
-// runSlice runs the part of a program that slices differ in, and returns the value of slice n.
+// runSlice executes the operations of a program for slice n, and returns the value of the slice. If the value is 0, it may leave out
+// operations, and then frees the tables of the slice itself.
 func (r *run) runSlice(p *program, n int64) (scaled.Number, error) {
-	r.setDigits(n)
+	r.setSlicedValues(n)
 	r.scale = r.common
 	r.valueScale = r.common
 	r.value = scaled.One
@@ -176,8 +180,9 @@ func (r *run) runSlice(p *program, n int64) (scaled.Number, error) {
 	return r.valueScale.Mul(r.value), nil
 }
 
-// setDigits sets the values of the sliced indices in slice n, the last index the fastest.
-func (r *run) setDigits(n int64) {
+// setSlicedValues sets the values of the sliced indices in slice n: the digits of n in the mixed radix of their dimensions, the last
+// index the fastest.
+func (r *run) setSlicedValues(n int64) {
 	for i := len(r.shape.sliced) - 1; i >= 0; i-- {
 		v := r.shape.sliced[i]
 		d := int64(r.shape.graph.Dims[v])
@@ -186,12 +191,14 @@ func (r *run) setDigits(n int64) {
 	}
 }
 
-// freeSlice frees the tables of a slice that turned out to be 0, and their adjoints. Static tables and the sums of adjoints stay.
+// freeSlice frees the tables of a slice that turned out to be 0, and all adjoints. Static tables, which further slices need, and the sums
+// of their adjoints stay.
 func (r *run) freeSlice() {
 	tables := len(r.shape.scopes)
 	for i := range r.buffers {
+		table := i % tables
 		isAdjoint := i >= tables && i < 2*tables
-		if !r.shape.isStatic[i%tables] || isAdjoint {
+		if !r.shape.isStatic[table] || isAdjoint {
 			r.free(i)
 		}
 	}
@@ -205,7 +212,8 @@ func (r *run) free(i int) {
 	r.buffers[i] = buffer{}
 }
 
-// executeAll executes operations and multiplies the factors that they take out of tables into scale. It stops when scale is 0.
+// executeAll executes operations, and multiplies the factors that they take out of tables into scale. It stops when scale is 0, since all
+// further tables would be 0.
 func (r *run) executeAll(ops []op, scale *scaled.Number) error {
 	for i := range ops {
 		if scale.IsZero() {
@@ -218,7 +226,8 @@ func (r *run) executeAll(ops []op, scale *scaled.Number) error {
 	return nil
 }
 
-// execute does one operation, and multiplies the factor that it takes out into scale.
+// execute executes one operation of the forward pass, and multiplies the factor that it takes out of a table into scale. Operations on
+// adjoints are those of executeBackward.
 func (r *run) execute(o *op, scale *scaled.Number) error {
 	b := r.buffers
 	switch o.code {
@@ -253,7 +262,7 @@ func (r *run) execute(o *op, scale *scaled.Number) error {
 	return nil
 }
 
-// multiplyByScalar merges a table with a scalar: the scalar goes into scale, and the entries of the table are shared by the result.
+// multiplyByScalar merges a table with a scalar: the scalar goes into scale, and the result shares the entries of the table.
 func (r *run) multiplyByScalar(o *op, scale *scaled.Number) {
 	b := r.buffers
 	table, scalar := &b[o.a], &b[o.b]
@@ -270,21 +279,22 @@ func (r *run) multiplyByScalar(o *op, scale *scaled.Number) {
 	r.stats.Merges++
 }
 
-// loadLeaf makes a leaf: it restricts the table to the slice and sums its lone indices.
+// loadLeaf makes the table of a leaf that has entries of its own: it restricts the table of the expression to the slice, and sums out the
+// indices that no other leaf has. It divides the table by a factor if that is needed to keep it in range, and multiplies that into scale.
 func (r *run) loadLeaf(o *op, scale *scaled.Number) error {
 	out := buffer{data: r.arena.Get(o.spec.resultEntries), owned: true}
-	raw := r.inputs[o.out]
-	from := raw.data[r.sliceOffset(o.out):]
-	if err := r.merger.run(r.ctx, r.threads, o.spec, from, scalarOne, out.data); err != nil {
+	input := r.inputs[o.out]
+	slice := input.data[r.sliceOffset(o.out):]
+	if err := r.merger.run(r.ctx, r.threads, o.spec, slice, scalarOne, out.data); err != nil {
 		return err
 	}
 
-	terms := ceilLog2(r.shape.presumFlops(o.out)/float64(o.spec.resultEntries) + 1) // log2 of the terms of an entry
+	log2Terms := ceilLog2(r.shape.presumFlops(o.out)/float64(o.spec.resultEntries) + 1) // of the terms of an entry
 	r.stats.Flops += r.shape.presumFlops(o.out)
-	out.log2Bound = raw.log2Bound + terms
-	out.Low = r.sumDepth(raw.Low)
-	if raw.Lost {
-		out.Lose(raw.Off + terms)
+	out.log2Bound = input.log2Bound + log2Terms
+	out.Low = r.sumDepth(input.Low)
+	if input.Lost {
+		out.Lose(input.Off + log2Terms)
 	}
 
 	factor := r.bringIntoRange(&out)
@@ -297,21 +307,23 @@ func (r *run) loadLeaf(o *op, scale *scaled.Number) error {
 	return nil
 }
 
-// sliceOffset returns the offset of the current slice in the table of a leaf.
+// sliceOffset returns the offset of the current slice in the table of a leaf in the expression, which is row-major over all its indices.
 func (r *run) sliceOffset(leaf int) int {
 	scope := r.shape.graph.Edges[leaf]
 	offset, stride := 0, 1
 	for i := len(scope) - 1; i >= 0; i-- {
-		if r.shape.dims[scope[i]] == 0 {
-			offset += r.slicedValues[scope[i]] * stride
+		v := scope[i]
+		if isSliced := r.shape.dims[v] == 0; isSliced {
+			offset += r.slicedValues[v] * stride
 		}
-		stride *= r.shape.graph.Dims[scope[i]]
+		stride *= r.shape.graph.Dims[v]
 	}
 	return offset
 }
 
-// merge computes a table from two, a · b summed, and takes a factor out of it, which goes into scale. It sets mergeFactor to this factor,
-// and mergeLoses.
+// merge computes a table, or an adjoint, from two others: a · b, summed. It divides the result by a factor if that is needed to keep it in
+// range, and multiplies the factor into scale. It sets mergeFactor to the factor, and mergeLoses to whether terms may be missing from the
+// result that a and b have.
 func (r *run) merge(o *op, scale *scaled.Number) error {
 	a, b := &r.buffers[o.a], &r.buffers[o.b]
 	low, loses := r.productDepth(a, b)
@@ -320,21 +332,23 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 		return err
 	}
 
-	size := float64(o.spec.resultEntries)
-	r.stats.Flops += o.spec.work + (o.spec.work - size)
+	entries := float64(o.spec.resultEntries)
+	r.stats.Flops += o.spec.work + (o.spec.work - entries)
 	r.stats.Merges++
 
-	log2Terms := ceilLog2(o.spec.work / size)
+	// Bounds of the entries of the result, and of what is missing from them.
+	log2Terms := ceilLog2(o.spec.work / entries)
 	out.log2Bound = a.log2Bound + b.log2Bound + log2Terms
 	out.Low = low
 	r.mergeLoses = loses
 	out.addLosses(a, b, log2Terms, loses)
 
+	// The factor.
 	r.mergeFactor = r.bringIntoRange(&out)
-	r.stats.Lost = r.stats.Lost || out.Lost && r.mergeFactor.IsZero() && o.out < len(r.shape.scopes)
-
-	// a last table of 0 ends nothing: its adjoint may be wanted
-	if r.mergeFactor.IsZero() && o.out == len(r.shape.scopes)-1 {
+	isTable := o.out < len(r.shape.scopes)
+	isLastTable := o.out == len(r.shape.scopes)-1
+	r.stats.Lost = r.stats.Lost || out.Lost && r.mergeFactor.IsZero() && isTable
+	if r.mergeFactor.IsZero() && isLastTable { // a value of 0 ends nothing: its adjoint may be wanted
 		r.mergeFactor = scaled.One
 	}
 
@@ -345,54 +359,54 @@ func (r *run) merge(o *op, scale *scaled.Number) error {
 	return nil
 }
 
-// recordFactor records the factor of a table for the way back. It does nothing for adjoints, or without marginals.
+// recordFactor records the factor that was taken out of a table, for the backward pass. It does nothing for adjoints, or without marginals.
 func (r *run) recordFactor(buffer int, factor scaled.Number) {
 	if buffer < len(r.factors) {
 		r.factors[buffer] = factor
 	}
 }
 
-// recordBound records the bound of a table for the way back. It does nothing for adjoints, or without marginals.
+// recordBound records the log2Bound of a table, for the backward pass. It does nothing for adjoints, or without marginals.
 func (r *run) recordBound(buffer int) {
 	if buffer < len(r.bounds) {
 		r.bounds[buffer] = r.buffers[buffer].log2Bound
 	}
 }
 
-// bringIntoRange divides a table by a power of two if its entries are very large or small, and returns the factor. The factor is 1 if the
-// bound is not large and one of a few entries is not tiny. Otherwise the largest entry decides. The factor of a table of zeros is 0.
+// bringIntoRange divides a table by a power of two if its entries are very large or very small, and returns that factor. The factor of a
+// table of zeros is 0. The factor is 1 if log2Bound is not large and one of a few entries is not tiny, or if the largest entry is within
+// 2^±margin.
 func (r *run) bringIntoRange(t *buffer) scaled.Number {
 	if t.log2Bound < maxBound && t.hasSampleAbove(0x1p-64) {
 		return scaled.One
 	}
-
 	largest := floats.LargestBits(t.data)
 	if largest == 0 {
 		return scaled.Number{}
 	}
-
 	exp := floats.Exponent(largest)
 	t.log2Bound = exp + 1
 	if t.log2Bound >= -margin && t.log2Bound <= margin {
 		return scaled.One
 	}
 
+	// The table is divided by 2^exp. Small entries may get too small for a float64.
 	if t.Lost {
 		t.Off -= exp
 	}
-	if exp > 0 && t.Low-exp < floats.Lowest { // small entries may get too small for a float64
-		if t.measureDepth(); t.Low-exp < floats.Lowest {
+	if exp > 0 && t.Low-exp < floats.Lowest {
+		t.measureDepth()
+		if t.Low-exp < floats.Lowest {
 			t.Lose(sumproduct.Floor)
 			r.mergeLoses = true
 		}
 	}
-
 	t.log2Bound = 1
 	t.Low = max(min(t.Low-exp, 0), sumproduct.Smallest)
 	return floats.Rescale(t.data, largest)
 }
 
-// hasSampleAbove reports whether one of some evenly spaced entries is larger than limit in size.
+// hasSampleAbove reports whether one of about 64 evenly spaced entries of the table is larger than limit in size.
 func (t *buffer) hasSampleAbove(limit float64) bool {
 	step := max(1, len(t.data)/samples)
 	for i := 0; i < len(t.data); i += step {

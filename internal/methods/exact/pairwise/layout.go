@@ -8,10 +8,10 @@ import (
 	"github.com/basetensor/basetensor/internal/base/kernel"
 )
 
-// layout is the sequence of the indices of a table, the last one the fastest, with their strides.
+// layout is where the entries of a table lie: the entry at the values x_i of its indices is at Σ_i x_i stride[i].
 type layout struct {
-	index  []int
-	stride []int
+	index  []int // the indices of the table, the last one the fastest
+	stride []int // by position in index
 }
 
 // strideOf returns the stride of an index, or 0 if the table does not have it.
@@ -22,7 +22,7 @@ func (l *layout) strideOf(v int) int {
 	return 0
 }
 
-// axis is a loop of a merge over the values of an index, or over some of them if the index is split.
+// axis is a loop of a merge over the values of an index. An index may be split into two axes, as 6 values into 3 times 2.
 type axis struct {
 	index  int
 	dim    int    // number of values
@@ -40,9 +40,9 @@ const (
 	batched             // out[rows, columns, run] = Σ_k A[rows, k, run] · B[k, columns, run]
 )
 
-// spec is a merge ready for its kernel: which index is which loop. A block is the work at one combination of values of outer and steps.
-// The result has its axes in the sequence outer, rows, run. For kind inner these are outer only, since the run is summed. For batched they
-// are sorted by how long they stay. Operand 0 of a panel is S, operand 1 is V.
+// spec is a merge ready for its kernel: which index is which loop. The work is cut into blocks: a block is the work at one combination of
+// values of outer and steps. The result has its axes in the sequence outer, rows, run. For kind inner these are outer only, since the run
+// is summed. For batched they are sorted by how long they stay. Operand 0 of a panel is S, operand 1 is V.
 type spec struct {
 	kind          kind
 	isSwapped     bool        // operands 0 and 1 are b and a of the operation
@@ -53,8 +53,8 @@ type spec struct {
 	sum           []axis      // summed within a block
 	steps         []axis      // summed block after block
 	insideAxes    []axis      // split off outer or steps: loops during which staged data stays (see stage.go)
-	staged        [2]copyPlan // by operand; empty if it is read where it is
-	resultEntries int         // entries of the result
+	staged        [2]copyPlan // by operand: how a block is copied before it is read; empty if it is read where it is
+	resultEntries int         // number of entries of the result
 	work          float64     // multiplications
 }
 
@@ -77,7 +77,7 @@ const (
 // tables, unless a single dimension exceeds 512.
 const WorkspaceBytes = 8 * (maxPanel + maxRows*maxSum + 2*(maxLargeStaged+maxPadding) + maxSum*kernel.Columns + innerParts*maxInnerOut)
 
-// layOut fixes layouts and kernels for all operations of a program.
+// layOut chooses the layout of every buffer of a program, and the kernel of every operation that computes one.
 func (s *shape) layOut(p *program) {
 	if s.layouts == nil {
 		s.layouts = make([]layout, 3*len(s.scopes))
@@ -90,12 +90,13 @@ func (s *shape) layOut(p *program) {
 	}
 }
 
-// prepareOp fixes the layout of the result of an operation and its kernel, if it has one. A table that is computed twice gets the same both
-// times.
+// prepareOp chooses the layout of the result of an operation, and its kernel if it has one. A table that is computed twice gets the same
+// both times. A result that shares the entries of operand a has its layout.
 func (s *shape) prepareOp(o *op) {
+	isPlanned := s.specs[o.out] != nil
 	switch o.code {
 	case opLoad:
-		if s.specs[o.out] == nil && s.layouts[o.out].index == nil {
+		if !isPlanned && s.layouts[o.out].index == nil {
 			stored := s.storedLayout(o.out)
 			s.layouts[o.out] = stored
 			if s.isCopied(o.out) {
@@ -108,7 +109,7 @@ func (s *shape) prepareOp(o *op) {
 		if o.code == opAdjoint {
 			table -= len(s.scopes)
 		}
-		if s.specs[o.out] == nil {
+		if !isPlanned {
 			s.specs[o.out], s.layouts[o.out] = s.planMerge(s.layouts[o.a], s.layouts[o.b], s.scopes[table])
 		}
 		o.spec = s.specs[o.out]
@@ -117,9 +118,9 @@ func (s *shape) prepareOp(o *op) {
 	}
 }
 
-// storedLayout returns where one slice of a table of the expression lies in the stored table: its indices with more than one value that are
-// not sliced, with their strides. The table is stored with the full dimensions of all indices, s.h.Dims, and these make the strides. s.dims
-// has the dimensions within a slice, which are 0 for sliced indices. Example: of a stored table over (i, j, k) with dimensions 2, 3, 4 and
+// storedLayout returns the layout of one slice of a leaf's table within the table of the expression, which is row-major with all values
+// of all indices. It has the indices with more than one value that are not sliced. graph.Dims are the dimensions in the table of the
+// expression, and dims those in a slice, which are 0 for sliced indices. Example: of a table over (i, j, k) with dimensions 2, 3, 4 and
 // slices over j, the layout has i with stride 12 and k with stride 1.
 func (s *shape) storedLayout(leaf int) layout {
 	e := s.graph.Edges[leaf]
@@ -137,14 +138,15 @@ func (s *shape) storedLayout(leaf int) layout {
 	return l
 }
 
-// planMerge chooses the kernel of out = a · b, a table over the indices out, and the layout of the result. By rule the indices that stay
-// longest are last in every table, so that reads are contiguous. A kernel may depart from it to get rows and runs. Among the candidates a
-// small model of the time of the loops decides.
+// planMerge chooses the kernel of out = a · b, a table over the indices in out, and the layout of the result. By rule the indices that are
+// summed out last come last in every table, so that reads are contiguous. A kernel may depart from it to get rows and runs. Among the
+// candidates a small model of the time of the loops decides (fastestKernel).
 func (s *shape) planMerge(a, b layout, out []int) (*spec, layout) {
 	g := s.groupIndices(a, b, out)
 	best := g.fastestKernel()
 	best.work = g.work
 
+	// The layout of the result, row-major over the axes of the kernel.
 	l := layout{index: make([]int, 0, len(out))}
 	sequence := [][]axis{best.outer, best.rows, best.run}
 	switch best.kind {
@@ -158,7 +160,6 @@ func (s *shape) planMerge(a, b layout, out []int) (*spec, layout) {
 			l.index = append(l.index, x.index)
 		}
 	}
-
 	l.stride = make([]int, len(l.index))
 	entries := 1
 	for i := len(l.index) - 1; i >= 0; i-- {
@@ -166,6 +167,8 @@ func (s *shape) planMerge(a, b layout, out []int) (*spec, layout) {
 		entries *= s.dims[l.index[i]]
 	}
 	best.resultEntries = entries
+
+	// The strides of the kernel's axes in the result.
 	for _, axes := range []*[]axis{&best.outer, &best.rows, &best.columns, &best.run} {
 		*axes = slices.Clone(*axes)
 		for i := range *axes {
@@ -176,41 +179,44 @@ func (s *shape) planMerge(a, b layout, out []int) (*spec, layout) {
 	return best, l
 }
 
-// fastestKernel returns the candidate that takes the least time by the model, the first of equals. It is tiny if there is little work.
+// fastestKernel returns the candidate that takes the least time by the model, the first one of equals. It is a plain loop if there is
+// little work.
 func (g *groups) fastestKernel() *spec {
 	if !(g.work > tinyWork) {
 		return g.tiny()
 	}
+	const shortRun = 64 // entries, as an alternative to maxRun
 	best := g.blend(maxRun)
 	bestTime := best.time(g)
-	for _, x := range []*spec{
-		g.blend(64),
+	for _, candidate := range []*spec{
+		g.blend(shortRun),
 		g.inner(),
 		g.panel(0, maxRun), g.panel(1, maxRun),
-		g.panel(0, 64), g.panel(1, 64),
+		g.panel(0, shortRun), g.panel(1, shortRun),
 		g.batched(),
 	} {
-		if x == nil { // not for this merge
+		if candidate == nil { // not for this merge
 			continue
 		}
-		if t := x.time(g); t < bestTime {
-			best, bestTime = x, t
+		if t := candidate.time(g); t < bestTime {
+			best, bestTime = candidate, t
 		}
 	}
 	return best
 }
 
-// groups are the indices of a merge by the tables that have them, each group sorted by how long they stay.
+// groups are the indices of a merge by the tables that have them. Each group is sorted by when the indices are summed out, the last one
+// last.
 type groups struct {
-	batch     []axis     // in both operands and the result
-	sum       []axis     // summed: in one or both operands, not in the result
-	exclusive [2][]axis  // in one operand only, and in the result
-	out       []axis     // in the result: batch and own
-	size      [2]float64 // entries of the operands
-	work      float64    // multiplications: entries over all indices
+	batch     []axis     // in both operands and in the result
+	sum       []axis     // in one or both operands, not in the result: they are summed out
+	exclusive [2][]axis  // by operand: in this operand only, and in the result
+	out       []axis     // in the result: batch and both exclusive
+	size      [2]float64 // by operand: number of entries
+	work      float64    // number of multiplications: entries of a table over all indices
 }
 
-// groupIndices groups the indices of a merge of two tables into a table over the indices out, which are sorted.
+// groupIndices groups the indices of a merge of two tables with the layouts a and b. out are the indices of the result, sorted by number.
 func (s *shape) groupIndices(a, b layout, out []int) groups {
 	g := groups{size: [2]float64{1, 1}, work: 1}
 	all := make([]int, 0, len(a.index)+len(b.index))
@@ -247,5 +253,5 @@ func (s *shape) groupIndices(a, b layout, out []int) groups {
 	return g
 }
 
-// tiny returns the merge as one plain loop.
+// tiny returns the merge as one plain loop over all entries of the result, with a loop over the sum in it.
 func (g *groups) tiny() *spec { return &spec{kind: tiny, outer: g.out, sum: g.sum} }

@@ -19,21 +19,18 @@ type Result struct {
 	Marginals [][]float64
 }
 
-// Marginals returns the value of e and every index's marginals.
-// Z is multilinear in every table: with the adjoints adj(T) = ∂Z/∂T,
+// Marginals contracts e along t as Contract does, and returns its value Z and the marginals of every index. Z is multilinear in every
+// table, so they follow from the adjoints adj(T) = ∂Z/∂T in a backward pass over the tree:
 //
 //	adj(A)[b, m, k] = Σ_n adj(C)[b, m, n] · B[b, k, n]   for C = A·B
-//	P(i = v)        = Σ_{x: x_i = v} T·adj(T) / Z
+//	P(i = v)        = Σ_{x: x_i = v} T·adj(T) / Z        for any table T with index i
 //
-// for any table T with index i; a sliced index has Z of its slices. Adjoints are computed where an
-// index is read and above, and read at the smallest table that costs no further adjoint, so the
-// pass back takes between one and two times the flops of Z. Tables are kept for it as far as the
-// memory allows; the larger ones that are not are computed again. For a range of slices both Z and
-// the marginals cover its terms alone: parts are put together with weights Z.
+// The marginal of a sliced index follows from the values of the slices. The marginal of another index is read at the smallest table for
+// which no further adjoint is needed, so that the backward pass takes between one and two times the flops of Z. Tables are kept for it as
+// far as the memory allows; the larger ones that are not are computed again. For a range of slices both Z and the marginals are those of
+// its terms alone: the marginals of several ranges are averaged with the weights Z.
 //
-// Errors as for Contract;
-// the minimum memory is PlanMarginals' figure for a budget of 1 byte. Cost:
-// PlanMarginals.
+// Errors as for Contract; the minimum memory is PlanMarginals' figure for a budget of 1 byte. Cost: PlanMarginals.
 func Marginals(
 	ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options,
 ) (Result, Stats, error) {
@@ -74,8 +71,8 @@ func Marginals(
 	return Result{Z: z, Marginals: r.normalisedMarginals(z)}, r.stats, nil
 }
 
-// normalisedMarginals returns every index's sums divided by their total, which is Z up to rounding. If the total is 0, they are divided
-// by Z. An index that no table has gets equal marginals.
+// normalisedMarginals returns the marginals of every index as probabilities: its sums divided by their total, which is Z up to rounding. If
+// the total is 0 because terms cancel, they are divided by Z. An index that no table has gets equal probabilities.
 func (r *run) normalisedMarginals(z scaled.Number) [][]float64 {
 	out := make([][]float64, len(r.marginals.total))
 	for i, sums := range r.marginals.total {

@@ -11,23 +11,24 @@ import (
 
 const chunkWork = 1 << 16 // multiplications that a thread takes at a time
 
-// merger runs specs. It keeps the workspaces of its threads.
+// merger computes merges, each as its spec says. It keeps the workspaces of its threads.
 type merger struct {
 	ctx         context.Context
 	spec        *spec        // of the merge under way
 	operands    [2][]float64 // in the sequence of the spec
-	out         []float64
-	tasks       int       // number of independent parts
-	runPieces   int       // number of pieces that the run is cut into, for tasks
-	rowPieces   int       // number of pieces that the rows are cut into
-	partialSums []float64 // by task and entry: sums of an inner merge
-	workers     []worker
+	out         []float64    // the result
+	tasks       int          // number of parts that threads do independently of each other
+	runPieces   int          // number of pieces that the run is cut into, for tasks
+	rowPieces   int          // number of pieces that the rows are cut into, for tasks
+	partialSums []float64    // of an inner merge: one for each task and entry of the result
+	workers     []worker     // by thread
 }
 
 // scalarOne is the second operand of a merge that only sums its first.
 var scalarOne = []float64{1}
 
-// run computes out = a · b on some threads. The bits do not depend on their number. The only error is the context's.
+// run computes out = a · b as x says, on some threads. The result has the same bits for any number of threads. The only error is that of
+// the context.
 func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []float64) error {
 	if x.isSwapped {
 		a, b = b, a
@@ -40,26 +41,24 @@ func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 	if len(k.workers) == 0 {
 		k.workers = make([]worker, 1)
 	}
-
 	if x.kind == tiny {
 		k.workers[0].doTiny(k)
 		return nil
 	}
 
+	// Tasks, in chunks that threads take one after the other.
 	k.cutTasks()
-	chunk := max(1, int(chunkWork/(x.work/float64(k.tasks))))
-	chunks := (k.tasks + chunk - 1) / chunk
+	tasksPerChunk := max(1, int(chunkWork/(x.work/float64(k.tasks))))
+	chunks := (k.tasks + tasksPerChunk - 1) / tasksPerChunk
 	threads = max(1, min(threads, chunks))
-
 	for len(k.workers) < threads {
 		k.workers = append(k.workers, worker{})
 	}
 	for i := range threads {
 		k.workers[i].start(k)
 	}
-
 	err := sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
-		k.workers[w].doTasks(k, c*chunk, min((c+1)*chunk, k.tasks))
+		k.workers[w].doTasks(k, c*tasksPerChunk, min((c+1)*tasksPerChunk, k.tasks))
 		return nil
 	})
 
@@ -72,7 +71,8 @@ func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 	return err
 }
 
-// cutTasks cuts the merge into tasks, in a way that does not depend on threads.
+// cutTasks cuts the merge into tasks: the blocks of the result, and pieces of large blocks. For an inner merge a task is a part of the sum.
+// The tasks do not depend on the number of threads.
 func (k *merger) cutTasks() {
 	x := k.spec
 	k.runPieces = 1
@@ -97,10 +97,10 @@ func (k *merger) cutTasks() {
 	}
 }
 
-// pieces returns how many pieces of at most size entries n entries have: ⌈n / size⌉.
+// pieces returns into how many pieces of at most size entries n entries are cut: ⌈n / size⌉.
 func pieces(n, size int) int { return (n + size - 1) / size }
 
-// addPartials adds the sums of the tasks of an inner merge, in their sequence.
+// addPartials sets the result of an inner merge to the sum of the partial sums of its tasks, added in the sequence of the tasks.
 func (k *merger) addPartials() {
 	clear(k.out)
 	for len(k.partialSums) > 0 {
@@ -111,18 +111,19 @@ func (k *merger) addPartials() {
 	}
 }
 
-// offsets returns the offsets of an operand for all combinations of values of some axes, the last axis fastest. It uses the memory of list.
+// offsets returns the offsets in an operand of all combinations of values of some axes, the last axis fastest. Operand 2 is the result. It
+// uses the memory of list. Example: two axes of 2 values with strides 10 and 1 have the offsets 0, 1, 10, 11.
 func offsets(list []int, axes []axis, operand int) []int {
 	list = slices.Grow(list[:0], count(axes))[:1]
 	list[0] = 0
 	for i := len(axes) - 1; i >= 0; i-- {
-		n := len(list) // combinations of the axes after this one, for its value 0
+		n := len(list) // the number of combinations of the axes after this one, at its value 0
 		for x := 1; x < axes[i].dim; x++ {
-			step := x * axes[i].stride[operand]
+			shift := x * axes[i].stride[operand]
 			list = list[:(x+1)*n]
 			target := list[x*n:]
 			for j, offset := range list[:n] {
-				target[j] = offset + step
+				target[j] = offset + shift
 			}
 		}
 	}
@@ -136,7 +137,7 @@ type odometer struct {
 	offsets [3]int // by operand, and of the result
 }
 
-// seek goes to the n-th position, the last axis fastest.
+// seek sets the position to the n-th one of some axes, counted from 0 with the last axis fastest.
 func (o *odometer) seek(axes []axis, n int) {
 	o.axes = axes
 	o.values = append(o.values[:0], make([]int, len(axes))...)
@@ -149,7 +150,7 @@ func (o *odometer) seek(axes []axis, n int) {
 	}
 }
 
-// next goes to the next position, and from the last to the first.
+// next goes to the next position, and from the last position to the first.
 func (o *odometer) next() {
 	for i := len(o.axes) - 1; i >= 0; i-- {
 		a := &o.axes[i]
@@ -163,7 +164,7 @@ func (o *odometer) next() {
 	}
 }
 
-// move changes the offsets by a number of values along an axis.
+// move changes the offsets by a number of values along an axis, which may be negative.
 func (o *odometer) move(a *axis, values int) {
 	for i := range o.offsets {
 		o.offsets[i] += values * a.stride[i]

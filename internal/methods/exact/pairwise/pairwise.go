@@ -87,8 +87,8 @@ func Contract(
 	return sum, r.stats, nil
 }
 
-// newRun returns a run over the slices of the options, with its tables measured. Errors: those of Contract, except ErrOverBudget for the
-// bytes and the context's.
+// newRun returns a run over the slices o.From ≤ s < o.To of the expression e along the tree t, with its tables measured. Errors: those of
+// Contract, except ErrOverBudget for the bytes and the context's.
 func newRun(
 	ctx context.Context, e *sumproduct.Expression, t contractionorder.Tree, o Options,
 ) (*run, error) {
@@ -126,8 +126,8 @@ func newRun(
 	return r, r.measureTables(e)
 }
 
-// admit sets the limit to the entries of a program and of the tables copied already. Errors: sumproduct.ErrOverBudget if that is more
-// than the budget; the context's.
+// admit sets the limit of live entries to what a program needs, and the copies of tables that were made already. Errors:
+// sumproduct.ErrOverBudget if that is more than the memory of the options; the context's.
 func (r *run) admit(p *program, o Options) error {
 	r.entryLimit = p.peak + r.copiedEntries
 	if memory := budget(o.Memory); 8*r.entryLimit > memory {

@@ -38,7 +38,7 @@ func Plan(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int) 
 	return s.cost(s.forwardProgram()), nil
 }
 
-// cost returns the cost of a program.
+// cost returns the cost of a program. An entry takes 8 bytes.
 func (s *shape) cost(p *program) Cost {
 	return Cost{
 		Slices:      s.slices,
@@ -49,8 +49,8 @@ func (s *shape) cost(p *program) Cost {
 	}
 }
 
-// Roundings returns an upper bound of how often a term of the value is rounded along a tree, in products and in additions.
-// Errors wrap contractionorder.ErrTree.
+// Roundings returns an upper bound of how often a term of the value is rounded when a hypergraph is contracted along a tree: by products
+// and by sums at each leaf and merge. sliced are the indices that have one value in each slice. Errors wrap contractionorder.ErrTree.
 func Roundings(
 	h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int,
 ) (float64, error) {
@@ -58,12 +58,14 @@ func Roundings(
 	if err != nil {
 		return 0, err
 	}
-	total := 2.0 // of the slices, and the scale
+	total := 2.0 // the sum of the slices, and the scale
 	for leaf := range s.leaves {
-		total += floats.SumRoundings(s.presumFlops(leaf)/s.sizes[leaf] + 1)
+		termsPerEntry := s.presumFlops(leaf)/s.sizes[leaf] + 1
+		total += floats.SumRoundings(termsPerEntry)
 	}
 	for k, union := range s.unionSize {
-		total += 2 + floats.SumRoundings(union/s.sizes[s.leaves+k])
+		termsPerEntry := union / s.sizes[s.leaves+k]
+		total += 2 + floats.SumRoundings(termsPerEntry)
 	}
 	return finite(total), nil
 }

@@ -2,8 +2,8 @@ package pairwise
 
 // Programs: a contraction as a list of operations with all allocations known.
 
-// opcode is a kind of operation on buffers. Of n tables, buffer t is table t, buffer n+t its adjoint, and buffer 2n+t the sum of its
-// adjoint over slices.
+// opcode is a kind of operation on buffers. Of n tables, buffer t is table t, buffer n+t is its adjoint ∂Z/∂t (adjointBuffer), and buffer
+// 2n+t is the sum of its adjoint over slices (adjointSumBuffer).
 type opcode uint8
 
 const (
@@ -22,11 +22,12 @@ const (
 	opValue                       // a is the value of the slice
 )
 
-// op is one operation. A field that the opcode does not mention is 0.
+// op is one operation of a program, with the numbers of the buffers that it is about. A field that the opcode does not mention is 0.
 type op struct {
-	code      opcode
-	a, b, out int   // buffers
-	spec      *spec // how a table is computed; nil if it is not
+	code opcode
+	a, b int   // the operands
+	out  int   // the result
+	spec *spec // how a table is computed from others; nil if it is not
 }
 
 // Parts of a program.
@@ -36,23 +37,25 @@ const (
 	afterSlices
 )
 
-// program is the list of operations of a contraction: before the slices, for each slice, and after them.
+// program is a contraction as three lists of operations, with all allocations known.
 type program struct {
-	beforeOps, sliceOps, afterOps []op
-	flops                         [3]float64 // of one pass of each part
-	peak                          float64    // most entries that are live at the same time
-	liveAtSlices                  float64    // entries that are live when the slices begin
-	reads                         [][]int    // by table: indices whose marginals are read there; nil without marginals
+	beforeOps    []op       // before the slices
+	sliceOps     []op       // for each slice
+	afterOps     []op       // after all slices
+	flops        [3]float64 // of one pass of each list
+	peak         float64    // the largest number of entries that are live at the same time
+	liveAtSlices float64    // the number of entries that are live when the slices begin
+	reads        [][]int    // by table: indices whose marginals are read there; nil without marginals
 }
 
-// emitter writes a program and tracks which tables are live.
+// emitter writes a program. It tracks which buffers are live, and how many entries they hold.
 type emitter struct {
 	shape       *shape
 	program     *program
-	part        int       // of the program that is written
+	part        int       // the part of the program that is written: beforeSlices, inEachSlice or afterSlices
 	ops         *[]op     // the operations of this part
-	live        float64   // entries
-	heldEntries []float64 // by buffer: entries that it holds
+	live        float64   // the number of entries of all live buffers
+	heldEntries []float64 // by buffer: the number of entries that it holds; 0 if it shares those of another
 	isLive      []bool    // by buffer
 	opCount     int       // operations so far, of all parts
 }
@@ -71,13 +74,13 @@ func newEmitter(s *shape) *emitter {
 	return e
 }
 
-// begin turns to a part of the program.
+// begin makes a part of the program the one to which operations are appended.
 func (e *emitter) begin(part int) {
 	e.part = part
 	e.ops = []*[]op{&e.program.beforeOps, &e.program.sliceOps, &e.program.afterOps}[part]
 }
 
-// emit appends an operation to the part, and notes which buffers are live after it.
+// emit appends an operation to the current part of the program, and notes which buffers are live after it.
 func (e *emitter) emit(o op) {
 	*e.ops = append(*e.ops, o)
 	e.opCount++
@@ -93,32 +96,33 @@ func (e *emitter) emit(o op) {
 	}
 }
 
-// allocate counts the entries of a buffer as live.
-func (e *emitter) allocate(buffer int, size float64) {
-	e.heldEntries[buffer] = size
-	e.live = finite(e.live + size)
+// allocate notes that a buffer holds some entries from now on, for the peak of the program.
+func (e *emitter) allocate(buffer int, entries float64) {
+	e.heldEntries[buffer] = entries
+	e.live = finite(e.live + entries)
 	e.program.peak = max(e.program.peak, e.live)
 }
 
-// moveEntries makes the entries that buffer a holds those of buffer to.
-func (e *emitter) moveEntries(a, to int) {
-	e.heldEntries[to] = e.heldEntries[a]
-	e.heldEntries[a] = 0
+// moveEntries notes that the entries of one buffer are those of another one from now on.
+func (e *emitter) moveEntries(from, to int) {
+	e.heldEntries[to] = e.heldEntries[from]
+	e.heldEntries[from] = 0
 }
 
-// addFlops counts the flops of an operation of the part.
+// addFlops adds to the flops of the current part.
 func (e *emitter) addFlops(flops float64) {
 	e.program.flops[e.part] = finite(e.program.flops[e.part] + flops)
 }
 
-// free emits opFree for a buffer.
+// free emits opFree for a buffer, and notes that its entries are not live any more.
 func (e *emitter) free(buffer int) {
 	e.live -= e.heldEntries[buffer]
 	e.heldEntries[buffer] = 0
 	e.emit(op{code: opFree, a: buffer})
 }
 
-// load emits opLoad for a leaf.
+// load emits the operation that makes table leaf from a table of the expression: restricted to a slice, and with the indices summed out
+// that no other table has. A leaf that needs neither shares the entries of the expression.
 func (e *emitter) load(leaf int) {
 	if e.shape.isCopied(leaf) {
 		e.allocate(leaf, e.shape.sizes[leaf])
@@ -127,35 +131,38 @@ func (e *emitter) load(leaf int) {
 	e.emit(op{code: opLoad, out: leaf})
 }
 
-// merge emits the operation that makes table leaves+k from its two, which must be live. It does not free them. If one of them is a scalar,
-// the operation is opTake, otherwise opMerge.
+// merge emits the operation that makes table leaves+k, the result of merge k, from the two tables of the merge, which must be live. It does
+// not free them. If one of them is a scalar, the operation is opScale, otherwise opMerge.
 func (e *emitter) merge(k int) {
 	s := e.shape
 	m := s.merges[k]
 	out := s.leaves + k
 	for i := range 2 {
-		a, b := m[i], m[1-i]
-		if len(s.scopes[b]) == 0 {
+		table, partner := m[i], m[1-i]
+		if s.isScalar(partner) {
 			e.addFlops(1)
-			e.emit(op{code: opScale, a: a, b: b, out: out})
+			e.emit(op{code: opScale, a: table, b: partner, out: out})
 			return
 		}
 	}
 
 	e.allocate(out, s.sizes[out])
-	e.addFlops(finite(s.unionSize[k] + (s.unionSize[k] - s.sizes[out])))
+	products := s.unionSize[k]
+	additions := products - s.sizes[out]
+	e.addFlops(finite(products + additions))
 	e.emit(op{code: opMerge, a: m[0], b: m[1], out: out})
 }
 
-// forwardProgram returns the program of Contract.
+// forwardProgram returns the program that computes the value of a contraction, without marginals (Contract).
 func (s *shape) forwardProgram() *program {
 	e := newEmitter(s)
 	e.evaluate(nil)
 	return e.program
 }
 
-// evaluate emits the merges of static tables before the slices, and all others in each slice. A table is freed after its merge, unless
-// isKept is true for it or further slices need it. With isKept nil no table is kept, and the last is freed, too.
+// evaluate emits the forward pass, up to the value of a slice: the merges of static tables before the slices, and all other merges in each
+// slice. Leaves are loaded before their merge. A table is freed after its merge, unless isKept is true for it or further slices need it. If
+// isKept is nil, no table is kept, not even the last one.
 func (e *emitter) evaluate(isKept func(table int) bool) {
 	s := e.shape
 	for _, part := range []int{beforeSlices, inEachSlice} {
@@ -163,17 +170,19 @@ func (e *emitter) evaluate(isKept func(table int) bool) {
 		for k, m := range s.merges {
 			out := s.leaves + k
 			if s.isStatic[out] != (part == beforeSlices) {
-				continue
+				continue // it is of the other part
 			}
-			for _, i := range m {
-				if i < s.leaves && (part == beforeSlices || !s.isStatic[i]) {
-					e.load(i)
+			for _, table := range m {
+				isLeaf := table < s.leaves
+				isLoaded := part == inEachSlice && s.isStatic[table] // by loadStaticLeaves
+				if isLeaf && !isLoaded {
+					e.load(table)
 				}
 			}
 			e.merge(k)
-			for _, i := range m {
-				if isKept == nil || !isKept(i) {
-					e.freeMerged(i, out)
+			for _, table := range m {
+				if isKept == nil || !isKept(table) {
+					e.freeMerged(table, out)
 				}
 			}
 		}
@@ -187,48 +196,51 @@ func (e *emitter) evaluate(isKept func(table int) bool) {
 			e.program.liveAtSlices = e.live
 		}
 	}
+
+	last := len(s.scopes) - 1
 	if s.leaves > 0 {
-		e.emit(op{code: opValue, a: len(s.scopes) - 1})
+		e.emit(op{code: opValue, a: last})
 	}
 	if s.leaves > 0 && isKept == nil {
-		e.free(len(s.scopes) - 1)
+		e.free(last)
 	}
 }
 
-// freeMerged frees table i after its merge into out. If the merge only passed its entries on, they go over to out. It does nothing if i is
-// static and out is not, since the next slice needs i.
-func (e *emitter) freeMerged(i, out int) {
-	if e.shape.isStatic[i] && !e.shape.isStatic[out] {
+// freeMerged frees a table after its merge into table out. If the merge only passed its entries on, they go over to out. It does nothing if
+// the table is static and out is not, since the next slice needs the table.
+func (e *emitter) freeMerged(table, out int) {
+	if e.shape.isStatic[table] && !e.shape.isStatic[out] {
 		return
 	}
-	if e.passesOn(i, out) {
-		e.moveEntries(i, out)
-		e.emit(op{code: opMove, a: i, out: out})
+	if e.passesOn(table, out) {
+		e.moveEntries(table, out)
+		e.emit(op{code: opMove, a: table, out: out})
 		return
 	}
-	e.free(i)
+	e.free(table)
 }
 
-// passesOn reports whether the merge into out takes the entries of i as they are, since its other table is a scalar. Of two scalars it
-// takes the first.
-func (e *emitter) passesOn(i, out int) bool {
-	m := e.shape.merges[out-e.shape.leaves]
-	if len(e.shape.scopes[m[1]]) == 0 {
-		return i == m[0]
+// passesOn reports whether the merge into table out takes the entries of a table as they are, since the other table of the merge is a
+// scalar. If both are scalars, it takes those of the first.
+func (e *emitter) passesOn(table, out int) bool {
+	s := e.shape
+	m := s.merges[out-s.leaves]
+	if s.isScalar(m[1]) {
+		return table == m[0]
 	}
-	return len(e.shape.scopes[m[0]]) == 0 && i == m[1]
+	return s.isScalar(m[0]) && table == m[1]
 }
 
-// loadStaticLeaves loads the static leaves that are merged in each slice.
+// loadStaticLeaves emits, before the slices, the loads of static leaves whose merges are in each slice.
 func (e *emitter) loadStaticLeaves() {
 	s := e.shape
 	for k, m := range s.merges {
 		if s.isStatic[s.leaves+k] {
-			continue
+			continue // its leaves are loaded already
 		}
-		for _, i := range m {
-			if i < s.leaves && s.isStatic[i] {
-				e.load(i)
+		for _, table := range m {
+			if isLeaf := table < s.leaves; isLeaf && s.isStatic[table] {
+				e.load(table)
 			}
 		}
 	}

@@ -3,38 +3,42 @@ package pairwise
 // Marginals from a table and its adjoint.
 
 import (
+	"slices"
+
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
 // marginals has the sums of all marginals over slices, and the memory to read them.
 type marginals struct {
-	total    [][]scaled.Number // [i][v]: Σ of the terms of Z with index i at value v
-	odometer odometer          // over the blocks; a block has all entries of a run
-	run      [2][]int          // offsets of the run in the table and its adjoint
-	terms    []float64         // by place in the run: sum over the blocks
-	sums     [][]float64       // by index read and its value: sum of the terms of the table
+	total      [][]scaled.Number // [i][v]: Σ of the terms of Z with index i at value v
+	odometer   odometer          // over the blocks; a block has all entries of a run
+	runOffsets [2][]int          // offsets of the entries of a run in the table and in its adjoint
+	terms      []float64         // by position in the run: sum of the terms over the blocks
+	sums       [][]float64       // by index that is read, and its value: sum of the terms of the table
 }
 
-// readMarginals adds Σ T·adj(T) over all other indices, for the values of every index that is read at table T = o.a. If T is a leaf, it
-// takes the entries of the expression with the lone indices, which the adjoint does not depend on. Time: 3 flops per entry.
+// readMarginals adds the marginals of the indices that are read at a table T (o.a) to the totals: for each value of such an index the sum
+// of the terms T·adj(T) over all other indices. o.b is the buffer of adj(T). If T is a leaf, it takes the entries of the expression with
+// the lone indices, which the adjoint does not depend on. Time: 3 flops per entry.
 func (r *run) readMarginals(o *op) {
+	// The table, divided by factor.
 	m := &r.marginals
 	s := r.shape
 	t := &r.buffers[o.a]
 	table, l := t.data, s.layouts[o.a]
 	factor := r.buffers[o.b].scale
-	if o.a < s.leaves {
+	if isLeaf := o.a < s.leaves; isLeaf {
 		t = &r.inputs[o.a]
 		table, l = t.data[r.sliceOffset(o.a):], s.storedLayout(o.a)
 		if !r.factors[o.a].IsZero() {
 			factor = factor.Div(r.factors[o.a])
 		}
 	}
-
 	if _, loses := r.productDepth(t, &r.buffers[o.b]); loses {
 		r.stats.Lost = r.stats.Lost || !r.areNegligible(o.a, float64(len(t.data)), factor)
 	}
 
+	// Loops over blocks and over the run of a block, in the sequence of the table.
 	adjoint, adjointLayout := r.buffers[o.b].data, s.layouts[o.b]
 	axes := make([]axis, len(l.index))
 	for i, v := range l.index {
@@ -43,13 +47,13 @@ func (r *run) readMarginals(o *op) {
 	start := suffixStart(axes, maxRun)
 	outer, run := axes[:start], axes[start:]
 
+	// Sums by the value of each index that is read.
 	read := r.reads[o.a]
 	outerAxis := m.prepareSums(s, read, outer)
 	entries := m.addTerms(table, adjoint, outer, run, outerAxis)
 	r.stats.Flops += 3 * entries
-
 	for i, v := range read {
-		if outerAxis[i] < 0 {
+		if isInRun := outerAxis[i] < 0; isInRun {
 			m.sumRun(i, v, run)
 		}
 		for x, sum := range m.sums[i] {
@@ -58,21 +62,22 @@ func (r *run) readMarginals(o *op) {
 	}
 }
 
-// addTerms goes through the products of a table's and its adjoint's entries. It sets terms to their sums over the blocks, and adds the
-// sum of each block to the sums of the indices that are outer axes. outerAxis is that of prepareSums. It returns the number of entries.
+// addTerms goes through the terms, the products of an entry of a table and one of its adjoint, block by block. It sets m.terms to their
+// sums over the blocks, by position in the run. It adds the sum of each block to the sums of those indices i that are outer axes,
+// outerAxis[i] ≥ 0. It returns the number of entries.
 func (m *marginals) addTerms(table, adjoint []float64, outer, run []axis, outerAxis []int) (entries float64) {
 	for i := range 2 {
-		m.run[i] = offsets(m.run[i], run, i)
+		m.runOffsets[i] = offsets(m.runOffsets[i], run, i)
 	}
-	n, blocks := len(m.run[0]), count(outer)
+	n, blocks := len(m.runOffsets[0]), count(outer)
 	m.terms = resize(m.terms, n)
 	clear(m.terms)
 	m.odometer.seek(outer, 0)
 	for range blocks {
-		sum := addProducts(m.terms, table[m.odometer.offsets[0]:], adjoint[m.odometer.offsets[1]:], m.run[0], m.run[1])
-		for i, p := range outerAxis {
-			if p >= 0 {
-				m.sums[i][m.odometer.values[p]] += sum
+		sum := addProducts(m.terms, table[m.odometer.offsets[0]:], adjoint[m.odometer.offsets[1]:], m.runOffsets[0], m.runOffsets[1])
+		for i, axis := range outerAxis {
+			if axis >= 0 {
+				m.sums[i][m.odometer.values[axis]] += sum
 			}
 		}
 		m.odometer.next()
@@ -80,7 +85,7 @@ func (m *marginals) addTerms(table, adjoint []float64, outer, run []axis, outerA
 	return float64(n) * float64(blocks)
 }
 
-// addProducts adds the products of a run to terms, and returns their sum.
+// addProducts adds a[offsetsA[j]] · b[offsetsB[j]] to terms[j] for all j, and returns the sum of these products.
 func addProducts(terms, a, b []float64, offsetsA, offsetsB []int) float64 {
 	offsetsA, offsetsB = offsetsA[:len(terms)], offsetsB[:len(terms)]
 	sum := 0.0
@@ -92,7 +97,8 @@ func addProducts(terms, a, b []float64, offsetsA, offsetsB []int) float64 {
 	return sum
 }
 
-// prepareSums clears the sums of the indices read. It returns, for each of them, which of the outer axes it is, or −1 if it is in the run.
+// prepareSums sets the sums of the indices in read to 0, one for each value. It returns for each of these indices its position among the
+// outer axes, or −1 if it is not among them, but in the run.
 func (m *marginals) prepareSums(s *shape, read []int, outer []axis) (outerAxis []int) {
 	outerAxis = make([]int, len(read))
 	for i, v := range read {
@@ -101,24 +107,20 @@ func (m *marginals) prepareSums(s *shape, read []int, outer []axis) (outerAxis [
 		}
 		m.sums[i] = resize(m.sums[i], s.dims[v])
 		clear(m.sums[i])
-		outerAxis[i] = -1
-		for p := range outer {
-			if outer[p].index == v {
-				outerAxis[i] = p
-			}
-		}
+		outerAxis[i] = slices.IndexFunc(outer, func(a axis) bool { return a.index == v })
 	}
 	return outerAxis
 }
 
-// sumRun adds the terms of the run to sums[i], by the value of index v.
+// sumRun adds the terms of the run to m.sums[i], by the value of index v, which is one of the axes of the run.
 func (m *marginals) sumRun(i, v int, run []axis) {
-	inner := 1 // entries of the axes after that of v
+	stride := 1 // of index v in the run
 	for p := len(run) - 1; run[p].index != v; p-- {
-		inner *= run[p].dim
+		stride *= run[p].dim
 	}
 	sums := m.sums[i]
-	for j, t := range m.terms {
-		sums[j/inner%len(sums)] += t
+	for j, term := range m.terms {
+		value := j / stride % len(sums)
+		sums[value] += term
 	}
 }

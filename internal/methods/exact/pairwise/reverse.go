@@ -4,93 +4,112 @@ package pairwise
 
 import (
 	"math"
+	"slices"
 )
 
 // maxStepsPerMerge bounds the operations of a program. Recomputation that needs more is not tried.
 const maxStepsPerMerge = 64
 
-// isTooLong reports whether the program has too many operations.
+// isTooLong reports whether the program has so many operations that it is given up.
 func (e *emitter) isTooLong() bool { return e.opCount > maxStepsPerMerge*(len(e.shape.merges)+1000) }
 
-// readings states at which tables marginals are read, and what the backward pass needs for it. An index that is summed at a merge is read
-// at one of the two tables: at the smaller one, unless only the adjoint of the other is needed anyway. A lone index is read at its leaf.
+// readings states at which tables marginals are read, and what the backward pass needs for it. The marginal of an index is read at one
+// table that has it, from the table and its adjoint. If a merge sums an index out, that is one of the two tables of the merge: the
+// smaller one, or the one whose adjoint is needed anyway if only one is. A lone index of a leaf is read at that leaf.
 type readings struct {
-	reads        [][]int // by table: the indices read there
+	reads        [][]int // by table: the indices whose marginals are read there
 	needsAdjoint []bool  // by table: its adjoint is needed
 	needsTable   []bool  // by table: its entries are needed in the backward pass
 }
 
-// chooseReadings decides where marginals are read, from the leaves up.
+// chooseReadings decides where marginals are read, and which tables and adjoints are needed for it, from the leaves up.
 func (s *shape) chooseReadings() *readings {
 	n := len(s.scopes)
-	w := &readings{reads: make([][]int, n), needsAdjoint: make([]bool, n), needsTable: make([]bool, n)}
-	for i := range s.leaves {
-		w.reads[i] = s.loneIndices[i]
-		w.needsAdjoint[i] = len(s.loneIndices[i]) > 0
+	r := &readings{reads: make([][]int, n), needsAdjoint: make([]bool, n), needsTable: make([]bool, n)}
+	for leaf := range s.leaves {
+		r.reads[leaf] = s.loneIndices[leaf]
+		r.needsAdjoint[leaf] = len(s.loneIndices[leaf]) > 0
 	}
 	for k, m := range s.merges {
-		a, b := m[0], m[1]
+		a, b, out := m[0], m[1], s.leaves+k
 		if len(s.summedIndices[k]) > 0 {
 			table := a
-			if w.needsAdjoint[a] == w.needsAdjoint[b] && s.sizes[b] < s.sizes[a] ||
-				w.needsAdjoint[b] && !w.needsAdjoint[a] {
+			onlyBNeedsAdjoint := r.needsAdjoint[b] && !r.needsAdjoint[a]
+			isBSmaller := r.needsAdjoint[a] == r.needsAdjoint[b] && s.sizes[b] < s.sizes[a]
+			if onlyBNeedsAdjoint || isBSmaller {
 				table = b
 			}
-			w.reads[table] = append(w.reads[table][:len(w.reads[table]):len(w.reads[table])], s.summedIndices[k]...)
-			w.needsAdjoint[table] = true
+			r.reads[table] = append(slices.Clip(r.reads[table]), s.summedIndices[k]...)
+			r.needsAdjoint[table] = true
 		}
 
-		w.needsAdjoint[s.leaves+k] = w.needsAdjoint[a] || w.needsAdjoint[b]
-		// for the adjoint of its partner, or to read marginals; a leaf is read in the expression
-		w.needsTable[a] = w.needsAdjoint[b] || len(w.reads[a]) > 0 && a >= s.leaves
-		w.needsTable[b] = w.needsAdjoint[a] || len(w.reads[b]) > 0 && b >= s.leaves
-
-		for i := range 2 { // the adjoint of a scalar is computed from its value, see opRest
-			if len(s.scopes[m[i]]) == 0 {
-				w.needsTable[m[i]] = w.needsTable[m[i]] || w.needsAdjoint[m[i]]
+		// A table is needed for the adjoint of its partner, or to read marginals. Leaves are read in the expression.
+		r.needsAdjoint[out] = r.needsAdjoint[a] || r.needsAdjoint[b]
+		r.needsTable[a] = r.needsAdjoint[b] || len(r.reads[a]) > 0 && a >= s.leaves
+		r.needsTable[b] = r.needsAdjoint[a] || len(r.reads[b]) > 0 && b >= s.leaves
+		for _, table := range m {
+			if s.isScalar(table) { // its adjoint is computed from its value, see opScalarAdjoint
+				r.needsTable[table] = r.needsTable[table] || r.needsAdjoint[table]
 			}
 		}
 	}
-	return w
+	return r
 }
 
-// backwardProgram returns the program of Marginals: forward, then back. Of the tables that the way back needs it keeps those of at most
-// maxKept entries, and computes the others again. It returns nil if that takes too many operations.
-func (s *shape) backwardProgram(w *readings, maxKept float64) *program {
-	n := len(s.scopes)
-	isKept := func(t int) bool { return w.needsTable[t] && s.sizes[t] <= maxKept }
-	e := newEmitter(s)
-	e.program.reads = w.reads
+// backwardEmitter writes a program with a backward pass.
+type backwardEmitter struct {
+	*emitter
+	readings *readings
+	maxKept  float64 // the largest number of entries of a table that is kept from the forward pass
+}
 
-	frontier := e.clearFrontier(w)
-	e.evaluate(isKept)
+// isKept reports whether a table is kept from the forward pass for the backward pass, and not computed again.
+func (e *backwardEmitter) isKept(table int) bool {
+	return e.readings.needsTable[table] && e.shape.sizes[table] <= e.maxKept
+}
 
+// backwardProgram returns the program of Marginals: a forward pass, and then a backward pass to the adjoints and marginals. Of the tables
+// that the backward pass needs, it keeps those of at most maxKept entries, and computes the others again. It returns nil if that takes too
+// many operations.
+//
+// Adjoints of tables of a slice are computed in each slice. Those of static tables are summed over the slices first. After the slices the
+// backward pass goes on from the sums.
+func (s *shape) backwardProgram(readings *readings, maxKept float64) *program {
+	e := &backwardEmitter{newEmitter(s), readings, maxKept}
+	e.program.reads = readings.reads
+
+	// Before and in each slice: the value.
+	frontier := e.clearFrontier()
+	e.evaluate(e.isKept)
+
+	// In each slice: adjoints from the last table down to static tables.
 	e.begin(inEachSlice)
-	root := n - 1
-	if n > 0 && w.needsAdjoint[root] {
-		e.allocate(n+root, 1)
-		e.emit(op{code: opRootAdjoint, out: n + root})
-		e.useAdjoint(w, root)
-		e.backFrom(w, isKept, root)
+	root := len(s.scopes) - 1
+	if root >= 0 && readings.needsAdjoint[root] {
+		e.allocate(s.adjointBuffer(root), 1)
+		e.emit(op{code: opRootAdjoint, out: s.adjointBuffer(root)})
+		e.useAdjoint(root)
+		e.emitAdjointsBelow(root)
 	}
-	if n > 0 && e.isLive[root] {
+	if root >= 0 && e.isLive[root] {
 		e.free(root)
 	}
 
+	// After the slices: adjoints below static tables.
 	e.begin(afterSlices)
-	for _, i := range frontier {
-		e.moveEntries(2*n+i, n+i)
-		e.emit(op{code: opMove, a: 2*n + i, out: n + i})
-		e.useAdjoint(w, i)
-		e.backFrom(w, isKept, i)
-		if e.isLive[i] {
-			e.free(i)
+	for _, table := range frontier {
+		sum, adjoint := s.adjointSumBuffer(table), s.adjointBuffer(table)
+		e.moveEntries(sum, adjoint)
+		e.emit(op{code: opMove, a: sum, out: adjoint})
+		e.useAdjoint(table)
+		e.emitAdjointsBelow(table)
+		if e.isLive[table] {
+			e.free(table)
 		}
 	}
-
-	for t := range s.scopes { // static tables without marginals
-		if e.isLive[t] {
-			e.free(t)
+	for table := range s.scopes { // static tables without marginals
+		if e.isLive[table] {
+			e.free(table)
 		}
 	}
 
@@ -100,56 +119,56 @@ func (s *shape) backwardProgram(w *readings, maxKept float64) *program {
 	return e.program
 }
 
-// clearFrontier returns the frontier: the static tables that are merged in each slice and whose adjoint is needed. For each it emits a
-// sum of adjoints over slices, which begins with 0.
-func (e *emitter) clearFrontier(w *readings) (frontier []int) {
+// clearFrontier returns the frontier: the static tables that are merged in each slice and whose adjoint is needed. For each it emits the
+// operation that sets the sum of its adjoint over slices to 0.
+func (e *backwardEmitter) clearFrontier() (frontier []int) {
 	s := e.shape
-	n := len(s.scopes)
 	for k, m := range s.merges {
-		for _, i := range m {
-			if s.isStatic[i] && !s.isStatic[s.leaves+k] && w.needsAdjoint[i] {
-				frontier = append(frontier, i)
-				e.allocate(2*n+i, s.sizes[i])
-				e.emit(op{code: opClearSum, out: 2*n + i})
+		for _, table := range m {
+			if s.isStatic[table] && !s.isStatic[s.leaves+k] && e.readings.needsAdjoint[table] {
+				frontier = append(frontier, table)
+				e.allocate(s.adjointSumBuffer(table), s.sizes[table])
+				e.emit(op{code: opClearSum, out: s.adjointSumBuffer(table)})
 			}
 		}
 	}
 	return frontier
 }
 
-// backFrom emits the adjoints of all tables below table from that need one. The adjoint of from must be live, and each adjoint is freed
-// when those of its two tables are made. It stops if the program is too long.
-func (e *emitter) backFrom(w *readings, isKept func(table int) bool, from int) {
+// emitAdjointsBelow emits the adjoints of all tables below a table of the tree that need one, from those of the tables that they are merged
+// into. The adjoint of the table must be live. Each adjoint is freed when those of its two tables are made. It stops if the program is too
+// long.
+func (e *backwardEmitter) emitAdjointsBelow(table int) {
 	s := e.shape
-	n := len(s.scopes)
-	stack := []int{from}
+	stack := []int{table}
 	for len(stack) > 0 && !e.isTooLong() {
 		c := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if c < s.leaves || !e.isLive[n+c] {
-			continue
+		isLeaf := c < s.leaves
+		if isLeaf || !e.isLive[s.adjointBuffer(c)] {
+			continue // nothing below needs its adjoint
 		}
 
+		// The tables that the adjoints are computed from.
 		m := s.merges[c-s.leaves]
 		for _, i := range m {
-			if w.needsTable[i] {
-				e.recompute(isKept, i)
+			if e.readings.needsTable[i] {
+				e.recompute(i)
 			}
 		}
 
-		var next []int // tables whose adjoints are new
+		// The adjoints of the two tables, and what is done with them.
+		var withAdjoint []int
 		for i := range 2 {
-			a, b := m[i], m[1-i]
-			if !w.needsAdjoint[a] {
-				continue
+			a, partner := m[i], m[1-i]
+			if e.readings.needsAdjoint[a] {
+				e.makeAdjoint(c, a, partner)
+				withAdjoint = append(withAdjoint, a)
 			}
-			e.makeAdjoint(c, a, b)
-			next = append(next, a)
 		}
-
-		e.free(n + c)
-		for _, a := range next {
-			e.useAdjoint(w, a)
+		e.free(s.adjointBuffer(c))
+		for _, a := range withAdjoint {
+			e.useAdjoint(a)
 		}
 		for _, i := range m {
 			if e.isLive[i] && (e.part == afterSlices || !s.isStatic[i]) {
@@ -158,69 +177,78 @@ func (e *emitter) backFrom(w *readings, isKept func(table int) bool, from int) {
 		}
 
 		// The larger table is last on the stack and so goes first: its adjoint does not wait.
-		if len(next) == 2 && s.sizes[next[0]] > s.sizes[next[1]] {
-			next[0], next[1] = next[1], next[0]
+		if len(withAdjoint) == 2 && s.sizes[withAdjoint[0]] > s.sizes[withAdjoint[1]] {
+			withAdjoint[0], withAdjoint[1] = withAdjoint[1], withAdjoint[0]
 		}
-		stack = append(stack, next...)
+		stack = append(stack, withAdjoint...)
 	}
 }
 
-// makeAdjoint emits the adjoint of a from that of c, the result of the merge of a and b.
-func (e *emitter) makeAdjoint(c, a, b int) {
+// makeAdjoint emits the adjoint of table a from that of table c, the merge of a and its partner. If the partner is a scalar, the adjoint
+// of c is passed on. If a is a scalar, its adjoint is Z / a. Otherwise it is the adjoint of c times the partner, summed.
+func (e *backwardEmitter) makeAdjoint(c, a, partner int) {
 	s := e.shape
-	n := len(s.scopes)
+	adjointA, adjointC := s.adjointBuffer(a), s.adjointBuffer(c)
 	switch {
 	case e.passesOn(a, c):
-		e.allocate(n+a, 0)
-		e.emit(op{code: opPassAdjoint, a: n + c, out: n + a})
-		e.moveEntries(n+c, n+a)
-	case e.passesOn(b, c): // a is a scalar
-		e.allocate(n+a, 1)
-		e.emit(op{code: opScalarAdjoint, a: a, out: n + a})
+		e.allocate(adjointA, 0)
+		e.emit(op{code: opPassAdjoint, a: adjointC, out: adjointA})
+		e.moveEntries(adjointC, adjointA)
+	case e.passesOn(partner, c):
+		e.allocate(adjointA, 1)
+		e.emit(op{code: opScalarAdjoint, a: a, out: adjointA})
 	default:
-		e.allocate(n+a, s.sizes[a])
-		union := s.unionSize[c-s.leaves]
-		e.addFlops(finite(union + (union - s.sizes[a])))
-		e.emit(op{code: opAdjoint, a: n + c, b: b, out: n + a})
+		e.allocate(adjointA, s.sizes[a])
+		products := s.unionSize[c-s.leaves]
+		e.addFlops(finite(products + (products - s.sizes[a])))
+		e.emit(op{code: opAdjoint, a: adjointC, b: partner, out: adjointA})
 	}
 }
 
-// useAdjoint emits what is done with the adjoint of table t, which is live. In a slice the adjoint of a static table goes into its sum over
-// slices. Otherwise the marginals of t are read. The adjoint is freed if no adjoint below needs it.
-func (e *emitter) useAdjoint(w *readings, t int) {
-	n := len(e.shape.scopes)
-	if e.part == inEachSlice && e.shape.isStatic[t] {
-		e.addFlops(e.shape.sizes[t])
-		e.emit(op{code: opSumAdjoint, a: n + t, out: 2*n + t})
-		e.free(n + t)
+// useAdjoint emits what is done with the adjoint of a table, which is live. In a slice, the adjoint of a static table goes into its sum
+// over slices, and is freed. Otherwise the marginals of the table are read, and the adjoint is freed if no adjoint below needs it.
+func (e *backwardEmitter) useAdjoint(table int) {
+	s := e.shape
+	adjoint := s.adjointBuffer(table)
+	if e.part == inEachSlice && s.isStatic[table] {
+		e.addFlops(s.sizes[table])
+		e.emit(op{code: opSumAdjoint, a: adjoint, out: s.adjointSumBuffer(table)})
+		e.free(adjoint)
 		return
 	}
 
-	if len(w.reads[t]) > 0 {
-		size := e.shape.sizes[t]
-		if t < e.shape.leaves {
-			size = finite(size + e.shape.presumFlops(t))
+	isLeaf := table < s.leaves
+	if len(e.readings.reads[table]) > 0 {
+		entries := s.sizes[table]
+		if isLeaf {
+			entries = finite(entries + s.presumFlops(table))
 		}
-		e.addFlops(finite(3 * size))
-		e.emit(op{code: opReadMarginals, a: t, b: n + t})
+		e.addFlops(finite(3 * entries))
+		e.emit(op{code: opReadMarginals, a: table, b: adjoint})
 	}
-	if t < e.shape.leaves || !w.needsAdjoint[e.shape.merges[t-e.shape.leaves][0]] &&
-		!w.needsAdjoint[e.shape.merges[t-e.shape.leaves][1]] {
-		e.free(n + t)
+	if isLeaf {
+		e.free(adjoint)
+		return
+	}
+	m := s.merges[table-s.leaves]
+	isNeededBelow := e.readings.needsAdjoint[m[0]] || e.readings.needsAdjoint[m[1]]
+	if !isNeededBelow {
+		e.free(adjoint)
 	}
 }
 
-// recompute emits table t again, with all below it that are not live. It does nothing if t is live, and stops if the program is too long.
-func (e *emitter) recompute(isKept func(table int) bool, t int) {
+// recompute emits the merges that make a table again, and all tables below it that are not live. It does nothing if the table is live, and
+// stops if the program is too long.
+func (e *backwardEmitter) recompute(table int) {
 	s := e.shape
-	stack := []int{t}
+	stack := []int{table}
 	for len(stack) > 0 && !e.isTooLong() {
-		c := stack[len(stack)-1]
+		c := stack[len(stack)-1] // it stays on the stack until it is live
 		if e.isLive[c] {
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		if c < s.leaves {
+		if isLeaf := c < s.leaves; isLeaf {
 			e.load(c)
 			continue
 		}
@@ -237,22 +265,22 @@ func (e *emitter) recompute(isKept func(table int) bool, t int) {
 
 		e.merge(c - s.leaves)
 		for _, i := range m {
-			if !isKept(i) {
+			if !e.isKept(i) {
 				e.freeMerged(i, c)
 			}
 		}
 	}
 }
 
-// fitBackward returns the program of Marginals that keeps as many tables as memory bytes have room for. If none fits, it returns the one
-// with the smallest peak.
+// fitBackward returns the program of Marginals that keeps as many tables of the forward pass as memory bytes have room for: it tries
+// smaller and smaller limits of their size. If none fits, it returns the program with the smallest peak.
 func (s *shape) fitBackward(memory float64) *program {
-	w := s.chooseReadings()
+	readings := s.chooseReadings()
 	largest := s.largestSize()
 	var smallest *program
 	for maxKept := math.MaxFloat64; ; maxKept = min(maxKept, 4*largest) / 4 {
-		p := s.backwardProgram(w, maxKept)
-		if p == nil {
+		p := s.backwardProgram(readings, maxKept)
+		if p == nil { // too long, and more so with fewer tables kept
 			break
 		}
 		if smallest == nil || p.peak < smallest.peak {

@@ -13,28 +13,38 @@ import (
 
 // shape is the tables of a contraction tree without entries. Tables 0 … leaves−1 are the leaves: tables of the expression, without their
 // sliced indices and those that they sum out first. Table leaves+k is the result of merge k. Indices of dimension 1 and sliced ones are in
-// no scope.
+// no scope. A table is static if it is the same in all slices and is computed once.
 type shape struct {
-	graph         contractionorder.Hypergraph
-	dims          []int   // by index; 0 for sliced indices
-	sliced        []int   // indices
-	slices        float64 // number of slices: Π of the dimensions of the sliced indices
-	leaves        int
-	merges        [][2]int
-	scopes        [][]int   // by table, sorted
-	loneIndices   [][]int   // by leaf: indices that no other leaf has, which are summed before its merge
-	slicedOfLeaf  [][]int   // by leaf: its sliced indices of dimension above 1
-	summedIndices [][]int   // by merge: indices summed
-	unionSize     []float64 // by merge: entries of a table over all indices of the two that are merged
-	sizes         []float64 // by table: entries
-	rawEntries    float64   // entries of all tables of the expression
-	isStatic      []bool    // by table: it is computed once for all slices, since it is the same in all of them
-	summingMerge  []int     // by index: the merge that sums it; −1 if a leaf does
-	layouts       []layout  // by buffer, see opcode
-	specs         []*spec   // by buffer: how the table is computed
+	graph         contractionorder.Hypergraph // of the expression
+	dims          []int                       // by index: the number of its values within a slice; 0 for sliced indices
+	sliced        []int                       // the indices that have one value in a slice
+	slices        float64                     // number of slices: Π of the dimensions of the sliced indices
+	leaves        int                         // number of leaves
+	merges        [][2]int                    // by merge: the two tables that are merged
+	scopes        [][]int                     // by table: its indices, sorted
+	loneIndices   [][]int                     // by leaf: indices that no other leaf has, which are summed before its merge
+	slicedOfLeaf  [][]int                     // by leaf: its sliced indices of dimension above 1
+	summedIndices [][]int                     // by merge: indices that it sums out
+	unionSize     []float64                   // by merge: number of entries of a table over all indices of the two tables
+	sizes         []float64                   // by table: number of entries
+	rawEntries    float64                     // number of entries of all tables of the expression
+	isStatic      []bool                      // by table: it is computed once for all slices
+	summingMerge  []int                       // by index: the merge that sums it out; −1 if a leaf does
+	layouts       []layout                    // by buffer, see opcode
+	specs         []*spec                     // by buffer: how the table is computed
 }
 
-// newShape computes the scopes of all tables of a tree. Errors wrap contractionorder.ErrTree.
+// isScalar reports whether a table has one entry, over no indices.
+func (s *shape) isScalar(table int) bool { return len(s.scopes[table]) == 0 }
+
+// adjointBuffer returns the number of the buffer of a table's adjoint.
+func (s *shape) adjointBuffer(table int) int { return len(s.scopes) + table }
+
+// adjointSumBuffer returns the number of the buffer with the sum of a table's adjoint over slices.
+func (s *shape) adjointSumBuffer(table int) int { return 2*len(s.scopes) + table }
+
+// newShape computes the scopes of all tables of the tree t over a hypergraph, whose edges are the scopes of its leaves. sliced are the
+// indices that have one value in each slice. Errors wrap contractionorder.ErrTree.
 func newShape(
 	h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int,
 ) (*shape, error) {
@@ -63,6 +73,7 @@ func newShape(
 		s.dims[v] = 0
 	}
 
+	// The scopes, from the leaves to the last table.
 	tables := t.Leaves + len(t.Merges)
 	s.scopes = make([][]int, tables)
 	s.sizes = make([]float64, tables)
@@ -73,34 +84,34 @@ func newShape(
 	s.unionSize = make([]float64, len(t.Merges))
 	s.summingMerge = make([]int, len(h.Dims))
 
-	count := make([]int, len(h.Dims)) // by index: the tables that have it and are not merged yet
-	for _, e := range h.Edges {
-		for _, v := range e {
-			count[v]++
+	tableCount := make([]int, len(h.Dims)) // by index: the number of tables that have it and are not merged yet
+	for _, scope := range h.Edges {
+		for _, v := range scope {
+			tableCount[v]++
 		}
 	}
-
-	for i, e := range h.Edges {
-		s.addLeaf(i, e, count)
+	for i, scope := range h.Edges {
+		s.addLeaf(i, scope, tableCount)
 	}
 	for k, m := range t.Merges {
-		s.addMerge(k, m, count)
+		s.addMerge(k, m, tableCount)
 	}
 	s.chooseStatic(math.MaxFloat64)
 	return s, nil
 }
 
-// addLeaf computes the scope of leaf i, whose table has the scope e, and sorts its other indices into slicedIn and lone. count is the
-// number of tables that have each index.
-func (s *shape) addLeaf(i int, e, count []int) {
-	raw := 1.0
-	for _, v := range e {
-		raw = finite(raw * float64(s.graph.Dims[v]))
+// addLeaf computes the scope of leaf i from the scope of its table in the expression. Indices that are sliced, of dimension 1, or in no
+// other table are not part of it. tableCount is, by index, the number of tables that have it.
+func (s *shape) addLeaf(i int, tableScope, tableCount []int) {
+	entries := 1.0 // of the table in the expression
+	for _, v := range tableScope {
+		entries = finite(entries * float64(s.graph.Dims[v]))
+		isSliced := s.dims[v] == 0
 		switch {
-		case s.dims[v] == 0 && s.graph.Dims[v] > 1:
+		case isSliced && s.graph.Dims[v] > 1:
 			s.slicedOfLeaf[i] = append(s.slicedOfLeaf[i], v)
-		case s.dims[v] <= 1: // of dimension 1, or sliced and of dimension 1
-		case count[v] > 1:
+		case isSliced, s.dims[v] == 1:
+		case tableCount[v] > 1:
 			s.scopes[i] = append(s.scopes[i], v)
 		default:
 			s.loneIndices[i] = append(s.loneIndices[i], v)
@@ -108,17 +119,19 @@ func (s *shape) addLeaf(i int, e, count []int) {
 		}
 	}
 	slices.Sort(s.scopes[i])
-	s.rawEntries = finite(s.rawEntries + raw)
+	s.rawEntries = finite(s.rawEntries + entries)
 	s.sizes[i] = s.entriesOver(s.scopes[i])
 }
 
-// addMerge computes the scope of the result of merge k, of the tables m. An index is summed if no other table has it. count is, by index,
-// the number of tables that have it and are not merged yet; addMerge lowers it for indices of both tables.
-func (s *shape) addMerge(k int, m [2]int, count []int) {
-	a, b := s.scopes[m[0]], s.scopes[m[1]]
+// addMerge computes the scope of the result of merge k of two tables: their indices without those that no further table has, which the
+// merge sums out. tableCount is, by index, the number of tables that have it and are not merged yet. addMerge lowers it for indices of
+// both tables.
+func (s *shape) addMerge(k int, tables [2]int, tableCount []int) {
+	a, b := s.scopes[tables[0]], s.scopes[tables[1]]
 	out := make([]int, 0, len(a)+len(b))
 	union := 1.0
-	for len(a) > 0 || len(b) > 0 { // merges two sorted lists
+	for len(a) > 0 || len(b) > 0 {
+		// The next index v of the two sorted lists.
 		var v int
 		isInBoth := false
 		switch {
@@ -134,9 +147,9 @@ func (s *shape) addMerge(k int, m [2]int, count []int) {
 
 		union *= float64(s.dims[v])
 		if isInBoth {
-			count[v]--
+			tableCount[v]--
 		}
-		if count[v] > 1 {
+		if isNeeded := tableCount[v] > 1; isNeeded {
 			out = append(out, v)
 		} else {
 			s.summedIndices[k] = append(s.summedIndices[k], v)
@@ -149,8 +162,8 @@ func (s *shape) addMerge(k int, m [2]int, count []int) {
 	s.sizes[s.leaves+k] = s.entriesOver(out)
 }
 
-// chooseStatic decides which tables are computed once for all slices. These are tables without sliced indices that have at most maxSize
-// entries and are made of such tables only. A leaf that is used as it is in the expression may be larger.
+// chooseStatic sets isStatic: it decides which tables are computed once for all slices. These are tables that have no sliced indices and at
+// most maxSize entries, and are made of such tables only. A leaf that shares the entries of the expression may be larger.
 func (s *shape) chooseStatic(maxSize float64) {
 	if len(s.sliced) == 0 || len(s.scopes) == 0 {
 		return
@@ -161,11 +174,13 @@ func (s *shape) chooseStatic(maxSize float64) {
 	for k, m := range s.merges {
 		s.isStatic[s.leaves+k] = s.isStatic[m[0]] && s.isStatic[m[1]] && s.sizes[s.leaves+k] <= maxSize
 	}
-	s.isStatic[len(s.scopes)-1] = false // every slice has its value
+	last := len(s.scopes) - 1
+	s.isStatic[last] = false // every slice has a value
 }
 
-// programWithin builds programs with fewer and fewer static tables, until one fits into memory bytes, and returns that one. If none fits,
-// it returns the last, in which only leaves that are used as they are are static.
+// programWithin returns the first program that fits the memory, in bytes, among programs with fewer and fewer static tables. build makes
+// a program for the current isStatic. If none fits, it returns the last one, in which only leaves that share the entries of the
+// expression are static.
 func (s *shape) programWithin(memory float64, build func() *program) *program {
 	p := build()
 	if len(s.sliced) == 0 {
@@ -187,12 +202,13 @@ func (s *shape) largestSize() float64 {
 	return largest
 }
 
-// isCopied reports whether a leaf needs entries in addition to those of the expression, since it is sliced or has lone indices.
+// isCopied reports whether a leaf needs entries of its own, since it is sliced or sums indices out. Otherwise it shares those of the
+// expression.
 func (s *shape) isCopied(leaf int) bool {
 	return len(s.slicedOfLeaf[leaf]) > 0 || len(s.loneIndices[leaf]) > 0
 }
 
-// presumFlops returns the number of additions that sum the lone indices of a leaf out.
+// presumFlops returns the number of additions by which a leaf sums out its lone indices, those that no other leaf has.
 func (s *shape) presumFlops(leaf int) float64 {
 	n := s.sizes[leaf]
 	for _, v := range s.loneIndices[leaf] {
@@ -223,7 +239,7 @@ func (s *shape) log2Largest() float64 {
 	return largest
 }
 
-// byLifetime compares indices by how long they stay: an index that is summed later is greater. Ties are broken by number.
+// byLifetime compares two indices by the merge that sums them out, for sorting. The later is the greater. Ties are broken by number.
 func (s *shape) byLifetime(i, j int) int {
 	return cmp.Or(cmp.Compare(s.summingMerge[i], s.summingMerge[j]), cmp.Compare(i, j))
 }

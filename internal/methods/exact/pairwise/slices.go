@@ -13,18 +13,18 @@ import (
 // window is the number of slices whose values wait to be added in their sequence, if slices are computed at the same time.
 const window = 1 << 12
 
-// runSlices computes all slices and returns the accumulator of their values. It calls onSlice, unless that is nil, after every slice with
-// its value; then slices are computed one after the other.
+// runSlices computes all slices and returns the accumulator of their values. If onSlice is not nil, it is called after every slice with its
+// value, and slices are computed one after the other. Otherwise they are computed on several threads, as many as there is memory for.
 func (r *run) runSlices(p *program, onSlice func(value scaled.Number)) (accumulator, error) {
 	var sum accumulator
-	entries := p.peak - p.liveAtSlices // of one slice
+	sliceEntries := p.peak - p.liveAtSlices // of one slice
 	threads := int(min(int64(r.threads), (r.to-r.from)/2))
-	for threads > 1 && float64(threads-1)*entries > r.spareEntries {
+	for threads > 1 && float64(threads-1)*sliceEntries > r.spareEntries {
 		threads--
 	}
 
 	if onSlice == nil && threads >= 2 {
-		err := r.runParallel(p, threads, int(entries), &sum)
+		err := r.runParallel(p, threads, int(sliceEntries), &sum)
 		return sum, err
 	}
 	for n := r.from; n < r.to; n++ {
@@ -40,44 +40,45 @@ func (r *run) runSlices(p *program, onSlice func(value scaled.Number)) (accumula
 	return sum, nil
 }
 
-// runParallel computes all slices on some threads, each with tables of at most entries entries. It adds their values to sum in the
-// sequence of the slices.
+// runParallel computes all slices on some threads, each with tables of at most the given number of entries. Whatever thread computes
+// them, it adds their values to sum in the sequence of the slices, a window of slices at a time.
 func (r *run) runParallel(p *program, threads, entries int, sum *accumulator) error {
 	team := make([]*run, threads)
 	for i := range team {
 		team[i] = r.fork(entries)
 	}
-	values := make([]scaled.Number, min(window, r.to-r.from))
 
+	values := make([]scaled.Number, min(window, r.to-r.from))
 	for from := r.from; from < r.to; from += window {
-		part := values[:min(window, r.to-from)]
-		err := sumproduct.Share(r.ctx, threads, len(part), func(w, n int) (err error) {
-			part[n], err = team[w].runSlice(p, from+int64(n))
+		windowValues := values[:min(window, r.to-from)]
+		err := sumproduct.Share(r.ctx, threads, len(windowValues), func(w, n int) (err error) {
+			windowValues[n], err = team[w].runSlice(p, from+int64(n))
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		for _, v := range part {
+		for _, v := range windowValues {
 			sum.add(v)
 		}
 	}
 
+	teamPeak := 0 // entries
 	for _, member := range team {
 		r.stats.Flops += member.stats.Flops
 		r.stats.Merges += member.stats.Merges
 		r.stats.Slices += member.stats.Slices
 		r.stats.Lost = r.stats.Lost || member.stats.Lost
 		r.missingBound = r.missingBound.Add(member.missingBound)
-		r.parallelEntries += member.arena.Peak
+		teamPeak += member.arena.Peak
 	}
-	// Tables alive before the slices are counted in r's arena, and its peak may be from there.
-	r.parallelEntries = max(0, r.arena.Live+r.parallelEntries-r.arena.Peak)
+	// Tables alive before the slices are counted in r's arena, whose own peak may have been before the slices.
+	r.parallelEntries = max(0, r.arena.Live+teamPeak-r.arena.Peak)
 	return nil
 }
 
-// fork returns a run for one thread that computes slices. It shares the results of r that are the same for all slices, and may use entries
-// in addition.
+// fork returns a run for one thread that computes slices, with at most some entries of its own. It shares the tables of r that are the same
+// for all slices.
 func (r *run) fork(entries int) *run {
 	return &run{
 		ctx:          r.ctx,

@@ -20,50 +20,52 @@ const (
 	maxPadding     = 2 * line
 )
 
-// stage decides which operands are staged. For these it moves axes along which they are fastest into the block, as many as there is room
-// for: it tries blocks that have many neighbouring entries of the operand first.
+// stage decides which operands are staged: copied block after block into the sequence in which the kernel reads them. These are large
+// operands whose cache lines the kernel would not read whole, and both operands of a batched merge. A block then has the axes along which
+// the operand is fastest. It tries blocks that have many neighbouring entries of the operand first, and larger blocks last.
 func (x *spec) stage() {
 	if x.kind == tiny {
 		return
 	}
 	var isStaged [2]bool
-	for i := range 2 {
-		isStaged[i] = x.kind == batched || x.isLarge(i) && !x.readsWholeLines(i)
+	for operand := range 2 {
+		isStaged[operand] = x.kind == batched || x.isLarge(operand) && !x.readsWholeLines(operand)
 	}
 	if !isStaged[0] && !isStaged[1] {
 		return
 	}
-	minNear := line
+	minNeighbours := line
 	if x.kind == batched {
-		minNear = 1 // it is always staged
+		minNeighbours = 1 // it is always staged
 	}
 	for _, maxEntries := range []int{maxStaged, maxLargeStaged} {
-		for near := nearby; near >= minNear; near /= 2 {
-			if y, ok := x.withStaging(isStaged, near, maxEntries); ok {
-				*x = y
+		for neighbours := nearby; neighbours >= minNeighbours; neighbours /= 2 {
+			if staged, ok := x.withStaging(isStaged, neighbours, maxEntries); ok {
+				*x = staged
 				return
 			}
 		}
 	}
 }
 
-// withStaging returns the merge with these operands staged. A block has near neighbouring entries of each and at most maxEntries entries.
-// It returns false if that is not possible.
-func (x *spec) withStaging(isStaged [2]bool, near, maxEntries int) (y spec, ok bool) {
+// withStaging returns the merge with some operands staged. A block has at least the given number of neighbouring entries of each large one,
+// and at most maxEntries entries. ok is false if that is not possible.
+func (x *spec) withStaging(isStaged [2]bool, neighbours, maxEntries int) (y spec, ok bool) {
 	y = *x
 	if x.kind != inner && len(x.rows) == 0 { // a shorter run leaves room in the block for other axes
 		start := suffixStart(x.run, stagedRun)
 		y.run = x.run[start:]
 		y.outer = slices.Concat(x.outer, x.run[:start])
 	}
-	valuesInBlock := map[int]int{} // by index
-	for i := range 2 {
-		if isStaged[i] && x.isLarge(i) && !x.readsWholeLines(i) {
-			x.addFastest(i, near, valuesInBlock)
+
+	// The axes along which the operands are fastest go from the loops over blocks into the block: those of steps are summed within the
+	// block or, of an inner merge, gone through by insideAxes. Those of outer are gone through by insideAxes.
+	valuesInBlock := map[int]int{} // by index: how many of its values a block has
+	for operand := range 2 {
+		if isStaged[operand] && x.isLarge(operand) && !x.readsWholeLines(operand) {
+			x.addFastest(operand, neighbours, valuesInBlock)
 		}
 	}
-	// The values that are in the block leave the loops over blocks. Those of steps are summed within the block, or, if kind is inner, gone
-	// through by inside. Those of outer are gone through by inside.
 	y.steps, y.insideAxes = splitAxes(x.steps, valuesInBlock)
 	if x.kind != inner {
 		y.sum = append(y.insideAxes, x.sum...)
@@ -72,8 +74,10 @@ func (x *spec) withStaging(isStaged [2]bool, near, maxEntries int) (y spec, ok b
 	if x.kind == blend && count(y.sum)*count(y.run) > maxStaged {
 		return y, false
 	}
-	for i := range 2 {
-		if isStaged[i] && !y.arrange(i, maxEntries) {
+
+	// The copies.
+	for operand := range 2 {
+		if isStaged[operand] && !y.arrange(operand, maxEntries) {
 			return y, false
 		}
 	}
@@ -83,31 +87,33 @@ func (x *spec) withStaging(isStaged [2]bool, near, maxEntries int) (y spec, ok b
 	return y, true
 }
 
-// sortOuter sorts the loops over blocks by their strides, the largest first. Axes that a staged operand does not have come last, so that
-// blocks that use the same staged data follow each other. Otherwise consecutive blocks are near each other in one of the tables.
+// sortOuter sorts the loops over blocks by the smallest stride that they have in the result and in the staged operands, the largest first.
+// Axes that a staged operand does not have come last, so that blocks that use the same staged data follow each other. Otherwise consecutive
+// blocks are near each other in one of the tables.
 func (x *spec) sortOuter() {
+	const result = 2
 	smallestStride := func(a axis) int {
-		smallest := a.stride[2]
-		for i := range 2 {
-			if x.staged[i].size == 0 {
+		smallest := a.stride[result]
+		for operand := range 2 {
+			if isStaged := x.staged[operand].size > 0; !isStaged {
 				continue
 			}
-			if a.stride[i] == 0 {
+			if a.stride[operand] == 0 {
 				return 0
 			}
-			smallest = min(smallest, a.stride[i])
+			smallest = min(smallest, a.stride[operand])
 		}
 		return smallest
 	}
 	slices.SortStableFunc(x.outer, func(a, b axis) int { return cmp.Compare(smallestStride(b), smallestStride(a)) })
 }
 
-// axisLists returns all lists of axes that operands have, before staging.
+// axisLists returns all axes of a merge as the lists that they are in, before staging.
 func (x *spec) axisLists() [][]axis {
 	return [][]axis{x.outer, x.rows, x.columns, x.run, x.sum, x.steps}
 }
 
-// isLarge reports whether an operand does not stay in the second cache.
+// isLarge reports whether an operand has so many entries that it does not stay in the second cache.
 func (x *spec) isLarge(operand int) bool {
 	size := 1
 	for _, list := range x.axisLists() {
@@ -120,10 +126,10 @@ func (x *spec) isLarge(operand int) bool {
 	return size >= stageFrom
 }
 
-// addFastest adds the fastest indices of an operand to valuesInBlock, so that a block has at least near neighbouring entries of it. The
-// value of an index is how many of its values a block has: all of them, or the smallest divisor of its dimension that is enough. If another
-// operand needs a number that does not fit, it is all of them.
-func (x *spec) addFastest(operand, near int, valuesInBlock map[int]int) {
+// addFastest adds the fastest indices of an operand to valuesInBlock, so that a block has at least the given number of neighbouring
+// entries of it. valuesInBlock[v] is how many values of index v a block has: all of them, or the smallest divisor of its dimension that
+// is enough. If it has another number already, for the other operand, the larger one counts, or all values if neither divides the other.
+func (x *spec) addFastest(operand, neighbours int, valuesInBlock map[int]int) {
 	var axes []axis
 	for _, list := range x.axisLists() {
 		for _, a := range list {
@@ -132,29 +138,32 @@ func (x *spec) addFastest(operand, near int, valuesInBlock map[int]int) {
 			}
 		}
 	}
-	slices.SortFunc(axes, func(a, b axis) int { return cmp.Compare(a.stride[operand], b.stride[operand]) })
+	byStride := func(a, b axis) int { return cmp.Compare(a.stride[operand], b.stride[operand]) }
+	slices.SortFunc(axes, byStride)
+
 	n := 1 // neighbouring entries so far
 	for _, a := range axes {
-		if n >= near {
+		if n >= neighbours {
 			break
 		}
-		values := (near + n - 1) / n
+		values := (neighbours + n - 1) / n
 		for values < a.dim && a.dim%values > 0 {
 			values++
 		}
 		values = min(values, a.dim)
 		n *= values
-		if before := valuesInBlock[a.index]; before > 0 && values%before > 0 && before%values > 0 {
+		other := valuesInBlock[a.index]
+		if other > 0 && values%other > 0 && other%values > 0 {
 			values = a.dim
 		} else {
-			values = max(values, before)
+			values = max(values, other)
 		}
 		valuesInBlock[a.index] = values
 	}
 }
 
-// readsWholeLines reports whether the kernel reads whole lines of an operand where it is: along the run or, if a panel packs it, along
-// its rows or its sum.
+// readsWholeLines reports whether the kernel reads whole lines of the cache of an operand that is not staged: along the run or, if a panel
+// packs the operand, along its rows or its sum.
 func (x *spec) readsWholeLines(operand int) bool {
 	if x.kind != panel {
 		return x.isContiguous(operand)
@@ -166,7 +175,8 @@ func (x *spec) readsWholeLines(operand int) bool {
 	return contiguousEntries(across, operand) >= line || contiguousEntries(x.sum, operand) >= line
 }
 
-// contiguousEntries returns how many entries of an operand follow each other along the last axes of a list.
+// contiguousEntries returns how many entries of an operand follow each other along the last axes of a list: 1 if the last axis has a stride
+// other than 1.
 func contiguousEntries(axes []axis, operand int) int {
 	n := 1
 	for i := len(axes) - 1; i >= 0 && axes[i].stride[operand] == n; i-- {
@@ -195,27 +205,27 @@ func splitAxes(axes []axis, valuesInBlock map[int]int) (overBlocks, inBlock []ax
 	return overBlocks, inBlock
 }
 
-// arrange plans the copy of one block of an operand, with the run the fastest, and sets the operand's strides within the block to those of
-// the copy. It adds lines of padding, so that entries that are used together do not share a set of the first cache. It returns false if the
-// block has more than maxEntries entries.
+// arrange plans the copy of one block of an operand, and sets the operand's strides within the block to those in the copy. In the copy
+// the run is fastest, then come rows, columns, the sum and insideAxes. It adds a line of padding where entries that are used together
+// would share a set of the first cache. It returns false if the block has more than maxEntries entries.
 func (x *spec) arrange(operand, maxEntries int) bool {
 	lists := []*[]axis{&x.run, &x.rows, &x.columns, &x.sum, &x.insideAxes}
 	if x.kind == inner {
 		lists = append(lists, &x.outer)
 	}
-	size := 1
+	entries := 1
 	for _, list := range lists {
 		for _, a := range *list {
 			if a.stride[operand] != 0 {
-				size *= a.dim
+				entries *= a.dim
 			}
 		}
 	}
-	if size > maxEntries {
+	if entries > maxEntries {
 		return false
 	}
 
-	c := copyPlan{size: 1}
+	c := copyPlan{size: 1}                           // size: the number of entries along the axes so far, with padding
 	needsEqualSteps := operand == 0 && x.hasSmallS() // so that the kernel can read S where it is staged: see strideInS
 	isPaddingDue := false
 	for n, list := range lists {
@@ -228,11 +238,16 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 			c.axes = append(c.axes, axis{dim: a.dim, stride: [3]int{a.stride[operand], c.size, 0}})
 			a.stride[operand] = c.size
 			c.size *= a.dim
-			if c.size%sameSets != 0 || c.size/a.dim%sameSets == 0 && !isPaddingDue {
+
+			// Padding after the axis with which the distance becomes a multiple of sameSets.
+			sharesSets := c.size%sameSets == 0
+			sharedBefore := c.size/a.dim%sameSets == 0
+			if !sharesSets || sharedBefore && !isPaddingDue {
 				continue
 			}
 			isPaddingDue = needsEqualSteps && i > 0 && list == &x.sum // it waits until all axes of the sum are in
-			if !isPaddingDue && (n > 0 || i == 0) {
+			isWithinRun := n == 0 && i > 0
+			if !isPaddingDue && !isWithinRun {
 				c.size += line
 			}
 		}

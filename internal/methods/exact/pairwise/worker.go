@@ -4,51 +4,55 @@ package pairwise
 
 import "github.com/basetensor/basetensor/internal/base/kernel"
 
-// worker is one thread's workspace for a merge. S, V, blocks, steps and runs are those of spec.
+// worker is one thread's workspace for a merge. S and V are operands 0 and 1 of a panel. Blocks, steps, runs, rows and sums are those of
+// the spec.
 type worker struct {
-	outerLoop, stepLoop odometer       // the block
-	insideLoop          odometer       // the place within staged data
-	staged              [2]stagedBlock // of operands that are staged
-	runOffsets          [2][]int       // by operand: offsets of the run; empty if it is read directly
+	outerLoop, stepLoop odometer       // the current block
+	insideLoop          odometer       // the position within staged data
+	staged              [2]stagedBlock // by operand: the copy of the current block, if the operand is staged
+	runOffsets          [2][]int       // by operand: offsets of the entries of a run; empty if it is read directly
 	sumOffsets          [2][]int       // by operand: offsets of the values summed within a block
 	rowOffsets          []int          // offsets of the rows of S
-	strideInS           int            // of values of the sum, if S is read where it is staged; 0 if it is packed
-	packed              [2][]float64   // by operand: panels and runs written out
-	packedAt            [2]int         // by operand: offset of what is written out; −1 if nothing is
+	strideInS           int            // of the values of the sum, if S is read where it is staged; 0 if it is packed
+	packed              [2][]float64   // by operand: panels and runs written out for the kernel
+	packedAt            [2]int         // by operand: the offset of what is written out; −1 if nothing is
 	multiples           []int          // memory of multiplesOf
-	isDirect            [2]bool        // by operand: it is read where it is, not from packed
-	matrices            kernel.Places
+	isDirect            [2]bool        // by operand: the kernel reads it where it is, not from packed
+	matrices            kernel.Places  // offsets for matrices side by side
 }
 
-// start fills in the offsets for the merge of k.
+// start prepares the worker for the merge of k: it fills in the offsets of runs, sums and rows in the operands, and has nothing staged or
+// packed yet.
 func (w *worker) start(k *merger) {
 	x := k.spec
-	for i := range 2 {
-		w.isDirect[i] = x.isContiguous(i)
-		if x.kind == panel && i == 1 {
-			w.isDirect[i] = !x.packsV()
+	for operand := range 2 {
+		w.isDirect[operand] = x.isContiguous(operand)
+		if isV := x.kind == panel && operand == 1; isV {
+			w.isDirect[operand] = !x.packsV()
 		}
-		w.runOffsets[i] = w.runOffsets[i][:0]
-		if !w.isDirect[i] {
-			w.runOffsets[i] = offsets(w.runOffsets[i], x.run, i)
+		w.runOffsets[operand] = w.runOffsets[operand][:0]
+		if !w.isDirect[operand] {
+			w.runOffsets[operand] = offsets(w.runOffsets[operand], x.run, operand)
 		}
-		w.sumOffsets[i] = offsets(w.sumOffsets[i], x.sum, i)
-		w.packedAt[i] = -1
-		w.staged[i].start(&x.staged[i])
+		w.sumOffsets[operand] = offsets(w.sumOffsets[operand], x.sum, operand)
+		w.packedAt[operand] = -1
+		w.staged[operand].start(&x.staged[operand])
 	}
+
+	const a, b, result = 0, 1, 2
 	switch x.kind {
 	case panel:
-		w.rowOffsets = offsets(w.rowOffsets, x.rows, 0)
+		w.rowOffsets = offsets(w.rowOffsets, x.rows, a)
 		w.strideInS = x.strideInS()
 	case batched:
 		p := &w.matrices
-		p.ARows, p.OutRows = offsets(p.ARows, x.rows, 0), offsets(p.OutRows, x.rows, 2)
-		p.BColumns, p.OutColumns = offsets(p.BColumns, x.columns, 1), offsets(p.OutColumns, x.columns, 2)
-		p.ASum, p.BSum = w.sumOffsets[0], w.sumOffsets[1]
+		p.ARows, p.OutRows = offsets(p.ARows, x.rows, a), offsets(p.OutRows, x.rows, result)
+		p.BColumns, p.OutColumns = offsets(p.BColumns, x.columns, b), offsets(p.OutColumns, x.columns, result)
+		p.ASum, p.BSum = w.sumOffsets[a], w.sumOffsets[b]
 	}
 }
 
-// doTasks does the tasks from ≤ t < to. It leaves out tasks if the context ends.
+// doTasks computes the tasks from ≤ t < to of a merge. If the context ends, it leaves out tasks.
 func (w *worker) doTasks(k *merger, from, to int) {
 	switch k.spec.kind {
 	case panel:
@@ -64,7 +68,7 @@ func (w *worker) doTasks(k *merger, from, to int) {
 	}
 }
 
-// doTiny computes a whole merge of kind tiny by a plain loop over all entries.
+// doTiny computes a merge of kind tiny by a plain loop: each entry of the result is Σ A·B over the values of the sum.
 func (w *worker) doTiny(k *merger) {
 	x := k.spec
 	a, b := k.operands[0], k.operands[1]
@@ -73,18 +77,20 @@ func (w *worker) doTiny(k *merger) {
 	w.runOffsets[0] = offsets(w.runOffsets[0], x.outer, 0)
 	w.runOffsets[1] = offsets(w.runOffsets[1], x.outer, 1)
 
-	sumA, sumB, runB := w.sumOffsets[0], w.sumOffsets[1][:len(w.sumOffsets[0])], w.runOffsets[1][:len(w.runOffsets[0])]
-	for o, i := range w.runOffsets[0] {
-		j := runB[o]
-		t := 0.0
+	// All offsets of b are as many as those of a, so that bounds are checked once.
+	sumA, outA := w.sumOffsets[0], w.runOffsets[0]
+	sumB, outB := w.sumOffsets[1][:len(sumA)], w.runOffsets[1][:len(outA)]
+	for entry, i := range outA {
+		j := outB[entry]
+		total := 0.0
 		for s, d := range sumA {
-			t += a[i+d] * b[j+sumB[s]]
+			total += a[i+d] * b[j+sumB[s]]
 		}
-		k.out[o] = t
+		k.out[entry] = total
 	}
 }
 
-// resize returns n entries of any value, in the memory of b if that has room for them.
+// resize returns a slice of n entries with any content. It uses the memory of b if that is large enough.
 func resize(b []float64, n int) []float64 {
 	if cap(b) < n {
 		return make([]float64, n)
@@ -92,18 +98,20 @@ func resize(b []float64, n int) []float64 {
 	return b[:n]
 }
 
-// doPanels does tasks of a panel merge. A task is a piece of the rows and a piece of the run at one place of the outer axes.
+// doPanels computes the tasks from ≤ t < to of a panel merge, out[rows, run] += S[rows, k] · V[k, run]. A task is a piece of the rows and
+// a piece of the run of one block of the result, the values of the outer axes. It goes through all steps of the sum and, within a step,
+// through all positions in staged data.
 func (w *worker) doPanels(k *merger, from, to int) {
 	x := k.spec
-	tasksPerPlace := k.runPieces * k.rowPieces
-	w.outerLoop.seek(x.outer, from/tasksPerPlace)
-	n, m := count(x.run), len(w.rowOffsets)
+	tasksPerBlock := k.runPieces * k.rowPieces
+	w.outerLoop.seek(x.outer, from/tasksPerBlock)
+	runEntries, rows := count(x.run), len(w.rowOffsets)
 	for t := from; t < to; t++ {
-		row, run := t%k.rowPieces, t/k.rowPieces%k.runPieces
+		rowPiece, runPiece := t%k.rowPieces, t/k.rowPieces%k.runPieces
 		p := panelPiece{
-			r0: row * m / k.rowPieces, r1: (row + 1) * m / k.rowPieces,
-			j0: run * n / k.runPieces, j1: (run + 1) * n / k.runPieces,
-			n: n,
+			firstRow: rowPiece * rows / k.rowPieces, endRow: (rowPiece + 1) * rows / k.rowPieces,
+			firstEntry: runPiece * runEntries / k.runPieces, endEntry: (runPiece + 1) * runEntries / k.runPieces,
+			runEntries: runEntries,
 		}
 		w.stepLoop.seek(x.steps, 0)
 		for step := range count(x.steps) {
@@ -111,114 +119,121 @@ func (w *worker) doPanels(k *merger, from, to int) {
 			w.insideLoop.seek(x.insideAxes, 0)
 			for range count(x.insideAxes) {
 				if !w.addPanel(k, p, step == 0) {
-					return
+					return // the context has ended
 				}
 				w.insideLoop.next()
 			}
 			w.stepLoop.next()
 		}
-		if t%tasksPerPlace == tasksPerPlace-1 {
+		if isLastOfBlock := t%tasksPerBlock == tasksPerBlock-1; isLastOfBlock {
 			w.outerLoop.next()
 		}
 	}
 }
 
-// panelPiece is the part of a panel that a task computes.
+// panelPiece is the part of a panel that a task computes: some rows, and some entries of the run.
 type panelPiece struct {
-	r0, r1 int // rows
-	j0, j1 int // of the run
-	n      int // entries of the whole run, and so the distance of rows in the result
+	firstRow, endRow     int // the rows from firstRow on, without endRow
+	firstEntry, endEntry int // the entries of the run from firstEntry on, without endEntry
+	runEntries           int // entries of the whole run, and so the distance of rows in the result
 }
 
-// addPanel adds S·V at one place to a piece of the result, or sets it if isFirst. It returns false if the context has ended.
+// addPanel adds S·V of the current block to a piece of the result, or sets the piece to it if isFirst. It goes through the sum by at most
+// maxSum values, and through the rows by at most maxRows rows at a time. It returns false if the context has ended.
 func (w *worker) addPanel(k *merger, p panelPiece, isFirst bool) bool {
-	out := k.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]+p.r0*p.n+p.j0:]
-	for s0 := 0; s0 < len(w.sumOffsets[0]); s0 += maxSum {
+	out := k.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]+p.firstRow*p.runEntries+p.firstEntry:]
+	columns := p.endEntry - p.firstEntry
+	values := len(w.sumOffsets[0]) // of the sum
+	for start := 0; start < values; start += maxSum {
 		if k.ctx.Err() != nil {
 			return false
 		}
-		s1 := min(s0+maxSum, len(w.sumOffsets[0]))
-		isWholeSum := s1-s0 == len(w.sumOffsets[0])
-		v, sumV, apartV := w.packV(k, p.j0, p.j1, s0, s1, isWholeSum && k.runPieces == 1)
-		for r := p.r0; r < p.r1; r += maxRows {
-			end := min(r+maxRows, p.r1)
-			isSet := isFirst && s0 == 0
+		end := min(start+maxSum, values)
+		isWholeSum := end-start == values
+		v, sumV, panelDistance := w.packV(k, p.firstEntry, p.endEntry, start, end, isWholeSum && k.runPieces == 1)
+		for row := p.firstRow; row < p.endRow; row += maxRows {
+			endRow := min(row+maxRows, p.endRow)
+			rowOut := out[(row-p.firstRow)*p.runEntries:]
+			isSet := isFirst && start == 0
 			if w.strideInS > 0 {
 				s, offset := w.source(k, 0)
-				kernel.PanelOf(out[(r-p.r0)*p.n:], p.n, end-r, p.j1-p.j0, s[offset+s0*w.strideInS+r:], w.strideInS, v, sumV, apartV, isSet)
+				s = s[offset+start*w.strideInS+row:]
+				kernel.PanelOf(rowOut, p.runEntries, endRow-row, columns, s, w.strideInS, v, sumV, panelDistance, isSet)
 				continue
 			}
-			w.packS(k, r, end, s0, s1, isWholeSum && len(w.rowOffsets) <= maxRows)
-			kernel.Panel(out[(r-p.r0)*p.n:], p.n, end-r, p.j1-p.j0, w.packed[0], v, sumV, apartV, isSet)
+			w.packS(k, row, endRow, start, end, isWholeSum && len(w.rowOffsets) <= maxRows)
+			kernel.Panel(rowOut, p.runEntries, endRow-row, columns, w.packed[0], v, sumV, panelDistance, isSet)
 		}
 	}
 	return true
 }
 
-// stage copies the block of each staged operand, if it is another than before.
+// stage copies the current block of each operand that is staged, if it is another block than before.
 func (w *worker) stage(k *merger) {
-	for i := range 2 {
-		if k.spec.staged[i].size > 0 && w.staged[i].fill(k.operands[i], w.blockOffset(k, i)) {
-			w.packedAt[i] = -1
+	for operand := range 2 {
+		isStaged := k.spec.staged[operand].size > 0
+		if isStaged && w.staged[operand].fill(k.operands[operand], w.blockOffset(k, operand)) {
+			w.packedAt[operand] = -1 // what is packed is of another block
 		}
 	}
 }
 
-// blockOffset returns the offset of the current block in an operand.
-func (w *worker) blockOffset(k *merger, i int) int {
-	if k.spec.kind == inner { // its outer axes are within the block
-		return w.stepLoop.offsets[i]
+// blockOffset returns the offset of the current block in an operand. Of an inner merge all entries of the result are within a block.
+func (w *worker) blockOffset(k *merger, operand int) int {
+	if k.spec.kind == inner {
+		return w.stepLoop.offsets[operand]
 	}
-	return w.outerLoop.offsets[i] + w.stepLoop.offsets[i]
+	return w.outerLoop.offsets[operand] + w.stepLoop.offsets[operand]
 }
 
-// source returns where to read an operand at the current place of inside: the operand or its staged copy, and the offset in it.
-func (w *worker) source(k *merger, i int) (data []float64, offset int) {
-	if k.spec.staged[i].size > 0 {
-		offset = w.insideLoop.offsets[i]
+// source returns where the kernel reads an operand at the current position of all loops: the operand or its staged copy, and the offset
+// in it.
+func (w *worker) source(k *merger, operand int) (data []float64, offset int) {
+	if isStaged := k.spec.staged[operand].size > 0; isStaged {
+		offset = w.insideLoop.offsets[operand]
 		if k.spec.kind == inner {
-			offset += w.outerLoop.offsets[i]
+			offset += w.outerLoop.offsets[operand]
 		}
-		return w.staged[i].data, offset
+		return w.staged[operand].data, offset
 	}
-	return k.operands[i], w.outerLoop.offsets[i] + w.stepLoop.offsets[i] + w.insideLoop.offsets[i]
+	return k.operands[operand], w.outerLoop.offsets[operand] + w.stepLoop.offsets[operand] + w.insideLoop.offsets[operand]
 }
 
-// packS writes the rows r0 ≤ r < r1 of S, for the values s0 ≤ s < s1 of the sum, into packed. mayReuse states that a packed S at the same
-// offset has the same rows and values.
-func (w *worker) packS(k *merger, r0, r1, s0, s1 int, mayReuse bool) {
-	from, offset := w.source(k, 0)
+// packS writes the rows firstRow ≤ r < endRow of S, for the values start ≤ s < end of the sum, into packed[0], in the sequence that the
+// kernel reads. mayReuse states that a packed S at the same offset has the same rows and values.
+func (w *worker) packS(k *merger, firstRow, endRow, start, end int, mayReuse bool) {
+	data, offset := w.source(k, 0)
 	if mayReuse && w.packedAt[0] == offset {
 		return
 	}
 	w.packedAt[0] = offset
-	rows := w.rowOffsets[r0:r1]
-	sum := w.sumOffsets[0][s0:s1]
+	rows := w.rowOffsets[firstRow:endRow]
+	sum := w.sumOffsets[0][start:end]
 	w.packed[0] = resize(w.packed[0], len(rows)*len(sum))
-	kernel.PackRows(w.packed[0], from[offset:], rows, sum)
+	kernel.PackRows(w.packed[0], data[offset:], rows, sum)
 }
 
-// packV returns V for the entries j0 ≤ j < j1 of the run and the values s0 ≤ s < s1 of the sum, where it is or written out. It consists of
-// panels of kernel.Columns columns, which are apart entries apart; sum has the offsets of the values in a panel. mayReuse states that a
-// packed V at the same offset has the same entries and values.
-func (w *worker) packV(k *merger, j0, j1, s0, s1 int, mayReuse bool) (v []float64, sum []int, apart int) {
-	from, offset := w.source(k, 1)
-	sum = w.sumOffsets[1][s0:s1]
+// packV returns V for the entries firstEntry ≤ j < endEntry of the run and the values start ≤ s < end of the sum, where it is or written
+// out. It consists of panels of kernel.Columns columns. panelDistance is the distance of two panels, and sum has the offsets of the
+// values of the sum in a panel. mayReuse states that a packed V at the same offset has the same entries and values.
+func (w *worker) packV(k *merger, firstEntry, endEntry, start, end int, mayReuse bool) (v []float64, sum []int, panelDistance int) {
+	data, offset := w.source(k, 1)
+	sum = w.sumOffsets[1][start:end]
 	if w.isDirect[1] {
-		return from[offset+j0:], sum, kernel.Columns
+		return data[offset+firstEntry:], sum, kernel.Columns
 	}
 	if !mayReuse || w.packedAt[1] != offset {
 		w.packedAt[1] = offset
-		w.packed[1] = resize(w.packed[1], kernel.PackedColumns(j1-j0, len(sum)))
-		kernel.PackColumns(w.packed[1], from[offset:], sum, w.runOffsets[1][j0:j1])
+		w.packed[1] = resize(w.packed[1], kernel.PackedColumns(endEntry-firstEntry, len(sum)))
+		kernel.PackColumns(w.packed[1], data[offset:], sum, w.runOffsets[1][firstEntry:endEntry])
 	}
 	return w.packed[1], w.multiplesOf(kernel.Columns, len(sum)), kernel.Columns * len(sum)
 }
 
-// gather copies the entries at some offsets into out.
-func gather(out, from []float64, offsets []int) {
+// gather sets out[i] to data[offsets[i]] for all entries of out.
+func gather(out, data []float64, offsets []int) {
 	offsets = offsets[:len(out)]
 	for i, j := range offsets {
-		out[i] = from[j]
+		out[i] = data[j]
 	}
 }

@@ -4,15 +4,15 @@ package pairwise
 
 import "github.com/basetensor/basetensor/internal/base/kernel"
 
-// maxTerms is the number of pairs of runs multiplied and added at a time: their lines stay in the
-// first-level cache.
+// maxTerms is the largest number of pairs of runs that are multiplied and added at a time: their lines stay in the first-level cache.
 const maxTerms = 16
 
-// doBlends does tasks of a blend merge. A task is a run of the result, at one place of the outer axes.
+// doBlends computes the tasks from ≤ t < to of a blend merge, out[run] += A[k, run] · B[k, run]. A task is a block of the result: its
+// runs at one combination of values of the outer axes.
 func (w *worker) doBlends(k *merger, from, to int) {
 	x := k.spec
 	w.outerLoop.seek(x.outer, from)
-	n := count(x.run)
+	runEntries := count(x.run)
 	for range to - from {
 		w.stepLoop.seek(x.steps, 0)
 		for step := range count(x.steps) {
@@ -22,7 +22,8 @@ func (w *worker) doBlends(k *merger, from, to int) {
 			w.stage(k)
 			w.insideLoop.seek(x.insideAxes, 0)
 			for range count(x.insideAxes) {
-				w.addBlend(k, k.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:][:n], step == 0)
+				out := k.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:][:runEntries]
+				w.addBlend(k, out, step == 0)
 				w.insideLoop.next()
 			}
 			w.stepLoop.next()
@@ -31,22 +32,24 @@ func (w *worker) doBlends(k *merger, from, to int) {
 	}
 }
 
-// addBlend adds the products of one block to a run of the result, or sets the run if isFirst.
+// addBlend adds the products A[s, run] · B[s, run] of the current block, for all values s summed within it, to a run of the result. If
+// isFirst, it sets the run to their sum.
 func (w *worker) addBlend(k *merger, out []float64, isFirst bool) {
 	a, offsetsA := w.runs(k, 0, len(out))
 	b, offsetsB := w.runs(k, 1, len(out))
-	for s := 0; s < len(offsetsA); s += maxTerms {
-		end := min(s+maxTerms, len(offsetsA))
-		kernel.Blend(out, a, b, offsetsA[s:end], offsetsB[s:end], isFirst && s == 0)
+	for start := 0; start < len(offsetsA); start += maxTerms {
+		end := min(start+maxTerms, len(offsetsA))
+		kernel.Blend(out, a, b, offsetsA[start:end], offsetsB[start:end], isFirst && start == 0)
 	}
 }
 
-// doBatches does tasks of a batched merge. A task is a product of matrices side by side, at one place of the outer axes.
+// doBatches computes the tasks from ≤ t < to of a batched merge. A task is a product of matrices side by side: out[rows, columns, run] =
+// Σ_k A[rows, k, run] · B[k, columns, run] at one combination of values of the outer axes. There are no steps.
 func (w *worker) doBatches(k *merger, from, to int) {
 	x := k.spec
 	w.outerLoop.seek(x.outer, from)
 	w.stepLoop.seek(nil, 0)
-	n := count(x.run)
+	matrices := count(x.run)
 	for range to - from {
 		if k.ctx.Err() != nil {
 			return
@@ -54,51 +57,52 @@ func (w *worker) doBatches(k *merger, from, to int) {
 		w.stage(k)
 		w.insideLoop.seek(x.insideAxes, 0)
 		for range count(x.insideAxes) {
-			a, i := w.source(k, 0)
-			b, j := w.source(k, 1)
-			kernel.Batch(k.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:], a[i:], b[j:], n, &w.matrices)
+			a, offsetA := w.source(k, 0)
+			b, offsetB := w.source(k, 1)
+			out := k.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:]
+			kernel.Batch(out, a[offsetA:], b[offsetB:], matrices, &w.matrices)
 			w.insideLoop.next()
 		}
 		w.outerLoop.next()
 	}
 }
 
-// runs returns the runs of n entries of an operand for all values summed within the block, and the offset of each: where they are, or
-// written out.
-func (w *worker) runs(k *merger, i, n int) (data []float64, offsets []int) {
-	from, offset := w.source(k, i)
-	if w.isDirect[i] {
-		return from[offset:], w.sumOffsets[i]
+// runs returns the runs of n entries of an operand for all values summed within the current block, and the offset of each run in data. If
+// the runs are not contiguous in the operand, they are written out one after the other.
+func (w *worker) runs(k *merger, operand, n int) (data []float64, offsets []int) {
+	source, offset := w.source(k, operand)
+	if w.isDirect[operand] {
+		return source[offset:], w.sumOffsets[operand]
 	}
 
-	offsets = w.multiplesOf(n, len(w.sumOffsets[i]))
-	if w.packedAt[i] != offset {
-		w.packedAt[i] = offset
-		w.packed[i] = resize(w.packed[i], n*len(w.sumOffsets[i]))
-		for s, d := range w.sumOffsets[i] {
-			gather(w.packed[i][s*n:][:n], from[offset+d:], w.runOffsets[i])
+	offsets = w.multiplesOf(n, len(w.sumOffsets[operand]))
+	if w.packedAt[operand] != offset {
+		w.packedAt[operand] = offset
+		w.packed[operand] = resize(w.packed[operand], n*len(w.sumOffsets[operand]))
+		for s, d := range w.sumOffsets[operand] {
+			gather(w.packed[operand][s*n:][:n], source[offset+d:], w.runOffsets[operand])
 		}
 	}
-	return w.packed[i], offsets
+	return w.packed[operand], offsets
 }
 
-// multiplesOf returns the first multiples of n: 0, n, 2n …. The list is valid until the next call, whose list begins with the same
-// numbers if n is the same.
-func (w *worker) multiplesOf(n, times int) []int {
+// multiplesOf returns the list 0, n, 2n, … of count multiples of n. It is valid until the next call, or longer if that has the same n.
+func (w *worker) multiplesOf(n, count int) []int {
 	w.multiples = w.multiples[:0]
-	for i := range times {
+	for i := range count {
 		w.multiples = append(w.multiples, i*n)
 	}
 	return w.multiples
 }
 
-// doInner does task t of an inner merge: for every entry of the result, the sum over a part of the steps.
+// doInner computes task t of an inner merge, out[o] = Σ_run A[o, run] · B[o, run]: for every entry o of the result, the sum over the t-th
+// part of the steps.
 func (w *worker) doInner(k *merger, t int) {
 	x := k.spec
 	steps := count(x.steps)
 	from, to := t*steps/k.tasks, (t+1)*steps/k.tasks
 	sums := k.partialSums[t*len(k.out):][:len(k.out)]
-	n := count(x.run)
+	runEntries := count(x.run)
 
 	w.stepLoop.seek(x.steps, from)
 	for step := range to - from {
@@ -110,7 +114,7 @@ func (w *worker) doInner(k *merger, t int) {
 		for range count(x.insideAxes) {
 			w.outerLoop.seek(x.outer, 0)
 			for o := range sums {
-				sums[o] += kernel.Dot(w.oneRun(k, 0, n), w.oneRun(k, 1, n))
+				sums[o] += kernel.Dot(w.currentRun(k, 0, runEntries), w.currentRun(k, 1, runEntries))
 				w.outerLoop.next()
 			}
 			w.insideLoop.next()
@@ -119,16 +123,17 @@ func (w *worker) doInner(k *merger, t int) {
 	}
 }
 
-// oneRun returns the current run of n entries of an operand, where it is or written out.
-func (w *worker) oneRun(k *merger, i, n int) []float64 {
-	from, offset := w.source(k, i)
-	if w.isDirect[i] {
-		return from[offset:][:n]
+// currentRun returns the run of n entries of an operand at the current position of all loops. If it is not contiguous in the operand, it is
+// written out.
+func (w *worker) currentRun(k *merger, operand, n int) []float64 {
+	source, offset := w.source(k, operand)
+	if w.isDirect[operand] {
+		return source[offset:][:n]
 	}
-	if w.packedAt[i] != offset {
-		w.packedAt[i] = offset
-		w.packed[i] = resize(w.packed[i], n)
-		gather(w.packed[i], from[offset:], w.runOffsets[i])
+	if w.packedAt[operand] != offset {
+		w.packedAt[operand] = offset
+		w.packed[operand] = resize(w.packed[operand], n)
+		gather(w.packed[operand], source[offset:], w.runOffsets[operand])
 	}
-	return w.packed[i]
+	return w.packed[operand]
 }
