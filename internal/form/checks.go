@@ -25,7 +25,9 @@ const (
 // IsToken reports whether s is [A-Za-z0-9_-]{1,64}: one token of a subject.
 func IsToken(s string) bool {
 	for _, c := range []byte(s) {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+		isLetter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		isDigit := '0' <= c && c <= '9'
+		if !isLetter && !isDigit && c != '_' && c != '-' {
 			return false
 		}
 	}
@@ -52,7 +54,7 @@ func Owner(job string) string {
 	return owner
 }
 
-// Everybody stands in subjects in the place of an owner's name, where what is there is nobody's.
+// Everybody stands in subjects in place of an owner's name, for what nobody owns.
 const Everybody = "_"
 
 // IsOwner reports whether s may be an owner's name: a token other than Everybody.
@@ -67,6 +69,8 @@ func IsJob(id string) bool {
 	return IsOwner(owner) && IsToken(name)
 }
 
+// CheckJob returns an error unless job is a job's id (IsJob) and tenant is a possible name of a tenant, or empty. If the id names an
+// owner, the tenant has to be that one. A tenant's name has no control characters, since it travels in a header.
 func CheckJob(job, tenant string) error {
 	if !IsJob(job) {
 		return codec.Invalid("job", "%.80q is not [A-Za-z0-9_-]{1,64}, nor that of an owner, a dot and that", job)
@@ -78,13 +82,14 @@ func CheckJob(job, tenant string) error {
 		return codec.Invalid("tenant", "%d bytes, at most %d", len(tenant), maxTenant)
 	}
 	for _, c := range tenant {
-		if c < ' ' || c == 0x7f { // it travels in a header
+		if isControl := c < ' ' || c == 0x7f; isControl {
 			return codec.Invalid("tenant", "%q has a control character", tenant)
 		}
 	}
 	return nil
 }
 
+// CheckDigest returns an error about the field of that name unless d is a digest (IsDigest).
 func CheckDigest(name, d string) error {
 	if !IsDigest(d) {
 		return codec.Invalid(name, "%.80q is not 64 hexadecimal digits", d)
@@ -92,6 +97,7 @@ func CheckDigest(name, d string) error {
 	return nil
 }
 
+// CheckRequest returns an error unless job, tenant and digest are those of a possible request (CheckJob, CheckDigest).
 func CheckRequest(job, tenant, digest string) error {
 	if err := CheckJob(job, tenant); err != nil {
 		return err
@@ -99,6 +105,9 @@ func CheckRequest(job, tenant, digest string) error {
 	return CheckDigest("digest", digest)
 }
 
+// CheckTimes returns an error unless the times of a message are possible: when it was stored and its deadline, in milliseconds, and
+// timings, the milliseconds that each stage took. If several timings are wrong, the error is that of the first stage in alphabetical
+// order.
 func CheckTimes(stored, deadline int64, timings map[string]float64) error {
 	switch {
 	case stored < 0 || stored > maxTime:
@@ -164,7 +173,7 @@ func CheckSettings(s query.Settings) error {
 	return nil
 }
 
-// CheckNumber checks that z is finite and normalised.
+// CheckNumber returns an error unless z = Mant·2^Exp is normalised: 1 ≤ |Mant| < 2, or both are 0. NaN and ±Inf are not normalised.
 func CheckNumber(z scaled.Number) error {
 	if m := math.Abs(z.Mant); m == 0 && z.Exp == 0 || m >= 1 && m < 2 {
 		return nil
@@ -172,6 +181,7 @@ func CheckNumber(z scaled.Number) error {
 	return fmt.Errorf("%w: %v·2^%d is not normalised", codec.ErrInvalid, z.Mant, z.Exp)
 }
 
+// Finite reports whether x is neither NaN nor ±Inf.
 func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // NotFinite returns the first position of a NaN or Inf in x, or −1.
@@ -184,6 +194,7 @@ func NotFinite(x []float64) int {
 	return -1
 }
 
+// CheckErrorInfo returns an error unless e is nil or has a code of this version.
 func CheckErrorInfo(e *query.ErrorInfo) error {
 	if e == nil {
 		return nil
@@ -196,7 +207,8 @@ func CheckErrorInfo(e *query.ErrorInfo) error {
 	return codec.Invalid("code", "%q is no code of this version", e.Code)
 }
 
-// CheckQueries is query.Check, or query.CheckForm where the model is not known, with the field under "queries". No query is no error.
+// CheckQueries returns an error if queries are wrong, with the field that is. If the model is known, domains are those of its variables,
+// and the checks are those of query.Check. Otherwise they are those of query.CheckForm. An empty list of queries is no error.
 func CheckQueries(domains []int, known bool, queries []query.Query) error {
 	if len(queries) == 0 {
 		return nil
@@ -205,12 +217,12 @@ func CheckQueries(domains []int, known bool, queries []query.Query) error {
 	if known {
 		err = query.Check(domains, queries)
 	}
-	var of interface {
+	var fieldError interface {
 		Field() (query int, field string, reason error)
 	}
-	if errors.As(err, &of) {
-		at, field, reason := of.Field()
-		return codec.Under(fmt.Sprintf("queries[%d]", at), codec.Invalid(field, "%v", reason))
+	if errors.As(err, &fieldError) {
+		number, field, reason := fieldError.Field()
+		return codec.Under(fmt.Sprintf("queries[%d]", number), codec.Invalid(field, "%v", reason))
 	}
 	return err
 }

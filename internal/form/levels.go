@@ -10,38 +10,40 @@ import (
 // maxLevels is the number of values that a byte distinguishes.
 const maxLevels = 256
 
-// NewLevels writes every distinct table once; thousands of legs usually share two or three.
+// NewLevels returns levels as they go on the wire: each distinct table once, and for each leg the number of its table. Thousands of legs
+// usually share two or three tables. l.Of[leg] is the table of a leg, the level of each of its values, or nil.
 func NewLevels(l countspace.Levels) Levels {
 	w := Levels{D: l.D}
 	if l.Of == nil {
 		return w
 	}
 	w.Tables, w.Legs = [][]byte{}, make([]int, len(l.Of))
-	seen := map[string]int{}
-	for leg, of := range l.Of {
-		if leg > 0 && shared(of, l.Of[leg-1]) {
+	numberOf := map[string]int{} // by table
+	for leg, table := range l.Of {
+		if leg > 0 && isSameSlice(table, l.Of[leg-1]) {
 			w.Legs[leg] = w.Legs[leg-1]
 			continue
 		}
 		key := "no table"
-		if of != nil {
-			key = "=" + string(of)
+		if table != nil {
+			key = "=" + string(table)
 		}
-		at, ok := seen[key]
+		number, ok := numberOf[key]
 		if !ok {
-			at = len(w.Tables)
-			seen[key] = at
-			w.Tables = append(w.Tables, of)
+			number = len(w.Tables)
+			numberOf[key] = number
+			w.Tables = append(w.Tables, table)
 		}
-		w.Legs[leg] = at
+		w.Legs[leg] = number
 	}
 	return w
 }
 
-// shared reports whether two tables are one list.
-func shared(a, b []byte) bool { return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] }
+// isSameSlice reports whether two tables are the same slice in memory, and not empty.
+func isSameSlice(a, b []byte) bool { return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0] }
 
-// Decode returns the levels; legs with one table share its slice.
+// Decode returns levels from the wire. Legs with the same table share its slice. It returns an error if there are too many levels, or if a
+// table or a level that is named does not exist.
 func (w *Levels) Decode() (countspace.Levels, error) {
 	l := countspace.Levels{D: w.D}
 	if w.D < 0 || w.D > maxLevels {
@@ -58,16 +60,17 @@ func (w *Levels) Decode() (countspace.Levels, error) {
 		return l, nil
 	}
 	l.Of = make([][]uint8, len(w.Legs))
-	for leg, at := range w.Legs {
-		if at < 0 || at >= len(w.Tables) {
-			return l, codec.Invalid(fmt.Sprintf("legs[%d]", leg), "table %d of %d", at, len(w.Tables))
+	for leg, number := range w.Legs {
+		if number < 0 || number >= len(w.Tables) {
+			return l, codec.Invalid(fmt.Sprintf("legs[%d]", leg), "table %d of %d", number, len(w.Tables))
 		}
-		l.Of[leg] = w.Tables[at]
+		l.Of[leg] = w.Tables[number]
 	}
 	return l, nil
 }
 
-// CheckLevels checks that there is at least one level, and a table of the right length for every leg.
+// CheckLevels returns an error unless there is at least one level, and for every leg a table with a level for each of its values. dims
+// are the numbers of values of the legs.
 func CheckLevels(l countspace.Levels, dims []int) error {
 	if l.D < 1 {
 		return codec.Invalid("d", "%d levels", l.D)
@@ -75,9 +78,9 @@ func CheckLevels(l countspace.Levels, dims []int) error {
 	if len(l.Of) != len(dims) {
 		return codec.Invalid("legs", "%d for %d legs", len(l.Of), len(dims))
 	}
-	for leg, of := range l.Of {
-		if len(of) != dims[leg] {
-			return codec.Invalid(fmt.Sprintf("legs[%d]", leg), "a table of %d for %d values", len(of), dims[leg])
+	for leg, table := range l.Of {
+		if len(table) != dims[leg] {
+			return codec.Invalid(fmt.Sprintf("legs[%d]", leg), "a table of %d for %d values", len(table), dims[leg])
 		}
 	}
 	return nil

@@ -7,18 +7,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// WritePieces writes n tensors, each as a map of its modes, under a name, and its "table". They are written one at a time: the encoded
-// form of all tables together never exists.
+// WritePieces writes an array of n pieces: tensor i with a list of its modes, as at(i) returns them. A piece is a map with two keys:
+// name, for the modes, and "table", for the tensor. Pieces are encoded one at a time, so that the encoded form of all of them is never in
+// memory.
 func WritePieces(w *codec.Writer, name string, n int, at func(i int) (modes []int, t tensor.Tensor)) error {
 	if err := w.ArrayLen(n); err != nil {
 		return err
 	}
-	p := pieceWriter{to: w}
+	p := pieceWriter{writer: w}
 	for i := range n {
 		modes, t := at(i)
-		p.b = codec.AppendText(codec.AppendMap(p.b[:0], 2), name)
-		p.b = codec.AppendText(codec.AppendInts(p.b, modes), "table")
-		if err := p.tensor(t); err != nil {
+		p.encoded = codec.AppendText(codec.AppendMap(p.encoded[:0], 2), name)
+		p.encoded = codec.AppendText(codec.AppendInts(p.encoded, modes), "table")
+		if err := p.writeTensor(t); err != nil {
 			return codec.Under(fmt.Sprintf("[%d]", i), err)
 		}
 	}
@@ -27,39 +28,40 @@ func WritePieces(w *codec.Writer, name string, n int, at func(i int) (modes []in
 
 // pieceWriter writes pieces one after the other.
 type pieceWriter struct {
-	to *codec.Writer
-	b  []byte // of the current one
+	writer  *codec.Writer
+	encoded []byte // the current piece, as far as it is encoded
 }
 
-// tensor writes what there is of a piece, and a tensor after it.
-func (p *pieceWriter) tensor(t tensor.Tensor) error {
+// writeTensor writes what is encoded of the current piece, and a tensor after it. Tensors of the two common kinds are encoded directly,
+// others by the codec of Tensor.
+func (p *pieceWriter) writeTensor(t tensor.Tensor) error {
 	switch t := t.(type) {
 	case *tensor.Dense:
 		if len(t.Data) > 0 {
-			p.begin(3, KindDense, t.Shape)
-			p.b = codec.AppendFloats(codec.AppendText(p.b, "data"), t.Data)
-			return p.to.Raw(p.b)
+			p.beginTensor(3, KindDense, t.Shape)
+			p.encoded = codec.AppendFloats(codec.AppendText(p.encoded, "data"), t.Data)
+			return p.writer.Raw(p.encoded)
 		}
 	case *tensor.CP:
 		if len(t.Weights) > 0 && len(t.Vectors) > 0 {
-			p.begin(4, KindCP, t.Shape)
-			p.b = codec.AppendFloats(codec.AppendText(p.b, "weights"), t.Weights)
-			p.b = codec.AppendLists(codec.AppendText(p.b, "vectors"), t.Vectors)
-			return p.to.Raw(p.b)
+			p.beginTensor(4, KindCP, t.Shape)
+			p.encoded = codec.AppendFloats(codec.AppendText(p.encoded, "weights"), t.Weights)
+			p.encoded = codec.AppendLists(codec.AppendText(p.encoded, "vectors"), t.Vectors)
+			return p.writer.Raw(p.encoded)
 		}
 	}
 	table, err := NewTensor(t)
 	if err == nil {
-		err = p.to.Raw(p.b)
+		err = p.writer.Raw(p.encoded)
 	}
 	if err != nil {
 		return err
 	}
-	return p.to.Value(&table)
+	return p.writer.Value(&table)
 }
 
-// begin begins a tensor of some fields.
-func (p *pieceWriter) begin(fields int, kind string, shape []int) {
-	p.b = codec.AppendText(codec.AppendText(codec.AppendMap(p.b, fields), "kind"), kind)
-	p.b = codec.AppendInts(codec.AppendText(p.b, "shape"), shape)
+// beginTensor encodes the beginning of a tensor: a map of some number of fields, and the first two of these, kind and shape.
+func (p *pieceWriter) beginTensor(fields int, kind string, shape []int) {
+	p.encoded = codec.AppendText(codec.AppendText(codec.AppendMap(p.encoded, fields), "kind"), kind)
+	p.encoded = codec.AppendInts(codec.AppendText(p.encoded, "shape"), shape)
 }

@@ -51,8 +51,10 @@ type Levels struct {
 	Legs   []int    `msgpack:"legs"`
 }
 
+// NewScaled returns a vector of scaled numbers as it goes on the wire. It shares the vector's slices.
 func NewScaled(v scaled.Vector) Scaled { return Scaled{Mant: v.Mant, Exp: v.Exp} }
 
+// Decode returns a vector of scaled numbers from the wire, without checks. It shares v's slices.
 func (v Scaled) Decode() scaled.Vector { return scaled.Vector{Mant: v.Mant, Exp: v.Exp} }
 
 // NewTensor returns t as it goes on the wire. It shares t's slices.
@@ -79,13 +81,13 @@ func NewTensor(t tensor.Tensor) (Tensor, error) {
 	return Tensor{}, fmt.Errorf("%w: a tensor of type %T", codec.ErrInvalid, t)
 }
 
-// Tensors are the Tensors of one message or blob, of the kinds that it may have millions of, in few allocations.
+// Tensors is memory for the decoded tensors of one message or blob, which may have millions of them: it allocates many at a time.
 type Tensors struct {
 	dense arena.Slab[tensor.Dense]
 	cp    arena.Slab[tensor.CP]
 }
 
-// Check makes the checks of Decode.
+// Check returns the error that Decode would return.
 func (w *Tensor) Check() error {
 	if w.Kind == KindDense {
 		return w.checkDense()
@@ -94,6 +96,7 @@ func (w *Tensor) Check() error {
 	return err
 }
 
+// checkDense returns an error unless the tensor has an entry for each combination of values of its modes.
 func (w *Tensor) checkDense() error {
 	if err := w.checkShape(); err != nil {
 		return err
@@ -104,6 +107,7 @@ func (w *Tensor) checkDense() error {
 	return nil
 }
 
+// checkShape returns an error unless every mode has at least one value, and not too many.
 func (w *Tensor) checkShape() error {
 	for p, d := range w.Shape {
 		if d < 1 || d > math.MaxInt32 {
@@ -113,7 +117,8 @@ func (w *Tensor) checkShape() error {
 	return nil
 }
 
-// Decode returns the tensor, one of those in s, after checking every length against the shape. It shares w's slices.
+// Decode returns a tensor from the wire, after it has checked the length of every list against the shape. The tensor is in the memory of
+// s, and shares w's slices.
 func (w *Tensor) Decode(s *Tensors) (tensor.Tensor, error) {
 	if err := w.checkShape(); err != nil {
 		return nil, err
@@ -151,6 +156,8 @@ func (w *Tensor) Decode(s *Tensors) (tensor.Tensor, error) {
 	return nil, codec.Invalid("kind", "%.40q is none of dense, cp, symmetric, symmetry-cp", w.Kind)
 }
 
+// checkVectors returns an error unless a tensor in CP form has a vector for each mode: rank × shape[mode] numbers, or nil for the identity,
+// which needs a rank of shape[mode]. The rank is the number of weights.
 func (w *Tensor) checkVectors() error {
 	rank := len(w.Weights)
 	if len(w.Vectors) != len(w.Shape) {
@@ -168,25 +175,28 @@ func (w *Tensor) checkVectors() error {
 	return nil
 }
 
-// levels returns the tensor's levels and the size of their box.
-func (w *Tensor) levels() (countspace.Levels, int, error) {
+// levels returns the tensor's levels, decoded and checked, and the number of their count vectors, which is the number of
+// values of a symmetric tensor.
+func (w *Tensor) levels() (l countspace.Levels, vectors int, err error) {
 	if w.Levels == nil {
 		return countspace.Levels{}, 0, codec.Missing("levels")
 	}
-	l, err := w.Levels.Decode()
+	l, err = w.Levels.Decode()
 	if err != nil {
 		return l, 0, codec.Under("levels", err)
 	}
 	if err := CheckLevels(l, w.Shape); err != nil {
 		return l, 0, codec.Under("levels", err)
 	}
-	box, ok := Product(l.Shape())
+	vectors, ok := Product(l.Shape())
 	if !ok {
 		return l, 0, codec.Invalid("levels", "the count vectors overflow")
 	}
-	return l, box, nil
+	return l, vectors, nil
 }
 
+// symmetryCP decodes a tensor of kind symmetry-cp: Σ α S ∘ R over its terms. Every S has a value for each count vector of the levels, and
+// every R a vector for each mode.
 func (w *Tensor) symmetryCP() (tensor.Tensor, error) {
 	levels, box, err := w.levels()
 	if err != nil {
@@ -206,7 +216,7 @@ func (w *Tensor) symmetryCP() (tensor.Tensor, error) {
 	return t, nil
 }
 
-// CheckRankOne checks that r has a vector per mode, of the mode's length or null.
+// CheckRankOne returns an error unless r, a tensor of rank one, has a vector for each mode: of shape[mode] numbers, or nil for ones.
 func CheckRankOne(r [][]float64, shape []int) error {
 	if len(r) != len(shape) {
 		return codec.Invalid("r", "%d vectors for %d modes", len(r), len(shape))
@@ -219,6 +229,7 @@ func CheckRankOne(r [][]float64, shape []int) error {
 	return nil
 }
 
+// Check returns an error unless there are n numbers, and an exponent for each of them or none at all.
 func (v *Scaled) Check(n int) error {
 	switch {
 	case len(v.Mant) != n:
@@ -229,25 +240,25 @@ func (v *Scaled) Check(n int) error {
 	return nil
 }
 
-// checkFinite looks for a NaN or Inf in a tensor that decode has accepted.
+// CheckFinite returns an error if a number of the tensor is NaN or ±Inf. Decode has to have accepted the tensor.
 func (w *Tensor) CheckFinite() error {
-	var few [8][]float64
-	lists := append(append(few[:0], w.Data, w.Weights), w.Vectors...)
+	var memory [8][]float64 // for most tensors enough lists without an allocation
+	lists := append(append(memory[:0], w.Data, w.Weights), w.Vectors...)
 	if w.Values != nil {
 		lists = append(lists, w.Values.Mant)
 	}
 	for _, term := range w.Terms {
 		lists = append(append(lists, []float64{term.Alpha}, term.S.Mant), term.R...)
 	}
-	for _, x := range lists {
-		if k := NotFinite(x); k >= 0 {
-			return fmt.Errorf("%w: entry %d of a list is %v", codec.ErrInvalid, k, x[k])
+	for _, list := range lists {
+		if k := NotFinite(list); k >= 0 {
+			return fmt.Errorf("%w: entry %d of a list is %v", codec.ErrInvalid, k, list[k])
 		}
 	}
 	return nil
 }
 
-// Product returns Π shape and whether it fits an int; the entries must not be negative.
+// Product returns the product of the dimensions of a shape, which must not be negative, and whether it fits an int.
 func Product(shape []int) (int, bool) {
 	n := 1
 	for _, d := range shape {

@@ -317,7 +317,8 @@ func (d *division) divideHastily(ctx context.Context) (*btn.Plan, error) {
 	}
 	contracted, _ := estimatesWithin(d.contracted.Estimates, d.Settings.Budget/2)
 	return &btn.Plan{
-		Method: d.contracted.Method, Accuracy: d.Settings.Accuracy, Warnings: d.contracted.Warnings, Estimates: mergeByCost(contracted, components),
+		Method: d.contracted.Method, Accuracy: d.Settings.Accuracy, Warnings: d.contracted.Warnings,
+		Estimates: mergeByCost(contracted, components),
 	}, nil
 }
 

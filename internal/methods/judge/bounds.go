@@ -12,7 +12,8 @@ const BoundsDelta = 1e-3
 type Bounds struct {
 	proved  interval // by bounds that follow from the model
 	sampled interval // by bounds that needed a random draw
-	// ifPositive is a further proved lower bound, which holds unless Z is 0. It is −Inf if there is none, and not set until proved is known.
+	// ifPositive is a further proved lower bound, which holds unless Z is 0. It is −Inf if there is none. It is set only if proved is
+	// known.
 	ifPositive float64
 }
 
@@ -55,7 +56,7 @@ func (b *Bounds) Prove(lower, upper, ifPositive float64, by string) {
 // 1 − BoundsDelta.
 func (b *Bounds) Sample(lower, upper Side) { b.sampled.narrow(lower, upper) }
 
-// Sampled returns the best sampled bounds. A side without a bound is −Inf or +Inf.
+// Sampled returns the best lower and upper bound that needed a random draw. A side without a bound is −Inf or +Inf.
 func (b *Bounds) Sampled() (lower, upper Side) {
 	if !b.sampled.isKnown {
 		return Side{Ln: math.Inf(-1)}, Side{Ln: math.Inf(1)}
@@ -63,8 +64,8 @@ func (b *Bounds) Sampled() (lower, upper Side) {
 	return b.sampled.lower, b.sampled.upper
 }
 
-// Between returns the best lower and upper bound on ln Z. A side without a bound is −Inf or +Inf. level is 1 if both are proved, and
-// otherwise 1 − BoundsDelta, the probability with which they hold. Proved bounds are widened by rounding. If sampled bounds contradict the
+// Between returns the best lower and the best upper bound on ln Z. A side without a bound is −Inf or +Inf. Proved bounds are widened by
+// rounding. level is the probability that both hold: 1 if both are proved, otherwise 1 − BoundsDelta. If the sampled bounds contradict the
 // proved ones, they have failed and do not count.
 func (b *Bounds) Between() (lower, upper Side, level float64) {
 	lower, upper, level = Side{Ln: math.Inf(-1)}, Side{Ln: math.Inf(1)}, 1
@@ -72,7 +73,9 @@ func (b *Bounds) Between() (lower, upper Side, level float64) {
 		lower = Side{p.lower.Ln - Widening(p.lower.Ln), p.lower.By}
 		upper = Side{p.upper.Ln + Widening(p.upper.Ln), p.upper.By}
 	}
-	if s := &b.sampled; s.isKnown && max(s.lower.Ln, lower.Ln) <= min(s.upper.Ln, upper.Ln) {
+	s := &b.sampled
+	isConsistent := max(s.lower.Ln, lower.Ln) <= min(s.upper.Ln, upper.Ln)
+	if s.isKnown && isConsistent {
 		if s.lower.Ln > lower.Ln {
 			lower, level = s.lower, 1-BoundsDelta
 		}
@@ -83,8 +86,8 @@ func (b *Bounds) Between() (lower, upper Side, level float64) {
 	return lower, upper, level
 }
 
-// Reach returns the distance in nats from ln to the farther bound on ln Z, the most by which an estimate ln may be off. If ln is outside of
-// the bounds, it counts as the nearer bound. If there is no other lower bound, the one that holds unless Z is 0 is taken, since no estimate
+// Reach returns how far ln Z may be from ln, an estimate of it, in nats: the distance to the farther bound. An ln outside of the bounds
+// counts as the nearer bound. If nothing else bounds ln Z from below, the bound that holds unless Z is 0 is taken, since no estimate
 // shows that Z is 0. It returns +Inf if there is no upper bound or no lower bound.
 func (b *Bounds) Reach(ln float64) float64 {
 	lower, upper, _ := b.Between()
@@ -95,10 +98,10 @@ func (b *Bounds) Reach(ln float64) float64 {
 	return max(upper.Ln-ln, ln-lower.Ln)
 }
 
-// Widening returns how far rounding may move a bound or an exact ln Z, in nats: 1e-10 for a Z of ten digits, and the rounding of its
-// logarithm. It returns 0 if ln is not finite.
+// Widening returns the largest error of a bound or an exact ln Z by rounding, in nats: 1e-10, which leaves ten digits of Z, plus the
+// rounding of the logarithm. It returns 0 if ln is NaN or ±Inf.
 func Widening(ln float64) float64 {
-	if ln-ln != 0 {
+	if isFinite := ln-ln == 0; !isFinite {
 		return 0
 	}
 	return 1e-10 + Floor(ln)

@@ -16,9 +16,9 @@ import "github.com/basetensor/basetensor/internal/network/btn"
 
 // Judge judges the estimates of one rule among those of one query.
 type Judge interface {
-	// Add evaluates an estimate from the values of its parts and from the estimates that were added before. It fills in Z, Rounding and the
-	// method's fields of the answer. If the estimate is a bound, it fills in IsBound instead. The error is the reason why the estimate has no
-	// value. Linear time in the values.
+	// Add evaluates an estimate from the values of its parts and from the estimates that were added before. It fills in Z, Rounding and
+	// the method's fields of the answer. If the estimate is a bound, it fills in IsBound instead. The error is the reason why the
+	// estimate has no value. Linear time in the values.
 	Add(e *Estimate) error
 	// State returns the statement that follows from the estimates added so far. Its Best is nil if none of the rule has a value.
 	State() Statement
@@ -81,7 +81,7 @@ type Samples struct {
 	Warning string    // what is missing, for people; "" if nothing is
 }
 
-// registration is a rule with the function that makes a judge of it.
+// registration is a rule with the function that returns a new judge of its estimates.
 type registration struct {
 	rule     btn.Rule
 	newJudge func(*Sequence) Judge

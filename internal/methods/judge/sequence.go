@@ -35,8 +35,8 @@ type Estimate struct {
 	IsBound              bool          // the estimate is a bound, and has no Z
 }
 
-// FloorError returns the error that rounding leaves in ln Z of the estimate at least, in nats: the larger of Floor and of what follows from
-// Rounding. The estimate has a value.
+// FloorError returns the smallest error of ln Z that the estimate can have, in nats: that of rounding in general (Floor), or the one that
+// follows from the relative error Rounding of Z, −ln(1 − Rounding), if that is larger. The estimate must have a value.
 func (e *Estimate) FloorError() float64 { return max(Floor(*e.LogZ), -math.Log1p(-e.Rounding)) }
 
 // rounding is the error of an estimate that truncated nothing, per nat of ln Z and one nat.
@@ -46,7 +46,7 @@ const rounding = 1e-13
 // Rounding is the least error of a probability.
 const Rounding = rounding
 
-// Floor returns the error in nats that rounding leaves in any ln Z at least.
+// Floor returns the smallest error in nats that a computed ln Z can have, since it is rounded.
 func Floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
 
 // Finite returns a pointer to x, or nil if x is NaN or ±Inf.
@@ -63,7 +63,8 @@ func (s *Sequence) HasHiddenModes() bool {
 }
 
 // SumMarginals returns the marginals of an estimate: the sum of the unnormalised marginals of its parts, normalised. p is nil if a part
-// with a Z other than 0 has none, or if they cannot be computed; then warning is the reason. A warning may also come with marginals.
+// with a Z other than 0 has no marginals. It is also nil if they cannot be computed, and then warning is the reason. A warning may also
+// come with marginals.
 func (s *Sequence) SumMarginals(e *Estimate) (p [][]float64, warning string) {
 	var marginals []*btn.Marginals
 	for _, v := range e.Parts {

@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// PlanDistanceFactor is the factor on the distance of two plans at one level. It is also the ratio of two methods' uncertainties of
-// marginals from which on the surer method supplies the marginals.
+// PlanDistanceFactor is the factor by which an estimate may be farther off than it is from one along another plan at the same level. It is
+// also the ratio of two methods' uncertainties of marginals from which on the surer method supplies the marginals.
 // Chosen.
 const PlanDistanceFactor = 2
 
@@ -20,7 +20,8 @@ const FirstLevelFactor = 10
 // branches, and the next levels do not show them.
 const ForbiddenFactor = 4
 
-// Track compares the estimates of one rule in a sequence, along all tracks of the rule.
+// Track compares the estimates of one rule in a sequence with each other. The rule may have several tracks, each with estimates of growing
+// levels.
 type Track struct {
 	Sequence *Sequence
 	Rule     btn.Rule
@@ -32,8 +33,8 @@ type Track struct {
 // hasValue reports whether an estimate is one of the rule and has a value.
 func (t Track) hasValue(e *Estimate) bool { return e.LogZ != nil && e.Plan.Rule == t.Rule }
 
-// Best returns the estimate of the highest level. If several tracks have reached that level, it is the estimate whose track is expected to
-// change least, the first one of equals. It returns nil if no estimate has a value.
+// Best returns the estimate of the highest level that has a value. If several tracks have reached that level, it is the one whose track is
+// expected to change least next (Next), the first one of equals. It returns nil if no estimate has a value.
 func (t Track) Best() *Estimate {
 	var highest *Estimate
 	for _, e := range t.Sequence.Estimates {
@@ -44,39 +45,41 @@ func (t Track) Best() *Estimate {
 	if highest == nil {
 		return nil
 	}
-	steadiest, smallest := highest, math.Inf(1)
+
+	steadiest, smallestChange := highest, math.Inf(1)
 	for _, e := range t.Sequence.Estimates {
 		if !t.hasValue(e) || e.Plan.Level != highest.Plan.Level {
 			continue
 		}
-		if change, ok := t.Next(e); ok && change < smallest {
-			steadiest, smallest = e, change
+		if change, ok := t.Next(e); ok && change < smallestChange {
+			steadiest, smallestChange = e, change
 		}
 	}
 	return steadiest
 }
 
-// Others returns the last estimates of the tracks other than that of best, as far as they have reached the highest level among these
-// tracks. Estimates of a level below 0 are starts of tracks, and do not count.
+// Others returns the last estimate of each track other than that of best, for those of these tracks that have reached the highest level
+// among them. Estimates of a level below 0 are starts of tracks, and do not count.
 func (t Track) Others(best *Estimate) (others []*Estimate) {
-	last := map[string]*Estimate{} // by track
-	var tracks []string            // in sequence
+	lastOf := map[string]*Estimate{} // by track
+	var tracks []string              // in the sequence of their first estimates
 	for _, e := range t.Sequence.Estimates {
 		if !t.hasValue(e) || e.Plan.Track == best.Plan.Track || e.Plan.Level < 0 {
 			continue
 		}
-		if last[e.Plan.Track] == nil {
+		if lastOf[e.Plan.Track] == nil {
 			tracks = append(tracks, e.Plan.Track)
 		}
-		last[e.Plan.Track] = e
+		lastOf[e.Plan.Track] = e
 	}
+
 	highest := math.Inf(-1)
 	for _, track := range tracks {
-		highest = max(highest, last[track].Plan.Level)
+		highest = max(highest, lastOf[track].Plan.Level)
 	}
 	for _, track := range tracks {
-		if last[track].Plan.Level == highest {
-			others = append(others, last[track])
+		if lastOf[track].Plan.Level == highest {
+			others = append(others, lastOf[track])
 		}
 	}
 	return others
@@ -107,16 +110,18 @@ func (s *Sequence) LastChange(e *Estimate) (change float64, ok bool) {
 // Measured: where a mode was lost in part, they stated 9e-7 to 0.005 and were off by 0.0002 to 0.02.
 const settledBesideModes = 1e-9
 
-// BesideModes raises the uncertainty of a contraction's statement if drawn components have found hidden modes. A truncation may have lost
-// the same share of a mode at every level, which the changes between levels do not show. So the uncertainty is at least the distance from
-// the credible statement of drawn components, and at least the standard error of that. Nothing changes if the contraction states at most
-// settledBesideModes.
+// BesideModes raises the uncertainty of a contraction's statement (own) if drawn components have found modes that chains miss. A
+// truncation may have lost the same share of such a mode at every level, which the changes between levels do not show. So the uncertainty
+// becomes at least the distance from each credible statement of drawn components, and at least the standard error of that. Nothing
+// changes if the contraction states at most settledBesideModes.
 func (s *Sequence) BesideModes(own *Statement, others []*Statement) {
-	if own.Best == nil || own.Uncertainty == nil || *own.Uncertainty <= settledBesideModes || !s.HasHiddenModes() {
+	isDoubtful := own.Best != nil && own.Uncertainty != nil && *own.Uncertainty > settledBesideModes
+	if !isDoubtful || !s.HasHiddenModes() {
 		return
 	}
 	for _, other := range others {
-		if other.Best == nil || !other.IsCredible || other.Best.StandardError == nil {
+		isOfDraws := other.Best != nil && other.Best.StandardError != nil
+		if !isOfDraws || !other.IsCredible {
 			continue
 		}
 		distance := math.Abs(*own.Best.LogZ - *other.Best.LogZ)

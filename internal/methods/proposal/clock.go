@@ -17,21 +17,20 @@ import (
 // planningKey is the key of a planningClock in a context.
 type planningKey struct{}
 
-// planningClock states how long plans may be searched for. A context without one sets no end.
+// planningClock states how long plans may be searched for. It is a value of a context. Without one, the time is not limited.
 type planningClock struct {
 	end           time.Time // of the search for plans
-	hasDeadline   bool      // the answer has a deadline (Until), not only the plan (PriceUntil)
-	deadlineFlops float64   // flops of truncated legs until the deadline; 0: not known
+	hasDeadline   bool      // the answer has a deadline (Until); false if only the plan has one (PriceUntil)
+	deadlineFlops float64   // the flops of truncated legs that are possible until the deadline; 0: not known
 }
 
-// Until returns a context under which the search for plans ends at t, and then takes the best plan so far or that of a greedy search. A
-// remembered plan is used whatever the time.
+// Until returns a context under which the search for plans ends at t, for an answer with a deadline. A search that is ended takes the
+// best plan so far, or that of a greedy search. A remembered plan is used whatever the time.
 func Until(ctx context.Context, t time.Time) context.Context {
 	return context.WithValue(ctx, planningKey{}, planningClock{end: t, hasDeadline: true})
 }
 
-// Worth returns a context that states the flops of truncated legs which the time until the deadline of a request is enough for
-// (FitsDeadline).
+// Worth returns a context that states how many flops of truncated legs are possible until the deadline of a request. FitsDeadline reads it.
 func Worth(ctx context.Context, flops float64) context.Context {
 	clock, _ := ctx.Value(planningKey{}).(planningClock)
 	clock.deadlineFlops = flops
@@ -39,8 +38,8 @@ func Worth(ctx context.Context, flops float64) context.Context {
 }
 
 // FitsDeadline reports whether the first estimate of p, which is exact, can be contracted by the deadline of the request. Its parts are
-// contracted in parallel, each by a thread at its best rate (policy.FastExact). limit is the largest number of flops of a part that fits.
-// ok is true if no deadline is known (Worth).
+// contracted in parallel, each by a thread at its best rate (policy.FastExact). limit is the largest number of flops of one part for
+// which ok is true. If the deadline is not known (Worth), ok is true.
 func FitsDeadline(ctx context.Context, p *btn.Plan) (limit float64, ok bool) {
 	clock, _ := ctx.Value(planningKey{}).(planningClock)
 	e := &p.Estimates[0]
@@ -49,13 +48,13 @@ func FitsDeadline(ctx context.Context, p *btn.Plan) (limit float64, ok bool) {
 }
 
 // PriceUntil returns a context under which the search for plans ends at t, for a caller who asks for a plan and not for an answer. In
-// contrast to Until, the plan does not begin with an estimate that is sure to be there in time.
+// contrast to a plan under Until, the plan does not begin with an estimate that is sure to be there in time.
 func PriceUntil(ctx context.Context, t time.Time) context.Context {
 	return context.WithValue(ctx, planningKey{}, planningClock{end: t})
 }
 
-// WithTimeShare returns a context under which the search for plans has only a share of the time that remains for it. It returns ctx if
-// there is no end.
+// WithTimeShare returns a context under which the search for plans may take only a share, between 0 and 1, of the time that remains for
+// it. It returns ctx if that time is not limited.
 func WithTimeShare(ctx context.Context, share float64) context.Context {
 	clock, ok := ctx.Value(planningKey{}).(planningClock)
 	if !ok {
@@ -65,8 +64,8 @@ func WithTimeShare(ctx context.Context, share float64) context.Context {
 	return context.WithValue(ctx, planningKey{}, clock)
 }
 
-// WithMinimumTime returns a context under which the search for plans may take d from now on. It returns ctx if there is no end, or a
-// later one.
+// WithMinimumTime returns a context under which the search for plans may take at least d from now on. It returns ctx if the search may
+// take as long anyway.
 func WithMinimumTime(ctx context.Context, d time.Duration) context.Context {
 	clock, ok := ctx.Value(planningKey{}).(planningClock)
 	if end := time.Now().Add(d); ok && clock.end.Before(end) {
@@ -76,8 +75,8 @@ func WithMinimumTime(ctx context.Context, d time.Duration) context.Context {
 	return ctx
 }
 
-// PlanningContext returns a context that is done after a share of the time that remains for planning, or with ctx. Without an end of
-// planning it is done with ctx.
+// PlanningContext returns a context that is done after a share, between 0 and 1, of the time that remains for planning, or with ctx. If
+// that time is not limited, it is done with ctx.
 func PlanningContext(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
 	clock, ok := ctx.Value(planningKey{}).(planningClock)
 	if !ok {
@@ -89,7 +88,7 @@ func PlanningContext(ctx context.Context, share float64) (context.Context, conte
 	return pace.Still(planning), cancel
 }
 
-// ErrNoTime is the error of a step of the planning whose time ended, if there is something to fall back on.
+// ErrNoTime is the error of a step of the planning whose time ended, if another result can take the place of its own.
 var ErrNoTime = errors.New("plan: no time is left for planning")
 
 // HasDeadline reports whether the answer to the request has a deadline (Until).
@@ -104,39 +103,38 @@ func IsPlanningOver(ctx context.Context) bool {
 	return clock.hasDeadline && !time.Now().Before(clock.end)
 }
 
-// IsOutOfTime reports whether err is the end of the time of a search, or of a step of it, while ctx, the context of its caller, has not
-// ended.
+// IsOutOfTime reports whether err is that the time of a step of the planning ended, and not the time of the caller, whose context is ctx.
 func IsOutOfTime(ctx context.Context, err error) bool { return ctx.Err() == nil && IsLate(err) }
 
-// IsLate reports whether err is the end of the time of a step of the planning. The caller then takes the results from before it, and does
-// not remember them.
+// IsLate reports whether err is that the time of a step of the planning ended. The caller then takes results from before that step, and
+// does not remember them.
 func IsLate(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
-// recurringKey is the key of Recurring in a context.
+// recurringKey is the key in a context for whether the network recurs (Recurring).
 type recurringKey struct{}
 
-// Recurring returns a context under which a network counts as one that was asked about before, as that of a registered model. Plans that
+// Recurring returns a context under which a network counts as one that is asked about repeatedly, as that of a registered model. Plans that
 // serve later queries as well are then made at the first query.
 func Recurring(ctx context.Context) context.Context {
 	return context.WithValue(ctx, recurringKey{}, true)
 }
 
-// IsRecurring reports whether the network counts as one that was asked about before (Recurring).
+// IsRecurring reports whether the network counts as one that is asked about repeatedly (Recurring).
 func IsRecurring(ctx context.Context) bool {
 	isRecurring, _ := ctx.Value(recurringKey{}).(bool)
 	return isRecurring
 }
 
-// Within runs work, a step of the planning that has an alternative, under a share of the time that is left for planning. If that time ends
-// first, the error is fault.OverBudget and contains the name of the step.
+// Within runs a step of the planning with a share, between 0 and 1, of the time that is left for planning. name is that of the step. It
+// returns the error of the step. If the time of the step ended, the error is fault.OverBudget with the name.
 func Within(ctx context.Context, share float64, name string, work func(context.Context) error) error {
 	planning, cancel := PlanningContext(ctx, share)
 	defer cancel()
 	return InBudget(ctx, name, work(planning))
 }
 
-// InBudget returns err, the error of a step of the planning. If it is the end of a clock of that step, so that the job goes on, it
-// returns fault.OverBudget with the name of the step.
+// InBudget returns err, the error of a step of the planning with that name. If err is that the time of the step ended, and the job goes
+// on, it returns fault.OverBudget with the name of the step instead.
 func InBudget(ctx context.Context, name string, err error) error {
 	if IsOutOfTime(ctx, err) {
 		return fault.New(fault.OverBudget, "plan: %s: not done in the time that the deadline leaves", name)
@@ -144,14 +142,14 @@ func InBudget(ctx context.Context, name string, err error) error {
 	return err
 }
 
-// RememberComplete is Remember for plans that the clock may cut short. compute reports isComplete as false for a plan that was cut short:
-// this job then uses that plan, but the memo does not remember it, so that requests with more time do not find it.
+// RememberComplete returns a plan as Remember does, for plans that the clock may cut short. compute returns isComplete false for a plan
+// that was cut short. This job then uses that plan, but the memo does not remember it, so that requests with more time do not find it.
 func (j *Job) RememberComplete(
 	ctx context.Context, settings string, shape contractionorder.Hypergraph,
 	compute func(context.Context) (plan *btn.Plan, isComplete bool, err error),
 ) (plan *btn.Plan, cacheState string, err error) {
 	for {
-		var shortPlan *btn.Plan // that this job has computed
+		var shortPlan *btn.Plan // the plan that compute has cut short; nil if it has not
 		plan, cacheState, err := j.Remember(ctx, settings, shape, func(computing context.Context) (*btn.Plan, error) {
 			plan, isComplete, err := compute(computing)
 			if err == nil && !isComplete {
@@ -162,8 +160,8 @@ func (j *Job) RememberComplete(
 		if !errors.Is(err, ErrNoTime) || ctx.Err() != nil {
 			return plan, cacheState, err
 		}
-		if shortPlan == nil {
-			continue // this job waited for the computation of another one, whose time ended
+		if shortPlan == nil { // this job waited for the computation of another one, whose time ended: try again
+			continue
 		}
 		shared := j.sharedState()
 		shared.hasMissed = true

@@ -11,16 +11,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Approximate assigns a remembered plan whose estimates approximate the expression e, which is the simplified network under the evidence.
-// It notes whether tables of e have zeros (Hard) and whether terms may be lost (Unsure). hit is the state of the cache for the plan.
+// Approximate returns the assignment of a plan whose estimates approximate the expression e, the simplified network under the evidence.
+// It notes whether tables of e forbid combinations of values (Hard), and whether terms may be lost (Unsure). cacheState is the state of
+// the cache for the plan.
 func Approximate(plan *btn.Plan, hit string, e *sumproduct.Expression) *btn.Assignment {
 	a := Take(plan, hit)
 	a.Hard, a.Unsure = HasConstraint(e), ExceedsRange(e)
 	return a
 }
 
-// Exact returns the plan of an exact contraction, B = Σ parts with all α = 1. cost has the flops of all parts together, and the peak
-// memory of one.
+// Exact returns a plan of one exact estimate: B is the sum of the parts, with all weights α = 1. cost has the flops of all parts
+// together, and the peak memory of one.
 func Exact(cost query.Cost, parts ...btn.Part) *btn.Plan {
 	return &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule:    btn.Linear,
@@ -31,13 +32,13 @@ func Exact(cost query.Cost, parts ...btn.Part) *btn.Plan {
 	}}}
 }
 
-// InsuredShare is a share of the budget. If an exact answer to a job with a deadline takes more than that, its plan has an estimate
-// before it that is there in time.
+// InsuredShare is the largest share of the budget that an exact answer to a job with a deadline may take without an estimate before it that
+// is there in time.
 // Chosen.
 const InsuredShare = 1.0 / 32
 
-// ChunkStart returns the start of chunk k if count items are divided into chunks of almost equal size: k·count/chunks, rounded down,
-// without overflow. The number of chunks is below 2^11.
+// ChunkStart returns the position of the first item of chunk k, if count items are divided into chunks of almost equal size:
+// k·count/chunks, rounded down, computed without overflow. The number of chunks is below 2^11.
 func ChunkStart(count, chunks, k int64) int64 { return count/chunks*k + count%chunks*k/chunks }
 
 // IsAuto reports whether the request leaves the choice of the method to the planner (method auto).
@@ -60,8 +61,8 @@ func Limit(s query.Settings) float64 {
 	return policy.ExactFlops
 }
 
-// MoveLimit returns the largest number of moves of all searches of one query together, policy.PlanningShare of the budget. Moves are
-// counted and not timed, so that the plan is the same on every machine.
+// MoveLimit returns how many moves the searches for one query may make together: as many as policy.PlanningShare of the budget pays for.
+// Moves are counted and not timed, so that the plan is the same on every machine.
 func MoveLimit(s query.Settings) int64 {
 	return max(1, int64(min(policy.PlanningShare*s.WithDefaults().Budget/policy.MoveFlops, float64(policy.MostMoves))))
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 )
 
-// Facts are results about one network without evidence, which its proposals share. Several goroutines may use them.
+// Facts remember results about one network without evidence, which its proposals share. Each result has a slot, which is its key. Several
+// goroutines may use them.
 type Facts struct {
 	// Common are results that do not depend on the network, shared by all networks that the process plans for. Its zero value is empty.
 	Common *Facts
 
-	digest [digest.Size]byte
-	forms  problem.Forms
+	digest [digest.Size]byte // of the network
+	forms  problem.Forms     // the results, by slot
 }
 
 // NewFacts returns the facts of a network with its digest and empty slots. It takes linear time.
@@ -29,17 +30,17 @@ func NewFacts(net *btn.Network, common *Facts) *Facts {
 // Fresh returns the facts of the same network with empty slots.
 func (f *Facts) Fresh() *Facts { return &Facts{digest: f.digest, Common: f.Common} }
 
-// Fact returns the value of a slot, which the first call makes. The value depends only on the network without evidence and on the slot.
-// Slots are compared by ==; if each package has types of its own for its slots, they differ from those of all other packages. An error is
-// not remembered. make may ask for other slots. A caller that finds another one at work waits for it, until ctx ends at most.
-func Fact[T any](ctx context.Context, f *Facts, slot any, make func() (T, error)) (T, error) {
-	return problem.FormIn(ctx, &f.forms, slot, nil, make)
+// Fact returns the result in a slot. The first call makes it and remembers it, unless there is an error. It depends only on the network
+// without evidence and on the slot. Slots are compared by ==, so each package uses types of its own for them. make may ask for other
+// slots.
+func Fact[T any](f *Facts, slot any, make func() (T, error)) (T, error) {
+	return problem.FormIn(context.Background(), &f.forms, slot, nil, make)
 }
 
-// shapeSlot is the slot of the network's shape.
+// shapeSlot is the slot of the shape of the network.
 type shapeSlot struct{}
 
-// Shape returns the shape of the network, without evidence.
+// Shape returns the shape of the network without evidence: the hypergraph of its tables and indices. net is the network of the facts.
 func (f *Facts) Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, error) {
 	return Fact(ctx, f, shapeSlot{}, func() (contractionorder.Hypergraph, error) { return lower.Shape(ctx, net) })
 }

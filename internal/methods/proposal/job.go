@@ -5,6 +5,7 @@ package proposal
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/basetensor/basetensor/internal/base/digest"
 	"github.com/basetensor/basetensor/internal/network/btn"
@@ -19,20 +20,20 @@ import (
 type Job struct {
 	Net      *btn.Network   // without evidence
 	Settings query.Settings // with defaults
-	Memo     Memo           // nil: nothing is remembered
+	Memo     Memo           // remembers plans across jobs; nil: nothing is remembered
 	Facts    *Facts         // of Net
 	Problems *problem.Shared
 	Options  problem.Options
 
 	Method *Method // that the request names; nil: exact or auto, the planner's own
 	IsPart bool    // Net is only what one question depends on
-	// HasLikelihoods reports whether Net has legs for the query's likelihoods. A worker checks the parts of a plan against the network without
-	// those legs, so that no part may then have numbers by leg.
+	// HasLikelihoods reports whether Net has legs for the query's likelihoods. A worker checks the parts of a plan against the network
+	// without those legs, so that no part may then have numbers by leg.
 	HasLikelihoods bool
 
 	Evidence    factorgraph.Evidence // of the query that is planned for
 	Conditioned *btn.Network         // Net under Evidence
-	Once        bool                 // the query is the only one of the job, and wants only Z
+	Once        bool                 // nothing else is wanted in the job than the Z of this query
 
 	shared  *sharedState     // nil until it is needed (Job.sharedState)
 	problem *problem.Problem // of the query; nil until it is needed (Job.Problem)
@@ -40,11 +41,11 @@ type Job struct {
 
 // sharedState has the plans of a job and what is known about them, for all its queries under any settings.
 type sharedState struct {
-	derived   map[derivation]*btn.Plan
-	known     map[string]knownPlan // by key
-	hasMissed bool                 // some plan was not remembered
-	cutShort  int                  // number of plans that the clock cut short
-	wasAsked  bool                 // a plan of the exact way was asked for
+	derived       map[derivation]*btn.Plan // plans that were made from others (DerivePlan)
+	known         map[string]knownPlan     // plans that were made or recalled, by key
+	hasMissed     bool                     // some plan was not in the memo
+	cutShort      int                      // the number of plans that the clock cut short
+	wasExactAsked bool                     // a plan of the exact methods was asked for
 }
 
 // sharedState returns the state that all copies of the job share. The first call makes it, which has to be before the job is copied.
@@ -68,12 +69,12 @@ func (j *Job) CountCutShort() int { return j.sharedState().cutShort }
 
 // knownPlan is a plan that the job has made or recalled.
 type knownPlan struct {
-	plan *btn.Plan
-	hit  bool // the memo knew it before the job
+	plan      *btn.Plan
+	wasInMemo bool // the memo remembered it before the job
 }
 
-// For returns a copy of the job for a query with this evidence, whose network under it is conditioned. isOnce reports whether the query
-// is the only one of the job and wants only Z.
+// For returns a copy of the job for a query with this evidence. conditioned is the network under the evidence. isOnce reports whether
+// nothing else is wanted in the job than the Z of this query.
 func (j *Job) For(evidence factorgraph.Evidence, conditioned *btn.Network, isOnce bool) *Job {
 	j.sharedState()
 	query := *j
@@ -88,15 +89,15 @@ func (j *Job) Summed(conditioned *btn.Network) *Job {
 	return summed
 }
 
-// NoteExactAsked notes that a plan of the exact way is asked for. It reports whether one was asked for before in the same job.
+// NoteExactAsked notes that a plan of the exact methods is asked for. It reports whether one was asked for before in the same job.
 func (j *Job) NoteExactAsked() bool {
 	shared := j.sharedState()
-	wasAsked := shared.wasAsked
-	shared.wasAsked = true
+	wasAsked := shared.wasExactAsked
+	shared.wasExactAsked = true
 	return wasAsked
 }
 
-// Problem returns the problem of the query, which keeps the forms that methods make of it.
+// Problem returns the problem of the query: its network under the evidence, with the forms that methods have made of it so far.
 func (j *Job) Problem() *problem.Problem {
 	if j.problem == nil {
 		j.problem = j.Problems.Of(j.Net, j.Conditioned, j.Evidence, j.Options)
@@ -119,15 +120,17 @@ func (j *Job) CacheState() string {
 // NoteMiss notes that the job needed a plan that the memo did not remember.
 func (j *Job) NoteMiss() { j.sharedState().hasMissed = true }
 
-// Remember returns the plan for settings and a shape (Key), and the state of the cache for it. The plan is made through the memo, at most
-// once in a job. An error is not remembered.
+// Remember returns the plan for some settings and a shape, whose key is Key, and the state of the cache for it. The plan comes from the
+// job or its memo, or is made by compute, at most once in a job. An error is not remembered.
 func (j *Job) Remember(
 	ctx context.Context, settings string, shape contractionorder.Hypergraph, compute func(context.Context) (*btn.Plan, error),
 ) (plan *btn.Plan, cacheState string, err error) {
 	return j.Recall(ctx, j.Key(settings, shape), compute)
 }
 
-// Recall is Remember for a key that the caller has.
+// Recall returns the plan of a key, and the state of the cache for it: btn.CacheHit if the memo remembered it before the job,
+// btn.CacheMiss if not, btn.CacheOff without a memo. The plan comes from the job or its memo, or is made by compute. An error is not
+// remembered.
 func (j *Job) Recall(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (plan *btn.Plan, cacheState string, err error) {
@@ -138,22 +141,21 @@ func (j *Job) Recall(
 		if j.Memo == nil {
 			known.plan, err = compute(ctx)
 		} else {
-			known.plan, known.hit, err = j.Memo.Do(ctx, key, compute)
+			known.plan, known.wasInMemo, err = j.Memo.Do(ctx, key, compute)
 		}
 		if err != nil {
 			return nil, "", err
 		}
 		shared.known[key] = known
-		shared.hasMissed = shared.hasMissed || !known.hit
+		shared.hasMissed = shared.hasMissed || !known.wasInMemo
 	}
 
 	switch {
 	case j.Memo == nil:
 		return known.plan, btn.CacheOff, nil
-	case known.hit:
+	case known.wasInMemo:
 		return known.plan, btn.CacheHit, nil
 	}
-
 	return known.plan, btn.CacheMiss, nil
 }
 
@@ -163,8 +165,9 @@ func (j *Job) IsKnown(key string) bool {
 	return isKnown
 }
 
-// Key returns the key of a plan, a digest of all that it depends on: the algorithm version, the network without evidence, the settings,
-// the memory budget and, if the plan depends on one, a shape.
+// Key returns the key of a plan, a digest of all that it depends on: the algorithm version, the network without evidence, the memory, and
+// what the caller adds. settings is a text with the name of the method and its options. shape is a hypergraph on which the plan depends,
+// empty if there is none.
 func (j *Job) Key(settings string, shape contractionorder.Hypergraph) string {
 	b := digest.New()
 	b.Raw(j.Facts.digest[:])
@@ -174,20 +177,22 @@ func (j *Job) Key(settings string, shape contractionorder.Hypergraph) string {
 	return "btn:v1:decomposition:" + AlgorithmVersion + ":" + b.Hex()
 }
 
-// GrowthKey returns settings for Remember that list what a sequence of estimates depends on in addition to the shape of the network.
+// GrowthKey returns the settings of a plan of estimates for Remember: a text with the kind of the plan and all options on which a
+// sequence of estimates depends.
 func (j *Job) GrowthKey(kind string, marginals bool) string {
 	s := j.Settings
 	return fmt.Sprintf("%s seed=%d marginals=%t bond=%d budget=%g accuracy=%g components=%d",
 		kind, s.Seed, marginals, s.Bond, s.Budget, s.Accuracy, s.Components)
 }
 
-// derivation identifies a plan that a rule makes of another one.
+// derivation identifies a plan that was made from another plan by a rule.
 type derivation struct {
-	rule string
-	from *btn.Plan
+	rule string    // its name
+	from *btn.Plan // the other plan
 }
 
-// DerivePlan returns the plan that a rule makes of another one. All queries of the job get the same value, so that it is sent once.
+// DerivePlan returns the plan that a rule makes from another one. make is called once for each rule and plan. All queries of the job get
+// the same value, so that it is sent to workers once.
 func (j *Job) DerivePlan(rule string, from *btn.Plan, make func() *btn.Plan) *btn.Plan {
 	key, derived := derivation{rule, from}, j.sharedState().derived
 	if derived[key] == nil {
@@ -196,21 +201,12 @@ func (j *Job) DerivePlan(rule string, from *btn.Plan, make func() *btn.Plan) *bt
 	return derived[key]
 }
 
-// Restricts reports whether evidence excludes values of the network's indices. conditioned is the network's shape under the evidence.
+// Restricts reports whether the evidence excludes values of the network's indices. conditioned is the shape of the network under the
+// evidence. It compares the dimensions of that with those without evidence.
 func (j *Job) Restricts(ctx context.Context, conditioned contractionorder.Hypergraph) (bool, error) {
 	shape, err := j.Facts.Shape(ctx, j.Net)
 	return err == nil && !EqualDims(conditioned, shape), err
 }
 
-// EqualDims reports whether two shapes have the same dimensions.
-func EqualDims(a, b contractionorder.Hypergraph) bool {
-	if len(a.Dims) != len(b.Dims) {
-		return false
-	}
-	for i := range a.Dims {
-		if a.Dims[i] != b.Dims[i] {
-			return false
-		}
-	}
-	return true
-}
+// EqualDims reports whether the indices of two shapes have the same numbers of values.
+func EqualDims(a, b contractionorder.Hypergraph) bool { return slices.Equal(a.Dims, b.Dims) }

@@ -48,23 +48,24 @@ type Ask struct {
 // price before it makes anything expensive: at most Limit flops and Settings.Memory bytes.
 type Proposer func(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, error)
 
-// Row is a method at its place in a table.
+// Row is a method with its position in a table of methods.
 type Row struct {
 	Name    string // for people
 	Propose Proposer
 	// When reports whether the method is asked; nil: always.
 	When func(*Job, Ask) bool
-	// IsOptional: after an error of this method the table asks the next one. Otherwise the error is that of the table.
+	// IsOptional states that after an error of this method the table asks the next one. Otherwise the error is that of the table.
 	IsOptional bool
-	// Reason states why the method has this place in the table, for people.
+	// Reason states why the method has this position in the table, for people.
 	Reason string
 }
 
 // Table is methods in the sequence in which they are asked. The first proposal is taken.
 type Table []Row
 
-// Propose asks the methods in sequence and returns the first proposal. If there is none, the error has the code fault.OverBudget. The
-// price of a TooExpensive is handed on as Ask.Flops, the first error of an optional method as Ask.Refused.
+// Propose asks the methods of the table in sequence and returns the first proposal. If there is none, the error has the code
+// fault.OverBudget. Later methods are told the price in a TooExpensive error (Ask.Flops), and the first error of an optional method
+// (Ask.Refused). An error of a method that is not optional ends the sequence.
 func (t Table) Propose(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, error) {
 	for k, row := range t {
 		if row.When != nil && !row.When(j, ask) {
@@ -89,15 +90,15 @@ func (t Table) Propose(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, e
 	return nil, fault.New(fault.OverBudget, "plan: no exact way fits")
 }
 
-// Ask returns the proposal of the method of a row, and adds it to the offers for people.
+// Ask returns the proposal of the row's method, and adds a line about it to the offers for people, if ctx collects them.
 func (r Row) Ask(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, error) {
 	assignment, err := r.Propose(ctx, j, ask)
 	r.addOffer(ctx, assignment, err)
 	return assignment, err
 }
 
-// TooExpensive is the error of a method that declines because its cheapest elimination order takes so many flops. Later methods of the
-// table have to be cheaper.
+// TooExpensive is the error of a method that declines because its cheapest elimination order takes Flops. Later methods of the table have
+// to be cheaper.
 type TooExpensive struct{ Flops float64 }
 
 func (e TooExpensive) Error() string {
@@ -128,12 +129,12 @@ type Finder interface {
 	Finding(ctx context.Context, j *Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error)
 }
 
-// Take assigns a remembered plan, without a price. hit is the state of the cache for it.
+// Take returns the assignment of a plan, without a price. cacheState is the state of the cache for the plan.
 func Take(plan *btn.Plan, hit string) *btn.Assignment {
 	return &btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1)}
 }
 
-// Priced is Take for a plan whose first estimate has the same price under any evidence. The assignment has that price.
+// Priced returns the assignment of a plan with the price of its first estimate. It is for plans whose price is the same under any evidence.
 func Priced(plan *btn.Plan, hit string) *btn.Assignment {
 	a := Take(plan, hit)
 	cost := plan.Estimates[0].Cost

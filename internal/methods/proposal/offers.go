@@ -33,12 +33,13 @@ func (o *Offers) List() []Offer {
 // offersKey is the key of Offers in a context.
 type offersKey struct{}
 
-// Collect returns a context under which offers are added to a list.
+// Collect returns a context under which methods add their offers to a list.
 func Collect(ctx context.Context, offers *Offers) context.Context {
 	return context.WithValue(ctx, offersKey{}, offers)
 }
 
-// AddOffer adds an offer to the list of ctx, if there is one (Collect).
+// AddOffer adds an offer, a text about what a method of the given name has proposed, to the list of ctx. It does nothing if ctx collects
+// none (Collect).
 func AddOffer(ctx context.Context, way, format string, args ...any) {
 	o, _ := ctx.Value(offersKey{}).(*Offers)
 	if o == nil {
@@ -52,11 +53,14 @@ func AddOffer(ctx context.Context, way, format string, args ...any) {
 // Rule is Offer.Way of a text about the rule that decided.
 const Rule = "rule"
 
-// addOffer adds a text about what the method of a row proposed, or why it proposed nothing. It adds none if the error is the end of ctx.
+// addOffer adds to the offers of ctx a text about what the method of a row proposed (assignment), or why it proposed nothing (err, or
+// nil). It adds none if err is the end of ctx.
 func (r Row) addOffer(ctx context.Context, assignment *btn.Assignment, err error) {
 	var expensive TooExpensive
+	isCollected := ctx.Value(offersKey{}) != nil
+	isEndOfContext := err != nil && ctx.Err() != nil
 	switch {
-	case ctx.Value(offersKey{}) == nil || err != nil && ctx.Err() != nil: // nobody collects, or nobody waits any more
+	case !isCollected, isEndOfContext:
 	case errors.As(err, &expensive):
 		AddOffer(ctx, r.Name, "%v", err)
 	case err != nil:
