@@ -86,8 +86,9 @@ var Exact = proposal.Table{
 		Reason: "no other way is cheaper: the network is simplified for the evidence, and cut in slices if need be"},
 }
 
-// isHopelesslyCrowded reports whether a network has so many tables that an order for it is not looked for at once. Evidence, and zeros, may
-// leave less of it.
+// isHopelesslyCrowded reports whether a network has so many tables for its variables (structured.Crowded) that an order for it is not
+// looked for at once. It is false if a joint marginal is wanted. It is also false under evidence, or if many factors are logical:
+// observed values and zeros may leave less of the network.
 func isHopelesslyCrowded(j *proposal.Job, ask proposal.Ask) bool {
 	return wantsNoJoint(j, ask) && j.Evidence.IsEmpty() && structured.Crowded(j.Net) && !circuits.Logical(j)
 }

@@ -61,7 +61,8 @@ func isIdentical(u btn.UnitValue, p partValue) bool {
 	return compareUnits(u, btn.UnitValue{Unit: u.Unit, Value: p.value, Error: p.err}) == 0
 }
 
-// firstPartError returns a copy of the error of the first part of the query that has one. It returns nil if none has.
+// firstPartError returns a copy of the error of the first part of a query that has one, from values that are sorted by query and part. It
+// returns nil if no part has an error.
 func firstPartError(query int, sorted []btn.UnitValue) *query.ErrorInfo {
 	for _, u := range sorted {
 		if u.Query == query && u.Error != nil {
@@ -91,7 +92,7 @@ func compareUnits(a, b btn.UnitValue) int {
 	return bytes.Compare(content(a.Value), content(b.Value))
 }
 
-// content returns a value as bytes, which are the same for the same value.
+// content returns the encoding of a value, which is the same for identical values, to compare them.
 func content(v btn.Value) []byte {
 	encoded, err := codec.Marshal("value", &v, true)
 	if err != nil {

@@ -8,20 +8,21 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/judge"
 )
 
-// judgeMarginals returns the marginals of the answer, with the uncertainty that all methods leave them. They are those of the answer's
-// method, or those of another method that is less than half as uncertain about them (surestMarginals). The uncertainty is at least
+// judgeMarginals returns the marginals of the answer, with their uncertainty. They are those of the answer's method, or those of another
+// method that is less than half as uncertain about them (surestMarginals). The uncertainty is at least
 //
 //   - the distance from the marginals of each credible method, minus twice the uncertainty of these: the largest of many errors exceeds two
 //     standard errors
 //   - the share of Z that may be missing (missedShare).
 //
-// An estimate that dropped nothing has its own marginals and uncertainty.
+// If the answer's estimate dropped nothing, it has its own marginals and uncertainty.
 func (g *sequence) judgeMarginals() judge.Marginals {
 	if g.answer.IsComplete {
 		return g.ownMarginals()
 	}
 	chosen, witnesses := g.surestMarginals()
-	if g.mayMissStates() && g.answer.Uncertainty == nil { // see missedShare
+	isMissedShareUnknown := g.mayMissStates() && g.answer.Uncertainty == nil
+	if isMissedShareUnknown {
 		chosen.Uncertainty = nil
 	}
 	if chosen.Uncertainty == nil {

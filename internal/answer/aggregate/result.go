@@ -145,8 +145,8 @@ func (g *sequence) decisive() *estimate {
 	return nil
 }
 
-// reportSequence fills in what an answer reports of a plan that grows: how the sequence ended, its estimates, and warnings. If the decisive
-// estimate is of known quality, the result is instead that of a plan of this estimate only.
+// reportSequence fills in what an answer reports of a plan that grows: how the sequence of estimates ended, its estimates, and warnings. If
+// the quality of the decisive estimate is known, the result reports only this estimate, like a plan that does not grow.
 func (g *sequence) reportSequence(r *query.Result, decisive *estimate) {
 	if decisive != nil && decisive.Plan.Quality != nil {
 		reportQuality(r, decisive.Plan.Quality)
@@ -163,8 +163,8 @@ func (g *sequence) reportSequence(r *query.Result, decisive *estimate) {
 	r.Warnings = append(r.Warnings, g.warnings()...)
 }
 
-// reportBest fills in the answer: Z of the best estimate, and what follows for the rest of the total. It returns an error, and leaves Z
-// out, if something that is wanted cannot be given.
+// reportBest fills in the answer: Z of the best estimate, and everything that follows from it. It returns an error, and leaves Z out, if
+// something that is wanted cannot be given.
 func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 	r, best := &t.Result, g.best
 	r.Method = a.Plan.By(best.Plan)

@@ -10,13 +10,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// decide chooses the answer so far and states its uncertainty.
+// decide chooses the answer so far and states its uncertainty. It sets best (the estimate of the answer), z (its value) and answer (its
+// statement).
 //
 //   - An estimate whose quality is known is the answer, and has no statement.
 //   - A complete estimate (judge.Statement.IsComplete) is the answer.
-//   - Otherwise the answer is the best estimate of the method that states least (leastUncertain).
-//   - If another method contradicts the answer, that counts (contradiction).
-//   - Bounds have the last word (moveIntoBounds).
+//   - Otherwise the answer is the best estimate of the method that states the smallest uncertainty (leastUncertain).
+//   - If another method contradicts that, the uncertainty becomes larger (contradiction).
+//   - In the end bounds limit value and uncertainty (moveIntoBounds).
 func (g *sequence) decide() {
 	g.best, g.answer, g.statements = nil, judge.Statement{}, nil
 	g.outside, g.contradicted, g.proven = 0, 0, math.Inf(1)
@@ -39,7 +40,8 @@ func (g *sequence) decide() {
 	}
 	g.choose(answer)
 	if g.answer.Uncertainty != nil {
-		if g.contradicted = g.contradiction(answer); g.contradicted > 0 {
+		g.contradicted = g.contradiction(answer)
+		if g.contradicted > 0 {
 			g.answer.Uncertainty = finite(g.contradicted)
 		}
 	}
@@ -135,8 +137,9 @@ func (g *sequence) excludes(s judge.Statement) bool {
 	return ln+*s.Uncertainty < lower.Ln || ln-*s.Uncertainty > upper.Ln
 }
 
-// moveIntoBounds moves an answer that is outside of the bounds to the nearer bound. Its uncertainty is then at least the length of the
-// move. If there are bounds on both sides, the uncertainty is at most the distance from the farther one (judge.Bounds.Reach).
+// moveIntoBounds moves the answer to the nearer bound on ln Z if it is outside of the bounds. Its uncertainty is then at least the length
+// of the move. If there are bounds on both sides, the uncertainty is at most the distance from the farther one (judge.Bounds.Reach). It
+// sets outside to the length of a move that is above the uncertainty stated before, and proven to the distance from the farther bound.
 func (g *sequence) moveIntoBounds() {
 	lower, upper, _ := g.Bounds.Between()
 	ln, u := *g.best.LogZ, g.answer.Uncertainty

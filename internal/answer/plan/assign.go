@@ -26,7 +26,7 @@ import (
 //   - Method auto: the same if it fits the memory and costs at most AutoFlops, otherwise estimates that grow (package estimates).
 //   - Other methods: see methods.Requested.
 //
-// What is learned depends only on the network and the settings. How C = B is contracted also depends on the evidence, if that is cheaper.
+// A plan depends only on the network and the settings, unless an elimination order or a tree for the evidence is cheaper.
 func Assign(
 	ctx context.Context, net *btn.Network, demands []btn.Demand, s query.Settings, memo proposal.Memo, known *Known,
 ) ([]btn.Assignment, error) {

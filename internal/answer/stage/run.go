@@ -97,8 +97,10 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 		o.results, o.err = run(planned, net, r, memo)
 	}()
 
-	o, hasEnded := waitFor(done, nil, head)
-	if hasEnded && o.panicked == nil && o.err == nil && areAllAnswered(o.results) {
+	var never <-chan struct{}
+	o, hasEnded := waitFor(done, never, head)
+	hasResults := hasEnded && o.panicked == nil && o.err == nil
+	if hasResults && areAllAnswered(o.results) {
 		return o.results, nil
 	}
 
@@ -110,7 +112,7 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 		o, hasEnded = waitFor(done, ctx.Done(), left)
 	}
 	if !hasEnded {
-		o, hasEnded = waitFor(done, nil, lastMoment)
+		o, hasEnded = waitFor(done, never, lastMoment)
 	}
 
 	// The results of both.
@@ -129,8 +131,7 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 	return nil, o.err
 }
 
-// waitFor waits for an outcome until the duration d is over or stop is closed. A nil stop is never closed. hasEnded is false if no outcome
-// came.
+// waitFor waits for an outcome until the duration d is over or stop is closed. hasEnded is false if no outcome came.
 func waitFor(done <-chan outcome, stop <-chan struct{}, d time.Duration) (o outcome, hasEnded bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

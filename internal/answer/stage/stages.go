@@ -179,7 +179,8 @@ type plannedUnit struct {
 	netDemand btn.Demand   // the demand on net
 }
 
-// resolve looks up what the numbers of a unit stand for. It returns an error if there is no such demand or part.
+// resolve looks up the part, the assignment and the demand that the numbers of a unit stand for. Demand 0 of the contractor is demand
+// o.First of the job. It returns an error if there is no such demand or part.
 func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
 	q := u.Query - c.o.First
 	if q < 0 || q >= len(c.demands) || u.Query < 0 || u.Query >= len(c.assignments) {
@@ -414,7 +415,7 @@ func inputs(job string, assignments []btn.Assignment, values []btn.UnitValue) []
 	return list
 }
 
-// Failed returns the results of a job that failed as a whole: every query has the same error, as one of a stage.
+// Failed returns the results of a job that failed as a whole: one for each of its queries, each with the same error, as one of a stage.
 func Failed(job string, queries int, err error, stage string) []query.Result {
 	in := make([]aggregate.Input, queries)
 	for q := range in {

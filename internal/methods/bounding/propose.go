@@ -93,10 +93,10 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings
 const mostBeginning = 3.0 / 4
 
 // determinantSize returns the largest numbers of rounds and slices of a determinant of n spins that take at most the given flops and
-// bytes of memory. Rounds come first, and further slices take what is left. rounds is 0 if only the beginning of a determinant fits, and
-// −1 if not even that does.
+// bytes of memory. Rounds come first, and further slices, of one round each, take what is left. rounds is 0 if only the beginning of a
+// determinant fits, before any round, and −1 if not even that does.
 func determinantSize(n int, flops, memory float64) (rounds, slices int) {
-	beginningFlops, bytes := isingbounds.DeterminantCost(n, 0, 1)
+	beginningFlops, bytes := isingbounds.DeterminantCost(n, 0, 1) // no rounds, one slice
 	if beginningFlops > flops || bytes > memory {
 		return -1, 0
 	}

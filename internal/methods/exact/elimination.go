@@ -212,7 +212,8 @@ func (j run) valueOf(a Answer) btn.Value {
 	return value
 }
 
-// Contract implements contraction.Contractor. A doubt is resolved in wide numbers if the part has all slices; otherwise it stays.
+// Contract implements contraction.Contractor: it contracts the slices p.From ≤ s < p.To of the simplified network along the tree, in
+// float64. If the result may not be exact and the part has all slices, the network is contracted again without the limits of float64.
 func (p *Slices) Contract(ctx context.Context, pr *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := begin(ctx, pr, want)
 	if err != nil {
@@ -233,7 +234,9 @@ func (p *Slices) Contract(ctx context.Context, pr *problem.Problem, want btn.Wan
 	return j.resolveIfWhole(a, err, p.Whole())
 }
 
-// Contract implements contraction.Contractor. A doubt is resolved in wide numbers if the part has all groups; otherwise it stays.
+// Contract implements contraction.Contractor: it computes the marginals of the groups p.From ≤ g < p.To on the simplified network, in
+// float64. If the result may not be exact and the part has all groups, the network is contracted again without the limits of float64. It
+// returns an error if a joint marginal is wanted.
 func (p *Groups) Contract(ctx context.Context, pr *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.NoJoint(want); err != nil {
 		return btn.Value{}, err
@@ -243,7 +246,8 @@ func (p *Groups) Contract(ctx context.Context, pr *problem.Problem, want btn.Wan
 		return btn.Value{}, err
 	}
 
-	prepared, err := Of(ctx, pr, true, nil)
+	const withMarginals = true
+	prepared, err := Of(ctx, pr, withMarginals, nil)
 	if err != nil {
 		return btn.Value{}, err
 	}

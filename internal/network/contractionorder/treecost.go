@@ -52,7 +52,7 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 	liveEntries := 0.0
 	for i := range t.Leaves {
 		liveEntries = finite(liveEntries + s.tensorSize[i])
-		c.SliceFlops = finite(c.SliceFlops + s.presumFlops[i])
+		c.SliceFlops = finite(c.SliceFlops + s.leafAdditions[i])
 	}
 	c.PeakBytes = finite(8 * liveEntries)
 
@@ -122,7 +122,7 @@ type scopes struct {
 	size        []float64 // by table: |S|
 	tensorSize  []float64 // by leaf: entries of the whole tensor
 	copySize    []float64 // by table: entries of the copy that its merge needs of a leaf; 0 if it needs none
-	presumFlops []float64 // by leaf: additions that sum indices before its merge
+	leafAdditions []float64 // by leaf: additions that sum indices before its merge
 	unionSize   []float64 // by merge: |S(a) ∪ S(b)|
 	unionCount  []int     // by merge: indices in S(a) ∪ S(b)
 }
@@ -151,7 +151,7 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 		size:        make([]float64, tables),
 		copySize:    make([]float64, tables),
 		tensorSize:  make([]float64, t.Leaves),
-		presumFlops: make([]float64, t.Leaves),
+		leafAdditions: make([]float64, t.Leaves),
 		unionSize:   make([]float64, len(t.Merges)),
 		unionCount:  make([]int, len(t.Merges)),
 	}
@@ -219,8 +219,8 @@ func (s *scopes) measureLeaf(h Hypergraph, i int, edge, count []int) {
 	slices.Sort(scope)
 	s.scope[i] = scope
 	s.size[i] = s.sizeOf(scope)
-	s.presumFlops[i] = summedSize - s.size[i]
-	if isSliced || s.presumFlops[i] > 0 {
+	s.leafAdditions[i] = summedSize - s.size[i]
+	if isSliced || s.leafAdditions[i] > 0 {
 		s.copySize[i] = s.size[i]
 	}
 }

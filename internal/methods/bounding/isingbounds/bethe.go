@@ -147,8 +147,9 @@ func strongestSpin(m *ising.Model) int {
 	return strongest
 }
 
-// holdSpin returns the model with spin i held at s: its couplings become fields of its neighbours. The spin itself stays without couplings
-// or field.
+// holdSpin returns the model with spin i held at s = ±1: its couplings become fields of its neighbours, s times the coupling. The spin
+// itself stays in the model, without couplings or field. H[a] is the field of spin a, and its couplings are J[k], to spin To[k], for
+// First[a] ≤ k < First[a+1]. Each coupling is in the lists of both of its spins.
 func holdSpin(m *ising.Model, i int, s float64) *ising.Model {
 	out := &ising.Model{N: m.N, H: slices.Clone(m.H), First: m.First, To: m.To, J: slices.Clone(m.J)}
 	out.H[i] = 0

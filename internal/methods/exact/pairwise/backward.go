@@ -39,23 +39,26 @@ func (r *run) executeBackward(o *op) error {
 	return r.ctx.Err()
 }
 
-// mergeAdjoint computes the adjoint of a table A, where C = A · B: the adjoint of C (o.a) times B (o.b), summed.
+// mergeAdjoint computes the adjoint ∂Z/∂A of a table A, where table C is the merge of A and B: the adjoint of C (buffer o.a) times B
+// (buffer o.b), summed. It notes in the statistics if terms may be lost that count. An adjoint is scale · data of its buffer.
 func (r *run) mergeAdjoint(o *op) error {
-	adjoint := r.buffers[o.a]
-	var unused scaled.Number // an adjoint of 0 ends nothing
+	adjointC := r.buffers[o.a]
+	var unused scaled.Number // the scale of the slice, which does not end if an adjoint is 0
 	if err := r.merge(o, &unused); err != nil {
 		return err
 	}
 
-	// Table C is the product of A and B divided by C's factor.
+	// C = A · B / factor of C, so ∂Z/∂A has that factor, too.
 	tableC := o.a - len(r.shape.scopes)
-	unit := adjoint.scale.Div(r.factors[tableC])
+	unit := adjointC.scale.Div(r.factors[tableC])
 	out := &r.buffers[o.out]
 	out.scale = unit.Mul(r.mergeFactor)
-	out.Lost = false // what its tables have lost is missing from the value as well, and noted there
+
+	// What B and the adjoint of C have lost is missing from the value as well, and noted there. What this merge loses is noted here.
+	out.Lost = false
 	if r.mergeLoses {
-		table := o.out - len(r.shape.scopes)
-		isNegligible := r.areNegligible(table, o.spec.work, unit) && r.areNegligible(table, o.spec.work, out.scale)
+		tableA := o.out - len(r.shape.scopes)
+		isNegligible := r.areNegligible(tableA, o.spec.work, unit) && r.areNegligible(tableA, o.spec.work, out.scale)
 		r.stats.Lost = r.stats.Lost || !isNegligible
 	}
 	return nil

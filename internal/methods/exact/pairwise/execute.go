@@ -289,8 +289,8 @@ func (r *run) loadLeaf(o *op, scale *scaled.Number) error {
 		return err
 	}
 
-	log2Terms := ceilLog2(r.shape.presumFlops(o.out)/float64(o.spec.resultEntries) + 1) // of the terms of an entry
-	r.stats.Flops += r.shape.presumFlops(o.out)
+	log2Terms := ceilLog2(r.shape.leafAdditions(o.out)/float64(o.spec.resultEntries) + 1) // of the terms of an entry
+	r.stats.Flops += r.shape.leafAdditions(o.out)
 	out.log2Bound = input.log2Bound + log2Terms
 	out.Low = r.sumDepth(input.Low)
 	if input.Lost {

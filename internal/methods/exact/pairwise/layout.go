@@ -123,15 +123,16 @@ func (s *shape) prepareOp(o *op) {
 // expression, and dims those in a slice, which are 0 for sliced indices. Example: of a table over (i, j, k) with dimensions 2, 3, 4 and
 // slices over j, the layout has i with stride 12 and k with stride 1.
 func (s *shape) storedLayout(leaf int) layout {
-	e := s.graph.Edges[leaf]
+	scope := s.graph.Edges[leaf]
 	l := layout{index: []int{}}
 	stride := 1
-	for i := len(e) - 1; i >= 0; i-- {
-		if s.dims[e[i]] > 1 {
-			l.index = append(l.index, e[i])
+	for i := len(scope) - 1; i >= 0; i-- {
+		v := scope[i]
+		if s.dims[v] > 1 {
+			l.index = append(l.index, v)
 			l.stride = append(l.stride, stride)
 		}
-		stride *= s.graph.Dims[e[i]]
+		stride *= s.graph.Dims[v]
 	}
 	slices.Reverse(l.index)
 	slices.Reverse(l.stride)

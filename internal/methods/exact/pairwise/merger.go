@@ -29,41 +29,41 @@ var scalarOne = []float64{1}
 
 // run computes out = a · b as x says, on some threads. The result has the same bits for any number of threads. The only error is that of
 // the context.
-func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []float64) error {
+func (m *merger) run(ctx context.Context, threads int, x *spec, a, b, out []float64) error {
 	if x.isSwapped {
 		a, b = b, a
 	}
-	k.ctx = ctx
-	k.spec = x
-	k.operands = [2][]float64{a, b}
-	k.out = out
+	m.ctx = ctx
+	m.spec = x
+	m.operands = [2][]float64{a, b}
+	m.out = out
 
-	if len(k.workers) == 0 {
-		k.workers = make([]worker, 1)
+	if len(m.workers) == 0 {
+		m.workers = make([]worker, 1)
 	}
 	if x.kind == tiny {
-		k.workers[0].doTiny(k)
+		m.workers[0].doTiny(m)
 		return nil
 	}
 
 	// Tasks, in chunks that threads take one after the other.
-	k.cutTasks()
-	tasksPerChunk := max(1, int(chunkWork/(x.work/float64(k.tasks))))
-	chunks := (k.tasks + tasksPerChunk - 1) / tasksPerChunk
+	m.cutTasks()
+	tasksPerChunk := max(1, int(chunkWork/(x.work/float64(m.tasks))))
+	chunks := (m.tasks + tasksPerChunk - 1) / tasksPerChunk
 	threads = max(1, min(threads, chunks))
-	for len(k.workers) < threads {
-		k.workers = append(k.workers, worker{})
+	for len(m.workers) < threads {
+		m.workers = append(m.workers, worker{})
 	}
 	for i := range threads {
-		k.workers[i].start(k)
+		m.workers[i].start(m)
 	}
 	err := sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
-		k.workers[w].doTasks(k, c*tasksPerChunk, min((c+1)*tasksPerChunk, k.tasks))
+		m.workers[w].doTasks(m, c*tasksPerChunk, min((c+1)*tasksPerChunk, m.tasks))
 		return nil
 	})
 
 	if x.kind == inner {
-		k.addPartials()
+		m.addPartials()
 	}
 	if err == nil {
 		err = ctx.Err() // workers leave their tasks when it ends
@@ -73,27 +73,27 @@ func (k *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 
 // cutTasks cuts the merge into tasks: the blocks of the result, and pieces of large blocks. For an inner merge a task is a part of the sum.
 // The tasks do not depend on the number of threads.
-func (k *merger) cutTasks() {
-	x := k.spec
-	k.runPieces = 1
-	k.rowPieces = 1
+func (m *merger) cutTasks() {
+	x := m.spec
+	m.runPieces = 1
+	m.rowPieces = 1
 
 	switch x.kind {
 	case panel:
-		k.runPieces = pieces(count(x.run), min(maxRun, maxPanel/min(count(x.sum), maxSum)))
-		k.rowPieces = pieces(count(x.rows), taskRows)
-		k.tasks = count(x.outer) * k.runPieces * k.rowPieces
+		m.runPieces = pieces(count(x.run), min(maxRun, maxPanel/min(count(x.sum), maxSum)))
+		m.rowPieces = pieces(count(x.rows), taskRows)
+		m.tasks = count(x.outer) * m.runPieces * m.rowPieces
 	case blend, batched:
-		k.tasks = count(x.outer)
+		m.tasks = count(x.outer)
 	case inner:
-		k.tasks = min(innerParts, count(x.steps))
-		n := k.tasks * len(k.out)
+		m.tasks = min(innerParts, count(x.steps))
+		n := m.tasks * len(m.out)
 
-		if cap(k.partialSums) < n {
-			k.partialSums = make([]float64, n)
+		if cap(m.partialSums) < n {
+			m.partialSums = make([]float64, n)
 		}
-		k.partialSums = k.partialSums[:n]
-		clear(k.partialSums)
+		m.partialSums = m.partialSums[:n]
+		clear(m.partialSums)
 	}
 }
 
@@ -101,13 +101,13 @@ func (k *merger) cutTasks() {
 func pieces(n, size int) int { return (n + size - 1) / size }
 
 // addPartials sets the result of an inner merge to the sum of the partial sums of its tasks, added in the sequence of the tasks.
-func (k *merger) addPartials() {
-	clear(k.out)
-	for len(k.partialSums) > 0 {
-		for i := range k.out {
-			k.out[i] += k.partialSums[i]
+func (m *merger) addPartials() {
+	clear(m.out)
+	for len(m.partialSums) > 0 {
+		for i := range m.out {
+			m.out[i] += m.partialSums[i]
 		}
-		k.partialSums = k.partialSums[len(k.out):]
+		m.partialSums = m.partialSums[len(m.out):]
 	}
 }
 

@@ -60,7 +60,7 @@ func Roundings(
 	}
 	total := 2.0 // the sum of the slices, and the scale
 	for leaf := range s.leaves {
-		termsPerEntry := s.presumFlops(leaf)/s.sizes[leaf] + 1
+		termsPerEntry := s.leafAdditions(leaf)/s.sizes[leaf] + 1
 		total += floats.SumRoundings(termsPerEntry)
 	}
 	for k, union := range s.unionSize {

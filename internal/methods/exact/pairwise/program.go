@@ -126,7 +126,7 @@ func (e *emitter) free(buffer int) {
 func (e *emitter) load(leaf int) {
 	if e.shape.isCopied(leaf) {
 		e.allocate(leaf, e.shape.sizes[leaf])
-		e.addFlops(e.shape.presumFlops(leaf))
+		e.addFlops(e.shape.leafAdditions(leaf))
 	}
 	e.emit(op{code: opLoad, out: leaf})
 }
@@ -160,9 +160,10 @@ func (s *shape) forwardProgram() *program {
 	return e.program
 }
 
-// evaluate emits the forward pass, up to the value of a slice: the merges of static tables before the slices, and all other merges in each
-// slice. Leaves are loaded before their merge. A table is freed after its merge, unless isKept is true for it or further slices need it. If
-// isKept is nil, no table is kept, not even the last one.
+// evaluate emits the forward pass, up to the value of a slice: before the slices the merges of static tables, which are the same in all
+// slices, and in each slice all other merges. Leaves are loaded before their merge. A table is freed after its merge, unless isKept is
+// true for it or further slices need it. If isKept is nil, no table is kept, not even the last one. Table leaves+k is the result of merge
+// k.
 func (e *emitter) evaluate(isKept func(table int) bool) {
 	s := e.shape
 	for _, part := range []int{beforeSlices, inEachSlice} {

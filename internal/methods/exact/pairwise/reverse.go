@@ -68,12 +68,12 @@ func (e *backwardEmitter) isKept(table int) bool {
 	return e.readings.needsTable[table] && e.shape.sizes[table] <= e.maxKept
 }
 
-// backwardProgram returns the program of Marginals: a forward pass, and then a backward pass to the adjoints and marginals. Of the tables
-// that the backward pass needs, it keeps those of at most maxKept entries, and computes the others again. It returns nil if that takes too
-// many operations.
+// backwardProgram returns the program of Marginals: a forward pass to the value Z, and then a backward pass to the adjoints ∂Z/∂T of
+// tables T, from which marginals are read. Of the tables that the backward pass needs, it keeps those of at most maxKept entries, and
+// computes the others again. It returns nil if that takes too many operations.
 //
-// Adjoints of tables of a slice are computed in each slice. Those of static tables are summed over the slices first. After the slices the
-// backward pass goes on from the sums.
+// Static tables are the same in all slices. Adjoints of other tables are computed in each slice. The adjoint of a static table at the
+// frontier, which is merged in each slice, is summed over the slices. After the slices the backward pass goes on from these sums.
 func (s *shape) backwardProgram(readings *readings, maxKept float64) *program {
 	e := &backwardEmitter{newEmitter(s), readings, maxKept}
 	e.program.reads = readings.reads
@@ -221,7 +221,7 @@ func (e *backwardEmitter) useAdjoint(table int) {
 	if len(e.readings.reads[table]) > 0 {
 		entries := s.sizes[table]
 		if isLeaf {
-			entries = finite(entries + s.presumFlops(table))
+			entries = finite(entries + s.leafAdditions(table))
 		}
 		e.addFlops(finite(3 * entries))
 		e.emit(op{code: opReadMarginals, a: table, b: adjoint})

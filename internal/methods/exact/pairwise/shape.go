@@ -123,9 +123,9 @@ func (s *shape) addLeaf(i int, tableScope, tableCount []int) {
 	s.sizes[i] = s.entriesOver(s.scopes[i])
 }
 
-// addMerge computes the scope of the result of merge k of two tables: their indices without those that no further table has, which the
-// merge sums out. tableCount is, by index, the number of tables that have it and are not merged yet. addMerge lowers it for indices of
-// both tables.
+// addMerge computes the scope of the result of merge k of two tables: the indices of both, without those that no further table has, which
+// the merge sums out. tableCount is, by index, the number of tables that have it and are not merged yet. addMerge lowers it for indices
+// of both tables.
 func (s *shape) addMerge(k int, tables [2]int, tableCount []int) {
 	a, b := s.scopes[tables[0]], s.scopes[tables[1]]
 	out := make([]int, 0, len(a)+len(b))
@@ -147,7 +147,7 @@ func (s *shape) addMerge(k int, tables [2]int, tableCount []int) {
 
 		union *= float64(s.dims[v])
 		if isInBoth {
-			tableCount[v]--
+			tableCount[v]-- // one result takes the place of two tables
 		}
 		if isNeeded := tableCount[v] > 1; isNeeded {
 			out = append(out, v)
@@ -208,8 +208,8 @@ func (s *shape) isCopied(leaf int) bool {
 	return len(s.slicedOfLeaf[leaf]) > 0 || len(s.loneIndices[leaf]) > 0
 }
 
-// presumFlops returns the number of additions by which a leaf sums out its lone indices, those that no other leaf has.
-func (s *shape) presumFlops(leaf int) float64 {
+// leafAdditions returns the number of additions by which a leaf sums out its lone indices, those that no other leaf has.
+func (s *shape) leafAdditions(leaf int) float64 {
 	n := s.sizes[leaf]
 	for _, v := range s.loneIndices[leaf] {
 		n = finite(n * float64(s.dims[v]))

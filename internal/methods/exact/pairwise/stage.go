@@ -113,7 +113,8 @@ func (x *spec) axisLists() [][]axis {
 	return [][]axis{x.outer, x.rows, x.columns, x.run, x.sum, x.steps}
 }
 
-// isLarge reports whether an operand has so many entries that it does not stay in the second cache.
+// isLarge reports whether an operand (0 or 1) has so many entries that it does not stay in the second cache. Of an axis that the operand
+// does not have, the stride is 0.
 func (x *spec) isLarge(operand int) bool {
 	size := 1
 	for _, list := range x.axisLists() {
@@ -185,8 +186,9 @@ func contiguousEntries(axes []axis, operand int) int {
 	return n
 }
 
-// splitAxes splits axes into loops over blocks and loops within a block. An axis of which a block has only some values is cut in two: 6
-// values with 2 in a block are 3 blocks, at twice the stride, of 2 values each.
+// splitAxes splits axes, which are loops, into loops over blocks and loops within a block. valuesInBlock[v] is how many values of index v
+// a block has, 0 if the index is outside of blocks. An axis of which a block has only some values is cut in two: 6 values with 2 in a
+// block are 3 blocks, at twice the stride, of 2 values each.
 func splitAxes(axes []axis, valuesInBlock map[int]int) (overBlocks, inBlock []axis) {
 	for _, a := range axes {
 		inside, outside := a, a

@@ -21,10 +21,10 @@ type worker struct {
 	matrices            kernel.Places  // offsets for matrices side by side
 }
 
-// start prepares the worker for the merge of k: it fills in the offsets of runs, sums and rows in the operands, and has nothing staged or
+// start prepares the worker for the merge of m: it fills in the offsets of runs, sums and rows in the operands, and has nothing staged or
 // packed yet.
-func (w *worker) start(k *merger) {
-	x := k.spec
+func (w *worker) start(m *merger) {
+	x := m.spec
 	for operand := range 2 {
 		w.isDirect[operand] = x.isContiguous(operand)
 		if isV := x.kind == panel && operand == 1; isV {
@@ -53,25 +53,25 @@ func (w *worker) start(k *merger) {
 }
 
 // doTasks computes the tasks from ≤ t < to of a merge. If the context ends, it leaves out tasks.
-func (w *worker) doTasks(k *merger, from, to int) {
-	switch k.spec.kind {
+func (w *worker) doTasks(m *merger, from, to int) {
+	switch m.spec.kind {
 	case panel:
-		w.doPanels(k, from, to)
+		w.doPanels(m, from, to)
 	case blend:
-		w.doBlends(k, from, to)
+		w.doBlends(m, from, to)
 	case batched:
-		w.doBatches(k, from, to)
+		w.doBatches(m, from, to)
 	case inner:
 		for t := from; t < to; t++ {
-			w.doInner(k, t)
+			w.doInner(m, t)
 		}
 	}
 }
 
 // doTiny computes a merge of kind tiny by a plain loop: each entry of the result is Σ A·B over the values of the sum.
-func (w *worker) doTiny(k *merger) {
-	x := k.spec
-	a, b := k.operands[0], k.operands[1]
+func (w *worker) doTiny(m *merger) {
+	x := m.spec
+	a, b := m.operands[0], m.operands[1]
 	w.sumOffsets[0] = offsets(w.sumOffsets[0], x.sum, 0)
 	w.sumOffsets[1] = offsets(w.sumOffsets[1], x.sum, 1)
 	w.runOffsets[0] = offsets(w.runOffsets[0], x.outer, 0)
@@ -86,7 +86,7 @@ func (w *worker) doTiny(k *merger) {
 		for s, d := range sumA {
 			total += a[i+d] * b[j+sumB[s]]
 		}
-		k.out[entry] = total
+		m.out[entry] = total
 	}
 }
 
@@ -101,24 +101,24 @@ func resize(b []float64, n int) []float64 {
 // doPanels computes the tasks from ≤ t < to of a panel merge, out[rows, run] += S[rows, k] · V[k, run]. A task is a piece of the rows and
 // a piece of the run of one block of the result, the values of the outer axes. It goes through all steps of the sum and, within a step,
 // through all positions in staged data.
-func (w *worker) doPanels(k *merger, from, to int) {
-	x := k.spec
-	tasksPerBlock := k.runPieces * k.rowPieces
+func (w *worker) doPanels(m *merger, from, to int) {
+	x := m.spec
+	tasksPerBlock := m.runPieces * m.rowPieces
 	w.outerLoop.seek(x.outer, from/tasksPerBlock)
 	runEntries, rows := count(x.run), len(w.rowOffsets)
 	for t := from; t < to; t++ {
-		rowPiece, runPiece := t%k.rowPieces, t/k.rowPieces%k.runPieces
+		rowPiece, runPiece := t%m.rowPieces, t/m.rowPieces%m.runPieces
 		p := panelPiece{
-			firstRow: rowPiece * rows / k.rowPieces, endRow: (rowPiece + 1) * rows / k.rowPieces,
-			firstEntry: runPiece * runEntries / k.runPieces, endEntry: (runPiece + 1) * runEntries / k.runPieces,
+			firstRow: rowPiece * rows / m.rowPieces, endRow: (rowPiece + 1) * rows / m.rowPieces,
+			firstEntry: runPiece * runEntries / m.runPieces, endEntry: (runPiece + 1) * runEntries / m.runPieces,
 			runEntries: runEntries,
 		}
 		w.stepLoop.seek(x.steps, 0)
 		for step := range count(x.steps) {
-			w.stage(k)
+			w.stage(m)
 			w.insideLoop.seek(x.insideAxes, 0)
 			for range count(x.insideAxes) {
-				if !w.addPanel(k, p, step == 0) {
+				if !w.addPanel(m, p, step == 0) {
 					return // the context has ended
 				}
 				w.insideLoop.next()
@@ -138,30 +138,33 @@ type panelPiece struct {
 	runEntries           int // entries of the whole run, and so the distance of rows in the result
 }
 
-// addPanel adds S·V of the current block to a piece of the result, or sets the piece to it if isFirst. It goes through the sum by at most
-// maxSum values, and through the rows by at most maxRows rows at a time. It returns false if the context has ended.
-func (w *worker) addPanel(k *merger, p panelPiece, isFirst bool) bool {
-	out := k.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]+p.firstRow*p.runEntries+p.firstEntry:]
+// addPanel adds the product of matrices Σ_k S[rows, k] · V[k, run], for the values k of the sum in the current block, to a piece of the
+// result, or sets the piece to it if isFirst. It goes through the sum by at most maxSum values, and through the rows by at most maxRows
+// rows at a time, for which S and V are packed if the kernel cannot read them where they are. It returns false if the context has ended.
+func (w *worker) addPanel(m *merger, p panelPiece, isFirst bool) bool {
+	out := m.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]+p.firstRow*p.runEntries+p.firstEntry:]
 	columns := p.endEntry - p.firstEntry
 	values := len(w.sumOffsets[0]) // of the sum
 	for start := 0; start < values; start += maxSum {
-		if k.ctx.Err() != nil {
+		if m.ctx.Err() != nil {
 			return false
 		}
 		end := min(start+maxSum, values)
 		isWholeSum := end-start == values
-		v, sumV, panelDistance := w.packV(k, p.firstEntry, p.endEntry, start, end, isWholeSum && k.runPieces == 1)
+		mayReuseV := isWholeSum && m.runPieces == 1 // a V that was packed for other rows
+		v, sumV, panelDistance := w.packV(m, p.firstEntry, p.endEntry, start, end, mayReuseV)
 		for row := p.firstRow; row < p.endRow; row += maxRows {
 			endRow := min(row+maxRows, p.endRow)
 			rowOut := out[(row-p.firstRow)*p.runEntries:]
 			isSet := isFirst && start == 0
 			if w.strideInS > 0 {
-				s, offset := w.source(k, 0)
+				s, offset := w.source(m, 0)
 				s = s[offset+start*w.strideInS+row:]
 				kernel.PanelOf(rowOut, p.runEntries, endRow-row, columns, s, w.strideInS, v, sumV, panelDistance, isSet)
 				continue
 			}
-			w.packS(k, row, endRow, start, end, isWholeSum && len(w.rowOffsets) <= maxRows)
+			mayReuseS := isWholeSum && len(w.rowOffsets) <= maxRows // an S that was packed for another piece of the run
+			w.packS(m, row, endRow, start, end, mayReuseS)
 			kernel.Panel(rowOut, p.runEntries, endRow-row, columns, w.packed[0], v, sumV, panelDistance, isSet)
 		}
 	}
@@ -169,18 +172,18 @@ func (w *worker) addPanel(k *merger, p panelPiece, isFirst bool) bool {
 }
 
 // stage copies the current block of each operand that is staged, if it is another block than before.
-func (w *worker) stage(k *merger) {
+func (w *worker) stage(m *merger) {
 	for operand := range 2 {
-		isStaged := k.spec.staged[operand].size > 0
-		if isStaged && w.staged[operand].fill(k.operands[operand], w.blockOffset(k, operand)) {
+		isStaged := m.spec.staged[operand].size > 0
+		if isStaged && w.staged[operand].fill(m.operands[operand], w.blockOffset(m, operand)) {
 			w.packedAt[operand] = -1 // what is packed is of another block
 		}
 	}
 }
 
 // blockOffset returns the offset of the current block in an operand. Of an inner merge all entries of the result are within a block.
-func (w *worker) blockOffset(k *merger, operand int) int {
-	if k.spec.kind == inner {
+func (w *worker) blockOffset(m *merger, operand int) int {
+	if m.spec.kind == inner {
 		return w.stepLoop.offsets[operand]
 	}
 	return w.outerLoop.offsets[operand] + w.stepLoop.offsets[operand]
@@ -188,21 +191,21 @@ func (w *worker) blockOffset(k *merger, operand int) int {
 
 // source returns where the kernel reads an operand at the current position of all loops: the operand or its staged copy, and the offset
 // in it.
-func (w *worker) source(k *merger, operand int) (data []float64, offset int) {
-	if isStaged := k.spec.staged[operand].size > 0; isStaged {
+func (w *worker) source(m *merger, operand int) (data []float64, offset int) {
+	if isStaged := m.spec.staged[operand].size > 0; isStaged {
 		offset = w.insideLoop.offsets[operand]
-		if k.spec.kind == inner {
+		if m.spec.kind == inner {
 			offset += w.outerLoop.offsets[operand]
 		}
 		return w.staged[operand].data, offset
 	}
-	return k.operands[operand], w.outerLoop.offsets[operand] + w.stepLoop.offsets[operand] + w.insideLoop.offsets[operand]
+	return m.operands[operand], w.outerLoop.offsets[operand] + w.stepLoop.offsets[operand] + w.insideLoop.offsets[operand]
 }
 
 // packS writes the rows firstRow ≤ r < endRow of S, for the values start ≤ s < end of the sum, into packed[0], in the sequence that the
 // kernel reads. mayReuse states that a packed S at the same offset has the same rows and values.
-func (w *worker) packS(k *merger, firstRow, endRow, start, end int, mayReuse bool) {
-	data, offset := w.source(k, 0)
+func (w *worker) packS(m *merger, firstRow, endRow, start, end int, mayReuse bool) {
+	data, offset := w.source(m, 0)
 	if mayReuse && w.packedAt[0] == offset {
 		return
 	}
@@ -216,8 +219,8 @@ func (w *worker) packS(k *merger, firstRow, endRow, start, end int, mayReuse boo
 // packV returns V for the entries firstEntry ≤ j < endEntry of the run and the values start ≤ s < end of the sum, where it is or written
 // out. It consists of panels of kernel.Columns columns. panelDistance is the distance of two panels, and sum has the offsets of the
 // values of the sum in a panel. mayReuse states that a packed V at the same offset has the same entries and values.
-func (w *worker) packV(k *merger, firstEntry, endEntry, start, end int, mayReuse bool) (v []float64, sum []int, panelDistance int) {
-	data, offset := w.source(k, 1)
+func (w *worker) packV(m *merger, firstEntry, endEntry, start, end int, mayReuse bool) (v []float64, sum []int, panelDistance int) {
+	data, offset := w.source(m, 1)
 	sum = w.sumOffsets[1][start:end]
 	if w.isDirect[1] {
 		return data[offset+firstEntry:], sum, kernel.Columns

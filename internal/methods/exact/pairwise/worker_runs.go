@@ -9,21 +9,21 @@ const maxTerms = 16
 
 // doBlends computes the tasks from ≤ t < to of a blend merge, out[run] += A[k, run] · B[k, run]. A task is a block of the result: its
 // runs at one combination of values of the outer axes.
-func (w *worker) doBlends(k *merger, from, to int) {
-	x := k.spec
+func (w *worker) doBlends(m *merger, from, to int) {
+	x := m.spec
 	w.outerLoop.seek(x.outer, from)
 	runEntries := count(x.run)
 	for range to - from {
 		w.stepLoop.seek(x.steps, 0)
 		for step := range count(x.steps) {
-			if step%64 == 63 && k.ctx.Err() != nil {
+			if step%64 == 63 && m.ctx.Err() != nil {
 				return
 			}
-			w.stage(k)
+			w.stage(m)
 			w.insideLoop.seek(x.insideAxes, 0)
 			for range count(x.insideAxes) {
-				out := k.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:][:runEntries]
-				w.addBlend(k, out, step == 0)
+				out := m.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:][:runEntries]
+				w.addBlend(m, out, step == 0)
 				w.insideLoop.next()
 			}
 			w.stepLoop.next()
@@ -34,9 +34,9 @@ func (w *worker) doBlends(k *merger, from, to int) {
 
 // addBlend adds the products A[s, run] · B[s, run] of the current block, for all values s summed within it, to a run of the result. If
 // isFirst, it sets the run to their sum.
-func (w *worker) addBlend(k *merger, out []float64, isFirst bool) {
-	a, offsetsA := w.runs(k, 0, len(out))
-	b, offsetsB := w.runs(k, 1, len(out))
+func (w *worker) addBlend(m *merger, out []float64, isFirst bool) {
+	a, offsetsA := w.runs(m, 0, len(out))
+	b, offsetsB := w.runs(m, 1, len(out))
 	for start := 0; start < len(offsetsA); start += maxTerms {
 		end := min(start+maxTerms, len(offsetsA))
 		kernel.Blend(out, a, b, offsetsA[start:end], offsetsB[start:end], isFirst && start == 0)
@@ -45,21 +45,21 @@ func (w *worker) addBlend(k *merger, out []float64, isFirst bool) {
 
 // doBatches computes the tasks from ≤ t < to of a batched merge. A task is a product of matrices side by side: out[rows, columns, run] =
 // Σ_k A[rows, k, run] · B[k, columns, run] at one combination of values of the outer axes. There are no steps.
-func (w *worker) doBatches(k *merger, from, to int) {
-	x := k.spec
+func (w *worker) doBatches(m *merger, from, to int) {
+	x := m.spec
 	w.outerLoop.seek(x.outer, from)
 	w.stepLoop.seek(nil, 0)
 	matrices := count(x.run)
 	for range to - from {
-		if k.ctx.Err() != nil {
+		if m.ctx.Err() != nil {
 			return
 		}
-		w.stage(k)
+		w.stage(m)
 		w.insideLoop.seek(x.insideAxes, 0)
 		for range count(x.insideAxes) {
-			a, offsetA := w.source(k, 0)
-			b, offsetB := w.source(k, 1)
-			out := k.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:]
+			a, offsetA := w.source(m, 0)
+			b, offsetB := w.source(m, 1)
+			out := m.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]:]
 			kernel.Batch(out, a[offsetA:], b[offsetB:], matrices, &w.matrices)
 			w.insideLoop.next()
 		}
@@ -69,8 +69,8 @@ func (w *worker) doBatches(k *merger, from, to int) {
 
 // runs returns the runs of n entries of an operand for all values summed within the current block, and the offset of each run in data. If
 // the runs are not contiguous in the operand, they are written out one after the other.
-func (w *worker) runs(k *merger, operand, n int) (data []float64, offsets []int) {
-	source, offset := w.source(k, operand)
+func (w *worker) runs(m *merger, operand, n int) (data []float64, offsets []int) {
+	source, offset := w.source(m, operand)
 	if w.isDirect[operand] {
 		return source[offset:], w.sumOffsets[operand]
 	}
@@ -97,24 +97,24 @@ func (w *worker) multiplesOf(n, count int) []int {
 
 // doInner computes task t of an inner merge, out[o] = Σ_run A[o, run] · B[o, run]: for every entry o of the result, the sum over the t-th
 // part of the steps.
-func (w *worker) doInner(k *merger, t int) {
-	x := k.spec
+func (w *worker) doInner(m *merger, t int) {
+	x := m.spec
 	steps := count(x.steps)
-	from, to := t*steps/k.tasks, (t+1)*steps/k.tasks
-	sums := k.partialSums[t*len(k.out):][:len(k.out)]
+	from, to := t*steps/m.tasks, (t+1)*steps/m.tasks
+	sums := m.partialSums[t*len(m.out):][:len(m.out)]
 	runEntries := count(x.run)
 
 	w.stepLoop.seek(x.steps, from)
 	for step := range to - from {
-		if step%64 == 63 && k.ctx.Err() != nil {
+		if step%64 == 63 && m.ctx.Err() != nil {
 			return
 		}
-		w.stage(k)
+		w.stage(m)
 		w.insideLoop.seek(x.insideAxes, 0)
 		for range count(x.insideAxes) {
 			w.outerLoop.seek(x.outer, 0)
 			for o := range sums {
-				sums[o] += kernel.Dot(w.currentRun(k, 0, runEntries), w.currentRun(k, 1, runEntries))
+				sums[o] += kernel.Dot(w.currentRun(m, 0, runEntries), w.currentRun(m, 1, runEntries))
 				w.outerLoop.next()
 			}
 			w.insideLoop.next()
@@ -125,8 +125,8 @@ func (w *worker) doInner(k *merger, t int) {
 
 // currentRun returns the run of n entries of an operand at the current position of all loops. If it is not contiguous in the operand, it is
 // written out.
-func (w *worker) currentRun(k *merger, operand, n int) []float64 {
-	source, offset := w.source(k, operand)
+func (w *worker) currentRun(m *merger, operand, n int) []float64 {
+	source, offset := w.source(m, operand)
 	if w.isDirect[operand] {
 		return source[offset:][:n]
 	}
