@@ -14,8 +14,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// reportKnown fills in what follows for an estimate whose quality is known: what the query wants in addition to Z, whether the answer is
-// exact, and its bounds. It returns an error if the total is 0 but an assignment is not, or if parts do not fit together.
+// reportKnown fills in the answer of an estimate whose quality is known: everything that the query wants in addition to Z, whether the
+// answer is exact, and its bounds. It returns an error if the total is 0 but an assignment has a weight above 0, or if parts do not fit
+// together.
 func (r *estimate) reportKnown(t *Total, a *btn.Assignment) *query.ErrorInfo {
 	if len(r.Parts) == 0 { // only an assignment is wanted
 		return r.reportAssignments(t, &a.Want)

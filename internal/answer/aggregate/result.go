@@ -21,7 +21,7 @@ const stage = query.StageAggregate
 const unknownQuality = "this is an estimate of unknown quality: neither the residual nor the " +
 	"explained fraction says how far ln Z is off, and the certificate's interval is usually vacuous"
 
-// Input is what is known about one demand when its values have arrived.
+// Input is one demand with its plan and the values of the plan's parts that have arrived.
 type Input struct {
 	Job        string
 	Query      int             // position of the demand among those of the job
@@ -36,7 +36,7 @@ type Input struct {
 	Deadline bool
 }
 
-// Total is what the values of a demand add up to: Z, and everything else that is wanted, as far as the plan gives it.
+// Total is the sum of the values of a demand: Z, and everything else that is wanted, as far as the plan provides it.
 type Total struct {
 	// Result has what all answers share: status, ln Z, trust, method, work. It answers no question.
 	query.Result
@@ -251,7 +251,8 @@ func (g *sequence) reportWork(r *query.Result) {
 	r.Run.Flops = min(r.Run.Flops, math.MaxFloat64)
 }
 
-// newTotal returns a total with everything that does not depend on the values: what the assignment knows before.
+// newTotal returns a total with everything that does not depend on the values of parts: the work and the warnings of the plan, how belief
+// propagation ended, and the state of the cache. Cost and propagation are given without infinite numbers, which JSON cannot hold.
 func newTotal(in Input) Total {
 	r := query.Result{
 		Job:       in.Job,

@@ -48,8 +48,9 @@ func (g *sequence) decide() {
 	g.moveIntoBounds()
 }
 
-// collectStatements returns the statements of the judges that have a value, after each judge has seen those of the others, and with the
-// phases that methods may have lost. If the estimate of a judge is complete, only its statement is returned, as complete.
+// collectStatements returns the statements of all judges that have a value. Each judge makes its statement, and then reconsiders it
+// beside those of the others. The uncertainty of methods that have probably lost phases is raised. If the best estimate of a judge is
+// complete, it returns only the statement of that judge, as complete.
 func (g *sequence) collectStatements() (list []judge.Statement, complete *judge.Statement) {
 	statements := make([]*judge.Statement, 0, len(g.judges.All))
 	for _, j := range g.judges.All {

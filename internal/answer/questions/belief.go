@@ -226,8 +226,8 @@ func scaleMarginal(p []float64, beliefs []factorgraph.Likelihood, k int, wanted,
 	}
 }
 
-// mix writes the marginals and the joint marginal under the beliefs into the result: Σ_b shares[b] times those of further demand b. It
-// writes nothing that the demands do not have.
+// mix writes the marginals and the joint marginal under the beliefs into the result: Σ_b shares[b] times those of further demand b, whose
+// total is a.kindTotals[b]. It writes nothing that the demands do not have.
 func (a *answer) mix(shares []float64) {
 	var marginals [][]float64
 	var cells []float64

@@ -64,8 +64,8 @@ func isEvent(queries []query.Query, i int) bool {
 	return over > 0 && over <= len(queries) && restricts(evidenceOf(&queries[i]), evidenceOf(&queries[over-1]))
 }
 
-// surely is how far rounding alone may put a probability above 1, per nat of ln Z and one nat.
-const surely = 1e-9
+// ratioRounding is the largest logarithm of a probability above 1 that rounding alone may cause, per nat of ln Z and one nat.
+const ratioRounding = 1e-9
 
 // limitRatio corrects a ratio Z/Z_over above 1, which should be a probability. r is the result with the ratio, and over is the result of
 // the query in the denominator. The excess is ln of the ratio.
@@ -80,11 +80,11 @@ func limitRatio(r, over *query.Result) {
 	}
 
 	excess := *r.Ratio.Ln
-	allowed := surely*(1+math.Abs(*r.LogZ)) + uncertaintyOf(r) + uncertaintyOf(over)
+	allowed := ratioRounding*(1+math.Abs(*r.LogZ)) + uncertaintyOf(r) + uncertaintyOf(over)
 
 	if excess <= allowed {
 		r.Ratio.Ln = finite(0)
-		if excess > surely {
+		if excess > ratioRounding {
 			r.Warnings = append(r.Warnings,
 				fmt.Sprintf("P(event | given) came out as exp(%.2g), within the stated uncertainties: it is given as 1", excess))
 		}

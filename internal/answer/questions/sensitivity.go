@@ -122,7 +122,8 @@ func (f *factorSensitivity) divide(derivatives []scaled.Number, theta []float64,
 			x = x.Mul(scaled.FromFloat(theta[k]))
 		}
 		quotients[k] = x.Div(z).Float64()
-		f.hasUnderflow = f.hasUnderflow || !x.IsZero() && math.Abs(quotients[k]) < leastKept
+		isTooSmall := !x.IsZero() && math.Abs(quotients[k]) < leastKept
+		f.hasUnderflow = f.hasUnderflow || isTooSmall
 	}
 	return quotients
 }

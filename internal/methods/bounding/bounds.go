@@ -143,8 +143,11 @@ func simplify(ctx context.Context, p *problem.Problem, masked bool) (*truncated.
 	if masked {
 		return truncated.OfBase(ctx, p)
 	}
-	return truncated.Of(ctx, p, false)
+	return truncated.Of(ctx, p, withoutMarginals)
 }
+
+// withoutMarginals tells truncated.Of that the marginals of the simplified network are not needed.
+const withoutMarginals = false
 
 // boundByMiniBuckets sets the upper and the lower bound of ln Z by mini-buckets along q.Order, whose tables have at most q.Entries
 // entries. It returns the flops. A lower bound that is no number is left out.

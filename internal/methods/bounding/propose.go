@@ -147,7 +147,7 @@ func Buckets(
 // Insert inserts bounds into a plan, before the estimate at a position, and returns isComplete as it is. The bounds are those of the job's
 // network under the evidence, simplified for Z only. If the time for planning is over, it inserts none and returns false.
 func Insert(ctx context.Context, j *proposal.Job, position int, plan *btn.Plan, isComplete bool) (*btn.Plan, bool, error) {
-	prepared, err := truncated.Of(ctx, j.Problem(), false)
+	prepared, err := truncated.Of(ctx, j.Problem(), withoutMarginals)
 	var bounds []btn.Estimate
 	if err == nil {
 		bounds, err = Propose(ctx, prepared, j.Settings)
@@ -165,7 +165,7 @@ func Key(ctx context.Context, j *proposal.Job, marginals bool) (string, error) {
 	if !marginals {
 		return "", nil
 	}
-	prepared, err := truncated.Of(ctx, j.Problem(), false)
+	prepared, err := truncated.Of(ctx, j.Problem(), withoutMarginals)
 	if err != nil {
 		return "", err
 	}

@@ -93,13 +93,14 @@ func (p *Prepared) minFillFlops(ctx context.Context) (float64, error) {
 	return cost.Flops, err
 }
 
-// prepare simplifies the expression given, as which net is written. If marginals is true, the marginals of all variables can be
-// recovered. If set is not empty, the joint marginal of its variables can be recovered.
+// prepare simplifies given, which is the network net as an expression. If marginals is true, the marginals of all variables can be
+// recovered from those of the simplified expression. If set is not empty, given gets an index over the cells of the joint marginal of set
+// first, and the joint marginal can be recovered as well. The memory, in bytes, limits the tables of that index.
 func prepare(
 	ctx context.Context, net *btn.Network, given *sumproduct.Expression, marginals bool, set []int, memory int64,
 ) (*Prepared, error) {
 	p := &Prepared{net: net, given: given, marginals: marginals}
-	o := preprocess.Options{Marginals: marginals, Classes: true}
+	options := preprocess.Options{Marginals: marginals, Classes: true}
 
 	if len(set) > 0 {
 		if memory <= 0 {
@@ -108,13 +109,13 @@ func prepare(
 		if err := p.addCells(set, memory); err != nil {
 			return nil, err
 		}
-		if p.cells.index >= 0 {
-			o.Keep = []int{p.cells.index}
+		if hasIndex := p.cells.index >= 0; hasIndex {
+			options.Keep = []int{p.cells.index} // it is not to be summed out
 		}
 	}
 
 	var err error
-	if p.simple, err = preprocess.Run(ctx, p.given, o); err != nil {
+	if p.simple, err = preprocess.Run(ctx, p.given, options); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -158,7 +158,7 @@ func (*Junction) Lanes() int { return junction.Lanes }
 
 // ContractAll implements contraction.Batcher: it contracts the networks of several queries together along the tree. values[k] or errs[k] is
 // the result of query k. If the numbers of a query are beyond the range of the tree, its network is contracted separately, along an
-// elimination order.
+// elimination order. The field M of a run collects marginals; it is nil if the query wants none.
 func (p *Junction) ContractAll(
 	ctx context.Context, problems []*problem.Problem, wants []btn.Want,
 ) (values []btn.Value, errs []error, err error) {

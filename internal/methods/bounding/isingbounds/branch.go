@@ -78,7 +78,8 @@ func divideSlices(ctx context.Context, m *ising.Model, root *slice, maxBounds in
 }
 
 // holdSpin returns the half of the slice in which spin c.open[k] has the given sign, with its bound, which is at most that of the slice.
-// The couplings of spin i in the model are m.J[e], to spin m.To[e], for m.First[i] ≤ e < m.First[i+1].
+// The couplings of spin i in the model are m.J[e], to spin m.To[e], for m.First[i] ≤ e < m.First[i+1]. In the matrix of the bound, of n+1
+// rows and columns, row and column 0 are the fields, and row a+1 has the couplings of the a-th open spin.
 func (c *slice) holdSpin(ctx context.Context, m *ising.Model, k int, sign float64) *slice {
 	// The fields of the open spins: those of the slice, and the couplings to the spin.
 	i := c.open[k]

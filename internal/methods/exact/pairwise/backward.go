@@ -8,7 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// executeBackward executes one operation on adjoints. The adjoint of table T is ∂Z/∂T = scale · data of its buffer.
+// executeBackward executes one operation of the backward pass, on adjoints. The adjoint of table T is ∂Z/∂T = scale · data of its buffer.
+// o.a and o.b are the numbers of the buffers with the operands, and o.out is that of the result. The value Z is valueScale · value.
 func (r *run) executeBackward(o *op) error {
 	b := r.buffers
 	switch o.code {

@@ -94,7 +94,7 @@ func (r *run) measureTables(e *sumproduct.Expression) error {
 // smallest entry.
 func (r *run) measureTable(t int, data []float64) error {
 	largest, smallest, signed := floats.Extent(data)
-	if largest >= 1024 {
+	if isInfinite := largest >= 1024; isInfinite { // or NaN
 		return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 	}
 	r.signed = r.signed || signed
@@ -161,8 +161,8 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 	return total, nil
 }
 
-// runSlice executes the operations of a program for slice n, and returns the value of the slice. If the value is 0, it may leave out
-// operations, and then frees the tables of the slice itself.
+// runSlice executes the operations of a program for slice n, and returns the value of the slice. The operations set valueScale and value,
+// whose product it is. If the value is 0, it may leave out operations, and then frees the tables of the slice itself.
 func (r *run) runSlice(p *program, n int64) (scaled.Number, error) {
 	r.setSlicedValues(n)
 	r.scale = r.common
@@ -226,13 +226,13 @@ func (r *run) executeAll(ops []op, scale *scaled.Number) error {
 	return nil
 }
 
-// execute executes one operation of the forward pass, and multiplies the factor that it takes out of a table into scale. Operations on
-// adjoints are those of executeBackward.
+// execute executes one operation of the forward pass, and multiplies the factor that it takes out of a table into scale. o.a and o.b are
+// the numbers of the buffers with the operands, and o.out is that of the result. Operations on adjoints are those of executeBackward.
 func (r *run) execute(o *op, scale *scaled.Number) error {
 	b := r.buffers
 	switch o.code {
 	case opLoad:
-		if o.spec == nil {
+		if o.spec == nil { // the leaf shares the entries of the expression
 			b[o.out] = r.inputs[o.out]
 			r.recordBound(o.out)
 			return nil

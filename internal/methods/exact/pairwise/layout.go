@@ -77,15 +77,17 @@ const (
 // tables, unless a single dimension exceeds 512.
 const WorkspaceBytes = 8 * (maxPanel + maxRows*maxSum + 2*(maxLargeStaged+maxPadding) + maxSum*kernel.Columns + innerParts*maxInnerOut)
 
-// layOut chooses the layout of every buffer of a program, and the kernel of every operation that computes one.
+// layOut chooses the layout of every buffer of a program, and the kernel of every operation that computes one. It fills in layouts and
+// specs of the shape, and the spec of each operation.
 func (s *shape) layOut(p *program) {
 	if s.layouts == nil {
-		s.layouts = make([]layout, 3*len(s.scopes))
-		s.specs = make([]*spec, 3*len(s.scopes))
+		buffers := 3 * len(s.scopes) // tables, adjoints, and sums of adjoints
+		s.layouts = make([]layout, buffers)
+		s.specs = make([]*spec, buffers)
 	}
-	for _, part := range [][]op{p.beforeOps, p.sliceOps, p.afterOps} {
-		for i := range part {
-			s.prepareOp(&part[i])
+	for _, ops := range [][]op{p.beforeOps, p.sliceOps, p.afterOps} {
+		for i := range ops {
+			s.prepareOp(&ops[i])
 		}
 	}
 }
@@ -217,34 +219,37 @@ type groups struct {
 	work      float64    // number of multiplications: entries of a table over all indices
 }
 
-// groupIndices groups the indices of a merge of two tables with the layouts a and b. out are the indices of the result, sorted by number.
+// groupIndices groups the indices of a merge of two tables by the tables that have them. a and b are the layouts of the two tables,
+// operands 0 and 1. out are the indices of the result, sorted by number. The other indices are summed out. An operand has stride 0 for an
+// index that it does not have.
 func (s *shape) groupIndices(a, b layout, out []int) groups {
+	// The indices of both tables, each once, and the sizes of the tables.
 	g := groups{size: [2]float64{1, 1}, work: 1}
-	all := make([]int, 0, len(a.index)+len(b.index))
-	all = append(all, a.index...)
+	indices := make([]int, 0, len(a.index)+len(b.index))
+	indices = append(indices, a.index...)
 	for _, v := range b.index {
 		g.size[1] *= float64(s.dims[v])
 		if !slices.Contains(a.index, v) {
-			all = append(all, v)
+			indices = append(indices, v)
 		}
 	}
 	for _, v := range a.index {
 		g.size[0] *= float64(s.dims[v])
 	}
+	slices.SortFunc(indices, s.byLifetime)
 
-	slices.SortFunc(all, s.byLifetime)
-
-	for _, v := range all {
+	for _, v := range indices {
 		x := axis{index: v, dim: s.dims[v], stride: [3]int{a.strideOf(v), b.strideOf(v), 0}}
 		g.work *= float64(x.dim)
-		_, isKept := slices.BinarySearch(out, v)
+		_, isInResult := slices.BinarySearch(out, v)
+		isInA, isInB := x.stride[0] != 0, x.stride[1] != 0
 		switch {
-		case !isKept:
+		case !isInResult:
 			g.sum = append(g.sum, x)
 			continue
-		case x.stride[1] == 0:
+		case !isInB:
 			g.exclusive[0] = append(g.exclusive[0], x)
-		case x.stride[0] == 0:
+		case !isInA:
 			g.exclusive[1] = append(g.exclusive[1], x)
 		default:
 			g.batch = append(g.batch, x)

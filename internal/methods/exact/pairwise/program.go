@@ -60,14 +60,16 @@ type emitter struct {
 	opCount     int       // operations so far, of all parts
 }
 
-// newEmitter begins a program with the part before the slices. The tables of the expression are live.
+// newEmitter returns an emitter of an empty program, which begins with the operations before the slices. Of the entries, those of the
+// tables of the expression are live. There is a buffer for each table, for its adjoint, and for the sum of its adjoint over slices.
 func newEmitter(s *shape) *emitter {
+	buffers := 3 * len(s.scopes)
 	e := &emitter{
 		shape:       s,
 		program:     &program{},
 		live:        s.rawEntries,
-		heldEntries: make([]float64, 3*len(s.scopes)),
-		isLive:      make([]bool, 3*len(s.scopes)),
+		heldEntries: make([]float64, buffers),
+		isLive:      make([]bool, buffers),
 	}
 	e.program.peak = s.rawEntries
 	e.begin(beforeSlices)

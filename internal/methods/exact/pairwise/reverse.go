@@ -184,8 +184,9 @@ func (e *backwardEmitter) emitAdjointsBelow(table int) {
 	}
 }
 
-// makeAdjoint emits the adjoint of table a from that of table c, the merge of a and its partner. If the partner is a scalar, the adjoint
-// of c is passed on. If a is a scalar, its adjoint is Z / a. Otherwise it is the adjoint of c times the partner, summed.
+// makeAdjoint emits the adjoint of table a from that of table c, the merge of a and its partner. If the partner is a scalar, so that c
+// has the entries of a, the adjoint of c is passed on. If a is a scalar, so that c has those of the partner, its adjoint is Z / a.
+// Otherwise it is the adjoint of c times the partner, summed.
 func (e *backwardEmitter) makeAdjoint(c, a, partner int) {
 	s := e.shape
 	adjointA, adjointC := s.adjointBuffer(a), s.adjointBuffer(c)

@@ -113,18 +113,24 @@ func (x *spec) axisLists() [][]axis {
 	return [][]axis{x.outer, x.rows, x.columns, x.run, x.sum, x.steps}
 }
 
-// isLarge reports whether an operand (0 or 1) has so many entries that it does not stay in the second cache. Of an axis that the operand
-// does not have, the stride is 0.
+// isLarge reports whether an operand (0 or 1) has so many entries that it does not stay in the second cache.
 func (x *spec) isLarge(operand int) bool {
-	size := 1
-	for _, list := range x.axisLists() {
-		for _, a := range list {
-			if a.stride[operand] != 0 {
-				size *= a.dim
-			}
+	entries := 1
+	for _, axes := range x.axisLists() {
+		entries *= countEntries(axes, operand)
+	}
+	return entries >= stageFrom
+}
+
+// countEntries returns the number of entries of an operand along some axes. The stride of an axis is 0 if the operand does not have it.
+func countEntries(axes []axis, operand int) int {
+	entries := 1
+	for _, a := range axes {
+		if a.stride[operand] != 0 {
+			entries *= a.dim
 		}
 	}
-	return size >= stageFrom
+	return entries
 }
 
 // addFastest adds the fastest indices of an operand to valuesInBlock, so that a block has at least the given number of neighbouring
@@ -217,18 +223,17 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 	}
 	entries := 1
 	for _, list := range lists {
-		for _, a := range *list {
-			if a.stride[operand] != 0 {
-				entries *= a.dim
-			}
-		}
+		entries *= countEntries(*list, operand)
 	}
 	if entries > maxEntries {
 		return false
 	}
 
-	c := copyPlan{size: 1}                           // size: the number of entries along the axes so far, with padding
-	needsEqualSteps := operand == 0 && x.hasSmallS() // so that the kernel can read S where it is staged: see strideInS
+	// The strides, from the fastest axis on. c.size is the distance of the values of the next axis, with padding. If the kernel is to
+	// read S where it is staged, all values of the sum have to be at equal distances (strideInS), so that padding waits for the end of
+	// the sum.
+	c := copyPlan{size: 1}
+	needsEqualSteps := operand == 0 && x.hasSmallS()
 	isPaddingDue := false
 	for n, list := range lists {
 		*list = slices.Clone(*list)
@@ -241,13 +246,13 @@ func (x *spec) arrange(operand, maxEntries int) bool {
 			a.stride[operand] = c.size
 			c.size *= a.dim
 
-			// Padding after the axis with which the distance becomes a multiple of sameSets.
+			// Padding after the first axis with which the distance is a multiple of sameSets.
 			sharesSets := c.size%sameSets == 0
 			sharedBefore := c.size/a.dim%sameSets == 0
 			if !sharesSets || sharedBefore && !isPaddingDue {
 				continue
 			}
-			isPaddingDue = needsEqualSteps && i > 0 && list == &x.sum // it waits until all axes of the sum are in
+			isPaddingDue = needsEqualSteps && i > 0 && list == &x.sum // later
 			isWithinRun := n == 0 && i > 0
 			if !isPaddingDue && !isWithinRun {
 				c.size += line
