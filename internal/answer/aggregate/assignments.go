@@ -227,7 +227,8 @@ func mixDraws(parts []*btn.Drawn, n int, seed uint64) ([][]int, error) {
 	var total scaled.Number
 	cumulative := make([]scaled.Number, len(parts)) // cumulative[i] is the sum of the weights of parts 0 … i
 	for i, d := range parts {
-		if len(d.Values)%n != 0 || len(d.Values) != len(parts[0].Values) || d.Weight.Sign() <= 0 {
+		isComplete := len(d.Values)%n == 0 && len(d.Values) == len(parts[0].Values)
+		if !isComplete || d.Weight.Sign() <= 0 {
 			return nil, fmt.Errorf("draws %d have %d values for %d assignments", i, len(d.Values), n)
 		}
 		total = total.Add(d.Weight)
@@ -239,7 +240,8 @@ func mixDraws(parts []*btn.Drawn, n int, seed uint64) ([][]int, error) {
 	for k := range samples {
 		chosen := 0
 		if len(parts) > 1 {
-			u := scaled.FromFloat(rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(k))).Float64()).Mul(total)
+			random := rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(k))).Float64()
+			u := scaled.FromFloat(random).Mul(total)
 			for chosen < len(parts)-1 && cumulative[chosen].Cmp(u) <= 0 {
 				chosen++
 			}

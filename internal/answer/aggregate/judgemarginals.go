@@ -73,7 +73,7 @@ func (g *sequence) ownMarginals() judge.Marginals {
 func (g *sequence) marginalsOfOther(e *judge.Estimate) judge.Marginals {
 	m := g.judges.Of(e.Plan.Rule).Marginals(e)
 	if m.P != nil && m.Uncertainty != nil {
-		share := -math.Expm1(-math.Abs(*e.LogZ - g.z.LogAbs()))
+		share := -math.Expm1(-math.Abs(*e.LogZ - g.answerZ.LogAbs()))
 		m.Uncertainty = finite(max(*m.Uncertainty, share))
 	}
 	return m

@@ -168,8 +168,8 @@ func (g *sequence) reportSequence(r *query.Result, decisive *estimate) {
 func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 	r, best := &t.Result, g.best
 	r.Method = a.Plan.By(best.Plan)
-	r.LogZ = finite(g.z.LogAbs())
-	r.Log10Z = finite(g.z.Log10Abs())
+	r.LogZ = finite(g.answerZ.LogAbs())
+	r.Log10Z = finite(g.answerZ.Log10Abs())
 	r.CancellationDigits = finite(best.Digits)
 	if best.Plan.Quality == nil {
 		g.reportJudged(t, a)
@@ -178,11 +178,11 @@ func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 		r.Log10Z = nil
 		return failed
 	} else {
-		g.z = best.Z
+		g.answerZ = best.Z
 	}
 
 	r.Status = query.StatusOK
-	t.Z = g.z
+	t.Z = g.answerZ
 	return nil
 }
 
@@ -201,6 +201,7 @@ func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 		return nil, failure(fault.Internal, "query %d has no plan", in.Query)
 	}
 
+	// A plan that fits together, and the values of its parts.
 	for _, e := range a.Plan.Estimates {
 		if e.Alpha != nil && len(e.Alpha) != len(e.Parts) {
 			return nil, failure(
@@ -217,6 +218,7 @@ func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 		return parts, broken
 	}
 
+	// A plan that does not grow needs all values, and none may be an error.
 	switch partError := firstPartError(in.Query, sorted); {
 	case in.Deadline && len(in.Values) < n:
 		return parts, failure(

@@ -53,7 +53,7 @@ type sequence struct {
 	best       *estimate         // the answer; nil if there is none
 	answer     judge.Statement   // of the best estimate's method, after the other methods and bounds; zero if its quality is known
 	statements []judge.Statement // of the methods that have a value, unless one is complete
-	z          scaled.Number     // of the answer: that of the best estimate, or a bound if the estimate is outside of it
+	answerZ    scaled.Number     // of the answer: that of the best estimate, or a bound if the estimate is outside of it
 	outside    float64           // how far the best estimate is outside of the bounds, nats; 0 if not by more than it states
 	// contradicted is the uncertainty that another method's contradiction makes, nats; 0 if none contradicts.
 	contradicted float64

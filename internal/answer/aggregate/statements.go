@@ -10,7 +10,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// decide chooses the answer so far and states its uncertainty. It sets best (the estimate of the answer), z (its value) and answer (its
+// decide chooses the answer so far and states its uncertainty. It sets best (the estimate of the answer), answerZ (its value) and answer (its
 // statement).
 //
 //   - An estimate whose quality is known is the answer, and has no statement.
@@ -23,7 +23,7 @@ func (g *sequence) decide() {
 	g.outside, g.contradicted, g.proven = 0, 0, math.Inf(1)
 	for _, r := range g.evaluated {
 		if r.Plan.Quality != nil && r.err == nil {
-			g.best, g.z = r, r.Z
+			g.best, g.answerZ = r, r.Z
 			return
 		}
 	}
@@ -98,7 +98,7 @@ func (g *sequence) leastUncertain() (answer judge.Statement, ok bool) {
 
 // choose makes the best estimate of a statement the answer.
 func (g *sequence) choose(s judge.Statement) {
-	g.answer, g.best, g.z = s, g.byJudged[s.Best], s.Best.Z
+	g.answer, g.best, g.answerZ = s, g.byJudged[s.Best], s.Best.Z
 }
 
 // isSurpassed reports whether a method misses weight, and a credible method, which bounds do not exclude, states a higher ln Z.
@@ -146,7 +146,7 @@ func (g *sequence) moveIntoBounds() {
 	ln, u := *g.best.LogZ, g.answer.Uncertainty
 	inside := min(max(ln, lower.Ln), upper.Ln)
 	if inside != ln {
-		g.z = scaled.FromLog(inside)
+		g.answerZ = scaled.FromLog(inside)
 		move := math.Abs(inside - ln)
 		if u == nil || move > *u {
 			g.outside = move

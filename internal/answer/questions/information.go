@@ -109,9 +109,10 @@ func answerInformation(a *answer) {
 	a.result.Information = info
 }
 
-// addTargetTotals adds the work of the demands with the target observed to that of the result, and checks their totals. isExact reports
-// whether the result and all these totals are exact. If a total cannot be used, why is the reason in words, and it stops there; otherwise
-// why is "". hasDistribution reports whether the sum of the totals is above 0; candidates is the number of marginals that each must have.
+// addTargetTotals adds the work of the demands with the target observed, whose totals are a.kindTotals, to that of the result, and checks
+// these totals. hasDistribution states whether their sum is above 0, and candidates is the number of marginals that each must have.
+// isExact reports whether the result and all totals are exact. If a total cannot be used, it stops there and why is the reason in words;
+// otherwise why is "".
 func (a *answer) addTargetTotals(hasDistribution bool, candidates int) (isExact bool, why string) {
 	r := a.result
 	isExact = r.Exact

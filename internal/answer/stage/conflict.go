@@ -24,7 +24,7 @@ const (
 type conflictSearch struct {
 	ctx          context.Context
 	net          *btn.Network
-	o            ContractOptions
+	options      ContractOptions
 	known        plan.Known
 	switches     []query.Switch
 	fixed        factorgraph.Evidence // on switches: it holds in every test, since the query sets variables in any case
@@ -193,7 +193,7 @@ func (s *conflictSearch) evidenceOf(set []bool) (e factorgraph.Evidence) {
 // answer, or if its plan has more than conflictTests parts.
 func (s *conflictSearch) isZeroUnder(e factorgraph.Evidence) (isZero, ok bool) {
 	queries := []query.Query{{Evidence: e}}
-	settings := query.Settings{Method: query.MethodExact, Memory: s.o.Memory}
+	settings := query.Settings{Method: query.MethodExact, Memory: s.options.Memory}
 	assignments, err := Learn(s.ctx, s.net, queries, settings, nil, &s.known)
 	if err != nil || assignments[0].Error != nil || assignments[0].Plan.Len() > conflictTests {
 		return false, false
@@ -201,7 +201,7 @@ func (s *conflictSearch) isZeroUnder(e factorgraph.Evidence) (isZero, ok bool) {
 	demands := Demands(s.net, queries)
 	chunks, _ := Chunks(s.net, assignments)
 	values, err := Contract(s.ctx, s.net, assignments, demands, slices.Concat(chunks...),
-		ContractOptions{Memory: s.o.Memory, Threads: s.o.Threads})
+		ContractOptions{Memory: s.options.Memory, Threads: s.options.Threads})
 	if err != nil {
 		return false, false
 	}

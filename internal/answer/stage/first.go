@@ -81,7 +81,8 @@ func First(
 func propagateOne(
 	ctx, enough context.Context, net *btn.Network, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, []btn.UnitValue, error) {
-	relevant, relevantDemand := (*problem.Shared)(nil).Relevant(net, d)
+	var nothingShared *problem.Shared
+	relevant, relevantDemand := nothingShared.Relevant(net, d)
 	_, _, conditioned, err := relevant.Given(relevantDemand.Evidence)
 	if err != nil {
 		return nil, nil, err

@@ -10,9 +10,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Queries returns a copy of the asked queries in which names are positions and textual evidence is parsed. Queries with targets ask for
-// marginals. The result has passed query.Check. It calls labels once, or not at all if no query has names. Errors come from query.Check and
-// labels, and from named.Evidence and Labels.Variable with the query's position and the field.
+// Queries returns a copy of the asked queries in which names are replaced by positions, textual evidence is parsed, and queries with
+// targets ask for marginals. It returns an error if the result does not pass query.Check, or if a name or a text is wrong; the error then
+// names the query and the field. domains are the numbers of values of the variables. labels loads their names. It is called once, or not
+// at all if no query has names.
 func Queries(domains []int, labels func() (*factorgraph.Labels, error), asked []query.Query) ([]query.Query, error) {
 	queries := make([]query.Query, len(asked))
 	r := resolver{load: labels}

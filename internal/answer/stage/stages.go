@@ -146,7 +146,7 @@ func Contract(
 	if o.Until.IsZero() {
 		o.Until, _ = ctx.Deadline()
 	}
-	c := &contractor{ctx: ctx, net: net, assignments: assignments, demands: demands, o: o, query: -1}
+	c := &contractor{ctx: ctx, net: net, assignments: assignments, demands: demands, options: o, query: -1}
 	values := make([]btn.UnitValue, len(units))
 	for i := 0; i < len(units); {
 		next, err := c.contractNext(units[i:])
@@ -163,8 +163,8 @@ type contractor struct {
 	ctx         context.Context
 	net         *btn.Network
 	assignments []btn.Assignment
-	demands     []btn.Demand // from o.First on
-	o           ContractOptions
+	demands     []btn.Demand // from options.First on
+	options     ContractOptions
 	query       int              // the demand of problem; -1: there is no problem
 	problem     *problem.Problem // of the last unit
 }
@@ -182,10 +182,10 @@ type plannedUnit struct {
 // resolve looks up the part, the assignment and the demand that the numbers of a unit stand for. Demand 0 of the contractor is demand
 // o.First of the job. It returns an error if there is no such demand or part.
 func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
-	q := u.Query - c.o.First
+	q := u.Query - c.options.First
 	if q < 0 || q >= len(c.demands) || u.Query < 0 || u.Query >= len(c.assignments) {
 		return plannedUnit{}, fault.New(
-			fault.Internal, "stage: query %d is named, there are %d from %d", u.Query, len(c.demands), c.o.First,
+			fault.Internal, "stage: query %d is named, there are %d from %d", u.Query, len(c.demands), c.options.First,
 		)
 	}
 	p := plannedUnit{Unit: u, Assignment: &c.assignments[u.Query], demand: &c.demands[q]}
@@ -197,7 +197,7 @@ func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
 			fault.Internal, "stage: part %d of query %d is named, whose plan has none", u.Part, u.Query,
 		)
 	}
-	p.net, p.netDemand = Planned(c.net, *p.demand, p.Assignment, c.o.Shared)
+	p.net, p.netDemand = Planned(c.net, *p.demand, p.Assignment, c.options.Shared)
 	return p, nil
 }
 
@@ -276,8 +276,8 @@ func (c *contractor) problemOf(u plannedUnit) (*problem.Problem, error) {
 	if c.query == u.Query {
 		return c.problem, nil
 	}
-	options := problem.Options{Memory: c.o.Memory, Threads: c.o.Threads, Summed: u.Summed}
-	p, err := c.o.Shared.Problem(u.net, u.netDemand.Evidence, u.Messages, options)
+	options := problem.Options{Memory: c.options.Memory, Threads: c.options.Threads, Summed: u.Summed}
+	p, err := c.options.Shared.Problem(u.net, u.netDemand.Evidence, u.Messages, options)
 	c.query, c.problem = u.Query, p
 	if err != nil {
 		c.query = -1 // nothing is remembered
@@ -288,7 +288,7 @@ func (c *contractor) problemOf(u plannedUnit) (*problem.Problem, error) {
 // wantOf returns what the demand of a unit wants, with the time at which its parts are to end.
 func (c *contractor) wantOf(u plannedUnit) btn.Want {
 	want := u.netDemand.Want
-	want.Until = c.o.Until
+	want.Until = c.options.Until
 	return want
 }
 
@@ -321,7 +321,7 @@ func (c *contractor) explainZero(u plannedUnit, p *problem.Problem, v *btn.Value
 		v.Why = strings.TrimSuffix(conflict.String(), ".")
 	}
 	if u.demand.Conflict && !u.demand.Evidence.IsEmpty() {
-		search := &conflictSearch{ctx: c.ctx, net: c.net, o: c.o}
+		search := &conflictSearch{ctx: c.ctx, net: c.net, options: c.options}
 		if u.Assignment.Asked != nil {
 			search.switches = u.Assignment.Asked.Query.Switches
 		}

@@ -52,7 +52,8 @@ func (p *Bound) About() btn.About {
 	return btn.About{Result: query.EstimateResult{Kind: string(p.Kind)}, Rule: btn.Bounding}
 }
 
-// Fits implements Part. It does not check order and shape, which the contraction does.
+// Fits implements Part: it returns an error if the numbers of the part are impossible for its kind. Order and shape are checked by the
+// contraction.
 func (p *Bound) Fits(*btn.Network) error {
 	switch p.Kind {
 	case MiniBuckets:

@@ -38,8 +38,8 @@ func marginalPrice(
 func (p *Prepared) simplifyFor(ctx context.Context, keep []int) (*Prepared, error) {
 	simple, err := preprocess.Run(ctx, p.simple.Expression, preprocess.Options{
 		Keep:      keep,
-		Probes:    -1,
-		Roundings: p.simple.Roundings,
+		Probes:    -1,                 // none
+		Roundings: p.simple.Roundings, // of the tables so far, to which those of this simplification are added
 	})
 	if err != nil {
 		return nil, err

@@ -32,7 +32,8 @@ func (*Junction) Class() btn.Class { return btn.ClassJunction }
 // About implements btn.Part.
 func (*Junction) About() btn.About { return btn.About{KeepsRange: true} }
 
-// Fits implements Part. It does not check that the tree is over the tables of the network, which the contraction does.
+// Fits implements Part: it returns an error if the numbers of the tree are impossible. Merges has two tables for each merge. Whether the
+// tree is over the tables of the network is checked by the contraction.
 func (p *Junction) Fits(*btn.Network) error {
 	if !(p.Flops >= 0) || len(p.Merges)%2 != 0 || p.Tables < 1 {
 		return btn.Misfit("a tree of %d tables and %d merged ones, %v flops", p.Tables, len(p.Merges), p.Flops)

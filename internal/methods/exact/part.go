@@ -21,7 +21,7 @@ func (*Elimination) Class() btn.Class { return btn.ClassElimination }
 // About implements btn.Part.
 func (*Elimination) About() btn.About { return btn.About{KeepsRange: true} }
 
-// Fits implements Part. It does not check the order, which the contraction does.
+// Fits implements Part: it returns an error if the flops are no number of operations. The order is checked by the contraction.
 func (p *Elimination) Fits(*btn.Network) error {
 	if !(p.Flops >= 0) {
 		return btn.Misfit("%v flops", p.Flops)
@@ -64,7 +64,8 @@ func (p *Slices) About() btn.About {
 // Whole reports whether the part is all slices of its tree.
 func (p *Slices) Whole() bool { return p.From == 0 && p.To == p.Tree.Count }
 
-// Fits implements Part. It does not check that the tree is over the simplified network, which the contraction does.
+// Fits implements Part: it returns an error if there is no tree, or if the slices From ≤ s < To are not among those of the tree. Whether
+// the tree is over the simplified network is checked by the contraction.
 func (p *Slices) Fits(*btn.Network) error {
 	switch t := p.Tree; {
 	case t == nil:
@@ -107,7 +108,7 @@ func (p *Groups) About() btn.About { return btn.About{KeepsRange: true, Shared: 
 // Whole reports whether the part is all groups.
 func (p *Groups) Whole() bool { return p.From == 0 && p.To == int64(len(p.Of.Groups)) }
 
-// Fits implements Part.
+// Fits implements Part: it returns an error if there are no groups, or if the groups From ≤ g < To are not among them.
 func (p *Groups) Fits(*btn.Network) error {
 	if p.Of == nil {
 		return btn.Misfit("it has no groups")

@@ -37,9 +37,9 @@ type PlanOptions struct {
 // ErrHopeless is the error of a contraction that was refused without a search, since it takes more work than allowed.
 var ErrHopeless = errors.New("exact: out of reach")
 
-// PlanWithin is Plan with bounds on the work. The error is over budget, with the price and without a search, if the graph has a minor
-// that no order contracts within o.Flops (contractionorder.LowerBound), or if the min-fill order has a table 2^30 times as large. If the
-// tree of the first search leaves too little memory for marginals, it searches smaller trees.
+// PlanWithin searches a contraction tree as Plan does, with bounds on the work. If o.Flops is set, the error is over budget, with the
+// price and without a search, if it is known that no tree takes at most o.Flops (WithinReach), or if that is out of sight (farOff). If
+// the tree of the first search leaves too little memory for marginals, it searches smaller trees.
 func (p *Prepared) PlanWithin(ctx context.Context, o PlanOptions) (*Tree, query.Cost, error) {
 	memory := o.Memory
 	if memory <= 0 {

@@ -131,7 +131,8 @@ func Wide(
 
 // describeDoubt returns in words why the total r.Z of wide numbers may not be exact: likelihoods were rounded before, or more digits
 // cancelled (r.Digits) than wide numbers have in addition. It returns "" if the total is exact, and ErrCancelled if no digit is known.
-// r.Exact reports whether wide numbers had enough digits, and r.Off is their relative error otherwise.
+// r.Exact reports whether wide numbers had enough digits, r.Off is their relative error, and r.Cancelled reports whether the total is 0
+// although some terms are not.
 func (p *Prepared) describeDoubt(r wide.Result) (string, error) {
 	rounded := 0.0 // the error by rounded likelihoods, relative to Z
 	if len(p.net.Rounded) > 0 && p.given.Signed() {

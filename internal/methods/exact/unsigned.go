@@ -56,9 +56,10 @@ func (j run) contractUnsigned(value btn.Value) (resolved btn.Value, ok bool, err
 	return resolved, err == nil && resolved.Doubt == "", err
 }
 
-// chainOrder returns an elimination order of chains, and its price. star is the same network with terms of both signs in place of chains.
-// Indices of variables come in the min-fill order of star, which is the sequence in which chains go through them. The index of a state of a
-// chain comes directly before the last variable that is in a table with it.
+// chainOrder returns an elimination order of the expression chains, and its price. star and chains are the same network, in which a
+// tensor is a sum of terms over its variables (star), or a chain of states that goes through its variables one after the other (chains).
+// The indices of variables come in the min-fill order of star, which is the sequence in which chains go through them. The index of a
+// state comes directly before the last variable that is in a table with it.
 func (j run) chainOrder(star, chains *sumproduct.Expression) ([]int, query.Cost, error) {
 	starOrder, err := contractionorder.MinFill(j.Ctx, star.Hypergraph())
 	if err != nil {
@@ -79,7 +80,7 @@ func (j run) chainOrder(star, chains *sumproduct.Expression) ([]int, query.Cost,
 	}
 	key := slices.Clone(variableKey)
 	for t := range chains.Tables {
-		lastVariable := isState + 1
+		lastVariable := isState + 1 // if the table has no variable: a state comes first, at the key lastVariable−1
 		for _, i := range chains.Tables[t].Scope {
 			lastVariable = max(lastVariable, variableKey[i])
 		}

@@ -65,7 +65,8 @@ func (r *run) mergeAdjoint(o *op) error {
 	return nil
 }
 
-// addScaled adds adjoint x to sum: scale · data of both. The sum gets the larger one of both scales, so that nothing overflows.
+// addScaled adds the adjoint x of a slice to the sum over slices. Both are scale · data. The sum gets the larger one of both scales, so
+// that nothing overflows: all factors by which data are multiplied are below 2.
 func (r *run) addScaled(sum, x *buffer) {
 	if x.scale.IsZero() {
 		return

@@ -375,7 +375,7 @@ func (r *run) recordBound(buffer int) {
 
 // bringIntoRange divides a table by a power of two if its entries are very large or very small, and returns that factor. The factor of a
 // table of zeros is 0. The factor is 1 if log2Bound is not large and one of a few entries is not tiny, or if the largest entry is within
-// 2^±margin.
+// 2^±margin. Of a table, 2^Low bounds its entries from below, and if it is Lost, 2^Off bounds what is missing from an entry.
 func (r *run) bringIntoRange(t *buffer) scaled.Number {
 	if t.log2Bound < maxBound && t.hasSampleAbove(0x1p-64) {
 		return scaled.One

@@ -171,7 +171,8 @@ func (e *backwardEmitter) emitAdjointsBelow(table int) {
 			e.useAdjoint(a)
 		}
 		for _, i := range m {
-			if e.isLive[i] && (e.part == afterSlices || !s.isStatic[i]) {
+			isNeededBySlices := e.part == inEachSlice && s.isStatic[i]
+			if e.isLive[i] && !isNeededBySlices {
 				e.free(i)
 			}
 		}
@@ -279,7 +280,7 @@ func (s *shape) fitBackward(memory float64) *program {
 	readings := s.chooseReadings()
 	largest := s.largestSize()
 	var smallest *program
-	for maxKept := math.MaxFloat64; ; maxKept = min(maxKept, 4*largest) / 4 {
+	for maxKept := math.MaxFloat64; ; { // all tables, then those of at most largest, largest/4, … entries
 		p := s.backwardProgram(readings, maxKept)
 		if p == nil { // too long, and more so with fewer tables kept
 			break
@@ -287,9 +288,11 @@ func (s *shape) fitBackward(memory float64) *program {
 		if smallest == nil || p.peak < smallest.peak {
 			smallest = p
 		}
-		if 8*p.peak <= memory || maxKept < 1 {
+		fits := 8*p.peak <= memory
+		if fits || maxKept < 1 {
 			break
 		}
+		maxKept = min(maxKept, 4*largest) / 4
 	}
 	return smallest
 }
