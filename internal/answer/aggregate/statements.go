@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// decide chooses the answer so far and states its uncertainty. It sets best (the estimate of the answer), answerZ (its value) and answer (its
-// statement).
+// decide chooses the answer so far and states its uncertainty. It sets best (the estimate of the answer), answerZ (its value) and answer
+// (its statement).
 //
 //   - An estimate whose quality is known is the answer, and has no statement.
 //   - A complete estimate (judge.Statement.IsComplete) is the answer.
