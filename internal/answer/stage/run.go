@@ -26,10 +26,11 @@ type Request struct {
 	Settings query.Settings
 }
 
-// Run answers a request by the four stages in a row: reparameterise, learn, contract chunk by chunk
-// until the answer has settled, aggregate. memo remembers plans between calls and may be nil. If
-// ctx has a deadline, planning leaves time for the answer, which is the best estimate so far, or else that of First, as in the pipeline.
-// Failures of single queries are in their results; the error returned is the whole request's.
+// Run answers a request by the four stages in a row: it reparameterises the model, learns plans, contracts them chunk by chunk until the
+// answer has settled, and aggregates. memo remembers plans between calls and may be nil. If a single query fails, its result has the
+// error. The error that Run returns is that of the whole request.
+//
+// If ctx has a deadline, planning leaves time for the answer, which is the best estimate so far, or else that of First, as in the pipeline.
 func Run(ctx context.Context, r Request, memo proposal.Memo) ([]query.Result, error) {
 	if r.Model == nil {
 		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))

@@ -158,7 +158,8 @@ func Contract(
 	return values, nil
 }
 
-// contractor computes values of units. It remembers the problem of the last unit, since the next one is often of the same demand.
+// contractor computes values of units. A unit is one part of the plan of one demand. The contractor remembers the problem of the last unit,
+// since the next one is often of the same demand.
 type contractor struct {
 	ctx         context.Context
 	net         *btn.Network

@@ -144,10 +144,11 @@ func (j run) contractAgain(value btn.Value, hasTotal bool) (btn.Value, error) {
 	}
 
 	// In wide numbers, and without rounded likelihoods if need be.
-	a, err := Wide(j.Ctx, j.Net, j.M != nil, j.Joint, j.Memory)
+	wantsMarginals := j.M != nil
+	a, err := Wide(j.Ctx, j.Net, wantsMarginals, j.Joint, j.Memory)
 	isInDoubt := err == nil && a.Doubt != "" || errors.Is(err, ErrCancelled)
 	if net := j.withoutRounding(); net != nil && isInDoubt {
-		unrounded, unroundedErr := Wide(j.Ctx, net, j.M != nil, j.Joint, j.Memory)
+		unrounded, unroundedErr := Wide(j.Ctx, net, wantsMarginals, j.Joint, j.Memory)
 		if unroundedErr == nil || fault.CodeOf(unroundedErr) != fault.OverBudget {
 			a, err = unrounded, unroundedErr
 		}

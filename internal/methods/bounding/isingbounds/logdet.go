@@ -156,7 +156,7 @@ func (p *determinant) difference(d []float64) []float64 {
 		out[k] = -x
 	}
 	for i, x := range d {
-		out[i*(p.n+2)] = x // row i, column i of n+1
+		out[i*(p.n+1)+i] = x
 	}
 	return out
 }

@@ -128,7 +128,7 @@ func (r *run) measureTable(t int, data []float64) error {
 // out.
 func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.Number, error) {
 	s := r.shape
-	r.buffers = make([]buffer, 3*len(s.scopes))
+	r.buffers = make([]buffer, 3*len(s.scopes)) // for each table, its adjoint, and the sum of its adjoint
 	r.slicedValues = make([]int, len(s.dims))
 	r.arena.Limit = int(r.entryLimit)
 	r.arena.Live = int(s.rawEntries + r.copiedEntries)

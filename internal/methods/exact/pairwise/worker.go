@@ -222,7 +222,7 @@ func (w *worker) packS(m *merger, firstRow, endRow, start, end int, mayReuse boo
 func (w *worker) packV(m *merger, firstEntry, endEntry, start, end int, mayReuse bool) (v []float64, sum []int, panelDistance int) {
 	data, offset := w.source(m, 1)
 	sum = w.sumOffsets[1][start:end]
-	if w.isDirect[1] {
+	if w.isDirect[1] { // the entries of the run, and so the panels, follow each other
 		return data[offset+firstEntry:], sum, kernel.Columns
 	}
 	if !mayReuse || w.packedAt[1] != offset {
