@@ -129,7 +129,7 @@ func (r *estimate) sumKnown(isUnsure bool) *query.ErrorInfo {
 }
 
 // checkSign returns an error if the total of an estimate of known quality is 0 or negative without proof that Z is. sumErr is the error of
-// additive.Sum, nil if there is none.
+// additive.Sum, nil if there is none. isUnsure means that contractions may have lost terms.
 //
 //   - A total of 0 is right if the estimate is exact and nothing casts doubt on it.
 //   - A negative total is always an error. If the estimate is exact, without doubt and with few cancelled digits, the model is at fault.

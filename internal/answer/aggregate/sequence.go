@@ -119,7 +119,7 @@ func (g *sequence) takesAnyParts(e *btn.Estimate) bool {
 }
 
 // add adds an evaluated estimate to the sequence. A bound is known to its judge only. An estimate of known quality that has an error is set
-// aside as refused, unless it is the last one of the plan.
+// aside as refused, unless it is the last one of the plan (isLast).
 func (g *sequence) add(r *estimate, isLast bool) {
 	switch {
 	case r.IsBound:

@@ -90,7 +90,8 @@ func answerSensitivity(a *answer) {
 	a.result.Sensitivity = out
 }
 
-// probabilityDerivatives returns ∂P/∂θ = (∂Z_t/∂θ − p ∂Z/∂θ) / Z for every number θ of the model, as numbers of any size.
+// probabilityDerivatives returns ∂P/∂θ = (∂Z_t/∂θ − p ∂Z/∂θ) / z for every number θ of the model, as numbers of any size. dTotal and
+// dTarget are the derivatives of Z and of Z_t, and z is Z.
 func probabilityDerivatives(dTotal, dTarget []scaled.Number, z scaled.Number, p float64) []scaled.Number {
 	derivatives := make([]scaled.Number, len(dTotal))
 	for k := range derivatives {
@@ -214,10 +215,10 @@ func (f *factorSensitivity) lines(slope, share []float64, value float64) []line 
 // agreement is the largest relative difference of two sums of the same parts of Z.
 const agreement = 1e-9
 
-// setGroupConstants fills in the constants of the lines of a factor that is a sum of terms. Its numbers lie term by term, and those of term
-// t in groups of the sizes f.core.Groups[t][0], [1], …. A term is linear in each of its groups, so that the shares of any one group sum to
-// the value of the whole term. So the constant of a number is the sum of the other shares of its group and of the values of all other
-// terms. It does nothing if the factor has no groups.
+// setGroupConstants fills in the constants of the lines of a factor that is a sum of terms. Its numbers lie term by term, and those of
+// term t in groups of the sizes f.core.Groups[t][0], [1], …. The share of a number is the part of Z (or Z_t) that has it. A term is
+// linear in each of its groups, so that the shares of any one group sum to the value of the whole term. So the constant of a number is
+// the sum of the other shares of its group and of the values of all other terms. It does nothing if the factor has no groups.
 func (f *factorSensitivity) setGroupConstants(lines []line, share []float64) {
 	// The value of each term, from its first group.
 	var terms []float64

@@ -141,7 +141,7 @@ func (c *cutter) cut() {
 	}
 }
 
-// add appends a unit to the last chunk, or to a new one if the last one would exceed the limit.
+// add appends a unit, which takes the given flops, to the last chunk, or to a new one if the last one would exceed the limit.
 func (c *cutter) add(u btn.Unit, flops float64) {
 	last := len(c.chunks) - 1
 	if c.costs[last]+flops > c.limit {

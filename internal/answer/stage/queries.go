@@ -44,8 +44,8 @@ func (r *resolver) loadOnce() (err error) {
 	return err
 }
 
-// resolve turns the textual evidence and the names of q into positions. If it fails, field is the name of the field that is wrong. A query
-// that has evidence in both forms is left as it is, for query.Check to refuse.
+// resolve turns the textual evidence and the names of q into positions. domains are the numbers of values of the variables. If it fails,
+// field is the name of the field that is wrong. A query that has evidence in both forms is left as it is, for query.Check to refuse.
 func (r *resolver) resolve(domains []int, q *query.Query) (field string, err error) {
 	switch {
 	case q.Evid == "":

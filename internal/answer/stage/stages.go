@@ -66,7 +66,7 @@ func ReparameteriseFor(
 }
 
 // buildNetwork builds the network of a model with the maps and cores of the settings: maps by belief propagation, or those of reparam.
-// Maps that will be learned start as the identity.
+// Maps that will be learned start as the identity. isParametric states that every factor has to be a core of its own.
 func buildNetwork(
 	ctx context.Context, m *factorgraph.Model, s query.Settings, isParametric bool,
 ) (*btn.Network, error) {

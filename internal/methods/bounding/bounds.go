@@ -150,7 +150,8 @@ func simplify(ctx context.Context, p *problem.Problem, masked bool) (*truncated.
 const withoutMarginals = false
 
 // boundByMiniBuckets sets the upper and the lower bound of ln Z by mini-buckets along q.Order, whose tables have at most q.Entries
-// entries. It returns the flops. A lower bound that is no number is left out.
+// entries. It returns the flops. A lower bound that is no number is left out. The error is over budget if they need more than memory
+// bytes.
 func boundByMiniBuckets(ctx context.Context, e *sumproduct.Expression, q *Bound, memory int64, bound *btn.BoundValue) (float64, error) {
 	plan, err := minibuckets.NewPlan(e.Hypergraph(), q.Order, q.Entries)
 	if err != nil {

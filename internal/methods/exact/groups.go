@@ -196,7 +196,7 @@ func (p *Prepared) AnswerGroups(
 }
 
 // answerGroup contracts the network of a group, and sets rows[v] for the variables v that the group determines, to probabilities times Z.
-// The first group also sets the rows of variables that depend on no index.
+// If isFirst, it also sets the rows of variables that depend on no index.
 func (p *Prepared) answerGroup(
 	ctx context.Context, group *MarginalGroup, o Options, isFirst bool, rows [][]scaled.Number,
 ) (Answer, error) {

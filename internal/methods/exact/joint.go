@@ -31,9 +31,9 @@ type cells struct {
 // s and are not done either; clauses over all of some hundred variables stay stars with this bound and with twice of it.
 const unsignedWork = 8.0
 
-// PrepareJoint simplifies a network, as Prepare does, for the joint marginal of a set of variables, which CheckJoint has passed. If set is
-// empty, it is Prepare. Terms of both signs are replaced by chains of states without signs (lower.BuildUnsigned) if these do not take much
-// longer.
+// PrepareJoint simplifies a network, as Prepare does, for the joint marginal of a set of variables, which CheckJoint has passed. If
+// marginals is true, the marginals of all variables can be recovered as well. If set is empty, it is Prepare. Terms of both signs are
+// replaced by chains of states without signs (lower.BuildUnsigned) if these do not take much longer.
 //
 // The expression gets one more index J, whose values are the K cells of the joint marginal: the combinations of the values that the
 // evidence leaves the set. K = Π_i d_i over the distinct indices i of the variables of the set, d_i values each. A cell number has one

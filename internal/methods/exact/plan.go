@@ -94,8 +94,8 @@ const leastShare = 64
 // needsMarginals reports whether marginals of every variable, or of a set, are asked for.
 func (p *Prepared) needsMarginals() bool { return p.marginals || p.cells != nil }
 
-// treeOf returns a plan of the search as a Tree of the network with hypergraph h, and its price: of marginals, if they are asked for, or
-// of Z.
+// treeOf returns a plan of the search as a Tree of the network with hypergraph h, and its price: of marginals within memory bytes if they
+// are asked for, otherwise of Z.
 func (p *Prepared) treeOf(
 	h contractionorder.Hypergraph, found contractionorder.Plan, memory int64,
 ) (*Tree, query.Cost, error) {

@@ -50,8 +50,8 @@ func Cancelled(z, abs scaled.Number, rounding *scaled.Number) (digits float64, d
 	return digits, ""
 }
 
-// noteCancellation sets Digits and Rounding of an answer, and Doubt if there is none yet. abs is Σ|terms| of a.Z, and each term is rounded
-// at most the given number of times.
+// noteCancellation sets Digits and Rounding of an answer, and Doubt if there is none yet. abs is Σ|terms| of a.Z. roundings is the
+// largest number of times that a term is rounded.
 func (a *Answer) noteCancellation(abs scaled.Number, roundings float64) {
 	a.Rounding = Roundings(abs, roundings)
 	digits, doubt := Cancelled(a.Z, abs, a.Rounding)

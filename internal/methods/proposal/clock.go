@@ -142,8 +142,9 @@ func InBudget(ctx context.Context, name string, err error) error {
 	return err
 }
 
-// RememberComplete returns a plan as Remember does, for plans that the clock may cut short. compute returns isComplete false for a plan
-// that was cut short. This job then uses that plan, but the memo does not remember it, so that requests with more time do not find it.
+// RememberComplete returns the plan for some settings and a shape as Remember does, for plans that the clock may cut short. compute
+// returns isComplete false for a plan that was cut short. This job then uses that plan, but the memo does not remember it, so that
+// requests with more time do not find it.
 func (j *Job) RememberComplete(
 	ctx context.Context, settings string, shape contractionorder.Hypergraph,
 	compute func(context.Context) (plan *btn.Plan, isComplete bool, err error),

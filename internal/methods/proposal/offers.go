@@ -38,8 +38,8 @@ func Collect(ctx context.Context, offers *Offers) context.Context {
 	return context.WithValue(ctx, offersKey{}, offers)
 }
 
-// AddOffer adds an offer, a text about what a method of the given name has proposed, to the list of ctx. It does nothing if ctx collects
-// none (Collect).
+// AddOffer adds an offer to the list of ctx: a text about the proposal of the method, or the row of a table, with the name way. It does
+// nothing if ctx collects no offers (Collect).
 func AddOffer(ctx context.Context, way, format string, args ...any) {
 	o, _ := ctx.Value(offersKey{}).(*Offers)
 	if o == nil {

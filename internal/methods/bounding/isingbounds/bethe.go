@@ -79,9 +79,9 @@ func Bethe(m *ising.Model, q []float64) float64 {
 	return value - 1e-12*(size+math.Abs(value))
 }
 
-// jointUp returns the probability p = P(s = s' = +1) at which J E s s' + entropy is largest, for two spins with P(s = +1) = q and
-// P(s' = +1) = r. With α = e^{4J} − 1 and b = 1 + α (q + r) it is the root of α p² − b p + (1 + α) q r = 0 that can be computed without
-// cancellation,
+// jointUp returns the probability p = P(s = s' = +1) at which J E s s' + entropy is largest, for two spins with P(s = +1) = q, P(s' = +1)
+// = r and the coupling J. With α = e^{4J} − 1 and b = 1 + α (q + r) it is the root of α p² − b p + (1 + α) q r = 0 that can be computed
+// without cancellation,
 //
 //	p = 2 (1 + α) q r / (b + √(b² − 4 α (1 + α) q r))
 //
@@ -168,7 +168,8 @@ func holdSpin(m *ising.Model, i int, s float64) *ising.Model {
 }
 
 // bestOfStarts returns the largest of Bethe's values at the beliefs of belief propagation from three starts: messages of 0, and messages
-// along the signs g or against them (Attractive). The error is that of the context.
+// along the signs g or against them (Attractive). Each run ends after at most the given number of rounds. The error is that of the
+// context.
 func bestOfStarts(ctx context.Context, m *ising.Model, g []float64, rounds int) (float64, error) {
 	best := math.Inf(-1)
 	for _, start := range []float64{0, 1, -1} {

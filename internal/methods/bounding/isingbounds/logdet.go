@@ -44,8 +44,8 @@ func Determinant(ctx context.Context, m *ising.Model, rounds, maxBounds int) (fl
 	return total + 1e-12*(math.Abs(total)+1), nil
 }
 
-// DeterminantCost returns an upper bound of the cost of Determinant for n spins: its time in flops at 3e9 a second, and its memory in
-// bytes.
+// DeterminantCost returns an upper bound of the cost of Determinant for n spins, with the same rounds and maxBounds: its time in flops at
+// 3e9 a second, and its memory in bytes.
 func DeterminantCost(n, rounds, maxBounds int) (flops, bytes float64) {
 	size := float64(n) + 1 // rows of the matrix
 	flops = (5*size*size*size + spinWork*size) * (float64(rounds) + sliceRounds*float64(maxBounds-1))

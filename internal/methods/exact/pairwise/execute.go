@@ -89,9 +89,9 @@ func (r *run) measureTables(e *sumproduct.Expression) error {
 	return nil
 }
 
-// measureTable sets inputs[t] to a table of the expression. If its largest entry is beyond 2^±margin, it is a copy divided by a power of
-// two, which goes into start. If all entries are 0, start becomes 0. largest and smallest below are exponents of 2 of the largest and the
-// smallest entry.
+// measureTable sets inputs[t] to a table of the expression, which has the entries data. If its largest entry is beyond 2^±margin, it is a
+// copy divided by a power of two, which goes into start. If all entries are 0, start becomes 0. largest and smallest below are exponents
+// of 2 of the largest and the smallest entry.
 func (r *run) measureTable(t int, data []float64) error {
 	largest, smallest, signed := floats.Extent(data)
 	if isInfinite := largest >= 1024; isInfinite { // or NaN

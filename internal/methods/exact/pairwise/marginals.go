@@ -71,8 +71,8 @@ func Marginals(
 	return Result{Z: z, Marginals: r.normalisedMarginals(z)}, r.stats, nil
 }
 
-// normalisedMarginals returns the marginals of every index as probabilities: its sums divided by their total, which is Z up to rounding. If
-// the total is 0 because terms cancel, they are divided by Z. An index that no table has gets equal probabilities.
+// normalisedMarginals returns the marginals of every index as probabilities: its sums divided by their total, which is Z up to rounding.
+// If the total is 0 because terms cancel, they are divided by z, the value Z. An index that no table has gets equal probabilities.
 func (r *run) normalisedMarginals(z scaled.Number) [][]float64 {
 	out := make([][]float64, len(r.marginals.total))
 	for i, sums := range r.marginals.total {
@@ -92,8 +92,8 @@ func (r *run) normalisedMarginals(z scaled.Number) [][]float64 {
 	return out
 }
 
-// PlanMarginals predicts Marginals' Stats for a budget of memory bytes (0: 2 GiB); its PeakBytes
-// exceed the budget if nothing within it was found. Errors wrap contractionorder.ErrTree.
+// PlanMarginals returns the cost that Marginals will have along a tree with some sliced indices, for a budget of memory bytes (0: 2 GiB).
+// Its PeakBytes exceed the budget if nothing within it was found. Errors wrap contractionorder.ErrTree.
 func PlanMarginals(
 	h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int, memory int64,
 ) (Cost, error) {

@@ -28,8 +28,8 @@ type Cost struct {
 // Flops returns the work of n slices in one call.
 func (c Cost) Flops(n float64) float64 { return finite(c.CommonFlops + finite(n*c.SliceFlops)) }
 
-// Plan predicts Contract's Stats if memory is no concern. Errors wrap contractionorder.ErrTree.
-// Time: Σ over the merges of the length of their scopes.
+// Plan returns the cost that Contract will have along a tree, in which the indices in sliced have one value in each slice, if memory is no
+// concern. Errors wrap contractionorder.ErrTree. Time: Σ over the merges of the length of their scopes.
 func Plan(h contractionorder.Hypergraph, t contractionorder.Tree, sliced []int) (Cost, error) {
 	s, err := newShape(h, t, sliced)
 	if err != nil {

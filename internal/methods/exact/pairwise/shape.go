@@ -100,8 +100,8 @@ func newShape(
 	return s, nil
 }
 
-// addLeaf computes the scope of leaf i from the scope of its table in the expression. Indices that are sliced, of dimension 1, or in no
-// other table are not part of it. tableCount is, by index, the number of tables that have it.
+// addLeaf computes the scope of leaf i. tableScope are the indices of its table in the expression. Indices that are sliced, of dimension
+// 1, or in no other table are not part of the leaf's scope. tableCount is, by index, the number of tables that have it.
 func (s *shape) addLeaf(i int, tableScope, tableCount []int) {
 	entries := 1.0 // of the table in the expression
 	for _, v := range tableScope {

@@ -48,8 +48,9 @@ func (x *spec) stage() {
 	}
 }
 
-// withStaging returns the merge with some operands staged. A block has at least the given number of neighbouring entries of each large one,
-// and at most maxEntries entries. ok is false if that is not possible.
+// withStaging returns the merge with some operands staged, which means that blocks of them are copied before they are read. A block has,
+// if possible, as many neighbouring entries of each large operand as neighbours says, and at most maxEntries entries. ok is false if that
+// is not possible.
 func (x *spec) withStaging(isStaged [2]bool, neighbours, maxEntries int) (y spec, ok bool) {
 	y = *x
 	if x.kind != inner && len(x.rows) == 0 { // a shorter run leaves room in the block for other axes

@@ -32,7 +32,7 @@ func (w *worker) doBlends(m *merger, from, to int) {
 	}
 }
 
-// addBlend adds the products A[s, run] · B[s, run] of the current block, for all values s summed within it, to a run of the result. If
+// addBlend adds the products A[s, run] · B[s, run] of the current block, for all values s summed within it, to a run of the result, out. If
 // isFirst, it sets the run to their sum.
 func (w *worker) addBlend(m *merger, out []float64, isFirst bool) {
 	a, offsetsA := w.runs(m, 0, len(out))
