@@ -37,7 +37,8 @@ func IsToken(s string) bool {
 // IsDigest reports whether s is a SHA-256 in lower-case hexadecimal digits.
 func IsDigest(s string) bool {
 	for _, c := range []byte(s) {
-		if !('a' <= c && c <= 'f' || '0' <= c && c <= '9') {
+		isHexadecimal := 'a' <= c && c <= 'f' || '0' <= c && c <= '9'
+		if !isHexadecimal {
 			return false
 		}
 	}
@@ -175,7 +176,10 @@ func CheckSettings(s query.Settings) error {
 
 // CheckNumber returns an error unless z = Mant·2^Exp is normalised: 1 ≤ |Mant| < 2, or both are 0. NaN and ±Inf are not normalised.
 func CheckNumber(z scaled.Number) error {
-	if m := math.Abs(z.Mant); m == 0 && z.Exp == 0 || m >= 1 && m < 2 {
+	m := math.Abs(z.Mant)
+	isZero := m == 0 && z.Exp == 0
+	isNormalised := m >= 1 && m < 2
+	if isZero || isNormalised {
 		return nil
 	}
 	return fmt.Errorf("%w: %v·2^%d is not normalised", codec.ErrInvalid, z.Mant, z.Exp)

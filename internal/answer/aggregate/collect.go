@@ -36,8 +36,8 @@ func collect(query, n int, sorted []btn.UnitValue) ([]partValue, *query.ErrorInf
 			return parts, failure(
 				fault.Internal, "a value of component %d arrived, the plan has %d", c, n,
 			)
-		case parts[c].hasArrived && isFromSearch(u.Value.Found) && isFromSearch(parts[c].value.Found):
-			// Two runs of a search were ended by the clock and may differ: the better assignment counts.
+		case parts[c].hasArrived && areBothFromSearch(u, parts[c]):
+			// The clock ended two runs of the search, and they may differ: the better assignment counts.
 			if u.Value.Found.Weight.Cmp(parts[c].value.Found.Weight) > 0 {
 				parts[c].value = u.Value
 			}
@@ -55,6 +55,11 @@ func collect(query, n int, sorted []btn.UnitValue) ([]partValue, *query.ErrorInf
 
 // isFromSearch reports whether f is an assignment that a search has found. It is false if f is nil.
 func isFromSearch(f *btn.Found) bool { return f != nil && f.Bounded }
+
+// areBothFromSearch reports whether a value and the one that has arrived for the same part before are assignments that a search has found.
+func areBothFromSearch(u btn.UnitValue, p partValue) bool {
+	return isFromSearch(u.Value.Found) && isFromSearch(p.value.Found)
+}
 
 // isIdentical reports whether a value and its error are, bit by bit, those that have arrived for the part before.
 func isIdentical(u btn.UnitValue, p partValue) bool {

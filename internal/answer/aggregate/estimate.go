@@ -135,13 +135,15 @@ func (r *estimate) sumKnown(isUnsure bool) *query.ErrorInfo {
 //   - A negative total is always an error. If the estimate is exact, without doubt and with few cancelled digits, the model is at fault.
 func (r *estimate) checkSign(sumErr error, isUnsure bool) *query.ErrorInfo {
 	isExact, doubt := r.Plan.Quality.Exact, firstDoubt(r.Parts)
+	mayLackTerms := doubt != "" || isUnsure
+	isModelAtFault := isExact && !mayLackTerms && r.Digits < signDigits // if the total is negative
 	switch {
-	case r.Z.IsZero() && sumErr == nil && isExact && (doubt != "" || isUnsure || r.Rounding > 0):
+	case r.Z.IsZero() && sumErr == nil && isExact && (mayLackTerms || r.Rounding > 0):
 		return failure(
 			fault.Unsupported, "the total came out as 0, which proves nothing: %s",
 			cmp.Or(doubt, "terms may be missing"),
 		)
-	case errors.Is(sumErr, additive.ErrNegative) && isExact && r.Digits < signDigits && doubt == "" && !isUnsure:
+	case errors.Is(sumErr, additive.ErrNegative) && isModelAtFault:
 		return failure(
 			fault.BadInput, "the total is negative: not a probability model (Z is %s)",
 			additive.Decimal(r.Z),

@@ -19,7 +19,8 @@ import (
 //	max(u, min(gap, *p.Together − nearest + u))
 func (g *sequence) widenForLostPhases(s *judge.Statement) {
 	p := g.Propagation
-	if s.Uncertainty == nil || p == nil || p.Together == nil || p.Impossible {
+	hasPhases := p != nil && p.Together != nil && !p.Impossible
+	if s.Uncertainty == nil || !hasPhases {
 		return
 	}
 	ln := *s.Best.LogZ

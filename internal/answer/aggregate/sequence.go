@@ -157,7 +157,8 @@ func (g *sequence) isSettled() bool {
 	case u == nil || *u > g.Accuracy:
 		return false
 	}
-	return (g.proven <= g.Accuracy || g.answer.MaySettle) && g.areMarginalsSettled()
+	isTotalSettled := g.proven <= g.Accuracy || g.answer.MaySettle
+	return isTotalSettled && g.areMarginalsSettled()
 }
 
 // CountSampling returns the number of assignments whose plans have drawn components. All their sampled bounds are to hold together.

@@ -79,10 +79,12 @@ func (g *sequence) collectStatements() (list []judge.Statement, complete *judge.
 //   - A method that misses weight does not count if another one surpasses it (isSurpassed).
 //   - A statement that bounds exclude does not count if there is a statement that they do not exclude.
 func (g *sequence) leastUncertain() (answer judge.Statement, ok bool) {
-	isAnySound := slices.ContainsFunc(g.statements, func(s judge.Statement) bool { return s.Uncertainty != nil && !g.excludes(s) })
+	isSound := func(s judge.Statement) bool { return s.Uncertainty != nil && !g.excludes(s) }
+	isAnySound := slices.ContainsFunc(g.statements, isSound)
 	smallest := math.Inf(1)
 	for _, s := range g.statements {
-		if isAnySound && g.excludes(s) || g.isSurpassed(s) {
+		isRuledOut := isAnySound && g.excludes(s)
+		if isRuledOut || g.isSurpassed(s) {
 			continue
 		}
 		u := min(g.Bounds.Reach(*s.Best.LogZ), math.MaxFloat64)
@@ -114,7 +116,8 @@ func (g *sequence) isSurpassed(s judge.Statement) bool {
 // answer's statement, too.
 func (g *sequence) contradiction(answer judge.Statement) (u float64) {
 	for _, s := range g.statements {
-		if s.Best == answer.Best || !s.IsCredible || s.Uncertainty == nil {
+		isOther := s.Best != answer.Best
+		if !isOther || !s.IsCredible || s.Uncertainty == nil {
 			continue
 		}
 		if g.excludes(s) && !g.excludes(answer) {

@@ -175,7 +175,8 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 				e.Cost.Flops, len(e.Parts), flopLimit)
 		}
 	}
-	if err == nil && found.MayCancel && p.IsAuto() && !found.Summed {
+	mayHaveNoDigits := err == nil && found.MayCancel && !found.Summed
+	if mayHaveNoDigits && p.IsAuto() {
 		return p.amongEstimates(ctx, want, found)
 	}
 	needsEstimates := p.IsAuto() && err != nil && fault.CodeOf(err) == fault.OverBudget

@@ -60,8 +60,9 @@ func (a *answer) divideBy(over *answer, index int) {
 
 // isEvent reports whether the evidence of query i restricts that of the query in its field Over, so that their ratio is a probability.
 func isEvent(queries []query.Query, i int) bool {
-	over := queries[i].Over
-	return over > 0 && over <= len(queries) && restricts(evidenceOf(&queries[i]), evidenceOf(&queries[over-1]))
+	over := queries[i].Over // counts from 1; 0: the query is over no other one
+	isOverAnother := over > 0 && over <= len(queries)
+	return isOverAnother && restricts(evidenceOf(&queries[i]), evidenceOf(&queries[over-1]))
 }
 
 // ratioRounding is the largest logarithm of a probability above 1 that rounding alone may cause, per nat of ln Z and one nat.

@@ -173,7 +173,8 @@ func (a *answer) write() {
 		a.result.EvidenceFile = &file
 	}
 	for _, k := range kinds {
-		if k.answer != nil && a.result.Status == query.StatusOK && (!a.result.Zero || k.isOfZero) {
+		isAnswerable := a.result.Status == query.StatusOK && (!a.result.Zero || k.isOfZero)
+		if k.answer != nil && isAnswerable {
 			a.kindTotals = a.furtherTotalsOf(k.name)
 			k.answer(a)
 		}

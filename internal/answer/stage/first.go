@@ -124,7 +124,9 @@ func OrFirst(results, first []query.Result) []query.Result {
 	}
 	replaced := slices.Clone(results)
 	for q, r := range results {
-		if r.Status == query.StatusOK || first[q].Status != query.StatusOK || r.Error == nil {
+		hasFailed := r.Status != query.StatusOK && r.Error != nil
+		isInFirst := first[q].Status == query.StatusOK
+		if !hasFailed || !isInFirst {
 			continue
 		}
 		switch r.Error.Code {

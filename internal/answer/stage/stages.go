@@ -183,8 +183,10 @@ type plannedUnit struct {
 // resolve looks up the part, the assignment and the demand that the numbers of a unit stand for. Demand 0 of the contractor is demand
 // o.First of the job. It returns an error if there is no such demand or part.
 func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
-	q := u.Query - c.options.First
-	if q < 0 || q >= len(c.demands) || u.Query < 0 || u.Query >= len(c.assignments) {
+	q := u.Query - c.options.First // the position in c.demands
+	hasDemand := q >= 0 && q < len(c.demands)
+	hasAssignment := u.Query >= 0 && u.Query < len(c.assignments)
+	if !hasDemand || !hasAssignment {
 		return plannedUnit{}, fault.New(
 			fault.Internal, "stage: query %d is named, there are %d from %d", u.Query, len(c.demands), c.options.First,
 		)
@@ -342,7 +344,9 @@ func Planned(net *btn.Network, d btn.Demand, a *btn.Assignment, shared *problem.
 // showsZero reports whether the value v of a unit shows that Z is 0: v is 0 without doubt, and the unit is the only term of Z in the plan.
 // Parts that find assignments are no terms of Z, so their value shows nothing.
 func (u *plannedUnit) showsZero(v btn.Value) bool {
-	if !v.Z.IsZero() || v.Found != nil || v.Doubt != "" || u.part.About().Finds != "" {
+	isZero := v.Z.IsZero() && v.Doubt == ""
+	findsAssignments := v.Found != nil || u.part.About().Finds != ""
+	if !isZero || findsAssignments {
 		return false
 	}
 	terms := 0

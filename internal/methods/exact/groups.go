@@ -244,8 +244,9 @@ func (p *Prepared) groupRows(
 	for v := range p.net.Variables {
 		index := p.simple.Origin[p.given.Variables[v]].Index
 		isIndependent := index < 0 || dims[index] == 1
-		if isIndependent && !isFirst || !isIndependent && marginals[index] == nil {
-			continue // another group has it
+		isOfGroup := isIndependent && isFirst || !isIndependent && marginals[index] != nil
+		if !isOfGroup {
+			continue
 		}
 		row, err := p.recoverRow(v, marginals)
 		if err != nil {

@@ -62,8 +62,11 @@ func PrepareJoint(
 
 	// With chains of states, if there are terms of both signs.
 	chains, err := lower.BuildUnsigned(ctx, net, star)
-	if err != nil || chains == star || chains.Unfit != "" {
+	if err != nil {
 		return p, err
+	}
+	if hasChains := chains != star && chains.Unfit == ""; !hasChains {
+		return p, nil
 	}
 	unsigned, err := prepare(ctx, net, chains, marginals, set, memory)
 	if err != nil {

@@ -42,7 +42,8 @@ func (j run) contractUnsigned(value btn.Value) (resolved btn.Value, ok bool, err
 		return value, false, nil
 	}
 	order, cost, err := j.chainOrder(star, chains)
-	if err != nil || cost.Flops > wideWork*value.Flops || cost.Bytes > float64(j.Memory) {
+	isTooExpensive := cost.Flops > wideWork*value.Flops || cost.Bytes > float64(j.Memory)
+	if err != nil || isTooExpensive {
 		return value, false, err
 	}
 	if j.M != nil {

@@ -64,7 +64,9 @@ func (t Track) Others(best *Estimate) (others []*Estimate) {
 	lastOf := map[string]*Estimate{} // by track
 	var tracks []string              // in the sequence of their first estimates
 	for _, e := range t.Sequence.Estimates {
-		if !t.hasValue(e) || e.Plan.Track == best.Plan.Track || e.Plan.Level < 0 {
+		isOther := e.Plan.Track != best.Plan.Track
+		isStart := e.Plan.Level < 0
+		if !t.hasValue(e) || !isOther || isStart {
 			continue
 		}
 		if lastOf[e.Plan.Track] == nil {

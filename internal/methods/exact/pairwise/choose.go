@@ -58,9 +58,13 @@ func (g *groups) batched() *spec {
 	}
 	start := len(g.out) // of the run
 	matrices := 1
-	for start > 0 && matrices*g.out[start-1].dim <= maxMatrices && hasAxis(g.batch, g.out[start-1]) {
+	for start > 0 {
+		last := g.out[start-1]
+		if matrices*last.dim > maxMatrices || !hasAxis(g.batch, last) {
+			break
+		}
 		start--
-		matrices *= g.out[start].dim
+		matrices *= last.dim
 	}
 	if matrices < kernel.Columns {
 		return nil

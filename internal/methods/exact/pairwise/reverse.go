@@ -125,7 +125,8 @@ func (e *backwardEmitter) clearFrontier() (frontier []int) {
 	s := e.shape
 	for k, m := range s.merges {
 		for _, table := range m {
-			if s.isStatic[table] && !s.isStatic[s.leaves+k] && e.readings.needsAdjoint[table] {
+			isMergedInSlices := s.isStatic[table] && !s.isStatic[s.leaves+k]
+			if isMergedInSlices && e.readings.needsAdjoint[table] {
 				frontier = append(frontier, table)
 				e.allocate(s.adjointSumBuffer(table), s.sizes[table])
 				e.emit(op{code: opClearSum, out: s.adjointSumBuffer(table)})

@@ -63,7 +63,8 @@ func (x *spec) withStaging(isStaged [2]bool, neighbours, maxEntries int) (y spec
 	// block or, of an inner merge, gone through by insideAxes. Those of outer are gone through by insideAxes.
 	valuesInBlock := map[int]int{} // by index: how many of its values a block has
 	for operand := range 2 {
-		if isStaged[operand] && x.isLarge(operand) && !x.readsWholeLines(operand) {
+		needsNeighbours := x.isLarge(operand) && !x.readsWholeLines(operand)
+		if isStaged[operand] && needsNeighbours {
 			x.addFastest(operand, neighbours, valuesInBlock)
 		}
 	}
@@ -161,7 +162,8 @@ func (x *spec) addFastest(operand, neighbours int, valuesInBlock map[int]int) {
 		values = min(values, a.dim)
 		n *= values
 		other := valuesInBlock[a.index]
-		if other > 0 && values%other > 0 && other%values > 0 {
+		fitsOther := other == 0 || values%other == 0 || other%values == 0
+		if !fitsOther {
 			values = a.dim
 		} else {
 			values = max(values, other)
