@@ -73,14 +73,20 @@ func ChunksAndCosts(
 		return c.chunks, c.costs, slices.Compact([]int{ends[0], ends[n-1], len(c.chunks)})
 	}
 
-	// Queries that grow: estimate k of each of them, for k = 0, 1, ….
-	ends = nil
 	c.limit = chunkFlops
+	ends = c.addGrowing(assignments, longest)
+	return c.chunks, c.costs, ends
+}
+
+// addGrowing adds the units of queries that grow: estimate 0 of each of them, then estimate 1, and so on, longest estimates at most.
+// Estimate k begins a new chunk, and is complete after the first ends[k] chunks.
+func (c *cutter) addGrowing(assignments []btn.Assignment, longest int) (ends []int) {
 	next := make([]int, len(assignments)) // the first part of the next estimate of each query
 	for k := range longest {
 		c.cut()
 		for q, a := range assignments {
-			if a.Error != nil || !a.Plan.Grows() || k >= len(a.Plan.Estimates) {
+			hasEstimate := a.Error == nil && a.Plan.Grows() && k < len(a.Plan.Estimates)
+			if !hasEstimate {
 				continue
 			}
 			e := &a.Plan.Estimates[k]
@@ -91,7 +97,7 @@ func ChunksAndCosts(
 		}
 		ends = append(ends, len(c.chunks))
 	}
-	return c.chunks, c.costs, ends
+	return ends
 }
 
 // fixedUnits returns the units of the queries that need all their values, in the order of queries and parts. interim are those whose value

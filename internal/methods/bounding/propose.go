@@ -32,60 +32,75 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
 	}
-	h := prepared.Hypergraph()
-	shape := prepared.Shape()
-	out := btn.Estimate{Rule: btn.Bounding, Slices: 1}
-	add := func(b *Bound, flops, bytes float64) {
-		b.Shape = shape
-		out.Parts = append(out.Parts, b)
-		out.Cost.Flops += flops
-		out.Cost.Bytes = max(out.Cost.Bytes, bytes)
-	}
+	bounds := boundList{shape: prepared.Shape(), estimate: btn.Estimate{Rule: btn.Bounding, Slices: 1}}
 
 	// Modes: the only lower bound of models with hard constraints.
 	work := policy.BoundsShare * s.Budget
 	if search := modes.Work(e); search <= work {
 		work -= min(search, work/4)
-		add(&Bound{Kind: Modes}, search, 0)
+		bounds.add(&Bound{Kind: Modes}, search, 0)
 	}
 
-	// Determinant and Bethe's value. After them work is the share of mini-buckets.
+	// Spins, and mini-buckets with what is left of the work.
 	if m := ising.New(e); m != nil {
-		isAttractive, kinds := isingbounds.Attractive(m) != nil, 2.0 // the kinds that divide the work, mini-buckets included
-		if isAttractive {
-			kinds = 3
-		}
-		rounds, slices := determinantSize(m.N, work/kinds, float64(s.Memory))
-		// On a dense model mini-buckets are far off, so that the beginning of a determinant may take most of the work.
-		isDense := 4*len(m.To) >= m.N*m.N
-		if rounds < 0 && isDense {
-			rounds, slices = determinantSize(m.N, mostBeginning*work, float64(s.Memory))
-		}
-		share := work / kinds
-		if hasDeterminant := rounds >= 0; hasDeterminant {
-			flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
-			add(&Bound{Kind: Determinant, Rounds: max(rounds, 1), Slices: slices, Start: rounds == 0}, flops, bytes)
-			share = min(share, (work-flops)/(kinds-1))
-		}
-		work = share
-		roundFlops := betheRoundFlops * float64(len(m.To))
-		if rounds := int(min(work/roundFlops, policy.BoundsRounds)); rounds > 0 && isAttractive {
-			add(&Bound{Kind: Bethe, Rounds: rounds}, roundFlops*float64(rounds), 0)
-		}
+		work = bounds.addSpins(m, work, float64(s.Memory))
 	}
-
-	order, buckets, entries, err := Buckets(ctx, h, work, policy.BoundsRuns, s)
+	order, buckets, entries, err := Buckets(ctx, prepared.Hypergraph(), work, policy.BoundsRuns, s)
 	if err != nil {
 		return nil, err
 	}
 	if buckets != nil {
-		add(&Bound{Kind: MiniBuckets, Order: order, Entries: entries}, policy.BoundsRuns*buckets.Flops+buckets.Matching, buckets.Bytes)
+		flops := policy.BoundsRuns*buckets.Flops + buckets.Matching
+		bounds.add(&Bound{Kind: MiniBuckets, Order: order, Entries: entries}, flops, buckets.Bytes)
 	}
 
-	if len(out.Parts) == 0 {
+	if len(bounds.estimate.Parts) == 0 {
 		return nil, nil
 	}
-	return []btn.Estimate{out}, nil
+	return []btn.Estimate{bounds.estimate}, nil
+}
+
+// boundList is an estimate to which bounds are added as parts.
+type boundList struct {
+	shape    string // of the simplified network, for all bounds
+	estimate btn.Estimate
+}
+
+// add adds a bound, and its price to that of the estimate.
+func (l *boundList) add(b *Bound, flops, bytes float64) {
+	b.Shape = l.shape
+	l.estimate.Parts = append(l.estimate.Parts, b)
+	l.estimate.Cost.Flops += flops
+	l.estimate.Cost.Bytes = max(l.estimate.Cost.Bytes, bytes)
+}
+
+// addSpins adds the bounds for a model of spins that fit the work, in flops, and the memory: a determinant and, if its couplings attract,
+// Bethe's value. These and mini-buckets share the work equally. If the determinant takes less than its share, the others have more. It
+// returns the share of mini-buckets.
+func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float64) {
+	isAttractive, kinds := isingbounds.Attractive(m) != nil, 2.0
+	if isAttractive {
+		kinds = 3
+	}
+	share = work / kinds
+
+	rounds, slices := determinantSize(m.N, share, memory)
+	// On a dense model mini-buckets are far off, so that the beginning of a determinant may take most of the work.
+	isDense := 4*len(m.To) >= m.N*m.N
+	if rounds < 0 && isDense {
+		rounds, slices = determinantSize(m.N, mostBeginning*work, memory)
+	}
+	if hasDeterminant := rounds >= 0; hasDeterminant {
+		flops, bytes := isingbounds.DeterminantCost(m.N, rounds, slices)
+		l.add(&Bound{Kind: Determinant, Rounds: max(rounds, 1), Slices: slices, Start: rounds == 0}, flops, bytes)
+		share = min(share, (work-flops)/(kinds-1))
+	}
+
+	roundFlops := betheRoundFlops * float64(len(m.To))
+	if rounds := int(min(share/roundFlops, policy.BoundsRounds)); rounds > 0 && isAttractive {
+		l.add(&Bound{Kind: Bethe, Rounds: rounds}, roundFlops*float64(rounds), 0)
+	}
+	return share
 }
 
 // mostBeginning is the largest share of the work for bounds that the beginning of a determinant may take.

@@ -127,67 +127,92 @@ func prepare(
 // addCells appends to the expression an index over the cells of the joint marginal of set, and its selectors (PrepareJoint). The error is
 // over budget if the selectors do not fit the memory.
 func (p *Prepared) addCells(set []int, memory int64) error {
-	e := p.given
-	if len(e.Variables) == 0 {
+	if len(p.given.Variables) == 0 {
 		return fault.New(fault.BadInput,
 			"exact: the network has no variables, so there is no joint marginal")
 	}
-
-	// The indices that make up a cell, and the size of their selectors.
-	var free []int // distinct indices of the set with more than one value
-	count := 1     // the number of cells
-	digits := 0    // the sum of the dimensions of free
-	for _, v := range set {
-		if i := e.Variables[v]; e.Dims[i] > 1 && !slices.Contains(free, i) {
-			free = append(free, i)
-			count *= e.Dims[i]
-			digits += e.Dims[i]
-		}
-	}
-	if need := 8 * float64(count) * float64(digits); need > float64(memory) {
+	code := newCellCode(p.given, set)
+	if need := 8 * code.selectorEntries(); need > float64(memory) {
 		return fault.New(fault.OverBudget,
 			"exact: the joint marginal of %d variables with %d cells needs %.0f bytes of "+
-				"selectors, the budget is %d bytes", len(set), count, need, memory)
+				"selectors, the budget is %d bytes", len(set), code.count, need, memory)
 	}
+	p.cells = p.cellsOf(set, code)
+	if len(code.indices) > 0 {
+		p.addSelectors(code)
+	}
+	return nil
+}
 
-	// The position of each cell in the table of the joint marginal, Σ_k x_k Π_{l>k} |domain l|, with the value x_k of variable k of the
-	// set.
-	c := &cells{index: -1, positions: make([]int, count), size: 1}
-	digitOf := func(i, cell int) int { // the value of index i in a cell: its digit, with the last index of free fastest
-		for k := len(free) - 1; free[k] != i; k-- {
-			cell /= e.Dims[free[k]]
+// cellCode numbers the cells of a joint marginal. The number of a cell has one digit for each of some indices, the value of that index in
+// the cell. The last index is the fastest.
+type cellCode struct {
+	indices []int // the distinct indices of the variables with more than one value
+	dims    []int // by index of the expression: the number of its values
+	count   int   // the number of cells
+}
+
+// newCellCode returns the code of the cells of a set of variables. Index e.Variables[v] belongs to variable v.
+func newCellCode(e *sumproduct.Expression, set []int) cellCode {
+	code := cellCode{dims: e.Dims, count: 1}
+	for _, v := range set {
+		if i := e.Variables[v]; e.Dims[i] > 1 && !slices.Contains(code.indices, i) {
+			code.indices = append(code.indices, i)
+			code.count *= e.Dims[i]
 		}
-		return cell % e.Dims[i]
 	}
+	return code
+}
+
+// selectorEntries returns the number of entries of all selectors: each is a table over the cells and one of the indices.
+func (c cellCode) selectorEntries() float64 {
+	values := 0
+	for _, i := range c.indices {
+		values += c.dims[i]
+	}
+	return float64(c.count) * float64(values)
+}
+
+// valueIn returns the value of index i in a cell, 0 for an index with one value.
+func (c cellCode) valueIn(cell, i int) int {
+	if c.dims[i] <= 1 {
+		return 0
+	}
+	for k := len(c.indices) - 1; c.indices[k] != i; k-- {
+		cell /= c.dims[c.indices[k]]
+	}
+	return cell % c.dims[i]
+}
+
+// cellsOf returns the cells of a set of variables, without an index. The position of a cell in the table of the joint marginal is
+// Σ_k x_k Π_{l>k} |domain l|, with the value x_k of variable k of the set.
+func (p *Prepared) cellsOf(set []int, code cellCode) *cells {
+	c := &cells{index: -1, positions: make([]int, code.count), size: 1}
 	for k := len(set) - 1; k >= 0; k-- {
-		i := e.Variables[set[k]]
+		i := p.given.Variables[set[k]]
 		for cell := range c.positions {
-			x := 0
-			if e.Dims[i] > 1 {
-				x = digitOf(i, cell)
-			}
-			c.positions[cell] += p.valueOf(i, x) * c.size
+			c.positions[cell] += p.valueOf(i, code.valueIn(cell, i)) * c.size
 		}
 		c.size *= p.net.Variables[set[k]].Domain
 	}
-	p.cells = c
-	if len(free) == 0 {
-		return nil
-	}
+	return c
+}
 
-	// The index of cells and its selectors.
-	c.index = len(e.Dims)
-	e.Dims = append(e.Dims, count)
+// addSelectors appends to the expression the index of cells, and for each index of a cell a selector: a table over these two that is 1 if
+// the index has its value in the cell, and 0 otherwise.
+func (p *Prepared) addSelectors(code cellCode) {
+	e := p.given
+	p.cells.index = len(e.Dims)
+	e.Dims = append(e.Dims, code.count)
 	e.Support = append(e.Support, nil)
-	for _, i := range free {
+	for _, i := range code.indices {
 		d := e.Dims[i]
-		data := make([]float64, count*d)
-		for cell := range count {
-			data[cell*d+digitOf(i, cell)] = 1
+		data := make([]float64, code.count*d)
+		for cell := range code.count {
+			data[cell*d+code.valueIn(cell, i)] = 1
 		}
-		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{c.index, i}, Data: data})
+		e.Tables = append(e.Tables, sumproduct.Table{Scope: []int{p.cells.index, i}, Data: data})
 	}
-	return nil
 }
 
 // recoverJoint returns the table of the joint marginal. marginals has those of the indices of the contracted tables.

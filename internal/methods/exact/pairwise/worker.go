@@ -105,12 +105,11 @@ func (w *worker) doPanels(m *merger, from, to int) {
 	x := m.spec
 	tasksPerBlock := m.runPieces * m.rowPieces
 	w.outerLoop.seek(x.outer, from/tasksPerBlock)
-	runEntries, rows := count(x.run), len(w.rowOffsets)
+	runEntries := count(x.run)
 	for t := from; t < to; t++ {
-		rowPiece, runPiece := t%m.rowPieces, t/m.rowPieces%m.runPieces
 		p := panelPiece{
-			firstRow: rowPiece * rows / m.rowPieces, endRow: (rowPiece + 1) * rows / m.rowPieces,
-			firstEntry: runPiece * runEntries / m.runPieces, endEntry: (runPiece + 1) * runEntries / m.runPieces,
+			rows:       pieceOf(len(w.rowOffsets), m.rowPieces, t%m.rowPieces),
+			run:        pieceOf(runEntries, m.runPieces, t/m.rowPieces%m.runPieces),
 			runEntries: runEntries,
 		}
 		w.stepLoop.seek(x.steps, 0)
@@ -131,41 +130,49 @@ func (w *worker) doPanels(m *merger, from, to int) {
 	}
 }
 
+// interval is the positions start ≤ i < end.
+type interval struct{ start, end int }
+
+// length returns the number of positions.
+func (i interval) length() int { return i.end - i.start }
+
+// pieceOf returns piece k of the positions 0 ≤ i < n, which are cut into that number of parts of almost equal length.
+func pieceOf(n, parts, k int) interval { return interval{k * n / parts, (k + 1) * n / parts} }
+
 // panelPiece is the part of a panel that a task computes: some rows, and some entries of the run.
 type panelPiece struct {
-	firstRow, endRow     int // the rows from firstRow on, without endRow
-	firstEntry, endEntry int // the entries of the run from firstEntry on, without endEntry
-	runEntries           int // entries of the whole run, and so the distance of rows in the result
+	rows, run  interval
+	runEntries int // entries of the whole run, and so the distance of rows in the result
 }
 
 // addPanel adds the product of matrices Σ_k S[rows, k] · V[k, run], for the values k of the sum in the current block, to a piece of the
 // result, or sets the piece to it if isFirst. It goes through the sum by at most maxSum values, and through the rows by at most maxRows
 // rows at a time, for which S and V are packed if the kernel cannot read them where they are. It returns false if the context has ended.
 func (w *worker) addPanel(m *merger, p panelPiece, isFirst bool) bool {
-	out := m.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]+p.firstRow*p.runEntries+p.firstEntry:]
-	columns := p.endEntry - p.firstEntry
-	values := len(w.sumOffsets[0]) // of the sum
-	for start := 0; start < values; start += maxSum {
+	out := m.out[w.outerLoop.offsets[2]+w.insideLoop.offsets[2]+p.rows.start*p.runEntries+p.run.start:]
+	columns := p.run.length()
+	sumLength := len(w.sumOffsets[0])
+	for start := 0; start < sumLength; start += maxSum {
 		if m.ctx.Err() != nil {
 			return false
 		}
-		end := min(start+maxSum, values)
-		isWholeSum := end-start == values
+		sum := interval{start, min(start+maxSum, sumLength)}
+		isWholeSum := sum.length() == sumLength
 		mayReuseV := isWholeSum && m.runPieces == 1 // a V that was packed for other rows
-		v, sumV, panelDistance := w.packV(m, p.firstEntry, p.endEntry, start, end, mayReuseV)
-		for row := p.firstRow; row < p.endRow; row += maxRows {
-			endRow := min(row+maxRows, p.endRow)
-			rowOut := out[(row-p.firstRow)*p.runEntries:]
+		v, sumV, panelDistance := w.packV(m, p.run, sum, mayReuseV)
+		for row := p.rows.start; row < p.rows.end; row += maxRows {
+			rows := interval{row, min(row+maxRows, p.rows.end)}
+			rowOut := out[(row-p.rows.start)*p.runEntries:]
 			isSet := isFirst && start == 0
 			if w.strideInS > 0 {
 				s, offset := w.source(m, 0)
 				s = s[offset+start*w.strideInS+row:]
-				kernel.PanelOf(rowOut, p.runEntries, endRow-row, columns, s, w.strideInS, v, sumV, panelDistance, isSet)
+				kernel.PanelOf(rowOut, p.runEntries, rows.length(), columns, s, w.strideInS, v, sumV, panelDistance, isSet)
 				continue
 			}
 			mayReuseS := isWholeSum && len(w.rowOffsets) <= maxRows // an S that was packed for another piece of the run
-			w.packS(m, row, endRow, start, end, mayReuseS)
-			kernel.Panel(rowOut, p.runEntries, endRow-row, columns, w.packed[0], v, sumV, panelDistance, isSet)
+			w.packS(m, rows, sum, mayReuseS)
+			kernel.Panel(rowOut, p.runEntries, rows.length(), columns, w.packed[0], v, sumV, panelDistance, isSet)
 		}
 	}
 	return true
@@ -202,35 +209,35 @@ func (w *worker) source(m *merger, operand int) (data []float64, offset int) {
 	return m.operands[operand], w.outerLoop.offsets[operand] + w.stepLoop.offsets[operand] + w.insideLoop.offsets[operand]
 }
 
-// packS writes the rows firstRow ≤ r < endRow of S, for the values start ≤ s < end of the sum, into packed[0], in the sequence that the
-// kernel reads. mayReuse states that a packed S at the same offset has the same rows and values.
-func (w *worker) packS(m *merger, firstRow, endRow, start, end int, mayReuse bool) {
+// packS writes some rows of S, for some values of the sum, into packed[0], in the sequence that the kernel reads. mayReuse states that a
+// packed S at the same offset has the same rows and values.
+func (w *worker) packS(m *merger, rows, sum interval, mayReuse bool) {
 	data, offset := w.source(m, 0)
 	if mayReuse && w.packedAt[0] == offset {
 		return
 	}
 	w.packedAt[0] = offset
-	rows := w.rowOffsets[firstRow:endRow]
-	sum := w.sumOffsets[0][start:end]
-	w.packed[0] = resize(w.packed[0], len(rows)*len(sum))
-	kernel.PackRows(w.packed[0], data[offset:], rows, sum)
+	rowOffsets := w.rowOffsets[rows.start:rows.end]
+	sumOffsets := w.sumOffsets[0][sum.start:sum.end]
+	w.packed[0] = resize(w.packed[0], len(rowOffsets)*len(sumOffsets))
+	kernel.PackRows(w.packed[0], data[offset:], rowOffsets, sumOffsets)
 }
 
-// packV returns V for the entries firstEntry ≤ j < endEntry of the run and the values start ≤ s < end of the sum, where it is or written
-// out. It consists of panels of kernel.Columns columns. panelDistance is the distance of two panels, and sum has the offsets of the
-// values of the sum in a panel. mayReuse states that a packed V at the same offset has the same entries and values.
-func (w *worker) packV(m *merger, firstEntry, endEntry, start, end int, mayReuse bool) (v []float64, sum []int, panelDistance int) {
+// packV returns V for some entries of the run and some values of the sum, where it is or written out. It consists of panels of
+// kernel.Columns columns. panelDistance is the distance of two panels, and sumOffsets has the offsets of the values of the sum in a
+// panel. mayReuse states that a packed V at the same offset has the same entries and values.
+func (w *worker) packV(m *merger, run, sum interval, mayReuse bool) (v []float64, sumOffsets []int, panelDistance int) {
 	data, offset := w.source(m, 1)
-	sum = w.sumOffsets[1][start:end]
+	sumOffsets = w.sumOffsets[1][sum.start:sum.end]
 	if w.isDirect[1] { // the entries of the run, and so the panels, follow each other
-		return data[offset+firstEntry:], sum, kernel.Columns
+		return data[offset+run.start:], sumOffsets, kernel.Columns
 	}
 	if !mayReuse || w.packedAt[1] != offset {
 		w.packedAt[1] = offset
-		w.packed[1] = resize(w.packed[1], kernel.PackedColumns(endEntry-firstEntry, len(sum)))
-		kernel.PackColumns(w.packed[1], data[offset:], sum, w.runOffsets[1][firstEntry:endEntry])
+		w.packed[1] = resize(w.packed[1], kernel.PackedColumns(run.length(), sum.length()))
+		kernel.PackColumns(w.packed[1], data[offset:], sumOffsets, w.runOffsets[1][run.start:run.end])
 	}
-	return w.packed[1], w.multiplesOf(kernel.Columns, len(sum)), kernel.Columns * len(sum)
+	return w.packed[1], w.multiplesOf(kernel.Columns, sum.length()), kernel.Columns * sum.length()
 }
 
 // gather sets out[i] to data[offsets[i]] for all entries of out.
