@@ -117,9 +117,9 @@ func (w *Tensor) checkShape() error {
 	return nil
 }
 
-// Decode returns a tensor from the wire, after it has checked the length of every list against the shape. The tensor is in the memory of
-// s, and shares w's slices.
-func (w *Tensor) Decode(s *Tensors) (tensor.Tensor, error) {
+// Decode returns a tensor from the wire, after it has checked the length of every list against the shape. It allocates the tensor in
+// memory, which is that of many tensors. The tensor shares w's slices.
+func (w *Tensor) Decode(memory *Tensors) (tensor.Tensor, error) {
 	if err := w.checkShape(); err != nil {
 		return nil, err
 	}
@@ -128,25 +128,25 @@ func (w *Tensor) Decode(s *Tensors) (tensor.Tensor, error) {
 		if err := w.checkDense(); err != nil {
 			return nil, err
 		}
-		t := &s.dense.Make(1)[0]
+		t := &memory.dense.Make(1)[0]
 		t.Shape, t.Data = w.Shape, w.Data
 		return t, nil
 	case KindCP:
 		if err := w.checkVectors(); err != nil {
 			return nil, err
 		}
-		t := &s.cp.Make(1)[0]
+		t := &memory.cp.Make(1)[0]
 		t.Shape, t.Weights, t.Vectors = w.Shape, w.Weights, w.Vectors
 		return t, nil
 	case KindSymmetric:
-		levels, box, err := w.levels()
+		levels, vectors, err := w.levels()
 		switch {
 		case err != nil:
 			return nil, err
 		case w.Values == nil:
 			return nil, codec.Missing("values")
 		}
-		if err := w.Values.Check(box); err != nil {
+		if err := w.Values.Check(vectors); err != nil { // a value for each count vector
 			return nil, codec.Under("values", err)
 		}
 		return &tensor.Symmetric{Shape: w.Shape, Levels: levels, Values: w.Values.Decode()}, nil
@@ -198,13 +198,13 @@ func (w *Tensor) levels() (l countspace.Levels, vectors int, err error) {
 // symmetryCP decodes a tensor of kind symmetry-cp: Σ α S ∘ R over its terms. Every S has a value for each count vector of the levels, and
 // every R a vector for each mode.
 func (w *Tensor) symmetryCP() (tensor.Tensor, error) {
-	levels, box, err := w.levels()
+	levels, vectors, err := w.levels()
 	if err != nil {
 		return nil, err
 	}
 	t := &tensor.SymmetryCP{Shape: w.Shape, Levels: levels, Terms: make([]tensor.SymmetryRankOne, len(w.Terms))}
 	for i, term := range w.Terms {
-		err := codec.Under("s", term.S.Check(box))
+		err := codec.Under("s", term.S.Check(vectors))
 		if err == nil {
 			err = CheckRankOne(term.R, w.Shape)
 		}

@@ -159,8 +159,9 @@ func Buckets(
 	return order, best, entries, nil
 }
 
-// Insert inserts bounds into a plan, before the estimate at a position, and returns isComplete as it is. The bounds are those of the job's
-// network under the evidence, simplified for Z only. If the time for planning is over, it inserts none and returns false.
+// Insert inserts bounds into a plan, before the estimate at a position. The bounds are those of the job's network under the evidence,
+// simplified for Z only. The result isComplete is that of the argument. If the time for planning is over, it inserts no bounds, and the
+// result is false.
 func Insert(ctx context.Context, j *proposal.Job, position int, plan *btn.Plan, isComplete bool) (*btn.Plan, bool, error) {
 	prepared, err := truncated.Of(ctx, j.Problem(), withoutMarginals)
 	var bounds []btn.Estimate

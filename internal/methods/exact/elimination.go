@@ -70,8 +70,8 @@ func (j run) eliminate(order []int) (btn.Value, error) {
 	return value, nil
 }
 
-// contractAlong contracts e in float64 along an order. Value.Doubt states why the result may be wrong. If e has entries below 0, it
-// contracts the absolute values as well, to bound the rounding.
+// contractAlong contracts e in float64 along an order, for Z and, if they are wanted (j.M), the marginals of all variables. Value.Doubt
+// states in words why the result may be wrong. If e has entries below 0, it contracts the absolute values as well, to bound the rounding.
 func (j run) contractAlong(e *sumproduct.Expression, order []int) (value btn.Value, err error) {
 	o := einsum.Options{Memory: j.Memory, Threads: j.Threads}
 	var stats einsum.Stats
@@ -277,8 +277,9 @@ func (j run) resolveIfWhole(a Answer, err error, isWhole bool) (btn.Value, error
 	return j.valueOf(a), nil
 }
 
-// marginalsAlong contracts e along an order, and goes back over the same steps for the marginals of all variables. Index e.Variables[v]
-// belongs to variable v. If the network excludes values of an index, e.Support lists those that are left, and the others have marginal 0.
+// marginalsAlong contracts e along an order, and goes back over the same steps for the marginals of all variables. Those of variable v
+// are written to j.M.At, from position j.M.Offset[v] on. Index e.Variables[v] belongs to variable v. If the network excludes values of an
+// index, e.Support lists those that are left, and the others have marginal 0.
 func (j run) marginalsAlong(
 	e *sumproduct.Expression, order []int, o einsum.Options,
 ) (btn.Value, einsum.Stats, error) {

@@ -130,6 +130,8 @@ func (r *run) sumSlices(p *program, onSlice func(value scaled.Number)) (scaled.N
 	s := r.shape
 	r.buffers = make([]buffer, 3*len(s.scopes)) // for each table, its adjoint, and the sum of its adjoint
 	r.slicedValues = make([]int, len(s.dims))
+
+	// The tables of the expression count as live from the beginning.
 	r.arena.Limit = int(r.entryLimit)
 	r.arena.Live = int(s.rawEntries + r.copiedEntries)
 	r.arena.Peak = r.arena.Live

@@ -21,16 +21,16 @@ type marginals struct {
 // of the terms T·adj(T) over all other indices. o.b is the buffer of adj(T). If T is a leaf, it takes the entries of the expression with
 // the lone indices, which the adjoint does not depend on. Time: 3 flops per entry.
 func (r *run) readMarginals(o *op) {
-	// The table, divided by factor.
+	// The entries of T, and the factor by which their products with those of adj(T) are terms of Z.
 	m := &r.marginals
 	s := r.shape
 	t := &r.buffers[o.a]
-	table, l := t.data, s.layouts[o.a]
+	table, tableLayout := t.data, s.layouts[o.a]
 	factor := r.buffers[o.b].scale
 	if isLeaf := o.a < s.leaves; isLeaf {
 		t = &r.inputs[o.a]
-		table, l = t.data[r.sliceOffset(o.a):], s.storedLayout(o.a)
-		if !r.factors[o.a].IsZero() {
+		table, tableLayout = t.data[r.sliceOffset(o.a):], s.storedLayout(o.a)
+		if wasDivided := !r.factors[o.a].IsZero(); wasDivided {
 			factor = factor.Div(r.factors[o.a])
 		}
 	}
@@ -40,9 +40,9 @@ func (r *run) readMarginals(o *op) {
 
 	// Loops over blocks and over the run of a block, in the sequence of the table.
 	adjoint, adjointLayout := r.buffers[o.b].data, s.layouts[o.b]
-	axes := make([]axis, len(l.index))
-	for i, v := range l.index {
-		axes[i] = axis{index: v, dim: s.dims[v], stride: [3]int{l.stride[i], adjointLayout.strideOf(v), 0}}
+	axes := make([]axis, len(tableLayout.index))
+	for i, v := range tableLayout.index {
+		axes[i] = axis{index: v, dim: s.dims[v], stride: [3]int{tableLayout.stride[i], adjointLayout.strideOf(v), 0}}
 	}
 	start := suffixStart(axes, maxRun)
 	outer, run := axes[:start], axes[start:]

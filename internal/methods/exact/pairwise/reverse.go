@@ -240,8 +240,8 @@ func (e *backwardEmitter) useAdjoint(table int) {
 	}
 }
 
-// recompute emits the merges that make a table again, and all tables below it that are not live. It does nothing if the table is live, and
-// stops if the program is too long.
+// recompute emits the merges that make a table again, and all tables below it that are not live. A table is live while its buffer has its
+// entries. It does nothing if the table is live, and stops if the program is too long.
 func (e *backwardEmitter) recompute(table int) {
 	s := e.shape
 	stack := []int{table}

@@ -58,26 +58,10 @@ func (x *spec) withStaging(isStaged [2]bool, neighbours, maxEntries int) (y spec
 		y.run = x.run[start:]
 		y.outer = slices.Concat(x.outer, x.run[:start])
 	}
-
-	// The axes along which the operands are fastest go from the loops over blocks into the block: those of steps are summed within the
-	// block or, of an inner merge, gone through by insideAxes. Those of outer are gone through by insideAxes.
-	valuesInBlock := map[int]int{} // by index: how many of its values a block has
-	for operand := range 2 {
-		needsNeighbours := x.isLarge(operand) && !x.readsWholeLines(operand)
-		if isStaged[operand] && needsNeighbours {
-			x.addFastest(operand, neighbours, valuesInBlock)
-		}
-	}
-	y.steps, y.insideAxes = splitAxes(x.steps, valuesInBlock)
-	if x.kind != inner {
-		y.sum = append(y.insideAxes, x.sum...)
-		y.outer, y.insideAxes = splitAxes(y.outer, valuesInBlock)
-	}
+	y.moveIntoBlocks(x.valuesInBlock(isStaged, neighbours))
 	if x.kind == blend && count(y.sum)*count(y.run) > maxStaged {
 		return y, false
 	}
-
-	// The copies.
 	for operand := range 2 {
 		if isStaged[operand] && !y.arrange(operand, maxEntries) {
 			return y, false
@@ -87,6 +71,31 @@ func (x *spec) withStaging(isStaged [2]bool, neighbours, maxEntries int) (y spec
 		y.sortOuter()
 	}
 	return y, true
+}
+
+// valuesInBlock returns, by index, how many of its values a block has, so that it has at least the given number of neighbouring entries
+// of each staged operand that is large and would not be read in whole lines of the cache. Indices that need not be in the block are not
+// in the result.
+func (x *spec) valuesInBlock(isStaged [2]bool, neighbours int) map[int]int {
+	values := map[int]int{}
+	for operand := range 2 {
+		needsNeighbours := x.isLarge(operand) && !x.readsWholeLines(operand)
+		if isStaged[operand] && needsNeighbours {
+			x.addFastest(operand, neighbours, values)
+		}
+	}
+	return values
+}
+
+// moveIntoBlocks moves values of indices from the loops over blocks into the block, as many of each index as valuesInBlock says. Values
+// of steps are summed within the block (sum) or, of an inner merge, gone through there (insideAxes). Values of outer are gone through
+// there (insideAxes).
+func (x *spec) moveIntoBlocks(valuesInBlock map[int]int) {
+	x.steps, x.insideAxes = splitAxes(x.steps, valuesInBlock)
+	if x.kind != inner {
+		x.sum = append(x.insideAxes, x.sum...)
+		x.outer, x.insideAxes = splitAxes(x.outer, valuesInBlock)
+	}
 }
 
 // sortOuter sorts the loops over blocks by the smallest stride that they have in the result and in the staged operands, the largest first.
