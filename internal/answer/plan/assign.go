@@ -160,7 +160,7 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 		return p.estimates(ctx, want)
 	}
 
-	// An exact plan. If only Z is wanted, it is for a network that is summed over some variables, if there are such.
+	// An exact plan. If only Z is wanted, some variables of the network may be summed out before (btn.Network.Summed).
 	exact := p
 	if summed := p.Conditioned.Summed(); summed != p.Conditioned && want.IsTotal() {
 		exact = p.withJob(p.Summed(summed))

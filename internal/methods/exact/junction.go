@@ -116,8 +116,8 @@ func (p *Junction) Propose(j *proposal.Job, assignment *btn.Assignment, ask prop
 // pricesSlot identifies a tree among the facts of a network, by its first and last merge and their number.
 type pricesSlot struct{ first, last, count int }
 
-// pricesOn returns the prices of queries along the tree. It returns nil if the network has no such tree. It takes linear time,
-// once for each network, and does not look at a context: a price that depended on when a job ends would be another one.
+// pricesOn returns the prices of queries along the tree, which are remembered among the facts of the network. It returns nil if the
+// network has no such tree.
 func (p *Junction) pricesOn(j *proposal.Job) *junction.Prices {
 	slot := pricesSlot{count: len(p.Merges)}
 	if slot.count > 0 {

@@ -178,9 +178,9 @@ func (s *shape) chooseStatic(maxSize float64) {
 	s.isStatic[last] = false // every slice has a value
 }
 
-// programWithin returns the first program that fits the memory, in bytes, among programs with fewer and fewer static tables. build makes
-// a program for the current isStatic. If none fits, it returns the last one, in which only leaves that share the entries of the
-// expression are static.
+// programWithin returns the first program that fits the memory, in bytes, 8 for an entry. build makes a program for the current isStatic.
+// Static tables are computed once for all slices and kept for them. If the program does not fit, it tries again with only smaller ones as
+// static tables. If none fits, it returns the last program, in which only leaves that share the entries of the expression are static.
 func (s *shape) programWithin(memory float64, build func() *program) *program {
 	p := build()
 	if len(s.sliced) == 0 {

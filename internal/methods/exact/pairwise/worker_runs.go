@@ -67,8 +67,9 @@ func (w *worker) doBatches(m *merger, from, to int) {
 	}
 }
 
-// runs returns the runs of n entries of an operand for all values summed within the current block, and the offset of each run in data. If
-// the runs are not contiguous in the operand, they are written out one after the other.
+// runs returns the runs of n entries of an operand for all values summed within the current block, and the offset of each run in data. A
+// run is what the innermost loop reads. If runs are not contiguous in the operand, they are written out one after the other, unless those
+// at the same offset are there already (packedAt).
 func (w *worker) runs(m *merger, operand, n int) (data []float64, offsets []int) {
 	source, offset := w.source(m, operand)
 	if w.isDirect[operand] {
@@ -123,8 +124,8 @@ func (w *worker) doInner(m *merger, t int) {
 	}
 }
 
-// currentRun returns the run of n entries of an operand at the current position of all loops. If it is not contiguous in the operand, it is
-// written out.
+// currentRun returns the run of n entries of an operand at the current position of all loops, which the innermost loop reads. If it is not
+// contiguous in the operand, it is written out, unless it is there already (packedAt).
 func (w *worker) currentRun(m *merger, operand, n int) []float64 {
 	source, offset := w.source(m, operand)
 	if w.isDirect[operand] {
