@@ -18,8 +18,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// HeadStart returns how long planning may take before First begins, if the deadline is left away: most exact answers have arrived by then.
-// It returns 0 for a network with so many tables that one sweep of belief propagation takes longer than that: First comes before planning.
+// HeadStart returns how long planning may take before First begins: most exact answers have arrived by then. left is the time until the
+// deadline, and tables is the number of tables of the network. It returns 0 if one sweep of belief propagation takes longer than that:
+// First then comes before planning.
 func HeadStart(left time.Duration, tables int) time.Duration {
 	head := halfFirstTime(left)
 	if policy.FirstSeconds*float64(tables) > head.Seconds() {
@@ -33,7 +34,7 @@ func HeadStart(left time.Duration, tables int) time.Duration {
 // Chosen.
 const firstTime = 0.1
 
-// halfFirstTime returns half of the time by which the first answer is stored, if the deadline is left away.
+// halfFirstTime returns half of the time by which the first answer is stored. left is the time until the deadline.
 func halfFirstTime(left time.Duration) time.Duration {
 	return time.Duration(firstTime / 2 * float64(left))
 }

@@ -403,7 +403,8 @@ func Settled(assignments []btn.Assignment, values []btn.UnitValue) bool {
 	return true
 }
 
-// inputs returns the input of the aggregation for each demand, with the values that belong to it. Values of no demand are left out.
+// inputs returns the input of the aggregation for each demand, with the values that belong to it. The field Query of a value is the
+// number of its demand. Values of no demand are left out.
 func inputs(job string, assignments []btn.Assignment, values []btn.UnitValue) []aggregate.Input {
 	byDemand := make([][]btn.UnitValue, len(assignments))
 	for _, v := range values {

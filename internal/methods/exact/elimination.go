@@ -127,13 +127,15 @@ func (j run) contractAlong(e *sumproduct.Expression, order []int) (value btn.Val
 // If wide numbers take too much, it returns value with its doubt, unless its total is 0 or has no certain digit; then the error is over
 // budget.
 func (j run) resolveDoubt(value btn.Value) (btn.Value, error) {
-	return j.contractAgain(value, true)
+	const hasTotal = true
+	return j.contractAgain(value, hasTotal)
 }
 
 // resolveWithoutTotal contracts the network as resolveDoubt does if float64 has given no total. doubt is the reason in words. If wide
 // numbers take too much, the error is over budget.
 func (j run) resolveWithoutTotal(doubt string) (btn.Value, error) {
-	return j.contractAgain(btn.Value{Doubt: doubt}, false)
+	const hasTotal = false
+	return j.contractAgain(btn.Value{Doubt: doubt}, hasTotal)
 }
 
 // contractAgain contracts the network in ways that float64 does not limit, as resolveDoubt (hasTotal) and resolveWithoutTotal describe.

@@ -38,8 +38,8 @@ func marginalPrice(
 func (p *Prepared) simplifyFor(ctx context.Context, keep []int) (*Prepared, error) {
 	simple, err := preprocess.Run(ctx, p.simple.Expression, preprocess.Options{
 		Keep:      keep,
-		Probes:    -1,                 // none
-		Roundings: p.simple.Roundings, // of the tables so far, to which those of this simplification are added
+		Probes:    -1,                 // no search for values that are impossible together
+		Roundings: p.simple.Roundings, // bounds of the errors of the tables so far
 	})
 	if err != nil {
 		return nil, err

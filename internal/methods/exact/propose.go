@@ -66,7 +66,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return assignment, nil
 }
 
-// ProposeTree is Propose for Z and marginals only, without a joint marginal.
+// ProposeTree proposes a contraction tree, or groups of marginals, as Propose does, for Z and marginals only: it leaves out a joint
+// marginal.
 func ProposeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	return Propose(ctx, j, proposal.Ask{Want: btn.Want{Marginals: ask.Marginals, Targets: ask.Targets}})
 }

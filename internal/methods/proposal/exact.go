@@ -14,8 +14,8 @@ import (
 // Approximate returns the assignment of a plan whose estimates approximate the expression e, the simplified network under the evidence.
 // It notes whether tables of e forbid combinations of values (Hard), and whether terms may be lost (Unsure). cacheState is the state of
 // the cache for the plan.
-func Approximate(plan *btn.Plan, hit string, e *sumproduct.Expression) *btn.Assignment {
-	a := Take(plan, hit)
+func Approximate(plan *btn.Plan, cacheState string, e *sumproduct.Expression) *btn.Assignment {
+	a := Take(plan, cacheState)
 	a.Hard, a.Unsure = HasConstraint(e), ExceedsRange(e)
 	return a
 }

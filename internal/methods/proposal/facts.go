@@ -22,12 +22,13 @@ type Facts struct {
 	forms  problem.Forms     // the results, by slot
 }
 
-// NewFacts returns the facts of a network with its digest and empty slots. It takes linear time.
+// NewFacts returns the facts of a network, of which only the digest is known. common are the facts that all networks share. It takes linear
+// time.
 func NewFacts(net *btn.Network, common *Facts) *Facts {
 	return &Facts{digest: net.Digest(), Common: common}
 }
 
-// Fresh returns the facts of the same network with empty slots.
+// Fresh returns facts of the same network without the results so far.
 func (f *Facts) Fresh() *Facts { return &Facts{digest: f.digest, Common: f.Common} }
 
 // Fact returns the result in a slot. The first call makes it and remembers it, unless there is an error. It depends only on the network

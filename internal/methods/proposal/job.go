@@ -82,7 +82,8 @@ func (j *Job) For(evidence factorgraph.Evidence, conditioned *btn.Network, isOnc
 	return &query
 }
 
-// Summed returns a copy of the job for the same query on a network that is summed over variables which only Z needs (btn.Network.Summed).
+// Summed returns a copy of the job for the same query on another network, conditioned. That is its network under the evidence, in which
+// variables were summed out that only Z needs (btn.Network.Summed).
 func (j *Job) Summed(conditioned *btn.Network) *Job {
 	summed := j.For(j.Evidence, conditioned, j.Once)
 	summed.Options.Summed = true

@@ -130,13 +130,13 @@ type Finder interface {
 }
 
 // Take returns the assignment of a plan, without a price. cacheState is the state of the cache for the plan.
-func Take(plan *btn.Plan, hit string) *btn.Assignment {
-	return &btn.Assignment{Plan: plan, Cache: hit, LnLinks: math.Inf(-1)}
+func Take(plan *btn.Plan, cacheState string) *btn.Assignment {
+	return &btn.Assignment{Plan: plan, Cache: cacheState, LnLinks: math.Inf(-1)}
 }
 
 // Priced returns the assignment of a plan with the price of its first estimate. It is for plans whose price is the same under any evidence.
-func Priced(plan *btn.Plan, hit string) *btn.Assignment {
-	a := Take(plan, hit)
+func Priced(plan *btn.Plan, cacheState string) *btn.Assignment {
+	a := Take(plan, cacheState)
 	cost := plan.Estimates[0].Cost
 	a.Cost = &cost
 	return a
