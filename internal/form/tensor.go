@@ -57,7 +57,7 @@ func NewScaled(v scaled.Vector) Scaled { return Scaled{Mant: v.Mant, Exp: v.Exp}
 // Decode returns a vector of scaled numbers from the wire, without checks. It shares v's slices.
 func (v Scaled) Decode() scaled.Vector { return scaled.Vector{Mant: v.Mant, Exp: v.Exp} }
 
-// NewTensor returns t as it goes on the wire. It shares t's slices.
+// NewTensor returns a tensor of one of the four kinds as it goes on the wire. It shares t's slices. It returns an error for any other type.
 func NewTensor(t tensor.Tensor) (Tensor, error) {
 	switch t := t.(type) {
 	case *tensor.Dense:

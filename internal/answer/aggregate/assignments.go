@@ -43,7 +43,8 @@ func (r *estimate) reportAssignments(total *Total, want *btn.Want) *query.ErrorI
 			continue // see reportDraws
 		}
 		assignment := best[ask]
-		if assignment == nil || ask == btn.AskMap && !isPossibleMap(assignment, want) {
+		isFound := assignment != nil && (ask != btn.AskMap || isPossibleMap(assignment, want))
+		if !isFound {
 			return noAssignmentError(ask, searches[ask])
 		}
 		isProved := !assignment.Relaxed

@@ -36,7 +36,8 @@ const partTables = 128
 //
 // The choice depends only on the network, the query and the settings.
 func (j *jobPlanner) assign(ctx context.Context, net *btn.Network, d btn.Demand) (*btn.Assignment, error) {
-	onWhole := func() *planner { return j.plannerOf(net, false) }
+	const isPart = true
+	onWhole := func() *planner { return j.plannerOf(net, !isPart) }
 	isGlobal := j.method != nil && j.method.IsGlobal
 	isSmall := len(net.Cores) <= partTables
 	if !net.Directed || d.IsParametric() || isGlobal || isSmall && methods.HasTree(ctx, onWhole().Job) {
@@ -46,7 +47,7 @@ func (j *jobPlanner) assign(ctx context.Context, net *btn.Network, d btn.Demand)
 	if part == net || len(part.Cores) > partTables && methods.HasTree(ctx, onWhole().Job) {
 		return onWhole().assign(ctx, d)
 	}
-	found, err := j.plannerOf(part, true).assign(ctx, partDemand)
+	found, err := j.plannerOf(part, isPart).assign(ctx, partDemand)
 	if err != nil {
 		return nil, err
 	}

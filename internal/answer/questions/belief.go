@@ -258,8 +258,8 @@ func (a *answer) mix(shares []float64) {
 	a.result.Marginals = posteriorsOf(marginals, a.asked.Query.Targets)
 }
 
-// answerUnderBeliefs writes P(event) under beliefs into the result of event, or a warning with the reason why there is none. over is the
-// query that event is asked over. An estimate above 1 by no more than rounding becomes 1.
+// answerUnderBeliefs writes the conditional probability P(event) under beliefs into the result of event, or a warning with the reason why
+// there is none. over is the query whose evidence is the condition. An estimate above 1 by no more than rounding becomes 1.
 func answerUnderBeliefs(event, over *answer) {
 	p, isExact, why := believedProbability(event, over)
 	if why == "" && p > 1 {
@@ -280,8 +280,9 @@ func answerUnderBeliefs(event, over *answer) {
 }
 
 // believedProbability returns p = Σ_b r(b) Z_b(event and evidence) / Z_b(evidence), and whether every term of it is exact. b are the
-// combinations of values of the believed variables, and r is their distribution under the beliefs (believe). over is the query with the
-// evidence. If there is no such probability, why is the reason in words; otherwise it is "".
+// combinations of values of the believed variables, and r is their distribution under the beliefs (believe). event is the query with both
+// in its evidence, and over is the one with the evidence alone. If there is no such probability, why is the reason in words; otherwise it
+// is "".
 func believedProbability(event, over *answer) (p float64, isExact bool, why string) {
 	switch {
 	case !reflect.DeepEqual(event.asked.Query.Believe, over.asked.Query.Believe):

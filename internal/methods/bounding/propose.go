@@ -78,7 +78,8 @@ func (l *boundList) add(b *Bound, flops, bytes float64) {
 // Bethe's value. These and mini-buckets share the work equally. If the determinant takes less than its share, the others have more. It
 // returns the share of mini-buckets.
 func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float64) {
-	isAttractive, kinds := isingbounds.Attractive(m) != nil, 2.0
+	isAttractive := isingbounds.Attractive(m) != nil
+	kinds := 2.0 // that share the work
 	if isAttractive {
 		kinds = 3
 	}

@@ -237,7 +237,7 @@ func keyOf(p *btn.Plan) string {
 	return s
 }
 
-// makePlan returns the divided plan, which the first call makes. isComplete is false if the time for planning ended first.
+// makePlan makes the divided plan, or returns it if it was made before. isComplete is false if the time for planning ended first.
 // mayStayUndivided allows the plan of contractions without draws if that resolves the model.
 func (d *division) makePlan(ctx context.Context, mayStayUndivided bool) (plan *btn.Plan, isComplete bool, err error) {
 	if d.plan != nil {

@@ -81,7 +81,8 @@ func (p *determinant) startSpectrally(ctx context.Context) {
 		if hasRisen || isHopeless {
 			return
 		}
-		if previous = bound; bound < best {
+		previous = bound
+		if bound < best {
 			best, p.d, p.s = bound, trial.d, trial.s
 		}
 	}
