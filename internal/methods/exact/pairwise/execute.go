@@ -281,12 +281,15 @@ func (r *run) multiplyByScalar(o *op, scale *scaled.Number) {
 	r.stats.Merges++
 }
 
-// loadLeaf makes the table of a leaf that has entries of its own: it restricts the table of the expression to the slice, and sums out the
-// indices that no other leaf has. It divides the table by a factor if that is needed to keep it in range, and multiplies that into scale.
+// loadLeaf makes the table of leaf o.out, which has entries of its own: it restricts the table of the expression to the slice, and sums
+// out the indices that no other leaf has. It divides the table by a factor if that is needed to keep it in range, and multiplies that
+// into scale. The bounds log2Bound and Low of the entries, and Off of what is missing from them, are those of the input for a sum of
+// 2^log2Terms terms.
 func (r *run) loadLeaf(o *op, scale *scaled.Number) error {
 	out := buffer{data: r.arena.Get(o.spec.resultEntries), owned: true}
 	input := r.inputs[o.out]
 	slice := input.data[r.sliceOffset(o.out):]
+	// A merge with the scalar 1 sums the indices out.
 	if err := r.merger.run(r.ctx, r.threads, o.spec, slice, scalarOne, out.data); err != nil {
 		return err
 	}
