@@ -14,18 +14,19 @@ type annealing struct {
 	stop      <-chan struct{} // closing it ends the annealing early; nil: nothing does
 }
 
-// anneal changes w by local rotations, sweep by sweep, and leaves it as the cheapest tree that a sweep ended with, or that w was. It stops
-// when the moves of w reach limit. If the schedule is stopped from outside, w stays as the last sweep left it.
+// anneal improves w by simulated annealing: sweeps of random local rotations at falling temperatures. Afterwards w is the cheapest of the
+// tree that it was and the trees at the ends of the sweeps. It stops early when the moves of w (elementary operations) reach maxMoves. If
+// the stop channel of the schedule is closed, w stays as the last sweep left it.
 //
-// The ratio of the prices of two merges before and after a rotation decides about it, so that small tables are annealed as much as large
-// ones.
-func (w *workingTree) anneal(o objective, schedule annealing, rng *rand.PCG, limit int64) {
+// Whether a rotation is accepted depends on the ratio of the prices of two merges before and after it, so that small tables are annealed as
+// much as large ones.
+func (w *workingTree) anneal(o objective, schedule annealing, rng *rand.PCG, maxMoves int64) {
 	if w.leafCount() < 3 {
 		return
 	}
 
 	best := w.clone()
-	lowest := w.log2TotalPrice(&o)
+	lowestPrice := w.log2TotalPrice(&o)
 	temperature := float64(schedule.hot)
 	cooling := coolingFactor(float64(schedule.cold)/float64(schedule.hot), schedule.sweeps)
 	scratch := make([]uint64, w.n.words)
@@ -36,13 +37,13 @@ func (w *workingTree) anneal(o objective, schedule annealing, rng *rand.PCG, lim
 			return
 		default:
 		}
-		if w.moves >= limit {
+		if w.moves >= maxMoves {
 			break
 		}
 		w.sweep(&o, logs(temperature), rng, scratch)
 		temperature *= cooling
-		if price := w.log2TotalPrice(&o); price < lowest {
-			lowest = price
+		if price := w.log2TotalPrice(&o); price < lowestPrice {
+			lowestPrice = price
 			best.copyFrom(w)
 		}
 	}
@@ -50,7 +51,8 @@ func (w *workingTree) anneal(o objective, schedule annealing, rng *rand.PCG, lim
 	w.copyFrom(best)
 }
 
-// coolingFactor returns ratio^(1/steps), for a ratio below 1. It uses bisection, since products give the same bits on every machine.
+// coolingFactor returns ratio^(1/steps) for a ratio below 1: the factor of the temperature in each of the steps. It uses bisection, since
+// products give the same bits on every machine and math.Pow does not.
 func coolingFactor(ratio float64, steps int) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {
@@ -68,18 +70,20 @@ func coolingFactor(ratio float64, steps int) float64 {
 	return high
 }
 
-// sweep proposes one rotation at every merge x = (p, c) with p = (a, b): to ((a, c), b) or to ((b, c), a). scratch has room for a scope.
+// sweep proposes one random rotation at every merge x with the inputs p and c, where p is a merge of a and b: from ((a, b), c) to ((a, c),
+// b) or to ((b, c), a). left and right are the children of a node; left is none for a leaf. scratch has room for a scope.
 func (w *workingTree) sweep(o *objective, temperature logs, rng *rand.PCG, scratch []uint64) {
 	for x := int32(w.leafCount()); int(x) < len(w.left); x++ {
 		random := rng.Uint64()
 
 		// p is a child of x that is a merge. If both children are merges, chance decides.
 		p, c := w.left[x], w.right[x]
-		if w.left[p] == none || w.left[c] != none && random&1 != 0 {
+		areBothMerges := w.left[p] != none && w.left[c] != none
+		if w.left[p] == none || areBothMerges && random&1 != 0 {
 			p, c = c, p
 		}
 		if w.left[p] == none {
-			continue
+			continue // both children are leaves
 		}
 
 		// Chance also decides which input of p changes places with c: the one that is called b.
@@ -95,7 +99,8 @@ func (w *workingTree) sweep(o *objective, temperature logs, rng *rand.PCG, scrat
 // rotation is a change of x = (p, c) with p = (a, b) into x = (p, b) with p = (a, c). All are nodes.
 type rotation struct{ x, p, a, b, c int32 }
 
-// rotate carries out a rotation if the temperature allows it. random is the chance of the decision. The scope of p becomes
+// rotate changes ((a, b), c) into ((a, c), b), with p the inner merge and x the outer one, if the temperature allows it. random has the
+// random bits of this decision. S(v) is the scope of the table of v, as a bit set. The scope of p becomes
 //
 //	S'(p) = (S(a) ∪ S(c)) ∩ (S(b) ∪ S(x))
 //
@@ -106,16 +111,16 @@ func (w *workingTree) rotate(
 	o *objective, r rotation, temperature logs, random uint64, scratch []uint64,
 ) {
 	x, p, a, b, c := r.x, r.p, r.a, r.b, r.c
-	sa, sb, sc, sx := w.scopeOf(a), w.scopeOf(b), w.scopeOf(c), w.scopeOf(x)
+	scopeA, scopeB, scopeC, scopeX := w.scopeOf(a), w.scopeOf(b), w.scopeOf(c), w.scopeOf(x)
 
 	var inner, outer, size logs
-	for i, log2Dim := range w.n.log2Dim {
-		ac := sa[i] | sc[i]
-		kept := ac & (sb[i] | sx[i])
-		scratch[i] = kept
-		inner += log2Dim * logs(popCount(ac))
-		size += log2Dim * logs(popCount(kept))
-		outer += log2Dim * logs(popCount(kept|sb[i]))
+	for i, log2Dim := range w.n.log2Dim { // word by word of the bit sets
+		unionAC := scopeA[i] | scopeC[i]
+		newScope := unionAC & (scopeB[i] | scopeX[i]) // S'(p)
+		scratch[i] = newScope
+		inner += log2Dim * logs(popCount(unionAC))
+		size += log2Dim * logs(popCount(newScope))
+		outer += log2Dim * logs(popCount(newScope|scopeB[i]))
 	}
 
 	// Metropolis: an increase Δ > 0 is accepted with probability 2^(−Δ/T).
@@ -125,6 +130,7 @@ func (w *workingTree) rotate(
 		return
 	}
 
+	// Carry out the rotation.
 	copy(w.scopeOf(p), scratch)
 	w.size[p], w.unionSize[p], w.unionSize[x] = size, inner, outer
 	w.left[p], w.right[p] = a, c

@@ -34,20 +34,23 @@ var (
 	lowerTemperatures = [...]logs{oneBit / 8, oneBit / 4, oneBit / 16, oneBit / 2}
 )
 
-// runAttempts makes attempts in groups, as long as a group is expected to save more than it costs, the moves of the search last, and one of
-// the latest attempts was an improvement. Attempts of the first group have the fewest moves for which annealing is useful, those of each
-// further group twice as many. A group is expected to save the same share of the price as the one before saved, or half the share that was
-// expected of that one, if this is more.
+// runAttempts makes attempts at a better tree, in groups of two, and keeps the best one. It goes on as long as three things hold: a group
+// is expected to save more than it costs; the moves (elementary operations) of the search suffice for it; and one of the latest
+// maxIdleAttempts attempts was an improvement. Attempts of the first group have the fewest moves for which annealing is useful, those of
+// each further group twice as many. A group is expected to save the same share of the price as the one before saved, or half the share that
+// was expected of that one, if this is more.
 //
 // The result of an attempt depends only on its number and on the best tree before its group. The results of a group are compared in
 // sequence.
 func (s *search) runAttempts() {
 	movesPerAttempt := firstSweeps * s.movesPerSweep()
-	expected := firstExpectedGain
-	idleAttempts := 0
+	expectedGain := firstExpectedGain // the share of the price that the next group is expected to save
+	idleAttempts := 0                 // attempts in a row without improvement
 	for i := 0; idleAttempts < maxIdleAttempts && s.ctx.Err() == nil; i += attemptsPerGroup {
-		worthOfGroup := float64(expected * s.options.Effort * pow2(s.price))
-		if attemptsPerGroup*float64(movesPerAttempt) > worthOfGroup || s.moves+attemptsPerGroup*movesPerAttempt > s.options.Moves {
+		worthOfGroup := float64(expectedGain * s.options.Effort * pow2(s.price)) // in moves
+		isWorthwhile := attemptsPerGroup*float64(movesPerAttempt) <= worthOfGroup
+		isAffordable := s.moves+attemptsPerGroup*movesPerAttempt <= s.options.Moves
+		if !isWorthwhile || !isAffordable {
 			break
 		}
 
@@ -65,23 +68,24 @@ func (s *search) runAttempts() {
 				idleAttempts++
 			}
 		}
-		expected = max(expected/2, 1-pow2(s.price-priceBefore))
+		expectedGain = max(expectedGain/2, 1-pow2(s.price-priceBefore))
 		movesPerAttempt = min(2*movesPerAttempt, maxSweeps*s.movesPerSweep())
 	}
 }
 
-// adopt makes candidate the best tree if it is cheaper, and counts its moves. It reports whether the price fell by more than 1/128 bit.
-func (s *search) adopt(candidate *slicedTree) bool {
+// adopt makes candidate the best tree if it is cheaper, and adds its moves to those of the search. It reports whether the candidate is an
+// improvement: the price fell by a factor of more than 2^(1/128).
+func (s *search) adopt(candidate *slicedTree) (isImprovement bool) {
 	price := s.score(candidate)
 	s.moves += candidate.tree.moves
-	isWorthwhile := price < s.price-oneBit/128
+	isImprovement = price < s.price-oneBit/128
 	if price < s.price {
 		s.best, s.price = candidate, price
 	}
-	return isWorthwhile
+	return isImprovement
 }
 
-// runGroup calls run for every attempt of a group, j = 0, 1, concurrently if the search has two threads.
+// runGroup calls run(j) for every attempt of a group, j = 0, 1, concurrently if the search has two threads.
 func (s *search) runGroup(run func(j int)) {
 	if s.options.Threads < 2 {
 		for j := range attemptsPerGroup {
@@ -97,73 +101,79 @@ func (s *search) runGroup(run func(j int)) {
 	group.Wait()
 }
 
-// score returns log2 of the price of all slices of a candidate. If its plan is over the memory budget, the price doubles for every doubling
-// of the memory beyond it.
+// score returns log2 of the price of all slices of a candidate. If its plan needs more bytes than the memory budget, the price is
+// multiplied by their ratio.
 func (s *search) score(candidate *slicedTree) logs {
 	price := candidate.log2Price(&s.objective)
-	if plan, err := s.makePlan(s.reduced.expand(s.remaining, candidate.tree.merges()), candidate.sliced); err == nil &&
-		!s.fits(plan) {
+	wholeMerges := s.reduced.expand(s.remaining, candidate.tree.merges())
+	plan, err := s.makePlan(wholeMerges, candidate.sliced)
+	if err == nil && !s.fits(plan) {
 		price += log2Float(plan.Cost.PeakBytes) - log2Float(float64(s.options.Memory))
 	}
 	candidate.tree.moves += int64(16 * len(s.h.Edges))
 	return price
 }
 
-// runAttempt makes attempt number i, with random numbers that depend on i, and returns its tree. It anneals with about maxMoves moves, or
-// with as many as the start tree took if they are more. If a table is over the limit then, it slices indices and anneals again. The moves
-// of the tree count all work.
+// runAttempt makes attempt number i, with random numbers that depend on i, and returns its tree. It anneals a start tree with about
+// maxMoves moves (elementary operations), or with as many as the start tree took if they are more. If a table is over the limit then, it
+// slices indices and anneals again. tree.moves counts the work of the attempt so far; each step gets the count at which it must stop.
 func (s *search) runAttempt(i int, maxMoves int64) *slicedTree {
 	rng := rand.NewPCG(s.options.Seed, uint64(i))
 	result := s.startTree(i, maxMoves, rng)
 
+	// Anneal. Attempts of an odd number begin with the best tree, and so at a lower temperature.
 	temperature := startTemperatures[i/2%len(startTemperatures)]
 	if i%2 == 1 {
 		temperature = lowerTemperatures[i/2%len(lowerTemperatures)]
 	}
 
 	s.annealAndReconfigure(result, temperature, result.tree.moves+max(maxMoves, result.tree.moves), rng)
+
+	// Slice indices until every table is within the limit.
 	if result.tree.log2Largest() > s.objective.limit {
-		result.sliceToLimit(&s.objective, pieces, result.tree.moves+maxMoves)
+		result.sliceToLimit(&s.objective, pieceTables, result.tree.moves+maxMoves)
 		s.annealAndReconfigure(result, oneBit/4, result.tree.moves+maxMoves/2, rng)
-		result.sliceToLimit(&s.objective, pieces, result.tree.moves+maxMoves)
+		result.sliceToLimit(&s.objective, pieceTables, result.tree.moves+maxMoves)
 	}
 
 	if len(result.sliced) > 0 {
-		result.exchangeSlices(&s.objective, pieces, result.tree.moves+maxMoves)
+		result.exchangeSlices(&s.objective, pieceTables, result.tree.moves+maxMoves)
 		result.removeSlices(&s.objective)
 	}
 
+	// Improve a new best tree with larger pieceTables.
 	if result.log2Price(&s.objective) < s.price {
-		newReconfigurer(result.tree, s.objective, largePieces).run(result.tree.moves + maxMoves)
+		newReconfigurer(result.tree, s.objective, largePieceTables).run(result.tree.moves + maxMoves)
 	}
 	return result
 }
 
-// movesPerSweep estimates the moves of one sweep of annealing with the price after it.
+// movesPerSweep returns an estimate of the moves (elementary operations) of one sweep of annealing and of the price after it.
 func (s *search) movesPerSweep() int64 { return int64(len(s.n.edges)*(24+5*s.n.words) + 1) }
 
-// annealAndReconfigure anneals the tree of a candidate from the given temperature until its moves reach limit, unless they suffice for few
-// sweeps only. Then it reconfigures the tree with up to a quarter as many further moves.
-func (s *search) annealAndReconfigure(candidate *slicedTree, temperature logs, limit int64, rng *rand.PCG) {
+// annealAndReconfigure anneals the tree of a candidate from the given temperature until the moves of the tree (elementary operations) reach
+// maxMoves. It does not anneal if these suffice for fewer than minSweeps sweeps only. Then it replaces pieces of the tree by optimal trees,
+// with up to a quarter as many further moves.
+func (s *search) annealAndReconfigure(candidate *slicedTree, temperature logs, maxMoves int64, rng *rand.PCG) {
 	tree := candidate.tree
-	start := tree.moves
-	sweeps := min((limit-tree.moves)*7/8/s.movesPerSweep(), maxSweeps)
+	available := maxMoves - tree.moves
+	sweeps := min(available*7/8/s.movesPerSweep(), maxSweeps)
 	if sweeps >= minSweeps {
 		tree.anneal(s.objective, annealing{
 			hot:    temperature,
 			cold:   temperature / 10,
 			sweeps: int(sweeps),
 			stop:   s.ctx.Done(),
-		}, rng, limit)
+		}, rng, maxMoves)
 	}
-	newReconfigurer(tree, s.objective, pieces).run(limit + (limit-start)/4)
+	newReconfigurer(tree, s.objective, pieceTables).run(maxMoves + available/4)
 }
 
-// startTree returns the tree that attempt number i begins with. Attempts with an even number begin with a tree by bisection, by greedy
-// merging, or the first tree of the search, in turn. The others begin with the best tree so far; every second of these without about half
-// of its slices.
+// startTree returns the tree that attempt number i begins with. Attempts with an even number begin, in turn, with a tree by bisection, a
+// tree by greedy merging, and the first tree of the search. The others begin with the best tree so far; for every second of these about
+// half of the sliced indices, chosen at random, are whole again. A new tree takes about maxMoves/4 moves.
 func (s *search) startTree(i int, maxMoves int64, rng *rand.PCG) *slicedTree {
-	if i%2 == 0 {
+	if isEven := i%2 == 0; isEven {
 		switch i / 2 % 3 {
 		case 0:
 			return s.bisectionTree(maxMoves, rng)
@@ -180,28 +190,29 @@ func (s *search) startTree(i int, maxMoves int64, rng *rand.PCG) *slicedTree {
 	return start
 }
 
-// bisectionTree returns a tree by recursive bisection with a random imbalance and a random cost of open indices. It is reconfigured with
-// maxMoves/4 moves.
+// bisectionTree returns a tree by recursive bisection of the tensors, with a random imbalance of the two sides and a random cost of indices
+// that an earlier split has cut already. Its pieces are replaced by optimal trees with maxMoves/4 further moves (elementary operations).
 func (s *search) bisectionTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	plan := dissection{
 		imbalance: []int64{24, 48, 80, 128}[rng.Uint64()%4],
 		openCost:  []logs{0, oneBit / 4, oneBit / 2, oneBit}[rng.Uint64()%4],
-		pieceSize: pieces,
+		pieceSize: pieceTables,
 	}
 
 	merges, moves := dissect(s.n, plan, rng, pace.New(s.ctx))
 	result := &slicedTree{whole: s.n, tree: newWorkingTree(s.n, merges)}
 	result.tree.moves += moves
-	newReconfigurer(result.tree, s.objective, pieces).run(result.tree.moves + maxMoves/4)
+	newReconfigurer(result.tree, s.objective, pieceTables).run(result.tree.moves + maxMoves/4)
 	return result
 }
 
-// randomGreedyTree returns the cheapest of some greedy trees with random rules, reconfigured with maxMoves/4 moves. After the search has
-// ended it returns the best tree so far.
+// randomGreedyTree returns the cheapest of up to greedyTries greedy trees with random rules. Making them takes about maxMoves/4 moves
+// (elementary operations) at most. Its pieces are replaced by optimal trees with maxMoves/4 further moves. After the search has ended it
+// returns the best tree so far.
 func (s *search) randomGreedyTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	var best *workingTree
-	lowest := logs(0)
-	moves := int64(0)
+	lowestPrice := logs(0)
+	moves := int64(0) // of all trees
 	for try := 0; try < greedyTries && (try == 0 || moves < maxMoves/4); try++ {
 		rule := greedyRule{
 			isLinear:    rng.Uint64()%2 == 0,
@@ -209,19 +220,19 @@ func (s *search) randomGreedyTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 			temperature: logs(rng.Uint64() % uint64(oneBit)),
 		}
 
-		product := greedyTree(s.n, rule, rng)
+		pool := greedyTree(s.n, rule, rng)
 		if s.n.hasEnded() {
 			return &slicedTree{whole: s.n, tree: s.best.tree.clone()}
 		}
 
-		tree := newWorkingTree(s.n, product.mergeRemaining())
-		moves += product.moves + tree.moves
-		if price := tree.log2TotalPrice(&s.objective); best == nil || price < lowest {
-			best, lowest = tree, price
+		tree := newWorkingTree(s.n, pool.mergeRemaining())
+		moves += pool.moves + tree.moves
+		if price := tree.log2TotalPrice(&s.objective); best == nil || price < lowestPrice {
+			best, lowestPrice = tree, price
 		}
 	}
 
 	best.moves = moves
-	newReconfigurer(best, s.objective, pieces).run(moves + maxMoves/4)
+	newReconfigurer(best, s.objective, pieceTables).run(moves + maxMoves/4)
 	return &slicedTree{whole: s.n, tree: best}
 }

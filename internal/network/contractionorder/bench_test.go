@@ -55,7 +55,7 @@ func BenchmarkDissect(b *testing.B) {
 	rng := rand.NewPCG(1, 1)
 	total := int64(0)
 	for b.Loop() {
-		_, moves := dissect(n, dissection{imbalance: 48, openCost: oneBit / 4, pieceSize: pieces}, rng, nil)
+		_, moves := dissect(n, dissection{imbalance: 48, openCost: oneBit / 4, pieceSize: pieceTables}, rng, nil)
 		total += moves
 	}
 	b.ReportMetric(float64(total)/b.Elapsed().Seconds(), "moves/s")

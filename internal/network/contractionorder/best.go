@@ -64,8 +64,9 @@ func newGreedySearch(ctx context.Context, h Hypergraph) (s *greedySearch, err er
 	return s, err
 }
 
-// tryFurtherOrders tries min-weight and seeded min-fill orders as Best does. The seeded runs take at most maxMoves moves. After an error
-// there is no best order.
+// tryFurtherOrders compares the best order so far with the min-weight order and with min-fill orders whose ties are broken by a seed. It
+// stops as soon as the best order costs fewer than cheapFlops. The seeded runs take at most maxMoves moves, and at most about a 32nd of the
+// flops of the best order. After an error there is no best order.
 func (s *greedySearch) tryFurtherOrders(maxMoves int64) error {
 	if s.cost.Flops < cheapFlops {
 		return nil
@@ -73,10 +74,14 @@ func (s *greedySearch) tryFurtherOrders(maxMoves int64) error {
 	if err := s.tryRule(byWeight, 0); err != nil {
 		return err
 	}
-	movesBefore, perRun := s.moves, s.firstMoves+1
+
+	movesBefore := s.moves
+	movesPerRun := s.firstMoves + 1 // estimate
 	for seed := uint64(1); seed <= maxSeededRuns; seed++ {
 		spent := s.moves - movesBefore
-		if spent+perRun > min(maxMoves, maxSeededMoves) || float64(spent) > s.cost.Flops/32 || s.cost.Flops < cheapFlops {
+		isOverLimit := spent+movesPerRun > min(maxMoves, maxSeededMoves)
+		isNotWorthwhile := float64(spent) > s.cost.Flops/32
+		if isOverLimit || isNotWorthwhile || s.cost.Flops < cheapFlops {
 			break
 		}
 		rule := byFillWeight
@@ -90,16 +95,19 @@ func (s *greedySearch) tryFurtherOrders(maxMoves int64) error {
 	return nil
 }
 
-// tryRule makes the order of a rule the best one if it is cheaper. After an error there is no best order.
+// tryRule makes the order of a greedy rule the best one if it costs fewer flops. Its cost is computed only up to the flops of the best one.
+// After an error there is no best order.
 func (s *greedySearch) tryRule(rule rule, seed uint64) error {
 	order, moves, err := greedyOrder(s.ctx, s.h, rule, seed)
 	s.moves += moves
-	if err == nil {
-		var cost query.Cost
-		var isComplete bool
-		if cost, isComplete, err = evaluateOrder(s.ctx, s.h, order, s.cost.Flops); isComplete && cost.Flops < s.cost.Flops {
-			s.best, s.cost = order, cost
-		}
+	if err != nil {
+		s.best = nil
+		return err
+	}
+
+	cost, isComplete, err := evaluateOrder(s.ctx, s.h, order, s.cost.Flops)
+	if isComplete && cost.Flops < s.cost.Flops {
+		s.best, s.cost = order, cost
 	}
 	if err != nil {
 		s.best = nil

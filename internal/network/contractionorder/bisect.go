@@ -15,10 +15,10 @@ type dissection struct {
 	pieceSize int   // a part of so many tensors or fewer is not cut further
 }
 
-// dissect returns the merges of a tree over n and the number of moves that it took. It builds the tree from the top down: it splits the
-// tensors into two parts that have few indices in common, and each part again. Within a small part the tensors are merged one after the
-// other; the reconfiguration improves that later. After the pace has ended, the remaining parts are merged in any sequence. Time: about
-// O(pins · log²).
+// dissect returns the merges of a tree over n and the number of moves (elementary operations) that it took. It builds the tree from the top
+// down: it splits the tensors into two parts that have few indices in common, and each part again. A part of at most plan.pieceSize tensors
+// is merged one tensor after the other; that is improved later. After the pace has ended, the remaining parts are merged in any sequence.
+// Time: about O(p · log² p) for p entries in the scopes of all tensors.
 func dissect(n *network, plan dissection, rng *rand.PCG, pace *pace.Pace) (merges [][2]int, moves int64) {
 	d := &dissector{
 		n:           n,
@@ -31,9 +31,8 @@ func dissect(n *network, plan dissection, rng *rand.PCG, pace *pace.Pace) (merge
 	for i := range d.netOf {
 		d.netOf[i] = none
 	}
-
-	for _, e := range n.edges {
-		for _, v := range e {
+	for _, edge := range n.edges {
+		for _, v := range edge {
 			d.tensorCount[v]++
 		}
 	}
@@ -43,7 +42,7 @@ func dissect(n *network, plan dissection, rng *rand.PCG, pace *pace.Pace) (merge
 		all[t] = int32(t)
 	}
 	if len(all) > 0 {
-		d.treeOf(all)
+		d.buildTree(all)
 	}
 	return d.merges, d.splitter.moves
 }
@@ -58,9 +57,11 @@ type dissector struct {
 	merges      [][2]int // so far, as in Tree.Merges
 }
 
-// treeOf merges the tensors of a part and returns the number of the resulting table.
-func (d *dissector) treeOf(part []int32) int {
-	if len(part) <= max(d.plan.pieceSize, 1) || d.splitter.pace.Over(int64(len(part))) {
+// buildTree merges the tensors of a part and returns the number of the resulting table. It splits a part of more than pieceSize tensors
+// into two sides and merges the tables of both.
+func (d *dissector) buildTree(part []int32) int {
+	isSmall := len(part) <= max(d.plan.pieceSize, 1)
+	if isSmall || d.splitter.pace.Over(int64(len(part))) {
 		table := int(part[0])
 		for _, t := range part[1:] {
 			table = d.merge(table, int(t))
@@ -69,29 +70,29 @@ func (d *dissector) treeOf(part []int32) int {
 	}
 
 	var sides [2][]int32
-	for i, s := range d.splitter.split(d.partHypergraph(part)) {
-		sides[s] = append(sides[s], part[i])
+	for i, side := range d.splitter.split(d.partHypergraph(part)) {
+		sides[side] = append(sides[side], part[i])
 	}
 	if len(sides[0]) == 0 || len(sides[1]) == 0 {
 		sides = [2][]int32{part[:len(part)/2], part[len(part)/2:]} // the pace has ended: any split will do
 	}
 
-	a := d.treeOf(sides[0])
-	return d.merge(a, d.treeOf(sides[1]))
+	a := d.buildTree(sides[0])
+	return d.merge(a, d.buildTree(sides[1]))
 }
 
-// merge merges two tables and returns the number of the result.
+// merge records the merge of two tables and returns the number of the result. Results are numbered after the tensors.
 func (d *dissector) merge(a, b int) int {
 	d.merges = append(d.merges, [2]int{a, b})
 	return len(d.n.edges) + len(d.merges) - 1
 }
 
-// partHypergraph returns a hypergraph whose vertices are the given tensors and whose nets are the indices that two or more of them have.
-// The cost of a net is log2 of the dimension of its index. It is multiplied by openCost if other tensors have the index, too: then it is
-// cut already.
+// partHypergraph returns a hypergraph whose vertices are the given tensors. Its nets are the indices that two or more of them have; a net
+// lists the vertices with the index. The cost of a net is log2 of the dimension of its index. It is multiplied by openCost if other tensors
+// have the index, too: then an earlier split has cut it.
 func (d *dissector) partHypergraph(tensors []int32) *hypergraph {
 	part := &hypergraph{weight: make([]int64, len(tensors))}
-	var indexOf []int32 // by net
+	var indexOf []int32 // by net: its index
 	for i, t := range tensors {
 		part.weight[i] = 1
 		for _, index := range d.n.edges[t] {
@@ -100,27 +101,28 @@ func (d *dissector) partHypergraph(tensors []int32) *hypergraph {
 				part.nets = append(part.nets, nil)
 				indexOf = append(indexOf, index)
 			}
-			part.nets[d.netOf[index]] = append(part.nets[d.netOf[index]], int32(i))
+			net := d.netOf[index]
+			part.nets[net] = append(part.nets[net], int32(i))
 		}
 		d.splitter.moves += int64(32 * len(d.n.edges[t]))
 	}
 
-	// Nets with one vertex are dropped, since no split cuts them.
-	cuttable := part.nets[:0]
-	for e, index := range indexOf {
+	// Drop nets with one vertex, since no split cuts them, and nets without cost.
+	kept := part.nets[:0]
+	for net, index := range indexOf {
 		d.netOf[index] = none
-		pins := part.nets[e]
+		vertices := part.nets[net]
 		cost := d.n.log2DimOf(index)
-		isOpen := int(d.tensorCount[index]) > len(pins)
+		isOpen := int(d.tensorCount[index]) > len(vertices)
 		if isOpen {
-			cost = cost * d.plan.openCost >> fraction
+			cost = cost * d.plan.openCost >> fraction // openCost is in fixed point
 		}
-		if len(pins) > 1 && cost > 0 {
-			cuttable = append(cuttable, pins)
+		if len(vertices) > 1 && cost > 0 {
+			kept = append(kept, vertices)
 			part.cost = append(part.cost, cost)
 		}
 	}
-	part.nets = cuttable
+	part.nets = kept
 	part.linkNets()
 	return part
 }

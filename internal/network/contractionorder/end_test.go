@@ -30,7 +30,7 @@ func TestEndedSearchesDoNothingMore(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	n := newSlicedNetwork(lattice(40), nil)
-	d := dissection{imbalance: 48, openCost: oneBit / 4, pieceSize: pieces}
+	d := dissection{imbalance: 48, openCost: oneBit / 4, pieceSize: pieceTables}
 	whole, most := dissect(n, d, rand.NewPCG(1, 1), nil)
 	cut, moves := dissect(n, d, rand.NewPCG(1, 1), pace.New(over))
 	if len(cut) != len(whole) || moves*20 > most {
@@ -43,7 +43,7 @@ func TestEndedSearchesDoNothingMore(t *testing.T) {
 	w := newWorkingTree(n, free.mergeRemaining())
 	o := objective{log2Write: log2Float(15), limit: 1 << 40, steepness: oneBit / 2}
 	moved := w.clone()
-	newReconfigurer(moved, o, pieces).run(1 << 40)
+	newReconfigurer(moved, o, pieceTables).run(1 << 40)
 	ended := *n
 	ended.ctx = over
 	if p := greedyTree(&ended, rule, rand.NewPCG(1, 1)); p.moves*4 > free.moves {
@@ -51,7 +51,7 @@ func TestEndedSearchesDoNothingMore(t *testing.T) {
 	}
 	w.n = &ended
 	before := w.moves
-	newReconfigurer(w, o, pieces).run(1 << 40)
+	newReconfigurer(w, o, pieceTables).run(1 << 40)
 	if (w.moves-before)*100 > moved.moves-before {
 		t.Errorf("reconfiguration: %d moves, else %d", w.moves-before, moved.moves-before)
 	}

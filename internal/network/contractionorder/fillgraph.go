@@ -18,21 +18,23 @@ const logUnit = 1 << 32
 type fillGraph struct {
 	neighbours [][]int32  // sorted; nil for an eliminated vertex
 	log2Dim    []int64    // log2 of the dimension, times logUnit
-	weight     []int64    // log2 of the table over the vertex and its neighbours, times logUnit
+	weight     []int64    // log2 of the size of the table over the vertex and its neighbours, times logUnit
 	fillCount  []int64    // edges that eliminating the vertex now would add; nil: not counted
 	moves      int64      // elementary operations so far
-	limit      int64      // of moves, at which a greedy order ends
-	stamp      []int32    // stamp[v] == round: v is in touched
+	limit      int64      // number of moves at which a greedy order ends
+	stamp      []int32    // the number of the last elimination that put the vertex into touched
 	round      int32      // number of the last elimination
 	touched    []int32    // vertices whose weight or fill count the last elimination changed, each once
 	rowBuffer  []int32    // scratch of connectAll
 	common     []int32    // scratch: the last intersection
-	isLast     []bool     // whether a greedy order has the vertex after all others; nil: none is last
+	isLast     []bool     // whether the vertex comes after all others in a greedy order; nil: no vertex does
 	maxWeight  int64      // limit of the weight of a vertex that a greedy order eliminates; 0: no limit
 	pace       *pace.Pace // after it has ended the graph is of no use
 }
 
-// newFillGraph returns the primal graph of h before any elimination, with fill counts if countsFill.
+// newFillGraph returns the primal graph of h before any elimination: two indices are adjacent if a tensor has both. The weight of an index
+// is log2 of the size of the table over it and its neighbours. Logarithms are integers, multiples of 1/logUnit. The fill count of an index,
+// the number of edges that its elimination would add, is computed if countsFill.
 func newFillGraph(h Hypergraph, countsFill bool, pace *pace.Pace) *fillGraph {
 	n := len(h.Dims)
 	g := &fillGraph{
@@ -62,27 +64,29 @@ func newFillGraph(h Hypergraph, countsFill bool, pace *pace.Pace) *fillGraph {
 	return g
 }
 
-// connectTensors makes the indices of every tensor pairwise adjacent, except indices of dimension 1.
+// connectTensors makes the indices of every tensor pairwise adjacent, except indices of dimension 1. If the search has ended, the lists of
+// neighbours are incomplete, and nobody reads them.
 func (g *fillGraph) connectTensors(h Hypergraph) {
-	degree := make([]int, len(h.Dims))
-	for _, e := range h.Edges {
-		for _, v := range e {
-			degree[v] += len(e) - 1
+	// Allocate each list for the neighbours in all tensors, counted with repetitions.
+	capacity := make([]int, len(h.Dims))
+	for _, edge := range h.Edges {
+		for _, v := range edge {
+			capacity[v] += len(edge) - 1
 		}
 	}
-
-	for v, d := range degree {
+	for v, c := range capacity {
 		if h.Dims[v] > 1 {
-			g.neighbours[v] = make([]int32, 0, d)
+			g.neighbours[v] = make([]int32, 0, c)
 		}
 	}
 
-	for _, e := range h.Edges {
-		for _, v := range e {
-			if h.Dims[v] == 1 || g.pace.Over(int64(len(e))) {
+	// List the neighbours tensor by tensor.
+	for _, edge := range h.Edges {
+		for _, v := range edge {
+			if h.Dims[v] == 1 || g.pace.Over(int64(len(edge))) {
 				continue
 			}
-			for _, u := range e {
+			for _, u := range edge {
 				if u != v && h.Dims[u] > 1 {
 					g.neighbours[v] = append(g.neighbours[v], int32(u))
 				}
@@ -90,6 +94,7 @@ func (g *fillGraph) connectTensors(h Hypergraph) {
 		}
 	}
 
+	// Sort the lists and remove repetitions.
 	for v, row := range g.neighbours {
 		if g.pace.Over(8 * int64(len(row))) {
 			return
@@ -99,18 +104,20 @@ func (g *fillGraph) connectTensors(h Hypergraph) {
 	}
 }
 
-// countFill counts, for every vertex, the pairs of neighbours that are not adjacent: all pairs, less one for each triangle. So a vertex of
-// degree 10^5 does not cost 10^10.
+// countFill sets fillCount[v] to the number of pairs of neighbours of v that are not adjacent, for every vertex v. This is the number of
+// all pairs of neighbours less the number of triangles with v. It goes through edges and not through pairs, so that a vertex of degree 10^5
+// does not cost 10^10.
 func (g *fillGraph) countFill() {
 	g.fillCount = make([]int64, len(g.neighbours))
 	for v, row := range g.neighbours {
 		degree := int64(len(row))
 		g.fillCount[v] += degree * (degree - 1) / 2
 		for _, u := range row {
-			// Every edge {v, u} once: with a common neighbour w it is the pair of w's neighbours that a triangle makes adjacent.
-			if int(u) < v || g.pace.Over(int64(len(row))) {
+			isSeen := int(u) < v // the edge {v, u} was looked at from u
+			if isSeen || g.pace.Over(int64(len(row))) {
 				continue
 			}
+			// For each common neighbour w, v and u are a pair of neighbours of w that is adjacent.
 			g.common = g.intersect(row, g.neighbours[u], g.common[:0])
 			for _, w := range g.common {
 				g.fillCount[w]--
@@ -119,7 +126,8 @@ func (g *fillGraph) countFill() {
 	}
 }
 
-// intersect appends the elements that two sorted lists have in common. If one list is much shorter, it looks its elements up by bisection.
+// intersect appends the elements that the sorted lists a and b have in common to common and returns it. If one list is more than 16 times
+// longer, it searches that list for each element of the shorter one. Otherwise it walks through both.
 func (g *fillGraph) intersect(a, b, common []int32) []int32 {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -127,11 +135,11 @@ func (g *fillGraph) intersect(a, b, common []int32) []int32 {
 	if len(b) > 16*len(a) {
 		g.moves += 16 * int64(len(a))
 		for _, x := range a {
-			i, ok := slices.BinarySearch(b, x)
-			if ok {
+			i, isCommon := slices.BinarySearch(b, x)
+			if isCommon {
 				common = append(common, x)
 			}
-			b = b[i:]
+			b = b[i:] // later elements of a are larger
 		}
 		return common
 	}
@@ -153,7 +161,7 @@ func (g *fillGraph) intersect(a, b, common []int32) []int32 {
 	return common
 }
 
-// markTouched adds v to touched, once per elimination.
+// markTouched adds v to touched, the list of vertices that the present elimination changes, if it is not yet there.
 func (g *fillGraph) markTouched(v int32) {
 	if g.stamp[v] != g.round {
 		g.stamp[v] = g.round
@@ -161,13 +169,16 @@ func (g *fillGraph) markTouched(v int32) {
 	}
 }
 
-// eliminate removes v and makes its neighbours pairwise adjacent. Then touched lists the vertices whose weight or fill count changed.
+// eliminate removes v from the graph and makes its neighbours pairwise adjacent. It updates weights and, if they are counted, fill counts:
+// fillCount[a] is the number of pairs of neighbours of a that are not adjacent. Afterwards touched lists the vertices whose weight or fill
+// count may have changed.
 func (g *fillGraph) eliminate(v int32) {
 	neighbours := g.neighbours[v]
 	g.neighbours[v] = nil
 	g.round++
 	g.touched = g.touched[:0]
 
+	// Remove v from the neighbours of each of its neighbours a.
 	for _, a := range neighbours {
 		g.markTouched(a)
 		row := g.neighbours[a]
@@ -177,12 +188,13 @@ func (g *fillGraph) eliminate(v int32) {
 		g.neighbours[a] = row
 		g.weight[a] -= g.log2Dim[v]
 		g.moves += 8
-		if g.fillCount != nil { // pairs of v with neighbours of a that are not adjacent to v are gone
+		if g.fillCount != nil { // a loses its pairs of v with a neighbour that is not adjacent to v
 			g.common = g.intersect(row, neighbours, g.common[:0])
 			g.fillCount[a] -= int64(len(row) - len(g.common))
 		}
 	}
 
+	// Connect the neighbours of v with each other.
 	switch {
 	case g.fillCount == nil:
 		g.connectAll(neighbours)
@@ -191,11 +203,12 @@ func (g *fillGraph) eliminate(v int32) {
 	}
 }
 
-// connectAll makes the vertices of clique, a sorted list, pairwise adjacent, without fill counts. It merges clique into the neighbours of
-// each member.
+// connectAll makes the vertices of clique, a sorted list, pairwise adjacent and updates their weights. It merges clique into the sorted
+// list of neighbours of each member. It is for graphs without fill counts. It stops early if a limit is reached; the greedy order ends
+// then.
 func (g *fillGraph) connectAll(clique []int32) {
 	for _, a := range clique {
-		if g.moves > g.limit || g.pace.Over(int64(len(clique))) { // the greedy order ends
+		if g.moves > g.limit || g.pace.Over(int64(len(clique))) {
 			return
 		}
 		row := g.neighbours[a]
@@ -204,13 +217,13 @@ func (g *fillGraph) connectAll(clique []int32) {
 		i, j := 0, 0
 		for i < len(row) || j < len(clique) {
 			switch {
-			case j == len(clique) || i < len(row) && row[i] < clique[j]:
+			case j == len(clique) || i < len(row) && row[i] < clique[j]: // row has the next vertex
 				merged = append(merged, row[i])
 				i++
-			case i < len(row) && row[i] == clique[j]:
+			case i < len(row) && row[i] == clique[j]: // both have it
 				merged = append(merged, row[i])
 				i, j = i+1, j+1
-			default:
+			default: // only clique has it: a new neighbour of a, or a itself
 				if clique[j] != a {
 					merged = append(merged, clique[j])
 					g.weight[a] += g.log2Dim[clique[j]]
@@ -225,8 +238,9 @@ func (g *fillGraph) connectAll(clique []int32) {
 	}
 }
 
-// addMissing makes the vertices of clique, a sorted list, pairwise adjacent, and updates the fill counts. A new edge {a, b} removes one
-// missing pair from every common neighbour. It adds to a, and to b, one missing pair per neighbour that is not common.
+// addMissing makes the vertices of clique, a sorted list, pairwise adjacent, and updates weights and fill counts. The fill count of a
+// vertex is the number of pairs of its neighbours that are not adjacent. So a new edge {a, b} lowers the fill count of every common
+// neighbour of a and b by 1. It raises that of a by the number of neighbours of a that are not neighbours of b, and that of b likewise.
 func (g *fillGraph) addMissing(clique []int32) {
 	for i, a := range clique {
 		if g.moves > g.limit { // the greedy order ends; nothing reads the fill counts again

@@ -16,14 +16,14 @@ const (
 	oneBit   = logs(1) << fraction // log2 of 2
 )
 
-// log2 returns log2 x, rounded down to the unit, for x ≥ 1. It finds the binary digits of the logarithm by repeated squaring: the digit is
-// 1 if the square of the mantissa is 2 or more.
+// log2 returns log2 x for x ≥ 1 in fixed point, rounded down to a multiple of 2^−16. It writes x as 2^whole times a mantissa m in [1, 2).
+// It finds the binary digits of log2 m by repeated squaring: log2 m² = 2·log2 m, so the next digit is 1 if m² ≥ 2.
 func log2(x uint64) logs {
 	whole := bits.Len64(x) - 1
-	mantissa := x << (63 - whole) // in [1, 2) with 63 binary digits
+	mantissa := x << (63 - whole) // in [1, 2) with 63 binary digits after the point
 	digits := logs(whole)
 	for range fraction {
-		square, _ := bits.Mul64(mantissa, mantissa) // in [1, 4) with 62 digits
+		square, _ := bits.Mul64(mantissa, mantissa) // in [1, 4) with 62 digits after the point
 		digits <<= 1
 		if square>>63 != 0 {
 			digits |= 1
@@ -38,7 +38,8 @@ func log2(x uint64) logs {
 // pow2Coarse[k] = 2^(k/256) and pow2Fine[k] = 2^(k/65536). They are computed by square roots, which IEEE 754 rounds correctly.
 var pow2Coarse, pow2Fine = pow2Tables()
 
-// pow2Tables computes both tables from the 16 roots 2^(2^b/65536).
+// pow2Tables returns the tables coarse[k] = 2^(k/256) and fine[k] = 2^(k/65536). It computes the 16 roots 2^(2^b/65536) by repeated square
+// roots of 2, and multiplies those of the bits b of k.
 func pow2Tables() (coarse, fine [256]float64) {
 	var root [fraction]float64 // root[b] = 2^(2^b/65536)
 	x := 2.0
@@ -59,23 +60,25 @@ func pow2Tables() (coarse, fine [256]float64) {
 	return coarse, fine
 }
 
-// pow2 returns 2^x. It returns 2^1000 if x is 1000 bits or more, and 0 if x is below −1000 bits.
+// pow2 returns 2^x for x in fixed point, with 16 binary digits after the point. It returns 2^1000 if x ≥ 1000, and 0 if x < −1000. It
+// multiplies 2^whole, made from its bits, by the powers of the upper and the lower 8 digits after the point, which are in tables.
 func pow2(x logs) float64 {
-	e := x >> fraction
-	if e >= 1000 {
+	whole := x >> fraction
+	if whole >= 1000 {
 		return 0x1p1000
 	}
-	if e < -1000 {
+	if whole < -1000 {
 		return 0
 	}
-	f := x & (oneBit - 1)
-	return float64(pow2Coarse[f>>8] * pow2Fine[f&255] * math.Float64frombits(uint64(e+1023)<<52))
+	digits := x & (oneBit - 1) // after the point
+	return float64(pow2Coarse[digits>>8] * pow2Fine[digits&255] * math.Float64frombits(uint64(whole+1023)<<52))
 }
 
-// log2Float returns log2 of x ≥ 2^−1000 with an error of about 2^−12, by the leading 12 digits of its mantissa.
+// log2Float returns log2 of x ≥ 2^−1000 in fixed point, with an error of about 2^−12. The exponent of x is the whole part; a table has log2
+// of the mantissa by its leading 12 digits.
 func log2Float(x float64) logs {
-	b := math.Float64bits(x)
-	return (logs(b>>52)-1023)<<fraction + mantissaLog[b>>40&0xfff]
+	floatBits := math.Float64bits(x)
+	return (logs(floatBits>>52)-1023)<<fraction + mantissaLog[floatBits>>40&0xfff]
 }
 
 // mantissaLog[k] = log2(1 + (k+½)/4096).
@@ -94,19 +97,21 @@ var log1p = func() (table [fraction << 8]logs) {
 	return table
 }()
 
-// logAdd returns log2(2^a + 2^b) with an error of about 2^−10.
+// logAdd returns log2(2^a + 2^b) with an error of about 2^−10. a, b and the result are in fixed point, in units of 2^−16. log1p[k] is
+// log2(1 + 2^−d) for differences d = a − b between k/256 and (k+1)/256.
 func logAdd(a, b logs) logs {
 	if a < b {
 		a, b = b, a
 	}
-	step := (a - b) >> 8
-	if step >= logs(len(log1p)) {
+	k := (a - b) >> 8
+	if k >= logs(len(log1p)) {
 		return a
 	}
-	return a + log1p[step] // log2(2^a + 2^b) = a + log2(1 + 2^(b−a))
+	return a + log1p[k] // log2(2^a + 2^b) = a + log2(1 + 2^(b−a))
 }
 
-// log2Quick returns log2 of x ≥ 1 with an error of about 2^−12, by its leading 13 digits.
+// log2Quick returns log2 of x ≥ 1 in fixed point, with an error of about 2^−12. The position of the leading digit of x is the whole part; a
+// table has log2 of the mantissa by the 12 digits after it.
 func log2Quick(x uint64) logs {
 	whole := bits.Len64(x) - 1
 	return logs(whole)<<fraction + mantissaLog[x<<(63-whole)>>51&0xfff]

@@ -10,8 +10,8 @@ import (
 // maxCompared is the largest number of tables of one index whose unions are compared. More tables are merged by their sizes only.
 const maxCompared = 64
 
-// movesPerLook is the number of moves between two looks at the context: about a millisecond.
-const movesPerLook = 1 << 20
+// movesPerCheck is the number of moves between two checks of the context: about a millisecond.
+const movesPerCheck = 1 << 20
 
 // FromOrder returns the tree that eliminates the indices of h along order (Restrict is applied to it). To eliminate an index, it merges the
 // tables that have it two at a time: the smallest with the partner that gives the smallest result. It multiplies tables without an index at
@@ -25,17 +25,17 @@ func FromOrder(h Hypergraph, order []int) (Tree, error) {
 	return NewTree(len(h.Edges), eliminateInOrder(n, Restrict(order, h)).mergeRemaining())
 }
 
-// eliminateInOrder returns a pool of the tables of n after the indices in order, which are those of the hypergraph, are eliminated. It
-// skips indices that n does not have. It stops early if the context of n ends.
+// eliminateInOrder eliminates the indices of order one after the other and returns the pool of the tables that remain. order has indices of
+// the hypergraph from which n was made; those that n does not have are skipped. It stops early if the context of n ends.
 func eliminateInOrder(n *network, order []int) *pool {
 	p := newPool(n)
 
+	// number[v] is the number that index v of the hypergraph has in n, or none. indexOf maps numbers to indices, with −1 for unused
+	// numbers.
 	largest := -1
 	for _, v := range n.indexOf {
 		largest = max(largest, v)
 	}
-
-	// number[v] is the number that index v of the hypergraph has in n.
 	number := slices.Repeat([]int32{none}, largest+1)
 	for i, v := range n.indexOf {
 		if v >= 0 {
@@ -43,13 +43,14 @@ func eliminateInOrder(n *network, order []int) *pool {
 		}
 	}
 
-	movesAtLook := int64(0)
+	movesAtCheck := int64(0) // p.moves when the context was checked last
 	for _, v := range order {
 		if v <= largest && number[v] != none {
 			p.eliminate(number[v])
 		}
-		if p.moves-movesAtLook > movesPerLook {
-			if movesAtLook = p.moves; n.hasEnded() {
+		if p.moves-movesAtCheck > movesPerCheck {
+			movesAtCheck = p.moves
+			if n.hasEnded() {
 				break
 			}
 		}
@@ -57,9 +58,10 @@ func eliminateInOrder(n *network, order []int) *pool {
 	return p
 }
 
-// eliminate merges all tables that have index v: over and over the smallest with the partner that gives the smallest result.
+// eliminate merges the tables that have index v until one is left. Each time it merges the smallest table with the partner whose union of
+// scopes with it is the smallest. If there are more than maxCompared tables, it merges the two smallest.
 func (p *pool) eliminate(v int32) {
-	bucket := slices.Clone(p.tablesWith[v]) // ascending by size
+	bucket := slices.Clone(p.tablesWith[v]) // the tables with index v, ascending by size
 	bySize := func(a, b int32) int {
 		return cmp.Or(cmp.Compare(p.size[a], p.size[b]),
 			cmp.Compare(a, b))
@@ -67,19 +69,20 @@ func (p *pool) eliminate(v int32) {
 
 	slices.SortFunc(bucket, bySize)
 	for len(bucket) > 1 {
-		partner := 1
+		partner := 1 // its position in bucket
 		if len(bucket) <= maxCompared {
-			smallest := p.unionSize(bucket[0], bucket[1])
+			smallestUnion := p.unionSize(bucket[0], bucket[1])
 			for i := 2; i < len(bucket); i++ {
-				if p.size[bucket[i]] >= smallest { // no union with a table that large is smaller
+				if p.size[bucket[i]] >= smallestUnion { // no union with this table or a later one is smaller
 					break
 				}
-				if size := p.unionSize(bucket[0], bucket[i]); size < smallest {
-					partner, smallest = i, size
+				if size := p.unionSize(bucket[0], bucket[i]); size < smallestUnion {
+					partner, smallestUnion = i, size
 				}
 			}
 		}
 
+		// Both leave the bucket, and their product takes its place in the sequence of sizes.
 		product := p.merge(bucket[0], bucket[partner])
 		bucket = slices.Delete(bucket, partner, partner+1)[1:]
 		position, _ := slices.BinarySearchFunc(bucket, product, bySize)

@@ -20,9 +20,10 @@ type greedyRule struct {
 	temperature logs // in units of 2^−16 bits
 }
 
-// greedyTree merges tables of n by a rule as long as two tables share an index, and returns the pool. It compares a table only with the
-// first maxPerIndex tables of each of its indices. It stops early if the search ends. Time: O(Σ over merges of the tensors that share an
-// index with the result), times log for the queue.
+// greedyTree merges the tensors of n pair by pair until no two tables share an index, and returns the pool of the tables that remain. Each
+// time it merges the pair with the lowest score by the rule. A table is paired only with the first maxPerIndex tables of each of its
+// indices. It stops early if the search ends. Time: O(Σ over merges of the tensors that share an index with the result), times log for the
+// queue.
 func greedyTree(n *network, rule greedyRule, rng *rand.PCG) *pool {
 	g := &greedyRun{pool: newPool(n), rule: rule, rng: rng}
 	tables := 2 * len(n.edges)
@@ -30,23 +31,25 @@ func greedyTree(n *network, rule greedyRule, rng *rand.PCG) *pool {
 	g.closedSize = make([]logs, tables)
 	g.stamp = make([]int32, tables)
 
+	// Queue every pair of tensors once, from the one with the smaller number.
 	for t := range n.edges {
 		if n.hasEnded() {
 			break
 		}
-		g.offerPairs(int32(t), true)
+		firstPartner := int32(t)
+		g.queuePairs(int32(t), firstPartner)
 	}
 
 	for len(g.queue) > 0 && !n.hasEnded() {
 		best := g.queue.pop()
-		if g.isAlive[best.a] && g.isAlive[best.b] {
-			g.offerPairs(g.merge(best.a, best.b), false)
+		if g.isAlive[best.a] && g.isAlive[best.b] { // else one of them was merged since
+			g.queuePairs(g.merge(best.a, best.b), 0)
 		}
 	}
 	return g.pool
 }
 
-// maxPerIndex is the number of tables of one index that are offered as partners.
+// maxPerIndex is the number of tables of one index that a table is paired with.
 const maxPerIndex = 64
 
 // greedyRun is the state of greedyTree.
@@ -55,33 +58,37 @@ type greedyRun struct {
 	rule  greedyRule
 	rng   *rand.PCG
 	queue pairQueue
-	// By neighbour of the table whose pairs are offered: log2 of the size of their common indices, and of those common indices that no third
+	// By neighbour of the table whose pairs are queued: log2 of the size of their common indices, and of those common indices that no third
 	// table has, so that their merge sums them.
 	commonSize, closedSize []logs
-	stamp                  []int32 // stamp[o] == t+1: table o is in neighbours of table t
-	neighbours             []int32 // of the table whose pairs are offered
-	offers                 uint64  // the number of pairs offered so far
+	stamp                  []int32 // by neighbour: one more than the table that it was last a neighbour of; 0 if of none
+	neighbours             []int32 // of the table whose pairs are queued
+	pairCount              uint64  // the number of pairs queued so far
 }
 
-// offerPairs puts the pairs of a table with its neighbours into the queue, with their scores. If laterOnly, it takes only neighbours with a
-// larger number, so that a loop over all tables offers each pair once.
-func (g *greedyRun) offerPairs(table int32, laterOnly bool) {
+// queuePairs puts the pairs of a table with its neighbours, tables that share an index with it, into the queue, with their scores. It
+// leaves out neighbours with a number below firstPartner. All sizes are log2.
+func (g *greedyRun) queuePairs(table, firstPartner int32) {
+	// List the neighbours. By neighbour, commonSize adds up the indices in common, and closedSize those of them that no third table has: a
+	// merge sums these out.
 	g.neighbours = g.neighbours[:0]
 	for _, v := range g.scope[table] {
 		tables := g.tablesWith[v]
 		tables = tables[:min(len(tables), maxPerIndex)]
-		weight, endsHere := g.n.log2DimOf(v), len(g.tablesWith[v]) == 2
+		log2Dim := g.n.log2DimOf(v)
+		isClosed := len(g.tablesWith[v]) == 2
 		for _, other := range tables {
-			if other == table || laterOnly && other < table {
+			if other == table || other < firstPartner {
 				continue
 			}
-			if g.stamp[other] != table+1 {
+			isNew := g.stamp[other] != table+1
+			if isNew {
 				g.stamp[other], g.commonSize[other], g.closedSize[other] = table+1, 0, 0
 				g.neighbours = append(g.neighbours, other)
 			}
-			g.commonSize[other] += weight
-			if endsHere {
-				g.closedSize[other] += weight
+			g.commonSize[other] += log2Dim
+			if isClosed {
+				g.closedSize[other] += log2Dim
 			}
 		}
 		g.moves += int64(4 * len(tables))
@@ -89,18 +96,22 @@ func (g *greedyRun) offerPairs(table int32, laterOnly bool) {
 
 	for _, other := range g.neighbours {
 		resultSize := g.size[table] + g.size[other] - g.commonSize[other] - g.closedSize[other]
-		g.offers++
-		g.queue.push(pair{score: g.score(resultSize, g.size[table], g.size[other]), offer: g.offers, a: other, b: table})
+		g.pairCount++
+		g.queue.push(pair{score: g.score(resultSize, g.size[table], g.size[other]), number: g.pairCount, a: other, b: table})
 	}
 	g.moves += int64(100 * len(g.neighbours)) // most of it for the queue
 }
 
-// score returns the score of a pair by the rule. result, a and b are log2 of the sizes of the result and of the two tables.
+// score returns the score of a pair of tables: sign(x) · log2(|x| + 1) with x = |c| − α (|a| + |b|) if the rule is linear, otherwise log2
+// |c| − α log2 (|a| + |b|). Random noise is subtracted if the rule has a temperature. result, a and b are log2 of |c|, |a| and |b|, the
+// entries of the result and of the two tables. Products of fixed-point numbers are shifted by fraction, the number of their binary digits
+// after the point.
 func (g *greedyRun) score(result, a, b logs) logs {
 	var score logs
 	if g.rule.isLinear {
 		difference := pow2(result) - float64(float64(g.rule.alpha)/float64(oneBit)*(pow2(a)+pow2(b)))
-		if score = log2Float(max(difference, -difference, 0) + 1); difference < 0 {
+		score = log2Float(max(difference, -difference, 0) + 1)
+		if difference < 0 {
 			score = -score
 		}
 	} else {
@@ -112,38 +123,41 @@ func (g *greedyRun) score(result, a, b logs) logs {
 	return score
 }
 
-// exponential returns −log2 u for a uniform variable u in (0, 1) that is made of 64 random bits: an exponential variable in bits.
+// exponential returns −log2 u for the uniform variable u = random / 2^64, made odd so that it is not 0: an exponential variable in bits.
+// The result is in fixed point with fraction binary digits after the point.
 func exponential(random uint64) logs { return 64<<fraction - log2Quick(random|1) }
 
-// gumbel returns −log2(−log2 u) for a uniform variable u: a Gumbel variable in bits, up to a constant.
+// gumbel returns −log2(−log2 u) for the uniform variable u = random / 2^64: a Gumbel variable in bits, up to a constant. The exponential
+// variable −log2 u is an integer multiple of 2^−fraction, so its log2 is that of the integer less fraction. The result is in fixed point,
+// too.
 func gumbel(random uint64) logs {
 	return fraction<<fraction - log2Quick(uint64(exponential(random))|1)
 }
 
-// pair is a possible merge of tables a and b. A refinement has vertices in place of pairs of tables: then a is the vertex.
+// pair is a possible merge of tables a and b. A refinement queues vertices in place of pairs of tables: then a is the vertex.
 type pair struct {
-	score logs
-	offer uint64 // the number of the offer: of pairs with one score the oldest is first
-	a, b  int32
+	score  logs
+	number uint64 // pairs are numbered as they are queued: of those with one score the oldest is first
+	a, b   int32
 }
 
-// before reports whether p comes out of the queue before other.
-func (p pair) before(other pair) bool {
-	return p.score < other.score || p.score == other.score && p.offer < other.offer
+// precedes reports whether p comes out of the queue before other: by a lower score, or if it is older with the same score.
+func (p pair) precedes(other pair) bool {
+	return p.score < other.score || p.score == other.score && p.number < other.number
 }
 
 // pairQueue is a binary min-heap. It does not use container/heap, which would allocate every element. It is no queue of keys, since these
 // are half as long again: with them greedy trees and bisections take 15 % longer.
 type pairQueue []pair
 
-// push adds a pair.
+// push adds a pair. It moves later parents down, from the end of the heap upwards, until p fits.
 func (q *pairQueue) push(p pair) {
 	*q = append(*q, p)
 	heap := *q
-	i := len(heap) - 1
+	i := len(heap) - 1 // where p is to go
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !p.before(heap[parent]) {
+		if !p.precedes(heap[parent]) {
 			break
 		}
 		heap[i] = heap[parent]
@@ -152,19 +166,20 @@ func (q *pairQueue) push(p pair) {
 	heap[i] = p
 }
 
-// pop removes the first pair and returns it. The queue must not be empty.
+// pop removes the first pair and returns it. The queue must not be empty. The last pair of the heap fills the gap: children move up, from
+// the top downwards, until it fits.
 func (q *pairQueue) pop() pair {
 	heap := *q
 	top := heap[0]
 	last := heap[len(heap)-1]
 	heap = heap[:len(heap)-1]
 	*q = heap
-	for i := 0; len(heap) > 0; {
+	for i := 0; len(heap) > 0; { // i is the position of the gap
 		child := 2*i + 1
-		if child+1 < len(heap) && heap[child+1].before(heap[child]) {
+		if child+1 < len(heap) && heap[child+1].precedes(heap[child]) {
 			child++
 		}
-		if child >= len(heap) || !heap[child].before(last) {
+		if child >= len(heap) || !heap[child].precedes(last) {
 			heap[i] = last
 			break
 		}

@@ -45,9 +45,9 @@ func (h Hypergraph) Digest(b *digest.Builder) {
 	}
 }
 
-// Restrict returns the indices of h with a dimension above 1, each once. First come those that order names, in its sequence; then the
-// remaining ones by number. It carries the order of a model over to the same model with evidence, in which observed indices have dimension
-// 1. Linear time.
+// Restrict returns order without indices of dimension 1, indices that do not exist and repetitions. At the end it adds all other indices of
+// h with a dimension above 1, ascending. It carries the order of a model over to the same model with evidence, in which observed indices
+// have dimension 1. Linear time.
 func Restrict(order []int, h Hypergraph) []int {
 	isListed := make([]bool, len(h.Dims))
 	restricted := make([]int, 0, len(order))
@@ -74,15 +74,15 @@ func (h Hypergraph) Validate() error {
 			return fault.New(fault.BadInput, "%w: index %d has dimension %d", ErrTree, v, d)
 		}
 	}
-	last := make([]int, len(h.Dims)) // one more than the last edge with the index
+	lastEdge := make([]int, len(h.Dims)) // by index: i+1 if edge i is the last one so far that names it; 0 if none does
 	for i, e := range h.Edges {
 		for _, v := range e {
-			if v < 0 || v >= len(h.Dims) || last[v] == i+1 {
+			if v < 0 || v >= len(h.Dims) || lastEdge[v] == i+1 {
 				return fault.New(fault.BadInput,
 					"%w: tensor %d names index %d, which does not exist or is named "+
 						"twice", ErrTree, i, v)
 			}
-			last[v] = i + 1
+			lastEdge[v] = i + 1
 		}
 	}
 	return nil

@@ -29,23 +29,26 @@ const boundMoves = 1 << 26
 // Source: V. Gogate and R. Dechter,
 // A complete anytime algorithm for treewidth (UAI 2004), minor-min-width; weighted here.
 func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
-	g := newFillGraph(h, false, pace.New(ctx))
-	var queue queue
+	countsFill := false
+	g := newFillGraph(h, countsFill, pace.New(ctx))
+	var queue queue // of the vertices that are not contracted, by the weight of their neighbourhoods
 	isContracted := make([]bool, len(h.Dims))
 	for v, d := range h.Dims {
-		if isContracted[v] = d == 1; !isContracted[v] {
+		isContracted[v] = d == 1 // such a vertex is not part of the graph
+		if !isContracted[v] {
 			queue = append(queue, g.key(int32(v), byWeight, 0))
 		}
 	}
-
 	queue.heapify()
+
 	bound := int64(0)
 	for len(queue) > 0 && g.moves < boundMoves && !g.pace.Over(16) {
 		k := queue.pop()
-		if isContracted[k.vertex] || k.first != g.weight[k.vertex] {
+		isStale := k.first != g.weight[k.vertex] // the queue has a newer key of the vertex
+		if isContracted[k.vertex] || isStale {
 			continue
 		}
-		bound = max(bound, k.first)
+		bound = max(bound, k.first) // the lightest neighbourhood of this minor
 		isContracted[k.vertex] = true
 		for _, a := range g.contractEdge(k.vertex) {
 			queue.push(g.key(a, byWeight, 0))
@@ -54,8 +57,9 @@ func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 	return float64(bound) / logUnit, g.pace.Err()
 }
 
-// contractEdge joins v with the neighbour that has the lightest neighbourhood. The neighbour stays as the joined vertex; v is gone. It
-// returns the vertices whose weights may have changed, some of them twice; nil if v has no neighbours.
+// contractEdge contracts the edge between v and its neighbour of the smallest weight: v is removed, and the neighbour, the target, becomes
+// adjacent to all neighbours of v. weight[a] is the sum of log2Dim over a and its neighbours; the joined vertex has the smaller log2Dim of
+// the two. It returns the vertices whose weights may have changed, some of them twice, or nil if v has no neighbours.
 func (g *fillGraph) contractEdge(v int32) []int32 {
 	neighbours := g.neighbours[v]
 	g.neighbours[v] = nil
@@ -74,9 +78,8 @@ func (g *fillGraph) contractEdge(v int32) []int32 {
 	}
 
 	// The log2Dim of the joined vertex is the smaller one of the two.
-	if lighter := min(g.log2Dim[target], g.log2Dim[v]); lighter < g.log2Dim[target] {
-		decrease := g.log2Dim[target] - lighter
-		g.log2Dim[target] = lighter
+	if decrease := g.log2Dim[target] - g.log2Dim[v]; decrease > 0 {
+		g.log2Dim[target] -= decrease
 		g.weight[target] -= decrease
 		for _, b := range g.neighbours[target] {
 			g.weight[b] -= decrease
@@ -91,7 +94,8 @@ func (g *fillGraph) contractEdge(v int32) []int32 {
 	return append(slices.Clone(neighbours), g.neighbours[target]...)
 }
 
-// removeNeighbour removes v from the neighbours of a, if it is one. The neighbours of v stay.
+// removeNeighbour removes v from the sorted list of neighbours of a, if it is one, and from the weight of a: the sum of log2Dim over a and
+// its neighbours. The list of v does not change.
 func (g *fillGraph) removeNeighbour(a, v int32) {
 	if i, ok := slices.BinarySearch(g.neighbours[a], v); ok {
 		g.moves += int64(len(g.neighbours[a]))
@@ -100,10 +104,11 @@ func (g *fillGraph) removeNeighbour(a, v int32) {
 	}
 }
 
-// connectPair makes two vertices adjacent, if they are not.
+// connectPair makes vertices a and b adjacent, if they are not. It updates the sorted lists of neighbours and the weights: that of a vertex
+// is the sum of log2Dim over it and its neighbours.
 func (g *fillGraph) connectPair(a, b int32) {
-	i, ok := slices.BinarySearch(g.neighbours[a], b)
-	if ok {
+	i, isAdjacent := slices.BinarySearch(g.neighbours[a], b)
+	if isAdjacent {
 		return
 	}
 	g.moves += int64(len(g.neighbours[a]) + len(g.neighbours[b]))

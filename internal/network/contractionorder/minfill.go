@@ -53,7 +53,8 @@ func MinFillLast(
 	return order, isComplete, err
 }
 
-// minFill is MinFillLast that also returns the number of operations.
+// minFill returns the order of MinFillLast and the number of operations that it took. isComplete is false if a limit was reached, of
+// log2 of the entries of a table or of the operations; then the remaining indices follow by weight.
 func minFill(
 	ctx context.Context, h Hypergraph, isLast []bool, log2Table float64, maxMoves int64,
 ) (order []int, isComplete bool, movesTaken int64, err error) {
@@ -61,13 +62,13 @@ func minFill(
 	g.isLast = isLast
 	g.maxWeight, g.limit = int64(min(log2Table*logUnit, math.MaxInt64/2)), maxMoves
 	order, movesTaken, err = g.eliminateAll(h, byFill, 0)
-	hasFit := g.maxWeight > 0 // eliminateAll sets it to 0 at a table beyond
-	return order, hasFit && g.moves < maxMoves, movesTaken, err
+	isWithinTables := g.maxWeight > 0 // eliminateAll sets maxWeight to 0 if it comes to a table over the limit
+	return order, isWithinTables && g.moves < maxMoves, movesTaken, err
 }
 
-// MinFillCost returns the min-fill order, its cost and the number of operations. It stops if a table has more than maxFlops entries or
-// after maxMoves operations: then the end of the order follows by weights, and maxFlops stands for the unknown cost. If the flops of the
-// complete order exceed maxFlops, the cost is what EvaluateOrderWithin returns.
+// MinFillCost returns the min-fill order of h, its cost and the number of operations that the search took. The search stops early at a
+// table of more than maxFlops entries, or after maxMoves operations. Then the remaining indices follow by weight, and maxFlops stands for
+// the unknown cost. If the flops of the complete order exceed maxFlops, the cost is that of its first steps, up to the one that exceeds.
 func MinFillCost(
 	ctx context.Context, h Hypergraph, maxFlops float64, maxMoves int64,
 ) (order []int, cost query.Cost, movesTaken int64, err error) {
@@ -90,16 +91,17 @@ func MinWeight(ctx context.Context, h Hypergraph) ([]int, error) {
 	return order, err
 }
 
-// greedyOrder returns the order in which a rule eliminates the primal graph of h, and the number of moves. seed is for rules with a hash.
-// The only error is that of the context.
+// greedyOrder returns the order in which a greedy rule eliminates the indices of h, and the number of moves (elementary operations). seed
+// is for rules that break ties by a hash. Rules other than byWeight need fill counts. The only error is that of the context.
 func greedyOrder(
 	ctx context.Context, h Hypergraph, rule rule, seed uint64,
 ) (order []int, moves int64, err error) {
 	return newFillGraph(h, rule != byWeight, pace.New(ctx)).eliminateAll(h, rule, seed)
 }
 
-// eliminateAll returns the order in which a rule eliminates all vertices, and the moves of g so far. If the rule comes to a vertex above
-// maxWeight, it sets maxWeight to 0. From there on, or from the limit of the moves on, the order follows by weights.
+// eliminateAll eliminates the vertices of g in the order of a greedy rule, and returns the order and the moves of g so far. If the rule
+// comes to a vertex whose weight is above maxWeight, it stops and sets maxWeight to 0. It also stops at the limit of the moves. The
+// remaining vertices then follow by weight.
 func (g *fillGraph) eliminateAll(
 	h Hypergraph, rule rule, seed uint64,
 ) (order []int, moves int64, err error) {
@@ -115,12 +117,13 @@ func (g *fillGraph) eliminateAll(
 	isEliminated := make([]bool, len(h.Dims))
 	for len(q) > 0 && g.moves < g.limit && !g.pace.Over(16) {
 		k := q.pop()
-		isStale := k != g.key(k.vertex, rule, seed)
+		isStale := k != g.key(k.vertex, rule, seed) // the queue has a newer key of the vertex
 		if isEliminated[k.vertex] || isStale {
 			continue
 		}
 
-		if g.maxWeight > 0 && g.weight[k.vertex] > g.maxWeight {
+		isTooLarge := g.maxWeight > 0 && g.weight[k.vertex] > g.maxWeight
+		if isTooLarge {
 			g.maxWeight = 0
 			break
 		}
@@ -128,6 +131,7 @@ func (g *fillGraph) eliminateAll(
 		isEliminated[k.vertex] = true
 		order = append(order, int(k.vertex))
 		g.eliminate(k.vertex)
+		// The vertices that this has changed have new keys.
 		for _, a := range g.touched {
 			if !isEliminated[a] {
 				q.push(g.key(a, rule, seed))
@@ -141,16 +145,16 @@ func (g *fillGraph) eliminateAll(
 	return append(order, g.remainingOrder(h, isEliminated)...), g.moves, nil
 }
 
-// lateness returns what is added to the fill count of v: more than any fill count if v is last, else 0.
-func (g *fillGraph) lateness(v int32) int64 {
+// lastPenalty returns a number above every fill count if v comes after all others in a greedy order, else 0. It is added to the fill count.
+func (g *fillGraph) lastPenalty(v int32) int64 {
 	if g.isLast != nil && g.isLast[v] {
 		return 1 << 62
 	}
 	return 0
 }
 
-// remainingOrder lists the vertices of dimension above 1 that are not eliminated: by weight, then by number. Those that are last come after
-// all others.
+// remainingOrder returns the vertices of dimension above 1 that are not eliminated, by weight, then by number. Vertices of isLast come
+// after all others.
 func (g *fillGraph) remainingOrder(h Hypergraph, isEliminated []bool) []int {
 	var remaining []int
 	for v, d := range h.Dims {
@@ -159,12 +163,13 @@ func (g *fillGraph) remainingOrder(h Hypergraph, isEliminated []bool) []int {
 		}
 	}
 	slices.SortStableFunc(remaining, func(a, b int) int {
-		return cmp.Or(cmp.Compare(g.lateness(int32(a)), g.lateness(int32(b))), cmp.Compare(g.weight[a], g.weight[b]))
+		return cmp.Or(cmp.Compare(g.lastPenalty(int32(a)), g.lastPenalty(int32(b))), cmp.Compare(g.weight[a], g.weight[b]))
 	})
 	return remaining
 }
 
-// key returns the present priority of v by a rule.
+// key returns the present priority of vertex v by a greedy rule: two criteria, a number that breaks ties, and the vertex. The smallest key
+// is eliminated first.
 func (g *fillGraph) key(v int32, rule rule, seed uint64) key {
 	switch rule {
 	case byWeight:
@@ -174,7 +179,7 @@ func (g *fillGraph) key(v int32, rule rule, seed uint64) key {
 	case byFillWeight:
 		return key{g.fillCount[v], g.weight[v], mix(seed, uint64(v)), v}
 	}
-	return key{g.fillCount[v] + g.lateness(v), g.weight[v], uint64(v), v}
+	return key{g.fillCount[v] + g.lastPenalty(v), g.weight[v], uint64(v), v}
 }
 
 // mix returns a hash of a vertex under a seed (the finaliser of splitmix64). It is a bijection for every seed, so that there are no ties.

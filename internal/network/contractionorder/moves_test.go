@@ -209,7 +209,7 @@ func TestRefinementCountsItsCut(t *testing.T) {
 		before := cutOf()
 		f := newRefinement(g, side, b.maxSide(g), nil)
 		balanced := f.excess() == 0
-		for f.pass() {
+		for f.improve() {
 			if f.cut != cutOf() {
 				t.Fatalf("seed %d: the cut costs %d, recounted %d", seed, f.cut, cutOf())
 			}

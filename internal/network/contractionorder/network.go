@@ -10,42 +10,45 @@ import (
 	"slices"
 )
 
-// network is a hypergraph without sliced indices, indices of dimension 1 and indices that only one tensor has. Its indices are numbered by
-// dimension, and each dimension begins a new word of a bit set, so that log2 of the size of a set is Σ_w popCount(set[w])·log2Dim[w].
+// network is a hypergraph without sliced indices, indices of dimension 1 and indices that only one tensor has. A set of indices is a bit
+// set of 64-bit words: index number v is bit v%64 of word v/64. Indices are numbered by dimension, and each dimension begins a new word, so
+// that all indices of a word have the same dimension. Then log2 of the size of a set is Σ_w popCount(set[w])·log2Dim[w].
 type network struct {
 	words   int             // words of a bit set
 	log2Dim []logs          // by word: log2 of the dimension of its indices
-	wordDim []int           // by word: that dimension
-	indexOf []int           // by number: the index of the hypergraph; −1 for numbers that fill up a word
-	edges   [][]int32       // by tensor: sorted numbers
+	wordDim []int           // by word: the dimension of its indices
+	indexOf []int           // by number: the index of the hypergraph; −1 for unused numbers at the end of a word
+	edges   [][]int32       // by tensor: the numbers of its indices, sorted
 	ctx     context.Context // of the search; results after its end are of no use. nil: the search never ends
 }
 
 // hasEnded reports whether the search has ended.
 func (n *network) hasEnded() bool { return n.ctx != nil && n.ctx.Err() != nil }
 
-// newNetwork returns the network of a hypergraph without the indices that isExcluded reports.
+// newNetwork returns the network of a hypergraph, whose index v has dimension dims[v] and whose tensor t has the indices edges[t]. It
+// leaves out indices of dimension 1, indices of a single tensor, and those for which isExcluded is true. The others get numbers, ascending
+// by dimension. In a bit set, number i is bit i%64 of word i/64, and each dimension begins a new word.
 func newNetwork(dims []int, edges [][]int, isExcluded func(v int) bool) *network {
-	count := make([]int, len(dims))
+	tensorCount := make([]int, len(dims)) // by index: the number of tensors that have it
 	for _, edge := range edges {
 		for _, v := range edge {
-			count[v]++
+			tensorCount[v]++
 		}
 	}
 
-	var active []int // by dimension
+	var included []int // indices of the network, ascending by dimension
 	for v, d := range dims {
-		if d > 1 && count[v] > 1 && !isExcluded(v) {
-			active = append(active, v)
+		if d > 1 && tensorCount[v] > 1 && !isExcluded(v) {
+			included = append(included, v)
 		}
 	}
-	slices.SortStableFunc(active, func(a, b int) int { return cmp.Compare(dims[a], dims[b]) })
+	slices.SortStableFunc(included, func(a, b int) int { return cmp.Compare(dims[a], dims[b]) })
 
+	// Number the indices. indexOf is −1 for the unused numbers at the end of a word.
 	n := &network{}
-	number := slices.Repeat([]int32{-1}, len(dims))
-
-	for i, v := range active {
-		if i > 0 && dims[active[i-1]] != dims[v] {
+	number := slices.Repeat([]int32{-1}, len(dims)) // by index: its number, or −1
+	for i, v := range included {
+		if i > 0 && dims[included[i-1]] != dims[v] {
 			for len(n.indexOf)%64 != 0 { // a new dimension begins a new word
 				n.indexOf = append(n.indexOf, -1)
 			}
@@ -58,6 +61,7 @@ func newNetwork(dims []int, edges [][]int, isExcluded func(v int) bool) *network
 		n.indexOf = append(n.indexOf, v)
 	}
 
+	// List the numbers of each tensor's indices.
 	n.words = len(n.log2Dim)
 	n.edges = make([][]int32, len(edges))
 	for i, edge := range edges {
@@ -76,10 +80,11 @@ func newSlicedNetwork(h Hypergraph, sliced []int) *network {
 	return newNetwork(h.Dims, h.Edges, func(v int) bool { return slices.Contains(sliced, v) })
 }
 
-// log2DimOf returns log2 of the dimension of index number v.
+// log2DimOf returns log2 of the dimension of index number v. The 64 indices of word v/64 all have this dimension.
 func (n *network) log2DimOf(v int32) logs { return n.log2Dim[v>>6] }
 
-// log2Size returns log2 of the size of a table whose scope is set.
+// log2Size returns log2 of the number of entries of a table. Its indices are the ones of a bit set. All indices of word w have a dimension
+// whose log2 is log2Dim[w].
 func (n *network) log2Size(set []uint64) logs {
 	var size logs
 	for w, word := range set {
@@ -88,18 +93,18 @@ func (n *network) log2Size(set []uint64) logs {
 	return size
 }
 
-// appendMembers appends the numbers in a bit set to out, ascending.
+// appendMembers appends the members of a bit set to out, ascending. Bit b of word w stands for the member 64·w + b.
 func appendMembers(set []uint64, out []int32) []int32 {
-	for i, x := range set {
-		for ; x != 0; x &= x - 1 {
-			out = append(out, int32(i<<6+lowestBit(x)))
+	for w, word := range set {
+		for ; word != 0; word &= word - 1 { // word & (word−1) clears the lowest bit that is set
+			out = append(out, int32(64*w+lowestBit(word)))
 		}
 	}
 	return out
 }
 
-// popCount returns the number of ones in a word.
+// popCount returns the number of bits of x that are set.
 func popCount(x uint64) int { return bits.OnesCount64(x) }
 
-// lowestBit returns the number of the lowest one in a word, 0 to 63, or 64 if there is none.
+// lowestBit returns the position of the lowest bit of x that is set, 0 to 63, or 64 if x is 0.
 func lowestBit(x uint64) int { return bits.TrailingZeros64(x) }

@@ -18,21 +18,24 @@ type objective struct {
 // noLimit is above the size of every table.
 const noLimit = logs(1) << 60
 
-// log2Price returns log2 of the price of a merge. union and result are log2 |U| and log2 |S|.
+// log2Price returns log2 of the price of a merge, 2 |U| + (write − 1) |S| times the penalty of a result over the limit. union is log2 of
+// |U|, the entries of a table over the indices of both inputs. result is log2 of |S|, the entries of the result.
 func (o *objective) log2Price(union, result logs) logs {
-	p := logAdd(union+oneBit, result+o.log2Write)
+	price := logAdd(union+oneBit, result+o.log2Write)
 	if result > o.limit {
-		p += (result - o.limit) * o.steepness >> fraction
+		price += (result - o.limit) * o.steepness >> fraction
 	}
-	return p
+	return price
 }
 
-// relativePrice returns the price of a merge divided by 2^base. union and result are log2 |U| and log2 |S|.
+// relativePrice returns the price of a merge, 2 |U| + (write − 1) |S| times the penalty of a result over the limit, divided by 2^base.
+// union is log2 of |U|, the entries of a table over the indices of both inputs. result is log2 of |S|, the entries of the result.
 func (o *objective) relativePrice(union, result, base logs) float64 {
 	return (2*pow2(union-base) + pow2(result+o.log2Write-base)) * o.penalty(result)
 }
 
-// penalty returns the factor for a result of size 2^result: 1 up to the limit.
+// penalty returns the factor of the price of a merge whose result has 2^result entries: 1 up to the limit, and beyond it
+// 2^(steepness · (result − limit)).
 func (o *objective) penalty(result logs) float64 {
 	if result <= o.limit {
 		return 1
@@ -40,7 +43,7 @@ func (o *objective) penalty(result logs) float64 {
 	return pow2((result - o.limit) * o.steepness >> fraction)
 }
 
-// totalPrice returns the price of all merges of the tree divided by 2^base.
+// totalPrice returns the price of all merges of the tree divided by 2^base. Nodes from leafCount on are merges.
 func (w *workingTree) totalPrice(o *objective, base logs) float64 {
 	sum := 0.0
 	for v := w.leafCount(); v < len(w.left); v++ {
@@ -50,19 +53,19 @@ func (w *workingTree) totalPrice(o *objective, base logs) float64 {
 	return sum
 }
 
-// log2TotalPrice returns log2 of the price of all merges, for prices beyond float64, too. It chooses the base of the sum so that the most
-// expensive merge is at most 2^900.
+// log2TotalPrice returns log2 of the price of all merges, for prices beyond float64, too. It sums prices divided by 2^base, where base
+// makes that of the most expensive merge at most 2^900. Nodes from leafCount on are merges.
 func (w *workingTree) log2TotalPrice(o *objective) logs {
-	base := logs(0)
+	highest := logs(0)
 	for v := w.leafCount(); v < len(w.left); v++ {
-		base = max(base, o.log2Price(w.unionSize[v], w.size[v]))
+		highest = max(highest, o.log2Price(w.unionSize[v], w.size[v]))
 	}
 
-	base = max(base-900*oneBit, 0)
+	base := max(highest-900*oneBit, 0)
 	return base + log2Float(max(w.totalPrice(o, base), 1))
 }
 
-// log2Largest returns log2 of the size of the largest result of a merge.
+// log2Largest returns log2 of the entries of the largest result of a merge. Nodes from leafCount on are merges.
 func (w *workingTree) log2Largest() logs {
 	largest := logs(0)
 	for v := w.leafCount(); v < len(w.left); v++ {

@@ -11,7 +11,7 @@ import (
 const maxOptimal = 12
 
 // optimal finds the cheapest tree over k ≤ maxOptimal tables. Subsets of the tables are bit masks: table j is bit j. The pattern of an
-// index is the subset of the tables that have it. Let
+// index is the subset of the tables that have it. Sizes are log2 in fixed point. Let
 //
 //	H(m) = log2 of the size of the indices that some table of the subset m has
 //	I(m) = log2 of the size of those that only tables of m have, so that they are summed within m
@@ -29,7 +29,8 @@ type optimal struct {
 	moves        int64
 }
 
-// reset prepares for a number of tables that have no indices yet. It reuses memory.
+// reset prepares for the optimal tree over some tables, which have no indices yet. All lists have one entry per subset of the tables. It
+// reuses their memory if it suffices.
 func (d *optimal) reset(tables int) {
 	subsets := 1 << tables
 	if cap(d.unionSize) < subsets {
@@ -46,19 +47,22 @@ func (d *optimal) reset(tables int) {
 	clear(d.closedSize)
 }
 
-// addIndex adds an index with the given log2 of its dimension, which the tables of pattern have. isOpen: tables outside have it, too.
-func (d *optimal) addIndex(pattern int, weight logs, isOpen bool) {
-	d.unionSize[pattern] += weight
+// addIndex adds an index of a dimension with the given log2. Table j has the index if bit j of pattern is set. isOpen is true if tables
+// outside have it, too, so that no merge sums it.
+func (d *optimal) addIndex(pattern int, log2Dim logs, isOpen bool) {
+	d.unionSize[pattern] += log2Dim
 	if !isOpen {
-		d.closedSize[pattern] += weight
+		d.closedSize[pattern] += log2Dim
 	}
 }
 
-// solve finds the optimal tree, which firstPart then describes. Its cost is total·2^base.
+// solve finds the optimal tree over all tables and returns its cost, total·2^base. A subset of the tables is a bit mask. For each, from
+// small to large, it finds the best split into two; afterwards firstPart[subset] is the first of the two.
 func (d *optimal) solve(o *objective) (total float64, base logs) {
 	d.sumOverSubsets()
-	all := len(d.unionSize) - 1
+	all := len(d.unionSize) - 1 // the subset of all tables
 
+	// Powers of 2, so that the price of a split is a product.
 	base = max(d.unionSize[all]-900*oneBit, 0)
 	for subset := 1; subset <= all; subset++ {
 		d.unionPrice[subset] = 2 * pow2(d.unionSize[subset]-base)
@@ -67,19 +71,22 @@ func (d *optimal) solve(o *objective) (total float64, base logs) {
 
 	for subset := 1; subset <= all; subset++ {
 		d.cost[subset] = 0
-		if subset&(subset-1) != 0 {
-			d.bestSplit(o, subset, base)
+		hasTwoTables := subset&(subset-1) != 0
+		if hasTwoTables {
+			d.findSplit(o, subset, base)
 		}
 	}
 	return d.cost[all], base
 }
 
-// sumOverSubsets turns the sizes by pattern into H and I. I(m) is the sum over all patterns inside m. H(m) is the sum over all patterns
-// except those inside the complement of m.
+// sumOverSubsets turns sizes by pattern, the exact set of tables that have an index, into sizes by subset m of the tables: unionSize
+// becomes H(m), log2 of the size of the indices that some table of m has, and closedSize becomes I(m), that of the indices that only tables
+// of m have. I(m) is the sum over all patterns inside m. H(m) is the sum over all patterns except those inside the complement of m.
 func (d *optimal) sumOverSubsets() {
+	// Sum over the patterns inside each m, for unionSize, too.
 	subsets := len(d.unionSize)
 	for bit := 1; bit < subsets; bit <<= 1 {
-		// Afterwards m has the sum over m and the patterns that lack some of its bits up to this one.
+		// After this round the entry of m is the sum over m and over m without any of its bits up to this one.
 		for m := range subsets {
 			if m&bit != 0 {
 				d.unionSize[m] += d.unionSize[m^bit]
@@ -88,35 +95,38 @@ func (d *optimal) sumOverSubsets() {
 		}
 	}
 
-	// Now unionSize[m] is the sum over the patterns inside m. The total less that sum is H of the complement of m.
-	all := d.unionSize[subsets-1]
+	// The total less the sum over the patterns inside m is H of the complement of m.
+	total := d.unionSize[subsets-1]
 	for m := range subsets / 2 {
 		complement := subsets - 1 - m
-		d.unionSize[m], d.unionSize[complement] = all-d.unionSize[complement], all-d.unionSize[m]
+		d.unionSize[m], d.unionSize[complement] = total-d.unionSize[complement], total-d.unionSize[m]
 	}
 	d.moves += int64(4 * d.tableCount * subsets)
 }
 
-// bestSplit finds the cheapest split of a subset m, of two tables or more, into a and b, and its cost:
+// findSplit sets cost and firstPart of a subset m of two tables or more: it finds the cheapest split of m into a and b,
 //
-//	cost(m) = min_{a ∪ b = m} cost(a) + cost(b) + p · (2·2^(H(m) − I(a) − I(b)) + write·2^(H(m) − I(m)))
+//	cost(m) = min_{a ∪ b = m} cost(a) + cost(b) + p · (2·2^(H(m) − I(a) − I(b)) + (write − 1)·2^(H(m) − I(m)))
 //
-// p is the penalty of a result over the limit. Costs are relative to 2^base. The loop runs over the subsets of m that contain its lowest
-// table, since a and b may be exchanged.
-func (d *optimal) bestSplit(o *objective, subset int, base logs) {
-	result := d.unionSize[subset] - d.closedSize[subset]
-	penalty := o.penalty(result)
-	union := d.unionPrice[subset] * penalty
+// H(m) is log2 of the size of the indices that some table of m has, and I(m) that of the indices that only tables of m have. p is the
+// penalty of a result over the limit. Costs are relative to 2^base. Subsets are bit masks. Since a and b may be exchanged, a always has the
+// lowest table of m, and the loop runs over the proper subsets of the other tables, which are added to it.
+func (d *optimal) findSplit(o *objective, subset int, base logs) {
+	resultSize := d.unionSize[subset] - d.closedSize[subset] // H(m) − I(m)
+	penalty := o.penalty(resultSize)
+	unionPrice := d.unionPrice[subset] * penalty // p · 2·2^H(m)
 
-	lowest := subset & -subset // always in a
-	remaining := subset ^ lowest
-	best, first := math.Inf(1), lowest
-	for part := (remaining - 1) & remaining; ; part = (part - 1) & remaining {
-		a, b := part|lowest, remaining^part
+	lowest := subset & -subset
+	others := subset ^ lowest
+	lowestPrice, firstPart := math.Inf(1), lowest
+	// (part − 1) & others is the next smaller subset of others.
+	for part := (others - 1) & others; ; part = (part - 1) & others {
+		a, b := part|lowest, others^part
 		price := d.cost[a] + d.cost[b]
-		if price < best {
-			if price += float64(union * float64(d.closedFactor[a]*d.closedFactor[b])); price < best {
-				best, first = price, a
+		if price < lowestPrice {
+			price += float64(unionPrice * float64(d.closedFactor[a]*d.closedFactor[b])) // closedFactor is 2^−I
+			if price < lowestPrice {
+				lowestPrice, firstPart = price, a
 			}
 		}
 		if part == 0 {
@@ -125,6 +135,6 @@ func (d *optimal) bestSplit(o *objective, subset int, base logs) {
 	}
 
 	d.moves += int64(1) << bits.OnesCount(uint(subset))
-	d.cost[subset] = best + float64(penalty*pow2(result+o.log2Write-base))
-	d.firstPart[subset] = uint16(first)
+	d.cost[subset] = lowestPrice + float64(penalty*pow2(resultSize+o.log2Write-base))
+	d.firstPart[subset] = uint16(firstPart)
 }

@@ -24,16 +24,16 @@ const hopelessLog2Table = 1000
 // of 2^900, is reported. At a table of 2^1000 entries the walk stops, and the figures are lower bounds. A network of numbers has width 0.
 // The only error is that of the context.
 func EvaluateOrder(ctx context.Context, h Hypergraph, order []int) (query.Cost, error) {
-	plan, _, err := evaluateOrder(ctx, h, order, math.Inf(1))
-	return plan, err
+	cost, _, err := evaluateOrder(ctx, h, order, math.Inf(1))
+	return cost, err
 }
 
 // EvaluateOrderWithin is EvaluateOrder that stops after the step at which the flops exceed maxFlops, and returns the figures so far.
 func EvaluateOrderWithin(
 	ctx context.Context, h Hypergraph, order []int, maxFlops float64,
 ) (query.Cost, error) {
-	plan, _, err := evaluateOrder(ctx, h, order, maxFlops)
-	return plan, err
+	cost, _, err := evaluateOrder(ctx, h, order, maxFlops)
+	return cost, err
 }
 
 // evaluateOrder is EvaluateOrderWithin that also reports whether it went to the end of the order.
@@ -46,7 +46,7 @@ func evaluateOrder(
 	err = walkReusing(ctx, h, order, func(s *Step) bool {
 		meter.Begin(h, s)
 		meter.End(s)
-		isComplete = meter.plan.Flops <= maxFlops && meter.plan.Log2Table < hopelessLog2Table
+		isComplete = meter.cost.Flops <= maxFlops && meter.cost.Log2Table < hopelessLog2Table
 		return isComplete
 	})
 	return meter.Plan(), isComplete, err
@@ -55,28 +55,30 @@ func evaluateOrder(
 // Meter adds up the cost of steps in sequence.
 // EvaluateOrder and the contraction itself use the same one.
 type Meter struct {
-	plan  query.Cost
-	live  float64   // entries of all live tables together
-	sizes []float64 // entries by table number; 0 for tensors of the network, which stay live
+	cost        query.Cost // of the steps so far
+	liveEntries float64    // entries of all live tables together
+	tableSize   []float64  // by table: the entries that its end releases; 0 for tensors of the network, which stay live
 }
 
-// Start counts the tensors of the network as live.
+// Start resets the meter and counts the tensors of the network as live. They stay live: tableSize, the entries that are released with a
+// table, is 0 for each.
 func (m *Meter) Start(h Hypergraph) {
-	*m = Meter{sizes: make([]float64, len(h.Edges), 2*len(h.Edges))}
-	for _, e := range h.Edges {
+	*m = Meter{tableSize: make([]float64, len(h.Edges), 2*len(h.Edges))}
+	for _, edge := range h.Edges {
 		size := 1.0
-		for _, v := range e {
+		for _, v := range edge {
 			size *= float64(h.Dims[v])
 		}
-		m.live = finite(m.live + size)
+		m.liveEntries = finite(m.liveEntries + size)
 	}
 	m.recordPeak()
 }
 
-// Begin counts the work of a step, and its output as live in addition to its inputs.
+// Begin counts the work of a step, and its output as live in addition to its inputs. The step computes over all indices of Sum, which it
+// sums out, and Out, which its output keeps.
 func (m *Meter) Begin(h Hypergraph, s *Step) {
-	if width := len(s.Sum) + len(s.Out) - 1; width > m.plan.Width {
-		m.plan.Width = width
+	if width := len(s.Sum) + len(s.Out) - 1; width > m.cost.Width {
+		m.cost.Width = width
 	}
 
 	log2Table := 0.0
@@ -87,22 +89,22 @@ func (m *Meter) Begin(h Hypergraph, s *Step) {
 		log2Table += math.Log2(float64(h.Dims[v]))
 	}
 
-	m.plan.Log2Table = max(m.plan.Log2Table, log2Table)
-	m.plan.Flops = finite(m.plan.Flops + s.Flops())
-	m.live = finite(m.live + s.Size)
-	m.sizes = append(m.sizes, s.Size)
+	m.cost.Log2Table = max(m.cost.Log2Table, log2Table)
+	m.cost.Flops = finite(m.cost.Flops + s.Flops())
+	m.liveEntries = finite(m.liveEntries + s.Size)
+	m.tableSize = append(m.tableSize, s.Size)
 	m.recordPeak()
 }
 
-// End releases the inputs of a step.
+// End counts the inputs of a step as released.
 func (m *Meter) End(s *Step) {
 	for _, t := range s.In {
-		m.live -= m.sizes[t]
+		m.liveEntries -= m.tableSize[t]
 	}
 }
 
-// Plan returns the figures so far.
-func (m *Meter) Plan() query.Cost { return m.plan }
+// Plan returns the cost of the steps so far.
+func (m *Meter) Plan() query.Cost { return m.cost }
 
-// recordPeak raises the peak to the live entries, if they are more.
-func (m *Meter) recordPeak() { m.plan.Bytes = max(m.plan.Bytes, finite(8*m.live)) }
+// recordPeak raises the peak of memory to that of the live entries, of 8 bytes each, if it is higher.
+func (m *Meter) recordPeak() { m.cost.Bytes = max(m.cost.Bytes, finite(8*m.liveEntries)) }

@@ -20,12 +20,12 @@ type hypergraph struct {
 	netsOf [][]int32 // by vertex: its nets
 }
 
-// linkNets sets netsOf from nets.
+// linkNets sets netsOf, the nets of every vertex, from nets, the vertices of every net.
 func (g *hypergraph) linkNets() {
 	g.netsOf = make([][]int32, len(g.weight))
-	for e, pins := range g.nets {
-		for _, v := range pins {
-			g.netsOf[v] = append(g.netsOf[v], int32(e))
+	for net, vertices := range g.nets {
+		for _, v := range vertices {
+			g.netsOf[v] = append(g.netsOf[v], int32(net))
 		}
 	}
 }
@@ -44,7 +44,9 @@ type bisection struct {
 	pace      *pace.Pace // after it has ended hypergraphs are split anyhow, quickly
 }
 
-// split returns the side, 0 or 1, of every vertex. If there are two vertices or more, both sides have some, unless the pace has ended.
+// split divides the vertices of g into two sides, so that few nets have vertices on both, and returns the side of every vertex, 0 or 1. It
+// joins vertices to groups, splits the smaller hypergraph of the groups, and refines that split with the vertices. If there are two
+// vertices or more, both sides have some, unless the pace has ended.
 func (b *bisection) split(g *hypergraph) []uint8 {
 	if len(g.weight) <= maxDirect {
 		return b.splitDirectly(g)
@@ -60,18 +62,19 @@ func (b *bisection) split(g *hypergraph) []uint8 {
 
 	sideOfGroup := b.split(coarser)
 	side := make([]uint8, len(g.weight))
-	for v, k := range group {
-		side[v] = sideOfGroup[k]
+	for v := range side {
+		side[v] = sideOfGroup[group[v]]
 	}
 	b.refine(g, side)
 	return side
 }
 
-// coarsen groups each vertex, in random sequence, with the neighbour of the highest rating (rateNeighbours), unless both together are too
-// heavy. It returns the hypergraph whose vertices are the groups, and by vertex of g its group.
+// coarsen returns a hypergraph whose vertices are groups of one or two vertices of g, and the group of every vertex of g. In random
+// sequence it joins each vertex that has no group yet with the neighbour of the highest rating. The rating is high if the two share costly
+// nets with few vertices. A group weighs at most an eighth of the total.
 func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) {
 	group = slices.Repeat([]int32{none}, len(g.weight))
-	heaviest := g.totalWeight()/8 + 1
+	maxWeight := g.totalWeight()/8 + 1
 	coarser = &hypergraph{}
 	rating := make([]logs, len(g.weight)) // of the neighbours of one vertex; 0 for all others
 	var neighbours []int32
@@ -83,16 +86,16 @@ func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) 
 		neighbours = b.rateNeighbours(g, v, group, rating, neighbours[:0])
 		partner := none
 		for _, u := range neighbours {
-			if g.weight[u]+g.weight[v] <= heaviest &&
+			if g.weight[u]+g.weight[v] <= maxWeight &&
 				(partner == none || rating[u] > rating[partner]) {
 				partner = u
 			}
 		}
-
 		for _, u := range neighbours {
 			rating[u] = 0
 		}
 
+		// Make a new group of v and its partner, if it has one.
 		group[v] = int32(len(coarser.weight))
 		weight := g.weight[v]
 		if partner != none {
@@ -106,49 +109,52 @@ func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) 
 	return coarser, group
 }
 
-// rateNeighbours rates the vertices that share a net with v and have no group yet, and appends them to neighbours. The rating is the sum
-// over the common nets of cost/(p − 1) + 1, where p is the number of vertices of the net.
+// rateNeighbours appends to neighbours the vertices that share a net with v and have no group yet, and adds up their ratings. The rating of
+// a vertex is the sum over the common nets of cost/(k − 1) + 1, where k is the number of vertices of the net. It skips nets of more than
+// maxRatedNet vertices. rating must be 0 at first.
 func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating []logs, neighbours []int32) []int32 {
-	for _, e := range g.netsOf[v] {
-		pins := g.nets[e]
-		if len(pins) > maxRatedNet || b.pace.Over(int64(len(pins))) {
+	for _, net := range g.netsOf[v] {
+		vertices := g.nets[net]
+		if len(vertices) > maxRatedNet || b.pace.Over(int64(len(vertices))) {
 			continue
 		}
-		share := g.cost[e]/logs(len(pins)-1) + 1
-		for _, u := range pins {
+		netRating := g.cost[net]/logs(len(vertices)-1) + 1
+		for _, u := range vertices {
 			if u == v || group[u] != none {
 				continue
 			}
 			if rating[u] == 0 {
 				neighbours = append(neighbours, u)
 			}
-			rating[u] += share
+			rating[u] += netRating
 		}
-		b.moves += int64(4 * len(pins))
+		b.moves += int64(4 * len(vertices))
 	}
 	return neighbours
 }
 
-// contractNets adds the nets of g to coarser, as sets of groups. It drops nets within one group, since no split of groups cuts them.
+// contractNets adds to coarser the nets of g with their vertices replaced by groups, each group once. It drops a net whose vertices are all
+// in one group, since no split of groups cuts it.
 func (b *bisection) contractNets(g, coarser *hypergraph, group []int32) {
-	for e, pins := range g.nets {
-		if b.pace.Over(int64(8 * len(pins))) {
+	for net, vertices := range g.nets {
+		if b.pace.Over(int64(8 * len(vertices))) {
 			break
 		}
-		groups := make([]int32, 0, len(pins))
-		for _, v := range pins {
+		groups := make([]int32, 0, len(vertices))
+		for _, v := range vertices {
 			groups = append(groups, group[v])
 		}
 		slices.Sort(groups)
-		if groups = slices.Compact(groups); len(groups) > 1 {
+		groups = slices.Compact(groups)
+		if len(groups) > 1 {
 			coarser.nets = append(coarser.nets, groups)
-			coarser.cost = append(coarser.cost, g.cost[e])
+			coarser.cost = append(coarser.cost, g.cost[net])
 		}
-		b.moves += int64(32 * len(pins))
+		b.moves += int64(32 * len(vertices))
 	}
 }
 
-// totalWeight returns the number of tensors of all vertices.
+// totalWeight returns the sum of the weights of all vertices. The weight of a vertex is the number of its tensors.
 func (g *hypergraph) totalWeight() int64 {
 	total := int64(0)
 	for _, w := range g.weight {
@@ -168,35 +174,40 @@ func (b *bisection) permutation(n int) []int32 {
 	return permutation
 }
 
-// splitDirectly returns the cheapest of a few splits. For each it grows side 0 from a random vertex, always by the vertex that adds least
-// to the cut, and refines the split.
+// splitDirectly returns the cheapest of directTries splits, as the side of every vertex, 0 or 1. For each split it begins with all vertices
+// on side 1. It moves vertices to side 0, first a random one, then always the one that adds least to the cost of the cut nets, and refines
+// the split. After the pace has ended it makes one split only.
 func (b *bisection) splitDirectly(g *hypergraph) []uint8 {
 	var best []uint8
-	lowest := logs(0)
+	lowestCut := logs(0)
 	for try := 0; try < directTries && (try == 0 || b.pace.Err() == nil); try++ {
 		side := slices.Repeat([]uint8{1}, len(g.weight))
-
 		refinement := newRefinement(g, side, b.maxSide(g), b.pace)
 		refinement.grow(int32(b.rng.Uint64() % uint64(len(side))))
 		b.moves += refinement.moves
 		cut := b.refine(g, side)
-		if best == nil || cut < lowest {
-			best, lowest = side, cut
+		if best == nil || cut < lowestCut {
+			best, lowestCut = side, cut
 		}
 	}
 	return best
 }
 
-// maxSide returns the largest weight that a side of g may have.
+// maxSide returns the largest weight that a side of g may have: (1 + imbalance/256)/2 of the total, but at least half of it, both rounded
+// up.
 func (b *bisection) maxSide(g *hypergraph) int64 {
 	total := g.totalWeight()
 	return max((total*(256+b.imbalance)+511)/512, (total+1)/2)
 }
 
-// refine improves a split by passes until one gains nothing, at most 8, and returns the cost of the nets with vertices on both sides.
+// refine improves a split in place by at most 8 passes, until one gains nothing. It returns the cost of the nets with vertices on both
+// sides.
 func (b *bisection) refine(g *hypergraph, side []uint8) logs {
 	refinement := newRefinement(g, side, b.maxSide(g), b.pace)
-	for pass := 0; pass < 8 && refinement.pass(); pass++ {
+	for range 8 {
+		if hasImproved := refinement.improve(); !hasImproved {
+			break
+		}
 	}
 	b.moves += refinement.moves
 	return refinement.cut

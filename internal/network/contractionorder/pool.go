@@ -11,26 +11,26 @@ import (
 type pool struct {
 	n     *network
 	scope [][]int32 // by table, sorted; nil for a table that is not alive
-	// place[t][k] is where table t is in tablesWith of the k-th index of its scope
-	place      [][]int32
-	size       []logs    // by table
-	isAlive    []bool    // by table
-	tablesWith [][]int32 // by index: the live tables that have it, in no particular sequence
-	merges     [][2]int
-	moves      int64
+	// listPosition[t][k] is the position of table t in tablesWith of the k-th index of its scope.
+	listPosition [][]int32
+	size         []logs    // by table
+	isAlive      []bool    // by table
+	tablesWith   [][]int32 // by index: the live tables that have it, in no particular sequence
+	merges       [][2]int
+	moves        int64
 }
 
-// newPool returns a pool of the tensors of n.
+// newPool returns a pool of the tensors of n before any merge.
 func newPool(n *network) *pool {
 	p := &pool{n: n, tablesWith: make([][]int32, len(n.indexOf))}
-	degree := make([]int, len(n.indexOf))
+	tensorCount := make([]int, len(n.indexOf)) // by index: the number of tensors that have it
 	for _, edge := range n.edges {
 		for _, v := range edge {
-			degree[v]++
+			tensorCount[v]++
 		}
 	}
-	for v, d := range degree {
-		p.tablesWith[v] = make([]int32, 0, d)
+	for v, count := range tensorCount {
+		p.tablesWith[v] = make([]int32, 0, count)
 	}
 
 	for _, edge := range n.edges {
@@ -39,45 +39,46 @@ func newPool(n *network) *pool {
 	return p
 }
 
-// addTable adds a live table over scope, which it keeps, and returns its number.
+// addTable adds a live table over scope, which it keeps, and returns its number. It appends the table to the list of each of its indices.
 func (p *pool) addTable(scope []int32) int32 {
 	t := int32(len(p.scope))
-	place := make([]int32, len(scope))
+	positions := make([]int32, len(scope)) // by position in scope: where t is in the list of the index
 	for k, v := range scope {
-		place[k] = int32(len(p.tablesWith[v]))
+		positions[k] = int32(len(p.tablesWith[v]))
 		p.tablesWith[v] = append(p.tablesWith[v], t)
 	}
 	p.scope = append(p.scope, scope)
-	p.place = append(p.place, place)
+	p.listPosition = append(p.listPosition, positions)
 	p.size = append(p.size, p.log2Size(scope))
 	p.isAlive = append(p.isAlive, true)
 	p.moves += int64(16 * len(scope))
 	return t
 }
 
-// removeTable takes t out of the lists of its indices; the last table of a list moves to its place. t is not alive then.
+// removeTable removes t from the pool: it is no longer alive. In the list of each of its indices the last table replaces it.
+// listPosition[t][k] is the position of t in the list of the k-th index of its scope.
 func (p *pool) removeTable(t int32) {
 	for k, v := range p.scope[t] {
-		list, position := p.tablesWith[v], p.place[t][k]
-		moved := list[len(list)-1]
-		list[position] = moved
-		j, _ := slices.BinarySearch(p.scope[moved], v)
-		p.place[moved][j] = position
+		list, position := p.tablesWith[v], p.listPosition[t][k]
+		lastTable := list[len(list)-1]
+		list[position] = lastTable
+		j, _ := slices.BinarySearch(p.scope[lastTable], v) // v is the j-th index of its scope
+		p.listPosition[lastTable][j] = position
 		p.tablesWith[v] = list[:len(list)-1]
 	}
 
 	p.moves += int64(16 * len(p.scope[t]))
 	p.isAlive[t] = false
-	p.scope[t], p.place[t] = nil, nil
+	p.scope[t], p.listPosition[t] = nil, nil
 }
 
-// log2Size returns log2 of the entries of a table over scope.
+// log2Size returns log2 of the number of entries of a table over scope.
 func (p *pool) log2Size(scope []int32) logs {
-	var w logs
+	var size logs
 	for _, v := range scope {
-		w += p.n.log2DimOf(v)
+		size += p.n.log2DimOf(v)
 	}
-	return w
+	return size
 }
 
 // merge replaces tables a and b by their product, summed over the indices that no other table has, and returns the number of the product.
@@ -86,7 +87,7 @@ func (p *pool) merge(a, b int32) int32 {
 	p.removeTable(a)
 	p.removeTable(b)
 
-	// The result has the indices of only a or only b, and those of both that a third table has.
+	// The result has the indices of only a or only b, and those of both that a third table has. Scopes are sorted.
 	scope := make([]int32, 0, len(restA)+len(restB))
 	for len(restA) > 0 && len(restB) > 0 {
 		switch v, u := restA[0], restB[0]; {
@@ -107,7 +108,7 @@ func (p *pool) merge(a, b int32) int32 {
 	return p.addTable(scope)
 }
 
-// liveTables lists the live tables, ascending.
+// liveTables returns the numbers of the live tables, ascending.
 func (p *pool) liveTables() []int32 {
 	var live []int32
 	for t, isAlive := range p.isAlive {
@@ -118,8 +119,8 @@ func (p *pool) liveTables() []int32 {
 	return live
 }
 
-// mergeRemaining multiplies the live tables in the sequence of their sizes, the smallest first, and returns all merges of the pool. It is
-// called when the live tables share no index or the search has ended.
+// mergeRemaining merges the live tables into one, in the sequence of their sizes, the smallest first, and returns all merges of the pool so
+// far. Callers have merged all tables that share an index, unless the search has ended.
 func (p *pool) mergeRemaining() [][2]int {
 	remaining := p.liveTables()
 	slices.SortStableFunc(remaining,
@@ -131,7 +132,8 @@ func (p *pool) mergeRemaining() [][2]int {
 	return p.merges
 }
 
-// unionSize returns log2 of the size of a table over the scopes of a and b together.
+// unionSize returns log2 of the size of a table over the union of the scopes of tables a and b: the sum of their sizes less the log2
+// dimensions of common indices. Scopes are sorted.
 func (p *pool) unionSize(a, b int32) logs {
 	restA, restB := p.scope[a], p.scope[b]
 	p.moves += int64(len(restA) + len(restB))

@@ -14,14 +14,14 @@ type reconfigurer struct {
 	objective objective
 	maxTables int      // limit of the tables of a piece
 	optimal   optimal  // computes the optimal tree of a piece
-	border    []int32  // of the present piece: its tables. Table j is bit j of a subset
-	merges    []int32  // of the present piece: its merges, the root first
+	border    []int32  // nodes of the present piece's border; a subset of them is a bit mask, in which border[j] is bit j
+	merges    []int32  // nodes of the present piece's merges, the root first
 	pattern   []uint16 // by index: the subset of the border that has it; 0 except in enterIndices
 	outside   []uint64 // scratch of setScope: the indices of tables outside a subset
 	isClean   []bool   // by node: the piece below it could not be improved, and nothing near has changed since
 }
 
-// newReconfigurer returns a reconfigurer of w with pieces of at most maxTables tables.
+// newReconfigurer returns a reconfigurer, which replaces pieces of w of at most maxTables tables by their optimal trees.
 func newReconfigurer(w *workingTree, objective objective, maxTables int) *reconfigurer {
 	return &reconfigurer{
 		w:         w,
@@ -36,8 +36,9 @@ func newReconfigurer(w *workingTree, objective objective, maxTables int) *reconf
 // negligible decides which pieces are not worth work: those whose price is below this share of the tree's price per node.
 const negligible = 0x1p-10
 
-// run improves the pieces below all nodes, from the leaves up, again and again until no piece gets cheaper or the moves of the tree reach
-// limit. It stops early if the search ends.
+// run replaces the piece below every merge by its optimal tree, from the leaves up, again and again until no piece gets cheaper. It stops
+// early if the moves of the tree reach limit or the search ends. A merge is clean if its piece could not be improved and nothing near has
+// changed since; it is skipped.
 func (r *reconfigurer) run(limit int64) {
 	w := r.w
 	if len(w.left) < 5 {
@@ -46,15 +47,17 @@ func (r *reconfigurer) run(limit int64) {
 
 	for hasChanged := true; hasChanged && w.moves < limit; {
 		hasChanged = false
-		floor := w.log2TotalPrice(&r.objective) + log2Float(negligible) - log2(uint64(len(w.left)))
+		// Pieces with a log2 price below minPrice are not worth the work.
+		minPrice := w.log2TotalPrice(&r.objective) + log2Float(negligible) - log2(uint64(len(w.left)))
 		for _, v := range w.postorder() {
-			if w.left[v] == none || r.isClean[v] || w.moves >= limit {
+			isLeaf := w.left[v] == none
+			if isLeaf || r.isClean[v] || w.moves >= limit {
 				continue
 			}
 			if w.n.hasEnded() {
 				return
 			}
-			if r.improvePiece(v, floor) {
+			if r.improvePiece(v, minPrice) {
 				hasChanged = true
 			} else {
 				r.isClean[v] = true
@@ -63,23 +66,24 @@ func (r *reconfigurer) run(limit int64) {
 	}
 }
 
-// improvePiece replaces the piece below v by the optimal tree, if that is cheaper, and reports whether it did. It leaves pieces of two
-// tables, and pieces whose log2 price is below floor.
-func (r *reconfigurer) improvePiece(v int32, floor logs) bool {
+// improvePiece replaces the piece below node v by the optimal tree over the tables of its border, if that is cheaper, and reports whether
+// it did. It leaves pieces of two tables, and pieces whose log2 price is below minPrice.
+func (r *reconfigurer) improvePiece(v int32, minPrice logs) bool {
 	w := r.w
 	r.collectPiece(v)
 	if len(r.border) < 3 {
 		return false
 	}
 
-	log2Before := -noLimit
+	log2Before := -noLimit // log2 of 0
 	for _, x := range r.merges {
 		log2Before = logAdd(log2Before, r.objective.log2Price(w.unionSize[x], w.size[x]))
 	}
-	if log2Before < floor {
+	if log2Before < minPrice {
 		return false
 	}
 
+	// Compare the prices of the optimal tree and of the piece, both divided by 2^base.
 	r.enterIndices(v)
 	priceAfter, base := r.optimal.solve(&r.objective)
 	w.moves += r.optimal.moves
@@ -89,29 +93,32 @@ func (r *reconfigurer) improvePiece(v int32, floor logs) bool {
 	for _, x := range r.merges {
 		priceBefore += float64(r.objective.relativePrice(w.unionSize[x], w.size[x], base))
 	}
-
-	if !(priceAfter < priceBefore*(1-0x1p-20)) {
+	isCheaper := priceAfter < priceBefore*(1-0x1p-20)
+	if !isCheaper {
 		return false
 	}
+
 	r.rebuildPiece(v)
 	return true
 }
 
-// collectPiece sets border and merges to the piece below v. It begins with the children of v and replaces the merge of the border with the
-// largest union by its two children, until the border has maxTables tables or only leaves.
+// collectPiece sets border and merges to the piece below v: the nodes of the tables that it multiplies, and its merges. It begins with the
+// children of v as the border. Then it replaces the merge of the border that has the largest union of scopes by its two children, until the
+// border has maxTables tables or only leaves.
 func (r *reconfigurer) collectPiece(v int32) {
 	w := r.w
 	r.border = append(r.border[:0], w.left[v], w.right[v])
 	r.merges = append(r.merges[:0], v)
 
 	for len(r.border) < r.maxTables {
-		largest := -1
+		largest := -1 // position in border
 		for i, x := range r.border {
-			if w.left[x] != none && (largest < 0 || w.unionSize[x] > w.unionSize[r.border[largest]]) {
+			isMerge := w.left[x] != none
+			if isMerge && (largest < 0 || w.unionSize[x] > w.unionSize[r.border[largest]]) {
 				largest = i
 			}
 		}
-		if largest < 0 {
+		if largest < 0 { // only leaves are left
 			break
 		}
 		x := r.border[largest]
@@ -122,10 +129,13 @@ func (r *reconfigurer) collectPiece(v int32) {
 	w.moves += int64(r.maxTables * r.maxTables)
 }
 
-// enterIndices gives optimal the tables of the piece below v with their indices.
+// enterIndices passes the tables of the border of the piece below v and their indices to optimal, which finds the best tree over them.
+// Scopes are bit sets: bit b of word i stands for index 64·i + b. Bit j of pattern[index] is set if table j of the border has the index.
 func (r *reconfigurer) enterIndices(v int32) {
 	w := r.w
 	r.optimal.reset(len(r.border))
+
+	// Find the pattern of every index.
 	for j, x := range r.border {
 		for i, word := range w.scopeOf(x) {
 			for ; word != 0; word &= word - 1 {
@@ -134,42 +144,48 @@ func (r *reconfigurer) enterIndices(v int32) {
 		}
 	}
 
-	// An index is open, that is, tables outside have it, if the table of v has it.
+	// Enter every index with its pattern. It is open, that is, tables outside the piece have it, if the table of v has it.
 	open := w.scopeOf(v)
 	for i := range open {
 		var union uint64
 		for _, x := range r.border {
 			union |= w.scopeOf(x)[i]
 		}
-		for u := union; u != 0; u &= u - 1 {
-			index := i<<6 + lowestBit(u)
-			r.optimal.addIndex(int(r.pattern[index]), w.n.log2Dim[i], open[i]&u&-u != 0)
+		for ; union != 0; union &= union - 1 {
+			bit := lowestBit(union)
+			index := i<<6 + bit
+			isOpen := open[i]>>bit&1 != 0
+			r.optimal.addIndex(int(r.pattern[index]), w.n.log2Dim[i], isOpen)
 			r.pattern[index] = 0
 		}
 	}
 	w.moves += int64(len(r.border) * (2*w.n.words + 16))
 }
 
-// rebuildPiece puts the optimal tree in place of the piece below v. It reuses the nodes of the piece. The new merges and the nearest
-// ancestors are no longer clean.
+// rebuildPiece replaces the piece below node v by the optimal tree over the tables of its border. A subset of these is a bit mask; the
+// optimal tree splits a subset into firstPart[subset] and the other tables. The nodes of the piece are used again. Its merges and the
+// nearest ancestors are no longer clean: their pieces may get cheaper now.
 func (r *reconfigurer) rebuildPiece(v int32) {
 	w := r.w
 	slices.Sort(r.merges[1:])
 	freeNodes := r.merges[1:]
-	var build func(x int32, subset int) // makes x the merge of a subset of the border
-	child := func(subset int) int32 {
-		if subset&(subset-1) == 0 {
+
+	// buildMerge makes x the merge that multiplies a subset of the border.
+	var buildMerge func(x int32, subset int)
+	// buildChild returns the node whose table is the product of a subset of the border.
+	buildChild := func(subset int) int32 {
+		if isSingle := subset&(subset-1) == 0; isSingle {
 			return r.border[lowestBit(uint64(subset))]
 		}
 		x := freeNodes[0]
 		freeNodes = freeNodes[1:]
-		build(x, subset)
+		buildMerge(x, subset)
 		return x
 	}
-	build = func(x int32, subset int) {
+	buildMerge = func(x int32, subset int) {
 		first := int(r.optimal.firstPart[subset])
-		w.setChildren(x, child(first), child(subset^first))
-		if x != v {
+		w.setChildren(x, buildChild(first), buildChild(subset^first))
+		if x != v { // the scope of v stays
 			r.setScope(x, v, subset)
 		}
 
@@ -181,31 +197,32 @@ func (r *reconfigurer) rebuildPiece(v int32) {
 		w.unionSize[x] = unionSize
 	}
 
-	build(v, 1<<len(r.border)-1)
+	allTables := 1<<len(r.border) - 1
+	buildMerge(v, allTables)
 	w.moves += int64(len(r.merges) * (len(r.border) + 2) * w.n.words)
 	for _, x := range r.merges {
 		r.isClean[x] = false
 	}
-
-	// The pieces below the nearest ancestors may get cheaper now.
-	x := v
+	ancestor := v
 	for range r.maxTables {
-		if x = w.parent[x]; x == none {
+		ancestor = w.parent[ancestor]
+		if ancestor == none {
 			break
 		}
-		r.isClean[x] = false
+		r.isClean[ancestor] = false
 	}
 }
 
-// setScope sets scope and size of node, a merge in the piece below root. Its table is the product of a subset of the border. The scope has
-// the indices of the subset that a table outside the subset has, too. The merge sums over the other indices of the subset. Scopes are bit
+// setScope sets the scope and the size of node, a merge in the piece below root. Its table is the product of the tables border[j] for which
+// bit j of subset is set. The scope has the indices of these tables that another table has, too; the others are summed. Scopes are bit
 // sets: index 64·i + b is bit b of word i.
 func (r *reconfigurer) setScope(node, root int32, subset int) {
 	w := r.w
 	scope := w.scopeOf(node)
 	clear(scope)
 
-	// outside begins with the scope of root: these are the indices of the piece that tables outside the piece have.
+	// scope becomes the union of the subset's scopes, and outside the union of all other scopes. For tables outside the piece, the scope of
+	// root does: it has those of their indices that the piece has.
 	copy(r.outside, w.scopeOf(root))
 	for j, table := range r.border {
 		target := r.outside

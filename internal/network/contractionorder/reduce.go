@@ -5,14 +5,14 @@ package contractionorder
 // maxPartners is the limit of the tables with which one table is compared.
 const maxPartners = 256
 
-// reduce merges tables as long as no table gets larger:
+// reduce makes the merges of the tensors of n that make no table larger, and returns the pool of the tables that remain. It merges
 //
-//   - a tensor whose scope is inside another's, with that one;
-//   - the two tensors of an index that only they have, if the result is no larger than the
+//   - a table whose scope is inside another's, with that one;
+//   - the two tables of an index that only they have, if the result is no larger than the
 //     larger of them.
 //
-// Chains, trees, and tensors that share indices with only one other tensor disappear so. The search begins with the live tables of the pool
-// that it returns. Time: near linear for bounded degrees.
+// Chains, trees, and tensors that share indices with only one other tensor disappear so. A search goes on with the remaining tables. Time:
+// near linear for bounded degrees.
 func reduce(n *network) *pool {
 	p := newPool(n)
 	queue := make([]int32, 0, 2*len(n.edges))
@@ -26,16 +26,18 @@ func reduce(n *network) *pool {
 		if !p.isAlive[t] {
 			continue
 		}
-		if o := p.reductionPartner(t); o != none {
-			c := p.merge(o, t)
-			queue = append(append(queue, c), p.neighbours(c)...)
+		if partner := p.reductionPartner(t); partner != none {
+			product := p.merge(partner, t)
+			queue = append(append(queue, product), p.neighbours(product)...) // these may have partners now
 		}
 	}
 	return p
 }
 
-// reductionPartner returns a table with which t is merged by a rule of reduce, or none.
+// reductionPartner returns a table whose merge with t makes no table larger, or none. It is the other table of an index that two tables
+// have, if the product is no larger than the larger of both; or a table whose scope contains that of t.
 func (p *pool) reductionPartner(t int32) int32 {
+	// Look for an index of two tables.
 	rarest := none // the index of t that the fewest tables have
 	for _, v := range p.scope[t] {
 		tables := p.tablesWith[v]
@@ -51,7 +53,7 @@ func (p *pool) reductionPartner(t int32) int32 {
 		}
 	}
 
-	// A table whose scope contains that of t has the rarest index, too.
+	// Look for a table whose scope contains that of t. It has the rarest index, too.
 	if rarest == none {
 		return none
 	}
@@ -64,7 +66,8 @@ func (p *pool) reductionPartner(t int32) int32 {
 	return none
 }
 
-// resultSize returns log2 of the size of the table that merge(a, b) would make.
+// resultSize returns log2 of the size of the table that a merge of a and b would make. This is the size of the union of their scopes, which
+// are sorted, without the indices that only these two tables have.
 func (p *pool) resultSize(a, b int32) logs {
 	size := p.unionSize(a, b)
 	restA, restB := p.scope[a], p.scope[b]
@@ -84,8 +87,8 @@ func (p *pool) resultSize(a, b int32) logs {
 	return size
 }
 
-// neighbours lists tables that share an index with t, some of them twice: the first few of each index, and not many more than maxPartners
-// in all.
+// neighbours returns tables that share an index with t, some of them twice: at most maxPartners/8 of each index, until there are more than
+// maxPartners in all.
 func (p *pool) neighbours(t int32) []int32 {
 	var neighbours []int32
 	for _, v := range p.scope[t] {
@@ -103,33 +106,34 @@ func (p *pool) neighbours(t int32) []int32 {
 	return neighbours
 }
 
-// remainingNetwork returns the network of the live tables, and by its tensor the number of the table in the pool. dims are those of the
-// hypergraph.
-func (p *pool) remainingNetwork(dims []int) (*network, []int32) {
-	remaining := p.liveTables()
-	edges := make([][]int, len(remaining))
-	for i, t := range remaining {
+// remainingNetwork returns the network whose tensors are the live tables, and for each of them the number of the table in the pool. dims
+// are the dimensions of the hypergraph's indices.
+func (p *pool) remainingNetwork(dims []int) (n *network, tables []int32) {
+	tables = p.liveTables()
+	edges := make([][]int, len(tables))
+	for i, t := range tables {
 		for _, v := range p.scope[t] {
 			edges[i] = append(edges[i], p.n.indexOf[v])
 		}
 	}
-	return newNetwork(dims, edges, func(int) bool { return false }), remaining
+	excludesNone := func(int) bool { return false }
+	return newNetwork(dims, edges, excludesNone), tables
 }
 
-// expand returns a tree over the whole network: the merges of the pool, then merges, which are a tree over the remaining tables,
-// renumbered.
+// expand returns the merges of a tree over the whole network: first those of the pool, then those of a tree over the remaining tables. In
+// the given merges, table t below len(remaining) is the table remaining[t] of the pool, and the others are results of these merges.
 func (p *pool) expand(remaining []int32, merges [][2]int) [][2]int {
-	all := make([][2]int, 0, len(p.merges)+len(merges))
-	all = append(all, p.merges...)
-	firstNew := len(p.n.edges) + len(p.merges)
-	number := func(t int) int {
+	allMerges := make([][2]int, 0, len(p.merges)+len(merges))
+	allMerges = append(allMerges, p.merges...)
+	firstResult := len(p.n.edges) + len(p.merges) // the number of the first result of merges
+	wholeNumber := func(t int) int {
 		if t < len(remaining) {
 			return int(remaining[t])
 		}
-		return firstNew + t - len(remaining)
+		return firstResult + t - len(remaining)
 	}
 	for _, m := range merges {
-		all = append(all, [2]int{number(m[0]), number(m[1])})
+		allMerges = append(allMerges, [2]int{wholeNumber(m[0]), wholeNumber(m[1])})
 	}
-	return all
+	return allMerges
 }

@@ -15,17 +15,18 @@ type refinement struct {
 	side     []uint8    // by vertex: 0 or 1
 	maxSide  int64      // limit of the weight of a side
 	weight   [2]int64   // by side
-	pinsOn   [2][]int32 // by side, by net: the number of the net's vertices on that side
+	countOn  [2][]int32 // by side, by net: the number of the net's vertices on that side
 	gain     []logs     // by vertex: by how much its flip lowers cut
 	hasMoved []bool     // by vertex: it was flipped in this pass, or while a side grows
 	queue    pairQueue  // of vertices, with the score −gain
-	offers   uint64     // the number of entries that were queued so far
+	queued   uint64     // the number of entries that were queued so far
 	cut      logs       // the cost of the nets with vertices on both sides
 	moves    int64
 	pace     *pace.Pace
 }
 
-// newRefinement returns a refinement of a split, which it changes in place. Gains are not yet known.
+// newRefinement returns a refinement of a split, which gives the side of every vertex and is changed in place. A side may weigh at most
+// maxSide. Gains are not yet computed.
 func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) *refinement {
 	f := &refinement{
 		g:        g,
@@ -36,48 +37,51 @@ func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) 
 		hasMoved: make([]bool, len(side)),
 	}
 
-	f.pinsOn = [2][]int32{make([]int32, len(g.nets)), make([]int32, len(g.nets))}
+	f.countOn = [2][]int32{make([]int32, len(g.nets)), make([]int32, len(g.nets))}
 	for v, s := range side {
 		f.weight[s] += g.weight[v]
 	}
 
-	for e, pins := range g.nets {
-		for _, v := range pins {
-			f.pinsOn[side[v]][e]++
+	for net, vertices := range g.nets {
+		for _, v := range vertices {
+			f.countOn[side[v]][net]++
 		}
-		if f.pinsOn[0][e] > 0 && f.pinsOn[1][e] > 0 {
-			f.cut += g.cost[e]
+		isCut := f.countOn[0][net] > 0 && f.countOn[1][net] > 0
+		if isCut {
+			f.cut += g.cost[net]
 		}
-		f.moves += int64(4 * len(pins))
+		f.moves += int64(4 * len(vertices))
 	}
 	return f
 }
 
-// gainOf computes the gain of v. A net whose only vertex on the side of v is v is cut no more after the flip, if it has other vertices. A
-// net that is on the side of v as a whole is cut then. A net with the only vertex v counts as both.
+// gainOf returns the gain of v: the cost of the nets that are no longer cut if v moves to the other side, less the cost of the nets that
+// are cut only then. countOn[s][net] is the number of the net's vertices on side s.
 func (f *refinement) gainOf(v int32) logs {
-	s := f.side[v]
+	side := f.side[v]
 	var gain logs
-	for _, e := range f.g.netsOf[v] {
-		if f.pinsOn[s][e] == 1 {
-			gain += f.g.cost[e]
+	for _, net := range f.g.netsOf[v] {
+		// A net whose only vertex is v counts as both.
+		if isAloneOnSide := f.countOn[side][net] == 1; isAloneOnSide {
+			gain += f.g.cost[net]
 		}
-		if f.pinsOn[1-s][e] == 0 {
-			gain -= f.g.cost[e]
+		if isUncut := f.countOn[1-side][net] == 0; isUncut {
+			gain -= f.g.cost[net]
 		}
 	}
 	f.moves += int64(4 * len(f.g.netsOf[v]))
 	return gain
 }
 
-// queueMove adds v to the queue with its present gain.
+// queueMove adds v to the queue with its present gain: the largest gain, which is the lowest score, comes out first.
 func (f *refinement) queueMove(v int32) {
-	f.offers++
+	f.queued++
 	f.moves += 60 // most of it for taking it out again
-	f.queue.push(pair{score: -f.gain[v], offer: f.offers, a: v})
+	f.queue.push(pair{score: -f.gain[v], number: f.queued, a: v})
 }
 
-// flip moves v to the other side and updates cut, weights and gains.
+// flip moves v to the other side and updates the cost of the cut, the weights of the sides and the gains of v and of vertices that share a
+// net with it.
 func (f *refinement) flip(v int32) {
 	from := f.side[v]
 	to := 1 - from
@@ -86,44 +90,44 @@ func (f *refinement) flip(v int32) {
 	f.weight[from] -= f.g.weight[v]
 	f.weight[to] += f.g.weight[v]
 
-	for _, e := range f.g.netsOf[v] {
-		f.pinsOn[from][e]--
-		f.pinsOn[to][e]++
-		f.updateGains(e, v, from)
+	for _, net := range f.g.netsOf[v] {
+		f.countOn[from][net]--
+		f.countOn[to][net]++
+		f.updateGains(net, v, from)
 	}
 
 	f.gain[v] = f.gainOf(v)
 	f.pace.Over(int64(16 + 4*len(f.g.netsOf[v])))
 }
 
-// updateGains changes the gains of the other vertices of net e after v has left side from, and queues the changed ones that were not
-// flipped in this pass. pinsOn already counts v on its new side. Gains change only if v was one of the last two vertices of the net on its
-// old side, or is now one of the first two on its new side. In each case below, the share of e in the gain of u is given before and after
-// the move of v; see gainOf.
-func (f *refinement) updateGains(e, v int32, from uint8) {
-	cost := f.g.cost[e]
-	leftBehind := f.pinsOn[from][e]
-	othersOnNewSide := f.pinsOn[1-from][e] - 1 // without v
-	if leftBehind > 1 && othersOnNewSide > 1 {
+// updateGains changes the gains of the other vertices of a net after v has left side oldSide, and queues those that were not flipped in
+// this pass with their new gains. The gain of u is the cost that its own flip would save. countOn, the number of the net's vertices on each
+// side, already counts v on its new side. Gains change only if at most one other vertex is on the old side or on the new side. In each case
+// below, the share of the net in the gain of u is given before and after the flip of v.
+func (f *refinement) updateGains(net, v int32, oldSide uint8) {
+	cost := f.g.cost[net]
+	othersOnOldSide := f.countOn[oldSide][net]
+	othersOnNewSide := f.countOn[1-oldSide][net] - 1 // without v
+	if othersOnOldSide > 1 && othersOnNewSide > 1 {
 		return
 	}
-	for _, u := range f.g.nets[e] {
+	for _, u := range f.g.nets[net] {
 		if u == v {
 			continue
 		}
 		var change logs
-		if f.side[u] == from {
-			if othersOnNewSide == 0 { // −cost → 0: the net was whole, and a flip of u would have cut it; now v has cut it
+		if f.side[u] == oldSide {
+			if othersOnNewSide == 0 { // −cost → 0: the net was uncut, and a flip of u would have cut it; now v has cut it
 				change += cost
 			}
-			if leftBehind == 1 { // 0 → +cost: u is the last vertex on its side, so its flip would make the net whole
+			if othersOnOldSide == 1 { // 0 → +cost: u is the last vertex on its side, so its flip would end the cut
 				change += cost
 			}
 		} else {
 			if othersOnNewSide == 1 { // +cost → 0: u was the only vertex on its side; now v is there, too
 				change -= cost
 			}
-			if leftBehind == 0 { // 0 → −cost: the net is whole now, and the flip of u would cut it
+			if othersOnOldSide == 0 { // 0 → −cost: the net is uncut now, and the flip of u would cut it
 				change -= cost
 			}
 		}
@@ -134,37 +138,42 @@ func (f *refinement) updateGains(e, v int32, from uint8) {
 			}
 		}
 	}
-	f.moves += int64(4 * len(f.g.nets[e]))
+	f.moves += int64(4 * len(f.g.nets[net]))
 }
 
-// grow flips vertices from side 1 to side 0 until side 0 has about half of the weight. It begins with seed and goes on with the vertex of
-// the largest gain that shares a net with a flipped one; if there is none, with the first vertex of side 1.
+// grow flips vertices from side 1, where all are at first, to side 0 until side 0 has about half of the weight. It begins with seed. Then
+// it always takes the vertex of the largest gain among those that share a net with a flipped vertex; if there is none, the first vertex
+// that was not flipped.
 func (f *refinement) grow(seed int32) {
 	for v := range f.gain {
 		f.gain[v] = f.gainOf(int32(v))
 	}
 
 	total := f.weight[0] + f.weight[1]
-	next := seed
-	for unconnected := int32(0); 2*(f.weight[0]+f.g.weight[next]) <= total || f.weight[0] == 0; {
+	next := seed          // vertex to be flipped
+	candidate := int32(0) // all vertices with a smaller number were flipped
+	fitsHalf := func() bool { return 2*(f.weight[0]+f.g.weight[next]) <= total }
+	for fitsHalf() || f.weight[0] == 0 {
 		f.hasMoved[next] = true
 		f.flip(next)
 		if f.pace.Err() != nil {
 			return
 		}
 
+		// The queue has the vertices that share a net with a flipped one, some with outdated gains.
 		next = none
 		for len(f.queue) > 0 && next == none {
-			if offer := f.queue.pop(); !f.hasMoved[offer.a] && -offer.score == f.gain[offer.a] {
-				next = offer.a
+			entry := f.queue.pop()
+			isCurrent := -entry.score == f.gain[entry.a]
+			if !f.hasMoved[entry.a] && isCurrent {
+				next = entry.a
 			}
 		}
-
-		for next == none && int(unconnected) < len(f.side) { // no neighbour of a flipped vertex is left
-			if !f.hasMoved[unconnected] {
-				next = unconnected
+		for next == none && int(candidate) < len(f.side) {
+			if !f.hasMoved[candidate] {
+				next = candidate
 			}
-			unconnected++
+			candidate++
 		}
 
 		if next == none {
@@ -173,10 +182,10 @@ func (f *refinement) grow(seed int32) {
 	}
 }
 
-// pass flips every vertex at most once, the largest gain first, even if the split gets worse for a while. Then it undoes the flips after
-// the best split. It reports whether the split is better than before: first by the weight above the limit, then by the cut. After the pace
-// has ended it returns false.
-func (f *refinement) pass() bool {
+// improve makes one pass: it flips every vertex to the other side at most once, the largest gain first, even if the split gets worse for a
+// while. Then it undoes the flips after the best split. A split is better if less weight is above the limit of a side; if that is equal, if
+// the cut nets cost less. It reports whether the split is better than before. After the pace has ended it returns false.
+func (f *refinement) improve() bool {
 	f.queue = f.queue[:0]
 	for v := range f.gain {
 		f.hasMoved[v] = false
@@ -184,14 +193,15 @@ func (f *refinement) pass() bool {
 		f.queueMove(int32(v))
 	}
 
-	var moved []int32
+	var moved []int32 // the flipped vertices in sequence
 	startCut, startExcess := f.cut, f.excess()
-	bestCut, bestExcess, bestLength := startCut, startExcess, 0
+	bestCut, bestExcess, bestLength := startCut, startExcess, 0 // of the best split, after bestLength flips
 
 	for len(f.queue) > 0 && f.pace.Err() == nil {
-		offer := f.queue.pop()
-		v := offer.a
-		if f.hasMoved[v] || -offer.score != f.gain[v] || !f.mayMove(v) {
+		entry := f.queue.pop()
+		v := entry.a
+		isOutdated := -entry.score != f.gain[v] // the queue has a newer entry of v
+		if f.hasMoved[v] || isOutdated || !f.mayMove(v) {
 			continue
 		}
 
@@ -206,22 +216,23 @@ func (f *refinement) pass() bool {
 		}
 	}
 
+	// Undo the flips after the best split.
 	for i := len(moved) - 1; i >= bestLength; i-- {
 		f.flip(moved[i])
 	}
 	return f.pace.Err() == nil && (bestExcess < startExcess || bestExcess == startExcess && bestCut < startCut)
 }
 
-// excess returns by how much the heavier side is above the limit, 0 if it is not.
+// excess returns the weight by which the heavier side is above the limit, or 0 if it is not.
 func (f *refinement) excess() int64 { return max(f.weight[0]-f.maxSide, f.weight[1]-f.maxSide, 0) }
 
-// mayMove reports whether v may be flipped. The last vertex of a side may not. Otherwise the other side must stay within the limit, or at
-// least become lighter than this one was.
+// mayMove reports whether v may move to the other side. The last vertex of a side may not. The other side must stay within the limit, or at
+// least become lighter than the side of v was.
 func (f *refinement) mayMove(v int32) bool {
-	from := f.side[v]
-	weight := f.g.weight[v]
-	if f.weight[from] == weight {
+	oldSide := f.side[v]
+	if isLastOnSide := f.weight[oldSide] == f.g.weight[v]; isLastOnSide {
 		return false
 	}
-	return f.weight[1-from]+weight <= f.maxSide || f.weight[1-from]+weight < f.weight[from]
+	newWeight := f.weight[1-oldSide] + f.g.weight[v] // of the other side
+	return newWeight <= f.maxSide || newWeight < f.weight[oldSide]
 }

@@ -40,24 +40,26 @@ type Plan struct {
 }
 
 const (
-	cheap        = 1e7 // the first tree is the plan if it costs fewer flops and fits the memory
-	defaultMoves = 1 << 32
+	cheapTreeFlops = 1e7 // the first tree is the plan if it costs fewer flops and fits the memory
+	defaultMoves   = 1 << 32
 
 	// An entry costs 8 bytes written, read and often permuted in between.
 	// Meanwhile a core does some 16 flops.
 	defaultWriteCost = 16
 
-	pieces      = 8  // tables of a piece that is reconfigured, as a rule
-	largePieces = 10 // the same for a tree that is cheaper than all before
+	// A piece of a tree is replaced by the optimal tree over its tables. As a rule it has pieceTables tables; in a tree that is cheaper
+	// than all before, largePieceTables.
+	pieceTables      = 8
+	largePieceTables = 10
 )
 
 // Search returns a plan for h that holds at most Options.Memory bytes.
 //
 // It first improves the tree of the min-fill order by reconfiguration, and returns that tree if it fits the memory and costs less than 10^7
-// flops. Otherwise it makes attempts, cheap ones first: it anneals trees from recursive bisection, from random greedy merging, and the best
-// tree so far. It goes on as long as the next attempts are expected to save more than they cost; Effort is the worth of a flop in moves,
-// and WriteCost that of a written entry in flops. If a tree does not fit the memory, it slices indices and anneals again. The price of a
-// tree always has a penalty for tables over the limit.
+// flops. Otherwise it makes attempts, cheapTreeFlops ones first: it anneals trees from recursive bisection, from random greedy merging, and
+// the best tree so far. It goes on as long as the next attempts are expected to save more than they cost; Effort is the worth of a flop in
+// moves, and WriteCost that of a written entry in flops. If a tree does not fit the memory, it slices indices and anneals again. The price
+// of a tree always has a penalty for tables over the limit.
 //
 // The plan depends only on h, Seed, Memory, Moves, Effort and WriteCost. Errors: ErrTree for an inconsistent hypergraph; ErrMemory, with
 // the best plan found; that of the context.
@@ -79,7 +81,8 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	}
 
 	s := newSearch(ctx, h, o)
-	if len(s.n.edges)*s.n.words > maxScopeWords {
+	isTooLarge := len(s.n.edges)*s.n.words > maxScopeWords
+	if isTooLarge {
 		return s.minFillOnly()
 	}
 
@@ -87,7 +90,8 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return Plan{}, ctxErr // the plan may be cut short
 	}
-	if err != nil || plan.Cost.Flops < cheap && s.fits(plan) {
+	isGoodEnough := plan.Cost.Flops < cheapTreeFlops && s.fits(plan)
+	if err != nil || isGoodEnough {
 		return plan, err
 	}
 
@@ -110,7 +114,7 @@ func (s *search) checkMemory(p Plan) error {
 		ErrMemory, bytesText(p.Cost.PeakBytes), len(p.Slices), s.options.Memory)
 }
 
-// bytesText returns the text of ErrMemory about a number of bytes.
+// bytesText returns the text about the bytes that a contraction needs for the error ErrMemory: as a power of 2 if there are very many.
 func bytesText(bytes float64) string {
 	if bytes > 1e15 {
 		return fmt.Sprintf("a contraction needs 2^%.1f bytes",
@@ -134,7 +138,8 @@ type search struct {
 	moves     int64       // so far, without those of trees under work
 }
 
-// newSearch reduces the network of h and returns a search that has no tree yet.
+// newSearch returns a search that has no tree yet. It makes the merges that a good tree makes anyway (reduce); the search is about the
+// network of the tables that remain.
 func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 	s := &search{ctx: ctx, h: h, options: o}
 	s.reduced = reduce(newSlicedNetwork(h, nil))
@@ -144,12 +149,13 @@ func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 	s.objective = objective{
 		log2Write: log2Float(o.WriteCost - 1),
 		limit:     s.tableLimit(),
-		steepness: oneBit / 2,
+		steepness: oneBit / 2, // a table 4 times as large as the limit doubles the price of its merge
 	}
 	return s
 }
 
-// tableLimit returns log2 of the entries that a table may have so that the memory holds the tensors of the network and two such tables.
+// tableLimit returns log2 of the number of entries that a table may have. The memory must hold the tensors of the network and two such
+// tables. An entry has 8 bytes.
 func (s *search) tableLimit() logs {
 	freeEntries := float64(s.options.Memory) / 8
 	for _, e := range s.h.Edges {
@@ -162,15 +168,15 @@ func (s *search) tableLimit() logs {
 	return log2Float(max(freeEntries, 1)) - oneBit
 }
 
-// beginWithMinFill makes the tree of the min-fill order, reconfigured, the first and the best tree. It returns its plan, which does not
-// have to fit.
+// beginWithMinFill makes the tree of the min-fill order the first and the best tree of the search, after its pieces were replaced by
+// optimal trees. It returns the plan of the tree, which may be over the memory budget.
 func (s *search) beginWithMinFill() (Plan, error) {
 	order, err := s.n.minFillOrder(s.ctx)
 	if err != nil {
 		return Plan{}, err
 	}
 	tree := newWorkingTree(s.n, eliminateInOrder(s.n, order).mergeRemaining())
-	newReconfigurer(tree, s.objective, pieces).run(s.worthOfTree(tree))
+	newReconfigurer(tree, s.objective, pieceTables).run(s.worthOfTree(tree))
 	s.firstTree = &slicedTree{whole: s.n, tree: tree}
 	s.best = s.firstTree.copyWithoutMoves()
 	s.price = s.score(s.best)
@@ -178,8 +184,8 @@ func (s *search) beginWithMinFill() (Plan, error) {
 	return s.bestPlan()
 }
 
-// minFillOnly returns the plan of the min-fill order without slices, or ErrMemory with it. It is for networks whose scopes are too large as
-// bit sets.
+// minFillOnly returns the plan of the min-fill order without slices. If it does not fit the memory, the error wraps ErrMemory. It is for
+// networks that are too large for a search: the scopes of their tables would need too many bit sets.
 func (s *search) minFillOnly() (Plan, error) {
 	order, err := s.n.minFillOrder(s.ctx)
 	if err != nil {
@@ -198,9 +204,9 @@ func (s *search) minFillOnly() (Plan, error) {
 	return plan, s.checkMemory(plan)
 }
 
-// fitIntoMemory returns the plan of the best tree, sliced until it fits the memory. This may be needed although each table is below the
-// limit, since several tables are held at once. A tree that was sliced so is improved once more. If no index is left to slice, it returns a
-// plan that does not fit.
+// fitIntoMemory returns the plan of the best tree, sliced until it fits the memory. A tree that was sliced here is improved once more. If
+// no index is left to slice, the plan does not fit. Slices may be needed although each table is below the limit, since several tables are
+// held at once.
 func (s *search) fitIntoMemory() (Plan, error) {
 	moves := max(s.worthInMoves(s.price)/finishShare, 1)
 	s.best.tree.moves = 0
@@ -212,13 +218,14 @@ func (s *search) fitIntoMemory() (Plan, error) {
 	return s.improveFitting(plan, moves), nil
 }
 
-// sliceUntilFits slices indices of the largest table of the best tree until the plan fits the memory or the search ends. After each it
-// reconfigures the tree with the given moves. hasChanged is false if the plan fits without, or if no index is left to slice.
+// sliceUntilFits slices indices of the largest table of the best tree until the plan fits the memory or the search ends, and returns the
+// plan. After each index it replaces pieces of the tree by optimal trees, with the given number of moves. hasChanged is false if the plan
+// fits without slicing, or if no index is left to slice.
 func (s *search) sliceUntilFits(moves int64) (plan Plan, hasChanged bool, err error) {
 	plan, err = s.bestPlan()
 	for err == nil && !s.fits(plan) && s.ctx.Err() == nil {
 		tighter := s.objective
-		tighter.limit = s.best.tree.log2Largest() - 1
+		tighter.limit = s.best.tree.log2Largest() - 1 // only the largest tables are over this limit
 		index := none
 		if tighter.limit >= 0 && s.best.log2Slices() <= maxLog2Slices {
 			index = s.best.bestSlice(&tighter)
@@ -229,14 +236,15 @@ func (s *search) sliceUntilFits(moves int64) (plan Plan, hasChanged bool, err er
 
 		hasChanged = true
 		s.best = s.best.withSlices(append(slices.Clone(s.best.sliced), index))
-		newReconfigurer(s.best.tree, s.objective, pieces).run(s.best.tree.moves + moves)
+		newReconfigurer(s.best.tree, s.objective, pieceTables).run(s.best.tree.moves + moves)
 		plan, err = s.bestPlan()
 	}
 	return plan, hasChanged, err
 }
 
-// improveFitting anneals a copy of the best tree, whose plan fits the memory, and takes back slices that it no longer needs. It makes the
-// copy the best tree and returns its plan, if this fits and is cheaper. Otherwise it returns plan.
+// improveFitting tries to improve the best tree, whose plan is the given one and fits the memory. It anneals a copy of the tree until its
+// moves reach the given number, and makes sliced indices whole again that need no slices any more. If the plan of the copy fits and is
+// cheaper, the copy becomes the best tree and its plan is returned. Otherwise the given plan is returned.
 func (s *search) improveFitting(plan Plan, moves int64) Plan {
 	fitting := s.best
 	s.best = &slicedTree{whole: s.n, tree: fitting.tree.clone(), sliced: fitting.sliced}
@@ -244,8 +252,9 @@ func (s *search) improveFitting(plan Plan, moves int64) Plan {
 	s.best.removeSlices(&s.objective)
 	s.moves += s.best.tree.moves
 
-	if improved, err := s.bestPlan(); err == nil && s.fits(improved) &&
-		improved.Cost.price(s.options.WriteCost) < plan.Cost.price(s.options.WriteCost) {
+	improved, err := s.bestPlan()
+	isCheaper := improved.Cost.price(s.options.WriteCost) < plan.Cost.price(s.options.WriteCost)
+	if err == nil && s.fits(improved) && isCheaper {
 		return improved
 	}
 
@@ -254,9 +263,10 @@ func (s *search) improveFitting(plan Plan, moves int64) Plan {
 	return plan
 }
 
-// minFillOrder returns the min-fill order of the network, in indices of the hypergraph from which it was made.
+// minFillOrder returns the min-fill order of the network, in indices of the hypergraph from which it was made: indexOf[v] is the index of
+// number v. Numbers without an index have dimension 1, and so are in no order.
 func (n *network) minFillOrder(ctx context.Context) ([]int, error) {
-	h := Hypergraph{Dims: make([]int, len(n.indexOf)), Edges: make([][]int, len(n.edges))}
+	h := Hypergraph{Dims: make([]int, len(n.indexOf)), Edges: make([][]int, len(n.edges))} // of numbers
 	for v := range h.Dims {
 		h.Dims[v] = 1
 	}
@@ -277,12 +287,14 @@ func (n *network) minFillOrder(ctx context.Context) ([]int, error) {
 	return order, nil
 }
 
-// worthOfTree returns the number of moves that it is worth to save the price of w.
+// worthOfTree returns the number of moves of the search (elementary operations) that it is worth to save the whole price of w. It is at
+// most the limit of the search.
 func (s *search) worthOfTree(w *workingTree) int64 {
 	return s.worthInMoves(w.log2TotalPrice(&s.objective))
 }
 
-// worthInMoves returns the number of moves that it is worth to save a price, given as log2. It is at most the limit of the search.
+// worthInMoves returns the number of moves of the search (elementary operations) that it is worth to save a price of 2^price flops. It is
+// at most the limit of the search.
 func (s *search) worthInMoves(price logs) int64 {
 	return int64(min(float64(s.options.Effort*pow2(price)), float64(s.options.Moves)))
 }
@@ -290,9 +302,9 @@ func (s *search) worthInMoves(price logs) int64 {
 // fits reports whether a plan is within the memory budget.
 func (s *search) fits(p Plan) bool { return p.Cost.PeakBytes <= float64(s.options.Memory) }
 
-// bestPlan turns the best tree into a plan. It expands the tree to the whole network and reconfigures it together with the merges of the
-// reduction. It returns the plan before the reconfiguration if only that fits the memory, or if the network is too large for a
-// reconfiguration.
+// bestPlan returns the plan of the best tree for the whole network. The tree gets the merges of the reduction, which were made before the
+// search; then pieces of it are replaced by optimal trees. The plan is that of the tree before these replacements if only that fits the
+// memory, or if the network is too large for them.
 func (s *search) bestPlan() (Plan, error) {
 	merges := s.reduced.expand(s.remaining, s.best.tree.merges())
 	plan, err := s.makePlan(merges, s.best.sliced)
@@ -301,12 +313,13 @@ func (s *search) bestPlan() (Plan, error) {
 	}
 	whole := newSlicedNetwork(s.h, plan.Slices)
 	whole.ctx = s.ctx
-	if len(whole.edges)*whole.words > maxScopeWords {
-		return plan, nil
+	isTooLarge := len(whole.edges)*whole.words > maxScopeWords
+	if err != nil || isTooLarge {
+		return plan, err
 	}
 
 	tree := newWorkingTree(whole, merges)
-	newReconfigurer(tree, s.objective, pieces).run(max(s.worthOfTree(tree)/finishShare, 1<<16))
+	newReconfigurer(tree, s.objective, pieceTables).run(max(s.worthOfTree(tree)/finishShare, 1<<16))
 	s.moves += tree.moves
 
 	improved, err := s.makePlan(tree.merges(), s.best.sliced)
@@ -319,8 +332,8 @@ func (s *search) bestPlan() (Plan, error) {
 	return improved, nil
 }
 
-// makePlan returns the plan of the merges of a tree over the whole network, scheduled, with its cost. sliced are numbers of the reduced
-// network.
+// makePlan returns the plan of a tree over the whole network, which is given by its merges, and its cost. The merges are put into the
+// sequence of the smallest memory. sliced lists the sliced indices as numbers of the reduced network.
 func (s *search) makePlan(merges [][2]int, sliced []int32) (Plan, error) {
 	plan := Plan{Slices: []int{}, Moves: s.moves}
 	for _, v := range sliced {

@@ -14,7 +14,7 @@ type slicedTree struct {
 	sliced []int32      // numbers of the sliced indices in whole
 }
 
-// withoutIndices returns n with the sliced indices removed from its edges. Indices keep their numbers.
+// withoutIndices returns n with the sliced indices removed from the scopes of its tensors. All indices keep their numbers.
 func (n *network) withoutIndices(sliced []int32) *network {
 	isRemoved := make([]bool, len(n.indexOf))
 	for _, v := range sliced {
@@ -23,13 +23,14 @@ func (n *network) withoutIndices(sliced []int32) *network {
 
 	reduced := *n
 	reduced.edges = make([][]int32, len(n.edges))
-	for t, e := range n.edges {
-		reduced.edges[t] = slices.DeleteFunc(slices.Clone(e), func(v int32) bool { return isRemoved[v] })
+	for t, edge := range n.edges {
+		reduced.edges[t] = slices.DeleteFunc(slices.Clone(edge), func(v int32) bool { return isRemoved[v] })
 	}
 	return &reduced
 }
 
-// withSlices returns the same tree with other indices sliced. It has the moves of s, and those of its making.
+// withSlices returns the same tree with the given indices sliced in place of those of s. Its moves (elementary operations) are those of s
+// and those of this change.
 func (s *slicedTree) withSlices(sliced []int32) *slicedTree {
 	other := &slicedTree{whole: s.whole, sliced: sliced}
 	other.tree = newWorkingTree(s.whole.withoutIndices(sliced), s.tree.merges())
@@ -45,7 +46,7 @@ func (s *slicedTree) copyWithoutMoves() *slicedTree {
 // maxLog2Slices is log2 of a number of slices that nobody will contract.
 const maxLog2Slices = 64 * oneBit
 
-// log2Slices returns log2 of the number of slices.
+// log2Slices returns log2 of the number of slices: of the product of the dimensions of the sliced indices.
 func (s *slicedTree) log2Slices() logs {
 	var sum logs
 	for _, v := range s.sliced {
@@ -54,32 +55,33 @@ func (s *slicedTree) log2Slices() logs {
 	return sum
 }
 
-// log2Price returns log2 of the price of all slices together.
+// log2Price returns log2 of the price of all slices together. Each slice has the price of the tree.
 func (s *slicedTree) log2Price(o *objective) logs { return s.tree.log2TotalPrice(o) + s.log2Slices() }
 
-// sliceToLimit slices one index after the other, always bestSlice, until no table is over the limit of o. After each it reconfigures the
-// tree, in pieces of pieceTables tables, until the tree's moves reach limit. It returns false if tables are still over the limit, because
-// no index is left, there are more than 2^64 slices, or the search has ended.
-func (s *slicedTree) sliceToLimit(o *objective, pieceTables int, limit int64) bool {
+// sliceToLimit slices one index after the other until no result of a merge is over the limit of o. After each it replaces pieces of
+// maxTables tables of the tree by optimal trees, until the tree's moves (elementary operations) reach maxMoves. It returns false if
+// results are still over the limit: no index is left, there are more than 2^64 slices, or the search has ended.
+func (s *slicedTree) sliceToLimit(o *objective, maxTables int, maxMoves int64) bool {
 	for s.tree.log2Largest() > o.limit {
 		index := s.bestSlice(o)
 		if index == none || s.log2Slices() > maxLog2Slices || s.whole.hasEnded() {
 			return false
 		}
 		*s = *s.withSlices(append(slices.Clone(s.sliced), index))
-		newReconfigurer(s.tree, *o, pieceTables).run(min(limit, s.tree.moves+int64(len(s.tree.left))<<14))
+		newReconfigurer(s.tree, *o, maxTables).run(min(maxMoves, s.tree.moves+int64(len(s.tree.left))<<14))
 	}
 	return true
 }
 
-// bestSlice returns the index to be sliced next: of the indices of tables over the limit the one that leaves the lowest price, which has
-// the penalty for tables over the limit. Of several it takes the smallest number. It returns none if no table is over the limit.
+// bestSlice returns the index to be sliced next, or none if no result of a merge is over the limit of o. Candidates are the indices of the
+// results over the limit. It returns the candidate with which all slices together have the lowest price, including the penalty for results
+// that are still over the limit; of several the smallest number. Scopes are bit sets: index v is bit v%64 of word v/64.
 func (s *slicedTree) bestSlice(o *objective) int32 {
 	w := s.tree
 	candidates := make([]uint64, w.n.words)
-	base := logs(0)
-	for v := int32(w.leafCount()); int(v) < len(w.left); v++ {
-		base = max(base, w.unionSize[v])
+	largestUnion := logs(0)
+	for v := int32(w.leafCount()); int(v) < len(w.left); v++ { // all merges
+		largestUnion = max(largestUnion, w.unionSize[v])
 		if w.size[v] > o.limit {
 			for i, word := range w.scopeOf(v) {
 				candidates[i] |= word
@@ -87,19 +89,21 @@ func (s *slicedTree) bestSlice(o *objective) int32 {
 		}
 	}
 
-	base = max(base-500*oneBit, 0)
-
-	choice, lowest := none, 0.0
+	// Prices are divided by 2^base, so that they are within the range of float64.
+	base := max(largestUnion-500*oneBit, 0)
+	choice, lowestPrice := none, 0.0
 	for _, index := range appendMembers(candidates, nil) {
 		if w.n.hasEnded() {
 			return choice
 		}
 
+		// Add up the prices of all merges without the index.
 		word, bit, log2Dim := int(index>>6), uint64(1)<<(index&63), w.n.log2DimOf(index)
 		price := 0.0
 		for x := int32(w.leafCount()); int(x) < len(w.left); x++ {
 			union, result := w.unionSize[x], w.size[x]
-			if (w.scopeOf(w.left[x])[word]|w.scopeOf(w.right[x])[word])&bit != 0 {
+			inputHasIndex := (w.scopeOf(w.left[x])[word]|w.scopeOf(w.right[x])[word])&bit != 0
+			if inputHasIndex {
 				union -= log2Dim
 				if w.scopeOf(x)[word]&bit != 0 {
 					result -= log2Dim
@@ -108,49 +112,49 @@ func (s *slicedTree) bestSlice(o *objective) int32 {
 			price += float64(o.relativePrice(union, result, base))
 		}
 
-		price *= pow2(log2Dim)
-		if choice == none || price < lowest {
-			choice, lowest = index, price
+		price *= pow2(log2Dim) // one slice for each value of the index
+		if choice == none || price < lowestPrice {
+			choice, lowestPrice = index, price
 		}
 		w.moves += int64(8 * (len(w.left) - w.leafCount()))
 	}
 	return choice
 }
 
-// removeSlices takes back slices that are no longer needed, those of the largest dimensions first. It takes an index back if no table is
-// over the limit then and the price falls.
+// removeSlices makes sliced indices whole again, those of the largest dimensions first. It does so for an index if no result of a merge is
+// over the limit of o then and the price of all slices falls.
 func (s *slicedTree) removeSlices(o *objective) {
 	order := slices.Clone(s.sliced)
-	slices.SortStableFunc(order, func(a, b int32) int {
+	slices.SortStableFunc(order, func(a, b int32) int { // −1 if a has the larger dimension
 		return int(min(max(s.whole.log2DimOf(b)-s.whole.log2DimOf(a), -1), 1))
 	})
 	for _, index := range order {
 		if s.whole.hasEnded() {
 			return
 		}
-		fewer := slices.DeleteFunc(slices.Clone(s.sliced), func(u int32) bool { return u == index })
-		candidate := s.withSlices(fewer)
+		otherIndices := slices.DeleteFunc(slices.Clone(s.sliced), func(u int32) bool { return u == index })
+		candidate := s.withSlices(otherIndices)
 		if candidate.tree.log2Largest() <= o.limit && candidate.log2Price(o) < s.log2Price(o) {
 			*s = *candidate
 		} else {
-			s.tree.moves = candidate.tree.moves
+			s.tree.moves = candidate.tree.moves // the work counts, too
 		}
 	}
 }
 
-// exchangeSlices tries for every sliced index to take it back and to slice other indices as needed (sliceToLimit), and keeps the result if
-// its price is lower. It stops when the tree's moves reach limit.
-func (s *slicedTree) exchangeSlices(o *objective, pieceTables int, limit int64) {
+// exchangeSlices tries for every sliced index to make it whole again and to slice other indices in its place, as the limit of o demands. It
+// keeps the result if the price of all slices falls. It stops when the tree's moves (elementary operations) reach maxMoves.
+func (s *slicedTree) exchangeSlices(o *objective, maxTables int, maxMoves int64) {
 	for _, index := range slices.Clone(s.sliced) {
-		if s.tree.moves >= limit || s.whole.hasEnded() {
+		if s.tree.moves >= maxMoves || s.whole.hasEnded() {
 			return
 		}
-		candidate := s.withSlices(slices.DeleteFunc(slices.Clone(s.sliced),
-			func(u int32) bool { return u == index }))
-		if candidate.sliceToLimit(o, pieceTables, limit) && candidate.log2Price(o) < s.log2Price(o) {
+		otherIndices := slices.DeleteFunc(slices.Clone(s.sliced), func(u int32) bool { return u == index })
+		candidate := s.withSlices(otherIndices)
+		if candidate.sliceToLimit(o, maxTables, maxMoves) && candidate.log2Price(o) < s.log2Price(o) {
 			*s = *candidate
 		} else {
-			s.tree.moves = candidate.tree.moves
+			s.tree.moves = candidate.tree.moves // the work counts, too
 		}
 	}
 }

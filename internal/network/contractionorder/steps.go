@@ -28,7 +28,8 @@ type Step struct {
 	Size float64 // Π of the dimensions of Out: entries of the result
 }
 
-// Flops counts the multiplications and additions of a step: (len(In)−1)·Full + (Full − Size).
+// Flops returns the number of multiplications and additions of a step: (len(In)−1)·Full + (Full − Size). Full is the number of entries of
+// the product before the sum, and Size that of the result.
 func (s *Step) Flops() float64 {
 	return finite(float64(len(s.In)-1)*s.Full + (s.Full - s.Size))
 }
@@ -41,8 +42,8 @@ const (
 	mergeShare = 0.25
 	smallTable = 256  // inputs of full tables up to this size are not merged beforehand
 	largeTable = 4096 // tables of one scope with at least so many entries are multiplied as soon as they meet
-	// Several indices are summed in one step if the output keeps at least minRunOutput entries and the product of their dimensions is at most
-	// maxRunSummed.
+	// Several indices are summed in one step if the output keeps at least minRunOutput entries and the product of their dimensions is at
+	// most maxRunSummed.
 	minRunOutput = 512
 	maxRunSummed = 4096
 )
@@ -59,22 +60,23 @@ func Walk(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool
 	return newWalker(ctx, h, order, yield).walk(h)
 }
 
-// WalkPlainly is Walk with one step per index: it multiplies all tables that have the index, however many, in the sequence of their
-// numbers, and sums only this index.
+// WalkPlainly calls yield for every step of the elimination of h along order, one step per index: a step multiplies all tables that have
+// the index, however many, in the sequence of their numbers, and sums only this index. Otherwise it is like Walk.
 func WalkPlainly(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
 	w := newWalker(ctx, h, order, yield)
 	w.isPlain = true
 	return w.walk(h)
 }
 
-// walkReusing is Walk whose steps are valid only until yield returns: the next step has the same memory.
+// walkReusing is Walk with one Step for all calls of yield: a step is valid only until yield returns, and the next one overwrites it.
 func walkReusing(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
 	w := newWalker(ctx, h, order, yield)
 	w.reusedStep = new(Step)
 	return w.walk(h)
 }
 
-// newWalker returns a walker before its first step.
+// newWalker returns a walker along order, before its first step. The walker names an index by its position in the order; none (−1) stands
+// for no position and for no table.
 func newWalker(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) *walker {
 	order = Restrict(order, h)
 	w := &walker{
@@ -82,8 +84,8 @@ func newWalker(ctx context.Context, h Hypergraph, order []int, yield func(*Step)
 		order:     order,
 		position:  make([]int32, len(h.Dims)),
 		dim:       make([]float64, len(order)),
-		firstOf:   slices.Repeat([]int32{none}, len(order)),
-		lastOf:    make([]int32, len(order)),
+		firstSlot: slices.Repeat([]int32{none}, len(order)),
+		lastSlot:  make([]int32, len(order)),
 		nextTable: len(h.Edges),
 		nodes:     make([]node, 0, len(h.Edges)),
 		inputs:    make([]node, 0, MaxOperands),
@@ -99,8 +101,10 @@ func newWalker(ctx context.Context, h Hypergraph, order []int, yield func(*Step)
 	return w
 }
 
-// walk puts the tensors of h into buckets and eliminates bucket after bucket.
+// walk puts the tensors of h into buckets and eliminates bucket after bucket. The scope of a table has positions in the order in place of
+// indices, ascending, and the table is in the bucket of the first.
 func (w *walker) walk(h Hypergraph) error {
+	// The scopes of all tensors are parts of one list.
 	entries := 0
 	for _, edge := range h.Edges {
 		entries += len(edge)
@@ -120,18 +124,17 @@ func (w *walker) walk(h Hypergraph) error {
 		}
 	}
 
-	for position := range w.firstOf {
-		if tables := w.takeBucket(position); len(tables) > 0 {
-			if !w.eliminateFrom(position, tables) {
-				return w.pace.Err()
-			}
+	for position := range w.firstSlot {
+		tables := w.takeBucket(position)
+		if len(tables) > 0 && !w.eliminateFrom(position, tables) {
+			return w.pace.Err()
 		}
 	}
 	return w.pace.Err()
 }
 
-// Reach extends marks of the tensors of a hypergraph to the outputs of steps: an output is marked if one of its inputs is. It returns the
-// marks of all tables, by number.
+// Reach returns for every table, by number, whether it is marked: tensors of the network as given in marked, and the output of a step if
+// one of its inputs is marked. marked has one entry per tensor. The outputs of the steps are numbered after the tensors.
 func Reach(marked []bool, steps []*Step) []bool {
 	marked = slices.Clip(marked)
 	for _, s := range steps {
@@ -169,8 +172,8 @@ type walker struct {
 
 	nodes     []node  // by slot: a live table. Free slots are in freeSlots
 	freeSlots []int32 // slots of nodes without a table
-	firstOf   []int32 // by position: slot of the first table in its bucket; none for an empty bucket
-	lastOf    []int32 // by position: slot of the last table in its bucket, if it has one
+	firstSlot []int32 // by position: slot of the first table in its bucket; none for an empty bucket
+	lastSlot  []int32 // by position: slot of the last table in its bucket, if it has one
 
 	bucketTables []node  // buffer of takeBucket
 	inputs       []node  // buffer of the inputs of a step
@@ -184,7 +187,7 @@ type walker struct {
 	lists      arena.Slab[int]
 }
 
-// size returns the entries of a table over scope.
+// size returns the number of entries of a table whose indices are at the positions in scope.
 func (w *walker) size(scope []int32) float64 {
 	size := 1.0
 	for _, p := range scope {
@@ -193,10 +196,10 @@ func (w *walker) size(scope []int32) float64 {
 	return finite(size)
 }
 
-// addNode puts a table into its bucket. If the table is large and the bucket has one of the same scope, it yields the step that multiplies
-// both, and the product takes the place of the other. Otherwise tables over the same indices would pile up: twenty in a bipartite graph of
-// twenty and twenty vertices. A table without indices is dropped, since the caller of Walk multiplies it. It returns false if the walk
-// ends: the context has ended or yield returned false.
+// addNode puts a table into its bucket, a linked list of slots: the bucket of the first position in its scope. If the table is large and
+// the bucket has one of the same scope, it yields the step that multiplies both, and the product replaces the other table. Otherwise tables
+// over the same indices would pile up: twenty in a bipartite graph of twenty and twenty vertices. A table without indices is dropped, since
+// the caller of Walk multiplies it. goesOn is false if the walk ends: the context has ended or yield returned false.
 func (w *walker) addNode(n node) (goesOn bool) {
 	if len(n.scope) == 0 {
 		return true
@@ -205,9 +208,10 @@ func (w *walker) addNode(n node) (goesOn bool) {
 		return false
 	}
 
+	// Multiply a large table with a table of the same scope.
 	position := n.scope[0]
 	if n.size >= largeTable && !w.isPlain {
-		for slot := w.firstOf[position]; slot != none; slot = w.nodes[slot].next {
+		for slot := w.firstSlot[position]; slot != none; slot = w.nodes[slot].next {
 			if other := w.nodes[slot]; slices.Equal(other.scope, n.scope) {
 				product, ok := w.yieldStep(append(w.inputs[:0], other, n), n.scope, 0)
 				product.next = other.next
@@ -216,18 +220,20 @@ func (w *walker) addNode(n node) (goesOn bool) {
 			}
 		}
 	}
+
+	// Append it to the bucket.
 	n.next = none
 	slot := w.store(n)
-	if w.firstOf[position] == none {
-		w.firstOf[position] = slot
+	if w.firstSlot[position] == none {
+		w.firstSlot[position] = slot
 	} else {
-		w.nodes[w.lastOf[position]].next = slot
+		w.nodes[w.lastSlot[position]].next = slot
 	}
-	w.lastOf[position] = slot
+	w.lastSlot[position] = slot
 	return true
 }
 
-// store puts a node into a free slot of w.nodes, or a new one if none is free, and returns the slot.
+// store puts a table into a free slot of w.nodes, or into a new one if none is free, and returns the slot.
 func (w *walker) store(n node) int32 {
 	if top := len(w.freeSlots) - 1; top >= 0 {
 		slot := w.freeSlots[top]
@@ -239,38 +245,41 @@ func (w *walker) store(n node) int32 {
 	return int32(len(w.nodes) - 1)
 }
 
-// takeBucket empties the bucket of a position and returns its tables, in the sequence in which they came. They are valid until the next
-// call.
+// takeBucket empties the bucket of a position, a linked list of slots, and returns its tables in the sequence in which they were added.
+// They are valid until the next call.
 func (w *walker) takeBucket(position int) []node {
 	tables := w.bucketTables[:0]
-	for slot := w.firstOf[position]; slot != none; {
+	for slot := w.firstSlot[position]; slot != none; {
 		n := w.nodes[slot]
 		tables = append(tables, n)
 		w.nodes[slot] = node{}
 		w.freeSlots = append(w.freeSlots, slot)
 		slot = n.next
 	}
-	w.firstOf[position] = none
+	w.firstSlot[position] = none
 	w.bucketTables = tables
 	return tables
 }
 
-// yieldStep yields the step that multiplies the tables in, whose union of scopes is scope, and sums the first sumCount positions of it. It
-// returns the output, and false if the walk ends.
-func (w *walker) yieldStep(in []node, scope []int32, sumCount int) (output node, goesOn bool) {
+// yieldStep calls yield for the step that multiplies the tables of inputs and sums the first sumCount indices of their union. scope is the
+// union of their scopes, as ascending positions in the order. It returns the output of the step, which has the remaining positions as its
+// scope. goesOn is false if the walk ends.
+func (w *walker) yieldStep(inputs []node, scope []int32, sumCount int) (output node, goesOn bool) {
 	output = node{id: int32(w.nextTable), scope: scope[sumCount:]}
 	w.nextTable++
 	output.size = w.size(output.scope)
-	step, memory := w.stepMemory(len(in) + len(scope))
-	for k, t := range in {
-		memory[k] = int(t.id)
+
+	// One list has the numbers of the inputs, then the indices of the scope.
+	step, list := w.stepMemory(len(inputs) + len(scope))
+	tables, indices := list[:len(inputs):len(inputs)], list[len(inputs):]
+	for k, t := range inputs {
+		tables[k] = int(t.id)
 	}
-	indices := memory[len(in):]
 	for k, p := range scope {
 		indices[k] = w.order[p]
 	}
 	*step = Step{
-		In:   memory[:len(in):len(in)],
+		In:   tables,
 		Sum:  indices[:sumCount:sumCount],
 		Out:  indices[sumCount:],
 		Full: w.size(scope),
@@ -279,7 +288,8 @@ func (w *walker) yieldStep(in []node, scope []int32, sumCount int) (output node,
 	return output, w.yield(step)
 }
 
-// stepMemory returns memory for a step, and a list of the given length for its tables and indices.
+// stepMemory returns memory for a step, and a list of the given length for its tables and indices. For a walk that reuses memory it is the
+// memory of the step before.
 func (w *walker) stepMemory(length int) (*Step, []int) {
 	if w.reusedStep == nil {
 		return &w.steps.Make(1)[0], w.lists.Make(length)
@@ -290,8 +300,9 @@ func (w *walker) stepMemory(length int) (*Step, []int) {
 	return w.reusedStep, w.reusedList[:length]
 }
 
-// eliminateFrom yields the steps that eliminate a position, whose bucket has the given tables, and those following positions that only
-// these tables have. It returns false if the walk ends.
+// eliminateFrom yields the steps that sum out the index at a position of the order. tables are all tables that have it. The same steps also
+// sum out the indices at following positions if only these tables have them. A plain walk multiplies all tables in one step. Otherwise
+// tables of the same scope, and pairs with a small product, are multiplied beforehand. goesOn is false if the walk ends.
 func (w *walker) eliminateFrom(position int, tables []node) (goesOn bool) {
 	ok := true
 	if !w.isPlain {
@@ -299,6 +310,8 @@ func (w *walker) eliminateFrom(position int, tables []node) (goesOn bool) {
 			return false
 		}
 	}
+
+	// scope is the union of the scopes of all tables. Its first position is the given one.
 	w.scope = w.scope[:0]
 	for _, t := range tables {
 		if w.pace.Over(int64(len(w.scope) + len(t.scope))) {
@@ -309,113 +322,121 @@ func (w *walker) eliminateFrom(position int, tables []node) (goesOn bool) {
 	}
 
 	scope := w.scopes.Copy(w.scope)
+
 	sumCount := 1
 	if !w.isPlain {
 		if tables, ok = w.mergeSmall(tables, w.size(scope)); !ok {
 			return false
 		}
-		sumCount = w.summedTogether(position, scope)
+		sumCount = w.countSummed(position, scope)
 	}
 	output, ok := w.yieldStep(tables, scope, sumCount)
 	return ok && w.addNode(output)
 }
 
-// summedTogether returns how many positions, from the given one on, are summed in one step with the given scope. The following positions
-// must be in the scope, and in no other table. The output must keep minRunOutput entries, and the product of the summed dimensions must be
-// at most maxRunSummed.
-func (w *walker) summedTogether(position int, scope []int32) int {
+// countSummed returns the number of indices that one step over scope sums out: the one at position, which is scope[0], and those directly
+// after it in the order, as long as the following holds for each. It is in the scope; no other table has it, so that its bucket is empty;
+// the output keeps at least minRunOutput entries; and the product of the summed dimensions is at most maxRunSummed.
+func (w *walker) countSummed(position int, scope []int32) int {
 	count := 1
 	outputSize := w.size(scope[1:])
-	summed := w.dim[position]
-	for count < len(scope) && int(scope[count]) == position+count && w.firstOf[position+count] == none {
+	summedSize := w.dim[position] // product of the summed dimensions
+	for count < len(scope) && int(scope[count]) == position+count && w.firstSlot[position+count] == none {
 		dim := w.dim[position+count]
-		if outputSize < minRunOutput*dim || summed*dim > maxRunSummed {
+		if outputSize < minRunOutput*dim || summedSize*dim > maxRunSummed {
 			break
 		}
-		outputSize, summed = outputSize/dim, summed*dim
+		outputSize, summedSize = outputSize/dim, summedSize*dim
 		count++
 	}
 	return count
 }
 
-// mergeEqual multiplies tables of the same scope, at most MaxOperands in a step. It returns the products and the other tables by size, and
-// false if the walk ends.
+// mergeEqual multiplies tables of the same scope with each other, by steps of at most MaxOperands tables that sum no index. It returns the
+// products and the tables without an equal, by size. goesOn is false if the walk ends.
 func (w *walker) mergeEqual(tables []node) (merged []node, goesOn bool) {
-	slices.SortStableFunc(tables, bySize)
+	slices.SortStableFunc(tables, bySize) // tables of the same scope are neighbours then
 	merged = tables[:0]
-	for i := 0; i < len(tables); {
-		j := i + 1
-		for j < len(tables) && slices.Equal(tables[i].scope, tables[j].scope) {
-			j++
+	for begin := 0; begin < len(tables); {
+		end := begin + 1
+		for end < len(tables) && slices.Equal(tables[begin].scope, tables[end].scope) {
+			end++
 		}
 
-		product, equals := tables[i], tables[i+1:j]
-		for i = j; len(equals) > 0; {
-			count := min(len(equals), MaxOperands-1)
+		product, factors := tables[begin], tables[begin+1:end]
+		for len(factors) > 0 {
+			count := min(len(factors), MaxOperands-1)
+			inputs := append(append(w.inputs[:0], product), factors[:count]...)
 			var ok bool
-			if product, ok = w.yieldStep(append(append(w.inputs[:0], product), equals[:count]...), product.scope, 0); !ok {
+			if product, ok = w.yieldStep(inputs, product.scope, 0); !ok {
 				return nil, false
 			}
-			equals = equals[count:]
+			factors = factors[count:]
 		}
 		merged = append(merged, product)
+		begin = end
 	}
 	return merged, true
 }
 
-// mergeSmall multiplies pairs of tables of a bucket whose full table has full entries. It takes the smallest table with the partner that
-// gives the smallest result, if this is small against the full table or if there are more tables than one step takes. If it is not, it
-// tries the next smallest table. It returns the remaining tables by size, and false if the walk ends.
-func (w *walker) mergeSmall(tables []node, full float64) (remaining []node, goesOn bool) {
-	for first := 0; len(tables) > 2 && first < len(tables); {
-		smallest := tables[first]
+// mergeSmall multiplies pairs of tables of a bucket, which are given by size, and returns the remaining tables by size. fullSize is the
+// number of entries of a table over the indices of all of them. For each table, the smallest first, it finds the partner with the smallest
+// product. It multiplies the pair if the product is small against the full table, or if there are more tables than one step takes; then it
+// begins again with the smallest table. goesOn is false if the walk ends.
+func (w *walker) mergeSmall(tables []node, fullSize float64) (remaining []node, goesOn bool) {
+	for i := 0; len(tables) > 2 && i < len(tables); {
+		table := tables[i]
 
-		partner, size := -1, math.Inf(1)
-		for i, other := range tables {
-			if i != first {
-				if w.pace.Over(int64(len(smallest.scope) + 1)) {
-					return nil, false
-				}
-				if union := w.unionSize(smallest.scope, other.scope, size); union < size {
-					partner, size = i, union
-				}
+		partner, productSize := -1, math.Inf(1)
+		for j, other := range tables {
+			if j == i {
+				continue
+			}
+			if w.pace.Over(int64(len(table.scope) + 1)) {
+				return nil, false
+			}
+			if size := w.unionSize(table.scope, other.scope, productSize); size < productSize {
+				partner, productSize = j, size
 			}
 		}
 
 		hasTooMany := len(tables) > MaxOperands
-		isWorthwhile := full > smallTable && size <= mergeShare*full
+		isWorthwhile := fullSize > smallTable && productSize <= mergeShare*fullSize
 		if partner < 0 || !hasTooMany && !isWorthwhile {
-			first++
+			i++
 			continue
 		}
 
-		product, ok := w.yieldStep(append(w.inputs[:0], smallest, tables[partner]), w.union(smallest.scope, tables[partner].scope), 0)
+		inputs := append(w.inputs[:0], table, tables[partner])
+		product, ok := w.yieldStep(inputs, w.union(table.scope, tables[partner].scope), 0)
 		if !ok {
 			return nil, false
 		}
 
-		tables = slices.Delete(tables, max(first, partner), max(first, partner)+1)
-		tables = slices.Delete(tables, min(first, partner), min(first, partner)+1)
+		// Replace the two tables by their product, and begin again.
+		tables = slices.Delete(tables, max(i, partner), max(i, partner)+1)
+		tables = slices.Delete(tables, min(i, partner), min(i, partner)+1)
 		position, _ := slices.BinarySearchFunc(tables, product, bySize)
 		tables = slices.Insert(tables, position, product)
-		first = 0
+		i = 0
 	}
 	return tables, true
 }
 
-// unionSize returns the entries of a table over the scopes a and b together, but at most limit.
+// unionSize returns the number of entries of a table over the union of the ascending scopes a and b, or limit if there are more. dim[p] is
+// the dimension of the index at position p.
 func (w *walker) unionSize(a, b []int32, limit float64) float64 {
 	size := 1.0
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
-		case j == len(b) || i < len(a) && a[i] < b[j]:
+		case j == len(b) || i < len(a) && a[i] < b[j]: // the next position is in a only
 			size *= w.dim[a[i]]
 			i++
-		case i == len(a) || b[j] < a[i]:
+		case i == len(a) || b[j] < a[i]: // in b only
 			size *= w.dim[b[j]]
 			j++
-		default:
+		default: // in both
 			size *= w.dim[a[i]]
 			i, j = i+1, j+1
 		}
@@ -426,7 +447,7 @@ func (w *walker) unionSize(a, b []int32, limit float64) float64 {
 	return size
 }
 
-// union returns the union of two scopes in memory that stays.
+// union returns the union of two ascending scopes, ascending, in memory that stays valid.
 func (w *walker) union(a, b []int32) []int32 {
 	w.unionBuffer = appendUnion(w.unionBuffer[:0], a, b)
 	return w.scopes.Copy(w.unionBuffer)

@@ -27,79 +27,82 @@ func NewTree(leaves int, merges [][2]int) (Tree, error) {
 	return t, t.Validate()
 }
 
-// Validate returns an error, which wraps ErrTree, if t is no tree. In a tree every table except the last is consumed exactly once, by a
-// merge after it was made. No tensors and no merges are a tree, too: the empty product.
+// Validate returns an error, which wraps ErrTree, if t is no tree. Tables 0 … Leaves−1 are the tensors, and merge k makes table Leaves+k of
+// two tables. In a tree every table except the last is consumed exactly once, by a merge after it was made. No tensors and no merges are a
+// tree, too: the empty product.
 func (t Tree) Validate() error {
 	if t.Leaves < 0 || len(t.Merges) != max(t.Leaves-1, 0) {
 		return fmt.Errorf("%w: %d tensors and %d merges", ErrTree, t.Leaves, len(t.Merges))
 	}
-	used := make([]bool, t.Leaves+len(t.Merges))
-	for k, m := range t.Merges {
-		for _, i := range m {
+	isConsumed := make([]bool, t.Leaves+len(t.Merges)) // by table
+	for k, inputs := range t.Merges {
+		for _, i := range inputs {
 			switch {
 			case i < 0 || i >= t.Leaves+k:
 				return fmt.Errorf("%w: merge %d names table %d, tables 0 to %d exist by then",
 					ErrTree, k, i, t.Leaves+k-1)
-			case used[i]:
+			case isConsumed[i]:
 				return fmt.Errorf("%w: merge %d names table %d, which is consumed already",
 					ErrTree, k, i)
 			}
-			used[i] = true
+			isConsumed[i] = true
 		}
 	}
 	return nil
 }
 
-// Canonical returns the same tree in the form that depends on its shape alone: of two subtrees the
-// one with the smaller smallest leaf is first, and is made first. Two trees contract the same
-// subsets of tensors if and only if their canonical forms are equal. t must be valid. Linear time.
+// Canonical returns the same tree in a form that depends on its shape alone. Of the two inputs of a merge, the one whose subtree has the
+// smallest leaf is first, and its merges come first. Two trees contract the same subsets of tensors if and only if their canonical forms
+// are equal. t must be valid. Linear time.
 func (t Tree) Canonical() Tree {
+	// By table: the smallest leaf of its subtree. Tables 0 … Leaves−1 are leaves, and merge k makes table Leaves+k.
 	smallestLeaf := make([]int, t.Leaves+len(t.Merges))
 	for i := range t.Leaves {
 		smallestLeaf[i] = i
 	}
-	for k, m := range t.Merges {
-		smallestLeaf[t.Leaves+k] = min(smallestLeaf[m[0]], smallestLeaf[m[1]])
+	for k, inputs := range t.Merges {
+		smallestLeaf[t.Leaves+k] = min(smallestLeaf[inputs[0]], smallestLeaf[inputs[1]])
 	}
 	return t.depthFirst(func(i, j int) bool { return smallestLeaf[i] < smallestLeaf[j] })
 }
 
-// depthFirst returns the same tree with its merges in a depth-first sequence. Of the two subtrees of a merge, that of table i comes before
-// that of table j if comesFirst(i, j).
+// depthFirst returns the same tree with its merges in a depth-first sequence: both inputs of a merge are made before it. Of the two, table
+// i is made before table j if comesFirst(i, j). Tables 0 … Leaves−1 are leaves, and merge k makes table Leaves+k.
 func (t Tree) depthFirst(comesFirst func(i, j int) bool) Tree {
 	arranged := Tree{Leaves: t.Leaves, Merges: make([][2]int, 0, len(t.Merges))}
 	if len(t.Merges) == 0 {
 		return arranged
 	}
 
-	newNumber := make([]int, t.Leaves+len(t.Merges)) // old table → new table
+	newNumber := make([]int, t.Leaves+len(t.Merges)) // by table of t: its number in the arranged tree
 	for i := range t.Leaves {
 		newNumber[i] = i
 	}
 	type visit struct {
-		table  int
-		isMade bool // both inputs are made: the merge itself is next
+		table     int
+		hasInputs bool // both inputs are made, so that this merge is next
 	}
 
+	// A merge is on the stack twice: it is visited before its inputs, and again after them.
 	stack := []visit{{table: len(newNumber) - 1}}
 	for len(stack) > 0 {
 		v := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		if v.table < t.Leaves {
-			continue
+			continue // a leaf is not made
 		}
 
-		m := t.Merges[v.table-t.Leaves]
-		if !comesFirst(m[0], m[1]) {
-			m[0], m[1] = m[1], m[0]
+		inputs := t.Merges[v.table-t.Leaves]
+		if !comesFirst(inputs[0], inputs[1]) {
+			inputs[0], inputs[1] = inputs[1], inputs[0]
 		}
-		if !v.isMade {
-			stack = append(stack, visit{v.table, true}, visit{table: m[1]}, visit{table: m[0]})
+		if !v.hasInputs {
+			stack = append(stack, visit{table: v.table, hasInputs: true}, visit{table: inputs[1]}, visit{table: inputs[0]})
 			continue
 		}
 
 		newNumber[v.table] = t.Leaves + len(arranged.Merges)
-		arranged.Merges = append(arranged.Merges, [2]int{newNumber[m[0]], newNumber[m[1]]})
+		arranged.Merges = append(arranged.Merges, [2]int{newNumber[inputs[0]], newNumber[inputs[1]]})
 	}
 	return arranged
 }

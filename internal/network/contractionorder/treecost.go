@@ -31,7 +31,7 @@ type Cost struct {
 	Width      int     // the largest number of indices in one S(a) ∪ S(b), less one; 0 without merges
 }
 
-// price returns what a search minimises: the flops, and writeCost flops for every entry written.
+// price returns the number that a search minimises: the flops of all slices, and writeCost flops for every entry that they write.
 func (c Cost) price(writeCost float64) float64 {
 	return finite(c.Flops + finite(float64(writeCost*c.Writes)*c.Slices))
 }
@@ -49,6 +49,7 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 		c.Slices = finite(c.Slices * float64(h.Dims[v]))
 	}
 
+	// Leaves: all tensors are held throughout, and indices that only one has are summed beforehand.
 	liveEntries := 0.0
 	for i := range t.Leaves {
 		liveEntries = finite(liveEntries + s.tensorSize[i])
@@ -56,17 +57,19 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 	}
 	c.PeakBytes = finite(8 * liveEntries)
 
-	for k, m := range t.Merges {
-		v := t.Leaves + k
+	// Merges: merge k makes table Leaves+k.
+	for k, inputs := range t.Merges {
+		result := t.Leaves + k
 		c.Width = max(c.Width, s.unionCount[k]-1)
-		c.Log2Table = max(c.Log2Table, s.log2Size(v))
-		c.SliceFlops = finite(c.SliceFlops + finite(s.unionSize[k]+(s.unionSize[k]-s.size[v])))
-		c.Writes = finite(c.Writes + s.size[v])
+		c.Log2Table = max(c.Log2Table, s.log2Size(result))
+		c.SliceFlops = finite(c.SliceFlops + finite(s.unionSize[k]+(s.unionSize[k]-s.size[result])))
+		c.Writes = finite(c.Writes + s.size[result])
 
-		liveEntries = finite(liveEntries + s.size[v])
-		c.PeakBytes = max(c.PeakBytes, finite(8*(liveEntries+s.copySize[m[0]]+s.copySize[m[1]])))
-		for _, i := range m {
-			if i >= t.Leaves {
+		liveEntries = finite(liveEntries + s.size[result])
+		c.PeakBytes = max(c.PeakBytes, finite(8*(liveEntries+s.copySize[inputs[0]]+s.copySize[inputs[1]])))
+		for _, i := range inputs {
+			isResult := i >= t.Leaves // tensors are not released
+			if isResult {
 				liveEntries -= s.size[i]
 			}
 		}
@@ -89,7 +92,9 @@ func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
-	// By table: the peak of entries held while its subtree is carried out, and the entries of its result; 0 for leaves, which are always held.
+
+	// Find for each merge which input's subtree goes first. By table: the peak of entries held while its subtree is carried out, and the
+	// entries of its result. Both are 0 for leaves, which are always held.
 	peak := make([]float64, len(s.size))
 	resultSize := make([]float64, len(s.size))
 	isReversed := make([]bool, len(t.Merges)) // by merge: the second subtree goes first
@@ -105,13 +110,15 @@ func Schedule(h Hypergraph, t Tree, sliced []int) (Tree, error) {
 		resultSize[v] = s.size[v]
 	}
 
-	parent := make([]int, len(s.size)) // by table: the merge that consumes it
+	// Arrange the merges so.
+	consumer := make([]int, len(s.size)) // by table: the merge that consumes it
 	for k, m := range t.Merges {
-		parent[m[0]], parent[m[1]] = k, k
+		consumer[m[0]], consumer[m[1]] = k, k
 	}
 	return t.depthFirst(func(i, j int) bool {
-		k := parent[i]
-		return (t.Merges[k][0] == i) != isReversed[k]
+		k := consumer[i]
+		isFirstInput := t.Merges[k][0] == i
+		return isFirstInput != isReversed[k]
 	}), nil
 }
 
@@ -127,7 +134,8 @@ type scopes struct {
 	unionCount  []int     // by merge: indices in S(a) ∪ S(b)
 }
 
-// newScopes returns the scopes and sizes of all tables of t. Errors are those of EvaluateTree.
+// newScopes returns the scopes and sizes of all tables of t over h, in one slice. Table Leaves+k is the result of merge k. An index stays
+// in a scope as long as another table has it. Errors are those of EvaluateTree.
 func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -156,28 +164,29 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 		unionCount:  make([]int, len(t.Merges)),
 	}
 
-	count := make([]int, len(h.Dims)) // by index: the number of tables that have it, at this point of the merges
+	tableCount := make([]int, len(h.Dims)) // by index: the number of tables that have it, at this point of the merges
 	for _, edge := range h.Edges {
 		for _, v := range edge {
-			count[v]++
+			tableCount[v]++
 		}
 	}
 	for i, edge := range h.Edges {
-		s.measureLeaf(h, i, edge, count)
+		s.measureLeaf(h, i, edge, tableCount)
 	}
-	for k, m := range t.Merges {
-		union := mergeSorted(s.scope[m[0]], s.scope[m[1]], count)
+
+	for k, inputs := range t.Merges {
+		union := uniteScopes(s.scope[inputs[0]], s.scope[inputs[1]], tableCount)
 		s.unionSize[k] = s.sizeOf(union)
 		s.unionCount[k] = len(union)
 
-		result := union[:0]
+		resultScope := union[:0]
 		for _, v := range union {
-			if count[v] > 1 {
-				result = append(result, v)
+			if tableCount[v] > 1 { // a table outside this merge has v
+				resultScope = append(resultScope, v)
 			}
 		}
-		s.scope[t.Leaves+k] = result
-		s.size[t.Leaves+k] = s.sizeOf(result)
+		s.scope[t.Leaves+k] = resultScope
+		s.size[t.Leaves+k] = s.sizeOf(resultScope)
 	}
 	return s, nil
 }
@@ -195,11 +204,12 @@ func dimsOfSlice(h Hypergraph, sliced []int) ([]int, error) {
 	return dims, nil
 }
 
-// measureLeaf sets scope and sizes of leaf i, a tensor with the given edge. Its merge needs a copy if a slice fixes an index of it, or if
-// an index that only this tensor has is summed beforehand. count has the number of tensors by index.
-func (s *scopes) measureLeaf(h Hypergraph, i int, edge, count []int) {
+// measureLeaf sets the scope and the sizes of leaf i, a tensor with the indices edge. dims is 0 for sliced indices; tableCount has the
+// number of tensors by index. An index that only this tensor has is summed before the merge and is not in the scope. The merge needs a copy
+// of the tensor if an index is sliced or summed beforehand.
+func (s *scopes) measureLeaf(h Hypergraph, i int, edge, tableCount []int) {
 	s.tensorSize[i] = 1
-	summedSize := 1.0 // entries of the slice of the tensor that is read
+	sliceSize := 1.0 // entries of the tensor in one slice
 	isSliced := false
 	scope := make([]int, 0, len(edge))
 	for _, v := range edge {
@@ -207,25 +217,25 @@ func (s *scopes) measureLeaf(h Hypergraph, i int, edge, count []int) {
 		switch {
 		case s.dims[v] == 0:
 			isSliced = isSliced || h.Dims[v] > 1
-		case s.dims[v] == 1:
-		case count[v] > 1:
+		case s.dims[v] == 1: // in no scope
+		case tableCount[v] > 1:
 			scope = append(scope, v)
 			fallthrough
 		default:
-			summedSize = finite(summedSize * float64(h.Dims[v]))
+			sliceSize = finite(sliceSize * float64(h.Dims[v]))
 		}
 	}
 
 	slices.Sort(scope)
 	s.scope[i] = scope
 	s.size[i] = s.sizeOf(scope)
-	s.leafAdditions[i] = summedSize - s.size[i]
-	if isSliced || s.leafAdditions[i] > 0 {
+	s.presumFlops[i] = sliceSize - s.size[i]
+	if isSliced || s.presumFlops[i] > 0 {
 		s.copySize[i] = s.size[i]
 	}
 }
 
-// sizeOf returns the entries of a table over scope, which has no sliced index.
+// sizeOf returns the number of entries of a table over scope, which has no sliced index.
 func (s *scopes) sizeOf(scope []int) float64 {
 	product := 1.0
 	for _, v := range scope {
@@ -234,18 +244,18 @@ func (s *scopes) sizeOf(scope []int) float64 {
 	return finite(product)
 }
 
-// log2Size returns log2 of the entries of table v, also beyond float64.
-func (s *scopes) log2Size(v int) float64 {
+// log2Size returns log2 of the number of entries of a table, also if that number is beyond float64.
+func (s *scopes) log2Size(table int) float64 {
 	sum := 0.0
-	for _, i := range s.scope[v] {
-		sum += math.Log2(float64(s.dims[i]))
+	for _, v := range s.scope[table] {
+		sum += math.Log2(float64(s.dims[v]))
 	}
 	return sum
 }
 
-// mergeSorted returns the union of two sorted scopes. It lowers the count of common indices by 1, since two tables with the index become
-// one.
-func mergeSorted(a, b []int, count []int) []int {
+// uniteScopes returns the union of the sorted scopes of two tables that are merged, sorted. It lowers tableCount, the number of tables with
+// an index, by 1 for each index in both scopes, since the two tables become one.
+func uniteScopes(a, b []int, tableCount []int) []int {
 	union := make([]int, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
 		switch x, y := a[0], b[0]; {
@@ -254,7 +264,7 @@ func mergeSorted(a, b []int, count []int) []int {
 		case y < x:
 			union, b = append(union, y), b[1:]
 		default:
-			count[x]--
+			tableCount[x]--
 			union, a, b = append(union, x), a[1:], b[1:]
 		}
 	}

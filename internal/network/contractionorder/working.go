@@ -15,13 +15,14 @@ type workingTree struct {
 	n                   *network
 	left, right, parent []int32  // by node; none for a leaf's children and the root's parent
 	scope               []uint64 // n.words words per node: S(v) as a bit set, see scopeOf
-	size                []logs   // log2 |S(v)|
-	unionSize           []logs   // by merge v = (a, b): log2 |S(a) ∪ S(b)|; 0 for leaves
+	size                []logs   // by node: log2 |S(v)|
+	unionSize           []logs   // by node v = (a, b): log2 |S(a) ∪ S(b)|; 0 for leaves
 	root                int32
 	moves               int64 // elementary operations so far
 }
 
-// newWorkingTree returns the tree over n with the given merges, as in Tree.Merges.
+// newWorkingTree returns the tree over n with the given merges. Nodes below len(n.edges) are the tensors of n, and merge k, of two nodes,
+// is node len(n.edges)+k. The scope of a node is a bit set: index v is bit v%64 of word v/64.
 func newWorkingTree(n *network, merges [][2]int) *workingTree {
 	nodes := len(n.edges) + len(merges)
 	w := &workingTree{
@@ -55,13 +56,15 @@ func newWorkingTree(n *network, merges [][2]int) *workingTree {
 	return w
 }
 
-// leafCount returns the number of tensors. Nodes from it on are merges.
+// leafCount returns the number of tensors. Nodes below it are tensors, the others merges.
 func (w *workingTree) leafCount() int { return len(w.n.edges) }
 
-// scopeOf returns the scope of a node as a bit set, which shares memory with w.
+// scopeOf returns the scope of a node as a bit set of n.words words, which shares memory with w. The scopes of all nodes are one after the
+// other in w.scope.
 func (w *workingTree) scopeOf(v int32) []uint64 {
-	k := w.n.words
-	return w.scope[int(v)*k : int(v)*k+k : int(v)*k+k]
+	begin := int(v) * w.n.words
+	end := begin + w.n.words
+	return w.scope[begin:end:end]
 }
 
 // setChildren makes a and b the children of v.
@@ -70,33 +73,33 @@ func (w *workingTree) setChildren(v, a, b int32) {
 	w.parent[a], w.parent[b] = v, v
 }
 
-// computeScopes computes scope, size and union size of every merge from the scopes of the leaves. An index stays in the result of a merge
-// as long as another table has it.
+// computeScopes computes the scope of every merge, its size and the size of the union of its inputs' scopes, from the scopes of the leaves.
+// An index stays in the result of a merge as long as another table has it. Scopes are bit sets: bit b of word i stands for index 64·i + b.
 func (w *workingTree) computeScopes() {
-	openTables := make([]int32, len(w.n.indexOf)) // by index: the number of tables that have it, at this point of the postorder
-	for _, e := range w.n.edges {
-		for _, v := range e {
-			openTables[v]++
+	tableCount := make([]int32, len(w.n.indexOf)) // by index: the number of tables that have it, at this point of the postorder
+	for _, edge := range w.n.edges {
+		for _, v := range edge {
+			tableCount[v]++
 		}
 	}
 
 	for _, v := range w.postorder() {
 		if w.left[v] == none {
-			continue
+			continue // a leaf
 		}
 
 		left, right, result := w.scopeOf(w.left[v]), w.scopeOf(w.right[v]), w.scopeOf(v)
-
 		w.unionSize[v] = 0
 		for i := range result {
-			for x := left[i] & right[i]; x != 0; x &= x - 1 { // two tables with the index become one
-				openTables[i<<6+lowestBit(x)]--
+			for common := left[i] & right[i]; common != 0; common &= common - 1 { // two tables with the index become one
+				tableCount[i<<6+lowestBit(common)]--
 			}
 			result[i] = 0
-			for x := left[i] | right[i]; x != 0; x &= x - 1 {
+			for union := left[i] | right[i]; union != 0; union &= union - 1 {
+				bit := lowestBit(union)
 				w.unionSize[v] += w.n.log2Dim[i]
-				if openTables[i<<6+lowestBit(x)] > 1 {
-					result[i] |= x & -x // the lowest one of x
+				if tableCount[i<<6+bit] > 1 {
+					result[i] |= 1 << bit
 				}
 			}
 		}
@@ -106,41 +109,42 @@ func (w *workingTree) computeScopes() {
 	w.moves += int64(len(w.left) * (w.n.words + 16))
 }
 
-// postorder lists all nodes, children before parents, left subtrees first.
+// postorder returns all nodes, children before parents, left subtrees first.
 func (w *workingTree) postorder() []int32 {
 	if w.root < 0 {
 		return nil
 	}
-	out := make([]int32, 0, len(w.left))
+	nodes := make([]int32, 0, len(w.left))
 	stack := []int32{w.root}
-	for len(stack) > 0 { // parents before children, right subtrees first
+	for len(stack) > 0 { // parents before children, right subtrees first; reversed below
 		v := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		out = append(out, v)
+		nodes = append(nodes, v)
 		if w.left[v] != none {
 			stack = append(stack, w.left[v], w.right[v])
 		}
 	}
-	slices.Reverse(out)
-	return out
+	slices.Reverse(nodes)
+	return nodes
 }
 
-// merges returns the merges of the tree as in Tree.Merges.
+// merges returns the merges of the tree in the sequence of execution. Each names two tables: numbers below leafCount are tensors, and merge
+// k makes table leafCount+k.
 func (w *workingTree) merges() [][2]int {
-	number := make([]int, len(w.left))
-	var out [][2]int
+	tableOf := make([]int, len(w.left)) // by node: the number of its table
+	var merges [][2]int
 	for _, v := range w.postorder() {
 		if w.left[v] == none {
-			number[v] = int(v)
+			tableOf[v] = int(v)
 			continue
 		}
-		number[v] = w.leafCount() + len(out)
-		out = append(out, [2]int{number[w.left[v]], number[w.right[v]]})
+		tableOf[v] = w.leafCount() + len(merges)
+		merges = append(merges, [2]int{tableOf[w.left[v]], tableOf[w.right[v]]})
 	}
-	return out
+	return merges
 }
 
-// copyFrom makes w the same tree as other, in the memory of w. It leaves the count of moves.
+// copyFrom makes w the same tree as other, in the memory of w. The count of moves of w stays.
 func (w *workingTree) copyFrom(other *workingTree) {
 	w.n, w.root = other.n, other.root
 	w.left = append(w.left[:0], other.left...)
@@ -151,7 +155,7 @@ func (w *workingTree) copyFrom(other *workingTree) {
 	w.unionSize = append(w.unionSize[:0], other.unionSize...)
 }
 
-// clone returns a copy of w without moves.
+// clone returns a copy of w whose count of moves is 0.
 func (w *workingTree) clone() *workingTree {
 	copied := &workingTree{}
 	copied.copyFrom(w)
