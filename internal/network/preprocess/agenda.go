@@ -14,7 +14,8 @@ type agenda struct {
 	probes  queue // indices whose values have not been assumed
 }
 
-// addTable puts a table with new entries or a new scope on the agenda of all rules.
+// addTable queues table n, which has new entries or a new scope, for all rules that look at tables, and its indices for those that look at
+// indices.
 func (a *agenda) addTable(n int, scope []int) {
 	a.zeros.push(n)
 	a.merges.push(n)
@@ -26,7 +27,7 @@ func (a *agenda) addTable(n int, scope []int) {
 	}
 }
 
-// clone copies the queues.
+// clone returns a copy of the agenda, which shares no memory with it.
 func (a *agenda) clone() agenda {
 	return agenda{
 		zeros:   a.zeros.clone(),
@@ -38,33 +39,33 @@ func (a *agenda) clone() agenda {
 	}
 }
 
-// queue is a queue of numbers, each in it once.
+// queue is a first-in, first-out queue of numbers, each in it at most once.
 type queue struct {
-	list []int
-	in   []bool // by number
+	numbers  []int
+	isQueued []bool // by number
 }
 
-// len is the number of numbers in the queue.
-func (q *queue) len() int { return len(q.list) }
+// len returns the length of the queue.
+func (q *queue) len() int { return len(q.numbers) }
 
-// push puts n at the end, unless it is in the queue.
+// push appends n to the queue, unless it is in it already.
 func (q *queue) push(n int) {
-	for n >= len(q.in) {
-		q.in = append(q.in, false)
+	for n >= len(q.isQueued) {
+		q.isQueued = append(q.isQueued, false)
 	}
-	if !q.in[n] {
-		q.in[n] = true
-		q.list = append(q.list, n)
+	if !q.isQueued[n] {
+		q.isQueued[n] = true
+		q.numbers = append(q.numbers, n)
 	}
 }
 
-// pop takes the first number out.
+// pop removes the first number and returns it. The queue must not be empty.
 func (q *queue) pop() int {
-	n := q.list[0]
-	q.list = q.list[1:]
-	q.in[n] = false
+	n := q.numbers[0]
+	q.numbers = q.numbers[1:]
+	q.isQueued[n] = false
 	return n
 }
 
-// clone copies the queue.
-func (q *queue) clone() queue { return queue{slices.Clone(q.list), slices.Clone(q.in)} }
+// clone returns a copy of the queue, which shares no memory with it.
+func (q *queue) clone() queue { return queue{slices.Clone(q.numbers), slices.Clone(q.isQueued)} }

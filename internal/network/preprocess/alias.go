@@ -7,8 +7,8 @@ package preprocess
 
 import "slices"
 
-// findAlias looks in the zeros of table n for two indices of which one decides the other,
-// and puts the one in the place of the other. It reports whether there were any.
+// findAlias looks for an index y of table n whose value is a function f(x) of another index x: all entries with y ≠ f(x) are 0. If there is
+// one and no table becomes larger, it replaces y by f(x) in all tables. It reports whether it did.
 func findAlias(e *expression, n int) bool {
 	t := e.tables[n]
 	if t == nil || len(t.scope) < 2 || t.isFull(e.dims) {
@@ -16,18 +16,19 @@ func findAlias(e *expression, n int) bool {
 	}
 
 	arity := len(t.scope)
-	tuples := t.support(e.dims).tuples
-	for l, y := range t.scope {
-		// a function has at most one y for every combination of the other values
-		if len(tuples)/arity > len(t.data)/e.dims[y] {
+	tuples := t.support(e.dims).tuples // arity values for each entry that is not 0
+	nonzeros := len(tuples) / arity
+	for modeY, y := range t.scope {
+		// If y is a function, there is at most one entry for every combination of the other values.
+		if nonzeros > len(t.data)/e.dims[y] {
 			continue
 		}
-		for k, x := range t.scope {
-			if k == l || !worthFollowing(e, y, x) {
+		for modeX, x := range t.scope {
+			if modeX == modeY || !isWorthReplacing(e, y, x) {
 				continue
 			}
-			if f, ok := function(tuples, arity, k, l, e.dims[x]); ok {
-				e.follow(y, x, f)
+			if f, ok := functionBetween(tuples, arity, modeX, modeY, e.dims[x]); ok {
+				e.replaceIndex(y, x, f)
 				return true
 			}
 		}
@@ -35,22 +36,23 @@ func findAlias(e *expression, n int) bool {
 	return false
 }
 
-// function returns the value of mode l for every value of mode k, of which there are dim. ok is false
-// unless each value of mode k has exactly one.
-func function(tuples []int32, arity, k, l, dim int) (f []int, ok bool) {
-	f = slices.Repeat([]int{-1}, dim)
-	for p := 0; p < len(tuples); p += arity {
-		x, y := tuples[p+k], int(tuples[p+l])
+// functionBetween returns f such that y = f[x] in every tuple, where x is its value at position modeX and y that at modeY. tuples lists the
+// tuples one after the other, each of arity values. x has dimX values. ok is false if some x has several y, or none.
+func functionBetween(tuples []int32, arity, modeX, modeY, dimX int) (f []int, ok bool) {
+	f = slices.Repeat([]int{-1}, dimX)
+	for begin := 0; begin < len(tuples); begin += arity {
+		x, y := tuples[begin+modeX], int(tuples[begin+modeY])
 		if f[x] >= 0 && f[x] != y {
 			return nil, false
 		}
 		f[x] = y
 	}
-	return f, !slices.Contains(f, -1) // −1: the table's zeros have not been propagated yet
+	return f, !slices.Contains(f, -1) // x has no y only if the zeros have not been propagated yet
 }
 
-// worthFollowing reports whether no table becomes larger when x takes the place of y.
-func worthFollowing(e *expression, y, x int) bool {
+// isWorthReplacing reports whether no table becomes larger if index x replaces index y in all tables: x has no more values than y, or every
+// table with y has x as well.
+func isWorthReplacing(e *expression, y, x int) bool {
 	if e.dims[x] <= e.dims[y] {
 		return true
 	}

@@ -22,66 +22,70 @@ const (
 	maxExactFactors = 4
 )
 
-// termSum watches the terms of one sum. The zero value is an empty sum.
+// termSum records what the terms of one sum lose by rounding and cancellation. The zero value is an empty sum.
 type termSum struct {
-	size    float64 // Σ|terms|
-	rounded bool    // a factor, a product or an addition was
+	absoluteSum float64 // Σ|terms|
+	isRounded   bool    // a factor, a product or an addition was rounded
 }
 
-// add takes the product of factors at some places, rounded to p, which is added to total.
-func (s *termSum) add(factors [][]float64, places []int, total, p float64) {
-	s.size += math.Abs(p)
-	if s.rounded {
+// addTerm takes the product of factors at some places, rounded to p, which is added to total.
+func (s *termSum) addTerm(factors [][]float64, places []int, total, p float64) {
+	s.absoluteSum += math.Abs(p)
+	if s.isRounded {
 		return
 	}
 
-	// A product is exact if the fused multiplication leaves no rest,
-	// a sum if the two-sum does not.
+	// A product is exact if the fused multiplication, which gives its rounding error, is 0.
 	product := 1.0
 	for k, f := range factors {
 		next := float64(product * f[places[k]])
-		s.rounded = s.rounded || math.FMA(product, f[places[k]], -next) != 0
+		s.isRounded = s.isRounded || math.FMA(product, f[places[k]], -next) != 0
 		product = next
 	}
 
+	// An addition is exact if its rounding error, by Knuth's two-sum, is 0.
 	sum := total + p
-	v := sum - total
-	s.rounded = s.rounded || (total-(sum-v))+(p-v) != 0
+	addend := sum - total
+	roundingError := (total - (sum - addend)) + (p - addend)
+	s.isRounded = s.isRounded || roundingError != 0
 }
 
-// cancels reports whether digits are gone which the exact sum of the terms may have.
-func (s *termSum) cancels(total float64) bool {
-	return s.rounded && math.Abs(total)*harmless < s.size
+// hasCancelled reports whether the rounded sum, total, may lack digits that the exact sum of the terms has: something was rounded, and
+// terms of both signs cancel.
+func (s *termSum) hasCancelled(total float64) bool {
+	return s.isRounded && math.Abs(total)*harmless < s.absoluteSum
 }
 
-// sumErrors bounds the error of a table whose entries are sums.
+// sumErrors bounds the relative error of the entries of a table, each of which is a sum of products.
 type sumErrors struct {
-	factors   float64 // error of the factors together, in units of 2^-53
+	factorErr float64 // error of the factors together, in units of 2^-53
 	roundings float64 // of one sum
-	signed    bool    // terms may be of both signs
+	isSigned  bool    // terms may be of both signs
 	condition float64 // Σ|terms| over |Σ terms| of a sum that was rounded, at most
 }
 
-// admit takes a sum in. It reports whether its digits are there: few have cancelled, or nothing was rounded.
-func (s *sumErrors) admit(terms *termSum, total float64) bool {
+// addSum records that an entry of the table is total, the sum of terms. It reports whether the entry has enough correct digits: few have
+// cancelled, or nothing was rounded. condition, Σ|terms| / |Σ terms|, is the factor by which cancellation enlarges errors.
+func (s *sumErrors) addSum(terms *termSum, total float64) bool {
 	switch {
-	case !s.signed:
+	case !s.isSigned:
 		s.condition = 1
-	case !terms.rounded || terms.size == 0:
-	case math.Abs(total) < digitsKept*terms.size:
+	case !terms.isRounded || terms.absoluteSum == 0:
+	case math.Abs(total) < digitsKept*terms.absoluteSum:
 		return false
 	default:
-		s.condition = max(s.condition, terms.size/math.Abs(total))
+		s.condition = max(s.condition, terms.absoluteSum/math.Abs(total))
 	}
-	return s.condition <= harmless || s.bound() <= errorKept
+	return s.condition <= harmless || s.errorBound() <= errorKept
 }
 
-// bound is the error of the table's entries.
-func (s *sumErrors) bound() float64 { return (s.factors + s.roundings) * s.condition }
+// errorBound returns a bound of the relative error of the table's entries, in units of 2^-53: the errors of the factors and the roundings
+// of a sum, enlarged by cancellation.
+func (s *sumErrors) errorBound() float64 { return (s.factorErr + s.roundings) * s.condition }
 
-// exactSum returns the sum of the products of factors at the next n values, correctly rounded from the
-// exact one: every product is written as a sum of numbers that are exact. The result may be beyond
-// float64: ±Inf, or too small.
+// exactSum returns Σ Π_k factors[k], a sum over the next n values of walk, rounded once from the exact sum. walk.At[k] is the position in
+// factors[k]. Every product is written as a sum of floating-point numbers that is exact: each factor doubles their number, since a product
+// of two numbers is its rounded value plus the rounding error. The result may be beyond float64: ±Inf, or too small.
 func exactSum(walk *sumproduct.Walk, factors [][]float64, n int) float64 {
 	var terms []scaled.Number
 	for range n {
@@ -89,10 +93,11 @@ func exactSum(walk *sumproduct.Walk, factors [][]float64, n int) float64 {
 		terms = append(terms, scaled.One)
 		for k, f := range factors {
 			x := scaled.FromFloat(f[walk.At[k]])
-			for t, y := range terms[first:] { // a product, and its rounding loss
-				high := float64(x.Mant * y.Mant)
-				terms[first+t] = scaled.Make(high, x.Exp+y.Exp)
-				terms = append(terms, scaled.Make(math.FMA(x.Mant, y.Mant, -high), x.Exp+y.Exp))
+			for t, y := range terms[first:] { // x·y is the rounded product plus its rounding error
+				rounded := float64(x.Mant * y.Mant)
+				roundingError := math.FMA(x.Mant, y.Mant, -rounded)
+				terms[first+t] = scaled.Make(rounded, x.Exp+y.Exp)
+				terms = append(terms, scaled.Make(roundingError, x.Exp+y.Exp))
 			}
 		}
 		walk.Next()

@@ -64,7 +64,7 @@ func TestSumsAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, stated, ok := product(e.Dims, loaded.tables, []int{1, 2}, []int{0}, loaded.signed)
+		data, stated, ok := sumProduct(e.Dims, loaded.tables, []int{1, 2}, []int{0}, loaded.isSigned)
 		want, size := enumerateSums(e)
 		for o, z := range want {
 			exact, _ := z.Float64()

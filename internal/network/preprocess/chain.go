@@ -11,41 +11,49 @@ import (
 // maxStates bounds the counters of a chain.
 const maxStates = 64
 
-// chain writes t as a chain over its indices x_0 … x_{m−1} with counters s_1 … s_{m−1} between them:
-// values of x_0 … x_k after which the rest of the table is the same up to a factor are one state of
-// s_{k+1}. A function of a count has at most as many states as there are counts; clauses, parity and
-// noisy-or have two. Nothing cancels. The indices are taken in the sequence of their places, in which
-// they will be summed out. ok is false for two indices and for chains larger than the table.
-func chain(dims []int, t *table, place []int) (c decomposition, ok bool) {
+// decomposeChain writes t as a chain of small tables over its indices x_0 … x_{m−1}, with hidden indices s_1 … s_{m−1}, the counters,
+// between them:
+//
+//	T(x_0, …, x_{m−1}) = Σ_s A_0(x_0, s_1) A_1(s_1, x_1, s_2) … A_{m−1}(s_{m−1}, x_{m−1})
+//
+// The state of counter s_{k+1} is a function of x_0 … x_k: two combinations of these values have the same state if the table over the other
+// indices is the same for both, up to a factor. A function of a count has at most as many states as there are counts; clauses, parity and
+// noisy-or have two. No terms cancel. The indices are in the sequence in which they will be summed out, positionInOrder. ok is false if t
+// has two indices or fewer, if there are too many states, or if the chain is larger than t.
+func decomposeChain(dims []int, t *table, positionInOrder []int) (c decomposition, ok bool) {
+	// Sort the indices, and the entries accordingly.
 	scope := slices.Clone(t.scope)
-	slices.SortFunc(scope, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
+	slices.SortFunc(scope, func(a, b int) int { return cmp.Compare(positionInOrder[a], positionInOrder[b]) })
 	data := make([]float64, 0, len(t.data))
 	for _, offset := range t.offsets(dims, scope) {
 		data = append(data, t.data[offset])
 	}
 
+	// states lists the states of the counter before index k. A state is given by the table over index k and all later ones, up to a factor.
+	// Before index 0 there is one state, and after the last index, too.
 	c.kind = chainKind
 	arity := len(scope)
-	err := t.factorised(arity)
-	states := [][]float64{data} // continuation of the table under each state
-	size := len(data)           // of a continuation
-	total := 0                  // entries of the chain
+	err := t.factorError(arity)
+	states := [][]float64{data}
+	blockSize := len(data) // entries of the table over the indices after index k
+	chainSize := 0         // entries of the chain's tables
 	for k, i := range scope {
 		d := dims[i]
-		size /= d
-		next, steps, ok := advance(states, d, size)
+		blockSize /= d
+		newStates, steps, ok := nextStates(states, d, blockSize)
 		if !ok {
 			return decomposition{}, false
 		}
-		if total += len(states) * d * len(next); total > len(data) {
+		chainSize += len(states) * d * len(newStates)
+		if chainSize > len(data) {
 			return decomposition{}, false
 		}
 
-		c.add(chainScope(i, k, arity), chainTable(steps, len(states), d, len(next)), err)
+		c.add(chainScope(i, k, arity), chainTable(steps, len(states), d, len(newStates)), err)
 		if k < arity-1 {
-			c.hidden = append(c.hidden, len(next))
+			c.hidden = append(c.hidden, len(newStates))
 		}
-		states = next
+		states = newStates
 	}
 	return c, arity > 2
 }
@@ -56,15 +64,15 @@ type step struct {
 	gain        float64 // the entries that remain after the step are gain times the continuation of state to
 }
 
-// advance returns the states of the next counter of a chain, and the steps to them. A state is given by its continuation: the entries of
+// nextStates returns the states of the next counter of a chain, and the steps to them. A state is given by its continuation: the entries of
 // the table over the remaining indices, up to a factor. If the next index, with d values, is fixed at x, block x of size entries of the
 // continuation remains. Blocks that are proportional to each other lead to one state. Its continuation is the first of them, divided by its
 // largest entry. A block of zeros has no step. ok is false if there are more than maxStates states, or if the division would lose an entry.
-func advance(states [][]float64, d, size int) (next [][]float64, steps []step, ok bool) {
+func nextStates(states [][]float64, d, size int) (next [][]float64, steps []step, ok bool) {
 	for s, continuation := range states {
 		for x := range d {
 			block := continuation[x*size : (x+1)*size]
-			gain := block[largest(block)]
+			gain := block[indexOfLargest(block)]
 			if gain == 0 {
 				continue
 			}
@@ -86,13 +94,14 @@ func advance(states [][]float64, d, size int) (next [][]float64, steps []step, o
 	return next, steps, true
 }
 
-// findProportional returns the first of the known continuations that, times gain, is block. ok is false if there is none.
-func findProportional(known [][]float64, block []float64, gain float64) (state int, ok bool) {
-next:
-	for s, continuation := range known {
+// findProportional returns the position of the first list among continuations that is equal to block after a multiplication by gain, within
+// rounding. ok is false if there is none.
+func findProportional(continuations [][]float64, block []float64, gain float64) (state int, ok bool) {
+nextState:
+	for s, continuation := range continuations {
 		for k, f := range continuation {
 			if !equals(block[k], gain, f) {
-				continue next
+				continue nextState
 			}
 		}
 		return s, true
@@ -100,34 +109,38 @@ next:
 	return 0, false
 }
 
-// quotients divides by gain. ok is false when an entry would be lost.
-func quotients(part []float64, gain float64) (out []float64, ok bool) {
-	out = make([]float64, len(part))
-	for k, x := range part {
-		if out[k] = x / gain; x != 0 && math.Abs(out[k]) < tiny {
+// quotients returns the entries of block divided by gain. ok is false if the quotient of an entry that is not 0 is too small.
+func quotients(block []float64, gain float64) (quotient []float64, ok bool) {
+	quotient = make([]float64, len(block))
+	for k, x := range block {
+		quotient[k] = x / gain
+		if x != 0 && math.Abs(quotient[k]) < tiny {
 			return nil, false
 		}
 	}
-	return out, true
+	return quotient, true
 }
 
-// chainScope is (counter before, index, counter after) of position k; hidden index h is −1−h.
+// chainScope returns the scope of the k-th table of a chain over arity indices: counter k, index i, counter k+1. There is no counter before
+// the first table and none after the last. Counter k is hidden index k−1, and hidden index h is written as −1−h.
 func chainScope(i, k, arity int) []int {
+	counter, nextCounter := -k, -1-k
 	switch k {
 	case 0:
-		return []int{i, -1}
+		return []int{i, nextCounter}
 	case arity - 1:
-		return []int{-k, i}
+		return []int{counter, i}
 	}
-	return []int{-k, i, -1 - k}
+	return []int{counter, i, nextCounter}
 }
 
-// chainTable is the table over (counter before, value, counter after);
-// one state at an end needs no axis.
-func chainTable(steps []step, before, d, after int) []float64 {
-	data := make([]float64, before*d*after)
+// chainTable returns the table over (state of a counter, value of an index, state of the next counter), which has the gain of a step for
+// all steps and is 0 elsewhere. The counters have stateCount and nextCount states, the index has d values. A counter of one state needs no
+// axis.
+func chainTable(steps []step, stateCount, d, nextCount int) []float64 {
+	data := make([]float64, stateCount*d*nextCount)
 	for _, s := range steps {
-		data[(s.from*d+s.x)*after+s.to] = s.gain
+		data[(s.from*d+s.x)*nextCount+s.to] = s.gain
 	}
 	return data
 }

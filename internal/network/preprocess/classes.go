@@ -21,51 +21,52 @@ const fewClasses = 0.75
 // models have no such matrices, decision 12.
 const classFlops = policy.HeavyFlops
 
-// coarsen writes all tables over classes of values for which that makes them smaller.
-// It reports whether there were any.
-func coarsen(e *expression, p *pace.Pace) (coarse bool) {
+// decomposeAllClasses replaces every matrix with few distinct rows or columns by two smaller ones over the classes of equal rows or
+// columns. It reports whether there were any.
+func decomposeAllClasses(e *expression, p *pace.Pace) (hasChanged bool) {
 	for n := range len(e.tables) {
 		if p.Over(ruleWork) {
-			return coarse
+			return hasChanged
 		}
 		if e.tables[n] == nil {
 			continue
 		}
-		if c, ok := classes(e.dims, e.tables[n]); ok {
-			e.replace(n, c)
-			coarse = true
+		if c, ok := decomposeClasses(e.dims, e.tables[n]); ok {
+			e.replaceTable(n, c)
+			hasChanged = true
 		}
 	}
-	return coarse
+	return hasChanged
 }
 
-// classes writes a table over two indices over classes of values of one of them. If values of x
-// have equal rows in T,
+// decomposeClasses writes a table T over two indices x and y as a product of two matrices. Values of x whose rows in T are equal form a
+// class c, and
 //
 //	T(x, y) = Σ_c E(x, c) T'(c, y),  E(x, c) = 1 if x is in class c, else 0
 //
-// with c a hidden index. A contraction that is through with all other tables of x has to remember
-// the class alone from then on, and tables from the side of y need no more values either. That is
-// why one side is enough, the one of fewer classes. Nothing is rounded, and rows that were are equal
-// within that alone: E has a part of their error.
+// where c is a hidden index. Or the columns of y form classes in the same way, if they are fewer. ok is false if t has not two indices or
+// if there are too many classes. A contraction that needs no other table of x any more goes on with the class alone, so that classes of one
+// index are enough. Nothing is rounded; the error of the entries of T is divided between the two matrices.
 //
 // Cost: O(entries · log d). Source: E. C. Freuder, Eliminating interchangeable values in
 // constraint satisfaction problems (1991): his interchangeable values are alike in all tables.
-func classes(dims []int, t *table) (c decomposition, ok bool) {
+func decomposeClasses(dims []int, t *table) (c decomposition, ok bool) {
 	if len(t.scope) != 2 {
 		return decomposition{}, false
 	}
 
 	shape := t.shape(dims)
-	best := alike(t.data, shape, 0)
-	if other := alike(t.data, shape, 1); len(other.first) < len(best.first) {
-		best = other
+	best := partitionRows(t.data, shape, 0)
+	if columns := partitionRows(t.data, shape, 1); len(columns.firstRow) < len(best.firstRow) {
+		best = columns
 	}
-	if float64(len(best.first)) > fewClasses*float64(min(shape[0], shape[1])) {
+	classCount := len(best.firstRow)
+	if float64(classCount) > fewClasses*float64(min(shape[0], shape[1])) {
 		return decomposition{}, false
 	}
 
-	c = decomposition{kind: classesKind, hidden: []int{len(best.first)}}
+	// −1 stands for the hidden index.
+	c = decomposition{kind: classesKind, hidden: []int{classCount}}
 	c.add([]int{t.scope[best.mode], -1}, best.membership(), t.err/2)
 	scope := slices.Clone(t.scope)
 	scope[best.mode] = -1
@@ -73,15 +74,17 @@ func classes(dims []int, t *table) (c decomposition, ok bool) {
 	return c, true
 }
 
-// partition says which rows (mode 0) or columns (mode 1) of a matrix are equal.
+// partition divides the rows (mode 0) or the columns (mode 1) of a matrix into classes of equal ones. In mode 1, rows stands for columns in
+// the fields.
 type partition struct {
-	mode  int
-	class []int // per row
-	first []int // per class: its first row; ascending
+	mode     int
+	classOf  []int // by row: its class
+	firstRow []int // by class: its first row, ascending
 }
 
-// alike compares the rows, or columns, entry by entry.
-func alike(data []float64, shape []int, mode int) partition {
+// partitionRows divides the rows (mode 0) or the columns (mode 1) of a matrix into classes of equal ones. Classes are numbered by their
+// first rows.
+func partitionRows(data []float64, shape []int, mode int) partition {
 	row, entry := strideOf(shape, mode)
 	compare := func(x, y int) int {
 		for k := range shape[1-mode] {
@@ -92,30 +95,31 @@ func alike(data []float64, shape []int, mode int) partition {
 		return 0
 	}
 
-	// Equal rows follow each other, the first one first, for the sort is stable.
+	// Sort the rows. Equal ones are neighbours then, in ascending sequence, since the sort is stable.
 	sorted := sequence(shape[mode])
 	slices.SortStableFunc(sorted, compare)
-	like := sequence(shape[mode]) // the first row that is equal
+	firstEqual := sequence(shape[mode]) // by row: the first row that is equal
 	for k := 1; k < len(sorted); k++ {
 		if compare(sorted[k-1], sorted[k]) == 0 {
-			like[sorted[k]] = like[sorted[k-1]]
+			firstEqual[sorted[k]] = firstEqual[sorted[k-1]]
 		}
 	}
 
-	p := partition{mode: mode, class: make([]int, shape[mode])}
-	for x, f := range like {
-		if f == x {
-			p.class[x] = len(p.first)
-			p.first = append(p.first, x)
+	// Number the classes.
+	p := partition{mode: mode, classOf: make([]int, shape[mode])}
+	for x, first := range firstEqual {
+		if first == x {
+			p.classOf[x] = len(p.firstRow)
+			p.firstRow = append(p.firstRow, x)
 		} else {
-			p.class[x] = p.class[f]
+			p.classOf[x] = p.classOf[first]
 		}
 	}
 	return p
 }
 
-// strideOf returns the stride between rows (mode 0) or columns (mode 1) of a
-// matrix, and between the entries of one.
+// strideOf returns two strides of a matrix in row-major order: row is the distance between rows (mode 0) or columns (mode 1), entry that
+// between the entries of one.
 func strideOf(shape []int, mode int) (row, entry int) {
 	if mode == 0 {
 		return shape[1], 1
@@ -123,24 +127,25 @@ func strideOf(shape []int, mode int) (row, entry int) {
 	return 1, shape[1]
 }
 
-// membership is E(x, c).
+// membership returns the matrix E(x, c), which is 1 if row x is in class c, else 0.
 func (p *partition) membership() []float64 {
-	e := make([]float64, len(p.class)*len(p.first))
-	for x, c := range p.class {
-		e[x*len(p.first)+c] = 1
+	e := make([]float64, len(p.classOf)*len(p.firstRow))
+	for x, c := range p.classOf {
+		e[x*len(p.firstRow)+c] = 1
 	}
 	return e
 }
 
-// representatives is the matrix with the first row, or column, of every class.
+// representatives returns the matrix of the first row (mode 0) or column (mode 1) of every class. data is the partitioned matrix of the
+// given shape.
 func (p *partition) representatives(data []float64, shape []int) []float64 {
-	offsets := [][]int{make([]int, shape[0]), make([]int, shape[1])}
+	offsets := [][]int{make([]int, shape[0]), make([]int, shape[1])} // by mode of the result and position: the offset in data
 	row, entry := strideOf(shape, p.mode)
 	for k := range offsets[1-p.mode] {
 		offsets[1-p.mode][k] = k * entry
 	}
-	offsets[p.mode] = make([]int, len(p.first))
-	for c, x := range p.first {
+	offsets[p.mode] = make([]int, len(p.firstRow))
+	for c, x := range p.firstRow {
 		offsets[p.mode][c] = x * row
 	}
 	return gather(data, offsets)

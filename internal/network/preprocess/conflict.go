@@ -23,12 +23,13 @@ type Conflict struct {
 	scopes   [][]int // of Cores and Links: their variables
 }
 
-// String describes the conflict by positions of variables and values, in the form that query.Names.Text replaces.
+// String returns a sentence about the conflict, such as "variable 3 = 1; the factor over variable 3, variable 4 contradict each other". It
+// has numbers of variables and values in the form that query.Names.Text replaces by names.
 func (c *Conflict) String() string {
-	var parts []string
+	var parts []string // a text for each tensor of the conflict
 	for k, v := range c.Variables {
-		if x := c.observed[k]; x >= 0 {
-			parts = append(parts, fmt.Sprintf("variable %d = %d", v, x))
+		if value := c.observed[k]; value >= 0 {
+			parts = append(parts, fmt.Sprintf("variable %d = %d", v, value))
 		} else {
 			parts = append(parts, fmt.Sprintf("the weights of variable %d", v))
 		}
@@ -45,7 +46,8 @@ func (c *Conflict) String() string {
 	case 0:
 		return "a factor without variables, or a weight, is 0"
 	case 1:
-		if len(c.Variables) == 1 && c.observed[0] < 0 {
+		isUnobservedVariable := len(c.Variables) == 1 && c.observed[0] < 0
+		if isUnobservedVariable {
 			return fmt.Sprintf("no value of variable %d has a weight above 0", c.Variables[0])
 		}
 		return parts[0] + " is impossible"
@@ -53,7 +55,8 @@ func (c *Conflict) String() string {
 	return strings.Join(parts, "; ") + " contradict each other"
 }
 
-// newConflict describes parts of net, whose variables it numbers for people.
+// newConflict returns the conflict of parts of net: their variables, cores and links, with what its text needs. Variables are positions in
+// net.Variables at first, and numbers for people in the result.
 func newConflict(net *btn.Network, parts []part) *Conflict {
 	c := &Conflict{}
 	for _, p := range parts {
@@ -70,33 +73,36 @@ func newConflict(net *btn.Network, parts []part) *Conflict {
 	slices.Sort(c.Cores)
 	slices.Sort(c.Links)
 
+	// The observed value of each variable.
 	for k, v := range c.Variables {
 		weights := net.Links[net.Variables[v].Link].T.(*tensor.CP).Weights
 		c.observed = append(c.observed, onlyNonzero(weights))
 		c.Variables[k] = net.Number(v)
 	}
 
-	owners := ownersOf(net)
+	// The variables of each factor.
+	variablesOf := legVariables(net)
 	for _, core := range c.Cores {
-		c.scopes = append(c.scopes, scopeOf(net.Cores[core].Legs, owners))
+		c.scopes = append(c.scopes, scopeOf(net.Cores[core].Legs, variablesOf))
 	}
-	if len(c.Links) > 0 { // other legs of a core are its variables', for it stands for one if links are factors
+	if len(c.Links) > 0 {
+		// A factor is a link here, and a core stands for a variable: all legs of the core are legs of that variable.
 		for _, core := range net.Cores {
-			scope := scopeOf(core.Legs, owners)
+			scope := scopeOf(core.Legs, variablesOf)
 			for _, leg := range core.Legs {
-				if owners[leg] == nil {
-					owners[leg] = scope
+				if variablesOf[leg] == nil {
+					variablesOf[leg] = scope
 				}
 			}
 		}
 	}
 	for _, link := range c.Links {
-		c.scopes = append(c.scopes, scopeOf(net.Links[link].Legs, owners))
+		c.scopes = append(c.scopes, scopeOf(net.Links[link].Legs, variablesOf))
 	}
 	return c
 }
 
-// onlyNonzero returns the value of the only weight that is not 0; −1 for several or none.
+// onlyNonzero returns the value whose weight is the only one that is not 0, or −1 if several or no weights are.
 func onlyNonzero(weights []float64) int {
 	only := -1
 	for x, w := range weights {
@@ -111,27 +117,27 @@ func onlyNonzero(weights []float64) int {
 	return only
 }
 
-// ownersOf returns, by leg, the numbers of the variables whose link has it.
-func ownersOf(net *btn.Network) map[int][]int {
-	numbers := map[int]int{} // by link
+// legVariables returns for every leg the variables whose link has it, by their numbers for people. Legs of other links are not in the map.
+func legVariables(net *btn.Network) map[int][]int {
+	variableOf := map[int]int{} // by link: the number of its variable
 	for v, variable := range net.Variables {
-		numbers[variable.Link] = net.Number(v)
+		variableOf[variable.Link] = net.Number(v)
 	}
-	owners := map[int][]int{}
+	variablesOf := map[int][]int{}
 	for j, link := range net.Links {
-		if number, ok := numbers[j]; ok {
+		if number, isVariable := variableOf[j]; isVariable {
 			for _, leg := range link.Legs {
-				owners[leg] = append(owners[leg], number)
+				variablesOf[leg] = append(variablesOf[leg], number)
 			}
 		}
 	}
-	return owners
+	return variablesOf
 }
 
-// scopeOf returns the variables of legs, each once.
-func scopeOf(legs []int, owners map[int][]int) (scope []int) {
+// scopeOf returns the variables of some legs, each once. variablesOf lists the variables of every leg.
+func scopeOf(legs []int, variablesOf map[int][]int) (scope []int) {
 	for _, leg := range legs {
-		for _, v := range owners[leg] {
+		for _, v := range variablesOf[leg] {
 			if !slices.Contains(scope, v) {
 				scope = append(scope, v)
 			}

@@ -10,47 +10,48 @@ package preprocess
 
 import "github.com/basetensor/basetensor/internal/base/pace"
 
-// position is one value of an index, by its place among those that the expression has.
+// position is a value of an index, by its position among the values that the expression still has.
 type position struct{ index, value int }
 
-// domains says which positions of the indices of an expression are alive. It has a trail, so that
-// assumptions can be taken back. Between two rules the trail is empty.
+// domains records which values of the indices of an expression are alive: not known to meet only zeros. A removal is only noted on a trail
+// at first, so that it can be undone. Between two rules the trail is empty.
 type domains struct {
-	e     *expression
-	pace  *pace.Pace
-	alive [][]bool   // by index and position
-	sizes []int      // by index: number of positions alive
-	trail []position // those removed, in sequence
-	queue queue      // tables to be revised
-	hit   [][]bool   // scratch of revise: by mode, the positions with support
-	spent int        // tuples looked at
+	e           *expression
+	pace        *pace.Pace
+	isAlive     [][]bool   // by index and value
+	aliveCount  []int      // by index: the number of its values that are alive
+	trail       []position // removals that are not final, in sequence
+	queue       queue      // tables to be revised
+	hasSupport  [][]bool   // scratch of revise: by mode and value
+	entriesRead int        // entries looked at so far
 
-	empty   int // index without a position alive, −1 for none
-	culprit int // table that took its last one, −1 for an assumption
+	emptyIndex    int // an index whose values are all removed, −1 for none
+	emptyingTable int // the table for which its last value was removed, −1 for an assumption
 }
 
-// newDomains returns the domains of e with everything alive.
+// newDomains returns the domains of e, in which all values are alive.
 func newDomains(e *expression, p *pace.Pace) *domains {
-	d := &domains{e: e, pace: p, empty: -1, culprit: -1}
+	d := &domains{e: e, pace: p, emptyIndex: -1, emptyingTable: -1}
 	total := 0
 	for _, dim := range e.dims {
 		total += dim
 	}
-	all := make([]bool, total)
-	for k := range all {
-		all[k] = true
+	memory := make([]bool, total) // of the lists of all indices
+	for k := range memory {
+		memory[k] = true
 	}
 
-	d.sizes = append(d.sizes, e.dims...)
-	d.alive = make([][]bool, len(e.dims))
+	d.aliveCount = append(d.aliveCount, e.dims...)
+	d.isAlive = make([][]bool, len(e.dims))
 	for i, dim := range e.dims {
-		d.alive[i] = all[:dim:dim]
-		all = all[dim:]
+		d.isAlive[i] = memory[:dim:dim]
+		memory = memory[dim:]
 	}
 	return d
 }
 
-// propagate removes the values without support, and shrinks the tables of their indices.
+// propagate removes all values that meet only zeros in some table, and shrinks the tables of their indices. It begins with the tables on
+// the agenda that have zeros.
 func (d *domains) propagate() {
 	zeros := &d.e.agenda.zeros
 	for zeros.len() > 0 && !d.pace.Over(ruleWork) {
@@ -59,20 +60,21 @@ func (d *domains) propagate() {
 			d.queue.push(n)
 		}
 	}
-	d.fixpoint()
+	d.runToFixpoint()
 	d.commit()
 }
 
-// remove removes a position and wakes the tables that may lose support by it. remover is the table that
-// has no support for it, −1 for an assumption.
+// remove removes a value of an index from the domains, and queues the tables with zeros in which other values may now meet only zeros.
+// remover is the table in which the value meets only zeros, or −1 if the removal is an assumption.
 func (d *domains) remove(p position, remover int) {
 	i := p.index
-	d.alive[i][p.value] = false
-	d.sizes[i]--
+	d.isAlive[i][p.value] = false
+	d.aliveCount[i]--
 	d.trail = append(d.trail, p)
 
-	if d.sizes[i] == 0 && d.empty < 0 {
-		d.empty, d.culprit = i, remover
+	isFirstEmpty := d.aliveCount[i] == 0 && d.emptyIndex < 0
+	if isFirstEmpty {
+		d.emptyIndex, d.emptyingTable = i, remover
 	}
 
 	d.pace.Over(int64(len(d.e.tablesOf[i])))
@@ -83,100 +85,104 @@ func (d *domains) remove(p position, remover int) {
 	}
 }
 
-// undo takes all removals on the trail back.
+// undo takes back all removals on the trail, and empties the queue.
 func (d *domains) undo() {
 	for _, p := range d.trail {
-		d.alive[p.index][p.value] = true
-		d.sizes[p.index]++
+		d.isAlive[p.index][p.value] = true
+		d.aliveCount[p.index]++
 	}
 	d.trail = d.trail[:0]
-	d.empty, d.culprit = -1, -1
+	d.emptyIndex, d.emptyingTable = -1, -1
 	for d.queue.len() > 0 {
 		d.queue.pop()
 	}
 }
 
-// fixpoint removes positions without support until none is left to remove, or an index is empty.
-func (d *domains) fixpoint() {
-	for d.queue.len() > 0 && d.empty < 0 && !d.pace.Over(ruleWork) {
+// runToFixpoint revises the queued tables until no more value is removed, or an index has no value left.
+func (d *domains) runToFixpoint() {
+	for d.queue.len() > 0 && d.emptyIndex < 0 && !d.pace.Over(ruleWork) {
 		d.revise(d.queue.pop())
 	}
 }
 
-// revise removes the positions of table n's indices that none of its non-zero entries has.
+// revise removes the values of table n's indices that have no support. A value has support if the table has an entry with it that is not 0
+// and whose other values are alive.
 func (d *domains) revise(n int) {
 	t := d.e.tables[n]
-	zeros := t.support(d.e.dims)
-	if zeros.hole != nil {
-		d.reviseClause(n, zeros.hole)
+	support := t.support(d.e.dims)
+	if support.onlyZero != nil {
+		d.reviseClause(n, support.onlyZero)
 		return
 	}
 
-	missing := 0
+	missing := 0 // values alive for which no support was found yet
 	for k, i := range t.scope {
-		if k == len(d.hit) {
-			d.hit = append(d.hit, nil)
+		if k == len(d.hasSupport) {
+			d.hasSupport = append(d.hasSupport, nil)
 		}
-		d.hit[k] = cleared(d.hit[k], d.e.dims[i])
-		missing += d.sizes[i]
+		d.hasSupport[k] = clearedBools(d.hasSupport[k], d.e.dims[i])
+		missing += d.aliveCount[i]
 	}
 
+	// Look for support in the entries that are not 0. tuples lists the arity values of each.
 	arity := len(t.scope)
-	d.pace.Over(int64(len(zeros.tuples)))
-next:
-	for p := 0; p < len(zeros.tuples) && missing > 0; p += arity {
-		d.spent++
-		tuple := zeros.tuples[p : p+arity]
+	d.pace.Over(int64(len(support.tuples)))
+nextEntry:
+	for begin := 0; begin < len(support.tuples) && missing > 0; begin += arity {
+		d.entriesRead++
+		tuple := support.tuples[begin : begin+arity]
 		for k, x := range tuple {
-			if !d.alive[t.scope[k]][x] {
-				continue next
+			if !d.isAlive[t.scope[k]][x] {
+				continue nextEntry
 			}
 		}
 		for k, x := range tuple {
-			if !d.hit[k][x] {
-				d.hit[k][x] = true
+			if !d.hasSupport[k][x] {
+				d.hasSupport[k][x] = true
 				missing--
 			}
 		}
 	}
 
+	// Remove the values without support.
 	if missing == 0 {
 		return
 	}
-
 	for k, i := range t.scope {
-		for x, alive := range d.alive[i] {
-			if alive && !d.hit[k][x] {
+		for x, alive := range d.isAlive[i] {
+			if alive && !d.hasSupport[k][x] {
 				d.remove(position{i, x}, n)
 			}
 		}
 	}
 }
 
-// reviseClause revises table n with one zero, as a clause has, at the hole. It takes the zero's value from
-// all indices if none has another value left, and from the only one that has. All other values have
-// support.
-func (d *domains) reviseClause(n int, hole []int32) {
+// reviseClause revises table n, which has one zero, as a clause has, at the values onlyZero. All values have support except these. If
+// exactly one index has another value alive, its value of the zero is removed. If no index has, those of all indices are removed. Nothing
+// is removed if a value of the zero is not alive, or if two indices have other values.
+func (d *domains) reviseClause(n int, onlyZero []int32) {
 	scope := d.e.tables[n].scope
-	d.spent += len(scope)
+	d.entriesRead += len(scope)
 	d.pace.Over(int64(len(scope)))
 
-	first, end := 0, len(scope) // the modes that lose the value
+	begin, end := 0, len(scope) // the range of modes whose value is removed: all, or the one with other values
 	for k, i := range scope {
-		if !d.alive[i][hole[k]] || d.sizes[i] > 1 && end-first < len(scope) {
+		hasOthers := d.aliveCount[i] > 1
+		isSecond := hasOthers && end-begin < len(scope)
+		if !d.isAlive[i][onlyZero[k]] || isSecond {
 			return
 		}
-		if d.sizes[i] > 1 {
-			first, end = k, k+1
+		if hasOthers {
+			begin, end = k, k+1
 		}
 	}
-	for k := first; k < end; k++ {
-		d.remove(position{scope[k], int(hole[k])}, n)
+	for k := begin; k < end; k++ {
+		d.remove(position{scope[k], int(onlyZero[k])}, n)
 	}
 }
 
-// cleared returns n times false, in b if that has room.
-func cleared(b []bool, n int) []bool {
+// clearedBools returns a list of n times false, in the memory of b if it suffices.
+func clearedBools(b []bool, n int) []bool {
 	if cap(b) < n {
 		return make([]bool, n)
 	}
@@ -185,15 +191,16 @@ func cleared(b []bool, n int) []bool {
 	return b
 }
 
-// commit makes the removals on the trail final: indices and tables shrink.
+// commit makes the removals on the trail final: the indices lose these values, and their tables the entries. If an index has no value left,
+// the expression is 0, and commit reports that instead.
 func (d *domains) commit() {
 	e := d.e
-	if d.empty >= 0 {
-		var culprit *source
-		if d.culprit >= 0 {
-			culprit = e.tables[d.culprit].from
+	if d.emptyIndex >= 0 {
+		var culprit *source // the tables of the given expression that took its last value
+		if d.emptyingTable >= 0 {
+			culprit = e.tables[d.emptyingTable].source
 		}
-		e.report.Zero = because(d.empty, culprit)
+		e.report.Zero = newReason(d.emptyIndex, culprit)
 		d.undo()
 		return
 	}
@@ -203,32 +210,34 @@ func (d *domains) commit() {
 	}
 	e.report.ValuesRemoved += len(d.trail)
 
-	var shrunk, touched []int
+	// Shrink the tables.
+	var shrunk, touched []int // indices that lose values, and their tables
 	for _, p := range d.trail {
 		shrunk = append(shrunk, p.index)
 	}
-	shrunk = unique(shrunk)
+	shrunk = sortedUnique(shrunk)
 	for _, i := range shrunk {
 		touched = append(touched, e.tablesOf[i]...)
 	}
-	touched = unique(touched)
+	touched = sortedUnique(touched)
 	for _, n := range touched {
 		if d.pace.Over(int64(len(e.tables[n].data))) {
 			return
 		}
-		e.tables[n].restrict(e.dims, d.alive)
+		e.tables[n].keepAlive(e.dims, d.isAlive)
 	}
 
+	// Shrink the indices. All values that are left are alive.
 	for _, i := range shrunk {
-		e.shrink(i, d.alive[i])
-		d.alive[i] = d.alive[i][:d.sizes[i]]
-		for x := range d.alive[i] {
-			d.alive[i][x] = true
+		e.shrinkIndex(i, d.isAlive[i])
+		d.isAlive[i] = d.isAlive[i][:d.aliveCount[i]]
+		for x := range d.isAlive[i] {
+			d.isAlive[i][x] = true
 		}
 	}
 
 	d.trail = d.trail[:0]
 	for _, n := range touched {
-		e.changed(n)
+		e.noteChange(n)
 	}
 }

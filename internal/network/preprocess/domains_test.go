@@ -34,7 +34,7 @@ func TestOneZero(t *testing.T) {
 		domains := newDomains(loaded, p)
 		for i, d := range e.Dims {
 			for x := range d {
-				if domains.sizes[i] > 1 && rng.IntN(3) == 0 {
+				if domains.aliveCount[i] > 1 && rng.IntN(3) == 0 {
 					domains.remove(position{i, x}, 0)
 				}
 			}
@@ -48,7 +48,7 @@ func TestOneZero(t *testing.T) {
 			at, rest, all := make([]int, len(e.Dims)), cell, true
 			for i := len(at) - 1; i >= 0; i-- {
 				at[i], rest = rest%e.Dims[i], rest/e.Dims[i]
-				all = all && domains.alive[i][at[i]]
+				all = all && domains.isAlive[i][at[i]]
 			}
 			for i, x := range at {
 				want[i][x] = want[i][x] || all && cell != zero
@@ -56,8 +56,8 @@ func TestOneZero(t *testing.T) {
 		}
 		domains.revise(0)
 		for i := range want {
-			if !slices.Equal(domains.alive[i], want[i]) {
-				t.Fatalf("dims %v, zero %d: index %d has %v, want %v", e.Dims, zero, i, domains.alive[i], want[i])
+			if !slices.Equal(domains.isAlive[i], want[i]) {
+				t.Fatalf("dims %v, zero %d: index %d has %v, want %v", e.Dims, zero, i, domains.isAlive[i], want[i])
 			}
 		}
 	}

@@ -18,13 +18,13 @@ import (
 // its terms' absolute values.
 const wellConditioned = 1.0 / 16
 
-// elimination sums indices out.
+// elimination sums indices out, within limits.
 type elimination struct {
-	maxTables  int // indices in more tables stay
-	maxEntries int // of a table that comes out of several
+	maxTables  int // an index in more tables is not summed out
+	maxEntries int // limit of the entries of a table that replaces several
 }
 
-// newElimination returns the elimination that options ask for.
+// newElimination returns the elimination that options ask for: of no index, of indices in at most one table, or of all.
 func newElimination(o Options) elimination {
 	switch {
 	case o.Terms:
@@ -35,15 +35,16 @@ func newElimination(o Options) elimination {
 	return elimination{maxTables: math.MaxInt, maxEntries: o.MaxEntries}
 }
 
-// eliminate sums index i out if that costs nothing. If its marginal is needed, it must follow from one
-// other index's.
+// eliminate sums index i out if that costs nothing: it replaces the tables with i by the sum over i of their product. If the marginal of i
+// is needed, i must be in at most one table, and its distribution must follow from one other index, its parent.
 func (s elimination) eliminate(e *expression, i int) {
-	n, needed := len(e.tablesOf[i]), e.origins.needed[i]
-	if e.origins.isGone(i) || e.dims[i] == 1 || n > s.maxTables || n > 1 && needed {
+	tableCount, isNeeded := len(e.tablesOf[i]), e.origins.isNeeded[i]
+	if e.origins.isGone(i) || e.dims[i] == 1 || tableCount > s.maxTables || tableCount > 1 && isNeeded {
 		return
 	}
 
-	if n == 0 {
+	// An index in no table is a factor.
+	if tableCount == 0 {
 		d := float64(e.dims[i])
 		e.scale = e.scale.Mul(scaled.FromFloat(d))
 		e.sumOut(i, -1, slices.Repeat([]float64{1 / d}, e.dims[i]))
@@ -56,36 +57,39 @@ func (s elimination) eliminate(e *expression, i int) {
 		tables[k] = e.tables[n]
 	}
 
-	parent, rows := -1, []float64(nil)
-	if n == 1 {
-		var ok bool
-		if parent, rows, ok = conditional(e.dims, tables[0], i); !ok && needed {
+	// Compute P(i | parent), from which the marginal of i can be restored.
+	parent, conditional := -1, []float64(nil)
+	if tableCount == 1 {
+		var isKnown bool
+		if parent, conditional, isKnown = conditionalOf(e.dims, tables[0], i); !isKnown && isNeeded {
 			return
 		}
 	}
 
-	scope, ok := s.union(e, tables, i)
+	// Compute the table that replaces the others.
+	scope, ok := s.resultScope(e, tables, i)
 	if !ok {
 		return
 	}
-	data, rounding, ok := product(e.dims, tables, scope, []int{i}, e.signed)
+	data, rounding, ok := sumProduct(e.dims, tables, scope, []int{i}, e.isSigned)
 	if !ok {
 		return
 	}
 
 	for _, n := range numbers {
-		e.drop(n)
+		e.removeTable(n)
 	}
-	e.sumOut(i, parent, rows)
-	e.add(&table{scope: scope, data: data, owned: true, from: merged(tables), wider: n > 1, err: rounding})
+	e.sumOut(i, parent, conditional)
+	e.addTable(&table{scope: scope, data: data, ownsData: true, source: mergeSources(tables), hasNewScope: tableCount > 1, err: rounding})
 }
 
-// union returns the other indices of the tables of index i. ok says whether a table over them is worth
-// having.
-func (s elimination) union(e *expression, tables []*table, i int) (scope []int, ok bool) {
-	limit := 0
+// resultScope returns the scope of the table that replaces tables when index i is summed out of their product: all their indices but i. ok
+// is true if that costs nothing: there is one table; or the result has at most maxEntries entries and is no larger than the largest of
+// tables, or lies inside another table.
+func (s elimination) resultScope(e *expression, tables []*table, i int) (scope []int, ok bool) {
+	largest := 0 // entries of the largest table
 	for _, t := range tables {
-		limit = max(limit, len(t.data))
+		largest = max(largest, len(t.data))
 	}
 
 	size := 1
@@ -95,7 +99,8 @@ func (s elimination) union(e *expression, tables []*table, i int) (scope []int, 
 				continue
 			}
 			scope = append(scope, j)
-			if size *= e.dims[j]; size > limit && size > s.maxEntries {
+			size *= e.dims[j]
+			if size > largest && size > s.maxEntries {
 				return nil, false
 			}
 		}
@@ -107,41 +112,44 @@ func (s elimination) union(e *expression, tables []*table, i int) (scope []int, 
 	case size > s.maxEntries:
 		return nil, false
 	}
-	return scope, size <= limit || e.around(scope, -1) >= 0
+	return scope, size <= largest || e.smallestTableWith(scope, -1) >= 0
 }
 
-// conditional returns P(i | parent) for an index i whose only table t is over i and at most one other
-// index: a row for every value of the parent; one row, of P(i), if the parent is −1. ok is false when
-// there are more indices, and when a row of terms of both signs cancels.
-func conditional(dims []int, t *table, i int) (parent int, rows []float64, ok bool) {
+// conditionalOf returns P(i | parent) for an index i that only table t has, and the other index of t as its parent:
+//
+//	rows[v*d + x] = P(i = x | parent = v) = T[x, v] / Σ_x T[x, v]
+//
+// where i has d values. If t has no other index, parent is −1, and there is one row, of P(i). A row of zeros stays one. ok is false if t
+// has more than two indices, or if the terms of a sum have both signs and cancel.
+func conditionalOf(dims []int, t *table, i int) (parent int, rows []float64, ok bool) {
 	if len(t.scope) > 2 {
 		return -1, nil, false
 	}
 	parent = -1
-	values, row, entry := 1, 0, 0 // of the parent, and the strides between rows and their entries
-	for k, stride := range sumproduct.Along(dims, t.scope, t.scope) {
+	parentDim := 1
+	parentStride, stride := 0, 0 // of the parent and of i, in t.data
+	for k, axisStride := range sumproduct.Along(dims, t.scope, t.scope) {
 		if j := t.scope[k]; j == i {
-			entry = stride
+			stride = axisStride
 		} else {
-			parent, values, row = j, dims[j], stride
+			parent, parentDim, parentStride = j, dims[j], axisStride
 		}
 	}
 
-	// P(i = x | parent = v) = T[x, v] / Σ_x T[x, v]; a row of zeros stays one.
-	for v := range values {
-		sum, size := 0.0, 0.0
+	for v := range parentDim {
+		sum, absoluteSum := 0.0, 0.0
 		for x := range dims[i] {
-			p := t.data[v*row+x*entry]
+			p := t.data[v*parentStride+x*stride]
 			sum = sum + p
-			size = size + math.Abs(p)
+			absoluteSum = absoluteSum + math.Abs(p)
 		}
-		if size > 0 && math.Abs(sum) < wellConditioned*size {
+		if absoluteSum > 0 && math.Abs(sum) < wellConditioned*absoluteSum {
 			return -1, nil, false
 		}
 
 		for x := range dims[i] {
-			p := t.data[v*row+x*entry]
-			if size > 0 {
+			p := t.data[v*parentStride+x*stride]
+			if absoluteSum > 0 {
 				p /= sum
 			}
 			rows = append(rows, p)

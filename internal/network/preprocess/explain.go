@@ -16,16 +16,15 @@ import (
 // ErrNotZero is returned by Explain for a network that simplification does not show to be 0.
 var ErrNotZero = errors.New("preprocess: the network is not known to be 0")
 
-// part is a tensor of the network that may be replaced by ones.
+// part is a tensor of the network that may be replaced by ones: core c, link l, or the weights of a variable, which are on a link. Its
+// fields are positions in the lists of the network, −1 where it is in none.
 type part struct {
-	// its number in one list or two (a link of a variable), −1 in the others
 	core, link, variable int
 }
 
-// Explain returns why net, usually conditioned on evidence, is 0: variables and factors that
-// contradict each other by their zeros. It takes tensors out and looks whether the rest is still
-// known to be 0. Errors: ErrNotZero; lower.Build's; the context's. Cost: with n tensors and c in
-// the answer, about 2c·log2(n/c) + 2c simplifications of the network. Source: U. Junker,
+// Explain returns the variables and factors of net, usually conditioned on evidence, that contradict each other by their zeros, so that net
+// is 0. It replaces tensors by ones and finds out by simplification whether the network is still 0. Errors: ErrNotZero; lower.Build's; the
+// context's. Cost: with n tensors and c in the answer, about 2c·log2(n/c) + 2c simplifications of the network. Source: U. Junker,
 // QuickXplain: preferred explanations and relaxations for over-constrained problems (AAAI 2004).
 func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
 	if err := net.Validate(); err != nil {
@@ -41,28 +40,26 @@ func Explain(ctx context.Context, net *btn.Network) (*Conflict, error) {
 		return nil, ErrNotZero
 	}
 
-	needed, err := smallest(ctx, net, nil, nil, parts)
+	contradiction, err := smallestContradiction(ctx, net, nil, nil, parts)
 	if err != nil {
 		return nil, err
 	}
-	return newConflict(net, needed), nil
+	return newConflict(net, contradiction), nil
 }
 
-// partsOf lists the removable parts of net. The tensors that only join the
-// legs of a variable cannot be removed.
+// partsOf returns the tensors of net that may be replaced by ones: all links, of which those of variables have weights, and the cores if
+// these are factors. Cores that stand for variables only join legs and are no parts.
 func partsOf(net *btn.Network) []part {
 	var parts []part
-	variable := make([]int, len(net.Links))
-	for j := range variable {
-		variable[j] = -1
+	variableOf := make([]int, len(net.Links)) // by link: its variable, or −1
+	for j := range variableOf {
+		variableOf[j] = -1
 	}
-
-	for i, v := range net.Variables {
-		variable[v.Link] = i
+	for v, variable := range net.Variables {
+		variableOf[variable.Link] = v
 	}
-
 	for j := range net.Links {
-		parts = append(parts, part{core: -1, link: j, variable: variable[j]})
+		parts = append(parts, part{core: -1, link: j, variable: variableOf[j]})
 	}
 
 	if net.Choice != query.CoresAreVariables {
@@ -73,11 +70,15 @@ func partsOf(net *btn.Network) []part {
 	return parts
 }
 
-// smallest returns a smallest subset of parts that contradicts base. added is what base has got since it
-// was last found to be possible.
-func smallest(ctx context.Context, net *btn.Network, base, added, parts []part) ([]part, error) {
+// smallestContradiction returns a subset of parts that is needed to make the network 0 together with base: without any one of them it is
+// not known to be 0. The network with base and all of parts is 0. The result is empty if base alone makes it 0. added are the parts of base
+// that were added since base was last found not to make it 0; if there are none, base is not tested again. It is the algorithm QuickXplain:
+// it halves the parts, finds those of the second half that are needed beside the first, and then those of the first half that are needed
+// beside these.
+func smallestContradiction(ctx context.Context, net *btn.Network, base, added, parts []part) ([]part, error) {
 	if len(added) > 0 || len(base) == 0 {
-		if zero, err := isZero(ctx, net, base); zero || err != nil {
+		baseIsZero, err := isZero(ctx, net, base)
+		if baseIsZero || err != nil {
 			return nil, err
 		}
 	}
@@ -87,58 +88,62 @@ func smallest(ctx context.Context, net *btn.Network, base, added, parts []part) 
 	}
 
 	first, second := parts[:len(parts)/2], parts[len(parts)/2:]
-	ofSecond, err := smallest(ctx, net, slices.Concat(base, first), first, second)
+	neededOfSecond, err := smallestContradiction(ctx, net, slices.Concat(base, first), first, second)
 	if err != nil {
 		return nil, err
 	}
-	ofFirst, err := smallest(ctx, net, slices.Concat(base, ofSecond), ofSecond, first)
-	return slices.Concat(ofFirst, ofSecond), err
+	neededOfFirst, err := smallestContradiction(ctx, net, slices.Concat(base, neededOfSecond), neededOfSecond, first)
+	return slices.Concat(neededOfFirst, neededOfSecond), err
 }
 
-// isZero reports whether net is known to be 0 with all its parts but the given ones replaced by ones.
+// isZero reports whether simplification shows net to be 0 after all its parts but the given ones were replaced by ones.
 func isZero(ctx context.Context, net *btn.Network, parts []part) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 
-	unchanged := map[part]bool{}
+	isKept := map[part]bool{}
 	for _, p := range parts {
-		unchanged[p] = true
+		isKept[p] = true
 	}
 
+	// Replace the other parts by ones.
 	reduced := *net
 	reduced.Links = slices.Clone(net.Links)
 	reduced.Cores = slices.Clone(net.Cores)
 	for _, p := range partsOf(net) {
 		var err error
 		switch {
-		case unchanged[p]:
+		case isKept[p]:
 		case p.variable >= 0:
 			cp := *net.Links[p.link].T.(*tensor.CP)
 			cp.Weights = ones(len(cp.Weights))
 			reduced.Links[p.link].T = &cp
 		case p.core >= 0:
-			reduced.Cores[p.core].T, err = neutral(net, net.Cores[p.core].Legs)
+			reduced.Cores[p.core].T, err = onesTensor(net, net.Cores[p.core].Legs)
 		default:
-			reduced.Links[p.link].T, err = neutral(net, net.Links[p.link].Legs)
+			reduced.Links[p.link].T, err = onesTensor(net, net.Links[p.link].Legs)
 		}
 		if err != nil {
 			return false, err
 		}
 	}
 
+	// Simplify the network.
 	e, err := lower.Build(ctx, &reduced)
-	if err != nil || e.Scale.IsZero() {
-		return err == nil, err
+	if err != nil {
+		return false, err
 	}
-
+	if e.Scale.IsZero() {
+		return true, nil
+	}
 	r, err := Run(ctx, e, Options{NoStructure: true})
 	return err == nil && r.Report.Zero != nil, err
 }
 
-// neutral returns a tensor on legs of net that is 1 for all values of the variables:
-// (A⁻¹ 1) on every leg with a map A.
-func neutral(net *btn.Network, legs []int) (tensor.Tensor, error) {
+// onesTensor returns a tensor on legs of net that is 1 for all values of the variables. A map A on a leg is applied to the tensor, so the
+// vector on such a leg is A⁻¹ times a vector of ones.
+func onesTensor(net *btn.Network, legs []int) (tensor.Tensor, error) {
 	t := &tensor.CP{Weights: []float64{1}}
 	for _, l := range legs {
 		d := net.Dims[l]
@@ -148,10 +153,10 @@ func neutral(net *btn.Network, legs []int) (tensor.Tensor, error) {
 			if err != nil {
 				return nil, err
 			}
-			for r := range d {
-				v[r] = 0
-				for _, a := range inverse[r*d : (r+1)*d] {
-					v[r] += a
+			for row := range d {
+				v[row] = 0
+				for _, a := range inverse[row*d : (row+1)*d] {
+					v[row] += a
 				}
 			}
 		}
@@ -161,5 +166,5 @@ func neutral(net *btn.Network, legs []int) (tensor.Tensor, error) {
 	return t, nil
 }
 
-// ones returns n ones.
+// ones returns a vector of n ones.
 func ones(n int) []float64 { return slices.Repeat([]float64{1}, n) }

@@ -9,68 +9,68 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// expression is scale · Σ_x Π tables[x]. Tables and indices keep their numbers. A rule that has changed a
-// table calls changed, which puts it on the agenda. Indices go by sumOut, follow and shrink, which
-// record their origin.
+// expression is scale · Σ_x Π tables[x] under reduction. Tables and indices keep their numbers. A rule that has changed a table calls
+// noteChange, which puts it on the agenda. Indices are removed by sumOut and replaceIndex and lose values by shrinkIndex; these record from
+// what the marginals can be restored.
 type expression struct {
-	dims     []int         // by index; 1 if it is gone
-	tables   []*table      // nil: it is gone
-	tablesOf [][]int       // by index: the tables that have it, in the order in which they came
-	masks    []uint64      // by table: maskOf its scope, or more
-	scale    scaled.Number // also of tables that have no index left
-	err      float64       // of scale, as table.err
-	signed   bool          // an entry may be below 0
+	dims       []int         // by index: its dimension; 1 if it was removed
+	tables     []*table      // nil for a table that was removed
+	tablesOf   [][]int       // by index: the tables that have it, in the order in which they came
+	indexMasks []uint64      // by table: bit i%64 is set if its scope has index i; other bits may be set, too
+	scale      scaled.Number // the constant factor, with tables that have no index left
+	scaleErr   float64       // bound of the relative error of scale, in units of 2^-53
+	isSigned   bool          // an entry may be below 0
 
 	agenda  agenda
 	origins origins
 	report  Report // Zero is not nil if the expression is known to be 0
 }
 
-// addIndices takes new indices in. needed says that their marginals have to be found.
-func (e *expression) addIndices(dims []int, needed bool) {
+// addIndices adds new indices of the given dimensions, which are in no table yet. isNeeded is true if their marginals have to be found.
+func (e *expression) addIndices(dims []int, isNeeded bool) {
 	e.dims = append(e.dims, dims...)
 	e.tablesOf = append(e.tablesOf, make([][]int, len(dims))...)
-	e.origins.add(dims, needed)
+	e.origins.addIndices(dims, isNeeded)
 }
 
-// add takes a new table in.
-func (e *expression) add(t *table) {
+// addTable adds a new table, and puts it on the agenda.
+func (e *expression) addTable(t *table) {
 	n := len(e.tables)
 	e.tables = append(e.tables, t)
-	e.masks = append(e.masks, 0)
+	e.indexMasks = append(e.indexMasks, 0)
 	for _, i := range t.scope {
-		e.join(n, i)
+		e.linkTable(n, i)
 	}
-	e.changed(n)
+	e.noteChange(n)
 }
 
-// join puts table n, whose scope has index i, into the list of i.
-func (e *expression) join(n, i int) {
+// linkTable adds table n, whose scope has index i, to the list of tables of i, and notes the index in the table's mask, bit i%64.
+func (e *expression) linkTable(n, i int) {
 	e.tablesOf[i] = append(e.tablesOf[i], n)
-	e.masks[n] |= 1 << (i % 64)
+	e.indexMasks[n] |= 1 << (i % 64)
 }
 
-// leave takes table n out of the list of index i.
-func (e *expression) leave(n, i int) {
+// unlinkTable removes table n from the list of tables of index i, and puts the index on the agenda: it may be summed out now.
+func (e *expression) unlinkTable(n, i int) {
 	k := slices.Index(e.tablesOf[i], n)
 	e.tablesOf[i] = slices.Delete(e.tablesOf[i], k, k+1)
 	e.agenda.indices.push(i)
 }
 
-// drop takes table n out.
-func (e *expression) drop(n int) {
+// removeTable removes table n from the expression.
+func (e *expression) removeTable(n int) {
 	for _, i := range e.tables[n].scope {
-		e.leave(n, i)
+		e.unlinkTable(n, i)
 	}
 	e.tables[n] = nil
 }
 
-// changed takes note that the entries or the scope of table n are new: modes of one value go, the
-// largest entry comes into [1, 2), and a table without indices goes into the scale.
-func (e *expression) changed(n int) {
+// noteChange must be called when the entries or the scope of table n have changed. It removes modes of one value, scales the table so that
+// its largest entry is in [1, 2), and puts it on the agenda. A table without indices becomes a factor of the scale.
+func (e *expression) noteChange(n int) {
 	t := e.tables[n]
-	t.nonzero = support{}
-	e.trim(n)
+	t.cachedSupport = support{}
+	e.removeFixedModes(n)
 	if exp := t.normalise(); exp != 0 {
 		e.scale = e.scale.Mul(scaled.Make(1, int64(exp)))
 	}
@@ -80,46 +80,48 @@ func (e *expression) changed(n int) {
 		return
 	}
 
+	// A number.
 	e.scale = e.scale.Mul(scaled.FromFloat(t.data[0]))
-	e.err += t.err + 1
+	e.scaleErr += t.err + 1
 	if t.data[0] == 0 && e.report.Zero == nil {
-		e.report.Zero = because(-1, t.from)
+		e.report.Zero = newReason(-1, t.source)
 	}
-	e.drop(n)
+	e.removeTable(n)
 }
 
-// sumOut takes note that index i, which is in no table any more, is summed out. conditional is P(i | parent)
-// as for origins.sumOut.
+// sumOut records that index i, which is in no table any more, was summed out. conditional has a row P(i | parent) for every value of the
+// index parent, from which the marginal of i can be restored. If parent is −1, there is one row, P(i). conditional is nil if it is not
+// known.
 func (e *expression) sumOut(i, parent int, conditional []float64) {
-	e.origins.sumOut(i, parent, conditional)
+	e.origins.recordSum(i, parent, conditional)
 	e.dims[i] = 1
 	e.report.SummedOut++
 }
 
-// follow replaces index y by f(x) in every table. All terms with y ≠ f(x) must be 0: tables that have
-// both indices keep the entries with y = f(x) only.
-func (e *expression) follow(y, x int, f []int) {
+// replaceIndex removes index y from the expression, whose value is f[x] for every value x of another index: it replaces y by that index in
+// every table. All terms with y ≠ f[x] must be 0. A table that has both indices keeps only the entries with y = f[x].
+func (e *expression) replaceIndex(y, x int, f []int) {
 	tables := e.tablesOf[y]
 	for _, n := range tables {
 		t := e.tables[n]
 		if !slices.Contains(t.scope, x) {
-			e.join(n, x)
+			e.linkTable(n, x)
 		}
-		t.substitute(e.dims, y, x, f)
+		t.replaceIndex(e.dims, y, x, f)
 	}
 
-	e.origins.follow(y, x, f)
+	e.origins.recordAlias(y, x, f)
 	e.tablesOf[y] = nil
 	e.dims[y] = 1
 	e.report.Aliases++
 	for _, n := range tables {
-		e.changed(n)
+		e.noteChange(n)
 	}
 }
 
-// shrink leaves index i the positions that are alive. Its tables have them alone already.
-func (e *expression) shrink(i int, alive []bool) {
-	e.origins.restrict(i, alive)
+// shrinkIndex removes the values of index i that are not alive. Its tables have lost their entries already.
+func (e *expression) shrinkIndex(i int, isAlive []bool) {
+	e.origins.recordValues(i, isAlive)
 	e.dims[i] = len(e.origins.values[i])
 	if e.dims[i] == 1 {
 		e.report.Fixed++
@@ -127,10 +129,11 @@ func (e *expression) shrink(i int, alive []bool) {
 	e.agenda.indices.push(i)
 }
 
-// trim removes the modes of table n that have one value.
-func (e *expression) trim(n int) {
+// removeFixedModes removes the indices of dimension 1 from the scope of table n. Its entries stay as they are.
+func (e *expression) removeFixedModes(n int) {
 	t := e.tables[n]
-	if !slices.ContainsFunc(t.scope, func(i int) bool { return e.dims[i] == 1 }) {
+	hasFixed := slices.ContainsFunc(t.scope, func(i int) bool { return e.dims[i] == 1 })
+	if !hasFixed {
 		return
 	}
 
@@ -139,49 +142,52 @@ func (e *expression) trim(n int) {
 		if e.dims[i] > 1 {
 			scope = append(scope, i)
 		} else {
-			e.leave(n, i)
+			e.unlinkTable(n, i)
 		}
 	}
 	t.scope = scope
 }
 
-// around returns the smallest table over scope and possibly more, −1 for none; excluded is not it.
-func (e *expression) around(scope []int, excluded int) int {
-	rare := scope[0]
+// smallestTableWith returns the table with the fewest entries whose scope contains scope, or −1 if there is none. Table excluded is not
+// considered.
+func (e *expression) smallestTableWith(scope []int, excluded int) int {
+	rarest := scope[0] // the index in the fewest tables
 	for _, i := range scope {
-		if len(e.tablesOf[i]) < len(e.tablesOf[rare]) {
-			rare = i
+		if len(e.tablesOf[i]) < len(e.tablesOf[rarest]) {
+			rarest = i
 		}
 	}
 
-	best, mask := -1, maskOf(scope)
-	for _, n := range e.tablesOf[rare] {
-		if e.masks[n]&mask != mask {
+	smallest, mask := -1, indexMask(scope)
+	for _, n := range e.tablesOf[rarest] {
+		lacksIndex := e.indexMasks[n]&mask != mask // a quick test, which does not find all
+		if n == excluded || lacksIndex || !containsAll(e.tables[n].scope, scope) {
 			continue
 		}
-		if t := e.tables[n]; n != excluded && contains(t.scope, scope) &&
-			(best < 0 || len(t.data) < len(e.tables[best].data)) {
-			best = n
+		if smallest < 0 || len(e.tables[n].data) < len(e.tables[smallest].data) {
+			smallest = n
 		}
 	}
-	return best
+	return smallest
 }
 
-// inside lists the tables whose scope is part of table n's.
-func (e *expression) inside(n int) []int {
-	common := map[int]int{}
-	var parts []int
+// tablesInside returns the other tables whose scope is part of the scope of table n.
+func (e *expression) tablesInside(n int) []int {
+	commonCount := map[int]int{} // by table: how many of its indices table n has
+	var tables []int
 	for _, i := range e.tables[n].scope {
 		for _, s := range e.tablesOf[i] {
-			if common[s]++; s != n && common[s] == len(e.tables[s].scope) {
-				parts = append(parts, s)
+			commonCount[s]++
+			isInside := commonCount[s] == len(e.tables[s].scope)
+			if s != n && isInside {
+				tables = append(tables, s)
 			}
 		}
 	}
-	return parts
+	return tables
 }
 
-// hypergraph returns the shape of the expression.
+// hypergraph returns the shape of the expression: the dimensions of its indices, and the scope of every table.
 func (e *expression) hypergraph() contractionorder.Hypergraph {
 	h := contractionorder.Hypergraph{Dims: e.dims}
 	for _, t := range e.tables {
@@ -192,11 +198,11 @@ func (e *expression) hypergraph() contractionorder.Hypergraph {
 	return h
 }
 
-// clone copies the expression between two rules. Entries are shared until one of the two changes them.
+// clone returns a copy of the expression. It must be called between two rules. Entries are shared until one of the two changes them.
 func (e *expression) clone() *expression {
 	c := *e
 	c.dims = slices.Clone(e.dims)
-	c.masks = slices.Clone(e.masks)
+	c.indexMasks = slices.Clone(e.indexMasks)
 	c.agenda = e.agenda.clone()
 	c.origins = e.origins.clone()
 
@@ -208,7 +214,7 @@ func (e *expression) clone() *expression {
 	c.tables = make([]*table, len(e.tables))
 	for n, t := range e.tables {
 		if t != nil {
-			t.owned = false
+			t.ownsData = false
 			copied := *t
 			c.tables[n] = &copied
 		}

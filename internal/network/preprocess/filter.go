@@ -11,94 +11,101 @@ package preprocess
 
 import "slices"
 
-// filter carries zeros over. Its cost is counted in entries looked at, and ends with the budget.
+// filter carries zeros over from table to table.
 type filter struct {
-	budget int
-	shared []int // scratch: by table, the number of indices that it shares with the one at hand
+	budget      int   // entries that may still be looked at
+	sharedCount []int // scratch of carryZeros: by table, the number of indices that it shares with one table; else 0
 }
 
-// carry sets entries to 0 in the tables around table n.
-func (f *filter) carry(e *expression, n int) {
+// carryZeros carries the zeros of table n over to the tables that share two or more indices with it: an entry becomes 0 if table n has only
+// zeros for its values of the common indices. It skips tables for which the budget does not suffice.
+func (f *filter) carryZeros(e *expression, n int) {
 	t := e.tables[n]
 	if t == nil || t.isFull(e.dims) {
 		return
 	}
 
-	for len(f.shared) < len(e.tables) {
-		f.shared = append(f.shared, 0)
+	// Find the tables that share two or more indices with table n.
+	for len(f.sharedCount) < len(e.tables) {
+		f.sharedCount = append(f.sharedCount, 0)
 	}
-	var near []int
+	var neighbours []int
 	for _, i := range t.scope {
 		for _, u := range e.tablesOf[i] {
-			if f.shared[u]++; f.shared[u] == 2 && u != n {
-				near = append(near, u)
+			f.sharedCount[u]++
+			if f.sharedCount[u] == 2 && u != n {
+				neighbours = append(neighbours, u)
 			}
 		}
 	}
 	for _, i := range t.scope {
 		for _, u := range e.tablesOf[i] {
-			f.shared[u] = 0
+			f.sharedCount[u] = 0
 		}
 	}
 
-	slices.Sort(near)
-	for _, u := range near {
-		o := e.tables[u]
-		if f.budget -= len(t.support(e.dims).tuples)/len(t.scope) + len(o.data); f.budget < 0 {
+	slices.Sort(neighbours)
+	for _, u := range neighbours {
+		neighbour := e.tables[u]
+		nonzeros := len(t.support(e.dims).tuples) / len(t.scope)
+		f.budget -= nonzeros + len(neighbour.data)
+		if f.budget < 0 {
 			continue
 		}
-		if removed := o.mask(e.dims, t); removed > 0 {
+		if removed := neighbour.zeroUnsupported(e.dims, t); removed > 0 {
 			e.report.EntriesRemoved += removed
-			e.changed(u)
+			e.noteChange(u)
 		}
 	}
 }
 
-// mask sets to 0 the entries of o for which t has none, and returns how many were not.
-func (o *table) mask(dims []int, t *table) (removed int) {
-	var common, others []int // indices of o
-	for _, i := range o.scope {
-		if slices.Contains(t.scope, i) {
+// zeroUnsupported sets those entries of t to 0 for whose values of the common indices other has only zeros. It returns the number of
+// entries that were not 0 before.
+func (t *table) zeroUnsupported(dims []int, other *table) (removed int) {
+	var common, rest []int // indices of t, with and without other
+	for _, i := range t.scope {
+		if slices.Contains(other.scope, i) {
 			common = append(common, i)
 		} else {
-			others = append(others, i)
+			rest = append(rest, i)
 		}
 	}
 
-	size := 1 // of the projection of t, whose axes are common
-	step := make([]int, len(t.scope))
+	// Mark the combinations of common values for which other has an entry that is not 0. They are numbered in row-major order.
+	combinations := 1
+	stride := make([]int, len(other.scope)) // by mode of other; 0 for an index that is not common
 	for k := len(common) - 1; k >= 0; k-- {
-		step[slices.Index(t.scope, common[k])] = size
-		size *= dims[common[k]]
+		stride[slices.Index(other.scope, common[k])] = combinations
+		combinations *= dims[common[k]]
 	}
-
-	possible := make([]bool, size) // the combinations of common values that t has an entry for
-	missing := size
-	tuples := t.support(dims).tuples
-	for p := 0; p < len(tuples) && missing > 0; p += len(t.scope) {
-		place := 0
-		for k, x := range tuples[p : p+len(t.scope)] {
-			place += int(x) * step[k]
+	isPossible := make([]bool, combinations)
+	impossibleCount := combinations
+	arity := len(other.scope)
+	tuples := other.support(dims).tuples // arity values for each entry that is not 0
+	for begin := 0; begin < len(tuples) && impossibleCount > 0; begin += arity {
+		combination := 0
+		for k, x := range tuples[begin : begin+arity] {
+			combination += int(x) * stride[k]
 		}
-		if !possible[place] {
-			possible[place] = true
-			missing--
+		if !isPossible[combination] {
+			isPossible[combination] = true
+			impossibleCount--
 		}
 	}
-
-	if missing == 0 {
+	if impossibleCount == 0 {
 		return 0
 	}
 
-	bases, offsets := o.offsets(dims, common), o.offsets(dims, others)
-	for s, base := range bases {
-		if possible[s] {
+	// Set the entries of all other combinations to 0.
+	commonOffsets, restOffsets := t.offsets(dims, common), t.offsets(dims, rest)
+	for combination, base := range commonOffsets {
+		if isPossible[combination] {
 			continue
 		}
-		for _, offset := range offsets {
-			if o.data[base+offset] != 0 {
-				o.unshare()
-				o.data[base+offset] = 0
+		for _, offset := range restOffsets {
+			if t.data[base+offset] != 0 {
+				t.ownData()
+				t.data[base+offset] = 0
 				removed++
 			}
 		}

@@ -10,24 +10,27 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// load takes an expression in, and puts all of it on the agenda.
+// load returns original as an expression under reduction, with all its tables and indices on the agenda. It shares the entries of the
+// tables with original. Errors are those of Run.
 func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression, error) {
 	if err := original.ValidateShape(); err != nil {
 		return nil, err
 	}
 
 	e := &expression{
-		tables: make([]*table, 0, len(original.Tables)),
-		masks:  make([]uint64, 0, len(original.Tables)),
-		scale:  original.Scale,
+		tables:     make([]*table, 0, len(original.Tables)),
+		indexMasks: make([]uint64, 0, len(original.Tables)),
+		scale:      original.Scale,
 	}
+
+	// Indices, and whose marginals are needed.
 	e.addIndices(original.Dims, o.Marginals)
 	for _, i := range o.Keep {
 		if i < 0 || i >= len(e.dims) {
 			return nil, fmt.Errorf("%w: index %d is to be kept, there are %d",
 				sumproduct.ErrExpression, i, len(e.dims))
 		}
-		e.origins.needed[i] = true
+		e.origins.isNeeded[i] = true
 	}
 
 	if !original.Scale.IsFinite() {
@@ -35,11 +38,12 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 	}
 
 	e.report.Before = countExpression(original)
-	e.signed = original.Signed()
+	e.isSigned = original.Signed()
 	if original.Scale.IsZero() {
-		e.report.Zero = because(-1, nil)
+		e.report.Zero = newReason(-1, nil)
 	}
 
+	// Tables. err bounds the relative error of every entry, in units of 2^-53.
 	for n, t := range original.Tables {
 		if p.Over(int64(ruleWork + len(t.Data))) {
 			return nil, p.Err()
@@ -52,10 +56,10 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 		switch {
 		case n < len(o.Roundings):
 			err = o.Roundings[n]
-		case t.Rounded && !plain(t.Data):
+		case t.Rounded && !arePowersOfTwo(t.Data):
 			err = 1
 		}
-		e.add(&table{scope: slices.Clone(t.Scope), data: t.Data, from: &source{table: n}, err: err})
+		e.addTable(&table{scope: slices.Clone(t.Scope), data: t.Data, source: &source{number: n}, err: err})
 	}
 
 	for i := range e.dims {

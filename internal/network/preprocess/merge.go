@@ -7,70 +7,76 @@ package preprocess
 
 import "github.com/basetensor/basetensor/internal/network/sumproduct"
 
-// merge multiplies table n into a table around it. If its scope is new, it puts the tables inside it on the
-// agenda. If terms may cancel, indices that only one of the two tables has are summed out instead.
+// merge multiplies table n into the smallest table whose scope contains that of table n, if there is one. If entries may be below 0, it
+// first sums out indices that only table n or that table has. If table n has a new scope, tables inside it are put on the agenda.
 func merge(e *expression, n int, sums elimination) {
 	t := e.tables[n]
 	if t == nil {
 		return
 	}
 
-	if t.wider {
-		t.wider = false
-		for _, s := range e.inside(n) {
+	if t.hasNewScope {
+		t.hasNewScope = false
+		for _, s := range e.tablesInside(n) {
 			e.agenda.merges.push(s)
 		}
 	}
 
-	if sumFirst(e, n, sums) {
+	isReplaced := sumPrivateIndices(e, n, sums)
+	if isReplaced {
 		return
 	}
 
-	u := e.around(t.scope, n)
-	if u < 0 {
+	container := e.smallestTableWith(t.scope, n)
+	if container < 0 {
 		return
 	}
-	if sumFirst(e, u, sums) {
+	isReplaced = sumPrivateIndices(e, container, sums)
+	if isReplaced {
 		e.agenda.merges.push(n)
 		return
 	}
-	multiply(e, u, n)
+	multiplyInto(e, container, n)
 }
 
-// sumFirst sums out an index that only table n has if entries may be below 0: before products with others
-// round the terms, which may cancel. Those of an unobserved effect of independent causes cancel to 0.
-// It reports whether the table is gone.
-func sumFirst(e *expression, n int, sums elimination) bool {
-	if !e.signed {
+// sumPrivateIndices sums out an index that only table n has, if entries may be below 0. Another table replaces table n then, and it reports
+// true. The sum comes before products with other tables, which would round its terms. These may cancel: those of an unobserved effect of
+// independent causes cancel to 0.
+func sumPrivateIndices(e *expression, n int, sums elimination) (isReplaced bool) {
+	if !e.isSigned {
 		return false
 	}
 	for _, i := range e.tables[n].scope {
-		if len(e.tablesOf[i]) == 1 {
-			if sums.eliminate(e, i); e.tables[n] == nil {
-				return true
-			}
+		isPrivate := len(e.tablesOf[i]) == 1
+		if !isPrivate {
+			continue
+		}
+		sums.eliminate(e, i)
+		if e.tables[n] == nil {
+			return true
 		}
 	}
 	return false
 }
 
-// multiply multiplies table n, whose scope is part of table u's, into table u, unless a product would
-// leave the range of float64.
-func multiply(e *expression, u, n int) {
-	big, small := e.tables[u], e.tables[n]
-	data, ok := times(big.data, small.data, big.shape(e.dims), sumproduct.Along(e.dims, small.scope, big.scope))
+// multiplyInto multiplies table container by table n, whose scope is part of the container's, and removes table n. It does nothing if a
+// product would leave the range of float64. err bounds the relative error of entries, in units of 2^-53.
+func multiplyInto(e *expression, container, n int) {
+	big, small := e.tables[container], e.tables[n]
+	data, ok := multiplyEntries(big.data, small.data, big.shape(e.dims), sumproduct.Along(e.dims, small.scope, big.scope))
 	if !ok {
 		return
 	}
 
-	exact := big.err == 0 && small.err == 0 && (plain(big.data) || plain(small.data))
-	if big.err += small.err; !exact {
+	isExact := big.err == 0 && small.err == 0 && (arePowersOfTwo(big.data) || arePowersOfTwo(small.data))
+	big.err += small.err
+	if !isExact {
 		big.err++
 	}
 	big.data = data
-	big.owned = true
-	big.from = merged([]*table{big, small})
+	big.ownsData = true
+	big.source = mergeSources([]*table{big, small})
 	e.report.TablesMerged++
-	e.drop(n)
-	e.changed(u)
+	e.removeTable(n)
+	e.noteChange(container)
 }

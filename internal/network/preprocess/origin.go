@@ -4,7 +4,7 @@ package preprocess
 
 import "slices"
 
-// Origin is the source of an index of the expression given.
+// Origin tells from which index of the simplified expression the value or the distribution of an index of the given expression follows.
 type Origin struct {
 	// Index is the index of the simplified expression that decides it; −1 when no index does,
 	// either because it is independent of all that are left (Given has one row) or because nothing
@@ -17,9 +17,13 @@ type Origin struct {
 	Given []float64
 }
 
-// then returns the origin of an index with d values whose origin in another index is next. o is the
-// origin of that other index, which has dNext values.
-func (o Origin) then(next Origin, dNext, d int) Origin {
+// compose returns the origin of an index Y in an index V, given o, the origin of an index X in V, and next, the origin of Y in X:
+//
+//	P(y | v) = Σ_x P(x | v) P(y | x)
+//
+// X has dimX values and Y has dimY. An origin is a function, x = From[v], or a matrix of probabilities, P(x | v) = Given[v*dimX + x]. The
+// result is a function if both are.
+func (o Origin) compose(next Origin, dimX, dimY int) Origin {
 	if o.From != nil && next.From != nil {
 		from := make([]int, len(o.From))
 		for v, x := range o.From {
@@ -28,22 +32,21 @@ func (o Origin) then(next Origin, dNext, d int) Origin {
 		return Origin{Index: o.Index, From: from}
 	}
 
-	if o.From == nil && o.Given == nil {
+	isUnknown := o.From == nil && o.Given == nil
+	if isUnknown {
 		return Origin{Index: -1}
 	}
 
-	rows := len(o.From)
+	dimV := len(o.From)
 	if o.From == nil {
-		rows = len(o.Given) / dNext
+		dimV = len(o.Given) / dimX
 	}
-
-	// P(y | v) = Σ_x P(x | v) P(y | x), of which either may be a function.
-	conditional := make([]float64, rows*d)
-	for v := range rows {
-		for x := range dNext {
-			p := 1.0
+	conditional := make([]float64, dimV*dimY)
+	for v := range dimV {
+		for x := range dimX {
+			p := 1.0 // P(x | v)
 			if o.From == nil {
-				p = o.Given[v*dNext+x]
+				p = o.Given[v*dimX+x]
 			} else if o.From[v] != x {
 				continue
 			}
@@ -51,115 +54,117 @@ func (o Origin) then(next Origin, dNext, d int) Origin {
 				continue
 			}
 			if next.From != nil {
-				conditional[v*d+next.From[x]] += p
+				conditional[v*dimY+next.From[x]] += p
 				continue
 			}
-			for y := range d {
-				conditional[v*d+y] += float64(p * next.Given[x*d+y])
+			for y := range dimY {
+				conditional[v*dimY+y] += float64(p * next.Given[x*dimY+y])
 			}
 		}
 	}
 	return Origin{Index: o.Index, Given: conditional}
 }
 
-// origins records what became of the indices. An index has positions, the values of it that are left;
-// its values are numbered as at first.
+// origins records what became of the indices, for restoring their marginals. All lists are by index. The values of an index are numbered as
+// in the given expression. A position is the number of a value among those that are left: values[i][position] is the value.
 type origins struct {
-	dims   []int    // number of values at first
-	values [][]int  // the value of every position
-	needed []bool   // the marginal has to be found
-	gone   []int    // indices that are gone, in the order in which they went
-	steps  []Origin // of an index that is gone: its origin in an index that was there then, by value
+	dims        []int    // number of values in the given expression
+	values      [][]int  // the values that are left, ascending
+	isNeeded    []bool   // the marginal has to be found
+	goneIndices []int    // the indices that were removed, in sequence
+	origin      []Origin // of a removed index: its origin in an index that existed then, by values; of another: itself
 }
 
-// add records new indices.
-func (r *origins) add(dims []int, needed bool) {
+// addIndices records new indices of the given dimensions. isNeeded is true if their marginals have to be found.
+func (r *origins) addIndices(dims []int, isNeeded bool) {
 	first := len(r.dims)
 	r.dims = append(r.dims, dims...)
-	r.needed = append(r.needed, slices.Repeat([]bool{needed}, len(dims))...)
+	r.isNeeded = append(r.isNeeded, slices.Repeat([]bool{isNeeded}, len(dims))...)
 	r.values = slices.Grow(r.values, len(dims))
-	r.steps = slices.Grow(r.steps, len(dims))
+	r.origin = slices.Grow(r.origin, len(dims))
 	for k, d := range dims {
 		r.values = append(r.values, sequence(d))
-		r.steps = append(r.steps, Origin{Index: first + k})
+		r.origin = append(r.origin, Origin{Index: first + k})
 	}
 }
 
-// isGone reports whether index i is gone.
-func (r *origins) isGone(i int) bool { return r.steps[i].Index != i }
+// isGone reports whether index i was removed. The origin of an index that was not is the index itself.
+func (r *origins) isGone(i int) bool { return r.origin[i].Index != i }
 
-// restrict records that index i keeps the positions that are alive.
-func (r *origins) restrict(i int, alive []bool) {
+// recordValues records that of the values that index i had left, only those for which isAlive is true stay.
+func (r *origins) recordValues(i int, isAlive []bool) {
 	var values []int
-	for x, v := range r.values[i] {
-		if alive[x] {
-			values = append(values, v)
+	for position, value := range r.values[i] {
+		if isAlive[position] {
+			values = append(values, value)
 		}
 	}
 	r.values[i] = values
 }
 
-// follow records that index y is gone: it has position f[x] when index x has position x.
-func (r *origins) follow(y, x int, f []int) {
-	from := slices.Repeat([]int{-1}, r.dims[x]) // −1 for values that are gone
-	for p, v := range r.values[x] {
-		from[v] = r.values[y][f[p]]
+// recordAlias records that index y was removed because index x determines it: if x has its p-th remaining value, y has its f[p]-th. The
+// origin is by values of the given expression, which values lists for every index.
+func (r *origins) recordAlias(y, x int, f []int) {
+	from := slices.Repeat([]int{-1}, r.dims[x]) // −1 for values of x that were removed
+	for position, value := range r.values[x] {
+		from[value] = r.values[y][f[position]]
 	}
-	r.remove(y, Origin{Index: x, From: from})
+	r.recordRemoval(y, Origin{Index: x, From: from})
 }
 
-// sumOut records that index i is gone: it was summed out. conditional has the row P(i | parent) over the
-// positions of i for every position of the parent; one row, of P(i), if the parent is −1. It is nil if
-// nothing is known.
-func (r *origins) sumOut(i, parent int, conditional []float64) {
+// recordSum records that index i was summed out. conditional has a row P(i | parent), over the remaining values of i, for every remaining
+// value of the index parent. If parent is −1, it has one row, P(i). It is nil if it is not known. The origin has the same for all values of
+// the given expression; removed ones have probability 0.
+func (r *origins) recordSum(i, parent int, conditional []float64) {
 	o := Origin{Index: parent}
-	rows, size := []int{0}, 1
+	parentValues, parentDim := []int{0}, 1
 	if parent >= 0 {
-		rows, size = r.values[parent], r.dims[parent]
+		parentValues, parentDim = r.values[parent], r.dims[parent]
 	}
 	if conditional != nil {
-		o.Given = make([]float64, size*r.dims[i])
-		for p, row := range rows {
-			for x, v := range r.values[i] {
-				o.Given[row*r.dims[i]+v] = conditional[p*len(r.values[i])+x]
+		o.Given = make([]float64, parentDim*r.dims[i])
+		for p, parentValue := range parentValues {
+			for x, value := range r.values[i] {
+				o.Given[parentValue*r.dims[i]+value] = conditional[p*len(r.values[i])+x]
 			}
 		}
 	}
-	r.remove(i, o)
+	r.recordRemoval(i, o)
 }
 
-// remove records that index i is gone. If its marginal is needed, so is that of the index it comes from.
-func (r *origins) remove(i int, o Origin) {
+// recordRemoval records that index i was removed, with its origin in another index. If its marginal is needed, so is that of the other
+// index.
+func (r *origins) recordRemoval(i int, o Origin) {
 	if o.Index >= 0 {
-		r.needed[o.Index] = r.needed[o.Index] || r.needed[i]
+		r.isNeeded[o.Index] = r.isNeeded[o.Index] || r.isNeeded[i]
 	}
-	r.steps[i] = o
-	r.gone = append(r.gone, i)
+	r.origin[i] = o
+	r.goneIndices = append(r.goneIndices, i)
 }
 
-// resolve returns the origin of every index in those that are left: the last removed first, since an
-// index goes before the one that it comes from.
-func (r *origins) resolve() []Origin {
-	all := make([]Origin, len(r.dims))
-	for i := range all {
-		all[i] = Origin{Index: i, From: slices.Clone(r.values[i])}
+// resolveAll returns the origin of every index in an index that is left. The recorded origin of a removed index is in an index that may
+// have been removed later. So it composes origins from the index removed last to the one removed first.
+func (r *origins) resolveAll() []Origin {
+	resolved := make([]Origin, len(r.dims))
+	for i := range resolved {
+		resolved[i] = Origin{Index: i, From: slices.Clone(r.values[i])}
 	}
-	for _, i := range slices.Backward(r.gone) {
-		all[i] = r.steps[i]
-		if j := r.steps[i].Index; j >= 0 {
-			all[i] = all[j].then(r.steps[i], r.dims[j], r.dims[i])
+	for _, i := range slices.Backward(r.goneIndices) {
+		resolved[i] = r.origin[i]
+		if j := r.origin[i].Index; j >= 0 {
+			resolved[i] = resolved[j].compose(r.origin[i], r.dims[j], r.dims[i])
 		}
 	}
-	return all
+	return resolved
 }
 
-// clone copies the record.
+// clone returns a copy of the record, which shares no memory with it.
 func (r *origins) clone() origins {
 	return origins{
-		dims:   slices.Clone(r.dims),
-		values: slices.Clone(r.values),
-		needed: slices.Clone(r.needed),
-		gone:   slices.Clone(r.gone),
-		steps:  slices.Clone(r.steps),
+		dims:        slices.Clone(r.dims),
+		values:      slices.Clone(r.values),
+		isNeeded:    slices.Clone(r.isNeeded),
+		goneIndices: slices.Clone(r.goneIndices),
+		origin:      slices.Clone(r.origin),
 	}
 }

@@ -8,7 +8,7 @@
 // by entry, within rounding.
 //
 // load makes an expression, whose agenda lists what has changed. reduce applies the rules, a file each, to
-// what is on the agenda. simplest does so to the expression as it is and with tables replaced by
+// what is on the agenda. simplify does so to the expression as it is and with tables replaced by
 // structure. origins records what became of the indices, by which Result.Recover restores marginals.
 package preprocess
 
@@ -61,7 +61,7 @@ type Options struct {
 	always bool // stars, chains and classes wherever there is one, at any cost: for tests
 }
 
-// withDefaults returns o with every bound as a number that is not below 0.
+// withDefaults returns o with defaults in place of zeros, Probes not below 0, and NoStructure set if Terms is.
 func (o Options) withDefaults() Options {
 	if o.MaxEntries <= 0 {
 		o.MaxEntries = defaultMaxEntries
@@ -119,7 +119,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*Result, err
 	if err != nil {
 		return nil, err
 	}
-	best, err := simplest(ctx, loaded, o, p)
+	best, err := simplify(ctx, loaded, o, p)
 	if err != nil {
 		return nil, err
 	}
@@ -129,32 +129,34 @@ func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*Result, err
 // ruleWork is the minimum cost of a rule, in operations on entries.
 const ruleWork = 64
 
-// reduce applies the rules in the order of their cost, the cheapest that applies next, until none does.
-// Once p is over, e is of no use any more.
+// reduce applies the rules to the tables and indices on the agenda until it is empty or the expression is 0. Each time it applies the
+// cheapest rule that has something to do. If the pace ends, e is of no use any more.
 func reduce(e *expression, o Options, p *pace.Pace) {
-	d := newDomains(e, p)
+	domains := newDomains(e, p)
 	sums := newElimination(o)
-	filtering := filter{budget: o.Probes}
-	probing := prober{domains: d, budget: o.Probes}
-	a := &e.agenda
+	zeroFilter := filter{budget: o.Probes}
+	prober := prober{domains: domains, budget: o.Probes}
+	agenda := &e.agenda
 	for e.report.Zero == nil && !p.Over(ruleWork) {
-		switch {
-		case a.zeros.len() > 0:
-			d.propagate()
-		case a.merges.len() > 0:
-			if n := a.merges.pop(); !findAlias(e, n) {
+		switch { // by cost
+		case agenda.zeros.len() > 0:
+			domains.propagate()
+		case agenda.merges.len() > 0:
+			n := agenda.merges.pop()
+			if hasAlias := findAlias(e, n); !hasAlias {
 				merge(e, n, sums)
 			}
-		case a.indices.len() > 0:
-			sums.eliminate(e, a.indices.pop())
-		case a.splits.len() > 0:
-			if n := a.splits.pop(); !factorOut(e, n) && !o.NoStructure {
+		case agenda.indices.len() > 0:
+			sums.eliminate(e, agenda.indices.pop())
+		case agenda.splits.len() > 0:
+			n := agenda.splits.pop()
+			if hasFactor := factorOut(e, n); !hasFactor && !o.NoStructure {
 				splitPair(e, n)
 			}
-		case a.filters.len() > 0:
-			filtering.carry(e, a.filters.pop())
-		case a.probes.len() > 0:
-			probing.probe(a.probes.pop())
+		case agenda.filters.len() > 0:
+			zeroFilter.carryZeros(e, agenda.filters.pop())
+		case agenda.probes.len() > 0:
+			prober.probe(agenda.probes.pop())
 		default:
 			return
 		}

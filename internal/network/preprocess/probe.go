@@ -12,62 +12,66 @@ package preprocess
 
 import "slices"
 
-// prober assumes values. Its cost is counted in entries looked at, and ends with the budget.
+// prober assumes values of indices, one at a time, and draws conclusions from the zeros that follow.
 type prober struct {
 	domains *domains
-	budget  int
-	common  consequences
+	budget  int          // entries that may still be looked at
+	common  consequences // of the values of the index under probe
 }
 
-// probe assumes every value of index i in turn and propagates zeros.
+// probe assumes every value of index i in turn and propagates zeros. A value fails if some index has no value left under it. Then it
+// removes the values of i that failed, and values of other indices that are removed under all values of i that did not fail. If there are
+// none, and some index has one value left under every value of i, it replaces the first such index by a function of i.
 func (p *prober) probe(i int) {
 	d := p.domains
 	e := d.e
 	if e.dims[i] == 1 || p.budget <= 0 || !hasZeros(e, i) {
 		return
 	}
-	begun := d.spent
-	p.common.begin(len(e.dims))
-	defer p.common.end()
-	var failed []position // assumptions under which some index has no value left
+	readBefore := d.entriesRead
+	p.common.reserve(len(e.dims))
+	defer p.common.reset()
 
+	var failed []position // values of i that failed
 	for x := range e.dims[i] {
 		if d.pace.Over(0) {
 			return
 		}
 		p.assume(i, x)
-		if d.empty >= 0 {
+		if d.emptyIndex >= 0 {
 			failed = append(failed, position{i, x})
 			d.undo()
 			continue
 		}
 
-		first := len(failed) == x // of the values that did not fail
-		for _, c := range d.trail {
-			if c.index != i {
-				p.common.add(c, first && d.sizes[c.index] == 1)
+		// The trail has the values that are removed under x. An index with one value left may be a follower if all earlier x failed.
+		isFirstPossible := len(failed) == x
+		for _, removal := range d.trail {
+			if removal.index != i {
+				mayFollow := isFirstPossible && d.aliveCount[removal.index] == 1
+				p.common.addRemoval(removal, mayFollow)
 			}
 		}
-		p.common.narrow(d, x)
+		p.common.updateFollowers(d, x)
 		d.undo()
 	}
-	p.budget -= d.spent - begun
+	p.budget -= d.entriesRead - readBefore
 
-	if p.removeFailed(i, failed) {
+	if hasRemoved := p.removeImpossible(i, failed); hasRemoved {
 		return
 	}
-	best := -1
+	follower := -1 // the first one for which no table becomes larger
 	for _, j := range p.common.followers {
-		if (best < 0 || j < best) && worthFollowing(e, j, i) {
-			best = j
+		if (follower < 0 || j < follower) && isWorthReplacing(e, j, i) {
+			follower = j
 		}
 	}
-	if best >= 0 {
-		e.follow(best, i, slices.Clone(p.common.only[best][:e.dims[i]]))
+	if follower >= 0 {
+		e.replaceIndex(follower, i, slices.Clone(p.common.followerValue[follower][:e.dims[i]]))
 	}
 }
 
-// assume propagates the consequences of value x of index i. Its removals are on the trail.
+// assume removes all values of index i but x, and all values without support that follow. The removals are on the trail of the domains.
 func (p *prober) assume(i, x int) {
 	d := p.domains
 	d.e.report.Probed++
@@ -76,33 +80,34 @@ func (p *prober) assume(i, x int) {
 			d.remove(position{i, v}, -1)
 		}
 	}
-	d.fixpoint()
+	d.runToFixpoint()
 }
 
-// removeFailed removes the values of index i that failed,
-// and the values of other indices that go under all that have not. It reports whether there were any.
-func (p *prober) removeFailed(i int, failed []position) bool {
+// removeImpossible removes values that meet only zeros: those of index i that failed when they were assumed, and those of other indices
+// that were removed under all other values of i. It reports whether there were any.
+func (p *prober) removeImpossible(i int, failed []position) bool {
 	d := p.domains
-	possible := d.e.dims[i] - len(failed)
-	for _, c := range p.common.order {
-		if p.common.removals[c.index][c.value] == possible {
-			failed = append(failed, c)
+	impossible := failed
+	possibleCount := d.e.dims[i] - len(failed)
+	for _, c := range p.common.removed {
+		if p.common.removalCount[c.index][c.value] == possibleCount {
+			impossible = append(impossible, c)
 		}
 	}
-	if len(failed) == 0 {
+	if len(impossible) == 0 {
 		return false
 	}
 
-	for _, c := range failed {
+	for _, c := range impossible {
 		d.remove(c, -1)
 	}
-	d.e.report.ProbedAway += len(failed)
-	d.fixpoint()
+	d.e.report.ProbedAway += len(impossible)
+	d.runToFixpoint()
 	d.commit()
 	return true
 }
 
-// hasZeros reports whether some table of index i has zeros.
+// hasZeros reports whether some table of index i has an entry that is 0.
 func hasZeros(e *expression, i int) bool {
 	for _, n := range e.tablesOf[i] {
 		if !e.tables[n].isFull(e.dims) {
@@ -112,55 +117,58 @@ func hasZeros(e *expression, i int) bool {
 	return false
 }
 
-// consequences are what the values of one index under probe have in common.
+// consequences records what the values of one index, the probed one, have in common when each is assumed in turn.
 type consequences struct {
-	removals  [][]int    // by index and value: number of values of the probed index that remove it
-	order     []position // those of removals that are not 0, in the order they came
-	only      [][]int    // by follower and value of the probed index: the one value left; scratch of the others
-	followers []int      // indices with one value left under every value so far
+	removalCount  [][]int    // by index and value: the number of values of the probed index under which it is removed
+	removed       []position // the values with a count above 0, in the order of their first removals
+	followers     []int      // indices that have one value left under every value of the probed index so far
+	followerValue [][]int    // by follower and value of the probed index: the one value left; scratch of other indices
 }
 
-// begin makes room for a number of indices.
-func (c *consequences) begin(indices int) {
-	for len(c.removals) < indices {
-		c.removals = append(c.removals, nil)
-		c.only = append(c.only, nil)
+// reserve makes room for the given number of indices.
+func (c *consequences) reserve(indexCount int) {
+	for len(c.removalCount) < indexCount {
+		c.removalCount = append(c.removalCount, nil)
+		c.followerValue = append(c.followerValue, nil)
 	}
 }
 
-// end forgets everything.
-func (c *consequences) end() {
-	for _, p := range c.order {
-		c.removals[p.index][p.value] = 0
+// reset forgets all consequences, and keeps the memory.
+func (c *consequences) reset() {
+	for _, p := range c.removed {
+		c.removalCount[p.index][p.value] = 0
 	}
-	c.order, c.followers = c.order[:0], c.followers[:0]
+	c.removed, c.followers = c.removed[:0], c.followers[:0]
 }
 
-// add counts a value that is removed. Its index may be a new follower.
-func (c *consequences) add(p position, follower bool) {
-	for len(c.removals[p.index]) <= p.value {
-		c.removals[p.index] = append(c.removals[p.index], 0)
+// addRemoval counts that the value p is removed under one more value of the probed index. If isFollower, it adds the index of p to the
+// followers: it has one value left.
+func (c *consequences) addRemoval(p position, isFollower bool) {
+	for len(c.removalCount[p.index]) <= p.value {
+		c.removalCount[p.index] = append(c.removalCount[p.index], 0)
 	}
-	n := &c.removals[p.index][p.value]
-	if *n++; *n == 1 {
-		c.order = append(c.order, p)
+	count := &c.removalCount[p.index][p.value]
+	*count++
+	if *count == 1 {
+		c.removed = append(c.removed, p)
 	}
-	if follower {
+	if isFollower {
 		c.followers = append(c.followers, p.index)
 	}
 }
 
-// narrow notes the one value that every follower has under value x, and drops those that have several.
-func (c *consequences) narrow(d *domains, x int) {
+// updateFollowers records the one value that every follower has left under value x of the probed index. An index with several values left
+// is no follower any more.
+func (c *consequences) updateFollowers(d *domains, x int) {
 	followers := c.followers[:0]
 	for _, j := range c.followers {
-		if d.sizes[j] > 1 {
+		if d.aliveCount[j] > 1 {
 			continue
 		}
-		for len(c.only[j]) <= x {
-			c.only[j] = append(c.only[j], 0)
+		for len(c.followerValue[j]) <= x {
+			c.followerValue[j] = append(c.followerValue[j], 0)
 		}
-		c.only[j][x] = slices.Index(d.alive[j], true)
+		c.followerValue[j][x] = slices.Index(d.isAlive[j], true)
 		followers = append(followers, j)
 	}
 	c.followers = followers

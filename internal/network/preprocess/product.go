@@ -9,45 +9,50 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// times returns a[x]·b[steps·x] over all x of a shape.
-// ok is false when a product that is not 0 is tiny, or infinite.
-func times(a, b []float64, shape, steps []int) (data []float64, ok bool) {
+// multiplyEntries returns the product of table a with a table b over some of its indices: a[x]·b[x] for all x, the values of the indices of
+// a in row-major order. shape has the dimensions of a, and strides[k] is the stride in b of the k-th index of a, 0 if b does not have it.
+// ok is false if a product that is not 0 is tiny or infinite.
+func multiplyEntries(a, b []float64, shape, strides []int) (data []float64, ok bool) {
 	data = make([]float64, len(a))
 	last := len(shape) - 1
 	x := make([]int, last+1)
 
-	for row, start := 0, 0; row < len(a); { // of a and of b
-		step := steps[last]
+	// Row by row of a: the last index varies within a row.
+	for rowA, rowB := 0, 0; rowA < len(a); {
+		stride := strides[last]
 		for k := range shape[last] {
-			f, g := a[row+k], b[start+k*step]
+			f, g := a[rowA+k], b[rowB+k*stride]
 			p := float64(f * g)
-			if (math.Abs(p) < tiny || p-p != 0) && f != 0 && g != 0 {
+			isOutOfRange := math.Abs(p) < tiny || p-p != 0 // p−p is NaN for an infinite p
+			if isOutOfRange && f != 0 && g != 0 {
 				return nil, false
 			}
-			data[row+k] = p
+			data[rowA+k] = p
 		}
-		row += shape[last]
+
+		// Advance the other indices, the last of them first.
+		rowA += shape[last]
 		for k := last - 1; k >= 0; k-- {
-			start += steps[k]
+			rowB += strides[k]
 			if x[k]++; x[k] < shape[k] {
 				break
 			}
-			start -= x[k] * steps[k]
+			rowB -= x[k] * strides[k]
 			x[k] = 0
 		}
 	}
 	return data, true
 }
 
-// product returns the product of tables over the indices out,
-// summed over the indices sum, which together are all theirs, as data and err of a table:
+// sumProduct returns the product of tables, summed over the indices sum, as a table over the indices out in row-major order:
 //
 //	data[o] = Σ_s Π_k tables[k][o, s]
 //
-// signed says that entries may be below 0. ok is false when a product that is not 0, or a part of one,
-// is tiny or infinite, and when terms of both signs cancel and were rounded.
-func product(
-	dims []int, tables []*table, out, sum []int, signed bool,
+// out and sum together are all indices of the tables. isSigned tells that entries may be below 0. err bounds the relative error of the
+// result, in units of 2^-53. ok is false if a product that is not 0, or a part of one, is tiny or infinite, and if terms of both signs
+// cancel and were rounded.
+func sumProduct(
+	dims []int, tables []*table, out, sum []int, isSigned bool,
 ) (data []float64, err float64, ok bool) {
 	scopes, factors := make([][]int, len(tables)), make([][]float64, len(tables))
 	for k, t := range tables {
@@ -56,52 +61,55 @@ func product(
 		err += t.err
 	}
 
+	// The walk goes over all values of out and sum, the last index fastest. walk.At[k] is the position of the entry in factors[k].
 	walk := sumproduct.NewWalk(dims, append(slices.Clone(out), sum...), scopes...)
-	inner := sumproduct.Size(dims, sum)
+	termCount := sumproduct.Size(dims, sum) // of each entry of the result
 	data = make([]float64, sumproduct.Size(dims, out))
-	errors := sumErrors{factors: err, roundings: float64(len(tables) - 1 + inner), signed: signed}
+	errors := sumErrors{factorErr: err, roundings: float64(len(tables) - 1 + termCount), isSigned: isSigned}
 	for o := range data {
-		terms := termSum{rounded: err > 0}
+		terms := termSum{isRounded: err > 0}
 		total := 0.0
-		for range inner {
-			p, smallest := 1.0, 1.0
+		for range termCount {
+			p, smallest := 1.0, 1.0 // smallest is the least absolute value of p on the way
 			for k, f := range factors {
 				p = float64(p * f[walk.At[k]])
 				smallest = min(smallest, math.Abs(p))
 			}
-			// also on the way: a factor may bring it up again, without its digits
-			if (smallest < tiny || p-p != 0) && (p != 0 || !anyZero(factors, walk.At)) {
+			isOutOfRange := smallest < tiny || p-p != 0 // p−p is NaN for an infinite p
+			if isOutOfRange && (p != 0 || !hasZeroFactor(factors, walk.At)) {
 				return nil, 0, false
 			}
 
-			if signed {
-				terms.add(factors, walk.At, total, p)
+			if isSigned {
+				terms.addTerm(factors, walk.At, total, p)
 			}
 			total += p
 			walk.Next()
 		}
 
 		// Exact factors whose terms cancel are summed once more, rounded once.
-		if err == 0 && terms.cancels(total) && len(factors) <= maxExactFactors {
-			walk.Seek(o * inner)
-			total = exactSum(walk, factors, inner)
-			terms.size = math.Abs(total) // it is rounded once
-			if total != 0 && terms.size < tiny {
+		if err == 0 && terms.hasCancelled(total) && len(factors) <= maxExactFactors {
+			walk.Seek(o * termCount)
+			total = exactSum(walk, factors, termCount)
+			terms.absoluteSum = math.Abs(total) // no cancellation: the sum is rounded once
+			if total != 0 && terms.absoluteSum < tiny {
 				return nil, 0, false
 			}
 		}
 
-		if data[o] = total; total-total != 0 || !errors.admit(&terms, total) {
+		data[o] = total
+		isFinite := total-total == 0
+		if !isFinite || !errors.addSum(&terms, total) {
 			return nil, 0, false
 		}
 	}
-	return data, errors.bound(), true
+	return data, errors.errorBound(), true
 }
 
-// anyZero reports whether one of the factors is 0 at its place.
-func anyZero(factors [][]float64, places []int) bool {
+// hasZeroFactor reports whether factors[k][positions[k]] is 0 for some k.
+func hasZeroFactor(factors [][]float64, positions []int) bool {
 	for k, f := range factors {
-		if f[places[k]] == 0 {
+		if f[positions[k]] == 0 {
 			return true
 		}
 	}

@@ -46,18 +46,18 @@ type Reason struct {
 	Tables []int // all tables that were merged with it by then
 }
 
-// because returns the reason that an index has no value left, or that a product is 0 if index is −1. culprit
-// has the tables that it is due to; it is nil for none.
-func because(index int, culprit *source) *Reason {
+// newReason returns the reason for which an expression is 0: the index has no value left, or, if index is −1, a product of tables is 0.
+// culprit has the tables that are to blame; it is nil for none.
+func newReason(index int, culprit *source) *Reason {
 	r := &Reason{Index: index, Table: -1}
 	if culprit != nil {
-		r.Tables = culprit.list()
+		r.Tables = culprit.tables()
 		r.Table = r.Tables[0]
 	}
 	return r
 }
 
-// String says the reason in words.
+// String returns the reason as text. Index and Table are −1 for none.
 func (r *Reason) String() string {
 	switch {
 	case r.Index < 0 && r.Table < 0:
@@ -70,7 +70,7 @@ func (r *Reason) String() string {
 	return fmt.Sprintf("index %d has no value that agrees with tables %v", r.Index, r.Tables)
 }
 
-// String writes the report as lines of text.
+// String returns the report as lines of text: the sizes before and after, and every count that is not 0.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "indices %d → %d, tables %d → %d, entries %d → %d (zeros %d → %d)",
@@ -82,9 +82,9 @@ func (r Report) String() string {
 		return b.String()
 	}
 
-	for _, c := range []struct {
-		n    int
-		what string
+	for _, line := range []struct {
+		count int
+		text  string
 	}{
 		{r.ValuesRemoved, "values removed"},
 		{r.ProbedAway, "values removed by probing"},
@@ -100,14 +100,14 @@ func (r Report) String() string {
 		{r.Coarse, "tables over classes of values"},
 		{r.Parts, "parts"},
 	} {
-		if c.n > 0 {
-			fmt.Fprintf(&b, "\n%d %s", c.n, c.what)
+		if line.count > 0 {
+			fmt.Fprintf(&b, "\n%d %s", line.count, line.text)
 		}
 	}
 	return b.String()
 }
 
-// countExpression counts the parts of an expression.
+// countExpression returns the numbers of indices, tables, entries and zeros of an expression.
 func countExpression(e *sumproduct.Expression) Size {
 	var s Size
 	for _, d := range e.Dims {

@@ -10,16 +10,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// newResult returns the result for the original expression, of which e was made.
+// newResult returns the result of a simplification: e is what became of the original expression. If e is 0, the result has no tables, and
+// no index has an origin.
 func newResult(original *sumproduct.Expression, e *expression) *Result {
-	r := &Result{Report: e.report, Rounding: e.err, dims: original.Dims}
+	r := &Result{Report: e.report, Rounding: e.scaleErr, dims: original.Dims}
 	out := &sumproduct.Expression{
 		Dims:    e.dims,
 		Scale:   e.scale,
 		Support: make([][]int, len(e.dims)),
 		Unfit:   original.Unfit,
 	}
-	r.Origin = e.origins.resolve()[:len(original.Dims)]
+	r.Origin = e.origins.resolveAll()[:len(original.Dims)]
 
 	if e.report.Zero == nil {
 		for _, t := range e.tables {
@@ -38,41 +39,42 @@ func newResult(original *sumproduct.Expression, e *expression) *Result {
 	}
 
 	for i := range original.Dims {
-		out.Support[i] = remaining(original, e, i)
+		out.Support[i] = remainingValues(original, e, i)
 	}
 
 	r.Expression = out
-	r.Parts = components(out)
+	r.Parts = connectedTables(out)
 	r.Report.After = countExpression(out)
 	r.Report.Parts = len(r.Parts)
 	return r
 }
 
-// remaining returns the values of index i that are left, as the network numbers them; nil for all.
-func remaining(original *sumproduct.Expression, e *expression, i int) []int {
-	var before []int
+// remainingValues returns the values of index i that are left, as the network numbers them, or nil for all. original.Support has the same
+// list for the original expression. It is also the result if the index lost no value, was removed, or if e is 0.
+func remainingValues(original *sumproduct.Expression, e *expression, i int) []int {
+	var support []int // of the original expression
 	if i < len(original.Support) {
-		before = original.Support[i]
+		support = original.Support[i]
 	}
-	if e.report.Zero != nil || e.dims[i] == original.Dims[i] || e.origins.isGone(i) {
-		return before
+	isUnchanged := e.dims[i] == original.Dims[i]
+	if e.report.Zero != nil || isUnchanged || e.origins.isGone(i) {
+		return support
 	}
 
 	values := make([]int, 0, e.dims[i])
 	for _, v := range e.origins.values[i] {
-		if before != nil {
-			v = before[v]
+		if support != nil {
+			v = support[v]
 		}
 		values = append(values, v)
 	}
 	return values
 }
 
-// Recover returns the marginal of index i of the expression given from marginals of the simplified
-// expression: marginals[j] has one entry per value of index j, and is only looked at for j =
-// Origin[i].Index of dimension above 1. The entries count the values of the expression given; a
-// value that was removed has probability 0. It returns ErrSummedOut for an index that Options did
-// not keep, and where Z is 0.
+// Recover returns the marginal of index i of the given expression, computed from a marginal of the simplified one. marginals[j] is the
+// marginal of index j there. Only that of Origin[i].Index is needed, and only if its dimension is above 1. The result has an entry for
+// every value of the given expression; a value that was removed has probability 0. The error is ErrSummedOut if i was summed out because
+// Options did not keep it, and if Z is 0.
 func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 	if i < 0 || i >= len(r.Origin) {
 		return nil, fmt.Errorf("%w: no index %d, there are %d",
@@ -80,39 +82,42 @@ func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 	}
 	o := r.Origin[i]
 	d := r.dims[i]
-	rows := len(o.From)
+	originDim := len(o.From) // number of values of the index from which i follows
 	if o.From == nil {
-		rows = len(o.Given) / d
+		originDim = len(o.Given) / d
 	}
 
-	p := []float64{1}
+	// The marginal of that index.
+	originMarginal := []float64{1}
 	switch {
-	case rows == 0:
+	case originDim == 0:
 		return nil, fmt.Errorf("%w: index %d", ErrSummedOut, i)
-	case rows == 1:
-	case o.Index >= len(marginals) || len(marginals[o.Index]) != rows:
+	case originDim == 1:
+	case o.Index >= len(marginals) || len(marginals[o.Index]) != originDim:
 		return nil, fmt.Errorf("%w: index %d needs a marginal of index %d with %d entries",
-			sumproduct.ErrExpression, i, o.Index, rows)
+			sumproduct.ErrExpression, i, o.Index, originDim)
 	default:
-		p = marginals[o.Index]
+		originMarginal = marginals[o.Index]
 	}
 
+	// P(x) = Σ_v P(v) P(x | v), where P(x | v) is Given[v*d + x], or 1 for x = From[v].
 	marginal := make([]float64, d)
-	for v, q := range p {
+	for v, p := range originMarginal {
 		if o.From != nil {
-			marginal[o.From[v]] += q
+			marginal[o.From[v]] += p
 			continue
 		}
 		for x := range marginal {
-			marginal[x] += float64(q * o.Given[v*d+x])
+			marginal[x] += float64(p * o.Given[v*d+x])
 		}
 	}
 	return marginal, nil
 }
 
-// components lists the tables of e by connected component, components in the order of their first
-// tables, tables ascending. Tables without indices are parts of their own. Linear time.
-func components(e *sumproduct.Expression) [][]int {
+// connectedTables returns the tables of e by connected component: tables that share an index are in one. Components are in the order of
+// their first tables, and tables ascending. A table without indices is a component of its own. Linear time.
+func connectedTables(e *sumproduct.Expression) [][]int {
+	// Union-find over the indices: find returns the representative of an index's component.
 	parent := sequence(len(e.Dims))
 	find := func(i int) int {
 		for parent[i] != i {
@@ -128,21 +133,21 @@ func components(e *sumproduct.Expression) [][]int {
 		}
 	}
 
-	part := map[int]int{}
-	var parts [][]int
+	componentOf := map[int]int{} // by representative: the position of its component
+	var components [][]int
 	for n, t := range e.Tables {
-		p, known := len(parts), false
+		component, isKnown := len(components), false
 		if len(t.Scope) > 0 {
-			root := find(t.Scope[0])
-			if p, known = part[root]; !known {
-				p = len(parts)
-				part[root] = p
+			representative := find(t.Scope[0])
+			if component, isKnown = componentOf[representative]; !isKnown {
+				component = len(components)
+				componentOf[representative] = component
 			}
 		}
-		if !known {
-			parts = append(parts, nil)
+		if !isKnown {
+			components = append(components, nil)
 		}
-		parts[p] = append(parts[p], n)
+		components[component] = append(components[component], n)
 	}
-	return parts
+	return components
 }

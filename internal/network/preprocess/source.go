@@ -2,40 +2,40 @@ package preprocess
 
 // Which tables of the expression given are in a table, without copying lists from table to table.
 
-// source is one table of the expression given, or the merger of several sources.
+// source is one table of the given expression, or the union of several sources.
 type source struct {
-	table int       // of one table
-	parts []*source // nil for one table
+	number int       // of the table, if it is one
+	parts  []*source // the sources that it is the union of; nil for one table
 }
 
-// merged returns the source of the product of tables.
-func merged(tables []*table) *source {
+// mergeSources returns the source of the product of tables: which tables of the given expression are in it.
+func mergeSources(tables []*table) *source {
 	if len(tables) == 1 {
-		return tables[0].from
+		return tables[0].source
 	}
 	s := &source{}
 	for _, t := range tables {
-		s.parts = append(s.parts, t.from)
+		s.parts = append(s.parts, t.source)
 	}
 	return s
 }
 
-// list returns the tables in s, ascending.
-func (s *source) list() []int {
+// tables returns the numbers of the tables in s, ascending.
+func (s *source) tables() []int {
 	var tables []int
-	seen := map[*source]bool{s: true}
-	for open := []*source{s}; len(open) > 0; {
-		s := open[len(open)-1]
-		open = open[:len(open)-1]
+	isVisited := map[*source]bool{s: true}
+	for stack := []*source{s}; len(stack) > 0; {
+		s := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
 		if s.parts == nil {
-			tables = append(tables, s.table)
+			tables = append(tables, s.number)
 		}
 		for _, p := range s.parts {
-			if !seen[p] {
-				seen[p] = true
-				open = append(open, p)
+			if !isVisited[p] {
+				isVisited[p] = true
+				stack = append(stack, p)
 			}
 		}
 	}
-	return unique(tables)
+	return sortedUnique(tables)
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// factorOut writes table n as u(x)·T'(rest) if it can for one of its modes x. It reports whether it did.
-// A constant u is the result of summing a conditional probability over its child; x is then in
-// one table less.
+// factorOut writes table n as a product u(x)·T'(others), where x is one of its indices, if that is possible for some x. It reports whether
+// it was. If u is 1 for all x, as after summing a conditional probability over its child, T' alone replaces the table.
 func factorOut(e *expression, n int) bool {
 	t := e.tables[n]
 	if t == nil {
@@ -26,74 +25,77 @@ func factorOut(e *expression, n int) bool {
 	return false
 }
 
-// factorOutMode does that for mode k.
+// factorOutMode writes table n as a product u(x)·T'(others), where x is the k-th index of its scope, and reports whether that is possible.
+// Table n becomes T', and u a new table, unless it is 1 for all x.
 func factorOutMode(e *expression, n, k int) bool {
 	t := e.tables[n]
-	u, quotient, exact, ok := t.vectorFactor(e.dims, k)
+	u, quotient, isExact, ok := t.vectorFactor(e.dims, k)
 	if !ok {
 		return false
 	}
-	// If the slices are equal but within rounding, u stays with its error among terms of both signs:
-	// they may cancel without it.
-	constant := isOnes(u) && (exact || !e.signed)
-	if len(t.scope) == 1 && !constant {
+	// If u is 1 only within rounding, and terms of both signs may cancel, it stays, since its error counts.
+	isConstant := isOnes(u) && (isExact || !e.isSigned)
+	if len(t.scope) == 1 && !isConstant {
 		return false
 	}
 
 	i := t.scope[k]
-	t.err = t.factorised(1)
-	t.scope = t.without(k)
-	t.data, t.owned = quotient, true
-	e.leave(n, i)
-	if constant {
+	t.err = t.factorError(1)
+	t.scope = t.scopeWithout(k)
+	t.data, t.ownsData = quotient, true
+	e.unlinkTable(n, i)
+	if isConstant {
 		e.report.ConstantModes++
 	} else {
 		e.report.Splits++
-		e.add(&table{scope: []int{i}, data: u, owned: true, from: t.from, err: min(t.err, 1)})
+		e.addTable(&table{scope: []int{i}, data: u, ownsData: true, source: t.source, err: min(t.err, 1)})
 	}
 
-	e.changed(n)
+	e.noteChange(n)
 	return true
 }
 
-// vectorFactor returns u and T' with T(x, rest) = u(x)·T'(rest), x being mode k of t, if there are such
-// and t is not 0. T' is the slice of t through its largest entry. exact says that all slices are
-// equal, to the bit, and were not rounded.
-func (t *table) vectorFactor(dims []int, k int) (u, quotient []float64, exact, ok bool) {
+// vectorFactor returns u and T' with T(x, others) = u(x)·T'(others), where x is the k-th index of t. Entry (outer, x, inner) of t is
+// data[(outer*d + x)*stride + inner], where d is the dimension of x. T', the quotient, is the slice of t at the value of x of the largest
+// entry. isExact is true if all slices are equal, to the bit, and were not rounded. ok is false if there is no such product or if t is 0.
+func (t *table) vectorFactor(dims []int, k int) (u, quotient []float64, isExact, ok bool) {
 	d := dims[t.scope[k]]
-	inner := sumproduct.Size(dims, t.scope[k+1:])
-	pivot := largest(t.data)
+	stride := sumproduct.Size(dims, t.scope[k+1:])
+	pivot := indexOfLargest(t.data)
 	if t.data[pivot] == 0 {
 		return nil, nil, false, false
 	}
 
-	slice := pivot / inner % d
+	// u is the line through the largest entry, divided by it.
+	pivotX := pivot / stride % d
 	u = make([]float64, d)
 	for x := range u {
-		u[x] = t.data[pivot+(x-slice)*inner] / t.data[pivot]
+		u[x] = t.data[pivot+(x-pivotX)*stride] / t.data[pivot]
 	}
 
-	exact = t.err == 0
-	for o := 0; o < len(t.data); o += d * inner {
-		for i := range inner {
-			r := t.data[o+slice*inner+i]
-			for x, f := range u {
-				if !equals(t.data[o+x*inner+i], f, r) {
+	// Compare every entry with the product.
+	isExact = t.err == 0
+	for base := 0; base < len(t.data); base += d * stride {
+		for inner := range stride {
+			quotientEntry := t.data[base+pivotX*stride+inner]
+			for x, factor := range u {
+				entry := t.data[base+x*stride+inner]
+				if !equals(entry, factor, quotientEntry) {
 					return nil, nil, false, false
 				}
-				exact = exact && t.data[o+x*inner+i] == r
+				isExact = isExact && entry == quotientEntry
 			}
 		}
 	}
 
 	quotient = make([]float64, 0, len(t.data)/d)
-	for o := 0; o < len(t.data); o += d * inner {
-		quotient = append(quotient, t.data[o+slice*inner:][:inner]...)
+	for base := 0; base < len(t.data); base += d * stride {
+		quotient = append(quotient, t.data[base+pivotX*stride:][:stride]...)
 	}
-	return u, quotient, exact, true
+	return u, quotient, isExact, true
 }
 
-// isOnes reports whether all entries are 1 within rounding.
+// isOnes reports whether all entries of u are 1 within rounding.
 func isOnes(u []float64) bool {
 	for _, f := range u {
 		if !equals(1, f, 1) {
@@ -103,8 +105,8 @@ func isOnes(u []float64) bool {
 	return true
 }
 
-// splitPair writes table n as A(x, rest)·B(y, rest) if it can for two of its modes. It reports whether
-// it did.
+// splitPair replaces table n by two tables A(x, others) and B(y, others) whose product it is, where x and y are two of its indices, if that
+// is possible for some x and y. It reports whether it was.
 func splitPair(e *expression, n int) bool {
 	t := e.tables[n]
 	if t == nil {
@@ -112,101 +114,104 @@ func splitPair(e *expression, n int) bool {
 	}
 	for a := range t.scope {
 		for b := a + 1; b < len(t.scope); b++ {
-			withX, withY, ok := t.pairFactors(e.dims, a, b)
+			tableA, tableB, ok := t.pairFactors(e.dims, a, b)
 			if !ok {
 				continue
 			}
-			e.drop(n)
+			e.removeTable(n)
 			e.report.Splits++
-			e.add(withX)
-			e.add(withY)
+			e.addTable(tableA)
+			e.addTable(tableB)
 			return true
 		}
 	}
 	return false
 }
 
-// pairFactors returns A and B with T = A(x, rest)·B(y, rest), x and y being modes a < b of t, if for every
-// value of the rest its x × y matrix has rank one, and if both are no larger than t.
-func (t *table) pairFactors(dims []int, a, b int) (withX, withY *table, ok bool) {
-	dx, dy := dims[t.scope[a]], dims[t.scope[b]]
-	if len(t.scope) < 3 || dx+dy > dx*dy {
+// pairFactors returns tables A(x, others) and B(y, others) whose product is t, where x and y are indices modeX < modeY of its scope. For
+// every combination of values of the others, t is a matrix over x and y. ok is false if one of these matrices has a rank above one, or if A
+// and B together are larger than t.
+func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table, ok bool) {
+	dimX, dimY := dims[t.scope[modeX]], dims[t.scope[modeY]]
+	if len(t.scope) < 3 || dimX+dimY > dimX*dimY {
 		return nil, nil, false
 	}
 
 	strides := sumproduct.Along(dims, t.scope, t.scope)
-	sx, sy := strides[a], strides[b]
+	strideX, strideY := strides[modeX], strides[modeY]
 	var others []int
 	for k, i := range t.scope {
-		if k != a && k != b {
+		if k != modeX && k != modeY {
 			others = append(others, i)
 		}
 	}
 
+	// Find the pivot, the largest entry, of every matrix, and test its rank. Entry (x, y) of matrix r is at bases[r] + x·strideX +
+	// y·strideY.
 	bases := t.offsets(dims, others)
-	px := make([]int, len(bases))
-	py := make([]int, len(bases))
+	pivotX := make([]int, len(bases))
+	pivotY := make([]int, len(bases))
 	for r, base := range bases {
-		if px[r], py[r], ok = rankOne(t.data[base:], dx, sx, dy, sy); !ok {
+		if pivotX[r], pivotY[r], ok = rankOnePivot(t.data[base:], dimX, strideX, dimY, strideY); !ok {
 			return nil, nil, false
 		}
 	}
 
-	err := t.factorised(2)
-	withX = &table{scope: t.without(b), owned: true, from: t.from, wider: true, err: err}
-	withY = &table{scope: t.without(a), owned: true, from: t.from, wider: true, err: err}
-	withX.data = make([]float64, len(t.data)/dy)
-	withY.data = make([]float64, len(t.data)/dx)
-	lx := sumproduct.Along(dims, withX.scope, t.scope)[a]
-	ly := sumproduct.Along(dims, withY.scope, t.scope)[b]
-	basesX := withX.offsets(dims, others)
-	basesY := withY.offsets(dims, others)
+	err := t.factorError(2)
+	tableA = &table{scope: t.scopeWithout(modeY), ownsData: true, source: t.source, hasNewScope: true, err: err}
+	tableB = &table{scope: t.scopeWithout(modeX), ownsData: true, source: t.source, hasNewScope: true, err: err}
+	tableA.data = make([]float64, len(t.data)/dimY)
+	tableB.data = make([]float64, len(t.data)/dimX)
+	strideA := sumproduct.Along(dims, tableA.scope, t.scope)[modeX] // of x in A
+	strideB := sumproduct.Along(dims, tableB.scope, t.scope)[modeY] // of y in B
+	basesA := tableA.offsets(dims, others)
+	basesB := tableB.offsets(dims, others)
 
-	// A is the column through the pivot, B the row through it over the pivot.
+	// A is the line along x through the pivot, B the line along y through it, divided by the pivot.
 	for r, base := range bases {
-		pivot := t.data[base+px[r]*sx+py[r]*sy]
-		for v := range dx {
-			withX.data[basesX[r]+v*lx] = t.data[base+v*sx+py[r]*sy]
+		pivot := t.data[base+pivotX[r]*strideX+pivotY[r]*strideY]
+		for x := range dimX {
+			tableA.data[basesA[r]+x*strideA] = t.data[base+x*strideX+pivotY[r]*strideY]
 		}
-		for v := range dy {
-			row := t.data[base+px[r]*sx+v*sy]
-			if row == 0 {
+		for y := range dimY {
+			entry := t.data[base+pivotX[r]*strideX+y*strideY]
+			if entry == 0 {
 				continue
 			}
-			q := row / pivot
-			if math.Abs(q) < tiny {
+			quotient := entry / pivot
+			if math.Abs(quotient) < tiny {
 				return nil, nil, false
 			}
-			withY.data[basesY[r]+v*ly] = q
+			tableB.data[basesB[r]+y*strideB] = quotient
 		}
 	}
-	return withX, withY, true
+	return tableA, tableB, true
 }
 
-// rankOne reports whether the dx × dy matrix with these strides is the product
-// of a column and a row through its largest entry, whose place it returns.
-func rankOne(m []float64, dx, sx, dy, sy int) (px, py int, ok bool) {
-	top := 0.0
-	for v := range dx {
-		for u := range dy {
-			if e := math.Abs(m[v*sx+u*sy]); e > top {
-				top = e
-				px, py = v, u
+// rankOnePivot returns the position of the largest entry of a matrix m, its pivot. ok is false if the matrix is not, within rounding, the
+// product of the column and the row through the pivot divided by it. Entry (x, y) is m[x*strideX + y*strideY].
+func rankOnePivot(m []float64, dimX, strideX, dimY, strideY int) (pivotX, pivotY int, ok bool) {
+	largest := 0.0
+	for x := range dimX {
+		for y := range dimY {
+			if size := math.Abs(m[x*strideX+y*strideY]); size > largest {
+				largest = size
+				pivotX, pivotY = x, y
 			}
 		}
 	}
-	if top == 0 {
+	if largest == 0 {
 		return 0, 0, true
 	}
 
-	pivot := m[px*sx+py*sy]
-	for v := range dx {
-		f := m[v*sx+py*sy] / pivot
-		for u := range dy {
-			if !equals(m[v*sx+u*sy], f, m[px*sx+u*sy]) {
+	pivot := m[pivotX*strideX+pivotY*strideY]
+	for x := range dimX {
+		factor := m[x*strideX+pivotY*strideY] / pivot
+		for y := range dimY {
+			if !equals(m[x*strideX+y*strideY], factor, m[pivotX*strideX+y*strideY]) {
 				return 0, 0, false
 			}
 		}
 	}
-	return px, py, true
+	return pivotX, pivotY, true
 }

@@ -18,24 +18,27 @@ const (
 	cancellation = 4
 )
 
-// star writes t as Σ_h Π_k v_hk with few terms, as matrices over (h, index), if they are no
-// larger together and if the terms do not cancel: equality, mixtures. Clauses, parity and noisy-or
-// have rank two only as differences; in a network of many of them small values would drown in the
-// rounding of large ones, so they become chains.
-func star(dims []int, t *table) (s decomposition, ok bool) {
+// decomposeStar writes t as a sum of few products of vectors,
+//
+//	T(x_1, …, x_m) = Σ_h Π_k v_hk(x_k)
+//
+// with h as a hidden index and a matrix v over (h, x_k) for each index k. ok is false if there is no such sum of at most maxRank terms, if
+// the matrices together are larger than t, or if the terms cancel. Equality and mixtures are such tables. Clauses, parity and noisy-or have
+// rank two only as differences; in a network of many of them small values would drown in the rounding of large ones, so they become chains.
+func decomposeStar(dims []int, t *table) (s decomposition, ok bool) {
 	shape := t.shape(dims)
-	sum := 0
+	entriesPerTerm := 0
 	for _, d := range shape {
-		sum += d
+		entriesPerTerm += d
 	}
 
-	rank := min(maxRank, len(t.data)/sum)
+	rank := min(maxRank, len(t.data)/entriesPerTerm)
 	if rank < 2 {
 		return decomposition{}, false
 	}
 
 	cp, _, ok := tensor.LowRank(&tensor.Dense{Shape: shape, Data: t.data}, rank)
-	if !ok || !sound(cp, t.data) {
+	if !ok || !isAccurate(cp, t.data) {
 		return decomposition{}, false
 	}
 
@@ -43,45 +46,45 @@ func star(dims []int, t *table) (s decomposition, ok bool) {
 	err := (t.err + starRounding*0x1p53) / float64(len(shape))
 
 	for k, i := range t.scope {
-		v := vectors(cp, k)
+		matrix := legVectors(cp, k) // over (h, x_k)
 		if k == 0 {
 			for h, weight := range cp.Weights {
 				for x := range shape[0] {
-					v[h*shape[0]+x] *= weight
+					matrix[h*shape[0]+x] *= weight
 				}
 			}
 		}
-		s.add([]int{-1, i}, v, err)
+		s.add([]int{-1, i}, matrix, err) // −1 stands for the hidden index
 	}
 	return s, true
 }
 
-// vectors returns a copy of the vectors on leg k, the identity written out.
-func vectors(cp *tensor.CP, k int) []float64 {
+// legVectors returns a copy of the vectors of all terms of cp on leg k, one after the other. If cp has none, they are the unit vectors.
+func legVectors(cp *tensor.CP, k int) []float64 {
 	if cp.Vectors[k] != nil {
 		return slices.Clone(cp.Vectors[k])
 	}
-	r := len(cp.Weights)
-	v := make([]float64, r*r)
-	for h := range r {
-		v[h*r+h] = 1
+	termCount := len(cp.Weights)
+	vectors := make([]float64, termCount*termCount)
+	for h := range termCount {
+		vectors[h*termCount+h] = 1
 	}
-	return v
+	return vectors
 }
 
-// sound reports whether every entry of cp is the table's within rounding, no entry is the difference of
-// large numbers, and none is 0 because a product was too small.
-func sound(cp *tensor.CP, data []float64) bool {
-	size := &tensor.CP{Shape: cp.Shape, Weights: linalg.Abs(cp.Weights)}
-	terms := &tensor.CP{Shape: cp.Shape, Weights: pattern(cp.Weights)}
+// isAccurate reports whether the sum of products cp represents the entries of a table, data, with all digits. Every entry must be equal
+// within rounding, no entry may be the difference of large terms, and no entry may be 0 only because a product was too small.
+func isAccurate(cp *tensor.CP, data []float64) bool {
+	// For each entry compute the sum of its terms, the sum of their absolute values, and the number of terms that are not 0.
+	absolute := &tensor.CP{Shape: cp.Shape, Weights: linalg.Abs(cp.Weights)}
+	count := &tensor.CP{Shape: cp.Shape, Weights: nonzeroPattern(cp.Weights)}
 	for k := range cp.Shape {
-		v := vectors(cp, k)
-		size.Vectors = append(size.Vectors, linalg.Abs(v))
-		terms.Vectors = append(terms.Vectors, pattern(v))
+		vectors := legVectors(cp, k)
+		absolute.Vectors = append(absolute.Vectors, linalg.Abs(vectors))
+		count.Vectors = append(count.Vectors, nonzeroPattern(vectors))
 	}
-
 	var entries [3][]float64
-	for form, t := range []*tensor.CP{cp, size, terms} {
+	for form, t := range []*tensor.CP{cp, absolute, count} {
 		dense, err := tensor.ToDense(t, len(data))
 		if err != nil {
 			return false
@@ -89,26 +92,25 @@ func sound(cp *tensor.CP, data []float64) bool {
 		entries[form] = dense.Data
 	}
 
-	values, bounds, counts := entries[0], entries[1], entries[2]
+	sums, absoluteSums, termCounts := entries[0], entries[1], entries[2]
 	for k, x := range data {
-		if x == 0 && counts[k] != 0 {
-			return false
-		}
-		if !(math.Abs(values[k]-x) <= starRounding*math.Abs(x)) ||
-			!(bounds[k] <= cancellation*math.Abs(x)) {
+		isLostProduct := x == 0 && termCounts[k] != 0
+		isEqual := math.Abs(sums[k]-x) <= starRounding*math.Abs(x)
+		hasNoCancellation := absoluteSums[k] <= cancellation*math.Abs(x)
+		if isLostProduct || !isEqual || !hasNoCancellation {
 			return false
 		}
 	}
 	return true
 }
 
-// pattern has 1 for every entry that is not 0, else 0.
-func pattern(list []float64) []float64 {
-	out := make([]float64, len(list))
+// nonzeroPattern returns a list with 1 for every number that is not 0, and 0 for the others.
+func nonzeroPattern(list []float64) []float64 {
+	pattern := make([]float64, len(list))
 	for k, x := range list {
 		if x != 0 {
-			out[k] = 1
+			pattern[k] = 1
 		}
 	}
-	return out
+	return pattern
 }

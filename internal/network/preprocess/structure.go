@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	minArity   = 4       // tables over fewer indices stay whole
-	maxRank    = 4       // of a star
-	worthwhile = 1e5     // flops of the contraction below which structure is not looked for
-	maxLooked  = 1 << 20 // entries of all tables together that are looked at
-	maxRanked  = 1 << 16 // entries times indices of all tables whose rank is looked for
-	maxTrials  = 4       // sets of tables that are tried
+	minArity          = 4       // tables over fewer indices stay whole
+	maxRank           = 4       // limit of the terms of a star
+	minFlops          = 1e5     // structure is not looked for if the contraction costs fewer flops
+	maxEntriesTried   = 1 << 20 // limit of the entries of all tables in which structure is looked for
+	maxEntriesForStar = 1 << 16 // limit of the entries times indices of all tables in which a star is looked for
+	maxTrials         = 4       // sets of tables that are tried
 )
 
-// decomposition is tables whose product, summed over hidden indices, is a given table.
+// decomposition is a list of tables whose product, summed over hidden indices, is a given table.
 type decomposition struct {
 	kind   kind
 	hidden []int   // dimensions of the hidden indices
-	tables []table // scope, data and err; index −1−h of a scope is hidden index h
+	tables []table // with scope, data and err; in a scope, −1−h stands for hidden index h
 }
 
 // kind is the structure found in a table.
@@ -37,30 +37,33 @@ const (
 	classesKind      // of values
 )
 
-// add appends a table.
+// add appends a table to the decomposition. err bounds the relative error of its entries, in units of 2^-53.
 func (d *decomposition) add(scope []int, data []float64, err float64) {
 	d.tables = append(d.tables, table{scope: scope, data: data, err: err})
 }
 
-// replace puts a decomposition in the place of table n.
-func (e *expression) replace(n int, d decomposition) {
-	from := e.tables[n].from
-	e.drop(n)
+// replaceTable replaces table n by the tables of a decomposition. In their scopes −1−h stands for hidden index h, which becomes a new index
+// of the expression.
+func (e *expression) replaceTable(n int, d decomposition) {
+	source := e.tables[n].source
+	e.removeTable(n)
 
-	first := len(e.dims)
-	e.addIndices(d.hidden, false)
+	firstHidden := len(e.dims)
+	marginalsNeeded := false
+	e.addIndices(d.hidden, marginalsNeeded)
 	for _, t := range d.tables {
 		t.scope = slices.Clone(t.scope)
 		for k, i := range t.scope {
 			if i < 0 {
-				t.scope[k] = first - 1 - i
+				hidden := -1 - i
+				t.scope[k] = firstHidden + hidden
 			}
 		}
 
-		t.from = from
-		t.wider = true
-		e.signed = e.signed || slices.ContainsFunc(t.data, func(x float64) bool { return x < 0 })
-		e.add(&t)
+		t.source = source
+		t.hasNewScope = true
+		e.isSigned = e.isSigned || slices.ContainsFunc(t.data, func(x float64) bool { return x < 0 })
+		e.addTable(&t)
 	}
 
 	switch d.kind {
@@ -73,71 +76,74 @@ func (e *expression) replace(n int, d decomposition) {
 	}
 }
 
-// simplest applies the rules to e, and to e with tables replaced by decompositions, and returns the cheapest
-// to contract along the min-fill order. Structure is looked for before anything is multiplied into the
-// tables, and only if the contraction costs much. Classes of values are not compared in that way: an
-// order sums an index out with all of its tables at once, and only a tree gets from an index to its
-// classes on the way. e itself is of no use afterwards.
-func simplest(ctx context.Context, e *expression, o Options, p *pace.Pace) (*expression, error) {
+// simplify returns the simplest expression of the value of e. It applies the rules to e, and also to e with tables replaced by
+// decompositions, and returns the result that is the cheapest to contract along the min-fill order. It looks for structure before tables
+// are multiplied, and only if the contraction costs much. A decomposition into classes of values is taken without a comparison of costs,
+// since contraction trees gain from it and orders do not. e itself is of no use afterwards.
+func simplify(ctx context.Context, e *expression, o Options, p *pace.Pace) (*expression, error) {
 	if e.report.Zero == nil {
 		newDomains(e, p).propagate()
 	}
 
-	structured := anyArity(e, minArity) || o.Classes && anyArity(e, 2)
-	if e.report.Zero != nil || o.NoStructure || !structured {
+	mayHaveStructure := hasTableOfArity(e, minArity) || o.Classes && hasTableOfArity(e, 2)
+	if e.report.Zero != nil || o.NoStructure || !mayHaveStructure {
 		reduce(e, o, p)
 		return e, p.Err()
 	}
 
+	// Without structure.
 	best := e.clone()
 	reduce(best, o, p)
-	_, flops, err := minFill(ctx, best, p)
-	if err != nil || flops < worthwhile && !o.always {
+	_, flops, err := minFillFlops(ctx, best, p)
+	if err != nil || flops < minFlops && !o.always {
 		return best, err
 	}
 
-	if o.Classes && (flops >= classFlops || o.always) && coarsen(e, p) {
+	// With classes of values.
+	if o.Classes && (flops >= classFlops || o.always) && decomposeAllClasses(e, p) {
 		best = e.clone()
 		reduce(best, o, p)
-		if _, flops, err = minFill(ctx, best, p); err != nil {
+		if _, flops, err = minFillFlops(ctx, best, p); err != nil {
 			return nil, err
 		}
 	}
 
-	if anyArity(e, minArity) {
+	// With stars and chains.
+	if hasTableOfArity(e, minArity) {
 		return withStructure(ctx, e, best, flops, o, p)
 	}
 	return best, nil
 }
 
-// withStructure returns the cheapest of best, which costs flops, and of e with tables replaced by stars and
-// chains: all that can be, or only those over many indices. Source: P. Savický and J. Vomlel, Exploiting
-// tensor rank-one decomposition in probabilistic inference (2007).
+// withStructure returns the expression that is the cheapest to contract: best, which takes the given flops, or e with tables replaced by
+// stars and chains and then reduced. It tries at most maxTrials sets of tables: all that can be replaced, then only those over more and
+// more indices. Source: P. Savický and J. Vomlel, Exploiting tensor rank-one decomposition in probabilistic inference (2007).
 func withStructure(
 	ctx context.Context, e, best *expression, flops float64, o Options, p *pace.Pace,
 ) (*expression, error) {
-	list, err := candidates(ctx, e, p)
+	candidates, err := findCandidates(ctx, e, p) // by arity
 	if err != nil {
 		return nil, err
 	}
 
-	trials := 0
-	for k := range list {
+	trialCount := 0
+	for k := range candidates {
 		// One trial for every arity: all tables of that many indices and more are replaced.
-		if k > 0 && list[k].arity == list[k-1].arity {
+		if k > 0 && candidates[k].arity == candidates[k-1].arity {
 			continue
 		}
-		if trials++; trials > maxTrials {
+		trialCount++
+		if trialCount > maxTrials {
 			break
 		}
 
 		trial := e.clone()
-		for _, c := range list[k:] {
-			trial.replace(c.table, c.decomposition)
+		for _, c := range candidates[k:] {
+			trial.replaceTable(c.table, c.decomposition)
 		}
 		reduce(trial, o, p)
 
-		_, trialFlops, err := minFill(ctx, trial, p)
+		_, trialFlops, err := minFillFlops(ctx, trial, p)
 		if err != nil || o.always {
 			return trial, err
 		}
@@ -148,8 +154,9 @@ func withStructure(
 	return best, nil
 }
 
-// minFill returns the min-fill order of e and its flops as far as they are within reach.
-func minFill(ctx context.Context, e *expression, p *pace.Pace) (order []int, flops float64, err error) {
+// minFillFlops returns the min-fill order of e and the flops of the contraction along it, at most policy.OutOfReach. Both are zero if e is
+// 0.
+func minFillFlops(ctx context.Context, e *expression, p *pace.Pace) (order []int, flops float64, err error) {
 	if err := p.Err(); e.report.Zero != nil || err != nil {
 		return nil, 0, err
 	}
@@ -157,47 +164,49 @@ func minFill(ctx context.Context, e *expression, p *pace.Pace) (order []int, flo
 	return order, min(cost.Flops, policy.OutOfReach), err
 }
 
-// anyArity reports whether a table has so many indices.
-func anyArity(e *expression, arity int) bool {
+// hasTableOfArity reports whether some table of e has minArity indices or more.
+func hasTableOfArity(e *expression, minArity int) bool {
 	return slices.ContainsFunc(e.tables,
-		func(t *table) bool { return t != nil && len(t.scope) >= arity })
+		func(t *table) bool { return t != nil && len(t.scope) >= minArity })
 }
 
-// candidate is a possible replacement of a table.
+// candidate is a decomposition that may replace a table.
 type candidate struct {
-	table int
-	arity int // of the table
+	table int // its number
+	arity int // the number of its indices
 	decomposition
 }
 
-// candidates lists stars and chains for the tables of e, by arity, smaller ones first.
-func candidates(ctx context.Context, e *expression, p *pace.Pace) ([]candidate, error) {
-	order, _, err := minFill(ctx, e, p)
+// findCandidates returns a chain, or else a star, for every table of e that can be written so, sorted by arity. It looks at tables of
+// minArity indices and more, within limits of their entries.
+func findCandidates(ctx context.Context, e *expression, p *pace.Pace) ([]candidate, error) {
+	order, _, err := minFillFlops(ctx, e, p)
 	if err != nil {
 		return nil, err
 	}
-	place := make([]int, len(e.dims))
+	positionInOrder := make([]int, len(e.dims)) // by index
 	for k, i := range order {
-		place[i] = k
+		positionInOrder[i] = k
 	}
 
-	var list []candidate
-	looked, ranked := 0, 0
+	var candidates []candidate
+	entriesTried, entriesForStar := 0, 0 // so far
 	for n, t := range e.tables {
-		if t == nil || len(t.scope) < minArity || looked+len(t.data) > maxLooked {
+		if t == nil || len(t.scope) < minArity || entriesTried+len(t.data) > maxEntriesTried {
 			continue
 		}
-		looked += len(t.data)
-		d, ok := chain(e.dims, t, place)
-		if cost := len(t.data) * len(t.scope); !ok && ranked+cost <= maxRanked {
-			ranked += cost
-			d, ok = star(e.dims, t)
+		entriesTried += len(t.data)
+		d, ok := decomposeChain(e.dims, t, positionInOrder)
+		starCost := len(t.data) * len(t.scope)
+		if !ok && entriesForStar+starCost <= maxEntriesForStar {
+			entriesForStar += starCost
+			d, ok = decomposeStar(e.dims, t)
 		}
 
 		if ok {
-			list = append(list, candidate{n, len(t.scope), d})
+			candidates = append(candidates, candidate{n, len(t.scope), d})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(a.arity, b.arity) })
-	return list, nil
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(a.arity, b.arity) })
+	return candidates, nil
 }

@@ -4,52 +4,53 @@ package preprocess
 
 import "slices"
 
-// support is where a table is not 0. The zero value has not been computed.
+// support lists the entries of a table that are not 0. The zero value has not been computed.
 type support struct {
-	// tuples has the values of all non-zero entries, index by index, in row-major order. Full tables
-	// have none: nothing ever asks for them. It is not nil.
-	tuples []int32
-	full   bool    // no entry is 0
-	hole   []int32 // the values of the only zero, index by index; nil if there are none or several
+	// tuples has a tuple for every entry that is not 0, in row-major order: the values of the table's indices. The tuples are one after the
+	// other. It is empty, but not nil, for full tables, since nothing asks for it.
+	tuples   []int32
+	isFull   bool    // no entry is 0
+	onlyZero []int32 // the tuple of the only entry that is 0; nil if there are none or several
 }
 
-// support returns where t is not 0, computed at the first call after a change.
+// support returns the entries of t that are not 0. It computes them at the first call after a change.
 func (t *table) support(dims []int) *support {
-	if t.nonzero.tuples == nil {
+	if t.cachedSupport.tuples == nil {
 		t.findSupport(dims)
 	}
-	return &t.nonzero
+	return &t.cachedSupport
 }
 
-// isFull reports whether t has no zeros.
-func (t *table) isFull(dims []int) bool { return t.support(dims).full }
+// isFull reports whether no entry of t is 0.
+func (t *table) isFull(dims []int) bool { return t.support(dims).isFull }
 
-// findSupport computes the support.
+// findSupport computes the support of t: a tuple of index values for every entry that is not 0.
 func (t *table) findSupport(dims []int) {
-	count := 0
-	for _, v := range t.data {
-		if v != 0 {
-			count++
+	nonzeros := 0
+	for _, entry := range t.data {
+		if entry != 0 {
+			nonzeros++
 		}
 	}
 
-	s := support{full: count == len(t.data), tuples: make([]int32, 0, count*len(t.scope))}
-	if !s.full {
+	s := support{isFull: nonzeros == len(t.data), tuples: make([]int32, 0, nonzeros*len(t.scope))}
+	if !s.isFull {
 		shape := t.shape(dims)
-		x := make([]int32, len(shape))
-		for _, v := range t.data {
-			if v != 0 {
-				s.tuples = append(s.tuples, x...)
-			} else if count == len(t.data)-1 {
-				s.hole = slices.Clone(x)
+		tuple := make([]int32, len(shape)) // of the present entry
+		for _, entry := range t.data {
+			if entry != 0 {
+				s.tuples = append(s.tuples, tuple...)
+			} else if nonzeros == len(t.data)-1 {
+				s.onlyZero = slices.Clone(tuple)
 			}
-			for k := len(x) - 1; k >= 0; k-- {
-				if x[k]++; int(x[k]) < shape[k] {
+			// Advance the tuple, the last index first.
+			for k := len(tuple) - 1; k >= 0; k-- {
+				if tuple[k]++; int(tuple[k]) < shape[k] {
 					break
 				}
-				x[k] = 0
+				tuple[k] = 0
 			}
 		}
 	}
-	t.nonzero = s
+	t.cachedSupport = s
 }

@@ -10,73 +10,74 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// table is one factor of the expression. The dimensions of its indices are not its own: methods take
-// those of all indices.
+// table is one factor of the expression. It does not have the dimensions of its indices: methods take dims, those of all indices of the
+// expression.
 type table struct {
-	scope   []int
-	data    []float64
-	owned   bool    // nobody else has data
-	from    *source // tables of the expression given that are in it
-	nonzero support // of data; read it by support
-	wider   bool    // its scope is new: tables inside it have not been looked for
+	scope         []int
+	data          []float64 // entries in row-major order: the last index of the scope varies fastest
+	ownsData      bool      // no other table shares data
+	source        *source   // tables of the given expression that are in it
+	cachedSupport support   // of data; read it by support
+	hasNewScope   bool      // tables whose scope is part of this one have not been looked for yet
 	// err bounds the error of every entry, relative to itself, in units of 2^-53;
 	// 0: nothing was rounded.
 	err float64
 }
 
-// unshare makes data the table's before it is changed.
-func (t *table) unshare() {
-	if !t.owned {
+// ownData copies the entries of t if another table may share them. It must be called before they are changed.
+func (t *table) ownData() {
+	if !t.ownsData {
 		t.data = slices.Clone(t.data)
-		t.owned = true
+		t.ownsData = true
 	}
 }
 
-// normalise brings the largest entry of t into [1, 2), unless small entries would be lost.
-// The entries were 2^exp times what they are now.
+// normalise divides the entries of t by 2^exp, so that the largest absolute value is in [1, 2), and returns exp. If all are 0, or if small
+// entries would be lost, it changes nothing and returns 0.
 func (t *table) normalise() (exp int) {
-	low, top := spread(t.data)
-	if top == 0 || top >= 1 && top < 2 {
+	smallest, largest := absoluteRange(t.data)
+	isNormal := largest >= 1 && largest < 2
+	if largest == 0 || isNormal {
 		return 0
 	}
 
-	_, exp = math.Frexp(top)
+	_, exp = math.Frexp(largest) // the largest entry is in [0.5, 1) · 2^exp
 	exp--
-	if e := float64(-exp); math.Abs(e) > 1000 || low*math.Ldexp(1, -exp) < tiny {
+	if math.Abs(float64(-exp)) > 1000 || smallest*math.Ldexp(1, -exp) < tiny {
 		return 0
 	}
-	t.unshare()
+	t.ownData()
 	floats.Shift(t.data, -exp)
 	return exp
 }
 
-// spread returns the smallest and the largest absolute value above 0; 0 and 0 for zeros.
-func spread(data []float64) (low, top float64) {
-	low = math.Inf(1)
+// absoluteRange returns the smallest and the largest absolute value of the entries that are not 0. Both are 0 if all entries are.
+func absoluteRange(data []float64) (smallest, largest float64) {
+	smallest = math.Inf(1)
 	for _, x := range data {
 		if x = math.Abs(x); x != 0 {
-			low = min(low, x)
-			top = max(top, x)
+			smallest = min(smallest, x)
+			largest = max(largest, x)
 		}
 	}
 
-	if top == 0 {
-		low = 0
+	if largest == 0 {
+		smallest = 0
 	}
-	return low, top
+	return smallest, largest
 }
 
-// shape returns the dimensions of t.
+// shape returns the dimensions of the indices of t. dims has those of all indices of the expression.
 func (t *table) shape(dims []int) []int {
-	out := make([]int, len(t.scope))
+	shape := make([]int, len(t.scope))
 	for k, i := range t.scope {
-		out[k] = dims[i]
+		shape[k] = dims[i]
 	}
-	return out
+	return shape
 }
 
-// offsets lists where in t the values of some of its indices are,
-// in row-major order, the others at 0.
+// offsets returns the positions in t.data of all combinations of values of some of its indices, axes, in row-major order; the other indices
+// are 0. For a table over 2 × 3 × 4 values, its first and last indices give 0, 1, 2, 3, 12, 13, 14, 15.
 func (t *table) offsets(dims, axes []int) []int {
 	list := []int{0}
 	for k, stride := range sumproduct.Along(dims, t.scope, axes) {
@@ -85,85 +86,86 @@ func (t *table) offsets(dims, axes []int) []int {
 	return list
 }
 
-// without returns the scope of t without mode k.
-func (t *table) without(k int) []int {
+// scopeWithout returns the scope of t without its k-th index.
+func (t *table) scopeWithout(k int) []int {
 	return slices.Delete(slices.Clone(t.scope), k, k+1)
 }
 
-// restrict keeps the entries whose values are alive, which says so by index and value.
-func (t *table) restrict(dims []int, alive [][]bool) {
-	offsets := make([][]int, len(t.scope))
+// keepAlive removes the entries of t with a value that is not alive. isAlive is by index and value.
+func (t *table) keepAlive(dims []int, isAlive [][]bool) {
+	offsets := make([][]int, len(t.scope)) // by mode: what each value that stays adds to the position in data
 	for k, stride := len(t.scope)-1, 1; k >= 0; k-- {
 		i := t.scope[k]
-		for x, on := range alive[i] {
-			if on {
+		for x, stays := range isAlive[i] {
+			if stays {
 				offsets[k] = append(offsets[k], x*stride)
 			}
 		}
 		stride *= dims[i]
 	}
 	t.data = gather(t.data, offsets)
-	t.owned = true
+	t.ownsData = true
 }
 
-// substitute writes t over x in the place of y: the entry at x is the one at y = f(x).
-func (t *table) substitute(dims []int, y, x int, f []int) {
+// replaceIndex replaces index y of t by index x: the entry at a value v of x is the one at y = f[v]. If t has x already, y is removed, and
+// the entries with x = v and y = f[v] stay.
+func (t *table) replaceIndex(dims []int, y, x int, f []int) {
 	var scope []int
-	var offsets [][]int
+	var offsets [][]int // by mode of the new table: what each value adds to the position in t.data
 	strides := sumproduct.Along(dims, t.scope, t.scope)
-	both := slices.Contains(t.scope, x)
+	hasBoth := slices.Contains(t.scope, x)
 
 	for k, i := range t.scope {
-		if i == y && both {
+		if i == y && hasBoth {
 			continue
 		}
-		n := dims[i]
+		newIndex := i
 		if i == y {
-			i, n = x, dims[x]
+			newIndex = x
 		}
 
-		o := make([]int, n)
-		for v := range o {
-			switch {
-			case t.scope[k] == y:
-				o[v] = f[v] * strides[k]
-			case i == x:
-				o[v] = v*strides[k] + f[v]*strides[slices.Index(t.scope, y)]
+		modeOffsets := make([]int, dims[newIndex])
+		for v := range modeOffsets {
+			switch i {
+			case y:
+				modeOffsets[v] = f[v] * strides[k]
+			case x: // together with the offset of y, which is removed
+				modeOffsets[v] = v*strides[k] + f[v]*strides[slices.Index(t.scope, y)]
 			default:
-				o[v] = v * strides[k]
+				modeOffsets[v] = v * strides[k]
 			}
 		}
-		scope = append(scope, i)
-		offsets = append(offsets, o)
+		scope = append(scope, newIndex)
+		offsets = append(offsets, modeOffsets)
 	}
 
 	t.data = gather(t.data, offsets)
-	t.owned = true
+	t.ownsData = true
 	t.scope = scope
-	t.wider = true
+	t.hasNewScope = true
 }
 
-// gather returns data[Σ_k offsets[k][x_k]] for all x in row-major order.
+// gather returns a table whose entry at x_0, x_1, … is data[Σ_k offsets[k][x_k]], in row-major order. Index k of the table has
+// len(offsets[k]) values.
 func gather(data []float64, offsets [][]int) []float64 {
 	size := 1
-	for _, o := range offsets {
-		size *= len(o)
+	for _, modeOffsets := range offsets {
+		size *= len(modeOffsets)
 	}
-	out := make([]float64, 0, size)
-
+	gathered := make([]float64, 0, size)
 	if len(offsets) == 0 {
-		return append(out, data[0])
+		return append(gathered, data[0])
 	}
 
-	last := offsets[len(offsets)-1]
-	x := make([]int, len(offsets)-1)
-	for len(out) < size {
+	lastOffsets := offsets[len(offsets)-1]
+	x := make([]int, len(offsets)-1) // values of all indices but the last
+	for len(gathered) < size {
 		base := 0
 		for k, v := range x {
 			base += offsets[k][v]
 		}
-		for _, o := range last {
-			out = append(out, data[base+o])
+		for _, offset := range lastOffsets {
+			gathered = append(gathered, data[base+offset])
 		}
 		for k := len(x) - 1; k >= 0; k-- {
 			if x[k]++; x[k] < len(offsets[k]) {
@@ -172,11 +174,11 @@ func gather(data []float64, offsets [][]int) []float64 {
 			x[k] = 0
 		}
 	}
-	return out
+	return gathered
 }
 
-// contains reports whether all of part is in scope.
-func contains(scope, part []int) bool {
+// containsAll reports whether scope contains all elements of part.
+func containsAll(scope, part []int) bool {
 	if len(part) > len(scope) {
 		return false
 	}
@@ -188,15 +190,16 @@ func contains(scope, part []int) bool {
 	return true
 }
 
-// maskOf has a bit for every index of a scope, modulo 64: most tables that lack an index lack its bit.
-func maskOf(scope []int) (mask uint64) {
+// indexMask returns a mask in which bit i%64 is set for every index i of a scope. A table whose mask lacks a bit of another mask lacks an
+// index of the other scope.
+func indexMask(scope []int) (mask uint64) {
 	for _, i := range scope {
 		mask |= 1 << (i % 64)
 	}
 	return mask
 }
 
-// sequence lists 0 … n−1.
+// sequence returns the list 0 … n−1.
 func sequence(n int) []int {
 	list := make([]int, n)
 	for k := range list {
@@ -205,8 +208,8 @@ func sequence(n int) []int {
 	return list
 }
 
-// unique sorts a list and drops repetitions.
-func unique(list []int) []int {
+// sortedUnique sorts a list in place and returns it without repetitions.
+func sortedUnique(list []int) []int {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
