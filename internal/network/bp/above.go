@@ -9,9 +9,9 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// abovePowers are the powers of the messages that Above tries, falling. Messages that are far from a fixed point are too certain: with
+// messagePowers are the powers of the messages that Above tries, falling. Messages that are far from a fixed point are too certain: with
 // lower powers they may give a better bound.
-var abovePowers = [...]float64{1, 0.5, 0}
+var messagePowers = [...]float64{1, 0.5, 0}
 
 // roundingPerLog is added to the bound for every logarithm in it, times 1 + its absolute value.
 const roundingPerLog = 1e-12
@@ -20,90 +20,100 @@ const roundingPerLog = 1e-12
 //
 //	Z ≤ Scale · Π_t max_x (T_t[x] / Π_i u_{t→i}[x_i]) · Π_i Σ_x Π_t u_{t→i}[x].
 //
-// u is a power of the messages, the same for all tables with several indices; Above tries abovePowers and takes the best. For a table of
-// one index u is the message, which loses nothing. It returns +Inf if an entry is below 0 and for a contradiction. Cost: a pass over tables
-// and messages.
+// u is a power of the message m_{t→i} from table t to index i, the same power for all tables with several indices; Above computes the bound
+// for each of messagePowers and returns the best. For a table of one index u is the message, which loses nothing. It returns +Inf if an
+// entry is below 0 and for a contradiction. Cost: a pass over tables and messages.
 func (s *State) Above() float64 {
-	if s.Signed || s.Contradiction >= 0 || s.g.e.Scale.IsZero() {
+	if s.Signed || s.Contradiction >= 0 || s.graph.expression.Scale.IsZero() {
 		return math.Inf(1)
 	}
-	ln := make([]float64, len(s.m))
-	for k, x := range s.m {
-		ln[k] = math.Log(x)
+	lnMessages := make([]float64, len(s.toIndex))
+	for k, x := range s.toIndex {
+		lnMessages[k] = math.Log(x)
 	}
+
+	// The scale, and the factor of each table.
 	var bounds powerBounds
-	for p := range abovePowers {
-		bounds.add(p, s.g.e.Scale.LogAbs())
+	for p := range messagePowers {
+		bounds.add(p, s.graph.expression.Scale.LogAbs())
 	}
-	for t := range s.g.e.Tables {
-		for p, ratio := range s.largestRatios(t, ln) {
+	for t := range s.graph.expression.Tables {
+		for p, ratio := range s.largestRatios(t, lnMessages) {
 			bounds.add(p, ratio)
 		}
 	}
-	var single, pooled, powered []float64 // ln Π_t m_{t→i} over tables of one index; over the others; with u in place of m
-	for i, d := range s.g.e.Dims {
-		single, pooled, powered = appendZeros(single, d), appendZeros(pooled, d), appendZeros(powered, d)
-		for k := s.g.begin[i]; k < s.g.end[i]; k++ {
-			target := pooled
-			if s.g.role[k] == neverSent {
-				target = single
+
+	// The factor of each index. lnSingle and lnOther are ln Π_t m_{t→i}[x], over tables of one index and over all others.
+	var lnSingle, lnOther, lnProduct []float64
+	for i, d := range s.graph.expression.Dims {
+		lnSingle, lnOther, lnProduct = appendZeros(lnSingle, d), appendZeros(lnOther, d), appendZeros(lnProduct, d)
+		for k := s.graph.firstIncidence[i]; k < s.graph.endIncidence[i]; k++ {
+			target := lnOther
+			if s.graph.role[k] == neverSent { // a table of one index
+				target = lnSingle
 			}
-			for a, u := range s.g.message(ln, k) {
-				target[a] += u
+			for x, ln := range s.graph.messageOf(lnMessages, k) {
+				target[x] += ln
 			}
 		}
-		for p, power := range abovePowers {
-			for a := range powered {
-				powered[a] = single[a] + timesPower(power, pooled[a])
+		for p, power := range messagePowers {
+			for x := range lnProduct {
+				lnProduct[x] = lnSingle[x] + timesPower(power, lnOther[x])
 			}
-			bounds.add(p, floats.LnSum(powered))
+			bounds.add(p, floats.LnSum(lnProduct))
 		}
 	}
 	return bounds.smallest()
 }
 
-// powerBounds adds up ln of the bound for each of abovePowers.
+// powerBounds adds up the logarithms of the factors of a bound, for each of messagePowers.
 type powerBounds struct {
-	sums  [len(abovePowers)]floats.Sum
-	sizes [len(abovePowers)]float64 // Σ (1 + |ln|) over the logarithms in a sum, for their rounding
+	sums  [len(messagePowers)]floats.Sum
+	sizes [len(messagePowers)]float64 // Σ (1 + |ln|) over the logarithms in a sum, for their rounding
 }
 
-// add adds a logarithm to the bound for power number p.
+// add adds the logarithm of a factor to the bound for power number p.
 func (b *powerBounds) add(p int, ln float64) {
 	b.sums[p].Add(ln)
 	b.sizes[p] += 1 + math.Abs(ln)
 }
 
-// smallest returns the best of the bounds, rounding added. It ignores −Inf and returns +Inf if no bound is left.
+// smallest returns ln of the smallest bound, after adding to each the largest possible rounding error of its sum. It ignores bounds of −Inf
+// and returns +Inf if no other is left.
 func (b *powerBounds) smallest() float64 {
-	best := math.Inf(1)
+	smallest := math.Inf(1)
 	for p, sum := range b.sums {
-		if ln := sum.Value() + roundingPerLog*b.sizes[p]; ln < best && !math.IsInf(ln, -1) {
-			best = ln
+		ln := sum.Value() + roundingPerLog*b.sizes[p]
+		if ln < smallest && !math.IsInf(ln, -1) {
+			smallest = ln
 		}
 	}
-	return best
+	return smallest
 }
 
-// largestRatios returns, for each of abovePowers, the largest of ln T[x] − power · Σ_i ln m_i[x_i] over the entries of table t that are
-// above 0. For a table of one index the power is always 1. ln has the logarithms of all messages.
-func (s *State) largestRatios(t int, ln []float64) (largest [len(abovePowers)]float64) {
-	table, incidences := &s.g.e.Tables[t], s.g.alongScope(int32(t))
+// largestRatios returns, for each of messagePowers, the largest of
+//
+//	ln T[x] − power · Σ_i ln m_i[x_i]
+//
+// over the entries of table t that are above 0, where m_i is the message from the table to its index i. For a table of one index the power
+// is always 1. lnMessages has the logarithms of all messages.
+func (s *State) largestRatios(t int, lnMessages []float64) (largest [len(messagePowers)]float64) {
+	table, incidences := &s.graph.expression.Tables[t], s.graph.incidencesOfTable(int32(t))
 	for p := range largest {
 		largest[p] = math.Inf(-1)
 	}
-	walk := sumproduct.NewWalk(s.g.e.Dims, table.Scope)
+	walk := sumproduct.NewWalk(s.graph.expression.Dims, table.Scope) // walk.X has the values of the present entry
 	for _, entry := range table.Data {
 		if entry > 0 {
-			lnEntry, lnMessages := math.Log(entry), 0.0
+			lnEntry, lnProduct := math.Log(entry), 0.0
 			for axis, k := range incidences {
-				lnMessages += ln[s.g.offset[k]+walk.X[axis]]
+				lnProduct += lnMessages[s.graph.messageStart[k]+walk.X[axis]]
 			}
-			for p, power := range abovePowers {
+			for p, power := range messagePowers {
 				if len(incidences) == 1 {
 					power = 1
 				}
-				largest[p] = max(largest[p], lnEntry-timesPower(power, lnMessages))
+				largest[p] = max(largest[p], lnEntry-timesPower(power, lnProduct))
 			}
 		}
 		walk.Next()
@@ -111,7 +121,7 @@ func (s *State) largestRatios(t int, ln []float64) (largest [len(abovePowers)]fl
 	return largest
 }
 
-// timesPower returns power · ln, and 0 for the power 0 if ln is infinite, too: x^0 is 1 for every x.
+// timesPower returns ln(x^power) = power · ln x. For the power 0 it is 0 even if ln x is infinite: x^0 is 1 for every x.
 func timesPower(power, ln float64) float64 {
 	if power == 0 {
 		return 0

@@ -13,27 +13,27 @@ import (
 // minAllowed is the smallest entry for a value that arc consistency allows, in the messages of a bounded run, which sum to 1.
 const minAllowed = 0x1p-30
 
-// findContradiction sets Contradiction if messages that have not converged exclude all values of an index or of a table once they are sent
-// to all tables again, as Restore sends them.
+// findContradiction tests messages that have not converged: it sets Contradiction if they exclude all values of an index or of a table. For
+// the test it sends the messages of a copy from the indices to all tables again, as Restore does.
 func (s *State) findContradiction() {
-	if s.Converged || s.Contradiction >= 0 || s.Signed || s.g.e.Scale.IsZero() {
+	if s.Converged || s.Contradiction >= 0 || s.Signed || s.graph.expression.Scale.IsZero() {
 		return
 	}
-	sent := newState(s.g)
-	copy(sent.m, s.m)
-	s.Contradiction = sent.sendAllMessages()
+	restored := newState(s.graph)
+	copy(restored.toIndex, s.toIndex)
+	s.Contradiction = restored.sendAllMessages()
 }
 
-// sendAllMessages computes the messages to all tables. It returns an index all of whose values are excluded, or an index of such a table;
-// −1 if there is none.
+// sendAllMessages computes the messages from the indices to all tables. It returns an index all of whose values are excluded by the
+// messages to it, or an index of a table all of whose entries are excluded, or −1 if there is none.
 func (s *State) sendAllMessages() (contradiction int) {
-	kernel := newKernel(s.g, s.m, s.v)
-	for i := range s.g.e.Dims {
+	kernel := newKernel(s.graph, s.toIndex, s.toTable)
+	for i := range s.graph.expression.Dims {
 		if !kernel.updateToTables(i) {
 			return i
 		}
 	}
-	for t, table := range s.g.e.Tables {
+	for t, table := range s.graph.expression.Tables {
 		if len(table.Scope) > 0 && kernel.tableValue(t).IsZero() {
 			return table.Scope[0]
 		}
@@ -41,17 +41,17 @@ func (s *State) sendAllMessages() (contradiction int) {
 	return -1
 }
 
-// isOnlyOfFloat64 reports whether a run ended in a contradiction that arc consistency does not confirm. allowed is the result of
-// allowedMessages.
-func (s *State) isOnlyOfFloat64(allowed []float64) bool {
+// isNumericalContradiction reports whether a run ended in a contradiction only because of the range of float64: arc consistency does not
+// confirm it. isAllowed is the result of allowedMessages, which is nil if arc consistency confirms a contradiction.
+func (s *State) isNumericalContradiction(allowed []float64) bool {
 	return s.Contradiction >= 0 && !s.Signed && allowed != nil
 }
 
-// rerunBounded runs again, after a contradiction at an index that is only one of float64, with messages that exclude no allowed value. The
-// resulting messages are no fixed point, not even on a tree. It returns an error that wraps sumproduct.ErrSpan if they contradict each
-// other, too.
-func (r *runner) rerunBounded(index int, allowed []float64) error {
-	r.allowed, r.Contradiction = allowed, -1
+// rerunBounded runs belief propagation again with messages that exclude no allowed value: such entries stay at minAllowed or more. It is
+// called after a contradiction at an index that is due to the range of float64. The resulting messages are no fixed point, not even on a
+// tree. It returns an error that wraps sumproduct.ErrSpan if they contradict each other, too.
+func (r *runner) rerunBounded(index int, isAllowed []float64) error {
+	r.isAllowed, r.Contradiction = isAllowed, -1
 	if err := r.setStart(r.options); err != nil {
 		return err
 	}
@@ -66,71 +66,81 @@ func (r *runner) rerunBounded(index int, allowed []float64) error {
 	return nil
 }
 
-// allowedMessages examines a contradiction between entries ≥ 0 by arc consistency: entries and messages are 0 or 1, so that a value that
-// messages exclude has no term in Z. It returns these messages, which have 1 for the values they allow. It returns nil if an index has no
-// allowed value (then Z = 0), if there is no contradiction, or if entries are below 0.
-func (s *State) allowedMessages(ctx context.Context) (allowed []float64, err error) {
+// allowedMessages tests a contradiction between entries ≥ 0 by arc consistency: belief propagation with entries and messages that are 0 or
+// 1, so that a value that messages exclude has no term in Z. The result has these messages, with 1 for each allowed value. It is nil if an
+// index has no allowed value (then Z = 0), if there is no contradiction, or if entries are below 0.
+func (s *State) allowedMessages(ctx context.Context) (isAllowed []float64, err error) {
 	if s.Contradiction < 0 || s.Signed {
 		return nil, nil
 	}
-	rounded := &sumproduct.Expression{
-		Dims:   s.g.e.Dims,
-		Tables: make([]sumproduct.Table, len(s.g.e.Tables)),
-		Scale:  s.g.e.Scale,
+
+	// The same expression with the entries 0 and 1.
+	indicatorExpression := &sumproduct.Expression{
+		Dims:   s.graph.expression.Dims,
+		Tables: make([]sumproduct.Table, len(s.graph.expression.Tables)),
+		Scale:  s.graph.expression.Scale,
 	}
-	for t, table := range s.g.e.Tables {
-		rounded.Tables[t] = sumproduct.Table{
+	for t, table := range s.graph.expression.Tables {
+		indicatorExpression.Tables[t] = sumproduct.Table{
 			Scope: table.Scope,
 			Data:  replaceByIndicators(append([]float64(nil), table.Data...)),
 		}
 	}
 
-	g := *s.g
-	g.e = rounded
+	g := *s.graph
+	g.expression = indicatorExpression
 	indicators := newState(&g)
-	r := &runner{State: indicators, kernel: newKernel(&g, indicators.m, indicators.v), ctx: ctx}
-	for a := range indicators.m {
-		indicators.m[a] = 1
+	r := &runner{State: indicators, kernel: newKernel(&g, indicators.toIndex, indicators.toTable), ctx: ctx}
+	for a := range indicators.toIndex {
+		indicators.toIndex[a] = 1
 	}
 
 	isContradiction, err := r.excludeValues()
 	if err != nil || isContradiction {
 		return nil, err
 	}
-	return indicators.m, nil
+	return indicators.toIndex, nil
 }
 
-// excludeValues passes messages of 0 and 1 until none changes, and reports whether they exclude all values of an index.
+// excludeValues passes messages of 0 and 1 between tables and indices until none changes. It reports whether they exclude all values of an
+// index.
 func (r *runner) excludeValues() (isContradiction bool, err error) {
-	for i := range r.g.e.Dims {
-		if r.sendFrom(i); r.Contradiction >= 0 {
+	for i := range r.graph.expression.Dims {
+		r.sendFrom(i)
+		if r.Contradiction >= 0 {
 			return true, nil
 		}
 	}
 
 	for hasChanged := true; hasChanged; {
 		hasChanged = false
-		for n := range 2 * len(r.g.order) {
-			i := int(r.g.order[min(n, 2*len(r.g.order)-1-n)]) // forwards, then backwards
-			for k := r.g.begin[i]; k < r.g.end[i]; k++ {
-				if err := r.checkContext(len(r.g.e.Tables[r.g.tableOf[k]].Data)); err != nil {
+		for n := range 2 * len(r.graph.order) {
+			i := int(r.graph.order[min(n, 2*len(r.graph.order)-1-n)]) // all indices forwards, then backwards
+
+			// The messages from its tables.
+			for k := r.graph.firstIncidence[i]; k < r.graph.endIncidence[i]; k++ {
+				if err := r.checkContext(len(r.graph.expression.Tables[r.graph.tableOf[k]].Data)); err != nil {
 					return false, fmt.Errorf("bp: %w", err)
 				}
-				out, ok := r.kernel.messageToIndex(k)
+				newMessage, ok := r.kernel.messageToIndex(k)
 				if !ok {
 					return true, nil
 				}
-				m := r.g.message(r.m, k)
-				for a, x := range replaceByIndicators(out) {
-					hasChanged = hasChanged || x != m[a]
-					m[a] = x
+				message := r.graph.messageOf(r.toIndex, k)
+				for a, x := range replaceByIndicators(newMessage) {
+					hasChanged = hasChanged || x != message[a]
+					message[a] = x
 				}
 			}
 
-			if r.sendFrom(i); r.Contradiction >= 0 {
+			// The messages to its tables, which are one piece of memory.
+			r.sendFrom(i)
+			if r.Contradiction >= 0 {
 				return true, nil
 			}
-			replaceByIndicators(r.v[r.g.offset[r.g.begin[i]]:r.g.offset[r.g.end[i]]])
+			begin := r.graph.messageStart[r.graph.firstIncidence[i]]
+			end := r.graph.messageStart[r.graph.endIncidence[i]]
+			replaceByIndicators(r.toTable[begin:end])
 		}
 	}
 

@@ -25,26 +25,28 @@ const (
 	maxChainEntries = 1 << 24
 )
 
-// incidence tells where the messages between a factor and one of its variables are in an expression: at index number k of the scope of a
-// table. Table −1: the factor takes no part in belief propagation.
-type incidence struct{ table, k int }
+// incidence tells where the messages between a factor and one of its variables are in an expression: between a table and the index at a
+// position of its scope. If the factor takes no part in belief propagation, table is −1.
+type incidence struct{ table, scopePosition int }
 
-// factors is a model as an expression. Index i is variable i; further indices are hidden in factors. Each factor is a tree of tables, so
-// that the messages from it to its variables are exact sums over the factor.
+// factors is a model as an expression, in which belief propagation passes the messages between factors and variables. Index i is variable
+// i; further indices are hidden in factors. Each factor is a tree of tables, so that the messages from it to its variables are exact sums
+// over the factor.
 type factors struct {
 	model      *factorgraph.Model
 	expression *sumproduct.Expression
 	incidences [][]incidence // by factor, by position in its scope; nil for a factor of one variable or none
 }
 
-// newFactors writes the weights of the variables as tables of one index, and the factors of two variables or more in this way:
+// newFactors returns the expression of a model with the given weights of its variables and the given scale. The weights become tables of
+// one index. A factor of two variables or more becomes a tree of tables, by its form:
 //
 //   - dense: one table;
-//   - CP: a star, a table (term, value) per variable;
+//   - CP: a star of tables, one per variable, over (term, value);
 //   - symmetric: one dense table up to 4,096 entries, else the chain of counters of lower.Build,
 //     with a table (value, value in the chain) per variable;
-//   - symmetry-CP with one term: as symmetric. With several terms: a chain that carries the term
-//     along, since in lower.Build's chain the tables share an index of the terms and are no tree.
+//   - symmetry-CP with one term: as symmetric. With several terms: a chain whose states are a term
+//     and a count, since in lower.Build's chain the tables share an index of the terms and are no tree.
 //
 // A factor that is too large for its form takes no part. The error is that of the context or of lower.Build.
 func newFactors(
@@ -66,13 +68,13 @@ func newFactors(
 	return factors, nil
 }
 
-// addTable appends a table and returns its number.
+// addTable appends a table to the expression and returns its number.
 func (fs *factors) addTable(scope []int, data []float64) int {
 	fs.expression.Tables = append(fs.expression.Tables, sumproduct.Table{Scope: scope, Data: data})
 	return len(fs.expression.Tables) - 1
 }
 
-// addIndex appends an index and returns its number.
+// addIndex appends an index of the given dimension to the expression and returns its number.
 func (fs *factors) addIndex(dim int) int {
 	fs.expression.Dims = append(fs.expression.Dims, dim)
 	return len(fs.expression.Dims) - 1
@@ -84,16 +86,17 @@ func (fs *factors) addFactor(ctx context.Context, j int, f factorgraph.Factor) e
 	fs.incidences[j] = incidences
 	switch t := f.Table.(type) {
 	case *tensor.Dense:
-		fs.addDense(incidences, f.Scope, t)
+		fs.addDenseTable(incidences, f.Scope, t)
 		return nil
 	case *tensor.CP:
-		fs.addStar(incidences, f.Scope, t)
+		fs.addStarTables(incidences, f.Scope, t)
 		return nil
 	}
 
+	// Symmetric and symmetry-CP factors.
 	if size, err := tensor.Size(f.Table.Dims()); err == nil && size <= maxDenseEntries {
 		if t, err := tensor.ToDense(f.Table, maxDenseEntries); err == nil {
-			fs.addDense(incidences, f.Scope, t)
+			fs.addDenseTable(incidences, f.Scope, t)
 		} else { // entries that no float64 holds
 			leaveOut(incidences)
 		}
@@ -107,26 +110,27 @@ func (fs *factors) addFactor(ctx context.Context, j int, f factorgraph.Factor) e
 		return nil
 	}
 
-	return fs.addChain(ctx, incidences, f)
+	return fs.addCounterChain(ctx, incidences, f)
 }
 
-// leaveOut marks that a factor takes no part.
+// leaveOut marks the incidences of a factor that takes no part in belief propagation.
 func leaveOut(incidences []incidence) {
 	for k := range incidences {
 		incidences[k].table = -1
 	}
 }
 
-// addDense writes a factor as one table.
-func (fs *factors) addDense(incidences []incidence, scope []int, t *tensor.Dense) {
+// addDenseTable writes a factor over scope as one table, and sets its incidences.
+func (fs *factors) addDenseTable(incidences []incidence, scope []int, t *tensor.Dense) {
 	table := fs.addTable(scope, t.Data)
 	for k := range incidences {
 		incidences[k] = incidence{table, k}
 	}
 }
 
-// addStar writes a CP factor as its weights over a hidden index of the terms, and a matrix (term, value) per variable.
-func (fs *factors) addStar(incidences []incidence, scope []int, t *tensor.CP) {
+// addStarTables writes a CP factor over scope as a table of its weights over a hidden index of the terms, and a table (term, value) per
+// variable. It sets the incidences of the factor.
+func (fs *factors) addStarTables(incidences []incidence, scope []int, t *tensor.CP) {
 	rank := len(t.Weights)
 	if rank == 0 { // a factor of zeros excludes all values
 		for k, i := range scope {
@@ -145,10 +149,10 @@ func (fs *factors) addStar(incidences []incidence, scope []int, t *tensor.CP) {
 	}
 }
 
-// addChain writes a symmetric factor by the tables of lower.Build's expression of it. The indices of that expression become further
-// indices. For each variable a table joins it with the index that stands for it, which may have fewer values. The factor is left out if the
-// chain would be too large or if float64 does not hold its entries.
-func (fs *factors) addChain(ctx context.Context, incidences []incidence, f factorgraph.Factor) error {
+// addCounterChain writes a symmetric factor as the chain of tables that lower.Build makes of it, and sets its incidences. The indices of
+// the chain become further indices of the expression. For each variable a table joins it with the index of the chain that stands for it,
+// which may have fewer values. The factor is left out if the chain would be too large or if float64 does not hold its entries.
+func (fs *factors) addCounterChain(ctx context.Context, incidences []incidence, f factorgraph.Factor) error {
 	net := networkOfTensor(f.Table)
 	if shape, err := lower.Shape(ctx, net); err != nil || entryCount(shape) > maxChainEntries {
 		if ctxErr := ctx.Err(); ctxErr != nil {
@@ -178,6 +182,7 @@ func (fs *factors) addChain(ctx context.Context, incidences []incidence, f facto
 		fs.addTable(scope, t.Data)
 	}
 
+	// Join the variables with the chain.
 	for k, i := range f.Scope {
 		local := chain.Variables[k]
 		data := selectionMatrix(fs.model.Domains[i], chain.Support[local])
@@ -186,7 +191,7 @@ func (fs *factors) addChain(ctx context.Context, incidences []incidence, f facto
 	return nil
 }
 
-// networkOfTensor returns the network of one core t, with a variable of weight 1 on each of its legs.
+// networkOfTensor returns a network of one core t, with a variable of weight 1 for all values on each of its legs.
 func networkOfTensor(t tensor.Tensor) *btn.Network {
 	dims := t.Dims()
 	net := &btn.Network{Scale: scaled.One, Dims: dims, Choice: query.CoresAreFactors}
@@ -202,7 +207,7 @@ func networkOfTensor(t tensor.Tensor) *btn.Network {
 	return net
 }
 
-// entryCount returns the number of entries of all tables of a shape.
+// entryCount returns the number of entries of all tables of a shape together, at most the largest float64.
 func entryCount(h contractionorder.Hypergraph) float64 {
 	total := 0.0
 	for _, edge := range h.Edges {
@@ -215,20 +220,20 @@ func entryCount(h contractionorder.Hypergraph) float64 {
 	return min(total, math.MaxFloat64)
 }
 
-// selectionMatrix returns the matrix (value, position in support) that is 1 if support has the value at that position, else 0. If support
-// is nil, it is the identity.
-func selectionMatrix(values int, support []int) []float64 {
+// selectionMatrix returns a matrix over (value, position in support), which is 1 if support has the value at that position, else 0. There
+// are valueCount values. If support is nil, the result is the identity.
+func selectionMatrix(valueCount int, support []int) []float64 {
 	columns := len(support)
 	if support == nil {
-		columns = values
+		columns = valueCount
 	}
-	data := make([]float64, values*columns)
+	data := make([]float64, valueCount*columns)
 	for column := range columns {
-		x := column
+		value := column
 		if support != nil {
-			x = support[column]
+			value = support[column]
 		}
-		data[x*columns+column] = 1
+		data[value*columns+column] = 1
 	}
 	return data
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// Two states are one fixed point if ln Z and all beliefs differ by no more than this. It is far above the uncertainty of converged messages
-// and far below the difference of phases.
+// Two states are one fixed point if their ln Z and all beliefs differ by no more than these tolerances. They are far above the uncertainty
+// of converged messages and far below the difference of phases.
 const (
-	sameLnZ    = 1e-7 // relative, for |ln Z| above 1
-	sameBelief = 1e-5
+	lnZTolerance    = 1e-7 // relative, for |ln Z| above 1
+	beliefTolerance = 1e-5
 )
 
-// FixedPoints runs from the start of o and from starts−1 random ones (seeds o.Seed+1, o.Seed+2, …) and returns the distinct states.
-// Converged states come first; states that are equal in that are sorted by ln Z, the largest first. If the Bethe value has several maxima
-// (phases), the converged states are some of them. After o.Enough has ended it makes no further start. Errors as for Run. Cost: that of
-// Run, times starts; each state keeps its messages.
+// FixedPoints runs belief propagation from several starts and returns the distinct resulting states. The first start is that of o, the
+// other starts−1 are random (seeds o.Seed+1, o.Seed+2, …). Converged states come first; among these and among the others, the largest ln Z
+// comes first. If the Bethe value has several maxima (phases), the converged states are some of them. After o.Enough has ended it makes no
+// further start. Errors as for Run. Cost: that of Run, times starts; each state keeps its messages.
 func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Options) ([]*State, error) {
 	g, err := newGraph(e)
 	if err != nil {
 		return nil, err
 	}
 	var states []*State
-	var values []float64
+	var lnZs []float64 // by state
 	for n := 0; n < max(starts, 1); n++ {
 		options := o
 		if n > 0 {
@@ -38,25 +38,26 @@ func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Op
 		if err != nil {
 			return nil, err
 		}
-		ln, isKnown := s.LnZ(), false
+		lnZ, isKnown := s.LnZ(), false
 		for k, other := range states {
-			isKnown = isKnown || isSameFixedPoint(s, other, ln, values[k])
+			isKnown = isKnown || isSameFixedPoint(s, other, lnZ, lnZs[k])
 		}
 
 		if !isKnown {
-			states, values = append(states, s), append(values, ln)
+			states, lnZs = append(states, s), append(lnZs, lnZ)
 		}
 		if o.hasEnough() {
 			break
 		}
 	}
 
-	return sortStates(states, values), nil
+	return sortStates(states, lnZs), nil
 }
 
-// Further runs from given starts (Options.Given). all is states together with the new fixed points that starts converged to, in the
-// sequence of FixedPoints. reached is, by start, the state of all to which it converged, or nil if it did not converge. After o.Enough has
-// ended it makes no further start. Errors as for Run. Cost: that of Run, times the starts.
+// Further adds to states the fixed points that belief propagation reaches from given starts. A start is a distribution of every index, as
+// in Options.Given. all is states together with the new fixed points, in the sequence of FixedPoints. reached is, by start, the state of
+// all to which it converged, or nil if it did not converge. After o.Enough has ended it makes no further start. Errors as for Run. Cost:
+// that of Run, times the starts.
 func Further(
 	ctx context.Context, e *sumproduct.Expression, states []*State, starts [][][]float64, o Options,
 ) (all, reached []*State, err error) {
@@ -65,9 +66,9 @@ func Further(
 		return nil, nil, err
 	}
 	all, reached = slices.Clone(states), make([]*State, len(starts))
-	values := make([]float64, len(all))
+	lnZs := make([]float64, len(all)) // by state
 	for k, s := range all {
-		values[k] = s.LnZ()
+		lnZs[k] = s.LnZ()
 	}
 	for n, start := range starts {
 		if o.hasEnough() {
@@ -82,36 +83,39 @@ func Further(
 		if !s.Converged || s.Contradiction >= 0 {
 			continue
 		}
-		ln := s.LnZ()
-		if k := slices.IndexFunc(all, func(other *State) bool { return isSameFixedPoint(s, other, ln, other.LnZ()) }); k >= 0 {
-			reached[n] = all[k]
+		lnZ := s.LnZ()
+		known := slices.IndexFunc(all, func(other *State) bool { return isSameFixedPoint(s, other, lnZ, other.LnZ()) })
+		if known >= 0 {
+			reached[n] = all[known]
 			continue
 		}
-		all, values, reached[n] = append(all, s), append(values, ln), s
+		all, lnZs, reached[n] = append(all, s), append(lnZs, lnZ), s
 	}
-	return sortStates(all, values), reached, nil
+	return sortStates(all, lnZs), reached, nil
 }
 
-// sortStates sorts states in place: converged ones first, then by value, the largest first. values are those of ln Z.
-func sortStates(states []*State, values []float64) []*State {
-	by := &ranked{states, values}
-	sort.Stable(by)
-	return by.states
+// sortStates sorts states in place, converged ones first, then by ln Z, the largest first, and returns them. lnZs has ln Z of every state,
+// and is sorted with them.
+func sortStates(states []*State, lnZs []float64) []*State {
+	sorter := &stateSorter{states, lnZs}
+	sort.Stable(sorter)
+	return sorter.states
 }
 
-// isSameFixedPoint reports whether two states are one fixed point: both converged or both not, both in a contradiction or both not, and ln
-// Z and beliefs within sameLnZ and sameBelief. lnA and lnB are their ln Z.
-func isSameFixedPoint(a, b *State, lnA, lnB float64) bool {
+// isSameFixedPoint reports whether a and b are one fixed point. Both must have converged or neither, both must be in a contradiction or
+// neither, and ln Z and all beliefs must be equal within lnZTolerance and beliefTolerance. lnZA and lnZB are their ln Z.
+func isSameFixedPoint(a, b *State, lnZA, lnZB float64) bool {
 	if a.Converged != b.Converged || (a.Contradiction < 0) != (b.Contradiction < 0) {
 		return false
 	}
-	if lnA != lnB && !(math.Abs(lnA-lnB) <= sameLnZ*max(1, math.Abs(lnA))) {
+	isSameLnZ := lnZA == lnZB || math.Abs(lnZA-lnZB) <= lnZTolerance*max(1, math.Abs(lnZA))
+	if !isSameLnZ {
 		return false
 	}
-	for i := range a.g.e.Dims {
+	for i := range a.graph.expression.Dims {
 		beliefB := b.Belief(i)
 		for x, p := range a.Belief(i) {
-			if math.Abs(p-beliefB[x]) > sameBelief {
+			if math.Abs(p-beliefB[x]) > beliefTolerance {
 				return false
 			}
 		}
@@ -119,22 +123,22 @@ func isSameFixedPoint(a, b *State, lnA, lnB float64) bool {
 	return true
 }
 
-// ranked is a list for package sort: converged states first, then by ln Z, the largest first.
-type ranked struct {
+// stateSorter sorts states and their ln Z by package sort: converged states first, then the largest ln Z first.
+type stateSorter struct {
 	states []*State
-	ln     []float64
+	lnZs   []float64 // by state
 }
 
-func (r *ranked) Len() int { return len(r.states) }
+func (r *stateSorter) Len() int { return len(r.states) }
 
-func (r *ranked) Less(a, b int) bool {
+func (r *stateSorter) Less(a, b int) bool {
 	if r.states[a].Converged != r.states[b].Converged {
 		return r.states[a].Converged
 	}
-	return r.ln[a] > r.ln[b]
+	return r.lnZs[a] > r.lnZs[b]
 }
 
-func (r *ranked) Swap(a, b int) {
+func (r *stateSorter) Swap(a, b int) {
 	r.states[a], r.states[b] = r.states[b], r.states[a]
-	r.ln[a], r.ln[b] = r.ln[b], r.ln[a]
+	r.lnZs[a], r.lnZs[b] = r.lnZs[b], r.lnZs[a]
 }

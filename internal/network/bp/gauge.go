@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// Gauge returns the d×d map a of a leg with messages m (to the variable) and v (to the factor), and its inverse, both row-major. Column 0
-// of a is m, and row 0 of the inverse is v. So ⟨m, v⟩ must be 1. The other columns of a are a basis of v's orthogonal complement: column 1
-// lies in the plane of m and v, and has the norm of row 1 of the inverse; the remaining columns are orthonormal and equal to their rows of
-// the inverse.
+// Gauge returns the map a of a leg with d values, and its inverse, as d×d matrices in row-major order. It is made of the messages m, to the
+// variable, and v, to the factor: column 0 of a is m, and row 0 of the inverse is v, so that ⟨m, v⟩ must be 1. The other columns of a are a
+// basis of v's orthogonal complement: column 1 lies in the plane of m and v, and has the norm of row 1 of the inverse; the remaining
+// columns are orthonormal and equal to their rows of the inverse.
 //
 // If |m| = |v|, no map of these messages has a smaller condition number: it is (1 + sin φ)/cos φ with cos φ = 1/(|m||v|). Cost O(d³).
 func Gauge(m, v []float64) (a, inverse []float64) {
@@ -21,25 +21,27 @@ func Gauge(m, v []float64) (a, inverse []float64) {
 	}
 
 	for b, column := range columns {
-		// The row q − ⟨q, m⟩ v has the product 1 with the column q, and 0 with m and the other columns.
+		// For a column q the row is q − ⟨q, m⟩ v: its product with q is 1, and that with m and the other columns is 0.
 		component := scalarProduct(column, m)
-		row, norm := inverse[(b+1)*d:(b+2)*d], 0.0
+		row, squaredNorm := inverse[(b+1)*d:(b+2)*d], 0.0
 		for x := range d {
 			row[x] = column[x] - component*v[x]
-			norm += row[x] * row[x]
+			squaredNorm += row[x] * row[x]
 		}
-		root := math.Sqrt(math.Sqrt(norm))
+		// Scale both so that they have the same norm.
+		factor := math.Sqrt(math.Sqrt(squaredNorm))
 		for x := range d {
-			row[x] /= root
-			a[x*d+b+1] = column[x] * root
+			row[x] /= factor
+			a[x*d+b+1] = column[x] * factor
 		}
 	}
 
 	return a, inverse
 }
 
-// complementBasis returns an orthonormal basis of v's orthogonal complement. Its first vector is in the plane of m and v, unless they are
-// parallel.
+// complementBasis returns an orthonormal basis of the d−1 dimensional orthogonal complement of v. Its first vector is in the plane of m and
+// v, unless they are parallel. Each further vector is the part, outside the span of v and the earlier ones, of the unit vector whose part
+// is the longest.
 func complementBasis(m, v []float64) [][]float64 {
 	d := len(v)
 	span := [][]float64{unitVector(v)}
@@ -54,14 +56,14 @@ func complementBasis(m, v []float64) [][]float64 {
 			unit = unitOutside(unitVector(m), span)
 		}
 		if unit == nil {
-			best := 0
+			longest := 0
 			for x := range d {
-				if outsideNorm[x] > outsideNorm[best] {
-					best = x
+				if outsideNorm[x] > outsideNorm[longest] {
+					longest = x
 				}
 			}
 			axis := make([]float64, d)
-			axis[best] = 1
+			axis[longest] = 1
 			unit = unitOutside(axis, span)
 		}
 
@@ -74,25 +76,25 @@ func complementBasis(m, v []float64) [][]float64 {
 	return span[1:]
 }
 
-// parallel is the norm of the part of a unit vector outside a span below which the vector counts as inside.
-const parallel = 1e-9
+// minOutsideNorm is a limit of the norm of the part of a unit vector outside a span. Below it the vector counts as inside.
+const minOutsideNorm = 1e-9
 
-// unitOutside returns the unit vector along the part of u outside an orthonormal span. It returns nil if u is inside.
+// unitOutside returns the part of u outside an orthonormal span, scaled to the norm 1. It returns nil if u is inside.
 func unitOutside(u []float64, span [][]float64) []float64 {
-	q := append([]float64(nil), u...)
-	for range 2 { // the second pass removes the rounding of the first
+	outside := append([]float64(nil), u...)
+	for range 2 { // the second pass removes the rounding errors of the first
 		for _, direction := range span {
-			component := scalarProduct(q, direction)
-			for x := range q {
-				q[x] -= component * direction[x]
+			component := scalarProduct(outside, direction)
+			for x := range outside {
+				outside[x] -= component * direction[x]
 			}
 		}
-		if scalarProduct(q, q) < parallel*parallel {
+		if scalarProduct(outside, outside) < minOutsideNorm*minOutsideNorm {
 			return nil
 		}
-		q = unitVector(q)
+		outside = unitVector(outside)
 	}
-	return q
+	return outside
 }
 
 // scalarProduct returns Σ_x u[x] v[x].

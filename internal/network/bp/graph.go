@@ -14,20 +14,19 @@ import (
 )
 
 // graph is the factor graph of an expression. An incidence is a pair of a table and an index of its scope. Incidences are numbered index by
-// index, in the sequence in which sweeps visit the indices, so that all messages to and from one index are one piece of memory: index i has
-// the incidences begin[i] to end[i]−1, by table.
+// index, in the sequence in which sweeps visit the indices, so that all messages to and from one index are one piece of memory.
 type graph struct {
-	e *sumproduct.Expression
-	// The incidences of table t are incidences[tableEdge[t]:tableEdge[t+1]], in the sequence of its scope.
-	tableEdge  []int32
-	incidences []int32
-	tableOf    []int32 // by incidence: its table
-	slot       []int32 // by incidence: the position of its index in the scope of the table
-	offset     []int   // by incidence: where its message begins in a list of all messages; one more at the end
-	role       []role  // by incidence
-	begin, end []int32
-	order      []int32 // the indices, breadth first in each connected part
-	isSigned   bool    // some entry is below 0
+	expression *sumproduct.Expression
+	// The incidences of table t are incidences[scopeStart[t]:scopeStart[t+1]], in the sequence of its scope.
+	scopeStart                   []int32
+	incidences                   []int32
+	tableOf                      []int32 // by incidence: its table
+	scopePosition                []int32 // by incidence: the position of its index in the scope of the table
+	messageStart                 []int   // by incidence: where its message begins in a list of all messages; one more at the end
+	role                         []role  // by incidence
+	firstIncidence, endIncidence []int32 // by index: its incidences are firstIncidence to endIncidence−1
+	order                        []int32 // the indices, breadth first in each connected part
+	isSigned                     bool    // some entry is below 0
 }
 
 // role tells in which sweep the message of an incidence is sent to its index.
@@ -39,15 +38,15 @@ const (
 	neverSent                 // in none: the table has only this index, so that its message never changes
 )
 
-// newGraph checks an expression and returns its graph. Errors are those of Run about the expression. Linear time.
+// newGraph checks an expression and returns its factor graph. Errors are those of Run about the expression. Linear time.
 func newGraph(e *sumproduct.Expression) (*graph, error) {
-	g := &graph{e: e, tableEdge: make([]int32, len(e.Tables)+1)}
-	count := 0
+	g := &graph{expression: e, scopeStart: make([]int32, len(e.Tables)+1)}
+	incidenceCount := 0
 	for _, t := range e.Tables {
-		count += len(t.Scope)
+		incidenceCount += len(t.Scope)
 	}
-	if count > math.MaxInt32 || len(e.Dims) > math.MaxInt32 || len(e.Tables) >= math.MaxInt32 {
-		return nil, fault.New(fault.OverBudget, "bp: %d incidences, at most %d", count, math.MaxInt32)
+	if incidenceCount > math.MaxInt32 || len(e.Dims) > math.MaxInt32 || len(e.Tables) >= math.MaxInt32 {
+		return nil, fault.New(fault.OverBudget, "bp: %d incidences, at most %d", incidenceCount, math.MaxInt32)
 	}
 	if err := e.Validate(); err != nil {
 		return nil, err
@@ -59,61 +58,63 @@ func newGraph(e *sumproduct.Expression) (*graph, error) {
 		}
 		_, _, hasNegative := floats.Extent(e.Tables[t].Data)
 		g.isSigned = g.isSigned || hasNegative
-		g.tableEdge[t+1] = g.tableEdge[t] + int32(len(e.Tables[t].Scope))
+		g.scopeStart[t+1] = g.scopeStart[t] + int32(len(e.Tables[t].Scope))
 	}
 
 	g.numberIncidences(g.breadthFirst())
 	return g, nil
 }
 
-// tablesByIndex lists the tables of every index: those of index i are tables[start[i]:start[i+1]].
+// tablesByIndex returns the tables of every index: those of index i are tables[start[i]:start[i+1]], ascending.
 func (g *graph) tablesByIndex() (start, tables []int32) {
-	start = make([]int32, len(g.e.Dims)+1)
-	for _, t := range g.e.Tables {
+	// Count the tables of each index, and sum the counts up.
+	start = make([]int32, len(g.expression.Dims)+1)
+	for _, t := range g.expression.Tables {
 		for _, i := range t.Scope {
 			start[i+1]++
 		}
 	}
-
-	for i := range g.e.Dims {
+	for i := range g.expression.Dims {
 		start[i+1] += start[i]
 	}
-	place := append([]int32(nil), start...) // by index: where its next table goes
-	tables = make([]int32, start[len(g.e.Dims)])
-	for t, table := range g.e.Tables {
+
+	position := append([]int32(nil), start...) // by index: where its next table is to be written
+	tables = make([]int32, start[len(g.expression.Dims)])
+	for t, table := range g.expression.Tables {
 		for _, i := range table.Scope {
-			tables[place[i]] = int32(t)
-			place[i]++
+			tables[position[i]] = int32(t)
+			position[i]++
 		}
 	}
 
 	return start, tables
 }
 
-// breadthFirst sets order and returns, by table, its first index in that order, −1 for a table without indices. In a tree the first index
-// is the one nearest to the root. So one sweep backwards, with the messages to first indices, and one forwards, with the messages to the
-// other indices, send every message once, after those it depends on.
-func (g *graph) breadthFirst() (firsts []int32) {
-	start, tables := g.tablesByIndex()
-	g.order = make([]int32, 0, len(g.e.Dims))
-	firsts = slices.Repeat([]int32{-1}, len(g.e.Tables))
+// breadthFirst sets order to the indices, breadth first in each connected part. It returns, by table, the index of its scope that comes
+// first in that order, or −1 for a table without indices. In a tree the first index is the one nearest to the root. So one sweep backwards,
+// with the messages to first indices, and one forwards, with the messages to the other indices, send every message once, after those it
+// depends on.
+func (g *graph) breadthFirst() (firstIndex []int32) {
+	start, tables := g.tablesByIndex() // of index i: tables[start[i]:start[i+1]]
+	g.order = make([]int32, 0, len(g.expression.Dims))
+	firstIndex = slices.Repeat([]int32{-1}, len(g.expression.Tables))
 
-	isListed := make([]bool, len(g.e.Dims))
-	for root := range g.e.Dims {
+	isListed := make([]bool, len(g.expression.Dims)) // by index: it is in order
+	for root := range g.expression.Dims {
 		if isListed[root] {
 			continue
 		}
 		isListed[root] = true
-		next := len(g.order)
+		next := len(g.order) // order is also the queue of the search
 		g.order = append(g.order, int32(root))
 		for ; next < len(g.order); next++ {
 			index := g.order[next]
 			for _, t := range tables[start[index]:start[index+1]] {
-				if firsts[t] >= 0 {
+				if firstIndex[t] >= 0 {
 					continue
 				}
-				firsts[t] = index
-				for _, i := range g.e.Tables[t].Scope {
+				firstIndex[t] = index
+				for _, i := range g.expression.Tables[t].Scope {
 					if !isListed[i] {
 						isListed[i] = true
 						g.order = append(g.order, int32(i))
@@ -123,51 +124,58 @@ func (g *graph) breadthFirst() (firsts []int32) {
 		}
 	}
 
-	return firsts
+	return firstIndex
 }
 
-// numberIncidences numbers the incidences in the order of the indices. firsts has the first index of every table.
-func (g *graph) numberIncidences(firsts []int32) {
-	start, tables := g.tablesByIndex()
+// numberIncidences numbers the incidences, pairs of a table and an index of its scope, index by index in the sequence of order, and by
+// table. It fills all lists about incidences. firstIndex has, by table, the index of its scope that comes first in order.
+func (g *graph) numberIncidences(firstIndex []int32) {
+	start, tables := g.tablesByIndex() // of index i: tables[start[i]:start[i+1]]
 	count := len(tables)
-	g.incidences, g.tableOf, g.slot = make([]int32, count), make([]int32, count), make([]int32, count)
-	g.role, g.offset = make([]role, count), make([]int, count+1)
-	g.begin, g.end = make([]int32, len(g.e.Dims)), make([]int32, len(g.e.Dims))
-	k := int32(0)
+	g.incidences, g.tableOf, g.scopePosition = make([]int32, count), make([]int32, count), make([]int32, count)
+	g.role, g.messageStart = make([]role, count), make([]int, count+1)
+	g.firstIncidence, g.endIncidence = make([]int32, len(g.expression.Dims)), make([]int32, len(g.expression.Dims))
+
+	k := int32(0) // number of the incidence
 	for _, i := range g.order {
-		g.begin[i] = k
+		g.firstIncidence[i] = k
 		for _, t := range tables[start[i]:start[i+1]] {
-			scope := g.e.Tables[t].Scope
-			slot := slices.Index(scope, int(i))
-			g.tableOf[k], g.slot[k], g.offset[k+1] = t, int32(slot), g.offset[k]+g.e.Dims[i]
-			g.incidences[g.tableEdge[t]+int32(slot)] = k
+			scope := g.expression.Tables[t].Scope
+			position := slices.Index(scope, int(i))
+			g.tableOf[k], g.scopePosition[k] = t, int32(position)
+			g.messageStart[k+1] = g.messageStart[k] + g.expression.Dims[i]
+			g.incidences[g.scopeStart[t]+int32(position)] = k
 			switch {
 			case len(scope) == 1:
 				g.role[k] = neverSent
-			case firsts[t] == i:
+			case firstIndex[t] == i:
 				g.role[k] = sentBackwards
 			}
 			k++
 		}
-		g.end[i] = k
+		g.endIncidence[i] = k
 	}
 }
 
-// alongScope returns the incidences of table t, in the sequence of its scope.
-func (g *graph) alongScope(t int32) []int32 { return g.incidences[g.tableEdge[t]:g.tableEdge[t+1]] }
+// incidencesOfTable returns the incidences of table t with the indices of its scope, in their sequence.
+func (g *graph) incidencesOfTable(t int32) []int32 {
+	return g.incidences[g.scopeStart[t]:g.scopeStart[t+1]]
+}
 
 // indexOf returns the index of incidence k.
-func (g *graph) indexOf(k int32) int { return g.e.Tables[g.tableOf[k]].Scope[g.slot[k]] }
-
-// incidence returns the number of the incidence of table t with the k-th index of its scope. It panics if there is none.
-func (g *graph) incidence(t, k int) int32 {
-	if k < 0 || k >= len(g.e.Tables[t].Scope) {
-		panic(fmt.Sprintf("bp: table %d has no incidence %d", t, k))
-	}
-	return g.incidences[g.tableEdge[t]+int32(k)]
+func (g *graph) indexOf(k int32) int {
+	return g.expression.Tables[g.tableOf[k]].Scope[g.scopePosition[k]]
 }
 
-// message returns the part of a list of all messages that is the message of incidence k. It shares memory with the list.
-func (g *graph) message(messages []float64, k int32) []float64 {
-	return messages[g.offset[k]:g.offset[k+1]]
+// incidenceAt returns the number of the incidence of table t with the k-th index of its scope. It panics if there is none.
+func (g *graph) incidenceAt(t, k int) int32 {
+	if k < 0 || k >= len(g.expression.Tables[t].Scope) {
+		panic(fmt.Sprintf("bp: table %d has no incidence %d", t, k))
+	}
+	return g.incidences[g.scopeStart[t]+int32(k)]
+}
+
+// messageOf returns the message of incidence k in a list of all messages. It shares memory with the list.
+func (g *graph) messageOf(messages []float64, k int32) []float64 {
+	return messages[g.messageStart[k]:g.messageStart[k+1]]
 }

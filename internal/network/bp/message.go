@@ -16,98 +16,105 @@ const (
 	huge = 0x1p900
 )
 
-// kernel computes messages of a graph from others. It has scratch memory, so it serves one goroutine.
+// kernel computes messages of a factor graph from others. It has scratch memory, so it serves one goroutine. The messages are normalised,
+// and listed by incidence, a pair of a table and an index of its scope.
 type kernel struct {
-	g         *graph
-	m, v      []float64 // all messages: m from tables to indices, v from indices to tables
-	buffer    []float64 // for one message
-	halves    [2][]float64
-	products  []float64 // prefix products of the messages to an index
-	exponents []int64   // the binary exponents of products
+	graph            *graph
+	toIndex, toTable []float64    // all messages: m from tables to indices, v from indices to tables
+	buffer           []float64    // for one message
+	halfBuffers      [2][]float64 // for intermediate results of contractTable, in turn
+	products         []float64    // prefix products of the messages to an index
+	exponents        []int64      // the binary exponents of products
 }
 
-// newKernel returns a kernel of g that reads and writes the messages m to indices and v to tables.
-func newKernel(g *graph, m, v []float64) *kernel {
+// newKernel returns a kernel of g that reads and writes the messages toIndex, from tables to indices, and toTable, from indices to tables.
+func newKernel(g *graph, toIndex, toTable []float64) *kernel {
 	largestDim := 1
-	for _, d := range g.e.Dims {
+	for _, d := range g.expression.Dims {
 		largestDim = max(largestDim, d)
 	}
-	return &kernel{g: g, m: m, v: v, buffer: make([]float64, largestDim)}
+	return &kernel{graph: g, toIndex: toIndex, toTable: toTable, buffer: make([]float64, largestDim)}
 }
 
-// messageToIndex computes the message of incidence k from its table to its index: Σ T[x] Π_{l≠k} v_l[x_l], the sum over all indices except
-// that of the incidence. It is normalised: Σ|·| is 1 and the sum is not negative. It returns false if all entries are 0. The message is
-// valid until the next call.
+// messageToIndex computes the message of incidence k from its table to its index,
+//
+//	m[x_k] = Σ T[x] Π_{l≠k} v_l[x_l]
+//
+// with the sum over all other indices of the table, and their messages v_l to the table. It is normalised: Σ|m| is 1 and the sum is not
+// negative. ok is false if all entries are 0. The message is valid until the next call.
 func (c *kernel) messageToIndex(k int32) (message []float64, ok bool) {
-	out := c.contract(k)
-	if total := normalise(out); total > tiny && total < huge {
-		return out, true
+	message = c.contractTable(k)
+	if total := normalise(message); total > tiny && total < huge {
+		return message, true
 	}
-	return out, writeNormalised(out, c.contractCarefully(k))
+	return message, writeNormalised(message, c.contractWithExponents(k))
 }
 
-// normalise divides x by ±Σ|x|, with the sign that makes its sum not negative, and returns Σ|x|. It leaves x if Σ|x| is not between tiny
-// and huge.
-func normalise(x []float64) float64 {
-	sum, total := 0.0, 0.0
-	for _, a := range x {
-		sum += a
-		total += math.Abs(a)
+// normalise divides the entries of message by ±Σ|x|, with the sign that makes their sum not negative, and returns Σ|x|. It changes nothing
+// if Σ|x| is not between tiny and huge.
+func normalise(message []float64) (total float64) {
+	sum := 0.0
+	for _, x := range message {
+		sum += x
+		total += math.Abs(x)
 	}
 	divisor := total
 	if sum < 0 {
 		divisor = -total
 	}
 	if total > tiny && total < huge {
-		for a := range x {
-			x[a] /= divisor
+		for a := range message {
+			message[a] /= divisor
 		}
 	}
 	return total
 }
 
-// contract computes the message of incidence k from its table to its index without normalisation. It sums out the axes after that of the
-// index, the last first, then the axes before it. The message is valid until the next call.
-func (c *kernel) contract(k int32) []float64 {
-	g := c.g
-	along, slot := g.alongScope(g.tableOf[k]), int(g.slot[k])
-	current := g.e.Tables[g.tableOf[k]].Data
-	out := c.buffer[:g.offset[k+1]-g.offset[k]]
-	if len(along) == 1 {
-		copy(out, current)
-		return out
+// contractTable computes the message of incidence k from its table to its index, without normalisation: it multiplies the table by the
+// messages of all other indices and sums these out. It begins with the axes after that of the index, the last axis first; then it sums out
+// the axes before it, the first axis first. The message is valid until the next call.
+func (c *kernel) contractTable(k int32) []float64 {
+	g := c.graph
+	incidences, axisOfIndex := g.incidencesOfTable(g.tableOf[k]), int(g.scopePosition[k])
+	current := g.expression.Tables[g.tableOf[k]].Data // the table with some axes summed out
+	message := c.buffer[:g.messageStart[k+1]-g.messageStart[k]]
+	if len(incidences) == 1 {
+		copy(message, current)
+		return message
 	}
 
-	side := 0
-	// nextBuffer returns memory for an intermediate result of the given size, not that of the one before, or for the message if isLast.
+	// nextBuffer returns memory for a result of the given size: message if it is the last one, else one of two buffers in turn.
+	half := 0
 	nextBuffer := func(size int, isLast bool) []float64 {
 		if isLast {
-			return out
+			return message
 		}
-		side = 1 - side
-		if cap(c.halves[side]) < size {
-			c.halves[side] = make([]float64, size)
+		half = 1 - half
+		if cap(c.halfBuffers[half]) < size {
+			c.halfBuffers[half] = make([]float64, size)
 		}
-		return c.halves[side][:size]
+		return c.halfBuffers[half][:size]
 	}
-	for axis := len(along) - 1; axis > slot; axis-- {
-		v := g.message(c.v, along[axis])
-		target := nextBuffer(len(current)/len(v), axis == slot+1 && slot == 0)
+
+	for axis := len(incidences) - 1; axis > axisOfIndex; axis-- {
+		v := g.messageOf(c.toTable, incidences[axis])
+		isLast := axis == axisOfIndex+1 && axisOfIndex == 0
+		target := nextBuffer(len(current)/len(v), isLast)
 		sumLastAxis(target, current, v)
 		current = target
 	}
-
-	for axis := range slot {
-		v := g.message(c.v, along[axis])
-		target := nextBuffer(len(current)/len(v), axis == slot-1)
+	for axis := range axisOfIndex {
+		v := g.messageOf(c.toTable, incidences[axis])
+		isLast := axis == axisOfIndex-1
+		target := nextBuffer(len(current)/len(v), isLast)
 		sumFirstAxis(target, current, v)
 		current = target
 	}
 
-	return out
+	return message
 }
 
-// sumLastAxis sums out the last axis: to[r] = Σ_b from[r, b] v[b].
+// sumLastAxis multiplies a table by v along its last axis and sums that axis out: to[r] = Σ_b from[r·d + b] v[b], where v has d entries.
 func sumLastAxis(to, from, v []float64) {
 	if len(v) == 2 {
 		for r := range to {
@@ -124,7 +131,7 @@ func sumLastAxis(to, from, v []float64) {
 	}
 }
 
-// sumFirstAxis sums out the first axis: to[r] = Σ_a v[a] from[a, r].
+// sumFirstAxis multiplies a table by v along its first axis and sums that axis out: to[r] = Σ_a v[a] from[a·n + r], where to has n entries.
 func sumFirstAxis(to, from, v []float64) {
 	for r := range to {
 		to[r] = v[0] * from[r]
@@ -136,70 +143,73 @@ func sumFirstAxis(to, from, v []float64) {
 	}
 }
 
-// contractCarefully is contract term by term, in numbers with exponents of any size.
-func (c *kernel) contractCarefully(k int32) []scaled.Number {
-	g := c.g
-	t, slot := g.tableOf[k], int(g.slot[k])
-	along := g.alongScope(t)
-	out := make([]scaled.Number, g.offset[k+1]-g.offset[k])
-	walk := sumproduct.NewWalk(g.e.Dims, g.e.Tables[t].Scope)
-	for _, entry := range g.e.Tables[t].Data {
+// contractWithExponents computes the message of incidence k from its table to its index, without normalisation, as contractTable does, but
+// term by term and in numbers with exponents of any size.
+func (c *kernel) contractWithExponents(k int32) []scaled.Number {
+	g := c.graph
+	t, axisOfIndex := g.tableOf[k], int(g.scopePosition[k])
+	incidences := g.incidencesOfTable(t)
+	message := make([]scaled.Number, g.messageStart[k+1]-g.messageStart[k])
+	walk := sumproduct.NewWalk(g.expression.Dims, g.expression.Tables[t].Scope) // walk.X has the values of the present entry
+	for _, entry := range g.expression.Tables[t].Data {
 		if entry != 0 {
 			term := scaled.FromFloat(entry)
-			for axis, other := range along {
-				if axis != slot {
-					term = term.Mul(scaled.FromFloat(g.message(c.v, other)[walk.X[axis]]))
+			for axis, other := range incidences {
+				if axis != axisOfIndex {
+					term = term.Mul(scaled.FromFloat(g.messageOf(c.toTable, other)[walk.X[axis]]))
 				}
 			}
-			sum := &out[walk.X[slot]]
+			sum := &message[walk.X[axisOfIndex]]
 			*sum = sum.Add(term)
 		}
 		walk.Next()
 	}
 
-	return out
+	return message
 }
 
-// writeNormalised writes xs to out, divided by ±Σ|xs| with the sign that makes the sum not negative. It returns false, and writes zeros, if
-// all are 0.
-func writeNormalised(out []float64, xs []scaled.Number) bool {
+// writeNormalised writes the numbers xs to message, divided by ±Σ|x| with the sign that makes their sum not negative. It returns false, and
+// writes zeros, if all are 0.
+func writeNormalised(message []float64, xs []scaled.Number) bool {
 	sizes := make([]scaled.Number, len(xs))
 	for a, x := range xs {
 		sizes[a] = x.Abs()
 	}
-	total := scaled.Sum(sizes)
-	if total.IsZero() {
-		clear(out)
+	divisor := scaled.Sum(sizes)
+	if divisor.IsZero() {
+		clear(message)
 		return false
 	}
 	if scaled.Sum(xs).Sign() < 0 {
-		total = total.Neg()
+		divisor = divisor.Neg()
 	}
 	for a, x := range xs {
-		out[a] = x.Div(total).Float64()
+		message[a] = x.Div(divisor).Float64()
 	}
 	return true
 }
 
-// tableValue returns z_t = Σ_x T[x] Π_l v_l[x_l] of table t, the sum over all its indices.
-func (kernel *kernel) tableValue(t int) scaled.Number {
-	table := kernel.g.e.Tables[t]
+// tableValue returns z_t = Σ_x T[x] Π_i v_i[x_i] of table t, where v_i is the message from index i to the table. It computes Σ_a u[a] v[a]
+// for the first index, with the unnormalised message u from the table to it. If the sum is out of the safe range of float64, it computes
+// with exponents.
+func (c *kernel) tableValue(t int) scaled.Number {
+	table := c.graph.expression.Tables[t]
 	if len(table.Scope) == 0 {
 		return scaled.FromFloat(table.Data[0])
 	}
-	k := kernel.g.incidence(t, 0)
-	v := kernel.g.message(kernel.v, k)
+	k := c.graph.incidenceAt(t, 0)
+	v := c.graph.messageOf(c.toTable, k)
 	sum := 0.0
-	for a, x := range kernel.contract(k) {
-		sum += x * v[a]
+	for a, u := range c.contractTable(k) {
+		sum += u * v[a]
 	}
 
 	if size := math.Abs(sum); size > tiny && size < huge {
 		return scaled.FromFloat(sum)
 	}
-	var xs []scaled.Number
-	for a, x := range kernel.contractCarefully(k) {
-		xs = append(xs, x.Mul(scaled.FromFloat(v[a])))
+	var terms []scaled.Number
+	for a, u := range c.contractWithExponents(k) {
+		terms = append(terms, u.Mul(scaled.FromFloat(v[a])))
 	}
-	return scaled.Sum(xs)
+	return scaled.Sum(terms)
 }

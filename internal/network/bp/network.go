@@ -21,9 +21,9 @@ import (
 // near a right angle if the factor almost excludes the values that the remaining model prefers.
 const maxGauge = 1e4
 
-// sameMessages is the limit of the difference between entries of normalised messages that count as equal. If the messages on all legs of a
-// symmetric factor are equal, all legs get one map, and the factor keeps its form. The limit is well above rounding.
-const sameMessages = 1e-10
+// messageTolerance is the largest difference between entries of normalised messages that count as equal. If the messages on all legs
+// of a symmetric factor are equal, all legs get one map, and the factor keeps its form. The limit is well above rounding.
+const messageTolerance = 1e-10
 
 // Network returns the base tensor network of m in the gauge of belief propagation without evidence,
 // by reparam.Build.
@@ -82,30 +82,33 @@ func newGauge(ctx context.Context, m *factorgraph.Model, o Options) (*gauge, err
 	return &gauge{factors: factors, state: state}, err
 }
 
-// mapsOf returns the maps of factor j, by position in its scope. A zero GivenMap is the identity. All maps are the identity if there are no
-// messages: the factor was left out, or messages contradict each other. One map is, if its messages would make an ill-conditioned one. A
-// symmetric factor gets one map on all legs if the messages on them are equal.
+// mapsOf returns the maps of the legs of factor j, by position in its scope. The map of a leg is made of the two messages on it, one in
+// each direction. A zero GivenMap is the identity. All maps are the identity if there are no messages: the factor was left out, or messages
+// contradict each other. A map is the identity if its messages would make an ill-conditioned one. A symmetric factor gets one map on all
+// legs if the messages on them are equal.
 func (g *gauge) mapsOf(j int) []reparam.GivenMap {
 	incidences := g.factors.incidences[j]
 	maps := make([]reparam.GivenMap, len(incidences))
-	if len(incidences) == 0 || incidences[0].table < 0 || g.state == nil || g.state.Contradiction >= 0 {
+	isLeftOut := len(incidences) == 0 || incidences[0].table < 0
+	if isLeftOut || g.state == nil || g.state.Contradiction >= 0 {
 		return maps
 	}
 
-	hasOneMap := isSymmetric(g.factors.model.Factors[j].Table)
-	for k, place := range incidences {
-		m := g.state.ToVariable(place.table, place.k)
-		v := g.state.ToFactor(place.table, place.k)
-		if k > 0 && hasOneMap {
-			hasOneMap = isClose(m, g.state.ToVariable(incidences[0].table, incidences[0].k)) &&
-				isClose(v, g.state.ToFactor(incidences[0].table, incidences[0].k))
+	hasEqualMessages := isSymmetric(g.factors.model.Factors[j].Table)
+	first := incidences[0]
+	for k, leg := range incidences {
+		m := g.state.ToVariable(leg.table, leg.scopePosition)
+		v := g.state.ToFactor(leg.table, leg.scopePosition)
+		if k > 0 && hasEqualMessages {
+			hasEqualMessages = isClose(m, g.state.ToVariable(first.table, first.scopePosition)) &&
+				isClose(v, g.state.ToFactor(first.table, first.scopePosition))
 		}
 		if given, ok := gaugeMap(m, v); ok {
 			maps[k] = given
 		}
 	}
 
-	if hasOneMap {
+	if hasEqualMessages {
 		for k := range maps {
 			maps[k] = maps[0]
 		}
@@ -113,7 +116,7 @@ func (g *gauge) mapsOf(j int) []reparam.GivenMap {
 	return maps
 }
 
-// isSymmetric reports whether a tensor keeps its form only under equal maps.
+// isSymmetric reports whether a tensor has a symmetric form, which it keeps only if the maps on all its legs are equal.
 func isSymmetric(t tensor.Tensor) bool {
 	switch t.(type) {
 	case *tensor.Symmetric, *tensor.SymmetryCP:
@@ -122,34 +125,37 @@ func isSymmetric(t tensor.Tensor) bool {
 	return false
 }
 
-// isClose reports whether two messages have one length and entries that differ by no more than sameMessages, relative for entries above 1.
+// isClose reports whether two messages have the same length and entries that differ by no more than messageTolerance. The difference is
+// relative for entries above 1.
 func isClose(a, b []float64) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	for x := range a {
-		if !(math.Abs(a[x]-b[x]) <= sameMessages*max(1, math.Abs(a[x]))) {
+		if !(math.Abs(a[x]-b[x]) <= messageTolerance*max(1, math.Abs(a[x]))) {
 			return false
 		}
 	}
 	return true
 }
 
-// gaugeMap returns the Gauge of two messages, which it scales to one norm. It returns false if the condition number is above maxGauge or if
-// ⟨m, v⟩ is not 1.
+// gaugeMap returns the map made of two messages m and v (Gauge), which it first scales to the same norm. ok is false if ⟨m, v⟩ is not 1, or
+// if the condition number of the map is above maxGauge. With φ the angle between m and v it is (1 + sin φ)/cos φ.
 func gaugeMap(m, v []float64) (given reparam.GivenMap, ok bool) {
 	normM, normV := math.Sqrt(scalarProduct(m, m)), math.Sqrt(scalarProduct(v, v))
-	cos := 1 / (normM * normV) // ⟨m, v⟩ = 1
-	if !(math.Abs(scalarProduct(m, v)-1) < 1e-6) || !((1+math.Sqrt(max(0, 1-cos*cos)))/cos <= maxGauge) {
+	cos := 1 / (normM * normV) // since ⟨m, v⟩ = 1
+	isNormalised := math.Abs(scalarProduct(m, v)-1) < 1e-6
+	isWellConditioned := (1+math.Sqrt(max(0, 1-cos*cos)))/cos <= maxGauge
+	if !isNormalised || !isWellConditioned {
 		return reparam.GivenMap{}, false
 	}
 
 	factor := math.Sqrt(normV / normM)
-	left, right := make([]float64, len(m)), make([]float64, len(v))
+	scaledM, scaledV := make([]float64, len(m)), make([]float64, len(v))
 	for x := range m {
-		left[x] = m[x] * factor
-		right[x] = v[x] / factor
+		scaledM[x] = m[x] * factor
+		scaledV[x] = v[x] / factor
 	}
-	matrix, inverse := Gauge(left, right)
+	matrix, inverse := Gauge(scaledM, scaledV)
 	return reparam.GivenMap{A: matrix, Inverse: inverse}, true
 }

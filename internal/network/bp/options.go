@@ -12,8 +12,8 @@ type Schedule int
 const (
 	// Auto tries both other schedules in turn, without and with damping, as Run describes.
 	Auto Schedule = iota
-	// Sequential makes pairs of sweeps over the indices in breadth-first order, one backwards and one forwards. A pair computes each message
-	// once.
+	// Sequential makes pairs of sweeps over the indices in breadth-first order, one backwards and one forwards. A pair computes each
+	// message once.
 	Sequential
 	// Residual always visits the index whose incoming messages have changed most since its last visit.
 	Residual
@@ -50,7 +50,8 @@ type phase struct {
 	damping  float64
 }
 
-// phases lists the phases of a run: the sequence that converged on most of the reference models. No damping is below o.Damping.
+// phases returns the phases of a run, each a schedule with a damping, in sequence. It is the sequence that converged on most of the
+// reference models. If Options name a schedule, all phases have that one. No damping is below o.Damping.
 func (o *Options) phases() []phase {
 	all := []phase{
 		{Sequential, 0},
@@ -73,5 +74,5 @@ func (o *Options) phases() []phase {
 	return all
 }
 
-// hasEnough reports whether a run shall end with its present messages.
+// hasEnough reports whether o.Enough has ended, so that a run shall end with its present messages.
 func (o *Options) hasEnough() bool { return o.Enough != nil && o.Enough.Err() != nil }

@@ -11,43 +11,44 @@ import (
 // carefulDegree is the number of messages to an index above which their products are computed with exponents without trying float64 first.
 const carefulDegree = 24
 
-// updateToTables computes the messages of index i to all its tables, v_{i→t} ∝ Π_{s≠t} m_{s→i}, normalised. It returns false if one of
-// them, or the product of all messages to i, is 0 for every value. Cost: O(degree · dimension).
+// updateToTables computes the messages v from index i to all its tables: each is the product of the messages m to i from the other tables,
+// v_{i→t} ∝ Π_{s≠t} m_{s→i}, normalised. It returns false if one of them, or the product of all messages to i, is 0 for every value. Cost:
+// O(degree · dimension).
 func (c *kernel) updateToTables(i int) bool {
-	if c.g.end[i]-c.g.begin[i] <= carefulDegree && c.multiplyPlain(i) {
+	if c.graph.endIncidence[i]-c.graph.firstIncidence[i] <= carefulDegree && c.multiplyInFloat64(i) {
 		return true
 	}
-	return c.multiplyScaled(i)
+	return c.multiplyWithExponents(i)
 }
 
-// multiplyPlain is updateToTables in float64. It returns false if a product is not between tiny and huge. The message to table number n of
-// the index is the product of the messages before n (prefix) and of those after n (suffix).
-func (c *kernel) multiplyPlain(i int) bool {
-	begin, d := c.g.begin[i], c.g.e.Dims[i]
-	degree := int(c.g.end[i] - begin)
+// multiplyInFloat64 computes the messages from index i to all its tables in float64. It returns false if a product is not in the safe
+// range, between tiny and huge. The message to table number n of the index is the product of the messages m from tables before n, prefix,
+// and from those after n, suffix. prefix[n·d + a] is the product of the first n messages for value a of the d values.
+func (c *kernel) multiplyInFloat64(i int) bool {
+	begin, d := c.graph.firstIncidence[i], c.graph.expression.Dims[i]
+	degree := int(c.graph.endIncidence[i] - begin)
+
 	prefix := c.productBuffer((degree + 1) * d)
 	for a := range d {
 		prefix[a] = 1
 	}
-
 	for n := range degree {
-		m, before, next := c.g.message(c.m, begin+int32(n)), prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
+		m, product, nextProduct := c.graph.messageOf(c.toIndex, begin+int32(n)), prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
 		for a, x := range m {
-			next[a] = before[a] * x
+			nextProduct[a] = product[a] * x
 		}
 	}
-
 	if total := sumAbs(prefix[degree*d:]); !(total > tiny && total < huge) {
 		return false
 	}
+
 	suffix := c.buffer[:d]
 	for a := range suffix {
 		suffix[a] = 1
 	}
-
 	for n := degree - 1; n >= 0; n-- {
 		k := begin + int32(n)
-		m, v := c.g.message(c.m, k), c.g.message(c.v, k)
+		m, v := c.graph.messageOf(c.toIndex, k), c.graph.messageOf(c.toTable, k)
 		for a := range v {
 			v[a] = prefix[n*d+a] * suffix[a]
 			suffix[a] *= m[a]
@@ -60,11 +61,12 @@ func (c *kernel) multiplyPlain(i int) bool {
 	return true
 }
 
-// multiplyScaled is updateToTables with an exponent per entry. It also multiplies prefix and suffix.
-func (c *kernel) multiplyScaled(i int) bool {
-	begin, d := c.g.begin[i], c.g.e.Dims[i]
-	degree := int(c.g.end[i] - begin)
-	prefix, exponents := c.scaledPrefixes(i)
+// multiplyWithExponents computes the messages from index i to all its tables, like multiplyInFloat64, but with a binary exponent for every
+// entry of a product. It returns false if a message, or the product of all messages to i, is 0 for every value.
+func (c *kernel) multiplyWithExponents(i int) bool {
+	begin, d := c.graph.firstIncidence[i], c.graph.expression.Dims[i]
+	degree := int(c.graph.endIncidence[i] - begin)
+	prefix, exponents := c.scaledPrefixes(i) // entry n·d + a is the product of the first n messages for value a
 
 	isNonzero := sumAbs(prefix[degree*d:]) > 0
 	suffix, suffixExponents := c.buffer[:d], make([]int64, d)
@@ -73,13 +75,13 @@ func (c *kernel) multiplyScaled(i int) bool {
 	}
 	for n := degree - 1; n >= 0; n-- {
 		k := begin + int32(n)
-		m, v := c.g.message(c.m, k), c.g.message(c.v, k)
-		exponentsOfV := exponents[n*d : (n+1)*d]
+		m, v := c.graph.messageOf(c.toIndex, k), c.graph.messageOf(c.toTable, k)
+		vExponents := exponents[n*d : (n+1)*d] // of the prefix, then of v
 		for a := range v {
-			v[a], exponentsOfV[a] = times(prefix[n*d+a], exponentsOfV[a]+suffixExponents[a], suffix[a])
-			suffix[a], suffixExponents[a] = times(suffix[a], suffixExponents[a], m[a])
+			v[a], vExponents[a] = multiplyMantissa(prefix[n*d+a], vExponents[a]+suffixExponents[a], suffix[a])
+			suffix[a], suffixExponents[a] = multiplyMantissa(suffix[a], suffixExponents[a], m[a])
 		}
-		if !divideByLargestPower(v, exponentsOfV) {
+		if !divideByLargestPower(v, vExponents) {
 			isNonzero = false
 			continue
 		}
@@ -89,11 +91,11 @@ func (c *kernel) multiplyScaled(i int) bool {
 	return isNonzero
 }
 
-// scaledPrefixes returns the products of the first n messages to index i, for n from 0 to their number, value by value: entry n·d + a is
-// prefix[n·d + a]·2^exponents[n·d + a], where d is the dimension of i. Both lists are scratch memory.
+// scaledPrefixes returns the products of the first n messages to index i, for n from 0 to their number, with a binary exponent for every
+// entry. If i has d values, the product for value a is prefix[n·d + a]·2^exponents[n·d + a]. Both lists are scratch memory.
 func (c *kernel) scaledPrefixes(i int) (prefix []float64, exponents []int64) {
-	begin, d := c.g.begin[i], c.g.e.Dims[i]
-	degree := int(c.g.end[i] - begin)
+	begin, d := c.graph.firstIncidence[i], c.graph.expression.Dims[i]
+	degree := int(c.graph.endIncidence[i] - begin)
 	prefix = c.productBuffer((degree + 1) * d)
 	if cap(c.exponents) < len(prefix) {
 		c.exponents = make([]int64, len(prefix))
@@ -103,15 +105,15 @@ func (c *kernel) scaledPrefixes(i int) (prefix []float64, exponents []int64) {
 		prefix[a], exponents[a] = 1, 0
 	}
 	for n := range degree {
-		for a, x := range c.g.message(c.m, begin+int32(n)) {
-			prefix[(n+1)*d+a], exponents[(n+1)*d+a] = times(prefix[n*d+a], exponents[n*d+a], x)
+		for a, x := range c.graph.messageOf(c.toIndex, begin+int32(n)) {
+			prefix[(n+1)*d+a], exponents[(n+1)*d+a] = multiplyMantissa(prefix[n*d+a], exponents[n*d+a], x)
 		}
 	}
 	return prefix, exponents
 }
 
-// divideByLargestPower replaces v[a] by v[a]·2^exponents[a], divided by the largest of these powers of two. Entries far below it
-// become 0. It returns false if all entries are 0.
+// divideByLargestPower replaces v[a] by v[a]·2^(exponents[a] − e), where e is the largest exponent of an entry that is not 0. Entries far
+// below the largest become 0. It returns false, and changes nothing, if all entries are 0.
 func divideByLargestPower(v []float64, exponents []int64) (isNonzero bool) {
 	largest := int64(math.MinInt64)
 	for a, x := range v {
@@ -128,23 +130,23 @@ func divideByLargestPower(v []float64, exponents []int64) (isNonzero bool) {
 	return true
 }
 
-// times returns mant·2^exp·x as a mantissa in ±[½, 1), or 0, and an exponent.
-func times(mant float64, exp int64, x float64) (float64, int64) {
-	fraction, e := math.Frexp(x)
-	mant, shift := math.Frexp(mant * fraction)
-	return mant, exp + int64(e) + int64(shift)
+// multiplyMantissa returns mant·2^exp·x as a product·2^newExp, where product is in ±[½, 1), or 0.
+func multiplyMantissa(mant float64, exp int64, x float64) (product float64, newExp int64) {
+	mantX, expX := math.Frexp(x)
+	product, shift := math.Frexp(mant * mantX)
+	return product, exp + int64(expX) + int64(shift)
 }
 
-// sumAbs returns Σ_x |x|.
-func sumAbs(x []float64) float64 {
+// sumAbs returns the sum of the absolute values of all entries.
+func sumAbs(entries []float64) float64 {
 	total := 0.0
-	for _, a := range x {
-		total += math.Abs(a)
+	for _, x := range entries {
+		total += math.Abs(x)
 	}
 	return total
 }
 
-// productBuffer returns scratch memory for n products, with any content.
+// productBuffer returns scratch memory for n products. It may have any content.
 func (c *kernel) productBuffer(n int) []float64 {
 	if cap(c.products) < n {
 		c.products = make([]float64, n)
@@ -152,28 +154,29 @@ func (c *kernel) productBuffer(n int) []float64 {
 	return c.products[:n]
 }
 
-// productOfMessages returns Π_t m_{t→i}, by value of index i.
+// productOfMessages returns Π_t m_{t→i}[x] for every value x of index i, where m_{t→i} is the message from table t to i.
 func (c *kernel) productOfMessages(i int) []scaled.Number {
-	out := make([]scaled.Number, c.g.e.Dims[i])
-	for a := range out {
+	products := make([]scaled.Number, c.graph.expression.Dims[i])
+	for x := range products {
 		mant, exp := 1.0, int64(0)
-		for k := c.g.begin[i]; k < c.g.end[i]; k++ {
-			mant, exp = times(mant, exp, c.g.message(c.m, k)[a])
+		for k := c.graph.firstIncidence[i]; k < c.graph.endIncidence[i]; k++ {
+			mant, exp = multiplyMantissa(mant, exp, c.graph.messageOf(c.toIndex, k)[x])
 		}
-		out[a] = scaled.Make(mant, exp)
+		products[x] = scaled.Make(mant, exp)
 	}
-	return out
+	return products
 }
 
-// scalarProductNumber returns Σ_x m[x] v[x], with exponents if float64 might lose it.
+// scalarProductNumber returns Σ_x m[x] v[x] as a number with an exponent of any size. It computes with exponents if the sum in float64 is
+// tiny.
 func scalarProductNumber(m, v []float64) scaled.Number {
 	sum := 0.0
-	for a := range m {
-		sum += m[a] * v[a]
+	for x := range m {
+		sum += m[x] * v[x]
 	}
 	if math.Abs(sum) > tiny {
 		return scaled.FromFloat(sum)
 	}
-	a, b := scaled.FromFloats(m), scaled.FromFloats(v)
-	return scaled.SumProducts(a.Numbers(), b.Numbers())
+	scaledM, scaledV := scaled.FromFloats(m), scaled.FromFloats(v)
+	return scaled.SumProducts(scaledM.Numbers(), scaledV.Numbers())
 }

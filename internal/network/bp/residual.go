@@ -6,16 +6,16 @@ import (
 	"math"
 )
 
-// residualRound makes a round of the residual schedule: it always visits the index with the largest residual. The residual of an index adds
-// up, for the messages that reach its tables from other indices since its last visit, the largest change of an entry. The round ends after
-// as many updates as pairsPerRound pairs of sweeps have, or if all residuals are far below the tolerance. Then it measures the change of
-// every message, and returns the largest. For a contradiction it returns +Inf.
+// residualRound makes a round of the residual schedule, which always visits the index with the largest residual, and returns the largest
+// change that an entry of a message would still have. The residual of an index is the sum, over the messages sent by other indices to its
+// tables since its last visit, of the largest change of an entry. The round ends after as many updates as pairsPerRound pairs of sweeps
+// have, or if all residuals are far below the tolerance. For a contradiction the change is +Inf.
 func (r *runner) residualRound(q *queue) (largestChange float64, err error) {
-	for i := range r.g.e.Dims {
+	for i := range r.graph.expression.Dims {
 		q.raise(i, math.MaxFloat64)
 	}
-	end := min(r.options.Updates, r.Updates+pairsPerRound*int64(len(r.g.tableOf)))
-	for r.Updates < end && q.largest() > r.options.Tolerance/16 {
+	endUpdates := min(r.options.Updates, r.Updates+pairsPerRound*int64(len(r.graph.tableOf)))
+	for r.Updates < endUpdates && q.largest() > r.options.Tolerance/16 {
 		if err := r.visitIndex(q.pop(), q); err != nil || r.Contradiction >= 0 {
 			return math.Inf(1), err
 		}
@@ -24,12 +24,13 @@ func (r *runner) residualRound(q *queue) (largestChange float64, err error) {
 	return r.Change, err
 }
 
-// visitIndex computes all messages to index i, then those from it, and adds their changes to the residuals of the indices that share a
-// table with it.
+// visitIndex computes the messages to index i from its tables, then those from i to its tables. It adds the change of each message from i,
+// the largest of an entry, to the residuals of the other indices of the table. It does not compute messages of tables of one index, which
+// never change.
 func (r *runner) visitIndex(i int, q *queue) error {
-	begin, end := r.g.begin[i], r.g.end[i]
+	begin, end := r.graph.firstIncidence[i], r.graph.endIncidence[i]
 	for k := begin; k < end; k++ {
-		if r.g.role[k] == neverSent {
+		if r.graph.role[k] == neverSent {
 			continue
 		}
 		if _, err := r.updateMessage(k, r.Damping); err != nil || r.Contradiction >= 0 {
@@ -37,19 +38,20 @@ func (r *runner) visitIndex(i int, q *queue) error {
 		}
 	}
 
-	old := append([]float64(nil), r.v[r.g.offset[begin]:r.g.offset[end]]...)
+	// The messages from i are one piece of memory.
+	oldMessages := append([]float64(nil), r.toTable[r.graph.messageStart[begin]:r.graph.messageStart[end]]...)
 	r.sendFrom(i)
-	offset := 0
+	offset := 0 // of the present message in oldMessages
 	for k := begin; k < end; k++ {
-		v, change := r.g.message(r.v, k), 0.0
-		for a, x := range v {
-			change = max(change, math.Abs(x-old[offset+a]))
+		message, change := r.graph.messageOf(r.toTable, k), 0.0
+		for a, x := range message {
+			change = max(change, math.Abs(x-oldMessages[offset+a]))
 		}
-		offset += len(v)
+		offset += len(message)
 		if change == 0 {
 			continue
 		}
-		for _, other := range r.g.e.Tables[r.g.tableOf[k]].Scope {
+		for _, other := range r.graph.expression.Tables[r.graph.tableOf[k]].Scope {
 			if other != i {
 				q.raise(other, change)
 			}
@@ -59,23 +61,24 @@ func (r *runner) visitIndex(i int, q *queue) error {
 	return nil
 }
 
-// queue is a heap of all indices: the largest residual is on top, of equal ones the smallest number. Indices stay in it.
+// queue is a binary heap of all indices: the index with the largest residual is on top, of several the one with the smallest number.
+// Indices stay in it.
 type queue struct {
-	residuals []float64 // by index
-	heap      []int32
-	place     []int32 // by index: its place in heap
+	residuals    []float64 // by index
+	heap         []int32   // indices; the children of position p are at 2p+1 and 2p+2
+	heapPosition []int32   // by index: its position in heap
 }
 
-// newQueue returns a queue of n indices with the residual 0.
+// newQueue returns a queue of the indices 0 to n−1 with the residual 0.
 func newQueue(n int) *queue {
-	q := &queue{residuals: make([]float64, n), heap: make([]int32, n), place: make([]int32, n)}
+	q := &queue{residuals: make([]float64, n), heap: make([]int32, n), heapPosition: make([]int32, n)}
 	for i := range n {
-		q.heap[i], q.place[i] = int32(i), int32(i)
+		q.heap[i], q.heapPosition[i] = int32(i), int32(i)
 	}
 	return q
 }
 
-// largest returns the largest residual, 0 if there is no index.
+// largest returns the largest residual, or 0 if there is no index.
 func (q *queue) largest() float64 {
 	if len(q.heap) == 0 {
 		return 0
@@ -83,7 +86,7 @@ func (q *queue) largest() float64 {
 	return q.residuals[q.heap[0]]
 }
 
-// pop returns the index on top and sets its residual to 0.
+// pop returns the index with the largest residual and sets its residual to 0. The index stays in the queue.
 func (q *queue) pop() int {
 	i := q.heap[0]
 	q.residuals[i] = 0
@@ -91,36 +94,37 @@ func (q *queue) pop() int {
 	return int(i)
 }
 
-// raise adds an amount to the residual of index i, and moves the index up in the heap.
+// raise adds amount to the residual of index i, up to the largest float64, and moves the index up in the heap.
 func (q *queue) raise(i int, amount float64) {
 	q.residuals[i] = min(q.residuals[i]+amount, math.MaxFloat64)
-	place := int(q.place[i])
-	for place > 0 && q.before(place, (place-1)/2) {
-		q.swap(place, (place-1)/2)
-		place = (place - 1) / 2
+	position := int(q.heapPosition[i])
+	for position > 0 && q.comesFirst(position, (position-1)/2) {
+		q.swap(position, (position-1)/2)
+		position = (position - 1) / 2
 	}
 }
 
-// siftDown moves the index at a place of the heap down until no child comes before it.
-func (q *queue) siftDown(place int) {
+// siftDown moves the index at a position of the heap down until it comes before its children.
+func (q *queue) siftDown(position int) {
 	for {
-		child := 2*place + 1
+		child := 2*position + 1
 		if child >= len(q.heap) {
 			return
 		}
-		if child+1 < len(q.heap) && q.before(child+1, child) {
+		if child+1 < len(q.heap) && q.comesFirst(child+1, child) {
 			child++
 		}
-		if !q.before(child, place) {
+		if !q.comesFirst(child, position) {
 			return
 		}
-		q.swap(place, child)
-		place = child
+		q.swap(position, child)
+		position = child
 	}
 }
 
-// before reports whether the index at place a comes before the one at place b.
-func (q *queue) before(a, b int) bool {
+// comesFirst reports whether the index at position a of the heap comes before the one at position b: by a larger residual, or by a smaller
+// number if the residuals are equal.
+func (q *queue) comesFirst(a, b int) bool {
 	i, j := q.heap[a], q.heap[b]
 	if q.residuals[i] != q.residuals[j] {
 		return q.residuals[i] > q.residuals[j]
@@ -128,8 +132,8 @@ func (q *queue) before(a, b int) bool {
 	return i < j
 }
 
-// swap exchanges the indices at two places.
+// swap exchanges the indices at positions a and b of the heap.
 func (q *queue) swap(a, b int) {
 	q.heap[a], q.heap[b] = q.heap[b], q.heap[a]
-	q.place[q.heap[a]], q.place[q.heap[b]] = int32(a), int32(b)
+	q.heapPosition[q.heap[a]], q.heapPosition[q.heap[b]] = int32(a), int32(b)
 }

@@ -39,7 +39,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, o Options) (*State, erro
 	return run(ctx, g, o)
 }
 
-// run is Run on the graph of an expression.
+// run runs belief propagation on the graph of an expression, as Run describes.
 func run(ctx context.Context, g *graph, o Options) (*State, error) {
 	if !(o.Damping >= 0 && o.Damping < 1) {
 		return nil, fault.New(fault.BadInput, "bp: damping %v, at least 0 and below 1", o.Damping)
@@ -56,27 +56,29 @@ func run(ctx context.Context, g *graph, o Options) (*State, error) {
 		return nil, err
 	}
 
-	r := &runner{State: s, kernel: newKernel(g, s.m, s.v), ctx: ctx, options: o}
+	r := &runner{State: s, kernel: newKernel(g, s.toIndex, s.toTable), ctx: ctx, options: o}
 	if err := r.run(); err != nil {
 		return nil, err
 	}
+
+	// A contradiction that is due to the range of float64 needs a second run.
 	s.findContradiction()
-	allowed, err := s.allowedMessages(ctx)
-	if err == nil && s.isOnlyOfFloat64(allowed) {
-		err = r.rerunBounded(s.Contradiction, allowed)
+	isAllowed, err := s.allowedMessages(ctx)
+	if err == nil && s.isNumericalContradiction(isAllowed) {
+		err = r.rerunBounded(s.Contradiction, isAllowed)
 	}
 	return s, err
 }
 
 // newState returns a state of g with all messages 0.
 func newState(g *graph) *State {
-	size := g.offset[len(g.offset)-1]
+	size := g.messageStart[len(g.messageStart)-1]
 	return &State{
 		Contradiction: -1,
 		Signed:        g.isSigned,
-		g:             g,
-		m:             make([]float64, size),
-		v:             make([]float64, size),
+		graph:         g,
+		toIndex:       make([]float64, size),
+		toTable:       make([]float64, size),
 	}
 }
 
@@ -86,19 +88,24 @@ type runner struct {
 	kernel      *kernel
 	ctx         context.Context
 	options     Options
-	entriesRead int64 // entries read since the last look at the context
+	entriesRead int64 // entries read since the context was checked last
 	// allowed is a list of all messages, which is 1 for the entries that stay at minAllowed or more; nil: there are none.
-	allowed []float64
+	isAllowed []float64
 }
 
-// run goes through the phases until the run is done, as Run describes. If it has not converged, it measures the change at the end.
+// run goes through the phases, each a schedule with a damping, until the run has converged, met a contradiction, or spent its updates. If
+// it has not converged, it measures the change at the end.
 func (r *runner) run() error {
 	if err := r.sendConstantMessages(); err != nil || r.Contradiction >= 0 {
 		return err
 	}
 	phases := r.options.phases()
-	for n, p := range phases {
-		if err := r.runPhase(p, n == len(phases)-1); err != nil || r.Contradiction >= 0 {
+	for n, phase := range phases {
+		maxStalls := 1
+		if isLast := n == len(phases)-1; isLast {
+			maxStalls = maxLastStalls
+		}
+		if err := r.runPhase(phase, maxStalls); err != nil || r.Contradiction >= 0 {
 			return err
 		}
 		if r.isDone() {
@@ -112,65 +119,68 @@ func (r *runner) run() error {
 	return r.measureChange()
 }
 
-// sendConstantMessages computes the messages of tables of one index, which never change again, and then the messages of all indices to
+// sendConstantMessages computes the messages from tables of one index, which never change again, and then the messages from all indices to
 // their tables.
 func (r *runner) sendConstantMessages() error {
-	for k := range r.g.tableOf {
-		if r.g.role[k] == neverSent {
-			if _, err := r.updateMessage(int32(k), 0); err != nil {
+	for k := range r.graph.tableOf {
+		if r.graph.role[k] == neverSent {
+			noDamping := 0.0
+			if _, err := r.updateMessage(int32(k), noDamping); err != nil {
 				return err
 			}
 		}
 	}
-	for i := range r.g.e.Dims {
+	for i := range r.graph.expression.Dims {
 		r.sendFrom(i)
 	}
 	return nil
 }
 
-// updateMessage computes the message of incidence k from its table to its index and keeps a share of the old one. It returns the largest
-// change of an entry, without damping. If all entries are 0, it sets Contradiction and returns +Inf.
+// updateMessage computes the message of incidence k from its table to its index. damping is the share of the old message that it keeps. It
+// returns the largest change of an entry that there would be without damping. If the message is 0 for all values, it sets Contradiction and
+// returns +Inf.
 func (r *runner) updateMessage(k int32, damping float64) (change float64, err error) {
-	if err := r.checkContext(len(r.g.e.Tables[r.g.tableOf[k]].Data)); err != nil {
+	if err := r.checkContext(len(r.graph.expression.Tables[r.graph.tableOf[k]].Data)); err != nil {
 		return 0, err
 	}
 	r.Updates++
-	out, ok := r.kernel.messageToIndex(k)
+	newMessage, ok := r.kernel.messageToIndex(k)
 	if !ok {
-		r.Contradiction = r.g.indexOf(k)
+		r.Contradiction = r.graph.indexOf(k)
 		return math.Inf(1), nil
 	}
-	m := r.g.message(r.m, k)
-	if r.allowed != nil {
-		keepAllowed(out, r.g.message(r.allowed, k))
+	message := r.graph.messageOf(r.toIndex, k)
+	if r.isAllowed != nil {
+		keepAllowed(newMessage, r.graph.messageOf(r.isAllowed, k))
 	}
-	for a, x := range out {
-		change = max(change, math.Abs(x-m[a]))
-		m[a] = x + damping*(m[a]-x)
+	for a, x := range newMessage {
+		change = max(change, math.Abs(x-message[a]))
+		message[a] = x + damping*(message[a]-x)
 	}
 	return change, nil
 }
 
-// keepAllowed raises the allowed entries of a message to minAllowed, if they are below.
-func keepAllowed(message, allowed []float64) {
-	for a, isAllowed := range allowed {
-		if isAllowed != 0 {
+// keepAllowed raises the entries of a message for allowed values to minAllowed, if they are below. isAllowed is not 0 for an allowed value.
+func keepAllowed(message, isAllowed []float64) {
+	for a, indicator := range isAllowed {
+		if indicator != 0 {
 			message[a] = max(message[a], minAllowed)
 		}
 	}
 }
 
-// sendFrom computes the messages of index i to its tables. It sets Contradiction if they allow no value.
+// sendFrom computes the messages from index i to its tables. It sets Contradiction to i if they allow no value.
 func (r *runner) sendFrom(i int) {
 	if !r.kernel.updateToTables(i) {
 		r.Contradiction = i
 	}
 }
 
-// checkContext counts entries read. Once in a few million it returns the error of the context, and ends the updates if Options.Enough has
-// ended.
+// checkContext adds to the number of entries read. Once in a few million entries it returns the error of the context, and ends the updates
+// if Options.Enough has ended.
 func (r *runner) checkContext(entries int) error {
-	if r.entriesRead += int64(entries) + 8; r.entriesRead > 1<<22 {
+	r.entriesRead += int64(entries) + 8
+	if r.entriesRead > 1<<22 {
 		r.entriesRead = 0
 		if r.options.hasEnough() {
 			r.options.Updates = min(r.options.Updates, max(r.Updates, 1))
@@ -185,22 +195,25 @@ func (r *runner) isDone() bool {
 	return r.Converged || r.Contradiction >= 0 || r.Updates >= r.options.Updates
 }
 
-// runPhase makes rounds of a phase until the run is done or a round has no progress: its change is more than progressFactor times the
-// smallest before. The last phase ends only after maxLastStalls such rounds.
-func (r *runner) runPhase(phase phase, isLast bool) error {
+// runPhase makes rounds of a phase until the run is done, or until maxStalls rounds had no progress. A round returns the largest change of
+// a message. It has no progress if that is more than progressFactor times the smallest change of a round before.
+func (r *runner) runPhase(phase phase, maxStalls int) error {
 	r.Damping = phase.damping
-	round, smallest := r.sequentialRound, math.Inf(1)
+	runRound := r.sequentialRound
 	if phase.schedule == Residual {
-		q := newQueue(len(r.g.e.Dims))
-		round = func() (float64, error) { return r.residualRound(q) }
+		q := newQueue(len(r.graph.expression.Dims))
+		runRound = func() (float64, error) { return r.residualRound(q) }
 	}
+
+	smallest := math.Inf(1)
 	for stalls := 0; ; {
-		change, err := round()
+		change, err := runRound()
 		if err != nil || r.isDone() {
 			return err
 		}
 		if change > progressFactor*smallest {
-			if stalls++; !isLast || stalls == maxLastStalls {
+			stalls++
+			if stalls == maxStalls {
 				return nil
 			}
 		}
@@ -218,7 +231,8 @@ func (r *runner) sequentialRound() (smallest float64, err error) {
 		}
 		r.Sweeps++
 		smallest = min(smallest, change)
-		if change <= r.options.Tolerance || r.Sweeps == 1 {
+		mayHaveConverged := change <= r.options.Tolerance || r.Sweeps == 1 // on trees one pair is enough
+		if mayHaveConverged {
 			if err := r.measureChange(); err != nil {
 				return smallest, err
 			}
@@ -231,10 +245,11 @@ func (r *runner) sequentialRound() (smallest float64, err error) {
 	return smallest, nil
 }
 
-// sweepPair makes a sweep backwards, which sends the messages to the first index of every table, and one forwards, which sends those to the
-// other indices. It returns the largest change of a message. At a contradiction it stops and returns +Inf.
+// sweepPair makes two sweeps over all indices: one backwards, which sends the messages from every table to its first index, and one
+// forwards, which sends those to the other indices. It returns the largest change of a message. At a contradiction it stops and returns
+// +Inf.
 func (r *runner) sweepPair() (change float64, err error) {
-	order := r.g.order
+	order := r.graph.order
 	for n := len(order) - 1; n >= 0; n-- {
 		indexChange, err := r.updateIndex(int(order[n]), sentBackwards)
 		if err != nil || r.Contradiction >= 0 {
@@ -252,11 +267,11 @@ func (r *runner) sweepPair() (change float64, err error) {
 	return change, nil
 }
 
-// updateIndex updates the messages to index i that are sent in the sweep of this role, and then those from i to its tables. It returns the
-// largest change of a message to i. At a contradiction it stops and returns +Inf.
+// updateIndex computes the messages to index i whose role it is to be sent in the present sweep, and then the messages from i to its
+// tables. It returns the largest change of a message to i. At a contradiction it stops and returns +Inf.
 func (r *runner) updateIndex(i int, role role) (change float64, err error) {
-	for k := r.g.begin[i]; k < r.g.end[i]; k++ {
-		if r.g.role[k] != role {
+	for k := r.graph.firstIncidence[i]; k < r.graph.endIncidence[i]; k++ {
+		if r.graph.role[k] != role {
 			continue
 		}
 		messageChange, err := r.updateMessage(k, r.Damping)
@@ -265,30 +280,31 @@ func (r *runner) updateIndex(i int, role role) (change float64, err error) {
 		}
 		change = max(change, messageChange)
 	}
-	if r.sendFrom(i); r.Contradiction >= 0 {
+	r.sendFrom(i)
+	if r.Contradiction >= 0 {
 		return math.Inf(1), nil
 	}
 	return change, nil
 }
 
-// measureChange computes every message from the others, changes none, and sets Change and Converged. It sets Contradiction if a message is
-// 0.
+// measureChange computes every message to an index from the others, without changing any. It sets Change to the largest difference of an
+// entry from the present message, and Converged. It sets Contradiction if a message is 0 for all values.
 func (r *runner) measureChange() error {
 	change := 0.0
-	for k := range r.g.tableOf {
-		if err := r.checkContext(len(r.g.e.Tables[r.g.tableOf[k]].Data)); err != nil {
+	for k := range r.graph.tableOf {
+		if err := r.checkContext(len(r.graph.expression.Tables[r.graph.tableOf[k]].Data)); err != nil {
 			return err
 		}
 		r.Updates++
-		out, ok := r.kernel.messageToIndex(int32(k))
+		newMessage, ok := r.kernel.messageToIndex(int32(k))
 		if !ok {
-			r.Contradiction = r.g.indexOf(int32(k))
+			r.Contradiction = r.graph.indexOf(int32(k))
 			change = math.Inf(1)
 			break
 		}
 		messageChange := 0.0
-		for a, x := range r.g.message(r.m, int32(k)) {
-			messageChange = max(messageChange, math.Abs(out[a]-x))
+		for a, x := range r.graph.messageOf(r.toIndex, int32(k)) {
+			messageChange = max(messageChange, math.Abs(newMessage[a]-x))
 		}
 		change = max(change, messageChange)
 	}

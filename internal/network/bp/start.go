@@ -11,58 +11,62 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// setStart sets the messages to indices: to o.Given, or random ones by o.Seed, or uniform ones if Seed is 0.
+// setStart sets the messages to indices from which a run starts: to the distributions o.Given, if there are any; else to random messages by
+// o.Seed, or to uniform ones if o.Seed is 0.
 func (s *State) setStart(o Options) error {
 	if o.Given != nil {
 		return s.startFrom(o.Given)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6270))
-	for k := range s.g.tableOf {
-		m := s.g.message(s.m, int32(k))
-		for a := range m {
-			m[a] = 1
+	for k := range s.graph.tableOf {
+		message := s.graph.messageOf(s.toIndex, int32(k))
+		for a := range message {
+			message[a] = 1
 			if o.Seed != 0 {
-				m[a] = 0x1p-20 + rng.ExpFloat64()
+				message[a] = 0x1p-20 + rng.ExpFloat64()
 			}
 		}
-		normalise(m)
+		normalise(message)
 	}
 	return nil
 }
 
-// minGiven is the smallest weight of a value in a start from given distributions. If a value is impossible, the tables exclude it again.
+// minGiven is the smallest weight of a value in a start from given distributions. If a value is impossible, the tables exclude it anyway.
 const minGiven = 0x1p-30
 
-// startFrom sets the messages to every index to its distribution, with minGiven for smaller weights. It returns an error (fault.Internal)
-// if the distributions do not fit the expression.
+// startFrom sets the messages to every index to its distribution. Weights below minGiven are raised to it. It returns an error
+// (fault.Internal) if the distributions do not fit the expression.
 func (s *State) startFrom(distributions [][]float64) error {
-	if len(distributions) != len(s.g.e.Dims) {
-		return fault.New(fault.Internal, "bp: a start of %d indices, the expression has %d", len(distributions), len(s.g.e.Dims))
+	if len(distributions) != len(s.graph.expression.Dims) {
+		return fault.New(fault.Internal, "bp: a start of %d indices, the expression has %d",
+			len(distributions), len(s.graph.expression.Dims))
 	}
-	for k := range s.g.tableOf {
-		p, m := distributions[s.g.indexOf(int32(k))], s.g.message(s.m, int32(k))
-		if len(p) != len(m) {
-			return fault.New(fault.Internal, "bp: a start of %d values for an index of %d", len(p), len(m))
+	for k := range s.graph.tableOf {
+		distribution := distributions[s.graph.indexOf(int32(k))]
+		message := s.graph.messageOf(s.toIndex, int32(k))
+		if len(distribution) != len(message) {
+			return fault.New(fault.Internal, "bp: a start of %d values for an index of %d", len(distribution), len(message))
 		}
-		for a := range m {
-			m[a] = max(p[a], minGiven)
+		for a := range message {
+			message[a] = max(distribution[a], minGiven)
 		}
-		normalise(m)
+		normalise(message)
 	}
 	return nil
 }
 
-// setMessages sets the messages to indices from a list as of Messages, and normalises them. It returns an error (fault.BadInput) if they do
-// not fit the expression.
+// setMessages sets the messages to indices to the given ones, which are one after the other as in State.Messages, and normalises them. It
+// returns an error (fault.BadInput) if they do not fit the expression.
 func (s *State) setMessages(messages []float64) error {
-	if len(messages) != len(s.m) {
+	if len(messages) != len(s.toIndex) {
 		return fault.New(fault.BadInput, "bp: %d numbers in messages, the expression needs %d",
-			len(messages), len(s.m))
+			len(messages), len(s.toIndex))
 	}
-	for _, k := range s.g.incidences {
-		m := s.g.message(s.m, k)
-		messages = messages[copy(m, messages):]
-		if total := normalise(m); !(total > tiny && total < huge) {
+	for _, k := range s.graph.incidences {
+		message := s.graph.messageOf(s.toIndex, k)
+		count := copy(message, messages)
+		messages = messages[count:]
+		if total := normalise(message); !(total > tiny && total < huge) {
 			return fault.New(fault.BadInput, "bp: the message of incidence %d sums to %v", k, total)
 		}
 	}
@@ -83,11 +87,11 @@ func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 
 	r := &runner{
 		State:   s,
-		kernel:  newKernel(g, s.m, s.v),
+		kernel:  newKernel(g, s.toIndex, s.toTable),
 		ctx:     context.Background(),
 		options: Options{Tolerance: tolerance},
 	}
-	for i := range g.e.Dims {
+	for i := range g.expression.Dims {
 		r.sendFrom(i)
 	}
 	if r.Contradiction < 0 {
@@ -100,7 +104,7 @@ func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 	return s, nil
 }
 
-// Entries returns the length of State.Messages on an expression.
+// Entries returns the length of State.Messages for an expression: the number of values of all indices of all tables.
 func Entries(e *sumproduct.Expression) (entries int) {
 	for n := range e.Tables {
 		for _, i := range e.Tables[n].Scope {

@@ -19,17 +19,19 @@ type State struct {
 	// point.
 	Change  float64
 	Damping float64 // that of the last phase, see Run
-	// Contradiction is an index all of whose values the messages exclude, or −1. With entries ≥ 0 it means Z = 0; otherwise messages of both
-	// signs may have cancelled. A state with a contradiction has no beliefs.
+	// Contradiction is an index all of whose values the messages exclude, or −1. With entries ≥ 0 it means Z = 0; otherwise messages of
+	// both signs may have cancelled. A state with a contradiction has no beliefs.
 	Contradiction int
 	Signed        bool // some entry of the expression is negative: messages and beliefs may be, too
 
-	g    *graph
-	m, v []float64 // all messages, by graph.offset: m from tables to indices, v from indices to tables
+	graph *graph
+	// All messages, one after the other as in graph.messageStart: toIndex has m_{t→i}, from tables to indices, and toTable has v_{i→t},
+	// from indices to tables.
+	toIndex, toTable []float64
 
-	zOnce sync.Once // for ln and sign, the results of Z
-	ln    float64
-	sign  int
+	zOnce sync.Once // computes lnZ and signZ at the first call of Z
+	lnZ   float64
+	signZ int
 }
 
 // Z returns the Bethe value, which at a fixed point is
@@ -40,34 +42,38 @@ type State struct {
 // as ln |Z_BP| in nats and its sign. For a contradiction it returns −Inf and 0. On trees it is Z. Logarithms are summed with compensation,
 // so that the error is like the rounding of the result. Cost: one pass over tables and messages, at the first call.
 func (s *State) Z() (ln float64, sign int) {
-	s.zOnce.Do(func() { s.ln, s.sign = s.computeZ() })
-	return s.ln, s.sign
+	s.zOnce.Do(func() { s.lnZ, s.signZ = s.computeZ() })
+	return s.lnZ, s.signZ
 }
 
-// computeZ computes the results of Z.
-func (s *State) computeZ() (ln float64, sign int) {
-	if s.Contradiction >= 0 || s.g.e.Scale.IsZero() {
+// computeZ computes ln |Z_BP| and the sign of the Bethe value
+//
+//	Z_BP = Scale · Π_t z_t · Π_i z_i / Π_(i,t) ⟨m_{t→i}, v_{i→t}⟩
+//
+// with z_t = Σ_x T_t[x] Π_i v_{i→t}[x_i] and z_i = Σ_x Π_t m_{t→i}[x]. m are the messages to indices, v those to tables.
+func (s *State) computeZ() (lnZ float64, signZ int) {
+	if s.Contradiction >= 0 || s.graph.expression.Scale.IsZero() {
 		return math.Inf(-1), 0
 	}
-	c := newKernel(s.g, s.m, s.v)
-	total := newLogSum()
-	total.add(s.g.e.Scale, false)
-	for t := range s.g.e.Tables {
-		total.add(c.tableValue(t), false)
+	kernel := newKernel(s.graph, s.toIndex, s.toTable)
+	product := newLogProduct()
+	product.multiply(s.graph.expression.Scale)
+	for t := range s.graph.expression.Tables {
+		product.multiply(kernel.tableValue(t))
 	}
 
-	for i, d := range s.g.e.Dims {
-		if s.g.begin[i] == s.g.end[i] {
-			total.add(scaled.FromFloat(float64(d)), false)
+	for i, d := range s.graph.expression.Dims {
+		if s.graph.firstIncidence[i] == s.graph.endIncidence[i] { // an index in no table
+			product.multiply(scaled.FromFloat(float64(d)))
 			continue
 		}
-		total.add(c.sumOfProducts(i), false)
-		for k := s.g.begin[i]; k < s.g.end[i]; k++ {
-			total.add(scalarProductNumber(s.g.message(s.m, k), s.g.message(s.v, k)), true)
+		product.multiply(kernel.sumOfProducts(i))
+		for k := s.graph.firstIncidence[i]; k < s.graph.endIncidence[i]; k++ {
+			product.divide(scalarProductNumber(s.graph.messageOf(s.toIndex, k), s.graph.messageOf(s.toTable, k)))
 		}
 	}
 
-	return total.value()
+	return product.value()
 }
 
 // LnZ returns ln |Z_BP| in nats, see Z.
@@ -76,54 +82,56 @@ func (s *State) LnZ() float64 {
 	return ln
 }
 
-// logSum is a product of numbers as the sum of their ln |x| and the product of their signs.
-type logSum struct {
+// logProduct is a product of numbers, kept as the sum of their ln |x| and the product of their signs.
+type logProduct struct {
 	floats.Sum
 	sign int
 }
 
-// newLogSum returns the empty product, 1.
-func newLogSum() *logSum { return &logSum{sign: 1} }
+// newLogProduct returns the empty product, 1.
+func newLogProduct() *logProduct { return &logProduct{sign: 1} }
 
-// add multiplies the product by x, or divides it.
-func (l *logSum) add(x scaled.Number, divide bool) {
+// multiply multiplies the product by x.
+func (l *logProduct) multiply(x scaled.Number) {
 	l.sign *= x.Sign()
-	ln := x.LogAbs()
-	if divide {
-		ln = -ln
-	}
-	l.Add(ln)
+	l.Add(x.LogAbs())
+}
+
+// divide divides the product by x.
+func (l *logProduct) divide(x scaled.Number) {
+	l.sign *= x.Sign()
+	l.Add(-x.LogAbs())
 }
 
 // value returns ln of the absolute value of the product, and its sign; −Inf and 0 if a factor was 0.
-func (l *logSum) value() (float64, int) {
+func (l *logProduct) value() (float64, int) {
 	if l.sign == 0 {
 		return math.Inf(-1), 0
 	}
 	return l.Value(), l.sign
 }
 
-// Belief returns P(i = v) ∝ Π_t m_{t→i}[v], normalised to the sum 1. It is uniform for an index in no table, and if the messages exclude
-// all values. Cost: dimension × degree.
+// Belief returns the belief of index i, P(i = x) ∝ Π_t m_{t→i}[x], normalised to the sum 1. m_{t→i} is the message from table t to i. The
+// belief is uniform for an index in no table, and if the messages exclude all values. Cost: dimension × degree.
 func (s *State) Belief(i int) []float64 {
-	c := kernel{g: s.g, m: s.m, v: s.v}
-	xs := c.productOfMessages(i)
-	out := make([]float64, len(xs))
-	if total := scaled.Sum(xs); !total.IsZero() {
-		for a, x := range xs {
-			out[a] = x.Div(total).Float64()
+	kernel := kernel{graph: s.graph, toIndex: s.toIndex, toTable: s.toTable}
+	products := kernel.productOfMessages(i)
+	belief := make([]float64, len(products))
+	if total := scaled.Sum(products); !total.IsZero() {
+		for x, product := range products {
+			belief[x] = product.Div(total).Float64()
 		}
-		return out
+		return belief
 	}
-	for a := range out {
-		out[a] = 1 / float64(len(out))
+	for x := range belief {
+		belief[x] = 1 / float64(len(belief))
 	}
-	return out
+	return belief
 }
 
-// ToVariable returns m_{t→i}, where i is the k-th index of table t's scope, normalised to the sum 1, or to Σ|·| = 1 if the sum is 0.
+// ToVariable returns the message from table t to the k-th index of its scope, normalised to the sum 1, or to Σ|·| = 1 if the sum is 0.
 func (s *State) ToVariable(t, k int) []float64 {
-	m := append([]float64(nil), s.g.message(s.m, s.g.incidence(t, k))...)
+	m := append([]float64(nil), s.graph.messageOf(s.toIndex, s.graph.incidenceAt(t, k))...)
 	sum := 0.0
 	for _, x := range m {
 		sum += x
@@ -136,10 +144,11 @@ func (s *State) ToVariable(t, k int) []float64 {
 	return m
 }
 
-// ToFactor returns v_{i→t} ∝ Π_{s≠t} m_{s→i}, where i is the k-th index of table t's scope, scaled so that ⟨ToVariable(t, k), v⟩ is 1. If
-// that product is 0, or too small for float64, v is normalised to Σ|v| = 1.
+// ToFactor returns the message v from the k-th index of table t's scope to the table, scaled so that ⟨ToVariable(t, k), v⟩ is 1. It is
+// proportional to the product of the messages from the other tables to the index. If ⟨ToVariable(t, k), v⟩ is 0, or too small for float64,
+// v is normalised to Σ|v| = 1.
 func (s *State) ToFactor(t, k int) []float64 {
-	v := append([]float64(nil), s.g.message(s.v, s.g.incidence(t, k))...)
+	v := append([]float64(nil), s.graph.messageOf(s.toTable, s.graph.incidenceAt(t, k))...)
 	product := scalarProductNumber(s.ToVariable(t, k), v)
 	if product.IsZero() || product.LogAbs() < -700 {
 		return v
@@ -150,25 +159,28 @@ func (s *State) ToFactor(t, k int) []float64 {
 	return v
 }
 
-// Messages returns all m_{t→i}, table by table, in the sequence of the scopes, for Restore.
+// Messages returns the messages to indices one after the other, table by table, in the sequence of the scopes. Restore makes a state of
+// them.
 func (s *State) Messages() []float64 {
-	out := make([]float64, 0, len(s.m))
-	for _, k := range s.g.incidences {
-		out = append(out, s.g.message(s.m, k)...)
+	messages := make([]float64, 0, len(s.toIndex))
+	for _, k := range s.graph.incidences {
+		messages = append(messages, s.graph.messageOf(s.toIndex, k)...)
 	}
-	return out
+	return messages
 }
 
-// sumOfProducts returns z_i = Σ_x Π_t m_{t→i}[x].
+// sumOfProducts returns z_i = Σ_x Π_t m_{t→i}[x], where m_{t→i} is the message from table t to index i. It computes in float64 if i has few
+// tables; if the sum is out of the safe range, or if there are many tables, it computes with exponents.
 func (c *kernel) sumOfProducts(i int) scaled.Number {
 	sum := 0.0
-	if begin, end := c.g.begin[i], c.g.end[i]; end-begin <= carefulDegree {
-		for a := range c.g.e.Dims[i] {
-			p := 1.0
+	begin, end := c.graph.firstIncidence[i], c.graph.endIncidence[i]
+	if end-begin <= carefulDegree {
+		for x := range c.graph.expression.Dims[i] {
+			product := 1.0
 			for k := begin; k < end; k++ {
-				p *= c.m[c.g.offset[k]+a]
+				product *= c.toIndex[c.graph.messageStart[k]+x]
 			}
-			sum += p
+			sum += product
 		}
 	}
 	if size := math.Abs(sum); size > tiny && size < huge {

@@ -9,107 +9,113 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// termChain is a chain under construction, after some of the legs. A count vector is a number, as in countspace: its place in the box of
-// all.
+// termChain is a chain under construction, with tables for the first legs of a tensor. A count vector tells how many of these legs are at
+// each level. It is represented by a number, as in countspace: its position in row-major order among all count vectors.
 type termChain struct {
-	factors    *factors
-	tensor     *tensor.SymmetryCP
-	strides    []int // by level: by how much a leg at that level raises the number of a count vector
-	counts     []int // the count vectors that the legs so far can have, ascending
-	stateIndex int   // the index over (term, count) after the legs so far; −1 before the first leg
+	factors      *factors
+	tensor       *tensor.SymmetryCP
+	strides      []int // by level: by how much a leg at that level raises the number of a count vector
+	countNumbers []int // the count vectors that the legs so far can have, ascending
+	stateIndex   int   // the index over (term, count vector) after the legs so far; −1 before the first leg
 }
 
-// addTermChain adds a factor Σ_i α_i S^(i) ∘ R^(i) as one table per leg, over (term and count before, value, term and count after), and one
-// over the last term and count, α_i S^(i). It sets the incidences of the factor. If the tables had more than maxChainEntries entries, it
-// returns false and adds nothing.
+// addTermChain adds a factor Σ_i α_i S^(i) ∘ R^(i) as a chain of tables. A state of the chain is a term i and a count vector, which tells
+// how many legs so far are at each level. There is one table per leg, over (state before, value, state after), and one over the last state,
+// which is α_i S^(i). It sets the incidences of the factor. If the tables have more than maxChainEntries entries, it returns false and adds
+// nothing.
 func (fs *factors) addTermChain(incidences []incidence, scope []int, t *tensor.SymmetryCP) bool {
-	chain := &termChain{factors: fs, tensor: t, strides: []int{0}, counts: []int{0}, stateIndex: -1}
+	chain := &termChain{factors: fs, tensor: t, strides: []int{0}, countNumbers: []int{0}, stateIndex: -1}
 	stride := 1
 	for _, side := range slices.Backward(t.Levels.Shape()) {
 		chain.strides = slices.Insert(chain.strides, 1, stride)
 		stride *= side
 	}
 
-	entries, counts := 0.0, chain.counts
+	// Count the entries.
+	entries, counts := 0.0, chain.countNumbers
 	for k := range scope {
-		next := chain.countsAfter(k, counts)
-		entries += float64(len(t.Terms)*len(counts)) * float64(t.Shape[k]*len(t.Terms)*len(next))
+		nextCounts := chain.countsAfter(k, counts)
+		entries += float64(len(t.Terms)*len(counts)) * float64(t.Shape[k]*len(t.Terms)*len(nextCounts))
 		if entries > maxChainEntries {
 			return false
 		}
-		counts = next
+		counts = nextCounts
 	}
 
+	// Add the tables of the legs, then the table over the last state.
 	for k, i := range scope {
 		incidences[k] = chain.addLeg(k, i)
 	}
-	values := make([]scaled.Number, 0, len(t.Terms)*len(chain.counts))
+	values := make([]scaled.Number, 0, len(t.Terms)*len(chain.countNumbers))
 	for _, term := range t.Terms {
-		for _, place := range chain.counts {
-			values = append(values, term.S.At(place).Mul(scaled.FromFloat(term.Alpha)))
+		for _, count := range chain.countNumbers {
+			values = append(values, term.S.At(count).Mul(scaled.FromFloat(term.Alpha)))
 		}
 	}
-
-	data, exp := toCommonExponent(values)
+	data, exp := withCommonExponent(values)
 	fs.expression.Scale = fs.expression.Scale.Mul(scaled.Make(1, exp))
 	fs.addTable([]int{chain.stateIndex}, data)
 	return true
 }
 
-// countsAfter returns the count vectors that follow counts by the values of leg k, ascending.
+// countsAfter returns the count vectors that follow the given ones if leg k is added at the level of any of its values, ascending. Count
+// vectors are numbers; a leg at a level raises the number by the stride of the level.
 func (c *termChain) countsAfter(k int, counts []int) []int {
-	seen := map[int]bool{}
-	var next []int
+	isListed := map[int]bool{}
+	var nextCounts []int
 	for _, count := range counts {
 		for _, level := range c.tensor.Levels.Of[k] {
-			if count := count + c.strides[level]; !seen[count] {
-				seen[count] = true
-				next = append(next, count)
+			nextCount := count + c.strides[level]
+			if !isListed[nextCount] {
+				isListed[nextCount] = true
+				nextCounts = append(nextCounts, nextCount)
 			}
 		}
 	}
-	slices.Sort(next)
-	return next
+	slices.Sort(nextCounts)
+	return nextCounts
 }
 
-// addLeg adds the table of leg k, which is variable i, and returns the leg's incidence. An entry is R's entry for the value if the terms
-// before and after are the same and the value's level leads from the one count to the other, else 0.
+// addLeg adds the table of leg k, which is variable i, and returns the leg's incidence. The table is over (state before, value, state
+// after), where a state is a term and a count vector. An entry is R's entry for the value if the terms before and after are the same and
+// the level of the value leads from the one count vector to the other, else 0. The table of the first leg has no state before.
 func (c *termChain) addLeg(k, i int) incidence {
-	next := c.countsAfter(k, c.counts)
+	nextCounts := c.countsAfter(k, c.countNumbers)
 	terms, d := len(c.tensor.Terms), c.tensor.Shape[k]
-	rows, columns := terms*len(c.counts), terms*len(next)
+	rows, columns := terms*len(c.countNumbers), terms*len(nextCounts) // states before and after
 	if c.stateIndex < 0 {
 		rows = 1
 	}
 	data := make([]float64, rows*d*columns)
 	for z, term := range c.tensor.Terms {
-		for from, place := range c.counts {
-			row := z*len(c.counts) + from
+		for n, count := range c.countNumbers {
+			row := z*len(c.countNumbers) + n
 			if c.stateIndex < 0 {
 				row = 0
 			}
 			for x, level := range c.tensor.Levels.Of[k] {
-				to, _ := slices.BinarySearch(next, place+c.strides[level])
+				next, _ := slices.BinarySearch(nextCounts, count+c.strides[level])
+				column := z*len(nextCounts) + next
 				value := 1.0
 				if term.R != nil && term.R[k] != nil {
 					value = term.R[k][x]
 				}
-				data[(row*d+x)*columns+z*len(next)+to] = value
+				data[(row*d+x)*columns+column] = value
 			}
 		}
 	}
 
-	after := c.factors.addIndex(columns)
-	scope, slot := []int{c.stateIndex, i, after}, 1
+	nextState := c.factors.addIndex(columns)
+	scope, positionOfVariable := []int{c.stateIndex, i, nextState}, 1
 	if c.stateIndex < 0 {
-		scope, slot = scope[1:], 0
+		scope, positionOfVariable = scope[1:], 0
 	}
-	c.stateIndex, c.counts = after, next
-	return incidence{c.factors.addTable(scope, data), slot}
+	c.stateIndex, c.countNumbers = nextState, nextCounts
+	return incidence{c.factors.addTable(scope, data), positionOfVariable}
 }
 
-// toCommonExponent returns numbers as data[i]·2^exp with one exponent, so that the largest is in ±[1, 2).
-func toCommonExponent(xs []scaled.Number) (data []float64, exp int64) {
+// withCommonExponent returns data and exp such that xs[i] is data[i]·2^exp. The largest absolute value in data is in [1, 2).
+func withCommonExponent(xs []scaled.Number) (data []float64, exp int64) {
 	largest := scaled.Number{}
 	for _, x := range xs {
 		if x.Abs().Cmp(largest) > 0 {
