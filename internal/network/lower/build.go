@@ -43,10 +43,11 @@ func Shape(ctx context.Context, net *btn.Network) (contractionorder.Hypergraph, 
 		if l.pace.Over(tableWork) {
 			return contractionorder.Hypergraph{}, l.pace.Err()
 		}
-		if !t.isAbsorbed {
-			if scope := l.scope(t, h.Dims); len(scope) > 0 {
-				h.Edges = append(h.Edges, scope)
-			}
+		if t.isAbsorbed { // applied to another table
+			continue
+		}
+		if scope := l.scope(t, h.Dims); len(scope) > 0 {
+			h.Edges = append(h.Edges, scope)
 		}
 	}
 
@@ -80,9 +81,9 @@ func BuildWide(ctx context.Context, net *btn.Network) (*sumproduct.Expression, e
 	return build(ctx, net, form{isWide: true})
 }
 
-// build lays net out in form f and copies the living entries of every raw table into an expression, in the sequence of the tensors. It
-// scales the largest entry of a table into [1, 2), unless the table has exponents, the layout is wide, or small entries would lose digits.
-// Tables without an index become factors of the expression's scale.
+// build returns net as an expression: it lays net out as raw tables in form f, and copies the entries of every raw table over values that
+// are not excluded, in the sequence of the tensors. It scales the largest entry of a table into [1, 2), unless the table has exponents, the
+// layout is wide, or small entries would lose digits. Tables without an index become factors of the expression's scale.
 func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expression, error) {
 	l, err := newLayout(ctx, net, f)
 	if err != nil {
@@ -109,7 +110,7 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 
 		data := copyLiving(l, t, t.data, slab.Make)
 		exp := livingExponents(l, t)
-		if exp == nil && !f.isWide && !normalisingLosesDigits(data) {
+		if exp == nil && !f.isWide && !wouldLoseDigits(data) {
 			e.Scale = e.Scale.Mul(floats.Normalise(data))
 		}
 
@@ -128,8 +129,8 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 	return e, nil
 }
 
-// emptyExpression returns the expression of the layout without tables: dimensions, scale, the values of restricted indices, and the index
-// of every variable. The scale is 0 if the network is known to be 0.
+// emptyExpression returns the expression of the layout without its tables: the dimensions, the scale, the values that are left of indices
+// with excluded values, and the index of every variable. The scale is 0 if the network is known to be 0.
 func (l *layout) emptyExpression(net *btn.Network) *sumproduct.Expression {
 	e := &sumproduct.Expression{
 		Dims:      l.indexDims(),
@@ -138,7 +139,7 @@ func (l *layout) emptyExpression(net *btn.Network) *sumproduct.Expression {
 		Variables: make([]int, len(net.Variables)),
 	}
 	for i, v := range net.Variables {
-		e.Variables[i] = l.indexOf[l.root(l.hiddenNode[v.Link])]
+		e.Variables[i] = l.indexOf[l.root(l.hiddenNode[v.Link])] // the root stands for all nodes of an index
 	}
 	if l.isZero {
 		e.Scale = scaled.Number{}
@@ -152,7 +153,7 @@ func (l *layout) emptyExpression(net *btn.Network) *sumproduct.Expression {
 	return e
 }
 
-// counterIndices reports for every index whether it is a counter, whose value the variables decide. It returns nil if no index is.
+// counterIndices returns for every index whether it is a counter, whose value the variables decide. It returns nil if no index is.
 func (l *layout) counterIndices() []bool {
 	var isCounter []bool
 	for _, v := range l.counterNodes {
@@ -166,7 +167,7 @@ func (l *layout) counterIndices() []bool {
 	return isCounter
 }
 
-// livingExponents returns the exponents of the living entries of t, or nil if t has no exponents.
+// livingExponents returns the exponents of those entries of t whose values are not excluded, or nil if t has no exponents.
 func livingExponents(l *layout, t *rawTable) []int64 {
 	if t.exp == nil {
 		return nil
@@ -182,7 +183,8 @@ func firstEntry(data []float64, exp []int64) scaled.Number {
 	return scaled.Make(data[0], exp[0])
 }
 
-// indexDims returns the dimension of every index: the number of its living values, or 1 if the network is known to be 0.
+// indexDims returns the dimension of every index: the number of its values that are not excluded, or 1 if the network is known to be 0.
+// indexOf[r] is the number of the index whose nodes the root r stands for, or −1.
 func (l *layout) indexDims() []int {
 	dims := make([]int, l.indexCount)
 	for r, i := range l.indexOf {
@@ -199,7 +201,8 @@ func (l *layout) indexDims() []int {
 	return dims
 }
 
-// scope returns the indices of t with a dimension above 1, each once, in the sequence of the modes. dims are those of the indices.
+// scope returns the indices of t with a dimension above 1, each once, in the sequence of its modes. dims has the dimensions of all indices.
+// A mode of t is a node; the root of the node stands for its index.
 func (l *layout) scope(t *rawTable, dims []int) []int {
 	var buffer [8]int
 	scope := buffer[:0]
@@ -212,14 +215,14 @@ func (l *layout) scope(t *rawTable, dims []int) []int {
 	return l.scopes.Copy(scope)
 }
 
-// copyLiving copies a list with one element per entry of t, without the elements of entries over excluded values. The copy has one axis per
-// index, in the sequence of scope; the last is the fastest. (An index with one living value is in no scope and does not change the
-// sequence.) allocate makes the memory of the copy.
+// copyLiving returns those elements of list whose entries of t are over values that are not excluded. list has one element per entry of t.
+// The copy has one axis per index, in the sequence of scope; the last is the fastest. (An index with one value left is in no scope and does
+// not change the sequence.) allocate makes the memory of the copy.
 func copyLiving[T float64 | int64 | int](l *layout, t *rawTable, list []T, allocate func(int) []T) []T {
 	if l.isPlain(t) {
-		out := allocate(len(list))
-		copy(out, list)
-		return out
+		whole := allocate(len(list))
+		copy(whole, list)
+		return whole
 	}
 	grid := l.livingGrid(t)
 	size := 1
@@ -227,24 +230,24 @@ func copyLiving[T float64 | int64 | int](l *layout, t *rawTable, list []T, alloc
 		size *= len(a.offset)
 	}
 
-	out := allocate(size)
+	living := allocate(size)
 	position := make([]int, len(grid.axes))
-	for k := range out {
-		out[k] = list[grid.offset(position)]
+	for k := range living {
+		living[k] = list[grid.offset(position)]
 		grid.advance(position)
 	}
-	return out
+	return living
 }
 
-// isPlain reports whether every entry of t is alive and its modes are different indices, so that t is copied as it is.
+// isPlain reports whether t can be copied as it is: no value of its indices is excluded, and its modes are different indices.
 func (l *layout) isPlain(t *rawTable) bool {
-	for k, v := range t.nodes {
-		r := l.root(v)
-		if !l.isComplete(r) {
+	for k, node := range t.nodes {
+		root := l.root(node)
+		if !l.isComplete(root) {
 			return false
 		}
-		for _, w := range t.nodes[:k] {
-			if l.root(w) == r {
+		for _, other := range t.nodes[:k] {
+			if l.root(other) == root {
 				return false
 			}
 		}
@@ -252,9 +255,9 @@ func (l *layout) isPlain(t *rawTable) bool {
 	return true
 }
 
-// normalisingLosesDigits reports whether small entries would lose digits, or become 0, if the largest were scaled into [1, 2). Build leaves
-// such a table as it is, so that its zeros are those of the network.
-func normalisingLosesDigits(data []float64) bool {
-	top, low, _ := floats.Extent(data)
-	return top > 0 && low-top < floats.Lowest
+// wouldLoseDigits reports whether small entries of data would lose digits, or become 0, if the largest were scaled into [1, 2). Such a
+// table is left as it is, so that its zeros are those of the network.
+func wouldLoseDigits(data []float64) bool {
+	maxExponent, minExponent, _ := floats.Extent(data)
+	return maxExponent > 0 && minExponent-maxExponent < floats.Lowest
 }

@@ -33,35 +33,35 @@ type symmetricSum struct {
 	terms    []tensor.SymmetryRankOne // at least one
 }
 
-// hasVectors reports whether some term has a vector on leg k that is more than ones.
+// hasVectors reports whether some term has a vector on leg k. A term without one has ones there.
 func (s *symmetricSum) hasVectors(k int) bool {
 	return slices.ContainsFunc(s.terms, func(t tensor.SymmetryRankOne) bool { return t.R != nil && t.R[k] != nil })
 }
 
-// termMatrix returns the vectors of all terms on leg k, as a matrix (term, value of the leg). It returns nil if all of them are ones.
+// termMatrix returns the vectors of all terms on leg k, as a matrix over (term, value of the leg). It returns nil if all of them are ones.
 func (s *symmetricSum) termMatrix(k int) []float64 {
 	if !s.hasVectors(k) {
 		return nil
 	}
-	m := make([]float64, 0, len(s.terms)*s.dims[k])
+	matrix := make([]float64, 0, len(s.terms)*s.dims[k])
 	for _, t := range s.terms {
 		if t.R != nil && t.R[k] != nil {
-			m = append(m, t.R[k]...)
+			matrix = append(matrix, t.R[k]...)
 			continue
 		}
 		for range s.dims[k] {
-			m = append(m, 1)
+			matrix = append(matrix, 1)
 		}
 	}
-	return m
+	return matrix
 }
 
-// state is a state of the chain before one of its legs, or after the last one. It stands for count vectors from which the remaining legs
-// lead to the same values of S, up to a factor (their gain).
+// state is a state of a chain before one of its legs, or after the last one. It stands for count vectors from which the remaining legs lead
+// to the same values of S, up to a factor, the gain of a count vector.
 type state struct {
-	next   []int     // by level of the leg: the state after the leg; −1 if S is 0 from there on. nil after the last leg
-	weight []float64 // by level of the leg: factor of the step, relative to the gain; the largest is ±1
-	final  []float64 // after the last leg, by term: α_i S^(i), relative to the gain
+	nextState   []int     // by level of the leg: the state after the leg; −1 if S is 0 from there on. nil after the last leg
+	stepWeight  []float64 // by level of the leg: factor of the step, relative to the gain; the largest is ±1
+	finalValues []float64 // after the last leg, by term: α_i S^(i), relative to the gain
 	// isUnfit: a weight or a final value is not 0 and too small for float64. ±tiny stands for it.
 	isUnfit bool
 }
@@ -69,19 +69,19 @@ type state struct {
 // tiny stands for values that are not 0 and too small for float64, so that the zeros of a table stay right.
 const tiny = 0x1p-1000
 
-// countState is the state of one count vector: values of S from there on are gain times those of the state. S is 0 from there on if the
-// state is −1.
+// countState is the state of one count vector: the values of S that the remaining legs lead to are gain times those of the state. If the
+// state is −1, they are 0.
 type countState struct {
 	state int
 	gain  scaled.Number
 }
 
-// addChain adds s as tables: per leg one over (counter before, leg, counter after), and a last one over (counter, term). If s has several
-// terms, it adds a matrix (term, leg) for every leg with vectors, too; a single term's vectors are multiplied into the tables of the legs.
-// The entries of S are spread over the chain as factors near 1, so that S may span any range. Hidden indices are a counter after every leg,
-// and the terms. The layout is unfit if float64 does not hold all factors, and zero if S is.
+// addChain adds a symmetric tensor s as a chain of counters: one table per leg over (counter before, leg, counter after), and a last one
+// over (counter, term). A counter is a hidden index over the states of the chain. If s has several terms, it adds a matrix (term, leg) for
+// every leg with vectors, too; a single term's vectors are multiplied into the tables of the legs. The entries of S are spread over the
+// chain as factors near 1, so that S may span any range. The layout becomes unfit if float64 does not hold all factors, and zero if S is.
 func (l *layout) addChain(s *symmetricSum) error {
-	layers, start, err := s.automaton()
+	layers, start, err := s.deriveStates()
 	if err != nil {
 		return fmt.Errorf("%s %d: %w", s.kind, s.position, err)
 	}
@@ -101,6 +101,7 @@ func (l *layout) addChain(s *symmetricSum) error {
 	}
 	l.scale = l.scale.Mul(start.gain)
 
+	// The tables of the legs.
 	for k, leg := range s.legs {
 		step := l.chainStep(s, k, layers[k], len(layers[k+1]))
 		nodes := []int{counters[k], leg, counters[k+1]}
@@ -114,10 +115,11 @@ func (l *layout) addChain(s *symmetricSum) error {
 		}
 	}
 
+	// The last table has the values of S.
 	last := layers[len(s.legs)]
 	final := rawTable{dims: []int{len(last), len(s.terms)}, rounded: true}
 	for _, state := range last {
-		final.data = append(final.data, state.final...)
+		final.data = append(final.data, state.finalValues...)
 	}
 	if hasUnfitState(layers) {
 		l.unfit = fmt.Sprintf("values of %s %d are further apart than float64 holds", s.kind, s.position)
@@ -126,14 +128,14 @@ func (l *layout) addChain(s *symmetricSum) error {
 	return nil
 }
 
-// addTermMatrix adds the vectors on leg k as a table over (term, leg), if they are not all ones.
+// addTermMatrix adds the vectors of all terms of s on leg k as a table over (term, leg), unless all of them are ones.
 func (l *layout) addTermMatrix(s *symmetricSum, k, term int) {
-	if m := s.termMatrix(k); m != nil {
-		l.addTable([]int{term, s.legs[k]}, rawTable{dims: []int{len(s.terms), s.dims[k]}, data: m})
+	if matrix := s.termMatrix(k); matrix != nil {
+		l.addTable([]int{term, s.legs[k]}, rawTable{dims: []int{len(s.terms), s.dims[k]}, data: matrix})
 	}
 }
 
-// addFinalTable adds a table over (counter, term). A tensor without legs has no counter: its table is over term only.
+// addFinalTable adds the table final over the nodes counter and term. A tensor without legs has no counter: its table is over term only.
 func (l *layout) addFinalTable(s *symmetricSum, final rawTable, counter, term int) {
 	nodes := []int{counter, term}
 	if len(s.legs) == 0 {
@@ -143,7 +145,8 @@ func (l *layout) addFinalTable(s *symmetricSum, final rawTable, counter, term in
 	l.addTable(nodes, final)
 }
 
-// hasUnfitState reports whether a state of a layer is unfit.
+// hasUnfitState reports whether some state is unfit: a value of it is too small for float64. layers has the states before every leg and
+// after the last.
 func hasUnfitState(layers [][]state) bool {
 	for _, layer := range layers {
 		for _, s := range layer {
@@ -155,17 +158,18 @@ func hasUnfitState(layers [][]state) bool {
 	return false
 }
 
-// chainStep returns the table of leg k over (state before, value, state after). The vector v of a single term is multiplied in:
+// chainStep returns the table of leg k of a chain, over (state before, value, state after). A value x has a level, which leads from state i
+// to one state j with a weight. The vector v of a single term is multiplied in:
 //
-//	data[i, x, j] = weight_i(λ(x)) · v[x]   if level λ(x) leads from state i to state j, else 0
+//	data[i, x, j] = weight_i(level of x) · v[x]   if the level leads from state i to state j, else 0
 //
-// layer has the states before the leg, and after is the number of states behind it.
-func (l *layout) chainStep(s *symmetricSum, k int, layer []state, after int) rawTable {
+// layer has the states before the leg, and afterCount is the number of states after it.
+func (l *layout) chainStep(s *symmetricSum, k int, layer []state, afterCount int) rawTable {
 	levelOf := s.levels.Of[k]
 	dim := len(levelOf)
 	table := rawTable{
-		dims:    []int{len(layer), dim, after},
-		data:    make([]float64, len(layer)*dim*after),
+		dims:    []int{len(layer), dim, afterCount},
+		data:    make([]float64, len(layer)*dim*afterCount),
 		rounded: true,
 	}
 
@@ -176,18 +180,18 @@ func (l *layout) chainStep(s *symmetricSum, k int, layer []state, after int) raw
 
 	for i, before := range layer {
 		for x, level := range levelOf {
-			j := before.next[level]
-			if j < 0 {
+			j := before.nextState[level]
+			if j < 0 { // S is 0 from there on
 				continue
 			}
-			weight := before.weight[level]
+			weight := before.stepWeight[level]
 			if vector != nil {
 				if vector[x] == 0 {
 					continue
 				}
 				weight = l.multiplyOrUnfit(weight, vector[x])
 			}
-			table.data[(i*dim+x)*after+j] = weight
+			table.data[(i*dim+x)*afterCount+j] = weight
 		}
 	}
 	return table
@@ -197,20 +201,21 @@ func (l *layout) chainStep(s *symmetricSum, k int, layer []state, after int) raw
 // ±tiny.
 func (l *layout) multiplyOrUnfit(a, b float64) float64 {
 	product := a * b
-	top, low, _ := floats.Extent([]float64{a, b}) // top + low is the exponent of the product, or one less
+	maxExponent, minExponent, _ := floats.Extent([]float64{a, b})
+	isTooSmall := minExponent+maxExponent < floats.Lowest // the exponent of the product is this sum, or one more
 	isInfiniteOrNaN := product-product != 0
-	if low+top < floats.Lowest || isInfiniteOrNaN {
+	if isTooSmall || isInfiniteOrNaN {
 		l.unfit = fmt.Sprintf("entries of a symmetric tensor are beyond float64: %g times %g", a, b)
 		return math.Copysign(tiny, a) * math.Copysign(1, b)
 	}
 	return product
 }
 
-// automaton derives the states of the chain layer by layer, from the last leg to the first. layers[k] has the states after k legs, and
-// start is the state before the first leg. The error is ErrOverBudget if there are too many count vectors or the tables would be too large.
-// Time and memory: count vectors × legs × levels.
-func (s *symmetricSum) automaton() (layers [][]state, start countState, err error) {
-	strides, boxSize := countStrides(s.levels)
+// deriveStates derives the states of the chain of s layer by layer, from the last leg to the first. layers[k] has the states after k legs,
+// and start is the state before the first leg. Count vectors, which tell how many legs are at each level, are numbers below boxSize. The
+// error is ErrOverBudget if there are too many of them or the tables would be too large. Time and memory: count vectors × legs × levels.
+func (s *symmetricSum) deriveStates() (layers [][]state, start countState, err error) {
+	strides, boxSize := levelStrides(s.levels)
 	legs := len(s.dims)
 
 	if boxSize > maxCounts/(legs+1) {
@@ -228,20 +233,20 @@ func (s *symmetricSum) automaton() (layers [][]state, start countState, err erro
 		if k == legs {
 			continue
 		}
-		size := len(layers[k]) * len(layers[k+1])
-		if size > maxChainEntries/s.dims[k] || entries+size*s.dims[k] > maxChainEntries {
+		statePairs := len(layers[k]) * len(layers[k+1]) // entries of the table of leg k, per value
+		if statePairs > maxChainEntries/s.dims[k] || entries+statePairs*s.dims[k] > maxChainEntries {
 			return nil, countState{}, fault.New(fault.OverBudget,
 				"%w: the chain of counters of a symmetric tensor over %d legs needs more "+
 					"than %d bytes", sumproduct.ErrOverBudget, legs, 8*maxChainEntries)
 		}
-		entries += size * s.dims[k]
+		entries += statePairs * s.dims[k]
 	}
-	return layers, following[0], nil
+	return layers, following[0], nil // 0 is the count vector of no legs
 }
 
-// layerStates merges the count vectors that k legs can have into states: two of them have one state if the remaining legs lead from both to
-// the same values of S, up to a factor. following has the states of the count vectors after leg k. The results are the states, and by count
-// vector its state and gain.
+// layerStates merges the count vectors that k legs can have, counts, into states: two of them have one state if the remaining legs lead
+// from both to the same values of S, up to a factor. following has, by count vector, the state after leg k. It returns the states, and by
+// count vector its state and gain, the factor.
 func (s *symmetricSum) layerStates(k int, counts, strides []int, following []countState) ([]state, []countState) {
 	var states []state
 	byCount := make([]countState, len(following))
@@ -274,9 +279,9 @@ func (s *symmetricSum) layerStates(k int, counts, strides []int, following []cou
 	return states, byCount
 }
 
-// countStrides returns by which amount a leg at each level changes the number of a count vector, 0 for level 0, and how many count vectors
-// the box has.
-func countStrides(levels countspace.Levels) (strides []int, boxSize int) {
+// levelStrides returns for each level by how much a leg at that level raises the number of a count vector, 0 for level 0. Count vectors are
+// numbered in row-major sequence; boxSize is how many there are.
+func levelStrides(levels countspace.Levels) (strides []int, boxSize int) {
 	shape := levels.Shape()
 	strides = make([]int, len(shape)+1)
 	boxSize = 1
@@ -287,92 +292,97 @@ func countStrides(levels countspace.Levels) (strides []int, boxSize int) {
 	return strides, boxSize
 }
 
-// reachableCounts lists, for k from 0 to the number of legs, the count vectors that the first k legs can have, ascending.
+// reachableCounts returns, for k from 0 to the number of legs, the count vectors that the first k legs can have, ascending. Count vectors
+// are numbers below boxSize, and strides[level] is by how much a leg at a level raises the number.
 func reachableCounts(levels countspace.Levels, strides []int, boxSize int) [][]int {
 	counts := [][]int{{0}}
-	lastLayer := make([]int, boxSize) // by count vector: the last layer that has it, 0 for none
+	lastLayer := make([]int, boxSize) // by count vector: the last k for which it was listed, 0 for none
 	for k, levelOf := range levels.Of {
-		var next []int
-		for _, c := range counts[k] {
+		var nextCounts []int
+		for _, count := range counts[k] {
 			for _, level := range levelOf {
-				if n := c + strides[level]; lastLayer[n] != k+1 {
-					lastLayer[n] = k + 1
-					next = append(next, n)
+				nextCount := count + strides[level]
+				if lastLayer[nextCount] != k+1 {
+					lastLayer[nextCount] = k + 1
+					nextCounts = append(nextCounts, nextCount)
 				}
 			}
 		}
-		slices.Sort(next)
-		counts = append(counts, next)
+		slices.Sort(nextCounts)
+		counts = append(counts, nextCounts)
 	}
 	return counts
 }
 
-// finalState returns the state of count vector c after the last leg, and its gain. The gain is 0 if all terms are 0 at c.
+// finalState returns the state of count vector c after the last leg, and its gain: the state has the values of all terms at c, divided by
+// the gain, which is the largest of them. The gain is 0 if all terms are 0 at c.
 func (s *symmetricSum) finalState(c int) (final state, gain scaled.Number) {
 	values := make([]scaled.Number, len(s.terms))
 	for i, t := range s.terms {
 		values[i] = t.S.At(c).Mul(scaled.FromFloat(t.Alpha))
 	}
-	gain = largest(values)
-	quotients, fits := divideBy(values, gain)
-	return state{final: quotients, isUnfit: !fits}, gain
+	gain = largestValue(values)
+	quotients, fits := quotientsBy(values, gain)
+	return state{finalValues: quotients, isUnfit: !fits}, gain
 }
 
-// innerState returns the state of count vector c before leg k, and its gain. following has the states of the count vectors after the leg.
-// The gain is 0 if S is 0 whatever leg k and those after it are.
+// innerState returns the state of count vector c before leg k, and its gain. For each level of the leg the state has the state that it
+// leads to, and the gain of that one, divided by the largest, which is the gain of c. following has, by count vector, the state after the
+// leg. The gain is 0 if S is 0 whatever leg k and those after it are.
 func (s *symmetricSum) innerState(k, c int, strides []int, following []countState) (inner state, gain scaled.Number) {
-	inner = state{next: slices.Repeat([]int{-1}, s.levels.D)}
-	values := make([]scaled.Number, s.levels.D)
+	inner = state{nextState: slices.Repeat([]int{-1}, s.levels.D)}
+	gains := make([]scaled.Number, s.levels.D) // by level
 	for _, level := range s.levels.Of[k] {
 		after := following[c+strides[level]]
-		inner.next[level] = after.state
-		values[level] = after.gain
+		inner.nextState[level] = after.state
+		gains[level] = after.gain
 	}
 
-	gain = largest(values)
+	gain = largestValue(gains)
 	var fits bool
-	inner.weight, fits = divideBy(values, gain)
+	inner.stepWeight, fits = quotientsBy(gains, gain)
 	inner.isUnfit = !fits
 	return inner, gain
 }
 
-// largest returns the number with the largest absolute value, the first of several; 0 for an empty list.
-func largest(values []scaled.Number) scaled.Number {
-	var top scaled.Number
+// largestValue returns the number with the largest absolute value, the first of several, or 0 for an empty list.
+func largestValue(values []scaled.Number) scaled.Number {
+	var largest scaled.Number
 	for _, v := range values {
-		if v.Abs().Cmp(top.Abs()) > 0 {
-			top = v
+		if v.Abs().Cmp(largest.Abs()) > 0 {
+			largest = v
 		}
 	}
-	return top
+	return largest
 }
 
-// divideBy divides values by gain, the largest of them. fits is false if a quotient is not 0 and its absolute value is below tiny: then
-// ±tiny stands for it.
-func divideBy(values []scaled.Number, gain scaled.Number) (quotients []float64, fits bool) {
+// quotientsBy returns values divided by gain, the largest of them, as float64. fits is false if a quotient is not 0 and its absolute value
+// is below tiny: then ±tiny stands for it.
+func quotientsBy(values []scaled.Number, gain scaled.Number) (quotients []float64, fits bool) {
 	quotients = make([]float64, len(values))
 	fits = true
 	for i, v := range values {
 		if v.IsZero() {
 			continue
 		}
-		q := v.Div(gain)
-		if q.Exp < -1000 {
-			q = scaled.Make(math.Copysign(tiny, q.Mant), 0)
+		quotient := v.Div(gain)
+		if quotient.Exp < -1000 {
+			quotient = scaled.Make(math.Copysign(tiny, quotient.Mant), 0)
 			fits = false
 		}
-		quotients[i] = q.Float64()
+		quotients[i] = quotient.Float64()
 	}
 	return quotients, fits
 }
 
-// key returns a string that two states of one layer share if and only if they have the same next states, weights and final values.
+// key returns a string of bytes that two states of one layer share if and only if they have the same next states, weights and final values,
+// to the bit.
 func (s *state) key() string {
-	b := make([]byte, 0, 12*len(s.next)+8*len(s.final))
-	for _, next := range s.next {
+	b := make([]byte, 0, 12*len(s.nextState)+8*len(s.finalValues))
+	for _, next := range s.nextState {
 		b = binary.LittleEndian.AppendUint32(b, uint32(int32(next)))
 	}
-	for _, list := range [][]float64{s.weight, s.final} {
+	for _, list := range [][]float64{s.stepWeight, s.finalValues} {
 		for _, w := range list {
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(w))
 		}

@@ -12,28 +12,30 @@ import (
 // maxCounterEntries is the limit of the entries of one chain of plain counters.
 const maxCounterEntries = 1 << 22
 
-// addPlainChain adds s as tables: per leg one of 0 and 1 over (count before, leg, count after) and, if the leg has vectors, a matrix (term,
-// leg); then one over (count, term) with the entries of S, and one with the weights α. Every count vector that the legs so far can have is
-// a state. Nothing is divided, so every number is one of the tensor's. The error is ErrOverBudget if the tables would be too large.
+// addPlainChain adds a symmetric tensor s as a chain of counters whose tables have the numbers of s as they are. There is one table of 0
+// and 1 per leg, over (count before, leg, count after), and a matrix (term, leg) if the leg has vectors; then one over (count, term) with
+// the entries of S, and one with the weights α. A count is a count vector that the legs so far can have. The error is ErrOverBudget if the
+// tables would be too large.
 func (l *layout) addPlainChain(s *symmetricSum) error {
-	strides, boxSize := countStrides(s.levels)
+	strides, boxSize := levelStrides(s.levels)
 	if boxSize > maxCounts/(len(s.dims)+1) {
 		return s.plainChainTooLarge()
 	}
-	counts := reachableCounts(s.levels, strides, boxSize)
+	counts := reachableCounts(s.levels, strides, boxSize) // by number of legs: the count vectors
 	entries := 0
 	for k, d := range s.dims {
-		size := len(counts[k]) * len(counts[k+1])
-		if size > maxCounterEntries/d {
+		countPairs := len(counts[k]) * len(counts[k+1])
+		if countPairs > maxCounterEntries/d {
 			return s.plainChainTooLarge()
 		}
-		if entries += size * d; entries > maxCounterEntries {
+		entries += countPairs * d
+		if entries > maxCounterEntries {
 			return s.plainChainTooLarge()
 		}
 	}
 
 	term := l.addNode(len(s.terms))
-	before := -1 // the counter before the leg; there is none before the first
+	before := -1 // node of the counter before the leg; there is none before the first
 	for k, leg := range s.legs {
 		after := l.addNode(len(counts[k+1]))
 		if len(s.terms) == 1 {
@@ -61,25 +63,26 @@ func (s *symmetricSum) plainChainTooLarge() error {
 		sumproduct.ErrOverBudget, s.kind, s.position, len(s.dims), maxCounterEntries)
 }
 
-// plainStep returns the table over (count before, value of a leg, count after) that is 1 if the value's level leads from the one count to
-// the other, else 0. before and after list the count vectors, ascending.
+// plainStep returns the table over (count before, value of a leg, count after), which is 1 if a leg at the value's level leads from the one
+// count vector to the other, else 0. before and after list the count vectors as numbers, ascending; strides[level] is by how much a leg at
+// a level raises the number.
 func plainStep(levelOf []uint8, strides, before, after []int) rawTable {
 	dim := len(levelOf)
 	step := rawTable{
 		dims: []int{len(before), dim, len(after)},
 		data: make([]float64, len(before)*dim*len(after)),
 	}
-	for i, c := range before {
+	for i, count := range before {
 		for x, level := range levelOf {
-			j, _ := slices.BinarySearch(after, c+strides[level])
+			j, _ := slices.BinarySearch(after, count+strides[level])
 			step.data[(i*dim+x)*len(after)+j] = 1
 		}
 	}
 	return step
 }
 
-// addExactFinal adds two tables: S^(i) over (count, term) with exponents, and α_i over term. counts lists the count vectors that all legs
-// can have.
+// addExactFinal adds the last two tables of a plain chain: the entries of S over the nodes counter and term, with exponents, and the
+// weights α over term. counts lists the count vectors that all legs can have.
 func (l *layout) addExactFinal(s *symmetricSum, counts []int, counter, term int) {
 	final := rawTable{dims: []int{len(counts), len(s.terms)}}
 	for _, c := range counts {

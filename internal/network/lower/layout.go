@@ -13,10 +13,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// form is how a layout writes the tensors of a network. The zero value is the form of Build.
+// form tells how a layout writes the tensors of a network. The zero value is the form of Build.
 type form struct {
-	// isWide: every entry of the network is kept exactly. Tables have exponents if float64 does not hold their entries, chains count without
-	// merging states, and maps are tables.
+	// isWide: every entry of the network is kept exactly. Tables have exponents if float64 does not hold their entries, chains count
+	// without merging states, and maps are tables.
 	isWide bool
 	chains *coreChains // CP tensors that are chains without signs; nil: every CP tensor is a star
 }
@@ -27,11 +27,11 @@ type rawTable struct {
 	dims  []int // by mode, of the stored data
 	data  []float64
 	exp   []int64 // entry k is data[k]·2^exp[k]; nil: data[k]. Only wide layouts have exponents
-	// maps[k] is a matrix over (nodes[k], mode k of data) that is still to be applied along mode k, nil for none.
-	// maps is nil if no matrix is to be applied.
-	maps       []*rawTable
-	isMatrix   bool // rank × dimension: row i has term i's vector on a leg of a CP tensor
-	isAbsorbed bool // it is among the maps of another table, and no table of the expression
+	// pendingMaps[k] is a matrix over (nodes[k], mode k of data) that is still to be applied along mode k, nil for none.
+	// The list is nil if no matrix is to be applied.
+	pendingMaps []*rawTable
+	isMatrix    bool // rank × dimension: row i has term i's vector on a leg of a CP tensor
+	isAbsorbed  bool // it is among the maps of another table, and no table of the expression
 
 	rounded  bool // see sumproduct.Table.Rounded
 	isQueued bool // of removeUnsupportedValues
@@ -50,20 +50,21 @@ type layout struct {
 	legCount     int      // nodes below it are legs
 	hiddenNode   []int    // by link: its hidden index, if the link is in CP form
 	hasMatrices  bool     // some table is a matrix
-	alive        [][]bool // by root, by value: whether it is not excluded. An inner nil: all values are alive; a nil list: all of all roots
+	isAlive      [][]bool // by root, by value: whether it is not excluded. An inner nil: all values are alive; a nil list: all of all roots
 	isZero       bool     // Z is known to be 0
 	pace         *pace.Pace
 	counterNodes []int  // nodes whose values the variables decide
 	unfit        string // why float64 does not hold every entry; empty if it does
 
-	ints      arena.Slab[int]
-	scopes    arena.Slab[int] // scopes of the tables that are made of the layout
-	rawTables arena.Slab[rawTable]
-	supported []bool // buffer of supportedValues
+	ints          arena.Slab[int]
+	scopes        arena.Slab[int] // scopes of the tables that are made of the layout
+	rawTables     arena.Slab[rawTable]
+	supportBuffer []bool // buffer of supportedValues
 }
 
-// newLayout splits every tensor of net into raw tables, numbers the indices and excludes values that have zeros only. The numbering
-// depends on the forms, shapes and identities of the tensors, never on entries, so that an elimination order stays valid under evidence.
+// newLayout splits every tensor of net into raw tables, merges nodes into indices and numbers these, and excludes values that have zeros
+// only. The numbering depends on the forms, shapes and identities of the tensors, never on entries, so that an elimination order stays
+// valid under evidence.
 //
 // A wide layout keeps every entry. Another layout may be unfit.
 func newLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
@@ -92,7 +93,7 @@ func newLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
 	return l, l.pace.Err()
 }
 
-// newLinkLayout returns a layout of the links of net, to which the cores are still to be added.
+// newLinkLayout returns a layout of the links of net. The cores are still to be added.
 func newLinkLayout(ctx context.Context, net *btn.Network, f form) (*layout, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -120,12 +121,13 @@ func newLinkLayout(ctx context.Context, net *btn.Network, f form) (*layout, erro
 
 	for j, link := range net.Links {
 		l.hiddenNode = append(l.hiddenNode, len(l.parent)) // addStar makes its hidden node first
-		first := len(l.tables)
+		firstTable := len(l.tables)
 		if err := l.addTensor("link", j, link.Legs, link.T); err != nil {
 			return nil, err
 		}
-		if len(l.tables) > first && slices.Contains(net.Rounded, j) {
-			l.tables[first].rounded = true // the first table of a link has its weights
+		hasTables := len(l.tables) > firstTable
+		if hasTables && slices.Contains(net.Rounded, j) {
+			l.tables[firstTable].rounded = true // the first table of a link has its weights
 		}
 	}
 	return l, nil
@@ -134,7 +136,8 @@ func newLinkLayout(ctx context.Context, net *btn.Network, f form) (*layout, erro
 // tableWork is the cost of a table in addition to that of its entries. The unit is an operation on an entry.
 const tableWork = 16
 
-// addTensor adds the tables of t, which is the core or the link number position. kind is "core" or "link".
+// addTensor adds the raw tables of t, which is core or link number position: a dense tensor is a table, a CP tensor a star or a chain, a
+// symmetric one a chain. kind is "core" or "link".
 func (l *layout) addTensor(kind string, position int, legs []int, t tensor.Tensor) error {
 	if l.pace.Over(int64(tableWork + len(legs))) {
 		return l.pace.Err()
@@ -143,7 +146,8 @@ func (l *layout) addTensor(kind string, position int, legs []int, t tensor.Tenso
 	case *tensor.Dense:
 		l.addTable(legs, rawTable{dims: t.Shape, data: t.Data})
 	case *tensor.CP:
-		if kind != "core" || l.chains == nil || !l.addUnsignedChain(position, legs, t) {
+		mayBeChain := kind == "core" && l.chains != nil
+		if !mayBeChain || !l.addUnsignedChain(position, legs, t) {
 			l.addStar(legs, t)
 		}
 	case *tensor.Symmetric:
@@ -184,27 +188,28 @@ func (l *layout) addStar(legs []int, t *tensor.CP) {
 	}
 	l.addTable([]int{hidden}, rawTable{dims: l.ints.Copy([]int{rank}), data: t.Weights})
 	for k, leg := range legs {
-		if v := t.Vectors[k]; v == nil {
+		vectors := t.Vectors[k]
+		if isIdentity := vectors == nil; isIdentity {
 			l.parent[l.root(leg)] = l.root(hidden)
-		} else {
-			l.addTable([]int{hidden, leg}, rawTable{
-				dims:     l.ints.Copy([]int{rank, t.Shape[k]}),
-				data:     v,
-				isMatrix: true,
-			})
-			l.hasMatrices = true
+			continue
 		}
+		l.addTable([]int{hidden, leg}, rawTable{
+			dims:     l.ints.Copy([]int{rank, t.Shape[k]}),
+			data:     vectors,
+			isMatrix: true,
+		})
+		l.hasMatrices = true
 	}
 }
 
-// addNode adds a node with dim values, or with one value if dim is 0, and returns its number.
+// addNode adds a node with dim values, or with one value if dim is 0, and returns its number. The node is an index of its own at first.
 func (l *layout) addNode(dim int) int {
 	l.dims = append(l.dims, max(dim, 1))
 	l.parent = append(l.parent, len(l.parent))
 	return len(l.parent) - 1
 }
 
-// addTable adds a copy of t whose modes are nodes.
+// addTable adds a copy of t to the tables of the layout. nodes are its modes.
 func (l *layout) addTable(nodes []int, t rawTable) {
 	added := &l.rawTables.Make(1)[0]
 	*added = t
@@ -212,17 +217,18 @@ func (l *layout) addTable(nodes []int, t rawTable) {
 	l.tables = append(l.tables, added)
 }
 
-// root returns the node that stands for all nodes of v's index. It shortens the path to the root for later calls.
-func (l *layout) root(v int) int {
-	for l.parent[v] != v {
-		l.parent[v] = l.parent[l.parent[v]]
-		v = l.parent[v]
+// root returns the node that stands for all nodes of the index of a node: the root of its tree in the union-find forest. It shortens the
+// path to the root for later calls.
+func (l *layout) root(node int) int {
+	for l.parent[node] != node {
+		l.parent[node] = l.parent[l.parent[node]]
+		node = l.parent[node]
 	}
-	return v
+	return node
 }
 
-// absorbMatrices removes legs that only join a matrix of a CP tensor with one other table: the matrix will be applied to that table
-// (absorbMatrix). So a reparameterised network with its maps becomes a network over the original variables again.
+// absorbMatrices removes legs that only join a matrix of a CP tensor with one other table: the matrix is to be applied to that table. So a
+// reparameterised network with its maps becomes a network over the original variables again.
 func (l *layout) absorbMatrices() {
 	if !l.hasMatrices {
 		return
@@ -231,10 +237,11 @@ func (l *layout) absorbMatrices() {
 		if l.pace.Over(tableWork) {
 			return
 		}
-		if len(modes) != 2 || modes[0].table == modes[1].table {
+		joinsTwoTables := len(modes) == 2 && modes[0].table != modes[1].table
+		if !joinsTwoTables {
 			continue
 		}
-		if !l.absorbMatrix(modes[0].table, modes[1]) {
+		if isAbsorbed := l.absorbMatrix(modes[0].table, modes[1]); !isAbsorbed {
 			l.absorbMatrix(modes[1].table, modes[0])
 		}
 	}
@@ -246,20 +253,22 @@ type tableMode struct {
 	mode  int
 }
 
-// modesOfLegs lists, by leg, the modes of tables that are that leg. The list of a leg that is merged with other nodes is empty.
+// modesOfLegs returns for every leg the modes of tables that are that leg. The list is empty for a leg that is merged with other nodes into
+// an index. Nodes below legCount are the legs.
 func (l *layout) modesOfLegs() [][]tableMode {
 	isMerged := make([]bool, len(l.parent)) // by root: its index has more than one node
-	for v := range l.parent {
-		if r := l.root(v); r != v {
-			isMerged[r] = true
+	for node := range l.parent {
+		if root := l.root(node); root != node {
+			isMerged[root] = true
 		}
 	}
 
 	modes := make([][]tableMode, l.legCount)
 	for _, t := range l.tables {
-		for k, v := range t.nodes {
-			if v < l.legCount && l.parent[v] == v && !isMerged[v] {
-				modes[v] = append(modes[v], tableMode{t, k})
+		for k, node := range t.nodes {
+			isLeg := node < l.legCount
+			if isLeg && l.parent[node] == node && !isMerged[node] {
+				modes[node] = append(modes[node], tableMode{t, k})
 			}
 		}
 	}
@@ -267,40 +276,42 @@ func (l *layout) modesOfLegs() [][]tableMode {
 	return modes
 }
 
-// absorbMatrix notes that m, a matrix over (hidden index, leg), is to be applied to target, whose mode is that leg. The mode becomes the
-// hidden index, and m is no table of the expression any more. It returns false and changes nothing if m is no matrix of a CP tensor, has
-// more rows than columns, is itself a target, or if the target's table already has the hidden index.
+// absorbMatrix notes that m, a matrix over (hidden index, leg), is to be applied to the mode of another table that is the same leg, target.
+// The mode becomes the hidden index, and m is no table of the expression any more. It returns false and changes nothing if m is no matrix
+// of a CP tensor, has more rows than columns, has maps itself, or if the table already has the hidden index.
 func (l *layout) absorbMatrix(m *rawTable, target tableMode) bool {
 	hidden := m.nodes[0]
-	if !m.isMatrix || m.dims[0] > m.dims[1] || m.maps != nil || l.hasIndex(target.table, hidden) {
+	wouldGrow := m.dims[0] > m.dims[1]
+	if !m.isMatrix || wouldGrow || m.pendingMaps != nil || l.hasIndex(target.table, hidden) {
 		return false
 	}
-	if target.table.maps == nil {
-		target.table.maps = make([]*rawTable, len(target.table.nodes))
+	if target.table.pendingMaps == nil {
+		target.table.pendingMaps = make([]*rawTable, len(target.table.nodes))
 	}
-	target.table.maps[target.mode] = m
+	target.table.pendingMaps[target.mode] = m
 	target.table.nodes[target.mode] = hidden
 	m.isAbsorbed = true
 	return true
 }
 
-// hasIndex reports whether a mode of t is the index of node.
+// hasIndex reports whether some mode of t belongs to the same index as node.
 func (l *layout) hasIndex(t *rawTable, node int) bool {
-	for _, v := range t.nodes {
-		if l.root(v) == l.root(node) {
+	for _, other := range t.nodes {
+		if l.root(other) == l.root(node) {
 			return true
 		}
 	}
 	return false
 }
 
-// numberIndices numbers the indices of the tables that are not absorbed: hidden indices of links first, then those of cores, then legs.
+// numberIndices numbers the indices of the tables that are not absorbed, in the sequence of their first nodes: hidden nodes of links,
+// hidden nodes of cores, then legs. indexOf is the number by root, the node that stands for all nodes of an index, or −1.
 func (l *layout) numberIndices() {
-	isUsed := make([]bool, len(l.parent)) // by root
+	isUsed := make([]bool, len(l.parent)) // by root: a table has its index
 	for _, t := range l.tables {
 		if !t.isAbsorbed {
-			for _, v := range t.nodes {
-				isUsed[l.root(v)] = true
+			for _, node := range t.nodes {
+				isUsed[l.root(node)] = true
 			}
 		}
 	}
@@ -311,9 +322,10 @@ func (l *layout) numberIndices() {
 	}
 
 	for i := range l.parent {
-		v := (i + l.legCount) % len(l.parent) // first the hidden nodes, from legCount on, then the legs
-		if r := l.root(v); isUsed[r] && l.indexOf[r] < 0 {
-			l.indexOf[r] = l.indexCount
+		node := (i + l.legCount) % len(l.parent) // first the hidden nodes, from legCount on, then the legs
+		root := l.root(node)
+		if isUsed[root] && l.indexOf[root] < 0 {
+			l.indexOf[root] = l.indexCount
 			l.indexCount++
 		}
 	}

@@ -21,24 +21,26 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 			variableOf[leg] = v
 		}
 	}
-	out, mayHaveGroups := make([]btn.CoreNumbers, len(net.Own())), true
+	numbers, mayHaveGroups := make([]btn.CoreNumbers, len(net.Own())), true
 	for c, core := range net.Own() {
-		numbers, fits := coreNumbers(core, variableOf)
-		out[c] = numbers
-		if !fits || slices.ContainsFunc(numbers.Numbers, func(x float64) bool { return x < 0 }) {
+		parameters, fits := coreNumbers(core, variableOf)
+		numbers[c] = parameters
+		hasNegative := slices.ContainsFunc(parameters.Numbers, func(x float64) bool { return x < 0 })
+		if !fits || hasNegative {
 			mayHaveGroups = false
 		}
 	}
 	if !mayHaveGroups {
-		for c := range out {
-			out[c].Groups = nil
+		for c := range numbers {
+			numbers[c].Groups = nil
 		}
 	}
-	return out
+	return numbers
 }
 
-// coreNumbers returns the numbers of one core with their groups. variableOf has the variable of every leg. fits is false if a value of a
-// symmetric tensor is beyond float64.
+// coreNumbers returns the parameters of one core and their groups: for each term of the core, the sizes of groups of consecutive
+// parameters, in each of which the core is linear. variableOf has the variable of every leg. fits is false if a value of a symmetric tensor
+// is beyond float64.
 func coreNumbers(core btn.Core, variableOf []int) (n btn.CoreNumbers, fits bool) {
 	switch t := core.T.(type) {
 	case *tensor.Dense:
@@ -51,27 +53,27 @@ func coreNumbers(core btn.Core, variableOf []int) (n btn.CoreNumbers, fits bool)
 		n.Groups = [][]int{{len(n.Numbers)}}
 	case *tensor.CP:
 		n.Numbers = slices.Concat(t.Weights, slices.Concat(t.Vectors...))
-		n.Groups = [][]int{append([]int{len(t.Weights)}, sizesOfVectors(t.Vectors)...)}
+		n.Groups = [][]int{append([]int{len(t.Weights)}, vectorSizes(t.Vectors)...)}
 	case *tensor.Symmetric:
-		n.Numbers = asFloats(t.Values)
+		n.Numbers = toFloat64(t.Values)
 		n.Groups = [][]int{{len(n.Numbers)}}
-		return n, !isBeyondFloats(t.Values, n.Numbers)
+		return n, !hasValueBeyondFloat64(t.Values, n.Numbers)
 	case *tensor.SymmetryCP:
 		fits = true
 		for _, term := range t.Terms {
-			values := asFloats(term.S)
-			fits = fits && !isBeyondFloats(term.S, values)
+			values := toFloat64(term.S)
+			fits = fits && !hasValueBeyondFloat64(term.S, values)
 			n.Numbers = append(append(n.Numbers, term.Alpha), values...)
 			n.Numbers = append(n.Numbers, slices.Concat(term.R...)...)
-			n.Groups = append(n.Groups, append([]int{1, len(values)}, sizesOfVectors(term.R)...))
+			n.Groups = append(n.Groups, append([]int{1, len(values)}, vectorSizes(term.R)...))
 		}
 		return n, fits
 	}
 	return n, true
 }
 
-// asFloats returns the values of v as float64; values beyond float64 become 0 or infinite.
-func asFloats(v scaled.Vector) []float64 {
+// toFloat64 returns the values of v as float64. Values beyond float64 become 0 or infinite.
+func toFloat64(v scaled.Vector) []float64 {
 	var values []float64
 	for k := range v.Len() {
 		values = append(values, v.At(k).Float64())
@@ -79,8 +81,8 @@ func asFloats(v scaled.Vector) []float64 {
 	return values
 }
 
-// isBeyondFloats reports whether a value of v that is not 0 is 0 or infinite among floats, which are v as float64.
-func isBeyondFloats(v scaled.Vector, floats []float64) bool {
+// hasValueBeyondFloat64 reports whether some value of v is beyond float64: it is not 0, but 0 or infinite in floats, the values as float64.
+func hasValueBeyondFloat64(v scaled.Vector, floats []float64) bool {
 	for k, x := range floats {
 		if x == 0 && !v.At(k).IsZero() || math.IsInf(x, 0) {
 			return true
@@ -89,8 +91,8 @@ func isBeyondFloats(v scaled.Vector, floats []float64) bool {
 	return false
 }
 
-// sizesOfVectors returns the lengths of the vectors that are not nil. (A nil vector is the identity or ones, and has no parameters.)
-func sizesOfVectors(vectors [][]float64) (sizes []int) {
+// vectorSizes returns the lengths of the vectors that are not nil. (A nil vector is the identity or ones, and has no parameters.)
+func vectorSizes(vectors [][]float64) (sizes []int) {
 	for _, v := range vectors {
 		if v != nil {
 			sizes = append(sizes, len(v))
@@ -105,13 +107,13 @@ const (
 	rowSlackPerEntry = 1e-6
 )
 
-// rowMode returns the mode that the rows of a conditional probability table are over: the last mode such that every sum of t over that mode
-// is 1. It returns −1 if no mode is such or if an entry is below 0.
+// rowMode returns the mode of the child in a conditional probability table t: the last mode such that every sum of t over that mode is 1,
+// within a small slack. It returns −1 if there is no such mode or if an entry is below 0.
 func rowMode(t *tensor.Dense) int {
 	if slices.ContainsFunc(t.Data, func(x float64) bool { return x < 0 }) {
 		return -1
 	}
-	stride := 1 // the entries per step of mode
+	stride := 1 // of mode in the data
 	for mode := len(t.Shape) - 1; mode >= 0; mode-- {
 		d := t.Shape[mode]
 		sums := make([]float64, len(t.Data)/d)
@@ -119,7 +121,8 @@ func rowMode(t *tensor.Dense) int {
 			sums[k/(d*stride)*stride+k%stride] += x // k without its coordinate of mode
 		}
 		slack := max(rowSlack, rowSlackPerEntry*float64(d))
-		if !slices.ContainsFunc(sums, func(sum float64) bool { return math.Abs(sum-1) > slack }) {
+		areAllOne := !slices.ContainsFunc(sums, func(sum float64) bool { return math.Abs(sum-1) > slack })
+		if areAllOne {
 			return mode
 		}
 		stride *= d

@@ -46,7 +46,7 @@ type Parameter struct {
 	Value    scaled.Number
 }
 
-// ParameterSizes returns the number of parameters of every core of the model.
+// ParameterSizes returns the number of parameters of every core of the model: its entries, or the numbers of its form.
 func ParameterSizes(net *btn.Network) []int {
 	sizes := make([]int, len(net.Own()))
 	for c, core := range net.Own() {
@@ -62,20 +62,20 @@ func ParameterSizes(net *btn.Network) []int {
 			sizes[c] = t.Values.Len()
 		case *tensor.SymmetryCP:
 			for i := range t.Terms {
-				sizes[c] += termSize(&t.Terms[i])
+				sizes[c] += parameterCount(&t.Terms[i])
 			}
 		}
 	}
 	return sizes
 }
 
-// termSize returns the number of parameters of a term of a symmetry-CP tensor: its weight, its values and its vectors.
-func termSize(t *tensor.SymmetryRankOne) int {
-	n := 1 + t.S.Len()
-	for _, v := range t.R {
-		n += len(v)
+// parameterCount returns the number of parameters of a term of a symmetry-CP tensor: its weight, its values and its vectors.
+func parameterCount(t *tensor.SymmetryRankOne) int {
+	count := 1 + t.S.Len()
+	for _, vector := range t.R {
+		count += len(vector)
 	}
-	return n
+	return count
 }
 
 // BuildParameters returns net as a parametric expression. Symmetric tensors are chains of plain counters, tables may have exponents (see
@@ -93,13 +93,14 @@ func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error)
 			"lower: derivatives by parameters need the factors as cores, without maps")
 	}
 
+	// Add the cores, and note for every table which parameters its entries are. Tables of links have none.
 	p := &Parametric{Sizes: ParameterSizes(net)}
-	sources := slices.Repeat([]Source{{Core: -1}}, len(l.tables)) // tables of links have no parameters
+	sources := slices.Repeat([]Source{{Core: -1}}, len(l.tables)) // by table
 	for c, core := range net.Cores {
 		if err := l.addTensor("core", c, core.Legs, core.T); err != nil {
 			return nil, err
 		}
-		isOfModel := c < len(p.Sizes) // no core of evidence
+		isOfModel := c < len(p.Sizes) // else it is a core of evidence
 		for _, positions := range parameterPositions(core.T) {
 			s := Source{Core: -1}
 			if positions != nil && isOfModel {
@@ -119,15 +120,16 @@ func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error)
 	return p, p.writeTables(l, net, sources)
 }
 
-// excludeZeroWeights excludes the values of variables that have weight 0.
+// excludeZeroWeights excludes the values of variables that have weight 0. isAlive is by root, the node that stands for a variable's index,
+// and by value.
 func (l *layout) excludeZeroWeights(net *btn.Network) {
 	for _, v := range net.Variables {
 		weights := WeightsAt(net, v.Link)
 		if !hasZero(weights) {
 			continue
 		}
-		if l.alive == nil {
-			l.alive = make([][]bool, len(l.parent))
+		if l.isAlive == nil {
+			l.isAlive = make([][]bool, len(l.parent))
 		}
 		isPossible := make([]bool, len(weights))
 		for x, w := range weights {
@@ -137,23 +139,23 @@ func (l *layout) excludeZeroWeights(net *btn.Network) {
 	}
 }
 
-// parameterPositions returns one list for each table that layout.addTensor makes of a core of a wide layout. Element k of a list is the
-// number of the core's parameter that entry k of the table is, or −1 if the entry is no parameter. The list is nil if the table has no
-// parameters.
+// parameterPositions returns which parameters of a core the entries of its tables are. The tables are those that layout.addTensor makes of
+// the core in a wide layout. Element k of the list of a table is the number of the parameter that entry k is, or −1 if the entry is no
+// parameter. The list is nil if the table has no parameters.
 func parameterPositions(t tensor.Tensor) [][]int {
 	switch t := t.(type) {
 	case *tensor.Dense:
-		return [][]int{consecutive(0, len(t.Data))}
+		return [][]int{consecutiveNumbers(0, len(t.Data))}
 	case *tensor.CP:
 		if len(t.Weights) == 0 {
 			return nil
 		}
-		first := len(t.Weights)
-		lists := [][]int{consecutive(0, first)}
-		for _, v := range t.Vectors {
-			if v != nil {
-				lists = append(lists, consecutive(first, len(v)))
-				first += len(v)
+		next := len(t.Weights) // the first parameter of the next vectors
+		lists := [][]int{consecutiveNumbers(0, next)}
+		for _, vectors := range t.Vectors {
+			if vectors != nil {
+				lists = append(lists, consecutiveNumbers(next, len(vectors)))
+				next += len(vectors)
 			}
 		}
 		return lists
@@ -168,7 +170,7 @@ func parameterPositions(t tensor.Tensor) [][]int {
 		next := 0
 		for i := range t.Terms {
 			first[i] = next
-			next += termSize(&t.Terms[i])
+			next += parameterCount(&t.Terms[i])
 		}
 		s := &symmetricSum{dims: t.Shape, levels: t.Levels, terms: t.Terms}
 		return s.parameterPositions(first)
@@ -176,13 +178,16 @@ func parameterPositions(t tensor.Tensor) [][]int {
 	return nil
 }
 
-// parameterPositions is the function of the same name for the tables of addPlainChain: per leg the 0-1 table, without parameters, and the
-// matrix of the vectors, if the leg has some; then the values of S, and the weights. Term i has its weight at first[i], then its values,
-// then its vectors. It returns nil if s has no terms, as it then has no tables.
+// parameterPositions returns which parameters of a symmetric core the entries of its tables are. There is a list per table: element k is
+// the number of the parameter that entry k is, or −1 if it is none. The tables are those of addPlainChain: per leg a table of 0 and 1,
+// without parameters (nil), and the matrix of the vectors, if the leg has some; then the values of S, and the weights. Term i has its
+// weight at parameter first[i], then its values, then its vectors. The result is nil if s has no terms, as it then has no tables.
 func (s *symmetricSum) parameterPositions(first []int) (lists [][]int) {
 	if len(s.terms) == 0 {
 		return nil
 	}
+
+	// The tables of the legs.
 	nextVector := make([]int, len(s.terms)) // by term: the first parameter of its next vector
 	for i, t := range s.terms {
 		nextVector[i] = first[i] + 1 + t.S.Len()
@@ -192,31 +197,32 @@ func (s *symmetricSum) parameterPositions(first []int) (lists [][]int) {
 		if !s.hasVectors(k) {
 			continue
 		}
-		var matrix []int
+		var matrix []int // over (term, value of the leg)
 		for i, t := range s.terms {
 			if t.R == nil || t.R[k] == nil {
 				matrix = append(matrix, slices.Repeat([]int{-1}, d)...)
 				continue
 			}
-			matrix = append(matrix, consecutive(nextVector[i], d)...)
+			matrix = append(matrix, consecutiveNumbers(nextVector[i], d)...)
 			nextVector[i] += d
 		}
 		lists = append(lists, matrix)
 	}
 
-	strides, boxSize := countStrides(s.levels)
+	// The table of the values, over (count, term), and that of the weights.
+	strides, boxSize := levelStrides(s.levels)
 	counts := reachableCounts(s.levels, strides, boxSize)
 	var values []int
-	for _, c := range counts[len(s.dims)] {
+	for _, count := range counts[len(s.dims)] {
 		for i := range s.terms {
-			values = append(values, first[i]+1+c)
+			values = append(values, first[i]+1+count)
 		}
 	}
 	return append(lists, values, slices.Clone(first))
 }
 
-// consecutive returns the n numbers first, first + 1, and so on.
-func consecutive(first, n int) []int {
+// consecutiveNumbers returns the n numbers first, first + 1, …, first + n − 1.
+func consecutiveNumbers(first, n int) []int {
 	numbers := make([]int, n)
 	for k := range numbers {
 		numbers[k] = first + k
@@ -224,9 +230,9 @@ func consecutive(first, n int) []int {
 	return numbers
 }
 
-// writeTables sets the expression of p to that of the layout, with the living entries of every table, and sets the sources of its tables.
-// sources are those of the layout's tables. A table without an index becomes a factor of the scale; if its entry is a parameter, it is in
-// Single.
+// writeTables sets the expression of p to that of the layout, and the sources of its tables: which parameters their entries are. It copies
+// the entries of every table over values that are not excluded. sources are those of the layout's tables, with all entries. A table without
+// an index becomes a factor of the scale; if its entry is a parameter, it is in Single.
 func (p *Parametric) writeTables(l *layout, net *btn.Network, sources []Source) error {
 	e := l.emptyExpression(net)
 	p.Expression = e
@@ -257,45 +263,46 @@ func (p *Parametric) writeTables(l *layout, net *btn.Network, sources []Source) 
 	return nil
 }
 
-// Floats returns the expression without exponents, and by table the exponent of the power of two by which its entries were divided. If
-// float64 does not hold all entries of a table then, the expression is Unfit.
+// Floats returns the expression with plain float64 entries: those of a table with exponents are divided by a power of two, which becomes
+// part of the scale. dividedBy has its exponent by table, 0 for other tables. If float64 does not hold all entries of a table then, the
+// expression is Unfit.
 func (p *Parametric) Floats() (e *sumproduct.Expression, dividedBy []int64) {
-	out := *p.Expression
-	out.Tables = slices.Clone(p.Tables)
+	plain := *p.Expression
+	plain.Tables = slices.Clone(p.Tables)
 	dividedBy = make([]int64, len(p.Tables))
-	for t := range out.Tables {
-		table := &out.Tables[t]
+	for t := range plain.Tables {
+		table := &plain.Tables[t]
 		if table.Exp == nil {
 			continue
 		}
-		top, isAllZero := largestExponent(table)
+		maxExponent, isAllZero := largestExponent(table)
 		data := make([]float64, len(table.Data))
 		for k, x := range table.Data {
 			if x == 0 {
 				continue
 			}
-			if table.Exp[k]-top < floats.Lowest {
-				out.Unfit = "values of a symmetric factor are further apart than float64 holds"
+			if table.Exp[k]-maxExponent < floats.Lowest {
+				plain.Unfit = "values of a symmetric factor are further apart than float64 holds"
 				continue
 			}
-			data[k] = math.Ldexp(x, int(table.Exp[k]-top))
+			data[k] = math.Ldexp(x, int(table.Exp[k]-maxExponent))
 		}
 		if !isAllZero {
-			dividedBy[t] = top
-			out.Scale = out.Scale.Mul(scaled.Make(1, top))
+			dividedBy[t] = maxExponent
+			plain.Scale = plain.Scale.Mul(scaled.Make(1, maxExponent))
 		}
 		table.Data, table.Exp = data, nil
 	}
-	return &out, dividedBy
+	return &plain, dividedBy
 }
 
-// largestExponent returns the largest exponent of the entries of t that are not 0, and whether there is none.
-func largestExponent(t *sumproduct.Table) (top int64, isAllZero bool) {
-	top, isAllZero = math.MinInt64, true
+// largestExponent returns the largest binary exponent of the entries of t that are not 0. isAllZero is true if all entries are.
+func largestExponent(t *sumproduct.Table) (maxExponent int64, isAllZero bool) {
+	maxExponent, isAllZero = math.MinInt64, true
 	for k, x := range t.Data {
 		if x != 0 {
-			top, isAllZero = max(top, t.Exp[k]), false
+			maxExponent, isAllZero = max(maxExponent, t.Exp[k]), false
 		}
 	}
-	return top, isAllZero
+	return maxExponent, isAllZero
 }

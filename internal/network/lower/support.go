@@ -4,17 +4,17 @@ package lower
 
 import "slices"
 
-// removeUnsupportedValues excludes values of indices until every living value of every index has, in every table of it, a non-zero entry
-// over living values. Z stays the same, since only zeros are left out. It sets isZero if an index has no living value any more. Tables with
-// zeros wait in a queue; a table waits again if an index of it loses values. Cost: the size of the tables that have zeros, each time one of
-// their indices loses values.
+// removeUnsupportedValues excludes values of indices that meet only zeros. Afterwards every value that is left, a living one, has in every
+// table of its index an entry that is not 0 and whose other values are alive. Z stays the same, since only zeros are left out. It sets
+// isZero if an index has no living value any more. Tables with zeros wait in a queue; a table waits again if an index of it loses values.
+// Cost: the size of the tables that have zeros, each time one of their indices loses values.
 func (l *layout) removeUnsupportedValues() {
 	queue, ok := l.tablesWithZeros()
 	if !ok || len(queue) == 0 {
 		return
 	}
 
-	l.alive = make([][]bool, len(l.parent))
+	l.isAlive = make([][]bool, len(l.parent))
 	tablesOf := l.tablesByRoot(queue)
 	for _, t := range queue {
 		t.isQueued = true
@@ -25,15 +25,15 @@ func (l *layout) removeUnsupportedValues() {
 		queue = queue[1:]
 		t.isQueued = false
 
-		supported := l.supportedValues(t)
-		for k, v := range t.nodes {
-			r := l.root(v)
-			var ofMode []bool
-			ofMode, supported = supported[:t.dims[k]], supported[t.dims[k]:]
-			if !l.intersectAlive(r, ofMode) {
+		isSupported := l.supportedValues(t) // for the values of mode 0, then those of mode 1, and so on
+		for k, node := range t.nodes {
+			root := l.root(node)
+			var inMode []bool
+			inMode, isSupported = isSupported[:t.dims[k]], isSupported[t.dims[k]:]
+			if hasChanged := l.intersectAlive(root, inMode); !hasChanged {
 				continue
 			}
-			for _, neighbour := range tablesOf[r] {
+			for _, neighbour := range tablesOf[root] {
 				if neighbour != t && !neighbour.isQueued {
 					neighbour.isQueued = true
 					queue = append(queue, neighbour)
@@ -47,29 +47,31 @@ func (l *layout) removeUnsupportedValues() {
 	}
 }
 
-// tablesByRoot lists, by root, the tables that have its index, once per mode. All lists share one allocation.
+// tablesByRoot returns for every root, the node that stands for an index, which of the given tables have that index; a table is listed once
+// for each mode with the index. All lists share one allocation.
 func (l *layout) tablesByRoot(tables []*rawTable) [][]*rawTable {
 	count, total := make([]int, len(l.parent)), 0
 	for _, t := range tables {
-		for _, v := range t.nodes {
-			count[l.root(v)]++
+		for _, node := range t.nodes {
+			count[l.root(node)]++
 			total++
 		}
 	}
-	lists, memory := make([][]*rawTable, len(l.parent)), make([]*rawTable, total)
-	for r, n := range count {
-		lists[r], memory = memory[:0:n], memory[n:]
+	tablesOf, memory := make([][]*rawTable, len(l.parent)), make([]*rawTable, total)
+	for root, n := range count {
+		tablesOf[root], memory = memory[:0:n], memory[n:]
 	}
 	for _, t := range tables {
-		for _, v := range t.nodes {
-			r := l.root(v)
-			lists[r] = append(lists[r], t)
+		for _, node := range t.nodes {
+			root := l.root(node)
+			tablesOf[root] = append(tablesOf[root], t)
 		}
 	}
-	return lists
+	return tablesOf
 }
 
-// tablesWithZeros lists the tables that have an entry 0 and are not absorbed. It returns false if the context has ended.
+// tablesWithZeros returns the tables of the expression that have an entry 0. Absorbed tables are not part of it. ok is false if the context
+// has ended.
 func (l *layout) tablesWithZeros() (tables []*rawTable, ok bool) {
 	for _, t := range l.tables {
 		if l.pace.Over(int64(len(t.data))) {
@@ -92,68 +94,71 @@ func hasZero(data []float64) bool {
 	return false
 }
 
-// intersectAlive excludes the values of root r that are not supported, and reports whether any of them was alive before. It sets isZero if
-// no value is alive any more.
-func (l *layout) intersectAlive(r int, supported []bool) (hasChanged bool) {
-	if l.alive[r] == nil {
-		if !slices.Contains(supported, false) {
+// intersectAlive excludes the values that are not supported from the index of a root, and reports whether any of them was alive before. It
+// sets isZero if no value is alive any more.
+func (l *layout) intersectAlive(root int, isSupported []bool) (hasChanged bool) {
+	if l.isAlive[root] == nil { // all values are alive
+		if !slices.Contains(isSupported, false) {
 			return false
 		}
-		l.alive[r] = slices.Repeat([]bool{true}, l.dims[r])
+		l.isAlive[root] = slices.Repeat([]bool{true}, l.dims[root])
 	}
 
-	living := 0
-	for x, isSupported := range supported {
-		if l.alive[r][x] && !isSupported {
-			l.alive[r][x] = false
+	livingCount := 0
+	for x, supported := range isSupported {
+		if l.isAlive[root][x] && !supported {
+			l.isAlive[root][x] = false
 			hasChanged = true
 		}
-		if l.alive[r][x] {
-			living++
+		if l.isAlive[root][x] {
+			livingCount++
 		}
 	}
-	l.isZero = l.isZero || living == 0
+	l.isZero = l.isZero || livingCount == 0
 	return hasChanged
 }
 
-// supportedValues reports for every value of every mode of t whether it has a non-zero entry over living values. The result is one list:
-// the values of mode 0, then those of mode 1, and so on. It is valid until the next call, and incomplete if the context has ended.
+// supportedValues returns for every value of every mode of t whether t has an entry with it that is not 0 and whose values are all alive.
+// The result is one list: the values of mode 0, then those of mode 1, and so on. It is valid until the next call, and incomplete if the
+// context has ended.
 func (l *layout) supportedValues(t *rawTable) []bool {
-	values := 0
+	valueCount := 0
 	for _, d := range t.dims {
-		values += d
+		valueCount += d
 	}
-	l.supported = slices.Grow(l.supported[:0], values)[:values]
-	clear(l.supported)
+	l.supportBuffer = slices.Grow(l.supportBuffer[:0], valueCount)[:valueCount]
+	clear(l.supportBuffer)
 	if l.isPlain(t) {
 		l.markPlainSupport(t)
 	} else {
 		l.markLivingSupport(t)
 	}
-	return l.supported
+	return l.supportBuffer
 }
 
-// markPlainSupport marks, for supportedValues, the values of all non-zero entries of a plain table. It reads the value of every mode off
-// the place of an entry: place 5 of a 2×3 table has the values 5 % 3 = 2 of mode 1 and 5 / 3 = 1 of mode 0.
+// markPlainSupport marks the values of all entries of t that are not 0 in supportBuffer, which has the values of mode 0, then those of mode
+// 1, and so on. All values of t are alive. It computes the value of every mode from the position of an entry: position 5 of a 2×3 table has
+// the values 5 % 3 = 2 of mode 1 and 5 / 3 = 1 of mode 0.
 func (l *layout) markPlainSupport(t *rawTable) {
-	for place, x := range t.data {
+	for position, x := range t.data {
 		if l.pace.Over(1) {
 			return
 		}
 		if x == 0 {
 			continue
 		}
-		end := len(l.supported) // of the values of mode k
+		end := len(l.supportBuffer) // of the values of mode k
 		for k := len(t.dims) - 1; k >= 0; k-- {
 			d := t.dims[k]
-			l.supported[end-d+place%d] = true
-			place /= d
+			l.supportBuffer[end-d+position%d] = true
+			position /= d
 			end -= d
 		}
 	}
 }
 
-// markLivingSupport marks, for supportedValues, the values of the non-zero entries over living values. t may be any table.
+// markLivingSupport marks the values of the entries of t that are not 0 and whose values are all alive, in supportBuffer, which has the
+// values of mode 0, then those of mode 1, and so on. t may be any table.
 func (l *layout) markLivingSupport(t *rawTable) {
 	grid := l.livingGrid(t)
 	position := make([]int, len(grid.axes))
@@ -164,24 +169,25 @@ func (l *layout) markLivingSupport(t *rawTable) {
 		if t.data[grid.offset(position)] != 0 {
 			begin := 0 // of the values of mode k
 			for k, a := range grid.axisOf {
-				l.supported[begin+grid.axes[a].value[position[a]]] = true
+				value := grid.axes[a].value[position[a]]
+				l.supportBuffer[begin+value] = true
 				begin += t.dims[k]
 			}
 		}
-		if !grid.advance(position) {
+		if hasNext := grid.advance(position); !hasNext {
 			return
 		}
 	}
 }
 
-// isComplete reports whether no value of root r is excluded.
-func (l *layout) isComplete(r int) bool { return l.alive == nil || l.alive[r] == nil }
+// isComplete reports whether no value of the index of a root is excluded.
+func (l *layout) isComplete(root int) bool { return l.isAlive == nil || l.isAlive[root] == nil }
 
-// livingValues lists the values of root r that are not excluded.
-func (l *layout) livingValues(r int) []int {
-	values := make([]int, 0, l.dims[r])
-	for x := range l.dims[r] {
-		if l.isComplete(r) || l.alive[r][x] {
+// livingValues returns the values of the index of a root that are not excluded.
+func (l *layout) livingValues(root int) []int {
+	values := make([]int, 0, l.dims[root])
+	for x := range l.dims[root] {
+		if l.isComplete(root) || l.isAlive[root][x] {
 			values = append(values, x)
 		}
 	}
@@ -202,16 +208,18 @@ type axis struct {
 	offset []int // by coordinate: its share of an entry's offset in the data
 }
 
-// offset returns where in the table's data the entry at a position is.
+// offset returns the offset of an entry in the table's data. position has a coordinate per axis, which is the number of a living value; the
+// offsets of all axes add up.
 func (g *grid) offset(position []int) int {
 	offset := 0
-	for a, i := range position {
-		offset += g.axes[a].offset[i]
+	for a, coordinate := range position {
+		offset += g.axes[a].offset[coordinate]
 	}
 	return offset
 }
 
-// advance moves position to the next entry, the last axis fastest. After the last entry it returns false and position is the first again.
+// advance moves position to the next entry, the last axis fastest, and returns true. After the last entry it returns false, and position is
+// that of the first entry again.
 func (g *grid) advance(position []int) bool {
 	for a := len(position) - 1; a >= 0; a-- {
 		if position[a]++; position[a] < len(g.axes[a].offset) {
@@ -222,27 +230,27 @@ func (g *grid) advance(position []int) bool {
 	return false
 }
 
-// livingGrid returns the grid of t. The offsets of modes that share an axis add up: in a 3×3 table over one index, coordinate i has the
-// offset 3i + i.
+// livingGrid returns the grid of t, which addresses its entries over living values. It has one axis per index. The offsets of modes that
+// share an axis add up: in a 3×3 table over one index, coordinate i has the offset 3i + i.
 func (l *layout) livingGrid(t *rawTable) grid {
 	g := grid{axisOf: make([]int, len(t.nodes))}
-	stride := make([]int, len(t.nodes))
-	for k, s := len(t.nodes)-1, 1; k >= 0; k-- {
-		stride[k] = s
-		s *= t.dims[k]
+	stride := make([]int, len(t.nodes)) // by mode
+	for k, size := len(t.nodes)-1, 1; k >= 0; k-- {
+		stride[k] = size
+		size *= t.dims[k]
 	}
 
-	for k, v := range t.nodes {
-		r := l.root(v)
-		a := slices.IndexFunc(g.axes, func(a axis) bool { return a.root == r })
-		if a < 0 {
+	for k, node := range t.nodes {
+		root := l.root(node)
+		a := slices.IndexFunc(g.axes, func(a axis) bool { return a.root == root })
+		if isNew := a < 0; isNew {
 			a = len(g.axes)
-			values := l.livingValues(r)
-			g.axes = append(g.axes, axis{root: r, value: values, offset: make([]int, len(values))})
+			values := l.livingValues(root)
+			g.axes = append(g.axes, axis{root: root, value: values, offset: make([]int, len(values))})
 		}
 		g.axisOf[k] = a
-		for i, x := range g.axes[a].value {
-			g.axes[a].offset[i] += x * stride[k]
+		for coordinate, x := range g.axes[a].value {
+			g.axes[a].offset[coordinate] += x * stride[k]
 		}
 	}
 	return g

@@ -35,9 +35,10 @@ type Weights struct {
 	Values []int
 }
 
-// Apart returns the template of a network without evidence. It returns false if Z is 0 by the zeros of net, if float64 does not hold all
-// entries (see Expression.Unfit), if net is invalid, or if the context has ended. Cost as of Build.
-func Apart(ctx context.Context, net *btn.Network) (*Template, bool) {
+// Apart returns the template of a network without evidence: its tables without those of the weights of its variables. ok is false if Z is 0
+// by the zeros of net, if float64 does not hold all entries (see Expression.Unfit), if net is invalid, or if the context has ended. Cost as
+// of Build.
+func Apart(ctx context.Context, net *btn.Network) (t *Template, ok bool) {
 	bare := *net
 	bare.Scale = scaled.One // evidence changes the network's scale
 	l, err := newLayout(ctx, &bare, form{})
@@ -63,7 +64,7 @@ func Apart(ctx context.Context, net *btn.Network) (*Template, bool) {
 	return template, true
 }
 
-// variableWeights returns by variable where its weights are.
+// variableWeights returns for every variable where its weights are in the network and in the expression, and which of its values are left.
 func (l *layout) variableWeights(net *btn.Network) []Weights {
 	var weights []Weights
 	for _, variable := range net.Variables {
@@ -77,7 +78,8 @@ func (l *layout) variableWeights(net *btn.Network) []Weights {
 	return weights
 }
 
-// weightTables reports for every table whether it has nothing but the weights of a variable.
+// weightTables returns for every table whether it has nothing but the weights of a variable. Such a table is over the hidden node of the
+// variable's link and shares memory with the weights.
 func (l *layout) weightTables(net *btn.Network) []bool {
 	linkOf := map[int]int{} // by hidden node: the link, if it has the weights of a variable
 	for _, variable := range net.Variables {
@@ -86,8 +88,8 @@ func (l *layout) weightTables(net *btn.Network) []bool {
 	hasOnlyWeights := make([]bool, len(l.tables))
 	for t, table := range l.tables {
 		if len(table.nodes) == 1 {
-			link, ok := linkOf[table.nodes[0]]
-			hasOnlyWeights[t] = ok && Same(WeightsAt(net, link), table.data)
+			link, isOfVariable := linkOf[table.nodes[0]]
+			hasOnlyWeights[t] = isOfVariable && Same(WeightsAt(net, link), table.data)
 		}
 	}
 	return hasOnlyWeights

@@ -31,7 +31,8 @@ const maxStarEntries = 256
 //
 // Errors and cost are those of Build and contractionorder.MinFill.
 func BuildUnsigned(ctx context.Context, net *btn.Network, star *sumproduct.Expression) (*sumproduct.Expression, error) {
-	if star.Scale.IsZero() || !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return mayNeedChain(c.T) }) {
+	hasCandidate := slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return mayNeedChain(c.T) })
+	if star.Scale.IsZero() || !hasCandidate {
 		return star, nil
 	}
 	order, err := contractionorder.MinFill(ctx, star.Hypergraph())
@@ -48,17 +49,18 @@ func BuildUnsigned(ctx context.Context, net *btn.Network, star *sumproduct.Expre
 	return build(ctx, net, form{chains: &coreChains{byCore: byCore, legRank: legRanks(net, star, order)}})
 }
 
-// coreChains says which cores are chains without signs and in which sequence a chain reads its legs.
+// coreChains tells which cores are written as chains without signs, and in which sequence a chain reads its legs.
 type coreChains struct {
 	byCore  []*unsigned.Chain // nil: the core is no chain
 	legRank []int             // by leg of the network: a chain reads legs of lower rank first
 }
 
-// legRanks returns by leg the position of its variable in an elimination order of star, 0 if the variable has no index.
+// legRanks returns for every leg the position of its variable in an elimination order of star, or 0 if the variable has no index. A chain
+// reads legs of lower rank first.
 func legRanks(net *btn.Network, star *sumproduct.Expression, order []int) []int {
-	position := make([]int, len(star.Dims)) // by index
-	for p, i := range order {
-		position[i] = p
+	positionInOrder := make([]int, len(star.Dims)) // by index
+	for position, i := range order {
+		positionInOrder[i] = position
 	}
 	ranks := make([]int, len(net.Dims))
 	for v, variable := range net.Variables {
@@ -67,14 +69,14 @@ func legRanks(net *btn.Network, star *sumproduct.Expression, order []int) []int 
 			continue
 		}
 		for _, leg := range net.Links[variable.Link].Legs {
-			ranks[leg] = position[i]
+			ranks[leg] = positionInOrder[i]
 		}
 	}
 	return ranks
 }
 
-// unsignedChains returns by core the chain that it becomes in BuildUnsigned, nil for every other core. It returns nil if no core becomes a
-// chain. The error is that of the context.
+// unsignedChains returns for every core the chain without signs as which it is written, or nil for a core that is written otherwise. It
+// returns nil if there is no chain. The error is that of the context.
 func unsignedChains(ctx context.Context, net *btn.Network) ([]*unsigned.Chain, error) {
 	weights := legWeights(net)
 	var byCore []*unsigned.Chain
@@ -87,7 +89,11 @@ func unsignedChains(ctx context.Context, net *btn.Network) ([]*unsigned.Chain, e
 		}
 		t := core.T.(*tensor.CP)
 		chain, ok := unsigned.NewChain(t)
-		if !ok || chain.Effect >= 0 && isNonNegativeOn(t, chain.Effect, weights[core.Legs[chain.Effect]]) {
+		if !ok {
+			continue
+		}
+		hasEffect := chain.Effect >= 0
+		if hasEffect && hasNoNegativeTerm(t, chain.Effect, weights[core.Legs[chain.Effect]]) {
 			continue
 		}
 		if byCore == nil {
@@ -98,7 +104,8 @@ func unsignedChains(ctx context.Context, net *btn.Network) ([]*unsigned.Chain, e
 	return byCore, nil
 }
 
-// legWeights returns by leg the weights of its variable's values, nil for a leg with a map: its values are not those of a variable.
+// legWeights returns for every leg the weights of its variable's values, or nil for a leg with a map, whose values are not those of a
+// variable.
 func legWeights(net *btn.Network) [][]float64 {
 	weights := make([][]float64, len(net.Dims))
 	for _, variable := range net.Variables {
@@ -116,12 +123,14 @@ func legWeights(net *btn.Network) [][]float64 {
 	return weights
 }
 
-// isNonNegativeOn reports whether no term of t, with its weight, has a number below 0 on mode effect, at values whose weight is not 0. It
-// is so after the effect was observed to have a value at which no term is negative. It returns false if weights is nil.
-func isNonNegativeOn(t *tensor.CP, effect int, weights []float64) bool {
-	for y, w := range weights {
+// hasNoNegativeTerm reports whether every term of t, with its weight, is at least 0 on mode effect at the values whose weight is not 0.
+// This is so if the effect was observed to have a value at which no term is negative. weights has the weights of the values; if it is nil,
+// the result is false.
+func hasNoNegativeTerm(t *tensor.CP, effect int, weights []float64) bool {
+	for y, weight := range weights {
 		for i, coefficient := range t.Weights {
-			if w != 0 && coefficient*t.Vectors[effect][i*len(weights)+y] < 0 {
+			entry := coefficient * t.Vectors[effect][i*len(weights)+y]
+			if weight != 0 && entry < 0 {
 				return false
 			}
 		}
@@ -142,15 +151,18 @@ func mayNeedChain(core tensor.Tensor) bool {
 	return entries > maxStarEntries
 }
 
-// addUnsignedChain adds a core as a chain without signs. It returns false and adds nothing if the core is none, or if float64 does not hold
-// its final table. The network is 0 if that table is.
+// addUnsignedChain adds the tables of a core that is written as a chain without signs: one per mode over (state before, leg, state after),
+// and a last one over (state, effect). It returns false and adds nothing if the core is written otherwise, or if float64 does not hold the
+// last table. The network is 0 if that table is.
 func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) {
 	c := l.chains.byCore[core]
 	if c == nil {
 		return false
 	}
-	gain := largest(c.Final)
-	final, fits := divideBy(c.Final, gain)
+
+	// The entries of the last table are divided by the largest of them, the gain.
+	gain := largestValue(c.Final)
+	final, fits := quotientsBy(c.Final, gain)
 	if !fits {
 		return false
 	}
@@ -160,6 +172,7 @@ func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) 
 	}
 	l.scale = l.scale.Mul(gain)
 
+	// The tables of the modes.
 	modes := slices.Clone(c.Modes)
 	slices.SortStableFunc(modes, func(a, b int) int { return cmp.Compare(l.chains.legRank[legs[a]], l.chains.legRank[legs[b]]) })
 	before := -1 // the node of the state before the mode; there is none before the first
@@ -179,6 +192,7 @@ func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) 
 		before = after
 	}
 
+	// The last table.
 	last := rawTable{dims: []int{c.States}, data: final, rounded: true}
 	nodes := []int{before}
 	if c.Effect >= 0 {
@@ -188,7 +202,8 @@ func (l *layout) addUnsignedChain(core int, legs []int, t *tensor.CP) (ok bool) 
 	return true
 }
 
-// unsignedStep returns the entries of the table over (state before, value of mode k, state after) of a chain. dim is the mode's dimension.
+// unsignedStep returns the entries of the table over (state before, value of mode k, state after) of a chain, in row-major order. dim is
+// the mode's dimension.
 func unsignedStep(c *unsigned.Chain, k, dim int) []float64 {
 	var data []float64
 	for from := range c.States {
