@@ -281,8 +281,7 @@ func (l *layout) modesOfLegs() [][]tableMode {
 // of a CP tensor, has more rows than columns, has maps itself, or if the table already has the hidden index.
 func (l *layout) absorbMatrix(m *rawTable, target tableMode) bool {
 	hidden := m.nodes[0]
-	wouldGrow := m.dims[0] > m.dims[1]
-	if !m.isMatrix || wouldGrow || m.pendingMaps != nil || l.hasIndex(target.table, hidden) {
+	if !m.isMatrix || m.dims[0] > m.dims[1] || m.pendingMaps != nil || l.hasIndex(target.table, hidden) {
 		return false
 	}
 	if target.table.pendingMaps == nil {
