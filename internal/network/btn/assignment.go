@@ -57,7 +57,7 @@ type Extra struct {
 	Demands int    `msgpack:"n"`
 }
 
-// Served returns the number of demands that serve only this query.
+// Served returns the number of demands that serve only this query: the sum over the kinds of its questions.
 func (a *Asked) Served() (n int) {
 	for _, extra := range a.Extra {
 		n += extra.Demands

@@ -38,16 +38,17 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	}
 	out.Directed = false
 	out.Links = append([]Link(nil), n.Links...)
-	if err := ev.Validate(n.domains()); err != nil {
+	if err := ev.Validate(n.domainModel()); err != nil {
 		return nil, err
 	}
 
 	observed := make([]int, 0, len(ev.Hard)+len(ev.Soft)) // the variables with evidence, each once
 	weights := map[int][]scaled.Number{}                  // by observed variable, under the evidence so far
 
+	// weightsOf returns the weights of variable i under the evidence so far, to be changed in place.
 	weightsOf := func(i int) []scaled.Number {
-		w, ok := weights[i]
-		if !ok {
+		w, isObserved := weights[i]
+		if !isObserved {
 			w = n.weights(i)
 			weights[i] = w
 			observed = append(observed, i)
@@ -55,17 +56,18 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 		return w
 	}
 
-	for _, s := range ev.Soft {
-		if isExact := multiply(weightsOf(s.Var), s.Weights); !isExact {
-			out.Rounded = append(slices.Clip(out.Rounded), n.Variables[s.Var].Link)
+	for _, likelihood := range ev.Soft {
+		isExact := multiplyByLikelihood(weightsOf(likelihood.Var), likelihood.Weights)
+		if !isExact {
+			out.Rounded = append(slices.Clip(out.Rounded), n.Variables[likelihood.Var].Link)
 		}
 	}
 
 	// An observation leaves one value.
-	for _, h := range ev.Hard {
-		w := weightsOf(h.Var)
+	for _, observation := range ev.Hard {
+		w := weightsOf(observation.Var)
 		for x := range w {
-			if x != h.Value {
+			if x != observation.Value {
 				w[x] = scaled.Number{}
 			}
 		}
@@ -79,8 +81,8 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	return &out, nil
 }
 
-// multiply multiplies the weights w of a variable by a likelihood, in place. It reports whether no product was rounded.
-func multiply(w []scaled.Number, likelihood []float64) (isExact bool) {
+// multiplyByLikelihood multiplies the weights w of a variable by a likelihood, in place. It reports whether no product was rounded.
+func multiplyByLikelihood(w []scaled.Number, likelihood []float64) (isExact bool) {
 	isExact = true
 	for x := range w {
 		f := scaled.FromFloat(likelihood[x])
@@ -92,8 +94,8 @@ func multiply(w []scaled.Number, likelihood []float64) (isExact bool) {
 	return isExact
 }
 
-// domains returns a model with the variables of n and no factors, against which evidence is checked.
-func (n *Network) domains() *factorgraph.Model {
+// domainModel returns a model with the variables of n and no factors. Evidence is validated against it.
+func (n *Network) domainModel() *factorgraph.Model {
 	m := &factorgraph.Model{Domains: make([]int, len(n.Variables))}
 	for i, v := range n.Variables {
 		m.Domains[i] = v.Domain
@@ -104,25 +106,25 @@ func (n *Network) domains() *factorgraph.Model {
 // weights returns w_i(x) of variable i for every value x. The power of two that went into Scale is not in them.
 func (n *Network) weights(i int) []scaled.Number {
 	cp := n.Links[n.Variables[i].Link].T.(*tensor.CP)
-	w := make([]scaled.Number, len(cp.Weights))
-	for x, v := range cp.Weights {
-		w[x] = scaled.FromFloat(v)
+	weights := make([]scaled.Number, len(cp.Weights))
+	for x, w := range cp.Weights {
+		weights[x] = scaled.FromFloat(w)
 	}
-	return w
+	return weights
 }
 
-// setWeights replaces the weights of variable i in place. The list n.Links must not be shared with another network. It returns ErrRange if
-// the weights span too much.
+// setWeights replaces the weights of variable i in place: the link of the variable gets them as float64, and a power of two taken out of
+// them goes into Scale. The list n.Links must not be shared with another network. It returns ErrRange if the weights span too much.
 func (n *Network) setWeights(i int, numbers []scaled.Number) error {
-	w, exp, err := FitWeights(numbers)
+	weights, exp, err := FitWeights(numbers)
 	if err != nil {
 		return err
 	}
 
-	j := n.Variables[i].Link
-	cp := *n.Links[j].T.(*tensor.CP)
-	cp.Weights = w
-	n.Links[j].T = &cp
+	link := n.Variables[i].Link
+	cp := *n.Links[link].T.(*tensor.CP)
+	cp.Weights = weights
+	n.Links[link].T = &cp
 	n.Scale = n.Scale.Mul(scaled.Make(1, exp))
 	return nil
 }

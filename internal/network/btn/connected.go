@@ -18,7 +18,7 @@ func (n *Network) Connected() [][]int {
 		parent[k] = k
 	}
 
-	// root returns the root of a link's set, halving paths (union-find).
+	// Union-find: root returns the link that stands for all links connected with link k.
 	root := func(k int) int {
 		for parent[k] != k {
 			parent[k] = parent[parent[k]]
@@ -33,17 +33,17 @@ func (n *Network) Connected() [][]int {
 		}
 	}
 
+	// List the links by their roots.
 	var parts [][]int
 	var withoutLegs []int
-	partOfRoot := make(map[int]int)
-
+	partOfRoot := make(map[int]int) // by root: the position in parts
 	for k, link := range n.Links {
 		if len(link.Legs) == 0 {
 			withoutLegs = append(withoutLegs, k)
 			continue
 		}
-		part, ok := partOfRoot[root(k)]
-		if !ok {
+		part, isListed := partOfRoot[root(k)]
+		if !isListed {
 			part = len(parts)
 			partOfRoot[root(k)] = part
 			parts = append(parts, nil)
@@ -57,24 +57,24 @@ func (n *Network) Connected() [][]int {
 	return parts
 }
 
-// Sub returns the part of n that consists of some links and the cores between them, and for each variable of that part its
-// number in n. links has all links of one or more connected parts (see Connected), ascending. Links,
-// legs, cores and variables keep their sequence. Cores without legs and the scale stay with n: the
-// scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
+// Sub returns the part of n that consists of the given links and the cores between them, and for each variable of that part its number in
+// n. links has all links of one or more connected parts (see Connected), ascending. Links, legs, cores and variables keep their sequence.
+// Cores without legs and the scale stay with n: the scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
 func (n *Network) Sub(links []int) (part *Network, variables []int) {
 	part = &Network{Scale: scaled.One, Choice: n.Choice, Links: make([]Link, len(links))}
 	legLink := n.LegLink()
-	position := make([]int, len(n.Links)) // by link of n: 1 + its number in the part, 0 if it is not in the part
+	linkNumber := slices.Repeat([]int{-1}, len(n.Links)) // by link of n: its number in the part, −1 if it is not in the part
 	for k, link := range links {
-		position[link] = k + 1
+		linkNumber[link] = k
 	}
 
-	number := make([]int, len(n.Dims)) // by leg of n: its number in the part
+	// Legs.
+	legNumber := make([]int, len(n.Dims)) // by leg of n: its number in the part
 	for leg, d := range n.Dims {
-		if position[legLink[leg]] == 0 {
+		if linkNumber[legLink[leg]] < 0 {
 			continue
 		}
-		number[leg] = len(part.Dims)
+		legNumber[leg] = len(part.Dims)
 		part.Dims = append(part.Dims, d)
 		if n.Maps != nil {
 			part.Maps = append(part.Maps, n.Maps[leg])
@@ -82,29 +82,31 @@ func (n *Network) Sub(links []int) (part *Network, variables []int) {
 	}
 
 	renumber := func(legs []int) []int {
-		out := make([]int, len(legs))
+		numbers := make([]int, len(legs))
 		for k, leg := range legs {
-			out[k] = number[leg]
+			numbers[k] = legNumber[leg]
 		}
-		return out
+		return numbers
 	}
 
+	// Links and cores.
 	for k, link := range links {
 		part.Links[k] = Link{Legs: renumber(n.Links[link].Legs), T: n.Links[link].T}
 	}
 	for _, core := range n.Cores {
-		if len(core.Legs) > 0 && position[legLink[core.Legs[0]]] > 0 {
+		if len(core.Legs) > 0 && linkNumber[legLink[core.Legs[0]]] >= 0 {
 			part.Cores = append(part.Cores, Core{Legs: renumber(core.Legs), T: core.T})
 		}
 	}
 
+	// Variables.
 	if n.Variables == nil {
 		return part, nil
 	}
 	part.Variables = []Variable{}
-	for v, place := range n.Variables {
-		if k := position[place.Link]; k > 0 {
-			part.Variables = append(part.Variables, Variable{Domain: place.Domain, Link: k - 1})
+	for v, variable := range n.Variables {
+		if link := linkNumber[variable.Link]; link >= 0 {
+			part.Variables = append(part.Variables, Variable{Domain: variable.Domain, Link: link})
 			variables = append(variables, v)
 		}
 	}

@@ -43,13 +43,15 @@ type Other struct {
 	Weight scaled.Number `msgpack:"w"`
 }
 
-// Compare orders assignments, the heavier first. Of equally heavy ones that with the smaller values in the order of the variables is first.
-func (o Other) Compare(p Other) int {
-	return cmp.Or(p.Weight.Cmp(o.Weight), slices.Compare(o.Values, p.Values))
+// Compare returns a negative number if o comes before other: the heavier assignment first, and of equally heavy ones that with the smaller
+// values in the order of the variables.
+func (o Other) Compare(other Other) int {
+	return cmp.Or(other.Weight.Cmp(o.Weight), slices.Compare(o.Values, other.Values))
 }
 
-// Or returns the better of two assignments of different slices. If they tie, it returns the one with the smaller values in the order of
-// the variables. Its Others are the merged lists (addOthers). A nil receiver or argument stands for slices without a possible assignment.
+// Or returns the heavier of two assignments, which are the best of different slices. If they tie, it returns the one with the smaller
+// values in the order of the variables. Its list of next best assignments, Others, is merged of both. A nil receiver or argument stands for
+// slices without a possible assignment.
 func (f *Found) Or(g *Found) *Found {
 	switch {
 	case f == nil:
@@ -84,14 +86,20 @@ func Searched(results []*Found) *Found {
 	var best *Found
 	bound := math.Inf(1)
 	for _, f := range results {
-		if len(f.Values) > 0 && (best == nil || f.compare(best) < 0) {
+		hasAssignment := len(f.Values) > 0
+		if hasAssignment && (best == nil || f.compareFound(best) < 0) {
 			best = f
 		}
 		bound = min(bound, f.Bound)
 	}
-	if best == nil || len(results) == 1 || best.Others != nil || best.All {
+	if best == nil || len(results) == 1 {
 		return best
 	}
+	if isList := best.Others != nil || best.All; isList {
+		return best
+	}
+
+	// The smallest bound is true for the best assignment, too.
 	bounded := *best
 	lnWeight := bounded.Weight.LogAbs()
 	bounded.Bound = max(bound, lnWeight)
@@ -99,12 +107,12 @@ func Searched(results []*Found) *Found {
 	return &bounded
 }
 
-// compare orders results of searches, negative if f is better: by the best assignment, then the longer list, then the better list, then the
-// lower bound.
-func (f *Found) compare(g *Found) int {
+// compareFound compares two results of searches: it is negative if f is better. The better one has the better assignment; of equal ones the
+// longer list of next best assignments, then the better list, then the lower bound.
+func (f *Found) compareFound(other *Found) int {
 	return cmp.Or(
-		Other{f.Values, f.Weight}.Compare(Other{g.Values, g.Weight}), cmp.Compare(len(g.Others), len(f.Others)),
-		slices.CompareFunc(f.Others, g.Others, Other.Compare), cmp.Compare(f.Bound, g.Bound),
+		Other{f.Values, f.Weight}.Compare(Other{other.Values, other.Weight}), cmp.Compare(len(other.Others), len(f.Others)),
+		slices.CompareFunc(f.Others, other.Others, Other.Compare), cmp.Compare(f.Bound, other.Bound),
 	)
 }
 
@@ -113,7 +121,7 @@ func (f *Found) Tied(w scaled.Number) bool {
 	return f.Weight.Sub(w).Cmp(f.Weight.Mul(scaled.FromFloat(f.Close))) <= 0
 }
 
-// Keep shortens the list to the best assignments: count of them, including the first, which is f itself.
+// Keep shortens the list of assignments to the best ones. count is the number that stays, including the first one, which is f itself.
 func (f *Found) Keep(count int) {
 	if len(f.Others) >= count {
 		f.Others, f.All = f.Others[:count-1], false
@@ -128,22 +136,23 @@ func (f *Found) Last() scaled.Number {
 	return f.Weight
 }
 
-// addOthers merges the assignments of g, which are of other slices, into f.Others. f is not worse than g. A list that is not All has as
-// many assignments as were asked for, so the merged list is cut to that length: its slices may have further ones that are heavier than
-// what would follow. If only one assignment was asked for, it does nothing.
+// addOthers merges the assignments of g, which are of other slices, into f.Others, the next best assignments. f is not worse than g. If
+// only one assignment was asked for, it does nothing. A list that does not have all possible assignments has as many as were asked for. The
+// merged list is cut to that length, since slices with such a list may have further assignments that are heavier than what would follow.
 func (f *Found) addOthers(g *Found) {
-	if !f.All && f.Others == nil && !g.All && g.Others == nil {
+	isOneAskedFor := !f.All && f.Others == nil && !g.All && g.Others == nil
+	if isOneAskedFor {
 		return
 	}
-	list := slices.Concat(f.Others, []Other{{g.Values, g.Weight}}, g.Others)
-	slices.SortFunc(list, Other.Compare)
-	for _, h := range []*Found{f, g} {
-		if !h.All {
-			list = list[:min(len(list), len(h.Others))]
+	merged := slices.Concat(f.Others, []Other{{g.Values, g.Weight}}, g.Others)
+	slices.SortFunc(merged, Other.Compare)
+	for _, found := range []*Found{f, g} {
+		if !found.All {
+			merged = merged[:min(len(merged), len(found.Others))]
 		}
 	}
 	f.All = f.All && g.All
-	f.Others = list
+	f.Others = merged
 }
 
 // Drawn are assignments drawn from some slices.

@@ -28,7 +28,7 @@ func (n *Network) BaseDigest() [digest.Size]byte {
 	e.Int(len(n.Maps))
 	for _, m := range n.Maps {
 		e.Text(string(m.Kind))
-		e.optional(m.A)
+		e.optionalList(m.A)
 	}
 
 	e.Int(len(n.Cores))
@@ -70,8 +70,8 @@ type encoder struct{ *digest.Builder }
 // DigestTensor adds a tensor to a digest.
 func DigestTensor(b *digest.Builder, t tensor.Tensor) { encoder{b}.tensor(t) }
 
-// optional writes a list that may be nil (the identity, or all ones). nil and an empty list are written differently.
-func (e encoder) optional(list []float64) {
+// optionalList writes a list that may be nil, which stands for the identity or for ones. nil and an empty list are written differently.
+func (e encoder) optionalList(list []float64) {
 	if list == nil {
 		e.Int(-1)
 		return
@@ -79,17 +79,17 @@ func (e encoder) optional(list []float64) {
 	e.Floats(list)
 }
 
-// vector writes a scaled vector, every entry in its normal form.
-func (e encoder) vector(v scaled.Vector) {
+// scaledVector writes the length of a vector of scaled numbers, and the mantissa and the exponent of each in its normal form.
+func (e encoder) scaledVector(v scaled.Vector) {
 	e.Int(v.Len())
 	for i := range v.Len() {
-		a := v.At(i)
-		e.Float(a.Mant)
-		e.Word(uint64(a.Exp))
+		number := v.At(i)
+		e.Float(number.Mant)
+		e.Word(uint64(number.Exp))
 	}
 }
 
-// levels writes the number of levels, and per leg the level of each value.
+// levels writes the levels of the values of all legs: the number of levels, the number of legs, and per leg the level of each value.
 func (e encoder) levels(l countspace.Levels) {
 	e.Int(l.D)
 	e.Int(len(l.Of))
@@ -98,7 +98,7 @@ func (e encoder) levels(l countspace.Levels) {
 	}
 }
 
-// tensor writes a tensor, the name of its kind first.
+// tensor writes a tensor: the name of its form, its shape, and the numbers of the form.
 func (e encoder) tensor(t tensor.Tensor) {
 	switch t := t.(type) {
 	case *tensor.Dense:
@@ -111,13 +111,13 @@ func (e encoder) tensor(t tensor.Tensor) {
 		e.Floats(t.Weights)
 		e.Int(len(t.Vectors))
 		for _, v := range t.Vectors {
-			e.optional(v)
+			e.optionalList(v)
 		}
 	case *tensor.Symmetric:
 		e.Text("symmetric")
 		e.Ints(t.Shape)
 		e.levels(t.Levels)
-		e.vector(t.Values)
+		e.scaledVector(t.Values)
 	case *tensor.SymmetryCP:
 		e.Text("symmetry-cp")
 		e.Ints(t.Shape)
@@ -125,10 +125,10 @@ func (e encoder) tensor(t tensor.Tensor) {
 		e.Int(len(t.Terms))
 		for _, term := range t.Terms {
 			e.Float(term.Alpha)
-			e.vector(term.S)
+			e.scaledVector(term.S)
 			e.Int(len(term.R))
 			for _, r := range term.R {
-				e.optional(r)
+				e.optionalList(r)
 			}
 		}
 	}

@@ -23,6 +23,7 @@ func (n *Network) Spread(ev factorgraph.Evidence) (*Network, factorgraph.Evidenc
 	out.Dims, out.Maps = slices.Clone(n.Dims), slices.Clone(n.Maps)
 	out.Cores, out.Links = slices.Clone(n.Cores), slices.Clone(n.Links)
 	for _, s := range ev.Soft {
+		// A new leg joins the likelihood to the variable.
 		leg := len(out.Dims)
 		out.Dims = append(out.Dims, len(s.Weights))
 		if n.Maps != nil {
@@ -31,23 +32,26 @@ func (n *Network) Spread(ev factorgraph.Evidence) (*Network, factorgraph.Evidenc
 		legs := []int{leg}
 		likelihood := &tensor.Dense{Shape: []int{len(s.Weights)}, Data: s.Weights}
 		link := &out.Links[n.Variables[s.Var].Link]
-		if n.Choice == query.CoresAreVariables && len(link.Legs) > 0 {
+		isCoreOfVariable := n.Choice == query.CoresAreVariables && len(link.Legs) > 0
+		if isCoreOfVariable {
 			// The link has the weights only. Its one leg leads to the variable's core, which gets the new leg.
 			out.Links = append(out.Links, Link{Legs: legs, T: likelihood})
 			c := slices.IndexFunc(n.Cores, func(c Core) bool { return slices.Contains(c.Legs, link.Legs[0]) })
-			out.Cores[c].Legs, out.Cores[c].T = addLeg(out.Cores[c].Legs, out.Cores[c].T, leg, len(s.Weights))
+			out.Cores[c].Legs, out.Cores[c].T = withLeg(out.Cores[c].Legs, out.Cores[c].T, leg, len(s.Weights))
 			continue
 		}
+
+		// The variable's link gets the new leg.
 		out.Cores = append(out.Cores, Core{Legs: legs, T: likelihood})
 		out.Likelihoods++
-		link.Legs, link.T = addLeg(link.Legs, link.T, leg, len(s.Weights))
+		link.Legs, link.T = withLeg(link.Legs, link.T, leg, len(s.Weights))
 	}
 	return &out, factorgraph.Evidence{Hard: ev.Hard}
 }
 
-// Given returns n under evidence, as conditioned, together with the network base and the evidence remaining that it was conditioned from.
-// These are n and ev, unless the product of a likelihood and the weights of its variable leaves the range of float64. Then they are the
-// results of Spread: base has a tensor for each likelihood, and remaining has the observations only. Errors: those of Condition.
+// Given returns n under evidence: conditioned is base.Condition(remaining). As a rule base is n and remaining is ev. If the product of a
+// likelihood and the weights of its variable leaves the range of float64, base and remaining are the results of Spread: base has a tensor
+// for each likelihood, and remaining has the observations only. Errors: those of Condition.
 func (n *Network) Given(ev factorgraph.Evidence) (
 	base *Network, remaining factorgraph.Evidence, conditioned *Network, err error,
 ) {
@@ -55,15 +59,15 @@ func (n *Network) Given(ev factorgraph.Evidence) (
 	if !errors.Is(err, ErrRange) {
 		return n, ev, conditioned, err
 	}
-	// A product left the range of float64: without likelihoods in the evidence there is none.
+	// A product left the range of float64. Without likelihoods in the evidence there are no products.
 	base, remaining = n.Spread(ev)
 	conditioned, err = base.Condition(remaining)
 	return base, remaining, conditioned, err
 }
 
-// addLeg returns the legs and the tensor of a variable with one more leg, which has the identity as its map: its index is the value of the
-// variable.
-func addLeg(legs []int, t tensor.Tensor, leg, dim int) ([]int, tensor.Tensor) {
+// withLeg returns the legs and the tensor of a variable, in CP form with one term per value, with one more leg of the given dimension. Its
+// index is the value of the variable.
+func withLeg(legs []int, t tensor.Tensor, leg, dim int) ([]int, tensor.Tensor) {
 	cp := *t.(*tensor.CP)
 	cp.Shape = append(slices.Clone(cp.Shape), dim)
 	cp.Vectors = append(slices.Clone(cp.Vectors), nil)

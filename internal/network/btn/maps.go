@@ -22,7 +22,7 @@ var ErrIllConditioned = errors.New("btn: map is singular or ill-conditioned")
 // ErrMap says that a map is not a square matrix of the leg's dimension with finite entries.
 var ErrMap = errors.New("btn: map")
 
-// Identity is the map that changes nothing.
+// Identity returns the map that changes nothing.
 func Identity() Map { return Map{Kind: query.MapIdentity} }
 
 // Orthogonal returns the orthogonal map used for dimension d:
@@ -82,10 +82,10 @@ func (m Map) Inverse(d int) ([]float64, error) {
 	}
 
 	if m.Kind == query.MapOrthogonal {
-		return m.transposed(d)
+		return m.checkedTranspose(d)
 	}
 
-	kappa, err := condition(m.A, d)
+	kappa, err := conditionNumber(m.A, d)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +101,8 @@ func (m Map) Inverse(d int) ([]float64, error) {
 	return inverse, nil
 }
 
-// condition returns the 2-norm condition number, +Inf for a singular matrix.
-func condition(a []float64, d int) (float64, error) {
+// conditionNumber returns the 2-norm condition number of a d×d matrix, or +Inf if it is singular.
+func conditionNumber(a []float64, d int) (float64, error) {
 	values, err := linalg.SingularValues(a, d, d)
 	if err != nil {
 		return 0, fmt.Errorf("%w: its singular values cannot be computed: %w",
@@ -120,31 +120,32 @@ func condition(a []float64, d int) (float64, error) {
 // rounding of a DCT-II of dimension 1000 is below 1e-14.
 const orthogonalTolerance = 1e-12
 
-// transposed returns Aᵀ, or ErrMap if A is not orthogonal: row j of Aᵀ times row k has to be 1 for j = k, else 0.
-func (m Map) transposed(d int) ([]float64, error) {
-	t := make([]float64, d*d)
+// checkedTranspose returns Aᵀ, the inverse of an orthogonal map of dimension d. It returns ErrMap if A is not orthogonal: row j of Aᵀ times
+// row k must be 1 for j = k, else 0.
+func (m Map) checkedTranspose(d int) ([]float64, error) {
+	transpose := make([]float64, d*d)
 	for x := range d {
 		for k := range d {
-			t[k*d+x] = m.A[x*d+k]
+			transpose[k*d+x] = m.A[x*d+k]
 		}
 	}
 
 	for j := range d {
 		for k := range d {
-			dot := 0.0
+			deviation := 0.0 // of the product of rows j and k
 			for x := range d {
-				dot += t[j*d+x] * t[k*d+x]
+				deviation += transpose[j*d+x] * transpose[k*d+x]
 			}
 			if j == k {
-				dot--
+				deviation--
 			}
-			if math.Abs(dot) > orthogonalTolerance {
+			if math.Abs(deviation) > orthogonalTolerance {
 				return nil, fmt.Errorf("%w: kind is orthogonal, but columns %d and %d are off by "+
-					"%.3g", ErrMap, j, k, dot)
+					"%.3g", ErrMap, j, k, deviation)
 			}
 		}
 	}
-	return t, nil
+	return transpose, nil
 }
 
 // MapRounding returns a bound of the effect of rounding on a mapped network's Z, relative to the product of the norms of B and of the
@@ -153,13 +154,15 @@ func (m Map) transposed(d int) ([]float64, error) {
 //
 // Each core and link with the legs ℓ may be off by the share 4 (legs + 4) 2^−53 κ_max Π_ℓ κ_ℓ =: s. The bound is Π (1 + s) − 1.
 func MapRounding(n *Network) float64 {
+	// The condition numbers by leg, and the largest.
 	kappas, largest := make([]float64, len(n.Dims)), 1.0
 	for l := range n.Dims {
 		kappas[l] = 1
-		if l >= len(n.Maps) || n.Maps[l].A == nil || n.Maps[l].Kind == query.MapOrthogonal {
+		isOrthogonal := l >= len(n.Maps) || n.Maps[l].A == nil || n.Maps[l].Kind == query.MapOrthogonal
+		if isOrthogonal {
 			continue
 		}
-		kappa, err := condition(n.Maps[l].A, n.Dims[l])
+		kappa, err := conditionNumber(n.Maps[l].A, n.Dims[l])
 		if err != nil {
 			return math.Inf(1)
 		}

@@ -57,10 +57,10 @@ type Network struct {
 	Likelihoods int
 }
 
-// Own returns the cores that are part of the model, without those of likelihoods.
+// Own returns the cores that are part of the model. It leaves out the cores of likelihoods, which are the last ones.
 func (n *Network) Own() []Core { return n.Cores[:len(n.Cores)-n.Likelihoods] }
 
-// Number returns the number that variable v has in the network that n was cut from; v if n was not cut from another.
+// Number returns the number that variable v has in the network that n was cut from, or v if n was not cut from another.
 func (n *Network) Number(v int) int {
 	if n.Numbers == nil {
 		return v

@@ -58,24 +58,25 @@ func Shared(p Part) any {
 	if field == nil {
 		return nil
 	}
-	if v := reflect.ValueOf(field).Elem(); !v.IsNil() {
-		return v.Interface()
+	value := reflect.ValueOf(field).Elem() // field is a pointer to the part's field
+	if value.IsNil() {
+		return nil
 	}
-	return nil
+	return value.Interface()
 }
 
-// Share sets the part's field for shared data (About().Shared) to data of other parts. It returns false, and changes nothing, if the part
-// has no such field or the field is of another type.
+// Share sets the part's field for shared data, which About().Shared points at, to data of other parts. It returns false, and changes
+// nothing, if the part has no such field or the field is of another type.
 func Share(p Part, data any) (isSet bool) {
-	target := p.About().Shared
-	if target == nil {
+	pointer := p.About().Shared
+	if pointer == nil {
 		return false
 	}
-	field, v := reflect.ValueOf(target).Elem(), reflect.ValueOf(data)
-	if !v.IsValid() || !v.Type().AssignableTo(field.Type()) {
+	field, value := reflect.ValueOf(pointer).Elem(), reflect.ValueOf(data)
+	if !value.IsValid() || !value.Type().AssignableTo(field.Type()) {
 		return false
 	}
-	field.Set(v)
+	field.Set(value)
 	return true
 }
 
@@ -109,22 +110,22 @@ const (
 	ClassSearch          Class = "search"
 )
 
-// registered has, for every class that this process knows, a function that returns an empty part of it, to be read from bytes.
-var registered = map[Class]func() Part{}
+// newPartOf has, for every class that this process knows, a function that returns an empty part of it, to be read from bytes.
+var newPartOf = map[Class]func() Part{}
 
-// Register makes a class known. It is called while packages are initialised.
-func Register(c Class, newPart func() Part) { registered[c] = newPart }
+// Register makes a class known: newPart returns an empty part of it. It is called while packages are initialised.
+func Register(c Class, newPart func() Part) { newPartOf[c] = newPart }
 
 // NewPart returns an empty part of a class. ok is false if nobody has registered the class.
 func NewPart(c Class) (part Part, ok bool) {
-	newPart, ok := registered[c]
+	newPart, ok := newPartOf[c]
 	if !ok {
 		return nil, false
 	}
 	return newPart(), true
 }
 
-// Misfit returns an error of Part.Fits, with a text made as by fmt.Errorf. It wraps ErrPart.
+// Misfit returns an error that says why a part does not fit a network. Its text is made as by fmt.Errorf, and it wraps ErrPart.
 func Misfit(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrPart, fmt.Errorf(format, args...))
 }

@@ -18,7 +18,7 @@ type Frame struct {
 	Rotations [][]float64
 }
 
-// Fits checks the learned maps. The error wraps ErrPart.
+// Fits checks that the learned maps are square matrices of the legs' dimensions. The error wraps ErrPart.
 func (f *Frame) Fits(n *Network) error {
 	if f == nil {
 		return Misfit("it has no frame")

@@ -83,7 +83,7 @@ type Quality struct {
 // in contrast to one estimate of known quality.
 func (p *Plan) Grows() bool { return len(p.Estimates) > 0 && p.Estimates[0].Quality == nil }
 
-// By returns the method of an estimate e of the plan. Estimates that are judged by each other may be of several methods.
+// By returns the method that estimate e of the plan is of. Estimates that are judged by each other may be of several methods.
 func (p *Plan) By(e *Estimate) query.Method {
 	switch {
 	case e.Quality != nil || e.Rule == Pooled && p.Method == query.MethodSymmetryCP:
@@ -103,11 +103,11 @@ func (p *Plan) Exact() bool {
 
 // Len returns the number of parts of all estimates together.
 func (p *Plan) Len() int {
-	n := 0
+	partCount := 0
 	for k := range p.Estimates {
-		n += len(p.Estimates[k].Parts)
+		partCount += len(p.Estimates[k].Parts)
 	}
-	return n
+	return partCount
 }
 
 // Part returns part i, counted through the estimates in sequence, and the estimate that it belongs to. It returns nil for both if i is out
@@ -126,7 +126,7 @@ func (p *Plan) Part(i int) (Part, *Estimate) {
 	return nil, nil
 }
 
-// Weights returns α of every part, also if e.Alpha is nil. The caller must not change the list.
+// Weights returns the weight α of every part, which is 1 if e.Alpha is nil. The caller must not change the list.
 func (e *Estimate) Weights() []scaled.Number {
 	if e.Alpha != nil {
 		return e.Alpha

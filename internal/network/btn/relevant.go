@@ -16,9 +16,9 @@ func (n *Network) Relevant(d Demand) (variables []int, isAll bool) {
 	if isAll || !n.Directed {
 		return nil, true
 	}
-	variableOfLeg, tableOf := n.tables()
+	variableOfLeg, tableOf := n.probabilityTables()
 	isRelevant := make([]bool, len(n.Variables))
-	add := func(v int) {
+	addVariable := func(v int) {
 		if !isRelevant[v] {
 			isRelevant[v] = true
 			variables = append(variables, v)
@@ -26,33 +26,38 @@ func (n *Network) Relevant(d Demand) (variables []int, isAll bool) {
 	}
 	for _, v := range named {
 		if v < 0 || v >= len(isRelevant) {
-			return nil, true // whoever conditions the network refuses the demand
+			return nil, true // the demand is invalid, and refused when the network is conditioned
 		}
-		add(v)
+		addVariable(v)
 	}
-	for k := 0; k < len(variables); k++ { // variables grows by the parents of each
-		if c := tableOf[variables[k]]; c >= 0 {
-			for _, leg := range n.Cores[c].Legs {
-				add(variableOfLeg[leg])
-			}
+
+	// Add the parents of each variable in the list, which grows by them.
+	for k := 0; k < len(variables); k++ {
+		table := tableOf[variables[k]]
+		if table < 0 {
+			continue
+		}
+		for _, leg := range n.Cores[table].Legs {
+			addVariable(variableOfLeg[leg])
 		}
 	}
 	slices.Sort(variables)
 	return variables, len(variables) == len(isRelevant)
 }
 
-// tables returns, for a directed network, the variable of every leg, and for every variable the core that is its conditional probability
-// table, −1 if it has none.
-func (n *Network) tables() (variableOfLeg, tableOf []int) {
+// probabilityTables returns, for a directed network, the variable of every leg, and for every variable the core that is its conditional
+// probability table, −1 if it has none. The last leg of a core is that of the variable whose table it is.
+func (n *Network) probabilityTables() (variableOfLeg, tableOf []int) {
 	variableOfLeg, tableOf = make([]int, len(n.Dims)), make([]int, len(n.Variables))
-	for v, place := range n.Variables {
+	for v, variable := range n.Variables {
 		tableOf[v] = -1
-		for _, leg := range n.Links[place.Link].Legs {
+		for _, leg := range n.Links[variable.Link].Legs {
 			variableOfLeg[leg] = v
 		}
 	}
 	for c, core := range n.Cores {
-		tableOf[variableOfLeg[core.Legs[len(core.Legs)-1]]] = c
+		lastLeg := core.Legs[len(core.Legs)-1]
+		tableOf[variableOfLeg[lastLeg]] = c
 	}
 	return variableOfLeg, tableOf
 }
@@ -61,7 +66,7 @@ func (n *Network) tables() (variableOfLeg, tableOf []int) {
 // variables are ascending, and every ancestor of one of them is among them. So Z under evidence on them, and all answers about them, are
 // those of the whole network. Tensors are shared. Cost O(legs + links) of n.
 func (n *Network) Restrict(variables []int) *Network {
-	variableOfLeg, _ := n.tables()
+	variableOfLeg, _ := n.probabilityTables()
 	part := &Network{
 		Scale: n.Scale, Choice: n.Choice, Warnings: n.Warnings, Directed: true,
 		Numbers: make([]int, len(variables)), Variables: make([]Variable, len(variables)), Links: make([]Link, len(variables)),
@@ -71,9 +76,12 @@ func (n *Network) Restrict(variables []int) *Network {
 		isInPart[v] = true
 		part.Numbers[i] = n.Number(v)
 	}
+
+	// Keep the tables of these variables, and number their legs.
 	number := slices.Repeat([]int{-1}, len(n.Dims)) // by leg of n: its number in the part, −1 if it is not in the part
 	for _, core := range n.Cores {
-		if !isInPart[variableOfLeg[core.Legs[len(core.Legs)-1]]] {
+		lastLeg := core.Legs[len(core.Legs)-1] // that of the variable whose table the core is
+		if !isInPart[variableOfLeg[lastLeg]] {
 			continue
 		}
 		legs := make([]int, len(core.Legs))
@@ -94,22 +102,24 @@ func (n *Network) Restrict(variables []int) *Network {
 	return part
 }
 
-// restrictLink returns the link of a variable with only the legs that have a number in the part, under these numbers.
+// restrictLink returns the link of a variable with only those legs that are in a part of the network. number has the number of every leg in
+// the part, −1 for a leg that is not in it.
 func restrictLink(link *Link, number []int) Link {
-	full := link.T.(*tensor.CP)
-	cp := &tensor.CP{Weights: full.Weights}
+	whole := link.T.(*tensor.CP)
+	restricted := &tensor.CP{Weights: whole.Weights}
 	var legs []int
 	for k, leg := range link.Legs {
 		if number[leg] >= 0 {
 			legs = append(legs, number[leg])
-			cp.Shape = append(cp.Shape, full.Shape[k])
-			cp.Vectors = append(cp.Vectors, full.Vectors[k])
+			restricted.Shape = append(restricted.Shape, whole.Shape[k])
+			restricted.Vectors = append(restricted.Vectors, whole.Vectors[k])
 		}
 	}
-	return Link{Legs: legs, T: cp}
+	return Link{Legs: legs, T: restricted}
 }
 
-// On returns the demand d on n with its variables renumbered for part, a part of n (Restrict) that has all variables that d names.
+// On returns the demand d on n with its variables renumbered for part: a network that Restrict has cut from n, and that has all variables
+// that d names.
 func (n *Network) On(part *Network, d Demand) Demand {
 	return d.Renumber(func(v int) int {
 		position, _ := slices.BinarySearch(part.Numbers, n.Number(v))

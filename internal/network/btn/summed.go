@@ -17,12 +17,12 @@ import (
 // an unobserved effect keeps one term, a product of tables over one variable.
 // Cost: one pass over cores, links, and the vectors of such variables.
 func (n *Network) Summed() *Network {
-	// hasOneLeg reports whether only one core has the variable, and without a map.
-	hasOneLeg := func(v Variable) bool {
-		w, ok := n.Links[v.Link].T.(*tensor.CP)
-		return ok && len(n.Links[v.Link].Legs) == 1 && w.Vectors[0] == nil
+	// isInOneCore reports whether only one core has the variable, and without a map.
+	isInOneCore := func(v Variable) bool {
+		cp, isCP := n.Links[v.Link].T.(*tensor.CP)
+		return isCP && len(n.Links[v.Link].Legs) == 1 && cp.Vectors[0] == nil
 	}
-	if !slices.ContainsFunc(n.Variables, hasOneLeg) {
+	if !slices.ContainsFunc(n.Variables, isInOneCore) {
 		return n
 	}
 	modeOfLeg := make([]coreMode, len(n.Dims))
@@ -32,48 +32,51 @@ func (n *Network) Summed() *Network {
 		}
 	}
 
-	summed := n
+	summed := n // copied before the first change
 	for _, v := range n.Variables {
-		if !hasOneLeg(v) {
+		if !isInOneCore(v) {
 			continue
 		}
 		link := n.Links[v.Link]
-		at := modeOfLeg[link.Legs[0]]
-		core, ok := summed.Cores[at.core].T.(*tensor.CP)
-		if !ok {
+		position := modeOfLeg[link.Legs[0]]
+		core, isCP := summed.Cores[position.core].T.(*tensor.CP)
+		if !isCP {
 			continue
 		}
-		if reduced, ok := dropVanishingTerms(core, at.mode, link.T.(*tensor.CP).Weights); ok {
-			if summed == n {
-				clone := *n
-				summed = &clone
-				summed.Directed = false
-				summed.Cores = slices.Clone(n.Cores)
-			}
-			summed.Cores[at.core].T = reduced
+		reduced, hasVanishing := withoutVanishingTerms(core, position.mode, link.T.(*tensor.CP).Weights)
+		if !hasVanishing {
+			continue
 		}
+		if summed == n {
+			clone := *n
+			summed = &clone
+			summed.Directed = false
+			summed.Cores = slices.Clone(n.Cores)
+		}
+		summed.Cores[position.core].T = reduced
 	}
 	return summed
 }
 
-// coreMode is a mode of a core.
+// coreMode is a mode of a core: the number of the core, and the position of the mode.
 type coreMode struct{ core, mode int }
 
-// dropVanishingTerms returns t with the weight 0 for each term whose vector on a mode has the sum 0 under the weights w. ok is false if no
-// term vanishes, or if all do.
-func dropVanishingTerms(t *tensor.CP, mode int, w []float64) (reduced *tensor.CP, ok bool) {
+// withoutVanishingTerms returns t with the weight 0 for each term i that vanishes: Σ_x w(x) u_i(x) = 0, where u_i is the term's vector on a
+// mode. ok is false if no term vanishes, or if all do.
+func withoutVanishingTerms(t *tensor.CP, mode int, w []float64) (reduced *tensor.CP, ok bool) {
 	vectors := t.Vectors[mode]
 	if vectors == nil { // unit vectors: term i is 1 for value i only
 		return nil, false
 	}
-	scaledWeights := scaledNumbers(w)
+	scaledW := scaledNumbers(w)
 	coefficients := slices.Clone(t.Weights)
 	hasVanishing, hasRemaining := false, false
 	for i, alpha := range coefficients {
 		if alpha == 0 {
 			continue
 		}
-		if scaled.SumProducts(scaledWeights, scaledNumbers(vectors[i*len(w):(i+1)*len(w)])).IsZero() {
+		vector := scaledNumbers(vectors[i*len(w) : (i+1)*len(w)])
+		if scaled.SumProducts(scaledW, vector).IsZero() {
 			coefficients[i] = 0
 			hasVanishing = true
 		} else {
@@ -83,16 +86,16 @@ func dropVanishingTerms(t *tensor.CP, mode int, w []float64) (reduced *tensor.CP
 	if !hasVanishing || !hasRemaining {
 		return nil, false
 	}
-	out := *t
-	out.Weights = coefficients
-	return &out, true
+	withZeros := *t
+	withZeros.Weights = coefficients
+	return &withZeros, true
 }
 
-// scaledNumbers returns a list as scaled numbers.
+// scaledNumbers returns the numbers of a list as scaled numbers.
 func scaledNumbers(list []float64) []scaled.Number {
-	out := make([]scaled.Number, len(list))
+	numbers := make([]scaled.Number, len(list))
 	for i, x := range list {
-		out[i] = scaled.FromFloat(x)
+		numbers[i] = scaled.FromFloat(x)
 	}
-	return out
+	return numbers
 }

@@ -82,31 +82,32 @@ func (n *Network) validateMaps() error {
 	return nil
 }
 
-// ValidateCores checks that every core is a valid tensor, and that the cores cover every leg once, with its dimension.
+// ValidateCores checks that every core is a valid tensor, and that every leg is in exactly one core, with its dimension.
 func (n *Network) ValidateCores() error {
-	owner := newOwners(len(n.Dims))
+	owner := newLegOwners(len(n.Dims))
 	for c, core := range n.Cores {
-		if err := n.validatePiece("core", c, core.Legs, core.T, owner); err != nil {
+		if err := n.validateTensor("core", c, core.Legs, core.T, owner); err != nil {
 			return err
 		}
 	}
-	return owner.complete("core")
+	return owner.checkComplete("core")
 }
 
-// validateLinks checks that every link is a valid tensor, and that the links cover every leg once, with its dimension.
+// validateLinks checks that every link is a valid tensor, and that every leg is in exactly one link, with its dimension.
 func (n *Network) validateLinks() error {
-	owner := newOwners(len(n.Dims))
+	owner := newLegOwners(len(n.Dims))
 	for j, link := range n.Links {
-		if err := n.validatePiece("link", j, link.Legs, link.T, owner); err != nil {
+		if err := n.validateTensor("link", j, link.Legs, link.T, owner); err != nil {
 			return err
 		}
 	}
-	return owner.complete("link")
+	return owner.checkComplete("link")
 }
 
-// validatePiece checks one tensor and its legs, and enters it into owner as the owner of these legs. what is "core" or "link".
-func (n *Network) validatePiece(
-	what string, index int, legs []int, t tensor.Tensor, owner owners,
+// validateTensor checks that t is a valid tensor on legs that exist, have its dimensions, and are in no other core or link. It enters the
+// tensor into owner, which has the core or link of every leg, −1 for none. what is "core" or "link", and index is its number.
+func (n *Network) validateTensor(
+	what string, index int, legs []int, t tensor.Tensor, owner legOwners,
 ) error {
 	if t == nil {
 		return fmt.Errorf("%w: %s %d has no tensor", ErrInvalid, what, index)
@@ -141,7 +142,7 @@ func (n *Network) validatePiece(
 
 // validateVariables checks that every variable has a link of its own with one term per value.
 func (n *Network) validateVariables() error {
-	used := make([]bool, len(n.Links))
+	isUsed := make([]bool, len(n.Links)) // by link: it is the link of a variable
 	for i, v := range n.Variables {
 		if v.Domain < 1 {
 			return fmt.Errorf("%w: variable %d has %d values", ErrInvalid, i, v.Domain)
@@ -151,8 +152,8 @@ func (n *Network) validateVariables() error {
 				ErrInvalid, i, v.Link, len(n.Links))
 		}
 
-		cp, ok := n.Links[v.Link].T.(*tensor.CP)
-		if !ok {
+		cp, isCP := n.Links[v.Link].T.(*tensor.CP)
+		if !isCP {
 			return fmt.Errorf("%w: variable %d points at link %d, which is not in CP form",
 				ErrInvalid, i, v.Link)
 		}
@@ -161,16 +162,17 @@ func (n *Network) validateVariables() error {
 				ErrInvalid, i, v.Domain, v.Link, len(cp.Weights))
 		}
 
-		if used[v.Link] {
+		if isUsed[v.Link] {
 			return fmt.Errorf("%w: variable %d points at link %d, another variable does too",
 				ErrInvalid, i, v.Link)
 		}
-		used[v.Link] = true
+		isUsed[v.Link] = true
 	}
 	return nil
 }
 
-// validateDirected checks that no two cores of a directed network are tables of the same variable. It does not check that rows sum to 1.
+// validateDirected checks that the links of a directed network are its variables, and that no two cores are conditional probability tables
+// of the same variable. It does not check that rows sum to 1.
 func (n *Network) validateDirected() error {
 	if !n.Directed {
 		return nil
@@ -193,17 +195,17 @@ func (n *Network) validateDirected() error {
 	return nil
 }
 
-// owners has, for every leg, the core or link that has it; −1 if none has.
-type owners []int
+// legOwners has, for every leg, the core or link that has it; −1 if none has.
+type legOwners []int
 
-// newOwners returns the owners of legs that no core or link has yet.
-func newOwners(legs int) owners { return slices.Repeat(owners{-1}, legs) }
+// newLegOwners returns the owners of legs that are in no core or link yet.
+func newLegOwners(legs int) legOwners { return slices.Repeat(legOwners{-1}, legs) }
 
-// complete returns an error that names the first leg without an owner. what is "core" or "link".
-func (o owners) complete(what string) error {
-	for l, i := range o {
-		if i < 0 {
-			return fmt.Errorf("%w: leg %d is in no %s", ErrInvalid, l, what)
+// checkComplete returns an error that names the first leg without an owner, or nil if all legs have one. what is "core" or "link".
+func (o legOwners) checkComplete(what string) error {
+	for leg, owner := range o {
+		if owner < 0 {
+			return fmt.Errorf("%w: leg %d is in no %s", ErrInvalid, leg, what)
 		}
 	}
 	return nil

@@ -62,12 +62,12 @@ type Marginals struct {
 	Exp     int64     `msgpack:"e"`
 }
 
-// Of returns the marginals of the targets, in their sequence. It returns m itself if targets is nil, which stands for all variables.
+// Of returns the marginals of the targets, in their sequence. If targets is nil, which stands for all variables, it returns m itself.
 func (m *Marginals) Of(targets []int) *Marginals {
 	if targets == nil || m == nil {
 		return m
 	}
-	begin := make([]int, len(m.Domains)) // by variable, the position of its value 0 in Mant
+	begin := make([]int, len(m.Domains)) // by variable: the position of its first value in Mant
 	total := 0
 	for v, d := range m.Domains {
 		begin[v] = total
@@ -90,7 +90,8 @@ type Derivatives struct {
 	Exp   []int64   `msgpack:"e"`
 }
 
-// NewDerivatives returns numbers as Derivatives. sizes has the number of parameters of every core.
+// NewDerivatives returns numbers, the derivatives by all parameters of all cores in sequence, as Derivatives. sizes has the number of
+// parameters of every core.
 func NewDerivatives(sizes []int, numbers []scaled.Number) *Derivatives {
 	d := &Derivatives{Sizes: sizes, Mant: make([]float64, len(numbers)), Exp: make([]int64, len(numbers))}
 	for k, x := range numbers {
@@ -102,7 +103,7 @@ func NewDerivatives(sizes []int, numbers []scaled.Number) *Derivatives {
 	return d
 }
 
-// Number returns derivative k.
+// Number returns the derivative by parameter k, counted through all cores.
 func (d *Derivatives) Number(k int) scaled.Number { return scaled.Make(d.Mant[k], d.Exp[k]) }
 
 // TargetValue is Z and its derivatives with one more observation, the target of a sensitivity.

@@ -46,60 +46,63 @@ type Want struct {
 // IsParametric reports whether derivatives by the numbers of the model, or cases, are wanted. Every factor is a core of its own then.
 func (w *Want) IsParametric() bool { return w.Derivatives || w.Cases != nil }
 
-// Descends reports whether assignments of values are wanted.
+// Descends reports whether assignments of values are wanted: the most probable ones, or samples.
 func (w *Want) Descends() bool { return w.Best > 0 || len(w.Map) > 0 || w.Samples > 0 }
 
-// IsTotal reports whether Z alone is wanted.
+// IsTotal reports whether nothing but Z is wanted.
 func (w *Want) IsTotal() bool {
 	return !w.Marginals && len(w.Joint) == 0 && !w.Descends() && !w.IsParametric()
 }
 
-// Explains reports whether the most probable assignment, of all variables or of some, is wanted, and nothing else but Z and marginals.
+// Explains reports whether the most probable assignment is wanted, either of all variables or of some, and nothing else but Z and
+// marginals.
 func (w *Want) Explains() bool {
-	return (w.Best > 0) != (len(w.Map) > 0) && w.Samples == 0 && len(w.Joint) == 0 && !w.IsParametric()
+	isOneKind := (w.Best > 0) != (len(w.Map) > 0)
+	return isOneKind && w.Samples == 0 && len(w.Joint) == 0 && !w.IsParametric()
 }
 
-// Asks lists the kinds of assignments that are wanted.
-func (w *Want) Asks() (list []Ask) {
+// Asks returns the kinds of assignments that are wanted.
+func (w *Want) Asks() (kinds []Ask) {
 	if w.Best > 0 {
-		list = append(list, AskMPE)
+		kinds = append(kinds, AskMPE)
 	}
 	if len(w.Map) > 0 {
-		list = append(list, AskMap)
+		kinds = append(kinds, AskMap)
 	}
 	if w.Samples > 0 {
-		list = append(list, AskSamples)
+		kinds = append(kinds, AskSamples)
 	}
-	return list
+	return kinds
 }
 
-// variables lists the variables that a demand names or observes. If isAll is true, the demand depends on all variables, and named is nil.
+// variables returns the variables that a demand names or observes. If isAll is true, the demand depends on all variables, and named is nil.
 func (d *Demand) variables() (named []int, isAll bool) {
-	if d.Marginals && len(d.Targets) == 0 || d.Best > 0 || d.Samples > 0 || d.IsParametric() {
+	wantsAllMarginals := d.Marginals && len(d.Targets) == 0
+	if wantsAllMarginals || d.Best > 0 || d.Samples > 0 || d.IsParametric() {
 		return nil, true
 	}
 	named = slices.Concat(d.Targets, d.Joint, d.Map)
-	for _, o := range d.Evidence.Hard {
-		named = append(named, o.Var)
+	for _, observation := range d.Evidence.Hard {
+		named = append(named, observation.Var)
 	}
-	for _, s := range d.Evidence.Soft {
-		named = append(named, s.Var)
+	for _, likelihood := range d.Evidence.Soft {
+		named = append(named, likelihood.Var)
 	}
 	return named, false
 }
 
-// Renumber returns the demand with number(v) in place of every variable v that it names or observes. The demand may not be one that
-// depends on all variables without naming them.
+// Renumber returns the demand with every variable v that it names or observes replaced by number(v). The demand must not depend on all
+// variables without naming them.
 func (d Demand) Renumber(number func(v int) int) Demand {
 	renumberAll := func(variables []int) []int {
 		if variables == nil {
 			return nil
 		}
-		out := make([]int, len(variables))
+		numbers := make([]int, len(variables))
 		for k, v := range variables {
-			out[k] = number(v)
+			numbers[k] = number(v)
 		}
-		return out
+		return numbers
 	}
 	d.Targets, d.Joint, d.Map = renumberAll(d.Targets), renumberAll(d.Joint), renumberAll(d.Map)
 	evidence := factorgraph.Evidence{}
@@ -113,8 +116,8 @@ func (d Demand) Renumber(number func(v int) int) Demand {
 	return d
 }
 
-// Numbers returns a lower bound of how many numbers the values of such a demand contain, for a model with these domains. Derivatives count
-// as one number per value of a variable. Variables out of range count 0.
+// Numbers returns a lower bound of the number of numbers in the answer to a demand, for a model whose variables have these domains.
+// Derivatives count as one number per value of a variable. Variables out of range count 0.
 func (w *Want) Numbers(domains []int) float64 {
 	domain := func(v int) float64 {
 		if v < 0 || v >= len(domains) {

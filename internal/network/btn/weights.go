@@ -14,18 +14,19 @@ import (
 var ErrRange = errors.New("btn: weights out of range")
 
 const (
-	calmExp  = 100   // a largest weight within 2^±calmExp is left as it is
-	floorExp = -1000 // no non-zero weight may lie below 2^floorExp, where digits are lost
-	ceilExp  = 400   // nor above 2^ceilExp once shifted, so that squares stay finite
+	moderateExp = 100   // a largest weight within 2^±calmExp is left as it is
+	minExp      = -1000 // no non-zero weight may lie below 2^floorExp, where digits are lost
+	maxExp      = 400   // nor above 2^ceilExp once shifted, so that squares stay finite
 )
 
-// FitWeights writes numbers[x] as w[x]·2^exp, exactly, with w[x] of moderate size. exp is 0 if all numbers are moderate already. Zeros
-// stay zeros. The error wraps ErrRange if the non-zero numbers span more than 2^1400, so that no exponent fits all: to lose the small ones
-// silently would be wrong as soon as evidence excludes the large ones.
+// FitWeights returns numbers as weights w and an exponent exp, such that numbers[x] is w[x]·2^exp, exactly, and w[x] is of moderate size.
+// exp is 0 if all numbers are moderate already. Zeros stay zeros. The error wraps ErrRange if the non-zero numbers span more than 2^1400,
+// so that no exponent fits all: to lose the small ones silently would be wrong as soon as evidence excludes the large ones.
 func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
 	w = make([]float64, len(numbers))
 
-	low, high := int64(math.MaxInt64), int64(math.MinInt64) // exponents of the smallest and of the largest number
+	// The exponents of the smallest and of the largest number that is not 0.
+	low, high := int64(math.MaxInt64), int64(math.MinInt64)
 	for x, a := range numbers {
 		if !a.IsFinite() {
 			return nil, 0, fmt.Errorf("%w: weight of value %d is %v", ErrRange, x, a.Mant)
@@ -35,16 +36,17 @@ func FitWeights(numbers []scaled.Number) (w []float64, exp int64, err error) {
 		}
 	}
 
-	if low > high { // all zero
+	if areAllZero := low > high; areAllZero {
 		return w, 0, nil
 	}
 
-	if high > calmExp || high < -calmExp || low < floorExp {
+	// Choose exp.
+	if high > moderateExp || high < -moderateExp || low < minExp {
 		// The largest number goes to 2^0, or as far above as keeps the smallest one at floorExp.
-		shiftedHigh := max(0, high-low+floorExp)
-		if shiftedHigh > ceilExp {
+		shiftedHigh := max(0, high-low+minExp)
+		if shiftedHigh > maxExp {
 			return nil, 0, fmt.Errorf("%w: they span a factor of 2^%d, at most 2^%d is supported",
-				ErrRange, high-low, ceilExp-floorExp)
+				ErrRange, high-low, maxExp-minExp)
 		}
 		exp = high - shiftedHigh
 	}
