@@ -12,15 +12,17 @@ import (
 
 // Marginals from the unnormalised marginals of the components, which add up as Z does.
 
-// ProbabilityRounding is how far below 0 or above 1 rounding may put a probability. One further off is no
-// probability, and the marginals are not returned.
+// ProbabilityRounding is the largest distance below 0 or above 1 that a probability may have because of rounding. A number further off is
+// no probability, and the marginals are not returned.
 const ProbabilityRounding = 1e-9
 
-// Marginals returns P(x_v = a) = Σ_i α_i M^(i)_v(a) / Σ_a Σ_i α_i M^(i)_v(a) for every variable v,
-// or for every one of the targets where there are any, from the unnormalised marginals M^(i) of the
-// components in order. Each sum is correctly rounded. It returns nil and no warning where none were
-// asked for, and nil with a warning where an estimate's marginals are negative or have no positive
-// total.
+// Marginals returns the marginal of every variable v, or of every one of the targets if there are any,
+//
+//	P(x_v = a) = Σ_i α_i M^(i)_v(a) / Σ_a Σ_i α_i M^(i)_v(a)
+//
+// from the unnormalised marginals M^(i) of the components, parts, and their weights α. Each sum is correctly rounded. It returns nil and no
+// warning if the components have no marginals. It returns nil with a warning if the marginals of an estimate are negative or have no
+// positive total.
 func Marginals(
 	alpha []scaled.Number, parts []*btn.Marginals, targets []int,
 ) (p [][]float64, warning string, err error) {
@@ -41,33 +43,35 @@ func Marginals(
 		return nil, "", err
 	}
 
+	// Normalise the sums of each variable.
 	p = make([][]float64, 0, len(domains))
-	at := 0 // of the first value of variable v
-	all := make([]float64, size)
+	begin := 0 // of the values of the variable
+	memory := make([]float64, size)
 	for i, d := range domains {
 		v := i
 		if targets != nil {
 			v = targets[i]
 		}
-		q, wrong := Distribution(sums[at:at+d], all[at:at+d:at+d])
-		at += d
+		distribution, wrong := Distribution(sums[begin:begin+d], memory[begin:begin+d:begin+d])
+		begin += d
 		switch {
-		case q == nil:
+		case distribution == nil:
 			return nil, fmt.Sprintf(
 				"no marginals: those of variable %d have no positive total", v,
 			), nil
 		case wrong >= 0:
 			return nil, fmt.Sprintf(
-				"no marginals: the estimate of P(x_%d = %d) is %.3g", v, wrong, q[wrong],
+				"no marginals: the estimate of P(x_%d = %d) is %.3g", v, wrong, distribution[wrong],
 			), nil
 		}
-		p = append(p, q)
+		p = append(p, distribution)
 	}
 	return p, "", nil
 }
 
-// Joint returns the joint marginal of a set of variables in the same way, as one distribution over
-// all cells.
+// Joint returns the joint marginal of a set of variables, as one distribution over all combinations of their values, and its shape. As in
+// Marginals, it is computed from the unnormalised joint marginals of the components, parts, and their weights alpha. It returns nil with a
+// warning if a cell is negative or the cells have no positive total.
 func Joint(
 	alpha []scaled.Number, parts []*btn.Marginals, set []int,
 ) (p []float64, shape []int, warning string, err error) {
@@ -91,18 +95,18 @@ func Joint(
 		return nil, nil, "", err
 	}
 
-	q, wrong := Distribution(sums, make([]float64, size))
+	distribution, wrong := Distribution(sums, make([]float64, size))
 	switch {
-	case q == nil:
+	case distribution == nil:
 		return nil, nil, "no joint marginal: its cells have no positive total", nil
 	case wrong >= 0:
-		return nil, nil, fmt.Sprintf("no joint marginal: cell %d is %.3g", wrong, q[wrong]), nil
+		return nil, nil, fmt.Sprintf("no joint marginal: cell %d is %.3g", wrong, distribution[wrong]), nil
 	}
-	return q, shape, "", nil
+	return distribution, shape, "", nil
 }
 
-// sumMarginals returns Σ_i α_i M^(i)[at] for the size entries of the components' unnormalised
-// marginals, each sum correctly rounded.
+// sumMarginals returns Σ_i α_i M^(i)[k] for all entries k of the unnormalised marginals M^(i) of the components, parts, each sum correctly
+// rounded. It returns an error if a component does not have size entries of variables with these domains.
 func sumMarginals(
 	alpha []scaled.Number, parts []*btn.Marginals, domains []int, size int,
 ) ([]scaled.Number, error) {
@@ -116,33 +120,33 @@ func sumMarginals(
 
 	terms := make([]scaled.Number, len(parts))
 	sums := make([]scaled.Number, size)
-	for at := range sums {
+	for k := range sums {
 		for i, m := range parts {
-			terms[i] = scaled.Make(m.Mant[at], m.Exp)
+			terms[i] = scaled.Make(m.Mant[k], m.Exp)
 		}
-		sums[at] = scaled.SumProducts(alpha, terms)
-		if !sums[at].IsFinite() {
-			return nil, fmt.Errorf("marginal %d is not finite", at)
+		sums[k] = scaled.SumProducts(alpha, terms)
+		if !sums[k].IsFinite() {
+			return nil, fmt.Errorf("marginal %d is not finite", k)
 		}
 	}
 	return sums, nil
 }
 
-// Distribution writes the sums divided by their total to q, which it returns. It returns nil if the
-// total is not positive. wrong is the first position with a quotient that is no probability, even
-// allowing for rounding; −1 for none.
-func Distribution(sums []scaled.Number, q []float64) (_ []float64, wrong int) {
+// Distribution divides sums by their total, writes the quotients to memory and returns them. It returns nil if the total is not positive.
+// wrong is −1 if all quotients are probabilities within rounding, which it corrects. Otherwise it is the position of the first one that is
+// not, and the quotients after it are not computed.
+func Distribution(sums []scaled.Number, memory []float64) (distribution []float64, wrong int) {
 	total := scaled.Sum(sums)
 	if total.Sign() <= 0 {
 		return nil, -1
 	}
 
-	for a := range q {
-		q[a] = sums[a].Div(total).Float64()
-		if q[a] < -ProbabilityRounding || q[a] > 1+ProbabilityRounding {
-			return q, a
+	for a := range memory {
+		memory[a] = sums[a].Div(total).Float64()
+		if memory[a] < -ProbabilityRounding || memory[a] > 1+ProbabilityRounding {
+			return memory, a
 		}
-		q[a] = math.Min(1, math.Max(0, q[a]))
+		memory[a] = math.Min(1, math.Max(0, memory[a]))
 	}
-	return q, -1
+	return memory, -1
 }

@@ -37,24 +37,22 @@ type Total struct {
 	CancellationDigits float64
 }
 
-// Sum returns Z̃ = Σ_i alpha[i]·z[i] for a model of probabilities: a total of 0 or more.
+// Sum returns Z̃ = Σ_i alpha[i]·z[i], the total of the components of a model of probabilities, which must be 0 or more.
 //
-// The products enter exactly and the sum is rounded once, hence the same bits in any order. If all
-// terms are 0 the total is 0 and no error. Errors: ErrNegative if the total is below 0 and not only
-// rounding, and those of SumSigned; the total is returned beside ErrNegative and ErrCancelled,
-// for the report. Source: Hamid and Braun, Lemma 5.
+// The products enter exactly and the sum is rounded once, so that any order gives the same bits. If all terms are 0, the total is 0 and
+// there is no error. Errors: ErrNegative if the total is below 0 by more than rounding; and those of SumSigned. With ErrNegative
+// and ErrCancelled the total is returned, too, for the report. Source: Hamid and Braun, Lemma 5.
 func Sum(alpha, z []scaled.Number) (Total, error) {
-	e, err := SumSigned(alpha, z)
-	if err == nil && e.Z.Sign() < 0 {
+	total, err := SumSigned(alpha, z)
+	if err == nil && total.Z.Sign() < 0 {
 		err = fmt.Errorf("%w: %s as the sum of %d components, %.1f digits of which cancelled",
-			ErrNegative, Decimal(e.Z), len(z), e.CancellationDigits)
+			ErrNegative, Decimal(total.Z), len(z), total.CancellationDigits)
 	}
-	return e, err
+	return total, err
 }
 
-// SumSigned is Sum for algebra that is not about probabilities: the total may have either sign.
-// Errors: ErrCount, ErrNotFinite (naming the component), and ErrCancelled if |Σ α_i Z_i| < 2^-50
-// Σ|α_i Z_i|.
+// SumSigned returns Z̃ = Σ_i alpha[i]·z[i], rounded once, and the digits that cancelled. The total may have either sign. Errors: ErrCount;
+// ErrNotFinite, which names the component; and ErrCancelled if |Σ α_i Z_i| < 2^-50 Σ|α_i Z_i|.
 func SumSigned(alpha, z []scaled.Number) (Total, error) {
 	if len(alpha) != len(z) {
 		return Total{}, fmt.Errorf("%w: %d weights, %d values", ErrCount, len(alpha), len(z))
@@ -68,39 +66,40 @@ func SumSigned(alpha, z []scaled.Number) (Total, error) {
 		}
 	}
 
-	total := scaled.SumProducts(alpha, z)
-	size := scaled.SumAbsProducts(alpha, z)
-	e := Total{Z: total, CancellationDigits: LostDigits(total, size)}
-	floor := scaled.Number{Mant: size.Mant, Exp: size.Exp - lostBits}
-	if !size.IsZero() && total.Abs().Cmp(floor) < 0 {
-		return e, fmt.Errorf("%w: %s is left of %d components whose sizes add up to %s",
-			ErrCancelled, Decimal(total), len(z), Decimal(size))
+	sum := scaled.SumProducts(alpha, z)
+	absoluteSum := scaled.SumAbsProducts(alpha, z)
+	total := Total{Z: sum, CancellationDigits: LostDigits(sum, absoluteSum)}
+	smallestTrusted := scaled.Number{Mant: absoluteSum.Mant, Exp: absoluteSum.Exp - lostBits}
+	if !absoluteSum.IsZero() && sum.Abs().Cmp(smallestTrusted) < 0 {
+		return total, fmt.Errorf("%w: %s is left of %d components whose sizes add up to %s",
+			ErrCancelled, Decimal(sum), len(z), Decimal(absoluteSum))
 	}
-	return e, nil
+	return total, nil
 }
 
-// LostDigits returns log10(size / |total|), and 0 if all terms were 0. Rounding never makes it
-// negative.
-func LostDigits(total, size scaled.Number) float64 {
+// LostDigits returns the number of decimal digits that a sum lost by cancellation among its terms: log10(Σ|terms| / |Σ terms|). It is 0 if
+// all terms are 0, +Inf if only the sum is 0, and never negative.
+func LostDigits(sum, absoluteSum scaled.Number) float64 {
 	switch {
-	case size.IsZero():
+	case absoluteSum.IsZero():
 		return 0
-	case total.IsZero():
+	case sum.IsZero():
 		return math.Inf(1)
 	}
-	return max(0, size.Div(total).Log10Abs())
+	return max(0, absoluteSum.Div(sum).Log10Abs())
 }
 
-// Decimal formats a number of any range with four digits, as in -1.234e+5678.
+// Decimal returns a number of any range as a text with four digits, such as -1.234e+5678.
 func Decimal(x scaled.Number) string {
-	if e := x.Exp; x.IsZero() || -1000 < e && e < 1000 {
+	fitsFloat64 := x.IsZero() || -1000 < x.Exp && x.Exp < 1000
+	if fitsFloat64 {
 		return fmt.Sprintf("%.4g", x.Float64())
 	}
 
-	l := x.Log10Abs()
-	whole := math.Floor(l)
-	return fmt.Sprintf("%.4ge%+d", math.Copysign(math.Pow(10, l-whole), x.Mant), int64(whole))
+	log10 := x.Log10Abs()
+	exponent := math.Floor(log10)
+	return fmt.Sprintf("%.4ge%+d", math.Copysign(math.Pow(10, log10-exponent), x.Mant), int64(exponent))
 }
 
-// Ones returns n weights of 1.
+// Ones returns a list of n weights of 1.
 func Ones(n int) []scaled.Number { return slices.Repeat([]scaled.Number{scaled.One}, n) }

@@ -10,7 +10,8 @@ import (
 
 // Tensors without signs.
 
-// Absolute returns a tensor with the absolute values of the parameters of t: entries, weights, vectors and coefficients.
+// Absolute returns a tensor of the same form as t whose parameters, the entries, weights, vectors and coefficients, are the absolute values
+// of those of t.
 func Absolute(t tensor.Tensor) tensor.Tensor {
 	switch t := t.(type) {
 	case *tensor.Dense:
@@ -28,28 +29,28 @@ func Absolute(t tensor.Tensor) tensor.Tensor {
 			Values: scaled.Vector{Mant: linalg.Abs(t.Values.Mant), Exp: t.Values.Exp},
 		}
 	case *tensor.SymmetryCP:
-		out := &tensor.SymmetryCP{Shape: t.Shape, Levels: t.Levels}
+		absolute := &tensor.SymmetryCP{Shape: t.Shape, Levels: t.Levels}
 		for _, term := range t.Terms {
 			s := scaled.Vector{Mant: linalg.Abs(term.S.Mant), Exp: term.S.Exp}
-			out.Terms = append(out.Terms, tensor.SymmetryRankOne{
+			absolute.Terms = append(absolute.Terms, tensor.SymmetryRankOne{
 				Alpha: math.Abs(term.Alpha),
 				S:     s,
 				R:     AbsoluteLists(term.R),
 			})
 		}
-		return out
+		return absolute
 	}
 	return t
 }
 
-// AbsoluteLists returns linalg.Abs of every list. A nil list, which stands for ones, stays nil.
+// AbsoluteLists returns the lists with the absolute value of every number. A nil list, which stands for ones, stays nil.
 func AbsoluteLists(lists [][]float64) [][]float64 {
 	if lists == nil {
 		return nil
 	}
-	out := make([][]float64, len(lists))
+	absolute := make([][]float64, len(lists))
 	for k, list := range lists {
-		out[k] = linalg.Abs(list)
+		absolute[k] = linalg.Abs(list)
 	}
-	return out
+	return absolute
 }

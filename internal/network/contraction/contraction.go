@@ -69,7 +69,7 @@ type Loader interface{ Load(context.Context) }
 func Part(
 	ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want,
 ) (btn.Value, error) {
-	want, err := check(ctx, p, part, want)
+	want, err := checkPart(ctx, p, part, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -86,10 +86,12 @@ func Parts(
 	ctx context.Context, problems []*problem.Problem, part Batcher, wants []btn.Want,
 ) (values []btn.Value, errs []error, err error) {
 	for k, p := range problems {
-		if wants[k], err = check(ctx, p, part, wants[k]); err != nil {
+		if wants[k], err = checkPart(ctx, p, part, wants[k]); err != nil {
 			break
 		}
 	}
+
+	// Together, if all problems fit the part.
 	if err == nil {
 		values, errs, err = part.ContractAll(ctx, problems, wants)
 		for k := range errs {
@@ -99,6 +101,8 @@ func Parts(
 		}
 		return values, errs, cmp.Or(err, ctx.Err())
 	}
+
+	// One by one.
 	values, errs = make([]btn.Value, len(problems)), make([]error, len(problems))
 	for k, p := range problems {
 		if values[k], errs[k] = Part(ctx, p, part, wants[k]); ctx.Err() != nil {
@@ -113,17 +117,17 @@ func wrapError(part btn.Part, err error) error {
 	return fmt.Errorf("contract: a part of class %s: %w", part.Class(), err)
 }
 
-// check returns an error if the part does not fit the problem, or cannot give what is wanted. It returns want without derivatives if the
-// part finds assignments and so has none.
-func check(ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want) (btn.Want, error) {
+// checkPart returns an error if the part does not fit the problem or cannot provide what is wanted. Otherwise it returns want, without
+// derivatives if the part finds assignments, since such a part has no share of Z. It loads a part that is not yet loaded.
+func checkPart(ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want) (btn.Want, error) {
 	if part == nil {
 		return want, fault.New(fault.BadInput, "contract: there is no part")
 	}
-	if _, ok := part.(Contractor); !ok {
+	if _, isContractor := part.(Contractor); !isContractor {
 		return want, wrapError(part, fault.New(fault.BadInput, "it cannot be contracted"))
 	}
-	if q, ok := part.(Loader); ok {
-		q.Load(ctx)
+	if loader, isLoader := part.(Loader); isLoader {
+		loader.Load(ctx)
 	}
 	if err := ctx.Err(); err != nil {
 		return want, err
@@ -137,17 +141,19 @@ func check(ctx context.Context, p *problem.Problem, part btn.Part, want btn.Want
 		}
 	}
 	about := part.About()
-	if about.Finds != "" { // it has no share of Z
+	findsAssignments := about.Finds != ""
+	if findsAssignments {
 		want.Derivatives, want.Target = false, nil
 	}
-	if (want.Derivatives || want.Target != nil) && !about.Differentiates {
+	wantsDerivatives := want.Derivatives || want.Target != nil
+	if wantsDerivatives && !about.Differentiates {
 		return want, wrapError(part, fault.Wrap(fault.Unsupported, ErrNoDerivatives))
 	}
 	return want, nil
 }
 
-// Flops predicts the flops that part i of an estimate takes for Z alone. It returns 0 if the estimate has no part i, or if the part does
-// not fit the network.
+// Flops returns a prediction of the flops that part i of an estimate takes for Z alone: its own price, or else its share of the cost of the
+// estimate. It returns 0 if the estimate has no part i, or if the part does not fit the network.
 func Flops(net *btn.Network, e *btn.Estimate, i int) float64 {
 	if i < 0 || i >= len(e.Parts) {
 		return 0
@@ -164,13 +170,13 @@ func Flops(net *btn.Network, e *btn.Estimate, i int) float64 {
 	return e.Cost.Flops / float64(len(e.Parts))
 }
 
-// Domains lists the domain sizes of the network's variables.
+// Domains returns the number of values of every variable of the network.
 func Domains(net *btn.Network) []int {
-	d := make([]int, len(net.Variables))
-	for v := range d {
-		d[v] = net.Variables[v].Domain
+	domains := make([]int, len(net.Variables))
+	for v := range domains {
+		domains[v] = net.Variables[v].Domain
 	}
-	return d
+	return domains
 }
 
 // Contraction is the contraction of one part under way.
@@ -185,10 +191,10 @@ type Contraction struct {
 	Joint   []int           // the variables of the joint marginal; nil: none is wanted
 }
 
-// Begin returns the contraction of a part of a problem, before any work. It returns ErrNoVariables if marginals are wanted and the network
-// has no variables.
+// Begin returns the contraction of a part of a problem, before any work. It has room for what is wanted of marginals, and names the
+// variables of the joint marginal. It returns ErrNoVariables if marginals are wanted and the network has no variables.
 func Begin(ctx context.Context, p *problem.Problem, want btn.Want) (Contraction, error) {
-	j := Contraction{
+	contraction := Contraction{
 		Ctx:     ctx,
 		Problem: p,
 		Net:     p.Net,
@@ -198,19 +204,19 @@ func Begin(ctx context.Context, p *problem.Problem, want btn.Want) (Contraction,
 	}
 
 	if len(want.Joint) > 0 {
-		j.Joint = want.Joint
+		contraction.Joint = want.Joint
 	}
 
 	if !want.Marginals {
-		return j, nil
+		return contraction, nil
 	}
 
 	var err error
-	j.M, err = newCollected(p.Net)
-	return j, err
+	contraction.M, err = newCollected(p.Net)
+	return contraction, err
 }
 
-// NoJoint returns ErrNoJoint if a joint marginal is wanted.
+// NoJoint returns ErrNoJoint if a joint marginal is wanted, else nil. It is for parts that have none.
 func NoJoint(w btn.Want) error {
 	if len(w.Joint) == 0 {
 		return nil

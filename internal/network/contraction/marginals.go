@@ -17,58 +17,63 @@ import (
 // it has legs, and no variables.
 var ErrNoVariables = errors.New("contraction: the network has no variables, so there are no marginals")
 
-// Collected is M_v(x) = w_v(x) ∂Z/∂w_v(x) of every variable v and value x, without the network's scale. M_v(x) is At[Offset[v]+x].
+// Collected has the unnormalised marginals M_v(x) = w_v(x) ∂Z/∂w_v(x) of every variable v and value x, without the network's scale. M_v(x)
+// is At[Offset[v]+x].
 type Collected struct {
 	Variable []int           // per link: the variable whose weights it has, −1 if it is no variable's link
 	Offset   []int           // per variable: the position of its value 0 in At
 	At       []scaled.Number // variable by variable, value by value
 }
 
-// newCollected returns zeros for every variable and value. It returns ErrNoVariables for a network that was built directly.
+// newCollected returns unnormalised marginals of 0 for every variable and value. It returns ErrNoVariables for a network that was built
+// directly.
 func newCollected(net *btn.Network) (*Collected, error) {
 	// The network of an empty model has no variables either, but it has a choice of cores.
-	if net.Variables == nil && net.Choice == "" {
+	wasBuiltDirectly := net.Variables == nil && net.Choice == ""
+	if wasBuiltDirectly {
 		return nil, fault.Wrap(fault.BadInput, ErrNoVariables)
 	}
 
 	m := &Collected{Variable: make([]int, len(net.Links)), Offset: make([]int, len(net.Variables))}
-	for j := range m.Variable {
-		m.Variable[j] = -1
+	for link := range m.Variable {
+		m.Variable[link] = -1
 	}
 
 	total := 0
-	for v, place := range net.Variables {
-		m.Variable[place.Link] = v
+	for v, variable := range net.Variables {
+		m.Variable[variable.Link] = v
 		m.Offset[v] = total
-		total += place.Domain
+		total += variable.Domain
 	}
 	m.At = make([]scaled.Number, total)
 	return m, nil
 }
 
-// Result multiplies the collected numbers by scale, in place, and returns them under one common exponent. The largest mantissa is in
-// ±[1, 2), and zeros are +0. A number more than 2^1022 below the largest loses digits, or becomes 0.
+// Result multiplies the collected numbers by scale, in place, and returns them as mantissas with one common exponent. The largest mantissa
+// is in ±[1, 2), and zeros are +0. A number more than 2^1022 below the largest loses digits, or becomes 0.
 func (m *Collected) Result(scale scaled.Number) *btn.Marginals {
-	out := &btn.Marginals{Mant: make([]float64, len(m.At))}
+	result := &btn.Marginals{Mant: make([]float64, len(m.At))}
 	hasNonZero := false
 	for i, x := range m.At {
-		m.At[i] = x.Mul(scale)
-		if x = m.At[i]; !x.IsZero() && (!hasNonZero || x.Exp > out.Exp) {
-			out.Exp = x.Exp
+		x = x.Mul(scale)
+		m.At[i] = x
+		if !x.IsZero() && (!hasNonZero || x.Exp > result.Exp) {
+			result.Exp = x.Exp
 			hasNonZero = true
 		}
 	}
 
 	for i, x := range m.At {
 		const vanishing = -1100 // below the smallest float64
-		if e := x.Exp - out.Exp; !x.IsZero() && e > vanishing {
-			out.Mant[i] = canonicalZero(math.Ldexp(x.Mant, int(e)))
+		exp := x.Exp - result.Exp
+		if !x.IsZero() && exp > vanishing {
+			result.Mant[i] = canonicalZero(math.Ldexp(x.Mant, int(exp)))
 		}
 	}
-	return out
+	return result
 }
 
-// canonicalZero returns x, and +0 for −0.
+// canonicalZero returns x, or +0 if x is −0.
 func canonicalZero(x float64) float64 {
 	if x == 0 {
 		return 0
@@ -76,7 +81,8 @@ func canonicalZero(x float64) float64 {
 	return x
 }
 
-// Finite returns an error that names the first marginal that is infinite or NaN, if there is one. It wraps tensor.ErrNotFinite.
+// Finite returns nil if all marginals are finite. Otherwise it returns an error that names the first one that is infinite or NaN. It wraps
+// tensor.ErrNotFinite.
 func (m *Collected) Finite() error {
 	for v, begin := range m.Offset {
 		end := len(m.At)
@@ -93,8 +99,8 @@ func (m *Collected) Finite() error {
 	return nil
 }
 
-// JointValue returns the joint marginal of j.Joint with the cells z·probabilities[k]. probabilities has one entry per combination of
-// values, the last variable fastest; nil stands for zeros.
+// JointValue returns the joint marginal of the variables j.Joint. Its cells are z·probabilities[k], with one cell per combination of
+// values, the last variable fastest. If probabilities is nil, the cells are 0.
 func (j Contraction) JointValue(probabilities []float64, z scaled.Number) *btn.Marginals {
 	size := 1
 	for _, v := range j.Joint {
@@ -108,8 +114,8 @@ func (j Contraction) JointValue(probabilities []float64, z scaled.Number) *btn.M
 	return j.JointOf(cells)
 }
 
-// JointOf returns the joint marginal of j.Joint with these cells, under one exponent. There is one cell per combination of values, the last
-// variable fastest.
+// JointOf returns the joint marginal of the variables j.Joint with the given cells, under one exponent. There is one cell per combination
+// of values, the last variable fastest.
 func (j Contraction) JointOf(cells []scaled.Number) *btn.Marginals {
 	domains := make([]int, len(j.Joint))
 	for k, v := range j.Joint {
@@ -121,8 +127,8 @@ func (j Contraction) JointOf(cells []scaled.Number) *btn.Marginals {
 	return m
 }
 
-// Given returns rows, the unnormalised marginals of variable after variable, under one exponent. A variable beyond the last row, or with
-// an empty row, has zeros.
+// Given returns marginals made of rows, the unnormalised marginals of each variable, under one exponent. A variable beyond the last row, or
+// with an empty row, has zeros.
 func (j Contraction) Given(rows [][]scaled.Number) *btn.Marginals {
 	clear(j.M.At)
 	for v, row := range rows {
@@ -131,8 +137,8 @@ func (j Contraction) Given(rows [][]scaled.Number) *btn.Marginals {
 	return j.M.Result(scaled.One)
 }
 
-// Weighted returns the marginals z·rows[v][x] of every variable v and value x: rows are probabilities, and the marginals of a variable
-// add up to z. A variable beyond the last row, or with an empty row, has zeros.
+// Weighted returns marginals made of rows, the probabilities of each variable, which are multiplied by z: the marginals of a variable add
+// up to z. A variable beyond the last row, or with an empty row, has zeros.
 func (j Contraction) Weighted(rows [][]float64, z scaled.Number) *btn.Marginals {
 	clear(j.M.At)
 	for v, row := range rows {

@@ -13,22 +13,24 @@ import (
 //
 //	ln Π T = Constant + Σ_i H_i s_i + Σ_{i<j} J_ij s_i s_j
 type Model struct {
-	N        int
+	N        int // number of spins
 	Constant float64
-	H        []float64
+	H        []float64 // by spin: the field
 	// The couplings of spin i have the positions First[i] ≤ k < First[i+1]: J[k] couples it to spin To[k], and To ascends. Every
 	// coupling is there twice, once for each of its spins.
 	First, To []int32
 	J         []float64
 }
 
-// New returns an expression, without its Scale, as an Ising model. It returns nil if an index has more than two values, if a table is over
-// more than two spins or has an entry that is not above 0, or if a table has exponents. An index of one value becomes a spin that nothing
-// depends on. Constant is less by ln 2 for it, so that its two states count as one. Cost: linear.
+// New returns an expression, without its Scale, as an Ising model: ln of the product of its tables is Constant + Σ_i H_i s_i + Σ_{i<j} J_ij
+// s_i s_j. It returns nil if an index has more than two values, if a table is over more than two spins or has an entry that is not above 0,
+// or if a table has exponents. An index of one value becomes a spin that nothing depends on. Constant is less by ln 2 for it, so that its
+// two states count as one. Cost: linear.
 func New(e *sumproduct.Expression) *Model {
 	n := len(e.Dims)
 	s := &Model{N: n, H: make([]float64, n)}
-	if slices.Max(append([]int{1}, e.Dims...)) > 2 {
+	largestDim := slices.Max(append([]int{1}, e.Dims...))
+	if largestDim > 2 {
 		return nil
 	}
 	for _, d := range e.Dims {
@@ -36,7 +38,7 @@ func New(e *sumproduct.Expression) *Model {
 			s.Constant -= math.Ln2
 		}
 	}
-	couplings := make([]map[int]float64, n)
+	couplings := make([]map[int]float64, n) // J by both spins
 	for k := range e.Tables {
 		if ok := s.addTable(e.Dims, &e.Tables[k], couplings); !ok {
 			return nil
@@ -46,9 +48,9 @@ func New(e *sumproduct.Expression) *Model {
 	return s
 }
 
-// addTable adds ln of a table to the constant, the fields and the couplings, which have J by both spins. ok is false if the table is not
-// one of an Ising model. The terms are averages over the entries: of ln T for the constant, of s_a ln T for the field of spin a, and of
-// s_a s_b ln T for the coupling.
+// addTable adds ln T of a table to the model: to the constant, to the fields H and to couplings, where couplings[a][b] is J of spins a and
+// b. What it adds are averages over the entries: of ln T for the constant, of s_a ln T for the field of spin a, and of s_a s_b ln T for the
+// coupling of spins a and b, where s is −1 for value 0 and +1 for value 1. ok is false if the table is not one of an Ising model.
 func (s *Model) addTable(dims []int, t *sumproduct.Table, couplings []map[int]float64) (ok bool) {
 	var spins []int // of the scope
 	for _, i := range t.Scope {
@@ -59,7 +61,7 @@ func (s *Model) addTable(dims []int, t *sumproduct.Table, couplings []map[int]fl
 	if len(spins) > 2 || t.Exp != nil {
 		return false
 	}
-	var ln [4]float64
+	var ln [4]float64 // of the entries; the second spin is the faster
 	for k, x := range t.Data {
 		if !(x > 0) {
 			return false
@@ -90,37 +92,39 @@ func (s *Model) addTable(dims []int, t *sumproduct.Table, couplings []map[int]fl
 	return true
 }
 
-// setCouplings writes couplings, which have J by both spins, to First, To and J.
+// setCouplings writes couplings, where couplings[a][b] is J of spins a and b, to the flat lists of the model: spin i is coupled to the
+// spins To[First[i]:First[i+1]], ascending, and J has the couplings at the same positions.
 func (s *Model) setCouplings(couplings []map[int]float64) {
 	s.First = make([]int32, s.N+1)
 	for i, couplingTo := range couplings {
 		begin := len(s.To)
-		for b := range couplingTo {
-			s.To = append(s.To, int32(b))
+		for neighbour := range couplingTo {
+			s.To = append(s.To, int32(neighbour))
 		}
 		slices.Sort(s.To[begin:])
-		for _, b := range s.To[begin:] {
-			s.J = append(s.J, couplingTo[int(b)])
+		for _, neighbour := range s.To[begin:] {
+			s.J = append(s.J, couplingTo[int(neighbour)])
 		}
 		s.First[i+1] = int32(len(s.To))
 	}
 }
 
-// Colours returns a greedy colouring: classes of spins, each ascending, that have every spin once and no coupling within a class.
-// Cost: linear, times the number of classes.
+// Colours returns a greedy colouring of the spins: classes, each ascending, that have every spin once and no coupling within a class. A
+// spin gets the first colour that no neighbour has. The neighbours of spin i are To[First[i]:First[i+1]]. Cost: linear, times the number of
+// classes.
 func (s *Model) Colours() (classes [][]int) {
-	colour := make([]int, s.N)
-	lastTaken := []int{} // by colour: 1 + the last spin that has a neighbour of this colour
+	colour := make([]int, s.N) // by spin
+	lastNeighbour := []int{}   // by colour: 1 + the last spin that has a neighbour of this colour
 	for i := range s.N {
 		for _, k := range s.To[s.First[i]:s.First[i+1]] {
-			if int(k) < i {
-				lastTaken[colour[k]] = i + 1
+			if hasColour := int(k) < i; hasColour {
+				lastNeighbour[colour[k]] = i + 1
 			}
 		}
-		c := slices.IndexFunc(lastTaken, func(spin int) bool { return spin != i+1 }) // the first colour that no neighbour of i has
-		if c < 0 {
-			c = len(lastTaken)
-			lastTaken = append(lastTaken, 0)
+		c := slices.IndexFunc(lastNeighbour, func(spin int) bool { return spin != i+1 })
+		if isNew := c < 0; isNew {
+			c = len(lastNeighbour)
+			lastNeighbour = append(lastNeighbour, 0)
 			classes = append(classes, nil)
 		}
 		colour[i] = c
@@ -129,11 +133,12 @@ func (s *Model) Colours() (classes [][]int) {
 	return classes
 }
 
-// Reordered returns the model whose spin k is spin order[k] of s. Cost: linear, except for sorting neighbours.
+// Reordered returns the same model with its spins renumbered: spin k of the result is spin order[k] of s. The couplings of spin i are at
+// the positions First[i] to First[i+1]−1 of the lists To and J. Cost: linear, except for sorting neighbours.
 func (s *Model) Reordered(order []int) *Model {
-	position := make([]int32, s.N) // in order, by spin of s
+	newNumber := make([]int32, s.N) // by spin of s
 	for k, i := range order {
-		position[i] = int32(k)
+		newNumber[i] = int32(k)
 	}
 	reordered := &Model{N: s.N, Constant: s.Constant, H: make([]float64, s.N), First: make([]int32, s.N+1)}
 	for k, i := range order {
@@ -141,7 +146,7 @@ func (s *Model) Reordered(order []int) *Model {
 		begin := len(reordered.To)
 		couplingTo := map[int32]float64{}
 		for l := s.First[i]; l < s.First[i+1]; l++ {
-			neighbour := position[s.To[l]]
+			neighbour := newNumber[s.To[l]]
 			reordered.To = append(reordered.To, neighbour)
 			couplingTo[neighbour] = s.J[l]
 		}

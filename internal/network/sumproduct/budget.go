@@ -10,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// OverBudget returns the error of a plan that needs more than memory bytes. It wraps ErrOverBudget, with the code fault.OverBudget.
+// OverBudget returns the error that an elimination of the given cost, plan, needs more than the allowed memory, in bytes. It wraps
+// ErrOverBudget, with the code fault.OverBudget.
 func OverBudget(plan query.Cost, memory int64) error {
 	bytes := fmt.Sprintf("%.0f bytes", plan.Bytes)
 	if plan.Bytes > 1e15 {

@@ -4,8 +4,8 @@ package sumproduct
 
 import "github.com/basetensor/basetensor/internal/base/floats"
 
-// Depth bounds the entries of a table from below: the absolute value of each entry is 0, or 2^Low or more. Low ≤ 0. If Lost, the products
-// and divisions that gave the table may have lost up to 2^Off in every entry.
+// Depth bounds the entries of a table from below: the absolute value of each entry is 0, or 2^Low or more. Low ≤ 0. If Lost is true, each
+// entry may be wrong by up to 2^Off, because of products and divisions that lost digits.
 type Depth struct {
 	Low      int  // exponent of 2
 	Measured bool // Low is the exponent of the smallest entry and no mere bound of it
@@ -13,16 +13,17 @@ type Depth struct {
 	Off      int  // exponent of 2 of the error bound of an entry, if Lost
 }
 
-// Measure sets Low to the exponent of the smallest entry of the table (0 if that is larger). It does nothing if Low was measured already.
+// Measure sets Low to the binary exponent of the smallest entry of the table that is not 0, but at most 0. It does nothing if Low was
+// measured already.
 func (d *Depth) Measure(data []float64) {
 	if !d.Measured {
-		_, low, _ := floats.Extent(data)
-		d.Low = min(low, 0)
+		_, minExponent, _ := floats.Extent(data)
+		d.Low = min(minExponent, 0)
 		d.Measured = true
 	}
 }
 
-// Lose adds 2^off to the error bound of an entry.
+// Lose records that products or divisions may have lost another 2^off in every entry.
 func (d *Depth) Lose(off int) {
 	if d.Lost {
 		off = max(off, d.Off) + 1 // 2^a + 2^b ≤ 2^(max(a, b) + 1)

@@ -60,7 +60,7 @@ type Table struct {
 	Rounded bool
 }
 
-// Signed reports whether an entry of e, or its scale, is below 0, so that terms of its value may cancel. Linear time.
+// Signed reports whether an entry of e, or its scale, is below 0. Then the terms of its value may cancel. Linear time.
 func (e *Expression) Signed() bool {
 	for t := range e.Tables {
 		for _, x := range e.Tables[t].Data {
@@ -72,7 +72,7 @@ func (e *Expression) Signed() bool {
 	return e.Scale.Sign() < 0
 }
 
-// Fits returns ErrSpan (fault.Unsupported) if e is Unfit.
+// Fits returns nil if float64 holds the entries of e together. Otherwise, if e is Unfit, it returns ErrSpan (fault.Unsupported).
 func (e *Expression) Fits() error {
 	if e.Unfit == "" {
 		return nil
@@ -82,18 +82,18 @@ func (e *Expression) Fits() error {
 
 // Abs returns e with the absolute value of every entry and of the scale. Its value is the sum of the absolute values of the terms of e.
 func (e *Expression) Abs() *Expression {
-	out := *e
-	out.Scale = e.Scale.Abs()
-	out.Tables = make([]Table, len(e.Tables))
+	absolute := *e
+	absolute.Scale = e.Scale.Abs()
+	absolute.Tables = make([]Table, len(e.Tables))
 	for t, table := range e.Tables {
 		data := make([]float64, len(table.Data))
 		for k, x := range table.Data {
 			data[k] = math.Abs(x)
 		}
-		out.Tables[t] = Table{Scope: table.Scope, Data: data, Exp: table.Exp}
+		absolute.Tables[t] = Table{Scope: table.Scope, Data: data, Exp: table.Exp}
 	}
 
-	return &out
+	return &absolute
 }
 
 // Hypergraph returns the shape of e: edge t is the scope of table t. It shares memory with e.
@@ -105,10 +105,9 @@ func (e *Expression) Hypergraph() contractionorder.Hypergraph {
 	return h
 }
 
-// Validate returns an error if e cannot be contracted, and nil if nothing in it is out of range. The error is ErrSpan if e is unfit
-// (Fits). It is ErrExpression (fault.BadInput) if a dimension is below 1, if a scope names an index twice or one that does not exist, if
-// the number of entries of a table does not match its scope, or if a table has exponents.
-// Time O(indices + Σ scopes). Entries are not looked at, see Finite.
+// Validate returns an error if e cannot be contracted. The error is ErrSpan if e is unfit (Fits). It is ErrExpression (fault.BadInput) if a
+// dimension is below 1, if a scope names an index twice or one that does not exist, if the number of entries of a table does not match its
+// scope, or if a table has exponents. Time O(indices + Σ scopes). Entries are not looked at, see Finite.
 func (e *Expression) Validate() error {
 	if err := e.Fits(); err != nil {
 		return err
@@ -116,7 +115,7 @@ func (e *Expression) Validate() error {
 	return e.ValidateShape()
 }
 
-// ValidateShape is Validate, except that e may be unfit (Fits).
+// ValidateShape returns an error if e contradicts itself: the errors of Validate, except that e may be unfit (Fits).
 func (e *Expression) ValidateShape() error {
 	for i, d := range e.Dims {
 		if d < 1 {
@@ -124,17 +123,18 @@ func (e *Expression) ValidateShape() error {
 		}
 	}
 
-	last := make([]int, len(e.Dims)) // by index: one more than the last table that has it
+	lastTable := make([]int, len(e.Dims)) // by index: 1 + the last table so far that has it, 0 for none
 	for t := range e.Tables {
-		if err := e.validateTable(t, last); err != nil {
+		if err := e.validateTable(t, lastTable); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// validateTable checks table t, after all tables before it. last has, by index, one more than the last table that has it, and is updated.
-func (e *Expression) validateTable(t int, last []int) error {
+// validateTable checks the scope and the number of entries of table t. lastTable is updated: by index, it has 1 + the last table so far
+// that has the index, 0 for none. So an index that the scope names twice is found.
+func (e *Expression) validateTable(t int, lastTable []int) error {
 	table := &e.Tables[t]
 	if table.Exp != nil {
 		return fault.New(fault.BadInput, "%w: table %d has exponents of its own", ErrExpression, t)
@@ -146,12 +146,12 @@ func (e *Expression) validateTable(t int, last []int) error {
 			return fault.New(fault.BadInput, "%w: table %d names index %d, there are %d",
 				ErrExpression, t, i, len(e.Dims))
 		}
-		if last[i] == t+1 {
+		if lastTable[i] == t+1 {
 			return fault.New(fault.BadInput, "%w: table %d names index %d twice",
 				ErrExpression, t, i)
 		}
-		last[i] = t + 1
-		if size > len(table.Data) { // before it overflows
+		lastTable[i] = t + 1
+		if size > len(table.Data) { // wrong already, and it may overflow
 			break
 		}
 		size *= e.Dims[i]
@@ -181,22 +181,23 @@ func (e *Expression) Finite(t int) error {
 	return nil
 }
 
-// ValidateOrder returns ErrExpression unless order names every index of dimension above 1 once, and other indices at most once.
+// ValidateOrder returns nil if order names every index of dimension above 1 once, and other indices at most once. Otherwise it returns
+// ErrExpression.
 func (e *Expression) ValidateOrder(order []int) error {
-	seen := make([]bool, len(e.Dims))
+	isNamed := make([]bool, len(e.Dims))
 	for _, i := range order {
 		if i < 0 || i >= len(e.Dims) {
 			return fmt.Errorf("%w: the order names index %d, there are %d",
 				ErrExpression, i, len(e.Dims))
 		}
-		if seen[i] {
+		if isNamed[i] {
 			return fmt.Errorf("%w: the order names index %d twice", ErrExpression, i)
 		}
-		seen[i] = true
+		isNamed[i] = true
 	}
 
 	for i, d := range e.Dims {
-		if d > 1 && !seen[i] {
+		if d > 1 && !isNamed[i] {
 			return fmt.Errorf("%w: the order leaves out index %d", ErrExpression, i)
 		}
 	}

@@ -2,18 +2,18 @@ package sumproduct
 
 // Sizes, strides and offsets: how many entries a table has, and where they are.
 
-// Size returns the number of entries of a table over a scope.
+// Size returns the number of entries of a table over scope: the product of the dimensions of its indices.
 func Size(dims, scope []int) int {
-	n := 1
+	size := 1
 	for _, i := range scope {
-		n *= dims[i]
+		size *= dims[i]
 	}
-	return n
+	return size
 }
 
-// Strides sets strides[i], for every index i of a scope, to the distance between the entries of two neighbouring
-// values of i in a table over the scope, the last index fastest. It does not change the strides of other indices, which the caller keeps
-// at 0.
+// Strides sets strides[i] for every index i of a scope: the distance between the entries of two neighbouring values of i in a table over
+// the scope, whose last index is the fastest. Example: a scope of 3 indices with 2 values each has the strides 4, 2, 1. The strides of
+// other indices do not change; the caller keeps them at 0.
 func Strides(strides, dims, scope []int) {
 	stride := 1
 	for k := len(scope) - 1; k >= 0; k-- {
@@ -22,8 +22,8 @@ func Strides(strides, dims, scope []int) {
 	}
 }
 
-// Offsets appends to list, which is empty, the offset of every combination of values of the axes, the last axis fastest, in a table with
-// these strides by index. Example: axes of the dimensions 2 and 3 with the strides 1 and 10 have the offsets 0, 10, 20, 1, 11, 21.
+// Offsets appends to list, which is empty, the offset in a table of every combination of values of the axes, the last axis fastest. dims
+// and strides are by index. Example: axes of the dimensions 2 and 3 with the strides 1 and 10 have the offsets 0, 10, 20, 1, 11, 21.
 func Offsets[T int | int32](list []T, dims, axes, strides []int) []T {
 	list = append(list, 0)
 	for _, i := range axes {
@@ -34,14 +34,14 @@ func Offsets[T int | int32](list []T, dims, axes, strides []int) []T {
 
 // Spread replaces every offset by dim offsets at a distance of stride, in place if there is capacity:
 //
-//	out[i·dim + x] = offsets[i] + x·stride
+//	spread[i·dim + x] = offsets[i] + x·stride
 func Spread[T int | int32](offsets []T, dim, stride int) []T {
-	n := len(offsets)
-	for range (dim - 1) * n {
+	count := len(offsets)
+	for range (dim - 1) * count {
 		offsets = append(offsets, 0)
 	}
 
-	for i := n - 1; i >= 0; i-- { // from the back, so that no offset is overwritten before it is read
+	for i := count - 1; i >= 0; i-- { // from the back, so that no offset is overwritten before it is read
 		base := offsets[i]
 		for x := dim - 1; x >= 0; x-- {
 			offsets[i*dim+x] = base + T(x*stride)

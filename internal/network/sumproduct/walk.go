@@ -11,8 +11,8 @@ func Along(dims, scope, axes []int) []int {
 	strides := make([]int, len(axes))
 	stride := 1
 	for k := len(scope) - 1; k >= 0; k-- {
-		if a := slices.Index(axes, scope[k]); a >= 0 {
-			strides[a] = stride
+		if axis := slices.Index(axes, scope[k]); axis >= 0 {
+			strides[axis] = stride
 		}
 		stride *= dims[scope[k]]
 	}
@@ -27,7 +27,8 @@ type Walk struct {
 	strides [][]int // by table and axis
 }
 
-// NewWalk returns a walk that is at the first values of the axes. dims has the dimensions of all indices, scopes the scopes of the tables.
+// NewWalk returns a walk over all combinations of values of the axes, which are indices, at the first combination. dims has the dimensions
+// of all indices, and scopes the scopes of the tables whose positions the walk has.
 func NewWalk(dims, axes []int, scopes ...[]int) *Walk {
 	w := &Walk{X: make([]int, len(axes)), At: make([]int, len(scopes))}
 	for _, i := range axes {
@@ -39,32 +40,35 @@ func NewWalk(dims, axes []int, scopes ...[]int) *Walk {
 	return w
 }
 
-// Next goes to the next combination of values, and from the last one to the first.
+// Next goes to the next combination of values, the last axis fastest, and from the last combination to the first. It updates the position
+// At in every table.
 func (w *Walk) Next() {
-	for a := len(w.dims) - 1; a >= 0; a-- {
-		w.X[a]++
-		move := 1
-		if w.X[a] == w.dims[a] { // a carry, as in 09 + 1 = 10
-			w.X[a] = 0
-			move = 1 - w.dims[a]
+	for axis := len(w.dims) - 1; axis >= 0; axis-- {
+		w.X[axis]++
+		step := 1
+		hasCarry := w.X[axis] == w.dims[axis] // as in 09 + 1 = 10
+		if hasCarry {
+			w.X[axis] = 0
+			step = 1 - w.dims[axis]
 		}
 		for t := range w.At {
-			w.At[t] += move * w.strides[t][a]
+			w.At[t] += step * w.strides[t][axis]
 		}
-		if move == 1 {
+		if !hasCarry {
 			return
 		}
 	}
 }
 
-// Seek goes to combination n, counted from 0.
+// Seek goes to combination number n, counted from 0 in the sequence of Next. It computes the values X of all axes and the position At in
+// every table.
 func (w *Walk) Seek(n int) {
 	clear(w.At)
-	for a := len(w.dims) - 1; a >= 0; a-- {
-		w.X[a] = n % w.dims[a]
-		n /= w.dims[a]
+	for axis := len(w.dims) - 1; axis >= 0; axis-- {
+		w.X[axis] = n % w.dims[axis]
+		n /= w.dims[axis]
 		for t := range w.At {
-			w.At[t] += w.X[a] * w.strides[t][a]
+			w.At[t] += w.X[axis] * w.strides[t][axis]
 		}
 	}
 }
