@@ -6,5 +6,5 @@ func FormsBegun(s *Shared) int {
 	defer s.mu.Unlock()
 	s.last.forms.mu.Lock()
 	defer s.last.forms.mu.Unlock()
-	return s.last.forms.begun
+	return s.last.forms.startedBuilds
 }

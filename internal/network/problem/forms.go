@@ -10,11 +10,11 @@ import (
 // maxSlots is the largest number of slots of Forms. Before one more is added, all are dropped.
 const maxSlots = 64
 
-// Forms is a table of derived values by slot. The zero value is empty. Several goroutines may use it.
+// Forms is a cache of forms, values derived from a network, by slot. The zero value is empty. Several goroutines may use it.
 type Forms struct {
-	mu      sync.Mutex
-	entries map[any]*entry
-	begun   int // forms that were made, or whose making began
+	mu            sync.Mutex
+	entries       map[any]*entry
+	startedBuilds int // forms that were made, or whose making began
 }
 
 // entry is the form in a slot, or the reservation of the goroutine that makes it. value and hasFailed are final when done is closed.
@@ -25,30 +25,30 @@ type entry struct {
 	done      chan struct{}
 }
 
-// Form returns the form of a problem in a slot. It calls build if the slot has no form of this variant. A slot holds one form, of the
-// variant that was asked for last. The form of another variant is dropped before build is called, because two large ones may not fit.
-// Slots and variants are compared by ==. A package's own type for its slots keeps them apart from those of other packages. If several
-// goroutines ask for the same form, one of them builds it and the others wait, unless their context ends. If that fails, the next one
-// builds it. The error is build's or the context's.
+// Form returns the form of a problem in a slot. If the slot has no form of this variant, it calls build and keeps the result there. A slot
+// holds one form, of the variant that was asked for last. The form of another variant is dropped before build is called, because two large
+// ones may not fit. Slots and variants are compared by ==. A package's own type for its slots keeps them apart from those of other
+// packages. If several goroutines ask for the same form, one of them builds it and the others wait, unless their context ends. If that
+// fails, the next one builds it. The error is build's or the context's.
 func Form[T any](ctx context.Context, p *Problem, slot, variant any, build func() (T, error)) (T, error) {
 	return FormIn(ctx, &p.forms, slot, variant, build)
 }
 
-// FormOfBase is Form for a form of the network without evidence. All problems of one Shared with the same base have this form in common.
-// If the problem has no Shared, the form is built in each call and not kept.
+// FormOfBase returns a form of the network without evidence. It is like Form, but the form is common to all problems of one Shared with the
+// same base. If the problem has no Shared, the form is built in each call and not kept.
 func FormOfBase[T any](ctx context.Context, p *Problem, slot any, build func() (T, error)) (T, error) {
 	if p.shared == nil {
 		return build()
 	}
 	return FormIn(ctx, &p.shared.bases, slot, p.Base, func() (T, error) {
 		p.forms.mu.Lock()
-		p.forms.begun++
+		p.forms.startedBuilds++
 		p.forms.mu.Unlock()
 		return build()
 	})
 }
 
-// Keep puts a form into a slot, in the place of the form there.
+// Keep puts a form into a slot of the problem. It replaces the form there.
 func Keep(p *Problem, slot, variant, value any) {
 	e := &entry{variant: variant, value: value, done: make(chan struct{})}
 	close(e.done)
@@ -57,20 +57,23 @@ func Keep(p *Problem, slot, variant, value any) {
 	p.forms.put(slot, e)
 }
 
-// put sets the entry of a slot. If that is one slot too many, all other entries are dropped. The caller holds the lock.
+// put sets the entry of a slot. If there would be more than maxSlots slots, it drops all other entries. The caller holds the lock.
 func (f *Forms) put(slot any, e *entry) {
-	if _, ok := f.entries[slot]; f.entries == nil || !ok && len(f.entries) >= maxSlots {
+	_, isReplaced := f.entries[slot]
+	isFull := len(f.entries) >= maxSlots
+	if f.entries == nil || !isReplaced && isFull {
 		f.entries = map[any]*entry{}
 	}
 	f.entries[slot] = e
 }
 
-// FormIn is Form with the slots of f in place of a problem's.
+// FormIn returns the form in a slot of f, and builds it if there is none of this variant. It is like Form, whose slots are those of a
+// problem.
 func FormIn[T any](ctx context.Context, f *Forms, slot, variant any, build func() (T, error)) (T, error) {
 	for {
 		e, isReserved := f.reserve(slot, variant)
 		if isReserved {
-			return fill(f, slot, e, build)
+			return buildReserved(f, slot, e, build)
 		}
 		select {
 		case <-e.done:
@@ -84,8 +87,8 @@ func FormIn[T any](ctx context.Context, f *Forms, slot, variant any, build func(
 	}
 }
 
-// reserve returns the entry of a slot, if it is of this variant. Else it puts a new entry there and returns isReserved: the caller has to
-// fill it.
+// reserve returns the entry of a slot if it is of this variant. Otherwise it puts a new entry there, and isReserved is true: the caller
+// must build the form of the entry.
 func (f *Forms) reserve(slot, variant any) (e *entry, isReserved bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,12 +97,13 @@ func (f *Forms) reserve(slot, variant any) (e *entry, isReserved bool) {
 	}
 	e = &entry{variant: variant, hasFailed: true, done: make(chan struct{})}
 	f.put(slot, e)
-	f.begun++
+	f.startedBuilds++
 	return e, true
 }
 
-// fill builds the form of a reserved entry and wakes those who wait for it. After an error or a panic of build, the slot is free again.
-func fill[T any](f *Forms, slot any, e *entry, build func() (T, error)) (T, error) {
+// buildReserved builds the form of an entry that the caller has reserved, and wakes the goroutines that wait for it. After an error or a
+// panic of build the slot is free again.
+func buildReserved[T any](f *Forms, slot any, e *entry, build func() (T, error)) (T, error) {
 	defer func() {
 		if e.hasFailed {
 			f.mu.Lock()
@@ -117,7 +121,7 @@ func fill[T any](f *Forms, slot any, e *entry, build func() (T, error)) (T, erro
 	return value, err
 }
 
-// drop forgets all forms.
+// drop removes all forms.
 func (f *Forms) drop() {
 	f.mu.Lock()
 	f.entries = nil

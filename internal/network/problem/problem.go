@@ -22,11 +22,12 @@ type Problem struct {
 
 	shared  *Shared // that made the problem, or nil
 	forms   Forms
-	request source // what Shared was asked for when it made the problem
+	request problemRequest // what Shared was asked for when it made the problem
 }
 
-// source is a network and its evidence, as a caller of Shared gave them. Base and Evidence of the problem may differ (btn.Network.Given).
-type source struct {
+// problemRequest is a network and its evidence, as a caller of Shared gave them. Base and Evidence of the problem may differ from them
+// (btn.Network.Given).
+type problemRequest struct {
 	base     *btn.Network
 	evidence factorgraph.Evidence
 }
@@ -48,15 +49,15 @@ func New(net *btn.Network, o Options) *Problem {
 	return &Problem{Net: net, Options: o}
 }
 
-// Given returns the evidence with the values of a slice as further observations.
-// The error wraps factorgraph.ErrContradictory if the evidence excludes the slice.
+// Given returns the evidence together with observations of the values that a slice fixes. The number s.At of the slice has these values as
+// the digits of a mixed radix, the last variable fastest. The error wraps factorgraph.ErrContradictory if the evidence excludes the slice.
 func (p *Problem) Given(s btn.Slice, evidence factorgraph.Evidence) (factorgraph.Evidence, error) {
 	if len(s.Variables) == 0 {
 		return evidence, nil
 	}
 
 	hard := slices.Clone(evidence.Hard)
-	digits := s.At // in mixed radix, the last variable fastest
+	digits := s.At
 	for k := len(s.Variables) - 1; k >= 0; k-- {
 		v := s.Variables[k]
 		d := int64(p.Net.Variables[v].Domain)

@@ -18,7 +18,7 @@ const (
 	partLegBytes = 128      // estimate for one leg or variable of a part
 )
 
-// parts is a cache of the parts used last.
+// parts is a cache of the parts of networks that were used last.
 type parts struct {
 	mu    sync.Mutex
 	cache *memo.LRU[partKey, *btn.Network] // nil until it is first used
@@ -38,22 +38,23 @@ func (s *Shared) Relevant(net *btn.Network, d btn.Demand) (*btn.Network, btn.Dem
 	if isAll {
 		return net, d
 	}
-	part := s.part(net, variables)
+	part := s.cachedPart(net, variables)
 	return part, net.On(part, d)
 }
 
-// part returns net.Restrict(variables), from the cache if it is there. variables are ascending.
-func (s *Shared) part(net *btn.Network, variables []int) *btn.Network {
+// cachedPart returns the part of a directed network that consists of some variables, net.Restrict(variables), from the cache if it is
+// there. variables are ascending. A nil Shared has no cache.
+func (s *Shared) cachedPart(net *btn.Network, variables []int) *btn.Network {
 	if s == nil {
 		return net.Restrict(variables)
 	}
-	var differences []byte
+	var differences []byte // of neighbours in variables
 	previous := 0
 	for _, v := range variables {
 		differences = binary.AppendUvarint(differences, uint64(v-previous))
 		previous = v
 	}
-	cache := s.parts.open()
+	cache := s.parts.openCache()
 	key := partKey{weak.Make(net), string(differences)}
 	if part, ok := cache.Get(key); ok {
 		return part
@@ -62,8 +63,8 @@ func (s *Shared) part(net *btn.Network, variables []int) *btn.Network {
 	return cache.Add(key, part, int64(partLegBytes*(len(part.Dims)+len(variables))))
 }
 
-// open returns the cache, and makes it if there is none.
-func (p *parts) open() *memo.LRU[partKey, *btn.Network] {
+// openCache returns the cache. It makes one if there is none.
+func (p *parts) openCache() *memo.LRU[partKey, *btn.Network] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cache == nil {
@@ -72,7 +73,7 @@ func (p *parts) open() *memo.LRU[partKey, *btn.Network] {
 	return p.cache
 }
 
-// drop forgets all parts.
+// drop removes all parts.
 func (p *parts) drop() {
 	p.mu.Lock()
 	p.cache = nil

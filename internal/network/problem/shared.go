@@ -20,16 +20,16 @@ type Shared struct {
 	parts parts
 }
 
-// Problem returns the problem of base under the evidence, with the messages of its assignment. It returns the last problem again if that
-// was asked for with the same arguments: networks and messages are compared by identity, evidence and options by value. Errors: those of
-// btn.Network.Condition.
+// Problem returns the problem of the network base under evidence, with the messages of belief propagation on it. If the last problem was
+// asked for with the same arguments, it returns that one again: networks and messages are compared by identity, evidence and options by
+// value. Errors: those of btn.Network.Condition.
 func (s *Shared) Problem(
 	base *btn.Network, evidence factorgraph.Evidence, messages []float64, o Options,
 ) (*Problem, error) {
 	return s.problem(base, nil, evidence, messages, o)
 }
 
-// Of is Problem without messages, for a base that the caller has conditioned on the evidence already.
+// Of returns the problem of base under evidence, without messages, like Problem. The caller has conditioned base on the evidence already.
 func (s *Shared) Of(
 	base, conditioned *btn.Network, evidence factorgraph.Evidence, o Options,
 ) *Problem {
@@ -47,17 +47,17 @@ func (s *Shared) problem(
 	}
 	if s != nil {
 		s.mu.Lock()
-		l := s.last
-		if l != nil && l.request.base == base && l.Options == o && isSameList(l.Messages, messages) &&
-			equalEvidence(l.request.evidence, evidence) {
+		last := s.last
+		if last != nil && last.request.base == base && last.Options == o && isSameList(last.Messages, messages) &&
+			isEqualEvidence(last.request.evidence, evidence) {
 			s.mu.Unlock()
-			return l, nil
+			return last, nil
 		}
 		s.last = nil // before another one is made: two large ones may not fit
 		s.mu.Unlock()
 	}
 
-	request := source{base, evidence}
+	request := problemRequest{base, evidence}
 	if net == nil {
 		var err error
 		if base, evidence, net, err = base.Given(evidence); err != nil {
@@ -86,7 +86,7 @@ func (s *Shared) problem(
 	return p, nil
 }
 
-// Drop forgets everything.
+// Drop forgets the last problem, all forms and all parts.
 func (s *Shared) Drop() {
 	if s == nil {
 		return
@@ -103,8 +103,8 @@ func isSameList(a, b []float64) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// equalEvidence reports whether a and b have equal observations and equal likelihoods in the same sequence.
-func equalEvidence(a, b factorgraph.Evidence) bool {
+// isEqualEvidence reports whether a and b have the same observations and the same likelihoods in the same sequence.
+func isEqualEvidence(a, b factorgraph.Evidence) bool {
 	return slices.Equal(a.Hard, b.Hard) &&
 		slices.EqualFunc(a.Soft, b.Soft, func(x, y factorgraph.Likelihood) bool {
 			return x.Var == y.Var && slices.Equal(x.Weights, y.Weights)

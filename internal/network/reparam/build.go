@@ -63,7 +63,7 @@ type GivenMap struct{ A, Inverse []float64 }
 // btn.ErrMap), ErrOptions, btn.ErrRange; the context's. Cost: the application of a d×d
 // matrix along every mode of every factor. Source: Hamid and Braun, Lemma 1.
 func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, error) {
-	if err := o.fill(); err != nil {
+	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
 	if err := m.Validate(); err != nil {
@@ -96,8 +96,8 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 	return b.net, nil
 }
 
-// fill replaces empty options by the defaults. It returns ErrOptions for unknown ones.
-func (o *Options) fill() error {
+// setDefaults replaces empty options by the defaults. It returns ErrOptions for unknown ones, and if maps are to be given and are not.
+func (o *Options) setDefaults() error {
 	switch o.Maps {
 	case "":
 		o.Maps = query.MapIdentity
@@ -121,20 +121,20 @@ func (o *Options) fill() error {
 	return nil
 }
 
-// piece is a reparameterised factor T̄^(j) on its legs.
-type piece struct {
+// reparameterisedFactor is a reparameterised factor T̄^(j) on its legs.
+type reparameterisedFactor struct {
 	legs []int
 	t    tensor.Tensor
 }
 
 // builder is a network under construction.
 type builder struct {
-	model   *factorgraph.Model
-	options Options
-	net     *btn.Network
-	legs    [][]int // per variable, its legs in the order of the factors
-	pieces  []piece
-	shared  map[int]mapPair // orthogonal maps by dimension
+	model          *factorgraph.Model
+	options        Options
+	net            *btn.Network
+	legs           [][]int // per variable, its legs in the order of the factors
+	factors        []reparameterisedFactor
+	orthogonalMaps map[int]mapWithInverse // orthogonal maps by dimension
 	// isSeparate is that of Unary.
 	isSeparate []bool
 
@@ -146,38 +146,42 @@ type builder struct {
 	links      arena.Slab[tensor.CP]
 }
 
-// allocate makes the lists of legs, maps and pieces with the capacity that they will need.
+// allocate makes the lists of legs, maps and factors with the capacity that they will need. A factor that is not absorbed into weights has
+// a leg for every variable of its scope.
 func (b *builder) allocate() {
-	degree, pieces, legs := make([]int, len(b.model.Domains)), 0, 0
+	degree := make([]int, len(b.model.Domains)) // by variable: the number of its legs
+	factorCount, legCount := 0, 0
 	for j := range b.model.Factors {
-		if scope := b.model.Factors[j].Scope; b.hasLegs(j) {
-			pieces, legs = pieces+1, legs+len(scope)
-			for _, i := range scope {
-				degree[i]++
-			}
+		if !b.hasLegs(j) {
+			continue
+		}
+		scope := b.model.Factors[j].Scope
+		factorCount, legCount = factorCount+1, legCount+len(scope)
+		for _, i := range scope {
+			degree[i]++
 		}
 	}
 
-	all := make([]int, legs)
+	memory := make([]int, legCount)
 	b.legs = make([][]int, len(degree))
 	for i, d := range degree {
 		if d > 0 {
-			b.legs[i], all = all[:0:d], all[d:]
+			b.legs[i], memory = memory[:0:d], memory[d:]
 		}
 	}
 
-	b.pieces = make([]piece, 0, pieces)
-	b.net.Dims = make([]int, 0, legs)
+	b.factors = make([]reparameterisedFactor, 0, factorCount)
+	b.net.Dims = make([]int, 0, legCount)
 	if b.options.Maps != query.MapIdentity {
-		b.net.Maps = make([]btn.Map, 0, legs)
+		b.net.Maps = make([]btn.Map, 0, legCount)
 	}
 	b.identities = make([][]float64, slices.Max(append(degree, 0))+1)
 }
 
-// makeFactorsCores makes a core of every piece and a link of every variable.
+// makeFactorsCores makes a core of every reparameterised factor and a link of every variable. weights are those of the variables.
 func (b *builder) makeFactorsCores(weights [][]float64) {
-	b.net.Cores = make([]btn.Core, len(b.pieces))
-	for c, p := range b.pieces {
+	b.net.Cores = make([]btn.Core, len(b.factors))
+	for c, p := range b.factors {
 		b.net.Cores[c] = btn.Core{Legs: p.legs, T: p.t}
 	}
 	b.net.Links = make([]btn.Link, len(weights))
@@ -187,12 +191,12 @@ func (b *builder) makeFactorsCores(weights [][]float64) {
 	}
 }
 
-// makeVariablesCores makes a link of every piece and a core of every variable. A further leg joins the core to a link with the weights of
-// the variable. A variable in no piece is only a link, without legs.
+// makeVariablesCores makes a link of every reparameterised factor and a core of every variable. A further leg joins the core to a link with
+// the weights of the variable. A variable without legs is only a link, without legs.
 func (b *builder) makeVariablesCores(weights [][]float64) {
 	b.net.Cores = []btn.Core{}
-	b.net.Links = make([]btn.Link, 0, len(b.pieces)+len(weights))
-	for _, p := range b.pieces {
+	b.net.Links = make([]btn.Link, 0, len(b.factors)+len(weights))
+	for _, p := range b.factors {
 		b.net.Links = append(b.net.Links, btn.Link{Legs: p.legs, T: p.t})
 	}
 	for i, w := range weights {
@@ -210,7 +214,8 @@ func (b *builder) makeVariablesCores(weights [][]float64) {
 	}
 }
 
-// variableTensor returns Σ_x w(x) ⊗_ℓ A_ℓ[x, :] of variable i over the legs ℓ.
+// variableTensor returns the tensor Σ_x w(x) ⊗_ℓ A_ℓ[x, :] of variable i over the legs ℓ with the maps A_ℓ, in CP form with one term per
+// value x. A vector list that is nil stands for the identity.
 func (b *builder) variableTensor(i int, w []float64, legs []int) *tensor.CP {
 	cp := &b.links.Make(1)[0]
 	cp.Shape, cp.Weights, cp.Vectors = b.ints.Make(len(legs)), w, b.identities[:len(legs):len(legs)]
@@ -219,14 +224,14 @@ func (b *builder) variableTensor(i int, w []float64, legs []int) *tensor.CP {
 	}
 	if b.net.Maps != nil {
 		cp.Vectors = b.vectors.Make(len(legs))
-		for k, l := range legs {
-			cp.Vectors[k] = b.net.Maps[l].A
+		for k, leg := range legs {
+			cp.Vectors[k] = b.net.Maps[leg].A
 		}
 	}
 	return cp
 }
 
-// addLeg adds a leg with its map to the network.
+// addLeg adds a leg of the given dimension with the map m to the network. A network without maps has the identity on all legs.
 func (b *builder) addLeg(dim int, m btn.Map) {
 	b.net.Dims = append(b.net.Dims, dim)
 	if b.net.Maps != nil {

@@ -17,13 +17,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// mapPair is a map with its inverse; the inverse of the identity is nil.
-type mapPair struct {
+// mapWithInverse is a map with its inverse; the inverse of the identity is nil.
+type mapWithInverse struct {
 	m       btn.Map
 	inverse []float64
 }
 
-// addFactors makes a piece and legs of every factor that has legs (hasLegs). A factor whose form cannot take its maps gets identity maps.
+// addFactors applies the maps to every factor that is a tensor of the network (hasLegs), and adds the result and a leg for each variable of
+// its scope. A factor whose form cannot take its maps gets identity maps.
 func (b *builder) addFactors(ctx context.Context) error {
 	p := pace.New(ctx)
 	for j, f := range b.model.Factors {
@@ -38,6 +39,7 @@ func (b *builder) addFactors(ctx context.Context) error {
 			return err
 		}
 
+		// The tensor is t · 2^exp.
 		t, exp, err := reparameterise(f.Table, inverses)
 		if errors.Is(err, tensor.ErrUnsupportedMap) {
 			t = f.Table
@@ -56,83 +58,88 @@ func (b *builder) addFactors(ctx context.Context) error {
 			b.addLeg(b.model.Domains[i], maps[k])
 		}
 
-		b.pieces = append(b.pieces, piece{legs: legs, t: t})
+		b.factors = append(b.factors, reparameterisedFactor{legs: legs, t: t})
 	}
 
 	return nil
 }
 
-// reparameterise applies the inverse maps along every mode, T̄ = T ×_0 A_0⁻¹ ×_1 A_1⁻¹ … (Lemma 1), and returns mapped = T̄ · 2^−exp. A nil
-// inverse is the identity. It returns t itself if all are.
+// reparameterise applies the inverse maps along every mode of a tensor, T̄ = T ×_0 A_0⁻¹ ×_1 A_1⁻¹ … (Lemma 1), and returns mapped = T̄ ·
+// 2^−exp. A nil inverse is the identity. It returns t itself if all are.
 func reparameterise(t tensor.Tensor, inverses [][]float64) (mapped tensor.Tensor, exp int64, err error) {
-	for _, a := range inverses {
-		if a != nil {
-			t, exp = centre(t)
-			mapped, err = tensor.ApplyModes(t, inverses)
-			return mapped, exp, err
-		}
+	areAllIdentities := !slices.ContainsFunc(inverses, func(inverse []float64) bool { return inverse != nil })
+	if areAllIdentities {
+		return t, 0, nil
 	}
-	return t, 0, nil
+	t, exp = moveIntoSafeRange(t)
+	mapped, err = tensor.ApplyModes(t, inverses)
+	return mapped, exp, err
 }
 
-// safeExp bounds the exponents of safe numbers: numbers between 2^−safeExp and 2^safeExp keep all their digits in products with maps.
+// safeExp bounds the binary exponents of safe numbers: numbers between 2^−safeExp and 2^safeExp keep all their digits in products with
+// maps.
 const safeExp = 900
 
-// centre returns t · 2^−exp with its largest numbers near 2^safeExp, if one is so large or so small that products with maps
-// may overflow or lose digits: sums of subnormal products are wrong by more than rounding. Other tensors stay as they are.
-// It may lose entries of a dense table and terms below 2^−1900 of the largest, and entries of a term's vector below 2^−1022
-// of the vector's largest.
-func centre(t tensor.Tensor) (centred tensor.Tensor, exp int64) {
+// moveIntoSafeRange returns moved = t · 2^−exp. If a number of t is so large or so small that products with maps may overflow or lose
+// digits, exp brings the largest numbers near 2^safeExp. Otherwise, and for tensors that are not dense or in CP form, moved is t. Entries
+// of a dense table and terms below 2^−1900 of the largest may be lost, and entries of a term's vector below 2^−1022 of the vector's
+// largest.
+func moveIntoSafeRange(t tensor.Tensor) (moved tensor.Tensor, exp int64) {
 	switch t := t.(type) {
 	case *tensor.Dense:
 		if areSafe(t.Data) {
 			return t, 0
 		}
-		data, exp := shift(t.Data, safeExp)
+		data, exp := shiftExponents(t.Data, safeExp)
 		return &tensor.Dense{Shape: t.Shape, Data: data}, exp
 	case *tensor.CP:
-		if !slices.ContainsFunc(t.Vectors, func(v []float64) bool { return !areSafe(v) }) {
+		hasUnsafe := slices.ContainsFunc(t.Vectors, func(vectors []float64) bool { return !areSafe(vectors) })
+		if !hasUnsafe {
 			return t, 0
 		}
-		return centreTerms(t)
+		return moveTermsIntoSafeRange(t)
 	}
 	return t, 0
 }
 
-// centreTerms returns t · 2^−exp. It scales every vector of every term so that its largest entry is near 1, and multiplies the weight of
-// the term by the inverse factor. exp brings the largest weight near 2^safeExp.
-func centreTerms(t *tensor.CP) (centred tensor.Tensor, exp int64) {
+// moveTermsIntoSafeRange returns moved = t · 2^−exp. It divides every vector of every term by a power of two, so that its largest entry is
+// near 1, and multiplies the weight of the term by that power. exp brings the largest weight near 2^safeExp.
+func moveTermsIntoSafeRange(t *tensor.CP) (moved tensor.Tensor, exp int64) {
 	weights := make([]scaled.Number, len(t.Weights))
 	for i, w := range t.Weights {
 		weights[i] = scaled.FromFloat(w)
 	}
-	out := &tensor.CP{Shape: t.Shape, Weights: make([]float64, len(weights)), Vectors: make([][]float64, len(t.Vectors))}
+
+	// The vectors.
+	movedCP := &tensor.CP{Shape: t.Shape, Weights: make([]float64, len(weights)), Vectors: make([][]float64, len(t.Vectors))}
 	for mode, d := range t.Shape {
 		if t.Vectors[mode] == nil {
 			continue
 		}
 		for i := range weights {
-			v, vectorExp := shift(t.Vectors[mode][i*d:(i+1)*d], 0)
+			vector, vectorExp := shiftExponents(t.Vectors[mode][i*d:(i+1)*d], 0)
 			weights[i] = weights[i].Mul(scaled.Make(1, vectorExp))
-			out.Vectors[mode] = append(out.Vectors[mode], v...)
+			movedCP.Vectors[mode] = append(movedCP.Vectors[mode], vector...)
 		}
 	}
+
+	// The weights.
 	exp = math.MinInt64
 	for _, w := range weights {
 		if !w.IsZero() {
 			exp = max(exp, w.Exp-safeExp)
 		}
 	}
-	if exp == math.MinInt64 {
+	if areAllZero := exp == math.MinInt64; areAllZero {
 		return t, 0
 	}
 	for i, w := range weights {
-		out.Weights[i] = w.Mul(scaled.Make(1, -exp)).Float64()
+		movedCP.Weights[i] = w.Mul(scaled.Make(1, -exp)).Float64()
 	}
-	return out, exp
+	return movedCP, exp
 }
 
-// areSafe reports whether all numbers but zeros are between 2^−safeExp and 2^safeExp in size.
+// areSafe reports whether the absolute value of every number that is not 0 is between 2^−safeExp and 2^safeExp.
 func areSafe(list []float64) bool {
 	return !slices.ContainsFunc(list, func(x float64) bool {
 		x = math.Abs(x)
@@ -140,8 +147,9 @@ func areSafe(list []float64) bool {
 	})
 }
 
-// shift returns list · 2^−exp, in which the largest number is between 2^(top−1) and 2^top. It returns the list itself if all numbers are 0.
-func shift(list []float64, top int) (out []float64, exp int64) {
+// shiftExponents returns shifted = list · 2^−exp, in which the largest absolute value is between 2^(top−1) and 2^top. If all numbers are 0,
+// it returns the list itself and 0.
+func shiftExponents(list []float64, top int) (shifted []float64, exp int64) {
 	largest := 0.0
 	for _, x := range list {
 		largest = max(largest, math.Abs(x))
@@ -149,15 +157,16 @@ func shift(list []float64, top int) (out []float64, exp int64) {
 	if largest == 0 {
 		return list, 0
 	}
-	_, e := math.Frexp(largest)
-	out = make([]float64, len(list))
+	_, largestExp := math.Frexp(largest)
+	shifted = make([]float64, len(list))
 	for i, x := range list {
-		out[i] = math.Ldexp(x, top-e)
+		shifted[i] = math.Ldexp(x, top-largestExp)
 	}
-	return out, int64(e - top)
+	return shifted, int64(largestExp - top)
 }
 
-// mapsOf returns the maps of the incidences of factor j, and their inverses. Both lists are valid until the next call.
+// mapsOf returns the maps on the legs of factor j, by position in its scope, and their inverses. A factor of one variable has the identity.
+// Both lists are valid until the next call.
 func (b *builder) mapsOf(j int, f factorgraph.Factor) (maps []btn.Map, inverses [][]float64, err error) {
 	b.maps, b.inverses = b.maps[:0], b.inverses[:0]
 	if len(f.Scope) == 1 {
@@ -182,41 +191,43 @@ func (b *builder) mapsOf(j int, f factorgraph.Factor) (maps []btn.Map, inverses 
 	return b.maps, b.inverses, nil
 }
 
-// mapOf returns the map of an incidence of dimension d, of the kind that the options ask for. For the kinds "given" and "bp" that is given,
-// or the identity if given is empty.
-func (b *builder) mapOf(d int, given GivenMap) (mapPair, error) {
+// mapOf returns the map of one leg of dimension d, of the kind that the options ask for, with its inverse. For the kinds "given" and "bp"
+// it is the given one, or the identity if given is empty.
+func (b *builder) mapOf(d int, given GivenMap) (mapWithInverse, error) {
 	switch b.options.Maps {
-	case query.MapOrthogonal: // one pair per dimension, so that equal maps are the same slice
-		if p, ok := b.shared[d]; ok {
-			return p, nil
+	case query.MapOrthogonal: // one for each dimension, so that equal maps are the same slice
+		if known, ok := b.orthogonalMaps[d]; ok {
+			return known, nil
 		}
-		p, err := withInverse(btn.Orthogonal(d), d)
-		if b.shared == nil {
-			b.shared = map[int]mapPair{}
+		m, err := withInverse(btn.Orthogonal(d), d)
+		if b.orthogonalMaps == nil {
+			b.orthogonalMaps = map[int]mapWithInverse{}
 		}
-		b.shared[d] = p
-		return p, err
+		b.orthogonalMaps[d] = m
+		return m, err
 	case query.MapGiven, query.MapBP:
 		m := btn.Map{Kind: b.options.Maps, A: given.A}
 		switch {
 		case given.A != nil && given.Inverse != nil:
-			return mapPair{m: m, inverse: given.Inverse}, nil
+			return mapWithInverse{m: m, inverse: given.Inverse}, nil
 		case given.A != nil:
 			return withInverse(m, d)
 		}
 	}
 
-	return mapPair{m: btn.Identity()}, nil
+	return mapWithInverse{m: btn.Identity()}, nil
 }
 
 // withInverse returns a map of dimension d with its inverse. The error is that of btn.Map.Inverse.
-func withInverse(m btn.Map, d int) (mapPair, error) {
+func withInverse(m btn.Map, d int) (mapWithInverse, error) {
 	inverse, err := m.Inverse(d)
-	return mapPair{m: m, inverse: inverse}, err
+	return mapWithInverse{m: m, inverse: inverse}, err
 }
 
-// hasLegs reports whether factor j is a tensor of the network, in contrast to one that becomes weights or a number.
+// hasLegs reports whether factor j is a tensor of the network. Other factors are of order one or zero, and become weights of a variable or
+// a number.
 func (b *builder) hasLegs(j int) bool {
 	order := len(b.model.Factors[j].Scope)
-	return b.options.Parametric || order >= 2 || order == 1 && b.isSeparate != nil && b.isSeparate[j]
+	isSeparate := order == 1 && b.isSeparate != nil && b.isSeparate[j]
+	return b.options.Parametric || order >= 2 || isSeparate
 }

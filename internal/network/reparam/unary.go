@@ -18,7 +18,7 @@ import (
 type Unary struct {
 	Of    [][]float64 // by variable: w_i, as btn.FitWeights returns them
 	Scale scaled.Number
-	// isSeparate has, by factor, whether it is of order one but not in the weights, because its product with them does not fit or would
+	// isSeparate tells, by factor, whether it is of order one and not in the weights, because its product with them does not fit or would
 	// be rounded. Such a factor gets a leg. nil: there is none.
 	isSeparate []bool
 }
@@ -27,7 +27,8 @@ type Unary struct {
 // and the factors of order zero into a number. Errors wrap btn.ErrRange. Cost: linear in the
 // entries of those factors.
 func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
-	numbers := make([][]scaled.Number, len(m.Domains))
+	// The weights of every variable begin with 1.
+	numbers := make([][]scaled.Number, len(m.Domains)) // by variable and value
 	var slab arena.Slab[scaled.Number]
 	for i, d := range m.Domains {
 		numbers[i] = slab.Make(d)
@@ -36,6 +37,7 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 		}
 	}
 
+	// Multiply the factors into them.
 	u := &Unary{Of: make([][]float64, len(numbers)), Scale: scaled.One}
 	hasNegative := slices.ContainsFunc(m.Factors, func(f factorgraph.Factor) bool {
 		return tensor.Signed(f.Table)
@@ -45,7 +47,7 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 		case 0:
 			u.Scale = u.Scale.Mul(tensor.At(f.Table, nil))
 		case 1:
-			if absorb(f.Table, numbers[f.Scope[0]], hasNegative) {
+			if isAbsorbed := multiplyIntoWeights(f.Table, numbers[f.Scope[0]], hasNegative); isAbsorbed {
 				continue
 			}
 			if u.isSeparate == nil {
@@ -55,6 +57,7 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 		}
 	}
 
+	// Write them as float64; powers of two go into the scale.
 	for i := range numbers {
 		w, exp, err := btn.FitWeights(numbers[i])
 		if err != nil {
@@ -67,15 +70,16 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 	return u, nil
 }
 
-// absorb multiplies a table of order one into the weights w. It returns false, and leaves w as it is, if the product spans more than
-// weights hold, or if a weight would be rounded in a model with an entry below 0, where terms of both signs may cancel.
-func absorb(table tensor.Tensor, w []scaled.Number, hasNegative bool) (ok bool) {
-	values := []int{0}
+// multiplyIntoWeights multiplies the weights w of a variable by a table over that variable, in place. It returns false, and leaves w as it
+// is, if the product spans more than weights hold, or if a weight would be rounded in a model with an entry below 0, where terms of both
+// signs may cancel.
+func multiplyIntoWeights(table tensor.Tensor, w []scaled.Number, hasNegative bool) (ok bool) {
+	position := []int{0} // of an entry of the table
 	product := make([]scaled.Number, len(w))
 	isExact := !isRounded(table)
 	for x := range w {
-		values[0] = x
-		factor := tensor.At(table, values)
+		position[0] = x
+		factor := tensor.At(table, position)
 		product[x] = w[x].Mul(factor)
 		// A product of two mantissas is exact if the fused multiplication finds no remainder.
 		isExact = isExact && math.FMA(w[x].Mant, factor.Mant, -float64(w[x].Mant*factor.Mant)) == 0
@@ -87,7 +91,7 @@ func absorb(table tensor.Tensor, w []scaled.Number, hasNegative bool) (ok bool) 
 	return true
 }
 
-// isRounded reports whether the entries of a factor of order one are sums or products of its numbers, and so may have been rounded.
+// isRounded reports whether entries of t, a tensor of order one, may have been rounded: they are sums or products of its numbers.
 func isRounded(t tensor.Tensor) bool {
 	switch t := t.(type) {
 	case *tensor.CP:

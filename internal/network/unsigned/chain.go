@@ -24,9 +24,10 @@ type Chain struct {
 	vectors [][][]float64 // by mode, term and value
 }
 
-// NewChain returns t as a chain. ok is false if t is neither a ladder nor a parity. Cost as of New.
+// NewChain returns t as a weighted automaton without negative weights. ok is false if t is neither a ladder nor a parity. Cost as of New.
 func NewChain(t *tensor.CP) (c *Chain, ok bool) {
-	if len(t.Weights) < 2 || len(t.Weights) > maxTerms || slices.ContainsFunc(t.Vectors, func(v []float64) bool { return v == nil }) {
+	hasIdentity := slices.ContainsFunc(t.Vectors, func(v []float64) bool { return v == nil })
+	if len(t.Weights) < 2 || len(t.Weights) > maxTerms || hasIdentity {
 		return nil, false
 	}
 	c = &Chain{Effect: -1, vectors: make([][][]float64, len(t.Shape))}
@@ -36,6 +37,7 @@ func NewChain(t *tensor.CP) (c *Chain, ok bool) {
 		}
 	}
 
+	// A parity: the state is the parity of the values read so far. The last table is twice the weight for one of the parities.
 	if c.parity, ok = NewParity(t.Weights, c.vectors); ok {
 		for k := range t.Shape {
 			c.Modes = append(c.Modes, k)
@@ -49,6 +51,8 @@ func NewChain(t *tensor.CP) (c *Chain, ok bool) {
 		c.Final[accepted] = scaled.FromFloat(t.Weights[c.parity.Plain]).Mul(scaled.FromFloat(2))
 		return c, true
 	}
+
+	// A ladder: the state is the maximum of the levels so far.
 	if c.ladder, ok = New(t.Shape, t.Weights, c.vectors); !ok {
 		return nil, false
 	}
@@ -58,7 +62,8 @@ func NewChain(t *tensor.CP) (c *Chain, ok bool) {
 	return c, true
 }
 
-// Step returns the weight with which value x of a mode takes the automaton from one state to another.
+// Step returns the weight with which value x of a mode leads from one state to another. For a parity it is 0 unless the state changes if
+// and only if the value flips the parity.
 func (c *Chain) Step(mode, x, from, to int) float64 {
 	if c.parity == nil {
 		return c.ladder.Rise(mode, x, from, to)

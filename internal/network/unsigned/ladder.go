@@ -33,15 +33,19 @@ type Ladder struct {
 	vectors [][][]float64 // by mode, term and value
 }
 
-// New returns the terms weights[t] Π_k vectors[k][t][x_k], x_k < dims[k], as a ladder. ok is false if they are no ladder without negative
-// coefficients, or have more than 64 terms. Cost: the square of the number of terms, times their entries.
+// New returns the tensor Σ_t weights[t] Π_k vectors[k][t][x_k] as a ladder: its terms t in an order in which the entries of no vector
+// decrease. dims[k] is the number of values of x_k. Vectors with entries below 0 are allowed on one mode, the effect. ok is false if there
+// is no such order, if a coefficient of the ladder is below 0, or if there are more than 64 terms. Cost: the square of the number of terms,
+// times their entries.
 func New(dims []int, weights []float64, vectors [][][]float64) (l *Ladder, ok bool) {
 	if len(weights) > maxTerms || len(weights) < 2 {
 		return nil, false
 	}
+
+	// Find the effect.
 	l = &Ladder{Effect: -1, dims: dims, weights: weights, vectors: vectors}
-	for k, v := range vectors {
-		if !slices.ContainsFunc(v, hasNegative) {
+	for k, vectorsOfMode := range vectors {
+		if !slices.ContainsFunc(vectorsOfMode, hasNegative) {
 			l.Modes = append(l.Modes, k)
 			continue
 		}
@@ -54,28 +58,29 @@ func New(dims []int, weights []float64, vectors [][][]float64) (l *Ladder, ok bo
 		return nil, false
 	}
 
-	for t := range weights { // insertion sort by a partial order, which the loop after this one checks
-		position := slices.IndexFunc(l.Order, func(u int) bool { return l.isNowhereAbove(t, u) })
+	// Insertion sort by a partial order; the next loop checks whether all terms are in order.
+	for t := range weights {
+		position := slices.IndexFunc(l.Order, func(u int) bool { return l.isNeverAbove(t, u) })
 		if position < 0 {
 			position = len(l.Order)
 		}
 		l.Order = slices.Insert(l.Order, position, t)
 	}
 	for i := range l.Order[1:] {
-		if !l.isNowhereAbove(l.Order[i], l.Order[i+1]) {
+		if !l.isNeverAbove(l.Order[i], l.Order[i+1]) {
 			return nil, false
 		}
 	}
 	return l, l.sumCoefficients()
 }
 
-// hasNegative reports whether an entry is below 0.
+// hasNegative reports whether an entry of v is below 0.
 func hasNegative(v []float64) bool {
 	return slices.ContainsFunc(v, func(x float64) bool { return x < 0 })
 }
 
-// isNowhereAbove reports whether no entry of a vector of term t is above the same entry of term u.
-func (l *Ladder) isNowhereAbove(t, u int) bool {
+// isNeverAbove reports whether no entry of the vectors of term t is above the same entry of term u, on all modes but the effect.
+func (l *Ladder) isNeverAbove(t, u int) bool {
 	for _, k := range l.Modes {
 		for x, f := range l.vectors[k][t] {
 			if f > l.vectors[k][u][x] {
@@ -86,7 +91,8 @@ func (l *Ladder) isNowhereAbove(t, u int) bool {
 	return true
 }
 
-// sumCoefficients sets Coefficients to the sums C_m(y), computed exactly and rounded once. ok is false if one of them is below 0.
+// sumCoefficients sets Coefficients to the sums C_m(y) = Σ_{t ≥ m} c_t(y) over the terms in order, computed exactly and rounded once.
+// c_t(y) is the weight of term t times its entry for value y of the effect. ok is false if one of the sums is below 0.
 func (l *Ladder) sumCoefficients() (ok bool) {
 	d := 1
 	if l.Effect >= 0 {
@@ -94,13 +100,14 @@ func (l *Ladder) sumCoefficients() (ok bool) {
 	}
 	l.Coefficients = make([]scaled.Number, len(l.Order)*d)
 	for y := range d {
-		sum := new(big.Rat) // C_m(y): the terms from m on
+		sum := new(big.Rat) // C_m(y)
 		for m := len(l.Order) - 1; m >= 0; m-- {
-			c := rational(l.weights[l.Order[m]])
+			term := l.Order[m]
+			coefficient := exactRational(l.weights[term])
 			if l.Effect >= 0 {
-				c.Mul(c, rational(l.vectors[l.Effect][l.Order[m]][y]))
+				coefficient.Mul(coefficient, exactRational(l.vectors[l.Effect][term][y]))
 			}
-			if sum.Add(sum, c).Sign() < 0 {
+			if sum.Add(sum, coefficient).Sign() < 0 {
 				return false
 			}
 			l.Coefficients[m*d+y] = scaled.FromBig(new(big.Float).SetPrec(64).SetRat(sum))
@@ -109,17 +116,18 @@ func (l *Ladder) sumCoefficients() (ok bool) {
 	return true
 }
 
-// rational returns x without rounding.
-func rational(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
+// exactRational returns x as a rational number, without rounding.
+func exactRational(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 
-// Crisp reports whether the ladder has two terms, and each entry of a vector of the first one is 0 or that of the second.
+// Crisp reports whether the ladder has two terms, and each entry of the vectors of the first one is 0 or equal to that of the second.
 func (l *Ladder) Crisp() bool {
 	if len(l.Order) != 2 {
 		return false
 	}
+	first, second := l.Order[0], l.Order[1]
 	for _, k := range l.Modes {
-		for x, f := range l.vectors[k][l.Order[0]] {
-			if f != 0 && f != l.vectors[k][l.Order[1]][x] {
+		for x, entry := range l.vectors[k][first] {
+			if entry != 0 && entry != l.vectors[k][second][x] {
 				return false
 			}
 		}
@@ -127,8 +135,9 @@ func (l *Ladder) Crisp() bool {
 	return true
 }
 
-// Rise returns the weight with which value x of mode k changes the maximum of the levels from one level to another: F_k(to|x) if the level
-// of x is at most the maximum and leaves it as it is (to = from), f_k(to|x) if it is above (to > from), 0 if to < from.
+// Rise returns the weight with which value x of mode k changes the maximum of the levels from one level to another. It is 0 if to < from.
+// If to = from, it is the weight of the levels up to the maximum, F_k(to|x), the entry of term number to. If to > from, it is the weight of
+// level to alone, F_k(to|x) − F_k(to−1|x).
 func (l *Ladder) Rise(k, x, from, to int) float64 {
 	cumulative := func(m int) float64 { return l.vectors[k][l.Order[m]][x] }
 	switch {
@@ -140,16 +149,17 @@ func (l *Ladder) Rise(k, x, from, to int) float64 {
 	return cumulative(to) - cumulative(to-1)
 }
 
-// Deterministic reports whether every value of mode k has at most one level of weight above 0.
+// Deterministic reports whether every value of mode k has at most one level with a weight other than 0.
 func (l *Ladder) Deterministic(k int) bool {
 	for x := range l.dims[k] {
-		levels := 0
+		levelCount := 0
 		for m := range l.Order {
-			if l.Rise(k, x, 0, m) != 0 {
-				levels++
+			lowest := 0 // no maximum yet
+			if l.Rise(k, x, lowest, m) != 0 {
+				levelCount++
 			}
 		}
-		if levels > 1 {
+		if levelCount > 1 {
 			return false
 		}
 	}

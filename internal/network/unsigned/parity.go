@@ -3,18 +3,21 @@ package unsigned
 import "slices"
 
 // Parity is a tensor of two terms, w Π_k a_k[x_k] (1 ± Π_k s_k(x_k)) with w, a_k ≥ 0 and every s_k(x) = ±1. With the sign + it is
-// 2w Π_k a_k[x_k] if an even number of the s_k is −1, else 0. With − it is that for an odd number.
+// 2w Π_k a_k[x_k] if an even number of the s_k is −1, else 0. With − it is 2w Π_k a_k[x_k] if an odd number is −1, else 0.
 type Parity struct {
 	Plain int      // the term without the s_k
 	Odd   bool     // the sign is −
 	Flips [][]bool // by mode and value: s_k is −1
 }
 
-// NewParity returns the terms weights[t] Π_k vectors[k][t][x_k] as a parity. ok is false if they are none.
+// NewParity returns the tensor of the terms weights[t] Π_k vectors[k][t][x_k] as a parity: w Π_k a_k[x_k] (1 ± Π_k s_k(x_k)) with two
+// terms, of which the plain one, w Π_k a_k[x_k], has no number below 0, and every s_k(x) = ±1. ok is false if the terms are no parity.
 func NewParity(weights []float64, vectors [][][]float64) (p *Parity, ok bool) {
 	if len(weights) != 2 || (weights[0] != weights[1] && weights[0] != -weights[1]) {
 		return nil, false
 	}
+
+	// Find the plain term.
 	hasNoNegative := func(t int) bool {
 		return weights[t] >= 0 && !slices.ContainsFunc(vectors, func(v [][]float64) bool { return hasNegative(v[t]) })
 	}
@@ -25,13 +28,16 @@ func NewParity(weights []float64, vectors [][][]float64) (p *Parity, ok bool) {
 	if !hasNoNegative(p.Plain) {
 		return nil, false
 	}
-	p.Odd = weights[1-p.Plain] < 0
+
+	// Compare the other term with it.
+	signedTerm := 1 - p.Plain
+	p.Odd = weights[signedTerm] < 0
 	for k, v := range vectors {
 		p.Flips[k] = make([]bool, len(v[0]))
-		for x, a := range v[p.Plain] {
-			switch signed := v[1-p.Plain][x]; {
-			case signed == a:
-			case signed == -a:
+		for x, plain := range v[p.Plain] {
+			switch signed := v[signedTerm][x]; {
+			case signed == plain:
+			case signed == -plain:
 				p.Flips[k][x] = true
 			default:
 				return nil, false
