@@ -29,7 +29,7 @@ func (w *workingTree) anneal(o objective, schedule annealing, rng *rand.PCG, max
 	lowestPrice := w.log2TotalPrice(&o)
 	temperature := float64(schedule.hot)
 	cooling := coolingFactor(float64(schedule.cold)/float64(schedule.hot), schedule.sweeps)
-	scratch := make([]uint64, w.n.words)
+	scratch := make([]uint64, w.network.words)
 
 	for range schedule.sweeps {
 		select {
@@ -37,7 +37,7 @@ func (w *workingTree) anneal(o objective, schedule annealing, rng *rand.PCG, max
 			return
 		default:
 		}
-		if w.moves >= maxMoves {
+		if w.movesSpent >= maxMoves {
 			break
 		}
 		w.sweep(&o, logs(temperature), rng, scratch)
@@ -93,7 +93,7 @@ func (w *workingTree) sweep(o *objective, temperature logs, rng *rand.PCG, scrat
 		}
 		w.rotate(o, rotation{x: x, p: p, a: a, b: b, c: c}, temperature, random, scratch)
 	}
-	w.moves += int64((len(w.left) - w.leafCount()) * (20 + 5*w.n.words))
+	w.movesSpent += int64((len(w.left) - w.leafCount()) * (20 + 5*w.network.words))
 }
 
 // rotation is a change of x = (p, c) with p = (a, b) into x = (p, b) with p = (a, c). All are nodes.
@@ -114,7 +114,7 @@ func (w *workingTree) rotate(
 	scopeA, scopeB, scopeC, scopeX := w.scopeOf(a), w.scopeOf(b), w.scopeOf(c), w.scopeOf(x)
 
 	var inner, outer, size logs
-	for i, log2Dim := range w.n.log2Dim { // word by word of the bit sets
+	for i, log2Dim := range w.network.log2Dim { // word by word of the bit sets
 		unionAC := scopeA[i] | scopeC[i]
 		newScope := unionAC & (scopeB[i] | scopeX[i]) // S'(p)
 		scratch[i] = newScope

@@ -49,7 +49,7 @@ func (s *search) runAttempts() {
 	for i := 0; idleAttempts < maxIdleAttempts && s.ctx.Err() == nil; i += attemptsPerGroup {
 		worthOfGroup := float64(expectedGain * s.options.Effort * pow2(s.price)) // in moves
 		isWorthwhile := attemptsPerGroup*float64(movesPerAttempt) <= worthOfGroup
-		isAffordable := s.moves+attemptsPerGroup*movesPerAttempt <= s.options.Moves
+		isAffordable := s.movesSpent+attemptsPerGroup*movesPerAttempt <= s.options.Moves
 		if !isWorthwhile || !isAffordable {
 			break
 		}
@@ -77,7 +77,7 @@ func (s *search) runAttempts() {
 // improvement: the price fell by a factor of more than 2^(1/128).
 func (s *search) adopt(candidate *slicedTree) (isImprovement bool) {
 	price := s.score(candidate)
-	s.moves += candidate.tree.moves
+	s.movesSpent += candidate.tree.movesSpent
 	isImprovement = price < s.price-oneBit/128
 	if price < s.price {
 		s.best, s.price = candidate, price
@@ -110,13 +110,13 @@ func (s *search) score(candidate *slicedTree) logs {
 	if err == nil && !s.fits(plan) {
 		price += log2Float(plan.Cost.PeakBytes) - log2Float(float64(s.options.Memory))
 	}
-	candidate.tree.moves += int64(16 * len(s.h.Edges))
+	candidate.tree.movesSpent += int64(16 * len(s.hypergraph.Edges))
 	return price
 }
 
 // runAttempt makes attempt number i, with random numbers that depend on i, and returns its tree. It anneals a start tree with about
 // maxMoves moves (elementary operations), or with as many as the start tree took if they are more. If a table is over the limit then, it
-// slices indices and anneals again. tree.moves counts the work of the attempt so far; each step gets the count at which it must stop.
+// slices indices and anneals again. tree.movesSpent counts the work of the attempt so far; each step gets the count at which it must stop.
 func (s *search) runAttempt(i int, maxMoves int64) *slicedTree {
 	rng := rand.NewPCG(s.options.Seed, uint64(i))
 	result := s.startTree(i, maxMoves, rng)
@@ -127,36 +127,36 @@ func (s *search) runAttempt(i int, maxMoves int64) *slicedTree {
 		temperature = lowerTemperatures[i/2%len(lowerTemperatures)]
 	}
 
-	s.annealAndReconfigure(result, temperature, result.tree.moves+max(maxMoves, result.tree.moves), rng)
+	s.annealAndReconfigure(result, temperature, result.tree.movesSpent+max(maxMoves, result.tree.movesSpent), rng)
 
 	// Slice indices until every table is within the limit.
 	if result.tree.log2Largest() > s.objective.limit {
-		result.sliceToLimit(&s.objective, pieceTables, result.tree.moves+maxMoves)
-		s.annealAndReconfigure(result, oneBit/4, result.tree.moves+maxMoves/2, rng)
-		result.sliceToLimit(&s.objective, pieceTables, result.tree.moves+maxMoves)
+		result.sliceToLimit(&s.objective, pieceTables, result.tree.movesSpent+maxMoves)
+		s.annealAndReconfigure(result, oneBit/4, result.tree.movesSpent+maxMoves/2, rng)
+		result.sliceToLimit(&s.objective, pieceTables, result.tree.movesSpent+maxMoves)
 	}
 
 	if len(result.sliced) > 0 {
-		result.exchangeSlices(&s.objective, pieceTables, result.tree.moves+maxMoves)
+		result.exchangeSlices(&s.objective, pieceTables, result.tree.movesSpent+maxMoves)
 		result.removeSlices(&s.objective)
 	}
 
 	// Improve a new best tree with larger pieceTables.
 	if result.log2Price(&s.objective) < s.price {
-		newReconfigurer(result.tree, s.objective, largePieceTables).run(result.tree.moves + maxMoves)
+		newReconfigurer(result.tree, s.objective, largePieceTables).run(result.tree.movesSpent + maxMoves)
 	}
 	return result
 }
 
 // movesPerSweep returns an estimate of the moves (elementary operations) of one sweep of annealing and of the price after it.
-func (s *search) movesPerSweep() int64 { return int64(len(s.n.edges)*(24+5*s.n.words) + 1) }
+func (s *search) movesPerSweep() int64 { return int64(len(s.network.edges)*(24+5*s.network.words) + 1) }
 
 // annealAndReconfigure anneals the tree of a candidate from the given temperature until the moves of the tree (elementary operations) reach
 // maxMoves. It does not anneal if these suffice for fewer than minSweeps sweeps only. Then it replaces pieces of the tree by optimal trees,
 // with up to a quarter as many further moves.
 func (s *search) annealAndReconfigure(candidate *slicedTree, temperature logs, maxMoves int64, rng *rand.PCG) {
 	tree := candidate.tree
-	available := maxMoves - tree.moves
+	available := maxMoves - tree.movesSpent
 	sweeps := min(available*7/8/s.movesPerSweep(), maxSweeps)
 	if sweeps >= minSweeps {
 		tree.anneal(s.objective, annealing{
@@ -199,10 +199,10 @@ func (s *search) bisectionTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 		pieceSize: pieceTables,
 	}
 
-	merges, moves := dissect(s.n, plan, rng, pace.New(s.ctx))
-	result := &slicedTree{whole: s.n, tree: newWorkingTree(s.n, merges)}
-	result.tree.moves += moves
-	newReconfigurer(result.tree, s.objective, pieceTables).run(result.tree.moves + maxMoves/4)
+	merges, moves := dissect(s.network, plan, rng, pace.New(s.ctx))
+	result := &slicedTree{wholeNetwork: s.network, tree: newWorkingTree(s.network, merges)}
+	result.tree.movesSpent += moves
+	newReconfigurer(result.tree, s.objective, pieceTables).run(result.tree.movesSpent + maxMoves/4)
 	return result
 }
 
@@ -220,19 +220,19 @@ func (s *search) randomGreedyTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 			temperature: logs(rng.Uint64() % uint64(oneBit)),
 		}
 
-		pool := greedyTree(s.n, rule, rng)
-		if s.n.hasEnded() {
-			return &slicedTree{whole: s.n, tree: s.best.tree.clone()}
+		pool := greedyTree(s.network, rule, rng)
+		if s.network.hasEnded() {
+			return &slicedTree{wholeNetwork: s.network, tree: s.best.tree.clone()}
 		}
 
-		tree := newWorkingTree(s.n, pool.mergeRemaining())
-		moves += pool.moves + tree.moves
+		tree := newWorkingTree(s.network, pool.mergeRemaining())
+		moves += pool.movesSpent + tree.movesSpent
 		if price := tree.log2TotalPrice(&s.objective); best == nil || price < lowestPrice {
 			best, lowestPrice = tree, price
 		}
 	}
 
-	best.moves = moves
+	best.movesSpent = moves
 	newReconfigurer(best, s.objective, pieceTables).run(moves + maxMoves/4)
-	return &slicedTree{whole: s.n, tree: best}
+	return &slicedTree{wholeNetwork: s.network, tree: best}
 }

@@ -29,7 +29,7 @@ func Best(ctx context.Context, h Hypergraph) ([]int, query.Cost, error) {
 
 // BestFrom is Best that begins with the order, its cost and the number of moves that MinFillCost has returned, not stopped by a limit.
 func BestFrom(ctx context.Context, h Hypergraph, order []int, cost query.Cost, moves int64) ([]int, query.Cost, error) {
-	s := &greedySearch{ctx: ctx, h: h, best: order, cost: cost, firstMoves: moves, moves: moves}
+	s := &greedySearch{ctx: ctx, hypergraph: h, best: order, cost: cost, firstMoves: moves, movesSpent: moves}
 	err := s.tryFurtherOrders(maxSeededMoves)
 	return s.best, s.cost, err
 }
@@ -41,26 +41,26 @@ func BestWithin(ctx context.Context, h Hypergraph, maxMoves int64) (best []int, 
 	if err == nil {
 		err = s.tryFurtherOrders(maxMoves)
 	}
-	return s.best, s.moves, err
+	return s.best, s.movesSpent, err
 }
 
 // greedySearch is a search among greedy orders of h.
 type greedySearch struct {
 	ctx        context.Context
-	h          Hypergraph
+	hypergraph Hypergraph
 	best       []int      // the cheapest order so far; nil after an error
 	cost       query.Cost // of best
 	firstMoves int64      // moves of the first order
-	moves      int64      // of all orders so far
+	movesSpent int64      // of all orders so far
 }
 
 // newGreedySearch returns a search whose best order is the min-fill order.
 func newGreedySearch(ctx context.Context, h Hypergraph) (s *greedySearch, err error) {
-	s = &greedySearch{ctx: ctx, h: h}
+	s = &greedySearch{ctx: ctx, hypergraph: h}
 	if s.best, s.firstMoves, err = greedyOrder(ctx, h, byFill, 0); err == nil {
 		s.cost, err = EvaluateOrder(ctx, h, s.best)
 	}
-	s.moves = s.firstMoves
+	s.movesSpent = s.firstMoves
 	return s, err
 }
 
@@ -75,10 +75,10 @@ func (s *greedySearch) tryFurtherOrders(maxMoves int64) error {
 		return err
 	}
 
-	movesBefore := s.moves
+	movesBefore := s.movesSpent
 	movesPerRun := s.firstMoves + 1 // estimate
 	for seed := uint64(1); seed <= maxSeededRuns; seed++ {
-		spent := s.moves - movesBefore
+		spent := s.movesSpent - movesBefore
 		isOverLimit := spent+movesPerRun > min(maxMoves, maxSeededMoves)
 		isNotWorthwhile := float64(spent) > s.cost.Flops/32
 		if isOverLimit || isNotWorthwhile || s.cost.Flops < cheapFlops {
@@ -98,14 +98,14 @@ func (s *greedySearch) tryFurtherOrders(maxMoves int64) error {
 // tryRule makes the order of a greedy rule the best one if it costs fewer flops. Its cost is computed only up to the flops of the best one.
 // After an error there is no best order.
 func (s *greedySearch) tryRule(rule rule, seed uint64) error {
-	order, moves, err := greedyOrder(s.ctx, s.h, rule, seed)
-	s.moves += moves
+	order, moves, err := greedyOrder(s.ctx, s.hypergraph, rule, seed)
+	s.movesSpent += moves
 	if err != nil {
 		s.best = nil
 		return err
 	}
 
-	cost, isComplete, err := evaluateOrder(s.ctx, s.h, order, s.cost.Flops)
+	cost, isComplete, err := evaluateOrder(s.ctx, s.hypergraph, order, s.cost.Flops)
 	if isComplete && cost.Flops < s.cost.Flops {
 		s.best, s.cost = order, cost
 	}

@@ -21,7 +21,7 @@ type dissection struct {
 // Time: about O(p · log² p) for p entries in the scopes of all tensors.
 func dissect(n *network, plan dissection, rng *rand.PCG, pace *pace.Pace) (merges [][2]int, moves int64) {
 	d := &dissector{
-		n:           n,
+		network:     n,
 		plan:        plan,
 		splitter:    bisection{rng: rng, imbalance: plan.imbalance, pace: pace},
 		netOf:       make([]int32, len(n.indexOf)),
@@ -44,12 +44,12 @@ func dissect(n *network, plan dissection, rng *rand.PCG, pace *pace.Pace) (merge
 	if len(all) > 0 {
 		d.buildTree(all)
 	}
-	return d.merges, d.splitter.moves
+	return d.merges, d.splitter.movesSpent
 }
 
 // dissector is the state of one dissection.
 type dissector struct {
-	n           *network
+	network     *network
 	plan        dissection
 	splitter    bisection
 	netOf       []int32  // by index: its net in the part that is being split; none for indices that it does not have
@@ -84,7 +84,7 @@ func (d *dissector) buildTree(part []int32) int {
 // merge records the merge of two tables and returns the number of the result. Results are numbered after the tensors.
 func (d *dissector) merge(a, b int) int {
 	d.merges = append(d.merges, [2]int{a, b})
-	return len(d.n.edges) + len(d.merges) - 1
+	return len(d.network.edges) + len(d.merges) - 1
 }
 
 // partHypergraph returns a hypergraph whose vertices are the given tensors. Its nets are the indices that two or more of them have; a net
@@ -95,7 +95,7 @@ func (d *dissector) partHypergraph(tensors []int32) *hypergraph {
 	var indexOf []int32 // by net: its index
 	for i, t := range tensors {
 		part.weight[i] = 1
-		for _, index := range d.n.edges[t] {
+		for _, index := range d.network.edges[t] {
 			if d.netOf[index] == none {
 				d.netOf[index] = int32(len(part.nets))
 				part.nets = append(part.nets, nil)
@@ -104,7 +104,7 @@ func (d *dissector) partHypergraph(tensors []int32) *hypergraph {
 			net := d.netOf[index]
 			part.nets[net] = append(part.nets[net], int32(i))
 		}
-		d.splitter.moves += int64(32 * len(d.n.edges[t]))
+		d.splitter.movesSpent += int64(32 * len(d.network.edges[t]))
 	}
 
 	// Drop nets with one vertex, since no split cuts them, and nets without cost.
@@ -112,7 +112,7 @@ func (d *dissector) partHypergraph(tensors []int32) *hypergraph {
 	for net, index := range indexOf {
 		d.netOf[index] = none
 		vertices := part.nets[net]
-		cost := d.n.log2DimOf(index)
+		cost := d.network.log2DimOf(index)
 		isOpen := int(d.tensorCount[index]) > len(vertices)
 		if isOpen {
 			cost = cost * d.plan.openCost >> fraction // openCost is in fixed point

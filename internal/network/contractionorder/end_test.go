@@ -46,14 +46,14 @@ func TestEndedSearchesDoNothingMore(t *testing.T) {
 	newReconfigurer(moved, o, pieceTables).run(1 << 40)
 	ended := *n
 	ended.ctx = over
-	if p := greedyTree(&ended, rule, rand.NewPCG(1, 1)); p.moves*4 > free.moves {
-		t.Errorf("greedy: %d moves, else %d", p.moves, free.moves)
+	if p := greedyTree(&ended, rule, rand.NewPCG(1, 1)); p.movesSpent*4 > free.movesSpent {
+		t.Errorf("greedy: %d moves, else %d", p.movesSpent, free.movesSpent)
 	}
-	w.n = &ended
-	before := w.moves
+	w.network = &ended
+	before := w.movesSpent
 	newReconfigurer(w, o, pieceTables).run(1 << 40)
-	if (w.moves-before)*100 > moved.moves-before {
-		t.Errorf("reconfiguration: %d moves, else %d", w.moves-before, moved.moves-before)
+	if (w.movesSpent-before)*100 > moved.movesSpent-before {
+		t.Errorf("reconfiguration: %d moves, else %d", w.movesSpent-before, moved.movesSpent-before)
 	}
 }
 

@@ -20,8 +20,8 @@ type fillGraph struct {
 	log2Dim    []int64    // log2 of the dimension, times logUnit
 	weight     []int64    // log2 of the size of the table over the vertex and its neighbours, times logUnit
 	fillCount  []int64    // edges that eliminating the vertex now would add; nil: not counted
-	moves      int64      // elementary operations so far
-	limit      int64      // number of moves at which a greedy order ends
+	movesSpent int64      // elementary operations so far
+	maxMoves   int64      // number of moves at which a greedy order ends
 	stamp      []int32    // the number of the last elimination that put the vertex into touched
 	round      int32      // number of the last elimination
 	touched    []int32    // vertices whose weight or fill count the last elimination changed, each once
@@ -42,7 +42,7 @@ func newFillGraph(h Hypergraph, countsFill bool, pace *pace.Pace) *fillGraph {
 		log2Dim:    make([]int64, n),
 		weight:     make([]int64, n),
 		stamp:      make([]int32, n),
-		limit:      maxMoves,
+		maxMoves:   maxMoves,
 		pace:       pace,
 	}
 
@@ -133,7 +133,7 @@ func (g *fillGraph) intersect(a, b, common []int32) []int32 {
 		a, b = b, a
 	}
 	if len(b) > 16*len(a) {
-		g.moves += 16 * int64(len(a))
+		g.movesSpent += 16 * int64(len(a))
 		for _, x := range a {
 			i, isCommon := slices.BinarySearch(b, x)
 			if isCommon {
@@ -144,7 +144,7 @@ func (g *fillGraph) intersect(a, b, common []int32) []int32 {
 		return common
 	}
 
-	g.moves += int64(len(a) + len(b))
+	g.movesSpent += int64(len(a) + len(b))
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {
 		x, y := a[i], b[j]
@@ -187,7 +187,7 @@ func (g *fillGraph) eliminate(v int32) {
 		}
 		g.neighbours[a] = row
 		g.weight[a] -= g.log2Dim[v]
-		g.moves += 8
+		g.movesSpent += 8
 		if g.fillCount != nil { // a loses its pairs of v with a neighbour that is not adjacent to v
 			g.common = g.intersect(row, neighbours, g.common[:0])
 			g.fillCount[a] -= int64(len(row) - len(g.common))
@@ -208,7 +208,7 @@ func (g *fillGraph) eliminate(v int32) {
 // then.
 func (g *fillGraph) connectAll(clique []int32) {
 	for _, a := range clique {
-		if g.moves > g.limit || g.pace.Over(int64(len(clique))) {
+		if g.movesSpent > g.maxMoves || g.pace.Over(int64(len(clique))) {
 			return
 		}
 		row := g.neighbours[a]
@@ -232,7 +232,7 @@ func (g *fillGraph) connectAll(clique []int32) {
 			}
 		}
 
-		g.moves += int64(len(merged))
+		g.movesSpent += int64(len(merged))
 		g.neighbours[a] = append(row[:0], merged...)
 		g.rowBuffer = merged
 	}
@@ -243,7 +243,7 @@ func (g *fillGraph) connectAll(clique []int32) {
 // neighbour of a and b by 1. It raises that of a by the number of neighbours of a that are not neighbours of b, and that of b likewise.
 func (g *fillGraph) addMissing(clique []int32) {
 	for i, a := range clique {
-		if g.moves > g.limit { // the greedy order ends; nothing reads the fill counts again
+		if g.movesSpent > g.maxMoves { // the greedy order ends; nothing reads the fill counts again
 			return
 		}
 		for _, b := range clique[i+1:] {
@@ -251,7 +251,7 @@ func (g *fillGraph) addMissing(clique []int32) {
 				return
 			}
 			position, isAdjacent := slices.BinarySearch(g.neighbours[a], b)
-			g.moves += 4
+			g.movesSpent += 4
 			if isAdjacent {
 				continue
 			}

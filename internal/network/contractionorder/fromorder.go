@@ -43,13 +43,13 @@ func eliminateInOrder(n *network, order []int) *pool {
 		}
 	}
 
-	movesAtCheck := int64(0) // p.moves when the context was checked last
+	movesAtCheck := int64(0) // p.movesSpent when the context was checked last
 	for _, v := range order {
 		if v <= largest && number[v] != none {
 			p.eliminate(number[v])
 		}
-		if p.moves-movesAtCheck > movesPerCheck {
-			movesAtCheck = p.moves
+		if p.movesSpent-movesAtCheck > movesPerCheck {
+			movesAtCheck = p.movesSpent
 			if n.hasEnded() {
 				break
 			}

@@ -75,7 +75,7 @@ func (g *greedyRun) queuePairs(table, firstPartner int32) {
 	for _, v := range g.scope[table] {
 		tables := g.tablesWith[v]
 		tables = tables[:min(len(tables), maxPerIndex)]
-		log2Dim := g.n.log2DimOf(v)
+		log2Dim := g.network.log2DimOf(v)
 		isClosed := len(g.tablesWith[v]) == 2
 		for _, other := range tables {
 			if other == table || other < firstPartner {
@@ -91,7 +91,7 @@ func (g *greedyRun) queuePairs(table, firstPartner int32) {
 				g.closedSize[other] += log2Dim
 			}
 		}
-		g.moves += int64(4 * len(tables))
+		g.movesSpent += int64(4 * len(tables))
 	}
 
 	for _, other := range g.neighbours {
@@ -99,7 +99,7 @@ func (g *greedyRun) queuePairs(table, firstPartner int32) {
 		g.pairCount++
 		g.queue.push(pair{score: g.score(resultSize, g.size[table], g.size[other]), number: g.pairCount, a: other, b: table})
 	}
-	g.moves += int64(100 * len(g.neighbours)) // most of it for the queue
+	g.movesSpent += int64(100 * len(g.neighbours)) // most of it for the queue
 }
 
 // score returns the score of a pair of tables: sign(x) · log2(|x| + 1) with x = |c| − α (|a| + |b|) if the rule is linear, otherwise log2

@@ -42,7 +42,7 @@ func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 	queue.heapify()
 
 	bound := int64(0)
-	for len(queue) > 0 && g.moves < boundMoves && !g.pace.Over(16) {
+	for len(queue) > 0 && g.movesSpent < boundMoves && !g.pace.Over(16) {
 		k := queue.pop()
 		isStale := k.first != g.weight[k.vertex] // the queue has a newer key of the vertex
 		if isContracted[k.vertex] || isStale {
@@ -63,7 +63,7 @@ func LowerBound(ctx context.Context, h Hypergraph) (float64, error) {
 func (g *fillGraph) contractEdge(v int32) []int32 {
 	neighbours := g.neighbours[v]
 	g.neighbours[v] = nil
-	g.moves += 8 * int64(len(neighbours)+1)
+	g.movesSpent += 8 * int64(len(neighbours)+1)
 	if len(neighbours) == 0 {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (g *fillGraph) contractEdge(v int32) []int32 {
 // its neighbours. The list of v does not change.
 func (g *fillGraph) removeNeighbour(a, v int32) {
 	if i, ok := slices.BinarySearch(g.neighbours[a], v); ok {
-		g.moves += int64(len(g.neighbours[a]))
+		g.movesSpent += int64(len(g.neighbours[a]))
 		g.neighbours[a] = slices.Delete(g.neighbours[a], i, i+1)
 		g.weight[a] -= g.log2Dim[v]
 	}
@@ -111,7 +111,7 @@ func (g *fillGraph) connectPair(a, b int32) {
 	if isAdjacent {
 		return
 	}
-	g.moves += int64(len(g.neighbours[a]) + len(g.neighbours[b]))
+	g.movesSpent += int64(len(g.neighbours[a]) + len(g.neighbours[b]))
 	g.neighbours[a] = slices.Insert(g.neighbours[a], i, b)
 	i, _ = slices.BinarySearch(g.neighbours[b], a)
 	g.neighbours[b] = slices.Insert(g.neighbours[b], i, a)

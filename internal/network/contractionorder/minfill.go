@@ -60,10 +60,10 @@ func minFill(
 ) (order []int, isComplete bool, movesTaken int64, err error) {
 	g := newFillGraph(h, true, pace.New(ctx))
 	g.isLast = isLast
-	g.maxWeight, g.limit = int64(min(log2Table*logUnit, math.MaxInt64/2)), maxMoves
+	g.maxWeight, g.maxMoves = int64(min(log2Table*logUnit, math.MaxInt64/2)), maxMoves
 	order, movesTaken, err = g.eliminateAll(h, byFill, 0)
 	isWithinTables := g.maxWeight > 0 // eliminateAll sets maxWeight to 0 if it comes to a table over the limit
-	return order, isWithinTables && g.moves < maxMoves, movesTaken, err
+	return order, isWithinTables && g.movesSpent < maxMoves, movesTaken, err
 }
 
 // MinFillCost returns the min-fill order of h, its cost and the number of operations that the search took. The search stops early at a
@@ -115,7 +115,7 @@ func (g *fillGraph) eliminateAll(
 
 	order = make([]int, 0, len(q))
 	isEliminated := make([]bool, len(h.Dims))
-	for len(q) > 0 && g.moves < g.limit && !g.pace.Over(16) {
+	for len(q) > 0 && g.movesSpent < g.maxMoves && !g.pace.Over(16) {
 		k := q.pop()
 		isStale := k != g.key(k.vertex, rule, seed) // the queue has a newer key of the vertex
 		if isEliminated[k.vertex] || isStale {
@@ -140,9 +140,9 @@ func (g *fillGraph) eliminateAll(
 	}
 
 	if err := g.pace.Err(); err != nil {
-		return nil, g.moves, err
+		return nil, g.movesSpent, err
 	}
-	return append(order, g.remainingOrder(h, isEliminated)...), g.moves, nil
+	return append(order, g.remainingOrder(h, isEliminated)...), g.movesSpent, nil
 }
 
 // lastPenalty returns a number above every fill count if v comes after all others in a greedy order, else 0. It is added to the fill count.

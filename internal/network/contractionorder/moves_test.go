@@ -174,8 +174,8 @@ func TestReductionSolvesTrees(t *testing.T) {
 		if live := len(p.liveTables()); live != 1 {
 			t.Errorf("%d tensors are left", live)
 		}
-		if p.moves > 500*n {
-			t.Errorf("%d moves for %d tensors", p.moves, n)
+		if p.movesSpent > 500*n {
+			t.Errorf("%d moves for %d tensors", p.movesSpent, n)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestReductionSolvesTrees(t *testing.T) {
 func TestRefinementCountsItsCut(t *testing.T) {
 	for seed := range uint64(60) {
 		_, n := someNetwork(seed)
-		d := &dissector{n: n, netOf: make([]int32, len(n.indexOf)), tensorCount: make([]int32, len(n.indexOf))}
+		d := &dissector{network: n, netOf: make([]int32, len(n.indexOf)), tensorCount: make([]int32, len(n.indexOf))}
 		for i := range d.netOf {
 			d.netOf[i] = none
 		}
@@ -268,7 +268,7 @@ func TestSlicesAreTakenAndTakenBack(t *testing.T) {
 			continue
 		}
 		o := objective{log2Write: 4 * oneBit, limit: w.log2Largest() / 2, steepness: oneBit / 2}
-		s := &slicedTree{whole: n, tree: w}
+		s := &slicedTree{wholeNetwork: n, tree: w}
 		if !s.sliceToLimit(&o, 6, noLimit) || s.tree.log2Largest() > o.limit || len(s.sliced) == 0 {
 			t.Fatalf("seed %d: %d slices, largest table 2^%v, limit 2^%v",
 				seed, len(s.sliced), bitsOf(s.tree.log2Largest()), bitsOf(o.limit))

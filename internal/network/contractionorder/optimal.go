@@ -26,7 +26,7 @@ type optimal struct {
 	closedFactor []float64 // 2^−I
 	cost         []float64 // of the optimal tree, relative to 2^base
 	firstPart    []uint16  // of the optimal tree: the tables of the root's first input
-	moves        int64
+	movesSpent   int64
 }
 
 // reset prepares for the optimal tree over some tables, which have no indices yet. All lists have one entry per subset of the tables. It
@@ -101,7 +101,7 @@ func (d *optimal) sumOverSubsets() {
 		complement := subsets - 1 - m
 		d.unionSize[m], d.unionSize[complement] = total-d.unionSize[complement], total-d.unionSize[m]
 	}
-	d.moves += int64(4 * d.tableCount * subsets)
+	d.movesSpent += int64(4 * d.tableCount * subsets)
 }
 
 // findSplit sets cost and firstPart of a subset m of two tables or more: it finds the cheapest split of m into a and b,
@@ -134,7 +134,7 @@ func (d *optimal) findSplit(o *objective, subset int, base logs) {
 		}
 	}
 
-	d.moves += int64(1) << bits.OnesCount(uint(subset))
+	d.movesSpent += int64(1) << bits.OnesCount(uint(subset))
 	d.cost[subset] = lowestPrice + float64(penalty*pow2(resultSize+o.log2Write-base))
 	d.firstPart[subset] = uint16(firstPart)
 }

@@ -151,7 +151,7 @@ func checkWorking(t *testing.T, w *workingTree) {
 	if w.parent[w.root] != none {
 		t.Fatal("the root has a parent")
 	}
-	fresh := newWorkingTree(w.n, merges)
+	fresh := newWorkingTree(w.network, merges)
 	for k, v := range inner(w) {
 		f := int32(tree.Leaves + k)
 		for i := range w.scopeOf(v) {

@@ -38,10 +38,10 @@ const (
 
 // bisection splits hypergraphs into two sides of almost equal weight, so that the nets with vertices on both sides cost little.
 type bisection struct {
-	rng       *rand.PCG
-	imbalance int64 // a side may weigh (1 + imbalance/256)/2 of the total
-	moves     int64
-	pace      *pace.Pace // after it has ended hypergraphs are split anyhow, quickly
+	rng        *rand.PCG
+	imbalance  int64 // a side may weigh (1 + imbalance/256)/2 of the total
+	movesSpent int64
+	pace       *pace.Pace // after it has ended hypergraphs are split anyhow, quickly
 }
 
 // split divides the vertices of g into two sides, so that few nets have vertices on both, and returns the side of every vertex, 0 or 1. It
@@ -128,7 +128,7 @@ func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating
 			}
 			rating[u] += netRating
 		}
-		b.moves += int64(4 * len(vertices))
+		b.movesSpent += int64(4 * len(vertices))
 	}
 	return neighbours
 }
@@ -150,7 +150,7 @@ func (b *bisection) contractNets(g, coarser *hypergraph, group []int32) {
 			coarser.nets = append(coarser.nets, groups)
 			coarser.cost = append(coarser.cost, g.cost[net])
 		}
-		b.moves += int64(32 * len(vertices))
+		b.movesSpent += int64(32 * len(vertices))
 	}
 }
 
@@ -184,7 +184,7 @@ func (b *bisection) splitDirectly(g *hypergraph) []uint8 {
 		side := slices.Repeat([]uint8{1}, len(g.weight))
 		refinement := newRefinement(g, side, b.maxSide(g), b.pace)
 		refinement.grow(int32(b.rng.Uint64() % uint64(len(side))))
-		b.moves += refinement.moves
+		b.movesSpent += refinement.movesSpent
 		cut := b.refine(g, side)
 		if best == nil || cut < lowestCut {
 			best, lowestCut = side, cut
@@ -209,6 +209,6 @@ func (b *bisection) refine(g *hypergraph, side []uint8) logs {
 			break
 		}
 	}
-	b.moves += refinement.moves
+	b.movesSpent += refinement.movesSpent
 	return refinement.cut
 }

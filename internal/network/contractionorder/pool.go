@@ -9,20 +9,20 @@ import (
 // pool is the set of tables of a network while they are merged, one pair at a time. Tables are numbered: the tensors first, then the
 // results of the merges. A table is alive until it is merged.
 type pool struct {
-	n     *network
-	scope [][]int32 // by table, sorted; nil for a table that is not alive
+	network *network
+	scope   [][]int32 // by table, sorted; nil for a table that is not alive
 	// listPosition[t][k] is the position of table t in tablesWith of the k-th index of its scope.
 	listPosition [][]int32
 	size         []logs    // by table
 	isAlive      []bool    // by table
 	tablesWith   [][]int32 // by index: the live tables that have it, in no particular sequence
 	merges       [][2]int
-	moves        int64
+	movesSpent   int64
 }
 
 // newPool returns a pool of the tensors of n before any merge.
 func newPool(n *network) *pool {
-	p := &pool{n: n, tablesWith: make([][]int32, len(n.indexOf))}
+	p := &pool{network: n, tablesWith: make([][]int32, len(n.indexOf))}
 	tensorCount := make([]int, len(n.indexOf)) // by index: the number of tensors that have it
 	for _, edge := range n.edges {
 		for _, v := range edge {
@@ -51,7 +51,7 @@ func (p *pool) addTable(scope []int32) int32 {
 	p.listPosition = append(p.listPosition, positions)
 	p.size = append(p.size, p.log2Size(scope))
 	p.isAlive = append(p.isAlive, true)
-	p.moves += int64(16 * len(scope))
+	p.movesSpent += int64(16 * len(scope))
 	return t
 }
 
@@ -67,7 +67,7 @@ func (p *pool) removeTable(t int32) {
 		p.tablesWith[v] = list[:len(list)-1]
 	}
 
-	p.moves += int64(16 * len(p.scope[t]))
+	p.movesSpent += int64(16 * len(p.scope[t]))
 	p.isAlive[t] = false
 	p.scope[t], p.listPosition[t] = nil, nil
 }
@@ -76,7 +76,7 @@ func (p *pool) removeTable(t int32) {
 func (p *pool) log2Size(scope []int32) logs {
 	var size logs
 	for _, v := range scope {
-		size += p.n.log2DimOf(v)
+		size += p.network.log2DimOf(v)
 	}
 	return size
 }
@@ -136,7 +136,7 @@ func (p *pool) mergeRemaining() [][2]int {
 // dimensions of common indices. Scopes are sorted.
 func (p *pool) unionSize(a, b int32) logs {
 	restA, restB := p.scope[a], p.scope[b]
-	p.moves += int64(len(restA) + len(restB))
+	p.movesSpent += int64(len(restA) + len(restB))
 	size := p.size[a] + p.size[b]
 	for len(restA) > 0 && len(restB) > 0 {
 		switch v, u := restA[0], restB[0]; {
@@ -145,7 +145,7 @@ func (p *pool) unionSize(a, b int32) logs {
 		case u < v:
 			restB = restB[1:]
 		default:
-			size -= p.n.log2DimOf(v)
+			size -= p.network.log2DimOf(v)
 			restA, restB = restA[1:], restB[1:]
 		}
 	}

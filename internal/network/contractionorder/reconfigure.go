@@ -10,7 +10,7 @@ import (
 // reconfigurer improves a tree piece by piece. A piece is the tree between a node, its root, and a few descendants, its border. The
 // reconfigurer replaces it by the optimal tree over the tables of the border.
 type reconfigurer struct {
-	w         *workingTree
+	tree      *workingTree
 	objective objective
 	maxTables int      // limit of the tables of a piece
 	optimal   optimal  // computes the optimal tree of a piece
@@ -24,11 +24,11 @@ type reconfigurer struct {
 // newReconfigurer returns a reconfigurer, which replaces pieces of w of at most maxTables tables by their optimal trees.
 func newReconfigurer(w *workingTree, objective objective, maxTables int) *reconfigurer {
 	return &reconfigurer{
-		w:         w,
+		tree:      w,
 		objective: objective,
 		maxTables: min(maxTables, maxOptimal),
-		pattern:   make([]uint16, 64*w.n.words),
-		outside:   make([]uint64, w.n.words),
+		pattern:   make([]uint16, 64*w.network.words),
+		outside:   make([]uint64, w.network.words),
 		isClean:   make([]bool, len(w.left)),
 	}
 }
@@ -40,21 +40,21 @@ const negligible = 0x1p-10
 // early if the moves of the tree reach limit or the search ends. A merge is clean if its piece could not be improved and nothing near has
 // changed since; it is skipped.
 func (r *reconfigurer) run(limit int64) {
-	w := r.w
-	if len(w.left) < 5 {
+	tree := r.tree
+	if len(tree.left) < 5 {
 		return
 	}
 
-	for hasChanged := true; hasChanged && w.moves < limit; {
+	for hasChanged := true; hasChanged && tree.movesSpent < limit; {
 		hasChanged = false
 		// Pieces with a log2 price below minPrice are not worth the work.
-		minPrice := w.log2TotalPrice(&r.objective) + log2Float(negligible) - log2(uint64(len(w.left)))
-		for _, v := range w.postorder() {
-			isLeaf := w.left[v] == none
-			if isLeaf || r.isClean[v] || w.moves >= limit {
+		minPrice := tree.log2TotalPrice(&r.objective) + log2Float(negligible) - log2(uint64(len(tree.left)))
+		for _, v := range tree.postorder() {
+			isLeaf := tree.left[v] == none
+			if isLeaf || r.isClean[v] || tree.movesSpent >= limit {
 				continue
 			}
-			if w.n.hasEnded() {
+			if tree.network.hasEnded() {
 				return
 			}
 			if r.improvePiece(v, minPrice) {
@@ -69,7 +69,7 @@ func (r *reconfigurer) run(limit int64) {
 // improvePiece replaces the piece below node v by the optimal tree over the tables of its border, if that is cheaper, and reports whether
 // it did. It leaves pieces of two tables, and pieces whose log2 price is below minPrice.
 func (r *reconfigurer) improvePiece(v int32, minPrice logs) bool {
-	w := r.w
+	tree := r.tree
 	r.collectPiece(v)
 	if len(r.border) < 3 {
 		return false
@@ -77,7 +77,7 @@ func (r *reconfigurer) improvePiece(v int32, minPrice logs) bool {
 
 	log2Before := -noLimit // log2 of 0
 	for _, x := range r.merges {
-		log2Before = logAdd(log2Before, r.objective.log2Price(w.unionSize[x], w.size[x]))
+		log2Before = logAdd(log2Before, r.objective.log2Price(tree.unionSize[x], tree.size[x]))
 	}
 	if log2Before < minPrice {
 		return false
@@ -86,12 +86,12 @@ func (r *reconfigurer) improvePiece(v int32, minPrice logs) bool {
 	// Compare the prices of the optimal tree and of the piece, both divided by 2^base.
 	r.enterIndices(v)
 	priceAfter, base := r.optimal.solve(&r.objective)
-	w.moves += r.optimal.moves
-	r.optimal.moves = 0
+	tree.movesSpent += r.optimal.movesSpent
+	r.optimal.movesSpent = 0
 
 	priceBefore := 0.0
 	for _, x := range r.merges {
-		priceBefore += float64(r.objective.relativePrice(w.unionSize[x], w.size[x], base))
+		priceBefore += float64(r.objective.relativePrice(tree.unionSize[x], tree.size[x], base))
 	}
 	isCheaper := priceAfter < priceBefore*(1-0x1p-20)
 	if !isCheaper {
@@ -106,15 +106,15 @@ func (r *reconfigurer) improvePiece(v int32, minPrice logs) bool {
 // children of v as the border. Then it replaces the merge of the border that has the largest union of scopes by its two children, until the
 // border has maxTables tables or only leaves.
 func (r *reconfigurer) collectPiece(v int32) {
-	w := r.w
-	r.border = append(r.border[:0], w.left[v], w.right[v])
+	tree := r.tree
+	r.border = append(r.border[:0], tree.left[v], tree.right[v])
 	r.merges = append(r.merges[:0], v)
 
 	for len(r.border) < r.maxTables {
 		largest := -1 // position in border
 		for i, x := range r.border {
-			isMerge := w.left[x] != none
-			if isMerge && (largest < 0 || w.unionSize[x] > w.unionSize[r.border[largest]]) {
+			isMerge := tree.left[x] != none
+			if isMerge && (largest < 0 || tree.unionSize[x] > tree.unionSize[r.border[largest]]) {
 				largest = i
 			}
 		}
@@ -123,21 +123,21 @@ func (r *reconfigurer) collectPiece(v int32) {
 		}
 		x := r.border[largest]
 		r.merges = append(r.merges, x)
-		r.border[largest] = w.left[x]
-		r.border = append(r.border, w.right[x])
+		r.border[largest] = tree.left[x]
+		r.border = append(r.border, tree.right[x])
 	}
-	w.moves += int64(r.maxTables * r.maxTables)
+	tree.movesSpent += int64(r.maxTables * r.maxTables)
 }
 
 // enterIndices passes the tables of the border of the piece below v and their indices to optimal, which finds the best tree over them.
 // Scopes are bit sets: bit b of word i stands for index 64·i + b. Bit j of pattern[index] is set if table j of the border has the index.
 func (r *reconfigurer) enterIndices(v int32) {
-	w := r.w
+	tree := r.tree
 	r.optimal.reset(len(r.border))
 
 	// Find the pattern of every index.
 	for j, x := range r.border {
-		for i, word := range w.scopeOf(x) {
+		for i, word := range tree.scopeOf(x) {
 			for ; word != 0; word &= word - 1 {
 				r.pattern[i<<6+lowestBit(word)] |= 1 << j
 			}
@@ -145,28 +145,28 @@ func (r *reconfigurer) enterIndices(v int32) {
 	}
 
 	// Enter every index with its pattern. It is open, that is, tables outside the piece have it, if the table of v has it.
-	open := w.scopeOf(v)
+	open := tree.scopeOf(v)
 	for i := range open {
 		var union uint64
 		for _, x := range r.border {
-			union |= w.scopeOf(x)[i]
+			union |= tree.scopeOf(x)[i]
 		}
 		for ; union != 0; union &= union - 1 {
 			bit := lowestBit(union)
 			index := i<<6 + bit
 			isOpen := open[i]>>bit&1 != 0
-			r.optimal.addIndex(int(r.pattern[index]), w.n.log2Dim[i], isOpen)
+			r.optimal.addIndex(int(r.pattern[index]), tree.network.log2Dim[i], isOpen)
 			r.pattern[index] = 0
 		}
 	}
-	w.moves += int64(len(r.border) * (2*w.n.words + 16))
+	tree.movesSpent += int64(len(r.border) * (2*tree.network.words + 16))
 }
 
 // rebuildPiece replaces the piece below node v by the optimal tree over the tables of its border. A subset of these is a bit mask; the
 // optimal tree splits a subset into firstPart[subset] and the other tables. The nodes of the piece are used again. Its merges and the
 // nearest ancestors are no longer clean: their pieces may get cheaper now.
 func (r *reconfigurer) rebuildPiece(v int32) {
-	w := r.w
+	tree := r.tree
 	slices.Sort(r.merges[1:])
 	freeNodes := r.merges[1:]
 
@@ -184,28 +184,28 @@ func (r *reconfigurer) rebuildPiece(v int32) {
 	}
 	buildMerge = func(x int32, subset int) {
 		first := int(r.optimal.firstPart[subset])
-		w.setChildren(x, buildChild(first), buildChild(subset^first))
+		tree.setChildren(x, buildChild(first), buildChild(subset^first))
 		if x != v { // the scope of v stays
 			r.setScope(x, v, subset)
 		}
 
 		var unionSize logs
-		p, q := w.scopeOf(w.left[x]), w.scopeOf(w.right[x])
+		p, q := tree.scopeOf(tree.left[x]), tree.scopeOf(tree.right[x])
 		for i := range p {
-			unionSize += logs(popCount(p[i]|q[i])) * w.n.log2Dim[i]
+			unionSize += logs(popCount(p[i]|q[i])) * tree.network.log2Dim[i]
 		}
-		w.unionSize[x] = unionSize
+		tree.unionSize[x] = unionSize
 	}
 
 	allTables := 1<<len(r.border) - 1
 	buildMerge(v, allTables)
-	w.moves += int64(len(r.merges) * (len(r.border) + 2) * w.n.words)
+	tree.movesSpent += int64(len(r.merges) * (len(r.border) + 2) * tree.network.words)
 	for _, x := range r.merges {
 		r.isClean[x] = false
 	}
 	ancestor := v
 	for range r.maxTables {
-		ancestor = w.parent[ancestor]
+		ancestor = tree.parent[ancestor]
 		if ancestor == none {
 			break
 		}
@@ -217,19 +217,19 @@ func (r *reconfigurer) rebuildPiece(v int32) {
 // bit j of subset is set. The scope has the indices of these tables that another table has, too; the others are summed. Scopes are bit
 // sets: index 64·i + b is bit b of word i.
 func (r *reconfigurer) setScope(node, root int32, subset int) {
-	w := r.w
-	scope := w.scopeOf(node)
+	tree := r.tree
+	scope := tree.scopeOf(node)
 	clear(scope)
 
 	// scope becomes the union of the subset's scopes, and outside the union of all other scopes. For tables outside the piece, the scope of
 	// root does: it has those of their indices that the piece has.
-	copy(r.outside, w.scopeOf(root))
+	copy(r.outside, tree.scopeOf(root))
 	for j, table := range r.border {
 		target := r.outside
 		if subset>>j&1 != 0 {
 			target = scope
 		}
-		for i, word := range w.scopeOf(table) {
+		for i, word := range tree.scopeOf(table) {
 			target[i] |= word
 		}
 	}
@@ -237,5 +237,5 @@ func (r *reconfigurer) setScope(node, root int32, subset int) {
 	for i := range scope {
 		scope[i] &= r.outside[i]
 	}
-	w.size[node] = w.n.log2Size(scope)
+	tree.size[node] = tree.network.log2Size(scope)
 }

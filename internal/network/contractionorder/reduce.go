@@ -79,7 +79,7 @@ func (p *pool) resultSize(a, b int32) logs {
 			restB = restB[1:]
 		default:
 			if len(p.tablesWith[v]) == 2 {
-				size -= p.n.log2DimOf(v)
+				size -= p.network.log2DimOf(v)
 			}
 			restA, restB = restA[1:], restB[1:]
 		}
@@ -102,7 +102,7 @@ func (p *pool) neighbours(t int32) []int32 {
 			break
 		}
 	}
-	p.moves += int64(len(neighbours))
+	p.movesSpent += int64(len(neighbours))
 	return neighbours
 }
 
@@ -113,7 +113,7 @@ func (p *pool) remainingNetwork(dims []int) (n *network, tables []int32) {
 	edges := make([][]int, len(tables))
 	for i, t := range tables {
 		for _, v := range p.scope[t] {
-			edges[i] = append(edges[i], p.n.indexOf[v])
+			edges[i] = append(edges[i], p.network.indexOf[v])
 		}
 	}
 	excludesNone := func(int) bool { return false }
@@ -125,7 +125,7 @@ func (p *pool) remainingNetwork(dims []int) (n *network, tables []int32) {
 func (p *pool) expand(remaining []int32, merges [][2]int) [][2]int {
 	allMerges := make([][2]int, 0, len(p.merges)+len(merges))
 	allMerges = append(allMerges, p.merges...)
-	firstResult := len(p.n.edges) + len(p.merges) // the number of the first result of merges
+	firstResult := len(p.network.edges) + len(p.merges) // the number of the first result of merges
 	wholeNumber := func(t int) int {
 		if t < len(remaining) {
 			return int(remaining[t])

@@ -11,30 +11,30 @@ import (
 // refinement is a split of a hypergraph that changes by flips: a flip moves one vertex to the other side. The gain of a vertex is what its
 // flip saves. Gains are kept up to date. A queue, some of whose entries are outdated, finds the largest gain.
 type refinement struct {
-	g        *hypergraph
-	side     []uint8    // by vertex: 0 or 1
-	maxSide  int64      // limit of the weight of a side
-	weight   [2]int64   // by side
-	countOn  [2][]int32 // by side, by net: the number of the net's vertices on that side
-	gain     []logs     // by vertex: by how much its flip lowers cut
-	hasMoved []bool     // by vertex: it was flipped in this pass, or while a side grows
-	queue    pairQueue  // of vertices, with the score −gain
-	queued   uint64     // the number of entries that were queued so far
-	cut      logs       // the cost of the nets with vertices on both sides
-	moves    int64
-	pace     *pace.Pace
+	hypergraph *hypergraph
+	side       []uint8    // by vertex: 0 or 1
+	maxSide    int64      // limit of the weight of a side
+	weight     [2]int64   // by side
+	countOn    [2][]int32 // by side, by net: the number of the net's vertices on that side
+	gain       []logs     // by vertex: by how much its flip lowers cut
+	hasMoved   []bool     // by vertex: it was flipped in this pass, or while a side grows
+	queue      pairQueue  // of vertices, with the score −gain
+	queued     uint64     // the number of entries that were queued so far
+	cut        logs       // the cost of the nets with vertices on both sides
+	movesSpent int64
+	pace       *pace.Pace
 }
 
 // newRefinement returns a refinement of a split, which gives the side of every vertex and is changed in place. A side may weigh at most
 // maxSide. Gains are not yet computed.
 func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) *refinement {
 	f := &refinement{
-		g:        g,
-		side:     side,
-		maxSide:  maxSide,
-		pace:     pace,
-		gain:     make([]logs, len(side)),
-		hasMoved: make([]bool, len(side)),
+		hypergraph: g,
+		side:       side,
+		maxSide:    maxSide,
+		pace:       pace,
+		gain:       make([]logs, len(side)),
+		hasMoved:   make([]bool, len(side)),
 	}
 
 	f.countOn = [2][]int32{make([]int32, len(g.nets)), make([]int32, len(g.nets))}
@@ -50,7 +50,7 @@ func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) 
 		if isCut {
 			f.cut += g.cost[net]
 		}
-		f.moves += int64(4 * len(vertices))
+		f.movesSpent += int64(4 * len(vertices))
 	}
 	return f
 }
@@ -60,23 +60,23 @@ func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) 
 func (f *refinement) gainOf(v int32) logs {
 	side := f.side[v]
 	var gain logs
-	for _, net := range f.g.netsOf[v] {
+	for _, net := range f.hypergraph.netsOf[v] {
 		// A net whose only vertex is v counts as both.
 		if isAloneOnSide := f.countOn[side][net] == 1; isAloneOnSide {
-			gain += f.g.cost[net]
+			gain += f.hypergraph.cost[net]
 		}
 		if isUncut := f.countOn[1-side][net] == 0; isUncut {
-			gain -= f.g.cost[net]
+			gain -= f.hypergraph.cost[net]
 		}
 	}
-	f.moves += int64(4 * len(f.g.netsOf[v]))
+	f.movesSpent += int64(4 * len(f.hypergraph.netsOf[v]))
 	return gain
 }
 
 // queueMove adds v to the queue with its present gain: the largest gain, which is the lowest score, comes out first.
 func (f *refinement) queueMove(v int32) {
 	f.queued++
-	f.moves += 60 // most of it for taking it out again
+	f.movesSpent += 60 // most of it for taking it out again
 	f.queue.push(pair{score: -f.gain[v], number: f.queued, a: v})
 }
 
@@ -87,17 +87,17 @@ func (f *refinement) flip(v int32) {
 	to := 1 - from
 	f.cut -= f.gain[v]
 	f.side[v] = to
-	f.weight[from] -= f.g.weight[v]
-	f.weight[to] += f.g.weight[v]
+	f.weight[from] -= f.hypergraph.weight[v]
+	f.weight[to] += f.hypergraph.weight[v]
 
-	for _, net := range f.g.netsOf[v] {
+	for _, net := range f.hypergraph.netsOf[v] {
 		f.countOn[from][net]--
 		f.countOn[to][net]++
 		f.updateGains(net, v, from)
 	}
 
 	f.gain[v] = f.gainOf(v)
-	f.pace.Over(int64(16 + 4*len(f.g.netsOf[v])))
+	f.pace.Over(int64(16 + 4*len(f.hypergraph.netsOf[v])))
 }
 
 // updateGains changes the gains of the other vertices of a net after v has left side oldSide, and queues those that were not flipped in
@@ -105,13 +105,13 @@ func (f *refinement) flip(v int32) {
 // side, already counts v on its new side. Gains change only if at most one other vertex is on the old side or on the new side. In each case
 // below, the share of the net in the gain of u is given before and after the flip of v.
 func (f *refinement) updateGains(net, v int32, oldSide uint8) {
-	cost := f.g.cost[net]
+	cost := f.hypergraph.cost[net]
 	othersOnOldSide := f.countOn[oldSide][net]
 	othersOnNewSide := f.countOn[1-oldSide][net] - 1 // without v
 	if othersOnOldSide > 1 && othersOnNewSide > 1 {
 		return
 	}
-	for _, u := range f.g.nets[net] {
+	for _, u := range f.hypergraph.nets[net] {
 		if u == v {
 			continue
 		}
@@ -138,7 +138,7 @@ func (f *refinement) updateGains(net, v int32, oldSide uint8) {
 			}
 		}
 	}
-	f.moves += int64(4 * len(f.g.nets[net]))
+	f.movesSpent += int64(4 * len(f.hypergraph.nets[net]))
 }
 
 // grow flips vertices from side 1, where all are at first, to side 0 until side 0 has about half of the weight. It begins with seed. Then
@@ -152,7 +152,7 @@ func (f *refinement) grow(seed int32) {
 	total := f.weight[0] + f.weight[1]
 	next := seed          // vertex to be flipped
 	candidate := int32(0) // all vertices with a smaller number were flipped
-	fitsHalf := func() bool { return 2*(f.weight[0]+f.g.weight[next]) <= total }
+	fitsHalf := func() bool { return 2*(f.weight[0]+f.hypergraph.weight[next]) <= total }
 	for fitsHalf() || f.weight[0] == 0 {
 		f.hasMoved[next] = true
 		f.flip(next)
@@ -230,9 +230,9 @@ func (f *refinement) excess() int64 { return max(f.weight[0]-f.maxSide, f.weight
 // least become lighter than the side of v was.
 func (f *refinement) mayMove(v int32) bool {
 	oldSide := f.side[v]
-	if isLastOnSide := f.weight[oldSide] == f.g.weight[v]; isLastOnSide {
+	if isLastOnSide := f.weight[oldSide] == f.hypergraph.weight[v]; isLastOnSide {
 		return false
 	}
-	newWeight := f.weight[1-oldSide] + f.g.weight[v] // of the other side
+	newWeight := f.weight[1-oldSide] + f.hypergraph.weight[v] // of the other side
 	return newWeight <= f.maxSide || newWeight < f.weight[oldSide]
 }

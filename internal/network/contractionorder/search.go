@@ -81,7 +81,7 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	}
 
 	s := newSearch(ctx, h, o)
-	isTooLarge := len(s.n.edges)*s.n.words > maxScopeWords
+	isTooLarge := len(s.network.edges)*s.network.words > maxScopeWords
 	if isTooLarge {
 		return s.minFillOnly()
 	}
@@ -125,27 +125,27 @@ func bytesText(bytes float64) string {
 
 // search is the state of a search for the best tree over the network that reduction leaves.
 type search struct {
-	ctx       context.Context
-	h         Hypergraph
-	options   Options  // complete: no value stands for a default
-	reduced   *pool    // the whole network with the merges of the reduction made
-	remaining []int32  // by tensor of n: the number of the table in reduced
-	n         *network // the network that reduction leaves
-	objective objective
-	firstTree *slicedTree // that of the min-fill order, reconfigured
-	best      *slicedTree // so far
-	price     logs        // log2 of the price of best, see score
-	moves     int64       // so far, without those of trees under work
+	ctx        context.Context
+	hypergraph Hypergraph
+	options    Options  // complete: no value stands for a default
+	reduced    *pool    // the whole network with the merges of the reduction made
+	remaining  []int32  // by tensor of n: the number of the table in reduced
+	network    *network // the network that reduction leaves
+	objective  objective
+	firstTree  *slicedTree // that of the min-fill order, reconfigured
+	best       *slicedTree // so far
+	price      logs        // log2 of the price of best, see score
+	movesSpent int64       // so far, without those of trees under work
 }
 
 // newSearch returns a search that has no tree yet. It makes the merges that a good tree makes anyway (reduce); the search is about the
 // network of the tables that remain.
 func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
-	s := &search{ctx: ctx, h: h, options: o}
+	s := &search{ctx: ctx, hypergraph: h, options: o}
 	s.reduced = reduce(newSlicedNetwork(h, nil))
-	s.n, s.remaining = s.reduced.remainingNetwork(h.Dims)
-	s.n.ctx = ctx
-	s.moves = s.reduced.moves
+	s.network, s.remaining = s.reduced.remainingNetwork(h.Dims)
+	s.network.ctx = ctx
+	s.movesSpent = s.reduced.movesSpent
 	s.objective = objective{
 		log2Write: log2Float(o.WriteCost - 1),
 		limit:     s.tableLimit(),
@@ -158,10 +158,10 @@ func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 // tables. An entry has 8 bytes.
 func (s *search) tableLimit() logs {
 	freeEntries := float64(s.options.Memory) / 8
-	for _, e := range s.h.Edges {
+	for _, e := range s.hypergraph.Edges {
 		size := 1.0
 		for _, v := range e {
-			size = finite(size * float64(s.h.Dims[v]))
+			size = finite(size * float64(s.hypergraph.Dims[v]))
 		}
 		freeEntries -= size
 	}
@@ -171,32 +171,32 @@ func (s *search) tableLimit() logs {
 // beginWithMinFill makes the tree of the min-fill order the first and the best tree of the search, after its pieces were replaced by
 // optimal trees. It returns the plan of the tree, which may be over the memory budget.
 func (s *search) beginWithMinFill() (Plan, error) {
-	order, err := s.n.minFillOrder(s.ctx)
+	order, err := s.network.minFillOrder(s.ctx)
 	if err != nil {
 		return Plan{}, err
 	}
-	tree := newWorkingTree(s.n, eliminateInOrder(s.n, order).mergeRemaining())
+	tree := newWorkingTree(s.network, eliminateInOrder(s.network, order).mergeRemaining())
 	newReconfigurer(tree, s.objective, pieceTables).run(s.worthOfTree(tree))
-	s.firstTree = &slicedTree{whole: s.n, tree: tree}
+	s.firstTree = &slicedTree{wholeNetwork: s.network, tree: tree}
 	s.best = s.firstTree.copyWithoutMoves()
 	s.price = s.score(s.best)
-	s.moves += tree.moves + s.best.tree.moves
+	s.movesSpent += tree.movesSpent + s.best.tree.movesSpent
 	return s.bestPlan()
 }
 
 // minFillOnly returns the plan of the min-fill order without slices. If it does not fit the memory, the error wraps ErrMemory. It is for
 // networks that are too large for a search: the scopes of their tables would need too many bit sets.
 func (s *search) minFillOnly() (Plan, error) {
-	order, err := s.n.minFillOrder(s.ctx)
+	order, err := s.network.minFillOrder(s.ctx)
 	if err != nil {
 		return Plan{}, err
 	}
-	pool := eliminateInOrder(s.n, order)
+	pool := eliminateInOrder(s.network, order)
 	if err := s.ctx.Err(); err != nil {
 		return Plan{}, err
 	}
 
-	s.moves += pool.moves
+	s.movesSpent += pool.movesSpent
 	plan, err := s.makePlan(s.reduced.expand(s.remaining, pool.mergeRemaining()), nil)
 	if err != nil {
 		return Plan{}, err
@@ -209,9 +209,9 @@ func (s *search) minFillOnly() (Plan, error) {
 // held at once.
 func (s *search) fitIntoMemory() (Plan, error) {
 	moves := max(s.worthInMoves(s.price)/finishShare, 1)
-	s.best.tree.moves = 0
+	s.best.tree.movesSpent = 0
 	plan, hasChanged, err := s.sliceUntilFits(moves)
-	s.moves += s.best.tree.moves
+	s.movesSpent += s.best.tree.movesSpent
 	if err != nil || !hasChanged || s.ctx.Err() != nil {
 		return plan, err
 	}
@@ -236,7 +236,7 @@ func (s *search) sliceUntilFits(moves int64) (plan Plan, hasChanged bool, err er
 
 		hasChanged = true
 		s.best = s.best.withSlices(append(slices.Clone(s.best.sliced), index))
-		newReconfigurer(s.best.tree, s.objective, pieceTables).run(s.best.tree.moves + moves)
+		newReconfigurer(s.best.tree, s.objective, pieceTables).run(s.best.tree.movesSpent + moves)
 		plan, err = s.bestPlan()
 	}
 	return plan, hasChanged, err
@@ -247,10 +247,10 @@ func (s *search) sliceUntilFits(moves int64) (plan Plan, hasChanged bool, err er
 // cheaper, the copy becomes the best tree and its plan is returned. Otherwise the given plan is returned.
 func (s *search) improveFitting(plan Plan, moves int64) Plan {
 	fitting := s.best
-	s.best = &slicedTree{whole: s.n, tree: fitting.tree.clone(), sliced: fitting.sliced}
+	s.best = &slicedTree{wholeNetwork: s.network, tree: fitting.tree.clone(), sliced: fitting.sliced}
 	s.annealAndReconfigure(s.best, oneBit/4, moves, rand.NewPCG(s.options.Seed, 1<<63))
 	s.best.removeSlices(&s.objective)
-	s.moves += s.best.tree.moves
+	s.movesSpent += s.best.tree.movesSpent
 
 	improved, err := s.bestPlan()
 	isCheaper := improved.Cost.price(s.options.WriteCost) < plan.Cost.price(s.options.WriteCost)
@@ -259,7 +259,7 @@ func (s *search) improveFitting(plan Plan, moves int64) Plan {
 	}
 
 	s.best = fitting
-	plan.Moves = s.moves
+	plan.Moves = s.movesSpent
 	return plan
 }
 
@@ -308,10 +308,7 @@ func (s *search) fits(p Plan) bool { return p.Cost.PeakBytes <= float64(s.option
 func (s *search) bestPlan() (Plan, error) {
 	merges := s.reduced.expand(s.remaining, s.best.tree.merges())
 	plan, err := s.makePlan(merges, s.best.sliced)
-	if err != nil {
-		return Plan{}, err
-	}
-	whole := newSlicedNetwork(s.h, plan.Slices)
+	whole := newSlicedNetwork(s.hypergraph, plan.Slices)
 	whole.ctx = s.ctx
 	isTooLarge := len(whole.edges)*whole.words > maxScopeWords
 	if err != nil || isTooLarge {
@@ -320,7 +317,7 @@ func (s *search) bestPlan() (Plan, error) {
 
 	tree := newWorkingTree(whole, merges)
 	newReconfigurer(tree, s.objective, pieceTables).run(max(s.worthOfTree(tree)/finishShare, 1<<16))
-	s.moves += tree.moves
+	s.movesSpent += tree.movesSpent
 
 	improved, err := s.makePlan(tree.merges(), s.best.sliced)
 	if err != nil {
@@ -335,22 +332,20 @@ func (s *search) bestPlan() (Plan, error) {
 // makePlan returns the plan of a tree over the whole network, which is given by its merges, and its cost. The merges are put into the
 // sequence of the smallest memory. sliced lists the sliced indices as numbers of the reduced network.
 func (s *search) makePlan(merges [][2]int, sliced []int32) (Plan, error) {
-	plan := Plan{Slices: []int{}, Moves: s.moves}
+	plan := Plan{Slices: []int{}, Moves: s.movesSpent}
 	for _, v := range sliced {
-		plan.Slices = append(plan.Slices, s.n.indexOf[v])
+		plan.Slices = append(plan.Slices, s.network.indexOf[v])
 	}
 	slices.Sort(plan.Slices)
 
-	tree, err := NewTree(len(s.h.Edges), merges)
+	tree, err := NewTree(len(s.hypergraph.Edges), merges)
 	if err != nil {
 		return Plan{}, err
 	}
 
-	if plan.Tree, err = Schedule(s.h, tree, plan.Slices); err != nil {
+	if plan.Tree, err = Schedule(s.hypergraph, tree, plan.Slices); err != nil {
 		return Plan{}, err
 	}
-	if plan.Cost, err = EvaluateTree(s.h, plan.Tree, plan.Slices); err != nil {
-		return Plan{}, err
-	}
-	return plan, nil
+	plan.Cost, err = EvaluateTree(s.hypergraph, plan.Tree, plan.Slices)
+	return plan, err
 }

@@ -9,9 +9,9 @@ import (
 // slicedTree is a tree over a network with some indices sliced: each combination of their values is contracted for itself, along the same
 // tree.
 type slicedTree struct {
-	whole  *network
-	tree   *workingTree // over whole without the sliced indices; it counts the moves
-	sliced []int32      // numbers of the sliced indices in whole
+	wholeNetwork *network
+	tree         *workingTree // over whole without the sliced indices; it counts the moves
+	sliced       []int32      // numbers of the sliced indices in whole
 }
 
 // withoutIndices returns n with the sliced indices removed from the scopes of its tensors. All indices keep their numbers.
@@ -32,15 +32,15 @@ func (n *network) withoutIndices(sliced []int32) *network {
 // withSlices returns the same tree with the given indices sliced in place of those of s. Its moves (elementary operations) are those of s
 // and those of this change.
 func (s *slicedTree) withSlices(sliced []int32) *slicedTree {
-	other := &slicedTree{whole: s.whole, sliced: sliced}
-	other.tree = newWorkingTree(s.whole.withoutIndices(sliced), s.tree.merges())
-	other.tree.moves += s.tree.moves
+	other := &slicedTree{wholeNetwork: s.wholeNetwork, sliced: sliced}
+	other.tree = newWorkingTree(s.wholeNetwork.withoutIndices(sliced), s.tree.merges())
+	other.tree.movesSpent += s.tree.movesSpent
 	return other
 }
 
 // copyWithoutMoves returns a copy of s that has no moves yet.
 func (s *slicedTree) copyWithoutMoves() *slicedTree {
-	return &slicedTree{whole: s.whole, tree: s.tree.clone(), sliced: slices.Clone(s.sliced)}
+	return &slicedTree{wholeNetwork: s.wholeNetwork, tree: s.tree.clone(), sliced: slices.Clone(s.sliced)}
 }
 
 // maxLog2Slices is log2 of a number of slices that nobody will contract.
@@ -50,7 +50,7 @@ const maxLog2Slices = 64 * oneBit
 func (s *slicedTree) log2Slices() logs {
 	var sum logs
 	for _, v := range s.sliced {
-		sum += s.whole.log2DimOf(v)
+		sum += s.wholeNetwork.log2DimOf(v)
 	}
 	return sum
 }
@@ -64,11 +64,11 @@ func (s *slicedTree) log2Price(o *objective) logs { return s.tree.log2TotalPrice
 func (s *slicedTree) sliceToLimit(o *objective, maxTables int, maxMoves int64) bool {
 	for s.tree.log2Largest() > o.limit {
 		index := s.bestSlice(o)
-		if index == none || s.log2Slices() > maxLog2Slices || s.whole.hasEnded() {
+		if index == none || s.log2Slices() > maxLog2Slices || s.wholeNetwork.hasEnded() {
 			return false
 		}
 		*s = *s.withSlices(append(slices.Clone(s.sliced), index))
-		newReconfigurer(s.tree, *o, maxTables).run(min(maxMoves, s.tree.moves+int64(len(s.tree.left))<<14))
+		newReconfigurer(s.tree, *o, maxTables).run(min(maxMoves, s.tree.movesSpent+int64(len(s.tree.left))<<14))
 	}
 	return true
 }
@@ -78,7 +78,7 @@ func (s *slicedTree) sliceToLimit(o *objective, maxTables int, maxMoves int64) b
 // that are still over the limit; of several the smallest number. Scopes are bit sets: index v is bit v%64 of word v/64.
 func (s *slicedTree) bestSlice(o *objective) int32 {
 	w := s.tree
-	candidates := make([]uint64, w.n.words)
+	candidates := make([]uint64, w.network.words)
 	largestUnion := logs(0)
 	for v := int32(w.leafCount()); int(v) < len(w.left); v++ { // all merges
 		largestUnion = max(largestUnion, w.unionSize[v])
@@ -93,12 +93,12 @@ func (s *slicedTree) bestSlice(o *objective) int32 {
 	base := max(largestUnion-500*oneBit, 0)
 	choice, lowestPrice := none, 0.0
 	for _, index := range appendMembers(candidates, nil) {
-		if w.n.hasEnded() {
+		if w.network.hasEnded() {
 			return choice
 		}
 
 		// Add up the prices of all merges without the index.
-		word, bit, log2Dim := int(index>>6), uint64(1)<<(index&63), w.n.log2DimOf(index)
+		word, bit, log2Dim := int(index>>6), uint64(1)<<(index&63), w.network.log2DimOf(index)
 		price := 0.0
 		for x := int32(w.leafCount()); int(x) < len(w.left); x++ {
 			union, result := w.unionSize[x], w.size[x]
@@ -116,7 +116,7 @@ func (s *slicedTree) bestSlice(o *objective) int32 {
 		if choice == none || price < lowestPrice {
 			choice, lowestPrice = index, price
 		}
-		w.moves += int64(8 * (len(w.left) - w.leafCount()))
+		w.movesSpent += int64(8 * (len(w.left) - w.leafCount()))
 	}
 	return choice
 }
@@ -126,10 +126,10 @@ func (s *slicedTree) bestSlice(o *objective) int32 {
 func (s *slicedTree) removeSlices(o *objective) {
 	order := slices.Clone(s.sliced)
 	slices.SortStableFunc(order, func(a, b int32) int { // −1 if a has the larger dimension
-		return int(min(max(s.whole.log2DimOf(b)-s.whole.log2DimOf(a), -1), 1))
+		return int(min(max(s.wholeNetwork.log2DimOf(b)-s.wholeNetwork.log2DimOf(a), -1), 1))
 	})
 	for _, index := range order {
-		if s.whole.hasEnded() {
+		if s.wholeNetwork.hasEnded() {
 			return
 		}
 		otherIndices := slices.DeleteFunc(slices.Clone(s.sliced), func(u int32) bool { return u == index })
@@ -137,7 +137,7 @@ func (s *slicedTree) removeSlices(o *objective) {
 		if candidate.tree.log2Largest() <= o.limit && candidate.log2Price(o) < s.log2Price(o) {
 			*s = *candidate
 		} else {
-			s.tree.moves = candidate.tree.moves // the work counts, too
+			s.tree.movesSpent = candidate.tree.movesSpent // the work counts, too
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (s *slicedTree) removeSlices(o *objective) {
 // keeps the result if the price of all slices falls. It stops when the tree's moves (elementary operations) reach maxMoves.
 func (s *slicedTree) exchangeSlices(o *objective, maxTables int, maxMoves int64) {
 	for _, index := range slices.Clone(s.sliced) {
-		if s.tree.moves >= maxMoves || s.whole.hasEnded() {
+		if s.tree.movesSpent >= maxMoves || s.wholeNetwork.hasEnded() {
 			return
 		}
 		otherIndices := slices.DeleteFunc(slices.Clone(s.sliced), func(u int32) bool { return u == index })
@@ -154,7 +154,7 @@ func (s *slicedTree) exchangeSlices(o *objective, maxTables int, maxMoves int64)
 		if candidate.sliceToLimit(o, maxTables, maxMoves) && candidate.log2Price(o) < s.log2Price(o) {
 			*s = *candidate
 		} else {
-			s.tree.moves = candidate.tree.moves // the work counts, too
+			s.tree.movesSpent = candidate.tree.movesSpent // the work counts, too
 		}
 	}
 }

@@ -12,13 +12,13 @@ const none = int32(-1)
 // workingTree is a tree over a network. Nodes 0 … leafCount−1 are tensors. The other nodes are merges, in no particular sequence. S(v) is
 // the scope of the table of node v.
 type workingTree struct {
-	n                   *network
+	network             *network
 	left, right, parent []int32  // by node; none for a leaf's children and the root's parent
 	scope               []uint64 // n.words words per node: S(v) as a bit set, see scopeOf
 	size                []logs   // by node: log2 |S(v)|
 	unionSize           []logs   // by node v = (a, b): log2 |S(a) ∪ S(b)|; 0 for leaves
 	root                int32
-	moves               int64 // elementary operations so far
+	movesSpent          int64 // elementary operations so far
 }
 
 // newWorkingTree returns the tree over n with the given merges. Nodes below len(n.edges) are the tensors of n, and merge k, of two nodes,
@@ -26,7 +26,7 @@ type workingTree struct {
 func newWorkingTree(n *network, merges [][2]int) *workingTree {
 	nodes := len(n.edges) + len(merges)
 	w := &workingTree{
-		n:         n,
+		network:   n,
 		left:      make([]int32, nodes),
 		right:     make([]int32, nodes),
 		parent:    make([]int32, nodes),
@@ -57,13 +57,13 @@ func newWorkingTree(n *network, merges [][2]int) *workingTree {
 }
 
 // leafCount returns the number of tensors. Nodes below it are tensors, the others merges.
-func (w *workingTree) leafCount() int { return len(w.n.edges) }
+func (w *workingTree) leafCount() int { return len(w.network.edges) }
 
 // scopeOf returns the scope of a node as a bit set of n.words words, which shares memory with w. The scopes of all nodes are one after the
 // other in w.scope.
 func (w *workingTree) scopeOf(v int32) []uint64 {
-	begin := int(v) * w.n.words
-	end := begin + w.n.words
+	begin := int(v) * w.network.words
+	end := begin + w.network.words
 	return w.scope[begin:end:end]
 }
 
@@ -76,8 +76,8 @@ func (w *workingTree) setChildren(v, a, b int32) {
 // computeScopes computes the scope of every merge, its size and the size of the union of its inputs' scopes, from the scopes of the leaves.
 // An index stays in the result of a merge as long as another table has it. Scopes are bit sets: bit b of word i stands for index 64·i + b.
 func (w *workingTree) computeScopes() {
-	tableCount := make([]int32, len(w.n.indexOf)) // by index: the number of tables that have it, at this point of the postorder
-	for _, edge := range w.n.edges {
+	tableCount := make([]int32, len(w.network.indexOf)) // by index: the number of tables that have it, at this point of the postorder
+	for _, edge := range w.network.edges {
 		for _, v := range edge {
 			tableCount[v]++
 		}
@@ -97,16 +97,16 @@ func (w *workingTree) computeScopes() {
 			result[i] = 0
 			for union := left[i] | right[i]; union != 0; union &= union - 1 {
 				bit := lowestBit(union)
-				w.unionSize[v] += w.n.log2Dim[i]
+				w.unionSize[v] += w.network.log2Dim[i]
 				if tableCount[i<<6+bit] > 1 {
 					result[i] |= 1 << bit
 				}
 			}
 		}
 
-		w.size[v] = w.n.log2Size(result)
+		w.size[v] = w.network.log2Size(result)
 	}
-	w.moves += int64(len(w.left) * (w.n.words + 16))
+	w.movesSpent += int64(len(w.left) * (w.network.words + 16))
 }
 
 // postorder returns all nodes, children before parents, left subtrees first.
@@ -146,7 +146,7 @@ func (w *workingTree) merges() [][2]int {
 
 // copyFrom makes w the same tree as other, in the memory of w. The count of moves of w stays.
 func (w *workingTree) copyFrom(other *workingTree) {
-	w.n, w.root = other.n, other.root
+	w.network, w.root = other.network, other.root
 	w.left = append(w.left[:0], other.left...)
 	w.right = append(w.right[:0], other.right...)
 	w.parent = append(w.parent[:0], other.parent...)

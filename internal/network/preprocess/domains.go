@@ -16,7 +16,7 @@ type position struct{ index, value int }
 // domains records which values of the indices of an expression are alive: not known to meet only zeros. A removal is only noted on a trail
 // at first, so that it can be undone. Between two rules the trail is empty.
 type domains struct {
-	e           *expression
+	expression  *expression
 	pace        *pace.Pace
 	isAlive     [][]bool   // by index and value
 	aliveCount  []int      // by index: the number of its values that are alive
@@ -31,7 +31,7 @@ type domains struct {
 
 // newDomains returns the domains of e, in which all values are alive.
 func newDomains(e *expression, p *pace.Pace) *domains {
-	d := &domains{e: e, pace: p, emptyIndex: -1, emptyingTable: -1}
+	d := &domains{expression: e, pace: p, emptyIndex: -1, emptyingTable: -1}
 	total := 0
 	for _, dim := range e.dims {
 		total += dim
@@ -53,10 +53,10 @@ func newDomains(e *expression, p *pace.Pace) *domains {
 // propagate removes all values that meet only zeros in some table, and shrinks the tables of their indices. It begins with the tables on
 // the agenda that have zeros.
 func (d *domains) propagate() {
-	zeros := &d.e.agenda.zeros
+	zeros := &d.expression.agenda.zeros
 	for zeros.len() > 0 && !d.pace.Over(ruleWork) {
 		n := zeros.pop()
-		if t := d.e.tables[n]; t != nil && !t.isFull(d.e.dims) {
+		if t := d.expression.tables[n]; t != nil && !t.isFull(d.expression.dims) {
 			d.queue.push(n)
 		}
 	}
@@ -77,9 +77,9 @@ func (d *domains) remove(p position, remover int) {
 		d.emptyIndex, d.emptyingTable = i, remover
 	}
 
-	d.pace.Over(int64(len(d.e.tablesOf[i])))
-	for _, n := range d.e.tablesOf[i] {
-		if n != remover && !d.e.tables[n].isFull(d.e.dims) {
+	d.pace.Over(int64(len(d.expression.tablesOf[i])))
+	for _, n := range d.expression.tablesOf[i] {
+		if n != remover && !d.expression.tables[n].isFull(d.expression.dims) {
 			d.queue.push(n)
 		}
 	}
@@ -108,8 +108,8 @@ func (d *domains) runToFixpoint() {
 // revise removes the values of table n's indices that have no support. A value has support if the table has an entry with it that is not 0
 // and whose other values are alive.
 func (d *domains) revise(n int) {
-	t := d.e.tables[n]
-	support := t.support(d.e.dims)
+	t := d.expression.tables[n]
+	support := t.support(d.expression.dims)
 	if support.onlyZero != nil {
 		d.reviseClause(n, support.onlyZero)
 		return
@@ -120,7 +120,7 @@ func (d *domains) revise(n int) {
 		if k == len(d.hasSupport) {
 			d.hasSupport = append(d.hasSupport, nil)
 		}
-		d.hasSupport[k] = clearedBools(d.hasSupport[k], d.e.dims[i])
+		d.hasSupport[k] = clearedBools(d.hasSupport[k], d.expression.dims[i])
 		missing += d.aliveCount[i]
 	}
 
@@ -161,7 +161,7 @@ nextEntry:
 // exactly one index has another value alive, its value of the zero is removed. If no index has, those of all indices are removed. Nothing
 // is removed if a value of the zero is not alive, or if two indices have other values.
 func (d *domains) reviseClause(n int, onlyZero []int32) {
-	scope := d.e.tables[n].scope
+	scope := d.expression.tables[n].scope
 	d.entriesRead += len(scope)
 	d.pace.Over(int64(len(scope)))
 
@@ -194,7 +194,7 @@ func clearedBools(b []bool, n int) []bool {
 // commit makes the removals on the trail final: the indices lose these values, and their tables the entries. If an index has no value left,
 // the expression is 0, and commit reports that instead.
 func (d *domains) commit() {
-	e := d.e
+	e := d.expression
 	if d.emptyIndex >= 0 {
 		var culprit *source // the tables of the given expression that took its last value
 		if d.emptyingTable >= 0 {

@@ -24,7 +24,7 @@ type prober struct {
 // none, and some index has one value left under every value of i, it replaces the first such index by a function of i.
 func (p *prober) probe(i int) {
 	d := p.domains
-	e := d.e
+	e := d.expression
 	if e.dims[i] == 1 || p.budget <= 0 || !hasZeros(e, i) {
 		return
 	}
@@ -74,8 +74,8 @@ func (p *prober) probe(i int) {
 // assume removes all values of index i but x, and all values without support that follow. The removals are on the trail of the domains.
 func (p *prober) assume(i, x int) {
 	d := p.domains
-	d.e.report.Probed++
-	for v := range d.e.dims[i] {
+	d.expression.report.Probed++
+	for v := range d.expression.dims[i] {
 		if v != x {
 			d.remove(position{i, v}, -1)
 		}
@@ -88,7 +88,7 @@ func (p *prober) assume(i, x int) {
 func (p *prober) removeImpossible(i int, failed []position) bool {
 	d := p.domains
 	impossible := failed
-	possibleCount := d.e.dims[i] - len(failed)
+	possibleCount := d.expression.dims[i] - len(failed)
 	for _, c := range p.common.removed {
 		if p.common.removalCount[c.index][c.value] == possibleCount {
 			impossible = append(impossible, c)
@@ -101,7 +101,7 @@ func (p *prober) removeImpossible(i int, failed []position) bool {
 	for _, c := range impossible {
 		d.remove(c, -1)
 	}
-	d.e.report.ProbedAway += len(impossible)
+	d.expression.report.ProbedAway += len(impossible)
 	d.runToFixpoint()
 	d.commit()
 	return true
