@@ -25,8 +25,8 @@ const maxGauge = 1e4
 // of a symmetric factor are equal, all legs get one map, and the factor keeps its form. The limit is well above rounding.
 const messageTolerance = 1e-10
 
-// Network returns the base tensor network of m in the gauge of belief propagation without evidence,
-// by reparam.Build.
+// Network returns the base tensor network of a model in the gauge of belief propagation: it runs belief propagation without evidence, and
+// reparam.Build applies the maps that are made of the messages.
 //
 // Let m_{j→i} and v_{i→j} be the messages between factor j and variable i, scaled so that ⟨m, v⟩ = 1 and |m| = |v|. Column 0 of the map
 // A^(i:j) is m_{j→i}, and row 0 of its inverse is v_{i→j}. At a fixed point, with factors as cores, B_0…0 · Π_i V^(i)_0…0 · Scale is the

@@ -33,8 +33,8 @@ func (c *kernel) multiplyInFloat64(i int) bool {
 		prefix[a] = 1
 	}
 	for n := range degree {
-		m, product, nextProduct := c.graph.messageOf(c.toIndex, begin+int32(n)), prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
-		for a, x := range m {
+		product, nextProduct := prefix[n*d:(n+1)*d], prefix[(n+1)*d:(n+2)*d]
+		for a, x := range c.graph.messageOf(c.toIndex, begin+int32(n)) {
 			nextProduct[a] = product[a] * x
 		}
 	}
@@ -125,7 +125,7 @@ func divideByLargestPower(v []float64, exponents []int64) (isNonzero bool) {
 		return false
 	}
 	for a := range v {
-		v[a] = math.Ldexp(v[a], int(max(exponents[a]-largest, -4000)))
+		v[a] = math.Ldexp(v[a], int(max(exponents[a]-largest, -4000))) // 0 long before −4000
 	}
 	return true
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Run passes messages on e until none changes by more than the tolerance. Messages are normalised,
-// kept as float64, and computed with exponents where float64 would lose them; within one message,
+// Run runs belief propagation on an expression: it passes messages between tables and indices until none changes by more than the
+// tolerance. Messages are normalised and kept as float64. They are computed with exponents if float64 would lose them. Within one message,
 // entries 2^−600 below the largest may become 0.
 //
 // A run goes through phases: sequential, then residual, both without damping; both with 0.3; sequential with 0.6 and with 0.85. If Options

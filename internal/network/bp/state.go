@@ -76,10 +76,10 @@ func (s *State) computeZ() (lnZ float64, signZ int) {
 	return product.value()
 }
 
-// LnZ returns ln |Z_BP| in nats, see Z.
+// LnZ returns ln |Z_BP| of the Bethe value Z_BP in nats, see Z.
 func (s *State) LnZ() float64 {
-	ln, _ := s.Z()
-	return ln
+	lnZ, _ := s.Z()
+	return lnZ
 }
 
 // logProduct is a product of numbers, kept as the sum of their ln |x| and the product of their signs.

@@ -39,8 +39,8 @@ func (n *Network) BaseDigest() [digest.Size]byte {
 	return e.Sum()
 }
 
-// Digest identifies the network as a whole:
-// BaseDigest, and links, places of variables and Scale in the same encoding.
+// Digest returns a digest that identifies the network as a whole: that of BaseDigest, the links, the links of the variables, and Scale, in
+// the same encoding.
 func (n *Network) Digest() [digest.Size]byte {
 	e := encoder{digest.New()}
 	e.Text("basetensor network v1")

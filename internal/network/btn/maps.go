@@ -25,8 +25,7 @@ var ErrMap = errors.New("btn: map")
 // Identity returns the map that changes nothing.
 func Identity() Map { return Map{Kind: query.MapIdentity} }
 
-// Orthogonal returns the orthogonal map used for dimension d:
-// the identity for d ≤ 1, Hadamard for 2, DCT-II above.
+// Orthogonal returns the orthogonal map for dimension d: the identity for d ≤ 1, the Hadamard map for 2, and DCT-II above.
 func Orthogonal(d int) Map {
 	switch {
 	case d <= 1:
@@ -54,10 +53,9 @@ func DCT(d int) Map {
 	for x := range d {
 		a[x*d] = math.Sqrt(1 / float64(d))
 		for k := 1; k < d; k++ {
-			// The angle is π·(2x+1)k/(2d);
-			// reduced modulo 4d exactly, in integers, so large d stay orthogonal.
-			turns := (2*x + 1) * k % (4 * d)
-			a[x*d+k] = math.Sqrt(2/float64(d)) * math.Cos(math.Pi*float64(turns)/float64(2*d))
+			// The angle is π·(2x+1)k/(2d). It is reduced modulo 2π exactly, in integers, so that maps of large d are orthogonal, too.
+			reduced := (2*x + 1) * k % (4 * d)
+			a[x*d+k] = math.Sqrt(2/float64(d)) * math.Cos(math.Pi*float64(reduced)/float64(2*d))
 		}
 	}
 	return Map{Kind: query.MapOrthogonal, A: a}

@@ -9,23 +9,23 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// LnLinks returns ln(|Scale| · Π_j ‖L^(j)‖_F) in nats, −Inf if Scale or a link is zero. With ‖B−B̃‖
-// it bounds the error of an estimate by Cauchy–Schwarz: |Z − Z̃| ≤ ‖B−B̃‖ · |Scale| · Π_j ‖L^(j)‖.
-// If the count space of a symmetric link is too large for its norm, and nothing is zero, it returns +Inf, which keeps that bound true.
-// The error is the context's, which is looked at before every link: a link of many small terms takes a tenth of a second.
+// LnLinks returns ln(|Scale| · Π_j ‖L^(j)‖_F) in nats, the norm of all links, or −Inf if Scale or a link is zero. With ‖B−B̃‖ it bounds the
+// error of an estimate by Cauchy–Schwarz: |Z − Z̃| ≤ ‖B−B̃‖ · |Scale| · Π_j ‖L^(j)‖. If the norm of a symmetric link is too expensive, and
+// nothing is zero, it returns +Inf, which keeps that bound true. The error is the context's, which is checked before every link: a link of
+// many small terms takes a tenth of a second.
 func LnLinks(ctx context.Context, n *Network) (float64, error) {
 	sum := n.Scale.LogAbs()
-	isUnknown := false // the norm of a link is too expensive
+	isUnknown := false // the norm of some link is too expensive
 	for _, link := range n.Links {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		normSq, err := tensor.NormSq(link.T)
+		squaredNorm, err := tensor.NormSq(link.T)
 		if err != nil {
 			isUnknown = true
 			continue
 		}
-		sum += normSq.LogAbs() / 2
+		sum += squaredNorm.LogAbs() / 2
 	}
 
 	if isUnknown && !math.IsInf(sum, -1) {

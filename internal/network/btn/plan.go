@@ -55,7 +55,8 @@ type Estimate struct {
 	Cost    query.Cost // predicted, of all parts together; Bytes is the peak of one part
 }
 
-// KeepsRange reports whether all parts of an estimate keep their range (About.KeepsRange).
+// KeepsRange reports whether the contraction of every part of an estimate keeps all terms in the range of numbers, or detects terms that it
+// lost (About.KeepsRange).
 func (e *Estimate) KeepsRange() bool {
 	for _, part := range e.Parts {
 		if !part.About().KeepsRange {
@@ -110,18 +111,19 @@ func (p *Plan) Len() int {
 	return partCount
 }
 
-// Part returns part i, counted through the estimates in sequence, and the estimate that it belongs to. It returns nil for both if i is out
-// of range.
+// Part returns part number i of the plan, and the estimate that it belongs to. Parts are counted through all estimates in sequence. It
+// returns nil for both if there is no part i.
 func (p *Plan) Part(i int) (Part, *Estimate) {
 	if i < 0 {
 		return nil, nil
 	}
+	position := i // in the present estimate, if that has so many parts
 	for k := range p.Estimates {
 		e := &p.Estimates[k]
-		if i < len(e.Parts) {
-			return e.Parts[i], e
+		if position < len(e.Parts) {
+			return e.Parts[position], e
 		}
-		i -= len(e.Parts)
+		position -= len(e.Parts)
 	}
 	return nil, nil
 }

@@ -12,7 +12,7 @@ type Slice struct {
 	At int64 `msgpack:"at,omitempty"`
 }
 
-// Count returns the number of combinations of values of the variables, and math.MaxInt64 if there are more.
+// Count returns the number of combinations of values of the slice's variables, or math.MaxInt64 if there are more.
 func (s Slice) Count(n *Network) int64 {
 	count := int64(1)
 	for _, v := range s.Variables {
@@ -25,7 +25,8 @@ func (s Slice) Count(n *Network) int64 {
 	return count
 }
 
-// Fits checks that the slice's variables and its number exist in a network. The error wraps ErrPart.
+// Fits returns nil if the slice's variables exist in a network and its number At is below the number of combinations of their values.
+// Otherwise it returns an error that wraps ErrPart.
 func (s Slice) Fits(n *Network) error {
 	for _, v := range s.Variables {
 		if v < 0 || v >= len(n.Variables) {

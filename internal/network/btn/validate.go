@@ -15,11 +15,10 @@ import (
 // ErrInvalid is wrapped by every error of Validate.
 var ErrInvalid = errors.New("btn: not a base tensor network")
 
-// Validate checks n against the paper's definition: the cores are pairwise disjoint and cover all
-// legs (q ≥ 1 unless there are no legs), every leg is in exactly one core and exactly one link, so
-// none is free, and the dimensions of a leg agree wherever it appears. The tensors must be valid in
-// themselves, maps square of the leg's size and finite, Scale finite, and every variable must point
-// at a link in CP form with one term per value; no two at the same link.
+// Validate returns an error if n is not a base tensor network by the paper's definition. Every leg must be in exactly one core and in
+// exactly one link, so that none is free, and its dimension must agree wherever it appears. There must be a core unless there are no legs.
+// The tensors must be valid in themselves, the maps square matrices of their legs' dimensions, and all numbers finite. Every variable must
+// point at a link in CP form with one term per value, and no two at the same link.
 //
 // The error wraps ErrInvalid and names the leg, core, link or variable.
 // Cost: the sum of the tensors' stored sizes.
@@ -69,7 +68,9 @@ func (n *Network) validateMaps() error {
 		if m.A == nil {
 			continue
 		}
-		if d := n.Dims[l]; len(m.A)/d != d || len(m.A)%d != 0 {
+		d := n.Dims[l]
+		isSquare := len(m.A)/d == d && len(m.A)%d == 0
+		if !isSquare {
 			return fmt.Errorf("%w: map of leg %d has %d entries, dimension %d needs its square",
 				ErrInvalid, l, len(m.A), d)
 		}

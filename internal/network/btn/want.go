@@ -155,16 +155,19 @@ func (w *Want) Numbers(domains []int) float64 {
 	return numbers + float64(w.Best)*variables + float64(len(w.Map)) + float64(w.Samples)*max(1, variables)
 }
 
-// Check returns an error if w does not fit a model with these domains: a variable out of range, or a number beyond the bounds of package
-// query.
+// Check returns an error if w does not fit a model whose variables have these domains: a variable or a value does not exist, or a number is
+// beyond the bounds of package query.
 func (w *Want) Check(domains []int) error {
 	for _, v := range w.Targets {
 		if v < 0 || v >= len(domains) {
 			return fmt.Errorf("targets: variable %d of %d", v, len(domains))
 		}
 	}
-	if t := w.Target; t != nil && (t.Var < 0 || t.Var >= len(domains) || t.Value < 0 || t.Value >= domains[t.Var]) {
-		return fmt.Errorf("target: variable %d = %d", t.Var, t.Value)
+	if t := w.Target; t != nil {
+		isVariable := t.Var >= 0 && t.Var < len(domains)
+		if !isVariable || t.Value < 0 || t.Value >= domains[t.Var] {
+			return fmt.Errorf("target: variable %d = %d", t.Var, t.Value)
+		}
 	}
 	if w.Best < 0 || w.Best > query.MaxBest || w.Samples < 0 || w.Samples > math.MaxInt32 {
 		return fmt.Errorf("best: %d assignments, %d samples", w.Best, w.Samples)

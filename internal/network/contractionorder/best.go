@@ -15,9 +15,9 @@ const (
 )
 
 // Best returns the order with the fewest flops of several greedy ones, and its cost by EvaluateOrder. It tries min-fill. While the best
-// order so far costs more than 10^7 flops it also tries min-weight and up to 64 min-fill runs with seeded tie-breaks. The seeded runs take
-// at most 2^27 moves, and at most a 32nd of the flops that they try to save. Since work is counted in moves, the same hypergraph gives the
-// same order everywhere. The only error is that of the context.
+// order so far costs more than 10^7 flops, it also tries min-weight and up to 64 min-fill runs that break ties by a seed. The seeded runs
+// take at most 2^27 moves (elementary operations), and at most a 32nd of the flops that they try to save. Since work is counted in moves
+// and not in seconds, the same hypergraph gives the same order everywhere. The only error is that of the context.
 func Best(ctx context.Context, h Hypergraph) ([]int, query.Cost, error) {
 	s, err := newGreedySearch(ctx, h)
 	if err != nil {

@@ -169,9 +169,9 @@ func (g *fillGraph) markTouched(v int32) {
 	}
 }
 
-// eliminate removes v from the graph and makes its neighbours pairwise adjacent. It updates weights and, if they are counted, fill counts:
-// fillCount[a] is the number of pairs of neighbours of a that are not adjacent. Afterwards touched lists the vertices whose weight or fill
-// count may have changed.
+// eliminate removes v from the graph and makes its neighbours pairwise adjacent. It updates weights, weight[a] being the sum of log2Dim
+// over a and its neighbours, and, if they are counted, fill counts: fillCount[a] is the number of pairs of neighbours of a that are not
+// adjacent. Afterwards touched lists the vertices whose weight or fill count may have changed.
 func (g *fillGraph) eliminate(v int32) {
 	neighbours := g.neighbours[v]
 	g.neighbours[v] = nil
@@ -203,9 +203,9 @@ func (g *fillGraph) eliminate(v int32) {
 	}
 }
 
-// connectAll makes the vertices of clique, a sorted list, pairwise adjacent and updates their weights. It merges clique into the sorted
-// list of neighbours of each member. It is for graphs without fill counts. It stops early if a limit is reached; the greedy order ends
-// then.
+// connectAll makes the vertices of clique, a sorted list, pairwise adjacent and updates their weights: weight[a] is the sum of log2Dim over
+// a and its neighbours. It merges clique into the sorted list of neighbours, row, of each member. It is for graphs without fill counts. It
+// stops early if a limit is reached; the greedy order ends then.
 func (g *fillGraph) connectAll(clique []int32) {
 	for _, a := range clique {
 		if g.movesSpent > g.maxMoves || g.pace.Over(int64(len(clique))) {

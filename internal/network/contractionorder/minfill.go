@@ -26,18 +26,18 @@ const (
 	byFillWeight             // fill, then weight, then a seeded hash
 )
 
-// MinFill returns an elimination order of the indices of h with a dimension above 1. It always takes the index whose elimination adds the
-// fewest edges; of several that with the smallest table, then that with the smallest number. It is deterministic. Cost: O(degree) for every
-// edge of the triangulated graph, at most 2^28 operations; the indices that remain then follow by their weights. The only error is that of
-// the context.
+// MinFill returns an elimination order of the indices of h with a dimension above 1. It always eliminates the index that adds the fewest
+// edges to the graph in which the indices of a tensor are adjacent; of several the one with the smallest table, then the one with the
+// smallest number. Cost: O(degree) for every edge of the triangulated graph, at most 2^28 operations; the indices that remain then follow
+// by the sizes of their tables. The only error is that of the context.
 func MinFill(ctx context.Context, h Hypergraph) ([]int, error) {
 	order, _, err := greedyOrder(ctx, h, byFill, 0)
 	return order, err
 }
 
-// MinFillWithin is MinFill with limits: isComplete is false if the order comes to an index whose table has more than 2^log2Table entries,
-// or if it takes maxMoves operations. Then the remaining indices follow by their weights at that point. Cost: at most maxMoves operations,
-// some 10^8 a second.
+// MinFillWithin returns the order of MinFill, within limits: it stops at an index whose table has more than 2^log2Table entries, or after
+// maxMoves operations, some 10^8 a second. Then isComplete is false, and the remaining indices follow by the sizes of their tables at that
+// point.
 func MinFillWithin(
 	ctx context.Context, h Hypergraph, log2Table float64, maxMoves int64,
 ) (order []int, isComplete bool, err error) {
@@ -45,7 +45,8 @@ func MinFillWithin(
 	return order, isComplete, err
 }
 
-// MinFillLast is MinFillWithin with the indices for which isLast is true after all others. isLast may be nil.
+// MinFillLast returns an order as MinFillWithin does, but the indices for which isLast is true come after all others. isLast is by index,
+// and may be nil.
 func MinFillLast(
 	ctx context.Context, h Hypergraph, isLast []bool, log2Table float64, maxMoves int64,
 ) (order []int, isComplete bool, err error) {
@@ -84,8 +85,9 @@ func MinFillCost(
 	return order, cost, movesTaken, err
 }
 
-// MinWeight is MinFill that always takes the index with the smallest table: the product of the dimensions of the index and its neighbours.
-// Of several it takes the smallest number. It is faster, and better for some mixed domains.
+// MinWeight returns an elimination order of the indices of h. It always eliminates the index with the smallest table: the product of the
+// dimensions of the index and of its neighbours, which share a tensor with it. Of several it takes the smallest number. It is faster than
+// MinFill, and better for some mixed domains.
 func MinWeight(ctx context.Context, h Hypergraph) ([]int, error) {
 	order, _, err := greedyOrder(ctx, h, byWeight, 0)
 	return order, err

@@ -105,7 +105,7 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 	return plan, s.checkMemory(plan)
 }
 
-// checkMemory returns an error that wraps ErrMemory for a plan over the memory budget, else nil.
+// checkMemory returns nil if a plan fits the memory budget. Otherwise it returns an error that wraps ErrMemory.
 func (s *search) checkMemory(p Plan) error {
 	if s.fits(p) {
 		return nil

@@ -10,8 +10,8 @@ import (
 // tree.
 type slicedTree struct {
 	wholeNetwork *network
-	tree         *workingTree // over whole without the sliced indices; it counts the moves
-	sliced       []int32      // numbers of the sliced indices in whole
+	tree         *workingTree // over wholeNetwork without the sliced indices; it counts the moves
+	sliced       []int32      // numbers of the sliced indices in wholeNetwork
 }
 
 // withoutIndices returns n with the sliced indices removed from the scopes of its tensors. All indices keep their numbers.

@@ -151,8 +151,8 @@ type node struct {
 	size  float64 // entries
 }
 
-// bySize compares tables by size, then by scope, then by number. Tables of one size are sorted by scope so that tables with similar scopes
-// are merged: then the product of them either varies along a run of fast axes or does not.
+// bySize compares two tables: by size, then by scope, then by number. Tables of one size are sorted by scope so that tables with similar
+// scopes are multiplied with each other: then the product of them either varies along a run of fast axes or does not.
 func bySize(x, y node) int {
 	if c := cmp.Compare(x.size, y.size); c != 0 {
 		return c
@@ -453,7 +453,7 @@ func (w *walker) union(a, b []int32) []int32 {
 	return w.scopes.Copy(w.unionBuffer)
 }
 
-// appendUnion appends the union of two ascending lists to out, ascending.
+// appendUnion appends the union of two ascending lists to out, ascending and each element once.
 func appendUnion(out, a, b []int32) []int32 {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {

@@ -191,7 +191,8 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 	return s, nil
 }
 
-// dimsOfSlice returns the dimensions of h with 0 for sliced indices. The error wraps ErrTree.
+// dimsOfSlice returns the dimensions of h with 0 in place of those of sliced indices. It returns an error that wraps ErrTree if a sliced
+// index does not exist or is named twice.
 func dimsOfSlice(h Hypergraph, sliced []int) ([]int, error) {
 	dims := slices.Clone(h.Dims)
 	for _, v := range sliced {

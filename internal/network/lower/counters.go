@@ -56,7 +56,7 @@ func (l *layout) addPlainChain(s *symmetricSum) error {
 	return nil
 }
 
-// plainChainTooLarge returns the error for a chain of plain counters beyond maxCounterEntries.
+// plainChainTooLarge returns the error that the tables of s as a chain of plain counters have more than maxCounterEntries entries.
 func (s *symmetricSum) plainChainTooLarge() error {
 	return fault.New(fault.OverBudget,
 		"%w: a plain chain of counters of %s %d over %d legs has more than %d entries",

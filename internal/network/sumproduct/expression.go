@@ -165,8 +165,8 @@ func (e *Expression) validateTable(t int, lastTable []int) error {
 	return nil
 }
 
-// Finite returns ErrNotFinite if an entry of table t is infinite or NaN. The code is fault.BadInput for NaN, and fault.Unsupported for an
-// infinite entry, which may come from finite ones that were multiplied by masks. Time O(entries).
+// Finite returns nil if all entries of table t are finite. Otherwise it returns ErrNotFinite. The code is fault.BadInput for NaN, and
+// fault.Unsupported for an infinite entry, which may come from finite ones that were multiplied by masks. Time O(entries).
 func (e *Expression) Finite(t int) error {
 	for k, x := range e.Tables[t].Data {
 		switch {
