@@ -83,6 +83,8 @@ func Further(
 		if !s.Converged || s.Contradiction >= 0 {
 			continue
 		}
+
+		// It is a known fixed point or a new one.
 		lnZ := s.LnZ()
 		known := slices.IndexFunc(all, func(other *State) bool { return isSameFixedPoint(s, other, lnZ, other.LnZ()) })
 		if known >= 0 {

@@ -53,7 +53,7 @@ func complementBasis(m, v []float64) [][]float64 {
 	for n := 1; n < d; n++ {
 		var unit []float64
 		if n == 1 {
-			unit = unitOutside(unitVector(m), span)
+			unit = unitOutside(unitVector(m), span) // nil if m and v are parallel
 		}
 		if unit == nil {
 			longest := 0

@@ -94,6 +94,7 @@ func (g *gauge) mapsOf(j int) []reparam.GivenMap {
 		return maps
 	}
 
+	// Make the map of every leg, and compare its messages with those of the first leg if the factor is symmetric.
 	hasEqualMessages := isSymmetric(g.factors.model.Factors[j].Table)
 	first := incidences[0]
 	for k, leg := range incidences {

@@ -28,6 +28,7 @@ func (c *kernel) multiplyInFloat64(i int) bool {
 	begin, d := c.graph.firstIncidence[i], c.graph.expression.Dims[i]
 	degree := int(c.graph.endIncidence[i] - begin)
 
+	// The prefixes, from the first table to the last.
 	prefix := c.productBuffer((degree + 1) * d)
 	for a := range d {
 		prefix[a] = 1
@@ -42,6 +43,7 @@ func (c *kernel) multiplyInFloat64(i int) bool {
 		return false
 	}
 
+	// The messages, from the last table to the first.
 	suffix := c.buffer[:d]
 	for a := range suffix {
 		suffix[a] = 1

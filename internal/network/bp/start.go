@@ -85,6 +85,7 @@ func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 		return nil, err
 	}
 
+	// Compute the messages to tables, and how far all messages are from a fixed point.
 	r := &runner{
 		State:   s,
 		kernel:  newKernel(g, s.toIndex, s.toTable),

@@ -79,6 +79,7 @@ func (m Map) Inverse(d int) ([]float64, error) {
 		}
 	}
 
+	// The inverse of an orthogonal map is its transpose.
 	if m.Kind == query.MapOrthogonal {
 		return m.checkedTranspose(d)
 	}

@@ -132,6 +132,8 @@ func checkPart(ctx context.Context, p *problem.Problem, part btn.Part, want btn.
 	if err := ctx.Err(); err != nil {
 		return want, err
 	}
+
+	// The network and what is wanted.
 	if err := part.Fits(p.Net); err != nil {
 		return want, wrapError(part, fault.Wrap(fault.BadInput, err))
 	}

@@ -28,6 +28,7 @@ func dissect(n *network, plan dissection, rng *rand.PCG, pace *pace.Pace) (merge
 		tensorCount: make([]int32, len(n.indexOf)),
 	}
 
+	// Lists by index: no index has a net yet; and the number of tensors with it.
 	for i := range d.netOf {
 		d.netOf[i] = none
 	}
@@ -37,12 +38,13 @@ func dissect(n *network, plan dissection, rng *rand.PCG, pace *pace.Pace) (merge
 		}
 	}
 
-	all := make([]int32, len(n.edges))
-	for t := range all {
-		all[t] = int32(t)
+	// Split the part of all tensors.
+	whole := make([]int32, len(n.edges))
+	for t := range whole {
+		whole[t] = int32(t)
 	}
-	if len(all) > 0 {
-		d.buildTree(all)
+	if len(whole) > 0 {
+		d.buildTree(whole)
 	}
 	return d.merges, d.splitter.movesSpent
 }

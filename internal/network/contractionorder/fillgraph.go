@@ -51,6 +51,7 @@ func newFillGraph(h Hypergraph, countsFill bool, pace *pace.Pace) *fillGraph {
 	}
 	g.connectTensors(h)
 
+	// The weight of an index: the sum of log2Dim over it and its neighbours.
 	for v, row := range g.neighbours {
 		g.weight[v] = g.log2Dim[v]
 		for _, u := range row {

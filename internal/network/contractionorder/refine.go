@@ -42,6 +42,7 @@ func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) 
 		f.weight[s] += g.weight[v]
 	}
 
+	// Count the vertices of every net on each side, and add up the cost of the nets that have some on both.
 	for net, vertices := range g.nets {
 		for _, v := range vertices {
 			f.countOn[side[v]][net]++

@@ -80,12 +80,14 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 		o.WriteCost = defaultWriteCost
 	}
 
+	// A network with too many and too long bit sets is not searched.
 	s := newSearch(ctx, h, o)
 	isTooLarge := len(s.network.edges)*s.network.words > maxScopeWords
 	if isTooLarge {
 		return s.minFillOnly()
 	}
 
+	// Begin with the min-fill order, which is good enough for easy networks.
 	plan, err := s.beginWithMinFill()
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return Plan{}, ctxErr // the plan may be cut short
@@ -95,6 +97,7 @@ func Search(ctx context.Context, h Hypergraph, o Options) (Plan, error) {
 		return plan, err
 	}
 
+	// Search for a better tree, and slice it if it does not fit the memory.
 	s.runAttempts()
 	if plan, err = s.fitIntoMemory(); err != nil {
 		return Plan{}, err

@@ -124,6 +124,7 @@ func (w *walker) walk(h Hypergraph) error {
 		}
 	}
 
+	// The product of a bucket goes into the bucket of a later position.
 	for position := range w.firstSlot {
 		tables := w.takeBucket(position)
 		if len(tables) > 0 && !w.eliminateFrom(position, tables) {

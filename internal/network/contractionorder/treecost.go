@@ -174,6 +174,7 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 		s.measureLeaf(h, i, edge, tableCount)
 	}
 
+	// The results of the merges.
 	for k, inputs := range t.Merges {
 		union := uniteScopes(s.scope[inputs[0]], s.scope[inputs[1]], tableCount)
 		s.unionSize[k] = s.sizeOf(union)

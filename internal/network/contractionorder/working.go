@@ -39,6 +39,7 @@ func newWorkingTree(n *network, merges [][2]int) *workingTree {
 		w.left[v], w.right[v], w.parent[v] = none, none, none
 	}
 
+	// Tensors.
 	for t, edge := range n.edges {
 		set := w.scopeOf(int32(t))
 		for _, v := range edge {
@@ -47,6 +48,7 @@ func newWorkingTree(n *network, merges [][2]int) *workingTree {
 		w.size[t] = n.log2Size(set)
 	}
 
+	// Merges.
 	for k, merge := range merges {
 		v := int32(len(n.edges) + k)
 		w.setChildren(v, int32(merge[0]), int32(merge[1]))

@@ -110,10 +110,12 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 
 		data := copyLiving(l, t, t.data, slab.Make)
 		exp := livingExponents(l, t)
-		if exp == nil && !f.isWide && !wouldLoseDigits(data) {
+		mayBeScaled := exp == nil && !f.isWide && !wouldLoseDigits(data)
+		if mayBeScaled {
 			e.Scale = e.Scale.Mul(floats.Normalise(data))
 		}
 
+		// Without an index it is a number.
 		scope := l.scope(t, e.Dims)
 		if len(scope) == 0 {
 			e.Scale = e.Scale.Mul(firstEntry(data, exp))

@@ -254,6 +254,8 @@ func (p *Parametric) writeTables(l *layout, net *btn.Network, sources []Source) 
 			p.Sources = append(p.Sources, source)
 			continue
 		}
+
+		// A table without an index has one entry.
 		value := firstEntry(data, exp)
 		e.Scale = e.Scale.Mul(value)
 		if source.Core >= 0 && source.At[0] >= 0 {

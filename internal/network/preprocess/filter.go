@@ -44,6 +44,7 @@ func (f *filter) carryZeros(e *expression, n int) {
 		}
 	}
 
+	// Carry the zeros over to them.
 	slices.Sort(neighbours)
 	for _, u := range neighbours {
 		neighbour := e.tables[u]

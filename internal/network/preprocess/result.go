@@ -14,7 +14,7 @@ import (
 // no index has an origin.
 func newResult(original *sumproduct.Expression, e *expression) *Result {
 	r := &Result{Report: e.report, Rounding: e.scaleErr, dims: original.Dims}
-	out := &sumproduct.Expression{
+	simplified := &sumproduct.Expression{
 		Dims:    e.dims,
 		Scale:   e.scale,
 		Support: make([][]int, len(e.dims)),
@@ -25,26 +25,26 @@ func newResult(original *sumproduct.Expression, e *expression) *Result {
 	if e.report.Zero == nil {
 		for _, t := range e.tables {
 			if t != nil {
-				out.Tables = append(out.Tables, sumproduct.Table{Scope: t.scope, Data: t.data})
+				simplified.Tables = append(simplified.Tables, sumproduct.Table{Scope: t.scope, Data: t.data})
 				r.Roundings = append(r.Roundings, t.err)
 				r.Rounding += t.err
 			}
 		}
 	} else {
-		out.Scale = scaled.Number{}
-		out.Dims = slices.Repeat([]int{1}, len(e.dims))
+		simplified.Scale = scaled.Number{}
+		simplified.Dims = slices.Repeat([]int{1}, len(e.dims))
 		for i := range r.Origin {
 			r.Origin[i] = Origin{Index: -1}
 		}
 	}
 
 	for i := range original.Dims {
-		out.Support[i] = remainingValues(original, e, i)
+		simplified.Support[i] = remainingValues(original, e, i)
 	}
 
-	r.Expression = out
-	r.Parts = connectedTables(out)
-	r.Report.After = countExpression(out)
+	r.Expression = simplified
+	r.Parts = connectedTables(simplified)
+	r.Report.After = countExpression(simplified)
 	r.Report.Parts = len(r.Parts)
 	return r
 }

@@ -48,6 +48,7 @@ func (e *expression) replaceTable(n int, d decomposition) {
 	source := e.tables[n].source
 	e.removeTable(n)
 
+	// Add the hidden indices, then the tables.
 	firstHidden := len(e.dims)
 	marginalsNeeded := false
 	e.addIndices(d.hidden, marginalsNeeded)

@@ -45,6 +45,8 @@ func (s *Shared) problem(
 	if o.Memory == 0 {
 		o.Memory = query.DefaultMemory
 	}
+
+	// The last problem, if it was made for the same request.
 	if s != nil {
 		s.mu.Lock()
 		last := s.last

@@ -70,25 +70,28 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 		return nil, fmt.Errorf("reparam: %w", err)
 	}
 
+	// Multiply factors of order one and zero into weights and the scale, unless each factor has to be a tensor.
 	m, rounding := m.Normalised()
 	absorbed := m
 	if o.Parametric {
 		absorbed = &factorgraph.Model{Domains: m.Domains}
 	}
-	w, err := AbsorbUnary(absorbed)
+	unary, err := AbsorbUnary(absorbed)
 	if err != nil {
 		return nil, err
 	}
-	b := builder{model: m, options: o, isSeparate: w.isSeparate}
-	b.net = &btn.Network{Scale: w.Scale, Choice: o.Cores, Variables: make([]btn.Variable, len(m.Domains))}
+
+	// Make the tensors of the other factors, then those of the variables.
+	b := builder{model: m, options: o, isSeparate: unary.isSeparate}
+	b.net = &btn.Network{Scale: unary.Scale, Choice: o.Cores, Variables: make([]btn.Variable, len(m.Domains))}
 	b.allocate()
 	if err := b.addFactors(ctx); err != nil {
 		return nil, err
 	}
 	if o.Cores == query.CoresAreVariables {
-		b.makeVariablesCores(w.Of)
+		b.makeVariablesCores(unary.Of)
 	} else {
-		b.makeFactorsCores(w.Of)
+		b.makeFactorsCores(unary.Of)
 	}
 
 	b.net.Directed = o.Cores == query.CoresAreFactors && b.net.Scale == scaled.One && m.Directed()

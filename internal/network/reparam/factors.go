@@ -50,6 +50,7 @@ func (b *builder) addFactors(ctx context.Context) error {
 			return fmt.Errorf("reparam: factor %d: %w", j, err)
 		}
 
+		// Add it with its legs, and the power of two to the scale.
 		b.net.Scale = b.net.Scale.Mul(scaled.Make(1, exp))
 		legs := b.ints.Make(len(f.Scope))
 		for k, i := range f.Scope {
