@@ -29,15 +29,15 @@ var ErrNoVariables = errors.New("btn: the network has no variables to condition 
 // differ by more than a factor 2^1400. Cost: O(links + variables). Source: Hamid and Braun,
 // section 2 (queries by conditioning).
 func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
-	out := *n
+	conditioned := *n
 	if ev.IsEmpty() {
-		return &out, nil
+		return &conditioned, nil
 	}
 	if n.Variables == nil {
 		return nil, ErrNoVariables
 	}
-	out.Directed = false
-	out.Links = append([]Link(nil), n.Links...)
+	conditioned.Directed = false
+	conditioned.Links = append([]Link(nil), n.Links...)
 	if err := ev.Validate(n.domainModel()); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	for _, likelihood := range ev.Soft {
 		isExact := multiplyByLikelihood(weightsOf(likelihood.Var), likelihood.Weights)
 		if !isExact {
-			out.Rounded = append(slices.Clip(out.Rounded), n.Variables[likelihood.Var].Link)
+			conditioned.Rounded = append(slices.Clip(conditioned.Rounded), n.Variables[likelihood.Var].Link)
 		}
 	}
 
@@ -74,11 +74,11 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	}
 
 	for _, i := range observed {
-		if err := out.setWeights(i, weights[i]); err != nil {
+		if err := conditioned.setWeights(i, weights[i]); err != nil {
 			return nil, fmt.Errorf("variable %d: %w", n.Number(i), err)
 		}
 	}
-	return &out, nil
+	return &conditioned, nil
 }
 
 // multiplyByLikelihood multiplies the weights w of a variable by a likelihood, in place. It reports whether no product was rounded.

@@ -141,7 +141,7 @@ func (s *search) runAttempt(i int, maxMoves int64) *slicedTree {
 		result.removeSlices(&s.objective)
 	}
 
-	// Improve a new best tree with larger pieceTables.
+	// Improve a new best tree with larger pieces.
 	if result.log2Price(&s.objective) < s.price {
 		newReconfigurer(result.tree, s.objective, largePieceTables).run(result.tree.movesSpent + maxMoves)
 	}

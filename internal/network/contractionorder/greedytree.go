@@ -81,7 +81,7 @@ func (g *greedyRun) queuePairs(table, firstPartner int32) {
 			if other == table || other < firstPartner {
 				continue
 			}
-			isNew := g.stamp[other] != table+1
+			isNew := g.stamp[other] != table+1 // else it shares an earlier index, too
 			if isNew {
 				g.stamp[other], g.commonSize[other], g.closedSize[other] = table+1, 0, 0
 				g.neighbours = append(g.neighbours, other)
@@ -94,6 +94,7 @@ func (g *greedyRun) queuePairs(table, firstPartner int32) {
 		g.movesSpent += int64(4 * len(tables))
 	}
 
+	// A merge has the indices of both tables, each once, without those that it sums out.
 	for _, other := range g.neighbours {
 		resultSize := g.size[table] + g.size[other] - g.commonSize[other] - g.closedSize[other]
 		g.pairCount++

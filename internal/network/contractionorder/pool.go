@@ -96,7 +96,7 @@ func (p *pool) merge(a, b int32) int32 {
 		case u < v:
 			scope, restB = append(scope, u), restB[1:]
 		default:
-			if len(p.tablesWith[v]) > 0 {
+			if isInThird := len(p.tablesWith[v]) > 0; isInThird {
 				scope = append(scope, v)
 			}
 			restA, restB = restA[1:], restB[1:]

@@ -37,21 +37,21 @@ func newReconfigurer(w *workingTree, objective objective, maxTables int) *reconf
 const negligible = 0x1p-10
 
 // run replaces the piece below every merge by its optimal tree, from the leaves up, again and again until no piece gets cheaper. It stops
-// early if the moves of the tree reach limit or the search ends. A merge is clean if its piece could not be improved and nothing near has
-// changed since; it is skipped.
-func (r *reconfigurer) run(limit int64) {
+// early if the moves of the tree (elementary operations) reach maxMoves or the search ends. A merge is clean if its piece could not be
+// improved and nothing near has changed since; it is skipped.
+func (r *reconfigurer) run(maxMoves int64) {
 	tree := r.tree
 	if len(tree.left) < 5 {
 		return
 	}
 
-	for hasChanged := true; hasChanged && tree.movesSpent < limit; {
+	for hasChanged := true; hasChanged && tree.movesSpent < maxMoves; {
 		hasChanged = false
 		// Pieces with a log2 price below minPrice are not worth the work.
 		minPrice := tree.log2TotalPrice(&r.objective) + log2Float(negligible) - log2(uint64(len(tree.left)))
 		for _, v := range tree.postorder() {
 			isLeaf := tree.left[v] == none
-			if isLeaf || r.isClean[v] || tree.movesSpent >= limit {
+			if isLeaf || r.isClean[v] || tree.movesSpent >= maxMoves {
 				continue
 			}
 			if tree.network.hasEnded() {

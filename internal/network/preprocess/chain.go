@@ -65,30 +65,31 @@ type step struct {
 }
 
 // nextStates returns the states of the next counter of a chain, and the steps to them. A state is given by its continuation: the entries of
-// the table over the remaining indices, up to a factor. If the next index, with d values, is fixed at x, block x of size entries of the
-// continuation remains. Blocks that are proportional to each other lead to one state. Its continuation is the first of them, divided by its
-// largest entry. A block of zeros has no step. ok is false if there are more than maxStates states, or if the division would lose an entry.
-func nextStates(states [][]float64, d, size int) (next [][]float64, steps []step, ok bool) {
+// the table over the remaining indices, up to a factor. If the next index, with d values, is fixed at x, block x of blockSize entries of
+// the continuation remains. Blocks that are proportional to each other lead to one state. Its continuation is the first of them, divided by
+// its largest entry. A block of zeros has no step. ok is false if there are more than maxStates states, or if the division would lose an
+// entry.
+func nextStates(states [][]float64, d, blockSize int) (next [][]float64, steps []step, ok bool) {
 	for s, continuation := range states {
 		for x := range d {
-			block := continuation[x*size : (x+1)*size]
+			block := continuation[x*blockSize : (x+1)*blockSize]
 			gain := block[indexOfLargest(block)]
 			if gain == 0 {
 				continue
 			}
-			to, isKnown := findProportional(next, block, gain)
+			newState, isKnown := findProportional(next, block, gain)
 			if !isKnown {
 				if len(next) == maxStates {
 					return nil, nil, false
 				}
-				q, ok := quotients(block, gain)
+				quotient, ok := quotients(block, gain)
 				if !ok {
 					return nil, nil, false
 				}
-				to = len(next)
-				next = append(next, q)
+				newState = len(next)
+				next = append(next, quotient)
 			}
-			steps = append(steps, step{from: s, x: x, to: to, gain: gain})
+			steps = append(steps, step{from: s, x: x, to: newState, gain: gain})
 		}
 	}
 	return next, steps, true
