@@ -124,7 +124,7 @@ func leaveOut(incidences []incidence) {
 func (fs *factors) addDenseTable(incidences []incidence, scope []int, t *tensor.Dense) {
 	table := fs.addTable(scope, t.Data)
 	for k := range incidences {
-		incidences[k] = incidence{table, k}
+		incidences[k] = incidence{table: table, scopePosition: k}
 	}
 }
 
@@ -134,7 +134,8 @@ func (fs *factors) addStarTables(incidences []incidence, scope []int, t *tensor.
 	rank := len(t.Weights)
 	if rank == 0 { // a factor of zeros excludes all values
 		for k, i := range scope {
-			incidences[k] = incidence{fs.addTable([]int{i}, make([]float64, fs.expression.Dims[i])), 0}
+			zeros := make([]float64, fs.expression.Dims[i])
+			incidences[k] = incidence{table: fs.addTable([]int{i}, zeros), scopePosition: 0}
 		}
 		return
 	}
@@ -145,7 +146,7 @@ func (fs *factors) addStarTables(incidences []incidence, scope []int, t *tensor.
 		if data == nil {
 			data = selectionMatrix(rank, nil)
 		}
-		incidences[k] = incidence{fs.addTable([]int{hidden, i}, data), 1}
+		incidences[k] = incidence{table: fs.addTable([]int{hidden, i}, data), scopePosition: 1}
 	}
 }
 
@@ -171,6 +172,7 @@ func (fs *factors) addCounterChain(ctx context.Context, incidences []incidence, 
 		return nil
 	}
 
+	// Add the tables and indices of the chain.
 	fs.expression.Scale = fs.expression.Scale.Mul(chain.Scale)
 	firstIndex := len(fs.expression.Dims)
 	fs.expression.Dims = append(fs.expression.Dims, chain.Dims...)
@@ -184,9 +186,9 @@ func (fs *factors) addCounterChain(ctx context.Context, incidences []incidence, 
 
 	// Join the variables with the chain.
 	for k, i := range f.Scope {
-		local := chain.Variables[k]
-		data := selectionMatrix(fs.model.Domains[i], chain.Support[local])
-		incidences[k] = incidence{fs.addTable([]int{i, firstIndex + local}, data), 0}
+		chainIndex := chain.Variables[k]
+		data := selectionMatrix(fs.model.Domains[i], chain.Support[chainIndex])
+		incidences[k] = incidence{table: fs.addTable([]int{i, firstIndex + chainIndex}, data), scopePosition: 0}
 	}
 	return nil
 }
@@ -198,8 +200,8 @@ func networkOfTensor(t tensor.Tensor) *btn.Network {
 	core := btn.Core{Legs: make([]int, len(dims)), T: t}
 	for k, d := range dims {
 		core.Legs[k] = k
-		star := &tensor.CP{Shape: []int{d}, Weights: slices.Repeat([]float64{1}, d), Vectors: [][]float64{nil}}
-		net.Links = append(net.Links, btn.Link{Legs: []int{k}, T: star})
+		ones := &tensor.CP{Shape: []int{d}, Weights: slices.Repeat([]float64{1}, d), Vectors: [][]float64{nil}}
+		net.Links = append(net.Links, btn.Link{Legs: []int{k}, T: ones})
 		net.Maps = append(net.Maps, btn.Identity())
 		net.Variables = append(net.Variables, btn.Variable{Domain: d, Link: k})
 	}

@@ -39,9 +39,9 @@ func Gauge(m, v []float64) (a, inverse []float64) {
 	return a, inverse
 }
 
-// complementBasis returns an orthonormal basis of the d−1 dimensional orthogonal complement of v. Its first vector is in the plane of m and
-// v, unless they are parallel. Each further vector is the part, outside the span of v and the earlier ones, of the unit vector whose part
-// is the longest.
+// complementBasis returns an orthonormal basis of the vectors orthogonal to v, d−1 vectors of d entries. Its first vector is in the plane
+// of m and v, unless they are parallel. For each further one it takes the axis whose unit vector has the longest part outside the span of v
+// and the vectors so far, and scales that part to the norm 1.
 func complementBasis(m, v []float64) [][]float64 {
 	d := len(v)
 	span := [][]float64{unitVector(v)}

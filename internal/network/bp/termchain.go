@@ -111,7 +111,7 @@ func (c *termChain) addLeg(k, i int) incidence {
 		scope, positionOfVariable = scope[1:], 0
 	}
 	c.stateIndex, c.countNumbers = nextState, nextCounts
-	return incidence{c.factors.addTable(scope, data), positionOfVariable}
+	return incidence{table: c.factors.addTable(scope, data), scopePosition: positionOfVariable}
 }
 
 // withCommonExponent returns data and exp such that xs[i] is data[i]·2^exp. The largest absolute value in data is in [1, 2).

@@ -118,7 +118,7 @@ func (g *fillGraph) countFill() {
 			if isSeen || g.pace.Over(int64(len(row))) {
 				continue
 			}
-			// For each common neighbour w, v and u are a pair of neighbours of w that is adjacent.
+			// Each common neighbour w is in a triangle with the edge {v, u}: v and u are a pair of its neighbours that is adjacent.
 			g.common = g.intersect(row, g.neighbours[u], g.common[:0])
 			for _, w := range g.common {
 				g.fillCount[w]--

@@ -79,7 +79,8 @@ func MinFillCost(
 		return nil, query.Cost{}, movesTaken, err
 	}
 	if !isComplete {
-		return order, query.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: maxFlops, Bytes: 8 * maxFlops}, movesTaken, nil
+		limit := query.Cost{Width: int(log2Table), Log2Table: log2Table, Flops: maxFlops, Bytes: 8 * maxFlops}
+		return order, limit, movesTaken, nil
 	}
 	cost, err = EvaluateOrderWithin(ctx, h, order, maxFlops)
 	return order, cost, movesTaken, err

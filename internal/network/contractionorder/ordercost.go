@@ -81,7 +81,7 @@ func (m *Meter) Begin(h Hypergraph, s *Step) {
 		m.cost.Width = width
 	}
 
-	log2Table := 0.0
+	log2Table := 0.0 // of the entries over all these indices
 	for _, v := range s.Sum {
 		log2Table += math.Log2(float64(h.Dims[v]))
 	}

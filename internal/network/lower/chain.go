@@ -250,7 +250,7 @@ func (s *symmetricSum) deriveStates() (layers [][]state, start countState, err e
 func (s *symmetricSum) layerStates(k int, counts, strides []int, following []countState) ([]state, []countState) {
 	var states []state
 	byCount := make([]countState, len(following))
-	stateOf := map[string]int{} // by key
+	stateOf := map[string]int{} // by key: the position in states
 	for _, c := range counts {
 		var candidate state
 		var gain scaled.Number

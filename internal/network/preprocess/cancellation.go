@@ -28,18 +28,19 @@ type termSum struct {
 	isRounded   bool    // a factor, a product or an addition was rounded
 }
 
-// addTerm takes the product of factors at some places, rounded to p, which is added to total.
-func (s *termSum) addTerm(factors [][]float64, places []int, total, p float64) {
+// addTerm records that the term Π_k factors[k][positions[k]], whose rounded value is p, is added to a sum that was total before. It notes
+// whether the product or the addition is rounded.
+func (s *termSum) addTerm(factors [][]float64, positions []int, total, p float64) {
 	s.absoluteSum += math.Abs(p)
 	if s.isRounded {
 		return
 	}
 
-	// A product is exact if the fused multiplication, which gives its rounding error, is 0.
+	// A product is exact if its rounding error, which the fused multiplication gives, is 0.
 	product := 1.0
 	for k, f := range factors {
-		next := float64(product * f[places[k]])
-		s.isRounded = s.isRounded || math.FMA(product, f[places[k]], -next) != 0
+		next := float64(product * f[positions[k]])
+		s.isRounded = s.isRounded || math.FMA(product, f[positions[k]], -next) != 0
 		product = next
 	}
 

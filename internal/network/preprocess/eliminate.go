@@ -39,7 +39,9 @@ func newElimination(o Options) elimination {
 // is needed, i must be in at most one table, and its distribution must follow from one other index, its parent.
 func (s elimination) eliminate(e *expression, i int) {
 	tableCount, isNeeded := len(e.tablesOf[i]), e.origins.isNeeded[i]
-	if e.origins.isGone(i) || e.dims[i] == 1 || tableCount > s.maxTables || tableCount > 1 && isNeeded {
+	isInExpression := !e.origins.isGone(i) && e.dims[i] > 1
+	hasTooManyTables := tableCount > s.maxTables || isNeeded && tableCount > 1
+	if !isInExpression || hasTooManyTables {
 		return
 	}
 

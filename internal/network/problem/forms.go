@@ -101,8 +101,8 @@ func (f *Forms) reserve(slot, variant any) (e *entry, isReserved bool) {
 	return e, true
 }
 
-// buildReserved builds the form of an entry that the caller has reserved, and wakes the goroutines that wait for it. After an error or a
-// panic of build the slot is free again.
+// buildReserved builds the form of an entry that the caller has reserved, and wakes the goroutines that wait for it. The entry counts as
+// failed until the form is built; after an error or a panic of build it is removed from its slot.
 func buildReserved[T any](f *Forms, slot any, e *entry, build func() (T, error)) (T, error) {
 	defer func() {
 		if e.hasFailed {
