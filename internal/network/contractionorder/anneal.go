@@ -9,7 +9,7 @@ import (
 // annealing is a schedule: a number of sweeps over all merges, in which the temperature falls geometrically from hot to cold.
 type annealing struct {
 	// Temperatures in bits: at temperature T a pair of merges that costs Δ bits more than before is accepted with probability 2^(−Δ/T).
-	hot, cold logs
+	hot, cold log2Fixed
 	sweeps    int
 	stop      <-chan struct{} // closing it ends the annealing early; nil: nothing does
 }
@@ -40,7 +40,7 @@ func (w *workingTree) anneal(o objective, schedule annealing, rng *rand.PCG, max
 		if w.movesSpent >= maxMoves {
 			break
 		}
-		w.sweep(&o, logs(temperature), rng, scratch)
+		w.sweep(&o, log2Fixed(temperature), rng, scratch)
 		temperature *= cooling
 		if price := w.log2TotalPrice(&o); price < lowestPrice {
 			lowestPrice = price
@@ -72,7 +72,7 @@ func coolingFactor(ratio float64, steps int) float64 {
 
 // sweep proposes one random rotation at every merge x with the inputs p and c, where p is a merge of a and b: from ((a, b), c) to ((a, c),
 // b) or to ((b, c), a). left and right are the children of a node; left is none for a leaf. scratch has room for a scope.
-func (w *workingTree) sweep(o *objective, temperature logs, rng *rand.PCG, scratch []uint64) {
+func (w *workingTree) sweep(o *objective, temperature log2Fixed, rng *rand.PCG, scratch []uint64) {
 	for x := int32(w.leafCount()); int(x) < len(w.left); x++ {
 		random := rng.Uint64()
 
@@ -108,25 +108,25 @@ type rotation struct{ x, p, a, b, c int32 }
 //
 //	inner = |S(a) ∪ S(c)|,   size = |S'(p)|,   outer = |S'(p) ∪ S(b)|
 func (w *workingTree) rotate(
-	o *objective, r rotation, temperature logs, random uint64, scratch []uint64,
+	o *objective, r rotation, temperature log2Fixed, random uint64, scratch []uint64,
 ) {
 	x, p, a, b, c := r.x, r.p, r.a, r.b, r.c
 	scopeA, scopeB, scopeC, scopeX := w.scopeOf(a), w.scopeOf(b), w.scopeOf(c), w.scopeOf(x)
 
-	var inner, outer, size logs
+	var inner, outer, size log2Fixed
 	for i, log2Dim := range w.network.log2Dim { // word by word of the bit sets
 		unionAC := scopeA[i] | scopeC[i]
 		newScope := unionAC & (scopeB[i] | scopeX[i]) // S'(p)
 		scratch[i] = newScope
-		inner += log2Dim * logs(popCount(unionAC))
-		size += log2Dim * logs(popCount(newScope))
-		outer += log2Dim * logs(popCount(newScope|scopeB[i]))
+		inner += log2Dim * log2Fixed(popCount(unionAC))
+		size += log2Dim * log2Fixed(popCount(newScope))
+		outer += log2Dim * log2Fixed(popCount(newScope|scopeB[i]))
 	}
 
 	// Metropolis: an increase Δ > 0 is accepted with probability 2^(−Δ/T).
 	before := logAdd(o.log2Price(w.unionSize[p], w.size[p]), o.log2Price(w.unionSize[x], w.size[x]))
 	after := logAdd(o.log2Price(inner, size), o.log2Price(outer, w.size[x]))
-	if increase := after - before; increase > 0 && increase > temperature*exponential(random)>>fraction {
+	if increase := after - before; increase > 0 && increase > temperature*exponential(random)>>fractionBits {
 		return
 	}
 

@@ -30,8 +30,8 @@ const (
 // Attempts are annealed from one of startTemperatures: 2^-1 is good for sparse networks, 2^-3 for dense ones with many small tensors.
 // Attempts that begin with the best tree so far are annealed from one of lowerTemperatures.
 var (
-	startTemperatures = [...]logs{oneBit / 2, oneBit / 4, oneBit, oneBit / 8}
-	lowerTemperatures = [...]logs{oneBit / 8, oneBit / 4, oneBit / 16, oneBit / 2}
+	startTemperatures = [...]log2Fixed{oneBit / 2, oneBit / 4, oneBit, oneBit / 8}
+	lowerTemperatures = [...]log2Fixed{oneBit / 8, oneBit / 4, oneBit / 16, oneBit / 2}
 )
 
 // runAttempts makes attempts at a better tree, in groups of two, and keeps the best one. It goes on as long as three things hold: a group
@@ -103,7 +103,7 @@ func (s *search) runGroup(run func(j int)) {
 
 // score returns log2 of the price of all slices of a candidate. If its plan needs more bytes than the memory budget, the price is
 // multiplied by their ratio.
-func (s *search) score(candidate *slicedTree) logs {
+func (s *search) score(candidate *slicedTree) log2Fixed {
 	price := candidate.log2Price(&s.objective)
 	wholeMerges := s.reduced.expand(s.remaining, candidate.tree.merges())
 	plan, err := s.makePlan(wholeMerges, candidate.sliced)
@@ -154,7 +154,7 @@ func (s *search) movesPerSweep() int64 { return int64(len(s.network.edges)*(24+5
 // annealAndReconfigure anneals the tree of a candidate from the given temperature until the moves of the tree (elementary operations) reach
 // maxMoves. It does not anneal if these suffice for fewer than minSweeps sweeps only. Then it replaces pieces of the tree by optimal trees,
 // with up to a quarter as many further moves.
-func (s *search) annealAndReconfigure(candidate *slicedTree, temperature logs, maxMoves int64, rng *rand.PCG) {
+func (s *search) annealAndReconfigure(candidate *slicedTree, temperature log2Fixed, maxMoves int64, rng *rand.PCG) {
 	tree := candidate.tree
 	available := maxMoves - tree.movesSpent
 	sweeps := min(available*7/8/s.movesPerSweep(), maxSweeps)
@@ -195,7 +195,7 @@ func (s *search) startTree(i int, maxMoves int64, rng *rand.PCG) *slicedTree {
 func (s *search) bisectionTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	plan := dissection{
 		imbalance: []int64{24, 48, 80, 128}[rng.Uint64()%4],
-		openCost:  []logs{0, oneBit / 4, oneBit / 2, oneBit}[rng.Uint64()%4],
+		openCost:  []log2Fixed{0, oneBit / 4, oneBit / 2, oneBit}[rng.Uint64()%4],
 		pieceSize: pieceTables,
 	}
 
@@ -211,13 +211,13 @@ func (s *search) bisectionTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 // returns the best tree so far.
 func (s *search) randomGreedyTree(maxMoves int64, rng *rand.PCG) *slicedTree {
 	var best *workingTree
-	lowestPrice := logs(0)
+	lowestPrice := log2Fixed(0)
 	moves := int64(0) // of all trees
 	for try := 0; try < greedyTries && (try == 0 || moves < maxMoves/4); try++ {
 		rule := greedyRule{
 			isLinear:    rng.Uint64()%2 == 0,
-			alpha:       logs(rng.Uint64() % uint64(oneBit+oneBit/4)),
-			temperature: logs(rng.Uint64() % uint64(oneBit)),
+			alpha:       log2Fixed(rng.Uint64() % uint64(oneBit+oneBit/4)),
+			temperature: log2Fixed(rng.Uint64() % uint64(oneBit)),
 		}
 
 		pool := greedyTree(s.network, rule, rng)

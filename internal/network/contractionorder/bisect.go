@@ -10,9 +10,9 @@ import (
 
 // dissection tells how a network is cut into parts.
 type dissection struct {
-	imbalance int64 // in 256ths: a part may be (1 + imbalance/256)/2 of the whole
-	openCost  logs  // the cost of cutting an index that is already cut, relative to that of the first cut: 1<<16 for the same cost
-	pieceSize int   // a part of so many tensors or fewer is not cut further
+	imbalance int64     // in 256ths: a part may be (1 + imbalance/256)/2 of the whole
+	openCost  log2Fixed // the cost of cutting an index that is already cut, relative to that of the first cut: 1<<16 for the same cost
+	pieceSize int       // a part of so many tensors or fewer is not cut further
 }
 
 // dissect returns the merges of a tree over n and the number of moves (elementary operations) that it took. It builds the tree from the top
@@ -117,7 +117,7 @@ func (d *dissector) partHypergraph(tensors []int32) *hypergraph {
 		cost := d.network.log2DimOf(index)
 		isOpen := int(d.tensorCount[index]) > len(vertices)
 		if isOpen {
-			cost = cost * d.plan.openCost >> fraction // openCost is in fixed point
+			cost = cost * d.plan.openCost >> fractionBits // openCost is in fixed point
 		}
 		if len(vertices) > 1 && cost > 0 {
 			kept = append(kept, vertices)

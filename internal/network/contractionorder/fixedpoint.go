@@ -7,22 +7,22 @@ import (
 	"math/bits"
 )
 
-// logs is log2 of a size in units of 2^−16.
+// log2Fixed is log2 of a size or a price in fixed point: an integer in units of 2^−16.
 // A sum over 10^5 indices of dimension 2^30 is far below overflow.
-type logs = int64
+type log2Fixed = int64
 
 const (
-	fraction = 16                  // binary digits after the point
-	oneBit   = logs(1) << fraction // log2 of 2
+	fractionBits = 16                           // binary digits after the point
+	oneBit       = log2Fixed(1) << fractionBits // log2 of 2
 )
 
 // log2 returns log2 x for x ≥ 1 in fixed point, rounded down to a multiple of 2^−16. It writes x as 2^whole times a mantissa m in [1, 2).
 // It finds the binary digits of log2 m by repeated squaring: log2 m² = 2·log2 m, so the next digit is 1 if m² ≥ 2.
-func log2(x uint64) logs {
+func log2(x uint64) log2Fixed {
 	whole := bits.Len64(x) - 1
 	mantissa := x << (63 - whole) // in [1, 2) with 63 binary digits after the point
-	digits := logs(whole)
-	for range fraction {
+	digits := log2Fixed(whole)
+	for range fractionBits {
 		square, _ := bits.Mul64(mantissa, mantissa) // in [1, 4) with 62 digits after the point
 		digits <<= 1
 		if square>>63 != 0 {
@@ -41,9 +41,9 @@ var pow2Coarse, pow2Fine = pow2Tables()
 // pow2Tables returns the tables coarse[k] = 2^(k/256) and fine[k] = 2^(k/65536). It computes the 16 roots 2^(2^b/65536) by repeated square
 // roots of 2, and multiplies those of the bits b of k.
 func pow2Tables() (coarse, fine [256]float64) {
-	var root [fraction]float64 // root[b] = 2^(2^b/65536)
+	var root [fractionBits]float64 // root[b] = 2^(2^b/65536)
 	x := 2.0
-	for b := fraction - 1; b >= 0; b-- {
+	for b := fractionBits - 1; b >= 0; b-- {
 		x = math.Sqrt(x)
 		root[b] = x
 	}
@@ -62,8 +62,8 @@ func pow2Tables() (coarse, fine [256]float64) {
 
 // pow2 returns 2^x for x in fixed point, with 16 binary digits after the point. It returns 2^1000 if x ≥ 1000, and 0 if x < −1000. It
 // multiplies 2^whole, made from its bits, by the powers of the upper and the lower 8 digits after the point, which are in tables.
-func pow2(x logs) float64 {
-	whole := x >> fraction
+func pow2(x log2Fixed) float64 {
+	whole := x >> fractionBits
 	if whole >= 1000 {
 		return 0x1p1000
 	}
@@ -76,13 +76,13 @@ func pow2(x logs) float64 {
 
 // log2Float returns log2 of x ≥ 2^−1000 in fixed point, with an error of about 2^−12. The exponent of x is the whole part; a table has log2
 // of the mantissa by its leading 12 digits.
-func log2Float(x float64) logs {
+func log2Float(x float64) log2Fixed {
 	floatBits := math.Float64bits(x)
-	return (logs(floatBits>>52)-1023)<<fraction + mantissaLog[floatBits>>40&0xfff]
+	return (log2Fixed(floatBits>>52)-1023)<<fractionBits + mantissaLog[floatBits>>40&0xfff]
 }
 
 // mantissaLog[k] = log2(1 + (k+½)/4096).
-var mantissaLog = func() (table [4096]logs) {
+var mantissaLog = func() (table [4096]log2Fixed) {
 	for k := range table {
 		table[k] = log2(uint64(2*4096+2*k+1)) - 13*oneBit
 	}
@@ -90,21 +90,21 @@ var mantissaLog = func() (table [4096]logs) {
 }()
 
 // log1p[k] = log2(1 + 2^−(k+½)/256).
-var log1p = func() (table [fraction << 8]logs) {
+var log1p = func() (table [fractionBits << 8]log2Fixed) {
 	for k := range table {
-		table[k] = log2(uint64((1+pow2(-logs(k)<<8-128))*0x1p62)) - 62*oneBit
+		table[k] = log2(uint64((1+pow2(-log2Fixed(k)<<8-128))*0x1p62)) - 62*oneBit
 	}
 	return table
 }()
 
 // logAdd returns log2(2^a + 2^b) with an error of about 2^−10. a, b and the result are in fixed point, in units of 2^−16. log1p[k] is
 // log2(1 + 2^−d) for differences d = a − b between k/256 and (k+1)/256.
-func logAdd(a, b logs) logs {
+func logAdd(a, b log2Fixed) log2Fixed {
 	if a < b {
 		a, b = b, a
 	}
 	k := (a - b) >> 8
-	if k >= logs(len(log1p)) {
+	if k >= log2Fixed(len(log1p)) {
 		return a
 	}
 	return a + log1p[k] // log2(2^a + 2^b) = a + log2(1 + 2^(b−a))
@@ -112,7 +112,7 @@ func logAdd(a, b logs) logs {
 
 // log2Quick returns log2 of x ≥ 1 in fixed point, with an error of about 2^−12. The position of the leading digit of x is the whole part; a
 // table has log2 of the mantissa by the 12 digits after it.
-func log2Quick(x uint64) logs {
+func log2Quick(x uint64) log2Fixed {
 	whole := bits.Len64(x) - 1
-	return logs(whole)<<fraction + mantissaLog[x<<(63-whole)>>51&0xfff]
+	return log2Fixed(whole)<<fractionBits + mantissaLog[x<<(63-whole)>>51&0xfff]
 }

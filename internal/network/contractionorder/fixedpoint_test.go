@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func bitsOf(x logs) float64 { return float64(x) / float64(oneBit) }
+func bitsOf(x log2Fixed) float64 { return float64(x) / float64(oneBit) }
 
 func TestFixedPointLogarithms(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
@@ -22,7 +22,7 @@ func TestFixedPointLogarithms(t *testing.T) {
 	}
 	for range 2000 {
 		x, y := (r.Float64()-0.5)*1800, (r.Float64()-0.5)*60
-		a, b := logs(x*float64(oneBit)), logs((x+y)*float64(oneBit))
+		a, b := log2Fixed(x*float64(oneBit)), log2Fixed((x+y)*float64(oneBit))
 		if got, want := pow2(a), math.Exp2(bitsOf(a)); math.Abs(got/want-1) > 1e-12 {
 			t.Errorf("pow2(%v) = %v, want %v", bitsOf(a), got, want)
 		}

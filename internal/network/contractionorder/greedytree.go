@@ -16,8 +16,8 @@ import (
 // less temperature times a Gumbel variable. This noise has the effect that a pair is drawn with a probability ∝ 2^(−score/temperature).
 type greedyRule struct {
 	isLinear    bool
-	alpha       logs // in units of 2^−16
-	temperature logs // in units of 2^−16 bits
+	alpha       log2Fixed // in units of 2^−16
+	temperature log2Fixed // in units of 2^−16 bits
 }
 
 // greedyTree merges the tensors of n pair by pair until no two tables share an index, and returns the pool of the tables that remain. Each
@@ -27,8 +27,8 @@ type greedyRule struct {
 func greedyTree(n *network, rule greedyRule, rng *rand.PCG) *pool {
 	g := &greedyRun{pool: newPool(n), rule: rule, rng: rng}
 	tables := 2 * len(n.edges)
-	g.commonSize = make([]logs, tables)
-	g.closedSize = make([]logs, tables)
+	g.commonSize = make([]log2Fixed, tables)
+	g.closedSize = make([]log2Fixed, tables)
 	g.stamp = make([]int32, tables)
 
 	// Queue every pair of tensors once, from the one with the smaller number.
@@ -60,7 +60,7 @@ type greedyRun struct {
 	queue pairQueue
 	// By neighbour of the table whose pairs are queued: log2 of the size of their common indices, and of those common indices that no third
 	// table has, so that their merge sums them.
-	commonSize, closedSize []logs
+	commonSize, closedSize []log2Fixed
 	stamp                  []int32 // by neighbour: one more than the table that it was last a neighbour of; 0 if of none
 	neighbours             []int32 // of the table whose pairs are queued
 	pairCount              uint64  // the number of pairs queued so far
@@ -105,10 +105,10 @@ func (g *greedyRun) queuePairs(table, firstPartner int32) {
 
 // score returns the score of a pair of tables: sign(x) · log2(|x| + 1) with x = |c| − α (|a| + |b|) if the rule is linear, otherwise log2
 // |c| − α log2 (|a| + |b|). Random noise is subtracted if the rule has a temperature. result, a and b are log2 of |c|, |a| and |b|, the
-// entries of the result and of the two tables. Products of fixed-point numbers are shifted by fraction, the number of their binary digits
-// after the point.
-func (g *greedyRun) score(result, a, b logs) logs {
-	var score logs
+// entries of the result and of the two tables. Products of fixed-point numbers are shifted by fractionBits, the number of their binary
+// digits after the point.
+func (g *greedyRun) score(result, a, b log2Fixed) log2Fixed {
+	var score log2Fixed
 	if g.rule.isLinear {
 		difference := pow2(result) - float64(float64(g.rule.alpha)/float64(oneBit)*(pow2(a)+pow2(b)))
 		score = log2Float(max(difference, -difference, 0) + 1)
@@ -116,28 +116,28 @@ func (g *greedyRun) score(result, a, b logs) logs {
 			score = -score
 		}
 	} else {
-		score = result - g.rule.alpha*logAdd(a, b)>>fraction
+		score = result - g.rule.alpha*logAdd(a, b)>>fractionBits
 	}
 	if g.rule.temperature > 0 {
-		score -= g.rule.temperature * gumbel(g.rng.Uint64()) >> fraction
+		score -= g.rule.temperature * gumbel(g.rng.Uint64()) >> fractionBits
 	}
 	return score
 }
 
 // exponential returns −log2 u for the uniform variable u = random / 2^64, made odd so that it is not 0: an exponential variable in bits.
-// The result is in fixed point with fraction binary digits after the point.
-func exponential(random uint64) logs { return 64<<fraction - log2Quick(random|1) }
+// The result is in fixed point with fractionBits binary digits after the point.
+func exponential(random uint64) log2Fixed { return 64<<fractionBits - log2Quick(random|1) }
 
 // gumbel returns −log2(−log2 u) for the uniform variable u = random / 2^64: a Gumbel variable in bits, up to a constant. The exponential
-// variable −log2 u is an integer multiple of 2^−fraction, so its log2 is that of the integer less fraction. The result is in fixed point,
-// too.
-func gumbel(random uint64) logs {
-	return fraction<<fraction - log2Quick(uint64(exponential(random))|1)
+// variable −log2 u is an integer multiple of 2^−fractionBits, so its log2 is that of the integer less fractionBits. The result is in fixed
+// point, too.
+func gumbel(random uint64) log2Fixed {
+	return fractionBits<<fractionBits - log2Quick(uint64(exponential(random))|1)
 }
 
 // pair is a possible merge of tables a and b. A refinement queues vertices in place of pairs of tables: then a is the vertex.
 type pair struct {
-	score  logs
+	score  log2Fixed
 	number uint64 // pairs are numbered as they are queued: of those with one score the oldest is first
 	a, b   int32
 }

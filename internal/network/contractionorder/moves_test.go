@@ -53,7 +53,7 @@ func TestRotationsKeepTheTree(t *testing.T) {
 		w := newWorkingTree(n, chainOf(len(n.edges)))
 		scratch := make([]uint64, n.words)
 		o := testObjectives["writes"]
-		for _, temperature := range []logs{100 * oneBit, oneBit, 0} {
+		for _, temperature := range []log2Fixed{100 * oneBit, oneBit, 0} {
 			before := w.clone()
 			w.sweep(&o, temperature, rng, scratch)
 			checkWorking(t, w)
@@ -197,7 +197,7 @@ func TestRefinementCountsItsCut(t *testing.T) {
 		for v := range side {
 			side[v] = uint8(b.rng.Uint64() % 2)
 		}
-		cutOf := func() (cut logs) {
+		cutOf := func() (cut log2Fixed) {
 			for e, pins := range g.nets {
 				if slices.ContainsFunc(pins,
 					func(v int32) bool { return side[v] != side[pins[0]] }) {
@@ -255,7 +255,7 @@ func TestBisectionOfAGrid(t *testing.T) {
 		b := bisection{rng: rand.NewPCG(seed, 12), imbalance: 26}
 		f := newRefinement(g, b.split(g), b.maxSide(g), nil)
 		if f.cut > (rows+2)*oneBit {
-			t.Errorf("seed %d: %d edges are cut, 8 are enough", seed, f.cut>>fraction)
+			t.Errorf("seed %d: %d edges are cut, 8 are enough", seed, f.cut>>fractionBits)
 		}
 	}
 }

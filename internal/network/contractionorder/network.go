@@ -15,7 +15,7 @@ import (
 // that all indices of a word have the same dimension. Then log2 of the size of a set is Σ_w popCount(set[w])·log2Dim[w].
 type network struct {
 	words   int             // words of a bit set
-	log2Dim []logs          // by word: log2 of the dimension of its indices
+	log2Dim []log2Fixed     // by word: log2 of the dimension of its indices
 	wordDim []int           // by word: the dimension of its indices
 	indexOf []int           // by number: the index of the hypergraph; −1 for unused numbers at the end of a word
 	edges   [][]int32       // by tensor: the numbers of its indices, sorted
@@ -81,14 +81,14 @@ func newSlicedNetwork(h Hypergraph, sliced []int) *network {
 }
 
 // log2DimOf returns log2 of the dimension of index number v. The 64 indices of word v/64 all have this dimension.
-func (n *network) log2DimOf(v int32) logs { return n.log2Dim[v>>6] }
+func (n *network) log2DimOf(v int32) log2Fixed { return n.log2Dim[v>>6] }
 
 // log2Size returns log2 of the number of entries of a table. Its indices are the ones of a bit set. All indices of word w have a dimension
 // whose log2 is log2Dim[w].
-func (n *network) log2Size(set []uint64) logs {
-	var size logs
+func (n *network) log2Size(set []uint64) log2Fixed {
+	var size log2Fixed
 	for w, word := range set {
-		size += logs(popCount(word)) * n.log2Dim[w]
+		size += log2Fixed(popCount(word)) * n.log2Dim[w]
 	}
 	return size
 }

@@ -19,13 +19,13 @@ const maxOptimal = 12
 // Whatever the trees over a and b are, their merge has log2 sizes H(a∪b) − I(a) − I(b) of the union and H(a∪b) − I(a∪b) of the result. So
 // every split of a subset is a lookup. There are 3^k/2 splits, and H and I take k·2^k operations. All lists are by subset.
 type optimal struct {
-	tableCount   int       // k
-	unionSize    []logs    // H; before sumOverSubsets: log2 of the size of the indices with exactly this pattern
-	closedSize   []logs    // I; before sumOverSubsets: the same, only for indices that no table outside has
-	unionPrice   []float64 // 2·2^(H − base): flops of a merge, to be multiplied by the closed factors of its inputs
-	closedFactor []float64 // 2^−I
-	cost         []float64 // of the optimal tree, relative to 2^base
-	firstPart    []uint16  // of the optimal tree: the tables of the root's first input
+	tableCount   int         // k
+	unionSize    []log2Fixed // H; before sumOverSubsets: log2 of the size of the indices with exactly this pattern
+	closedSize   []log2Fixed // I; before sumOverSubsets: the same, only for indices that no table outside has
+	unionPrice   []float64   // 2·2^(H − base): flops of a merge, to be multiplied by the closed factors of its inputs
+	closedFactor []float64   // 2^−I
+	cost         []float64   // of the optimal tree, relative to 2^base
+	firstPart    []uint16    // of the optimal tree: the tables of the root's first input
 	movesSpent   int64
 }
 
@@ -34,7 +34,7 @@ type optimal struct {
 func (d *optimal) reset(tables int) {
 	subsets := 1 << tables
 	if cap(d.unionSize) < subsets {
-		d.unionSize, d.closedSize = make([]logs, subsets), make([]logs, subsets)
+		d.unionSize, d.closedSize = make([]log2Fixed, subsets), make([]log2Fixed, subsets)
 		d.unionPrice, d.closedFactor, d.cost = make([]float64, subsets), make([]float64, subsets), make([]float64, subsets)
 		d.firstPart = make([]uint16, subsets)
 	}
@@ -49,7 +49,7 @@ func (d *optimal) reset(tables int) {
 
 // addIndex adds an index of a dimension with the given log2. Table j has the index if bit j of pattern is set. isOpen is true if tables
 // outside have it, too, so that no merge sums it.
-func (d *optimal) addIndex(pattern int, log2Dim logs, isOpen bool) {
+func (d *optimal) addIndex(pattern int, log2Dim log2Fixed, isOpen bool) {
 	d.unionSize[pattern] += log2Dim
 	if !isOpen {
 		d.closedSize[pattern] += log2Dim
@@ -58,7 +58,7 @@ func (d *optimal) addIndex(pattern int, log2Dim logs, isOpen bool) {
 
 // solve finds the optimal tree over all tables and returns its cost, total·2^base. A subset of the tables is a bit mask. For each, from
 // small to large, it finds the best split into two; afterwards firstPart[subset] is the first of the two.
-func (d *optimal) solve(o *objective) (total float64, base logs) {
+func (d *optimal) solve(o *objective) (total float64, base log2Fixed) {
 	d.sumOverSubsets()
 	all := len(d.unionSize) - 1 // the subset of all tables
 
@@ -111,7 +111,7 @@ func (d *optimal) sumOverSubsets() {
 // H(m) is log2 of the size of the indices that some table of m has, and I(m) that of the indices that only tables of m have. p is the
 // penalty of a result over the limit. Costs are relative to 2^base. Subsets are bit masks. Since a and b may be exchanged, a always has the
 // lowest table of m, and the loop runs over the proper subsets of the other tables, which are added to it.
-func (d *optimal) findSplit(o *objective, subset int, base logs) {
+func (d *optimal) findSplit(o *objective, subset int, base log2Fixed) {
 	resultSize := d.unionSize[subset] - d.closedSize[subset] // H(m) − I(m)
 	penalty := o.penalty(resultSize)
 	unionPrice := d.unionPrice[subset] * penalty // p · 2·2^H(m)

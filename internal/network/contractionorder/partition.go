@@ -14,10 +14,10 @@ import (
 // hypergraph is a part of a network while it is split. Its vertices are groups of tensors. Its nets are indices: a net is the set of
 // vertices that have an index.
 type hypergraph struct {
-	weight []int64   // by vertex: the number of its tensors
-	nets   [][]int32 // by net: its vertices, each once
-	cost   []logs    // by net: the cost if its vertices are on both sides
-	netsOf [][]int32 // by vertex: its nets
+	weight []int64     // by vertex: the number of its tensors
+	nets   [][]int32   // by net: its vertices, each once
+	cost   []log2Fixed // by net: the cost if its vertices are on both sides
+	netsOf [][]int32   // by vertex: its nets
 }
 
 // linkNets sets netsOf, the nets of every vertex, from nets, the vertices of every net.
@@ -76,7 +76,7 @@ func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) 
 	group = slices.Repeat([]int32{none}, len(g.weight))
 	maxWeight := g.totalWeight()/8 + 1
 	coarser = &hypergraph{}
-	rating := make([]logs, len(g.weight)) // of the neighbours of one vertex; 0 for all others
+	rating := make([]log2Fixed, len(g.weight)) // of the neighbours of one vertex; 0 for all others
 	var neighbours []int32
 	for _, v := range b.permutation(len(g.weight)) {
 		if group[v] != none {
@@ -112,13 +112,13 @@ func (b *bisection) coarsen(g *hypergraph) (coarser *hypergraph, group []int32) 
 // rateNeighbours appends to neighbours the vertices that share a net with v and have no group yet, and adds up their ratings. The rating of
 // a vertex is the sum over the common nets of cost/(k − 1) + 1, where k is the number of vertices of the net. It skips nets of more than
 // maxRatedNet vertices. rating must be 0 at first.
-func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating []logs, neighbours []int32) []int32 {
+func (b *bisection) rateNeighbours(g *hypergraph, v int32, group []int32, rating []log2Fixed, neighbours []int32) []int32 {
 	for _, net := range g.netsOf[v] {
 		vertices := g.nets[net]
 		if len(vertices) > maxRatedNet || b.pace.Over(int64(len(vertices))) {
 			continue
 		}
-		netRating := g.cost[net]/logs(len(vertices)-1) + 1
+		netRating := g.cost[net]/log2Fixed(len(vertices)-1) + 1
 		for _, u := range vertices {
 			if u == v || group[u] != none {
 				continue
@@ -179,7 +179,7 @@ func (b *bisection) permutation(n int) []int32 {
 // the split. After the pace has ended it makes one split only.
 func (b *bisection) splitDirectly(g *hypergraph) []uint8 {
 	var best []uint8
-	lowestCut := logs(0)
+	lowestCut := log2Fixed(0)
 	for try := 0; try < directTries && (try == 0 || b.pace.Err() == nil); try++ {
 		side := slices.Repeat([]uint8{1}, len(g.weight))
 		refinement := newRefinement(g, side, b.maxSide(g), b.pace)
@@ -202,7 +202,7 @@ func (b *bisection) maxSide(g *hypergraph) int64 {
 
 // refine improves a split in place by at most 8 passes, until one gains nothing. It returns the cost of the nets with vertices on both
 // sides.
-func (b *bisection) refine(g *hypergraph, side []uint8) logs {
+func (b *bisection) refine(g *hypergraph, side []uint8) log2Fixed {
 	refinement := newRefinement(g, side, b.maxSide(g), b.pace)
 	for range 8 {
 		if hasImproved := refinement.improve(); !hasImproved {

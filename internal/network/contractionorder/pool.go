@@ -13,9 +13,9 @@ type pool struct {
 	scope   [][]int32 // by table, sorted; nil for a table that is not alive
 	// listPosition[t][k] is the position of table t in tablesWith of the k-th index of its scope.
 	listPosition [][]int32
-	size         []logs    // by table
-	isAlive      []bool    // by table
-	tablesWith   [][]int32 // by index: the live tables that have it, in no particular sequence
+	size         []log2Fixed // by table
+	isAlive      []bool      // by table
+	tablesWith   [][]int32   // by index: the live tables that have it, in no particular sequence
 	merges       [][2]int
 	movesSpent   int64
 }
@@ -73,8 +73,8 @@ func (p *pool) removeTable(t int32) {
 }
 
 // log2Size returns log2 of the number of entries of a table over scope.
-func (p *pool) log2Size(scope []int32) logs {
-	var size logs
+func (p *pool) log2Size(scope []int32) log2Fixed {
+	var size log2Fixed
 	for _, v := range scope {
 		size += p.network.log2DimOf(v)
 	}
@@ -134,7 +134,7 @@ func (p *pool) mergeRemaining() [][2]int {
 
 // unionSize returns log2 of the size of a table over the union of the scopes of tables a and b: the sum of their sizes less the log2
 // dimensions of common indices. Scopes are sorted.
-func (p *pool) unionSize(a, b int32) logs {
+func (p *pool) unionSize(a, b int32) log2Fixed {
 	restA, restB := p.scope[a], p.scope[b]
 	p.movesSpent += int64(len(restA) + len(restB))
 	size := p.size[a] + p.size[b]

@@ -68,7 +68,7 @@ func (r *reconfigurer) run(maxMoves int64) {
 
 // improvePiece replaces the piece below node v by the optimal tree over the tables of its border, if that is cheaper, and reports whether
 // it did. It leaves pieces of two tables, and pieces whose log2 price is below minPrice.
-func (r *reconfigurer) improvePiece(v int32, minPrice logs) bool {
+func (r *reconfigurer) improvePiece(v int32, minPrice log2Fixed) bool {
 	tree := r.tree
 	r.collectPiece(v)
 	if len(r.border) < 3 {
@@ -189,10 +189,10 @@ func (r *reconfigurer) rebuildPiece(v int32) {
 			r.setScope(x, v, subset)
 		}
 
-		var unionSize logs
+		var unionSize log2Fixed
 		p, q := tree.scopeOf(tree.left[x]), tree.scopeOf(tree.right[x])
 		for i := range p {
-			unionSize += logs(popCount(p[i]|q[i])) * tree.network.log2Dim[i]
+			unionSize += log2Fixed(popCount(p[i]|q[i])) * tree.network.log2Dim[i]
 		}
 		tree.unionSize[x] = unionSize
 	}

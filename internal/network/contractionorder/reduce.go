@@ -68,7 +68,7 @@ func (p *pool) reductionPartner(t int32) int32 {
 
 // resultSize returns log2 of the size of the table that a merge of a and b would make. This is the size of the union of their scopes, which
 // are sorted, without the indices that only these two tables have.
-func (p *pool) resultSize(a, b int32) logs {
+func (p *pool) resultSize(a, b int32) log2Fixed {
 	size := p.unionSize(a, b)
 	restA, restB := p.scope[a], p.scope[b]
 	for len(restA) > 0 && len(restB) > 0 {

@@ -12,15 +12,15 @@ import (
 // flip saves. Gains are kept up to date. A queue, some of whose entries are outdated, finds the largest gain.
 type refinement struct {
 	hypergraph *hypergraph
-	side       []uint8    // by vertex: 0 or 1
-	maxSide    int64      // limit of the weight of a side
-	weight     [2]int64   // by side
-	countOn    [2][]int32 // by side, by net: the number of the net's vertices on that side
-	gain       []logs     // by vertex: by how much its flip lowers cut
-	hasMoved   []bool     // by vertex: it was flipped in this pass, or while a side grows
-	queue      pairQueue  // of vertices, with the score −gain
-	queued     uint64     // the number of entries that were queued so far
-	cut        logs       // the cost of the nets with vertices on both sides
+	side       []uint8     // by vertex: 0 or 1
+	maxSide    int64       // limit of the weight of a side
+	weight     [2]int64    // by side
+	countOn    [2][]int32  // by side, by net: the number of the net's vertices on that side
+	gain       []log2Fixed // by vertex: by how much its flip lowers cut
+	hasMoved   []bool      // by vertex: it was flipped in this pass, or while a side grows
+	queue      pairQueue   // of vertices, with the score −gain
+	queued     uint64      // the number of entries that were queued so far
+	cut        log2Fixed   // the cost of the nets with vertices on both sides
 	movesSpent int64
 	pace       *pace.Pace
 }
@@ -33,7 +33,7 @@ func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) 
 		side:       side,
 		maxSide:    maxSide,
 		pace:       pace,
-		gain:       make([]logs, len(side)),
+		gain:       make([]log2Fixed, len(side)),
 		hasMoved:   make([]bool, len(side)),
 	}
 
@@ -58,9 +58,9 @@ func newRefinement(g *hypergraph, side []uint8, maxSide int64, pace *pace.Pace) 
 
 // gainOf returns the gain of v: the cost of the nets that are no longer cut if v moves to the other side, less the cost of the nets that
 // are cut only then. countOn[s][net] is the number of the net's vertices on side s.
-func (f *refinement) gainOf(v int32) logs {
+func (f *refinement) gainOf(v int32) log2Fixed {
 	side := f.side[v]
-	var gain logs
+	var gain log2Fixed
 	for _, net := range f.hypergraph.netsOf[v] {
 		// A net whose only vertex is v counts as both.
 		if isAloneOnSide := f.countOn[side][net] == 1; isAloneOnSide {
@@ -116,7 +116,7 @@ func (f *refinement) updateGains(net, v int32, oldSide uint8) {
 		if u == v {
 			continue
 		}
-		var change logs
+		var change log2Fixed
 		if f.side[u] == oldSide {
 			if othersOnNewSide == 0 { // −cost → 0: the net was uncut, and a flip of u would have cut it; now v has cut it
 				change += cost

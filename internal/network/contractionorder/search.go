@@ -137,7 +137,7 @@ type search struct {
 	objective  objective
 	firstTree  *slicedTree // that of the min-fill order, reconfigured
 	best       *slicedTree // so far
-	price      logs        // log2 of the price of best, see score
+	price      log2Fixed   // log2 of the price of best, see score
 	movesSpent int64       // so far, without those of trees under work
 }
 
@@ -159,7 +159,7 @@ func newSearch(ctx context.Context, h Hypergraph, o Options) *search {
 
 // tableLimit returns log2 of the number of entries that a table may have. The memory must hold the tensors of the network and two such
 // tables. An entry has 8 bytes.
-func (s *search) tableLimit() logs {
+func (s *search) tableLimit() log2Fixed {
 	freeEntries := float64(s.options.Memory) / 8
 	for _, e := range s.hypergraph.Edges {
 		size := 1.0
@@ -298,7 +298,7 @@ func (s *search) worthOfTree(w *workingTree) int64 {
 
 // worthInMoves returns the number of moves of the search (elementary operations) that it is worth to save a price of 2^price flops. It is
 // at most the limit of the search.
-func (s *search) worthInMoves(price logs) int64 {
+func (s *search) worthInMoves(price log2Fixed) int64 {
 	return int64(min(float64(s.options.Effort*pow2(price)), float64(s.options.Moves)))
 }
 

@@ -47,8 +47,8 @@ func (s *slicedTree) copyWithoutMoves() *slicedTree {
 const maxLog2Slices = 64 * oneBit
 
 // log2Slices returns log2 of the number of slices: of the product of the dimensions of the sliced indices.
-func (s *slicedTree) log2Slices() logs {
-	var sum logs
+func (s *slicedTree) log2Slices() log2Fixed {
+	var sum log2Fixed
 	for _, v := range s.sliced {
 		sum += s.wholeNetwork.log2DimOf(v)
 	}
@@ -56,7 +56,9 @@ func (s *slicedTree) log2Slices() logs {
 }
 
 // log2Price returns log2 of the price of all slices together. Each slice has the price of the tree.
-func (s *slicedTree) log2Price(o *objective) logs { return s.tree.log2TotalPrice(o) + s.log2Slices() }
+func (s *slicedTree) log2Price(o *objective) log2Fixed {
+	return s.tree.log2TotalPrice(o) + s.log2Slices()
+}
 
 // sliceToLimit slices one index after the other until no result of a merge is over the limit of o. After each it replaces pieces of
 // maxTables tables of the tree by optimal trees, until the tree's moves (elementary operations) reach maxMoves. It returns false if
@@ -79,7 +81,7 @@ func (s *slicedTree) sliceToLimit(o *objective, maxTables int, maxMoves int64) b
 func (s *slicedTree) bestSlice(o *objective) int32 {
 	w := s.tree
 	candidates := make([]uint64, w.network.words)
-	largestUnion := logs(0)
+	largestUnion := log2Fixed(0)
 	for v := int32(w.leafCount()); int(v) < len(w.left); v++ { // all merges
 		largestUnion = max(largestUnion, w.unionSize[v])
 		if w.size[v] > o.limit {

@@ -13,10 +13,10 @@ const none = int32(-1)
 // the scope of the table of node v.
 type workingTree struct {
 	network             *network
-	left, right, parent []int32  // by node; none for a leaf's children and the root's parent
-	scope               []uint64 // n.words words per node: S(v) as a bit set, see scopeOf
-	size                []logs   // by node: log2 |S(v)|
-	unionSize           []logs   // by node v = (a, b): log2 |S(a) ∪ S(b)|; 0 for leaves
+	left, right, parent []int32     // by node; none for a leaf's children and the root's parent
+	scope               []uint64    // n.words words per node: S(v) as a bit set, see scopeOf
+	size                []log2Fixed // by node: log2 |S(v)|
+	unionSize           []log2Fixed // by node v = (a, b): log2 |S(a) ∪ S(b)|; 0 for leaves
 	root                int32
 	movesSpent          int64 // elementary operations so far
 }
@@ -31,8 +31,8 @@ func newWorkingTree(n *network, merges [][2]int) *workingTree {
 		right:     make([]int32, nodes),
 		parent:    make([]int32, nodes),
 		scope:     make([]uint64, nodes*n.words),
-		size:      make([]logs, nodes),
-		unionSize: make([]logs, nodes),
+		size:      make([]log2Fixed, nodes),
+		unionSize: make([]log2Fixed, nodes),
 		root:      int32(nodes - 1),
 	}
 	for v := range w.left {
