@@ -27,15 +27,17 @@ func Best(ctx context.Context, h Hypergraph) ([]int, query.Cost, error) {
 	return s.best, s.cost, err
 }
 
-// BestFrom is Best that begins with the order, its cost and the number of moves that MinFillCost has returned, not stopped by a limit.
+// BestFrom returns the order with the fewest flops of several greedy ones, and its cost, as Best does. It begins with the given order, its
+// cost and the number of moves that MinFillCost has returned, not stopped by a limit.
 func BestFrom(ctx context.Context, h Hypergraph, order []int, cost query.Cost, moves int64) ([]int, query.Cost, error) {
 	s := &greedySearch{ctx: ctx, hypergraph: h, best: order, cost: cost, firstMoves: moves, movesSpent: moves}
 	err := s.tryFurtherOrders(maxSeededMoves)
 	return s.best, s.cost, err
 }
 
-// BestWithin is Best whose seeded runs take at most maxMoves moves, some 10^8 a second. It also returns the number of moves that all orders
-// took. No limit shortens the first two orders, min-fill and min-weight.
+// BestWithin returns the order with the fewest flops of several greedy ones, as Best does, and the number of moves (elementary operations)
+// that all orders took. The runs with seeded tie-breaks take at most maxMoves moves, some 10^8 a second. No limit shortens the first two
+// orders, min-fill and min-weight.
 func BestWithin(ctx context.Context, h Hypergraph, maxMoves int64) (best []int, moves int64, err error) {
 	s, err := newGreedySearch(ctx, h)
 	if err == nil {

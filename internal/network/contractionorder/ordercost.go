@@ -28,7 +28,8 @@ func EvaluateOrder(ctx context.Context, h Hypergraph, order []int) (query.Cost, 
 	return cost, err
 }
 
-// EvaluateOrderWithin is EvaluateOrder that stops after the step at which the flops exceed maxFlops, and returns the figures so far.
+// EvaluateOrderWithin returns the cost of the contraction of h along order, as EvaluateOrder does, but stops after the step at which the
+// flops exceed maxFlops, and returns the figures so far.
 func EvaluateOrderWithin(
 	ctx context.Context, h Hypergraph, order []int, maxFlops float64,
 ) (query.Cost, error) {
@@ -36,7 +37,8 @@ func EvaluateOrderWithin(
 	return cost, err
 }
 
-// evaluateOrder is EvaluateOrderWithin that also reports whether it went to the end of the order.
+// evaluateOrder returns the cost of the contraction of h along order, up to the step at which the flops exceed maxFlops or a table is
+// hopelessly large. isComplete is true if it went to the end of the order.
 func evaluateOrder(
 	ctx context.Context, h Hypergraph, order []int, maxFlops float64,
 ) (cost query.Cost, isComplete bool, err error) {

@@ -36,9 +36,9 @@ func newReconfigurer(w *workingTree, objective objective, maxTables int) *reconf
 // negligible decides which pieces are not worth work: those whose price is below this share of the tree's price per node.
 const negligible = 0x1p-10
 
-// run replaces the piece below every merge by its optimal tree, from the leaves up, again and again until no piece gets cheaper. It stops
-// early if the moves of the tree (elementary operations) reach maxMoves or the search ends. A merge is clean if its piece could not be
-// improved and nothing near has changed since; it is skipped.
+// run replaces the piece below every merge by an optimal tree, from the leaves up, again and again until no piece gets cheaper. A piece is
+// the part of the tree from the merge down to a few nodes. It stops early if the moves of the tree (elementary operations) reach maxMoves
+// or the search ends. A merge is clean if its piece could not be improved and nothing near has changed since; it is skipped.
 func (r *reconfigurer) run(maxMoves int64) {
 	tree := r.tree
 	if len(tree.left) < 5 {
@@ -66,8 +66,9 @@ func (r *reconfigurer) run(maxMoves int64) {
 	}
 }
 
-// improvePiece replaces the piece below node v by the optimal tree over the tables of its border, if that is cheaper, and reports whether
-// it did. It leaves pieces of two tables, and pieces whose log2 price is below minPrice.
+// improvePiece replaces the piece below node v by the optimal tree, if that is cheaper, and reports whether it did. A piece is the part of
+// the tree from v down to a few nodes, the border, and the optimal tree is over the tables of these nodes. It leaves pieces of two tables,
+// and pieces whose log2 price is below minPrice.
 func (r *reconfigurer) improvePiece(v int32, minPrice log2Fixed) bool {
 	tree := r.tree
 	r.collectPiece(v)

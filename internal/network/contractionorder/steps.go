@@ -68,7 +68,8 @@ func WalkPlainly(ctx context.Context, h Hypergraph, order []int, yield func(*Ste
 	return w.walk(h)
 }
 
-// walkReusing is Walk with one Step for all calls of yield: a step is valid only until yield returns, and the next one overwrites it.
+// walkReusing calls yield for the steps of Walk, with one Step for all calls: a step is valid only until yield returns, and the next one
+// overwrites it.
 func walkReusing(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) error {
 	w := newWalker(ctx, h, order, yield)
 	w.reusedStep = new(Step)

@@ -90,6 +90,7 @@ func (w *workingTree) computeScopes() {
 			continue // a leaf
 		}
 
+		// The result has the indices of the union that a table outside this merge has, too.
 		left, right, result := w.scopeOf(w.left[v]), w.scopeOf(w.right[v]), w.scopeOf(v)
 		w.unionSize[v] = 0
 		for i := range result {

@@ -74,9 +74,9 @@ func Build(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error
 	return build(ctx, net, form{})
 }
 
-// BuildWide is Build with every entry exactly as in the network, for package wide. Tables have exponents if float64 does not hold their
-// entries. Symmetric tensors are chains of plain counters, whose states are not merged, and maps are tables. The numbering of the indices
-// differs from Shape's.
+// BuildWide returns net as an expression as Build does, but with every entry exactly as in the network, for package wide. Tables have
+// exponents if float64 does not hold their entries. Symmetric tensors are chains of plain counters, whose states are not merged, and maps
+// are tables. The numbering of the indices differs from Shape's.
 func BuildWide(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
 	return build(ctx, net, form{isWide: true})
 }
