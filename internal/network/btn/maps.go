@@ -61,8 +61,8 @@ func DCT(d int) Map {
 	return Map{Kind: query.MapOrthogonal, A: a}
 }
 
-// Inverse returns A⁻¹ for a leg of dimension d, row-major (rows x̄, columns x), and nil for the
-// identity (A nil). A map of kind orthogonal is checked to be so within 1e-12 and transposed.
+// Inverse returns the inverse A⁻¹ of a map on a leg of dimension d, row-major (rows x̄, columns x). If A is nil, the identity, it returns
+// nil. A map of kind orthogonal is transposed, after a check that it is orthogonal within 1e-12.
 //
 // It returns ErrMap for a wrong size, an entry that is not finite, or an orthogonal map that is not orthogonal. It returns
 // ErrIllConditioned, with the condition number in the text, for a 2-norm condition number above MaxCondition. Cost O(d³).
@@ -148,10 +148,13 @@ func (m Map) checkedTranspose(d int) ([]float64, error) {
 }
 
 // MapRounding returns a bound of the effect of rounding on a mapped network's Z, relative to the product of the norms of B and of the
-// links. A map of condition number κ may amplify the rounding of its leg by κ, in the leg's core and in its link, and the
-// rounding of its inverse once more. It returns +Inf if a condition number cannot be computed.
+// links:
 //
-// Each core and link with the legs ℓ may be off by the share 4 (legs + 4) 2^−53 κ_max Π_ℓ κ_ℓ =: s. The bound is Π (1 + s) − 1.
+//	Π (1 + s) − 1,   s = 4 (legs + 4) 2^−53 κ_max Π_ℓ κ_ℓ
+//
+// The product is over all cores and links, s is the relative error of one with the legs ℓ, and κ_ℓ is the condition number of the map on
+// leg ℓ. A map may amplify the rounding of its leg by κ, in the leg's core and in its link, and the rounding of its inverse once more. The
+// bound is +Inf if a condition number cannot be computed.
 func MapRounding(n *Network) float64 {
 	// The condition numbers by leg, and the largest.
 	kappas, largest := make([]float64, len(n.Dims)), 1.0
@@ -167,7 +170,9 @@ func MapRounding(n *Network) float64 {
 		}
 		kappas[l], largest = kappa, max(largest, kappa)
 	}
-	lnProduct := 0.0 // ln Π (1 + s)
+
+	// ln Π (1 + s) over all cores and links.
+	lnProduct := 0.0
 	addTensor := func(legs []int) {
 		share := 4 * float64(len(legs)+4) * 0x1p-53 * largest
 		for _, l := range legs {

@@ -54,15 +54,14 @@ type Priced interface {
 // Loader is a part that reads its bytes when it is first used. It reads them once, and again if the context ended the reading.
 type Loader interface{ Load(context.Context) }
 
-// Part returns the value of a part of a plan. The network is valid, and
-// conditioned on the query's evidence already. The classes and their costs are listed in package methods.
+// Part contracts a part of a plan and returns its value. The network of the problem is valid, and conditioned on the query's evidence
+// already. The classes of parts and their costs are listed in package methods.
 //
-// With btn.Want.Marginals, Value.Marginals holds w_v(x) ∂Z/∂w_v(x) of every variable and value,
-// by one pass back over the computation of Z: products without one link for the classes of rank one,
-// correlations down the product tree for the symmetric ones, derivatives step by step for exact
-// contractions. Nothing is divided by.
+// If marginals are wanted, Value.Marginals has w_v(x) ∂Z/∂w_v(x) of every variable v and value x, by one pass back over the computation of
+// Z: products without one link for the classes of rank one, correlations down the product tree for the symmetric ones, and derivatives step
+// by step for exact contractions. There is no division.
 //
-// The same arguments give the same bits. ctx is looked at between links and between products.
+// The same arguments give the same bits. The context is checked between links and between products.
 // Errors: btn.ErrPart if the part does not fit the network, ErrNoVariables if the network has no variables
 // to have marginals, ErrNoJoint, ErrMemory (with the bytes needed; fault.OverBudget), those of
 // tensor.CountPoly, and ctx's.
