@@ -1,6 +1,6 @@
 package buckets
 
-// The way down: values of the indices, from the last step to the first.
+// Descend: values of the indices, from the last step to the first.
 
 import (
 	"context"
@@ -13,27 +13,28 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// weightsOf returns the weight of every combination of values of the indices that step k drops, given the values of the indices that it
-// keeps: the product of its inputs. If log is true, the weights are logarithms. The list is valid until the next call.
-func (r *Run) weightsOf(k int, values []int) (weights []float64, log bool) {
+// stepWeights returns the product of the inputs of step k for every combination of values of the indices that the step drops, given the
+// values of those that it keeps. Combination d has the last dropped index fastest (setDropped). If isLog is true, the products are
+// logarithms. The list is valid until the next call.
+func (r *Run) stepWeights(k int, values []int) (weights []float64, isLog bool) {
 	s := &r.steps[k]
 	size := sumproduct.Size(r.dims, s.Drop)
-	if cap(r.scratch) < size {
-		r.scratch = make([]float64, size)
+	if cap(r.weights) < size {
+		r.weights = make([]float64, size)
 	}
-	weights = r.scratch[:size]
+	weights = r.weights[:size]
 
-	log = r.tables[s.In[0]].log
+	isLog = r.tables[s.In[0]].isLog
 	for d := range weights {
 		weights[d] = 1
-		if log {
+		if isLog {
 			weights[d] = 0
 		}
 	}
 	for _, input := range s.In {
 		t := &r.tables[input]
 
-		base, stride := 0, 1 // base is the position of the kept values in t
+		base, stride := 0, 1 // base is the position in t at which the kept indices have their values and all others 0
 		for n := len(t.scope) - 1; n >= 0; n-- {
 			i := t.scope[n]
 			r.stride[i] = stride
@@ -42,21 +43,21 @@ func (r *Run) weightsOf(k int, values []int) (weights []float64, log bool) {
 		for _, i := range s.Out {
 			base += r.stride[i] * values[i]
 		}
-		r.multiplyInto(t.data[base:], s.Drop, weights, log)
+		r.multiplyInto(t.data[base:], s.Drop, weights, isLog)
 		for _, i := range t.scope {
 			r.stride[i] = 0
 		}
 	}
-	return weights, log
+	return weights, isLog
 }
 
-// multiplyInto multiplies the weight of every combination of values of the dropped indices by the entry of data at these values, or adds it
-// if they are logarithms. r.stride has the strides of the indices in data.
-func (r *Run) multiplyInto(data []float64, drop []int, weights []float64, log bool) {
+// multiplyInto multiplies the weight of every combination of values of the dropped indices by the entry of data at these values, or adds
+// the entry if isLog is set. r.stride has the strides of the indices in data, 0 for those that it does not have.
+func (r *Run) multiplyInto(data []float64, drop []int, weights []float64, isLog bool) {
 	if len(drop) == 1 {
 		stride := r.stride[drop[0]]
 		for d := range weights {
-			if log {
+			if isLog {
 				weights[d] += data[d*stride]
 			} else {
 				weights[d] *= data[d*stride]
@@ -65,21 +66,22 @@ func (r *Run) multiplyInto(data []float64, drop []int, weights []float64, log bo
 		return
 	}
 
-	x := make([]int, len(drop))
-	at := 0
+	// Count through the combinations like an odometer, with the last index fastest.
+	x := make([]int, len(drop)) // the values of the dropped indices
+	position := 0               // of x in data
 	for d := range weights {
-		if log {
-			weights[d] += data[at]
+		if isLog {
+			weights[d] += data[position]
 		} else {
-			weights[d] *= data[at]
+			weights[d] *= data[position]
 		}
 		for n := len(drop) - 1; n >= 0; n-- {
 			i := drop[n]
-			at += r.stride[i]
+			position += r.stride[i]
 			if x[n]++; x[n] < r.dims[i] {
 				break
 			}
-			at -= x[n] * r.stride[i]
+			position -= x[n] * r.stride[i] // carry: back to value 0, and on to the next slower index
 			x[n] = 0
 		}
 	}
@@ -94,10 +96,10 @@ func (r *Run) setDropped(k, d int, values []int) {
 	}
 }
 
-// Draw sets values, one per index, to a state drawn with the probability of its term. All steps have to be sums, and
-// their total must not be 0.
+// Draw sets values, one for each index, to a state drawn with the probability of its term. It draws the dropped indices of each step, from
+// the last step to the first, given the values that are drawn already. All steps have to be sums, and their total must not be 0.
 func (r *Run) Draw(rng *rand.Rand, values []int) {
-	for _, i := range r.loose {
+	for _, i := range r.free {
 		values[i] = rng.IntN(r.dims[i])
 	}
 	for k := len(r.steps) - 1; k >= 0; k-- {
@@ -105,11 +107,12 @@ func (r *Run) Draw(rng *rand.Rand, values []int) {
 		if len(s.Drop) == 0 {
 			continue
 		}
-		sums, ok := r.cumulated[k]
-		if !ok {
-			weights, log := r.weightsOf(k, values)
-			cumulate(weights, log)
-			if sums = weights; len(s.Out) == 0 {
+		sums, isKnown := r.cumulated[k]
+		if !isKnown {
+			weights, isLog := r.stepWeights(k, values)
+			cumulate(weights, isLog)
+			sums = weights
+			if len(s.Out) == 0 { // the weights do not depend on drawn values, so they are kept for further draws
 				sums = append([]float64(nil), weights...)
 				r.cumulated[k] = sums
 			}
@@ -118,9 +121,10 @@ func (r *Run) Draw(rng *rand.Rand, values []int) {
 	}
 }
 
-// cumulate replaces each weight by the sum of the weights up to it. Logarithms are turned into weights first, up to a common factor.
-func cumulate(weights []float64, log bool) {
-	if log {
+// cumulate replaces each weight by the sum of the weights up to it. If isLog is set, the weights are logarithms, which it first turns into
+// numbers, relative to the largest.
+func cumulate(weights []float64, isLog bool) {
+	if isLog {
 		top := math.Inf(-1)
 		for _, w := range weights {
 			top = max(top, w)
@@ -134,7 +138,8 @@ func cumulate(weights []float64, log bool) {
 	}
 }
 
-// pick returns the first position whose cumulated weight is above the share u of the total.
+// pick returns the first position whose cumulated weight is above u times the total, for u in [0, 1). sums has the cumulated weights; a
+// position without weight of its own is not picked.
 func pick(sums []float64, u float64) int {
 	last := len(sums) - 1
 	d := sort.Search(last, func(d int) bool { return sums[d] > u*sums[last] })
@@ -144,43 +149,46 @@ func pick(sums []float64, u float64) int {
 	return d
 }
 
-// Near lists the terms whose logarithm is at most slack below the largest, each as a value per index. isAll is false if there are more than
-// limit of them; then it lists the first limit that it comes to. It searches depth first, from the last step to the first. In a step that
-// is a sum it takes the heaviest values only. The largest term must not be 0.
+// fork is a level of the search of Near at which several choices are within the slack. Level k ≥ 0 is step k, whose choices are the
+// combinations of values that it drops; level −1−n is the free index n, whose choices are its values.
+type fork struct {
+	level   int
+	choices []int
+	losses  []float64 // by choice: ln of the largest term less ln of the best term with this choice and those before
+	next    int       // position of the next choice to try
+}
+
+// Near lists the terms whose logarithm is at most slack below the largest, each as a value for each index. isAll is false if there are more
+// than limit of them; then it lists the first limit that it comes to. It searches depth first: through the steps from the last to the
+// first, then through the free indices (fork). In a step that is a sum it takes the heaviest values only. The largest term must not be 0.
 func (r *Run) Near(ctx context.Context, slack float64, limit int) (list [][]int, isAll bool, err error) {
-	// fork is a step, or a loose index, with several choices within the slack.
-	type fork struct {
-		at    int       // the step; −1, −2, … for loose indices
-		near  []int     // the choices
-		short []float64 // by choice: ln of the largest term less ln of the best term with it and with the choices before
-		next  int       // the next choice to try
-	}
 	values := make([]int, len(r.dims))
 	var forks []fork
-	lost := 0.0 // what the choices so far have cost, in nats
-	k := len(r.steps) - 1
-	floor := -1 - len(r.loose)
-	turns := 0
+	loss := 0.0 // how far the choices so far bring the term below the largest, in nats
+	level := len(r.steps) - 1
+	lowestLevel := -len(r.free)
+	visits := 0
 
 	for {
-		for ; k > floor; k-- {
-			if turns++; turns&1023 == 0 && ctx.Err() != nil {
+		// Go down to a term by the first choice of every level.
+		for ; level >= lowestLevel; level-- {
+			if visits++; visits&1023 == 0 && ctx.Err() != nil {
 				return nil, false, ctx.Err()
 			}
-			near, short := r.nearHeaviest(k, slack-lost, values)
-			if len(near) == 0 {
+			choices, losses := r.nearHeaviest(level, slack-loss, values)
+			if len(choices) == 0 {
 				continue
 			}
-			if len(near) > 1 {
-				f := fork{at: k, near: append([]int(nil), near...)}
-				for _, s := range short {
-					f.short = append(f.short, lost+s)
+			if len(choices) > 1 {
+				f := fork{level: level, choices: append([]int(nil), choices...)}
+				for _, l := range losses {
+					f.losses = append(f.losses, loss+l)
 				}
 				f.next = 1
 				forks = append(forks, f)
 			}
-			r.choose(k, near[0], values)
-			lost += short[0]
+			r.choose(level, choices[0], values)
+			loss += losses[0]
 		}
 
 		if len(list) == limit {
@@ -188,44 +196,47 @@ func (r *Run) Near(ctx context.Context, slack float64, limit int) (list [][]int,
 		}
 		list = append(list, append([]int(nil), values...))
 
-		for len(forks) > 0 && forks[len(forks)-1].next == len(forks[len(forks)-1].near) {
+		// Go back to the last fork with a choice that is not tried yet.
+		for len(forks) > 0 && forks[len(forks)-1].next == len(forks[len(forks)-1].choices) {
 			forks = forks[:len(forks)-1]
 		}
 		if len(forks) == 0 {
 			return list, true, nil
 		}
 		f := &forks[len(forks)-1]
-		r.choose(f.at, f.near[f.next], values)
-		lost = f.short[f.next]
+		r.choose(f.level, f.choices[f.next], values)
+		loss = f.losses[f.next]
 		f.next++
-		k = f.at - 1
+		level = f.level - 1
 	}
 }
 
-// choose sets the values that step k drops to choice d or, for k < 0, the value of loose index −1−k.
-func (r *Run) choose(k, d int, values []int) {
-	if k < 0 {
-		values[r.loose[-1-k]] = d
+// choose sets the values that step level drops to their combination d. For a level below 0 it sets free index −1−level to the value d.
+func (r *Run) choose(level, d int, values []int) {
+	if level < 0 {
+		values[r.free[-1-level]] = d
 		return
 	}
-	r.setDropped(k, d, values)
+	r.setDropped(level, d, values)
 }
 
-// nearHeaviest lists the combinations of values that step k drops whose logarithmic weight is at most slack below the heaviest, and how far
-// each is below it (short). The heaviest is always among them. If the step is a sum, it is the only one. The lists are empty for a step
-// that drops nothing. For k < 0 they have all values of loose index −1−k.
-func (r *Run) nearHeaviest(k int, slack float64, values []int) (near []int, short []float64) {
+// nearHeaviest lists the combinations of values that step k drops whose logarithmic weight is at most slack below that of the heaviest, and
+// how far each is below it (losses). values has those of the indices that the step keeps.
+//
+// The heaviest is always listed. If the step is a sum, it is the only one. The lists are empty if the step drops nothing. For k < 0 they
+// have all values of free index −1−k, with losses of 0.
+func (r *Run) nearHeaviest(k int, slack float64, values []int) (choices []int, losses []float64) {
 	if k < 0 {
-		for d := range r.dims[r.loose[-1-k]] {
-			near, short = append(near, d), append(short, 0)
+		for d := range r.dims[r.free[-1-k]] {
+			choices, losses = append(choices, d), append(losses, 0)
 		}
-		return near, short
+		return choices, losses
 	}
 	if len(r.steps[k].Drop) == 0 {
 		return nil, nil
 	}
 
-	weights, log := r.weightsOf(k, values)
+	weights, isLog := r.stepWeights(k, values)
 	if !r.steps[k].Max {
 		best := 0
 		for d, w := range weights {
@@ -235,7 +246,7 @@ func (r *Run) nearHeaviest(k int, slack float64, values []int) (near []int, shor
 		}
 		return []int{best}, []float64{0}
 	}
-	if !log {
+	if !isLog {
 		return nil, nil // cannot happen: maxima are taken of logarithms only
 	}
 	top := math.Inf(-1)
@@ -243,52 +254,55 @@ func (r *Run) nearHeaviest(k int, slack float64, values []int) (near []int, shor
 		top = max(top, w)
 	}
 	for d, w := range weights {
-		if w == top || top-w <= slack {
-			near, short = append(near, d), append(short, top-w)
+		if w == top || top-w <= slack { // top−top is not a number if top is −Inf
+			choices, losses = append(choices, d), append(losses, top-w)
 		}
 	}
-	return near, short
+	return choices, losses
 }
 
-// Largest lists terms, the largest first, each as a value per index: count of them, and up to more further terms whose logarithm is at most
-// slack below the last of these. isAll is true if all other terms are 0. All steps have to be maxima, and the largest term must not be
-// 0. Cost as of ranked.List.
-func (r *Run) Largest(ctx context.Context, count int, slack float64, more int) (list [][]int, isAll bool, err error) {
-	w := &maxima{run: r, values: make([]int, len(r.dims))}
+// Largest lists the terms by size, the largest first, each as a value for each index. It lists count terms, and then at most extra further
+// ones, as long as their logarithm is at most slack below that of the last of the count. isAll is true if all other terms are 0.
+//
+// All steps have to be maxima, and the largest term must not be 0. Cost as of ranked.List.
+func (r *Run) Largest(ctx context.Context, count int, slack float64, extra int) (list [][]int, isAll bool, err error) {
+	c := &stepChoices{run: r, values: make([]int, len(r.dims))}
 	for k := len(r.steps) - 1; k >= 0; k-- {
 		if len(r.steps[k].Drop) > 0 {
-			w.at = append(w.at, k)
+			c.steps = append(c.steps, k)
 		}
 	}
-	for k := range r.loose {
-		w.at = append(w.at, -1-k)
+	for n := range r.free {
+		c.steps = append(c.steps, -1-n)
 	}
-	isAll, err = ranked.List(ctx, len(w.at), w, count+more, func(lost float64) float64 {
-		if list = append(list, slices.Clone(w.values)); len(list) < count {
+	// addTerm lists the current term, and returns the largest loss that the next one may have.
+	addTerm := func(loss float64) (maxLoss float64) {
+		if list = append(list, slices.Clone(c.values)); len(list) < count {
 			return math.Inf(1)
 		}
-		return lost + slack
-	})
+		return loss + slack
+	}
+	isAll, err = ranked.List(ctx, len(c.steps), c, count+extra, addTerm)
 	return list, isAll, err
 }
 
-// maxima are the choices of Largest, as ranked.Choices. Each level is a step or a loose index.
-type maxima struct {
+// stepChoices are the choices of Largest, as ranked.Choices: one level for each step that drops indices, and one for each free index.
+type stepChoices struct {
 	run    *Run
-	at     []int // by level: the step, in the sequence of the way down; then −1, −2, … for the loose indices
-	values []int // by index
+	steps  []int // by level: the number of its step, from the last step to the first; then −1−n for free index n
+	values []int // by index: the values chosen
 }
 
 // Choose implements ranked.Choices: it sets the values of a level to an option.
-func (w *maxima) Choose(level, option int) { w.run.choose(w.at[level], option, w.values) }
+func (c *stepChoices) Choose(level, option int) { c.run.choose(c.steps[level], option, c.values) }
 
 // Costs implements ranked.Choices: by option of a level, how much its logarithm is below that of the best option.
-func (w *maxima) Costs(level int) []float64 {
-	k := w.at[level]
+func (c *stepChoices) Costs(level int) []float64 {
+	k := c.steps[level]
 	if k < 0 {
-		return make([]float64, w.run.dims[w.run.loose[-1-k]])
+		return make([]float64, c.run.dims[c.run.free[-1-k]])
 	}
-	weights, _ := w.run.weightsOf(k, w.values)
+	weights, _ := c.run.stepWeights(k, c.values)
 	top := slices.Max(weights)
 	for d, x := range weights {
 		weights[d] = top - x

@@ -11,23 +11,27 @@ import (
 )
 
 const (
-	maxBlock  = 1024    // entries of an inner block at most, but for a single axis
-	shortOut  = 32      // outputs below are made one by one, along dropped indices
+	maxBlock  = 1024    // most entries of an inner block, unless it has a single axis
+	shortOut  = 32      // an output of fewer entries is computed entry by entry, in blocks of dropped indices
 	shareWork = 1 << 16 // operations below which one goroutine does it all
 )
 
 // Kernel computes out[o] = ⊕_d Π_t in_t[o, d], where ⊕ is a sum or a maximum. It has the positions of the entries of the tables, and serves
-// any tables of its shape.
+// any tables of its shape. The innermost loops run over blocks: combinations of the last axes of the output, or of the last dropped
+// indices.
 type Kernel struct {
-	In           []Operand
-	Outer, Drops int  // combinations of the outer axes of the output, and of the dropped indices outside of blocks
-	Inner        int  // entries of a block
-	across       bool // blocks run over dropped indices, and the output is computed entry by entry
+	In    []Operand
+	Outer int // number of combinations of the axes of the output that are not in blocks
+	Drops int // number of combinations of the dropped indices that are not in blocks
+	Inner int // number of entries of a block
+	// runsOverDropped is set if blocks run over dropped indices. Then the output is computed entry by entry.
+	runsOverDropped bool
 }
 
-// Operand is an input: the offsets of its entries, by outer, dropped and inner combination.
+// Operand is an input of a kernel. Its entry for the outer combination o, the dropped combination d and entry i of the block is at
+// Outer[o] + Drop[d] + Inner[i].
 type Operand struct {
-	Table       int
+	Table       int // its number
 	Outer, Drop []int
 	Inner       []int32
 	kind        int // constant, contiguous or scattered
@@ -40,27 +44,30 @@ const (
 	scattered         // otherwise
 )
 
-// NewKernel returns the kernel of a step with tables over these scopes. Blocks run over the last axes of the output. If across is set, and
-// the output is small and has fewer entries than it has terms, they run over the last dropped indices. stride is scratch space by index, 0
-// before and after. Tables have fewer than 2^31 entries.
-func NewKernel(dims []int, s *Step, scopes [][]int, across bool, stride []int) *Kernel {
-	split := func(scope []int) (head, tail []int) {
-		at, n := len(scope), 1
-		for at > 0 && (n == 1 || n*dims[scope[at-1]] <= maxBlock) {
-			at--
-			n *= dims[scope[at]]
+// NewKernel returns the kernel of a step. scopes has the indices of all tables. Blocks run over the last axes of the output. If
+// mayRunOverDropped is set, and the output is small and has fewer entries than each of them has terms, they run over the last dropped
+// indices. stride is scratch space by index, 0 before and after. Tables have fewer than 2^31 entries.
+func NewKernel(dims []int, s *Step, scopes [][]int, mayRunOverDropped bool, stride []int) *Kernel {
+	// splitOffBlock divides a scope into the last indices, which have at most maxBlock combinations of values, and those before.
+	splitOffBlock := func(scope []int) (before, block []int) {
+		first, n := len(scope), 1
+		for first > 0 && (n == 1 || n*dims[scope[first-1]] <= maxBlock) {
+			first--
+			n *= dims[scope[first]]
 		}
-		return scope[:at], scope[at:]
+		return scope[:first], scope[first:]
 	}
-	k := &Kernel{across: across && sumproduct.Size(dims, s.Out) < shortOut && sumproduct.Size(dims, s.Drop) > sumproduct.Size(dims, s.Out)}
+	entries, terms := sumproduct.Size(dims, s.Out), sumproduct.Size(dims, s.Drop)
+	k := &Kernel{runsOverDropped: mayRunOverDropped && entries < shortOut && terms > entries}
 	outer, dropped, inner := s.Out, s.Drop, []int(nil)
-	if k.across {
-		dropped, inner = split(s.Drop)
+	if k.runsOverDropped {
+		dropped, inner = splitOffBlock(s.Drop)
 	} else {
-		outer, inner = split(s.Out)
+		outer, inner = splitOffBlock(s.Out)
 	}
 	k.Outer, k.Drops, k.Inner = sumproduct.Size(dims, outer), sumproduct.Size(dims, dropped), sumproduct.Size(dims, inner)
 
+	// The positions of the entries of each input.
 	for _, t := range s.In {
 		sumproduct.Strides(stride, dims, scopes[t])
 		o := Operand{
@@ -76,21 +83,21 @@ func NewKernel(dims []int, s *Step, scopes [][]int, across bool, stride []int) *
 		k.In = append(k.In, o)
 	}
 
-	// Constants first: a zero among them ends a block.
+	// Constants first: if one is 0, Product skips the block.
 	slices.SortStableFunc(k.In, func(a, b Operand) int { return a.kind - b.kind })
 	return k
 }
 
-// kindOf returns how an operand with these offsets varies within a block.
-func kindOf(inner []int32) int {
-	fixed, running := true, true
-	for k, at := range inner {
-		fixed, running = fixed && at == 0, running && int(at) == k
+// kindOf returns how an operand varies within a block, given the offset of each entry of the block in it.
+func kindOf(offsets []int32) int {
+	isConstant, isContiguous := true, true
+	for k, offset := range offsets {
+		isConstant, isContiguous = isConstant && offset == 0, isContiguous && int(offset) == k
 	}
 	switch {
-	case fixed:
+	case isConstant:
 		return constant
-	case running:
+	case isContiguous:
 		return contiguous
 	}
 	return scattered
@@ -99,22 +106,23 @@ func kindOf(inner []int32) int {
 // filling is a kernel with the tables of a step.
 type filling struct {
 	*Kernel
-	tables           [][]float64
-	useLogs, largest bool
+	tables    [][]float64 // by number
+	useLogs   bool        // tables and output have logarithms
+	maximises bool        // ⊕ is a maximum; else it is a sum
 }
 
-// run computes all of out. Goroutines share chunks of outer combinations.
+// run computes all entries of out. Goroutines share chunks of outer combinations.
 func (k *filling) run(ctx context.Context, out []float64, threads int) error {
-	each := max(1, shareWork/max(1, k.Inner*k.Drops*len(k.In)))
-	chunks := (k.Outer + each - 1) / each
-	room := make([]workspace, max(1, min(sumproduct.Threads(threads), chunks)))
-	return sumproduct.Share(ctx, len(room), chunks, func(worker, chunk int) error {
-		w := &room[worker]
-		if w.tmp == nil {
-			w.tmp, w.sum = make([]float64, k.Inner), make([]float64, k.Inner)
+	chunkSize := max(1, shareWork/max(1, k.Inner*k.Drops*len(k.In)))
+	chunks := (k.Outer + chunkSize - 1) / chunkSize
+	workspaces := make([]workspace, max(1, min(sumproduct.Threads(threads), chunks)))
+	return sumproduct.Share(ctx, len(workspaces), chunks, func(worker, chunk int) error {
+		w := &workspaces[worker]
+		if w.products == nil {
+			w.products, w.sums = make([]float64, k.Inner), make([]float64, k.Inner)
 		}
-		for o := chunk * each; o < min(k.Outer, (chunk+1)*each); o++ {
-			if k.across {
+		for o := chunk * chunkSize; o < min(k.Outer, (chunk+1)*chunkSize); o++ {
+			if k.runsOverDropped {
 				out[o] = k.computeEntry(o, w)
 			} else {
 				k.computeBlock(o, out[o*k.Inner:][:k.Inner], w)
@@ -127,86 +135,94 @@ func (k *filling) run(ctx context.Context, out []float64, threads int) error {
 	})
 }
 
-// workspace is the scratch space of one worker.
-type workspace struct{ tmp, sum []float64 }
+// workspace is the scratch space of one worker, with a number for each entry of a block.
+type workspace struct {
+	products []float64 // the products of all inputs
+	sums     []float64 // of exponentials relative to the largest logarithm (addLog)
+}
 
-// Product sets tmp to the products of all inputs over a block; if useLogs, to the sums of their logarithms. It returns false, and leaves
-// tmp as it is, if a constant input is 0 and so are all products.
-func (k *Kernel) Product(tables [][]float64, o, d int, useLogs bool, tmp []float64) bool {
-	c := 1.0
+// Product sets products[i] to the product of all inputs at entry i of a block, or to the sum of their logarithms if useLogs is set. o and d
+// are the outer and the dropped combination. It returns false, and leaves products as they are, if an input that is constant within the
+// block is 0, and so are all products.
+func (k *Kernel) Product(tables [][]float64, o, d int, useLogs bool, products []float64) bool {
+	// The inputs that are constant within the block are one factor. They come first in k.In.
+	factor := 1.0
 	if useLogs {
-		c = 0
+		factor = 0
 	}
 	t := 0
 	for ; t < len(k.In) && k.In[t].kind == constant; t++ {
 		in := &k.In[t]
 		if x := tables[in.Table][in.Outer[o]+in.Drop[d]]; useLogs {
-			c += x
+			factor += x
 		} else {
-			c *= x
+			factor *= x
 		}
 	}
-	if useLogs && math.IsInf(c, -1) || !useLogs && c == 0 {
+	isZero := useLogs && math.IsInf(factor, -1) || !useLogs && factor == 0
+	if isZero {
 		return false
 	}
 
 	if t == len(k.In) {
-		for i := range tmp {
-			tmp[i] = c
+		for i := range products {
+			products[i] = factor
 		}
 		return true
 	}
-	for first := true; t < len(k.In); t++ {
+
+	// The first of the other inputs sets the products, the rest are multiplied in.
+	for isFirst := true; t < len(k.In); t++ {
 		in := &k.In[t]
 		data := tables[in.Table][in.Outer[o]+in.Drop[d]:]
 		switch {
 		case useLogs:
-			in.addTo(tmp, data, c, first)
-		case in.kind == contiguous && first:
-			for i, x := range data[:len(tmp)] {
-				tmp[i] = c * x
+			in.addLogs(products, data, factor, isFirst)
+		case in.kind == contiguous && isFirst:
+			for i, x := range data[:len(products)] {
+				products[i] = factor * x
 			}
 		case in.kind == contiguous:
-			for i, x := range data[:len(tmp)] {
-				tmp[i] *= x
+			for i, x := range data[:len(products)] {
+				products[i] *= x
 			}
-		case first:
-			for i, at := range in.Inner[:len(tmp)] {
-				tmp[i] = c * data[at]
+		case isFirst:
+			for i, at := range in.Inner[:len(products)] {
+				products[i] = factor * data[at]
 			}
 		default:
-			for i, at := range in.Inner[:len(tmp)] {
-				tmp[i] *= data[at]
+			for i, at := range in.Inner[:len(products)] {
+				products[i] *= data[at]
 			}
 		}
-		first = false
+		isFirst = false
 	}
 	return true
 }
 
-// addTo adds the operand's logarithms to a block; if first, it sets the block to their sums with c.
-func (in *Operand) addTo(tmp, data []float64, c float64, first bool) {
+// addLogs adds the logarithms of an input to those of a block's products. If isFirst is set, it sets them to factor plus the input's.
+func (in *Operand) addLogs(products, data []float64, factor float64, isFirst bool) {
 	switch {
-	case in.kind == contiguous && first:
-		for i, x := range data[:len(tmp)] {
-			tmp[i] = c + x
+	case in.kind == contiguous && isFirst:
+		for i, x := range data[:len(products)] {
+			products[i] = factor + x
 		}
 	case in.kind == contiguous:
-		for i, x := range data[:len(tmp)] {
-			tmp[i] += x
+		for i, x := range data[:len(products)] {
+			products[i] += x
 		}
-	case first:
-		for i, at := range in.Inner[:len(tmp)] {
-			tmp[i] = c + data[at]
+	case isFirst:
+		for i, at := range in.Inner[:len(products)] {
+			products[i] = factor + data[at]
 		}
 	default:
-		for i, at := range in.Inner[:len(tmp)] {
-			tmp[i] += data[at]
+		for i, at := range in.Inner[:len(products)] {
+			products[i] += data[at]
 		}
 	}
 }
 
-// computeBlock computes the entries of the output in one inner block.
+// computeBlock sets out, the block of the output for the outer combination o, to the sums or maxima over all dropped combinations.
 func (k *filling) computeBlock(o int, out []float64, w *workspace) {
 	zero := 0.0
 	if k.useLogs {
@@ -215,59 +231,60 @@ func (k *filling) computeBlock(o int, out []float64, w *workspace) {
 	for i := range out {
 		out[i] = zero
 	}
-	clear(w.sum)
+	clear(w.sums)
 
 	for d := range k.Drops {
-		if !k.Product(k.tables, o, d, k.useLogs, w.tmp) {
-			continue
+		if !k.Product(k.tables, o, d, k.useLogs, w.products) {
+			continue // all products are 0
 		}
 		switch {
 		case !k.useLogs:
-			for i, x := range w.tmp {
+			for i, x := range w.products {
 				out[i] += x
 			}
-		case k.largest:
-			for i, x := range w.tmp {
+		case k.maximises:
+			for i, x := range w.products {
 				out[i] = max(out[i], x)
 			}
 		default:
-			for i, x := range w.tmp {
-				out[i], w.sum[i] = addLog(out[i], w.sum[i], x)
+			for i, x := range w.products {
+				out[i], w.sums[i] = addLog(out[i], w.sums[i], x)
 			}
 		}
 	}
-	if k.useLogs && !k.largest {
+	if k.useLogs && !k.maximises {
 		for i := range out {
-			out[i] += math.Log(w.sum[i])
+			out[i] += math.Log(w.sums[i])
 		}
 	}
 }
 
-// computeEntry computes one entry of the output, in blocks along the dropped indices.
+// computeEntry returns entry o of the output: the sum or the maximum over all dropped combinations, in blocks of these.
 func (k *filling) computeEntry(o int, w *workspace) float64 {
-	top, sum := 0.0, 0.0
+	result := 0.0 // for sums of logarithms, the largest so far
+	sum := 0.0    // for sums of logarithms, Σ exp(x − result)
 	if k.useLogs {
-		top = math.Inf(-1)
+		result = math.Inf(-1)
 	}
 	for d := range k.Drops {
-		if !k.Product(k.tables, o, d, k.useLogs, w.tmp) {
-			continue
+		if !k.Product(k.tables, o, d, k.useLogs, w.products) {
+			continue // all products are 0
 		}
-		for _, x := range w.tmp {
+		for _, x := range w.products {
 			switch {
 			case !k.useLogs:
-				top += x
-			case k.largest:
-				top = max(top, x)
+				result += x
+			case k.maximises:
+				result = max(result, x)
 			default:
-				top, sum = addLog(top, sum, x)
+				result, sum = addLog(result, sum, x)
 			}
 		}
 	}
-	if k.useLogs && !k.largest {
-		top += math.Log(sum)
+	if k.useLogs && !k.maximises {
+		result += math.Log(sum)
 	}
-	return top
+	return result
 }
 
 // addLog adds exp(x) to exp(top)·sum, where top is the largest logarithm so far. It returns the new total in the same form.

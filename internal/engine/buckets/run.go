@@ -1,6 +1,6 @@
 package buckets
 
-// Run: the tables of all steps, upwards.
+// Run: the tables of all steps, from the first step to the last.
 
 import (
 	"context"
@@ -20,40 +20,39 @@ type Options struct {
 
 // Run is an expression with the tables of all steps.
 type Run struct {
-	dims   []int
+	dims   []int // by index: the number of its values
 	steps  []Step
-	tables []table
-	scopes [][]int     // by table
-	data   [][]float64 // by table
+	tables []table     // of the expression, then the outputs of the steps
+	scopes [][]int     // by table: its scope
+	data   [][]float64 // by table: its data
 	scale  float64     // ln of the expression's scale
-	loose  []int       // indices of dimension above 1 in no table
-	// maximal reports whether the loose indices are maximised over; else they are summed.
-	maximal bool
+	free   []int       // indices of several values that are in no table
+	// maximisesFree is set if the free indices are maximised over. Else they are summed.
+	maximisesFree bool
 
-	stride    []int             // by index, all 0
+	stride    []int             // scratch space by index, all 0 between uses
 	cumulated map[int][]float64 // by step whose output has no index: the cumulated weights of the values that it drops
-	scratch   []float64
+	weights   []float64         // memory of stepWeights
 }
 
-// table has the entries data[k]·2^exp or, if log is set, entries whose logarithms are data[k].
+// table has the entries data[k]·2^exp or, if isLog is set, entries whose logarithms are data[k].
 type table struct {
-	scope []int
+	scope []int // its indices; the last varies fastest
 	data  []float64
 	exp   int64
-	log   bool
-	low   int // all entries of data but zeros are 2^low or more, with the largest near 1; not used if log is set
+	isLog bool
+	low   int // all numbers in data but zeros are 2^low or more, and the largest is near 1; not used if isLog is set
 }
 
 // errUnderflow states that a product of entries may be too small for float64.
 var errUnderflow = errors.New("buckets: products may underflow")
 
-// Eliminate runs the steps over an expression whose entries are at least 0. Maxima are taken of
-// logarithms. Sums are of numbers, or of logarithms if float64 could lose a term. Indices in no table are maximised over if
-// maximal is set, else summed.
+// Eliminate runs the steps over an expression whose entries are at least 0, and keeps all tables. Maxima are taken of logarithms. Sums are
+// of numbers, or of logarithms if float64 could lose a term. Indices in no table are maximised over if maximisesFree is set, else summed.
 //
 // Errors: bad_input for an entry below 0; over_budget, before anything is allocated; the context's.
 func Eliminate(
-	ctx context.Context, e *sumproduct.Expression, steps []Step, maximal bool, o Options,
+	ctx context.Context, e *sumproduct.Expression, steps []Step, maximisesFree bool, o Options,
 ) (*Run, error) {
 	if err := validate(e, steps); err != nil {
 		return nil, err
@@ -62,15 +61,16 @@ func Eliminate(
 		return nil, sumproduct.OverBudget(cost, o.Memory)
 	}
 
-	r, err := eliminate(ctx, e, steps, o, false)
+	const useNumbers, useLogs = false, true
+	r, err := eliminate(ctx, e, steps, o, useNumbers)
 	if errors.Is(err, errUnderflow) {
-		r, err = eliminate(ctx, e, steps, o, true)
+		r, err = eliminate(ctx, e, steps, o, useLogs)
 	}
 	if err != nil {
 		return nil, err
 	}
 
-	r.maximal = maximal
+	r.maximisesFree = maximisesFree
 	inTable := make([]bool, len(e.Dims))
 	for _, t := range e.Tables {
 		for _, i := range t.Scope {
@@ -79,13 +79,14 @@ func Eliminate(
 	}
 	for i, d := range e.Dims {
 		if d > 1 && !inTable[i] {
-			r.loose = append(r.loose, i)
+			r.free = append(r.free, i)
 		}
 	}
 	return r, nil
 }
 
-// eliminate runs the steps once. With useLogs all tables are logarithms, also for sums. It returns errUnderflow if they have to be.
+// eliminate runs the steps once, with the logarithms of all tables if useLogs is set. Without, sums are of numbers, and it returns
+// errUnderflow if products may be too small for float64.
 func eliminate(
 	ctx context.Context, e *sumproduct.Expression, steps []Step, o Options, useLogs bool,
 ) (*Run, error) {
@@ -112,24 +113,24 @@ func eliminate(
 		if useLogs {
 			in.toLog()
 		}
-		r.add(in)
+		r.addTable(in)
 	}
 
 	for k := range steps {
-		if err := r.step(ctx, k, o); err != nil {
+		if err := r.runStep(ctx, k, o); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
 
-// add appends a table.
-func (r *Run) add(t table) {
+// addTable appends a table to the run.
+func (r *Run) addTable(t table) {
 	r.tables, r.scopes, r.data = append(r.tables, t), append(r.scopes, t.scope), append(r.data, t.data)
 }
 
-// load copies table number of the expression. Its largest entry comes out in (½, 1], unless its entries are so far apart, or have
-// exponents, that logarithms take their place. The error is fault.BadInput for an entry below 0.
+// load copies a table of the expression. The copy has logarithms if the table has exponents, or if its entries are too far apart for
+// float64. Else its largest entry is in (½, 1]. The error is fault.BadInput for an entry below 0, with the table's number.
 func load(t *sumproduct.Table, number int) (table, error) {
 	for k, x := range t.Data {
 		if x < 0 {
@@ -138,8 +139,8 @@ func load(t *sumproduct.Table, number int) (table, error) {
 	}
 
 	out := table{scope: t.Scope, data: make([]float64, len(t.Data))}
-	if t.Exp != nil {
-		out.log = true
+	if t.Exp != nil { // entry k is x·2^Exp[k]
+		out.isLog = true
 		for k, x := range t.Data {
 			out.data[k] = math.Inf(-1)
 			if x > 0 {
@@ -150,7 +151,7 @@ func load(t *sumproduct.Table, number int) (table, error) {
 	}
 
 	copy(out.data, t.Data)
-	top, low, _ := floats.Extent(out.data)
+	top, low, _ := floats.Extent(out.data) // exponents of the largest entry and of the smallest but 0
 	if low-top < floats.Lowest {
 		out.toLog()
 		return out, nil
@@ -159,7 +160,8 @@ func load(t *sumproduct.Table, number int) (table, error) {
 	return out, nil
 }
 
-// normalise divides the entries by a power of two, so that the largest is in (½, 1], and sets low. It does nothing if all entries are 0.
+// normalise divides the entries by a power of two, which it adds to t.exp, so that the size of the largest is in (½, 1]. It sets t.low to
+// the exponent of the smallest but 0. It does nothing if all entries are 0.
 func (t *table) normalise() {
 	largest, smallest := 0.0, math.Inf(1)
 	for _, x := range t.data {
@@ -172,24 +174,24 @@ func (t *table) normalise() {
 	if largest == 0 {
 		return
 	}
-	f, up := math.Frexp(largest)
-	if f == 0.5 { // a power of two itself
-		up--
+	fraction, exp := math.Frexp(largest) // largest = fraction·2^exp, fraction in [½, 1)
+	if fraction == 0.5 {
+		exp-- // a power of two itself becomes 1
 	}
-	if up != 0 {
-		floats.Shift(t.data, -up)
-		t.exp += int64(up)
+	if exp != 0 {
+		floats.Shift(t.data, -exp)
+		t.exp += int64(exp)
 	}
-	_, down := math.Frexp(smallest)
-	t.low = down - 1 - up
+	_, smallestExp := math.Frexp(smallest)
+	t.low = smallestExp - 1 - exp
 }
 
 // toLog replaces the entries by their logarithms, unless they are logarithms already.
 func (t *table) toLog() {
-	if t.log {
+	if t.isLog {
 		return
 	}
-	t.log = true
+	t.isLog = true
 	shift := float64(t.exp) * math.Ln2
 	for k, x := range t.data {
 		t.data[k] = floats.Ln(x) + shift // ln 0 is −Inf
@@ -200,13 +202,15 @@ func (t *table) toLog() {
 // lowest is the exponent of 2 below which products of entries might lose digits.
 const lowest = -1000
 
-// step makes the table of step k. It returns errUnderflow if numbers are not enough and logarithms have to be used from the beginning.
-func (r *Run) step(ctx context.Context, k int, o Options) error {
+// runStep appends the output of step k to the tables. It has logarithms if the step is a maximum or if an input has. It returns
+// errUnderflow if products of the inputs may be too small for float64: then the elimination has to begin again with logarithms.
+func (r *Run) runStep(ctx context.Context, k int, o Options) error {
+	// Numbers or logarithms.
 	s := &r.steps[k]
 	useLogs := s.Max
-	low := 0
+	low := 0 // all products of the inputs but 0 are 2^low or more
 	for _, t := range s.In {
-		useLogs = useLogs || r.tables[t].log
+		useLogs = useLogs || r.tables[t].isLog
 		low += r.tables[t].low
 	}
 	if useLogs {
@@ -222,9 +226,10 @@ func (r *Run) step(ctx context.Context, k int, o Options) error {
 			return fault.New(fault.OverBudget, "%w: a table of %d entries, fewer than 2^31 are allowed", sumproduct.ErrOverBudget, len(r.data[t]))
 		}
 	}
-	out := table{scope: s.Out, log: useLogs, data: make([]float64, sumproduct.Size(r.dims, s.Out))}
-	kernel := filling{NewKernel(r.dims, s, r.scopes, true, r.stride), r.data, useLogs, s.Max}
-	if err := kernel.run(ctx, out.data, o.Threads); err != nil {
+	out := table{scope: s.Out, isLog: useLogs, data: make([]float64, sumproduct.Size(r.dims, s.Out))}
+	const mayRunOverDropped = true
+	loops := filling{NewKernel(r.dims, s, r.scopes, mayRunOverDropped, r.stride), r.data, useLogs, s.Max}
+	if err := loops.run(ctx, out.data, o.Threads); err != nil {
 		return err
 	}
 	if !useLogs {
@@ -233,12 +238,12 @@ func (r *Run) step(ctx context.Context, k int, o Options) error {
 		}
 		out.normalise()
 	}
-	r.add(out)
+	r.addTable(out)
 	return nil
 }
 
-// LnTotal returns ln of the result, the total or the largest term: the product of the scale and of all tables without indices that are
-// left. It is −Inf for 0.
+// LnTotal returns ln of the total or, if the steps are maxima, of the largest term: the sum of ln of the scale and of all tables of one
+// entry that no step consumes. Free indices that are summed add ln of their dimension. It is −Inf for 0.
 func (r *Run) LnTotal() float64 {
 	isConsumed := make([]bool, len(r.tables))
 	for _, s := range r.steps {
@@ -253,21 +258,21 @@ func (r *Run) LnTotal() float64 {
 			continue
 		}
 		x := r.tables[t].data[0]
-		if !r.tables[t].log {
+		if !r.tables[t].isLog {
 			x = floats.Ln(x) + float64(r.tables[t].exp)*math.Ln2
 		}
 		total += x
 	}
-	for _, i := range r.loose {
-		if !r.maximal { // a sum of ones
+	for _, i := range r.free {
+		if !r.maximisesFree { // a sum of ones
 			total += math.Log(float64(r.dims[i]))
 		}
 	}
 	return total
 }
 
-// Signed runs steps that are all sums over an expression without its scale, whose entries may be below 0. It returns the last table. Entry
-// k is Data[k]·2^exp. All sums are of numbers, not of logarithms.
+// Signed runs steps, all of them sums, over an expression whose entries may be below 0, and returns the last table. Its entry k is
+// Data[k]·2^exp, without the expression's scale. All sums are of numbers, not of logarithms.
 //
 // Errors: sumproduct.ErrSpan if products may leave the range of float64.
 func Signed(
@@ -286,10 +291,10 @@ func Signed(
 			return out, 0, errSpan
 		}
 		in.normalise()
-		r.add(in)
+		r.addTable(in)
 	}
 	for k := range steps {
-		err := r.step(ctx, k, Options{})
+		err := r.runStep(ctx, k, Options{})
 		if errors.Is(err, errUnderflow) {
 			err = errSpan
 		}

@@ -22,14 +22,14 @@ import (
 //
 // Tables are numbered: the expression's first, then the outputs of the steps in sequence.
 type Step struct {
-	In   []int
-	Drop []int
-	Out  []int
-	Max  bool
+	In   []int // numbers of the tables that it multiplies
+	Drop []int // indices that it sums out or maximises over
+	Out  []int // indices of the output
+	Max  bool  // it maximises; else it sums
 }
 
-// AlongOrder returns the steps of eliminating a hypergraph index by index. maximal has, by
-// index, whether it is maximised over and not summed. The last tables have no index.
+// AlongOrder returns the steps that eliminate the indices of a hypergraph in the given order. maximal[i] is true if index i is maximised
+// over; else it is summed. The last tables have no index.
 func AlongOrder(
 	ctx context.Context, h contractionorder.Hypergraph, order []int, maximal []bool,
 ) ([]Step, error) {
@@ -41,9 +41,9 @@ func AlongOrder(
 	return steps, err
 }
 
-// AlongTree returns the steps of contracting a hypergraph along a tree. An index is dropped with the merge
-// that joins its last two tables. If a merge drops indices of both kinds, the sums are a step before the maxima. Fixed indices and those
-// of one value are in no scope.
+// AlongTree returns the steps that contract a hypergraph along a tree. An index is dropped with the merge that joins its last two tables:
+// it is maximised over if maximal of it is set, else summed. A merge that drops indices of both kinds becomes two steps, the sums first.
+// Fixed indices and those of one value are in no scope.
 func AlongTree(
 	h contractionorder.Hypergraph, t contractionorder.Tree, fixed []int, maximal []bool,
 ) ([]Step, error) {
@@ -55,7 +55,8 @@ func AlongTree(
 			t.Leaves, len(h.Edges))
 	}
 
-	uses := make([]int, len(h.Dims)) // by index: the current tables that have it
+	// The scopes of the leaves, without fixed indices and those of one value.
+	uses := make([]int, len(h.Dims)) // by index: the number of current tables that have it
 	isFixed := make([]bool, len(h.Dims))
 	for _, i := range fixed {
 		isFixed[i] = true
@@ -73,8 +74,9 @@ func AlongTree(
 		scopes, tables = append(scopes, scope), append(tables, k)
 	}
 
+	// addSteps adds the steps that multiply the tables in, and drop the indices that no other table has. scope is the union of their scopes.
+	// It also adds the output, as the next node of the tree.
 	var steps []Step
-	// addSteps adds the steps that multiply the tables in, over a scope together, and drop the indices that no other table has.
 	addSteps := func(in, scope []int) {
 		sum, maximum := Step{In: in}, Step{Max: true}
 		for _, i := range scope {
@@ -87,25 +89,28 @@ func AlongTree(
 				sum.Drop = append(sum.Drop, i)
 			}
 		}
+		lastTable := func() int { return len(h.Edges) + len(steps) - 1 } // the output of the last step
+		sum.Out = append(slices.Clone(maximum.Drop), maximum.Out...)
 		maximum.In = in
-		if sum.Out = append(slices.Clone(maximum.Drop), maximum.Out...); len(sum.Drop) > 0 || len(maximum.Drop) == 0 {
+		if len(sum.Drop) > 0 || len(maximum.Drop) == 0 { // a step that only multiplies is a sum
 			steps = append(steps, sum)
-			maximum.In = []int{len(h.Edges) + len(steps) - 1}
+			maximum.In = []int{lastTable()}
 		}
 		if len(maximum.Drop) > 0 {
 			steps = append(steps, maximum)
 		}
-		scopes, tables = append(scopes, maximum.Out), append(tables, len(h.Edges)+len(steps)-1)
+		scopes, tables = append(scopes, maximum.Out), append(tables, lastTable())
 	}
 
-	seen := make([]int, len(h.Dims)) // by index: 1 + the last merge whose left table has it
+	// The merges in their sequence.
+	lastLeftUse := make([]int, len(h.Dims)) // by index: 1 + the last merge whose left table has it
 	for k, m := range t.Merges {
 		union := slices.Clone(scopes[m[0]])
 		for _, i := range union {
-			seen[i] = k + 1
+			lastLeftUse[i] = k + 1
 		}
 		for _, i := range scopes[m[1]] {
-			if seen[i] == k+1 {
+			if lastLeftUse[i] == k+1 {
 				uses[i]-- // two tables with it become one
 			} else {
 				union = append(union, i)
@@ -119,8 +124,8 @@ func AlongTree(
 	return steps, nil
 }
 
-// Price returns the cost of steps over indices of these dimensions: an operation per input and
-// term, and the bytes of the outputs of all steps, which stay in memory.
+// Price returns the cost of steps over indices of the given dimensions: an operation for each input of each term, and the bytes of the
+// outputs of all steps, which stay in memory.
 func Price(dims []int, steps []Step) query.Cost {
 	size := func(scope []int) float64 {
 		n := 1.0
@@ -143,8 +148,9 @@ func Price(dims []int, steps []Step) query.Cost {
 	return c
 }
 
-// validate returns an error (fault.Internal) if steps do not fit an expression. Every input has to exist and may be consumed once. Every
-// index of the inputs has to be either dropped or in the output, and no other index may be.
+// validate returns an error (fault.Internal) if steps do not fit an expression. Every input must exist, and at most one step may consume
+// it. A step must either drop or keep (Out) each index of several values that its inputs have. It must not name any other such index, nor
+// any index twice.
 func validate(e *sumproduct.Expression, steps []Step) error {
 	wrong := func(k int, what string) error {
 		return fault.New(fault.Internal, "buckets: step %d: %s", k, what)
@@ -155,34 +161,35 @@ func validate(e *sumproduct.Expression, steps []Step) error {
 	}
 
 	isConsumed := make([]bool, len(e.Tables)+len(steps))
-	in := make([]int, len(e.Dims))  // by index: 1 + the last step whose inputs have it
-	out := make([]int, len(e.Dims)) // by index: 1 + the last step that drops it or keeps it
+	lastInput := make([]int, len(e.Dims)) // by index: 1 + the last step whose inputs have it
+	lastNamed := make([]int, len(e.Dims)) // by index: 1 + the last step that drops it or keeps it
 	for k, s := range steps {
-		total := 0 // indices of the inputs that are not in Drop or Out
+		missing := 0 // the number of indices of the inputs that are not found in Drop or Out yet
 		for _, t := range s.In {
 			if t < 0 || t >= len(scopes) || isConsumed[t] {
 				return wrong(k, "it names a table that does not exist or is consumed already")
 			}
 			isConsumed[t] = true
 			for _, i := range scopes[t] {
-				if e.Dims[i] > 1 && in[i] != k+1 {
-					in[i] = k + 1
-					total++
+				if e.Dims[i] > 1 && lastInput[i] != k+1 {
+					lastInput[i] = k + 1
+					missing++
 				}
 			}
 		}
 		for n, scope := range [][]int{s.Drop, s.Out} {
 			for _, i := range scope {
-				if i < 0 || i >= len(e.Dims) || e.Dims[i] > 1 && in[i] != k+1 || out[i] == k+1 {
+				isKnown := i >= 0 && i < len(e.Dims)
+				if !isKnown || e.Dims[i] > 1 && lastInput[i] != k+1 || lastNamed[i] == k+1 {
 					return wrong(k, []string{"it drops", "it keeps"}[n]+" an index that it does not have")
 				}
-				out[i] = k + 1
+				lastNamed[i] = k + 1
 				if e.Dims[i] > 1 {
-					total--
+					missing--
 				}
 			}
 		}
-		if total != 0 {
+		if missing != 0 {
 			return wrong(k, "indices of its inputs are neither dropped nor kept")
 		}
 		scopes = append(scopes, s.Out)

@@ -13,50 +13,55 @@ import (
 
 // leaf is a table of the network.
 type leaf struct {
-	scope    []int
-	data     []float64 // without weights
+	scope    []int     // its indices
+	data     []float64 // its entries, without weights; the last index varies fastest
 	low      int       // every entry but 0 is 2^low or more
 	weighted []int     // the variables whose weights are multiplied into the leaf
 }
 
-// weights are where the weights of one variable are.
+// weights say where the weights of one variable are, and which entries of which leaf they are multiplied into.
 type weights struct {
-	without []float64 // the weights without evidence
-	link    int       // of the network, which has the weights
-	values  []int     // the values that zeros of the network leave; nil: all
-	offset  int       // of its marginals in Query.Marginals
-	dim     int       // number of values left
-	leaf    int       // that the weights are multiplied into; −1 if one value is left: its weight is a factor of Z
-	stride  int       // distance between the leaf's entries of neighbouring values
+	evidenceFree []float64 // the weights without evidence, by value of the variable
+	link         int       // the link of the network that has the weights
+	values       []int     // by value of the leaf's index: the value of the variable; nil if they are the same
+	offset       int       // where its marginals begin in Query.Marginals
+	dim          int       // the number of values that the zeros of the network do not exclude
+	leaf         int       // the leaf that the weights are multiplied into; −1 if dim is 1: the weight is a factor of Z
+	stride       int       // the distance between the leaf's entries of neighbouring values
 }
 
 // spanLimit is log2 of the ratio of two entries of a table, or two weights of a variable, up to which a tree is made, or run.
 const spanLimit = 500
 
-// addLeaves makes leaves of the tables that are no weights. ok is false if the entries of a table are too far apart, or if one is below 0:
-// then terms may cancel, and a run would not notice it.
-func (t *Tree) addLeaves(apart *lower.Template) (ok bool) {
-	for _, table := range apart.Tables {
+// addLeaves makes a leaf of each table of the template; a table without indices is a factor of t.scale instead. Each leaf is divided by a
+// power of two, which goes into t.scale.
+//
+// ok is false if a table has an entry that is not finite, if its entries are too far apart, or if one is below 0: then terms may cancel,
+// and a run would not notice it.
+func (t *Tree) addLeaves(template *lower.Template) (ok bool) {
+	for _, table := range template.Tables {
 		data := table.Data
-		top, low, negative := floats.Extent(data)
-		if negative || top >= 1024 || top-low > spanLimit {
+		top, low, hasNegative := floats.Extent(data) // exponents of the largest entry and of the smallest but 0
+		isFinite := top < 1024
+		if hasNegative || !isFinite || top-low > spanLimit {
 			return false
 		}
-		n := floats.Normalise(data)
-		t.scale = t.scale.Mul(n)
+		divisor := floats.Normalise(data)
+		t.scale = t.scale.Mul(divisor)
 		if len(table.Scope) == 0 {
 			t.scale = t.scale.Mul(scaled.FromFloat(data[0]))
 			continue
 		}
-		t.leaves = append(t.leaves, leaf{scope: table.Scope, data: data, low: low - int(n.Exp)})
+		t.leaves = append(t.leaves, leaf{scope: table.Scope, data: data, low: low - int(divisor.Exp)})
 	}
 	return true
 }
 
-// placeWeights chooses, for the weights of every variable, the smallest leaf that has the variable. If there is none, it adds a leaf of
-// ones.
-func (t *Tree) placeWeights(apart *lower.Template) {
-	smallest := slices.Repeat([]int{-1}, len(t.dims))
+// placeWeights chooses the leaf that the weights of each variable are multiplied into: the smallest that has the variable's index. If no
+// leaf has it, a leaf of ones is added. A variable with one value has no leaf. An index that no leaf has in the end is summed out of Z by
+// a factor in t.scale.
+func (t *Tree) placeWeights(template *lower.Template) {
+	smallest := slices.Repeat([]int{-1}, len(t.dims)) // by index: the smallest leaf that has it
 	for k, leaf := range t.leaves {
 		for _, i := range leaf.scope {
 			if smallest[i] < 0 || len(leaf.data) < len(t.leaves[smallest[i]].data) {
@@ -65,10 +70,10 @@ func (t *Tree) placeWeights(apart *lower.Template) {
 		}
 	}
 	offset := 0
-	for v, variable := range apart.Weights {
+	for v, variable := range template.Weights {
 		i := variable.Index
 		w := weights{
-			without: variable.Own, link: variable.Link, values: variable.Values, offset: offset, dim: t.dims[i], leaf: -1,
+			evidenceFree: variable.Own, link: variable.Link, values: variable.Values, offset: offset, dim: t.dims[i], leaf: -1,
 		}
 		offset += len(variable.Own)
 		if w.dim > 1 {
@@ -79,17 +84,17 @@ func (t *Tree) placeWeights(apart *lower.Template) {
 			w.leaf = smallest[i]
 			host := &t.leaves[w.leaf]
 			host.weighted = append(host.weighted, v)
-			w.stride = stride(t.dims, host.scope, i)
+			w.stride = strideOf(t.dims, host.scope, i)
 		}
 		t.weights = append(t.weights, w)
 	}
-	for _, d := range t.unused() { // the sum over such an index is its dimension
+	for _, d := range t.unusedDims() { // the sum of ones over such an index
 		t.scale = t.scale.Mul(scaled.FromFloat(float64(d)))
 	}
 }
 
-// unused lists the dimensions of the indices that no table has.
-func (t *Tree) unused() (list []int) {
+// unusedDims lists the dimensions of the indices that no leaf has.
+func (t *Tree) unusedDims() (list []int) {
 	used := make([]bool, len(t.dims))
 	for _, leaf := range t.leaves {
 		for _, i := range leaf.scope {
@@ -104,27 +109,30 @@ func (t *Tree) unused() (list []int) {
 	return list
 }
 
-// stride returns the distance between the entries of neighbouring values of an index in a table over a scope that has it.
-func stride(dims, scope []int, index int) int {
-	distance := 1
+// strideOf returns the distance between the entries of neighbouring values of an index in a table over scope, whose last index varies
+// fastest: the product of the dimensions of the indices after it. scope has the index.
+func strideOf(dims, scope []int, index int) int {
+	stride := 1
 	for k := len(scope) - 1; scope[k] != index; k-- {
-		distance *= dims[scope[k]]
+		stride *= dims[scope[k]]
 	}
-	return distance
+	return stride
 }
 
-// value returns the value of the variable that value k of the leaf's index stands for.
-func (w *weights) value(k int) int {
+// variableValue returns the value of the variable for which value k of the leaf's index stands. They differ if the network's zeros exclude
+// values.
+func (w *weights) variableValue(k int) int {
 	if w.values != nil {
 		return w.values[k]
 	}
 	return k
 }
 
-// under returns the weights that the network has under evidence.
-func (w *weights) under(net *btn.Network) []float64 { return lower.WeightsAt(net, w.link) }
+// in returns the variable's weights in a network with evidence.
+func (w *weights) in(net *btn.Network) []float64 { return lower.WeightsAt(net, w.link) }
 
-// equalsEvidenceFree reports whether a network under evidence has the same weights as without evidence.
-func (w *weights) equalsEvidenceFree(net *btn.Network) bool {
-	return lower.Same(w.under(net), w.without)
+// isChangedBy reports whether the evidence in a network concerns the variable. If it does not, the network shares the slice of weights
+// without evidence.
+func (w *weights) isChangedBy(net *btn.Network) bool {
+	return !lower.Same(w.in(net), w.evidenceFree)
 }

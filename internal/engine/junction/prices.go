@@ -9,44 +9,47 @@ import (
 
 // Prices are the flops of the merges of a tree, by which derivatives have their price.
 type Prices struct {
-	leaf   []int     // by variable: the table that has its weights, −1 for none
-	parent []int     // by table: the merge that takes it, as a table; −1 for the last
-	flops  []float64 // by table: of the merge that makes it, 0 for a leaf
-	all    float64   // of all merges
+	leaf       []int     // by variable: the leaf that its weights are multiplied into, −1 if it has none
+	parent     []int     // by table: the output of the merge that has the table as an input; −1 for the root
+	flops      []float64 // by table: the flops of the merge that makes it, 0 for a leaf
+	totalFlops float64   // the flops of all merges
 }
 
-// NewPrices returns the prices of the tree that Compile makes. ok is false if Compile makes none, unless the reason is lost digits. Cost:
-// that of Shape.
+// NewPrices returns the prices of the tree that Compile makes. ok is false if net or tree does not fit, as in Compile; digits that Compile
+// would lose are not noticed. Cost: that of Shape.
+//
+// Tables are numbered: the leaves first, then the outputs of the merges in their sequence.
 func NewPrices(net *btn.Network, tree contractionorder.Tree) (prices *Prices, ok bool) {
-	t, scopes, ok := lay(net, tree)
+	t, scopes, ok := layOutTree(net, tree)
 	if !ok {
 		return nil, false
 	}
-	p := &Prices{parent: make([]int, len(scopes)), flops: make([]float64, len(scopes))}
+	tables := len(scopes)
+	p := &Prices{parent: make([]int, tables), flops: make([]float64, tables)}
 	for _, w := range t.weights {
 		p.leaf = append(p.leaf, w.leaf)
 	}
-	for k := range p.parent {
-		p.parent[k] = -1
+	for table := range p.parent {
+		p.parent[table] = -1
 	}
 	for k, m := range t.merges {
-		table := len(t.leaves) + k
-		p.parent[m.left], p.parent[m.right], p.flops[table] = table, table, m.flops
-		p.all += m.flops
+		output := len(t.leaves) + k
+		p.parent[m.left], p.parent[m.right], p.flops[output] = output, output, m.flops
+		p.totalFlops += m.flops
 	}
 	return p, true
 }
 
-// Of returns the flops of a run that computes every table, and the derivatives on the way from the root to the targets: an upper bound for
-// a query with the targets' marginals.
+// Of returns an upper bound for the flops of a query with the marginals of the targets: those of all tables, and those of the derivatives
+// by the tables between the root and the leaves that have the targets' weights. A derivative costs as much as the merge above its table.
 func (p *Prices) Of(targets []int) float64 {
-	flops := p.all
-	needed := make([]bool, len(p.parent))
+	flops := p.totalFlops
+	isCounted := make([]bool, len(p.parent))
 	for _, v := range targets {
-		for table := p.leaf[v]; table >= 0 && !needed[table]; table = p.parent[table] {
-			needed[table] = true
-			if up := p.parent[table]; up >= 0 {
-				flops += p.flops[up]
+		for table := p.leaf[v]; table >= 0 && !isCounted[table]; table = p.parent[table] {
+			isCounted[table] = true
+			if parent := p.parent[table]; parent >= 0 {
+				flops += p.flops[parent]
 			}
 		}
 	}

@@ -10,33 +10,36 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// product is out ← Σ a·b. The indices of all three tables are its blocks, those of out and a its rows, those of out and b its columns,
-// all others are summed. An index of out that neither a nor b has is one of the rows.
+// product is out ← Σ a·b, as one product of matrices for each combination of values of the common indices, those of all three tables. The
+// indices of out and a are the rows of the matrices, those of out and b their columns. All other indices are summed. An index of out that
+// neither a nor b has is one of the rows.
 //
-// It is laid out when it is first computed, and for all lanes when it is first computed in all lanes. Many products never are: those for
-// derivatives, if a tree is not asked for marginals.
+// Positions are listed when it is first computed, and those in tables of all lanes when it is first computed in all lanes. Many products
+// never are: those for derivatives, if a tree is not asked for marginals.
 type product struct {
-	dims      []int
-	out, a, b []int // scopes
+	dims      []int // by index: the number of its values
+	out, a, b []int // scopes of the tables
 
-	laid     sync.Once
-	blocks   []block
-	single   kernel.Places // positions in tables of one lane; of columns, the first of every run
-	isTurned bool          // a and b are exchanged: b has the rows, which are fewer than the columns
-	terms    int           // of each sum
-	run      int           // each listed column stands for so many columns, which are neighbours in out and in b
-	together int           // each listed block stands for so many blocks, which are neighbours in all three tables
+	positionsOnce sync.Once     // calls listPositions
+	blocks        []block       // the products of matrices
+	single        kernel.Places // positions in tables of one lane; of columns, the first of every run
+	isSwapped     bool          // a and b are exchanged: b has the rows, which are fewer than the columns
+	terms         int           // of each sum
+	columnRun     int           // each listed column stands for so many columns, which are neighbours in out and in b
+	blockRun      int           // each listed block stands for so many blocks, which are neighbours in all three tables
 
-	laidWide sync.Once
-	wide     kernel.Places // positions in tables of all lanes
+	widePositionsOnce sync.Once     // calls listWidePositions
+	wide              kernel.Places // positions in tables of all lanes
 }
 
-// block is where the tables begin in one block, in tables of one lane.
+// block is the position in each of the three tables at which a product of matrices begins, in tables of one lane.
 type block struct{ out, a, b int }
 
-// lay lists the places of the product's entries.
-func (p *product) lay() {
+// listPositions finds the rows, columns, sums and blocks of the product, and lists where each is in the three tables.
+func (p *product) listPositions() {
 	dims, out, a, b := p.dims, p.out, p.a, p.b
+
+	// What each index is, by the tables that have it.
 	var common, rows, columns, sums []int
 	for _, i := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(out, a, b)))) {
 		inOut, inA, inB := slices.Contains(out, i), slices.Contains(a, i), slices.Contains(b, i)
@@ -51,16 +54,20 @@ func (p *product) lay() {
 			sums = append(sums, i)
 		}
 	}
-	p.isTurned = sumproduct.Size(dims, rows) > sumproduct.Size(dims, columns)
-	if p.isTurned {
+	p.isSwapped = sumproduct.Size(dims, rows) > sumproduct.Size(dims, columns)
+	if p.isSwapped {
 		a, b, rows, columns = b, a, columns, rows
 	}
-	common, p.together = withoutRun(dims, common, out, a, b)
-	p.run = 1
+
+	// Runs of neighbours are listed once, by their first entry.
+	common, p.blockRun = splitOffRun(dims, common, out, a, b)
+	p.columnRun = 1
 	if sumproduct.Size(dims, rows) < minPacked {
-		columns, p.run = withoutRun(dims, columns, out, b)
+		columns, p.columnRun = splitOffRun(dims, columns, out, b)
 	}
+
 	stride := make([]int, len(dims))
+	// places lists, for all combinations of values of some indices, the positions in a table over scope at which all others are 0.
 	places := func(scope, axes []int) []int {
 		sumproduct.Strides(stride, dims, scope)
 		list := sumproduct.Offsets(make([]int, 0, sumproduct.Size(dims, axes)), dims, axes, stride)
@@ -82,42 +89,44 @@ func (p *product) lay() {
 	p.terms = len(p.single.ASum)
 }
 
-// longRun is the number of entries from which a run of them takes less than they do one by one.
+// longRun is the number of neighbouring entries from which a loop over them takes less time than one by one.
 const longRun = 16
 
-// withoutRun splits off the indices with which all scopes end in the same sequence: their combinations of values are neighbours in all
-// tables. It returns the other indices, and the number of combinations. If that is below longRun, it returns all indices and 1.
-func withoutRun(dims, indices []int, scopes ...[]int) (others []int, run int) {
+// splitOffRun finds the longest common end of all scopes that consists of the given indices. The entries for its combinations of values are
+// neighbours in all tables: a run. It returns the other indices, and the length of the run. If the run is shorter than longRun, it returns
+// all indices and 1.
+//
+// Example: for the indices 1, 2, 3 and the scopes (0 2 3) and (1 2 3) the run is over 2 and 3, and 1 is left.
+func splitOffRun(dims, indices []int, scopes ...[]int) (others []int, runLength int) {
 	first := scopes[0]
-	run = 1
-	n := 0
-	for ; n < len(first); n++ {
-		last := first[len(first)-1-n]
-		if !slices.Contains(indices, last) || slices.ContainsFunc(scopes, func(s []int) bool {
-			return len(s) <= n || s[len(s)-1-n] != last
-		}) {
+	runLength = 1
+	shared := 0 // number of indices in the common end
+	for ; shared < len(first); shared++ {
+		index := first[len(first)-1-shared]
+		differs := func(scope []int) bool { return len(scope) <= shared || scope[len(scope)-1-shared] != index }
+		if !slices.Contains(indices, index) || slices.ContainsFunc(scopes, differs) {
 			break
 		}
-		run *= dims[last]
+		runLength *= dims[index]
 	}
-	if run < longRun {
+	if runLength < longRun {
 		return indices, 1
 	}
-	inRun := first[len(first)-n:]
-	return slices.DeleteFunc(indices, func(i int) bool { return slices.Contains(inRun, i) }), run
+	inRun := first[len(first)-shared:]
+	return slices.DeleteFunc(indices, func(i int) bool { return slices.Contains(inRun, i) }), runLength
 }
 
-// layWide lists the positions of the product's entries in tables of all lanes. The product is laid out already.
-func (p *product) layWide() {
+// listWidePositions lists the positions of the product's entries in tables of all lanes. It needs those of listPositions.
+func (p *product) listWidePositions() {
 	p.wide = kernel.Places{
-		OutRows: widePlaces(p.single.OutRows, 1), OutColumns: widePlaces(p.single.OutColumns, p.run),
+		OutRows: widePlaces(p.single.OutRows, 1), OutColumns: widePlaces(p.single.OutColumns, p.columnRun),
 		ARows: widePlaces(p.single.ARows, 1), ASum: widePlaces(p.single.ASum, 1),
-		BColumns: widePlaces(p.single.BColumns, p.run), BSum: widePlaces(p.single.BSum, 1),
+		BColumns: widePlaces(p.single.BColumns, p.columnRun), BSum: widePlaces(p.single.BSum, 1),
 	}
 }
 
-// widePlaces returns the positions of entries in a table of all lanes, from those in a table of one lane: every entry listed, and the run-1
-// entries after it.
+// widePlaces returns positions in a table of all lanes from those in a table of one lane: for each listed entry, those of the entry and of
+// the run-1 entries after it. Example: with 8 lanes and run 2, the entry 5 becomes 40 and 48.
 func widePlaces(entries []int, run int) []int {
 	list := make([]int, 0, len(entries)*run)
 	for _, entry := range entries {
@@ -128,39 +137,41 @@ func widePlaces(entries []int, run int) []int {
 	return list
 }
 
-// size returns the number of entries of out. The product is laid out already.
+// size returns the number of entries of out. It needs the positions of listPositions.
 func (p *product) size() int {
-	return len(p.blocks) * p.together * len(p.single.ARows) * len(p.single.BColumns) * p.run
+	blocks := len(p.blocks) * p.blockRun
+	rows, columns := len(p.single.ARows), len(p.single.BColumns)*p.columnRun
+	return blocks * rows * columns
 }
 
-// multiplyWide computes the product in all lanes.
+// multiplyWide computes the product in all lanes: out, a and b have Lanes numbers for each entry.
 func (p *product) multiplyWide(out, a, b []float64) {
-	p.laidWide.Do(p.layWide)
-	if p.isTurned {
+	p.widePositionsOnce.Do(p.listWidePositions)
+	if p.isSwapped {
 		a, b = b, a
 	}
 	for _, start := range p.blocks {
-		kernel.Batch(out[start.out*Lanes:], a[start.a*Lanes:], b[start.b*Lanes:], p.together*Lanes, &p.wide)
+		kernel.Batch(out[start.out*Lanes:], a[start.a*Lanes:], b[start.b*Lanes:], p.blockRun*Lanes, &p.wide)
 	}
 }
 
 // minPacked is the number of rows and of columns from which a product in one lane is packed.
 const minPacked = 4
 
-// multiply computes the product in one lane, with the bits of multiplyWide. The loops differ only in speed: over neighbouring blocks, over
-// runs of columns, over packed rows and columns, or entry by entry.
+// multiply computes the product in one lane, to the same bits as multiplyWide in each lane. It picks the fastest loop: over neighbouring
+// blocks, over runs of neighbouring columns, over rows and columns that are copied side by side (packed), or entry by entry.
 func (p *product) multiply(m *kernel.Product, out, a, b []float64) {
-	if p.isTurned {
+	if p.isSwapped {
 		a, b = b, a
 	}
 	isPacked := min(len(p.single.ARows), len(p.single.BColumns)) >= minPacked
 	for _, start := range p.blocks {
 		out, a, b := out[start.out:], a[start.a:], b[start.b:]
 		switch {
-		case p.together > 1:
-			kernel.Batch(out, a, b, p.together, &p.single)
-		case p.run > 1:
-			m.MultiplyRuns(out, a, b, p.run, &p.single)
+		case p.blockRun > 1:
+			kernel.Batch(out, a, b, p.blockRun, &p.single)
+		case p.columnRun > 1:
+			m.MultiplyRuns(out, a, b, p.columnRun, &p.single)
 		case isPacked:
 			m.MultiplyAt(out, a, b, &p.single)
 		default:
@@ -169,16 +180,17 @@ func (p *product) multiply(m *kernel.Product, out, a, b []float64) {
 	}
 }
 
-// multiplyEntries computes a block in one lane, entry after entry.
+// multiplyEntries computes the product of matrices of one block, in one lane: each entry of out is the sum over k of the entries of a at
+// ARows[r]+ASum[k] and of b at BColumns[c]+BSum[k]. It computes four columns at a time, and those left over one by one.
 func (p *product) multiplyEntries(out, a, b []float64) {
 	s := &p.single
 	for r, row := range s.ARows {
 		out, a := out[s.OutRows[r]:], a[row:]
 		c := 0
 		for ; c+4 <= len(s.BColumns); c += 4 {
-			var four [4]float64
-			kernel.Chains(&four, a, b, (*[4]int)(s.BColumns[c:]), s.ASum, s.BSum)
-			for k, x := range four {
+			var sums [4]float64
+			kernel.Chains(&sums, a, b, (*[4]int)(s.BColumns[c:]), s.ASum, s.BSum)
+			for k, x := range sums {
 				out[s.OutColumns[c+k]] = x
 			}
 		}

@@ -4,45 +4,50 @@ package junction
 
 import "github.com/basetensor/basetensor/internal/network/contractionorder"
 
-// unrooted is a tree without a root: a leaf has one neighbour, a merge three.
+// unrooted is a contraction tree without a root: a leaf has one neighbour, the output of a merge three.
 type unrooted struct {
-	leaves     int
+	leaves     int       // tables 0 to leaves−1 are leaves
 	neighbours [][]int   // by table
-	price      []float64 // of a merge, by table
-	weighted   []float64 // variables whose weights a leaf has, by table
+	flops      []float64 // by table: of the merge that makes it
+	variables  []float64 // by table: the number of variables whose weights it has, 0 unless it is a leaf
 }
 
-// side is the part of an unrooted tree at one end of an edge: the tables that a cut of the edge separates from the other end.
-type side struct {
-	weighted float64
-	cost     float64 // Σ over its merges of price · variables below it
+// branch is what a cut of the edge between two neighbours leaves on one end: a table and all tables behind it.
+type branch struct {
+	variables float64 // the number of variables whose weights its leaves have
+	cost      float64 // Σ over its merges: flops · the variables of the leaves below the merge
 }
 
-// reroot returns the tree with the root on the edge for which runs under evidence on a single variable cost least, on average over the
-// variables. price has, by table, the price of the merge that makes it, which does not depend on the root.
-func reroot(tree contractionorder.Tree, price []float64, leaves []leaf) contractionorder.Tree {
+// reroot returns the tree with the root at another edge: runs under evidence on one variable cost least there, on average over the
+// variables. Such a run computes all merges between the variable's leaf and the root. flops has, by table, the flops of the merge that
+// makes it, which hardly depend on the root.
+func reroot(tree contractionorder.Tree, flops []float64, leaves []leaf) contractionorder.Tree {
 	if len(tree.Merges) < 2 {
 		return tree
 	}
-	u := &unrooted{leaves: tree.Leaves, neighbours: make([][]int, tree.Leaves+len(tree.Merges)), price: price}
-	u.weighted = make([]float64, len(u.neighbours))
+
+	// Join neighbours: each output with its two inputs. The inputs of the last merge become neighbours, and its output vanishes.
+	u := &unrooted{leaves: tree.Leaves, neighbours: make([][]int, tree.Leaves+len(tree.Merges)), flops: flops}
+	u.variables = make([]float64, len(u.neighbours))
 	for k := range tree.Leaves {
-		u.weighted[k] = float64(len(leaves[k].weighted))
+		u.variables[k] = float64(len(leaves[k].weighted))
 	}
 	last := len(tree.Merges) - 1
 	for k, m := range tree.Merges {
-		at := tree.Leaves + k
+		output := tree.Leaves + k
 		if k == last {
 			u.join(m[0], m[1])
 			continue
 		}
-		u.join(at, m[0])
-		u.join(at, m[1])
+		u.join(output, m[0])
+		u.join(output, m[1])
 	}
-	root := u.best(tree.Merges[last])
+
+	// List the merges again, towards the best edge from both of its ends.
+	root := u.cheapestEdge(tree.Merges[last])
 	r := &rooting{unrooted: u, tree: contractionorder.Tree{Leaves: tree.Leaves}}
-	left, right := r.add(root[0], root[1]), r.add(root[1], root[0])
-	r.merge(left, right)
+	left, right := r.addBranch(root[0], root[1]), r.addBranch(root[1], root[0])
+	r.addMerge(left, right)
 	return r.tree
 }
 
@@ -52,77 +57,79 @@ func (u *unrooted) join(a, b int) {
 	u.neighbours[b] = append(u.neighbours[b], a)
 }
 
-// best returns the edge whose two sides cost least together. It begins at an edge from of the tree and descends into both of its sides.
-// While it descends, above is the side beyond the current table, as its child sees it.
-func (u *unrooted) best(from [2]int) [2]int {
-	sides := map[[2]int]side{}
-	below := [2]side{u.side(from[0], from[1], sides), u.side(from[1], from[0], sides)}
-	best, least := from, below[0].cost+below[1].cost
-	var descend func(table, parent int, above side)
-	descend = func(table, parent int, above side) {
+// cheapestEdge returns the edge whose two branches together have the least cost. It visits all edges, from the edge start outwards.
+func (u *unrooted) cheapestEdge(start [2]int) [2]int {
+	branches := map[[2]int]branch{} // by {table, neighbour towards start}
+	first := u.addBranches(start[0], start[1], branches)
+	second := u.addBranches(start[1], start[0], branches)
+	edge, least := start, first.cost+second.cost
+
+	// descend compares the edges behind table, seen from its neighbour parent. above is the branch of parent, seen from table.
+	var descend func(table, parent int, above branch)
+	descend = func(table, parent int, above branch) {
 		for _, child := range u.neighbours[table] {
 			if child == parent {
 				continue
 			}
-			beyond := above // the side of table, seen from child: without child's own side
-			for _, other := range u.neighbours[table] {
-				if other != parent && other != child {
-					s := sides[[2]int{other, table}]
-					beyond = side{beyond.weighted + s.weighted, beyond.cost + s.cost}
+			beyond := above // becomes the branch of table, seen from child
+			for _, sibling := range u.neighbours[table] {
+				if sibling != parent && sibling != child {
+					s := branches[[2]int{sibling, table}]
+					beyond = branch{beyond.variables + s.variables, beyond.cost + s.cost}
 				}
 			}
-			beyond.cost += u.price[table] * beyond.weighted
-			if cost := beyond.cost + sides[[2]int{child, table}].cost; cost < least {
-				best, least = [2]int{child, table}, cost
+			beyond.cost += u.flops[table] * beyond.variables
+			if cost := beyond.cost + branches[[2]int{child, table}].cost; cost < least {
+				edge, least = [2]int{child, table}, cost
 			}
 			descend(child, table, beyond)
 		}
 	}
-	descend(from[0], from[1], below[1])
-	descend(from[1], from[0], below[0])
-	return best
+	descend(start[0], start[1], second)
+	descend(start[1], start[0], first)
+	return edge
 }
 
-// side returns the side of a table, seen from the neighbour from. It stores that side, and all sides within it, in sides, under the keys
-// {table, neighbour}.
-func (u *unrooted) side(table, from int, sides map[[2]int]side) side {
-	s := side{weighted: u.weighted[table]}
-	for _, next := range u.neighbours[table] {
-		if next != from {
-			below := u.side(next, table, sides)
-			s.weighted += below.weighted
-			s.cost += below.cost
+// addBranches returns the branch of a table, seen from its neighbour parent. It stores this branch, and those of all tables behind the
+// table, in branches under the keys {table, parent}.
+func (u *unrooted) addBranches(table, parent int, branches map[[2]int]branch) branch {
+	b := branch{variables: u.variables[table]}
+	for _, child := range u.neighbours[table] {
+		if child != parent {
+			below := u.addBranches(child, table, branches)
+			b.variables += below.variables
+			b.cost += below.cost
 		}
 	}
 	if table >= u.leaves {
-		s.cost += u.price[table] * s.weighted
+		b.cost += u.flops[table] * b.variables
 	}
-	sides[[2]int{table, from}] = s
-	return s
+	branches[[2]int{table, parent}] = b
+	return b
 }
 
-// rooting lists the merges of an unrooted tree towards a root.
+// rooting is a new contraction tree, made from an unrooted one merge by merge.
 type rooting struct {
 	*unrooted
 	tree contractionorder.Tree
 }
 
-// add lists the merges of a table's side, seen from the neighbour from, and returns the number of the table in the new tree.
-func (r *rooting) add(table, from int) int {
+// addBranch adds the merges of a table's branch, seen from its neighbour parent, and returns the number of the table in the new tree.
+func (r *rooting) addBranch(table, parent int) int {
 	if table < r.leaves {
 		return table
 	}
-	var below []int
-	for _, next := range r.neighbours[table] {
-		if next != from {
-			below = append(below, r.add(next, table))
+	var inputs []int
+	for _, child := range r.neighbours[table] {
+		if child != parent {
+			inputs = append(inputs, r.addBranch(child, table))
 		}
 	}
-	return r.merge(below[0], below[1])
+	return r.addMerge(inputs[0], inputs[1])
 }
 
-// merge adds a merge of two tables and returns the number of its output.
-func (r *rooting) merge(left, right int) int {
+// addMerge adds a merge of two tables and returns the number of its output.
+func (r *rooting) addMerge(left, right int) int {
 	r.tree.Merges = append(r.tree.Merges, [2]int{left, right})
 	return r.leaves + len(r.tree.Merges) - 1
 }

@@ -1,6 +1,6 @@
 package junction
 
-// Runs: tables forth, for the lanes whose evidence changes them, and derivatives back.
+// Runs: tables from the leaves to the root, for the lanes whose evidence changes them, and derivatives from the root to the leaves.
 
 import (
 	"context"
@@ -37,19 +37,20 @@ type Answer struct {
 // run answers up to Lanes queries at a time, one in each lane.
 type run struct {
 	*Tree
-	ctx     context.Context // of the batch; calibration has none that ends
-	queries []Query
-	isWide  bool    // all lanes are computed; else only the first
-	changed []lanes // by table: the lanes in which evidence changes it
-	tables  []table // by table; that of base if no lane is changed
-	by      []table // by table: the derivative of Z by it, once it is needed
-	needed  []bool  // by table: its derivative is
-	pool    pool
-	widened [2][]float64 // copies of tables of one lane for all lanes, for the two operands of a product
-	matrix  kernel.Product
-	factor  [Lanes]scaled.Number // of Z and of every marginal: the scale, and weights that are in no table
-	lost    lanes                // in which digits may be lost
-	list    []float64            // weights of a variable
+	ctx     context.Context // of the current batch
+	queries []Query         // by lane
+	isWide  bool            // all lanes are computed; else only the first
+	changed []lanes         // by table: the lanes in which evidence changes it
+	tables  []table         // by table: its entries; those of base if no lane is changed
+	// derivatives has, by table, the derivative of Z by each of its entries, if isNeeded of the table is set.
+	derivatives []table
+	isNeeded    []bool
+	pool        pool         // memory of tables and derivatives
+	widened     [2][]float64 // copies of tables of one lane for all lanes, for the two operands of a product
+	matrix      kernel.Product
+	factor      [Lanes]scaled.Number // by lane, of Z and of every marginal: the scale, and weights that are in no table
+	lossy       lanes                // the lanes in which digits may be lost
+	laneWeights []float64            // scratch: the weights of one variable in all lanes
 }
 
 // maxFreeRuns bounds the runs whose memory is kept for the next ones, maxRunBytes the memory of each.
@@ -58,8 +59,8 @@ const (
 	maxRunBytes = 32 << 20
 )
 
-// take returns a run, one that has ended if there is one.
-func (t *Tree) take() *run {
+// getRun returns a run with the memory of a finished one if there is one, else a new run. putRun gives it back.
+func (t *Tree) getRun() *run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := len(t.free); n > 0 {
@@ -69,17 +70,18 @@ func (t *Tree) take() *run {
 	}
 	tables := len(t.leaves) + len(t.merges)
 	return &run{
-		Tree:    t,
-		ctx:     context.Background(),
-		changed: make([]lanes, tables),
-		tables:  make([]table, tables),
-		by:      make([]table, tables),
-		needed:  make([]bool, tables),
+		Tree:        t,
+		ctx:         context.Background(),
+		changed:     make([]lanes, tables),
+		tables:      make([]table, tables),
+		derivatives: make([]table, tables),
+		isNeeded:    make([]bool, tables),
 	}
 }
 
-// give keeps a run that has ended for take.
-func (t *Tree) give(r *run) {
+// putRun keeps a finished run for getRun, without its tables if they take more than maxRunBytes. If maxFreeRuns are kept already, it does
+// nothing.
+func (t *Tree) putRun(r *run) {
 	r.queries, r.ctx = nil, context.Background()
 	if r.pool.bytes > maxRunBytes {
 		r.pool = pool{}
@@ -91,9 +93,9 @@ func (t *Tree) give(r *run) {
 	}
 }
 
-// gain is the ratio of the flops a second of all lanes to those of one.
-// Measured on networks of 20 to 1,000 variables: 2.3 to 6.
-const gain = 3.0
+// wideSpeedup is the ratio of the flops per second in all lanes to those in one lane. Measured on networks of 20 to 1,000 variables: 2.3
+// to 6.
+const wideSpeedup = 3.0
 
 // Options of a run. The zero value works.
 type Options struct {
@@ -101,30 +103,30 @@ type Options struct {
 	Memory  int64 // bytes of all tables that evidence changes; 0: any number. One query is answered in any case
 }
 
-// Run answers queries. The bits of an answer depend on the compiled network, the tree and the query alone. The error is the context's.
-// Time: the flops of the answers, or less.
+// Run answers queries, in batches of at most Lanes that share goroutines. The bits of an answer depend on the compiled network, the tree
+// and the query alone. The error is the context's. Time: the flops of the answers, or less.
 func (t *Tree) Run(ctx context.Context, queries []Query, o Options) ([]Answer, error) {
 	answers := make([]Answer, len(queries))
 	batches := (len(queries) + Lanes - 1) / Lanes
 	threads := sumproduct.Threads(o.Threads)
-	each := 2 * Lanes * t.bytes() // of a run of all lanes, with its way back
+	runBytes := 2 * Lanes * t.bytes() // tables and derivatives in all lanes
 	if o.Memory > 0 {
-		threads = max(1, min(threads, int(o.Memory/each)))
+		threads = max(1, min(threads, int(o.Memory/runBytes)))
 	}
-	mayJoin := o.Memory <= 0 || each <= o.Memory
+	mayUseAllLanes := o.Memory <= 0 || runBytes <= o.Memory
 	err := sumproduct.Share(ctx, threads, batches, func(_, batch int) error {
-		from, to := batch*Lanes, min((batch+1)*Lanes, len(queries))
-		r := t.take()
-		defer t.give(r)
-		return r.batch(ctx, queries[from:to], answers[from:to], mayJoin)
+		start, end := batch*Lanes, min((batch+1)*Lanes, len(queries))
+		r := t.getRun()
+		defer t.putRun(r)
+		return r.answerBatch(ctx, queries[start:end], answers[start:end], mayUseAllLanes)
 	})
 	return answers, err
 }
 
-// batch answers at most Lanes queries: all lanes together if mayJoin and that takes less time, else one by one.
-func (r *run) batch(ctx context.Context, queries []Query, answers []Answer, mayJoin bool) error {
+// answerBatch answers at most Lanes queries: side by side in all lanes if mayUseAllLanes is set and that takes less time, else one by one.
+func (r *run) answerBatch(ctx context.Context, queries []Query, answers []Answer, mayUseAllLanes bool) error {
 	r.ctx = ctx
-	if r.begin(queries) && mayJoin {
+	if r.setQueries(queries) && mayUseAllLanes {
 		copy(answers, r.answer())
 		return ctx.Err()
 	}
@@ -132,35 +134,40 @@ func (r *run) batch(ctx context.Context, queries []Query, answers []Answer, mayJ
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r.begin(queries[k : k+1])
+		r.setQueries(queries[k : k+1])
 		answers[k] = r.answer()[0]
 	}
 	return nil
 }
 
-// begin finds the tables that the evidence of some queries changes. It reports whether the queries take less together than one by one.
-func (r *run) begin(queries []Query) (together bool) {
-	r.queries, r.isWide, r.lost = queries, len(queries) > 1, 0
+// setQueries begins the work on some queries, one in each lane: it marks the tables that their evidence changes. It reports whether all
+// lanes together take less time than the queries one by one.
+func (r *run) setQueries(queries []Query) (isFasterWide bool) {
+	r.queries, r.isWide, r.lossy = queries, len(queries) > 1, 0
 	r.findChanges()
-	all, each := 0.0, 0.0 // flops of one lane if all queries run together, and of all queries one by one
+
+	// A merge in all lanes costs its flops in each lane if the evidence of any query changes its output; one by one, only those queries
+	// pay that change it. Derivatives cost two more products for each query with marginals.
+	flopsPerLane, flopsOneByOne := 0.0, 0.0
 	for k := range r.merges {
 		m, out := &r.merges[k], len(r.leaves)+k
 		r.changed[out] = r.changed[m.left] | r.changed[m.right]
 		if r.changed[out] != 0 {
-			all += m.flops
-			each += m.flops * float64(bits.OnesCount8(uint8(r.changed[out])))
+			flopsPerLane += m.flops
+			flopsOneByOne += m.flops * float64(bits.OnesCount8(uint8(r.changed[out])))
 		}
 		for _, q := range queries {
 			if q.Marginals != nil {
-				all += 2 * m.flops / float64(len(queries))
-				each += 2 * m.flops
+				flopsPerLane += 2 * m.flops / float64(len(queries))
+				flopsOneByOne += 2 * m.flops
 			}
 		}
 	}
-	return Lanes*all < gain*each
+	return Lanes*flopsPerLane < wideSpeedup*flopsOneByOne
 }
 
-// answer returns the answers to the queries of begin, and fills their marginals.
+// answer returns the answers to the current queries, one for each lane in use, and fills their marginals. An answer whose OK is false has
+// marginals of 0. If the context ends, the answers mean nothing.
 func (r *run) answer() []Answer {
 	answers := make([]Answer, len(r.queries))
 	hasMarginals := slices.ContainsFunc(r.queries, func(q Query) bool { return q.Marginals != nil })
@@ -169,7 +176,7 @@ func (r *run) answer() []Answer {
 		return answers
 	}
 	for lane := range answers {
-		answers[lane].OK = !r.lost.has(lane) && answers[lane].Z.IsFinite()
+		answers[lane].OK = !r.lossy.has(lane) && answers[lane].Z.IsFinite()
 	}
 	if hasMarginals {
 		r.backward(answers)
@@ -179,7 +186,7 @@ func (r *run) answer() []Answer {
 		if q.Marginals == nil {
 			continue
 		}
-		answers[lane].OK = answers[lane].OK && !answers[lane].Z.IsZero() && !r.lost.has(lane)
+		answers[lane].OK = answers[lane].OK && !answers[lane].Z.IsZero() && !r.lossy.has(lane)
 		if !answers[lane].OK {
 			clear(q.Marginals)
 		}
@@ -187,44 +194,47 @@ func (r *run) answer() []Answer {
 	return answers
 }
 
-// setSingleValues sets the marginal of each variable with a single value left: it is Z.
+// setSingleValues sets the marginals of the variables for which the network's zeros leave one value (leaf < 0): that value has the marginal
+// Z.
 func (r *run) setSingleValues(answers []Answer) {
 	for lane, q := range r.queries {
 		for v := range r.weights {
 			if w := &r.weights[v]; w.leaf < 0 && q.Marginals != nil {
-				q.Marginals[w.offset+w.value(0)] = answers[lane].Z
+				q.Marginals[w.offset+w.variableValue(0)] = answers[lane].Z
 			}
 		}
 	}
 }
 
-// lanes returns the number of lanes that are computed.
-func (r *run) lanes() int {
+// laneCount returns the number of lanes that are computed: all or one.
+func (r *run) laneCount() int {
 	if r.isWide {
 		return Lanes
 	}
 	return 1
 }
 
-// longMerge is the number of flops of a merge from which the context is looked at before the merge.
+// longMerge is the number of flops above which the context is checked before a merge.
 const longMerge = 1 << 16
 
-// isOver reports whether the context has ended before a long merge. Then the numbers of this run are void.
-func (r *run) isOver(m *merge) bool { return m.flops > longMerge && r.ctx.Err() != nil }
+// isCancelled reports whether m is long and the context has ended. Then the numbers of this run mean nothing.
+func (r *run) isCancelled(m *merge) bool { return m.flops > longMerge && r.ctx.Err() != nil }
 
-// forward computes the changed tables and Z, and keeps the tables if there is a way back.
-func (r *run) forward(answers []Answer, keep bool) {
+// forward computes the tables that evidence changes, from the leaves to the root, and sets Z and the flops of each lane's answer. Tables
+// that no evidence changes are those of base. keepTables keeps the memory of all tables, for the derivatives.
+func (r *run) forward(answers []Answer, keepTables bool) {
 	for k := range r.leaves {
 		if r.tables[k] = r.base[k]; r.changed[k] != 0 {
-			r.weigh(k)
+			r.computeLeaf(k)
 		}
 	}
+
 	for k := range r.merges {
 		m, out := &r.merges[k], len(r.leaves)+k
 		if r.tables[out] = r.base[out]; r.changed[out] == 0 {
 			continue
 		}
-		if r.isOver(m) {
+		if r.isCancelled(m) {
 			break
 		}
 		r.multiply(&r.tables[out], &r.tables[m.left], &r.tables[m.right], &r.products[k].forth)
@@ -233,32 +243,34 @@ func (r *run) forward(answers []Answer, keep bool) {
 				answers[lane].Flops += m.flops
 			}
 		}
-		if !keep {
-			r.release(m.left)
-			r.release(m.right)
+		if !keepTables {
+			r.releaseTable(m.left)
+			r.releaseTable(m.right)
 		}
 	}
 	if r.ctx.Err() != nil {
 		return
 	}
-	root := len(r.tables) - 1
+
+	root := len(r.tables) - 1 // its only entry is Z, without the factors that are in no table
 	for lane := range answers {
 		answers[lane].Z = r.factor[lane].Mul(scaled.Make(r.tables[root].at(0, lane), r.tables[root].exp[lane]))
 	}
-	if !keep {
-		r.release(root)
+	if !keepTables {
+		r.releaseTable(root)
 	}
 }
 
-// release gives the memory of a table back, if the table is not that of base.
-func (r *run) release(table int) {
+// releaseTable gives the memory of a table back to the pool. It does nothing if the table is the one without evidence, which others use.
+func (r *run) releaseTable(table int) {
 	if r.changed[table] != 0 {
-		r.pool.give(r.tables[table].data)
+		r.pool.put(r.tables[table].data)
 		r.tables[table].data = nil
 	}
 }
 
-// findChanges finds the leaves that the evidence of each lane changes, and the factors of Z that are in no table.
+// findChanges sets changed for all leaves, the lanes whose evidence changes them, and factor: by lane, the product of the scale and of the
+// weights of variables with a single value, which are in no leaf.
 func (r *run) findChanges() {
 	clear(r.changed)
 	for lane, q := range r.queries {
@@ -267,59 +279,62 @@ func (r *run) findChanges() {
 			w := &r.weights[v]
 			switch {
 			case w.leaf < 0:
-				r.factor[lane] = r.factor[lane].Mul(scaled.FromFloat(w.under(q.Net)[w.value(0)]))
-			case !w.equalsEvidenceFree(q.Net):
+				r.factor[lane] = r.factor[lane].Mul(scaled.FromFloat(w.in(q.Net)[w.variableValue(0)]))
+			case w.isChangedBy(q.Net):
 				r.changed[w.leaf] |= 1 << lane
 			}
 		}
 	}
 }
 
-// multiply sets out to the product p of two tables, in memory of the pool, and notes the lanes in which digits may be lost.
+// multiply sets out to the product p of the tables a and b, in all lanes if the run has more than one. It adds to r.lossy the lanes in
+// which digits may be lost.
 func (r *run) multiply(out, a, b *table, p *product) {
-	p.laid.Do(p.lay)
+	p.positionsOnce.Do(p.listPositions)
 	out.isWide = r.isWide
-	out.data = r.pool.take(p.size() * r.lanes())
-	r.lost |= out.bound(a, b, p.terms)
+	out.data = r.pool.get(p.size() * r.laneCount())
+	r.lossy |= out.setProductBounds(a, b, p.terms)
 	if r.isWide {
-		p.multiplyWide(out.data, r.wide(a, 0), r.wide(b, 1))
+		p.multiplyWide(out.data, r.wideData(a, 0), r.wideData(b, 1))
 	} else {
 		p.multiply(&r.matrix, out.data, a.data, b.data)
 	}
 	out.keepInRange()
 }
 
-// wide returns the data of a table in all lanes.
-func (r *run) wide(t *table, operand int) []float64 {
+// wideData returns the entries of a table in all lanes. If the table has one lane, they are a copy, which is valid until the next call for
+// the same operand (0 or 1) of a product.
+func (r *run) wideData(t *table, operand int) []float64 {
 	if t.isWide {
 		return t.data
 	}
-	if room := &r.widened[operand]; len(*room) < len(t.data)*Lanes {
-		*room = make([]float64, len(t.data)*Lanes)
+	if buffer := &r.widened[operand]; len(*buffer) < len(t.data)*Lanes {
+		*buffer = make([]float64, len(t.data)*Lanes)
 	}
 	wide := t.widen(r.widened[operand])
 	return wide.data
 }
 
-// weigh computes leaf k, the table of the network times the weights of variables.
-func (r *run) weigh(k int) {
+// computeLeaf sets the table of leaf k to the table of the network times the weights of its variables, in each lane under that lane's
+// evidence.
+func (r *run) computeLeaf(k int) {
 	l := &r.leaves[k]
 	t := table{data: l.data}
 	for lane := range Lanes {
 		t.low[lane] = l.low
 	}
-	room := r.pool.take(len(l.data) * r.lanes())
+	memory := r.pool.get(len(l.data) * r.laneCount())
 	if r.isWide {
-		t = t.widen(room)
+		t = t.widen(memory)
 	} else {
-		t.data = room[:copy(room, l.data)]
+		t.data = memory[:copy(memory, l.data)]
 	}
 	for _, v := range l.weighted {
 		r.multiplyWeights(&t, &r.weights[v])
 	}
 	for lane := range Lanes {
-		if t.low[lane] < deepest {
-			r.lost |= 1 << lane
+		if t.low[lane] < minLow {
+			r.lossy |= 1 << lane
 		}
 	}
 	t.measure()
@@ -327,114 +342,125 @@ func (r *run) weigh(k int) {
 	r.tables[k] = t
 }
 
-// multiplyWeights multiplies the weights of one variable into a leaf. Lanes without a query get the weights without evidence.
+// multiplyWeights multiplies the weights of one variable into the table of its leaf, in each lane those under the lane's evidence. Lanes
+// without a query get the weights without evidence. Lanes in which digits may be lost are added to r.lossy.
 func (r *run) multiplyWeights(t *table, w *weights) {
-	n := r.lanes()
-	r.list = append(r.list[:0], make([]float64, n*w.dim)...)
+	n := r.laneCount()
+
+	// Collect the weights: laneWeights[lane*w.dim+k] is that of value k of the leaf's index.
+	r.laneWeights = append(r.laneWeights[:0], make([]float64, n*w.dim)...)
 	for lane := range n {
-		all := w.without
+		byValue := w.evidenceFree
 		if lane < len(r.queries) {
-			all = w.under(r.queries[lane].Net)
+			byValue = w.in(r.queries[lane].Net)
 		}
-		list := r.list[lane*w.dim:][:w.dim]
+		list := r.laneWeights[lane*w.dim:][:w.dim]
 		for k := range list {
-			list[k] = all[w.value(k)]
+			list[k] = byValue[w.variableValue(k)]
 		}
 		low, exp, ok := normaliseWeights(list)
 		if !ok {
-			r.lost |= 1 << lane
+			r.lossy |= 1 << lane
 		}
 		t.exp[lane] += exp
 		t.low[lane] += low
 	}
+
+	// Multiply. The index has each value k for w.stride entries in a row, and an entry has a number for each lane.
 	for at := 0; at < len(t.data); {
 		for k := range w.dim {
 			for end := at + w.stride*n; at < end; at += n {
 				for lane := range n {
-					t.data[at+lane] *= r.list[lane*w.dim+k]
+					t.data[at+lane] *= r.laneWeights[lane*w.dim+k]
 				}
 			}
 		}
 	}
 }
 
-// normaliseWeights divides weights, in place, by the power of two 2^exp of the largest, if one is outside the margin. low is the exponent
-// of the smallest that is not 0, after the division. ok is false if they are too far apart, or if one is below 0.
-func normaliseWeights(list []float64) (low int, exp int64, ok bool) {
-	top, low, isNegative := floats.Extent(list)
-	if isNegative || top-low > spanLimit || top >= 1024 {
+// normaliseWeights divides the weights of a variable, in place, by 2^exp, and returns the exponent low of the smallest that is then not 0.
+// exp is 0 if all weights are within 2^±margin, else the largest weight comes out in [1, 2).
+//
+// ok is false if a weight is not finite or below 0, or if their exponents differ by more than spanLimit.
+func normaliseWeights(weights []float64) (low int, exp int64, ok bool) {
+	top, low, hasNegative := floats.Extent(weights)
+	isFinite := top < 1024
+	if hasNegative || top-low > spanLimit || !isFinite {
 		return 0, 0, false
 	}
 	if top > margin || low < -margin {
-		exp = floats.Normalise(list).Exp
+		exp = floats.Normalise(weights).Exp
 	}
 	return low - int(exp), exp, true
 }
 
-// backward computes the derivatives by the leaves that have the weights of targets, and the marginals.
+// backward computes the derivatives of Z by all tables between the root and the leaves that have the weights of targets, and the marginals.
+// It begins with ∂Z/∂root = 1, and releases all tables.
 func (r *run) backward(answers []Answer) {
 	r.markNeeded()
-	r.by[len(r.by)-1] = table{data: append(r.pool.take(1)[:0], 1)}
+	root := len(r.derivatives) - 1
+	r.derivatives[root] = table{data: append(r.pool.get(1)[:0], 1)}
 	for k := len(r.merges) - 1; k >= 0; k-- {
 		m, p, out := &r.merges[k], &r.products[k], len(r.leaves)+k
-		if r.isOver(m) {
+		if r.isCancelled(m) {
 			return
 		}
-		if r.needed[out] {
+		if r.isNeeded[out] {
 			r.differentiate(answers, m.flops, out, m.left, m.right, &p.toLeft)
 			r.differentiate(answers, m.flops, out, m.right, m.left, &p.toRight)
-			r.pool.give(r.by[out].data)
+			r.pool.put(r.derivatives[out].data)
 		}
-		r.release(out)
+		r.releaseTable(out)
 	}
 	for k := range r.leaves {
-		r.release(k)
+		r.releaseTable(k)
 	}
 }
 
-// differentiate computes the derivative by one of the two tables of a merge from that by its output, if it is needed, and the marginals of
-// a leaf.
-func (r *run) differentiate(answers []Answer, flops float64, out, by, other int, p *product) {
-	if !r.needed[by] {
+// differentiate computes ∂Z/∂input = Σ ∂Z/∂out · sibling by the product p, where a merge has made the table out of input and sibling. It
+// does nothing if the derivative is not needed. If input is a leaf, it reads the marginals from the derivative and releases it.
+func (r *run) differentiate(answers []Answer, flops float64, out, input, sibling int, p *product) {
+	if !r.isNeeded[input] {
 		return
 	}
-	r.multiply(&r.by[by], &r.by[out], &r.tables[other], p)
+	r.multiply(&r.derivatives[input], &r.derivatives[out], &r.tables[sibling], p)
 	for lane, q := range r.queries {
 		if q.Marginals != nil {
 			answers[lane].Flops += flops
 		}
 	}
-	if by < len(r.leaves) {
-		r.lost |= new(table).bound(&r.tables[by], &r.by[by], len(r.leaves[by].data))
+	if input < len(r.leaves) {
+		r.lossy |= new(table).setProductBounds(&r.tables[input], &r.derivatives[input], len(r.leaves[input].data))
 		for lane, q := range r.queries {
 			if q.Marginals != nil {
-				r.readMarginals(lane, by)
+				r.readMarginals(lane, input)
 			}
 		}
-		r.pool.give(r.by[by].data)
+		r.pool.put(r.derivatives[input].data)
 	}
 }
 
-// markNeeded finds the tables whose derivatives are needed: leaves with the weights of a target, and all merges above these.
+// markNeeded sets isNeeded for the tables whose derivatives are needed: leaves that have the weights of a target, and all tables on the way
+// from these to the root.
 func (r *run) markNeeded() {
-	clear(r.needed)
+	clear(r.isNeeded)
 	for _, q := range r.queries {
 		if q.Marginals == nil {
 			continue
 		}
-		for v := range r.variables(q.Targets) {
-			if k := r.weights[v].leaf; k >= 0 {
-				r.needed[k] = true
+		for v := range r.targetsOrAll(q.Targets) {
+			if leaf := r.weights[v].leaf; leaf >= 0 {
+				r.isNeeded[leaf] = true
 			}
 		}
 	}
-	for k := range r.merges {
-		r.needed[len(r.leaves)+k] = r.needed[r.merges[k].left] || r.needed[r.merges[k].right]
+	for k, m := range r.merges {
+		r.isNeeded[len(r.leaves)+k] = r.isNeeded[m.left] || r.isNeeded[m.right]
 	}
 }
 
-// variables yields the targets, or all variables if targets is nil.
-func (t *Tree) variables(targets []int) func(yield func(int) bool) {
+// targetsOrAll yields the targets, or all variables if targets is nil.
+func (t *Tree) targetsOrAll(targets []int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		if targets == nil {
 			for v := range t.weights {
@@ -451,30 +477,33 @@ func (t *Tree) variables(targets []int) func(yield func(int) bool) {
 	}
 }
 
-// readMarginals fills the marginals of a lane for all variables whose weights a leaf has, asked for or not.
+// readMarginals fills the marginals of a lane for all variables whose weights a leaf has, asked for or not. The marginal of a value is the
+// sum of entry · ∂Z/∂entry over the leaf's entries of that value.
 func (r *run) readMarginals(lane, leaf int) {
-	t, by := &r.tables[leaf], &r.by[leaf]
+	t, derivative := &r.tables[leaf], &r.derivatives[leaf]
 	entries := len(r.leaves[leaf].data)
 	for _, v := range r.leaves[leaf].weighted {
 		w := &r.weights[v]
 		for k := range w.dim {
+			// The entries of value k are blocks of w.stride neighbours, one block in every w.stride·w.dim entries.
 			sum := 0.0
-			for from := k * w.stride; from < entries; from += w.stride * w.dim {
-				for at := from; at < from+w.stride; at++ {
-					sum = math.FMA(t.at(at, lane), by.at(at, lane), sum)
+			for start := k * w.stride; start < entries; start += w.stride * w.dim {
+				for entry := start; entry < start+w.stride; entry++ {
+					sum = math.FMA(t.at(entry, lane), derivative.at(entry, lane), sum)
 				}
 			}
-			r.queries[lane].Marginals[w.offset+w.value(k)] = r.factor[lane].Mul(scaled.Make(sum, t.exp[lane]+by.exp[lane]))
+			marginal := r.factor[lane].Mul(scaled.Make(sum, t.exp[lane]+derivative.exp[lane]))
+			r.queries[lane].Marginals[w.offset+w.variableValue(k)] = marginal
 		}
 	}
 }
 
-// calibrate computes all tables without evidence, which become base. It returns false if digits may be lost.
-func (t *Tree) calibrate(net *btn.Network) (ok bool) {
-	r := t.take()
+// computeBase computes all tables without evidence and stores them in t.base. ok is false if digits may be lost.
+func (t *Tree) computeBase(net *btn.Network) (ok bool) {
+	r := t.getRun()
 	r.queries = []Query{{Net: net}}
 	for k := range t.leaves {
-		r.weigh(k)
+		r.computeLeaf(k)
 	}
 	for k := range t.merges {
 		m := &t.merges[k]
@@ -482,7 +511,7 @@ func (t *Tree) calibrate(net *btn.Network) (ok bool) {
 	}
 	t.base = r.tables
 	for k := range t.base {
-		t.base[k].spread()
+		t.base[k].copyFirstLane()
 	}
-	return r.lost&1 == 0
+	return !r.lossy.has(0)
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/basetensor/basetensor/internal/base/floats"
 )
 
-// table has the entries data[entry·n+lane]·2^exp[lane], with n = 1 or Lanes. If n = 1, all lanes have the same entries, exponents and
-// bounds.
+// table has, for each lane, the entries data[entry·n+lane]·2^exp[lane]. n is Lanes if isWide is set. Else n is 1, and all lanes have the
+// entries data[entry].
 type table struct {
 	data   []float64
 	isWide bool // n = Lanes
 	exp    [Lanes]int64
-	// Every entry of a lane that is not 0 is at least 2^low and below 2^(top+1), in data.
+	// Bounds of the numbers in data: those of a lane that are not 0 are at least 2^low and below 2^(top+1).
 	top, low [Lanes]int
 }
 
 const (
 	// margin bounds the exponents of a table's entries: products of two are far from the ends of float64.
 	margin = 400
-	// deepest is the least exponent of a product of two entries; below it digits may be lost.
-	deepest = floats.Lowest
+	// minLow is the smallest exponent of a product of two entries. Below it digits may be lost.
+	minLow = floats.Lowest
 )
 
 // lanes is a set of lanes, one bit for each.
@@ -31,7 +31,7 @@ type lanes uint8
 // has reports whether a lane is in the set.
 func (l lanes) has(lane int) bool { return l>>lane&1 != 0 }
 
-// keepInRange rescales the lanes whose bounds are outside the margin.
+// keepInRange moves powers of two from the entries to the exponents, in the lanes whose entries may be above 2^margin or below 2^−margin.
 func (t *table) keepInRange() {
 	for lane := range Lanes {
 		if t.top[lane] > margin || t.low[lane] < -margin {
@@ -42,7 +42,8 @@ func (t *table) keepInRange() {
 	}
 }
 
-// measure sets the bounds to the exponents of the largest entry and of the smallest that is not 0. If all entries are 0, both are 0.
+// measure sets the bounds top and low of every lane to the exponents of its largest entry and of its smallest entry that is not 0. If all
+// are 0, both bounds are 0. No entry is below 0, so that entries have the order of their bits.
 func (t *table) measure() {
 	if !t.isWide {
 		top, low, _ := floats.Extent(t.data)
@@ -51,7 +52,7 @@ func (t *table) measure() {
 		}
 		return
 	}
-	var largest, smallest [Lanes]uint64 // bits of entries; smallest has the bits less one
+	var largest, smallest [Lanes]uint64 // bits of the largest entry; those of the smallest but 0, less one
 	for lane := range Lanes {
 		smallest[lane] = math.MaxUint64
 	}
@@ -60,7 +61,7 @@ func (t *table) measure() {
 		for lane, x := range entry {
 			bits := math.Float64bits(x)
 			largest[lane] = max(largest[lane], bits)
-			smallest[lane] = min(smallest[lane], bits-1) // 0 becomes the largest
+			smallest[lane] = min(smallest[lane], bits-1) // an entry 0 wraps around to the largest number
 		}
 	}
 	for lane := range Lanes {
@@ -71,70 +72,71 @@ func (t *table) measure() {
 	}
 }
 
-// rescale divides every lane that is outside the margin by the power of two of its largest entry.
+// rescale divides each lane with an entry above 2^margin or below 2^−margin by the power of two of its largest entry, which is added to the
+// lane's exponent. The bounds must be exact (measure).
 func (t *table) rescale() {
-	var by [Lanes]float64
-	isAny := false
+	var factors [Lanes]float64
+	isNeeded := false
 	for lane := range Lanes {
-		by[lane] = 1
+		factors[lane] = 1
 		if top := t.top[lane]; top > margin || t.low[lane] < -margin {
-			by[lane] = math.Ldexp(1, -top)
+			factors[lane] = math.Ldexp(1, -top)
 			t.exp[lane] += int64(top)
 			t.top[lane], t.low[lane] = 0, t.low[lane]-top
-			isAny = true
+			isNeeded = true
 		}
 	}
-	if isAny {
-		t.multiply(&by)
+	if isNeeded {
+		t.multiplyLanes(&factors)
 	}
 }
 
-// multiply multiplies all entries by a number in each lane.
-func (t *table) multiply(by *[Lanes]float64) {
+// multiplyLanes multiplies all entries of each lane by the lane's factor. A table of one lane has the factor of lane 0.
+func (t *table) multiplyLanes(factors *[Lanes]float64) {
 	if !t.isWide {
 		for k := range t.data {
-			t.data[k] *= by[0]
+			t.data[k] *= factors[0]
 		}
 		return
 	}
 	for data := t.data; len(data) >= Lanes; data = data[Lanes:] {
 		entry := (*[Lanes]float64)(data)
 		for lane := range entry {
-			entry[lane] *= by[lane]
+			entry[lane] *= factors[lane]
 		}
 	}
 }
 
-// bound sets the exponents and the bounds of t, which is a product of a and b: each entry is a sum of the given number of terms. It returns
-// the lanes in which digits of a term may be lost. If there are any by the bounds of a and b, it measures these first.
-func (t *table) bound(a, b *table, terms int) (lost lanes) {
-	if lost = t.add(a, b, terms); lost != 0 {
+// setProductBounds sets the exponents and the bounds of t, a product of a and b whose entries are sums of so many terms. It returns the
+// lanes in which digits of a term may be lost. If the bounds of a and b leave that open, it measures a and b first.
+func (t *table) setProductBounds(a, b *table, terms int) (lossy lanes) {
+	if lossy = t.addBounds(a, b, terms); lossy != 0 {
 		a.measure()
 		b.measure()
-		lost = t.add(a, b, terms)
+		lossy = t.addBounds(a, b, terms)
 	}
-	return lost
+	return lossy
 }
 
-// add sets the exponents and bounds of a product to the sums of those of a and b. It returns the lanes in which digits of a term may be
-// lost.
-func (t *table) add(a, b *table, terms int) (lost lanes) {
-	more := int(math.Ceil(math.Log2(float64(terms)))) + 1
+// addBounds sets the exponents and bounds of t, a product of a and b whose entries are sums of so many terms, to the sums of those of a and
+// b. top grows by the carry of a product and by log2 of the terms. It returns the lanes in which digits of a term may be lost.
+func (t *table) addBounds(a, b *table, terms int) (lossy lanes) {
+	growth := int(math.Ceil(math.Log2(float64(terms)))) + 1
 	for lane := range Lanes {
 		t.exp[lane] = a.exp[lane] + b.exp[lane]
-		t.top[lane] = a.top[lane] + b.top[lane] + more
+		t.top[lane] = a.top[lane] + b.top[lane] + growth
 		t.low[lane] = a.low[lane] + b.low[lane]
-		if t.low[lane] < deepest {
-			lost |= 1 << lane
+		if t.low[lane] < minLow {
+			lossy |= 1 << lane
 		}
 	}
-	return lost
+	return lossy
 }
 
-// widen returns a table of all lanes with the entries of one, in room.
-func (t *table) widen(room []float64) table {
+// widen returns a copy of a table of one lane that has its entries in all lanes. The copy uses memory, which has room for it.
+func (t *table) widen(memory []float64) table {
 	wide := *t
-	wide.data, wide.isWide = room[:len(t.data)*Lanes], true
+	wide.data, wide.isWide = memory[:len(t.data)*Lanes], true
 	for k, x := range t.data {
 		entry := (*[Lanes]float64)(wide.data[k*Lanes:])
 		for lane := range entry {
@@ -144,7 +146,7 @@ func (t *table) widen(room []float64) table {
 	return wide
 }
 
-// at returns an entry of a lane, without its exponent.
+// at returns an entry of a lane, without the factor 2^exp[lane].
 func (t *table) at(entry, lane int) float64 {
 	if t.isWide {
 		return t.data[entry*Lanes+lane]
@@ -152,8 +154,8 @@ func (t *table) at(entry, lane int) float64 {
 	return t.data[entry]
 }
 
-// spread copies the exponent and the bounds of the first lane to all lanes. The table has one lane.
-func (t *table) spread() {
+// copyFirstLane copies the exponent and the bounds of lane 0 to all lanes of a table that is not wide.
+func (t *table) copyFirstLane() {
 	for lane := range Lanes {
 		t.exp[lane], t.top[lane], t.low[lane] = t.exp[0], t.top[0], t.low[0]
 	}

@@ -23,67 +23,68 @@ const Lanes = kernel.Columns
 // Tree is a network along a contraction tree. An excluded value has weight 0 and keeps its place, so that no shape depends on a query. It
 // does not change, and may be used by several goroutines.
 type Tree struct {
-	dims     []int
+	dims     []int // by index: the number of its values
 	leaves   []leaf
-	merges   []merge
-	products []products // by merge
-	weights  []weights  // by variable
-	scale    scaled.Number
-	base     []table // by table: without evidence
+	merges   []merge       // in an order in which both inputs exist before a merge
+	products []products    // by merge
+	weights  []weights     // by variable
+	scale    scaled.Number // a factor of Z that is in no table
+	base     []table       // all tables without evidence: the leaves, then the outputs of the merges
 
 	mu   sync.Mutex
-	free []*run // that have ended
+	free []*run // finished runs, whose memory the next ones use
 }
 
 // merge is a product of two tables, from which indices are summed that no other table has. Table k of a tree is leaf k, or the output of
 // merge k − len(leaves).
 type merge struct {
-	left, right int
-	flops       float64 // in one lane: of the product forth, and of each of those back
+	left, right int     // numbers of the two tables
+	flops       float64 // for one query: of the product, and of each of the two derivatives
 }
 
-// products are the three products of a merge.
+// products are the three products of a merge out = Σ left·right.
 type products struct {
 	forth   product // out ← Σ left·right
-	toLeft  product // derivative by left ← Σ derivative by out · right
-	toRight product // derivative by right ← Σ derivative by out · left
+	toLeft  product // ∂Z/∂left ← Σ ∂Z/∂out · right
+	toRight product // ∂Z/∂right ← Σ ∂Z/∂out · left
 }
 
-// Shape returns the hypergraph of the tables that a tree of net has as leaves: a contraction tree over it is one for Compile. ok is false
-// if net is not for this engine: Z is 0 by the zeros of net, entries of a table are further apart than 2^500, an entry is below 0, net has
-// more than 2^14 tables, or it is invalid. Other engines then contract the network, or report the error. Cost: that of lower.Apart.
+// Shape returns the hypergraph of the leaves of net's tree, over which a contraction tree for Compile is made: one edge for each leaf.
+// ok is false if net is not for this engine: Z is 0 by the zeros of net, entries of a table are further apart than 2^500, an entry is below
+// 0, net has more than 2^14 tables, or it is invalid. Other engines then contract the network, or report the error. Cost: that of
+// lower.Apart.
 func Shape(net *btn.Network) (h contractionorder.Hypergraph, ok bool) {
-	t, ok := begin(net)
+	t, ok := newLeavesOnly(net)
 	if !ok {
 		return contractionorder.Hypergraph{}, false
 	}
 	return t.shape(), true
 }
 
-// Compile makes the tree of a network along a contraction tree over its Shape, without the network's own evidence, and computes its
-// tables. ok is false if Shape's is, if tree is not one over Shape, or if digits may be lost even without evidence.
+// Compile makes the tree of a network along a contraction tree over its Shape, and computes all tables without the network's own evidence.
+// ok is false if Shape's is, if tree is not a contraction tree over Shape, or if digits may be lost even without evidence.
 //
-// Cost: that of Shape, and the flops of Cost(false).
+// Cost: that of Shape, and the flops of a query without marginals (Price).
 func Compile(net *btn.Network, tree contractionorder.Tree) (compiled *Tree, ok bool) {
-	t, scopes, ok := lay(net, tree)
+	t, scopes, ok := layOutTree(net, tree)
 	if !ok {
 		return nil, false
 	}
-	t.connect(scopes)
-	return t, t.calibrate(net)
+	t.addProducts(scopes)
+	return t, t.computeBase(net)
 }
 
-// lay returns a tree with leaves and merges, but without products and tables, and the scopes of all its tables. ok is false if tree is not
-// one over the Shape of net.
-func lay(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [][]int, ok bool) {
-	t, ok = begin(net)
+// layOutTree returns a tree with leaves and merges, but without products and tables, and the scopes of all its tables. The merges are those
+// of tree with the best root (reroot). ok is false if Shape's is, or if tree is not a contraction tree over Shape.
+func layOutTree(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [][]int, ok bool) {
+	t, ok = newLeavesOnly(net)
 	if !ok || tree.Leaves != len(t.leaves) || tree.Validate() != nil {
 		return nil, nil, false
 	}
 	h := t.shape()
-	_, price := follow(h, tree)
-	p, _ := follow(h, reroot(tree, price, t.leaves))
-	t.leaves = append(t.leaves, leaf{data: []float64{1}})
+	_, flops := planMerges(h, tree)
+	p, _ := planMerges(h, reroot(tree, flops, t.leaves))
+	t.leaves = append(t.leaves, leaf{data: []float64{1}}) // the table of the single entry 1 that planMerges adds
 	t.merges = p.merges
 	return t, p.scopes, true
 }
@@ -91,8 +92,8 @@ func lay(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [][]int,
 // MostLeaves is the largest number of leaves of a tree. Each takes some 1,000 bytes in addition to its entries.
 const MostLeaves = 1 << 14
 
-// begin returns a tree that has only its leaves. ok is false as in Shape.
-func begin(net *btn.Network) (t *Tree, ok bool) {
+// newLeavesOnly returns a tree that has its leaves and the weights of its variables, and no merges. ok is false as in Shape.
+func newLeavesOnly(net *btn.Network) (t *Tree, ok bool) {
 	apart, ok := lower.Apart(context.Background(), net)
 	if !ok {
 		return nil, false
@@ -105,7 +106,7 @@ func begin(net *btn.Network) (t *Tree, ok bool) {
 	return t, len(t.leaves) > 0 && len(t.leaves) <= MostLeaves
 }
 
-// shape returns the hypergraph of the leaves.
+// shape returns the hypergraph of the leaves: edge k has the indices of leaf k.
 func (t *Tree) shape() contractionorder.Hypergraph {
 	h := contractionorder.Hypergraph{Dims: t.dims}
 	for k := range t.leaves {
@@ -114,47 +115,50 @@ func (t *Tree) shape() contractionorder.Hypergraph {
 	return h
 }
 
-// Price returns the cost of a query along a contraction tree over Shape: the flops of a run that computes every table, with marginals
-// also of its pass back, and the bytes of a tree and a run. The root of the tree changes no more of it than its last merge.
-func Price(h contractionorder.Hypergraph, tree contractionorder.Tree) (forth, both query.Cost) {
-	p, _ := follow(h, tree)
-	forth = query.Cost{Flops: p.flops, Log2Table: p.largest, Width: p.width, Slices: 1, Bytes: 2 * 8 * p.entries}
-	return forth, WithMarginals(forth)
+// Price returns the cost of a query along a contraction tree over Shape, without marginals and with all marginals: the flops of a run that
+// computes every table, and the bytes of a tree and a run. Another root of the tree changes only the cost of the last merge.
+func Price(h contractionorder.Hypergraph, tree contractionorder.Tree) (withoutMarginals, withMarginals query.Cost) {
+	p, _ := planMerges(h, tree)
+	cost := query.Cost{Flops: p.flops, Log2Table: p.log2Largest, Width: p.width, Slices: 1, Bytes: 2 * 8 * p.entries}
+	return cost, WithMarginals(cost)
 }
 
-// WithMarginals returns the cost of a query with marginals, from its cost without: for each merge one product forth, and one back to each
-// of its two tables.
-func WithMarginals(forth query.Cost) query.Cost {
-	forth.Flops *= 3
-	forth.Bytes *= 1.5
-	return forth
+// WithMarginals returns the cost of a query with marginals from its cost without. Each merge takes three products instead of one: its own,
+// and the derivatives by its two tables.
+func WithMarginals(cost query.Cost) query.Cost {
+	cost.Flops *= 3
+	cost.Bytes *= 1.5
+	return cost
 }
 
-// follow lists the merges of a tree over the tables of h, and one further table of the single entry 1. A table with an index that no other
-// has is merged with that table first, which sums the index out. price has the flops of each merge of tree, by table of tree.
-func follow(h contractionorder.Hypergraph, tree contractionorder.Tree) (p *planner, price []float64) {
-	tables := h.Edges
-	p = newPlanner(h.Dims, tables)
-	place := make([]int, len(tables), len(tables)+len(tree.Merges)) // by table of tree: its number in p
-	one := len(tables)
+// planMerges plans the merges of a tree over the tables of h, and returns the flops of each merge of tree, by its output; those of the
+// leaves are 0.
+//
+// It adds one further table, of the single entry 1. A table with an index that no other has is first merged with that table, which sums
+// the index out. A single table is, too, so that there is a merge.
+func planMerges(h contractionorder.Hypergraph, tree contractionorder.Tree) (p *planner, flops []float64) {
+	leaves := len(h.Edges)
+	p = newPlanner(h.Dims, h.Edges)
+	one := leaves // the number of the table of the single entry 1
 	p.add(nil)
-	for k := range tables {
-		place[k] = k
-		if p.hasOwn(k) || len(tables) == 1 {
-			place[k] = p.merge(k, one)
+	planned := make([]int, leaves, leaves+len(tree.Merges)) // by table of tree: its number in the plan
+	for k := range leaves {
+		planned[k] = k
+		if p.hasPrivateIndex(k) || leaves == 1 {
+			planned[k] = p.merge(k, one)
 		}
 	}
-	price = make([]float64, len(tables))
+	flops = make([]float64, leaves)
 	for _, m := range tree.Merges {
-		before := p.flops
-		place = append(place, p.merge(place[m[0]], place[m[1]]))
-		price = append(price, p.flops-before)
+		earlier := p.flops
+		planned = append(planned, p.merge(planned[m[0]], planned[m[1]]))
+		flops = append(flops, p.flops-earlier)
 	}
-	return p, price
+	return p, flops
 }
 
-// connect makes the products of the merges.
-func (t *Tree) connect(scopes [][]int) {
+// addProducts sets the three products of every merge. scopes has the indices of every table, those of merge k at len(t.leaves)+k.
+func (t *Tree) addProducts(scopes [][]int) {
 	t.products = make([]products, len(t.merges))
 	for k, m := range t.merges {
 		left, right, out := scopes[m.left], scopes[m.right], scopes[len(t.leaves)+k]

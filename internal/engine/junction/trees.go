@@ -22,47 +22,47 @@ const (
 // Several goroutines may use it.
 type Trees struct {
 	bounds sync.Once
-	cache  memo.LRU[treeKey, *cached]
+	cache  memo.LRU[treeKey, *compilation]
 }
 
-// treeKey is a network, by identity, and the plan of its tree, by a hash.
+// treeKey identifies a network by its address, and its contraction tree by a hash of its merges.
 type treeKey struct {
 	net  weak.Pointer[btn.Network]
 	tree uint64
 }
 
-// cached is the result of Compile for a network and a contraction tree.
-type cached struct {
-	merges [][2]int
-	once   sync.Once
-	tree   *Tree // nil: Compile makes none
+// compilation is the result of Compile for a network and a contraction tree.
+type compilation struct {
+	merges [][2]int  // of the contraction tree
+	once   sync.Once // calls Compile
+	tree   *Tree     // nil if Compile makes none
 }
 
-// Of returns what Compile returns, from memory if it is there. The network must not change any more.
+// Of returns the result of Compile. It compiles only once what it remembers. The network must not change any more.
 func (t *Trees) Of(net *btn.Network, tree contractionorder.Tree) (*Tree, bool) {
 	if t == nil {
 		return Compile(net, tree)
 	}
 	t.bounds.Do(func() { t.cache.Entries, t.cache.Bytes = maxTrees, maxTreesBytes })
-	key := treeKey{weak.Make(net), hash(tree)}
-	r, ok := t.cache.Get(key)
+	key := treeKey{weak.Make(net), hashMerges(tree)}
+	entry, ok := t.cache.Get(key)
 	if !ok {
-		r = t.cache.Add(key, &cached{merges: tree.Merges}, 0)
+		entry = t.cache.Add(key, &compilation{merges: tree.Merges}, 0)
 	}
-	if !slices.Equal(r.merges, tree.Merges) { // two trees of one hash
+	if !slices.Equal(entry.merges, tree.Merges) { // another tree with the same hash
 		return Compile(net, tree)
 	}
-	r.once.Do(func() {
+	entry.once.Do(func() {
 		if compiled, ok := Compile(net, tree); ok {
-			r.tree = compiled
+			entry.tree = compiled
 			t.cache.Resize(key, compiled.bytes())
 		}
 	})
-	return r.tree, r.tree != nil
+	return entry.tree, entry.tree != nil
 }
 
-// hash returns FNV-1a over the merges of a tree.
-func hash(tree contractionorder.Tree) uint64 {
+// hashMerges returns the 64-bit FNV-1a hash over the table numbers in the merges of a tree.
+func hashMerges(tree contractionorder.Tree) uint64 {
 	h := uint64(14695981039346656037)
 	for _, m := range tree.Merges {
 		for _, table := range m {
@@ -75,7 +75,7 @@ func hash(tree contractionorder.Tree) uint64 {
 // bytesPerTable is about the memory of a table without its entries.
 const bytesPerTable = 1000
 
-// bytes returns the memory of a tree, without that of runs.
+// bytes estimates the memory of a tree from its tables without evidence. The memory of runs is not in it.
 func (t *Tree) bytes() int64 {
 	numbers := 0
 	for k := range t.base {
