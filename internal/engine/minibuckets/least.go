@@ -25,7 +25,8 @@ type Least struct {
 	Messages [][]int // by position in the order: the numbers, in Tables, of the messages of its mini-buckets
 }
 
-// LeastWork returns the number of entries that RunLeast looks at.
+// LeastWork returns the number of entries that RunLeast reads or writes: each product once and once for each of its tables, and twice for
+// each of its moves.
 func (p *Plan) LeastWork() (work float64) {
 	for k, minis := range p.buckets {
 		for r := range minis {
@@ -62,14 +63,14 @@ func (p *Plan) entries(k, r int) float64 {
 	return n
 }
 
-// RunLeast bounds the least sum of functions whose shape the plan is for. It returns nil if costs are too large for sums in 63 bits. The
-// only error is the context's, which is looked at once per product. Cost: LeastWork and LeastBytes.
+// RunLeast bounds the least sum of cost functions from below. The plan is for functions of their scopes. It returns nil if costs are too
+// large for sums in 63 bits. The only error is the context's, which is looked at once per product. Cost: LeastWork and LeastBytes.
 func RunLeast(ctx context.Context, functions []Costs, p *Plan) (*Least, error) {
 	b := &Least{Tables: slices.Clone(functions), Messages: make([][]int, len(p.buckets))}
-	below := 0.0 // a lower bound of all partial sums
+	lowest := 0.0 // a lower bound of all partial sums: the sum of the least costs of all tables, if they are below 0
 	addLowest := func(costs []int64) {
 		if len(costs) > 0 {
-			below += min(0, float64(slices.Min(costs)))
+			lowest += min(0, float64(slices.Min(costs)))
 		}
 	}
 	for _, f := range functions {
@@ -78,7 +79,9 @@ func RunLeast(ctx context.Context, functions []Costs, p *Plan) (*Least, error) {
 			b.Bound = min(b.Bound+f.Of[0], Forbidden)
 		}
 	}
+
 	for k, minis := range p.buckets {
+		// The sums of the mini-buckets' tables.
 		products := make([][]int64, len(minis))
 		for r := range minis {
 			if err := ctx.Err(); err != nil {
@@ -89,6 +92,8 @@ func RunLeast(ctx context.Context, functions []Costs, p *Plan) (*Least, error) {
 				addCosts(products[r], minis[r].scope, b.Tables[t].Scope, p.dims, b.Tables[t].Of)
 			}
 		}
+
+		// The moves, which tighten the bound.
 		for range sweeps(p.moves[k]) {
 			for _, m := range p.moves[k] {
 				if err := ctx.Err(); err != nil {
@@ -99,35 +104,39 @@ func RunLeast(ctx context.Context, functions []Costs, p *Plan) (*Least, error) {
 				}
 			}
 		}
+
+		// The messages: the minimum over the index, which is the last and fastest one of each product.
+		d := p.dims[p.Order[k]]
 		for r := range minis {
-			scope, d := minis[r].scope, p.dims[p.Order[k]]
-			of := make([]int64, len(products[r])/d)
-			for at := range of {
-				of[at] = slices.Min(products[r][at*d:][:d])
+			scope := minis[r].scope
+			message := make([]int64, len(products[r])/d)
+			for m := range message {
+				message[m] = slices.Min(products[r][m*d:][:d])
 			}
-			addLowest(of)
+			addLowest(message)
 			b.Messages[k] = append(b.Messages[k], len(b.Tables))
-			b.Tables = append(b.Tables, Costs{scope[:len(scope)-1], of})
+			b.Tables = append(b.Tables, Costs{scope[:len(scope)-1], message})
 			if len(scope) == 1 {
-				b.Bound = min(b.Bound+of[0], Forbidden)
+				b.Bound = min(b.Bound+message[0], Forbidden)
 			}
 		}
-		if -below > Forbidden/4 {
+		if -lowest > Forbidden/4 {
 			return nil, nil
 		}
 	}
 	return b, nil
 }
 
-// addCosts adds a table of costs over subscope to a product over scope. No sum exceeds Forbidden.
+// addCosts adds the costs of a table over subscope to those of a product over scope, which has the indices of subscope and others. Sums are
+// at most Forbidden.
 func addCosts(product []int64, scope, subscope, dims []int, costs []int64) {
-	walk(scope, subscope, dims, func(at, offset int, offsets []int) {
-		row, from := product[at:at+len(offsets)], costs[offset:]
-		for j, o := range offsets {
-			if x := from[o]; row[j] < Forbidden && x < Forbidden {
-				row[j] = min(row[j]+x, Forbidden)
+	walkBlocks(scope, subscope, dims, func(first, base int, offsets []int) {
+		block, entries := product[first:first+len(offsets)], costs[base:]
+		for j, offset := range offsets {
+			if x := entries[offset]; block[j] < Forbidden && x < Forbidden {
+				block[j] = min(block[j]+x, Forbidden)
 			} else {
-				row[j] = Forbidden
+				block[j] = Forbidden
 			}
 		}
 	})
@@ -136,35 +145,38 @@ func addCosts(product []int64, scope, subscope, dims []int, costs []int64) {
 // equalise moves costs between the products of the mini-buckets m.between. Afterwards all have the same least cost for each combination of
 // values of the indices m.shared, up to a remainder that the first one gets. It returns the costs that it has added to each product; they
 // add up to 0. A combination that one product forbids becomes forbidden in all.
-func equalise(m move, minis []mini, products [][]int64, dims []int) [][]int64 {
-	n := sumproduct.Size(dims, m.shared)
-	moved := make([][]int64, len(m.between))
+func equalise(m move, minis []mini, products [][]int64, dims []int) (moved [][]int64) {
+	// The least cost of each product for each combination of values.
+	combinations := sumproduct.Size(dims, m.shared)
+	least := make([][]int64, len(m.between))
 	for j, r := range m.between {
-		least := slices.Repeat([]int64{Forbidden}, n)
-		walk(minis[r].scope, m.shared, dims, func(at, offset int, offsets []int) {
-			row, to := products[r][at:at+len(offsets)], least[offset:]
-			for i, o := range offsets {
-				to[o] = min(to[o], row[i])
+		least[j] = slices.Repeat([]int64{Forbidden}, combinations)
+		walkBlocks(minis[r].scope, m.shared, dims, func(first, base int, offsets []int) {
+			block, minima := products[r][first:first+len(offsets)], least[j][base:]
+			for i, offset := range offsets {
+				minima[offset] = min(minima[offset], block[i])
 			}
 		})
-		moved[j] = least
 	}
+
+	// Their mean less each least cost is moved, in the same memory.
+	moved = least
 	count := int64(len(moved))
-	for a := range n {
-		mean, remainder, isPossible := int64(0), int64(0), true
-		for j := range moved {
-			mean += moved[j][a] / count
-			remainder += moved[j][a] % count
-			isPossible = isPossible && moved[j][a] < Forbidden
+	for a := range combinations {
+		mean, remainder, isPossible := int64(0), int64(0), true // the sum of the least costs is count·mean + remainder
+		for j := range least {
+			mean += least[j][a] / count
+			remainder += least[j][a] % count
+			isPossible = isPossible && least[j][a] < Forbidden
 		}
 		for j := range moved {
 			switch {
 			case !isPossible:
 				moved[j][a] = Forbidden
 			case j == 0:
-				moved[j][a] = mean + remainder - moved[j][a]
+				moved[j][a] = mean + remainder - least[j][a]
 			default:
-				moved[j][a] = mean - moved[j][a]
+				moved[j][a] = mean - least[j][a]
 			}
 		}
 	}

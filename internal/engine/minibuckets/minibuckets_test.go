@@ -180,7 +180,7 @@ func TestMatchingOfWhatIsShared(t *testing.T) {
 			for i, m := range minis {
 				f := together.product(&p.buckets[k][i])
 				for _, moved := range m.shifts {
-					together.add(k, i, moved, f)
+					addLogs(f, p.buckets[k][i].scope, moved, p.dims)
 				}
 				for a, ln := range powerSums(f, 2, m.weight) {
 					if got := together.tables[m.message].ln[a]; math.Abs(got-ln) > 1e-9 {
@@ -228,7 +228,7 @@ func TestMatchedMarginalsAgree(t *testing.T) {
 			}
 			total := func(x []int) (ln float64) {
 				for i, m := range p.buckets[k] {
-					ln += products[i][entry(m.scope, e.Dims, x)]
+					ln += products[i][positionIn(m.scope, e.Dims, x)]
 				}
 				return ln
 			}
@@ -276,7 +276,7 @@ func marginalsOf(ln []float64, scope, shared, dims []int, w float64) []float64 {
 		for k, i := range scope {
 			x[i] = values[k]
 		}
-		sums[entry(shared, dims, x)] += math.Exp(ln[at] / w)
+		sums[positionIn(shared, dims, x)] += math.Exp(ln[at] / w)
 		at++
 	})
 	return sums

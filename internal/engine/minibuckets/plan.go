@@ -31,9 +31,9 @@ type Plan struct {
 	// Maximal has, by index, whether Run maximises over it, for a bound from above without draws; nil: over none.
 	Maximal []bool
 
-	dims    []int
-	buckets [][]mini // by position in the order
-	moves   [][]move // by position in the order
+	dims    []int    // by index: the number of its values
+	buckets [][]mini // by position in the order: the mini-buckets of the index
+	moves   [][]move // by position in the order: the exchanges between its mini-buckets, in their sequence
 }
 
 // drawWork is the work of a draw per table and value, flops. Chosen: about ten nanoseconds.
@@ -42,56 +42,60 @@ const drawWork = 30
 // moveWork is the work of matching per entry of a product, flops. Measured.
 const moveWork = 60
 
-// mini is a mini-bucket of an index.
+// mini is a mini-bucket of an index: some of its tables, which are multiplied.
 type mini struct {
-	tables []int // that are multiplied
-	scope  []int // of the product, the index itself last
+	tables []int // the numbers of the tables
+	scope  []int // the indices of their product, the eliminated index last
 }
 
-// move is an exchange of functions between some mini-buckets of an index, by match.
+// move is an exchange of functions between some mini-buckets of an index: each gets a factor, and the factors multiply to 1 (Bound.match).
 type move struct {
 	between []int // the mini-buckets
-	shared  []int // the indices that all of them have, of which the functions are; the index itself last
+	shared  []int // the indices that all of them have, on which the factors depend; the eliminated index last
 }
 
 // maxMoves is the largest number of earlier mini-buckets with which a mini-bucket exchanges functions pairwise. Chosen.
 const maxMoves = 16
 
-// listMoves returns a move between every two mini-buckets that share more indices than all do, and as the last one a move between all. last
-// is scratch space by index, −1 before and after.
-func listMoves(minis []mini, last []int) (list []move) {
+// listMoves returns the moves between the mini-buckets of an index: one between every two mini-buckets that share more indices than all
+// have in common (at most maxMoves for each with earlier ones), and as the last one a move between all. lastMini is scratch space by index,
+// −1 before and after.
+func listMoves(minis []mini, lastMini []int) (moves []move) {
 	common := minis[0].scope
 	for _, m := range minis[1:] {
 		common = intersect(common, m.scope)
 	}
-	all := []int{0}
+
+	everyMini := []int{0}
 	for r := 1; r < len(minis); r++ {
-		all = append(all, r)
+		everyMini = append(everyMini, r)
 		for _, j := range minis[r].scope {
-			last[j] = r
+			lastMini[j] = r
 		}
-		for q, n := 0, 0; q < r && n < maxMoves; q++ {
+		for q, count := 0, 0; q < r && count < maxMoves; q++ {
 			shared := 0
 			for _, j := range minis[q].scope {
-				if last[j] == r {
+				if lastMini[j] == r {
 					shared++
 				}
 			}
 			if shared > len(common) {
-				list = append(list, move{[]int{q, r}, intersect(minis[q].scope, minis[r].scope)})
-				n++
+				moves = append(moves, move{[]int{q, r}, intersect(minis[q].scope, minis[r].scope)})
+				count++
 			}
 		}
 	}
+
 	for _, m := range minis {
 		for _, j := range m.scope {
-			last[j] = -1
+			lastMini[j] = -1
 		}
 	}
-	return append(list, move{all, common})
+	return append(moves, move{everyMini, common})
 }
 
-// sweeps returns how often a list of moves is made: twice, or once if the only move is that between all, after which nothing is left to do.
+// sweeps returns how often Run goes through the moves of an index: twice, or once if the only move is that between all, which a second one
+// would not change.
 // Measured: of a three-dimensional glass of 6³ spins, the second takes 7 nats off where products have 256 entries and 3 where they
 // have 65,536, for half of the time in addition; 4 times larger products take 3 to 6 off for 2 to 3 times the time.
 func sweeps(list []move) int { return min(len(list), 2) }
@@ -101,103 +105,35 @@ func intersect(a, b []int) []int {
 	return slices.DeleteFunc(slices.Clone(a), func(j int) bool { return !slices.Contains(b, j) })
 }
 
-// message is a table of the expression, or one that Run will make.
-type message struct {
-	scope   []int
-	entries float64
-	bits    uint64 // bit j mod 64 is set for the indices j of several values
-}
-
 // NewPlan divides the tables of every index into mini-buckets, along an order that has every index of several values that is in a table. No
 // product has more entries than the limit, unless a single table of the expression has. The tables of an index are taken in the order
 // of their sizes, the largest first, and each goes where it adds the fewest entries. Errors: fault.BadInput for an order that lacks an
 // index, has one twice, or has one out of range. Cost: the sum over indices of the square of their tables, times their scopes.
 func NewPlan(h contractionorder.Hypergraph, order []int, limit float64) (*Plan, error) {
-	position := make([]int, len(h.Dims))
-	for i := range position {
-		position[i] = -1
+	order, position, err := completeOrder(h, order)
+	if err != nil {
+		return nil, err
 	}
-	for k, i := range order {
-		if i < 0 || i >= len(h.Dims) || position[i] >= 0 {
-			return nil, fault.New(fault.BadInput, "minibuckets: the order has index %d of %d twice or out of range", i, len(h.Dims))
-		}
-		position[i] = k
-	}
-	for _, e := range h.Edges {
-		for _, i := range e {
-			if position[i] < 0 && h.Dims[i] > 1 {
-				return nil, fault.New(fault.BadInput, "minibuckets: the order lacks index %d", i)
-			}
-		}
-	}
-	order = slices.Clone(order)
-	for i := range position { // indices of no table or of one value
-		if position[i] < 0 {
-			position[i] = len(order)
-			order = append(order, i)
-		}
-	}
-
 	p := &Plan{Order: order, dims: h.Dims, buckets: make([][]mini, len(order)), moves: make([][]move, len(order))}
-	tables := make([]message, 0, len(h.Edges))
-	last := slices.Repeat([]int{-1}, len(h.Dims))
-	bucket := make([][]int, len(order)) // tables by the first of their indices to be eliminated
-	add := func(scope []int) {
-		m := message{scope: scope, entries: 1}
-		first := len(order)
-		for _, i := range scope {
-			m.entries *= float64(h.Dims[i])
-			m.bits |= bit(i, h.Dims)
-			first = min(first, position[i])
-		}
-		if first < len(order) {
-			bucket[first] = append(bucket[first], len(tables))
-		}
-		tables = append(tables, m)
+	b := &planning{dims: h.Dims, position: position, buckets: make([][]int, len(order))}
+	for _, scope := range h.Edges {
+		b.addTable(scope)
 	}
-	for _, e := range h.Edges {
-		add(e)
-	}
+	lastMini := slices.Repeat([]int{-1}, len(h.Dims))
 	for k, i := range order {
-		slices.SortStableFunc(bucket[k], func(a, b int) int { return cmp.Compare(tables[b].entries, tables[a].entries) })
-		var minis []mini
-		var sizes []float64
-		var bits []uint64
-		for _, t := range bucket[k] {
-			best, fewest := -1, math.Inf(1)
-			for r := range minis {
-				if 2*sizes[r] > limit && tables[t].bits&^bits[r] != 0 {
-					continue // it is full, and the table has another index
-				}
-				size := unionSize(minis[r].scope, tables[t].scope, h.Dims)
-				if added := size - sizes[r]; size <= max(limit, sizes[r]) && added < fewest {
-					best, fewest = r, added
-				}
-			}
-			if best < 0 {
-				best = len(minis)
-				minis, sizes, bits = append(minis, mini{}), append(sizes, 1), append(bits, 0)
-			}
-			m := &minis[best]
-			bits[best] |= tables[t].bits
-			m.tables = append(m.tables, t)
-			for _, j := range tables[t].scope {
-				if !slices.Contains(m.scope, j) {
-					m.scope = append(m.scope, j)
-					sizes[best] *= float64(h.Dims[j])
-				}
-			}
-		}
+		minis, sizes := b.divide(b.buckets[k], limit)
+
+		// Messages, with the index itself summed out, and the price.
 		for r := range minis {
 			m := &minis[r]
 			m.scope = append(slices.DeleteFunc(m.scope, func(j int) bool { return j == i }), i)
-			add(m.scope[:len(m.scope)-1])
+			b.addTable(m.scope[:len(m.scope)-1])
 			p.Flops += sizes[r] * float64(60+6*len(m.tables))
 			p.Bytes += 8 * sizes[r] / float64(h.Dims[i])
 		}
 		if len(minis) > 1 {
 			p.Split++
-			p.moves[k] = listMoves(minis, last)
+			p.moves[k] = listMoves(minis, lastMini)
 			for _, m := range p.moves[k] {
 				for _, r := range m.between {
 					p.Matching += moveWork * sizes[r] * float64(sweeps(p.moves[k]))
@@ -211,7 +147,102 @@ func NewPlan(h contractionorder.Hypergraph, order []int, limit float64) (*Plan, 
 	return p, nil
 }
 
-// bit returns the bit that stands for index i in message.bits; 0 if the index has only one value.
+// completeOrder returns a copy of an order with the indices appended that it lacks, and the position of every index in it. The errors are
+// those of NewPlan: only indices of no table or of one value may be lacking.
+func completeOrder(h contractionorder.Hypergraph, order []int) (complete, position []int, err error) {
+	position = slices.Repeat([]int{-1}, len(h.Dims))
+	for k, i := range order {
+		if i < 0 || i >= len(h.Dims) || position[i] >= 0 {
+			return nil, nil, fault.New(fault.BadInput, "minibuckets: the order has index %d of %d twice or out of range", i, len(h.Dims))
+		}
+		position[i] = k
+	}
+	for _, scope := range h.Edges {
+		for _, i := range scope {
+			if position[i] < 0 && h.Dims[i] > 1 {
+				return nil, nil, fault.New(fault.BadInput, "minibuckets: the order lacks index %d", i)
+			}
+		}
+	}
+	complete = slices.Clone(order)
+	for i := range position {
+		if position[i] < 0 {
+			position[i] = len(complete)
+			complete = append(complete, i)
+		}
+	}
+	return complete, position, nil
+}
+
+// planning holds the tables of a plan in the making: those of the expression, then the messages.
+type planning struct {
+	dims     []int // by index: the number of its values
+	position []int // by index: its position in the order
+	tables   []plannedTable
+	buckets  [][]int // by position in the order: the tables of which the index is the first to be eliminated
+}
+
+// plannedTable is a table of the expression, or a message that Run will make.
+type plannedTable struct {
+	scope   []int
+	entries float64 // their number
+	bits    uint64  // bit j mod 64 is set for each index j of several values
+}
+
+// addTable appends a table over scope to the tables, and to the bucket of that of its indices which is eliminated first.
+func (b *planning) addTable(scope []int) {
+	t := plannedTable{scope: scope, entries: 1}
+	first := len(b.buckets)
+	for _, i := range scope {
+		t.entries *= float64(b.dims[i])
+		t.bits |= bit(i, b.dims)
+		first = min(first, b.position[i])
+	}
+	if first < len(b.buckets) {
+		b.buckets[first] = append(b.buckets[first], len(b.tables))
+	}
+	b.tables = append(b.tables, t)
+}
+
+// divide divides the tables of a bucket, which it sorts by size, into mini-buckets whose products have at most limit entries, or as many as
+// their largest table. It also returns the number of entries of each product. The scopes are not in order yet.
+func (b *planning) divide(bucket []int, limit float64) (minis []mini, sizes []float64) {
+	slices.SortStableFunc(bucket, func(s, t int) int { return cmp.Compare(b.tables[t].entries, b.tables[s].entries) })
+	var bits []uint64 // by mini-bucket: the union of its tables' bits
+	for _, t := range bucket {
+		table := &b.tables[t]
+
+		// The mini-bucket to which the table adds the fewest entries; a new one if it fits into none.
+		best, fewest := -1, math.Inf(1)
+		for r := range minis {
+			hasOtherIndex := table.bits&^bits[r] != 0
+			if 2*sizes[r] > limit && hasOtherIndex {
+				continue // no index of two or more values fits any more
+			}
+			size := unionSize(minis[r].scope, table.scope, b.dims)
+			if added := size - sizes[r]; size <= max(limit, sizes[r]) && added < fewest {
+				best, fewest = r, added
+			}
+		}
+		if best < 0 {
+			best = len(minis)
+			minis, sizes, bits = append(minis, mini{}), append(sizes, 1), append(bits, 0)
+		}
+
+		m := &minis[best]
+		bits[best] |= table.bits
+		m.tables = append(m.tables, t)
+		for _, j := range table.scope {
+			if !slices.Contains(m.scope, j) {
+				m.scope = append(m.scope, j)
+				sizes[best] *= float64(b.dims[j])
+			}
+		}
+	}
+	return minis, sizes
+}
+
+// bit returns the bit that stands for index i in plannedTable.bits; 0 if the index has only one value.
 func bit(i int, dims []int) uint64 {
 	if dims[i] < 2 {
 		return 0
@@ -219,14 +250,14 @@ func bit(i int, dims []int) uint64 {
 	return 1 << (i % 64)
 }
 
-// DrawWork estimates the time, in flops, of drawing the indices at the positions ≥ from of the order.
-func (p *Plan) DrawWork(from int) (flops float64) {
-	for k, minis := range p.buckets[from:] {
-		d := float64(p.dims[p.Order[from+k]])
+// DrawWork estimates the time, in flops, of drawing the indices at positions of the order from first on.
+func (p *Plan) DrawWork(first int) (flops float64) {
+	for k, minis := range p.buckets[first:] {
+		d := float64(p.dims[p.Order[first+k]])
 		for r := range minis {
 			flops += d * drawWork * float64(2+len(minis[r].tables))
 		}
-		for _, m := range p.moves[from+k] {
+		for _, m := range p.moves[first+k] {
 			flops += d * drawWork * float64(len(m.between))
 		}
 	}

@@ -17,31 +17,31 @@ import (
 type Bound struct {
 	Ln float64 // ln of the bound, in nats. It includes an allowance for rounding, so that it is a bound for certain
 
-	largest float64 // sum of the largest logarithms of all tables and shifts, by size: the measure of rounding
+	magnitude float64 // Σ over all tables and shifts of the size of the largest logarithm, by which rounding is bounded
 
 	plan   *Plan
-	minis  [][]weightedMini // by position in the order
-	tables []table          // of the expression, then messages
+	minis  [][]weightedMini // by position in the order, then by mini-bucket
+	tables []table          // the tables of the expression, then the messages
 }
 
-// table is the logarithm of a table: entries with the last index of the scope fastest.
+// table has the logarithms of a table's entries, with the last index of the scope fastest.
 type table struct {
-	scope []int
+	scope []int // its indices
 	ln    []float64
 }
 
 // weightedMini is what a run adds to a mini-bucket of the plan.
 type weightedMini struct {
 	weight  float64 // w in the inequality of Hölder
-	shifts  []table // the tables that match has added to it, each over another set of indices
-	message int     // the number of the table that it sends
+	shifts  []table // the functions that match has added to it, each over another set of indices
+	message int     // the number of its message in Bound.tables: its product with the index summed out
 }
 
 // maximumWeight is the sum w of the weights of the mini-buckets of an index that is maximised over: (Σ_x f^{1/w})^w ≥ max f. Its logarithm
 // is above that of the maximum by at most w · ln of the domain.
 const maximumWeight = 0x1p-40
 
-// slack bounds the effect of rounding on a bound, per table and per nat of Bound.largest.
+// slack bounds the effect of rounding on a bound, per table and per nat of Bound.magnitude.
 const slack = 1e-13
 
 // Run bounds an expression whose shape the plan is for. If below is 0 it returns a bound from above. Else it returns one from below, by the
@@ -55,69 +55,15 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 		return nil, err
 	}
 	b := &Bound{Ln: e.Scale.LogAbs(), plan: p, minis: make([][]weightedMini, len(p.Order))}
-	b.largest = math.Abs(b.Ln)
-	for _, t := range e.Tables {
-		logs := table{scope: t.Scope, ln: make([]float64, len(t.Data))}
-		largest := 0.0
-		for k, x := range t.Data {
-			if logs.ln[k] = floats.Ln(x); x > 0 {
-				if t.Exp != nil {
-					logs.ln[k] += float64(t.Exp[k]) * math.Ln2
-				}
-				largest = max(largest, math.Abs(logs.ln[k]))
-			}
-		}
-		b.largest += largest
-		b.tables = append(b.tables, logs)
-		if len(t.Scope) == 0 {
-			b.Ln += logs.ln[0]
+	b.magnitude = math.Abs(b.Ln)
+	b.loadTables(e)
+	for k := range p.Order {
+		if err := b.eliminate(ctx, k, below); err != nil {
+			return nil, err
 		}
 	}
 
-	for k, i := range p.Order {
-		minis, total := p.buckets[k], 1.0
-		if p.Maximal != nil && p.Maximal[i] {
-			total = maximumWeight
-		}
-		if len(minis) == 0 {
-			b.Ln += total * math.Log(float64(p.dims[i]))
-			continue
-		}
-		own := make([]weightedMini, len(minis))
-		b.minis[k] = own
-		products := make([][]float64, len(minis))
-		for r := range minis {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			own[r].weight = total / float64(len(minis))
-			if below > 0 {
-				if own[r].weight = -below; r == 0 {
-					own[r].weight = 1 + below*float64(len(minis)-1)
-				}
-			}
-			products[r] = b.product(&minis[r])
-		}
-		if below == 0 {
-			for range sweeps(p.moves[k]) {
-				for _, m := range p.moves[k] {
-					if err := ctx.Err(); err != nil {
-						return nil, err
-					}
-					b.match(k, m, products)
-				}
-			}
-		}
-		for r := range minis {
-			m := table{scope: minis[r].scope[:len(minis[r].scope)-1], ln: powerSums(products[r], p.dims[i], own[r].weight)}
-			own[r].message = len(b.tables)
-			b.tables = append(b.tables, m)
-			if len(m.scope) == 0 {
-				b.Ln += m.ln[0]
-			}
-		}
-	}
-	allowance := slack * (b.largest + math.Abs(b.Ln) + float64(len(b.tables)))
+	allowance := slack * (b.magnitude + math.Abs(b.Ln) + float64(len(b.tables)))
 	if below > 0 {
 		allowance = -allowance
 	}
@@ -127,89 +73,174 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 	return b, nil
 }
 
-// maxInner bounds the entries of an inner block of walk.
+// loadTables appends the logarithms of an expression's tables to b.tables, and adds those of tables without indices to b.Ln.
+func (b *Bound) loadTables(e *sumproduct.Expression) {
+	for _, t := range e.Tables {
+		logs := table{scope: t.Scope, ln: make([]float64, len(t.Data))}
+		largest := 0.0 // the size of the largest logarithm of an entry that is not 0
+		for k, x := range t.Data {
+			if logs.ln[k] = floats.Ln(x); x > 0 {
+				if t.Exp != nil {
+					logs.ln[k] += float64(t.Exp[k]) * math.Ln2
+				}
+				largest = max(largest, math.Abs(logs.ln[k]))
+			}
+		}
+		b.magnitude += largest
+		b.tables = append(b.tables, logs)
+		if len(t.Scope) == 0 {
+			b.Ln += logs.ln[0]
+		}
+	}
+}
+
+// eliminate sums the index at position k of the order out of the products of its mini-buckets, each with its weight in Hölder's inequality,
+// and appends the messages that come out to b.tables. Messages without indices are added to b.Ln. below is that of Run.
+func (b *Bound) eliminate(ctx context.Context, k int, below float64) error {
+	p, i := b.plan, b.plan.Order[k]
+	minis, totalWeight := p.buckets[k], 1.0
+	if p.Maximal != nil && p.Maximal[i] {
+		totalWeight = maximumWeight
+	}
+	if len(minis) == 0 {
+		b.Ln += totalWeight * math.Log(float64(p.dims[i]))
+		return nil
+	}
+
+	// Weights and products.
+	weighted := make([]weightedMini, len(minis))
+	b.minis[k] = weighted
+	products := make([][]float64, len(minis))
+	for r := range minis {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		weighted[r].weight = totalWeight / float64(len(minis))
+		if below > 0 {
+			if weighted[r].weight = -below; r == 0 {
+				weighted[r].weight = 1 + below*float64(len(minis)-1)
+			}
+		}
+		products[r] = b.product(&minis[r])
+	}
+
+	// Moment matching, which tightens a bound from above.
+	if below == 0 {
+		for range sweeps(p.moves[k]) {
+			for _, m := range p.moves[k] {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				b.match(k, m, products)
+			}
+		}
+	}
+
+	// Messages. The index is the last one of each mini-bucket.
+	for r := range minis {
+		message := table{scope: minis[r].scope[:len(minis[r].scope)-1], ln: powerSums(products[r], p.dims[i], weighted[r].weight)}
+		weighted[r].message = len(b.tables)
+		b.tables = append(b.tables, message)
+		if len(message.scope) == 0 {
+			b.Ln += message.ln[0]
+		}
+	}
+	return nil
+}
+
+// maxInner is the largest number of entries in a block of walkBlocks.
 const maxInner = 256
 
 // product returns the logarithm of the product of a mini-bucket's tables, over its scope.
 func (b *Bound) product(m *mini) []float64 {
-	out := make([]float64, sumproduct.Size(b.plan.dims, m.scope))
+	product := make([]float64, sumproduct.Size(b.plan.dims, m.scope))
 	for _, t := range m.tables {
-		ln := b.tables[t].ln
-		walk(m.scope, b.tables[t].scope, b.plan.dims, func(at, offset int, offsets []int) {
-			row, entries := out[at:at+len(offsets)], ln[offset:]
-			for j, o := range offsets {
-				row[j] += entries[o]
-			}
-		})
+		addLogs(product, m.scope, b.tables[t], b.plan.dims)
 	}
-	return out
+	return product
 }
 
-// walk visits all entries of a table over scope in sequence, a block at a time, with their positions in a smaller table over subscope, some
-// of its indices. Entry at+j of the table is at the position offset+offsets[j] of the smaller one. offsets is the same list for every
-// block.
-func walk(scope, subscope, dims []int, visit func(at, offset int, offsets []int)) {
-	outer, inner := len(scope), 1 // the indices before outer are stepped through one by one
+// addLogs adds the logarithms of t, whose indices are some of scope, to those of a product over scope.
+func addLogs(product []float64, scope []int, t table, dims []int) {
+	walkBlocks(scope, t.scope, dims, func(first, base int, offsets []int) {
+		block, entries := product[first:first+len(offsets)], t.ln[base:]
+		for j, offset := range offsets {
+			block[j] += entries[offset]
+		}
+	})
+}
+
+// walkBlocks visits all entries of a table over scope in sequence, a block at a time, with their positions in a smaller table over
+// subscope, which has some of the indices. Entry first+j of the table has the position base+offsets[j] in the smaller one. offsets is the same list
+// for every block.
+func walkBlocks(scope, subscope, dims []int, visit func(first, base int, offsets []int)) {
+	outer, inner := len(scope), 1 // a block has the indices from outer on, and inner entries
 	for outer > 0 && inner*dims[scope[outer-1]] <= maxInner {
 		outer--
 		inner *= dims[scope[outer]]
 	}
-	n := sumproduct.Size(dims, scope)
+	entries := sumproduct.Size(dims, scope)
 	stride := sumproduct.Along(dims, subscope, scope)
 	offsets := make([]int, 1, inner)
 	for k, i := range scope[outer:] {
 		offsets = sumproduct.Spread(offsets, dims[i], stride[outer+k])
 	}
 	w := sumproduct.NewWalk(dims, scope[:outer], subscope)
-	for k := 0; k < n; k += inner {
-		visit(k, w.At[0], offsets)
+	for first := 0; first < entries; first += inner {
+		visit(first, w.At[0], offsets)
 		w.Next()
 	}
 }
 
-// match adds a function of the indices m.shared to each of the mini-buckets m.between of position k, so that their weighted marginals over
-// these indices agree (moment matching). The functions add up to 0, so the bound stays one and becomes tighter. Where one mini-bucket is
-// 0, all become 0: their product is 0 there. products are the logarithms of the mini-buckets' products, and are updated.
+// match makes the weighted marginals of the mini-buckets m.between agree over the indices m.shared (moment matching): it adds a function of
+// these indices, a shift, to each mini-bucket at position k. The shifts add up to 0, so the bound stays one and becomes tighter. If a
+// mini-bucket is 0 for some values, all become 0 there, as their product is. products has the logarithms of the mini-buckets' products, and
+// is updated.
 func (b *Bound) match(k int, m move, products [][]float64) {
-	own, n := b.minis[k], sumproduct.Size(b.plan.dims, m.shared)
-	mean, total := make([]float64, n), 0.0
-	shifts := make([][]float64, len(m.between))
+	// The marginals, and their weighted sum.
+	minis, n := b.minis[k], sumproduct.Size(b.plan.dims, m.shared)
+	weightedSum, totalWeight := make([]float64, n), 0.0
+	marginals := make([][]float64, len(m.between))
 	for j, r := range m.between {
-		shifts[j] = b.marginals(k, r, m.shared, products[r])
-		for a, x := range shifts[j] {
-			mean[a] += own[r].weight * x
+		marginals[j] = b.weightedMarginals(k, r, m.shared, products[r])
+		for a, x := range marginals[j] {
+			weightedSum[a] += minis[r].weight * x
 		}
-		total += own[r].weight
+		totalWeight += minis[r].weight
 	}
-	sumSoFar := make([]float64, n) // of the shifts of the mini-buckets before
+
+	// The shift of mini-bucket r is weight_r · (mean − marginal_r), in the memory of the marginal.
+	shifts := marginals
+	shiftSum := make([]float64, n) // of the mini-buckets before
 	last := len(m.between) - 1
 	for j, r := range m.between {
 		largest := 0.0
-		for a, x := range shifts[j] {
+		for a, marginal := range shifts[j] {
 			switch {
-			case math.IsInf(mean[a], -1):
-				shifts[j][a] = mean[a]
+			case math.IsInf(weightedSum[a], -1):
+				shifts[j][a] = weightedSum[a]
 				continue
 			case j < last:
-				shifts[j][a] = own[r].weight * (mean[a]/total - x)
+				shifts[j][a] = minis[r].weight * (weightedSum[a]/totalWeight - marginal)
 			default: // so that the sum is 0 up to a rounding
-				shifts[j][a] = -sumSoFar[a]
+				shifts[j][a] = -shiftSum[a]
 			}
-			sumSoFar[a] += shifts[j][a]
+			shiftSum[a] += shifts[j][a]
 			largest = max(largest, math.Abs(shifts[j][a]))
 		}
-		b.largest += largest
-		b.add(k, r, table{m.shared, shifts[j]}, products[r])
-		own[r].addShift(table{m.shared, shifts[j]})
+		b.magnitude += largest
+		shift := table{m.shared, shifts[j]}
+		addLogs(products[r], b.plan.buckets[k][r].scope, shift, b.plan.dims)
+		minis[r].addShift(shift)
 	}
 }
 
 // addShift adds t to the mini-bucket's shift over the same indices or, if there is none, to the list of shifts.
 func (m *weightedMini) addShift(t table) {
-	for _, other := range m.shifts {
-		if slices.Equal(other.scope, t.scope) {
+	for _, shift := range m.shifts {
+		if slices.Equal(shift.scope, t.scope) {
 			for a, x := range t.ln {
-				other.ln[a] += x
+				shift.ln[a] += x
 			}
 			return
 		}
@@ -217,27 +248,30 @@ func (m *weightedMini) addShift(t table) {
 	m.shifts = append(m.shifts, t)
 }
 
-// marginals returns, as a table over the shared indices, ln Σ f^{1/w}, summed over the other indices of mini-bucket r at position k. f is
-// its product, in logarithms, and w its weight.
-func (b *Bound) marginals(k, r int, shared []int, f []float64) []float64 {
+// weightedMarginals returns ln Σ f^{1/w} as a table over the shared indices, where the sum is over the other indices of mini-bucket r at
+// position k. product has the logarithms of its product f, and w is its weight.
+func (b *Bound) weightedMarginals(k, r int, shared []int, product []float64) []float64 {
 	scope, dims := b.plan.buckets[k][r].scope, b.plan.dims
 	n, w := sumproduct.Size(dims, shared), b.minis[k][r].weight
+
+	// The largest logarithm of each sum, relative to which the exponentials are taken.
 	top := make([]float64, n)
 	for a := range top {
 		top[a] = math.Inf(-1)
 	}
-	walk(scope, shared, dims, func(at, offset int, offsets []int) {
-		row, to := f[at:at+len(offsets)], top[offset:]
-		for j, o := range offsets {
-			to[o] = max(to[o], row[j])
+	walkBlocks(scope, shared, dims, func(first, base int, offsets []int) {
+		block, tops := product[first:first+len(offsets)], top[base:]
+		for j, offset := range offsets {
+			tops[offset] = max(tops[offset], block[j])
 		}
 	})
+
 	sums := make([]float64, n)
-	walk(scope, shared, dims, func(at, offset int, offsets []int) {
-		row, to, base := f[at:at+len(offsets)], sums[offset:], top[offset:]
-		for j, o := range offsets {
-			if x := row[j]; !math.IsInf(x, -1) {
-				to[o] += math.Exp((x - base[o]) / w)
+	walkBlocks(scope, shared, dims, func(first, base int, offsets []int) {
+		block, totals, tops := product[first:first+len(offsets)], sums[base:], top[base:]
+		for j, offset := range offsets {
+			if x := block[j]; !math.IsInf(x, -1) {
+				totals[offset] += math.Exp((x - tops[offset]) / w)
 			}
 		}
 	})
@@ -247,17 +281,8 @@ func (b *Bound) marginals(k, r int, shared []int, f []float64) []float64 {
 	return sums
 }
 
-// add adds a table to f, the product of mini-bucket r at position k, in logarithms.
-func (b *Bound) add(k, r int, t table, f []float64) {
-	walk(b.plan.buckets[k][r].scope, t.scope, b.plan.dims, func(at, offset int, offsets []int) {
-		row, from := f[at:at+len(offsets)], t.ln[offset:]
-		for j, o := range offsets {
-			row[j] += from[o]
-		}
-	})
-}
-
-// powerSums returns w ln Σ_a f(·, a)^{1/w}. f has logarithms, and its last and fastest index a has d values.
+// powerSums returns w ln Σ_a f(·, a)^{1/w}, the message of a mini-bucket with the product f and the weight w. f has logarithms, and its
+// last and fastest index a has d values.
 func powerSums(f []float64, d int, w float64) []float64 {
 	out := make([]float64, len(f)/d)
 	for k := range out {
@@ -279,57 +304,58 @@ func powerSums(f []float64, d int, w float64) []float64 {
 	return out
 }
 
-// Draw draws a state from the distribution q of an upper bound, the mixture of the mini-buckets index by index in reverse order, and
-// returns ln of its weight ψ/q, which is at most Ln. x has a value per index. Their mean is Z. Cost: the tables' entries at x, times
-// the domains.
+// Draw draws a state x with the density q of an upper bound, and returns ln of its weight ψ(x)/q(x). The weight is at most the bound, and
+// its mean is Z. q is the mixture of the mini-buckets, index by index in reverse order of the elimination. Cost: the tables' entries at x,
+// times the domains.
 func (b *Bound) Draw(r *rand.Rand, x []int, e *sumproduct.Expression) (ln float64) {
 	lnq := b.DrawLast(r, x, 0)
 	return b.LnProduct(x, e) - lnq
 }
 
-// DrawLast draws, as Draw does, the values of the indices at the positions ≥ from of the order, and returns ln of their density in nats.
-// The sum of ψ over all other indices is at most that density times the bound, since ψ is at most q times the bound everywhere. Cost:
-// DrawWork.
-func (b *Bound) DrawLast(r *rand.Rand, x []int, from int) (lnq float64) {
+// DrawLast draws only the indices at positions of the order from first on, as Draw does, sets their values in x, and returns ln of their
+// density in nats. The sum of ψ over all other indices is at most that density times the bound, since ψ is at most q times the bound
+// everywhere. Cost: DrawWork.
+func (b *Bound) DrawLast(r *rand.Rand, x []int, first int) (lnq float64) {
 	dims := b.plan.dims
 	p := make([]float64, 0, 8)
-	for k := len(b.plan.Order) - 1; k >= from; k-- {
+	for k := len(b.plan.Order) - 1; k >= first; k-- {
 		i := b.plan.Order[k]
 		p = b.conditional(k, x, p[:0])
 		u := r.Float64()
-		a := 0
-		for v := range dims[i] {
-			if p[v] > 0 {
-				a = v
-				if u -= p[v]; u < 0 {
+		drawn := 0 // the last possible value if rounding leaves u at 0 or more
+		for a := range dims[i] {
+			if p[a] > 0 {
+				drawn = a
+				if u -= p[a]; u < 0 {
 					break
 				}
 			}
 		}
-		x[i] = a
-		lnq += math.Log(p[a])
+		x[i] = drawn
+		lnq += math.Log(p[drawn])
 	}
 	return lnq
 }
 
-// LnDensity returns ln q of a state, nats: the density that Draw draws from. Cost as of Draw.
+// LnDensity returns ln q(x) in nats, where q is the density that Draw draws from. Cost as of Draw.
 func (b *Bound) LnDensity(x []int) (ln float64) { return b.LnDensityLast(x, 0) }
 
 // LnDensityLast returns ln of the density, in nats, that DrawLast returns for the values of x.
-func (b *Bound) LnDensityLast(x []int, from int) (ln float64) {
+func (b *Bound) LnDensityLast(x []int, first int) (ln float64) {
 	p := make([]float64, 0, 8)
-	for k := from; k < len(b.plan.Order); k++ {
+	for k := first; k < len(b.plan.Order); k++ {
 		i := b.plan.Order[k]
 		a := x[i]
 		p = b.conditional(k, x, p[:0])
-		x[i] = a
+		x[i] = a // conditional has overwritten it
 		ln += math.Log(p[a])
 	}
 	return ln
 }
 
-// Change returns by how much, in nats, the bound changes if the index at position k of the order gets its value in x, and all indices at
-// later positions have theirs: the tables of its mini-buckets at x, less their messages. Cost: DrawWork of one position, per value.
+// Change returns by how much, in nats, the bound changes if the index at position k of the order is fixed to its value in x, given the
+// values in x of all indices at later positions: Σ over its mini-buckets of ln of their tables at x, less ln of their messages. Cost:
+// DrawWork of one position, per value.
 func (b *Bound) Change(k int, x []int) (ln float64) {
 	for r, m := range b.minis[k] {
 		for _, t := range b.plan.buckets[k][r].tables {
@@ -351,6 +377,9 @@ func (b *Bound) LnProduct(x []int, e *sumproduct.Expression) float64 {
 
 // conditional returns the distribution q of the index at position k, given the values in x of the indices at later positions. It uses the
 // memory of p, and overwrites the value of the index in x.
+//
+// q is a mixture over the mini-buckets r, with their weights in Hölder's inequality: q(a) = Σ_r w_r (f_r(a)/λ_r)^{1/w_r}, where f_r is the
+// product of the mini-bucket's tables and shifts, and λ_r its message.
 func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 	i := b.plan.Order[k]
 	dims := b.plan.dims
@@ -365,20 +394,20 @@ func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 	}
 	total := 0.0
 	for r, m := range b.minis[k] {
-		lambda := b.tables[m.message].ln[b.position(m.message, x)]
+		lnMessage := b.tables[m.message].ln[b.position(m.message, x)]
 		for a := range p {
 			x[i] = a
-			f := -lambda
+			lnRatio := -lnMessage
 			for _, t := range b.plan.buckets[k][r].tables {
-				f += b.tables[t].ln[b.position(t, x)]
+				lnRatio += b.tables[t].ln[b.position(t, x)]
 			}
 			for _, t := range m.shifts {
-				f += t.ln[entry(t.scope, dims, x)]
+				lnRatio += t.ln[positionIn(t.scope, dims, x)]
 			}
-			if math.IsInf(lambda, -1) {
-				f = 0 // no value is possible there: any will do, its weight is 0
+			if math.IsInf(lnMessage, -1) {
+				lnRatio = 0 // no value is possible there: any will do, its weight is 0
 			}
-			q := m.weight * math.Exp(f/m.weight)
+			q := m.weight * math.Exp(lnRatio/m.weight)
 			p[a] += q
 			total += q
 		}
@@ -389,11 +418,11 @@ func (b *Bound) conditional(k int, x []int, p []float64) []float64 {
 	return p
 }
 
-// position returns the position of a state x in table t.
-func (b *Bound) position(t int, x []int) int { return entry(b.tables[t].scope, b.plan.dims, x) }
+// position returns the position of the entry for the state x in table t.
+func (b *Bound) position(t int, x []int) int { return positionIn(b.tables[t].scope, b.plan.dims, x) }
 
-// entry returns the position of a state x in a table over a scope.
-func entry(scope, dims, x []int) (position int) {
+// positionIn returns the position of the entry for the state x in a table over scope, whose last index varies fastest.
+func positionIn(scope, dims, x []int) (position int) {
 	for _, i := range scope {
 		position = position*dims[i] + x[i]
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Mode is a local maximum of ψ.
+// Mode is a local maximum of ψ, the product of all tables.
 type Mode struct {
-	State []int
+	State []int // by index: its value
 	// Ln is ln ψ(State) in nats, the scale included.
 	Ln float64
 	// Given[i] is the conditional distribution of index i given all others at the mode.
@@ -33,67 +33,68 @@ type Mode struct {
 
 // Parameters of a search. Chosen.
 const (
-	Most            = 24   // modes that Find returns, at most
-	alwaysKept      = 4    // modes that Find returns whatever their mass
-	massRange       = 5    // the masses of all others are at least e^-massRange of the largest
-	tries           = 16   // ascents from random states
-	sweeps          = 30   // over all indices per ascent, at most
-	usualSweeps     = 6    // sweeps per ascent in Work
-	distancePart    = 8    // two modes differ in at least 1/distancePart of the indices
-	firmProbability = 0.9  // conditional probability from which the value of an index is firm at a mode
-	firmPart        = 16   // at least 1/firmPart of the indices of a mode are firm
-	gibbsSweeps     = 8    // sweeps of Gibbs sampling that start at a mode
-	stayShare       = 0.75 // share of the firm indices that have the value of the mode after these sweeps
-	hardness        = 12   // an entry of 0 counts as e^-hardness times the least positive entry of its table in an ascent
-	lookWork        = 12   // flops per entry of a table
-	slack           = 1e-13
+	Most            = 24    // modes that Find returns, at most
+	alwaysKept      = 4     // modes that Find returns whatever their mass
+	massRange       = 5     // the masses of all others are at least e^-massRange of the largest
+	tries           = 16    // ascents from random states
+	sweeps          = 30    // over all indices per ascent, at most
+	usualSweeps     = 6     // sweeps per ascent in Work
+	distancePart    = 8     // two modes differ in at least 1/distancePart of the indices
+	firmProbability = 0.9   // conditional probability from which the value of an index is firm at a mode
+	firmPart        = 16    // at least 1/firmPart of the indices of a mode are firm
+	gibbsSweeps     = 8     // sweeps of Gibbs sampling that start at a mode
+	stayShare       = 0.75  // share of the firm indices that have the value of the mode after these sweeps
+	hardness        = 12    // an entry of 0 counts as e^-hardness times the least positive entry of its table in an ascent
+	lookWork        = 12    // flops per entry of a table
+	slack           = 1e-13 // rounding of LnAround, per table and per nat
 )
 
 // newRand returns the random numbers of a search, always the same ones.
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(0x6d6f646573, 0)) }
 
-// Work is the price of a search in flops.
+// Work is the price of a search in flops. A sweep over all indices reads, for each value of each index, an entry of each of its tables.
 func Work(e *sumproduct.Expression) float64 {
-	looks := 0.0
+	entriesRead := 0.0 // of one sweep
 	for _, t := range e.Tables {
 		for _, i := range t.Scope {
-			looks += float64(e.Dims[i] + 1)
+			entriesRead += float64(e.Dims[i] + 1)
 		}
 	}
-	return lookWork * (tries*usualSweeps + gibbsSweeps*alwaysKept) * (looks + float64(len(e.Dims)))
+	return lookWork * (tries*usualSweeps + gibbsSweeps*alwaysKept) * (entriesRead + float64(len(e.Dims)))
 }
 
 // Find returns up to Most modes of an expression with entries of at least 0, the largest mass first, from ascents that begin at random
-// states, at grown ones (Phases) and at those of from. It leaves out maxima of weight 0, those near a mode of larger mass, those that are
-// not stable, and small ones if there are many. So the list may be empty. The same input gives the same modes. Errors: unsupported for an
-// entry below 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
-func Find(ctx context.Context, e *sumproduct.Expression, from ...[]int) ([]Mode, error) {
+// states, at grown ones (Phases) and at the given starts. It leaves out maxima of weight 0, those near a mode of larger mass, those that
+// are not stable, and small ones if there are many. So the list may be empty. The same input gives the same modes. Errors: unsupported for
+// an entry below 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
+func Find(ctx context.Context, e *sumproduct.Expression, starts ...[]int) ([]Mode, error) {
 	r := newRand()
 	grown, err := grownStates(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	c, found, err := maxima(ctx, e, r, append(slices.Clip(from), grown...))
+	c, found, err := ascend(ctx, e, r, append(slices.Clip(starts), grown...))
 	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(found, func(a, b Mode) int { return cmp.Compare(b.mass(), a.mass()) })
-	var out []Mode
+	var modes []Mode
 	for _, m := range found {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if n := len(out); n == Most || n >= alwaysKept && m.mass() < out[0].mass()-massRange {
-			break
+		if n := len(modes); n == Most || n >= alwaysKept && m.mass() < modes[0].mass()-massRange {
+			break // all further ones are smaller
 		}
-		if !slices.ContainsFunc(out, func(o Mode) bool { return areNear(o.State, m.State) }) && c.isStable(&m, r) {
-			out = append(out, m)
+		isNearLarger := slices.ContainsFunc(modes, func(larger Mode) bool { return areNear(larger.State, m.State) })
+		if !isNearLarger && c.isStable(&m, r) {
+			modes = append(modes, m)
 		}
 	}
-	return out, nil
+	return modes, nil
 }
 
-// Below returns a lower bound on ln Z in nats: the largest LnAround of the maxima. If all maxima are forbidden, repaired states take their
+// Below returns a lower bound on ln Z in nats: the largest LnAround of the maxima. If all maxima have weight 0, repaired states take their
 // place. It returns −Inf if none can be repaired. Errors and cost: as Find.
 func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 	below := math.Inf(-1)
@@ -102,30 +103,35 @@ func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 		return below, err
 	}
 	r := newRand()
-	c, found, err := maxima(ctx, e, r, grown)
+	c, found, err := ascend(ctx, e, r, grown)
+
+	// Without a maximum of positive weight, repair states until one succeeds.
 	for k := 0; k < tries/2 && len(found) == 0 && err == nil; k++ {
 		if err = ctx.Err(); err != nil {
 			break
 		}
 		if !c.repair(r) {
-			c.start(r, k)
+			c.setRandom(r, k)
 			continue
 		}
-		allowed := slices.Clone(c.x)
-		if c.climb(c.order(r, false)); c.isForbidden() { // an ascent may enter an entry of 0 if other tables gain more
-			copy(c.x, allowed)
+		repaired := slices.Clone(c.x)
+		c.climb(c.randomOrder(r))
+		if c.isForbidden() { // an ascent may enter an entry of 0 if other tables gain more
+			copy(c.x, repaired)
 			c.locate()
 		}
 		found = append(found, c.mode())
 	}
+
 	for _, m := range found {
 		below = max(below, m.LnAround)
 	}
 	return below, err
 }
 
-// maxima returns the maxima of positive weight, each once, from ascents that begin at random states and at the given ones.
-func maxima(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, from [][]int) (c *climber, found []Mode, err error) {
+// ascend returns the maxima of positive weight, each once, that ascents from the given starts and from random states find. c is at the end
+// of the last ascent.
+func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts [][]int) (c *climber, found []Mode, err error) {
 	if e.Signed() {
 		return nil, nil, fault.New(fault.Unsupported, "modes: an entry is below 0")
 	}
@@ -133,25 +139,31 @@ func maxima(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, from []
 		return nil, nil, err
 	}
 	c = newClimber(e)
-	for k := range tries + len(from) {
+	for k := range tries + len(starts) {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		if k < len(from) {
-			copy(c.x, from[k])
+		if k < len(starts) {
+			copy(c.x, starts[k])
 		} else {
-			c.start(r, k-len(from))
+			c.setRandom(r, k-len(starts))
 		}
-		c.climb(c.order(r, k%2 == 0))
-		if known := slices.ContainsFunc(found, func(m Mode) bool { return slices.Equal(m.State, c.x) }); !known && !c.isForbidden() {
+		order := c.randomOrder(r)
+		if k%2 == 0 {
+			c.sortByDegree(order)
+		}
+		c.climb(order)
+		isKnown := slices.ContainsFunc(found, func(m Mode) bool { return slices.Equal(m.State, c.x) })
+		if !isKnown && !c.isForbidden() {
 			found = append(found, c.mode())
 		}
 	}
 	return c, found, nil
 }
 
-// isStable reports whether enough indices are firm at a maximum and keep their values under Gibbs sampling from it. The maxima
-// of a nearly constant product fail.
+// isStable reports whether a maximum is a mode and no accident of a nearly constant product. It is if at least 1/firmPart of the indices
+// are firm, which means that their values have a conditional probability of at least firmProbability, and if most of these have the same values
+// after some sweeps of Gibbs sampling that begin at the maximum.
 func (c *climber) isStable(m *Mode, r *rand.Rand) bool {
 	var firm []int // indices
 	for i, p := range m.Given {
@@ -162,6 +174,7 @@ func (c *climber) isStable(m *Mode, r *rand.Rand) bool {
 	if len(firm) == 0 || len(firm)*firmPart < len(m.State) {
 		return false
 	}
+
 	copy(c.x, m.State)
 	c.locate()
 	for range gibbsSweeps {
@@ -178,7 +191,7 @@ func (c *climber) isStable(m *Mode, r *rand.Rand) bool {
 	return float64(unchanged) >= stayShare*float64(len(firm))
 }
 
-// draw draws a value from a distribution.
+// draw draws a value a from the distribution p.
 func draw(p []float64, r *rand.Rand) (a int) {
 	for u := r.Float64(); a < len(p)-1; a++ {
 		if u -= p[a]; u < 0 {
@@ -199,7 +212,7 @@ func areNear(a, b []int) bool {
 	return different*distancePart < len(a)
 }
 
-// mass estimates the log-mass around a mode, ln ψ(x) − Σ_i ln p_i(x_i) with p_i = Given[i]. It is exact for independent
+// mass estimates ln of the total weight around a mode x: ln ψ(x) − Σ_i ln p_i(x_i) with p_i = Given[i]. It is exact for independent
 // indices.
 func (m *Mode) mass() float64 {
 	ln := m.Ln
@@ -212,30 +225,31 @@ func (m *Mode) mass() float64 {
 // climber is an expression with the current state of an ascent.
 type climber struct {
 	e      *sumproduct.Expression
-	over   [][]place   // by index: the tables that have it
-	tables [][]float64 // by table: the logarithms of its entries; −hardness below the least positive one for 0
+	over   [][]place   // by index: its places in the tables that have it
+	tables [][]float64 // by table: the logarithms of its entries; an entry of 0 has hardness less than the least of the others
 	x      []int       // the state: by index, its value
-	at     []int       // by table: the position of its entry at x
-	score  []float64   // scratch space of scores
+	at     []int       // by table: the position of its entry at the state
+	score  []float64   // scratch space by value of an index
 }
 
-// place is a table that has an index, with the stride of the index in it.
+// place is a table that has an index, with the stride of the index in it: the distance between the entries of neighbouring values.
 type place struct{ table, stride int }
 
-// newClimber returns a climber at the state of zeros. at is not set (locate).
+// newClimber returns a climber whose state has the value 0 for every index. The positions of the tables' entries are not set (locate). The
+// tables have logarithms, in which an entry of 0 is finite, so that an ascent can leave it.
 func newClimber(e *sumproduct.Expression) *climber {
 	c := &climber{
 		e: e, over: make([][]place, len(e.Dims)), x: make([]int, len(e.Dims)), at: make([]int, len(e.Tables)),
 		score: make([]float64, slices.Max(append(slices.Clone(e.Dims), 1))),
 	}
 	for t, table := range e.Tables {
-		step := 1
+		stride := 1
 		for k := len(table.Scope) - 1; k >= 0; k-- {
 			i := table.Scope[k]
-			c.over[i] = append(c.over[i], place{t, step})
-			step *= e.Dims[i]
+			c.over[i] = append(c.over[i], place{t, stride})
+			stride *= e.Dims[i]
 		}
-		ln, least := make([]float64, len(table.Data)), math.Inf(1)
+		ln, least := make([]float64, len(table.Data)), math.Inf(1) // least is the least logarithm of a positive entry
 		for k, x := range table.Data {
 			if ln[k] = floats.Ln(x); x > 0 {
 				least = min(least, ln[k])
@@ -254,8 +268,8 @@ func newClimber(e *sumproduct.Expression) *climber {
 	return c
 }
 
-// start draws a random state. The index of most tables takes its values in turn instead, by the number of the try.
-func (c *climber) start(r *rand.Rand, try int) {
+// setRandom draws a random state. The index with the most tables takes its values in turn instead, by the number of the try.
+func (c *climber) setRandom(r *rand.Rand, try int) {
 	hub := 0
 	for i, d := range c.e.Dims {
 		c.x[i] = r.IntN(d)
@@ -268,27 +282,26 @@ func (c *climber) start(r *rand.Rand, try int) {
 	}
 }
 
-// order returns all indices in random order or, if isByDegree is set, by their number of tables, fewest first.
-func (c *climber) order(r *rand.Rand, isByDegree bool) []int {
-	order := r.Perm(len(c.x))
-	if isByDegree {
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(c.over[a]), len(c.over[b])) })
-	}
-	return order
+// randomOrder returns all indices in random order.
+func (c *climber) randomOrder(r *rand.Rand) []int { return r.Perm(len(c.x)) }
+
+// sortByDegree sorts indices by their number of tables, fewest first. Those with the same number keep their order.
+func (c *climber) sortByDegree(indices []int) {
+	slices.SortStableFunc(indices, func(i, j int) int { return cmp.Compare(len(c.over[i]), len(c.over[j])) })
 }
 
-// locate finds the entry of every table at the state.
+// locate sets the position of every table's entry at the state.
 func (c *climber) locate() {
 	for t, table := range c.e.Tables {
-		at := 0
+		position := 0
 		for _, i := range table.Scope {
-			at = at*c.e.Dims[i] + c.x[i]
+			position = position*c.e.Dims[i] + c.x[i]
 		}
-		c.at[t] = at
+		c.at[t] = position
 	}
 }
 
-// move gives an index a value.
+// move gives index i the value a, and updates the positions of its tables' entries.
 func (c *climber) move(i, a int) {
 	for _, p := range c.over[i] {
 		c.at[p.table] += (a - c.x[i]) * p.stride
@@ -296,7 +309,8 @@ func (c *climber) move(i, a int) {
 	c.x[i] = a
 }
 
-// climb changes the state by coordinate ascent along an order, until a sweep changes nothing or sweeps of them are done.
+// climb changes the state by coordinate ascent: each index in the order takes its most probable value given all others. It ends after a
+// sweep over all indices that changes nothing, or after sweeps of them.
 func (c *climber) climb(order []int) {
 	c.locate()
 	for range sweeps {
@@ -325,16 +339,16 @@ func (c *climber) scores(i int) []float64 {
 	score := c.score[:c.e.Dims[i]]
 	clear(score)
 	for _, p := range c.over[i] {
-		at := c.at[p.table] - c.x[i]*p.stride
+		position := c.at[p.table] - c.x[i]*p.stride // of value 0
 		for a := range score {
-			score[a] += c.tables[p.table][at]
-			at += p.stride
+			score[a] += c.tables[p.table][position]
+			position += p.stride
 		}
 	}
 	return score
 }
 
-// isForbidden reports whether an entry is 0 at the state.
+// isForbidden reports whether some table has an entry of 0 at the state.
 func (c *climber) isForbidden() bool {
 	for t, at := range c.at {
 		if c.e.Tables[t].Data[at] == 0 {
@@ -344,15 +358,19 @@ func (c *climber) isForbidden() bool {
 	return false
 }
 
-// mode returns the state as a Mode.
+// mode returns the state as a Mode. For LnAround it chooses the set of indices greedily: those that gain most by being summed out first,
+// and no two that share a table.
 func (c *climber) mode() Mode {
+	// The weight, and the sum of the sizes of its logarithms, which bounds the rounding.
 	m := Mode{State: slices.Clone(c.x), Ln: c.e.Scale.LogAbs()}
-	terms := 1 + math.Abs(m.Ln)
+	magnitude := 1 + math.Abs(m.Ln)
 	for t, at := range c.at {
 		ln := c.tables[t][at]
 		m.Ln += ln
-		terms += 1 + math.Abs(ln)
+		magnitude += 1 + math.Abs(ln)
 	}
+
+	// Conditional distributions, and what each index gains.
 	byGain := make([]int, len(c.x))   // the indices, the largest gain first
 	gain := make([]float64, len(c.x)) // by index: how much ln of the weight grows if it is summed out
 	for i := range c.x {
@@ -360,14 +378,15 @@ func (c *climber) mode() Mode {
 		byGain[i], gain[i] = i, -math.Log(m.Given[i][c.x[i]])
 	}
 	slices.SortStableFunc(byGain, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
-	isTaken := make([]bool, len(c.e.Tables)) // an index of the table is summed out
-	m.LnAround = m.Ln - slack*terms
+
+	hasSummedIndex := make([]bool, len(c.e.Tables)) // by table
+	m.LnAround = m.Ln - slack*magnitude
 	for _, i := range byGain {
-		if slices.ContainsFunc(c.over[i], func(p place) bool { return isTaken[p.table] }) {
+		if slices.ContainsFunc(c.over[i], func(p place) bool { return hasSummedIndex[p.table] }) {
 			continue
 		}
 		for _, p := range c.over[i] {
-			isTaken[p.table] = true
+			hasSummedIndex[p.table] = true
 		}
 		m.LnAround += gain[i]
 	}
@@ -378,10 +397,8 @@ func (c *climber) mode() Mode {
 func (c *climber) conditional(i int) []float64 {
 	p := slices.Clone(c.scores(i))
 	for a := range p {
-		for _, at := range c.over[i] {
-			if c.e.Tables[at.table].Data[c.at[at.table]+(a-c.x[i])*at.stride] == 0 {
-				p[a] = math.Inf(-1)
-			}
+		if c.countForbidding(i, a) > 0 {
+			p[a] = math.Inf(-1)
 		}
 	}
 	top, total := slices.Max(p), 0.0

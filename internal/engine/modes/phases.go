@@ -11,7 +11,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// Phase is a maximum, with the other maxima of the same weight and surroundings. A model that is unchanged if its values are renamed has
+// Phase is a maximum, with the other maxima that have the same weight and mass. A model that is unchanged if its values are renamed has
 // such maxima: one for each renaming.
 type Phase struct {
 	Mode
@@ -24,60 +24,62 @@ const (
 	relativeTolerance = 1e-10
 )
 
-// PhasesWork returns the price of Phases in flops. It is 0 if no index has two values.
+// PhasesWork returns the price of Phases in flops: that of a search (Work) with the ascents from grown states, and that of growing these,
+// which reads all entries of larger tables once for each of their indices. It is 0 if no index has two values.
 func PhasesWork(e *sumproduct.Expression) float64 {
-	hub := newHub(e)
+	hub := mostConnectedIndex(e)
 	if hub < 0 {
 		return 0
 	}
-	looks := 0.0
+	entriesRead := 0.0
 	for _, t := range e.Tables {
 		if len(t.Scope) > 2 {
-			looks += float64(len(t.Data) * len(t.Scope))
+			entriesRead += float64(len(t.Data) * len(t.Scope))
 		}
 	}
-	grown := float64(min(e.Dims[hub], maxGrown))
-	return Work(e)*(1+grown/tries) + lookWork*grown*looks
+	grownStates := float64(min(e.Dims[hub], maxGrown))
+	return Work(e)*(1+grownStates/tries) + lookWork*grownStates*entriesRead
 }
 
 // Phases returns up to limit phases, the largest mass first, from ascents that begin at random states and at grown ones. In a grown state
-// the index of most tables has one of its values, and one index after the other, neighbours first, takes the most probable value given
-// those before. It leaves out maxima whose surroundings are near those of a maximum of larger mass. The same input gives the same phases.
+// the index with the most tables has one of its values, and one index after the other, neighbours first, takes the most probable value
+// given those before. Maxima whose surroundings are near those of a maximum of larger mass are left out. The same input gives the same phases.
 // Errors: as of Find. Cost: PhasesWork.
 func Phases(ctx context.Context, e *sumproduct.Expression, limit int) ([]Phase, error) {
 	grown, err := grownStates(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	_, found, err := maxima(ctx, e, newRand(), grown)
+	_, found, err := ascend(ctx, e, newRand(), grown)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(found, func(a, b Mode) int { return cmp.Compare(b.mass(), a.mass()) })
-	var far []Mode
-	var kinds []Phase
+	var distinct []Mode // maxima that are not near one of larger mass
+	var phases []Phase
 	for _, m := range found {
-		if slices.ContainsFunc(far, func(o Mode) bool { return o.hasNearSurroundings(&m) }) {
+		if slices.ContainsFunc(distinct, func(larger Mode) bool { return larger.hasNearSurroundings(&m) }) {
 			continue
 		}
-		far = append(far, m)
-		k := slices.IndexFunc(kinds, func(p Phase) bool {
+		distinct = append(distinct, m)
+		isEquivalent := func(p Phase) bool {
 			return isEqualUpToRounding(p.Ln, m.Ln) && isEqualUpToRounding(p.mass(), m.mass()) && isEqualUpToRounding(p.LnAround, m.LnAround)
-		})
+		}
+		k := slices.IndexFunc(phases, isEquivalent)
 		switch {
 		case k >= 0:
-			kinds[k].Others = append(kinds[k].Others, m)
-		case len(kinds) < limit:
-			kinds = append(kinds, Phase{Mode: m})
+			phases[k].Others = append(phases[k].Others, m)
+		case len(phases) < limit:
+			phases = append(phases, Phase{Mode: m})
 		}
 	}
-	return kinds, nil
+	return phases, nil
 }
 
-// grownStates returns the states that grow from each value of the index of most tables. There are none if an entry is below 0, if e is
-// unfit, or if no index has two values.
+// grownStates returns a state for each value of the index with the most tables, up to maxGrown: the one that grows from this value (grow).
+// There are none if an entry is below 0, if e is unfit, or if no index has two values.
 func grownStates(ctx context.Context, e *sumproduct.Expression) (grown [][]int, err error) {
-	hub := newHub(e)
+	hub := mostConnectedIndex(e)
 	if hub < 0 || e.Signed() || e.Fits() != nil {
 		return nil, nil
 	}
@@ -92,15 +94,16 @@ func grownStates(ctx context.Context, e *sumproduct.Expression) (grown [][]int, 
 	return grown, nil
 }
 
-// hasNearSurroundings reports whether the surroundings of two maxima differ in less than 1/distancePart of the indices.
-func (m *Mode) hasNearSurroundings(o *Mode) bool {
-	different := 0.0
+// hasNearSurroundings reports whether the conditional distributions at two maxima are near: whether their total variation distance is less
+// than 1/distancePart on average over the indices.
+func (m *Mode) hasNearSurroundings(other *Mode) bool {
+	distance := 0.0
 	for i, p := range m.Given {
 		for a, x := range p {
-			different += math.Abs(x-o.Given[i][a]) / 2
+			distance += math.Abs(x-other.Given[i][a]) / 2
 		}
 	}
-	return different*distancePart < float64(len(m.Given))
+	return distance*distancePart < float64(len(m.Given))
 }
 
 // isEqualUpToRounding reports whether two logarithms differ by rounding at most.
@@ -108,8 +111,8 @@ func isEqualUpToRounding(a, b float64) bool {
 	return math.Abs(a-b) <= relativeTolerance*(1+math.Abs(a))
 }
 
-// newHub returns the index of two or more values that is in the most tables, −1 if there is none.
-func newHub(e *sumproduct.Expression) int {
+// mostConnectedIndex returns the index that is in the most tables, of those with two or more values; −1 if there is none.
+func mostConnectedIndex(e *sumproduct.Expression) int {
 	degree := make([]int, len(e.Dims))
 	for _, t := range e.Tables {
 		for _, i := range t.Scope {
@@ -125,14 +128,14 @@ func newHub(e *sumproduct.Expression) int {
 	return hub
 }
 
-// grow sets the state: the hub gets the value a, and all other indices, in breadth-first order from it, the most probable value given those
-// before.
+// grow sets the state: the index hub gets the value a, and each other index the most probable value given those set before (bestValue). The
+// indices come in breadth-first order from hub, where two are neighbours if they share a table; then come those not connected with it.
 func (c *climber) grow(hub, a int) {
 	isSet := make([]bool, len(c.x))
 	queue := []int{hub}
 	isQueued := make([]bool, len(c.x))
 	isQueued[hub] = true
-	next := 0
+	next := 0 // all indices before it have been queued
 	for len(queue) > 0 {
 		i := queue[0]
 		queue = queue[1:]
@@ -150,7 +153,7 @@ func (c *climber) grow(hub, a int) {
 				}
 			}
 		}
-		for ; len(queue) == 0 && next < len(c.x); next++ { // another component
+		for ; len(queue) == 0 && next < len(c.x); next++ { // begin another connected component
 			if !isQueued[next] {
 				isQueued[next] = true
 				queue = append(queue, next)
@@ -160,54 +163,57 @@ func (c *climber) grow(hub, a int) {
 }
 
 // bestValue returns the value of index i for which the product of its tables is largest. In each table the other indices have the values of
-// the state if they are set, else the values that make this table's entry largest.
+// the state if they are set, else those that make this table's entry largest.
 func (c *climber) bestValue(i int, isSet []bool) int {
-	score := c.score[:c.e.Dims[i]]
+	score := c.score[:c.e.Dims[i]] // by value of i: Σ over its tables of the logarithm of the entry
 	clear(score)
-	best := make([]float64, len(score))
 	for _, p := range c.over[i] {
-		table := &c.e.Tables[p.table]
-		if j, step := otherIndex(c.e, p, i); j >= 0 && isSet[j] {
+		if j, stride := otherIndex(c.e, p, i); j >= 0 && isSet[j] {
 			for a := range score {
-				score[a] += c.tables[p.table][a*p.stride+c.x[j]*step]
+				score[a] += c.tables[p.table][a*p.stride+c.x[j]*stride]
 			}
 			continue
 		}
-		for a := range best {
-			best[a] = math.Inf(-1)
-		}
-		at := sumproduct.NewWalk(c.e.Dims, table.Scope)
-		for k := range table.Data {
-			isConsistent, value := true, 0 // with the values that are set; of index i
-			for n, j := range table.Scope {
-				if j == i {
-					value = at.X[n]
-				} else if isSet[j] && at.X[n] != c.x[j] {
-					isConsistent = false
-					break
-				}
-			}
-			if isConsistent {
-				best[value] = max(best[value], c.tables[p.table][k])
-			}
-			at.Next()
-		}
-		for a := range score {
-			score[a] += best[a]
+		for a, x := range c.largestEntries(p.table, i, isSet) {
+			score[a] += x
 		}
 	}
-	top := 0
+	best := 0
 	for a, s := range score {
-		if s > score[top] {
-			top = a
+		if s > score[best] {
+			best = a
 		}
 	}
-	return top
+	return best
 }
 
-// otherIndex returns the other index of a table over two indices, one of which is i, and its stride. It returns −1 if the table is over
-// more or fewer indices.
-func otherIndex(e *sumproduct.Expression, p place, i int) (j, stride int) {
+// largestEntries returns, for each value of index i, the logarithm of the largest entry of table t with this value, and with the values of
+// the state for those of its other indices that are set.
+func (c *climber) largestEntries(t, i int, isSet []bool) []float64 {
+	scope := c.e.Tables[t].Scope
+	largest := slices.Repeat([]float64{math.Inf(-1)}, c.e.Dims[i])
+	walk := sumproduct.NewWalk(c.e.Dims, scope)
+	for _, ln := range c.tables[t] {
+		agrees, value := true, 0 // the entry's values agree with those that are set; its value of index i
+		for n, j := range scope {
+			if j == i {
+				value = walk.X[n]
+			} else if isSet[j] && walk.X[n] != c.x[j] {
+				agrees = false
+				break
+			}
+		}
+		if agrees {
+			largest[value] = max(largest[value], ln)
+		}
+		walk.Next()
+	}
+	return largest
+}
+
+// otherIndex returns the other index of a table over two indices, one of which is i, and its stride. p is the place of i in the table. It
+// returns −1 if the table is over more or fewer indices.
+func otherIndex(e *sumproduct.Expression, p place, i int) (other, stride int) {
 	switch scope := e.Tables[p.table].Scope; {
 	case len(scope) != 2:
 		return -1, 0

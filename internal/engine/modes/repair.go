@@ -4,6 +4,7 @@ package modes
 
 import (
 	"math/rand/v2"
+	"slices"
 )
 
 // Parameters of a repair. Chosen, as of WalkSAT (Selman, Kautz, Cohen, 1994).
@@ -12,66 +13,78 @@ const (
 	randomShare    = 0.1 // share of moves to any value
 )
 
-// repair changes the state until no table forbids it. Each move takes a random table that does, and changes one of its indices to the value
-// with which the fewest tables forbid the state, or, at random, one of its indices to any value. It returns false if that takes more than
-// maxRepairMoves moves per index.
+// repair changes the state until no table has an entry of 0 there: until none forbids it. Each move takes a random table that does, and
+// makes the best change of one of its indices (bestRepair) or, with the probability randomShare, gives a random index of it a random value.
+// It returns false if that takes more than maxRepairMoves moves per index.
 func (c *climber) repair(r *rand.Rand) bool {
 	c.locate()
-	var broken []int                   // the tables that forbid the state
-	position := make([]int, len(c.at)) // by table: its position in broken, or −1
-	for t := range position {
-		position[t] = -1
-	}
-	update := func(t int) { // enters t into broken, or removes it
-		forbidden := c.e.Tables[t].Data[c.at[t]] == 0
-		switch k := position[t]; {
-		case forbidden && k < 0:
-			position[t], broken = len(broken), append(broken, t)
-		case !forbidden && k >= 0:
-			last := broken[len(broken)-1]
-			broken[k], position[last], position[t] = last, k, -1
-			broken = broken[:len(broken)-1]
-		}
-	}
+	broken := forbiddingTables{positions: slices.Repeat([]int{-1}, len(c.at))}
 	for t := range c.at {
-		update(t)
+		broken.set(t, c.forbids(t))
 	}
-	for moves := maxRepairMoves * len(c.x); len(broken) > 0 && moves > 0; moves-- {
-		scope := c.e.Tables[broken[r.IntN(len(broken))]].Scope
-		i, a := -1, 0
+	for moves := maxRepairMoves * len(c.x); len(broken.tables) > 0 && moves > 0; moves-- {
+		scope := c.e.Tables[broken.tables[r.IntN(len(broken.tables))]].Scope
+		var index, value int
 		if r.Float64() < randomShare {
-			i = scope[r.IntN(len(scope))]
-			a = r.IntN(c.e.Dims[i])
-		} else {
-			least, ties := 0, 0 // the smallest change of the number of forbidding tables, and how many moves have it
-			for _, j := range scope {
-				for b := range c.e.Dims[j] {
-					if b == c.x[j] {
-						continue
-					}
-					change := c.countForbidding(j, b) - c.countForbidding(j, c.x[j])
-					if i < 0 || change < least {
-						i, a, least, ties = j, b, change, 1
-					} else if change == least {
-						if ties++; r.IntN(ties) == 0 {
-							i, a = j, b
-						}
-					}
-				}
-			}
-			if i < 0 {
-				return false
-			}
+			index = scope[r.IntN(len(scope))]
+			value = r.IntN(c.e.Dims[index])
+		} else if index, value = c.bestRepair(scope, r); index < 0 {
+			return false
 		}
-		c.move(i, a)
-		for _, p := range c.over[i] {
-			update(p.table)
+		c.move(index, value)
+		for _, p := range c.over[index] {
+			broken.set(p.table, c.forbids(p.table))
 		}
 	}
-	return len(broken) == 0
+	return len(broken.tables) == 0
 }
 
-// countForbidding returns the number of tables with an entry of 0 if index i gets the value a and all others keep theirs.
+// forbiddingTables is the set of the tables that forbid a state, in a list for random draws.
+type forbiddingTables struct {
+	tables    []int
+	positions []int // by table: its position in tables, −1 if it is not there
+}
+
+// set adds table t to the set if forbids is true, else it removes it.
+func (s *forbiddingTables) set(t int, forbids bool) {
+	switch k := s.positions[t]; {
+	case forbids && k < 0:
+		s.positions[t], s.tables = len(s.tables), append(s.tables, t)
+	case !forbids && k >= 0: // the last table takes its position
+		last := s.tables[len(s.tables)-1]
+		s.tables[k], s.positions[last], s.positions[t] = last, k, -1
+		s.tables = s.tables[:len(s.tables)-1]
+	}
+}
+
+// bestRepair returns the change of one index of scope to another value after which the fewest tables forbid the state, a random one of
+// several. index is −1 if all indices of scope have a single value.
+func (c *climber) bestRepair(scope []int, r *rand.Rand) (index, value int) {
+	index = -1
+	least, ties := 0, 0 // the smallest change of the number of forbidding tables, and how many candidates have it so far
+	for _, j := range scope {
+		for a := range c.e.Dims[j] {
+			if a == c.x[j] {
+				continue
+			}
+			change := c.countForbidding(j, a) - c.countForbidding(j, c.x[j])
+			if index < 0 || change < least {
+				index, value, least, ties = j, a, change, 1
+			} else if change == least {
+				// Each of the ties so far is kept with the same probability.
+				if ties++; r.IntN(ties) == 0 {
+					index, value = j, a
+				}
+			}
+		}
+	}
+	return index, value
+}
+
+// forbids reports whether table t has an entry of 0 at the state.
+func (c *climber) forbids(t int) bool { return c.e.Tables[t].Data[c.at[t]] == 0 }
+
+// countForbidding returns how many tables of index i have an entry of 0 if the index gets the value a and all others keep theirs.
 func (c *climber) countForbidding(i, a int) (n int) {
 	for _, p := range c.over[i] {
 		if c.e.Tables[p.table].Data[c.at[p.table]+(a-c.x[i])*p.stride] == 0 {

@@ -68,7 +68,7 @@ func TestRepair(t *testing.T) {
 	c := newClimber(e)
 	repaired := 0
 	for k := range 10 {
-		c.start(r, k)
+		c.setRandom(r, k)
 		if c.repair(r) {
 			repaired++
 			if c.locate(); c.isForbidden() {

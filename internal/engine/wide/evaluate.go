@@ -1,6 +1,6 @@
 package wide
 
-// The elimination itself: plain loops, table after table, and back.
+// The elimination itself, by plain loops: table after table, then derivatives in reverse.
 
 import (
 	"context"
@@ -14,16 +14,15 @@ import (
 // termsPerCheck is the number of terms added between two looks at the context.
 const termsPerCheck = 1 << 16
 
-// machine is one contraction in the arithmetic F of numbers T.
+// machine is one contraction in the arithmetic F of numbers T. Tables are numbered: those of the expression, then the outputs of the steps.
 type machine[T any, F field[T]] struct {
-	f      F
-	ctx    context.Context
-	p      *plan
-	scopes [][]int // by table: the expression's, then the outputs of the steps
-	tables [][]T
-	// derivatives are those of Z by tables, each nil until it is computed.
-	derivatives [][]T
-	terms       int // added so far
+	f           F
+	ctx         context.Context
+	p           *plan
+	scopes      [][]int // by table: its indices, the last one fastest
+	tables      [][]T   // by table: its entries
+	derivatives [][]T   // by table: ∂Z by each of its entries; nil until it is computed
+	terms       int     // the number of terms added so far
 	flops       float64
 }
 
@@ -35,17 +34,16 @@ func evaluate[T any, F field[T]](ctx context.Context, p *plan, n *network, f F) 
 		m.tables = append(m.tables, m.load(t))
 	}
 	for _, s := range p.steps {
-		if err := m.step(s); err != nil {
+		if err := m.runStep(s); err != nil {
 			return Result{}, err
 		}
 	}
 	factors, tables := m.scalarFactors(n)
-	z := n.scale
-	total := f.of(z)
+	z := f.fromNumber(n.scale)
 	for _, x := range factors {
-		total = f.mul(total, x)
+		z = f.mul(z, x)
 	}
-	r := Result{Z: f.number(total), Flops: m.flops}
+	r := Result{Z: f.toNumber(z), Flops: m.flops}
 	if !p.marginals {
 		return r, nil
 	}
@@ -67,7 +65,7 @@ func Table(
 		m.scopes, m.tables = append(m.scopes, t.scope), append(m.tables, t.data)
 	}
 	for _, s := range steps {
-		if err := m.step(s); err != nil {
+		if err := m.runStep(s); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -83,7 +81,7 @@ func Table(
 func (m *machine[T, F]) load(t table) []T {
 	out := make([]T, len(t.data))
 	for k, a := range t.data {
-		out[k] = m.f.wide(a)
+		out[k] = m.f.fromWide(a)
 	}
 	return out
 }
@@ -102,27 +100,27 @@ func (m *machine[T, F]) scalarFactors(n *network) (factors []T, tables []int) {
 	}
 	for i, d := range n.dims {
 		if !used[i] && d > 1 {
-			factors, tables = append(factors, m.f.of(scaled.FromFloat(float64(d)))), append(tables, -1)
+			factors, tables = append(factors, m.f.fromNumber(scaled.FromFloat(float64(d)))), append(tables, -1)
 		}
 	}
 	return factors, tables
 }
 
-// walk returns a walk over the full table of a step, the indices summed over fastest, with the position in every input. sums is the number
-// of terms of an entry.
-func (m *machine[T, F]) walk(s *contractionorder.Step) (w *sumproduct.Walk, sums int) {
-	scopes := make([][]int, len(s.In))
+// walkTerms returns a walk over all terms of a step, with the position of each term's factor in every input. The terms of one entry of the
+// output, whose number is termsPerEntry, follow one another.
+func (m *machine[T, F]) walkTerms(s *contractionorder.Step) (w *sumproduct.Walk, termsPerEntry int) {
+	inputScopes := make([][]int, len(s.In))
 	for k, t := range s.In {
-		scopes[k] = m.scopes[t]
+		inputScopes[k] = m.scopes[t]
 	}
-	sums = 1
+	termsPerEntry = 1
 	for _, i := range s.Sum {
-		sums *= m.p.h.Dims[i]
+		termsPerEntry *= m.p.h.Dims[i]
 	}
-	return sumproduct.NewWalk(m.p.h.Dims, slices.Concat(s.Out, s.Sum), scopes...), sums
+	return sumproduct.NewWalk(m.p.h.Dims, slices.Concat(s.Out, s.Sum), inputScopes...), termsPerEntry
 }
 
-// checkContext counts a term, and returns the context's error after every termsPerCheck terms.
+// checkContext counts a term. After every termsPerCheck terms it returns the context's error, else nil.
 func (m *machine[T, F]) checkContext() error {
 	if m.terms++; m.terms%termsPerCheck != 0 {
 		return nil
@@ -130,25 +128,25 @@ func (m *machine[T, F]) checkContext() error {
 	return m.ctx.Err()
 }
 
-// step computes out[Out] = Σ_Sum Π_k in_k.
-func (m *machine[T, F]) step(s *contractionorder.Step) error {
+// runStep appends the output of a step to the tables: out[Out] = Σ_Sum Π_k in_k. Without marginals it drops the inputs.
+func (m *machine[T, F]) runStep(s *contractionorder.Step) error {
 	if err := m.ctx.Err(); err != nil {
 		return err
 	}
-	w, sums := m.walk(s)
+	w, termsPerEntry := m.walkTerms(s)
 	out := make([]T, sumproduct.Size(m.p.h.Dims, s.Out))
 	for o := range out {
 		var sum T
-		for range sums {
+		for range termsPerEntry {
 			if err := m.checkContext(); err != nil {
 				return err
 			}
-			p := m.tables[s.In[0]][w.At[0]]
-			for k := 1; k < len(s.In) && !m.f.isZero(p); k++ {
-				p = m.f.mul(p, m.tables[s.In[k]][w.At[k]])
+			product := m.tables[s.In[0]][w.At[0]]
+			for k := 1; k < len(s.In) && !m.f.isZero(product); k++ {
+				product = m.f.mul(product, m.tables[s.In[k]][w.At[k]])
 			}
-			if !m.f.isZero(p) {
-				sum = m.f.add(sum, p)
+			if !m.f.isZero(product) {
+				sum = m.f.add(sum, product)
 			}
 			w.Next()
 		}
@@ -164,13 +162,13 @@ func (m *machine[T, F]) step(s *contractionorder.Step) error {
 	return nil
 }
 
-// backward computes the derivatives by all tables, from the last step to the first. It sets the marginals of r and, if the plan wants
-// them, its derivatives.
+// backward computes the derivatives by all tables, from the last step to the first. It sets the marginals of r and, if the plan wants them,
+// its derivatives. factors and tables are those of scalarFactors.
 func (m *machine[T, F]) backward(n *network, factors []T, tables []int, r *Result) error {
 	m.derivatives = make([][]T, len(m.tables))
-	m.seed(n.scale, factors, tables)
+	m.setFactorDerivatives(n.scale, factors, tables)
 	for k := len(m.p.steps) - 1; k >= 0; k-- {
-		if err := m.stepBack(m.p.steps[k], len(n.tables)+k); err != nil {
+		if err := m.differentiateStep(m.p.steps[k], len(n.tables)+k); err != nil {
 			return err
 		}
 	}
@@ -179,23 +177,25 @@ func (m *machine[T, F]) backward(n *network, factors []T, tables []int, r *Resul
 		for t := range n.tables {
 			r.By[t] = make([]scaled.Number, len(m.tables[t]))
 			for k := range m.derivatives[t] {
-				r.By[t][k] = m.f.number(m.derivatives[t][k])
+				r.By[t][k] = m.f.toNumber(m.derivatives[t][k])
 			}
 		}
 	}
+
+	// Marginals, each from the smallest table of its index. Without a table all values have the same.
 	r.Marginals = make([][]scaled.Number, len(n.dims))
-	reader := map[int]int{}
+	smallest := map[int]int{} // by index: its smallest table
 	for t := range n.tables {
 		for _, i := range n.tables[t].scope {
-			if k, known := reader[i]; !known || len(n.tables[t].data) < len(n.tables[k].data) {
-				reader[i] = t
+			if k, isKnown := smallest[i]; !isKnown || len(n.tables[t].data) < len(n.tables[k].data) {
+				smallest[i] = t
 			}
 		}
 	}
 	for i, d := range n.dims {
-		t, known := reader[i]
+		t, hasTable := smallest[i]
 		switch {
-		case known && d > 1:
+		case hasTable && d > 1:
 			r.Marginals[i] = m.marginal(t, i)
 		default:
 			r.Marginals[i] = make([]scaled.Number, d)
@@ -207,41 +207,41 @@ func (m *machine[T, F]) backward(n *network, factors []T, tables []int, r *Resul
 	return nil
 }
 
-// seed sets the derivatives of Z by the tables without indices: Z is scale · Π factors, and the derivative by a factor is the product of
-// all others, without a division.
-func (m *machine[T, F]) seed(scale scaled.Number, factors []T, tables []int) {
-	seeds := make([]T, len(factors))
-	p := m.f.of(scale)
+// setFactorDerivatives sets the derivatives of Z = scale · Π factors by the factors that are tables: each is the product of scale and all
+// other factors, without a division. tables[i] is the table of factor i, −1 if it is none.
+func (m *machine[T, F]) setFactorDerivatives(scale scaled.Number, factors []T, tables []int) {
+	prefixes := make([]T, len(factors)) // by factor: the product of scale and the factors before it
+	product := m.f.fromNumber(scale)
 	for i, x := range factors {
-		seeds[i] = p
-		p = m.f.mul(p, x)
+		prefixes[i] = product
+		product = m.f.mul(product, x)
 	}
-	p = m.f.of(scaled.One)
+	suffix := m.f.fromNumber(scaled.One) // the product of the factors behind i
 	for i := len(factors) - 1; i >= 0; i-- {
 		if tables[i] >= 0 {
-			m.derivatives[tables[i]] = []T{m.f.mul(seeds[i], p)}
+			m.derivatives[tables[i]] = []T{m.f.mul(prefixes[i], suffix)}
 		}
-		p = m.f.mul(p, factors[i])
+		suffix = m.f.mul(suffix, factors[i])
 	}
 }
 
-// stepBack computes the derivative by every input k of step s, Σ ∂Z/∂out · Π_{m≠k} in_m. out is the number of the step's output table. It
-// drops that table and the derivative by it.
-func (m *machine[T, F]) stepBack(s *contractionorder.Step, out int) error {
+// differentiateStep computes the derivative by every input k of step s, Σ ∂Z/∂out · Π_{l≠k} in_l. out is the number of the step's output
+// table. It drops that table and the derivative by it.
+func (m *machine[T, F]) differentiateStep(s *contractionorder.Step, out int) error {
 	if err := m.ctx.Err(); err != nil {
 		return err
 	}
 	for _, t := range s.In {
 		m.derivatives[t] = make([]T, len(m.tables[t]))
 	}
-	w, sums := m.walk(s)
-	for _, g := range m.derivatives[out] {
-		for range sums {
+	w, termsPerEntry := m.walkTerms(s)
+	for _, d := range m.derivatives[out] {
+		for range termsPerEntry {
 			if err := m.checkContext(); err != nil {
 				return err
 			}
-			if !m.f.isZero(g) {
-				m.addDerivatives(s, w, g)
+			if !m.f.isZero(d) {
+				m.addDerivatives(s, w, d)
 			}
 			w.Next()
 		}
@@ -251,38 +251,39 @@ func (m *machine[T, F]) stepBack(s *contractionorder.Step, out int) error {
 	return nil
 }
 
-// addDerivatives adds, for the term at the position of w, g · Π_{m≠k} in_m to the derivative by every input k. g is ∂Z/∂out.
-func (m *machine[T, F]) addDerivatives(s *contractionorder.Step, w *sumproduct.Walk, g T) {
-	var front [contractionorder.MaxOperands]T
-	p := g
+// addDerivatives adds, for the term of step s at the position of w, ∂Z/∂out · Π_{l≠k} in_l to the derivative by every input k. byOutput is
+// ∂Z/∂out.
+func (m *machine[T, F]) addDerivatives(s *contractionorder.Step, w *sumproduct.Walk, byOutput T) {
+	var prefixes [contractionorder.MaxOperands]T // by input: the product of byOutput and the inputs before it
+	product := byOutput
 	for k, t := range s.In {
-		front[k] = p
-		p = m.f.mul(p, m.tables[t][w.At[k]])
+		prefixes[k] = product
+		product = m.f.mul(product, m.tables[t][w.At[k]])
 	}
-	p = m.f.of(scaled.One)
+	suffix := m.f.fromNumber(scaled.One) // the product of the inputs behind k
 	for k := len(s.In) - 1; k >= 0; k-- {
 		d := &m.derivatives[s.In[k]][w.At[k]]
-		*d = m.f.add(*d, m.f.mul(front[k], p))
-		p = m.f.mul(p, m.tables[s.In[k]][w.At[k]])
+		*d = m.f.add(*d, m.f.mul(prefixes[k], suffix))
+		suffix = m.f.mul(suffix, m.tables[s.In[k]][w.At[k]])
 	}
 }
 
 // marginal returns, for every value of index i, Σ t[y]·∂Z/∂t[y] over the entries y of table t with this value.
 func (m *machine[T, F]) marginal(t, i int) []scaled.Number {
-	inner := 1
+	stride := 1 // of index i in the table
 	for a := len(m.scopes[t]) - 1; m.scopes[t][a] != i; a-- {
-		inner *= m.p.h.Dims[m.scopes[t][a]]
+		stride *= m.p.h.Dims[m.scopes[t][a]]
 	}
 	sums := make([]T, m.p.h.Dims[i])
 	if m.derivatives[t] != nil {
 		for k, x := range m.tables[t] {
-			v := &sums[k/inner%len(sums)]
-			*v = m.f.add(*v, m.f.mul(x, m.derivatives[t][k]))
+			sum := &sums[k/stride%len(sums)] // that of the value of i in entry k
+			*sum = m.f.add(*sum, m.f.mul(x, m.derivatives[t][k]))
 		}
 	}
-	out := make([]scaled.Number, len(sums))
+	marginal := make([]scaled.Number, len(sums))
 	for v, x := range sums {
-		out[v] = m.f.number(x)
+		marginal[v] = m.f.toNumber(x)
 	}
-	return out
+	return marginal
 }

@@ -12,21 +12,22 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// table is a table of wide numbers, with the sums of the absolute values of its entries' terms.
+// table is a table of wide numbers.
 type table struct {
-	scope []int
-	data  []scaled.Wide
-	abs   []scaled.Wide // nil where no entry of the network is below 0
-	exact bool          // no entry was rounded on the way from the expression
+	scope   []int         // its indices, the last one fastest
+	data    []scaled.Wide // its entries, which simplify may have made sums of terms
+	abs     []scaled.Wide // by entry: the sum of the absolute values of its terms; nil if no entry of the network is below 0
+	isExact bool          // no entry was rounded on the way from the expression
 }
 
 // network is an expression in wide numbers.
 type network struct {
-	dims   []int
+	dims   []int // by index: the number of its values
 	tables []table
 	scale  scaled.Number
-	zero   bool // Z is known to be 0
-	signed bool // an entry is below 0
+	isZero bool // Z is known to be 0
+	// hasNegative is set if an entry is below 0, so that terms may cancel.
+	hasNegative bool
 	// worstRatio is the largest ratio of the sum of absolute terms to the size of a sum that simplify has rounded.
 	worstRatio float64
 }
@@ -38,32 +39,32 @@ const maxCancellation = 1 << 20
 // isExact reports whether no number of the network was rounded.
 func (n *network) isExact() bool {
 	for t := range n.tables {
-		if !n.tables[t].exact {
+		if !n.tables[t].isExact {
 			return false
 		}
 	}
 	return true
 }
 
-// newNetwork returns an expression in wide numbers.
+// newNetwork returns an expression in wide numbers, to which its entries and their exponents convert without rounding.
 func newNetwork(e *sumproduct.Expression) *network {
 	n := &network{
-		dims:       append([]int(nil), e.Dims...),
-		scale:      e.Scale,
-		zero:       e.Scale.IsZero(),
-		signed:     e.Signed(),
-		worstRatio: 1,
+		dims:        append([]int(nil), e.Dims...),
+		scale:       e.Scale,
+		isZero:      e.Scale.IsZero(),
+		hasNegative: e.Signed(),
+		worstRatio:  1,
 	}
 	for _, t := range e.Tables {
-		w := table{scope: t.Scope, data: make([]scaled.Wide, len(t.Data)), exact: true}
+		w := table{scope: t.Scope, data: make([]scaled.Wide, len(t.Data)), isExact: true}
 		for k, x := range t.Data {
 			a := scaled.FromFloat(x)
-			if t.Exp != nil && x != 0 {
+			if t.Exp != nil && x != 0 { // the entry is x·2^Exp[k]
 				a.Exp += t.Exp[k]
 			}
 			w.data[k] = a.Wide()
 		}
-		if n.signed {
+		if n.hasNegative {
 			w.abs = make([]scaled.Wide, len(w.data))
 			for k, a := range w.data {
 				w.abs[k] = a.Abs()
@@ -83,16 +84,17 @@ func (n *network) hypergraph() contractionorder.Hypergraph {
 	return h
 }
 
-// simplify sums out the indices that a single table has, and removes the values whose terms are all 0, until nothing changes any more. Z
-// stays; marginals do not. Cost: a few passes over the tables for every time that one shrinks.
+// simplify sums out the indices that a single table has, and removes the values whose terms are all 0, until nothing changes any more. It
+// keeps Z but no marginals. Cost: a few passes over the tables for every time that one shrinks.
 func (n *network) simplify() {
-	for !n.zero {
-		changed := n.prune()
-		if n.zero {
+	for !n.isZero {
+		hasPruned := n.prune()
+		if n.isZero {
 			return
 		}
 		n.absorbUnary()
-		if !n.sumBarren() && !changed {
+		hasSummed := n.sumOutPrivate()
+		if !hasSummed && !hasPruned {
 			return
 		}
 	}
@@ -115,7 +117,7 @@ func (n *network) absorbUnary() {
 	isAbsorbed := make([]bool, len(n.tables))
 	for t := range n.tables {
 		if scope := n.tables[t].scope; len(scope) == 1 && host[scope[0]] != t {
-			n.multiply(&n.tables[host[scope[0]]], &n.tables[t])
+			n.multiplyUnary(&n.tables[host[scope[0]]], &n.tables[t])
 			isAbsorbed[t] = true
 		}
 	}
@@ -127,27 +129,30 @@ func (n *network) absorbUnary() {
 	n.tables = remaining
 }
 
-// multiply multiplies the table by, which is over one index of t, into t.
-func (n *network) multiply(t, by *table) {
-	inner := 1
-	for a := len(t.scope) - 1; t.scope[a] != by.scope[0]; a-- {
-		inner *= n.dims[t.scope[a]]
+// multiplyUnary multiplies the table unary, over a single index of t, into t. The product is exact if both tables are, and if both have
+// numbers of one float64, or unary has powers of two.
+func (n *network) multiplyUnary(t, unary *table) {
+	stride := 1 // of the index in t
+	for a := len(t.scope) - 1; t.scope[a] != unary.scope[0]; a-- {
+		stride *= n.dims[t.scope[a]]
 	}
-	isExact := by.exact && t.exact && areShort(by.data) && (areShort(t.data) || arePowersOfTwo(by.data))
-	product := func(list, f []scaled.Wide) []scaled.Wide {
-		out := make([]scaled.Wide, len(list))
-		for k, a := range list {
-			out[k] = a.Mul(f[k/inner%len(f)])
+	isExact := unary.isExact && t.isExact && areShort(unary.data) && (areShort(t.data) || arePowersOfTwo(unary.data))
+	// multiplied returns the entries of t times the factor for the value that the index has in each.
+	multiplied := func(entries, factors []scaled.Wide) []scaled.Wide {
+		products := make([]scaled.Wide, len(entries))
+		for k, a := range entries {
+			value := k / stride % len(factors)
+			products[k] = a.Mul(factors[value])
 		}
-		return out
+		return products
 	}
-	t.data, t.exact = product(t.data, by.data), isExact
+	t.data, t.isExact = multiplied(t.data, unary.data), isExact
 	if t.abs != nil {
-		t.abs = product(t.abs, by.abs)
+		t.abs = multiplied(t.abs, unary.abs)
 	}
 }
 
-// areShort reports whether all numbers have the digits of one float64: products of two such are exact.
+// areShort reports whether every number fits into one float64: its low half is 0. Products of two such numbers are exact.
 func areShort(list []scaled.Wide) bool {
 	for _, a := range list {
 		if a.Lo != 0 {
@@ -167,81 +172,86 @@ func arePowersOfTwo(list []scaled.Wide) bool {
 	return true
 }
 
-// sumBarren sums out every index that is in one table only, and moves tables without indices into the scale. It reports whether something
-// has changed.
-func (n *network) sumBarren() bool {
-	uses, where := make([]int, len(n.dims)), make([]int, len(n.dims)) // by index: the number of its tables, and the last of them
+// sumOutPrivate sums out every index that only one table has. Then it drops tables without indices: it multiplies them into the scale or,
+// if one is 0, sets n.isZero. If entries may be below 0, it keeps those that are not 0. It reports whether an index was summed out or Z is
+// 0.
+func (n *network) sumOutPrivate() (hasChanged bool) {
+	uses, lastTable := make([]int, len(n.dims)), make([]int, len(n.dims)) // by index: the number of its tables, and the last of them
 	for t := range n.tables {
 		for _, i := range n.tables[t].scope {
 			uses[i]++
-			where[i] = t
+			lastTable[i] = t
 		}
 	}
-	changed := false
+	hasSummed := false
 	for i, d := range n.dims {
 		if uses[i] == 1 && d > 1 {
-			changed = n.sumOut(&n.tables[where[i]], i) || changed
+			hasSummed = n.sumOut(&n.tables[lastTable[i]], i) || hasSummed
 		}
 	}
 	remaining := n.tables[:0]
 	for _, t := range n.tables {
 		switch {
 		case len(t.scope) == 0 && t.isZero(0):
-			n.zero = true
-		case len(t.scope) == 0 && !n.signed:
+			n.isZero = true
+		case len(t.scope) == 0 && !n.hasNegative:
 			n.scale = n.scale.Mul(t.data[0].Number())
 		default:
 			remaining = append(remaining, t)
 		}
 	}
 	n.tables = remaining
-	return changed || n.zero
+	return hasSummed || n.isZero
 }
 
 // sumOut sums index i out of t, and sets the dimension of i to 1. It returns false, and does nothing, if too much cancels in the sums.
 func (n *network) sumOut(t *table, i int) (ok bool) {
-	inner, axis := 1, len(t.scope)-1 // the stride of i in t, and its position in the scope
+	stride, axis := 1, len(t.scope)-1 // the stride of i in t, and its position in the scope
 	for ; t.scope[axis] != i; axis-- {
-		inner *= n.dims[t.scope[axis]]
+		stride *= n.dims[t.scope[axis]]
 	}
 	d := n.dims[i]
-	add := func(list []scaled.Wide) []scaled.Wide {
-		out := make([]scaled.Wide, len(list)/d)
-		for k := range out {
-			first := k/inner*inner*d + k%inner
-			for x := range d {
-				out[k] = out[k].Add(list[first+x*inner])
+	// summed returns the sums of the entries of t over the values of i.
+	summed := func(entries []scaled.Wide) []scaled.Wide {
+		sums := make([]scaled.Wide, len(entries)/d)
+		for k := range sums {
+			first := k/stride*stride*d + k%stride // the entry with value 0 of i
+			for value := range d {
+				sums[k] = sums[k].Add(entries[first+value*stride])
 			}
 		}
-		return out
+		return sums
 	}
-	next := table{data: add(t.data), exact: t.exact && d <= 2 && addExactly(t.data)}
+	isSumOfTwo := t.isExact && d <= 2 // of two numbers that were not rounded
+	sum := table{data: summed(t.data), isExact: isSumOfTwo && canAddExactly(t.data)}
 	if t.abs != nil {
-		next.abs = add(t.abs)
-		worst, ok := next.cancellation(t.exact && d <= 2)
+		sum.abs = summed(t.abs)
+		ratio, ok := sum.cancellation(isSumOfTwo)
 		if !ok {
 			return false
 		}
-		if !next.exact {
-			n.worstRatio = max(n.worstRatio, worst)
+		if !sum.isExact {
+			n.worstRatio = max(n.worstRatio, ratio)
 		}
 	}
-	next.scope = append(append([]int(nil), t.scope[:axis]...), t.scope[axis+1:]...)
-	*t = next
+	sum.scope = append(append([]int(nil), t.scope[:axis]...), t.scope[axis+1:]...)
+	*t = sum
 	n.dims[i] = 1
 	return true
 }
 
-// cancellation returns the largest ratio of a sum of absolute terms to the size of its entry. ok is true if that is at most
-// maxCancellation. It is false if an entry is 0 and its terms are not, unless isProven: each entry is a sum of at most two numbers that
-// were not rounded, and so a sum of 0 is exact. Then the sum of absolute terms of such an entry is set to 0, too.
-func (t *table) cancellation(isProven bool) (worst float64, ok bool) {
+// cancellation returns the largest ratio of an entry's sum of absolute terms to its own size. ok is false if that is above maxCancellation,
+// or if an entry is 0 and its terms are not.
+//
+// If isSumOfTwo is set, each entry is a sum of at most two numbers that were not rounded. An entry of 0 then is exactly 0, so the sum of
+// its absolute terms is set to 0, too.
+func (t *table) cancellation(isSumOfTwo bool) (worst float64, ok bool) {
 	worst = 1
 	for k, a := range t.data {
 		switch {
-		case a.IsZero() && isProven:
+		case a.IsZero() && isSumOfTwo:
 			t.abs[k] = scaled.Wide{}
-		case t.abs[k].IsZero():
+		case t.abs[k].IsZero(): // no term is there to cancel
 		case a.IsZero():
 			return 0, false
 		default:
@@ -251,9 +261,9 @@ func (t *table) cancellation(isProven bool) (worst float64, ok bool) {
 	return worst, worst <= maxCancellation
 }
 
-// addExactly reports whether the sum of any two of the numbers is exact: they have the digits of one float64 and are
-// not far apart.
-func addExactly(list []scaled.Wide) bool {
+// canAddExactly reports whether the sum of any two of the numbers is exact in 106 bits: each fits into one float64, and their exponents
+// differ by at most 100.
+func canAddExactly(list []scaled.Wide) bool {
 	low, high := int64(math.MaxInt64/2), int64(math.MinInt64/2)
 	for _, a := range list {
 		if a.Hi != 0 {
@@ -264,47 +274,50 @@ func addExactly(list []scaled.Wide) bool {
 }
 
 // prune removes values of indices until every remaining value has an entry that is not 0 in every table of its index (arc consistency). It
-// reports whether it has removed any. It sets n.zero if an index has no value left. An entry counts as 0 only if the sum of its absolute
+// reports whether it has removed any. If an index has no value left, it sets n.isZero. An entry counts as 0 only if the sum of its absolute
 // terms is 0 as well.
-func (n *network) prune() bool {
-	alive := make([][]bool, len(n.dims))
+func (n *network) prune() (hasRemoved bool) {
+	// Find the values that remain.
+	isAlive := make([][]bool, len(n.dims)) // by index and value
 	for i, d := range n.dims {
-		alive[i] = slices.Repeat([]bool{true}, d)
+		isAlive[i] = slices.Repeat([]bool{true}, d)
 	}
-	removed := false
-	for again := true; again; {
-		again = false
+	for hasChanged := true; hasChanged; {
+		hasChanged = false
 		for t := range n.tables {
-			again = n.revise(&n.tables[t], alive) || again
+			hasChanged = n.revise(&n.tables[t], isAlive) || hasChanged
 		}
-		removed = removed || again
+		hasRemoved = hasRemoved || hasChanged
 	}
-	for i := range alive {
-		if !slices.Contains(alive[i], true) {
-			n.zero = true
+	for i := range isAlive {
+		if !slices.Contains(isAlive[i], true) {
+			n.isZero = true
 			return true
 		}
 	}
-	if removed {
-		for t := range n.tables {
-			n.keepAlive(&n.tables[t], alive)
-		}
-		for i := range alive {
-			n.dims[i] = 0
-			for _, isAlive := range alive[i] {
-				if isAlive {
-					n.dims[i]++
-				}
+	if !hasRemoved {
+		return false
+	}
+
+	// Remove all others from the tables, and the indices that are left with one value.
+	for t := range n.tables {
+		n.keepAlive(&n.tables[t], isAlive)
+	}
+	for i := range isAlive {
+		n.dims[i] = 0
+		for _, remains := range isAlive[i] {
+			if remains {
+				n.dims[i]++
 			}
 		}
-		for t := range n.tables {
-			n.tables[t].trim(n.dims)
-		}
 	}
-	return removed
+	for t := range n.tables {
+		n.tables[t].dropFixed(n.dims)
+	}
+	return true
 }
 
-// isZero reports whether entry k is 0 for certain: no term of it is not 0.
+// isZero reports whether entry k is 0 for certain: all of its terms are 0.
 func (t *table) isZero(k int) bool {
 	if t.abs != nil {
 		return t.abs[k].IsZero()
@@ -312,59 +325,60 @@ func (t *table) isZero(k int) bool {
 	return t.data[k].IsZero()
 }
 
-// areAlive reports whether the given values of the indices of a scope are all alive.
-func areAlive(scope, values []int, alive [][]bool) bool {
+// areAlive reports whether all of the values, one for each index of scope, are alive.
+func areAlive(scope, values []int, isAlive [][]bool) bool {
 	for a, v := range values {
-		if !alive[scope[a]][v] {
+		if !isAlive[scope[a]][v] {
 			return false
 		}
 	}
 	return true
 }
 
-// revise marks as not alive every value of an index of t that has no entry but 0 with other values that are alive. It reports whether it
-// has marked any.
-func (n *network) revise(t *table, alive [][]bool) bool {
-	hasEntry := make([][]bool, len(t.scope)) // by axis and value: some entry with it is not 0
+// revise clears isAlive[i][v] if table t has only zeros for the value v of its index i, counting only entries whose other values are alive.
+// It reports whether it has cleared any.
+func (n *network) revise(t *table, isAlive [][]bool) (hasChanged bool) {
+	hasSupport := make([][]bool, len(t.scope)) // by axis and value: some entry with the value is not 0
 	for a, i := range t.scope {
-		hasEntry[a] = make([]bool, n.dims[i])
+		hasSupport[a] = make([]bool, n.dims[i])
 	}
-	for w, k := sumproduct.NewWalk(n.dims, t.scope), 0; k < len(t.data); w.Next() {
-		if !t.isZero(k) && areAlive(t.scope, w.X, alive) {
-			for a, v := range w.X {
-				hasEntry[a][v] = true
+	walk := sumproduct.NewWalk(n.dims, t.scope)
+	for k := range t.data {
+		if !t.isZero(k) && areAlive(t.scope, walk.X, isAlive) {
+			for a, v := range walk.X {
+				hasSupport[a][v] = true
 			}
 		}
-		k++
+		walk.Next()
 	}
-	changed := false
 	for a, i := range t.scope {
-		for v, isAlive := range alive[i] {
-			if isAlive && !hasEntry[a][v] {
-				alive[i][v] = false
-				changed = true
+		for v, remains := range isAlive[i] {
+			if remains && !hasSupport[a][v] {
+				isAlive[i][v] = false
+				hasChanged = true
 			}
 		}
 	}
-	return changed
+	return hasChanged
 }
 
 // keepAlive removes the entries of t whose values are not all alive.
-func (n *network) keepAlive(t *table, alive [][]bool) {
+func (n *network) keepAlive(t *table, isAlive [][]bool) {
 	var data, abs []scaled.Wide
-	for w, k := sumproduct.NewWalk(n.dims, t.scope), 0; k < len(t.data); w.Next() {
-		if areAlive(t.scope, w.X, alive) {
+	walk := sumproduct.NewWalk(n.dims, t.scope)
+	for k := range t.data {
+		if areAlive(t.scope, walk.X, isAlive) {
 			data = append(data, t.data[k])
 			if t.abs != nil {
 				abs = append(abs, t.abs[k])
 			}
 		}
-		k++
+		walk.Next()
 	}
 	t.data, t.abs = data, abs
 }
 
-// trim takes indices of dimension 1 from the scope.
-func (t *table) trim(dims []int) {
+// dropFixed removes the indices with a single value from the scope of t.
+func (t *table) dropFixed(dims []int) {
 	t.scope = slices.DeleteFunc(slices.Clone(t.scope), func(i int) bool { return dims[i] == 1 })
 }

@@ -69,30 +69,37 @@ func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result,
 	if !o.Marginals {
 		n.simplify()
 	}
-	if n.zero {
+	if n.isZero {
 		return zeroResult(e, o), nil
 	}
 	p, err := newPlan(ctx, n, o)
 	if err != nil {
 		return Result{}, err
 	}
+
+	// Numbers of 106 bits. Without entries below 0 nothing cancels.
 	r, err := evaluate(ctx, p, n, double{})
 	if err != nil {
 		return Result{}, err
 	}
 	r.Exact = true
-	if !n.signed {
+	if !n.hasNegative {
 		return r, nil
 	}
+
+	// The sum of the absolute terms shows how much cancels.
 	abs, err := evaluate(ctx, p.withoutMarginals(), n.absolute(), double{})
 	if err != nil {
 		return Result{}, err
 	}
 	r.Flops += abs.Flops
-	if r.judge(abs.Z, scaled.FromFloat(p.operations()*n.worstRatio).Mul(scaled.Make(1, -102))) {
+	r.judge(abs.Z, p.doubleRounding(n))
+	if r.Exact {
 		return r, nil
 	}
-	if !n.isExact() { // nothing may be rounded now: once more from the beginning, if that is no larger
+
+	// More bits. If simplify has rounded, the network before it is contracted, unless that takes too much.
+	if !n.isExact() {
 		full := newNetwork(e)
 		if q, err := newPlan(ctx, full, o); err == nil {
 			n, p = full, q
@@ -119,22 +126,28 @@ func zeroResult(e *sumproduct.Expression, o Options) Result {
 	return r
 }
 
-// judge sets Digits, Cancelled, Off and Exact of r, and returns Exact. abs is the sum of the absolute values of the terms of Z, and
-// abs · rounding bounds the error of Z. A Z of 0 is exact only if abs is 0, too.
-func (r *Result) judge(abs, rounding scaled.Number) (isExact bool) {
+// judge sets Digits, Cancelled, Off and Exact of r. abs is the sum of the absolute values of the terms of Z, and abs · rounding bounds the
+// error of Z. A Z of 0 is exact only if abs is 0, too.
+func (r *Result) judge(abs, rounding scaled.Number) {
 	r.Exact = abs.IsZero()
 	r.Digits, r.Cancelled = 0, r.Z.IsZero() && !abs.IsZero()
 	if r.Z.IsZero() {
-		return r.Exact
+		return
 	}
 	ratio := abs.Div(r.Z.Abs())
 	r.Digits, r.Off = max(0, ratio.Log10Abs()), ratio.Mul(rounding).Float64()
 	r.Exact = r.Off <= Tolerance
-	return r.Exact
 }
 
-// repeatWithMoreBits contracts n again, with as many bits as make every step exact, or as many as the work allowed permits. It returns r
-// unchanged if that is fewer than 160. abs is the sum of the absolute values of the terms.
+// doubleRounding bounds the rounding error of a Z that is computed in numbers of 106 bits, relative to the sum of its absolute terms. It
+// includes that of the sums that simplify has rounded.
+func (p *plan) doubleRounding(n *network) scaled.Number {
+	return scaled.FromFloat(p.operations() * n.worstRatio).Mul(scaled.Make(1, -102))
+}
+
+// repeatWithMoreBits contracts n again, with as many bits as make every step exact, or with fewer if the work would exceed
+// policy.WideBigFlops. It returns r unchanged if fewer than 160 bits are left, which gain too little, or if exponents are too large. abs is
+// the sum of the absolute values of the terms.
 func (p *plan) repeatWithMoreBits(ctx context.Context, n *network, r Result, abs scaled.Number) (Result, error) {
 	exactBits, ok := n.exactBits()
 	precision := min(exactBits, maxBits)
@@ -151,22 +164,26 @@ func (p *plan) repeatWithMoreBits(ctx context.Context, n *network, r Result, abs
 	}
 	r.Flops += flopsBefore
 	rounding := scaled.FromFloat(p.operations()).Mul(scaled.Make(1, int64(-precision)))
-	isExact := n.isExact()
-	if !isExact { // sums that simplify has computed have the digits of a double
-		rounding = scaled.FromFloat(p.operations() * n.worstRatio).Mul(scaled.Make(1, -102))
+	if !n.isExact() { // sums that simplify has computed have 106 bits
+		rounding = p.doubleRounding(n)
 	}
-	if r.judge(abs, rounding); isExact && exactBits <= precision {
-		r.Exact = true // nothing was rounded
+	r.judge(abs, rounding)
+	hasRounded := !n.isExact() || exactBits > precision
+	if !hasRounded {
+		r.Exact = true
 	}
 	return r, nil
 }
 
-// exactBits returns a number of bits with which all products of entries, one per table, and their sums are exact. ok is false if
+// exactBits returns a number of bits with which all products of entries, one of each table, and their sums are exact. ok is false if
 // exponents are beyond those of big.Float.
-func (n *network) exactBits() (count int, ok bool) {
-	bits, reach := 160.0, 0.0 // reach bounds the exponents of products
+//
+// It adds, for each table, the number of bits from the highest one of all entries to the lowest, and for the sums log2 of the number of
+// terms.
+func (n *network) exactBits() (bits int, ok bool) {
+	total, maxExponent := 160.0, 0.0 // maxExponent bounds the size of the exponents of products
 	for _, t := range n.tables {
-		low, high := int64(math.MaxInt64), int64(math.MinInt64)
+		low, high := int64(math.MaxInt64), int64(math.MinInt64) // exponents of the lowest and the highest bit
 		for _, a := range t.data {
 			switch {
 			case a.IsZero():
@@ -177,17 +194,17 @@ func (n *network) exactBits() (count int, ok bool) {
 			low, high = min(low, a.Exp-int64(fractionBits(a.Hi))), max(high, a.Exp)
 		}
 		if low <= high {
-			bits += float64(high-low) + 2
-			reach += math.Max(math.Abs(float64(low)), math.Abs(float64(high)))
+			total += float64(high-low) + 2
+			maxExponent += math.Max(math.Abs(float64(low)), math.Abs(float64(high)))
 		}
 	}
 	for _, d := range n.dims {
-		bits += math.Log2(float64(d))
+		total += math.Log2(float64(d))
 	}
-	if reach+bits+math.Abs(float64(n.scale.Exp)) > 1<<30 {
+	if maxExponent+total+math.Abs(float64(n.scale.Exp)) > 1<<30 {
 		return 0, false
 	}
-	return int(min(bits, 1<<30)), true
+	return int(min(total, 1<<30)), true
 }
 
 // fractionBits returns the number of bits after the point of a mantissa in ±[1, 2), without zeros at the end: 2 for 1.25.
@@ -223,7 +240,7 @@ type plan struct {
 // entryBytes is the memory of a wide number.
 const entryBytes = 24
 
-// newPlan looks for an order and lists its steps. The error is fault.OverBudget for a network that is too large, or the context's.
+// newPlan chooses an elimination order and lists its steps. The error is fault.OverBudget if the network is too large, or the context's.
 func newPlan(ctx context.Context, n *network, o Options) (*plan, error) {
 	h := n.hypergraph()
 	order, cost, err := contractionorder.Best(ctx, h)
@@ -261,9 +278,8 @@ func (p *plan) withoutMarginals() *plan {
 	return &q
 }
 
-// operations bounds the roundings between an entry and the total: one per factor of a term and one per
-// addition that it goes through, these as the logarithm of their number, since the running sum is at least
-// as large.
+// operations bounds the number of roundings between an entry and Z, by which its error grows: one for each table and each step, for the
+// products, and for the additions of a step the number of terms of an entry.
 func (p *plan) operations() float64 {
 	n := float64(len(p.h.Edges) + len(p.steps))
 	for _, s := range p.steps {
