@@ -17,14 +17,14 @@ type Program struct {
 	Leaves  int
 	Steps   []Step
 	Flops   float64 // multiplications and additions of all outputs
-	Offsets int     // in all lists
-	Entries int     // of all outputs together
-	sizes   []int   // by table: its entries
-	needed  []bool  // by table: its derivative is needed
-	back    int     // entries of all derivatives
-	scratch int     // entries of Memory.scratch for Forward and Backward
+	Offsets int     // number of offsets in all lists
+	Entries int     // number of entries of all outputs together
 
-	products int // entries of Memory.scratch for Backward
+	sizes             []int  // by table: the number of its entries
+	isNeeded          []bool // by table: its derivative is needed
+	derivativeEntries int    // number of entries of all needed derivatives together
+	scratchSize       int    // entries of Memory.scratch that Forward and Backward use
+	backScratchSize   int    // entries of Memory.scratch that Backward uses
 }
 
 // Step is one table made of others:
@@ -39,13 +39,13 @@ type Step struct {
 	// operand in common, so that goroutines may share the units of the way back.
 	Blocks, Unit int
 
-	block      int     // entries of a block
+	blockSize  int     // number of entries of a block
 	isInRows   bool    // the output is one block, and the innermost loops go over the terms of an entry
-	split      int     // the first axis within a block
-	blockStart []int32 // where blocks begin in the output; nil: one after the other
+	split      int     // the first axis of the output that is within a block
+	blockStart []int32 // by block: its first entry in the output; nil if the blocks follow one another
 }
 
-// Operand is a table in a step.
+// Operand is a table that a step multiplies. Its entry for block b and element p of the list inner is at outer[b] + inner[p].
 type Operand struct {
 	Table      int
 	Needed     bool    // its derivative is wanted, or leads to a wanted one
@@ -54,41 +54,45 @@ type Operand struct {
 	inner      []int32 // by position in the block and term: the offset from there
 }
 
-// New compiles the steps of h. needed has, by leaf, whether the derivative by it is wanted.
+// New compiles the steps of h. isWanted has, by leaf, whether the derivative by it is wanted.
 // Tables must have fewer than 2^31 entries. Time and memory: at most an offset for every operand and term.
-func New(h contractionorder.Hypergraph, steps []*contractionorder.Step, needed []bool) *Program {
+func New(h contractionorder.Hypergraph, steps []*contractionorder.Step, isWanted []bool) *Program {
+	// The shape of the steps, and how much memory the lists and a run take.
 	p := &Program{Leaves: len(h.Edges), Steps: make([]Step, len(steps))}
 	scopes := append(make([][]int, 0, len(h.Edges)+len(steps)), h.Edges...)
 	operands := 0
 	for n, s := range steps {
 		scopes = append(scopes, s.Out)
-		p.Steps[n] = newStep(h.Dims, s)
+		step := newStep(h.Dims, s)
+		p.Steps[n] = step
 		p.Flops += float64(len(s.In)) * s.Full
-		p.Offsets += len(s.In) * p.Steps[n].offsets()
-		p.products = max(p.products, p.Steps[n].products(len(s.In)))
-		p.scratch = max(p.scratch, p.products, p.Steps[n].block*p.Steps[n].Sums)
+		p.Offsets += len(s.In) * step.offsets()
+		p.backScratchSize = max(p.backScratchSize, step.backScratchSize(len(s.In)))
+		p.scratchSize = max(p.scratchSize, p.backScratchSize, step.blockSize*step.Sums)
 		operands += len(s.In)
 	}
-	p.layOut(h.Dims, scopes, contractionorder.Reach(needed, steps))
+	p.setSizes(h.Dims, scopes, contractionorder.Reach(isWanted, steps))
 
+	// The lists of offsets.
 	l := lister{p, h.Dims, make([]int, len(h.Dims)), make([]int32, p.Offsets), make([]Operand, operands)}
 	for n, s := range steps {
-		l.list(&p.Steps[n], s, scopes)
+		l.setOperands(&p.Steps[n], s, scopes)
 	}
 	return p
 }
 
-// layOut sets the sizes of all tables, given by their scopes, and of the memory of a run. needed is by table.
-func (p *Program) layOut(dims []int, scopes [][]int, needed []bool) {
-	p.needed, p.sizes = needed, make([]int, len(scopes))
+// setSizes sets the number of entries of each table, of all outputs together and of all needed derivatives together. scopes and isNeeded
+// are by table.
+func (p *Program) setSizes(dims []int, scopes [][]int, isNeeded []bool) {
+	p.isNeeded, p.sizes = isNeeded, make([]int, len(scopes))
 	for t, scope := range scopes {
 		size := sumproduct.Size(dims, scope)
 		p.sizes[t] = size
 		if t >= p.Leaves {
 			p.Entries += size
 		}
-		if needed[t] {
-			p.back += size
+		if isNeeded[t] {
+			p.derivativeEntries += size
 		}
 	}
 }
@@ -107,21 +111,22 @@ const sharedWork = 1 << 18
 // newStep returns a step, without offsets, whose output is cut into blocks of its fastest axes. An output of few entries is a single block
 // in rows. So is one for which several indices are summed, unless the step is large.
 func newStep(dims []int, s *contractionorder.Step) Step {
-	c := Step{Size: int(s.Size), Sums: int(s.Full / s.Size), block: 1, split: len(s.Out)}
-	if c.Size <= maxRowsSize || len(s.Sum) > 1 && s.Full < sharedWork {
-		c.block, c.split, c.isInRows = c.Size, 0, true
+	c := Step{Size: int(s.Size), Sums: int(s.Full / s.Size), blockSize: 1, split: len(s.Out)}
+	isSmall := c.Size <= maxRowsSize
+	if isSmall || len(s.Sum) > 1 && s.Full < sharedWork {
+		c.blockSize, c.split, c.isInRows = c.Size, 0, true
 	}
-	for c.split > 0 && (c.block == 1 || c.block*dims[s.Out[c.split-1]]*c.Sums <= maxInner) {
+	for c.split > 0 && (c.blockSize == 1 || c.blockSize*dims[s.Out[c.split-1]]*c.Sums <= maxInner) {
 		c.split--
-		c.block *= dims[s.Out[c.split]]
+		c.blockSize *= dims[s.Out[c.split]]
 	}
-	c.Blocks = c.Size / c.block
+	c.Blocks = c.Size / c.blockSize
 	c.Unit = c.Blocks
 	return c
 }
 
-// runLength returns the number of inner offsets that the way back takes at a time: those along the fastest axis, or all if the output is
-// small.
+// runLength returns the number of inner offsets that Backward takes at a time: all if the output is small. Else it takes, in rows, the
+// terms of an entry; in blocks, the entries of a block for one term.
 func (s *Step) runLength() int {
 	switch {
 	case s.Size <= maxRowsSize:
@@ -129,61 +134,66 @@ func (s *Step) runLength() int {
 	case s.isInRows:
 		return s.Sums
 	}
-	return s.block
+	return s.blockSize
 }
 
-// products returns the entries of scratch space that the way back takes: products over a run for every operand, and one more.
-func (s *Step) products(operands int) int { return s.runLength() * (operands + 1) }
+// backScratchSize returns the entries of scratch space that Backward takes for a step with so many operands: a run of products for every
+// operand, and one more.
+func (s *Step) backScratchSize(operands int) int { return s.runLength() * (operands + 1) }
 
-// offsets returns the number of offsets of an operand, outer and inner.
-func (s *Step) offsets() int { return s.Size/s.block + s.block*s.Sums }
+// offsets returns the number of offsets of one operand: an outer one for each block, and an inner one for each term of a block.
+func (s *Step) offsets() int { return s.Size/s.blockSize + s.blockSize*s.Sums }
 
-// Bytes returns the memory that a run back along steps takes in addition to tables and derivatives: the lists of offsets of large steps,
-// and the products of their longest run. The lists of other steps are small compared with their tables. Those beyond int32 are never
-// made.
+// Bytes returns the memory that Backward of all steps takes in addition to tables and derivatives: the lists of offsets of large steps, and
+// the largest scratch space. The lists of other steps are small compared with their tables, and steps beyond int32 are never compiled.
 func Bytes(dims []int, steps []*contractionorder.Step) float64 {
-	offsets, products := 0.0, 0
+	offsets, scratch := 0.0, 0
 	for _, s := range steps {
-		if s.Full < sharedWork || s.Full >= 1<<53 || s.Size >= 1<<31 {
+		isSmall, isTooLarge := s.Full < sharedWork, s.Full >= 1<<53 || s.Size >= 1<<31
+		if isSmall || isTooLarge {
 			continue
 		}
 		c := newStep(dims, s)
 		offsets += float64(c.offsets())*float64(len(s.In)) + float64(c.Blocks)
-		products = max(products, c.products(len(s.In)))
+		scratch = max(scratch, c.backScratchSize(len(s.In)))
 	}
-	return 4*offsets + 8*float64(products)
+	return 4*offsets + 8*float64(scratch)
 }
 
 // lister makes the lists of offsets of one step after the other.
 type lister struct {
-	p        *Program
+	program  *Program
 	dims     []int
 	stride   []int     // by index: its stride in the current operand; all 0 between two operands
 	offsets  []int32   // memory for the remaining lists
 	operands []Operand // memory for the operands of the remaining steps
 }
 
-// list sets the operands of step c, with their offsets. scopes are the scopes of all tables.
-func (l *lister) list(c *Step, s *contractionorder.Step, scopes [][]int) {
+// setOperands sets the operands of step c, compiled from s, with their offsets. scopes has the indices of all tables.
+func (l *lister) setOperands(c *Step, s *contractionorder.Step, scopes [][]int) {
 	c.In, l.operands = l.operands[:len(s.In):len(s.In)], l.operands[len(s.In):]
+
+	// The indices of the outer offsets, and those of the inner ones: the terms slow and the entries of a block fast, in rows reversed.
 	outer, slow, fast := s.Out[:c.split], s.Sum, s.Out[c.split:]
 	if s.Full >= sharedWork {
-		outer = l.divide(c, s, scopes)
+		outer = l.divideIntoUnits(c, s, scopes)
 	}
 	if c.isInRows {
 		slow, fast = fast, slow
 	}
+
 	for k, t := range s.In {
 		sumproduct.Strides(l.stride, l.dims, scopes[t])
 		in := &c.In[k]
-		in.Table, in.Needed = t, l.p.needed[t]
+		in.Table, in.Needed = t, l.program.isNeeded[t]
 		in.outer = sumproduct.Offsets(l.offsets[:0], l.dims, outer, l.stride)
 		l.offsets = l.offsets[len(in.outer):]
 		in.inner = sumproduct.Offsets(l.offsets[:0], l.dims, slow, l.stride)
 		for _, i := range fast {
 			in.inner = sumproduct.Spread(in.inner, l.dims[i], l.stride[i])
 		}
-		in.isConstant = !slices.ContainsFunc(in.inner[:c.runLength()], func(at int32) bool { return at != in.inner[0] })
+		differs := func(offset int32) bool { return offset != in.inner[0] }
+		in.isConstant = !slices.ContainsFunc(in.inner[:c.runLength()], differs)
 		l.offsets = l.offsets[len(in.inner):]
 		for _, i := range scopes[t] {
 			l.stride[i] = 0
@@ -191,19 +201,20 @@ func (l *lister) list(c *Step, s *contractionorder.Step, scopes [][]int) {
 	}
 }
 
-// divide returns the axes outside a block, first those that all needed operands have. Along these, different values are different entries
-// of every needed operand, so they divide the blocks into units. It sets c.Unit, and where the blocks begin in the output.
-func (l *lister) divide(c *Step, s *contractionorder.Step, scopes [][]int) []int {
+// divideIntoUnits returns the indices outside a block, first those that all needed operands have, and sets c.Unit and c.blockStart. Blocks
+// that differ in one of these first indices have no entry of a needed operand in common, so they are in different units.
+func (l *lister) divideIntoUnits(c *Step, s *contractionorder.Step, scopes [][]int) (outer []int) {
 	var common, others []int
 	for _, i := range s.Out[:c.split] {
-		if slices.ContainsFunc(s.In, func(t int) bool { return l.p.needed[t] && !slices.Contains(scopes[t], i) }) {
+		isNeededWithout := func(t int) bool { return l.program.isNeeded[t] && !slices.Contains(scopes[t], i) }
+		if slices.ContainsFunc(s.In, isNeededWithout) {
 			others = append(others, i)
 		} else {
 			common = append(common, i)
 			c.Unit /= l.dims[i]
 		}
 	}
-	outer := append(common, others...)
+	outer = append(common, others...)
 	sumproduct.Strides(l.stride, l.dims, s.Out)
 	c.blockStart = sumproduct.Offsets[int32](nil, l.dims, outer, l.stride)
 	for _, i := range s.Out {

@@ -2,7 +2,8 @@ package compiled
 
 // Steps in rows: the innermost loops go over the terms of one entry of the output.
 
-// forwardRows computes the output of a step in rows. All terms of an entry are next to each other in the lists of offsets.
+// forwardRows computes the output of a step in rows, by loops made for the number of its operands. All terms of an entry are next to each
+// other in the lists of offsets, s.Sums for each entry.
 func (s *Step) forwardRows(m *Memory, out []float64) {
 	switch in := s.In; len(in) {
 	case 1:
@@ -12,80 +13,85 @@ func (s *Step) forwardRows(m *Memory, out []float64) {
 	case 3:
 		s.forwardThreeInRows(m.Tables[in[0].Table], m.Tables[in[1].Table], m.Tables[in[2].Table], out)
 	default:
-		term := m.scratch[:len(in[0].inner)]
-		m.multiplyAll(in, 0, term)
+		products := m.scratch[:len(in[0].inner)]
+		m.multiplyAll(in, 0, products)
 		for o := range out {
 			sum := 0.0
-			for _, f := range term[:s.Sums] {
+			for _, f := range products[:s.Sums] {
 				sum += f
 			}
-			out[o], term = sum, term[s.Sums:]
+			out[o], products = sum, products[s.Sums:]
 		}
 	}
 }
 
-// forwardOneInRows computes the output of a step with one operand.
+// forwardOneInRows computes the output of a step with one operand, whose table is a: each entry is the sum of the entries of a at the next
+// s.Sums offsets.
 func (s *Step) forwardOneInRows(a, out []float64) {
-	ia := s.In[0].inner
-	at := 0
+	offsets := s.In[0].inner
+	term := 0
 	for o := range out {
 		sum := 0.0
-		for end := at + s.Sums; at < end; at++ {
-			sum += a[ia[at]]
+		for end := term + s.Sums; term < end; term++ {
+			sum += a[offsets[term]]
 		}
 		out[o] = sum
 	}
 }
 
-// forwardTwoInRows computes the output of a step with two operands.
+// forwardTwoInRows computes the output of a step with two operands, whose tables are a and b: each entry is the sum of the products of
+// their entries at the next s.Sums offsets.
 func (s *Step) forwardTwoInRows(a, b, out []float64) {
-	ia, ib := s.In[0].inner, s.In[1].inner
-	at := 0
+	offsetsA, offsetsB := s.In[0].inner, s.In[1].inner
+	term := 0
 	for o := range out {
 		sum := 0.0
-		for end := at + s.Sums; at < end; at++ {
-			sum += float64(a[ia[at]] * b[ib[at]])
+		for end := term + s.Sums; term < end; term++ {
+			sum += float64(a[offsetsA[term]] * b[offsetsB[term]])
 		}
 		out[o] = sum
 	}
 }
 
-// forwardThreeInRows computes the output of a step with three operands.
+// forwardThreeInRows computes the output of a step with three operands, whose tables are a, b and c: each entry is the sum of the products
+// of their entries at the next s.Sums offsets.
 func (s *Step) forwardThreeInRows(a, b, c, out []float64) {
-	ia, ib, ic := s.In[0].inner, s.In[1].inner, s.In[2].inner
-	at := 0
+	offsetsA, offsetsB, offsetsC := s.In[0].inner, s.In[1].inner, s.In[2].inner
+	term := 0
 	for o := range out {
 		sum := 0.0
-		for end := at + s.Sums; at < end; at++ {
-			sum += float64(a[ia[at]] * b[ib[at]] * c[ic[at]])
+		for end := term + s.Sums; term < end; term++ {
+			sum += float64(a[offsetsA[term]] * b[offsetsB[term]] * c[offsetsC[term]])
 		}
 		out[o] = sum
 	}
 }
 
-// backwardOneInRows adds the derivative d by the output to da, the derivative by the only operand, for every term of every entry.
-func (s *Step) backwardOneInRows(da, d []float64) {
-	ia := s.In[0].inner
-	for _, g := range d {
-		for _, i := range ia[:s.Sums] {
-			da[i] += g
+// backwardOneInRows adds to the derivative by the only operand: its entry in each of the s.Sums terms of an output entry gets the
+// derivative by that output entry.
+func (s *Step) backwardOneInRows(byOperand, byOutput []float64) {
+	offsets := s.In[0].inner
+	for _, d := range byOutput {
+		for _, i := range offsets[:s.Sums] {
+			byOperand[i] += d
 		}
-		ia = ia[s.Sums:]
+		offsets = offsets[s.Sums:]
 	}
 }
 
-// backwardTwoInRows adds to the derivatives by two operands: each gets d, the derivative by the output, times the other operand.
-func (s *Step) backwardTwoInRows(m *Memory, d []float64) {
-	l, r := &s.In[0], &s.In[1]
-	a, b, da, db := m.Tables[l.Table], m.Tables[r.Table], m.Back[l.Table], m.Back[r.Table]
-	ia, ib := l.inner, r.inner
-	for _, g := range d {
-		row := ib[:s.Sums]
-		for k, i := range ia[:s.Sums] {
-			j := row[k]
-			da[i] += float64(g * b[j])
-			db[j] += float64(g * a[i])
+// backwardTwoInRows adds to the derivatives by two operands a and b: ∂Z/∂a += ∂Z/∂out·b and ∂Z/∂b += ∂Z/∂out·a in each of the s.Sums terms
+// of an output entry. byOutput is ∂Z/∂out.
+func (s *Step) backwardTwoInRows(m *Memory, byOutput []float64) {
+	left, right := &s.In[0], &s.In[1]
+	a, b, byA, byB := m.Tables[left.Table], m.Tables[right.Table], m.Back[left.Table], m.Back[right.Table]
+	offsetsA, offsetsB := left.inner, right.inner
+	for _, d := range byOutput {
+		termsB := offsetsB[:s.Sums]
+		for n, i := range offsetsA[:s.Sums] {
+			j := termsB[n]
+			byA[i] += float64(d * b[j])
+			byB[j] += float64(d * a[i])
 		}
-		ia, ib = ia[s.Sums:], ib[s.Sums:]
+		offsetsA, offsetsB = offsetsA[s.Sums:], offsetsB[s.Sums:]
 	}
 }

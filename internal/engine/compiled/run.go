@@ -6,35 +6,37 @@ import "slices"
 
 // Memory holds the tables that a run of a program reads and writes, for one goroutine.
 type Memory struct {
-	Tables  [][]float64 // by number; the caller sets the leaves
-	Back    [][]float64 // by number: the derivative of Z by the table; nil if it is not needed
-	out     []float64   // memory of Tables, without leaves
-	back    []float64   // memory of Back
-	scratch []float64
+	Tables            [][]float64 // by table: its entries; the caller sets the leaves
+	Back              [][]float64 // by table: the derivative of Z by its entries; nil if it is not needed
+	outEntries        []float64   // memory of Tables, without leaves
+	derivativeEntries []float64   // memory of Back
+	scratch           []float64
 }
 
-// Prepare divides the memory among the tables of p, and among their derivatives if back is set. After it the caller has to set the leaves.
-// Capacity grown for other programs is reused.
-func (m *Memory) Prepare(p *Program, back bool) {
-	m.out = resize(m.out, p.Entries)
-	m.scratch = resize(m.scratch, p.scratch)
+// Prepare divides the memory among the outputs of p's steps, and among the needed derivatives if hasDerivatives is set. The caller has to
+// set the leaves afterwards. Capacity grown for other programs is reused.
+func (m *Memory) Prepare(p *Program, hasDerivatives bool) {
+	m.outEntries = resize(m.outEntries, p.Entries)
+	m.scratch = resize(m.scratch, p.scratchSize)
 	m.Tables = resize(m.Tables, len(p.sizes))
-	at := 0
+	start := 0
 	for t := p.Leaves; t < len(p.sizes); t++ {
-		m.Tables[t] = m.out[at : at+p.sizes[t] : at+p.sizes[t]]
-		at += p.sizes[t]
+		end := start + p.sizes[t]
+		m.Tables[t] = m.outEntries[start:end:end]
+		start = end
 	}
-	if !back {
+	if !hasDerivatives {
 		return
 	}
-	m.back = resize(m.back, p.back)
+	m.derivativeEntries = resize(m.derivativeEntries, p.derivativeEntries)
 	m.Back = resize(m.Back, len(p.sizes))
-	at = 0
+	start = 0
 	for t, size := range p.sizes {
 		m.Back[t] = nil
-		if p.needed[t] {
-			m.Back[t] = m.back[at : at+size : at+size]
-			at += size
+		if p.isNeeded[t] {
+			end := start + size
+			m.Back[t] = m.derivativeEntries[start:end:end]
+			start = end
 		}
 	}
 }
@@ -42,13 +44,13 @@ func (m *Memory) Prepare(p *Program, back bool) {
 // Beside returns memory with the same tables and derivatives, and scratch space of its own for Backward and BackwardIn. It is for a
 // further goroutine, or for a caller that sets the tables and derivatives of each step himself, without Prepare.
 func (m *Memory) Beside(p *Program) Memory {
-	return Memory{Tables: m.Tables, Back: m.Back, scratch: make([]float64, p.products)}
+	return Memory{Tables: m.Tables, Back: m.Back, scratch: make([]float64, p.backScratchSize)}
 }
 
-// resize returns a list of n elements of any value, in the memory of s if its capacity is enough.
+// resize returns a slice of n elements, which may have any values, in the memory of s if its capacity is enough.
 func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// Forward computes the output of step n.
+// Forward computes the output of step n from its operands, by loops made for their number.
 func (p *Program) Forward(m *Memory, n int) {
 	s, out := &p.Steps[n], m.Tables[p.Leaves+n]
 	if s.isInRows {
@@ -71,7 +73,7 @@ func (p *Program) Forward(m *Memory, n int) {
 // Backward computes the needed derivatives by the operands of step n from the derivative by its output. Forward of all steps comes
 // before it.
 //
-//	∂Z/∂in_k[i] = Σ over o and s with at_k(o, s) = i of ∂Z/∂out[o] Π_{l≠k} in_l
+//	∂Z/∂in_k[i] = Σ ∂Z/∂out[o] Π_{l≠k} in_l    over all entries o and terms s whose factor in_k is entry i
 func (p *Program) Backward(m *Memory, n int) {
 	s := &p.Steps[n]
 	for k := range s.In {
@@ -82,132 +84,136 @@ func (p *Program) Backward(m *Memory, n int) {
 	p.BackwardIn(m, n, 0, s.Blocks)
 }
 
-// BackwardIn adds the shares of the output's blocks from ≤ b < to to the derivatives by the operands of step n. The range consists of whole
-// units (Step.Unit).
-func (p *Program) BackwardIn(m *Memory, n, from, to int) {
-	s, d := &p.Steps[n], m.Back[p.Leaves+n]
+// BackwardIn adds, to the derivatives by the operands of step n, the shares of the output's blocks first ≤ b < end. The range must consist
+// of whole units (Step.Unit).
+func (p *Program) BackwardIn(m *Memory, n, first, end int) {
+	s, byOutput := &p.Steps[n], m.Back[p.Leaves+n]
 	switch in := s.In; {
 	case len(in) == 1 && s.isInRows:
-		s.backwardOneInRows(m.Back[in[0].Table], d)
+		s.backwardOneInRows(m.Back[in[0].Table], byOutput)
 	case len(in) == 1:
-		s.backwardOne(m.Back[in[0].Table], d, from, to)
+		s.backwardOne(m.Back[in[0].Table], byOutput, first, end)
 	case len(in) == 2 && in[0].Needed && in[1].Needed && s.isInRows:
-		s.backwardTwoInRows(m, d)
+		s.backwardTwoInRows(m, byOutput)
 	case len(in) == 2 && in[0].Needed && in[1].Needed:
-		s.backwardTwo(m, d, from, to)
+		s.backwardTwo(m, byOutput, first, end)
 	default:
-		s.backwardMany(m, d, from, to)
+		s.backwardMany(m, byOutput, first, end)
 	}
 }
 
-// backwardMany is BackwardIn for any number of operands; d is the derivative by the output. The derivative by operand k gets the product
-// of d, of the operands before k (front), and of those after k (suffixes). It goes through a block in runs of entries of the output for
-// one term of the sums or, in rows, in runs of terms for one entry.
-func (s *Step) backwardMany(m *Memory, d []float64, from, to int) {
-	first, last := 0, len(s.In)-1
-	for !s.In[first].Needed {
-		first++
+// backwardMany adds, for the blocks firstBlock ≤ b < endBlock of the output, to the derivatives by any number of operands. byOutput is the
+// derivative by the output. For each term, the derivative by operand k gets the product of byOutput and of the operands before k (prefix)
+// and after k (suffix).
+//
+// It takes runs of n terms at a time: those of one entry of the output if the step is in rows, else one term of each entry of a block.
+func (s *Step) backwardMany(m *Memory, byOutput []float64, firstBlock, endBlock int) {
+	firstNeeded, lastNeeded := 0, len(s.In)-1
+	for !s.In[firstNeeded].Needed {
+		firstNeeded++
 	}
-	for !s.In[last].Needed {
-		last--
+	for !s.In[lastNeeded].Needed {
+		lastNeeded--
 	}
 	n := s.runLength()
-	room, after := m.scratch[:n], m.scratch[n:]
-	for o := from; o < to; o++ {
-		for at := 0; at < len(s.In[0].inner); at += n {
-			m.suffixes(s.In, o, at, first, after, n)
-			front := room
+	prefixMemory, suffixes := m.scratch[:n], m.scratch[n:]
+	for b := firstBlock; b < endBlock; b++ {
+		for start := 0; start < len(s.In[0].inner); start += n {
+			m.setSuffixes(s.In, b, start, firstNeeded, suffixes, n)
+			prefix := prefixMemory
 			if s.isInRows {
-				for j := range front {
-					front[j] = d[(at+j)/s.Sums]
+				for j := range prefix {
+					prefix[j] = byOutput[(start+j)/s.Sums]
 				}
 			} else {
-				front = s.blockOf(d, o)
+				prefix = s.blockOf(byOutput, b)
 			}
-			for k := range s.In[:last+1] {
+			for k := range s.In[:lastNeeded+1] {
 				in := &s.In[k]
-				list := in.inner[at:][:n]
+				offsets := in.inner[start:][:n]
 				if in.Needed {
 					suffix := []float64(nil)
 					if k+1 < len(s.In) {
-						suffix = after[k*n:][:n]
+						suffix = suffixes[k*n:][:n]
 					}
-					in.add(m.Back[in.Table][in.outer[o]:], list, front, suffix)
+					in.addProducts(m.Back[in.Table][in.outer[b]:], offsets, prefix, suffix)
 				}
-				if k < last {
-					in.multiply(room, front, m.Tables[in.Table][in.outer[o]:], list)
-					front = room
+				if k < lastNeeded {
+					in.multiply(prefixMemory, prefix, m.Tables[in.Table][in.outer[b]:], offsets)
+					prefix = prefixMemory
 				}
 			}
 		}
 	}
 }
 
-// add adds front[j]·suffix[j] to entry list[j] of a derivative, for every j. A nil suffix stands for ones.
-func (in *Operand) add(into []float64, list []int32, front, suffix []float64) {
-	list = list[:len(front)]
+// addProducts adds prefix[j]·suffix[j] to derivative[offsets[j]] for every j. A nil suffix stands for ones. If the operand is constant, all
+// offsets are the same.
+func (in *Operand) addProducts(derivative []float64, offsets []int32, prefix, suffix []float64) {
+	offsets = offsets[:len(prefix)]
 	switch {
 	case in.isConstant && suffix == nil:
-		sum := into[list[0]]
-		for _, f := range front {
+		sum := derivative[offsets[0]]
+		for _, f := range prefix {
 			sum += f
 		}
-		into[list[0]] = sum
+		derivative[offsets[0]] = sum
 	case in.isConstant:
-		suffix = suffix[:len(front)]
-		sum := into[list[0]]
-		for j, f := range front {
+		suffix = suffix[:len(prefix)]
+		sum := derivative[offsets[0]]
+		for j, f := range prefix {
 			sum += float64(f * suffix[j])
 		}
-		into[list[0]] = sum
+		derivative[offsets[0]] = sum
 	case suffix == nil:
-		for j, f := range front {
-			into[list[j]] += f
+		for j, f := range prefix {
+			derivative[offsets[j]] += f
 		}
 	default:
-		suffix = suffix[:len(front)]
-		for j, f := range front {
-			into[list[j]] += float64(f * suffix[j])
+		suffix = suffix[:len(prefix)]
+		for j, f := range prefix {
+			derivative[offsets[j]] += float64(f * suffix[j])
 		}
 	}
 }
 
-// multiply sets out[j] = x[j]·a[list[j]] for every j. A nil x stands for ones.
-func (in *Operand) multiply(out, x, a []float64, list []int32) {
-	out = out[:len(list)]
+// multiply sets out[j] = factors[j]·table[offsets[j]] for every j. Nil factors stand for ones. If the operand is constant, all offsets are
+// the same.
+func (in *Operand) multiply(out, factors, table []float64, offsets []int32) {
+	out = out[:len(offsets)]
 	switch {
-	case x == nil:
-		for j, i := range list {
-			out[j] = a[i]
+	case factors == nil:
+		for j, i := range offsets {
+			out[j] = table[i]
 		}
 	case in.isConstant:
-		f := a[list[0]]
-		for j, y := range x[:len(list)] {
-			out[j] = y * f
+		entry := table[offsets[0]]
+		for j, f := range factors[:len(offsets)] {
+			out[j] = f * entry
 		}
 	default:
-		x = x[:len(list)]
-		for j, i := range list {
-			out[j] = x[j] * a[i]
+		factors = factors[:len(offsets)]
+		for j, i := range offsets {
+			out[j] = factors[j] * table[i]
 		}
 	}
 }
 
-// suffixes sets after[k·n:(k+1)·n], for every operand k ≥ first but the last, to the products of the operands after k. They are for the
-// run of n entries that begins at position at of block o.
-func (m *Memory) suffixes(in []Operand, o, at, first int, after []float64, n int) {
+// setSuffixes sets suffixes[k·n:(k+1)·n], for every operand k ≥ firstNeeded but the last, to the products of the operands behind k. They
+// are for the run of n terms that begins at position start of the inner offsets in block b.
+func (m *Memory) setSuffixes(in []Operand, b, start, firstNeeded int, suffixes []float64, n int) {
 	suffix := []float64(nil)
-	for k := len(in) - 1; k > first; k-- {
-		next := after[(k-1)*n:][:n]
-		in[k].multiply(next, suffix, m.Tables[in[k].Table][in[k].outer[o]:], in[k].inner[at:][:n])
-		suffix = next
+	for k := len(in) - 1; k > firstNeeded; k-- {
+		longer := suffixes[(k-1)*n:][:n]
+		in[k].multiply(longer, suffix, m.Tables[in[k].Table][in[k].outer[b]:], in[k].inner[start:][:n])
+		suffix = longer
 	}
 }
 
-// blockOf returns block o of the output, or of a table of the same shape.
-func (s *Step) blockOf(out []float64, o int) []float64 {
+// blockOf returns block b of the output, or of a table of the same shape.
+func (s *Step) blockOf(out []float64, b int) []float64 {
 	if s.blockStart != nil {
-		return out[s.blockStart[o]:][:s.block]
+		return out[s.blockStart[b]:][:s.blockSize]
 	}
-	return out[o*s.block:][:s.block]
+	return out[b*s.blockSize:][:s.blockSize]
 }

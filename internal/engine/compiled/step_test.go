@@ -163,7 +163,7 @@ func TestStepsAgreeWithEnumeration(t *testing.T) {
 		} else {
 			blocks++
 		}
-		severalBlocks += min(1, c.Size/c.block-1)
+		severalBlocks += min(1, c.Size/c.blockSize-1)
 		severalSums += min(1, max(0, sums-1))
 		if flops := float64(len(s.In)) * s.Full; p.Flops != flops || p.Entries != c.Size {
 			t.Errorf("round %d: %v flops and %d entries, want %v and %d", round, p.Flops, p.Entries, flops, c.Size)
@@ -228,13 +228,13 @@ func TestUnitsOfLargeSteps(t *testing.T) {
 		if priced := Bytes(dims, []*contractionorder.Step{s}); priced != float64(bytes) {
 			t.Errorf("round %d: %d bytes beside tables, %v are priced", round, bytes, priced)
 		}
-		if tables := 8 * (p.back + p.Entries); bytes > tables/4 {
+		if tables := 8 * (p.derivativeEntries + p.Entries); bytes > tables/4 {
 			t.Errorf("round %d: %d bytes beside derivatives and the output of %d", round, bytes, tables)
 		}
 		if c.Blocks > c.Unit {
 			divided++
 		}
-		if c.block*c.Sums > maxInner {
+		if c.blockSize*c.Sums > maxInner {
 			crowded++
 		}
 		of := make([][]int, len(h.Edges)) // by entry: 1 + the part that has added to it

@@ -107,18 +107,21 @@ func Differentiate(
 type contraction struct {
 	run
 	e      *sumproduct.Expression
-	kernel kernel
-	meter  contractionorder.Meter
-	arena  arena.Arena
-	out    Derivatives
+	kernel kernel                 // computes one step
+	meter  contractionorder.Meter // counts flops and memory
+	arena  arena.Arena            // has the memory of tables and derivatives
+	out    Derivatives            // the result
 }
 
-// contract validates and prices the contraction, and runs the passes that the goals need.
+// contract contracts e along an order: forward for Z and, if g has goals beyond Z, backward for derivatives and marginals. It returns an
+// error before anything is computed if e or the order is invalid, or if the tables take more memory than o allows.
 func contract(ctx context.Context, e *sumproduct.Expression, order []int, g goals, o Options) (Derivatives, Stats, error) {
 	none := Derivatives{}
 	if err := cmp.Or(errors.Join(e.Validate(), e.ValidateOrder(order)), ctx.Err()); err != nil {
 		return none, Stats{}, err
 	}
+
+	// The steps and their price.
 	h := e.Hypergraph()
 	t, plan, err := newTape(ctx, h, order, g, float64(o.memory()))
 	if err != nil {
@@ -127,17 +130,19 @@ func contract(ctx context.Context, e *sumproduct.Expression, order []int, g goal
 	if t == nil { // the forward pass alone is too much
 		return none, Stats{}, sumproduct.OverBudget(plan, o.memory())
 	}
-	if g.hasBackward() {
-		plan = t.plan()
-		if err := o.check(plan); err != nil {
+	hasBackward := g.hasBackward()
+	if hasBackward {
+		plan = t.planBothPasses()
+		if err := o.checkMemory(plan); err != nil {
 			return none, Stats{}, err
 		}
 	}
 
+	// The run, which has a program of the steps if there is a backward pass.
 	c := &contraction{e: e}
 	var program *compiled.Program
-	if g.hasBackward() {
-		if err := t.addressable(); err != nil {
+	if hasBackward {
+		if err := t.checkAddressable(); err != nil {
 			return none, Stats{}, err
 		}
 		program = compiled.New(h, t.steps, t.isNeeded[:len(h.Edges)])
@@ -148,23 +153,25 @@ func contract(ctx context.Context, e *sumproduct.Expression, order []int, g goal
 	for _, t := range e.Tables {
 		c.arena.Held += len(t.Data)
 	}
+
+	// The passes.
 	err = c.forward()
 	cost := c.meter.Plan()
-	if g.hasBackward() {
+	if hasBackward {
 		cost = plan
 	}
-	if err == nil && g.hasBackward() {
+	if err == nil && hasBackward {
 		err = c.backward()
 	}
-	stats := Stats{Flops: cost.Flops, PeakBytes: int64(cost.Bytes), Lost: c.lost}
+	stats := Stats{Flops: cost.Flops, PeakBytes: int64(cost.Bytes), Lost: c.isLossy}
 	if err != nil {
 		return none, stats, err
 	}
 	return c.out, stats, nil
 }
 
-// check returns an error if the plan of both ways is over the memory budget.
-func (o Options) check(plan query.Cost) error {
+// checkMemory returns an error if the plan of a forward and a backward pass is over the memory budget.
+func (o Options) checkMemory(plan query.Cost) error {
 	if memory := o.memory(); plan.Bytes > float64(memory) {
 		return fault.New(fault.OverBudget, "%w: all marginals at once need %.0f bytes of tables and derivatives "+
 			"(width %d, largest table 2^%.1f entries, %.3g flops), the budget is %d bytes",
@@ -173,7 +180,7 @@ func (o Options) check(plan query.Cost) error {
 	return nil
 }
 
-// memory returns the number of bytes for tables.
+// memory returns the number of bytes that tables may take: Memory, or the default if it is not set.
 func (o Options) memory() int64 {
 	if o.Memory <= 0 {
 		return query.DefaultMemory
@@ -181,10 +188,11 @@ func (o Options) memory() int64 {
 	return o.Memory
 }
 
-// forward computes all tables and Z. Without a way back it releases each table that a step has consumed.
+// forward computes all tables and Z. Without a backward pass it releases each table that a step has consumed.
 func (c *contraction) forward() error {
+	// The tables of the expression, and the dimensions of indices in no table.
 	c.meter.Start(c.h)
-	c.begin(c.e.Scale)
+	c.reset(c.e.Scale)
 	for t := range c.e.Tables {
 		if err := c.load(t); err != nil {
 			return err
@@ -195,8 +203,10 @@ func (c *contraction) forward() error {
 			c.addFactor(noTable, float64(d))
 		}
 	}
+
+	// The outputs of the steps.
 	for n, s := range c.steps {
-		if c.zero {
+		if c.isZero {
 			break
 		}
 		if err := c.ctx.Err(); err != nil {
@@ -215,32 +225,33 @@ func (c *contraction) forward() error {
 		}
 		if !c.keepsTables {
 			for _, t := range s.In {
-				c.release(t)
+				c.releaseTable(t)
 			}
 			c.meter.End(s)
 		}
 	}
-	c.out.Z = c.total()
+	c.out.Z = c.computeZ()
 	return nil
 }
 
-// release drops a table, and gives the memory of one that a step made back to the arena.
-func (c *contraction) release(t int) {
+// releaseTable drops table t, and gives its memory back to the arena if a step has made it.
+func (c *contraction) releaseTable(t int) {
 	if t >= len(c.h.Edges) {
 		c.arena.Put(c.Tables[t])
 	}
 	c.Tables[t] = nil
 }
 
-// load takes table t of the expression as it is, or a rescaled copy if products of its entries could leave the
-// range of float64.
+// load sets table t of the run to that of the expression or, if its largest entry is not within 2^±margin, to a copy that is divided by a
+// power of two. A table of one entry is a factor of Z. The error is ErrNotFinite.
 func (c *contraction) load(t int) error {
 	data := c.e.Tables[t].Data
-	top, low, signed := floats.Extent(data)
-	if top >= 1024 {
+	top, low, hasNegative := floats.Extent(data) // exponents of the largest entry and of the smallest but 0
+	isFinite := top < 1024
+	if !isFinite {
 		return fmt.Errorf("%w: table %d", sumproduct.ErrNotFinite, t)
 	}
-	c.signed = c.signed || signed
+	c.hasNegative = c.hasNegative || hasNegative
 	switch {
 	case len(data) == 1: // no index of dimension above 1
 		c.addFactor(t, data[0])
@@ -250,33 +261,38 @@ func (c *contraction) load(t int) error {
 		data = slices.Clone(data)
 		c.addPower(t, floats.Normalise(data).Exp)
 		low -= top
-		c.lost = c.lost || low < floats.Lowest && top > 0
+		c.isLossy = c.isLossy || low < floats.Lowest && top > 0
 	}
 	c.Tables[t] = data
 	c.depth[t] = sumproduct.Depth{Low: min(low, 0), Measured: true}
 	return nil
 }
 
-// backward computes the derivatives and marginals that are wanted, after forward. It releases tables and derivatives on the way.
+// backward computes the derivatives and marginals that are wanted, after forward. It goes through the steps in reverse, and releases tables
+// and derivatives on the way.
 func (c *contraction) backward() error {
 	leaves := len(c.h.Edges)
 	c.out.By, c.out.Exp = make([][]float64, leaves), make([]int64, leaves)
 	if c.goals.marginals {
 		c.out.Marginals = c.trivialMarginals()
 	}
-	for n, seed := range c.cofactors() {
+
+	// The derivatives by the factors of Z, which are tables of one entry.
+	for n, derivative := range c.factorDerivatives() {
 		switch t := c.factorTables[n]; {
-		case t < 0 || seed.IsZero():
-		case t >= leaves && c.isNeeded[t]:
+		case t == noTable || derivative.IsZero():
+		case t >= leaves && c.isNeeded[t]: // the output of a step
 			c.Back[t] = c.arena.Get(1)
-			c.seed(t, seed)
-		case t < leaves && c.wants(t): // a table of one entry
-			c.out.By[t], c.out.Exp[t] = []float64{seed.Mant}, seed.Exp
+			c.setScalarDerivative(t, derivative)
+		case t < leaves && c.wants(t): // a table of the expression
+			c.out.By[t], c.out.Exp[t] = []float64{derivative.Mant}, derivative.Exp
 		}
 	}
+
+	// The derivatives by the inputs of each step, from that by its output.
 	for n, s := range slices.Backward(c.steps) {
 		out := leaves + n
-		c.release(out)
+		c.releaseTable(out)
 		if !c.derivatives[out].isSet {
 			continue
 		}
@@ -288,7 +304,7 @@ func (c *contraction) backward() error {
 				c.Back[t] = c.arena.Get(int(c.size(t)))
 			}
 		}
-		if err := c.stepBack(n); err != nil {
+		if err := c.differentiateStep(n); err != nil {
 			return err
 		}
 		c.releaseDerivative(out)
@@ -308,17 +324,18 @@ func (c *contraction) releaseDerivative(t int) {
 	c.Back[t], c.derivatives[t].isSet = nil, false
 }
 
-// readLeaf reads the marginals and the derivative that are wanted from the derivative by table t of the expression.
+// readLeaf sets the marginals that are read from table t of the expression and, if it is wanted, the result's derivative by it. It does
+// nothing if the derivative is 0.
 func (c *contraction) readLeaf(t int) {
 	if !c.derivatives[t].isSet {
 		return
 	}
 	for _, i := range c.h.Edges[t] {
 		if c.readFrom[i] == t {
-			m := c.out.Marginals[i]
-			c.checkProducts(t)
-			for x := range m {
-				m[x] = c.sumOver(t, x, len(m), stride(c.h.Dims, c.h.Edges[t], i))
+			marginals := c.out.Marginals[i]
+			c.checkMarginalLoss(t)
+			for x := range marginals {
+				marginals[x] = c.marginal(t, x, len(marginals), strideOf(c.h.Dims, c.h.Edges[t], i))
 			}
 		}
 	}
@@ -327,7 +344,8 @@ func (c *contraction) readLeaf(t int) {
 	}
 }
 
-// trivialMarginals returns a list of marginals that has those of indices with one value or in no table. All others are still 0.
+// trivialMarginals returns marginals of which those of indices with one value are Z, and those of an index of d values in no table are Z/d.
+// All others are 0.
 func (c *contraction) trivialMarginals() [][]scaled.Number {
 	m := make([][]scaled.Number, len(c.e.Dims))
 	for i, d := range c.e.Dims {

@@ -10,102 +10,108 @@ import (
 )
 
 const (
-	minBlock  = 64      // fewest entries of a block, so that the loops over them dominate
-	blockSize = 512     // preferred entries of a block, so that all operands stay in the first cache
-	maxBlock  = 4096    // most entries of a block, unless one axis is longer
-	chunkWork = 1 << 17 // multiplications of a chunk, which is what threads share, and after which the context is looked at
+	minBlock       = 64      // fewest entries of a block, so that the loops over them dominate
+	preferredBlock = 512     // preferred entries of a block, so that all operands stay in the first cache
+	maxBlock       = 4096    // most entries of a block, unless one axis is longer
+	chunkWork      = 1 << 17 // multiplications of a chunk, which is what threads share, and after which the context is looked at
 )
 
-// kernel holds a prepared step. The output is cut into blocks of its fastest axes; within a block every operand is
-// one number, a contiguous run or, where it lacks some of the axes, a run through an index list; blocks are independent.
+// kernel holds a prepared step. The output is cut into blocks of its fastest axes, which are independent of each other. Within a block
+// every operand is one number, a contiguous run or, if it lacks some of the axes, a run through an index list.
 type kernel struct {
-	out      []float64
-	block    int   // entries of a block
-	blocks   int   // number of blocks
-	sums     int   // Π of the dimensions summed out
-	outer    []int // dimensions of the axes outside the block
-	operands []operand
-	scalars  []*operand // those that are one number in a block
-	vectors  []*operand // the others
-	stride   []int      // scratch: stride by index of one operand
-	workers  []worker
+	out       []float64
+	blockSize int   // number of entries of a block
+	blocks    int   // number of blocks
+	terms     int   // number of terms of an entry of the output: Π of the dimensions summed out
+	outer     []int // dimensions of the axes outside the block
+	operands  []operand
+	scalars   []*operand // those that are one number in a block
+	vectors   []*operand // the others
+	stride    []int      // scratch: stride by index of one operand
+	workers   []worker
 }
 
 // operand is an input of the step, with the positions of its entries.
 type operand struct {
 	data  []float64
-	outer []int   // stride on every outer axis
-	sum   []int   // offset of every value summed over
-	index []int32 // offsets within a block; empty when contiguous or one number
+	outer []int   // by outer axis: its stride
+	sum   []int   // by term: its offset
+	index []int32 // by entry of a block: its offset; empty if the operand is contiguous, or one number
 }
 
-// prepare computes strides and offsets of a step. Tables may have their axes in any sequence; outputs of earlier steps
-// have theirs in this one, so that their runs are contiguous.
+// prepare sets k to step s of a tape, with the table out as output: it chooses the blocks, and computes the strides and offsets of all
+// operands. Tables may have their axes in any sequence; outputs of earlier steps have theirs in the one of s, so that their runs are
+// contiguous.
 func (k *kernel) prepare(t *tape, s *contractionorder.Step, tables [][]float64, out []float64) {
 	dims := t.h.Dims
 	if k.stride == nil {
 		k.stride = make([]int, len(dims))
 	}
 	k.out = out
-	k.sums = 1
+	k.terms = 1
 	for _, i := range s.Sum {
-		k.sums *= dims[i]
+		k.terms *= dims[i]
 	}
 	k.operands = grow(k.operands, len(s.In))
 	for n, in := range s.In {
 		k.operands[n].prepare(dims, s, tables[in], t.scope(in), k.stride)
 	}
-	k.outer = k.outer[:0]
+
+	// The axes of the output from split on are in blocks.
+	axes := k.outer[:0]
 	for _, i := range s.Out {
-		k.outer = append(k.outer, dims[i])
+		axes = append(axes, dims[i])
 	}
-	split := k.split(k.outer)
-	k.block = 1
-	for _, d := range k.outer[split:] {
-		k.block *= d
+	split := k.chooseSplit(axes)
+	k.blockSize = 1
+	for _, d := range axes[split:] {
+		k.blockSize *= d
 	}
-	k.blocks = len(out) / k.block
+	k.blocks = len(out) / k.blockSize
+
 	k.scalars, k.vectors = k.scalars[:0], k.vectors[:0]
 	for n := range k.operands {
 		o := &k.operands[n]
-		if o.layOut(k.outer, split) == scalar {
+		if o.splitAxes(axes, split) == scalar {
 			k.scalars = append(k.scalars, o)
 		} else {
 			k.vectors = append(k.vectors, o)
 		}
 	}
-	k.outer = k.outer[:split]
+	k.outer = axes[:split]
 }
 
-// split chooses the first axis within a block: among blocks of minBlock to maxBlock entries the one with the fewest
-// operands that need an index list, the one next to blockSize among those. A smaller output is one block.
-func (k *kernel) split(dims []int) int {
+// chooseSplit returns the first axis within a block. It takes the block with the fewest operands that need an index list among those of
+// minBlock to maxBlock entries; of several, the largest of at most preferredBlock entries. A smaller output is one block. dims has the
+// dimensions of the output's axes.
+func (k *kernel) chooseSplit(dims []int) int {
 	best, bestIndexed, size := 0, len(k.operands)+1, 1
 	for a := len(dims) - 1; a >= 0; a-- {
 		size *= dims[a]
-		if size > maxBlock && bestIndexed <= len(k.operands) {
+		hasFound := bestIndexed <= len(k.operands)
+		if size > maxBlock && hasFound {
 			break
 		}
 		if size < minBlock && a > 0 {
 			continue
 		}
-		indexed := 0
+		indexed := 0 // number of operands that need an index list
 		for n := range k.operands {
 			if k.operands[n].accessOf(dims, a) == indirect {
 				indexed++
 			}
 		}
-		if indexed < bestIndexed || indexed == bestIndexed && size <= blockSize {
+		if indexed < bestIndexed || indexed == bestIndexed && size <= preferredBlock {
 			best, bestIndexed = a, indexed
 		}
-		if size >= blockSize && bestIndexed == 0 {
+		if size >= preferredBlock && bestIndexed == 0 {
 			break
 		}
 	}
 	return best
 }
 
-// grow returns list with n elements, keeping those beyond its length that its memory still holds.
+// grow returns list with n elements. Elements beyond its length keep what they were, with their memory.
 func grow(list []operand, n int) []operand {
 	for cap(list) < n {
 		list = append(list[:cap(list)], operand{})
@@ -113,8 +119,8 @@ func grow(list []operand, n int) []operand {
 	return list[:n]
 }
 
-// prepare computes the strides of a table on every axis of the output and its offset for every value summed over.
-// stride is scratch by index, all 0 before and after.
+// prepare sets o to a table over scope: to its stride on every axis of the step's output, and its offset for every term. stride is scratch
+// space by index, all 0 before and after.
 func (o *operand) prepare(dims []int, s *contractionorder.Step, data []float64, scope, stride []int) {
 	o.data = data
 	sumproduct.Strides(stride, dims, scope)
@@ -137,13 +143,14 @@ const (
 	indirect               // otherwise: by an index list
 )
 
-// accessOf returns how the operand varies over the output's axes from split on. dims has the dimensions of all its axes.
+// accessOf returns how the operand varies over the output's axes from split on: not at all if its stride is 0 on each, as the output does
+// if it has the output's strides. dims has the dimensions of all axes.
 func (o *operand) accessOf(dims []int, split int) access {
-	isScalar, isDirect, run := true, true, 1
+	isScalar, isDirect, outputStride := true, true, 1
 	for a := len(dims) - 1; a >= split; a-- {
 		isScalar = isScalar && o.outer[a] == 0
-		isDirect = isDirect && o.outer[a] == run
-		run *= dims[a]
+		isDirect = isDirect && o.outer[a] == outputStride
+		outputStride *= dims[a]
 	}
 	switch {
 	case isScalar:
@@ -154,9 +161,9 @@ func (o *operand) accessOf(dims []int, split int) access {
 	return indirect
 }
 
-// layOut makes the operand's index list, if it needs one, for blocks of the axes from split on. outer keeps the strides of the axes before
-// split.
-func (o *operand) layOut(dims []int, split int) access {
+// splitAxes cuts the operand's axes at split: those before it stay in o.outer, and the rest become the index list if one is needed. It
+// returns how the operand varies within a block.
+func (o *operand) splitAxes(dims []int, split int) access {
 	kind := o.accessOf(dims, split)
 	o.index = o.index[:0]
 	if kind == indirect {
@@ -169,10 +176,10 @@ func (o *operand) layOut(dims []int, split int) access {
 	return kind
 }
 
-// run executes the step and returns the bits of the largest absolute value of the output.
-func (k *kernel) run(ctx context.Context, threads int) (uint64, error) {
-	perBlock := k.block * k.sums * (len(k.vectors) + 1)
-	chunk := max(1, chunkWork/perBlock)
+// run computes the output of the step and returns the bits of its largest entry by size. Goroutines share chunks of blocks.
+func (k *kernel) run(ctx context.Context, threads int) (top uint64, err error) {
+	blockWork := k.blockSize * k.terms * (len(k.vectors) + 1) // multiplications
+	chunk := max(1, chunkWork/blockWork)                      // blocks of a chunk
 	chunks := (k.blocks + chunk - 1) / chunk
 	threads = min(threads, chunks)
 	for len(k.workers) < threads {
@@ -181,11 +188,10 @@ func (k *kernel) run(ctx context.Context, threads int) (uint64, error) {
 	for i := range threads {
 		k.workers[i].reset(k)
 	}
-	err := sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
+	err = sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
 		k.workers[w].computeBlocks(k, c*chunk, min((c+1)*chunk, k.blocks))
 		return nil
 	})
-	var top uint64
 	for i := range threads {
 		top = max(top, k.workers[i].top)
 	}

@@ -1,6 +1,6 @@
 package einsum
 
-// Runs: tables forth along the steps of a tape, derivatives back, every one of them in the range of float64.
+// Runs: tables along the steps of a tape, derivatives along the steps in reverse, all of them in the range of float64.
 
 import (
 	"context"
@@ -20,28 +20,28 @@ const margin = 16
 type run struct {
 	compiled.Memory
 	*tape
-	program *compiled.Program // of the tape, for the way back; nil: there is none
+	program *compiled.Program // the steps of the tape, for the backward pass; nil if there is none
 	ctx     context.Context
 	threads int
-	extra   []compiled.Memory // of goroutines beyond the first
-	// keepsTables is set if there is a way back. Then a factor of 0 does not end the run: derivatives may still differ from 0.
+	extra   []compiled.Memory // memory of goroutines beyond the first
+	// keepsTables is set if there is a backward pass. Then a factor of 0 does not end the run: derivatives may still differ from 0.
 	keepsTables bool
 
-	depth       []sumproduct.Depth // by table
-	shift       []int64            // by table: exponent of the power of two it was divided by; nil without a way back
-	derivatives []derivative       // by table; nil without a way back
+	depth       []sumproduct.Depth // by table: how far its entries are below 1
+	shift       []int64            // by table: exponent of the power of two it was divided by; nil without a backward pass
+	derivatives []derivative       // by table; nil without a backward pass
 
 	// Z is base · 2^exp · Π factors.
 	base         scaled.Number
 	exp          int64
 	factors      []scaled.Number // the entries of tables of one entry, and dimensions of indices without tables
 	factorTables []int           // by factor: its table, or noTable
-	seeds        []scaled.Number // by factor: ∂Z by it
+	factorMemory []scaled.Number // memory of factorDerivatives
 	z            scaled.Number
 
-	zero   bool // Z is 0, and nothing else matters
-	lost   bool // a product of entries may have been too small
-	signed bool // an entry is below 0
+	isZero      bool // Z is 0, and nothing else matters
+	isLossy     bool // a product of entries may have been too small for float64
+	hasNegative bool // an entry is below 0
 }
 
 // derivative is ∂Z/∂table = Back[table]·2^exp.
@@ -51,7 +51,7 @@ type derivative struct {
 	sumproduct.Depth
 }
 
-// newRun returns a run without tables. program is for the way back; nil: there is none.
+// newRun returns a run without tables. program has the steps for the backward pass; it is nil if there is none.
 func newRun(t *tape, program *compiled.Program) run {
 	tables := len(t.isNeeded)
 	r := run{
@@ -68,14 +68,14 @@ func newRun(t *tape, program *compiled.Program) run {
 	return r
 }
 
-// begin resets the run. Z begins as base, and is multiplied by further factors (addFactor, addPower).
-func (r *run) begin(base scaled.Number) {
+// reset begins the run with Z = base, which addFactor and addPower multiply further.
+func (r *run) reset(base scaled.Number) {
 	r.base, r.exp, r.factors, r.factorTables = base, 0, r.factors[:0], r.factorTables[:0]
-	r.zero, r.lost, r.signed = base.IsZero() && !r.keepsTables, false, false
+	r.isZero, r.isLossy, r.hasNegative = base.IsZero() && !r.keepsTables, false, false
 	clear(r.shift)
 }
 
-// addFactor multiplies Z by x, the only entry of a table.
+// addFactor multiplies Z by x, the only entry of a table or, if table is noTable, the dimension of an index.
 func (r *run) addFactor(table int, x float64) {
 	r.factors, r.factorTables = append(r.factors, scaled.FromFloat(x)), append(r.factorTables, table)
 	if x == 0 {
@@ -91,13 +91,13 @@ func (r *run) addPower(table int, exp int64) {
 	}
 }
 
-// setZero ends the run with Z = 0, unless there is a way back. Then the run goes on, and Z comes out as 0.
-func (r *run) setZero() { r.zero = !r.keepsTables }
+// setZero ends the run with Z = 0, unless there is a backward pass. Then the run goes on, and Z comes out as 0.
+func (r *run) setZero() { r.isZero = !r.keepsTables }
 
-// total returns Z, once all tables are computed.
-func (r *run) total() scaled.Number {
+// computeZ returns Z, once all tables are computed.
+func (r *run) computeZ() scaled.Number {
 	r.z = scaled.Number{}
-	if !r.zero {
+	if !r.isZero {
 		r.z = r.base.Mul(scaled.Make(1, r.exp))
 		for _, x := range r.factors {
 			r.z = r.z.Mul(x)
@@ -106,28 +106,30 @@ func (r *run) total() scaled.Number {
 	return r.z
 }
 
-// cofactors returns ∂Z/∂x for every factor x: the product of all other factors, without division.
-func (r *run) cofactors() []scaled.Number {
-	r.seeds = r.seeds[:0]
-	p := r.base.Mul(scaled.Make(1, r.exp))
+// factorDerivatives returns ∂Z/∂x for every factor x of Z: the product of all other factors, from the products of those before it and of
+// those behind it, without division.
+func (r *run) factorDerivatives() []scaled.Number {
+	derivatives := r.factorMemory[:0]
+	prefix := r.base.Mul(scaled.Make(1, r.exp))
 	for _, x := range r.factors {
-		r.seeds = append(r.seeds, p)
-		p = p.Mul(x)
+		derivatives = append(derivatives, prefix)
+		prefix = prefix.Mul(x)
 	}
-	p = scaled.One
-	for i := len(r.seeds) - 1; i >= 0; i-- {
-		r.seeds[i] = r.seeds[i].Mul(p)
-		p = p.Mul(r.factors[i])
+	suffix := scaled.One
+	for i := len(derivatives) - 1; i >= 0; i-- {
+		derivatives[i] = derivatives[i].Mul(suffix)
+		suffix = suffix.Mul(r.factors[i])
 	}
-	return r.seeds
+	r.factorMemory = derivatives
+	return derivatives
 }
 
-// keepInRange rescales the table of step n if necessary, and notes whether digits may have been lost. top has the bits of its largest
-// entry.
+// keepInRange rescales the output of step n if its largest entry, whose bits are top, is too far from 1. It sets the output's depth, and
+// r.isLossy if digits may have been lost. An output of one entry becomes a factor of Z. The error is ErrNotFinite.
 func (r *run) keepInRange(n int, top uint64) error {
 	s, out := r.steps[n], len(r.h.Edges)+n
 	d := &r.depth[out]
-	low, loses := r.productDepth(s.In, noTable, 0)
+	low, loses := r.productDepth(s.In, noTable, noTable)
 	*d = sumproduct.Depth{Low: low}
 	switch {
 	case top >= floats.Infinity:
@@ -141,16 +143,18 @@ func (r *run) keepInRange(n int, top uint64) error {
 		r.addPower(out, exp)
 		loses = loses || rescalingLoses
 	}
-	r.lost = r.lost || loses
+	r.isLossy = r.isLossy || loses
 	d.Low = min(d.Low, 0)
 	return nil
 }
 
-// differentiate computes the derivatives by the inputs of step n from that by its output. Goroutines share the units of a large step.
-func (r *run) differentiate(n int) error {
+// addDerivatives adds to the needed derivatives by the inputs of step n, from that by its output. Goroutines share the blocks of a large
+// step, in chunks of whole units, so that no two of them add to the same entry.
+func (r *run) addDerivatives(n int) error {
 	s := &r.program.Steps[n]
-	chunk := max(1, chunkWork/(s.Size/s.Blocks*s.Sums*len(s.In)))
-	if chunk = (chunk + s.Unit - 1) / s.Unit * s.Unit; chunk >= s.Blocks {
+	chunk := max(1, chunkWork/(s.Size/s.Blocks*s.Sums*len(s.In))) // blocks of a chunk
+	chunk = (chunk + s.Unit - 1) / s.Unit * s.Unit
+	if chunk >= s.Blocks {
 		r.program.BackwardIn(&r.Memory, n, 0, s.Blocks)
 		return nil
 	}
@@ -168,17 +172,19 @@ func (r *run) differentiate(n int) error {
 	})
 }
 
-// seed sets the derivative by a table of one entry, with which the way back begins.
-func (r *run) seed(table int, by scaled.Number) {
-	r.Back[table][0] = by.Mant
-	r.derivatives[table] = derivative{isSet: true, exp: by.Exp}
+// setScalarDerivative sets the derivative by a table of one entry, from which the backward pass begins.
+func (r *run) setScalarDerivative(table int, d scaled.Number) {
+	r.Back[table][0] = d.Mant
+	r.derivatives[table] = derivative{isSet: true, exp: d.Exp}
 }
 
-// stepBack computes the needed derivatives by the inputs of step n from the derivative by its output, which is set. It keeps them in range,
-// and notes whether digits may have been lost.
-func (r *run) stepBack(n int) error {
+// differentiateStep computes the needed derivatives by the inputs of step n from the derivative by its output, which is set. It rescales
+// those that are too far from 1, and sets r.isLossy if digits may have been lost. The error is the context's, or ErrNotFinite.
+func (r *run) differentiateStep(n int) error {
 	s, out := r.steps[n], len(r.h.Edges)+n
 	exp := r.derivatives[out].exp - r.shift[out]
+
+	// Bounds of the terms, and whether some may be too small.
 	for i, k := range s.In {
 		if !r.isNeeded[k] {
 			continue
@@ -186,17 +192,20 @@ func (r *run) stepBack(n int) error {
 		clear(r.Back[k])
 		low, loses := r.productDepth(s.In, i, out)
 		r.derivatives[k] = derivative{exp: exp, Depth: sumproduct.Depth{Low: max(low, sumproduct.Smallest)}}
-		if loses && !r.lost {
+		if loses && !r.isLossy {
 			above := exponentAbove(r.Back[out])
 			for _, t := range s.In {
 				above += exponentAbove(r.Tables[t])
 			}
-			r.lost = !r.isNegligible(k, s.Full, above, exp)
+			r.isLossy = !r.isNegligible(k, s.Full, above, exp)
 		}
 	}
-	if err := r.differentiate(n); err != nil {
+
+	if err := r.addDerivatives(n); err != nil {
 		return err
 	}
+
+	// Range.
 	for _, k := range s.In {
 		if !r.isNeeded[k] {
 			continue
@@ -211,39 +220,45 @@ func (r *run) stepBack(n int) error {
 		case needsRescaling(top):
 			shift, loses := rescale(r.Back[k], top, &d.Depth)
 			d.exp += shift
-			r.lost = r.lost || loses && !r.isNegligible(k, float64(len(r.Back[k])), 0, d.exp)
+			r.isLossy = r.isLossy || loses && !r.isNegligible(k, float64(len(r.Back[k])), 0, d.exp)
 		}
 		d.isSet, d.Low = true, min(max(d.Low, sumproduct.Smallest), 0)
 	}
 	return nil
 }
 
-// checkProducts notes whether products of an entry of a table and the derivative by it may be lost.
-func (r *run) checkProducts(table int) {
-	t, by := &r.depth[table], &r.derivatives[table]
-	if t.Low+by.Low < floats.Lowest {
-		t.Measure(r.Tables[table])
-		by.Measure(r.Back[table])
-		r.lost = r.lost || t.Low+by.Low < floats.Lowest && !r.isNegligible(table, float64(len(r.Tables[table])), 0, by.exp)
+// checkMarginalLoss sets r.isLossy if products of an entry of a table and the derivative by it may be too small for float64. Marginals are
+// sums of these products.
+func (r *run) checkMarginalLoss(table int) {
+	depth, derivative := &r.depth[table], &r.derivatives[table]
+	if depth.Low+derivative.Low >= floats.Lowest {
+		return
 	}
+	depth.Measure(r.Tables[table])
+	derivative.Measure(r.Back[table])
+	loses := depth.Low+derivative.Low < floats.Lowest
+	r.isLossy = r.isLossy || loses && !r.isNegligible(table, float64(len(r.Tables[table])), 0, derivative.exp)
 }
 
-// sumOver returns Σ t[y]·∂Z/∂t[y] over the entries y of table t that have value x of an index. The index has dim values, whose entries are
-// inner apart.
-func (r *run) sumOver(table, x, dim, inner int) scaled.Number {
+// marginal returns Σ t[y]·∂Z/∂t[y] over the entries y of table t that have value x of an index. The index has dim values, whose entries are
+// stride apart.
+func (r *run) marginal(table, x, dim, stride int) scaled.Number {
 	t, derivative := r.Tables[table], r.Back[table]
 	sum := 0.0
-	for at := x * inner; at < len(t); at += inner * dim {
-		for j := at; j < at+inner; j++ {
-			sum += float64(t[j] * derivative[j])
+	for begin := x * stride; begin < len(t); begin += stride * dim {
+		for y := begin; y < begin+stride; y++ {
+			sum += float64(t[y] * derivative[y])
 		}
 	}
 	return scaled.Make(sum, r.derivatives[table].exp)
 }
 
-// productDepth returns a lower bound 2^low of the products of entries of the tables in, and of their sums. If skipped is not noTable, the
-// product is that of the derivative by in[skipped]: it has the derivative by the table output in place of that table. low is the sum
-// of the tables' depths. If that is too deep, the tables are measured. If it still is, loses is true: products may be lost.
+// productDepth returns an exponent low such that all products of entries of the tables in, but 0, and their sums are 2^low or more. If
+// skipped is not noTable, the products are those of the derivative by in[skipped]: the derivative by the table output takes the place of
+// that table.
+//
+// low is the sum of the tables' depths. If that is below what float64 holds, the tables are measured. If it still is, loses is true:
+// products may be lost.
 func (r *run) productDepth(in []int, skipped, output int) (low int, loses bool) {
 	if low = r.sumDepths(in, skipped, output); low < floats.Lowest {
 		if skipped != noTable {
@@ -257,13 +272,14 @@ func (r *run) productDepth(in []int, skipped, output int) (low int, loses bool) 
 		low = r.sumDepths(in, skipped, output)
 		loses = low < floats.Lowest
 	}
-	if r.signed {
+	if r.hasNegative { // sums may be smaller than their terms
 		low -= sumproduct.Cancelled
 	}
 	return low, loses
 }
 
-// sumDepths returns the sum of the depths of the tables that productDepth multiplies.
+// sumDepths returns the sum of the depths of the tables in or, if skipped is not noTable, of all but in[skipped] and of the derivative by
+// the table output.
 func (r *run) sumDepths(in []int, skipped, output int) (low int) {
 	if skipped != noTable {
 		low = r.derivatives[output].Low
@@ -276,14 +292,14 @@ func (r *run) sumDepths(in []int, skipped, output int) (low int) {
 	return low
 }
 
-// needsRescaling reports whether a table is outside the margin. top has the bits of its largest entry.
+// needsRescaling reports whether the largest entry of a table, whose bits are top, is not within 2^±margin.
 func needsRescaling(top uint64) bool {
 	exp := int(top>>52) - 1023
 	return exp < -margin || exp >= margin
 }
 
-// rescale divides data by the power of two of its largest entry, and returns the exponent of that power. top has the bits of the largest
-// entry. loses is true if small entries may lose digits. d is the depth of data, and is updated.
+// rescale divides data by the power of two of its largest entry, whose bits are top, and returns the exponent of that power. loses is true
+// if small entries may lose digits. d is the depth of data, and is updated.
 func rescale(data []float64, top uint64, d *sumproduct.Depth) (exp int64, loses bool) {
 	if exp := floats.Exponent(top); d.Low-exp < floats.Lowest {
 		d.Measure(data)
@@ -294,18 +310,18 @@ func rescale(data []float64, top uint64, d *sumproduct.Depth) (exp int64, loses 
 	return exp, loses
 }
 
-// isNegligible reports whether the loss of some terms of a derivative by table k, where a float64 has no more digits, changes Z by less
-// than 2^−BesideZ of it. Each lost term is below 2^(above−1022), in units of 2^exp. Its share of Z is that times an entry of the table.
-// If derivatives themselves are wanted, no loss is negligible.
+// isNegligible reports whether a derivative by table k may lack so many terms without a change of Z by more than 2^−BesideZ of it. Each
+// lost term is below 2^(above+Floor) in units of 2^exp. It changes Z by that, times an entry of the table. No loss is negligible if
+// derivatives themselves are wanted, or if entries are below 0.
 func (r *run) isNegligible(k int, terms float64, above int, exp int64) bool {
-	if r.wanted != nil {
+	if r.wanted != nil || r.hasNegative {
 		return false
 	}
-	if r.signed || r.z.IsZero() {
-		return !r.signed // no term that is not 0 has been lost on the way to a Z of 0
+	if r.z.IsZero() {
+		return true // no term that is not 0 has been lost on the way to a Z of 0
 	}
-	loss := float64(above+sumproduct.Floor+exponentAbove(r.Tables[k])) + math.Log2(terms) // log2 of a bound
-	return loss+sumproduct.BesideZ <= float64(r.z.Exp-exp)
+	log2Loss := float64(above+sumproduct.Floor+exponentAbove(r.Tables[k])) + math.Log2(terms)
+	return log2Loss+sumproduct.BesideZ <= float64(r.z.Exp-exp)
 }
 
 // exponentAbove returns an exponent e ≥ 0 such that all entries are below 2^e in size.

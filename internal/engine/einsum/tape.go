@@ -1,6 +1,6 @@
 package einsum
 
-// The tape: the steps of an order, the tables that the way back leads to, and the cost of both ways.
+// The tape: the steps of an order, the tables whose derivatives are needed, and the cost of both passes.
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type goals struct {
 	wanted    []bool // by table of the expression: the derivative by it is wanted; nil: by no table
 }
 
-// hasBackward reports whether the goals need a way back.
+// hasBackward reports whether the goals need a backward pass.
 func (g goals) hasBackward() bool { return g.marginals || g.wanted != nil }
 
 // wants reports whether the derivative by a table of the expression is wanted.
@@ -41,10 +41,12 @@ type tape struct {
 }
 
 // newTape lists the steps of an order, and chooses the smallest table of every index to read its marginal from. The cost is that of
-// contractionorder.EvaluateOrder. If the elimination takes more than memory bytes, or has a hopeless table, it returns the cost and a nil
-// tape.
+// contractionorder.EvaluateOrder. If the elimination takes more than memory bytes, or has a table of 2^hopeless entries, it returns the
+// cost and a nil tape.
 func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals, memory float64) (*tape, query.Cost, error) {
 	t := &tape{goals: g, h: h, readFrom: slices.Repeat([]int{noTable}, len(h.Dims)), isUsed: make([]bool, len(h.Dims))}
+
+	// The steps.
 	var m contractionorder.Meter
 	m.Start(h)
 	fits := func() bool { return m.Plan().Bytes <= memory && m.Plan().Log2Table < hopeless }
@@ -60,7 +62,9 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g 
 		cost, err := contractionorder.EvaluateOrder(ctx, h, order)
 		return nil, cost, err
 	}
-	smallest := make([]float64, len(h.Dims)) // by index: the size of readFrom
+
+	// The tables to read marginals from.
+	smallest := make([]float64, len(h.Dims)) // by index: the size of the table readFrom
 	for k, scope := range h.Edges {
 		size := t.size(k)
 		for _, i := range scope {
@@ -70,6 +74,8 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g 
 			}
 		}
 	}
+
+	// The tables whose derivatives these and the wanted ones need.
 	isNeeded := make([]bool, len(h.Edges)) // by table of the expression
 	copy(isNeeded, g.wanted)
 	for _, k := range t.readFrom {
@@ -98,17 +104,18 @@ func (t *tape) size(table int) float64 {
 	return size
 }
 
-// stride returns the distance between the entries of neighbouring values of an index in a table over a scope that has it.
-func stride(dims, scope []int, index int) int {
-	distance := 1
+// strideOf returns the distance between the entries of neighbouring values of an index in a table over scope, whose last index varies
+// fastest: the product of the dimensions of the indices behind it. scope has the index.
+func strideOf(dims, scope []int, index int) int {
+	stride := 1
 	for a := len(scope) - 1; scope[a] != index; a-- {
-		distance *= dims[scope[a]]
+		stride *= dims[scope[a]]
 	}
-	return distance
+	return stride
 }
 
-// addressable returns an error if a table has 2^31 entries or more, whose offsets are beyond int32.
-func (t *tape) addressable() error {
+// checkAddressable returns an error if a table has 2^31 entries or more, whose offsets are beyond int32.
+func (t *tape) checkAddressable() error {
 	for table := range t.isNeeded {
 		if size := t.size(table); size >= 1<<31 {
 			return fault.New(fault.OverBudget, "%w: a table of %.3g entries, fewer than 2^31 are allowed", sumproduct.ErrOverBudget, size)
@@ -120,31 +127,31 @@ func (t *tape) addressable() error {
 // PlanMarginals prices Marginals as contractionorder.EvaluateOrder prices Contract: the flops of both passes, and the peak of the
 // tables and derivatives that live together, 8 bytes an entry, with the lists of offsets of large steps. The only error is the context's.
 func PlanMarginals(ctx context.Context, h contractionorder.Hypergraph, order []int) (query.Cost, error) {
-	return planBack(ctx, h, order, goals{marginals: true})
+	return planBothPasses(ctx, h, order, goals{marginals: true})
 }
 
 // PlanDerivatives prices Differentiate, except for its result. The only error is the context's.
 func PlanDerivatives(
 	ctx context.Context, h contractionorder.Hypergraph, order []int, wanted []bool, marginals bool,
 ) (query.Cost, error) {
-	return planBack(ctx, h, order, goals{marginals, wanted})
+	return planBothPasses(ctx, h, order, goals{marginals, wanted})
 }
 
 // hopeless is log2 of the entries of a table from which the steps of an order are not listed.
 const hopeless = 1000
 
-// planBack prices a contraction with a way back.
-func planBack(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals) (query.Cost, error) {
+// planBothPasses prices a contraction with a backward pass. If a table is hopelessly large, the price is that of the forward pass.
+func planBothPasses(ctx context.Context, h contractionorder.Hypergraph, order []int, g goals) (query.Cost, error) {
 	t, plan, err := newTape(ctx, h, order, g, math.Inf(1))
 	if err != nil || t == nil {
 		return plan, err
 	}
-	return t.plan(), nil
+	return t.planBothPasses(), nil
 }
 
-// backFlops returns the multiplications and additions of the way back over a step of K inputs, of which m are needed. Per
-// entry of its full table there are K−1 products from the front, K−2 from the back, m−1 that join both, and m additions.
-func (t *tape) backFlops(s *contractionorder.Step) float64 {
+// backwardFlops returns the multiplications and additions of the backward pass over a step of K inputs, of which the derivatives by m are
+// needed. For each term there are K−1 products of the first inputs, K−2 of the last ones, m−1 that join both, and m additions: 2K+2m−4.
+func (t *tape) backwardFlops(s *contractionorder.Step) float64 {
 	needed := 0
 	for _, k := range s.In {
 		if t.isNeeded[k] {
@@ -154,45 +161,49 @@ func (t *tape) backFlops(s *contractionorder.Step) float64 {
 	return max(1, float64(2*len(s.In)+2*needed-4)) * s.Full
 }
 
-// plan returns the cost of both ways, forth and back. Tables live until the way back has passed the step that made them,
-// derivatives from the step that consumed the table to the one that made it.
-func (t *tape) plan() query.Cost {
+// planBothPasses returns the cost of the forward and the backward pass. A table lives until the backward pass has gone through the step
+// that made it, a derivative from the step that consumed its table to the one that made it.
+func (t *tape) planBothPasses() query.Cost {
+	// Forward: nothing is released.
 	var m contractionorder.Meter
 	m.Start(t.h)
 	for _, s := range t.steps {
-		m.Begin(t.h, s) // and never End: nothing is released
+		m.Begin(t.h, s)
 	}
 	plan := m.Plan()
-	live := plan.Bytes / 8 // entries of live tables and derivatives
+
+	// Backward, from the derivatives by tables of one entry.
+	liveEntries := plan.Bytes / 8 // of tables and derivatives
 	for n, s := range t.steps {
 		if len(s.Out) == 0 && t.isNeeded[len(t.h.Edges)+n] {
-			live++ // a seed
+			liveEntries++
 		}
 	}
-	plan.Bytes = max(plan.Bytes, 8*live)
+	plan.Bytes = max(plan.Bytes, 8*liveEntries)
 	for n := len(t.steps) - 1; n >= 0; n-- {
 		s, out := t.steps[n], len(t.h.Edges)+n
-		live -= s.Size
+		liveEntries -= s.Size // the output itself
 		if !t.isNeeded[out] {
 			continue
 		}
-		plan.Flops += t.backFlops(s)
-		leaves := 0.0
+		plan.Flops += t.backwardFlops(s)
+		leafEntries := 0.0 // of derivatives by tables of the expression, which are read at once
 		for _, k := range s.In {
-			if t.isNeeded[k] {
-				live += t.size(k)
-				if k < len(t.h.Edges) {
-					leaves += t.size(k)
-					for _, i := range t.h.Edges[k] {
-						if t.readFrom[i] == k {
-							plan.Flops += 2 * t.size(k)
-						}
+			if !t.isNeeded[k] {
+				continue
+			}
+			liveEntries += t.size(k)
+			if isLeaf := k < len(t.h.Edges); isLeaf {
+				leafEntries += t.size(k)
+				for _, i := range t.h.Edges[k] {
+					if t.readFrom[i] == k {
+						plan.Flops += 2 * t.size(k)
 					}
 				}
 			}
 		}
-		plan.Bytes = max(plan.Bytes, 8*live)
-		live -= leaves + s.Size
+		plan.Bytes = max(plan.Bytes, 8*liveEntries)
+		liveEntries -= leafEntries + s.Size // s.Size is now the derivative by the output
 	}
 	plan.Bytes += compiled.Bytes(t.h.Dims, t.steps)
 	plan.Flops, plan.Bytes = min(plan.Flops, maxPlan), min(plan.Bytes, maxPlan)

@@ -13,20 +13,22 @@ var zeroOffset = []int{0}
 // maxTerms is the largest number of terms (values of the indices summed over) that are added to a block at a time.
 const maxTerms = 4
 
-// worker is the state of one goroutine in a step.
+// worker is the state of one goroutine in a step. It computes blocks of the output one after the other, and adds up to maxTerms terms to
+// a block at a time, each in a slot. In a term, a scalar operand is one number for the whole block, and a vector has a run of numbers,
+// one for each entry of the block.
 type worker struct {
 	top      uint64            // bits of the largest entry so far
-	position []int             // by outer axis
-	scalars  []int             // offset of every scalar operand at this position
-	vectors  []int             // offset of every vector at this position
-	buffers  [][]float64       // per vector: runs of an indexed operand, written out one after the other
-	copied   [][maxTerms]int   // per vector and slot of its buffer: the offset of the run that was copied there, −1 if none was
-	product  []float64         // products of all vectors but the last
-	weight   [maxTerms]float64 // per slot: the scalarProduct of the term
-	offset   [2][]int          // per factor and slot: where the factor of a term begins
+	position []int             // of the current block: its value on each outer axis
+	scalars  []int             // by scalar operand: its offset for the current block
+	vectors  []int             // by vector: its offset for the current block
+	buffers  [][]float64       // by vector with an index list: copies of its runs, one for each slot
+	copied   [][maxTerms]int   // by vector and slot: the offset of the run that was copied into the buffer, −1 if none was
+	product  []float64         // by slot: the products of all vectors but the last
+	weight   [maxTerms]float64 // by slot: the product of the term's scalars
+	offset   [2][]int          // by factor and slot: where the run of the factor begins in its list
 }
 
-// reset prepares the worker for the first block of a step.
+// reset prepares the worker for the first block of the step of k.
 func (w *worker) reset(k *kernel) {
 	w.top = 0
 	w.scalars = append(w.scalars[:0], make([]int, len(k.scalars))...)
@@ -41,15 +43,15 @@ func (w *worker) reset(k *kernel) {
 			w.buffers = append(w.buffers, nil)
 		}
 		if len(k.vectors[v].index) > 0 {
-			w.buffers[v] = resize(w.buffers[v], maxTerms*k.block)
+			w.buffers[v] = resize(w.buffers[v], maxTerms*k.blockSize)
 		}
 	}
 	if len(k.vectors) > 2 {
-		w.product = resize(w.product, maxTerms*k.block)
+		w.product = resize(w.product, maxTerms*k.blockSize)
 	}
 }
 
-// resize returns a list of n numbers of any value, in the memory of b if its capacity is enough.
+// resize returns a slice of n numbers, which may have any values, in the memory of b if its capacity is enough.
 func resize(b []float64, n int) []float64 {
 	if cap(b) < n {
 		return make([]float64, n)
@@ -57,22 +59,22 @@ func resize(b []float64, n int) []float64 {
 	return b[:n]
 }
 
-// computeBlocks computes the blocks from ≤ b < to of the output.
-func (w *worker) computeBlocks(k *kernel, from, to int) {
-	w.seek(k, from)
-	for b := from; b < to; b++ {
-		out := k.out[b*k.block : (b+1)*k.block]
+// computeBlocks computes the blocks first ≤ b < end of the output, and updates w.top to their largest entry.
+func (w *worker) computeBlocks(k *kernel, first, end int) {
+	w.seek(k, first)
+	for b := first; b < end; b++ {
+		out := k.out[b*k.blockSize : (b+1)*k.blockSize]
 		if len(k.vectors) == 0 {
 			w.computeConstant(k, out)
 		} else {
-			w.compute(k, out)
+			w.computeBlock(k, out)
 		}
 		w.top = max(w.top, floats.LargestBits(out))
 		w.advance(k)
 	}
 }
 
-// seek sets the position to block b.
+// seek moves to block b: it sets its value on each outer axis, the last axis fastest, and the offsets of all operands.
 func (w *worker) seek(k *kernel, b int) {
 	w.position = append(w.position[:0], make([]int, len(k.outer))...)
 	for a := len(k.outer) - 1; a >= 0; a-- {
@@ -94,74 +96,79 @@ func (w *worker) seek(k *kernel, b int) {
 	}
 }
 
-// advance moves to the next block: it counts the position up, the last axis fastest, and updates the offsets of all operands.
+// advance moves to the next block: it counts the position up like an odometer, the last axis fastest, and updates the offsets of all
+// operands.
 func (w *worker) advance(k *kernel) {
 	for a := len(k.outer) - 1; a >= 0; a-- {
 		w.position[a]++
-		move := 1
+		change := 1                      // of the position on axis a
 		if w.position[a] == k.outer[a] { // a carry, as in 09 + 1 = 10
 			w.position[a] = 0
-			move = 1 - k.outer[a]
+			change = 1 - k.outer[a]
 		}
 		for i := range k.scalars {
-			w.scalars[i] += move * k.scalars[i].outer[a]
+			w.scalars[i] += change * k.scalars[i].outer[a]
 		}
 		for i := range k.vectors {
-			w.vectors[i] += move * k.vectors[i].outer[a]
+			w.vectors[i] += change * k.vectors[i].outer[a]
 		}
-		if move == 1 {
+		hasCarry := change != 1
+		if !hasCarry {
 			return
 		}
 	}
 }
 
-// computeConstant computes a block within which no operand varies: all its entries are the same.
+// computeConstant computes a block in which no operand varies: all its entries are the sum over the terms of the product of all operands.
 func (w *worker) computeConstant(k *kernel, out []float64) {
 	sum := 0.0
-	for s := range k.sums {
-		sum += w.scalarProduct(k, s)
+	for term := range k.terms {
+		sum += w.scalarProduct(k, term)
 	}
 	for i := range out {
 		out[i] = sum
 	}
 }
 
-// scalarProduct returns the product, for term s, of the operands that do not vary within the block.
-func (w *worker) scalarProduct(k *kernel, s int) float64 {
-	f := 1.0
+// scalarProduct returns the product, in one term, of the operands that do not vary within the current block.
+func (w *worker) scalarProduct(k *kernel, term int) float64 {
+	product := 1.0
 	for i := range k.scalars {
 		o := k.scalars[i]
-		f *= o.data[w.scalars[i]+o.sum[s]]
+		product *= o.data[w.scalars[i]+o.sum[term]]
 	}
-	return f
+	return product
 }
 
-// compute computes a block, some terms at a time. Terms whose scalarProduct is 0 are skipped.
-func (w *worker) compute(k *kernel, out []float64) {
-	written := false
-	for s := 0; s < k.sums; {
-		n := 0
-		for ; n < maxTerms; n++ {
-			f, at := w.nextTerm(k, &s)
-			if at < 0 {
+// computeBlock sets out, a block of the output, to the sum over all terms of the product of the operands, maxTerms terms at a time. Terms
+// whose scalarProduct is 0 are skipped.
+func (w *worker) computeBlock(k *kernel, out []float64) {
+	isSet := false
+	for next := 0; next < k.terms; {
+		slots := 0
+		for ; slots < maxTerms; slots++ {
+			weight, term := w.nextTerm(k, &next)
+			if term < 0 {
 				break
 			}
-			w.weight[n] = f
-			w.locateFactors(k, n, at)
+			w.weight[slots] = weight
+			w.locateFactors(k, slots, term)
 		}
-		if n == 0 {
+		if slots == 0 {
 			break
 		}
-		w.addUp(k, out, n, !written)
-		written = true
+		isFirst := !isSet
+		w.addTerms(k, out, slots, isFirst)
+		isSet = true
 	}
-	if !written {
+	if !isSet {
 		clear(out)
 	}
 }
 
-// addUp adds the n located terms to a block; if first, it sets the block to them.
-func (w *worker) addUp(k *kernel, out []float64, n int, first bool) {
+// addTerms adds weight·a·b for the terms in slots 0 to n−1 to a block of the output; if isFirst is set, it sets the block to their sum. The
+// last vector is b, and the product of all others a. A single vector is a, without b.
+func (w *worker) addTerms(k *kernel, out []float64, n int, isFirst bool) {
 	weight := w.weight[:n]
 	a := w.data(k, 0)
 	if len(k.vectors) > 2 {
@@ -169,11 +176,11 @@ func (w *worker) addUp(k *kernel, out []float64, n int, first bool) {
 	}
 	switch {
 	case len(k.vectors) == 1:
-		loops.Panel(out, len(out), 1, len(out), weight, a, w.offset[0][:n], loops.Columns, first)
+		loops.Panel(out, len(out), 1, len(out), weight, a, w.offset[0][:n], loops.Columns, isFirst)
 	case areOnes(weight):
-		loops.Blend(out, a, w.data(k, len(k.vectors)-1), w.offset[0][:n], w.offset[1][:n], first)
+		loops.Blend(out, a, w.data(k, len(k.vectors)-1), w.offset[0][:n], w.offset[1][:n], isFirst)
 	default:
-		loops.Weighted(out, a, w.data(k, len(k.vectors)-1), w.offset[0][:n], w.offset[1][:n], weight, first)
+		loops.Weighted(out, a, w.data(k, len(k.vectors)-1), w.offset[0][:n], w.offset[1][:n], weight, isFirst)
 	}
 }
 
@@ -187,41 +194,43 @@ func areOnes(weight []float64) bool {
 	return true
 }
 
-// nextTerm finds the first term from *s on whose scalarProduct is not 0, and moves *s behind it. It returns that product and the term. The
-// term is −1 if there is none.
-func (w *worker) nextTerm(k *kernel, s *int) (weight float64, term int) {
-	for *s < k.sums {
-		at := *s
-		*s++
-		if f := w.scalarProduct(k, at); f != 0 {
-			return f, at
+// nextTerm returns the first term from *next on whose scalarProduct is not 0, with that product as its weight, and sets *next to the term
+// behind it. The term is −1 if there is none.
+func (w *worker) nextTerm(k *kernel, next *int) (weight float64, term int) {
+	for *next < k.terms {
+		term := *next
+		*next++
+		if weight := w.scalarProduct(k, term); weight != 0 {
+			return weight, term
 		}
 	}
 	return 0, -1
 }
 
-// locateFactors writes the offsets of the two factors of term s to w.offset[0][slot] and w.offset[1][slot]. One factor is the last vector,
-// the other the product of all other vectors, which is computed here if there are several. A single vector is the only factor.
-func (w *worker) locateFactors(k *kernel, slot, s int) {
+// locateFactors sets w.offset[0][slot] and w.offset[1][slot] to where the two factors of a term begin. The second factor is the last
+// vector, the first the product of all other vectors, which is computed here if there are several. A single vector is the first factor,
+// and there is no second.
+func (w *worker) locateFactors(k *kernel, slot, term int) {
 	last := len(k.vectors) - 1
-	w.offset[0][slot] = w.locate(k, slot, 0, s)
+	w.offset[0][slot] = w.locate(k, slot, 0, term)
 	if last == 0 {
 		return
 	}
 	if last > 1 {
-		p := w.product[slot*k.block:][:k.block]
-		a := w.data(k, 0)[w.offset[0][slot]:]
+		const isFirst = true // Blend sets the product instead of adding to it
+		product := w.product[slot*k.blockSize:][:k.blockSize]
+		left := w.data(k, 0)[w.offset[0][slot]:]
 		for v := 1; v < last; v++ {
-			at := w.locate(k, slot, v, s)
-			loops.Blend(p, a, w.data(k, v)[at:], zeroOffset, zeroOffset, true)
-			a = p
+			begin := w.locate(k, slot, v, term)
+			loops.Blend(product, left, w.data(k, v)[begin:], zeroOffset, zeroOffset, isFirst)
+			left = product
 		}
-		w.offset[0][slot] = slot * k.block
+		w.offset[0][slot] = slot * k.blockSize
 	}
-	w.offset[1][slot] = w.locate(k, slot, last, s)
+	w.offset[1][slot] = w.locate(k, slot, last, term)
 }
 
-// data returns the list in which operand v has its runs: its table, or the buffer into which locate copies them.
+// data returns the list in which vector v has its runs: its table or, if it has an index list, the buffer into which locate copies them.
 func (w *worker) data(k *kernel, v int) []float64 {
 	if len(k.vectors[v].index) == 0 {
 		return k.vectors[v].data
@@ -229,25 +238,25 @@ func (w *worker) data(k *kernel, v int) []float64 {
 	return w.buffers[v]
 }
 
-// locate returns the offset in data of the run of vector v for term s. If the operand has an index list, it copies the run into the part of
-// the buffer for this slot, unless the run is there or in slot 0 already.
-func (w *worker) locate(k *kernel, slot, v, s int) int {
+// locate returns where the run of vector v for a term begins in the list that data returns. If the vector has an index list, it copies the
+// run into the part of the buffer for this slot, unless the run is there or in slot 0 already.
+func (w *worker) locate(k *kernel, slot, v, term int) int {
 	o := k.vectors[v]
-	at := w.vectors[v] + o.sum[s]
+	begin := w.vectors[v] + o.sum[term]
 	if len(o.index) == 0 {
-		return at
+		return begin
 	}
 	copied := &w.copied[v]
-	if copied[0] == at {
+	if copied[0] == begin {
 		return 0
 	}
-	if copied[slot] != at {
-		copied[slot] = at
-		from := o.data[at:]
-		buf := w.buffers[v][slot*k.block:][:len(o.index)]
-		for i, j := range o.index {
-			buf[i] = from[j]
+	if copied[slot] != begin {
+		copied[slot] = begin
+		entries := o.data[begin:]
+		run := w.buffers[v][slot*k.blockSize:][:len(o.index)]
+		for i, offset := range o.index {
+			run[i] = entries[offset]
 		}
 	}
-	return slot * k.block
+	return slot * k.blockSize
 }
