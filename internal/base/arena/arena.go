@@ -20,37 +20,36 @@ type Arena struct {
 	Peak  int // most of Live
 	Held  int // entries of live and kept large buffers
 
-	dropped int // entries given up since the last collection
-	small   [bits.UintSize][][]float64
-	large   [][]float64
+	dropped int                        // entries of large buffers dropped since the last garbage collection
+	small   [bits.UintSize][][]float64 // unused buffers of up to smallBuffer entries, by log2 of their capacity
+	large   [][]float64                // unused larger buffers, the oldest first
 }
 
-// Get returns n entries of any content.
+// Get returns a buffer of n entries, which may have any values. It uses a kept buffer if one fits. If it makes a large one, it first drops
+// kept buffers, the oldest first, until Limit allows it.
 func (a *Arena) Get(n int) []float64 {
 	a.Live += n
 	a.Peak = max(a.Peak, a.Live)
 	if n <= smallBuffer {
-		class := bits.Len(uint(max(n, 1) - 1))
-		if l := len(a.small[class]); l > 0 {
-			b := a.small[class][l-1]
-			a.small[class] = a.small[class][:l-1]
-			return b[:n]
-		}
-		return make([]float64, n, 1<<class)
+		return a.getSmall(n)
 	}
+
+	// The smallest kept buffer that has room, and at most an eighth too much.
 	best := -1
 	for i, b := range a.large {
-		if cap(b) >= n && cap(b)-n <= n/8 && (best < 0 || cap(b) < cap(a.large[best])) {
+		fits := cap(b) >= n && cap(b)-n <= n/8
+		if fits && (best < 0 || cap(b) < cap(a.large[best])) {
 			best = i
 		}
 	}
 	if best >= 0 {
-		return a.take(best)[:n]
+		return a.removeLarge(best)[:n]
 	}
+
 	for len(a.large) > 0 && a.Held+n > a.Limit {
-		b := a.take(0) // the oldest
-		a.Held -= cap(b)
-		a.dropped += cap(b)
+		oldest := a.removeLarge(0)
+		a.Held -= cap(oldest)
+		a.dropped += cap(oldest)
 	}
 	if a.dropped >= manyDropped {
 		a.dropped = 0
@@ -61,7 +60,20 @@ func (a *Arena) Get(n int) []float64 {
 	return b
 }
 
-func (a *Arena) take(i int) []float64 {
+// getSmall returns a kept buffer of n ≤ smallBuffer entries, or a new one whose capacity is n rounded up to a power of two.
+func (a *Arena) getSmall(n int) []float64 {
+	log2Capacity := bits.Len(uint(max(n, 1) - 1))
+	unused := a.small[log2Capacity]
+	if len(unused) == 0 {
+		return make([]float64, n, 1<<log2Capacity)
+	}
+	b := unused[len(unused)-1]
+	a.small[log2Capacity] = unused[:len(unused)-1]
+	return b[:n]
+}
+
+// removeLarge takes the buffer at position i out of those that are kept.
+func (a *Arena) removeLarge(i int) []float64 {
 	b := a.large[i]
 	last := len(a.large) - 1
 	copy(a.large[i:], a.large[i+1:])
@@ -70,12 +82,12 @@ func (a *Arena) take(i int) []float64 {
 	return b
 }
 
-// Put takes back a buffer from Get.
+// Put gives a buffer from Get back, which keeps it for the next ones.
 func (a *Arena) Put(b []float64) {
 	a.Live -= len(b)
 	if cap(b) <= smallBuffer {
-		class := bits.Len(uint(cap(b) - 1))
-		a.small[class] = append(a.small[class], b)
+		log2Capacity := bits.Len(uint(cap(b) - 1))
+		a.small[log2Capacity] = append(a.small[log2Capacity], b)
 		return
 	}
 	a.large = append(a.large, b)

@@ -5,35 +5,35 @@ package arena
 // Slab hands out short lists of one type as pieces of long ones. A piece lives as long as any other of its slab does: a
 // Slab is for lists that are made together and dropped together. The zero value is ready; it is for one goroutine.
 type Slab[T any] struct {
-	rest []T
-	size int // of the next slab
+	unused []T // of the current slab
+	size   int // entries of the current slab
 }
 
 const (
 	firstSlab = 16      // entries of the first slab: a small model pays for little that it does not use
-	mostSlab  = 1 << 14 // entries of the largest; lists of more than a quarter of it are their own
+	mostSlab  = 1 << 14 // entries of the largest; lists of more than a quarter of it are allocated by themselves
 )
 
-// Make returns n zero entries, with no room after them.
+// Make returns a list of n zero entries, whose capacity is n. It cuts the list from the current slab, or from a new one of twice the size.
 func (s *Slab[T]) Make(n int) []T {
 	if n == 0 {
 		return []T{}
 	}
-	if n > len(s.rest) {
+	if n > len(s.unused) {
 		if n > mostSlab/4 {
 			return make([]T, n)
 		}
 		s.size = min(max(2*s.size, firstSlab, 4*n), mostSlab)
-		s.rest = make([]T, s.size)
+		s.unused = make([]T, s.size)
 	}
-	out := s.rest[:n:n]
-	s.rest = s.rest[n:]
-	return out
+	list := s.unused[:n:n]
+	s.unused = s.unused[n:]
+	return list
 }
 
-// Copy returns a copy of list.
+// Copy returns a copy of list, made by Make.
 func (s *Slab[T]) Copy(list []T) []T {
-	out := s.Make(len(list))
-	copy(out, list)
-	return out
+	duplicate := s.Make(len(list))
+	copy(duplicate, list)
+	return duplicate
 }

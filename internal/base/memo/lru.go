@@ -12,72 +12,78 @@ type LRU[K comparable, V any] struct {
 	Bytes   int64 // of all values together at most; 0: any number; below 0: nothing is kept
 	Largest int64 // bytes of one value at most; 0: Bytes. Larger ones are not kept
 
-	mu    sync.Mutex
-	by    map[K]*entry[K, V]
-	ring  entry[K, V] // next is the entry used last, before the one that goes first
-	bytes int64
+	mu      sync.Mutex
+	entries map[K]*entry[K, V]
+	// ring is the sentinel of a ring of all entries: its next is the entry used last, its previous the one to drop first.
+	ring  entry[K, V]
+	bytes int64 // of all values together
 }
 
+// entry is a value with its key, in the ring of all entries.
 type entry[K comparable, V any] struct {
-	key          K
-	value        V
-	bytes        int64
-	next, before *entry[K, V]
+	key            K
+	value          V
+	bytes          int64
+	next, previous *entry[K, V]
 }
 
 // Get returns the value of a key, which is the one used last from now on.
 func (l *LRU[K, V]) Get(key K) (value V, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.by[key]
+	e := l.entries[key]
 	if e == nil {
 		return value, false
 	}
-	l.use(e)
+	l.moveToFront(e)
 	return e.value, true
 }
 
-// Put keeps a value of about so many bytes, in place of the key's last one. One that is too large is not kept, nor is the last one.
+// Put keeps a value of about so many bytes in place of the key's last one, which is dropped. A value that is too large is not kept.
 func (l *LRU[K, V]) Put(key K, value V, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.by[key]; e != nil {
+	if e := l.entries[key]; e != nil {
 		l.drop(e)
 	}
-	l.add(key, value, bytes)
+	l.insert(key, value, bytes)
 }
 
-// Add keeps a value of about so many bytes unless its key is known, and returns the one that is known from now on: the given one, where it
-// is too large to be kept, too.
+// Add returns the value that is kept for a key. If there is none, it keeps and returns the given one, of about so many bytes. A value that
+// is too large is returned and not kept.
 func (l *LRU[K, V]) Add(key K, value V, bytes int64) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.by[key]; e != nil {
-		l.use(e)
+	if e := l.entries[key]; e != nil {
+		l.moveToFront(e)
 		return e.value
 	}
-	l.add(key, value, bytes)
+	l.insert(key, value, bytes)
 	return value
 }
 
-// Resize says that the value of a key, if it is known, takes about so many bytes.
+// Resize sets the size of a key's value to about so many bytes, and drops values until the bounds hold again. It does nothing if the key
+// has no value.
 func (l *LRU[K, V]) Resize(key K, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.by[key]; e != nil {
-		l.bytes += bytes - e.bytes
-		if e.bytes = bytes; l.tooLarge(bytes) {
-			l.drop(e)
-		}
-		l.trim()
+	e := l.entries[key]
+	if e == nil {
+		return
 	}
+	l.bytes += bytes - e.bytes
+	e.bytes = bytes
+	if l.isTooLarge(bytes) {
+		l.drop(e)
+	}
+	l.dropExcess()
 }
 
-// Remove forgets a key.
+// Remove drops a key and its value.
 func (l *LRU[K, V]) Remove(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.by[key]; e != nil {
+	if e := l.entries[key]; e != nil {
 		l.drop(e)
 	}
 }
@@ -86,57 +92,63 @@ func (l *LRU[K, V]) Remove(key K) {
 func (l *LRU[K, V]) Held() (entries int, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.by), l.bytes
+	return len(l.entries), l.bytes
 }
 
-func (l *LRU[K, V]) tooLarge(bytes int64) bool {
-	most := l.Largest
-	if most == 0 {
-		most = l.Bytes
+// isTooLarge reports whether a value of so many bytes is not kept.
+func (l *LRU[K, V]) isTooLarge(bytes int64) bool {
+	limit := l.Largest
+	if limit == 0 {
+		limit = l.Bytes
 	}
-	return most != 0 && bytes > most
+	return limit != 0 && bytes > limit
 }
 
-func (l *LRU[K, V]) add(key K, value V, bytes int64) {
-	if l.tooLarge(bytes) {
+// insert keeps a value whose key has none, as the one used last, and drops others until the bounds hold. It does nothing if the value is
+// too large.
+func (l *LRU[K, V]) insert(key K, value V, bytes int64) {
+	if l.isTooLarge(bytes) {
 		return
 	}
-	if l.by == nil {
-		l.by = map[K]*entry[K, V]{}
-		l.ring.next, l.ring.before = &l.ring, &l.ring
+	if l.entries == nil {
+		l.entries = map[K]*entry[K, V]{}
+		l.ring.next, l.ring.previous = &l.ring, &l.ring
 	}
 	e := &entry[K, V]{key: key, value: value, bytes: bytes}
-	l.by[key] = e
+	l.entries[key] = e
 	l.bytes += bytes
-	l.link(e)
-	l.trim()
+	l.pushFront(e)
+	l.dropExcess()
 }
 
-// trim drops the least recently used values.
-func (l *LRU[K, V]) trim() {
-	for l.Entries > 0 && len(l.by) > l.Entries || l.Bytes > 0 && l.bytes > l.Bytes {
-		l.drop(l.ring.before)
+// dropExcess drops the least recently used values until the bounds of their number and of their bytes hold.
+func (l *LRU[K, V]) dropExcess() {
+	for l.Entries > 0 && len(l.entries) > l.Entries || l.Bytes > 0 && l.bytes > l.Bytes {
+		l.drop(l.ring.previous)
 	}
 }
 
+// drop removes an entry from the map and the ring.
 func (l *LRU[K, V]) drop(e *entry[K, V]) {
-	l.unlink(e)
-	delete(l.by, e.key)
+	e.unlink()
+	delete(l.entries, e.key)
 	l.bytes -= e.bytes
 }
 
-func (l *LRU[K, V]) use(e *entry[K, V]) {
-	l.unlink(e)
-	l.link(e)
+// moveToFront makes e the entry used last.
+func (l *LRU[K, V]) moveToFront(e *entry[K, V]) {
+	e.unlink()
+	l.pushFront(e)
 }
 
-// link puts an entry in front.
-func (l *LRU[K, V]) link(e *entry[K, V]) {
-	e.before, e.next = &l.ring, l.ring.next
-	e.next.before = e
+// pushFront links an entry that is in no ring behind the sentinel, as the one used last.
+func (l *LRU[K, V]) pushFront(e *entry[K, V]) {
+	e.previous, e.next = &l.ring, l.ring.next
+	e.next.previous = e
 	l.ring.next = e
 }
 
-func (l *LRU[K, V]) unlink(e *entry[K, V]) {
-	e.before.next, e.next.before = e.next, e.before
+// unlink takes an entry out of the ring.
+func (e *entry[K, V]) unlink() {
+	e.previous.next, e.next.previous = e.next, e.previous
 }

@@ -14,8 +14,8 @@ const (
 	longName        = 80 // bytes of a name that are repeated
 )
 
-// Suggest is the end of an error about a name: the nearest of the names, and the list if it is short; without a near name the list, or
-// its beginning.
+// Suggest returns the end of an error about an unknown name. It has those of names that are nearest to it, and the whole list if that is
+// short. If no name is near, it has the list, or the beginning of a long one. It is empty if there is nothing to say.
 func Suggest(name string, names, list []string) string {
 	near := nearest(name, names)
 	switch {
@@ -31,81 +31,82 @@ func Suggest(name string, names, list []string) string {
 	return ""
 }
 
-func enumerate(names []string, last string) string {
+// enumerate returns the names in quotes, separated by commas; before the last one stands the word lastSeparator, or a comma if it is ",".
+func enumerate(names []string, lastSeparator string) string {
 	texts := make([]string, len(names))
 	for i, n := range names {
 		texts[i] = fmt.Sprintf("%q", Short(n))
 	}
 	if n := len(texts); n > 1 {
-		if last != "," {
-			last = " " + last
+		if lastSeparator != "," {
+			lastSeparator = " " + lastSeparator
 		}
-		return strings.Join(texts[:n-1], ", ") + last + " " + texts[n-1]
+		return strings.Join(texts[:n-1], ", ") + lastSeparator + " " + texts[n-1]
 	}
 	return texts[0]
 }
 
-// nearest returns the names at the least edit distance, letters of either case alike: at most mostSuggestions, the nearest first, then in
-// their order, none that differs in more than a third of the letters, rounded up.
+// nearest returns those of names that differ from name in at most a third of its letters (rounded up), by edit distance without regard to
+// case: at most mostSuggestions, the nearest first, equally near ones in their order.
 func nearest(name string, names []string) []string {
 	if len(name) > longName {
 		return nil
 	}
-	want := []rune(strings.ToLower(name))
-	most := (len(want) + 2) / 3
+	letters := []rune(strings.ToLower(name))
+	limit := (len(letters) + 2) / 3
 	type candidate struct {
 		name     string
 		distance int
 	}
-	var near []candidate
-	row := make([]int, 0, len(want)+1)
+	var candidates []candidate
+	row := make([]int, 0, len(letters)+1)
 	for _, n := range names {
 		if n == "" || len(n) > longName {
 			continue
 		}
-		if d := distance(want, []rune(strings.ToLower(n)), most, row); d <= most {
-			near = append(near, candidate{n, d})
+		if d := editDistance(letters, []rune(strings.ToLower(n)), limit, row); d <= limit {
+			candidates = append(candidates, candidate{n, d})
 		}
 	}
-	slices.SortStableFunc(near, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
-	var out []string
-	for _, c := range near[:min(len(near), mostSuggestions)] {
-		out = append(out, c.name)
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	var suggestions []string
+	for _, c := range candidates[:min(len(candidates), mostSuggestions)] {
+		suggestions = append(suggestions, c.name)
 	}
-	return out
+	return suggestions
 }
 
-// distance returns the letters to insert, delete or replace to turn a into b, or a value above most where there are more. row is memory
-// for len(a)+1 numbers.
-func distance(a, b []rune, most int, row []int) int {
-	if d := len(a) - len(b); d > most || -d > most {
-		return most + 1
+// editDistance returns how many letters have to be inserted, deleted or replaced to turn a into b (Levenshtein), or a value above limit if
+// there are more than limit. row is memory for len(a)+1 numbers.
+func editDistance(a, b []rune, limit int, row []int) int {
+	if d := len(a) - len(b); d > limit || -d > limit {
+		return limit + 1
 	}
-	row = row[:0]
+	row = row[:0] // row[i] becomes the distance from a[:i] to the part of b before the current letter
 	for i := range len(a) + 1 {
 		row = append(row, i)
 	}
-	for j, c := range b {
-		diagonal := row[0]
+	for j, letterB := range b {
+		diagonal := row[0] // of the row before: the distance from a[:i] to b[:j]
 		row[0] = j + 1
 		least := row[0]
-		for i, r := range a {
+		for i, letterA := range a {
 			replaced := diagonal
-			if r != c {
+			if letterA != letterB {
 				replaced++
 			}
 			diagonal = row[i+1]
 			row[i+1] = min(replaced, row[i]+1, row[i+1]+1)
 			least = min(least, row[i+1])
 		}
-		if least > most {
+		if least > limit { // later rows are no less
 			return least
 		}
 	}
 	return row[len(a)]
 }
 
-// Short is a name as errors repeat it: not the whole of a long one.
+// Short returns a name for an error message: a name of more than longName bytes is cut, and ends in an ellipsis.
 func Short(name string) string {
 	if len(name) <= longName {
 		return name

@@ -2,38 +2,40 @@ package pace
 
 import "context"
 
-// key is the key of the function that Giving keeps.
-type key struct{}
+// giveWayKey is the key under which a yieldingContext has its function giveWay.
+type giveWayKey struct{}
 
-// giving is a context that gives way before it is looked at.
-type giving struct {
+// yieldingContext is a context whose Err first calls giveWay.
+type yieldingContext struct {
 	context.Context
-	give func()
+	giveWay func()
 }
 
-// Giving returns a context that calls give whenever it is looked at, and under which every Pace
-// does: the computation may be made to wait there for more urgent work. Contexts that are derived
-// from it have to be passed to Still.
-func Giving(ctx context.Context, give func()) context.Context { return &giving{ctx, give} }
+// Giving returns a context that calls giveWay whenever its Err is called, also by a Pace: there the computation may be made to wait for
+// more urgent work. Contexts that are derived from it do so only after Still.
+func Giving(ctx context.Context, giveWay func()) context.Context {
+	return &yieldingContext{ctx, giveWay}
+}
 
-// Still returns ctx, which was derived from another, such that it gives way as that does.
+// Still returns a context with the cancellation of ctx that gives way as the context of Giving does from which ctx was derived. It returns
+// ctx itself if there is none.
 func Still(ctx context.Context) context.Context {
-	if give, ok := ctx.Value(key{}).(func()); ok {
-		return &giving{ctx, give}
+	if giveWay, ok := ctx.Value(giveWayKey{}).(func()); ok {
+		return &yieldingContext{ctx, giveWay}
 	}
 	return ctx
 }
 
-// Err gives way, and looks.
-func (g *giving) Err() error {
-	g.give()
-	return g.Context.Err()
+// Err calls giveWay, and returns the error of the context after it.
+func (y *yieldingContext) Err() error {
+	y.giveWay()
+	return y.Context.Err()
 }
 
-// Value has the function for those that derive contexts.
-func (g *giving) Value(k any) any {
-	if k == (key{}) {
-		return g.give
+// Value returns giveWay for giveWayKey, so that Still finds it in derived contexts.
+func (y *yieldingContext) Value(key any) any {
+	if key == (giveWayKey{}) {
+		return y.giveWay
 	}
-	return g.Context.Value(k)
+	return y.Context.Value(key)
 }

@@ -5,29 +5,29 @@ import (
 	"context"
 )
 
-// every is the number of operations between two looks: well below a millisecond.
-const every = 1 << 14
+// checkInterval is the number of operations between two checks of the context: well below a millisecond.
+const checkInterval = 1 << 14
 
-// Pace counts the operations of a loop and looks at a context once in 2^14 of them. A nil *Pace has no context and never ends.
+// Pace counts the operations of a loop and checks a context once in 2^14 of them. A nil *Pace has no context and never ends.
 // It serves one goroutine.
 type Pace struct {
-	ctx   context.Context
-	give  func() // is called before every look; may be nil
-	count int64  // operations since the last look
-	err   error
+	ctx     context.Context
+	giveWay func() // is called before every check; may be nil
+	count   int64  // operations since the last check
+	err     error  // of the context at the last check
 }
 
-// New returns a pace that has not looked at ctx yet.
+// New returns a pace that has not checked ctx yet, so that its first Over does. If ctx was derived from one of Giving, checks give way.
 func New(ctx context.Context) *Pace {
-	p := &Pace{ctx: ctx, count: every}
-	if _, gives := ctx.(*giving); !gives {
-		p.give, _ = ctx.Value(key{}).(func())
+	p := &Pace{ctx: ctx, count: checkInterval}
+	if _, yields := ctx.(*yieldingContext); !yields { // such a context gives way in Err itself
+		p.giveWay, _ = ctx.Value(giveWayKey{}).(func())
 	}
 	return p
 }
 
-// Over counts n operations, n ≥ 0, and reports whether the context was seen to have ended. The first call looks at it, and once it
-// has ended every call says so.
+// Over counts n ≥ 0 operations, and reports whether the context had ended at the last check. It checks the context in the first call, and
+// then once in 2^14 operations. Once the context has ended every call returns true.
 func (p *Pace) Over(n int64) bool {
 	if p == nil {
 		return false
@@ -35,12 +35,12 @@ func (p *Pace) Over(n int64) bool {
 	if p.err != nil {
 		return true
 	}
-	if p.count += n; p.count < every {
+	if p.count += n; p.count < checkInterval {
 		return false
 	}
 	p.count = 0
-	if p.give != nil {
-		p.give()
+	if p.giveWay != nil {
+		p.giveWay()
 	}
 	p.err = p.ctx.Err()
 	return p.err != nil

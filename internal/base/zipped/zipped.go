@@ -19,20 +19,22 @@ const (
 	Spare = 64 << 20
 )
 
-// Open returns the content of r, decompressed if it begins as gzip does. More decompressed bytes than Spare and times the compressed
-// ones are an error with code bad_input; with times 0 there is no bound.
-func Open(r io.Reader, times int64) (plain io.Reader, compressed bool, err error) {
-	return open(r, times, Spare)
+// Open returns the content of r, decompressed if it begins as gzip does. Reading it fails with code bad_input after more bytes than Spare
+// and times the compressed ones. If times is 0 there is no bound.
+func Open(r io.Reader, times int64) (plain io.Reader, isCompressed bool, err error) {
+	return openWithSpare(r, times, Spare)
 }
 
-func open(r io.Reader, times, spare int64) (plain io.Reader, compressed bool, err error) {
-	in := &counter{Reader: r}
-	buffered := bufio.NewReaderSize(in, 1<<16)
-	magic, err := buffered.Peek(3)
+// openWithSpare is Open with another number of bytes in place of Spare.
+func openWithSpare(r io.Reader, times, spare int64) (plain io.Reader, isCompressed bool, err error) {
+	compressed := &countingReader{Reader: r}
+	buffered := bufio.NewReaderSize(compressed, 1<<16)
+	begin, err := buffered.Peek(3)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, false, err
 	}
-	if !bytes.Equal(magic, []byte{0x1f, 0x8b, 8}) {
+	gzipMagic := []byte{0x1f, 0x8b, 8} // two bytes, and the method deflate
+	if !bytes.Equal(begin, gzipMagic) {
 		return buffered, false, nil
 	}
 	unzipped, err := gzip.NewReader(buffered)
@@ -42,35 +44,37 @@ func open(r io.Reader, times, spare int64) (plain io.Reader, compressed bool, er
 	if times == 0 {
 		return unzipped, true, nil
 	}
-	return &watched{from: unzipped, in: in, times: times, spare: spare}, true, nil
+	return &boundedReader{plain: unzipped, compressed: compressed, times: times, spare: spare}, true, nil
 }
 
-// counter counts the bytes read.
-type counter struct {
+// countingReader counts the bytes read through it.
+type countingReader struct {
 	io.Reader
-	n int64
+	count int64
 }
 
-func (c *counter) Read(p []byte) (int, error) {
+// Read reads from the wrapped reader and counts the bytes.
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
-	c.n += int64(n)
+	c.count += int64(n)
 	return n, err
 }
 
-// watched is a decompressed input that fails where its ratio is too large.
-type watched struct {
-	from         io.Reader
-	in           *counter
+// boundedReader is a decompressed input. Reading it fails after more than spare + times · compressed bytes.
+type boundedReader struct {
+	plain        io.Reader
+	compressed   *countingReader // below plain
 	times, spare int64
-	at           int64
+	count        int64 // decompressed bytes read
 }
 
-func (w *watched) Read(p []byte) (int, error) {
-	if w.at > w.spare+w.times*w.in.n {
+// Read reads decompressed bytes. It returns an error if too many were read already for the compressed bytes that they took.
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.count > b.spare+b.times*b.compressed.count {
 		return 0, fault.New(fault.BadInput,
-			"it decompresses to more than %v MiB and %d times its size: decompress it first where that is right", float64(w.spare)/(1<<20), w.times)
+			"it decompresses to more than %v MiB and %d times its size: decompress it first where that is right", float64(b.spare)/(1<<20), b.times)
 	}
-	n, err := w.from.Read(p)
-	w.at += int64(n)
+	n, err := b.plain.Read(p)
+	b.count += int64(n)
 	return n, err
 }

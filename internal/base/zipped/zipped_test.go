@@ -32,7 +32,7 @@ func zip(t *testing.T, text []byte, size int) []byte {
 func TestBombsEndEarly(t *testing.T) {
 	const spare = 1 << 18
 	bomb := zip(t, bytes.Repeat([]byte(" "), 1<<20), 40*spare)
-	r, compressed, err := open(bytes.NewReader(bomb), Times, spare)
+	r, compressed, err := openWithSpare(bytes.NewReader(bomb), Times, spare)
 	if err != nil || !compressed {
 		t.Fatal(compressed, err)
 	}
@@ -52,7 +52,7 @@ func TestBombsEndEarly(t *testing.T) {
 	for i := range text {
 		text[i] = "0 1 0.5 "[random.IntN(8)]
 	}
-	r, _, err = open(bytes.NewReader(zip(t, text, 8*spare)), Times, spare)
+	r, _, err = openWithSpare(bytes.NewReader(zip(t, text, 8*spare)), Times, spare)
 	if err != nil {
 		t.Fatal(err)
 	}

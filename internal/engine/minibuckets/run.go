@@ -171,8 +171,8 @@ func addLogs(product []float64, scope []int, t table, dims []int) {
 }
 
 // walkBlocks visits all entries of a table over scope in sequence, a block at a time, with their positions in a smaller table over
-// subscope, which has some of the indices. Entry first+j of the table has the position base+offsets[j] in the smaller one. offsets is the same list
-// for every block.
+// subscope, which has some of the indices. Entry first+j of the table has the position base+offsets[j] in the smaller one. offsets is the
+// same list for every block.
 func walkBlocks(scope, subscope, dims []int, visit func(first, base int, offsets []int)) {
 	outer, inner := len(scope), 1 // a block has the indices from outer on, and inner entries
 	for outer > 0 && inner*dims[scope[outer-1]] <= maxInner {

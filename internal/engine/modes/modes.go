@@ -162,8 +162,8 @@ func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts 
 }
 
 // isStable reports whether a maximum is a mode and no accident of a nearly constant product. It is if at least 1/firmPart of the indices
-// are firm, which means that their values have a conditional probability of at least firmProbability, and if most of these have the same values
-// after some sweeps of Gibbs sampling that begin at the maximum.
+// are firm, which means that their values have a conditional probability of at least firmProbability, and if most of these have the same
+// values after some sweeps of Gibbs sampling that begin at the maximum.
 func (c *climber) isStable(m *Mode, r *rand.Rand) bool {
 	var firm []int // indices
 	for i, p := range m.Given {

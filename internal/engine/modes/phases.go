@@ -43,8 +43,8 @@ func PhasesWork(e *sumproduct.Expression) float64 {
 
 // Phases returns up to limit phases, the largest mass first, from ascents that begin at random states and at grown ones. In a grown state
 // the index with the most tables has one of its values, and one index after the other, neighbours first, takes the most probable value
-// given those before. Maxima whose surroundings are near those of a maximum of larger mass are left out. The same input gives the same phases.
-// Errors: as of Find. Cost: PhasesWork.
+// given those before. Maxima whose surroundings are near those of a maximum of larger mass are left out. The same input gives the same
+// phases. Errors: as of Find. Cost: PhasesWork.
 func Phases(ctx context.Context, e *sumproduct.Expression, limit int) ([]Phase, error) {
 	grown, err := grownStates(ctx, e)
 	if err != nil {
