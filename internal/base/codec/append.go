@@ -29,7 +29,7 @@ func AppendInts(b []byte, list []int) []byte {
 	if list == nil {
 		return append(b, msgpcode.Nil)
 	}
-	b = appendLen(b, len(list), msgpcode.FixedArrayLow, 15, 0, msgpcode.Array16, msgpcode.Array32)
+	b = appendLen(b, len(list), arrayCodes)
 	for _, x := range list {
 		b = appendInt(b, int64(x))
 	}
@@ -41,39 +41,51 @@ func AppendFloats(b []byte, list []float64) []byte {
 	if list == nil {
 		return append(b, msgpcode.Nil)
 	}
-	b = appendLen(b, 8*len(list), 0, -1, msgpcode.Bin8, msgpcode.Bin16, msgpcode.Bin32)
+	b = appendLen(b, 8*len(list), binCodes)
 	for _, x := range list {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
 	}
 	return b
 }
 
-// AppendLists appends lists of floats.
+// AppendLists appends an array of lists of floats, nil as null.
 func AppendLists(b []byte, lists [][]float64) []byte {
 	if lists == nil {
 		return append(b, msgpcode.Nil)
 	}
-	b = appendLen(b, len(lists), msgpcode.FixedArrayLow, 15, 0, msgpcode.Array16, msgpcode.Array32)
+	b = appendLen(b, len(lists), arrayCodes)
 	for _, list := range lists {
 		b = AppendFloats(b, list)
 	}
 	return b
 }
 
-// appendLen appends a length up to fixed in the code itself, and a longer one after the code of its width; code 0 is none.
-func appendLen(b []byte, n int, low byte, fixed int, code8, code16, code32 byte) []byte {
-	switch {
-	case n <= fixed:
-		return append(b, low|byte(n))
-	case n <= math.MaxUint8 && code8 != 0:
-		return append(b, code8, byte(n))
-	case n <= math.MaxUint16:
-		return binary.BigEndian.AppendUint16(append(b, code16), uint16(n))
-	}
-	return binary.BigEndian.AppendUint32(append(b, code32), uint32(n))
+// lengthCodes are the codes of msgpack before a length, for one type.
+type lengthCodes struct {
+	maxFixed              int  // the longest length that is in the code itself, −1 if none is
+	fixed                 byte // the code that such a length is or-ed to
+	code8, code16, code32 byte // the codes before a length of 8, 16 or 32 bits; 0 if there is none
 }
 
-// appendInt appends an integer in its shortest form.
+var (
+	arrayCodes = lengthCodes{15, msgpcode.FixedArrayLow, 0, msgpcode.Array16, msgpcode.Array32}
+	binCodes   = lengthCodes{-1, 0, msgpcode.Bin8, msgpcode.Bin16, msgpcode.Bin32}
+)
+
+// appendLen appends the length n of an array or a bin in its shortest form.
+func appendLen(b []byte, n int, codes lengthCodes) []byte {
+	switch {
+	case n <= codes.maxFixed:
+		return append(b, codes.fixed|byte(n))
+	case n <= math.MaxUint8 && codes.code8 != 0:
+		return append(b, codes.code8, byte(n))
+	case n <= math.MaxUint16:
+		return binary.BigEndian.AppendUint16(append(b, codes.code16), uint16(n))
+	}
+	return binary.BigEndian.AppendUint32(append(b, codes.code32), uint32(n))
+}
+
+// appendInt appends an integer in the shortest form that msgpack has for it. Integers from −32 to 127 are one byte.
 func appendInt(b []byte, x int64) []byte {
 	switch {
 	case x >= 0 && x <= math.MaxInt8:

@@ -33,7 +33,7 @@ const (
 
 // Invalid returns the error of a field with a wrong value. It wraps ErrInvalid.
 func Invalid(name, format string, args ...any) error {
-	return &placed{name, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))}
+	return &fieldError{name, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))}
 }
 
 // Blame adds the name of the decoded type to an error, and a code: unsupported for ErrVersion, else
@@ -55,11 +55,11 @@ func CheckFinite(v any) error {
 	return checkFinite(shapeOf(x.Type()), x)
 }
 
-// checkFinite is CheckFinite for a value with its shape.
+// checkFinite returns the error of CheckFinite for v, whose shape is s. The error names the field below v.
 func checkFinite(s *shape, v reflect.Value) error {
 	switch s.form {
 	case formFloat:
-		if x := v.Float(); math.IsNaN(x) || math.IsInf(x, 0) {
+		if x := v.Float(); !isFinite(x) {
 			return fmt.Errorf("%w: %v is not finite", ErrInvalid, x)
 		}
 	case formPointer:
@@ -89,4 +89,5 @@ func checkFinite(s *shape, v reflect.Value) error {
 	return nil
 }
 
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+// isFinite reports whether x is neither NaN nor infinite.
+func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -16,12 +16,12 @@ type Reader struct {
 	cursor
 	allowance int // bytes of memory that the rest of the message may still take
 
-	// Many short lists are cut from few long ones.
-	ints  arena.Slab[int]
-	reals arena.Slab[float64]
-	lists arena.Slab[[]float64]
+	// Memory of lists: many short ones are cut from few long ones.
+	ints   arena.Slab[int]
+	floats arena.Slab[float64]
+	lists  arena.Slab[[]float64]
 
-	known map[string]string // short strings that came before
+	shortStrings map[string]string // some that came before, to share their memory
 }
 
 // Unmarshal decodes the message of this name into the struct that v points to. It takes memory of
@@ -32,19 +32,19 @@ func Unmarshal(name string, b []byte, limit int, v any) error {
 	}
 
 	r := &Reader{cursor: cursor{b: b}, allowance: 1<<20 + 32*len(b)}
-	if err := r.envelope(name); err != nil {
+	if err := r.checkEnvelope(name); err != nil {
 		return err
 	}
 
-	r.i = 0
+	r.i = 0 // from the beginning again, for the content
 	value := reflect.ValueOf(v).Elem()
 	return r.read(shapeOf(value.Type()), value)
 }
 
-// envelope checks the common keys, at any position in the outermost map, of a message that Scan has
-// passed: the content after them has no such keys.
-func (r *Reader) envelope(name string) error {
-	h, err := r.next()
+// checkEnvelope returns an error if the message does not have this name and the version that this program reads. Their keys may be anywhere
+// in the outermost map. It ends when it has found both: Scan has made sure that no key comes twice.
+func (r *Reader) checkEnvelope(name string) error {
+	h, err := r.readHead()
 	if err != nil {
 		return err
 	}
@@ -55,27 +55,27 @@ func (r *Reader) envelope(name string) error {
 	var gotName string
 	version := int64(0)
 	hasVersion := false
-	for range h.n {
+	for range h.length {
 		if hasVersion && gotName != "" {
 			break
 		}
-		key, err := r.key()
+		key, err := r.readKey()
 		if err != nil {
 			return err
 		}
 		switch string(key) {
 		case keyName:
-			h, err := r.expect(classString)
+			h, err := r.readHeadOf(classString)
 			if err != nil {
 				return Under(keyName, err)
 			}
-			gotName = string(r.take(h.n))
+			gotName = string(r.readBytes(h.length))
 		case keyVersion:
-			h, err := r.expect(classInt)
+			h, err := r.readHeadOf(classInt)
 			if err != nil {
 				return Under(keyVersion, err)
 			}
-			version = int64(h.u)
+			version = int64(h.bits)
 			hasVersion = true
 		default:
 			if err := r.skip(MaxDepth); err != nil {
@@ -95,11 +95,11 @@ func (r *Reader) envelope(name string) error {
 	return nil
 }
 
-// expect reads the header of a value that must be of a class.
-func (r *Reader) expect(k class) (head, error) {
-	h, err := r.next()
-	if err == nil && h.class != k {
-		err = r.malformed("%s expected, not %s", k, h.class)
+// readHeadOf reads the header of the next value. It returns an error if the value is not of the class wanted.
+func (r *Reader) readHeadOf(wanted class) (head, error) {
+	h, err := r.readHead()
+	if err == nil && h.class != wanted {
+		err = r.malformed("%s expected, not %s", wanted, h.class)
 	}
 	return h, err
 }
@@ -110,14 +110,14 @@ func (r *Reader) Value(v any) error {
 	return r.read(shapeOf(x.Type()), x)
 }
 
-// Peek returns the string at a key of the map that comes next, and stays before it; empty where there is none.
+// Peek returns the string at a key of the map that comes next, empty if there is none. It reads nothing: the map is still the next value.
 func (r *Reader) Peek(key string) string {
 	value := Reader{cursor: cursor{b: Part(r.b[r.i:], key)}}
-	h, err := value.expect(classString)
+	h, err := value.readHeadOf(classString)
 	if err != nil {
 		return ""
 	}
-	return string(value.take(h.n))
+	return string(value.readBytes(h.length))
 }
 
 // Charge subtracts n elements of type t from the memory allowance, before they are made.
@@ -129,16 +129,16 @@ func (r *Reader) Charge(n int, t reflect.Type) error {
 	return nil
 }
 
-// read decodes the next value into v, whose shape is s. Null is the zero value of types that may be
-// nil.
+// read decodes the next value into v, whose shape is s. Null is the zero value of types that may be nil.
 func (r *Reader) read(s *shape, v reflect.Value) error {
 	start := r.i
-	h, err := r.next()
+	h, err := r.readHead()
 	if err != nil {
 		return err
 	}
 
-	if h.class == classNil && s.form >= formBytes && s.form != formStruct {
+	mayBeNil := s.form >= formBytes && s.form != formStruct
+	if h.class == classNil && mayBeNil {
 		v.SetZero()
 		return nil
 	}
@@ -150,12 +150,12 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 		if h.class != classString {
 			return wrong("string")
 		}
-		v.SetString(r.text(h.n))
+		v.SetString(r.readText(h.length))
 	case formBool:
 		if h.class != classBool {
 			return wrong("bool")
 		}
-		v.SetBool(h.u == 1)
+		v.SetBool(h.bits == 1)
 	case formInt:
 		x, err := r.integer(h, s.typ)
 		if err != nil {
@@ -166,12 +166,12 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 		if h.class != classInt {
 			return wrong("integer")
 		}
-		if h.neg || v.OverflowUint(h.u) {
+		if h.isNegative || v.OverflowUint(h.bits) {
 			return r.malformed("integer out of the range of %v", s.typ.Kind())
 		}
-		v.SetUint(h.u)
+		v.SetUint(h.bits)
 	case formFloat:
-		x, ok := number(h)
+		x, ok := h.number()
 		if !ok {
 			return wrong("float")
 		}
@@ -180,9 +180,9 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 		if h.class != classBin {
 			return wrong("bin")
 		}
-		v.SetBytes(append(make([]byte, 0, h.n), r.take(h.n)...))
+		v.SetBytes(append(make([]byte, 0, h.length), r.readBytes(h.length)...))
 	case formFloats:
-		x, err := r.floats(h)
+		x, err := r.readFloats(h)
 		if err != nil {
 			return err
 		}
@@ -192,22 +192,22 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 			v.Set(reflect.ValueOf(x).Convert(s.typ))
 		}
 	case formInts, formSlice:
-		return r.list(h, s, v)
+		return r.readList(h, s, v)
 	case formMap:
-		return r.freeMap(h, s, v)
+		return r.readMap(h, s, v)
 	case formStruct:
-		return r.object(h, s, v)
+		return r.readStruct(h, s, v)
 	case formStreamed:
 		if h.class != classArray {
 			return wrong("array")
 		}
-		return v.Addr().Interface().(Streamed).Decode(r, h.n)
+		return v.Addr().Interface().(Streamed).Decode(r, h.length)
 	case formPointer:
 		if err := r.Charge(1, s.elem.typ); err != nil {
 			return err
 		}
 		v.Set(reflect.New(s.elem.typ))
-		r.i = start
+		r.i = start // the header is read again, for the value behind the pointer
 		return r.read(s.elem, v.Elem())
 	}
 	return nil
@@ -216,78 +216,80 @@ func (r *Reader) read(s *shape, v reflect.Value) error {
 // Bounds of the strings that share one copy: names of kinds, a few that a network repeats millions
 // of times.
 const (
-	mostKnown  = 64 // number of strings
-	knownBytes = 16 // length of one
+	maxShortStrings    = 64 // their number
+	maxShortStringSize = 16 // bytes of one
 )
 
-// text reads a string of n bytes.
-func (r *Reader) text(n int) string {
-	b := r.take(n)
-	if s, ok := r.known[string(b)]; ok {
+// readText reads a string of n bytes. Some short ones share the memory of an equal one that came before.
+func (r *Reader) readText(n int) string {
+	b := r.readBytes(n)
+	if s, ok := r.shortStrings[string(b)]; ok {
 		return s
 	}
 
 	s := string(b)
-	if len(s) <= knownBytes && len(r.known) < mostKnown {
-		if r.known == nil {
-			r.known = map[string]string{}
+	if len(s) <= maxShortStringSize && len(r.shortStrings) < maxShortStrings {
+		if r.shortStrings == nil {
+			r.shortStrings = map[string]string{}
 		}
-		r.known[s] = s
+		r.shortStrings[s] = s
 	}
 	return s
 }
 
-// integer returns the integer of a header as a value of the signed type t.
+// integer returns the integer in a header. It returns an error if the value is no integer, or if the signed type t does not hold it.
 func (r *Reader) integer(h head, t reflect.Type) (int64, error) {
 	if h.class != classInt {
 		return 0, r.malformed("integer expected, not %s", h.class)
 	}
-	x := int64(h.u)
-	if h.neg != (x < 0) || t.OverflowInt(x) {
+	x := int64(h.bits)
+	isBeyondInt64 := h.isNegative != (x < 0)
+	if isBeyondInt64 || t.OverflowInt(x) {
 		return 0, r.malformed("integer out of the range of %v", t.Kind())
 	}
 	return x, nil
 }
 
-// number returns the float of a header, or an integer that a float64 holds exactly.
-func number(h head) (float64, bool) {
+// number returns the float in a header, or the integer as a float. ok is false if the value is no number, or an integer that a float64 may
+// not hold exactly.
+func (h head) number() (x float64, ok bool) {
 	switch {
 	case h.class == classFloat:
-		return math.Float64frombits(h.u), true
+		return math.Float64frombits(h.bits), true
 	case h.class != classInt:
 		return 0, false
-	case h.neg:
-		return float64(int64(h.u)), int64(h.u) >= -1<<53
+	case h.isNegative:
+		return float64(int64(h.bits)), int64(h.bits) >= -1<<53
 	}
-	return float64(h.u), h.u <= 1<<53
+	return float64(h.bits), h.bits <= 1<<53
 }
 
-// floats decodes a bin of little-endian float64.
-func (r *Reader) floats(h head) ([]float64, error) {
+// readFloats reads the content of a bin, whose header was read, as little-endian float64s.
+func (r *Reader) readFloats(h head) ([]float64, error) {
 	if h.class != classBin {
 		return nil, r.malformed("bin of float64 expected, not %s", h.class)
 	}
-	if h.n%8 != 0 {
-		return nil, r.malformed("a bin of %d bytes cannot be a list of float64", h.n)
+	if h.length%8 != 0 {
+		return nil, r.malformed("a bin of %d bytes cannot be a list of float64", h.length)
 	}
-	if err := r.Charge(h.n/8, floatType); err != nil {
+	if err := r.Charge(h.length/8, floatType); err != nil {
 		return nil, err
 	}
 
-	b := r.take(h.n)
-	x := r.reals.Make(len(b) / 8)
+	b := r.readBytes(h.length)
+	x := r.floats.Make(len(b) / 8)
 	for i := range x {
 		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
 	}
 	return x, nil
 }
 
-// vectors decodes lists of floats into x, null as nil.
-func (r *Reader) vectors(x [][]float64) error {
-	for i := range x {
-		h, err := r.next()
+// readFloatLists reads len(lists) lists of floats into lists, null as nil.
+func (r *Reader) readFloatLists(lists [][]float64) error {
+	for i := range lists {
+		h, err := r.readHead()
 		if err == nil && h.class != classNil {
-			x[i], err = r.floats(h)
+			lists[i], err = r.readFloats(h)
 		}
 		if err != nil {
 			return Under(fmt.Sprintf("[%d]", i), err)
@@ -296,36 +298,36 @@ func (r *Reader) vectors(x [][]float64) error {
 	return nil
 }
 
-// list decodes an array into a list.
-func (r *Reader) list(h head, s *shape, v reflect.Value) error {
+// readList reads the elements of an array, whose header h was read, into the slice v of shape s. Slices of the usual types are read without
+// reflection on each element.
+func (r *Reader) readList(h head, s *shape, v reflect.Value) error {
 	if h.class != classArray {
 		return r.malformed("array expected, not %s", h.class)
 	}
-	if err := r.Charge(h.n, s.typ.Elem()); err != nil {
+	if err := r.Charge(h.length, s.typ.Elem()); err != nil {
 		return err
 	}
 
 	if p, ok := v.Addr().Interface().(*[]int); ok {
-		*p = r.ints.Make(h.n)
-		return r.integers(*p)
+		*p = r.ints.Make(h.length)
+		return r.readInts(*p)
 	}
 
 	if p, ok := v.Addr().Interface().(*[][]float64); ok && s.elem.form == formFloats {
-		*p = r.lists.Make(h.n)
-		return r.vectors(*p)
+		*p = r.lists.Make(h.length)
+		return r.readFloatLists(*p)
 	}
 
-	v.Set(reflect.MakeSlice(s.typ, h.n, h.n))
-	for i := range h.n {
-		err := error(nil)
+	v.Set(reflect.MakeSlice(s.typ, h.length, h.length))
+	for i := range h.length {
+		var err error
 		if s.form == formSlice {
 			err = r.read(s.elem, v.Index(i))
-		} else if h, e := r.next(); e != nil {
-			err = e
 		} else {
 			var x int64
-			x, err = r.integer(h, s.typ.Elem())
-			v.Index(i).SetInt(x)
+			if x, err = r.readInt(s.typ.Elem()); err == nil {
+				v.Index(i).SetInt(x)
+			}
 		}
 		if err != nil {
 			return Under(fmt.Sprintf("[%d]", i), err)
@@ -334,18 +336,23 @@ func (r *Reader) list(h head, s *shape, v reflect.Value) error {
 	return nil
 }
 
-// integers decodes len(x) integers into x.
-func (r *Reader) integers(x []int) error {
-	for i := range x {
-		h, err := r.next()
+// readInt reads an integer of the signed type t.
+func (r *Reader) readInt(t reflect.Type) (int64, error) {
+	h, err := r.readHead()
+	if err != nil {
+		return 0, err
+	}
+	return r.integer(h, t)
+}
+
+// readInts reads len(list) integers into list.
+func (r *Reader) readInts(list []int) error {
+	for i := range list {
+		x, err := r.readInt(intType)
 		if err != nil {
 			return Under(fmt.Sprintf("[%d]", i), err)
 		}
-		n, err := r.integer(h, intType)
-		if err != nil {
-			return Under(fmt.Sprintf("[%d]", i), err)
-		}
-		x[i] = int(n)
+		list[i] = int(x)
 	}
 	return nil
 }
@@ -355,18 +362,18 @@ var (
 	floatType = reflect.TypeFor[float64]()
 )
 
-// freeMap decodes a map with any string keys.
-func (r *Reader) freeMap(h head, s *shape, v reflect.Value) error {
+// readMap reads the pairs of a map, whose header h was read, into the Go map v of shape s. It may have any keys.
+func (r *Reader) readMap(h head, s *shape, v reflect.Value) error {
 	if h.class != classMap {
 		return r.malformed("map expected, not %s", h.class)
 	}
-	if err := r.Charge(h.n, s.elem.typ); err != nil {
+	if err := r.Charge(h.length, s.elem.typ); err != nil {
 		return err
 	}
 
-	v.Set(reflect.MakeMapWithSize(s.typ, h.n))
-	for range h.n {
-		key, err := r.key()
+	v.Set(reflect.MakeMapWithSize(s.typ, h.length))
+	for range h.length {
+		key, err := r.readKey()
 		if err != nil {
 			return err
 		}
@@ -379,72 +386,78 @@ func (r *Reader) freeMap(h head, s *shape, v reflect.Value) error {
 	return nil
 }
 
-// object decodes a struct: unknown keys are skipped, and a missing required one is an error.
-func (r *Reader) object(h head, s *shape, v reflect.Value) error {
+// readStruct reads the pairs of a map, whose header h was read, into the struct v of shape s. Unknown keys are skipped. A required field
+// that is missing is an error.
+func (r *Reader) readStruct(h head, s *shape, v reflect.Value) error {
 	if h.class != classMap {
 		return r.malformed("map expected, not %s", h.class)
 	}
 
-	var seen uint64 // by field
-	likely := 0     // the field that the next key probably names: they are written in this sequence
-	for range h.n {
-		key, err := r.key()
+	var seen uint64 // bit k is set if field k was read
+	next := 0       // the field that the next key probably names, since fields are written in their sequence
+	for range h.length {
+		key, err := r.readKey()
 		if err != nil {
 			return err
 		}
-		for likely < len(s.fields) && s.fields[likely].omit && s.fields[likely].name != string(key) {
-			likely++
+		for next < len(s.fields) && s.fields[next].isOptional && s.fields[next].name != string(key) {
+			next++
 		}
-		k := likely
-		if k == len(s.fields) || s.fields[k].name != string(key) {
-			known := false
-			if k, known = s.byName[string(key)]; !known {
+		k := next
+		if k == len(s.fields) || s.fields[k].name != string(key) { // out of sequence
+			isKnown := false
+			if k, isKnown = s.byName[string(key)]; !isKnown {
 				if err := r.skip(MaxDepth); err != nil {
 					return err
 				}
 				continue
 			}
 		}
-		likely = k + 1
+		next = k + 1
 		seen |= 1 << k
 		f := &s.fields[k]
-		if err := r.read(f.shape, f.of(v)); err != nil {
+		if err := r.read(f.shape, f.valueIn(v)); err != nil {
 			return Under(f.name, err)
 		}
 	}
 
 	for k := range s.fields {
-		if seen>>k&1 == 0 && !s.fields[k].omit {
+		isSeen := seen>>k&1 != 0
+		if !isSeen && !s.fields[k].isOptional {
 			return Missing(s.fields[k].name)
 		}
 	}
 	return nil
 }
 
-// placed is an error with the path of its field.
-type placed struct {
+// fieldError is an error with the path of the field that it is about.
+type fieldError struct {
 	path string
 	err  error
 }
 
-func (p *placed) Error() string { return p.path + ": " + p.err.Error() }
-func (p *placed) Unwrap() error { return p.err }
+// Error returns the path and the error.
+func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
+
+// Unwrap returns the error without the path.
+func (e *fieldError) Unwrap() error { return e.err }
 
 // Missing returns the error of a required field that is not there.
 func Missing(name string) error {
-	return &placed{name, fmt.Errorf("%w: required field is missing", ErrMalformed)}
+	return &fieldError{name, fmt.Errorf("%w: required field is missing", ErrMalformed)}
 }
 
-// Under puts a field's name, or an element's [i], before the path of an error.
+// Under returns an error with a name put before the path of its field: the name of the field that has it, or [i] of the element. It returns
+// nil for nil.
 func Under(name string, err error) error {
-	p, ok := err.(*placed)
+	inner, hasPath := err.(*fieldError)
 	switch {
 	case err == nil:
 		return nil
-	case !ok:
-		return &placed{name, err}
-	case strings.HasPrefix(p.path, "["):
-		return &placed{name + p.path, p.err}
+	case !hasPath:
+		return &fieldError{name, err}
+	case strings.HasPrefix(inner.path, "["):
+		return &fieldError{name + inner.path, inner.err}
 	}
-	return &placed{name + "." + p.path, p.err}
+	return &fieldError{name + "." + inner.path, inner.err}
 }

@@ -17,9 +17,9 @@ import (
 // as if they were nil.
 type Writer struct {
 	to        io.Writer
-	enc       *msgpack.Encoder // writes to it without a buffer
+	enc       *msgpack.Encoder // writes to the same writer, without a buffer
 	canonical bool
-	scratch   []byte // of the last list, for the next one
+	scratch   []byte // memory of the last list, for the next one
 }
 
 // Marshal returns the encoded struct that v points to, with its name and version.
@@ -54,7 +54,7 @@ var firstChunks = sync.Pool{New: func() any {
 func MarshalTo(to io.Writer, name string, v any, canonical bool) error {
 	w := &Writer{to: to, enc: msgpack.NewEncoder(to), canonical: canonical}
 	value := reflect.ValueOf(v).Elem()
-	return w.object(shapeOf(value.Type()), value, name)
+	return w.writeStruct(shapeOf(value.Type()), value, name)
 }
 
 // chunks is an io.Writer into chunks of growing size: bytes are copied once, at the end.
@@ -69,13 +69,13 @@ const (
 	mostChunk  = 4 << 20
 )
 
-// Write appends b.
+// Write appends b. It fills the last chunk before it begins another.
 func (c *chunks) Write(b []byte) (int, error) {
 	n := len(b)
 	for len(c.last)+len(b) > cap(c.last) {
-		fits := cap(c.last) - len(c.last)
-		c.last = append(c.last, b[:fits]...)
-		b = b[fits:]
+		free := cap(c.last) - len(c.last)
+		c.last = append(c.last, b[:free]...)
+		b = b[free:]
 		c.grow()
 	}
 	c.last = append(c.last, b...)
@@ -91,7 +91,7 @@ func (c *chunks) WriteByte(b byte) error {
 	return nil
 }
 
-// grow begins a new chunk of twice the size.
+// grow begins a new chunk of twice the size of the last, between firstChunk and mostChunk.
 func (c *chunks) grow() {
 	if len(c.last) > 0 {
 		c.full = append(c.full, c.last)
@@ -114,8 +114,9 @@ func (c *chunks) join() []byte {
 	return append(out, c.last...)
 }
 
-// write encodes v, whose shape is s.
+// write encodes v, whose shape is s. Lists of the usual types are written without reflection on each element. Nil is null.
 func (w *Writer) write(s *shape, v reflect.Value) error {
+	// Values that cannot be nil.
 	switch s.form {
 	case formString:
 		return w.enc.EncodeString(strings.ToValidUTF8(v.String(), "\uFFFD"))
@@ -128,7 +129,7 @@ func (w *Writer) write(s *shape, v reflect.Value) error {
 	case formFloat:
 		return w.enc.EncodeFloat64(v.Float())
 	case formStruct:
-		return w.object(s, v, "")
+		return w.writeStruct(s, v, "")
 	}
 
 	if v.IsNil() {
@@ -139,68 +140,78 @@ func (w *Writer) write(s *shape, v reflect.Value) error {
 	case formBytes:
 		return w.enc.EncodeBytes(v.Bytes())
 	case formFloats:
-		if p, ok := pointer(v).(*[]float64); ok {
-			return w.floats(*p)
+		if p, ok := pointerTo(v).(*[]float64); ok {
+			return w.writeFloats(*p)
 		}
 		list := make([]float64, v.Len())
 		for i := range list {
 			list[i] = v.Index(i).Float()
 		}
-		return w.floats(list)
+		return w.writeFloats(list)
 	case formInts:
-		if p, ok := pointer(v).(*[]int); ok {
-			w.scratch = AppendInts(w.scratch[:0], *p)
-			return w.Raw(w.scratch)
-		}
-		if err := w.enc.EncodeArrayLen(v.Len()); err != nil {
-			return err
-		}
-		for i := range v.Len() {
-			if err := w.enc.EncodeInt(v.Index(i).Int()); err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.writeInts(v)
 	case formSlice:
-		if err := w.enc.EncodeArrayLen(v.Len()); err != nil {
-			return err
-		}
-		if p, ok := pointer(v).(*[][]float64); ok && s.elem.form == formFloats {
-			for _, list := range *p {
-				if err := w.floats(list); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		for i := range v.Len() {
-			if err := w.write(s.elem, v.Index(i)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.writeSlice(s, v)
 	case formMap:
-		return w.freeMap(s, v)
+		return w.writeMap(s, v)
 	case formStreamed:
 		return v.Addr().Interface().(Streamed).Encode(w)
 	}
 	return w.write(s.elem, v.Elem()) // formPointer
 }
 
-// object encodes a struct without its absent fields. An outermost one has a name, and the common
-// keys.
-func (w *Writer) object(s *shape, v reflect.Value, name string) error {
-	var present uint64 // by field
+// writeInts encodes v, a list of integers of any type, as an array.
+func (w *Writer) writeInts(v reflect.Value) error {
+	if p, ok := pointerTo(v).(*[]int); ok {
+		w.scratch = AppendInts(w.scratch[:0], *p)
+		return w.Raw(w.scratch)
+	}
+	if err := w.enc.EncodeArrayLen(v.Len()); err != nil {
+		return err
+	}
+	for i := range v.Len() {
+		if err := w.enc.EncodeInt(v.Index(i).Int()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeSlice encodes v, a slice of any other type, as an array of its elements.
+func (w *Writer) writeSlice(s *shape, v reflect.Value) error {
+	if err := w.enc.EncodeArrayLen(v.Len()); err != nil {
+		return err
+	}
+	if p, ok := pointerTo(v).(*[][]float64); ok && s.elem.form == formFloats {
+		for _, list := range *p {
+			if err := w.writeFloats(list); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i := range v.Len() {
+		if err := w.write(s.elem, v.Index(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeStruct encodes a struct as a map without its absent fields. If name is not empty, v is a whole message, and the map begins with its
+// name and version.
+func (w *Writer) writeStruct(s *shape, v reflect.Value, name string) error {
+	var present uint64 // bit i is set if field i is written
 	for i := range s.fields {
-		if !w.absent(&s.fields[i], v) {
+		if !w.isAbsent(&s.fields[i], v) {
 			present |= 1 << i
 		}
 	}
-	n := bits.OnesCount64(present)
+	keys := bits.OnesCount64(present)
 	if name != "" {
-		n += 2
+		keys += 2
 	}
-	if err := w.enc.EncodeMapLen(n); err != nil {
+	if err := w.enc.EncodeMapLen(keys); err != nil {
 		return err
 	}
 
@@ -218,27 +229,27 @@ func (w *Writer) object(s *shape, v reflect.Value, name string) error {
 		if _, err := w.to.Write(f.key); err != nil {
 			return err
 		}
-		if err := w.write(f.shape, f.of(v)); err != nil {
+		if err := w.write(f.shape, f.valueIn(v)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// absent reports whether a field of v is left out: an optional one with the zero value. In
-// canonical bytes an empty list, and a struct all of whose fields are absent, are left out as well.
-func (w *Writer) absent(f *field, v reflect.Value) bool {
-	if !f.omit {
+// isAbsent reports whether field f of v is left out: an optional one with the zero value. In canonical bytes an empty list, and a struct
+// all of whose fields are absent, are left out as well.
+func (w *Writer) isAbsent(f *field, v reflect.Value) bool {
+	if !f.isOptional {
 		return false
 	}
-	x := f.of(v)
+	x := f.valueIn(v)
 	if w.canonical && x.Kind() == reflect.Slice {
 		return x.Len() == 0
 	}
 
 	if w.canonical && f.shape.form == formStruct {
 		for i := range f.shape.fields {
-			if g := &f.shape.fields[i]; !w.absent(g, x) {
+			if !w.isAbsent(&f.shape.fields[i], x) {
 				return false
 			}
 		}
@@ -247,8 +258,8 @@ func (w *Writer) absent(f *field, v reflect.Value) bool {
 	return x.IsZero()
 }
 
-// freeMap encodes a map with its keys in order, so that equal maps have equal bytes.
-func (w *Writer) freeMap(s *shape, v reflect.Value) error {
+// writeMap encodes a map with its keys in order, so that equal maps have equal bytes.
+func (w *Writer) writeMap(s *shape, v reflect.Value) error {
 	if v.Len() > MaxKeys {
 		return fmt.Errorf("%w: a map of %d keys, at most %d", ErrInvalid, v.Len(), MaxKeys)
 	}
@@ -272,14 +283,15 @@ func (w *Writer) freeMap(s *shape, v reflect.Value) error {
 	return nil
 }
 
-// floats encodes a list of floats as little-endian bytes, nil as null.
-func (w *Writer) floats(list []float64) error {
+// writeFloats encodes a list of floats as little-endian bytes, nil as null.
+func (w *Writer) writeFloats(list []float64) error {
 	w.scratch = AppendFloats(w.scratch[:0], list)
 	return w.Raw(w.scratch)
 }
 
-// pointer returns a pointer to a variable, which no reflection is needed to read if its type is known; nil for other values.
-func pointer(v reflect.Value) any {
+// pointerTo returns a pointer to the variable that v stands for, nil if v is no variable. If its type is known, the value can be read
+// through it without reflection.
+func pointerTo(v reflect.Value) any {
 	if !v.CanAddr() {
 		return nil
 	}

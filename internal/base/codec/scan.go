@@ -52,21 +52,21 @@ func Scan(b []byte, limit int) error {
 // The message must have been decoded without an error. The result shares b's memory.
 func Part(b []byte, key string) []byte {
 	r := &Reader{cursor: cursor{b: b}}
-	h, err := r.next()
+	h, err := r.readHead()
 	if err != nil || h.class != classMap {
 		return nil
 	}
-	for range h.n {
-		k, err := r.key()
+	for range h.length {
+		k, err := r.readKey()
 		if err != nil {
 			return nil
 		}
-		from := r.i
+		start := r.i
 		if err := r.skip(MaxDepth); err != nil {
 			return nil
 		}
 		if string(k) == key {
-			return b[from:r.i]
+			return b[start:r.i]
 		}
 	}
 	return nil
@@ -88,15 +88,15 @@ const (
 
 var classNames = [...]string{"null", "bool", "integer", "float", "string", "bin", "array", "map"}
 
+// String returns the name of the class for error messages.
 func (c class) String() string { return classNames[c] }
 
-// head is the header of a value: its class, and its length (string, bin: bytes; array: elements;
-// map: pairs) or its value.
+// head is the header of a value: its class, and its length or its value.
 type head struct {
-	class class
-	n     int
-	u     uint64 // integers: two's complement; bool: 0 or 1; float: bits of the float64
-	neg   bool   // integers: u is below zero
+	class      class
+	length     int    // of a string or bin, in bytes; of an array, in elements; of a map, in pairs
+	bits       uint64 // an integer in two's complement; a bool as 0 or 1; the bits of a float64
+	isNegative bool   // an integer is below 0
 }
 
 // cursor reads headers from b. No length that it returns reaches beyond b.
@@ -110,8 +110,8 @@ func (c *cursor) malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: at byte %d: %s", ErrMalformed, c.i, fmt.Sprintf(format, args...))
 }
 
-// be reads an integer of n ≤ 8 bytes, big-endian.
-func (c *cursor) be(n int) (uint64, error) {
+// readBigEndian reads an unsigned integer of n ≤ 8 bytes, the most significant byte first.
+func (c *cursor) readBigEndian(n int) (uint64, error) {
 	if len(c.b)-c.i < n {
 		return 0, c.malformed("the message ends inside a value")
 	}
@@ -125,104 +125,109 @@ func (c *cursor) be(n int) (uint64, error) {
 	return u, nil
 }
 
-// next reads one header and checks its length against the remaining bytes. The bytes of strings and
-// bins are left to be read or skipped.
-func (c *cursor) next() (head, error) {
+// readHead reads the header of the next value. For a string, bin, array or map it returns an error if the content cannot be within the
+// remaining bytes; the content is left to be read or skipped.
+func (c *cursor) readHead() (head, error) {
 	if c.i == len(c.b) {
 		return head{}, c.malformed("the message ends inside a value")
 	}
-	x := c.b[c.i]
+	code := c.b[c.i]
 	c.i++
+
+	// Codes that have the value or the length in themselves. An item of an array or string takes at least one byte, a pair two.
 	switch {
-	case x <= msgpcode.PosFixedNumHigh:
-		return head{class: classInt, u: uint64(x)}, nil
-	case x >= msgpcode.NegFixedNumLow:
-		return head{class: classInt, u: uint64(int64(int8(x))), neg: true}, nil
-	case msgpcode.IsFixedMap(x):
-		return c.sized(classMap, uint64(x&msgpcode.FixedMapMask), 2)
-	case msgpcode.IsFixedArray(x):
-		return c.sized(classArray, uint64(x&msgpcode.FixedArrayMask), 1)
-	case msgpcode.IsFixedString(x):
-		return c.sized(classString, uint64(x&msgpcode.FixedStrMask), 1)
+	case code <= msgpcode.PosFixedNumHigh:
+		return head{class: classInt, bits: uint64(code)}, nil
+	case code >= msgpcode.NegFixedNumLow:
+		return head{class: classInt, bits: uint64(int64(int8(code))), isNegative: true}, nil
+	case msgpcode.IsFixedMap(code):
+		return c.headOfLength(classMap, uint64(code&msgpcode.FixedMapMask), 2)
+	case msgpcode.IsFixedArray(code):
+		return c.headOfLength(classArray, uint64(code&msgpcode.FixedArrayMask), 1)
+	case msgpcode.IsFixedString(code):
+		return c.headOfLength(classString, uint64(code&msgpcode.FixedStrMask), 1)
 	}
 
-	switch x {
+	// Codes before a value or a length. Those of one type follow each other by width.
+	switch code {
 	case msgpcode.Nil:
 		return head{class: classNil}, nil
 	case msgpcode.False, msgpcode.True:
-		return head{class: classBool, u: uint64(x - msgpcode.False)}, nil
+		return head{class: classBool, bits: uint64(code - msgpcode.False)}, nil
 	case msgpcode.Uint8, msgpcode.Uint16, msgpcode.Uint32, msgpcode.Uint64:
-		u, err := c.be(1 << (x - msgpcode.Uint8))
-		return head{class: classInt, u: u}, err
+		u, err := c.readBigEndian(1 << (code - msgpcode.Uint8))
+		return head{class: classInt, bits: u}, err
 	case msgpcode.Int8, msgpcode.Int16, msgpcode.Int32, msgpcode.Int64:
-		n := 1 << (x - msgpcode.Int8)
-		u, err := c.be(n)
-		s := int64(u<<(64-8*n)) >> (64 - 8*n)
-		return head{class: classInt, u: uint64(s), neg: s < 0}, err
+		width := 1 << (code - msgpcode.Int8)
+		u, err := c.readBigEndian(width)
+		signed := int64(u<<(64-8*width)) >> (64 - 8*width) // with the sign in all higher bits
+		return head{class: classInt, bits: uint64(signed), isNegative: signed < 0}, err
 	case msgpcode.Float:
-		u, err := c.be(4)
+		u, err := c.readBigEndian(4)
 		x := float64(math.Float32frombits(uint32(u)))
-		return head{class: classFloat, u: math.Float64bits(x)}, err
+		return head{class: classFloat, bits: math.Float64bits(x)}, err
 	case msgpcode.Double:
-		u, err := c.be(8)
-		return head{class: classFloat, u: u}, err
+		u, err := c.readBigEndian(8)
+		return head{class: classFloat, bits: u}, err
 	case msgpcode.Str8, msgpcode.Str16, msgpcode.Str32:
-		return c.prefixed(classString, 1<<(x-msgpcode.Str8), 1)
+		return c.readLength(classString, 1<<(code-msgpcode.Str8), 1)
 	case msgpcode.Bin8, msgpcode.Bin16, msgpcode.Bin32:
-		return c.prefixed(classBin, 1<<(x-msgpcode.Bin8), 1)
+		return c.readLength(classBin, 1<<(code-msgpcode.Bin8), 1)
 	case msgpcode.Array16, msgpcode.Array32:
-		return c.prefixed(classArray, 2<<(x-msgpcode.Array16), 1)
+		return c.readLength(classArray, 2<<(code-msgpcode.Array16), 1)
 	case msgpcode.Map16, msgpcode.Map32:
-		return c.prefixed(classMap, 2<<(x-msgpcode.Map16), 2)
+		return c.readLength(classMap, 2<<(code-msgpcode.Map16), 2)
 	}
 	c.i--
-	return head{}, c.malformed("code 0x%02x: extension types have no place here", x)
+	return head{}, c.malformed("code 0x%02x: extension types have no place here", code)
 }
 
-// prefixed reads a length of width bytes.
-func (c *cursor) prefixed(k class, width int, least uint64) (head, error) {
-	n, err := c.be(width)
+// readLength reads a length of width bytes and returns the header of a value of that length, whose items have at least itemBytes bytes
+// each.
+func (c *cursor) readLength(k class, width int, itemBytes uint64) (head, error) {
+	n, err := c.readBigEndian(width)
 	if err != nil {
 		return head{}, err
 	}
-	return c.sized(k, n, least)
+	return c.headOfLength(k, n, itemBytes)
 }
 
-// sized checks a declared length against the remaining bytes: n items of at least least bytes each.
-func (c *cursor) sized(k class, n, least uint64) (head, error) {
-	if rest := uint64(len(c.b) - c.i); n*least > rest { // n < 2³², no overflow
-		return head{}, c.malformed("a %s of %d where %d bytes remain", k, n, rest)
+// headOfLength returns the header of a value of n items. It returns an error if they cannot be within the remaining bytes, with at least
+// itemBytes bytes each.
+func (c *cursor) headOfLength(k class, n, itemBytes uint64) (head, error) {
+	if remaining := uint64(len(c.b) - c.i); n*itemBytes > remaining { // n < 2³², no overflow
+		return head{}, c.malformed("a %s of %d where %d bytes remain", k, n, remaining)
 	}
-	return head{class: k, n: int(n)}, nil
+	return head{class: k, length: int(n)}, nil
 }
 
-// take returns the n bytes of a string or bin whose header was just read.
-func (c *cursor) take(n int) []byte {
+// readBytes returns the n bytes of a string or bin whose header was just read. They share the message's memory.
+func (c *cursor) readBytes(n int) []byte {
 	c.i += n
 	return c.b[c.i-n : c.i : c.i]
 }
 
-// skip skips one value that may have depth nested arrays and maps.
+// skip skips one value. It returns an error if arrays and maps are nested more than depth levels deep, or if a string is not UTF-8.
 func (c *cursor) skip(depth int) error {
-	h, err := c.next()
+	h, err := c.readHead()
 	if err != nil {
 		return err
 	}
 	switch h.class {
 	case classString:
-		if !utf8.Valid(c.take(h.n)) {
+		if !utf8.Valid(c.readBytes(h.length)) {
 			return c.malformed("a string that is not UTF-8")
 		}
 	case classBin:
-		c.i += h.n
+		c.i += h.length
 	case classArray, classMap:
 		if depth == 0 {
 			return c.malformed("more than %d levels of arrays and maps", MaxDepth)
 		}
 		if h.class == classMap {
-			return c.skipPairs(h.n, depth-1)
+			return c.skipPairs(h.length, depth-1)
 		}
-		for range h.n {
+		for range h.length {
 			if err := c.skip(depth - 1); err != nil {
 				return err
 			}
@@ -231,24 +236,24 @@ func (c *cursor) skip(depth int) error {
 	return nil
 }
 
-// skipPairs skips the pairs of a map. Because there are at most MaxKeys keys the search for
-// duplicates is linear in the bytes.
+// skipPairs skips the n pairs of a map, whose values have at most depth levels. It returns an error if there are more than MaxKeys, or if a
+// key comes twice. With so few keys, the search for duplicates takes time linear in the bytes.
 func (c *cursor) skipPairs(n, depth int) error {
 	if n > MaxKeys {
 		return c.malformed("a map of %d keys, at most %d", n, MaxKeys)
 	}
 
-	var from, to [MaxKeys]uint32 // MaxBytes < 2³²
+	var starts, ends [MaxKeys]uint32 // of the keys so far; MaxBytes < 2³²
 	for k := range n {
-		key, err := c.key()
+		key, err := c.readKey()
 		if err != nil {
 			return err
 		}
-		from[k] = uint32(c.i - len(key))
-		to[k] = uint32(c.i)
+		starts[k] = uint32(c.i - len(key))
+		ends[k] = uint32(c.i)
 
 		for j := range k {
-			if string(c.b[from[j]:to[j]]) == string(key) {
+			if string(c.b[starts[j]:ends[j]]) == string(key) {
 				return c.malformed("key %q twice in one map", key)
 			}
 		}
@@ -260,9 +265,9 @@ func (c *cursor) skipPairs(n, depth int) error {
 	return nil
 }
 
-// key reads the key of a map's pair.
-func (c *cursor) key() ([]byte, error) {
-	h, err := c.next()
+// readKey reads the key of a map's pair. It returns an error if the key is not a string in UTF-8.
+func (c *cursor) readKey() ([]byte, error) {
+	h, err := c.readHead()
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +275,7 @@ func (c *cursor) key() ([]byte, error) {
 		return nil, c.malformed("a map's key is a %s, not a string", h.class)
 	}
 
-	key := c.take(h.n)
+	key := c.readBytes(h.length)
 	if !utf8.Valid(key) {
 		return nil, c.malformed("a key that is not UTF-8")
 	}

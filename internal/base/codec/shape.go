@@ -54,15 +54,15 @@ type shape struct {
 
 // field is one key of a struct. A field with omitempty may be absent; all others are required.
 type field struct {
-	name  string
-	key   []byte // the encoded name
-	index []int  // for reflect.Value.FieldByIndex
-	shape *shape
-	omit  bool // may be absent
+	name       string
+	key        []byte // the encoded name
+	index      []int  // for reflect.Value.FieldByIndex
+	shape      *shape // of its type
+	isOptional bool   // it may be absent
 }
 
-// of returns the field of a struct.
-func (f *field) of(v reflect.Value) reflect.Value {
+// valueIn returns the value of the field in a struct.
+func (f *field) valueIn(v reflect.Value) reflect.Value {
 	if len(f.index) == 1 {
 		return v.Field(f.index[0])
 	}
@@ -77,18 +77,18 @@ func shapeOf(t reflect.Type) *shape {
 	if s, ok := shapes.Load(t); ok {
 		return s.(*shape)
 	}
-	s, _ := shapes.LoadOrStore(t, compile(t, "msgpack"))
+	s, _ := shapes.LoadOrStore(t, newShape(t, "msgpack"))
 	return s.(*shape)
 }
 
-// compile prepares a type by the struct tags named tag. A struct that has json tags only, with all
-// below it, is keyed by those.
-func compile(t reflect.Type, tag string) *shape {
+// newShape returns the shape of a type. tag is the struct tag that has the keys of fields, "msgpack" or "json". A struct without msgpack
+// tags is keyed by its json tags, with all types below it. It panics on a type that no message can have.
+func newShape(t reflect.Type, tag string) *shape {
 	s := &shape{typ: t}
 	if reflect.PointerTo(t).Implements(streamedType) {
 		s.form = formStreamed
 		if list, ok := reflect.New(t).Interface().(Uniform); ok {
-			s.elem = compile(reflect.TypeOf(list.Element()).Elem(), tag)
+			s.elem = newShape(reflect.TypeOf(list.Element()).Elem(), tag)
 		}
 		return s
 	}
@@ -104,7 +104,7 @@ func compile(t reflect.Type, tag string) *shape {
 	case reflect.Float64:
 		s.form = formFloat
 	case reflect.Pointer:
-		s.form, s.elem = formPointer, compile(t.Elem(), tag)
+		s.form, s.elem = formPointer, newShape(t.Elem(), tag)
 	case reflect.Slice:
 		switch t.Elem().Kind() {
 		case reflect.Uint8:
@@ -114,57 +114,62 @@ func compile(t reflect.Type, tag string) *shape {
 			// Values keyed as in JSON are also read by people and other languages, so these are
 			// plain numbers.
 			if tag == "json" {
-				s.form, s.elem = formSlice, compile(t.Elem(), tag)
+				s.form, s.elem = formSlice, newShape(t.Elem(), tag)
 			}
 		case reflect.Int, reflect.Int64:
 			s.form = formInts
 		default:
-			s.form, s.elem = formSlice, compile(t.Elem(), tag)
+			s.form, s.elem = formSlice, newShape(t.Elem(), tag)
 		}
 	case reflect.Map:
 		if t.Key().Kind() != reflect.String {
 			panic(fmt.Sprintf("codec: map keys of %v", t))
 		}
-		s.form, s.elem = formMap, compile(t.Elem(), tag)
+		s.form, s.elem = formMap, newShape(t.Elem(), tag)
 	case reflect.Struct:
 		s.form = formStruct
-		if !tagged(t, "msgpack") {
-			tag = "json"
-		}
-		s.addFields(t, nil, tag)
-
-		if len(s.fields) > MaxKeys {
-			panic(fmt.Sprintf("codec: %d fields in %v", len(s.fields), t))
-		}
-		s.byName = make(map[string]int, len(s.fields))
-		for i, f := range s.fields {
-			if _, twice := s.byName[f.name]; twice {
-				panic(fmt.Sprintf("codec: key %q twice in %v", f.name, t))
-			}
-			s.byName[f.name] = i
-		}
+		s.setFields(t, tag)
 	default:
 		panic(fmt.Sprintf("codec: no message can hold a %v", t))
 	}
 	return s
 }
 
-// tagged reports whether a field of t, or of a struct embedded in it, has the tag.
-func tagged(t reflect.Type, tag string) bool {
+// setFields sets the fields of the shape of a struct type. It panics if there are too many, or if two have one key.
+func (s *shape) setFields(t reflect.Type, tag string) {
+	if !hasTag(t, "msgpack") {
+		tag = "json"
+	}
+	s.addFields(t, nil, tag)
+	if len(s.fields) > MaxKeys {
+		panic(fmt.Sprintf("codec: %d fields in %v", len(s.fields), t))
+	}
+	s.byName = make(map[string]int, len(s.fields))
+	for i, f := range s.fields {
+		if _, isDuplicate := s.byName[f.name]; isDuplicate {
+			panic(fmt.Sprintf("codec: key %q twice in %v", f.name, t))
+		}
+		s.byName[f.name] = i
+	}
+}
+
+// hasTag reports whether a field of t, or of a struct embedded in it, has the tag.
+func hasTag(t reflect.Type, tag string) bool {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if _, ok := f.Tag.Lookup(tag); ok || f.Anonymous && tagged(f.Type, tag) {
+		if _, ok := f.Tag.Lookup(tag); ok || f.Anonymous && hasTag(f.Type, tag) {
 			return true
 		}
 	}
 	return false
 }
 
-// addFields adds the fields of t, which is at that index, and the fields of structs embedded in it.
-func (s *shape) addFields(t reflect.Type, at []int, tag string) {
+// addFields adds the fields of t, and those of structs embedded in it. parent is the index of t in the outermost struct, for
+// reflect.Value.FieldByIndex; nil if t is that struct.
+func (s *shape) addFields(t reflect.Type, parent []int, tag string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		index := append(append([]int(nil), at...), i)
+		index := append(append([]int(nil), parent...), i)
 		name, options, _ := strings.Cut(f.Tag.Get(tag), ",")
 
 		switch {
@@ -178,7 +183,7 @@ func (s *shape) addFields(t reflect.Type, at []int, tag string) {
 			if err != nil {
 				panic(err)
 			}
-			s.fields = append(s.fields, field{name, key, index, compile(f.Type, tag), options == "omitempty"})
+			s.fields = append(s.fields, field{name, key, index, newShape(f.Type, tag), options == "omitempty"})
 		}
 	}
 }

@@ -21,7 +21,7 @@ func View(b []byte) ([]byte, error) {
 		return nil, Blame("view", err)
 	}
 	v := &viewer{cursor: cursor{b: b}}
-	if err := v.value(); err != nil {
+	if err := v.writeValue(); err != nil {
 		return nil, Blame("view", err)
 	}
 	return v.out.Bytes(), nil
@@ -33,9 +33,9 @@ type viewer struct {
 	out bytes.Buffer
 }
 
-// value writes the next value.
-func (v *viewer) value() error {
-	h, err := v.next()
+// writeValue reads the next msgpack value and writes it as JSON.
+func (v *viewer) writeValue() error {
+	h, err := v.readHead()
 	if err != nil {
 		return err
 	}
@@ -43,45 +43,45 @@ func (v *viewer) value() error {
 	case classNil:
 		v.out.WriteString("null")
 	case classBool:
-		v.out.WriteString(strconv.FormatBool(h.u == 1))
+		v.out.WriteString(strconv.FormatBool(h.bits == 1))
 	case classInt:
-		if h.neg {
-			v.out.WriteString(strconv.FormatInt(int64(h.u), 10))
+		if h.isNegative {
+			v.out.WriteString(strconv.FormatInt(int64(h.bits), 10))
 		} else {
-			v.out.WriteString(strconv.FormatUint(h.u, 10))
+			v.out.WriteString(strconv.FormatUint(h.bits, 10))
 		}
 	case classFloat:
-		return v.float(math.Float64frombits(h.u))
+		return v.writeFloat(math.Float64frombits(h.bits))
 	case classString:
-		return v.text(string(v.take(h.n)))
+		return v.writeText(string(v.readBytes(h.length)))
 	case classBin:
-		return v.text(base64.StdEncoding.EncodeToString(v.take(h.n)))
+		return v.writeText(base64.StdEncoding.EncodeToString(v.readBytes(h.length)))
 	case classArray:
 		v.out.WriteByte('[')
-		for i := range h.n {
+		for i := range h.length {
 			if i > 0 {
 				v.out.WriteByte(',')
 			}
-			if err := v.value(); err != nil {
+			if err := v.writeValue(); err != nil {
 				return err
 			}
 		}
 		v.out.WriteByte(']')
 	case classMap:
 		v.out.WriteByte('{')
-		for i := range h.n {
+		for i := range h.length {
 			if i > 0 {
 				v.out.WriteByte(',')
 			}
-			key, err := v.key()
+			key, err := v.readKey()
 			if err != nil {
 				return err
 			}
-			if err := v.text(string(key)); err != nil {
+			if err := v.writeText(string(key)); err != nil {
 				return err
 			}
 			v.out.WriteByte(':')
-			if err := v.value(); err != nil {
+			if err := v.writeValue(); err != nil {
 				return err
 			}
 		}
@@ -90,26 +90,25 @@ func (v *viewer) value() error {
 	return nil
 }
 
-// float writes a number, or a string if JSON does not have it.
-func (v *viewer) float(x float64) error {
-	if !finite(x) {
-		return v.text(strconv.FormatFloat(x, 'g', -1, 64))
+// writeFloat writes a number. JSON has no NaN and infinities, which are written as strings.
+func (v *viewer) writeFloat(x float64) error {
+	if !isFinite(x) {
+		return v.writeText(strconv.FormatFloat(x, 'g', -1, 64))
 	}
 	b, err := json.Marshal(x)
 	v.out.Write(b)
 	return err
 }
 
-// text writes a string.
-func (v *viewer) text(s string) error {
+// writeText writes a JSON string.
+func (v *viewer) writeText(s string) error {
 	b, err := json.Marshal(s)
 	v.out.Write(b)
 	return err
 }
 
-// FromView returns the msgpack bytes of a JSON view of the value that m points to, the inverse of
-// View: strings become bin, and numbers floats, where m's fields are. It converts only; Unmarshal
-// checks the result.
+// FromView returns the msgpack bytes of doc, a JSON view of a value of the type that m points to: the inverse of View. Strings become bin,
+// and numbers floats, if the fields of that type are. It converts only; Unmarshal checks the result.
 func FromView(m any, doc []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
@@ -119,24 +118,23 @@ func FromView(m any, doc []byte) ([]byte, error) {
 	}
 
 	var buf bytes.Buffer
-	err := fromView(msgpack.NewEncoder(&buf), shapeOf(reflect.TypeOf(m).Elem()), x)
+	err := encodeView(msgpack.NewEncoder(&buf), shapeOf(reflect.TypeOf(m).Elem()), x)
 	return buf.Bytes(), err
 }
 
-// fromView encodes x in the form of s, or in its own form where it does not fit or s is nil.
-func fromView(enc *msgpack.Encoder, s *shape, x any) error {
+// encodeView encodes x, a decoded JSON value, in the form of the shape s. If x does not fit s, or s is nil, it has the form of JSON.
+func encodeView(enc *msgpack.Encoder, s *shape, x any) error {
 	for s != nil && s.form == formPointer {
 		s = s.elem
 	}
 
 	switch x := x.(type) {
 	case json.Number:
-		if n, err := strconv.ParseInt(x.String(), 10, 64); err == nil &&
-			!(s != nil && s.form == formFloat) {
+		wantsFloat := s != nil && s.form == formFloat
+		if n, err := strconv.ParseInt(x.String(), 10, 64); err == nil && !wantsFloat {
 			return enc.EncodeInt(n)
 		}
-		if n, err := strconv.ParseUint(x.String(), 10, 64); err == nil &&
-			!(s != nil && s.form == formFloat) {
+		if n, err := strconv.ParseUint(x.String(), 10, 64); err == nil && !wantsFloat {
 			return enc.EncodeUint(n)
 		}
 		f, err := x.Float64()
@@ -145,7 +143,7 @@ func fromView(enc *msgpack.Encoder, s *shape, x any) error {
 		}
 		return enc.EncodeFloat64(f)
 	case string:
-		return fromText(enc, s, x)
+		return encodeText(enc, s, x)
 	case []any:
 		if err := enc.EncodeArrayLen(len(x)); err != nil {
 			return err
@@ -155,19 +153,20 @@ func fromView(enc *msgpack.Encoder, s *shape, x any) error {
 			if s != nil && (s.form == formSlice || s.form == formStreamed) {
 				elem = s.elem
 			}
-			if err := fromView(enc, elem, e); err != nil {
+			if err := encodeView(enc, elem, e); err != nil {
 				return err
 			}
 		}
 		return nil
 	case map[string]any:
-		return fromObject(enc, s, x)
+		return encodeObject(enc, s, x)
 	}
 	return enc.Encode(x) // null, true, false
 }
 
-// fromText encodes a string, as a bin or a float where s is one.
-func fromText(enc *msgpack.Encoder, s *shape, x string) error {
+// encodeText encodes a string of a JSON view. It becomes a bin if s is one and the text is base64, and a float if s is one and the text is
+// NaN or an infinity.
+func encodeText(enc *msgpack.Encoder, s *shape, x string) error {
 	switch {
 	case s == nil:
 	case s.form == formBytes || s.form == formFloats:
@@ -181,8 +180,8 @@ func fromText(enc *msgpack.Encoder, s *shape, x string) error {
 	return enc.EncodeString(x)
 }
 
-// fromObject encodes a map with its keys in order.
-func fromObject(enc *msgpack.Encoder, s *shape, x map[string]any) error {
+// encodeObject encodes an object of a JSON view with its keys in order, each value in the form that the shape s has for its key.
+func encodeObject(enc *msgpack.Encoder, s *shape, x map[string]any) error {
 	keys := make([]string, 0, len(x))
 	for k := range x {
 		keys = append(keys, k)
@@ -206,7 +205,7 @@ func fromObject(enc *msgpack.Encoder, s *shape, x map[string]any) error {
 		if err := enc.EncodeString(k); err != nil {
 			return err
 		}
-		if err := fromView(enc, elem, x[k]); err != nil {
+		if err := encodeView(enc, elem, x[k]); err != nil {
 			return err
 		}
 	}

@@ -27,11 +27,12 @@ const Longest = 2048
 // Least is the smallest float64 with all its digits.
 const Least = 0x1p-1022
 
-// Parse reads a decimal number; −0 is 0. Errors begin with a verb, for a sentence about the text, and wrap one of the sentinels.
+// Parse reads a decimal number; −0 is 0. It wraps ErrSyntax, ErrNotFinite or ErrRange in its errors, which begin with a verb, for a
+// sentence about the text.
 func Parse(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
-	case !plain(text):
+	case !hasDecimalCharsOnly(text):
 		if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 			return 0, ErrNotFinite
 		}
@@ -40,39 +41,44 @@ func Parse(text string) (float64, error) {
 		return 0, fmt.Errorf("%w: the largest is %.3g", ErrRange, math.MaxFloat64)
 	case err != nil || len(text) > Longest:
 		return 0, ErrSyntax
-	case math.Abs(v) < Least && !held(strings.Clone(text), v): // the clone keeps other texts off the heap
+	case math.Abs(v) < Least && !isAccurate(strings.Clone(text), v): // the clone keeps other texts off the heap
 		return 0, fmt.Errorf("%w: the smallest with all digits is %.3g", ErrRange, Least)
 	case v == 0:
-		return 0, nil
+		return 0, nil // also for −0
 	}
 	return v, nil
 }
 
-// plain reports whether a text has no other characters than decimal numbers: strconv reads "inf", hexadecimal digits and underscores, too.
-func plain(text string) bool {
+// hasDecimalCharsOnly reports whether a text has only digits, points, signs and e. strconv reads "inf", hexadecimal digits and underscores,
+// too.
+func hasDecimalCharsOnly(text string) bool {
 	for i := range len(text) {
-		if c := text[i]; (c < '0' || c > '9') && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
+		c := text[i]
+		isDigit := c >= '0' && c <= '9'
+		if !isDigit && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
 			return false
 		}
 	}
 	return true
 }
 
-// held reports whether v, which is 0 or has fewer than 53 bits, is the number of the text as well as 53 bits are.
-func held(text string, v float64) bool {
-	if v == 0 {
+// isAccurate reports whether v, which is 0 or has fewer than 53 bits, differs from the number of the text by at most 2^-53 of it: as little
+// as a float64 with all its bits does.
+func isAccurate(text string, v float64) bool {
+	if v == 0 { // the number is 0 if no digit before the exponent is another
 		mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
 		return !strings.ContainsAny(mantissa, "123456789")
 	}
-	x, _, err := big.ParseFloat(text, 10, 128, big.ToNearestEven)
+	exact, _, err := big.ParseFloat(text, 10, 128, big.ToNearestEven)
 	if err != nil {
 		return false
 	}
-	off := new(big.Float).Sub(x, big.NewFloat(v))
-	return off.Abs(off).Cmp(x.SetMantExp(x.Abs(x), -53)) <= 0
+	difference := new(big.Float).Sub(exact, big.NewFloat(v))
+	allowed := exact.SetMantExp(exact.Abs(exact), -53)
+	return difference.Abs(difference).Cmp(allowed) <= 0
 }
 
-// Append writes a finite number so that Parse returns it: the shortest text that identifies it, or 17 digits below 2^-1022.
+// Append appends a finite number to b so that Parse returns it: the shortest text that identifies it, or 17 digits if it is below 2^-1022.
 func Append(b []byte, v float64) []byte {
 	if math.Abs(v) < Least && v != 0 {
 		return strconv.AppendFloat(b, v, 'e', 16, 64)
@@ -110,11 +116,11 @@ type Floats []float64
 
 // MarshalJSON writes a list as encoding/json does, and numbers below 2^-1022 by Append.
 func (f Floats) MarshalJSON() ([]byte, error) {
-	plain := true
+	hasAllDigits := true
 	for _, v := range f {
-		plain = plain && (v == 0 || math.Abs(v) >= Least)
+		hasAllDigits = hasAllDigits && (v == 0 || math.Abs(v) >= Least)
 	}
-	if plain {
+	if hasAllDigits {
 		return json.Marshal([]float64(f))
 	}
 	list := make([]Number, len(f))
@@ -124,7 +130,8 @@ func (f Floats) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// Entries returns the number of entries of a table, math.MaxInt where it overflows. All dims are at least 1.
+// Entries returns the number of entries of a table of the given dimensions, their product, or math.MaxInt if that overflows. All dims are
+// at least 1.
 func Entries(dims []int) int {
 	n := 1
 	for _, d := range dims {
@@ -136,7 +143,7 @@ func Entries(dims []int) int {
 	return n
 }
 
-// EntriesText writes what Entries returned, for an error.
+// EntriesText returns a result of Entries as text for an error.
 func EntriesText(n int) string {
 	if n == math.MaxInt {
 		return "more than 2^63"

@@ -34,39 +34,38 @@ const (
 
 // Processors are the processors of one process. A nil one shares nothing: all work runs at once.
 type Processors struct {
-	count int // of processors
+	count int // number of processors
 	now   func() time.Time
 
-	// pressing reports whether some work might want other work to give way: short work in progress or
-	// long work that waits.
-	pressing atomic.Bool
+	// isContended is set if some work might want other work to give way: short work in progress, or long work that waits.
+	isContended atomic.Bool
 
-	mu      sync.Mutex
-	pressed time.Time          // since when that has been so
-	works   map[*work]struct{} // in progress
-	waiting []*work            // long ones without a turn, the first one longest
-	tenants map[string]*tenant // those with long work
+	mu             sync.Mutex
+	contendedSince time.Time          // when isContended was set last
+	works          map[*work]struct{} // in progress
+	waiting        []*work            // long works without a turn, the one that waits longest first
+	tenants        map[string]*tenant // by name: those with long work
 }
 
 // tenant is somebody with long work.
 type tenant struct {
-	works int           // long ones
-	had   time.Duration // of processors; a new tenant begins with the least of the others
+	longWorks int           // their number
+	used      time.Duration // processor time of its turns; a new tenant begins with the least of the others
 }
 
 // work is the work on one message. Several goroutines may do it.
 type work struct {
-	of    *Processors
-	name  string // of the tenant
-	done  <-chan struct{}
-	began time.Time
+	processors *Processors
+	tenant     string // its name
+	done       <-chan struct{}
+	began      time.Time
 
-	// The rest is guarded by the lock of the processors, but for reading long.
-	long   atomic.Bool
-	seen   time.Time     // when it looked last, while anybody was pressing
-	turn   time.Time     // when its turn began
-	paused chan struct{} // is closed when its next turn begins; nil: it has its turn
-	over   bool
+	// The rest is guarded by the lock of the processors, but for reading isLong.
+	isLong    atomic.Bool
+	lastCheck time.Time     // when it looked at its context last, while isContended was set
+	turnBegan time.Time     // when its turn began, if it is long and has one
+	paused    chan struct{} // is closed when its next turn begins; nil if it has its turn
+	isOver    bool
 }
 
 // New returns the processors of this process.
@@ -85,207 +84,209 @@ func (p *Processors) Enter(ctx context.Context, tenant string) (_ context.Contex
 	if p == nil {
 		return ctx, func() {}
 	}
-	at := p.now()
-	w := &work{of: p, name: tenant, done: ctx.Done(), began: at, seen: at}
+	now := p.now()
+	w := &work{processors: p, tenant: tenant, done: ctx.Done(), began: now, lastCheck: now}
 	p.mu.Lock()
 	p.works[w] = struct{}{}
-	p.press(at)
+	p.updateContention(now)
 	p.mu.Unlock()
-	return pace.Giving(ctx, w.give), w.end
+	return pace.Giving(ctx, w.giveWay), w.end
 }
 
-// press notes whether some work may want other work to give way. The caller holds the lock, as for
-// all methods that follow but give, wait and end.
-func (p *Processors) press(at time.Time) {
-	pressing := len(p.waiting) > 0
+// updateContention sets isContended: whether there is short work, or long work that waits. The caller holds the lock, as for all methods
+// that follow but giveWay, wait and end.
+func (p *Processors) updateContention(now time.Time) {
+	isContended := len(p.waiting) > 0
 	for w := range p.works {
-		pressing = pressing || !w.long.Load()
+		isContended = isContended || !w.isLong.Load()
 	}
-	if pressing && !p.pressing.Load() {
-		p.pressed = at
+	if isContended && !p.isContended.Load() {
+		p.contendedSince = now
 	}
-	p.pressing.Store(pressing)
+	p.isContended.Store(isContended)
 }
 
-// shares returns the amount of long work that has a processor, and the amount that may: one is left
-// to short work.
-func (p *Processors) shares(at time.Time) (running, room int) {
-	room = p.count
+// countLong returns how many long works have a processor, and how many may have one: one processor less than there are if there is short
+// work. Works that wait for something have none.
+func (p *Processors) countLong(now time.Time) (running, limit int) {
+	limit = p.count
 	for w := range p.works {
 		switch {
-		case w.paused != nil, w.away(at):
-		case w.long.Load():
+		case w.paused != nil, w.isAway(now):
+		case w.isLong.Load():
 			running++
 		default:
-			room = max(1, p.count-1)
+			limit = max(1, p.count-1)
 		}
 	}
-	return running, room
+	return running, limit
 }
 
-// away reports whether work has not looked for so long that it waits for something.
-func (w *work) away(at time.Time) bool {
-	return at.Sub(w.seen) > awayAfter && at.Sub(w.of.pressed) > awayAfter
+// isAway reports whether work has not looked at its context for so long that it must be waiting for something, and has no processor.
+func (w *work) isAway(now time.Time) bool {
+	return now.Sub(w.lastCheck) > awayAfter && now.Sub(w.processors.contendedSince) > awayAfter
 }
 
-// give is called by work now and then, from any of its goroutines. It returns when the work may go
-// on.
-func (w *work) give() {
-	p := w.of
-	if !p.pressing.Load() {
+// giveWay is called whenever work looks at its context, from any of its goroutines. It returns when the work may go on: at once if the work
+// is short or nobody waits, else after its next turn has begun.
+func (w *work) giveWay() {
+	p := w.processors
+	if !p.isContended.Load() {
 		return
 	}
-	at := p.now()
-	if !w.long.Load() && at.Sub(w.began) < shortFor {
+	now := p.now()
+	if !w.isLong.Load() && now.Sub(w.began) < shortFor {
 		return
 	}
 
 	p.mu.Lock()
-	if w.over {
+	if w.isOver {
 		p.mu.Unlock()
 		return
 	}
-	w.seen = at
-	p.lengthen(w, at)
-	running, room := p.shares(at)
-	if w.paused == nil && (running > room || len(p.waiting) > 0 && at.Sub(w.turn) > slice) {
-		p.pause(w, at)
-		p.begin(at)
+	w.lastCheck = now
+	p.makeLong(w, now)
+	running, limit := p.countLong(now)
+	isTurnOver := len(p.waiting) > 0 && now.Sub(w.turnBegan) > slice
+	if w.paused == nil && (running > limit || isTurnOver) {
+		p.pause(w, now)
+		p.resumeWaiting(now)
 	}
-	paused, short := w.paused, room < p.count
+	paused, hasShortWork := w.paused, limit < p.count
 	p.mu.Unlock()
 
 	if paused != nil {
 		w.wait(paused)
-	} else if short {
+	} else if hasShortWork {
 		runtime.Gosched()
 	}
 }
 
-// wait returns with the work's next turn, when its context ends, or after the longest wait.
+// wait returns when paused is closed, which begins the work's next turn. It begins that turn itself when the work's context ends, and after
+// the longest wait.
 func (w *work) wait(paused <-chan struct{}) {
-	p := w.of
-	look := time.NewTicker(awayAfter)
-	defer look.Stop()
-	since, done := p.now(), false
-	for !done {
+	p := w.processors
+	ticker := time.NewTicker(awayAfter)
+	defer ticker.Stop()
+	waitBegan, isCancelled := p.now(), false
+	for !isCancelled {
 		select {
 		case <-paused:
 			return
 		case <-w.done:
-			done = true
-		case <-look.C: // the holders of the processors may wait for something
+			isCancelled = true
+		case <-ticker.C: // works with a processor may have begun to wait for something
 		}
 		p.mu.Lock()
-		at := p.now()
-		p.begin(at)
-		if (done || at.Sub(since) > longest) && w.paused != nil && !w.over {
-			p.resume(w, at)
+		now := p.now()
+		p.resumeWaiting(now)
+		if (isCancelled || now.Sub(waitBegan) > longest) && w.paused != nil && !w.isOver {
+			p.resume(w, now)
 		}
 		p.mu.Unlock()
 	}
 }
 
-// lengthen makes short work long.
-func (p *Processors) lengthen(w *work, at time.Time) {
-	if w.long.Load() {
+// makeLong makes short work long: its tenant gets one more, and its turn begins. It does nothing if the work is long.
+func (p *Processors) makeLong(w *work, now time.Time) {
+	if w.isLong.Load() {
 		return
 	}
-	w.long.Store(true)
-	w.turn = at
-	t := p.tenants[w.name]
+	w.isLong.Store(true)
+	w.turnBegan = now
+	t := p.tenants[w.tenant]
 	if t == nil {
-		t = &tenant{had: p.least()}
-		p.tenants[w.name] = t
+		t = &tenant{used: p.leastUsed()}
+		p.tenants[w.tenant] = t
 	}
-	t.works++
-	p.press(at)
+	t.longWorks++
+	p.updateContention(now)
 }
 
-// least is the smallest time that a tenant with long work has had.
-func (p *Processors) least() time.Duration {
-	least, any := time.Duration(0), false
+// leastUsed returns the least processor time that a tenant with long work has used, 0 if there is none.
+func (p *Processors) leastUsed() time.Duration {
+	least, isFirst := time.Duration(0), true
 	for _, t := range p.tenants {
-		if !any || t.had < least {
-			least, any = t.had, true
+		if isFirst || t.used < least {
+			least, isFirst = t.used, false
 		}
 	}
 	return least
 }
 
-// pause ends the turn of long work.
-func (p *Processors) pause(w *work, at time.Time) {
-	p.tenants[w.name].had += at.Sub(w.turn)
+// pause ends the turn of long work, which then waits.
+func (p *Processors) pause(w *work, now time.Time) {
+	p.tenants[w.tenant].used += now.Sub(w.turnBegan)
 	w.paused = make(chan struct{})
 	p.waiting = append(p.waiting, w)
-	p.press(at)
+	p.updateContention(now)
 }
 
-// resume begins the turn of work that waits.
-func (p *Processors) resume(w *work, at time.Time) {
-	p.drop(w, at)
-	w.turn = at
-	w.seen = at
+// resume begins the next turn of work that waits.
+func (p *Processors) resume(w *work, now time.Time) {
+	p.removeWaiting(w, now)
+	w.turnBegan = now
+	w.lastCheck = now
 	close(w.paused)
 	w.paused = nil
 }
 
-// drop takes work from those that wait.
-func (p *Processors) drop(w *work, at time.Time) {
+// removeWaiting takes work out of the list of those that wait.
+func (p *Processors) removeWaiting(w *work, now time.Time) {
 	for i := range p.waiting {
 		if p.waiting[i] == w {
 			p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
 			break
 		}
 	}
-	p.press(at)
+	p.updateContention(now)
 }
 
-// begin gives turns to those that wait while there is room: of the tenant that had least the one
-// that waits longest.
-func (p *Processors) begin(at time.Time) {
+// resumeWaiting begins turns of works that wait while processors are free for long work. The tenant that has used least comes first; of its
+// works, the one that waits longest.
+func (p *Processors) resumeWaiting(now time.Time) {
 	for len(p.waiting) > 0 {
-		if running, room := p.shares(at); running >= room {
+		if running, limit := p.countLong(now); running >= limit {
 			return
 		}
 		next := p.waiting[0]
 		for _, w := range p.waiting[1:] {
-			if p.tenants[w.name].had < p.tenants[next.name].had {
+			if p.tenants[w.tenant].used < p.tenants[next.tenant].used {
 				next = w
 			}
 		}
-		p.resume(next, at)
+		p.resume(next, now)
 	}
 }
 
-// end is the end of work, in any state.
+// end ends work in any state, and gives its processor to others. Further calls do nothing.
 func (w *work) end() {
-	p := w.of
+	p := w.processors
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w.over {
+	if w.isOver {
 		return
 	}
-	w.over = true
+	w.isOver = true
 	delete(p.works, w)
-	at := p.now()
-	if w.long.Load() {
+	now := p.now()
+	if w.isLong.Load() {
 		if w.paused != nil {
-			p.drop(w, at)
+			p.removeWaiting(w, now)
 			close(w.paused)
 		} else {
-			p.tenants[w.name].had += at.Sub(w.turn)
+			p.tenants[w.tenant].used += now.Sub(w.turnBegan)
 		}
-		p.leave(w)
+		p.removeLongWork(w.tenant)
 	}
-	p.press(at)
-	p.begin(at)
+	p.updateContention(now)
+	p.resumeWaiting(now)
 }
 
-// leave forgets a tenant with its last long work.
-func (p *Processors) leave(w *work) {
-	t := p.tenants[w.name]
-	if t.works--; t.works == 0 {
-		delete(p.tenants, w.name)
+// removeLongWork counts one long work less of a tenant, and forgets the tenant with its last one.
+func (p *Processors) removeLongWork(name string) {
+	t := p.tenants[name]
+	if t.longWorks--; t.longWorks == 0 {
+		delete(p.tenants, name)
 	}
 }

@@ -33,7 +33,7 @@ func with(count int, c *clock) *Processors {
 func (p *Processors) running() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n, _ := p.shares(p.now())
+	n, _ := p.countLong(p.now())
 	return n
 }
 
@@ -41,7 +41,7 @@ func (p *Processors) short() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for w := range p.works {
-		if !w.long.Load() {
+		if !w.isLong.Load() {
 			n++
 		}
 	}
@@ -95,7 +95,7 @@ func TestTenantsHaveTheSame(t *testing.T) {
 	if share := float64(had["a"]) / float64(had["a"]+had["b"]); share < 0.4 || share > 0.6 {
 		t.Errorf("a had %v, b %v", had["a"], had["b"])
 	}
-	if len(p.works) != 0 || len(p.waiting) != 0 || len(p.tenants) != 0 || p.pressing.Load() {
+	if len(p.works) != 0 || len(p.waiting) != 0 || len(p.tenants) != 0 || p.isContended.Load() {
 		t.Errorf("in the end %+v", p)
 	}
 }

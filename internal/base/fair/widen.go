@@ -6,24 +6,24 @@ import (
 	"sync/atomic"
 )
 
-// more is the number of goroutines that may compute without looking at their context, beside short
-// work on every processor, before short work waits for the runtime's own turns of 10 ms.
-const more = 4
+// extraGoroutines is how many goroutines Widen lets run beyond one on each processor. So many may compute without looking at their context
+// before short work waits for the runtime's own turns of 10 ms.
+const extraGoroutines = 4
 
-// count is the number of processors that the runtime found, once Widen has raised it; else 0.
-var count atomic.Int64
+// originalCount is the number of processors that the runtime found before Widen raised it; 0 if Widen has not.
+var originalCount atomic.Int64
 
-// Widen lets more goroutines run at a time than there are processors: between them the operating
-// system decides, which prefers those that run seldom. GOMAXPROCS in the environment wins.
+// Widen raises GOMAXPROCS, so that more goroutines run at a time than there are processors. The operating system decides between them, and
+// prefers those that run seldom. It does nothing if the environment sets GOMAXPROCS, or if it was called before.
 func Widen() {
-	if os.Getenv("GOMAXPROCS") == "" && count.CompareAndSwap(0, int64(Count())) {
-		runtime.GOMAXPROCS(int(count.Load()) + more)
+	if os.Getenv("GOMAXPROCS") == "" && originalCount.CompareAndSwap(0, int64(Count())) {
+		runtime.GOMAXPROCS(int(originalCount.Load()) + extraGoroutines)
 	}
 }
 
-// Count is the number of processors.
+// Count returns the number of processors, also after Widen.
 func Count() int {
-	if n := count.Load(); n > 0 {
+	if n := originalCount.Load(); n > 0 {
 		return int(n)
 	}
 	return min(runtime.NumCPU(), runtime.GOMAXPROCS(0))

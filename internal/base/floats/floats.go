@@ -19,11 +19,10 @@ const (
 	sign = uint64(1) << 63
 )
 
-// LargestBits returns the bits of the largest absolute value of a list: for finite numbers the order of
-// bits is the order of values. 0 for an empty list. Four running maxima hide the latency of the
-// comparisons.
+// LargestBits returns the bits of the largest absolute value of a list, 0 for an empty list. The order of bits is the order of values, with
+// infinity above all finite numbers and NaN above infinity.
 func LargestBits(data []float64) uint64 {
-	var t0, t1, t2, t3 uint64
+	var t0, t1, t2, t3 uint64 // four running maxima hide the latency of the comparisons
 	for len(data) >= 4 {
 		t0 = max(t0, math.Float64bits(data[0])&^sign)
 		t1 = max(t1, math.Float64bits(data[1])&^sign)
@@ -37,39 +36,39 @@ func LargestBits(data []float64) uint64 {
 	return max(t0, t1, t2, t3)
 }
 
-// Extent returns the exponents of the largest and the smallest absolute value that is not 0, 2^low
-// ≤ |x| < 2^(top+1), and whether an entry is below 0. Subnormal entries count bit by bit; top is
-// 1024 for an infinite one or NaN. Where all entries are 0 both are 0.
-func Extent(data []float64) (top, low int, signed bool) {
-	var most, negative uint64
-	least := ^uint64(0)
+// Extent returns the binary exponents of the largest and of the smallest absolute value in data, zeros left out, so that
+// 2^low ≤ |x| < 2^(top+1), and whether an entry is below 0. If all entries are 0, both exponents are 0. If an entry is infinite or NaN, top
+// is 1024. Exponents of subnormal entries are exact, too.
+func Extent(data []float64) (top, low int, hasNegative bool) {
+	var largest, signs uint64 // bits of the largest absolute value; the union of all bits
+	smallest := ^uint64(0)    // bits of the smallest absolute value that is not 0, less one
 	for _, x := range data {
 		b := math.Float64bits(x)
 		if b == sign { // −0 is no negative number
 			b = 0
 		}
-		negative |= b
+		signs |= b
 		b &^= sign
-		most = max(most, b)
-		least = min(least, b-1) // 0 becomes the largest
+		largest = max(largest, b)
+		smallest = min(smallest, b-1) // 0 wraps around to the largest number
 	}
 
-	if most == 0 {
+	if largest == 0 {
 		return 0, 0, false
 	}
-	return Exponent(most), Exponent(least + 1), negative&sign != 0
+	return Exponent(largest), Exponent(smallest + 1), signs&sign != 0
 }
 
-// Exponent is floor(log2) of a positive float64 given as bits, subnormal ones included.
-func Exponent(b uint64) int {
-	if e := int(b >> 52); e > 0 {
-		return e - 1023
+// Exponent returns floor(log2 x) of a positive float64 x given by its bits. x may be subnormal.
+func Exponent(bitsOfX uint64) int {
+	if biased := int(bitsOfX >> 52); biased > 0 {
+		return biased - 1023
 	}
-	return bits.Len64(b) - 1075
+	return bits.Len64(bitsOfX) - 1075
 }
 
-// Normalise divides data by the power of two that puts its largest entry in [1, 2), and returns
-// that power; 1 for zeros. Entries that end below 2^-1022 lose digits: see Extent. Subnormal
+// Normalise divides data in place by the power of two that puts its largest entry in [1, 2), and returns that power. It leaves data as it
+// is, and returns 1, if all entries are 0 or one is not finite. Entries that come out below 2^-1022 lose digits: see Extent. Subnormal
 // entries that are scaled up lose none.
 func Normalise(data []float64) scaled.Number {
 	top := LargestBits(data)
@@ -89,34 +88,33 @@ func Rescale(data []float64, top uint64) scaled.Number {
 	return scaled.Make(1, int64(exp))
 }
 
-// Shift multiplies data by 2^by, |by| ≤ 2100, in place.
-func Shift(data []float64, by int) {
-	if by >= -1000 && by <= 1000 {
-		f := math.Ldexp(1, by)
+// Shift multiplies data in place by 2^exp, |exp| ≤ 2100.
+func Shift(data []float64, exp int) {
+	if exp >= -1000 && exp <= 1000 {
+		factor := math.Ldexp(1, exp)
 		for i := range data {
-			data[i] *= f
+			data[i] *= factor
 		}
 		return
 	}
 
-	// Two factors: one alone is out of range.
-	// Down, the first cannot underflow where the product does not.
-	half := by / 2
-	f := math.Ldexp(1, half)
-	g := math.Ldexp(1, by-half)
+	// Two factors, because 2^exp may be out of range. With exp below 0, the first product cannot underflow if the second does not.
+	half := exp / 2
+	first := math.Ldexp(1, half)
+	second := math.Ldexp(1, exp-half)
 	for i := range data {
-		data[i] = data[i] * f * g
+		data[i] = data[i] * first * second
 	}
 }
 
-// SumRoundings bounds the roundings that a term goes through in a sum of n, one after the other:
-// n − 1 at most. Errors of both signs make no more than 8·√n of many, but for a chance of 1e-13.
+// SumRoundings bounds by how many roundings the error of a sum of n terms grows, added one after the other. There are n − 1 of them.
+// Since they have both signs, those of many terms add up to at most 8·√n, but for a chance of 1e-13.
 func SumRoundings(n float64) float64 { return min(n-1, 8*math.Sqrt(n)) }
 
 // Sum adds with compensation (Neumaier): the error is nearly one rounding of the result.
 type Sum struct{ High, Low float64 }
 
-// Add adds a number and keeps its rounding error.
+// Add adds x to High, and the rounding error of that addition to Low.
 func (s *Sum) Add(x float64) {
 	high := s.High + x
 	if math.Abs(s.High) >= math.Abs(x) {
@@ -133,10 +131,10 @@ func (s *Sum) Plus(o Sum) {
 	s.Add(o.Low)
 }
 
-// Value is the sum, rounded once.
+// Value returns the sum, rounded once.
 func (s Sum) Value() float64 { return s.High + s.Low }
 
-// Ln is the natural logarithm of a float64, of subnormal ones too: math.Log takes those for 2^-1023 on amd64.
+// Ln returns the natural logarithm of x, which may be subnormal: math.Log takes such numbers for 2^-1023 on amd64.
 func Ln(x float64) float64 {
 	if x < 0x1p-1022 && x > 0 {
 		return math.Log(x*0x1p54) - 54*math.Ln2
@@ -144,7 +142,7 @@ func Ln(x float64) float64 {
 	return math.Log(x)
 }
 
-// LnSum is ln Σ e^x, −Inf where every term is 0.
+// LnSum returns ln Σ_i e^(x_i), relative to the largest x_i so that nothing overflows. It is −Inf for an empty list, and if all x_i are.
 func LnSum(x []float64) float64 {
 	top := math.Inf(-1)
 	for _, y := range x {

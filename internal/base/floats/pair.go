@@ -16,11 +16,11 @@ type Pair struct{ High, Low float64 }
 // ln2 is the logarithm of 2.
 var ln2 = Pair{math.Ln2, 2.3190468138462996e-17}
 
-// exactly returns a + b as a pair.
-func exactly(a, b float64) Pair {
-	s := a + b
-	v := s - a
-	return Pair{s, (a - (s - v)) + (b - v)}
+// exactSum returns a + b as a pair, without rounding (Knuth's two-sum): the rounded sum, and its rounding error.
+func exactSum(a, b float64) Pair {
+	sum := a + b
+	roundedB := sum - a
+	return Pair{sum, (a - (sum - roundedB)) + (b - roundedB)}
 }
 
 // Product returns a·b as a pair, exactly.
@@ -31,10 +31,10 @@ func Product(a, b float64) Pair {
 
 // Plus returns p + q.
 func (p Pair) Plus(q Pair) Pair {
-	s := exactly(p.High, q.High)
-	t := exactly(p.Low, q.Low)
-	s = exactly(s.High, s.Low+t.High)
-	return exactly(s.High, s.Low+t.Low)
+	s := exactSum(p.High, q.High)
+	t := exactSum(p.Low, q.Low)
+	s = exactSum(s.High, s.Low+t.High)
+	return exactSum(s.High, s.Low+t.Low)
 }
 
 // Minus returns p − q.
@@ -43,33 +43,39 @@ func (p Pair) Minus(q Pair) Pair { return p.Plus(Pair{-q.High, -q.Low}) }
 // Times returns p·q.
 func (p Pair) Times(q Pair) Pair {
 	s := Product(p.High, q.High)
-	return exactly(s.High, s.Low+(float64(p.High*q.Low)+float64(p.Low*q.High)))
+	return exactSum(s.High, s.Low+(float64(p.High*q.Low)+float64(p.Low*q.High)))
 }
 
 // By returns p·x.
 func (p Pair) By(x float64) Pair { return p.Times(Pair{High: x}) }
 
-// Over returns p/x.
+// Over returns p/x: the quotient q of floats, and the rest p − q·x divided by x.
 func (p Pair) Over(x float64) Pair {
 	q := p.High / x
 	rest := p.Minus(Product(q, x))
-	return exactly(q, rest.High/x)
+	return exactSum(q, rest.High/x)
 }
 
 // logTerms are the terms of the series of a logarithm: the ratio of one to the next is at most 0.0295, and those from logPairs on are below
 // 2^-53 of the first.
 const logTerms, logPairs = 21, 11
 
-// Log returns ln x with an error below 2^-100 of it, or of 1 where that is larger, for a positive x: 2 artanh t, t = (m − 1)/(m + 1).
+// Log returns ln x for a positive x, with an error below 2^-100 of it or of 1, whichever is larger. With x = m·2^e and m near 1,
+//
+//	ln x = e·ln 2 + 2 artanh t,  t = (m − 1)/(m + 1),  artanh t = t·Σ_k t^{2k}/(2k + 1).
 func Log(x float64) Pair {
 	m, e := math.Frexp(x)
 	if m < math.Sqrt2/2 {
 		m, e = 2*m, e-1
 	}
-	up, down := m-1, exactly(m, 1)
-	q := up / down.High
-	rest := Pair{High: up}.Minus(down.By(q))
-	t := exactly(q, rest.High/down.High)
+
+	// t as a pair: the quotient of floats, and the rest divided again.
+	numerator, denominator := m-1, exactSum(m, 1)
+	q := numerator / denominator.High
+	rest := Pair{High: numerator}.Minus(denominator.By(q))
+	t := exactSum(q, rest.High/denominator.High)
+
+	// The series from its last term (Horner): floats are precise enough for the small terms.
 	square := t.Times(t)
 	tail := 0.0
 	for k := logTerms; k >= logPairs; k-- {
@@ -82,13 +88,13 @@ func Log(x float64) Pair {
 	return sum.Times(t).By(2).Plus(ln2.By(float64(e)))
 }
 
-// Exp returns e^p with an error of two roundings, for |p| below 2^50.
+// Exp returns e^p with an error of two roundings, for |p| below 2^50: e^p = 2^k · e^rest with rest = p − k·ln 2.
 func (p Pair) Exp() scaled.Number {
 	if math.IsInf(p.High, -1) {
 		return scaled.Number{}
 	}
 	k := math.Round(p.High / math.Ln2)
 	rest := p.Minus(ln2.By(k))
-	e := math.Exp(rest.High)
-	return scaled.Make(e+e*rest.Low, int64(k))
+	exp := math.Exp(rest.High)
+	return scaled.Make(exp+exp*rest.Low, int64(k)) // e^Low is 1 + Low up to a rounding
 }

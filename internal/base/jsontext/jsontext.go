@@ -14,8 +14,8 @@ import (
 	"unicode"
 )
 
-// Strict reads one JSON value into v. Fields unknown to v, or of another case, keys that come twice in one object, and text after the
-// value, are errors. A value that has a decoder of its own answers for its keys.
+// Strict reads one JSON value into v. It returns an error for a field that v does not have or that is written in another case, for a key
+// that comes twice in one object, and for text after the value. The keys of a value with a decoder of its own are not checked.
 func Strict(b []byte, v any) error {
 	if err := checkKeys(b, reflect.TypeOf(v)); err != nil {
 		return err
@@ -26,7 +26,7 @@ func Strict(b []byte, v any) error {
 		return Explain(b, err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("%ssomething follows the end of the JSON value", line(b, d.InputOffset()))
+		return fmt.Errorf("%ssomething follows the end of the JSON value", linePrefix(b, d.InputOffset()))
 	}
 	return nil
 }
@@ -39,15 +39,15 @@ func Explain(b []byte, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &syntax):
-		return fmt.Errorf("%s%s", line(b, syntax.Offset), strings.Replace(syntax.Error(), "JSON input", "the text", 1))
+		return fmt.Errorf("%s%s", linePrefix(b, syntax.Offset), strings.Replace(syntax.Error(), "JSON input", "the text", 1))
 	case errors.As(err, &kind):
 		field := ""
 		if path := keysOf(kind.Field); path != "" {
 			field = fmt.Sprintf("field %s: ", path)
 		}
-		return fmt.Errorf("%s%s%s, where %s is needed", line(b, kind.Offset), field, given(kind.Value), wanted(kind.Type))
+		return fmt.Errorf("%s%s%s, where %s is needed", linePrefix(b, kind.Offset), field, describeValue(kind.Value), describeType(kind.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return fmt.Errorf("%sit ends in the middle", line(b, int64(len(b))))
+		return fmt.Errorf("%sit ends in the middle", linePrefix(b, int64(len(b))))
 	}
 	if rest, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return fmt.Errorf("unknown field %s", rest)
@@ -58,22 +58,24 @@ func Explain(b []byte, err error) error {
 	return err
 }
 
-// keysOf returns the keys in the path of a field, without the types that are embedded on the way: their names begin with a capital.
+// keysOf returns the path of a field without the names of embedded types, which begin with a capital.
 func keysOf(path string) string {
 	keys := slices.DeleteFunc(strings.Split(path, "."), func(name string) bool { return name != "" && unicode.IsUpper(rune(name[0])) })
 	return strings.Join(keys, ".")
 }
 
-// line names the line of a byte in a text, counted from 1; it is empty for a text of one line.
-func line(b []byte, at int64) string {
-	if !bytes.Contains(b, []byte("\n")) {
+// linePrefix returns the beginning of an error about the byte at an offset: the number of its line, counted from 1, or nothing for a text
+// of one line.
+func linePrefix(text []byte, offset int64) string {
+	if !bytes.Contains(text, []byte("\n")) {
 		return ""
 	}
-	return fmt.Sprintf("line %d: ", 1+bytes.Count(b[:min(max(at, 0), int64(len(b)))], []byte("\n")))
+	before := text[:min(max(offset, 0), int64(len(text)))]
+	return fmt.Sprintf("line %d: ", 1+bytes.Count(before, []byte("\n")))
 }
 
-// given is a value in a sentence.
-func given(value string) string {
+// describeValue returns words for the value of a json.UnmarshalTypeError, such as "array" or "number 1e400".
+func describeValue(value string) string {
 	kind, number, _ := strings.Cut(value, " ")
 	switch {
 	case kind == "array":
@@ -88,8 +90,8 @@ func given(value string) string {
 	return "a " + kind
 }
 
-// wanted is a type in a sentence.
-func wanted(t reflect.Type) string {
+// describeType returns words for the values that a type takes.
+func describeType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "true or false"
@@ -102,7 +104,7 @@ func wanted(t reflect.Type) string {
 	case reflect.Float64:
 		return "a number"
 	case reflect.Pointer:
-		return wanted(t.Elem())
+		return describeType(t.Elem())
 	}
 	return "an integer in range"
 }

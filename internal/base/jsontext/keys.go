@@ -9,98 +9,100 @@ import (
 	"sync"
 )
 
-// Once returns an error for a key that comes twice in an object of a JSON text, with its place.
+// Once returns an error if a key comes twice in an object of a JSON text. The error has the place of the key.
 func Once(b []byte) error { return checkKeys(b, nil) }
 
-// checkKeys returns an error for a key that comes twice in an object, or differs from a field of the type only in case: encoding/json takes
-// the last of both. It says nothing of a text that is no JSON, nor of values with a decoder of their own.
+// checkKeys returns an error if a key of a JSON text comes twice in an object, or differs from a field of type t only in case:
+// encoding/json takes the last of both. t is the type that the text is read into, nil for any. A text that is no JSON, and values with a
+// decoder of their own, are not errors.
 func checkKeys(b []byte, t reflect.Type) error {
-	w := keyWalk{text: b, d: json.NewDecoder(bytes.NewReader(b))}
-	w.d.UseNumber() // a number of any size is for the decoder to judge
-	w.value(t, "", 0)
-	return w.err
+	c := keyChecker{text: b, decoder: json.NewDecoder(bytes.NewReader(b))}
+	c.decoder.UseNumber() // a number of any size is for the decoder to judge
+	c.checkValue(t, "", 0)
+	return c.err
 }
 
-// keyWalk goes through a text beside the type that it is read into.
-type keyWalk struct {
-	text []byte
-	d    *json.Decoder
-	err  error
+// keyChecker goes through a JSON text together with the type that it is read into.
+type keyChecker struct {
+	text    []byte
+	decoder *json.Decoder // of text
+	err     error         // of a wrong key
 }
 
-// mostNested is the depth from which on encoding/json refuses a text.
-const mostNested = 10_000
+// maxDepth is the depth of nested values from which encoding/json refuses a text.
+const maxDepth = 10_000
 
-// value walks the next value, and reports whether to go on.
-func (w *keyWalk) value(t reflect.Type, place string, depth int) bool {
+// checkValue checks the keys in the next value, which is read into type t. path is the path of its field, depth its depth. It returns false
+// if the check is over: after a wrong key, or in a text that is no JSON.
+func (c *keyChecker) checkValue(t reflect.Type, path string, depth int) (goesOn bool) {
 	for t != nil && t.Kind() == reflect.Pointer && !decodesItself(t) {
 		t = t.Elem()
 	}
 	if t != nil && decodesItself(t) {
 		var raw json.RawMessage
-		return w.d.Decode(&raw) == nil
+		return c.decoder.Decode(&raw) == nil
 	}
-	token, err := w.d.Token()
-	if err != nil || depth > mostNested {
+	token, err := c.decoder.Token()
+	if err != nil || depth > maxDepth {
 		return false
 	}
 	switch token {
 	case json.Delim('{'):
-		return w.object(t, place, depth)
+		return c.checkObject(t, path, depth)
 	case json.Delim('['):
 		var element reflect.Type
 		if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
 			element = t.Elem()
 		}
-		for i := 0; w.d.More(); i++ {
-			if !w.value(element, fmt.Sprintf("%s[%d]", place, i), depth+1) {
+		for i := 0; c.decoder.More(); i++ {
+			if !c.checkValue(element, fmt.Sprintf("%s[%d]", path, i), depth+1) {
 				return false
 			}
 		}
-		_, err = w.d.Token()
+		_, err = c.decoder.Token() // ]
 	}
 	return err == nil
 }
 
-// object walks the fields of an object.
-func (w *keyWalk) object(t reflect.Type, place string, depth int) bool {
+// checkObject checks the keys of an object behind its {, and those of its values. Parameters and result are those of checkValue.
+func (c *keyChecker) checkObject(t reflect.Type, path string, depth int) (goesOn bool) {
 	fields := fieldsOf(t)
-	seen := map[string]bool{}
-	for w.d.More() {
-		token, err := w.d.Token()
+	isSeen := map[string]bool{}
+	for c.decoder.More() {
+		token, err := c.decoder.Token()
 		key, isKey := token.(string)
 		if err != nil || !isKey {
 			return false
 		}
-		if seen[key] {
-			return w.refuse(place, "the key %.80q comes twice", key)
+		if isSeen[key] {
+			return c.refuse(path, "the key %.80q comes twice", key)
 		}
-		seen[key] = true
-		element, known := fields[key]
-		if !known && fields != nil {
+		isSeen[key] = true
+		element, isField := fields[key]
+		if !isField && fields != nil {
 			for name := range fields {
 				if strings.EqualFold(name, key) {
-					return w.refuse(place, "the key %.80q is written %q", key, name)
+					return c.refuse(path, "the key %.80q is written %q", key, name)
 				}
 			}
 		}
 		if t != nil && t.Kind() == reflect.Map {
 			element = t.Elem()
 		}
-		if !w.value(element, strings.TrimPrefix(place+"."+key, "."), depth+1) {
+		if !c.checkValue(element, strings.TrimPrefix(path+"."+key, "."), depth+1) {
 			return false
 		}
 	}
-	_, err := w.d.Token()
+	_, err := c.decoder.Token() // }
 	return err == nil
 }
 
-// refuse notes an error at the present place, and ends the walk.
-func (w *keyWalk) refuse(place, format string, args ...any) bool {
-	if place != "" {
-		place = fmt.Sprintf("%.200s: ", place)
+// refuse sets the error of a wrong key in the object at path, and returns false, which ends the check.
+func (c *keyChecker) refuse(path, format string, args ...any) (goesOn bool) {
+	if path != "" {
+		path = fmt.Sprintf("%.200s: ", path)
 	}
-	w.err = fmt.Errorf("%s%s%s", line(w.text, w.d.InputOffset()), place, fmt.Sprintf(format, args...))
+	c.err = fmt.Errorf("%s%s%s", linePrefix(c.text, c.decoder.InputOffset()), path, fmt.Sprintf(format, args...))
 	return false
 }
 
@@ -111,16 +113,16 @@ func decodesItself(t reflect.Type) bool {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// known are the fields of types that were read before.
-var known sync.Map // reflect.Type → map[string]reflect.Type
+// fieldCache has the results of fieldsOf for types that were read before.
+var fieldCache sync.Map // reflect.Type → map[string]reflect.Type
 
-// fieldsOf returns the types of a struct's fields by their keys, those of embedded structs too; nil for another type.
+// fieldsOf returns the types of a struct's fields by their JSON keys, with those of embedded structs. It returns nil if t is no struct.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
 	}
-	if have, ok := known.Load(t); ok {
-		return have.(map[string]reflect.Type)
+	if cached, ok := fieldCache.Load(t); ok {
+		return cached.(map[string]reflect.Type)
 	}
 	fields := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -133,6 +135,6 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 			fields[f.Name] = f.Type
 		}
 	}
-	known.Store(t, fields)
+	fieldCache.Store(t, fields)
 	return fields
 }

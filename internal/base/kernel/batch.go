@@ -2,6 +2,8 @@ package kernel
 
 // Products of matrices side by side.
 
+import "slices"
+
 // batchArgs is a call of the assembly: two rows, two columns. The generator knows where the fields are.
 type batchArgs struct {
 	out    [4]*float64 // of row 0 and column 0, row 0 and column 1, row 1 …
@@ -20,23 +22,26 @@ type batchArgs struct {
 // It takes 2·n·rows·columns·terms flops.
 func Batch(out, a, b []float64, n int, p *Places) { active.batch(out, a, b, n, p) }
 
+// batch computes Batch with the loops of x. The assembly takes two rows, two columns and whole blocks of Columns matrices at a time; what
+// is left over is computed by blend.
 func (x set) batch(out, a, b []float64, n int, p *Places) {
-	whole := n &^ (Columns - 1)
+	inAssembly := n &^ (Columns - 1) // matrices that the assembly computes
 	if x == rounded || x == fused || len(p.ASum) == 0 {
-		whole = 0
+		inAssembly = 0
 	}
 	bSum := p.BSum[:len(p.ASum)]
 	bColumns, outColumns := p.BColumns, p.OutColumns[:len(p.BColumns)]
-	rows, columns := 0, 0
-	if whole > 0 {
-		rows, columns = len(p.ARows)&^1, len(bColumns)&^1
-		reach(out, n, p.OutRows, outColumns)
-		reach(a, n, p.ARows, p.ASum)
-		reach(b, n, bColumns, bSum)
+	evenRows, evenColumns := 0, 0
+	if inAssembly > 0 {
+		evenRows, evenColumns = len(p.ARows)&^1, len(bColumns)&^1
+		checkReach(out, n, p.OutRows, outColumns)
+		checkReach(a, n, p.ARows, p.ASum)
+		checkReach(b, n, bColumns, bSum)
 	}
-	for r := 0; r < rows; r += 2 {
-		for c := 0; c < columns; c += 2 {
-			args := batchArgs{atA: &p.ASum[0], atB: &bSum[0], terms: len(p.ASum), blocks: whole / Columns}
+
+	for r := 0; r < evenRows; r += 2 {
+		for c := 0; c < evenColumns; c += 2 {
+			args := batchArgs{atA: &p.ASum[0], atB: &bSum[0], terms: len(p.ASum), blocks: inAssembly / Columns}
 			for i := range 2 {
 				args.a[i] = &a[p.ARows[r+i]]
 				args.b[i] = &b[bColumns[c+i]]
@@ -47,40 +52,24 @@ func (x set) batch(out, a, b []float64, n int, p *Places) {
 			x.batchVector(&args)
 		}
 	}
-	for r, from := range p.ARows {
-		for c, at := range bColumns {
+
+	for r, aRow := range p.ARows {
+		for c, bColumn := range bColumns {
 			done := 0
-			if r < rows && c < columns {
-				done = whole
+			if r < evenRows && c < evenColumns {
+				done = inAssembly
 			}
 			if done < n {
+				const isFirst = true
 				o := p.OutRows[r] + outColumns[c]
-				x.blend(out[o+done:o+n], a[from+done:], b[at+done:], p.ASum, bSum, nil, true)
+				x.blend(out[o+done:o+n], a[aRow+done:], b[bColumn+done:], p.ASum, bSum, nil, isFirst)
 			}
 		}
 	}
 }
 
-// reach panics unless a list has n entries from every sum of two places.
-func reach(list []float64, n int, x, y []int) {
-	_ = list[least(x)+least(y)]
-	_ = list[most(x)+most(y)+n-1]
-}
-
-// least is the smallest of some places.
-func least(list []int) int {
-	m := list[0]
-	for _, x := range list[1:] {
-		m = min(m, x)
-	}
-	return m
-}
-
-// most is the largest of some places.
-func most(list []int) int {
-	m := list[0]
-	for _, x := range list[1:] {
-		m = max(m, x)
-	}
-	return m
+// checkReach panics unless list has n entries from the place x_i + y_j on, for all i and j.
+func checkReach(list []float64, n int, x, y []int) {
+	_ = list[slices.Min(x)+slices.Min(y)]
+	_ = list[slices.Max(x)+slices.Max(y)+n-1]
 }

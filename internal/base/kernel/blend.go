@@ -24,9 +24,9 @@ const fewProducts = 8
 //
 //	out[j] ← Σ_k a[atA[k]+j]·b[atB[k]+j], k < len(atA),
 //
-// or adds them to out unless first. With one term out may be one of the two runs.
-func Blend(out, a, b []float64, atA, atB []int, first bool) {
-	active.blend(out, a, b, atA, atB, nil, first)
+// or adds them to out unless isFirst is set. With one term out may be one of the two runs.
+func Blend(out, a, b []float64, atA, atB []int, isFirst bool) {
+	active.blend(out, a, b, atA, atB, nil, isFirst)
 }
 
 // Weighted is Blend with a weight for every term:
@@ -34,28 +34,30 @@ func Blend(out, a, b []float64, atA, atB []int, first bool) {
 //	out[j] ← Σ_k (w[k]·a[atA[k]+j])·b[atB[k]+j],
 //
 // the product with the weight rounded by itself.
-func Weighted(out, a, b []float64, atA, atB []int, w []float64, first bool) {
-	active.blend(out, a, b, atA, atB, w, first)
+func Weighted(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
+	active.blend(out, a, b, atA, atB, w, isFirst)
 }
 
-func (x set) blend(out, a, b []float64, atA, atB []int, w []float64, first bool) {
+// blend computes Weighted with the loops of x, or Blend if the weights w are nil. It panics if a list is too short, since the assembly does
+// not check.
+func (x set) blend(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	n := len(out)
 	if n == 0 {
 		return
 	}
 	if len(atA) == 0 {
-		if first {
+		if isFirst {
 			clear(out)
 		}
 		return
 	}
 	if x == rounded || x == fused || n*len(atA) <= fewProducts {
-		x.blendInGo(out, a, b, atA, atB, w, first)
+		x.blendInGo(out, a, b, atA, atB, w, isFirst)
 		return
 	}
 	atB = atB[:len(atA)]
-	within(a, atA, n)
-	within(b, atB, n)
+	checkRuns(a, atA, n)
+	checkRuns(b, atB, n)
 	args := blendArgs{
 		out:   &out[0],
 		a:     &a[0],
@@ -65,7 +67,7 @@ func (x set) blend(out, a, b []float64, atA, atB []int, w []float64, first bool)
 		n:     n,
 		terms: len(atA),
 	}
-	if !first {
+	if !isFirst {
 		args.add = 1
 	}
 	if w == nil {
@@ -77,36 +79,37 @@ func (x set) blend(out, a, b []float64, atA, atB []int, w []float64, first bool)
 	x.weightedVector(&args)
 }
 
-// within panics unless a list has n entries from every place.
-func within(list []float64, at []int, n int) {
-	for _, k := range at {
-		_ = list[k : k+n]
+// checkRuns panics unless list has n entries from every place on.
+func checkRuns(list []float64, places []int, n int) {
+	for _, place := range places {
+		_ = list[place : place+n]
 	}
 }
 
-// blendInGo is the loop in Go.
-func (x set) blendInGo(out, a, b []float64, atA, atB []int, w []float64, first bool) {
+// blendInGo computes Weighted, or Blend if the weights w are nil, by the loops in Go.
+func (x set) blendInGo(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	n := len(out)
-	for k, from := range atA {
-		f := 1.0
+	for k, begin := range atA {
+		weight := 1.0
 		if w != nil {
-			f = w[k]
+			weight = w[k]
 		}
-		p, q := a[from:][:n], b[atB[k]:][:n]
+		runA, runB := a[begin:][:n], b[atB[k]:][:n]
 		switch {
-		case k == 0 && first:
-			setProduct(out, f, p, q)
+		case k == 0 && isFirst:
+			setProduct(out, weight, runA, runB)
 		case x == rounded:
-			addProductRounded(out, f, p, q)
+			addProductRounded(out, weight, runA, runB)
 		default:
-			addProductFused(out, f, p, q)
+			addProductFused(out, weight, runA, runB)
 		}
 	}
 }
 
-// Chain computes the sum of products of single entries Σ_k a[atA[k]]·b[atB[k]]: an entry of Blend.
+// Chain returns the sum of products of single entries Σ_k a[atA[k]]·b[atB[k]]: an entry of Blend.
 func Chain(a, b []float64, atA, atB []int) float64 { return active.chain(a, b, atA, atB) }
 
+// chain computes Chain with fused or with rounded operations, by x.
 func (x set) chain(a, b []float64, atA, atB []int) float64 {
 	sum := 0.0
 	atB = atB[:len(atA)]
@@ -122,11 +125,12 @@ func (x set) chain(a, b []float64, atA, atB []int) float64 {
 	return sum
 }
 
-// Chains is Chain for four columns of b: out[c] ← Σ_k a[atA[k]]·b[columns[c]+atB[k]].
+// Chains computes Chain for four columns of b: out[c] ← Σ_k a[atA[k]]·b[columns[c]+atB[k]].
 func Chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
 	active.chains(out, a, b, columns, atA, atB)
 }
 
+// chains computes Chains with fused or with rounded operations, by x.
 func (x set) chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
 	atB = atB[:len(atA)]
 	b0, b1, b2, b3 := b[columns[0]:], b[columns[1]:], b[columns[2]:], b[columns[3]:]
@@ -153,6 +157,7 @@ func (x set) chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB [
 
 // Add computes out += f·a.
 func Add(out []float64, f float64, a []float64) {
-	var at [1]int
-	Panel(out, len(out), 1, len(out), []float64{f}, a, at[:], Columns, false)
+	const isFirst = false // it adds to out
+	var begin [1]int
+	Panel(out, len(out), 1, len(out), []float64{f}, a, begin[:], Columns, isFirst)
 }

@@ -15,10 +15,11 @@ type dotArgs struct {
 // Dot returns Σ a_i·b_i, i < len(a).
 func Dot(a, b []float64) float64 { return active.dot(a, b) }
 
+// dot computes Dot with the loops of x: the sums over the entries i ≡ l modulo 32, for each l, which are added up as a balanced tree.
 func (x set) dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	var s [sums]float64
-	n := len(a) &^ (sums - 1)
+	n := len(a) &^ (sums - 1) // entries in whole blocks of 32
 	switch {
 	case n == 0:
 	case x == rounded || x == fused:
@@ -29,19 +30,20 @@ func (x set) dot(a, b []float64) float64 {
 		x.dotVector(&dotArgs{a: &a[0], b: &b[0], blocks: n / sums, sums: &s[0]})
 	}
 	x.addProducts(s[:len(a)-n], a[n:], b[n:])
-	from := sums / 2
-	for from >= len(a) && from > 1 {
-		from /= 2 // the other half is zeros
+
+	half := sums / 2
+	for half >= len(a) && half > 1 {
+		half /= 2 // the upper half is zeros
 	}
-	for m := from; m > 0; m /= 2 {
-		for i := range m {
-			s[i] += s[i+m]
+	for ; half > 0; half /= 2 {
+		for i := range half {
+			s[i] += s[i+half]
 		}
 	}
 	return s[0]
 }
 
-// addProducts adds a product to every sum.
+// addProducts computes s_i ← s_i + a_i·b_i for every sum s_i.
 func (x set) addProducts(s, a, b []float64) {
 	if x == rounded {
 		addProductRounded(s, 1, a[:len(s)], b[:len(s)])

@@ -38,8 +38,8 @@ var names = [...]string{"Go", "Go, fused", "AVX2", "AVX-512", "NEON"}
 // active is the set in use. Only tests change it.
 var active = choose()
 
-// choose takes the first of the candidates that gives the bits of the loops in Go on a fixed product:
-// a set of instructions that misbehaves is passed over.
+// choose returns the best set of loops that the processor has. A set in assembly counts only if it gives the bits of the loops in Go on a
+// fixed product.
 func choose() set {
 	for _, s := range candidates() {
 		if s == rounded || s == fused || s.agrees() {
@@ -49,11 +49,11 @@ func choose() set {
 	return rounded
 }
 
-// Vector names the loops in use: AVX-512, AVX2, NEON, or Go.
+// Vector returns the name of the loops in use: AVX-512, AVX2, NEON, or Go.
 func Vector() string { return names[active] }
 
-// Order names the order of summation of the loops in use, on which the last bits of results depend:
-// "fused", the same bits on all processors that have fused multiplication, or "rounded".
+// Order returns the name of the loops' way of rounding, on which the last bits of results depend: "fused", which gives the same bits on all
+// processors that have fused multiplication, or "rounded".
 func Order() string {
 	if active == rounded {
 		return "rounded"
@@ -61,7 +61,7 @@ func Order() string {
 	return "fused"
 }
 
-// rows is the maximum number of rows of a tile.
+// rows returns the maximum number of rows of a tile.
 func (s set) rows() int {
 	switch s {
 	case avx512:
@@ -72,8 +72,8 @@ func (s set) rows() int {
 	return 6
 }
 
-// agrees says that a set gives the bits of the loops in Go for tiles of any number of rows, runs, scalar
-// products and products side by side of one irregular length. It takes some 30 µs.
+// agrees reports whether a set gives the bits of the loops in Go. It tries tiles of every number of rows, and one run, scalar product, copy
+// and product side by side, all of an irregular length. It takes some 30 µs.
 func (s set) agrees() bool {
 	const n, depth = 37, 5
 	v := make([]float64, depth*n)
@@ -82,7 +82,7 @@ func (s set) agrees() bool {
 	}
 	at := []int{0, n, 2 * n, 3 * n, 4 * n}
 	for rows := 1; rows <= s.rows(); rows++ {
-		var out [2][]float64
+		var out [2][]float64 // of the loops in Go, and of s: each call adds to it or overwrites some of it
 		for i, x := range []set{fused, s} {
 			out[i] = make([]float64, rows*n)
 			x.group(out[i], n, rows, n, v[3:], rows, v, at, Columns, true)

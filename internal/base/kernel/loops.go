@@ -4,11 +4,12 @@ package kernel
 
 import "math"
 
-// rowFused adds to a panel's row of the result: Σ_k s[k·step]·v[at[k]+j].
-func rowFused(o *[Columns]float64, s []float64, step int, v []float64, at []int) {
+// rowFused computes o[j] ← o[j] + Σ_k s[k·step]·v[vRows[k]+j], j < Columns: one row of a product by a panel of columns. Each product and
+// addition is rounded once.
+func rowFused(o *[Columns]float64, s []float64, step int, v []float64, vRows []int) {
 	o0, o1, o2, o3, o4, o5, o6, o7 := o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7]
-	for k, from := range at {
-		f, w := s[k*step], (*[Columns]float64)(v[from:])
+	for k, begin := range vRows {
+		f, w := s[k*step], (*[Columns]float64)(v[begin:])
 		o0 = math.FMA(f, w[0], o0)
 		o1 = math.FMA(f, w[1], o1)
 		o2 = math.FMA(f, w[2], o2)
@@ -21,11 +22,12 @@ func rowFused(o *[Columns]float64, s []float64, step int, v []float64, at []int)
 	*o = [Columns]float64{o0, o1, o2, o3, o4, o5, o6, o7}
 }
 
-// rowRounded is rowFused with every operation rounded.
-func rowRounded(o *[Columns]float64, s []float64, step int, v []float64, at []int) {
+// rowRounded computes o[j] ← o[j] + Σ_k s[k·step]·v[vRows[k]+j], j < Columns, as rowFused does, but rounds every product and every
+// addition.
+func rowRounded(o *[Columns]float64, s []float64, step int, v []float64, vRows []int) {
 	o0, o1, o2, o3, o4, o5, o6, o7 := o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7]
-	for k, from := range at {
-		f, w := s[k*step], (*[Columns]float64)(v[from:])
+	for k, begin := range vRows {
+		f, w := s[k*step], (*[Columns]float64)(v[begin:])
 		o0 += float64(f * w[0])
 		o1 += float64(f * w[1])
 		o2 += float64(f * w[2])
@@ -38,7 +40,7 @@ func rowRounded(o *[Columns]float64, s []float64, step int, v []float64, at []in
 	*o = [Columns]float64{o0, o1, o2, o3, o4, o5, o6, o7}
 }
 
-// setProduct is out ← (f·a)·b + 0, where out may be a or b: a chain begins with 0, so −0 becomes 0.
+// setProduct computes out ← (f·a)·b + 0 entry by entry. out may be a or b. Adding 0 makes −0 to 0, as in a sum that begins with 0.
 func setProduct(out []float64, f float64, a, b []float64) {
 	a, b = a[:len(out)], b[:len(out)]
 	for i := range out {
@@ -46,7 +48,7 @@ func setProduct(out []float64, f float64, a, b []float64) {
 	}
 }
 
-// addProductFused is out ← (f·a)·b + out.
+// addProductFused computes out ← (f·a)·b + out entry by entry, the last product and the addition rounded once.
 func addProductFused(out []float64, f float64, a, b []float64) {
 	a, b = a[:len(out)], b[:len(out)]
 	for i := range out {
@@ -54,7 +56,7 @@ func addProductFused(out []float64, f float64, a, b []float64) {
 	}
 }
 
-// addProductRounded is out ← (f·a)·b + out, every operation rounded.
+// addProductRounded computes out ← (f·a)·b + out entry by entry, every operation rounded.
 func addProductRounded(out []float64, f float64, a, b []float64) {
 	a, b = a[:len(out)], b[:len(out)]
 	for i := range out {

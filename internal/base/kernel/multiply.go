@@ -11,8 +11,10 @@ const (
 // Product multiplies matrices. It keeps its workspace, 0.8 MB at most beside three numbers for every row,
 // column and value of the sum; the zero value works, for one goroutine.
 type Product struct {
-	s, v, tile                []float64
-	row, column, inA, inB, at []int
+	s, v, tile []float64 // packed rows of a, packed columns of b, and a block of the result
+	vRows      []int     // where the rows of v begin in a panel
+	// Places of Multiply: a[aRows[i]+aSum[l]] is entry (i, l) of the left operand, b[bSum[l]+bColumns[j]] entry (l, j) of the right one.
+	aRows, aSum, bSum, bColumns []int
 }
 
 // Multiply computes c = a·b for row-major matrices, c of m × n. a is m × k, or k × m where transposedA;
@@ -22,49 +24,51 @@ func (p *Product) Multiply(c, a, b []float64, m, k, n int, transposedA, transpos
 		clear(c[:m*n])
 		return
 	}
-	p.lay(m, k, n, transposedA, transposedB)
+	p.prepare(m, k, n, transposedA, transposedB)
 	for j := 0; j < n; j += blockColumns {
-		columns := p.column[j:min(j+blockColumns, n)]
+		columns := p.bColumns[j:min(j+blockColumns, n)]
 		for l := 0; l < k; l += blockSum {
 			depth := min(blockSum, k-l)
-			PackColumns(p.v, b, p.inB[l:l+depth], columns)
+			isFirst := l == 0 // else the block is added to c
+			PackColumns(p.v, b, p.bSum[l:l+depth], columns)
 			for i := 0; i < m; i += blockRows {
-				rows := p.row[i:min(i+blockRows, m)]
-				PackRows(p.s, a, rows, p.inA[l:l+depth])
+				rows := p.aRows[i:min(i+blockRows, m)]
+				PackRows(p.s, a, rows, p.aSum[l:l+depth])
 				Panel(c[i*n+j:], n, len(rows), len(columns), p.s[:len(rows)*depth], p.v,
-					p.at[:depth], depth*Columns, l == 0)
+					p.vRows[:depth], depth*Columns, isFirst)
 			}
 		}
 	}
 }
 
-// lay makes room and lists where the operands have rows, columns and values of the sum.
-func (p *Product) lay(m, k, n int, transposedA, transposedB bool) {
+// prepare sets the sizes of the workspace, and the places of the operands' rows, columns and values of the sum. Parameters are those of
+// Multiply.
+func (p *Product) prepare(m, k, n int, transposedA, transposedB bool) {
 	depth := min(k, blockSum)
-	p.at = progression(p.at, depth, Columns)
-	p.s = room(p.s, min(m, blockRows)*depth)
-	p.v = room(p.v, PackedColumns(min(n, blockColumns), depth))
+	p.vRows = progression(p.vRows, depth, Columns)
+	p.s = resize(p.s, min(m, blockRows)*depth)
+	p.v = resize(p.v, PackedColumns(min(n, blockColumns), depth))
 	if transposedA {
-		p.row, p.inA = progression(p.row, m, 1), progression(p.inA, k, m)
+		p.aRows, p.aSum = progression(p.aRows, m, 1), progression(p.aSum, k, m)
 	} else {
-		p.row, p.inA = progression(p.row, m, k), progression(p.inA, k, 1)
+		p.aRows, p.aSum = progression(p.aRows, m, k), progression(p.aSum, k, 1)
 	}
 	if transposedB {
-		p.inB, p.column = progression(p.inB, k, 1), progression(p.column, n, k)
+		p.bSum, p.bColumns = progression(p.bSum, k, 1), progression(p.bColumns, n, k)
 	} else {
-		p.inB, p.column = progression(p.inB, k, n), progression(p.column, n, 1)
+		p.bSum, p.bColumns = progression(p.bSum, k, n), progression(p.bColumns, n, 1)
 	}
 }
 
-// room returns n entries, in b where there are as many.
-func room(b []float64, n int) []float64 {
+// resize returns a slice of n entries, which may have any values, in the memory of b if its capacity is enough.
+func resize(b []float64, n int) []float64 {
 	if cap(b) < n {
 		return make([]float64, n)
 	}
 	return b[:n]
 }
 
-// progression lists n places that are step apart, in the memory of a list.
+// progression returns the places 0, step, 2·step, …, n of them, in the memory of list.
 func progression(list []int, n, step int) []int {
 	list = list[:0]
 	for i := range n {

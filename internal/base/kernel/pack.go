@@ -9,17 +9,19 @@ const longSum = 64
 // len(rows)·len(sum) entries, in groups of a few rows, within a group value after value of the sum.
 func PackRows(s, from []float64, rows, sum []int) { active.packRows(s, from, rows, sum) }
 
+// packRows computes PackRows with the loops of x, in the way that suits the places: across if rows are closer together than values of the
+// sum, by tiles if values of the sum follow one another, else entry by entry.
 func (x set) packRows(s, from []float64, rows, sum []int) {
-	across := len(rows) > 1 && len(sum) > 1 && rows[1]-rows[0] < sum[1]-sum[0]
-	if across {
+	areRowsCloser := len(rows) > 1 && len(sum) > 1 && rows[1]-rows[0] < sum[1]-sum[0]
+	if areRowsCloser {
 		x.packAcross(s, from, rows, sum)
 		return
 	}
-	tiled := len(sum) >= longSum && follow(sum, TileSide)
+	usesTiles := len(sum) >= longSum && areRuns(sum, TileSide)
 	groups := x.groups(len(rows))
 	for g := range groups {
 		group := rows[g*len(rows)/groups : (g+1)*len(rows)/groups]
-		if tiled && len(group) >= TileSide {
+		if usesTiles && len(group) >= TileSide {
 			x.packTiles(s, from, group, sum)
 		} else {
 			packGroup(s, from, group, sum)
@@ -28,55 +30,55 @@ func (x set) packRows(s, from []float64, rows, sum []int) {
 	}
 }
 
-// follow says that places follow one another, within every so many of them that are whole.
-func follow(at []int, every int) bool {
-	if len(at) < every {
+// areRuns reports whether places are in runs of n that follow one another, as 4, 5, 6, 7 and 0, 1, 2, 3 for n = 4. Places at the end that
+// make no whole run do not count. It returns false if there is no run.
+func areRuns(places []int, n int) bool {
+	if len(places) < n {
 		return false
 	}
-	for i := range at[:len(at)/every*every] {
-		if i%every > 0 && at[i] != at[i-1]+1 {
+	for i := range places[:len(places)/n*n] {
+		if i%n > 0 && places[i] != places[i-1]+1 {
 			return false
 		}
 	}
 	return true
 }
 
-// packGroup writes a group entry by entry.
+// packGroup writes from[group[i]+sum[k]] for the rows i of a group, k by k, entry by entry.
 func packGroup(s, from []float64, group, sum []int) {
-	for _, d := range sum {
-		at := from[d:]
-		for i, r := range group {
-			s[i] = at[r]
+	for _, offset := range sum {
+		entries := from[offset:]
+		for i, row := range group {
+			s[i] = entries[row]
 		}
 		s = s[len(group):]
 	}
 }
 
-// packTiles writes a group of four rows or more where values of the sum follow one another in fours:
-// four rows by four values at a time, the last rows with some of those before them.
+// packTiles writes what packGroup does, for four rows or more, if the values of the sum are in runs of four: four rows by four values at a
+// time. The last four rows may have some of those before. Values that make no run come last, entry by entry.
 func (x set) packTiles(s, from []float64, group, sum []int) {
 	n := len(group)
 	for i := 0; i < n; i += TileSide {
 		i = min(i, n-TileSide)
-		x.packTile(s[i:], from, n, (*[TileSide]int)(group[i:]), sum)
+		x.packFourRows(s[i:], from, n, (*[TileSide]int)(group[i:]), sum)
 	}
-	whole := len(sum) &^ (TileSide - 1)
-	packGroup(s[whole*n:], from, group, sum[whole:])
+	inRuns := len(sum) &^ (TileSide - 1)
+	packGroup(s[inRuns*n:], from, group, sum[inRuns:])
 }
 
-// packTile writes four rows for as many values of the sum as there are fours; written rows are step
-// apart.
-func (x set) packTile(to, from []float64, step int, columns *[TileSide]int, sum []int) {
-	const most = 64 // tiles at a time
-	var where, at [most]int
+// packFourRows copies from[rows[i]+sum[k]] to to[k·step+i] for four rows i, and for all values k of the sum that are in runs of four.
+func (x set) packFourRows(to, from []float64, step int, rows *[TileSide]int, sum []int) {
+	const maxTiles = 64 // tiles that are copied at a time
+	var targets, sources [maxTiles]int
 	var tiles Tiles
-	rows := [TileSide]int{0, step, 2 * step, 3 * step}
+	targetRows := [TileSide]int{0, step, 2 * step, 3 * step}
 	for len(sum) >= TileSide {
-		n := min(most, len(sum)/TileSide)
+		n := min(maxTiles, len(sum)/TileSide)
 		for i := range n {
-			where[i], at[i] = i*TileSide*step, sum[i*TileSide]
+			targets[i], sources[i] = i*TileSide*step, sum[i*TileSide]
 		}
-		tiles.Set(where[:n], at[:n], &rows, columns)
+		tiles.Set(targets[:n], sources[:n], &targetRows, rows)
 		tiles.copy(x, to, from)
 		if sum = sum[n*TileSide:]; len(sum) >= TileSide {
 			to = to[n*TileSide*step:]
@@ -88,32 +90,33 @@ func (x set) packTile(to, from []float64, step int, columns *[TileSide]int, sum 
 // in the first-level cache.
 const nearSum = 16
 
-// packAcross is packRows for tables in which rows are close together: all groups for some values of the sum.
+// packAcross writes what packRows does, for tables in which rows are close together: all groups for some values of the sum, then all groups
+// for the next ones.
 func (x set) packAcross(s, from []float64, rows, sum []int) {
 	groups := x.groups(len(rows))
-	neighbours := follow(rows, len(rows)) && len(rows) >= groups*TileSide
+	areNeighbours := areRuns(rows, len(rows)) && len(rows) >= groups*TileSide
 	for k := 0; k < len(sum); k += nearSum {
 		near := sum[k:min(k+nearSum, len(sum))]
 		for g := range groups {
-			r0, r1 := g*len(rows)/groups, (g+1)*len(rows)/groups
-			to := s[r0*len(sum)+k*(r1-r0):]
-			if neighbours {
-				packRuns(to, from[rows[r0]:], near, r1-r0)
+			begin, end := g*len(rows)/groups, (g+1)*len(rows)/groups
+			to := s[begin*len(sum)+k*(end-begin):]
+			if areNeighbours {
+				packRuns(to, from[rows[begin]:], near, end-begin)
 			} else {
-				packGroup(to, from, rows[r0:r1], near)
+				packGroup(to, from, rows[begin:end], near)
 			}
 		}
 	}
 }
 
-// packRuns writes runs of n entries, four of them at least, one after the other.
+// packRuns copies the n entries from each place of sum on, one run after the other. n is at least four.
 func packRuns(to, from []float64, sum []int, n int) {
-	for k, d := range sum {
-		x, y := from[d:][:n], to[k*n:][:n]
+	for k, offset := range sum {
+		source, target := from[offset:][:n], to[k*n:][:n]
 		for i := 0; i < n-TileSide; i += TileSide {
-			copyFour(y[i:], x[i:])
+			copyFour(target[i:], source[i:])
 		}
-		copyFour(y[n-TileSide:], x[n-TileSide:]) // with some of those before it
+		copyFour(target[n-TileSide:], source[n-TileSide:]) // the last four, some perhaps again
 	}
 }
 
@@ -124,66 +127,71 @@ func copyFour(to, from []float64) {
 	y[0], y[1], y[2], y[3] = a, b, c, d
 }
 
-// PackedColumns is the number of entries that PackColumns writes for n columns and depth values.
+// PackedColumns returns the number of entries that PackColumns writes for n columns and depth values of the sum.
 func PackedColumns(n, depth int) int { return (n + Columns - 1) / Columns * Columns * depth }
 
-// PackColumns writes the right operand V of Panel: entry (k, j) is from[sum[k]+run[j]]. Panels of
-// Columns columns follow one another, within a panel value after value of the sum; the last panel is
-// filled with zeros. Panel takes it with at[k] = k·Columns and step = len(sum)·Columns.
-func PackColumns(v, from []float64, sum, run []int) { active.packColumns(v, from, sum, run) }
+// PackColumns writes the right operand V of Panel: entry (k, j) is from[sum[k]+columns[j]]. Panels of Columns columns follow one another,
+// within a panel value after value of the sum; the last panel is filled with zeros. Panel takes it with vRows[k] = k·Columns and
+// panelStep = len(sum)·Columns.
+func PackColumns(v, from []float64, sum, columns []int) { active.packColumns(v, from, sum, columns) }
 
-func (x set) packColumns(v, from []float64, sum, run []int) {
-	step := len(sum) * Columns
-	whole := len(run) &^ (Columns - 1)
-	switch apart := len(run) > 1 && len(sum) > 1 && run[1]-run[0] > sum[1]-sum[0]; {
-	case follow(run[:whole], Columns):
-		for k, d := range sum {
-			to, at := v[k*Columns:], from[d:]
-			for j := 0; j < whole; j += Columns {
-				*(*[Columns]float64)(to[j*len(sum):]) = *(*[Columns]float64)(at[run[j]:])
+// packColumns computes PackColumns with the loops of x, in the way that reads the places in their sequence: if columns are further apart
+// than values of the sum, panel by panel, else value by value of the sum for all panels.
+func (x set) packColumns(v, from []float64, sum, columns []int) {
+	panelSize := len(sum) * Columns
+	inPanels := len(columns) &^ (Columns - 1) // columns in whole panels
+	areColumnsApart := len(columns) > 1 && len(sum) > 1 && columns[1]-columns[0] > sum[1]-sum[0]
+	switch {
+	case areRuns(columns[:inPanels], Columns): // rows of a panel are copied as they are
+		for k, offset := range sum {
+			to, entries := v[k*Columns:], from[offset:]
+			for j := 0; j < inPanels; j += Columns {
+				*(*[Columns]float64)(to[j*len(sum):]) = *(*[Columns]float64)(entries[columns[j]:])
 			}
 		}
-	case apart && len(sum) >= longSum && follow(sum, TileSide):
-		rest := sum[len(sum)&^(TileSide-1):]
-		for j := 0; j < whole; j += Columns {
-			to := v[j*len(sum):][:step]
+	case areColumnsApart && len(sum) >= longSum && areRuns(sum, TileSide): // by tiles
+		inNoRun := sum[len(sum)&^(TileSide-1):]
+		for j := 0; j < inPanels; j += Columns {
+			to := v[j*len(sum):][:panelSize]
 			for i := 0; i < Columns; i += TileSide {
-				x.packTile(to[i:], from, Columns, (*[TileSide]int)(run[j+i:]), sum)
+				x.packFourRows(to[i:], from, Columns, (*[TileSide]int)(columns[j+i:]), sum)
 			}
-			to = to[(len(sum)-len(rest))*Columns:]
-			for k, d := range rest {
-				gather((*[Columns]float64)(to[k*Columns:]), from[d:], (*[Columns]int)(run[j:]))
+			to = to[(len(sum)-len(inNoRun))*Columns:]
+			for k, offset := range inNoRun {
+				gather((*[Columns]float64)(to[k*Columns:]), from[offset:], (*[Columns]int)(columns[j:]))
 			}
 		}
-	case apart:
-		for j := 0; j < whole; j += Columns {
-			to := v[j*len(sum):][:step]
-			for k, d := range sum {
-				gather((*[Columns]float64)(to[k*Columns:]), from[d:], (*[Columns]int)(run[j:]))
+	case areColumnsApart:
+		for j := 0; j < inPanels; j += Columns {
+			to := v[j*len(sum):][:panelSize]
+			for k, offset := range sum {
+				gather((*[Columns]float64)(to[k*Columns:]), from[offset:], (*[Columns]int)(columns[j:]))
 			}
 		}
 	default:
-		for k, d := range sum {
-			for j := 0; j < whole; j += Columns {
-				gather((*[Columns]float64)(v[j*len(sum)+k*Columns:]), from[d:], (*[Columns]int)(run[j:]))
+		for k, offset := range sum {
+			for j := 0; j < inPanels; j += Columns {
+				gather((*[Columns]float64)(v[j*len(sum)+k*Columns:]), from[offset:], (*[Columns]int)(columns[j:]))
 			}
 		}
 	}
-	if last := run[whole:]; len(last) > 0 {
-		to := v[whole*len(sum):][:step]
+
+	// The last panel, if it is not whole.
+	if last := columns[inPanels:]; len(last) > 0 {
+		to := v[inPanels*len(sum):][:panelSize]
 		clear(to)
-		for k, d := range sum {
-			at := from[d:]
-			for i, j := range last {
-				to[k*Columns+i] = at[j]
+		for k, offset := range sum {
+			entries := from[offset:]
+			for i, column := range last {
+				to[k*Columns+i] = entries[column]
 			}
 		}
 	}
 }
 
-// gather copies the entries of a panel's row together.
-func gather(to *[Columns]float64, from []float64, at *[Columns]int) {
-	for i, j := range at {
-		to[i] = from[j]
+// gather sets to[i] to from[places[i]] for every i.
+func gather(to *[Columns]float64, from []float64, places *[Columns]int) {
+	for i, place := range places {
+		to[i] = from[place]
 	}
 }

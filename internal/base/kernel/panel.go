@@ -20,83 +20,87 @@ type panelArgs struct {
 	skip   int // bytes of s that are not read after each value of the sum
 }
 
-// groups is the number of groups into which rows are cut; group g has the rows from
-// g·rows/groups to (g+1)·rows/groups − 1.
+// groups returns the number of groups into which rows are cut, of at most s.rows() each. Group g has the rows from g·rows/groups to
+// (g+1)·rows/groups − 1.
 func (s set) groups(rows int) int { return (rows + s.rows() - 1) / s.rows() }
 
-// Panel computes a block of a product,
+// Panel computes a block of a product of matrices,
 //
-//	out[r·stride+j] ← Σ_k S[r, k]·V[k, j], r < rows, j < n, k < len(at),
+//	out[r·stride+j] ← Σ_k S[r, k]·V[k, j], r < rows, j < n, k < len(vRows),
 //
-// or adds it to out unless first. S is as PackRows writes it. Row k of V begins at v[at[k]], and step
-// entries further for each Columns columns: step is Columns where v is a table as it is, and
-// len(at)·Columns where PackColumns wrote it. It takes 2·rows·n·len(at) flops.
-func Panel(out []float64, stride, rows, n int, s, v []float64, at []int, step int, first bool) {
-	active.panel(out, stride, rows, n, s, v, at, step, first)
+// or adds the sum to out unless isFirst is set. S is as PackRows writes it. Row k of V begins at v[vRows[k]]; its columns are in panels of
+// Columns, which begin panelStep entries after each other. panelStep is Columns for a table as it is, and len(vRows)·Columns for one that
+// PackColumns wrote. It takes 2·rows·n·len(vRows) flops.
+func Panel(out []float64, stride, rows, n int, s, v []float64, vRows []int, panelStep int, isFirst bool) {
+	active.panel(out, stride, rows, n, s, v, vRows, panelStep, isFirst)
 }
 
-// PanelOf is Panel with S as it is: rows follow one another, values of the sum are apart entries from each
-// other, S[r, k] = s[k·apart+r].
-func PanelOf(out []float64, stride, rows, n int, s []float64, apart int, v []float64, at []int, step int, first bool) {
-	active.panelOf(out, stride, rows, n, s, apart, v, at, step, first)
+// PanelOf is Panel for an S that is not packed: S[r, k] = s[k·sStride+r], so rows follow one another.
+func PanelOf(out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool) {
+	active.panelOf(out, stride, rows, n, s, sStride, v, vRows, panelStep, isFirst)
 }
 
+// panelOf computes PanelOf with the loops of x, one group of rows after the other.
 func (x set) panelOf(
-	out []float64, stride, rows, n int, s []float64, apart int, v []float64, at []int, step int, first bool,
+	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
 	groups := x.groups(rows)
 	for g := range groups {
-		r0, r1 := g*rows/groups, (g+1)*rows/groups
-		x.group(out[r0*stride:], stride, r1-r0, n, s[r0:], apart, v, at, step, first)
+		begin, end := g*rows/groups, (g+1)*rows/groups
+		x.group(out[begin*stride:], stride, end-begin, n, s[begin:], sStride, v, vRows, panelStep, isFirst)
 	}
 }
 
+// panel computes Panel with the loops of x, one group of rows after the other. PackRows writes a group after the other, so S[r, k] of a
+// group of m rows is at k·m+r.
 func (x set) panel(
-	out []float64, stride, rows, n int, s, v []float64, at []int, step int, first bool,
+	out []float64, stride, rows, n int, s, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
 	groups := x.groups(rows)
-	depth := len(at)
+	depth := len(vRows)
 	for g := range groups {
-		r0, r1 := g*rows/groups, (g+1)*rows/groups
-		x.group(out[r0*stride:], stride, r1-r0, n, s[r0*depth:r1*depth], r1-r0, v, at, step, first)
+		begin, end := g*rows/groups, (g+1)*rows/groups
+		x.group(out[begin*stride:], stride, end-begin, n, s[begin*depth:end*depth], end-begin, v, vRows, panelStep, isFirst)
 	}
 }
 
-// group is a panel of the rows of one group, whose values of the sum are apart from each other in s.
+// group computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j], or adds the sum unless isFirst is set, for the rows r of one group and n
+// columns j. V is given as to Panel. It takes whole panels of columns by tiles, and those left over by the way that is faster.
 func (x set) group(
-	out []float64, stride, rows, n int, s []float64, apart int, v []float64, at []int, step int, first bool,
+	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
 	panels := n / Columns
 	if panels > 0 {
-		x.tiles(out, stride, rows, panels, s, apart, v, at, step, first)
+		x.tiles(out, stride, rows, panels, s, sStride, v, vRows, panelStep, isFirst)
 	}
-	switch rest := n % Columns; {
-	case rest == 0:
-	case rest*rows*len(at) <= fewTerms:
-		x.singles(out[panels*Columns:], stride, rows, rest, s, apart, v[panels*step:], at, first)
+	switch remaining := n % Columns; {
+	case remaining == 0:
+	case remaining*rows*len(vRows) <= fewTerms:
+		x.singleEntries(out[panels*Columns:], stride, rows, remaining, s, sStride, v[panels*panelStep:], vRows, isFirst)
 	default:
-		x.rest(out[panels*Columns:], stride, rows, rest, s, apart, v[panels*step:], at, first)
+		x.partialTile(out[panels*Columns:], stride, rows, remaining, s, sStride, v[panels*panelStep:], vRows, isFirst)
 	}
 }
 
 // fewTerms is the number of products up to which single entries are faster than a tile that is copied.
 const fewTerms = 64
 
-// singles computes entry after entry.
-func (x set) singles(
-	out []float64, stride, rows, n int, s []float64, apart int, v []float64, at []int, first bool,
+// singleEntries computes out[r·stride+j] ← Σ_k s[k·sStride+r]·v[vRows[k]+j] entry after entry, for n columns j, or adds the sum unless
+// isFirst is set.
+func (x set) singleEntries(
+	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, isFirst bool,
 ) {
 	for r := range rows {
 		for j := range n {
 			sum := 0.0
-			if !first {
+			if !isFirst {
 				sum = out[r*stride+j]
 			}
-			for k, from := range at {
+			for k, begin := range vRows {
 				if x == rounded {
-					sum += float64(s[k*apart+r] * v[from+j])
+					sum += float64(s[k*sStride+r] * v[begin+j])
 				} else {
-					sum = math.FMA(s[k*apart+r], v[from+j], sum)
+					sum = math.FMA(s[k*sStride+r], v[begin+j], sum)
 				}
 			}
 			out[r*stride+j] = sum
@@ -104,85 +108,90 @@ func (x set) singles(
 	}
 }
 
-// rest computes fewer than Columns columns, in a tile of its own.
-func (x set) rest(
-	out []float64, stride, rows, n int, s []float64, apart int, v []float64, at []int, first bool,
+// partialTile computes what singleEntries does, for n < Columns columns, by tiles: it copies the columns of out and of V into tiles of
+// Columns columns, some rows of V at a time, and the result back.
+func (x set) partialTile(
+	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, isFirst bool,
 ) {
+	const maxDepth = 64 // rows of V that are copied at a time
 	var tile [12 * Columns]float64
-	var columns [64 * Columns]float64
-	var places [64]int
-	if !first {
+	var columns [maxDepth * Columns]float64
+	var columnRows [maxDepth]int
+	if !isFirst {
 		for r := range rows {
 			copy(tile[r*Columns:][:n], out[r*stride:])
 		}
 	}
-	for len(at) > 0 {
-		m := min(len(at), len(places))
-		for k, from := range at[:m] {
-			places[k] = k * Columns
-			copy(columns[k*Columns:][:n], v[from:])
+	for len(vRows) > 0 {
+		depth := min(len(vRows), maxDepth)
+		for k, begin := range vRows[:depth] {
+			columnRows[k] = k * Columns
+			copy(columns[k*Columns:][:n], v[begin:])
 		}
-		x.tiles(tile[:], Columns, rows, 1, s, apart, columns[:], places[:m], Columns, first)
-		if at = at[m:]; len(at) > 0 {
-			s = s[m*apart:]
+		x.tiles(tile[:], Columns, rows, 1, s, sStride, columns[:], columnRows[:depth], Columns, isFirst)
+		if vRows = vRows[depth:]; len(vRows) > 0 {
+			s = s[depth*sStride:]
 		}
-		first = false
+		isFirst = false
 	}
 	for r := range rows {
 		copy(out[r*stride:][:n], tile[r*Columns:])
 	}
 }
 
-// tiles computes whole panels.
+// tiles computes what group does, for whole panels of Columns columns. It panics if a list is too short, since the assembly does not check.
 func (x set) tiles(
-	out []float64, stride, rows, panels int, s []float64, apart int, v []float64, at []int, step int, first bool,
+	out []float64, stride, rows, panels int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
 	if x == rounded || x == fused {
-		x.tilesInGo(out, stride, rows, panels, s, apart, v, at, step, first)
+		x.tilesInGo(out, stride, rows, panels, s, sStride, v, vRows, panelStep, isFirst)
 		return
 	}
-	far := 0
-	for _, k := range at {
-		if k < 0 {
+
+	// The last entries that are read and written.
+	lastRow := 0
+	for _, begin := range vRows {
+		if begin < 0 {
 			panic("kernel: a negative place")
 		}
-		far = max(far, k)
+		lastRow = max(lastRow, begin)
 	}
-	_ = v[far+(panels-1)*step+Columns-1]
+	_ = v[lastRow+(panels-1)*panelStep+Columns-1]
 	_ = out[(rows-1)*stride+panels*Columns-1]
-	_ = s[(len(at)-1)*apart+rows-1]
+	_ = s[(len(vRows)-1)*sStride+rows-1]
+
 	a := panelArgs{
 		out:    &out[0],
 		v:      &v[0],
 		s:      &s[0],
-		at:     &at[0],
+		at:     &vRows[0],
 		panels: panels,
-		depth:  len(at),
+		depth:  len(vRows),
 		stride: 8 * stride,
-		step:   8 * step,
+		step:   8 * panelStep,
 		rows:   rows,
-		skip:   8 * (apart - rows),
+		skip:   8 * (sStride - rows),
 	}
-	if !first {
+	if !isFirst {
 		a.add = 1
 	}
 	x.panelVector(&a)
 }
 
-// tilesInGo is the loop in Go.
+// tilesInGo computes what tiles does by the loops in Go, fused or rounded.
 func (x set) tilesInGo(
-	out []float64, stride, rows, panels int, s []float64, apart int, v []float64, at []int, step int, first bool,
+	out []float64, stride, rows, panels int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
 	for p := range panels {
 		for r := range rows {
 			o := (*[Columns]float64)(out[r*stride+p*Columns:])
-			if first {
+			if isFirst {
 				clear(o[:])
 			}
 			if x == fused {
-				rowFused(o, s[r:], apart, v[p*step:], at)
+				rowFused(o, s[r:], sStride, v[p*panelStep:], vRows)
 			} else {
-				rowRounded(o, s[r:], apart, v[p*step:], at)
+				rowRounded(o, s[r:], sStride, v[p*panelStep:], vRows)
 			}
 		}
 	}

@@ -2,7 +2,8 @@ package kernel
 
 // Products whose entries are anywhere.
 
-// Places are where operands and the result of a product have its rows, columns and values of the sum.
+// Places say where the entries of a product out ← a·b of matrices are: that of row r and column c of out is at OutRows[r]+OutColumns[c],
+// that of row r and value k of the sum in a at ARows[r]+ASum[k], and that of k and column c in b at BColumns[c]+BSum[k].
 type Places struct {
 	OutRows, OutColumns []int
 	ARows, ASum         []int
@@ -18,44 +19,46 @@ const packedEntries = blockColumns * blockSum
 //
 // It takes 2·rows·columns·terms flops, and copies every entry once.
 func (p *Product) MultiplyAt(out, a, b []float64, x *Places) {
+	const isFirst = true // Panel sets its output
 	depth := len(x.ASum)
-	p.at = progression(p.at, depth, Columns)
-	width := max(Columns, min(blockColumns, packedEntries/depth&^(Columns-1)))
-	height := max(12, min(blockRows, packedEntries/depth))
-	for j := 0; j < len(x.BColumns); j += width {
-		columns := x.BColumns[j:min(j+width, len(x.BColumns))]
-		places := x.OutColumns[j:]
-		p.v = room(p.v, PackedColumns(len(columns), depth))
+	p.vRows = progression(p.vRows, depth, Columns)
+	maxColumns := max(Columns, min(blockColumns, packedEntries/depth&^(Columns-1)))
+	maxRows := max(12, min(blockRows, packedEntries/depth))
+	for j := 0; j < len(x.BColumns); j += maxColumns {
+		columns := x.BColumns[j:min(j+maxColumns, len(x.BColumns))]
+		outColumns := x.OutColumns[j:]
+		p.v = resize(p.v, PackedColumns(len(columns), depth))
 		PackColumns(p.v, b, x.BSum, columns)
-		for i := 0; i < len(x.ARows); i += height {
-			rows := x.ARows[i:min(i+height, len(x.ARows))]
-			p.s, p.tile = room(p.s, len(rows)*depth), room(p.tile, len(rows)*len(columns))
+		for i := 0; i < len(x.ARows); i += maxRows {
+			rows := x.ARows[i:min(i+maxRows, len(x.ARows))]
+			p.s, p.tile = resize(p.s, len(rows)*depth), resize(p.tile, len(rows)*len(columns))
 			PackRows(p.s, a, rows, x.ASum)
-			Panel(p.tile, len(columns), len(rows), len(columns), p.s, p.v, p.at, depth*Columns, true)
+			Panel(p.tile, len(columns), len(rows), len(columns), p.s, p.v, p.vRows, depth*Columns, isFirst)
 			for r := range rows {
-				place(out[x.OutRows[i+r]:], p.tile[r*len(columns):][:len(columns)], places)
+				scatter(out[x.OutRows[i+r]:], p.tile[r*len(columns):][:len(columns)], outColumns)
 			}
 		}
 	}
 }
 
-// place copies entries to their places.
-func place(out, entries []float64, places []int) {
+// scatter sets out[places[k]] to entries[k] for every k.
+func scatter(out, entries []float64, places []int) {
 	for k, entry := range entries {
 		out[places[k]] = entry
 	}
 }
 
-// MultiplyRuns is MultiplyAt where every column that is listed is the first of so many that follow one another, in b and in out. No entry
-// of b is copied.
+// MultiplyRuns is MultiplyAt for columns in runs: every listed column is the first of so many that follow one another, in b and in out. No
+// entry of b is copied.
 func (p *Product) MultiplyRuns(out, a, b []float64, run int, x *Places) {
-	p.s = room(p.s, len(x.ASum))
+	const isFirst = true // Panel sets its output
+	p.s = resize(p.s, len(x.ASum))
 	for r, row := range x.ARows {
 		for k, offset := range x.ASum {
 			p.s[k] = a[row+offset]
 		}
 		for c, column := range x.BColumns {
-			Panel(out[x.OutRows[r]+x.OutColumns[c]:], run, 1, run, p.s, b[column:], x.BSum, Columns, true)
+			Panel(out[x.OutRows[r]+x.OutColumns[c]:], run, 1, run, p.s, b[column:], x.BSum, Columns, isFirst)
 		}
 	}
 }

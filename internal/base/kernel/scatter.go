@@ -2,6 +2,8 @@ package kernel
 
 // Copies into another sequence.
 
+import "slices"
+
 // TileSide is the side of a tile of Tiles.
 const TileSide = 4
 
@@ -14,59 +16,52 @@ type transposeArgs struct {
 	columns   [TileSide]int // and in from
 }
 
-// Tiles copies tiles of four rows and columns: with s = at[k], from[s+columns[j]+i] goes to
-// to[where[k]+rows[i]+j], for i, j < 4 and all k < len(at).
+// Tiles transposes tiles of four by four entries: it copies from[sources[k]+columns[j]+i] to to[targets[k]+rows[i]+j], for i, j < 4 and
+// every tile k.
 type Tiles struct {
-	where, at     []int
-	rows, columns [TileSide]int
-	to, from      int // entries that both sides must have
+	targets, sources []int // by tile
+	rows, columns    [TileSide]int
+	toLen, fromLen   int // entries that to and from must have at least
 }
 
-// Set tells where the tiles are. It keeps the lists, which must stay as they are until the last Copy.
-func (t *Tiles) Set(where, at []int, rows, columns *[TileSide]int) {
-	*t = Tiles{where: where[:len(at)], at: at, rows: *rows, columns: *columns}
-	if len(at) > 0 {
-		t.to = beyond(t.where, rows[:]) + TileSide
-		t.from = beyond(at, columns[:]) + TileSide
+// Set sets where the tiles are, by the formula of Tiles. It keeps the lists, which must stay as they are until the last Copy.
+func (t *Tiles) Set(targets, sources []int, rows, columns *[TileSide]int) {
+	*t = Tiles{targets: targets[:len(sources)], sources: sources, rows: *rows, columns: *columns}
+	if len(sources) > 0 {
+		t.toLen = largestSum(t.targets, rows[:]) + TileSide
+		t.fromLen = largestSum(sources, columns[:]) + TileSide
 	}
 }
 
-// beyond is the largest sum of two places. It panics where one is below 0.
-func beyond(x, y []int) int {
-	low, high := 0, 0
-	for _, at := range [][]int{x, y} {
-		l, h := at[0], at[0]
-		for _, v := range at {
-			l, h = min(l, v), max(h, v)
-		}
-		low, high = low+l, high+h
-	}
-	if low < 0 {
+// largestSum returns the largest sum of a place in x and one in y. It panics if a sum is below 0.
+func largestSum(x, y []int) int {
+	if slices.Min(x)+slices.Min(y) < 0 {
 		panic("kernel: a negative place")
 	}
-	return high
+	return slices.Max(x) + slices.Max(y)
 }
 
 // Copy copies all tiles.
 func (t *Tiles) Copy(to, from []float64) { t.copy(active, to, from) }
 
+// copy copies all tiles with the loops of x. It panics if to or from is too short, since the assembly does not check.
 func (t *Tiles) copy(x set, to, from []float64) {
-	if len(t.at) == 0 {
+	if len(t.sources) == 0 {
 		return
 	}
 	if x == rounded || x == fused {
-		for k, s := range t.at {
-			y := to[t.where[k]:]
-			for j, c := range t.columns {
-				for i, v := range (*[TileSide]float64)(from[s+c:]) {
-					y[t.rows[i]+j] = v
+		for k, source := range t.sources {
+			target := to[t.targets[k]:]
+			for j, column := range t.columns {
+				for i, v := range (*[TileSide]float64)(from[source+column:]) {
+					target[t.rows[i]+j] = v
 				}
 			}
 		}
 		return
 	}
-	_, _ = to[t.to-1], from[t.from-1]
-	a := transposeArgs{to: &to[0], from: &from[0], where: &t.where[0], at: &t.at[0], tiles: len(t.at)}
+	_, _ = to[t.toLen-1], from[t.fromLen-1]
+	a := transposeArgs{to: &to[0], from: &from[0], where: &t.targets[0], at: &t.sources[0], tiles: len(t.sources)}
 	for i := range TileSide {
 		a.rows[i], a.columns[i] = 8*t.rows[i], 8*t.columns[i]
 	}
@@ -81,41 +76,41 @@ type scatterArgs struct {
 	places    [Columns]int // bytes from the beginning of a line in to
 }
 
-// Lines copies lines: entry j of the line that begins at from[at[k]] goes to to[where[k]+places[j]], for
-// all k < len(at).
+// Lines scatters lines of Columns entries: it copies from[sources[k]+j] to to[targets[k]+places[j]], for every entry j of every line k.
 type Lines struct {
-	where, at []int
-	places    [Columns]int
-	to, from  int // entries that both sides must have
+	targets, sources []int // by line
+	places           [Columns]int
+	toLen, fromLen   int // entries that to and from must have at least
 }
 
-// Set tells where the lines are. It keeps the lists, which must stay as they are until the last Copy.
-func (l *Lines) Set(where, at []int, places *[Columns]int) {
-	*l = Lines{where: where[:len(at)], at: at, places: *places}
-	if len(at) > 0 {
-		l.to = beyond(l.where, places[:]) + 1
-		l.from = beyond(at, []int{0}) + Columns
+// Set sets where the lines are, by the formula of Lines. It keeps the lists, which must stay as they are until the last Copy.
+func (l *Lines) Set(targets, sources []int, places *[Columns]int) {
+	*l = Lines{targets: targets[:len(sources)], sources: sources, places: *places}
+	if len(sources) > 0 {
+		l.toLen = largestSum(l.targets, places[:]) + 1
+		l.fromLen = largestSum(sources, []int{0}) + Columns
 	}
 }
 
 // Copy copies all lines.
 func (l *Lines) Copy(to, from []float64) { l.copy(active, to, from) }
 
+// copy copies all lines with the loops of x. It panics if to or from is too short, since the assembly does not check.
 func (l *Lines) copy(x set, to, from []float64) {
-	if len(l.at) == 0 {
+	if len(l.sources) == 0 {
 		return
 	}
 	if x == rounded || x == fused {
-		for k, d := range l.at {
-			y := to[l.where[k]:]
-			for j, v := range (*[Columns]float64)(from[d:]) {
-				y[l.places[j]] = v
+		for k, source := range l.sources {
+			target := to[l.targets[k]:]
+			for j, v := range (*[Columns]float64)(from[source:]) {
+				target[l.places[j]] = v
 			}
 		}
 		return
 	}
-	_, _ = to[l.to-1], from[l.from-1]
-	a := scatterArgs{to: &to[0], from: &from[0], where: &l.where[0], at: &l.at[0], lines: len(l.at)}
+	_, _ = to[l.toLen-1], from[l.fromLen-1]
+	a := scatterArgs{to: &to[0], from: &from[0], where: &l.targets[0], at: &l.sources[0], lines: len(l.sources)}
 	for j, p := range l.places {
 		a.places[j] = 8 * p
 	}

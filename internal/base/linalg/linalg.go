@@ -28,24 +28,29 @@ var (
 		"linalg: the iteration for eigenvalues or singular values did not converge")
 )
 
-// Work holds buffers. The zero value works; one per goroutine.
+// Work holds buffers of factorisations. The zero value works; one per goroutine.
 type Work struct {
-	a, b, tau, work                []float64
-	small, long, inner, transposed []float64
-	product                        kernel.Product
+	a, b       []float64 // scaled copies of the matrix
+	tau, work  []float64 // of LAPACK: the factors of reflections, its workspace
+	small      []float64 // the triangular factor of an oblong matrix
+	long       []float64 // its orthonormal factor
+	inner      []float64 // the singular vectors of the triangular factor
+	transposed []float64 // the transpose of left singular vectors
+	product    kernel.Product
 }
 
+// impl has the routines of LAPACK.
 var impl lapack.Implementation
 
-// room returns a buffer of n entries of any content, growing *b.
-func room(b *[]float64, n int) []float64 {
+// buffer returns n entries, which may have any values, in the memory of *b. It replaces *b by a larger one if necessary.
+func buffer(b *[]float64, n int) []float64 {
 	if cap(*b) < n {
 		*b = make([]float64, n+n/2)
 	}
 	return (*b)[:n]
 }
 
-// largest returns max |a_i|, NaN if there is one.
+// largest returns the largest size of an entry, max |a_i|; NaN if an entry is NaN.
 func largest(a []float64) float64 {
 	top := 0.0
 	for _, x := range a {

@@ -4,29 +4,28 @@ import (
 	"math"
 )
 
-// BinaryNormalised returns v·2^−e with its largest entry in [1, 2), and e; ok is false where an entry is not finite.
-// A vector of zeros, and one whose smaller entries would leave the range of float64 beside the largest, come back as
-// they are with e = 0: the result times 2^e is v exactly. Cost: linear.
-func BinaryNormalised(v []float64) (out []float64, e int64, ok bool) {
-	most := 0.0
+// BinaryNormalised returns v·2^−exp with its largest entry in [1, 2), and exp. It returns a copy of v, and exp = 0, if v is 0 or if an
+// entry would lose digits, so that the result times 2^exp is exactly v. ok is false if an entry is not finite. Cost: linear.
+func BinaryNormalised(v []float64) (normalised []float64, exp int64, ok bool) {
+	largest := 0.0
 	for _, x := range v {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return nil, 0, false
 		}
-		most = max(most, math.Abs(x))
+		largest = max(largest, math.Abs(x))
 	}
 
-	out = make([]float64, len(v))
-	if most == 0 {
-		return out, 0, true
+	normalised = make([]float64, len(v))
+	if largest == 0 {
+		return normalised, 0, true
 	}
 
-	shift := math.Ilogb(most)
+	shift := math.Ilogb(largest)
 	for i, x := range v {
-		out[i] = math.Ldexp(x, -shift)
-		if math.Ldexp(out[i], shift) != x {
-			return append(out[:0], v...), 0, true
+		normalised[i] = math.Ldexp(x, -shift)
+		if math.Ldexp(normalised[i], shift) != x {
+			return append(normalised[:0], v...), 0, true
 		}
 	}
-	return out, int64(shift), true
+	return normalised, int64(shift), true
 }

@@ -18,8 +18,9 @@ import (
 // is far below every rounding, and its quotients with other entries would leave float64.
 const negligible = 0x1p-1000
 
-// balanced returns a·2^−e with its largest entry in [½, 1), and e. A zero matrix is itself, e = 0.
-func balanced(a []float64) (out []float64, e int, err error) {
+// scaled returns a·2^−exp with its largest entry in [½, 1), and exp. For a zero matrix it returns zeros and exp = 0. The error is
+// ErrNotFinite.
+func scaled(a []float64) (out []float64, exp int, err error) {
 	top := largest(a)
 	if math.IsNaN(top) || math.IsInf(top, 0) {
 		return nil, 0, ErrNotFinite
@@ -28,13 +29,13 @@ func balanced(a []float64) (out []float64, e int, err error) {
 	if top == 0 {
 		return out, 0, nil
 	}
-	_, e = math.Frexp(top)
-	scale(out, a, -e)
-	return out, e, nil
+	_, exp = math.Frexp(top)
+	scale(out, a, -exp)
+	return out, exp, nil
 }
 
-// flush makes entries of a balanced matrix 0 that no eigenvalue can see.
-func flush(a []float64) {
+// dropNegligible sets entries of a scaled matrix to 0 that are too small to change an eigenvalue.
+func dropNegligible(a []float64) {
 	for i, x := range a {
 		if math.Abs(x) < negligible {
 			a[i] = 0
@@ -42,9 +43,10 @@ func flush(a []float64) {
 	}
 }
 
-// raise multiplies the results of a balanced matrix's decomposition by 2^e.
-func raise(list []float64, e int) error {
-	scale(list, list, e)
+// scaleBack multiplies a list of results in place by 2^exp, by which the matrix was divided before its decomposition. The error is
+// ErrRange.
+func scaleBack(list []float64, exp int) error {
+	scale(list, list, exp)
 	if top := largest(list); math.IsNaN(top) || math.IsInf(top, 0) {
 		return ErrRange
 	}
@@ -66,22 +68,24 @@ func Eigenvectors(a []float64, n int) (values []complex128, vectors []float64, e
 	return eigen(a, n, mat.EigenRight)
 }
 
-func eigen(a []float64, n int, kind mat.EigenKind) ([]complex128, []float64, error) {
+// eigen returns the eigenvalues of an n × n matrix and, if kind is mat.EigenRight, the real parts of its right eigenvectors, entry i of
+// vector j at i*n+j.
+func eigen(a []float64, n int, kind mat.EigenKind) (values []complex128, vectors []float64, err error) {
 	if n == 0 {
 		return nil, nil, nil
 	}
-	f, e, err := balanced(a[:n*n])
+	scaledA, exp, err := scaled(a[:n*n])
 	if err != nil {
 		return nil, nil, err
 	}
-	flush(f)
-	eig, ok := factorized(mat.NewDense(n, n, f), kind)
+	dropNegligible(scaledA)
+	eig, ok := factorize(mat.NewDense(n, n, scaledA), kind)
 	if !ok {
 		return nil, nil, fmt.Errorf("%w: eigenvalues of a matrix of %d rows", ErrConvergence, n)
 	}
-	values := eig.Values(nil)
+	values = eig.Values(nil)
 	for i, x := range values {
-		values[i] = complex(math.Ldexp(real(x), e), math.Ldexp(imag(x), e))
+		values[i] = complex(math.Ldexp(real(x), exp), math.Ldexp(imag(x), exp))
 		if math.IsInf(real(values[i]), 0) || math.IsInf(imag(values[i]), 0) {
 			return nil, nil, ErrRange
 		}
@@ -89,23 +93,23 @@ func eigen(a []float64, n int, kind mat.EigenKind) ([]complex128, []float64, err
 	if kind == mat.EigenNone {
 		return values, nil, nil
 	}
-	var vectors mat.CDense
-	eig.VectorsTo(&vectors)
-	out := make([]float64, n*n)
+	var complexVectors mat.CDense
+	eig.VectorsTo(&complexVectors)
+	vectors = make([]float64, n*n)
 	for i := range n {
 		for j := range n {
-			out[i*n+j] = real(vectors.At(i, j))
+			vectors[i*n+j] = real(complexVectors.At(i, j))
 		}
 	}
-	return values, out, nil
+	return values, vectors, nil
 }
 
-// factorized reports false where the QR iteration does not converge. gonum's second attempt then takes one row too many, and panics
-// with a message of LAPACK's arguments.
-func factorized(a *mat.Dense, kind mat.EigenKind) (eig *mat.Eigen, ok bool) {
+// factorize computes the eigenvalues of a, and its vectors by kind. ok is false if the QR iteration does not converge: gonum's second
+// attempt then takes one row too many, and panics with a message about LAPACK's arguments, which is caught here.
+func factorize(a *mat.Dense, kind mat.EigenKind) (eig *mat.Eigen, ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			if said, is := r.(string); !is || !strings.HasPrefix(said, "lapack: ") {
+			if text, isText := r.(string); !isText || !strings.HasPrefix(text, "lapack: ") {
 				panic(r)
 			}
 			ok = false
@@ -122,17 +126,18 @@ func SymmetricEigen(a []float64, n int) (values, vectors []float64, err error) {
 	if n == 0 {
 		return nil, nil, nil
 	}
-	f, e, err := balanced(a[:n*n])
+	scaledA, exp, err := scaled(a[:n*n])
 	if err != nil {
 		return nil, nil, err
 	}
-	flush(f)
+	dropNegligible(scaledA)
+	const withVectors = true
 	var eig mat.EigenSym
-	if !eig.Factorize(mat.NewSymDense(n, f), true) {
+	if !eig.Factorize(mat.NewSymDense(n, scaledA), withVectors) {
 		return nil, nil, fmt.Errorf("%w: eigenvalues of a symmetric matrix of %d rows", ErrConvergence, n)
 	}
 	values = eig.Values(nil)
-	if err := raise(values, e); err != nil {
+	if err := scaleBack(values, exp); err != nil {
 		return nil, nil, err
 	}
 	var q mat.Dense
@@ -148,58 +153,65 @@ func SingularValues(a []float64, m, n int) ([]float64, error) {
 	return s, w.RightSVD(a, m, n, s, make([]float64, k*n))
 }
 
-// Solve returns x, n × columns, that minimises ‖a·x − b‖ for a of m × n with m ≥ n and full rank and b of m × columns:
-// by elimination with partial pivoting where m = n, by reflections else. Cost about 2·m·n·(n + columns) flops.
+// Solve returns the x, n × columns, that minimises ‖a·x − b‖, for an a of m × n with m ≥ n and full rank and a b of m × columns. It uses
+// elimination with partial pivoting if m = n, else reflections. Cost about 2·m·n·(n + columns) flops.
 // Errors: ErrNotFinite, ErrSingular (condition number above 10^16), ErrRange.
 func Solve(a []float64, m, n int, b []float64, columns int) ([]float64, error) {
 	if n == 0 || columns == 0 {
 		return nil, nil
 	}
-	f, e, err := balanced(a[:m*n])
+	scaledA, expA, err := scaled(a[:m*n])
 	if err != nil {
 		return nil, err
 	}
-	g, d, err := balanced(b[:m*columns])
+	scaledB, expB, err := scaled(b[:m*columns])
 	if err != nil {
 		return nil, err
 	}
 	var x mat.Dense
-	if err := x.Solve(mat.NewDense(m, n, f), mat.NewDense(m, columns, g)); err != nil {
+	if err := x.Solve(mat.NewDense(m, n, scaledA), mat.NewDense(m, columns, scaledB)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSingular, err)
 	}
 	out := x.RawMatrix().Data
-	return out, raise(out, d-e)
+	return out, scaleBack(out, expB-expA)
 }
 
-// SolveSmall overwrites b with the solution of a·x = b for a of n × n, and a with its factors, by elimination with partial pivoting. It is
-// for a matrix of a few rows with entries near 1: nothing is scaled, and no condition number estimated, which takes ten times as long.
-// Cost 2n³/3 flops. It is false where a pivot is below 1e-15 of the largest entry.
-func SolveSmall(a []float64, n int, b []float64) bool {
-	floor := 1e-15 * largest(a[:n*n])
+// SolveSmall overwrites b with the solution of a·x = b, for an a of n × n, by elimination with partial pivoting. It destroys a. It returns
+// false if a pivot is not above 1e-15 of the largest entry.
+//
+// It is for a matrix of a few rows with entries near 1: nothing is scaled, and no condition number estimated, which would take ten times as
+// long. Cost 2n³/3 flops.
+func SolveSmall(a []float64, n int, b []float64) (ok bool) {
+	leastPivot := 1e-15 * largest(a[:n*n])
 	for k := range n {
-		p := k
+		// The pivot: the largest entry of column k on or below the diagonal, moved to row k.
+		pivot := k
 		for r := k + 1; r < n; r++ {
-			if math.Abs(a[r*n+k]) > math.Abs(a[p*n+k]) {
-				p = r
+			if math.Abs(a[r*n+k]) > math.Abs(a[pivot*n+k]) {
+				pivot = r
 			}
 		}
-		if !(math.Abs(a[p*n+k]) > floor) {
+		if !(math.Abs(a[pivot*n+k]) > leastPivot) { // also if it is NaN
 			return false
 		}
-		if p != k {
+		if pivot != k {
 			for c := k; c < n; c++ {
-				a[k*n+c], a[p*n+c] = a[p*n+c], a[k*n+c]
+				a[k*n+c], a[pivot*n+c] = a[pivot*n+c], a[k*n+c]
 			}
-			b[k], b[p] = b[p], b[k]
+			b[k], b[pivot] = b[pivot], b[k]
 		}
+
+		// Multiples of row k off all rows below it.
 		for r := k + 1; r < n; r++ {
-			f := a[r*n+k] / a[k*n+k]
+			factor := a[r*n+k] / a[k*n+k]
 			for c := k; c < n; c++ {
-				a[r*n+c] -= f * a[k*n+c]
+				a[r*n+c] -= factor * a[k*n+c]
 			}
-			b[r] -= f * b[k]
+			b[r] -= factor * b[k]
 		}
 	}
+
+	// Back substitution.
 	for k := n - 1; k >= 0; k-- {
 		for c := k + 1; c < n; c++ {
 			b[k] -= a[k*n+c] * b[c]
@@ -214,21 +226,21 @@ func Inverse(a []float64, n int) ([]float64, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	f, e, err := balanced(a[:n*n])
+	scaledA, exp, err := scaled(a[:n*n])
 	if err != nil {
 		return nil, err
 	}
 	var x mat.Dense
-	if err := x.Inverse(mat.NewDense(n, n, f)); err != nil {
+	if err := x.Inverse(mat.NewDense(n, n, scaledA)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSingular, err)
 	}
 	out := x.RawMatrix().Data
-	return out, raise(out, -e)
+	return out, scaleBack(out, -exp)
 }
 
 // Cholesky is the factor of a positive definite matrix.
 type Cholesky struct {
-	factor mat.Cholesky
+	factor mat.Cholesky // of the matrix times 2^−exp
 	n, exp int
 }
 
@@ -238,12 +250,12 @@ func NewCholesky(a []float64, n int) (*Cholesky, error) {
 	if n == 0 {
 		return &Cholesky{}, nil
 	}
-	f, e, err := balanced(a[:n*n])
+	scaledA, exp, err := scaled(a[:n*n])
 	if err != nil {
 		return nil, err
 	}
-	c := &Cholesky{n: n, exp: e}
-	if !c.factor.Factorize(mat.NewSymDense(n, f)) {
+	c := &Cholesky{n: n, exp: exp}
+	if !c.factor.Factorize(mat.NewSymDense(n, scaledA)) {
 		return nil, fmt.Errorf("%w: not positive definite", ErrSingular)
 	}
 	return c, nil
@@ -254,17 +266,17 @@ func (c *Cholesky) Solve(y []float64) ([]float64, error) {
 	if c.n == 0 {
 		return nil, nil
 	}
-	g, e, err := balanced(y[:c.n])
+	scaledY, exp, err := scaled(y[:c.n])
 	if err != nil {
 		return nil, err
 	}
 	x := mat.NewVecDense(c.n, nil)
-	_ = c.factor.SolveVecTo(x, mat.NewVecDense(c.n, g)) // its only error is the condition number
+	_ = c.factor.SolveVecTo(x, mat.NewVecDense(c.n, scaledY)) // its only error is the condition number
 	out := x.RawVector().Data
-	return out, raise(out, e-c.exp)
+	return out, scaleBack(out, exp-c.exp)
 }
 
-// LogDet returns ln of the determinant.
+// LogDet returns ln of the determinant of the matrix.
 func (c *Cholesky) LogDet() float64 {
 	if c.n == 0 {
 		return 0

@@ -22,12 +22,13 @@ func (w *Work) RightSVD(a []float64, m, n int, s, vt []float64) error {
 	return w.decompose(a, m, n, nil, s, vt)
 }
 
+// decompose computes a = u·diag(s)·vt as SVD does; without u if that is nil.
 func (w *Work) decompose(a []float64, m, n int, u, s, vt []float64) error {
 	k := min(m, n)
 	if k == 0 {
 		return nil
 	}
-	e, err := exponent(a[:m*n])
+	exp, err := exponent(a[:m*n])
 	if err != nil {
 		return err
 	}
@@ -39,87 +40,98 @@ func (w *Work) decompose(a []float64, m, n int, u, s, vt []float64) error {
 		identity(vt, k, n)
 		return nil
 	}
-	f := room(&w.b, m*n)
-	scale(f, a[:m*n], -e)
-	if err := w.shape(f, m, n, u, s, vt); err != nil {
+	scaledA := buffer(&w.b, m*n)
+	scale(scaledA, a[:m*n], -exp)
+	if err := w.decomposeScaled(scaledA, m, n, u, s, vt); err != nil {
 		return err
 	}
-	return raise(s[:k], e)
+	return scaleBack(s[:k], exp)
 }
 
-// oblong is the ratio of a matrix's sides from which on a triangular factor is made of it first.
+// oblong is the ratio of a matrix's sides above which its triangular factor is decomposed in its place.
 const oblong = 1.2
 
-// shape takes the long side off an oblong matrix; f is destroyed.
-func (w *Work) shape(f []float64, m, n int, u, s, vt []float64) error {
+// decomposeScaled computes a = u·diag(s)·vt as SVD does, for a matrix whose largest entry is near 1; without u if that is nil. If one side
+// is much longer, it decomposes the square factor of a = q·r or a = l·q, and multiplies q with the vectors. It destroys a.
+func (w *Work) decomposeScaled(a []float64, m, n int, u, s, vt []float64) error {
 	switch {
 	case float64(m) > oblong*float64(n):
-		r := room(&w.small, n*n)
+		r := buffer(&w.small, n*n)
 		if u == nil {
-			w.upper(f, m, n, r)
-			return w.bidiagonal(r, n, n, nil, s, vt)
+			w.upperScaled(a, m, n, r)
+			return w.decomposeBidiagonal(r, n, n, nil, s, vt)
 		}
-		q, v := room(&w.long, m*n), room(&w.inner, n*n)
-		w.qr(f, m, n, q, r)
-		if err := w.bidiagonal(r, n, n, v, s, vt); err != nil {
+		q, uOfR := buffer(&w.long, m*n), buffer(&w.inner, n*n)
+		w.qrScaled(a, m, n, q, r)
+		if err := w.decomposeBidiagonal(r, n, n, uOfR, s, vt); err != nil {
 			return err
 		}
-		w.Mul(u, q, v, m, n, n)
+		w.Mul(u, q, uOfR, m, n, n)
 		return nil
 	case float64(n) > oblong*float64(m):
-		l, q, v := room(&w.small, m*m), room(&w.long, m*n), room(&w.inner, m*m)
-		w.lq(f, m, n, l, q)
-		if err := w.bidiagonal(l, m, m, u, s, v); err != nil {
+		l, q, vtOfL := buffer(&w.small, m*m), buffer(&w.long, m*n), buffer(&w.inner, m*m)
+		w.lqScaled(a, m, n, l, q)
+		if err := w.decomposeBidiagonal(l, m, m, u, s, vtOfL); err != nil {
 			return err
 		}
-		w.Mul(vt, v, q, m, m, n)
+		w.Mul(vt, vtOfL, q, m, m, n)
 		return nil
 	default:
-		return w.bidiagonal(f, m, n, u, s, vt)
+		return w.decomposeBidiagonal(a, m, n, u, s, vt)
 	}
 }
 
-// bidiagonal is the decomposition by way of a bidiagonal matrix. Rotations are applied to rows, of vt and of
-// the transpose of u: LAPACK's driver applies them to columns of u, against the grain of row-major storage. f
-// is destroyed.
-func (w *Work) bidiagonal(f []float64, m, n int, u, s, vt []float64) error {
+// decomposeBidiagonal computes a = u·diag(s)·vt by way of a bidiagonal matrix; without u if that is nil. It destroys a. The error is
+// ErrConvergence.
+//
+// Rotations are applied to rows, of vt and of the transpose of u: LAPACK's driver applies them to columns of u, against the grain of
+// row-major storage.
+func (w *Work) decomposeBidiagonal(a []float64, m, n int, u, s, vt []float64) error {
 	k := min(m, n)
-	vectors := room(&w.tau, 3*k)
-	off, tauQ, tauP := vectors[:k], vectors[k:2*k], vectors[2*k:]
-	var ask [1]float64
+	vectors := buffer(&w.tau, 3*k)
+	offDiagonal, tauQ, tauP := vectors[:k-1], vectors[k:2*k], vectors[2*k:]
+
+	// The largest workspace that LAPACK asks for; with the size −1 it only writes it to the first entry.
+	var asked [1]float64
 	size := 4 * k
-	impl.Dgebrd(m, n, f, n, s, off[:k-1], tauQ, tauP, ask[:], -1)
-	size = max(size, int(ask[0]))
-	impl.Dorgbr(lapack.GeneratePT, k, n, m, vt, n, tauP, ask[:], -1)
-	size = max(size, int(ask[0]))
-	impl.Dorgbr(lapack.GenerateQ, m, k, n, f, n, tauQ, ask[:], -1)
-	work := room(&w.work, max(size, int(ask[0])))
-	impl.Dgebrd(m, n, f, n, s, off[:k-1], tauQ, tauP, work, len(work))
-	copy(vt[:k*n], f)
+	impl.Dgebrd(m, n, a, n, s, offDiagonal, tauQ, tauP, asked[:], -1)
+	size = max(size, int(asked[0]))
+	impl.Dorgbr(lapack.GeneratePT, k, n, m, vt, n, tauP, asked[:], -1)
+	size = max(size, int(asked[0]))
+	impl.Dorgbr(lapack.GenerateQ, m, k, n, a, n, tauQ, asked[:], -1)
+	work := buffer(&w.work, max(size, int(asked[0])))
+
+	// a = q·b·p with b bidiagonal: its diagonal in s, and p in vt.
+	impl.Dgebrd(m, n, a, n, s, offDiagonal, tauQ, tauP, work, len(work))
+	copy(vt[:k*n], a)
 	impl.Dorgbr(lapack.GeneratePT, k, n, m, vt, n, tauP, work, len(work))
 	uplo := blas.Upper
 	if m < n {
 		uplo = blas.Lower
 	}
+
+	// The transpose of q, if u is wanted.
 	var ut []float64
 	columns := 0
 	if u != nil {
 		columns = m
-		impl.Dorgbr(lapack.GenerateQ, m, k, n, f, n, tauQ, work, len(work))
-		ut = room(&w.transposed, k*m)
+		impl.Dorgbr(lapack.GenerateQ, m, k, n, a, n, tauQ, work, len(work))
+		ut = buffer(&w.transposed, k*m)
 		for i := range m {
-			for j, x := range f[i*n : i*n+k] {
+			for j, x := range a[i*n : i*n+k] {
 				ut[j*m+i] = x
 			}
 		}
 	}
-	if !impl.Dbdsqr(uplo, k, n, 0, columns, s, off[:k-1], vt, n, nil, 1, ut, max(1, columns), work) {
+
+	// The singular values of b, and the rotations on vt and on the transpose of u.
+	if !impl.Dbdsqr(uplo, k, n, 0, columns, s, offDiagonal, vt, n, nil, 1, ut, max(1, columns), work) {
 		return ErrConvergence
 	}
+	if u == nil {
+		return nil
+	}
 	for j := range k {
-		if u == nil {
-			break
-		}
 		for i, x := range ut[j*m : (j+1)*m] {
 			u[i*k+j] = x
 		}

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Bundles returns the best number of equal bundles of N weights for Lower at level 1−δ, where their variance is spread times the
-// square of their mean: the loss K·spread/(2N) + ln(1/δ)/K is least at K = √(2N ln(1/δ)/spread). It is fixed before the weights are
-// seen, which the bound needs.
+// Bundles returns the best number K of equal bundles of N weights for Lower at level 1−δ, if their variance is spread times the square of
+// their mean: the loss K·spread/(2N) + ln(2/δ)/K is least at K = √(2N ln(2/δ)/spread). The bound needs a K that is chosen before the
+// weights are seen.
 func Bundles(n int, spread, delta float64) int {
 	if n < 1 {
 		return 0
@@ -31,32 +31,32 @@ func Lower(ln []float64, bundles int, delta float64) float64 {
 	if k < 1 || !(delta > 0) {
 		return math.Inf(-1)
 	}
-	means := make([]float64, k)
+	lnMeans := make([]float64, k)
 	sum := 0.0
-	for b := range means {
-		from, to := b*len(ln)/k, (b+1)*len(ln)/k
-		means[b] = LnMean(ln[from:to])
-		sum += means[b]
+	for b := range lnMeans {
+		first, end := b*len(ln)/k, (b+1)*len(ln)/k
+		lnMeans[b] = LnMean(ln[first:end])
+		sum += lnMeans[b]
 	}
-	product := (sum - math.Log(2/delta)) / float64(k)
+	byProduct := (sum - math.Log(2/delta)) / float64(k)
 
-	slices.Sort(means)
+	slices.Sort(lnMeans)
 	j := 1 + k/4
-	left := float64(k - j + 1)
-	smallest := means[j-1] - (lnChoose(k, j-1)+math.Log(2/delta))/left
-	return max(product, smallest)
+	byOrder := lnMeans[j-1] - (lnChoose(k, j-1)+math.Log(2/delta))/float64(k-j+1)
+	return max(byProduct, byOrder)
 }
 
-// lnChoose is ln of the binomial coefficient.
+// lnChoose returns ln of the binomial coefficient "n choose k", ln n! − ln k! − ln (n−k)!.
 func lnChoose(n, k int) float64 {
-	a, _ := math.Lgamma(float64(n + 1))
-	b, _ := math.Lgamma(float64(k + 1))
-	c, _ := math.Lgamma(float64(n - k + 1))
-	return a - b - c
+	lnFactorialN, _ := math.Lgamma(float64(n + 1))
+	lnFactorialK, _ := math.Lgamma(float64(k + 1))
+	lnFactorialRest, _ := math.Lgamma(float64(n - k + 1))
+	return lnFactorialN - lnFactorialK - lnFactorialRest
 }
 
 // Bernstein returns bounds on ln Z that hold together with probability 1−δ or more, for weights of at most e^lnMost (Maurer and Pontil,
-// Empirical Bernstein bounds, 2009, on either side): |Ẑ − Z| ≤ √(2V̂ ln(4/δ)/N) + 7 e^lnMost ln(4/δ)/(3(N−1)). −Inf and +Inf say nothing.
+// Empirical Bernstein bounds, 2009, on either side): |Ẑ − Z| ≤ √(2V̂ ln(4/δ)/N) + 7 e^lnMost ln(4/δ)/(3(N−1)), where Ẑ and V̂ are the mean
+// and the variance of the weights. Without a bound it returns −Inf and +Inf.
 func Bernstein(ln []float64, lnMost, delta float64) (lower, upper float64) {
 	n := float64(len(ln))
 	if n < 2 || !(delta > 0) || math.IsInf(lnMost, 1) || math.IsNaN(lnMost) {
@@ -70,11 +70,11 @@ func Bernstein(ln []float64, lnMost, delta float64) (lower, upper float64) {
 		d := math.Exp(l-lnMost) - mean
 		variance += d * d / (n - 1)
 	}
-	level := math.Log(4 / delta)
-	off := math.Sqrt(2*variance*level/n) + 7*level/(3*(n-1))
+	lnInverse := math.Log(4 / delta)
+	deviation := math.Sqrt(2*variance*lnInverse/n) + 7*lnInverse/(3*(n-1))
 	lower = math.Inf(-1)
-	if mean > off {
-		lower = lnMost + math.Log(mean-off)
+	if mean > deviation {
+		lower = lnMost + math.Log(mean-deviation)
 	}
-	return lower, min(lnMost, lnMost+math.Log(mean+off))
+	return lower, min(lnMost, lnMost+math.Log(mean+deviation))
 }

@@ -27,13 +27,15 @@ type Mean struct {
 	Zeros int
 }
 
-// Of returns the mean of weights. Cost: N ln N.
+// Of returns the mean of weights, given as logarithms, and how they spread. Cost: N ln N.
 func Of(ln []float64) Mean {
 	m := Mean{N: len(ln), StandardError: math.NaN(), Tail: math.NaN()}
-	top := most(ln)
+	top := largest(ln)
 	if m.Ln = top; math.IsInf(top, -1) {
 		return m
 	}
+
+	// All weights are taken relative to the largest.
 	sum, squares := 0.0, 0.0
 	for _, l := range ln {
 		w := math.Exp(l - top)
@@ -45,15 +47,15 @@ func Of(ln []float64) Mean {
 	m.Ln = top + math.Log(mean)
 	m.Effective = sum * sum / squares
 	if m.N > 1 {
-		variance := 0.0
+		squaredDeviations := 0.0
 		for _, l := range ln {
 			d := math.Exp(l-top) - mean
-			variance += d * d
+			squaredDeviations += d * d
 		}
-		m.StandardError = math.Sqrt(variance/(n-1)/n) / mean
+		m.StandardError = math.Sqrt(squaredDeviations/(n-1)/n) / mean
 	}
-	m.Tail = tail(ln)
-	m.Shift, m.Zeros = shift(ln, m.Ln)
+	m.Tail = tailIndex(ln)
+	m.Shift, m.Zeros = logNormalShift(ln, m.Ln)
 	return m
 }
 
@@ -66,7 +68,7 @@ func (m Mean) Settled() bool { return m.Tail <= Believed(m.N) }
 
 // LnMean returns ln of the mean of weights.
 func LnMean(ln []float64) float64 {
-	top := most(ln)
+	top := largest(ln)
 	if math.IsInf(top, -1) {
 		return top
 	}
@@ -77,8 +79,8 @@ func LnMean(ln []float64) float64 {
 	return top + math.Log(sum/float64(len(ln)))
 }
 
-// most returns the largest, −Inf of none.
-func most(ln []float64) float64 {
+// largest returns the largest of a list of logarithms, −Inf for an empty list.
+func largest(ln []float64) float64 {
 	top := math.Inf(-1)
 	for _, l := range ln {
 		top = max(top, l)
@@ -86,19 +88,20 @@ func most(ln []float64) float64 {
 	return top
 }
 
-// shift returns Mean.Shift and Mean.Zeros. The former is mean + variance/2 of the logarithms of the weights above 0, plus ln
-// of their share of all, minus ln of the mean of all.
-func shift(ln []float64, lnMean float64) (far float64, zeros int) {
-	above := make([]float64, 0, len(ln))
-	mean := 0.0
+// logNormalShift returns Mean.Shift and Mean.Zeros: how far ln of the mean would be above lnMean if the positive weights had a log-normal
+// distribution, and the number of weights that are 0. ln of the mean of a log-normal distribution is mean + variance/2 of the logarithms;
+// ln of the share of positive weights is added.
+func logNormalShift(ln []float64, lnMean float64) (shift float64, zeros int) {
+	positive := make([]float64, 0, len(ln)) // logarithms of the positive weights
+	sum := 0.0
 	for _, l := range ln {
 		if !math.IsInf(l, -1) {
-			above = append(above, l)
-			mean += l
+			positive = append(positive, l)
+			sum += l
 		}
 	}
-	n := float64(len(above))
-	return math.Log(n/float64(len(ln))) + mean/n + Variance(above)/2 - lnMean, len(ln) - len(above)
+	n := float64(len(positive))
+	return math.Log(n/float64(len(ln))) + sum/n + Variance(positive)/2 - lnMean, len(ln) - len(positive)
 }
 
 // Variance returns the variance of numbers, divided by their number.
@@ -113,9 +116,11 @@ func Variance(x []float64) float64 {
 	return variance
 }
 
-// tail fits a generalised Pareto distribution to the min(N/5, 3√N) largest weights, as exceedances over the next one: the estimator of
-// Zhang and Stephens (Technometrics 2009) with the prior of Vehtari et al. that pulls its shape to 1/2 by ten observations. NaN below five.
-func tail(ln []float64) float64 {
+// tailIndex returns Mean.Tail: the shape of a generalised Pareto distribution fitted to the m = min(N/5, 3√N) largest weights, by how much
+// they exceed the next one. It is NaN if m is below five, and −Inf if these weights are equal up to rounding.
+//
+// The estimator is that of Zhang and Stephens (Technometrics 2009), with the prior of Vehtari et al.: ten observations of shape 1/2.
+func tailIndex(ln []float64) float64 {
 	n := len(ln)
 	m := int(min(float64(n)/5, 3*math.Sqrt(float64(n))))
 	if m < 5 {
@@ -125,55 +130,61 @@ func tail(ln []float64) float64 {
 	slices.Sort(sorted)
 	top := sorted[n-1]
 	threshold := math.Exp(sorted[n-m-1] - top)
-	x := make([]float64, m)
-	for k := range x {
-		x[k] = math.Exp(sorted[n-m+k]-top) - threshold
+	exceedances := make([]float64, m)
+	for k := range exceedances {
+		exceedances[k] = math.Exp(sorted[n-m+k]-top) - threshold
 	}
-	if x[m-1] <= same { // all the same, but for rounding
+	if exceedances[m-1] <= equalShare {
 		return math.Inf(-1)
 	}
-	k := shape(x)
-	return (k*float64(m) + 10*0.5) / float64(m+10)
+	shape := paretoShape(exceedances)
+	return (shape*float64(m) + 10*0.5) / float64(m+10)
 }
 
-// same is the share of the largest weight by which weights may differ and are taken for the same.
-const same = 1e-9
+// equalShare is the share of the largest weight by which weights may differ and count as equal.
+const equalShare = 1e-9
 
-// shape is the posterior mean of the shape of a generalised Pareto distribution, of sorted exceedances, the largest above 0.
-func shape(x []float64) float64 {
+// paretoShape returns the shape k of the generalised Pareto distribution of sorted exceedances x, the largest above 0, by the estimator
+// of Zhang and Stephens: k = mean of ln(1 − θx) at the posterior mean of θ, which is taken over a grid of values θ. The profile
+// likelihood of θ is n (ln(−θ/k) − k − 1).
+func paretoShape(x []float64) float64 {
 	n := len(x)
-	quarter := x[int(float64(n)/4+0.5)-1]
-	if quarter <= 0 {
-		quarter = x[n-1] / float64(n)
+	// shapeAt returns the shape that belongs to a value of θ.
+	shapeAt := func(theta float64) float64 {
+		k := 0.0
+		for _, v := range x {
+			k += math.Log1p(-theta*v) / float64(n)
+		}
+		return k
+	}
+
+	// The grid, which depends on the first quartile of x, and ln of the likelihood of each point.
+	quartile := x[int(float64(n)/4+0.5)-1]
+	if quartile <= 0 {
+		quartile = x[n-1] / float64(n)
 	}
 	points := 30 + int(math.Sqrt(float64(n)))
 	theta := make([]float64, points)
-	likelihood := make([]float64, points)
+	lnLikelihood := make([]float64, points)
 	for j := range theta {
-		theta[j] = 1/x[n-1] + (1-math.Sqrt(float64(points)/(float64(j)+0.5)))/(3*quarter)
-		k := 0.0
-		for _, v := range x {
-			k += math.Log1p(-theta[j]*v) / float64(n)
-		}
-		likelihood[j] = float64(n) * (math.Log(-theta[j]/k) - k - 1)
-		if theta[j] == 0 || math.IsNaN(likelihood[j]) {
-			likelihood[j] = math.Inf(-1)
+		theta[j] = 1/x[n-1] + (1-math.Sqrt(float64(points)/(float64(j)+0.5)))/(3*quartile)
+		k := shapeAt(theta[j])
+		lnLikelihood[j] = float64(n) * (math.Log(-theta[j]/k) - k - 1)
+		if theta[j] == 0 || math.IsNaN(lnLikelihood[j]) {
+			lnLikelihood[j] = math.Inf(-1)
 		}
 	}
-	top := slices.Max(likelihood)
+
+	// The posterior mean of θ.
+	top := slices.Max(lnLikelihood)
 	if math.IsInf(top, -1) {
 		return math.Inf(1)
 	}
 	weight, sum := 0.0, 0.0
-	for j, l := range likelihood {
+	for j, l := range lnLikelihood {
 		w := math.Exp(l - top)
 		weight += w
 		sum += w * theta[j]
 	}
-	at := sum / weight
-	k := 0.0
-	for _, v := range x {
-		k += math.Log1p(-at*v) / float64(n)
-	}
-	return k
+	return shapeAt(sum / weight)
 }
