@@ -18,7 +18,8 @@ func (p Poly) Sub(q Poly) Poly {
 	return p.combine(q, scaled.Number.Sub)
 }
 
-// combine applies op to every coefficient of p and q over the smallest box that holds both; only q's are touched.
+// combine returns op of the coefficients of p and q over the smallest box that holds both. Coefficients that q does not have stay as p has
+// them.
 func (p Poly) combine(q Poly, op func(a, b scaled.Number) scaled.Number) Poly {
 	mustHaveVars(len(p.Shape), len(q.Shape))
 	shape := slices.Clone(p.Shape)
@@ -72,8 +73,7 @@ func (p Poly) Mul(q Poly, ops *Ops) Poly {
 		return mulThin(q, p, shape, ops)
 	}
 
-	// Backwards, so that both lists are read in one direction:
-	// [z^k] p·q = Σ_i p[i]·q[i + shape(q)−1−k].
+	// With q reversed, both lists are read in one direction: [z^k] p·q = Σ_i p[i]·reversed[i + shape(q)−1−k].
 	q = reversed(q)
 	shift := make([]int, len(p.Shape))
 	r := New(shape)
@@ -98,34 +98,35 @@ func Product(vars int, ps []Poly, ops *Ops) Poly {
 	if len(ps) == 0 {
 		return Constant(vars, scaled.One)
 	}
-	p, x, constant := product(vars, ps, ops)
-	if constant {
-		return Constant(vars, x)
+	p, constant, isConstant := product(vars, ps, ops)
+	if isConstant {
+		return Constant(vars, constant)
 	}
 	return p
 }
 
-// product is Product of a list that is not empty. A product of constants is a number: of many legs few have levels.
-func product(vars int, ps []Poly, ops *Ops) (p Poly, x scaled.Number, constant bool) {
+// product returns Π ps in vars variables, along a balanced tree, for a list that is not empty. If all of them are constants, the product is
+// the number constant, and p is not set: of many legs few have levels.
+func product(vars int, ps []Poly, ops *Ops) (p Poly, constant scaled.Number, isConstant bool) {
 	if len(ps) == 1 {
 		mustHaveVars(vars, len(ps[0].Shape))
 		p = canonical(ps[0])
 		return p, p.Coef.At(0), p.Size() == 1
 	}
 	half := len(ps) / 2
-	p, x, first := product(vars, ps[:half], ops)
-	q, y, second := product(vars, ps[half:], ops)
-	if first && second {
-		if vars < 2 || !y.IsZero() { // as by Mul
+	left, leftConstant, isLeftConstant := product(vars, ps[:half], ops)
+	right, rightConstant, isRightConstant := product(vars, ps[half:], ops)
+	if isLeftConstant && isRightConstant {
+		if vars < 2 || !rightConstant.IsZero() { // counted as by Mul
 			ops.Add(1)
 		}
-		return Poly{}, x.Mul(y), true
+		return Poly{}, leftConstant.Mul(rightConstant), true
 	}
-	if first {
-		p = Constant(vars, x)
+	if isLeftConstant {
+		left = Constant(vars, leftConstant)
 	}
-	if second {
-		q = Constant(vars, y)
+	if isRightConstant {
+		right = Constant(vars, rightConstant)
 	}
-	return p.Mul(q, ops), scaled.Number{}, false
+	return left.Mul(right, ops), scaled.Number{}, false
 }

@@ -8,7 +8,7 @@ import (
 
 // The canonical form of coefficients, on which the kernels rely.
 
-// canonical returns p if it is canonical and a canonical copy if not. The check is one pass.
+// canonical returns p if all its coefficients are normalised (isCanonical), else a copy in which they are.
 func canonical(p Poly) Poly {
 	if isCanonical(p.Coef) {
 		return p
@@ -22,15 +22,16 @@ func canonical(p Poly) Poly {
 	return q
 }
 
-// isCanonical reports whether every mantissa is 0 with exponent 0,
-// or in ±[1, 2). NaN and Inf are not.
+// isCanonical reports whether every mantissa is in ±[1, 2), or 0 with exponent 0. It returns false for NaN and Inf, and if there are no
+// exponents.
 func isCanonical(v scaled.Vector) bool {
 	if len(v.Exp) != len(v.Mant) {
 		return false
 	}
-	const biasedZero = 1023 // the exponent field of a float64 in ±[1, 2)
+	const exponentOfOne = 1023 // the exponent field of a float64 in ±[1, 2)
 	for i, m := range v.Mant {
-		if math.Float64bits(m)>>52&0x7ff != biasedZero && (m != 0 || v.Exp[i] != 0) {
+		isNormalised := math.Float64bits(m)>>52&0x7ff == exponentOfOne
+		if !isNormalised && (m != 0 || v.Exp[i] != 0) {
 			return false
 		}
 	}

@@ -16,68 +16,69 @@ func Dot(a, b Poly, ops *Ops) scaled.Number {
 	return DotShift(a, b, make([]int, len(a.Shape)), ops)
 }
 
-// DotShift returns Σ_c s[c+shift]·f[c] over all c where both exist. Shifts may be negative.
+// DotShift returns Σ_c s[c+shift]·f[c] over all c at which both coefficients exist. Shifts may be negative.
 func DotShift(s, f Poly, shift []int, ops *Ops) scaled.Number {
 	mustHaveVars(len(s.Shape), len(f.Shape))
 	mustHaveVars(len(s.Shape), len(shift))
 	return dotShift(canonical(s), canonical(f), shift, ops)
 }
 
-// dotShift is DotShift of canonical polynomials.
+// dotShift returns Σ_c s[c+shift]·f[c] for canonical polynomials, over all c at which both coefficients exist.
 func dotShift(s, f Poly, shift []int, ops *Ops) scaled.Number {
 	w := overlap{s: s, f: f, shift: shift, acc: newAccumulator()}
-	w.rows(0, 0, 0)
+	w.addProducts(0, 0, 0)
 	ops.Add(w.terms)
 	return w.acc.value()
 }
 
-// overlap walks the rows (the last variable's runs) of the box where s, shifted, and f both exist.
+// overlap adds up the products s[c+shift]·f[c] of two polynomials. It goes through the counts c in runs of the last variable.
 type overlap struct {
 	s, f  Poly
-	shift []int
-	acc   accumulator
-	terms int // so far
+	shift []int       // by variable
+	acc   accumulator // the sum so far
+	terms int         // the number of products so far
 }
 
-// rows adds the products under the chosen indices of the variables before axis;
-// is and jf are their partial places in s and f.
-func (w *overlap) rows(axis, is, jf int) {
+// addProducts adds the products whose counts of the variables before axis are chosen. indexS and indexF are the indices in s and f that
+// these counts give over the variables before axis.
+func (w *overlap) addProducts(axis, indexS, indexF int) {
 	if axis == len(w.shift) {
-		w.run(is, jf, 1)
+		w.addRun(indexS, indexF, 1)
 		return
 	}
 
-	// c runs where both exist: 0 ≤ c < nf and 0 ≤ c + k < ns.
-	ns, nf := w.s.Shape[axis], w.f.Shape[axis]
+	// The counts c at which both exist: 0 ≤ c < sideF and 0 ≤ c + k < sideS.
+	sideS, sideF := w.s.Shape[axis], w.f.Shape[axis]
 	k := w.shift[axis]
-	lo := max(0, -k)
-	hi := min(nf, ns-k)
-	if lo >= hi {
+	first := max(0, -k)
+	end := min(sideF, sideS-k)
+	if first >= end {
 		return
 	}
-	if axis == len(w.shift)-1 {
-		w.run(is*ns+lo+k, jf*nf+lo, hi-lo)
+	isLastAxis := axis == len(w.shift)-1
+	if isLastAxis {
+		w.addRun(indexS*sideS+first+k, indexF*sideF+first, end-first)
 		return
 	}
-	for c := lo; c < hi; c++ {
-		w.rows(axis+1, is*ns+c+k, jf*nf+c)
+	for c := first; c < end; c++ {
+		w.addProducts(axis+1, indexS*sideS+c+k, indexF*sideF+c)
 	}
 }
 
-// run adds n neighbouring products.
-func (w *overlap) run(is, jf, n int) {
+// addRun adds the products of n neighbouring coefficients, from indexS in s and from indexF in f on.
+func (w *overlap) addRun(indexS, indexF, n int) {
 	s, f := w.s.Coef, w.f.Coef
-	w.acc.dot(f.Mant[jf:jf+n], f.Exp[jf:jf+n], s.Mant[is:is+n], s.Exp[is:is+n])
+	w.acc.dot(f.Mant[indexF:indexF+n], f.Exp[indexF:indexF+n], s.Mant[indexS:indexS+n], s.Exp[indexS:indexS+n])
 	w.terms += n
 }
 
-// Correlate contracts S backwards with the polynomial of one piece,
+// Correlate returns the correlation of s with p,
 //
 //	h[k] = Σ_j p[j]·s[k+j]
 //
 // over the box shape(s) − shape(p) + 1, so that Dot(s, p·q) = Dot(Correlate(s, p), q) for every q
-// that keeps p·q in the box of s. Where p is wider than s in some variable that side of the result
-// is 1. Cost: at most Size(s)·Size(p) multiply-adds.
+// that keeps p·q in the box of s: it contracts s with the polynomial p of one piece. If p is wider than s in a variable, that side of the
+// result is 1. Cost: at most Size(s)·Size(p) multiply-adds.
 func Correlate(s, p Poly, ops *Ops) Poly {
 	mustHaveVars(len(s.Shape), len(p.Shape))
 	s, p = canonical(s), canonical(p)
@@ -107,8 +108,8 @@ func Correlate(s, p Poly, ops *Ops) Poly {
 	return h
 }
 
-// CorrelateOn is Correlate over the box of places, at the coefficients of it that are not 0 alone; the others
-// are 0. Cost: at most Size(p) multiply-adds for each of them.
+// CorrelateOn returns h[k] = Σ_j p[j]·s[k+j], as Correlate does, over the box of places, but only for the k at which places has a
+// coefficient other than 0. All others are 0. Cost: at most Size(p) multiply-adds for each such k.
 func CorrelateOn(s, p, places Poly, ops *Ops) Poly {
 	mustHaveVars(len(s.Shape), len(p.Shape))
 	mustHaveVars(len(s.Shape), len(places.Shape))
@@ -142,14 +143,14 @@ func Hadamard(a, b Poly) Poly {
 	return a
 }
 
-// Crop returns a copy of p over another box: coefficients outside it are dropped, new ones are 0.
+// Crop returns a copy of p over the box shape. Coefficients outside it are dropped, and those that p does not have are 0.
 func Crop(p Poly, shape []int) Poly {
 	mustHaveVars(len(p.Shape), len(shape))
 	q := New(shape)
 	c := make([]int, len(shape))
 	for i := range q.Coef.Mant {
-		if from, ok := p.index(c); ok {
-			q.put(i, p.Coef.At(from))
+		if index, ok := p.index(c); ok {
+			q.put(i, p.Coef.At(index))
 		}
 		next(c, shape)
 	}

@@ -37,57 +37,63 @@ type accumulator struct {
 	top int64
 }
 
+// newAccumulator returns an accumulator with the sum 0.
 func newAccumulator() accumulator { return accumulator{top: bottom} }
 
-// dot adds Σ_i a_i·b_i, for canonical lists of one length. Two running sums over four terms a step
-// hide the latency of the additions; window is a power of two, so one comparison of the or-ed
-// distances tests all four.
-func (t *accumulator) dot(am []float64, ae []int64, bm []float64, be []int64) {
-	n := len(am)
-	ae, bm, be = ae[:n], bm[:n], be[:n] // for the compiler: no bounds are checked below
-	s0, s1, top := t.s, 0.0, t.top
+// dot adds Σ_i a_i·b_i to the sum. a_i is aMant[i]·2^aExp[i] and b_i likewise, all normalised.
+//
+// It takes four terms at a time. If all of them are within the window below the top, at distances d0 to d3, they are added to two running
+// sums, which hide the latency of the additions. window is a power of two, so one comparison of the or-ed distances tests all four.
+func (t *accumulator) dot(aMant []float64, aExp []int64, bMant []float64, bExp []int64) {
+	n := len(aMant)
+	aExp, bMant, bExp = aExp[:n], bMant[:n], bExp[:n] // for the compiler: no bounds are checked below
+	sum0, sum1, top := t.s, 0.0, t.top
 
 	i := 0
 	for ; i+4 <= n; i += 4 {
-		x, y, ex, ey := am[i:i+4:i+4], bm[i:i+4:i+4], ae[i:i+4:i+4], be[i:i+4:i+4]
+		x, y, ex, ey := aMant[i:i+4:i+4], bMant[i:i+4:i+4], aExp[i:i+4:i+4], bExp[i:i+4:i+4]
 		d0, d1 := uint64(top-ex[0]-ey[0]), uint64(top-ex[1]-ey[1])
 		d2, d3 := uint64(top-ex[2]-ey[2]), uint64(top-ex[3]-ey[3])
 		if d0|d1|d2|d3 < window {
-			s0 += float64(x[0] * y[0] * power[d0%window])
-			s1 += float64(x[1] * y[1] * power[d1%window])
-			s0 += float64(x[2] * y[2] * power[d2%window])
-			s1 += float64(x[3] * y[3] * power[d3%window])
+			sum0 += float64(x[0] * y[0] * power[d0%window])
+			sum1 += float64(x[1] * y[1] * power[d1%window])
+			sum0 += float64(x[2] * y[2] * power[d2%window])
+			sum1 += float64(x[3] * y[3] * power[d3%window])
 			continue
 		}
-		t.s, t.top = s0+s1, top
+
+		// One by one, which may raise the top.
+		t.s, t.top = sum0+sum1, top
 		for j := range x {
 			t.add(x[j]*y[j], ex[j]+ey[j])
 		}
-		s0, s1, top = t.s, 0, t.top
+		sum0, sum1, top = t.s, 0, t.top
 	}
-	t.s, t.top = s0+s1, top
+	t.s, t.top = sum0+sum1, top
 
 	for ; i < n; i++ {
-		t.add(am[i]*bm[i], ae[i]+be[i])
+		t.add(aMant[i]*bMant[i], aExp[i]+bExp[i])
 	}
 }
 
-// add adds p·2^e, p being 0 or in ±[1, 4), or not finite.
-func (t *accumulator) add(p float64, e int64) {
-	d := t.top - e
+// add adds p·2^exp to the sum s·2^(top−centre), for a p that is 0, in ±[1, 4), or not finite. A term that is window bits or more below the
+// top is dropped. A term above the top raises it first.
+func (t *accumulator) add(p float64, exp int64) {
+	distance := t.top - exp
 	switch {
 	case p == 0:
 	case p-p != 0: // NaN or Inf
 		t.s += p
-	case uint64(d) < window:
-		t.s += float64(p * power[d])
-	case d < 0:
-		t.raise(e + headroom)
+	case uint64(distance) < window:
+		t.s += float64(p * power[distance])
+	case distance < 0:
+		t.raise(exp + headroom)
 		t.s += float64(p * power[headroom])
 	}
 }
 
-// raise moves the top up. Terms that fall out of float64's range then are 800 bits or more below the term that made it move.
+// raise moves the top up, and scales s so that the sum stays. Terms that fall out of float64's range then are 800 bits or more below the
+// term that made it move.
 func (t *accumulator) raise(top int64) {
 	if shift := top - t.top; shift < 4*window {
 		t.s = math.Ldexp(t.s, -int(shift))

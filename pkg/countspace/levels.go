@@ -30,7 +30,7 @@ type Poly struct {
 	Coef  scaled.Vector
 }
 
-// Identity returns the paper's levels: D = d, λ the identity. All dims must be equal.
+// Identity returns levels in which every value is its own level: D = d, λ the identity. All dims must be equal.
 func Identity(dims []int) (Levels, error) {
 	l := Levels{D: 1, Of: make([][]uint8, len(dims))}
 	if len(dims) > 0 {

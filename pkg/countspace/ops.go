@@ -8,27 +8,27 @@ type Ops struct {
 	// counts here returns at once, and leaves coefficients at 0: the caller has to throw them away.
 	Stop func() bool
 
-	since   int64 // Stop was called
-	stopped bool
+	sinceStop int64 // multiply-adds since Stop was called
+	isStopped bool  // Stop has returned true
 }
 
-// lookEvery is the number of multiply-adds between two calls of Ops.Stop: some tenth of a millisecond.
-const lookEvery = 1 << 16
+// stopInterval is the number of multiply-adds between two calls of Ops.Stop: some tenth of a millisecond.
+const stopInterval = 1 << 16
 
-// Add counts n multiply-adds.
+// Add counts n multiply-adds, and calls Stop if stopInterval of them were counted since the last call.
 func (o *Ops) Add(n int) {
 	if o == nil {
 		return
 	}
 	o.MulAdds += int64(n)
-	if o.Stop == nil || o.stopped {
+	if o.Stop == nil || o.isStopped {
 		return
 	}
-	if o.since += int64(n); o.since >= lookEvery {
-		o.since = 0
-		o.stopped = o.Stop()
+	if o.sinceStop += int64(n); o.sinceStop >= stopInterval {
+		o.sinceStop = 0
+		o.isStopped = o.Stop()
 	}
 }
 
-// done reports whether the arithmetic shall end.
-func (o *Ops) done() bool { return o != nil && o.stopped }
+// done reports whether Stop has returned true, so that the arithmetic has to end.
+func (o *Ops) done() bool { return o != nil && o.isStopped }

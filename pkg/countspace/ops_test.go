@@ -46,7 +46,7 @@ func TestStop(t *testing.T) {
 			}
 		}
 		stopped.Stop = func() bool { return true }
-		if do(&stopped); stopped.MulAdds > 8*lookEvery || stopped.MulAdds >= all.MulAdds {
+		if do(&stopped); stopped.MulAdds > 8*stopInterval || stopped.MulAdds >= all.MulAdds {
 			t.Errorf("%s: %d of %d multiply-adds although it was stopped", name, stopped.MulAdds, all.MulAdds)
 		}
 	}

@@ -99,27 +99,26 @@ func (p Poly) IsZero() bool {
 	return true
 }
 
-// put sets coefficient i of the box, canonically.
+// put sets coefficient i to x, normalised.
 func (p Poly) put(i int, x scaled.Number) {
 	x = scaled.Make(x.Mant, x.Exp)
 	p.Coef.Mant[i] = x.Mant
 	p.Coef.Exp[i] = x.Exp
 }
 
-// index returns the place of count vector c, and whether c is in the box.
-func (p Poly) index(c []int) (int, bool) {
+// index returns the index of the coefficient of z^c. ok is false if c is not in the box.
+func (p Poly) index(c []int) (i int, ok bool) {
 	mustHaveVars(len(p.Shape), len(c))
-	i := 0
-	for a, s := range p.Shape {
-		if c[a] < 0 || c[a] >= s {
+	for a, side := range p.Shape {
+		if c[a] < 0 || c[a] >= side {
 			return 0, false
 		}
-		i = i*s + c[a]
+		i = i*side + c[a]
 	}
 	return i, true
 }
 
-// volume is the number of coefficients of a box that was checked before.
+// volume returns the number of coefficients of a box, whose size was checked before.
 func volume(shape []int) int {
 	n := 1
 	for _, s := range shape {
@@ -128,16 +127,15 @@ func volume(shape []int) int {
 	return n
 }
 
-// mustHaveVars holds the invariant that polynomials of one computation have the same variables:
-// the levels decide them, and no data can mix them.
+// mustHaveVars panics if polynomials of one computation have different numbers of variables. The levels decide these, so no data can mix
+// them.
 func mustHaveVars(want, got int) {
 	if want != got {
 		panic(fmt.Sprintf("countspace: %d variables met %d", want, got))
 	}
 }
 
-// next advances a count vector within a box,
-// last variable fastest, and reports whether there was a next one.
+// next moves c to the next count vector of a box, the last variable fastest. It returns false after the last one, and c is then the first.
 func next(c, shape []int) bool {
 	for a := len(c) - 1; a >= 0; a-- {
 		c[a]++

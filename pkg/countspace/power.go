@@ -38,99 +38,104 @@ func Power(p Poly, m int, ops *Ops) Poly {
 	return square.Mul(p, ops)
 }
 
-// Closed reports whether Power has a closed form for p: at most two coefficients that are not 0, or
-// no more than one more of them than variables.
+// Closed reports whether Power has a closed form for p: if p has at most two coefficients that are not 0, or at most one more of them than
+// variables.
 func Closed(p Poly) bool {
-	most := max(2, len(p.Shape)+1)
-	n := 0
-	for _, x := range p.Coef.Mant {
+	limit := max(2, len(p.Shape)+1)
+	return countNonZeros(p.Coef) <= limit
+}
+
+// countNonZeros returns the number of coefficients that are not 0.
+func countNonZeros(v scaled.Vector) (n int) {
+	for _, x := range v.Mant {
 		if x != 0 {
 			n++
 		}
 	}
-	return n <= most
+	return n
 }
 
-// nonZeros lists the places of the coefficients that are not 0.
+// nonZeros lists the positions of the coefficients that are not 0.
 func nonZeros(v scaled.Vector) []int {
-	var out []int
+	var positions []int
 	for i, x := range v.Mant {
 		if x != 0 {
-			out = append(out, i)
+			positions = append(positions, i)
 		}
 	}
-	return out
+	return positions
 }
 
-// powers writes the terms of a power into r.
-type powers struct {
-	r     Poly
-	ratio []scaled.Wide // term i over term 0
-	step  []int         // place of term i less that of term 0, in r's box
-	terms int           // written, since they were counted
-	ops   *Ops
+// expansion writes the terms of a power of p into the result. p has the terms 0, 1, …; a term of the power is given by how often it has
+// each of them as a factor, m times in all.
+type expansion struct {
+	result    Poly
+	ratio     []scaled.Wide // by term of p but term 0: its coefficient over that of term 0
+	step      []int         // by term of p but term 0: its index in the result's box, less that of term 0
+	uncounted int           // terms written that ops has not counted yet
+	ops       *Ops
 }
 
-// multinomial is Power by the multinomial theorem.
+// multinomial returns p^m by the multinomial theorem. terms has the positions of p's coefficients that are not 0.
 func multinomial(p Poly, terms []int, m int, ops *Ops) Poly {
 	shape := make([]int, len(p.Shape))
 	for a, side := range p.Shape {
 		shape[a] = m*(side-1) + 1
 	}
-	w := powers{r: New(shape), ops: ops}
+	e := expansion{result: New(shape), ops: ops}
 	if len(terms) == 0 {
-		return w.r
+		return e.result
 	}
 
-	// The place of a term in the larger box.
-	place := func(i int) int {
-		at, stride := 0, 1
+	// indexOf returns the index in the result's box of p's coefficient i.
+	indexOf := func(i int) int {
+		index, stride := 0, 1
 		for a := len(shape) - 1; a >= 0; a-- {
-			at += i % p.Shape[a] * stride
+			index += i % p.Shape[a] * stride
 			i /= p.Shape[a]
 			stride *= shape[a]
 		}
-		return at
+		return index
 	}
-	first := p.Coef.At(terms[0]).Wide()
+	term0, index0 := p.Coef.At(terms[0]).Wide(), indexOf(terms[0])
 	for _, i := range terms[1:] {
-		w.ratio = append(w.ratio, divide(p.Coef.At(i).Wide(), first))
-		w.step = append(w.step, place(i)-place(terms[0]))
+		e.ratio = append(e.ratio, divide(p.Coef.At(i).Wide(), term0))
+		e.step = append(e.step, indexOf(i)-index0)
 	}
 
-	w.emit(len(w.ratio), wholePower(first, m), m, m*place(terms[0]))
-	w.count()
-	return w.r
+	e.addTerms(len(e.ratio), wholePower(term0, m), m, m*index0)
+	e.count()
+	return e.result
 }
 
 // countEvery is the number of terms counted together.
 const countEvery = 1 << 9
 
-// count counts the terms written.
-func (w *powers) count() {
-	w.ops.Add(w.terms)
-	w.terms = 0
+// count adds the terms written since the last call to ops.
+func (e *expansion) count() {
+	e.ops.Add(e.uncounted)
+	e.uncounted = 0
 }
 
-// emit writes all terms with given counts of the terms after number k, c of which is the one with
-// rest legs at term 0 and none at 1 … k, at its place in the box.
-func (w *powers) emit(k int, c scaled.Wide, rest, at int) {
+// addTerms adds the terms of the power whose factors from the terms of p behind term k are chosen, for all choices of the remaining factors
+// from the terms 0 to k. value is the term that has all of them from term 0, and index its index in the result's box.
+func (e *expansion) addTerms(k int, value scaled.Wide, remaining, index int) {
 	if k == 0 {
-		w.r.put(at, w.r.Coef.At(at).Add(c.Number()))
-		if w.terms++; w.terms == countEvery {
-			w.count()
+		e.result.put(index, e.result.Coef.At(index).Add(value.Number()))
+		if e.uncounted++; e.uncounted == countEvery {
+			e.count()
 		}
 		return
 	}
-	for n := 0; ; n++ {
-		w.emit(k-1, c, rest-n, at)
-		if n == rest || w.ops.done() {
+	for n := 0; ; n++ { // n factors are from term k
+		e.addTerms(k-1, value, remaining-n, index)
+		if n == remaining || e.ops.done() {
 			return
 		}
 
-		// One more leg at term k is one less at term 0.
-		c = c.Mul(w.ratio[k-1]).Mul(fraction(rest-n, n+1))
-		at += w.step[k-1]
+		// One more factor from term k is one less from term 0, and the multinomial coefficient changes by (remaining−n)/(n+1).
+		value = value.Mul(e.ratio[k-1]).Mul(fraction(remaining-n, n+1))
+		index += e.step[k-1]
 	}
 }
 
@@ -144,20 +149,20 @@ func fraction(a, b int) scaled.Wide {
 // divide returns a/b with about 100 bits, b not 0.
 func divide(a, b scaled.Wide) scaled.Wide {
 	q := scaled.Make(a.Hi/b.Hi, a.Exp-b.Exp).Wide()
-	minus := q.Mul(b)
-	minus.Hi, minus.Lo = -minus.Hi, -minus.Lo
-	rest := a.Add(minus)
-	return q.Add(scaled.Make(rest.Hi/b.Hi, rest.Exp-b.Exp).Wide())
+	product := q.Mul(b)
+	product.Hi, product.Lo = -product.Hi, -product.Lo
+	remainder := a.Add(product) // a − q·b
+	return q.Add(scaled.Make(remainder.Hi/b.Hi, remainder.Exp-b.Exp).Wide())
 }
 
-// wholePower returns a^m by squaring.
+// wholePower returns a^m for m ≥ 0, by squaring.
 func wholePower(a scaled.Wide, m int) scaled.Wide {
-	out := scaled.WideOne
+	result := scaled.WideOne
 	for ; m > 0; m /= 2 {
 		if m%2 == 1 {
-			out = out.Mul(a)
+			result = result.Mul(a)
 		}
 		a = a.Mul(a)
 	}
-	return out
+	return result
 }

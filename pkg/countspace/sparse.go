@@ -13,26 +13,23 @@ const (
 	thin = 3
 )
 
-// isThin reports whether the coefficients of p that are not 0 are worth listing.
+// isThin reports whether a product with p is faster term by term, over the coefficients of p that are not 0: whether p has two variables or
+// more, and at most few such coefficients, or at most Size/thin of them.
 func isThin(p Poly) bool {
 	if len(p.Shape) < 2 {
 		return false
 	}
-	n := 0
-	for _, x := range p.Coef.Mant {
-		if x != 0 {
-			n++
-		}
-	}
+	n := countNonZeros(p.Coef)
 	return n <= few || n*thin <= p.Size()
 }
 
-// sums are accumulators over a box.
+// sums are accumulators over a box, one for each coefficient.
 type sums struct {
 	shape []int
 	acc   []accumulator
 }
 
+// newSums returns sums of 0 over a box.
 func newSums(shape []int) sums {
 	s := sums{shape: shape, acc: make([]accumulator, volume(shape))}
 	for i := range s.acc {
@@ -52,37 +49,39 @@ func (s sums) poly() Poly {
 	return r
 }
 
-// axpy adds x·p[c] to the sum at c + shift, for all c where both exist; it returns their number.
-func (s sums) axpy(x scaled.Number, p Poly, shift []int) int {
-	return s.rows(x, p, shift, 0, 0, 0)
+// addMultiple adds x·p[c] to the sum at c + shift, for all c at which both exist. It returns the number of these c.
+func (s sums) addMultiple(x scaled.Number, p Poly, shift []int) int {
+	return s.addRows(x, p, shift, 0, 0, 0)
 }
 
-// rows is axpy under the indices chosen so far, is and ip their partial places in s and p.
-func (s sums) rows(x scaled.Number, p Poly, shift []int, axis, is, ip int) (n int) {
+// addRows does what addMultiple does, for the c whose counts of the variables before axis are chosen. indexS and indexP are the indices
+// in s and p that these counts give over the variables before axis.
+func (s sums) addRows(x scaled.Number, p Poly, shift []int, axis, indexS, indexP int) (n int) {
 	if axis == len(shift) {
-		return s.run(x, p.Coef, is, ip, 1)
+		return s.addRun(x, p.Coef, indexS, indexP, 1)
 	}
 	k := shift[axis]
-	lo := max(0, -k)
-	hi := min(p.Shape[axis], s.shape[axis]-k)
-	if lo >= hi {
+	first := max(0, -k)
+	end := min(p.Shape[axis], s.shape[axis]-k)
+	if first >= end {
 		return 0
 	}
-	is *= s.shape[axis]
-	ip *= p.Shape[axis]
-	if axis == len(shift)-1 {
-		return s.run(x, p.Coef, is+lo+k, ip+lo, hi-lo)
+	indexS *= s.shape[axis]
+	indexP *= p.Shape[axis]
+	isLastAxis := axis == len(shift)-1
+	if isLastAxis {
+		return s.addRun(x, p.Coef, indexS+first+k, indexP+first, end-first)
 	}
-	for c := lo; c < hi; c++ {
-		n += s.rows(x, p, shift, axis+1, is+c+k, ip+c)
+	for c := first; c < end; c++ {
+		n += s.addRows(x, p, shift, axis+1, indexS+c+k, indexP+c)
 	}
 	return n
 }
 
-// run adds x times n neighbouring coefficients.
-func (s sums) run(x scaled.Number, v scaled.Vector, is, ip, n int) int {
-	acc := s.acc[is : is+n]
-	mant, exp := v.Mant[ip:ip+n], v.Exp[ip:ip+n]
+// addRun adds x times n neighbouring coefficients, from indexP in v on, to the sums from indexS on. It returns n.
+func (s sums) addRun(x scaled.Number, v scaled.Vector, indexS, indexP, n int) int {
+	acc := s.acc[indexS : indexS+n]
+	mant, exp := v.Mant[indexP:indexP+n], v.Exp[indexP:indexP+n]
 	for i := range acc {
 		if mant[i] != 0 {
 			acc[i].add(mant[i]*x.Mant, exp[i]+x.Exp)
@@ -91,7 +90,7 @@ func (s sums) run(x scaled.Number, v scaled.Vector, is, ip, n int) int {
 	return n
 }
 
-// mulThin returns p·q for canonical polynomials, q term by term.
+// mulThin returns p·q over the box shape, for canonical polynomials. It adds p times each coefficient of q that is not 0.
 func mulThin(p, q Poly, shape []int, ops *Ops) Poly {
 	s := newSums(shape)
 	c := make([]int, len(shape))
@@ -100,14 +99,15 @@ func mulThin(p, q Poly, shape []int, ops *Ops) Poly {
 			break
 		}
 		if x != 0 {
-			ops.Add(s.axpy(q.Coef.At(i), p, c))
+			ops.Add(s.addMultiple(q.Coef.At(i), p, c))
 		}
 		next(c, q.Shape)
 	}
 	return s.poly()
 }
 
-// correlateThin returns h[k] = Σ_j p[j]·s[k+j] for canonical polynomials over a box, p term by term.
+// correlateThin returns h[k] = Σ_j p[j]·s[k+j] over the box shape, for canonical polynomials. It adds s times each coefficient of p that is
+// not 0.
 func correlateThin(s, p Poly, shape []int, ops *Ops) Poly {
 	h := newSums(shape)
 	j := make([]int, len(shape))
@@ -120,7 +120,7 @@ func correlateThin(s, p Poly, shape []int, ops *Ops) Poly {
 			for a := range shift {
 				shift[a] = -j[a]
 			}
-			ops.Add(h.axpy(p.Coef.At(i), s, shift))
+			ops.Add(h.addMultiple(p.Coef.At(i), s, shift))
 		}
 		next(j, p.Shape)
 	}

@@ -24,15 +24,15 @@ const bytesPerCoefficient = 16
 // ErrSize if a side is below 1, or if the coefficients' 16 bytes each could not be addressed.
 func size(shape []int) (int, error) {
 	n := 1
-	for a, s := range shape {
-		if s < 1 {
+	for a, side := range shape {
+		if side < 1 {
 			return 0, fmt.Errorf("%w: side %d of the box is %d, at least 1 is needed",
-				ErrSize, a, s)
+				ErrSize, a, side)
 		}
-		if n > math.MaxInt/bytesPerCoefficient/s {
+		if n > math.MaxInt/bytesPerCoefficient/side {
 			return 0, fmt.Errorf("%w: a box of shape %v has too many coefficients", ErrSize, shape)
 		}
-		n *= s
+		n *= side
 	}
 	return n, nil
 }

@@ -11,11 +11,14 @@ const (
 	nearTerms = 256 // and so many numbers be added: 53 + 64 + 8 bits, and a sign
 )
 
-// sumNear is sumDescending, in any order, for numbers that fit 128 bits;
-// it returns false for others.
-func sumNear(xs []Number) (Number, bool) {
-	if len(xs) == 0 || len(xs) > nearTerms {
-		return Number{}, len(xs) == 0
+// sumNear returns the correctly rounded sum of finite numbers, by integers of 128 bits. ok is false if there are too many numbers, or if
+// their exponents are too far apart for that.
+func sumNear(xs []Number) (sum Number, ok bool) {
+	if len(xs) == 0 {
+		return Number{}, true
+	}
+	if len(xs) > nearTerms {
+		return Number{}, false
 	}
 
 	low, high := xs[0].Exp, xs[0].Exp
@@ -26,48 +29,51 @@ func sumNear(xs []Number) (Number, bool) {
 		return Number{}, false
 	}
 
-	// Two's complement over two words.
+	// The sum in units of 2^(low−mantissaBits), in two's complement over two words.
 	var hi, lo, carry uint64
 	for _, x := range xs {
-		m := int64(x.Mant * (1 << mantissaBits))
+		mantissa := int64(x.Mant * (1 << mantissaBits))
 		shift := uint64(x.Exp - low)
-		lo, carry = bits.Add64(lo, uint64(m)<<shift, 0)
-		hi, _ = bits.Add64(hi, uint64(m>>(64-shift)), carry)
+		lo, carry = bits.Add64(lo, uint64(mantissa)<<shift, 0)
+		hi, _ = bits.Add64(hi, uint64(mantissa>>(64-shift)), carry)
 	}
 
 	sign := 1.0
-	if int64(hi) < 0 {
+	if int64(hi) < 0 { // negate
 		sign = -1
 		lo, carry = bits.Sub64(0, lo, 0)
 		hi, _ = bits.Sub64(0, hi, carry)
 	}
-	return Make(sign*nearest(hi, lo, &low), low-mantissaBits), true
+	kept, dropped := roundTo53Bits(hi, lo)
+	return Make(sign*kept, low+dropped-mantissaBits), true
 }
 
-// nearest returns an integer of 128 bits rounded to nearest even,
-// divided by the power of two that it adds to *exp.
-func nearest(hi, lo uint64, exp *int64) float64 {
-	drop := bits.Len64(lo) - mantissaBits - 1
+// roundTo53Bits returns the integer hi·2^64 + lo as kept·2^dropped, rounded to nearest, ties to even. dropped is the number of bits that
+// are not kept.
+func roundTo53Bits(hi, lo uint64) (kept float64, dropped int64) {
+	length := bits.Len64(lo)
 	if hi != 0 {
-		drop = 64 + bits.Len64(hi) - mantissaBits - 1
+		length = 64 + bits.Len64(hi)
 	}
-	if drop <= 0 {
-		return float64(lo)
+	dropped = int64(length - mantissaBits - 1)
+	if dropped <= 0 {
+		return float64(lo), 0
 	}
 
-	*exp += int64(drop)
-	d := uint64(drop)
-	// shifts by 64 and more, or by less than 0 as an unsigned number, give 0
-	kept := lo>>d | hi<<(64-d) | hi>>(d-64)
-	half := lo >> (d - 1) & 1 // the first bit dropped
-	rest := lo<<(65-d) != 0   // and whether another one is 1
+	// Shifts by 64 and more, or by less than 0 as an unsigned number, give 0.
+	d := uint64(dropped)
+	integer := lo>>d | hi<<(64-d) | hi>>(d-64)
+	firstDropped := lo >> (d - 1) & 1 // the highest bit that is dropped
+	hasLower := lo<<(65-d) != 0       // another dropped bit is 1
 	if d > 64 {
-		half = hi >> (d - 65) & 1
-		rest = lo != 0 || hi<<(129-d) != 0
+		firstDropped = hi >> (d - 65) & 1
+		hasLower = lo != 0 || hi<<(129-d) != 0
 	}
 
-	if half == 1 && (rest || kept&1 == 1) {
-		kept++
+	isTie := firstDropped == 1 && !hasLower
+	isOdd := integer&1 == 1
+	if firstDropped == 1 && (!isTie || isOdd) {
+		integer++
 	}
-	return float64(kept)
+	return float64(integer), dropped
 }

@@ -20,15 +20,15 @@ var One = Number{Mant: 1}
 
 // Make returns mant·2^exp, normalised. NaN and Inf mantissas stay as they are (see IsFinite).
 func Make(mant float64, exp int64) Number {
-	const field, one = 0x7ff << 52, 1023 << 52 // a float64's exponent, and its value in ±[1, 2)
+	const exponentMask, exponentOfOne = 0x7ff << 52, 1023 << 52 // the bits of a float64's exponent, and what they are in ±[1, 2)
 	b := math.Float64bits(mant)
-	if e := b & field >> 52; e-1 < 0x7fe { // neither 0, subnormal, infinite nor NaN
-		return Number{Mant: math.Float64frombits(b&^field | one), Exp: exp + int64(e) - 1023}
+	if biased := b & exponentMask >> 52; biased-1 < 0x7fe { // neither 0, subnormal, infinite nor NaN
+		return Number{Mant: math.Float64frombits(b&^exponentMask | exponentOfOne), Exp: exp + int64(biased) - 1023}
 	}
 	return makeSpecial(mant, exp)
 }
 
-// makeSpecial is Make for values without an exponent of their own.
+// makeSpecial returns mant·2^exp, normalised, for a mant that is 0, subnormal, infinite or NaN.
 func makeSpecial(mant float64, exp int64) Number {
 	if mant == 0 {
 		return Number{}
@@ -138,24 +138,24 @@ func (a Number) Log10Abs() float64 {
 	return math.Log10(math.Abs(a.Mant)) + float64(a.Exp)*(math.Ln2/math.Ln10)
 }
 
-// ln2Low is ln 2 less its float64.
+// ln2Low is the difference of ln 2 and its float64, math.Ln2.
 const ln2Low = 2.3190468138462996e-17
 
-// FromLog returns exp(l), l in nats: for values known by their logarithm. The relative error is below
-// 2^-51 for |l| up to 10^9, l taken as it is.
-// exp(−Inf) is 0; +Inf and NaN stay.
+// FromLog returns e^l, the value whose natural logarithm is l. The relative error is below 2^-51 for |l| up to 10^9, if l itself is exact.
+// For −Inf it returns 0; +Inf and NaN stay.
 func FromLog(l float64) Number {
 	if math.IsInf(l, -1) {
 		return Number{}
 	}
-	if l-l != 0 {
+	if l-l != 0 { // +Inf or NaN
 		return Number{Mant: l}
 	}
-	e := math.Floor(l / math.Ln2)
 
-	// The remainder of l after e·ln 2, as if ln 2 had twice the digits of a float64.
-	rest := math.FMA(-e, math.Ln2, l)
-	return Make(math.Exp(math.FMA(-e, ln2Low, rest)), int64(e))
+	// e^l = 2^exp · e^remainder, with ln 2 of twice the digits of a float64 in remainder = l − exp·ln 2.
+	exp := math.Floor(l / math.Ln2)
+	remainder := math.FMA(-exp, math.Ln2, l)
+	remainder = math.FMA(-exp, ln2Low, remainder)
+	return Make(math.Exp(remainder), int64(exp))
 }
 
 // Vector is a list of numbers stored as mantissas and exponents: entry i is Mant[i]·2^Exp[i].

@@ -46,38 +46,37 @@ func SumAbsProducts(a, b []Number) Number {
 	return exactSum(products(abs, terms))
 }
 
-// products returns twice as many numbers whose sum is Σ a[i]·b[i] exactly:
-// every product and its rounding error.
+// products returns numbers whose sum is exactly Σ a[i]·b[i]: every product, rounded, and its rounding error.
 func products(a, b []Number) []Number {
 	terms := make([]Number, 0, 2*len(a))
 	for i, x := range a {
 		x, y := Make(x.Mant, x.Exp), Make(b[i].Mant, b[i].Exp)
 		high := float64(x.Mant * y.Mant)
 		terms = append(terms, Make(high, x.Exp+y.Exp))
-		// an infinite product has no rounding error, and Inf − Inf must not become one
-		if high-high == 0 {
+		isFinite := high-high == 0
+		if isFinite { // an infinite product has no rounding error
 			terms = append(terms, Make(math.FMA(x.Mant, y.Mant, -high), x.Exp+y.Exp))
 		}
 	}
 	return terms
 }
 
-// exactSum returns the correctly rounded sum of xs and destroys the list.
+// exactSum returns the sum of xs, correctly rounded from the exact sum. It destroys the list.
 func exactSum(xs []Number) Number {
-	special := 0.0 // sum of the terms that are not finite
+	nonFinite := 0.0 // the sum of the terms that are not finite
 	n := 0
 	for _, x := range xs {
 		switch x = Make(x.Mant, x.Exp); {
 		case !x.IsFinite():
-			special += x.Mant
+			nonFinite += x.Mant
 		case x.Mant != 0:
 			xs[n] = x
 			n++
 		}
 	}
 
-	if special != 0 { // NaN is not 0 either
-		return Number{Mant: special}
+	if nonFinite != 0 { // NaN is not 0 either
+		return Number{Mant: nonFinite}
 	}
 
 	xs = xs[:n]
@@ -99,57 +98,58 @@ const (
 	longBits = 3 * guardBits
 )
 
-// sumDescending sums finite non-zero numbers in descending order of exponent. The partial sum is
-// the integer a in units of 2^unit. The terms that are left stay below a bound; two things end the
-// sum early, so that a gap of a million bits between terms costs nothing.
+// sumDescending returns the correctly rounded sum of finite numbers other than 0, in descending order of their exponents. The partial sum
+// is the integer partial, in units of 2^unit. It ends as soon as the terms that are left cannot change the result (roundEarly), so that a
+// gap of a million bits between terms costs nothing.
 func sumDescending(xs []Number) Number {
-	var a, term big.Int
+	var partial, term big.Int
 	var unit int64
 	for i, x := range xs {
-		if a.Sign() != 0 {
-			if r, done := settled(&a, unit, xs[i:]); done {
-				return r
+		if partial.Sign() != 0 {
+			if sum, ok := roundEarly(&partial, unit, xs[i:]); ok {
+				return sum
 			}
 		}
 
-		low := x.Exp - mantissaBits
-		if a.Sign() != 0 {
-			// low ≤ unit in descending order, and not far below, or it would be settled
-			a.Lsh(&a, uint(unit-low))
+		termUnit := x.Exp - mantissaBits
+		if partial.Sign() != 0 {
+			// termUnit ≤ unit in descending order, and not far below, or the sum would have ended
+			partial.Lsh(&partial, uint(unit-termUnit))
 		}
 
-		unit = low
+		unit = termUnit
 		term.SetInt64(int64(math.Ldexp(x.Mant, mantissaBits)))
-		a.Add(&a, &term)
+		partial.Add(&partial, &term)
 	}
-	return rounded(&a, unit)
+	return rounded(&partial, unit)
 }
 
-// settled reports whether the terms in rest can no longer change the rounding of a·2^unit,
-// or only by their sign, and then returns the rounded sum. Their sum stays below 2^bound in size.
-func settled(a *big.Int, unit int64, rest []Number) (Number, bool) {
-	length := int64(a.BitLen())
-	bound := rest[0].Exp + 1 + int64(bits.Len(uint(len(rest))))
+// roundEarly returns the rounded sum of partial·2^unit and the remaining terms, which are in descending order. ok is false if their values
+// may change it; if only their sign does, it is known.
+func roundEarly(partial *big.Int, unit int64, remaining []Number) (sum Number, ok bool) {
+	length := int64(partial.BitLen())
+	bound := remaining[0].Exp + 1 + int64(bits.Len(uint(len(remaining)))) // the remaining terms add up to less than 2^bound
 
-	// Everything on which the rounding could hinge is a multiple of 2^low;
-	// a is, and the rest is smaller than that.
+	// The rounding depends on multiples of 2^low, as the partial sum is one. If the remaining terms are smaller, one bit below with their
+	// sign stands for them.
 	if low := unit - max(0, guardBits-length); bound <= low {
-		var sticky big.Int
-		sticky.Lsh(a, uint(unit-low)+1)
-		sticky.Add(&sticky, big.NewInt(int64(sumDescending(rest).Sign())))
-		return rounded(&sticky, low-1), true
+		var withSign big.Int
+		withSign.Lsh(partial, uint(unit-low)+1)
+		withSign.Add(&withSign, big.NewInt(int64(sumDescending(remaining).Sign())))
+		return rounded(&withSign, low-1), true
 	}
-	// A long partial sum whose neighbourhood rounds to one number.
+
+	// A long partial sum may round to the same number with the largest and with the smallest sum of the remaining terms.
 	if top := unit + length; length >= longBits && bound < top-guardBits {
-		var margin, below, above big.Int
+		var margin, smallest, largest big.Int
 		margin.Lsh(big.NewInt(1), uint(max(0, bound-unit)))
-		r := rounded(below.Sub(a, &margin), unit)
-		return r, r == rounded(above.Add(a, &margin), unit)
+		sum = rounded(smallest.Sub(partial, &margin), unit)
+		return sum, sum == rounded(largest.Add(partial, &margin), unit)
 	}
 	return Number{}, false
 }
 
-// rounded returns a·2^unit, rounded to nearest even.
+// rounded returns a·2^unit, rounded to nearest, ties to even.
 func rounded(a *big.Int, unit int64) Number {
 	var mant big.Float
 	exp := new(big.Float).SetPrec(mantissaBits + 1).SetInt(a).MantExp(&mant)

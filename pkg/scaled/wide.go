@@ -22,7 +22,7 @@ type Wide struct {
 // WideOne is the number 1.
 var WideOne = Wide{Hi: 1}
 
-// Wide returns a with as many digits again.
+// Wide returns a as a wide number, exactly.
 func (a Number) Wide() Wide { return Wide{Hi: a.Mant, Exp: a.Exp} }
 
 // Number returns a rounded to a float64's digits.
@@ -39,37 +39,36 @@ func (a Wide) Abs() Wide {
 	return a
 }
 
-// fit normalises hi + lo, |lo| at most half a unit of hi, times 2^exp.
-func fit(hi, lo float64, exp int64) Wide {
-	b := math.Float64bits(hi)
-	e := int64(b >> 52 & 0x7ff)
+// normalised returns (hi + lo)·2^exp with hi in ±[1, 2). |lo| is at most half a unit in the last place of hi. hi is not subnormal: sums and
+// products of two numbers in ±[1, 2) are 0, or no smaller than 2^-106.
+func normalised(hi, lo float64, exp int64) Wide {
+	const exponentOfOne = 1023 // the exponent field of a float64 in ±[1, 2)
+	biased := int64(math.Float64bits(hi) >> 52 & 0x7ff)
 	switch {
-	case e == 1023:
+	case biased == exponentOfOne:
 		return Wide{Hi: hi, Lo: lo, Exp: exp}
 	case hi == 0:
 		return Wide{}
 	}
-
-	// Sums of two numbers in ±[1, 2)
-	// and products of them are no smaller than 2^-106: never subnormal.
-	e -= 1023
-	return Wide{Hi: math.Ldexp(hi, int(-e)), Lo: math.Ldexp(lo, int(-e)), Exp: exp + e}
+	shift := biased - exponentOfOne
+	return Wide{Hi: math.Ldexp(hi, int(-shift)), Lo: math.Ldexp(lo, int(-shift)), Exp: exp + shift}
 }
 
-// Mul returns a·b.
+// Mul returns a·b, rounded: the product of the high parts, its rounding error, and the products of high and low parts.
 func (a Wide) Mul(b Wide) Wide {
-	p := a.Hi * b.Hi
-	if p == 0 {
+	product := a.Hi * b.Hi
+	if product == 0 {
 		return Wide{}
 	}
 
-	e := math.FMA(a.Hi, b.Hi, -p)
-	e += float64(a.Hi*b.Lo) + float64(a.Lo*b.Hi)
-	hi := p + e
-	return fit(hi, e-(hi-p), a.Exp+b.Exp)
+	low := math.FMA(a.Hi, b.Hi, -product)
+	low += float64(a.Hi*b.Lo) + float64(a.Lo*b.Hi)
+	hi := product + low
+	return normalised(hi, low-(hi-product), a.Exp+b.Exp)
 }
 
-// Add returns a+b.
+// Add returns a+b, rounded. The sums of the high parts and of the low parts are exact, as pairs, which are then joined from the largest
+// part to the smallest.
 func (a Wide) Add(b Wide) Wide {
 	if a.Hi == 0 {
 		return b
@@ -82,28 +81,27 @@ func (a Wide) Add(b Wide) Wide {
 	}
 
 	shift := a.Exp - b.Exp
-	if shift > 120 {
+	if shift > 120 { // b is below the last digit of a
 		return a
 	}
 
-	f := math.Float64frombits(uint64(1023-shift) << 52) // 2^-shift
-	bh, bl := b.Hi*f, b.Lo*f
-	s, e := twoSum(a.Hi, bh)
-	t, g := twoSum(a.Lo, bl)
-	e += t
+	factor := math.Float64frombits(uint64(1023-shift) << 52) // 2^-shift
+	high, highError := twoSum(a.Hi, b.Hi*factor)
+	low, lowError := twoSum(a.Lo, b.Lo*factor)
+	low = highError + low
 
-	hi := s + e
-	e -= hi - s
-	e += g
-	s = hi + e
-	return fit(s, e-(s-hi), a.Exp)
+	sum := high + low
+	low -= sum - high
+	low += lowError
+	hi := sum + low
+	return normalised(hi, low-(hi-sum), a.Exp)
 }
 
-// twoSum returns a+b rounded, and the rounding error: s + e = a + b exactly.
-func twoSum(a, b float64) (s, e float64) {
-	s = a + b
-	v := s - a
-	return s, (a - (s - v)) + (b - v)
+// twoSum returns a + b, rounded, and the rounding error: their sum is exactly a + b (Knuth).
+func twoSum(a, b float64) (sum, roundingError float64) {
+	sum = a + b
+	roundedB := sum - a
+	return sum, (a - (sum - roundedB)) + (b - roundedB)
 }
 
 // Big returns a exactly, with precision bits (at least 106).

@@ -23,7 +23,7 @@ func At(t Tensor, x []int) scaled.Number {
 	case *CP:
 		terms := make([][]scaled.Number, len(t.Weights))
 		for i := range terms {
-			terms[i] = t.termAt(i, x)
+			terms[i] = t.factorsAt(i, x)
 		}
 		return sumOfProducts(terms)
 	case *Symmetric:
@@ -44,17 +44,18 @@ func At(t Tensor, x []int) scaled.Number {
 	panic("tensor: unknown form")
 }
 
-// termAt returns the factors of Weights[i] Π_ℓ Vectors[ℓ][i, x_ℓ].
-func (t *CP) termAt(i int, x []int) []scaled.Number {
-	p := []scaled.Number{scaled.FromFloat(t.Weights[i])}
+// factorsAt returns the factors of term i at the index x: Weights[i] and the entries Vectors[ℓ][i, x_ℓ]. If a vector that is the identity
+// has 0 there, the only factor is 0.
+func (t *CP) factorsAt(i int, x []int) []scaled.Number {
+	factors := []scaled.Number{scaled.FromFloat(t.Weights[i])}
 	for mode, v := range t.Vectors {
 		if v != nil {
-			p = append(p, scaled.FromFloat(v[i*t.Shape[mode]+x[mode]]))
+			factors = append(factors, scaled.FromFloat(v[i*t.Shape[mode]+x[mode]]))
 		} else if x[mode] != i {
 			return []scaled.Number{{}}
 		}
 	}
-	return p
+	return factors
 }
 
 // The precision of an entry whose terms have both signs is the difference of their exponents plus entryBits: nothing is
@@ -64,46 +65,46 @@ const (
 	maxEntryBits = 1 << 20
 )
 
-// sumOfProducts returns Σ_i Π_k terms[i][k]. Terms of one sign are multiplied
-// and added with a rounding each; where both signs meet, in entryBits.
+// sumOfProducts returns Σ_i Π_k terms[i][k]. If all products have one sign, each is rounded, and each addition. If they have both, so that
+// they may cancel, the sum is computed again with entryBits and more.
 func sumOfProducts(terms [][]scaled.Number) scaled.Number {
 	var sum scaled.Number
-	above, below := false, false // terms of both signs
-	low := int64(math.MaxInt64)
+	hasPositive, hasNegative := false, false
+	low := int64(math.MaxInt64) // exponents of the smallest and the largest product
 	high := int64(math.MinInt64)
 
 	for _, factors := range terms {
-		p := scaled.One
+		product := scaled.One
 		for _, f := range factors {
-			p = p.Mul(f)
+			product = product.Mul(f)
 		}
-		above = above || p.Sign() > 0
-		below = below || p.Sign() < 0
-		if !p.IsZero() {
-			low = min(low, p.Exp)
-			high = max(high, p.Exp)
+		hasPositive = hasPositive || product.Sign() > 0
+		hasNegative = hasNegative || product.Sign() < 0
+		if !product.IsZero() {
+			low = min(low, product.Exp)
+			high = max(high, product.Exp)
 		}
-		sum = sum.Add(p)
+		sum = sum.Add(product)
 	}
 
-	if !above || !below || !sum.IsFinite() {
+	hasBothSigns := hasPositive && hasNegative
+	if !hasBothSigns || !sum.IsFinite() {
 		return sum
 	}
 
 	bits := uint(min(high-low+entryBits, maxEntryBits))
 	exact := new(big.Float).SetPrec(bits)
 	for _, factors := range terms {
-		p := new(big.Float).SetPrec(bits).SetInt64(1)
+		product := new(big.Float).SetPrec(bits).SetInt64(1)
 		for _, f := range factors {
-			p.Mul(p, f.Wide().Big(bits))
+			product.Mul(product, f.Wide().Big(bits))
 		}
-		exact.Add(exact, p)
+		exact.Add(exact, product)
 	}
-
 	return scaled.FromBig(exact)
 }
 
-// asSymmetryCP views t as a symmetry-CP tensor of one term.
+// asSymmetryCP returns t as a symmetry-CP tensor of one term, which shares its values.
 func (t *Symmetric) asSymmetryCP() *SymmetryCP {
 	return &SymmetryCP{
 		Shape:  t.Shape,
@@ -112,7 +113,7 @@ func (t *Symmetric) asSymmetryCP() *SymmetryCP {
 	}
 }
 
-// countIndex returns the index of count(x) in the box of the levels.
+// countIndex returns the index of the count vector of x in the box of the levels.
 func countIndex(l countspace.Levels, x []int) int {
 	step := levelSteps(l)
 	i := 0
@@ -122,7 +123,7 @@ func countIndex(l countspace.Levels, x []int) int {
 	return i
 }
 
-// levelSteps returns per level the step of one leg at that level in the index of the count vector; 0 for level 0.
+// levelSteps returns, for each level, by how much one leg at that level increases the index of a count vector: its stride, 0 for level 0.
 func levelSteps(l countspace.Levels) []int {
 	return append([]int{0}, strides(l.Shape())...)
 }

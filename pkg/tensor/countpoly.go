@@ -65,8 +65,8 @@ func checkWeights(t Tensor, w []LegWeights, d int) error {
 	return nil
 }
 
-// weightBox returns the box of a count polynomial under w:
-// one more per level and leg with a weight at that level.
+// weightBox returns the box of a count polynomial under w over d levels: for each level above 0, one more than the number of legs that
+// have a weight at that level.
 func weightBox(w []LegWeights, d int) []int {
 	shape := make([]int, d-1)
 	for a := range shape {
@@ -82,7 +82,7 @@ func weightBox(w []LegWeights, d int) []int {
 	return shape
 }
 
-// hasLevel reports whether a leg has a weight at level a.
+// hasLevel reports whether a leg has a weight other than 0 at level a of d.
 func hasLevel(w LegWeights, d, a int) bool {
 	for i := a; i < len(w); i += d {
 		if w[i] != 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// countPoly returns Σ_t weight_t Π_ℓ (Σ_a ⟨v_ℓt, w_ℓ[·,a]⟩ z^a).
-// Variable tensors of any degree come this way.
+// countPoly returns the count polynomial Σ_t weight_t Π_ℓ (Σ_a ⟨v_ℓt, w_ℓ[·,a]⟩ z^a) over d levels. Variable tensors of any degree come
+// this way.
 func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.Poly, error) {
 	if d == 1 {
 		return countspace.Constant(0, t.inner(w, ops)), nil
@@ -29,7 +29,7 @@ func (t *CP) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.P
 	return sum, nil
 }
 
-// factors returns the polynomials of term i, one per leg, linear in every variable.
+// factors returns the factors Σ_a ⟨v_ℓi, w_ℓ[·,a]⟩ z^a of term i, one for each leg ℓ. They are linear in every variable.
 func (t *CP) factors(i int, w []LegWeights, d int, ops *countspace.Ops) []countspace.Poly {
 	factors := make([]countspace.Poly, len(t.Shape))
 	for leg := range t.Shape {
@@ -42,8 +42,8 @@ func (t *CP) factors(i int, w []LegWeights, d int, ops *countspace.Ops) []counts
 	return factors
 }
 
-// legDot returns Σ_x v[x] w[x·d+a] for the vector v of term i on a leg:
-// one entry where the vectors are the identity.
+// legDot returns Σ_x v[x] w[x·d+a] for the vector v of term i on a leg. If the leg's vectors are the identity, that is the weight of
+// value i.
 func (t *CP) legDot(i, leg int, w LegWeights, d, a int, ops *countspace.Ops) scaled.Number {
 	v := t.Vectors[leg]
 	dim := t.Shape[leg]

@@ -10,100 +10,101 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// countPoly contracts leg after leg: new[y](z) = Σ_x (Σ_a w[x,a] z^a) old[y,x](z).
+// countPoly returns the count polynomial of a table over d levels, contracted leg after leg (contractLegs): in float64 if no product can
+// leave its range, else with exponents.
 func (t *Dense) countPoly(w []LegWeights, d int, ops *countspace.Ops) (countspace.Poly, error) {
 	if err := t.checkPartialTables(w, d); err != nil {
 		return countspace.Poly{}, err
 	}
 
-	if t.inSafeRange(w) {
-		return contractLegs(t, w, d, t.Data, ops, addScaled64, scaled.FromFloat), nil
+	if t.isInSafeRange(w) {
+		return contractLegs(t, w, d, t.Data, ops, addMultiple64, scaled.FromFloat), nil
 	}
 
 	data := make([]scaled.Number, len(t.Data))
 	for i, x := range t.Data {
 		data[i] = scaled.FromFloat(x)
 	}
-	return contractLegs(t, w, d, data, ops, addScaledNumber,
-		func(x scaled.Number) scaled.Number { return x }), nil
+	asIs := func(x scaled.Number) scaled.Number { return x }
+	return contractLegs(t, w, d, data, ops, addMultiple, asIs), nil
 }
 
-// addScaled64 adds f·src[c] to dst[at[c]+shift].
-func addScaled64(dst, src []float64, at []int, shift int, f float64) {
+// addMultiple64 adds f·src[c] to dst[positions[c]+shift] for every c.
+func addMultiple64(dst, src []float64, positions []int, shift int, f float64) {
 	dst = dst[shift:]
 	for c, x := range src {
-		dst[at[c]] += f * x
+		dst[positions[c]] += f * x
 	}
 }
 
-// addScaledNumber is addScaled64 with exponents.
-func addScaledNumber(dst, src []scaled.Number, at []int, shift int, f float64) {
+// addMultiple adds f·src[c] to dst[positions[c]+shift] for every c, in numbers with exponents.
+func addMultiple(dst, src []scaled.Number, positions []int, shift int, f float64) {
 	dst = dst[shift:]
-	g := scaled.FromFloat(f)
+	factor := scaled.FromFloat(f)
 	for c, x := range src {
 		if !x.IsZero() {
-			dst[at[c]] = dst[at[c]].Add(x.Mul(g))
+			dst[positions[c]] = dst[positions[c]].Add(x.Mul(factor))
 		}
 	}
 }
 
-// contractLegs contracts leg after leg, the last first. T is the type of the entries, add adds
-// f·src to dst as addScaled64 does. With m legs left the table holds a polynomial, over the box of
-// the legs contracted, for every combination y of values of the first m legs:
+// contractLegs returns the count polynomial of t over d levels. It contracts leg after leg, the last first. With m legs left, polys has a
+// polynomial over the box of the legs contracted for every combination y of values of the first m legs. Contracting the last of them gives
 //
-//	fresh[y](z) = Σ_x (Σ_a w[x,a] z^a) old[y,x](z)
+//	contracted[y](z) = Σ_x (Σ_a w[x,a] z^a) polys[y,x](z).
+//
+// polys is t's data at first. T is the type of its entries, add is addMultiple64 or addMultiple, and number converts an entry.
 func contractLegs[T any](
-	t *Dense, w []LegWeights, d int, old []T, ops *countspace.Ops,
-	add func(dst, src []T, at []int, shift int, f float64), number func(T) scaled.Number,
+	t *Dense, w []LegWeights, d int, polys []T, ops *countspace.Ops,
+	add func(dst, src []T, positions []int, shift int, f float64), number func(T) scaled.Number,
 ) countspace.Poly {
-	shape := weightBox(nil, d)
+	shape := weightBox(nil, d) // the box of the polynomials
 	for leg := len(w) - 1; leg >= 0; leg-- {
-		wide := weightBox(w[leg:], d)
-		at := embed(shape, wide)
-		step := append([]int{0}, strides(wide)...)
+		newShape := weightBox(w[leg:], d)
+		positions := embed(shape, newShape)
+		step := append([]int{0}, strides(newShape)...) // of a level in the new box
 		dim := t.Shape[leg]
-		was := boxSize(shape)
-		size := boxSize(wide)
+		size, newSize := boxSize(shape), boxSize(newShape)
 
-		fresh := make([]T, len(old)/(was*dim)*size)
-		for y := 0; y*size < len(fresh); y++ {
-			dst := fresh[y*size : (y+1)*size]
+		contracted := make([]T, len(polys)/(size*dim)*newSize)
+		for y := 0; y*newSize < len(contracted); y++ {
+			dst := contracted[y*newSize : (y+1)*newSize]
 			for x := range dim {
-				src := old[(y*dim+x)*was:][:was]
+				src := polys[(y*dim+x)*size:][:size]
 				for a := range d {
 					if f := w[leg][x*d+a]; f != 0 {
-						add(dst, src, at, step[a], f)
+						add(dst, src, positions, step[a], f)
 					}
 				}
 			}
 		}
 
-		ops.Add(len(old) * d)
-		old, shape = fresh, wide
+		ops.Add(len(polys) * d)
+		polys, shape = contracted, newShape
 	}
 
 	p := countspace.New(shape)
-	for i, x := range old {
+	for i, x := range polys {
 		set(p, i, number(x))
 	}
 	return p
 }
 
-// embed returns where each coefficient of the narrow box lies in the wide one.
+// embed returns, for each coefficient over the box narrow, its position in the box wide, which contains it.
 func embed(narrow, wide []int) []int {
-	at := make([]int, boxSize(narrow))
+	positions := make([]int, boxSize(narrow))
 	c := make([]int, len(narrow))
-	step := strides(wide)
-	for i := range at {
-		for a, s := range step {
-			at[i] += c[a] * s
+	stride := strides(wide)
+	for i := range positions {
+		for a, s := range stride {
+			positions[i] += c[a] * s
 		}
 		advance(c, narrow)
 	}
-	return at
+	return positions
 }
 
-// boxSize is Size for boxes already known to fit.
+// boxSize returns the number of coefficients of a box that is known to fit: the product of its sides.
 func boxSize(shape []int) int {
 	size := 1
 	for _, s := range shape {
@@ -112,7 +113,7 @@ func boxSize(shape []int) int {
 	return size
 }
 
-// checkPartialTables bounds the largest partial table before anything is allocated.
+// checkPartialTables returns ErrTooLarge if a table of polynomials on the way of contractLegs has too many coefficients.
 func (t *Dense) checkPartialTables(w []LegWeights, d int) error {
 	limit := max(MaxCoefficients, len(t.Data))
 	for leg := range t.Shape {
@@ -124,19 +125,18 @@ func (t *Dense) checkPartialTables(w []LegWeights, d int) error {
 	return nil
 }
 
-// inSafeRange reports whether no product of an entry
-// and one weight per leg can leave the range of float64.
-func (t *Dense) inSafeRange(w []LegWeights) bool {
+// isInSafeRange reports whether no product of an entry and one weight of each leg, and no sum of them, can leave the range of float64.
+func (t *Dense) isInSafeRange(w []LegWeights) bool {
 	low, high := exponents(t.Data)
 	for _, list := range w {
-		l, h := exponents(list)
-		low += l
-		high += h
+		weightLow, weightHigh := exponents(list)
+		low += weightLow
+		high += weightHigh
 	}
 	return low > -900 && high+int(math.Log2(float64(len(t.Data)))) < 900
 }
 
-// exponents returns bounds on the exponents of the non-zero entries: (≤ 0, ≥ 0).
+// exponents returns bounds on the binary exponents of the entries that are not 0. low is at most 0 and high at least 0.
 func exponents(list []float64) (low, high int) {
 	smallest, largest := 1.0, 1.0
 	for _, x := range list {

@@ -23,8 +23,9 @@ func ToDense(t Tensor, maxEntries int) (*Dense, error) {
 		return dense, nil
 	}
 
+	// In float64, or entry by entry if products were too small for that.
 	out := &Dense{Shape: t.Dims(), Data: make([]float64, size)}
-	if sumTerms(t, out) {
+	if isLossy := sumTerms(t, out); isLossy {
 		x := make([]int, len(out.Shape))
 		for i := range out.Data {
 			out.Data[i] = At(t, x).Float64()
@@ -36,36 +37,34 @@ func ToDense(t Tensor, maxEntries int) (*Dense, error) {
 		return nil, err
 	}
 
-	keepDigits(t, out)
-	if err := notLost(t, out); err != nil {
+	recomputeCancelled(t, out)
+	if err := checkUnderflow(t, out); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// sumTerms adds the terms of t to a table, in float64,
-// and says whether a product was too small for that on the way.
-func sumTerms(t Tensor, out *Dense) (lost bool) {
+// sumTerms adds the terms of t to a table, in float64. isLossy is true if a product was too small for that.
+func sumTerms(t Tensor, out *Dense) (isLossy bool) {
 	switch t := t.(type) {
 	case *CP:
-		row := make([][]float64, len(t.Shape))
+		vectors := make([][]float64, len(t.Shape))
 		for i, w := range t.Weights {
 			for mode, d := range t.Shape {
-				row[mode] = t.vector(i, mode, d)
+				vectors[mode] = t.vector(i, mode, d)
 			}
-			lost = addOuter(out.Data, w, row, t.Shape, nil) || lost
+			isLossy = addOuter(out.Data, w, vectors, t.Shape, nil) || isLossy
 		}
 	case *Symmetric:
 		return t.asSymmetryCP().addTo(out)
 	case *SymmetryCP:
 		return t.addTo(out)
 	}
-	return lost
+	return isLossy
 }
 
-// notLost checks that no entry of a table was taken below the normal range of float64,
-// where it loses digits or is 0.
-func notLost(t Tensor, table *Dense) error {
+// checkUnderflow returns ErrNotFinite if an entry of t is not 0 and below 2^-1022 in size, so that the table has fewer digits of it, or 0.
+func checkUnderflow(t Tensor, table *Dense) error {
 	const leastExponent = -1022
 	x := make([]int, len(table.Shape))
 	for i, v := range table.Data {
@@ -80,8 +79,7 @@ func notLost(t Tensor, table *Dense) error {
 	return nil
 }
 
-// vector returns the vector of term i on a mode;
-// the unit vector where the vectors are the identity.
+// vector returns the vector of term i on a mode of dimension d. If the mode's vectors are the identity, it is the unit vector i.
 func (t *CP) vector(i, mode, d int) []float64 {
 	if v := t.Vectors[mode]; v != nil {
 		return v[i*d : (i+1)*d]
@@ -91,77 +89,80 @@ func (t *CP) vector(i, mode, d int) []float64 {
 	return e
 }
 
-// addTo adds all terms to a table: addOuter of their vectors, the values of S by count.
-func (t *SymmetryCP) addTo(out *Dense) (lost bool) {
+// addTo adds all terms to a table, in float64: the outer product of a term's vectors, times S at the count of the entry's index. isLossy is
+// true if a product was too small for float64.
+func (t *SymmetryCP) addTo(out *Dense) (isLossy bool) {
 	step := levelSteps(t.Levels)
-	count := make([]int, len(out.Data))
+	countOf := make([]int, len(out.Data)) // by entry: the index of its count
 	x := make([]int, len(t.Shape))
-	for i := range count {
-		for mode, of := range t.Levels.Of {
-			count[i] += step[of[x[mode]]]
+	for i := range countOf {
+		for mode, levels := range t.Levels.Of {
+			countOf[i] += step[levels[x[mode]]]
 		}
 		advance(x, t.Shape)
 	}
 
 	for _, term := range t.Terms {
-		row := term.R
-		if row == nil {
-			row = make([][]float64, len(t.Shape))
+		vectors := term.R
+		if vectors == nil {
+			vectors = make([][]float64, len(t.Shape))
 		}
-		lost = addOuter(out.Data, term.Alpha, row, t.Shape, func(i int) (float64, int) {
-			v := term.S.At(count[i])
+		valueAt := func(i int) (mant float64, exp int) {
+			v := term.S.At(countOf[i])
 			return v.Mant, int(max(min(v.Exp, 1<<20), -1<<20))
-		}) || lost
+		}
+		isLossy = addOuter(out.Data, term.Alpha, vectors, t.Shape, valueAt) || isLossy
 	}
-	return lost
+	return isLossy
 }
 
-// addOuter adds w · s(i) · ⊗ rows to data; a nil row is all ones, a nil s is 1, and s returns a
-// mantissa and an exponent. Rows are normalised by powers of two and their exponents joined to
-// the exponents of s at the end, so that no partial product is too large; lost reports one that is too small.
+// addOuter adds the outer product w · ⊗ vectors to data, with entry i multiplied by s(i), which is given as mantissa and exponent. A nil
+// vector is all ones, a nil s is 1. isLossy is true if a partial product was too small for float64.
+//
+// Vectors are normalised by powers of two, whose exponents are joined to those of s at the end, so that no partial product is too large.
 func addOuter(
-	data []float64, w float64, rows [][]float64, dims []int, s func(int) (float64, int),
-) (lost bool) {
+	data []float64, w float64, vectors [][]float64, dims []int, s func(i int) (mant float64, exp int),
+) (isLossy bool) {
 	if w == 0 {
 		return false
 	}
 
 	mant, exp := math.Frexp(w)
-	part := make([]float64, 1, len(data))
-	part[0] = mant
+	products := make([]float64, 1, len(data)) // over the modes so far
+	products[0] = mant
 
 	for mode, d := range dims {
-		row := rows[mode]
+		vector := vectors[mode]
 		e := 0
-		if row != nil {
-			_, e = math.Frexp(maxAbs(row))
+		if vector != nil {
+			_, e = math.Frexp(maxAbs(vector))
 			exp += e
 		}
 
-		// Spread in place, from the end:
-		// entry i of the modes so far becomes entries i·d … i·d + d − 1.
-		part = part[:len(part)*d]
-		for i := len(part)/d - 1; i >= 0; i-- {
-			p := part[i]
+		// In place, from the end: entry i of the modes so far becomes the entries i·d … i·d + d − 1.
+		products = products[:len(products)*d]
+		for i := len(products)/d - 1; i >= 0; i-- {
+			p := products[i]
 			for x := d - 1; x >= 0; x-- {
-				part[i*d+x] = p
-				if row != nil {
-					v := p * math.Ldexp(row[x], -e)
-					lost = lost || math.Abs(v) < leastNormal && p != 0 && row[x] != 0
-					part[i*d+x] = v
+				products[i*d+x] = p
+				if vector != nil {
+					v := p * math.Ldexp(vector[x], -e)
+					isTiny := math.Abs(v) < leastNormal && p != 0 && vector[x] != 0
+					isLossy = isLossy || isTiny
+					products[i*d+x] = v
 				}
 			}
 		}
 	}
 
-	for i, p := range part {
+	for i, p := range products {
 		m, e := 1.0, 0
 		if s != nil {
 			m, e = s(i)
 		}
 		data[i] += math.Ldexp(p*m, exp+e)
 	}
-	return lost
+	return isLossy
 }
 
 // maxAbs returns the largest |entry|, 0 for an empty list.

@@ -17,18 +17,18 @@ const (
 	rotations = 8
 )
 
-// diagonalise takes t apart leg by leg: every leg keeps as many of its values as its unfolding has
-// rank (skeleton), which leaves a core that is a part of t itself. Legs of one value drop out. A
-// core of two legs is a matrix and is decomposed as it stands; one of more legs goes through
-// Jennrich's algorithm. Source: Leurgans, Ross, Abel, A decomposition for three-way arrays (SIAM J.
-// Matrix Anal. Appl. 14, 1993).
-func diagonalise(t *Dense, maxRank int) (*CP, bool) {
+// diagonalise returns t as a CP tensor of at most maxRank terms, if it finds one by simultaneous diagonalisation.
+//
+// Every leg keeps only as many of its values as its unfolding has rank, which leaves a core that is a part of t itself. Legs of one value
+// drop out. A core of two legs is a matrix and is decomposed as it stands; one of more legs goes through Jennrich's algorithm. Source:
+// Leurgans, Ross, Abel, A decomposition for three-way arrays (SIAM J. Matrix Anal. Appl. 14, 1993).
+func diagonalise(t *Dense, maxRank int) (c *CP, ok bool) {
 	core, expand, ok := compress(t, maxRank)
 	if !ok {
 		return nil, false
 	}
 
-	var legs, dims []int
+	var legs, dims []int // of the core, without those of one value
 	for leg, d := range core.Shape {
 		if d > 1 {
 			legs = append(legs, leg)
@@ -36,27 +36,29 @@ func diagonalise(t *Dense, maxRank int) (*CP, bool) {
 		}
 	}
 
-	inner := &Dense{Shape: dims, Data: core.Data}
-	for _, terms := range candidateTerms(inner, maxRank) {
-		for _, clean := range []bool{true, false} {
-			c, ok := finish(inner, terms, clean)
-			if ok {
-				if c = c.expanded(t.Shape, legs, expand); c.equals(t) {
-					return c, true
-				}
+	core = &Dense{Shape: dims, Data: core.Data}
+	for _, terms := range candidateTerms(core, maxRank) {
+		for _, vectors := range [][][][]float64{cleaned(terms), terms} {
+			c, ok := weightedTerms(core, vectors)
+			if !ok {
+				continue
+			}
+			if c = c.expanded(t.Shape, legs, expand); c.equals(t) {
+				return c, true
 			}
 		}
 	}
 	return nil, false
 }
 
-// compress restricts every leg to the rows of its skeleton: t = core ×_ℓ expand[ℓ].
+// compress returns a core in which every leg ℓ has only the values whose slices span all its slices, and the matrices with
+// t = core ×_ℓ expand[ℓ]. ok is false if a leg needs more than maxRank values, or if t is 0.
 func compress(t *Dense, maxRank int) (core *Dense, expand [][]float64, ok bool) {
 	core = t
 	for leg := range t.Shape {
-		moved := front(core, leg)
-		d := moved.Shape[0]
-		s, ok := newSkeleton(moved.Data, d, len(moved.Data)/d, maxRank)
+		unfolding := withLegFirst(core, leg)
+		d := unfolding.Shape[0]
+		s, ok := newSkeleton(unfolding.Data, d, len(unfolding.Data)/d, maxRank)
 		if !ok || len(s.Rows) == 0 {
 			return nil, nil, false
 		}
@@ -67,8 +69,8 @@ func compress(t *Dense, maxRank int) (core *Dense, expand [][]float64, ok bool) 
 	return core, expand, true
 }
 
-// front moves a leg to the front.
-func front(t *Dense, leg int) *Dense {
+// withLegFirst returns the table with one leg moved to the front.
+func withLegFirst(t *Dense, leg int) *Dense {
 	order := []int{leg}
 	for m := range t.Shape {
 		if m != leg {
@@ -79,30 +81,30 @@ func front(t *Dense, leg int) *Dense {
 	return moved
 }
 
-// restrict keeps the given values of a leg, in that order.
+// restrict returns the table that has only the given values of a leg, in their order.
 func restrict(t *Dense, leg int, values []int) *Dense {
 	shape := slices.Clone(t.Shape)
 	shape[leg] = len(values)
 	out := &Dense{Shape: shape}
-	step := strides(t.Shape)[leg]
+	stride := strides(t.Shape)[leg]
 	d := t.Shape[leg]
-	for block := 0; block < len(t.Data); block += d * step {
+	for block := 0; block < len(t.Data); block += d * stride {
 		for _, x := range values {
-			out.Data = append(out.Data, t.Data[block+x*step:][:step]...)
+			out.Data = append(out.Data, t.Data[block+x*stride:][:stride]...)
 		}
 	}
 	return out
 }
 
-// prefixSkeleton is the skeleton of t as a matrix: the first k legs by the others.
-func prefixSkeleton(t *Dense, k, maxRank int) (skeleton, bool) {
+// prefixSkeleton returns the skeleton of t as a matrix, with the first k legs as rows and the others as columns. ok is false if its rank is
+// above maxRank.
+func prefixSkeleton(t *Dense, k, maxRank int) (s skeleton, ok bool) {
 	rows := boxSize(t.Shape[:k])
 	return newSkeleton(t.Data, rows, len(t.Data)/rows, maxRank)
 }
 
-// candidateTerms returns lists of rank-one terms (a vector per leg)
-// that may span t, at most maxRank each.
-func candidateTerms(t *Dense, maxRank int) [][][][]float64 {
+// candidateTerms returns lists of at most maxRank rank-one terms that may span t. A term has a vector for each leg.
+func candidateTerms(t *Dense, maxRank int) (candidates [][][][]float64) {
 	switch len(t.Shape) {
 	case 0:
 		return [][][][]float64{{{}}}
@@ -110,41 +112,38 @@ func candidateTerms(t *Dense, maxRank int) [][][][]float64 {
 		return [][][][]float64{matrixTerms(t)}
 	}
 
-	var out [][][][]float64
+	// Rotate the legs until Jennrich's algorithm finds terms.
 	rng := rand.New(rand.NewPCG(1, 2)) // a fixed sequence: the same table, the same decomposition
 	for first := range min(len(t.Shape), rotations) {
 		order := make([]int, len(t.Shape))
 		for i := range order {
 			order[i] = (first + i) % len(order)
 		}
-
-		moved, _ := t.permute(order)
-		a, b, rank := groups(moved, maxRank)
+		rotated, _ := t.permute(order)
+		leftEnd, rightBegin, rank := groupLegs(rotated, maxRank)
 		if rank == 0 {
 			continue
 		}
 
 		for range draws {
-			terms, ok := jennrich(moved, a, b, rank, rng)
+			terms, ok := jennrich(rotated, leftEnd, rightBegin, rank, rng)
 			if !ok {
 				continue
 			}
-
-			for i, term := range terms {
-				back := make([][]float64, len(order))
+			for i, term := range terms { // the vectors in the order of t's legs
+				byLeg := make([][]float64, len(order))
 				for m, leg := range order {
-					back[leg] = term[m]
+					byLeg[leg] = term[m]
 				}
-				terms[i] = back
+				terms[i] = byLeg
 			}
-			out = append(out, terms)
+			candidates = append(candidates, terms)
 		}
-
-		if len(out) > 0 {
+		if len(candidates) > 0 {
 			break
 		}
 	}
-	return out
+	return candidates
 }
 
 // matrixTerms writes a matrix as Σ_i e_i ⊗ row_i.
@@ -158,38 +157,40 @@ func matrixTerms(t *Dense) (terms [][][]float64) {
 	return terms
 }
 
-// groups cuts the legs in three: the first a, which have full rank against the rest,
-// the last from b on, likewise, and at least one leg between. rank is 0 if there is no such cut.
-func groups(t *Dense, maxRank int) (a, b, rank int) {
+// groupLegs cuts the legs in three groups: those before leftEnd, those from rightBegin on, and at least one between. The first and the
+// last group each have the same rank against all other legs, the largest that a cut has. rank is 0 if there is no such cut, or if a rank
+// is above maxRank.
+func groupLegs(t *Dense, maxRank int) (leftEnd, rightBegin, rank int) {
 	for k := 1; k < len(t.Shape); k++ {
 		s, ok := prefixSkeleton(t, k, maxRank)
 		if !ok {
 			return 0, 0, 0
 		}
 		if len(s.Rows) > rank {
-			a = k
+			leftEnd = k
 			rank = len(s.Rows)
 		}
 		if len(s.Rows) == rank {
-			b = k
+			rightBegin = k
 		}
 	}
 
-	if a == b {
+	if leftEnd == rightBegin {
 		return 0, 0, 0
 	}
-	return a, b, rank
+	return leftEnd, rightBegin, rank
 }
 
-// jennrich finds F with t = Σ_i F_i ⊗ G_i, F_i over the first a legs:
-// for random combinations of the slices along the legs between,
+// jennrich returns rank-one terms of t = Σ_i F_i ⊗ G_i, where F_i is over the legs before leftEnd. For random combinations of the slices T
+// along the legs between leftEnd and rightBegin,
 //
 //	K_u = Σ_m u_m T[·, m, ·] = F diag(·) Bᵀ,
 //
-// the eigenvectors of K_u K_v⁻¹ are the columns of F (rows restricted to a skeleton).
-func jennrich(t *Dense, a, b, rank int, rng *rand.Rand) ([][][]float64, bool) {
-	rows := boxSize(t.Shape[:a])
-	cols := boxSize(t.Shape[b:])
+// the eigenvectors of K_u K_v⁻¹ are the columns of F. Rows and columns are restricted to skeletons, on which K has full rank. ok is false
+// if the eigenvectors are not real, or if a system is singular.
+func jennrich(t *Dense, leftEnd, rightBegin, rank int, rng *rand.Rand) (terms [][][]float64, ok bool) {
+	rows := boxSize(t.Shape[:leftEnd])
+	cols := boxSize(t.Shape[rightBegin:])
 	between := len(t.Data) / rows / cols
 	left, ok1 := newSkeleton(t.Data, rows, between*cols, rank)
 	right, ok2 := newSkeleton(transposed(t.Data, rows*between, cols), cols, rows*between, rank)
@@ -197,9 +198,9 @@ func jennrich(t *Dense, a, b, rank int, rng *rand.Rand) ([][][]float64, bool) {
 		return nil, false
 	}
 
+	// K_u and K_v, and F on the rows of the skeleton.
 	ku := make([]float64, rank*rank)
 	kv := make([]float64, rank*rank)
-
 	for m := range between {
 		u := rng.NormFloat64()
 		v := rng.NormFloat64()
@@ -217,34 +218,33 @@ func jennrich(t *Dense, a, b, rank int, rng *rand.Rand) ([][][]float64, bool) {
 		return nil, false
 	}
 
-	// G from F on the rows of the skeleton: F[Rows,:] G = t[Rows,:].
+	// G from F on these rows: F[Rows,:] G = t[Rows,:].
 	width := between * cols
-	rest := make([]float64, 0, rank*width)
+	chosenRows := make([]float64, 0, rank*width)
 	for _, r := range left.Rows {
-		rest = append(rest, t.Data[r*width:(r+1)*width]...)
+		chosenRows = append(chosenRows, t.Data[r*width:(r+1)*width]...)
 	}
-
-	g, err := linalg.Solve(f, rank, rank, rest, width)
+	g, err := linalg.Solve(f, rank, rank, chosenRows, width)
 	if err != nil {
 		return nil, false
 	}
 
+	// F on all rows, and the vectors of the rank-one tables F_i and G_i.
 	var w linalg.Work
-	heads := make([]float64, rows*rank)
-	w.Mul(heads, left.X, f, rows, rank, rank)
-	heads = transposed(heads, rows, rank)
-
-	terms := make([][][]float64, rank)
+	fullF := make([]float64, rows*rank)
+	w.Mul(fullF, left.X, f, rows, rank, rank)
+	fullF = transposed(fullF, rows, rank)
+	terms = make([][][]float64, rank)
 	for i := range terms {
-		_, head := cross(heads[i*rows:(i+1)*rows], t.Shape[:a])
-		_, tail := cross(g[i*width:(i+1)*width], t.Shape[a:])
-		terms[i] = append(head, tail...)
+		_, vectorsF := cross(fullF[i*rows:(i+1)*rows], t.Shape[:leftEnd])
+		_, vectorsG := cross(g[i*width:(i+1)*width], t.Shape[leftEnd:])
+		terms[i] = append(vectorsF, vectorsG...)
 	}
 	return terms, true
 }
 
-// commonEigenvectors returns the eigenvectors of ku·kv⁻¹ as columns; false if they are not real.
-func commonEigenvectors(ku, kv []float64, rank int) ([]float64, bool) {
+// commonEigenvectors returns the eigenvectors of ku·kv⁻¹ as columns. ok is false if they are not real, or if kv is singular.
+func commonEigenvectors(ku, kv []float64, rank int) (vectors []float64, ok bool) {
 	// kvᵀ·quotientᵀ = kuᵀ
 	quotient, err := linalg.Solve(transposed(kv, rank, rank), rank, rank,
 		transposed(ku, rank, rank), rank)

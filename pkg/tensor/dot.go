@@ -16,27 +16,29 @@ const (
 	hugeProduct = 0x1p+960
 )
 
-// dot returns Σ_i v[i]·w[i·stride+offset]; a nil v is all ones.
-// Plain float64 where no product leaves the safe range, carried exponents otherwise.
+// dot returns Σ_i v[i]·w[i·stride+offset] over i < n. A nil v is all ones. It adds in float64; if a product is too large or too small for
+// that, it computes the sum again with exponents.
 func dot(v, w []float64, n, stride, offset int) scaled.Number {
 	sum := 0.0
 	for i := range n {
-		p := w[i*stride+offset]
+		product := w[i*stride+offset]
 		if v != nil {
-			if v[i] == 0 || p == 0 {
+			if v[i] == 0 || product == 0 {
 				continue
 			}
-			p *= v[i]
+			product *= v[i]
 		}
-		if m := math.Abs(p); m > hugeProduct || m < tinyProduct && (v != nil || m != 0) {
+		size := math.Abs(product)
+		isTiny := size < tinyProduct && (v != nil || size != 0) // also 0 by underflow
+		if size > hugeProduct || isTiny {
 			return dotScaled(v, w, n, stride, offset)
 		}
-		sum += p
+		sum += product
 	}
 	return scaled.FromFloat(sum)
 }
 
-// dotScaled is dot with carried exponents.
+// dotScaled returns Σ_i v[i]·w[i·stride+offset] over i < n in numbers with exponents. A nil v is all ones.
 func dotScaled(v, w []float64, n, stride, offset int) scaled.Number {
 	var sum scaled.Number
 	for i := range n {
@@ -49,8 +51,8 @@ func dotScaled(v, w []float64, n, stride, offset int) scaled.Number {
 	return sum
 }
 
-// linear returns Σ_a row[a] z^a as a polynomial of degree at most 1 in every variable,
-// and of degree 0 in those whose coefficient is zero: narrow boxes keep products small.
+// linear returns the polynomial row[0] + Σ_{a≥1} row[a] z_a. Its degree is 0 in variables whose coefficient is 0: narrow boxes keep
+// products small.
 func linear(row []scaled.Number) countspace.Poly {
 	shape := make([]int, len(row)-1)
 	for a := range shape {
@@ -70,11 +72,11 @@ func linear(row []scaled.Number) countspace.Poly {
 	return p
 }
 
-// set makes v, which is normalised, coefficient i.
+// set sets coefficient i of p to v, which is normalised.
 func set(p countspace.Poly, i int, v scaled.Number) {
 	p.Coef.Mant[i] = v.Mant
 	p.Coef.Exp[i] = v.Exp
 }
 
-// addAt adds v to coefficient i.
+// addAt adds v to coefficient i of p.
 func addAt(p countspace.Poly, i int, v scaled.Number) { set(p, i, p.Coef.At(i).Add(v)) }

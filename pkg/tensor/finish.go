@@ -14,13 +14,8 @@ import (
 // Whether that was right, the comparison with the tensor decides.
 const snapTolerance = 1e-11
 
-// finish finds the weights with which terms add up to t. With clean, vectors are normalised to a
-// largest entry of 1 and snapped first: an eigenvector (1, 1e-17) of a clause is (1, 0), and the
-// clause's zero must come out as zero.
-func finish(t *Dense, terms [][][]float64, clean bool) (*CP, bool) {
-	if clean {
-		terms = cleaned(terms)
-	}
+// weightedTerms returns the CP tensor Σ_i weight_i ⊗_ℓ terms[i][ℓ] with the weights with which it is t. ok is false if there are none.
+func weightedTerms(t *Dense, terms [][][]float64) (c *CP, ok bool) {
 	weights, ok := solveWeights(t, terms)
 	if !ok {
 		return nil, false
@@ -28,13 +23,14 @@ func finish(t *Dense, terms [][][]float64, clean bool) (*CP, bool) {
 	return newCP(t.Shape, weights, terms), true
 }
 
-// cleaned returns the vectors divided by their largest entries, and snapped.
+// cleaned returns the vectors of terms divided by their largest entries, with entries near 0, 1 and −1 set to these. An eigenvector
+// (1, 1e-17) of a clause is (1, 0), and the clause's zero must come out as zero.
 func cleaned(terms [][][]float64) [][][]float64 {
 	out := make([][][]float64, len(terms))
 	for i, term := range terms {
 		for _, v := range term {
 			v = slices.Clone(v)
-			largest := v[0]
+			largest := v[0] // the first of entries of nearly the same size
 			for _, x := range v {
 				if math.Abs(x) > math.Abs(largest)*(1+snapTolerance) {
 					largest = x
@@ -60,61 +56,61 @@ func snapped(x float64) float64 {
 	return x
 }
 
-// solveWeights solves t[x] = Σ_i weight_i Π_ℓ terms[i][ℓ][x_ℓ] at as many entries as there are
-// terms, the pivots of complete elimination. Unlike least squares over all entries that keeps small
-// integers and equal weights exact.
-func solveWeights(t *Dense, terms [][][]float64) ([]float64, bool) {
+// solveWeights returns the weights with t[x] = Σ_i weight_i Π_ℓ terms[i][ℓ][x_ℓ] at as many entries x as there are terms, the pivots of
+// complete elimination. ok is false if the terms are not independent. Unlike least squares over all entries, that keeps small integers and
+// equal weights exact.
+func solveWeights(t *Dense, terms [][][]float64) (weights []float64, ok bool) {
 	rank := len(terms)
 	size := len(t.Data)
 
-	columns := make([]float64, rank*size)
+	tables := make([]float64, rank*size) // the table of each term, one after the other
 	for i, term := range terms {
-		addOuter(columns[i*size:(i+1)*size], 1, term, t.Shape, nil)
+		addOuter(tables[i*size:(i+1)*size], 1, term, t.Shape, nil)
 	}
 
-	s, ok := newSkeleton(transposed(columns, rank, size), size, rank, rank)
-	if !ok || len(s.Rows) < rank {
+	pivots, ok := newSkeleton(transposed(tables, rank, size), size, rank, rank)
+	if !ok || len(pivots.Rows) < rank {
 		return nil, false
 	}
 
 	a := make([]float64, 0, rank*rank)
 	b := make([]float64, 0, rank)
-	for _, x := range s.Rows {
+	for _, x := range pivots.Rows {
 		for i := range rank {
-			a = append(a, columns[i*size+x])
+			a = append(a, tables[i*size+x])
 		}
 		b = append(b, t.Data[x])
 	}
 
-	w, err := linalg.Solve(a, rank, rank, b, 1)
-	return w, err == nil
+	weights, err := linalg.Solve(a, rank, rank, b, 1)
+	return weights, err == nil
 }
 
-// expanded returns the CP over all legs of a shape: t's legs are the given ones, and every vector
-// is multiplied by the expansion of its leg; the expansion of a leg that t lacks is its vector.
+// expanded returns the CP tensor over all legs of shape whose compression to fewer legs and values is t (compress). Mode k of t is leg
+// legs[k], and its vectors v become expand[leg]·v. For a leg that t does not have, expand[leg] is the vector of all terms.
 func (t *CP) expanded(shape, legs []int, expand [][]float64) *CP {
 	out := &CP{Shape: shape, Weights: t.Weights, Vectors: make([][]float64, len(shape))}
 	rank := len(t.Weights)
 	for leg, d := range shape {
-		at := slices.Index(legs, leg)
-		if at < 0 {
+		mode := slices.Index(legs, leg)
+		if mode < 0 {
 			out.Vectors[leg] = slices.Repeat(expand[leg], rank)
 			continue
 		}
 
-		// out[i, x] = Σ_y expand[x, y] t[i, y]
-		inner := t.Shape[at]
-		v := make([]float64, 0, rank*d)
+		// vectors[i, x] = Σ_y expand[x, y] t[i, y]
+		compressed := t.Shape[mode]
+		vectors := make([]float64, 0, rank*d)
 		for i := range rank {
 			for x := range d {
 				sum := 0.0
-				for y, f := range t.vector(i, at, inner) {
-					sum += f * expand[leg][x*inner+y]
+				for y, f := range t.vector(i, mode, compressed) {
+					sum += f * expand[leg][x*compressed+y]
 				}
-				v = append(v, sum)
+				vectors = append(vectors, sum)
 			}
 		}
-		out.Vectors[leg] = v
+		out.Vectors[leg] = vectors
 	}
 	return out
 }

@@ -39,7 +39,7 @@ func NormSq(t Tensor) (scaled.Number, error) {
 	return n, err
 }
 
-// entryNormSq sums squares entry by entry.
+// entryNormSq returns ‖t‖² as the sum of the squares of its size entries, one by one.
 func entryNormSq(t Tensor, size int) scaled.Number {
 	var sum scaled.Number
 	dims := t.Dims()
@@ -82,14 +82,15 @@ func inner(a, b Tensor) (scaled.Number, error) {
 	panic("tensor: unknown form")
 }
 
-// innerDense sums products of entries scaled to at most 1,
-// so that no square overflows or vanishes beside the largest.
+// innerDense returns Σ_i a_i·b_i. If the largest entries are far from 1, the entries are divided by powers of two first, so that no product
+// overflows or vanishes beside the largest.
 func innerDense(a, b []float64) scaled.Number {
-	_, ea := math.Frexp(maxAbs(a))
-	_, eb := math.Frexp(maxAbs(b))
+	_, expA := math.Frexp(maxAbs(a))
+	_, expB := math.Frexp(maxAbs(b))
 	sum := 0.0
 
-	if ea > -400 && ea < 400 && eb > -400 && eb < 400 {
+	isNearOne := expA > -400 && expA < 400 && expB > -400 && expB < 400
+	if isNearOne {
 		for i, x := range a {
 			sum += float64(x * b[i])
 		}
@@ -97,12 +98,12 @@ func innerDense(a, b []float64) scaled.Number {
 	}
 
 	for i, x := range a {
-		sum += float64(math.Ldexp(x, -ea) * math.Ldexp(b[i], -eb))
+		sum += float64(math.Ldexp(x, -expA) * math.Ldexp(b[i], -expB))
 	}
-	return scaled.Make(sum, int64(ea+eb))
+	return scaled.Make(sum, int64(expA+expB))
 }
 
-// innerWith returns Σ_t weight_t ⟨b, ⊗_ℓ v_ℓt⟩.
+// innerWith returns the inner product ⟨t, b⟩ = Σ_t weight_t ⟨b, ⊗_ℓ v_ℓt⟩ over the terms of t.
 func (t *CP) innerWith(b Tensor) (scaled.Number, error) {
 	var sum scaled.Number
 	w := make([]LegWeights, len(t.Shape))
@@ -119,15 +120,15 @@ func (t *CP) innerWith(b Tensor) (scaled.Number, error) {
 	return sum, nil
 }
 
-// innerWith returns Σ_i α_i Σ_c S^(i)_c [z^c] p(z),
-// p the count polynomial of b under R^(i), every value at its own level.
+// innerWith returns the inner product ⟨t, b⟩ = Σ_i α_i Σ_c S^(i)_c [z^c] p_i(z), where p_i is the count polynomial of b under the vectors
+// R^(i) of term i, with every value at its level of t.
 func (t *SymmetryCP) innerWith(b Tensor) (scaled.Number, error) {
 	var sum scaled.Number
 	shape := t.Levels.Shape()
 	w := make([]LegWeights, len(t.Shape))
 	for _, term := range t.Terms {
-		for leg, of := range t.Levels.Of {
-			w[leg] = placed(term.vector(leg), of, t.Levels.D)
+		for leg, levels := range t.Levels.Of {
+			w[leg] = weightsAtLevels(term.vector(leg), levels, t.Levels.D)
 		}
 
 		p, err := CountPoly(b, w, t.Levels.D, nil)
@@ -140,10 +141,11 @@ func (t *SymmetryCP) innerWith(b Tensor) (scaled.Number, error) {
 	return sum, nil
 }
 
-// placed returns the leg weights of vector v (nil: all ones) with every value at its own level.
-func placed(v []float64, of []uint8, d int) LegWeights {
-	w := make(LegWeights, len(of)*d)
-	for x, a := range of {
+// weightsAtLevels returns leg weights over d levels in which value x has the weight v[x] at its own level, levels[x], and 0 at all
+// others. A nil v is all ones.
+func weightsAtLevels(v []float64, levels []uint8, d int) LegWeights {
+	w := make(LegWeights, len(levels)*d)
+	for x, a := range levels {
 		w[x*d+int(a)] = 1
 		if v != nil {
 			w[x*d+int(a)] = v[x]

@@ -7,13 +7,14 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// A symmetric core counts its own levels b = λ(x), the weights count levels a. joining says which
-// of the two a monomial of the legs' product has to carry, so that both counts can be read off it.
+// joining says which counts a monomial of the legs' product has to carry. A symmetric core counts the legs at its own levels b = λ(x), the
+// weights count them at levels a, and both counts have to be read off the monomial. If each level of one kind goes with a single level of
+// the other, counts of the first are enough.
 type joining struct {
 	core countspace.Levels
-	d    int // levels of the weights
-	// toWeights[b] is the only weight level met with core level b;
-	// toCore[a] the only core level met with weight level a.
+	d    int // number of levels of the weights
+	// toWeights[b] is the weight level that goes with core level b, toCore[a] the core level that goes with weight level a: the last pair
+	// that a weight other than 0 has; −1 if there is none.
 	toWeights, toCore []int
 	kind              joiningKind
 }
@@ -28,11 +29,11 @@ const (
 	carryBoth                // neither: variables y_1 … y_{D−1}, z_1 … z_{d−1}
 )
 
-// newJoining looks which pairs of levels (b, a) have a weight that is not zero.
+// newJoining returns the joining of a core and leg weights over d levels, by the pairs of a core level b and a weight level a that a weight
+// other than 0 has. If either kind of levels determines the other, the one with fewer levels is carried.
 func newJoining(core countspace.Levels, w []LegWeights, d int) joining {
 	j := joining{core: core, d: d, toWeights: filled(core.D, -1), toCore: filled(d, -1)}
-	coreFixes := true
-	weightsFix := true
+	coreDetermines, weightsDetermine := true, true
 	for leg, list := range w {
 		for i, x := range list {
 			if x == 0 {
@@ -40,17 +41,17 @@ func newJoining(core countspace.Levels, w []LegWeights, d int) joining {
 			}
 			b := int(core.Of[leg][i/d])
 			a := i % d
-			coreFixes = coreFixes && (j.toWeights[b] < 0 || j.toWeights[b] == a)
-			weightsFix = weightsFix && (j.toCore[a] < 0 || j.toCore[a] == b)
+			coreDetermines = coreDetermines && (j.toWeights[b] < 0 || j.toWeights[b] == a)
+			weightsDetermine = weightsDetermine && (j.toCore[a] < 0 || j.toCore[a] == b)
 			j.toWeights[b] = a
 			j.toCore[a] = b
 		}
 	}
 
 	switch {
-	case coreFixes && (core.D <= d || !weightsFix):
+	case coreDetermines && (core.D <= d || !weightsDetermine):
 		j.kind = carryCore
-	case weightsFix:
+	case weightsDetermine:
 		j.kind = carryWeights
 	default:
 		j.kind = carryBoth
@@ -58,7 +59,7 @@ func newJoining(core countspace.Levels, w []LegWeights, d int) joining {
 	return j
 }
 
-// filled returns n times v.
+// filled returns a list of n entries v.
 func filled(n, v int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -67,7 +68,7 @@ func filled(n, v int) []int {
 	return list
 }
 
-// vars is the number of variables of the carried monomials.
+// vars returns the number of variables of the carried monomials: one for each carried level but level 0.
 func (j joining) vars() int {
 	switch j.kind {
 	case carryCore:
@@ -78,9 +79,9 @@ func (j joining) vars() int {
 	return j.core.D + j.d - 2
 }
 
-// exponent returns the variables that a weight at levels (b, a) multiplies:
-// at most two, −1 for none.
-func (j joining) exponent(b, a int) (int, int) {
+// variables returns the variables y and z that a leg at core level b and weight level a multiplies its monomial by; −1 stands for none.
+// Level 0 has no variable.
+func (j joining) variables(b, a int) (y, z int) {
 	switch j.kind {
 	case carryCore:
 		return b - 1, -1
@@ -93,8 +94,7 @@ func (j joining) exponent(b, a int) (int, int) {
 	return b - 1, j.core.D - 1 + a - 1
 }
 
-// legPoly returns the polynomial of one leg,
-// Σ_x Σ_a r[x] w[x,a] y^λ(x) z^a in the carried variables.
+// legPoly returns the polynomial of one leg, Σ_x Σ_a r[x] w[x,a] y^λ(x) z^a in the carried variables. A nil r is all ones.
 func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 	// sums[b, a] = Σ over the values x at core level b of r[x] w[x, a]
 	sums := make([]scaled.Number, j.core.D*j.d)
@@ -106,60 +106,57 @@ func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 		if r != nil {
 			v = v.Mul(scaled.FromFloat(r[i/j.d]))
 		}
-		at := int(j.core.Of[leg][i/j.d])*j.d + i%j.d
-		sums[at] = sums[at].Add(v)
+		position := int(j.core.Of[leg][i/j.d])*j.d + i%j.d
+		sums[position] = sums[position].Add(v)
 	}
 
+	// The box: a variable that occurs has degree 1.
 	shape := filled(j.vars(), 1)
 	for i, v := range sums {
-		if !v.IsZero() {
-			y, z := j.exponent(i/j.d, i%j.d)
-			widen(shape, y)
-			widen(shape, z)
+		if v.IsZero() {
+			continue
+		}
+		y, z := j.variables(i/j.d, i%j.d)
+		for _, variable := range [2]int{y, z} {
+			if variable >= 0 {
+				shape[variable] = 2
+			}
 		}
 	}
 
 	p := countspace.New(shape)
-	step := strides(shape)
+	stride := strides(shape)
 	for i, v := range sums {
-		if !v.IsZero() {
-			y, z := j.exponent(i/j.d, i%j.d)
-			addAt(p, stepOf(step, y)+stepOf(step, z), v)
+		if v.IsZero() {
+			continue
 		}
+		y, z := j.variables(i/j.d, i%j.d)
+		position := 0
+		for _, variable := range [2]int{y, z} {
+			if variable >= 0 {
+				position += stride[variable]
+			}
+		}
+		addAt(p, position, v)
 	}
 	return p
 }
 
-// widen makes variable a linear, if there is one.
-func widen(shape []int, a int) {
-	if a >= 0 {
-		shape[a] = 2
-	}
-}
-
-// stepOf is the stride of variable a, 0 for none.
-func stepOf(step []int, a int) int {
-	if a < 0 {
-		return 0
-	}
-	return step[a]
-}
-
-// box returns the box of the product over all legs,
-// and ErrTooLarge if it has too many coefficients.
+// box returns the box of the product over all legs: its side for a variable is one more than the number of legs that have it. It returns
+// ErrTooLarge if this box, or that of the count polynomial, has too many coefficients.
 func (j joining) box(w []LegWeights) ([]int, error) {
 	shape := filled(j.vars(), 1)
 	for leg, list := range w {
-		seen := make([]bool, len(shape))
+		isCounted := make([]bool, len(shape))
 		for i, x := range list {
 			if x == 0 {
 				continue
 			}
-			y, z := j.exponent(int(j.core.Of[leg][i/j.d]), i%j.d)
-			for _, a := range [2]int{y, z} {
-				if a >= 0 && !seen[a] {
-					seen[a] = true
-					shape[a]++
+			y, z := j.variables(int(j.core.Of[leg][i/j.d]), i%j.d)
+			for _, variable := range [2]int{y, z} {
+				if variable >= 0 && !isCounted[variable] {
+					isCounted[variable] = true
+					shape[variable]++
 				}
 			}
 		}
@@ -168,68 +165,68 @@ func (j joining) box(w []LegWeights) ([]int, error) {
 	if _, err := sizeWithin(shape, MaxCoefficients); err != nil {
 		return nil, err
 	}
-	_, err := sizeWithin(j.readShape(shape, len(w)), MaxCoefficients)
+	_, err := sizeWithin(j.weightShape(shape, len(w)), MaxCoefficients)
 	return shape, err
 }
 
-// read turns the product of the legs' polynomials into the count polynomial of the core: every
-// monomial is multiplied by the value of S at its core count and added at its weight count. legs is
-// the number of legs in the product; extra is the core level of one more leg at weight level 0, or
-// −1.
-func (j joining) read(product countspace.Poly, s scaled.Vector, legs, extra int) countspace.Poly {
+// countPoly turns the product of the legs' polynomials into the count polynomial of the core: every monomial is multiplied by the value
+// of s at its core count, and added at its weight count. legs is the number of legs in the product. extra is the core level of one
+// further leg, which has weight level 0; −1 if there is none.
+func (j joining) countPoly(product countspace.Poly, s scaled.Vector, legs, extra int) countspace.Poly {
 	coreStep := levelSteps(j.core)
-	shape := j.readShape(product.Shape, legs)
+	shape := j.weightShape(product.Shape, legs)
 	out := countspace.New(shape)
-	outStep := append([]int{0}, strides(shape)...)
+	weightStep := append([]int{0}, strides(shape)...)
 
-	c := make([]int, len(product.Shape))
+	c := make([]int, len(product.Shape)) // the exponents of monomial i
 	for i := range product.Coef.Mant {
 		if v := product.Coef.At(i); !v.IsZero() {
-			from, to := j.counts(c, legs, coreStep, outStep)
+			coreIndex, weightIndex := j.countIndices(c, legs, coreStep, weightStep)
 			if extra >= 0 {
-				from += coreStep[extra]
+				coreIndex += coreStep[extra]
 			}
-			addAt(out, to, v.Mul(s.At(from)))
+			addAt(out, weightIndex, v.Mul(s.At(coreIndex)))
 		}
 		advance(c, product.Shape)
 	}
 	return out
 }
 
-// counts returns the index of the core count and of the weight count of monomial c.
-func (j joining) counts(c []int, legs int, coreStep, outStep []int) (from, to int) {
-	rest := legs
+// countIndices returns the index of the core count and that of the weight count of the monomial with the exponents c. coreStep and
+// weightStep have, by level, by how much one leg at that level changes these indices.
+func (j joining) countIndices(c []int, legs int, coreStep, weightStep []int) (coreIndex, weightIndex int) {
+	atLevel0 := legs // legs at level 0 of the carried kind, which have no variable
 	for _, k := range c {
-		rest -= k
+		atLevel0 -= k
 	}
 
 	switch j.kind {
 	case carryCore:
-		to = rest * outStep[max(j.toWeights[0], 0)]
+		weightIndex = atLevel0 * weightStep[max(j.toWeights[0], 0)]
 		for b, k := range c {
-			from += k * coreStep[b+1]
-			to += k * outStep[max(j.toWeights[b+1], 0)]
+			coreIndex += k * coreStep[b+1]
+			weightIndex += k * weightStep[max(j.toWeights[b+1], 0)]
 		}
 	case carryWeights:
-		from = rest * coreStep[max(j.toCore[0], 0)]
+		coreIndex = atLevel0 * coreStep[max(j.toCore[0], 0)]
 		for a, k := range c {
-			from += k * coreStep[max(j.toCore[a+1], 0)]
-			to += k * outStep[a+1]
+			coreIndex += k * coreStep[max(j.toCore[a+1], 0)]
+			weightIndex += k * weightStep[a+1]
 		}
-	default:
+	default: // the core's variables, then the weights'
 		for i, k := range c {
 			if i < j.core.D-1 {
-				from += k * coreStep[i+1]
+				coreIndex += k * coreStep[i+1]
 			} else {
-				to += k * outStep[i-j.core.D+2]
+				weightIndex += k * weightStep[i-j.core.D+2]
 			}
 		}
 	}
-	return from, to
+	return coreIndex, weightIndex
 }
 
-// readShape returns the box of the count polynomial in z that read makes.
-func (j joining) readShape(carried []int, legs int) []int {
+// weightShape returns the box of the weight counts of a product of legs' polynomials over the box carried.
+func (j joining) weightShape(carried []int, legs int) []int {
 	switch j.kind {
 	case carryWeights:
 		return append([]int(nil), carried...)

@@ -7,18 +7,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// leaveOneOut returns Π_{m≠ℓ} ps[m] for every ℓ, without divisions: down a balanced tree, the product outside a half is
-// the product outside the whole times the other half. For n legs of two levels that
-// is O(n² log n) multiply-adds, where prefix times suffix for every leg takes n³.
+// leaveOneOut returns Π_{m≠ℓ} ps[m] for every ℓ, without divisions. It goes down a balanced tree of products: what is outside of one half
+// is what is outside of the whole times the other half. For n legs of two levels that takes O(n² log n) multiply-adds, where prefix times
+// suffix for every leg takes n³.
 func leaveOneOut(vars int, ps []countspace.Poly, ops *countspace.Ops) []countspace.Poly {
-	out := make([]countspace.Poly, len(ps))
+	products := make([]countspace.Poly, len(ps))
 	if len(ps) > 0 {
-		leaveOut(out, newProductTree(ps, ops), countspace.Constant(vars, scaled.One), ops)
+		newProductTree(ps, ops).setProductsOfOthers(products, countspace.Constant(vars, scaled.One), ops)
 	}
-	return out
+	return products
 }
 
-// productTree keeps the products of both halves at every level.
+// productTree is a balanced tree over a list of polynomials that has the product of the leaves below every node.
 type productTree struct {
 	product     countspace.Poly // of all leaves below
 	left, right *productTree
@@ -40,13 +40,13 @@ func newProductTree(ps []countspace.Poly, ops *countspace.Ops) *productTree {
 	return t
 }
 
-// leaveOut sets out[k] to outside times the product of all leaves of t but leaf k.
-func leaveOut(out []countspace.Poly, t *productTree, outside countspace.Poly, ops *countspace.Ops) {
+// setProductsOfOthers sets products[k] to outside times the product of all leaves of t but leaf k.
+func (t *productTree) setProductsOfOthers(products []countspace.Poly, outside countspace.Poly, ops *countspace.Ops) {
 	if t.leaves == 1 {
-		out[0] = outside
+		products[0] = outside
 		return
 	}
 	half := t.left.leaves
-	leaveOut(out[:half], t.left, outside.Mul(t.right.product, ops), ops)
-	leaveOut(out[half:], t.right, outside.Mul(t.left.product, ops), ops)
+	t.left.setProductsOfOthers(products[:half], outside.Mul(t.right.product, ops), ops)
+	t.right.setProductsOfOthers(products[half:], outside.Mul(t.left.product, ops), ops)
 }

@@ -40,7 +40,8 @@ func LegPolys(t Tensor, w []LegWeights, d int, ops *countspace.Ops) ([][]countsp
 	panic("tensor: unknown form")
 }
 
-// checkLegPolys bounds Σ_ℓ dims[ℓ] polynomials over a box, and as many again on the way there.
+// checkLegPolys returns ErrTooLarge if polynomials over a box have too many coefficients together: one for each value of each leg, and one
+// more on the way there.
 func checkLegPolys(dims, box []int) error {
 	values := 1
 	for _, d := range dims {
@@ -64,7 +65,7 @@ func zeroLegPolys(dims []int, vars int) [][]countspace.Poly {
 	return out
 }
 
-// legPolys contracts the slice of every leg and value.
+// legPolys returns, for every leg and value, the count polynomial of the table with that leg fixed at that value.
 func (t *Dense) legPolys(w []LegWeights, d int, ops *countspace.Ops) ([][]countspace.Poly, error) {
 	out := zeroLegPolys(t.Shape, d-1)
 	for leg := range out {
@@ -80,7 +81,8 @@ func (t *Dense) legPolys(w []LegWeights, d int, ops *countspace.Ops) ([][]counts
 	return out, nil
 }
 
-// legPolys adds weight_t v_ℓt[x] Π_{m≠ℓ} ⟨v_mt, w_m⟩ over the terms.
+// legPolys returns, for every leg ℓ and value x, the count polynomial with the leg fixed at x: the sum over the terms of
+// weight_t v_ℓt[x] Π_{m≠ℓ} (Σ_a ⟨v_mt, w_m[·,a]⟩ z^a).
 func (t *CP) legPolys(w []LegWeights, d int, ops *countspace.Ops) [][]countspace.Poly {
 	out := zeroLegPolys(t.Shape, d-1)
 	for i, weight := range t.Weights {
@@ -109,7 +111,8 @@ func (t *CP) legPolys(w []LegWeights, d int, ops *countspace.Ops) [][]countspace
 	return out
 }
 
-// legPolys reads S at counts moved by the level of the fixed value:
+// legPolys returns, for every leg ℓ and value x, the count polynomial with the leg fixed at x. S is read at counts k with one more leg at
+// the level λ(x) of the fixed value:
 //
 //	out[ℓ][x] = Σ_i α_i R_ℓ[x] Σ_k S_{k+e(λ(x))} [y^k] Π_{m≠ℓ} p_m(y)
 func (t *SymmetryCP) legPolys(
@@ -134,7 +137,7 @@ func (t *SymmetryCP) legPolys(
 					f = f.Mul(scaled.FromFloat(r[x]))
 				}
 				if !f.IsZero() {
-					p := j.read(others, term.S, len(w)-1, int(level))
+					p := j.countPoly(others, term.S, len(w)-1, int(level))
 					out[leg][x] = out[leg][x].Add(p.Scale(f))
 				}
 			}

@@ -29,10 +29,10 @@ const (
 //
 // Every result has been compared with t: each entry agrees within 1e-13 of the largest and 1e-9 of
 // itself, zeros exactly (symmetric: each value over its count class). So false does not mean that
-// there is none, but true is never wrong. off bounds the error of every entry, relative to the sum
+// there is none, but true is never wrong. relativeError bounds the error of every entry, relative to the sum
 // of the absolute values of its terms, in units of 2^-53. The zero tensor has one term of weight 0.
 // Cost about O(legs·maxRank·entries), and O(maxRank·entries) to reject a table of full rank.
-func LowRank(t Tensor, maxRank int) (c *CP, off float64, ok bool) {
+func LowRank(t Tensor, maxRank int) (c *CP, relativeError float64, ok bool) {
 	if t == nil || maxRank < 1 {
 		return nil, 0, false
 	}
@@ -45,12 +45,12 @@ func LowRank(t Tensor, maxRank int) (c *CP, off float64, ok bool) {
 			return c, 0, true
 		}
 	case *Symmetric:
-		if c, off, ok := t.asSymmetryCP().lowRank(maxRank); ok {
-			return c, off, true
+		if c, relativeError, ok := t.asSymmetryCP().lowRank(maxRank); ok {
+			return c, relativeError, true
 		}
 	case *SymmetryCP:
-		if c, off, ok := t.lowRank(maxRank); ok {
-			return c, off, true
+		if c, relativeError, ok := t.lowRank(maxRank); ok {
+			return c, relativeError, true
 		}
 	}
 
@@ -61,62 +61,63 @@ func LowRank(t Tensor, maxRank int) (c *CP, off float64, ok bool) {
 	return lowRankTable(dense, maxRank)
 }
 
-// lowRankTable is lowRankDense of a table whose entries may be near the ends of float64,
-// where sums of a few of them overflow.
-func lowRankTable(t *Dense, maxRank int) (*CP, float64, bool) {
-	level, e := levelled(t)
-	c, ok := lowRankDense(level, maxRank, mixtureDepth)
+// lowRankTable returns what LowRank does for a table. Entries near the ends of float64, where sums of a few of them would overflow, are
+// scaled first (scaledToOne), and the weights scaled back.
+func lowRankTable(t *Dense, maxRank int) (c *CP, relativeError float64, ok bool) {
+	scaledTable, exp := scaledToOne(t)
+	c, ok = lowRankDense(scaledTable, maxRank, mixtureDepth)
 	if !ok {
 		return nil, 0, false
 	}
 
-	off, ok := c.deviation(level)
-	if !ok || e == 0 {
-		return c, off, ok
+	relativeError, ok = c.errorAgainst(scaledTable)
+	if !ok || exp == 0 {
+		return c, relativeError, ok
 	}
 
 	for i, w := range c.Weights {
-		w = math.Ldexp(w, e)
-		if math.IsInf(w, 0) || w != 0 && math.Abs(w) < leastNormal {
+		w = math.Ldexp(w, exp)
+		isTiny := w != 0 && math.Abs(w) < leastNormal
+		if math.IsInf(w, 0) || isTiny {
 			return nil, 0, false
 		}
 		c.Weights[i] = w
 	}
-	return c, off, true
+	return c, relativeError, true
 }
 
-// deviation is off of LowRank.
-// It is false where a term of an entry of 0 was too small for a float64.
-func (t *CP) deviation(d *Dense) (off float64, ok bool) {
-	got, err := ToDense(t, len(d.Data))
-	sizes := t.each(math.Abs)
-	terms := t.each(func(x float64) float64 {
+// errorAgainst returns the largest difference of an entry of t to that of the table d, relative to the sum of the absolute terms, in units
+// of 2^-53, with the roundings of t's own numbers added. ok is false if the terms of an entry are not 0 but too small for a float64.
+func (t *CP) errorAgainst(d *Dense) (relativeError float64, ok bool) {
+	indicator := func(x float64) float64 {
 		if x != 0 {
 			return 1
 		}
 		return 0
-	})
-	size, err2 := ToDense(sizes, len(d.Data))
-	count, err3 := ToDense(terms, len(d.Data))
+	}
+	got, err := ToDense(t, len(d.Data))
+	absoluteSum, err2 := ToDense(t.mapped(math.Abs), len(d.Data))
+	termCount, err3 := ToDense(t.mapped(indicator), len(d.Data)) // by entry: the number of terms that are not 0
 	if err != nil || err2 != nil || err3 != nil {
 		return 0, false
 	}
 
 	for i, want := range d.Data {
 		switch {
-		case count.Data[i] == 0: // and want is 0: zeros have been compared
-		case size.Data[i] < leastNormal:
+		case termCount.Data[i] == 0: // and want is 0: zeros have been compared
+		case absoluteSum.Data[i] < leastNormal:
 			return 0, false
 		default:
-			off = max(off, math.Abs(got.Data[i]-want)/size.Data[i])
+			relativeError = max(relativeError, math.Abs(got.Data[i]-want)/absoluteSum.Data[i])
 		}
 	}
 
-	return math.Ldexp(off, 53) + float64(len(t.Shape)+len(t.Weights)), true
+	return math.Ldexp(relativeError, 53) + float64(len(t.Shape)+len(t.Weights)), true
 }
 
-// each returns t with f of all its numbers, the identity written out.
-func (t *CP) each(f func(float64) float64) *CP {
+// mapped returns t with f applied to all weights and all entries of vectors. f has to keep 0 and 1, since vectors that are the identity
+// stay so.
+func (t *CP) mapped(f func(float64) float64) *CP {
 	apply := func(list []float64) []float64 {
 		out := make([]float64, len(list))
 		for k, x := range list {
@@ -137,31 +138,31 @@ func (t *CP) each(f func(float64) float64) *CP {
 const (
 	// leastNormal is the least float64 with all its digits.
 	leastNormal = 0x1p-1022
-	// farFromOne is the exponent beyond which a table is levelled.
+	// farFromOne is the exponent of a table's largest entry from which the table is scaled.
 	farFromOne = 400
 )
 
-// levelled returns t·2^−e with a largest entry in [½, 1)
-// where that is far from 1 and no entry would lose digits, else t and 0.
-func levelled(t *Dense) (*Dense, int) {
-	_, e := math.Frexp(maxAbs(t.Data))
-	if -farFromOne < e && e < farFromOne {
+// scaledToOne returns t·2^−exp with a largest entry in [½, 1), and exp. It returns t and 0 if the largest entry is not far from 1, or if an
+// entry would lose digits.
+func scaledToOne(t *Dense) (scaled *Dense, exp int) {
+	_, exp = math.Frexp(maxAbs(t.Data))
+	if -farFromOne < exp && exp < farFromOne {
 		return t, 0
 	}
 
-	out := &Dense{Shape: t.Shape, Data: make([]float64, len(t.Data))}
+	scaled = &Dense{Shape: t.Shape, Data: make([]float64, len(t.Data))}
 	for i, x := range t.Data {
-		out.Data[i] = math.Ldexp(x, -e)
-		if x != 0 && math.Abs(out.Data[i]) < leastNormal {
+		scaled.Data[i] = math.Ldexp(x, -exp)
+		if x != 0 && math.Abs(scaled.Data[i]) < leastNormal {
 			return t, 0
 		}
 	}
-	return out, e
+	return scaled, exp
 }
 
-// lowRankDense tries the closed forms first: they keep zeros and ones as they are.
-// depth bounds how often mixture may come back here.
-func lowRankDense(t *Dense, maxRank, depth int) (*CP, bool) {
+// lowRankDense returns a table as a CP tensor of at most maxRank terms that equals it. ok is false if none was found. It tries the closed
+// forms first, which keep zeros and ones as they are. depth bounds how often mixture may call it again for slices.
+func lowRankDense(t *Dense, maxRank, depth int) (c *CP, ok bool) {
 	if maxRank < 1 {
 		return nil, false
 	}
@@ -169,8 +170,9 @@ func lowRankDense(t *Dense, maxRank, depth int) (*CP, bool) {
 		return c, true
 	}
 
-	if _, ok := prefixSkeleton(t, len(t.Shape)/2, maxRank); !ok || maxRank < 2 {
-		return nil, false // full rank across the middle: most tables end here
+	middle := len(t.Shape) / 2
+	if _, ok := prefixSkeleton(t, middle, maxRank); !ok || maxRank < 2 {
+		return nil, false // the rank of the first legs against the others is too large: most tables end here
 	}
 
 	if c, ok := backgroundPlusOne(t); ok && c.equals(t) {
@@ -187,7 +189,7 @@ func lowRankDense(t *Dense, maxRank, depth int) (*CP, bool) {
 	return nil, false
 }
 
-// equals compares entry by entry, with the tolerances above.
+// equals reports whether every entry of t is that of the table d, within exactTolerance of the largest entry and entryTolerance of itself.
 func (t *CP) equals(d *Dense) bool {
 	got, err := ToDense(t, len(d.Data))
 	if err != nil {
@@ -213,26 +215,26 @@ func newCP(shape []int, weights []float64, terms [][][]float64) *CP {
 	return t
 }
 
-// withoutZeros drops terms with weight 0 or a zero vector; if all go, one of weight 0 stays.
+// withoutZeros returns t without terms that have weight 0 or a vector of zeros. If no term is left, the result has one of weight 0.
 func (t *CP) withoutZeros() *CP {
-	var keep []int
+	var kept []int
 	for i, w := range t.Weights {
-		zero := w == 0
+		isZero := w == 0
 		for leg, d := range t.Shape {
-			zero = zero || maxAbs(t.vector(i, leg, d)) == 0
+			isZero = isZero || maxAbs(t.vector(i, leg, d)) == 0
 		}
-		if !zero {
-			keep = append(keep, i)
+		if !isZero {
+			kept = append(kept, i)
 		}
 	}
 
-	if len(keep) == len(t.Weights) && len(keep) > 0 {
+	if len(kept) == len(t.Weights) && len(kept) > 0 {
 		return t
 	}
 
 	var weights []float64
 	var terms [][][]float64
-	for _, i := range keep {
+	for _, i := range kept {
 		term := make([][]float64, len(t.Shape))
 		for leg, d := range t.Shape {
 			term[leg] = t.vector(i, leg, d)
@@ -241,7 +243,7 @@ func (t *CP) withoutZeros() *CP {
 		terms = append(terms, term)
 	}
 
-	if len(keep) == 0 {
+	if len(kept) == 0 {
 		weights = []float64{0}
 		terms = [][][]float64{ones(t.Shape)}
 	}

@@ -10,16 +10,15 @@ import (
 // of copy(s, c, p, m), c = p or c = m by the switch s, every slice at s and c has rank one.
 const mixtureDepth = 2
 
-// mixture writes t as Σ_A 1_A ⊗ (decomposition of a slice), A the values of one leg that have the
-// same slice, for the leg that takes fewest terms. It is tried last, as it may take more terms than
-// needed. Zeros stay zeros.
+// mixture returns t as a CP tensor of at most maxRank terms that decomposes its slices at the values of one leg (mixtureOver), the leg that
+// takes fewest terms. ok is false if there is none. It is tried last, as it may take more terms than needed.
 func mixture(t *Dense, maxRank, depth int) (best *CP, ok bool) {
 	for leg := range t.Shape {
-		budget := maxRank
+		limit := maxRank
 		if ok {
-			budget = len(best.Weights) - 1
+			limit = len(best.Weights) - 1
 		}
-		if c, found := t.mixtureOver(leg, budget, depth); found {
+		if c, found := t.mixtureOver(leg, limit, depth); found {
 			best = c
 			ok = true
 		}
@@ -27,37 +26,40 @@ func mixture(t *Dense, maxRank, depth int) (best *CP, ok bool) {
 	return best, ok
 }
 
-// mixtureOver is mixture for the values of one leg.
-func (t *Dense) mixtureOver(leg, maxRank, depth int) (*CP, bool) {
-	out := &CP{Shape: t.Shape, Vectors: make([][]float64, len(t.Shape))}
-	slicesOf := make([]*Dense, t.Shape[leg])
-	for x := range slicesOf {
-		slicesOf[x] = t.fix(leg, x)
+// mixtureOver returns t as Σ_A 1_A ⊗ (decomposition of a slice): for each set A of values of the leg that have the same slice, the terms of
+// this slice times the vector that is 1 on A and 0 elsewhere. ok is false if that takes more than maxRank terms. Slices of zeros have no
+// terms, so zeros stay zeros. depth bounds how often slices may be decomposed in this way themselves.
+func (t *Dense) mixtureOver(leg, maxRank, depth int) (c *CP, ok bool) {
+	c = &CP{Shape: t.Shape, Vectors: make([][]float64, len(t.Shape))}
+	sliceAt := make([]*Dense, t.Shape[leg]) // by value of the leg
+	for x := range sliceAt {
+		sliceAt[x] = t.fix(leg, x)
 	}
 
-	for x, slice := range slicesOf {
-		same := func(s *Dense) bool { return slices.Equal(s.Data, slice.Data) }
-		if slices.IndexFunc(slicesOf, same) < x || maxAbs(slice.Data) == 0 {
+	for x, slice := range sliceAt {
+		isSame := func(s *Dense) bool { return slices.Equal(s.Data, slice.Data) }
+		isRepeated := slices.IndexFunc(sliceAt, isSame) < x
+		if isRepeated || maxAbs(slice.Data) == 0 {
 			continue
 		}
 
-		part, ok := lowRankDense(slice, maxRank-len(out.Weights), depth)
+		part, ok := lowRankDense(slice, maxRank-len(c.Weights), depth)
 		if !ok {
 			return nil, false
 		}
 
-		set := make([]float64, len(slicesOf))
-		for y, s := range slicesOf {
-			if same(s) {
-				set[y] = 1
+		indicator := make([]float64, len(sliceAt)) // 1_A
+		for y, s := range sliceAt {
+			if isSame(s) {
+				indicator[y] = 1
 			}
 		}
 
-		out.Weights = append(out.Weights, part.Weights...)
-		vectors := slices.Insert(part.Vectors, leg, slices.Repeat(set, len(part.Weights)))
+		c.Weights = append(c.Weights, part.Weights...)
+		vectors := slices.Insert(part.Vectors, leg, slices.Repeat(indicator, len(part.Weights)))
 		for m := range vectors {
-			out.Vectors[m] = append(out.Vectors[m], vectors[m]...)
+			c.Vectors[m] = append(c.Vectors[m], vectors[m]...)
 		}
 	}
-	return out, len(out.Weights) > 0
+	return c, len(c.Weights) > 0
 }

@@ -29,11 +29,11 @@ const MaxEntries = 1 << 22
 // not finite, and ErrUnsupportedMap where t would have to be written out and is too large. Source:
 // Hamid and Braun, Lemma 1.
 func ApplyModes(t Tensor, maps [][]float64) (Tensor, error) {
-	identity, err := checkMaps(t, maps)
+	isIdentity, err := checkMaps(t, maps)
 	if err != nil {
 		return nil, err
 	}
-	if identity {
+	if isIdentity {
 		return t, nil
 	}
 
@@ -67,8 +67,8 @@ func ApplyModes(t Tensor, maps [][]float64) (Tensor, error) {
 	return dense.applyModes(maps)
 }
 
-// checkMaps checks sizes and finiteness, and reports whether all maps are nil.
-func checkMaps(t Tensor, maps [][]float64) (identity bool, err error) {
+// checkMaps returns an error if the maps do not fit t or are not finite. isIdentity is true if all maps are nil.
+func checkMaps(t Tensor, maps [][]float64) (isIdentity bool, err error) {
 	if t == nil {
 		return false, fmt.Errorf("%w: nil tensor", ErrShape)
 	}
@@ -78,12 +78,12 @@ func checkMaps(t Tensor, maps [][]float64) (identity bool, err error) {
 			ErrShape, len(maps), len(dims))
 	}
 
-	identity = true
+	isIdentity = true
 	for mode, m := range maps {
 		if m == nil {
 			continue
 		}
-		identity = false
+		isIdentity = false
 		if len(m) != dims[mode]*dims[mode] {
 			return false, fmt.Errorf("%w: map of mode %d has %d entries, %d×%d are needed",
 				ErrShape, mode, len(m), dims[mode], dims[mode])
@@ -92,37 +92,37 @@ func checkMaps(t Tensor, maps [][]float64) (identity bool, err error) {
 			return false, err
 		}
 	}
-	return identity, nil
+	return isIdentity, nil
 }
 
-// applyModes multiplies mode after mode:
-// the entries seen as (before, b, after), out[·,a,·] = Σ_b M[a,b] in[·,b,·].
+// applyModes returns the table with the maps applied mode after mode: out[·,a,·] = Σ_b M[a,b] in[·,b,·]. The dots are the modes before and
+// after the mode of M; those after it are runs of stride entries.
 func (t *Dense) applyModes(maps [][]float64) (*Dense, error) {
 	data := slices.Clone(t.Data)
-	step := strides(t.Shape)
+	strideOf := strides(t.Shape)
 	for mode, m := range maps {
 		if m == nil {
 			continue
 		}
 		d := t.Shape[mode]
-		after := step[mode]
+		stride := strideOf[mode]
 
-		fresh := make([]float64, len(data))
-		for block := 0; block < len(data); block += d * after {
+		mapped := make([]float64, len(data))
+		for block := 0; block < len(data); block += d * stride {
 			for a := range d {
-				dst := fresh[block+a*after:][:after]
+				out := mapped[block+a*stride:][:stride]
 				for b := range d {
 					f := m[a*d+b]
 					if f == 0 {
 						continue
 					}
-					for i, x := range data[block+b*after:][:after] {
-						dst[i] += f * x
+					for i, x := range data[block+b*stride:][:stride] {
+						out[i] += f * x
 					}
 				}
 			}
 		}
-		data = fresh
+		data = mapped
 	}
 
 	if err := finite(data, "mapped entry"); err != nil {
@@ -131,7 +131,8 @@ func (t *Dense) applyModes(maps [][]float64) (*Dense, error) {
 	return &Dense{Shape: t.Shape, Data: data}, nil
 }
 
-// applyModes maps every vector. Vectors that are the identity become the columns of the map.
+// applyModes returns the CP tensor whose vectors are the maps applied to those of t. Vectors that are the identity become the columns of
+// the map.
 func (t *CP) applyModes(maps [][]float64) (*CP, error) {
 	out := &CP{Shape: t.Shape, Weights: t.Weights, Vectors: slices.Clone(t.Vectors)}
 	for mode, m := range maps {
@@ -140,20 +141,20 @@ func (t *CP) applyModes(maps [][]float64) (*CP, error) {
 		}
 		d := t.Shape[mode]
 
-		fresh := make([]float64, len(t.Weights)*d)
+		mapped := make([]float64, len(t.Weights)*d)
 		for i := range t.Weights {
 			v := t.vector(i, mode, d)
 			for a := range d {
 				for b, x := range v {
-					fresh[i*d+a] += m[a*d+b] * x
+					mapped[i*d+a] += m[a*d+b] * x
 				}
 			}
 		}
 
-		if err := finite(fresh, "mode %d, mapped vector entry", mode); err != nil {
+		if err := finite(mapped, "mode %d, mapped vector entry", mode); err != nil {
 			return nil, err
 		}
-		out.Vectors[mode] = fresh
+		out.Vectors[mode] = mapped
 	}
 	return out, nil
 }

@@ -14,27 +14,29 @@ import (
 // and with it the multiply-adds of a transform: 2^36 is 4,096 legs of two values, some 20 seconds.
 const maxTransform = 1 << 36
 
-// applyCommon transforms every term if legs, levels,
-// maps and vectors are the same on all legs; else ok is false.
+// applyCommon returns the terms of t, and their levels, with the same map applied to all legs. ok is false if the legs differ in their
+// dimension, level map, map or vectors, or if the count space is too large: then t has to be written out.
 func (t *SymmetryCP) applyCommon(
 	maps [][]float64,
 ) (terms []SymmetryRankOne, levels countspace.Levels, ok bool, err error) {
 	for leg := range maps {
-		if maps[leg] == nil || t.Shape[leg] != t.Shape[0] || !slices.Equal(maps[leg], maps[0]) ||
-			!slices.Equal(t.Levels.Of[leg], t.Levels.Of[0]) {
+		isLikeFirst := t.Shape[leg] == t.Shape[0] && slices.Equal(maps[leg], maps[0]) &&
+			slices.Equal(t.Levels.Of[leg], t.Levels.Of[0])
+		if maps[leg] == nil || !isLikeFirst {
 			return nil, levels, false, nil
 		}
 	}
-
 	for _, term := range t.Terms {
+		first := term.vector(0)
 		for leg := range t.Shape {
-			if !slices.Equal(term.vector(leg), term.vector(0)) ||
-				(term.vector(leg) == nil) != (term.vector(0) == nil) {
+			v := term.vector(leg)
+			if !slices.Equal(v, first) || (v == nil) != (first == nil) {
 				return nil, levels, false, nil
 			}
 		}
 	}
 
+	// The result has a level for each value.
 	if levels, err = countspace.Identity(t.Shape); err != nil {
 		return nil, levels, false, nil // more levels than a count space has
 	}
@@ -46,7 +48,7 @@ func (t *SymmetryCP) applyCommon(
 	}
 
 	for _, term := range t.Terms {
-		s := transform(t.lift(term, shape), maps[0], t.Shape[0], len(t.Shape))
+		s := transform(t.valueCounts(term, shape), maps[0], t.Shape[0], len(t.Shape))
 		if err := finite(s.Mant, "transformed value"); err != nil {
 			return nil, levels, false, fmt.Errorf("symmetric transform: %w", err)
 		}
@@ -55,28 +57,28 @@ func (t *SymmetryCP) applyCommon(
 	return terms, levels, true, nil
 }
 
-// lift returns S_λ(c) Π_a R[a]^{c_a} over the counts c of values instead of levels:
-// R is the same on all legs.
-func (t *SymmetryCP) lift(term SymmetryRankOne, shape []int) countspace.Poly {
+// valueCounts returns a term as a function of the counts c of values instead of levels, over the box shape: S at the level count of c,
+// times Π_a R[a]^{c_a}. The vector R and the levels are the same on all legs.
+func (t *SymmetryCP) valueCounts(term SymmetryRankOne, shape []int) countspace.Poly {
 	n := len(t.Shape)
-	of := t.Levels.Of[0]
+	levelOf := t.Levels.Of[0] // by value
 	r := term.vector(0)
 	step := levelSteps(t.Levels)
 	out := countspace.New(shape)
 
-	everyCount(shape, n, func(i, rest int, c []int) {
-		from := rest * step[of[0]]
-		f := power(r, 0, rest)
+	everyCount(shape, n, func(i, count0 int, c []int) {
+		levelCount := count0 * step[levelOf[0]] // its index in S
+		product := power(r, 0, count0)
 		for a, k := range c {
-			from += k * step[of[a+1]]
-			f = f.Mul(power(r, a+1, k))
+			levelCount += k * step[levelOf[a+1]]
+			product = product.Mul(power(r, a+1, k))
 		}
-		set(out, i, f.Mul(term.S.At(from)))
+		set(out, i, product.Mul(term.S.At(levelCount)))
 	})
 	return out
 }
 
-// power returns r[a]^k, by squaring; 1 for a nil r.
+// power returns r[a]^k, by squaring; 1 if r is nil.
 func power(r []float64, a, k int) scaled.Number {
 	p := scaled.One
 	if r == nil {
@@ -92,17 +94,17 @@ func power(r []float64, a, k int) scaled.Number {
 	return p
 }
 
-// everyCount calls f with every feasible count vector of n legs:
-// its index, the count of level 0, and the others.
-func everyCount(shape []int, n int, f func(i, rest int, c []int)) {
+// everyCount calls f for every count vector over the box shape whose sum is at most n, the number of legs: with its index, the count of
+// level 0, and the counts c of the other levels.
+func everyCount(shape []int, n int, f func(i, count0 int, c []int)) {
 	c := make([]int, len(shape))
 	for i := 0; ; i++ {
-		rest := n
+		count0 := n
 		for _, k := range c {
-			rest -= k
+			count0 -= k
 		}
-		if rest >= 0 {
-			f(i, rest, c)
+		if count0 >= 0 {
+			f(i, count0, c)
 		}
 		if !advance(c, shape) {
 			return
@@ -110,16 +112,16 @@ func everyCount(shape []int, n int, f func(i, rest int, c []int)) {
 	}
 }
 
-// transform returns, over the feasible k,
+// transform applies the d × d matrix m to all n legs of a symmetric tensor, whose values s are by the counts of values. It returns the new
+// values, for all counts k with Σ_a k_a = n,
 //
-//	out_k = Σ_c s_c [z^c] Π_a P_a(z)^{k_a}
+//	out_k = Σ_c s_c [z^c] Π_a P_a(z)^{k_a},
 //
-// P_a being the polynomial of row a of m. The powers are built once; S is contracted with the
-// powers of one row at a time (Correlate), so that many k share intermediate results: with
-// h = s contracted with P_{d−1}^{k_{d−1}} … P_1^{k_1}, out_k = ⟨h, P_0^{k_0}⟩.
-// Cost O(n³) for two values and n legs.
+// where P_a is the linear polynomial of row a of m. Powers are built once. s is contracted with the powers of one row at a time
+// (Correlate), from the last row, so that many k share intermediate results h: out_k = ⟨h, P_0^{k_0}⟩. Cost O(n³) for two values and n
+// legs.
 func transform(s countspace.Poly, m []float64, d, n int) scaled.Vector {
-	powers := make([][]countspace.Poly, d)
+	powers := make([][]countspace.Poly, d) // powers[a][k] is P_a^k
 	for a := range powers {
 		row := countspace.Linear(m[a*d : (a+1)*d])
 		powers[a] = []countspace.Poly{countspace.Constant(d-1, scaled.One)}
@@ -131,14 +133,16 @@ func transform(s countspace.Poly, m []float64, d, n int) scaled.Vector {
 	out := countspace.New(s.Shape)
 	step := append([]int{0}, strides(s.Shape)...)
 
-	var contract func(h countspace.Poly, a, at, rest int)
-	contract = func(h countspace.Poly, a, at, rest int) {
+	// contract sets all values whose counts of the rows above a are chosen. h is s contracted with their powers, index the position of the
+	// counts chosen, and legs the number of legs that are left.
+	var contract func(h countspace.Poly, a, index, legs int)
+	contract = func(h countspace.Poly, a, index, legs int) {
 		if a == 0 {
-			set(out, at, countspace.Dot(h, powers[0][rest], nil))
+			set(out, index, countspace.Dot(h, powers[0][legs], nil))
 			return
 		}
-		for k := 0; k <= rest; k++ {
-			contract(countspace.Correlate(h, powers[a][k], nil), a-1, at+k*step[a], rest-k)
+		for k := 0; k <= legs; k++ {
+			contract(countspace.Correlate(h, powers[a][k], nil), a-1, index+k*step[a], legs-k)
 		}
 	}
 

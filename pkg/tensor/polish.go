@@ -12,47 +12,49 @@ import (
 // from roots good to 1e-10 two reach rounding.
 const polishSteps = 2
 
-// polished moves nodes and weights together to the least squares fit of s: the roots of a
-// recurrence that was found from nearly parallel rows lose digits that the values still have. Nodes
-// at 0, ±1 and infinity stay where they are.
-func polished(s []float64, nodes []node, weights []float64) ([]node, bool) {
+// polish returns the nodes after polishSteps Gauss–Newton steps to the least squares fit s_c ≈ Σ_i weights_i a_i^{n−c} b_i^c, in which
+// nodes and weights move together. Nodes whose ratio b/a is 0, ±1 or infinite stay where they are. ok is false if a step cannot be solved
+// for.
+//
+// The roots of a recurrence that was found from nearly parallel rows have lost digits that the values still have.
+func polish(s []float64, nodes []node, weights []float64) (polished []node, ok bool) {
 	nodes = append([]node(nil), nodes...)
 	weights = append([]float64(nil), weights...)
 	n := len(s) - 1
 	for range polishSteps {
-		var moving []int
+		var moving []int // the nodes that may move
 		for i, x := range nodes {
-			if x.free() {
+			if !x.isSpecial() {
 				moving = append(moving, i)
 			}
 		}
 
-		if len(moving) == 0 || len(nodes)+len(moving) > len(s) {
+		columns := len(nodes) + len(moving)
+		isUnderdetermined := columns > len(s)
+		if len(moving) == 0 || isUnderdetermined {
 			return nodes, true
 		}
 
-		columns := len(nodes) + len(moving)
+		// The residual of s, and the derivatives of the sum by the weights and by the moving nodes.
 		jacobian := make([]float64, len(s)*columns)
-		gap := make([]float64, len(s))
-
-		// The residual of s, and its derivatives by the weights and by the nodes that move.
-		for c, want := range s {
+		residual := make([]float64, len(s))
+		for c, value := range s {
+			difference := value
 			for i, x := range nodes {
 				v := x.value(n, c)
-				want -= weights[i] * v
+				difference -= weights[i] * v
 				jacobian[c*columns+i] = v
 			}
 			for k, i := range moving {
-				jacobian[c*columns+len(nodes)+k] = weights[i] * nodes[i].slope(n, c)
+				jacobian[c*columns+len(nodes)+k] = weights[i] * nodes[i].derivative(n, c)
 			}
-			gap[c] = want
+			residual[c] = difference
 		}
 
-		step, err := linalg.Solve(jacobian, len(s), columns, gap, 1)
+		step, err := linalg.Solve(jacobian, len(s), columns, residual, 1)
 		if err != nil {
 			return nil, false
 		}
-
 		for i := range weights {
 			weights[i] += step[i]
 		}
@@ -63,24 +65,24 @@ func polished(s []float64, nodes []node, weights []float64) ([]node, bool) {
 	return nodes, true
 }
 
-// free reports whether a node is at none of the places that are exact.
-func (n node) free() bool {
-	x := math.Abs(n.a * n.b) // one of the two is 1
-	return x != 0 && x != 1
+// isSpecial reports whether the ratio b/a of a node is 0, ±1 or infinite, which is then taken as exact.
+func (n node) isSpecial() bool {
+	x := math.Abs(n.a * n.b) // the size of the coordinate that is not 1
+	return x == 0 || x == 1
 }
 
-// slope is the derivative of the node's value by its coordinate other than 1.
-func (n node) slope(legs, c int) float64 {
+// derivative returns the derivative of a^{legs−c} b^c by that of the coordinates a and b which is not 1.
+func (n node) derivative(legs, c int) float64 {
 	if n.a == 1 {
 		return float64(c) * node{1, n.b}.value(legs-1, c-1)
 	}
 	return float64(legs-c) * node{n.a, 1}.value(legs-1, c)
 }
 
-// moved adds to the coordinate other than 1.
-func (n node) moved(by float64) node {
+// moved returns the node with step added to that of its coordinates which is not 1.
+func (n node) moved(step float64) node {
 	if n.a == 1 {
-		return node{1, n.b + by}
+		return node{1, n.b + step}
 	}
-	return node{n.a + by, 1}
+	return node{n.a + step, 1}
 }

@@ -12,32 +12,37 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// node is a term a^{n−c} b^c of the values of a symmetric tensor,
-// c of n legs being at level 1; max(|a|, |b|) = 1.
+// node is a term a^{n−c} b^c of the values of a symmetric tensor over n legs, c of which are at level 1. The larger of |a| and |b| is 1.
 type node struct{ a, b float64 }
 
-// lowRank decomposes every term's values (Prony) and joins its vectors to the nodes. Only two levels. off is as in LowRank.
-func (t *SymmetryCP) lowRank(maxRank int) (c *CP, off float64, ok bool) {
+// lowRank returns t as a CP tensor of at most maxRank terms, and its error as LowRank does. It writes the values of each term of t as a sum
+// over nodes (Prony's method), each of which is a rank-one term. ok is false if t has more than two levels, or if there is no such sum.
+func (t *SymmetryCP) lowRank(maxRank int) (c *CP, relativeError float64, ok bool) {
 	if t.Levels.D > 2 {
 		return nil, 0, false
 	}
 
-	free, offset := freeLegs(t.Levels)
+	free, offset := countLegs(t.Levels)
 	var weights []float64
 	var terms [][][]float64
 	for _, term := range t.Terms {
-		s := valuesFrom(term.S, offset, free)
-		nodes, w, shift, apart, ok := prony(s, maxRank-len(weights))
+		// The values at the counts that an index can have.
+		values := make([]scaled.Number, free+1)
+		for c := range values {
+			values[c] = term.S.At(offset + c)
+		}
+		fit, ok := prony(values, maxRank-len(weights))
 		if !ok {
 			return nil, 0, false
 		}
 
-		off = max(off, apart)
-		for i, node := range nodes {
-			node.b = math.Ldexp(node.b, shift)
+		relativeError = max(relativeError, fit.relativeError)
+		for i, node := range fit.nodes {
+			node.b = math.Ldexp(node.b, fit.shift)
 			vectors, ok := t.nodeVectors(term, node)
-			weight := w[i] * term.Alpha
-			if !ok || weight == 0 && term.Alpha != 0 {
+			weight := fit.weights[i] * term.Alpha
+			isLost := weight == 0 && term.Alpha != 0
+			if !ok || isLost {
 				return nil, 0, false
 			}
 			weights = append(weights, weight)
@@ -53,41 +58,32 @@ func (t *SymmetryCP) lowRank(maxRank int) (c *CP, off float64, ok bool) {
 
 	// Vectors were rounded once, weights too, and the values that were compared:
 	// powers of nodes, and their sums.
-	rounded := len(t.Shape) + len(weights) + 2*bits.Len(uint(len(t.Shape))) + 2
-	off = math.Ldexp(off, 53) + float64(rounded)
-	return c, off, c.validate() == nil
+	roundings := len(t.Shape) + len(weights) + 2*bits.Len(uint(len(t.Shape))) + 2
+	relativeError = math.Ldexp(relativeError, 53) + float64(roundings)
+	return c, relativeError, c.validate() == nil
 }
 
-// freeLegs returns the numbers of legs with values at both levels, and of legs always at level 1.
-func freeLegs(l countspace.Levels) (free, always int) {
-	for _, of := range l.Of {
+// countLegs returns the number of legs that have values at both of two levels (free), and of legs whose values are all at level 1 (fixed).
+func countLegs(l countspace.Levels) (free, fixed int) {
+	for _, levels := range l.Of {
 		switch {
-		case slices.Contains(of, 0) && slices.Contains(of, 1):
+		case slices.Contains(levels, 0) && slices.Contains(levels, 1):
 			free++
-		case slices.Contains(of, 1):
-			always++
+		case slices.Contains(levels, 1):
+			fixed++
 		}
 	}
-	return free, always
+	return free, fixed
 }
 
-// valuesFrom returns S at the counts that indices have: offset … offset+free.
-func valuesFrom(s scaled.Vector, offset, free int) []scaled.Number {
-	out := make([]scaled.Number, free+1)
-	for c := range out {
-		out[c] = s.At(offset + c)
-	}
-	return out
-}
-
-// nodeVectors returns the vectors of one node: a or b by level on free legs,
-// one on the others, times R. False if a product is too small for a float64.
-func (t *SymmetryCP) nodeVectors(term SymmetryRankOne, n node) (out [][]float64, ok bool) {
-	out = make([][]float64, len(t.Shape))
-	for leg, of := range t.Levels.Of {
-		v := slices.Repeat([]float64{1}, len(of))
-		if slices.Contains(of, 0) && slices.Contains(of, 1) {
-			for x, level := range of {
+// nodeVectors returns a vector for each leg, whose outer product is the node's share of a term: a or b by the level of the value on legs
+// with both levels, 1 on the others, times the term's own vector. ok is false if a product is too small for a float64.
+func (t *SymmetryCP) nodeVectors(term SymmetryRankOne, n node) (vectors [][]float64, ok bool) {
+	vectors = make([][]float64, len(t.Shape))
+	for leg, levels := range t.Levels.Of {
+		v := slices.Repeat([]float64{1}, len(levels))
+		if slices.Contains(levels, 0) && slices.Contains(levels, 1) {
+			for x, level := range levels {
 				v[x] = [2]float64{n.a, n.b}[level]
 			}
 		}
@@ -97,30 +93,35 @@ func (t *SymmetryCP) nodeVectors(term SymmetryRankOne, n node) (out [][]float64,
 			}
 			v[x] *= r
 		}
-		out[leg] = v
+		vectors[leg] = v
 	}
-	return out, true
+	return vectors, true
 }
 
-// prony writes s_c = Σ_i w_i a_i^{n−c} (2^shift b_i)^c with at most maxRank real nodes, or returns
-// false. A recurrence Σ_j q_j s_{c+j} = 0 holds exactly when the nodes b/a are the roots of q; a
-// root at infinity (a = 0) is a vanishing leading coefficient. off is the largest difference of a
-// value to its terms, relative to their absolute values. The values are first multiplied by
-// 2^(−shift·c), which takes a geometric growth out of them.
-func prony(
-	values []scaled.Number, maxRank int,
-) (nodes []node, weights []float64, shift int, off float64, ok bool) {
-	s, shift, e, ok := tilted(values)
+// pronyFit writes values as s_c = Σ_i weights_i a_i^{n−c} (2^shift b_i)^c, with c from 0 to n and the nodes (a_i, b_i).
+type pronyFit struct {
+	nodes         []node
+	weights       []float64
+	shift         int
+	relativeError float64 // the largest difference of a value to the sum, relative to the sum of absolute terms
+}
+
+// prony returns a fit of values with at most maxRank real nodes, the fewest that are enough. ok is false if there is none.
+//
+// A recurrence Σ_j q_j s_{c+j} = 0 holds exactly when the ratios b/a of the nodes are the roots of q; a root at infinity (a = 0) is a
+// vanishing leading coefficient. The values are first multiplied by 2^(−shift·c), which takes a geometric growth out of them.
+func prony(values []scaled.Number, maxRank int) (fit pronyFit, ok bool) {
+	s, shift, exp, ok := withoutGrowth(values)
 	if !ok {
-		return nil, nil, 0, 0, false
+		return pronyFit{}, false
 	}
 	if maxAbs(s) == 0 {
-		return nil, nil, 0, 0, true
+		return pronyFit{}, true
 	}
 	n := len(s) - 1
 
-	for r := 1; r <= min(maxRank, n); r++ {
-		nodes, ok := recurrenceNodes(s, r)
+	for rank := 1; rank <= min(maxRank, n); rank++ {
+		nodes, ok := recurrenceNodes(s, rank)
 		if !ok {
 			continue
 		}
@@ -129,34 +130,35 @@ func prony(
 			continue
 		}
 
-		// Where the roots have lost digits, a least squares fit may find them again.
-		if off, ok = agrees(s, nodes, weights); !ok {
-			if nodes, ok = polished(s, nodes, weights); ok {
+		// If the roots have lost digits, a least squares fit may find them again.
+		relativeError, ok := compareWithNodes(s, nodes, weights)
+		if !ok {
+			if nodes, ok = polish(s, nodes, weights); ok {
 				weights, ok = nodeWeights(s, nodes)
 			}
 			if ok {
-				off, ok = agrees(s, nodes, weights)
+				relativeError, ok = compareWithNodes(s, nodes, weights)
 			}
 		}
 
 		if ok {
 			for i := range weights {
-				weights[i] = math.Ldexp(weights[i], e)
+				weights[i] = math.Ldexp(weights[i], exp)
 			}
-			return nodes, weights, shift, off, true
+			return pronyFit{nodes, weights, shift, relativeError}, true
 		}
 	}
 
-	if n == 0 && maxRank > 0 {
-		return []node{{1, 1}}, []float64{math.Ldexp(s[0], e)}, shift, 0, true
+	if n == 0 && maxRank > 0 { // a single value is a constant
+		return pronyFit{nodes: []node{{1, 1}}, weights: []float64{math.Ldexp(s[0], exp)}, shift: shift}, true
 	}
-	return nil, nil, 0, 0, false
+	return pronyFit{}, false
 }
 
-// tilted returns values_c·2^(−shift·c−e) as float64,
-// shift taken from the first and last value that are not 0.
-func tilted(values []scaled.Number) (s []float64, shift, e int, ok bool) {
-	first, last := -1, 0
+// withoutGrowth returns s_c = values_c·2^(−shift·c−exp) as float64s. shift is the growth per step, in bits, between the first and the last
+// value that are not 0. ok is false if a value is then not near enough to 1, or an exponent too large.
+func withoutGrowth(values []scaled.Number) (s []float64, shift, exp int, ok bool) {
+	first, last := -1, 0 // the first and the last value that are not 0
 	for c, v := range values {
 		if !v.IsZero() {
 			if first < 0 {
@@ -181,31 +183,32 @@ func tilted(values []scaled.Number) (s []float64, shift, e int, ok bool) {
 		v.Exp -= base + slope*int64(c)
 		s[c] = v.Float64()
 		size := math.Abs(s[c])
-		if size > hugeProduct || s[c] != 0 && size < tinyProduct || (s[c] == 0) != v.IsZero() {
+		isTiny := s[c] != 0 && size < tinyProduct || (s[c] == 0) != v.IsZero()
+		if size > hugeProduct || isTiny {
 			return nil, 0, 0, false
 		}
 	}
-	return s, int(slope), int(base), math.Abs(float64(slope)) < 1000 &&
-		math.Abs(float64(base)) < 1000
+	fits := math.Abs(float64(slope)) < 1000 && math.Abs(float64(base)) < 1000
+	return s, int(slope), int(base), fits
 }
 
-// recurrenceNodes returns the roots of the recurrence of order r,
-// false unless they are real and different.
-func recurrenceNodes(s []float64, r int) ([]node, bool) {
-	rows := max(len(s)-r, r+1) // zero rows at the end give all right singular vectors
-
-	// The Hankel matrix s_{c+j}, whose null vector is q.
-	h := make([]float64, rows*(r+1))
+// recurrenceNodes returns the nodes of the recurrence Σ_j q_j s_{c+j} = 0 of order r that fits the values best. ok is false unless they are
+// real and at most one has a = 0.
+func recurrenceNodes(s []float64, r int) (nodes []node, ok bool) {
+	// The Hankel matrix s_{c+j}, whose null vector is q. Zero rows at the end give all right singular vectors.
+	rows := max(len(s)-r, r+1)
+	hankel := make([]float64, rows*(r+1))
 	for c := range len(s) - r {
-		copy(h[c*(r+1):], s[c:c+r+1])
+		copy(hankel[c*(r+1):], s[c:c+r+1])
 	}
 
 	var w linalg.Work
 	vt := make([]float64, (r+1)*(r+1))
-	if err := w.RightSVD(h, rows, r+1, make([]float64, r+1), vt); err != nil {
+	if err := w.RightSVD(hankel, rows, r+1, make([]float64, r+1), vt); err != nil {
 		return nil, false
 	}
 
+	// q is the vector of the smallest singular value, with a largest entry of 1.
 	q := vt[r*(r+1):]
 	size := maxAbs(q)
 	for j := range q {
@@ -214,13 +217,12 @@ func recurrenceNodes(s []float64, r int) ([]node, bool) {
 		}
 	}
 
-	var nodes []node
+	// Vanishing leading coefficients are roots at infinity.
 	degree := r
 	for degree > 0 && q[degree] == 0 {
 		nodes = append(nodes, node{0, 1})
 		degree--
 	}
-
 	roots, ok := realRoots(q[:degree+1])
 	if !ok || len(nodes) > 1 {
 		return nil, false
@@ -236,9 +238,8 @@ func recurrenceNodes(s []float64, r int) ([]node, bool) {
 	return nodes, true
 }
 
-// realRoots returns the roots of Σ_j q[j] x^j,
-// in increasing order, as eigenvalues of the companion matrix.
-func realRoots(q []float64) ([]float64, bool) {
+// realRoots returns the roots of Σ_j q[j] x^j in increasing order, as eigenvalues of the companion matrix. ok is false if one is not real.
+func realRoots(q []float64) (roots []float64, ok bool) {
 	n := len(q) - 1
 	if n == 0 {
 		return nil, true
@@ -257,9 +258,9 @@ func realRoots(q []float64) ([]float64, bool) {
 		return nil, false
 	}
 
-	var roots []float64
 	for _, x := range values {
-		if math.Abs(imag(x)) > 1e-8*math.Hypot(real(x), imag(x)) {
+		isReal := math.Abs(imag(x)) <= 1e-8*math.Hypot(real(x), imag(x))
+		if !isReal {
 			return nil, false
 		}
 		roots = append(roots, real(x))
@@ -268,10 +269,10 @@ func realRoots(q []float64) ([]float64, bool) {
 	return roots, true
 }
 
-// value returns a^{n−c} b^c; 0 for an exponent below 0.
+// value returns a^{legs−c} b^c as a float64, 0 if an exponent is below 0.
 func (n node) value(legs, c int) float64 { return n.number(legs, c).Float64() }
 
-// number is value with an exponent of its own.
+// number returns a^{legs−c} b^c with an exponent of its own, 0 if an exponent is below 0.
 func (n node) number(legs, c int) scaled.Number {
 	if c < 0 || c > legs {
 		return scaled.Number{}
@@ -279,46 +280,48 @@ func (n node) number(legs, c int) scaled.Number {
 	return power([]float64{n.a}, 0, legs-c).Mul(power([]float64{n.b}, 0, c))
 }
 
-// nodeWeights solves for the weights at as many counts as there are nodes, chosen by elimination.
-func nodeWeights(s []float64, nodes []node) ([]float64, bool) {
+// nodeWeights returns the weights w with s_c = Σ_i w_i a_i^{n−c} b_i^c at as many counts c as there are nodes (a_i, b_i). The counts are
+// the pivots of an elimination. ok is false if the nodes are not independent.
+func nodeWeights(s []float64, nodes []node) (weights []float64, ok bool) {
 	n := len(s) - 1
-	r := len(nodes)
-	rows := make([]float64, 0, len(s)*r)
+	rank := len(nodes)
+	values := make([]float64, 0, len(s)*rank) // by count and node
 	for c := range s {
 		for _, node := range nodes {
-			rows = append(rows, node.value(n, c))
+			values = append(values, node.value(n, c))
 		}
 	}
 
-	chosen, ok := newSkeleton(rows, len(s), r, r)
-	if !ok || len(chosen.Rows) < r {
+	chosen, ok := newSkeleton(values, len(s), rank, rank)
+	if !ok || len(chosen.Rows) < rank {
 		return nil, false
 	}
 
-	a := make([]float64, 0, r*r)
-	b := make([]float64, 0, r)
+	a := make([]float64, 0, rank*rank)
+	b := make([]float64, 0, rank)
 	for _, c := range chosen.Rows {
-		a = append(a, rows[c*r:(c+1)*r]...)
+		a = append(a, values[c*rank:(c+1)*rank]...)
 		b = append(b, s[c])
 	}
 
-	w, err := linalg.Solve(a, r, r, b, 1)
-	return w, err == nil
+	weights, err := linalg.Solve(a, rank, rank, b, 1)
+	return weights, err == nil
 }
 
-// agrees compares every value with the nodes' sum, with the tolerances of tables, and returns the
-// largest difference relative to the absolute values of the terms. Terms of a value of 0 that no
-// float64 holds are none.
-func agrees(s []float64, nodes []node, weights []float64) (off float64, ok bool) {
+// compareWithNodes compares every value s_c with Σ_i weights_i a_i^{n−c} b_i^c. ok is false if one differs by more than exactTolerance of
+// the largest value or entryTolerance of itself. relativeError is the largest difference, relative to the sum of the absolute terms.
+// Terms of a value of 0 must be 0 themselves, not by underflow.
+func compareWithNodes(s []float64, nodes []node, weights []float64) (relativeError float64, ok bool) {
 	n := len(s) - 1
 	limit := exactTolerance * maxAbs(s)
 	for c, want := range s {
 		got := 0.0
-		size := 0.0
+		size := 0.0 // the sum of the absolute terms
 		for i, node := range nodes {
 			v := node.number(n, c)
 			term := float64(weights[i] * v.Float64())
-			if term == 0 && want == 0 && weights[i] != 0 && !v.IsZero() {
+			isUnderflow := term == 0 && weights[i] != 0 && !v.IsZero()
+			if want == 0 && isUnderflow {
 				return 0, false
 			}
 			got += term
@@ -329,8 +332,8 @@ func agrees(s []float64, nodes []node, weights []float64) (off float64, ok bool)
 			return 0, false
 		}
 		if size > 0 {
-			off = max(off, math.Abs(got-want)/size)
+			relativeError = max(relativeError, math.Abs(got-want)/size)
 		}
 	}
-	return off, true
+	return relativeError, true
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// cross returns the rank-one table that agrees with data on the fibres through its largest entry p:
-// data[p] ⊗_ℓ (fibre_ℓ / data[p]). It is data itself if that has rank one. Zeros stay zeros.
-func cross(data []float64, dims []int) (weight float64, term [][]float64) {
+// cross returns the rank-one table weight · ⊗_ℓ vectors[ℓ] that agrees with data on the lines through its largest entry p, one along each
+// leg: the weight is data[p], and a vector the entries of a line divided by it. It is data itself if that has rank one. Zeros stay zeros.
+func cross(data []float64, dims []int) (weight float64, vectors [][]float64) {
 	p := 0
 	for i, x := range data {
 		if math.Abs(x) > math.Abs(data[p]) {
@@ -21,16 +21,17 @@ func cross(data []float64, dims []int) (weight float64, term [][]float64) {
 		return 0, ones(dims)
 	}
 
-	term = make([][]float64, len(dims))
-	for leg, step := range strides(dims) {
+	vectors = make([][]float64, len(dims))
+	for leg, stride := range strides(dims) {
 		d := dims[leg]
-		start := p - p/step%d*step
-		term[leg] = make([]float64, d)
+		value := p / stride % d // of the leg at p
+		start := p - value*stride
+		vectors[leg] = make([]float64, d)
 		for x := range d {
-			term[leg][x] = data[start+x*step] / weight
+			vectors[leg][x] = data[start+x*stride] / weight
 		}
 	}
-	return weight, term
+	return weight, vectors
 }
 
 // rankOne returns the rank-one table through the largest entry of t.
@@ -39,30 +40,31 @@ func rankOne(t *Dense) *CP {
 	return newCP(t.Shape, []float64{weight}, [][][]float64{term})
 }
 
-// backgroundPlusOne finds c + rank one, c the most frequent entry: a clause, or any table constant
-// but for one point or slab. Elimination would find these too; this is far quicker (3 µs against 45
-// µs for a clause of four) and takes c and the point as they are.
-func backgroundPlusOne(t *Dense) (*CP, bool) {
-	c, times := mostFrequent(t.Data)
-	if times == 1 || c == 0 {
+// backgroundPlusOne returns the two terms of a constant plus a rank-one table, which may or may not equal t. The constant is the most
+// frequent entry. It is t for a clause, and for any table that is constant but for one point or slab. ok is false if no entry comes twice,
+// or if the most frequent one is 0.
+//
+// Elimination would find these, too; this is far quicker (3 µs against 45 µs for a clause of four) and takes the numbers as they are.
+func backgroundPlusOne(t *Dense) (c *CP, ok bool) {
+	constant, times := mostFrequent(t.Data)
+	if times == 1 || constant == 0 {
 		return nil, false
 	}
 
-	rest := make([]float64, len(t.Data))
+	difference := make([]float64, len(t.Data))
 	for i, x := range t.Data {
-		rest[i] = x - c
+		difference[i] = x - constant
 	}
-	weight, term := cross(rest, t.Shape)
-	return newCP(t.Shape, []float64{c, weight}, [][][]float64{ones(t.Shape), term}), true
+	weight, vectors := cross(difference, t.Shape)
+	return newCP(t.Shape, []float64{constant, weight}, [][][]float64{ones(t.Shape), vectors}), true
 }
 
-// mostFrequent returns the value that a list has most often,
-// the smallest of several, and how often.
+// mostFrequent returns the value that a list has most often, the smallest of several, and how often.
 func mostFrequent(list []float64) (value float64, times int) {
 	sorted := slices.Clone(list)
 	slices.Sort(sorted)
 
-	run := 0
+	run := 0 // length of the run of equal values so far
 	for i, x := range sorted {
 		if i > 0 && x == sorted[i-1] {
 			run++

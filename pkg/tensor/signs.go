@@ -13,16 +13,16 @@ import (
 // 2^−43 of it is right then.
 const lostShare = 0x1p-10
 
-// keepDigits computes again, in more than float64, the entries of a table whose terms cancelled.
-// Cost of the terms once more, and of At per such entry; nothing where all terms have one sign.
-func keepDigits(t Tensor, table *Dense) {
-	size := absolute(t)
-	if size == nil {
+// recomputeCancelled computes again, in more than float64, the entries of a table of t that are far smaller than the sum of their absolute
+// terms. Cost: that of the terms once more, and of At for each such entry; nothing if all terms have one sign.
+func recomputeCancelled(t Tensor, table *Dense) {
+	absoluteTerms := absolute(t)
+	if absoluteTerms == nil {
 		return
 	}
 
 	sums := &Dense{Shape: table.Shape, Data: make([]float64, len(table.Data))}
-	sumTerms(size, sums)
+	sumTerms(absoluteTerms, sums)
 	x := make([]int, len(table.Shape))
 	for i, v := range table.Data {
 		if math.Abs(v) < lostShare*sums.Data[i] {
@@ -32,46 +32,55 @@ func keepDigits(t Tensor, table *Dense) {
 	}
 }
 
-// Signed reports whether a number of t is below 0:
-// terms of its entries, or of sums of them, may cancel. Linear time.
+// isNegative reports whether x is below 0.
+func isNegative(x float64) bool { return x < 0 }
+
+// haveNegative reports whether a number in the lists is below 0.
+func haveNegative(lists ...[]float64) bool {
+	return slices.ContainsFunc(lists, func(list []float64) bool { return slices.ContainsFunc(list, isNegative) })
+}
+
+// Signed reports whether a number of t is below 0, so that terms of its entries, or of sums of them, may cancel. Terms of a CP tensor whose
+// weight is 0 do not count. Linear time.
 func Signed(t Tensor) bool {
-	any := func(lists ...[]float64) bool {
-		return slices.ContainsFunc(lists, func(list []float64) bool {
-			return slices.ContainsFunc(list, func(x float64) bool { return x < 0 })
-		})
-	}
 	switch t := t.(type) {
 	case *Dense:
-		return any(t.Data)
+		return haveNegative(t.Data)
 	case *CP:
-		return any(t.Weights) || any(t.Vectors...) && slices.ContainsFunc(t.Vectors, func(list []float64) bool {
+		if haveNegative(t.Weights) {
+			return true
+		}
+		if !haveNegative(t.Vectors...) {
+			return false
+		}
+		for _, list := range t.Vectors {
 			d := len(list) / max(1, len(t.Weights))
-			for i, w := range t.Weights { // a term of weight 0 has no sign
-				if w != 0 && any(list[min(i*d, len(list)):min((i+1)*d, len(list))]) {
+			for i, w := range t.Weights {
+				if w != 0 && haveNegative(list[min(i*d, len(list)):min((i+1)*d, len(list))]) {
 					return true
 				}
 			}
-			return false
-		})
+		}
+		return false
 	case *Symmetric:
-		return any(t.Values.Mant)
+		return haveNegative(t.Values.Mant)
 	case *SymmetryCP:
 		return slices.ContainsFunc(t.Terms, func(term SymmetryRankOne) bool {
-			return term.Alpha < 0 || any(term.S.Mant) || any(term.R...)
+			return term.Alpha < 0 || haveNegative(term.S.Mant) || haveNegative(term.R...)
 		})
 	}
 	return false
 }
 
-// absolute returns t with all its numbers made positive;
-// nil where none is negative, and for a table, whose entries are no sums.
+// absolute returns t with the absolute values of all its numbers: its entries are the sums of the absolute terms of t's. It returns nil if
+// no number is below 0, and for a table, whose entries are no sums.
 func absolute(t Tensor) Tensor {
-	any := false
+	hasNegative := false
 	abs := func(list []float64) []float64 {
-		if !slices.ContainsFunc(list, func(x float64) bool { return x < 0 }) {
+		if !slices.ContainsFunc(list, isNegative) {
 			return list
 		}
-		any = true
+		hasNegative = true
 		out := make([]float64, len(list))
 		for i, x := range list {
 			out[i] = math.Abs(x)
@@ -97,7 +106,7 @@ func absolute(t Tensor) Tensor {
 		s := &SymmetryCP{Shape: t.Shape, Levels: t.Levels, Terms: slices.Clone(t.Terms)}
 		for i := range s.Terms {
 			term := &s.Terms[i]
-			any = any || term.Alpha < 0
+			hasNegative = hasNegative || term.Alpha < 0
 			term.Alpha = math.Abs(term.Alpha)
 			term.S = scaled.Vector{Mant: abs(term.S.Mant), Exp: term.S.Exp}
 			term.R = slices.Clone(term.R)
@@ -110,7 +119,7 @@ func absolute(t Tensor) Tensor {
 		out = s
 	}
 
-	if !any {
+	if !hasNegative {
 		return nil
 	}
 	return out

@@ -43,7 +43,7 @@ func Size(dims []int) (int, error) {
 	return size, nil
 }
 
-// sizeWithin is Size with a limit.
+// sizeWithin returns the number of entries Π dims. It returns the errors of Size, and ErrTooLarge if the number is above the limit.
 func sizeWithin(dims []int, limit int) (int, error) {
 	size, err := Size(dims)
 	if err != nil {
@@ -66,7 +66,8 @@ func strides(dims []int) []int {
 	return s
 }
 
-// advance moves x to the next index in row-major order; false after the last.
+// advance moves x to the next index in row-major order, the last one fastest. It returns false after the last index, and x is then the
+// first.
 func advance(x, dims []int) bool {
 	for i := len(x) - 1; i >= 0; i-- {
 		if x[i]++; x[i] < dims[i] {

@@ -17,59 +17,55 @@ type skeleton struct {
 	X    []float64
 }
 
-// newSkeleton eliminates with complete pivoting. It returns false as soon as the rank
-// exceeds maxRank. a is rows × cols, row-major, and is not changed. Cost O(rank·rows·cols).
-func newSkeleton(a []float64, rows, cols, maxRank int) (skeleton, bool) {
-	rest := append([]float64(nil), a...)
+// newSkeleton returns the skeleton of a, a matrix of rows × cols, by elimination with complete pivoting: the rows of the pivots. ok is
+// false if the rank is above maxRank. a is not changed. Cost O(rank·rows·cols).
+func newSkeleton(a []float64, rows, cols, maxRank int) (s skeleton, ok bool) {
+	remainder := append([]float64(nil), a...)
 	limit := rankTolerance * maxAbs(a)
-	var s skeleton
-	var lower [][]float64 // columns of L, A = L·U
+	var lower [][]float64 // the columns of L, where A = L·U
 	for {
-		p := 0
-		for i, x := range rest {
-			if math.Abs(x) > math.Abs(rest[p]) {
-				p = i
+		pivot := 0 // the largest entry
+		for i, x := range remainder {
+			if math.Abs(x) > math.Abs(remainder[pivot]) {
+				pivot = i
 			}
 		}
-
-		if !(math.Abs(rest[p]) > limit) {
+		if !(math.Abs(remainder[pivot]) > limit) {
 			break
 		}
-
 		if len(s.Rows) == maxRank {
 			return skeleton{}, false
 		}
-
-		lower = append(lower, eliminate(rest, rows, cols, p/cols, p%cols))
-		s.Rows = append(s.Rows, p/cols)
+		lower = append(lower, eliminate(remainder, rows, cols, pivot/cols, pivot%cols))
+		s.Rows = append(s.Rows, pivot/cols)
 	}
 
 	s.X = interpolation(lower, s.Rows, rows)
 	return s, true
 }
 
-// eliminate subtracts the multiple of row i that clears column j from every row,
-// and returns the multiples.
-func eliminate(a []float64, rows, cols, i, j int) []float64 {
-	multiple := make([]float64, rows)
-	pivot := append([]float64(nil), a[i*cols:(i+1)*cols]...)
+// eliminate subtracts from every row of a the multiple of row i that makes its entry in column j to 0, and returns the multiples.
+func eliminate(a []float64, rows, cols, i, j int) (multiples []float64) {
+	multiples = make([]float64, rows)
+	pivotRow := append([]float64(nil), a[i*cols:(i+1)*cols]...)
 	for r := range rows {
-		f := a[r*cols+j] / pivot[j]
-		multiple[r] = f
-		if f == 0 {
+		multiple := a[r*cols+j] / pivotRow[j]
+		multiples[r] = multiple
+		if multiple == 0 {
 			continue
 		}
 		row := a[r*cols : (r+1)*cols]
-		for c, x := range pivot {
-			row[c] -= f * x
+		for c, x := range pivotRow {
+			row[c] -= multiple * x
 		}
 		row[j] = 0
 	}
 	clear(a[i*cols : (i+1)*cols])
-	return multiple
+	return multiples
 }
 
-// interpolation returns X = L·L[Rows,:]⁻¹ by back substitution: L[Rows,:] is unit lower triangular.
+// interpolation returns X = L·L[Rows,:]⁻¹, with which A = X·A[Rows,:] for A = L·U. lower has the columns of L, so its entry (r, k) is
+// lower[k][r]; pivots are the Rows. L[Rows,:] is lower triangular with ones on the diagonal, so X comes by back substitution.
 func interpolation(lower [][]float64, pivots []int, rows int) []float64 {
 	rank := len(pivots)
 	x := make([]float64, rows*rank)
@@ -83,6 +79,7 @@ func interpolation(lower [][]float64, pivots []int, rows int) []float64 {
 		}
 	}
 
+	// X is the identity on the pivots: without rounding.
 	for k, p := range pivots {
 		clear(x[p*rank : (p+1)*rank])
 		x[p*rank+k] = 1

@@ -4,20 +4,18 @@ package tensor
 
 import "fmt"
 
-// fix returns the table with one mode at a value.
-// It panics, like a slice, if either is out of range.
+// fix returns the table of the other modes, with one mode fixed at a value. It panics, like a slice, if either is out of range.
 func (t *Dense) fix(mode, value int) *Dense {
-	step := strides(t.Shape)[mode]
+	stride := strides(t.Shape)[mode]
 	d := t.Shape[mode]
-	out := &Dense{Shape: without(t.Shape, mode), Data: make([]float64, 0, len(t.Data)/d)}
-	for at := value * step; at < len(t.Data); at += d * step {
-		out.Data = append(out.Data, t.Data[at:at+step]...)
+	fixed := &Dense{Shape: without(t.Shape, mode), Data: make([]float64, 0, len(t.Data)/d)}
+	for block := value * stride; block < len(t.Data); block += d * stride {
+		fixed.Data = append(fixed.Data, t.Data[block:block+stride]...)
 	}
-	return out
+	return fixed
 }
 
-// permute returns the table whose mode i is mode order[i]
-// of t. It returns ErrShape if order is not a permutation.
+// permute returns the table whose mode i is mode order[i] of t. It returns ErrShape if order is not a permutation.
 func (t *Dense) permute(order []int) (*Dense, error) {
 	seen := make([]bool, len(t.Shape))
 	for _, mode := range order {
@@ -32,22 +30,22 @@ func (t *Dense) permute(order []int) (*Dense, error) {
 			ErrShape, order, len(seen))
 	}
 
-	step := strides(t.Shape)
-	out := &Dense{Shape: make([]int, len(order)), Data: make([]float64, len(t.Data))}
-	moved := make([]int, len(order))
+	stride := strides(t.Shape)
+	permuted := &Dense{Shape: make([]int, len(order)), Data: make([]float64, len(t.Data))}
+	strideInT := make([]int, len(order)) // by mode of the result
 	for i, mode := range order {
-		out.Shape[i] = t.Shape[mode]
-		moved[i] = step[mode]
+		permuted.Shape[i] = t.Shape[mode]
+		strideInT[i] = stride[mode]
 	}
 
-	x := make([]int, len(order))
-	for i := range out.Data {
-		at := 0
-		for mode, s := range moved {
-			at += x[mode] * s
+	x := make([]int, len(order)) // the index of the result's entry
+	for i := range permuted.Data {
+		source := 0
+		for mode, s := range strideInT {
+			source += x[mode] * s
 		}
-		out.Data[i] = t.Data[at]
-		advance(x, out.Shape)
+		permuted.Data[i] = t.Data[source]
+		advance(x, permuted.Shape)
 	}
-	return out, nil
+	return permuted, nil
 }

@@ -24,17 +24,20 @@ func ExpSquare(lambda float64, v [][]float64) (*CP, error) {
 		return nil, fault.New(fault.BadInput, "tensor: a low-rank factor over %d variables with weight %v, 0 or above is needed",
 			len(v), lambda)
 	}
+
+	// The range of √λ s, and with it the terms.
 	root, values := math.Sqrt(lambda), 0
 	low, high := 0.0, 0.0
 	for l, row := range v {
-		least, most := math.Inf(1), math.Inf(-1)
+		smallest, largest := math.Inf(1), math.Inf(-1)
 		for _, x := range row {
-			least, most = min(least, x), max(most, x)
+			smallest, largest = min(smallest, x), max(largest, x)
 		}
-		if !(most >= least && most-least < math.Inf(1)) { // none, NaN or infinite
+		isFinite := largest >= smallest && largest-smallest < math.Inf(1)
+		if !isFinite { // or there is no value
 			return nil, fault.New(fault.BadInput, "tensor: position %d of a low-rank factor has no values, or some that are not finite", l)
 		}
-		low, high, values = low+root*least, high+root*most, values+len(row)
+		low, high, values = low+root*smallest, high+root*largest, values+len(row)
 	}
 	const step, reach = 0.72, 8.8
 	first, last := math.Floor((low-reach)/step), math.Ceil((high+reach)/step)
@@ -55,12 +58,12 @@ func ExpSquare(lambda float64, v [][]float64) (*CP, error) {
 		for m := range n {
 			y := step * (first + float64(m))
 			for _, x := range row {
-				// every position has its share of e^{−y²/2}, which may be far below float64
-				share := math.Exp(root*y*x - y*y/2/float64(len(v)))
-				if math.IsInf(share, 1) {
+				// e^{√λ y x}, with this position's share of e^{−y²/2}, which as a whole may be far below float64
+				entry := math.Exp(root*y*x - y*y/2/float64(len(v)))
+				if math.IsInf(entry, 1) {
 					return nil, fault.New(fault.BadInput, "tensor: position %d of a low-rank factor has numbers beyond float64", l)
 				}
-				t.Vectors[l] = append(t.Vectors[l], share)
+				t.Vectors[l] = append(t.Vectors[l], entry)
 			}
 		}
 	}

@@ -52,9 +52,16 @@ type SymmetryCP struct {
 	Terms  []SymmetryRankOne
 }
 
-func (t *Dense) Dims() []int      { return t.Shape }
-func (t *CP) Dims() []int         { return t.Shape }
-func (t *Symmetric) Dims() []int  { return t.Shape }
+// Dims returns the dimension of every mode.
+func (t *Dense) Dims() []int { return t.Shape }
+
+// Dims returns the dimension of every mode.
+func (t *CP) Dims() []int { return t.Shape }
+
+// Dims returns the dimension of every mode.
+func (t *Symmetric) Dims() []int { return t.Shape }
+
+// Dims returns the dimension of every mode.
 func (t *SymmetryCP) Dims() []int { return t.Shape }
 
 func (*Dense) sealed()      {}

@@ -157,8 +157,8 @@ func positiveDims(dims []int) error {
 	return nil
 }
 
-// finite names the first entry that is not a number.
-// what is a format for args, used only for the error.
+// finite returns ErrNotFinite for the first entry of a list that is NaN or infinite. The entry is called what in the error, a format for
+// args.
 func finite(list []float64, what string, args ...any) error {
 	if i := notFinite(list); i >= 0 {
 		return fmt.Errorf("%w: %s %d is %v", ErrNotFinite, fmt.Sprintf(what, args...), i, list[i])
@@ -166,10 +166,10 @@ func finite(list []float64, what string, args ...any) error {
 	return nil
 }
 
-// notFinite returns the place of the first NaN or infinity, −1 if there is none.
+// notFinite returns the position of the first NaN or infinity, −1 if there is none.
 func notFinite(list []float64) int {
 	for i, x := range list {
-		if x-x != 0 {
+		if x-x != 0 { // NaN, which is not 0 either, for both
 			return i
 		}
 	}
