@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 )
 
+// main writes the generated files into the folder of package kernel.
 func main() {
 	log.SetFlags(0)
 	dir := flag.String("dir", ".", "the folder of package kernel")
