@@ -24,7 +24,7 @@ func Batch(out, a, b []float64, n int, p *Places) { active.batch(out, a, b, n, p
 
 // batch computes Batch with the loops of x. The assembly takes two rows, two columns and whole blocks of Columns matrices at a time; what
 // is left over is computed by blend.
-func (x set) batch(out, a, b []float64, n int, p *Places) {
+func (x loopSet) batch(out, a, b []float64, n int, p *Places) {
 	inAssembly := n &^ (Columns - 1) // matrices that the assembly computes
 	if x == rounded || x == fused || len(p.ASum) == 0 {
 		inAssembly = 0

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkPanel is the loop of tiles by set, on packed operands: rows × columns × values of the sum.
+// BenchmarkPanel is the loop of tiles by loopSet, on packed operands: rows × columns × values of the sum.
 func BenchmarkPanel(b *testing.B) {
 	for _, x := range inProcess() {
 		for _, shape := range [][3]int{{6, 8, 256}, {64, 256, 256}, {1, 512, 256}, {64, 512, 2}, {16, 16, 16}, {4, 8, 4}} {

@@ -40,7 +40,7 @@ func Weighted(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 
 // blend computes Weighted with the loops of x, or Blend if the weights w are nil. It panics if a list is too short, since the assembly does
 // not check.
-func (x set) blend(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
+func (x loopSet) blend(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	n := len(out)
 	if n == 0 {
 		return
@@ -87,7 +87,7 @@ func checkRuns(list []float64, places []int, n int) {
 }
 
 // blendInGo computes Weighted, or Blend if the weights w are nil, by the loops in Go.
-func (x set) blendInGo(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
+func (x loopSet) blendInGo(out, a, b []float64, atA, atB []int, w []float64, isFirst bool) {
 	n := len(out)
 	for k, begin := range atA {
 		weight := 1.0
@@ -110,7 +110,7 @@ func (x set) blendInGo(out, a, b []float64, atA, atB []int, w []float64, isFirst
 func Chain(a, b []float64, atA, atB []int) float64 { return active.chain(a, b, atA, atB) }
 
 // chain computes Chain with fused or with rounded operations, by x.
-func (x set) chain(a, b []float64, atA, atB []int) float64 {
+func (x loopSet) chain(a, b []float64, atA, atB []int) float64 {
 	sum := 0.0
 	atB = atB[:len(atA)]
 	if x == rounded {
@@ -131,7 +131,7 @@ func Chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
 }
 
 // chains computes Chains with fused or with rounded operations, by x.
-func (x set) chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
+func (x loopSet) chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
 	atB = atB[:len(atA)]
 	b0, b1, b2, b3 := b[columns[0]:], b[columns[1]:], b[columns[2]:], b[columns[3]:]
 	var s0, s1, s2, s3 float64

@@ -5,8 +5,8 @@ package kernel
 import "golang.org/x/sys/cpu"
 
 // candidates are the sets that the processor and the operating system say they have, the best first.
-func candidates() []set {
-	var list []set
+func candidates() []loopSet {
+	var list []loopSet
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX2 && cpu.X86.HasFMA {
 		list = append(list, avx512)
 	}
@@ -55,7 +55,8 @@ func dotAVX512(a *dotArgs)
 //go:noescape
 func batchAVX512(a *batchArgs)
 
-func (x set) panelVector(a *panelArgs) {
+// panelVector calls the assembly for tiles.
+func (x loopSet) panelVector(a *panelArgs) {
 	if x == avx512 {
 		panelAVX512(a)
 	} else {
@@ -63,7 +64,8 @@ func (x set) panelVector(a *panelArgs) {
 	}
 }
 
-func (x set) blendVector(a *blendArgs) {
+// blendVector calls the assembly for sums of products of runs.
+func (x loopSet) blendVector(a *blendArgs) {
 	if x == avx512 {
 		blendAVX512(a)
 	} else {
@@ -71,7 +73,8 @@ func (x set) blendVector(a *blendArgs) {
 	}
 }
 
-func (x set) weightedVector(a *blendArgs) {
+// weightedVector calls the assembly for weighted sums of products of runs.
+func (x loopSet) weightedVector(a *blendArgs) {
 	if x == avx512 {
 		weightedAVX512(a)
 	} else {
@@ -79,7 +82,8 @@ func (x set) weightedVector(a *blendArgs) {
 	}
 }
 
-func (x set) dotVector(a *dotArgs) {
+// dotVector calls the assembly for scalar products.
+func (x loopSet) dotVector(a *dotArgs) {
 	if x == avx512 {
 		dotAVX512(a)
 	} else {
@@ -87,7 +91,8 @@ func (x set) dotVector(a *dotArgs) {
 	}
 }
 
-func (x set) batchVector(a *batchArgs) {
+// batchVector calls the assembly for products of matrices side by side.
+func (x loopSet) batchVector(a *batchArgs) {
 	if x == avx512 {
 		batchAVX512(a)
 	} else {
@@ -96,7 +101,7 @@ func (x set) batchVector(a *batchArgs) {
 }
 
 // transposeVector is the same for both: AVX-512 has no shuffle that does it in less.
-func (x set) transposeVector(a *transposeArgs) { transposeAVX2(a) }
+func (x loopSet) transposeVector(a *transposeArgs) { transposeAVX2(a) }
 
 // scatterVector is the same for both, too: places are stored one by one.
-func (x set) scatterVector(a *scatterArgs) { scatterAVX2(a) }
+func (x loopSet) scatterVector(a *scatterArgs) { scatterAVX2(a) }

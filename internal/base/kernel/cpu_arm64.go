@@ -3,7 +3,7 @@ package kernel
 // The loops of arm64.
 
 // candidates are the sets of every arm64: NEON is part of it.
-func candidates() []set { return []set{neon, fused} }
+func candidates() []loopSet { return []loopSet{neon, fused} }
 
 //go:noescape
 func panelNEON(a *panelArgs)
@@ -26,10 +26,10 @@ func transposeNEON(a *transposeArgs)
 //go:noescape
 func scatterNEON(a *scatterArgs)
 
-func (x set) panelVector(a *panelArgs)         { panelNEON(a) }
-func (x set) blendVector(a *blendArgs)         { blendNEON(a) }
-func (x set) weightedVector(a *blendArgs)      { weightedNEON(a) }
-func (x set) dotVector(a *dotArgs)             { dotNEON(a) }
-func (x set) batchVector(a *batchArgs)         { batchNEON(a) }
-func (x set) transposeVector(a *transposeArgs) { transposeNEON(a) }
-func (x set) scatterVector(a *scatterArgs)     { scatterNEON(a) }
+func (x loopSet) panelVector(a *panelArgs)         { panelNEON(a) }
+func (x loopSet) blendVector(a *blendArgs)         { blendNEON(a) }
+func (x loopSet) weightedVector(a *blendArgs)      { weightedNEON(a) }
+func (x loopSet) dotVector(a *dotArgs)             { dotNEON(a) }
+func (x loopSet) batchVector(a *batchArgs)         { batchNEON(a) }
+func (x loopSet) transposeVector(a *transposeArgs) { transposeNEON(a) }
+func (x loopSet) scatterVector(a *scatterArgs)     { scatterNEON(a) }

@@ -7,18 +7,18 @@ package kernel
 import "runtime"
 
 // candidates is the loops in Go: fused where the compiler has an instruction for math.FMA.
-func candidates() []set {
+func candidates() []loopSet {
 	switch runtime.GOARCH {
 	case "ppc64", "ppc64le", "s390x", "riscv64", "loong64":
-		return []set{fused}
+		return []loopSet{fused}
 	}
-	return []set{rounded}
+	return []loopSet{rounded}
 }
 
-func (x set) panelVector(*panelArgs)         { panic("kernel: no loops in assembly") }
-func (x set) blendVector(*blendArgs)         { panic("kernel: no loops in assembly") }
-func (x set) weightedVector(*blendArgs)      { panic("kernel: no loops in assembly") }
-func (x set) dotVector(*dotArgs)             { panic("kernel: no loops in assembly") }
-func (x set) batchVector(*batchArgs)         { panic("kernel: no loops in assembly") }
-func (x set) transposeVector(*transposeArgs) { panic("kernel: no loops in assembly") }
-func (x set) scatterVector(*scatterArgs)     { panic("kernel: no loops in assembly") }
+func (x loopSet) panelVector(*panelArgs)         { panic("kernel: no loops in assembly") }
+func (x loopSet) blendVector(*blendArgs)         { panic("kernel: no loops in assembly") }
+func (x loopSet) weightedVector(*blendArgs)      { panic("kernel: no loops in assembly") }
+func (x loopSet) dotVector(*dotArgs)             { panic("kernel: no loops in assembly") }
+func (x loopSet) batchVector(*batchArgs)         { panic("kernel: no loops in assembly") }
+func (x loopSet) transposeVector(*transposeArgs) { panic("kernel: no loops in assembly") }
+func (x loopSet) scatterVector(*scatterArgs)     { panic("kernel: no loops in assembly") }

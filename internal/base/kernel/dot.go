@@ -16,7 +16,7 @@ type dotArgs struct {
 func Dot(a, b []float64) float64 { return active.dot(a, b) }
 
 // dot computes Dot with the loops of x: the sums over the entries i ≡ l modulo 32, for each l, which are added up as a balanced tree.
-func (x set) dot(a, b []float64) float64 {
+func (x loopSet) dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	var s [sums]float64
 	n := len(a) &^ (sums - 1) // entries in whole blocks of 32
@@ -44,7 +44,7 @@ func (x set) dot(a, b []float64) float64 {
 }
 
 // addProducts computes s_i ← s_i + a_i·b_i for every sum s_i.
-func (x set) addProducts(s, a, b []float64) {
+func (x loopSet) addProducts(s, a, b []float64) {
 	if x == rounded {
 		addProductRounded(s, 1, a[:len(s)], b[:len(s)])
 	} else {

@@ -22,12 +22,12 @@ package kernel
 // Columns is the width of a panel of the right operand: see PackColumns.
 const Columns = 8
 
-// set is a set of loops.
-type set uint8
+// loopSet is a set of loops for one kind of processor.
+type loopSet uint8
 
 const (
-	rounded set = iota // Go, products and sums rounded one after the other
-	fused              // Go, with math.FMA
+	rounded loopSet = iota // Go, products and sums rounded one after the other
+	fused                  // Go, with math.FMA
 	avx2
 	avx512
 	neon
@@ -40,7 +40,7 @@ var active = choose()
 
 // choose returns the best set of loops that the processor has. A set in assembly counts only if it gives the bits of the loops in Go on a
 // fixed product.
-func choose() set {
+func choose() loopSet {
 	for _, s := range candidates() {
 		if s == rounded || s == fused || s.agrees() {
 			return s
@@ -62,7 +62,7 @@ func Order() string {
 }
 
 // rows returns the maximum number of rows of a tile.
-func (s set) rows() int {
+func (s loopSet) rows() int {
 	switch s {
 	case avx512:
 		return 12
@@ -74,7 +74,7 @@ func (s set) rows() int {
 
 // agrees reports whether a set gives the bits of the loops in Go. It tries tiles of every number of rows, and one run, scalar product, copy
 // and product side by side, all of an irregular length. It takes some 30 µs.
-func (s set) agrees() bool {
+func (s loopSet) agrees() bool {
 	const n, depth = 37, 5
 	v := make([]float64, depth*n)
 	for i := range v {
@@ -83,7 +83,7 @@ func (s set) agrees() bool {
 	at := []int{0, n, 2 * n, 3 * n, 4 * n}
 	for rows := 1; rows <= s.rows(); rows++ {
 		var out [2][]float64 // of the loops in Go, and of s: each call adds to it or overwrites some of it
-		for i, x := range []set{fused, s} {
+		for i, x := range []loopSet{fused, s} {
 			out[i] = make([]float64, rows*n)
 			x.group(out[i], n, rows, n, v[3:], rows, v, at, Columns, true)
 			x.group(out[i], n, rows, n, v[7:], rows+1, v, at, Columns, false)

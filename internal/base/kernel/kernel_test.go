@@ -14,7 +14,7 @@ import (
 )
 
 // inProcess are the sets of loops that this processor can run.
-func inProcess() []set {
+func inProcess() []loopSet {
 	list := candidates()
 	if list[len(list)-1] != rounded {
 		list = append(list, rounded)
@@ -48,7 +48,7 @@ func same(a, b []float64) error {
 }
 
 // step is one link of a chain, as a set rounds it.
-func step(s set, f, a, b, sum float64) float64 {
+func step(s loopSet, f, a, b, sum float64) float64 {
 	if s == rounded {
 		return sum + float64(float64(f*a)*b)
 	}
@@ -76,7 +76,7 @@ func randomProduct(rng *rand.Rand, rows, n, depth int) *product {
 }
 
 // naive is the product in three loops.
-func (p *product) naive(x set, first bool) []float64 {
+func (p *product) naive(x loopSet, first bool) []float64 {
 	out := append([]float64(nil), p.out...)
 	for r := range p.rows {
 		for j := range p.n {
@@ -93,7 +93,7 @@ func (p *product) naive(x set, first bool) []float64 {
 }
 
 // run is the product by a set of loops, V where it is or packed.
-func (p *product) run(x set, packed, first bool) []float64 {
+func (p *product) run(x loopSet, packed, first bool) []float64 {
 	var rows, sum, run []int
 	for r := range p.rows {
 		rows = append(rows, r*p.depth)
@@ -121,7 +121,7 @@ func (p *product) run(x set, packed, first bool) []float64 {
 	return out
 }
 
-func (p *product) check(t *testing.T, x set) {
+func (p *product) check(t *testing.T, x loopSet) {
 	t.Helper()
 	for _, first := range []bool{true, false} {
 		want := p.naive(x, first)
@@ -214,7 +214,7 @@ func TestBlendAgainstLoops(t *testing.T) {
 	}
 }
 
-func checkBlend(t *testing.T, x set, rng *rand.Rand, n, terms int, weighted, first bool) {
+func checkBlend(t *testing.T, x loopSet, rng *rand.Rand, n, terms int, weighted, first bool) {
 	t.Helper()
 	a, b := random(rng, 2*n+terms), random(rng, 3*n+terms)
 	out := random(rng, n+1)

@@ -11,8 +11,8 @@ const (
 // Product multiplies matrices. It keeps its workspace, 0.8 MB at most beside three numbers for every row,
 // column and value of the sum; the zero value works, for one goroutine.
 type Product struct {
-	s, v, tile []float64 // packed rows of a, packed columns of b, and a block of the result
-	vRows      []int     // where the rows of v begin in a panel
+	packedA, packedB, tile []float64 // packed rows of a, packed columns of b, and a block of the result
+	panelRows              []int     // where the rows of packedB begin in a panel
 	// Places of Multiply: a[aRows[i]+aSum[l]] is entry (i, l) of the left operand, b[bSum[l]+bColumns[j]] entry (l, j) of the right one.
 	aRows, aSum, bSum, bColumns []int
 }
@@ -30,12 +30,12 @@ func (p *Product) Multiply(c, a, b []float64, m, k, n int, transposedA, transpos
 		for l := 0; l < k; l += blockSum {
 			depth := min(blockSum, k-l)
 			isFirst := l == 0 // else the block is added to c
-			PackColumns(p.v, b, p.bSum[l:l+depth], columns)
+			PackColumns(p.packedB, b, p.bSum[l:l+depth], columns)
 			for i := 0; i < m; i += blockRows {
 				rows := p.aRows[i:min(i+blockRows, m)]
-				PackRows(p.s, a, rows, p.aSum[l:l+depth])
-				Panel(c[i*n+j:], n, len(rows), len(columns), p.s[:len(rows)*depth], p.v,
-					p.vRows[:depth], depth*Columns, isFirst)
+				PackRows(p.packedA, a, rows, p.aSum[l:l+depth])
+				Panel(c[i*n+j:], n, len(rows), len(columns), p.packedA[:len(rows)*depth], p.packedB,
+					p.panelRows[:depth], depth*Columns, isFirst)
 			}
 		}
 	}
@@ -45,9 +45,9 @@ func (p *Product) Multiply(c, a, b []float64, m, k, n int, transposedA, transpos
 // Multiply.
 func (p *Product) prepare(m, k, n int, transposedA, transposedB bool) {
 	depth := min(k, blockSum)
-	p.vRows = progression(p.vRows, depth, Columns)
-	p.s = resize(p.s, min(m, blockRows)*depth)
-	p.v = resize(p.v, PackedColumns(min(n, blockColumns), depth))
+	p.panelRows = progression(p.panelRows, depth, Columns)
+	p.packedA = resize(p.packedA, min(m, blockRows)*depth)
+	p.packedB = resize(p.packedB, PackedColumns(min(n, blockColumns), depth))
 	if transposedA {
 		p.aRows, p.aSum = progression(p.aRows, m, 1), progression(p.aSum, k, m)
 	} else {

@@ -11,7 +11,7 @@ func PackRows(s, from []float64, rows, sum []int) { active.packRows(s, from, row
 
 // packRows computes PackRows with the loops of x, in the way that suits the places: across if rows are closer together than values of the
 // sum, by tiles if values of the sum follow one another, else entry by entry.
-func (x set) packRows(s, from []float64, rows, sum []int) {
+func (x loopSet) packRows(s, from []float64, rows, sum []int) {
 	areRowsCloser := len(rows) > 1 && len(sum) > 1 && rows[1]-rows[0] < sum[1]-sum[0]
 	if areRowsCloser {
 		x.packAcross(s, from, rows, sum)
@@ -57,7 +57,7 @@ func packGroup(s, from []float64, group, sum []int) {
 
 // packTiles writes what packGroup does, for four rows or more, if the values of the sum are in runs of four: four rows by four values at a
 // time. The last four rows may have some of those before. Values that make no run come last, entry by entry.
-func (x set) packTiles(s, from []float64, group, sum []int) {
+func (x loopSet) packTiles(s, from []float64, group, sum []int) {
 	n := len(group)
 	for i := 0; i < n; i += TileSide {
 		i = min(i, n-TileSide)
@@ -68,7 +68,7 @@ func (x set) packTiles(s, from []float64, group, sum []int) {
 }
 
 // packFourRows copies from[rows[i]+sum[k]] to to[k·step+i] for four rows i, and for all values k of the sum that are in runs of four.
-func (x set) packFourRows(to, from []float64, step int, rows *[TileSide]int, sum []int) {
+func (x loopSet) packFourRows(to, from []float64, step int, rows *[TileSide]int, sum []int) {
 	const maxTiles = 64 // tiles that are copied at a time
 	var targets, sources [maxTiles]int
 	var tiles Tiles
@@ -92,7 +92,7 @@ const nearSum = 16
 
 // packAcross writes what packRows does, for tables in which rows are close together: all groups for some values of the sum, then all groups
 // for the next ones.
-func (x set) packAcross(s, from []float64, rows, sum []int) {
+func (x loopSet) packAcross(s, from []float64, rows, sum []int) {
 	groups := x.groups(len(rows))
 	areNeighbours := areRuns(rows, len(rows)) && len(rows) >= groups*TileSide
 	for k := 0; k < len(sum); k += nearSum {
@@ -137,7 +137,7 @@ func PackColumns(v, from []float64, sum, columns []int) { active.packColumns(v, 
 
 // packColumns computes PackColumns with the loops of x, in the way that reads the places in their sequence: if columns are further apart
 // than values of the sum, panel by panel, else value by value of the sum for all panels.
-func (x set) packColumns(v, from []float64, sum, columns []int) {
+func (x loopSet) packColumns(v, from []float64, sum, columns []int) {
 	panelSize := len(sum) * Columns
 	inPanels := len(columns) &^ (Columns - 1) // columns in whole panels
 	areColumnsApart := len(columns) > 1 && len(sum) > 1 && columns[1]-columns[0] > sum[1]-sum[0]

@@ -22,7 +22,7 @@ type panelArgs struct {
 
 // groups returns the number of groups into which rows are cut, of at most s.rows() each. Group g has the rows from g·rows/groups to
 // (g+1)·rows/groups − 1.
-func (s set) groups(rows int) int { return (rows + s.rows() - 1) / s.rows() }
+func (s loopSet) groups(rows int) int { return (rows + s.rows() - 1) / s.rows() }
 
 // Panel computes a block of a product of matrices,
 //
@@ -41,7 +41,7 @@ func PanelOf(out []float64, stride, rows, n int, s []float64, sStride int, v []f
 }
 
 // panelOf computes PanelOf with the loops of x, one group of rows after the other.
-func (x set) panelOf(
+func (x loopSet) panelOf(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
 	groups := x.groups(rows)
@@ -53,7 +53,7 @@ func (x set) panelOf(
 
 // panel computes Panel with the loops of x, one group of rows after the other. PackRows writes a group after the other, so S[r, k] of a
 // group of m rows is at k·m+r.
-func (x set) panel(
+func (x loopSet) panel(
 	out []float64, stride, rows, n int, s, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
 	groups := x.groups(rows)
@@ -66,7 +66,7 @@ func (x set) panel(
 
 // group computes out[r·stride+j] ← Σ_k s[k·sStride+r]·V[k, j], or adds the sum unless isFirst is set, for the rows r of one group and n
 // columns j. V is given as to Panel. It takes whole panels of columns by tiles, and those left over by the way that is faster.
-func (x set) group(
+func (x loopSet) group(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
 	panels := n / Columns
@@ -87,7 +87,7 @@ const fewTerms = 64
 
 // singleEntries computes out[r·stride+j] ← Σ_k s[k·sStride+r]·v[vRows[k]+j] entry after entry, for n columns j, or adds the sum unless
 // isFirst is set.
-func (x set) singleEntries(
+func (x loopSet) singleEntries(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, isFirst bool,
 ) {
 	for r := range rows {
@@ -110,7 +110,7 @@ func (x set) singleEntries(
 
 // partialTile computes what singleEntries does, for n < Columns columns, by tiles: it copies the columns of out and of V into tiles of
 // Columns columns, some rows of V at a time, and the result back.
-func (x set) partialTile(
+func (x loopSet) partialTile(
 	out []float64, stride, rows, n int, s []float64, sStride int, v []float64, vRows []int, isFirst bool,
 ) {
 	const maxDepth = 64 // rows of V that are copied at a time
@@ -140,7 +140,7 @@ func (x set) partialTile(
 }
 
 // tiles computes what group does, for whole panels of Columns columns. It panics if a list is too short, since the assembly does not check.
-func (x set) tiles(
+func (x loopSet) tiles(
 	out []float64, stride, rows, panels int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
 	if x == rounded || x == fused {
@@ -179,7 +179,7 @@ func (x set) tiles(
 }
 
 // tilesInGo computes what tiles does by the loops in Go, fused or rounded.
-func (x set) tilesInGo(
+func (x loopSet) tilesInGo(
 	out []float64, stride, rows, panels int, s []float64, sStride int, v []float64, vRows []int, panelStep int, isFirst bool,
 ) {
 	for p := range panels {

@@ -21,19 +21,19 @@ const packedEntries = blockColumns * blockSum
 func (p *Product) MultiplyAt(out, a, b []float64, x *Places) {
 	const isFirst = true // Panel sets its output
 	depth := len(x.ASum)
-	p.vRows = progression(p.vRows, depth, Columns)
+	p.panelRows = progression(p.panelRows, depth, Columns)
 	maxColumns := max(Columns, min(blockColumns, packedEntries/depth&^(Columns-1)))
 	maxRows := max(12, min(blockRows, packedEntries/depth))
 	for j := 0; j < len(x.BColumns); j += maxColumns {
 		columns := x.BColumns[j:min(j+maxColumns, len(x.BColumns))]
 		outColumns := x.OutColumns[j:]
-		p.v = resize(p.v, PackedColumns(len(columns), depth))
-		PackColumns(p.v, b, x.BSum, columns)
+		p.packedB = resize(p.packedB, PackedColumns(len(columns), depth))
+		PackColumns(p.packedB, b, x.BSum, columns)
 		for i := 0; i < len(x.ARows); i += maxRows {
 			rows := x.ARows[i:min(i+maxRows, len(x.ARows))]
-			p.s, p.tile = resize(p.s, len(rows)*depth), resize(p.tile, len(rows)*len(columns))
-			PackRows(p.s, a, rows, x.ASum)
-			Panel(p.tile, len(columns), len(rows), len(columns), p.s, p.v, p.vRows, depth*Columns, isFirst)
+			p.packedA, p.tile = resize(p.packedA, len(rows)*depth), resize(p.tile, len(rows)*len(columns))
+			PackRows(p.packedA, a, rows, x.ASum)
+			Panel(p.tile, len(columns), len(rows), len(columns), p.packedA, p.packedB, p.panelRows, depth*Columns, isFirst)
 			for r := range rows {
 				scatter(out[x.OutRows[i+r]:], p.tile[r*len(columns):][:len(columns)], outColumns)
 			}
@@ -52,13 +52,13 @@ func scatter(out, entries []float64, places []int) {
 // entry of b is copied.
 func (p *Product) MultiplyRuns(out, a, b []float64, run int, x *Places) {
 	const isFirst = true // Panel sets its output
-	p.s = resize(p.s, len(x.ASum))
+	p.packedA = resize(p.packedA, len(x.ASum))
 	for r, row := range x.ARows {
 		for k, offset := range x.ASum {
-			p.s[k] = a[row+offset]
+			p.packedA[k] = a[row+offset]
 		}
 		for c, column := range x.BColumns {
-			Panel(out[x.OutRows[r]+x.OutColumns[c]:], run, 1, run, p.s, b[column:], x.BSum, Columns, isFirst)
+			Panel(out[x.OutRows[r]+x.OutColumns[c]:], run, 1, run, p.packedA, b[column:], x.BSum, Columns, isFirst)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func largestSum(x, y []int) int {
 func (t *Tiles) Copy(to, from []float64) { t.copy(active, to, from) }
 
 // copy copies all tiles with the loops of x. It panics if to or from is too short, since the assembly does not check.
-func (t *Tiles) copy(x set, to, from []float64) {
+func (t *Tiles) copy(x loopSet, to, from []float64) {
 	if len(t.sources) == 0 {
 		return
 	}
@@ -96,7 +96,7 @@ func (l *Lines) Set(targets, sources []int, places *[Columns]int) {
 func (l *Lines) Copy(to, from []float64) { l.copy(active, to, from) }
 
 // copy copies all lines with the loops of x. It panics if to or from is too short, since the assembly does not check.
-func (l *Lines) copy(x set, to, from []float64) {
+func (l *Lines) copy(x loopSet, to, from []float64) {
 	if len(l.sources) == 0 {
 		return
 	}

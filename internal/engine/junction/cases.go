@@ -73,7 +73,7 @@ func CompileCases(n Numbers, tree contractionorder.Tree) (t *CaseTree, ok bool) 
 		t.isNeeded[k] = first >= 0
 	}
 	for k, m := range t.merges {
-		t.isNeeded[len(t.leaves)+k] = t.isNeeded[m.left] || t.isNeeded[m.right]
+		t.isNeeded[t.outputOf(k)] = t.isNeeded[m.left] || t.isNeeded[m.right]
 	}
 	return t, t.computeBase(n.Net)
 }
@@ -293,7 +293,7 @@ func (a *adder) sumGradients(answers []Answer) (isFinite bool) {
 	}
 	r.derivatives[root] = table{data: append(r.pool.get(1)[:0], 1)}
 	for k := len(r.merges) - 1; k >= 0; k-- {
-		m, p, out := &r.merges[k], &r.products[k], len(r.leaves)+k
+		m, p, out := &r.merges[k], &r.products[k], r.outputOf(k)
 		if r.isCancelled(m) {
 			return false
 		}

@@ -33,7 +33,7 @@ func NewPrices(net *btn.Network, tree contractionorder.Tree) (prices *Prices, ok
 		p.parent[table] = -1
 	}
 	for k, m := range t.merges {
-		output := len(t.leaves) + k
+		output := t.outputOf(k)
 		p.parent[m.left], p.parent[m.right], p.flops[output] = output, output, m.flops
 		p.totalFlops += m.flops
 	}

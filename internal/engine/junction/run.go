@@ -140,8 +140,8 @@ func (r *run) answerBatch(ctx context.Context, queries []Query, answers []Answer
 	return nil
 }
 
-// setQueries begins the work on some queries, one in each lane: it marks the tables that their evidence changes. It reports whether all
-// lanes together take less time than the queries one by one.
+// setQueries begins the work on some queries: it marks the tables that their evidence changes. It reports whether all queries side by side,
+// one in each lane, take less time than one by one.
 func (r *run) setQueries(queries []Query) (isFasterWide bool) {
 	r.queries, r.isWide, r.lossy = queries, len(queries) > 1, 0
 	r.findChanges()
@@ -150,7 +150,7 @@ func (r *run) setQueries(queries []Query) (isFasterWide bool) {
 	// pay that change it. Derivatives cost two more products for each query with marginals.
 	flopsPerLane, flopsOneByOne := 0.0, 0.0
 	for k := range r.merges {
-		m, out := &r.merges[k], len(r.leaves)+k
+		m, out := &r.merges[k], r.outputOf(k)
 		r.changed[out] = r.changed[m.left] | r.changed[m.right]
 		if r.changed[out] != 0 {
 			flopsPerLane += m.flops
@@ -166,8 +166,8 @@ func (r *run) setQueries(queries []Query) (isFasterWide bool) {
 	return Lanes*flopsPerLane < wideSpeedup*flopsOneByOne
 }
 
-// answer returns the answers to the current queries, one for each lane in use, and fills their marginals. An answer whose OK is false has
-// marginals of 0. If the context ends, the answers mean nothing.
+// answer returns the answers to the current queries, which are computed side by side, one in each lane, and fills their marginals. An
+// answer whose OK is false has marginals of 0. If the context ends, the answers mean nothing.
 func (r *run) answer() []Answer {
 	answers := make([]Answer, len(r.queries))
 	hasMarginals := slices.ContainsFunc(r.queries, func(q Query) bool { return q.Marginals != nil })
@@ -230,7 +230,7 @@ func (r *run) forward(answers []Answer, keepTables bool) {
 	}
 
 	for k := range r.merges {
-		m, out := &r.merges[k], len(r.leaves)+k
+		m, out := &r.merges[k], r.outputOf(k)
 		if r.tables[out] = r.base[out]; r.changed[out] == 0 {
 			continue
 		}
@@ -269,8 +269,8 @@ func (r *run) releaseTable(table int) {
 	}
 }
 
-// findChanges sets changed for all leaves, the lanes whose evidence changes them, and factor: by lane, the product of the scale and of the
-// weights of variables with a single value, which are in no leaf.
+// findChanges sets changed for all leaves, the set of lanes (queries computed side by side) whose evidence changes them, and factor: by
+// lane, the product of the scale and of the weights of variables with a single value, which are in no leaf.
 func (r *run) findChanges() {
 	clear(r.changed)
 	for lane, q := range r.queries {
@@ -401,7 +401,7 @@ func (r *run) backward(answers []Answer) {
 	root := len(r.derivatives) - 1
 	r.derivatives[root] = table{data: append(r.pool.get(1)[:0], 1)}
 	for k := len(r.merges) - 1; k >= 0; k-- {
-		m, p, out := &r.merges[k], &r.products[k], len(r.leaves)+k
+		m, p, out := &r.merges[k], &r.products[k], r.outputOf(k)
 		if r.isCancelled(m) {
 			return
 		}
@@ -455,7 +455,7 @@ func (r *run) markNeeded() {
 		}
 	}
 	for k, m := range r.merges {
-		r.isNeeded[len(r.leaves)+k] = r.isNeeded[m.left] || r.isNeeded[m.right]
+		r.isNeeded[r.outputOf(k)] = r.isNeeded[m.left] || r.isNeeded[m.right]
 	}
 }
 
@@ -507,7 +507,7 @@ func (t *Tree) computeBase(net *btn.Network) (ok bool) {
 	}
 	for k := range t.merges {
 		m := &t.merges[k]
-		r.multiply(&r.tables[len(t.leaves)+k], &r.tables[m.left], &r.tables[m.right], &t.products[k].forth)
+		r.multiply(&r.tables[t.outputOf(k)], &r.tables[m.left], &r.tables[m.right], &t.products[k].forth)
 	}
 	t.base = r.tables
 	for k := range t.base {

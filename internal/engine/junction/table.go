@@ -91,7 +91,8 @@ func (t *table) rescale() {
 	}
 }
 
-// multiplyLanes multiplies all entries of each lane by the lane's factor. A table of one lane has the factor of lane 0.
+// multiplyLanes multiplies all entries of each lane by the lane's factor. A lane is one of the queries that are computed side by side; a
+// table that is not wide has the same entries for all of them, and gets the factor of lane 0.
 func (t *table) multiplyLanes(factors *[Lanes]float64) {
 	if !t.isWide {
 		for k := range t.data {

@@ -35,12 +35,15 @@ type Tree struct {
 	free []*run // finished runs, whose memory the next ones use
 }
 
-// merge is a product of two tables, from which indices are summed that no other table has. Table k of a tree is leaf k, or the output of
-// merge k − len(leaves).
+// merge is a product of two tables, from which indices are summed that no other table has. Tables are numbered: the leaves first, then the
+// outputs of the merges (outputOf).
 type merge struct {
 	left, right int     // numbers of the two tables
 	flops       float64 // for one query: of the product, and of each of the two derivatives
 }
+
+// outputOf returns the number of the table that merge k makes: the leaves come first.
+func (t *Tree) outputOf(k int) int { return len(t.leaves) + k }
 
 // products are the three products of a merge out = Σ left·right.
 type products struct {
@@ -157,11 +160,11 @@ func planMerges(h contractionorder.Hypergraph, tree contractionorder.Tree) (p *p
 	return p, flops
 }
 
-// addProducts sets the three products of every merge. scopes has the indices of every table, those of merge k at len(t.leaves)+k.
+// addProducts sets the three products of every merge. scopes has the indices of every table, those of the output of merge k at outputOf(k).
 func (t *Tree) addProducts(scopes [][]int) {
 	t.products = make([]products, len(t.merges))
 	for k, m := range t.merges {
-		left, right, out := scopes[m.left], scopes[m.right], scopes[len(t.leaves)+k]
+		left, right, out := scopes[m.left], scopes[m.right], scopes[t.outputOf(k)]
 		p := &t.products[k]
 		p.forth.dims, p.forth.out, p.forth.a, p.forth.b = t.dims, out, left, right
 		p.toLeft.dims, p.toLeft.out, p.toLeft.a, p.toLeft.b = t.dims, left, out, right

@@ -114,10 +114,10 @@ func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 			c.setRandom(r, k)
 			continue
 		}
-		repaired := slices.Clone(c.x)
+		repaired := slices.Clone(c.state)
 		c.climb(c.randomOrder(r))
 		if c.isForbidden() { // an ascent may enter an entry of 0 if other tables gain more
-			copy(c.x, repaired)
+			copy(c.state, repaired)
 			c.locate()
 		}
 		found = append(found, c.mode())
@@ -129,8 +129,8 @@ func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 	return below, err
 }
 
-// ascend returns the maxima of positive weight, each once, that ascents from the given starts and from random states find. c is at the end
-// of the last ascent.
+// ascend returns the maxima of positive weight, each once, that ascents from the given starts and from random states find. Every second
+// ascent visits the indices by their number of tables, fewest first, the others in random order. c is at the end of the last ascent.
 func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts [][]int) (c *climber, found []Mode, err error) {
 	if e.Signed() {
 		return nil, nil, fault.New(fault.Unsupported, "modes: an entry is below 0")
@@ -144,7 +144,7 @@ func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts 
 			return nil, nil, err
 		}
 		if k < len(starts) {
-			copy(c.x, starts[k])
+			copy(c.state, starts[k])
 		} else {
 			c.setRandom(r, k-len(starts))
 		}
@@ -153,7 +153,7 @@ func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts 
 			c.sortByDegree(order)
 		}
 		c.climb(order)
-		isKnown := slices.ContainsFunc(found, func(m Mode) bool { return slices.Equal(m.State, c.x) })
+		isKnown := slices.ContainsFunc(found, func(m Mode) bool { return slices.Equal(m.State, c.state) })
 		if !isKnown && !c.isForbidden() {
 			found = append(found, c.mode())
 		}
@@ -175,16 +175,16 @@ func (c *climber) isStable(m *Mode, r *rand.Rand) bool {
 		return false
 	}
 
-	copy(c.x, m.State)
+	copy(c.state, m.State)
 	c.locate()
 	for range gibbsSweeps {
-		for i := range c.x {
+		for i := range c.state {
 			c.move(i, draw(c.conditional(i), r))
 		}
 	}
 	unchanged := 0
 	for _, i := range firm {
-		if c.x[i] == m.State[i] {
+		if c.state[i] == m.State[i] {
 			unchanged++
 		}
 	}
@@ -224,12 +224,12 @@ func (m *Mode) mass() float64 {
 
 // climber is an expression with the current state of an ascent.
 type climber struct {
-	e      *sumproduct.Expression
-	over   [][]place   // by index: its places in the tables that have it
-	tables [][]float64 // by table: the logarithms of its entries; an entry of 0 has hardness less than the least of the others
-	x      []int       // the state: by index, its value
-	at     []int       // by table: the position of its entry at the state
-	score  []float64   // scratch space by value of an index
+	expression *sumproduct.Expression
+	places     [][]place   // by index: its places in the tables that have it
+	lnTables   [][]float64 // by table: the logarithms of its entries; an entry of 0 has hardness less than the least of the others
+	state      []int       // by index: its value
+	positions  []int       // by table: the position of its entry at the state
+	scratch    []float64   // by value of an index
 }
 
 // place is a table that has an index, with the stride of the index in it: the distance between the entries of neighbouring values.
@@ -239,14 +239,17 @@ type place struct{ table, stride int }
 // tables have logarithms, in which an entry of 0 is finite, so that an ascent can leave it.
 func newClimber(e *sumproduct.Expression) *climber {
 	c := &climber{
-		e: e, over: make([][]place, len(e.Dims)), x: make([]int, len(e.Dims)), at: make([]int, len(e.Tables)),
-		score: make([]float64, slices.Max(append(slices.Clone(e.Dims), 1))),
+		expression: e,
+		places:     make([][]place, len(e.Dims)),
+		state:      make([]int, len(e.Dims)),
+		positions:  make([]int, len(e.Tables)),
+		scratch:    make([]float64, slices.Max(append(slices.Clone(e.Dims), 1))),
 	}
 	for t, table := range e.Tables {
 		stride := 1
 		for k := len(table.Scope) - 1; k >= 0; k-- {
 			i := table.Scope[k]
-			c.over[i] = append(c.over[i], place{t, stride})
+			c.places[i] = append(c.places[i], place{t, stride})
 			stride *= e.Dims[i]
 		}
 		ln, least := make([]float64, len(table.Data)), math.Inf(1) // least is the least logarithm of a positive entry
@@ -263,7 +266,7 @@ func newClimber(e *sumproduct.Expression) *climber {
 				ln[k] = least - hardness
 			}
 		}
-		c.tables = append(c.tables, ln)
+		c.lnTables = append(c.lnTables, ln)
 	}
 	return c
 }
@@ -271,42 +274,42 @@ func newClimber(e *sumproduct.Expression) *climber {
 // setRandom draws a random state. The index with the most tables takes its values in turn instead, by the number of the try.
 func (c *climber) setRandom(r *rand.Rand, try int) {
 	hub := 0
-	for i, d := range c.e.Dims {
-		c.x[i] = r.IntN(d)
-		if len(c.over[i]) > len(c.over[hub]) {
+	for i, d := range c.expression.Dims {
+		c.state[i] = r.IntN(d)
+		if len(c.places[i]) > len(c.places[hub]) {
 			hub = i
 		}
 	}
-	if len(c.x) > 0 {
-		c.x[hub] = try % c.e.Dims[hub]
+	if len(c.state) > 0 {
+		c.state[hub] = try % c.expression.Dims[hub]
 	}
 }
 
 // randomOrder returns all indices in random order.
-func (c *climber) randomOrder(r *rand.Rand) []int { return r.Perm(len(c.x)) }
+func (c *climber) randomOrder(r *rand.Rand) []int { return r.Perm(len(c.state)) }
 
 // sortByDegree sorts indices by their number of tables, fewest first. Those with the same number keep their order.
 func (c *climber) sortByDegree(indices []int) {
-	slices.SortStableFunc(indices, func(i, j int) int { return cmp.Compare(len(c.over[i]), len(c.over[j])) })
+	slices.SortStableFunc(indices, func(i, j int) int { return cmp.Compare(len(c.places[i]), len(c.places[j])) })
 }
 
 // locate sets the position of every table's entry at the state.
 func (c *climber) locate() {
-	for t, table := range c.e.Tables {
+	for t, table := range c.expression.Tables {
 		position := 0
 		for _, i := range table.Scope {
-			position = position*c.e.Dims[i] + c.x[i]
+			position = position*c.expression.Dims[i] + c.state[i]
 		}
-		c.at[t] = position
+		c.positions[t] = position
 	}
 }
 
 // move gives index i the value a, and updates the positions of its tables' entries.
 func (c *climber) move(i, a int) {
-	for _, p := range c.over[i] {
-		c.at[p.table] += (a - c.x[i]) * p.stride
+	for _, p := range c.places[i] {
+		c.positions[p.table] += (a - c.state[i]) * p.stride
 	}
-	c.x[i] = a
+	c.state[i] = a
 }
 
 // climb changes the state by coordinate ascent: each index in the order takes its most probable value given all others. It ends after a
@@ -316,13 +319,13 @@ func (c *climber) climb(order []int) {
 	for range sweeps {
 		hasMoved := false
 		for _, i := range order {
-			score, best := c.scores(i), c.x[i]
+			score, best := c.scores(i), c.state[i]
 			for a, s := range score {
 				if s > score[best] {
 					best = a
 				}
 			}
-			if best != c.x[i] {
+			if best != c.state[i] {
 				c.move(i, best)
 				hasMoved = true
 			}
@@ -336,12 +339,12 @@ func (c *climber) climb(order []int) {
 // scores returns, for each value of index i, the logarithm of the product of its tables, given the values of all other indices. The list is
 // valid until the next call.
 func (c *climber) scores(i int) []float64 {
-	score := c.score[:c.e.Dims[i]]
+	score := c.scratch[:c.expression.Dims[i]]
 	clear(score)
-	for _, p := range c.over[i] {
-		position := c.at[p.table] - c.x[i]*p.stride // of value 0
+	for _, p := range c.places[i] {
+		position := c.positions[p.table] - c.state[i]*p.stride // of value 0
 		for a := range score {
-			score[a] += c.tables[p.table][position]
+			score[a] += c.lnTables[p.table][position]
 			position += p.stride
 		}
 	}
@@ -350,8 +353,8 @@ func (c *climber) scores(i int) []float64 {
 
 // isForbidden reports whether some table has an entry of 0 at the state.
 func (c *climber) isForbidden() bool {
-	for t, at := range c.at {
-		if c.e.Tables[t].Data[at] == 0 {
+	for t, at := range c.positions {
+		if c.expression.Tables[t].Data[at] == 0 {
 			return true
 		}
 	}
@@ -362,30 +365,30 @@ func (c *climber) isForbidden() bool {
 // and no two that share a table.
 func (c *climber) mode() Mode {
 	// The weight, and the sum of the sizes of its logarithms, which bounds the rounding.
-	m := Mode{State: slices.Clone(c.x), Ln: c.e.Scale.LogAbs()}
+	m := Mode{State: slices.Clone(c.state), Ln: c.expression.Scale.LogAbs()}
 	magnitude := 1 + math.Abs(m.Ln)
-	for t, at := range c.at {
-		ln := c.tables[t][at]
+	for t, at := range c.positions {
+		ln := c.lnTables[t][at]
 		m.Ln += ln
 		magnitude += 1 + math.Abs(ln)
 	}
 
 	// Conditional distributions, and what each index gains.
-	byGain := make([]int, len(c.x))   // the indices, the largest gain first
-	gain := make([]float64, len(c.x)) // by index: how much ln of the weight grows if it is summed out
-	for i := range c.x {
+	byGain := make([]int, len(c.state))   // the indices, the largest gain first
+	gain := make([]float64, len(c.state)) // by index: how much ln of the weight grows if it is summed out
+	for i := range c.state {
 		m.Given = append(m.Given, c.conditional(i))
-		byGain[i], gain[i] = i, -math.Log(m.Given[i][c.x[i]])
+		byGain[i], gain[i] = i, -math.Log(m.Given[i][c.state[i]])
 	}
 	slices.SortStableFunc(byGain, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
 
-	hasSummedIndex := make([]bool, len(c.e.Tables)) // by table
+	hasSummedIndex := make([]bool, len(c.expression.Tables)) // by table
 	m.LnAround = m.Ln - slack*magnitude
 	for _, i := range byGain {
-		if slices.ContainsFunc(c.over[i], func(p place) bool { return hasSummedIndex[p.table] }) {
+		if slices.ContainsFunc(c.places[i], func(p place) bool { return hasSummedIndex[p.table] }) {
 			continue
 		}
-		for _, p := range c.over[i] {
+		for _, p := range c.places[i] {
 			hasSummedIndex[p.table] = true
 		}
 		m.LnAround += gain[i]

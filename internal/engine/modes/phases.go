@@ -89,7 +89,7 @@ func grownStates(ctx context.Context, e *sumproduct.Expression) (grown [][]int, 
 			return nil, err
 		}
 		c.grow(hub, a)
-		grown = append(grown, slices.Clone(c.x))
+		grown = append(grown, slices.Clone(c.state))
 	}
 	return grown, nil
 }
@@ -131,29 +131,29 @@ func mostConnectedIndex(e *sumproduct.Expression) int {
 // grow sets the state: the index hub gets the value a, and each other index the most probable value given those set before (bestValue). The
 // indices come in breadth-first order from hub, where two are neighbours if they share a table; then come those not connected with it.
 func (c *climber) grow(hub, a int) {
-	isSet := make([]bool, len(c.x))
+	isSet := make([]bool, len(c.state))
 	queue := []int{hub}
-	isQueued := make([]bool, len(c.x))
+	isQueued := make([]bool, len(c.state))
 	isQueued[hub] = true
 	next := 0 // all indices before it have been queued
 	for len(queue) > 0 {
 		i := queue[0]
 		queue = queue[1:]
 		if i == hub {
-			c.x[i] = a
+			c.state[i] = a
 		} else {
-			c.x[i] = c.bestValue(i, isSet)
+			c.state[i] = c.bestValue(i, isSet)
 		}
 		isSet[i] = true
-		for _, p := range c.over[i] {
-			for _, j := range c.e.Tables[p.table].Scope {
+		for _, p := range c.places[i] {
+			for _, j := range c.expression.Tables[p.table].Scope {
 				if !isQueued[j] {
 					isQueued[j] = true
 					queue = append(queue, j)
 				}
 			}
 		}
-		for ; len(queue) == 0 && next < len(c.x); next++ { // begin another connected component
+		for ; len(queue) == 0 && next < len(c.state); next++ { // begin another connected component
 			if !isQueued[next] {
 				isQueued[next] = true
 				queue = append(queue, next)
@@ -165,12 +165,12 @@ func (c *climber) grow(hub, a int) {
 // bestValue returns the value of index i for which the product of its tables is largest. In each table the other indices have the values of
 // the state if they are set, else those that make this table's entry largest.
 func (c *climber) bestValue(i int, isSet []bool) int {
-	score := c.score[:c.e.Dims[i]] // by value of i: Σ over its tables of the logarithm of the entry
+	score := c.scratch[:c.expression.Dims[i]] // by value of i: Σ over its tables of the logarithm of the entry
 	clear(score)
-	for _, p := range c.over[i] {
-		if j, stride := otherIndex(c.e, p, i); j >= 0 && isSet[j] {
+	for _, p := range c.places[i] {
+		if j, stride := otherIndex(c.expression, p, i); j >= 0 && isSet[j] {
 			for a := range score {
-				score[a] += c.tables[p.table][a*p.stride+c.x[j]*stride]
+				score[a] += c.lnTables[p.table][a*p.stride+c.state[j]*stride]
 			}
 			continue
 		}
@@ -190,15 +190,15 @@ func (c *climber) bestValue(i int, isSet []bool) int {
 // largestEntries returns, for each value of index i, the logarithm of the largest entry of table t with this value, and with the values of
 // the state for those of its other indices that are set.
 func (c *climber) largestEntries(t, i int, isSet []bool) []float64 {
-	scope := c.e.Tables[t].Scope
-	largest := slices.Repeat([]float64{math.Inf(-1)}, c.e.Dims[i])
-	walk := sumproduct.NewWalk(c.e.Dims, scope)
-	for _, ln := range c.tables[t] {
+	scope := c.expression.Tables[t].Scope
+	largest := slices.Repeat([]float64{math.Inf(-1)}, c.expression.Dims[i])
+	walk := sumproduct.NewWalk(c.expression.Dims, scope)
+	for _, ln := range c.lnTables[t] {
 		agrees, value := true, 0 // the entry's values agree with those that are set; its value of index i
 		for n, j := range scope {
 			if j == i {
 				value = walk.X[n]
-			} else if isSet[j] && walk.X[n] != c.x[j] {
+			} else if isSet[j] && walk.X[n] != c.state[j] {
 				agrees = false
 				break
 			}

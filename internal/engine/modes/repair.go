@@ -18,21 +18,21 @@ const (
 // It returns false if that takes more than maxRepairMoves moves per index.
 func (c *climber) repair(r *rand.Rand) bool {
 	c.locate()
-	broken := forbiddingTables{positions: slices.Repeat([]int{-1}, len(c.at))}
-	for t := range c.at {
+	broken := forbiddingTables{positions: slices.Repeat([]int{-1}, len(c.positions))}
+	for t := range c.positions {
 		broken.set(t, c.forbids(t))
 	}
-	for moves := maxRepairMoves * len(c.x); len(broken.tables) > 0 && moves > 0; moves-- {
-		scope := c.e.Tables[broken.tables[r.IntN(len(broken.tables))]].Scope
+	for moves := maxRepairMoves * len(c.state); len(broken.tables) > 0 && moves > 0; moves-- {
+		scope := c.expression.Tables[broken.tables[r.IntN(len(broken.tables))]].Scope
 		var index, value int
 		if r.Float64() < randomShare {
 			index = scope[r.IntN(len(scope))]
-			value = r.IntN(c.e.Dims[index])
+			value = r.IntN(c.expression.Dims[index])
 		} else if index, value = c.bestRepair(scope, r); index < 0 {
 			return false
 		}
 		c.move(index, value)
-		for _, p := range c.over[index] {
+		for _, p := range c.places[index] {
 			broken.set(p.table, c.forbids(p.table))
 		}
 	}
@@ -63,11 +63,11 @@ func (c *climber) bestRepair(scope []int, r *rand.Rand) (index, value int) {
 	index = -1
 	least, ties := 0, 0 // the smallest change of the number of forbidding tables, and how many candidates have it so far
 	for _, j := range scope {
-		for a := range c.e.Dims[j] {
-			if a == c.x[j] {
+		for a := range c.expression.Dims[j] {
+			if a == c.state[j] {
 				continue
 			}
-			change := c.countForbidding(j, a) - c.countForbidding(j, c.x[j])
+			change := c.countForbidding(j, a) - c.countForbidding(j, c.state[j])
 			if index < 0 || change < least {
 				index, value, least, ties = j, a, change, 1
 			} else if change == least {
@@ -82,12 +82,12 @@ func (c *climber) bestRepair(scope []int, r *rand.Rand) (index, value int) {
 }
 
 // forbids reports whether table t has an entry of 0 at the state.
-func (c *climber) forbids(t int) bool { return c.e.Tables[t].Data[c.at[t]] == 0 }
+func (c *climber) forbids(t int) bool { return c.expression.Tables[t].Data[c.positions[t]] == 0 }
 
 // countForbidding returns how many tables of index i have an entry of 0 if the index gets the value a and all others keep theirs.
 func (c *climber) countForbidding(i, a int) (n int) {
-	for _, p := range c.over[i] {
-		if c.e.Tables[p.table].Data[c.at[p.table]+(a-c.x[i])*p.stride] == 0 {
+	for _, p := range c.places[i] {
+		if c.expression.Tables[p.table].Data[c.positions[p.table]+(a-c.state[i])*p.stride] == 0 {
 			n++
 		}
 	}

@@ -102,7 +102,8 @@ func (n *network) simplify() {
 
 // absorbUnary multiplies every table over a single index into another table that has this index, if there is one.
 func (n *network) absorbUnary() {
-	host := make([]int, len(n.dims)) // by index: the table that takes up the others; one of two or more indices, if there is one
+	// The table of each index that takes up the others, one of two or more indices if there is one.
+	host := make([]int, len(n.dims)) // by index
 	for i := range host {
 		host[i] = -1
 	}
