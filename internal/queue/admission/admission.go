@@ -10,8 +10,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Limits bound the cost of one job of a class, and the rate at which a tenant may spend, and say what its jobs find remembered. 0 is no
-// limit.
+// Limits bound the cost of one job of a class of tenants, and the rate at which a tenant may spend. They also say from
+// whose jobs the class's jobs may take remembered results. 0 is no limit.
 type Limits struct {
 	FlopsPerJob     float64 `json:"flops_per_job"`     // of all contractions
 	BytesPerJob     float64 `json:"bytes_per_job"`     // at a time, in one worker
@@ -34,7 +34,8 @@ const (
 	CacheOwn    = "own"    // its own alone
 )
 
-// Default is the class of tenants that no file names: nine hours of a core per job, a quarter of each stream, no rate.
+// Default returns the limits of tenants that no file names: nine hours of a core per job, a quarter of each stream, and
+// no rate.
 func Default() Limits {
 	return Limits{
 		FlopsPerJob: 1e14,
@@ -45,9 +46,9 @@ func Default() Limits {
 	}
 }
 
-// fields lists the limits with their names in the file.
-func (l *Limits) fields() []field {
-	return []field{
+// numbers returns the numerical limits with their names in the file.
+func (l *Limits) numbers() []namedLimit {
+	return []namedLimit{
 		{"flops_per_job", l.FlopsPerJob},
 		{"bytes_per_job", l.BytesPerJob},
 		{"parts_per_job", l.PartsPerJob},
@@ -63,14 +64,16 @@ func (l *Limits) fields() []field {
 	}
 }
 
-type field struct {
+// namedLimit is a limit with its name in the file.
+type namedLimit struct {
 	name  string
 	value float64
 }
 
-// check refuses limits that mean nothing.
+// check returns an error for limits that mean nothing: negative or infinite ones, an unknown cache, or a burst without a
+// rate.
 func (l *Limits) check() error {
-	for _, f := range l.fields() {
+	for _, f := range l.numbers() {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return fmt.Errorf("%s is %v: 0 (no limit) or more", f.name, f.value)
 		}
@@ -87,11 +90,11 @@ func (l *Limits) check() error {
 	return nil
 }
 
-// Cost is the cost of a job, or a bound of it.
+// Cost is the cost of a job, or a lower bound of it.
 type Cost struct {
-	Flops float64
-	Bytes float64
-	Parts float64
+	Flops float64 // of all contractions
+	Bytes float64 // at a time, in one worker
+	Parts float64 // components × queries
 }
 
 // Known says how a cost is known, in the words of a refusal.
@@ -103,10 +106,10 @@ const (
 	ByPlan    Known = "the plan takes"
 )
 
-// Admit returns nil, or an error with the code over_budget that names the cost, the limit and the
-// setting.
+// Admit returns nil if a cost is within the limits. Otherwise the error, with the code over_budget, names the cost, the
+// limit and the setting.
 func (l *Limits) Admit(class string, c Cost, known Known) error {
-	for _, is := range []struct {
+	for _, check := range []struct {
 		name        string
 		cost, limit float64
 		unit        string
@@ -115,10 +118,10 @@ func (l *Limits) Admit(class string, c Cost, known Known) error {
 		{"bytes_per_job", c.Bytes, l.BytesPerJob, "bytes"},
 		{"flops_per_job", c.Flops, l.FlopsPerJob, "flops"},
 	} {
-		if is.limit > 0 && is.cost > is.limit {
+		if check.limit > 0 && check.cost > check.limit {
 			return fault.New(
-				fault.OverBudget, "admission: %s %.4g %s, %s of class %q is %.4g", known, is.cost,
-				is.unit, is.name, class, is.limit,
+				fault.OverBudget, "admission: %s %.4g %s, %s of class %q is %.4g", known, check.cost,
+				check.unit, check.name, class, check.limit,
 			)
 		}
 	}

@@ -6,16 +6,16 @@ import (
 
 // Asked describes the cost of a request as far as it is known before anything is computed.
 type Asked struct {
-	Bytes    int            // of the request, decoded
-	Demands  float64        // how many values of Z are asked for
-	Numbers  float64        // that the answers have, at least
-	Cases    float64        // cases times variables
+	Bytes    int            // size of the decoded request
+	Demands  float64        // number of values of Z that are asked for
+	Numbers  float64        // least number of numbers in the answers
+	Cases    float64        // number of cases times number of variables
 	Settings query.Settings // as they were sent: zeros are defaults
 }
 
-// AtLeast returns a lower bound of the cost of a request, and the cost that it declares: memory,
-// the budget of a method that spends one, components of a decomposition that is learned. A
-// request of the default settings is taken to declare only the cost that always arises.
+// AtLeast returns a lower bound of the cost of a request, which includes the cost that its settings declare: memory, the
+// budget of a method that spends one, and components of a decomposition that is learned. Settings that are not given
+// count only with the cost that always arises.
 func (a Asked) AtLeast() Cost {
 	s := a.Settings
 	c := Cost{

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// besides is the memory of a process beside the messages in work: the runtime, caches, buffers.
-	// With little memory it is a quarter of that.
-	besides = 384 << 20
-	// headroom is the part of the limit that the collector leaves free: stacks, the program itself.
-	headroom = 16
-	// negligible is the size below which messages are not counted and never wait.
-	negligible = 1 << 20
+	// otherMemory is the memory of a process beside the messages in work: the runtime, caches, buffers. It is a quarter of
+	// the limit if that is less.
+	otherMemory = 384 << 20
+	// The collector leaves 1/headroomDivisor of the limit free, for stacks and the program itself.
+	headroomDivisor = 16
+	// minCounted is the size below which messages are not counted and never wait.
+	minCounted = 1 << 20
 )
 
 // cgroup is the file in which Linux states the memory limit of a container.
 const cgroup = "/sys/fs/cgroup/memory.max"
 
-// LimitProcess bounds the memory of this process and returns the bound, 0 for none: flag where it is
-// given, else GOMEMLIMIT, else the limit of the cgroup. The collector runs more often near it.
+// LimitProcess bounds the memory of this process and returns the bound, 0 if there is none. The bound is flag if that is
+// not 0, else GOMEMLIMIT, else the limit of the cgroup. The collector runs more often near it.
 func LimitProcess(flag int64) int64 {
 	set := debug.SetMemoryLimit(-1)
 	switch {
@@ -42,35 +42,36 @@ func LimitProcess(flag int64) int64 {
 			return 0 // "max"
 		}
 	}
-	debug.SetMemoryLimit(min(set, flag-flag/headroom))
+	debug.SetMemoryLimit(min(set, flag-flag/headroomDivisor))
 	return flag
 }
 
-// Memory is shared by all messages that a process works on. A nil one is not bounded.
+// Memory is what all messages share that a process works on. A nil one is not bounded.
 type Memory struct {
-	limit, most int64
-	free        *semaphore.Weighted
+	limit int64               // of the process
+	total int64               // of the messages in work
+	free  *semaphore.Weighted // total, minus what Hold has given out
 }
 
-// NewMemory returns the memory of a process with a limit; nil for 0.
+// NewMemory returns the memory for the messages of a process that is bounded by limit, or nil if limit is 0.
 func NewMemory(limit int64) *Memory {
 	if limit <= 0 {
 		return nil
 	}
-	most := limit - min(besides, limit/4)
-	return &Memory{limit, most, semaphore.NewWeighted(most)}
+	total := limit - min(otherMemory, limit/4)
+	return &Memory{limit, total, semaphore.NewWeighted(total)}
 }
 
-// Hold waits for so many bytes, in the sequence of calls, and returns the function that gives them
-// back. It fails with the error of ctx, or with over_budget if the request exceeds the total.
+// Hold waits until so many bytes are free, in the sequence of calls, and takes them. The function that it returns gives
+// them back. The error is that of ctx if it ends, or has the code over_budget if the bytes exceed the total.
 func (m *Memory) Hold(ctx context.Context, bytes float64) (free func(), err error) {
-	if m == nil || bytes < negligible {
+	if m == nil || bytes < minCounted {
 		return func() {}, nil
 	}
-	if bytes > float64(m.most) {
+	if bytes > float64(m.total) {
 		return nil, fault.New(
 			fault.OverBudget, "admission: it takes %.4g bytes at a time, this worker has %d (memory-limit %d)", bytes,
-			m.most, m.limit,
+			m.total, m.limit,
 		)
 	}
 	n := int64(bytes)

@@ -16,9 +16,9 @@ import (
 // messages, and all messages where there is no limit, do not wait.
 func TestMemory(t *testing.T) {
 	m := NewMemory(4 << 30)
-	most := int64(4<<30 - besides)
-	if m.most != most || NewMemory(400<<20).most != 300<<20 || NewMemory(0) != nil {
-		t.Fatalf("%d bytes", m.most)
+	most := int64(4<<30 - otherMemory)
+	if m.total != most || NewMemory(400<<20).total != 300<<20 || NewMemory(0) != nil {
+		t.Fatalf("%d bytes", m.total)
 	}
 	var held, highest atomic.Int64
 	var all sync.WaitGroup

@@ -6,9 +6,9 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 )
 
-// Quota returns the maximum that a tenant may hold in a stream: its class's share of the stream's room, or its class's bytes if they are
-// fewer. Without a bound on room (0) there is no share. Where old messages make room for others a share is soft. The share is also that of
-// a quarter of a lane's backlog.
+// Quota returns the maximum that a tenant may hold in a stream: its class's share of room, the size of the stream, or
+// its class's limit in bytes if that is less. If room is 0, the stream is unbounded, and only the bytes count. The share
+// is soft if old messages of the stream make room for others. It also applies to a quarter of a lane's backlog.
 func (f *File) Quota(stream, tenant string, room int64) bus.Quota {
 	class, l := f.Tenants().Limits(tenant)
 	var name string

@@ -9,46 +9,47 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Ledger keeps, for all processes together, until when tenants have spent their rate. Book applies
-// Booking to the entry of a name; ok is false if the ledger cannot be reached.
+// Ledger keeps, for all processes together, the time until which each tenant has spent its rate.
 type Ledger interface {
+	// Book calls b.Book with the time of a name, and stores the new time. ok is false if the ledger cannot be reached.
 	Book(ctx context.Context, name string, b Booking) (begin time.Time, ok bool)
 }
 
 // Booking is work that takes a while of a tenant's rate.
 type Booking struct {
 	Now   time.Time
-	Takes time.Duration // of the rate
-	Burst time.Duration // bound of the work spent ahead
-	Most  time.Duration // the longest wait: beyond it nothing is booked
+	Takes time.Duration // time in which the rate allows this much work
+	Burst time.Duration // by how much work may begin before the rate allows it
+	Most  time.Duration // longest wait: if the work would begin later, nothing is booked
 }
 
-// Book returns when the work may begin, and until when the rate is spent then, given until when it
-// was spent before.
-func (b Booking) Book(spent time.Time) (begin, after time.Time) {
+// Book returns when the work may begin, given the time until which the rate is spent. That is Burst before spentUntil,
+// and not before Now. spentAfter is the time until which the rate is spent with this work. If the wait is longer than
+// Most, the work is not booked, and spentAfter is spentUntil.
+func (b Booking) Book(spentUntil time.Time) (begin, spentAfter time.Time) {
 	begin = b.Now
-	if first := spent.Add(-b.Burst); first.After(begin) {
-		begin = first
+	if earliest := spentUntil.Add(-b.Burst); earliest.After(begin) {
+		begin = earliest
 	}
 	if begin.Sub(b.Now) > b.Most {
-		return begin, spent
+		return begin, spentUntil
 	}
-	if spent.Before(b.Now) {
-		spent = b.Now
+	if spentUntil.Before(b.Now) {
+		spentUntil = b.Now
 	}
-	return begin, spent.Add(b.Takes)
+	return begin, spentUntil.Add(b.Takes)
 }
 
-// Rates bound the work of tenants per second.
+// Rates bound the work per second of each tenant.
 type Rates struct {
-	Shared Ledger // nil: this process counts for itself alone
+	Shared Ledger // counts for all processes; nil: this process counts for itself alone
 
-	mu    sync.Mutex
-	spent map[string]time.Time // by tenant, by this process
+	mu         sync.Mutex
+	spentUntil map[string]time.Time // by tenant, as this process counts
 }
 
-// Spend books flops of a tenant and returns when they may be spent. A wait beyond the limits is an
-// error with the code over_budget.
+// Spend books flops of a tenant and returns when the work may begin. The error has the code over_budget if the wait is
+// longer than the limits allow.
 func (r *Rates) Spend(
 	ctx context.Context, now time.Time, tenant, class string, flops float64, l *Limits,
 ) (begin time.Time, err error) {
@@ -68,13 +69,13 @@ func (r *Rates) Spend(
 	// The ledger may be out of reach for one job and not for the next: this process counts its own as well.
 	begin = now
 	if r.Shared != nil {
-		if shared, ok := r.Shared.Book(ctx, tenant, b); ok {
-			begin = shared
+		if sharedBegin, ok := r.Shared.Book(ctx, tenant, b); ok {
+			begin = sharedBegin
 		}
 	}
 	if begin.Sub(now) <= b.Most {
-		if own := r.book(tenant, b); own.After(begin) {
-			begin = own
+		if ownBegin := r.bookHere(tenant, b); ownBegin.After(begin) {
+			begin = ownBegin
 		}
 	}
 	if wait := begin.Sub(now); wait > b.Most {
@@ -86,24 +87,25 @@ func (r *Rates) Spend(
 	return begin, nil
 }
 
-// book is Booking in this process. Tenants whose rate is not spent are forgotten now and then.
-func (r *Rates) book(tenant string, b Booking) (begin time.Time) {
+// bookHere books work by what this process alone has counted. Tenants whose rate is not spent are forgotten now and
+// then.
+func (r *Rates) bookHere(tenant string, b Booking) (begin time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.spent == nil || len(r.spent) > 10_000 {
-		kept := map[string]time.Time{}
-		for name, until := range r.spent {
+	if r.spentUntil == nil || len(r.spentUntil) > 10_000 {
+		unexpired := map[string]time.Time{}
+		for name, until := range r.spentUntil {
 			if until.After(b.Now) {
-				kept[name] = until
+				unexpired[name] = until
 			}
 		}
-		r.spent = kept
+		r.spentUntil = unexpired
 	}
-	begin, r.spent[tenant] = b.Book(r.spent[tenant])
+	begin, r.spentUntil[tenant] = b.Book(r.spentUntil[tenant])
 	return begin
 }
 
-// seconds is a duration of at most a hundred years.
+// seconds converts seconds to a duration of at most a hundred years.
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 100*365*86400) * float64(time.Second))
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/basetensor/basetensor/internal/base/jsontext"
 )
 
-// DefaultClass is the class of tenants that no other is given. Other classes begin with its limits.
+// DefaultClass is the class of tenants to which the file gives no other. Its limits are the defaults of the other
+// classes.
 const DefaultClass = "default"
 
 // Tenants are the classes and their members. A nil one has the built-in class only.
 type Tenants struct {
 	classes map[string]Limits
-	of      map[string]string // class by tenant
+	classOf map[string]string // class by tenant
 }
 
-// Parse reads the file of tenants: {"classes": {NAME: {LIMIT: NUMBER, …}, …}, "tenants": {TENANT:
-// CLASS, …}}. A key that is not known, or a tenant of a class that is not there, is an error.
+// Parse parses the file of tenants: {"classes": {NAME: {LIMIT: NUMBER, …}, …}, "tenants": {TENANT: CLASS, …}}. An
+// unknown key, and a tenant of a class that is not defined, are errors.
 func Parse(b []byte) (*Tenants, error) {
 	var file struct {
 		Classes map[string]json.RawMessage `json:"classes"`
@@ -28,9 +29,10 @@ func Parse(b []byte) (*Tenants, error) {
 		return nil, fmt.Errorf("tenants: %w", err)
 	}
 
-	t := &Tenants{classes: map[string]Limits{}, of: file.Tenants}
+	t := &Tenants{classes: map[string]Limits{}, classOf: file.Tenants}
+	// The default class comes first, because the others begin with its limits.
 	base := Default()
-	read := func(name string, raw json.RawMessage) error {
+	addClass := func(name string, raw json.RawMessage) error {
 		l := base
 		err := jsontext.Strict(raw, &l)
 		if err == nil {
@@ -44,7 +46,7 @@ func Parse(b []byte) (*Tenants, error) {
 	}
 
 	if raw, ok := file.Classes[DefaultClass]; ok {
-		if err := read(DefaultClass, raw); err != nil {
+		if err := addClass(DefaultClass, raw); err != nil {
 			return nil, err
 		}
 		base = t.classes[DefaultClass]
@@ -53,13 +55,13 @@ func Parse(b []byte) (*Tenants, error) {
 		if name == "" || len(name) > 64 || strings.ContainsAny(name, "\"\n\\") {
 			return nil, fmt.Errorf("tenants: %.80q is no name of a class", name)
 		}
-		if err := read(name, raw); err != nil {
+		if err := addClass(name, raw); err != nil {
 			return nil, err
 		}
 	}
 	t.classes[DefaultClass] = base
 
-	for tenant, class := range t.of {
+	for tenant, class := range t.classOf {
 		if _, ok := t.classes[class]; !ok {
 			return nil, fmt.Errorf("tenants: tenant %q is of class %q, which is not there", tenant, class)
 		}
@@ -67,17 +69,17 @@ func Parse(b []byte) (*Tenants, error) {
 	return t, nil
 }
 
-// Class returns the name of a tenant's class. There are as many as the file has.
+// Class returns the name of a tenant's class. Unlike tenants, classes are few, so that metrics may have them as labels.
 func (t *Tenants) Class(tenant string) string {
 	if t != nil {
-		if class, ok := t.of[tenant]; ok {
+		if class, ok := t.classOf[tenant]; ok {
 			return class
 		}
 	}
 	return DefaultClass
 }
 
-// Limits returns the limits and the class name of a tenant.
+// Limits returns the name and the limits of a tenant's class.
 func (t *Tenants) Limits(tenant string) (class string, l Limits) {
 	if t == nil {
 		return DefaultClass, Default()

@@ -12,23 +12,22 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Intervals at which WaitAnswer looks into the stream, because the republished answer may be lost with
-// a connection. The first one is shorter.
+// Intervals at which WaitAnswer looks into the stream, because the republished answer may be lost with a connection.
 const (
-	firstLook = time.Second
-	look      = 2 * time.Second
+	firstPoll = time.Second
+	poll      = 2 * time.Second
 )
 
-// ErrUnverified: answers came, and were not believed.
+// ErrUnverified means that answers came and were not believed, because no key here verifies them.
 var ErrUnverified = errors.New("bus: answers came that do not verify by the keys given here (is there an --answers-seed?)")
 
-// WaitAnswer returns the job's answer as soon as it is stored, with its whole payload. It listens to the republished answer and never to
-// the answer's own subject, on which refused answers pass, too. Unless quiet is nil, it is called after a second without an answer and
-// every two seconds then. An error of quiet ends the wait. If the stream had an answer that is not believed, the error wraps
-// ErrUnverified.
-func (l *Log) WaitAnswer(ctx context.Context, job string, quiet func(context.Context) error) (answer *nats.Msg, err error) {
-	done := make(chan *nats.Msg, 4)
-	sub, err := l.conn.NC.ChanSubscribe(wire.DoneSubject(job), done)
+// WaitAnswer returns the job's answer, with its whole payload, as soon as it is stored. Between looks into the stream it
+// listens to the subject on which the server republishes stored answers. (On the answer's own subject refused answers
+// pass, too.) If onPoll is not nil, it is called after the first second without an answer and every two seconds then,
+// and its error ends the wait. If the stream had an answer that is not believed, the error wraps ErrUnverified.
+func (l *Log) WaitAnswer(ctx context.Context, job string, onPoll func(context.Context) error) (answer *nats.Msg, err error) {
+	republished := make(chan *nats.Msg, 4)
+	sub, err := l.conn.NC.ChanSubscribe(wire.DoneSubject(job), republished)
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: wait for job %s: %w", job, err)
 	}
@@ -40,7 +39,7 @@ func (l *Log) WaitAnswer(ctx context.Context, job string, quiet func(context.Con
 		}
 	}()
 
-	for pause := firstLook; ; pause = look {
+	for pause := firstPoll; ; pause = poll {
 		stored, err := l.Get(ctx, StreamAnswer, wire.AnswerSubject(job))
 		unverified = unverified || errors.Is(err, errForged)
 		switch {
@@ -49,10 +48,10 @@ func (l *Log) WaitAnswer(ctx context.Context, job string, quiet func(context.Con
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("bus: wait for job %s: %w", job, ctx.Err())
 		case !errors.Is(err, ErrNotFound) && !errors.Is(err, context.DeadlineExceeded):
-			return nil, err // not for a look that took too long: the next one follows
+			return nil, err // a look that took too long is repeated
 		}
 
-		m, err := l.nextAnswer(ctx, job, done, pause)
+		m, err := l.nextAnswer(ctx, job, republished, pause)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("bus: wait for job %s: %w", job, err)
@@ -60,21 +59,22 @@ func (l *Log) WaitAnswer(ctx context.Context, job string, quiet func(context.Con
 			data, err := l.blobs.Payload(ctx, message.Owner(job), m.Header, m.Data)
 			return &nats.Msg{Header: m.Header, Data: data}, err
 		}
-		if quiet != nil {
-			if err := quiet(ctx); err != nil {
+		if onPoll != nil {
+			if err := onPoll(ctx); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-// nextAnswer returns the republished answer if it comes within a time, or else nil. It does not hear forged answers.
-func (l *Log) nextAnswer(ctx context.Context, job string, done <-chan *nats.Msg, limit time.Duration) (m *nats.Msg, err error) {
+// nextAnswer waits up to limit for the republished answer of a job, and returns it. m is nil if none came in time. It
+// ignores answers that do not verify.
+func (l *Log) nextAnswer(ctx context.Context, job string, republished <-chan *nats.Msg, limit time.Duration) (m *nats.Msg, err error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
 		select {
-		case m := <-done:
+		case m := <-republished:
 			if l.signer.Genuine(wire.AnswerSubject(job), m.Header, m.Data) {
 				return m, nil
 			}

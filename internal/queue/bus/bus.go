@@ -25,17 +25,16 @@ const (
 	StreamGraph    = "BTN_GRAPH"    // registered models
 )
 
-// ErrNotFound: there is no message on the subject.
+// ErrNotFound means that there is no message on the subject.
 var ErrNotFound = errors.New("bus: not found")
 
-// ErrFull: the stream has no room. Messages are purged and expire, so the same publish may succeed
-// later.
+// ErrFull means that the stream has no room. Messages are purged and expire, so the same publish may succeed later.
 var ErrFull = errors.New("bus: stream is full")
 
-// ErrNoStream: no stream takes messages of this subject.
+// ErrNoStream means that no stream takes messages of this subject.
 var ErrNoStream = errors.New("bus: no stream takes this (has `btn setup` been run?)")
 
-// ErrGone: the consumer of a pull request does not exist any more.
+// ErrGone means that the consumer of a pull request does not exist any more.
 var ErrGone = errors.New("bus: the consumer is gone")
 
 // Missing reports whether an error says that a stream or a consumer does not exist.
@@ -45,7 +44,7 @@ func Missing(err error) bool {
 		errors.Is(err, ErrNoStream) || errors.Is(err, ErrGone)
 }
 
-// Bus has what is done over one connection. Its values may be used from any goroutine.
+// Bus has everything that is done over one connection. Its values may be used from any goroutine.
 type Bus struct {
 	Conn   *Conn
 	Signer *Signer
@@ -75,14 +74,14 @@ func New(nc *nats.Conn, o Options) (*Bus, error) {
 		return nil, err
 	}
 	b := &Bus{Conn: conn, Signer: &Signer{guard: o.Guard}}
-	b.Blobs = &Blobs{conn: conn, stream: StreamBlob, place: message.BlobSubject, admit: o.Admit}
+	b.Blobs = &Blobs{conn: conn, stream: StreamBlob, subjectFor: message.BlobSubject, admit: o.Admit}
 	b.Log = &Log{conn: conn, signer: b.Signer, blobs: b.Blobs, admit: o.Admit}
 	if o.Quota != nil {
 		b.Quotas = NewQuotas(b.Log, o.Quota)
 		b.Blobs.admit, b.Log.admit = b.Quotas.Take, b.Quotas.Take
 	}
-	graphs := *b.Blobs
-	graphs.stream, graphs.place = StreamGraph, message.GraphSubject
-	b.Models = &Models{log: b.Log, blobs: &graphs}
+	models := *b.Blobs
+	models.stream, models.subjectFor = StreamGraph, message.GraphSubject
+	b.Models = &Models{log: b.Log, blobs: &models}
 	return b, nil
 }

@@ -1,6 +1,6 @@
 package bus
 
-// The server's time. Jobs, their ages and deadlines are by it, and this machine's clock may be wrong.
+// The server's time, by which jobs have their ages and deadlines. This machine's clock may be wrong.
 
 import (
 	"context"
@@ -9,34 +9,35 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Clock is this machine's clock; experiments set a wrong one before anything runs.
+// Clock returns the time of this machine's clock. Experiments replace it by a wrong one before anything runs.
 var Clock = time.Now
 
-// Now returns the server's time, by this machine's clock and its last measured error. Before
-// Synchronize it is this machine's.
-func (c *Conn) Now() time.Time { return Clock().Add(time.Duration(c.ahead.Load())) }
+// Now returns the server's time: this machine's time plus the difference that Synchronize measured last, 0 before the
+// first time.
+func (c *Conn) Now() time.Time { return Clock().Add(time.Duration(c.clockOffset.Load())) }
 
-// Since returns how long ago something was that has a time of the server.
+// Since returns how much time has passed on the server since t.
 func (c *Conn) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Synchronize finds out the server's time.
+// Synchronize measures the difference between the server's clock and this machine's. It asks for a description of a
+// stream, which has the server's time, and takes the middle of question and answer as the moment of that time.
 func (c *Conn) Synchronize(ctx context.Context) error {
-	return c.persist(ctx, func(ctx context.Context) error {
-		asked := Clock()
+	return c.withRetries(ctx, func(ctx context.Context) error {
+		askedAt := Clock()
 		s, err := c.JS.Stream(ctx, StreamModel)
 		if err != nil {
 			return fault.Wrap(fault.Infrastructure, err)
 		}
-		answered := Clock()
+		answeredAt := Clock()
 
-		// It answered at some time between; a server that does not say when is believed to have the same clock.
-		if said := s.CachedInfo().TimeStamp; !said.IsZero() {
-			c.ahead.Store(int64(said.Sub(asked.Add(answered.Sub(asked) / 2))))
+		// A server that does not tell its time is believed to have the same clock.
+		if serverTime := s.CachedInfo().TimeStamp; !serverTime.IsZero() {
+			c.clockOffset.Store(int64(serverTime.Sub(askedAt.Add(answeredAt.Sub(askedAt) / 2))))
 			c.synchronized.Store(true)
 		}
 		return nil
 	})
 }
 
-// Synchronized reports whether the server's time was ever found out.
+// Synchronized reports whether Synchronize has ever measured the server's time.
 func (c *Conn) Synchronized() bool { return c.synchronized.Load() }

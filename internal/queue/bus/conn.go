@@ -25,29 +25,30 @@ type Conn struct {
 
 	Trouble Trouble // logs repeated failures
 
-	tenant    string       // whose user the connection is; "": an operator's, a client's or a worker's
+	tenant    string       // the tenant whose user the connection has; "": an operator's, a client's or a worker's user
 	clustered atomic.Bool  // see inCluster
 	unsettled atomic.Int64 // when trouble with the servers was seen last, in Unix nanoseconds
 
 	mu      sync.Mutex
 	streams map[string]jetstream.Stream // handles by name, under mu
 
-	ahead        atomic.Int64 // the server's clock of this machine's, in nanoseconds
-	synchronized atomic.Bool
+	clockOffset  atomic.Int64 // the server's time minus this machine's, in nanoseconds
+	synchronized atomic.Bool  // clockOffset was measured
 
 	stalls stalls
 
-	dialing sync.Mutex
-	pieces  *Conn // under dialing: see forPieces; nil: there were no pieces yet
+	pieceMu sync.Mutex
+	pieces  *Conn // the result of pieceConn, nil before its first call; under pieceMu
 }
 
-// usualAPI is the prefix of JetStream's API in the account's own domain.
-const usualAPI = "$JS.API."
+// defaultAPI is the prefix of JetStream's API in the account's own domain.
+const defaultAPI = "$JS.API."
 
-// newConn returns a Conn over nc as a tenant's user, "": of nobody. api is as in Options.
+// newConn returns a Conn over nc, with the user of a tenant, or with another user if tenant is "". api is the prefix of
+// JetStream's subjects, as in Options.
 func newConn(nc *nats.Conn, api, tenant string) (*Conn, error) {
-	api = strings.TrimSuffix(cmp.Or(api, usualAPI), ".") + "."
-	js, err := jetstream.NewWithAPIPrefix(nc, api, jetstream.WithDefaultTimeout(AnswerWithin(nc, answerWithin)))
+	api = strings.TrimSuffix(cmp.Or(api, defaultAPI), ".") + "."
+	js, err := jetstream.NewWithAPIPrefix(nc, api, jetstream.WithDefaultTimeout(AnswerWithin(nc, defaultTimeout)))
 	if err != nil {
 		return nil, fault.New(fault.Infrastructure, "bus: %w", err)
 	}
@@ -57,22 +58,24 @@ func newConn(nc *nats.Conn, api, tenant string) (*Conn, error) {
 	return c, nil
 }
 
-// forPieces returns a connection for large bytes, with the settings of c, which ends with c: on the one for messages these would wait
-// behind megabytes, on their way to the server and from it. A tenant's user, whose connections are counted, has only c.
-func (c *Conn) forPieces() (*Conn, error) {
+// pieceConn returns a second connection with the settings of c, for large bytes, which is opened at the first call and
+// closed with c. Small messages on c then need not wait behind megabytes. A tenant's user gets c itself, because the
+// server counts a tenant's connections.
+func (c *Conn) pieceConn() (*Conn, error) {
 	if c.tenant != "" {
 		return c, nil
 	}
-	c.dialing.Lock()
-	defer c.dialing.Unlock()
+	c.pieceMu.Lock()
+	defer c.pieceMu.Unlock()
 	if c.pieces != nil {
 		return c.pieces, nil
 	}
 
 	closed := c.NC.StatusChanged(nats.CLOSED)
-	if c.NC.IsClosed() { // the channel may never tell
+	if c.NC.IsClosed() { // it may have closed before StatusChanged, which then sends nothing
 		return nil, fault.New(fault.Infrastructure, "bus: large bytes: %w", nats.ErrConnectionClosed)
 	}
+
 	options := c.NC.Opts
 	options.Name += " (large)"
 	nc, err := options.Connect()
@@ -107,7 +110,7 @@ func (c *Conn) Stream(ctx context.Context, name string) (jetstream.Stream, error
 		return s, nil
 	}
 
-	err := c.persist(ctx, func(ctx context.Context) (err error) {
+	err := c.withRetries(ctx, func(ctx context.Context) (err error) {
 		s, err = c.JS.Stream(ctx, name)
 		return err
 	})
@@ -124,7 +127,7 @@ func (c *Conn) Stream(ctx context.Context, name string) (jetstream.Stream, error
 	return s, nil
 }
 
-// Info describes a stream as the server does now.
+// Info returns the description of a stream that the server gives now.
 func (c *Conn) Info(ctx context.Context, stream string, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	s, err := c.Stream(ctx, stream)
 	if err != nil {
@@ -137,7 +140,7 @@ func (c *Conn) Info(ctx context.Context, stream string, options ...jetstream.Str
 	return info, nil
 }
 
-// Consumer describes a consumer as the server does now.
+// Consumer returns the description of a consumer that the server gives now.
 func (c *Conn) Consumer(ctx context.Context, stream, name string) (*jetstream.ConsumerInfo, error) {
 	s, err := c.Stream(ctx, stream)
 	if err != nil {
@@ -150,7 +153,8 @@ func (c *Conn) Consumer(ctx context.Context, stream, name string) (*jetstream.Co
 	return consumer.CachedInfo(), nil
 }
 
-// LaneConsumer describes the consumer of a lane, or else the one for all lanes (single).
+// LaneConsumer returns the description of a lane's consumer, which is called name-LANE. If there is none, it returns the
+// one of the consumer for all lanes, which is called name, and single is true.
 func (c *Conn) LaneConsumer(ctx context.Context, stream, name string, lane int) (info *jetstream.ConsumerInfo, single bool, err error) {
 	info, err = c.Consumer(ctx, stream, name+"-"+strconv.Itoa(lane))
 	if single = errors.Is(err, jetstream.ErrConsumerNotFound); single {

@@ -14,58 +14,62 @@ import (
 	"github.com/synadia-io/orbit.go/natscontext"
 )
 
-// A server that leaves so many pings unanswered is lost: the connection may have gone dead without
-// notice to either side.
+// A server that leaves mostPings pings unanswered counts as lost: the connection may have gone dead without notice to
+// either side.
 const (
 	pingEvery = time.Second
 	mostPings = 2
 )
 
 const (
-	// handshakes bounds the tries of a connection that the server ends in the middle of its handshake.
-	handshakes = 5
+	// handshakes bounds the attempts to connect if the server ends the connection in the middle of its handshake.
+	maxHandshakes = 5
 	// handshakeTime is the time for a handshake with a busy server.
-	handshakeTime = 10 * time.Second
+	handshakeTimeout = 10 * time.Second
 )
 
-// inContext begins the address of a server that a context of the nats command describes.
-const inContext = "context:"
+// contextPrefix begins an address that names a context of the nats command instead of a server.
+const contextPrefix = "context:"
 
-// Server returns the address of a server for Dial: the context's, if there is one, or else url.
+// Server returns the address to pass to Dial: that of the nats command's context if context is not "", or else url.
 func Server(url, context string) string {
 	if context != "" {
-		return inContext + context
+		return contextPrefix + context
 	}
 	return url
 }
 
-// Dial is nats.Connect, also for addresses of Server. api is the prefix of JetStream's subjects that a context names, "" for the usual
-// one. It tries again for a second if the server ends the connection in the middle of its handshake, or does not know the user: a server
-// that reads other users from its configuration does that, and one that waited too long for a busy machine.
+// Dial connects to a server at a URL, or at an address by Server. api is the prefix of JetStream's subjects that a
+// context names, "" for the usual one. It tries again for a second if the server ends the connection in the middle of
+// its handshake, or does not know the user. A server does so while it reads other users from its configuration, or when
+// it waited too long for a busy machine.
 func Dial(url string, options ...nats.Option) (nc *nats.Conn, api string, err error) {
-	options = append([]nats.Option{nats.Timeout(handshakeTime)}, options...)
-	for try := range handshakes {
+	options = append([]nats.Option{nats.Timeout(handshakeTimeout)}, options...)
+	for try := range maxHandshakes {
 		time.Sleep(time.Duration(try) * 100 * time.Millisecond)
-		if name, ok := strings.CutPrefix(url, inContext); ok {
+		if name, ok := strings.CutPrefix(url, contextPrefix); ok {
 			nc, api, err = dialContext(name, options)
 		} else {
 			nc, err = nats.Connect(url, options...)
 		}
-		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) &&
-			!errors.Is(err, nats.ErrAuthorization) {
+		endedByServer := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+			errors.Is(err, nats.ErrAuthorization)
+		if !endedByServer {
 			return nc, api, err
 		}
 	}
 	return nil, "", err
 }
 
-// dialContext connects to the server of a context of the nats command. A context that cannot be read is bad_input.
+// dialContext connects to the server that a context of the nats command describes. The error has the code bad_input if
+// the context cannot be read. An option that notes its call tells that apart from a failure to connect: it is called
+// only after the context was read.
 func dialContext(name string, options []nats.Option) (nc *nats.Conn, api string, err error) {
-	read := false
-	options = append(options, func(*nats.Options) error { read = true; return nil })
+	isRead := false
+	options = append(options, func(*nats.Options) error { isRead = true; return nil })
 	nc, context, err := natscontext.Connect(name, options...)
 	switch {
-	case err != nil && !read:
+	case err != nil && !isRead:
 		return nil, "", fault.New(fault.BadInput, "--context %s: %w", name, err)
 	case err != nil:
 		return nil, "", err
@@ -77,8 +81,8 @@ func dialContext(name string, options []nats.Option) (nc *nats.Conn, api string,
 	return nc, "", nil
 }
 
-// Connect is Dial as workers need it: it reconnects without end, and logs that and the server's errors. log may be nil. The
-// options carry its credentials.
+// Connect is Dial for workers: the connection reconnects without end, and logs that and the server's errors. name is how
+// the server lists the connection. log may be nil. The options carry the credentials.
 func Connect(url, name string, log *slog.Logger, options ...nats.Option) (nc *nats.Conn, api string, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

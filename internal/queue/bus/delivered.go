@@ -10,17 +10,17 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Delivered is one message of a consumer that this process is to settle.
+// Delivered is one message of a consumer, which this process has to acknowledge or to give back.
 type Delivered struct {
 	*nats.Msg
 	Stream   string
 	Consumer string
-	Attempt  int    // 1 for the first delivery
-	Sequence uint64 // in the stream
-	Stored   time.Time
+	Attempt  int       // the number of this delivery, 1 for the first one
+	Sequence uint64    // the message's position in the stream
+	Stored   time.Time // when the stream stored it, by the server's clock
 }
 
-// Deliver returns a message that answers a pull request, with the server's metadata.
+// Deliver returns the reply m to a pull request together with the server's metadata, which it reads from m's reply subject.
 func Deliver(m *nats.Msg) (*Delivered, error) {
 	meta, err := m.Metadata()
 	if err != nil {
@@ -37,17 +37,17 @@ func Deliver(m *nats.Msg) (*Delivered, error) {
 	}, nil
 }
 
-// Done acknowledges the message. It does not wait for the server's confirmation: if the
-// acknowledgement is lost the message is delivered again.
+// Done acknowledges the message. It does not wait for the server's confirmation. If the acknowledgement is lost, the message is
+// delivered again.
 func (d *Delivered) Done() { d.Ack() }
 
-// Again has the message delivered again, after a pause.
+// Again has the server deliver the message again after a pause.
 func (d *Delivered) Again(pause time.Duration) { d.NakWithDelay(pause) }
 
 // Working tells the server that the message is being processed: AckWait begins again. It does nothing after Done and Again.
 func (d *Delivered) Working() { d.InProgress() }
 
-// Never ends the deliveries of the message, for a reason that the server reports. (The client library's Term has none.)
+// Never has the server deliver the message no more. The server reports the reason, which the client library's Term cannot state.
 func (d *Delivered) Never(reason string) {
 	d.Respond([]byte("+TERM " + strings.ReplaceAll(reason, "\n", " ")))
 }

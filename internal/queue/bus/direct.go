@@ -21,64 +21,68 @@ import (
 
 // question selects a message of a stream, in the form of the server's API.
 type question struct {
-	Sequence uint64     `json:"seq,omitempty"`
-	Start    *time.Time `json:"start_time,omitempty"`
+	Sequence uint64     `json:"seq,omitempty"`          // the message with it, or with Next the first from it on
+	Start    *time.Time `json:"start_time,omitempty"`   // with Next: the first message stored from then on
 	Next     string     `json:"next_by_subj,omitempty"` // filter of the first message from Sequence or Start on
-	Last     string     `json:"last_by_subj,omitempty"`
-	Batch    int        `json:"batch,omitempty"`
-	Bytes    int        `json:"max_bytes,omitempty"`
+	Last     string     `json:"last_by_subj,omitempty"` // subject or filter of the last message
+	Batch    int        `json:"batch,omitempty"`        // number of messages
+	Bytes    int        `json:"max_bytes,omitempty"`    // of a batch
 }
 
 // ErrDoubtful: the headers of a stored message hide or repeat the server's headers.
 var ErrDoubtful = errors.New("bus: a message was stored with headers of the server")
 
-// getWithin bounds a get without a deadline.
-var getWithin = 30 * time.Second
+// getTimeout bounds a get whose context has no deadline.
+var getTimeout = 30 * time.Second
 
-// direct returns one message of a stream as it is stored. The error wraps ErrNotFound if there is none.
-func (c *Conn) direct(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
-	ctx, cancel := c.bounded(ctx)
+// getDirect returns the message of a stream that q selects, as it is stored. It asks any replica first, and then the
+// leader if the replica did not respond, returned headers in doubt, or found nothing in a cluster. A tenant's user has
+// no right to ask the leader. An answer with headers in doubt is returned as a forged one. The error wraps ErrNotFound
+// if there is no such message.
+func (c *Conn) getDirect(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
+	ctx, cancel := c.withDefaultTimeout(ctx)
 	defer cancel()
 	reply, err := c.requestDirect(ctx, stream, q)
 	var m *jetstream.RawStreamMsg
 	if err == nil {
-		m, err = storedOf(reply)
+		m, err = parseStored(reply)
 	}
 	switch {
 	case errors.Is(err, ErrDoubtful) && stream == StreamAnswer:
-		return c.noAnswer(ctx, q)
+		return c.getAsForged(ctx, q)
 	case c.tenant != "": // it may not ask the leader
 	case errors.Is(err, ErrNotFound) && c.inCluster(),
 		errors.Is(err, ErrDoubtful),
 		errors.Is(err, nats.ErrNoResponders): // also from a stored message with status 503
-		return c.fromLeader(ctx, stream, q)
+		return c.getFromLeader(ctx, stream, q)
 	}
 	return m, err
 }
 
-// noAnswer returns a stored answer with doubtful headers as a message without headers, so that it counts as forged.
-// Aggregators write no such headers, and a tenant's user could not read the answer: it may not ask the leader.
-func (c *Conn) noAnswer(ctx context.Context, q question) (*jetstream.RawStreamMsg, error) {
-	if c.tenant != "" { // a tenant's user asks by subject only
+// getAsForged returns the answer that q selects as a message without headers, so that it counts as forged. It is for
+// answers with doubtful headers, which aggregators do not write.
+func (c *Conn) getAsForged(ctx context.Context, q question) (*jetstream.RawStreamMsg, error) {
+	if c.tenant != "" { // a tenant's user asks by subject only, and may not ask the leader
 		return &jetstream.RawStreamMsg{Subject: q.Last}, nil
 	}
-	m, err := c.fromLeader(ctx, StreamAnswer, q)
+	m, err := c.getFromLeader(ctx, StreamAnswer, q)
 	if err == nil {
 		m.Header = nil
 	}
 	return m, err
 }
 
-// last returns the last message of a stream on a subject, as it is stored. The error wraps ErrNotFound if there is none.
-func (c *Conn) last(ctx context.Context, stream, subject string) (m *jetstream.RawStreamMsg, err error) {
-	err = c.persist(ctx, func(ctx context.Context) error {
-		m, err = c.getOnce(ctx, stream, subject)
+// getLast returns the last message of a stream on a subject, as it is stored. The error wraps ErrNotFound if there is
+// none.
+func (c *Conn) getLast(ctx context.Context, stream, subject string) (m *jetstream.RawStreamMsg, err error) {
+	err = c.withRetries(ctx, func(ctx context.Context) error {
+		m, err = c.getLastOnce(ctx, stream, subject)
 		return err
 	})
 	return m, err
 }
 
-// isFound reports whether a message was found, by the error of the search for it.
+// isFound returns whether a message was found, given the error err of the search for it: false without an error if err wraps ErrNotFound.
 func isFound(err error) (bool, error) {
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
@@ -86,20 +90,20 @@ func isFound(err error) (bool, error) {
 	return err == nil, err
 }
 
-// Replicas may be late: the number of further requests for a message that is not found in a
-// cluster, after pauses of staleFor.
+// Replicas may be late. A tenant's user in a cluster asks replicaTries times for a message that is not found, with a
+// pause between.
 const (
-	staleLooks = 3
-	staleFor   = 100 * time.Millisecond
+	replicaTries = 3
+	replicaPause = 100 * time.Millisecond
 )
 
-// getOnce is one attempt of last. A tenant's user has no right to ask the leader, so in a cluster it asks staleLooks
-// times: any replica may answer.
-func (c *Conn) getOnce(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	m, err := c.direct(ctx, stream, question{Last: subject})
-	for looks := 1; looks < staleLooks && errors.Is(err, ErrNotFound) && c.tenant != "" && c.inCluster(); looks++ {
-		Pause(ctx, staleFor)
-		m, err = c.direct(ctx, stream, question{Last: subject})
+// getLastOnce is getLast without the retries after trouble with the server. A tenant's user has no right to ask the
+// leader, so in a cluster it asks up to replicaTries times, because another replica may answer.
+func (c *Conn) getLastOnce(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
+	m, err := c.getDirect(ctx, stream, question{Last: subject})
+	for looks := 1; looks < replicaTries && errors.Is(err, ErrNotFound) && c.tenant != "" && c.inCluster(); looks++ {
+		Pause(ctx, replicaPause)
+		m, err = c.getDirect(ctx, stream, question{Last: subject})
 	}
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -119,7 +123,7 @@ func (c *Conn) subjects(ctx context.Context, stream, filter string) (map[string]
 		return nil, fault.New(fault.BadInput, "bus: to list what %s stores takes the operator's user: a tenant's sees no streams", stream)
 	}
 	var info *jetstream.StreamInfo
-	err := c.persist(ctx, func(ctx context.Context) (err error) {
+	err := c.withRetries(ctx, func(ctx context.Context) (err error) {
 		info, err = c.Info(ctx, stream, jetstream.WithSubjectFilter(filter))
 		return err
 	})
@@ -141,20 +145,20 @@ func (c *Conn) delete(ctx context.Context, stream string, sequence uint64) error
 	return nil
 }
 
-// bounded returns a context that ends.
-func (c *Conn) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// withDefaultTimeout returns ctx, with the time limit getTimeout if it has none.
+func (c *Conn) withDefaultTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ends := ctx.Deadline(); ends {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, c.AnswerWithin(getWithin))
+	return context.WithTimeout(ctx, c.AnswerWithin(getTimeout))
 }
 
 // LongestSubject bounds subjects in bytes. A server closes the connection on a control line above 4096 bytes, and the
 // client library does not connect again.
 const LongestSubject = 1024
 
-// requestDirect sends a question. A question for the last message on one subject has that subject at the end of its
-// own, so that permissions can allow it by subject.
+// requestDirect sends a question to the replicas of a stream and returns the reply. If q asks for the last message on one subject, the
+// request's subject ends with that subject, so that permissions can allow it by subject. Otherwise q is the body of the request.
 func (c *Conn) requestDirect(ctx context.Context, stream string, q question) (*nats.Msg, error) {
 	if len(q.Last) > LongestSubject {
 		return nil, ErrNotFound
@@ -169,22 +173,25 @@ func (c *Conn) requestDirect(ctx context.Context, stream string, q question) (*n
 	return c.NC.RequestWithContext(ctx, c.API+"DIRECT.GET."+stream, body)
 }
 
-// mostHeaders is the maximum number of headers in a reply to a direct get. This program's messages have at most 20.
-const mostHeaders = 40
+// maxHeaders is the maximum number of headers in a reply to a direct get. This program's messages have at most 20.
+const maxHeaders = 40
 
-// storedOf returns the stored message in the reply to a direct get. The error wraps ErrNotFound if the reply says that
-// there is none, or no more, and ErrDoubtful if the server's headers are missing, repeated, or not certain to be the
-// server's.
+// parseStored returns the stored message in the reply to a direct get. The error wraps ErrNotFound if the reply says
+// that there is none, or no more. It wraps ErrDoubtful if the server's headers are missing or repeated, or may be the
+// publisher's.
 //
-// A publisher that ends the headers of a message early hides the server's headers behind them. Then fewer bytes of
-// headers are read than came, by the server's 110 or more. A header without a space after the colon, or without a
-// carriage return, has up to two bytes fewer than computed here, so that mostHeaders of them make up for 80.
-func storedOf(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
+// A publisher that ends the headers of a message early hides the server's headers behind them. Then the headers that
+// could be read are shorter than those received, by the server's 110 bytes or more. Headers without a space after the
+// colon or without a carriage return cannot make up for that: each is computed at most two bytes too long, so that
+// maxHeaders of them are 80 bytes.
+func parseStored(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	h := reply.Header
-	came := reply.Size() - len(reply.Subject) - len(reply.Reply) - len(reply.Data)
-	count, read := extent(h)
+	receivedBytes := reply.Size() - len(reply.Subject) - len(reply.Reply) - len(reply.Data)
+	count, readableBytes := headerExtent(h)
+
+	// A reply with a status has no message.
 	if status, text := h.Get(statusHeader), h.Get(statusText); status != "" {
-		if len(h[jetstream.SequenceHeader]) > 0 || count > mostHeaders || came != read {
+		if len(h[jetstream.SequenceHeader]) > 0 || count > maxHeaders || receivedBytes != readableBytes {
 			return nil, fmt.Errorf("%w: a status", ErrDoubtful)
 		}
 		if status == "404" || status == "204" { // nothing there; the end of a batch
@@ -193,8 +200,9 @@ func storedOf(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 		return nil, fault.New(fault.Infrastructure, "bus: %s %s", status, text)
 	}
 
-	if count > mostHeaders || came != read {
-		return nil, fmt.Errorf("%w: %d bytes of headers, only %d of them readable", ErrDoubtful, came, read)
+	// Each of the server's headers has to be there once, with nothing hidden.
+	if count > maxHeaders || receivedBytes != readableBytes {
+		return nil, fmt.Errorf("%w: %d bytes of headers, only %d of them readable", ErrDoubtful, receivedBytes, readableBytes)
 	}
 	for _, name := range []string{
 		jetstream.StreamHeader, jetstream.SubjectHeader, jetstream.SequenceHeader, jetstream.TimeStampHeaer,
@@ -207,16 +215,16 @@ func storedOf(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDoubtful, err)
 	}
-	at, err := time.Parse(time.RFC3339Nano, h.Get(jetstream.TimeStampHeaer))
+	storedTime, err := time.Parse(time.RFC3339Nano, h.Get(jetstream.TimeStampHeaer))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDoubtful, err)
 	}
 	return &jetstream.RawStreamMsg{
-		Subject: h.Get(jetstream.SubjectHeader), Sequence: sequence, Header: h, Data: reply.Data, Time: at,
+		Subject: h.Get(jetstream.SubjectHeader), Sequence: sequence, Header: h, Data: reply.Data, Time: storedTime,
 	}, nil
 }
 
-// Sound returns an error for a published message with headers that only a server writes.
+// Sound returns an error, which wraps ErrDoubtful, if the headers h of a message that is to be published have one that only a server writes.
 func Sound(h nats.Header) error {
 	for _, name := range []string{
 		jetstream.StreamHeader, jetstream.SubjectHeader, jetstream.SequenceHeader, jetstream.TimeStampHeaer, jetstream.LastSequenceHeader,
@@ -235,9 +243,9 @@ const (
 	statusText   = "Description"
 )
 
-// extent returns the number of headers, and their size in bytes as a server sends them, with a status in the first
-// line.
-func extent(h nats.Header) (count, bytes int) {
+// headerExtent returns the number of headers, and their size in bytes as a server sends them. The client library shows
+// the status of the first line, "NATS/1.0 404 Text", as two headers, which count without their names.
+func headerExtent(h nats.Header) (count, bytes int) {
 	bytes = len("NATS/1.0\r\n\r\n")
 	for name, values := range h {
 		for _, v := range values {
@@ -253,9 +261,9 @@ func extent(h nats.Header) (count, bytes int) {
 	return count, bytes
 }
 
-// fromLeader asks the leader of a stream. The error wraps ErrNotFound if there is no such message. Headers that cannot be read count as
-// none.
-func (c *Conn) fromLeader(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
+// getFromLeader asks the leader of a stream for the message that q selects. The error wraps ErrNotFound if there is no
+// such message. Headers that cannot be parsed are left out.
+func (c *Conn) getFromLeader(ctx context.Context, stream string, q question) (*jetstream.RawStreamMsg, error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
@@ -264,7 +272,7 @@ func (c *Conn) fromLeader(ctx context.Context, stream string, q question) (*jets
 	if err != nil {
 		return nil, err
 	}
-	var got struct {
+	var response struct {
 		Error   *jetstream.APIError `json:"error"`
 		Message *struct {
 			Subject string    `json:"subject"`
@@ -274,25 +282,25 @@ func (c *Conn) fromLeader(ctx context.Context, stream string, q question) (*jets
 			Time    time.Time `json:"time"`
 		} `json:"message"`
 	}
-	switch err := json.Unmarshal(reply.Data, &got); {
+	switch err := json.Unmarshal(reply.Data, &response); {
 	case err != nil:
 		return nil, err
-	case got.Error != nil && got.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+	case response.Error != nil && response.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
 		return nil, ErrNotFound
-	case got.Error != nil && got.Error.ErrorCode == jetstream.JSErrCodeStreamNotFound:
+	case response.Error != nil && response.Error.ErrorCode == jetstream.JSErrCodeStreamNotFound:
 		return nil, jetstream.ErrStreamNotFound
-	case got.Error != nil:
-		return nil, got.Error
-	case got.Message == nil:
+	case response.Error != nil:
+		return nil, response.Error
+	case response.Message == nil:
 		return nil, errors.New("the leader's answer has no message")
 	}
 	m := &jetstream.RawStreamMsg{
-		Subject:  got.Message.Subject,
-		Sequence: got.Message.Seq,
-		Data:     got.Message.Data,
-		Time:     got.Message.Time,
+		Subject:  response.Message.Subject,
+		Sequence: response.Message.Seq,
+		Data:     response.Message.Data,
+		Time:     response.Message.Time,
 	}
-	if h, err := nats.DecodeHeadersMsg(got.Message.Header); err == nil {
+	if h, err := nats.DecodeHeadersMsg(response.Message.Header); err == nil {
 		m.Header = h
 	}
 	return m, nil

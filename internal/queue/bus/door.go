@@ -1,6 +1,7 @@
 package bus
 
-// Tenants and clients have no right to publish to streams. A worker stores their messages for them, after these checks.
+// Checks of the messages of tenants and clients. They have no right to publish to streams: a worker stores their messages for them after
+// these checks.
 
 import (
 	"context"
@@ -15,7 +16,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// OwnerOn returns whose message is on a subject, also on that of a name; false if it is no subject of version 1.
+// OwnerOn returns the owner of the messages on a subject, which may be that of a registered name. ok is false if it is
+// no subject of version 1.
 func OwnerOn(subject string) (owner string, ok bool) {
 	if owner, _, ok := ParseAlias(subject); ok {
 		return owner, true
@@ -29,14 +31,16 @@ var vettedKinds = []message.Kind{
 	message.KindModel, message.KindCancel, message.KindTimer, message.KindBlob, message.KindGraph,
 }
 
-// Vet returns a user's message as it may be stored: on a subject without wildcards, without headers of the server, and never in
-// the place of a job's request or of right bytes under their digest. The error wraps ErrQuota above a quota of the owner; its code
-// is bad_input if nobody may store the message.
+// Vet checks a user's message and returns it as it may be stored. Its subject has no wildcards, it has no headers of the
+// server, and it never replaces a job's request, or right bytes under their digest. The error wraps ErrQuota above a
+// quota of the owner; its code is bad_input if nobody may store the message.
 func (b *Bus) Vet(ctx context.Context, subject string, h nats.Header, data []byte) (*nats.Msg, error) {
 	s, unparsed := message.ParseSubject(subject)
 	if s.Kind == message.KindTimer && unparsed == nil {
 		return b.vetTimer(ctx, s, data)
 	}
+
+	// Keep the user's headers, and a condition on the last sequence of the message's own subject.
 	headers, err := message.UserHeaders(h)
 	if err != nil {
 		return nil, err
@@ -45,10 +49,14 @@ func (b *Bus) Vet(ctx context.Context, subject string, h nats.Header, data []byt
 	if last := h[jetstream.ExpectedLastSubjSeqHeader]; len(last) > 0 {
 		m.Header[jetstream.ExpectedLastSubjSeqHeader] = last[:1:1]
 	}
-	conditional := h.Get(jetstream.ExpectedLastSubjSeqSubjHeader)
-	if conditional != "" && conditional != subject && (s.Kind != message.KindModel || conditional != message.AnyLane(s.Job)) {
-		return nil, fault.New(fault.BadInput, "a condition on %.200q is none on the message's own subject", conditional)
+	conditionSubject := h.Get(jetstream.ExpectedLastSubjSeqSubjHeader)
+	isOwnSubject := conditionSubject == "" || conditionSubject == subject
+	isOwnJob := s.Kind == message.KindModel && conditionSubject == message.AnyLane(s.Job)
+	if !isOwnSubject && !isOwnJob {
+		return nil, fault.New(fault.BadInput, "a condition on %.200q is none on the message's own subject", conditionSubject)
 	}
+
+	// The subject of a registered name.
 	if owner, name, ok := ParseAlias(subject); ok {
 		if owner == "" {
 			return nil, fault.New(fault.BadInput, "the name %s is everybody's: only the operator sets it", name)
@@ -61,19 +69,22 @@ func (b *Bus) Vet(ctx context.Context, subject string, h nats.Header, data []byt
 	if unparsed != nil {
 		return nil, fault.Wrap(fault.BadInput, unparsed)
 	}
+
+	// Other kinds of messages.
 	stream := ""
 	switch s.Kind {
 	case message.KindModel:
 		stream = StreamModel
 		m = withSpare(m)
+		// It is stored only if no lane has a request of the job.
 		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{"0"}
 		m.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{message.AnyLane(s.Job)}
 	case message.KindBlob:
 		stream = StreamBlob
-		m, err = b.Blobs.Of(s.Owner).vet(ctx, withSpare(m), s.Digest)
+		m, err = b.Blobs.Of(s.Owner).vetMessage(ctx, withSpare(m), s.Digest)
 	case message.KindGraph:
 		stream = StreamGraph
-		m, err = b.Models.blobs.Of(s.Owner).vet(ctx, withSpare(m), s.Digest)
+		m, err = b.Models.blobs.Of(s.Owner).vetMessage(ctx, withSpare(m), s.Digest)
 	case message.KindCancel:
 		return m, nil
 	default:
@@ -85,8 +96,9 @@ func (b *Bus) Vet(ctx context.Context, subject string, h nats.Header, data []byt
 	return m, err
 }
 
-// vetTimer returns the timer of a stored job that nobody owns, made anew of a user's deadline, so that it can name no other subject
-// and no other time. It is not signed: if workers have keys they set timers themselves.
+// vetTimer returns the timer for a user's deadline in data, made anew so that it can name no other subject and no other
+// time. s is the timer's subject, which has to belong to a stored job without an owner. The timer is not signed, because
+// workers that have keys set timers themselves.
 func (b *Bus) vetTimer(ctx context.Context, s message.Subject, data []byte) (*nats.Msg, error) {
 	var d wire.Deadline
 	if err := wire.Decode(data, &d); err != nil {
@@ -95,10 +107,10 @@ func (b *Bus) vetTimer(ctx context.Context, s message.Subject, data []byte) (*na
 	if d.Job != s.Job || !form.IsToken(d.Job) {
 		return nil, fault.New(fault.BadInput, "a deadline of job %.130q is no timer of %s", d.Job, s.Job)
 	}
-	switch has, err := b.Log.Has(ctx, StreamModel, wire.ModelSubject(s.Lane, s.Job)); {
+	switch isStored, err := b.Log.Has(ctx, StreamModel, wire.ModelSubject(s.Lane, s.Job)); {
 	case err != nil:
 		return nil, err
-	case !has:
+	case !isStored:
 		return nil, fault.New(fault.BadInput, "job %s is not stored in lane %d, and needs no timer", s.Job, s.Lane)
 	}
 	m, _, err := timer(s.Lane, &d)
@@ -130,8 +142,9 @@ func CodeOf(err error) jetstream.ErrorCode {
 	return CodeBusy
 }
 
-// refusedFor returns the error for a refusal by the worker that stores for tenants. For a refusal by a stream it returns nil.
-func refusedFor(subject string, api *jetstream.APIError) error {
+// refusalError returns the error for a refusal by the worker that stores messages for tenants, or nil if the refusal is
+// one of a stream.
+func refusalError(subject string, api *jetstream.APIError) error {
 	switch api.ErrorCode {
 	case CodeQuota:
 		return fault.New(fault.OverBudget, "%w: %s", ErrQuota, strings.TrimPrefix(api.Description, ErrQuota.Error()+": "))
@@ -147,19 +160,19 @@ func refusedFor(subject string, api *jetstream.APIError) error {
 	return nil
 }
 
-// CheckKept returns an error, with the code bad_input, for a message on the subject of a blob, a registered model or a name that its
-// readers could not read: bytes of another digest, a list of pieces that is none, a name without versions, a header of another kind of
-// message.
+// CheckKept returns an error, with the code bad_input, for a message on the subject of a blob, a registered model or a
+// name that its readers could not read: bytes of another digest, a malformed list of pieces, a name without versions, or
+// a header that belongs to another kind of message.
 func CheckKept(subject string, h nats.Header, data []byte) error {
 	if owner, name, ok := ParseAlias(subject); ok {
 		if HasBlob(h) {
 			return checkNamed(h, data)
 		}
 		a := Alias{Owner: owner, Name: name}
-		if err := a.read(data); err != nil || len(a.Versions) > 0 {
+		if err := a.parseVersions(data); err != nil || len(a.Versions) > 0 {
 			return err
 		}
-		return fault.New(fault.BadInput, "bus: the name %s has no versions", a.full())
+		return fault.New(fault.BadInput, "bus: the name %s has no versions", a.fullName())
 	}
 	s, err := message.ParseSubject(subject)
 	switch {
@@ -168,7 +181,7 @@ func CheckKept(subject string, h nats.Header, data []byte) error {
 	case HasBlob(h):
 		return fault.New(fault.BadInput, "bus: header %s: bytes under their digest are not elsewhere", headerBlob)
 	case len(h[headerPieces]) > 0:
-		if _, err = piecesOf(data); err != nil {
+		if _, err = parsePieceList(data); err != nil {
 			return &fault.Error{Code: fault.BadInput, Err: err}
 		}
 		return nil

@@ -4,7 +4,7 @@ import "time"
 
 // GetWithin changes the time limit of gets without a deadline, until restore is called.
 func GetWithin(d time.Duration) (restore func()) {
-	before := getWithin
-	getWithin = d
-	return func() { getWithin = before }
+	before := getTimeout
+	getTimeout = d
+	return func() { getTimeout = before }
 }

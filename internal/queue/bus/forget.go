@@ -16,11 +16,12 @@ import (
 
 // Forgotten counts the jobs and messages that Forget has erased.
 type Forgotten struct {
-	Jobs     int    // that were stored, with an answer or without
-	Messages uint64 // of all streams
+	Jobs     int    // jobs that had a message
+	Messages uint64 // messages of all streams
 }
 
-// keptKinds are the kinds of messages that streams hold, those that begin or go on with a job first.
+// keptKinds are the kinds of messages that each stream holds. Kinds that begin or continue a job come first, so that
+// Forget stops a job before it erases the job's results.
 var keptKinds = []struct {
 	stream string
 	kinds  []message.Kind
@@ -37,12 +38,12 @@ var keptKinds = []struct {
 	{StreamGraph, []message.Kind{message.KindGraph}},
 }
 
-// Forget erases the data of a tenant in the streams: of the jobs that it owns everything, with the
-// blobs and models that are its own, and of jobs that nobody owns those whose request or answer
-// names it. Work that is under way stores a little more: forget again a minute later. Blobs of
-// networks and plans, which jobs of all tenants share under the digest of their bytes, go when
-// nobody uses them. It takes one lookup for every job that nobody owns in the tenant's lane, and
-// for every answer of such a job.
+// Forget erases a tenant's data in the streams: everything of the jobs that the tenant owns, with its blobs and models,
+// and of the jobs without an owner everything of those whose request or answer names the tenant.
+//
+// Work that is under way stores a little more, so call Forget again a minute later. Blobs of networks and plans, which
+// jobs of all tenants share, go when nobody uses them. Forget fetches the request of every job without an owner in the
+// tenant's lane, and every answer of such jobs.
 func (l *Log) Forget(ctx context.Context, tenant string) (f Forgotten, err error) {
 	if l.conn.tenant != "" {
 		return f, fault.New(fault.BadInput, "bus: to erase a tenant's data takes the operator's user")
@@ -51,7 +52,7 @@ func (l *Log) Forget(ctx context.Context, tenant string) (f Forgotten, err error
 		return f, fault.New(fault.BadInput, "bus: no tenant is named")
 	}
 	jobs := map[string]bool{}
-	open, err := l.openJobs(ctx, tenant)
+	unowned, err := l.unownedJobsNaming(ctx, tenant)
 	if err != nil {
 		return f, err
 	}
@@ -59,7 +60,7 @@ func (l *Log) Forget(ctx context.Context, tenant string) (f Forgotten, err error
 	for _, group := range keptKinds {
 		for _, kind := range group.kinds {
 			filters := []string{message.OwnedBy(kind, tenant)}
-			for _, job := range slices.Sorted(maps.Keys(open)) {
+			for _, job := range slices.Sorted(maps.Keys(unowned)) {
 				filters = append(filters, message.OfJob(kind, wire.Lane(tenant), job))
 			}
 			for _, filter := range filters {
@@ -80,7 +81,8 @@ func (l *Log) Forget(ctx context.Context, tenant string) (f Forgotten, err error
 	return f, nil
 }
 
-// erase removes the messages of a stream that match a filter, and returns their number by subject.
+// erase removes the messages of a stream that match a filter, and returns their numbers by subject. It does nothing if
+// filter is "".
 func (l *Log) erase(ctx context.Context, stream, filter string) (map[string]uint64, error) {
 	if filter == "" {
 		return nil, nil
@@ -92,20 +94,20 @@ func (l *Log) erase(ctx context.Context, stream, filter string) (map[string]uint
 	return subjects, l.Purge(ctx, stream, filter, 0)
 }
 
-// openJobs returns the jobs that nobody owns whose request, or whose answer if the request is gone, names a tenant in its header.
-func (l *Log) openJobs(ctx context.Context, tenant string) (map[string]bool, error) {
+// unownedJobsNaming returns the jobs without an owner whose request, answer or dead letter names a tenant in its header.
+func (l *Log) unownedJobsNaming(ctx context.Context, tenant string) (map[string]bool, error) {
 	jobs := map[string]bool{}
-	for _, look := range []struct{ stream, filter string }{
+	for _, place := range []struct{ stream, filter string }{
 		{StreamModel, wire.ModelSubject(wire.Lane(tenant), "*")},
 		{StreamAnswer, wire.AnswerSubject("*")},
 		{StreamDead, message.DLQSubject("*", "*")},
 	} {
-		subjects, err := l.Subjects(ctx, look.stream, look.filter)
+		subjects, err := l.Subjects(ctx, place.stream, place.filter)
 		if err != nil {
 			return nil, err
 		}
 		for subject := range subjects {
-			m, err := l.GetRaw(ctx, look.stream, subject)
+			m, err := l.GetRaw(ctx, place.stream, subject)
 			if errors.Is(err, ErrNotFound) {
 				continue
 			}

@@ -13,13 +13,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// inCluster reports whether the server is one of several, so that streams may have replicas, or may lead to others by another API prefix.
-// While there is no connection, the last one counts.
+// inCluster reports whether streams may have replicas: the server has the name of a cluster, or another API prefix may lead to other servers.
+// Once true it stays true, also while there is no connection.
 func (c *Conn) inCluster() bool {
 	if c.clustered.Load() {
 		return true
 	}
-	if c.NC.ConnectedClusterName() == "" && c.API == usualAPI {
+	if c.NC.ConnectedClusterName() == "" && c.API == defaultAPI {
 		return false
 	}
 	c.clustered.Store(true)
@@ -27,84 +27,87 @@ func (c *Conn) inCluster() bool {
 }
 
 const (
-	patience      = 20 * time.Second // a new leader is chosen within 10 s
-	attemptWithin = 3 * time.Second  // a lost leader never answers its requests
-	retryEvery    = 50 * time.Millisecond
+	retryFor       = 20 * time.Second // a new leader is chosen within 10 s
+	attemptTimeout = 3 * time.Second  // a lost leader never answers its requests
+	retryEvery     = 50 * time.Millisecond
 )
 
-// persist calls a function that asks a stream. It calls it again at once when the connection was lost
-// meanwhile, with the question or its answer, and there is another one; and once more when no answer came within the time of a call: a
-// server that reads other users from its configuration loses the answers that are on their way between accounts. In a cluster it also
-// calls again while the stream has no leader, for patience or as long as ctx allows.
-func (c *Conn) persist(ctx context.Context, ask func(context.Context) error) error {
+// withRetries calls ask, which sends a request to a stream, and calls it again if it failed for one of three reasons:
+//   - The connection was lost meanwhile and replaced, so that the request or its answer may be lost.
+//   - The first attempt had no answer in time. A server that reads other users from its configuration loses the
+//     answers that are on their way between accounts.
+//   - The server is in a cluster, and the error is transient: a leader is being chosen, for instance.
+//
+// It returns the last error after retryFor, or when ctx ends.
+func (c *Conn) withRetries(ctx context.Context, ask func(context.Context) error) error {
 	asked := 0
-	for until := time.Now().Add(patience); ; {
-		bounded, cancel := c.attempt(ctx, asked)
-		connected, done := c.connected(bounded)
+	for until := time.Now().Add(retryFor); ; {
+		bounded, cancel := c.withAttemptTimeout(ctx, asked)
+		connected, done := c.untilReconnect(bounded)
 		err := ask(connected)
 		asked++
-		lost := errors.Is(context.Cause(connected), errReconnected)
+		hasReconnected := errors.Is(context.Cause(connected), errReconnected)
 		done()
 		cancel()
-		if lost || err != nil && passing(err) {
+		if hasReconnected || err != nil && isTransient(err) {
 			c.Unsettle()
 		}
-		asksAgain := lost || c.inCluster() && passing(err) || asked == 1 && unanswered(err)
+
+		asksAgain := hasReconnected || c.inCluster() && isTransient(err) || asked == 1 && isTimeout(err)
 		if err == nil || ctx.Err() != nil || time.Now().After(until) || !asksAgain {
 			return err
 		}
-		if !lost {
+		if !hasReconnected {
 			Pause(ctx, retryEvery)
 		}
 	}
 }
 
-// unanswered reports whether a question had no answer in time.
-func unanswered(err error) bool {
+// isTimeout reports whether a request had no answer in time.
+func isTimeout(err error) bool {
 	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Unsettle notes trouble with the servers, or that this process is too busy to be heard by them in time.
+// Unsettle notes that there is trouble with the servers now, or that this process is too busy to answer them in time.
 func (c *Conn) Unsettle() { c.unsettled.Store(time.Now().UnixNano()) }
 
-// Unsettled reports whether there is trouble with the servers, or was within that time: there is no
-// connection, or a request was not answered, or not by a leader. A failure then says nothing about
-// the content of the request.
+// Unsettled reports whether there is no connection, or trouble with the servers was noted by Unsettle less than within ago. A request that
+// fails then may have failed for that reason, and not for its content.
 func (c *Conn) Unsettled(within time.Duration) bool {
 	return !c.NC.IsConnected() || time.Since(time.Unix(0, c.unsettled.Load())) < within
 }
 
-// Explains reports whether such trouble may be the reason of an error. A single server that does not find bytes has lost them, however late
-// it answers.
+// Explains reports whether trouble with the servers, less than within ago, may be the reason of err. It is not if a single server does not
+// find bytes: then they are lost, however late it answers.
 func (c *Conn) Explains(err error, within time.Duration) bool {
 	return c.Unsettled(within) && (c.inCluster() || !errors.Is(err, ErrLost))
 }
 
-// errReconnected: the connection was lost while an answer was waited for, and there is another one.
+// errReconnected is the cause of a context that ended because the connection was lost and replaced.
 var errReconnected = errors.New("bus: connected again")
 
-// lookAgain is the interval at which a question that waits looks whether its connection was lost.
-const lookAgain = 100 * time.Millisecond
+// reconnectPoll is the interval at which untilReconnect compares the number of reconnections.
+const reconnectPoll = 100 * time.Millisecond
 
-// connected returns a context that ends, with errReconnected as its cause, when there is another
-// connection than now.
-func (c *Conn) connected(ctx context.Context) (context.Context, func()) {
+// untilReconnect returns a context that ends, with errReconnected as its cause, when the connection has been lost and
+// replaced. The caller calls the returned function when it no longer needs the context.
+func (c *Conn) untilReconnect(ctx context.Context) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(ctx)
-	connection := c.NC.Stats().Reconnects
+	reconnects := c.NC.Stats().Reconnects
 
-	var mu sync.Mutex // held while the timer is set
+	var mu sync.Mutex // held while the timer is set, so that its function does not use it before
 	var timer *time.Timer
 	mu.Lock()
 	defer mu.Unlock()
-	timer = time.AfterFunc(lookAgain, func() {
+	timer = time.AfterFunc(reconnectPoll, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case inner.Err() != nil:
-		case c.NC.Stats().Reconnects != connection:
+		case inner.Err() != nil: // nobody waits any more
+		case c.NC.Stats().Reconnects != reconnects:
 			cancel(errReconnected)
 		default:
-			timer.Reset(lookAgain)
+			timer.Reset(reconnectPoll)
 		}
 	})
 	return inner, func() {
@@ -113,22 +116,23 @@ func (c *Conn) connected(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// attempt bounds a question that was asked so often before. In a cluster the leader that it was sent to may be no more. A single server
-// that did not answer the first time may be busy: the second time has all that ctx allows.
-func (c *Conn) attempt(ctx context.Context, asked int) (context.Context, context.CancelFunc) {
+// withAttemptTimeout returns ctx with the time limit of one attempt at a request. asked is the number of earlier
+// attempts. In a cluster the limit is short, because the leader that got the request may be gone. A single server that
+// did not answer the first time may be busy: the next attempts have all the time of ctx.
+func (c *Conn) withAttemptTimeout(ctx context.Context, asked int) (context.Context, context.CancelFunc) {
 	switch {
 	case c.inCluster():
-		return context.WithTimeout(ctx, attemptWithin)
+		return context.WithTimeout(ctx, attemptTimeout)
 	case asked == 0:
-		return context.WithTimeout(ctx, c.AnswerWithin(answerWithin))
+		return context.WithTimeout(ctx, c.AnswerWithin(defaultTimeout))
 	}
 	return ctx, func() {}
 }
 
-// passing reports whether a request failed for a reason that a cluster overcomes by itself: a
-// leader is being chosen, or was lost with messages on their way (which looks as if nothing were
-// stored), or another message of the subject is on its way.
-func passing(err error) bool {
+// isTransient reports whether a request failed for a reason that a cluster overcomes by itself: a leader is being
+// chosen, a leader was lost with messages on their way (which looks as if nothing were stored), or another message of
+// the subject is on its way to the replicas.
+func isTransient(err error) bool {
 	var api *jetstream.APIError
 	switch {
 	case errors.Is(err, ErrNoStream):

@@ -18,24 +18,24 @@ import (
 // Log has the messages on streams, of any size: it signs what it stores, and finds only what may be believed.
 type Log struct {
 	conn   *Conn
-	signer *Signer
-	blobs  *Blobs // of payloads
-	admit  Admit  // if nil, everything is admitted
+	signer *Signer // signs what is stored, and checks what is read
+	blobs  *Blobs  // keeps payloads above the server's limit
+	admit  Admit   // checks quotas; if nil, everything is admitted
 }
 
-// attempts is how often PutOnce publishes if the message that was on its subject is gone when it looks
-// for it.
-const attempts = 4
+// putAttempts bounds how often PutOnce publishes. It publishes again if its subject was taken, but the message there is
+// gone when PutOnce looks for it.
+const putAttempts = 4
 
-// mostForged is the number of forged messages after whose removal PutOnce gives up a subject.
-const mostForged = 100
+// maxForged is the number of forged messages after whose removal PutOnce gives up a subject.
+const maxForged = 100
 
 // maxAtOnce bounds the number of publishes of PutAllOnce that wait for their acknowledgement.
 const maxAtOnce = 64
 
-// PutOnce stores m, and waits for the stream's acknowledgement, unless its subject has a message. It
-// returns nil if m was stored, and the earlier message otherwise: the caller decides whether the
-// two agree. A payload above the server's limit becomes a blob, and m carries its digest.
+// PutOnce stores m if its subject has no message yet, and waits for the stream's acknowledgement. earlier is nil if m was stored, and
+// otherwise the message that was there, which the caller may compare with m. A payload above the server's limit is stored as a blob, and
+// the stored message has the blob's digest.
 //
 // It does not rely on Nats-Msg-Id: a stream forgets ids after its window, and a work queue after a
 // restart.
@@ -43,24 +43,26 @@ func (l *Log) PutOnce(ctx context.Context, stream string, m *nats.Msg) (earlier 
 	return l.PutOnceUnder(ctx, stream, m, m.Subject)
 }
 
-// PutOnceUnder is PutOnce that stores the message only if no subject that matches filter has one.
+// PutOnceUnder stores m if no subject that matches filter has a message, for instance if no lane has the job. Otherwise it returns the
+// earlier message, as PutOnce does.
 func (l *Log) PutOnceUnder(
 	ctx context.Context, stream string, m *nats.Msg, filter string,
 ) (earlier *jetstream.RawStreamMsg, err error) {
+	// Sign m, and ask whether its owner may store it.
 	m, err = l.Fit(ctx, message.OwnerOf(m.Subject), m)
 	if err != nil {
 		return nil, err
 	}
-
 	if stream == StreamModel {
 		if err := l.admit.ask(ctx, stream, m.Subject, m.Header, len(m.Data)); err != nil {
 			return nil, err
 		}
 	}
 	if stream == StreamModel || stream == StreamPartial {
-		m = withSpare(m)
+		m = withSpare(m) // these may be moved to the end of their stream
 	}
 
+	// The server refuses m unless the subjects of filter are empty, that is, the last sequence on them is 0.
 	expect := jetstream.WithExpectLastSequencePerSubject(0)
 	if filter != m.Subject {
 		// The client library writes the filter into the header, and the caller may publish m again.
@@ -68,21 +70,21 @@ func (l *Log) PutOnceUnder(
 		expect = jetstream.WithExpectLastSequenceForSubject(0, filter)
 	}
 
-	for tried, forged := 0, 0; tried < attempts && forged < mostForged; {
+	for tried, forged := 0, 0; tried < putAttempts && forged < maxForged; {
 		if err = l.conn.publish(ctx, m, expect); !errors.Is(err, errTaken) {
-			return nil, err
+			return nil, err // stored, or an error that another attempt does not change
 		}
 
 		earlier, getErr := l.Get(ctx, stream, filter)
 		switch {
 		case Unreadable(getErr) && l.Discard(ctx, stream, earlier):
-			tried++
+			tried++ // the earlier message was useless and is deleted
 		case !errors.Is(getErr, ErrNotFound):
 			return earlier, getErr
 		case errors.Is(getErr, errForged):
-			forged++
+			forged++ // Get has deleted it, if it may
 		default:
-			tried++
+			tried++ // the earlier message is gone
 		}
 	}
 	return nil, fault.New(
@@ -91,8 +93,8 @@ func (l *Log) PutOnceUnder(
 	)
 }
 
-// PutAllOnce is PutOnce for many messages of one stream, at most maxAtOnce of them at the same time. Entry i of its result
-// belongs to message i. Some may be stored when it fails.
+// PutAllOnce calls PutOnce for many messages of one stream, at most maxAtOnce of them at the same time. Entry i of its result is the earlier
+// message of msgs[i], or nil. If it fails, some messages may be stored.
 func (l *Log) PutAllOnce(
 	ctx context.Context, stream string, msgs []*nats.Msg,
 ) ([]*jetstream.RawStreamMsg, error) {
@@ -108,17 +110,17 @@ func (l *Log) PutAllOnce(
 	return earlier, g.Wait()
 }
 
-// Fit returns m as it is published: signed, if it is internal. If its payload exceeds the server's limit, it is a message with the digest
-// of a blob that holds it, of an owner.
+// Fit returns m as it is to be published: signed if it is internal. If the payload exceeds the server's limit, Fit stores it as a blob of
+// owner, and the returned message has the blob's digest instead.
 func (l *Log) Fit(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg, error) {
-	m, err := l.blobs.Of(owner).detach(ctx, m)
+	m, err := l.blobs.Of(owner).moveToBlob(ctx, m)
 	if err != nil {
 		return nil, err
 	}
 	return m, l.signer.Sign(m, m.Subject)
 }
 
-// Put stores m without regard to earlier messages of its subject.
+// Put stores m, whatever its subject has.
 func (l *Log) Put(ctx context.Context, m *nats.Msg) error {
 	m, err := l.Fit(ctx, message.OwnerOf(m.Subject), m)
 	if err != nil {
@@ -127,8 +129,8 @@ func (l *Log) Put(ctx context.Context, m *nats.Msg) error {
 	return l.conn.publish(ctx, m)
 }
 
-// putAfter stores an owner's message after the message with the sequence last, 0: after none. The error wraps errTaken if the subject has
-// another message.
+// putAfter stores an owner's message if the last one on its subject has the sequence last, or if last is 0 and the subject is empty.
+// Otherwise the error wraps errTaken.
 func (l *Log) putAfter(ctx context.Context, owner string, m *nats.Msg, last uint64) error {
 	m, err := l.Fit(ctx, owner, m)
 	if err != nil {
@@ -137,8 +139,8 @@ func (l *Log) putAfter(ctx context.Context, owner string, m *nats.Msg, last uint
 	return l.conn.publishAfter(ctx, m, last)
 }
 
-// Purge removes messages of a stream: those on a subject, which may have wildcards, or on all subjects if it is "", and of these the ones
-// below a sequence, or all if it is 0.
+// Purge removes the messages of a stream on subject, which may have wildcards. If subject is "", it removes those on all subjects. If below
+// is not 0, only messages with smaller sequences are removed.
 func (l *Log) Purge(ctx context.Context, stream, subject string, below uint64) error {
 	s, err := l.conn.Stream(ctx, stream)
 	if err != nil {
@@ -157,9 +159,8 @@ func (l *Log) Purge(ctx context.Context, stream, subject string, below uint64) e
 	return nil
 }
 
-// Get returns the last message on a subject, with its payload resolved. A subject with wildcards gets
-// the last message that matches. The error wraps ErrNotFound if there is none. If the payload cannot
-// be fetched, the message is returned with the error.
+// Get returns the last message on a subject, or the last one that matches a subject with wildcards. A payload in a blob is fetched. The error
+// wraps ErrNotFound if there is no message. If the blob cannot be fetched, the message is returned together with the error.
 func (l *Log) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := l.GetRaw(ctx, stream, subject)
 	if err != nil {
@@ -175,9 +176,10 @@ func (l *Log) Has(ctx context.Context, stream, subject string) (bool, error) {
 	return isFound(err)
 }
 
-// GetRaw is Get with the payload as it is stored: of a large one the digest. A message that is forged counts as not stored.
+// GetRaw returns the last message on a subject as it is stored: if the payload is in a blob, Data is the blob's digest. A forged message
+// counts as not stored. The error wraps ErrNotFound if there is no message.
 func (l *Log) GetRaw(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	m, err := l.conn.last(ctx, stream, subject)
+	m, err := l.conn.getLast(ctx, stream, subject)
 	if err != nil {
 		return nil, err
 	}
@@ -195,8 +197,8 @@ func (l *Log) Delete(ctx context.Context, stream string, sequence uint64) error 
 	return l.conn.delete(ctx, stream, sequence)
 }
 
-// Batch returns the messages of a stream from a sequence on, as they are stored, with one request: up to count of them, and no more once
-// they have that many bytes. Any replica may answer.
+// Batch returns the messages of a stream from the sequence from on, as they are stored. It ends after count messages, or once they have the
+// given number of bytes. It sends one request, to which any replica may send the messages as separate replies.
 func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, bytes int) (batch []*jetstream.RawStreamMsg, err error) {
 	from = max(from, 1)
 	body, err := json.Marshal(question{Sequence: from, Next: ">", Batch: count, Bytes: bytes})
@@ -204,6 +206,7 @@ func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, byte
 		return nil, fault.Wrap(fault.Internal, err)
 	}
 
+	// The replies come to an inbox, and a reply without a message ends them.
 	inbox := l.conn.NC.NewInbox()
 	replies, err := l.conn.NC.SubscribeSync(inbox)
 	if err != nil {
@@ -218,10 +221,10 @@ func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, byte
 		reply, err := replies.NextMsgWithContext(ctx)
 		var m *jetstream.RawStreamMsg
 		if err == nil {
-			m, err = storedOf(reply)
+			m, err = parseStored(reply)
 		}
-		if errors.Is(err, ErrDoubtful) { // replies come in sequence: this is the first message from here on
-			m, err = l.conn.fromLeader(ctx, stream, question{Sequence: from, Next: ">"})
+		if errors.Is(err, ErrDoubtful) { // replies come in sequence: the doubtful one is the first message from here on
+			m, err = l.conn.getFromLeader(ctx, stream, question{Sequence: from, Next: ">"})
 		}
 		if errors.Is(err, ErrNotFound) {
 			return batch, nil
@@ -234,8 +237,8 @@ func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, byte
 	}
 }
 
-// Plain returns the headers of a stored message as they are for one whose payload is not elsewhere:
-// without the headers of the server and of this package.
+// Plain returns the headers that the author of a stored message gave it: without those of the server, and without the sum and the blob's
+// digest that this package adds.
 func Plain(h nats.Header) nats.Header {
 	plain := maps.Clone(h)
 	maps.DeleteFunc(plain, func(name string, _ []string) bool {

@@ -65,7 +65,7 @@ type Registered struct {
 	Names   []Alias   // in their order
 	Skipped []Skipped // messages that are neither, by subject
 
-	pieces map[string]int // by the subjects of pieces the number of models that have them
+	pieceUsers map[string]int // by the subjects of pieces the number of models that have them
 }
 
 // Skipped is a stored message that cannot be read as what its subject says. Lists and copies pass it over.
@@ -86,10 +86,10 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.pieces = map[string]int{}
+	r.pieceUsers = map[string]int{}
 	var skipped []Skipped // pieces too
 	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
-		switch err := m.add(ctx, &r, subject); {
+		switch err := m.addStoredMessage(ctx, &r, subject); {
 		case err == nil || errors.Is(err, ErrNotFound) && !errors.Is(err, ErrLost): // removed since
 		case ctx.Err() == nil && Unreadable(err):
 			skipped = append(skipped, Skipped{subject, err})
@@ -99,12 +99,12 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 	}
 
 	for _, s := range skipped {
-		if r.pieces[s.Subject] == 0 {
+		if r.pieceUsers[s.Subject] == 0 {
 			r.Skipped = append(r.Skipped, s)
 		}
 	}
 	r.Models = slices.DeleteFunc(r.Models, func(s Stored) bool {
-		return r.pieces[message.GraphSubject(s.Owner, s.Digest)] > 0
+		return r.pieceUsers[message.GraphSubject(s.Owner, s.Digest)] > 0
 	})
 	slices.SortStableFunc(r.Models, func(x, y Stored) int {
 		if c := x.Time.Compare(y.Time); c != 0 {
@@ -117,9 +117,9 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 }
 
 // add adds the model or the name on a subject to r. If the message is neither, the error is Unreadable.
-func (m *Models) add(ctx context.Context, r *Registered, subject string) error {
+func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject string) error {
 	if owner, name, ok := ParseAlias(subject); ok {
-		alias, _, err := m.name(ctx, owner, name)
+		alias, _, err := m.readName(ctx, owner, name)
 		if err == nil && len(alias.Versions) > 0 {
 			r.Names = append(r.Names, alias)
 		}
@@ -135,18 +135,18 @@ func (m *Models) add(ctx context.Context, r *Registered, subject string) error {
 		return err
 	}
 	if len(stored.Header[headerPieces]) > 0 {
-		digests, err := piecesOf(stored.Data)
+		digests, err := parsePieceList(stored.Data)
 		if err != nil {
 			return err
 		}
-		for _, digest := range distinct(digests) {
-			r.pieces[blobs.subject(digest)]++
+		for _, digest := range sortedUnique(digests) {
+			r.pieceUsers[blobs.subject(digest)]++
 		}
 	} else if wire.Digest(stored.Data) == s.Digest && codec.Scan(stored.Data, wire.MaxModel) != nil {
 		return fault.New(fault.BadInput, "bus: these %d bytes are no message: perhaps a piece of a model that was never stored as a whole",
 			len(stored.Data))
 	}
-	model, err := describe(ctx, blobs, stored, s.Digest)
+	model, err := describeStored(ctx, blobs, stored, s.Digest)
 	if err == nil {
 		r.Models = append(r.Models, model)
 	}
@@ -158,8 +158,8 @@ func (m *Models) add(ctx context.Context, r *Registered, subject string) error {
 func (m *Models) Describe(ctx context.Context, digest string) (model Stored, err error) {
 	for _, blobs := range m.visibleTo(m.log.conn.tenant) {
 		var stored *jetstream.RawStreamMsg
-		if stored, err = blobs.raw(ctx, digest); err == nil {
-			model, err = describe(ctx, blobs, stored, digest)
+		if stored, err = blobs.getStored(ctx, digest); err == nil {
+			model, err = describeStored(ctx, blobs, stored, digest)
 		}
 		if !errors.Is(err, ErrNotFound) {
 			break
@@ -169,8 +169,8 @@ func (m *Models) Describe(ctx context.Context, digest string) (model Stored, err
 }
 
 // describe describes the model that a stored message holds, or lists the pieces of.
-func describe(ctx context.Context, blobs *Blobs, stored *jetstream.RawStreamMsg, digest string) (Stored, error) {
-	data, err := blobs.content(ctx, stored, digest)
+func describeStored(ctx context.Context, blobs *Blobs, stored *jetstream.RawStreamMsg, digest string) (Stored, error) {
+	data, err := blobs.checkedContent(ctx, stored, digest)
 	if errors.Is(err, ErrLost) { // the model may be registered again
 		return Stored{}, fmt.Errorf("%w: %w: %s", ErrNotFound, err, blobs.subject(digest))
 	}
@@ -184,11 +184,11 @@ func (m *Models) Remove(ctx context.Context, owner, name string) error {
 		return fault.New(fault.BadInput, "bus: to remove registered models takes the operator's user")
 	}
 	subject := message.GraphSubject(owner, name)
-	had, err := m.log.Has(ctx, StreamGraph, subject)
+	exists, err := m.log.Has(ctx, StreamGraph, subject)
 	if err != nil {
 		return err
 	}
-	if had && form.IsDigest(name) {
+	if exists && form.IsDigest(name) {
 		if err := m.removePieces(ctx, m.blobs.Of(owner), name); err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (m *Models) Remove(ctx context.Context, owner, name string) error {
 	if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil {
 		return err
 	}
-	if !had {
+	if !exists {
 		return fmt.Errorf("%w: %s", ErrNotFound, subject)
 	}
 	return nil
@@ -204,14 +204,14 @@ func (m *Models) Remove(ctx context.Context, owner, name string) error {
 
 // removePieces removes the pieces of a registered model that no other model has. It looks at every model, if there are pieces.
 func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) error {
-	stored, err := blobs.raw(ctx, digest)
+	stored, err := blobs.getStored(ctx, digest)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
 	if err != nil || len(stored.Header[headerPieces]) == 0 {
 		return err
 	}
-	digests, err := piecesOf(stored.Data)
+	digests, err := parsePieceList(stored.Data)
 	if err != nil {
 		return nil // there is nothing to find
 	}
@@ -219,9 +219,9 @@ func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) 
 	if err != nil {
 		return err
 	}
-	for _, piece := range distinct(digests) {
+	for _, piece := range sortedUnique(digests) {
 		subject := blobs.subject(piece)
-		if r.pieces[subject]--; r.pieces[subject] > 0 {
+		if r.pieceUsers[subject]--; r.pieceUsers[subject] > 0 {
 			continue
 		}
 		if err := m.log.Purge(ctx, StreamGraph, subject, 0); err != nil {
@@ -232,6 +232,6 @@ func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) 
 }
 
 // distinct returns each of the digests once.
-func distinct(digests []string) []string {
+func sortedUnique(digests []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(digests)))
 }

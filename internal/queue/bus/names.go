@@ -22,7 +22,7 @@ import (
 
 // Alias is the meaning of a name of registered models.
 type Alias struct {
-	Owner    string    `json:"-"` // the tenant whose it is; "": everybody's
+	Owner    string    `json:"-"` // the tenant that has the name; "": all
 	Name     string    `json:"-"`
 	Versions []Version `json:"versions"` // version 1 first
 }
@@ -35,8 +35,8 @@ type Version struct {
 }
 
 const (
-	mostVersions = 10_000 // of a name: the message stays below every server's limit
-	mostBy       = 64     // bytes of the author
+	maxVersions    = 10_000 // of a name: the message stays below every server's limit
+	maxAuthorBytes = 64     // bytes of the author
 )
 
 // ErrName: what a registered name stands for cannot be read.
@@ -45,10 +45,11 @@ var ErrName = errors.New("bus: a registered name is damaged")
 // IsAlias reports whether a text may be the name of registered models.
 func IsAlias(name string) bool { return form.IsToken(name) && !form.IsDigest(name) }
 
-// Subject is where the name is kept.
+// Subject returns the subject on which the name is stored.
 func (a Alias) Subject() string { return message.GraphSubject(a.Owner, a.Name) }
 
-// ParseAlias returns whose name a subject holds, and the name; false if it holds none.
+// ParseAlias returns the owner and the name for the subject of a registered name. ok is false for any other subject. The
+// owner is "" if the name is everybody's.
 func ParseAlias(subject string) (owner, name string, ok bool) {
 	rest, ok := strings.CutPrefix(subject, wire.Prefix+string(message.KindGraph)+".")
 	owner, name, _ = strings.Cut(rest, ".")
@@ -59,8 +60,9 @@ func ParseAlias(subject string) (owner, name string, ok bool) {
 	return owner, name, ok
 }
 
-// name reads a name and the sequence of its message. Without a message there are no versions, and the sequence is 0.
-func (m *Models) name(ctx context.Context, owner, name string) (a Alias, sequence uint64, err error) {
+// readName returns what is stored under an owner's name, and the sequence of its message. If nothing is stored, the
+// alias has no versions, and the sequence is 0.
+func (m *Models) readName(ctx context.Context, owner, name string) (a Alias, sequence uint64, err error) {
 	a.Owner, a.Name = owner, name
 	stored, err := m.log.GetRaw(ctx, StreamGraph, a.Subject())
 	if errors.Is(err, ErrNotFound) {
@@ -70,20 +72,21 @@ func (m *Models) name(ctx context.Context, owner, name string) (a Alias, sequenc
 		return a, 0, err
 	}
 	if err := Intact(stored.Subject, stored.Header, stored.Data); err != nil {
-		return a, stored.Sequence, fault.New(fault.BadInput, "%w: %s: %w", ErrName, a.full(), err)
+		return a, stored.Sequence, fault.New(fault.BadInput, "%w: %s: %w", ErrName, a.fullName(), err)
 	}
 	data, err := m.log.blobs.Payload(ctx, owner, stored.Header, stored.Data)
 	if err != nil {
 		return a, stored.Sequence, err
 	}
-	return a, stored.Sequence, a.read(data)
+	return a, stored.Sequence, a.parseVersions(data)
 }
 
-// read reads the versions of a name. The error has the code bad_input and says how an operator removes what is stored there.
-func (a *Alias) read(data []byte) error {
+// parseVersions sets the versions of a from the stored JSON. The error has the code bad_input and says how an operator
+// removes what is stored.
+func (a *Alias) parseVersions(data []byte) error {
 	err := jsontext.Strict(data, a)
-	if err == nil && len(a.Versions) > mostVersions {
-		err = fmt.Errorf("%d versions, at most %d", len(a.Versions), mostVersions)
+	if err == nil && len(a.Versions) > maxVersions {
+		err = fmt.Errorf("%d versions, at most %d", len(a.Versions), maxVersions)
 	}
 	for i, v := range a.Versions {
 		if err == nil && !form.IsDigest(v.Digest) {
@@ -92,23 +95,24 @@ func (a *Alias) read(data []byte) error {
 	}
 	if err != nil {
 		a.Versions = nil
-		return fault.New(fault.BadInput, "%w: %s (btn model rm %[2]s removes it): %w", ErrName, a.full(), err)
+		return fault.New(fault.BadInput, "%w: %s (btn model rm %[2]s removes it): %w", ErrName, a.fullName(), err)
 	}
 	return nil
 }
 
-// full is the name with its owner, as commands take it.
-func (a *Alias) full() string {
+// fullName returns the name with its owner before a dot, as commands take it, or the name alone if it is everybody's.
+func (a *Alias) fullName() string {
 	if a.Owner == "" {
 		return a.Name
 	}
 	return a.Owner + "." + a.Name
 }
 
-// Name returns the meaning of a name: a tenant's user's own, or else everybody's. The error wraps ErrNotFound if the name is unknown.
+// Name returns what a name stands for. If the connection has a tenant's user, the tenant's own name comes before
+// everybody's. The error wraps ErrNotFound if neither exists.
 func (m *Models) Name(ctx context.Context, name string) (Alias, error) {
 	for _, blobs := range m.visibleTo(m.log.conn.tenant) {
-		a, _, err := m.name(ctx, blobs.owner, name)
+		a, _, err := m.readName(ctx, blobs.owner, name)
 		if err != nil || len(a.Versions) > 0 {
 			return a, err
 		}
@@ -116,24 +120,25 @@ func (m *Models) Name(ctx context.Context, name string) (Alias, error) {
 	return Alias{}, fmt.Errorf("%w: %s", ErrNotFound, Alias{Name: name}.Subject())
 }
 
-// PutVersion puts a digest under a name, of everybody or as a tenant's user of the tenant, and returns its version: the present one of
-// the digest, or else a new one. Concurrent calls get distinct versions.
+// PutVersion adds a digest to the versions of a name, and returns its version number. If the name has the digest
+// already, it returns the number of that version. The name belongs to the connection's tenant, or is everybody's if it
+// has none. Concurrent calls get distinct versions: the one that comes second reads the name again.
 func (m *Models) PutVersion(ctx context.Context, name, digest, author string) (version int, err error) {
 	if !IsAlias(name) {
 		return 0, fault.New(fault.BadInput, "bus: name %.80q of a model is not [A-Za-z0-9_-]{1,64}, or is a digest", name)
 	}
-	if len(author) > mostBy {
-		author = strings.ToValidUTF8(author[:mostBy], "")
+	if len(author) > maxAuthorBytes {
+		author = strings.ToValidUTF8(author[:maxAuthorBytes], "")
 	}
 	for tried := 0; ; tried++ {
-		a, sequence, err := m.name(ctx, m.log.conn.tenant, name)
+		a, sequence, err := m.readName(ctx, m.log.conn.tenant, name)
 		if err != nil {
 			return 0, err
 		}
 		if i := slices.IndexFunc(a.Versions, func(v Version) bool { return v.Digest == digest }); i >= 0 {
 			return i + 1, nil
 		}
-		if len(a.Versions) >= mostVersions {
+		if len(a.Versions) >= maxVersions {
 			return 0, fault.New(fault.BadInput, "bus: the name %s has %d versions, no more are kept: remove it, or take another",
 				name, len(a.Versions))
 		}
@@ -142,16 +147,17 @@ func (m *Models) PutVersion(ctx context.Context, name, digest, author string) (v
 		if err == nil {
 			return len(a.Versions), nil
 		}
-		if !errors.Is(err, errTaken) || tried >= mostCollisions || ctx.Err() != nil {
+		if !errors.Is(err, errTaken) || tried >= maxCollisions || ctx.Err() != nil {
 			return 0, err
 		}
 	}
 }
 
-// mostCollisions is how often a name that others put at the same time is read again.
-const mostCollisions = 100
+// maxCollisions bounds how often PutVersion reads a name again because others wrote it at the same time.
+const maxCollisions = 100
 
-// writeName stores a name after the message with a sequence, 0: after none. The error wraps errTaken if another message is there.
+// writeName stores a name if the last message on its subject has the given sequence, or if the sequence is 0 and there
+// is none. Otherwise the error wraps errTaken.
 func (m *Models) writeName(ctx context.Context, a Alias, sequence uint64) error {
 	data, err := json.Marshal(&a)
 	if err != nil {
@@ -160,10 +166,11 @@ func (m *Models) writeName(ctx context.Context, a Alias, sequence uint64) error 
 	return m.log.putAfter(ctx, a.Owner, &nats.Msg{Subject: a.Subject(), Data: data}, sequence)
 }
 
-// RestoreName stores a name as it was, unless there is one.
+// RestoreName stores a name with the versions in data, as RestoreName's caller copied them. If the name exists, it stays
+// as it is, and had is true.
 func (m *Models) RestoreName(ctx context.Context, owner, name string, data []byte) (had bool, err error) {
 	a := Alias{Owner: owner, Name: name}
-	if err := a.read(data); err != nil {
+	if err := a.parseVersions(data); err != nil {
 		return false, err
 	}
 	err = m.writeName(ctx, a, 0)

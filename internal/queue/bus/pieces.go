@@ -20,21 +20,23 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Maximum pieces, and bytes of them, that are written or read at the same time. A server slows down who sends to a
-// connection with 32 MiB to come.
+// Maximum pieces, and bytes of pieces, that are written or read at the same time. A server slows down a client that has 32 MiB waiting on
+// one connection.
 const (
 	piecesAtOnce = 8
 	bytesAtOnce  = 24 << 20
 )
 
-// inFlight returns the number of pieces that are written or read at the same time.
-func (b *Blobs) inFlight() int {
+// pieceConcurrency returns how many pieces are written or read at the same time: at most piecesAtOnce, and at most
+// bytesAtOnce bytes.
+func (b *Blobs) pieceConcurrency() int {
 	return max(1, min(piecesAtOnce, int(bytesAtOnce/b.conn.NC.MaxPayload())))
 }
 
-// forPieces returns b over the connection for pieces. Nothing is asked about quotas, because the whole was counted.
-func (b *Blobs) forPieces() (*Blobs, error) {
-	conn, err := b.conn.forPieces()
+// overPieceConn returns a copy of b that uses the connection for pieces. It asks nothing about quotas, because the whole
+// blob was counted.
+func (b *Blobs) overPieceConn() (*Blobs, error) {
+	conn, err := b.conn.pieceConn()
 	pieces := *b
 	pieces.conn, pieces.admit = conn, nil
 	return &pieces, err
@@ -43,20 +45,21 @@ func (b *Blobs) forPieces() (*Blobs, error) {
 // digestLen is the number of digits of a digest.
 const digestLen = 64
 
-// putPieces stores the payload of m in pieces of up to limit bytes, and returns the message that lists them.
+// putPieces stores the payload of m in pieces of up to limit bytes, and returns the message that lists the digests of the pieces in order.
+// The list is the digests as hexadecimal text, one after the other, of digestLen bytes each.
 func (b *Blobs) putPieces(ctx context.Context, m *nats.Msg, limit int) (*nats.Msg, error) {
 	n := (len(m.Data) + limit - 1) / limit
 	if n*digestLen > limit {
 		return nil, fault.New(fault.BadInput, "bus: %w: %d bytes in messages of %d", wire.ErrTooLarge, len(m.Data), limit)
 	}
 
-	pieces, err := b.forPieces()
+	pieces, err := b.overPieceConn()
 	if err != nil {
 		return nil, err
 	}
 	list := make([]byte, n*digestLen)
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(b.inFlight())
+	g.SetLimit(b.pieceConcurrency())
 	for k := range n {
 		g.Go(func() error {
 			digest, err := pieces.Put(gctx, m.Data[k*limit:min((k+1)*limit, len(m.Data))])
@@ -70,8 +73,9 @@ func (b *Blobs) putPieces(ctx context.Context, m *nats.Msg, limit int) (*nats.Ms
 	return &nats.Msg{Subject: m.Subject, Header: nats.Header{headerPieces: {strconv.Itoa(n)}}, Data: list}, nil
 }
 
-// piecesOf returns the digests in a list of pieces. The error wraps ErrLost if it is none.
-func piecesOf(list []byte) ([]string, error) {
+// parsePieceList returns the digests in a list of pieces, which is their text one after the other. The error wraps
+// ErrLost if list is empty or has anything else.
+func parsePieceList(list []byte) ([]string, error) {
 	if len(list) == 0 || len(list)%digestLen != 0 {
 		return nil, fault.New(fault.Infrastructure, "%w: %d bytes are no list of digests", ErrLost, len(list))
 	}
@@ -85,18 +89,20 @@ func piecesOf(list []byte) ([]string, error) {
 	return digests, nil
 }
 
-// getPieces returns the bytes that a list of pieces is of: at most message.MaxBlob. A piece is a message of its own, never a list, and all
-// but the last are as long as the first. The error wraps ErrLost if a piece is gone, or has other bytes or another length.
+// getPieces fetches the pieces in list and returns their bytes in order, at most message.MaxBlob. All pieces but the last are as long as the
+// first, so that each can be copied to its place when it comes. The error wraps ErrLost if a piece is gone, or has a wrong digest or length.
 func (b *Blobs) getPieces(ctx context.Context, list []byte) ([]byte, error) {
-	digests, err := piecesOf(list)
+	digests, err := parsePieceList(list)
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := b.forPieces()
+	pieces, err := b.overPieceConn()
 	if err != nil {
 		return nil, err
 	}
-	first, err := pieces.piece(ctx, digests[0])
+
+	// The first piece has the length of all but the last.
+	first, err := pieces.fetchPiece(ctx, digests[0])
 	if err != nil {
 		return nil, err
 	}
@@ -107,12 +113,13 @@ func (b *Blobs) getPieces(ctx context.Context, list []byte) ([]byte, error) {
 	data := make([]byte, last*size+size)
 	copy(data, first.Data)
 
+	// The others go to their places in data. The last one may be shorter.
 	lastSize := size
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(b.inFlight())
+	g.SetLimit(b.pieceConcurrency())
 	for k, digest := range digests[1:] {
 		g.Go(func() error {
-			piece, err := pieces.piece(gctx, digest)
+			piece, err := pieces.fetchPiece(gctx, digest)
 			if err != nil {
 				return err
 			}
@@ -133,13 +140,14 @@ func (b *Blobs) getPieces(ctx context.Context, list []byte) ([]byte, error) {
 	return data[:last*size+lastSize], nil
 }
 
-// piece returns the message of a piece, fetched again if its bytes have another digest: they may have been damaged on their way. The error
-// wraps ErrLost if the piece is gone, or stored with other bytes; then it is deleted.
-func (b *Blobs) piece(ctx context.Context, digest string) (*jetstream.RawStreamMsg, error) {
+// fetchPiece returns the stored message of the piece with a digest. It fetches the message again if the bytes have
+// another digest, because they may have been damaged on their way. The error wraps ErrLost if the piece is gone, and
+// also if its stored bytes are wrong; then the piece is deleted.
+func (b *Blobs) fetchPiece(ctx context.Context, digest string) (*jetstream.RawStreamMsg, error) {
 	var stored *jetstream.RawStreamMsg
 	for range looksAtForged {
 		var err error
-		stored, err = b.raw(ctx, digest)
+		stored, err = b.getStored(ctx, digest)
 		if errors.Is(err, ErrNotFound) {
 			return nil, fault.New(fault.Infrastructure, "%w: piece %.16s…: %v", ErrLost, digest, err)
 		}
@@ -147,18 +155,19 @@ func (b *Blobs) piece(ctx context.Context, digest string) (*jetstream.RawStreamM
 			return stored, err
 		}
 	}
-	b.drop(ctx, stored.Sequence)
+	b.deleteQuietly(ctx, stored.Sequence)
 	return nil, fault.New(fault.Infrastructure, "%w: %w: piece %.16s…", ErrLost, ErrDigest, digest)
 }
 
-// eachPiece calls do with the pieces of a list, one after the other, and reports whether the list is one, all its pieces are stored and
-// sound, and do returned true each time.
-func (b *Blobs) eachPiece(ctx context.Context, list []byte, do func(*jetstream.RawStreamMsg) (bool, error)) (bool, error) {
-	digests, err := piecesOf(list)
+// forEachPiece calls do with the pieces of a list, one after the other, until do returns false. It reports whether do
+// was called with all pieces and returned true each time. It reports false, without an error, if list is no list of
+// pieces, or a piece is gone or damaged.
+func (b *Blobs) forEachPiece(ctx context.Context, list []byte, do func(*jetstream.RawStreamMsg) (bool, error)) (bool, error) {
+	digests, err := parsePieceList(list)
 	goesOn := err == nil
 	for k := 0; goesOn && k < len(digests); k++ {
 		var piece *jetstream.RawStreamMsg
-		if piece, err = b.piece(ctx, digests[k]); err == nil {
+		if piece, err = b.fetchPiece(ctx, digests[k]); err == nil {
 			goesOn, err = do(piece)
 		}
 		goesOn = goesOn && err == nil
@@ -169,46 +178,49 @@ func (b *Blobs) eachPiece(ctx context.Context, list []byte, do func(*jetstream.R
 	return goesOn, err
 }
 
-// rightPieces reports whether the pieces of a list are stored and have, one after the other, a digest. It holds one piece at a time.
-func (b *Blobs) rightPieces(ctx context.Context, list []byte, digest string) (bool, error) {
+// piecesHaveDigest reports whether the pieces of a list are all stored, and their bytes in order have the digest. It
+// holds one piece at a time in memory.
+func (b *Blobs) piecesHaveDigest(ctx context.Context, list []byte, digest string) (bool, error) {
 	sum := sha256.New()
-	isRight, err := b.eachPiece(ctx, list, func(piece *jetstream.RawStreamMsg) (bool, error) {
+	areStored, err := b.forEachPiece(ctx, list, func(piece *jetstream.RawStreamMsg) (bool, error) {
 		sum.Write(piece.Data)
 		return true, nil
 	})
-	return isRight && hex.EncodeToString(sum.Sum(nil)) == digest, err
+	return areStored && hex.EncodeToString(sum.Sum(nil)) == digest, err
 }
 
-// hasPieces reports whether all pieces of a list are stored. A tenant's user, who may not ask what is there, reads them.
-func (b *Blobs) hasPieces(ctx context.Context, list []byte) (bool, error) {
+// hasAllPieces reports whether all pieces of a list are stored. It asks the server for their subjects. A tenant's user
+// may not ask that, and reads the pieces instead.
+func (b *Blobs) hasAllPieces(ctx context.Context, list []byte) (bool, error) {
 	if b.conn.tenant != "" {
-		return b.eachPiece(ctx, list, func(*jetstream.RawStreamMsg) (bool, error) { return true, nil })
+		return b.forEachPiece(ctx, list, func(*jetstream.RawStreamMsg) (bool, error) { return true, nil })
 	}
-	digests, err := piecesOf(list)
+	digests, err := parsePieceList(list)
 	if err != nil {
 		return false, nil
 	}
 	for _, digest := range digests {
-		there, err := b.conn.subjects(ctx, b.stream, b.subject(digest))
-		if err != nil || len(there) == 0 {
+		subjects, err := b.conn.subjects(ctx, b.stream, b.subject(digest))
+		if err != nil || len(subjects) == 0 {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// renewPieces renews the pieces of a list. It reports whether all are stored and sound.
+// renewPieces moves the pieces of a list that are old to the end of their stream. It reports whether all pieces are stored and sound.
 func (b *Blobs) renewPieces(ctx context.Context, list []byte) (bool, error) {
-	pieces, err := b.forPieces()
+	pieces, err := b.overPieceConn()
 	if err != nil {
 		return false, err
 	}
-	return pieces.eachPiece(ctx, list, func(piece *jetstream.RawStreamMsg) (bool, error) { return pieces.renew(ctx, piece) })
+	return pieces.forEachPiece(ctx, list, func(piece *jetstream.RawStreamMsg) (bool, error) { return pieces.renew(ctx, piece) })
 }
 
-// hasRoom returns ErrFull if n bytes have no room among the registered models: what was stored of them would stay for ever. It is nil for
-// a tenant's user, who may not ask. A quota bounds what a tenant stores.
-func (b *Blobs) hasRoom(ctx context.Context, n int) error {
+// checkModelSpace returns ErrFull if b holds the registered models and n bytes more exceed the limit of their stream.
+// Otherwise some pieces would be stored before the stream is full, and stay for ever. It returns nil for a tenant's
+// user, who may not ask for the size of streams and is bounded by a quota.
+func (b *Blobs) checkModelSpace(ctx context.Context, n int) error {
 	if b.stream != StreamGraph || b.conn.tenant != "" {
 		return nil
 	}

@@ -19,43 +19,45 @@ import (
 
 // Times of finding out whether a stream stores anything.
 const (
-	storeWithin = 2 * time.Second // a publish without an answer for so long is suspicious
-	// pause between questions whether the stream has skipped it
-	askEvery  = 500 * time.Millisecond
-	askWithin = 5 * time.Second // for one question
+	suspectAfter = 2 * time.Second        // a publish without an answer for so long is suspicious
+	askEvery     = 500 * time.Millisecond // pause between questions whether the stream has skipped the publish
+	askWithin    = 5 * time.Second        // time limit of one question
 )
 
-// grace is the time by which the answer to an earlier publish may follow the answer to a later one.
-// Streams answer in the order in which messages came; streams of several replicas, and the
-// subscriptions of this process, may be a little late.
-func grace(known bool) time.Duration {
-	if known {
+// lateAnswerGrace returns how much later than the answer to a later publish the answer to an earlier one may come.
+// Streams answer in the order in which messages came, but streams of several replicas and the subscriptions of this
+// process may be a little late. isSuspect says that the stream is known to store nothing.
+func lateAnswerGrace(isSuspect bool) time.Duration {
+	if isSuspect {
 		return 200 * time.Millisecond
 	}
 	return time.Second
 }
 
-// CheckStorage returns ErrStorage with the subjects of the streams that store nothing, or nil if none is known to do so.
+// CheckStorage returns ErrStorage with the subjects of the streams that are known to store nothing, or nil if there are
+// none.
 func (c *Conn) CheckStorage() error { return c.stalls.check() }
 
-// watch returns a context that ends, with ErrStorage as its cause, when the stream of a subject
-// answers a message published later and has not answered the publishes since this call. A server
-// that is merely slow answers in the order in which messages come, so it is waited for.
-func (c *Conn) watch(ctx context.Context, subject string, known bool) (context.Context, func()) {
+// watchStorage returns a context for publishes to a subject. It ends, with ErrStorage as its cause, if the subject's
+// stream answers a message published later, but not these publishes. A stream that is merely slow answers in the order
+// in which messages come, so the context does not end. isSuspect says that the stream is known to store nothing, so that
+// less time is waited. The caller calls the returned function after its publishes.
+func (c *Conn) watchStorage(ctx context.Context, subject string, isSuspect bool) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 
-	connection := c.NC.Stats().Reconnects
-	after := c.AnswerWithin(storeWithin)
-	if known {
-		after = askEvery
+	reconnects := c.NC.Stats().Reconnects
+	firstAsk := c.AnswerWithin(suspectAfter)
+	if isSuspect {
+		firstAsk = askEvery
 	}
 
-	timer := time.AfterFunc(after, func() {
+	// After a reconnection a missing answer says nothing: it may be lost with the old connection.
+	timer := time.AfterFunc(firstAsk, func() {
 		for inner.Err() == nil {
-			if c.passes(inner, subject) && c.NC.Stats().Reconnects == connection {
-				Pause(inner, grace(known))
-				if inner.Err() == nil && c.NC.Stats().Reconnects == connection {
-					cancel(c.stalls.add(group(subject)))
+			if c.answersLaterPublish(inner, subject) && c.NC.Stats().Reconnects == reconnects {
+				Pause(inner, lateAnswerGrace(isSuspect))
+				if inner.Err() == nil && c.NC.Stats().Reconnects == reconnects {
+					cancel(c.stalls.addStall(group(subject)))
 				}
 				return
 			}
@@ -76,9 +78,9 @@ func Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// passes reports whether a stream answers a message that it cannot take, because it would have to
-// follow one that never comes.
-func (c *Conn) passes(ctx context.Context, subject string) bool {
+// answersLaterPublish sends a message that the subject's stream has to refuse, because it is to follow a sequence that
+// never comes, and reports whether the stream refuses it.
+func (c *Conn) answersLaterPublish(ctx context.Context, subject string) bool {
 	ctx, cancel := context.WithTimeout(ctx, c.AnswerWithin(askWithin))
 	defer cancel()
 
@@ -91,11 +93,11 @@ func (c *Conn) passes(ctx context.Context, subject string) bool {
 	return errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence
 }
 
-// publish stores a message. In a cluster it persists: every message here states the expected last
-// message of its subject, so that one stored without an answer is found. The error wraps errTaken if that is another, and ErrFull if the
-// stream has no room.
+// publish stores a message, and repeats that as withRetries does. A repetition after a lost answer is harmless, because
+// callers state the last sequence that they expect on the subject. The error wraps errTaken if the subject's last
+// message is another than expected, and ErrFull if the stream has no room.
 func (c *Conn) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
-	err := c.persist(ctx, func(ctx context.Context) error {
+	err := c.withRetries(ctx, func(ctx context.Context) error {
 		err := c.publishOnce(ctx, m, opts...)
 		if c.inCluster() && errors.Is(err, jetstream.ErrNoStreamResponse) {
 			// Either its stream has no leader, or no stream takes the subject.
@@ -106,49 +108,40 @@ func (c *Conn) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Publi
 		}
 		return err
 	})
-	return refusal(m.Subject, err)
+	return publishError(m.Subject, err)
 }
 
-// publishAfter stores m after the message with the sequence last, 0: after none. The error wraps errTaken if the subject has another
-// message.
+// publishAfter stores m if the last message on its subject has the sequence last, or if last is 0 and the subject is
+// empty. Otherwise the error wraps errTaken.
 func (c *Conn) publishAfter(ctx context.Context, m *nats.Msg, last uint64) error {
 	return c.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(last))
 }
 
-// sendings is how often a message is sent that a worker receives damaged.
-const sendings = 3
+// damagedTries is how often a message is sent if the worker that is to store it receives it damaged.
+const damagedTries = 3
 
-// Attempts, and pauses between them, to have a worker store a message while none runs: it may be restarted. Together they are shorter than
-// answerWithin, so that the error is that nobody is there.
+// Attempts to have a worker store a message while none runs, because it may be about to restart, and pauses between them. Together they are
+// shorter than defaultTimeout, so that the error is that nobody responds.
 const (
-	keptTries = 16
-	keptPause = 250 * time.Millisecond
+	workerTries = 16
+	workerPause = 250 * time.Millisecond
 )
 
-// publishOnce is one attempt. If the stream skips the message without an answer, its storage has
-// failed; while that is known publishes fail at once, except for one a second.
+// publishOnce is one attempt of publish. If the stream skips the message without an answer, its storage has failed, and
+// the error wraps ErrStorage. While that is known, publishes fail at once, except for one a second.
 func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
 	if n := len(m.Subject); n > LongestSubject {
 		return fault.New(fault.BadInput, "bus: a subject of %d characters, at most %d", n, LongestSubject)
 	}
-	if c.tenant != "" { // a worker stores it, and answers no question of watch
-		opts = append(opts, jetstream.WithRetryAttempts(keptTries), jetstream.WithRetryWait(keptPause))
-		var err error
-		for range sendings {
-			_, err = c.JS.PublishMsg(ctx, m, opts...)
-			var api *jetstream.APIError
-			if !errors.As(err, &api) || api.ErrorCode != CodeDamaged {
-				break
-			}
-		}
-		return err
+	if c.tenant != "" {
+		return c.publishByWorker(ctx, m, opts...)
 	}
-	known, err := c.stalls.try(group(m.Subject))
+	isSuspect, err := c.stalls.allowPublish(group(m.Subject))
 	if err != nil {
 		return err
 	}
 
-	inner, done := c.watch(ctx, m.Subject, known)
+	inner, done := c.watchStorage(ctx, m.Subject, isSuspect)
 	defer done()
 
 	_, err = c.JS.PublishMsg(inner, m, opts...)
@@ -156,14 +149,29 @@ func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.P
 		return cause
 	}
 
-	if answered(err) {
-		c.stalls.remove(group(m.Subject))
+	if isAnswered(err) {
+		c.stalls.removeStall(group(m.Subject))
 	}
 	return err
 }
 
-// answered reports whether a stream has answered a publish.
-func answered(err error) bool {
+// publishByWorker sends a message of a tenant's user to the worker that stores it, and waits for its answer. It sends the message again if
+// the worker received it damaged.
+func (c *Conn) publishByWorker(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
+	opts = append(opts, jetstream.WithRetryAttempts(workerTries), jetstream.WithRetryWait(workerPause))
+	var err error
+	for range damagedTries {
+		_, err = c.JS.PublishMsg(ctx, m, opts...)
+		var api *jetstream.APIError
+		if !errors.As(err, &api) || api.ErrorCode != CodeDamaged {
+			break
+		}
+	}
+	return err
+}
+
+// isAnswered reports whether the error of a publish shows that its stream has answered: nil, or an error of the server's API.
+func isAnswered(err error) bool {
 	var api *jetstream.APIError
 	return err == nil || errors.As(err, &api)
 }
@@ -177,13 +185,13 @@ const (
 // ProbeEvery is the interval at which a probe is stored, by all workers together.
 const ProbeEvery = 4 * time.Second
 
-// Probe finds out whether the server stores messages, for processes that have none to store: it
-// stores a small blob again, unless somebody has done so lately. CheckStorage then returns the result.
+// Probe finds out whether the server stores messages, for processes that have none to store. It stores a small blob
+// again, unless somebody has done so in the last ProbeEvery. CheckStorage then returns what is known.
 func (c *Conn) Probe(ctx context.Context) error {
 	data := []byte(probeText + strings.Repeat(" ", probeBytes-len(probeText)))
 	subject := message.BlobSubject("", wire.Digest(data))
 
-	last, err := c.last(ctx, StreamBlob, subject)
+	last, err := c.getLast(ctx, StreamBlob, subject)
 	var sequence uint64 // of the last probe, 0 if there is none
 	switch {
 	case err == nil && c.Since(last.Time) < ProbeEvery && c.stalls.check() == nil:
@@ -201,7 +209,7 @@ func (c *Conn) Probe(ctx context.Context) error {
 	return err
 }
 
-// errTaken: the subject has its message already.
+// errTaken means that the subject has another last message than the publish expected.
 var errTaken = errors.New("bus: subject is taken")
 
 // Error codes of the server.
@@ -215,18 +223,18 @@ const (
 	codeNoLeader = 10008
 )
 
-// refusal returns the error of a publish as one of this package: errTaken or ErrFull, among others.
-// The server may report both with code 10077, which only the text distinguishes; but every publish
-// here names the sequence that it expects, which is checked first and gives 10071.
-func refusal(subject string, err error) error {
+// publishError returns the error of a publish as one of this package: errTaken, ErrFull or ErrNoStream, among others.
+// The server may report both a full stream and a taken subject with code 10077, which only the text distinguishes. But
+// every publish here names the sequence that it expects, which the server checks first and reports with 10071.
+func publishError(subject string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var api *jetstream.APIError
 	if errors.Is(err, ErrStorage) {
 		return err
 	}
 
+	// Nobody has answered.
 	if errors.Is(err, jetstream.ErrNoStreamResponse) && slices.Contains(vettedKinds, message.KindOf(subject)) {
 		return fault.New(fault.Infrastructure, "%w: publish %s: for a tenant or a client reparam-worker stores it: does one run? %w",
 			ErrNoStream, subject, err)
@@ -235,11 +243,12 @@ func refusal(subject string, err error) error {
 		return fault.New(fault.Infrastructure, "%w: publish %s: %w", ErrNoStream, subject, err)
 	}
 
+	// The server, or the worker that stores for tenants, has answered with an error.
+	var api *jetstream.APIError
 	if !errors.As(err, &api) {
 		return fault.New(fault.Infrastructure, "bus: publish %s: %w", subject, err)
 	}
-
-	if err := refusedFor(subject, api); err != nil {
+	if err := refusalError(subject, api); err != nil {
 		return err
 	}
 	switch {

@@ -1,7 +1,7 @@
 package bus
 
-// Quotas of owners per stream. They protect the streams against one owner: what counts is what the server cannot remove yet. Of requests
-// these are the ones without an answer, because an answered one can be removed (Retire).
+// Quotas of owners per stream, which protect the streams against one owner. Messages count that cannot be removed yet. Requests with an
+// answer do not count, because they can be removed (Retire).
 //
 // A server counts the bytes of streams and the messages of subjects, but no bytes of subjects. So sizes are read once and remembered:
 // enough if a subject has the digest of its bytes, or is written once.
@@ -23,16 +23,16 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// ErrQuota: the owner of a message may hold no more bytes of its stream. Errors that wrap it have the code over_budget.
+// ErrQuota means that the owner of a message may hold no more bytes of its stream. Errors that wrap it have the code
+// over_budget.
 var ErrQuota = errors.New("quota")
 
 // Quota is the maximum that an owner may hold in a stream.
 type Quota struct {
 	Bytes int64   // 0: any number
-	Share float64 // of a quarter of the lane's backlog, as the number of requests without an answer; 0: any number
+	Share float64 // maximum number of requests without an answer, as a share of a quarter of the lane's backlog; 0: any number
 	Why   string  // the reason for Bytes, in words
-	// Soft says that Bytes bind only while the stream is more than half full.
-	Soft bool
+	Soft  bool    // Bytes bind only while the stream is more than half full
 }
 
 // contents are the words for the messages of a stream, in errors.
@@ -44,57 +44,56 @@ var contents = map[string]string{
 	StreamGraph:  "registered models",
 }
 
-// Quotas bound the bytes of streams per owner. A nil one bounds nothing. Every process counts on its own: it looks at the server once a
-// second, and before it refuses a message.
+// Quotas bound the bytes that each owner holds in each stream. A nil one bounds nothing. Every process counts by itself:
+// it asks the server for the present size at most once a second, and before it refuses a message.
 type Quotas struct {
 	log     *Log
 	quotaOf func(stream, owner string, room int64) Quota
 
-	holds memo.LRU[hold, *holding]
-	sizes memo.LRU[string, int64] // by subject
+	holdings memo.LRU[holdingKey, *holding]
+	sizes    memo.LRU[string, int64] // by subject
 
-	mu     sync.Mutex
-	spared map[string]time.Time // by owner, of the last second, under mu: see spare
+	mu          sync.Mutex
+	lastRemoval map[string]time.Time // of removeOld by owner, for the last second; under mu
 }
 
-// hold names the messages of one owner in one stream: those that count, or all.
-type hold struct {
-	stream, owner string
-	all           bool
+// holdingKey names the messages of one owner in one stream.
+type holdingKey struct {
+	stream, owner    string
+	includesAnswered bool // also the requests of answered jobs
 }
 
-// holding is the last known size of a hold.
+// holding is what is known about the size of an owner's messages in a stream.
 type holding struct {
-	asking *semaphore.Weighted // of 1, held while the server is asked
-	bytes  int64
-	jobs   int
-	listed bool // bytes and jobs are the owner's; else those of all owners together
-	looked time.Time
-	taken  bool          // messages were since
-	took   time.Duration // of the last look
+	turn      *semaphore.Weighted // of 1, held while the server is asked
+	bytes     int64
+	requests  int
+	isExact   bool          // bytes and requests are the owner's; else those of all owners together
+	lookedAt  time.Time     // when the server was asked last
+	grewSince bool          // messages were counted since then
+	lookTime  time.Duration // how long the server took to answer
 }
 
 // Bounds of Quotas.
 const (
-	mostHolds    = 10_000
-	mostSizes    = 1 << 17
-	sizesPerLook = 256         // read by one look; others are counted by a later one
-	holdsFor     = time.Second // age up to which a size is used
-	refusesFor   = 100 * time.Millisecond
-	// A look takes at most 1/looksRest of the time.
-	looksRest = 10
+	maxHoldings     = 10_000
+	maxSizes        = 1 << 17
+	sizesPerLook    = 256         // read by one look; others are counted by a later one
+	holdingFreshFor = time.Second // age up to which a size is used
+	refusalFreshFor = 100 * time.Millisecond
+	lookPauseFactor = 10 // after a look that took t, no further look for lookPauseFactor * t
 )
 
-// NewQuotas returns quotas of the streams of a log, whose user may look into them. quotaOf returns an owner's quota of a
-// stream, given the stream's MaxBytes.
+// NewQuotas returns quotas for the streams of a log, whose user has the right to ask for their contents. quotaOf returns
+// an owner's quota of a stream. Its argument room is the stream's MaxBytes.
 func NewQuotas(log *Log, quotaOf func(stream, owner string, room int64) Quota) *Quotas {
 	return &Quotas{
-		log: log, quotaOf: quotaOf, holds: memo.LRU[hold, *holding]{Entries: mostHolds}, sizes: memo.LRU[string, int64]{Entries: mostSizes},
-		spared: map[string]time.Time{},
+		log: log, quotaOf: quotaOf, holdings: memo.LRU[holdingKey, *holding]{Entries: maxHoldings}, sizes: memo.LRU[string, int64]{Entries: maxSizes},
+		lastRemoval: map[string]time.Time{},
 	}
 }
 
-// Admit is asked before bytes are stored on a subject of a stream. Its error refuses them.
+// Admit is called before bytes are stored on a subject of a stream. If it returns an error, they are not stored.
 type Admit func(ctx context.Context, stream, subject string, header nats.Header, bytes int) error
 
 // ask calls f, unless it is nil.
@@ -105,7 +104,8 @@ func (f Admit) ask(ctx context.Context, stream, subject string, h nats.Header, b
 	return f(ctx, stream, subject, h, bytes)
 }
 
-// storedBytes is the size of a stored message, or a little less: servers add headers, and files a frame.
+// storedBytes returns the size of a stored message with data bytes of payload, or a little less: servers add headers,
+// and files a frame. Headers of the server do not count.
 func storedBytes(subject string, h nats.Header, data int) int64 {
 	size := 16 + len(subject) + data
 	for name, values := range h {
@@ -119,21 +119,21 @@ func storedBytes(subject string, h nats.Header, data int) int64 {
 	return int64(size)
 }
 
-// Take counts a message that is about to be stored. The error wraps ErrQuota if its owner would hold too many bytes, and ErrBusy if too
-// many of its requests wait for an answer. Where answers would be too many the old ones of the owner are removed first: only the
-// aggregator stores answers, and may remove them.
+// Take counts a message that is about to be stored with data bytes of payload. The error wraps ErrQuota if its owner
+// would hold too many bytes, and ErrBusy if too many of its requests wait for an answer. If an answer would be too many,
+// the owner's old answers are removed first: only the aggregator stores answers, and may remove them.
 func (q *Quotas) Take(ctx context.Context, stream, subject string, h nats.Header, data int) error {
 	owner := message.OwnerOf(subject)
 	if q == nil || owner == "" {
 		return nil
 	}
 	size := storedBytes(subject, h, data)
-	err := q.take(ctx, stream, owner, size)
+	err := q.reserve(ctx, stream, owner, size)
 	if stream == StreamAnswer && errors.Is(err, ErrQuota) {
-		if err := q.spare(ctx, owner); err != nil {
+		if err := q.removeOld(ctx, owner); err != nil {
 			return err
 		}
-		err = q.take(ctx, stream, owner, size)
+		err = q.reserve(ctx, stream, owner, size)
 	}
 	if err == nil {
 		q.sizes.Put(subject, size, 1)
@@ -144,11 +144,12 @@ func (q *Quotas) Take(ctx context.Context, stream, subject string, h nats.Header
 // limit is a quota in a stream as it is now.
 type limit struct {
 	Quota
-	jobs int // 0: any number
+	requests int // maximum number of requests without an answer; 0: any number
 }
 
-// limit returns the quota of an owner.
-func (q *Quotas) limit(ctx context.Context, stream, owner string) (l limit, err error) {
+// currentLimit returns the limit of an owner in a stream. Its number of requests follows from the present backlog of a
+// lane.
+func (q *Quotas) currentLimit(ctx context.Context, stream, owner string) (l limit, err error) {
 	s, err := q.log.conn.Stream(ctx, stream)
 	if err != nil {
 		return l, err
@@ -159,100 +160,115 @@ func (q *Quotas) limit(ctx context.Context, stream, owner string) (l limit, err 
 		if err != nil {
 			return l, err
 		}
-		l.jobs = max(1, int(l.Share*float64(backlog)/4)) // a quarter may wait before each later stage
+		l.requests = max(1, int(l.Share*float64(backlog)/4)) // a quarter may wait before each later stage
 	}
 	return l, nil
 }
 
-// exceeds reports whether a holding with a message of more bytes is above a quota.
-func (l limit) exceeds(h *holding, more int64) (bytes, jobs bool) {
-	return l.Bytes > 0 && h.bytes+more > l.Bytes, l.jobs > 0 && h.jobs >= l.jobs
+// exceeds reports whether a holding and one more message, of more bytes, are above the limit of bytes, and above that of
+// requests.
+func (l limit) exceeds(h *holding, more int64) (overBytes, overRequests bool) {
+	return l.Bytes > 0 && h.bytes+more > l.Bytes, l.requests > 0 && h.requests >= l.requests
 }
 
-// take counts a message of an owner that has more bytes.
-func (q *Quotas) take(ctx context.Context, stream, owner string, more int64) error {
-	l, err := q.limit(ctx, stream, owner)
-	if err != nil || l.Bytes <= 0 && l.jobs == 0 {
+// reserve counts one more message of an owner, of more bytes, in what the owner holds. It asks the server for the
+// present size before if the known size is old, or if it would refuse the message by a size that may be wrong. The
+// errors are those of Take.
+func (q *Quotas) reserve(ctx context.Context, stream, owner string, more int64) error {
+	l, err := q.currentLimit(ctx, stream, owner)
+	if err != nil || l.Bytes <= 0 && l.requests == 0 {
 		return err
 	}
-	h, err := q.holding(ctx, hold{stream: stream, owner: owner})
+	h, err := q.holding(ctx, holdingKey{stream: stream, owner: owner})
 	if err != nil {
 		return err
 	}
-	defer h.asking.Release(1)
+	defer h.turn.Release(1)
 
-	age := time.Since(h.looked)
-	bytes, jobs := l.exceeds(h, more)
-	if age > max(holdsFor, looksRest*h.took) || (bytes || jobs) && (!h.listed || h.taken || age > max(refusesFor, looksRest*h.took)) {
-		if err := q.look(ctx, hold{stream: stream, owner: owner}, l, h, more); err != nil {
+	age := time.Since(h.lookedAt)
+	isOld := age > max(holdingFreshFor, lookPauseFactor*h.lookTime)
+	overBytes, overRequests := l.exceeds(h, more)
+	mayBeWrong := !h.isExact || h.grewSince || age > max(refusalFreshFor, lookPauseFactor*h.lookTime)
+	if isOld || (overBytes || overRequests) && mayBeWrong {
+		if err := q.refresh(ctx, holdingKey{stream: stream, owner: owner}, l, h, more); err != nil {
 			return err
 		}
 	}
-	switch bytes, jobs := l.exceeds(h, more); {
-	case bytes:
+
+	switch overBytes, overRequests := l.exceeds(h, more); {
+	case overBytes:
 		return fault.New(fault.OverBudget, "%w: %s of tenant %q take %d bytes of %s, and with %d more they exceed %d: %s",
 			ErrQuota, contents[stream], owner, h.bytes, stream, more, l.Bytes, l.Why)
-	case jobs:
-		return fault.New(fault.Infrastructure, "%w of tenant %q: %d without an answer, at most %d", ErrBusy, owner, h.jobs, l.jobs)
+	case overRequests:
+		return fault.New(fault.Infrastructure, "%w of tenant %q: %d without an answer, at most %d", ErrBusy, owner, h.requests, l.requests)
 	}
 	h.bytes += more
-	h.jobs++
-	h.taken = true
+	h.requests++
+	h.grewSince = true
 	return nil
 }
 
-// holding returns a holding, which the caller alone has until it releases it.
-func (q *Quotas) holding(ctx context.Context, key hold) (*holding, error) {
-	h, ok := q.holds.Get(key)
+// holding returns what is known of the messages that key names. The caller has it alone until it releases h.turn.
+func (q *Quotas) holding(ctx context.Context, key holdingKey) (*holding, error) {
+	h, ok := q.holdings.Get(key)
 	if !ok {
-		h = q.holds.Add(key, &holding{asking: semaphore.NewWeighted(1)}, 1)
+		h = q.holdings.Add(key, &holding{turn: semaphore.NewWeighted(1)}, 1)
 	}
-	return h, h.asking.Acquire(ctx, 1)
+	return h, h.turn.Acquire(ctx, 1)
 }
 
-// look brings a holding up to date. While the messages of all owners together, or a soft quota's half of the stream, leave room for so
-// many bytes more nothing is listed.
-func (q *Quotas) look(ctx context.Context, key hold, l limit, h *holding, more int64) error {
+// refresh sets the holding h to the present size of the messages that key names. If more bytes and one more message fit
+// into the limit l even if the owner held all messages of the stream, or if a soft limit does not bind because the
+// stream is at most half full, it sets the size of the whole stream, which costs less. Otherwise it lists the owner's
+// messages.
+func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holding, more int64) error {
 	began := time.Now()
-	defer func() { h.looked, h.took, h.taken = time.Now(), time.Since(began), false }()
+	defer func() { h.lookedAt, h.lookTime, h.grewSince = time.Now(), time.Since(began), false }()
+
+	// The size of the whole stream may be small enough.
 	info, err := q.log.conn.Info(ctx, key.stream)
 	if err != nil {
 		return err
 	}
-	total := holding{bytes: int64(info.State.Bytes), jobs: int(info.State.Msgs)}
+	total := holding{bytes: int64(info.State.Bytes), requests: int(info.State.Msgs)}
 	if l.Soft && total.bytes+more <= info.Config.MaxBytes/2 {
 		total.bytes = 0
 	}
-	if bytes, jobs := l.exceeds(&total, more); !bytes && !jobs {
-		h.bytes, h.jobs, h.listed = total.bytes, total.jobs, false
+	if overBytes, overRequests := l.exceeds(&total, more); !overBytes && !overRequests {
+		h.bytes, h.requests, h.isExact = total.bytes, total.requests, false
 		return nil
 	}
 
-	subjects, err := q.subjects(ctx, key.stream, key.owner)
+	// The owner's messages.
+	subjects, err := q.ownerSubjects(ctx, key.stream, key.owner)
 	if err != nil {
 		return err
 	}
-	if h.bytes, err = q.sum(ctx, key.stream, subjects); err != nil {
+	if h.bytes, err = q.totalBytes(ctx, key.stream, subjects); err != nil {
 		return err
 	}
-	h.jobs, h.listed = len(subjects), true
-	if bytes, jobs := l.exceeds(h, more); key.stream != StreamModel || key.all || !bytes && !jobs {
+	h.requests, h.isExact = len(subjects), true
+	overBytes, overRequests := l.exceeds(h, more)
+	hasUncounted := key.stream == StreamModel && !key.includesAnswered // answered requests do not count
+	if !hasUncounted || !overBytes && !overRequests {
 		return nil
 	}
-	answered, err := q.answered(ctx, key.owner, subjects)
+
+	// The owner's requests without an answer.
+	answered, err := q.answeredRequests(ctx, key.owner, subjects)
 	if err != nil {
 		return err
 	}
 	for _, subject := range answered {
 		delete(subjects, subject)
 	}
-	h.jobs = len(subjects)
-	h.bytes, err = q.sum(ctx, key.stream, subjects)
+	h.requests = len(subjects)
+	h.bytes, err = q.totalBytes(ctx, key.stream, subjects)
 	return err
 }
 
-// subjects lists the subjects of an owner's messages in a stream.
-func (q *Quotas) subjects(ctx context.Context, stream, owner string) (map[string]uint64, error) {
+// ownerSubjects returns the subjects of an owner's messages in a stream, with the number of messages on each.
+func (q *Quotas) ownerSubjects(ctx context.Context, stream, owner string) (map[string]uint64, error) {
 	union := map[string]uint64{}
 	for _, group := range keptKinds {
 		if group.stream != stream {
@@ -269,9 +285,9 @@ func (q *Quotas) subjects(ctx context.Context, stream, owner string) (map[string
 	return union, nil
 }
 
-// answered returns the subjects among those of an owner's requests whose jobs have an answer.
-func (q *Quotas) answered(ctx context.Context, owner string, requests map[string]uint64) (subjects []string, err error) {
-	answers, err := q.subjects(ctx, StreamAnswer, owner)
+// answeredRequests returns those subjects of an owner's requests whose jobs have an answer.
+func (q *Quotas) answeredRequests(ctx context.Context, owner string, requests map[string]uint64) (subjects []string, err error) {
+	answers, err := q.ownerSubjects(ctx, StreamAnswer, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -287,8 +303,9 @@ func (q *Quotas) answered(ctx context.Context, owner string, requests map[string
 	return subjects, nil
 }
 
-// sum returns the bytes of messages. Of those with an unknown size it reads sizesPerLook; others do not count yet.
-func (q *Quotas) sum(ctx context.Context, stream string, subjects map[string]uint64) (bytes int64, err error) {
+// totalBytes returns the total size of the messages on the subjects. It fetches the messages of at most sizesPerLook
+// subjects whose size is unknown. Further ones do not count yet.
+func (q *Quotas) totalBytes(ctx context.Context, stream string, subjects map[string]uint64) (bytes int64, err error) {
 	var unknown []string
 	for subject := range subjects {
 		if size, ok := q.sizes.Get(subject); ok {

@@ -1,6 +1,6 @@
 package bus
 
-// Room that is made for an owner by its own messages: above a quarter of a quota answered requests go, old answers and old large
+// Removal of an owner's old messages when the owner holds more than a quarter of a quota: answered requests, old answers and old large
 // messages. Only the aggregator may remove them.
 
 import (
@@ -12,8 +12,9 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 )
 
-// Retire is told that an owner's job has its answer. Above a quarter of its quota of requests it removes the job's, and above a quarter
-// of that of answers the owner's old messages. It costs two requests to the server a second and owner, and one more per job above a
+// Retire removes what an owner no longer needs after one of its jobs was answered. If the owner holds more than a
+// quarter of its quota of requests, it removes the job's request; if more than a quarter of its quota of answers, the
+// owner's old messages. It costs at most two requests to the server per second and owner, and one more per job above a
 // quarter.
 func (q *Quotas) Retire(ctx context.Context, job string) error {
 	owner := message.Owner(job)
@@ -21,12 +22,12 @@ func (q *Quotas) Retire(ctx context.Context, job string) error {
 		return nil
 	}
 	for _, stream := range []string{StreamModel, StreamAnswer} {
-		crowded, err := q.crowded(ctx, stream, owner)
+		isCrowded, err := q.isCrowded(ctx, stream, owner)
 		switch {
-		case err == nil && crowded && stream == StreamModel:
+		case err == nil && isCrowded && stream == StreamModel:
 			err = q.log.Purge(ctx, StreamModel, message.AnyLane(job), 0)
-		case err == nil && crowded:
-			err = q.spare(ctx, owner)
+		case err == nil && isCrowded:
+			err = q.removeOld(ctx, owner)
 		}
 		if err != nil {
 			return err
@@ -35,8 +36,8 @@ func (q *Quotas) Retire(ctx context.Context, job string) error {
 	return nil
 }
 
-// Spare removes the old messages of all owners who hold more than a quarter of their quota of large messages. It takes time in
-// proportion to the number of these.
+// Spare removes the old messages of each owner who holds more than a quarter of its quota of large messages. It takes
+// time in proportion to the number of large messages.
 func (q *Quotas) Spare(ctx context.Context) error {
 	if q == nil {
 		return nil
@@ -52,9 +53,9 @@ func (q *Quotas) Spare(ctx context.Context) error {
 		}
 	}
 	for owner := range owners {
-		crowded, err := q.crowded(ctx, StreamBlob, owner)
-		if err == nil && crowded {
-			err = q.spare(ctx, owner)
+		isCrowded, err := q.isCrowded(ctx, StreamBlob, owner)
+		if err == nil && isCrowded {
+			err = q.removeOld(ctx, owner)
 		}
 		if err != nil {
 			return err
@@ -63,52 +64,60 @@ func (q *Quotas) Spare(ctx context.Context) error {
 	return nil
 }
 
-// crowded reports whether an owner holds more than a quarter of its quota, answered requests among it.
-func (q *Quotas) crowded(ctx context.Context, stream, owner string) (bool, error) {
-	l, err := q.limit(ctx, stream, owner)
-	if err != nil || l.Bytes <= 0 && l.jobs == 0 {
+// isCrowded reports whether an owner holds more than a quarter of its quota in a stream. Answered requests count here,
+// too.
+func (q *Quotas) isCrowded(ctx context.Context, stream, owner string) (bool, error) {
+	l, err := q.currentLimit(ctx, stream, owner)
+	if err != nil || l.Bytes <= 0 && l.requests == 0 {
 		return false, err
 	}
-	l.Bytes, l.jobs, l.Soft = l.Bytes/4, (l.jobs+3)/4, false
-	key := hold{stream, owner, true}
+	l.Bytes, l.requests, l.Soft = l.Bytes/4, (l.requests+3)/4, false // rounded up, because 0 means any number
+
+	key := holdingKey{stream: stream, owner: owner, includesAnswered: true}
 	h, err := q.holding(ctx, key)
 	if err != nil {
 		return false, err
 	}
-	defer h.asking.Release(1)
-	if time.Since(h.looked) > max(holdsFor, looksRest*h.took) {
-		if err := q.look(ctx, key, l, h, 0); err != nil {
+	defer h.turn.Release(1)
+	isStale := time.Since(h.lookedAt) > max(holdingFreshFor, lookPauseFactor*h.lookTime)
+	if isStale {
+		if err := q.refresh(ctx, key, l, h, 0); err != nil {
 			return false, err
 		}
 	}
-	bytes, jobs := l.exceeds(h, 0)
-	return bytes || jobs, nil
+	overBytes, overRequests := l.exceeds(h, 0)
+	return overBytes || overRequests, nil
 }
 
-// spare removes an owner's old messages, whatever the room in the streams, once a second at most: answers that were kept for their least
-// time, the requests of answered jobs before them, and large messages that no job without an answer and no younger answer needs.
-func (q *Quotas) spare(ctx context.Context, owner string) error {
+// removeOld removes an owner's old messages from three streams, at most once a second:
+//   - the requests of answered jobs,
+//   - answers older than the least time for which answers are kept,
+//   - large messages that no job without an answer and no younger answer needs, judged by age.
+//
+// It does so even if the streams have room.
+func (q *Quotas) removeOld(ctx context.Context, owner string) error {
 	now := time.Now()
 	q.mu.Lock()
-	maps.DeleteFunc(q.spared, func(_ string, at time.Time) bool { return now.Sub(at) > holdsFor })
-	_, done := q.spared[owner]
-	if !done {
-		q.spared[owner] = now
+	maps.DeleteFunc(q.lastRemoval, func(_ string, at time.Time) bool { return now.Sub(at) > holdingFreshFor })
+	_, wasDone := q.lastRemoval[owner]
+	if !wasDone {
+		q.lastRemoval[owner] = now
 	}
 	q.mu.Unlock()
-	if done {
+	if wasDone {
 		return nil
 	}
 
+	// Requests of answered jobs.
 	info, err := q.log.conn.Info(ctx, StreamAnswer)
 	if err != nil {
 		return err
 	}
-	requests, err := q.subjects(ctx, StreamModel, owner)
+	requests, err := q.ownerSubjects(ctx, StreamModel, owner)
 	if err != nil {
 		return err
 	}
-	answered, err := q.answered(ctx, owner, requests)
+	answered, err := q.answeredRequests(ctx, owner, requests)
 	if err != nil {
 		return err
 	}
@@ -118,27 +127,33 @@ func (q *Quotas) spare(ctx context.Context, owner string) error {
 		}
 	}
 
+	// Old answers.
 	times := TimesOf(info.Config.Metadata)
-	old := info.TimeStamp.Add(-times.Answers)
-	if err := q.purge(ctx, StreamAnswer, message.KindAnswer, owner, old); err != nil {
+	oldest := info.TimeStamp.Add(-times.Answers)
+	if err := q.purgeOlder(ctx, StreamAnswer, message.KindAnswer, owner, oldest); err != nil {
 		return err
 	}
+
+	// Large messages that are older than the remaining answers and the owner's first request without an answer.
 	first, err := q.log.firstOf(ctx, StreamModel, message.OwnedBy(message.KindModel, owner))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	if err == nil && first.Time.Before(old) {
-		old = first.Time
+	if err == nil && first.Time.Before(oldest) {
+		oldest = first.Time
 	}
-	return q.purge(ctx, StreamBlob, message.KindBlob, owner, old.Add(-times.Margin-times.Renew))
+	return q.purgeOlder(ctx, StreamBlob, message.KindBlob, owner, oldest.Add(-times.Margin-times.Renew))
 }
 
-// purge removes the messages of a kind of an owner that were stored before a time.
-func (q *Quotas) purge(ctx context.Context, stream string, kind message.Kind, owner string, before time.Time) error {
+// purgeOlder removes an owner's messages of a kind that were stored before a time, and forgets what it knows about the
+// owner's share of the stream.
+func (q *Quotas) purgeOlder(ctx context.Context, stream string, kind message.Kind, owner string, before time.Time) error {
 	info, err := q.log.conn.Info(ctx, stream)
 	if err != nil {
 		return err
 	}
+
+	// below is the sequence of the first message that is young enough to stay.
 	below := info.State.LastSeq + 1
 	switch first, err := q.log.From(ctx, stream, 0, before); {
 	case err == nil:
@@ -149,13 +164,14 @@ func (q *Quotas) purge(ctx context.Context, stream string, kind message.Kind, ow
 	if err := q.log.Purge(ctx, stream, message.OwnedBy(kind, owner), below); err != nil {
 		return err
 	}
-	for _, all := range []bool{false, true} {
-		h, err := q.holding(ctx, hold{stream, owner, all})
+
+	for _, includesAnswered := range []bool{false, true} {
+		h, err := q.holding(ctx, holdingKey{stream, owner, includesAnswered})
 		if err != nil {
 			return err
 		}
-		h.looked, h.listed = time.Time{}, false
-		h.asking.Release(1)
+		h.lookedAt, h.isExact = time.Time{}, false
+		h.turn.Release(1)
 	}
 	return nil
 }

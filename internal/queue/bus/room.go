@@ -1,7 +1,6 @@
 package bus
 
-// The bound of the backlog of a lane before a stage; the server is asked for the backlog now and
-// then.
+// A bound for the number of messages that wait in a lane before a stage. The server is asked for that number now and then.
 
 import (
 	"context"
@@ -30,144 +29,143 @@ const (
 	DefaultBacklog  = 4096
 )
 
-// ErrBusy: too many jobs of the tenant's lane wait already. It wraps ErrFull.
+// ErrBusy means that too many jobs of the tenant's lane wait already. It wraps ErrFull.
 var ErrBusy = fmt.Errorf("%w: too many jobs wait", ErrFull)
 
 // Times and numbers of Room.
 const (
-	roomFor = time.Second // for how long an answer of the server holds
-	// pause until the server is asked again about a lane without room
-	roomRetry = 20 * time.Millisecond
-	roomAtOdd = 16 // messages let through if the server does not answer
+	roomFreshFor  = time.Second           // for how long an answer of the server holds
+	roomRetry     = 20 * time.Millisecond // pause until the server is asked again about a lane without room
+	roomIfUnknown = 16                    // messages let through if the server does not answer
 )
 
-// Room counts the messages that may still be published to one stage, lane by lane. Half of the room
-// may be spent before the server is asked again, so a quiet lane costs nothing and a crowded one is
-// asked about often. Several publishers together may exceed the bound by the room that each has
-// seen.
+// Room counts, for each lane, the messages that may still be published to one stage. Only half of the free places may be
+// spent before the server is asked again, so a quiet lane costs nothing, and a crowded one is asked about often. Several
+// publishers together may exceed the bound, because each counts on its own.
 type Room struct {
-	conn     *Conn
-	stream   string
-	consumer string   // name over all lanes, or prefix of the lanes' names
-	part     int      // the stage has 1/part of the backlog
-	behind   []string // streams that keep the later results of the messages
+	conn         *Conn
+	stream       string
+	consumer     string   // name over all lanes, or prefix of the lanes' names
+	divisor      int      // the backlog before the stage is 1/divisor of that before the first stage
+	laterStreams []string // streams that keep the later results of the messages
 
-	mu     sync.Mutex
-	lanes  [wire.Lanes]laneRoom
-	single bool      // there is one consumer for all lanes
-	full   string    // a stream of behind that was nearly full, or ""
-	looked time.Time // when that was found out
+	mu            sync.Mutex
+	lanes         [wire.Lanes]laneRoom
+	isShared      bool      // there is one consumer for all lanes
+	fullStream    string    // one of laterStreams that is nearly full, or ""
+	fullCheckedAt time.Time // when the server was asked for fullStream
 }
 
 // laneRoom is the room of one lane.
 type laneRoom struct {
-	left   int       // messages that may still be published
-	at     time.Time // of the server's answer
-	asking bool      // the server is being asked
+	free     int       // number of messages that may still be published
+	askedAt  time.Time // of the server's answer
+	isAsking bool      // the server is being asked
 }
 
-// NewRoom returns the room before the stage of a consumer: 1/part of the backlog. The server is asked
-// at the first use.
+// NewRoom returns the room before the stage of a consumer, where 1/part of the backlog of the first stage may wait. The
+// server is asked at the first use.
 func NewRoom(c *Conn, stream, consumer string, part int) *Room {
-	return &Room{conn: c, stream: stream, consumer: consumer, part: part}
+	return &Room{conn: c, stream: stream, consumer: consumer, divisor: part}
 }
 
-// NewModelRoom returns the room for jobs. While a stream that keeps their later results is three quarters full there is none: every
-// accepted job will need room there.
+// NewModelRoom returns the room for new jobs. There is none while a stream that keeps jobs' later results is three
+// quarters full, because every accepted job will need space there.
 func NewModelRoom(c *Conn) *Room {
 	r := NewRoom(c, StreamModel, ConsumerModel, 1)
-	r.behind = []string{StreamModel, StreamAnswer, StreamPartial, StreamBlob}
+	r.laterStreams = []string{StreamModel, StreamAnswer, StreamPartial, StreamBlob}
 	return r
 }
 
-// CheckFull returns the error that Enter would return, if it is known without asking the server; else
+// CheckFull returns the error that Enter would return, if that is known without asking the server. Otherwise it returns
 // nil.
 func (r *Room) CheckFull(lane int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if l := r.lane(lane); l.left <= 0 && time.Since(l.at) < roomRetry {
-		return r.busy(lane)
+	if l := r.lane(lane); l.free <= 0 && time.Since(l.askedAt) < roomRetry {
+		return r.noRoomError(lane)
 	}
 	return nil
 }
 
-// Enter takes the place of one message. The error wraps ErrBusy if there is none, and ErrFull if a
-// stream behind is nearly full.
+// Enter takes one free place in a lane. The error wraps ErrBusy if there is none, and ErrFull if one of the later
+// streams is nearly full. It asks the server before it refuses, unless that was asked less than roomRetry ago.
 func (r *Room) Enter(ctx context.Context, lane int) error {
 	r.mu.Lock()
 	l := r.lane(lane)
-	fresh := time.Since(l.at)
+	age := time.Since(l.askedAt)
 
 	switch {
-	case l.left > 0:
-		l.left--
-		if fresh > roomFor && !l.asking {
-			l.asking = true
+	case l.free > 0:
+		l.free--
+		if age > roomFreshFor && !l.isAsking {
+			l.isAsking = true
 			go r.refresh(context.WithoutCancel(ctx), lane, nil)
 		}
 		r.mu.Unlock()
 		return nil
-	case fresh < roomRetry:
+	case age < roomRetry:
 		defer r.mu.Unlock()
-		return r.busy(lane)
+		return r.noRoomError(lane)
 	}
 
+	// No place is known to be free: ask the server.
 	r.mu.Unlock()
 	r.refresh(ctx, lane, nil)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l = r.lane(lane)
-	l.left--
-	if l.left < 0 {
-		return r.busy(lane)
+	l.free--
+	if l.free < 0 {
+		return r.noRoomError(lane)
 	}
 	return nil
 }
 
-// busy returns why there is no room. The caller holds r.mu.
-func (r *Room) busy(lane int) error {
-	if r.full != "" {
+// noRoomError returns the error that says why a lane has no room. The caller holds r.mu.
+func (r *Room) noRoomError(lane int) error {
+	if r.fullStream != "" {
 		return fault.New(
-			fault.Infrastructure, "%w: %s, nearly: what is answered makes room", ErrFull, r.full,
+			fault.Infrastructure, "%w: %s, nearly: what is answered makes room", ErrFull, r.fullStream,
 		)
 	}
 	return fault.New(fault.Infrastructure, "%w in lane %d", ErrBusy, lane)
 }
 
-// HasRoom reports whether there is room in a lane as far as is known. If there is none it has the
-// server asked, and known is called after the answer.
+// HasRoom reports whether a lane has a free place as far as is known. If not, it asks the server in the background, and
+// calls known after the answer.
 func (r *Room) HasRoom(ctx context.Context, lane int, known func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.lane(lane)
-	if l.left > 0 {
+	if l.free > 0 {
 		return true
 	}
 
-	if !l.asking && time.Since(l.at) > roomRetry {
-		l.asking = true
+	if !l.isAsking && time.Since(l.askedAt) > roomRetry {
+		l.isAsking = true
 		go r.refresh(ctx, lane, known)
 	}
 	return false
 }
 
-// Spend takes the places of n messages, also if there are none.
+// Spend takes n places of a lane, even if there are fewer.
 func (r *Room) Spend(lane, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lane(lane).left -= n
+	r.lane(lane).free -= n
 }
 
-// lane returns the room of a lane, or the one of all lanes. The caller holds r.mu.
+// lane returns the room of a lane, or the common one if all lanes have one consumer. The caller holds r.mu.
 func (r *Room) lane(lane int) *laneRoom {
-	if r.single || lane < 0 || lane >= len(r.lanes) {
+	if r.isShared || lane < 0 || lane >= len(r.lanes) {
 		lane = 0
 	}
 	return &r.lanes[lane]
 }
 
-// refresh asks the server, and calls known, unless it is nil, when it has the answer.
+// refresh asks the server for the room of a lane. After the answer it calls known, unless that is nil.
 func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -175,47 +173,50 @@ func (r *Room) refresh(ctx context.Context, lane int, known func()) {
 		defer known()
 	}
 
-	left, single := r.inLane(ctx, lane)
-	full := r.fullNow(ctx)
+	free, isShared := r.askFreePlaces(ctx, lane)
+	full := r.findFullStream(ctx)
 	if full != "" {
-		left = 0
+		free = 0
 	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.full = full
-	r.single = r.single || single
-	*r.lane(lane) = laneRoom{left: left, at: time.Now()}
+	r.fullStream = full
+	r.isShared = r.isShared || isShared
+	*r.lane(lane) = laneRoom{free: free, askedAt: time.Now()}
 }
 
-// inLane asks the server for the room of a lane. If there is no answer, a few messages are let through, so that work goes on.
-func (r *Room) inLane(ctx context.Context, lane int) (left int, single bool) {
-	c, single, err := r.conn.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0))
+// askFreePlaces asks the server for the number of messages that may be published in a lane: half of the bound minus
+// those that wait, because other publishers may take the other half. isShared is true if all lanes have one consumer,
+// whose bound is that of all lanes. If there is no answer, a few messages are let through, so that work goes on.
+func (r *Room) askFreePlaces(ctx context.Context, lane int) (free int, isShared bool) {
+	c, isShared, err := r.conn.LaneConsumer(ctx, r.stream, r.consumer, max(lane, 0))
 	if err != nil {
-		return roomAtOdd, single
+		return roomIfUnknown, isShared
 	}
 	backlog, err := r.conn.Backlog(ctx)
 	if err != nil {
-		return roomAtOdd, single
+		return roomIfUnknown, isShared
 	}
-	left = backlog/r.part - int(c.NumPending) - c.NumAckPending // workers hold many
-	if single {
-		left += backlog / r.part * (wire.Lanes - 1)
+	free = backlog/r.divisor - int(c.NumPending) - c.NumAckPending // those that workers hold wait, too
+	if isShared {
+		free += backlog / r.divisor * (wire.Lanes - 1)
 	}
-	return left - max(left, 0)/2, single // half is for other publishers
+	return free - max(free, 0)/2, isShared
 }
 
-// fullNow returns the first of the streams behind that is nearly full, or "", as known at most roomFor ago. Without an answer of the
-// server none is: the refusal of a message decides.
-func (r *Room) fullNow(ctx context.Context) (full string) {
+// findFullStream returns the first of the later streams that is more than three quarters full, or "". It asks the server
+// at most every roomFreshFor. If there is no answer, no stream counts as full: the server then refuses messages for
+// itself.
+func (r *Room) findFullStream(ctx context.Context) (full string) {
 	r.mu.Lock()
-	full, old := r.full, time.Since(r.looked) > roomFor
+	full, isOld := r.fullStream, time.Since(r.fullCheckedAt) > roomFreshFor
 	r.mu.Unlock()
-	if !old {
+	if !isOld {
 		return full
 	}
 	full = ""
-	for _, name := range r.behind {
+	for _, name := range r.laterStreams {
 		info, err := r.conn.Info(ctx, name)
 		if err != nil {
 			break
@@ -227,22 +228,22 @@ func (r *Room) fullNow(ctx context.Context) (full string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.looked = time.Now()
+	r.fullCheckedAt = time.Now()
 	return full
 }
 
-// Remaining returns the number of messages that may be published in a lane, and the stream behind that
-// is full, as known at most roomFor ago.
+// Remaining returns the number of messages that may be published in a lane, and the later stream that is nearly full, or
+// "". Both are as the server said at most roomFreshFor ago.
 func (r *Room) Remaining(ctx context.Context, lane int) (left int, full string) {
 	r.mu.Lock()
-	old := time.Since(r.lane(lane).at) > roomFor
+	isOld := time.Since(r.lane(lane).askedAt) > roomFreshFor
 	r.mu.Unlock()
-	if old {
+	if isOld {
 		r.refresh(ctx, lane, nil)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return max(0, r.lane(lane).left), r.full
+	return max(0, r.lane(lane).free), r.fullStream
 }
 
 // Backlog returns the maximum number of jobs of one lane that wait before the first stage.

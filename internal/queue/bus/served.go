@@ -19,8 +19,8 @@ import (
 // ErrNoWorkers: no worker asks for the messages of the job's lane.
 var ErrNoWorkers = errors.New("client: nobody serves the job's lane")
 
-// stages are the workers through which every job passes, with the stream and the consumers from
-// which they take it.
+// stages are the workers through which every job passes, with the stream and the prefix of the names of the consumers from which they take
+// jobs. The consumer of lane 3 is "reparam-3" for instance, and the one for all lanes "reparam".
 var stages = []struct{ worker, stream, consumer string }{
 	{query.StageReparam, StreamModel, ConsumerModel},
 	{query.StageLearn, StreamNetwork, ConsumerNetwork},
@@ -28,38 +28,38 @@ var stages = []struct{ worker, stream, consumer string }{
 	{query.StageAggregate, StreamPartial, ConsumerPartial},
 }
 
-// demand says who asks for the messages of a stage.
-type demand int
+// askers says which workers ask for the messages of a stage.
+type askers int
 
 const (
-	noConsumer demand = iota // there are no consumers
-	ofNobody
-	ofOthers // workers of other lanes
-	ofLane   // workers of the lane
+	noConsumer         askers = iota // the stage has no consumers
+	askedByNobody                    // no worker asks
+	askedForOtherLanes               // only workers of other lanes ask
+	askedForLane                     // workers of the lane ask
 )
 
-// CheckLane returns nil if workers of all four stages ask for the messages of a lane, or work on some, else an error that names a stage
-// without. Then nobody says that not even another lane of the stage is served. The error wraps ErrNoWorkers or ErrNoStream. A worker that
-// is busy with other lanes may seem not to serve this one for a moment.
+// CheckLane returns nil if workers of all four stages ask for messages of a lane, or work on some. Otherwise the error names a stage without
+// workers, and wraps ErrNoWorkers or ErrNoStream. nobody is true if the stage has no workers for other lanes either. If the server does not
+// tell, CheckLane returns nil. A worker that is busy with other lanes may seem not to serve this one for a moment.
 func (c *Conn) CheckLane(ctx context.Context, lane int) (nobody bool, err error) {
 	if c.tenant != "" {
-		return c.askLane(ctx, lane)
+		return c.checkLaneByWorker(ctx, lane)
 	}
 	for _, stage := range stages {
 		s, err := c.Stream(ctx, stage.stream)
 		if err != nil {
 			return true, err
 		}
-		demand, err := demandOf(ctx, s, stage.consumer, lane)
+		found, err := findAskers(ctx, s, stage.consumer, lane)
 		if err != nil {
 			return false, nil // not known
 		}
-		switch demand {
+		switch found {
 		case noConsumer:
 			return true, fault.New(fault.Infrastructure, "%w: stream %s has no consumers", ErrNoStream, stage.stream)
-		case ofNobody:
+		case askedByNobody:
 			return true, fault.New(fault.Infrastructure, "%w: no %s is running", ErrNoWorkers, stage.worker)
-		case ofOthers:
+		case askedForOtherLanes:
 			return false, fault.New(fault.Infrastructure,
 				"%w: no %s takes jobs of lane %d; there are some for other lanes", ErrNoWorkers, stage.worker, lane)
 		}
@@ -67,14 +67,15 @@ func (c *Conn) CheckLane(ctx context.Context, lane int) (nobody bool, err error)
 	return false, nil
 }
 
-// demandOf returns who asks for the messages of a stage's consumers, or works on some.
-func demandOf(ctx context.Context, s jetstream.Stream, stage string, lane int) (demand, error) {
-	own := stage + "-" + strconv.Itoa(lane)
-	names := []string{own}
+// findAskers returns which workers ask for the messages of a stage's consumers, or work on some. allLanesConsumer is the
+// name of the consumer for all lanes, to which a lane's consumer adds a dash and the lane.
+func findAskers(ctx context.Context, s jetstream.Stream, allLanesConsumer string, lane int) (askers, error) {
+	laneConsumer := allLanesConsumer + "-" + strconv.Itoa(lane)
+	names := []string{laneConsumer}
 	for other := range wire.Lanes {
-		names = append(names, stage+"-"+strconv.Itoa(other))
+		names = append(names, allLanesConsumer+"-"+strconv.Itoa(other))
 	}
-	names = append(names, stage) // the one for all lanes
+	names = append(names, allLanesConsumer)
 
 	strongest := noConsumer
 	for _, name := range names {
@@ -87,23 +88,24 @@ func demandOf(ctx context.Context, s jetstream.Stream, stage string, lane int) (
 		}
 		info := consumer.CachedInfo()
 		switch isAsked := info.NumWaiting > 0 || info.NumAckPending > 0; {
-		case isAsked && (name == own || name == stage):
-			return ofLane, nil
+		case isAsked && (name == laneConsumer || name == allLanesConsumer):
+			return askedForLane, nil
 		case isAsked:
-			strongest = ofOthers
+			strongest = askedForOtherLanes
 		default:
-			strongest = max(strongest, ofNobody)
+			strongest = max(strongest, askedByNobody)
 		}
 	}
 	return strongest, nil
 }
 
-// askFor is for how long a worker's word about workers is waited for.
-const askFor = 2 * time.Second
+// workerReplyTimeout bounds the wait for a worker's reply about other workers.
+const workerReplyTimeout = 2 * time.Second
 
-// askLane is CheckLane by the workers' word. Only reparam-workers answer.
-func (c *Conn) askLane(ctx context.Context, lane int) (nobody bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askFor)
+// checkLaneByWorker is CheckLane for a tenant's user, who may not look at consumers: it asks a reparam-worker, which
+// looks for it.
+func (c *Conn) checkLaneByWorker(ctx context.Context, lane int) (nobody bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, workerReplyTimeout)
 	defer cancel()
 	var room message.Room
 	reply, err := c.NC.RequestWithContext(ctx, message.RoomSubject(lane), []byte(message.AskServed))

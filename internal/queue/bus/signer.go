@@ -24,7 +24,7 @@ type Guard struct {
 	// are deleted only with RemoveAnswers, too: by an aggregator, which replaces them and alone may do
 	// so.
 	Remove, RemoveAnswers bool
-	// Forged, unless it is nil, is called for every forged message that was found.
+	// Forged, unless it is nil, is called for every forged message that is found.
 	Forged func(kind message.Kind, subject string)
 }
 
@@ -32,110 +32,114 @@ type Guard struct {
 type Signer struct {
 	guard Guard
 
-	verified, doubted atomic.Int64 // delivered internal messages that keys here verify, and that none does
+	// Delivered messages with a MAC that a key of this process verifies, and that none does.
+	verified, unverified atomic.Int64
 }
 
 // Trust returns the keys by which messages are believed.
 func (s *Signer) Trust() seal.Trust { return s.guard.Trust }
 
-// Sign puts its sum into a message that is complete, and its MAC into an internal one, for the subject that it is delivered on. That may
-// be another one than it is published on.
+// Sign adds the headers by which readers check m, which is complete otherwise: a sum, a MAC if m is internal, and a
+// signature if m is an answer. They hold for the subject on which m will be delivered, which may differ from the one on
+// which it is published.
 func (s *Signer) Sign(m *nats.Msg, subject string) error {
 	kind := message.KindOf(subject)
-	isSealed := s.seals(kind)
-	// A MAC is a sum as well, except that readers of an answer may have no keys.
-	if !slices.Contains(unsummed, kind) && (!isSealed || kind == message.KindAnswer) {
+	hasMAC := s.hasMAC(kind)
+	// A MAC shows damage as well as a sum does, but readers of an answer may have no keys.
+	if !slices.Contains(unsummed, kind) && (!hasMAC || kind == message.KindAnswer) {
 		m.Header[wire.HeaderSum] = []string{sumOf(subject, m.Header, m.Data)}
 	}
-	if isSealed {
+	if hasMAC {
 		m.Header[seal.Header] = []string{s.guard.Keys.Sign(subject, blobOf(m.Header), m.Data)}
 	}
 	if kind != message.KindAnswer {
 		return nil
 	}
-	signature, err := s.guard.Answers.Sign(subject, digestOf(m.Header), statedOf(m.Header, m.Data))
+	signature, err := s.guard.Answers.Sign(subject, digestOf(m.Header), answerStatement(m.Header, m.Data))
 	if signature != "" {
 		m.Header[seal.Signature] = []string{signature}
 	}
 	return fault.Wrap(fault.Internal, err)
 }
 
-// seals reports whether messages of a kind have a MAC.
-func (s *Signer) seals(kind message.Kind) bool { return s.guard.Keys != nil && message.Internal(kind) }
+// hasMAC reports whether messages of a kind have a MAC here: they are internal, and there are keys.
+func (s *Signer) hasMAC(kind message.Kind) bool { return s.guard.Keys != nil && message.Internal(kind) }
 
-// Genuine reports whether a message of a subject may be believed: it is not internal, or signed.
-// Others are reported to Guard.Forged.
+// Genuine reports whether a message on a subject may be believed: it is undamaged, and signed if it is internal. If not,
+// it calls Guard.Forged.
 func (s *Signer) Genuine(subject string, h nats.Header, data []byte) bool {
-	return s.isSound(subject, h, data) || s.report(subject)
+	return s.isSound(subject, h, data) || s.reportForged(subject)
 }
 
-// isSound reports whether a message is as it was sent, by a worker if it is internal.
+// isSound reports whether a message has its right sum and, if it is internal, a right signature.
 func (s *Signer) isSound(subject string, h nats.Header, data []byte) bool {
 	return s.isSigned(subject, h, data) && Intact(subject, h, data) == nil
 }
 
-// report reports a message to Guard.Forged, and returns false.
-func (s *Signer) report(subject string) bool {
+// reportForged calls Guard.Forged with a message's subject, and returns false.
+func (s *Signer) reportForged(subject string) bool {
 	if s.guard.Forged != nil {
 		s.guard.Forged(message.KindOf(subject), subject)
 	}
 	return false
 }
 
-// isSigned reports whether a message needs no signature, or has a valid one: an answer an aggregator's signature, any
-// other internal message a worker's MAC. Without public keys of aggregators an answer needs a worker's MAC.
+// isSigned reports whether a message has the signature that its kind needs. An answer needs the signature of an
+// aggregator if there are public keys of aggregators. Otherwise an internal message needs a worker's MAC if there are
+// keys. Any other message needs none.
 func (s *Signer) isSigned(subject string, h nats.Header, data []byte) bool {
 	switch kind := message.KindOf(subject); {
 	case kind == message.KindAnswer && s.guard.Answers != nil:
 		signature := h[seal.Signature]
-		return len(signature) < 2 && s.guard.Answers.Verify(first(signature), subject, digestOf(h), statedOf(h, data))
-	case s.seals(kind):
-		return s.guard.Keys.Verify(first(h[seal.Header]), subject, blobOf(h), data)
+		return len(signature) < 2 && s.guard.Answers.Verify(firstValue(signature), subject, digestOf(h), answerStatement(h, data))
+	case s.hasMAC(kind):
+		return s.guard.Keys.Verify(firstValue(h[seal.Header]), subject, blobOf(h), data)
 	}
 	return true
 }
 
-// Verifies reports whether there are keys: then Genuine needs the payload of messages.
+// Verifies reports whether there are keys to check messages with. Then Genuine needs the payload of messages.
 func (s *Signer) Verifies() bool { return s.guard.Keys != nil || s.guard.Answers != nil }
 
-// count notes whether a delivered message was believed, if keys decide that.
-func (s *Signer) count(kind message.Kind, isBelieved bool) {
+// countVerified counts a delivered message as verified or not. Messages without a MAC do not count.
+func (s *Signer) countVerified(kind message.Kind, isBelieved bool) {
 	switch {
-	case !s.seals(kind):
+	case !s.hasMAC(kind):
 	case isBelieved:
 		s.verified.Add(1)
 	default:
-		s.doubted.Add(1)
+		s.unverified.Add(1)
 	}
 }
 
-// doubtsMatter is the number of messages that do not verify from which on the keys of this process are to blame, if none verifies.
-const doubtsMatter = 3
+// minUnverified is the number of messages after which CheckKeys blames this process's keys, if no message verified.
+const minUnverified = 3
 
-// CheckKeys returns an error if none of the messages that came from other workers verifies by the keys here.
+// CheckKeys returns an error if at least minUnverified messages came from other workers, and none verifies by the keys
+// of this process.
 func (s *Signer) CheckKeys() error {
-	if n := s.doubted.Load(); n >= doubtsMatter && s.verified.Load() == 0 {
+	if n := s.unverified.Load(); n >= minUnverified && s.verified.Load() == 0 {
 		return fault.New(fault.Infrastructure,
 			"bus: none of the %d messages of other workers is signed by a key of --message-keys: do they have the same file?", n)
 	}
 	return nil
 }
 
-// unsummed are the kinds of messages without a sum of their own: they are lost or wrong without harm, are stored under the digest of their
-// bytes, or have the sum of the message that they deliver.
+// unsummed are the kinds of messages without a sum of their own. Either nothing is lost if they are wrong, or they are
+// stored under the digest of their bytes, or they have the sum of the message that they deliver.
 var unsummed = []message.Kind{
 	message.KindTimer,
 	message.KindProgress, message.KindServes, message.KindHere, message.KindRoom, message.KindBlob, message.KindDone,
 }
 
-// sumOf returns the sum of a message: the SHA-256, in hexadecimal digits, of its subject, the headers that readers act on, and its data.
-// The subject of a reply, which servers may map to another, is left empty.
+// sumOf returns the sum of a message: the SHA-256, in hexadecimal digits, of its subject, the headers that readers act
+// on, and its data. A subject without a kind is left out: it is that of a reply, and servers may map it to another.
 func sumOf(subject string, h nats.Header, data []byte) string {
 	if message.KindOf(subject) == "" {
 		subject = ""
 	}
 	lines := make([]byte, 0, 512)
-	for _, line := range []string{subject, blobOf(h), digestOf(h), first(h[message.HeaderStatus])} {
+	for _, line := range []string{subject, blobOf(h), digestOf(h), firstValue(h[message.HeaderStatus])} {
 		lines = append(append(lines, line...), '\n')
 	}
 	sum := sha256.New()
@@ -144,11 +148,12 @@ func sumOf(subject string, h nats.Header, data []byte) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Intact returns an error with the code damaged if a message, on the subject that it was published for, is not as it was sent. A message
-// without a sum counts as intact, and so does one that came without its payload.
+// Intact returns an error with the code damaged if the sum in a message's headers is wrong. subject is the one that the
+// message was published for. A message without a sum counts as intact, and so does one that the server delivered without
+// its payload.
 func Intact(subject string, h nats.Header, data []byte) error {
-	said := h[wire.HeaderSum]
-	if len(said) == 0 || len(h[headerSize]) > 0 || len(said) == 1 && said[0] == sumOf(subject, h, data) {
+	sums := h[wire.HeaderSum]
+	if len(sums) == 0 || len(h[headerSize]) > 0 || len(sums) == 1 && sums[0] == sumOf(subject, h, data) {
 		return nil
 	}
 	return fault.New(fault.Damaged, "bus: the message on %s was damaged on its way: send it again", subject)
@@ -158,7 +163,7 @@ func Intact(subject string, h nats.Header, data []byte) error {
 const headerSize = "Nats-Msg-Size"
 
 // first returns the first of a header's values, or "".
-func first(values []string) string {
+func firstValue(values []string) string {
 	if len(values) == 0 {
 		return ""
 	}
@@ -166,17 +171,17 @@ func first(values []string) string {
 }
 
 // blobOf returns the digest of the blob that is a message's payload, or "".
-func blobOf(h nats.Header) string { return first(h[headerBlob]) }
+func blobOf(h nats.Header) string { return firstValue(h[headerBlob]) }
 
 // digestOf returns the digest of the request that a message belongs to, or "".
-func digestOf(h nats.Header) string { return first(h[wire.HeaderDigest]) }
+func digestOf(h nats.Header) string { return firstValue(h[wire.HeaderDigest]) }
 
-// statedOf returns the signed statement of an answer: the digest of its payload, in the message or in a blob, and its
-// status in lists.
-func statedOf(h nats.Header, data []byte) string {
+// answerStatement returns the text of an answer that is signed: the digest of its payload, a space, and the answer's
+// status in lists. The payload is data, or in the blob that the headers name.
+func answerStatement(h nats.Header, data []byte) string {
 	content := blobOf(h)
 	if content == "" {
 		content = wire.Digest(data)
 	}
-	return content + " " + first(h[message.HeaderStatus])
+	return content + " " + firstValue(h[message.HeaderStatus])
 }

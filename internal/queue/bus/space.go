@@ -1,7 +1,7 @@
 package bus
 
-// The means by which old messages of a stream make room: where a time lies in it, its front removed
-// in one call, a message moved to its end.
+// Operations by which old messages of a stream make room: to find the first message from a time on, and to move a message to the end, so
+// that everything before a sequence can be removed.
 
 import (
 	"context"
@@ -22,19 +22,19 @@ import (
 // milliseconds.
 const MetadataKeepAtLeast = "btn-keep-at-least"
 
-// DefaultKeepAtLeast is the value for a stream that does not say.
+// DefaultKeepAtLeast is the minimum retention of answers for a stream that states none.
 const DefaultKeepAtLeast = time.Minute
 
-// headerStored is the header of a model or a partial that was moved to the end of its stream: when
-// it was stored first, in Unix milliseconds.
+// headerStored is the header of a model or a partial that was moved to the end of its stream. It has the time when the
+// message was stored first, in Unix milliseconds.
 const headerStored = "Btn-Stored"
 
-// headerSpare is a header without meaning, on messages that may be moved while their stream is
-// full. Then a message may be replaced only by one that is not larger, and a message that was moved
-// has one more header. Moving leaves this one out.
+// headerSpare is a header without meaning, on messages that may be moved while their stream is full. A full stream
+// replaces a message only by one that is not larger, and a moved message gets headerStored. It gives up headerSpare for
+// it.
 const headerSpare = "Btn-Spare"
 
-// withSpare returns m with headerSpare.
+// withSpare adds headerSpare to m, and returns m.
 func withSpare(m *nats.Msg) *nats.Msg {
 	m.Header[headerSpare] = []string{"room for what a message says that was moved"}
 	return m
@@ -43,43 +43,43 @@ func withSpare(m *nats.Msg) *nats.Msg {
 // Times are the ages from which messages may be purged. All follow from the least time for which
 // answers are kept.
 type Times struct {
-	Answers time.Duration // answers are kept at least
-	Grace   time.Duration // models of answered jobs are kept at least
-	Renew   time.Duration // a blob that is older is written again when a job needs it
-	Margin  time.Duration // the largest age of a job's stored data beyond the job's own
+	Answers time.Duration // least time for which answers are kept
+	Grace   time.Duration // least time for which models of answered jobs are kept
+	Renew   time.Duration // a blob that is older is moved to the end of its stream when a job needs it
+	Margin  time.Duration // by how much a job's stored data may be older than the job
 }
 
-// TimesOf returns the times of a stream by its metadata.
+// TimesOf returns the times of a stream, which follow from the minimum retention of answers in its metadata.
 func TimesOf(metadata map[string]string) Times {
-	keep := DefaultKeepAtLeast
+	keepAnswers := DefaultKeepAtLeast
 	if ms, err := strconv.ParseInt(metadata[MetadataKeepAtLeast], 10, 64); err == nil && ms > 0 {
-		keep = time.Duration(ms) * time.Millisecond
+		keepAnswers = time.Duration(ms) * time.Millisecond
 	}
 
 	return Times{
-		Answers: keep,
-		Grace:   min(keep, 15*time.Second),
-		Renew:   min(keep/2, 15*time.Second),
-		Margin:  min(keep/4, 15*time.Second),
+		Answers: keepAnswers,
+		Grace:   min(keepAnswers, 15*time.Second),
+		Renew:   min(keepAnswers/2, 15*time.Second),
+		Margin:  min(keepAnswers/4, 15*time.Second),
 	}
 }
 
-// StoredAt returns when a message was stored first: at, the server's time, or the time in the
-// header of a moved message.
+// StoredAt returns when a message with headers h was stored first. If it was moved, that is in a header. Otherwise it is
+// at, the time that the server states.
 func StoredAt(h nats.Header, at time.Time) time.Time {
-	v := h[headerStored]
-	if len(v) == 0 {
+	values := h[headerStored]
+	if len(values) == 0 {
 		return at
 	}
 
-	ms, err := strconv.ParseInt(v[0], 10, 64)
-	if first := time.UnixMilli(ms); err == nil && first.Before(at) {
-		return first
+	ms, err := strconv.ParseInt(values[0], 10, 64)
+	if firstStored := time.UnixMilli(ms); err == nil && firstStored.Before(at) {
+		return firstStored
 	}
 	return at
 }
 
-// Moved reports whether a message was moved to the end of its stream.
+// Moved reports whether a message with headers h was moved to the end of its stream.
 func Moved(h nats.Header) bool { return len(h[headerStored]) > 0 }
 
 // Place is the position of a message in its stream.
@@ -89,24 +89,24 @@ type Place struct {
 	Time     time.Time // when it was stored there
 }
 
-// From returns the first message of a stream from a sequence on, or, with sequence 0, the first one
-// not older than a time. The error wraps ErrNotFound if there is none.
+// From returns the first message of a stream from a sequence on. If the sequence is 0, it returns the first message that
+// was stored at the time at or later. The error wraps ErrNotFound if there is none.
 func (l *Log) From(ctx context.Context, stream string, sequence uint64, at time.Time) (Place, error) {
 	q := question{Sequence: sequence, Next: ">"}
 	if sequence == 0 {
 		q.Start = &at
 	}
-	return l.place(ctx, stream, q)
+	return l.findPlace(ctx, stream, q)
 }
 
 // firstOf returns the first message of a stream with a subject that matches a filter. The error wraps ErrNotFound if there is none.
 func (l *Log) firstOf(ctx context.Context, stream, filter string) (Place, error) {
-	return l.place(ctx, stream, question{Sequence: 1, Next: filter})
+	return l.findPlace(ctx, stream, question{Sequence: 1, Next: filter})
 }
 
 // place returns the position of the message that a question selects.
-func (l *Log) place(ctx context.Context, stream string, q question) (Place, error) {
-	m, err := l.conn.direct(ctx, stream, q)
+func (l *Log) findPlace(ctx context.Context, stream string, q question) (Place, error) {
+	m, err := l.conn.getDirect(ctx, stream, q)
 	if errors.Is(err, ErrNotFound) {
 		return Place{}, fmt.Errorf("%w: in %s from there on", ErrNotFound, stream)
 	}
@@ -116,16 +116,16 @@ func (l *Log) place(ctx context.Context, stream string, q question) (Place, erro
 	return Place{m.Sequence, m.Subject, m.Time}, nil
 }
 
-// MoveToEnd stores a message again at the end of its stream, in the place of the old one. The
-// server does both at once if a subject holds one message and a new one replaces it. (A rollup
-// would do so too, but may move the acknowledgement floors of the stream's consumers beyond
-// messages that wait: nats-server 2.15.2.) It moves nothing, and returns false, if the message is
-// not the last one of its subject any more.
+// MoveToEnd stores a message again at the end of its stream, where it replaces the old one in one step. It moves
+// nothing, and returns false, if the message is not the last one of its subject any more.
+//
+// The server replaces a message in one step because a subject holds only one. (A rollup would do so too, but may move
+// the acknowledgement floors of the stream's consumers beyond messages that wait: nats-server 2.15.2.)
 func (l *Log) MoveToEnd(ctx context.Context, m *jetstream.RawStreamMsg) (moved bool, err error) {
 	return l.putMoved(ctx, m, m.Sequence)
 }
 
-// PutAgain is MoveToEnd for a message that is stored again if it has been purged meanwhile.
+// PutAgain is MoveToEnd, except that it also stores the message again if it has been purged meanwhile.
 func (l *Log) PutAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
 	moved, err := l.putMoved(ctx, m, m.Sequence)
 	if err == nil && !moved {
@@ -134,8 +134,8 @@ func (l *Log) PutAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
 	return err
 }
 
-// putMoved stores a message at the end of its stream if the last one of its subject has that sequence,
-// or, with 0, if there is none.
+// putMoved stores a message at the end of its stream, with the time when it was stored first in a header. It returns
+// false if the last message of the subject has not the sequence last, or if last is 0 and there is one.
 func (l *Log) putMoved(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
 	msg := asPublished(m)
 	msg.Header[headerStored] = []string{

@@ -1,6 +1,6 @@
 package bus
 
-// A stream that answers but stores nothing: the server's disk is full, or was. Publishers get no error from it.
+// Streams that answer requests but store nothing, because the server's disk is full, or was. Publishers get no error from them.
 
 import (
 	"errors"
@@ -15,90 +15,94 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ErrStorage: the server answers requests, but does not acknowledge messages as stored. A stream of
-// nats-server that could not write stores nothing more until a restart, even if there is room
-// again. Acknowledged messages are stored.
+// ErrStorage means that the server answers requests, but does not acknowledge messages as stored. A stream of
+// nats-server that could not write stores nothing more until a restart, even if there is room again. Acknowledged
+// messages are stored.
 var ErrStorage = errors.New("bus: the NATS server answers, but stores nothing: is its disk full? " +
 	"make room, then restart nats-server; " +
 	"what it accepted is not lost (a stream with replicas: or it has no majority)")
 
-// stalls remembers which streams of a connection store nothing. A reconnection, as after a restart of the server, empties it.
+// stalls remembers which streams of a connection store nothing. It forgets them after a reconnection, since the server
+// may have been restarted.
 type stalls struct {
 	nc *nats.Conn
 
 	mu         sync.Mutex
-	found      map[string]*stall // under mu, by group
-	connection uint64            // under mu: the number of reconnections when the stalls were found
+	byGroup    map[string]*stall // by the stream's group, see function group; under mu
+	reconnects uint64            // number of reconnections when the stalls were found; under mu
 }
 
-// stall says that a stream stores nothing.
+// stall is what is known about a stream that stores nothing.
 type stall struct {
-	found time.Time
-	until time.Time // no publish is tried before
+	foundAt         time.Time
+	noPublishBefore time.Time // publishes fail at once until then
 }
 
 // Times of a stall.
 const (
-	storageFor  = time.Second      // publishes fail at once for so long after one that was not stored
-	forgetAfter = 30 * time.Second // a stream not found for so long is forgotten
+	stallPause  = time.Second      // for so long after a publish that was not stored, others fail at once
+	forgetAfter = 30 * time.Second // a stall is forgotten if it was not found again for so long
 )
 
-// group returns the part of a subject that identifies its stream.
+// group returns the kind of messages in a subject, which identifies the subject's stream here: "task" for
+// btn.v1.task.3.J, if that is its form.
 func group(subject string) string {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(subject, wire.Prefix), ".")
 	return kind
 }
 
-// errStalled returns the error of streams that store nothing.
+// errStalled returns the error that says that the streams of groups store nothing.
 func errStalled(groups ...string) error {
 	return fault.New(fault.Infrastructure, "%w: %s", ErrStorage, strings.Join(groups, ", "))
 }
 
-// present returns the stalls that hold. The caller holds the mutex.
-func (s *stalls) present() map[string]*stall {
-	if reconnects := s.nc.Stats().Reconnects; s.found == nil || reconnects != s.connection {
-		s.found, s.connection = map[string]*stall{}, reconnects
+// currentStalls returns the stalls that are neither too old nor from before a reconnection, by group. It forgets the
+// others. The caller holds the mutex.
+func (s *stalls) currentStalls() map[string]*stall {
+	if reconnects := s.nc.Stats().Reconnects; s.byGroup == nil || reconnects != s.reconnects {
+		s.byGroup, s.reconnects = map[string]*stall{}, reconnects
 	}
-	maps.DeleteFunc(s.found, func(_ string, known *stall) bool { return time.Since(known.found) > forgetAfter })
-	return s.found
+	maps.DeleteFunc(s.byGroup, func(_ string, known *stall) bool { return time.Since(known.foundAt) > forgetAfter })
+	return s.byGroup
 }
 
-// check returns ErrStorage with the groups of the streams that are known to store nothing. Without any it returns nil.
+// check returns ErrStorage with the groups of the streams that are known to store nothing, or nil if there are none.
 func (s *stalls) check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if groups := slices.Sorted(maps.Keys(s.present())); len(groups) > 0 {
+	if groups := slices.Sorted(maps.Keys(s.currentStalls())); len(groups) > 0 {
 		return errStalled(groups...)
 	}
 	return nil
 }
 
-// add notes that the stream of a group stores nothing, and returns the error of that.
-func (s *stalls) add(group string) error {
+// addStall notes that the stream of a group stores nothing, and returns ErrStorage with the group.
+func (s *stalls) addStall(group string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.present()[group] = &stall{found: time.Now(), until: time.Now().Add(storageFor)}
+	s.currentStalls()[group] = &stall{foundAt: time.Now(), noPublishBefore: time.Now().Add(stallPause)}
 	return errStalled(group)
 }
 
-// remove notes that the stream of a group answered a publish, be it with an error.
-func (s *stalls) remove(group string) {
+// removeStall notes that the stream of a group has answered a publish, possibly with an error.
+func (s *stalls) removeStall(group string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.found, group)
+	delete(s.byGroup, group)
 }
 
-// try reports whether the stream of a group is known to store nothing. It returns an error if that was tried less than a second ago.
-func (s *stalls) try(group string) (isKnown bool, err error) {
+// allowPublish returns nil if a publish to the stream of a group may be tried now. isKnown is true if the stream is
+// known to store nothing. Then one publish a second is allowed, and the others get ErrStorage.
+func (s *stalls) allowPublish(group string) (isKnown bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.present()[group]
+	known := s.currentStalls()[group]
 	if known == nil {
 		return false, nil
 	}
-	if time.Now().Before(known.until) {
+	if time.Now().Before(known.noPublishBefore) {
 		return true, errStalled(group)
 	}
-	known.until = time.Now().Add(storageFor)
+	known.noPublishBefore = time.Now().Add(stallPause)
 	return true, nil
 }

@@ -16,7 +16,7 @@ const (
 	headerScheduleTarget = "Nats-Schedule-Target"
 )
 
-// SetTimer has the server deliver m at its time. A job has one timer: setting it again replaces it.
+// SetTimer has the server deliver the deadline m at m.Time. A job has one timer: setting it again replaces it.
 func (l *Log) SetTimer(ctx context.Context, lane int, m *wire.Deadline) error {
 	msg, err := l.signedTimer(lane, m)
 	if err != nil {
@@ -25,8 +25,8 @@ func (l *Log) SetTimer(ctx context.Context, lane int, m *wire.Deadline) error {
 	return l.Put(ctx, msg)
 }
 
-// SetFirstTimer is SetTimer that leaves a timer as it is that the job has already: a worker's is signed,
-// and by the server's clock.
+// SetFirstTimer is SetTimer, except that it does nothing if the job has a timer already. An earlier timer by a worker is better: it is
+// signed, and its time is by the server's clock.
 func (l *Log) SetFirstTimer(ctx context.Context, lane int, m *wire.Deadline) error {
 	msg, err := l.signedTimer(lane, m)
 	if err != nil {
@@ -39,7 +39,7 @@ func (l *Log) SetFirstTimer(ctx context.Context, lane int, m *wire.Deadline) err
 	return err
 }
 
-// signedTimer returns a timer that is signed for the subject on which it will be delivered.
+// signedTimer returns the message that sets the timer m, signed for the subject on which the server will deliver it.
 func (l *Log) signedTimer(lane int, m *wire.Deadline) (*nats.Msg, error) {
 	msg, target, err := timer(lane, m)
 	if err != nil {
@@ -48,7 +48,7 @@ func (l *Log) signedTimer(lane int, m *wire.Deadline) (*nats.Msg, error) {
 	return msg, l.signer.Sign(msg, target)
 }
 
-// timer returns the message that has the server deliver m at its time, and the subject on which it will.
+// timer returns the message that has the server deliver m at m.Time. target is the subject on which the server will deliver it.
 //
 // The client library's option for schedules is not used: it rounds down to whole seconds, which
 // would fire early.

@@ -6,80 +6,87 @@ import (
 	"time"
 )
 
-// Trouble logs repeated failures for the same reason, as while a cluster has no leader: that it
-// began, that it is over, and in between and when it comes and goes once a minute. The zero value is ready.
+// Trouble logs failures that repeat for the same reason, such as while a cluster has no leader. It logs the first
+// failure, at most one a minute of those that follow, and that the trouble is over. The zero value is ready.
 type Trouble struct {
 	mu    sync.Mutex
-	kinds map[kind]*spell
+	kinds map[failureKind]*spell
 }
 
 const (
-	overAfter   = 5 * time.Second // without a failure of the kind it is over
-	remindAfter = time.Minute
+	overAfter   = 5 * time.Second // trouble is over after so long without a failure of its kind
+	remindAfter = time.Minute     // least time between two lines about one kind of failure
 )
 
 // kind identifies failures that count as the same trouble.
-type kind struct {
+type failureKind struct {
 	log  *slog.Logger
 	text string
 }
 
-// spell is trouble from its beginning to its end, and until a minute after it was said last.
+// spell is one time of trouble. It is kept until remindAfter from its last line in the log, so that trouble that comes and goes is not
+// logged more often.
 type spell struct {
-	began, said time.Time
-	failures    int // 0: it is over
-	unsaid      int
-	over        *time.Timer
+	began    time.Time
+	loggedAt time.Time   // of the last line about a failure
+	failures int         // since it began; 0 if it is over
+	unlogged int         // failures since the last line that got no line
+	timer    *time.Timer // calls end
 }
 
-// Warn logs a failure with its attributes if it is the first of its kind, which the logger and the text say, or if none was logged for a
-// minute.
+// Warn logs a failure with its attributes, unless one of the same kind was logged less than a minute ago. Failures are
+// of the same kind if they have the same logger and text.
 func (t *Trouble) Warn(log *slog.Logger, text string, attributes ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k, now := kind{log, text}, time.Now()
+	k, now := failureKind{log, text}, time.Now()
+
+	// Find or begin the spell, and note the failure.
 	s := t.kinds[k]
 	if s == nil {
 		s = &spell{}
-		s.over = time.AfterFunc(overAfter, func() { t.end(k, s) })
+		s.timer = time.AfterFunc(overAfter, func() { t.end(k, s) })
 		if t.kinds == nil {
-			t.kinds = map[kind]*spell{}
+			t.kinds = map[failureKind]*spell{}
 		}
 		t.kinds[k] = s
 	}
-	s.over.Reset(overAfter)
+	s.timer.Reset(overAfter)
 	if s.failures++; s.failures == 1 {
 		s.began = now
 	}
-	if !s.said.IsZero() && now.Sub(s.said) < remindAfter {
-		s.unsaid++
+
+	if !s.loggedAt.IsZero() && now.Sub(s.loggedAt) < remindAfter {
+		s.unlogged++
 		return
 	}
-	if s.unsaid > 0 {
-		attributes = append(attributes, "others", s.unsaid)
+	if s.unlogged > 0 {
+		attributes = append(attributes, "others", s.unlogged)
 	}
 	log.Warn(text, attributes...)
-	s.said, s.unsaid = now, 0
+	s.loggedAt, s.unlogged = now, 0
 }
 
-// end says that trouble of more than one failure is over, and forgets it a minute after it was said last.
-func (t *Trouble) end(k kind, s *spell) {
+// end marks a spell as over, overAfter from its last failure, and logs that if it had more than one failure. It runs
+// again a minute after the spell's last line in the log, to forget the spell.
+func (t *Trouble) end(k failureKind, s *spell) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.kinds[k] != s {
 		return
 	}
-	if s.failures > 1 && s.unsaid < s.failures { // else its beginning was not said
+	wasLogged := s.unlogged < s.failures // at least one of its failures had a line
+	if s.failures > 1 && wasLogged {
 		k.log.Info(k.text+": over", "failures", s.failures, "lasted", time.Since(s.began).Round(time.Second))
-		s.unsaid = 0
+		s.unlogged = 0
 	}
 	s.failures = 0
-	if rest := remindAfter - time.Since(s.said); rest > 0 {
-		s.over.Reset(rest)
+	if rest := remindAfter - time.Since(s.loggedAt); rest > 0 {
+		s.timer.Reset(rest)
 		return
 	}
-	if s.unsaid > 0 {
-		k.log.Info(k.text+": over", "failures", s.unsaid, "lasted", time.Since(s.said).Round(time.Second))
+	if s.unlogged > 0 {
+		k.log.Info(k.text+": over", "failures", s.unlogged, "lasted", time.Since(s.loggedAt).Round(time.Second))
 	}
 	delete(t.kinds, k)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Publish sends a message that no stream stores, signed if it is internal.
+// Publish signs a message if it is internal, and sends it to subscribers. No stream stores it.
 func (l *Log) Publish(m *nats.Msg) error {
 	if err := l.signer.Sign(m, m.Subject); err != nil {
 		return err
@@ -24,37 +24,42 @@ func (l *Log) Publish(m *nats.Msg) error {
 	return l.conn.NC.PublishMsg(m)
 }
 
-// Verify reports whether a delivered message may be believed, as Signer.Genuine does. A message that is not sound may have been damaged on
-// its way, so it is fetched again. If the stored bytes are sound, d takes them. A client's message is believed in any case: Intact tells.
+// Verify reports whether a delivered message may be believed, and counts it for CheckKeys. If the message is damaged or
+// forged as it came, Verify fetches it again, and puts the stored headers and bytes into d if these are sound. A
+// client's message is believed in any case; Intact tells whether it is damaged.
 func (l *Log) Verify(ctx context.Context, d *Delivered) bool {
-	believed := l.isBelieved(ctx, d)
-	l.signer.count(message.KindOf(d.Subject), believed)
-	return believed
+	isBelieved := l.isBelieved(ctx, d)
+	l.signer.countVerified(message.KindOf(d.Subject), isBelieved)
+	return isBelieved
 }
 
-// isBelieved is Verify, uncounted.
+// isBelieved is Verify without the count.
 func (l *Log) isBelieved(ctx context.Context, d *Delivered) bool {
-	sound := l.signer.isSound(d.Subject, d.Header, d.Data)
-	if sound && (l.signer.seals(message.KindOf(d.Subject)) || len(d.Header[wire.HeaderSum]) > 0) {
+	isSound := l.signer.isSound(d.Subject, d.Header, d.Data)
+	hasProof := l.signer.hasMAC(message.KindOf(d.Subject)) || len(d.Header[wire.HeaderSum]) > 0
+	if isSound && hasProof {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, removeWithin)
+
+	// Fetch the stored message, also for a sound one without a sum: its headers may have been lost on the way.
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
-	m, err := l.conn.direct(ctx, d.Stream, question{Sequence: d.Sequence}) // of no sum: perhaps the headers were lost on the way
+	m, err := l.conn.getDirect(ctx, d.Stream, question{Sequence: d.Sequence})
 	if err != nil || m.Subject != d.Subject || !l.signer.isSound(d.Subject, m.Header, m.Data) {
-		return sound || !message.Internal(message.KindOf(d.Subject)) || l.signer.report(d.Subject)
+		return isSound || !message.Internal(message.KindOf(d.Subject)) || l.signer.reportForged(d.Subject)
 	}
-	if sound && len(m.Header[wire.HeaderSum]) == 0 {
+	if isSound && len(m.Header[wire.HeaderSum]) == 0 {
 		return true // it was sent without one
 	}
-	if len(d.Header[headerSize]) == 0 { // else it comes without its payload
+	if len(d.Header[headerSize]) == 0 { // else the consumer delivers messages without their payload
 		d.Header, d.Data = asPublished(m).Header, m.Data
 	}
 	return true
 }
 
-// verifyStored returns a stored message if it is genuine: signed for its subject, which has to match the requested subject
-// or filter. A message that does not verify, even when fetched again, counts as not stored, and is deleted if Guard says so.
+// verifyStored returns the stored message m if it is genuine: sound, and signed for its subject, which has to match the
+// requested subject or filter. It fetches an unsound message once more. If the message is still unsound and internal, it
+// counts as not stored, and is deleted if Guard says so.
 func (l *Log) verifyStored(
 	ctx context.Context, stream, subject string, m *jetstream.RawStreamMsg,
 ) (_ *jetstream.RawStreamMsg, err error) {
@@ -63,61 +68,63 @@ func (l *Log) verifyStored(
 		if signedFor = subject; matches(subject, m.Subject) {
 			signedFor = m.Subject
 		}
-		answer := message.KindOf(signedFor) == message.KindAnswer
-		if (!answer || m.Header != nil) && l.signer.isSound(signedFor, m.Header, m.Data) { // an answer without headers is forged, see noAnswer
+		isForgedAnswer := message.KindOf(signedFor) == message.KindAnswer && m.Header == nil // by getAsForged
+		if !isForgedAnswer && l.signer.isSound(signedFor, m.Header, m.Data) {
 			return m, nil
 		}
 		if looks == looksAtForged {
 			break
 		}
-		if m, err = l.conn.getOnce(ctx, stream, subject); err != nil {
+		if m, err = l.conn.getLastOnce(ctx, stream, subject); err != nil {
 			return nil, err
 		}
 	}
 	if !message.Internal(message.KindOf(signedFor)) {
-		return m, nil // a client's: Intact tells
+		return m, nil // a client's message: Intact tells whether it is damaged
 	}
-	l.signer.report(signedFor)
+	l.signer.reportForged(signedFor)
 	l.removeForged(ctx, stream, m.Sequence)
 	return nil, fmt.Errorf("%w: %s", errForged, subject)
 }
 
-// looksAtForged is the number of fetches before a message counts as forged: it may have been damaged on its way.
+// looksAtForged is how often a message is fetched before it counts as forged: it may have been damaged on its way.
 const looksAtForged = 2
 
-// matches reports whether a filter of as many tokens has a subject.
+// matches reports whether a subject has the tokens of a filter, where * stands for any token.
 func matches(filter, subject string) bool {
-	want, have := strings.Split(filter, "."), strings.Split(subject, ".")
-	return slices.EqualFunc(want, have, func(w, h string) bool { return w == "*" || w == h })
+	filterTokens, subjectTokens := strings.Split(filter, "."), strings.Split(subject, ".")
+	return slices.EqualFunc(filterTokens, subjectTokens, func(w, h string) bool { return w == "*" || w == h })
 }
 
-// removeForged deletes a stored message that is forged. If that fails somebody else will find the same.
+// removeForged deletes a forged message of a stream, if Guard says so. It ignores errors: whoever reads the message next
+// deletes it.
 func (l *Log) removeForged(ctx context.Context, stream string, sequence uint64) {
 	if !l.signer.guard.Remove || stream == StreamAnswer && !l.signer.guard.RemoveAnswers {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, removeWithin)
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	_ = l.Delete(ctx, stream, sequence)
 }
 
 // Discard deletes a stored message that can never be read, so that another can take its place, and reports whether it
-// did. It deletes only internal messages, and none while a cluster is not settled.
+// did. It deletes only internal messages, and none while there is trouble with a cluster.
 func (l *Log) Discard(ctx context.Context, stream string, m *jetstream.RawStreamMsg) bool {
-	if m == nil || !message.Internal(message.KindOf(m.Subject)) || l.conn.inCluster() && l.conn.Unsettled(2*lostFor) {
+	if m == nil || !message.Internal(message.KindOf(m.Subject)) || l.conn.inCluster() && l.conn.Unsettled(2*retryLostFor) {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, removeWithin)
+	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
 	return l.Delete(ctx, stream, m.Sequence) == nil
 }
 
-// errForged: the message on a subject is forged. It counts as not stored.
+// errForged means that the message on a subject is forged. It counts as not stored.
 var errForged = fmt.Errorf("%w (the stored message is forged)", ErrNotFound)
 
-const removeWithin = 2 * time.Second
+// removeTimeout bounds requests about a message that is not sound.
+const removeTimeout = 2 * time.Second
 
-// Reject ends the deliveries of a message that is forged, and deletes it if its stream would keep it.
+// Reject ends the deliveries of a forged message. A partial is deleted as well, because its stream would keep it.
 func (l *Log) Reject(ctx context.Context, d *Delivered) {
 	d.Never("forged")
 	if message.KindOf(d.Subject) == message.KindPartial {
@@ -125,14 +132,14 @@ func (l *Log) Reject(ctx context.Context, d *Delivered) {
 	}
 }
 
-// Repair returns a message of a stream as it was sent: a damaged one is fetched again, once. The error has the code damaged if the stored
-// one is.
+// Repair returns a message of a stream as it was sent. If m is damaged, it is fetched again, once. The error has the
+// code damaged if the stored message is damaged, too.
 func (l *Log) Repair(ctx context.Context, stream string, m *jetstream.RawStreamMsg) (*jetstream.RawStreamMsg, error) {
 	damaged := Intact(m.Subject, m.Header, m.Data)
 	if damaged == nil {
 		return m, nil
 	}
-	again, err := l.conn.direct(ctx, stream, question{Sequence: m.Sequence})
+	again, err := l.conn.getDirect(ctx, stream, question{Sequence: m.Sequence})
 	if err != nil {
 		return nil, err
 	}

@@ -8,24 +8,25 @@ import (
 
 // Versions of nats-server.
 var (
-	oldest  = []int{2, 14, 3} // for timers and the conditions of publishes
-	durable = []int{2, 14, 6} // nats-server #8475
+	minVersion     = []int{2, 14, 3} // the first with the timers and conditions of publishes that this program uses
+	durableVersion = []int{2, 14, 6} // the first that keeps what it acknowledges: nats-server #8475
 )
 
 // NotDurable says what a server with an old version may do.
 const NotDurable = "before 2.14.6 a power cut can lose acknowledged messages, even with sync_interval: always"
 
-// ServerVersion reports whether a version of nats-server has what this program needs, and keeps what it acknowledges. known is false for
-// a text that is no version.
-func ServerVersion(said string) (usable, keeps, known bool) {
-	said, _, _ = strings.Cut(strings.TrimPrefix(said, "v"), "-")
-	var v []int
-	for part := range strings.SplitSeq(said, ".") {
+// ServerVersion parses a version of nats-server, such as v2.14.6. usable is true if the version has what this program
+// needs, and keeps if it does not lose acknowledged messages in a power cut. known is false if text is no version of
+// three numbers.
+func ServerVersion(text string) (usable, keeps, known bool) {
+	text, _, _ = strings.Cut(strings.TrimPrefix(text, "v"), "-")
+	var numbers []int
+	for part := range strings.SplitSeq(text, ".") {
 		n, err := strconv.Atoi(part)
 		if err != nil {
 			return false, false, false
 		}
-		v = append(v, n)
+		numbers = append(numbers, n)
 	}
-	return slices.Compare(v, oldest) >= 0, slices.Compare(v, durable) >= 0, len(v) == 3
+	return slices.Compare(numbers, minVersion) >= 0, slices.Compare(numbers, durableVersion) >= 0, len(numbers) == 3
 }

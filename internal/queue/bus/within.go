@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	answerWithin = 5 * time.Second // of a request without a deadline
+	defaultTimeout = 5 * time.Second // of a request without a deadline
 
-	// own is the least time limit for a server in this process. It lives as long as the process, loses
+	// inProcessTimeout is the least time limit for a server in this process. Such a server lives as long as the process, loses
 	// no request, and may be slow while other processes have the processors.
-	own = time.Minute
+	inProcessTimeout = time.Minute
 )
 
-// AnswerWithin returns the time limit for an answer: d for a server in another process, at least own
-// for one in this process.
+// AnswerWithin returns the time limit for an answer of the server: d if it runs in another process, at least
+// inProcessTimeout if it runs in this one.
 func AnswerWithin(nc *nats.Conn, d time.Duration) time.Duration {
 	if nc.Opts.InProcessServer != nil {
-		return max(d, own)
+		return max(d, inProcessTimeout)
 	}
 	return d
 }
 
-// AnswerWithin is the function of that name, for the bus's connection.
+// AnswerWithin is the function AnswerWithin for the server of c.
 func (c *Conn) AnswerWithin(d time.Duration) time.Duration { return AnswerWithin(c.NC, d) }

@@ -15,11 +15,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Serving returns the TLS configuration of a server with the certificate and key in two files; nil without files. flags
-// is the prefix of their flags. The files are read again at every connection, so that a new certificate needs no
-// restart.
+// Serving returns the TLS configuration of a server whose certificate and key are in two files. It is nil if no files
+// are given. flags is the prefix of their flags, for errors. The files are read again at every connection, so that a new
+// certificate needs no restart.
 func Serving(flags, cert, key string) (*tls.Config, error) {
-	c := certificates{cert: cert, key: key, flags: flags}
+	c := certificates{cert: cert, key: key, flagPrefix: flags}
 	if err := c.check(); err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
 	}
@@ -29,14 +29,14 @@ func Serving(flags, cert, key string) (*tls.Config, error) {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			pair, err := c.pair()
+			pair, err := c.ownCertificate()
 			return &pair, err
 		},
 	}, nil
 }
 
-// Private returns an error for a file of secret keys that everybody on this machine may read or write. A group may: the secrets of
-// Kubernetes have one.
+// Private returns an error if everybody on this machine may read or write a file of secret keys. A group may, because
+// the secrets of Kubernetes have one.
 func Private(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -48,7 +48,7 @@ func Private(file string) error {
 	return nil
 }
 
-// Secret reads a password or a token: the file's text without line ends behind it.
+// Secret returns the password or token in a file: its text without the line ends at the end.
 func Secret(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -61,31 +61,32 @@ func Secret(file string) (string, error) {
 	return s, nil
 }
 
-// certificates are the files of one side's TLS, and the prefix of its flags.
+// certificates are the names of the TLS files of one side of a connection, and the prefix of the flags that name them.
 type certificates struct {
 	ca, cert, key string
-	flags         string
+	flagPrefix    string
 }
 
+// check returns an error if a file cannot be read or has no certificate, or if only one of certificate and key is given.
 func (c certificates) check() error {
 	if (c.cert == "") != (c.key == "") {
-		return fmt.Errorf("%s-cert and %s-key belong together", c.flags, c.flags)
+		return fmt.Errorf("%s-cert and %s-key belong together", c.flagPrefix, c.flagPrefix)
 	}
 	if c.ca != "" {
-		if _, err := c.pool(); err != nil {
-			return fmt.Errorf("%s-ca: %w", c.flags, err)
+		if _, err := c.authorities(); err != nil {
+			return fmt.Errorf("%s-ca: %w", c.flagPrefix, err)
 		}
 	}
 	if c.cert != "" {
-		if _, err := c.pair(); err != nil {
-			return fmt.Errorf("%s-cert and %s-key: %w", c.flags, c.flags, err)
+		if _, err := c.ownCertificate(); err != nil {
+			return fmt.Errorf("%s-cert and %s-key: %w", c.flagPrefix, c.flagPrefix, err)
 		}
 	}
 	return nil
 }
 
-// pool are the certificates that are believed, nil for the system's.
-func (c certificates) pool() (*x509.CertPool, error) {
+// authorities returns the certificates of the authorities that are believed, nil for those of the system.
+func (c certificates) authorities() (*x509.CertPool, error) {
 	if c.ca == "" {
 		return nil, nil
 	}
@@ -100,8 +101,8 @@ func (c certificates) pool() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// pair is the certificate that this side shows.
-func (c certificates) pair() (tls.Certificate, error) {
+// ownCertificate returns the certificate that this side shows, with its key.
+func (c certificates) ownCertificate() (tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	var path *os.PathError
 	if err != nil && !errors.As(err, &path) { // the library's own words may quote the file's content
@@ -110,17 +111,17 @@ func (c certificates) pair() (tls.Certificate, error) {
 	return pair, err
 }
 
-// dial connects to a server with TLS, within a timeout. The files are read for every connection.
+// dial connects to a server with TLS, within a timeout. It reads the files at every call.
 func (c certificates) dial(ctx context.Context, network, addr string, timeout time.Duration) (net.Conn, error) {
-	pool, err := c.pool()
+	pool, err := c.authorities()
 	if err != nil {
-		return nil, fmt.Errorf("%s-ca: %w", c.flags, err)
+		return nil, fmt.Errorf("%s-ca: %w", c.flagPrefix, err)
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
 	if c.cert != "" {
-		pair, err := c.pair()
+		pair, err := c.ownCertificate()
 		if err != nil {
-			return nil, fmt.Errorf("%s-cert and %s-key: %w", c.flags, c.flags, err)
+			return nil, fmt.Errorf("%s-cert and %s-key: %w", c.flagPrefix, c.flagPrefix, err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// NATS is how a process presents itself to NATS. At most one of Creds, NKey, User and TokenFile is
-// given; without them the URL has the credentials. Its tags are the tags of the commands' flags.
+// NATS says how a process authenticates to NATS. At most one of Creds, NKey, User and TokenFile is given; without them
+// the URL has the credentials. Its tags are the tags of the commands' flags.
 type NATS struct {
 	Creds        string `name:"nats-creds" placeholder:"FILE" help:"File with a user's JWT and seed, as nsc writes it."`
 	Context      string `name:"context" placeholder:"NAME" help:"Context of the nats command, or its file, in place of --nats."`
@@ -35,7 +35,7 @@ type NATS struct {
 	Key  string `name:"nats-key" placeholder:"FILE" help:"Private key (PEM) of --nats-cert."`
 }
 
-// Job returns the id of a tenant's job, whose name may be without the tenant's.
+// Job returns the id of a job: name, with the tenant's name before it if the process has a tenant and name has none.
 func (n NATS) Job(name string) string {
 	if n.Tenant != "" && form.Owner(name) == "" {
 		return n.Tenant + "." + name
@@ -43,13 +43,14 @@ func (n NATS) Job(name string) string {
 	return name
 }
 
-// Identity names the user of a process, without secrets: the kind of its credentials, and the public key or the name.
+// Identity returns a text that names the user of a process, without secrets: the kind of the credentials, and the public
+// key, the file or the name.
 func (n NATS) Identity(url string) string {
 	switch {
 	case n.Creds != "":
 		return "credentials " + n.Creds
 	case n.NKey != "":
-		if pair, err := userOf(n.NKey, ""); err == nil {
+		if pair, err := userKey(n.NKey, ""); err == nil {
 			if public, err := pair.PublicKey(); err == nil {
 				return "nkey " + public
 			}
@@ -63,28 +64,29 @@ func (n NATS) Identity(url string) string {
 		return "context " + n.Context
 	}
 	server, _, _ := strings.Cut(url, ",")
-	if at, err := neturl.Parse(server); err == nil && at.User != nil {
-		if _, both := at.User.Password(); both {
-			return at.User.Username()
+	if parsed, err := neturl.Parse(server); err == nil && parsed.User != nil {
+		if _, hasPassword := parsed.User.Password(); hasPassword {
+			return parsed.User.Username()
 		}
 		return "token of the URL"
 	}
 	return "none"
 }
 
-// Options returns the options of nats.Connect. Errors are fault.BadInput, name the flag and its
-// file, and quote nothing of a file's content.
+// Options returns the options of nats.Connect. Errors have the code bad_input, name the flag and its file, and quote
+// nothing of a file's content.
 func (n NATS) Options() ([]nats.Option, error) {
 	if err := n.check(); err != nil {
 		return nil, fault.New(fault.BadInput, "connect: %w", err)
 	}
-	var options []nats.Option
 
+	// The credentials. Their files are read again at every connection.
+	var options []nats.Option
 	switch {
 	case n.Creds != "":
 		options = append(options, nats.UserCredentials(n.Creds))
 	case n.NKey != "":
-		pair, err := userOf(n.NKey, "")
+		pair, err := userKey(n.NKey, "")
 		if err != nil {
 			return nil, fault.New(fault.BadInput, "connect: --nats-nkey: %w", err)
 		}
@@ -93,7 +95,7 @@ func (n NATS) Options() ([]nats.Option, error) {
 			return nil, fault.Wrap(fault.Internal, err)
 		}
 		options = append(options, nats.Nkey(public, func(nonce []byte) ([]byte, error) {
-			pair, err := userOf(n.NKey, public)
+			pair, err := userKey(n.NKey, public)
 			if err != nil {
 				return nil, err
 			}
@@ -114,6 +116,7 @@ func (n NATS) Options() ([]nats.Option, error) {
 		options = append(options, nats.CustomInboxPrefix(n.Inbox))
 	}
 
+	// TLS.
 	if n.TLS || n.CA != "" || n.Cert != "" {
 		options = append(options, nats.Secure())
 	}
@@ -126,16 +129,16 @@ func (n NATS) Options() ([]nats.Option, error) {
 	return options, nil
 }
 
-// check refuses settings that contradict each other, and files that are not there or hold something else.
+// check returns an error if settings contradict each other, or a file does not exist or holds something else.
 func (n NATS) check() error {
-	ways := 0
+	credentials := 0
 	for _, given := range []string{n.Creds, n.NKey, n.User, n.TokenFile} {
 		if given != "" {
-			ways++
+			credentials++
 		}
 	}
 	switch {
-	case ways > 1:
+	case credentials > 1:
 		return errors.New("one of --nats-creds, --nats-nkey, --nats-user and --nats-token-file at most")
 	case (n.User == "") != (n.PasswordFile == ""):
 		return errors.New("--nats-user and --nats-password-file belong together")
@@ -160,8 +163,7 @@ func (n NATS) check() error {
 	return certificates{n.CA, n.Cert, n.Key, "--nats"}.check()
 }
 
-// checkCreds reports whether a file has the parts that nats.UserCredentials reads: a JWT and a
-// seed.
+// checkCreds returns an error unless a file has the parts that nats.UserCredentials reads: a JWT and a seed.
 func checkCreds(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -176,9 +178,9 @@ func checkCreds(file string) error {
 	return nil
 }
 
-// userOf returns a user's key from a file of seeds: the first one, or the one with a public key. A process keeps the
-// key that it began with, and the file has that one until it is retired.
-func userOf(file, public string) (nkeys.KeyPair, error) {
+// userKey returns a user's key from a file of seeds: the first one, or if public is not "" the one with that public key.
+// A process keeps the key with which it began, and the file keeps that key until it is retired.
+func userKey(file, public string) (nkeys.KeyPair, error) {
 	text, err := os.ReadFile(file)
 	if err == nil {
 		err = Private(file)
@@ -191,7 +193,9 @@ func userOf(file, public string) (nkeys.KeyPair, error) {
 		if err != nil {
 			continue // a comment, or a decoration of a seed
 		}
-		if is, err := pair.PublicKey(); err == nil && nkeys.IsValidPublicUserKey(is) && (public == "" || public == is) {
+		key, err := pair.PublicKey()
+		isUser := err == nil && nkeys.IsValidPublicUserKey(key)
+		if isUser && (public == "" || public == key) {
 			return pair, nil
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Redis is how a process presents itself to Redis. The zero value presents the credentials of the
-// URL. Its tags are the tags of the commands' flags.
+// Redis says how a process authenticates to Redis. The zero value takes the credentials of the URL. Its tags are the
+// tags of the commands' flags.
 type Redis struct {
 	User                 string `name:"redis-user" placeholder:"NAME" help:"User name (ACL). Without it the default user."`
 	PasswordFile         string `name:"redis-password-file" placeholder:"FILE" help:"File with the password of --redis-user."`
@@ -42,106 +42,114 @@ func (r Redis) Client(url string, timeout time.Duration) (Store, error) {
 	return store, nil
 }
 
-// RedisWithin returns a client of a Redis within this process, to which dial connects. A call ends within OwnRedisTimeout.
+// RedisWithin returns a client of a Redis server in this process, to which dial connects. A call ends within
+// OwnRedisTimeout.
 func RedisWithin(dial func() (net.Conn, error)) Store {
 	o := &redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) { return dial() }}
-	tune(o, OwnRedisTimeout)
+	setTimeouts(o, OwnRedisTimeout)
 	return library{redis.NewClient(o), o.PoolSize}
 }
 
-// OwnRedisTimeout bounds a call to a Redis within this process, which nothing but a busy machine delays.
+// OwnRedisTimeout bounds a call to a Redis server in this process, which nothing but a busy machine delays.
 const OwnRedisTimeout = time.Minute
 
-func newStore(r Redis, text string, timeout time.Duration) (s library, err error) {
-	at, err := readAddress(text)
+// newStore returns a client of the Redis at a URL, in one of the forms of Redis.Client: for one server, for a master
+// that sentinels watch, or for a cluster.
+func newStore(r Redis, text string, timeout time.Duration) (store library, err error) {
+	addr, err := parseAddress(text)
 	if err != nil {
-		return s, err
+		return store, err
 	}
-	if err := present(r, at.first); err != nil {
-		return s, err
+	if err := setCredentials(r, addr.first); err != nil {
+		return store, err
 	}
-	tune(at.first, timeout)
-	if at.master == "" && !at.cluster {
-		return library{redis.NewClient(at.first), at.first.PoolSize}, nil
+	setTimeouts(addr.first, timeout)
+
+	// One server, or several.
+	if addr.master == "" && !addr.cluster {
+		return library{redis.NewClient(addr.first), addr.first.PoolSize}, nil
 	}
 
-	many := universal(at.first)
-	many.Addrs = append([]string{at.first.Addr}, at.others...)
-	many.MasterName = at.master
-	many.IsClusterMode = at.cluster
-	if at.master != "" {
-		many.SentinelUsername = r.SentinelUser
+	options := universalOptions(addr.first)
+	options.Addrs = append([]string{addr.first.Addr}, addr.others...)
+	options.MasterName = addr.master
+	options.IsClusterMode = addr.cluster
+	if addr.master != "" {
+		options.SentinelUsername = r.SentinelUser
 		if r.SentinelPasswordFile != "" {
-			if many.SentinelPassword, err = Secret(r.SentinelPasswordFile); err != nil {
-				return s, fmt.Errorf("--redis-sentinel-password-file: %w", err)
+			if options.SentinelPassword, err = Secret(r.SentinelPasswordFile); err != nil {
+				return store, fmt.Errorf("--redis-sentinel-password-file: %w", err)
 			}
 		}
 	}
-	return library{redis.NewUniversalClient(many), many.PoolSize}, nil
+	return library{redis.NewUniversalClient(options), options.PoolSize}, nil
 }
 
-// address is the content of a URL: one server, sentinels that watch a master, or nodes of a
-// cluster.
+// address is the content of a URL: one server, sentinels that watch a master, or nodes of a cluster.
 type address struct {
-	first   *redis.Options
-	others  []string // HOST:PORT
-	master  string
-	cluster bool
+	first   *redis.Options // options for the first server
+	others  []string       // HOST:PORT of further sentinels or nodes
+	master  string         // name of the master that sentinels watch, or ""
+	cluster bool           // the servers are nodes of a cluster
 }
 
-func readAddress(text string) (at address, err error) {
+// parseAddress parses the URL of Redis. It takes the parameters master_name, addr and cluster out of the query, and
+// leaves the rest to redis.ParseURL.
+func parseAddress(text string) (addr address, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return at, redact.ErrURL
+		return addr, redact.ErrURL
 	}
 	query := u.Query()
-	at.master = query.Get("master_name")
-	at.others = query["addr"]
+	addr.master = query.Get("master_name")
+	addr.others = query["addr"]
 	cluster := query.Get("cluster")
-	at.cluster = cluster == "true" || at.master == "" && len(at.others) > 0
+	addr.cluster = cluster == "true" || addr.master == "" && len(addr.others) > 0
 
-	for _, own := range []string{"master_name", "addr", "cluster"} {
-		query.Del(own)
+	for _, name := range []string{"master_name", "addr", "cluster"} {
+		query.Del(name)
 	}
 	u.RawQuery = query.Encode()
-	if at.first, err = redis.ParseURL(u.String()); err != nil {
-		return at, err
+	if addr.first, err = redis.ParseURL(u.String()); err != nil {
+		return addr, err
 	}
 
+	// Refuse contradictions.
 	switch {
 	case cluster != "" && cluster != "true" && cluster != "false":
-		return at, fmt.Errorf("cluster=%s: it is true or false", cluster)
-	case cluster == "true" && at.master != "":
-		return at, errors.New("cluster and master_name are two ways: give one")
-	case cluster == "false" && at.cluster:
-		return at, errors.New("cluster=false, and yet several nodes")
-	case at.first.Network == "unix" && (at.cluster || at.master != ""):
-		return at, errors.New("sentinels and clusters have no unix sockets")
-	case at.cluster && at.first.DB != 0:
-		return at, errors.New("a cluster has no databases: leave the number out")
+		return addr, fmt.Errorf("cluster=%s: it is true or false", cluster)
+	case cluster == "true" && addr.master != "":
+		return addr, errors.New("cluster and master_name are two ways: give one")
+	case cluster == "false" && addr.cluster:
+		return addr, errors.New("cluster=false, and yet several nodes")
+	case addr.first.Network == "unix" && (addr.cluster || addr.master != ""):
+		return addr, errors.New("sentinels and clusters have no unix sockets")
+	case addr.cluster && addr.first.DB != 0:
+		return addr, errors.New("a cluster has no databases: leave the number out")
 	}
-	return at, nil
+	return addr, nil
 }
 
-// present puts user, password and certificates into the options of a client.
-func present(r Redis, o *redis.Options) error {
+// setCredentials puts user, password and certificates into the options of a client. Files are read again at every
+// connection.
+func setCredentials(r Redis, options *redis.Options) error {
 	files := certificates{r.CA, r.Cert, r.Key, "--redis"}
 	switch err := files.check(); {
 	case err != nil:
 		return err
-	case o.TLSConfig == nil && (r.CA != "" || r.Cert != ""):
+	case options.TLSConfig == nil && (r.CA != "" || r.Cert != ""):
 		return errors.New("--redis-ca and --redis-cert are for TLS: the URL begins with rediss:// then")
 	case r.User != "" && r.PasswordFile == "":
 		return errors.New("--redis-user has its password in --redis-password-file")
 	}
-	if o.TLSConfig != nil {
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			return files.dial(ctx, network, addr, o.DialTimeout)
+	if options.TLSConfig != nil {
+		options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return files.dial(ctx, network, addr, options.DialTimeout)
 		}
 	}
 
 	if r.PasswordFile != "" {
-		if o.Password != "" {
+		if options.Password != "" {
 			return errors.New("a password in the URL and --redis-password-file: give one")
 		}
 		if _, err := Secret(r.PasswordFile); err != nil {
@@ -149,9 +157,9 @@ func present(r Redis, o *redis.Options) error {
 		}
 		user := r.User
 		if user == "" {
-			user = o.Username
+			user = options.Username
 		}
-		o.CredentialsProviderContext = func(context.Context) (string, string, error) {
+		options.CredentialsProviderContext = func(context.Context) (string, string, error) {
 			password, err := Secret(r.PasswordFile)
 			return user, password, err
 		}
@@ -159,14 +167,15 @@ func present(r Redis, o *redis.Options) error {
 	return nil
 }
 
-// universal converts the options of a client of one server to those for several, which have the same names.
-func universal(o *redis.Options) *redis.UniversalOptions {
-	many := new(redis.UniversalOptions)
-	from, to := reflect.ValueOf(o).Elem(), reflect.ValueOf(many).Elem()
+// universalOptions returns the options of a client of one server as options for several servers. It copies each field
+// that has the same name and type in both.
+func universalOptions(single *redis.Options) *redis.UniversalOptions {
+	several := new(redis.UniversalOptions)
+	from, to := reflect.ValueOf(single).Elem(), reflect.ValueOf(several).Elem()
 	for i := range to.NumField() {
 		if f := from.FieldByName(to.Type().Field(i).Name); f.IsValid() && f.Type() == to.Field(i).Type() {
 			to.Field(i).Set(f)
 		}
 	}
-	return many
+	return several
 }

@@ -16,8 +16,8 @@ import (
 
 // Store is a client of Redis: of one server, of the one that sentinels watch, or of a cluster.
 type Store interface {
-	// Do sends a command and returns the answer: a string, an int64, a []any, nil where there is nothing. In a cluster it goes to
-	// the node of its first key.
+	// Do sends a command and returns the answer: a string, an int64, a []any, or nil if there is nothing. In a cluster the command
+	// goes to the node of its first key.
 	Do(ctx context.Context, command ...any) (any, error)
 
 	// All sends commands in one round trip to each node. The error is the first one that is not an answer to a single command.
@@ -31,14 +31,15 @@ type Store interface {
 	Close() error
 }
 
-// library is a Store of go-redis. No exported name of this package has a type of it, a method with one, or a body that may be inlined:
-// packages above would compile for seconds each, for the sake of interfaces with six hundred methods.
+// library is a Store that uses go-redis. This package exports nothing that has a type of go-redis, a method with one, or
+// a body that may be inlined. Otherwise packages that import it would compile for seconds each, because of interfaces
+// with six hundred methods.
 type library struct {
-	client redis.UniversalClient
-	pooled int // the most connections to a server
+	client   redis.UniversalClient
+	poolSize int // maximum number of connections to a server
 }
 
-// RedisError is an answer of Redis that is an error, and no failure to reach it.
+// RedisError is an error that Redis sent as its answer, as opposed to a failure to reach it.
 type RedisError interface {
 	error
 	RedisError()
@@ -46,18 +47,19 @@ type RedisError interface {
 
 func (s library) Do(ctx context.Context, command ...any) (any, error) {
 	var value any
-	err := s.onLiveConnection(ctx, func() (err error) {
+	err := s.retryEnded(ctx, func() (err error) {
 		value, err = s.client.Do(ctx, command...).Result()
 		return err
 	})
-	return answer(value, err)
+	return nilAsValue(value, err)
 }
 
-// onLiveConnection makes a call, and makes it again as long as it failed on a connection that Redis had ended, as after a restart: each
-// failure takes that connection out of the pool. The library looks for the end of idle connections itself, except over TLS.
-func (s library) onLiveConnection(ctx context.Context, call func() error) error {
+// retryEnded calls call, and calls it again while it fails because Redis had ended the connection, as after a restart.
+// Each failure takes that connection out of the pool. The library itself notices the end of idle connections, except
+// over TLS.
+func (s library) retryEnded(ctx context.Context, call func() error) error {
 	err := call()
-	for tries := 0; tries < s.pooled && isEnded(err) && ctx.Err() == nil; tries++ {
+	for tries := 0; tries < s.poolSize && isEnded(err) && ctx.Err() == nil; tries++ {
 		err = call()
 	}
 	return err
@@ -73,8 +75,8 @@ func isEnded(err error) bool {
 	return false
 }
 
-// answer has nothing there as an answer, not as an error.
-func answer(value any, err error) (any, error) {
+// nilAsValue returns the result of a command, where "nothing there" is the value nil instead of the error redis.Nil.
+func nilAsValue(value any, err error) (any, error) {
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
@@ -87,7 +89,7 @@ type Reply struct {
 	Err   error
 }
 
-// Int returns the reply as a number, 0 where it is none.
+// Int returns the reply as a number, or 0 if it is no number.
 func (r Reply) Int() int64 {
 	n, _ := r.Value.(int64)
 	return n
@@ -95,7 +97,7 @@ func (r Reply) Int() int64 {
 
 func (s library) All(ctx context.Context, commands [][]any) ([]Reply, error) {
 	var sent []redis.Cmder
-	err := s.onLiveConnection(ctx, func() (err error) {
+	err := s.retryEnded(ctx, func() (err error) {
 		sent, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, command := range commands {
 				p.Do(ctx, command...)
@@ -110,7 +112,7 @@ func (s library) All(ctx context.Context, commands [][]any) ([]Reply, error) {
 	}
 	replies := make([]Reply, len(sent))
 	for i, cmd := range sent {
-		replies[i].Value, replies[i].Err = answer(cmd.(*redis.Cmd).Result())
+		replies[i].Value, replies[i].Err = nilAsValue(cmd.(*redis.Cmd).Result())
 	}
 	return replies, nil
 }
@@ -128,7 +130,7 @@ func (s library) Keys(ctx context.Context, pattern string) ([]string, error) {
 		return it.Err()
 	}
 	scan := func(ctx context.Context, node redis.Cmdable) error {
-		return s.onLiveConnection(ctx, func() error { return walk(ctx, node) })
+		return s.retryEnded(ctx, func() error { return walk(ctx, node) })
 	}
 	if cluster, ok := s.client.(*redis.ClusterClient); ok {
 		err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return scan(ctx, node) })
@@ -144,32 +146,32 @@ type logger func(ctx context.Context, format string, v ...any)
 
 func (l logger) Printf(ctx context.Context, format string, v ...any) { l(ctx, format, v...) }
 
-// LogRedis has the library's log lines, of all clients of the process, go to a function.
+// LogRedis sends the log lines of go-redis, of all clients of the process, to the function f.
 //
 //go:noinline
 func LogRedis(f func(ctx context.Context, format string, v ...any)) { redis.SetLogger(logger(f)) }
 
-// RedisTimeout is the longest that one call to Redis takes, connecting included, unless a caller says otherwise.
+// RedisTimeout bounds one call to Redis, connecting included, unless a caller says otherwise.
 const RedisTimeout = 100 * time.Millisecond
 
-// tune has a call end within a timeout, 0 for RedisTimeout. With the library's defaults a stopped Redis costs 10 s a call: five dials,
-// three retries, and deadlines not looked at.
-func tune(r *redis.Options, timeout time.Duration) {
+// setTimeouts makes each call end within a timeout; 0 means RedisTimeout. With the library's defaults a call to a
+// stopped Redis takes 10 s: five dials, three retries, and deadlines of contexts ignored.
+func setTimeouts(o *redis.Options, timeout time.Duration) {
 	if timeout <= 0 {
 		timeout = RedisTimeout
 	}
-	r.DialTimeout = timeout
-	r.ReadTimeout = timeout
-	r.WriteTimeout = timeout
-	r.PoolTimeout = timeout
-	r.PoolSize = cmp.Or(r.PoolSize, 10*runtime.GOMAXPROCS(0)) // the library's default
-	r.ContextTimeoutEnabled = true
-	r.MaxRetries = -1 // see onLiveConnection
-	r.DialerRetries = 1
+	o.DialTimeout = timeout
+	o.ReadTimeout = timeout
+	o.WriteTimeout = timeout
+	o.PoolTimeout = timeout
+	o.PoolSize = cmp.Or(o.PoolSize, 10*runtime.GOMAXPROCS(0)) // the library's default
+	o.ContextTimeoutEnabled = true
+	o.MaxRetries = -1 // see onLiveConnection
+	o.DialerRetries = 1
 
-	// no HELLO, no pushed messages: nothing here needs them, and Valkey does not know them all
-	r.Protocol = 2
-	r.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	// a new connection costs no round trip of its own
-	r.DisableIdentity = true
+	// No HELLO and no pushed messages: nothing here needs them, and Valkey does not know them all.
+	o.Protocol = 2
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	// A new connection costs no round trip of its own.
+	o.DisableIdentity = true
 }

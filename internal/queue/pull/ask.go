@@ -1,134 +1,141 @@
 package pull
 
-// Requests: the number of messages asked for, by lane, and their withdrawal.
+// How many messages a puller requests of each lane, and when it withdraws its requests.
 
 import (
 	"log/slog"
 	"time"
 )
 
-// ask requests messages: some of every lane, or, while messages take long, one message of one lane
-// after the other.
-func (p *puller) ask() {
-	// Where all lanes were found empty one after the other, it waits at all of them.
-	if p.asking && p.looked >= len(p.lanes) && p.taken < p.slots {
-		p.asking = false
+// requestMessages sends the requests for messages that are due. While messages are quick, it keeps requests open at
+// every lane. While they take long, it asks one lane after the other for one message (asksInTurn). While all slots are
+// taken, it asks for messages of other tenants.
+func (p *puller) requestMessages() {
+	// If all lanes were found empty one after the other, wait at all of them.
+	if p.asksInTurn && p.emptyInRow >= len(p.lanes) && p.inWork < p.slots {
+		p.asksInTurn = false
 	}
 
-	at := time.Now()
+	now := time.Now()
 	switch {
-	case p.asking && p.taken < p.slots:
-		if p.waits {
-			p.withdraw()
+	case p.asksInTurn && p.inWork < p.slots:
+		if p.waitsBeyond {
+			p.withdrawRequests()
 		}
-		p.look(at)
+		p.requestOneInTurn(now)
 		return
-	case p.in.Patient:
-	case p.taken >= p.slots && (p.asking || p.took >= quickly):
-		p.askBeyond(at)
+	case p.in.Patient: // its messages wait here, so that it requests them as if they were quick
+	case p.inWork >= p.slots && (p.asksInTurn || p.averageTime >= quickAverage):
+		p.requestBeyondSlots(now)
 		return
 	}
 
 	// A busy worker whose messages are quick asks for a burst.
-	most := p.in.Prefetch
+	limit := p.in.Prefetch
 	expiry := pullExpiry
-	if most < burst && p.quick > p.slots && at.Sub(p.ended) < burstFor {
-		most = burst
+	if limit < burstSize && p.quickInRow > p.slots && now.Sub(p.lastEnd) < burstFor {
+		limit = burstSize
 		expiry = burstFor
 	}
 
+	// Every lane gets a request when at most half of its messages are left. Messages that cannot begin do not count.
 	for _, l := range p.lanes {
-		l.lose(at, p.in.Log)
-		barred, behind := p.behind(l, at)
-		have := l.asked + len(l.waiting) - barred
-		want := most
-		if barred > 0 {
-			want = burst
+		l.dropLostRequests(now, p.in.Log)
+		blocked, mayAsk := p.mayAskBehind(l, now)
+		held := l.requested + len(l.waiting) - blocked
+		target := limit
+		if blocked > 0 {
+			target = burstSize
 		}
-		if have > want/2 || at.Before(l.again) || !behind || !p.room(l) {
+		if held > target/2 || now.Before(l.noRequestBefore) || !mayAsk || !p.hasRoom(l) {
 			continue
 		}
-		open, lost := p.patience(l, at, expiry)
-		p.pull(l, want-have, open, at.Add(lost))
+		expires, lostAfter := p.requestTimes(l, now, expiry)
+		p.request(l, target-held, expires, now.Add(lostAfter))
 	}
 }
 
-// lose forgets requests that have had no answer in time.
-func (l *lane) lose(at time.Time, log *slog.Logger) {
-	if l.asked > 0 && at.After(l.lost) {
+// dropLostRequests forgets the lane's requests if they had no answer until lostAt.
+func (l *lane) dropLostRequests(now time.Time, log *slog.Logger) {
+	if l.requested > 0 && now.After(l.lostAt) {
 		log.Debug("a request for messages was lost", "consumer", l.consumer)
-		l.asked = 0
-		l.troubled = at
+		l.requested = 0
+		l.troubledAt = now
 	}
 }
 
-// patience returns how long a request to the lane stays open that is to be for expiry, and when it counts as lost.
-func (p *puller) patience(l *lane, at time.Time, expiry time.Duration) (open, lost time.Duration) {
-	if at.Sub(l.troubled) < troubledFor {
-		open = min(expiry, troubledExpiry)
-		return open, open + troubledLost
+// requestTimes returns for how long a request to the lane stays open at the server, and after how long without an answer
+// it counts as lost. It normally stays open for expiry. A lane that had trouble lately gets shorter times.
+func (p *puller) requestTimes(l *lane, now time.Time, expiry time.Duration) (expires, lostAfter time.Duration) {
+	if now.Sub(l.troubledAt) < troubledFor {
+		expires = min(expiry, troubledExpiry)
+		return expires, expires + troubledLost
 	}
 	return expiry, expiry + p.conn.AnswerWithin(lostAfter)
 }
 
-// askBeyond requests messages of other tenants than those that have all slots: it waits at the
-// lanes with no message in work, and looks at the others.
-func (p *puller) askBeyond(at time.Time) {
-	if p.free() <= 0 {
+// requestBeyondSlots requests messages while all slots are taken: messages of tenants with none in work may begin in
+// extra slots. It leaves a request open at lanes with no message in work. At the others it asks every lookEvery for
+// messages that are there, without waiting.
+func (p *puller) requestBeyondSlots(now time.Time) {
+	if p.freeSlots() <= 0 {
 		return
 	}
-	looks := false
+	looksAgain := false
 	for _, l := range p.lanes {
-		l.lose(at, p.in.Log)
-		barred, behind := p.behind(l, at)
-		if l.asked > 0 || at.Before(l.again) || !behind || len(l.waiting) > barred || !p.room(l) {
+		l.dropLostRequests(now, p.in.Log)
+		blocked, mayAsk := p.mayAskBehind(l, now)
+		mayBegin := len(l.waiting) > blocked // a waiting message may begin
+		if l.requested > 0 || now.Before(l.noRequestBefore) || !mayAsk || mayBegin || !p.hasRoom(l) {
 			continue
 		}
-		if !l.busy() {
-			p.waits = true
-			open, lost := p.patience(l, at, pullExpiry)
-			p.pull(l, 1, open, at.Add(lost))
+		if !l.hasInWork() {
+			p.waitsBeyond = true
+			expires, lostAfter := p.requestTimes(l, now, pullExpiry)
+			p.request(l, 1, expires, now.Add(lostAfter))
 			continue
 		}
-		looks = true
-		if at.Sub(l.looked) >= lookEvery {
-			l.looked = at
-			// behind many of a tenant there may be many
-			p.pull(l, max(1, min(barred, burst)), 0, at.Add(p.conn.AnswerWithin(lookLost)))
+		looksAgain = true
+		if now.Sub(l.lookedAt) >= lookEvery {
+			l.lookedAt = now
+			// Behind many messages of one tenant there may be many of others.
+			p.request(l, max(1, min(blocked, burstSize)), 0, now.Add(p.conn.AnswerWithin(noWaitLost)))
 		}
 	}
-	if looks {
-		p.poll.Reset(lookEvery)
+	if looksAgain {
+		p.pollTimer.Reset(lookEvery)
 	}
 }
 
-// look asks the first lane in turn for one message, unless a lane is being asked.
-func (p *puller) look(at time.Time) {
+// requestOneInTurn asks the next lane in turn for one message. It passes over lanes whose next stage has no room, and
+// over lanes that are not to be asked because enough messages wait here already; these count as found empty. It does
+// nothing while the answer of a lane is awaited.
+func (p *puller) requestOneInTurn(now time.Time) {
 	for _, l := range p.lanes {
-		if l.asked > 0 && at.Before(l.lost) {
+		if l.requested > 0 && now.Before(l.lostAt) {
 			return
 		}
-		l.asked = 0
+		l.requested = 0
 	}
 
 	for range p.lanes {
-		l := p.lanes[p.turn]
-		p.pass(l)
-		barred, behind := p.behind(l, at)
-		if !behind || len(l.waiting) > barred {
-			p.looked++
+		l := p.lanes[p.firstLane]
+		p.passTurn(l)
+		blocked, mayAsk := p.mayAskBehind(l, now)
+		if !mayAsk || len(l.waiting) > blocked {
+			p.emptyInRow++
 			continue
 		}
-		if p.room(l) {
-			p.pull(l, 1, 0, at.Add(p.conn.AnswerWithin(lookLost)))
+		if p.hasRoom(l) {
+			p.request(l, 1, 0, now.Add(p.conn.AnswerWithin(noWaitLost)))
 			return
 		}
 	}
 }
 
-// room reports whether the next stage has room for messages of the lane, as far as is known; the server is asked meanwhile, and the puller
-// is woken when its answer comes.
-func (p *puller) room(l *lane) bool {
+// hasRoom reports whether the next stage has room for messages of the lane, as far as is known. If there is none, the
+// server is asked in the background, and the puller is woken when its answer comes.
+func (p *puller) hasRoom(l *lane) bool {
 	return p.in.Room == nil || p.in.Room.HasRoom(p.in.Hard, l.number, func() {
 		select {
 		case p.wake <- struct{}{}:
@@ -137,12 +144,12 @@ func (p *puller) room(l *lane) bool {
 	})
 }
 
-// pull requests a batch of messages of a lane. The request counts as lost if it has no answer at
-// that time.
-func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time) {
+// request sends a request for up to batch messages of a lane. The request stays open at the server for expires, or if
+// that is 0, asks for what is there. It counts as lost if it has no answer at lostAt.
+func (p *puller) request(l *lane, batch int, expires time.Duration, lostAt time.Time) {
 	var err error
 	if p.inbox == nil {
-		p.inbox, err = Open(p.conn, p.in.Stream, p.into)
+		p.inbox, err = Open(p.conn, p.in.Stream, p.replies)
 	}
 	if err == nil {
 		err = p.inbox.Pull(l.consumer, batch, expires)
@@ -150,26 +157,26 @@ func (p *puller) pull(l *lane, batch int, expires time.Duration, lost time.Time)
 
 	if err != nil {
 		p.conn.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", err)
-		l.again = time.Now().Add(pullRetry)
+		l.noRequestBefore = time.Now().Add(pullRetry)
 		return
 	}
 
-	l.asked += batch
-	if lost.After(l.lost) {
-		l.lost = lost
+	l.requested += batch
+	if lostAt.After(l.lostAt) {
+		l.lostAt = lostAt
 	}
 }
 
-// withdraw ends all requests.
-func (p *puller) withdraw() {
-	p.waits = false
+// withdrawRequests withdraws all requests of all lanes.
+func (p *puller) withdrawRequests() {
+	p.waitsBeyond = false
 	if p.inbox != nil {
 		p.inbox.Close()
 		p.inbox = nil
 	}
 
 	for _, l := range p.lanes {
-		l.asked = 0
-		l.lost = time.Time{}
+		l.requested = 0
+		l.lostAt = time.Time{}
 	}
 }

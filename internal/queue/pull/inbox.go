@@ -1,6 +1,6 @@
 package pull
 
-// Requests for messages of a consumer, and their answers.
+// Pull requests for messages of a consumer, and their answers.
 
 import (
 	"fmt"
@@ -17,32 +17,31 @@ import (
 type Pulled struct {
 	Message *bus.Delivered // nil at the end of a request
 	Ended   string         // the consumer whose request ended
-	Left    int            // messages that it asked for and did not get; −1: the server did not say
-	Err     error          // the reason, other than a timeout or a lack of messages
+	Left    int            // number of messages that it asked for and did not get; −1: the server did not say
+	Err     error          // the reason of the end, if it is not a timeout or a lack of messages
 }
 
 // Inbox receives the answers to pull requests.
 type Inbox struct {
-	conn   *bus.Conn
-	stream string
-	prefix string // of the subjects on which answers come; the consumer's name follows
-	sub    *nats.Subscription
-	into   chan *nats.Msg
+	conn    *bus.Conn
+	stream  string
+	prefix  string // of the subjects on which answers come; the consumer's name follows
+	sub     *nats.Subscription
+	replies chan *nats.Msg
 }
 
-// Open subscribes to the answers of consumers of a stream. They come in the channel, and messages
-// beyond its capacity are lost.
-func Open(c *bus.Conn, stream string, into chan *nats.Msg) (*Inbox, error) {
-	in := &Inbox{conn: c, stream: stream, prefix: c.NC.NewInbox() + ".", into: into}
+// Open subscribes to the answers of pull requests to a stream's consumers. The answers come in the channel replies. If
+// it is full, messages are lost.
+func Open(c *bus.Conn, stream string, replies chan *nats.Msg) (*Inbox, error) {
+	in := &Inbox{conn: c, stream: stream, prefix: c.NC.NewInbox() + ".", replies: replies}
 	var err error
-	if in.sub, err = c.NC.ChanSubscribe(in.prefix+"*", into); err != nil {
+	if in.sub, err = c.NC.ChanSubscribe(in.prefix+"*", replies); err != nil {
 		return nil, fault.New(fault.Infrastructure, "pipeline: pull from %s: %w", stream, err)
 	}
 	return in, nil
 }
 
-// Pull asks a consumer for a batch of messages: those that come within expires, or those that there
-// are if it is 0.
+// Pull asks a consumer for up to batch messages: those that come within expires, or if that is 0, those that are there.
 func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 	request := fmt.Sprintf(`{"batch":%d,"expires":%d`, batch, expires.Nanoseconds())
 	if expires <= 0 {
@@ -55,8 +54,8 @@ func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 	return nil
 }
 
-// Read interprets a message from the channel. It returns nil for a message without meaning, such as
-// the end of a request of an Inbox that was closed.
+// Read returns the meaning of a message from the channel: a consumer's message, or the end of a request. It returns nil
+// for a message without meaning, such as the end of a request of an Inbox that was closed.
 func (in *Inbox) Read(m *nats.Msg) *Pulled {
 	status := m.Header.Get("Status")
 	if status == "" || m.Reply != "" {
@@ -67,14 +66,14 @@ func (in *Inbox) Read(m *nats.Msg) *Pulled {
 		return &Pulled{Message: d}
 	}
 
-	consumer, ours := strings.CutPrefix(m.Subject, in.prefix)
-	if !ours || status == "100" {
+	consumer, isOwn := strings.CutPrefix(m.Subject, in.prefix)
+	if !isOwn || status == "100" {
 		return nil
 	}
 
 	p := &Pulled{Ended: consumer, Left: -1}
-	if left, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil && left >= 0 {
-		p.Left = left
+	if missing, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil && missing >= 0 {
+		p.Left = missing
 	}
 
 	// Status codes of the server: 100 a heartbeat, 404 no messages, 408 expired, 409 with a reason,
@@ -94,7 +93,6 @@ func (in *Inbox) Read(m *nats.Msg) *Pulled {
 	return p
 }
 
-// Close withdraws all requests. Messages that are on their way still arrive. The server keeps the
-// others, and those it sends to nobody it delivers to another subscriber, without counting the
-// attempt.
+// Close withdraws all requests. Messages that are on their way still arrive. If the server sends a message for a
+// withdrawn request, it delivers the message to another subscriber, without counting the attempt.
 func (in *Inbox) Close() { in.sub.Drain() }

@@ -37,51 +37,51 @@ const (
 	troubledLost   = 500 * time.Millisecond
 	troubledFor    = 10 * time.Second
 
-	// lookLost is how long a request that does not wait may take.
-	lookLost = time.Second
+	// noWaitLost is how long a request that does not wait may take.
+	noWaitLost = time.Second
 
 	// hoardFor is how long messages may wait in this process, or requests stay open, while all its
 	// slots are taken. Then they are returned: another worker may be free.
 	hoardFor = 100 * time.Millisecond
 
-	// quickly is the average duration of messages up to which some are fetched ahead.
-	quickly = 10 * time.Millisecond
+	// quickAverage is the average duration of messages up to which some are fetched ahead.
+	quickAverage = 10 * time.Millisecond
 
-	// burst is the number of messages of a lane that are requested at once, in place of Prefetch,
-	// while messages take less than atOnce and the last one ended less than burstFor ago: several
+	// burstSize is the number of messages of a lane that are requested at once, in place of Prefetch,
+	// while messages take less than quickMessage and the last one ended less than burstFor ago: several
 	// then come with one request. The request stays open for burstFor only, so that a worker with
 	// nothing to do keeps no messages from others that may be heavy.
-	burst    = 16
-	atOnce   = time.Millisecond
-	burstFor = 100 * time.Millisecond
+	burstSize    = 16
+	quickMessage = time.Millisecond
+	burstFor     = 100 * time.Millisecond
 
-	// beyond is the maximum number of messages processed with all slots taken, each of a tenant that
+	// extraSlots is the maximum number of messages processed with all slots taken, each of a tenant that
 	// has no other in work: a tenant's messages that are slow, or never end, delay that tenant alone.
-	beyond = 16
+	extraSlots = 16
 
-	// mostHeavy bounds the heavy messages being processed, one of each tenant and lane: they use as
+	// maxHeavy bounds the heavy messages being processed, one of each tenant and lane: they use as
 	// much memory as their requests allow.
-	mostHeavy = 8
+	maxHeavy = 8
 
-	// deepest bounds the messages per lane that wait for their tenant's share, held to find other
-	// tenants' messages behind them; not more than take all slots for deepFor, but deep at least. Only
-	// after slots have been taken for crowdedFor.
-	deep       = 16
-	deepest    = 1024
-	deepFor    = 5 * time.Second
-	crowdedFor = 50 * time.Millisecond
+	// While all slots are taken, messages of tenants that have some in work are held here, so that other tenants' messages
+	// behind them in the stream are found. maxHeldBlocked bounds them per lane. Fewer are held if that many would take all
+	// slots for longer than heldBlockedFor, but at least minHeldBlocked. It begins when all slots were taken for crowdedFor.
+	minHeldBlocked = 16
+	maxHeldBlocked = 1024
+	heldBlockedFor = 5 * time.Second
+	crowdedFor     = 50 * time.Millisecond
 
-	// Heavy messages of a lane that cannot begin are put aside, all but the next, such that others come past them and no other worker waits
-	// for them: returned for a pause, the longer the more there are, in which about one comes back per asideEach.
+	// Heavy messages of a lane that cannot begin are put aside, all but the next: they are returned to the server with a pause, so that
+	// others come past them. The pauses grow by asideEach, so that about one message comes back per asideEach.
 	asideEach = 5 * time.Millisecond
-	asideMost = 5 * time.Second
+	maxAside  = 5 * time.Second
 
 	// lookEvery is how often a lane with messages in work is looked at while no slot is free.
 	lookEvery = 2 * time.Millisecond
 
-	// handedBack is how often a message may be returned unbegun: the server counts that as a
+	// maxReturns is how often a message may be returned unbegun: the server counts that as a
 	// delivery, and too many deliveries are a failure. Then it waits here, with heartbeats.
-	handedBack = 2
+	maxReturns = 2
 
 	// pullRetry is the pause after a request that was refused.
 	pullRetry = 200 * time.Millisecond
@@ -111,14 +111,14 @@ type Intake struct {
 	// is processed at a time.
 	Heavy func(*bus.Delivered) bool
 
-	// Later is how long a message is not to be begun yet; nil: every one may begin.
+	// Later returns how long a message has to wait before it may begin; nil: every one may begin now.
 	Later func(*bus.Delivered) time.Duration
 
 	// Room is the room of the next stage's stream; nil: it is not bounded by lanes.
 	Room *bus.Room
 
-	// Work processes a message until it is settled, and calls Done, Again or Never of it. Where it
-	// gives a message up it calls free, and returns false if it returns after all.
+	// Work processes a message, and calls its method Done, Again or Never at the end. It returns true then. If it gives up
+	// waiting for a computation that does not end, it calls free, and returns false when that ends after all.
 	Work func(d *bus.Delivered, free func()) bool
 
 	// Heartbeat is the interval at which the server is notified of messages that wait here; well below
@@ -133,136 +133,135 @@ type Intake struct {
 
 // lane is one consumer of an intake, with its messages in this process.
 type lane struct {
-	number   int // 0 if it stands for all lanes
-	consumer string
-	asked    int       // messages that were requested and have not come
-	lost     time.Time // when the requests for them count as lost
-	again    time.Time // no request before
-	troubled time.Time // when a request was lost or refused last
-	looked   time.Time // when it was looked at with no slot free
-	aside    time.Time // when the last heavy message that was put aside comes back
-	waiting  []held
-	flows    map[string]*flow // by tenant; those with messages here
+	number          int // 0 if it stands for all lanes
+	consumer        string
+	requested       int       // number of messages that were requested and have not come
+	lostAt          time.Time // when the requests for them count as lost
+	noRequestBefore time.Time // no request is sent until then
+	troubledAt      time.Time // when a request was lost or refused last
+	lookedAt        time.Time // when it was asked last while no slot was free
+	asideUntil      time.Time // when the last heavy message that was put aside comes back
+	waiting         []held
+	loads           map[string]*tenantLoad // by tenant; those with messages here
 }
 
-// flow is the messages of one tenant and lane in this process.
-type flow struct {
-	waiting int
-	busy    int // messages being processed
-	heavy   int // heavy ones of these
+// tenantLoad counts the messages of one tenant and lane in this process.
+type tenantLoad struct {
+	waiting     int // messages that wait for their turn
+	inWork      int // messages being processed
+	heavyInWork int // heavy ones among those being processed
 }
 
 // held is a message that waits here.
 type held struct {
 	*bus.Delivered
-	tenant string
-	of     *flow
-	heavy  bool
+	tenant  string
+	load    *tenantLoad // of its tenant and lane
+	isHeavy bool        // it may take long and much memory
 }
 
-// puller processes the messages of all lanes of one intake, as many at a time as there are slots.
+// puller processes the messages of all lanes of one intake, as many at a time as there are slots. Within a lane, the
+// next message is that of the tenant with fewest in work, and of those the one that waits longest.
 //
-// Within a lane the message begins that waits longest of the tenants that have fewest in work.
-//
-// While messages are quick it keeps a request open at every lane and holds some messages of each,
-// which begin in turn. While they are not it holds none: it withdraws its requests when its slots
-// have been taken for a while, and asks one lane after the other for one message per free slot.
-// Only a worker with nothing to do waits at all lanes.
+// While messages are quick, it keeps a request open at every lane and holds some messages of each. While they take long,
+// it holds none: it withdraws its requests when its slots have been taken for a while, and asks one lane after the other
+// for one message per free slot. Only a worker with nothing to do waits at all lanes.
 type puller struct {
 	turns
-	conn *bus.Conn
-	of   map[string]*lane // by consumer
+	conn   *bus.Conn
+	laneOf map[string]*lane // by consumer
 
 	// Requests and their answers.
-	inbox *Inbox // nil while nothing is requested
-	into  chan *nats.Msg
-	wake  chan struct{} // the next stage may have room
+	inbox   *Inbox // nil while nothing is requested
+	replies chan *nats.Msg
+	wake    chan struct{} // the next stage may have room
 
 	// A consumer that may be gone.
-	checking bool
-	checked  chan error // nil: it is there, or that cannot be found out
+	isChecking bool       // the server is being asked whether the consumer exists
+	checked    chan error // the result; nil: it exists, or that cannot be found out
 
 	// Goroutines that process messages.
-	begun      chan taken
-	goroutines int // number of goroutines, at most slots
-	done       chan finished
+	toProcess  chan started  // messages that have a slot
+	goroutines int           // number of goroutines that process messages
+	results    chan finished // messages that leave their slot
 
-	since time.Time   // since when no slot has been free, or a held message could not begin
-	poll  *time.Timer // the next look with no slot free
+	blockedSince time.Time   // since when no slot has been free, or a held message could not begin; zero: neither
+	pollTimer    *time.Timer // when lanes are asked again while no slot is free
 
-	ended time.Time // when the last message ended
-	quick int       // the number of messages in a row that took less than atOnce
+	lastEnd    time.Time // when the last message ended
+	quickInRow int       // number of messages in a row that took at most quickMessage
 
-	looked int  // lanes in a row that were found empty, when asked one after the other
-	asking bool // lanes are asked one after the other
-	waits  bool // requests wait at lanes although slots were taken
+	asksInTurn  bool // lanes are asked one after the other, for one message each
+	emptyInRow  int  // number of lanes in a row that were then found empty
+	waitsBeyond bool // requests were left open at lanes while all slots were taken
 }
 
-// taken is a message that has a slot.
-type taken struct {
+// started is a message that has a slot.
+type started struct {
 	held
 	lane *lane
 }
 
 // finished is a message that has left its slot.
 type finished struct {
-	taken
-	took time.Duration
-	lost bool // given up, with the goroutine that processes it
+	started
+	duration  time.Duration // since it got the slot
+	isGivenUp bool          // its goroutine still computes, and counts no more
 }
 
-// Run processes the messages of an intake until ctx ends, returns those it has not begun, and waits
-// for the rest. Its error wraps bus.ErrGone where a consumer does not exist any more, and
-// nats.ErrConnectionClosed where the connection is closed for good.
+// Run processes the messages of an intake until ctx ends. Then it returns to the server the messages that it has not
+// begun, and waits for those in work. The error wraps bus.ErrGone if a consumer does not exist any more, and
+// nats.ErrConnectionClosed if the connection is closed for good.
 func Run(ctx context.Context, c *bus.Conn, in Intake) error {
 	p := &puller{
-		turns: turns{in: in, slots: in.Slots},
-		conn:  c,
-		wake:  make(chan struct{}, 1),
-		of:    map[string]*lane{},
+		turns:  turns{in: in, slots: in.Slots},
+		conn:   c,
+		wake:   make(chan struct{}, 1),
+		laneOf: map[string]*lane{},
 
 		checked: make(chan error, 1),
 	}
 	for _, name := range in.Consumers {
-		l := &lane{consumer: name, flows: map[string]*flow{}}
+		l := &lane{consumer: name, loads: map[string]*tenantLoad{}}
 		l.number, _ = strconv.Atoi(strings.TrimPrefix(name, in.Name+"-"))
 		p.lanes = append(p.lanes, l)
-		p.of[name] = l
+		p.laneOf[name] = l
 	}
 
-	p.into = make(chan *nats.Msg, 2*deepest+8*in.Prefetch*len(p.lanes)) // messages above the capacity are lost
-	p.begun = make(chan taken, p.slots+beyond)
-	p.done = make(chan finished, p.slots+beyond)
-	defer close(p.begun)
+	p.replies = make(chan *nats.Msg, 2*maxHeldBlocked+8*in.Prefetch*len(p.lanes)) // messages above the capacity are lost
+	p.toProcess = make(chan started, p.slots+extraSlots)
+	p.results = make(chan finished, p.slots+extraSlots)
+	defer close(p.toProcess)
 
 	err := p.run(ctx)
 
-	p.withdraw()
-	p.handBack(0)
-	// messages that were on their way are here after this
+	// Return what was not begun, also messages that are on their way: they are here after a flush.
+	p.withdrawRequests()
+	p.returnWaiting(0)
 	if p.conn.NC.FlushTimeout(time.Second) == nil {
-		p.drain()
+		p.returnLate()
 	}
 
-	for p.taken > 0 {
-		p.finish(<-p.done)
+	// Wait for the rest.
+	for p.inWork > 0 {
+		p.finish(<-p.results)
 	}
 	p.conn.NC.FlushTimeout(time.Second) // sends the last acknowledgements
 	return err
 }
 
-// run is the puller's loop: all its state but the channels belongs to this goroutine.
+// run is the puller's loop. All state of the puller but its channels belongs to this goroutine.
 func (p *puller) run(ctx context.Context) error {
 	status := p.conn.NC.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	defer p.conn.NC.RemoveStatusListener(status)
 
-	beat := time.NewTimer(time.Hour)
-	defer beat.Stop()
+	heartbeat := time.NewTimer(time.Hour)
+	defer heartbeat.Stop()
 
-	p.poll = time.NewTimer(time.Hour)
-	defer p.poll.Stop()
+	p.pollTimer = time.NewTimer(time.Hour)
+	defer p.pollTimer.Stop()
 
-	worked := time.Now()
+	lastHeartbeat := time.Now()
 	for {
 		if p.conn.NC.IsClosed() {
 			return fault.New(
@@ -271,65 +270,69 @@ func (p *puller) run(ctx context.Context) error {
 			)
 		}
 
-		p.begin()
-		p.ask()
+		p.startWaiting()
+		p.requestMessages()
 
-		at := time.Now()
-		if at.Sub(worked) >= p.in.Heartbeat {
-			worked = at
-			p.heartbeat()
+		now := time.Now()
+		if now.Sub(lastHeartbeat) >= p.in.Heartbeat {
+			lastHeartbeat = now
+			p.sendHeartbeats()
 		}
-		beat.Reset(p.rest(at, worked))
+		heartbeat.Reset(p.sleepTime(now, lastHeartbeat))
 
 		select {
 		case <-ctx.Done():
 			return nil
-		case m := <-p.into:
-			if err := p.take(m); err != nil {
+		case m := <-p.replies:
+			if err := p.receive(m); err != nil {
 				return err
 			}
-		case f := <-p.done:
+		case f := <-p.results:
 			p.finish(f)
 		case <-p.wake:
 		case err := <-p.checked:
-			if p.checking = false; err != nil {
+			if p.isChecking = false; err != nil {
 				return err
 			}
-		case <-p.poll.C:
-		case s, open := <-status:
-			// connected again: the server has forgotten the requests
-			if open && s == nats.CONNECTED {
-				p.withdraw()
+		case <-p.pollTimer.C:
+		case newStatus, isOpen := <-status:
+			// After a reconnection the server has forgotten the requests.
+			if isOpen && newStatus == nats.CONNECTED {
+				p.withdrawRequests()
 			}
-			if !open {
+			if !isOpen {
 				status = nil
 			}
-		case <-beat.C:
+		case <-heartbeat.C:
 		}
 	}
 }
 
-// rest returns for how long the puller may sleep while nothing comes: a moment while slots or messages are looked at or a lane is not
-// asked, else until messages that wait here need a heartbeat, Heartbeat after worked, or a request counts as lost.
-func (p *puller) rest(at, worked time.Time) time.Duration {
-	moment, next := min(p.in.Heartbeat, hoardFor/2), at.Add(time.Hour)
+// sleepTime returns for how long the puller may sleep if nothing comes. That is a moment if a lane needs a request, or
+// if slots or waiting messages have to be looked at soon. Otherwise it is the time until the first heartbeat is due,
+// Heartbeat after the last one, or until the first request counts as lost.
+func (p *puller) sleepTime(now, lastHeartbeat time.Time) time.Duration {
+	moment, next := min(p.in.Heartbeat, hoardFor/2), now.Add(time.Hour)
 	for _, l := range p.lanes {
-		due := l.lost.Add(1)
+		due := l.lostAt.Add(1)
+		needsRequest := len(l.waiting) == 0 && l.requested == 0
+		mayReturn := !p.in.Patient && (p.asksInTurn || p.inWork >= p.slots || len(l.waiting) > 0)
 		switch {
-		case len(l.waiting) == 0 && l.asked == 0, !p.in.Patient && (p.asking || p.taken >= p.slots || len(l.waiting) > 0):
+		case needsRequest, mayReturn:
 			return moment
 		case len(l.waiting) > 0:
-			due = worked.Add(p.in.Heartbeat)
+			due = lastHeartbeat.Add(p.in.Heartbeat)
 		}
 		if due.Before(next) {
 			next = due
 		}
 	}
-	return max(moment, next.Sub(at))
+	return max(moment, next.Sub(now))
 }
 
-// heartbeat tells the server of all messages that wait here.
-func (p *puller) heartbeat() {
+// sendHeartbeats tells the server that this process still has the messages that wait here, so that they are not
+// delivered again.
+func (p *puller) sendHeartbeats() {
 	for _, l := range p.lanes {
 		for _, d := range l.waiting {
 			d.Working()
@@ -337,95 +340,98 @@ func (p *puller) heartbeat() {
 	}
 }
 
-// begin starts waiting messages in the free slots, lane by lane in turn.
-func (p *puller) begin() {
-	for l, i := p.next(); l != nil; l, i = p.next() {
-		h := l.waiting[i]
-		l.waiting = slices.Delete(l.waiting, i, i+1)
-		p.pass(l)
-		h.of.waiting--
-		h.of.busy++
+// startWaiting starts waiting messages in the free slots, lane by lane in turn, and updates since when no slot is free.
+func (p *puller) startWaiting() {
+	for l, position := p.nextMessage(); l != nil; l, position = p.nextMessage() {
+		h := l.waiting[position]
+		l.waiting = slices.Delete(l.waiting, position, position+1)
+		p.passTurn(l)
+		h.load.waiting--
+		h.load.inWork++
 
-		if p.taken++; p.taken > p.goroutines {
+		if p.inWork++; p.inWork > p.goroutines {
 			p.goroutines++
-			go p.goroutine()
+			go p.processMessages()
 		}
-		p.begun <- taken{h, l}
-		if !h.heavy {
+		p.toProcess <- started{h, l}
+		if !h.isHeavy {
 			continue
 		}
 
-		p.heavy++
-		h.of.heavy++
+		// Other heavy messages may have to wait now, and go back to the server.
+		p.heavyInWork++
+		h.load.heavyInWork++
 		for _, other := range p.lanes {
-			p.passOn(other)
+			p.returnHeavy(other)
 		}
 	}
-	if p.taken < p.slots {
-		p.full = time.Time{}
-	} else if p.full.IsZero() {
-		p.full = time.Now()
+
+	if p.inWork < p.slots {
+		p.fullSince = time.Time{}
+	} else if p.fullSince.IsZero() {
+		p.fullSince = time.Now()
 	}
-	p.hoarding()
+	p.returnIfBlocked()
 }
 
-// goroutine processes one message after the other: a new goroutine for each would grow its stack
-// each time.
-func (p *puller) goroutine() {
-	for t := range p.begun {
+// processMessages processes the messages of toProcess one after the other. It is the body of goroutines that live on,
+// because a new goroutine for each message would grow its stack each time.
+func (p *puller) processMessages() {
+	for t := range p.toProcess {
 		began := time.Now()
-		free := func() { p.done <- finished{t, time.Since(began), true} }
+		free := func() { p.results <- finished{t, time.Since(began), true} }
 		if !p.in.Work(t.Delivered, free) {
 			return // another goroutine has taken its place
 		}
-		p.done <- finished{t, time.Since(began), false}
+		p.results <- finished{t, time.Since(began), false}
 	}
 }
 
-// hoarding returns messages and withdraws requests when no slot has become free for hoardFor.
-func (p *puller) hoarding() {
-	if p.taken < p.slots && !p.holding() {
-		p.since = time.Time{}
+// returnIfBlocked leaves waiting messages to other workers if for hoardFor no slot has become free, or a message that
+// waits here could not begin.
+func (p *puller) returnIfBlocked() {
+	if p.inWork < p.slots && !p.hasReady() {
+		p.blockedSince = time.Time{}
 		return
 	}
 
-	if p.since.IsZero() {
-		p.since = time.Now()
+	if p.blockedSince.IsZero() {
+		p.blockedSince = time.Now()
 	}
-	if time.Since(p.since) > hoardFor {
-		p.since = time.Now()
-		p.release()
+	if time.Since(p.blockedSince) > hoardFor {
+		p.blockedSince = time.Now()
+		p.leaveToOthers()
 	}
 }
 
-// finish frees the slot of a message, and adds its duration to the known ones.
+// finish frees the slot of a message, and updates the average duration of messages.
 func (p *puller) finish(f finished) {
-	p.taken--
-	f.of.busy--
-	if f.heavy {
-		p.heavy--
-		f.of.heavy--
+	p.inWork--
+	f.load.inWork--
+	if f.isHeavy {
+		p.heavyInWork--
+		f.load.heavyInWork--
 	}
-	f.lane.forget(f.held)
+	f.lane.forgetTenant(f.held)
 
-	if f.lost {
+	if f.isGivenUp {
 		p.goroutines--
 	}
 
-	p.since = time.Time{}
-	if f.heavy { // its duration says nothing about the others
+	p.blockedSince = time.Time{}
+	if f.isHeavy { // its duration says nothing about the others
 		return
 	}
 
 	// The average is exponential, over about eight messages.
-	p.took += (f.took - p.took) / 8
-	p.ended = time.Now()
+	p.averageTime += (f.duration - p.averageTime) / 8
+	p.lastEnd = time.Now()
 
-	if p.quick++; f.took > atOnce {
-		p.quick = 0
+	if p.quickInRow++; f.duration > quickMessage {
+		p.quickInRow = 0
 	}
 
-	if p.took < quickly {
-		p.asking = false
+	if p.averageTime < quickAverage {
+		p.asksInTurn = false
 	}
 }

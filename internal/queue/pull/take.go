@@ -1,6 +1,6 @@
 package pull
 
-// Messages from the server: kept for their turn, or returned for workers that may be free.
+// Messages from the server, which wait here for their turn, or are returned for workers that may be free.
 
 import (
 	"context"
@@ -13,59 +13,61 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// take receives the answer to a request.
-func (p *puller) take(m *nats.Msg) error {
-	if p.inbox == nil { // on its way when the request was withdrawn
+// receive handles an answer to a pull request: it puts a message into its lane, or notes that a request has ended. The
+// error wraps bus.ErrGone if the consumer does not exist any more.
+func (p *puller) receive(m *nats.Msg) error {
+	if p.inbox == nil { // the answer was on its way when the request was withdrawn
 		if d, err := bus.Deliver(m); err == nil && m.Reply != "" {
-			p.keep(d)
+			p.enqueue(d)
 		}
 		return nil
 	}
 
-	got := p.inbox.Read(m)
+	reply := p.inbox.Read(m)
 	switch {
-	case got == nil:
+	case reply == nil:
 		return nil
-	case got.Message != nil:
-		p.looked = 0
-		p.keep(got.Message)
+	case reply.Message != nil:
+		p.emptyInRow = 0
+		p.enqueue(reply.Message)
 		return nil
 	}
 
-	l := p.of[got.Ended]
+	// A request has ended.
+	l := p.laneOf[reply.Ended]
 	if l == nil {
 		return nil
 	}
 
-	// Other requests of the lane may be open. If they were not counted a busy lane would have more
-	// and more of them, and the server looks through all requests of a consumer for every message.
-	if l.asked -= got.Left; got.Left < 0 || l.asked < 0 {
-		l.asked = 0
+	// Other requests of the lane may be open, so subtract only what this one did not get. If open requests were not counted, a busy
+	// lane would have more and more of them, and the server looks through all requests of a consumer for every message.
+	if l.requested -= reply.Left; reply.Left < 0 || l.requested < 0 {
+		l.requested = 0
 	}
 
-	p.looked++
-	if errors.Is(got.Err, bus.ErrGone) {
-		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name, got.Err)
+	p.emptyInRow++
+	if errors.Is(reply.Err, bus.ErrGone) {
+		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name, reply.Err)
 	}
-	if got.Err != nil {
-		p.check(l)
-		l.troubled = time.Now()
-		l.again = l.troubled.Add(pullRetry)
-		p.conn.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", got.Err)
+	if reply.Err != nil {
+		p.checkConsumer(l)
+		l.troubledAt = time.Now()
+		l.noRequestBefore = l.troubledAt.Add(pullRetry)
+		p.conn.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", reply.Err)
 	}
 	return nil
 }
 
-// check asks the server whether a consumer that does not answer has been deleted, one at a time:
-// where it has no leader nobody answers, and the messages held here have to be worked on and kept
-// alive meanwhile.
-func (p *puller) check(l *lane) {
-	if p.checking {
+// checkConsumer asks the server in the background whether a consumer that does not answer has been deleted. The result
+// comes in p.checked. At most one consumer is checked at a time. Meanwhile the messages held here have to be worked on
+// and kept alive: if the consumer has no leader, nobody answers for a while.
+func (p *puller) checkConsumer(l *lane) {
+	if p.isChecking {
 		return
 	}
-	p.checking = true
+	p.isChecking = true
 	go func() {
-		ctx, cancel := context.WithTimeout(p.in.Hard, p.conn.AnswerWithin(lookLost))
+		ctx, cancel := context.WithTimeout(p.in.Hard, p.conn.AnswerWithin(noWaitLost))
 		defer cancel()
 		_, err := p.conn.JS.Consumer(ctx, p.in.Stream, l.consumer)
 		if bus.Missing(err) {
@@ -76,17 +78,17 @@ func (p *puller) check(l *lane) {
 	}()
 }
 
-// keep puts a message into its lane, behind those that were delivered as often or more often. Where
-// workers die, every message they held has one delivery less left, begun or not, and those with few
-// left begin first. Those with none left, which failed by trouble with the servers, begin last.
-func (p *puller) keep(d *bus.Delivered) {
-	l := p.of[d.Consumer]
+// enqueue puts a message into its lane, behind those that were delivered as often or more often, so that messages with
+// few deliveries left begin first. (If workers die, every message that they held has one delivery less left.) Messages
+// with more than Tired deliveries begin last: they failed by trouble with the servers.
+func (p *puller) enqueue(d *bus.Delivered) {
+	l := p.laneOf[d.Consumer]
 	if l == nil {
 		d.Again(0)
 		return
 	}
 
-	l.asked = max(0, l.asked-1)
+	l.requested = max(0, l.requested-1)
 	if p.in.Later != nil {
 		if pause := p.in.Later(d); pause > 0 {
 			d.Again(pause)
@@ -99,73 +101,76 @@ func (p *puller) keep(d *bus.Delivered) {
 		}
 		return attempt
 	}
-	at := len(l.waiting)
-	for at > 0 && rank(l.waiting[at-1].Attempt) < rank(d.Attempt) {
-		at--
+	position := len(l.waiting)
+	for position > 0 && rank(l.waiting[position-1].Attempt) < rank(d.Attempt) {
+		position--
 	}
-	p.hold(l, at, d)
-	p.passOn(l)
+	p.insert(l, position, d)
+	p.returnHeavy(l)
 }
 
-// passOn returns the lane's heavy messages while none may begin: another worker may be free. Of
-// those that were returned before one waits here, the first in the stream, and the rest is put
-// aside: a message that comes back before an earlier one of the stream gives way to that.
-func (p *puller) passOn(l *lane) {
-	next, at := p.earliest(l), time.Now()
-	l.filter(func(h held) bool {
+// returnHeavy returns to the server those of the lane's heavy messages that cannot begin, because another worker may be
+// free. Of the messages that were returned before, the first in the stream stays here, and the others are returned with
+// a pause, so that one that comes back before an earlier one gives way to that.
+func (p *puller) returnHeavy(l *lane) {
+	first, now := p.earliestReturned(l), time.Now()
+	l.keepWaiting(func(h held) bool {
 		switch {
-		case p.ready(h):
+		case p.needsOnlySlot(h):
 			return true
-		case h.Attempt <= handedBack:
+		case h.Attempt <= maxReturns: // another worker may have it at once
 			h.Again(0)
 			return false
-		case h.Sequence == next:
+		case h.Sequence == first:
 			return true
 		}
-		h.Again(l.pause(at))
+		h.Again(l.nextPause(now))
 		return false
 	})
 }
 
-// earliest is the sequence of the first message in the stream that has been returned and cannot begin.
-func (p *puller) earliest(l *lane) uint64 {
-	next := uint64(math.MaxUint64)
+// earliestReturned returns the lowest sequence of the messages in the lane that were returned before and cannot begin
+// now.
+func (p *puller) earliestReturned(l *lane) uint64 {
+	first := uint64(math.MaxUint64)
 	for _, h := range l.waiting {
-		if h.Attempt > handedBack && !p.ready(h) {
-			next = min(next, h.Sequence)
+		if h.Attempt > maxReturns && !p.needsOnlySlot(h) {
+			first = min(first, h.Sequence)
 		}
 	}
-	return next
+	return first
 }
 
-// pause is for how long the next heavy message is put aside: they come back one after the other.
-func (l *lane) pause(at time.Time) time.Duration {
-	if l.aside.Before(at.Add(hoardFor)) {
-		l.aside = at.Add(hoardFor)
+// nextPause returns the pause for the next heavy message that is put aside. Each comes back asideEach after the one
+// before, and not before hoardFor from now.
+func (l *lane) nextPause(now time.Time) time.Duration {
+	if l.asideUntil.Before(now.Add(hoardFor)) {
+		l.asideUntil = now.Add(hoardFor)
 	}
-	l.aside = l.aside.Add(asideEach)
-	return min(l.aside.Sub(at), asideMost)
+	l.asideUntil = l.asideUntil.Add(asideEach)
+	return min(l.asideUntil.Sub(now), maxAside)
 }
 
-// release leaves messages that cannot begin soon to other workers.
-func (p *puller) release() {
+// leaveToOthers returns messages that cannot begin soon to the server, and begins to ask the lanes in turn. A patient
+// intake keeps its messages.
+func (p *puller) leaveToOthers() {
 	if p.in.Patient {
 		return
 	}
-	if !p.asking {
-		p.withdraw()
-		p.asking = true
-		p.looked = 0
+	if !p.asksInTurn {
+		p.withdrawRequests()
+		p.asksInTurn = true
+		p.emptyInRow = 0
 	}
-	p.handBack(handedBack)
+	p.returnWaiting(maxReturns)
 }
 
-// handBack returns the messages that wait here, except those delivered more often than most; 0: all
-// of them.
-func (p *puller) handBack(most int) {
+// returnWaiting returns the messages that wait here to the server, except those with more than maxAttempts deliveries. 0
+// means all.
+func (p *puller) returnWaiting(maxAttempts int) {
 	for _, l := range p.lanes {
-		l.filter(func(h held) bool {
-			if most > 0 && h.Attempt > most {
+		l.keepWaiting(func(h held) bool {
+			if maxAttempts > 0 && h.Attempt > maxAttempts {
 				return true
 			}
 			h.Again(0)
@@ -174,13 +179,13 @@ func (p *puller) handBack(most int) {
 	}
 }
 
-// drain returns the messages that came after the requests were withdrawn.
-func (p *puller) drain() {
+// returnLate returns the messages that came after the requests were withdrawn.
+func (p *puller) returnLate() {
 	for {
 		select {
-		case m := <-p.into:
+		case m := <-p.replies:
 			if m.Reply == "" {
-				continue
+				continue // the end of a request
 			}
 			if d, err := bus.Deliver(m); err == nil {
 				d.Again(0)

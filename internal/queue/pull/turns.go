@@ -1,6 +1,6 @@
 package pull
 
-// Which message of a puller begins next, and in which slots.
+// Which message of a puller begins next, and whether it may take an extra slot.
 
 import (
 	"slices"
@@ -10,38 +10,38 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 )
 
-// turns are the slots of a puller, and the turns of its lanes.
+// turns has the slots of a puller, and decides in which sequence the messages of its lanes take them.
 type turns struct {
-	in    Intake
-	lanes []*lane
-	turn  int // position of the lane that is first
+	in        Intake
+	lanes     []*lane
+	firstLane int // position in lanes of the lane whose turn it is
 
-	slots int
-	taken int       // messages begun and not finished
-	heavy int       // heavy ones of these
-	full  time.Time // since when all slots have been taken whenever one became free
+	slots       int
+	inWork      int       // messages begun and not finished
+	heavyInWork int       // heavy ones among those in work
+	fullSince   time.Time // since when all slots have been taken whenever one became free
 
-	took time.Duration // of a message, on average
+	averageTime time.Duration // average duration of a message
 }
 
-// free returns the number of free slots, with those beyond.
-func (p *turns) free() int {
+// freeSlots returns the number of free slots. Extra slots count unless the intake is patient.
+func (p *turns) freeSlots() int {
 	if p.in.Patient {
-		return p.slots - p.taken
+		return p.slots - p.inWork
 	}
-	return p.slots + beyond - p.taken
+	return p.slots + extraSlots - p.inWork
 }
 
-// may reports whether a message of the flow may begin: where all slots are taken only if none of it
-// is being processed.
-func (p *turns) may(f *flow) bool {
-	return p.taken < p.slots || f.busy == 0 && p.free() > 0
+// mayBegin reports whether a slot is free for a message of a tenant with this load. An extra slot is only for a tenant
+// that has no message in work.
+func (p *turns) mayBegin(f *tenantLoad) bool {
+	return p.inWork < p.slots || f.inWork == 0 && p.freeSlots() > 0
 }
 
-// place reports whether a heavy message of the flow may begin if there is a slot: the only one, or
-// one of a flow with no message in work.
-func (p *turns) place(f *flow) bool {
-	return p.heavy == 0 || p.heavy < mostHeavy && f.heavy == 0
+// mayBeginHeavy reports whether a heavy message of a tenant with this load may begin if there is a slot: no other heavy
+// message is in work, or fewer than maxHeavy and none of this tenant and lane.
+func (p *turns) mayBeginHeavy(f *tenantLoad) bool {
+	return p.heavyInWork == 0 || p.heavyInWork < maxHeavy && f.heavyInWork == 0
 }
 
 // isHeavy reports whether a message may take long and much memory.
@@ -49,20 +49,21 @@ func (p *turns) isHeavy(d *bus.Delivered) bool {
 	return p.in.Heavy != nil && p.in.Heavy(d)
 }
 
-// ready reports whether a message waits for nothing but a slot.
-func (p *turns) ready(h held) bool { return !h.heavy || p.place(h.of) }
+// needsOnlySlot reports whether a message waits for nothing but a slot.
+func (p *turns) needsOnlySlot(h held) bool { return !h.isHeavy || p.mayBeginHeavy(h.load) }
 
-// next returns the first lane in turn with a message that may begin, and which one: the first of
-// the tenants that have fewest in work. Nil where there is none.
-func (p *turns) next() (*lane, int) {
-	if p.free() <= 0 {
+// nextMessage returns the message that begins next, as its lane and its position in lane.waiting. It is in the first
+// lane in turn that has a message that may begin. Among those it is the first one of a tenant with fewest messages in
+// work. The lane is nil if no message may begin.
+func (p *turns) nextMessage() (*lane, int) {
+	if p.freeSlots() <= 0 {
 		return nil, 0
 	}
 	for i := range p.lanes {
-		l, best := p.lanes[(p.turn+i)%len(p.lanes)], -1
+		l, best := p.lanes[(p.firstLane+i)%len(p.lanes)], -1
 		for k, h := range l.waiting {
-			if (best < 0 || h.of.busy < l.waiting[best].of.busy) && p.ready(h) && p.may(h.of) {
-				if best = k; h.of.busy == 0 {
+			if (best < 0 || h.load.inWork < l.waiting[best].load.inWork) && p.needsOnlySlot(h) && p.mayBegin(h.load) {
+				if best = k; h.load.inWork == 0 {
 					break
 				}
 			}
@@ -74,80 +75,84 @@ func (p *turns) next() (*lane, int) {
 	return nil, 0
 }
 
-// holding reports whether a message of any lane waits for nothing but a slot.
-func (p *turns) holding() bool {
-	return slices.ContainsFunc(p.lanes, func(l *lane) bool { return slices.ContainsFunc(l.waiting, p.ready) })
+// hasReady reports whether a message of any lane waits for nothing but a slot.
+func (p *turns) hasReady() bool {
+	return slices.ContainsFunc(p.lanes, func(l *lane) bool { return slices.ContainsFunc(l.waiting, p.needsOnlySlot) })
 }
 
-// pass gives the turn to the lane after l.
-func (p *turns) pass(l *lane) {
+// passTurn gives the turn to the lane after l.
+func (p *turns) passTurn(l *lane) {
 	for i := range p.lanes {
 		if p.lanes[i] == l {
-			p.turn = (i + 1) % len(p.lanes)
+			p.firstLane = (i + 1) % len(p.lanes)
 		}
 	}
 }
 
-// behind reports whether messages of the lane may be asked for beyond those that are held and
-// cannot begin: there may be other tenants' messages behind them. barred is the number of held
-// messages that cannot begin.
-func (p *turns) behind(l *lane, at time.Time) (barred int, may bool) {
-	heavy, full := 0, p.taken >= p.slots
+// mayAskBehind reports whether more messages of the lane may be requested although some wait here that cannot begin.
+// There may be other tenants' messages behind those. blocked is the number of messages that wait here and count as
+// unable to begin: heavy ones, and once all slots have been taken for crowdedFor also those of tenants with a message in
+// work.
+func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) {
+	heavyBlocked, isFull := 0, p.inWork >= p.slots
 	for _, h := range l.waiting {
 		switch {
-		case h.heavy && !p.place(h.of):
-			heavy++
-		case full && h.of.busy > 0:
-			barred++
+		case h.isHeavy && !p.mayBeginHeavy(h.load):
+			heavyBlocked++
+		case isFull && h.load.inWork > 0:
+			blocked++
 		}
 	}
-	if barred > 0 && (p.in.Patient || p.full.IsZero() || at.Sub(p.full) < crowdedFor) {
-		return heavy, true
+	isCrowded := !p.fullSince.IsZero() && now.Sub(p.fullSince) >= crowdedFor
+	if blocked > 0 && (p.in.Patient || !isCrowded) {
+		return heavyBlocked, true
 	}
-	most := deepest
-	if p.took > 0 {
-		most = min(most, max(deep, p.slots*int(deepFor/p.took)))
+
+	limit := maxHeldBlocked
+	if p.averageTime > 0 {
+		limit = min(limit, max(minHeldBlocked, p.slots*int(heldBlockedFor/p.averageTime)))
 	}
-	return barred + heavy, barred < most
+	return blocked + heavyBlocked, blocked < limit
 }
 
-// hold puts a message into the lane at a place.
-func (p *turns) hold(l *lane, at int, d *bus.Delivered) {
-	h := held{Delivered: d, tenant: message.WorksFor(d.Subject, d.Header), heavy: p.isHeavy(d)}
-	if h.of = l.flows[h.tenant]; h.of == nil {
-		h.of = &flow{}
-		l.flows[h.tenant] = h.of
+// insert puts a message into the lane's waiting messages at a position.
+func (p *turns) insert(l *lane, position int, d *bus.Delivered) {
+	h := held{Delivered: d, tenant: message.WorksFor(d.Subject, d.Header), isHeavy: p.isHeavy(d)}
+	if h.load = l.loads[h.tenant]; h.load == nil {
+		h.load = &tenantLoad{}
+		l.loads[h.tenant] = h.load
 	}
-	h.of.waiting++
-	l.waiting = slices.Insert(l.waiting, at, h)
+	h.load.waiting++
+	l.waiting = slices.Insert(l.waiting, position, h)
 }
 
-// filter keeps the messages for which keep says so. The others have been returned.
-func (l *lane) filter(keep func(held) bool) {
-	kept := l.waiting[:0]
+// keepWaiting calls keep with each waiting message of the lane, and drops those for which it returns false. keep has
+// returned these to the server.
+func (l *lane) keepWaiting(keep func(held) bool) {
+	remaining := l.waiting[:0]
 	for _, h := range l.waiting {
 		if keep(h) {
-			kept = append(kept, h)
+			remaining = append(remaining, h)
 			continue
 		}
-		h.of.waiting--
-		l.forget(h)
+		h.load.waiting--
+		l.forgetTenant(h)
 	}
-	clear(l.waiting[len(kept):])
-	l.waiting = kept
+	clear(l.waiting[len(remaining):])
+	l.waiting = remaining
 }
 
-// forget drops the flow of a message if it was its last.
-func (l *lane) forget(h held) {
-	if h.of.waiting == 0 && h.of.busy == 0 {
-		delete(l.flows, h.tenant)
+// forgetTenant deletes the load of a message's tenant if it has no messages here any more.
+func (l *lane) forgetTenant(h held) {
+	if h.load.waiting == 0 && h.load.inWork == 0 {
+		delete(l.loads, h.tenant)
 	}
 }
 
-// busy reports whether a message of the lane is being processed.
-func (l *lane) busy() bool {
-	for _, f := range l.flows {
-		if f.busy > 0 {
+// hasInWork reports whether a message of the lane is being processed.
+func (l *lane) hasInWork() bool {
+	for _, f := range l.loads {
+		if f.inWork > 0 {
 			return true
 		}
 	}

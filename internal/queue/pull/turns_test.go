@@ -12,10 +12,10 @@ import (
 // TestWhatHasFewDeliveriesLeftBeginsFirst: messages wait in the sequence in which they came, but
 // for those delivered more often, and for those with none left.
 func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
-	l := &lane{consumer: "c", flows: map[string]*flow{}}
-	p := &puller{turns: turns{lanes: []*lane{l}, in: Intake{Tired: 3}}, of: map[string]*lane{"c": l}}
+	l := &lane{consumer: "c", loads: map[string]*tenantLoad{}}
+	p := &puller{turns: turns{lanes: []*lane{l}, in: Intake{Tired: 3}}, laneOf: map[string]*lane{"c": l}}
 	for k, attempt := range []int{4, 1, 1, 3, 9, 2, 1, 3} {
-		p.keep(&bus.Delivered{Msg: &nats.Msg{}, Consumer: "c", Attempt: attempt, Sequence: uint64(k)})
+		p.enqueue(&bus.Delivered{Msg: &nats.Msg{}, Consumer: "c", Attempt: attempt, Sequence: uint64(k)})
 	}
 	for k, want := range []uint64{3, 7, 5, 1, 2, 6, 0, 4} {
 		if got := l.waiting[k].Sequence; got != want {
@@ -27,29 +27,29 @@ func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
 // A message of a tenant with none in work begins before messages of one that has slots, also with
 // all of them taken; a heavy one does not keep small ones from beginning.
 func TestTenantsOfOneLaneHaveTurns(t *testing.T) {
-	l := &lane{consumer: "c", flows: map[string]*flow{}}
-	p := &puller{of: map[string]*lane{"c": l}, turns: turns{lanes: []*lane{l}, slots: 2, in: Intake{
+	l := &lane{consumer: "c", loads: map[string]*tenantLoad{}}
+	p := &puller{laneOf: map[string]*lane{"c": l}, turns: turns{lanes: []*lane{l}, slots: 2, in: Intake{
 		Heavy: func(d *bus.Delivered) bool { return d.Header.Get("heavy") != "" },
 	}}}
 	add := func(sequence uint64, tenant, heavy string) {
-		p.keep(&bus.Delivered{Msg: &nats.Msg{Header: nats.Header{
+		p.enqueue(&bus.Delivered{Msg: &nats.Msg{Header: nats.Header{
 			wire.HeaderTenant: {tenant}, "heavy": {heavy},
-		}}, Consumer: "c", Attempt: handedBack + 2, Sequence: sequence})
+		}}, Consumer: "c", Attempt: maxReturns + 2, Sequence: sequence})
 	}
 	// begin takes the next message as begin does, and returns its number, 0 for none
 	begin := func() uint64 {
-		of, i := p.next()
+		of, i := p.nextMessage()
 		if of == nil {
 			return 0
 		}
 		h := l.waiting[i]
 		l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
-		h.of.waiting--
-		h.of.busy++
-		p.taken++
-		if h.heavy {
-			p.heavy++
-			h.of.heavy++
+		h.load.waiting--
+		h.load.inWork++
+		p.inWork++
+		if h.isHeavy {
+			p.heavyInWork++
+			h.load.heavyInWork++
 		}
 		return h.Sequence
 	}
@@ -66,33 +66,33 @@ func TestTenantsOfOneLaneHaveTurns(t *testing.T) {
 			t.Errorf("turn %d: message %d, want %d", k, got, want)
 		}
 	}
-	p.full = time.Unix(1, 0)
-	if barred, may := p.behind(l, time.Unix(2, 0)); barred != 6 || !may {
+	p.fullSince = time.Unix(1, 0)
+	if barred, may := p.mayAskBehind(l, time.Unix(2, 0)); barred != 6 || !may {
 		t.Errorf("%d of six wait for their tenant, more may be asked for: %v", barred, may)
 	}
 }
 
 // So many messages are held that cannot begin as take seconds, however long one takes.
 func TestSecondsOfMessagesAreHeld(t *testing.T) {
-	f := &flow{busy: 4}
+	f := &tenantLoad{inWork: 4}
 	l := &lane{consumer: "c"}
-	p := &puller{turns: turns{lanes: []*lane{l}, slots: 4, taken: 4, full: time.Unix(1, 0)}}
+	p := &puller{turns: turns{lanes: []*lane{l}, slots: 4, inWork: 4, fullSince: time.Unix(1, 0)}}
 	for _, c := range []struct {
 		took time.Duration
 		most int
 	}{
-		{0, deepest}, {time.Millisecond, deepest}, {50 * time.Millisecond, 400}, {time.Second, 20}, {time.Minute, deep},
+		{0, maxHeldBlocked}, {time.Millisecond, maxHeldBlocked}, {50 * time.Millisecond, 400}, {time.Second, 20}, {time.Minute, minHeldBlocked},
 	} {
-		p.took = c.took
+		p.averageTime = c.took
 		l.waiting = make([]held, c.most-1)
 		for i := range l.waiting {
-			l.waiting[i].of = f
+			l.waiting[i].load = f
 		}
-		if _, may := p.behind(l, time.Unix(2, 0)); !may {
+		if _, may := p.mayAskBehind(l, time.Unix(2, 0)); !may {
 			t.Errorf("%v each: %d are all that may be held", c.took, c.most-1)
 		}
-		l.waiting = append(l.waiting, held{of: f})
-		if _, may := p.behind(l, time.Unix(2, 0)); may {
+		l.waiting = append(l.waiting, held{load: f})
+		if _, may := p.mayAskBehind(l, time.Unix(2, 0)); may {
 			t.Errorf("%v each: more than %d may be held", c.took, c.most)
 		}
 	}
@@ -101,20 +101,20 @@ func TestSecondsOfMessagesAreHeld(t *testing.T) {
 // TestTheFirstOfTheStreamIsKept: of heavy messages that cannot begin, the one that was stored first
 // waits here, whichever came back first.
 func TestTheFirstOfTheStreamIsKept(t *testing.T) {
-	l := &lane{consumer: "c", flows: map[string]*flow{}}
-	p := &puller{turns: turns{lanes: []*lane{l}}, of: map[string]*lane{"c": l}}
+	l := &lane{consumer: "c", loads: map[string]*tenantLoad{}}
+	p := &puller{turns: turns{lanes: []*lane{l}}, laneOf: map[string]*lane{"c": l}}
 	p.in.Heavy = func(*bus.Delivered) bool { return true }
 	for _, m := range []struct {
 		sequence uint64
 		attempt  int
 	}{{9, 3}, {4, 3}, {2, 1}, {7, 5}} {
-		p.hold(l, len(l.waiting), &bus.Delivered{Msg: &nats.Msg{}, Consumer: "c", Attempt: m.attempt, Sequence: m.sequence})
+		p.insert(l, len(l.waiting), &bus.Delivered{Msg: &nats.Msg{}, Consumer: "c", Attempt: m.attempt, Sequence: m.sequence})
 	}
-	if got := p.earliest(l); got == 4 {
+	if got := p.earliestReturned(l); got == 4 {
 		t.Error("one is kept although its tenant may begin")
 	}
-	p.heavy = mostHeavy
-	if got := p.earliest(l); got != 4 {
+	p.heavyInWork = maxHeavy
+	if got := p.earliestReturned(l); got != 4 {
 		t.Errorf("%d is kept, want 4: 2 is to be returned once more", got)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// hidden stands in the place of user, password or token.
-const hidden = "xxxxx"
+// mask stands in the place of a user, password or token.
+const mask = "xxxxx"
 
 var (
 	// userinfo reaches to the last @ before a space or a quote: a password may have an @ that should have been escaped. A token is a
@@ -23,37 +23,39 @@ var (
 // Text returns a text without the users, passwords and tokens of its URLs.
 func Text(s string) string {
 	if strings.Contains(s, "://") {
-		s = userinfo.ReplaceAllString(s, "${1}"+hidden+"@")
+		s = userinfo.ReplaceAllString(s, "${1}"+mask+"@")
 	}
 	if strings.ContainsAny(s, "?&") {
-		s = parameter.ReplaceAllString(s, "${1}"+hidden)
+		s = parameter.ReplaceAllString(s, "${1}"+mask)
 	}
 	return s
 }
 
-// URL returns the URL of a server, or a list of them, without users, passwords and tokens. The scheme may be missing.
+// URL returns the URL of a server, or a comma-separated list of URLs, with users, passwords and tokens replaced. The
+// scheme may be missing.
 func URL(s string) string {
 	parts := strings.Split(s, ",")
 	for _, part := range parts {
-		if !readable(part) { // a comma in a password, perhaps
+		if !isURL(part) { // perhaps the comma belongs to a password: treat s as one URL
 			parts = []string{s}
 			break
 		}
 	}
 	for i, part := range parts {
 		if at := strings.LastIndexByte(part, '@'); at >= 0 {
-			scheme, _, found := strings.Cut(part, "://")
-			if scheme += "://"; !found || len(scheme) > at {
+			// Replace everything between the scheme, if there is one, and the last @.
+			scheme, _, hasScheme := strings.Cut(part, "://")
+			if scheme += "://"; !hasScheme || len(scheme) > at {
 				scheme = ""
 			}
-			part = scheme + hidden + part[at:]
+			part = scheme + mask + part[at:]
 		}
 		parts[i] = Text(part)
 	}
 	return strings.Join(parts, ",")
 }
 
-// ErrURL: a URL with a user or a password cannot be read. The reason is not given: it would quote the URL.
+// ErrURL means that a URL with a user or a password cannot be parsed. It has no reason, which would quote the URL.
 var ErrURL = errors.New("this is no URL (a password's special characters are written %40, %2F and so on)")
 
 // redacted is an error with another text.
@@ -65,8 +67,9 @@ type redacted struct {
 func (e *redacted) Error() string { return e.text }
 func (e *redacted) Unwrap() error { return e.error }
 
-// Error returns err with a text that tells no user, password or token, neither in a URL nor of those URLs with which the call that
-// failed was made. Errors that tell none are returned as they are.
+// Error returns err with a text in which users, passwords and tokens are replaced, both those in URLs and those of the
+// given URLs, with which the failed call was made. If the text has none, err is returned as it is. If one of the given
+// URLs has a password and cannot be parsed, the result is ErrURL.
 func Error(err error, urls ...string) error {
 	if err == nil {
 		return nil
@@ -77,11 +80,11 @@ func Error(err error, urls ...string) error {
 			continue
 		}
 		for _, part := range strings.Split(list, ",") {
-			if !readable(part) {
+			if !isURL(part) {
 				return ErrURL
 			}
-			for _, secret := range secrets(part) {
-				text = strings.ReplaceAll(text, secret, hidden)
+			for _, secret := range secretsOf(part) {
+				text = strings.ReplaceAll(text, secret, mask)
 			}
 		}
 	}
@@ -91,38 +94,42 @@ func Error(err error, urls ...string) error {
 	return &redacted{err, text}
 }
 
-func readable(one string) bool {
-	_, err := parse(one)
+// isURL reports whether text can be parsed as a URL of a server.
+func isURL(text string) bool {
+	_, err := parseURL(text)
 	return err == nil
 }
 
-func parse(one string) (*url.URL, error) {
-	one = strings.TrimSpace(one)
-	if !strings.Contains(one, "://") {
-		one = "nats://" + one
+// parseURL parses the URL of a server. If the scheme is missing, it is nats.
+func parseURL(text string) (*url.URL, error) {
+	text = strings.TrimSpace(text)
+	if !strings.Contains(text, "://") {
+		text = "nats://" + text
 	}
-	return url.Parse(one)
+	return url.Parse(text)
 }
 
-// secrets are the password of a URL, or its user where there is none, as written and as meant.
-func secrets(one string) (found []string) {
-	u, err := parse(one)
+// secretsOf returns the password of a URL, or its user if there is no password (a token). It returns it decoded and as
+// written, for instance "a@b" and "a%40b". Secrets of fewer than 3 letters are left out: they are in half the words of a
+// sentence.
+func secretsOf(text string) (secrets []string) {
+	u, err := parseURL(text)
 	if err != nil || u.User == nil {
 		return nil
 	}
 	written := u.User.String()
-	if password, has := u.User.Password(); has {
+	if password, hasPassword := u.User.Password(); hasPassword {
 		_, written, _ = strings.Cut(written, ":")
-		found = append(found, password)
+		secrets = append(secrets, password)
 	} else {
-		found = append(found, u.User.Username())
+		secrets = append(secrets, u.User.Username())
 	}
-	found = append(found, written)
-	kept := found[:0]
-	for _, s := range found {
-		if len(s) >= 3 { // shorter ones are in half the words of a sentence
-			kept = append(kept, s)
+	secrets = append(secrets, written)
+	long := secrets[:0]
+	for _, s := range secrets {
+		if len(s) >= 3 {
+			long = append(long, s)
 		}
 	}
-	return kept
+	return long
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ErrJobTaken: the job's id belongs to a request with another content.
+// ErrJobTaken means that the job's id belongs to a request with another content.
 var ErrJobTaken = errors.New("client: the job's id is taken by another request")
 
 // Submitter stores requests over a Bus. Its methods may be called from any goroutine.
@@ -23,31 +23,32 @@ type Submitter struct {
 	log  *bus.Log
 	room *bus.Room
 
-	mu    sync.Mutex
-	looks int // for refused jobs, in the second that began then
-	since time.Time
+	mu           sync.Mutex
+	lookups      int       // look-ups for refused jobs since lookupsSince; under mu
+	lookupsSince time.Time // when the present second of counting began
 }
 
-// On returns a Submitter over a Bus.
+// On returns a Submitter that stores requests over b.
 func On(b *bus.Bus) *Submitter {
 	return &Submitter{conn: b.Conn, log: b.Log, room: bus.NewModelRoom(b.Conn)}
 }
 
-// Submit stores a request and returns its digest. trace adds headers to the stored message. Submitting the same request again, under the
-// same id, is no new job. The error wraps ErrJobTaken if the id belongs to another request, in any lane, bus.ErrBusy if too many jobs of
-// the tenant's lane wait, and bus.ErrFull if the server has no room for the job or, soon, for answers.
+// Submit stores a request and returns its digest. trace adds headers to the stored message. Submitting the same request
+// again, under the same id, is no new job and no error. The error wraps ErrJobTaken if the id belongs to another
+// request, in any lane; bus.ErrBusy if too many jobs of the tenant's lane wait; and bus.ErrFull if the server has no
+// room for the job or, soon, for answers.
 func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.Header)) (digest string, err error) {
 	lane := message.LaneOf(m.Job, m.Tenant)
-	// A client without room is refused before its model is encoded, because it will ask again and
-	// again. The worker that stores a tenant's request looks for room.
-	owned := s.conn.Tenant() != ""
-	if !owned {
-		if err := s.room.CheckFull(lane); err != nil && !s.stored(ctx, m.Job) {
+	// Without room a client is refused before its model is encoded, because it will ask again and again. For a tenant's user the worker
+	// that stores the request looks for room.
+	isTenants := s.conn.Tenant() != ""
+	if !isTenants {
+		if err := s.room.CheckFull(lane); err != nil && !s.isStored(ctx, m.Job) {
 			return "", err
 		}
 	}
 
-	b, err := wire.Encode(&m)
+	data, err := wire.Encode(&m)
 	if err != nil {
 		if errors.Is(err, wire.ErrInvalid) || errors.Is(err, wire.ErrTooLarge) {
 			err = &fault.Error{Code: fault.BadInput, Err: err}
@@ -55,28 +56,30 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 		return "", err
 	}
 
+	// The job may have its answer already.
 	if digest, err = m.Digest(); err != nil {
 		return "", err
 	}
-	if done, err := s.answered(ctx, m.Job, digest); err != nil || done {
+	if isDone, err := s.isAnswered(ctx, m.Job, digest); err != nil || isDone {
 		return digest, err
 	}
 
-	if !owned {
-		if err := s.room.Enter(ctx, lane); err != nil && !s.stored(ctx, m.Job) {
+	if !isTenants {
+		if err := s.room.Enter(ctx, lane); err != nil && !s.isStored(ctx, m.Job) {
 			return "", err
 		}
 	}
 
+	// Store the request, unless some lane has a request of the job.
 	msg := &nats.Msg{
 		Subject: wire.ModelSubject(lane, m.Job),
 		Header:  message.Headers(&m, m.Job, digest, m.Tenant),
-		Data:    b,
+		Data:    data,
 	}
 	message.AboutOf(&m).Into(msg.Header)
 	trace(msg.Header)
 	earlier, err := s.log.PutOnceUnder(ctx, bus.StreamModel, msg, message.AnyLane(m.Job))
-	if owned && errors.Is(err, bus.ErrFull) && s.stored(ctx, m.Job) {
+	if isTenants && errors.Is(err, bus.ErrFull) && s.isStored(ctx, m.Job) {
 		earlier, err = s.log.Get(ctx, bus.StreamModel, message.AnyLane(m.Job))
 	}
 	if err != nil {
@@ -87,6 +90,7 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 		return digest, s.startTimer(ctx, lane, &m, digest)
 	}
 
+	// The job's id is taken: by the same request?
 	var first wire.Request
 	if err := wire.Decode(earlier.Data, &first); err == nil {
 		if d, err := first.Digest(); err == nil && d == digest {
@@ -96,10 +100,9 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 	return "", fault.New(fault.BadInput, "%w: %s", ErrJobTaken, m.Job)
 }
 
-// answered reports whether the same request has its answer, and returns an error that wraps
-// ErrJobTaken if another has. An answer outlives its model, and its job's id is not free before it
-// is gone.
-func (s *Submitter) answered(ctx context.Context, job, digest string) (bool, error) {
+// isAnswered reports whether a job has an answer to the request with this digest. The error wraps ErrJobTaken if the
+// answer is to another request. An answer outlives its request, and its job's id is not free before the answer is gone.
+func (s *Submitter) isAnswered(ctx context.Context, job, digest string) (bool, error) {
 	m, err := s.log.GetRaw(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, bus.ErrNotFound) {
 		return false, nil
@@ -123,41 +126,42 @@ func (s *Submitter) answered(ctx context.Context, job, digest string) (bool, err
 	return true, nil
 }
 
-// mostLooks bounds the server's look-ups of refused jobs in a second.
-const mostLooks = 100
+// maxLookups bounds the server's look-ups of refused jobs in a second.
+const maxLookups = 100
 
-// stored reports whether a job that would be refused is stored already: submitting it again is no new job. So that refusals are no load
-// it does not look for all of them; a client refused for that reason asks again, as after any refusal.
-func (s *Submitter) stored(ctx context.Context, job string) bool {
+// isStored reports whether a request of a job that would be refused is stored already; submitting it again is no new job
+// then. After maxLookups in a second it returns false without a look-up, so that refusals are no load for the server.
+// The client is then refused, and asks again.
+func (s *Submitter) isStored(ctx context.Context, job string) bool {
 	s.mu.Lock()
-	if time.Since(s.since) > time.Second {
-		s.since = time.Now()
-		s.looks = 0
+	if time.Since(s.lookupsSince) > time.Second {
+		s.lookupsSince = time.Now()
+		s.lookups = 0
 	}
-	s.looks++
-	look := s.looks <= mostLooks && wire.ValidJob(job)
+	s.lookups++
+	mayLook := s.lookups <= maxLookups && wire.ValidJob(job)
 	s.mu.Unlock()
-	if !look {
+	if !mayLook {
 		return false
 	}
-	has, err := s.log.Has(ctx, bus.StreamModel, message.AnyLane(job))
-	return err == nil && has
+	exists, err := s.log.Has(ctx, bus.StreamModel, message.AnyLane(job))
+	return err == nil && exists
 }
 
-// startTimer sets the timer of a job with a deadline. The first worker sets it again, by the
-// server's clock; until then this one ends the job even if there is no such worker.
+// startTimer sets the timer of a job with a deadline, which ends the job even if no worker takes it. The first worker
+// sets the timer again, by the server's clock.
 func (s *Submitter) startTimer(ctx context.Context, lane int, m *wire.Request, digest string) error {
-	if m.DeadlineMS <= 0 || m.DeadlineMS > longestTimer.Milliseconds() || s.conn.Tenant() != "" {
+	if m.DeadlineMS <= 0 || m.DeadlineMS > maxTimer.Milliseconds() || s.conn.Tenant() != "" {
 		return nil // a tenant's user sets no timers; the worker knows the times of storage and refuses deadlines that are too long
 	}
 	if !s.conn.Synchronized() {
 		_ = s.conn.Synchronize(ctx) // else by this machine's clock; the first worker corrects it
 	}
-	at := s.conn.Now().UnixMilli() + m.DeadlineMS
+	deadline := s.conn.Now().UnixMilli() + m.DeadlineMS
 	return s.log.SetFirstTimer(
-		ctx, lane, &wire.Deadline{Job: m.Job, Tenant: m.Tenant, Digest: digest, Time: at},
+		ctx, lane, &wire.Deadline{Job: m.Job, Tenant: m.Tenant, Digest: digest, Time: deadline},
 	)
 }
 
-// longestTimer is longer than any pipeline keeps its jobs.
-const longestTimer = 366 * 24 * time.Hour
+// maxTimer is longer than any pipeline keeps its jobs.
+const maxTimer = 366 * 24 * time.Hour

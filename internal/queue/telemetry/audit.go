@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Audit records changes and their authors: in a file, or else in a log. The methods of a nil *Audit do nothing.
+// Audit records changes and who made them, in a file or in a log. The methods of a nil *Audit do nothing.
 type Audit struct {
 	path string
 	log  *slog.Logger
@@ -38,8 +38,9 @@ const (
 	ActForget = "forget" // of a tenant
 )
 
-// OpenAudit returns an Audit that appends to a file, which it opens for every line, so that it can be moved away; "": to a log, at level
-// info. Without either it is nil. A file that cannot be written is bad input.
+// OpenAudit returns an Audit that appends to the file at path. It opens the file for every line, so that the file can be
+// moved away. If path is "", the Audit writes to the log, at level info. If log is nil, too, it returns nil. The error
+// has the code bad_input if the file cannot be written.
 func OpenAudit(path string, log *slog.Logger) (*Audit, error) {
 	if path == "" && log == nil {
 		return nil, nil
@@ -48,18 +49,19 @@ func OpenAudit(path string, log *slog.Logger) (*Audit, error) {
 	if path == "" {
 		return a, nil
 	}
-	if err := a.append(nil); err != nil {
+	if err := a.appendLine(nil); err != nil {
 		return nil, fault.New(fault.BadInput, "--audit: %w", err)
 	}
 	return a, nil
 }
 
-// Note records an act, now. failed is why it came to nothing; nil: it was done. An act that cannot be written to the file is an error in
-// the log.
+// Note records that somebody did something now. failed is the reason if it was refused or failed, and nil if it was
+// done. If the file cannot be written, that is an error in the log.
 func (a *Audit) Note(who, action, what string, failed error) {
 	if a == nil {
 		return
 	}
+	// Write to the log, or else to the file.
 	act := Act{Time: time.Now().UTC(), Who: who, Action: action, What: what}
 	if failed != nil {
 		act.Error = redact.Text(failed.Error())
@@ -70,7 +72,7 @@ func (a *Audit) Note(who, action, what string, failed error) {
 	}
 	line, err := json.Marshal(act)
 	if err == nil {
-		err = a.append(append(line, '\n'))
+		err = a.appendLine(append(line, '\n'))
 	}
 	if err == nil {
 		return
@@ -82,8 +84,8 @@ func (a *Audit) Note(who, action, what string, failed error) {
 	}
 }
 
-// append writes a line at the end of the file, at once: several processes may share it.
-func (a *Audit) append(line []byte) error {
+// appendLine writes a line at the end of the file, in one call, because several processes may share the file.
+func (a *Audit) appendLine(line []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	file, err := os.OpenFile(a.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

@@ -32,7 +32,8 @@ var ThisBuild = sync.OnceValue(func() Build {
 	return buildOf(info, release, revision)
 })
 
-// buildOf reads the build information; a release and a revision that were given win.
+// buildOf returns a description of the program from the toolchain's build information. release and revision, which may
+// be set at a build, take precedence if they are not "".
 func buildOf(info *debug.BuildInfo, release, revision string) Build {
 	b := Build{Version: strings.Trim(info.Main.Version, "()"), Revision: "unknown", Go: info.GoVersion}
 	if release != "" {
@@ -59,12 +60,12 @@ func buildOf(info *debug.BuildInfo, release, revision string) Build {
 	return b
 }
 
-// String is the line that --version prints behind the program's name.
+// String returns the text that --version prints after the program's name.
 func (b Build) String() string {
 	return fmt.Sprintf("%s (revision %s, %s)", b.Version, b.Revision, b.Go)
 }
 
-// BuildInfo is the metric basetensor_build_info: always 1, its labels say which program this is.
+// BuildInfo returns the metric basetensor_build_info. Its value is always 1, and its labels say which program this is.
 func BuildInfo() prometheus.Collector {
 	b := ThisBuild()
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -9,33 +9,33 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/redact"
 )
 
-// Logger returns a structured logger that writes lines of the given format ("text" or "json") at or
-// above level ("debug", "info", "warn", "error"; anything else is info) to w. Its output has no
-// password of a URL, even if an error quotes one.
+// Logger returns a structured logger to w. format is "text" or "json", level is the least level that is logged: "debug",
+// "info", "warn" or "error"; anything else is info. Passwords in URLs are replaced, even if an error quotes one.
 func Logger(w io.Writer, level, format string) *slog.Logger {
 	logger, _ := Adjustable(w, level, format)
 	return logger
 }
 
-// Adjustable is Logger, with the function that changes its level.
+// Adjustable returns a Logger and the function that changes its level.
 func Adjustable(w io.Writer, level, format string) (logger *slog.Logger, adjust func(level string)) {
-	least := &slog.LevelVar{}
+	minLevel := &slog.LevelVar{}
 	adjust = func(level string) {
 		var l slog.Level
 		if err := l.UnmarshalText([]byte(level)); err != nil {
 			l = slog.LevelInfo
 		}
-		least.Set(l)
+		minLevel.Set(l)
 	}
 	adjust(level)
-	options := &slog.HandlerOptions{Level: least, ReplaceAttr: withoutSecrets}
+	options := &slog.HandlerOptions{Level: minLevel, ReplaceAttr: withoutSecrets}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options)), adjust
 	}
 	return slog.New(slog.NewTextHandler(w, options)), adjust
 }
 
-// withoutSecrets takes the passwords of URLs out of texts, errors and all other printed values.
+// withoutSecrets returns a log attribute with the passwords of URLs replaced, in texts, errors and all other printed
+// values.
 func withoutSecrets(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindString:

@@ -20,8 +20,9 @@ type Server struct {
 	done chan struct{}
 }
 
-// Serve listens on addr and serves /metrics from the registry, /healthz (the process runs) and /readyz (ready returns
-// nil; its error is the body of a 503 otherwise). Port 0 picks a free one; URL has it.
+// Serve listens on addr and serves three pages: /metrics with the metrics of registry, /healthz, which always says ok,
+// and /readyz. If ready returns an error, /readyz has the status 503 and the error. Otherwise it has the texts of notes.
+// Port 0 picks a free port; the URL of the result has it.
 func Serve(addr string, registry prometheus.Gatherer, ready func() error, notes ...func() string) (*Server, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {

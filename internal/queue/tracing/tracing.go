@@ -38,7 +38,7 @@ const (
 	Code    = attribute.Key("error.type")
 )
 
-// Tracer returns the tracer of a provider; nil for none.
+// Tracer returns the tracer of a provider, or nil for a nil provider.
 func Tracer(p trace.TracerProvider) trace.Tracer {
 	if p == nil {
 		return nil
@@ -46,7 +46,8 @@ func Tracer(p trace.TracerProvider) trace.Tracer {
 	return p.Tracer(Scope)
 }
 
-// Root begins a span that is below none of this process. The function it returns ends it.
+// Root begins a span of p that has no parent in this process. The function that it returns ends the span, with an error
+// or nil.
 func Root(ctx context.Context, p trace.TracerProvider, name string) (context.Context, func(error)) {
 	tracer := Tracer(p)
 	if tracer == nil {
@@ -60,8 +61,8 @@ func Root(ctx context.Context, p trace.TracerProvider, name string) (context.Con
 type headers map[string][]string
 
 func (h headers) Get(name string) string {
-	if v := h[name]; len(v) > 0 {
-		return v[0]
+	if values := h[name]; len(values) > 0 {
+		return values[0]
 	}
 	return ""
 }
@@ -70,49 +71,49 @@ func (h headers) Set(name, value string) { h[name] = []string{value} }
 
 func (h headers) Keys() []string { return []string{wire.HeaderTraceParent, wire.HeaderTraceState} }
 
-// From returns ctx with the trace of a message's headers, if they name one.
+// From returns ctx with the span that a message's headers name, if they name one.
 func From(ctx context.Context, h map[string][]string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, headers(h))
 }
 
-// Of returns the span that a message's headers name; invalid if they name none.
+// Of returns the span that a message's headers name. It is invalid if they name none.
 func Of(h map[string][]string) trace.SpanContext {
 	return trace.SpanContextFromContext(From(context.Background(), h))
 }
 
-// Copy copies the trace of a message's headers into others, where it is not read.
+// Copy copies the headers that name a span from one message to another, without reading them.
 func Copy(to, from map[string][]string) {
 	for _, name := range []string{wire.HeaderTraceParent, wire.HeaderTraceState} {
-		if v := from[name]; len(v) > 0 {
-			to[name] = v
+		if values := from[name]; len(values) > 0 {
+			to[name] = values
 		}
 	}
 }
 
-// Into writes a span into a message's headers, in the place of the one there. An invalid one
-// changes nothing.
-func Into(h map[string][]string, of trace.SpanContext) {
-	if of.IsValid() {
+// Into writes a span into a message's headers, where it replaces the one that is there. If the span is invalid, the
+// headers stay.
+func Into(h map[string][]string, span trace.SpanContext) {
+	if span.IsValid() {
 		delete(h, wire.HeaderTraceState)
-		ctx := trace.ContextWithSpanContext(context.Background(), of)
+		ctx := trace.ContextWithSpanContext(context.Background(), span)
 		propagation.TraceContext{}.Inject(ctx, headers(h))
 	}
 }
 
-// Child begins a span under the one of ctx, with the same recorder; without a recorder there is
-// none, and costs a look into ctx.
-func Child(ctx context.Context, name string, with ...trace.SpanStartOption) (context.Context, trace.Span) {
+// Child begins a span under the one in ctx, with the same recorder. If there is no recorder, it returns ctx and a span
+// that does nothing, at the cost of a look into ctx.
+func Child(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
-		return ctx, parentless
+		return ctx, noSpan
 	}
-	return parent.TracerProvider().Tracer(Scope).Start(ctx, name, with...)
+	return parent.TracerProvider().Tracer(Scope).Start(ctx, name, options...)
 }
 
-// parentless is the span of nobody.
-var parentless = trace.SpanFromContext(context.Background())
+// noSpan is a span that does nothing.
+var noSpan = trace.SpanFromContext(context.Background())
 
-// End ends a span, with the code of an error unless that is nil.
+// End ends a span. If err is not nil, the span gets the error's code.
 func End(span trace.Span, err error) {
 	if err != nil && span.IsRecording() {
 		Fail(span, string(fault.CodeOf(err)))
@@ -120,22 +121,22 @@ func End(span trace.Span, err error) {
 	span.End()
 }
 
-// Fail marks a span as failed. The text of an error may quote a request, so it is left out.
+// Fail marks a span as failed with an error code. The text of an error may quote a request, so it is left out.
 func Fail(span trace.Span, code string) {
 	span.SetAttributes(Code.String(code))
 	span.SetStatus(codes.Error, code)
 }
 
-// ID returns the id of the trace if it is recorded, for exemplars; else "".
-func ID(of trace.SpanContext) string {
-	if !of.IsSampled() {
+// ID returns the id of a span's trace if the trace is recorded, and "" otherwise. Metrics show it as an exemplar.
+func ID(span trace.SpanContext) string {
+	if !span.IsSampled() {
 		return ""
 	}
-	return of.TraceID().String()
+	return span.TraceID().String()
 }
 
-// Waited records that something waited under the span of ctx. Clocks of two machines differ: a wait
-// that would have begun after its end has no duration.
+// Waited records a span from since to until, under the span of ctx, in which something waited. Clocks of two machines
+// differ: if since is after until, the span has no duration.
 func Waited(
 	ctx context.Context, tracer trace.Tracer, name string, since, until time.Time, attributes ...attribute.KeyValue,
 ) {

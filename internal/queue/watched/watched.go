@@ -17,26 +17,26 @@ type File[T any] struct {
 	parse func(text string) (T, error)
 	log   *slog.Logger
 
-	value  atomic.Pointer[T]
-	looked atomic.Int64 // time of the last look at the file, Unix nanoseconds
+	value    atomic.Pointer[T]
+	lastLook atomic.Int64 // time of the last look at the file, Unix nanoseconds
 
-	mu    sync.Mutex
-	info  os.FileInfo // of the file when it was read last; nil after a failure
-	worse bool        // it could not be read since
+	mu         sync.Mutex
+	info       os.FileInfo // of the file when it was read last; nil after a failure
+	failedLast bool        // the last attempt to read the file failed, and was logged
 }
 
-// lookEvery is the least time between two looks at a file, unless Either asks for one.
+// lookEvery is the least time between two looks at a file, unless Look or Either asks for one.
 const lookEvery = time.Second
 
-// Open reads a file for the first time. Its value has the name what in logs. Errors quote nothing of the file, if those of parse do not.
-// The log may be nil.
+// Open reads and parses the file at path, and returns the value that watches it. what is the plural name of the value in log lines, for
+// instance "keys". Errors quote nothing of the file if the errors of parse do not. The log may be nil.
 func Open[T any](what, path string, parse func(text string) (T, error), log *slog.Logger) (*File[T], error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	f := &File[T]{what: what, path: path, parse: parse, log: log}
-	f.looked.Store(time.Now().UnixNano())
-	return f, f.read()
+	f.lastLook.Store(time.Now().UnixNano())
+	return f, f.load()
 }
 
 // Fixed returns a value that never changes.
@@ -46,17 +46,19 @@ func Fixed[T any](value T) *File[T] {
 	return f
 }
 
-// Now returns the value, after a look at the file if the last one is older than lookEvery. A file that cannot be read leaves the
-// value as it is.
-func (f *File[T]) Now() T { return *f.now() }
+// Now returns the value. It first reads the file again if the file has changed and the last look at it is older than lookEvery. If the
+// file cannot be read, the old value stays.
+func (f *File[T]) Now() T { return *f.current() }
 
-func (f *File[T]) now() *T {
-	if f.stale() {
+// current is Now that returns a pointer. A later value has another pointer.
+func (f *File[T]) current() *T {
+	if f.isStale() {
 		f.mu.Lock()
-		// A caller that finds the last look too old waits for the next one, lest it sign with a key that is gone.
-		if f.stale() {
-			f.reread()
-			f.looked.Store(time.Now().UnixNano())
+		// Another goroutine may have looked while this one waited for the mutex. Callers wait for that look instead of using
+		// the old value, lest they sign with a key that is gone.
+		if f.isStale() {
+			f.reloadIfChanged()
+			f.lastLook.Store(time.Now().UnixNano())
 		}
 		f.mu.Unlock()
 	}
@@ -64,20 +66,20 @@ func (f *File[T]) now() *T {
 }
 
 // stale reports whether the last look at the file is older than lookEvery.
-func (f *File[T]) stale() bool {
-	return f.path != "" && time.Now().UnixNano()-f.looked.Load() > int64(lookEvery)
+func (f *File[T]) isStale() bool {
+	return f.path != "" && time.Now().UnixNano()-f.lastLook.Load() > int64(lookEvery)
 }
 
-// Look reads the file again if it has changed.
+// Look reads the file again if it has changed, however recent the last look is.
 func (f *File[T]) Look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.reread()
+	f.reloadIfChanged()
 }
 
-// Either reports whether ok holds for the value, or for a newer one after another look at the file.
+// Either reports whether ok returns true for the current value. If not, it looks at the file again, and tries a changed value too.
 func (f *File[T]) Either(ok func(T) bool) bool {
-	before := f.now()
+	before := f.current()
 	if ok(*before) {
 		return true
 	}
@@ -87,33 +89,35 @@ func (f *File[T]) Either(ok func(T) bool) bool {
 	return after != before && ok(*after)
 }
 
-// reread is Look with mu held.
-func (f *File[T]) reread() {
+// reloadIfChanged reads the file again if its time, size or identity differ from those at the last read. The caller
+// holds mu. A failure is logged once, until a read succeeds.
+func (f *File[T]) reloadIfChanged() {
 	if f.path == "" {
 		return
 	}
 	info, err := os.Stat(f.path)
-	if err == nil && f.info != nil && same(info, f.info) {
+	if err == nil && f.info != nil && isSameFile(info, f.info) {
 		return
 	}
-	if err = f.read(); err != nil {
-		if !f.worse {
+	if err = f.load(); err != nil {
+		if !f.failedLast {
 			f.log.Warn("cannot read "+f.what+" again: the old ones stay", "error", err)
 		}
 		f.info = nil
-		f.worse = true
+		f.failedLast = true
 		return
 	}
-	f.worse = false
+	f.failedLast = false
 	f.log.Info(f.what + " were read again")
 }
 
-func same(a, b os.FileInfo) bool {
+// isSameFile reports whether a and b describe one file with the same content, judged by time and size.
+func isSameFile(a, b os.FileInfo) bool {
 	return a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && os.SameFile(a, b)
 }
 
-// read reads the file.
-func (f *File[T]) read() error {
+// load reads and parses the file, and stores its value and its description. On an error nothing is stored.
+func (f *File[T]) load() error {
 	info, err := os.Stat(f.path)
 	if err != nil {
 		return err
@@ -133,18 +137,19 @@ func (f *File[T]) read() error {
 
 // Line is a line of a file, neither empty nor a comment.
 type Line struct {
-	Number int
+	Number int // 1 for the first line
 	Text   string
 }
 
-// Lines returns the lines of a text, without comments after # and empty ones.
+// Lines returns the lines of text with comments and surrounding space cut off. A comment goes from # to the end of a line. Lines that are
+// empty then are left out.
 func Lines(text string) []Line {
-	var all []Line
+	var lines []Line
 	for n, s := range strings.Split(text, "\n") {
 		s, _, _ = strings.Cut(s, "#")
 		if s = strings.TrimSpace(s); s != "" {
-			all = append(all, Line{n + 1, s})
+			lines = append(lines, Line{n + 1, s})
 		}
 	}
-	return all
+	return lines
 }

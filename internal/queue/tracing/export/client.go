@@ -20,55 +20,56 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Sending: a receiver that is busy is asked again, after pauses that grow from firstPause to
-// longestPause, for at most retryFor in all.
+// Times of sending. If the receiver is busy, spans are sent again, after pauses that grow from initialPause to longestPause, for at most
+// retryFor in all.
 const (
-	firstPause   = 5 * time.Second
+	initialPause = 5 * time.Second
 	longestPause = 30 * time.Second
 	retryFor     = time.Minute
 
-	maxAnswer = 4 << 20 // bytes of an answer
+	maxResponse = 4 << 20 // bytes of an answer
 )
 
-// client sends spans by HTTP. The library's client does the same and links gRPC, 66 packages.
+// client sends spans by HTTP, in the format OTLP. The library's client does the same and links gRPC, 66 packages.
 type client struct {
 	settings
-	pause   time.Duration // the first between two requests
-	http    *http.Client
-	stop    chan struct{}
-	stopped sync.Once
+	firstPause time.Duration // between the first two requests with the same spans
+	http       *http.Client
+	stop       chan struct{}
+	stopped    sync.Once
 }
 
 // newClient returns a client with the settings of the environment.
 func newClient() (*client, error) {
-	s, err := environment()
+	s, err := readEnvironment()
 	if err != nil {
 		return nil, err
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = s.tls
 	return &client{
-		settings: s,
-		pause:    firstPause,
-		http:     &http.Client{Transport: transport, Timeout: s.timeout},
-		stop:     make(chan struct{}),
+		settings:   s,
+		firstPause: initialPause,
+		http:       &http.Client{Transport: transport, Timeout: s.timeout},
+		stop:       make(chan struct{}),
 	}, nil
 }
 
 // Start does nothing: connections are made when they are needed.
 func (*client) Start(context.Context) error { return nil }
 
-// Stop ends requests under way.
+// Stop cancels requests under way.
 func (c *client) Stop(context.Context) error {
 	c.stopped.Do(func() { close(c.stop) })
 	return nil
 }
 
-// UploadTraces sends spans, again if the receiver is busy.
+// UploadTraces sends spans. If the receiver is busy, it sends them again until retryFor has passed, after pauses that
+// grow by half each and are random within a factor of 0.5 to 1.5. It waits longer if the receiver asks for that.
 func (c *client) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
+	go func() { // ends the requests when Stop is called
 		select {
 		case <-c.stop:
 			cancel()
@@ -81,12 +82,12 @@ func (c *client) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) 
 		return err
 	}
 	began := time.Now()
-	for pause := c.pause; ; pause = min(pause*3/2, longestPause) {
-		busy, after, err := c.post(ctx, body)
-		if err == nil || !busy {
+	for pause := c.firstPause; ; pause = min(pause*3/2, longestPause) {
+		isBusy, minPause, err := c.post(ctx, body)
+		if err == nil || !isBusy {
 			return err
 		}
-		wait := max(after, time.Duration((0.5+rand.Float64())*float64(pause)))
+		wait := max(minPause, time.Duration((0.5+rand.Float64())*float64(pause)))
 		if time.Since(began)+wait > retryFor {
 			return fmt.Errorf("given up after %v: %w", time.Since(began), err)
 		}
@@ -98,8 +99,8 @@ func (c *client) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) 
 	}
 }
 
-// encode writes a request: TracesData has the same bytes as the service's ExportTraceServiceRequest,
-// whose package brings gRPC.
+// encode returns the body of a request with spans, compressed if the settings say so. TracesData has the same bytes as
+// the service's ExportTraceServiceRequest, whose package brings gRPC.
 func (c *client) encode(spans []*otlp.ResourceSpans) ([]byte, error) {
 	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: spans})
 	if err != nil || !c.gzip {
@@ -116,9 +117,9 @@ func (c *client) encode(spans []*otlp.ResourceSpans) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// post sends one request. busy says that the receiver may take it later, after a pause if it names
-// one.
-func (c *client) post(ctx context.Context, body []byte) (busy bool, after time.Duration, err error) {
+// post sends one request. isBusy says that the receiver may take the spans later. minPause is the pause that the
+// receiver asks for before that, 0 if it names none.
+func (c *client) post(ctx context.Context, body []byte) (isBusy bool, minPause time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
 		return false, 0, err
@@ -137,25 +138,26 @@ func (c *client) post(ctx context.Context, body []byte) (busy bool, after time.D
 		return errors.As(err, &failed) && failed.Temporary(), 0, err
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	responseBody, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
 		return false, 0, err
 	}
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		busy = true
+		isBusy = true
 	}
 	if resp.StatusCode/100 != 2 {
-		return busy, retryAfter(resp.Header.Get("Retry-After")),
-			fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(answer)))
+		return isBusy, retryAfter(resp.Header.Get("Retry-After")),
+			fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(responseBody)))
 	}
 	if resp.Header.Get("Content-Type") == "application/x-protobuf" {
-		return false, 0, rejected(answer)
+		return false, 0, rejectionError(responseBody)
 	}
 	return false, 0, nil
 }
 
-// retryAfter reads the header of that name: seconds, or a date.
+// retryAfter returns the pause that a Retry-After header asks for: its value is seconds, or a date. A value that is
+// neither means 0.
 func retryAfter(value string) time.Duration {
 	if seconds, err := strconv.Atoi(value); err == nil {
 		return min(max(time.Duration(seconds), 0), 24*3600) * time.Second
@@ -166,23 +168,24 @@ func retryAfter(value string) time.Duration {
 	return 0
 }
 
-// rejected returns an error if an ExportTraceServiceResponse says that spans were not taken: in its
-// field 1, field 1 is their number and field 2 a reason.
-func rejected(answer []byte) error {
-	partial, _, err := field(answer, 1)
-	_, spans, err1 := field(partial, 1)
-	why, _, err2 := field(partial, 2)
+// rejectionError returns an error if a response, an encoded ExportTraceServiceResponse, says that spans were rejected.
+// In its field 1, field 1 is their number and field 2 a reason.
+func rejectionError(response []byte) error {
+	partialSuccess, _, err := lastField(response, 1)
+	_, spans, err1 := lastField(partialSuccess, 1)
+	reason, _, err2 := lastField(partialSuccess, 2)
 	if err := errors.Join(err, err1, err2); err != nil {
 		return err
 	}
-	if spans != 0 || len(why) > 0 {
-		return fmt.Errorf("%d spans were rejected: %s", spans, why)
+	if spans != 0 || len(reason) > 0 {
+		return fmt.Errorf("%d spans were rejected: %s", spans, reason)
 	}
 	return nil
 }
 
-// field returns the last field of a message with this number: its bytes or its integer.
-func field(message []byte, number protowire.Number) (value []byte, integer uint64, err error) {
+// lastField returns the last field with a number in an encoded protobuf message: its bytes, or its integer. Both are
+// zero if there is no such field.
+func lastField(message []byte, number protowire.Number) (value []byte, integer uint64, err error) {
 	for len(message) > 0 {
 		found, kind, n := protowire.ConsumeTag(message)
 		if n < 0 {

@@ -63,7 +63,7 @@ func upload(t *testing.T) error {
 	if err != nil {
 		return err
 	}
-	c.pause = time.Millisecond
+	c.firstPause = time.Millisecond
 	defer c.Stop(t.Context())
 	return c.UploadTraces(t.Context(), sent)
 }
@@ -177,7 +177,7 @@ func TestUploadEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.pause = retryFor / 4
+	c.firstPause = retryFor / 4
 	ended := make(chan error)
 	go func() { ended <- c.UploadTraces(t.Context(), sent) }()
 	<-asked
@@ -191,7 +191,7 @@ func TestUploadEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.pause = 3 * retryFor
+	c.firstPause = 3 * retryFor
 	if err := c.UploadTraces(t.Context(), sent); err == nil || !strings.Contains(err.Error(), "given up") {
 		t.Errorf("busy for longer than a minute: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// settings say where spans go.
+// settings say where and how spans are sent.
 type settings struct {
 	url     string
 	headers map[string]string
@@ -22,9 +22,9 @@ type settings struct {
 	tls     *tls.Config // nil: the system's certificates
 }
 
-// setting returns the value of OTEL_EXPORTER_OTLP_TRACES_ and a name, or of OTEL_EXPORTER_OTLP_ and
-// the name, with the name of the variable that has it; empty for neither.
-func setting(name string) (value, variable string) {
+// lookupSetting returns the value of the environment variable OTEL_EXPORTER_OTLP_TRACES_name, or else of
+// OTEL_EXPORTER_OTLP_name, and the full name of the variable that is set. Both are "" if neither is set.
+func lookupSetting(name string) (value, variable string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
 		if value := strings.TrimSpace(os.Getenv(prefix + name)); value != "" {
 			return value, prefix + name
@@ -33,28 +33,29 @@ func setting(name string) (value, variable string) {
 	return "", ""
 }
 
-// environment reads the settings. An error names the variable and not its value, which may be secret.
-func environment() (settings, error) {
+// readEnvironment returns the settings in the environment. An error names the variable but not its value, which may be
+// secret.
+func readEnvironment() (settings, error) {
 	s := settings{timeout: 10 * time.Second}
 	var err error
-	if s.url, err = endpoint(); err != nil {
+	if s.url, err = receiverURL(); err != nil {
 		return s, err
 	}
-	compression, _ := setting("COMPRESSION")
+	compression, _ := lookupSetting("COMPRESSION")
 	s.gzip = compression == "gzip"
-	if value, variable := setting("TIMEOUT"); value != "" {
+	if value, variable := lookupSetting("TIMEOUT"); value != "" {
 		ms, err := strconv.Atoi(value)
 		if err != nil {
 			return s, fmt.Errorf("%s is no number of milliseconds", variable)
 		}
 		s.timeout = time.Duration(ms) * time.Millisecond
 	}
-	if value, variable := setting("HEADERS"); value != "" {
-		if s.headers, err = headers(value); err != nil {
+	if value, variable := lookupSetting("HEADERS"); value != "" {
+		if s.headers, err = parseHeaders(value); err != nil {
 			return s, fmt.Errorf("%s: %w", variable, err)
 		}
 	}
-	if s.tls, err = certificates(); err != nil {
+	if s.tls, err = tlsConfig(); err != nil {
 		return s, err
 	}
 	if s.tls != nil && !strings.HasPrefix(s.url, "https:") {
@@ -63,11 +64,11 @@ func environment() (settings, error) {
 	return s, nil
 }
 
-// endpoint returns the URL of the receiver: that of OTEL_EXPORTER_OTLP_TRACES_ENDPOINT as it is, that
-// of OTEL_EXPORTER_OTLP_ENDPOINT with /v1/traces.
-func endpoint() (string, error) {
+// receiverURL returns the URL to which spans are sent. The variable for traces has the whole URL. The variable for all
+// kinds of data has a URL to which /v1/traces is added.
+func receiverURL() (string, error) {
 	u := &url.URL{Scheme: "https", Host: "localhost:4318", Path: "/v1/traces"}
-	if value, variable := setting("ENDPOINT"); value != "" {
+	if value, variable := lookupSetting("ENDPOINT"); value != "" {
 		given, err := url.Parse(value)
 		if err != nil || given.Host == "" {
 			return "", fmt.Errorf("%s is no URL", variable)
@@ -80,7 +81,7 @@ func endpoint() (string, error) {
 			u.Scheme = "http"
 		}
 	}
-	if value, _ := setting("INSECURE"); value != "" {
+	if value, _ := lookupSetting("INSECURE"); value != "" {
 		u.Scheme = "https"
 		if strings.EqualFold(value, "true") {
 			u.Scheme = "http"
@@ -89,25 +90,25 @@ func endpoint() (string, error) {
 	return u.String(), nil
 }
 
-// headers reads NAME=VALUE,…, where values may have percent escapes.
-func headers(list string) (map[string]string, error) {
-	read := map[string]string{}
-	for i, one := range strings.Split(list, ",") {
-		name, value, found := strings.Cut(one, "=")
+// parseHeaders parses NAME=VALUE,NAME=VALUE,…, where values may have percent escapes.
+func parseHeaders(list string) (map[string]string, error) {
+	parsed := map[string]string{}
+	for i, pair := range strings.Split(list, ",") {
+		name, value, hasEquals := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(value)
-		if name = strings.TrimSpace(name); !found || name == "" || err != nil {
+		if name = strings.TrimSpace(name); !hasEquals || name == "" || err != nil {
 			return nil, fmt.Errorf("header %d is not NAME=VALUE", i+1)
 		}
-		read[name] = strings.TrimSpace(value)
+		parsed[name] = strings.TrimSpace(value)
 	}
-	return read, nil
+	return parsed, nil
 }
 
-// certificates returns the authorities that a receiver is held against, and the certificate of this
-// process; nil where the environment names neither.
-func certificates() (*tls.Config, error) {
+// tlsConfig returns the TLS configuration with the authorities that certify the receiver, and the certificate of this
+// process, from the files that the environment names. It is nil if the environment names neither.
+func tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if file, variable := setting("CERTIFICATE"); file != "" {
+	if file, variable := lookupSetting("CERTIFICATE"); file != "" {
 		pem, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", variable, err)
@@ -117,8 +118,8 @@ func certificates() (*tls.Config, error) {
 			return nil, fmt.Errorf("%s: no certificate in %s", variable, file)
 		}
 	}
-	file, variable := setting("CLIENT_CERTIFICATE")
-	key, _ := setting("CLIENT_KEY")
+	file, variable := lookupSetting("CLIENT_CERTIFICATE")
+	key, _ := lookupSetting("CLIENT_KEY")
 	if file != "" && key != "" {
 		pair, err := tls.LoadX509KeyPair(file, key)
 		if err != nil {

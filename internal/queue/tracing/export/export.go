@@ -21,33 +21,33 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// flushWithin is for how long the end of a process waits for its last spans to be sent.
+// flushWithin bounds how long the end of a process waits for its last spans to be sent.
 const flushWithin = 2 * time.Second
 
-// Traces returns a provider that sends spans as OpenTelemetry's environment says: nil where it
-// names no endpoint. It speaks OTLP over HTTP, and sends from a goroutine of its own: spans that
-// cannot be sent are dropped, which is logged once. The function ends it.
+// Traces returns a provider that sends spans to the receiver in OpenTelemetry's environment variables, or nil if they
+// name none. It speaks OTLP over HTTP, and sends from a goroutine of its own. Spans that cannot be sent are dropped,
+// which is logged once. The returned function sends the last spans and ends the provider.
 func Traces(
 	ctx context.Context, service string, log *slog.Logger,
 ) (trace.TracerProvider, func(), error) {
-	nothing := func() {}
-	on, err := traced()
-	if err != nil || !on {
-		return nil, nothing, err
+	noShutdown := func() {}
+	isWanted, err := wantsSpans()
+	if err != nil || !isWanted {
+		return nil, noShutdown, err
 	}
 
 	client, err := newClient()
 	if err != nil {
-		return nil, nothing, fault.New(fault.BadInput, "traces: %w", redact.Error(err))
+		return nil, noShutdown, fault.New(fault.BadInput, "traces: %w", redact.Error(err))
 	}
 	exporter, err := otlptrace.New(ctx, client)
 	if err != nil {
-		return nil, nothing, fault.New(fault.BadInput, "traces: %w", redact.Error(err))
+		return nil, noShutdown, fault.New(fault.BadInput, "traces: %w", redact.Error(err))
 	}
 
 	// The environment's description of the service wins.
 	build := telemetry.ThisBuild()
-	about, err := resource.New(ctx,
+	description, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
 		resource.WithAttributes(
 			attribute.String("service.name", service), attribute.String("service.version", build.Version),
@@ -55,7 +55,7 @@ func Traces(
 		resource.WithFromEnv(),
 	)
 	if err != nil {
-		return nil, nothing, fault.New(fault.BadInput, "traces: OTEL_RESOURCE_ATTRIBUTES: %w", err)
+		return nil, noShutdown, fault.New(fault.BadInput, "traces: OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 
 	var once sync.Once
@@ -64,7 +64,7 @@ func Traces(
 			log.Warn("traces are lost; this is not said again", "error", err)
 		})
 	}))
-	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(description))
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushWithin)
 		defer cancel()
@@ -74,11 +74,11 @@ func Traces(
 	}, nil
 }
 
-// traced reports whether the environment wants spans, and returns an error if it wants them by an
-// exporter that does not exist.
-func traced() (bool, error) {
-	// first returns the value of the first variable that has one.
-	first := func(names ...string) (value, name string) {
+// wantsSpans reports whether the environment asks for spans. The error says that it asks for an exporter or a protocol
+// that this program does not have.
+func wantsSpans() (bool, error) {
+	// firstSet returns the value and the name of the first variable that is set.
+	firstSet := func(names ...string) (value, name string) {
 		for _, name := range names {
 			if value := os.Getenv(name); value != "" {
 				return value, name
@@ -87,11 +87,12 @@ func traced() (bool, error) {
 		return "", ""
 	}
 
+	// Are spans disabled, or is there no receiver?
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
 	}
-	exporter, name := first("OTEL_TRACES_EXPORTER")
-	endpoint, _ := first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	exporter, name := firstSet("OTEL_TRACES_EXPORTER")
+	endpoint, _ := firstSet("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 	switch exporter {
 	case "none":
 		return false, nil
@@ -104,7 +105,7 @@ func traced() (bool, error) {
 		return false, fault.New(fault.BadInput, "traces: %s is %q; otlp and none are known", name, exporter)
 	}
 
-	protocol, name := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	protocol, name := firstSet("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 	if protocol != "" && protocol != "http/protobuf" {
 		return false, fault.New(
 			fault.BadInput, "traces: %s is %q; only http/protobuf is spoken", name, protocol,
