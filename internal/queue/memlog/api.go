@@ -13,8 +13,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// request answers a question to JetStream, and reports whether somebody listens there. The caller holds the mutex.
-func (s *Server) request(subject string, data []byte, reply string) bool {
+// handleAPI answers a request to JetStream on its reply subject. subject is that of the request without $JS.API. It
+// reports whether the request is one that this server answers. The caller holds the mutex.
+func (s *Server) handleAPI(subject string, data []byte, reply string) bool {
 	verb, name := cutVerb(subject)
 	switch verb {
 	case "CONSUMER.MSG.NEXT.", "DIRECT.GET.":
@@ -25,7 +26,7 @@ func (s *Server) request(subject string, data []byte, reply string) bool {
 		}
 		if verb == "DIRECT.GET." {
 			if st.config.AllowDirect {
-				st.direct(rest, data, reply)
+				st.directGet(rest, data, reply)
 			}
 			return st.config.AllowDirect
 		}
@@ -37,25 +38,28 @@ func (s *Server) request(subject string, data []byte, reply string) bool {
 	case "":
 		return false
 	}
-	fields, refusal := s.answer(verb, name, data)
-	if refusal != nil {
-		fields = answer{"error": refusal}
+
+	// All other requests are answered in JSON.
+	body, apiErr := s.respond(verb, name, data)
+	if apiErr != nil {
+		body = response{"error": apiErr}
 	}
-	fields["type"] = "io.nats.jetstream.api.v1." + strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(verb, "."), ".", "_")) + "_response"
-	config, whole := fields["config"].(json.RawMessage) // is written already: json would read it again
-	delete(fields, "config")
-	bytes, _ := json.Marshal(fields)
-	if whole {
+	body["type"] = "io.nats.jetstream.api.v1." + strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(verb, "."), ".", "_")) + "_response"
+	config, hasConfig := body["config"].(json.RawMessage) // already in JSON, which json.Marshal would parse again
+	delete(body, "config")
+	bytes, _ := json.Marshal(body)
+	if hasConfig {
 		bytes = slices.Concat([]byte(`{"config":`), config, []byte(","), bytes[1:])
 	}
 	s.send(nil, reply, reply, "", nil, bytes)
 	return true
 }
 
-// answer is an answer to a question, by fields.
-type answer map[string]any
+// response is the answer to a request, by fields.
+type response map[string]any
 
-// verbs are the questions that a Server answers. A dot at the end is followed by the name of a stream.
+// verbs are the beginnings of the subjects of requests that a Server answers. A dot at the end is followed by the name
+// of a stream.
 var verbs = []string{
 	"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.CREATE.", "STREAM.UPDATE.", "STREAM.INFO.", "STREAM.DELETE.", "STREAM.PURGE.",
 	"STREAM.MSG.GET.", "STREAM.MSG.DELETE.", "DIRECT.GET.",
@@ -63,7 +67,8 @@ var verbs = []string{
 	"CONSUMER.MSG.NEXT.",
 }
 
-// cutVerb divides a question's subject.
+// cutVerb divides the subject of a request into its verb and the rest, which begins with the name of a stream. The verb
+// is "" if it is unknown.
 func cutVerb(subject string) (verb, name string) {
 	for _, v := range verbs {
 		if rest, ok := strings.CutPrefix(subject, v); ok && (rest == "" || strings.HasSuffix(v, ".")) {
@@ -73,27 +78,30 @@ func cutVerb(subject string) (verb, name string) {
 	return "", ""
 }
 
-// answer returns the answer to a question that begins with a verb, about the stream of a name, which a consumer's may follow.
-func (s *Server) answer(verb, name string, data []byte) (answer, *jetstream.APIError) {
+// respond returns the answer to a request. name is the rest of its subject after the verb: the name of a stream, which
+// that of a consumer may follow.
+func (s *Server) respond(verb, name string, data []byte) (response, *jetstream.APIError) {
 	switch verb {
 	case "INFO":
-		reserved, streams := s.reserved(nil), len(s.streams)
-		return answer{
+		reserved, streams := s.reservedBytes(nil), len(s.streams)
+		return response{
 			"memory": reserved, "storage": 0, "streams": streams,
 			"limits": map[string]any{"max_memory": s.options.MaxMemory, "max_storage": 0, "max_streams": -1, "max_consumers": -1},
 		}, nil
 	case "STREAM.NAMES", "STREAM.LIST":
-		return s.list(verb == "STREAM.NAMES", data), nil
+		return s.listStreams(verb == "STREAM.NAMES", data), nil
 	case "STREAM.CREATE.":
-		return s.create(name, data)
+		return s.createStream(name, data)
 	}
-	name, rest, _ := strings.Cut(name, ".")
+
+	// Requests about one stream.
+	name, consumer, _ := strings.Cut(name, ".")
 	st := s.streams[name]
 	if st == nil {
-		return nil, refused(404, codeStreamNotFound, "stream not found")
+		return nil, apiError(404, codeStreamNotFound, "stream not found")
 	}
 	if strings.HasPrefix(verb, "CONSUMER.") {
-		return st.consumerAnswer(verb, rest, data)
+		return st.respondConsumer(verb, consumer, data)
 	}
 	switch verb {
 	case "STREAM.UPDATE.":
@@ -107,9 +115,9 @@ func (s *Server) answer(verb, name string, data []byte) (answer, *jetstream.APIE
 			Filter string `json:"subjects_filter"`
 		}
 		if len(data) > 0 && json.Unmarshal(data, &q) != nil {
-			return nil, refused(400, codeBadRequest, "bad request")
+			return nil, apiError(400, codeBadRequest, "bad request")
 		}
-		return st.info(q.Filter), nil
+		return st.description(q.Filter), nil
 	case "STREAM.PURGE.":
 		var q struct {
 			Filter string `json:"filter"`
@@ -117,108 +125,114 @@ func (s *Server) answer(verb, name string, data []byte) (answer, *jetstream.APIE
 			Keep   int    `json:"keep"`
 		}
 		if len(data) > 0 && json.Unmarshal(data, &q) != nil || q.Keep > 0 {
-			return nil, refused(400, codeBadRequest, "bad request")
+			return nil, apiError(400, codeBadRequest, "bad request")
 		}
 		q.Filter = cmp.Or(q.Filter, ">")
-		q.Below = cmp.Or(q.Below, st.last+1)
+		q.Below = cmp.Or(q.Below, st.lastSequence+1)
 		n := st.purge(q.Filter, q.Below)
-		if q.Filter == ">" && q.Below > st.last { // the next message has that sequence then
-			st.last, st.front = q.Below-1, q.Below
+		if q.Filter == ">" && q.Below > st.lastSequence { // the next message then has the sequence Below
+			st.lastSequence, st.firstSequence = q.Below-1, q.Below
 		}
-		return answer{"success": true, "purged": n}, nil
+		return response{"success": true, "purged": n}, nil
 	case "STREAM.MSG.DELETE.":
 		var q struct {
 			Sequence uint64 `json:"seq"`
 		}
 		if json.Unmarshal(data, &q) != nil || !st.remove(q.Sequence) {
-			return nil, refused(400, codeSequenceNotFound, "sequence %d not found", q.Sequence)
+			return nil, apiError(400, codeSequenceNotFound, "sequence %d not found", q.Sequence)
 		}
 		return success(), nil
 	}
+
+	// The last verb is STREAM.MSG.GET.
 	var q question
 	if json.Unmarshal(data, &q) != nil {
-		return nil, refused(400, codeBadRequest, "bad request")
+		return nil, apiError(400, codeBadRequest, "bad request")
 	}
-	m := st.selected(q)
+	m := st.selectMessage(q)
 	if m == nil {
-		return nil, refused(404, codeMessageNotFound, "no message found")
+		return nil, apiError(404, codeMessageNotFound, "no message found")
 	}
-	return answer{"message": map[string]any{
-		"subject": m.subject, "seq": m.sequence, "hdrs": m.header, "data": m.data, "time": m.at.UTC(),
+	return response{"message": map[string]any{
+		"subject": m.subject, "seq": m.sequence, "hdrs": m.header, "data": m.data, "time": m.storedAt.UTC(),
 	}}, nil
 }
 
-func success() answer { return answer{"success": true} }
+// success returns the answer of a request that has no other result.
+func success() response { return response{"success": true} }
 
-// list returns the names of streams, or all about them.
-func (s *Server) list(names bool, data []byte) answer {
+// listStreams returns the names of streams that may take messages of a requested subject, or if not namesOnly, their
+// descriptions.
+func (s *Server) listStreams(namesOnly bool, data []byte) response {
 	var q struct {
 		Subject string `json:"subject"`
 		Offset  int    `json:"offset"`
 	}
-	_ = json.Unmarshal(data, &q) // none: all streams
-	var all []string
+	_ = json.Unmarshal(data, &q) // without data: all streams
+	var matching []string
 	for name, st := range s.streams {
-		if q.Subject == "" || slices.ContainsFunc(st.config.Subjects, func(filter string) bool { return collide(filter, q.Subject) }) {
-			all = append(all, name)
+		if q.Subject == "" || slices.ContainsFunc(st.config.Subjects, func(filter string) bool { return overlap(filter, q.Subject) }) {
+			matching = append(matching, name)
 		}
 	}
-	slices.Sort(all)
-	page := all[min(q.Offset, len(all)):]
-	if names {
-		return answer{"total": len(all), "offset": q.Offset, "limit": len(all), "streams": page}
+	slices.Sort(matching)
+	page := matching[min(q.Offset, len(matching)):]
+	if namesOnly {
+		return response{"total": len(matching), "offset": q.Offset, "limit": len(matching), "streams": page}
 	}
 	var infos []any
 	for _, name := range page {
-		infos = append(infos, s.streams[name].info(""))
+		infos = append(infos, s.streams[name].description(""))
 	}
-	return answer{"total": len(all), "offset": q.Offset, "limit": len(all), "streams": infos}
+	return response{"total": len(matching), "offset": q.Offset, "limit": len(matching), "streams": infos}
 }
 
-// reserved returns the bytes that streams reserve, but for one.
-func (s *Server) reserved(but *stream) int64 {
+// reservedBytes returns the number of bytes that streams reserve together, without the stream except.
+func (s *Server) reservedBytes(except *stream) int64 {
 	sum := int64(0)
 	for _, st := range s.streams {
-		if st != but {
+		if st != except {
 			sum += max(st.config.MaxBytes, 0)
 		}
 	}
 	return sum
 }
 
-// create makes a stream, or returns the one that is as it was asked for.
-func (s *Server) create(name string, data []byte) (answer, *jetstream.APIError) {
-	config, refusal := s.configured(data, nil)
+// createStream makes a stream. If there is one with the same name and configuration, it returns that.
+func (s *Server) createStream(name string, data []byte) (response, *jetstream.APIError) {
+	config, refusal := s.parseStreamConfig(data, nil)
 	if refusal != nil {
 		return nil, refusal
 	}
 	if config.Name != name {
-		return nil, refused(400, codeRestricted, "stream name in subject does not match request")
+		return nil, apiError(400, codeRestricted, "stream name in subject does not match request")
 	}
 	st := s.streams[name]
 	if st == nil {
 		st = s.newStream(config)
 		s.streams[name] = st
-	} else if !same(st.config, config) {
-		return nil, refused(400, codeNameInUse, "stream name already in use with a different configuration")
+	} else if !equalJSON(st.config, config) {
+		return nil, apiError(400, codeNameInUse, "stream name already in use with a different configuration")
 	}
-	info := st.info("")
+	info := st.description("")
 	info["did_create"] = true
 	return info, nil
 }
 
-// same reports whether two configurations are equal, written out.
-func same(a, b any) bool {
+// equalJSON reports whether two configurations are equal in JSON.
+func equalJSON(a, b any) bool {
 	x, _ := json.Marshal(a)
 	y, _ := json.Marshal(b)
 	return string(x) == string(y)
 }
 
-// configured reads the configuration of a stream, which takes the place of another if there is one, with the server's defaults.
-func (s *Server) configured(data []byte, old *stream) (c jetstream.StreamConfig, refusal *jetstream.APIError) {
+// parseStreamConfig parses the configuration of a stream, completes it with the server's defaults, and checks it. old is
+// the stream that gets the configuration, or nil for a new one.
+func (s *Server) parseStreamConfig(data []byte, old *stream) (c jetstream.StreamConfig, refusal *jetstream.APIError) {
 	if err := json.Unmarshal(data, &c); err != nil {
-		return c, refused(400, codeBadRequest, "bad request: %v", err)
+		return c, apiError(400, codeBadRequest, "bad request: %v", err)
 	}
+	// Defaults.
 	for _, n := range []*int64{&c.MaxMsgs, &c.MaxBytes, &c.MaxMsgsPerSubject} {
 		if *n == 0 {
 			*n = -1
@@ -234,20 +248,22 @@ func (s *Server) configured(data []byte, old *stream) (c jetstream.StreamConfig,
 		c.Subjects = []string{c.Name}
 	}
 	c.Replicas = max(c.Replicas, 1)
+
+	// Checks: what this server has, the memory, the subjects of other streams.
 	switch {
 	case c.Retention == jetstream.InterestPolicy, c.Mirror != nil, len(c.Sources) > 0, c.SubjectTransform != nil, c.Replicas > 1,
 		c.AllowMsgTTL, c.AllowMsgCounter, c.AllowAtomicPublish, c.AllowBatchPublish, c.Sealed, c.FirstSeq > 1:
-		return c, refused(400, codeRestricted, "a server in memory has no such stream")
-	case s.reserved(old)+max(c.MaxBytes, 0) > s.options.MaxMemory:
-		return c, refused(500, codeMemory, "insufficient memory resources available")
+		return c, apiError(400, codeRestricted, "a server in memory has no such stream")
+	case s.reservedBytes(old)+max(c.MaxBytes, 0) > s.options.MaxMemory:
+		return c, apiError(500, codeMemory, "insufficient memory resources available")
 	}
 	for _, st := range s.streams {
 		if st == old || old == nil && st.config.Name == c.Name {
 			continue
 		}
 		for _, filter := range st.config.Subjects {
-			if slices.ContainsFunc(c.Subjects, func(mine string) bool { return collide(filter, mine) }) {
-				return c, refused(400, codeOverlap, "subjects overlap with an existing stream")
+			if slices.ContainsFunc(c.Subjects, func(mine string) bool { return overlap(filter, mine) }) {
+				return c, apiError(400, codeOverlap, "subjects overlap with an existing stream")
 			}
 		}
 	}
@@ -255,38 +271,39 @@ func (s *Server) configured(data []byte, old *stream) (c jetstream.StreamConfig,
 }
 
 // update changes the configuration of a stream.
-func (st *stream) update(data []byte) (answer, *jetstream.APIError) {
-	config, refusal := st.server.configured(data, st)
+func (st *stream) update(data []byte) (response, *jetstream.APIError) {
+	config, refusal := st.server.parseStreamConfig(data, st)
 	if refusal != nil {
 		return nil, refusal
 	}
 	if config.Name != st.config.Name || config.Retention != st.config.Retention || config.Storage != st.config.Storage {
-		return nil, refused(500, codeRestricted, "stream configuration update can not change name, retention or storage type")
+		return nil, apiError(500, codeRestricted, "stream configuration update can not change name, retention or storage type")
 	}
-	st.config, st.written = config, nil
+	st.config, st.configJSON = config, nil
 	if config.MaxAge > 0 {
-		st.wake(time.Now())
+		st.setTimer(time.Now())
 	}
-	return st.info(""), nil
+	return st.description(""), nil
 }
 
-// info returns all about a stream, with the subjects that match a filter.
-func (st *stream) info(filter string) answer {
-	first := st.front
-	if st.last == 0 {
+// description returns what the server tells about a stream, with the number of messages on each subject that matches a
+// filter, unless the filter is "".
+func (st *stream) description(filter string) response {
+	first := st.firstSequence
+	if st.lastSequence == 0 {
 		first = 0
 	}
 	state := jetstream.StreamState{
-		Msgs: uint64(st.count), Bytes: uint64(st.bytes), FirstSeq: first, LastSeq: st.last, LastTime: st.lastAt.UTC(),
-		Consumers: len(st.consumers), NumSubjects: uint64(len(st.subjects.named)),
+		Msgs: uint64(st.count), Bytes: uint64(st.bytes), FirstSeq: first, LastSeq: st.lastSequence, LastTime: st.lastTime.UTC(),
+		Consumers: len(st.consumers), NumSubjects: uint64(len(st.subjects.byName)),
 	}
-	if m := st.at(st.front); m != nil {
-		state.FirstTime = m.at.UTC()
+	if m := st.messageAt(st.firstSequence); m != nil {
+		state.FirstTime = m.storedAt.UTC()
 	}
-	info := st.server.led(answer{
-		"config": written(&st.written, &st.config), "created": st.created.UTC(), "state": &state, "ts": time.Now().UTC(),
+	info := st.server.withLeader(response{
+		"config": cachedJSON(&st.configJSON, &st.config), "created": st.created.UTC(), "state": &state, "ts": time.Now().UTC(),
 	})
-	if filter != "" && st.matching(0, filter) > 0 {
+	if filter != "" && st.countMatching(0, filter) > 0 {
 		subjects := map[string]uint64{}
 		for s := range st.subjects.matching(filter) {
 			subjects[s.name] = uint64(len(s.sequences))
@@ -297,8 +314,9 @@ func (st *stream) info(filter string) answer {
 	return info
 }
 
-// written returns a configuration in JSON, which is kept until it is nil again.
-func written[T any](kept *json.RawMessage, config *T) json.RawMessage {
+// cachedJSON returns a configuration in JSON. The result is kept in *kept, which is set to nil when the configuration
+// changes.
+func cachedJSON[T any](kept *json.RawMessage, config *T) json.RawMessage {
 	if *kept == nil {
 		*kept, _ = json.Marshal(config)
 	}
@@ -307,101 +325,107 @@ func written[T any](kept *json.RawMessage, config *T) json.RawMessage {
 
 // question selects a message of a stream.
 type question struct {
-	Sequence uint64     `json:"seq"`
-	Start    *time.Time `json:"start_time"`
-	Next     string     `json:"next_by_subj"`
-	Last     string     `json:"last_by_subj"`
-	Batch    int        `json:"batch"`
-	Bytes    int        `json:"max_bytes"`
+	Sequence uint64     `json:"seq"`          // the message with it, or with Next the first from it on
+	Start    *time.Time `json:"start_time"`   // with Next: the first message stored from then on
+	Next     string     `json:"next_by_subj"` // filter of the first message
+	Last     string     `json:"last_by_subj"` // filter of the last message
+	Batch    int        `json:"batch"`        // number of messages
+	Bytes    int        `json:"max_bytes"`    // of a batch
 }
 
-// selected returns the first message that a question selects, or nil.
-func (st *stream) selected(q question) *message {
+// selectMessage returns the first message that a question selects, or nil.
+func (st *stream) selectMessage(q question) *message {
 	if q.Last != "" {
-		return st.lastOf(q.Last)
+		return st.lastMatching(q.Last)
 	}
 	if q.Start != nil {
-		q.Sequence = st.since(*q.Start)
+		q.Sequence = st.firstSince(*q.Start)
 	}
 	if q.Next != "" {
-		return st.next(q.Sequence, q.Next)
+		return st.nextMatching(q.Sequence, q.Next)
 	}
-	return st.at(q.Sequence)
+	return st.messageAt(q.Sequence)
 }
 
-// direct answers a question for messages, about the last one of a subject if there is one.
-func (st *stream) direct(subject string, data []byte, reply string) {
+// directGet answers a direct get: it sends the message that a question selects, or a batch of messages. The question is
+// for the last message on subject, or if that is "", in data.
+func (st *stream) directGet(subject string, data []byte, reply string) {
 	s := st.server
 	q := question{Last: subject}
 	if subject == "" && (json.Unmarshal(data, &q) != nil || q == question{}) {
-		s.status(reply, "408", "Empty Request")
+		s.sendStatus(reply, "408", "Empty Request")
 		return
 	}
-	m := st.selected(q)
-	if m == nil || s.fate(Event{Kind: Read, Stream: st.config.Name, Subject: m.subject}).Lose {
-		s.status(reply, "404", "Message Not Found")
+	m := st.selectMessage(q)
+	if m == nil || s.fateOf(Event{Kind: Read, Stream: st.config.Name, Subject: m.subject}).Lose {
+		s.sendStatus(reply, "404", "Message Not Found")
 		return
 	}
 	if q.Batch == 0 {
-		s.send(nil, reply, reply, "", st.described(m), m.data)
+		s.send(nil, reply, reply, "", st.storedHeaders(m), m.data)
 		return
 	}
+
+	// A batch: each message tells how many remain, and a status ends it.
 	filter := cmp.Or(q.Next, ">")
-	left, before, sent := st.matching(m.sequence, filter), uint64(0), 0
-	for ; m != nil && q.Batch > 0 && (q.Bytes <= 0 || sent < q.Bytes); q.Batch-- {
-		left--
-		header := with(st.described(m), "Nats-Num-Pending", strconv.Itoa(left), jetstream.LastSequenceHeader, strconv.FormatUint(before, 10))
+	remaining, previous, sentBytes := st.countMatching(m.sequence, filter), uint64(0), 0
+	for ; m != nil && q.Batch > 0 && (q.Bytes <= 0 || sentBytes < q.Bytes); q.Batch-- {
+		remaining--
+		header := withHeaders(st.storedHeaders(m), "Nats-Num-Pending", strconv.Itoa(remaining), jetstream.LastSequenceHeader, strconv.FormatUint(previous, 10))
 		s.send(nil, reply, reply, "", header, m.data)
-		sent += len(m.subject) + len(m.header) + len(m.data)
-		before = m.sequence
-		m = st.next(m.sequence+1, filter)
+		sentBytes += len(m.subject) + len(m.header) + len(m.data)
+		previous = m.sequence
+		m = st.nextMatching(m.sequence+1, filter)
 	}
-	s.status(reply, "204", "EOB", "Nats-Num-Pending", strconv.Itoa(left), jetstream.LastSequenceHeader, strconv.FormatUint(before, 10))
+	s.sendStatus(reply, "204", "EOB", "Nats-Num-Pending", strconv.Itoa(remaining), jetstream.LastSequenceHeader, strconv.FormatUint(previous, 10))
 }
 
-// described returns a stored message's headers with its place.
-func (st *stream) described(m *message) []byte {
-	return with(m.header, jetstream.StreamHeader, st.config.Name, jetstream.SubjectHeader, m.subject,
-		jetstream.SequenceHeader, strconv.FormatUint(m.sequence, 10), jetstream.TimeStampHeaer, stamp(m.at))
+// storedHeaders returns a stored message's headers with those that the server adds: its stream, subject, sequence and
+// time.
+func (st *stream) storedHeaders(m *message) []byte {
+	return withHeaders(m.header, jetstream.StreamHeader, st.config.Name, jetstream.SubjectHeader, m.subject,
+		jetstream.SequenceHeader, strconv.FormatUint(m.sequence, 10), jetstream.TimeStampHeaer, formatTime(m.storedAt))
 }
 
-// consumerAnswer returns the answer to a question about the consumers of a stream.
-func (st *stream) consumerAnswer(verb, name string, data []byte) (answer, *jetstream.APIError) {
+// respondConsumer returns the answer to a request about the consumers of a stream, or about the one with a name.
+func (st *stream) respondConsumer(verb, name string, data []byte) (response, *jetstream.APIError) {
 	switch verb {
 	case "CONSUMER.CREATE.", "CONSUMER.DURABLE.CREATE.":
 		return st.createConsumer(data)
 	case "CONSUMER.NAMES.", "CONSUMER.LIST.":
 		names := slices.Sorted(maps.Keys(st.consumers))
 		if verb == "CONSUMER.NAMES." {
-			return answer{"total": len(names), "offset": 0, "limit": max(len(names), 1), "consumers": names}, nil
+			return response{"total": len(names), "offset": 0, "limit": max(len(names), 1), "consumers": names}, nil
 		}
 		infos := []any{}
 		for _, name := range names {
-			infos = append(infos, st.consumers[name].info())
+			infos = append(infos, st.consumers[name].description())
 		}
-		return answer{"total": len(names), "offset": 0, "limit": max(len(names), 1), "consumers": infos}, nil
+		return response{"total": len(names), "offset": 0, "limit": max(len(names), 1), "consumers": infos}, nil
 	}
 	c := st.consumers[name]
 	if c == nil {
-		return nil, refused(404, codeConsumerNotFound, "consumer not found")
+		return nil, apiError(404, codeConsumerNotFound, "consumer not found")
 	}
 	if verb == "CONSUMER.DELETE." {
 		c.stop()
 		delete(st.consumers, name)
 		return success(), nil
 	}
-	return c.info(), nil
+	return c.description(), nil
 }
 
-// createConsumer makes a consumer, or changes its configuration, as the question's action says.
-func (st *stream) createConsumer(data []byte) (answer, *jetstream.APIError) {
+// createConsumer makes a consumer, or changes its configuration, as the request's action says.
+func (st *stream) createConsumer(data []byte) (response, *jetstream.APIError) {
 	var q struct {
 		Config jetstream.ConsumerConfig `json:"config"`
 		Action string                   `json:"action"`
 	}
 	if err := json.Unmarshal(data, &q); err != nil {
-		return nil, refused(400, codeBadRequest, "bad request: %v", err)
+		return nil, apiError(400, codeBadRequest, "bad request: %v", err)
 	}
+
+	// Defaults.
 	config := q.Config
 	config.AckWait = cmp.Or(config.AckWait, 30*time.Second)
 	config.MaxAckPending = cmp.Or(config.MaxAckPending, 1000)
@@ -409,41 +433,47 @@ func (st *stream) createConsumer(data []byte) (answer, *jetstream.APIError) {
 	config.MaxDeliver = cmp.Or(config.MaxDeliver, -1)
 	name := config.Durable
 	name = cmp.Or(name, config.Name)
-	passing := config.Durable == "" && config.InactiveThreshold > 0 && config.AckPolicy == jetstream.AckNonePolicy &&
+
+	// What this server has: durable consumers with acknowledgements, and ephemeral ones without.
+	isEphemeral := config.Durable == "" && config.InactiveThreshold > 0 && config.AckPolicy == jetstream.AckNonePolicy &&
 		st.config.Retention == jetstream.LimitsPolicy
-	if name == "" || config.AckPolicy != jetstream.AckExplicitPolicy && !passing || config.MaxDeliver > 0 || len(config.FilterSubjects) > 0 ||
+	if name == "" || config.AckPolicy != jetstream.AckExplicitPolicy && !isEphemeral || config.MaxDeliver > 0 || len(config.FilterSubjects) > 0 ||
 		config.DeliverSubject != "" || len(config.BackOff) > 0 || config.PriorityPolicy != jetstream.PriorityPolicyNone ||
 		config.DeliverPolicy == jetstream.DeliverLastPolicy || config.DeliverPolicy == jetstream.DeliverLastPerSubjectPolicy ||
 		config.DeliverPolicy == jetstream.DeliverByStartTimePolicy && config.OptStartTime == nil {
-		return nil, refused(400, codeRestricted, "a server in memory has no such consumer")
+		return nil, apiError(400, codeRestricted, "a server in memory has no such consumer")
 	}
+
+	// An existing consumer.
 	c := st.consumers[name]
 	switch {
 	case c == nil && q.Action == "update":
-		return nil, refused(400, codeConsumerMissing, "consumer does not exist")
-	case c != nil && q.Action == "create" && !same(c.config, config):
-		return nil, refused(400, codeConsumerExists, "consumer already exists")
+		return nil, apiError(400, codeConsumerMissing, "consumer does not exist")
+	case c != nil && q.Action == "create" && !equalJSON(c.config, config):
+		return nil, apiError(400, codeConsumerExists, "consumer already exists")
 	case c != nil && c.config.FilterSubject != config.FilterSubject:
-		return nil, refused(400, codeRestricted, "the filter of a consumer stays")
+		return nil, apiError(400, codeRestricted, "the filter of a consumer stays")
 	case c != nil:
-		c.config, c.written = config, nil
-		return c.info(), nil
+		c.config, c.configJSON = config, nil
+		return c.description(), nil
 	}
-	fresh := st.newConsumer(name, config)
+
+	// A new one. Consumers of a work queue must not overlap.
+	created := st.newConsumer(name, config)
 	if st.config.Retention == jetstream.WorkQueuePolicy {
 		for _, other := range st.consumers {
-			if collide(other.filter, fresh.filter) {
-				return nil, refused(400, codeQueueTwice, "filtered consumer not unique on workqueue stream")
+			if overlap(other.filter, created.filter) {
+				return nil, apiError(400, codeQueueTwice, "filtered consumer not unique on workqueue stream")
 			}
 		}
 	}
-	st.consumers[name] = fresh
-	return fresh.info(), nil
+	st.consumers[name] = created
+	return created.description(), nil
 }
 
-// info returns all about a consumer.
-func (c *consumer) info() answer {
-	sequence, delivery := c.floor()
+// description returns what the server tells about a consumer.
+func (c *consumer) description() response {
+	sequence, delivery := c.ackFloor()
 	repeated := 0
 	for _, p := range c.pending {
 		if p.attempts > 1 {
@@ -452,23 +482,23 @@ func (c *consumer) info() answer {
 	}
 	waiting := 0
 	for _, r := range c.requests {
-		if c.stream.server.interest.any(r.reply) {
+		if c.stream.server.interest.hasReceiver(r.reply) {
 			waiting++
 		}
 	}
-	return c.stream.server.led(answer{
-		"stream_name": c.stream.config.Name, "name": c.name, "created": c.created.UTC(), "config": written(&c.written, &c.config),
+	return c.stream.server.withLeader(response{
+		"stream_name": c.stream.config.Name, "name": c.name, "created": c.created.UTC(), "config": cachedJSON(&c.configJSON, &c.config),
 		"delivered":       jetstream.SequenceInfo{Consumer: c.delivered, Stream: c.next - 1},
 		"ack_floor":       jetstream.SequenceInfo{Consumer: delivery, Stream: sequence},
-		"num_ack_pending": len(c.pending), "num_redelivered": repeated, "num_waiting": waiting, "num_pending": c.ahead,
+		"num_ack_pending": len(c.pending), "num_redelivered": repeated, "num_waiting": waiting, "num_pending": c.undelivered,
 		"ts": time.Now().UTC(),
 	})
 }
 
-// led adds the leader of a stream or a consumer to its description, in a cluster.
-func (s *Server) led(info answer) answer {
+// withLeader adds the leader of a stream or a consumer to its description if the server is in a cluster.
+func (s *Server) withLeader(info response) response {
 	if s.options.Cluster != "" {
-		info["cluster"] = answer{"name": s.options.Cluster, "leader": "basetensor"}
+		info["cluster"] = response{"name": s.options.Cluster, "leader": "basetensor"}
 	}
 	return info
 }

@@ -29,52 +29,54 @@ type conn struct {
 	noResponders bool
 	echo         bool
 
-	writing sync.Mutex
-	in      []byte // bytes of the client that are not yet a whole line, with its payload
+	writing      sync.Mutex
+	pendingInput []byte // bytes of the client that are not yet a whole line with its payload; under writing
 
-	mu      sync.Mutex
-	out     []byte // bytes for the client
-	read    int    // of out, that it has read
-	changed sync.Cond
-	closed  bool
-	until   time.Time   // a read fails from then on; zero: never
-	alarm   *time.Timer // for until
+	mu            sync.Mutex
+	output        []byte    // bytes for the client
+	outputRead    int       // number of bytes of output that the client has read
+	changed       sync.Cond // output, closed or the passing of readDeadline
+	closed        bool
+	readDeadline  time.Time   // a read fails from then on; zero: never
+	deadlineTimer *time.Timer // wakes readers at readDeadline
 }
 
-// hello is the part of the client's CONNECT that matters here.
-type hello struct {
+// connectOptions is the part of the client's CONNECT that matters here.
+type connectOptions struct {
 	Echo         *bool `json:"echo"`
 	NoResponders bool  `json:"no_responders"`
 }
 
-// Write interprets the client's bytes.
+// Write interprets bytes from the client. An incomplete line waits for the next call. After an error of the client the
+// connection ends.
 func (c *conn) Write(b []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if c.isClosed() {
 		return 0, io.ErrClosedPipe
 	}
-	all := b
-	if len(c.in) > 0 {
-		c.in = append(c.in, b...)
-		all = c.in
+	input := b
+	if len(c.pendingInput) > 0 {
+		c.pendingInput = append(c.pendingInput, b...)
+		input = c.pendingInput
 	}
-	n, err := c.interpret(all)
-	if c.in = append(c.in[:0], all[n:]...); len(c.in) == 0 && cap(c.in) > keepBuffer {
-		c.in = nil
+	n, err := c.interpret(input)
+	if c.pendingInput = append(c.pendingInput[:0], input[n:]...); len(c.pendingInput) == 0 && cap(c.pendingInput) > keepBuffer {
+		c.pendingInput = nil
 	}
 	if err != nil {
-		c.say("-ERR '" + err.Error() + "'\r\n")
-		c.server.leave(c)
+		c.sendLine("-ERR '" + err.Error() + "'\r\n")
+		c.server.removeConn(c)
 		c.end(false)
 	}
 	return len(b), nil
 }
 
-// interpret interprets whole lines and returns the number of their bytes.
-func (c *conn) interpret(all []byte) (n int, err error) {
+// interpret interprets the whole lines at the beginning of input, with their payloads, and returns the number of their
+// bytes.
+func (c *conn) interpret(input []byte) (n int, err error) {
 	for {
-		rest := all[n:]
+		rest := input[n:]
 		end := bytes.IndexByte(rest, '\n')
 		if end >= controlLine || end < 0 && len(rest) > controlLine {
 			return n, errors.New("Maximum Control Line Exceeded")
@@ -86,7 +88,7 @@ func (c *conn) interpret(all []byte) (n int, err error) {
 		payload := 0
 		switch verb = strings.ToUpper(verb); verb {
 		case "PUB", "HPUB":
-			if payload, err = c.publish(rest[end+1:], verb == "HPUB", args); payload < 0 {
+			if payload, err = c.readPublish(rest[end+1:], verb == "HPUB", args); payload < 0 {
 				return n, nil
 			}
 		case "SUB":
@@ -94,12 +96,12 @@ func (c *conn) interpret(all []byte) (n int, err error) {
 		case "UNSUB":
 			err = c.unsubscribe(strings.Fields(args))
 		case "PING":
-			c.say("PONG\r\n")
+			c.sendLine("PONG\r\n")
 		case "PONG", "":
 		case "CONNECT":
-			var h hello
-			if err = json.Unmarshal([]byte(args), &h); err == nil {
-				c.noResponders, c.echo = h.NoResponders, h.Echo == nil || *h.Echo
+			var options connectOptions
+			if err = json.Unmarshal([]byte(args), &options); err == nil {
+				c.noResponders, c.echo = options.NoResponders, options.Echo == nil || *options.Echo
 			}
 		default:
 			err = errors.New("Unknown Protocol Operation")
@@ -113,58 +115,63 @@ func (c *conn) interpret(all []byte) (n int, err error) {
 
 var errArguments = errors.New("Parser Error")
 
-// publish reads a message: its subject, the subject of a reply if there is one, the bytes of headers if it has some, all bytes. It returns
-// the bytes of its payload with their end, or −1 where they are not all there.
-func (c *conn) publish(rest []byte, headers bool, line string) (int, error) {
+// readPublish interprets a message from the client. argLine has its subject, the subject for a reply if there is one,
+// the number of bytes of headers if hasHeaders, and the number of all bytes. input begins with these bytes and a line
+// end. It returns their number with the line end, or −1 if input has not all of them.
+func (c *conn) readPublish(input []byte, hasHeaders bool, argLine string) (int, error) {
+	// Divide argLine into at most four arguments.
 	var fields [4]string
 	args := fields[:0]
-	for line = strings.Trim(line, " \t"); line != ""; line = strings.TrimLeft(line, " \t") {
+	for argLine = strings.Trim(argLine, " \t"); argLine != ""; argLine = strings.TrimLeft(argLine, " \t") {
 		if len(args) == len(fields) {
 			return 0, errArguments
 		}
-		end := strings.IndexAny(line, " \t")
+		end := strings.IndexAny(argLine, " \t")
 		if end < 0 {
-			end = len(line)
+			end = len(argLine)
 		}
-		args, line = append(args, line[:end]), line[end:]
+		args, argLine = append(args, argLine[:end]), argLine[end:]
 	}
-	sizes := 1
-	if headers {
-		sizes = 2
+
+	// Parse the arguments.
+	sizeCount := 1
+	if hasHeaders {
+		sizeCount = 2
 	}
-	if len(args) != 1+sizes && len(args) != 2+sizes {
+	if len(args) != 1+sizeCount && len(args) != 2+sizeCount {
 		return 0, errArguments
 	}
 	m := message{subject: args[0]}
 	reply := ""
-	if len(args) == 2+sizes {
+	if len(args) == 2+sizeCount {
 		reply = args[1]
 	}
-	all, err := strconv.Atoi(args[len(args)-1])
-	head := 0
-	if headers && err == nil {
-		head, err = strconv.Atoi(args[len(args)-2])
+	size, err := strconv.Atoi(args[len(args)-1])
+	headerSize := 0
+	if hasHeaders && err == nil {
+		headerSize, err = strconv.Atoi(args[len(args)-2])
 	}
 	switch {
-	case err != nil || head < 0 || all < head:
+	case err != nil || headerSize < 0 || size < headerSize:
 		return 0, errArguments
-	case int64(all) > c.server.options.MaxPayload:
+	case int64(size) > c.server.options.MaxPayload:
 		return 0, errors.New("Maximum Payload Violation")
-	case len(rest) < all+2:
+	case len(input) < size+2:
 		return -1, nil
 	}
-	content := bytes.Clone(rest[:all:all])
-	m.header, m.data = content[:head:head], content[head:]
-	c.server.publish(c, m, reply)
-	return all + 2, nil
+
+	content := bytes.Clone(input[:size:size])
+	m.header, m.data = content[:headerSize:headerSize], content[headerSize:]
+	c.server.route(c, m, reply)
+	return size + 2, nil
 }
 
-// subscribe reads a subscription: filter, queue if there is one, id.
+// subscribe begins a subscription. args are its filter, its queue if there is one, and its id.
 func (c *conn) subscribe(args []string) error {
 	if len(args) != 2 && len(args) != 3 {
 		return errArguments
 	}
-	s := &subscription{of: c, filter: args[0], id: args[len(args)-1]}
+	s := &subscription{conn: c, filter: args[0], id: args[len(args)-1]}
 	if len(args) == 3 {
 		s.queue = args[1]
 	}
@@ -177,38 +184,39 @@ func (c *conn) subscribe(args []string) error {
 	return nil
 }
 
-// unsubscribe ends a subscription, at once or after a number of messages.
+// unsubscribe ends a subscription. args are its id and, if it is to end after a number of messages, that number.
 func (c *conn) unsubscribe(args []string) error {
 	if len(args) != 1 && len(args) != 2 {
 		return errArguments
 	}
-	most := 0
+	maxMessages := 0
 	if len(args) == 2 {
 		var err error
-		if most, err = strconv.Atoi(args[1]); err != nil {
+		if maxMessages, err = strconv.Atoi(args[1]); err != nil {
 			return errArguments
 		}
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	if s := c.subs[args[0]]; s != nil {
-		if s.most = most; s.got >= most {
-			c.drop(s)
+		if s.maxMessages = maxMessages; s.delivered >= maxMessages {
+			c.removeSubscription(s)
 		}
 	}
 	return nil
 }
 
-// drop removes a subscription. The caller holds the server's mutex.
-func (c *conn) drop(s *subscription) {
+// removeSubscription removes a subscription. The caller holds the server's mutex.
+func (c *conn) removeSubscription(s *subscription) {
 	delete(c.subs, s.id)
 	c.server.interest.remove(s)
 }
 
-// deliver sends a message on a subscription. The caller holds the server's mutex.
+// deliver sends a message to the client for a subscription: the line "MSG subject id [reply] [bytes of headers] bytes of
+// all", with an H before it if there are headers, and then the bytes. The caller holds the server's mutex.
 func (c *conn) deliver(s *subscription, subject, reply string, header, data []byte) {
 	c.mu.Lock()
-	out := c.out
+	out := c.output
 	if len(header) > 0 {
 		out = append(out, 'H')
 	}
@@ -222,39 +230,40 @@ func (c *conn) deliver(s *subscription, subject, reply string, header, data []by
 	}
 	out = strconv.AppendInt(append(out, ' '), int64(len(header)+len(data)), 10)
 	out = append(append(append(out, "\r\n"...), header...), data...)
-	c.out = append(out, "\r\n"...)
+	c.output = append(out, "\r\n"...)
 	c.changed.Signal()
 	c.mu.Unlock()
-	if s.got++; s.most > 0 && s.got >= s.most {
-		c.drop(s)
+	if s.delivered++; s.maxMessages > 0 && s.delivered >= s.maxMessages {
+		c.removeSubscription(s)
 	}
 }
 
-// say sends a line.
-func (c *conn) say(line string) {
+// sendLine sends a line to the client.
+func (c *conn) sendLine(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.out = append(c.out, line...)
+	c.output = append(c.output, line...)
 	c.changed.Signal()
 }
 
-// Read returns bytes for the client when there are some.
+// Read waits for bytes for the client and returns them. It fails after the connection was closed, or the deadline for
+// reads has passed.
 func (c *conn) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.read == len(c.out) && !c.closed && !c.late() {
+	for c.outputRead == len(c.output) && !c.closed && !c.isPastDeadline() {
 		c.changed.Wait()
 	}
-	if c.read < len(c.out) {
-		n := copy(b, c.out[c.read:])
-		c.read += n
+	if c.outputRead < len(c.output) {
+		n := copy(b, c.output[c.outputRead:])
+		c.outputRead += n
 		switch {
-		case c.read == len(c.out):
-			if c.read, c.out = 0, c.out[:0]; cap(c.out) > keepBuffer {
-				c.out = nil
+		case c.outputRead == len(c.output):
+			if c.outputRead, c.output = 0, c.output[:0]; cap(c.output) > keepBuffer {
+				c.output = nil
 			}
-		case c.read > keepBuffer && c.read > len(c.out)/2: // a client that is always behind
-			c.read, c.out = 0, append(c.out[:0], c.out[c.read:]...)
+		case c.outputRead > keepBuffer && c.outputRead > len(c.output)/2: // a client that is always behind
+			c.outputRead, c.output = 0, append(c.output[:0], c.output[c.outputRead:]...)
 		}
 		return n, nil
 	}
@@ -264,49 +273,52 @@ func (c *conn) Read(b []byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// late reports whether reads fail by now. The caller holds c.mu.
-func (c *conn) late() bool { return !c.until.IsZero() && !time.Now().Before(c.until) }
+// isPastDeadline reports whether the deadline for reads has passed. The caller holds c.mu.
+func (c *conn) isPastDeadline() bool {
+	return !c.readDeadline.IsZero() && !time.Now().Before(c.readDeadline)
+}
 
-// SetReadDeadline has reads fail from a time on.
+// SetReadDeadline lets reads fail from a time on, or if it is zero, never.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.alarm != nil {
-		c.alarm.Stop()
-		c.alarm = nil
+	if c.deadlineTimer != nil {
+		c.deadlineTimer.Stop()
+		c.deadlineTimer = nil
 	}
-	if c.until = t; !t.IsZero() {
-		c.alarm = time.AfterFunc(time.Until(t), c.changed.Broadcast)
+	if c.readDeadline = t; !t.IsZero() {
+		c.deadlineTimer = time.AfterFunc(time.Until(t), c.changed.Broadcast)
 	}
 	return nil
 }
 
-// SetWriteDeadline does nothing: a write waits for nothing.
+// SetWriteDeadline does nothing, because writes do not wait.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
-// SetDeadline has reads fail from a time on.
+// SetDeadline sets the deadline of reads.
 func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
 // Close ends the connection.
 func (c *conn) Close() error {
-	c.server.leave(c)
+	c.server.removeConn(c)
 	c.end(true)
 	return nil
 }
 
-// end ends the connection, at once or after the bytes for the client.
+// end closes the connection. If atOnce, bytes that the client has not read are lost.
 func (c *conn) end(atOnce bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed = true; atOnce {
-		c.out, c.read = nil, 0
+		c.output, c.outputRead = nil, 0
 	}
-	if c.alarm != nil {
-		c.alarm.Stop()
+	if c.deadlineTimer != nil {
+		c.deadlineTimer.Stop()
 	}
 	c.changed.Broadcast()
 }
 
+// isClosed reports whether the connection is closed.
 func (c *conn) isClosed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -314,16 +326,16 @@ func (c *conn) isClosed() bool {
 }
 
 // LocalAddr returns the name of all connections.
-func (c *conn) LocalAddr() net.Addr { return place{} }
+func (c *conn) LocalAddr() net.Addr { return memoryAddr{} }
 
 // RemoteAddr returns the name of all connections.
-func (c *conn) RemoteAddr() net.Addr { return place{} }
+func (c *conn) RemoteAddr() net.Addr { return memoryAddr{} }
 
-// place is the address of both ends: this process.
-type place struct{}
+// memoryAddr is the address of both ends: this process.
+type memoryAddr struct{}
 
 // Network is the kind of network.
-func (place) Network() string { return "memory" }
+func (memoryAddr) Network() string { return "memory" }
 
 // String is the address.
-func (place) String() string { return "memory" }
+func (memoryAddr) String() string { return "memory" }

@@ -13,40 +13,40 @@ import (
 
 // consumer delivers the messages of a stream that match its filter, each until it is acknowledged.
 type consumer struct {
-	stream  *stream
-	name    string
-	config  jetstream.ConsumerConfig
-	written json.RawMessage // config; nil: not yet
-	filter  string
-	created time.Time
+	stream     *stream
+	name       string
+	config     jetstream.ConsumerConfig
+	configJSON json.RawMessage // config in JSON; nil: not made yet
+	filter     string
+	created    time.Time
 
-	next      uint64 // sequence from which nothing was delivered
-	ahead     int    // messages from next on that match
-	delivered uint64 // number of deliveries
-	pending   map[uint64]*pending
-	again     []uint64 // of pending: to be delivered again, ascending
-	requests  []*request
-	timer     *time.Timer
-	idle      *time.Timer // it is removed then; nil: never
-	alarm     time.Time   // when timer rings: the first acknowledgement that is late, or request that ends
+	next         uint64              // messages from this sequence on have not been delivered
+	undelivered  int                 // number of messages from next on that match the filter
+	delivered    uint64              // number of deliveries so far
+	pending      map[uint64]*pending // by sequence
+	redeliveries []uint64            // sequences of pending messages to be delivered again now, ascending
+	requests     []*request          // in turn
+	timer        *time.Timer         // calls onTimer
+	idleTimer    *time.Timer         // removes the consumer; nil: it is never removed
+	timerTime    time.Time           // when timer fires: an acknowledgement is late, or a request ends
 }
 
 // pending is a message that was delivered and not acknowledged.
 type pending struct {
-	delivery uint64 // its number
-	attempts int
-	due      time.Time // it is delivered again from then on
+	delivery    uint64    // number of its last delivery, among all of the consumer
+	attempts    int       // number of its deliveries
+	redeliverAt time.Time // it is delivered again from then on
 }
 
-// request is a client's request for messages.
+// handleAPI is a client's request for messages.
 type request struct {
-	reply string
-	left  int
-	once  bool      // it ends when there are none
-	until time.Time // zero: without end
+	reply     string    // subject for the messages
+	remaining int       // number of messages that it still asks for
+	noWait    bool      // it ends when there are no messages
+	expires   time.Time // when it ends; zero: never
 }
 
-// newConsumer is a consumer that begins where its configuration says.
+// newConsumer returns a consumer that begins where its configuration says.
 func (st *stream) newConsumer(name string, config jetstream.ConsumerConfig) *consumer {
 	c := &consumer{stream: st, name: name, config: config, created: time.Now(), next: 1, pending: map[uint64]*pending{}}
 	if c.filter = config.FilterSubject; c.filter == "" {
@@ -54,21 +54,21 @@ func (st *stream) newConsumer(name string, config jetstream.ConsumerConfig) *con
 	}
 	switch config.DeliverPolicy {
 	case jetstream.DeliverNewPolicy:
-		c.next = st.last + 1
+		c.next = st.lastSequence + 1
 	case jetstream.DeliverByStartSequencePolicy:
 		c.next = max(config.OptStartSeq, 1)
 	case jetstream.DeliverByStartTimePolicy:
-		c.next = st.since(*config.OptStartTime)
+		c.next = st.firstSince(*config.OptStartTime)
 	}
-	c.ahead = st.matching(c.next, c.filter)
+	c.undelivered = st.countMatching(c.next, c.filter)
 	if config.InactiveThreshold > 0 && config.Durable == "" {
-		c.idle = time.AfterFunc(config.InactiveThreshold, c.end)
+		c.idleTimer = time.AfterFunc(config.InactiveThreshold, c.removeIdle)
 	}
 	return c
 }
 
-// end removes a consumer that was not asked for a while.
-func (c *consumer) end() {
+// removeIdle removes the consumer, because no client has sent it a request for a while.
+func (c *consumer) removeIdle() {
 	s := c.stream.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +78,9 @@ func (c *consumer) end() {
 	}
 }
 
-// floor returns the sequences, of the stream and of deliveries, up to which all messages are acknowledged.
-func (c *consumer) floor() (sequence, delivery uint64) {
+// ackFloor returns the sequence of the stream up to which all messages are acknowledged, and the number of the delivery
+// up to which all are.
+func (c *consumer) ackFloor() (sequence, delivery uint64) {
 	sequence, delivery = c.next-1, c.delivered
 	for s, p := range c.pending {
 		sequence, delivery = min(sequence, s-1), min(delivery, p.delivery-1)
@@ -87,60 +88,60 @@ func (c *consumer) floor() (sequence, delivery uint64) {
 	return sequence, delivery
 }
 
-// ask is a client's request for messages, in the form of the protocol.
-type ask struct {
+// pullRequest is a client's request for messages, in the form of the protocol.
+type pullRequest struct {
 	Batch   int           `json:"batch"`
 	Expires time.Duration `json:"expires"`
 	NoWait  bool          `json:"no_wait"`
 }
 
-// pull takes a request for messages.
+// pull takes a request for messages, and serves it as far as there are some.
 func (c *consumer) pull(data []byte, reply string) {
-	a := ask{Batch: 1}
+	a := pullRequest{Batch: 1}
 	if len(data) > 0 && json.Unmarshal(data, &a) != nil {
-		c.stream.server.status(reply, "400", "Bad Request")
+		c.stream.server.sendStatus(reply, "400", "Bad Request")
 		return
 	}
-	if c.idle != nil {
-		c.idle.Reset(c.config.InactiveThreshold)
+	if c.idleTimer != nil {
+		c.idleTimer.Reset(c.config.InactiveThreshold)
 	}
-	r := &request{reply: reply, left: max(a.Batch, 1), once: a.NoWait}
+	r := &request{reply: reply, remaining: max(a.Batch, 1), noWait: a.NoWait}
 	if a.Expires > 0 {
-		r.until = time.Now().Add(a.Expires)
+		r.expires = time.Now().Add(a.Expires)
 	}
 	switch {
-	case r.once && r.until.IsZero() && c.ahead+len(c.again) == 0:
-		c.stream.server.status(reply, "404", "No Messages")
+	case r.noWait && r.expires.IsZero() && c.undelivered+len(c.redeliveries) == 0:
+		c.stream.server.sendStatus(reply, "404", "No Messages")
 		return
 	case c.config.MaxWaiting > 0 && len(c.requests) >= c.config.MaxWaiting:
-		c.stream.server.status(reply, "409", "Exceeded MaxWaiting")
+		c.stream.server.sendStatus(reply, "409", "Exceeded MaxWaiting")
 		return
 	}
 	c.requests = append(c.requests, r)
-	c.wake(r.until)
+	c.setTimer(r.expires)
 	c.serve()
 }
 
-// serve delivers messages as long as there are some, and requests for them.
+// serve delivers messages to the requests in turn, as long as there are both. Then it ends requests that do not wait.
 func (c *consumer) serve() {
 	s := c.stream.server
-	c.requests = slices.DeleteFunc(c.requests, func(r *request) bool { return !s.interest.any(r.reply) })
+	c.requests = slices.DeleteFunc(c.requests, func(r *request) bool { return !s.interest.hasReceiver(r.reply) })
 	for len(c.requests) > 0 {
-		m, p := c.take()
+		m, p := c.nextDelivery()
 		if m == nil {
 			break
 		}
 		r := c.requests[0]
 		c.requests = c.requests[1:]
-		if r.left--; r.left > 0 {
+		if r.remaining--; r.remaining > 0 {
 			c.requests = append(c.requests, r)
 		}
 		c.deliver(m, p, r.reply)
 	}
-	if c.ahead+len(c.again) == 0 {
+	if c.undelivered+len(c.redeliveries) == 0 {
 		c.requests = slices.DeleteFunc(c.requests, func(r *request) bool {
-			if r.once && r.until.IsZero() {
-				s.status(r.reply, "404", "No Messages")
+			if r.noWait && r.expires.IsZero() {
+				s.sendStatus(r.reply, "404", "No Messages")
 				return true
 			}
 			return false
@@ -148,41 +149,42 @@ func (c *consumer) serve() {
 	}
 }
 
-// expire tells a client that its request has ended.
-func (c *consumer) expire(r *request) {
-	c.stream.server.status(r.reply, "408", "Request Timeout", "Nats-Pending-Messages", strconv.Itoa(r.left), "Nats-Pending-Bytes", "0")
+// expireRequest tells a client that its request has ended.
+func (c *consumer) expireRequest(r *request) {
+	c.stream.server.sendStatus(r.reply, "408", "Request Timeout", "Nats-Pending-Messages", strconv.Itoa(r.remaining), "Nats-Pending-Bytes", "0")
 }
 
-// room reports whether one more message may be with workers.
-func (c *consumer) room() bool {
+// mayDeliverNew reports whether one more message may be with workers.
+func (c *consumer) mayDeliverNew() bool {
 	return c.config.MaxAckPending <= 0 || len(c.pending) < c.config.MaxAckPending
 }
 
-// take returns the next message to deliver: one that was delivered before, or else a new one; nil if there is none.
-func (c *consumer) take() (*message, *pending) {
-	for len(c.again) > 0 {
-		sequence := c.again[0]
-		c.again = c.again[1:]
-		if p, m := c.pending[sequence], c.stream.at(sequence); p != nil && m != nil {
+// nextDelivery returns the next message to deliver: one that is to be delivered again, or else a new one. It is nil if
+// there is none.
+func (c *consumer) nextDelivery() (*message, *pending) {
+	for len(c.redeliveries) > 0 {
+		sequence := c.redeliveries[0]
+		c.redeliveries = c.redeliveries[1:]
+		if p, m := c.pending[sequence], c.stream.messageAt(sequence); p != nil && m != nil {
 			p.attempts++
 			return m, p
 		}
 	}
-	if c.ahead == 0 || !c.room() {
+	if c.undelivered == 0 || !c.mayDeliverNew() {
 		return nil, nil
 	}
-	m := c.stream.next(c.next, c.filter)
+	m := c.stream.nextMatching(c.next, c.filter)
 	if m == nil {
 		return nil, nil
 	}
 	c.next = m.sequence + 1
-	c.ahead--
+	c.undelivered--
 	p := &pending{attempts: 1}
 	c.pending[m.sequence] = p
 	return m, p
 }
 
-// deliver sends a message to the client that asked for one.
+// deliver sends a message to the subject of a request, with a reply subject for its acknowledgement.
 func (c *consumer) deliver(m *message, p *pending, to string) {
 	s := c.stream.server
 	c.delivered++
@@ -190,10 +192,10 @@ func (c *consumer) deliver(m *message, p *pending, to string) {
 	if c.config.AckPolicy == jetstream.AckNonePolicy {
 		delete(c.pending, m.sequence)
 	} else {
-		p.due = time.Now().Add(c.config.AckWait)
-		c.wake(p.due)
+		p.redeliverAt = time.Now().Add(c.config.AckWait)
+		c.setTimer(p.redeliverAt)
 	}
-	fate := s.fate(Event{
+	fate := s.fateOf(Event{
 		Kind: Delivered, Stream: c.stream.config.Name, Consumer: c.name, Subject: m.subject, Attempt: p.attempts,
 	})
 	if fate.Lose {
@@ -201,17 +203,19 @@ func (c *consumer) deliver(m *message, p *pending, to string) {
 	}
 	header, data := m.header, m.data
 	if c.config.HeadersOnly {
-		header, data = with(header, "Nats-Msg-Size", strconv.Itoa(len(data))), nil
+		header, data = withHeaders(header, "Nats-Msg-Size", strconv.Itoa(len(data))), nil
 	}
 	ack := fmt.Sprintf("%s%s.%s.%d.%d.%d.%d.%d", ackPrefix, c.stream.config.Name, c.name,
-		p.attempts, m.sequence, p.delivery, m.at.UnixNano(), c.ahead)
+		p.attempts, m.sequence, p.delivery, m.storedAt.UnixNano(), c.undelivered)
 	s.send(nil, to, m.subject, ack, header, data)
 	if fate.Twice {
 		s.send(nil, to, m.subject, ack, header, data)
 	}
 }
 
-// acknowledge interprets a worker's word about a message.
+// acknowledge handles a worker's message on a reply subject of a delivery: an acknowledgement, a request to deliver the
+// message again, or a sign that it is being worked on. The subject's tokens after $JS.ACK are the stream, the consumer,
+// the attempt, the sequence and more.
 func (s *Server) acknowledge(m message, reply string) {
 	tokens := strings.Split(strings.TrimPrefix(m.subject, ackPrefix), ".")
 	if len(tokens) < 7 {
@@ -221,7 +225,7 @@ func (s *Server) acknowledge(m message, reply string) {
 	if st == nil || st.consumers[tokens[1]] == nil {
 		return
 	}
-	if reply != "" {
+	if reply != "" { // the worker wants to know that the acknowledgement has come
 		defer s.send(nil, reply, reply, "", nil, nil)
 	}
 	c := st.consumers[tokens[1]]
@@ -230,126 +234,129 @@ func (s *Server) acknowledge(m message, reply string) {
 	if err != nil || p == nil {
 		return
 	}
-	of := st.at(sequence)
-	if of != nil && s.fate(Event{
-		Kind: Acknowledged, Stream: tokens[0], Consumer: tokens[1], Subject: of.subject, Attempt: p.attempts,
+	stored := st.messageAt(sequence)
+	if stored != nil && s.fateOf(Event{
+		Kind: Acknowledged, Stream: tokens[0], Consumer: tokens[1], Subject: stored.subject, Attempt: p.attempts,
 	}).Lose {
 		return
 	}
-	word, rest, _ := strings.Cut(string(m.data), " ")
-	switch word {
+	command, rest, _ := strings.Cut(string(m.data), " ")
+	switch command {
 	case "", "+ACK", "+TERM":
-		c.settle(sequence)
+		c.finishMessage(sequence)
 	case "+WPI":
-		p.due = time.Now().Add(c.config.AckWait)
-		c.wake(p.due)
+		p.redeliverAt = time.Now().Add(c.config.AckWait)
+		c.setTimer(p.redeliverAt)
 	case "-NAK":
 		var pause struct {
 			Delay time.Duration `json:"delay"`
 		}
-		_ = json.Unmarshal([]byte(rest), &pause) // none: at once
-		c.again = slices.DeleteFunc(c.again, func(one uint64) bool { return one == sequence })
-		if p.due = time.Now().Add(pause.Delay); pause.Delay <= 0 {
-			c.repeat(sequence)
+		_ = json.Unmarshal([]byte(rest), &pause) // without a pause: at once
+		c.redeliveries = slices.DeleteFunc(c.redeliveries, func(one uint64) bool { return one == sequence })
+		if p.redeliverAt = time.Now().Add(pause.Delay); pause.Delay <= 0 {
+			c.queueRedelivery(sequence)
 		}
-		c.wake(p.due)
+		c.setTimer(p.redeliverAt)
 		c.serve()
 	}
 }
 
-// repeat puts a message in the queue of repeated deliveries.
-func (c *consumer) repeat(sequence uint64) {
-	if i, there := slices.BinarySearch(c.again, sequence); !there {
-		c.again = slices.Insert(c.again, i, sequence)
+// queueRedelivery queues a message to be delivered again.
+func (c *consumer) queueRedelivery(sequence uint64) {
+	if i, there := slices.BinarySearch(c.redeliveries, sequence); !there {
+		c.redeliveries = slices.Insert(c.redeliveries, i, sequence)
 	}
 }
 
-// settle ends the deliveries of a message. A work queue removes it.
-func (c *consumer) settle(sequence uint64) {
-	c.forget(sequence)
+// finishMessage ends the deliveries of a message. A work queue removes it.
+func (c *consumer) finishMessage(sequence uint64) {
+	c.forgetPending(sequence)
 	if c.stream.config.Retention == jetstream.WorkQueuePolicy {
 		c.stream.remove(sequence)
 	}
 	c.serve()
 }
 
-// forget removes a message from the ones that are with workers.
-func (c *consumer) forget(sequence uint64) {
+// forgetPending removes a message from those that are with workers.
+func (c *consumer) forgetPending(sequence uint64) {
 	delete(c.pending, sequence)
-	if i, there := slices.BinarySearch(c.again, sequence); there {
-		c.again = slices.Delete(c.again, i, i+1)
+	if i, there := slices.BinarySearch(c.redeliveries, sequence); there {
+		c.redeliveries = slices.Delete(c.redeliveries, i, i+1)
 	}
 }
 
-// removed tells the consumer that a message was removed from the stream.
-func (c *consumer) removed(m *message) {
+// noteRemoval updates the consumer after a message was removed from the stream.
+func (c *consumer) noteRemoval(m *message) {
 	switch {
 	case !matches(c.filter, m.subject):
 	case m.sequence >= c.next:
-		c.ahead--
+		c.undelivered--
 	case c.pending[m.sequence] != nil:
-		c.forget(m.sequence)
+		c.forgetPending(m.sequence)
 	}
 }
 
-// wake has ring called at a time, if it is not called before.
-func (c *consumer) wake(at time.Time) {
-	if at.IsZero() || !c.alarm.IsZero() && !at.Before(c.alarm) {
+// setTimer lets onTimer be called at a time, unless it is called before. A zero time means never.
+func (c *consumer) setTimer(at time.Time) {
+	if at.IsZero() || !c.timerTime.IsZero() && !at.Before(c.timerTime) {
 		return
 	}
-	c.alarm = at
+	c.timerTime = at
 	if wait := max(time.Until(at), 0); c.timer == nil {
-		c.timer = time.AfterFunc(wait, c.ring)
+		c.timer = time.AfterFunc(wait, c.onTimer)
 	} else {
 		c.timer.Reset(wait)
 	}
 }
 
-// ring has messages delivered again whose acknowledgement is late, and ends requests.
-func (c *consumer) ring() {
+// onTimer queues messages whose acknowledgement is late for another delivery, ends requests whose time has passed, and
+// sets the timer for the next ones.
+func (c *consumer) onTimer() {
 	s := c.stream.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.streams[c.stream.config.Name] != c.stream || c.stream.consumers[c.name] != c {
 		return
 	}
-	c.alarm = time.Time{}
+	c.timerTime = time.Time{}
 	now := time.Now()
 	for sequence, p := range c.pending {
-		if !now.Before(p.due) {
-			c.repeat(sequence)
+		if !now.Before(p.redeliverAt) {
+			c.queueRedelivery(sequence)
 		}
 	}
 	c.requests = slices.DeleteFunc(c.requests, func(r *request) bool {
-		if r.until.IsZero() || now.Before(r.until) {
+		if r.expires.IsZero() || now.Before(r.expires) {
 			return false
 		}
-		c.expire(r)
+		c.expireRequest(r)
 		return true
 	})
 	c.serve()
-	var first time.Time
+
+	// The next acknowledgement that may be late, or request that ends.
+	var earliest time.Time
 	for sequence, p := range c.pending {
-		if _, queued := slices.BinarySearch(c.again, sequence); !queued && (first.IsZero() || p.due.Before(first)) {
-			first = p.due
+		if _, isQueued := slices.BinarySearch(c.redeliveries, sequence); !isQueued && (earliest.IsZero() || p.redeliverAt.Before(earliest)) {
+			earliest = p.redeliverAt
 		}
 	}
-	c.wake(first)
+	c.setTimer(earliest)
 	for _, r := range c.requests {
-		c.wake(r.until)
+		c.setTimer(r.expires)
 	}
 }
 
-// stop ends the timer and all requests.
+// stop stops the timers and ends all requests.
 func (c *consumer) stop() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	if c.idle != nil {
-		c.idle.Stop()
+	if c.idleTimer != nil {
+		c.idleTimer.Stop()
 	}
 	for _, r := range c.requests {
-		c.stream.server.status(r.reply, "409", "Consumer Deleted")
+		c.stream.server.sendStatus(r.reply, "409", "Consumer Deleted")
 	}
 	c.requests = nil
 }

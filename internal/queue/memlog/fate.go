@@ -28,8 +28,8 @@ type Fate struct {
 	Twice  bool // Delivered: the message is delivered again at once
 }
 
-// fate asks for the fate of an event. The caller holds the mutex.
-func (s *Server) fate(e Event) Fate {
+// fateOf returns the fate that the server's options give an event. The caller holds the mutex.
+func (s *Server) fateOf(e Event) Fate {
 	if s.options.Fate == nil {
 		return Fate{}
 	}

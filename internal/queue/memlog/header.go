@@ -19,41 +19,43 @@ const (
 
 const firstLine = "NATS/1.0\r\n"
 
-// get returns the value of a header, "" if there is none. Names are compared as they are written.
-func get(header []byte, name string) string {
+// headerValue returns the value of a header, or "" if there is none. Names are compared as they are written. header is
+// in the form of the protocol: a first line, a line for each header, and an empty line.
+func headerValue(header []byte, name string) string {
 	for rest := header; ; {
 		i := bytes.Index(rest, []byte(name))
 		if i < 0 {
 			return ""
 		}
-		after := rest[i+len(name):]
-		if i >= 2 && string(rest[i-2:i]) == "\r\n" && len(after) > 0 && after[0] == ':' {
-			value, _, _ := bytes.Cut(after[1:], []byte("\r\n"))
+		tail := rest[i+len(name):]
+		isLineStart := i >= 2 && string(rest[i-2:i]) == "\r\n"
+		if isLineStart && len(tail) > 0 && tail[0] == ':' {
+			value, _, _ := bytes.Cut(tail[1:], []byte("\r\n"))
 			return strings.TrimLeft(string(value), " ")
 		}
-		rest = after
+		rest = tail
 	}
 }
 
-// with returns headers with more at their end, in pairs.
-func with(header []byte, pairs ...string) []byte {
-	out := []byte(firstLine)
+// withHeaders returns header with more headers at its end, given as names and values in turn. header may be empty.
+func withHeaders(header []byte, pairs ...string) []byte {
+	result := []byte(firstLine)
 	if len(header) > 2 {
-		out = bytes.Clone(header[:len(header)-2])
+		result = bytes.Clone(header[:len(header)-2])
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		out = append(out, pairs[i]+": "+pairs[i+1]+"\r\n"...)
+		result = append(result, pairs[i]+": "+pairs[i+1]+"\r\n"...)
 	}
-	return append(out, "\r\n"...)
+	return append(result, "\r\n"...)
 }
 
-// without returns headers without the ones that begin with one of prefixes.
-func without(header []byte, prefixes ...string) []byte {
+// withoutHeaders returns header without the headers whose names begin with one of prefixes.
+func withoutHeaders(header []byte, prefixes ...string) []byte {
 	first, rest, found := bytes.Cut(header, []byte("\r\n"))
 	if !found {
 		return header
 	}
-	out := append(bytes.Clone(first), "\r\n"...)
+	result := append(bytes.Clone(first), "\r\n"...)
 lines:
 	for len(rest) > 0 {
 		var line []byte
@@ -63,7 +65,7 @@ lines:
 				continue lines
 			}
 		}
-		out = append(append(out, line...), "\r\n"...)
+		result = append(append(result, line...), "\r\n"...)
 	}
-	return out
+	return result
 }

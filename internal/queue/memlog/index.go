@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// subject is a subject with messages.
+// subject has the sequences of the messages on a subject.
 type subject struct {
 	name      string
 	sequences []uint64 // of its messages, ascending; never empty
@@ -14,102 +14,104 @@ type subject struct {
 
 // index finds a stream's subjects by name and by filter.
 type index struct {
-	named map[string]*subject
-	root  branch
+	byName map[string]*subject
+	root   branch // a tree of tokens: a path from the root is a subject
 }
 
-// branch has the subjects that begin with the same tokens.
+// branch is a node of the tree, which stands for the tokens on the path to it.
 type branch struct {
-	next map[string]*branch // by the token that follows
-	leaf *subject           // has no further token; nil: there is none
+	children map[string]*branch // by the next token
+	subject  *subject           // the subject that ends here; nil: none does
 }
 
-// of returns the sequences of a subject's messages.
-func (ix *index) of(name string) []uint64 {
-	if s := ix.named[name]; s != nil {
+// sequencesOf returns the sequences of a subject's messages.
+func (ix *index) sequencesOf(name string) []uint64 {
+	if s := ix.byName[name]; s != nil {
 		return s.sequences
 	}
 	return nil
 }
 
-// add notes a message after all others.
+// add adds a message, whose sequence is greater than all others.
 func (ix *index) add(name string, sequence uint64) {
-	s := ix.named[name]
+	s := ix.byName[name]
 	if s == nil {
 		s = &subject{name: name}
-		ix.named[name] = s
-		b := &ix.root
+		ix.byName[name] = s
+		node := &ix.root
 		for token := range strings.SplitSeq(name, ".") {
-			if b.next == nil {
-				b.next = map[string]*branch{}
+			if node.children == nil {
+				node.children = map[string]*branch{}
 			}
-			if b.next[token] == nil {
-				b.next[token] = &branch{}
+			if node.children[token] == nil {
+				node.children[token] = &branch{}
 			}
-			b = b.next[token]
+			node = node.children[token]
 		}
-		b.leaf = s
+		node.subject = s
 	}
 	s.sequences = append(s.sequences, sequence)
 }
 
-// remove forgets a message.
+// remove removes a message, and its subject if it was the last one.
 func (ix *index) remove(name string, sequence uint64) {
-	s := ix.named[name]
-	if i, there := slices.BinarySearch(s.sequences, sequence); there {
+	s := ix.byName[name]
+	if i, exists := slices.BinarySearch(s.sequences, sequence); exists {
 		s.sequences = slices.Delete(s.sequences, i, i+1)
 	}
 	if len(s.sequences) == 0 {
-		delete(ix.named, name)
-		ix.root.cut(name)
+		delete(ix.byName, name)
+		ix.root.removeSubject(name)
 	}
 }
 
-// cut removes a subject, and the branches that have no other one.
-func (b *branch) cut(name string) {
-	token, rest, more := strings.Cut(name, ".")
-	next := b.next[token]
-	if more {
-		next.cut(rest)
+// removeSubject removes the subject whose further tokens are name, and branches that have no subject any more.
+func (b *branch) removeSubject(name string) {
+	token, rest, hasMore := strings.Cut(name, ".")
+	child := b.children[token]
+	if hasMore {
+		child.removeSubject(rest)
 	} else {
-		next.leaf = nil
+		child.subject = nil
 	}
-	if next.leaf == nil && len(next.next) == 0 {
-		delete(b.next, token)
+	if child.subject == nil && len(child.children) == 0 {
+		delete(b.children, token)
 	}
 }
 
-// matching yields the subjects that match a filter, in no order. Its cost is the number of branches that the filter's tokens lead to.
+// matching yields the subjects that match a filter, in any order. It visits only the branches that match the filter's
+// tokens.
 func (ix *index) matching(filter string) iter.Seq[*subject] {
-	return func(yield func(*subject) bool) { ix.root.each(filter, yield) }
+	return func(yield func(*subject) bool) { ix.root.eachMatching(filter, yield) }
 }
 
-// each yields the subjects whose further tokens match a filter, until yield returns false.
-func (b *branch) each(filter string, yield func(*subject) bool) bool {
-	token, rest, more := strings.Cut(filter, ".")
+// eachMatching yields the subjects below b whose further tokens match a filter. It returns false if yield did.
+func (b *branch) eachMatching(filter string, yield func(*subject) bool) bool {
+	token, rest, hasMore := strings.Cut(filter, ".")
 	switch {
-	case token == ">" && !more:
-		for _, next := range b.next {
-			if next.leaf != nil && !yield(next.leaf) || !next.each(filter, yield) {
+	case token == ">" && !hasMore:
+		for _, child := range b.children {
+			if child.subject != nil && !yield(child.subject) || !child.eachMatching(filter, yield) {
 				return false
 			}
 		}
 	case token == "*":
-		for _, next := range b.next {
-			if !next.after(rest, more, yield) {
+		for _, child := range b.children {
+			if !child.eachMatchingRest(rest, hasMore, yield) {
 				return false
 			}
 		}
-	case b.next[token] != nil:
-		return b.next[token].after(rest, more, yield)
+	case b.children[token] != nil:
+		return b.children[token].eachMatchingRest(rest, hasMore, yield)
 	}
 	return true
 }
 
-// after yields the subject that ends here, or those that match the rest of a filter.
-func (b *branch) after(rest string, more bool, yield func(*subject) bool) bool {
-	if more {
-		return b.each(rest, yield)
+// eachMatchingRest yields the subjects below b whose further tokens match the rest of a filter, or if the filter has no
+// more tokens, the subject that ends at b. It returns false if yield did.
+func (b *branch) eachMatchingRest(rest string, hasMore bool, yield func(*subject) bool) bool {
+	if hasMore {
+		return b.eachMatching(rest, yield)
 	}
-	return b.leaf == nil || yield(b.leaf)
+	return b.subject == nil || yield(b.subject)
 }

@@ -52,39 +52,39 @@ func New(o Options) *Server {
 	return &Server{
 		options:  o,
 		conns:    map[*conn]bool{},
-		interest: interest{literal: map[string][]*subscription{}, inboxes: map[string][]*subscription{}},
+		interest: interest{literal: map[string][]*subscription{}, lastWild: map[string][]*subscription{}},
 		streams:  map[string]*stream{},
 	}
 }
 
-// Fresh returns a server with the streams and consumers of this one, all empty.
+// Fresh returns a server with the streams and consumers of this one, but without messages.
 func (s *Server) Fresh(o Options) *Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fresh := New(o)
 	for name, st := range s.streams {
-		own := fresh.newStream(st.config)
+		copied := fresh.newStream(st.config)
 		for name, c := range st.consumers {
-			own.consumers[name] = own.newConsumer(name, c.config)
+			copied.consumers[name] = copied.newConsumer(name, c.config)
 		}
-		fresh.streams[name] = own
+		fresh.streams[name] = copied
 	}
 	return fresh
 }
 
-// Idle reports whether nothing is under way: no message is to be delivered, now or later, and none is with a worker. Consumers of a name
-// are left out.
-func (s *Server) Idle(but string) bool {
+// Idle reports whether nothing is under way: no message waits for delivery, now or at a later time, and none is with a
+// worker. Consumers with the name except do not count.
+func (s *Server) Idle(except string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, st := range s.streams {
 		for _, c := range st.consumers {
-			if c.name != but && c.ahead+len(c.pending) > 0 {
+			if c.name != except && c.undelivered+len(c.pending) > 0 {
 				return false
 			}
 		}
 		for _, m := range st.messages {
-			if _, later := scheduled(m); later {
+			if _, isScheduled := scheduledTime(m); isScheduled {
 				return false
 			}
 		}
@@ -98,7 +98,7 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 	c.changed.L = &c.mu
 	const hello = `INFO {"server_id":"MEMORY","server_name":"basetensor","version":"%s","proto":1,` +
 		`"headers":true,"jetstream":true,"max_payload":%d,"cluster":%q}`
-	c.out = fmt.Appendf(nil, hello+"\r\n", version, s.options.MaxPayload, s.options.Cluster)
+	c.output = fmt.Appendf(nil, hello+"\r\n", version, s.options.MaxPayload, s.options.Cluster)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -111,25 +111,25 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 // version is the nats-server whose replies these are.
 const version = "2.15.2"
 
-// MaxMemory returns the bytes that streams may reserve together.
+// MaxMemory returns the number of bytes that streams may reserve together.
 func (s *Server) MaxMemory() int64 { return s.options.MaxMemory }
 
 // Cut ends all connections, as a server does that restarts. Clients may connect again.
 func (s *Server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cut()
+	s.endConnections()
 }
 
-// cut is Cut for a caller who holds the mutex.
-func (s *Server) cut() {
+// endConnections ends all connections. The caller holds the mutex.
+func (s *Server) endConnections() {
 	for c := range s.conns {
-		s.forget(c)
+		s.removeConnLocked(c)
 		c.end(true)
 	}
 }
 
-// Close ends all connections.
+// Close ends all connections and timers. The server takes no new connections.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,18 +137,18 @@ func (s *Server) Close() {
 	for _, st := range s.streams {
 		st.stop()
 	}
-	s.cut()
+	s.endConnections()
 }
 
-// leave ends a connection's subscriptions.
-func (s *Server) leave(c *conn) {
+// removeConn forgets a connection and its subscriptions.
+func (s *Server) removeConn(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forget(c)
+	s.removeConnLocked(c)
 }
 
-// forget is leave for a caller who holds the mutex.
-func (s *Server) forget(c *conn) {
+// removeConnLocked is removeConn for a caller who holds the mutex.
+func (s *Server) removeConnLocked(c *conn) {
 	delete(s.conns, c)
 	for _, sub := range c.subs {
 		s.interest.remove(sub)
@@ -162,10 +162,10 @@ type message struct {
 	subject  string
 	header   []byte // in the form of the protocol, with its first line; empty: none
 	data     []byte
-	at       time.Time
+	storedAt time.Time // when its stream stored it
 }
 
-// size is the number of bytes of a message in a stream's account.
+// size returns the number of bytes that a message counts in its stream.
 func (m *message) size() int64 { return int64(len(m.subject) + len(m.header) + len(m.data) + 16) }
 
 // Prefixes of subjects that are requests to the server.
@@ -174,44 +174,47 @@ const (
 	ackPrefix = "$JS.ACK."
 )
 
-// publish routes a client's message: to the server itself, to the stream of its subject, to subscriptions.
-func (s *Server) publish(c *conn, m message, reply string) {
+// route sends a client's message to the subscriptions of its subject, and handles it if it is for the server itself or
+// for a stream. If nobody receives it, and it has a reply subject, its client may get a status that says so.
+func (s *Server) route(c *conn, m message, reply string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	heard := s.send(c, m.subject, m.subject, reply, m.header, m.data)
+	wasReceived := s.send(c, m.subject, m.subject, reply, m.header, m.data)
 	switch {
 	case strings.HasPrefix(m.subject, ackPrefix):
 		s.acknowledge(m, reply)
-		heard = true
+		wasReceived = true
 	case strings.HasPrefix(m.subject, apiPrefix):
-		heard = s.request(strings.TrimPrefix(m.subject, apiPrefix), m.data, reply) || heard
+		wasReceived = s.handleAPI(strings.TrimPrefix(m.subject, apiPrefix), m.data, reply) || wasReceived
 	default:
 		if st := s.streamOf(m.subject); st != nil {
-			heard = true
-			st.take(m, reply)
+			wasReceived = true
+			st.receive(m, reply)
 		}
 	}
-	if !heard && reply != "" && c.noResponders {
-		s.status(reply, "503", "")
+	if !wasReceived && reply != "" && c.noResponders {
+		s.sendStatus(reply, "503", "")
 	}
 }
 
-// send delivers a message to the subscriptions of a subject, without its publisher's if it wants no echo, and reports whether
-// there were any. Its own subject is another one where a consumer delivers it. The caller holds the mutex.
+// send delivers a message to the subscriptions of the subject to, and reports whether there were any. subject is the
+// message's own one, which differs from to if a consumer delivers it. The subscriptions of the publisher from do not get
+// it if it wants no echo. The caller holds the mutex.
 func (s *Server) send(from *conn, to, subject, reply string, header, data []byte) bool {
-	heard := false
-	for _, sub := range s.interest.of(to) {
-		if sub.of == from && !from.echo {
+	wasReceived := false
+	for _, sub := range s.interest.receivers(to) {
+		if sub.conn == from && !from.echo {
 			continue
 		}
-		heard = true
-		sub.of.deliver(sub, subject, reply, header, data)
+		wasReceived = true
+		sub.conn.deliver(sub, subject, reply, header, data)
 	}
-	return heard
+	return wasReceived
 }
 
-// status sends a message that is only a status, with headers in pairs. The caller holds the mutex.
-func (s *Server) status(to, code, text string, pairs ...string) {
+// sendStatus sends a message without data whose first line has a status code and a text. pairs are names and values of
+// headers in turn. The caller holds the mutex.
+func (s *Server) sendStatus(to, code, text string, pairs ...string) {
 	if text != "" {
 		text = " " + text
 	}
@@ -222,7 +225,7 @@ func (s *Server) status(to, code, text string, pairs ...string) {
 	s.send(nil, to, to, "", append(header, "\r\n"...), nil)
 }
 
-// streamOf returns the stream that takes messages of a subject. The caller holds the mutex.
+// streamOf returns the stream that takes messages on a subject, or nil. The caller holds the mutex.
 func (s *Server) streamOf(subject string) *stream {
 	for _, st := range s.streams {
 		for _, filter := range st.config.Subjects {

@@ -11,58 +11,58 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// stream keeps messages in their sequence. All of it is under the server's mutex.
+// stream has messages in the order of their sequences. All of it is under the server's mutex.
 type stream struct {
-	server    *Server
-	config    jetstream.StreamConfig
-	written   json.RawMessage // config; nil: not yet
-	created   time.Time
-	last      uint64     // of the last message that was stored
-	lastAt    time.Time  //
-	front     uint64     // sequence of messages[0]
-	messages  []*message // nil where one was removed; the first is not
-	count     int        // of messages
-	bytes     int64      // of messages
-	subjects  index
-	ids       map[string]known // messages that named themselves lately
-	consumers map[string]*consumer
-	timer     *time.Timer
-	alarm     time.Time // when timer rings: a message is too old, or to be delivered
+	server        *Server
+	config        jetstream.StreamConfig
+	configJSON    json.RawMessage // config in JSON; nil: not made yet
+	created       time.Time
+	lastSequence  uint64     // of the last message that was stored
+	lastTime      time.Time  // when that was stored
+	firstSequence uint64     // sequence of messages[0]
+	messages      []*message // messages[i] has the sequence firstSequence+i, and is nil if it was removed; messages[0] is not nil
+	count         int        // number of messages
+	bytes         int64      // size of all messages
+	subjects      index
+	ids           map[string]idEntry // messages that came lately with a Nats-Msg-Id, by that
+	consumers     map[string]*consumer
+	timer         *time.Timer // calls onTimer
+	timerTime     time.Time   // when timer fires: a message is too old, or to be delivered
 }
 
-// known is a message that had an id.
-type known struct {
+// idEntry is a message that came with an id.
+type idEntry struct {
 	sequence uint64
-	at       time.Time
+	storedAt time.Time
 }
 
-// newStream is an empty stream.
+// newStream returns an empty stream.
 func (s *Server) newStream(config jetstream.StreamConfig) *stream {
 	return &stream{
-		server: s, config: config, created: time.Now(), front: 1,
-		subjects: index{named: map[string]*subject{}}, ids: map[string]known{}, consumers: map[string]*consumer{},
+		server: s, config: config, created: time.Now(), firstSequence: 1,
+		subjects: index{byName: map[string]*subject{}}, ids: map[string]idEntry{}, consumers: map[string]*consumer{},
 	}
 }
 
-// at returns the message with a sequence, or nil.
-func (st *stream) at(sequence uint64) *message {
-	if sequence < st.front || sequence >= st.front+uint64(len(st.messages)) {
+// messageAt returns the message with a sequence, or nil if there is none.
+func (st *stream) messageAt(sequence uint64) *message {
+	if sequence < st.firstSequence || sequence >= st.firstSequence+uint64(len(st.messages)) {
 		return nil
 	}
-	return st.messages[sequence-st.front]
+	return st.messages[sequence-st.firstSequence]
 }
 
-// next returns the first message from a sequence on that matches a filter, or nil.
-func (st *stream) next(sequence uint64, filter string) *message {
-	if literal(filter) {
-		of := st.subjects.of(filter)
-		i, _ := slices.BinarySearch(of, sequence)
-		if i == len(of) {
+// nextMatching returns the first message from a sequence on that matches a filter, or nil.
+func (st *stream) nextMatching(sequence uint64, filter string) *message {
+	if isLiteral(filter) {
+		sequences := st.subjects.sequencesOf(filter)
+		i, _ := slices.BinarySearch(sequences, sequence)
+		if i == len(sequences) {
 			return nil
 		}
-		return st.at(of[i])
+		return st.messageAt(sequences[i])
 	}
-	for i := max(sequence, st.front) - st.front; i < uint64(len(st.messages)); i++ {
+	for i := max(sequence, st.firstSequence) - st.firstSequence; i < uint64(len(st.messages)); i++ {
 		if m := st.messages[i]; m != nil && matches(filter, m.subject) {
 			return m
 		}
@@ -70,34 +70,35 @@ func (st *stream) next(sequence uint64, filter string) *message {
 	return nil
 }
 
-// lastOf returns the last message that matches a filter, or nil.
-func (st *stream) lastOf(filter string) *message {
-	if literal(filter) {
-		of := st.subjects.of(filter)
-		if len(of) == 0 {
+// lastMatching returns the last message that matches a filter, or nil.
+func (st *stream) lastMatching(filter string) *message {
+	if isLiteral(filter) {
+		sequences := st.subjects.sequencesOf(filter)
+		if len(sequences) == 0 {
 			return nil
 		}
-		return st.at(of[len(of)-1])
+		return st.messageAt(sequences[len(sequences)-1])
 	}
 	last := uint64(0)
 	for s := range st.subjects.matching(filter) {
 		last = max(last, s.sequences[len(s.sequences)-1])
 	}
-	return st.at(last)
+	return st.messageAt(last)
 }
 
-// since returns the sequence of the first message that was stored at a time or later, or the one after the last.
-func (st *stream) since(at time.Time) uint64 {
+// firstSince returns the sequence of the first message that was stored at a time or later, or the one after the last
+// message.
+func (st *stream) firstSince(at time.Time) uint64 {
 	for _, m := range st.messages {
-		if m != nil && !m.at.Before(at) {
+		if m != nil && !m.storedAt.Before(at) {
 			return m.sequence
 		}
 	}
-	return st.last + 1
+	return st.lastSequence + 1
 }
 
-// matching counts the messages from a sequence on that match a filter.
-func (st *stream) matching(sequence uint64, filter string) int {
+// countMatching returns the number of messages from a sequence on that match a filter.
+func (st *stream) countMatching(sequence uint64, filter string) int {
 	n := 0
 	for s := range st.subjects.matching(filter) {
 		i, _ := slices.BinarySearch(s.sequences, sequence)
@@ -106,22 +107,23 @@ func (st *stream) matching(sequence uint64, filter string) int {
 	return n
 }
 
-// refused is the reply to a message that is not stored.
-func refused(status, code int, format string, args ...any) *jetstream.APIError {
+// apiError returns the error of a request or a publish that the server refuses, with an HTTP status and the server's
+// error code.
+func apiError(status, code int, format string, args ...any) *jetstream.APIError {
 	return &jetstream.APIError{Code: status, ErrorCode: jetstream.ErrorCode(code), Description: fmt.Sprintf(format, args...)}
 }
 
-// take stores a message, and replies to its publisher.
-func (st *stream) take(m message, reply string) {
-	fate := st.server.fate(Event{Kind: Stored, Stream: st.config.Name, Subject: m.subject})
+// receive stores a client's message unless it is refused, and tells the result on its reply subject.
+func (st *stream) receive(m message, reply string) {
+	fate := st.server.fateOf(Event{Kind: Stored, Stream: st.config.Name, Subject: m.subject})
 	if fate.Lose {
 		return
 	}
 	var refusal *jetstream.APIError
 	sequence, duplicate := uint64(0), false
 	if fate.Refuse {
-		refusal = refused(503, codeStoreFailed, "maximum bytes exceeded")
-	} else if sequence, duplicate, refusal = st.admit(&m); refusal == nil && !duplicate {
+		refusal = apiError(503, codeStoreFailed, "maximum bytes exceeded")
+	} else if sequence, duplicate, refusal = st.checkConditions(&m); refusal == nil && !duplicate {
 		st.store(&m)
 		sequence = m.sequence
 	}
@@ -159,199 +161,208 @@ const (
 	codeSchedule         = 10189
 )
 
-// admit holds a message against its conditions and the stream's limits. It returns the earlier message of the same id, if there is one.
-func (st *stream) admit(m *message) (earlier uint64, duplicate bool, refusal *jetstream.APIError) {
+// checkConditions checks a new message against the conditions in its headers and the stream's limits. duplicate is true
+// if a message with the same id came lately, whose sequence is earlier.
+func (st *stream) checkConditions(m *message) (earlier uint64, duplicate bool, refusal *jetstream.APIError) {
+	// Conditions: the stream, the last sequence on a subject, the last sequence of the stream.
 	h := m.header
-	if want := get(h, headerStream); want != "" && want != st.config.Name {
-		return 0, false, refused(400, codeOtherStream, "expected stream does not match")
+	if want := headerValue(h, headerStream); want != "" && want != st.config.Name {
+		return 0, false, apiError(400, codeOtherStream, "expected stream does not match")
 	}
-	if want := get(h, headerLastOf); want != "" {
-		filter := get(h, headerLastFilter)
+	if want := headerValue(h, headerLastOf); want != "" {
+		filter := headerValue(h, headerLastFilter)
 		if filter == "" {
 			filter = m.subject
 		}
 		have := uint64(0)
-		if last := st.lastOf(filter); last != nil {
+		if last := st.lastMatching(filter); last != nil {
 			have = last.sequence
 		}
 		if want != strconv.FormatUint(have, 10) {
-			return 0, false, refused(400, codeWrongLast, "wrong last sequence: %d", have)
+			return 0, false, apiError(400, codeWrongLast, "wrong last sequence: %d", have)
 		}
 	}
-	if want := get(h, headerLast); want != "" && want != strconv.FormatUint(st.last, 10) {
-		return 0, false, refused(400, codeWrongLast, "wrong last sequence: %d", st.last)
+	if want := headerValue(h, headerLast); want != "" && want != strconv.FormatUint(st.lastSequence, 10) {
+		return 0, false, apiError(400, codeWrongLast, "wrong last sequence: %d", st.lastSequence)
 	}
-	if get(h, headerSchedule) != "" {
+
+	// A schedule replaces earlier ones on its subject.
+	if headerValue(h, headerSchedule) != "" {
 		if !st.config.AllowMsgSchedules {
-			return 0, false, refused(400, codeSchedule, "message schedules is disabled")
+			return 0, false, apiError(400, codeSchedule, "message schedules is disabled")
 		}
-		if get(h, headerRollup) == "" {
-			m.header = with(h, headerRollup, "sub")
+		if headerValue(h, headerRollup) == "" {
+			m.header = withHeaders(h, headerRollup, "sub")
 		}
 	}
-	if id := get(h, headerID); id != "" {
-		if one, ok := st.ids[id]; ok && time.Since(one.at) < st.config.Duplicates {
+	if id := headerValue(h, headerID); id != "" {
+		if one, ok := st.ids[id]; ok && time.Since(one.storedAt) < st.config.Duplicates {
 			return one.sequence, true, nil
 		}
 	}
-	if get(m.header, headerRollup) != "" && !st.config.AllowRollup {
-		return 0, false, refused(500, codeRollup, "rollup not permitted")
+	if headerValue(m.header, headerRollup) != "" && !st.config.AllowRollup {
+		return 0, false, apiError(500, codeRollup, "rollup not permitted")
 	}
-	return 0, false, st.limit(m)
+	return 0, false, st.checkLimits(m)
 }
 
-// limit returns why a stream that keeps its old messages has no room for a message.
-func (st *stream) limit(m *message) *jetstream.APIError {
+// checkLimits returns an error if the stream refuses new messages when it is full, and has no room for m.
+func (st *stream) checkLimits(m *message) *jetstream.APIError {
 	c := &st.config
 	if c.Discard != jetstream.DiscardNew {
 		return nil
 	}
-	of := st.subjects.of(m.subject)
-	replaces := c.MaxMsgsPerSubject > 0 && int64(len(of)) >= c.MaxMsgsPerSubject
+	sequences := st.subjects.sequencesOf(m.subject)
+	replaces := c.MaxMsgsPerSubject > 0 && int64(len(sequences)) >= c.MaxMsgsPerSubject
 	switch {
-	case replaces && c.DiscardNewPerSubject && get(m.header, headerRollup) == "":
-		return refused(503, codeStoreFailed, "maximum messages per subject exceeded")
+	case replaces && c.DiscardNewPerSubject && headerValue(m.header, headerRollup) == "":
+		return apiError(503, codeStoreFailed, "maximum messages per subject exceeded")
 	case c.MaxMsgs > 0 && int64(st.count) >= c.MaxMsgs && !replaces:
-		return refused(503, codeStoreFailed, "maximum messages exceeded")
+		return apiError(503, codeStoreFailed, "maximum messages exceeded")
 	case c.MaxBytes > 0 && st.bytes+m.size() > c.MaxBytes &&
-		!(replaces && st.at(of[0]).size() >= m.size()):
-		return refused(503, codeStoreFailed, "maximum bytes exceeded")
+		!(replaces && st.messageAt(sequences[0]).size() >= m.size()): // a message may be replaced by one that is not larger
+		return apiError(503, codeStoreFailed, "maximum bytes exceeded")
 	}
 	return nil
 }
 
-// store appends a message, removes the messages that it replaces, and tells the consumers.
+// store appends a message, removes the messages that it replaces, republishes it, and tells the consumers.
 func (st *stream) store(m *message) {
 	now := time.Now()
-	st.last++
-	st.lastAt = now
-	m.sequence, m.at = st.last, now
+	// Append it.
+	st.lastSequence++
+	st.lastTime = now
+	m.sequence, m.storedAt = st.lastSequence, now
 	if len(st.messages) == 0 {
-		st.front = m.sequence
+		st.firstSequence = m.sequence
 	}
 	st.messages = append(st.messages, m)
 	st.subjects.add(m.subject, m.sequence)
 	st.count++
 	st.bytes += m.size()
-	if id := get(m.header, headerID); id != "" && st.config.Duplicates > 0 {
-		st.remember(id, m)
+	if id := headerValue(m.header, headerID); id != "" && st.config.Duplicates > 0 {
+		st.rememberID(id, m)
 	}
+
+	// Remove others above the limits, and those that a rollup replaces.
 	c := &st.config
-	for of := st.subjects.of(m.subject); c.MaxMsgsPerSubject > 0 && int64(len(of)) > c.MaxMsgsPerSubject; of = st.subjects.of(m.subject) {
-		st.remove(of[0])
+	for sequences := st.subjects.sequencesOf(m.subject); c.MaxMsgsPerSubject > 0 && int64(len(sequences)) > c.MaxMsgsPerSubject; sequences = st.subjects.sequencesOf(m.subject) {
+		st.remove(sequences[0])
 	}
 	for c.Discard == jetstream.DiscardOld && (c.MaxBytes > 0 && st.bytes > c.MaxBytes || c.MaxMsgs > 0 && int64(st.count) > c.MaxMsgs) {
-		st.remove(st.front)
+		st.remove(st.firstSequence)
 	}
-	switch get(m.header, headerRollup) {
+	switch headerValue(m.header, headerRollup) {
 	case "sub":
 		st.purge(m.subject, m.sequence)
 	case "all":
 		st.purge(">", m.sequence)
 	}
+
+	// Tell others, and set the timer.
 	if r := st.config.RePublish; r != nil && matches(r.Source, m.subject) {
 		st.republish(r, m)
 	}
 	for _, c := range st.consumers {
 		if matches(c.filter, m.subject) {
-			c.ahead++
+			c.undelivered++
 			c.serve()
 		}
 	}
 	if st.config.MaxAge > 0 {
-		st.wake(m.at.Add(st.config.MaxAge))
+		st.setTimer(m.storedAt.Add(st.config.MaxAge))
 	}
-	if at, ok := scheduled(m); ok && st.config.AllowMsgSchedules {
-		st.wake(at)
+	if at, ok := scheduledTime(m); ok && st.config.AllowMsgSchedules {
+		st.setTimer(at)
 	}
 }
 
-// remember notes a message's id, and forgets old ids once there are many.
-func (st *stream) remember(id string, m *message) {
+// rememberID notes a message's id. If there are many ids, it forgets old ones.
+func (st *stream) rememberID(id string, m *message) {
 	const many = 1024
 	if len(st.ids) >= many {
 		for id, one := range st.ids {
-			if m.at.Sub(one.at) >= st.config.Duplicates {
+			if m.storedAt.Sub(one.storedAt) >= st.config.Duplicates {
 				delete(st.ids, id)
 			}
 		}
 	}
-	st.ids[id] = known{m.sequence, m.at}
+	st.ids[id] = idEntry{m.sequence, m.storedAt}
 }
 
-// republish sends a stored message to a second subject.
+// republish sends a stored message to the subject that the stream's RePublish maps its own to.
 func (st *stream) republish(r *jetstream.RePublish, m *message) {
-	before := uint64(0)
-	if of := st.subjects.of(m.subject); len(of) > 1 {
-		before = of[len(of)-2]
+	previous := uint64(0)
+	if sequences := st.subjects.sequencesOf(m.subject); len(sequences) > 1 {
+		previous = sequences[len(sequences)-2]
 	}
-	header := with(m.header,
+	header := withHeaders(m.header,
 		jetstream.StreamHeader, st.config.Name, jetstream.SubjectHeader, m.subject,
-		jetstream.SequenceHeader, strconv.FormatUint(m.sequence, 10), jetstream.TimeStampHeaer, stamp(m.at),
-		jetstream.LastSequenceHeader, strconv.FormatUint(before, 10))
-	to := translate(r.Source, r.Destination, m.subject)
+		jetstream.SequenceHeader, strconv.FormatUint(m.sequence, 10), jetstream.TimeStampHeaer, formatTime(m.storedAt),
+		jetstream.LastSequenceHeader, strconv.FormatUint(previous, 10))
+	to := mapSubject(r.Source, r.Destination, m.subject)
 	st.server.send(nil, to, to, "", header, m.data)
 }
 
-// stamp is a time in the form of the server's headers.
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+// formatTime returns a time in the form of the server's headers.
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// remove removes a message, if it is there. Consumers count it as acknowledged.
+// remove removes the message with a sequence, and reports whether there was one. Consumers count it as acknowledged.
 func (st *stream) remove(sequence uint64) bool {
-	m := st.at(sequence)
+	m := st.messageAt(sequence)
 	if m == nil {
 		return false
 	}
-	st.messages[sequence-st.front] = nil
+	st.messages[sequence-st.firstSequence] = nil
 	st.count--
 	st.bytes -= m.size()
 	st.subjects.remove(m.subject, sequence)
 	for len(st.messages) > 0 && st.messages[0] == nil {
 		st.messages = st.messages[1:]
-		st.front++
+		st.firstSequence++
 	}
 	if len(st.messages) == 0 {
-		st.messages, st.front = nil, st.last+1
+		st.messages, st.firstSequence = nil, st.lastSequence+1
 	}
 	for _, c := range st.consumers {
-		c.removed(m)
+		c.noteRemoval(m)
 	}
 	return true
 }
 
 // purge removes the messages below a sequence that match a filter, and returns their number.
 func (st *stream) purge(filter string, below uint64) int {
-	var all []uint64
+	var sequences []uint64
 	for s := range st.subjects.matching(filter) {
 		i, _ := slices.BinarySearch(s.sequences, below)
-		all = append(all, s.sequences[:i]...)
+		sequences = append(sequences, s.sequences[:i]...)
 	}
-	slices.Sort(all)
-	for _, sequence := range all {
+	slices.Sort(sequences)
+	for _, sequence := range sequences {
 		st.remove(sequence)
 	}
-	return len(all)
+	return len(sequences)
 }
 
-// wake has ring called at a time, if it is not called before.
-func (st *stream) wake(at time.Time) {
-	if !st.alarm.IsZero() && !at.Before(st.alarm) {
+// setTimer lets onTimer be called at a time, unless it is called before.
+func (st *stream) setTimer(at time.Time) {
+	if !st.timerTime.IsZero() && !at.Before(st.timerTime) {
 		return
 	}
-	st.alarm = at
+	st.timerTime = at
 	if wait := max(time.Until(at), 0); st.timer == nil {
-		st.timer = time.AfterFunc(wait, st.ring)
+		st.timer = time.AfterFunc(wait, st.onTimer)
 	} else {
 		st.timer.Reset(wait)
 	}
 }
 
-// scheduled returns the time of a message that is to be delivered later.
-func scheduled(m *message) (at time.Time, ok bool) {
+// scheduledTime returns the time at which a message is to be delivered by its schedule. ok is false if it has none.
+func scheduledTime(m *message) (at time.Time, ok bool) {
 	if m == nil {
 		return at, false
 	}
-	when, ok := strings.CutPrefix(get(m.header, headerSchedule), "@at ")
+	when, ok := strings.CutPrefix(headerValue(m.header, headerSchedule), "@at ")
 	if !ok {
 		return at, false
 	}
@@ -359,45 +370,45 @@ func scheduled(m *message) (at time.Time, ok bool) {
 	return at, err == nil
 }
 
-// ring removes messages that are too old, and delivers scheduled ones.
-func (st *stream) ring() {
+// onTimer removes messages that are too old, and delivers scheduled ones whose time has come.
+func (st *stream) onTimer() {
 	s := st.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.streams[st.config.Name] != st {
 		return
 	}
-	st.alarm = time.Time{}
+	st.timerTime = time.Time{}
 	now := time.Now()
-	for m := st.at(st.front); m != nil && st.config.MaxAge > 0 && !now.Before(m.at.Add(st.config.MaxAge)); m = st.at(st.front) {
+	for m := st.messageAt(st.firstSequence); m != nil && st.config.MaxAge > 0 && !now.Before(m.storedAt.Add(st.config.MaxAge)); m = st.messageAt(st.firstSequence) {
 		st.remove(m.sequence)
 	}
 	if st.config.AllowMsgSchedules {
 		for _, m := range slices.Clone(st.messages) {
-			if at, ok := scheduled(m); ok && !now.Before(at) && st.at(m.sequence) == m {
-				st.fire(m)
+			if at, ok := scheduledTime(m); ok && !now.Before(at) && st.messageAt(m.sequence) == m {
+				st.deliverScheduled(m)
 			} else if ok {
-				st.wake(at)
+				st.setTimer(at)
 			}
 		}
 	}
-	if m := st.at(st.front); m != nil && st.config.MaxAge > 0 {
-		st.wake(m.at.Add(st.config.MaxAge))
+	if m := st.messageAt(st.firstSequence); m != nil && st.config.MaxAge > 0 {
+		st.setTimer(m.storedAt.Add(st.config.MaxAge))
 	}
 }
 
-// fire stores a message that was to be delivered later on its target, and removes it.
-func (st *stream) fire(m *message) {
-	header := without(m.header, headerSchedule, "Nats-Expected-", headerID, headerRollup)
-	header = with(header, "Nats-Scheduler", m.subject, "Nats-Schedule-Next", "purge")
-	due := message{subject: get(m.header, headerScheduleTarget), header: header, data: m.data}
+// deliverScheduled stores a scheduled message on its target subject, and removes the schedule.
+func (st *stream) deliverScheduled(m *message) {
+	header := withoutHeaders(m.header, headerSchedule, "Nats-Expected-", headerID, headerRollup)
+	header = withHeaders(header, "Nats-Scheduler", m.subject, "Nats-Schedule-Next", "purge")
+	due := message{subject: headerValue(m.header, headerScheduleTarget), header: header, data: m.data}
 	st.remove(m.sequence)
-	if st.limit(&due) == nil {
+	if st.checkLimits(&due) == nil {
 		st.store(&due)
 	}
 }
 
-// stop ends the stream's timers and requests.
+// stop stops the timers of the stream and its consumers, and ends requests.
 func (st *stream) stop() {
 	if st.timer != nil {
 		st.timer.Stop()

@@ -6,167 +6,180 @@ import (
 	"strings"
 )
 
-// matches reports whether a subject matches a filter: * stands for one token, a > at the end for one or more.
+// matches reports whether a subject matches a filter. In a filter, * stands for one token, and > at the end for one or
+// more.
 func matches(filter, subject string) bool {
-	at := 0 // bytes of the subject that match
+	matched := 0 // number of bytes of the subject that match filter[:i]
 	for i := 0; i < len(filter); i++ {
-		begins := i == 0 || filter[i-1] == '.'
+		isTokenStart := i == 0 || filter[i-1] == '.'
 		switch {
-		case begins && filter[i:] == ">":
-			return at < len(subject)
-		case begins && filter[i] == '*' && (i+1 == len(filter) || filter[i+1] == '.'):
-			for at < len(subject) && subject[at] != '.' {
-				at++
+		case isTokenStart && filter[i:] == ">":
+			return matched < len(subject)
+		case isTokenStart && filter[i] == '*' && (i+1 == len(filter) || filter[i+1] == '.'):
+			for matched < len(subject) && subject[matched] != '.' {
+				matched++
 			}
-		case at == len(subject) || filter[i] != subject[at]:
+		case matched == len(subject) || filter[i] != subject[matched]:
 			return false
 		default:
-			at++
+			matched++
 		}
 	}
-	return at == len(subject)
+	return matched == len(subject)
 }
 
-// collide reports whether a subject exists that matches both filters.
-func collide(a, b string) bool {
-	alike := 0 // the tokens that both begin with
-	for at := 0; at < min(len(a), len(b)) && a[at] == b[at]; at++ {
-		if a[at] == '.' {
-			alike = at + 1
+// overlap reports whether some subject matches both filters.
+func overlap(a, b string) bool {
+	// Skip the tokens that both begin with.
+	common := 0
+	for i := 0; i < min(len(a), len(b)) && a[i] == b[i]; i++ {
+		if a[i] == '.' {
+			common = i + 1
 		}
 	}
-	a, b = a[alike:], b[alike:]
+	a, b = a[common:], b[common:]
+
+	// Compare token by token.
 	for {
 		if a == ">" || b == ">" {
 			return a != "" && b != ""
 		}
-		x, as, more := strings.Cut(a, ".")
-		y, bs, longer := strings.Cut(b, ".")
-		if x != y && x != "*" && y != "*" || more != longer {
+		tokenA, restA, hasMoreA := strings.Cut(a, ".")
+		tokenB, restB, hasMoreB := strings.Cut(b, ".")
+		if tokenA != tokenB && tokenA != "*" && tokenB != "*" || hasMoreA != hasMoreB {
 			return false
 		}
-		if !more {
+		if !hasMoreA {
 			return true
 		}
-		a, b = as, bs
+		a, b = restA, restB
 	}
 }
 
-// literal reports whether a filter has no wildcard.
-func literal(filter string) bool { return !strings.ContainsAny(filter, "*>") }
+// isLiteral reports whether a filter has no wildcard.
+func isLiteral(filter string) bool { return !strings.ContainsAny(filter, "*>") }
 
-// translate returns the subject that a destination's wildcards give, which stand for the source's in their sequence.
-func translate(source, destination, subject string) string {
-	var wild []string
+// mapSubject returns destination with its wildcards replaced: the first one by what the first wildcard of source stands
+// for in subject, and so on.
+func mapSubject(source, destination, subject string) string {
+	var values []string
 	for {
 		if source == ">" {
-			wild = append(wild, subject)
+			values = append(values, subject)
 			break
 		}
-		f, filters, more := strings.Cut(source, ".")
-		s, subjects, _ := strings.Cut(subject, ".")
-		if f == "*" {
-			wild = append(wild, s)
+		filterToken, filterRest, hasMore := strings.Cut(source, ".")
+		subjectToken, subjectRest, _ := strings.Cut(subject, ".")
+		if filterToken == "*" {
+			values = append(values, subjectToken)
 		}
-		if !more {
+		if !hasMore {
 			break
 		}
-		source, subject = filters, subjects
+		source, subject = filterRest, subjectRest
 	}
 	tokens := strings.Split(destination, ".")
 	for i, token := range tokens {
-		if (token == "*" || token == ">") && len(wild) > 0 {
-			tokens[i], wild = wild[0], wild[1:]
+		if (token == "*" || token == ">") && len(values) > 0 {
+			tokens[i], values = values[0], values[1:]
 		}
 	}
 	return strings.Join(tokens, ".")
 }
 
-// subscription is a client's wish for the messages of a filter.
+// subscription says that a client wants the messages whose subject matches a filter.
 type subscription struct {
-	of     *conn
-	id     string
-	filter string
-	queue  string // of each message one subscription of a queue gets it
-	most   int    // it ends after so many; 0: never
-	got    int
+	conn        *conn
+	id          string
+	filter      string
+	queue       string // if not "", each message goes to one of the subscriptions with this queue
+	maxMessages int    // it ends after so many messages; 0: never
+	delivered   int    // number of messages so far
 }
 
 // interest holds all subscriptions.
 type interest struct {
-	literal map[string][]*subscription // by filter
-	inboxes map[string][]*subscription // whose only wildcard is a last token, by all before it
-	wild    []*subscription            // all others
-	turn    int                        // of the queues' members
+	literal   map[string][]*subscription // those without wildcards, by filter
+	lastWild  map[string][]*subscription // those with one wildcard, * as the last token, by the tokens before it
+	otherWild []*subscription            // all others
+	queueTurn int                        // which member of a queue gets the next message
 }
 
-// list returns the list for a filter, by key if it has one.
-func (in *interest) list(filter string) (by map[string][]*subscription, key string) {
-	if literal(filter) {
+// listFor returns the map and the key of the list that has the subscriptions of a filter. The map is nil if that is
+// otherWild.
+func (in *interest) listFor(filter string) (lists map[string][]*subscription, key string) {
+	if isLiteral(filter) {
 		return in.literal, filter
 	}
-	if before, ok := strings.CutSuffix(filter, ".*"); ok && literal(before) {
-		return in.inboxes, before
+	if prefix, ok := strings.CutSuffix(filter, ".*"); ok && isLiteral(prefix) {
+		return in.lastWild, prefix
 	}
 	return nil, ""
 }
 
+// add adds a subscription.
 func (in *interest) add(s *subscription) {
-	if by, key := in.list(s.filter); by != nil {
-		by[key] = append(by[key], s)
+	if lists, key := in.listFor(s.filter); lists != nil {
+		lists[key] = append(lists[key], s)
 		return
 	}
-	in.wild = append(in.wild, s)
+	in.otherWild = append(in.otherWild, s)
 }
 
+// remove removes a subscription.
 func (in *interest) remove(s *subscription) {
-	is := func(one *subscription) bool { return one == s }
-	by, key := in.list(s.filter)
-	if by == nil {
-		in.wild = slices.DeleteFunc(in.wild, is)
+	isSame := func(other *subscription) bool { return other == s }
+	lists, key := in.listFor(s.filter)
+	if lists == nil {
+		in.otherWild = slices.DeleteFunc(in.otherWild, isSame)
 		return
 	}
-	if left := slices.DeleteFunc(by[key], is); len(left) > 0 {
-		by[key] = left
+	if remaining := slices.DeleteFunc(lists[key], isSame); len(remaining) > 0 {
+		lists[key] = remaining
 	} else {
-		delete(by, key)
+		delete(lists, key)
 	}
 }
 
-// before returns all tokens of a subject but the last.
-func before(subject string) string { return subject[:max(strings.LastIndexByte(subject, '.'), 0)] }
+// withoutLastToken returns the tokens of a subject before the last one.
+func withoutLastToken(subject string) string {
+	return subject[:max(strings.LastIndexByte(subject, '.'), 0)]
+}
 
-// of returns the subscriptions that get a message of a subject: all without a queue, and one of each queue.
-func (in *interest) of(subject string) []*subscription {
-	all := slices.Concat(in.literal[subject], in.inboxes[before(subject)])
-	for _, s := range in.wild {
+// receivers returns the subscriptions that get a message of a subject: all that match and have no queue, and one of each
+// queue.
+func (in *interest) receivers(subject string) []*subscription {
+	matching := slices.Concat(in.literal[subject], in.lastWild[withoutLastToken(subject)])
+	for _, s := range in.otherWild {
 		if matches(s.filter, subject) {
-			all = append(all, s)
+			matching = append(matching, s)
 		}
 	}
-	if !slices.ContainsFunc(all, func(s *subscription) bool { return s.queue != "" }) {
-		return all
+	if !slices.ContainsFunc(matching, func(s *subscription) bool { return s.queue != "" }) {
+		return matching
 	}
-	var get []*subscription
+
+	// Divide them by queue, and take one member of each queue in turn.
+	var receivers []*subscription
 	members := map[string][]*subscription{}
-	for _, s := range all {
+	for _, s := range matching {
 		if s.queue == "" {
-			get = append(get, s)
+			receivers = append(receivers, s)
 			continue
 		}
 		if members[s.queue] == nil {
-			in.turn++
+			in.queueTurn++
 		}
 		members[s.queue] = append(members[s.queue], s)
 	}
 	for _, queue := range slices.Sorted(maps.Keys(members)) {
-		get = append(get, members[queue][in.turn%len(members[queue])])
+		receivers = append(receivers, members[queue][in.queueTurn%len(members[queue])])
 	}
-	return get
+	return receivers
 }
 
-// any reports whether somebody would get a message of a subject.
-func (in *interest) any(subject string) bool {
-	return len(in.literal[subject]) > 0 || len(in.inboxes[before(subject)]) > 0 ||
-		slices.ContainsFunc(in.wild, func(s *subscription) bool { return matches(s.filter, subject) })
+// hasReceiver reports whether a subscription would get a message of a subject.
+func (in *interest) hasReceiver(subject string) bool {
+	return len(in.literal[subject]) > 0 || len(in.lastWild[withoutLastToken(subject)]) > 0 ||
+		slices.ContainsFunc(in.otherWild, func(s *subscription) bool { return matches(s.filter, subject) })
 }

@@ -32,7 +32,7 @@ func TestFiltersCollide(t *testing.T) {
 	for _, a := range filters {
 		for _, b := range filters {
 			both := slices.ContainsFunc(subjects, func(s string) bool { return matches(a, s) && matches(b, s) })
-			if collide(a, b) != both {
+			if overlap(a, b) != both {
 				t.Errorf("%s and %s: %t", a, b, !both)
 			}
 		}
@@ -42,7 +42,7 @@ func TestFiltersCollide(t *testing.T) {
 // TestIndex holds the subjects that an index finds to matches, while messages come and go.
 func TestIndex(t *testing.T) {
 	subjects, filters := joined([]string{"a", "ab", "a*"}, 3), joined([]string{"a", "ab", "a*", "*", ">"}, 3)
-	ix, have := index{named: map[string]*subject{}}, map[string][]uint64{}
+	ix, have := index{byName: map[string]*subject{}}, map[string][]uint64{}
 	r := rand.New(rand.NewPCG(1, 2))
 	for sequence := range uint64(400) {
 		name := subjects[r.IntN(len(subjects))]
@@ -63,8 +63,8 @@ func TestIndex(t *testing.T) {
 			if len(of) > 0 && matches(filter, name) {
 				want[name] = of
 			}
-			if !slices.Equal(ix.of(name), of) {
-				t.Fatalf("%s has %v, want %v", name, ix.of(name), of)
+			if !slices.Equal(ix.sequencesOf(name), of) {
+				t.Fatalf("%s has %v, want %v", name, ix.sequencesOf(name), of)
 			}
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -76,7 +76,7 @@ func TestIndex(t *testing.T) {
 			ix.remove(name, sequence)
 		}
 	}
-	if len(ix.root.next) > 0 || len(ix.named) > 0 {
-		t.Errorf("of an empty index %v is left", ix.root.next)
+	if len(ix.root.children) > 0 || len(ix.byName) > 0 {
+		t.Errorf("of an empty index %v is left", ix.root.children)
 	}
 }

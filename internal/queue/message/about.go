@@ -15,16 +15,16 @@ const (
 	HeaderQuestion = "Btn-Question"
 )
 
-// mostAbout is the length of either value.
-const mostAbout = 128
+// maxAbout is the maximum length of the values of both headers.
+const maxAbout = 128
 
 // About describes a request.
 type About struct {
-	Model    string // the digest of a registered one, or its size
+	Model    string // the digest of a registered model, or the size of another
 	Question string // the names of the fields that ask for more than ln Z
 }
 
-// AboutOf describes a request.
+// AboutOf describes a request: its model, and what its first query asks.
 func AboutOf(r *wire.Request) About {
 	a := About{Model: r.ModelDigest}
 	switch {
@@ -37,31 +37,31 @@ func AboutOf(r *wire.Request) About {
 	switch len(r.Queries) {
 	case 0:
 	case 1:
-		a.Question = question(&r.Queries[0])
+		a.Question = questionText(&r.Queries[0])
 	default:
-		a.Question = fmt.Sprintf("%d queries: %s", len(r.Queries), question(&r.Queries[0]))
+		a.Question = fmt.Sprintf("%d queries: %s", len(r.Queries), questionText(&r.Queries[0]))
 	}
 	return a
 }
 
-// question names what a query asks beside ln Z.
-func question(q *query.Query) string {
-	if asked := q.Asked(); len(asked) > 0 {
-		return strings.Join(asked, ", ")
+// questionText names what a query asks beside ln Z, or "ln Z" if it asks nothing else.
+func questionText(q *query.Query) string {
+	if names := q.Asked(); len(names) > 0 {
+		return strings.Join(names, ", ")
 	}
 	return "ln Z"
 }
 
-// AboutIn reads the description in headers. Values that are no short printable text count as absent.
+// AboutIn returns the description in headers. A value that is long, repeated or not printable counts as absent.
 func AboutIn(h map[string][]string) About {
-	read := func(name string) string {
-		hidden := func(c rune) bool { return c < ' ' || c > '~' }
-		if len(h[name]) != 1 || len(h[name][0]) > mostAbout || strings.ContainsFunc(h[name][0], hidden) {
+	shortText := func(name string) string {
+		isUnprintable := func(c rune) bool { return c < ' ' || c > '~' }
+		if len(h[name]) != 1 || len(h[name][0]) > maxAbout || strings.ContainsFunc(h[name][0], isUnprintable) {
 			return ""
 		}
 		return h[name][0]
 	}
-	return About{read(HeaderModel), read(HeaderQuestion)}
+	return About{shortText(HeaderModel), shortText(HeaderQuestion)}
 }
 
 // Into writes the description into headers.

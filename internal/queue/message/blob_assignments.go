@@ -36,7 +36,7 @@ func EncodeAssignmentsOf(owner string, all []btn.Assignment) ([]byte, error) {
 		if a.Error == nil {
 			var known bool
 			if place, known = places[a.Plan]; !known {
-				plan, err := newPlan(a.Plan)
+				plan, err := newPlanBlob(a.Plan)
 				if err != nil {
 					return nil, under(
 						fmt.Sprintf("%s.assignments[%d].plan", nameAssignments, i), err,
@@ -65,7 +65,7 @@ func DecodeAssignments(b []byte) ([]btn.Assignment, error) {
 	return all, blame(nameAssignments, err)
 }
 
-// decode returns the assignments. Those of one plan share it.
+// decodeWith returns the assignments. Those of one plan share it.
 func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 	plans := make([]*btn.Plan, len(w.Plans))
 	for i := range w.Plans {
@@ -100,13 +100,13 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 	return all, checkAsked(all)
 }
 
-// checkAsked checks that the first assignments have the queries that are answered, and as many others follow as
-// these need. Their names are resolved.
+// checkAsked checks the queries of assignments. The first assignments have the queries that are answered, with names
+// resolved. After them come exactly as many other demands as these queries need.
 func checkAsked(all []btn.Assignment) error {
 	queries, extra := asked(all)
-	for i := range all[len(queries):] {
-		if extra >= 0 && all[len(queries)+i].Asked != nil {
-			return invalid(fmt.Sprintf("assignments[%d].asked", len(queries)+i), "a query after a demand that serves another")
+	for i := len(queries); i < len(all); i++ {
+		if extra >= 0 && all[i].Asked != nil {
+			return invalid(fmt.Sprintf("assignments[%d].asked", i), "a query after a demand that serves another")
 		}
 	}
 	switch {
@@ -120,8 +120,9 @@ func checkAsked(all []btn.Assignment) error {
 	return under("asked", checkQueries(queries))
 }
 
-// asked returns the queries that assignments answer, and how many demands serve them besides.
-// If a query has fewer than no demands, extra is below 0, and the queries end before it.
+// asked returns the queries of the assignments that have one, up to the first that has none, and the number of further
+// demands that these queries need. If a query states a negative number of demands, extra is −1, and the queries end
+// before it. extra is capped at len(all)+1, so that it cannot overflow.
 func asked(all []btn.Assignment) (queries []query.Query, extra int) {
 	for i := range all {
 		if all[i].Asked == nil {
@@ -138,7 +139,9 @@ func asked(all []btn.Assignment) (queries []query.Query, extra int) {
 	return queries, extra
 }
 
-// checkNumbers checks that the numbers of cores are as many as their shapes and groups say.
+// checkNumbers checks the numbers of each core. A table has a number for each entry of its shape, and Row is one of its
+// modes, from 1, or 0. Groups, if there are any, divide all numbers into consecutive groups, whose sizes are listed term
+// by term.
 func checkNumbers(cores []btn.CoreNumbers) error {
 	for c, core := range cores {
 		place := fmt.Sprintf("[%d]", c)

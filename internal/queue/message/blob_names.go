@@ -39,6 +39,7 @@ func DecodeLabels(b []byte, domains []int) (*factorgraph.Labels, error) {
 	return (&factorgraph.Model{Domains: domains, Names: w.Variables, States: w.States, Aliases: w.Aliases}).Labels()
 }
 
+// decodeNames decodes what EncodeNames wrote. No bytes are no names.
 func decodeNames(b []byte) (w namesBlob, err error) {
 	if len(b) == 0 {
 		return w, nil

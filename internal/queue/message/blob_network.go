@@ -48,7 +48,8 @@ const nameNetwork = "network-blob"
 // are linear in the network's.
 func EncodeNetwork(n *btn.Network) ([]byte, error) { return EncodeNetworkOf("", n) }
 
-// EncodeNetworkOf is EncodeNetwork for an owner, so that the same network of others has another digest. DecodeNetwork reads both.
+// EncodeNetworkOf is EncodeNetwork for an owner's network. The owner is part of the bytes, so that equal networks of
+// different owners have different digests. DecodeNetwork reads both.
 func EncodeNetworkOf(owner string, n *btn.Network) ([]byte, error) {
 	w := networkBlob{
 		Owner:    owner,
@@ -75,12 +76,12 @@ func EncodeNetworkOf(owner string, n *btn.Network) ([]byte, error) {
 	return encodeBlob(nameNetwork, &w)
 }
 
-// distinctMaps returns the distinct maps, in the order of their first leg, and per leg the position
-// of its map. Maps are compared by the bits of their entries.
+// distinctMaps returns the distinct maps, in the order of their first leg, and for each leg the position of its map.
+// Maps are equal if their kinds and the bits of their entries are.
 func distinctMaps(maps []btn.Map) ([]mapBlob, []int) {
 	distinct := []mapBlob{}
 	legs := make([]int, len(maps))
-	seen := map[string]int{} // positions in distinct
+	positions := map[string]int{} // positions in distinct
 
 	for leg, m := range maps {
 		// Most networks have the identity on every leg, which needs no key.
@@ -90,18 +91,18 @@ func distinctMaps(maps []btn.Map) ([]mapBlob, []int) {
 		}
 
 		key := string(m.Kind) + "\x00" + tableKey(m.A)
-		at, ok := seen[key]
+		position, ok := positions[key]
 		if !ok {
-			at = len(distinct)
-			seen[key] = at
+			position = len(distinct)
+			positions[key] = position
 			distinct = append(distinct, mapBlob{string(m.Kind), m.A})
 		}
-		legs[leg] = at
+		legs[leg] = position
 	}
 	return distinct, legs
 }
 
-// tableKey returns a key that distinguishes lists of floats by their bits, and nil from an empty
+// tableKey returns a key that distinguishes lists of floats by their bits. The key of nil differs from that of an empty
 // list.
 func tableKey(x []float64) string {
 	if x == nil {
@@ -117,10 +118,10 @@ func tableKey(x []float64) string {
 	return string(b)
 }
 
-// DecodeNetwork decodes what EncodeNetwork wrote. It checks what keeps every later index in range:
-// shapes and lengths, legs of the right dimension, links of variables. Whether the cores are
-// disjoint and cover the legs is left to the network's own validation. Legs with equal maps share
-// one slice. Its errors are those of codec.Unmarshal.
+// DecodeNetwork decodes what EncodeNetwork wrote. It checks everything that keeps later indices in range: shapes and
+// lengths, legs of the right dimension, links of variables. It does not check whether the cores are disjoint and cover
+// the legs; the network's own validation does. Legs with equal maps share one slice. Its errors are those of
+// codec.Unmarshal.
 func DecodeNetwork(b []byte) (*btn.Network, error) {
 	var w networkBlob
 	err := unmarshal(nameNetwork, b, MaxBlob, &w)
@@ -131,7 +132,7 @@ func DecodeNetwork(b []byte) (*btn.Network, error) {
 	return n, blame(nameNetwork, err)
 }
 
-// decode returns the network, checked as DecodeNetwork says.
+// decodeWith returns the network, checked as DecodeNetwork says.
 func (w *networkBlob) decode() (*btn.Network, error) {
 	for leg, d := range w.Dims {
 		if d < 1 || d > math.MaxInt32 {
@@ -170,7 +171,7 @@ func (w *networkBlob) decode() (*btn.Network, error) {
 	return n, w.decodeVariables(n)
 }
 
-// decodeMaps sets the maps of n, one per leg, or none.
+// decodeMaps sets the maps of n, one for each leg. If the blob has none, n has none.
 func (w *networkBlob) decodeMaps(n *btn.Network) error {
 	if w.LegMaps == nil {
 		return nil
@@ -180,11 +181,11 @@ func (w *networkBlob) decodeMaps(n *btn.Network) error {
 	}
 
 	n.Maps = make([]btn.Map, len(w.Dims))
-	for leg, at := range w.LegMaps {
-		if at < 0 || at >= len(w.Maps) {
-			return invalid(fmt.Sprintf("leg_maps[%d]", leg), "map %d of %d", at, len(w.Maps))
+	for leg, position := range w.LegMaps {
+		if position < 0 || position >= len(w.Maps) {
+			return invalid(fmt.Sprintf("leg_maps[%d]", leg), "map %d of %d", position, len(w.Maps))
 		}
-		m := w.Maps[at]
+		m := w.Maps[position]
 		if d := w.Dims[leg]; m.A != nil && !isSquare(m.A, d) {
 			return invalid(
 				fmt.Sprintf("leg_maps[%d]", leg), "a map of %d entries for %d values", len(m.A), d,
@@ -195,7 +196,7 @@ func (w *networkBlob) decodeMaps(n *btn.Network) error {
 	return nil
 }
 
-// isSquare reports whether a is d × d.
+// isSquare reports whether a has the d × d entries of a square matrix.
 func isSquare(a []float64, d int) bool {
 	n, ok := product([]int{d, d})
 	return ok && len(a) == n
@@ -249,17 +250,18 @@ func (l *linkList) Decode(r *codec.Reader, n int) error {
 	)
 }
 
-// readPieces reads n pieces, one at a time, and checks each by itself.
+// readPieces reads n pieces, and calls put with the legs and the tensor of each. It checks each by itself, and that all
+// tensors together are not too large.
 func readPieces(r *codec.Reader, n int, put func(i int, legs []int, t tensor.Tensor)) error {
 	p := new(piece)
-	made := new(form.Tensors) // what the decoded tensors take, which is bounded
+	decodedSize := new(form.Tensors) // counts the memory of the decoded tensors, which is bounded
 	for i := range n {
 		*p = piece{}
 		err := r.Value(p)
 
 		var t tensor.Tensor
 		if err == nil {
-			t, err = p.Table.Decode(made)
+			t, err = p.Table.Decode(decodedSize)
 		}
 		if err != nil {
 			return under(fmt.Sprintf("[%d]", i), err)
@@ -269,7 +271,8 @@ func readPieces(r *codec.Reader, n int, put func(i int, legs []int, t tensor.Ten
 	return nil
 }
 
-// checkLegs checks that every leg is one of the network's and has the dimension of its mode.
+// checkLegs checks that a tensor of this shape fits its legs: legs[mode] is one of the network's legs and has
+// shape[mode] values. dims has the number of values of each leg.
 func checkLegs(legs, shape, dims []int) error {
 	if len(legs) != len(shape) {
 		return invalid("legs", "%d for %d modes", len(legs), len(shape))
@@ -304,7 +307,7 @@ func (w *networkBlob) decodeVariables(n *btn.Network) error {
 			return invalid(fmt.Sprintf("domains[%d]", i), "%d values", d)
 		case home < 0 || home >= len(w.Links):
 			return invalid(fmt.Sprintf("homes[%d]", i), "link %d of %d", home, len(w.Links))
-		case !hasTerms(w.Links[home].T, d):
+		case !isCPWithTerms(w.Links[home].T, d):
 			return invalid(
 				fmt.Sprintf("homes[%d]", i), "link %d has no weight per value of the variable",
 				home,
@@ -315,8 +318,8 @@ func (w *networkBlob) decodeVariables(n *btn.Network) error {
 	return nil
 }
 
-// hasTerms reports whether t is in CP form with n terms, one per value of a variable.
-func hasTerms(t tensor.Tensor, n int) bool {
+// isCPWithTerms reports whether t is in CP form with n terms, one for each value of a variable.
+func isCPWithTerms(t tensor.Tensor, n int) bool {
 	cp, ok := t.(*tensor.CP)
 	return ok && len(cp.Weights) == n
 }

@@ -1,6 +1,6 @@
 package message
 
-// Forms of parts that hold tensors, polynomials or estimates; all others are written as they are.
+// Encoded forms of parts that hold tensors, polynomials or estimates. All other parts are written as they are.
 
 import (
 	"fmt"
@@ -18,14 +18,14 @@ type tensorForm struct {
 	S      *Scaled     `msgpack:"s,omitempty"`
 	R      [][]float64 `msgpack:"r,omitempty"`
 
-	of btn.Tensorial
+	target btn.Tensorial
 }
 
 // Forms of a btn.Compound, its factors, and btn.Frame.
 type compoundForm struct {
 	Factors []factorForm `msgpack:"factors"`
 
-	of btn.Compound
+	target btn.Compound
 }
 
 type factorForm struct {
@@ -39,27 +39,27 @@ type frameForm struct {
 	Rotations [][]float64 `msgpack:"rotations,omitempty"`
 }
 
-// newTensorForm returns the form of a part.
+// newTensorForm returns the encoded form of a part.
 func newTensorForm(p btn.Tensorial) (*tensorForm, error) {
-	of := p.Tensors()
-	f := &tensorForm{R: of.R}
-	if of.CP != nil {
-		t, err := newTensor(of.CP)
+	tensors := p.Tensors()
+	f := &tensorForm{R: tensors.R}
+	if tensors.CP != nil {
+		t, err := newTensor(tensors.CP)
 		if err != nil {
 			return nil, err
 		}
 		f.Tensor = &t
 	}
-	if of.S != nil {
-		s := newScaled(of.S.Coef)
-		f.Box, f.S = &of.S.Shape, &s
+	if tensors.S != nil {
+		s := newScaled(tensors.S.Coef)
+		f.Box, f.S = &tensors.S.Shape, &s
 	}
 	return f, nil
 }
 
-// part returns the part of the form.
-func (f *tensorForm) part() (btn.Part, error) {
-	of := btn.Tensors{R: f.R}
+// toPart sets the decoded tensors in the form's target, and returns that.
+func (f *tensorForm) toPart() (btn.Part, error) {
+	tensors := btn.Tensors{R: f.R}
 	if f.Tensor != nil {
 		t, err := f.Tensor.Decode(&form.Tensors{})
 		if err != nil {
@@ -69,8 +69,10 @@ func (f *tensorForm) part() (btn.Part, error) {
 		if !ok {
 			return nil, invalid("tensor.kind", "%q is not cp", f.Tensor.Kind)
 		}
-		of.CP = cp
+		tensors.CP = cp
 	}
+
+	// A polynomial has its shape in Box and its coefficients in S.
 	if (f.Box == nil) != (f.S == nil) {
 		return nil, invalid("box", "it has no s, or s has no box")
 	}
@@ -82,25 +84,27 @@ func (f *tensorForm) part() (btn.Part, error) {
 		if err := f.S.Check(n); err != nil {
 			return nil, under("s", err)
 		}
-		of.S = &countspace.Poly{Shape: *f.Box, Coef: f.S.Decode()}
+		tensors.S = &countspace.Poly{Shape: *f.Box, Coef: f.S.Decode()}
 	}
-	f.of.SetTensors(of)
-	if has := f.of.Tensors(); (has.CP == nil) != (of.CP == nil) || (has.S == nil) != (of.S == nil) {
-		return nil, invalid("tensor", "a part of class %s has other tensors", f.of.Class())
+
+	// A class takes only the tensors that belong to it.
+	f.target.SetTensors(tensors)
+	if kept := f.target.Tensors(); (kept.CP == nil) != (tensors.CP == nil) || (kept.S == nil) != (tensors.S == nil) {
+		return nil, invalid("tensor", "a part of class %s has other tensors", f.target.Class())
 	}
-	return f.of, nil
+	return f.target, nil
 }
 
-// part returns the part of the form, whose estimates refer to common.
-func (f *compoundForm) part(common []any) (btn.Part, error) {
+// toPart sets the decoded estimates in the form's target, and returns that. common has what the estimates' parts share.
+func (f *compoundForm) toPart(common []any) (btn.Part, error) {
 	pieces := make([]btn.ProductFactor, len(f.Factors))
 	for k := range f.Factors {
-		e, err := f.Factors[k].Estimate.decode(common)
+		e, err := f.Factors[k].Estimate.decodeWith(common)
 		if err != nil {
 			return nil, under(fmt.Sprintf("factors[%d]", k), err)
 		}
 		pieces[k] = btn.ProductFactor{Links: f.Factors[k].Links, Estimate: &e}
 	}
-	f.of.SetPieces(pieces)
-	return f.of, nil
+	f.target.SetPieces(pieces)
+	return f.target, nil
 }

@@ -1,7 +1,6 @@
 package message
 
-// Plans and assignments as bytes: what a cache keeps, and what tasks name. A new class of parts
-// whose fields have msgpack tags needs nothing here.
+// Plans as bytes, which caches keep and tasks name. A new class of parts whose fields have msgpack tags needs nothing here.
 
 import (
 	"fmt"
@@ -19,7 +18,7 @@ const (
 	nameAssignments = "assignments-blob"
 )
 
-// planBlob is an encoded btn.Plan. What parts have in common is written once, before the estimates.
+// planBlob is an encoded btn.Plan. A value that several parts share is written once, in Common, before the estimates.
 type planBlob struct {
 	btn.Plan
 	Common    commonList     `msgpack:"common,omitempty"`
@@ -42,13 +41,12 @@ type estimateBlob struct {
 
 // partBlob is an encoded part.
 type partBlob struct {
-	class string
-	// 1 + the position in planBlob.Common of what the part has in common with others, 0 for nothing
-	common int
+	class  string
+	common int // 1 + the position in planBlob.Common of the value that the part shares with others; 0: it shares none
 	form   any // a pointer to the part itself, or to the form of its class
 }
 
-// commonBlob is something that several parts point at.
+// commonBlob is a value that several parts point at.
 type commonBlob struct {
 	class string // of the first of these parts
 	form  any
@@ -61,7 +59,7 @@ type (
 	commonList []commonBlob
 )
 
-// Encode writes the parts, one at a time.
+// Encode writes the parts, one at a time, as class, common and form.
 func (l *partList) Encode(w *codec.Writer) error {
 	if err := w.ArrayLen(3 * len(*l)); err != nil {
 		return err
@@ -78,7 +76,7 @@ func (l *partList) Encode(w *codec.Writer) error {
 	return nil
 }
 
-// Decode reads what Encode wrote.
+// Decode reads what Encode wrote, an array of n elements.
 func (l *partList) Decode(r *codec.Reader, n int) error {
 	if n%3 != 0 {
 		return invalid("parts", "%d elements", n)
@@ -89,15 +87,15 @@ func (l *partList) Decode(r *codec.Reader, n int) error {
 
 	*l = make(partList, n/3)
 	for i := range *l {
-		if err := (*l)[i].read(r); err != nil {
+		if err := (*l)[i].readFrom(r); err != nil {
 			return under(fmt.Sprintf("[%d]", i), err)
 		}
 	}
 	return nil
 }
 
-// read decodes one part: its class, and then the form of that class.
-func (p *partBlob) read(r *codec.Reader) error {
+// readFrom decodes one part: its class, the position of what it shares, and then the form of that class.
+func (p *partBlob) readFrom(r *codec.Reader) error {
 	for _, v := range []any{&p.class, &p.common} {
 		if err := r.Value(v); err != nil {
 			return err
@@ -109,11 +107,11 @@ func (p *partBlob) read(r *codec.Reader) error {
 	if !ok {
 		return invalid("class", "%.40q is no class of this version", p.class)
 	}
-	switch of := part.(type) {
+	switch typed := part.(type) {
 	case btn.Tensorial:
-		p.form = &tensorForm{of: of}
+		p.form = &tensorForm{target: typed}
 	case btn.Compound:
-		p.form = &compoundForm{of: of}
+		p.form = &compoundForm{target: typed}
 	default:
 		p.form = part
 	}
@@ -124,7 +122,7 @@ func (p *partBlob) read(r *codec.Reader) error {
 	return r.Value(p.form)
 }
 
-// Encode writes what parts have in common, one at a time.
+// Encode writes the shared values, one at a time, as class and form.
 func (l *commonList) Encode(w *codec.Writer) error {
 	if err := w.ArrayLen(2 * len(*l)); err != nil {
 		return err
@@ -142,7 +140,7 @@ func (l *commonList) Encode(w *codec.Writer) error {
 	return nil
 }
 
-// Decode reads what Encode wrote.
+// Decode reads what Encode wrote, an array of n elements.
 func (l *commonList) Decode(r *codec.Reader, n int) error {
 	if n%2 != 0 {
 		return invalid("common", "%d elements", n)
@@ -153,15 +151,15 @@ func (l *commonList) Decode(r *codec.Reader, n int) error {
 
 	*l = make(commonList, n/2)
 	for i := range *l {
-		if err := (*l)[i].read(r); err != nil {
+		if err := (*l)[i].readFrom(r); err != nil {
 			return under(fmt.Sprintf("[%d]", i), err)
 		}
 	}
 	return nil
 }
 
-// read decodes the class, and then what parts of that class have in common.
-func (c *commonBlob) read(r *codec.Reader) error {
+// readFrom decodes one shared value: a class of parts, and then the value in the form that parts of this class share.
+func (c *commonBlob) readFrom(r *codec.Reader) error {
 	if err := r.Value(&c.class); err != nil {
 		return err
 	}
@@ -175,6 +173,7 @@ func (c *commonBlob) read(r *codec.Reader) error {
 		return invalid("class", "%.40q has nothing in common with others", c.class)
 	}
 
+	// Make a value of the right type. field is a pointer to the pointer of a part to what it shares.
 	if about.SharedKind != nil {
 		kind := r.Peek("kind")
 		if c.form = about.SharedKind(kind); c.form == nil {
@@ -192,17 +191,17 @@ func (c *commonBlob) read(r *codec.Reader) error {
 	return r.Value(c.form)
 }
 
-// EncodePlan returns the bytes of a plan, as the cache keeps them.
+// EncodePlan returns the bytes of a plan, as caches keep them.
 func EncodePlan(p *btn.Plan) ([]byte, error) {
-	w, err := newPlan(p)
+	w, err := newPlanBlob(p)
 	if err != nil {
 		return nil, under(namePlan, err)
 	}
 	return encodeBlob(namePlan, &w)
 }
 
-// DecodePlan decodes what EncodePlan wrote. It checks that lengths agree with one another;
-// CheckPlan checks them against a network. Its errors are those of codec.Unmarshal.
+// DecodePlan decodes what EncodePlan wrote. It checks that lengths agree with one another; CheckPlan checks them against
+// a network. Its errors are those of codec.Unmarshal.
 func DecodePlan(b []byte) (*btn.Plan, error) {
 	var w planBlob
 	if err := unmarshal(namePlan, b, MaxBlob, &w); err != nil {
@@ -212,14 +211,14 @@ func DecodePlan(b []byte) (*btn.Plan, error) {
 	return p, blame(namePlan, err)
 }
 
-// planWriter converts estimates, and collects what their parts have in common.
+// planWriter encodes estimates, and collects the values that their parts share.
 type planWriter struct {
-	places map[any]int // by identity: 1 + position in common
-	common commonList
+	positions map[any]int // by the shared pointer: 1 + its position in common
+	common    commonList
 }
 
-// newPlan returns the encoded form of a plan.
-func newPlan(p *btn.Plan) (planBlob, error) {
+// newPlanBlob returns the encoded form of a plan.
+func newPlanBlob(p *btn.Plan) (planBlob, error) {
 	if p == nil {
 		return planBlob{}, fmt.Errorf("%w: no plan", ErrInvalid)
 	}
@@ -227,7 +226,7 @@ func newPlan(p *btn.Plan) (planBlob, error) {
 	w := planBlob{Plan: *p}
 	writer := planWriter{}
 	for k := range p.Estimates {
-		e, err := writer.estimate(&p.Estimates[k])
+		e, err := writer.encodeEstimate(&p.Estimates[k])
 		if err != nil {
 			return w, under(fmt.Sprintf("estimates[%d]", k), err)
 		}
@@ -238,8 +237,8 @@ func newPlan(p *btn.Plan) (planBlob, error) {
 	return w, nil
 }
 
-// estimate returns the encoded form of an estimate.
-func (w *planWriter) estimate(e *btn.Estimate) (estimateBlob, error) {
+// encodeEstimate returns the encoded form of an estimate.
+func (w *planWriter) encodeEstimate(e *btn.Estimate) (estimateBlob, error) {
 	out := estimateBlob{
 		Rule:     e.Rule,
 		Track:    e.Track,
@@ -261,33 +260,33 @@ func (w *planWriter) estimate(e *btn.Estimate) (estimateBlob, error) {
 
 	for i, part := range e.Parts {
 		var err error
-		if out.Parts[i], err = w.part(part); err != nil {
+		if out.Parts[i], err = w.encodePart(part); err != nil {
 			return out, under(fmt.Sprintf("parts[%d]", i), err)
 		}
 	}
 	return out, nil
 }
 
-// part returns the encoded form of a part.
-func (w *planWriter) part(part btn.Part) (partBlob, error) {
+// toPart returns the encoded form of a part.
+func (w *planWriter) encodePart(part btn.Part) (partBlob, error) {
 	if part == nil {
 		return partBlob{}, fmt.Errorf("%w: no part", ErrInvalid)
 	}
 
 	out := partBlob{class: string(part.Class()), form: part}
-	out.common = w.place(out.class, btn.Shared(part))
+	out.common = w.commonPosition(out.class, btn.Shared(part))
 
-	switch q := part.(type) {
+	switch typed := part.(type) {
 	case btn.Tensorial:
-		form, err := newTensorForm(q)
+		form, err := newTensorForm(typed)
 		if err != nil {
 			return out, err
 		}
 		out.form = form
 	case btn.Compound:
-		form := &compoundForm{Factors: make([]factorForm, len(q.Pieces()))}
-		for f, factor := range q.Pieces() {
-			e, err := w.estimate(factor.Estimate)
+		form := &compoundForm{Factors: make([]factorForm, len(typed.Pieces()))}
+		for f, factor := range typed.Pieces() {
+			e, err := w.encodeEstimate(factor.Estimate)
 			if err != nil {
 				return out, under(fmt.Sprintf("factors[%d]", f), err)
 			}
@@ -298,14 +297,14 @@ func (w *planWriter) part(part btn.Part) (partBlob, error) {
 	return out, nil
 }
 
-// place returns 1 + the position of what parts have in common, to which it adds it, and 0 for
-// nothing.
-func (w *planWriter) place(class string, common any) int {
+// commonPosition returns 1 + the position of a shared value in w.common. It adds the value if it is new. It returns 0
+// for nil. class is the class of the part that has the value.
+func (w *planWriter) commonPosition(class string, common any) int {
 	if common == nil {
 		return 0
 	}
-	if at := w.places[common]; at > 0 {
-		return at
+	if position := w.positions[common]; position > 0 {
+		return position
 	}
 
 	form := common
@@ -318,15 +317,14 @@ func (w *planWriter) place(class string, common any) int {
 	}
 
 	w.common = append(w.common, commonBlob{class: class, form: form})
-	if w.places == nil {
-		w.places = map[any]int{}
+	if w.positions == nil {
+		w.positions = map[any]int{}
 	}
-	w.places[common] = len(w.common)
+	w.positions[common] = len(w.common)
 	return len(w.common)
 }
 
-// decode returns the plan. Frames, which have a form of their own, are made once for all parts that
-// share them.
+// decode returns the plan. A frame, which has an encoded form of its own, is made once for all parts that share it.
 func (w *planBlob) decode() (*btn.Plan, error) {
 	p := w.Plan
 	common := make([]any, len(w.Common))
@@ -344,7 +342,7 @@ func (w *planBlob) decode() (*btn.Plan, error) {
 	}
 
 	for k := range w.Estimates {
-		e, err := w.Estimates[k].decode(common)
+		e, err := w.Estimates[k].decodeWith(common)
 		if err != nil {
 			return nil, under(fmt.Sprintf("estimates[%d]", k), err)
 		}
@@ -353,8 +351,8 @@ func (w *planBlob) decode() (*btn.Plan, error) {
 	return &p, nil
 }
 
-// decode returns the estimate, whose parts refer to common.
-func (w *estimateBlob) decode(common []any) (btn.Estimate, error) {
+// decodeWith returns the estimate, whose parts refer to the shared values in common.
+func (w *estimateBlob) decodeWith(common []any) (btn.Estimate, error) {
 	e := btn.Estimate{
 		Rule:     w.Rule,
 		Track:    w.Track,
@@ -380,20 +378,20 @@ func (w *estimateBlob) decode(common []any) (btn.Estimate, error) {
 
 	for i := range w.Parts {
 		var err error
-		if e.Parts[i], err = w.Parts[i].decode(common); err != nil {
+		if e.Parts[i], err = w.Parts[i].decodeWith(common); err != nil {
 			return e, under(fmt.Sprintf("parts[%d]", i), err)
 		}
 	}
 	return e, nil
 }
 
-// decode returns the part, with what it shares with others.
-func (p *partBlob) decode(common []any) (part btn.Part, err error) {
+// decodeWith returns the part, and sets the value of common that it shares with others.
+func (p *partBlob) decodeWith(common []any) (part btn.Part, err error) {
 	switch form := p.form.(type) {
 	case *compoundForm:
-		part, err = form.part(common)
+		part, err = form.toPart(common)
 	case *tensorForm:
-		part, err = form.part()
+		part, err = form.toPart()
 	case btn.Part:
 		part = form
 	}

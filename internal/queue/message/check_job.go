@@ -10,12 +10,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// CheckAssignments checks decoded assignments against the network they belong to, as far as lengths
-// go: no index of a contraction is out of range. Its error wraps ErrInvalid or btn.ErrPart and has
-// the code bad_input. Plans for the relevant part of the network are CheckPlan's, with that part. It takes time linear in the size of the
+// CheckAssignments checks decoded assignments against the network they belong to, so that no index of a contraction is
+// out of range. The error wraps ErrInvalid or btn.ErrPart and has the code bad_input. It skips plans for the relevant
+// part of the network: the caller checks them by CheckPlan against that part. It takes time linear in the size of the
 // plans.
 func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
-	checked := map[*btn.Plan]bool{}
+	isChecked := map[*btn.Plan]bool{}
 	domains := domainsOf(n)
 	if queries, _ := asked(all); len(queries) > 0 {
 		if err := query.Check(domains, queries); err != nil {
@@ -31,10 +31,10 @@ func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 			return fault.Wrap(fault.BadInput, under(place, invalid("want", "%v", err)))
 		}
 
-		if a.Plan == nil || a.Relevant || checked[a.Plan] {
+		if a.Plan == nil || a.Relevant || isChecked[a.Plan] {
 			continue
 		}
-		checked[a.Plan] = true
+		isChecked[a.Plan] = true
 		if err := CheckPlan(n, a.Plan); err != nil {
 			return fault.Wrap(fault.BadInput, under(place+".plan", err))
 		}
@@ -42,7 +42,7 @@ func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
 	return nil
 }
 
-// domainsOf lists the domains of a network's variables.
+// domainsOf returns the number of values of each variable of a network.
 func domainsOf(n *btn.Network) []int {
 	domains := make([]int, len(n.Variables))
 	for v := range domains {
@@ -51,7 +51,7 @@ func domainsOf(n *btn.Network) []int {
 	return domains
 }
 
-// CheckPlan checks one plan as CheckAssignments checks those of a job.
+// CheckPlan checks one plan against a network, as CheckAssignments does.
 func CheckPlan(n *btn.Network, p *btn.Plan) error {
 	if !(p.Accuracy >= 0) || math.IsInf(p.Accuracy, 1) {
 		return invalid("accuracy", "%v nats", p.Accuracy)

@@ -28,20 +28,22 @@ const serverPrefix = "Nats-"
 // infoHeader is the header in which a server says to another account where a request comes from.
 const infoHeader = "Nats-Request-Info"
 
-// UserHeaders returns those of a user's headers that may be stored, one value of each, without those that only workers write. A
-// header that the server reads is an error, except for conditions on last messages, which are the caller's to check.
+// UserHeaders returns those headers of a user's message that may be stored, with one value each. Headers that only
+// workers write are left out. A header that the server reads as a command is an error, except for conditions on last
+// messages, which the caller has to check.
 func UserHeaders(h nats.Header) (nats.Header, error) {
 	for name := range h {
-		command := len(name) >= len(serverPrefix) && strings.EqualFold(name[:len(serverPrefix)], serverPrefix)
-		if command && name != infoHeader && name != jetstream.ExpectedLastSubjSeqHeader && name != jetstream.ExpectedLastSubjSeqSubjHeader {
+		isServers := len(name) >= len(serverPrefix) && strings.EqualFold(name[:len(serverPrefix)], serverPrefix)
+		isCondition := name == jetstream.ExpectedLastSubjSeqHeader || name == jetstream.ExpectedLastSubjSeqSubjHeader
+		if isServers && !isCondition && name != infoHeader {
 			return nil, fault.New(fault.BadInput, "header %.80q: a stored message of a user may have no such header", name)
 		}
 	}
-	kept := nats.Header{}
+	stored := nats.Header{}
 	for _, name := range userHeaders {
 		if values := h[name]; len(values) > 0 {
-			kept[name] = values[:1:1]
+			stored[name] = values[:1:1]
 		}
 	}
-	return kept, nil
+	return stored, nil
 }

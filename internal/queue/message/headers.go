@@ -13,8 +13,8 @@ const HeaderStatus = "Btn-Status"
 // task, in Unix microseconds of the server with a space between: for people who look where a job waited.
 const HeaderPassed = "Btn-Passed"
 
-// Headers returns the headers of a message; those without a value are left out. The result can be
-// converted to nats.Header.
+// Headers returns the headers of a message. Those without a value are left out. The result can be converted to
+// nats.Header.
 func Headers(m wire.Message, job, digest, tenant string) map[string][]string {
 	h := map[string][]string{
 		wire.HeaderContentType:   {wire.ContentType},

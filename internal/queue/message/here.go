@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// HereEvery is how often workers say that they are there.
+// HereEvery is the interval at which workers send Here.
 const HereEvery = 5 * time.Second
 
 // Here is a worker's periodic message to operators: its stage, its machine, its version, the names of its keys and the number of messages
@@ -29,34 +29,34 @@ type Here struct {
 
 // Bounds of the texts.
 const (
-	mostVersion = 128 // bytes
-	mostHost    = 255 // bytes
-	mostKeys    = 64
+	maxVersion = 128 // bytes
+	maxHost    = 255 // bytes
+	maxKeys    = 64
 )
 
 // Name returns "here".
 func (*Here) Name() string { return "here" }
 
-// Worker names the worker for people.
+// Worker returns a text that names the worker for people.
 func (m *Here) Worker() string { return fmt.Sprintf("%s on %s (process %d)", m.Stage, m.Host, m.PID) }
 
-// Validate checks the names, the version, the numbers and the time.
+// Validate checks the names, the version, the keys, the numbers and the time.
 func (m *Here) Validate() error {
 	switch {
 	case !isToken(m.Process):
 		return invalid("process", "%q is no name", m.Process)
 	case !isToken(m.Stage):
 		return invalid("stage", "%q is no stage", m.Stage)
-	case m.Version == "" || len(m.Version) > mostVersion || !utf8.ValidString(m.Version):
+	case m.Version == "" || len(m.Version) > maxVersion || !utf8.ValidString(m.Version):
 		return invalid("version", "%.80q is no version", m.Version)
-	case m.Host == "" || len(m.Host) > mostHost || !utf8.ValidString(m.Host):
+	case m.Host == "" || len(m.Host) > maxHost || !utf8.ValidString(m.Host):
 		return invalid("host", "%.80q is no host", m.Host)
 	case m.PID < 0:
 		return invalid("pid", "%d", m.PID)
-	case len(m.MessageKeys) > mostKeys || !areTokens(m.MessageKeys):
-		return invalid("message_keys", "%d names, at most %d, or one that is no token", len(m.MessageKeys), mostKeys)
-	case len(m.AnswersKeys) > mostKeys || !areTokens(m.AnswersKeys):
-		return invalid("answers_keys", "%d names, at most %d, or one that is no token", len(m.AnswersKeys), mostKeys)
+	case len(m.MessageKeys) > maxKeys || !areTokens(m.MessageKeys):
+		return invalid("message_keys", "%d names, at most %d, or one that is no token", len(m.MessageKeys), maxKeys)
+	case len(m.AnswersKeys) > maxKeys || !areTokens(m.AnswersKeys):
+		return invalid("answers_keys", "%d names, at most %d, or one that is no token", len(m.AnswersKeys), maxKeys)
 	case m.AnswersSigner != "" && !isToken(m.AnswersSigner):
 		return invalid("answers_signer", "%.80q is no key", m.AnswersSigner)
 	case m.Messages < 0:

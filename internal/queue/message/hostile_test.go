@@ -547,7 +547,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		{&Here{Process: "p", Stage: "s", Version: "1"}, "host"},
 		{&Here{Process: "p", Stage: "s", Host: "h", PID: -1, Version: "1"}, "pid"},
 		{&Here{Process: "p", Stage: "s", Host: "h", Version: "1", MessageKeys: []string{"a b"}}, "message_keys"},
-		{&Here{Process: "p", Stage: "s", Host: "h", Version: "1", AnswersKeys: make([]string, mostKeys+1)}, "answers_keys"},
+		{&Here{Process: "p", Stage: "s", Host: "h", Version: "1", AnswersKeys: make([]string, maxKeys+1)}, "answers_keys"},
 		{&Here{Process: "p", Stage: "s", Host: "h", Version: "1", AnswersSigner: "*"}, "answers_signer"},
 		{&Here{Process: "p", Stage: "s", Host: "h", Version: "1", Messages: -1}, "messages"},
 		{&End{Job: "j$"}, "job"},

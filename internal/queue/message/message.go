@@ -21,7 +21,7 @@ const MaxBlob = codec.MaxBytes
 // maxChunks is the largest number of chunks of one job.
 const maxChunks = 1 << 20
 
-// ErrInvalid: the message is well formed, but its content is not valid.
+// ErrInvalid means that a message is well formed, but its content is not valid.
 var ErrInvalid = codec.ErrInvalid
 
 // Encoded forms that messages of workers and of clients have in common.
@@ -52,7 +52,8 @@ var (
 	checkNumber    = form.CheckNumber
 )
 
-// encodeBlob returns the bytes of a blob, or an error if they are more than a reader takes.
+// encodeBlob returns the bytes of a blob v, or an error if they are more than a reader takes. name is its name in
+// errors.
 func encodeBlob(name string, v any) ([]byte, error) {
 	b, err := codec.Marshal(name, v, false)
 	if err == nil && len(b) > MaxBlob {
@@ -64,7 +65,7 @@ func encodeBlob(name string, v any) ([]byte, error) {
 	return b, err
 }
 
-// checkChunk checks that k is one of n chunks.
+// checkChunk checks that k is the number of one of n chunks, from 0.
 func checkChunk(k, n int) error {
 	switch {
 	case n < 1 || n > maxChunks:
@@ -86,7 +87,8 @@ func checkUnit(u btn.Unit) error {
 	return nil
 }
 
-// checkValue checks that a value without an error consists of finite numbers.
+// checkValue checks that a value without an error consists of finite numbers. The names in errors, such as "v.d", are
+// those of the encoded fields.
 func checkValue(v btn.UnitValue) error {
 	if err := checkUnit(v.Unit); err != nil {
 		return err
@@ -95,6 +97,7 @@ func checkValue(v btn.UnitValue) error {
 		return under("x", checkErrorInfo(v.Error))
 	}
 
+	// Z, its cost and its rounding.
 	if err := checkNumber(v.Value.Z); err != nil {
 		return under("v", under("z", err))
 	}
@@ -104,25 +107,29 @@ func checkValue(v btn.UnitValue) error {
 	if !finite(v.Value.Digits) || v.Value.Digits < 0 {
 		return invalid("v.g", "%v digits", v.Value.Digits)
 	}
-	if r := v.Value.Rounding; r != nil {
-		if err := checkNumber(*r); err != nil {
+	if rounding := v.Value.Rounding; rounding != nil {
+		if err := checkNumber(*rounding); err != nil {
 			return under("v.e", err)
 		}
 	}
+
+	// What was asked for beside Z.
 	if err := checkDerivatives(v.Value.Derivatives); err != nil {
 		return under("v.d", err)
 	}
 	if err := checkCases(v.Value.Cases); err != nil {
 		return under("v.y", err)
 	}
-	if t := v.Value.Target; t != nil {
-		if err := checkNumber(t.Z); err != nil {
+	if target := v.Value.Target; target != nil {
+		if err := checkNumber(target.Z); err != nil {
 			return under("v.s", under("z", err))
 		}
-		if err := checkDerivatives(t.Derivatives); err != nil {
+		if err := checkDerivatives(target.Derivatives); err != nil {
 			return under("v.s.d", err)
 		}
 	}
+
+	// What the part's method states: truncation, bounds, weights of samples, regions. A bound may be infinite on its own side.
 	if t := v.Value.Truncation; t != nil {
 		if !finite(t.Discarded) || !finite(t.Bytes) {
 			return invalid("v.t", "discarded %v, %v bytes", t.Discarded, t.Bytes)
@@ -137,16 +144,17 @@ func checkValue(v btn.UnitValue) error {
 	if err := checkWeights(v.Value.Weights); err != nil {
 		return under("v.p", err)
 	}
-	if r := v.Value.Region; r != nil {
-		if !finite(r.LnBethe) || !finite(r.LnSum) || !finite(r.Widest) {
-			return invalid("v.r", "ln Z_BP %v, sum %v", r.LnBethe, r.LnSum)
+	if rounding := v.Value.Region; rounding != nil {
+		if !finite(rounding.LnBethe) || !finite(rounding.LnSum) || !finite(rounding.Widest) {
+			return invalid("v.r", "ln Z_BP %v, sum %v", rounding.LnBethe, rounding.LnSum)
 		}
-		return under("v.r.l", checkNumber(r.Linear))
+		return under("v.r.l", checkNumber(rounding.Linear))
 	}
 	return nil
 }
 
-// checkWeights checks that weights, if there are any, are finite or 0, and as many as the variables' domains.
+// checkWeights checks the weights of samples, if there are any. Every ln weight is finite or −Inf, and at most LnMost.
+// Share and Squares have one number for each value of each variable, Σ Domains in all, which is finite and not negative.
 func checkWeights(w *btn.Weights) error {
 	if w == nil {
 		return nil
@@ -162,15 +170,17 @@ func checkWeights(w *btn.Weights) error {
 	if w.LnMost != nil && !finite(*w.LnMost) {
 		return invalid("m", "%v", *w.LnMost)
 	}
-	size := 0
+
+	// total becomes Σ Domains.
+	total := 0
 	for v, d := range w.Domains {
-		if d < 1 || d > len(w.Share)-size {
-			return invalid(fmt.Sprintf("d[%d]", v), "%d values, %d numbers are left", d, len(w.Share)-size)
+		if d < 1 || d > len(w.Share)-total {
+			return invalid(fmt.Sprintf("d[%d]", v), "%d values, %d numbers are left", d, len(w.Share)-total)
 		}
-		size += d
+		total += d
 	}
-	if size != len(w.Share) || size != len(w.Squares) || !finite(w.Top) {
-		return invalid("s", "%d and %d numbers of %d values, largest weight e^%v", len(w.Share), len(w.Squares), size, w.Top)
+	if total != len(w.Share) || total != len(w.Squares) || !finite(w.Top) {
+		return invalid("s", "%d and %d numbers of %d values, largest weight e^%v", len(w.Share), len(w.Squares), total, w.Top)
 	}
 	if x := w.Picked; x != nil {
 		if err := checkPicked(x); err != nil {
@@ -185,7 +195,9 @@ func checkWeights(w *btn.Weights) error {
 	return nil
 }
 
-// checkPicked checks that states, as many as there are bundles, have values, and their bundles weights.
+// checkPicked checks the states that were picked from bundles of samples: Ln has the ln weight of each bundle, and
+// Values the values of each bundle's state one after the other, so that their number is a multiple of the number of
+// bundles.
 func checkPicked(x *btn.Picked) error {
 	if n := len(x.Ln); x.First < 0 || n == 0 || len(x.Values)%n != 0 {
 		return invalid("v", "%d values of %d states, the first %d", len(x.Values), n, x.First)
@@ -203,19 +215,20 @@ func checkPicked(x *btn.Picked) error {
 	return nil
 }
 
-// checkDerivatives checks that derivatives, if there are any, are as many as they say, and finite.
+// checkDerivatives checks derivatives, if there are any. Sizes has the number of derivatives of each factor. Mant and
+// Exp have the mantissas and exponents of all of them, one factor after the other, so that their lengths are Σ Sizes.
 func checkDerivatives(d *btn.Derivatives) error {
 	if d == nil {
 		return nil
 	}
-	left := len(d.Mant)
+	remaining := len(d.Mant)
 	for i, n := range d.Sizes {
-		if n < 0 || n > left {
-			return invalid(fmt.Sprintf("d[%d]", i), "%d numbers of a factor, %d are left", n, left)
+		if n < 0 || n > remaining {
+			return invalid(fmt.Sprintf("d[%d]", i), "%d numbers of a factor, %d are left", n, remaining)
 		}
-		left -= n
+		remaining -= n
 	}
-	if left != 0 || len(d.Exp) != len(d.Mant) {
+	if remaining != 0 || len(d.Exp) != len(d.Mant) {
 		return invalid("m", "%d mantissas, %d exponents, sizes %v", len(d.Mant), len(d.Exp), len(d.Sizes))
 	}
 	for k, x := range d.Mant {
@@ -226,8 +239,8 @@ func checkDerivatives(d *btn.Derivatives) error {
 	return nil
 }
 
-// checkCases checks what cases add up to. The ln-likelihood and all derivatives have to be finite, and the position of the impossible case
-// must not be below 0. nil is valid: the value has no cases.
+// checkCases checks the sums over cases, if there are any. The ln-likelihood and all derivatives have to be finite, and
+// the position of the impossible case must not be below 0.
 func checkCases(c *btn.CasesValue) error {
 	if c == nil {
 		return nil
@@ -245,8 +258,8 @@ func checkCases(c *btn.CasesValue) error {
 	return nil
 }
 
-// NearestJob returns a valid job id for any text: its first 64 bytes, with _ in place of every byte
-// that no id has. What a valid owner's name and a dot begin stays the owner's.
+// NearestJob returns a valid job id for any text: its first 64 bytes, with _ in place of every byte that ids do not
+// have. If the text begins with a valid owner's name and a dot, these stay.
 func NearestJob(text string) string {
 	if owner, rest, owned := strings.Cut(text, "."); owned && isToken(owner) {
 		return owner + "." + nearestToken(rest)
@@ -254,22 +267,22 @@ func NearestJob(text string) string {
 	return nearestToken(text)
 }
 
-// nearestToken is NearestJob of a text without an owner.
+// nearestToken is NearestJob for a text without an owner.
 func nearestToken(text string) string {
-	b := []byte(text[:min(len(text), form.MaxToken)])
-	for i := range b {
-		if !isToken(string(b[i])) {
-			b[i] = '_'
+	id := []byte(text[:min(len(text), form.MaxToken)])
+	for i := range id {
+		if !isToken(string(id[i])) {
+			id[i] = '_'
 		}
 	}
-	if len(b) == 0 {
+	if len(id) == 0 {
 		return "_"
 	}
-	return string(b)
+	return string(id)
 }
 
-// checkQueries checks the queries of a message after reparam-worker, which has parsed evidence
-// given as text.
+// checkQueries checks the queries of a message that reparam-worker or a later stage has written. Evidence as text and
+// names of variables are refused, because reparam-worker has replaced them by numbers.
 func checkQueries(queries []query.Query) error {
 	for i := range queries {
 		if queries[i].Evid != "" {
@@ -288,7 +301,7 @@ func checkQueries(queries []query.Query) error {
 	return form.CheckQueries(nil, false, queries)
 }
 
-// checkDemands checks the form of demands, as checkQueries does that of queries.
+// checkDemands checks the form of demands as that of the queries that would ask for the same.
 func checkDemands(demands []btn.Demand) error {
 	for i := range demands {
 		d := &demands[i]

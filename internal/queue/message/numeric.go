@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// NumericKind identifies the arithmetic of this program on this processor by 16 hexadecimal digits
-// of a hash over a fixed set of results. Partials of different kinds are never summed, because
-// their last bits may differ: compilers fuse x·y+z on some processors, and functions like math.Exp
-// choose their algorithm by the processor's features.
+// NumericKind returns a hash over a fixed set of computed results, in 16 hexadecimal digits, which identifies the
+// arithmetic of this program on this processor. Partials of different kinds are never summed, because their last bits
+// may differ: compilers fuse x·y+z on some processors, and functions like math.Exp choose their algorithm by the
+// processor's features.
 var NumericKind = sync.OnceValue(func() string {
 	h := sha256.New()
 	var b [8]byte
@@ -41,25 +41,23 @@ var numericInputs = []float64{
 // two roundings, and the elementary functions.
 //
 //go:noinline
-func numericResults(in []float64) []float64 {
-	var out []float64
+func numericResults(inputs []float64) []float64 {
+	var results []float64
 	dot := 0.0
 	chain := 1.0
-	for i, x := range in {
-		y := in[(i+3)%len(in)]
+	for i, x := range inputs {
+		y := inputs[(i+3)%len(inputs)]
 		dot += x * y
 		chain = chain*x + y
-		out = append(
-			out,
+		results = append(
+			results,
 			x+y,
 			x*y,
 			x/y,
 			math.Sqrt(x*y),
 			x*x-y*y,
 			x*y-float64(x*y), // the second is 0 unless fused
-			math.Exp(
-				-x/8,
-			),
+			math.Exp(-x/8),
 			math.Log(x),
 			math.Log1p(x),
 			math.Expm1(x/64),
@@ -72,5 +70,5 @@ func numericResults(in []float64) []float64 {
 			math.Hypot(x, y),
 		)
 	}
-	return append(out, dot, chain)
+	return append(results, dot, chain)
 }

@@ -162,19 +162,19 @@ func TestTensorsOfItsOwn(t *testing.T) {
 	}
 	box, s := []int{2}, Scaled{Mant: []float64{1, 2}}
 	for name, f := range map[string]tensorForm{
-		"rank-one with a tensor":     {of: new(closed.RankOne), Tensor: &cp},
-		"rank-one with a polynomial": {of: new(closed.RankOne), Box: &box, S: &s},
-		"cp with a polynomial":       {of: new(closed.CP), Tensor: &cp, Box: &box, S: &s},
-		"symmetric without one":      {of: new(closed.SymmetryRankOne), R: [][]float64{{1, 2}}},
-		"symmetric without a box":    {of: new(closed.SymmetryRankOne), S: &s},
-		"symmetric with a tensor":    {of: new(closed.SymmetryRankOne), Tensor: &cp, Box: &box, S: &s},
+		"rank-one with a tensor":     {target: new(closed.RankOne), Tensor: &cp},
+		"rank-one with a polynomial": {target: new(closed.RankOne), Box: &box, S: &s},
+		"cp with a polynomial":       {target: new(closed.CP), Tensor: &cp, Box: &box, S: &s},
+		"symmetric without one":      {target: new(closed.SymmetryRankOne), R: [][]float64{{1, 2}}},
+		"symmetric without a box":    {target: new(closed.SymmetryRankOne), S: &s},
+		"symmetric with a tensor":    {target: new(closed.SymmetryRankOne), Tensor: &cp, Box: &box, S: &s},
 	} {
-		if p, err := f.part(); !errors.Is(err, ErrInvalid) {
+		if p, err := f.toPart(); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	good := tensorForm{of: new(closed.SymmetryRankOne), Box: &box, S: &s}
-	if _, err := good.part(); err != nil {
+	good := tensorForm{target: new(closed.SymmetryRankOne), Box: &box, S: &s}
+	if _, err := good.toPart(); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// What a request on wire.InferSubject may leave out, and how long it waits.
+// Requests on wire.InferSubject, which may come without a job's id, and for how long they wait.
 
 // looseModel is a wire.Request that may lack the job's id.
 type looseModel struct {
@@ -21,22 +21,22 @@ type looseModel struct {
 	DeadlineMS  int64          `msgpack:"deadline_ms,omitempty"`
 }
 
-// Patience returns for how long a request on wire.InferSubject waits for the answer: a second; with
-// a deadline until that and a second more, because a passed deadline is an answer, too; a minute at
-// most.
+// Patience returns for how long a request on wire.InferSubject waits for the answer, given the deadline of its job: a
+// second more than that, because a passed deadline is an answer, too, but at most a minute. Without a deadline it is a
+// second.
 func Patience(deadlineMS int64) time.Duration {
-	const most = time.Minute
+	const longest = time.Minute
 	if deadlineMS <= 0 {
 		return time.Second
 	}
-	if deadlineMS > most.Milliseconds() {
-		return most
+	if deadlineMS > longest.Milliseconds() {
+		return longest
 	}
-	return min(most, time.Duration(deadlineMS)*time.Millisecond+time.Second)
+	return min(longest, time.Duration(deadlineMS)*time.Millisecond+time.Second)
 }
 
-// DecodeRequest is wire.Decode for a model message that may come without a job's id, or with an
-// empty one. It then gets the id that newJob returns.
+// DecodeRequest decodes a request as wire.Decode does, except that the job's id may be missing or empty. Then the job
+// gets the id that newJob returns.
 func DecodeRequest(b []byte, m *wire.Request, newJob func() string) error {
 	var loose looseModel
 	err := unmarshal(m.Name(), b, wire.MaxModel, &loose)

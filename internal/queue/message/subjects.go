@@ -44,8 +44,8 @@ const (
 	KindInfer Kind = "infer"
 )
 
-// Internal reports whether messages of a kind are written by workers only, for workers or as the
-// answer: these are signed. A timer is signed as the deadline that it delivers.
+// Internal reports whether only workers write messages of a kind, for workers or as the answer. Such messages are
+// signed. A timer is signed as the deadline that it delivers.
 func Internal(k Kind) bool { return k == KindServes || slices.Contains(Internals, k) }
 
 // Internals are the kinds that Internal reports and streams store.
@@ -54,7 +54,7 @@ var Internals = []Kind{
 	KindDLQ,
 }
 
-// KindOf returns the kind of a subject, whatever follows it; "" for one that is not of version 1.
+// KindOf returns the kind of a subject, whatever follows it, or "" if the subject is not of version 1.
 func KindOf(subject string) Kind {
 	rest, _ := strings.CutPrefix(subject, wire.Prefix)
 	if len(rest) == len(subject) {
@@ -64,27 +64,29 @@ func KindOf(subject string) Kind {
 	return Kind(kind)
 }
 
-// WorksFor returns on whose account a message is worked on, by its subject and the tenant of its header; see AccountOf.
+// WorksFor returns the account of a message, as AccountOf does, from its subject and the tenant in its header.
 func WorksFor(subject string, header nats.Header) string {
-	return account(OwnerOf(subject), header.Get(wire.HeaderTenant))
+	return accountName(OwnerOf(subject), header.Get(wire.HeaderTenant))
 }
 
-// AccountOf returns on whose account a job's work goes, its share of workers and its rate: its owner's, or one of all jobs that nobody
-// owns and that name the same tenant. That is another than the tenant's own, because anybody may name it.
-func AccountOf(job, named string) string { return account(Owner(job), named) }
+// AccountOf returns the name of the account on which a job's work counts for shares of workers and for rates. That is
+// the job's owner. All jobs without an owner that name the same tenant have an account of their own, apart from the
+// tenant's, because anybody may name it.
+func AccountOf(job, named string) string { return accountName(Owner(job), named) }
 
-func account(owner, named string) string {
+// accountName returns the account of a job by its owner, or if that is "", by the tenant that it names.
+func accountName(owner, named string) string {
 	if owner != "" || named == "" {
 		return owner
 	}
 	return form.Everybody + "." + named
 }
 
-// Owner returns the tenant who owns a job, or "": a job's id is a token, or its owner's name and a token with a dot between them.
-// Subjects then have the owner as a token of its own, by which a server tells who may publish and read what.
+// Owner returns the tenant who owns a job, or "" if nobody does. An owned job has the id OWNER.NAME. Its subjects then
+// have the owner as a token of its own, by which a server knows who may publish and read what.
 func Owner(job string) string { return form.Owner(job) }
 
-// TenantOf returns whose job it is: its owner's, or else the tenant's whom its request names.
+// TenantOf returns the tenant of a job: its owner, or if it has none, the tenant that its request names.
 func TenantOf(job, named string) string {
 	if owner := Owner(job); owner != "" {
 		return owner
@@ -92,13 +94,14 @@ func TenantOf(job, named string) string {
 	return named
 }
 
-// LaneOf returns the lane of a job, that of TenantOf.
+// LaneOf returns the lane of a job: that of its tenant by TenantOf.
 func LaneOf(job, named string) int { return wire.Lane(TenantOf(job, named)) }
 
-// InferSubject is where an owner's request gets its answer as the reply; "": where that of a job that nobody owns does.
+// InferSubject returns the subject of requests whose answer is the reply: an owner's own one, or if owner is "", that
+// for jobs without an owner.
 func InferSubject(owner string) string { return Subject{Kind: KindInfer, Owner: owner}.String() }
 
-// OwnerOf returns the owner of what is on a subject, "" if it is nobody's or no subject of version 1.
+// OwnerOf returns the owner in a subject. It is "" if the subject has none, or is not of version 1.
 func OwnerOf(subject string) string {
 	s, err := ParseSubject(subject)
 	if err != nil {
@@ -107,7 +110,7 @@ func OwnerOf(subject string) string {
 	return s.Owner
 }
 
-// ErrSubject: a text is not a subject of version 1.
+// ErrSubject means that a text is not a subject of version 1.
 var ErrSubject = errors.New("wire: not a subject of version 1")
 
 // Subject is a parsed subject. Which fields have a meaning depends on the kind.
@@ -115,7 +118,7 @@ type Subject struct {
 	Kind   Kind
 	Lane   int
 	Job    string
-	N, K   int    // task, partial: chunk K of N
+	N, K   int    // task, partial: chunk K of N, from 0
 	Stage  string // dlq
 	Owner  string // of the job, the blob, the registered model or the request; "" if it is nobody's
 	Digest string // blob, graph
@@ -128,13 +131,7 @@ func (s Subject) String() string {
 	case KindModel, KindNetwork, KindTimer, KindDeadline, KindRedrive, KindEnd:
 		return head + strconv.Itoa(s.Lane) + "." + s.Job
 	case KindTask, KindPartial:
-		return head + strconv.Itoa(
-			s.Lane,
-		) + "." + s.Job + "." + strconv.Itoa(
-			s.N,
-		) + "." + strconv.Itoa(
-			s.K,
-		)
+		return head + strconv.Itoa(s.Lane) + "." + s.Job + "." + strconv.Itoa(s.N) + "." + strconv.Itoa(s.K)
 	case KindDLQ:
 		return head + s.Stage + "." + s.Job
 	case KindRoom:
@@ -152,8 +149,8 @@ func (s Subject) String() string {
 	return head + s.Job
 }
 
-// layouts has the tokens after a kind, a letter each: l lane, j job, n number of chunks, k chunk, s
-// stage, d digest.
+// layouts has the tokens after each kind, a letter each: l lane, j job, n number of chunks, k chunk, s stage, d digest.
+// An owner's token, which comes before j or d, has no letter.
 var layouts = map[Kind]string{
 	KindModel:    "lj",
 	KindNetwork:  "lj",
@@ -177,7 +174,8 @@ var layouts = map[Kind]string{
 	KindInfer:    "",
 }
 
-// ParseSubject parses a subject. Its error wraps ErrSubject and says which token is wrong.
+// ParseSubject parses a subject: btn.v1, the kind, and the tokens of the kind's layout. An owner's token may come before
+// the job or the digest. The error wraps ErrSubject and says which token is wrong.
 func ParseSubject(subject string) (Subject, error) {
 	bad := func(format string, args ...any) (Subject, error) {
 		return Subject{}, fmt.Errorf(
@@ -192,32 +190,35 @@ func ParseSubject(subject string) (Subject, error) {
 
 	tokens := strings.Split(rest, ".")
 	s := Subject{Kind: Kind(tokens[0])}
-	layout, known := layouts[s.Kind]
-	if !known {
+	layout, isKnown := layouts[s.Kind]
+	if !isKnown {
 		return bad("unknown kind")
 	}
-	at := strings.IndexAny(layout, "jd") // where an owner may be
+
+	// Take out the owner's token, if there is one token more than the layout has.
+	ownerPosition := strings.IndexAny(layout, "jd")
 	if s.Kind == KindInfer {
-		at = 0
+		ownerPosition = 0
 	}
-	always := alwaysOwned(s.Kind)
-	if always && len(tokens) != 2+len(layout) {
+	isOwnerRequired := hasOwnerToken(s.Kind)
+	if isOwnerRequired && len(tokens) != 2+len(layout) {
 		return bad("%d tokens after the kind, %d expected", len(tokens)-1, 1+len(layout))
 	}
-	if at >= 0 && len(tokens) == 2+len(layout) {
-		switch owner := tokens[1+at]; {
-		case always && owner == form.Everybody:
+	if ownerPosition >= 0 && len(tokens) == 2+len(layout) {
+		switch owner := tokens[1+ownerPosition]; {
+		case isOwnerRequired && owner == form.Everybody:
 		case form.IsOwner(owner):
 			s.Owner = owner
 		default:
 			return bad("token %q", owner)
 		}
-		tokens = slices.Delete(tokens, 1+at, 2+at)
+		tokens = slices.Delete(tokens, 1+ownerPosition, 2+ownerPosition)
 	}
 	if len(tokens) != 1+len(layout) {
 		return bad("%d tokens after the kind, %d expected", len(tokens)-1, len(layout))
 	}
 
+	// Parse the tokens of the layout.
 	for i, t := range tokens[1:] {
 		switch layout[i] {
 		case 'l':
@@ -244,30 +245,33 @@ func ParseSubject(subject string) (Subject, error) {
 	return s, nil
 }
 
-// alwaysOwned reports whether subjects of a kind have an owner's token also where what is there is nobody's.
-func alwaysOwned(k Kind) bool { return layouts[k] == "d" }
+// hasOwnerToken reports whether subjects of a kind always have an owner's token, which is form.Everybody if nobody owns
+// what is there.
+func hasOwnerToken(k Kind) bool { return layouts[k] == "d" }
 
-// decimal parses a number, only in the form that String writes.
+// decimal parses a number that is not negative, and accepts only the form in which String writes it: no sign, no leading
+// zeros.
 func decimal(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == s
 }
 
 // NetworkSubject returns the subject of a job's network.
-func NetworkSubject(lane int, job string) string { return laned(KindNetwork, lane, job) }
+func NetworkSubject(lane int, job string) string { return laneSubject(KindNetwork, lane, job) }
 
-// TimerSubject holds a job's deadline until it has come.
-func TimerSubject(lane int, job string) string { return laned(KindTimer, lane, job) }
+// TimerSubject returns the subject on which a job's deadline is stored until its time comes.
+func TimerSubject(lane int, job string) string { return laneSubject(KindTimer, lane, job) }
 
-// DeadlineSubject is where the timer delivers a job's deadline.
-func DeadlineSubject(lane int, job string) string { return laned(KindDeadline, lane, job) }
+// DeadlineSubject returns the subject on which the server delivers a job's deadline.
+func DeadlineSubject(lane int, job string) string { return laneSubject(KindDeadline, lane, job) }
 
-// BlobSubject is the subject of a payload of an owner, "": of everybody, by digest.
+// BlobSubject returns the subject of a payload by its owner, "" for everybody, and its digest.
 func BlobSubject(owner, digest string) string {
 	return Subject{Kind: KindBlob, Owner: owner, Digest: digest}.String()
 }
 
-// GraphSubject is the subject of a registered model of an owner, "": of everybody, by digest; of its name by that.
+// GraphSubject returns the subject of a registered model by its owner, "" for everybody, and its digest. The name of a
+// registered model in the place of the digest gives the subject of the name.
 func GraphSubject(owner, digest string) string {
 	return Subject{Kind: KindGraph, Owner: owner, Digest: digest}.String()
 }
@@ -276,36 +280,37 @@ func GraphSubject(owner, digest string) string {
 func FirstSubject(job string) string { return Subject{Kind: KindFirst, Job: job}.String() }
 
 // RedriveSubject returns the subject of the message that starts a job again.
-func RedriveSubject(lane int, job string) string { return laned(KindRedrive, lane, job) }
+func RedriveSubject(lane int, job string) string { return laneSubject(KindRedrive, lane, job) }
 
-// RoomSubject is where workers are asked about a lane.
+// RoomSubject returns the subject on which workers are asked about a lane.
 func RoomSubject(lane int) string { return Subject{Kind: KindRoom, Lane: lane}.String() }
 
-// ServesSubject is where contract-workers say that they work, and of which numeric kind they are.
+// ServesSubject is the subject on which contract-workers send Serves.
 const ServesSubject = wire.Prefix + string(KindServes)
 
-// HereSubject is where workers of all stages say that they are there, for people.
+// HereSubject is the subject on which workers of all stages send Here.
 const HereSubject = wire.Prefix + string(KindHere)
 
-// keepPrefix begins the subjects of a tenant's requests that a worker store a request, a blob or a model.
+// keepPrefix begins the subjects of messages that a tenant's user asks a worker to store: requests, blobs and models.
 const keepPrefix = wire.Prefix + "keep."
 
-// KeepSubject returns the subject of a tenant's request that a worker store a message under a subject, which may have wildcards.
+// KeepSubject returns the subject on which a tenant's user asks a worker to store a message on subject, which may have
+// wildcards.
 func KeepSubject(tenant, subject string) string {
 	return KeepFilter(wire.Lane(tenant), strings.TrimPrefix(subject, wire.Prefix))
 }
 
-// KeepFilter returns the subjects of KeepSubject of the tenants of a lane that end so.
+// KeepFilter returns the filter of KeepSubject for a lane's tenants and the subjects btn.v1.<end>.
 func KeepFilter(lane int, end string) string { return keepPrefix + strconv.Itoa(lane) + "." + end }
 
-// Kept returns the subject under which a worker stores what comes on one of KeepSubject.
+// Kept returns the subject on which a worker stores a message that came on a subject by KeepSubject.
 func Kept(subject string) string {
 	_, end, _ := strings.Cut(strings.TrimPrefix(subject, keepPrefix), ".")
 	return wire.Prefix + end
 }
 
 // EndSubject returns the subject of the message that asks the aggregator to end a job.
-func EndSubject(lane int, job string) string { return laned(KindEnd, lane, job) }
+func EndSubject(lane int, job string) string { return laneSubject(KindEnd, lane, job) }
 
 // TaskSubject returns the subject of chunk k of n of a job.
 func TaskSubject(lane int, job string, n, k int) string {
@@ -322,52 +327,53 @@ func DLQSubject(stage, job string) string {
 	return Subject{Kind: KindDLQ, Stage: stage, Job: job}.String()
 }
 
-// laned returns a subject that has a lane and a job.
-func laned(k Kind, lane int, job string) string {
+// laneSubject returns a subject that has a lane and a job.
+func laneSubject(k Kind, lane int, job string) string {
 	return Subject{Kind: k, Lane: lane, Job: job}.String()
 }
 
-// Filter returns the subject filter of everything of a kind: btn.v1.<kind>.>
+// Filter returns the subject filter of all messages of a kind: btn.v1.<kind>.>
 func Filter(k Kind) string { return wire.Prefix + string(k) + ".>" }
 
-// Served returns the subjects of a kind that a stream takes: for a kind with lanes those of every
-// lane, with as many tokens as ParseSubject expects, without an owner, if there may be none, and with one. A message on any
-// other subject finds no stream, and its publisher learns that at once.
+// Served returns the subjects of a kind that a stream takes, with wildcards: with as many tokens as ParseSubject
+// expects, once without and once with an owner's token if that is optional. A kind with lanes has them for every lane.
+// If a message has any other subject, no stream takes it, and its publisher learns that at once.
 func Served(k Kind) []string {
 	layout := layouts[k]
-	rest := strings.Repeat(".*", len(layout))
+	wildcards := strings.Repeat(".*", len(layout))
 	if !strings.HasPrefix(layout, "l") {
-		open := wire.Prefix + string(k) + rest
-		if alwaysOwned(k) {
-			return []string{open + ".*"}
+		unowned := wire.Prefix + string(k) + wildcards
+		if hasOwnerToken(k) {
+			return []string{unowned + ".*"}
 		}
-		return []string{open, open + ".*"}
+		return []string{unowned, unowned + ".*"}
 	}
 
 	var subjects []string
 	for lane := range wire.Lanes {
-		open := wire.Prefix + string(k) + "." + strconv.Itoa(lane) + rest[2:]
-		subjects = append(subjects, open, open+".*")
+		unowned := wire.Prefix + string(k) + "." + strconv.Itoa(lane) + wildcards[2:]
+		subjects = append(subjects, unowned, unowned+".*")
 	}
 	return subjects
 }
 
-// OwnedBy returns the filter of everything of a kind that a tenant owns; "" for a name that no owner has.
+// OwnedBy returns the filter of all messages of a kind that a tenant owns. It is "" for a name that no owner has.
 func OwnedBy(k Kind, tenant string) string {
 	if !form.IsOwner(tenant) {
-		return "" // no owner has such a name
+		return ""
 	}
 	layout := layouts[k]
-	at := strings.IndexAny(layout, "jd")
+	ownerPosition := strings.IndexAny(layout, "jd")
 	tokens := strings.Split(strings.Repeat("*", len(layout)), "")
 	if strings.HasPrefix(layout, "l") {
 		tokens[0] = strconv.Itoa(wire.Lane(tenant))
 	}
-	tokens = slices.Insert(tokens, at, tenant)
+	tokens = slices.Insert(tokens, ownerPosition, tenant)
 	return wire.Prefix + string(k) + "." + strings.Join(tokens, ".")
 }
 
-// OfJob returns the filter of everything of a kind that belongs to a job of a lane; "" for blobs and registered models.
+// OfJob returns the filter of all messages of a kind that belong to a job in a lane. It is "" for blobs and registered
+// models.
 func OfJob(k Kind, lane int, job string) string {
 	layout := layouts[k]
 	if !strings.Contains(layout, "j") {
@@ -381,7 +387,7 @@ func OfJob(k Kind, lane int, job string) string {
 	return wire.Prefix + string(k) + "." + strings.Join(tokens, ".")
 }
 
-// AnyLane matches the model of a job whatever its lane. One that has an owner can be in one lane only.
+// AnyLane returns the filter of a job's request in any lane. A job with an owner can be in one lane only.
 func AnyLane(job string) string {
 	if owner := Owner(job); owner != "" {
 		return wire.ModelSubject(wire.Lane(owner), job)

@@ -21,17 +21,20 @@ const Signature = "Btn-Signature"
 // sign, so tenants may have them. Its methods may be called from any goroutine.
 type Answers struct {
 	public *watched.File[[]nkeys.KeyPair]
-	seeds  *watched.File[[]nkeys.KeyPair] // nil: it cannot sign
+	seeds  *watched.File[[]nkeys.KeyPair] // the first one signs; nil: it cannot sign
 }
 
-// OpenAnswers returns the keys of aggregators. public lists public keys with commas, or names a file of them. seeds
-// names the file of this aggregator's seeds, "" for none; the first one signs. The log may be nil.
+// OpenAnswers returns the keys that verify and sign answers. public is a list of public keys with commas, or the name of
+// a file of them. seeds is the name of the file of this aggregator's seeds, the first of which signs; "" means that it
+// cannot sign. The log may be nil.
 func OpenAnswers(public, seeds string, log *slog.Logger) (*Answers, error) {
 	a := &Answers{}
+
+	// The public keys are in public itself, or in a file.
 	var err error
-	if all := strings.Split(public, ","); nkeys.IsValidPublicAccountKey(strings.TrimSpace(all[0])) {
+	if listed := strings.Split(public, ","); nkeys.IsValidPublicAccountKey(strings.TrimSpace(listed[0])) {
 		var keys []nkeys.KeyPair
-		keys, err = parsePublic("--answers-key", strings.Join(all, "\n"))
+		keys, err = parsePublic("--answers-key", strings.Join(listed, "\n"))
 		a.public = watched.Fixed(keys)
 	} else {
 		parse := func(text string) ([]nkeys.KeyPair, error) { return parsePublic(public, text) }
@@ -48,29 +51,31 @@ func OpenAnswers(public, seeds string, log *slog.Logger) (*Answers, error) {
 	if a.seeds, err = watched.Open("the seeds that sign answers", seeds, parse, log); err != nil {
 		return nil, fault.New(fault.BadInput, "seal: --answers-seed: %w", err)
 	}
-	if signs := a.seeds.Now()[0]; !slices.ContainsFunc(a.public.Now(), func(k nkeys.KeyPair) bool { return sameKey(k, signs) }) {
+	if signer := a.seeds.Now()[0]; !slices.ContainsFunc(a.public.Now(), func(k nkeys.KeyPair) bool { return sameKey(k, signer) }) {
 		return nil, fault.New(fault.BadInput, "seal: the public key of --answers-seed %s is not one of --answers-key", seeds)
 	}
 	return a, nil
 }
 
+// parsePublic parses public keys, one per line. from names their source in errors.
 func parsePublic(from, text string) ([]nkeys.KeyPair, error) {
-	var all []nkeys.KeyPair
+	var keys []nkeys.KeyPair
 	for _, l := range watched.Lines(text) {
 		key, err := nkeys.FromPublicKey(l.Text)
 		if err != nil || !nkeys.IsValidPublicAccountKey(l.Text) {
 			return nil, fmt.Errorf("%s, line %d: no public key of an account (A…)", from, l.Number)
 		}
-		all = append(all, key)
+		keys = append(keys, key)
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: %w", from, errNone)
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s: %w", from, errNoKeys)
 	}
-	return all, nil
+	return keys, nil
 }
 
+// parseSeeds parses seeds of accounts, one per line. file names their source in errors.
 func parseSeeds(file, text string) ([]nkeys.KeyPair, error) {
-	var all []nkeys.KeyPair
+	var keys []nkeys.KeyPair
 	for _, l := range watched.Lines(text) {
 		key, err := nkeys.FromSeed([]byte(l.Text))
 		if err == nil {
@@ -82,14 +87,15 @@ func parseSeeds(file, text string) ([]nkeys.KeyPair, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s, line %d: no seed of an account (SA…)", file, l.Number)
 		}
-		all = append(all, key)
+		keys = append(keys, key)
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: %w", file, errNone)
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s: %w", file, errNoKeys)
 	}
-	return all, nil
+	return keys, nil
 }
 
+// sameKey reports whether a and b have the same public key.
 func sameKey(a, b nkeys.KeyPair) bool {
 	x, errX := a.PublicKey()
 	y, errY := b.PublicKey()
@@ -106,10 +112,11 @@ func NewAnswersSeed() (string, error) {
 	return string(seed), err
 }
 
-// answer returns the signed bytes of an answer: the subject that it is stored on, the digest of its request, and its
-// content (the digest of its bytes, and its status). The lengths of subject and digest keep different answers apart.
-// The first line names the kind of message, so that no other signature by the key is valid here.
-func answer(subject, request, content string) []byte {
+// signedBytes returns the bytes of an answer that are signed: the subject on which it is stored, the digest of its
+// request, and its content (the digest of its bytes, and its status). Before these are the lengths of subject and
+// digest, so that different answers have different bytes, and a line with the kind of message, so that no other
+// signature by the key is valid here.
+func signedBytes(subject, request, content string) []byte {
 	b := []byte("basetensor: answer, 1\n")
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(subject)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(request)))
@@ -118,17 +125,18 @@ func answer(subject, request, content string) []byte {
 	return append(b, content...)
 }
 
-// Sign returns the signature of an answer: of the subject that it is stored on, the digest of its request, and its
-// content (the digest of its bytes, and its status). Without a seed it returns "".
+// Sign returns the signature of an answer, by its subject, the digest of its request, and its content (the digest of its
+// bytes, and its status). Without a seed it returns "".
 func (a *Answers) Sign(subject, request, content string) (string, error) {
 	if a == nil || a.seeds == nil {
 		return "", nil
 	}
-	signature, err := a.seeds.Now()[0].Sign(answer(subject, request, content))
+	signature, err := a.seeds.Now()[0].Sign(signedBytes(subject, request, content))
 	return base64.RawURLEncoding.EncodeToString(signature), err
 }
 
-// Names returns the public keys by which answers are believed, and the one whose seed signs, "" for none. A nil *Answers has none.
+// Names returns the public keys by which answers are believed, and the public key of the seed that signs, "" if there is
+// none. A nil *Answers has none.
 func (a *Answers) Names() (believed []string, signer string, err error) {
 	if a == nil {
 		return nil, "", nil
@@ -148,12 +156,12 @@ func (a *Answers) Names() (believed []string, signer string, err error) {
 
 // Verify reports whether one of the keys made the signature of an answer.
 func (a *Answers) Verify(signature, subject, request, content string) bool {
-	said, err := base64.RawURLEncoding.Strict().DecodeString(signature)
+	decoded, err := base64.RawURLEncoding.Strict().DecodeString(signature)
 	if err != nil {
 		return false
 	}
-	b := answer(subject, request, content)
+	signed := signedBytes(subject, request, content)
 	return a.public.Either(func(keys []nkeys.KeyPair) bool {
-		return slices.ContainsFunc(keys, func(k nkeys.KeyPair) bool { return k.Verify(b, said) == nil })
+		return slices.ContainsFunc(keys, func(k nkeys.KeyPair) bool { return k.Verify(signed, decoded) == nil })
 	})
 }

@@ -30,7 +30,8 @@ type Trust struct {
 	Answers *Answers // of aggregators
 }
 
-// Open returns the keys of the flags, and of the file with an aggregator's seeds, "" for none. The log may be nil.
+// Open reads the keys that the flags name. seeds is the file with an aggregator's seeds, "" if the process is none. The
+// log may be nil.
 func (f Flags) Open(seeds string, log *slog.Logger) (t Trust, err error) {
 	if seeds != "" && f.AnswersKey == "" {
 		return t, fault.New(fault.BadInput, "seal: --answers-seed belongs to --answers-key, by which others know it")
@@ -46,20 +47,20 @@ func (f Flags) Open(seeds string, log *slog.Logger) (t Trust, err error) {
 	return t, err
 }
 
-// Keys are the keys of a file. Its methods may be called from any goroutine.
+// Keys are the message keys in a file. Its methods may be called from any goroutine.
 type Keys struct {
-	file *watched.File[*set]
+	file *watched.File[*keySet]
 }
 
-// set is the content of one version of the file.
-type set struct {
-	all     []*key
-	secrets [][]byte
+// keySet is the content of one version of the file.
+type keySet struct {
+	keys      []*key
+	cacheKeys [][]byte
 }
 
 // Open reads the keys of a file. The log may be nil.
 func Open(file string, log *slog.Logger) (*Keys, error) {
-	parse := func(text string) (*set, error) { return parseKeys(file, text) }
+	parse := func(text string) (*keySet, error) { return parseKeys(file, text) }
 	w, err := watched.Open("the message keys", file, parse, log)
 	if err != nil {
 		return nil, fault.New(fault.BadInput, "seal: --message-keys: %w", err)
@@ -67,30 +68,30 @@ func Open(file string, log *slog.Logger) (*Keys, error) {
 	return &Keys{file: w}, nil
 }
 
-func parseKeys(file, text string) (*set, error) {
-	s := &set{}
+// parseKeys parses keys in base64, one per line. file names their source in errors.
+func parseKeys(file, text string) (*keySet, error) {
+	set := &keySet{}
 	for _, l := range watched.Lines(text) {
 		secret, err := base64.StdEncoding.DecodeString(l.Text)
-		if err != nil || len(secret) < leastKey {
-			return nil, fmt.Errorf("%s, line %d: no base64 of at least %d bytes", file, l.Number, leastKey)
+		if err != nil || len(secret) < minKeyBytes {
+			return nil, fmt.Errorf("%s, line %d: no base64 of at least %d bytes", file, l.Number, minKeyBytes)
 		}
-		one := newKey(secret)
-		s.all = append(s.all, one)
-		s.secrets = append(s.secrets, one.cache)
+		key := newKey(secret)
+		set.keys = append(set.keys, key)
+		set.cacheKeys = append(set.cacheKeys, key.cacheKey)
 	}
-	switch n := len(s.all); {
+	switch n := len(set.keys); {
 	case n == 0:
-		return nil, fmt.Errorf("%s: %w", file, errNone)
-	case n > mostKeys:
-		return nil, fmt.Errorf("%s: %d keys, at most %d", file, n, mostKeys)
+		return nil, fmt.Errorf("%s: %w", file, errNoKeys)
+	case n > maxKeys:
+		return nil, fmt.Errorf("%s: %d keys, at most %d", file, n, maxKeys)
 	}
-	return s, nil
+	return set, nil
 }
 
-var errNone = errors.New("no keys in it")
+var errNoKeys = errors.New("no keys in it")
 
-// leastKey is the least number of bytes of a key, mostKeys the largest number of keys in a file: workers tell the names of theirs.
 const (
-	leastKey = 32
-	mostKeys = 64
+	minKeyBytes = 32 // least number of bytes of a key
+	maxKeys     = 64 // largest number of keys in a file: workers send the names of theirs in one message
 )

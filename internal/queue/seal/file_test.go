@@ -11,7 +11,7 @@ func TestAFileHasFewKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, isFile := range map[int]bool{mostKeys: true, mostKeys + 1: false} {
+	for n, isFile := range map[int]bool{maxKeys: true, maxKeys + 1: false} {
 		if _, err := parseKeys("FILE", strings.Repeat(line+"\n", n)); isFile != (err == nil) {
 			t.Errorf("%d keys: %v", n, err)
 		}

@@ -19,24 +19,25 @@ const Header = "Btn-Mac"
 // macBytes is the number of bytes of HMAC-SHA256 that a message carries.
 const macBytes = 16
 
-// key is the content of one line of the file: a key for messages and one for entries of the cache.
+// key is what is derived from one line of the file: a key for messages, and one for entries of the cache.
 type key struct {
-	states sync.Pool // *state, keyed for messages
-	cache  []byte
-	name   string // tells keys apart
+	macPool  sync.Pool // of *state, with the key for messages
+	cacheKey []byte
+	name     string // tells keys apart, see Keys.Names
 }
 
-// state is an HMAC at its beginning, with the room that one message needs.
+// state is an HMAC before its first byte, with buffers for one message.
 type state struct {
 	mac    hash.Hash
-	prefix []byte
-	sum    [sha256.Size]byte
+	prefix []byte            // the bytes that are hashed before the data
+	sum    [sha256.Size]byte // the result
 }
 
 // nameBytes is the number of bytes of a key's name.
 const nameBytes = 8
 
-// newKey derives the keys and the name of one line. None says anything of another.
+// newKey derives the two keys and the name of one line by HMAC-SHA256 of three purposes. None of the three tells
+// anything about another.
 func newKey(secret []byte) *key {
 	derive := func(purpose string) []byte {
 		h := hmac.New(sha256.New, secret)
@@ -44,62 +45,63 @@ func newKey(secret []byte) *key {
 		return h.Sum(nil)
 	}
 	messages := derive("basetensor: messages, 1")
-	k := &key{cache: derive("basetensor: cache, 1"), name: hex.EncodeToString(derive("basetensor: name, 1")[:nameBytes])}
-	k.states.New = func() any { return &state{mac: hmac.New(sha256.New, messages)} }
-	return k
+	key := &key{cacheKey: derive("basetensor: cache, 1"), name: hex.EncodeToString(derive("basetensor: name, 1")[:nameBytes])}
+	key.macPool.New = func() any { return &state{mac: hmac.New(sha256.New, messages)} }
+	return key
 }
 
-// mac writes the MAC of a message into to. The covered bytes begin with the lengths of subject and
-// blob, so no two messages look alike.
-func (k *key) mac(to *[macBytes]byte, subject, blob string, data []byte) {
-	s := k.states.Get().(*state)
-	s.prefix = binary.LittleEndian.AppendUint32(s.prefix[:0], uint32(len(subject)))
-	s.prefix = binary.LittleEndian.AppendUint32(s.prefix, uint32(len(blob)))
-	s.prefix = append(s.prefix, subject...)
-	s.prefix = append(s.prefix, blob...)
+// writeMAC writes the MAC of a message into out. The hashed bytes begin with the lengths of subject and blob, so that
+// different messages have different bytes.
+func (k *key) writeMAC(out *[macBytes]byte, subject, blob string, data []byte) {
+	state := k.macPool.Get().(*state)
+	state.prefix = binary.LittleEndian.AppendUint32(state.prefix[:0], uint32(len(subject)))
+	state.prefix = binary.LittleEndian.AppendUint32(state.prefix, uint32(len(blob)))
+	state.prefix = append(state.prefix, subject...)
+	state.prefix = append(state.prefix, blob...)
 
-	s.mac.Reset()
-	s.mac.Write(s.prefix)
-	s.mac.Write(data)
-	copy(to[:], s.mac.Sum(s.sum[:0]))
-	k.states.Put(s)
+	state.mac.Reset()
+	state.mac.Write(state.prefix)
+	state.mac.Write(data)
+	copy(out[:], state.mac.Sum(state.sum[:0]))
+	k.macPool.Put(state)
 }
 
-// Sign returns the MAC of a message: of its subject, its blob ("" for none) and its data.
+// Sign returns the MAC of a message: of its subject, the digest of its blob ("" for none) and its data.
 func (k *Keys) Sign(subject, blob string, data []byte) string {
 	var mac [macBytes]byte
-	k.file.Now().all[0].mac(&mac, subject, blob, data)
+	k.file.Now().keys[0].writeMAC(&mac, subject, blob, data)
 	return hex.EncodeToString(mac[:])
 }
 
-// Verify reports whether a message has the MAC that one of the keys gives it.
+// Verify reports whether mac, in hexadecimal digits, is the MAC of a message by one of the keys.
 func (k *Keys) Verify(mac, subject, blob string, data []byte) bool {
-	var said [macBytes]byte
+	var wanted [macBytes]byte
 	if len(mac) != hex.EncodedLen(macBytes) {
 		return false
 	}
-	for i := range said {
-		high, low := digit(mac[2*i]), digit(mac[2*i+1])
+	for i := range wanted {
+		high, low := hexDigit(mac[2*i]), hexDigit(mac[2*i+1])
 		if high|low > 15 {
 			return false
 		}
-		said[i] = high<<4 | low
+		wanted[i] = high<<4 | low
 	}
-	return k.file.Either(func(now *set) bool { return verify(now.all, &said, subject, blob, data) })
+	return k.file.Either(func(keys *keySet) bool { return anyVerifies(keys.keys, &wanted, subject, blob, data) })
 }
 
-func verify(keys []*key, said *[macBytes]byte, subject, blob string, data []byte) bool {
-	var mac [macBytes]byte
-	for _, one := range keys {
-		if one.mac(&mac, subject, blob, data); hmac.Equal(mac[:], said[:]) {
+// anyVerifies reports whether mac is the MAC of a message by one of the keys.
+func anyVerifies(keys []*key, mac *[macBytes]byte, subject, blob string, data []byte) bool {
+	var computed [macBytes]byte
+	for _, key := range keys {
+		if key.writeMAC(&computed, subject, blob, data); hmac.Equal(computed[:], mac[:]) {
 			return true
 		}
 	}
 	return false
 }
 
-// digit is the value of a digit as Sign writes it, or more than 15.
-func digit(c byte) byte {
+// hexDigit returns the value of a hexadecimal digit in lower case, or 255 for any other byte.
+func hexDigit(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':
 		return c - '0'
@@ -109,22 +111,23 @@ func digit(c byte) byte {
 	return 255
 }
 
-// Secrets returns the keys of the cache's entries: the first seals, all of them open. A nil *Keys has none.
+// Secrets returns the keys that encrypt entries of the cache: the first encrypts, all of them decrypt. A nil *Keys has
+// none.
 func (k *Keys) Secrets() [][]byte {
 	if k == nil {
 		return nil
 	}
-	return k.file.Now().secrets
+	return k.file.Now().cacheKeys
 }
 
-// Names returns the name of each key, that of the signing one first. Names tell keys apart, and may be public: nothing of a key follows
-// from its name. A nil *Keys has none.
+// Names returns the name of each key, that of the signing one first. Names tell keys apart, and may be public, because
+// nothing about a key follows from its name. A nil *Keys has none.
 func (k *Keys) Names() []string {
 	if k == nil {
 		return nil
 	}
 	var names []string
-	for _, key := range k.file.Now().all {
+	for _, key := range k.file.Now().keys {
 		names = append(names, key.name)
 	}
 	return names

@@ -2,11 +2,9 @@ package streams
 
 // The backlog of the stages, in messages, in flops and in seconds of work of one worker.
 //
-// It is counted from the content of the streams, so it is right while no worker runs at all. A task
-// is in its stream until it is acknowledged, and its header states its expected cost: each is read
-// once, unless it is gone by then. The workers state the cost of their messages themselves, in
-// headers that end in the partials; the last partials are read. Any number of aggregators may look,
-// and all see the same.
+// It is counted from the content of the streams, so it is right even if no worker runs. A task is in its stream until it is acknowledged,
+// and its header states its expected cost, which is read once. The workers state the cost of their messages in headers that travel up to the
+// partials, so the last partials are read. Any number of aggregators may look, and all see the same.
 
 import (
 	"context"
@@ -22,10 +20,10 @@ import (
 
 // Load is the backlog of a stage, with the messages in work there.
 type Load struct {
-	Messages float64
-	Flops    float64 // expected; of tasks, 0 for other stages
-	Seconds  float64 // of one worker process
-	Unread   float64 // of Messages: tasks that are taken for average ones
+	Messages float64 // that wait or are in work
+	Flops    float64 // expected flops of tasks; 0 for other stages
+	Seconds  float64 // work of one worker process
+	Unread   float64 // those of Messages whose cost is unknown, and taken for the average
 }
 
 // Priced is the stage whose messages state their expected cost.
@@ -39,14 +37,15 @@ type Fill struct{ Used, Limit float64 }
 type Backlog struct {
 	Bus   *bus.Bus
 	Log   *slog.Logger
-	Own   func() message.Work     // cost of messages to this aggregator
-	Tell  func(map[string]Load)   // is called after every look
-	Fills func(map[string]Fill)   // is called now and then
-	work  map[string]message.Work // as the workers said last
-	seen  time.Time               // when work was read
-	read  uint64                  // tasks up to this sequence were read
-	made  time.Time               // when the stream of tasks was created
-	costs map[string]float64      // of the tasks that were read and not found gone, by subject
+	Own   func() message.Work   // returns the cost of messages to this aggregator
+	Tell  func(map[string]Load) // is called after every look with the load of each stage
+	Fills func(map[string]Fill) // is called now and then with the fill of each stream
+
+	work         map[string]message.Work // cost of messages by stage, as the workers stated last
+	workReadAt   time.Time               // when work was read
+	readUpTo     uint64                  // tasks up to this sequence were read
+	tasksCreated time.Time               // when the stream of tasks was created
+	taskCosts    map[string]float64      // expected flops of the tasks that were read and are still stored, by subject
 }
 
 // Bounds of a look.
@@ -63,11 +62,10 @@ const (
 	taskBytes = 1 << 20
 	taskReads = 16
 
-	// A look takes at most 1/backlogRest of the time.
-	backlogRest = 10
+	lookPauseFactor = 10 // after a look that took t, the pause is lookPauseFactor * t at least
 )
 
-// Watch looks until ctx ends.
+// Watch measures the backlog again and again, until ctx ends.
 func (k *Backlog) Watch(ctx context.Context) error {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -78,79 +76,84 @@ func (k *Backlog) Watch(ctx context.Context) error {
 		case ctx.Err() == nil:
 			k.Bus.Conn.Trouble.Warn(k.Log, "cannot measure the backlog", "error", err)
 		}
-		bus.Pause(ctx, max(backlogEvery, backlogRest*time.Since(began)))
+		bus.Pause(ctx, max(backlogEvery, lookPauseFactor*time.Since(began)))
 	}
 	return nil
 }
 
-// Look counts the backlog of every stage.
+// Look returns the backlog of every stage.
 func (k *Backlog) Look(ctx context.Context) (map[string]Load, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 
-	if time.Since(k.seen) > workEvery {
+	if time.Since(k.workReadAt) > workEvery {
 		if err := k.readWork(ctx); err != nil {
 			return nil, err
 		}
-		if err := k.fill(ctx); err != nil {
+		if err := k.tellFills(ctx); err != nil {
 			return nil, err
 		}
-		k.seen = time.Now()
+		k.workReadAt = time.Now()
 	}
 
+	// The first and the last stage keep their messages, so their consumers tell how many wait.
 	loads := map[string]Load{}
 	for stage, feed := range map[string]Feed{query.StageReparam: Models, query.StageAggregate: Partials} {
-		q, err := queue(ctx, k.Bus.Conn, feed, nil)
+		q, err := feedQueue(ctx, k.Bus.Conn, feed, nil)
 		if err != nil {
 			return nil, err
 		}
 		n := float64(q.Waiting + q.Working)
-		loads[stage] = k.inSeconds(stage, Load{Messages: n}, n, 0)
+		loads[stage] = k.withSeconds(stage, Load{Messages: n}, n, 0)
 	}
 
+	// The stream of networks has only those that wait or are in work.
 	networks, err := k.Bus.Conn.Info(ctx, bus.StreamNetwork)
 	if err != nil {
 		return nil, err
 	}
 	n := float64(networks.State.Msgs)
-	loads[query.StageLearn] = k.inSeconds(query.StageLearn, Load{Messages: n}, n, 0)
+	loads[query.StageLearn] = k.withSeconds(query.StageLearn, Load{Messages: n}, n, 0)
 
-	loads[query.StageContract], err = k.tasks(ctx)
+	loads[query.StageContract], err = k.taskLoad(ctx)
 	return loads, err
 }
 
-// tasks returns the backlog of contract-worker.
-func (k *Backlog) tasks(ctx context.Context) (Load, error) {
+// taskLoad returns the backlog of contract-workers. Tasks whose cost was not read count as average ones.
+func (k *Backlog) taskLoad(ctx context.Context) (Load, error) {
 	info, err := k.Bus.Conn.Info(ctx, bus.StreamTask, jetstream.WithSubjectFilter(message.Filter(message.KindTask)))
 	if err != nil {
 		return Load{}, err
 	}
 
 	// A recreated stream counts from 1 again.
-	if !info.Created.Equal(k.made) || info.State.LastSeq < k.read {
-		k.made = info.Created
-		k.read = 0
-		clear(k.costs)
+	if !info.Created.Equal(k.tasksCreated) || info.State.LastSeq < k.readUpTo {
+		k.tasksCreated = info.Created
+		k.readUpTo = 0
+		clear(k.taskCosts)
 	}
-	if k.costs == nil {
-		k.costs = map[string]float64{}
+	if k.taskCosts == nil {
+		k.taskCosts = map[string]float64{}
 	}
-	for subject := range k.costs {
-		if _, there := info.State.Subjects[subject]; !there {
-			delete(k.costs, subject)
+
+	// Forget the costs of tasks that are gone, and read those of new ones.
+	for subject := range k.taskCosts {
+		if _, exists := info.State.Subjects[subject]; !exists {
+			delete(k.taskCosts, subject)
 		}
 	}
-	if len(k.costs) < len(info.State.Subjects) {
+	if len(k.taskCosts) < len(info.State.Subjects) {
 		if err := k.readTasks(ctx, info.State.LastSeq); err != nil {
 			return Load{}, err
 		}
 	}
 
-	var small, large, known, flops float64
+	// Small tasks count by their number, large ones by their flops.
+	var small, large, known, flops float64 // small and known are numbers of tasks, large and flops are flops
 	for subject := range info.State.Subjects {
-		cost, is := k.costs[subject]
+		cost, isKnown := k.taskCosts[subject]
 		switch {
-		case !is:
+		case !isKnown:
 			continue
 		case cost > message.SmallFlops:
 			large += cost
@@ -161,54 +164,54 @@ func (k *Backlog) tasks(ctx context.Context) (Load, error) {
 		flops += cost
 	}
 
-	all := float64(len(info.State.Subjects))
+	total := float64(len(info.State.Subjects))
 	if known == 0 {
-		return k.inSeconds(query.StageContract, Load{Messages: all, Unread: all}, all, 0), nil
+		return k.withSeconds(query.StageContract, Load{Messages: total, Unread: total}, total, 0), nil
 	}
-	more := all / known // those that were not read are like the others
-	return k.inSeconds(
-		query.StageContract, Load{Messages: all, Flops: more * flops, Unread: all - known},
-		more*small, more*large,
+	factor := total / known // tasks that were not read are like the others
+	return k.withSeconds(
+		query.StageContract, Load{Messages: total, Flops: factor * flops, Unread: total - known},
+		factor*small, factor*large,
 	), nil
 }
 
-// readTasks reads the costs of the tasks that were stored since the last look.
+// readTasks reads the costs of the tasks that were stored since the last look, up to the sequence last.
 func (k *Backlog) readTasks(ctx context.Context, last uint64) error {
 	for range taskReads {
-		if k.read >= last {
+		if k.readUpTo >= last {
 			return nil
 		}
-		batch, err := k.Bus.Log.Batch(ctx, bus.StreamTask, k.read+1, taskBatch, taskBytes)
+		batch, err := k.Bus.Log.Batch(ctx, bus.StreamTask, k.readUpTo+1, taskBatch, taskBytes)
 		if err != nil {
 			return err
 		}
 		if len(batch) == 0 {
-			k.read = last
+			k.readUpTo = last
 			return nil
 		}
 		for _, m := range batch {
-			if cost, says := message.Cost(m.Header); says && k.Bus.Signer.Genuine(m.Subject, m.Header, m.Data) {
-				k.costs[m.Subject] = cost
+			if cost, isStated := message.Cost(m.Header); isStated && k.Bus.Signer.Genuine(m.Subject, m.Header, m.Data) {
+				k.taskCosts[m.Subject] = cost
 			}
-			k.read = m.Sequence
+			k.readUpTo = m.Sequence
 		}
 	}
 	return nil
 }
 
-// inSeconds returns l with the seconds that so many messages, and the flops of large tasks, take a
-// worker.
-func (k *Backlog) inSeconds(stage string, l Load, messages, flops float64) Load {
+// withSeconds returns l with the seconds of one worker for a number of messages and for the flops of large tasks. What
+// the workers of the stage have not stated is assumed.
+func (k *Backlog) withSeconds(stage string, l Load, messages, flops float64) Load {
 	work := k.work[stage]
 	if stage == query.StageAggregate && k.Own != nil {
 		work = k.Own()
 	}
-	unless := usual[stage]
+	assumed := assumedWork[stage]
 	if work.Seconds == 0 {
-		work.Seconds = unless.Seconds
+		work.Seconds = assumed.Seconds
 	}
 	if work.Flops == 0 {
-		work.Flops = unless.Flops
+		work.Flops = assumed.Flops
 	}
 
 	l.Seconds = messages * work.Seconds
@@ -218,21 +221,21 @@ func (k *Backlog) inSeconds(stage string, l Load, messages, flops float64) Load 
 	return l
 }
 
-// readWork reads the cost of messages from the last partials: the mean of the workers' statements.
+// readWork sets k.work to the mean of what the last partials state about the cost of messages.
 func (k *Backlog) readWork(ctx context.Context) error {
 	info, err := k.Bus.Conn.Info(ctx, bus.StreamPartial)
 	if err != nil || info.State.Msgs == 0 {
 		return err
 	}
 	from := max(info.State.FirstSeq, info.State.LastSeq-min(info.State.LastSeq, workPartials-1))
-	last, err := k.Bus.Log.Batch(ctx, bus.StreamPartial, from, workPartials, workBytes)
+	partials, err := k.Bus.Log.Batch(ctx, bus.StreamPartial, from, workPartials, workBytes)
 	if err != nil {
 		return err
 	}
 
-	// Flops per second have the harmonic mean: the mean is taken of seconds per flop.
-	var sums = map[string]struct{ seconds, saidSeconds, perFlop, saidFlops float64 }{}
-	for _, m := range last {
+	// Rates have the harmonic mean, so the mean is taken of seconds per flop. The counts are of the statements in each sum.
+	var sums = map[string]struct{ seconds, secondsCount, perFlop, perFlopCount float64 }{}
+	for _, m := range partials {
 		if !k.Bus.Signer.Genuine(m.Subject, m.Header, m.Data) {
 			continue
 		}
@@ -240,11 +243,11 @@ func (k *Backlog) readWork(ctx context.Context) error {
 			s := sums[stage]
 			if w.Seconds > 0 {
 				s.seconds += w.Seconds
-				s.saidSeconds++
+				s.secondsCount++
 			}
 			if w.Flops > 0 {
 				s.perFlop += 1 / w.Flops
-				s.saidFlops++
+				s.perFlopCount++
 			}
 			sums[stage] = s
 		}
@@ -255,24 +258,24 @@ func (k *Backlog) readWork(ctx context.Context) error {
 	}
 	for stage, s := range sums {
 		w := k.work[stage]
-		if s.saidSeconds > 0 {
-			w.Seconds = s.seconds / s.saidSeconds
+		if s.secondsCount > 0 {
+			w.Seconds = s.seconds / s.secondsCount
 		}
-		if s.saidFlops > 0 {
-			w.Flops = s.saidFlops / s.perFlop
+		if s.perFlopCount > 0 {
+			w.Flops = s.perFlopCount / s.perFlop
 		}
 		k.work[stage] = w
 	}
 	return nil
 }
 
-// fill tells how full the streams are.
-func (k *Backlog) fill(ctx context.Context) error {
+// tellFills calls Fills with the fill of each stream that has a limit.
+func (k *Backlog) tellFills(ctx context.Context) error {
 	if k.Fills == nil {
 		return nil
 	}
 	fills := map[string]Fill{}
-	for _, name := range bounded() {
+	for _, name := range streamNames() {
 		info, err := k.Bus.Conn.Info(ctx, name)
 		if errors.Is(err, bus.ErrNoStream) {
 			continue
@@ -288,8 +291,8 @@ func (k *Backlog) fill(ctx context.Context) error {
 	return nil
 }
 
-// bounded lists all streams.
-func bounded() (names []string) {
+// streamNames returns the names of all streams.
+func streamNames() (names []string) {
 	for _, s := range topology(Config{}) {
 		names = append(names, s.Name)
 	}

@@ -34,7 +34,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// check refuses settings below 0.
+// check returns an error if a setting is below 0.
 func (c Config) check() error {
 	for what, value := range map[string]int64{
 		"room":                 c.MaxBytes,
@@ -51,8 +51,8 @@ func (c Config) check() error {
 	return nil
 }
 
-// WithDefaults returns c with Keep, Replicas and AckWait at their defaults where they are 0. The
-// others keep their 0, because their defaults depend on the earlier setup.
+// WithDefaults returns c with the defaults of Keep, Replicas and AckWait in the place of 0. The others keep their 0,
+// because their defaults depend on the earlier setup.
 func (c Config) WithDefaults() Config {
 	c.Keep = cmp.Or(c.Keep, 24*time.Hour)
 	c.Replicas = cmp.Or(c.Replicas, 1)

@@ -19,7 +19,7 @@ func (k *Keeper) Answered(ctx context.Context, floor uint64) (uint64, error) {
 		return 0, err
 	}
 	sweeper := &jetstream.ConsumerInfo{AckFloor: jetstream.SequenceInfo{Stream: floor}}
-	w, err := k.watermark(ctx, space{StreamInfo: info}, sweeper, bus.TimesOf(info.Config.Metadata))
+	w, err := k.computeWatermark(ctx, streamState{StreamInfo: info}, sweeper, bus.TimesOf(info.Config.Metadata))
 	return w.floor, err
 }
 
@@ -30,5 +30,5 @@ var SetupConsumers = setupConsumers
 func (f Feed) Consumers(
 	c Config,
 ) []jetstream.ConsumerConfig {
-	return f.consumers(c.WithDefaults())
+	return f.consumerConfigs(c.WithDefaults())
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Healthy returns nil if the connection is up and the streams of models and answers exist, else an
-// error that names the missing part.
+// Healthy returns nil if the connection is up and the streams of models and answers exist. Otherwise the error names
+// what is missing.
 func Healthy(ctx context.Context, c *bus.Conn) error {
 	if s := c.NC.Status(); s != nats.CONNECTED {
 		return fault.New(fault.Infrastructure, "pipeline: connection to NATS is %v", s)

@@ -1,6 +1,6 @@
 package streams
 
-// Requests for messages and deliveries, by stage and lane.
+// The number of messages that wait or are in work, by stage and lane.
 
 import (
 	"context"
@@ -17,41 +17,42 @@ import (
 
 // Queue is the state of the consumers of a stage or of a lane.
 type Queue struct {
-	Waiting int // messages that were not handed out
-	Working int // messages that were, and are not acknowledged
-	Asking  int // requests of workers that wait for a message
+	Waiting int // messages that were not delivered yet
+	Working int // messages that were delivered and are not acknowledged
+	Asking  int // messages that workers have requested and wait for
 }
 
-// Queues returns a queue per stage, and one per lane, of all stages together; where one consumer
-// serves all lanes the lanes' queues are zero.
+// Queues returns the queue of each stage, and that of each lane, of all stages together. If one consumer serves all
+// lanes, the lanes' queues are zero.
 func Queues(ctx context.Context, conn *bus.Conn) (stages map[string]Queue, lanes []Queue, err error) {
 	stages, lanes = map[string]Queue{}, make([]Queue, wire.Lanes)
 	for stage, feed := range map[string]Feed{
 		query.StageReparam: Models, query.StageLearn: Networks, query.StageContract: Tasks, query.StageAggregate: Partials,
 	} {
-		if stages[stage], err = queue(ctx, conn, feed, lanes); err != nil {
+		if stages[stage], err = feedQueue(ctx, conn, feed, lanes); err != nil {
 			return nil, nil, err
 		}
 	}
 	return stages, lanes, nil
 }
 
-// queue returns the queue of a feed, and adds those of its lanes to lanes.
-func queue(ctx context.Context, conn *bus.Conn, feed Feed, lanes []Queue) (sum Queue, err error) {
+// feedQueue returns the queue of a feed, and adds those of its lanes to lanes. A lane's consumer has the feed's name, a
+// dash and the lane.
+func feedQueue(ctx context.Context, conn *bus.Conn, feed Feed, lanes []Queue) (sum Queue, err error) {
 	s, err := conn.Stream(ctx, feed.Stream)
 	if err != nil {
 		return sum, err
 	}
 	list := s.ListConsumers(ctx)
 	for c := range list.Info() {
-		lane, laned := strings.CutPrefix(c.Name, feed.Name+"-")
-		if !laned && c.Name != feed.Name {
+		lane, hasLane := strings.CutPrefix(c.Name, feed.Name+"-")
+		if !hasLane && c.Name != feed.Name {
 			continue
 		}
-		one := Queue{int(c.NumPending), c.NumAckPending, c.NumWaiting}
-		sum.add(one)
-		if at, err := strconv.Atoi(lane); laned && err == nil && at >= 0 && at < len(lanes) {
-			lanes[at].add(one)
+		consumerQueue := Queue{int(c.NumPending), c.NumAckPending, c.NumWaiting}
+		sum.add(consumerQueue)
+		if number, err := strconv.Atoi(lane); hasLane && err == nil && number >= 0 && number < len(lanes) {
+			lanes[number].add(consumerQueue)
 		}
 	}
 	if err := list.Err(); err != nil && !errors.Is(err, jetstream.ErrEndOfData) {
@@ -60,6 +61,7 @@ func queue(ctx context.Context, conn *bus.Conn, feed Feed, lanes []Queue) (sum Q
 	return sum, nil
 }
 
+// add adds the numbers of another queue to q.
 func (q *Queue) add(other Queue) {
 	q.Waiting += other.Waiting
 	q.Working += other.Working

@@ -1,6 +1,6 @@
 package streams
 
-// The room of the streams.
+// How full the streams are, and how soon they will be full.
 
 import (
 	"math"
@@ -9,26 +9,26 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/bus"
 )
 
-// rate estimates how fast messages come into a stream, smoothed over about half a minute.
-type rate struct {
-	sequence uint64 // last of the stream
-	at       time.Time
-	perSec   float64 // messages
+// arrivalRate estimates how fast messages come into a stream, smoothed over about half a minute.
+type arrivalRate struct {
+	lastSequence uint64 // of the stream, at lastTime
+	lastTime     time.Time
+	perSec       float64 // messages per second
 }
 
-// rateOver is the time constant of the smoothing.
-const rateOver = 30 * time.Second
+// rateTimeConstant is the time constant of the smoothing.
+const rateTimeConstant = 30 * time.Second
 
-// see adds the stream's last sequence at a time, and returns the estimate in messages per second.
-// It is the exponentially weighted mean r ← r + (1 − e^(−Δt/τ)) (Δn/Δt − r). A sequence that went
-// back, as of a recreated stream, begins a new interval.
-func (r *rate) see(sequence uint64, at time.Time) float64 {
-	if past := at.Sub(r.at); !r.at.IsZero() && past > 0 && sequence >= r.sequence {
-		weight := 1 - math.Exp(-past.Seconds()/rateOver.Seconds())
-		r.perSec += weight * (float64(sequence-r.sequence)/past.Seconds() - r.perSec)
+// update takes the stream's last sequence at a time, and returns the new estimate in messages per second. With Δn
+// messages in Δt and the time constant τ the estimate becomes r + (1 − e^(−Δt/τ)) (Δn/Δt − r), an exponentially weighted
+// mean. If the sequence went back, because the stream was recreated, the estimate stays.
+func (r *arrivalRate) update(sequence uint64, at time.Time) float64 {
+	if elapsed := at.Sub(r.lastTime); !r.lastTime.IsZero() && elapsed > 0 && sequence >= r.lastSequence {
+		weight := 1 - math.Exp(-elapsed.Seconds()/rateTimeConstant.Seconds())
+		r.perSec += weight * (float64(sequence-r.lastSequence)/elapsed.Seconds() - r.perSec)
 	}
-	r.sequence = sequence
-	r.at = at
+	r.lastSequence = sequence
+	r.lastTime = at
 	return r.perSec
 }
 
@@ -36,15 +36,16 @@ func (r *rate) see(sequence uint64, at time.Time) float64 {
 type Room struct {
 	Used, Limit float64 // bytes
 	Held        float64 // bytes of Used that cannot be purged yet
-	// until clients are refused if nothing more could be purged and jobs came as they do; +Inf:
-	// none comes
+	// Seconds is the time until clients are refused if nothing more can be purged and jobs come at the present rate; +Inf if
+	// no jobs come.
 	Seconds float64
 }
 
-// measure returns the room of each stream. Messages older than the watermark count as room.
-func (k *Keeper) measure(spaces map[string]space, w watermark) map[string]Room {
+// measure returns the room of each stream that has a limit. Messages older than the watermark can be purged, and do not
+// count as held.
+func (k *Keeper) measure(spaces map[string]streamState, mark watermark) map[string]Room {
 	if k.rates == nil {
-		k.rates = map[string]*rate{}
+		k.rates = map[string]*arrivalRate{}
 	}
 
 	rooms := map[string]Room{}
@@ -53,26 +54,26 @@ func (k *Keeper) measure(spaces map[string]space, w watermark) map[string]Room {
 			continue
 		}
 		if k.rates[name] == nil {
-			k.rates[name] = &rate{}
+			k.rates[name] = &arrivalRate{}
 		}
-		perSec := k.rates[name].see(s.State.LastSeq, s.TimeStamp)
+		perSec := k.rates[name].update(s.State.LastSeq, s.TimeStamp)
 		if name == bus.StreamBlob {
 			// Probes belong to no job: twice their rate is left out.
 			perSec = max(0, perSec-2/bus.ProbeEvery.Seconds())
 		}
 
-		one := Room{
+		room := Room{
 			Used:    float64(s.State.Bytes),
 			Limit:   float64(s.Config.MaxBytes),
 			Seconds: math.Inf(1),
 		}
-		one.Held = one.Used * heldShare(s, w)
+		room.Held = room.Used * heldShare(s, mark)
 
 		if perSec > 0 && s.State.Msgs > 0 {
-			size := one.Used / float64(s.State.Msgs)
-			one.Seconds = max(0, roomRefused*one.Limit-one.Held) / (perSec * size)
+			size := room.Used / float64(s.State.Msgs)
+			room.Seconds = max(0, roomRefused*room.Limit-room.Held) / (perSec * size)
 		}
-		rooms[name] = one
+		rooms[name] = room
 	}
 	return rooms
 }
@@ -80,12 +81,12 @@ func (k *Keeper) measure(spaces map[string]space, w watermark) map[string]Room {
 // roomRefused is the share of a stream's limit at which clients are refused.
 const roomRefused = 0.75
 
-// heldShare returns the share of a stream that is younger than the watermark of purging, if
-// messages came evenly.
-func heldShare(s space, w watermark) float64 {
-	span := w.asked.Sub(s.State.FirstTime)
-	if s.State.Msgs == 0 || span <= 0 {
+// heldShare returns the share of a stream's messages that are too young to be purged, if they came evenly since the
+// first one.
+func heldShare(stream streamState, mark watermark) float64 {
+	span := mark.askedAt.Sub(stream.State.FirstTime)
+	if stream.State.Msgs == 0 || span <= 0 {
 		return 0
 	}
-	return min(1, max(0, float64(w.asked.Sub(w.frees(s.Config.Name)))/float64(span)))
+	return min(1, max(0, float64(mark.askedAt.Sub(mark.purgeableBefore(stream.Config.Name)))/float64(span)))
 }

@@ -1,7 +1,6 @@
 package streams
 
-// Streams and consumers that somebody deleted are made again by the workers that need them, as
-// those are that are left.
+// Streams and consumers that somebody deleted are made again by the workers that need them, with the options of the streams that are left.
 
 import (
 	"context"
@@ -21,71 +20,74 @@ import (
 type Mender struct {
 	Bus   *bus.Bus
 	Log   *slog.Logger
-	Feeds []Feed // whose consumers it makes: a stage makes its own
+	Feeds []Feed // the feeds whose consumers it makes: a stage makes its own
 
-	mending *semaphore.Weighted // of 1
-	refused bool                // the server refuses the right to make anything; under mending
+	turn      *semaphore.Weighted // of 1: held by the one call of Mend that works
+	isRefused bool                // the server refuses the right to make anything; under turn
 }
 
-// NewMender returns a mender over a connection, of the consumers of feeds.
+// NewMender returns a mender for streams and for the consumers of feeds.
 func NewMender(b *bus.Bus, log *slog.Logger, feeds ...Feed) *Mender {
-	return &Mender{Bus: b, Log: log, Feeds: feeds, mending: semaphore.NewWeighted(1)}
+	return &Mender{Bus: b, Log: log, Feeds: feeds, turn: semaphore.NewWeighted(1)}
 }
 
-// ErrRefused: the user may make no streams and consumers.
+// ErrRefused means that the user may make no streams and consumers.
 var ErrRefused = errors.New("streams: this user may make no streams and consumers (run `btn setup` as the operator)")
 
-// Mend makes the streams that are missing, and the consumers of its feeds. It reads their options (retention and
-// room) off the streams that are left. Where there are none, nobody has run `btn setup`, and the
-// error wraps bus.ErrNoStream. Where the server refuses the right to make them, the error wraps ErrRefused, and later calls ask no more.
+// Mend makes the streams that are missing, and the missing consumers of its feeds. Their options (retention and room)
+// are those of the streams that are left. If there are none, nobody has run `btn setup`, and the error wraps
+// bus.ErrNoStream. If the server refuses the right to make them, the error wraps ErrRefused, and later calls do not ask
+// again.
 func (m *Mender) Mend(ctx context.Context) error {
-	if err := m.mending.Acquire(ctx, 1); err != nil {
+	if err := m.turn.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer m.mending.Release(1)
-	if m.refused {
+	defer m.turn.Release(1)
+	if m.isRefused {
 		return fault.Wrap(fault.Infrastructure, ErrRefused)
 	}
 
-	c, room, have, err := inUse(ctx, m.Bus.Conn.JS)
+	// Find the options of the existing streams and consumers.
+	c, room, existing, err := existingOptions(ctx, m.Bus.Conn.JS)
 	if err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: %w", err)
 	}
-	if len(have) == 0 {
+	if len(existing) == 0 {
 		return fault.New(fault.Infrastructure, "pipeline: %w", bus.ErrNoStream)
 	}
 	for _, f := range feeds {
-		switch one, err := m.Bus.Conn.JS.Consumer(ctx, f.Stream, f.Name); {
+		switch consumer, err := m.Bus.Conn.JS.Consumer(ctx, f.Stream, f.Name); {
 		case err != nil:
 		case f.Laned:
 			c.OneConsumer = true
 		case f.Name == Deadlines.Name:
-			c.AckWait = one.CachedInfo().Config.AckWait
+			c.AckWait = consumer.CachedInfo().Config.AckWait
 		}
 	}
 	c = c.WithDefaults()
 
-	for _, want := range topology(c) {
-		if have[want.Name] {
+	// Make the missing streams.
+	for _, config := range topology(c) {
+		if existing[config.Name] {
 			continue
 		}
-		want.MaxBytes = bytesOf(want, room)
-		_, err := m.Bus.Conn.JS.CreateStream(ctx, want)
-		err = m.orRefused(err)
+		config.MaxBytes = streamBytes(config, room)
+		_, err := m.Bus.Conn.JS.CreateStream(ctx, config)
+		err = m.asRefusal(err)
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return fault.New(
-				fault.Infrastructure, "pipeline: stream %s, which is missing: %w", want.Name, err,
+				fault.Infrastructure, "pipeline: stream %s, which is missing: %w", config.Name, err,
 			)
 		}
 		m.Log.Error(
 			"a stream was missing and is made again, empty: its content is lost", "stream",
-			want.Name,
+			config.Name,
 		)
 	}
 
-	// Without the answers the sweeper's acknowledgements say nothing: it looks at every stored job
-	// again.
-	if !have[bus.StreamAnswer] {
+	// The sweeper has acknowledged jobs with an answer. If the answers are lost, it has to look at every stored job again, so
+	// delete its consumer, which is made again from the start.
+	if !existing[bus.StreamAnswer] {
 		if err := m.Bus.Conn.JS.DeleteConsumer(
 			ctx, bus.StreamModel, Sweeps.Name,
 		); err != nil && !bus.Missing(err) {
@@ -103,18 +105,18 @@ func (m *Mender) Mend(ctx context.Context) error {
 	return nil
 }
 
-// orRefused returns ErrRefused in the place of an error of a request to make something, if the server refused the right to it: it tells
-// the connection, and leaves the request without an answer.
-func (m *Mender) orRefused(err error) error {
-	if last := m.Bus.Conn.NC.LastError(); err != nil && errors.Is(last, nats.ErrPermissionViolation) && created.MatchString(last.Error()) {
-		m.refused = true
+// asRefusal returns ErrRefused instead of err if the server refused the right to make a stream or a consumer. In that
+// case the server tells the connection, and leaves the request without an answer. Other errors are returned as they are.
+func (m *Mender) asRefusal(err error) error {
+	if last := m.Bus.Conn.NC.LastError(); err != nil && errors.Is(last, nats.ErrPermissionViolation) && createRequest.MatchString(last.Error()) {
+		m.isRefused = true
 		return ErrRefused
 	}
 	return err
 }
 
-// created is in the subjects of requests to make something.
-var created = regexp.MustCompile(`(STREAM|CONSUMER)\.CREATE\.`)
+// createRequest matches the subjects of requests to make a stream or a consumer.
+var createRequest = regexp.MustCompile(`(STREAM|CONSUMER)\.CREATE\.`)
 
 // mendConsumers makes the missing consumers of a feed.
 func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
@@ -123,24 +125,24 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 		return err
 	}
 
-	existing, err := consumersOf(ctx, s)
+	existing, err := consumerNames(ctx, s)
 	if err != nil {
 		return err
 	}
 
-	var begin func(*jetstream.ConsumerConfig) // of missing ones
-	for _, cc := range f.consumers(c) {
+	var setStart func(*jetstream.ConsumerConfig) // sets where a missing consumer begins
+	for _, cc := range f.consumerConfigs(c) {
 		if existing[cc.Durable] {
 			continue
 		}
-		if begin == nil {
-			if begin, err = m.afterAnswered(ctx, f); err != nil {
+		if setStart == nil {
+			if setStart, err = m.skipAnswered(ctx, f); err != nil {
 				return err
 			}
 		}
-		begin(&cc)
+		setStart(&cc)
 		_, err := s.CreateConsumer(ctx, cc)
-		err = m.orRefused(err)
+		err = m.asRefusal(err)
 		if err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
 			return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 		}
@@ -151,36 +153,36 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 	return nil
 }
 
-// afterAnswered returns a function that lets a new consumer begin behind the messages of answered
-// jobs, as far as the sweeper knows them: to look up the answers of a day takes long. The sweeper's
-// own consumer begins with the first message, because its acknowledgements tell which jobs are
-// answered.
-func (m *Mender) afterAnswered(
+// skipAnswered returns a function that sets where a new consumer of a feed begins: behind the messages of answered jobs,
+// as far as the sweeper knows them, because looking up the answers of a day takes long. The sweeper's own consumer
+// begins with the first message, because its acknowledgements tell which jobs are answered.
+func (m *Mender) skipAnswered(
 	ctx context.Context, f Feed,
 ) (func(*jetstream.ConsumerConfig), error) {
-	all := func(*jetstream.ConsumerConfig) {}
+	fromStart := func(*jetstream.ConsumerConfig) {}
 	if !f.Laned || f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {
-		return all, nil // a work queue holds only unfinished work
+		return fromStart, nil // a work queue holds only unfinished work
 	}
 
+	// The watermark follows from the sweeper's acknowledgements.
 	info, err := m.Bus.Conn.Info(ctx, bus.StreamModel)
 	if err != nil {
 		return nil, err
 	}
 	sweeper, err := m.Bus.Conn.Consumer(ctx, bus.StreamModel, Sweeps.Name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return all, nil
+		return fromStart, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 
-	models := space{StreamInfo: info}
-	mark, err := (&Keeper{Bus: m.Bus, Log: m.Log}).watermark(
+	models := streamState{StreamInfo: info}
+	mark, err := (&Keeper{Bus: m.Bus, Log: m.Log}).computeWatermark(
 		ctx, models, sweeper, bus.TimesOf(models.Config.Metadata),
 	)
 	if err != nil || mark.floor == 0 {
-		return all, err
+		return fromStart, err
 	}
 
 	return func(cc *jetstream.ConsumerConfig) {
@@ -190,7 +192,7 @@ func (m *Mender) afterAnswered(
 			return
 		}
 
-		before := mark.frees(bus.StreamPartial)
+		before := mark.purgeableBefore(bus.StreamPartial)
 		cc.DeliverPolicy = jetstream.DeliverByStartTimePolicy
 		cc.OptStartTime = &before
 	}, nil

@@ -1,6 +1,6 @@
 package streams
 
-// The rate that the room sustains, worked out as docs/explanation/room.md does.
+// The rate of jobs that the streams' room sustains, as docs/explanation/room.md derives it.
 
 import (
 	"context"
@@ -12,23 +12,22 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// lag is the time until the model of an answered job may be purged: the sweeper looks at it after 5
-// s, and the streams are looked at every second.
-const lag = 7 * time.Second
+// purgeLag is the time from an answer until the job's model may be purged: the sweeper looks at it after 5 s, and the
+// keeper at the streams every second.
+const purgeLag = 7 * time.Second
 
-// Sustained says which rate the room of a stream sustains.
+// Sustained has what determines the rate that the room of a stream sustains.
 type Sustained struct {
 	Stream string
 	Bytes  int64         // limit of the stream
-	Holds  time.Duration // for how long a message is held at least
+	Holds  time.Duration // least time for which a message is held
 }
 
-// Rate returns the bytes per second that the stream can take without end: (3/4) Bytes / Holds. The
-// input while nothing may be purged yet then stays below the share at which clients are refused.
+// Rate returns the bytes per second that the stream can take without end: (3/4) Bytes / Holds. Then the bytes that may
+// not be purged yet stay below 3/4 of the limit, the share at which clients are refused.
 func (s Sustained) Rate() float64 { return roomRefused * float64(s.Bytes) / s.Holds.Seconds() }
 
-// Sustains returns the rates of the streams that grow with every job, as they are set up on the
-// server.
+// Sustains returns the rates of the streams that grow with every job, by their present options on the server.
 func Sustains(ctx context.Context, conn *bus.Conn) ([]Sustained, error) {
 	var all []Sustained
 	growing := []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob}
@@ -44,20 +43,19 @@ func Sustains(ctx context.Context, conn *bus.Conn) ([]Sustained, error) {
 
 		times := bus.TimesOf(c.Metadata)
 		holds := map[string]time.Duration{
-			bus.StreamModel:   max(times.Grace, lag),
-			bus.StreamPartial: lag + times.Margin,
+			bus.StreamModel:   max(times.Grace, purgeLag),
+			bus.StreamPartial: purgeLag + times.Margin,
 			bus.StreamAnswer:  max(times.Answers, times.Grace+2*times.Margin),
-			bus.StreamBlob:    lag + times.Margin + times.Renew,
+			bus.StreamBlob:    purgeLag + times.Margin + times.Renew,
 		}[name]
 		all = append(all, Sustained{Stream: name, Bytes: c.MaxBytes, Holds: holds})
 	}
 	return all, nil
 }
 
-// Reference is the number of bytes that a job is assumed to store in each stream, where rates are
-// shown in jobs and not in bytes: a request of 8 KiB with a model of its own. (One of 6.6 KiB, a
-// Bayesian network of 37 variables, was measured to store 8.7 KiB of blobs and 1.1 KiB each of
-// partials and answers.)
+// Reference is the number of bytes that a job is assumed to store in each stream when rates are shown in jobs: a request
+// of 8 KiB with a model of its own. (One of 6.6 KiB, a Bayesian network of 37 variables, was measured to store 8.7 KiB
+// of blobs and 1.1 KiB each of partials and answers.)
 var Reference = map[string]float64{
 	bus.StreamModel:   8 << 10,
 	bus.StreamPartial: 2 << 10,
@@ -65,12 +63,12 @@ var Reference = map[string]float64{
 	bus.StreamBlob:    11 << 10,
 }
 
-// SustainedText returns a line per stream with its rate, and last the rate of jobs of the
-// Reference.
+// SustainedText returns a line with the rate of each stream, and a last line with the rate of Reference jobs that all of
+// them sustain.
 func SustainedText(all []Sustained) string {
 	var out strings.Builder
-	least := 0.0 // jobs per second
-	where := ""
+	least := 0.0 // jobs per second, in the stream that sustains fewest
+	where := ""  // that stream
 
 	for _, s := range all {
 		fmt.Fprintf(

@@ -1,11 +1,10 @@
 package streams
 
-// Room in the streams: answered jobs go, the oldest first, once a stream is more than half full.
+// Making room in the streams: once a stream is more than half full, messages of answered jobs are purged, the oldest first.
 //
-// Which jobs are answered the server knows: the sweeper acknowledges a model when its job has an
-// answer, so all models up to the acknowledgement floor of its consumer are answered. All messages
-// from before the first model above that floor belong to answered jobs. The memory between two
-// looks only saves work, and purging twice is purging once: any number of aggregators may do it.
+// The server knows which jobs are answered: the sweeper acknowledges a model when its job has an answer, so all models up to the
+// acknowledgement floor of its consumer are answered. All messages that are older than the first model above that floor belong to answered
+// jobs. Any number of aggregators may purge at the same time, because purging twice changes nothing.
 
 import (
 	"context"
@@ -37,8 +36,8 @@ const (
 	roomIdle  = 4 * time.Second
 )
 
-// grown lists the streams that grow with every job and are not emptied by acknowledgements.
-var grown = []string{
+// growingStreams are the streams that grow with every job and are not emptied by acknowledgements.
+var growingStreams = []string{
 	bus.StreamModel,
 	bus.StreamPartial,
 	bus.StreamAnswer,
@@ -50,145 +49,146 @@ var grown = []string{
 type Keeper struct {
 	Bus        *bus.Bus
 	Log        *slog.Logger
-	SweepAfter time.Duration // the age at which a job is looked after; negative: never
+	SweepAfter time.Duration // the age at which the sweeper looks at a job; negative: never
 
-	// Tell is called after every look, with the age of the oldest job that has no answer; it may be
-	// nil.
+	// Tell, unless it is nil, is called after every look with the streams' room and the age of the oldest job without answer.
 	Tell func(rooms map[string]Room, oldest time.Duration)
 
-	rates map[string]*rate
-	idle  time.Duration     // the pause that grew while nothing changed
-	ends  map[string]uint64 // sequences of the streams' last messages, as seen last
+	rates         map[string]*arrivalRate
+	idlePause     time.Duration     // the pause that grew while nothing changed
+	lastSequences map[string]uint64 // sequences of the streams' last messages, as seen last
 	// All models up to this sequence were found answered, perhaps above the sweeper's floor, in the
 	// stream that was created at that time.
-	answered uint64
-	created  time.Time
+	answeredUpTo  uint64
+	modelsCreated time.Time
 
 	mu    sync.Mutex
 	crowd Crowd // under mu
 }
 
-// Crowd is the sweeper's information about the streams.
+// Crowd is what the sweeper needs to know about the streams.
 type Crowd struct {
-	Before time.Time // jobs stored before this are in the way; zero: none is
+	Before time.Time // jobs without answer that were stored before this keep a full stream from being purged; zero: none does
 	Times  bus.Times
 	Many   bool // there are too many jobs without answer to look at them often
-	Full   bool // jobs that wait before the first stage are in the way as well
+	Full   bool // jobs that wait before the first stage keep a full stream from being purged, too
 }
 
-// manyUnanswered is the number of jobs without answer up to which the sweeper looks at each as
-// often as its age suggests.
-const manyUnanswered = 1000
+// maxUnanswered is the number of jobs without answer up to which the sweeper looks at each as often as its age suggests.
+const maxUnanswered = 1000
 
-// Watch makes room until ctx ends.
+// Watch looks at the streams and makes room until ctx ends.
 func (k *Keeper) Watch(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if err := k.look(ctx); err != nil && ctx.Err() == nil {
+		if err := k.makeRoom(ctx); err != nil && ctx.Err() == nil {
 			k.Bus.Conn.Trouble.Warn(k.Log, "cannot make room", "error", err)
 		}
-		bus.Pause(ctx, k.rest())
+		bus.Pause(ctx, k.pauseUntilLook())
 	}
 	return nil
 }
 
-// rest returns the pause until the next look.
-func (k *Keeper) rest() time.Duration {
-	rest := max(roomEvery, k.idle)
+// pauseUntilLook returns the pause until the next look at the streams.
+func (k *Keeper) pauseUntilLook() time.Duration {
+	pause := max(roomEvery, k.idlePause)
 	if times := k.Crowded().Times; times.Margin > 0 {
-		return min(rest, times.Margin)
+		return min(pause, times.Margin)
 	}
-	return rest
+	return pause
 }
 
-// lull notes whether streams have changed since the last look.
-func (k *Keeper) lull(spaces map[string]space) {
-	still, ends := true, map[string]uint64{}
+// noteChanges sets the pause between looks: it doubles, up to roomIdle, if no stream has changed since the last look and
+// none is pressed, and is short again otherwise.
+func (k *Keeper) noteChanges(spaces map[string]streamState) {
+	isQuiet, lastSequences := true, map[string]uint64{}
 	for name, s := range spaces {
-		if name != bus.StreamBlob { // where probes are stored
-			ends[name] = s.State.LastSeq
+		if name != bus.StreamBlob { // it always changes, because probes are stored there
+			lastSequences[name] = s.State.LastSeq
 		}
-		still = still && s.used <= roomPressed && ends[name] == k.ends[name]
+		isQuiet = isQuiet && s.usedShare <= roomPressed && lastSequences[name] == k.lastSequences[name]
 	}
-	if k.ends = ends; still {
-		k.idle = min(2*max(roomEvery, k.idle), roomIdle)
+	if k.lastSequences = lastSequences; isQuiet {
+		k.idlePause = min(2*max(roomEvery, k.idlePause), roomIdle)
 	} else {
-		k.idle = 0
+		k.idlePause = 0
 	}
 }
 
-// space is a stream as the server describes it.
-type space struct {
+// streamState is a stream as the server describes it.
+type streamState struct {
 	*jetstream.StreamInfo
-	used float64 // share of MaxBytes; 0 for a stream without limit
+	usedShare float64 // share of MaxBytes; 0 for a stream without limit
 }
 
-// target returns the sequence up to which a stream that is too full would be purged to be at
-// roomLow if all messages were of one size; 0: it is not too full.
-func (s space) target() uint64 {
-	if s.used <= roomPressed || s.State.Msgs == 0 {
+// purgeTarget returns the sequence below which the messages of a stream would have to go so that its used share falls to
+// roomLow, if all messages were of one size. It is 0 if the stream's used share is at most roomPressed. Of n messages
+// with the used share u, n (u − roomLow) / u go.
+func (s streamState) purgeTarget() uint64 {
+	if s.usedShare <= roomPressed || s.State.Msgs == 0 {
 		return 0
 	}
 
-	// With share u used, of n messages n (u − low) / u go.
 	all := float64(s.State.LastSeq - s.State.FirstSeq + 1)
-	return s.State.FirstSeq + uint64(all*(s.used-roomLow)/s.used)
+	return s.State.FirstSeq + uint64(all*(s.usedShare-roomLow)/s.usedShare)
 }
 
-// look looks at the streams once, and makes room where it is needed.
-func (k *Keeper) look(ctx context.Context) error {
+// makeRoom looks at the streams once, and purges those that are too full.
+func (k *Keeper) makeRoom(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 
-	spaces := map[string]space{}
-	for _, name := range grown {
+	streams := map[string]streamState{}
+	for _, name := range growingStreams {
 		info, err := k.Bus.Conn.Info(ctx, name)
 		if err != nil {
 			return err
 		}
 
-		one := space{StreamInfo: info}
-		if most := info.Config.MaxBytes; most > 0 {
-			one.used = float64(info.State.Bytes) / float64(most)
+		stream := streamState{StreamInfo: info}
+		if limit := info.Config.MaxBytes; limit > 0 {
+			stream.usedShare = float64(info.State.Bytes) / float64(limit)
 		}
-		spaces[name] = one
+		streams[name] = stream
 	}
 
 	// The streams were asked before the sweeper: its floor holds for all messages that they held.
-	models := spaces[bus.StreamModel]
+	models := streams[bus.StreamModel]
 	times := bus.TimesOf(models.Config.Metadata)
 	sweeper, err := k.Bus.Conn.Consumer(ctx, bus.StreamModel, Sweeps.Name)
 	if err != nil {
 		return err
 	}
-	w, err := k.watermark(ctx, models, sweeper, times)
+	mark, err := k.computeWatermark(ctx, models, sweeper, times)
 	if err != nil {
 		return err
 	}
 
-	k.note(spaces, sweeper, w)
-	k.lull(spaces)
-	return k.purge(ctx, spaces, w)
+	k.noteCrowd(streams, sweeper, mark)
+	k.noteChanges(streams)
+	return k.purgeAll(ctx, streams, mark)
 }
 
 // watermark bounds the messages that belong to answered jobs only.
 type watermark struct {
-	asked  time.Time // the server's clock when it described the streams
-	floor  uint64    // models up to this sequence are answered
-	oldest time.Time // when the first model above the floor was stored; asked, if there is none
-	times  bus.Times
+	askedAt   time.Time // the server's clock when it described the streams
+	floor     uint64    // the jobs of all models up to this sequence are answered
+	firstOpen time.Time // when the first model above the floor was stored; askedAt if there is none
+	times     bus.Times
 }
 
-// frees returns the time before which all messages of a stream may be purged.
-func (w watermark) frees(stream string) time.Time {
-	before := w.oldest.Add(-w.times.Margin)
+// purgeableBefore returns the time before which all messages of a stream may be purged. They have to be older than the
+// first open model, by Margin unless they are models. Models and answers also have to be kept for their least times, and
+// blobs for Renew longer.
+func (w watermark) purgeableBefore(stream string) time.Time {
+	before := w.firstOpen.Add(-w.times.Margin)
 	switch stream {
 	case bus.StreamModel:
-		if grace := w.asked.Add(-w.times.Grace); grace.Before(w.oldest) {
+		if grace := w.askedAt.Add(-w.times.Grace); grace.Before(w.firstOpen) {
 			return grace
 		}
-		return w.oldest
+		return w.firstOpen
 	case bus.StreamAnswer:
-		if keep := w.asked.Add(-w.times.Answers); keep.Before(before) {
+		if keep := w.askedAt.Add(-w.times.Answers); keep.Before(before) {
 			return keep
 		}
 	case bus.StreamBlob:
@@ -197,60 +197,61 @@ func (w watermark) frees(stream string) time.Time {
 	return before
 }
 
-// watermark computes the watermark from answers of the server: first about the streams, then about
-// the floor, then about the models above it.
-func (k *Keeper) watermark(
-	ctx context.Context, models space, sweeper *jetstream.ConsumerInfo, times bus.Times,
+// computeWatermark computes the watermark from the server's description of the models, the sweeper's floor, and the
+// first models above the floor. The models have to be described before the sweeper's floor was read.
+func (k *Keeper) computeWatermark(
+	ctx context.Context, models streamState, sweeper *jetstream.ConsumerInfo, times bus.Times,
 ) (watermark, error) {
-	w := watermark{
-		asked:  models.TimeStamp,
-		floor:  sweeper.AckFloor.Stream,
-		oldest: models.TimeStamp,
-		times:  times,
+	mark := watermark{
+		askedAt:   models.TimeStamp,
+		floor:     sweeper.AckFloor.Stream,
+		firstOpen: models.TimeStamp,
+		times:     times,
 	}
-	if w.floor >= models.State.LastSeq {
-		return w, nil
+	if mark.floor >= models.State.LastSeq {
+		return mark, nil
 	}
 
-	if !models.Created.Equal(k.created) { // a recreated stream counts from 1 again
-		k.created = models.Created
-		k.answered = 0
+	if !models.Created.Equal(k.modelsCreated) { // a recreated stream counts from 1 again
+		k.modelsCreated = models.Created
+		k.answeredUpTo = 0
 	}
-	w.floor = max(w.floor, k.answered)
-	for range answeredAtOnce {
-		first, err := k.Bus.Log.From(ctx, bus.StreamModel, w.floor+1, time.Time{})
+
+	// Raise the floor over models whose jobs are answered although the sweeper has not acknowledged them.
+	mark.floor = max(mark.floor, k.answeredUpTo)
+	for range maxAnsweredSteps {
+		first, err := k.Bus.Log.From(ctx, bus.StreamModel, mark.floor+1, time.Time{})
 		if errors.Is(err, bus.ErrNotFound) {
-			w.oldest = models.TimeStamp
-			return w, nil
+			mark.firstOpen = models.TimeStamp
+			return mark, nil
 		}
 		if err != nil {
-			return w, err
+			return mark, err
 		}
 
-		if w.oldest = models.TimeStamp; first.Time.Before(w.oldest) {
-			w.oldest = first.Time
+		if mark.firstOpen = models.TimeStamp; first.Time.Before(mark.firstOpen) {
+			mark.firstOpen = first.Time
 		}
 
 		// Only models that the sweeper should have looked at by now are looked up.
-		if k.SweepAfter < 0 || w.asked.Sub(first.Time) <= 2*k.SweepAfter {
-			return w, nil
+		if k.SweepAfter < 0 || mark.askedAt.Sub(first.Time) <= 2*k.SweepAfter {
+			return mark, nil
 		}
-		if answered, err := k.isAnswered(ctx, first.Subject); err != nil || !answered {
-			return w, err
+		if isAnswered, err := k.isAnswered(ctx, first.Subject); err != nil || !isAnswered {
+			return mark, err
 		}
-		w.floor = first.Sequence
-		k.answered = first.Sequence
+		mark.floor = first.Sequence
+		k.answeredUpTo = first.Sequence
 	}
-	return w, nil
+	return mark, nil
 }
 
-// answeredAtOnce is the number of answered jobs above the floor that one look passes at most.
-const answeredAtOnce = 1000
+// maxAnsweredSteps bounds the number of answered jobs by which one look raises the floor.
+const maxAnsweredSteps = 1000
 
-// isAnswered reports whether the job of a model has its answer. It is asked where the sweeper
-// should have acknowledged the model: the server may leave an acknowledgement floor unchanged for a
-// minute and longer although all above it is acknowledged, when the message it waited for was moved
-// (nats-server 2.15.2, checkPending).
+// isAnswered reports whether the job of the model on a subject has its answer. It is asked for models that the sweeper
+// should have acknowledged: if the message that an acknowledgement floor waited for was moved, the server may leave the
+// floor unchanged for a minute and longer, although all above it is acknowledged (nats-server 2.15.2, checkPending).
 func (k *Keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
 	model, err := message.ParseSubject(subject)
 	if err != nil {
@@ -259,40 +260,41 @@ func (k *Keeper) isAnswered(ctx context.Context, subject string) (bool, error) {
 	return k.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(model.Job))
 }
 
-// purge removes the oldest messages from the streams that are too full. A model goes before its
-// answer, so that a job id is taken for as long as either is there; where answers need room the
-// models before them go.
-func (k *Keeper) purge(ctx context.Context, spaces map[string]space, w watermark) error {
-	to := spaces[bus.StreamModel].target()
-	answers := spaces[bus.StreamAnswer].target()
-	if answers > 0 {
-		last, err := k.Bus.Log.From(ctx, bus.StreamAnswer, answers, time.Time{})
+// purgeAll removes the oldest messages from the streams that are too full. A model goes before its answer, so that a
+// job's id stays taken while either is there. If the answers need room, the models before them go first.
+func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, mark watermark) error {
+	// Find which models have to go: enough for their own stream, and all that are older than the answers that have to go.
+	target := spaces[bus.StreamModel].purgeTarget()
+	answersTarget := spaces[bus.StreamAnswer].purgeTarget()
+	if answersTarget > 0 {
+		lastAnswer, err := k.Bus.Log.From(ctx, bus.StreamAnswer, answersTarget, time.Time{})
 		if errors.Is(err, bus.ErrNotFound) {
-			last.Time, err = w.asked, nil
+			lastAnswer.Time, err = mark.askedAt, nil
 		}
 		if err != nil {
 			return err
 		}
 
-		before, err := k.before(ctx, spaces[bus.StreamModel], last.Time.Add(w.times.Margin))
+		sequence, err := k.firstNotBefore(ctx, spaces[bus.StreamModel], lastAnswer.Time.Add(mark.times.Margin))
 		if err != nil {
 			return err
 		}
-		to = max(to, before)
+		target = max(target, sequence)
 	}
 
-	if to > 0 {
-		old, err := k.before(ctx, spaces[bus.StreamModel], w.frees(bus.StreamModel))
+	// Purge models, then answers.
+	if target > 0 {
+		purgeable, err := k.firstNotBefore(ctx, spaces[bus.StreamModel], mark.purgeableBefore(bus.StreamModel))
 		if err != nil {
 			return err
 		}
-		if err := k.purgeTo(ctx, spaces[bus.StreamModel], min(to, old, w.floor+1)); err != nil {
+		if err := k.purgeTo(ctx, spaces[bus.StreamModel], min(target, purgeable, mark.floor+1)); err != nil {
 			return err
 		}
 	}
 
-	if answers > 0 {
-		if err := k.purgeAnswers(ctx, spaces[bus.StreamAnswer], answers, w); err != nil {
+	if answersTarget > 0 {
+		if err := k.purgeAnswers(ctx, spaces[bus.StreamAnswer], answersTarget, mark); err != nil {
 			return err
 		}
 	}
@@ -300,7 +302,7 @@ func (k *Keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 	// The others do not depend on each other.
 	for _, name := range []string{bus.StreamPartial, bus.StreamDeadline, bus.StreamBlob} {
 		if err := k.purgeBefore(
-			ctx, spaces[name], spaces[name].target(), w.frees(name),
+			ctx, spaces[name], spaces[name].purgeTarget(), mark.purgeableBefore(name),
 		); err != nil {
 			return err
 		}
@@ -308,39 +310,41 @@ func (k *Keeper) purge(ctx context.Context, spaces map[string]space, w watermark
 	return nil
 }
 
-// purgeAnswers removes answers that were kept for long enough and whose models are gone, that is
-// those stored before the first model that is left.
-func (k *Keeper) purgeAnswers(ctx context.Context, answers space, to uint64, w watermark) error {
-	before := w.frees(bus.StreamAnswer)
+// purgeAnswers removes answers below a sequence that were kept for long enough and whose models are gone, that is, those
+// that are older than the first model that is left.
+func (k *Keeper) purgeAnswers(ctx context.Context, answers streamState, target uint64, mark watermark) error {
+	before := mark.purgeableBefore(bus.StreamAnswer)
 	first, err := k.Bus.Log.From(ctx, bus.StreamModel, 1, time.Time{})
 	if errors.Is(err, bus.ErrNotFound) {
-		first.Time, err = w.asked, nil
+		first.Time, err = mark.askedAt, nil
 	}
 	if err != nil {
 		return err
 	}
 
-	if left := first.Time.Add(-w.times.Margin); left.Before(before) {
-		before = left
+	if oldestModel := first.Time.Add(-mark.times.Margin); oldestModel.Before(before) {
+		before = oldestModel
 	}
-	return k.purgeBefore(ctx, answers, to, before)
+	return k.purgeBefore(ctx, answers, target, before)
 }
 
-// purgeBefore removes the messages below a sequence that are older than a time.
-func (k *Keeper) purgeBefore(ctx context.Context, s space, to uint64, at time.Time) error {
-	if to == 0 {
+// purgeBefore removes the messages of a stream that are both below the sequence target and older than a time. If target
+// is 0, it does nothing.
+func (k *Keeper) purgeBefore(ctx context.Context, s streamState, target uint64, at time.Time) error {
+	if target == 0 {
 		return nil
 	}
 
-	old, err := k.before(ctx, s, at)
+	purgeable, err := k.firstNotBefore(ctx, s, at)
 	if err != nil {
 		return err
 	}
-	return k.purgeTo(ctx, s, min(to, old))
+	return k.purgeTo(ctx, s, min(target, purgeable))
 }
 
-// before returns the sequence below which all messages are older than a time.
-func (k *Keeper) before(ctx context.Context, s space, at time.Time) (uint64, error) {
+// firstNotBefore returns the sequence of the first message of a stream that was stored at a time or later, or the one
+// after the last message if all are older.
+func (k *Keeper) firstNotBefore(ctx context.Context, s streamState, at time.Time) (uint64, error) {
 	first, err := k.Bus.Log.From(ctx, s.Config.Name, 0, at)
 	if errors.Is(err, bus.ErrNotFound) {
 		return s.State.LastSeq + 1, nil
@@ -349,7 +353,7 @@ func (k *Keeper) before(ctx context.Context, s space, at time.Time) (uint64, err
 }
 
 // purgeTo removes the messages below a sequence.
-func (k *Keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
+func (k *Keeper) purgeTo(ctx context.Context, s streamState, sequence uint64) error {
 	if sequence <= s.State.FirstSeq {
 		return nil
 	}
@@ -358,41 +362,41 @@ func (k *Keeper) purgeTo(ctx context.Context, s space, sequence uint64) error {
 	return k.Bus.Log.Purge(ctx, s.Config.Name, "", sequence)
 }
 
-// note tells the sweeper which jobs are in the way, and the metrics the room.
-func (k *Keeper) note(spaces map[string]space, sweeper *jetstream.ConsumerInfo, w watermark) {
-	c := Crowd{Times: w.times, Many: sweeper.NumAckPending > manyUnanswered}
+// noteCrowd sets what the sweeper needs to know (Crowd), and calls Tell with the room.
+func (k *Keeper) noteCrowd(spaces map[string]streamState, sweeper *jetstream.ConsumerInfo, mark watermark) {
+	crowd := Crowd{Times: mark.times, Many: sweeper.NumAckPending > maxUnanswered}
 	for _, s := range spaces {
-		// Where many jobs have no answer they are no stragglers: moving them would make no room, unless
-		// the full stream is behind them.
-		full := s.used > roomFull && s.Config.Name != bus.StreamModel
+		// Jobs without answer are moved to the end of a stream to make room. That makes no room if at least half of the
+		// messages belong to them, unless a stream of later results is full.
+		isFull := s.usedShare > roomFull && s.Config.Name != bus.StreamModel
 
-		c.Full = c.Full || full
-		most := max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs)
-		if s.used <= roomLow || !full && 2*uint64(sweeper.NumAckPending) >= most {
+		crowd.Full = crowd.Full || isFull
+		largest := max(s.State.Msgs, spaces[bus.StreamModel].State.Msgs)
+		if s.usedShare <= roomLow || !isFull && 2*uint64(sweeper.NumAckPending) >= largest {
 			continue
 		}
 
-		// The jobs of the oldest two thirds of the stream's time are in the way.
-		if late := w.asked.Add(-w.asked.Sub(s.State.FirstTime) / 3); late.After(c.Before) {
-			c.Before = late
+		// Move those that are in the oldest two thirds of the stream's time.
+		if stragglersBefore := mark.askedAt.Add(-mark.askedAt.Sub(s.State.FirstTime) / 3); stragglersBefore.After(crowd.Before) {
+			crowd.Before = stragglersBefore
 		}
 	}
 
-	// No job is in the way before its model has been kept for the grace.
-	if old := w.asked.Add(-w.times.Grace); old.Before(c.Before) {
-		c.Before = old
+	// No job is moved before its model has been kept for the grace.
+	if graceBefore := mark.askedAt.Add(-mark.times.Grace); graceBefore.Before(crowd.Before) {
+		crowd.Before = graceBefore
 	}
 
 	k.mu.Lock()
-	k.crowd = c
+	k.crowd = crowd
 	k.mu.Unlock()
 
 	if k.Tell != nil {
-		k.Tell(k.measure(spaces, w), w.asked.Sub(w.oldest))
+		k.Tell(k.measure(spaces, mark), mark.askedAt.Sub(mark.firstOpen))
 	}
 }
 
-// Crowded returns the last one seen.
+// Crowded returns what the last look found. A nil Keeper has found nothing.
 func (k *Keeper) Crowded() Crowd {
 	if k == nil {
 		return Crowd{}

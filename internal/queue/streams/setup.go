@@ -16,97 +16,99 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Bytes for all streams together that are tried first when Config.MaxBytes is 0, and the least that
-// is tried.
+// Bytes for all streams together. If Config.MaxBytes is 0, setup first tries the maximum in files or in memory, and halves it down to
+// minRoom.
 const (
-	roomInFiles  = int64(16) << 30
-	roomInMemory = int64(4) << 30
-	leastRoom    = int64(64) << 20
+	maxFileRoom   = int64(16) << 30
+	maxMemoryRoom = int64(4) << 30
+	minRoom       = int64(64) << 20
 )
 
-// Setup creates the streams and consumers that are missing and brings the others up to date. Any
-// number of processes may call it at any time. Streams that exist keep their size unless
-// Config.MaxBytes is given. Without it the room is halved from 16 GiB (4 GiB in memory) until the
-// server reserves it.
+// Setup creates the streams and consumers that are missing, and brings the others up to date. Any number of processes
+// may call it at any time. Existing streams keep their size unless Config.MaxBytes is given. Without that the room is
+// halved from 16 GiB (4 GiB in memory) until the server reserves it.
 //
-// A cluster that is choosing a leader, or that misses servers, is waited for, half a minute at most, and asked again where an answer is
-// lost. An interrupted setup is finished by the next call. Settings below 0 are bad input.
+// If a cluster is choosing a leader or misses servers, Setup asks again for at most half a minute. It also asks again if
+// an answer is lost. The next call finishes an interrupted setup. Settings below 0 are bad input.
 func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	each, end := withoutDeadline(ctx)
-	defer end()
-	said := ""
-	wait := func(obstacle error) {
-		if text := obstacle.Error(); c.Log != nil && text != said {
-			said = text
+	requestCtx, release := withoutDeadline(ctx)
+	defer release()
+	lastText := "" // of the last obstacle, which is logged once
+	noteAndWait := func(obstacle error) {
+		if text := obstacle.Error(); c.Log != nil && text != lastText {
+			lastText = text
 			c.Log.Warn("setup waits", "for", obstacle)
 		}
 		bus.Pause(ctx, leaderPause)
 	}
 	for until := time.Now().Add(leaderPatience); ; {
-		err := setup(each, nc, c, wait)
-		lost := errors.Is(err, context.DeadlineExceeded)
+		err := setupOnce(requestCtx, nc, c, noteAndWait)
+		isUnanswered := errors.Is(err, context.DeadlineExceeded)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return fault.New(fault.Infrastructure, "pipeline: setup: %w: %v", ctx.Err(), err)
-		case !lost && !unavailable(err) || time.Now().After(until):
+		case !isUnanswered && !isUnavailable(err) || time.Now().After(until):
 			return err
 		}
-		wait(err)
+		noteAndWait(err)
 	}
 }
 
-// peerPatience is how long a cluster is waited for that says that its servers have too little room, before less is tried, and
-// leaderPatience where nothing less is left: its leader may not have heard of them yet.
 const (
-	leaderPatience = 30 * time.Second
-	answerPatience = 5 * time.Second // of one of the questions within it
-	leaderPause    = 200 * time.Millisecond
-	peerPatience   = 5 * time.Second
+	leaderPatience = 30 * time.Second       // for how long requests are repeated in a cluster without a leader
+	answerPatience = 5 * time.Second        // time limit of one request
+	leaderPause    = 200 * time.Millisecond // between two requests
+	// If a cluster says that its servers have too little room, its leader may not have heard of all of them yet. It is asked again
+	// for peerPatience before less room is tried, and for leaderPatience if less cannot be tried.
+	peerPatience = 5 * time.Second
 )
 
-// withoutDeadline returns a context that ends with ctx and has no deadline: the client library gives a request answerPatience then, and
-// else as long as ctx has, also where its answer is lost.
+// withoutDeadline returns a context that ends with ctx but has no deadline. The client library then bounds each request
+// by answerPatience. With a deadline it would wait until that for an answer that is lost. The caller calls the returned
+// function at the end.
 func withoutDeadline(ctx context.Context) (context.Context, func()) {
 	each, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	return each, func() { stop(); cancel() }
 }
 
-// unavailable reports whether a cluster has no leader yet for a request, or misses servers for it.
-func unavailable(err error) bool {
-	return refused(err, 10008, "") || refused(err, 10005, "peer offline") && !noPeers(err)
+// isUnavailable reports whether a request failed because a cluster has no leader yet, or misses servers for it.
+func isUnavailable(err error) bool {
+	return isRefusal(err, 10008, "") || isRefusal(err, 10005, "peer offline") && !lacksPeers(err)
 }
 
-// refused reports whether the server refused a request with a code and a text.
-func refused(err error, code jetstream.ErrorCode, text string) bool {
+// isRefusal reports whether err is the server's error with a code and a text that contains the given one.
+func isRefusal(err error, code jetstream.ErrorCode, text string) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.ErrorCode == code && strings.Contains(api.Description, text)
 }
 
-// setup is one attempt of Setup. wait is called for an obstacle that may pass.
-func setup(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) error {
-	patience := jetstream.WithDefaultTimeout(bus.AnswerWithin(nc, answerPatience))
-	js, err := jetstream.NewWithAPIPrefix(nc, cmp.Or(c.API, jetstream.DefaultAPIPrefix), patience)
+// setupOnce is one attempt of Setup. wait is called for an obstacle that may pass.
+func setupOnce(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) error {
+	timeout := jetstream.WithDefaultTimeout(bus.AnswerWithin(nc, answerPatience))
+	js, err := jetstream.NewWithAPIPrefix(nc, cmp.Or(c.API, jetstream.DefaultAPIPrefix), timeout)
 	var used Config
 	var room int64
-	var have map[string]bool
+	var existing map[string]bool
 	if err == nil {
-		used, room, have, err = inUse(ctx, js)
+		used, room, existing, err = existingOptions(ctx, js)
 	}
 	if err != nil {
 		return fault.New(fault.Infrastructure, "pipeline: setup: %w", err)
 	}
-	usual := roomInFiles
-	if have[bus.StreamModel] {
+
+	// Options that are not given are those of the existing streams.
+	firstTry := maxFileRoom
+	if existing[bus.StreamModel] {
 		c.InMemory = used.InMemory
 	}
 	if c.InMemory {
-		usual = roomInMemory
+		firstTry = maxMemoryRoom
 	}
-	room = cmp.Or(c.MaxBytes, room, usual)
+	room = cmp.Or(c.MaxBytes, room, firstTry)
 	c.Keep = cmp.Or(c.Keep, used.Keep)
 	c.KeepAtLeast = cmp.Or(c.KeepAtLeast, used.KeepAtLeast)
 	c.Backlog = cmp.Or(c.Backlog, used.Backlog)
@@ -116,24 +118,26 @@ func setup(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) error
 		return fault.New(fault.BadInput, "pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast, c.Keep)
 	}
 
-	var created []string // with so much room
-	most, began, peers := room, time.Now(), peerPatience
+	// Set up the streams, with less and less room until the server has it.
+	var created []string // by this call, with the present room
+	maxRoom, began, peerTime := room, time.Now(), peerPatience
 	if c.MaxBytes > 0 {
-		peers = leaderPatience
+		peerTime = leaderPatience
 	}
 	for {
-		more, err := setupStreams(ctx, js, c, room)
-		created = append(created, more...)
+		newStreams, err := setupStreams(ctx, js, c, room)
+		created = append(created, newStreams...)
 		if err == nil {
 			break
 		}
 
-		if noPeers(err) && time.Since(began) < peers || noFolder(err) && time.Since(began) < peerPatience {
+		mayPass := lacksPeers(err) && time.Since(began) < peerTime || lacksFolder(err) && time.Since(began) < peerPatience
+		if mayPass {
 			wait(err)
 			continue
 		}
-		again := noPeers(err) && time.Since(began) < leaderPatience && ctx.Err() == nil
-		if !lacksRoom(err) || c.MaxBytes > 0 || room/2 < leastRoom && !again {
+		mayRetryAll := lacksPeers(err) && time.Since(began) < leaderPatience && ctx.Err() == nil // from maxRoom on
+		if !lacksRoom(err) || c.MaxBytes > 0 || room/2 < minRoom && !mayRetryAll {
 			return fault.New(
 				fault.Infrastructure, "pipeline: setup with %d MiB for all streams: %w", room>>20,
 				err,
@@ -146,8 +150,8 @@ func setup(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) error
 			}
 		}
 		created = nil
-		if room /= 2; room < leastRoom { // a busy leader may still count what was deleted, or not know of its servers
-			room = most
+		if room /= 2; room < minRoom { // a busy leader may still count what was deleted, or not know of its servers
+			room = maxRoom
 			wait(err)
 		}
 	}
@@ -160,125 +164,127 @@ func setup(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) error
 	return nil
 }
 
-// inUse reads the options of streams off the existing ones (have); others are 0. room is in bytes, for all streams together. Where
-// the number of replicas was being changed, and that was interrupted, the larger one counts: nothing becomes less safe unasked.
-func inUse(ctx context.Context, js jetstream.JetStream) (c Config, room int64, have map[string]bool, err error) {
-	have = map[string]bool{}
-	for _, like := range topology(Config{}) {
-		s, err := js.Stream(ctx, like.Name)
+// existingOptions returns the options of the existing streams; those that they do not show are 0. room is the number of
+// bytes of all streams together. existing has the names of the existing streams. If streams have different numbers of
+// replicas, because a change was interrupted, the largest one counts, so that nothing becomes less safe unasked.
+func existingOptions(ctx context.Context, js jetstream.JetStream) (c Config, room int64, existing map[string]bool, err error) {
+	existing = map[string]bool{}
+	for _, stream := range topology(Config{}) {
+		s, err := js.Stream(ctx, stream.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			continue
 		}
 		if err != nil {
-			return c, 0, nil, fmt.Errorf("stream %s: %w", like.Name, err)
+			return c, 0, nil, fmt.Errorf("stream %s: %w", stream.Name, err)
 		}
 
-		is := s.CachedInfo().Config
-		have[like.Name] = true
-		c.Replicas = max(c.Replicas, is.Replicas)
-		if !remade[like.Name] || is.Replicas == 1 {
-			c.InMemory = is.Storage == jetstream.MemoryStorage
+		current := s.CachedInfo().Config
+		existing[stream.Name] = true
+		c.Replicas = max(c.Replicas, current.Replicas)
+		if !isRecreatable[stream.Name] || current.Replicas == 1 {
+			c.InMemory = current.Storage == jetstream.MemoryStorage
 		}
-		room = max(room, is.MaxBytes/like.MaxBytes*shares)
-		if like.Name == bus.StreamModel || like.Name == bus.StreamAnswer {
-			c.Keep = cmp.Or(c.Keep, is.MaxAge)
+		room = max(room, current.MaxBytes/stream.MaxBytes*shares) // stream.MaxBytes is in shares
+		if stream.Name == bus.StreamModel || stream.Name == bus.StreamAnswer {
+			c.Keep = cmp.Or(c.Keep, current.MaxAge)
 		}
-		if n := is.Metadata[bus.MetadataBacklog]; n != "" {
+		if n := current.Metadata[bus.MetadataBacklog]; n != "" {
 			fmt.Sscan(n, &c.Backlog)
 		}
-		if is.Metadata[bus.MetadataKeepAtLeast] != "" {
-			c.KeepAtLeast = bus.TimesOf(is.Metadata).Answers
+		if current.Metadata[bus.MetadataKeepAtLeast] != "" {
+			c.KeepAtLeast = bus.TimesOf(current.Metadata).Answers
 		}
 	}
-	return c, room, have, nil
+	return c, room, existing, nil
 }
 
-// setupTries is the number of attempts to set up consumers that others make or delete at the same
-// time: every worker recreates those it misses, once.
+// setupTries is the number of attempts to set up consumers that others make or delete at the same time. Every worker
+// recreates missing ones, once.
 const setupTries = 100
 
-// meanwhile reports whether the server refused a consumer because somebody else made or deleted one
-// after it was looked up: it exists or is gone, or another one of the work queue takes the same
-// subjects (error codes 10099 and 10100).
-func meanwhile(err error) bool {
+// changedMeanwhile reports whether the server refused a request because somebody else made or deleted a consumer at the
+// same time: it exists or is gone, or another one of the work queue takes the same subjects (error codes 10099 and
+// 10100).
+func changedMeanwhile(err error) bool {
 	return errors.Is(err, jetstream.ErrConsumerExists) || errors.Is(err, jetstream.ErrConsumerDoesNotExist) ||
-		refused(err, 10099, "") || refused(err, 10100, "")
+		isRefusal(err, 10099, "") || isRefusal(err, 10100, "")
 }
 
-// lacksRoom reports whether the server refused to reserve that many bytes.
+// lacksRoom reports whether the server refused to reserve that many bytes: the account, the server, its memory, its
+// storage or the cluster has too few.
 func lacksRoom(err error) bool {
-	account, server := refused(err, 10002, ""), refused(err, 10023, "")
-	memory, storage := refused(err, 10028, ""), refused(err, 10047, "")
-	return account || server || memory || storage || noPeers(err)
+	account, server := isRefusal(err, 10002, ""), isRefusal(err, 10023, "")
+	memory, storage := isRefusal(err, 10028, ""), isRefusal(err, 10047, "")
+	return account || server || memory || storage || lacksPeers(err)
 }
 
-// noPeers reports whether no servers of a cluster have that many bytes, or none that its leader knows of.
-func noPeers(err error) bool {
-	return refused(err, 10005, "insufficient storage")
+// lacksPeers reports whether no servers of a cluster have that many bytes, as far as its leader knows.
+func lacksPeers(err error) bool {
+	return isRefusal(err, 10005, "insufficient storage")
 }
 
-// noFolder reports whether a server has no folder for a stream: it removes an account's folder some time after the last stream is deleted,
-// as with those of an attempt with more room.
-func noFolder(err error) bool { return refused(err, 10049, "") }
+// lacksFolder reports whether a server has no folder for a stream. It removes an account's folder some time after the
+// last stream was deleted, for instance after an attempt with more room.
+func lacksFolder(err error) bool { return isRefusal(err, 10049, "") }
 
-// setupStreams sets up all streams, and returns the names of those that it created.
+// setupStreams sets up all streams, with room bytes together, and returns the names of those that it created.
 func setupStreams(
 	ctx context.Context, js jetstream.JetStream, c Config, room int64,
 ) (created []string, err error) {
-	for _, want := range topology(c) {
-		want.MaxBytes = bytesOf(want, room)
-		fresh, err := setupStream(ctx, js, want, c.MaxBytes > 0)
+	for _, config := range topology(c) {
+		config.MaxBytes = streamBytes(config, room)
+		isNew, err := setupStream(ctx, js, config, c.MaxBytes > 0)
 		if err != nil {
-			return created, fmt.Errorf("stream %s: %w", want.Name, err)
+			return created, fmt.Errorf("stream %s: %w", config.Name, err)
 		}
-		if fresh {
-			created = append(created, want.Name)
+		if isNew {
+			created = append(created, config.Name)
 		}
 	}
 	return created, nil
 }
 
-// setupStream creates a stream, or updates the options that may be updated: an existing one keeps
-// its storage and retention. Those that
-// can be made again have their storage by the number of replicas: where that changes they are
-// recreated, empty, and the sweeper has the jobs begin again that were on their way through them.
+// setupStream creates a stream, or updates the options of an existing one that may be updated. An existing stream keeps
+// its storage and retention, and unless mayResize its size. If a stream can be made again from the models and its
+// storage has to change with the number of replicas, it is recreated, empty. The sweeper then starts the jobs again that
+// were on their way through it.
 func setupStream(
-	ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, resize bool,
-) (fresh bool, err error) {
-	s, err := js.Stream(ctx, want.Name)
+	ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig, mayResize bool,
+) (isNew bool, err error) {
+	s, err := js.Stream(ctx, config.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = js.CreateStream(ctx, want)
+		_, err = js.CreateStream(ctx, config)
 		return err == nil, err
 	}
 	if err != nil {
 		return false, err
 	}
 
-	have := s.CachedInfo().Config
-	if remade[want.Name] && want.Storage != have.Storage {
-		if err := js.DeleteStream(ctx, want.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	current := s.CachedInfo().Config
+	if isRecreatable[config.Name] && config.Storage != current.Storage {
+		if err := js.DeleteStream(ctx, config.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return false, err
 		}
-		_, err = js.CreateStream(ctx, want)
+		_, err = js.CreateStream(ctx, config)
 		return false, err
 	}
 
-	want.Storage = have.Storage
-	want.Retention = have.Retention
-	want.PersistMode = have.PersistMode
-	if !resize {
-		want.MaxBytes = have.MaxBytes
+	config.Storage = current.Storage
+	config.Retention = current.Retention
+	config.PersistMode = current.PersistMode
+	if !mayResize {
+		config.MaxBytes = current.MaxBytes
 	}
-	_, err = js.UpdateStream(ctx, want)
+	_, err = js.UpdateStream(ctx, config)
 	return false, err
 }
 
-// setupConsumers makes the feed's consumers and removes the consumers of the other split, which
-// would take the same subjects of a work queue. It begins again where others make or delete
-// consumers at the same time.
+// setupConsumers makes the feed's consumers. If lanes were served by one consumer and are now served by one each, or the
+// other way round, it removes the others, which would take the same subjects of a work queue. It begins again if others
+// make or delete consumers at the same time.
 func setupConsumers(ctx context.Context, js jetstream.JetStream, f Feed, c Config) error {
 	err := setupConsumersOnce(ctx, js, f, c)
-	for tries := 0; tries < setupTries && meanwhile(err); tries++ {
+	for tries := 0; tries < setupTries && changedMeanwhile(err); tries++ {
 		err = setupConsumersOnce(ctx, js, f, c)
 	}
 	return err
@@ -292,18 +298,18 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 	}
 
 	wanted := map[string]bool{}
-	for _, cc := range f.consumers(c) {
+	for _, cc := range f.consumerConfigs(c) {
 		wanted[cc.Durable] = true
 	}
 
-	other := c
-	other.OneConsumer = !c.OneConsumer
-
-	existing, err := consumersOf(ctx, s)
+	// Remove the consumers of the other split: one for all lanes, or one per lane.
+	otherSplit := c
+	otherSplit.OneConsumer = !c.OneConsumer
+	existing, err := consumerNames(ctx, s)
 	if err != nil {
 		return err
 	}
-	for _, cc := range f.consumers(other) {
+	for _, cc := range f.consumerConfigs(otherSplit) {
 		if existing[cc.Durable] && !wanted[cc.Durable] {
 			err := s.DeleteConsumer(ctx, cc.Durable)
 			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -312,32 +318,33 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 		}
 	}
 
+	// Create or update the feed's consumers.
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(wire.Lanes)
-	for _, cc := range f.consumers(c) {
+	for _, cc := range f.consumerConfigs(c) {
 		g.Go(func() error {
-			set, moved := s.CreateConsumer, false
-			is, err := jetstream.Consumer(nil), error(jetstream.ErrConsumerNotFound)
+			apply, isMoved := s.CreateConsumer, false
+			existingConsumer, err := jetstream.Consumer(nil), error(jetstream.ErrConsumerNotFound)
 			if existing[cc.Durable] {
-				is, err = consumer(ctx, s, cc.Durable, js.Conn().ConnectedClusterName() != "")
+				existingConsumer, err = findConsumer(ctx, s, cc.Durable, js.Conn().ConnectedClusterName() != "")
 			}
 			if err == nil {
 				// Where an existing consumer began cannot be changed.
-				have := is.CachedInfo().Config
-				cc.DeliverPolicy = have.DeliverPolicy
-				cc.OptStartSeq = have.OptStartSeq
-				cc.OptStartTime = have.OptStartTime
-				set = s.UpdateConsumer
-				if cc.MemoryStorage != have.MemoryStorage {
-					set, moved = s.CreateConsumer, true
-					err = moveConsumer(ctx, s, is.CachedInfo(), &cc)
+				current := existingConsumer.CachedInfo().Config
+				cc.DeliverPolicy = current.DeliverPolicy
+				cc.OptStartSeq = current.OptStartSeq
+				cc.OptStartTime = current.OptStartTime
+				apply = s.UpdateConsumer
+				if cc.MemoryStorage != current.MemoryStorage {
+					apply, isMoved = s.CreateConsumer, true
+					err = moveConsumer(ctx, s, existingConsumer.CachedInfo(), &cc)
 				}
 			}
 			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 			}
-			if err := placed(ctx, moved, func(ctx context.Context) error {
-				_, err := set(ctx, cc)
+			if err := placeConsumer(ctx, isMoved, func(ctx context.Context) error {
+				_, err := apply(ctx, cc)
 				return err
 			}); err != nil {
 				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
@@ -348,8 +355,8 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 	return g.Wait()
 }
 
-// consumersOf returns the names of the consumers of a stream.
-func consumersOf(ctx context.Context, s jetstream.Stream) (map[string]bool, error) {
+// consumerNames returns the names of the consumers of a stream, as a set.
+func consumerNames(ctx context.Context, s jetstream.Stream) (map[string]bool, error) {
 	list := s.ConsumerNames(ctx)
 	names := map[string]bool{}
 	for name := range list.Name() {
@@ -358,12 +365,12 @@ func consumersOf(ctx context.Context, s jetstream.Stream) (map[string]bool, erro
 	return names, list.Err()
 }
 
-// consumer asks for a consumer. In a cluster a server that is about to have it answers as well, as
-// if nothing had been acknowledged, and names no leader: then it is asked again.
-func consumer(ctx context.Context, s jetstream.Stream, name string, clustered bool) (jetstream.Consumer, error) {
+// findConsumer returns a consumer of a stream. In a cluster it asks again while the consumer has no leader: a server
+// that is about to have the consumer answers too, as if nothing had been acknowledged.
+func findConsumer(ctx context.Context, s jetstream.Stream, name string, clustered bool) (jetstream.Consumer, error) {
 	for until := time.Now().Add(leaderPatience); ; {
 		var c jetstream.Consumer
-		err := answered(ctx, func(ctx context.Context) (err error) {
+		err := untilAnswered(ctx, func(ctx context.Context) (err error) {
 			c, err = s.Consumer(ctx, name)
 			return err
 		})
@@ -379,18 +386,18 @@ func consumer(ctx context.Context, s jetstream.Stream, name string, clustered bo
 	}
 }
 
-// placed makes or changes a consumer, which takes hardly any room: a cluster without servers for it
-// (10023) has not heard of them yet, or has no leader, and is asked again. One that was removed to
-// be moved may be there for a while. It goes on when others fail, lest a consumer that was removed
-// is lost with its acknowledgements.
-func placed(ctx context.Context, moved bool, set func(context.Context) error) error {
+// placeConsumer calls place, which makes or changes a consumer, and calls it again if a cluster has no leader, or no
+// servers for the consumer (10023): a consumer takes hardly any room, so the cluster has not heard of its servers yet.
+// If isMoved, the consumer was just removed, and may exist for a while. It goes on when ctx ends, lest a removed
+// consumer is lost with its acknowledgements.
+func placeConsumer(ctx context.Context, isMoved bool, place func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaderPatience)
 	defer cancel()
 	for began := time.Now(); ; {
-		err := answered(ctx, set)
+		err := untilAnswered(ctx, place)
 		switch {
-		case unavailable(err), refused(err, 10023, ""):
-		case moved && errors.Is(err, jetstream.ErrConsumerExists) && time.Since(began) < peerPatience:
+		case isUnavailable(err), isRefusal(err, 10023, ""):
+		case isMoved && errors.Is(err, jetstream.ErrConsumerExists) && time.Since(began) < peerPatience:
 		default:
 			return err
 		}
@@ -400,26 +407,26 @@ func placed(ctx context.Context, moved bool, set func(context.Context) error) er
 	}
 }
 
-// moveConsumer removes a consumer of kept messages that is to have another storage, and lets cc,
-// which takes its place, begin behind the acknowledged messages. It is not found where the answer to its removal was lost.
-func moveConsumer(ctx context.Context, s jetstream.Stream, is *jetstream.ConsumerInfo, cc *jetstream.ConsumerConfig) error {
+// moveConsumer removes a consumer that is to have another storage, and lets cc, its new configuration, begin behind the
+// messages that it has acknowledged. If the consumer is not found, an earlier answer to the removal was lost.
+func moveConsumer(ctx context.Context, s jetstream.Stream, current *jetstream.ConsumerInfo, cc *jetstream.ConsumerConfig) error {
 	cc.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
-	cc.OptStartSeq = is.AckFloor.Stream + 1
+	cc.OptStartSeq = current.AckFloor.Stream + 1
 	cc.OptStartTime = nil
-	return answered(context.WithoutCancel(ctx), func(ctx context.Context) error { return s.DeleteConsumer(ctx, cc.Durable) })
+	return untilAnswered(context.WithoutCancel(ctx), func(ctx context.Context) error { return s.DeleteConsumer(ctx, cc.Durable) })
 }
 
-// answered makes a request that may be repeated, and repeats it where no answer comes for answerPatience: a leader may change while it is
-// asked, and then nobody answers.
-func answered(ctx context.Context, ask func(context.Context) error) error {
-	for until := time.Now().Add(leaderPatience); ; {
-		one, cancel := context.WithTimeout(ctx, answerPatience)
-		err := ask(one)
+// untilAnswered calls ask, a request that may be repeated, and repeats it if no answer comes within answerPatience: a
+// leader may change while it is asked, and then nobody answers. It gives up after leaderPatience.
+func untilAnswered(ctx context.Context, ask func(context.Context) error) error {
+	for deadline := time.Now().Add(leaderPatience); ; {
+		attemptCtx, cancel := context.WithTimeout(ctx, answerPatience)
+		err := ask(attemptCtx)
 		cancel()
-		switch lost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; {
-		case lost && time.Now().After(until):
+		switch isUnanswered := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; {
+		case isUnanswered && time.Now().After(deadline):
 			return fmt.Errorf("no answer has come for %v: %w", leaderPatience, err)
-		case !lost:
+		case !isUnanswered:
 			return err
 		}
 	}

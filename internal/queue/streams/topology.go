@@ -12,30 +12,29 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// slack is the time by which the messages that models and answers need are kept longer than these.
-const slack = time.Hour
+// dependentSlack is how much longer than models and answers the messages are kept that these need.
+const dependentSlack = time.Hour
 
-// sweepAckWait is the AckWait of the sweeper's consumer as a multiple of the others' AckWait. Until
-// then the models that a sweeper held when it died keep the room of all that came after them.
+// sweepAckWait is the AckWait of the sweeper's consumer as a multiple of the others' AckWait. If a sweeper dies, the
+// models that it held are delivered again after that time. Until then all later models stay in the stream.
 const sweepAckWait = 3
 
-// deadFor is for how long dead letters are kept at least.
-const deadFor = 7 * 24 * time.Hour
+// deadLetterAge is the least time for which dead letters are kept.
+const deadLetterAge = 7 * 24 * time.Hour
 
-// shares is the number of shares into which the room for all streams is divided; topology has the share of each.
+// shares is the number of shares into which the room for all streams is divided. topology has the shares of each stream.
 const shares = 48
 
-// replicatedRoom bounds the memory of a stream with replicas that can be made again.
+// replicatedRoom bounds the bytes of a stream in memory that has replicas and can be made again.
 const replicatedRoom = 256 << 20
 
-// topology returns the streams, with their MaxBytes in shares.
+// topology returns the configurations of the streams. Their MaxBytes is a number of shares, see streamBytes.
 //
-// Models, partials and answers keep the first message of every subject, because publishers say that
-// they expect none. The stream of answers refuses a second one also from a publisher that did not
-// say so.
+// Models, partials and answers keep the first message of every subject, because publishers say that they expect none.
+// The stream of answers refuses a second one also from a publisher that did not say so.
 func topology(c Config) []jetstream.StreamConfig {
-	// kept is a stream that keeps its messages, one per subject.
-	kept := func(
+	// keptStream returns a stream that keeps its messages, one per subject.
+	keptStream := func(
 		name, description string, share int64, kinds ...message.Kind,
 	) jetstream.StreamConfig {
 		var subjects []string
@@ -68,10 +67,10 @@ func topology(c Config) []jetstream.StreamConfig {
 		return s
 	}
 
-	// async lets the server write a stream later than it acknowledges or, where other servers have
-	// it too, not at all. A power cut may lose messages then, and the sweeper starts their jobs
-	// again. Models and answers are written as the server's sync_interval says.
-	async := func(s jetstream.StreamConfig) jetstream.StreamConfig {
+	// asyncStream lets the server write messages to disk after it has acknowledged them or, if other servers have the stream too,
+	// not at all. A power cut may lose messages then, and the sweeper starts their jobs again. Models and answers are written as
+	// the server's sync_interval says.
+	asyncStream := func(s jetstream.StreamConfig) jetstream.StreamConfig {
 		switch {
 		case c.Replicas > 1:
 			s.Storage = jetstream.MemoryStorage
@@ -81,40 +80,40 @@ func topology(c Config) []jetstream.StreamConfig {
 		return s
 	}
 
-	// queue makes a stream a work queue: messages go when they are acknowledged.
-	queue := func(s jetstream.StreamConfig) jetstream.StreamConfig {
+	// workQueue makes a stream a work queue: messages are removed when they are acknowledged.
+	workQueue := func(s jetstream.StreamConfig) jetstream.StreamConfig {
 		s.Retention = jetstream.WorkQueuePolicy
 		return s
 	}
 
-	answers := kept(bus.StreamAnswer, "one terminal answer per job", 4, message.KindAnswer)
+	answers := keptStream(bus.StreamAnswer, "one terminal answer per job", 4, message.KindAnswer)
 	answers.RePublish = &jetstream.RePublish{
 		Source:      message.Filter(message.KindAnswer),
 		Destination: message.Filter(message.KindDone),
 	}
 
-	partials := async(kept(bus.StreamPartial, "values of chunks, and first answers", 4, message.KindPartial, message.KindFirst))
-	partials.MaxAge = c.Keep + slack
+	partials := asyncStream(keptStream(bus.StreamPartial, "values of chunks, and first answers", 4, message.KindPartial, message.KindFirst))
+	partials.MaxAge = c.Keep + dependentSlack
 	partials.DiscardNewPerSubject = false // partials of a job that takes long move to the end
 
 	// A blob that is needed again is written again at the end, in the place of the old one.
-	blobs := kept(bus.StreamBlob, "large messages, networks and job plans under their digest", 19, message.KindBlob)
+	blobs := keptStream(bus.StreamBlob, "large messages, networks and job plans under their digest", 19, message.KindBlob)
 	blobs.DiscardNewPerSubject = false
 	blobs.MaxAge = blobAge(c)
 
 	// Registered models stay until they are removed: a full stream refuses new ones. A message
 	// whose bytes do not have the digest of its subject can be replaced by one whose bytes have it.
-	graphs := kept(bus.StreamGraph, "registered models under their digest", 5, message.KindGraph)
+	graphs := keptStream(bus.StreamGraph, "registered models under their digest", 5, message.KindGraph)
 	graphs.DiscardNewPerSubject = false
 	graphs.MaxAge = 0
 
-	dead := kept(bus.StreamDead, "what failed and why", 1, message.KindDLQ)
+	dead := keptStream(bus.StreamDead, "what failed and why", 1, message.KindDLQ)
 	dead.DiscardNewPerSubject = false
 	dead.Discard = jetstream.DiscardOld
-	dead.MaxAge = max(deadFor, c.Keep)
+	dead.MaxAge = max(deadLetterAge, c.Keep)
 
-	control := queue(
-		kept(
+	control := workQueue(
+		keptStream(
 			bus.StreamControl, "jobs to cancel, to end, to start again", 1, message.KindCancel,
 			message.KindRedrive, message.KindEnd,
 		),
@@ -122,8 +121,8 @@ func topology(c Config) []jetstream.StreamConfig {
 	control.DiscardNewPerSubject = false
 
 	// The server takes schedules only on a stream that discards old messages.
-	deadlines := queue(
-		kept(
+	deadlines := workQueue(
+		keptStream(
 			bus.StreamDeadline, "deadlines, delivered when they pass", 2, message.KindTimer,
 			message.KindDeadline,
 		),
@@ -132,49 +131,48 @@ func topology(c Config) []jetstream.StreamConfig {
 	deadlines.DiscardNewPerSubject = false
 	deadlines.AllowMsgSchedules = true
 	deadlines.AllowRollup = true
-	deadlines.MaxAge = c.Keep + slack
+	deadlines.MaxAge = c.Keep + dependentSlack
 
-	models := kept(bus.StreamModel, "requests, the source of every replay", 8, message.KindModel)
+	models := keptStream(bus.StreamModel, "requests, the source of every replay", 8, message.KindModel)
 	models.DiscardNewPerSubject = false // the model of a job that takes long moves to the end
 	models.Metadata[bus.MetadataBacklog] = strconv.Itoa(c.Backlog)
 
 	return []jetstream.StreamConfig{
 		models,
-		async(queue(kept(bus.StreamNetwork, "networks to learn", 2, message.KindNetwork))),
-		async(queue(kept(bus.StreamTask, "chunks to contract", 2, message.KindTask))),
+		asyncStream(workQueue(keptStream(bus.StreamNetwork, "networks to learn", 2, message.KindNetwork))),
+		asyncStream(workQueue(keptStream(bus.StreamTask, "chunks to contract", 2, message.KindTask))),
 		partials, answers, blobs, graphs, dead, control, deadlines,
 	}
 }
 
-// remade lists the streams whose messages can be made again from the models. They are written
-// asynchronously, and with replicas kept in memory.
-var remade = map[string]bool{bus.StreamNetwork: true, bus.StreamTask: true, bus.StreamPartial: true}
+// isRecreatable has the streams whose messages can be made again from the models. They are written asynchronously, and
+// with replicas kept in memory.
+var isRecreatable = map[string]bool{bus.StreamNetwork: true, bus.StreamTask: true, bus.StreamPartial: true}
 
-// bytesOf returns the bytes of a stream whose MaxBytes is in shares. With replicas those that are made again take the memory of
-// every server, so they are bounded.
-func bytesOf(s jetstream.StreamConfig, room int64) int64 {
+// streamBytes returns the bytes of a stream whose MaxBytes is in shares, if all streams have room bytes. A stream that
+// can be made again and has replicas takes the memory of every server, so it is bounded.
+func streamBytes(s jetstream.StreamConfig, room int64) int64 {
 	bytes := s.MaxBytes * (room / shares)
-	if remade[s.Name] && s.Replicas > 1 {
+	if isRecreatable[s.Name] && s.Replicas > 1 {
 		bytes = min(bytes, replicatedRoom)
 	}
 	return bytes
 }
 
-// blobAge returns for how long blobs are kept. One past half of it is written again when it is
-// needed.
-func blobAge(c Config) time.Duration { return 2 * (c.Keep + slack) }
+// blobAge returns for how long blobs are kept. If a blob is needed in the second half of that time, it is written again.
+func blobAge(c Config) time.Duration { return 2 * (c.Keep + dependentSlack) }
 
 // Feed is a kind of messages with its durable consumers: one per lane, or one over all lanes.
 type Feed struct {
-	Stream  string
-	Name    string // of the consumer over all lanes, and the prefix of the lanes' consumers
-	Headers bool   // messages come without their payloads
-	kind    message.Kind
-	Laned   bool // may be split by lanes
-	pending int  // MaxAckPending, of all workers of a stage together; 0: usualPending
+	Stream        string
+	Name          string // of the consumer over all lanes, and the prefix of the lanes' consumers
+	Headers       bool   // messages are delivered without their payloads
+	kind          message.Kind
+	Laned         bool // may have a consumer per lane
+	maxAckPending int  // messages in work at all workers of a stage together; 0: defaultAckPending
 }
 
-const usualPending = 8192
+const defaultAckPending = 8192
 
 // The feeds of all stages.
 var (
@@ -182,56 +180,56 @@ var (
 	Redrives  = Feed{Stream: bus.StreamControl, Name: "redrive", kind: message.KindRedrive, Laned: true}
 	Networks  = Feed{Stream: bus.StreamNetwork, Name: bus.ConsumerNetwork, kind: message.KindNetwork, Laned: true}
 	Tasks     = Feed{Stream: bus.StreamTask, Name: bus.ConsumerTask, kind: message.KindTask, Laned: true}
-	Partials  = Feed{Stream: bus.StreamPartial, Name: bus.ConsumerPartial, kind: message.KindPartial, Laned: true, pending: 65536}
+	Partials  = Feed{Stream: bus.StreamPartial, Name: bus.ConsumerPartial, kind: message.KindPartial, Laned: true, maxAckPending: 65536}
 	Deadlines = Feed{Stream: bus.StreamDeadline, Name: "deadline", kind: message.KindDeadline}
 	Cancels   = Feed{Stream: bus.StreamControl, Name: "cancel", kind: message.KindCancel}
 	Ends      = Feed{Stream: bus.StreamControl, Name: "end", kind: message.KindEnd}
-	Sweeps    = Feed{Stream: bus.StreamModel, Name: "sweep", kind: message.KindModel, Headers: true, pending: 65536}
+	Sweeps    = Feed{Stream: bus.StreamModel, Name: "sweep", kind: message.KindModel, Headers: true, maxAckPending: 65536}
 )
 
 // feeds lists all feeds, for setup and mending.
 var feeds = []Feed{Models, Redrives, Networks, Tasks, Partials, Deadlines, Cancels, Ends, Sweeps}
 
-// consumers returns the configurations of the feed's consumers.
+// consumerConfigs returns the configurations of the feed's consumers: one per lane, or one for all.
 //
-// They have exactly as many replicas as their stream; deliveries of models with replicas are on no
-// server's disk: if all of them lose it, every stored model is looked at once more. MaxDeliver is
-// unlimited: at a limit the server would keep the message and tell nobody, so the worker counts
-// attempts. There is no BackOff, because its first step would replace AckWait.
-func (f Feed) consumers(c Config) []jetstream.ConsumerConfig {
-	one := jetstream.ConsumerConfig{
+// They have exactly as many replicas as their stream. If models have replicas, the state of their consumers is in
+// memory: if all servers lose it, every stored model is looked at once more. MaxDeliver is unlimited, and workers count
+// attempts: at a limit the server would keep the message and tell nobody. There is no BackOff, because its first step
+// would replace AckWait.
+func (f Feed) consumerConfigs(c Config) []jetstream.ConsumerConfig {
+	config := jetstream.ConsumerConfig{
 		Durable:       f.Name,
 		FilterSubject: message.Filter(f.kind),
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       c.AckWait,
 		MaxDeliver:    -1,
-		MaxAckPending: cmp.Or(f.pending, usualPending),
+		MaxAckPending: cmp.Or(f.maxAckPending, defaultAckPending),
 		MaxWaiting:    4096,
 		HeadersOnly:   f.Headers,
 		MemoryStorage: c.Replicas > 1 && f.Stream == bus.StreamModel,
 	}
 
 	if f.Headers {
-		one.AckWait *= sweepAckWait
+		config.AckWait *= sweepAckWait
 	}
 
 	if c.OneConsumer || !f.Laned {
-		return []jetstream.ConsumerConfig{one}
+		return []jetstream.ConsumerConfig{config}
 	}
 
-	all := make([]jetstream.ConsumerConfig, wire.Lanes)
-	for lane := range all {
-		all[lane] = one
-		all[lane].Durable = f.ConsumerName(lane)
-		all[lane].FilterSubject = message.LaneFilter(f.kind, lane)
+	configs := make([]jetstream.ConsumerConfig, wire.Lanes)
+	for lane := range configs {
+		configs[lane] = config
+		configs[lane].Durable = f.ConsumerName(lane)
+		configs[lane].FilterSubject = message.LaneFilter(f.kind, lane)
 	}
-	return all
+	return configs
 }
 
 // ConsumerName returns the name of the consumer of one lane.
 func (f Feed) ConsumerName(lane int) string { return fmt.Sprintf("%s-%d", f.Name, lane) }
 
-// ConsumerNames returns the names of the consumers of lanes.
+// ConsumerNames returns the names of the consumers of the given lanes.
 func (f Feed) ConsumerNames(lanes []int) []string {
 	names := make([]string, len(lanes))
 	for i, lane := range lanes {
@@ -240,7 +238,7 @@ func (f Feed) ConsumerNames(lanes []int) []string {
 	return names
 }
 
-// AllLanes lists 0 to wire.Lanes-1.
+// AllLanes returns the lanes 0 to wire.Lanes-1.
 func AllLanes() []int {
 	lanes := make([]int, wire.Lanes)
 	for lane := range lanes {
