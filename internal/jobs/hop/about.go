@@ -22,13 +22,13 @@ func WithHeaders(ctx context.Context, h map[string][]string) context.Context {
 // aboutOf returns the description of the request that ctx belongs to, as far as it is known.
 func aboutOf(ctx context.Context) message.About {
 	if d, ok := ctx.Value(aboutKey{}).(*Message); ok {
-		return d.about()
+		return d.description()
 	}
 	return message.About{}
 }
 
-// about returns the description of the request of a message: the stage's own, where it has read the request, or the one in the headers.
-func (d *Message) about() message.About {
+// description returns the description of the request of a message: the stage's own, where it has read the request, or the one in the headers.
+func (d *Message) description() message.About {
 	if d.About == (message.About{}) && d.Raw != nil {
 		return message.AboutIn(d.Raw.Header)
 	}

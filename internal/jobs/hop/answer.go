@@ -23,17 +23,17 @@ import (
 // own context.
 const WriteTimeout = 10 * time.Second
 
-// answered reports whether the job has its answer. Where that cannot be found out it says no, and
+// isAnswered reports whether the job has its answer. Where that cannot be found out it says no, and
 // work goes on.
-func (l *Jobs) answered(ctx context.Context, job string) bool {
+func (l *Jobs) isAnswered(ctx context.Context, job string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	has, err := l.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
-	return err == nil && has
+	exists, err := l.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
+	return err == nil && exists
 }
 
-// Stored returns the job's answer; nil if it has none, or none that can be read.
-func (l *Jobs) Stored(ctx context.Context, job string) (*wire.Answer, error) {
+// StoredAnswer returns the job's answer; nil if it has none, or none that can be read.
+func (l *Jobs) StoredAnswer(ctx context.Context, job string) (*wire.Answer, error) {
 	m, err := l.Bus.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
 		return nil, nil
@@ -48,10 +48,10 @@ func (l *Jobs) Stored(ctx context.Context, job string) (*wire.Answer, error) {
 	return &a, nil
 }
 
-// Unanswered returns ErrAnswered if the job has its answer, and ErrForeign if that is another
+// CheckUnanswered returns ErrAnswered if the job has its answer, and ErrForeign if that is another
 // request's.
-func (l *Jobs) Unanswered(ctx context.Context, job, digest string) error {
-	a, err := l.Stored(ctx, job)
+func (l *Jobs) CheckUnanswered(ctx context.Context, job, digest string) error {
+	a, err := l.StoredAnswer(ctx, job)
 	switch {
 	case err != nil || a == nil:
 		return err
@@ -61,11 +61,11 @@ func (l *Jobs) Unanswered(ctx context.Context, job, digest string) error {
 	return ErrAnswered
 }
 
-// Over returns ErrAnswered if the job has its answer, or has had it: where the model of an old job
+// CheckNotOver returns ErrAnswered if the job has its answer, or has had it: where the model of an old job
 // is gone its answer may be gone too, and the job is not done again. It returns ErrForeign if the
 // answer is another request's. The job's model was stored at the time asked; zero: that is not known.
-func (l *Jobs) Over(ctx context.Context, lane int, job, digest string, asked time.Time) error {
-	if err := l.Unanswered(ctx, job, digest); err != nil || asked.IsZero() {
+func (l *Jobs) CheckNotOver(ctx context.Context, lane int, job, digest string, asked time.Time) error {
+	if err := l.CheckUnanswered(ctx, job, digest); err != nil || asked.IsZero() {
 		return err
 	}
 
@@ -78,18 +78,18 @@ func (l *Jobs) Over(ctx context.Context, lane int, job, digest string, asked tim
 		return nil
 	}
 
-	there, err := l.Bus.Log.Subjects(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
-	if err == nil && len(there) == 0 {
+	requests, err := l.Bus.Log.Subjects(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
+	if err == nil && len(requests) == 0 {
 		return ErrAnswered
 	}
 	return err
 }
 
-// orFirst returns an answer with its first one in the place of what failed, if somebody stored that in time.
-func (l *Jobs) orFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
+// withFirst returns an answer with its first one in the place of what failed, if somebody stored that in time.
+func (l *Jobs) withFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 	failed := a.Status == wire.StatusError || a.Status == wire.StatusDeadline ||
 		slices.ContainsFunc(a.Results, func(r query.Result) bool { return r.Status != query.StatusOK })
-	if !failed || a.Status == wire.StatusCancelled || l.OrFirst == nil {
+	if !failed || a.Status == wire.StatusCancelled || l.MergeFirst == nil {
 		return a
 	}
 	m, err := l.Bus.Log.Get(ctx, bus.StreamPartial, message.FirstSubject(a.Job))
@@ -105,26 +105,26 @@ func (l *Jobs) orFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 	}
 	results := a.Results
 	if len(results) == 0 && a.Error != nil {
-		results = l.Results(a.Job, len(first.Results), fault.New(a.Error.Code, "%s", a.Error.Message), a.Error.Stage)
+		results = l.ErrorResults(a.Job, len(first.Results), fault.New(a.Error.Code, "%s", a.Error.Message), a.Error.Stage)
 	}
-	results = l.OrFirst(results, first.Results)
+	results = l.MergeFirst(results, first.Results)
 	if !slices.ContainsFunc(results, func(r query.Result) bool { return r.Status == query.StatusOK }) {
 		return a
 	}
-	out := *a
-	out.Status, out.Error, out.Results = wire.StatusOK, nil, results
-	return &out
+	merged := *a
+	merged.Status, merged.Error, merged.Results = wire.StatusOK, nil, results
+	return &merged
 }
 
 // Answer stores a terminal answer, with the job's first one in the place of what failed, unless one is stored already. It returns
 // ErrForeign if that is another request's. The job's model was stored at the time asked; zero: that is not known. Only the loop that
 // Answers may call it.
 func (l *Jobs) Answer(ctx context.Context, a *wire.Answer, asked time.Time) error {
-	return l.store(ctx, l.orFirst(ctx, a), asked)
+	return l.storeAnswer(ctx, l.withFirst(ctx, a), asked)
 }
 
-// store is Answer without a look at the first one.
-func (l *Jobs) store(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
+// storeAnswer is Answer without a look at the first one.
+func (l *Jobs) storeAnswer(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
 	if l.Tracer != nil && trace.SpanContextFromContext(ctx).IsValid() {
 		var span trace.Span
 		ctx, span = l.Tracer.Start(ctx, spanAnswer, trace.WithAttributes(
@@ -150,27 +150,27 @@ func (l *Jobs) store(ctx context.Context, a *wire.Answer, asked time.Time) (err 
 	if a.Status == wire.StatusOK {
 		err = l.Bus.Quotas.Take(ctx, bus.StreamAnswer, m.Subject, m.Header, len(b))
 	}
-	var first *wire.Answer
+	var earlier *wire.Answer
 	if err == nil {
-		first, err = l.first(ctx, m)
+		earlier, err = l.storeFirst(ctx, m)
 	}
 	if errors.Is(err, bus.ErrQuota) && a.Status == wire.StatusOK { // the error needs little room, and ends the job
-		info := l.Info(err)
-		return l.store(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
+		info := l.ErrorInfo(err)
+		return l.storeAnswer(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
 	}
-	if err == nil && first == nil {
-		l.tell(ctx, a, asked, len(b))
-		l.Retire(ctx, a)
+	if err == nil && earlier == nil {
+		l.recordEnd(ctx, a, asked, len(b))
+		l.RemoveRequest(ctx, a)
 	}
-	if err != nil || first == nil {
+	if err != nil || earlier == nil {
 		return err
 	}
 
 	switch {
-	case first.Digest != a.Digest:
+	case earlier.Digest != a.Digest:
 		return ErrForeign
-	case first.Status == wire.StatusOK && a.Status == wire.StatusOK && !sameResults(
-		first.Results, a.Results,
+	case earlier.Status == wire.StatusOK && a.Status == wire.StatusOK && !sameResults(
+		earlier.Results, a.Results,
 	):
 		l.Metrics.Conflict(l.Stage)
 		l.Log.Error(
@@ -181,8 +181,8 @@ func (l *Jobs) store(ctx context.Context, a *wire.Answer, asked time.Time) (err 
 	return nil
 }
 
-// Retire removes the stored request of a tenant's job that has an answer. One that failed by trouble stays: operators may replay it.
-func (l *Jobs) Retire(ctx context.Context, a *wire.Answer) {
+// RemoveRequest removes the stored request of a tenant's job that has an answer. One that failed by trouble stays: operators may replay it.
+func (l *Jobs) RemoveRequest(ctx context.Context, a *wire.Answer) {
 	if a.Error != nil && (a.Error.Code == fault.Infrastructure || a.Error.Code == fault.Internal) {
 		return
 	}
@@ -191,9 +191,9 @@ func (l *Jobs) Retire(ctx context.Context, a *wire.Answer) {
 	}
 }
 
-// first stores an answer and returns nil, or returns the answer that its subject has already. A stored answer that
+// storeFirst stores an answer and returns nil, or returns the answer that its subject has already. A stored answer that
 // cannot be read is deleted first.
-func (l *Jobs) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
+func (l *Jobs) storeFirst(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
 	for discarded := false; ; discarded = true {
 		earlier, err := l.Bus.Log.PutOnce(ctx, bus.StreamAnswer, m)
 		if err != nil || earlier == nil {
@@ -211,16 +211,16 @@ func (l *Jobs) first(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
 
 // sameResults compares the computed results, without durations and cache hits.
 func sameResults(a, b []query.Result) bool {
-	bare := func(results []query.Result) *wire.Answer {
-		out := &wire.Answer{Digest: wire.Digest(nil), Status: wire.StatusOK, Results: slices.Clone(results)}
-		for i := range out.Results {
-			out.Job = out.Results[i].Job
-			out.Results[i].TimingsMS = nil
-			out.Results[i].Cache = ""
+	comparable := func(results []query.Result) *wire.Answer {
+		answer := &wire.Answer{Digest: wire.Digest(nil), Status: wire.StatusOK, Results: slices.Clone(results)}
+		for i := range answer.Results {
+			answer.Job = answer.Results[i].Job
+			answer.Results[i].TimingsMS = nil
+			answer.Results[i].Cache = ""
 		}
-		return out
+		return answer
 	}
-	return SameBytes(bare(a), bare(b))
+	return SameBytes(comparable(a), comparable(b))
 }
 
 // statusOf returns the status of a job that fails with a code.
@@ -234,18 +234,18 @@ func statusOf(code fault.Code) string {
 	return wire.StatusError
 }
 
-// Fail ends the job of a message with an error. It does nothing if the job has another request's
+// EndWithError ends the job of a message with an error. It does nothing if the job has another request's
 // answer.
-func (l *Loop) Fail(d *Message, err error) error {
-	ctx, cancel := context.WithTimeout(d.within(context.Background()), WriteTimeout)
+func (l *Loop) EndWithError(d *Message, err error) error {
+	ctx, cancel := context.WithTimeout(d.inContext(context.Background()), WriteTimeout)
 	defer cancel()
 
-	info := l.Info(err)
+	info := l.ErrorInfo(err)
 	digest := d.Digest
 	if digest == "" {
-		var unread error
-		if digest, unread = l.digestOf(ctx, d); unread != nil {
-			return unread
+		var readErr error
+		if digest, readErr = l.digestOf(ctx, d); readErr != nil {
+			return readErr
 		}
 	}
 
@@ -257,23 +257,23 @@ func (l *Loop) Fail(d *Message, err error) error {
 		Error:  &info,
 	}
 	if d.Queries > 0 {
-		a.Results = l.Results(a.Job, d.Queries, err, l.Stage)
+		a.Results = l.ErrorResults(a.Job, d.Queries, err, l.Stage)
 	}
 
-	return l.End(ctx, d.Subject.Lane, a, "", d.Asked)
+	return l.EndJob(ctx, d.Subject.Lane, a, "", d.JobStored)
 }
 
-// End ends a job with an error, which is its answer unless it has one: here, or by a message to the stage that Answers. A client that
+// EndJob ends a job with an error, which is its answer unless it has one: here, or by a message to the stage that Answers. A client that
 // waits under an id that is none gets it under that id. It does nothing if the job has another request's answer. The job's model was
 // stored at the time asked; zero: that is not known.
-func (l *Jobs) End(
+func (l *Jobs) EndJob(
 	ctx context.Context, lane int, a *wire.Answer, under string, asked time.Time,
 ) error {
 	b, err := wire.Encode(a)
 	if err != nil {
 		return err
 	}
-	if !l.Answers { // a job has one message to the stage that does at a time, the first
+	if !l.WritesAnswers { // a job has one message to the stage that does at a time, the first
 		m := &message.End{Job: a.Job, Tenant: a.Tenant, Answer: b, Under: under, Time: time.Now().UnixMilli()}
 		if !asked.IsZero() {
 			m.Stored = asked.UnixMilli()
@@ -307,8 +307,8 @@ func (l *Jobs) End(
 	return nil
 }
 
-// Info returns an error in the form for clients, without credentials.
-func (l *Jobs) Info(err error) query.ErrorInfo {
+// ErrorInfo returns an error in the form for clients, without credentials.
+func (l *Jobs) ErrorInfo(err error) query.ErrorInfo {
 	return query.ErrorInfo{Code: CodeOf(err), Message: redact.Text(sentence.Text(err.Error())), Stage: l.Stage}
 }
 
@@ -316,7 +316,7 @@ func (l *Jobs) Info(err error) query.ErrorInfo {
 // model's if there is one, else the message's own. It returns an error if the model may be there
 // and could not be fetched: with another digest the answer would be another request's.
 func (l *Loop) digestOf(ctx context.Context, d *Message) (string, error) {
-	s, err := l.Submitted(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
+	s, err := l.Submission(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		return wire.Digest(d.Data), nil
 	}
@@ -325,30 +325,30 @@ func (l *Loop) digestOf(ctx context.Context, d *Message) (string, error) {
 
 // Submission has the facts of a stored request.
 type Submission struct {
-	Digest string
-	Tenant string
-	Asked  time.Time // when its model was stored
-	Lost   bool      // its payload cannot be read any more
+	Digest   string
+	Tenant   string
+	StoredAt time.Time // when its model was stored
+	IsLost   bool      // its payload cannot be read any more
 
 	Deadline time.Time // zero: it has none
 }
 
-// Submitted returns the Submission of the request on a model's subject, which may have wildcards. The error wraps
+// Submission returns the Submission of the request on a model's subject, which may have wildcards. The error wraps
 // bus.ErrNotFound if there is none. A malformed request has its bytes' digest. A lost or damaged one has the digest in its header,
 // or else the digest of its message.
-func (l *Jobs) Submitted(ctx context.Context, subject string) (Submission, error) {
+func (l *Jobs) Submission(ctx context.Context, subject string) (Submission, error) {
 	stored, err := l.Bus.Log.GetRaw(ctx, bus.StreamModel, subject)
 	if err != nil {
 		return Submission{}, err
 	}
-	s := Submission{Asked: bus.StoredAt(stored.Header, stored.Time)}
+	s := Submission{StoredAt: bus.StoredAt(stored.Header, stored.Time)}
 
 	data, err := stored.Data, bus.Intact(stored.Subject, stored.Header, stored.Data)
 	if err == nil {
 		data, err = l.Bus.Blobs.Payload(ctx, message.OwnerOf(stored.Subject), stored.Header, stored.Data)
 	}
 	if bus.Unreadable(err) {
-		s.Lost = true
+		s.IsLost = true
 		if s.Digest = stored.Header.Get(wire.HeaderDigest); !form.IsDigest(s.Digest) {
 			s.Digest = wire.Digest(stored.Data)
 		}
@@ -363,7 +363,7 @@ func (l *Jobs) Submitted(ctx context.Context, subject string) (Submission, error
 		s.Tenant = message.TenantOf(m.Job, m.Tenant)
 		s.Digest, err = m.Digest()
 		if m.DeadlineMS > 0 {
-			s.Deadline = s.Asked.Add(time.Duration(m.DeadlineMS) * time.Millisecond)
+			s.Deadline = s.StoredAt.Add(time.Duration(m.DeadlineMS) * time.Millisecond)
 		}
 	}
 	if s.Digest == "" || err != nil {
@@ -372,19 +372,19 @@ func (l *Jobs) Submitted(ctx context.Context, subject string) (Submission, error
 	return s, nil
 }
 
-// bury gives a message up: it writes a dead letter, then the job's answer if that is wanted, and
+// giveUp gives a message up: it writes a dead letter, then the job's answer if that is wanted, and
 // then ends the deliveries.
-func (l *Loop) bury(d *Message, err error, answer bool) Outcome {
+func (l *Loop) giveUp(d *Message, err error, answer bool) Outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
 	defer cancel()
 
-	failed := l.deadLetter(ctx, d, err)
-	if failed == nil && answer && !d.Silent {
-		failed = l.Fail(d, err)
+	writeErr := l.deadLetter(ctx, d, err)
+	if writeErr == nil && answer && !d.KeepsJob {
+		writeErr = l.EndWithError(d, err)
 	}
 
-	if failed != nil {
-		l.Log.Error("cannot write a dead letter", "job", d.Subject.Job, "error", failed)
+	if writeErr != nil {
+		l.Log.Error("cannot write a dead letter", "job", d.Subject.Job, "error", writeErr)
 		d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
 		return Retry
 	}
@@ -395,7 +395,7 @@ func (l *Loop) bury(d *Message, err error, answer bool) Outcome {
 
 // deadLetter stores a record of a message that was given up, and the error.
 func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
-	info := l.Info(err)
+	info := l.ErrorInfo(err)
 	if errors.Is(err, ErrForeign) {
 		info.Code = fault.BadInput
 	}

@@ -85,15 +85,15 @@ func TestADeadlineIsByTheServersClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		stored := time.Now().Add(-time.Hour)
-		if err := l.Passed(stored, (2 * time.Hour).Milliseconds()); err != nil {
+		if err := l.CheckDeadline(stored, (2 * time.Hour).Milliseconds()); err != nil {
 			t.Errorf("%v off: an hour before the deadline: %v", wrong, err)
 		}
-		if err := l.Passed(stored, (30 * time.Minute).Milliseconds()); fault.CodeOf(err) != fault.Deadline {
+		if err := l.CheckDeadline(stored, (30 * time.Minute).Milliseconds()); fault.CodeOf(err) != fault.Deadline {
 			t.Errorf("%v off: half an hour after the deadline: %v", wrong, err)
 		}
 		now := time.Now().Add(time.Hour)
-		if !l.Fresh(&hop.Message{Attempt: 1, Asked: now}) || l.Fresh(&hop.Message{Attempt: 1, Asked: stored}) ||
-			l.Fresh(&hop.Message{Attempt: 2, Asked: now}) || l.Fresh(&hop.Message{Attempt: 1}) {
+		if !l.IsFresh(&hop.Message{Attempt: 1, JobStored: now}) || l.IsFresh(&hop.Message{Attempt: 1, JobStored: stored}) ||
+			l.IsFresh(&hop.Message{Attempt: 2, JobStored: now}) || l.IsFresh(&hop.Message{Attempt: 1}) {
 			t.Errorf("%v off: what is fresh", wrong)
 		}
 	}

@@ -74,9 +74,9 @@ func outcomeOf(a *wire.Answer) string {
 	return OutcomePartly
 }
 
-// tell logs and counts that this process stored an answer of so many bytes, of a job whose model was stored at that time.
-func (l *Jobs) tell(ctx context.Context, a *wire.Answer, asked time.Time, bytes int) {
-	e := Ended{
+// recordEnd logs and counts that this process stored an answer of so many bytes, of a job whose model was stored at that time.
+func (l *Jobs) recordEnd(ctx context.Context, a *wire.Answer, asked time.Time, bytes int) {
+	ended := Ended{
 		Tenant:  a.Tenant,
 		Method:  methodOf(a.Results),
 		Outcome: outcomeOf(a),
@@ -86,12 +86,12 @@ func (l *Jobs) tell(ctx context.Context, a *wire.Answer, asked time.Time, bytes 
 		Bytes:   bytes,
 		Trace:   tracing.ID(trace.SpanContextFromContext(ctx)),
 	}
-	l.Metrics.Answered(e)
+	l.Metrics.Answered(ended)
 	ms := int64(-1) // not known
-	if e.Timed {
-		ms = e.Took.Milliseconds()
+	if ended.Timed {
+		ms = ended.Took.Milliseconds()
 	}
 	about := aboutOf(ctx)
 	l.Log.LogAttrs(ctx, slog.LevelInfo, "job", slog.String("job", a.Job), slog.String("tenant", a.Tenant), slog.String("model", about.Model),
-		slog.String("question", about.Question), slog.String("outcome", e.Outcome), slog.String("method", e.Method), slog.Int64("ms", ms))
+		slog.String("question", about.Question), slog.String("outcome", ended.Outcome), slog.String("method", ended.Method), slog.Int64("ms", ms))
 }

@@ -23,10 +23,10 @@ func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 	}
 
 	h := message.Headers(m, d.Subject.Job, d.Digest, d.Tenant)
-	d.carry(h)
-	d.about().Into(h)
-	if d.stamp != "" {
-		h[message.HeaderWork] = []string{d.stamp}
+	d.copyTrace(h)
+	d.description().Into(h)
+	if d.costHeader != "" {
+		h[message.HeaderWork] = []string{d.costHeader}
 	}
 	switch d.Subject.Kind {
 	case message.KindNetwork:
@@ -45,9 +45,9 @@ type Output interface {
 	Request() string // digest of the request
 }
 
-// Forward stores a stage's output. If the subject has a message already, from an earlier run of the
+// StoreOutput stores a stage's output. If the subject has a message already, from an earlier run of the
 // same work, that message stays; a difference is counted and logged.
-func (l *Jobs) Forward(
+func (l *Jobs) StoreOutput(
 	ctx context.Context, stream, subject string, out Output, d *Message,
 	same func(a, b wire.Message) bool,
 ) error {
@@ -57,7 +57,7 @@ func (l *Jobs) Forward(
 	}
 
 	var earlier *jetstream.RawStreamMsg
-	err = l.WithRoom(ctx, func() (err error) {
+	err = l.WaitForRoom(ctx, func() (err error) {
 		earlier, err = l.Bus.Log.PutOnce(ctx, stream, msg)
 		return err
 	})
@@ -65,13 +65,13 @@ func (l *Jobs) Forward(
 	if err != nil || earlier == nil {
 		return err
 	}
-	return l.agree(earlier.Data, out, d, same)
+	return l.compareOutputs(earlier.Data, out, d, same)
 }
 
-// WithRoom calls store, and waits and tries again while the stream is full: an accepted job is not
+// WaitForRoom calls store, and waits and tries again while the stream is full: an accepted job is not
 // lost because the next stage is behind. The message being processed keeps its slot and its
 // heartbeat meanwhile, so the stages before it come to a halt, and the publishers at last.
-func (l *Jobs) WithRoom(ctx context.Context, store func() error) error {
+func (l *Jobs) WaitForRoom(ctx context.Context, store func() error) error {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := store()
 		if !errors.Is(err, bus.ErrFull) {
@@ -89,10 +89,10 @@ func (l *Jobs) WithRoom(ctx context.Context, store func() error) error {
 	}
 }
 
-// agree compares an earlier output with this one. The error is ErrForeign if the earlier one belongs
+// compareOutputs compares an earlier output with this one. The error is ErrForeign if the earlier one belongs
 // to another request. The same work has the same result, unless a clock or another version had a part
 // in it. The next stages use the first result in any case.
-func (l *Jobs) agree(
+func (l *Jobs) compareOutputs(
 	earlier []byte, out Output, d *Message, same func(a, b wire.Message) bool,
 ) error {
 	first := reflect.New(reflect.TypeOf(out).Elem()).Interface().(Output)
@@ -124,19 +124,19 @@ func SameBytes(x, y wire.Message) bool {
 	return errA == nil && errB == nil && string(a) == string(b)
 }
 
-// Open returns nil if the job may be worked on: it has no answer, and its deadline has not passed.
-func (l *Jobs) Open(ctx context.Context, d *Message, deadlineMS int64) error {
-	if !l.Fresh(d) {
-		if err := l.Over(ctx, d.Subject.Lane, d.Subject.Job, d.Digest, d.Asked); err != nil {
+// CheckOpen returns nil if the job may be worked on: it has no answer, and its deadline has not passed.
+func (l *Jobs) CheckOpen(ctx context.Context, d *Message, deadlineMS int64) error {
+	if !l.IsFresh(d) {
+		if err := l.CheckNotOver(ctx, d.Subject.Lane, d.Subject.Job, d.Digest, d.JobStored); err != nil {
 			return err
 		}
 	}
-	return l.Passed(d.Asked, deadlineMS)
+	return l.CheckDeadline(d.JobStored, deadlineMS)
 }
 
-// Passed returns an error with the code deadline if a deadline of so many milliseconds after
+// CheckDeadline returns an error with the code deadline if a deadline of so many milliseconds after
 // stored has passed.
-func (l *Jobs) Passed(stored time.Time, deadlineMS int64) error {
+func (l *Jobs) CheckDeadline(stored time.Time, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil
 	}

@@ -49,48 +49,48 @@ func LostGoroutines() int64 { return lostGoroutines.Load() }
 // guard watches one handler. Exactly one of two things happens: the handler returns, or it is given
 // up.
 type guard struct {
-	mu    sync.Mutex
-	over  bool // returned
-	lost  bool // given up
-	timer *time.Timer
+	mu          sync.Mutex
+	hasReturned bool // returned
+	isGivenUp   bool // given up
+	timer       *time.Timer
 }
 
-// watch gives the handler of d up, and calls lost, when it has not returned Overdue after ctx
+// watchHandler gives the handler of d up, and calls lost, when it has not returned Overdue after ctx
 // ended.
-func (l *Loop) watch(
-	ctx context.Context, d *Message, began time.Time, lost func(cause error),
+func (l *Loop) watchHandler(
+	ctx context.Context, d *Message, began time.Time, onLost func(cause error),
 ) *guard {
 	g := &guard{}
 	context.AfterFunc(ctx, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.over {
+		if g.hasReturned {
 			return
 		}
 		g.timer = time.AfterFunc(l.Overdue, func() {
 			g.mu.Lock()
-			if g.lost = !g.over; !g.lost {
+			if g.isGivenUp = !g.hasReturned; !g.isGivenUp {
 				g.mu.Unlock()
 				return
 			}
 			lostGoroutines.Add(1)
 			g.mu.Unlock()
-			lost(context.Cause(ctx))
+			onLost(context.Cause(ctx))
 		})
 	})
 	return g
 }
 
-// returned is to be called when the handler has returned. It reports whether that was in time.
-func (g *guard) returned() bool {
+// noteReturn is to be called when the handler has returned. It reports whether that was in time.
+func (g *guard) noteReturn() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.lost {
+	if g.isGivenUp {
 		lostGoroutines.Add(-1)
 		return false
 	}
 
-	g.over = true
+	g.hasReturned = true
 	if g.timer != nil {
 		g.timer.Stop()
 	}
@@ -100,15 +100,15 @@ func (g *guard) returned() bool {
 // quarantine gives up a message whose handler does not return, so that it is not delivered to the
 // next worker: it writes a dead letter, and an error as the job's answer. The handler may still
 // write into its Message, so a new one is made.
-func (l *Loop) quarantine(of *Message, subject message.Subject, took time.Duration, cause error) {
+func (l *Loop) quarantine(original *Message, subject message.Subject, took time.Duration, cause error) {
 	d := &Message{
-		Raw:     of.Raw,
+		Raw:     original.Raw,
 		Subject: subject,
-		Attempt: of.Raw.Attempt,
-		Data:    of.Raw.Data,
-		Tenant:  of.Raw.Header.Get(wire.HeaderTenant),
+		Attempt: original.Raw.Attempt,
+		Data:    original.Raw.Data,
+		Tenant:  original.Raw.Header.Get(wire.HeaderTenant),
 	}
-	d.Silent = subject.Kind == message.KindCancel || subject.Kind == message.KindDeadline
+	d.KeepsJob = subject.Kind == message.KindCancel || subject.Kind == message.KindDeadline
 
 	hung := &HungError{
 		Stage:   l.Stage,
@@ -126,7 +126,7 @@ func (l *Loop) quarantine(of *Message, subject message.Subject, took time.Durati
 		"cause", cause, "lost", LostGoroutines(),
 	)
 
-	outcome := l.bury(d, hung, true)
+	outcome := l.giveUp(d, hung, true)
 	l.Metrics.Settled(l.Stage, outcome.name, took)
 	l.Metrics.Hang(l.Stage)
 	if l.Hung != nil {

@@ -38,14 +38,14 @@ type Jobs struct {
 	Hard    context.Context // ends when the drain is over: work in progress is given up
 	Soft    context.Context // ends when the worker is to stop: nothing new is begun
 
-	// Results returns the results of a job that fails with err in a stage, one per query.
-	Results func(job string, queries int, err error, stage string) []query.Result
+	// ErrorResults returns the results of a job that fails with err in a stage, one per query.
+	ErrorResults func(job string, queries int, err error, stage string) []query.Result
 
-	// OrFirst returns the results of a job, those of its first answer in the place of those that failed.
-	OrFirst func(results, first []query.Result) []query.Result
+	// MergeFirst returns the results of a job, those of its first answer in the place of those that failed.
+	MergeFirst func(results, storeFirst []query.Result) []query.Result
 
-	// Answers: this stage writes the answers of jobs; the others ask it to.
-	Answers bool
+	// WritesAnswers: this stage writes the answers of jobs; the others ask it to.
+	WritesAnswers bool
 
 	// Tracer makes the spans; nil: nobody records any.
 	Tracer trace.Tracer
@@ -98,20 +98,20 @@ type Metrics interface {
 
 // Intake describes how the messages of one kind are processed.
 type Intake struct {
-	Handler Handler
-	Headers bool // messages come without their payloads
-	Patient bool // no limit of deliveries, time or failures
-	Untold  bool // no progress is published when processing begins
-	// Tries returns how often work on a message was begun, this time included; it is asked where the
+	Handler       Handler
+	HeadersOnly   bool // messages come without their payloads
+	Unlimited     bool // no limit of deliveries, time or failures
+	SkipsProgress bool // no progress is published when processing begins
+	// CountAttempts returns how often work on a message was begun, this time included; it is asked where the
 	// deliveries are many, and some may have been to other workers that passed it on. Nil: none do.
-	Tries   func(ctx context.Context, d *Message) int
-	Metered bool // the messages are the stage's proper work, which the Meter and histograms count
+	CountAttempts func(ctx context.Context, d *Message) int
+	MeasuresCost  bool // the messages are the stage's proper work, which the Meter and histograms count
 }
 
 // Process takes one message from delivery to acknowledgement, with any content. A handler that does
 // not return is given up: then free is called, and Process returns false if the handler returns
 // after all.
-func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
+func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 	began := time.Now()
 	d := &Message{Raw: msg, Attempt: msg.Attempt}
 	l.Metrics.Arrived(l.Stage, d.Attempt)
@@ -119,7 +119,7 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	asked, err := Done, error(nil)
 	if d.Subject, err = message.ParseSubject(msg.Subject); err != nil {
 		// There is no job to answer to.
-		l.drop(d, err)
+		l.rejectSubject(d, err)
 		return true
 	}
 
@@ -130,38 +130,38 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 
 	switch d.Subject.Kind {
 	case message.KindCancel, message.KindDeadline, message.KindRedrive, message.KindEnd:
-		d.Silent = true
+		d.KeepsJob = true
 	}
 
 	ctx, cancel := context.WithCancelCause(l.Hard)
-	stop := l.heartbeat(ctx, d, cancel, in)
-	if in.Tries != nil && d.Attempt >= l.MaxDeliveries {
-		d.Attempt = in.Tries(l.Hard, d)
+	stop := l.startHeartbeat(ctx, d, cancel, intake)
+	if intake.CountAttempts != nil && d.Attempt >= l.MaxDeliveries {
+		d.Attempt = intake.CountAttempts(l.Hard, d)
 	}
-	ctx = l.follow(ctx, d, in)
+	ctx = l.withTrace(ctx, d, intake)
 	subject := d.Subject
-	metered := l.metered(d, in)
-	guard := l.watch(ctx, d, began, func(cause error) {
+	measured := l.startMeasuring(d, intake)
+	guard := l.watchHandler(ctx, d, began, func(cause error) {
 		stop()
-		metered.abandon()
+		measured.abandon()
 		l.quarantine(d, subject, time.Since(began), cause)
 		free()
 	})
 
 	// While there is trouble with the servers messages come again though somebody works on them.
-	if d.Attempt > l.MaxDeliveries && !in.Patient && !l.Bus.Conn.Unsettled(troubleCounts) {
+	if d.Attempt > l.MaxDeliveries && !intake.Unlimited && !l.Bus.Conn.Unsettled(troubleCounts) {
 		err = fault.New(
 			fault.Internal, "pipeline: delivered %d times, and no worker came to its end",
 			d.Attempt-1,
 		)
 	} else {
-		asked, err = l.attempt(ctx, d, in)
-		for tries := 1; tries < troubleTries && d.Attempt >= l.MaxDeliveries-1 && !in.Patient && l.unsettled(ctx, err); tries++ {
-			asked, err = l.attempt(ctx, d, in)
+		asked, err = l.callHandler(ctx, d, intake)
+		for tries := 1; tries < troubleTries && d.Attempt >= l.MaxDeliveries-1 && !intake.Unlimited && l.failedByTrouble(ctx, err); tries++ {
+			asked, err = l.callHandler(ctx, d, intake)
 		}
 	}
 
-	if !guard.returned() {
+	if !guard.noteReturn() {
 		l.Log.Warn(
 			"a handler that was given up has returned", "subject", msg.Subject, "took",
 			time.Since(began),
@@ -170,13 +170,13 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 	}
 
 	stop()
-	metered.end(began, err == nil && (asked == Done || asked == Held))
+	measured.end(began, err == nil && (asked == Done || asked == Held))
 	cause := context.Cause(ctx)
 	cancel(nil)
 
-	outcome := l.settle(d, in, asked, err, cause)
+	outcome := l.decideOutcome(d, intake, asked, err, cause)
 	took := time.Since(began)
-	d.left(outcome, err)
+	d.endSpan(outcome, err)
 	l.Metrics.Settled(l.Stage, outcome.name, took)
 	l.logOutcome(d, outcome, err, took)
 	return true
@@ -186,7 +186,7 @@ func (l *Loop) Process(msg *bus.Delivered, in *Intake, free func()) bool {
 // with the error.
 func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Duration) {
 	level := slog.LevelWarn
-	if err == nil || outcome == Done || outcome == Held || outcome.name == later {
+	if err == nil || outcome == Done || outcome == Held || outcome.name == laterName {
 		level = slog.LevelDebug
 		err = nil
 	}
@@ -211,9 +211,9 @@ func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Dura
 	log.Log(l.Hard, level, "message", "outcome", outcome.name, "took", took)
 }
 
-// attempt resolves the payload and calls the handler. A panic becomes an internal error: message or
+// callHandler resolves the payload and calls the handler. A panic becomes an internal error: message or
 // program is at fault, and the worker goes on either way.
-func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outcome, err error) {
+func (l *Loop) callHandler(ctx context.Context, d *Message, intake *Intake) (asked Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			l.Log.Error(
@@ -223,17 +223,17 @@ func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outco
 		}
 	}()
 
-	if !in.Headers {
+	if !intake.HeadersOnly {
 		if err = bus.Sound(d.Raw.Header); err != nil {
-			d.Broken, d.Data = true, d.Raw.Data
+			d.IsMalformed, d.Data = true, d.Raw.Data
 			return Done, err
 		}
 		if err = bus.Intact(d.Raw.Subject, d.Raw.Header, d.Raw.Data); err != nil {
-			d.Broken, d.Data = true, d.Raw.Data
+			d.IsMalformed, d.Data = true, d.Raw.Data
 			return Done, err
 		}
 		if d.Data, err = l.Bus.Blobs.Payload(ctx, d.Subject.Owner, d.Raw.Header, d.Raw.Data); err != nil {
-			d.Broken = fault.CodeOf(err) == fault.BadInput
+			d.IsMalformed = fault.CodeOf(err) == fault.BadInput
 			return Done, err
 		}
 	}
@@ -243,7 +243,7 @@ func (l *Loop) attempt(ctx context.Context, d *Message, in *Intake) (asked Outco
 	}
 	ctx, end := l.Processors.Enter(ctx, message.WorksFor(d.Raw.Subject, d.Raw.Header))
 	defer end()
-	return in.Handler(ctx, d)
+	return intake.Handler(ctx, d)
 }
 
 // Times of trouble with the servers.
@@ -255,9 +255,9 @@ const (
 	troubleCounts = time.Minute            // it explains for so long how often messages were delivered
 )
 
-// unsettled reports, after a pause, whether an attempt failed by trouble with the servers. A message with few deliveries left is
+// failedByTrouble reports, after a pause, whether an attempt failed by trouble with the servers. A message with few deliveries left is
 // tried here some times, with heartbeats: its deliveries are for workers that do not come to its end.
-func (l *Loop) unsettled(ctx context.Context, err error) bool {
+func (l *Loop) failedByTrouble(ctx context.Context, err error) bool {
 	if err == nil || CodeOf(err) != fault.Infrastructure || errors.Is(err, ErrLater) || errors.Is(err, bus.ErrNoStream) ||
 		errors.Is(err, bus.ErrFull) || !l.Bus.Conn.Explains(err, troubleOver) {
 		return false
@@ -270,52 +270,52 @@ func (l *Loop) unsettled(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && l.Soft.Err() == nil
 }
 
-// heartbeat tells the server at every Heartbeat, from a goroutine of its own, that the message is
+// startHeartbeat tells the server at every Heartbeat, from a goroutine of its own, that the message is
 // being processed, and looks whether the job has its answer by then. It cancels the work at the
 // ceiling, and beats on: no other worker takes the message before this handler returns or is given up.
 // A beat does not wait for a look that takes long; one that is late by more than Heartbeat counts as
 // trouble, because the message may come again meanwhile. The function it returns ends it.
-func (l *Loop) heartbeat(
-	ctx context.Context, d *Message, cancel context.CancelCauseFunc, in *Intake,
+func (l *Loop) startHeartbeat(
+	ctx context.Context, d *Message, cancel context.CancelCauseFunc, intake *Intake,
 ) (stop func()) {
 	began := time.Now()
 	due := began.Add(l.Heartbeat)
-	over, looking := false, false
-	told := in.Untold || in.Patient || d.Silent // the handler may write d.Silent meanwhile
+	isOver, isLooking := false, false
+	isProgressTold := intake.SkipsProgress || intake.Unlimited || d.KeepsJob // the handler may write d.Silent meanwhile
 
 	var mu sync.Mutex // held during a beat
 	var timer *time.Timer
-	look := func() {
-		if l.answered(ctx, d.Subject.Job) {
+	lookForAnswer := func() {
+		if l.isAnswered(ctx, d.Subject.Job) {
 			cancel(ErrAnswered)
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		looking = false
+		isLooking = false
 	}
 	mu.Lock()
 	defer mu.Unlock()
 	timer = time.AfterFunc(l.Heartbeat, func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if over {
+		if isOver {
 			return
 		}
-		if time.Since(began) > l.Ceiling && !in.Patient {
+		if time.Since(began) > l.Ceiling && !intake.Unlimited {
 			cancel(errCeiling)
 		}
 
 		d.Raw.Working()
-		if !told {
+		if !isProgressTold {
 			l.Progress(d.Subject.Job, l.Stage, 0, 1)
-			told = true
+			isProgressTold = true
 		}
 		if time.Since(due) > l.Heartbeat {
 			l.Bus.Conn.Unsettle()
 		}
-		if !in.Patient && !looking {
-			looking = true
-			go look()
+		if !intake.Unlimited && !isLooking {
+			isLooking = true
+			go lookForAnswer()
 		}
 		due = time.Now().Add(l.Heartbeat)
 		timer.Reset(l.Heartbeat)
@@ -324,7 +324,7 @@ func (l *Loop) heartbeat(
 	return func() {
 		mu.Lock()
 		defer mu.Unlock()
-		over = true
+		isOver = true
 		timer.Stop()
 	}
 }

@@ -30,44 +30,46 @@ type Message struct {
 	Data    []byte // the payload, resolved
 	Attempt int    // 1 for the first delivery
 
-	Asked time.Time // when the job's model was stored, as soon as it is known
+	JobStored time.Time // when the job's model was stored, as soon as it is known
 
-	Digest  string // of the request, as soon as it is known
-	Tenant  string
-	About   message.About // of the request, in the stage that reads it
-	Queries int           // number of the request's queries, 0 if it is not known
-	Broken  bool          // the message could not be decoded, or contradicts its subject
-	Silent  bool          // an error of the message does not end the job
-	Flops   float64       // of the work that was done, as they were expected
-	span    trace.Span    // of the work; nil where nobody records it
-	trace   nats.Header   // has the trace in place of Raw's headers; may be nil
-	stamp   string        // costs of messages at this stage and those before, for the outputs' headers
+	Digest      string // of the request, as soon as it is known
+	Tenant      string
+	About       message.About // of the request, in the stage that reads it
+	Queries     int           // number of the request's queries, 0 if it is not known
+	IsMalformed bool          // the message could not be decoded, or contradicts its subject
+	KeepsJob    bool          // an error of the message does not end the job
+	Flops       float64       // of the work that was done, as they were expected
+	span        trace.Span    // of the work; nil where nobody records it
+	traceHeader nats.Header   // has the trace in place of Raw's headers; may be nil
+	costHeader  string        // costs of messages at this stage and those before, for the outputs' headers
 }
 
 // Decode decodes the payload into m. A payload that cannot be decoded is the sender's error, and is
 // not tried again.
 func (d *Message) Decode(m wire.Message) error {
 	err := wire.Decode(d.Data, m)
-	d.Broken = err != nil
+	d.IsMalformed = err != nil
 	return err
 }
 
 // Mismatch returns the error of a message whose content contradicts its subject.
 func (d *Message) Mismatch(what string, got, want any) error {
-	d.Broken = true
+	d.IsMalformed = true
 	return fault.New(
 		fault.BadInput, "pipeline: %s: the message says %s %v, its subject %v", d.Subject, what,
 		got, want,
 	)
 }
 
-// freshFor is the age of a job up to which the first delivery of its messages is processed without
+// maxFreshAge is the age of a job up to which the first delivery of its messages is processed without
 // looking for its answer: hardly any has it by then, and needless work is noticed when its output
 // is stored, or by the heartbeat.
-const freshFor = 100 * time.Millisecond
+const maxFreshAge = 100 * time.Millisecond
 
-// Fresh reports whether a message is delivered for the first time, and its job was stored just now.
-func (l *Jobs) Fresh(d *Message) bool { return d.Attempt == 1 && l.Bus.Conn.Since(d.Asked) < freshFor }
+// IsFresh reports whether a message is delivered for the first time, and its job was stored just now.
+func (l *Jobs) IsFresh(d *Message) bool {
+	return d.Attempt == 1 && l.Bus.Conn.Since(d.JobStored) < maxFreshAge
+}
 
 // Outcome is the end of a message, or the one that its handler asks for.
 type Outcome struct {
@@ -84,18 +86,18 @@ var (
 	Dead   = Outcome{name: "dead"}   // the job ended with an error, the message is a dead letter
 )
 
-// later is the name of the outcomes that Later returns.
-const later = "later"
+// laterName is the name of the outcomes that Later returns.
+const laterName = "later"
 
 // Later has the message delivered again after a pause, although nothing is wrong.
-func Later(after time.Duration) Outcome { return Outcome{name: later, after: after} }
+func Later(after time.Duration) Outcome { return Outcome{name: laterName, after: after} }
 
 // String returns the name under which the outcome is counted.
 func (o Outcome) String() string { return o.name }
 
 // Outcomes returns the names of all outcomes.
 func Outcomes() []string {
-	return []string{Done.name, Held.name, later, Retry.name, Failed.name, Dead.name}
+	return []string{Done.name, Held.name, laterName, Retry.name, Failed.name, Dead.name}
 }
 
 // Handler processes messages of one kind. It returns an outcome, or an error whose code decides

@@ -12,15 +12,15 @@ import (
 // them is charged 1/n of the time that passes, so that all charges together are the time in which
 // there was any work, however many slots or processors there are.
 type Meter struct {
-	mu      sync.Mutex
-	n       int       // messages in work
-	at      time.Time // of the last change of n
-	each    float64   // seconds that one message would have been charged if it had always been there
-	small   tally
-	large   tally
-	stamped time.Time // when stamp last said something
-	said    message.Work
-	done    int64 // messages that came to their end
+	mu               sync.Mutex
+	inWork           int       // messages in work
+	changedAt        time.Time // of the last change of n
+	chargePerMessage float64   // seconds that one message would have been charged if it had always been there
+	small            tally
+	large            tally
+	statedAt         time.Time // when stamp last said something
+	stated           message.Work
+	finished         int64 // messages that came to their end
 }
 
 // tally sums over the last meterOver seconds of charges, older ones exponentially less.
@@ -37,31 +37,31 @@ func (t *tally) add(flops, seconds float64) {
 	t.seconds = keep*t.seconds + seconds
 }
 
-// pass charges the messages in work with the time since the last change. The caller holds m.mu.
-func (m *Meter) pass(now time.Time) {
-	if m.n > 0 {
-		m.each += now.Sub(m.at).Seconds() / float64(m.n)
+// charge charges the messages in work with the time since the last change. The caller holds m.mu.
+func (m *Meter) charge(now time.Time) {
+	if m.inWork > 0 {
+		m.chargePerMessage += now.Sub(m.changedAt).Seconds() / float64(m.inWork)
 	}
-	m.at = now
+	m.changedAt = now
 }
 
-// begin notes that work on a message begins. The value it returns is for end.
-func (m *Meter) begin() float64 {
+// beginWork notes that work on a message begins. The value it returns is for end.
+func (m *Meter) beginWork() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.pass(time.Now())
-	m.n++
-	return m.each
+	m.charge(time.Now())
+	m.inWork++
+	return m.chargePerMessage
 }
 
-// end notes that work on a message ends, and returns the seconds that it is charged. A message
+// endWork notes that work on a message ends, and returns the seconds that it is charged. A message
 // whose work came to nothing says nothing about others.
-func (m *Meter) end(begun, flops float64, worked bool) (seconds float64) {
+func (m *Meter) endWork(chargeAtStart, flops float64, worked bool) (seconds float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.pass(time.Now())
-	m.n--
-	seconds = m.each - begun
+	m.charge(time.Now())
+	m.inWork--
+	seconds = m.chargePerMessage - chargeAtStart
 	switch {
 	case !worked:
 		return seconds
@@ -70,26 +70,26 @@ func (m *Meter) end(begun, flops float64, worked bool) (seconds float64) {
 	default:
 		m.small.add(flops, seconds)
 	}
-	m.done++
+	m.finished++
 	return seconds
 }
 
-// Done returns the number of messages that came to their end since the process began.
-func (m *Meter) Done() int64 {
+// Finished returns the number of messages that came to their end since the process began.
+func (m *Meter) Finished() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.done
+	return m.finished
 }
 
 // Work returns the recent cost of messages.
 func (m *Meter) Work() message.Work {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.work()
+	return m.recentCost()
 }
 
-// work is Work for a caller that holds m.mu.
-func (m *Meter) work() (w message.Work) {
+// recentCost is Work for a caller that holds m.mu.
+func (m *Meter) recentCost() (w message.Work) {
 	if m.small.count > 0 {
 		w.Seconds = m.small.seconds / m.small.count
 	}
@@ -104,17 +104,17 @@ func (m *Meter) work() (w message.Work) {
 // measurement is stated at once: nothing else may come.
 const stampEvery = 100 * time.Millisecond
 
-// stamp returns the header of outputs that states the cost of messages to this stage and those
+// costHeader returns the header of outputs that states the cost of messages to this stage and those
 // before it; "": nothing new.
-func (m *Meter) stamp(before, stage string) string {
+func (m *Meter) costHeader(before, stage string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := m.work()
-	news := w.Seconds > 0 && m.said.Seconds == 0 || w.Flops > 0 && m.said.Flops == 0
-	if w == (message.Work{}) || time.Since(m.stamped) < stampEvery && !news {
+	w := m.recentCost()
+	isNew := w.Seconds > 0 && m.stated.Seconds == 0 || w.Flops > 0 && m.stated.Flops == 0
+	if w == (message.Work{}) || time.Since(m.statedAt) < stampEvery && !isNew {
 		return before
 	}
-	m.stamped = time.Now()
-	m.said = w
+	m.statedAt = time.Now()
+	m.stated = w
 	return message.FormatWork(before, stage, w)
 }

@@ -16,13 +16,13 @@ func TestMeterShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter
 		time.Sleep(time.Hour) // idle: charged to nobody
-		a := m.begin()
+		a := m.beginWork()
 		time.Sleep(2 * time.Second) // a alone
-		b := m.begin()
+		b := m.beginWork()
 		time.Sleep(4 * time.Second) // both
-		chargedA := m.end(a, 0, true)
+		chargedA := m.endWork(a, 0, true)
 		time.Sleep(time.Second) // b alone
-		chargedB := m.end(b, 9e9, true)
+		chargedB := m.endWork(b, 9e9, true)
 		time.Sleep(time.Hour)
 
 		if !near(chargedA, 2+4./2) || !near(chargedB, 4./2+1) {
@@ -33,9 +33,9 @@ func TestMeterShares(t *testing.T) {
 		}
 
 		// Work that came to nothing says nothing.
-		c := m.begin()
+		c := m.beginWork()
 		time.Sleep(time.Minute)
-		m.end(c, 0, false)
+		m.endWork(c, 0, false)
 		if w := m.Work(); !near(w.Seconds, 4) || !near(w.Flops, 3e9) {
 			t.Errorf("%+v after work that came to nothing", w)
 		}
@@ -47,9 +47,9 @@ func TestMeterForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter
 		for _, one := range []struct{ seconds, flops float64 }{{10, 10e9}, {meterOver, meterOver * 4e9}} {
-			begun := m.begin()
+			begun := m.beginWork()
 			time.Sleep(time.Duration(one.seconds * float64(time.Second)))
-			m.end(begun, one.flops, true)
+			m.endWork(begun, one.flops, true)
 		}
 		want := (10e9/math.E + meterOver*4e9) / (10/math.E + meterOver)
 		if w := m.Work(); !near(w.Flops, want) {
@@ -63,21 +63,21 @@ func TestMeterStamps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter
 		before := message.FormatWork("", "reparam-worker", message.Work{Seconds: 0.001})
-		if s := m.stamp(before, "learn-worker"); s != before {
+		if s := m.costHeader(before, "learn-worker"); s != before {
 			t.Errorf("%q, with nothing measured", s)
 		}
-		begun := m.begin()
+		begun := m.beginWork()
 		time.Sleep(2 * time.Second)
-		m.end(begun, 0, true)
-		said := message.ParseWork(m.stamp(before, "learn-worker"))
+		m.endWork(begun, 0, true)
+		said := message.ParseWork(m.costHeader(before, "learn-worker"))
 		if said["reparam-worker"].Seconds != 0.001 || said["learn-worker"].Seconds != 2 {
 			t.Errorf("said %v", said)
 		}
-		if s := m.stamp("", "learn-worker"); s != "" {
+		if s := m.costHeader("", "learn-worker"); s != "" {
 			t.Errorf("%q, said a moment ago", s)
 		}
 		time.Sleep(stampEvery)
-		if s := m.stamp("", "learn-worker"); s == "" {
+		if s := m.costHeader("", "learn-worker"); s == "" {
 			t.Error("said once only")
 		}
 	})

@@ -19,25 +19,25 @@ type Work struct {
 	Trace   string        // id of the trace; "" where nobody records one
 }
 
-// metered follows one message through the work on it.
-type metered struct {
-	l      *Loop
-	d      *Message
-	begun  float64
-	waited time.Duration
+// measurement follows one message through the work on it.
+type measurement struct {
+	loop          *Loop
+	message       *Message
+	chargeAtStart float64
+	waited        time.Duration
 }
 
-// metered begins to measure the work on a message; nil if that is not measured.
-func (l *Loop) metered(d *Message, in *Intake) *metered {
-	if !in.Metered {
+// startMeasuring begins to measure the work on a message; nil if that is not measured.
+func (l *Loop) startMeasuring(d *Message, intake *Intake) *measurement {
+	if !intake.MeasuresCost {
 		return nil
 	}
-	d.stamp = l.Meter.stamp(passable(d.Raw.Header.Get(message.HeaderWork)), l.Stage)
-	return &metered{l: l, d: d, begun: l.Meter.begin(), waited: max(0, time.Since(d.Raw.Stored))}
+	d.costHeader = l.Meter.costHeader(usableCosts(d.Raw.Header.Get(message.HeaderWork)), l.Stage)
+	return &measurement{loop: l, message: d, chargeAtStart: l.Meter.beginWork(), waited: max(0, time.Since(d.Raw.Stored))}
 }
 
-// passable returns a message's statement of costs if it is passed on; one that is too long is not.
-func passable(value string) string {
+// usableCosts returns a message's statement of costs if it is passed on; one that is too long is not.
+func usableCosts(value string) string {
 	if len(message.ParseWork(value)) == 0 {
 		return ""
 	}
@@ -45,30 +45,30 @@ func passable(value string) string {
 }
 
 // abandon ends the measuring of a message whose handler was given up.
-func (m *metered) abandon() {
+func (m *measurement) abandon() {
 	if m != nil {
-		m.l.Meter.end(m.begun, 0, false)
-		m.d.left(Dead, fault.New(fault.Internal, "pipeline: the handler was given up"))
+		m.loop.Meter.endWork(m.chargeAtStart, 0, false)
+		m.message.endSpan(Dead, fault.New(fault.Internal, "pipeline: the handler was given up"))
 	}
 }
 
 // end reports the finished work, or that nothing was done.
-func (m *metered) end(began time.Time, worked bool) {
+func (m *measurement) end(began time.Time, worked bool) {
 	if m == nil {
 		return
 	}
-	flops := m.d.Flops
+	flops := m.message.Flops
 	if !worked {
 		flops = 0
 	}
-	m.l.Metrics.Worked(m.l.Stage, Work{
+	m.loop.Metrics.Worked(m.loop.Stage, Work{
 		Waited:  m.waited,
-		First:   m.d.Attempt == 1,
+		First:   m.message.Attempt == 1,
 		Took:    time.Since(began),
-		Tenant:  m.d.Tenant,
-		Bytes:   len(m.d.Raw.Data),
+		Tenant:  m.message.Tenant,
+		Bytes:   len(m.message.Raw.Data),
 		Flops:   flops,
-		Charged: m.l.Meter.end(m.begun, flops, worked),
-		Trace:   m.d.traceID(),
+		Charged: m.loop.Meter.endWork(m.chargeAtStart, flops, worked),
+		Trace:   m.message.traceID(),
 	})
 }

@@ -7,10 +7,12 @@ import (
 )
 
 // Progress publishes the progress of a job over core NATS.
-func (l *Jobs) Progress(job, stage string, done, total int) { l.Tell(job, stage, done, total, "") }
+func (l *Jobs) Progress(job, stage string, done, total int) {
+	l.ProgressText(job, stage, done, total, "")
+}
 
-// Tell is Progress with a text.
-func (l *Jobs) Tell(job, stage string, done, total int, text string) {
+// ProgressText is Progress with a text.
+func (l *Jobs) ProgressText(job, stage string, done, total int, text string) {
 	p := &wire.Progress{
 		Job:   job,
 		Stage: stage,

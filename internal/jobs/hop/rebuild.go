@@ -17,12 +17,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// mostRebuilds is how often one process starts the same job again for something that was lost: a
+// maxRebuilds is how often one process starts the same job again for something that was lost: a
 // store that keeps nothing would have it repeated without end.
-const mostRebuilds = 3
+const maxRebuilds = 3
 
-// keepRebuilds is the number of jobs that are counted, more than there are between the stages while all lose something.
-const keepRebuilds = 1 << 16
+// maxRebuildJobs is the number of jobs that are counted, more than there are between the stages while all lose something.
+const maxRebuildJobs = 1 << 16
 
 // Rebuilds counts the restarts of each of the last jobs.
 type Rebuilds struct {
@@ -30,32 +30,32 @@ type Rebuilds struct {
 	times map[string]int
 }
 
-// May reports whether the job may be started again.
-func (r *Rebuilds) May(job string) bool {
+// MayRestart reports whether the job may be started again.
+func (r *Rebuilds) MayRestart(job string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.times[job] < mostRebuilds
+	return r.times[job] < maxRebuilds
 }
 
-// Count notes that the job is started again.
-func (r *Rebuilds) Count(job string) {
+// Add notes that the job is started again.
+func (r *Rebuilds) Add(job string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.times == nil || len(r.times) >= keepRebuilds && r.times[job] == 0 {
+	if r.times == nil || len(r.times) >= maxRebuildJobs && r.times[job] == 0 {
 		r.times = map[string]int{}
 	}
 	r.times[job]++
 }
 
-// rebuildable reports whether a message failed for lack of something that its job's model makes
+// isRebuildable reports whether a message failed for lack of something that its job's model makes
 // again.
-func (l *Loop) rebuildable(d *Message, err error) bool {
+func (l *Loop) isRebuildable(d *Message, err error) bool {
 	if !errors.Is(err, bus.ErrLost) {
 		return false
 	}
 	switch d.Subject.Kind {
 	case message.KindNetwork, message.KindTask, message.KindPartial:
-		return l.Rebuilds.May(d.Subject.Job)
+		return l.Rebuilds.MayRestart(d.Subject.Job)
 	}
 	return false
 }
@@ -78,12 +78,12 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 	d.Raw.Done()
 	l.Bus.Conn.NC.FlushTimeout(WriteTimeout)
 
-	fresh, err := l.StartAgain(ctx, d.Subject.Lane, d.Subject.Job, fmt.Sprintf("%.200s", lost))
+	isNew, err := l.StartAgain(ctx, d.Subject.Lane, d.Subject.Job, fmt.Sprintf("%.200s", lost))
 	if err != nil {
 		l.Bus.Conn.Trouble.Warn(l.Log, "cannot start again: the sweeper will", "job", d.Subject.Job, "error", err)
 	}
-	if fresh {
-		l.Rebuilds.Count(d.Subject.Job)
+	if isNew {
+		l.Rebuilds.Add(d.Subject.Job)
 	}
 	return Later(0)
 }
@@ -98,7 +98,7 @@ func (l *Jobs) ForgetPartials(ctx context.Context, lane int, job string) error {
 // already.
 func (l *Jobs) StartAgain(
 	ctx context.Context, lane int, job, reason string,
-) (fresh bool, err error) {
+) (isNew bool, err error) {
 	r := &message.Redrive{Job: job, Reason: reason, Time: time.Now().UnixMilli()}
 	b, err := wire.Encode(r)
 	if err != nil {

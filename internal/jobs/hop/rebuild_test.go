@@ -11,15 +11,15 @@ import (
 func TestRestartsAreCountedBesideThoseOfOthers(t *testing.T) {
 	var r hop.Rebuilds
 	for k := range 3 {
-		if !r.May("job") {
+		if !r.MayRestart("job") {
 			t.Errorf("after %d restarts there is no other", k)
 		}
-		r.Count("job")
+		r.Add("job")
 	}
 	for k := range 20_000 { // as many as there may be before a stage
-		r.Count(strconv.Itoa(k))
+		r.Add(strconv.Itoa(k))
 	}
-	if r.May("job") {
+	if r.MayRestart("job") {
 		t.Error("it is started a fourth time")
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// settle decides the outcome of a message: it is acknowledged or delivered again, or its job ends
+// decideOutcome decides the outcome of a message: it is acknowledged or delivered again, or its job ends
 // with an error. The handler asked for an outcome or returned err; cause is why its context ended,
 // if it did.
-func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) Outcome {
+func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cause error) Outcome {
 	if errors.Is(cause, ErrAnswered) {
 		// The heartbeat found an answer, and does not know whose it is.
 		asked = Done
 		err = ErrAnswered
-		if d.Digest != "" && errors.Is(l.Unanswered(l.Hard, d.Subject.Job, d.Digest), ErrForeign) {
+		if d.Digest != "" && errors.Is(l.CheckUnanswered(l.Hard, d.Subject.Job, d.Digest), ErrForeign) {
 			err = ErrForeign
 		}
 	}
@@ -29,7 +29,7 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	switch {
 	case err == nil && asked == Held:
 		return Held
-	case err == nil && asked.name == later:
+	case err == nil && asked.name == laterName:
 		d.Raw.Again(asked.after)
 		return asked
 	case err == nil, errors.Is(err, ErrAnswered):
@@ -44,15 +44,15 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 			l.Ceiling,
 		)
 	case errors.Is(err, ErrForeign):
-		return l.bury(d, err, l.owns(d)) // if d is the stored request's own, the job ends: the other message is foreign
-	case l.rebuildable(d, err):
+		return l.giveUp(d, err, l.isStoredRequests(d)) // if d is the stored request's own, the job ends: the other message is foreign
+	case l.isRebuildable(d, err):
 		return l.rebuild(d, err)
 	}
 
 	if errors.Is(err, bus.ErrNoStream) {
 		l.Bus.Conn.Unsettle() // until it is there no failure counts
-		if mended := l.Mend(l.Hard); mended != nil {
-			l.Bus.Conn.Trouble.Warn(l.Log, "cannot make what is missing", "error", mended)
+		if mendErr := l.Mend(l.Hard); mendErr != nil {
+			l.Bus.Conn.Trouble.Warn(l.Log, "cannot make what is missing", "error", mendErr)
 		}
 	}
 
@@ -60,18 +60,18 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	code := CodeOf(err)
 	switch code {
 	case fault.Infrastructure, fault.Internal:
-		waits := code == fault.Infrastructure && d.Attempt < troubleLimit*l.MaxDeliveries && l.Bus.Conn.Explains(err, troubleOver)
-		if d.Attempt < l.MaxDeliveries || in.Patient || waits {
+		mayWait := code == fault.Infrastructure && d.Attempt < troubleLimit*l.MaxDeliveries && l.Bus.Conn.Explains(err, troubleOver)
+		if d.Attempt < l.MaxDeliveries || intake.Unlimited || mayWait {
 			d.Raw.Again(Backoff(code, d.Attempt))
 			return Retry
 		}
-		return l.bury(d, err, true)
+		return l.giveUp(d, err, true)
 	}
-	if d.Broken {
-		return l.bury(d, err, true)
+	if d.IsMalformed {
+		return l.giveUp(d, err, true)
 	}
-	if failed := l.Fail(d, err); failed != nil {
-		l.Log.Error("cannot write an answer", "job", d.Subject.Job, "error", failed)
+	if failErr := l.EndWithError(d, err); failErr != nil {
+		l.Log.Error("cannot write an answer", "job", d.Subject.Job, "error", failErr)
 		d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
 		return Retry
 	}
@@ -79,11 +79,11 @@ func (l *Loop) settle(d *Message, in *Intake, asked Outcome, err, cause error) O
 	return Failed
 }
 
-// owns reports whether a message belongs to its job's stored request.
-func (l *Loop) owns(d *Message) bool {
+// isStoredRequests reports whether a message belongs to its job's stored request.
+func (l *Loop) isStoredRequests(d *Message) bool {
 	ctx, cancel := context.WithTimeout(l.Hard, WriteTimeout)
 	defer cancel()
-	s, err := l.Submitted(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
+	s, err := l.Submission(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	return err == nil && s.Digest == d.Digest
 }
 
@@ -108,12 +108,12 @@ func Backoff(code fault.Code, attempt int) time.Duration {
 }
 
 // Refuse settles a message that its handler held, after a failure.
-func (l *Loop) Refuse(d *Message, err error) { l.settle(d, &Intake{}, Done, err, nil) }
+func (l *Loop) Refuse(d *Message, err error) { l.decideOutcome(d, &Intake{}, Done, err, nil) }
 
-// drop gives up a message whose subject has no valid job id. A stream cannot check ids, so a model
+// rejectSubject gives up a message whose subject has no valid job id. A stream cannot check ids, so a model
 // under an invalid one is stored, acknowledged, and answered: a client that waits under that id
 // learns the error.
-func (l *Loop) drop(d *Message, err error) {
+func (l *Loop) rejectSubject(d *Message, err error) {
 	l.Log.Error("a message on a wrong subject", "subject", d.Raw.Subject, "error", err)
 	if id, isModel := modelID(d.Raw.Subject); isModel && l.FromClients {
 		if err := l.answerNameless(d, id); err != nil {
@@ -153,8 +153,8 @@ func (l *Loop) answerNameless(d *Message, id string) error {
 		return nil
 	}
 
-	info := l.Info(err)
-	return l.End(ctx, 0, &wire.Answer{
+	info := l.ErrorInfo(err)
+	return l.EndJob(ctx, 0, &wire.Answer{
 		Job:    d.Subject.Job,
 		Digest: wire.Digest(d.Data),
 		Status: wire.StatusError,

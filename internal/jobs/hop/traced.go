@@ -18,72 +18,72 @@ const (
 	spanAnswer = "answer"
 )
 
-// follow returns ctx with the description and the trace that a message belongs to, and begins a span of proper work.
-func (l *Loop) follow(ctx context.Context, d *Message, in *Intake) context.Context {
+// withTrace returns ctx with the description and the trace that a message belongs to, and begins a span of proper work.
+func (l *Loop) withTrace(ctx context.Context, d *Message, intake *Intake) context.Context {
 	ctx = withAbout(ctx, d)
 	if l.Tracer == nil {
 		return ctx
 	}
 	ctx = tracing.From(ctx, d.Raw.Header)
-	if in.Metered {
-		return l.work(ctx, d)
+	if intake.MeasuresCost {
+		return l.startWorkSpan(ctx, d)
 	}
 	return ctx
 }
 
-// work begins the span of the work on a message.
-func (l *Loop) work(ctx context.Context, d *Message) context.Context {
-	about := l.about(d)
-	inside, span := l.Tracer.Start(
-		ctx, spanWork+l.Stage, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(about...),
+// startWorkSpan begins the span of the work on a message.
+func (l *Loop) startWorkSpan(ctx context.Context, d *Message) context.Context {
+	attributes := l.spanAttributes(d)
+	workCtx, span := l.Tracer.Start(
+		ctx, spanWork+l.Stage, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attributes...),
 	)
 	d.span = span
 
 	// The wait stands beside the work, where there is anything above both.
 	if !trace.SpanContextFromContext(ctx).IsValid() {
-		ctx = inside
+		ctx = workCtx
 	}
-	tracing.Waited(ctx, l.Tracer, spanWait+l.Stage, d.Raw.Stored, time.Now(), about...)
-	return inside
+	tracing.Waited(ctx, l.Tracer, spanWait+l.Stage, d.Raw.Stored, time.Now(), attributes...)
+	return workCtx
 }
 
-// about returns the attributes of a message.
-func (l *Loop) about(d *Message) []attribute.KeyValue {
-	all := []attribute.KeyValue{
+// spanAttributes returns the attributes of a message.
+func (l *Loop) spanAttributes(d *Message) []attribute.KeyValue {
+	attributes := []attribute.KeyValue{
 		tracing.Job.String(d.Subject.Job),
 		tracing.Lane.Int(d.Subject.Lane),
 		tracing.Stage.String(l.Stage),
 		tracing.Attempt.Int(d.Attempt),
 	}
 	if d.Subject.N > 0 {
-		all = append(all, tracing.Chunk.Int(d.Subject.K), tracing.Chunks.Int(d.Subject.N))
+		attributes = append(attributes, tracing.Chunk.Int(d.Subject.K), tracing.Chunks.Int(d.Subject.N))
 	}
-	return all
+	return attributes
 }
 
 // Resume has the work on a job that is started again belong to the trace of its stored model.
 func (l *Loop) Resume(ctx context.Context, d *Message, model nats.Header) context.Context {
-	d.trace = model
+	d.traceHeader = model
 	if l.Tracer == nil {
 		return ctx
 	}
-	return l.work(tracing.From(ctx, model), d)
+	return l.startWorkSpan(tracing.From(ctx, model), d)
 }
 
-// Describe adds attributes to the span of the work on a message.
-func (d *Message) Describe(attributes ...attribute.KeyValue) {
+// SetAttributes adds attributes to the span of the work on a message.
+func (d *Message) SetAttributes(attributes ...attribute.KeyValue) {
 	if d.span != nil {
 		d.span.SetAttributes(attributes...)
 	}
 }
 
-// left ends the span of the work on a message.
-func (d *Message) left(outcome Outcome, err error) {
+// endSpan ends the span of the work on a message.
+func (d *Message) endSpan(outcome Outcome, err error) {
 	if d.span == nil {
 		return
 	}
 	d.span.SetAttributes(tracing.Outcome.String(outcome.name))
-	if outcome == Done || outcome == Held || outcome.name == later {
+	if outcome == Done || outcome == Held || outcome.name == laterName {
 		err = nil
 	}
 	if err != nil {
@@ -100,8 +100,8 @@ func (d *Message) traceID() string {
 	return tracing.ID(d.span.SpanContext())
 }
 
-// within returns ctx with the description and the span of the work on a message.
-func (d *Message) within(ctx context.Context) context.Context {
+// inContext returns ctx with the description and the span of the work on a message.
+func (d *Message) inContext(ctx context.Context) context.Context {
 	ctx = withAbout(ctx, d)
 	if d.span == nil {
 		return ctx
@@ -109,13 +109,13 @@ func (d *Message) within(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, d.span)
 }
 
-// carry writes the trace of a message into the headers of one that follows from it.
-func (d *Message) carry(h nats.Header) {
-	of := d.trace
-	if of == nil {
-		of = d.Raw.Header
+// copyTrace writes the trace of a message into the headers of one that follows from it.
+func (d *Message) copyTrace(h nats.Header) {
+	source := d.traceHeader
+	if source == nil {
+		source = d.Raw.Header
 	}
-	tracing.Copy(h, of)
+	tracing.Copy(h, source)
 	if d.span != nil {
 		tracing.Into(h, d.span.SpanContext())
 	}

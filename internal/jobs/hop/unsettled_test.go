@@ -46,7 +46,7 @@ func loopOfTest(t *testing.T, heartbeat time.Duration) (*bus.Bus, *hop.Loop) {
 		Options: hop.Options{MaxDeliveries: 5, Ceiling: time.Minute, Overdue: time.Minute, Heartbeat: heartbeat},
 		Jobs: hop.Jobs{
 			Stage: "stage", Bus: b, Log: slog.New(slog.DiscardHandler), Metrics: metricsOfNothing{},
-			Hard: t.Context(), Soft: t.Context(), Answers: true,
+			Hard: t.Context(), Soft: t.Context(), WritesAnswers: true,
 		},
 	}
 }
@@ -201,7 +201,7 @@ func TestBeatsGoOnAfterTheCeiling(t *testing.T) {
 		}
 	}
 	l.Process(d, &hop.Intake{
-		Tries: func(context.Context, *hop.Message) int {
+		CountAttempts: func(context.Context, *hop.Message) int {
 			stays()
 			return 1
 		},
@@ -211,7 +211,7 @@ func TestBeatsGoOnAfterTheCeiling(t *testing.T) {
 			return hop.Done, context.Cause(ctx)
 		},
 	}, func() {})
-	if a, err := l.Stored(t.Context(), "job"); err != nil || a == nil || a.Error == nil || a.Error.Code != fault.OverBudget {
+	if a, err := l.StoredAnswer(t.Context(), "job"); err != nil || a == nil || a.Error == nil || a.Error.Code != fault.OverBudget {
 		t.Errorf("%+v, %v", a, err)
 	}
 }

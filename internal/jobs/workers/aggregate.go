@@ -42,7 +42,7 @@ func (h *Host) setUpAggregate(w *Worker) {
 	w.intakes = []*intake{
 		{
 			Feed:   streams.Partials,
-			Intake: hop.Intake{Handler: a.collector.handlePartial, Metered: true},
+			Intake: hop.Intake{Handler: a.collector.handlePartial, MeasuresCost: true},
 			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 4},
 		},
 		{
@@ -84,7 +84,7 @@ func (h *Host) setUpAggregate(w *Worker) {
 	}
 	w.intakes = append(w.intakes, &intake{
 		Feed:   streams.Sweeps,
-		Intake: hop.Intake{Handler: a.sweep, Headers: streams.Sweeps.Headers, Patient: true},
+		Intake: hop.Intake{Handler: a.sweep, HeadersOnly: streams.Sweeps.Headers, Unlimited: true},
 		pull:   pull.Intake{Prefetch: sweepAhead, Slots: 1},
 	})
 }
@@ -252,7 +252,7 @@ func (w *sums) storeAnswer(
 		Status:  wire.StatusOK,
 		Results: results,
 	}
-	return w.WithRoom(ctx, func() error { return w.Answer(ctx, answer, storedAt(first.Stored)) })
+	return w.WaitForRoom(ctx, func() error { return w.Answer(ctx, answer, storedAt(first.Stored)) })
 }
 
 // sumTimings returns the milliseconds per stage. Those of contraction are summed over the chunks.
@@ -297,7 +297,7 @@ func (w *sums) startSpan(
 // several kinds if all workers of one kind are gone, or workers do not hear of each other. It has several plans if a plan was lost and
 // made again.
 func (w *sums) mayRestartMixed(err error, job string) bool {
-	return (errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans)) && w.Rebuilds.May(job)
+	return (errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans)) && w.Rebuilds.MayRestart(job)
 }
 
 // restartMixed deletes the partials of a job that are not of the youngest one's run, and starts the job again. The partials that stay are
@@ -309,7 +309,7 @@ func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*mess
 			return err
 		}
 	}
-	w.Rebuilds.Count(key.job)
+	w.Rebuilds.Add(key.job)
 	w.Log.Warn(
 		"partials of several numeric kinds or plans", "job", key.job, "lane", key.lane, "kept",
 		len(run), "of", run[0].NumericKind, "forgotten", len(others),

@@ -53,9 +53,9 @@ func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 
 	// The only partial of a job needs no count.
 	if p.N == 1 {
-		if !c.sums.Fresh(d) {
+		if !c.sums.IsFresh(d) {
 			c.sums.Progress(p.Job, query.StageContract, 1, 1)
-			if err := c.sums.Over(ctx, d.Subject.Lane, p.Job, p.Digest, d.Asked); err != nil {
+			if err := c.sums.CheckNotOver(ctx, d.Subject.Lane, p.Job, p.Digest, d.JobStored); err != nil {
 				return hop.Done, err
 			}
 		}
@@ -83,7 +83,7 @@ func decodePartial(d *hop.Message, p *message.Partial) error {
 	}
 	d.Digest = p.Digest
 	d.Tenant = p.Tenant
-	d.Asked = storedAt(p.Stored)
+	d.JobStored = storedAt(p.Stored)
 	switch {
 	case p.Job != d.Subject.Job:
 		return d.Mismatch("job", p.Job, d.Subject.Job)
@@ -100,7 +100,7 @@ func (c *collector) count(d *hop.Message, p *message.Partial) (j *countedJob, lo
 	defer c.mu.Unlock()
 	if j = c.jobs[key]; j == nil {
 		j = &countedJob{
-			key: key, digest: d.Digest, asked: d.Asked, lookSlot: semaphore.NewWeighted(1), count: job.New[*hop.Message](p.N),
+			key: key, digest: d.Digest, asked: d.JobStored, lookSlot: semaphore.NewWeighted(1), count: job.New[*hop.Message](p.N),
 		}
 		c.jobs[key] = j
 	}
@@ -189,7 +189,7 @@ func (c *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Que
 
 	switch q.Ask {
 	case job.AskOver:
-		return job.No, nil, w.Over(ctx, key.lane, key.job, j.digest, j.asked)
+		return job.No, nil, w.CheckNotOver(ctx, key.lane, key.job, j.digest, j.asked)
 	case job.AskList:
 		stored, err = w.listChunks(ctx, key)
 		return job.Listed, stored, err

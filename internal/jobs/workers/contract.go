@@ -37,11 +37,11 @@ func (h *Host) setUpContract(w *Worker) {
 	h.kinds.isContractWorker = true
 	w.background = append(w.background, h.kinds.announce)
 
-	// Untold: the aggregator reports the progress of contractions.
+	// SkipsProgress: the aggregator reports the progress of contractions.
 	w.intakes = []*intake{
 		{
 			Feed:   streams.Tasks,
-			Intake: hop.Intake{Handler: c.handleTask, Untold: true, Tries: c.countTries, Metered: true},
+			Intake: hop.Intake{Handler: c.handleTask, SkipsProgress: true, CountAttempts: c.countTries, MeasuresCost: true},
 			pull:   pull.Intake{Prefetch: 1, Slots: 8, Heavy: isHeavy, Later: c.pauseBefore},
 		},
 	}
@@ -56,7 +56,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	if pause := w.host.kinds.passPause(d.Raw, m.NumericKind); pause > 0 {
 		return hop.Later(pause), nil
 	}
-	err := w.Open(ctx, d, m.DeadlineMS)
+	err := w.CheckOpen(ctx, d, m.DeadlineMS)
 	if fault.CodeOf(err) == fault.Deadline { // the timer or the sweeper ends the job, with the best estimate so far if it has one
 		return hop.Done, nil
 	}
@@ -66,7 +66,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 
 	// A task that is delivered again may have been contracted by somebody else.
 	subject := message.PartialSubject(d.Subject.Lane, m.Job, m.N, m.K)
-	if !w.Fresh(d) {
+	if !w.IsFresh(d) {
 		if isStored, err := w.Bus.Log.Has(ctx, bus.StreamPartial, subject); err != nil || isStored {
 			return hop.Done, err // the partial is stored, and the stream delivers it to the aggregator
 		}
@@ -83,7 +83,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	results, end := w.host.memoryOf(cacheOwner(m.Tenant, m.OwnCache)).shared.begin()
 	defer end()
 	if err := w.checkTask(&m, net, assignments, results); err != nil {
-		d.Broken = true
+		d.IsMalformed = true
 		return hop.Done, err
 	}
 
@@ -96,7 +96,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	began := time.Now()
 	var until time.Time
 	if m.DeadlineMS > 0 {
-		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.Asked))
+		until = began.Add(time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.JobStored))
 	}
 	values, err := stage.Contract(
 		ctx, net, assignments, m.Demands, m.Units,
@@ -116,7 +116,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 		w.host.Arithmetic.Round(values)
 	}
 	d.Flops = m.Cost
-	d.Describe(tracing.Flops.Float64(m.Cost))
+	d.SetAttributes(tracing.Flops.Float64(m.Cost))
 
 	out := &message.Partial{
 		Job:         m.Job,
@@ -133,7 +133,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 		Stored:      m.Stored,
 		Timings:     withTiming(m.Timings, w.Stage, began),
 	}
-	return hop.Done, w.Forward(ctx, bus.StreamPartial, subject, out, d, samePartial)
+	return hop.Done, w.StoreOutput(ctx, bus.StreamPartial, subject, out, d, samePartial)
 }
 
 // decodeTask decodes a task into m and checks that it belongs to its subject. It writes the facts of the request into d.
@@ -143,7 +143,7 @@ func decodeTask(d *hop.Message, m *message.Task) error {
 	}
 	d.Digest = m.Digest
 	d.Tenant = m.Tenant
-	d.Asked = storedAt(m.Stored)
+	d.JobStored = storedAt(m.Stored)
 	switch {
 	case m.Job != d.Subject.Job:
 		return d.Mismatch("job", m.Job, d.Subject.Job)

@@ -51,8 +51,8 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 		return err
 	}
 
-	request, err := w.Submitted(ctx, message.AnyLane(m.Job))
-	if errors.Is(err, bus.ErrNotFound) || err == nil && request.Digest != m.Digest && !request.Lost {
+	request, err := w.Submission(ctx, message.AnyLane(m.Job))
+	if errors.Is(err, bus.ErrNotFound) || err == nil && request.Digest != m.Digest && !request.IsLost {
 		w.Log.Info(
 			"no deadline of this job: it is another request, or was never stored", "job", m.Job,
 		)
@@ -67,9 +67,9 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 		reason += fmt.Sprintf(", with %d of %d tasks contracted", progress.contracted, progress.total)
 	}
 	d := &hop.Message{
-		Subject: message.Subject{Lane: lane, Job: m.Job}, Digest: m.Digest, Tenant: m.Tenant, Asked: request.Asked,
+		Subject: message.Subject{Lane: lane, Job: m.Job}, Digest: m.Digest, Tenant: m.Tenant, JobStored: request.StoredAt,
 	}
-	return w.Fail(d, fault.New(fault.Deadline, "%s", reason))
+	return w.EndWithError(d, fault.New(fault.Deadline, "%s", reason))
 }
 
 // handleCancel ends a job that somebody cancelled, unless it has its answer.
@@ -82,7 +82,7 @@ func (w *Aggregate) handleCancel(ctx context.Context, d *hop.Message) (hop.Outco
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
 
-	request, err := w.Submitted(ctx, message.AnyLane(m.Job))
+	request, err := w.Submission(ctx, message.AnyLane(m.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Info("nothing to cancel", "job", m.Job)
 		return hop.Done, nil
@@ -93,13 +93,13 @@ func (w *Aggregate) handleCancel(ctx context.Context, d *hop.Message) (hop.Outco
 
 	d.Digest = request.Digest
 	d.Tenant = request.Tenant
-	d.Asked = request.Asked
-	if m.Digest != "" && m.Digest != request.Digest && !request.Lost {
+	d.JobStored = request.StoredAt
+	if m.Digest != "" && m.Digest != request.Digest && !request.IsLost {
 		w.Log.Info("nothing to cancel: the job is another request", "job", m.Job)
 		return hop.Done, nil
 	}
 
-	return hop.Done, w.Fail(d, fault.New(fault.Cancelled, "%s", cmp.Or(m.Reason, "cancelled")))
+	return hop.Done, w.EndWithError(d, fault.New(fault.Cancelled, "%s", cmp.Or(m.Reason, "cancelled")))
 }
 
 // handleEnd ends a job with the error that another stage has found.
@@ -115,7 +115,7 @@ func (w *Aggregate) handleEnd(ctx context.Context, d *hop.Message) (hop.Outcome,
 
 	var a wire.Answer
 	if err := wire.Decode(m.Answer, &a); err != nil {
-		d.Broken = true
+		d.IsMalformed = true
 		return hop.Done, err
 	}
 	d.Digest = a.Digest
@@ -127,5 +127,5 @@ func (w *Aggregate) handleEnd(ctx context.Context, d *hop.Message) (hop.Outcome,
 	case m.Under != "" && message.NearestJob(m.Under) != m.Job:
 		return hop.Done, d.Mismatch("an answer under", m.Under, m.Job)
 	}
-	return hop.Done, w.End(ctx, d.Subject.Lane, &a, m.Under, storedAt(m.Stored))
+	return hop.Done, w.EndJob(ctx, d.Subject.Lane, &a, m.Under, storedAt(m.Stored))
 }

@@ -48,7 +48,7 @@ func (h *Host) setUpLearn(w *Worker) {
 	w.intakes = []*intake{
 		{
 			Feed:   streams.Networks,
-			Intake: hop.Intake{Handler: l.handleNetwork, Metered: true},
+			Intake: hop.Intake{Handler: l.handleNetwork, MeasuresCost: true},
 			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: room},
 		},
 	}
@@ -66,13 +66,13 @@ func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome,
 	}
 	d.Digest = m.Digest
 	d.Tenant = m.Tenant
-	d.Asked = storedAt(m.Stored)
+	d.JobStored = storedAt(m.Stored)
 	d.Queries = len(m.Queries)
 	if m.Job != d.Subject.Job {
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
 
-	if err := w.Open(ctx, d, m.DeadlineMS); err != nil {
+	if err := w.CheckOpen(ctx, d, m.DeadlineMS); err != nil {
 		return hop.Done, err
 	}
 
@@ -83,7 +83,7 @@ func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome,
 
 	began := time.Now()
 	var p *jobPlan
-	if d.Attempt > 1 || w.Bus.Conn.Since(d.Asked) > earlierPlanAge {
+	if d.Attempt > 1 || w.Bus.Conn.Since(d.JobStored) > earlierPlanAge {
 		p, err = w.findEarlierPlan(ctx, d, m.Job)
 	}
 	if p == nil && err == nil {
@@ -109,7 +109,7 @@ func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *bt
 	if m.DeadlineMS == 0 {
 		return w.makePlan(ctx, net, m)
 	}
-	remaining := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.Asked)
+	remaining := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.JobStored)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var once sync.Once

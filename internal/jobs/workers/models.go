@@ -207,7 +207,7 @@ func (w *Reparam) buildNetwork(
 	}
 
 	var digest string
-	err = w.WithRoom(ctx, func() (err error) {
+	err = w.WaitForRoom(ctx, func() (err error) {
 		digest, err = w.Bus.Blobs.Put(ctx, blob)
 		return err
 	})

@@ -74,9 +74,9 @@ func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Ne
 			return err
 		}
 		if text := stage.Describe(p.assignments); text != "" {
-			w.Tell(m.Job, w.Stage, 0, 1, text)
+			w.ProgressText(m.Job, w.Stage, 0, 1, text)
 		}
-		d.Describe(
+		d.SetAttributes(
 			tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(cut.chunks)),
 		)
 
@@ -95,7 +95,7 @@ func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
 	if p.blob == nil {
 		return nil
 	}
-	return w.WithRoom(ctx, func() error {
+	return w.WaitForRoom(ctx, func() error {
 		_, err := w.Bus.Blobs.Put(ctx, p.blob)
 		return err
 	})
@@ -183,7 +183,7 @@ func (w *Learn) publishTasks(
 		msgs = msgs[1:]
 	}
 	var earlier []*jetstream.RawStreamMsg
-	err = w.WithRoom(ctx, func() (err error) {
+	err = w.WaitForRoom(ctx, func() (err error) {
 		earlier, err = w.Bus.Log.PutAllOnce(ctx, bus.StreamTask, msgs)
 		return err
 	})
@@ -220,7 +220,7 @@ func (w *Learn) publishFirst(
 	ctx context.Context, d *hop.Message, msg *nats.Msg, task *message.Task,
 ) (stored bool, earlier *jetstream.RawStreamMsg, err error) {
 	filter := message.ChunksFilter(message.KindTask, d.Subject.Lane, task.Job)
-	err = w.WithRoom(ctx, func() (err error) {
+	err = w.WaitForRoom(ctx, func() (err error) {
 		earlier, err = w.Bus.Log.PutOnceUnder(ctx, bus.StreamTask, msg, filter)
 		return err
 	})

@@ -34,7 +34,7 @@ func (h *Host) setUpReparam(w *Worker) {
 	w.intakes = []*intake{
 		{
 			Feed:   streams.Models,
-			Intake: hop.Intake{Handler: r.handleModel, Metered: true},
+			Intake: hop.Intake{Handler: r.handleModel, MeasuresCost: true},
 			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: room},
 		},
 		{
@@ -49,7 +49,7 @@ func (h *Host) setUpReparam(w *Worker) {
 
 // handleModel turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
 func (w *Reparam) handleModel(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
-	d.Asked = bus.StoredAt(d.Raw.Header, d.Raw.Stored)
+	d.JobStored = bus.StoredAt(d.Raw.Header, d.Raw.Stored)
 	if bus.Moved(d.Raw.Header) {
 		return hop.Done, w.resumeMoved(ctx, d)
 	}
@@ -95,7 +95,7 @@ func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcom
 	if err != nil {
 		return hop.Done, err
 	}
-	d.Silent = false
+	d.KeepsJob = false
 	if err := bus.Intact(m.Subject, m.Header, m.Data); err != nil {
 		return hop.Done, err
 	}
@@ -110,7 +110,7 @@ func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcom
 	}
 
 	d.Data = data
-	d.Asked = bus.StoredAt(m.Header, m.Time)
+	d.JobStored = bus.StoredAt(m.Header, m.Time)
 	return hop.Done, w.reparameterise(w.Resume(ctx, d, m.Header), d)
 }
 
@@ -157,8 +157,8 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 
 	// Only a model that may have been delivered before can have its answer.
 	isRepeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
-	if isRepeated || bus.Moved(d.Raw.Header) || w.Bus.Conn.Since(d.Asked) > replayedAge {
-		if err := w.Unanswered(ctx, m.Job, d.Digest); err != nil {
+	if isRepeated || bus.Moved(d.Raw.Header) || w.Bus.Conn.Since(d.JobStored) > replayedAge {
+		if err := w.CheckUnanswered(ctx, m.Job, d.Digest); err != nil {
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		return err
 	}
 
-	d.Describe(tracing.Method.String(string(m.Settings.WithDefaults().Method)))
+	d.SetAttributes(tracing.Method.String(string(m.Settings.WithDefaults().Method)))
 	free, err := w.host.memory.Hold(ctx, requestCopies*float64(len(d.Data)))
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		Settings:   m.Settings,
 		Registered: m.ModelDigest != "",
 		OwnCache:   ownCache,
-		Stored:     d.Asked.UnixMilli(),
+		Stored:     d.JobStored.UnixMilli(),
 		DeadlineMS: m.DeadlineMS,
 		Timings:    map[string]float64{w.Stage: milliseconds(began)},
 	}
@@ -199,7 +199,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 
 	w.networkRoom.Spend(d.Subject.Lane, 1)
 	subject := message.NetworkSubject(d.Subject.Lane, m.Job)
-	if err := w.Forward(ctx, bus.StreamNetwork, subject, out, d, sameNetwork); err != nil {
+	if err := w.StoreOutput(ctx, bus.StreamNetwork, subject, out, d, sameNetwork); err != nil {
 		return err
 	}
 	w.Progress(m.Job, w.Stage, 1, 1)
@@ -227,7 +227,7 @@ func (w *Reparam) setDeadline(ctx context.Context, d *hop.Message, deadlineMS in
 			"pipeline: a deadline of %d ms, jobs are kept for %v", deadlineMS, keep)
 	}
 
-	if err := w.Passed(d.Asked, deadlineMS); err != nil {
+	if err := w.CheckDeadline(d.JobStored, deadlineMS); err != nil {
 		return err
 	}
 
@@ -235,7 +235,7 @@ func (w *Reparam) setDeadline(ctx context.Context, d *hop.Message, deadlineMS in
 		Job:    d.Subject.Job,
 		Tenant: d.Tenant,
 		Digest: d.Digest,
-		Time:   d.Asked.UnixMilli() + deadlineMS,
+		Time:   d.JobStored.UnixMilli() + deadlineMS,
 	})
 }
 

@@ -283,7 +283,7 @@ func (s *service) refuse(r micro.Request, began time.Time, job, code string, err
 	s.metrics.Request(metrics.Refused, time.Since(began))
 	s.Log.Debug("request refused", "job", job, "error", err)
 	s.replyUnanswered(
-		r, code, &wire.Unanswered{Job: job, Status: wire.StatusRefused, Error: s.Info(err)},
+		r, code, &wire.Unanswered{Job: job, Status: wire.StatusRefused, Error: s.ErrorInfo(err)},
 	)
 }
 
@@ -350,7 +350,7 @@ func (s *service) replyRoom(r micro.Request, lane int) {
 	m.Left, m.Full = s.models.Remaining(ctx, lane)
 	if string(r.Data()) == message.AskServed {
 		if _, err := s.Bus.Conn.CheckLane(ctx, lane); err != nil {
-			m.Unserved = s.Info(err).Message
+			m.Unserved = s.ErrorInfo(err).Message
 		}
 	}
 

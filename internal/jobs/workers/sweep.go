@@ -56,9 +56,9 @@ func (w *Aggregate) answerQuestion(ctx context.Context, d *hop.Message, ask job.
 	lane, id := d.Subject.Lane, d.Subject.Job
 	switch ask {
 	case job.AskOver:
-		a, err := w.Stored(ctx, id)
+		a, err := w.StoredAnswer(ctx, id)
 		if a != nil {
-			w.Retire(ctx, a)
+			w.RemoveRequest(ctx, a)
 		}
 		return a != nil, err
 	case job.AskPassed: // the model may be acknowledged though the floor is below it: the floor stays at a model that takes long
@@ -147,7 +147,7 @@ func completeCut(subjects map[string]uint64) (filter string, n int, ok bool) {
 // endIfLate reports whether the deadline of a job that came to a halt has passed. The job's timer ends the job. If the deadline passed
 // SweepAfter ago, the timer has gone off and the answer was lost: then endIfLate ends the job.
 func (w *Aggregate) endIfLate(ctx context.Context, lane int, job string) (isLate bool, err error) {
-	request, err := w.Submitted(ctx, wire.ModelSubject(lane, job))
+	request, err := w.Submission(ctx, wire.ModelSubject(lane, job))
 	if errors.Is(err, bus.ErrNotFound) || err == nil && (request.Deadline.IsZero() || w.Bus.Conn.Since(request.Deadline) < 0) {
 		return false, nil
 	}

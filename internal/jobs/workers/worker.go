@@ -112,7 +112,7 @@ func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) er
 	if p.Slots = in.slots(w.host.Concurrency); w.host.Concurrency != 0 {
 		p.Heavy = nil
 	}
-	p.Patient, p.Tired, p.Heartbeat = in.Patient, w.loop.MaxDeliveries, w.loop.Heartbeat
+	p.Patient, p.Tired, p.Heartbeat = in.Unlimited, w.loop.MaxDeliveries, w.loop.Heartbeat
 	p.Hard, p.Log = w.loop.Hard, w.loop.Log
 	p.Work = func(d *bus.Delivered, free func()) bool { return w.loop.Process(d, &in.Intake, free) }
 	return pull.Run(ctx, w.loop.Bus.Conn, p)
@@ -219,7 +219,7 @@ func (w *Worker) announce(ctx context.Context) error {
 	}
 	return runEvery(ctx, message.HereEvery, func(isLast bool) {
 		m.Gone = isLast
-		m.Messages = w.loop.Meter.Done()
+		m.Messages = w.loop.Meter.Finished()
 		m.Time = w.loop.Bus.Conn.Now().UnixMilli()
 		if err := w.nameKeys(m); err != nil {
 			w.loop.Log.Warn("cannot name the keys of answers", "error", err)

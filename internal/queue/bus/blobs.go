@@ -21,7 +21,7 @@ const (
 	headerPieces = message.HeaderPieces
 )
 
-// envelope is the number of bytes left for subject, headers and the server's own additions in a
+// messageOverhead is the number of bytes left for subject, headers and the server's own additions in a
 // message.
 const messageOverhead = 4096
 

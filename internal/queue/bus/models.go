@@ -116,7 +116,7 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 	return r, nil
 }
 
-// add adds the model or the name on a subject to r. If the message is neither, the error is Unreadable.
+// addStoredMessage adds the model or the name on a subject to r. If the message is neither, the error is Unreadable.
 func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject string) error {
 	if owner, name, ok := ParseAlias(subject); ok {
 		alias, _, err := m.readName(ctx, owner, name)
@@ -168,7 +168,7 @@ func (m *Models) Describe(ctx context.Context, digest string) (model Stored, err
 	return model, err
 }
 
-// describe describes the model that a stored message holds, or lists the pieces of.
+// describeStored describes the model that a stored message holds, or lists the pieces of.
 func describeStored(ctx context.Context, blobs *Blobs, stored *jetstream.RawStreamMsg, digest string) (Stored, error) {
 	data, err := blobs.checkedContent(ctx, stored, digest)
 	if errors.Is(err, ErrLost) { // the model may be registered again
@@ -231,7 +231,7 @@ func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) 
 	return nil
 }
 
-// distinct returns each of the digests once.
+// sortedUnique returns each of the digests once.
 func sortedUnique(digests []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(digests)))
 }

@@ -162,7 +162,7 @@ func Intact(subject string, h nats.Header, data []byte) error {
 // headerSize is the server's header on messages that it delivers without their payload.
 const headerSize = "Nats-Msg-Size"
 
-// first returns the first of a header's values, or "".
+// firstValue returns the first of a header's values, or "".
 func firstValue(values []string) string {
 	if len(values) == 0 {
 		return ""

@@ -104,7 +104,7 @@ func (l *Log) firstOf(ctx context.Context, stream, filter string) (Place, error)
 	return l.findPlace(ctx, stream, question{Sequence: 1, Next: filter})
 }
 
-// place returns the position of the message that a question selects.
+// findPlace returns the position of the message that a question selects.
 func (l *Log) findPlace(ctx context.Context, stream string, q question) (Place, error) {
 	m, err := l.conn.getDirect(ctx, stream, q)
 	if errors.Is(err, ErrNotFound) {

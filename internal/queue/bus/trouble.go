@@ -18,7 +18,7 @@ const (
 	remindAfter = time.Minute     // least time between two lines about one kind of failure
 )
 
-// kind identifies failures that count as the same trouble.
+// failureKind identifies failures that count as the same trouble.
 type failureKind struct {
 	log  *slog.Logger
 	text string

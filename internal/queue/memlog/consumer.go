@@ -38,7 +38,7 @@ type pending struct {
 	redeliverAt time.Time // it is delivered again from then on
 }
 
-// handleAPI is a client's request for messages.
+// request is a client's request for messages.
 type request struct {
 	reply     string    // subject for the messages
 	remaining int       // number of messages that it still asks for

@@ -350,7 +350,7 @@ func TestIdle(t *testing.T) {
 }
 
 // TestAClientThatIsAlwaysBehind has bytes for a client read more slowly than they come: they come in sequence, and the bytes that were
-// outputRead are given up.
+// read are given up.
 func TestAClientThatIsAlwaysBehind(t *testing.T) {
 	s := memlog.New(memlog.Options{})
 	defer s.Close()

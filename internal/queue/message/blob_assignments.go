@@ -65,7 +65,7 @@ func DecodeAssignments(b []byte) ([]btn.Assignment, error) {
 	return all, blame(nameAssignments, err)
 }
 
-// decodeWith returns the assignments. Those of one plan share it.
+// decode returns the assignments. Those of one plan share it.
 func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 	plans := make([]*btn.Plan, len(w.Plans))
 	for i := range w.Plans {

@@ -132,7 +132,7 @@ func DecodeNetwork(b []byte) (*btn.Network, error) {
 	return n, blame(nameNetwork, err)
 }
 
-// decodeWith returns the network, checked as DecodeNetwork says.
+// decode returns the network, checked as DecodeNetwork says.
 func (w *networkBlob) decode() (*btn.Network, error) {
 	for leg, d := range w.Dims {
 		if d < 1 || d > math.MaxInt32 {

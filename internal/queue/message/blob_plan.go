@@ -267,7 +267,7 @@ func (w *planWriter) encodeEstimate(e *btn.Estimate) (estimateBlob, error) {
 	return out, nil
 }
 
-// toPart returns the encoded form of a part.
+// encodePart returns the encoded form of a part.
 func (w *planWriter) encodePart(part btn.Part) (partBlob, error) {
 	if part == nil {
 		return partBlob{}, fmt.Errorf("%w: no part", ErrInvalid)

@@ -3,8 +3,8 @@ package streams
 // The backlog of the stages, in messages, in flops and in seconds of work of one worker.
 //
 // It is counted from the content of the streams, so it is right even if no worker runs. A task is in its stream until it is acknowledged,
-// and its header states its expected cost, which is read once. The workers state the cost of their messages in headers that travel up to the
-// partials, so the last partials are read. Any number of aggregators may look, and all see the same.
+// and its header states its expected cost, which is read once. The workers state the cost of their messages in headers that travel up to
+// the partials, so the last partials are read. Any number of aggregators may look, and all see the same.
 
 import (
 	"context"

@@ -108,7 +108,8 @@ func (m *Mender) Mend(ctx context.Context) error {
 // asRefusal returns ErrRefused instead of err if the server refused the right to make a stream or a consumer. In that
 // case the server tells the connection, and leaves the request without an answer. Other errors are returned as they are.
 func (m *Mender) asRefusal(err error) error {
-	if last := m.Bus.Conn.NC.LastError(); err != nil && errors.Is(last, nats.ErrPermissionViolation) && createRequest.MatchString(last.Error()) {
+	last := m.Bus.Conn.NC.LastError()
+	if err != nil && errors.Is(last, nats.ErrPermissionViolation) && createRequest.MatchString(last.Error()) {
 		m.isRefused = true
 		return ErrRefused
 	}

@@ -65,7 +65,7 @@ func (f *File[T]) current() *T {
 	return f.value.Load()
 }
 
-// stale reports whether the last look at the file is older than lookEvery.
+// isStale reports whether the last look at the file is older than lookEvery.
 func (f *File[T]) isStale() bool {
 	return f.path != "" && time.Now().UnixNano()-f.lastLook.Load() > int64(lookEvery)
 }
