@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/admission"
 )
 
-// bookScript is admission.Booking.Book in Redis: KEYS[1] is until when the rate is spent, the arguments are the booking, all in
-// microseconds. TestBookings compares the two.
+// bookScript is admission.Booking.Book in Redis. KEYS[1] has the time until which the rate is spent. The arguments are
+// the booking. All times are in microseconds. TestBookings compares the two.
 const bookScript = `
 local now, takes, burst, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local spent = tonumber(redis.call("GET", KEYS[1]) or "0")
@@ -21,11 +21,12 @@ if begin - now <= most then
 end
 return string.format("%.0f", begin)`
 
-// Book books work of a tenant in Redis, for all processes that share it.
+// Book books work of a tenant in Redis, for all processes that share it, and returns when the work may begin. ok is
+// false if Redis cannot be reached.
 func (c *Cache) Book(ctx context.Context, tenant string, b admission.Booking) (begin time.Time, ok bool) {
 	name := Prefix + "spent:" + digest.Of([]byte(tenant))
 	var text string
-	done := c.call(ctx, func(ctx context.Context) error {
+	done := c.callRedis(ctx, func(ctx context.Context) error {
 		answer, err := c.redis.Do(ctx, "EVAL", bookScript, 1, name,
 			b.Now.UnixMicro(), b.Takes.Microseconds(), b.Burst.Microseconds(), b.Most.Microseconds())
 		text, _ = answer.(string)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The first failure shuts the breaker for firstPause; each further one doubles the pause up to longestPause.
+// Pauses in which calls are skipped: after the first failure firstPause, after each further one twice the pause before, up to longestPause.
 const (
 	firstPause   = 250 * time.Millisecond
 	longestPause = 10 * time.Second
@@ -14,46 +14,48 @@ const (
 // breaker spares callers the wait for a Redis that does not answer: after a failure, calls are skipped until a pause is
 // over; then one call at a time may try.
 type breaker struct {
-	now    func() time.Time
-	mu     sync.Mutex
-	pause  time.Duration // 0: closed, calls pass
-	until  time.Time
-	trying bool
+	now         func() time.Time
+	mu          sync.Mutex
+	pause       time.Duration // after the last failure; 0: the last call succeeded, and all calls pass
+	closedUntil time.Time     // calls are skipped until then
+	isTrying    bool          // the one call after the pause is under way
 }
 
-// allow reports whether a call may be made; one that may must end in succeed, fail or abandon.
+// allow reports whether a call may be made. A call that may be made has to end in succeed, fail or abandon.
 func (b *breaker) allow() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.pause == 0 {
 		return true
 	}
-	if b.trying || b.now().Before(b.until) {
+	if b.isTrying || b.now().Before(b.closedUntil) {
 		return false
 	}
-	b.trying = true
+	b.isTrying = true
 	return true
 }
 
+// succeed notes that a call succeeded: all calls pass.
 func (b *breaker) succeed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.pause, b.trying = 0, false
+	b.pause, b.isTrying = 0, false
 }
 
-// abandon: the call ended before it showed anything.
+// abandon notes that a call ended before it showed whether Redis answers.
 func (b *breaker) abandon() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.trying = false
+	b.isTrying = false
 }
 
+// fail notes that a call failed, and begins a pause.
 func (b *breaker) fail() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.pause > 0 && !b.trying && b.now().Before(b.until) {
+	if b.pause > 0 && !b.isTrying && b.now().Before(b.closedUntil) {
 		return // one of several calls that were under way when the first failed
 	}
 	b.pause = min(max(firstPause, 2*b.pause), longestPause)
-	b.until, b.trying = b.now().Add(b.pause), false
+	b.closedUntil, b.isTrying = b.now().Add(b.pause), false
 }

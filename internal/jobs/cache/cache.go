@@ -1,8 +1,7 @@
 // Package cache remembers learned results: decompositions in Redis, the hot ones in the process too.
 //
-// Redis is a memo. Down, slow, evicting or lying, it changes the time of an answer and never its
-// content: every failure is a miss. No method returns an error of the cache's own; Stats and the
-// log say how it fares.
+// Redis only saves time. If it is down, slow, evicts entries or returns wrong ones, answers take longer and have the same content, because
+// every failure is a miss. No method for workers returns an error of the cache's own. Stats and the log tell how it fares.
 package cache
 
 import (
@@ -62,45 +61,46 @@ type Redis interface {
 // Cache is safe for concurrent use. Values are shared: callers must not change values that they put
 // in or get.
 type Cache struct {
-	o       Options
-	redis   Redis  // nil: in the process only
-	address string // of Redis, without a password
-	breaker breaker
-	hot     *hot
-	flights flights
-	stats   counters
-	states  states
+	options Options
+	redis   Redis      // nil: in the process only
+	address string     // of Redis, without a password
+	breaker breaker    // skips calls while Redis does not answer
+	hot     *hot       // the entries in the process
+	flights flights    // computations under way in the process
+	stats   counters   // for Stats
+	states  troubleLog // logs the beginning and the end of trouble
 	closing sync.Once
 }
 
-// Open returns a cache on the Redis at a URL that connect.Redis reads, without connecting. The empty url gives a cache that remembers in
-// the process only. The only error is a url that cannot be read.
-func Open(url string, o Options) (*Cache, error) {
+// Open returns a cache on the Redis at a URL in the form of connect.Redis, without connecting. If url is "", the cache
+// remembers in the process only. The only error is a url that cannot be parsed.
+func Open(url string, options Options) (*Cache, error) {
 	if url == "" {
-		return On(nil, "", o), nil
+		return On(nil, "", options), nil
 	}
-	client, err := connect.Redis{}.Client(url, o.Timeout)
+	client, err := connect.Redis{}.Client(url, options.Timeout)
 	if err != nil {
 		return nil, err
 	}
-	return On(client, url, o), nil
+	return On(client, url, options), nil
 }
 
-// On returns a cache on a client, whose calls should end within Timeout, and that Close closes. The
-// url stands for it in the log. A nil client gives a cache that remembers in the process only.
-func On(client Redis, url string, o Options) *Cache {
-	o = o.withDefaults()
-	connect.LogRedis(quiet{o.Logger}.Printf)
+// On returns a cache on a client, whose calls should end within Timeout. The cache's Close closes the client. url stands
+// for the client in the log. If client is nil, the cache remembers in the process only.
+func On(client Redis, url string, options Options) *Cache {
+	options = options.withDefaults()
+	connect.LogRedis(debugLogger{options.Logger}.Printf)
 	return &Cache{
-		o:       o,
-		hot:     newHot(o.Hot),
-		states:  states{log: o.Logger},
+		options: options,
+		hot:     newHot(options.Hot),
+		states:  troubleLog{log: options.Logger},
 		breaker: breaker{now: time.Now},
 		redis:   client,
 		address: redact.URL(url),
 	}
 }
 
+// withDefaults returns o with the defaults in the place of zeros.
 func (o Options) withDefaults() Options {
 	if o.TTL <= 0 {
 		o.TTL = 24 * time.Hour
@@ -129,13 +129,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Probe asks Redis whether it is there, within Timeout, and returns why not; nil where there is none to ask. A failure is logged too.
+// Probe asks Redis whether it answers, within Timeout, and returns an error if not. Without a Redis it returns nil. A
+// failure is logged too.
 func (c *Cache) Probe(ctx context.Context) error {
 	if c.redis == nil {
 		return nil
 	}
 	var err error
-	c.call(ctx, func(ctx context.Context) error {
+	c.callRedis(ctx, func(ctx context.Context) error {
 		_, err = c.redis.Do(ctx, "PING")
 		return err
 	})
@@ -158,17 +159,17 @@ func (c *Cache) Close() error {
 
 // Get returns the value under key, and whether there is one that can be trusted.
 func (c *Cache) Get(ctx context.Context, key string) ([]byte, bool) {
-	value, ok := c.look(ctx, key)
+	value, ok := c.lookUp(ctx, key)
 	if !ok {
 		c.stats.miss(key)
 	}
 	return value, ok
 }
 
-// look is Get without counting a miss: GetOrCompute looks twice.
-func (c *Cache) look(ctx context.Context, key string) ([]byte, bool) {
+// lookUp is Get without counting a miss, because GetOrCompute looks twice.
+func (c *Cache) lookUp(ctx context.Context, key string) ([]byte, bool) {
 	ctx, span := tracing.Child(ctx, "cache")
-	value, where := c.find(ctx, key)
+	value, where := c.findValue(ctx, key)
 	if span.IsRecording() {
 		span.SetAttributes(
 			tracing.Kind.String(KindOf(key)), tracing.Where.String(where), tracing.Hit.Bool(where != ""),
@@ -178,13 +179,13 @@ func (c *Cache) look(ctx context.Context, key string) ([]byte, bool) {
 	return value, where != ""
 }
 
-// find returns the value under key and where it was: process or redis, or "".
-func (c *Cache) find(ctx context.Context, key string) (value []byte, where string) {
+// findValue returns the value under key and where it was: "process" or "redis", or "" if there is none.
+func (c *Cache) findValue(ctx context.Context, key string) (value []byte, where string) {
 	if value, ok := c.hot.Get(key); ok {
 		c.stats.hit(key, true)
 		return value, "process"
 	}
-	value, ok := c.read(ctx, key)
+	value, ok := c.readRedis(ctx, key)
 	if !ok {
 		return nil, ""
 	}
@@ -193,21 +194,21 @@ func (c *Cache) find(ctx context.Context, key string) (value []byte, where strin
 	return value, "redis"
 }
 
-// read returns the value that Redis has under key, if it can be trusted.
-func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
+// readRedis returns the value that Redis has under key, if it can be trusted.
+func (c *Cache) readRedis(ctx context.Context, key string) ([]byte, bool) {
 	var entry []byte
-	c.call(ctx, func(ctx context.Context) error {
-		// As long as the largest entry, a value's or a digest's: no more is read from any key.
-		answer, err := c.redis.Do(ctx, "GETRANGE", key, 0, headerSize+max(c.o.MaxValue, 2*sha256.Size)-1)
+	c.callRedis(ctx, func(ctx context.Context) error {
+		// At most the size of the largest entry, with a value or with a digest, is read.
+		answer, err := c.redis.Do(ctx, "GETRANGE", key, 0, headerSize+max(c.options.MaxValue, 2*sha256.Size)-1)
 		text, _ := answer.(string)
 		entry = []byte(text)
 		return err
 	})
-	if len(entry) == 0 { // so Redis says that there is none
+	if len(entry) == 0 { // the reply of Redis if there is no entry
 		return nil, false
 	}
-	value, err := c.open(ctx, key, entry)
-	c.states.turn("corrupt", err != nil,
+	value, err := c.openEntry(ctx, key, entry)
+	c.states.set("corrupt", err != nil,
 		"cache: an entry is not what was stored; such entries are ignored", "cache: entries are sound again", err)
 	if err != nil {
 		c.stats.corrupt.Add(1)
@@ -216,18 +217,18 @@ func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
 	return value, true
 }
 
-// open verifies an entry and returns its value, from the overflow store if that is where it is.
-func (c *Cache) open(ctx context.Context, key string, entry []byte) ([]byte, error) {
-	where, payload, err := unseal(c.o.Secrets(), key, entry)
-	if err != nil || where == here {
+// openEntry verifies an entry and returns its value, fetched from the overflow store if it is there.
+func (c *Cache) openEntry(ctx context.Context, key string, entry []byte) ([]byte, error) {
+	where, payload, err := unsealEntry(c.options.Secrets(), key, entry)
+	if err != nil || where == inEntry {
 		return payload, err
 	}
-	if c.o.Overflow == nil {
+	if c.options.Overflow == nil {
 		return nil, errors.New("cache: a large entry, and no store of large values")
 	}
 	ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
 	defer cancel()
-	large, err := c.o.Overflow.Get(ctx, string(payload))
+	large, err := c.options.Overflow.Get(ctx, string(payload))
 	if err != nil {
 		return nil, err
 	}
@@ -238,98 +239,105 @@ func (c *Cache) open(ctx context.Context, key string, entry []byte) ([]byte, err
 	return value, nil
 }
 
-// Put stores value under key, here and in Redis, unless there is one that can be trusted: the first
-// wins, so that all workers have the same. It returns the one that is kept. A value that cannot be
-// stored is dropped.
+// Put stores value under key, in the process and in Redis, and returns it. If Redis has a value under key that can be
+// trusted, that one stays and is returned, so that all workers have the same. A value that cannot be stored in Redis is
+// dropped there.
 func (c *Cache) Put(ctx context.Context, key string, value []byte) []byte {
-	if first, ok := c.add(ctx, key, value); ok {
+	if first, ok := c.putRedis(ctx, key, value); ok {
 		value = first
 	}
 	c.hot.put(key, value)
 	return value
 }
 
-// add stores value in Redis; where there was one already, it returns that.
-func (c *Cache) add(ctx context.Context, key string, value []byte) (first []byte, there bool) {
+// putRedis stores value in Redis. If there is a value under key already, it returns that, and exists is true.
+func (c *Cache) putRedis(ctx context.Context, key string, value []byte) (first []byte, exists bool) {
 	if c.redis == nil {
 		return nil, false
 	}
+
+	// Make the entry, with the value or with its digest in the overflow store.
 	entry := []byte(nil)
 	switch {
-	case len(value) <= c.o.MaxValue:
-		entry = seal(c.o.Secrets(), key, here, value)
-	case c.o.Overflow == nil:
+	case len(value) <= c.options.MaxValue:
+		entry = sealEntry(c.options.Secrets(), key, inEntry, value)
+	case c.options.Overflow == nil:
 		c.stats.tooLarge.Add(1)
 		return nil, false
 	default:
-		// With the key behind it, so that the store has it under no other key: an owner's is there for nobody else.
+		// The key is added to the stored bytes, so that equal values under other keys have other digests: an owner's value
+		// cannot be found by anybody else.
 		large := slices.Concat(value, []byte(key))
 		name := digest.Of(large)
 		ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
 		defer cancel()
-		if err := c.o.Overflow.Put(ctx, name, large); err != nil {
+		if err := c.options.Overflow.Put(ctx, name, large); err != nil {
 			c.stats.errors.Add(1)
 			return nil, false
 		}
 		c.stats.overflowed.Add(1)
-		entry = seal(c.o.Secrets(), key, elsewhere, []byte(name))
+		entry = sealEntry(c.options.Secrets(), key, inOverflow, []byte(name))
 	}
+
+	// Store it, unless there is one that can be used.
 	stored := false
-	done := c.call(ctx, func(ctx context.Context) (err error) {
-		stored, err = c.setNew(ctx, key, entry, c.ttl())
+	done := c.callRedis(ctx, func(ctx context.Context) (err error) {
+		stored, err = c.setIfAbsent(ctx, key, entry, c.randomTTL())
 		return err
 	})
 	if done && !stored {
-		if first, there = c.read(ctx, key); there {
+		if first, exists = c.readRedis(ctx, key); exists {
 			return first, true
 		}
-		// over one that nobody can use
-		stored = c.call(ctx, func(ctx context.Context) error {
-			_, err := c.redis.Do(ctx, "SET", key, entry, "PX", c.ttl().Milliseconds())
+		// Replace one that cannot be used.
+		stored = c.callRedis(ctx, func(ctx context.Context) error {
+			_, err := c.redis.Do(ctx, "SET", key, entry, "PX", c.randomTTL().Milliseconds())
 			return err
 		})
 	}
 	if stored {
 		c.stats.stored.Add(1)
-		c.states.turn("refusing", false, "", "cache: Redis takes entries again", nil)
+		c.states.set("refusing", false, "", "cache: Redis takes entries again", nil)
 	}
 	return nil, false
 }
 
-// setNew stores what is under no key yet, and reports whether it did.
-func (c *Cache) setNew(ctx context.Context, key string, value any, ttl time.Duration) (stored bool, err error) {
+// setIfAbsent stores a value under a key that has none, and reports whether it did.
+func (c *Cache) setIfAbsent(ctx context.Context, key string, value any, ttl time.Duration) (stored bool, err error) {
 	answer, err := c.redis.Do(ctx, "SET", key, value, "PX", ttl.Milliseconds(), "NX")
 	return answer != nil && err == nil, err
 }
 
-// Forget drops the value under key everywhere: for a caller that finds it verified but unreadable.
+// Forget drops the value under key in the process and in Redis. It is for a caller that cannot decode a value although
+// it is verified.
 func (c *Cache) Forget(ctx context.Context, key string) {
 	c.hot.Remove(key)
-	c.call(ctx, func(ctx context.Context) error {
+	c.callRedis(ctx, func(ctx context.Context) error {
 		_, err := c.redis.Do(ctx, "DEL", key)
 		return err
 	})
 }
 
-// ttl is TTL·(1 ± Jitter), at least a millisecond.
-func (c *Cache) ttl() time.Duration {
-	if c.o.Jitter < 0 {
-		return c.o.TTL
+// randomTTL returns TTL·(1 ± Jitter), at least a millisecond.
+func (c *Cache) randomTTL() time.Duration {
+	if c.options.Jitter < 0 {
+		return c.options.TTL
 	}
-	return max(time.Millisecond, time.Duration(float64(c.o.TTL)*(1+c.o.Jitter*(2*c.o.Random()-1))))
+	return max(time.Millisecond, time.Duration(float64(c.options.TTL)*(1+c.options.Jitter*(2*c.options.Random()-1))))
 }
 
-// withCluster says how a cluster is addressed.
-const withCluster = "add cluster=true to its URL (redis://HOST:PORT?cluster=true)"
+// clusterAdvice says how a cluster is addressed.
+const clusterAdvice = "add cluster=true to its URL (redis://HOST:PORT?cluster=true)"
 
-// ofCluster reports whether Redis answered that a key is on another node: it was addressed as one server.
-func ofCluster(reply connect.RedisError) bool {
+// isMoved reports whether Redis answered that a key is on another node of its cluster, which means that the cluster was
+// addressed as one server.
+func isMoved(reply connect.RedisError) bool {
 	return strings.HasPrefix(reply.Error(), "MOVED ") || strings.HasPrefix(reply.Error(), "ASK ")
 }
 
-// call makes one call to Redis within Timeout, if the breaker lets it, and reports whether Redis has done it. A key that is
-// not there counts as done.
-func (c *Cache) call(ctx context.Context, f func(context.Context) error) bool {
+// callRedis makes one call to Redis within Timeout, unless the breaker skips it, and reports whether Redis has executed
+// the command. A key that does not exist counts as executed.
+func (c *Cache) callRedis(ctx context.Context, command func(context.Context) error) bool {
 	if c.redis == nil || ctx.Err() != nil {
 		return false
 	}
@@ -337,24 +345,24 @@ func (c *Cache) call(ctx context.Context, f func(context.Context) error) bool {
 		c.stats.skipped.Add(1)
 		return false
 	}
-	inner, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	inner, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	err := f(inner)
+	err := command(inner)
 	var reply connect.RedisError // errors of Redis itself: out of memory, no permission, wrong type
 	switch {
 	case err == nil:
 		c.breaker.succeed()
-		c.states.turn("down", false, "", "cache: Redis answers again", nil)
+		c.states.set("down", false, "", "cache: Redis answers again", nil)
 		return true
 	case errors.As(err, &reply):
 		c.breaker.succeed()
 		c.stats.refused.Add(1)
-		if ofCluster(reply) {
-			c.states.turn("of a cluster", true,
-				"cache: Redis at "+c.address+" is a node of a cluster, and other nodes have most entries: "+withCluster, "", err)
+		if isMoved(reply) {
+			c.states.set("of a cluster", true,
+				"cache: Redis at "+c.address+" is a node of a cluster, and other nodes have most entries: "+clusterAdvice, "", err)
 			return false
 		}
-		c.states.turn("refusing", true, "cache: Redis refuses a command; going on without", "", err)
+		c.states.set("refusing", true, "cache: Redis refuses a command; going on without", "", err)
 		return false
 	case ctx.Err() != nil: // the caller has left: says nothing about Redis
 		c.breaker.abandon()
@@ -362,6 +370,6 @@ func (c *Cache) call(ctx context.Context, f func(context.Context) error) bool {
 	}
 	c.breaker.fail()
 	c.stats.errors.Add(1)
-	c.states.turn("down", true, "cache: Redis at "+c.address+" does not answer: answers are the same, and nothing is remembered", "", err)
+	c.states.set("down", true, "cache: Redis at "+c.address+" does not answer: answers are the same, and nothing is remembered", "", err)
 	return false
 }

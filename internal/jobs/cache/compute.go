@@ -8,50 +8,54 @@ import (
 	"time"
 )
 
-// GetOrCompute returns the value under key, and computes and stores it where there is none; where another worker has stored one meanwhile,
-// that is the value. hit says that this call did not compute. Calls for one key in this process compute once. Across
-// processes a lock in Redis lets one worker compute while others wait for at most LockWait; it saves work and guards
-// nothing: with Redis away, both compute, and get the same. The error is compute's own, or ctx's.
+// GetOrCompute returns the value under key. If there is none, it computes the value and stores it. If another worker has
+// stored one meanwhile, it returns that. hit is true if this call did not compute. The error is compute's own, or ctx's.
+//
+// Calls for one key in this process compute once. Across processes a lock in Redis lets one worker compute while others
+// wait for at most LockWait. The lock only saves work: if Redis is away, both compute, and get the same.
 func (c *Cache) GetOrCompute(
 	ctx context.Context, key string, compute func(context.Context) ([]byte, error),
 ) (value []byte, hit bool, err error) {
 	for {
-		f, leader := c.flights.join(key)
-		if leader {
+		call, isLeader := c.flights.join(key)
+		if isLeader { // this call computes for all
 			func() {
-				defer c.flights.land(key, f) // also when compute panics
-				f.err = errLeaderLost
-				f.value, hit, f.err = c.fetch(ctx, key, compute)
+				defer c.flights.finish(key, call) // also when compute panics
+				call.err = errLeaderLost
+				call.value, hit, call.err = c.getOrComputeAlone(ctx, key, compute)
 			}()
-			return f.value, hit, f.err
+			return call.value, hit, call.err
 		}
+
+		// Wait for the call that computes.
 		select {
 		case <-ctx.Done():
 			return nil, false, ctx.Err()
-		case <-f.done:
+		case <-call.done:
 		}
-		lost := errors.Is(f.err, errLeaderLost) || errors.Is(f.err, context.Canceled) || errors.Is(f.err, context.DeadlineExceeded)
-		if !lost {
+		isLeaderLost := errors.Is(call.err, errLeaderLost) || errors.Is(call.err, context.Canceled) || errors.Is(call.err, context.DeadlineExceeded)
+		if !isLeaderLost {
 			c.stats.shared.Add(1)
-			return f.value, f.err == nil, f.err
+			return call.value, call.err == nil, call.err
 		}
-		// The leader was stopped, which is no reason to stop here: lead, or follow another.
+		// The computing call was stopped, which is no reason to stop this one: compute here, or wait for another.
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
 		}
 	}
 }
 
-func (c *Cache) fetch(ctx context.Context, key string, compute func(context.Context) ([]byte, error)) ([]byte, bool, error) {
+// getOrComputeAlone is GetOrCompute for the one call in this process that computes for a key.
+func (c *Cache) getOrComputeAlone(ctx context.Context, key string, compute func(context.Context) ([]byte, error)) ([]byte, bool, error) {
 	if value, ok := c.Get(ctx, key); ok {
 		return value, true, nil
 	}
-	unlock := c.lock(ctx, key)
+	unlock := c.waitForLock(ctx, key)
 	defer unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
-	if value, ok := c.look(ctx, key); ok { // another worker had the lock when we first looked
+	if value, ok := c.lookUp(ctx, key); ok { // another worker had the lock when we first looked
 		c.stats.waited.Add(1)
 		return value, true, nil
 	}
@@ -62,106 +66,111 @@ func (c *Cache) fetch(ctx context.Context, key string, compute func(context.Cont
 	return c.Put(ctx, key, value), false, nil
 }
 
-// unlockScript deletes the lock if it still holds our token: an expired lock may be another's by now.
+// unlockScript deletes the lock if it still has our token. If it expired, it may be another worker's by now.
 const unlockScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`
 
-// lock returns when this worker should look again and compute: it has the lock, the other worker's result is there, or
-// waiting has no point. It waits only for a Redis that answers, and no longer than LockWait.
-func (c *Cache) lock(ctx context.Context, key string) (unlock func()) {
-	nothing := func() {}
+// waitForLock tries to take the lock of a key, and returns when this worker should look for the value again and compute
+// it if there is none: it has the lock, another worker has stored the value, or waiting has no point. It waits only
+// while Redis answers, and no longer than LockWait. The caller calls unlock at the end.
+func (c *Cache) waitForLock(ctx context.Context, key string) (unlock func()) {
+	noUnlock := func() {}
 	name, token := key+":lock", rand.Text()
 	pause := 5 * time.Millisecond
-	for deadline := time.Now().Add(c.o.LockWait); ; pause = min(2*pause, 100*time.Millisecond) {
-		taken, there := false, false
-		if !c.call(ctx, func(ctx context.Context) (err error) {
-			if taken, err = c.setNew(ctx, name, token, c.o.LockTTL); err == nil && !taken {
+	for deadline := time.Now().Add(c.options.LockWait); ; pause = min(2*pause, 100*time.Millisecond) {
+		hasLock, hasValue := false, false
+		if !c.callRedis(ctx, func(ctx context.Context) (err error) {
+			if hasLock, err = c.setIfAbsent(ctx, name, token, c.options.LockTTL); err == nil && !hasLock {
 				var answer any
 				answer, err = c.redis.Do(ctx, "EXISTS", key)
-				there = answer == int64(1)
+				hasValue = answer == int64(1)
 			}
 			return err
 		}) {
-			return nothing
+			return noUnlock
 		}
-		if taken {
-			stop := c.renew(ctx, name, token)
+		if hasLock {
+			stop := c.keepLock(ctx, name, token)
 			return func() {
 				stop()
-				c.call(context.WithoutCancel(ctx), func(ctx context.Context) error {
+				c.callRedis(context.WithoutCancel(ctx), func(ctx context.Context) error {
 					_, err := c.redis.Do(ctx, "EVAL", unlockScript, 1, name, token)
 					return err
 				})
 			}
 		}
-		if there || c.o.LockWait < 0 || time.Now().After(deadline) {
-			return nothing
+		if hasValue || c.options.LockWait < 0 || time.Now().After(deadline) {
+			return noUnlock
 		}
 		select {
 		case <-ctx.Done():
-			return nothing
+			return noUnlock
 		case <-time.After(pause):
 		}
 	}
 }
 
-// renewScript renews the time of the lock if it still holds our token.
+// renewScript extends the time of the lock if it still has our token.
 const renewScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2]) end return 0`
 
-// renew says that this worker still computes, until stop is called: the lock of one that dies is free soon.
-func (c *Cache) renew(ctx context.Context, name, token string) (stop func()) {
+// keepLock extends the time of a lock again and again until stop is called, so that the lock of a worker that dies is
+// free soon.
+func (c *Cache) keepLock(ctx context.Context, name, token string) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	var beat func()
-	beat = func() {
+	var renew func()
+	renew = func() {
 		if ctx.Err() != nil {
 			return
 		}
-		c.call(ctx, func(ctx context.Context) error {
-			_, err := c.redis.Do(ctx, "EVAL", renewScript, 1, name, token, c.o.LockTTL.Milliseconds())
+		c.callRedis(ctx, func(ctx context.Context) error {
+			_, err := c.redis.Do(ctx, "EVAL", renewScript, 1, name, token, c.options.LockTTL.Milliseconds())
 			return err
 		})
-		time.AfterFunc(c.o.LockTTL/4, beat)
+		time.AfterFunc(c.options.LockTTL/4, renew)
 	}
-	timer := time.AfterFunc(c.o.LockTTL/4, beat)
+	timer := time.AfterFunc(c.options.LockTTL/4, renew)
 	return func() {
 		cancel()
 		timer.Stop()
 	}
 }
 
-// errLeaderLost: the call that computed for others panicked.
+// errLeaderLost is the error of a call that computed for others and panicked.
 var errLeaderLost = errors.New("cache: the computing call was lost")
 
 // flights are the computations under way in this process. (x/sync/singleflight would run them in a goroutine of their own
 // or make followers deaf to their own contexts, and cannot hand over when the leader is cancelled.)
 type flights struct {
 	mu    sync.Mutex
-	under map[string]*flight
+	byKey map[string]*flight // under mu
 }
 
+// flight is one computation. value and err are set when done is closed.
 type flight struct {
 	done  chan struct{}
 	value []byte
 	err   error
 }
 
-// join returns the flight of a key, and whether the caller leads it: then it must land it.
+// join returns the computation of a key. If there was none, it begins one, and the second result is true: the caller has
+// to compute and to call finish.
 func (f *flights) join(key string) (*flight, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if x, ok := f.under[key]; ok {
-		return x, false
+	if call, ok := f.byKey[key]; ok {
+		return call, false
 	}
-	if f.under == nil {
-		f.under = map[string]*flight{}
+	if f.byKey == nil {
+		f.byKey = map[string]*flight{}
 	}
-	x := &flight{done: make(chan struct{})}
-	f.under[key] = x
-	return x, true
+	call := &flight{done: make(chan struct{})}
+	f.byKey[key] = call
+	return call, true
 }
 
-func (f *flights) land(key string, x *flight) {
+// finish ends a computation, and wakes those who wait for it.
+func (f *flights) finish(key string, call *flight) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.under, key)
-	close(x.done)
+	delete(f.byKey, key)
+	close(call.done)
 }

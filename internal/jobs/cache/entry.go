@@ -18,7 +18,7 @@ func NetworkKey(version, model, settings string) string {
 	return "btn:v1:network:" + version + ":" + model + ":" + digest.Of([]byte(settings))
 }
 
-// KeyOf returns the key of an owner's entry in place of everybody's; without an owner it is everybody's.
+// KeyOf returns the key of an owner's own entry instead of everybody's. If owner is "", it returns key.
 func KeyOf(owner, key string) string {
 	if owner == "" {
 		return key
@@ -26,81 +26,85 @@ func KeyOf(owner, key string) string {
 	return key + ":of:" + owner
 }
 
-// Owner returns the owner of a tenant's entries, as which keys have it: it says no name.
+// Owner returns the text that stands for a tenant in the keys of its entries. The tenant's name cannot be read from it.
 func Owner(tenant string) string { return digest.Of([]byte("owner " + tenant))[:32] }
 
-func writeSized(h hash.Hash, b []byte) {
+// writeWithLength writes the length of b and b, so that different sequences of texts have different bytes.
+func writeWithLength(h hash.Hash, b []byte) {
 	var n [8]byte
 	binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
 	h.Write(n[:])
 	h.Write(b)
 }
 
-// place says where the value of an entry is.
-type place byte
+// valuePlace says where the value of an entry is.
+type valuePlace byte
 
 const (
-	here      place = 0 // the payload is the value
-	elsewhere place = 2 // the payload is the digest of the value in the overflow store, with the key behind it
+	inEntry    valuePlace = 0 // the payload is the value
+	inOverflow valuePlace = 2 // the payload is the digest of the value in the overflow store, with the key behind it
 )
 
 // The header of an entry:
 //
 //	bytes 0–3   "BTNC"
 //	byte  4     version of this layout, 1
-//	byte  5     place
+//	byte  5     valuePlace
 //	bytes 6–7   zero
 //	bytes 8–15  length of the payload, little-endian
 //	bytes 16–47 HMAC-SHA256 under the secret, of bytes 4–15, the key with its length, and the payload
 //
 // An empty secret makes the HMAC a checksum: it finds rot and mix-ups, not forgery.
 const (
-	magic      = "BTNC"
-	layout     = 1
-	headerSize = 48
+	magic         = "BTNC"
+	layoutVersion = 1
+	headerSize    = 48
 )
 
-// errEntry: an entry differs from the one that Put stored under its key.
+// errEntry means that an entry differs from the one that Put stored under its key.
 var errEntry = errors.New("cache: entry does not match its key and checksum")
 
-func seal(secrets [][]byte, key string, where place, payload []byte) []byte {
+// sealEntry returns the entry with a payload for a key, in the layout above. The first secret makes its HMAC.
+func sealEntry(secrets [][]byte, key string, where valuePlace, payload []byte) []byte {
 	var secret []byte
 	if len(secrets) > 0 {
 		secret = secrets[0]
 	}
 	entry := make([]byte, headerSize, headerSize+len(payload))
 	copy(entry, magic)
-	entry[4], entry[5] = layout, byte(where)
+	entry[4], entry[5] = layoutVersion, byte(where)
 	binary.LittleEndian.PutUint64(entry[8:], uint64(len(payload)))
-	copy(entry[16:], check(secret, key, entry[4:16], payload))
+	copy(entry[16:], entryMAC(secret, key, entry[4:16], payload))
 	return append(entry, payload...)
 }
 
-// unseal returns an entry's payload if every bit is as seal wrote it, for this key and under one of the secrets.
-func unseal(secrets [][]byte, key string, entry []byte) (place, []byte, error) {
-	if len(entry) < headerSize || !bytes.HasPrefix(entry, []byte(magic)) || entry[4] != layout ||
+// unsealEntry returns an entry's payload if every bit is as sealEntry wrote it, for this key and one of the secrets.
+func unsealEntry(secrets [][]byte, key string, entry []byte) (valuePlace, []byte, error) {
+	// The magic number, the layout, the length and the place have to be right, and then the HMAC.
+	if len(entry) < headerSize || !bytes.HasPrefix(entry, []byte(magic)) || entry[4] != layoutVersion ||
 		binary.LittleEndian.Uint64(entry[8:]) != uint64(len(entry)-headerSize) {
 		return 0, nil, errEntry
 	}
 	payload := entry[headerSize:len(entry):len(entry)]
-	if where := place(entry[5]); where != here && where != elsewhere {
+	if where := valuePlace(entry[5]); where != inEntry && where != inOverflow {
 		return 0, nil, errEntry
 	}
 	if len(secrets) == 0 {
 		secrets = [][]byte{nil}
 	}
 	for _, secret := range secrets {
-		if hmac.Equal(entry[16:headerSize], check(secret, key, entry[4:16], payload)) {
-			return place(entry[5]), payload, nil
+		if hmac.Equal(entry[16:headerSize], entryMAC(secret, key, entry[4:16], payload)) {
+			return valuePlace(entry[5]), payload, nil
 		}
 	}
 	return 0, nil, errEntry
 }
 
-func check(secret []byte, key string, header, payload []byte) []byte {
+// entryMAC returns the HMAC of an entry: of header (bytes 4–15), the key with its length, and the payload.
+func entryMAC(secret []byte, key string, header, payload []byte) []byte {
 	h := hmac.New(sha256.New, secret)
 	h.Write(header)
-	writeSized(h, []byte(key))
+	writeWithLength(h, []byte(key))
 	h.Write(payload)
 	return h.Sum(nil)
 }

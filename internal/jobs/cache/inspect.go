@@ -1,6 +1,6 @@
 package cache
 
-// Looking into Redis, and removing from it: for people. Unlike all else here it returns errors.
+// Listing, showing and removing entries of Redis, for people. Unlike the rest of this package it returns errors.
 
 import (
 	"context"
@@ -25,13 +25,14 @@ type Entry struct {
 	Idle  time.Duration // since somebody asked for it, negative: Redis does not tell
 }
 
-// ErrNoEntry: there is nothing under the key.
+// ErrNoEntry means that there is nothing under the key.
 var ErrNoEntry = errors.New("cache: no such entry")
 
-// errNoRedis: the cache is in this process only.
+// errNoRedis means that the cache is in this process only.
 var errNoRedis = errors.New("cache: there is no Redis to look into")
 
-// KindOf returns the kind of the entry under a key: "decomposition", "network" and so on.
+// KindOf returns the kind of the entry under a key, which is the third part of the key: "decomposition", "network" and
+// so on.
 func KindOf(key string) string {
 	rest, ok := strings.CutPrefix(key, Prefix)
 	kind, _, more := strings.Cut(rest, ":")
@@ -41,11 +42,10 @@ func KindOf(key string) string {
 	return kind
 }
 
-// Entries lists the entries whose key begins with prefix, sorted by key. It walks over all keys of
-// Redis, in steps that do not hold up others; entries that come and go meanwhile may or may not be
-// there.
+// Entries lists the entries whose key begins with prefix, sorted by key. It goes through all keys of Redis, in steps
+// that do not hold up others. Entries that come or go meanwhile may be missing or listed.
 func (c *Cache) Entries(ctx context.Context, prefix string) ([]Entry, error) {
-	keys, err := c.keys(ctx, prefix)
+	keys, err := c.keysWithPrefix(ctx, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -60,30 +60,33 @@ func (c *Cache) Entries(ctx context.Context, prefix string) ([]Entry, error) {
 	return entries, nil
 }
 
-// store returns the client, if it is one that can be looked into.
-func (c *Cache) store() (connect.Store, error) {
+// inspectable returns the client, if it can list keys.
+func (c *Cache) inspectable() (connect.Store, error) {
 	if store, ok := c.redis.(connect.Store); ok {
 		return store, nil
 	}
 	return nil, errNoRedis
 }
 
-func (c *Cache) keys(ctx context.Context, prefix string) ([]string, error) {
-	store, err := c.store()
+// keysWithPrefix returns the keys in Redis that begin with prefix, sorted.
+func (c *Cache) keysWithPrefix(ctx context.Context, prefix string) ([]string, error) {
+	store, err := c.inspectable()
 	if err != nil {
 		return nil, err
 	}
 	keys, err := store.Keys(ctx, globEscape.Replace(prefix)+"*")
 	keys = slices.DeleteFunc(keys, func(k string) bool { return !strings.HasPrefix(k, prefix) })
 	slices.Sort(keys)
-	return slices.Compact(keys), failed(err) // a key may come twice
+	return slices.Compact(keys), redisError(err) // a key may come twice
 }
 
+// globEscape escapes the wildcards of Redis's patterns.
 var globEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
 
-// describe asks for sizes and ages in one round trip. Keys that have gone meanwhile are left out.
+// describe returns sizes and ages of the entries under keys, asked for in one round trip. Keys that are gone meanwhile
+// are left out.
 func (c *Cache) describe(ctx context.Context, keys []string) ([]Entry, error) {
-	store, err := c.store()
+	store, err := c.inspectable()
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +96,7 @@ func (c *Cache) describe(ctx context.Context, keys []string) ([]Entry, error) {
 	}
 	replies, err := store.All(ctx, commands)
 	if err != nil {
-		return nil, failed(err)
+		return nil, redisError(err)
 	}
 	var entries []Entry
 	for i, k := range keys {
@@ -110,46 +113,47 @@ func (c *Cache) describe(ctx context.Context, keys []string) ([]Entry, error) {
 	return entries, nil
 }
 
-// Show returns one entry and its value; where the value is in the overflow store and this cache has
-// none, the digest of it. The error wraps ErrNoEntry if there is none, and says so if the entry
-// differs from the stored one.
+// Show returns one entry and its value. If the value is in the overflow store, elsewhere is its digest there, and value
+// is nil if this cache has no overflow store. The error wraps ErrNoEntry if there is no entry. It says so if the entry
+// differs from the one that was stored.
 func (c *Cache) Show(ctx context.Context, key string) (e Entry, value []byte, elsewhere string, err error) {
 	if c.redis == nil {
 		return e, nil, "", errNoRedis
 	}
-	found, err := c.describe(ctx, []string{key})
+	entries, err := c.describe(ctx, []string{key})
 	if err != nil {
 		return e, nil, "", err
 	}
-	if len(found) == 0 {
+	if len(entries) == 0 {
 		return e, nil, "", fmt.Errorf("%w: %s", ErrNoEntry, key)
 	}
-	e = found[0]
+	e = entries[0]
 	answer, err := c.redis.Do(ctx, "GET", key)
 	if err != nil {
-		return e, nil, "", failed(err)
+		return e, nil, "", redisError(err)
 	}
-	text, there := answer.(string)
-	if !there {
+	text, exists := answer.(string)
+	if !exists {
 		return e, nil, "", fmt.Errorf("%w: %s", ErrNoEntry, key)
 	}
 	raw := []byte(text)
-	where, payload, err := unseal(c.o.Secrets(), key, raw)
+	where, payload, err := unsealEntry(c.options.Secrets(), key, raw)
 	switch {
 	case err != nil:
 		return e, nil, "", err
-	case where == here:
+	case where == inEntry:
 		return e, payload, "", nil
-	case c.o.Overflow == nil:
+	case c.options.Overflow == nil:
 		return e, nil, string(payload), nil
 	}
-	value, err = c.open(ctx, key, raw)
+	value, err = c.openEntry(ctx, key, raw)
 	return e, value, string(payload), err
 }
 
-// Remove removes keys from Redis, and returns the number removed. Workers keep the hot entries of their process.
+// Remove removes keys from Redis and from this process, and returns the number removed from Redis. Other processes keep
+// their hot entries.
 func (c *Cache) Remove(ctx context.Context, keys ...string) (removed int64, err error) {
-	store, err := c.store()
+	store, err := c.inspectable()
 	if err != nil {
 		return 0, err
 	}
@@ -158,13 +162,13 @@ func (c *Cache) Remove(ctx context.Context, keys ...string) (removed int64, err 
 		for _, k := range batch {
 			commands = append(commands, []any{"DEL", k})
 		}
-		gone, err := store.All(ctx, commands)
+		replies, err := store.All(ctx, commands)
 		if err != nil {
-			return removed, failed(err)
+			return removed, redisError(err)
 		}
-		for _, n := range gone {
+		for _, n := range replies {
 			if n.Err != nil {
-				return removed, failed(n.Err)
+				return removed, redisError(n.Err)
 			}
 			removed += n.Int()
 		}
@@ -175,13 +179,14 @@ func (c *Cache) Remove(ctx context.Context, keys ...string) (removed int64, err 
 	return removed, nil
 }
 
-func failed(err error) error {
+// redisError returns an error of Redis as one of this package, with advice if Redis is a node of a cluster.
+func redisError(err error) error {
 	var reply connect.RedisError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &reply) && ofCluster(reply):
-		return fmt.Errorf("cache: Redis: %w: it is a node of a cluster: "+withCluster, err)
+	case errors.As(err, &reply) && isMoved(reply):
+		return fmt.Errorf("cache: Redis: %w: it is a node of a cluster: "+clusterAdvice, err)
 	}
 	return fmt.Errorf("cache: Redis: %w", err)
 }

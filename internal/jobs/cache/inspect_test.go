@@ -121,7 +121,7 @@ func TestStatsByKind(t *testing.T) {
 	if s.Kinds["decomposition"] != (KindStats{2, 1, 1}) || s.Kinds["network"] != (KindStats{0, 0, 1}) || s.Hits != 2 || s.Misses != 2 {
 		t.Errorf("%+v", s)
 	}
-	if s.HotEntries != 1 || s.HotBytes != int64(len(a)+5)+overhead {
+	if s.HotEntries != 1 || s.HotBytes != int64(len(a)+5)+entryOverhead {
 		t.Errorf("%d entries, %d bytes", s.HotEntries, s.HotBytes)
 	}
 }

@@ -14,7 +14,7 @@ func TestADeadWorkersLockIsFreeSoon(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	dead := open(t, s.URL, Options{})
-	if taken, err := dead.setNew(ctx, "k:lock", "dead", dead.o.LockTTL); err != nil || !taken {
+	if taken, err := dead.setIfAbsent(ctx, "k:lock", "dead", dead.options.LockTTL); err != nil || !taken {
 		t.Fatal(taken, err)
 	}
 	c := open(t, s.URL, Options{LockWait: time.Hour})

@@ -9,13 +9,15 @@ type hot struct {
 	memo.LRU[string, []byte]
 }
 
+// newHot returns an empty cache of most bytes.
 func newHot(most int64) *hot {
 	return &hot{memo.LRU[string, []byte]{Bytes: most, Largest: most / 4}}
 }
 
-// overhead is the approximate size of an entry beside key and value.
-const overhead = 200
+// entryOverhead is the approximate size of an entry beside key and value.
+const entryOverhead = 200
 
+// put stores value under key, and drops the entries that were not used for longest.
 func (h *hot) put(key string, value []byte) {
-	h.Put(key, value, int64(len(key)+len(value))+overhead)
+	h.Put(key, value, int64(len(key)+len(value))+entryOverhead)
 }

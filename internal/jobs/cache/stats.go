@@ -12,11 +12,11 @@ import (
 
 // Stats counts the operations of a cache since it was opened.
 type Stats struct {
-	Hits       int64 // values found, Hot included
-	Hot        int64 // of them, in the process
-	Misses     int64 // Get without a value, for any reason
-	Shared     int64 // GetOrCompute that waited for another call in this process
-	Waited     int64 // GetOrCompute that waited for another worker, with success
+	Hits       int64 // values found, in the process or in Redis
+	Hot        int64 // values found in the process
+	Misses     int64 // calls of Get without a value, for any reason
+	Shared     int64 // calls of GetOrCompute that got the value of another call in this process
+	Waited     int64 // calls of GetOrCompute that got the value of another worker after a wait
 	Stored     int64 // entries that Redis has taken
 	Overflowed int64 // values given to the overflow store
 	TooLarge   int64 // values not cached: larger than MaxValue and no overflow store
@@ -25,23 +25,25 @@ type Stats struct {
 	Refused    int64 // calls that Redis answered with an error: out of memory, no permission
 	Skipped    int64 // calls not made because the breaker was open
 
-	HotEntries int64                // now in the process
-	HotBytes   int64                // of them
+	HotEntries int64                // entries that are in the process now
+	HotBytes   int64                // their size
 	Kinds      map[string]KindStats // by kind of entry, see KindOf
 }
 
 // KindStats are Stats of the entries of one kind.
 type KindStats struct{ Hits, Hot, Misses int64 }
 
+// kindCounters counts the operations on entries of one kind.
 type kindCounters struct{ hits, hot, misses atomic.Int64 }
 
+// counters counts the operations of a cache.
 type counters struct {
-	kinds sync.Map // kind → *kindCounters
+	kinds sync.Map // from the kind to its *kindCounters
 
 	hits, hot, misses, shared, waited, stored, overflowed, tooLarge, corrupt, errors, refused, skipped atomic.Int64
 }
 
-// Stats returns the counts.
+// Stats returns the counts since the cache was opened.
 func (c *Cache) Stats() Stats {
 	s := &c.stats
 	kinds := map[string]KindStats{}
@@ -59,9 +61,9 @@ func (c *Cache) Stats() Stats {
 	}
 }
 
-// hit and miss count a look under a key.
+// hit counts a value found under a key. hot says that it was in the process.
 func (s *counters) hit(key string, hot bool) {
-	k := s.kind(key)
+	k := s.kindOf(key)
 	s.hits.Add(1)
 	k.hits.Add(1)
 	if hot {
@@ -70,12 +72,14 @@ func (s *counters) hit(key string, hot bool) {
 	}
 }
 
+// miss counts a look under a key that found no value.
 func (s *counters) miss(key string) {
 	s.misses.Add(1)
-	s.kind(key).misses.Add(1)
+	s.kindOf(key).misses.Add(1)
 }
 
-func (s *counters) kind(key string) *kindCounters {
+// kindOf returns the counters of the kind of a key's entry.
+func (s *counters) kindOf(key string) *kindCounters {
 	kind := KindOf(key)
 	k, ok := s.kinds.Load(kind)
 	if !ok {
@@ -84,37 +88,39 @@ func (s *counters) kind(key string) *kindCounters {
 	return k.(*kindCounters)
 }
 
-// states logs trouble when it begins and when it ends, not at every call between.
-type states struct {
-	log *slog.Logger
-	mu  sync.Mutex
-	bad map[string]bool
+// troubleLog logs trouble when it begins and when it ends, and not at every call between.
+type troubleLog struct {
+	log   *slog.Logger
+	mu    sync.Mutex
+	isBad map[string]bool
 }
 
-// turn says that the state of this name is bad, for a reason, or good. An empty text is not logged.
-func (s *states) turn(name string, bad bool, worse, better string, reason error) {
+// set notes whether the trouble of this name is there. If that has changed, it logs badText with a reason, or goodText.
+// An empty text is not logged.
+func (s *troubleLog) set(name string, isBad bool, badText, goodText string, reason error) {
 	s.mu.Lock()
-	changed := s.bad[name] != bad
+	changed := s.isBad[name] != isBad
 	if changed {
-		if s.bad == nil {
-			s.bad = map[string]bool{}
+		if s.isBad == nil {
+			s.isBad = map[string]bool{}
 		}
-		s.bad[name] = bad
+		s.isBad[name] = isBad
 	}
 	s.mu.Unlock()
 	switch {
 	case !changed:
-	case bad && worse != "":
-		s.log.Warn(worse, "error", redact.Error(reason))
-	case !bad && better != "":
-		s.log.Info(better)
+	case isBad && badText != "":
+		s.log.Warn(badText, "error", redact.Error(reason))
+	case !isBad && goodText != "":
+		s.log.Info(goodText)
 	}
 }
 
-// quiet takes go-redis's own log lines, one per failed dial, to debug level.
-type quiet struct{ log *slog.Logger }
+// debugLogger logs go-redis's own lines, one for each failed dial, at level debug.
+type debugLogger struct{ log *slog.Logger }
 
-func (q quiet) Printf(ctx context.Context, format string, v ...any) {
+// Printf logs a line without secrets.
+func (q debugLogger) Printf(ctx context.Context, format string, v ...any) {
 	if q.log.Enabled(ctx, slog.LevelDebug) {
 		q.log.DebugContext(ctx, "redis: "+redact.Text(fmt.Sprintf(format, v...)))
 	}

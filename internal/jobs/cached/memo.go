@@ -18,48 +18,51 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Memo remembers plans in a cache, as bytes, and the plans it has read last, decoded: a circuit
-// takes longer to read than to evaluate. It is the proposal.Memo of learn-worker; plans are shared and
-// must not be changed.
+// Memo remembers plans as bytes in a cache, and the plans it has read last also decoded: a circuit takes longer to read
+// than to evaluate. It is the proposal.Memo of learn-worker. Plans are shared and must not be changed.
 type Memo struct {
 	Cache *cache.Cache
 
-	bounds sync.Once
-	read   memo.LRU[string, readPlan]
+	bounds sync.Once // sets the bound of plans
+	plans  memo.LRU[string, decodedPlan]
 }
 
-// readPlan is a plan and the bytes that it was read from, or written to.
-type readPlan struct {
-	from []byte
-	plan *btn.Plan
+// decodedPlan is a plan with its encoded bytes.
+type decodedPlan struct {
+	encoded []byte
+	plan    *btn.Plan
 }
 
-// mostRead bounds the plans that are remembered as such, in bytes of the process. A plan takes about as much as its written form once
-// more, and readOverhead beside both: a small one is mostly that.
+// maxPlanBytes bounds the plans that are remembered as such, in bytes of the process. A plan takes about as much as its written form once
+// more, and planOverhead beside both: a small one is mostly that.
 const (
-	mostRead     = 64 << 20
-	readOverhead = 768
+	// maxPlanBytes bounds the memory of the decoded plans. A plan takes about twice the size of its bytes, and planOverhead
+	// besides, which is most of a small one.
+	maxPlanBytes = 64 << 20
+	planOverhead = 768
 )
 
-// decode returns the plan that b is, which the caller has found under key: the one remembered, where it was read from the same bytes.
+// decode returns the plan that the bytes b, found under key, encode. If a decoded plan with the same bytes is remembered
+// under key, it returns that.
 func (m *Memo) decode(key string, b []byte) (*btn.Plan, error) {
-	if r, ok := m.read.Get(key); ok && bytes.Equal(r.from, b) {
+	if r, ok := m.plans.Get(key); ok && bytes.Equal(r.encoded, b) {
 		return r.plan, nil
 	}
 	plan, err := message.DecodePlan(b)
 	if err == nil {
-		m.keep(key, b, plan)
+		m.remember(key, b, plan)
 	}
 	return plan, err
 }
 
-// keep remembers a plan.
-func (m *Memo) keep(key string, b []byte, plan *btn.Plan) {
-	m.bounds.Do(func() { m.read.Bytes = mostRead })
-	m.read.Put(key, readPlan{b, plan}, int64(len(key)+2*len(b))+readOverhead)
+// remember keeps a decoded plan.
+func (m *Memo) remember(key string, b []byte, plan *btn.Plan) {
+	m.bounds.Do(func() { m.plans.Bytes = maxPlanBytes })
+	m.plans.Put(key, decodedPlan{b, plan}, int64(len(key)+2*len(b))+planOverhead)
 }
 
-// Of returns the memo of an owner: it finds the plans of that one alone. Both share their bounds.
+// Of returns the memo of an owner, which finds only the plans of that owner. Both memos share one bound. If owner is "",
+// it returns m.
 func (m *Memo) Of(owner string) proposal.Memo {
 	if owner == "" {
 		return m
@@ -67,33 +70,34 @@ func (m *Memo) Of(owner string) proposal.Memo {
 	return ownedPlans{m, owner}
 }
 
+// ownedPlans is the memo of one owner.
 type ownedPlans struct {
 	*Memo
 	owner string
 }
 
-// Do implements proposal.Memo.
+// Do implements proposal.Memo with the owner's own key.
 func (o ownedPlans) Do(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (*btn.Plan, bool, error) {
 	return o.Memo.Do(ctx, cache.KeyOf(o.owner, key), compute)
 }
 
-// Do returns the plan under key, and whether it was remembered; else it computes the plan and
-// stores it. Where another worker was first it returns that worker's plan. A stored plan that
-// cannot be decoded, written by another version perhaps, is forgotten and computed again.
+// Do returns the plan under key, and true if it was remembered. Otherwise it computes the plan and stores it. If another
+// worker was first, it returns that worker's plan. A stored plan that cannot be decoded, perhaps from another version,
+// is forgotten and computed again.
 func (m *Memo) Do(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (*btn.Plan, bool, error) {
 	var plan *btn.Plan // set if this call computes
-	var own []byte
+	var encoded []byte // its bytes
 	produce := func(ctx context.Context) ([]byte, error) {
 		var err error
 		if plan, err = compute(ctx); err != nil {
 			return nil, err
 		}
-		own, err = message.EncodePlan(plan)
-		return own, fault.Wrap(fault.Internal, err)
+		encoded, err = message.EncodePlan(plan)
+		return encoded, fault.Wrap(fault.Internal, err)
 	}
 
 	b, hit, err := m.Cache.GetOrCompute(ctx, key, produce)
@@ -101,8 +105,8 @@ func (m *Memo) Do(
 		return nil, false, err
 	}
 
-	if plan != nil && bytes.Equal(b, own) {
-		m.keep(key, b, plan)
+	if plan != nil && bytes.Equal(b, encoded) {
+		m.remember(key, b, plan)
 		return plan, false, nil
 	}
 
@@ -110,6 +114,7 @@ func (m *Memo) Do(
 		return plan, hit, nil
 	}
 
+	// The stored plan cannot be decoded.
 	m.Cache.Forget(ctx, key)
 	plan, err = compute(ctx)
 	return plan, false, err
@@ -117,7 +122,7 @@ func (m *Memo) Do(
 
 // Value describes a value of the cache, for people.
 type Value struct {
-	// Of a plan.
+	// These fields describe a plan.
 	Method     query.Method `json:"method,omitempty"`
 	Exact      bool         `json:"exact,omitempty"`
 	Components int          `json:"components,omitempty"`
@@ -125,7 +130,7 @@ type Value struct {
 	Warnings   []string     `json:"warnings,omitempty"`
 	Circuit    *Circuit     `json:"circuit,omitempty"`
 
-	// Of a registered model.
+	// These fields describe the network of a registered model.
 	Network   string `json:"network,omitempty"` // digest of its network's bytes
 	Variables int    `json:"variables,omitempty"`
 }
@@ -140,7 +145,7 @@ type Circuit struct {
 	Parametric bool `json:"parametric,omitempty"`
 }
 
-// circuitOf describes the circuit of a plan; nil for none.
+// circuitOf describes the circuit of a plan's first part, or returns nil if that is no circuit.
 func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
 	if len(p.Estimates) == 0 || len(p.Estimates[0].Parts) == 0 {
 		return nil
@@ -158,7 +163,7 @@ func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
 	}
 }
 
-// Describe decodes and describes the value under key. The description of an unknown kind is empty.
+// Describe decodes the value under key and describes it for people. The description of an unknown kind is empty.
 func Describe(ctx context.Context, key string, value []byte) (*Value, error) {
 	switch cache.KindOf(key) {
 	case "decomposition":
@@ -190,7 +195,7 @@ func Describe(ctx context.Context, key string, value []byte) (*Value, error) {
 	return &Value{}, nil
 }
 
-// Overflow stores values as blobs that are too large for Redis.
+// Overflow stores values that are too large for Redis as blobs.
 type Overflow struct{ Blobs *bus.Blobs }
 
 // Get returns the blob of a digest.

@@ -14,15 +14,16 @@ import (
 // may give another network, or the same network other bytes.
 const NetworkVersion = "4"
 
-// Network is the information that reparam-worker needs about a model whose network is stored.
+// Network is what reparam-worker needs to know about a model whose network is stored.
 type Network struct {
 	Blob    string // digest of the network's bytes
 	Domains []int  // number of values per variable
 	Names   []byte // message.EncodeNames of the model's
 }
 
-// NetworkKey returns the key of a registered model's network, of an owner or everybody (""): its digest and, hashed, the settings,
-// the arithmetic, and whether a query is parametric.
+// NetworkKey returns the key of a registered model's network, of an owner or, if owner is "", of everybody. It has the
+// model's digest and a hash of what else determines the network: the settings, the arithmetic, and whether a query is
+// parametric.
 func NetworkKey(owner string, m *wire.Request) (string, error) {
 	settings, err := (&wire.Request{Settings: m.Settings}).Digest()
 	if err != nil {
@@ -34,7 +35,8 @@ func NetworkKey(owner string, m *wire.Request) (string, error) {
 	return cache.KeyOf(owner, cache.NetworkKey(NetworkVersion, m.ModelDigest, settings+NumericKind())), nil
 }
 
-// Encode returns p as the cache keeps it: the digest in hexadecimal, the number of domains and the domains as varints, then the names.
+// Encode returns the bytes of p as the cache keeps them: the digest in hexadecimal, the number of domains and the
+// domains as varints, then the names.
 func (p Network) Encode() []byte {
 	b := append(make([]byte, 0, len(p.Blob)+2*len(p.Domains)+len(p.Names)+binary.MaxVarintLen64), p.Blob...)
 	b = binary.AppendUvarint(b, uint64(len(p.Domains)))
@@ -44,7 +46,7 @@ func (p Network) Encode() []byte {
 	return append(b, p.Names...)
 }
 
-// DecodeNetwork decodes the output of Encode; it returns false for anything else.
+// DecodeNetwork decodes what Encode wrote. It returns false for any other bytes.
 func DecodeNetwork(b []byte) (Network, bool) {
 	n := len(wire.Digest(nil))
 	if len(b) < n || !form.IsDigest(string(b[:n])) {

@@ -19,12 +19,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// WriteTimeout bounds the writing of terminal answers and dead letters, which outlive the work's
-// own context.
+// WriteTimeout bounds the writing of terminal answers and dead letters, which may go on after the work's own context has
+// ended.
 const WriteTimeout = 10 * time.Second
 
-// isAnswered reports whether the job has its answer. Where that cannot be found out it says no, and
-// work goes on.
+// isAnswered reports whether the job has its answer. It reports false if that cannot be found out, so that work goes on.
 func (l *Jobs) isAnswered(ctx context.Context, job string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -32,7 +31,7 @@ func (l *Jobs) isAnswered(ctx context.Context, job string) bool {
 	return err == nil && exists
 }
 
-// StoredAnswer returns the job's answer; nil if it has none, or none that can be read.
+// StoredAnswer returns the job's answer. It is nil if there is none, or none that can be read.
 func (l *Jobs) StoredAnswer(ctx context.Context, job string) (*wire.Answer, error) {
 	m, err := l.Bus.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
@@ -48,8 +47,8 @@ func (l *Jobs) StoredAnswer(ctx context.Context, job string) (*wire.Answer, erro
 	return &a, nil
 }
 
-// CheckUnanswered returns ErrAnswered if the job has its answer, and ErrForeign if that is another
-// request's.
+// CheckUnanswered returns nil if the job has no answer, ErrAnswered if it has one, and ErrForeign if that is the answer
+// of another request.
 func (l *Jobs) CheckUnanswered(ctx context.Context, job, digest string) error {
 	a, err := l.StoredAnswer(ctx, job)
 	switch {
@@ -61,9 +60,9 @@ func (l *Jobs) CheckUnanswered(ctx context.Context, job, digest string) error {
 	return ErrAnswered
 }
 
-// CheckNotOver returns ErrAnswered if the job has its answer, or has had it: where the model of an old job
-// is gone its answer may be gone too, and the job is not done again. It returns ErrForeign if the
-// answer is another request's. The job's model was stored at the time asked; zero: that is not known.
+// CheckNotOver returns ErrAnswered if the job has its answer, or has had it: if an old job's model is gone, its answer
+// may be gone too, and the job is not done again. It returns ErrForeign if the answer is another request's. asked is
+// when the job's model was stored; if it is zero, only the answer is looked for.
 func (l *Jobs) CheckNotOver(ctx context.Context, lane int, job, digest string, asked time.Time) error {
 	if err := l.CheckUnanswered(ctx, job, digest); err != nil || asked.IsZero() {
 		return err
@@ -85,13 +84,16 @@ func (l *Jobs) CheckNotOver(ctx context.Context, lane int, job, digest string, a
 	return err
 }
 
-// withFirst returns an answer with its first one in the place of what failed, if somebody stored that in time.
+// withFirst returns an answer with results of the job's first answer in the place of those that failed. If nothing
+// failed, or no first answer was stored in time, it returns a as it is.
 func (l *Jobs) withFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 	failed := a.Status == wire.StatusError || a.Status == wire.StatusDeadline ||
 		slices.ContainsFunc(a.Results, func(r query.Result) bool { return r.Status != query.StatusOK })
 	if !failed || a.Status == wire.StatusCancelled || l.MergeFirst == nil {
 		return a
 	}
+
+	// Read the first answer.
 	m, err := l.Bus.Log.Get(ctx, bus.StreamPartial, message.FirstSubject(a.Job))
 	if err != nil {
 		if !errors.Is(err, bus.ErrNotFound) {
@@ -103,6 +105,8 @@ func (l *Jobs) withFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 	if err := wire.Decode(m.Data, &first); err != nil || first.Job != a.Job || first.Digest != a.Digest {
 		return a
 	}
+
+	// Merge the results. An error of the whole job stands for each query.
 	results := a.Results
 	if len(results) == 0 && a.Error != nil {
 		results = l.ErrorResults(a.Job, len(first.Results), fault.New(a.Error.Code, "%s", a.Error.Message), a.Error.Stage)
@@ -116,14 +120,14 @@ func (l *Jobs) withFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 	return &merged
 }
 
-// Answer stores a terminal answer, with the job's first one in the place of what failed, unless one is stored already. It returns
-// ErrForeign if that is another request's. The job's model was stored at the time asked; zero: that is not known. Only the loop that
-// Answers may call it.
+// Answer stores a terminal answer, unless one is stored already. Results of the job's first answer take the place of
+// those that failed. It returns ErrForeign if the stored answer is another request's. asked is when the job's model was
+// stored, zero if that is unknown. Only a stage that WritesAnswers may call it.
 func (l *Jobs) Answer(ctx context.Context, a *wire.Answer, asked time.Time) error {
 	return l.storeAnswer(ctx, l.withFirst(ctx, a), asked)
 }
 
-// storeAnswer is Answer without a look at the first one.
+// storeAnswer is Answer without the results of the first answer.
 func (l *Jobs) storeAnswer(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
 	if l.Tracer != nil && trace.SpanContextFromContext(ctx).IsValid() {
 		var span trace.Span
@@ -134,6 +138,7 @@ func (l *Jobs) storeAnswer(ctx context.Context, a *wire.Answer, asked time.Time)
 		defer func() { tracing.End(span, err) }()
 	}
 
+	// Make the message.
 	b, err := wire.Encode(a)
 	if err != nil {
 		return err
@@ -147,6 +152,7 @@ func (l *Jobs) storeAnswer(ctx context.Context, a *wire.Answer, asked time.Time)
 	aboutOf(ctx).Into(m.Header)
 	tracing.Into(m.Header, trace.SpanContextFromContext(ctx))
 
+	// Store it. Above the owner's quota an error takes its place, which needs little room and ends the job.
 	if a.Status == wire.StatusOK {
 		err = l.Bus.Quotas.Take(ctx, bus.StreamAnswer, m.Subject, m.Header, len(b))
 	}
@@ -154,7 +160,7 @@ func (l *Jobs) storeAnswer(ctx context.Context, a *wire.Answer, asked time.Time)
 	if err == nil {
 		earlier, err = l.storeFirst(ctx, m)
 	}
-	if errors.Is(err, bus.ErrQuota) && a.Status == wire.StatusOK { // the error needs little room, and ends the job
+	if errors.Is(err, bus.ErrQuota) && a.Status == wire.StatusOK {
 		info := l.ErrorInfo(err)
 		return l.storeAnswer(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
 	}
@@ -166,6 +172,7 @@ func (l *Jobs) storeAnswer(ctx context.Context, a *wire.Answer, asked time.Time)
 		return err
 	}
 
+	// Compare it with the one that was stored earlier.
 	switch {
 	case earlier.Digest != a.Digest:
 		return ErrForeign
@@ -181,7 +188,8 @@ func (l *Jobs) storeAnswer(ctx context.Context, a *wire.Answer, asked time.Time)
 	return nil
 }
 
-// RemoveRequest removes the stored request of a tenant's job that has an answer. One that failed by trouble stays: operators may replay it.
+// RemoveRequest removes the stored request of a tenant's job that has an answer, if the tenant holds many. If the job
+// failed by trouble, its request stays, because operators may replay it.
 func (l *Jobs) RemoveRequest(ctx context.Context, a *wire.Answer) {
 	if a.Error != nil && (a.Error.Code == fault.Infrastructure || a.Error.Code == fault.Internal) {
 		return
@@ -191,8 +199,8 @@ func (l *Jobs) RemoveRequest(ctx context.Context, a *wire.Answer) {
 	}
 }
 
-// storeFirst stores an answer and returns nil, or returns the answer that its subject has already. A stored answer that
-// cannot be read is deleted first.
+// storeFirst stores an answer if its subject has none, and returns nil. Otherwise it returns the answer that is there.
+// If that cannot be read, it is deleted first.
 func (l *Jobs) storeFirst(ctx context.Context, m *nats.Msg) (*wire.Answer, error) {
 	for discarded := false; ; discarded = true {
 		earlier, err := l.Bus.Log.PutOnce(ctx, bus.StreamAnswer, m)
@@ -209,7 +217,7 @@ func (l *Jobs) storeFirst(ctx context.Context, m *nats.Msg) (*wire.Answer, error
 	}
 }
 
-// sameResults compares the computed results, without durations and cache hits.
+// sameResults reports whether two lists of computed results are equal, apart from durations and cache hits.
 func sameResults(a, b []query.Result) bool {
 	comparable := func(results []query.Result) *wire.Answer {
 		answer := &wire.Answer{Digest: wire.Digest(nil), Status: wire.StatusOK, Results: slices.Clone(results)}
@@ -234,8 +242,7 @@ func statusOf(code fault.Code) string {
 	return wire.StatusError
 }
 
-// EndWithError ends the job of a message with an error. It does nothing if the job has another request's
-// answer.
+// EndWithError ends the job of a message with an error. It does nothing if the job has another request's answer.
 func (l *Loop) EndWithError(d *Message, err error) error {
 	ctx, cancel := context.WithTimeout(d.inContext(context.Background()), WriteTimeout)
 	defer cancel()
@@ -263,9 +270,10 @@ func (l *Loop) EndWithError(d *Message, err error) error {
 	return l.EndJob(ctx, d.Subject.Lane, a, "", d.JobStored)
 }
 
-// EndJob ends a job with an error, which is its answer unless it has one: here, or by a message to the stage that Answers. A client that
-// waits under an id that is none gets it under that id. It does nothing if the job has another request's answer. The job's model was
-// stored at the time asked; zero: that is not known.
+// EndJob ends a job with an error as its answer, unless it has one. A stage that WritesAnswers stores the answer itself;
+// another sends it a message. If under is not "", it is the invalid id under which a client waits, and the answer is
+// stored under it. EndJob does nothing if the job has another request's answer. asked is when the job's model was
+// stored, zero if that is unknown.
 func (l *Jobs) EndJob(
 	ctx context.Context, lane int, a *wire.Answer, under string, asked time.Time,
 ) error {
@@ -273,7 +281,7 @@ func (l *Jobs) EndJob(
 	if err != nil {
 		return err
 	}
-	if !l.WritesAnswers { // a job has one message to the stage that does at a time, the first
+	if !l.WritesAnswers { // if the job has such a message already, that stays
 		m := &message.End{Job: a.Job, Tenant: a.Tenant, Answer: b, Under: under, Time: time.Now().UnixMilli()}
 		if !asked.IsZero() {
 			m.Stored = asked.UnixMilli()
@@ -312,9 +320,9 @@ func (l *Jobs) ErrorInfo(err error) query.ErrorInfo {
 	return query.ErrorInfo{Code: CodeOf(err), Message: redact.Text(sentence.Text(err.Error())), Stage: l.Stage}
 }
 
-// digestOf returns the digest of the request of a message that does not carry it: the stored
-// model's if there is one, else the message's own. It returns an error if the model may be there
-// and could not be fetched: with another digest the answer would be another request's.
+// digestOf returns the digest of the request of a message that does not carry it: that of the stored request if there is
+// one, and otherwise that of the message's data. It returns an error if the request may be stored but could not be
+// fetched, because with another digest the answer would be another request's.
 func (l *Loop) digestOf(ctx context.Context, d *Message) (string, error) {
 	s, err := l.Submission(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {
@@ -323,7 +331,7 @@ func (l *Loop) digestOf(ctx context.Context, d *Message) (string, error) {
 	return s.Digest, err
 }
 
-// Submission has the facts of a stored request.
+// Submission describes a stored request.
 type Submission struct {
 	Digest   string
 	Tenant   string
@@ -333,9 +341,9 @@ type Submission struct {
 	Deadline time.Time // zero: it has none
 }
 
-// Submission returns the Submission of the request on a model's subject, which may have wildcards. The error wraps
-// bus.ErrNotFound if there is none. A malformed request has its bytes' digest. A lost or damaged one has the digest in its header,
-// or else the digest of its message.
+// Submission describes the stored request on a subject, which may have wildcards. The error wraps bus.ErrNotFound if
+// there is none. The digest of a malformed request is that of its bytes. The digest of a lost or damaged one is the one
+// in its header, or else that of its message's bytes.
 func (l *Jobs) Submission(ctx context.Context, subject string) (Submission, error) {
 	stored, err := l.Bus.Log.GetRaw(ctx, bus.StreamModel, subject)
 	if err != nil {
@@ -372,8 +380,8 @@ func (l *Jobs) Submission(ctx context.Context, subject string) (Submission, erro
 	return s, nil
 }
 
-// giveUp gives a message up: it writes a dead letter, then the job's answer if that is wanted, and
-// then ends the deliveries.
+// giveUp gives a message up: it writes a dead letter, then an error as the job's answer if answer is true, and ends the
+// deliveries.
 func (l *Loop) giveUp(d *Message, err error, answer bool) Outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
 	defer cancel()
@@ -393,7 +401,8 @@ func (l *Loop) giveUp(d *Message, err error, answer bool) Outcome {
 	return Dead
 }
 
-// deadLetter stores a record of a message that was given up, and the error.
+// deadLetter stores a record of a message that was given up, and the error. Above the tenant's quota the record is only
+// logged.
 func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
 	info := l.ErrorInfo(err)
 	if errors.Is(err, ErrForeign) {

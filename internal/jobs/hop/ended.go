@@ -14,13 +14,13 @@ import (
 // Ended describes a job whose answer this process stored.
 type Ended struct {
 	Tenant  string
-	Method  string        // by which it was answered, see methodOf
-	Outcome string        // OutcomeOK, OutcomePartly, or the code of the error, of all its queries
+	Method  string        // the method of its results, MethodMixed or MethodNone
+	Outcome string        // OutcomeOK, OutcomePartly, or the code of the error that all its queries have
 	Took    time.Duration // since its model was stored
-	Timed   bool          // it is known when that was
+	Timed   bool          // Took is known
 	Results []query.Result
-	Bytes   int    // of the answer
-	Trace   string // id of the trace; "" where nobody records one
+	Bytes   int    // size of the answer
+	Trace   string // id of the trace; "" if nobody records one
 }
 
 // Outcomes of jobs, beside the codes of errors.
@@ -35,7 +35,8 @@ const (
 	MethodNone  = "none"  // none was answered
 )
 
-// methodOf returns by which method queries were answered.
+// methodOf returns the method by which queries were answered: that of all results with an answer, MethodMixed if they
+// have several, or MethodNone if none has an answer.
 func methodOf(results []query.Result) string {
 	method := MethodNone
 	for i := range results {
@@ -51,7 +52,8 @@ func methodOf(results []query.Result) string {
 	return method
 }
 
-// outcomeOf returns how a job ended.
+// outcomeOf returns how a job ended: an error code if the job or all its queries failed, OutcomePartly if some failed,
+// OutcomeOK otherwise.
 func outcomeOf(a *wire.Answer) string {
 	if a.Status != wire.StatusOK {
 		if a.Error == nil {
@@ -74,7 +76,8 @@ func outcomeOf(a *wire.Answer) string {
 	return OutcomePartly
 }
 
-// recordEnd logs and counts that this process stored an answer of so many bytes, of a job whose model was stored at that time.
+// recordEnd logs and counts that this process stored an answer with so many bytes. asked is when the job's model was
+// stored, zero if that is unknown.
 func (l *Jobs) recordEnd(ctx context.Context, a *wire.Answer, asked time.Time, bytes int) {
 	ended := Ended{
 		Tenant:  a.Tenant,

@@ -15,7 +15,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// NewMsg returns m as a NATS message, with the trace context of the message it follows from.
+// NewMsg returns m as a NATS message on a subject, with the headers that follow from d, the message that is being
+// processed: job, trace, description and costs.
 func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 	b, err := wire.Encode(m)
 	if err != nil {
@@ -28,6 +29,8 @@ func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 	if d.costHeader != "" {
 		h[message.HeaderWork] = []string{d.costHeader}
 	}
+
+	// The times at which the messages before were stored.
 	switch d.Subject.Kind {
 	case message.KindNetwork:
 		h[message.HeaderPassed] = []string{strconv.FormatInt(d.Raw.Stored.UnixMicro(), 10)}
@@ -39,14 +42,14 @@ func NewMsg(subject string, m wire.Message, d *Message) (*nats.Msg, error) {
 	return &nats.Msg{Subject: subject, Header: h, Data: b}, nil
 }
 
-// Output is a message that a stage stores for the next one. The first on its subject is kept.
+// Output is a message that a stage stores for the next one. On each subject only the first one is kept.
 type Output interface {
 	wire.Message
 	Request() string // digest of the request
 }
 
-// StoreOutput stores a stage's output. If the subject has a message already, from an earlier run of the
-// same work, that message stays; a difference is counted and logged.
+// StoreOutput stores a stage's output for the message d. If the subject has a message already, from an earlier run of
+// the same work, that one stays, and a difference by same is counted and logged.
 func (l *Jobs) StoreOutput(
 	ctx context.Context, stream, subject string, out Output, d *Message,
 	same func(a, b wire.Message) bool,
@@ -68,9 +71,9 @@ func (l *Jobs) StoreOutput(
 	return l.compareOutputs(earlier.Data, out, d, same)
 }
 
-// WaitForRoom calls store, and waits and tries again while the stream is full: an accepted job is not
-// lost because the next stage is behind. The message being processed keeps its slot and its
-// heartbeat meanwhile, so the stages before it come to a halt, and the publishers at last.
+// WaitForRoom calls store, and calls it again after pauses while its error says that the stream is full. So an accepted
+// job is not lost if the next stage is behind. Meanwhile the message being processed keeps its slot and its heartbeat,
+// so that the stages before this one come to a halt, and at last the publishers.
 func (l *Jobs) WaitForRoom(ctx context.Context, store func() error) error {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := store()
@@ -89,9 +92,9 @@ func (l *Jobs) WaitForRoom(ctx context.Context, store func() error) error {
 	}
 }
 
-// compareOutputs compares an earlier output with this one. The error is ErrForeign if the earlier one belongs
-// to another request. The same work has the same result, unless a clock or another version had a part
-// in it. The next stages use the first result in any case.
+// compareOutputs compares an earlier output with out. The error is ErrForeign if the earlier one belongs to another
+// request. The same work has the same result, unless a clock or another version had a part in it. The next stages use
+// the earlier one in any case.
 func (l *Jobs) compareOutputs(
 	earlier []byte, out Output, d *Message, same func(a, b wire.Message) bool,
 ) error {
@@ -117,7 +120,7 @@ func (l *Jobs) compareOutputs(
 	return nil
 }
 
-// SameBytes reports whether two messages are encoded alike.
+// SameBytes reports whether two messages have the same encoding.
 func SameBytes(x, y wire.Message) bool {
 	a, errA := wire.Encode(x)
 	b, errB := wire.Encode(y)
@@ -134,8 +137,8 @@ func (l *Jobs) CheckOpen(ctx context.Context, d *Message, deadlineMS int64) erro
 	return l.CheckDeadline(d.JobStored, deadlineMS)
 }
 
-// CheckDeadline returns an error with the code deadline if a deadline of so many milliseconds after
-// stored has passed.
+// CheckDeadline returns an error with the code deadline if deadlineMS milliseconds have passed since stored. 0 is no
+// deadline.
 func (l *Jobs) CheckDeadline(stored time.Time, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil

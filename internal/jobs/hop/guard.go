@@ -1,7 +1,6 @@
 package hop
 
-// Handlers that do not return although their context ended: they are given up, said, and kept from
-// the next worker.
+// Handlers that do not return although their context ended are given up and reported, and their messages do not go to other workers.
 
 import (
 	"context"
@@ -28,6 +27,7 @@ type HungError struct {
 	Cause   error         // of the context's end
 }
 
+// Error returns the text with all fields.
 func (e *HungError) Error() string {
 	return fmt.Sprintf(
 		"pipeline: %s: %s (job %s, tenant %q) did not return within %v "+
@@ -46,17 +46,15 @@ var lostGoroutines atomic.Int64
 // returned since. Each keeps its memory, and perhaps a core.
 func LostGoroutines() int64 { return lostGoroutines.Load() }
 
-// guard watches one handler. Exactly one of two things happens: the handler returns, or it is given
-// up.
+// guard watches one handler. Exactly one of two things happens: the handler returns in time, or it is given up.
 type guard struct {
 	mu          sync.Mutex
-	hasReturned bool // returned
-	isGivenUp   bool // given up
-	timer       *time.Timer
+	hasReturned bool        // in time
+	isGivenUp   bool        // it may still return
+	timer       *time.Timer // gives the handler up; nil before its context ends
 }
 
-// watchHandler gives the handler of d up, and calls lost, when it has not returned Overdue after ctx
-// ended.
+// watchHandler gives the handler of d up, and calls onLost, if it has not returned Overdue after ctx ended.
 func (l *Loop) watchHandler(
 	ctx context.Context, d *Message, began time.Time, onLost func(cause error),
 ) *guard {
@@ -81,7 +79,7 @@ func (l *Loop) watchHandler(
 	return g
 }
 
-// noteReturn is to be called when the handler has returned. It reports whether that was in time.
+// noteReturn notes that the handler has returned, and reports whether that was in time.
 func (g *guard) noteReturn() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,9 +95,8 @@ func (g *guard) noteReturn() bool {
 	return true
 }
 
-// quarantine gives up a message whose handler does not return, so that it is not delivered to the
-// next worker: it writes a dead letter, and an error as the job's answer. The handler may still
-// write into its Message, so a new one is made.
+// quarantine gives up a message whose handler does not return, so that no other worker gets it: it writes a dead letter,
+// and an error as the job's answer. It works on a new Message, because the handler may still write into the original.
 func (l *Loop) quarantine(original *Message, subject message.Subject, took time.Duration, cause error) {
 	d := &Message{
 		Raw:     original.Raw,

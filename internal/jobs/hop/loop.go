@@ -31,23 +31,23 @@ import (
 
 // Jobs are the jobs of one stage in one process: their requests, outputs and answers in the streams.
 type Jobs struct {
-	Stage   string // in errors, logs, timings, progress and dead letters
+	Stage   string // name of the stage in errors, logs, timings, progress and dead letters
 	Bus     *bus.Bus
 	Log     *slog.Logger
 	Metrics Metrics
-	Hard    context.Context // ends when the drain is over: work in progress is given up
-	Soft    context.Context // ends when the worker is to stop: nothing new is begun
+	Hard    context.Context // when it ends, work in progress is given up: some time after Soft
+	Soft    context.Context // when it ends, the worker stops and begins nothing new
 
-	// ErrorResults returns the results of a job that fails with err in a stage, one per query.
+	// ErrorResults returns the results of a job that fails with err in a stage, one for each query.
 	ErrorResults func(job string, queries int, err error, stage string) []query.Result
 
-	// MergeFirst returns the results of a job, those of its first answer in the place of those that failed.
+	// MergeFirst returns results, with those of the job's first answer in the place of results that failed.
 	MergeFirst func(results, storeFirst []query.Result) []query.Result
 
-	// WritesAnswers: this stage writes the answers of jobs; the others ask it to.
+	// WritesAnswers says that this stage writes the answers of jobs. The others ask it to.
 	WritesAnswers bool
 
-	// Tracer makes the spans; nil: nobody records any.
+	// Tracer makes the spans; nil if nobody records any.
 	Tracer trace.Tracer
 }
 
@@ -57,13 +57,13 @@ type Loop struct {
 	Options
 	Mend func(context.Context) error // makes missing streams and consumers again
 
-	// FromClients: messages come from clients, which wait for an answer even under an invalid id.
+	// FromClients says that messages come from clients, which wait for an answer even under an invalid id.
 	FromClients bool
 
 	// Rebuilds counts the jobs that were started again for something that was lost.
 	Rebuilds Rebuilds
 
-	// Meter measures the cost to this process of the messages of Metered intakes.
+	// Meter measures what messages cost this process, for intakes with MeasuresCost.
 	Meter Meter
 }
 
@@ -72,11 +72,10 @@ type Options struct {
 	MaxDeliveries int           // deliveries of a message until its job fails
 	Ceiling       time.Duration // the longest time for one message
 	Overdue       time.Duration // the time that a handler has to return after its context ended
-	// interval at which the server is notified that a message is in work, and asked for the job's
-	// answer
+	// Heartbeat is the interval at which the server is told that a message is in work, and asked for the job's answer.
 	Heartbeat time.Duration
 	Hung      func(*HungError) // is called when a handler was given up; may be nil
-	// shared by the messages in work, tenant by tenant; nil: by the scheduler
+	// Processors divides the processors among the tenants of the messages in work; nil: only the scheduler does.
 	Processors *fair.Processors
 
 	// Hook is called before a handler is; tests make it panic, block or count.
@@ -91,32 +90,32 @@ type Metrics interface {
 	Conflict(stage string)
 	Answered(Ended)
 
-	// Worked reports a message of a Metered intake: its wait, unless it was delivered before, its time
-	// in work, and the work done.
+	// Worked reports a message of an intake with MeasuresCost.
 	Worked(stage string, w Work)
 }
 
 // Intake describes how the messages of one kind are processed.
 type Intake struct {
 	Handler       Handler
-	HeadersOnly   bool // messages come without their payloads
-	Unlimited     bool // no limit of deliveries, time or failures
+	HeadersOnly   bool // messages are delivered without their payloads
+	Unlimited     bool // there is no limit of deliveries, time or failures
 	SkipsProgress bool // no progress is published when processing begins
-	// CountAttempts returns how often work on a message was begun, this time included; it is asked where the
-	// deliveries are many, and some may have been to other workers that passed it on. Nil: none do.
+	// CountAttempts returns how often work on a message was begun, this time included. It is called if a message has many
+	// deliveries, some of which may have gone to workers that only passed it on. If it is nil, deliveries count.
 	CountAttempts func(ctx context.Context, d *Message) int
 	MeasuresCost  bool // the messages are the stage's proper work, which the Meter and histograms count
 }
 
-// Process takes one message from delivery to acknowledgement, with any content. A handler that does
-// not return is given up: then free is called, and Process returns false if the handler returns
-// after all.
+// Process takes one message, with any content, from its delivery to its acknowledgement. If the handler does not return
+// in time, it is given up: then Process calls free, and returns false when the handler returns after all.
 func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 	began := time.Now()
 	d := &Message{Raw: msg, Attempt: msg.Attempt}
 	l.Metrics.Arrived(l.Stage, d.Attempt)
 
 	asked, err := Done, error(nil)
+
+	// Messages with a wrong subject, and forged ones.
 	if d.Subject, err = message.ParseSubject(msg.Subject); err != nil {
 		// There is no job to answer to.
 		l.rejectSubject(d, err)
@@ -133,6 +132,7 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 		d.KeepsJob = true
 	}
 
+	// Begin heartbeats, the trace, the measurement, and the guard that gives the handler up.
 	ctx, cancel := context.WithCancelCause(l.Hard)
 	stop := l.startHeartbeat(ctx, d, cancel, intake)
 	if intake.CountAttempts != nil && d.Attempt >= l.MaxDeliveries {
@@ -148,7 +148,8 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 		free()
 	})
 
-	// While there is trouble with the servers messages come again though somebody works on them.
+	// Call the handler, unless the message was delivered too often. While there is trouble with the servers the number of
+	// deliveries does not count, because messages come again although somebody works on them.
 	if d.Attempt > l.MaxDeliveries && !intake.Unlimited && !l.Bus.Conn.Unsettled(troubleCounts) {
 		err = fault.New(
 			fault.Internal, "pipeline: delivered %d times, and no worker came to its end",
@@ -156,7 +157,8 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 		)
 	} else {
 		asked, err = l.callHandler(ctx, d, intake)
-		for tries := 1; tries < troubleTries && d.Attempt >= l.MaxDeliveries-1 && !intake.Unlimited && l.failedByTrouble(ctx, err); tries++ {
+		hasFewLeft := d.Attempt >= l.MaxDeliveries-1 && !intake.Unlimited // further deliveries
+		for tries := 1; tries < troubleTries && hasFewLeft && l.failedByTrouble(ctx, err); tries++ {
 			asked, err = l.callHandler(ctx, d, intake)
 		}
 	}
@@ -169,6 +171,7 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 		return false
 	}
 
+	// Decide the outcome.
 	stop()
 	measured.end(began, err == nil && (asked == Done || asked == Held))
 	cause := context.Cause(ctx)
@@ -182,8 +185,8 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 	return true
 }
 
-// logOutcome logs the outcome of a message: at level debug if nothing is wrong, else as a warning
-// with the error.
+// logOutcome logs the outcome of a message: at level debug if nothing is wrong, and otherwise as a warning with the
+// error.
 func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Duration) {
 	level := slog.LevelWarn
 	if err == nil || outcome == Done || outcome == Held || outcome.name == laterName {
@@ -211,8 +214,8 @@ func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Dura
 	log.Log(l.Hard, level, "message", "outcome", outcome.name, "took", took)
 }
 
-// callHandler resolves the payload and calls the handler. A panic becomes an internal error: message or
-// program is at fault, and the worker goes on either way.
+// callHandler resolves the payload of a message and calls the intake's handler. A panic becomes an internal error,
+// because the message or the program is at fault, and the worker goes on.
 func (l *Loop) callHandler(ctx context.Context, d *Message, intake *Intake) (asked Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -248,18 +251,22 @@ func (l *Loop) callHandler(ctx context.Context, d *Message, intake *Intake) (ask
 
 // Times of trouble with the servers.
 const (
-	troubleRetry  = 500 * time.Millisecond // the pause between two attempts at a message meanwhile
-	troubleTries  = 4                      // attempts at a delivery; then others have its slot
-	troubleLimit  = 8                      // times MaxDeliveries: deliveries of a message that fails by trouble each time
-	troubleOver   = 10 * time.Second       // after its last sign: longer than a leader is chosen
-	troubleCounts = time.Minute            // it explains for so long how often messages were delivered
+	troubleRetry  = 500 * time.Millisecond // pause between two attempts at a message during trouble
+	troubleTries  = 4                      // attempts at one delivery; then another message gets the slot
+	troubleLimit  = 8                      // a message that always fails by trouble may have troubleLimit * MaxDeliveries deliveries
+	troubleOver   = 10 * time.Second       // trouble is over so long after its last sign: longer than the choice of a leader
+	troubleCounts = time.Minute            // trouble less than that ago explains how often a message was delivered
 )
 
-// failedByTrouble reports, after a pause, whether an attempt failed by trouble with the servers. A message with few deliveries left is
-// tried here some times, with heartbeats: its deliveries are for workers that do not come to its end.
+// failedByTrouble reports whether an attempt failed by trouble with the servers, and waits for troubleRetry if so. Then
+// a message with few deliveries left is tried again here, with heartbeats, because its deliveries are meant for workers
+// that die at the message.
 func (l *Loop) failedByTrouble(ctx context.Context, err error) bool {
-	if err == nil || CodeOf(err) != fault.Infrastructure || errors.Is(err, ErrLater) || errors.Is(err, bus.ErrNoStream) ||
-		errors.Is(err, bus.ErrFull) || !l.Bus.Conn.Explains(err, troubleOver) {
+	if err == nil || CodeOf(err) != fault.Infrastructure {
+		return false
+	}
+	hasOtherReason := errors.Is(err, ErrLater) || errors.Is(err, bus.ErrNoStream) || errors.Is(err, bus.ErrFull)
+	if hasOtherReason || !l.Bus.Conn.Explains(err, troubleOver) {
 		return false
 	}
 	select {
@@ -270,18 +277,20 @@ func (l *Loop) failedByTrouble(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && l.Soft.Err() == nil
 }
 
-// startHeartbeat tells the server at every Heartbeat, from a goroutine of its own, that the message is
-// being processed, and looks whether the job has its answer by then. It cancels the work at the
-// ceiling, and beats on: no other worker takes the message before this handler returns or is given up.
-// A beat does not wait for a look that takes long; one that is late by more than Heartbeat counts as
-// trouble, because the message may come again meanwhile. The function it returns ends it.
+// startHeartbeat begins the heartbeats of a message, which run in a goroutine of their own until stop is called. Each
+// heartbeat tells the server that the message is in work, so that it is not delivered to another worker. It also cancels
+// the work if the job has its answer by then, or if the ceiling is reached; heartbeats go on until the handler returns
+// or is given up.
+//
+// A heartbeat does not wait for the look for an answer. One that is late by more than Heartbeat counts as trouble with
+// the servers, because the message may have been delivered again meanwhile.
 func (l *Loop) startHeartbeat(
 	ctx context.Context, d *Message, cancel context.CancelCauseFunc, intake *Intake,
 ) (stop func()) {
 	began := time.Now()
 	due := began.Add(l.Heartbeat)
 	isOver, isLooking := false, false
-	isProgressTold := intake.SkipsProgress || intake.Unlimited || d.KeepsJob // the handler may write d.Silent meanwhile
+	isProgressTold := intake.SkipsProgress || intake.Unlimited || d.KeepsJob // read here, because the handler may write d.KeepsJob
 
 	var mu sync.Mutex // held during a beat
 	var timer *time.Timer

@@ -30,9 +30,9 @@ type Message struct {
 	Data    []byte // the payload, resolved
 	Attempt int    // 1 for the first delivery
 
-	JobStored time.Time // when the job's model was stored, as soon as it is known
+	JobStored time.Time // when the job's model was stored; zero while that is unknown
 
-	Digest      string // of the request, as soon as it is known
+	Digest      string // of the request; "" while that is unknown
 	Tenant      string
 	About       message.About // of the request, in the stage that reads it
 	Queries     int           // number of the request's queries, 0 if it is not known
@@ -44,15 +44,16 @@ type Message struct {
 	costHeader  string        // costs of messages at this stage and those before, for the outputs' headers
 }
 
-// Decode decodes the payload into m. A payload that cannot be decoded is the sender's error, and is
-// not tried again.
+// Decode decodes the payload into m. A payload that cannot be decoded is the sender's error, so the message is not tried
+// again.
 func (d *Message) Decode(m wire.Message) error {
 	err := wire.Decode(d.Data, m)
 	d.IsMalformed = err != nil
 	return err
 }
 
-// Mismatch returns the error of a message whose content contradicts its subject.
+// Mismatch returns the error that the message's content contradicts its subject: what is got in the content and want in
+// the subject.
 func (d *Message) Mismatch(what string, got, want any) error {
 	d.IsMalformed = true
 	return fault.New(
@@ -61,12 +62,12 @@ func (d *Message) Mismatch(what string, got, want any) error {
 	)
 }
 
-// maxFreshAge is the age of a job up to which the first delivery of its messages is processed without
-// looking for its answer: hardly any has it by then, and needless work is noticed when its output
-// is stored, or by the heartbeat.
+// maxFreshAge is the age of a job up to which the first delivery of its messages is processed without looking for the
+// job's answer. Hardly any job has one by then, and needless work is noticed when its output is stored, or by a
+// heartbeat.
 const maxFreshAge = 100 * time.Millisecond
 
-// IsFresh reports whether a message is delivered for the first time, and its job was stored just now.
+// IsFresh reports whether a message is delivered for the first time, and its job was stored less than maxFreshAge ago.
 func (l *Jobs) IsFresh(d *Message) bool {
 	return d.Attempt == 1 && l.Bus.Conn.Since(d.JobStored) < maxFreshAge
 }
@@ -74,7 +75,7 @@ func (l *Jobs) IsFresh(d *Message) bool {
 // Outcome is the end of a message, or the one that its handler asks for.
 type Outcome struct {
 	name  string
-	after time.Duration
+	after time.Duration // pause before the next delivery, if the name is laterName
 }
 
 // The outcomes. A handler asks for Done, Held or Later; the others follow from its error.
@@ -89,7 +90,7 @@ var (
 // laterName is the name of the outcomes that Later returns.
 const laterName = "later"
 
-// Later has the message delivered again after a pause, although nothing is wrong.
+// Later returns the outcome that the message is delivered again after a pause, although nothing is wrong.
 func Later(after time.Duration) Outcome { return Outcome{name: laterName, after: after} }
 
 // String returns the name under which the outcome is counted.
@@ -100,9 +101,8 @@ func Outcomes() []string {
 	return []string{Done.name, Held.name, laterName, Retry.name, Failed.name, Dead.name}
 }
 
-// Handler processes messages of one kind. It returns an outcome, or an error whose code decides
-// about the message: with infrastructure or internal it is delivered again, up to a number of
-// times, and is a dead letter then; with any other code the job ends with the error. ErrAnswered,
-// ErrForeign and ErrLater say that the job needs nothing, that its id has another request, or that
-// it is to wait.
+// Handler processes messages of one kind. It returns an outcome or an error. An error with the code infrastructure or
+// internal has the message delivered again, and makes it a dead letter after a number of times. With any other code the
+// job ends with the error. ErrAnswered says that the job needs nothing more, ErrForeign that its id has another request,
+// ErrLater that it has to wait.
 type Handler func(ctx context.Context, d *Message) (Outcome, error)

@@ -8,28 +8,28 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 )
 
-// Meter measures the cost of a stage's messages to a process. While n messages are in work each of
-// them is charged 1/n of the time that passes, so that all charges together are the time in which
-// there was any work, however many slots or processors there are.
+// Meter measures what a stage's messages cost a process. While n messages are in work, each of them is charged 1/n of
+// the time that passes. So all charges together are the time in which there was any work, however many slots or
+// processors there are.
 type Meter struct {
 	mu               sync.Mutex
-	inWork           int       // messages in work
-	changedAt        time.Time // of the last change of n
-	chargePerMessage float64   // seconds that one message would have been charged if it had always been there
-	small            tally
-	large            tally
-	statedAt         time.Time // when stamp last said something
+	inWork           int       // number of messages in work
+	changedAt        time.Time // when inWork changed last
+	chargePerMessage float64   // seconds charged to a message that has been in work since the beginning: ∫ dt / inWork
+	small            tally     // of messages up to message.SmallFlops
+	large            tally     // of other messages
+	statedAt         time.Time // when costHeader last stated a cost
 	stated           message.Work
-	finished         int64 // messages that came to their end
+	finished         int64 // number of finished messages
 }
 
-// tally sums over the last meterOver seconds of charges, older ones exponentially less.
+// tally sums over finished messages. The sums decay with the time constant meterOver of charged seconds.
 type tally struct{ count, flops, seconds float64 }
 
 // meterOver is the time constant of a Meter's memory, in seconds of charges.
 const meterOver = 30
 
-// add adds a message.
+// add multiplies the sums by e^(−seconds/meterOver), and adds a message with so many flops and charged seconds.
 func (t *tally) add(flops, seconds float64) {
 	keep := math.Exp(-seconds / meterOver)
 	t.count = keep*t.count + 1
@@ -45,7 +45,7 @@ func (m *Meter) charge(now time.Time) {
 	m.changedAt = now
 }
 
-// beginWork notes that work on a message begins. The value it returns is for end.
+// beginWork notes that work on a message begins, and returns the value to pass to endWork.
 func (m *Meter) beginWork() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,8 +54,8 @@ func (m *Meter) beginWork() float64 {
 	return m.chargePerMessage
 }
 
-// endWork notes that work on a message ends, and returns the seconds that it is charged. A message
-// whose work came to nothing says nothing about others.
+// endWork notes that work on a message ends, and returns the seconds that it is charged: the growth of chargePerMessage
+// since its begin. If nothing was worked, the message does not count for the cost of others.
 func (m *Meter) endWork(chargeAtStart, flops float64, worked bool) (seconds float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,7 +74,7 @@ func (m *Meter) endWork(chargeAtStart, flops float64, worked bool) (seconds floa
 	return seconds
 }
 
-// Finished returns the number of messages that came to their end since the process began.
+// Finished returns the number of messages that were finished since the process began.
 func (m *Meter) Finished() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,13 +99,13 @@ func (m *Meter) recentCost() (w message.Work) {
 	return w
 }
 
-// stampEvery is the interval at which a stage of a process states the cost of its messages: often
-// enough to be among the last partials of a busy system, rarely enough to cost nothing. The first
-// measurement is stated at once: nothing else may come.
+// stampEvery is the interval at which a stage of a process states the cost of its messages: often enough to be among the
+// last partials of a busy system, rarely enough to cost nothing. The first measurement is stated at once, because no
+// other message may come.
 const stampEvery = 100 * time.Millisecond
 
-// costHeader returns the header of outputs that states the cost of messages to this stage and those
-// before it; "": nothing new.
+// costHeader returns the value of the header of outputs with the cost of messages to the stages so far. It adds this
+// stage's cost to the value before, or returns before if there is nothing new to state.
 func (m *Meter) costHeader(before, stage string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

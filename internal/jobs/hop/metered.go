@@ -7,27 +7,27 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Work describes a message that was a stage's proper work.
+// Work describes the processing of a message that is counted as its stage's proper work.
 type Work struct {
-	Waited  time.Duration // from when the stream stored it to its delivery; of a first delivery
+	Waited  time.Duration // from its storage in the stream to its delivery; meaningful if First
 	First   bool          // this was its first delivery
 	Took    time.Duration // from its delivery until its output was stored
-	Tenant  string        // whose work it was
-	Bytes   int           // of the message
-	Flops   float64       // as they were expected, of work that came to an end
+	Tenant  string        // the tenant whose work it was
+	Bytes   int           // size of the message
+	Flops   float64       // expected flops of finished work
 	Charged float64       // seconds of this process, see Meter
-	Trace   string        // id of the trace; "" where nobody records one
+	Trace   string        // id of the trace; "" if nobody records one
 }
 
-// measurement follows one message through the work on it.
+// measurement follows one message through the work on it. The methods of a nil one do nothing.
 type measurement struct {
 	loop          *Loop
 	message       *Message
-	chargeAtStart float64
-	waited        time.Duration
+	chargeAtStart float64       // result of Meter.beginWork
+	waited        time.Duration // from the message's storage to its delivery
 }
 
-// startMeasuring begins to measure the work on a message; nil if that is not measured.
+// startMeasuring begins to measure the work on a message. It returns nil if the intake's messages are not measured.
 func (l *Loop) startMeasuring(d *Message, intake *Intake) *measurement {
 	if !intake.MeasuresCost {
 		return nil
@@ -36,7 +36,7 @@ func (l *Loop) startMeasuring(d *Message, intake *Intake) *measurement {
 	return &measurement{loop: l, message: d, chargeAtStart: l.Meter.beginWork(), waited: max(0, time.Since(d.Raw.Stored))}
 }
 
-// usableCosts returns a message's statement of costs if it is passed on; one that is too long is not.
+// usableCosts returns a message's statement of costs if it can be parsed, and "" otherwise. One that is too long cannot.
 func usableCosts(value string) string {
 	if len(message.ParseWork(value)) == 0 {
 		return ""
@@ -44,7 +44,7 @@ func usableCosts(value string) string {
 	return value
 }
 
-// abandon ends the measuring of a message whose handler was given up.
+// abandon ends the measurement of a message whose handler was given up.
 func (m *measurement) abandon() {
 	if m != nil {
 		m.loop.Meter.endWork(m.chargeAtStart, 0, false)
@@ -52,7 +52,7 @@ func (m *measurement) abandon() {
 	}
 }
 
-// end reports the finished work, or that nothing was done.
+// end reports the finished work. worked is false if nothing was done.
 func (m *measurement) end(began time.Time, worked bool) {
 	if m == nil {
 		return

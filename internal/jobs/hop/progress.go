@@ -6,7 +6,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Progress publishes the progress of a job over core NATS.
+// Progress publishes to subscribers that a stage has done so many of the total steps of a job.
 func (l *Jobs) Progress(job, stage string, done, total int) {
 	l.ProgressText(job, stage, done, total, "")
 }

@@ -1,7 +1,7 @@
 package hop
 
-// Messages between the stages can be lost and are rebuilt from the model: networks and job plans
-// that are not stored any more, or damaged.
+// Rebuilding of what was lost between the stages: if a network or a job's plan is not stored any more, or damaged, the job starts again
+// from its model.
 
 import (
 	"context"
@@ -17,27 +17,28 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// maxRebuilds is how often one process starts the same job again for something that was lost: a
-// store that keeps nothing would have it repeated without end.
+// maxRebuilds bounds how often one process starts the same job again. Otherwise a store that loses everything would have
+// it repeated without end.
 const maxRebuilds = 3
 
-// maxRebuildJobs is the number of jobs that are counted, more than there are between the stages while all lose something.
+// maxRebuildJobs is the number of jobs that are counted, more than there are between the stages while all lose
+// something.
 const maxRebuildJobs = 1 << 16
 
-// Rebuilds counts the restarts of each of the last jobs.
+// Rebuilds counts how often each of the last jobs was started again.
 type Rebuilds struct {
 	mu    sync.Mutex
 	times map[string]int
 }
 
-// MayRestart reports whether the job may be started again.
+// MayRestart reports whether a job may be started again.
 func (r *Rebuilds) MayRestart(job string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.times[job] < maxRebuilds
 }
 
-// Add notes that the job is started again.
+// Add notes that a job is started again. If too many jobs are counted, it forgets all others.
 func (r *Rebuilds) Add(job string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +48,8 @@ func (r *Rebuilds) Add(job string) {
 	r.times[job]++
 }
 
-// isRebuildable reports whether a message failed for lack of something that its job's model makes
-// again.
+// isRebuildable reports whether err says that a message failed because something was lost that its job's model makes
+// again, and the job may be started again.
 func (l *Loop) isRebuildable(d *Message, err error) bool {
 	if !errors.Is(err, bus.ErrLost) {
 		return false
@@ -60,8 +61,8 @@ func (l *Loop) isRebuildable(d *Message, err error) bool {
 	return false
 }
 
-// rebuild acknowledges a message and starts its job again. If this worker dies in between the
-// sweeper starts the job.
+// rebuild acknowledges a message and starts its job again. lost is the error of what was lost. If this worker dies in
+// between, the sweeper starts the job.
 func (l *Loop) rebuild(d *Message, lost error) Outcome {
 	ctx, cancel := context.WithTimeout(l.Hard, WriteTimeout)
 	defer cancel()
@@ -74,7 +75,7 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 		}
 	}
 
-	// The next run of the job stores a message on the same subject.
+	// Acknowledge first, because the next run of the job stores a message on the same subject.
 	d.Raw.Done()
 	l.Bus.Conn.NC.FlushTimeout(WriteTimeout)
 
@@ -88,14 +89,12 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 	return Later(0)
 }
 
-// ForgetPartials removes the partials of a job whose plan is lost: the next plan may have another
-// digest.
+// ForgetPartials removes the partials of a job whose plan is lost, because the next plan may have another digest.
 func (l *Jobs) ForgetPartials(ctx context.Context, lane int, job string) error {
 	return l.Bus.Log.Purge(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job), 0)
 }
 
-// StartAgain asks reparam-worker to restart a stored job. It returns false if that was asked for
-// already.
+// StartAgain asks reparam-worker to start a stored job again. isNew is false if somebody has asked for that already.
 func (l *Jobs) StartAgain(
 	ctx context.Context, lane int, job, reason string,
 ) (isNew bool, err error) {

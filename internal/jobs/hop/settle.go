@@ -13,12 +13,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// decideOutcome decides the outcome of a message: it is acknowledged or delivered again, or its job ends
-// with an error. The handler asked for an outcome or returned err; cause is why its context ended,
-// if it did.
+// decideOutcome acknowledges a message, has it delivered again, or ends its job with an error, and returns which of
+// these it did. The handler has asked for an outcome or returned err. cause is why the handler's context ended, or nil.
 func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cause error) Outcome {
 	if errors.Is(cause, ErrAnswered) {
-		// The heartbeat found an answer, and does not know whose it is.
+		// The heartbeat found an answer, which may be that of another request.
 		asked = Done
 		err = ErrAnswered
 		if d.Digest != "" && errors.Is(l.CheckUnanswered(l.Hard, d.Subject.Job, d.Digest), ErrForeign) {
@@ -26,6 +25,7 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 		}
 	}
 
+	// The message needs nothing more, waits, or is rebuilt.
 	switch {
 	case err == nil && asked == Held:
 		return Held
@@ -35,7 +35,7 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 	case err == nil, errors.Is(err, ErrAnswered):
 		d.Raw.Done()
 		return Done
-	case errors.Is(err, ErrLater), l.Hard.Err() != nil: // not now, or the drain is over
+	case errors.Is(err, ErrLater), l.Hard.Err() != nil: // not now, or the process ends
 		d.Raw.Again(0)
 		return Later(0)
 	case errors.Is(cause, errCeiling):
@@ -44,19 +44,19 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 			l.Ceiling,
 		)
 	case errors.Is(err, ErrForeign):
-		return l.giveUp(d, err, l.isStoredRequests(d)) // if d is the stored request's own, the job ends: the other message is foreign
+		return l.giveUp(d, err, l.isStoredRequests(d)) // if d belongs to the stored request, its job ends with an error
 	case l.isRebuildable(d, err):
 		return l.rebuild(d, err)
 	}
 
 	if errors.Is(err, bus.ErrNoStream) {
-		l.Bus.Conn.Unsettle() // until it is there no failure counts
+		l.Bus.Conn.Unsettle() // failures while the stream is missing are trouble with the servers
 		if mendErr := l.Mend(l.Hard); mendErr != nil {
 			l.Bus.Conn.Trouble.Warn(l.Log, "cannot make what is missing", "error", mendErr)
 		}
 	}
 
-	// The others are failures: of the infrastructure or the program, which may pass, or of the job.
+	// Failures of the infrastructure or the program may pass: deliver the message again, up to a limit.
 	code := CodeOf(err)
 	switch code {
 	case fault.Infrastructure, fault.Internal:
@@ -67,6 +67,8 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 		}
 		return l.giveUp(d, err, true)
 	}
+
+	// Failures of the job end it with an error.
 	if d.IsMalformed {
 		return l.giveUp(d, err, true)
 	}
@@ -79,7 +81,7 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 	return Failed
 }
 
-// isStoredRequests reports whether a message belongs to its job's stored request.
+// isStoredRequests reports whether a message has the digest of its job's stored request.
 func (l *Loop) isStoredRequests(d *Message) bool {
 	ctx, cancel := context.WithTimeout(l.Hard, WriteTimeout)
 	defer cancel()
@@ -87,8 +89,8 @@ func (l *Loop) isStoredRequests(d *Message) bool {
 	return err == nil && s.Digest == d.Digest
 }
 
-// CodeOf is fault.CodeOf, except that a context error without a code is a timeout of this program
-// and not the job's deadline.
+// CodeOf returns the code of an error as fault.CodeOf does, except that a context error without a code is a timeout of
+// this program, and not the job's deadline.
 func CodeOf(err error) fault.Code {
 	var coded *fault.Error
 	if !errors.As(err, &coded) &&
@@ -98,8 +100,9 @@ func CodeOf(err error) fault.Code {
 	return fault.CodeOf(err)
 }
 
-// Backoff returns the pause before the next delivery. For failures that may pass it doubles twice
-// per attempt, from 0.1 s to 10 s; for those likely to be repeated it is short.
+// Backoff returns the pause before the next delivery of a message that has failed with a code. For an internal failure,
+// which is likely to be repeated, it is 0.1 s. For others it grows by a factor of 4 with each attempt, from 0.1 s to 10
+// s.
 func Backoff(code fault.Code, attempt int) time.Duration {
 	if code == fault.Internal {
 		return 100 * time.Millisecond
@@ -107,12 +110,11 @@ func Backoff(code fault.Code, attempt int) time.Duration {
 	return min(100*time.Millisecond<<min(2*(attempt-1), 10), 10*time.Second)
 }
 
-// Refuse settles a message that its handler held, after a failure.
+// Refuse decides the outcome of a message whose handler returned Held, after it failed.
 func (l *Loop) Refuse(d *Message, err error) { l.decideOutcome(d, &Intake{}, Done, err, nil) }
 
-// rejectSubject gives up a message whose subject has no valid job id. A stream cannot check ids, so a model
-// under an invalid one is stored, acknowledged, and answered: a client that waits under that id
-// learns the error.
+// rejectSubject gives up a message whose subject has no valid job id. Streams cannot check ids, so a request under an
+// invalid id is stored and acknowledged. A client that waits under that id gets the error as its answer.
 func (l *Loop) rejectSubject(d *Message, err error) {
 	l.Log.Error("a message on a wrong subject", "subject", d.Raw.Subject, "error", err)
 	if id, isModel := modelID(d.Raw.Subject); isModel && l.FromClients {
@@ -125,7 +127,7 @@ func (l *Loop) rejectSubject(d *Message, err error) {
 	d.Raw.Never(fmt.Sprintf("%.200s", err))
 }
 
-// modelID returns the id in the subject of a model, valid or not.
+// modelID returns the job id, valid or not, in the subject of a request. isModel is false for other subjects.
 func modelID(subject string) (id string, isModel bool) {
 	rest, isModel := strings.CutPrefix(subject, wire.Prefix+string(message.KindModel)+".")
 	if !isModel {
@@ -135,9 +137,9 @@ func modelID(subject string) (id string, isModel bool) {
 	return id, isModel
 }
 
-// answerNameless stores a dead letter of a request under an invalid id, and answers it on the
-// subject on which its sender waits. Both have the part of the id that is valid. An id with a
-// wildcard, or a very long one, has no subject to be answered on.
+// answerNameless stores a dead letter of a request under an invalid id, and answers the request on the subject on which
+// its sender waits. Both name the job by the nearest valid id. If the id has a wildcard or is very long, no subject can
+// have the answer.
 func (l *Loop) answerNameless(d *Message, id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
 	defer cancel()

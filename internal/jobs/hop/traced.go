@@ -10,15 +10,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The spans of a job: its wait before every stage and the work there, below the work of the stage
-// before; its sum, with links to the work on all partials; its answer.
+// Beginnings of the names of a job's spans. For every stage there is one for the wait before it and one for the work, below the work of the
+// stage before. The work of the sum has links to the work on all partials. The last span is the answer.
 const (
 	spanWait   = "wait "
 	spanWork   = "work "
 	spanAnswer = "answer"
 )
 
-// withTrace returns ctx with the description and the trace that a message belongs to, and begins a span of proper work.
+// withTrace returns ctx with the request's description and the trace of a message. If the intake measures costs, it
+// begins a span for the work.
 func (l *Loop) withTrace(ctx context.Context, d *Message, intake *Intake) context.Context {
 	ctx = withAbout(ctx, d)
 	if l.Tracer == nil {
@@ -31,7 +32,8 @@ func (l *Loop) withTrace(ctx context.Context, d *Message, intake *Intake) contex
 	return ctx
 }
 
-// startWorkSpan begins the span of the work on a message.
+// startWorkSpan begins the span of the work on a message, which it keeps in d, and records a span for the message's
+// wait. It returns ctx with the span of the work.
 func (l *Loop) startWorkSpan(ctx context.Context, d *Message) context.Context {
 	attributes := l.spanAttributes(d)
 	workCtx, span := l.Tracer.Start(
@@ -39,7 +41,7 @@ func (l *Loop) startWorkSpan(ctx context.Context, d *Message) context.Context {
 	)
 	d.span = span
 
-	// The wait stands beside the work, where there is anything above both.
+	// The wait is beside the work, below the span of ctx. If ctx has none, it is below the work.
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = workCtx
 	}
@@ -47,7 +49,7 @@ func (l *Loop) startWorkSpan(ctx context.Context, d *Message) context.Context {
 	return workCtx
 }
 
-// spanAttributes returns the attributes of a message.
+// spanAttributes returns the attributes of spans for a message.
 func (l *Loop) spanAttributes(d *Message) []attribute.KeyValue {
 	attributes := []attribute.KeyValue{
 		tracing.Job.String(d.Subject.Job),
@@ -61,7 +63,8 @@ func (l *Loop) spanAttributes(d *Message) []attribute.KeyValue {
 	return attributes
 }
 
-// Resume has the work on a job that is started again belong to the trace of its stored model.
+// Resume returns ctx with the trace of a job's stored model, and begins a span for the work on d, the message that
+// starts the job again.
 func (l *Loop) Resume(ctx context.Context, d *Message, model nats.Header) context.Context {
 	d.traceHeader = model
 	if l.Tracer == nil {
@@ -77,7 +80,7 @@ func (d *Message) SetAttributes(attributes ...attribute.KeyValue) {
 	}
 }
 
-// endSpan ends the span of the work on a message.
+// endSpan ends the span of the work on a message with its outcome.
 func (d *Message) endSpan(outcome Outcome, err error) {
 	if d.span == nil {
 		return
@@ -92,7 +95,7 @@ func (d *Message) endSpan(outcome Outcome, err error) {
 	d.span.End()
 }
 
-// traceID returns the id of the message's trace, if that is recorded.
+// traceID returns the id of the message's trace, or "" if nobody records it.
 func (d *Message) traceID() string {
 	if d.span == nil {
 		return ""
@@ -100,7 +103,7 @@ func (d *Message) traceID() string {
 	return tracing.ID(d.span.SpanContext())
 }
 
-// inContext returns ctx with the description and the span of the work on a message.
+// inContext returns ctx with the message's description and the span of the work on it.
 func (d *Message) inContext(ctx context.Context) context.Context {
 	ctx = withAbout(ctx, d)
 	if d.span == nil {

@@ -1,8 +1,8 @@
 // Package job decides about a job in an aggregator: state machines without input or output, clock or goroutines. Partials, quiet
 // times, looks and replies go in; questions and effects come out. testdata has transcripts.
 //
-// A Count sums the job once its partials are there. A Sweep takes it up again where it has come to a halt. Of the end of a job
-// neither decides: the first answer that is stored is the only one, be it a sum, an error, a cancel or a deadline.
+// A Count has the job summed once its partials are there. A Sweep has it taken up again if it has come to a halt. Neither decides about the
+// end of a job: the first answer that is stored is the only one, be it a sum, an error, a cancel or a deadline.
 //
 // The count is a hint: whether a job is complete is read from the stream, and only when the count is full, when a partial is
 // delivered again, or when no more have come for a while. (Listing on every arrival is quadratic: 1.3 s for 256 chunks against
@@ -23,10 +23,10 @@ const (
 	IdlePause = 30 * time.Second
 )
 
-// Question is the next one of a look at what is stored of a job.
+// Question is what a look at the stored messages of a job has to find out or to do next.
 type Question struct {
 	Ask   Ask
-	First int // of AskFirst: the number of chunks
+	First int // for AskFirst: the number of first chunks
 }
 
 // Ask is a question about a job, or something to be done about it.
@@ -58,73 +58,79 @@ const (
 	Mixed // chunks of several runs: all but one run's are deleted
 )
 
-// Look is whether a partial makes its caller look at what is stored.
+// Look says whether the caller of Partial has to look at the stored partials.
 type Look int
 
 const (
-	LookNot Look = iota
-	LookEarly
-	LookFull // every chunk is counted
+	LookNot   Look = iota
+	LookEarly      // the first chunks that are counted may suffice for an answer
+	LookFull       // every chunk is counted
 )
 
 // Effects are what the caller has to do. D is a delivery of a partial.
 type Effects[D any] struct {
-	Acknowledge []D
-	Return      []D           // to be delivered again, after a failure
-	Timer       time.Duration // until Quiet, in place of the time before; 0: as it is
+	Acknowledge []D           // deliveries to acknowledge
+	Return      []D           // deliveries to be delivered again, after a failure
+	Timer       time.Duration // set the timer to begin a look after that, instead of the time before; 0: leave it
 	Forget      bool          // the count is over
 }
 
-// Count is the state of a job of several chunks in one aggregator. Looks come one after the other; partials may come meanwhile.
+// Count is the state of a job of several chunks in one aggregator. One look follows the other. Partials may come during
+// a look.
 type Count[D any] struct {
-	n     int
-	seen  map[int]bool
-	ends  []int // the job may be answered with so many first chunks, in increasing order
-	tried int   // the number of first chunks that were tried last, and did not suffice
-	held  []D
-	since time.Time // when the first of held came
-	timed bool      // a timer was set
-	pause time.Duration
+	chunks     int          // number of chunks of the job
+	seen       map[int]bool // the chunks that are counted
+	ends       []int        // numbers of first chunks with which the job may be answered, in increasing order
+	triedFirst int          // the number of first chunks that was tried last, and did not suffice
+	held       []D          // deliveries that are not acknowledged and not part of the look under way
+	heldSince  time.Time    // when the first of held came
+	hasTimer   bool         // a timer was set
+	pause      time.Duration
 
-	// Of the look under way:
-	asked  Question
-	full   bool
-	again  bool // chunks were gone, and listed again
-	looked []D  // held when it began
+	// The look under way:
+	asked         Question // the last question
+	isFull        bool     // every chunk was counted when it began
+	isListedAgain bool     // chunks were gone, and it listed them again
+	inLook        []D      // the deliveries that were held when it began
 }
 
 // New begins the count of a job of n chunks.
-func New[D any](n int) *Count[D] { return &Count[D]{n: n, seen: map[int]bool{}, pause: FirstPause} }
+func New[D any](n int) *Count[D] {
+	return &Count[D]{chunks: n, seen: map[int]bool{}, pause: FirstPause}
+}
 
-// Seen is the number of chunks counted.
+// Seen returns the number of chunks that are counted.
 func (c *Count[D]) Seen() int { return len(c.seen) }
 
-// Partial counts chunk k of a job that ends allow to answer early. It is held unless it fills the count. One that is delivered
-// again was in another process: the others may all be stored.
+// Partial counts chunk k, which came with the delivery d, and returns whether the caller has to begin a look. The
+// delivery is held unless it fills the count. ends are the numbers of first chunks with which the job may be answered.
+// again says that the chunk was delivered before, to another process, so that all others may be stored: the pause is
+// short then.
 func (c *Count[D]) Partial(k int, ends []int, d D, again bool, now time.Time) (look Look, e Effects[D]) {
 	c.ends = ends
 	c.seen[k] = true
-	if len(c.seen) == c.n {
+	if len(c.seen) == c.chunks {
 		return LookFull, e
 	}
 	if len(c.held) == 0 {
-		c.since = now
+		c.heldSince = now
 	}
 	if again {
 		c.pause = FirstPause
 	}
 	c.held = append(c.held, d)
-	if !c.timed || len(c.held) == 1 || now.Sub(c.since) < LastPause {
-		c.timed, e.Timer = true, c.pause
+	if !c.hasTimer || len(c.held) == 1 || now.Sub(c.heldSince) < LastPause {
+		c.hasTimer, e.Timer = true, c.pause
 	}
-	if c.end() > 0 {
+	if c.earlyEnd() > 0 {
 		look = LookEarly
 	}
 	return look, e
 }
 
-// end is the largest number of first chunks, all of them seen, that may suffice and has not been tried; 0 for none.
-func (c *Count[D]) end() (most int) {
+// earlyEnd returns the largest of ends such that all chunks before it are seen, if it is larger than the one tried last,
+// and 0 otherwise.
+func (c *Count[D]) earlyEnd() (largest int) {
 	k := 0 // chunks 0 to k-1 are seen
 	for _, end := range c.ends {
 		for k < end && c.seen[k] {
@@ -133,88 +139,96 @@ func (c *Count[D]) end() (most int) {
 		if k < end {
 			break
 		}
-		if end > c.tried {
-			most = end
+		if end > c.triedFirst {
+			largest = end
 		}
 	}
-	return most
+	return largest
 }
 
-// Begin begins a look, about the partials that are held by now. full: every chunk was counted when it was asked for.
+// Begin begins a look for the partials that are held by now, and returns its first question. full says that every chunk
+// was counted when the look was asked for.
 func (c *Count[D]) Begin(full bool) Question {
-	c.looked, c.held = c.held, nil
-	c.full, c.again = full, false
-	return c.ask(AskOver)
+	c.inLook, c.held = c.held, nil
+	c.isFull, c.isListedAgain = full, false
+	return c.setQuestion(AskOver)
 }
 
-func (c *Count[D]) ask(a Ask) Question {
+// setQuestion sets and returns the next question.
+func (c *Count[D]) setQuestion(a Ask) Question {
 	c.asked = Question{Ask: a}
 	if a == AskFirst {
-		c.asked.First = c.end()
+		c.asked.First = c.earlyEnd()
 	}
 	return c.asked
 }
 
-// Reply takes the reply to the last question, with the chunks of Listed, and returns the next one. The effects are those of the
-// look's end.
+// Reply takes the reply to the last question, and returns the next one. chunks are those that Listed found. If the look
+// is over, the next question is AskNothing, and the effects are the caller's to carry out.
 func (c *Count[D]) Reply(r Reply, chunks map[int]bool) (next Question, e Effects[D]) {
 	switch asked := c.asked; {
+	// The look ends.
 	case r == Failed:
-		return c.ask(AskNothing), c.settled(Effects[D]{Return: c.looked})
+		return c.setQuestion(AskNothing), c.finishLook(Effects[D]{Return: c.inLook})
 	case r == Yes:
-		return c.ask(AskNothing), c.settled(Effects[D]{Acknowledge: c.looked})
-	case asked.Ask == AskOver && c.full:
-		return c.ask(AskSum), e
-	case asked.Ask == AskOver && c.end() > 0:
-		return c.ask(AskFirst), e
+		return c.setQuestion(AskNothing), c.finishLook(Effects[D]{Acknowledge: c.inLook})
+
+	// The job has no answer yet: sum it, try its first chunks, or list what is stored.
+	case asked.Ask == AskOver && c.isFull:
+		return c.setQuestion(AskSum), e
+	case asked.Ask == AskOver && c.earlyEnd() > 0:
+		return c.setQuestion(AskFirst), e
 	case asked.Ask == AskOver:
-		return c.ask(AskList), e
+		return c.setQuestion(AskList), e
 	case asked.Ask == AskFirst:
 		if r == No {
-			c.tried = asked.First
+			c.triedFirst = asked.First
 		}
-		return c.ask(AskList), e
+		return c.setQuestion(AskList), e
 	case asked.Ask == AskList:
 		for k := range chunks {
 			c.seen[k] = true
 		}
-		if len(chunks) == c.n {
-			return c.ask(AskSum), e
+		if len(chunks) == c.chunks {
+			return c.setQuestion(AskSum), e
 		}
-	case r == Gone && !c.again: // a job that is started again begins with no partials, and forged ones go when they are read
-		c.again = true
+
+	// A sum failed. Partials go if a job is started again, and forged ones go when they are read: list again, once.
+	case r == Gone && !c.isListedAgain:
+		c.isListedAgain = true
 		clear(c.seen)
-		return c.ask(AskList), e
-	case r == Gone: // listed, and not there to be read: a replica is behind
-		return c.ask(AskNothing), c.settled(Effects[D]{Return: c.looked})
+		return c.setQuestion(AskList), e
+	case r == Gone: // listed again, and not there to be read: a replica is behind
+		return c.setQuestion(AskNothing), c.finishLook(Effects[D]{Return: c.inLook})
 	case r == Mixed:
 		clear(c.seen)
 	}
-	return c.ask(AskNothing), c.incomplete()
+	return c.setQuestion(AskNothing), c.waitForMore()
 }
 
-// settled ends the count, unless partials have come meanwhile: their timer settles them.
-func (c *Count[D]) settled(e Effects[D]) Effects[D] {
-	c.looked = nil
+// finishLook ends the look with effects, and the count unless partials have come meanwhile. The timer begins a look for
+// those.
+func (c *Count[D]) finishLook(e Effects[D]) Effects[D] {
+	c.inLook = nil
 	e.Forget = len(c.held) == 0
 	return e
 }
 
-// incomplete waits for more partials. A job without any since the last look is forgotten.
-func (c *Count[D]) incomplete() Effects[D] {
-	e := Effects[D]{Acknowledge: c.looked, Timer: IdlePause}
+// waitForMore ends a look that found the job incomplete. The count ends if no partial has come since the look before.
+func (c *Count[D]) waitForMore() Effects[D] {
+	e := Effects[D]{Acknowledge: c.inLook, Timer: IdlePause}
 	c.pause = min(2*c.pause, LastPause)
 	switch {
 	case len(c.held) > 0:
 		e.Timer = c.pause
-	case len(c.looked) == 0:
+	case len(c.inLook) == 0:
 		e.Timer, e.Forget = 0, true
 	}
-	c.looked = nil
+	c.inLook = nil
 	return e
 }
 
-// Held takes the deliveries that are held: the process ends.
+// Held returns the deliveries that are held, which the count gives up because the process ends.
 func (c *Count[D]) Held() []D {
 	held := c.held
 	c.held = nil

@@ -5,21 +5,21 @@ import "time"
 // LongestRest is the longest time between two looks of a sweeper at a job.
 const LongestRest = 30 * time.Second
 
-// Sweep is a sweeper's look at a stored job. Where the job has come to a halt it is summed or started again. Looks go on until
-// the job has its answer.
+// Sweep is the state of a sweeper's look at a stored job. If the job has come to a halt, it is summed or started again.
+// Looks are repeated until the job has its answer.
 type Sweep struct {
 	Age   time.Duration // since the model was stored, or moved to the end of its stream
 	After time.Duration // the shortest time between two looks
 	Waits bool          // the model waits for reparam-worker
 	Many  bool          // there are too many jobs without answer to look at each often
-	Full  bool          // a stream is so full that jobs in front of reparam-worker are in the way, too
+	Full  bool          // a stream is so full that jobs which wait for reparam-worker have to be moved, too
 
-	asked Ask
-	rest  time.Duration
+	asked Ask           // the last question
+	rest  time.Duration // until the next look; 0: there is none
 }
 
-// Begin begins the look. Most jobs of an overloaded system wait for reparam-worker: they are looked at rarely, and young ones
-// without a question.
+// Begin begins the look and returns the first question. Jobs that wait for reparam-worker, which are most in an
+// overloaded system, are looked at rarely, and young ones are not asked about.
 func (s *Sweep) Begin() Ask {
 	if s.rest = s.After; s.Waits || s.Many {
 		s.rest = min(max(s.After, s.Age/4), LongestRest)
@@ -30,7 +30,16 @@ func (s *Sweep) Begin() Ask {
 	return s.asked
 }
 
-// Reply takes the reply to the last question, and returns the next one.
+// Reply takes the reply to the last question, and returns the next one:
+//
+//	AskOver       yes: the look is over, and the last
+//	              no:  AskPassed if the model waits, else AskCarry
+//	AskPassed     yes, or the streams are full: AskCarry; the model waits no more if yes
+//	AskCarry      yes: the look is over, and the last; no: AskUnderWay unless the model waits
+//	AskUnderWay   no:  AskSum
+//	AskSum        no:  AskRestart
+//
+// Any other reply ends the look.
 func (s *Sweep) Reply(yes bool) Ask {
 	asked := s.asked
 	s.asked = AskNothing
@@ -52,5 +61,5 @@ func (s *Sweep) Reply(yes bool) Ask {
 	return s.asked
 }
 
-// Rest is the time until the next look, once this one is over; 0: there is none.
+// Rest returns the time from the end of this look to the next one, or 0 if there is none.
 func (s *Sweep) Rest() time.Duration { return s.rest }

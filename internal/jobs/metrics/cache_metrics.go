@@ -7,8 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// cacheMetrics collects the counts of the caches of a process, which it reads when they are asked
-// for.
+// cacheMetrics sums the counts of the caches of a process when they are collected.
 type cacheMetrics struct {
 	mu     sync.Mutex
 	caches []*cache.Cache
@@ -36,8 +35,8 @@ var (
 	cacheBytes   = describeCache("process_bytes", "Bytes of the entries in this process.")
 )
 
-// remembered lists the kinds of entries that are counted from the start, as their keys have them.
-var remembered = []string{"decomposition", "network"}
+// rememberedKinds are the kinds of entries that are counted from the start, by their names in keys.
+var rememberedKinds = []string{"decomposition", "network"}
 
 // Describe implements prometheus.Collector.
 func (c *cacheMetrics) Describe(to chan<- *prometheus.Desc) {
@@ -46,21 +45,22 @@ func (c *cacheMetrics) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector: it sends the sums over the caches.
+// Collect implements prometheus.Collector. It sends the sums of the counts of all caches.
 func (c *cacheMetrics) Collect(to chan<- prometheus.Metric) {
 	c.mu.Lock()
 	caches := c.caches
 	c.mu.Unlock()
 
+	// Sum over the caches.
 	sum := cache.Stats{Kinds: map[string]cache.KindStats{}}
 
 	// Kinds without an entry are sent as well, as 0.
-	for _, kind := range remembered {
+	for _, kind := range rememberedKinds {
 		sum.Kinds[kind] = cache.KindStats{}
 	}
 
-	for _, one := range caches {
-		s := one.Stats()
+	for _, source := range caches {
+		s := source.Stats()
 		sum.Stored += s.Stored
 		sum.Shared += s.Shared
 		sum.Waited += s.Waited
@@ -81,6 +81,7 @@ func (c *cacheMetrics) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 
+	// Send the sums.
 	send := func(d *prometheus.Desc, t prometheus.ValueType, x int64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, t, float64(x), labels...)
 	}
@@ -102,16 +103,16 @@ func (c *cacheMetrics) Collect(to chan<- prometheus.Metric) {
 	send(cacheBytes, prometheus.GaugeValue, sum.HotBytes)
 }
 
-// watch adds a cache.
-func (c *cacheMetrics) watch(one *cache.Cache) {
+// add adds a cache to those that are counted.
+func (c *cacheMetrics) add(source *cache.Cache) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.caches = append(c.caches, one)
+	c.caches = append(c.caches, source)
 }
 
-// WatchCache adds the counts of a cache.
-func (m *Metrics) WatchCache(one *cache.Cache) {
+// WatchCache adds a cache to those whose counts are collected.
+func (m *Metrics) WatchCache(source *cache.Cache) {
 	if m != nil {
-		m.caches.watch(one)
+		m.caches.add(source)
 	}
 }

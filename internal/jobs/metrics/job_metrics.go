@@ -30,8 +30,8 @@ type jobMetrics struct {
 	flops       *prometheus.CounterVec
 	busy        *prometheus.CounterVec
 
-	mu    sync.Mutex
-	class func(tenant string) string // under mu; nil: all are of the default one
+	mu      sync.Mutex
+	classOf func(tenant string) string // returns a tenant's class; nil: all have the default class; under mu
 }
 
 // newJobMetrics returns the metrics with nothing counted.
@@ -73,8 +73,8 @@ func (j *jobMetrics) register(to *prometheus.Registry) {
 	to.MustRegister(j.job, j.wait, j.work, j.uncertainty, j.results, j.flops, j.busy)
 }
 
-// start makes the series of a stage that are known beforehand.
-func (j *jobMetrics) start(stage string) {
+// startSeries makes the series of a stage whose labels are known beforehand.
+func (j *jobMetrics) startSeries(stage string) {
 	j.wait.WithLabelValues(stage)
 	j.work.WithLabelValues(stage)
 	j.busy.WithLabelValues(stage)
@@ -100,26 +100,26 @@ func (j *jobMetrics) start(stage string) {
 	}
 }
 
-// observe adds a value to a histogram, with the id of the trace that it is an example of.
+// observe adds a value to a histogram. If trace is not "", the value is an example (an exemplar) with the trace's id.
 func observe(h prometheus.Observer, value float64, trace string) {
-	if with, can := h.(prometheus.ExemplarObserver); can && trace != "" {
-		with.ObserveWithExemplar(value, prometheus.Labels{"trace_id": trace})
+	if exemplars, hasExemplars := h.(prometheus.ExemplarObserver); hasExemplars && trace != "" {
+		exemplars.ObserveWithExemplar(value, prometheus.Labels{"trace_id": trace})
 		return
 	}
 	h.Observe(value)
 }
 
-// Classes has tenants counted by their class. The classes are few: each is a label.
+// Classes sets the function that returns a tenant's class, which is a label of durations of jobs. There are few classes.
 func (m *Metrics) Classes(class func(tenant string) string) {
 	if m == nil {
 		return
 	}
 	m.jobs.mu.Lock()
 	defer m.jobs.mu.Unlock()
-	m.jobs.class = class
+	m.jobs.classOf = class
 }
 
-// Worked counts work of a stage.
+// Worked counts the work on one message of a stage.
 func (m *Metrics) Worked(stage string, w hop.Work) {
 	if m == nil {
 		return
@@ -138,17 +138,17 @@ func (m *Metrics) Worked(stage string, w hop.Work) {
 	}
 }
 
-// Answered counts a job whose answer was stored.
+// Answered counts a job whose answer was stored, and its results.
 func (m *Metrics) Answered(e hop.Ended) {
 	if m == nil {
 		return
 	}
 	m.jobs.mu.Lock()
-	of := m.jobs.class
+	classOf := m.jobs.classOf
 	m.jobs.mu.Unlock()
 	class := admission.DefaultClass
-	if of != nil {
-		class = of(e.Tenant)
+	if classOf != nil {
+		class = classOf(e.Tenant)
 	}
 	if e.Timed {
 		observe(m.jobs.job.WithLabelValues(e.Method, e.Outcome, class), e.Took.Seconds(), e.Trace)
@@ -157,12 +157,12 @@ func (m *Metrics) Answered(e hop.Ended) {
 	m.usage.jobs.WithLabelValues(tenant).Inc()
 	m.usage.bytes.WithLabelValues(tenant).Add(float64(e.Bytes))
 	for i := range e.Results {
-		m.jobs.result(&e.Results[i], e.Trace)
+		m.jobs.countResult(&e.Results[i], e.Trace)
 	}
 }
 
-// result counts one result.
-func (j *jobMetrics) result(r *query.Result, trace string) {
+// countResult counts one result, and its uncertainty if it states one.
+func (j *jobMetrics) countResult(r *query.Result, trace string) {
 	kind := resultUnstated
 	switch {
 	case r.Status != query.StatusOK:

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// loadMetrics shows the loads and fills that a backlog saw last.
+// loadMetrics has the loads and fills that an aggregator measured last.
 type loadMetrics struct {
 	mu    sync.Mutex
 	loads map[string]streams.Load
@@ -62,7 +62,7 @@ func (m *loadMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Backlog takes the backlog of the stages.
+// Backlog sets the backlog of the stages.
 func (m *Metrics) Backlog(loads map[string]streams.Load) {
 	if m == nil {
 		return
@@ -72,7 +72,7 @@ func (m *Metrics) Backlog(loads map[string]streams.Load) {
 	m.loads.loads = loads
 }
 
-// Fills takes how full the streams are.
+// Fills sets how full the streams are.
 func (m *Metrics) Fills(fills map[string]streams.Fill) {
 	if m == nil {
 		return

@@ -53,13 +53,13 @@ type Metrics struct {
 	usage      *usage
 
 	mu     sync.Mutex
-	ready  []func() error // under mu
-	server func() string  // version of nats-server, under mu
+	ready  []func() error // checks of the running stages; under mu
+	server func() string  // returns the version of nats-server; under mu
 }
 
-// New returns Metrics with a registry of its own, for a process that runs these stages, or all four
-// if none is named. Counters whose labels are known exist from the start, at 0: an alarm on a
-// counter that appears with its first event misses that event.
+// New returns Metrics with a registry of its own, for a process that runs the given stages, or all four if none is
+// given. Counters whose labels are known exist from the start, at 0: an alarm on a counter that appears with its first
+// event would miss that event.
 func New(stages ...string) *Metrics {
 	m := &Metrics{
 		registry:   prometheus.NewRegistry(),
@@ -126,7 +126,7 @@ func New(stages ...string) *Metrics {
 	if len(stages) == 0 {
 		stages = stage.Names()
 	}
-	m.start(stages)
+	m.startCounters(stages)
 	if slices.ContainsFunc(stages, cached.By) {
 		m.registry.MustRegister(&m.caches)
 	}
@@ -143,7 +143,7 @@ func newCounter(name, help string, labels ...string) *prometheus.CounterVec {
 	)
 }
 
-// lostGoroutines is a gauge of the handlers that were given up.
+// lostGoroutines returns a gauge of the handlers that were given up and have not returned.
 func lostGoroutines() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "basetensor",
@@ -152,8 +152,8 @@ func lostGoroutines() prometheus.Collector {
 	}, func() float64 { return float64(hop.LostGoroutines()) })
 }
 
-// start makes the counters of the stages, at 0.
-func (m *Metrics) start(stages []string) {
+// startCounters makes the counters of the stages, at 0.
+func (m *Metrics) startCounters(stages []string) {
 	for _, name := range stages {
 		for _, c := range []*prometheus.CounterVec{m.messages, m.redelivery, m.conflicts, m.hung} {
 			c.WithLabelValues(name)
@@ -163,7 +163,7 @@ func (m *Metrics) start(stages []string) {
 			m.outcomes.WithLabelValues(name, outcome)
 		}
 		m.seconds.WithLabelValues(name)
-		m.jobs.start(name)
+		m.jobs.startSeries(name)
 
 		switch name {
 		case query.StageReparam:
@@ -181,7 +181,7 @@ func (m *Metrics) start(stages []string) {
 // Registry returns the registry of the metrics.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
-// Ready returns nil if the stages of Run can do their work, else an error that says why not.
+// Ready returns nil if the running stages can do their work, and otherwise an error that says why not.
 func (m *Metrics) Ready() error {
 	m.mu.Lock()
 	ready := m.ready
@@ -197,7 +197,7 @@ func (m *Metrics) Ready() error {
 	return nil
 }
 
-// Watch sets the checks of Ready.
+// Watch sets the checks that Ready makes.
 func (m *Metrics) Watch(ready []func() error) {
 	if m == nil {
 		return
@@ -207,7 +207,7 @@ func (m *Metrics) Watch(ready []func() error) {
 	m.ready = ready
 }
 
-// Server sets the source of the version of nats-server.
+// Server sets the function that returns the version of nats-server.
 func (m *Metrics) Server(version func() string) {
 	if m == nil {
 		return
@@ -217,13 +217,13 @@ func (m *Metrics) Server(version func() string) {
 	m.server = version
 }
 
-// outdated is the metric basetensor_nats_server_outdated.
-var outdated = prometheus.NewDesc(
+// outdatedDesc describes the metric basetensor_nats_server_outdated.
+var outdatedDesc = prometheus.NewDesc(
 	"basetensor_nats_server_outdated", "1 if the version of nats-server may lose acknowledged messages at a power cut, else 0.",
 	[]string{"version"}, nil,
 )
 
-// version returns the version of the server, "" before it is known.
+// version returns the version of nats-server, or "" before it is known.
 func (m *Metrics) version() string {
 	m.mu.Lock()
 	server := m.server
@@ -234,7 +234,7 @@ func (m *Metrics) version() string {
 	return server()
 }
 
-// Outdated returns a sentence about a version of nats-server that may lose acknowledged messages, or "".
+// Outdated returns a sentence if this version of nats-server may lose acknowledged messages, and "" otherwise.
 func (m *Metrics) Outdated() string {
 	version := m.version()
 	if _, keeps, known := bus.ServerVersion(version); keeps || !known {
@@ -244,7 +244,7 @@ func (m *Metrics) Outdated() string {
 }
 
 // Describe implements prometheus.Collector, for the metric of the server alone.
-func (m *Metrics) Describe(to chan<- *prometheus.Desc) { to <- outdated }
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) { to <- outdatedDesc }
 
 // Collect implements prometheus.Collector, for the metric of the server alone.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
@@ -256,7 +256,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	if m.Outdated() != "" {
 		value = 1
 	}
-	to <- prometheus.MustNewConstMetric(outdated, prometheus.GaugeValue, value, version)
+	to <- prometheus.MustNewConstMetric(outdatedDesc, prometheus.GaugeValue, value, version)
 }
 
 // Arrived counts a delivery to a stage.
@@ -286,14 +286,14 @@ func (m *Metrics) Hang(stage string) {
 	}
 }
 
-// Forged counts a message of a kind that no worker signed.
+// Forged counts a message of a kind that should be signed and is not.
 func (m *Metrics) Forged(kind message.Kind) {
 	if m != nil {
 		m.forged.WithLabelValues(string(kind)).Inc()
 	}
 }
 
-// Storage notes that the server stores nothing, or that it does so again.
+// Storage notes that the server has ceased to store messages, or stores them again.
 func (m *Metrics) Storage(stalled bool) {
 	switch {
 	case m == nil:
@@ -312,7 +312,7 @@ func (m *Metrics) Conflict(stage string) {
 	}
 }
 
-// Sweep counts the sweeper's actions.
+// Sweep counts an action of the sweeper.
 func (m *Metrics) Sweep(action string) {
 	if m != nil {
 		m.swept.WithLabelValues(action).Inc()

@@ -1,6 +1,6 @@
 package metrics
 
-// The room of the streams, for people: in metrics, and in a line of /readyz.
+// The room of the streams in metrics and in a line of /readyz.
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// roomMetrics shows the rooms that a keeper measured last.
+// roomMetrics has the rooms of the streams that an aggregator measured last.
 type roomMetrics struct {
 	mu     sync.Mutex
-	rooms  map[string]streams.Room
-	oldest time.Duration
+	rooms  map[string]streams.Room // by stream
+	oldest time.Duration           // age of the oldest job without answer
 }
 
 var (
@@ -58,7 +58,7 @@ func (m *roomMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Rooms takes the measurements of a keeper.
+// Rooms sets the rooms of the streams and the age of the oldest job without answer.
 func (m *Metrics) Rooms(rooms map[string]streams.Room, oldest time.Duration) {
 	if m == nil {
 		return
@@ -69,8 +69,8 @@ func (m *Metrics) Rooms(rooms map[string]streams.Room, oldest time.Duration) {
 	m.rooms.oldest = oldest
 }
 
-// Room says in a line for how long the streams have room at the present rate; "" where no
-// aggregator of this process has measured it.
+// Room returns a line that says for how long the streams have room at the present rate, or "" if no aggregator of this
+// process has measured it.
 func (m *Metrics) Room() string {
 	m.rooms.mu.Lock()
 	defer m.rooms.mu.Unlock()

@@ -6,23 +6,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Names of series of usage that are no tenant's, and cannot be one's.
+// Labels of series of usage that do not belong to one tenant. No tenant can have such a name.
 const (
-	noTenant     = "(none)"  // of jobs without a tenant
-	otherTenants = "(other)" // of the tenants after the first mostTenants of this process
+	noTenant     = "(none)"  // for jobs without a tenant
+	otherTenants = "(other)" // for the tenants after the first maxTenants of this process
 )
 
-// mostTenants bounds the tenants with series of their own: jobs without an owner may name any tenant.
-const mostTenants = 200
+// maxTenants bounds the number of tenants with series of their own, because jobs without an owner may name any tenant.
+const maxTenants = 200
 
 // usage counts the work of this process by tenant.
 type usage struct {
 	jobs, flops, bytes *prometheus.CounterVec
 
 	mu      sync.Mutex
-	tenants map[string]bool // with series of their own, under mu
+	tenants map[string]bool // those with series of their own; under mu
 }
 
+// newUsage returns counters at 0.
 func newUsage() *usage {
 	return &usage{
 		jobs:    newCounter("tenant_jobs_total", "Jobs of a tenant whose answer this process stored.", "tenant"),
@@ -35,14 +36,14 @@ func newUsage() *usage {
 // register adds the counters to a registry.
 func (u *usage) register(to *prometheus.Registry) { to.MustRegister(u.jobs, u.flops, u.bytes) }
 
-// label returns under which name a tenant is counted.
+// label returns the label under which a tenant is counted.
 func (u *usage) label(tenant string) string {
 	if tenant == "" {
 		return noTenant
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.tenants[tenant] && len(u.tenants) >= mostTenants {
+	if !u.tenants[tenant] && len(u.tenants) >= maxTenants {
 		return otherTenants
 	}
 	u.tenants[tenant] = true

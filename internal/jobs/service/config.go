@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config is what the workers of a process need. A zero duration or number is its value in Defaults.
+// Config is what the workers of a process need. A zero duration or number stands for its value in Defaults.
 type Config struct {
 	workers.Settings
 
@@ -39,7 +39,7 @@ type Config struct {
 	Drain   time.Duration // the longest wait at the end for messages in work
 }
 
-// Defaults are the settings of workers that are given none.
+// Defaults returns the settings of workers that are given none.
 func Defaults() Config {
 	return Config{
 		URL:          nats.DefaultURL,
@@ -75,7 +75,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check refuses lanes that do not exist, and settings below 0.
+// check returns an error for lanes that do not exist, and for settings below 0.
 func (c Config) check() error {
 	for _, lane := range c.Lanes {
 		if lane < 0 || lane >= wire.Lanes {

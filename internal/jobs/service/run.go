@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Run runs the named stages, or all four if none is named, until ctx ends, then finishes the messages in work and returns
-// nil. It returns an error if it cannot start, or if the connection to NATS is closed for good.
-// The streams must have been set up before, by anybody.
+// Run runs the named stages, or all four if none is named, until ctx ends. Then it finishes the messages in work and
+// returns nil. It returns an error if it cannot start, or if the connection to NATS is closed for good. The streams must
+// have been set up before, by anybody.
 func Run(ctx context.Context, c Config, stages ...string) error {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -29,6 +29,8 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 	if len(stages) == 0 {
 		stages = stage.Names()
 	}
+
+	// Connect to NATS.
 	nc := c.NC
 	if nc == nil {
 		var api string
@@ -56,26 +58,26 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 		return err
 	}
 
+	// Open the cache, which is in this process only if there is no Redis.
 	if !slices.ContainsFunc(stages, cached.By) {
 		c.Redis = ""
 	}
-	// in this process only without a Redis
-	remember := cache.Options{
+	cacheOptions := cache.Options{
 		Timeout:  c.RedisTimeout,
 		Overflow: cached.Overflow{Blobs: b.Blobs},
 		Secrets:  trust.Keys.Secrets,
 		Logger:   c.Logger,
 	}
-	store := cache.On(c.RedisClient, c.Redis, remember)
+	store := cache.On(c.RedisClient, c.Redis, cacheOptions)
 	if c.RedisClient == nil {
-		if store, err = cache.Open(c.Redis, remember); err != nil {
+		if store, err = cache.Open(c.Redis, cacheOptions); err != nil {
 			return err
 		}
 	}
 	defer store.Close()
 	c.Metrics.WatchCache(store)
 	c.Metrics.Classes(func(tenant string) string { return c.Tenants.Tenants().Class(tenant) })
-	// reports at once an error that would else be logged when the first job comes
+	// The probe reports an error at once that would otherwise be logged when the first job comes.
 	defer runBeside(ctx, func(context.Context) { _ = store.Probe(ctx) })()
 
 	watching, unwatch := context.WithCancel(ctx)
@@ -85,6 +87,7 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 	defer unwatch()
 	defer workers.SpareHeap(len(stages))()
 
+	// soft ends with ctx, or when a stage fails: nothing new is begun. hard ends Drain later: work in progress is given up.
 	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	grace := context.AfterFunc(ctx, func() { time.AfterFunc(c.Drain, giveUp) })
@@ -103,15 +106,16 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 		Soft:     soft,
 	})
 
-	all := make([]*workers.Worker, len(stages))
+	// Run the stages.
+	running := make([]*workers.Worker, len(stages))
 	ready := make([]func() error, len(stages))
 	for i, stage := range stages {
-		if all[i], err = host.Worker(stage); err != nil {
+		if running[i], err = host.Worker(stage); err != nil {
 			return err
 		}
-		ready[i] = all[i].Ready
+		ready[i] = running[i].Ready
 	}
-	for _, w := range all {
+	for _, w := range running {
 		g.Go(w.Run)
 	}
 	c.Metrics.Watch(ready)
@@ -124,7 +128,8 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 	return err
 }
 
-// trust returns the keys by which stages verify and sign messages.
+// trust returns the keys by which the stages verify and sign messages. An aggregator needs seeds if others check its
+// signatures.
 func (c Config) trust(stages []string) (seal.Trust, error) {
 	seed := ""
 	if slices.Contains(stages, query.StageAggregate) {
@@ -137,7 +142,7 @@ func (c Config) trust(stages []string) (seal.Trust, error) {
 	return c.Flags.Open(seed, c.Logger)
 }
 
-// runBeside runs f in a goroutine. The function that it returns waits for its end.
+// runBeside runs f in a goroutine, and returns a function that waits until f has returned.
 func runBeside(ctx context.Context, f func(context.Context)) (wait func()) {
 	done := make(chan struct{})
 	go func() {

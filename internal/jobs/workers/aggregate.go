@@ -84,7 +84,7 @@ func (h *Host) setUpAggregate(w *Worker) {
 	}
 	w.intakes = append(w.intakes, &intake{
 		Feed:   streams.Sweeps,
-		Intake: hop.Intake{Handler: a.sweep, HeadersOnly: streams.Sweeps.Headers, Unlimited: true},
+		Intake: hop.Intake{Handler: a.sweepModel, HeadersOnly: streams.Sweeps.Headers, Unlimited: true},
 		pull:   pull.Intake{Prefetch: sweepAhead, Slots: 1},
 	})
 }
@@ -104,8 +104,8 @@ type sums struct {
 	host *Host
 }
 
-// sum turns the partials of a whole job into its answer (Lemma 5) and stores it.
-func (w *sums) sum(ctx context.Context, partials []*message.Partial) error {
+// sumJob turns the partials of a whole job into its answer (Lemma 5) and stores it.
+func (w *sums) sumJob(ctx context.Context, partials []*message.Partial) error {
 	assignments, err := w.commonPlan(ctx, partials)
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func (w *sums) sum(ctx context.Context, partials []*message.Partial) error {
 	)
 }
 
-// isSettled reports whether partials, the first ones of a job, suffice for its answer.
-func (w *sums) isSettled(ctx context.Context, partials []*message.Partial) (bool, error) {
+// isSettledBy reports whether partials, the first ones of a job, suffice for its answer.
+func (w *sums) isSettledBy(ctx context.Context, partials []*message.Partial) (bool, error) {
 	assignments, err := w.commonPlan(ctx, partials)
 	if err != nil {
 		return false, err
@@ -126,8 +126,8 @@ func (w *sums) isSettled(ctx context.Context, partials []*message.Partial) (bool
 	return stage.Settled(assignments, valuesOf(partials)), nil
 }
 
-// commonPlan returns the assignments that the partials follow. It returns ErrDigests, ErrNumericKinds or ErrPlans if the partials do not
-// belong together.
+// commonPlan returns the assignments that all partials follow. It returns ErrDigests, ErrNumericKinds or ErrPlans if the
+// partials do not belong together.
 func (w *sums) commonPlan(ctx context.Context, partials []*message.Partial) ([]btn.Assignment, error) {
 	first := partials[0]
 	for _, p := range partials {
@@ -155,11 +155,12 @@ func (w *sums) commonPlan(ctx context.Context, partials []*message.Partial) ([]b
 	return w.host.plans.get(ctx, w.Bus.Blobs, first.JobBlob, first.Plan)
 }
 
-// taskProgress is the number of a job's tasks that were contracted when its deadline came. total is 0 if it is not known, because none was.
+// taskProgress has the number of a job's tasks that were contracted when its deadline came, and their total, 0 if that
+// is unknown because no task was contracted.
 type taskProgress struct{ contracted, total int }
 
-// answerSoFar answers a job whose deadline came by the best estimate of its stored partials. It returns false if they are no answer: none
-// is stored, the job is not one whose estimates grow, or no estimate is complete.
+// answerSoFar answers a job whose deadline has come with the best estimate of its stored partials. answered is false if
+// there is none: no partial is stored, the job's estimates do not grow, or no estimate is complete.
 func (w *sums) answerSoFar(ctx context.Context, lane int, job, digest string) (answered bool, progress taskProgress, err error) {
 	subjects, err := w.partialSubjects(ctx, lane, job)
 	if err != nil {
@@ -188,9 +189,9 @@ func (w *sums) answerSoFar(ctx context.Context, lane int, job, digest string) (a
 	return false, progress, nil
 }
 
-// growingPartials returns the partials of the youngest run of a job whose estimates grow, in the order of their chunks. A stored partial
-// that could not be read is nil. It returns no partials if the job's estimates do not grow, and no progress either if a partial belongs to
-// another request than digest.
+// growingPartials returns the partials of the youngest run of a job in the order of their chunks, if the job's estimates
+// grow with the number of first chunks. Otherwise it returns only the progress. If a partial belongs to another request
+// than digest, it returns neither. A stored partial that is nil could not be read.
 func growingPartials(stored []*message.Partial, digest string) (partials []*message.Partial, progress taskProgress) {
 	for _, p := range stored {
 		switch {
@@ -217,7 +218,7 @@ func valuesOf(partials []*message.Partial) []btn.UnitValue {
 	return values
 }
 
-// storeAnswer stores the results of a job as its answer, with timings and names. The sum began at the time began.
+// storeAnswer stores the results of a job as its answer, with timings and names. began is when the sum began.
 func (w *sums) storeAnswer(
 	ctx context.Context, partials []*message.Partial, began time.Time, results []query.Result,
 ) error {
@@ -255,7 +256,7 @@ func (w *sums) storeAnswer(
 	return w.WaitForRoom(ctx, func() error { return w.Answer(ctx, answer, storedAt(first.Stored)) })
 }
 
-// sumTimings returns the milliseconds per stage. Those of contraction are summed over the chunks.
+// sumTimings returns the milliseconds of each stage. Those of contraction are summed over the chunks.
 func sumTimings(partials []*message.Partial) map[string]float64 {
 	timings := maps.Clone(partials[0].Timings)
 	if timings == nil {
@@ -268,8 +269,9 @@ func sumTimings(partials []*message.Partial) map[string]float64 {
 	return timings
 }
 
-// startSpan begins the span of the sum over partials, with a link to the work on each partial. Its parent is the span of ctx, which is the
-// work on the partial that came last to this worker. If ctx has none, it is the work on the first partial.
+// startSpan begins the span of the sum over partials, with a link to the work on each partial. Its parent is the span of
+// ctx, the work on the partial that came last to this worker. If ctx has none, the parent is the work on the first
+// partial.
 func (w *sums) startSpan(
 	ctx context.Context, partials []*message.Partial,
 ) (context.Context, trace.Span) {
@@ -293,15 +295,15 @@ func (w *sums) startSpan(
 	))
 }
 
-// mayRestartMixed reports whether a sum failed on partials of several numeric kinds or plans, and the job may be started again. A job has
-// several kinds if all workers of one kind are gone, or workers do not hear of each other. It has several plans if a plan was lost and
-// made again.
+// mayRestartMixed reports whether a sum failed because partials have several numeric kinds or plans, and the job may be
+// started again. A job has several kinds if all workers of one kind are gone, or workers do not hear of each other. It
+// has several plans if a plan was lost and made again.
 func (w *sums) mayRestartMixed(err error, job string) bool {
 	return (errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans)) && w.Rebuilds.MayRestart(job)
 }
 
-// restartMixed deletes the partials of a job that are not of the youngest one's run, and starts the job again. The partials that stay are
-// not computed again.
+// restartMixed starts a job again whose partials are of several runs. It deletes those that are not of the youngest
+// partial's run. Those that stay are not computed again.
 func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*message.Partial) error {
 	run, others := splitByRun(partials)
 	for _, p := range others {
@@ -318,7 +320,8 @@ func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*mess
 	return err
 }
 
-// splitByRun divides partials into the run of the youngest one, which is all with its numeric kind, plan and number of chunks, and others.
+// splitByRun divides partials into the run of the youngest one and the others. Partials of one run have the same numeric
+// kind, plan and number of chunks.
 func splitByRun(partials []*message.Partial) (run, others []*message.Partial) {
 	youngest := &message.Partial{}
 	for _, p := range partials {

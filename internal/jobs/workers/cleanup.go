@@ -1,7 +1,7 @@
 package workers
 
-// Room in the streams. Messages that nobody will be given are removed. The messages of a job that takes long move to the end of the
-// streams, so that it does not hold the room of all later jobs.
+// Making room in the streams: messages that will not be delivered are removed, and the messages of a job that takes long are moved to the
+// end of the streams, so that the messages of later jobs can be purged.
 
 import (
 	"context"
@@ -22,8 +22,9 @@ const (
 	restoreEvery = 4 * time.Second  // the interval of restoreStreams
 )
 
-// tidyQueues removes acknowledged messages from work queues, until ctx ends. A server that was killed may have lost their removal; nobody
-// would be given them, and they would count as backlog. It also removes old large messages of tenants who need the room.
+// tidyQueues removes acknowledged messages from work queues at intervals, until ctx ends. If a server was killed, it may
+// have lost their removal, and they count as backlog although no consumer will deliver them. tidyQueues also removes old
+// large messages of tenants near their quota.
 func (w *Aggregate) tidyQueues(ctx context.Context) error {
 	return runEvery(ctx, tidyEvery, func(bool) {
 		for _, stream := range []string{bus.StreamControl, bus.StreamNetwork, bus.StreamTask} {
@@ -88,8 +89,9 @@ func (w *Aggregate) restoreStreams(ctx context.Context) error {
 	})
 }
 
-// moveToEnd moves the messages of a job without an answer to the end of their streams if the job is in the way of the purge, and reports
-// whether it did. d is the job's model. Streams are purged up to the oldest model without an answer, so the model moves last.
+// moveToEnd moves the messages of a job without an answer to the end of their streams if the job keeps a full stream
+// from being purged, and reports whether it did. d is the job's model. Streams are purged up to the oldest model without
+// an answer, so the model moves last.
 func (w *Aggregate) moveToEnd(ctx context.Context, d *hop.Message) (hasMoved bool, err error) {
 	crowd := w.keeper.Crowded()
 	if !d.Raw.Stored.Before(crowd.Before) {

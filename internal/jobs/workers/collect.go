@@ -20,31 +20,34 @@ import (
 // progressSteps is the number of progress messages about the contraction of a job.
 const progressSteps = 32
 
-// collector counts the partials of jobs until they can be summed. A job.Count decides for each job: collector hands it partials and quiet
-// times, answers its questions from the streams, and carries out its effects.
+// collector counts the partials of jobs until they can be summed. The decisions about each job are those of a job.Count:
+// collector passes on partials and times without any, answers its questions from the streams, and carries out its
+// effects.
 type collector struct {
-	sums    *sums
-	mu      sync.Mutex
-	jobs    map[jobChunks]*countedJob
-	stopped bool           // no timer is set any more
-	timers  sync.WaitGroup // timers that are set, and the work that they have begun
+	sums      *sums
+	mu        sync.Mutex
+	jobs      map[jobChunks]*countedJob
+	isStopped bool           // no timer is set any more
+	timers    sync.WaitGroup // timers that are set, and the work that they have begun
 }
 
 // countedJob is a job that is counted.
 type countedJob struct {
-	key      jobChunks
-	digest   string              // of the request of the partial that came first
-	asked    time.Time           // when its model was stored
-	lookSlot *semaphore.Weighted // of 1, held during a look
+	key       jobChunks
+	digest    string              // of the request of the partial that came first
+	jobStored time.Time           // when its model was stored
+	lookSlot  *semaphore.Weighted // of 1, held during a look
 
 	// Under collector.mu:
 	count *job.Count[*hop.Message]
-	timer *time.Timer // that begins a look; nil: none was set
+	timer *time.Timer // begins a look; nil: none was set
 }
 
+// newCollector returns a collector that has counted nothing. Jobs are summed by w.
 func newCollector(w *sums) *collector { return &collector{sums: w, jobs: map[jobChunks]*countedJob{}} }
 
-// handlePartial counts a partial, and sums the job if it may be the last one. A partial that is counted is held until a look.
+// handlePartial counts a partial, and sums the job if it may be the last one. A partial that is counted is not
+// acknowledged before the next look.
 func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var p message.Partial
 	if err := decodePartial(d, &p); err != nil {
@@ -59,19 +62,19 @@ func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 				return hop.Done, err
 			}
 		}
-		return hop.Done, c.sums.sum(ctx, []*message.Partial{&p})
+		return hop.Done, c.sums.sumJob(ctx, []*message.Partial{&p})
 	}
 
 	// Progress is reported when the number of seen chunks passes a multiple of N/progressSteps.
-	j, look, seen := c.count(d, &p)
+	j, look, seen := c.countPartial(d, &p)
 	if look == job.LookFull || seen*progressSteps/p.N > (seen-1)*progressSteps/p.N {
 		c.sums.Progress(p.Job, query.StageContract, seen, p.N)
 	}
 	switch look {
 	case job.LookFull:
-		return hop.Done, c.look(ctx, j, true)
+		return hop.Done, c.lookAtJob(ctx, j, true)
 	case job.LookEarly:
-		c.lookAndLog(ctx, j)
+		c.lookAtJobAndLog(ctx, j)
 	}
 	return hop.Held, nil
 }
@@ -93,14 +96,14 @@ func decodePartial(d *hop.Message, p *message.Partial) error {
 	return nil
 }
 
-// count counts a delivery. It returns its job, whether the caller has to look at what is stored, and the number of chunks seen.
-func (c *collector) count(d *hop.Message, p *message.Partial) (j *countedJob, look job.Look, seen int) {
+// countPartial counts a delivery. It returns its job, whether the caller has to look at what is stored, and the number of chunks seen.
+func (c *collector) countPartial(d *hop.Message, p *message.Partial) (j *countedJob, look job.Look, seen int) {
 	key := jobChunks{d.Subject.Lane, p.Job, p.N}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if j = c.jobs[key]; j == nil {
 		j = &countedJob{
-			key: key, digest: d.Digest, asked: d.JobStored, lookSlot: semaphore.NewWeighted(1), count: job.New[*hop.Message](p.N),
+			key: key, digest: d.Digest, jobStored: d.JobStored, lookSlot: semaphore.NewWeighted(1), count: job.New[*hop.Message](p.N),
 		}
 		c.jobs[key] = j
 	}
@@ -109,8 +112,8 @@ func (c *collector) count(d *hop.Message, p *message.Partial) (j *countedJob, lo
 	return j, look, j.count.Seen()
 }
 
-// carryOut ends the count of a job or sets its timer, whichever the effects ask for. It does nothing for a count that has ended, because
-// stop would not find its timer. The caller holds c.mu.
+// carryOut ends the count of a job or sets its timer, as the effects ask for. It does nothing for a count that has
+// ended, because stop would not find its timer. The caller holds c.mu.
 func (c *collector) carryOut(j *countedJob, e job.Effects[*hop.Message]) {
 	if c.jobs[j.key] != j {
 		return
@@ -119,12 +122,12 @@ func (c *collector) carryOut(j *countedJob, e job.Effects[*hop.Message]) {
 		delete(c.jobs, j.key)
 		c.stopTimer(j)
 	}
-	if e.Timer > 0 && !c.stopped {
+	if e.Timer > 0 && !c.isStopped {
 		c.stopTimer(j)
 		c.timers.Add(1)
 		j.timer = time.AfterFunc(e.Timer, func() {
 			defer c.timers.Done()
-			c.lookAndLog(c.sums.Hard, j)
+			c.lookAtJobAndLog(c.sums.Hard, j)
 		})
 	}
 }
@@ -136,21 +139,22 @@ func (c *collector) stopTimer(j *countedJob) {
 	}
 }
 
-// lookAndLog is look for a caller that does not return the error. It logs the error, unless the job has its answer.
-func (c *collector) lookAndLog(ctx context.Context, j *countedJob) {
-	if err := c.look(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
+// lookAtJobAndLog is look for a caller that does not return the error. It logs the error, unless the job has its answer.
+func (c *collector) lookAtJobAndLog(ctx context.Context, j *countedJob) {
+	if err := c.lookAtJob(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
 		c.sums.Bus.Conn.Trouble.Warn(c.sums.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
 	}
 }
 
-// look sums a job if all its partials are stored, or the first of them suffice. It acknowledges the deliveries that were held when it
-// began, or returns them after a failure. isFull tells that every chunk is counted.
-func (c *collector) look(ctx context.Context, j *countedJob, isFull bool) error {
+// lookAtJob sums a job if all its partials are stored, or the first of them suffice. It acknowledges the deliveries that
+// were held when it began, or returns them after a failure. isFull says that every chunk is counted.
+func (c *collector) lookAtJob(ctx context.Context, j *countedJob, isFull bool) error {
 	if err := j.lookSlot.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer j.lookSlot.Release(1)
 
+	// Answer the questions of the job's count until the look is over.
 	c.mu.Lock()
 	question := j.count.Begin(isFull)
 	c.mu.Unlock()
@@ -170,8 +174,9 @@ func (c *collector) look(ctx context.Context, j *countedJob, isFull bool) error 
 	}
 }
 
-// answerQuestion answers a question of a count from the streams, or does what the question asks for. stored is the set of chunks of a reply
-// Listed. If the job has or had its answer, the reply is Yes with hop.ErrAnswered. A panic becomes an error of the job.
+// answerQuestion answers a question of a count from the streams, or does what the question asks for. If it lists the
+// stored chunks, stored is their set. If the job has or had its answer, the reply is Yes with hop.ErrAnswered. A panic
+// becomes an error of the job.
 func (c *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Question) (r job.Reply, stored map[int]bool, err error) {
 	w, key := c.sums, j.key
 	defer func() {
@@ -189,7 +194,7 @@ func (c *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Que
 
 	switch q.Ask {
 	case job.AskOver:
-		return job.No, nil, w.CheckNotOver(ctx, key.lane, key.job, j.digest, j.asked)
+		return job.No, nil, w.CheckNotOver(ctx, key.lane, key.job, j.digest, j.jobStored)
 	case job.AskList:
 		stored, err = w.listChunks(ctx, key)
 		return job.Listed, stored, err
@@ -201,8 +206,8 @@ func (c *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Que
 	return r, nil, err
 }
 
-// sumFirst answers a job by its first count chunks, if they suffice: Yes. If they do not, or are not of one run, it replies No: all chunks
-// decide. If one is missing it replies Gone.
+// sumFirst answers a job by its first count chunks if they suffice, and replies Yes. It replies No if they do not
+// suffice, or are of several runs, and Gone if one is missing.
 func (c *collector) sumFirst(ctx context.Context, key jobChunks, count int) (job.Reply, error) {
 	partials, err := c.sums.readChunks(ctx, key, count)
 	if errors.Is(err, bus.ErrNotFound) {
@@ -211,25 +216,25 @@ func (c *collector) sumFirst(ctx context.Context, key jobChunks, count int) (job
 	if err != nil {
 		return job.Failed, err
 	}
-	isSettled, err := c.sums.isSettled(ctx, partials)
+	isSettled, err := c.sums.isSettledBy(ctx, partials)
 	if errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans) || err == nil && !isSettled {
 		return job.No, nil
 	}
 	if err == nil {
-		err = c.sums.sum(ctx, partials)
+		err = c.sums.sumJob(ctx, partials)
 	}
 	return job.Yes, err
 }
 
-// sumAll answers a job by all its chunks: Yes. If one is missing it replies Gone. If they are of several runs it starts the job again and
-// replies Mixed.
+// sumAll answers a job by all its chunks, and replies Yes. It replies Gone if one is missing. If they are of several
+// runs, it starts the job again and replies Mixed.
 func (c *collector) sumAll(ctx context.Context, key jobChunks) (job.Reply, error) {
 	partials, err := c.sums.readChunks(ctx, key, key.n)
 	if errors.Is(err, bus.ErrNotFound) {
 		return job.Gone, fault.New(fault.Infrastructure, "pipeline: partials of job %s: %w", key.job, err)
 	}
 	if err == nil {
-		err = c.sums.sum(ctx, partials)
+		err = c.sums.sumJob(ctx, partials)
 	}
 	if c.sums.mayRestartMixed(err, key.job) {
 		return job.Mixed, c.sums.restartMixed(ctx, key, partials)
@@ -237,8 +242,8 @@ func (c *collector) sumAll(ctx context.Context, key jobChunks) (job.Reply, error
 	return job.Yes, err
 }
 
-// returnHeld returns deliveries after a failure. The delivery with the most attempts reports the failure, so that the job ends after the
-// last attempt.
+// returnHeld returns deliveries to the server after a failure. The delivery with the most attempts reports the failure,
+// so that the job ends after the last attempt.
 func (c *collector) returnHeld(held []*hop.Message, err error) {
 	sort.SliceStable(held, func(a, b int) bool { return held[a].Attempt > held[b].Attempt })
 
@@ -254,7 +259,7 @@ func (c *collector) returnHeld(held []*hop.Message, err error) {
 // stop stops all timers, returns the deliveries that are held, and waits for the work of timers that went off.
 func (c *collector) stop() {
 	c.mu.Lock()
-	c.stopped = true
+	c.isStopped = true
 	var held []*hop.Message
 	for _, j := range c.jobs {
 		c.stopTimer(j)

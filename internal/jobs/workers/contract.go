@@ -25,17 +25,17 @@ import (
 type Contract struct {
 	*hop.Loop
 	host *Host
-	// checked has the plans that were checked against their network last, by the blobs of network and plan. All tasks of a job name the same
-	// two, and a check takes time proportional to their size.
-	checked memo.LRU[[2]string, bool]
+	// checkedPlans has the plans that were checked against their network last, by the blobs of network and plan. All tasks of a job
+	// name the same two, and a check takes time proportional to their size.
+	checkedPlans memo.LRU[[2]string, bool]
 }
 
 // setUpContract gives w the intake of contract-worker: tasks.
 func (h *Host) setUpContract(w *Worker) {
-	c := &Contract{Loop: w.loop, host: h, checked: memo.LRU[[2]string, bool]{Entries: decodedEntries}}
+	c := &Contract{Loop: w.loop, host: h, checkedPlans: memo.LRU[[2]string, bool]{Entries: decodedEntries}}
 	h.addListener(w)
 	h.kinds.isContractWorker = true
-	w.background = append(w.background, h.kinds.announce)
+	w.background = append(w.background, h.kinds.announceKind)
 
 	// SkipsProgress: the aggregator reports the progress of contractions.
 	w.intakes = []*intake{
@@ -72,6 +72,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 		}
 	}
 
+	// Read the network and the plan, and check the task against them.
 	net, err := w.host.networks.get(ctx, w.Bus.Blobs, m.NetworkBlob, nil)
 	if err != nil {
 		return hop.Done, err
@@ -80,13 +81,14 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	if err != nil {
 		return hop.Done, err
 	}
-	results, end := w.host.memoryOf(cacheOwner(m.Tenant, m.OwnCache)).shared.begin()
+	results, end := w.host.memoryOf(cacheOwner(m.Tenant, m.OwnCache)).shared.startUse()
 	defer end()
 	if err := w.checkTask(&m, net, assignments, results); err != nil {
 		d.IsMalformed = true
 		return hop.Done, err
 	}
 
+	// Contract, with the memory that the tables take reserved.
 	d.Queries = stage.CountAsked(assignments)
 	free, err := w.host.memory.Hold(ctx, w.tableBytes(&m, assignments))
 	if err != nil {
@@ -118,6 +120,7 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	d.Flops = m.Cost
 	d.SetAttributes(tracing.Flops.Float64(m.Cost))
 
+	// Store the values.
 	out := &message.Partial{
 		Job:         m.Job,
 		Tenant:      m.Tenant,
@@ -153,15 +156,15 @@ func decodeTask(d *hop.Message, m *message.Task) error {
 	return nil
 }
 
-// checkTask checks that the plans fit the network, that the task's units exist and that its demands are valid: anybody may have published
-// them.
+// checkTask returns an error if the plans do not fit the network, a unit of the task does not exist, or a demand is
+// invalid. Anybody may have published them.
 func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
 	pair := [2]string{m.NetworkBlob, m.JobBlob}
-	if _, ok := w.checked.Get(pair); !ok {
+	if _, ok := w.checkedPlans.Get(pair); !ok {
 		if err := message.CheckAssignments(net, assignments); err != nil {
 			return err
 		}
-		w.checked.Put(pair, true, 1)
+		w.checkedPlans.Put(pair, true, 1)
 	}
 
 	for _, u := range m.Units {
@@ -188,16 +191,17 @@ func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []bt
 	return checkRelevant(m, net, assignments, shared)
 }
 
-// checkRelevant checks the plans that are for relevant parts of the network, each against the relevant part of its demand. It passes over
-// units without a demand in the task, which stage.Contract refuses.
+// checkRelevant checks the plans that are for relevant parts of the network, each against the relevant part of its
+// demand. It skips units without a demand in the task, which stage.Contract refuses.
 func checkRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
-	checked := map[*btn.Plan]bool{}
+	isChecked := map[*btn.Plan]bool{}
 	for _, u := range m.Units {
 		a, demand := &assignments[u.Query], u.Query-m.First
-		if !a.Relevant || checked[a.Plan] || demand < 0 || demand >= len(m.Demands) {
+		hasDemand := demand >= 0 && demand < len(m.Demands)
+		if !a.Relevant || isChecked[a.Plan] || !hasDemand {
 			continue
 		}
-		checked[a.Plan] = true
+		isChecked[a.Plan] = true
 		part, _ := stage.Planned(net, m.Demands[demand], a, shared)
 		if err := message.CheckPlan(part, a.Plan); err != nil {
 			return fault.Wrap(fault.BadInput, err)
@@ -206,8 +210,8 @@ func checkRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignme
 	return nil
 }
 
-// tableBytes returns the bytes that a task's tables take at a time, by its plans. That is the size of the largest unit's tables, once for
-// each thread, but not above memoryLimit unless a single unit is.
+// tableBytes returns the bytes that a task's tables take at a time, by its plans: the size of the largest unit's tables
+// times the number of threads, but at most memoryLimit, unless a single unit takes more.
 func (w *Contract) tableBytes(m *message.Task, assignments []btn.Assignment) float64 {
 	largest := 0.0
 	for _, u := range m.Units {
@@ -271,10 +275,10 @@ func isHeavy(m *bus.Delivered) bool {
 	return !ok || cost > message.SmallFlops
 }
 
-// countTries returns how often the work on a task was begun, this time included, so that a task that kills its workers comes to an end.
-// That is the number of deliveries, unless the task is large, and workers put it aside, or workers pass it on to another kind. Then every
-// call leaves a mark that outlives the process, and the marks are counted. Marks are blobs, which need no further permission and go with
-// time.
+// countTries returns how often the work on a task was begun, this time included, so that a task that kills its workers
+// comes to an end. Normally that is the number of deliveries. But workers put large tasks aside and pass tasks on to
+// another numeric kind without beginning them. For such tasks every call leaves a mark, and the marks are counted. A
+// mark is a blob, which outlives the process, needs no further permission and is removed with time.
 func (w *Contract) countTries(ctx context.Context, d *hop.Message) int {
 	mayBePassed := d.Subject.N > 1 && (d.Raw.Header.Get(message.HeaderKind) != "" || w.host.kinds.mayBeMixed())
 	if !mayBePassed && !isHeavy(d.Raw) {

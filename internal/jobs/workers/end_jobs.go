@@ -14,7 +14,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// handleDeadline ends a job whose timer went off, unless the job has its answer or is another request than that of the timer.
+// handleDeadline ends a job whose timer went off, unless the job has its answer, or the timer belongs to another
+// request.
 func (w *Aggregate) handleDeadline(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m wire.Deadline
 	if err := d.Decode(&m); err != nil {

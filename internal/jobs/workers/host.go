@@ -42,8 +42,8 @@ import (
 
 // Settings are the options of the stages of a process. Package service has their defaults.
 type Settings struct {
-	Lanes       []int   // to serve; empty: all
-	Concurrency int     // number of messages that one stage processes at a time; 0: see intake
+	Lanes       []int   // lanes to serve; empty: all
+	Concurrency int     // number of messages that one stage processes at a time; 0: the default of each intake
 	Threads     int     // number of threads of one contraction
 	Requests    int     // number of requests for an immediate answer that wait at a time
 	Memory      int64   // bytes of tables of one message, a cap on the request's limit; 0: the request decides
@@ -77,8 +77,8 @@ type Host struct {
 	Cache   *cache.Cache
 	Tracer  trace.Tracer    // makes spans; nil: nobody records spans
 	Redis   bool            // the cache has a Redis, which remembers decompositions
-	Hard    context.Context // ends when the drain is over: work in progress is given up
-	Soft    context.Context // ends when the workers are to stop: nothing new is begun
+	Hard    context.Context // when it ends, work in progress is given up: some time after Soft
+	Soft    context.Context // when it ends, the workers stop and begin nothing new
 
 	planMemo       *cached.Memo                    // nil: no plan is remembered, and answers report the cache as "off"
 	everybody      *ownerMemory                    // for jobs of tenants without a cache of their own
@@ -99,7 +99,7 @@ func NewHost(h Host) *Host {
 		h.planMemo = &cached.Memo{Cache: h.Cache}
 	}
 	h.everybody = h.newMemory("")
-	h.owners = &memo.LRU[string, *ownerMemory]{Entries: mostOwners}
+	h.owners = &memo.LRU[string, *ownerMemory]{Entries: maxOwners}
 	h.storedBlobs = &storedBlobs{Entries: storedEntries}
 	h.inlineNetworks = &inlineNetworks{Entries: inlineEntries, Bytes: inlineVariables}
 	h.networks = newDecodedBlobs(decodeNetwork)
@@ -110,7 +110,7 @@ func NewHost(h Host) *Host {
 	return &h
 }
 
-// Worker returns the worker of the stage with a name.
+// Worker returns a worker of the stage with a name.
 func (h *Host) Worker(name string) (*Worker, error) {
 	log := h.Log.With("stage", name)
 	w := &Worker{host: h}
@@ -143,7 +143,7 @@ func (h *Host) Worker(name string) (*Worker, error) {
 	default:
 		return nil, fmt.Errorf("pipeline: no stage %q", name)
 	}
-	w.background = append(w.background, w.announce)
+	w.background = append(w.background, w.announceWorker)
 
 	var feeds []streams.Feed
 	for _, in := range w.intakes {
@@ -153,17 +153,18 @@ func (h *Host) Worker(name string) (*Worker, error) {
 	return w, nil
 }
 
-// addListener has w receive the announcements of contract-workers, unless another worker of the process does.
+// addListener makes w receive the announcements of contract-workers, unless another worker of the process does.
 func (h *Host) addListener(w *Worker) {
 	if !h.hasListener {
 		h.hasListener = true
-		w.background = append(w.background, h.kinds.listen, h.kinds.review)
+		w.background = append(w.background, h.kinds.listenForAnnouncements, h.kinds.watchReturns)
 	}
 }
 
-// spareBytes is the size per stage of a heap allocation that is never written to. A worker of small models lives in a few megabytes. The
-// garbage collector runs whenever the heap has doubled, which would be ten times a second and make most of the tail of the latencies.
-// With the spare heap it runs after that much more garbage. A process has one allocation, however often Run is called.
+// spareBytes is the size per stage of a spare heap, an allocation that is never written to. A worker of small models
+// lives in a few megabytes. The garbage collector runs whenever the heap has doubled, which would be ten times a second
+// and make most of the tail of the latencies. With the spare heap it runs after that much more garbage. A process has
+// one spare heap, however often Run is called.
 const spareBytes = 64 << 20
 
 // spare is the spare heap of this process, which is kept while it has users.
@@ -200,24 +201,24 @@ const storageEvery = 500 * time.Millisecond
 // WatchStorage checks whether the server stores messages, also while no worker has any to store. It logs the change once in either
 // direction. It returns when ctx ends.
 func WatchStorage(ctx context.Context, c *bus.Conn, log *slog.Logger, m *metrics.Metrics) {
-	stalled := false
-	probed := time.Now()
+	isStalled := false
+	lastProbe := time.Now()
 	runEvery(ctx, storageEvery, func(isLast bool) {
-		if !isLast && time.Since(probed) >= bus.ProbeEvery {
+		if !isLast && time.Since(lastProbe) >= bus.ProbeEvery {
 			// The connection remembers the findings of Probe. A server that is away, or not set up, is reported elsewhere.
 			_ = c.Probe(ctx)
 			_ = c.Synchronize(ctx)
-			probed = time.Now()
+			lastProbe = time.Now()
 		}
 
 		err := c.CheckStorage()
-		if ctx.Err() != nil || (err != nil) == stalled {
+		if ctx.Err() != nil || (err != nil) == isStalled {
 			return
 		}
 
-		stalled = err != nil
-		m.Storage(stalled)
-		if stalled {
+		isStalled = err != nil
+		m.Storage(isStalled)
+		if isStalled {
 			log.Error("nothing is stored: make room on the disk of nats-server, then restart nats-server", "error", err)
 		} else {
 			log.Info("the NATS server stores again")

@@ -1,7 +1,7 @@
 package workers
 
-// Contract-workers of several numeric kinds may serve together. One kind computes all tasks of a job, so that its values have the bits of
-// that kind. learn-worker assigns the kind, and contract-workers pass the tasks of other kinds on.
+// Contract-workers of several numeric kinds (arithmetics whose last bits differ) may serve together. One kind computes all tasks of a job, so
+// that its values have the bits of that kind. learn-worker assigns the kind, and contract-workers pass the tasks of other kinds on.
 
 import (
 	"context"
@@ -37,9 +37,9 @@ const (
 	// silentAfter is the number of intervals without an announcement after which a contract-worker is taken for gone.
 	silentAfter = 4
 
-	// firstPassPause and longestPassPause bound the pause until a task is delivered again that a worker of another kind passed on. The bound
-	// doubles with every delivery, and the pause is drawn below it: with equal pauses, two tasks of two kinds came to the wrong one of two
-	// workers in turn, without end.
+	// A task that a worker of another kind passed on is delivered again after a pause. Its bound is firstPassPause and doubles with every
+	// delivery up to longestPassPause. The pause is drawn at random below the bound: with equal pauses, two tasks of two kinds came to the
+	// wrong one of two workers in turn, without end.
 	firstPassPause   = time.Millisecond
 	longestPassPause = 250 * time.Millisecond
 
@@ -71,7 +71,8 @@ type announcement struct {
 	at    time.Time // when it came
 }
 
-func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arithmetic) *kinds {
+// newKinds knows of no contract-workers yet. heartbeat is the interval of heartbeats. arithmetic is nil, or that of a test.
+func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, arithmetic *Arithmetic) *kinds {
 	k := &kinds{
 		bus:           b,
 		log:           log,
@@ -81,28 +82,28 @@ func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, fake *Arith
 		records:       map[string]*kindRecord{},
 		started:       time.Now(),
 	}
-	if fake != nil {
-		k.ownKind = fake.Kind
+	if arithmetic != nil {
+		k.ownKind = arithmetic.Kind
 	}
 	return k
 }
 
-// announce announces that this process takes tasks, until ctx ends.
-func (k *kinds) announce(ctx context.Context) error {
+// announceKind announces at intervals, until ctx ends, that this process takes tasks.
+func (k *kinds) announceKind(ctx context.Context) error {
 	m := &message.Serves{Process: nuid.Next(), Numeric: k.ownKind, Cores: runtime.GOMAXPROCS(0)}
 	return runEvery(ctx, k.interval, func(isLast bool) {
 		m.Gone = isLast
 		m.Time = k.bus.Conn.Now().UnixMilli()
-		k.note(m)
+		k.noteAnnouncement(m)
 		if b, err := wire.Encode(m); err == nil {
 			k.bus.Log.Publish(&nats.Msg{Subject: message.ServesSubject, Header: message.Headers(m, "", "", ""), Data: b})
 		}
 	})
 }
 
-// listen receives the announcements of contract-workers until ctx ends.
-func (k *kinds) listen(ctx context.Context) error {
-	s, err := k.bus.Conn.NC.Subscribe(message.ServesSubject, k.receive)
+// listenForAnnouncements receives the announcements of contract-workers until ctx ends.
+func (k *kinds) listenForAnnouncements(ctx context.Context) error {
+	s, err := k.bus.Conn.NC.Subscribe(message.ServesSubject, k.receiveAnnouncement)
 	if err != nil {
 		k.log.Warn("cannot hear of contract-workers of other numeric kinds", "error", err)
 		return nil
@@ -112,8 +113,8 @@ func (k *kinds) listen(ctx context.Context) error {
 	return nil
 }
 
-// receive notes an announcement of a contract-worker, if it is genuine and not old.
-func (k *kinds) receive(msg *nats.Msg) {
+// receiveAnnouncement notes an announcement of a contract-worker, if it is genuine and not old.
+func (k *kinds) receiveAnnouncement(msg *nats.Msg) {
 	var m message.Serves
 	if !k.bus.Signer.Genuine(msg.Subject, msg.Header, msg.Data) || wire.Decode(msg.Data, &m) != nil {
 		return
@@ -122,11 +123,11 @@ func (k *kinds) receive(msg *nats.Msg) {
 		k.log.Debug("a contract-worker's word is old", "process", m.Process, "age", age)
 		return
 	}
-	k.note(&m)
+	k.noteAnnouncement(&m)
 }
 
-// note notes an announcement of a contract-worker.
-func (k *kinds) note(m *message.Serves) {
+// noteAnnouncement notes that a contract-worker is there, or is gone.
+func (k *kinds) noteAnnouncement(m *message.Serves) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if m.Gone {
@@ -148,14 +149,15 @@ func (k *kinds) dropSilent() {
 	maps.DeleteFunc(k.announcements, func(_ string, a announcement) bool { return time.Since(a.at) > silentAfter*k.interval })
 }
 
-// mayBeMixed reports whether a kind other than that of this process was heard of at some time, or may not have been heard yet.
+// mayBeMixed reports whether there may be another kind than that of this process: one was heard of at some time, or this
+// process has not listened for long enough.
 func (k *kinds) mayBeMixed() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.heardOther || time.Since(k.started) < silentAfter*k.interval
 }
 
-// coresByKind returns the number of cores of each kind that is there. The caller holds k.mu.
+// coresByKind returns the number of cores of the workers of each kind that is there. The caller holds k.mu.
 func (k *kinds) coresByKind() map[string]int {
 	k.dropSilent()
 	cores := map[string]int{}
@@ -165,9 +167,9 @@ func (k *kinds) coresByKind() map[string]int {
 	return cores
 }
 
-// assign returns the kind that is to compute the tasks of a new job, "" if none is known. flops is the work of the largest task. A doubted
-// kind gets a job as a trial, unless the job's deadline is near; 0 means that the job has none.
-func (k *kinds) assign(lane int, job string, flops float64, deadline time.Duration) string {
+// assignKind returns the kind that is to compute the tasks of a new job, or "" if none is known. flops is the work of
+// the largest task. A kind in doubt gets the job as a trial if it has no deadline (0), or one that is not near.
+func (k *kinds) assignKind(lane int, job string, flops float64, deadline time.Duration) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	cores, kind := k.coresByKind(), ""
@@ -183,8 +185,9 @@ func (k *kinds) assign(lane int, job string, flops float64, deadline time.Durati
 	return kind
 }
 
-// passPause returns the pause after which a task is to be delivered again, because workers of another kind are to compute it. It returns 0
-// if this process is to compute it. Any worker computes the task of a job of one task, which has the bits of one kind in every case.
+// passPause returns the pause after which a task is to be delivered again, because workers of another kind are to
+// compute it. named is the kind that the task names, or "". It returns 0 if this process is to compute the task. The
+// only task of a job may be computed by any kind.
 func (k *kinds) passPause(d *bus.Delivered, named string) time.Duration {
 	if named == k.ownKind || named == "" && !k.mayBeMixed() {
 		return 0
@@ -197,6 +200,8 @@ func (k *kinds) passPause(d *bus.Delivered, named string) time.Duration {
 	if kind == "" || kind == k.ownKind {
 		return 0
 	}
+
+	// Pass it on, after a random pause.
 	flops, _ := message.Cost(d.Header)
 	k.mu.Lock()
 	k.noteWaiting(kind, s.Lane, s.Job, flops)
@@ -205,23 +210,24 @@ func (k *kinds) passPause(d *bus.Delivered, named string) time.Duration {
 	return limit/2 + rand.N(limit/2) + 1
 }
 
-// currentKind returns the kind that is to compute a job's tasks, which name a kind or "". That is the named kind while it is there and
-// returns tasks, or may be there but has not been heard yet. Otherwise it is another kind. Every process that hears and sees the same
-// returns the same.
+// currentKind returns the kind that is to compute a job's tasks. That is the named kind if it is there and trusted, or
+// if it may be there but has not been heard yet. Otherwise, or if named is "", it is another trusted kind. Processes
+// that know the same return the same.
 func (k *kinds) currentKind(job, named string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	cores, now := k.coresByKind(), time.Now()
 	trusted := k.trustedKinds(cores, func(r *kindRecord) bool { return r.isBelieved || now.Sub(r.doubtedAt) > doubtFor })
-	if named != "" && (trusted[named] > 0 || cores[named] == 0 && now.Sub(k.started) < silentAfter*k.interval) {
+	mayBeUnheard := cores[named] == 0 && now.Sub(k.started) < silentAfter*k.interval
+	if named != "" && (trusted[named] > 0 || mayBeUnheard) {
 		return named
 	}
 	return rendezvous(job, trusted)
 }
 
-// rendezvous returns a kind for a job by weighted rendezvous hashing, "" if there are no kinds: each kind draws a score from a hash of the
-// job and its name, and the highest one wins. A kind's share of the jobs is its share of the cores. If a kind comes or goes, only the jobs
-// of that kind change.
+// rendezvous returns a kind for a job by weighted rendezvous hashing, or "" if there are no kinds. Each kind has the
+// score cores / −ln u, where u in (0, 1) is a hash of the job and the kind, and the highest score wins. So a kind's
+// share of the jobs is its share of the cores, and if a kind comes or goes, only the jobs of that kind change.
 func rendezvous(job string, cores map[string]int) string {
 	best, bestScore := "", math.Inf(-1)
 	for _, kind := range slices.Sorted(maps.Keys(cores)) {

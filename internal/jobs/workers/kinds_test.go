@@ -18,10 +18,10 @@ func TestSilentWorkersAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKinds(nil, slog.New(slog.DiscardHandler), 500*time.Millisecond, &Arithmetic{Kind: "own"})
 		for n := range 1000 {
-			k.note(&message.Serves{Process: fmt.Sprint(n), Numeric: "own", Cores: 1})
+			k.noteAnnouncement(&message.Serves{Process: fmt.Sprint(n), Numeric: "own", Cores: 1})
 		}
 		time.Sleep(5 * time.Second)
-		k.note(&message.Serves{Process: "new", Numeric: "own", Cores: 1})
+		k.noteAnnouncement(&message.Serves{Process: "new", Numeric: "own", Cores: 1})
 		if n := len(k.announcements); n != 1 {
 			t.Errorf("%d are known, and one is there", n)
 		}
@@ -43,22 +43,22 @@ func TestKindsAreDoubted(t *testing.T) {
 		sleep := func(seconds int) { // both kinds say that they are there, and own tasks return
 			for range seconds {
 				for _, k := range []*kinds{learns, contracts} {
-					k.note(&message.Serves{Process: "p", Numeric: "own", Cores: 1})
-					k.note(&message.Serves{Process: "q", Numeric: "other", Cores: 1 << 30})
+					k.noteAnnouncement(&message.Serves{Process: "p", Numeric: "own", Cores: 1})
+					k.noteAnnouncement(&message.Serves{Process: "q", Numeric: "other", Cores: 1 << 30})
 					k.mu.Lock()
 					sequence++
 					k.noteReturn("own", sequence)
 					k.mu.Unlock()
-					k.judge(time.Now())
+					k.doubtSilent(time.Now())
 				}
 				time.Sleep(time.Second)
 			}
 		}
 		for _, k := range []*kinds{learns, contracts} {
-			k.note(&message.Serves{Process: "q", Numeric: "other", Cores: 1 << 30})
-			k.note(&message.Serves{Process: "p", Numeric: "own", Cores: 1})
+			k.noteAnnouncement(&message.Serves{Process: "q", Numeric: "other", Cores: 1 << 30})
+			k.noteAnnouncement(&message.Serves{Process: "p", Numeric: "own", Cores: 1})
 		}
-		give := func(job string, deadline time.Duration) string { return learns.assign(3, job, 1, deadline) }
+		give := func(job string, deadline time.Duration) string { return learns.assignKind(3, job, 1, deadline) }
 		if kind := give("a", 0); kind != "other" {
 			t.Errorf("at first a job goes to %q", kind)
 		}
@@ -95,13 +95,13 @@ func TestLongTasksAreWaitedFor(t *testing.T) {
 		k := newKinds(nil, slog.New(slog.DiscardHandler), 500*time.Millisecond, &Arithmetic{Kind: "own"})
 		k.noteWaiting("other", 3, "job", 60*policy.Rate)
 		time.Sleep(2 * time.Minute)
-		k.judge(time.Now())
-		if !k.record("other").isBelieved {
+		k.doubtSilent(time.Now())
+		if !k.recordOf("other").isBelieved {
 			t.Error("a task of a minute is late after two")
 		}
 		time.Sleep(5 * time.Minute)
-		k.judge(time.Now())
-		if k.record("other").isBelieved {
+		k.doubtSilent(time.Now())
+		if k.recordOf("other").isBelieved {
 			t.Error("a task of a minute is not late after seven")
 		}
 	})
@@ -110,7 +110,7 @@ func TestLongTasksAreWaitedFor(t *testing.T) {
 // A worker passes tasks of another kind on for pauses that differ, as two workers with equal pauses may pass on each other's for ever.
 func TestPausesDiffer(t *testing.T) {
 	k := newKinds(nil, slog.New(slog.DiscardHandler), time.Hour, &Arithmetic{Kind: "one"})
-	k.note(&message.Serves{Process: "p", Numeric: "two", Cores: 1})
+	k.noteAnnouncement(&message.Serves{Process: "p", Numeric: "two", Cores: 1})
 	d := &bus.Delivered{Msg: &nats.Msg{Subject: message.TaskSubject(3, "job", 6, 3)}, Attempt: 40}
 	seen := map[time.Duration]bool{}
 	for range 50 {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// A task of a kind's waiting jobs is to return within returnLimit, plus slownessFactor times the time of the most expensive of them. The
-	// time of a task is longestTask at most.
+	// A kind is doubted if its jobs wait for tasks and none has returned for returnLimit plus slownessFactor times the expected time of
+	// their most expensive task, which counts as longestTask at most.
 	returnLimit    = 3 * time.Second
 	slownessFactor = 4
 	longestTask    = 10 * time.Minute
@@ -28,18 +28,18 @@ const (
 	trialAfter    = time.Minute
 	trialDeadline = 10 * time.Second
 
-	// mostWaiting bounds the waiting jobs that are noted of a kind, mostWaitingOfAll the waiting jobs of all kinds.
-	mostWaiting      = 16
-	mostWaitingOfAll = 64
+	// maxWaiting bounds the waiting jobs that are noted of a kind, maxWaitingOfAll those for all kinds.
+	maxWaiting      = 16
+	maxWaitingOfAll = 64
 )
 
-// kindRecord is what was seen of the work of a kind.
+// kindRecord is what is known about whether the tasks of a kind return.
 type kindRecord struct {
 	isBelieved bool
 	lastReturn time.Time             // when a task of the kind returned last, or the first of its waiting jobs was noted
-	sequence   uint64                // of the kind's youngest partial
+	sequence   uint64                // position in the stream of the kind's youngest partial
 	doubtedAt  time.Time             // when the kind ceased to be believed; zero: it never did
-	waiting    map[string]waitingJob // by job; at most mostWaiting
+	waiting    map[string]waitingJob // by job; at most maxWaiting
 }
 
 // waitingJob is a job with tasks that wait for a kind.
@@ -49,9 +49,9 @@ type waitingJob struct {
 	noted   time.Time     // when it was noted that the job waits
 }
 
-// record returns what was seen of a kind. A kind is believed at first, unless a task of another kind was seen to return before. The caller
-// holds k.mu.
-func (k *kinds) record(kind string) *kindRecord {
+// recordOf returns the record of a kind. A new kind is believed, unless a task of another kind was seen to return
+// before. The caller holds k.mu.
+func (k *kinds) recordOf(kind string) *kindRecord {
 	record := k.records[kind]
 	if record == nil {
 		record = &kindRecord{isBelieved: !k.anyReturned, waiting: map[string]waitingJob{}}
@@ -60,15 +60,16 @@ func (k *kinds) record(kind string) *kindRecord {
 	return record
 }
 
-// noteWaiting notes that tasks of a job wait for a kind, if not too many jobs are noted. flops is the work of the largest task. A
-// contract-worker does not doubt its own kind, and notes nothing of it. The caller holds k.mu.
+// noteWaiting notes that tasks of a job wait for a kind, unless too many jobs are noted. flops is the work of the
+// largest task. A contract-worker does not doubt its own kind, and notes nothing of it. The caller holds k.mu.
 func (k *kinds) noteWaiting(kind string, lane int, job string, flops float64) {
-	record, total := k.record(kind), 0
+	record, total := k.recordOf(kind), 0
 	for _, other := range k.records {
 		total += len(other.waiting)
 	}
-	isFull := len(record.waiting) >= mostWaiting || total >= mostWaitingOfAll
-	if _, isNoted := record.waiting[job]; isNoted || isFull || k.isContractWorker && kind == k.ownKind {
+	isFull := len(record.waiting) >= maxWaiting || total >= maxWaitingOfAll
+	isOwn := k.isContractWorker && kind == k.ownKind
+	if _, isNoted := record.waiting[job]; isNoted || isFull || isOwn {
 		return
 	}
 	now := time.Now()
@@ -78,14 +79,14 @@ func (k *kinds) noteWaiting(kind string, lane int, job string, flops float64) {
 	record.waiting[job] = waitingJob{lane, time.Duration(min(flops/policy.Rate*float64(time.Second), float64(longestTask))), now}
 }
 
-// review looks at every interval whether tasks return, until ctx ends.
-func (k *kinds) review(ctx context.Context) error {
+// watchReturns looks at every interval whether tasks return, and doubts the kinds whose tasks do not, until ctx ends.
+func (k *kinds) watchReturns(ctx context.Context) error {
 	return runEvery(ctx, k.interval, func(isLast bool) {
 		if isLast {
 			return
 		}
 		if err := k.lookForPartials(ctx); err == nil {
-			k.judge(time.Now())
+			k.doubtSilent(time.Now())
 		} else if ctx.Err() == nil {
 			k.log.Debug("cannot see whether tasks return", "error", err)
 		}
@@ -98,6 +99,8 @@ func (k *kinds) lookForPartials(ctx context.Context) error {
 		kind, job string
 		lane      int
 	}
+
+	// Copy the waiting jobs, because the mutex is not held while the server is asked.
 	var questions []question
 	k.mu.Lock()
 	for kind, record := range k.records {
@@ -106,6 +109,7 @@ func (k *kinds) lookForPartials(ctx context.Context) error {
 		}
 	}
 	k.mu.Unlock()
+
 	for _, q := range questions {
 		partialKind, sequence, err := k.lastPartial(ctx, q.lane, q.job)
 		if err != nil {
@@ -119,10 +123,11 @@ func (k *kinds) lookForPartials(ctx context.Context) error {
 		if partialKind != "" {
 			k.noteReturn(partialKind, sequence)
 		}
-		// An answered job is removed, unless a partial of another kind shows that this kind has returned nothing since the job waits. Such a
+		// An answered job waits no more. But if another kind computed it, and this kind has returned nothing since the job waits, the
 		// job stays as evidence against the kind.
-		record := k.record(q.kind)
-		if isAnswered && (partialKind == q.kind || partialKind == "" || record.lastReturn.After(record.waiting[q.job].noted)) {
+		record := k.recordOf(q.kind)
+		isByOther := partialKind != "" && partialKind != q.kind
+		if isAnswered && (!isByOther || record.lastReturn.After(record.waiting[q.job].noted)) {
 			delete(record.waiting, q.job)
 		}
 		k.mu.Unlock()
@@ -130,7 +135,8 @@ func (k *kinds) lookForPartials(ctx context.Context) error {
 	return nil
 }
 
-// lastPartial returns the kind and the sequence of a job's youngest partial. The kind is "" if none is stored, or it cannot be read.
+// lastPartial returns the kind and the sequence of a job's youngest partial. The kind is "" if no partial is stored, or
+// it cannot be read.
 func (k *kinds) lastPartial(ctx context.Context, lane int, job string) (kind string, sequence uint64, err error) {
 	m, err := k.bus.Log.Get(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
 	if errors.Is(err, bus.ErrNotFound) {
@@ -146,10 +152,10 @@ func (k *kinds) lastPartial(ctx context.Context, lane int, job string) (kind str
 	return p.NumericKind, m.Sequence, nil
 }
 
-// noteReturn notes a partial of a kind, and that the kind is believed, if the partial is younger than all that were noted. The caller holds
-// k.mu.
+// noteReturn notes a partial of a kind, if it is younger than all that were noted. The kind is believed from then on.
+// The caller holds k.mu.
 func (k *kinds) noteReturn(kind string, sequence uint64) {
-	record := k.record(kind)
+	record := k.recordOf(kind)
 	if sequence <= record.sequence {
 		return
 	}
@@ -160,8 +166,9 @@ func (k *kinds) noteReturn(kind string, sequence uint64) {
 	}
 }
 
-// judge doubts the kinds whose tasks wait for too long. It forgets the kinds of which nothing is heard and for which no job waits.
-func (k *kinds) judge(now time.Time) {
+// doubtSilent doubts the kinds whose tasks have waited for too long. It forgets the kinds of which nothing is heard and
+// for which no job waits.
+func (k *kinds) doubtSilent(now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for kind, record := range k.records {
@@ -181,12 +188,13 @@ func (k *kinds) judge(now time.Time) {
 	})
 }
 
-// trustedKinds returns the kinds among cores that are believed, with their cores. A contract-worker always believes its own kind. If no
-// kind is believed, learn-worker trusts all of them. The caller holds k.mu.
+// trustedKinds returns those kinds of cores that are believed, with their numbers of cores. A contract-worker always
+// trusts its own kind. If no kind is believed, a process without contract-worker trusts all of them. The caller holds
+// k.mu.
 func (k *kinds) trustedKinds(cores map[string]int, isBelieved func(*kindRecord) bool) map[string]int {
 	trusted := map[string]int{}
 	for kind, count := range cores {
-		if k.isContractWorker && kind == k.ownKind || isBelieved(k.record(kind)) {
+		if k.isContractWorker && kind == k.ownKind || isBelieved(k.recordOf(kind)) {
 			trusted[kind] = count
 		}
 	}
@@ -199,12 +207,12 @@ func (k *kinds) trustedKinds(cores map[string]int, isBelieved func(*kindRecord) 
 	return cores
 }
 
-// trialKind returns a doubted kind that is to show by one job whether its tasks return. It returns "" if there is none, or if a trial of a
-// kind is under way. The caller holds k.mu.
+// trialKind returns a kind in doubt that is to show by one job whether its tasks return. It returns "" if there is none,
+// or a trial of a kind is under way. The caller holds k.mu.
 func (k *kinds) trialKind(cores map[string]int, now time.Time) string {
 	candidates := map[string]int{}
 	for kind, count := range cores {
-		switch record := k.record(kind); {
+		switch record := k.recordOf(kind); {
 		case record.isBelieved:
 		case len(record.waiting) > 0:
 			return ""

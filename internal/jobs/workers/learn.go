@@ -1,7 +1,7 @@
 package workers
 
-// learn-worker makes the plan of a job. For a job with a deadline it also stores a first answer before anything begins that may be late,
-// and the aggregator answers with it if all else fails. The tasks are cut in publish_tasks.go.
+// learn-worker makes the plan of a job. For a job with a deadline it also stores a first answer before it begins anything that may be late.
+// The aggregator answers with that if all else fails. The tasks are cut in publish_tasks.go.
 
 import (
 	"context"
@@ -31,7 +31,7 @@ import (
 type Learn struct {
 	*hop.Loop
 	host     *Host
-	taskRoom *bus.Room       // of the task stream
+	taskRoom *bus.Room       // for messages in the stream of tasks
 	rates    admission.Rates // what tenants have spent of their rates
 }
 
@@ -76,11 +76,11 @@ func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome,
 		return hop.Done, err
 	}
 
+	// Find the plan of an earlier run, or make one.
 	net, err := w.host.networks.get(ctx, w.Bus.Blobs, m.Blob, nil)
 	if err != nil {
 		return hop.Done, err
 	}
-
 	began := time.Now()
 	var p *jobPlan
 	if d.Attempt > 1 || w.Bus.Conn.Since(d.JobStored) > earlierPlanAge {
@@ -109,6 +109,8 @@ func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *bt
 	if m.DeadlineMS == 0 {
 		return w.makePlan(ctx, net, m)
 	}
+
+	// Store a first answer now, or when the head start of planning is over.
 	remaining := time.Duration(m.DeadlineMS)*time.Millisecond - w.Bus.Conn.Since(d.JobStored)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -121,6 +123,7 @@ func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *bt
 	timer := time.AfterFunc(headStart, func() { store(remaining) })
 	defer timer.Stop()
 
+	// Plan, and store a first answer if it was not stored and may be needed.
 	p, err := w.makePlan(ctx, net, m)
 	if err != nil {
 		store(remaining)
@@ -135,8 +138,8 @@ func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *bt
 	return p, nil
 }
 
-// storeFirstAnswer stores the first answer of a job with some remaining time. It only logs a failure or a panic, because the job goes on
-// without a first answer.
+// storeFirstAnswer computes and stores the first answer of a job, given the remaining time until its deadline. A failure
+// or a panic is only logged, because the job goes on without a first answer.
 func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network, remaining time.Duration) {
 	var err error
 	defer func() {
@@ -176,7 +179,7 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 	}
 }
 
-// makePlan makes the plans of a job's queries.
+// makePlan makes the plans of a job's queries, with what is remembered for the job's owner.
 func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Network) (*jobPlan, error) {
 	planning, settings := w.fitToDeadline(ctx, m, len(net.Cores))
 	if m.Registered {
@@ -187,7 +190,7 @@ func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Netwo
 	}
 	owner := cacheOwner(m.Tenant, m.OwnCache)
 	memory := w.host.memoryOf(owner)
-	_, end := memory.shared.begin()
+	_, end := memory.shared.startUse()
 	defer end()
 	assignments, err := stage.Learn(planning, net, m.Queries, settings, memory.memo, memory.knowledge)
 	if err != nil {
@@ -200,9 +203,9 @@ func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Netwo
 	return &jobPlan{assignments: assignments, digest: wire.Digest(blob), blob: blob}, nil
 }
 
-// fitToDeadline returns the context and the settings for the planning of a job, which end the search for plans and bound the budget by the
-// job's deadline. The budget depends on the requested deadline and not on the clock, so that every worker makes the same plan. The clock
-// only ends the search.
+// fitToDeadline returns a context and settings for the planning of a job with so many tables. If the job has a deadline,
+// the context ends the search for plans, and the settings bound the budget. The budget depends on the requested deadline
+// and not on the clock, so that every worker makes the same plan. The clock only ends the search.
 func (w *Learn) fitToDeadline(ctx context.Context, m *message.Network, tables int) (context.Context, query.Settings) {
 	settings := m.Settings
 	if m.DeadlineMS == 0 {

@@ -36,9 +36,10 @@ func (w *Reparam) admitRequest(d *hop.Message, m *wire.Request) error {
 // headerBegin is the header of a task whose tenant has spent its rate: the time in Unix milliseconds before which the task may not begin.
 const headerBegin = "Btn-Begin"
 
-// admit returns an error if a job's plan takes more than its tenant may have. Otherwise it books the work on the tenant's rate and returns
-// when the job's tasks may begin; the zero time means at once. A message that is delivered again was booked before.
-func (w *Learn) admit(ctx context.Context, d *hop.Message, m *message.Network, cut *planCut) (begin time.Time, err error) {
+// admitPlan returns an error if a job's plan takes more than its tenant may have. Otherwise it books the work on the
+// tenant's rate and returns when the job's tasks may begin; the zero time means at once. The work of a message that is
+// delivered again was booked before.
+func (w *Learn) admitPlan(ctx context.Context, d *hop.Message, m *message.Network, cut *planCut) (begin time.Time, err error) {
 	if w.host.Tenants == nil {
 		return time.Time{}, nil
 	}

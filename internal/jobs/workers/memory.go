@@ -1,8 +1,8 @@
 package workers
 
-// What a process remembers between jobs. A tenant with a cache of its own has a memory of its own, so that the time or the answer of nobody
-// else's job reveals anything about that tenant's. All others share one. What is remembered under the digest of a blob needs no owner,
-// because the blobs of an owner have digests of their own.
+// What a process remembers between jobs. A tenant with a cache of its own has a memory of its own, so that no other job's time or answer
+// reveals anything about the tenant's jobs. All others share one. What is remembered under the digest of a blob needs no owner, because the
+// blobs of an owner have digests of their own.
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// mostOwners bounds the owners whose memory a process keeps.
-const mostOwners = 16
+// maxOwners bounds the number of owners whose memory a process keeps.
+const maxOwners = 16
 
 // ownerMemory is what learn-worker and contract-worker remember between the jobs of an owner.
 type ownerMemory struct {
@@ -70,11 +70,11 @@ func cacheOwner(tenant string, ownCache bool) string {
 	return cache.Owner(tenant)
 }
 
-// keepResults is the time for which intermediate results are kept after a task: for a million variables they are a gigabyte.
-const keepResults = 5 * time.Second
+// resultsKept is the time for which intermediate results are kept after a task: for a million variables they are a gigabyte.
+const resultsKept = 5 * time.Second
 
 // sharedResults keeps intermediate results for the plans and tasks of one process. It drops them when no plan and no task has been in work
-// for keepResults.
+// for resultsKept.
 type sharedResults struct {
 	problem.Shared
 	mu     sync.Mutex
@@ -82,8 +82,9 @@ type sharedResults struct {
 	timer  *time.Timer // drops the results; it runs while no plan or task is in work
 }
 
-// begin returns the intermediate results for a plan or task that begins. The caller calls end when the plan or task has ended.
-func (s *sharedResults) begin() (results *problem.Shared, end func()) {
+// startUse returns the intermediate results for a plan or task that begins. The caller calls end when the plan or task
+// has ended.
+func (s *sharedResults) startUse() (results *problem.Shared, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -91,17 +92,17 @@ func (s *sharedResults) begin() (results *problem.Shared, end func()) {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
-	return &s.Shared, s.end
+	return &s.Shared, s.endUse
 }
 
-// end notes that a plan or task has ended.
-func (s *sharedResults) end() {
+// endUse notes that a plan or task has ended.
+func (s *sharedResults) endUse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	s.inWork--
 	if s.inWork == 0 {
-		s.timer = time.AfterFunc(keepResults, s.Drop)
+		s.timer = time.AfterFunc(resultsKept, s.Drop)
 	}
 }
 
@@ -117,6 +118,7 @@ type decodedBlobs[T any] struct {
 	values memo.LRU[string, T]
 }
 
+// newDecodedBlobs returns an empty store for blobs that decode decodes.
 func newDecodedBlobs[T any](decode func([]byte) (T, error)) *decodedBlobs[T] {
 	return &decodedBlobs[T]{
 		decode: decode,
@@ -124,8 +126,9 @@ func newDecodedBlobs[T any](decode func([]byte) (T, error)) *decodedBlobs[T] {
 	}
 }
 
-// get returns the decoded blob of a digest. data has the blob's bytes if they came with the message that names it, and is checked against
-// the digest; otherwise it is nil, and get fetches the blob. Two callers may both decode a blob; both get the value of one of them.
+// get returns the decoded blob of a digest. If the blob's bytes came with the message that names it, they are data, and
+// are checked against the digest. Otherwise data is nil, and get fetches the blob. If two callers decode a blob at the
+// same time, both get one value.
 func (c *decodedBlobs[T]) get(ctx context.Context, blobs *bus.Blobs, digest string, data []byte) (T, error) {
 	if value, ok := c.values.Get(digest); ok {
 		return value, nil

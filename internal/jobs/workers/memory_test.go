@@ -11,8 +11,8 @@ import (
 // Intermediate results are dropped only after the last of several tasks.
 func TestSharedWhileATaskWorks(t *testing.T) {
 	var s sharedResults
-	_, endLong := s.begin()
-	_, endShort := s.begin()
+	_, endLong := s.startUse()
+	_, endShort := s.startUse()
 	endShort()
 	if s.timer != nil {
 		t.Error("to be dropped while a task works")
@@ -23,7 +23,7 @@ func TestSharedWhileATaskWorks(t *testing.T) {
 		t.Error("not to be dropped after the last task")
 	}
 
-	_, end := s.begin()
+	_, end := s.startUse()
 	if s.timer.Stop() {
 		t.Error("to be dropped while the next task works")
 	}

@@ -1,6 +1,6 @@
 package workers
 
-// The networks of models. A network is built once while it is remembered: that of a registered model, which jobs name by its digest, and
+// The networks of models. Networks are remembered, so that each is built once: that of a registered model, which jobs name by its digest, and
 // that of a model in a request that comes again, byte for byte.
 
 import (
@@ -26,9 +26,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// prepareNetwork returns the stored network of a request's model and the request's queries, which it checks. It builds the network, or
-// takes it from what is remembered for an owner; "" is everybody. The request was decoded from payload. If the delivery is repeated, the
-// earlier one may have failed for lack of the network: then it asks the server whether a remembered network is still stored.
+// prepareNetwork returns the stored network of a request's model, and the request's queries, which it checks. It takes
+// the network from what is remembered for an owner, "" for everybody, or builds it. The request m was decoded from
+// payload. isRepeated says that the message was delivered before. The earlier attempt may have failed because the
+// network is lost, so the server is asked whether a remembered network is still stored.
 func (w *Reparam) prepareNetwork(
 	ctx context.Context, owner string, m *wire.Request, payload []byte, isRepeated bool,
 ) (network cached.Network, queries []query.Query, err error) {
@@ -43,6 +44,7 @@ func (w *Reparam) prepareNetwork(
 		return network, queries, err
 	}
 
+	// The model is in the request. Its network may be remembered.
 	key, hasModel := inlineKeyOf(owner, m, payload)
 	if remembered, ok := w.host.inlineNetworks.Get(key); ok && hasModel {
 		isStored, err := w.isStored(ctx, remembered.Blob, isRepeated)
@@ -55,6 +57,7 @@ func (w *Reparam) prepareNetwork(
 		}
 	}
 
+	// Build it.
 	model, err := readModel(m.Model, m.Text, len(payload))
 	if err != nil {
 		return network, nil, fault.Wrap(fault.BadInput, err)
@@ -122,13 +125,14 @@ func (w *Reparam) registeredNetwork(
 
 	encoded, isHit, err := w.host.Cache.GetOrCompute(ctx, key, compute)
 	network, ok := cached.DecodeNetwork(encoded)
-	if err == nil && ok && isHit { // the cache outlives blobs
+	if err == nil && ok && isHit { // the blob may be gone although the cache has its digest
 		ok, err = w.isStored(ctx, network.Blob, isRepeated)
 	}
 	if err != nil || ok {
 		return network, err
 	}
 
+	// The remembered network is lost or cannot be decoded: build it again.
 	w.host.Cache.Forget(ctx, key)
 	if encoded, err = compute(ctx); err == nil {
 		network, _ = cached.DecodeNetwork(encoded)

@@ -1,8 +1,7 @@
 package workers
 
-// learn-worker cuts the contraction of a plan into tasks and publishes them. A job keeps its first plan, because a search that the clock
-// ends finds another plan the next time: the first plan with a stored task stays, and a later run of the same work completes the tasks of
-// that plan.
+// learn-worker cuts the contraction of a plan into tasks and publishes them. A job keeps the first plan of which a task is stored: if the job
+// is planned again, the tasks of that plan are completed. (A search for plans that the clock ends finds another plan the next time.)
 
 import (
 	"context"
@@ -38,7 +37,8 @@ type planCut struct {
 	ends        []int     // numbers of first chunks whose values may suffice for an answer
 }
 
-// cost returns the expected operations of chunk k. If marginals are wanted of one of its units, all of them take four times as long.
+// cost returns the expected operations of chunk k. They are four times as many if marginals are wanted of one of its
+// units.
 func (c *planCut) cost(k int) float64 {
 	for _, u := range c.chunks[k] {
 		if u.Query >= 0 && u.Query < len(c.assignments) && c.assignments[u.Query].Want.Marginals {
@@ -48,25 +48,26 @@ func (c *planCut) cost(k int) float64 {
 	return c.flops[k]
 }
 
-// inlinePlanBytes is the size up to which a plan travels in the message of a job of one task: storing and fetching a blob takes longer than
-// the remaining work of a small job.
+// inlinePlanBytes is the size up to which a plan travels in the message of a job of one task. For a small job, storing
+// and fetching a blob takes longer than the remaining work.
 const inlinePlanBytes = 16 << 10
 
-// mostPlans is the maximum number of plans of one job in one run of cutAndPublish: the plan of this run, the plan of an earlier run, and
+// maxPlans is the maximum number of plans of one job in one run of cutAndPublish: the plan of this run, the plan of an earlier run, and
 // one more if the blob of the latter was lost.
-const mostPlans = 3
+const maxPlans = 3
 
-// cutAndPublish cuts the contraction of a job by plan p into tasks and stores them. If an earlier run has published tasks of another plan,
-// it completes the tasks of that plan instead.
+// cutAndPublish cuts the contraction of a job by plan p into tasks and stores them. If an earlier run has published
+// tasks of another plan, it completes the tasks of that plan instead.
 func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Network, net *btn.Network, p *jobPlan) error {
 	demands := stage.Demands(net, m.Queries)
-	for range mostPlans {
+	for range maxPlans {
 		cut := &planCut{assignments: p.assignments}
 		cut.chunks, cut.flops, cut.ends = stage.ChunksAndCosts(net, p.assignments, w.host.ChunkFlops)
-		begin, err := w.admit(ctx, d, m, cut)
+		begin, err := w.admitPlan(ctx, d, m, cut)
 		if err != nil {
 			return err
 		}
+
 		// The plan travels in the only task of a small job. For the tasks of other jobs it is stored.
 		if len(cut.chunks) == 1 && len(p.blob) <= inlinePlanBytes {
 			p.inline = p.blob
@@ -80,6 +81,7 @@ func (w *Learn) cutAndPublish(ctx context.Context, d *hop.Message, m *message.Ne
 			tracing.Method.String(string(m.Settings.WithDefaults().Method)), tracing.Chunks.Int(len(cut.chunks)),
 		)
 
+		// Publish the tasks. If those of another plan are there, go on with that plan.
 		tasks := w.makeTasks(d.Subject.Lane, m, p, demands, cut)
 		other, err := w.publishTasks(ctx, d, tasks, p, begin)
 		if err != nil || other == nil {
@@ -106,7 +108,7 @@ func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
 func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []btn.Demand, cut *planCut) []*message.Task {
 	kind := ""
 	if len(cut.chunks) > 1 {
-		kind = w.host.kinds.assign(lane, m.Job, slices.Max(cut.flops), time.Duration(m.DeadlineMS)*time.Millisecond)
+		kind = w.host.kinds.assignKind(lane, m.Job, slices.Max(cut.flops), time.Duration(m.DeadlineMS)*time.Millisecond)
 	}
 	tasks := make([]*message.Task, len(cut.chunks))
 	for k, units := range cut.chunks {
@@ -137,8 +139,9 @@ func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []bt
 	return tasks
 }
 
-// demandsOf returns the demands that units name, so that a task carries only those it needs. named[i] is the demand first+i, or empty if no
-// unit names it: units for the queries 5 and 7 give first = 5, and named has demand 5, an empty demand and demand 7.
+// demandsOf returns the demands that units name, so that a task carries only those. named[i] is demand first+i, or empty
+// if no unit names it. For units of the queries 5 and 7, first is 5, and named is demand 5, an empty demand and demand
+// 7.
 func demandsOf(units []btn.Unit, demands []btn.Demand) (first int, named []btn.Demand) {
 	if len(units) == 0 {
 		return 0, nil
@@ -157,11 +160,12 @@ func demandsOf(units []btn.Unit, demands []btn.Demand) (first int, named []btn.D
 	return first, named
 }
 
-// publishTasks stores the tasks of plan p. It stores the first task only if no task of the job waits. If tasks or partials of an earlier
-// run follow another plan, it returns that plan, and nil otherwise.
+// publishTasks stores the tasks of plan p, the first one only if no task of the job waits. If tasks or partials of an
+// earlier run follow another plan, it returns that plan, and nil otherwise.
 //
-// Of two runs at the same time, at least one finds the other's plan: one of them stores its first task last, and by then the first task of
-// the other waits still or has left a partial. A task is removed only after its partial is stored.
+// If two runs publish at the same time, at least one of them finds the other's plan: it stores its first task last, and
+// by then the first task of the other still waits, or has left a partial. A task is removed only after its partial is
+// stored.
 func (w *Learn) publishTasks(
 	ctx context.Context, d *hop.Message, tasks []*message.Task, p *jobPlan, begin time.Time,
 ) (other *jobPlan, err error) {
@@ -171,6 +175,7 @@ func (w *Learn) publishTasks(
 	}
 	w.taskRoom.Spend(d.Subject.Lane, len(msgs))
 
+	// The first task.
 	stored, earlierMessage, err := w.publishFirst(ctx, d, msgs[0], tasks[0])
 	if err == nil && earlierMessage != nil {
 		other, err = w.differentPlan(ctx, d, p, earlierMessage)
@@ -179,7 +184,8 @@ func (w *Learn) publishTasks(
 		return other, err
 	}
 
-	if stored { // not again: the first task may be contracted and removed by now
+	// The others.
+	if stored { // the first task may be contracted and removed by now, so it is not stored again
 		msgs = msgs[1:]
 	}
 	var earlier []*jetstream.RawStreamMsg
@@ -214,8 +220,8 @@ func taskMessages(d *hop.Message, tasks []*message.Task, begin time.Time) ([]*na
 	return msgs, nil
 }
 
-// publishFirst stores the first task of a job if no task of the job waits, and reports whether it did. earlier is a message of the job
-// that was there before: the waiting task or, if the job has several tasks, a partial. It is nil if there is none.
+// publishFirst stores the first task of a job if no task of the job waits, and reports whether it did. earlier is a
+// message of an earlier run: the waiting task or, if the job has several tasks, a partial. It is nil if there is none.
 func (w *Learn) publishFirst(
 	ctx context.Context, d *hop.Message, msg *nats.Msg, task *message.Task,
 ) (stored bool, earlier *jetstream.RawStreamMsg, err error) {

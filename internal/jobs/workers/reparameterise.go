@@ -23,7 +23,7 @@ import (
 type Reparam struct {
 	storedJobs
 	host        *Host
-	networkRoom *bus.Room // of the network stream
+	networkRoom *bus.Room // for messages in the stream of networks
 }
 
 // setUpReparam gives w the intakes of reparam-worker: models, and orders to start a job again.
@@ -56,8 +56,9 @@ func (w *Reparam) handleModel(ctx context.Context, d *hop.Message) (hop.Outcome,
 	return hop.Done, w.reparameterise(ctx, d)
 }
 
-// resumeMoved handles a model that was moved to the end of its stream, because its job takes long or is to be done again. If the job has
-// begun it only sets the job's timer again, which may not have moved.
+// resumeMoved handles a model that was moved to the end of its stream, because its job takes long or is to be done
+// again. If the job has begun, it only sets the job's timer again, which may not have moved. Otherwise it
+// reparameterises the model.
 func (w *Reparam) resumeMoved(ctx context.Context, d *hop.Message) error {
 	hasBegun, err := w.hasBegun(ctx, d.Subject.Lane, d.Subject.Job)
 	if err != nil {
@@ -71,14 +72,14 @@ func (w *Reparam) resumeMoved(ctx context.Context, d *hop.Message) error {
 		return nil // no deadline; the request, which may be large, is not decoded
 	}
 	var m wire.Request
-	if err := identify(d, &m); err != nil {
+	if err := decodeIdentified(d, &m); err != nil {
 		return err
 	}
 	return w.setDeadline(ctx, d, m.DeadlineMS)
 }
 
-// handleRedrive starts a stored job again from its model: it makes the job's network and passes it on. It writes the facts of the request
-// into d, because the answer needs them if the work fails.
+// handleRedrive starts a stored job again from its model: it makes the job's network and passes it on. It writes the
+// facts of the request into d, because the error answer needs them if the work fails.
 func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var r message.Redrive
 	if err := d.Decode(&r); err != nil {
@@ -87,6 +88,8 @@ func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcom
 	if r.Job != d.Subject.Job {
 		return hop.Done, d.Mismatch("job", r.Job, d.Subject.Job)
 	}
+
+	// Read the stored request.
 	m, err := w.Bus.Log.GetRaw(ctx, bus.StreamModel, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Warn("nothing to start again: the model is gone", "job", r.Job)
@@ -95,7 +98,7 @@ func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcom
 	if err != nil {
 		return hop.Done, err
 	}
-	d.KeepsJob = false
+	d.KeepsJob = false // from here on an error ends the job
 	if err := bus.Intact(m.Subject, m.Header, m.Data); err != nil {
 		return hop.Done, err
 	}
@@ -114,9 +117,10 @@ func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcom
 	return hop.Done, w.reparameterise(w.Resume(ctx, d, m.Header), d)
 }
 
-// identify decodes the request in d.Data into m and writes the facts of the request into d. The tenant of a job with an owner is that
-// owner, whom the subject names, whatever the payload states. The request must be in its tenant's lane.
-func identify(d *hop.Message, m *wire.Request) error {
+// decodeIdentified decodes the request in d.Data into m, checks that it belongs to d's subject, and writes the facts of
+// the request into d. The tenant of a job with an owner is that owner, whom the subject names, whatever the request
+// states. The request has to be in its tenant's lane.
+func decodeIdentified(d *hop.Message, m *wire.Request) error {
 	if err := d.Decode(m); err != nil {
 		return err
 	}
@@ -137,8 +141,8 @@ func identify(d *hop.Message, m *wire.Request) error {
 	return nil
 }
 
-// replayedAge is the age from which a model is assumed to be delivered again: a consumer that was made again begins with the oldest
-// message. Most jobs of that age have their answer, so it is looked up before anything is computed.
+// replayedAge is the age from which a model has probably been delivered before: a consumer that was made again begins
+// with the oldest message. Most jobs of that age have their answer, so it is looked up before anything is computed.
 const replayedAge = 10 * time.Second
 
 // requestCopies is the number of copies of a request in memory while its network is made: as it came, decoded, as a network, and encoded
@@ -148,7 +152,7 @@ const requestCopies = 4
 // reparameterise turns the model in d.Data into a network and passes it on. It returns hop.ErrAnswered if the job has its answer.
 func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	var m wire.Request
-	if err := identify(d, &m); err != nil {
+	if err := decodeIdentified(d, &m); err != nil {
 		return err
 	}
 	if err := w.admitRequest(d, &m); err != nil {
@@ -166,6 +170,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		return err
 	}
 
+	// Make the network, with memory for copies of the request reserved.
 	d.SetAttributes(tracing.Method.String(string(m.Settings.WithDefaults().Method)))
 	free, err := w.host.memory.Hold(ctx, requestCopies*float64(len(d.Data)))
 	if err != nil {
@@ -179,6 +184,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		return err
 	}
 
+	// Store it.
 	out := &message.Network{
 		Job:        m.Job,
 		Tenant:     d.Tenant,
@@ -212,9 +218,9 @@ func needsNames(q query.Query) bool {
 	return q.OfVariables() || len(q.Evidence.Hard)+len(q.Evidence.Soft)+len(q.Do)+len(q.Believe) > 0
 }
 
-// setDeadline sets the timer of a job that has a deadline. It may be set twice, because the server keeps only the last message on a
-// timer's subject. It refuses a deadline beyond the time for which models are kept, because the job would never be answered. It returns
-// an error if the deadline has passed.
+// setDeadline sets the timer of a job that has a deadline. It returns an error if the deadline has passed, or is beyond
+// the time for which models are kept, because the job would never be answered. It may be called twice, because the
+// server keeps only the last message on a timer's subject.
 func (w *Reparam) setDeadline(ctx context.Context, d *hop.Message, deadlineMS int64) error {
 	if deadlineMS == 0 {
 		return nil

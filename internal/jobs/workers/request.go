@@ -1,6 +1,7 @@
 package workers
 
-// Request and reply: reparam-worker offers a NATS micro service that submits a request as any client would, and replies with the answer.
+// Requests for an immediate answer: reparam-worker offers a NATS micro service that submits a request as any client would, and replies with
+// the answer.
 
 import (
 	"context"
@@ -47,20 +48,20 @@ type service struct {
 	metrics      *metrics.Metrics
 	audit        *telemetry.Audit
 	jobs         *submit.Submitter
-	models       *bus.Room   // of the model stream
+	models       *bus.Room   // for messages in the stream of models
 	waitRoom     shares.Room // number of requests that wait for an answer
 	storeRoom    shares.Room // bytes of messages that are being stored, without requests
 	requestRoom  shares.Room // bytes of requests that are being stored
 	questionRoom shares.Room // number of questions about room that are being answered
 
-	mu     sync.Mutex
-	closed bool           // under mu: no work is started any more
-	inWork sync.WaitGroup // work that was started
+	mu       sync.Mutex
+	isClosed bool           // under mu: no work is started any more
+	inWork   sync.WaitGroup // work that was started
 
 	answered, pending, refused atomic.Int64 // requests, by their reply
 }
 
-// serve offers the service until ctx ends, then waits for the work that it has started.
+// serve offers the service until ctx ends, and then waits for the work that it has started.
 func (w *Reparam) serve(ctx context.Context) error {
 	s := &service{
 		Loop:         w.Loop,
@@ -69,12 +70,12 @@ func (w *Reparam) serve(ctx context.Context) error {
 		jobs:         submit.On(w.Bus),
 		models:       bus.NewModelRoom(w.Bus.Conn),
 		waitRoom:     shares.Room{Most: int64(w.host.Requests)},
-		storeRoom:    shares.Room{Most: mostStoring},
-		requestRoom:  shares.Room{Most: max(mostStoringRequests, 2*(w.Bus.Conn.NC.MaxPayload()+messageOverhead))},
-		questionRoom: shares.Room{Most: mostQuestions},
+		storeRoom:    shares.Room{Most: maxStoringBytes},
+		requestRoom:  shares.Room{Most: max(maxRequestBytes, 2*(w.Bus.Conn.NC.MaxPayload()+messageOverhead))},
+		questionRoom: shares.Room{Most: maxQuestions},
 	}
 
-	server, err := s.offer()
+	server, err := s.addEndpoints()
 	var lanes []laneConn
 	if err == nil {
 		lanes, err = s.connectLanes()
@@ -86,6 +87,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 		return fault.New(fault.Infrastructure, "pipeline: service: %w", err)
 	}
 
+	// Take no more requests.
 	<-ctx.Done()
 	if err := server.Stop(); err != nil {
 		w.Log.Warn("service", "error", err)
@@ -95,7 +97,7 @@ func (w *Reparam) serve(ctx context.Context) error {
 	drainLanes(lanes)
 
 	s.mu.Lock()
-	s.closed = true
+	s.isClosed = true
 	s.mu.Unlock()
 
 	// Work that was started sends its replies before the connection closes.
@@ -107,14 +109,15 @@ func (w *Reparam) serve(ctx context.Context) error {
 	return nil
 }
 
-// offer begins to take requests and questions about room. The service may be there with an error, too.
-func (s *service) offer() (micro.Service, error) {
+// addEndpoints begins to take requests and questions about room. If it fails, it may return the service besides the
+// error, for the caller to stop.
+func (s *service) addEndpoints() (micro.Service, error) {
 	server, err := micro.AddService(s.Bus.Conn.NC, micro.Config{
 		Name:         serviceName,
 		Version:      serviceVersion,
 		Description:  serviceDescription,
 		QueueGroup:   serviceName,
-		StatsHandler: s.stats,
+		StatsHandler: s.replyCounts,
 		ErrorHandler: func(_ micro.Service, err *micro.NATSError) {
 			s.Log.Warn("service", "error", err)
 		},
@@ -135,8 +138,8 @@ func (s *service) offer() (micro.Service, error) {
 	return server, err
 }
 
-// stats returns figures for `nats micro stats` in addition to those of the library, which are about the taking of requests only.
-func (s *service) stats(*micro.Endpoint) any {
+// replyCounts returns figures for `nats micro stats`. Those of the library only count the taking of requests.
+func (s *service) replyCounts(*micro.Endpoint) any {
 	return map[string]int64{
 		metrics.Answered: s.answered.Load(),
 		metrics.Pending:  s.pending.Load(),
@@ -149,17 +152,17 @@ func (s *service) stats(*micro.Endpoint) any {
 // one by one.
 func (s *service) handleRequest(r micro.Request) {
 	began := time.Now()
-	if refusal := s.start(&s.waitRoom, "requests", message.OwnerOf(r.Subject()), 1, func() { s.submitAndWait(r, began) }); refusal != "" {
+	if refusal := s.startWork(&s.waitRoom, "requests", message.OwnerOf(r.Subject()), 1, func() { s.submitAndWait(r, began) }); refusal != "" {
 		s.refuse(r, began, "", wire.ReplyNoRoom, fault.New(fault.Infrastructure, "pipeline: %s: ask again later", refusal))
 	}
 }
 
-// start calls work in a goroutine if n units of a room are free for an owner, and returns at once. It returns the reason if they are not
-// free. serve waits for the end of the goroutine.
-func (s *service) start(room *shares.Room, unit, owner string, n int64, work func()) (refusal string) {
+// startWork takes n units of a room for an owner and calls work in a goroutine. If they are not free, it returns the
+// reason at once. serve waits for the end of the goroutine.
+func (s *service) startWork(room *shares.Room, unit, owner string, n int64, work func()) (refusal string) {
 	s.mu.Lock() // so that no work is added to inWork when serve waits for it
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.isClosed {
 		return "this worker is stopping"
 	}
 	switch isFull, hasShare := room.Take(owner, n); {
@@ -186,6 +189,8 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 		)
 	}
 	defer span.End()
+
+	// Read the request, and submit it.
 	write, cancel := context.WithTimeout(ctx, hop.WriteTimeout)
 	defer cancel()
 	data, err := r.Data(), bus.Intact(r.Subject(), nats.Header(r.Headers()), r.Data())
@@ -209,7 +214,7 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 		return
 	}
 
-	// The request is stored from here on, so every other reply states that its job goes on.
+	// Wait for the answer. The request is stored now, so every other reply states that its job goes on.
 	patience := message.Patience(m.DeadlineMS)
 	wait, cancel := context.WithTimeout(s.Hard, patience)
 	defer cancel()
@@ -218,7 +223,7 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 		s.answered.Add(1)
 		s.metrics.Request(metrics.Answered, time.Since(began))
 		h := nats.Header(message.Headers(&wire.Answer{}, m.Job, digest, m.Tenant))
-		// the MAC and the signature of the aggregator, and the signed status
+		// The client gets the aggregator's MAC and signature, and the status that is signed with it.
 		for _, signed := range []string{seal.Header, seal.Signature, message.HeaderStatus} {
 			if v := answer.Header[signed]; len(v) > 0 {
 				h[signed] = v
@@ -244,8 +249,8 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 	})
 }
 
-// decodeRequest decodes a request that came on a subject. If the subject has an owner the job must be that owner's; a job without an id
-// gets an id of that owner.
+// decodeRequest decodes a request that came on a subject. If the subject has an owner, the job has to be that owner's. A
+// job without an id gets a new one, of the owner if there is one.
 func decodeRequest(subject string, data []byte) (m wire.Request, err error) {
 	s, err := message.ParseSubject(subject)
 	if err != nil {
@@ -277,7 +282,7 @@ func replyCode(err error) string {
 	return wire.ReplyFailed
 }
 
-// refuse replies that a request was not submitted, with the reason. After an error the request may be stored nevertheless.
+// refuse replies that a request was not submitted, and why. After an error the request may be stored nevertheless.
 func (s *service) refuse(r micro.Request, began time.Time, job, code string, err error) {
 	s.refused.Add(1)
 	s.metrics.Request(metrics.Refused, time.Since(began))
@@ -310,8 +315,9 @@ func oneLine(text string) string {
 	}, fmt.Sprintf("%.200s", text))
 }
 
-// reply sends data as the reply to a request, or the digest of a blob with data if data exceeds the server's limit. It does not use
-// r.Respond, which writes a field that the library reads when the handler has returned; reply may run later.
+// reply sends data as the reply to a request, or if data exceeds the server's limit, the digest of a blob with data. It
+// does not use r.Respond, which writes a field that the library reads after the handler has returned; reply may run
+// later than that.
 func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 	if r.Reply() == "" || len(r.Reply()) > bus.LongestSubject {
 		return // no subject for a reply, or one too long for the server
@@ -337,7 +343,7 @@ func (s *service) handleRoom(r micro.Request) {
 		r.Error(wire.ReplyBadRequest, "no such lane", nil)
 		return
 	}
-	if refusal := s.start(&s.questionRoom, "questions", "lane "+name, 1, func() { s.replyRoom(r, lane) }); refusal != "" {
+	if refusal := s.startWork(&s.questionRoom, "questions", "lane "+name, 1, func() { s.replyRoom(r, lane) }); refusal != "" {
 		r.Error(wire.ReplyNoRoom, refusal, nil)
 	}
 }

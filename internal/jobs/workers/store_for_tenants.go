@@ -1,7 +1,7 @@
 package workers
 
 // Tenants and clients have no right to publish to streams. reparam-worker stores their messages for them, within quotas and after checks.
-// Each of them has a share of what it stores at a time, so that no tenant takes all of its time.
+// It bounds what it stores at a time, in total and for each tenant, so that no tenant takes all of its time.
 
 import (
 	"context"
@@ -24,21 +24,21 @@ import (
 
 // Bounds of the work of one process for users at a time.
 const (
-	mostStoring         = 128 << 20 // bytes of messages that are being stored, without requests
-	mostStoringRequests = 16 << 20  // bytes of requests, or two of the largest messages; quotas count requests only when they are stored
-	messageOverhead     = 16 << 10  // bytes of memory that a message takes in addition to its payload
-	mostQuestions       = 64        // questions about room
+	maxStoringBytes = 128 << 20 // bytes of messages that are being stored, without requests
+	maxRequestBytes = 16 << 20  // bytes of requests, or two of the largest messages; quotas count requests only when they are stored
+	messageOverhead = 16 << 10  // bytes of memory that a message takes in addition to its payload
+	maxQuestions    = 64        // questions about room
 )
 
-// laneConn is a subscription to the messages that tenants of a lane want to be stored.
+// laneConn is a subscription to the messages that tenants of a lane ask a worker to store.
 type laneConn struct {
 	*nats.Subscription
 	nc *nats.Conn // the connection of the lane; nil: the subscription uses that of the worker
 }
 
-// connectLanes subscribes to the messages that tenants want to be stored. Each lane has a connection of its own, because the server closes
-// a connection that takes messages too slowly: the connections of the other lanes and of the worker stay. A server in this process is for
-// no tenants, and all lanes use the connection of the worker.
+// connectLanes subscribes to the messages that tenants ask a worker to store. Each lane has a connection of its own: the
+// server closes a connection that takes messages too slowly, and the connections of the other lanes and of the worker
+// then stay. If the server is in this process, it has no tenants, and all lanes use the worker's connection.
 func (s *service) connectLanes() (lanes []laneConn, err error) {
 	for n := range wire.Lanes {
 		lane := laneConn{}
@@ -47,7 +47,7 @@ func (s *service) connectLanes() (lanes []laneConn, err error) {
 			options := nc.Opts
 			options.Name += " lane " + strconv.Itoa(n)
 			options.ClosedCB = nil
-			options.RetryOnFailedConnect = true // a server that is away at this moment ends no worker
+			options.RetryOnFailedConnect = true // if the server is away now, that is no error
 			if lane.nc, err = options.Connect(); err != nil {
 				break
 			}
@@ -85,8 +85,8 @@ func (c laneConn) close() {
 	}
 }
 
-// handleStore starts store for a message of a user, or refuses the message. It ignores a message whose sender expects no reply. It must
-// not block.
+// handleStore starts store for a message of a user, or refuses the message. It ignores a message whose sender expects no
+// reply. It must not block, because messages come one by one.
 func (s *service) handleStore(r *nats.Msg) {
 	if r.Reply == "" {
 		return
@@ -101,7 +101,7 @@ func (s *service) handleStore(r *nats.Msg) {
 	if message.KindOf(subject) == message.KindModel {
 		room = &s.requestRoom
 	}
-	if refusal := s.start(room, "bytes", owner, int64(len(r.Data))+messageOverhead, func() { s.store(r, subject) }); refusal != "" {
+	if refusal := s.startWork(room, "bytes", owner, int64(len(r.Data))+messageOverhead, func() { s.store(r, subject) }); refusal != "" {
 		s.replyRefused(r, bus.CodeBusy, refusal+": ask again later")
 	}
 }
@@ -129,7 +129,7 @@ func (s *service) store(r *nats.Msg, subject string) {
 		return
 	}
 	r.Respond(reply.Data)
-	s.record(subject, reply.Data)
+	s.recordAudit(subject, reply.Data)
 }
 
 // takePlace takes a place for a request in the backlog of its lane. It returns an error if the lane has no place, or if the request has an
@@ -148,9 +148,9 @@ func (s *service) takePlace(ctx context.Context, subject string) error {
 	return s.models.Enter(ctx, model.Lane)
 }
 
-// record records in the audit log that a user's message was stored, if the stream's reply is no error and the message is a registered
-// model, a name of a model or a cancellation.
-func (s *service) record(subject string, reply []byte) {
+// recordAudit records in the audit log that a user's message was stored, if the stream's reply is no error and the
+// message is a registered model, a name of a model or a cancellation.
+func (s *service) recordAudit(subject string, reply []byte) {
 	var answer struct{ Error *jetstream.APIError }
 	if json.Unmarshal(reply, &answer) != nil || answer.Error != nil {
 		return

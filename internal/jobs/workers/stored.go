@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// storedJobs finds out, by the stored messages of a job, how far the job has come.
+// storedJobs finds out how far a job has come, from the stored messages of the job.
 type storedJobs struct{ *hop.Loop }
 
 // hasBegun reports whether a network, a task or a partial of the job is stored.
@@ -81,8 +81,8 @@ func (w *sums) readChunks(ctx context.Context, key jobChunks, count int) ([]*mes
 // parallelReads is the number of partials that readPartials fetches at the same time.
 const parallelReads = 8
 
-// readPartials reads the partials on the subjects. The result has nil in the place of a partial that is missing. It reads all of them,
-// even if one is missing, because reading removes the forged ones, which then are in no list any more.
+// readPartials reads the partials on subjects. The result has nil in the place of a partial that is missing. It reads
+// all of them even if one is missing, because reading deletes forged ones, so that lists no longer have them.
 func (w *sums) readPartials(ctx context.Context, subjects []string) ([]*message.Partial, error) {
 	partials := make([]*message.Partial, len(subjects))
 	g, ctx := errgroup.WithContext(ctx)
@@ -101,7 +101,9 @@ func (w *sums) readPartials(ctx context.Context, subjects []string) ([]*message.
 			if err := wire.Decode(m.Data, p); err != nil {
 				return err
 			}
-			if s, err := message.ParseSubject(subject); err != nil || p.Job != s.Job || p.N != s.N || p.K != s.K {
+			s, err := message.ParseSubject(subject)
+			isOfSubject := err == nil && p.Job == s.Job && p.N == s.N && p.K == s.K
+			if !isOfSubject {
 				return fault.New(fault.BadInput, "pipeline: %s holds chunk %d of %d of job %s", subject, p.K, p.N, p.Job)
 			}
 			partials[i] = p
@@ -119,7 +121,7 @@ type references struct {
 	blobs   []string // all blobs that the message names, that of the plan among them
 }
 
-// decodeReferences returns the references of a network, a task or a partial. A first answer has none.
+// decodeReferences returns the digests in a network, a task or a partial. A first answer has none.
 func decodeReferences(subject string, data []byte) (refs references, err error) {
 	switch message.KindOf(subject) {
 	case message.KindNetwork:

@@ -19,9 +19,10 @@ import (
 // sweepAhead is the prefetch of the sweeper, which looks at every stored job, and must keep up on a busy machine too.
 const sweepAhead = 64
 
-// sweep looks at a stored model when it is SweepAfter old, and starts its job again if the job has no answer and nothing of it is under
-// way (package job decides). Messages come in the order in which they were stored, so waiting for one delays no message that is due.
-func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
+// sweepModel looks at a stored model when it is SweepAfter old. If its job has no answer and nothing of it is under way,
+// it starts the job again (package job decides). Messages come in the order in which they were stored, so waiting for
+// one delays no other that is due.
+func (w *Aggregate) sweepModel(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	due := time.NewTimer(w.host.SweepAfter - w.Bus.Conn.Since(d.Raw.Stored))
 	defer due.Stop()
 	select {
@@ -30,7 +31,7 @@ func (w *Aggregate) sweep(ctx context.Context, d *hop.Message) (hop.Outcome, err
 		return hop.Later(time.Millisecond), nil
 	}
 
-	isAcknowledged, err := w.ackFloors.isReached(ctx, w.Bus.Conn, d.Subject.Lane, d.Raw.Sequence)
+	isAcknowledged, err := w.ackFloors.isAcknowledged(ctx, w.Bus.Conn, d.Subject.Lane, d.Raw.Sequence)
 	if err != nil {
 		return hop.Done, err
 	}
@@ -89,12 +90,12 @@ func (w *Aggregate) isUnderWay(ctx context.Context, lane int, job string) (bool,
 	return w.hasNetworkOrTask(ctx, lane, job)
 }
 
-// staleFloor is the age from which a delivered partial is taken for acknowledged though its consumer's floor is below it: see
-// streams.Keeper.
+// staleFloor is the age from which a delivered partial counts as acknowledged although its consumer's floor is below it:
+// see streams.Keeper.
 const staleFloor = time.Minute
 
-// recount has the partials of a job counted again if all of them are stored, and reports whether they are. It moves the youngest one to
-// the end of its stream, from where it is delivered, unless it will be delivered anyway.
+// recount reports whether all partials of a job are stored. If they are, it has them counted again: it moves the
+// youngest one to the end of its stream, so that it is delivered again, unless it will be delivered anyway.
 func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplete bool, err error) {
 	subjects, err := w.partialSubjects(ctx, lane, id)
 	if err != nil {
@@ -105,6 +106,7 @@ func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplet
 		return false, nil
 	}
 
+	// The youngest partial has the last sequence of all that match the filter.
 	youngest, err := w.Bus.Log.GetRaw(ctx, bus.StreamPartial, filter)
 	if errors.Is(err, bus.ErrNotFound) {
 		return false, nil
@@ -116,9 +118,10 @@ func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplet
 	if err != nil {
 		return false, err
 	}
-	sequence, floor := youngest.Sequence, consumer.AckFloor.Stream
-	if consumer.Delivered.Stream < sequence || floor < sequence && w.Bus.Conn.Since(youngest.Time) < staleFloor {
-		return true, nil // it will be delivered, or is delivered and in work
+	willBeDelivered := consumer.Delivered.Stream < youngest.Sequence
+	isInWork := consumer.AckFloor.Stream < youngest.Sequence && w.Bus.Conn.Since(youngest.Time) < staleFloor
+	if willBeDelivered || isInWork {
+		return true, nil
 	}
 
 	w.Log.Info("swept: summing", "job", id, "lane", lane, "chunks", n)
@@ -131,7 +134,7 @@ func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplet
 // false if there is none. The subjects may be of several cuts: of partial.3.a.2.0, partial.3.a.2.1 and partial.3.a.4.0 the cut into two
 // chunks is complete.
 func completeCut(subjects map[string]uint64) (filter string, n int, ok bool) {
-	stored := map[int]int{} // the number of chunks by that of the cut
+	stored := map[int]int{} // for each cut, by its number of chunks, the number of stored partials
 	for text := range subjects {
 		s, err := message.ParseSubject(text)
 		if err != nil {
@@ -144,11 +147,12 @@ func completeCut(subjects map[string]uint64) (filter string, n int, ok bool) {
 	return "", 0, false
 }
 
-// endIfLate reports whether the deadline of a job that came to a halt has passed. The job's timer ends the job. If the deadline passed
-// SweepAfter ago, the timer has gone off and the answer was lost: then endIfLate ends the job.
+// endIfLate reports whether the deadline of a job that came to a halt has passed. Normally the job's timer ends the job.
+// If the deadline passed more than SweepAfter ago, the answer after the timer was lost, and endIfLate ends the job.
 func (w *Aggregate) endIfLate(ctx context.Context, lane int, job string) (isLate bool, err error) {
 	request, err := w.Submission(ctx, wire.ModelSubject(lane, job))
-	if errors.Is(err, bus.ErrNotFound) || err == nil && (request.Deadline.IsZero() || w.Bus.Conn.Since(request.Deadline) < 0) {
+	isOpen := err == nil && (request.Deadline.IsZero() || w.Bus.Conn.Since(request.Deadline) < 0)
+	if errors.Is(err, bus.ErrNotFound) || isOpen {
 		return false, nil
 	}
 	if err != nil || w.Bus.Conn.Since(request.Deadline) < w.host.SweepAfter {
@@ -159,8 +163,8 @@ func (w *Aggregate) endIfLate(ctx context.Context, lane int, job string) (isLate
 	})
 }
 
-// ackFloors remembers for floorAge up to which sequence reparam-worker has acknowledged the models of each lane. It does not remember it
-// for longer, because a stream that was deleted and made again begins with sequence 1.
+// ackFloors remembers for floorFreshFor the sequence up to which reparam-worker has acknowledged the models of each
+// lane. It does not remember it for longer, because a stream that was deleted and made again begins with sequence 1.
 type ackFloors struct {
 	mu    sync.Mutex // held while the server is asked, too
 	lanes [wire.Lanes]struct {
@@ -169,15 +173,15 @@ type ackFloors struct {
 	}
 }
 
-// floorAge is the time for which the server's reply about a floor holds.
-const floorAge = 200 * time.Millisecond
+// floorFreshFor is the time for which the server's reply about a floor holds.
+const floorFreshFor = 200 * time.Millisecond
 
-// isReached reports whether all models of a lane up to a sequence are acknowledged, by the floor of their consumer.
-func (f *ackFloors) isReached(ctx context.Context, conn *bus.Conn, lane int, sequence uint64) (bool, error) {
+// isAcknowledged reports whether all models of a lane up to a sequence are acknowledged, by the floor of their consumer.
+func (f *ackFloors) isAcknowledged(ctx context.Context, conn *bus.Conn, lane int, sequence uint64) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	floor := &f.lanes[lane]
-	if time.Since(floor.at) > floorAge {
+	if time.Since(floor.at) > floorFreshFor {
 		consumer, _, err := conn.LaneConsumer(ctx, streams.Models.Stream, streams.Models.Name, lane)
 		if err != nil {
 			return false, err

@@ -36,7 +36,7 @@ type Worker struct {
 type intake struct {
 	streams.Feed
 	hop.Intake
-	pull pull.Intake // of which consume sets the fields that are the same for all intakes of a worker; see slots for Slots
+	pull pull.Intake // consume sets those of its fields that are the same for all intakes of a worker; see slots for Slots
 
 	obstacle atomic.Pointer[error] // why the intake has not begun; nil: it has begun, or no reason is known
 }
@@ -45,8 +45,9 @@ type intake struct {
 // in this process is kept from another process that may be idle.
 const shortPrefetch = 16
 
-// slots returns the number of messages of an intake that are processed at a time. concurrency is the configured number, 0 if none is
-// configured: then it is at least the number of processors. An intake with one slot keeps it in both cases.
+// slots returns the number of messages of an intake that are processed at a time. An intake with one slot keeps it.
+// Otherwise it is concurrency, the configured number, or if that is 0, the intake's number, but at least the number of
+// processors.
 func (in *intake) slots(concurrency int) int {
 	switch {
 	case in.pull.Slots == 1:
@@ -127,10 +128,13 @@ const (
 	setupRetry = 2 * time.Second
 )
 
-// waitForConsumers returns the names of the consumers of an intake's feed. It tries again for startPatience while the server does not
-// answer, because it may be restarting. It makes missing streams and consumers if others are there. If there are none, or the worker's
-// user may not make them, it waits without end for somebody to run btn setup, and logs that; the worker is not ready meanwhile. It
-// returns an error if the account of the user sees no streams.
+// waitForConsumers returns the names of the consumers of an intake's feed. While they cannot be found it tries again:
+//   - If the server does not answer, it may be restarting, and is asked again for startPatience.
+//   - If streams or consumers are missing and others are there, waitForConsumers makes the missing ones.
+//   - If there are none, or the worker's user may not make them, it waits without end for somebody to run btn setup,
+//     and logs that. The worker is not ready meanwhile.
+//
+// It returns an error if the account of the user sees no streams.
 func (w *Worker) waitForConsumers(in *intake) ([]string, error) {
 	defer in.obstacle.Store(nil)
 	for began := time.Now(); ; {
@@ -210,9 +214,9 @@ func (w *Worker) Ready() error {
 	return streams.Healthy(ctx, w.loop.Bus.Conn)
 }
 
-// announce publishes, for people, that this worker is there: at once and every message.HereEvery until ctx ends. At the end it publishes
-// that the worker is gone.
-func (w *Worker) announce(ctx context.Context) error {
+// announceWorker publishes, for people, that this worker is there: at once and every message.HereEvery until ctx ends.
+// At the end it publishes that the worker is gone.
+func (w *Worker) announceWorker(ctx context.Context) error {
 	host, _ := os.Hostname() // a machine may have none
 	m := &message.Here{
 		Process: nuid.Next(), Stage: w.loop.Stage, Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Version: telemetry.ThisBuild().Version,

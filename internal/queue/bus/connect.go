@@ -24,7 +24,7 @@ const (
 const (
 	// handshakes bounds the attempts to connect if the server ends the connection in the middle of its handshake.
 	maxHandshakes = 5
-	// handshakeTime is the time for a handshake with a busy server.
+	// handshakeTimeout is the time for a handshake with a busy server.
 	handshakeTimeout = 10 * time.Second
 )
 

@@ -166,7 +166,7 @@ func setTimeouts(o *redis.Options, timeout time.Duration) {
 	o.PoolTimeout = timeout
 	o.PoolSize = cmp.Or(o.PoolSize, 10*runtime.GOMAXPROCS(0)) // the library's default
 	o.ContextTimeoutEnabled = true
-	o.MaxRetries = -1 // see onLiveConnection
+	o.MaxRetries = -1 // see retryEnded
 	o.DialerRetries = 1
 
 	// No HELLO and no pushed messages: nothing here needs them, and Valkey does not know them all.
