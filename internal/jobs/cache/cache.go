@@ -33,8 +33,8 @@ type Options struct {
 	MaxValue int            // bytes; larger values go to Overflow; default 4 MiB
 	Hot      int64          // bytes of entries kept in the process, default 64 MiB, negative: none
 	Overflow Overflow       // where large values go; nil: they are not cached
-	// Secrets are the keys of the check of every entry, against other writers to Redis: the first
-	// seals, all of them open. Nil, or none: a plain checksum.
+	// Secrets returns the keys of the entries' HMACs, which detect entries of other writers to Redis. The first makes them, and
+	// all of them verify. If it is nil or returns none, entries have a plain checksum.
 	Secrets  func() [][]byte
 	LockTTL  time.Duration // after this without a sign of it, a worker that computes is taken for dead; default 1 s
 	LockWait time.Duration // longest wait for another worker's result, default 5 s, negative: never wait
@@ -226,6 +226,8 @@ func (c *Cache) openEntry(ctx context.Context, key string, entry []byte) ([]byte
 	if c.options.Overflow == nil {
 		return nil, errors.New("cache: a large entry, and no store of large values")
 	}
+
+	// payload is the digest of the value followed by the key.
 	ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
 	defer cancel()
 	large, err := c.options.Overflow.Get(ctx, string(payload))

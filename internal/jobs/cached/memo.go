@@ -33,8 +33,6 @@ type decodedPlan struct {
 	plan    *btn.Plan
 }
 
-// maxPlanBytes bounds the plans that are remembered as such, in bytes of the process. A plan takes about as much as its written form once
-// more, and planOverhead beside both: a small one is mostly that.
 const (
 	// maxPlanBytes bounds the memory of the decoded plans. A plan takes about twice the size of its bytes, and planOverhead
 	// besides, which is most of a small one.

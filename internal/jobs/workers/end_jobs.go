@@ -103,7 +103,8 @@ func (w *Aggregate) handleCancel(ctx context.Context, d *hop.Message) (hop.Outco
 	return hop.Done, w.EndWithError(d, fault.New(fault.Cancelled, "%s", cmp.Or(m.Reason, "cancelled")))
 }
 
-// handleEnd ends a job with the error that another stage has found.
+// handleEnd ends a job with the error that another stage has found. The message has the answer in encoded form. If the
+// job's id is invalid, the answer is for the nearest valid id, and is stored under the invalid one.
 func (w *Aggregate) handleEnd(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m message.End
 	if err := d.Decode(&m); err != nil {
@@ -120,6 +121,8 @@ func (w *Aggregate) handleEnd(ctx context.Context, d *hop.Message) (hop.Outcome,
 		return hop.Done, err
 	}
 	d.Digest = a.Digest
+
+	// The answer has to be an error, and of this job.
 	switch {
 	case a.Job != m.Job:
 		return hop.Done, d.Mismatch("the answer of job", a.Job, m.Job)

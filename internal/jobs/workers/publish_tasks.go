@@ -247,7 +247,9 @@ func (w *Learn) publishFirst(
 func (w *Learn) differentPlan(
 	ctx context.Context, d *hop.Message, p *jobPlan, m *jetstream.RawStreamMsg,
 ) (*jobPlan, error) {
-	if refs, err := decodeReferences(m.Subject, m.Data); err == nil && refs.request == d.Digest && refs.plan == p.digest {
+	refs, err := decodeReferences(m.Subject, m.Data)
+	isSamePlan := err == nil && refs.request == d.Digest && refs.plan == p.digest
+	if isSamePlan {
 		return nil, nil
 	}
 	return w.readPlan(ctx, d, m)

@@ -91,12 +91,14 @@ func (s *service) handleStore(r *nats.Msg) {
 	if r.Reply == "" {
 		return
 	}
-	subject := message.Kept(r.Subject)
+	subject := message.Kept(r.Subject) // the subject on which the message is to be stored
 	owner, ok := bus.OwnerOn(subject)
 	if !ok {
 		s.replyRefused(r, bus.CodeRefused, "nothing is stored under this subject")
 		return
 	}
+
+	// Requests have a bound of their own for the bytes that are being stored.
 	room := &s.storeRoom
 	if message.KindOf(subject) == message.KindModel {
 		room = &s.requestRoom

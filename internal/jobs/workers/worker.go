@@ -139,9 +139,9 @@ func (w *Worker) waitForConsumers(in *intake) ([]string, error) {
 	defer in.obstacle.Store(nil)
 	for began := time.Now(); ; {
 		names, err := w.findConsumers(w.loop.Soft, in.Feed)
-
 		pause := startRetry
 
+		// Make what is missing, and look again.
 		if bus.Missing(err) {
 			mendErr := w.loop.Mend(w.loop.Soft)
 			switch {
@@ -158,8 +158,8 @@ func (w *Worker) waitForConsumers(in *intake) ([]string, error) {
 			}
 		}
 
-		if err == nil || w.loop.Soft.Err() != nil || time.Since(began) > startPatience ||
-			errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		isHopeless := time.Since(began) > startPatience || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
+		if err == nil || w.loop.Soft.Err() != nil || isHopeless {
 			return names, err
 		}
 

@@ -96,7 +96,7 @@ func (r *Room) Enter(ctx context.Context, lane int) error {
 	age := time.Since(l.askedAt)
 
 	switch {
-	case l.free > 0:
+	case l.free > 0: // take it, and ask the server in the background if its answer is old
 		l.free--
 		if age > roomFreshFor && !l.isAsking {
 			l.isAsking = true
@@ -104,7 +104,7 @@ func (r *Room) Enter(ctx context.Context, lane int) error {
 		}
 		r.mu.Unlock()
 		return nil
-	case age < roomRetry:
+	case age < roomRetry: // the server has just said that there is none
 		defer r.mu.Unlock()
 		return r.noRoomError(lane)
 	}

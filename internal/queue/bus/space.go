@@ -34,7 +34,7 @@ const headerStored = "Btn-Stored"
 // it.
 const headerSpare = "Btn-Spare"
 
-// withSpare adds headerSpare to m, and returns m.
+// withSpare adds headerSpare to m, a header that the message gives up if it is moved in a full stream, and returns m.
 func withSpare(m *nats.Msg) *nats.Msg {
 	m.Header[headerSpare] = []string{"room for what a message says that was moved"}
 	return m
@@ -64,8 +64,8 @@ func TimesOf(metadata map[string]string) Times {
 	}
 }
 
-// StoredAt returns when a message with headers h was stored first. If it was moved, that is in a header. Otherwise it is
-// at, the time that the server states.
+// StoredAt returns when a message with headers h was stored first. at is the time that the server states. If the message
+// was moved to the end of its stream since, the first time is in a header.
 func StoredAt(h nats.Header, at time.Time) time.Time {
 	values := h[headerStored]
 	if len(values) == 0 {

@@ -44,8 +44,8 @@ const (
 	forgetAfter = 30 * time.Second // a stall is forgotten if it was not found again for so long
 )
 
-// group returns the kind of messages in a subject, which identifies the subject's stream here: "task" for
-// btn.v1.task.3.J, if that is its form.
+// group returns the kind of messages in a subject, such as "task" for a subject that begins with btn.v1.task. It
+// identifies the subject's stream here.
 func group(subject string) string {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(subject, wire.Prefix), ".")
 	return kind

@@ -110,7 +110,8 @@ func (l *Log) removeForged(ctx context.Context, stream string, sequence uint64) 
 // Discard deletes a stored message that can never be read, so that another can take its place, and reports whether it
 // did. It deletes only internal messages, and none while there is trouble with a cluster.
 func (l *Log) Discard(ctx context.Context, stream string, m *jetstream.RawStreamMsg) bool {
-	if m == nil || !message.Internal(message.KindOf(m.Subject)) || l.conn.inCluster() && l.conn.Unsettled(2*retryLostFor) {
+	mayBeReadable := l.conn.inCluster() && l.conn.Unsettled(2*retryLostFor) // by another server
+	if m == nil || !message.Internal(message.KindOf(m.Subject)) || mayBeReadable {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)

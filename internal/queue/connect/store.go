@@ -45,6 +45,7 @@ type RedisError interface {
 	RedisError()
 }
 
+// Do implements Store: it sends a command and returns the answer.
 func (s library) Do(ctx context.Context, command ...any) (any, error) {
 	var value any
 	err := s.retryEnded(ctx, func() (err error) {
@@ -95,6 +96,7 @@ func (r Reply) Int() int64 {
 	return n
 }
 
+// All implements Store: it sends commands in one round trip to each node.
 func (s library) All(ctx context.Context, commands [][]any) ([]Reply, error) {
 	var sent []redis.Cmder
 	err := s.retryEnded(ctx, func() (err error) {
@@ -117,6 +119,7 @@ func (s library) All(ctx context.Context, commands [][]any) ([]Reply, error) {
 	return replies, nil
 }
 
+// Keys implements Store: it returns the keys that match a pattern, from all nodes.
 func (s library) Keys(ctx context.Context, pattern string) ([]string, error) {
 	var mu sync.Mutex // the nodes of a cluster are asked at the same time
 	var keys []string
@@ -139,11 +142,13 @@ func (s library) Keys(ctx context.Context, pattern string) ([]string, error) {
 	return keys, scan(ctx, s.client)
 }
 
+// Close ends the connections.
 func (s library) Close() error { return s.client.Close() }
 
 // logger passes on the library's own log lines, one per failed dial.
 type logger func(ctx context.Context, format string, v ...any)
 
+// Printf passes on a log line.
 func (l logger) Printf(ctx context.Context, format string, v ...any) { l(ctx, format, v...) }
 
 // LogRedis sends the log lines of go-redis, of all clients of the process, to the function f.

@@ -380,7 +380,8 @@ func (st *stream) onTimer() {
 	}
 	st.timerTime = time.Time{}
 	now := time.Now()
-	for m := st.messageAt(st.firstSequence); m != nil && st.config.MaxAge > 0 && !now.Before(m.storedAt.Add(st.config.MaxAge)); m = st.messageAt(st.firstSequence) {
+	isTooOld := func(m *message) bool { return st.config.MaxAge > 0 && !now.Before(m.storedAt.Add(st.config.MaxAge)) }
+	for m := st.messageAt(st.firstSequence); m != nil && isTooOld(m); m = st.messageAt(st.firstSequence) {
 		st.remove(m.sequence)
 	}
 	if st.config.AllowMsgSchedules {

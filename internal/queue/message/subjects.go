@@ -246,7 +246,7 @@ func ParseSubject(subject string) (Subject, error) {
 }
 
 // hasOwnerToken reports whether subjects of a kind always have an owner's token, which is form.Everybody if nobody owns
-// what is there.
+// what is there. These are the kinds whose layout is a digest alone.
 func hasOwnerToken(k Kind) bool { return layouts[k] == "d" }
 
 // decimal parses a number that is not negative, and accepts only the form in which String writes it: no sign, no leading
@@ -300,10 +300,11 @@ func KeepSubject(tenant, subject string) string {
 	return KeepFilter(wire.Lane(tenant), strings.TrimPrefix(subject, wire.Prefix))
 }
 
-// KeepFilter returns the filter of KeepSubject for a lane's tenants and the subjects btn.v1.<end>.
+// KeepFilter returns the filter of the subjects on which users of a lane's tenants ask a worker to store messages on
+// btn.v1.<end>.
 func KeepFilter(lane int, end string) string { return keepPrefix + strconv.Itoa(lane) + "." + end }
 
-// Kept returns the subject on which a worker stores a message that came on a subject by KeepSubject.
+// Kept returns the subject on which a worker has to store a message that a user sent on a subject by KeepSubject.
 func Kept(subject string) string {
 	_, end, _ := strings.Cut(strings.TrimPrefix(subject, keepPrefix), ".")
 	return wire.Prefix + end

@@ -34,14 +34,14 @@ func (p *turns) freeSlots() int {
 
 // mayBegin reports whether a slot is free for a message of a tenant with this load. An extra slot is only for a tenant
 // that has no message in work.
-func (p *turns) mayBegin(f *tenantLoad) bool {
-	return p.inWork < p.slots || f.inWork == 0 && p.freeSlots() > 0
+func (p *turns) mayBegin(load *tenantLoad) bool {
+	return p.inWork < p.slots || load.inWork == 0 && p.freeSlots() > 0
 }
 
 // mayBeginHeavy reports whether a heavy message of a tenant with this load may begin if there is a slot: no other heavy
 // message is in work, or fewer than maxHeavy and none of this tenant and lane.
-func (p *turns) mayBeginHeavy(f *tenantLoad) bool {
-	return p.heavyInWork == 0 || p.heavyInWork < maxHeavy && f.heavyInWork == 0
+func (p *turns) mayBeginHeavy(load *tenantLoad) bool {
+	return p.heavyInWork == 0 || p.heavyInWork < maxHeavy && load.heavyInWork == 0
 }
 
 // isHeavy reports whether a message may take long and much memory.
@@ -151,8 +151,8 @@ func (l *lane) forgetTenant(h held) {
 
 // hasInWork reports whether a message of the lane is being processed.
 func (l *lane) hasInWork() bool {
-	for _, f := range l.loads {
-		if f.inWork > 0 {
+	for _, load := range l.loads {
+		if load.inWork > 0 {
 			return true
 		}
 	}

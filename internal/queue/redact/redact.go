@@ -64,7 +64,10 @@ type redacted struct {
 	text string
 }
 
+// Error returns the text without secrets.
 func (e *redacted) Error() string { return e.text }
+
+// Unwrap returns the original error.
 func (e *redacted) Unwrap() error { return e.error }
 
 // Error returns err with a text in which users, passwords and tokens are replaced, both those in URLs and those of the

@@ -41,6 +41,7 @@ func Sustains(ctx context.Context, conn *bus.Conn) ([]Sustained, error) {
 			return nil, fault.New(fault.Infrastructure, "pipeline: stream %s has no bound", name)
 		}
 
+		// How long a message stays before it may be purged, see watermark.purgeableBefore.
 		times := bus.TimesOf(c.Metadata)
 		holds := map[string]time.Duration{
 			bus.StreamModel:   max(times.Grace, purgeLag),

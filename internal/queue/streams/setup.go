@@ -50,7 +50,7 @@ func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return fault.New(fault.Infrastructure, "pipeline: setup: %w: %v", ctx.Err(), err)
-		case !isUnanswered && !isUnavailable(err) || time.Now().After(until):
+		case !isUnanswered && !isUnavailable(err) || time.Now().After(until): // done, or asking again would not help
 			return err
 		}
 		noteAndWait(err)
@@ -70,14 +70,16 @@ const (
 // by answerPatience. With a deadline it would wait until that for an answer that is lost. The caller calls the returned
 // function at the end.
 func withoutDeadline(ctx context.Context) (context.Context, func()) {
-	each, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
-	return each, func() { stop(); cancel() }
+	return inner, func() { stop(); cancel() }
 }
 
 // isUnavailable reports whether a request failed because a cluster has no leader yet, or misses servers for it.
 func isUnavailable(err error) bool {
-	return isRefusal(err, 10008, "") || isRefusal(err, 10005, "peer offline") && !lacksPeers(err)
+	noLeader := isRefusal(err, 10008, "")
+	peerOffline := isRefusal(err, 10005, "peer offline") && !lacksPeers(err)
+	return noLeader || peerOffline
 }
 
 // isRefusal reports whether err is the server's error with a code and a text that contains the given one.

@@ -60,6 +60,7 @@ func Root(ctx context.Context, p trace.TracerProvider, name string) (context.Con
 // headers are the headers of a message. Their names are written as they are.
 type headers map[string][]string
 
+// Get returns the first value of a header, or "".
 func (h headers) Get(name string) string {
 	if values := h[name]; len(values) > 0 {
 		return values[0]
@@ -67,8 +68,10 @@ func (h headers) Get(name string) string {
 	return ""
 }
 
+// Set sets a header to one value.
 func (h headers) Set(name, value string) { h[name] = []string{value} }
 
+// Keys returns the names of the headers that name a span.
 func (h headers) Keys() []string { return []string{wire.HeaderTraceParent, wire.HeaderTraceState} }
 
 // From returns ctx with the span that a message's headers name, if they name one.

@@ -103,7 +103,7 @@ func (f *File[T]) reloadIfChanged() {
 		if !f.failedLast {
 			f.log.Warn("cannot read "+f.what+" again: the old ones stay", "error", err)
 		}
-		f.info = nil
+		f.info = nil // so that the next look reads the file whether it has changed or not
 		f.failedLast = true
 		return
 	}
