@@ -32,12 +32,12 @@ func (c *Cache) Book(ctx context.Context, tenant string, b admission.Booking) (b
 		text, _ = answer.(string)
 		return err
 	})
-	at, err := strconv.ParseInt(text, 10, 64)
+	micros, err := strconv.ParseInt(text, 10, 64)
 	if !done || err != nil {
 		return time.Time{}, false
 	}
-	if at == b.Now.UnixMicro() {
-		return b.Now, true
+	if micros == b.Now.UnixMicro() {
+		return b.Now, true // at once: the time without rounding to microseconds
 	}
-	return time.UnixMicro(at), true
+	return time.UnixMicro(micros), true
 }

@@ -219,6 +219,7 @@ func (l *Jobs) storeFirst(ctx context.Context, m *nats.Msg) (*wire.Answer, error
 
 // sameResults reports whether two lists of computed results are equal, apart from durations and cache hits.
 func sameResults(a, b []query.Result) bool {
+	// comparable returns an answer with the results that can be encoded, without what may differ.
 	comparable := func(results []query.Result) *wire.Answer {
 		answer := &wire.Answer{Digest: wire.Digest(nil), Status: wire.StatusOK, Results: slices.Clone(results)}
 		for i := range answer.Results {

@@ -42,7 +42,7 @@ func methodOf(results []query.Result) string {
 	for i := range results {
 		r := &results[i]
 		switch {
-		case r.Status != query.StatusOK || r.Method == "" || method == string(r.Method):
+		case r.Status != query.StatusOK || r.Method == "" || method == string(r.Method): // nothing new
 		case method == MethodNone:
 			method = string(r.Method)
 		default:

@@ -110,8 +110,8 @@ func (m *Meter) costHeader(before, stage string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := m.recentCost()
-	isNew := w.Seconds > 0 && m.stated.Seconds == 0 || w.Flops > 0 && m.stated.Flops == 0
-	if w == (message.Work{}) || time.Since(m.statedAt) < stampEvery && !isNew {
+	isFirst := w.Seconds > 0 && m.stated.Seconds == 0 || w.Flops > 0 && m.stated.Flops == 0 // measurement of its kind
+	if w == (message.Work{}) || time.Since(m.statedAt) < stampEvery && !isFirst {
 		return before
 	}
 	m.statedAt = time.Now()

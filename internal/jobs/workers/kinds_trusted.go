@@ -213,8 +213,8 @@ func (k *kinds) trialKind(cores map[string]int, now time.Time) string {
 	candidates := map[string]int{}
 	for kind, count := range cores {
 		switch record := k.recordOf(kind); {
-		case record.isBelieved:
-		case len(record.waiting) > 0:
+		case record.isBelieved: // it needs no trial
+		case len(record.waiting) > 0: // its trial is under way
 			return ""
 		case now.Sub(record.doubtedAt) > trialAfter:
 			candidates[kind] = count

@@ -37,7 +37,7 @@ type Learn struct {
 
 // setUpLearn gives w the intake of learn-worker: networks.
 func (h *Host) setUpLearn(w *Worker) {
-	room := bus.NewRoom(h.Bus.Conn, bus.StreamTask, bus.ConsumerTask, 4)
+	room := bus.NewRoom(h.Bus.Conn, bus.StreamTask, bus.ConsumerTask, 4) // a quarter of the backlog of jobs
 	l := &Learn{Loop: w.loop, host: h, taskRoom: room}
 	if h.Redis {
 		l.rates.Shared = h.Cache

@@ -28,7 +28,7 @@ type Reparam struct {
 
 // setUpReparam gives w the intakes of reparam-worker: models, and orders to start a job again.
 func (h *Host) setUpReparam(w *Worker) {
-	room := bus.NewRoom(h.Bus.Conn, bus.StreamNetwork, bus.ConsumerNetwork, 4)
+	room := bus.NewRoom(h.Bus.Conn, bus.StreamNetwork, bus.ConsumerNetwork, 4) // a quarter of the backlog of jobs
 	r := &Reparam{storedJobs: storedJobs{w.loop}, host: h, networkRoom: room}
 
 	w.intakes = []*intake{

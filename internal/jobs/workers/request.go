@@ -165,10 +165,10 @@ func (s *service) startWork(room *shares.Room, unit, owner string, n int64, work
 	if s.isClosed {
 		return "this worker is stopping"
 	}
-	switch isFull, hasShare := room.Take(owner, n); {
+	switch isFull, isShareTaken := room.Take(owner, n); {
 	case isFull:
 		return fmt.Sprintf("%d %s wait already", room.Most, unit)
-	case hasShare:
+	case isShareTaken: // the owner has its share of the room
 		return fmt.Sprintf("too many %s of %s wait already", unit, owner)
 	}
 	s.inWork.Go(func() {

@@ -23,7 +23,7 @@ func (a Asked) AtLeast() Cost {
 		Bytes: max(float64(a.Bytes), 8*a.Numbers, float64(s.Memory)),
 		Parts: a.Demands,
 	}
-	switch s.Method {
+	switch s.Method { // these methods spend their budget
 	case query.MethodSymmetryCP:
 		c.Flops = max(c.Flops, s.Budget)
 		if s.WithDefaults().Objective == query.ObjectiveFrobenius {

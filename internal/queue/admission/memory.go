@@ -29,20 +29,20 @@ const cgroup = "/sys/fs/cgroup/memory.max"
 // LimitProcess bounds the memory of this process and returns the bound, 0 if there is none. The bound is flag if that is
 // not 0, else GOMEMLIMIT, else the limit of the cgroup. The collector runs more often near it.
 func LimitProcess(flag int64) int64 {
-	set := debug.SetMemoryLimit(-1)
+	present := debug.SetMemoryLimit(-1) // only returns the limit, which is that of GOMEMLIMIT
 	switch {
-	case flag == 0 && set != math.MaxInt64:
-		return set
+	case flag == 0 && present != math.MaxInt64:
+		return present
 	case flag == 0:
 		text, err := os.ReadFile(cgroup)
 		if err != nil {
 			return 0
 		}
 		if flag, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err != nil {
-			return 0 // "max"
+			return 0 // the text is "max": there is no limit
 		}
 	}
-	debug.SetMemoryLimit(min(set, flag-flag/headroomDivisor))
+	debug.SetMemoryLimit(min(present, flag-flag/headroomDivisor))
 	return flag
 }
 

@@ -166,8 +166,8 @@ func (m *Models) writeName(ctx context.Context, a Alias, sequence uint64) error 
 	return m.log.putAfter(ctx, a.Owner, &nats.Msg{Subject: a.Subject(), Data: data}, sequence)
 }
 
-// RestoreName stores a name with the versions in data, as RestoreName's caller copied them. If the name exists, it stays
-// as it is, and had is true.
+// RestoreName stores a name with the versions in data, the JSON that a name's message has. If the name exists already,
+// it stays as it is, and had is true.
 func (m *Models) RestoreName(ctx context.Context, owner, name string, data []byte) (had bool, err error) {
 	a := Alias{Owner: owner, Name: name}
 	if err := a.parseVersions(data); err != nil {

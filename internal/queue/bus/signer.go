@@ -90,8 +90,11 @@ func (s *Signer) reportForged(subject string) bool {
 func (s *Signer) isSigned(subject string, h nats.Header, data []byte) bool {
 	switch kind := message.KindOf(subject); {
 	case kind == message.KindAnswer && s.guard.Answers != nil:
-		signature := h[seal.Signature]
-		return len(signature) < 2 && s.guard.Answers.Verify(firstValue(signature), subject, digestOf(h), answerStatement(h, data))
+		signatures := h[seal.Signature]
+		if len(signatures) > 1 {
+			return false // a repeated header is a forgery
+		}
+		return s.guard.Answers.Verify(firstValue(signatures), subject, digestOf(h), answerStatement(h, data))
 	case s.hasMAC(kind):
 		return s.guard.Keys.Verify(firstValue(h[seal.Header]), subject, blobOf(h), data)
 	}

@@ -341,7 +341,7 @@ func Filter(k Kind) string { return wire.Prefix + string(k) + ".>" }
 // If a message has any other subject, no stream takes it, and its publisher learns that at once.
 func Served(k Kind) []string {
 	layout := layouts[k]
-	wildcards := strings.Repeat(".*", len(layout))
+	wildcards := strings.Repeat(".*", len(layout)) // one for each token of the layout
 	if !strings.HasPrefix(layout, "l") {
 		unowned := wire.Prefix + string(k) + wildcards
 		if hasOwnerToken(k) {
@@ -352,7 +352,7 @@ func Served(k Kind) []string {
 
 	var subjects []string
 	for lane := range wire.Lanes {
-		unowned := wire.Prefix + string(k) + "." + strconv.Itoa(lane) + wildcards[2:]
+		unowned := wire.Prefix + string(k) + "." + strconv.Itoa(lane) + wildcards[len(".*"):]
 		subjects = append(subjects, unowned, unowned+".*")
 	}
 	return subjects
@@ -364,6 +364,8 @@ func OwnedBy(k Kind, tenant string) string {
 		return ""
 	}
 	layout := layouts[k]
+
+	// A * for each token of the layout, except the lane, and the owner before the job or the digest.
 	ownerPosition := strings.IndexAny(layout, "jd")
 	tokens := strings.Split(strings.Repeat("*", len(layout)), "")
 	if strings.HasPrefix(layout, "l") {
@@ -380,6 +382,8 @@ func OfJob(k Kind, lane int, job string) string {
 	if !strings.Contains(layout, "j") {
 		return ""
 	}
+
+	// A * for each token of the layout, except the lane and the job.
 	tokens := strings.Split(strings.Repeat("*", len(layout)), "")
 	if strings.HasPrefix(layout, "l") {
 		tokens[0] = strconv.Itoa(lane)

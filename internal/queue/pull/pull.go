@@ -314,7 +314,7 @@ func (p *puller) run(ctx context.Context) error {
 func (p *puller) sleepTime(now, lastHeartbeat time.Time) time.Duration {
 	moment, next := min(p.in.Heartbeat, hoardFor/2), now.Add(time.Hour)
 	for _, l := range p.lanes {
-		due := l.lostAt.Add(1)
+		due := l.lostAt.Add(1) // when requests count as lost, if nothing is due before
 		needsRequest := len(l.waiting) == 0 && l.requested == 0
 		mayReturn := !p.in.Patient && (p.asksInTurn || p.inWork >= p.slots || len(l.waiting) > 0)
 		switch {
@@ -379,11 +379,11 @@ func (p *puller) startWaiting() {
 func (p *puller) processMessages() {
 	for t := range p.toProcess {
 		began := time.Now()
-		free := func() { p.results <- finished{t, time.Since(began), true} }
+		free := func() { p.results <- finished{started: t, duration: time.Since(began), isGivenUp: true} }
 		if !p.in.Work(t.Delivered, free) {
-			return // another goroutine has taken its place
+			return // the message was given up, and another goroutine has taken the place of this one
 		}
-		p.results <- finished{t, time.Since(began), false}
+		p.results <- finished{started: t, duration: time.Since(began)}
 	}
 }
 

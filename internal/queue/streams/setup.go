@@ -376,9 +376,12 @@ func findConsumer(ctx context.Context, s jetstream.Stream, name string, clustere
 			c, err = s.Consumer(ctx, name)
 			return err
 		})
-		switch {
-		case err != nil || !clustered || c.CachedInfo().Cluster != nil && c.CachedInfo().Cluster.Leader != "":
+		if err != nil || !clustered {
 			return c, err
+		}
+		switch cluster := c.CachedInfo().Cluster; {
+		case cluster != nil && cluster.Leader != "":
+			return c, nil
 		case time.Now().After(until):
 			return nil, fmt.Errorf("it has had no leader for %v", leaderPatience)
 		}
@@ -397,10 +400,9 @@ func placeConsumer(ctx context.Context, isMoved bool, place func(context.Context
 	defer cancel()
 	for began := time.Now(); ; {
 		err := untilAnswered(ctx, place)
-		switch {
-		case isUnavailable(err), isRefusal(err, 10023, ""):
-		case isMoved && errors.Is(err, jetstream.ErrConsumerExists) && time.Since(began) < peerPatience:
-		default:
+		isRemoving := isMoved && errors.Is(err, jetstream.ErrConsumerExists) && time.Since(began) < peerPatience
+		mayPass := isUnavailable(err) || isRefusal(err, 10023, "") || isRemoving
+		if !mayPass {
 			return err
 		}
 		if bus.Pause(ctx, leaderPause); ctx.Err() != nil {

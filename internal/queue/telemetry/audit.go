@@ -93,8 +93,8 @@ func (a *Audit) appendLine(line []byte) error {
 		return err
 	}
 	_, err = file.Write(line)
-	if closed := file.Close(); err == nil {
-		err = closed
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
 	}
 	return err
 }
