@@ -77,15 +77,17 @@ func (c *Cache) waitForLock(ctx context.Context, key string) (unlock func()) {
 	name, token := key+":lock", rand.Text()
 	pause := 5 * time.Millisecond
 	for deadline := time.Now().Add(c.options.LockWait); ; pause = min(2*pause, 100*time.Millisecond) {
+		// Try to take the lock, or else see whether its holder has stored the value.
 		hasLock, hasValue := false, false
-		if !c.callRedis(ctx, func(ctx context.Context) (err error) {
+		isAnswered := c.callRedis(ctx, func(ctx context.Context) (err error) {
 			if hasLock, err = c.setIfAbsent(ctx, name, token, c.options.LockTTL); err == nil && !hasLock {
 				var answer any
 				answer, err = c.redis.Do(ctx, "EXISTS", key)
 				hasValue = answer == int64(1)
 			}
 			return err
-		}) {
+		})
+		if !isAnswered {
 			return noUnlock
 		}
 		if hasLock {

@@ -80,15 +80,19 @@ func sealEntry(secrets [][]byte, key string, where valuePlace, payload []byte) [
 
 // unsealEntry returns an entry's payload if every bit is as sealEntry wrote it, for this key and one of the secrets.
 func unsealEntry(secrets [][]byte, key string, entry []byte) (valuePlace, []byte, error) {
-	// The magic number, the layout, the length and the place have to be right, and then the HMAC.
-	if len(entry) < headerSize || !bytes.HasPrefix(entry, []byte(magic)) || entry[4] != layoutVersion ||
-		binary.LittleEndian.Uint64(entry[8:]) != uint64(len(entry)-headerSize) {
+	// The magic number, the layout, the length and the place have to be right.
+	if len(entry) < headerSize || !bytes.HasPrefix(entry, []byte(magic)) || entry[4] != layoutVersion {
+		return 0, nil, errEntry
+	}
+	if binary.LittleEndian.Uint64(entry[8:]) != uint64(len(entry)-headerSize) {
 		return 0, nil, errEntry
 	}
 	payload := entry[headerSize:len(entry):len(entry)]
 	if where := valuePlace(entry[5]); where != inEntry && where != inOverflow {
 		return 0, nil, errEntry
 	}
+
+	// One of the secrets has to give the HMAC.
 	if len(secrets) == 0 {
 		secrets = [][]byte{nil}
 	}

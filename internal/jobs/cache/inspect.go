@@ -98,6 +98,8 @@ func (c *Cache) describe(ctx context.Context, keys []string) ([]Entry, error) {
 	if err != nil {
 		return nil, redisError(err)
 	}
+
+	// There are three replies for each key.
 	var entries []Entry
 	for i, k := range keys {
 		size, ttl, idle := replies[3*i], replies[3*i+1], replies[3*i+2]
@@ -136,6 +138,8 @@ func (c *Cache) Show(ctx context.Context, key string) (e Entry, value []byte, el
 	if !exists {
 		return e, nil, "", fmt.Errorf("%w: %s", ErrNoEntry, key)
 	}
+
+	// The value is in the entry, or its digest is.
 	raw := []byte(text)
 	where, payload, err := unsealEntry(c.options.Secrets(), key, raw)
 	switch {

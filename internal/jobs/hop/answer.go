@@ -68,11 +68,11 @@ func (l *Jobs) CheckNotOver(ctx context.Context, lane int, job, digest string, a
 		return err
 	}
 
+	// The models of answered jobs are kept for the grace, so the model of a younger job is there.
 	s, err := l.Bus.Conn.Stream(ctx, bus.StreamModel)
 	if err != nil {
 		return err
 	}
-
 	if l.Bus.Conn.Since(asked) < bus.TimesOf(s.CachedInfo().Config.Metadata).Grace {
 		return nil
 	}
@@ -282,7 +282,9 @@ func (l *Jobs) EndJob(
 	if err != nil {
 		return err
 	}
-	if !l.WritesAnswers { // if the job has such a message already, that stays
+
+	// Ask the stage that writes answers. If the job has such a message already, that one stays.
+	if !l.WritesAnswers {
 		m := &message.End{Job: a.Job, Tenant: a.Tenant, Answer: b, Under: under, Time: time.Now().UnixMilli()}
 		if !asked.IsZero() {
 			m.Stored = asked.UnixMilli()
@@ -301,6 +303,7 @@ func (l *Jobs) EndJob(
 		return err
 	}
 
+	// Write the answer.
 	if under != "" {
 		_, err := l.Bus.Log.PutOnce(ctx, bus.StreamAnswer, &nats.Msg{
 			Subject: wire.AnswerSubject(under),
@@ -352,6 +355,7 @@ func (l *Jobs) Submission(ctx context.Context, subject string) (Submission, erro
 	}
 	s := Submission{StoredAt: bus.StoredAt(stored.Header, stored.Time)}
 
+	// Read the payload.
 	data, err := stored.Data, bus.Intact(stored.Subject, stored.Header, stored.Data)
 	if err == nil {
 		data, err = l.Bus.Blobs.Payload(ctx, message.OwnerOf(stored.Subject), stored.Header, stored.Data)
@@ -367,6 +371,7 @@ func (l *Jobs) Submission(ctx context.Context, subject string) (Submission, erro
 		return Submission{}, err
 	}
 
+	// Decode it.
 	var m wire.Request
 	if wire.Decode(data, &m) == nil {
 		s.Tenant = message.TenantOf(m.Job, m.Tenant)

@@ -315,7 +315,7 @@ func (l *Loop) startHeartbeat(
 		}
 
 		d.Raw.Working()
-		if !isProgressTold {
+		if !isProgressTold { // at the first heartbeat, so that quick work has no progress
 			l.Progress(d.Subject.Job, l.Stage, 0, 1)
 			isProgressTold = true
 		}

@@ -156,7 +156,8 @@ func (l *Loop) answerNameless(d *Message, id string) error {
 	}
 
 	info := l.ErrorInfo(err)
-	return l.EndJob(ctx, 0, &wire.Answer{
+	const anyLane = 0 // such a job is in no lane of its own
+	return l.EndJob(ctx, anyLane, &wire.Answer{
 		Job:    d.Subject.Job,
 		Digest: wire.Digest(d.Data),
 		Status: wire.StatusError,

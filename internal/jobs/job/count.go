@@ -119,7 +119,10 @@ func (c *Count[D]) Partial(k int, ends []int, d D, again bool, now time.Time) (l
 		c.pause = FirstPause
 	}
 	c.held = append(c.held, d)
-	if !c.hasTimer || len(c.held) == 1 || now.Sub(c.heldSince) < LastPause {
+
+	// Every partial puts the next look off by the pause, but not for longer than LastPause in all.
+	mayPutOff := now.Sub(c.heldSince) < LastPause
+	if !c.hasTimer || len(c.held) == 1 || mayPutOff {
 		c.hasTimer, e.Timer = true, c.pause
 	}
 	if c.earlyEnd() > 0 {

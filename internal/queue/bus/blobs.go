@@ -156,7 +156,8 @@ func (b *Blobs) renew(ctx context.Context, stored *jetstream.RawStreamMsg) (isFr
 		return false, err
 	}
 	c := s.CachedInfo().Config
-	if c.MaxAge == 0 || b.conn.Since(stored.Time) < min(TimesOf(c.Metadata).Renew, c.MaxAge/2) {
+	isYoung := b.conn.Since(stored.Time) < min(TimesOf(c.Metadata).Renew, c.MaxAge/2)
+	if c.MaxAge == 0 || isYoung { // without a maximum age blobs do not expire
 		return true, nil
 	}
 
@@ -202,7 +203,8 @@ func (b *Blobs) find(ctx context.Context, digest string) ([]byte, error) {
 			continue // the message may have been damaged on its way
 		}
 		if !b.conn.inCluster() || time.Now().After(until) {
-			if !b.conn.inCluster() || !b.conn.Unsettled(2*retryLostFor) { // else the bytes may be there still
+			mayReturn := b.conn.inCluster() && b.conn.Unsettled(2*retryLostFor) // with a server that is away
+			if !mayReturn {
 				b.deleteQuietly(ctx, stored.Sequence)
 			}
 			return nil, err

@@ -188,10 +188,11 @@ func parseStored(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	h := reply.Header
 	receivedBytes := reply.Size() - len(reply.Subject) - len(reply.Reply) - len(reply.Data)
 	count, readableBytes := headerExtent(h)
+	mayHide := count > maxHeaders || receivedBytes != readableBytes // headers behind those that could be read
 
 	// A reply with a status has no message.
 	if status, text := h.Get(statusHeader), h.Get(statusText); status != "" {
-		if len(h[jetstream.SequenceHeader]) > 0 || count > maxHeaders || receivedBytes != readableBytes {
+		if len(h[jetstream.SequenceHeader]) > 0 || mayHide {
 			return nil, fmt.Errorf("%w: a status", ErrDoubtful)
 		}
 		if status == "404" || status == "204" { // nothing there; the end of a batch
@@ -201,7 +202,7 @@ func parseStored(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	}
 
 	// Each of the server's headers has to be there once, with nothing hidden.
-	if count > maxHeaders || receivedBytes != readableBytes {
+	if mayHide {
 		return nil, fmt.Errorf("%w: %d bytes of headers, only %d of them readable", ErrDoubtful, receivedBytes, readableBytes)
 	}
 	for _, name := range []string{

@@ -57,6 +57,7 @@ func (l *Log) Forget(ctx context.Context, tenant string) (f Forgotten, err error
 		return f, err
 	}
 
+	// Erase kind by kind what the tenant owns, and what belongs to the jobs without an owner.
 	for _, group := range keptKinds {
 		for _, kind := range group.kinds {
 			filters := []string{message.OwnedBy(kind, tenant)}

@@ -21,7 +21,7 @@ import (
 
 // Stored describes the model registered under a digest.
 type Stored struct {
-	Owner  string // the tenant whose it is; "": everybody's
+	Owner  string // the tenant that has registered it; "": it is everybody's
 	Digest string
 	Bytes  uint64
 	Time   time.Time // when it was stored
@@ -30,16 +30,16 @@ type Stored struct {
 // Models keeps registered models and their names.
 type Models struct {
 	log   *Log
-	blobs *Blobs // everybody's
+	blobs *Blobs // everybody's models
 }
 
-// Put registers a model's bytes under their digest, which it returns: for an owner, or for everybody if owner is "". A model that is
-// registered already is left as it is. The error wraps ErrFull if there is no room.
+// Put registers a model's bytes under their digest, which it returns. The model is for an owner's jobs, or if owner is
+// "", for everybody's. A model that is registered already is left as it is. The error wraps ErrFull if there is no room.
 func (m *Models) Put(ctx context.Context, owner string, data []byte) (digest string, err error) {
 	return m.blobs.Of(owner).Put(ctx, data)
 }
 
-// visibleTo returns the models that an owner's jobs may name: the owner's own, and everybody's.
+// visibleTo returns where to look for the models that an owner's jobs may name: the owner's own models, and everybody's.
 func (m *Models) visibleTo(owner string) []*Blobs {
 	if owner == "" {
 		return []*Blobs{m.blobs}
@@ -47,9 +47,9 @@ func (m *Models) visibleTo(owner string) []*Blobs {
 	return []*Blobs{m.blobs.Of(owner), m.blobs}
 }
 
-// Get returns the bytes of a model that an owner's jobs may name. The error wraps ErrNotFound if there is none,
-// ErrLost if they are gone or damaged, and ErrDigest if somebody registered other bytes under this
-// digest; then it may be registered again.
+// Get returns the bytes of a model that an owner's jobs may name. The error wraps ErrNotFound if there is none, ErrLost
+// if the bytes are gone or damaged, and ErrDigest if other bytes were registered under this digest. In the last two
+// cases the model may be registered again.
 func (m *Models) Get(ctx context.Context, owner, digest string) (data []byte, err error) {
 	for _, blobs := range m.visibleTo(owner) {
 		if data, err = blobs.find(ctx, digest); !errors.Is(err, ErrNotFound) {
@@ -62,13 +62,13 @@ func (m *Models) Get(ctx context.Context, owner, digest string) (data []byte, er
 // Registered is the content of the stream of registered models.
 type Registered struct {
 	Models  []Stored  // oldest first
-	Names   []Alias   // in their order
-	Skipped []Skipped // messages that are neither, by subject
+	Names   []Alias   // sorted by owner and name
+	Skipped []Skipped // messages that are neither, sorted by subject
 
-	pieceUsers map[string]int // by the subjects of pieces the number of models that have them
+	pieceUsers map[string]int // the number of models that have a piece, by the piece's subject
 }
 
-// Skipped is a stored message that cannot be read as what its subject says. Lists and copies pass it over.
+// Skipped is a stored message that cannot be read as what its subject says. Lists and copies skip it.
 type Skipped struct {
 	Subject string
 	Why     error
@@ -79,18 +79,20 @@ func (s Skipped) String() string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%.200q: %.300v", s.Subject, s.Why)), " ")
 }
 
-// List returns the registered models and their names. It takes time proportional to all their bytes,
-// because each message is fetched. One that cannot be read stops nothing: it is in Skipped.
+// List returns the registered models and their names. A message that cannot be read is in Skipped, and no error. List
+// takes time proportional to all bytes of the models, because it fetches each message.
 func (m *Models) List(ctx context.Context) (r Registered, err error) {
 	subjects, err := m.log.Subjects(ctx, StreamGraph, message.Filter(message.KindGraph))
 	if err != nil {
 		return r, err
 	}
+
+	// Read all messages. Pieces of models are among them, and look like models or are skipped.
 	r.pieceUsers = map[string]int{}
-	var skipped []Skipped // pieces too
+	var skipped []Skipped
 	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
 		switch err := m.addStoredMessage(ctx, &r, subject); {
-		case err == nil || errors.Is(err, ErrNotFound) && !errors.Is(err, ErrLost): // removed since
+		case err == nil || errors.Is(err, ErrNotFound) && !errors.Is(err, ErrLost): // read, or removed meanwhile
 		case ctx.Err() == nil && Unreadable(err):
 			skipped = append(skipped, Skipped{subject, err})
 		default:
@@ -98,6 +100,7 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 		}
 	}
 
+	// Take out the pieces, and sort.
 	for _, s := range skipped {
 		if r.pieceUsers[s.Subject] == 0 {
 			r.Skipped = append(r.Skipped, s)
@@ -116,7 +119,8 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 	return r, nil
 }
 
-// addStoredMessage adds the model or the name on a subject to r. If the message is neither, the error is Unreadable.
+// addStoredMessage adds the model or the name on a subject to r, and counts the pieces of a model. If the message is
+// neither, Unreadable reports true for the error.
 func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject string) error {
 	if owner, name, ok := ParseAlias(subject); ok {
 		alias, _, err := m.readName(ctx, owner, name)
@@ -134,6 +138,8 @@ func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject st
 	if err != nil {
 		return err
 	}
+
+	// A list of pieces, or the bytes of a model, which have to be a message.
 	if len(stored.Header[headerPieces]) > 0 {
 		digests, err := parsePieceList(stored.Data)
 		if err != nil {
@@ -153,8 +159,8 @@ func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject st
 	return err
 }
 
-// Describe describes the model registered under a digest for a tenant's user or for everybody. The error wraps ErrNotFound if there is
-// none.
+// Describe describes the model registered under a digest, for the connection's tenant or for everybody. The error wraps
+// ErrNotFound if there is none.
 func (m *Models) Describe(ctx context.Context, digest string) (model Stored, err error) {
 	for _, blobs := range m.visibleTo(m.log.conn.tenant) {
 		var stored *jetstream.RawStreamMsg
@@ -168,7 +174,7 @@ func (m *Models) Describe(ctx context.Context, digest string) (model Stored, err
 	return model, err
 }
 
-// describeStored describes the model that a stored message holds, or lists the pieces of.
+// describeStored describes the model in a stored message, or in the pieces that it lists.
 func describeStored(ctx context.Context, blobs *Blobs, stored *jetstream.RawStreamMsg, digest string) (Stored, error) {
 	data, err := blobs.checkedContent(ctx, stored, digest)
 	if errors.Is(err, ErrLost) { // the model may be registered again
@@ -177,8 +183,9 @@ func describeStored(ctx context.Context, blobs *Blobs, stored *jetstream.RawStre
 	return Stored{Owner: blobs.owner, Digest: digest, Time: stored.Time, Bytes: uint64(len(data))}, err
 }
 
-// Remove removes everybody's registered model or name, or with an owner that owner's, whatever is stored there, and pieces that no
-// other model has. The error wraps ErrNotFound if nothing is. A tenant's user cannot remove anything.
+// Remove removes a registered model or a name, whatever is stored there: an owner's, or if owner is "", everybody's. It
+// also removes pieces of the model that no other model has. The error wraps ErrNotFound if there is no such model or
+// name. A tenant's user cannot remove anything.
 func (m *Models) Remove(ctx context.Context, owner, name string) error {
 	if m.log.conn.tenant != "" {
 		return fault.New(fault.BadInput, "bus: to remove registered models takes the operator's user")
@@ -202,7 +209,8 @@ func (m *Models) Remove(ctx context.Context, owner, name string) error {
 	return nil
 }
 
-// removePieces removes the pieces of a registered model that no other model has. It looks at every model, if there are pieces.
+// removePieces removes those pieces of a registered model that no other model has. If the model has pieces, it reads all
+// models.
 func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) error {
 	stored, err := blobs.getStored(ctx, digest)
 	if errors.Is(err, ErrNotFound) {
@@ -231,7 +239,7 @@ func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) 
 	return nil
 }
 
-// sortedUnique returns each of the digests once.
+// sortedUnique returns the digests sorted, each of them once.
 func sortedUnique(digests []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(digests)))
 }
