@@ -386,17 +386,16 @@ func (l *Jobs) Submission(ctx context.Context, subject string) (Submission, erro
 	return s, nil
 }
 
-// giveUp gives a message up: it writes a dead letter, then an error as the job's answer if answer is true, and ends the
+// giveUp gives a message up: it writes a dead letter, then if withAnswer an error as the job's answer, and ends the
 // deliveries.
-func (l *Loop) giveUp(d *Message, err error, answer bool) Outcome {
+func (l *Loop) giveUp(d *Message, err error, withAnswer bool) Outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
 	defer cancel()
 
 	writeErr := l.deadLetter(ctx, d, err)
-	if writeErr == nil && answer && !d.KeepsJob {
+	if writeErr == nil && withAnswer && !d.KeepsJob {
 		writeErr = l.EndWithError(d, err)
 	}
-
 	if writeErr != nil {
 		l.Log.Error("cannot write a dead letter", "job", d.Subject.Job, "error", writeErr)
 		d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))

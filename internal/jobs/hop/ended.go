@@ -13,14 +13,14 @@ import (
 
 // Ended describes a job whose answer this process stored.
 type Ended struct {
-	Tenant  string
-	Method  string        // the method of its results, MethodMixed or MethodNone
-	Outcome string        // OutcomeOK, OutcomePartly, or the code of the error that all its queries have
-	Took    time.Duration // since its model was stored
-	Timed   bool          // Took is known
-	Results []query.Result
-	Bytes   int    // size of the answer
-	Trace   string // id of the trace; "" if nobody records one
+	Tenant      string
+	Method      string        // the method of its results, MethodMixed or MethodNone
+	Outcome     string        // OutcomeOK, OutcomePartly, or the code of the error that all its queries have
+	Duration    time.Duration // since its model was stored
+	HasDuration bool          // Duration is known
+	Results     []query.Result
+	Bytes       int    // size of the answer
+	Trace       string // id of the trace; "" if nobody records one
 }
 
 // Outcomes of jobs, beside the codes of errors.
@@ -80,19 +80,19 @@ func outcomeOf(a *wire.Answer) string {
 // stored, zero if that is unknown.
 func (l *Jobs) recordEnd(ctx context.Context, a *wire.Answer, asked time.Time, bytes int) {
 	ended := Ended{
-		Tenant:  a.Tenant,
-		Method:  methodOf(a.Results),
-		Outcome: outcomeOf(a),
-		Took:    max(0, time.Since(asked)),
-		Timed:   !asked.IsZero(),
-		Results: a.Results,
-		Bytes:   bytes,
-		Trace:   tracing.ID(trace.SpanContextFromContext(ctx)),
+		Tenant:      a.Tenant,
+		Method:      methodOf(a.Results),
+		Outcome:     outcomeOf(a),
+		Duration:    max(0, time.Since(asked)),
+		HasDuration: !asked.IsZero(),
+		Results:     a.Results,
+		Bytes:       bytes,
+		Trace:       tracing.ID(trace.SpanContextFromContext(ctx)),
 	}
 	l.Metrics.Answered(ended)
 	ms := int64(-1) // not known
-	if ended.Timed {
-		ms = ended.Took.Milliseconds()
+	if ended.HasDuration {
+		ms = ended.Duration.Milliseconds()
 	}
 	about := aboutOf(ctx)
 	l.Log.LogAttrs(ctx, slog.LevelInfo, "job", slog.String("job", a.Job), slog.String("tenant", a.Tenant), slog.String("model", about.Model),

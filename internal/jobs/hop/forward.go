@@ -85,7 +85,7 @@ func (l *Jobs) WaitForRoom(ctx context.Context, store func() error) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-l.Soft.Done():
+		case <-l.StartCtx.Done():
 			return ErrLater
 		case <-time.After(pause):
 		}

@@ -31,18 +31,18 @@ import (
 
 // Jobs are the jobs of one stage in one process: their requests, outputs and answers in the streams.
 type Jobs struct {
-	Stage   string // name of the stage in errors, logs, timings, progress and dead letters
-	Bus     *bus.Bus
-	Log     *slog.Logger
-	Metrics Metrics
-	Hard    context.Context // when it ends, work in progress is given up: some time after Soft
-	Soft    context.Context // when it ends, the worker stops and begins nothing new
+	Stage    string // name of the stage in errors, logs, timings, progress and dead letters
+	Bus      *bus.Bus
+	Log      *slog.Logger
+	Metrics  Metrics
+	WorkCtx  context.Context // when it ends, work in progress is given up: some time after StartCtx
+	StartCtx context.Context // when it ends, the worker stops and begins nothing new
 
 	// ErrorResults returns the results of a job that fails with err in a stage, one for each query.
 	ErrorResults func(job string, queries int, err error, stage string) []query.Result
 
 	// MergeFirst returns results, with those of the job's first answer in the place of results that failed.
-	MergeFirst func(results, storeFirst []query.Result) []query.Result
+	MergeFirst func(results, first []query.Result) []query.Result
 
 	// WritesAnswers says that this stage writes the answers of jobs. The others ask it to.
 	WritesAnswers bool
@@ -122,8 +122,8 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 		return true
 	}
 
-	if !l.Bus.Log.Verify(l.Hard, msg) {
-		l.Bus.Log.Reject(l.Hard, msg)
+	if !l.Bus.Log.Verify(l.WorkCtx, msg) {
+		l.Bus.Log.Reject(l.WorkCtx, msg)
 		return true
 	}
 
@@ -133,10 +133,10 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 	}
 
 	// Begin heartbeats, the trace, the measurement, and the guard that gives the handler up.
-	ctx, cancel := context.WithCancelCause(l.Hard)
+	ctx, cancel := context.WithCancelCause(l.WorkCtx)
 	stop := l.startHeartbeat(ctx, d, cancel, intake)
 	if intake.CountAttempts != nil && d.Attempt >= l.MaxDeliveries {
-		d.Attempt = intake.CountAttempts(l.Hard, d)
+		d.Attempt = intake.CountAttempts(l.WorkCtx, d)
 	}
 	ctx = l.withTrace(ctx, d, intake)
 	subject := d.Subject
@@ -193,7 +193,7 @@ func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Dura
 		level = slog.LevelDebug
 		err = nil
 	}
-	if !l.Log.Enabled(l.Hard, level) {
+	if !l.Log.Enabled(l.WorkCtx, level) {
 		return
 	}
 
@@ -211,7 +211,7 @@ func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Dura
 	if err != nil {
 		log = log.With("error", err)
 	}
-	log.Log(l.Hard, level, "message", "outcome", outcome.name, "took", took)
+	log.Log(l.WorkCtx, level, "message", "outcome", outcome.name, "took", took)
 }
 
 // callHandler resolves the payload of a message and calls the intake's handler. A panic becomes an internal error,
@@ -271,10 +271,10 @@ func (l *Loop) failedByTrouble(ctx context.Context, err error) bool {
 	}
 	select {
 	case <-ctx.Done():
-	case <-l.Soft.Done():
+	case <-l.StartCtx.Done():
 	case <-time.After(troubleRetry):
 	}
-	return ctx.Err() == nil && l.Soft.Err() == nil
+	return ctx.Err() == nil && l.StartCtx.Err() == nil
 }
 
 // startHeartbeat begins the heartbeats of a message, which run in a goroutine of their own until stop is called. Each

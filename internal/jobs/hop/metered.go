@@ -9,14 +9,14 @@ import (
 
 // Work describes the processing of a message that is counted as its stage's proper work.
 type Work struct {
-	Waited  time.Duration // from its storage in the stream to its delivery; meaningful if First
-	First   bool          // this was its first delivery
-	Took    time.Duration // from its delivery until its output was stored
-	Tenant  string        // the tenant whose work it was
-	Bytes   int           // size of the message
-	Flops   float64       // expected flops of finished work
-	Charged float64       // seconds of this process, see Meter
-	Trace   string        // id of the trace; "" if nobody records one
+	Waited          time.Duration // from its storage in the stream to its delivery; meaningful if IsFirstDelivery
+	IsFirstDelivery bool          // this was its first delivery
+	Took            time.Duration // from its delivery until its output was stored
+	Tenant          string        // the tenant whose work it was
+	Bytes           int           // size of the message
+	Flops           float64       // expected flops of finished work
+	Charged         float64       // seconds of this process, see Meter
+	Trace           string        // id of the trace; "" if nobody records one
 }
 
 // measurement follows one message through the work on it. The methods of a nil one do nothing.
@@ -62,13 +62,13 @@ func (m *measurement) end(began time.Time, worked bool) {
 		flops = 0
 	}
 	m.loop.Metrics.Worked(m.loop.Stage, Work{
-		Waited:  m.waited,
-		First:   m.message.Attempt == 1,
-		Took:    time.Since(began),
-		Tenant:  m.message.Tenant,
-		Bytes:   len(m.message.Raw.Data),
-		Flops:   flops,
-		Charged: m.loop.Meter.endWork(m.chargeAtStart, flops, worked),
-		Trace:   m.message.traceID(),
+		Waited:          m.waited,
+		IsFirstDelivery: m.message.Attempt == 1,
+		Took:            time.Since(began),
+		Tenant:          m.message.Tenant,
+		Bytes:           len(m.message.Raw.Data),
+		Flops:           flops,
+		Charged:         m.loop.Meter.endWork(m.chargeAtStart, flops, worked),
+		Trace:           m.message.traceID(),
 	})
 }

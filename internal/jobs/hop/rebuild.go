@@ -64,7 +64,7 @@ func (l *Loop) isRebuildable(d *Message, err error) bool {
 // rebuild acknowledges a message and starts its job again. lost is the error of what was lost. If this worker dies in
 // between, the sweeper starts the job.
 func (l *Loop) rebuild(d *Message, lost error) Outcome {
-	ctx, cancel := context.WithTimeout(l.Hard, WriteTimeout)
+	ctx, cancel := context.WithTimeout(l.WorkCtx, WriteTimeout)
 	defer cancel()
 
 	if d.Subject.Kind == message.KindPartial {

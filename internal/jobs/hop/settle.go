@@ -20,7 +20,7 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 		// The heartbeat found an answer, which may be that of another request.
 		asked = Done
 		err = ErrAnswered
-		if d.Digest != "" && errors.Is(l.CheckUnanswered(l.Hard, d.Subject.Job, d.Digest), ErrForeign) {
+		if d.Digest != "" && errors.Is(l.CheckUnanswered(l.WorkCtx, d.Subject.Job, d.Digest), ErrForeign) {
 			err = ErrForeign
 		}
 	}
@@ -35,7 +35,7 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 	case err == nil, errors.Is(err, ErrAnswered):
 		d.Raw.Done()
 		return Done
-	case errors.Is(err, ErrLater), l.Hard.Err() != nil: // not now, or the process ends
+	case errors.Is(err, ErrLater), l.WorkCtx.Err() != nil: // not now, or the process ends
 		d.Raw.Again(0)
 		return Later(0)
 	case errors.Is(cause, errCeiling):
@@ -51,7 +51,7 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 
 	if errors.Is(err, bus.ErrNoStream) {
 		l.Bus.Conn.Unsettle() // failures while the stream is missing are trouble with the servers
-		if mendErr := l.Mend(l.Hard); mendErr != nil {
+		if mendErr := l.Mend(l.WorkCtx); mendErr != nil {
 			l.Bus.Conn.Trouble.Warn(l.Log, "cannot make what is missing", "error", mendErr)
 		}
 	}
@@ -83,7 +83,7 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 
 // isStoredRequests reports whether a message has the digest of its job's stored request.
 func (l *Loop) isStoredRequests(d *Message) bool {
-	ctx, cancel := context.WithTimeout(l.Hard, WriteTimeout)
+	ctx, cancel := context.WithTimeout(l.WorkCtx, WriteTimeout)
 	defer cancel()
 	s, err := l.Submission(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))
 	return err == nil && s.Digest == d.Digest

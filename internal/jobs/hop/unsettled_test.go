@@ -46,7 +46,7 @@ func loopOfTest(t *testing.T, heartbeat time.Duration) (*bus.Bus, *hop.Loop) {
 		Options: hop.Options{MaxDeliveries: 5, Ceiling: time.Minute, Overdue: time.Minute, Heartbeat: heartbeat},
 		Jobs: hop.Jobs{
 			Stage: "stage", Bus: b, Log: slog.New(slog.DiscardHandler), Metrics: metricsOfNothing{},
-			Hard: t.Context(), Soft: t.Context(), WritesAnswers: true,
+			WorkCtx: t.Context(), StartCtx: t.Context(), WritesAnswers: true,
 		},
 	}
 }

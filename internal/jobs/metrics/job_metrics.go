@@ -133,7 +133,7 @@ func (m *Metrics) Worked(stage string, w hop.Work) {
 	}
 	m.jobs.busy.WithLabelValues(stage).Add(w.Charged)
 	observe(m.jobs.work.WithLabelValues(stage), w.Took.Seconds(), w.Trace)
-	if w.First {
+	if w.IsFirstDelivery {
 		observe(m.jobs.wait.WithLabelValues(stage), w.Waited.Seconds(), w.Trace)
 	}
 }
@@ -150,8 +150,8 @@ func (m *Metrics) Answered(e hop.Ended) {
 	if classOf != nil {
 		class = classOf(e.Tenant)
 	}
-	if e.Timed {
-		observe(m.jobs.job.WithLabelValues(e.Method, e.Outcome, class), e.Took.Seconds(), e.Trace)
+	if e.HasDuration {
+		observe(m.jobs.job.WithLabelValues(e.Method, e.Outcome, class), e.Duration.Seconds(), e.Trace)
 	}
 	tenant := m.usage.label(e.Tenant)
 	m.usage.jobs.WithLabelValues(tenant).Inc()

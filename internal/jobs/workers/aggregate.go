@@ -162,6 +162,7 @@ type taskProgress struct{ contracted, total int }
 // answerSoFar answers a job whose deadline has come with the best estimate of its stored partials. answered is false if
 // there is none: no partial is stored, the job's estimates do not grow, or no estimate is complete.
 func (w *sums) answerSoFar(ctx context.Context, lane int, job, digest string) (answered bool, progress taskProgress, err error) {
+	// Read the stored partials.
 	subjects, err := w.partialSubjects(ctx, lane, job)
 	if err != nil {
 		return false, progress, err
@@ -179,6 +180,7 @@ func (w *sums) answerSoFar(ctx context.Context, lane int, job, digest string) (a
 		return false, progress, err
 	}
 
+	// Store their sum if at least one query has an estimate.
 	began := time.Now()
 	results := stage.AggregateNow(job, assignments, valuesOf(partials))
 	for _, r := range results {
@@ -229,6 +231,7 @@ func (w *sums) storeAnswer(
 	ctx, span := w.startSpan(ctx, partials)
 	defer span.End()
 
+	// Complete the results with timings and names.
 	timings := sumTimings(partials)
 	timings[query.StageAggregate] = milliseconds(began)
 	if first.Stored > 0 {
@@ -330,7 +333,8 @@ func splitByRun(partials []*message.Partial) (run, others []*message.Partial) {
 		}
 	}
 	for _, p := range partials {
-		if p.N == youngest.N && p.NumericKind == youngest.NumericKind && p.JobBlob == youngest.JobBlob {
+		isOfSameRun := p.N == youngest.N && p.NumericKind == youngest.NumericKind && p.JobBlob == youngest.JobBlob
+		if isOfSameRun {
 			run = append(run, p)
 		} else {
 			others = append(others, p)

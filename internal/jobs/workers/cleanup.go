@@ -50,6 +50,7 @@ func (w *Aggregate) tidyQueue(ctx context.Context, stream string) error {
 		return nil
 	}
 
+	// Subtract the messages of each consumer from the surplus.
 	var consumers []*jetstream.ConsumerInfo
 	list := s.ListConsumers(ctx)
 	for c := range list.Info() {
@@ -63,6 +64,7 @@ func (w *Aggregate) tidyQueue(ctx context.Context, stream string) error {
 		return nil
 	}
 
+	// Purge each consumer's messages up to its acknowledgement floor.
 	for _, c := range consumers {
 		if c.AckFloor.Stream == 0 {
 			continue
@@ -104,13 +106,15 @@ func (w *Aggregate) moveToEnd(ctx context.Context, d *hop.Message) (hasMoved boo
 
 	lane, job := d.Subject.Lane, d.Subject.Job
 	model, err := w.Bus.Log.GetRaw(ctx, bus.StreamModel, wire.ModelSubject(lane, job))
-	if errors.Is(err, bus.ErrNotFound) || err == nil && model.Sequence != d.Raw.Sequence {
-		return true, nil // another sweeper moved it
+	movedByOther := errors.Is(err, bus.ErrNotFound) || err == nil && model.Sequence != d.Raw.Sequence
+	if movedByOther {
+		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
 
+	// Renew and move what belongs to the job, and the model last.
 	if err := w.Bus.Blobs.RenewPayload(ctx, message.Owner(job), model.Header); err != nil {
 		return false, err
 	}

@@ -67,9 +67,12 @@ func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 
 	// Progress is reported when the number of seen chunks passes a multiple of N/progressSteps.
 	j, look, seen := c.countPartial(d, &p)
-	if look == job.LookFull || seen*progressSteps/p.N > (seen-1)*progressSteps/p.N {
+	passesStep := seen*progressSteps/p.N > (seen-1)*progressSteps/p.N
+	if look == job.LookFull || passesStep {
 		c.sums.Progress(p.Job, query.StageContract, seen, p.N)
 	}
+
+	// Look at what is stored if the count asks for it.
 	switch look {
 	case job.LookFull:
 		return hop.Done, c.lookAtJob(ctx, j, true)
@@ -79,7 +82,8 @@ func (c *collector) handlePartial(ctx context.Context, d *hop.Message) (hop.Outc
 	return hop.Held, nil
 }
 
-// decodePartial decodes a partial into p and checks that it belongs to its subject. It writes the facts of the request into d.
+// decodePartial decodes a partial into p and checks that it belongs to its subject. It writes the facts of the request
+// into d.
 func decodePartial(d *hop.Message, p *message.Partial) error {
 	if err := d.Decode(p); err != nil {
 		return err
@@ -96,7 +100,8 @@ func decodePartial(d *hop.Message, p *message.Partial) error {
 	return nil
 }
 
-// countPartial counts a delivery. It returns its job, whether the caller has to look at what is stored, and the number of chunks seen.
+// countPartial counts a delivery. It returns its job, whether the caller has to look at what is stored, and the number
+// of chunks seen.
 func (c *collector) countPartial(d *hop.Message, p *message.Partial) (j *countedJob, look job.Look, seen int) {
 	key := jobChunks{d.Subject.Lane, p.Job, p.N}
 	c.mu.Lock()
@@ -127,7 +132,7 @@ func (c *collector) carryOut(j *countedJob, e job.Effects[*hop.Message]) {
 		c.timers.Add(1)
 		j.timer = time.AfterFunc(e.Timer, func() {
 			defer c.timers.Done()
-			c.lookAtJobAndLog(c.sums.Hard, j)
+			c.lookAtJobAndLog(c.sums.WorkCtx, j)
 		})
 	}
 }
@@ -217,7 +222,8 @@ func (c *collector) sumFirst(ctx context.Context, key jobChunks, count int) (job
 		return job.Failed, err
 	}
 	isSettled, err := c.sums.isSettledBy(ctx, partials)
-	if errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans) || err == nil && !isSettled {
+	areOfSeveralRuns := errors.Is(err, ErrNumericKinds) || errors.Is(err, ErrPlans)
+	if areOfSeveralRuns || err == nil && !isSettled {
 		return job.No, nil
 	}
 	if err == nil {

@@ -53,6 +53,8 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	if err := decodeTask(d, &m); err != nil {
 		return hop.Done, err
 	}
+
+	// Leave the task to workers of another kind if it is for them, and skip it if its job has ended or its deadline has passed.
 	if pause := w.host.kinds.passPause(d.Raw, m.NumericKind); pause > 0 {
 		return hop.Later(pause), nil
 	}
@@ -159,14 +161,16 @@ func decodeTask(d *hop.Message, m *message.Task) error {
 // checkTask returns an error if the plans do not fit the network, a unit of the task does not exist, or a demand is
 // invalid. Anybody may have published them.
 func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []btn.Assignment, shared *problem.Shared) error {
+	// The plans fit the network: this is checked once per pair of blobs.
 	pair := [2]string{m.NetworkBlob, m.JobBlob}
-	if _, ok := w.checkedPlans.Get(pair); !ok {
+	if _, isChecked := w.checkedPlans.Get(pair); !isChecked {
 		if err := message.CheckAssignments(net, assignments); err != nil {
 			return err
 		}
 		w.checkedPlans.Put(pair, true, 1)
 	}
 
+	// The units exist.
 	for _, u := range m.Units {
 		if u.Query >= len(assignments) {
 			return fault.New(
@@ -183,6 +187,8 @@ func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []bt
 			)
 		}
 	}
+
+	// The demands are valid.
 	for i := range m.Demands {
 		if err := m.Demands[i].Want.Check(contraction.Domains(net)); err != nil {
 			return fault.New(fault.BadInput, "pipeline: demand %d of the task: %w", m.First+i, err)
@@ -227,7 +233,7 @@ func (w *Contract) tableBytes(m *message.Task, assignments []btn.Assignment) flo
 		if a.Cost != nil {
 			bytes = max(bytes, a.Cost.Bytes)
 		}
-		if batcher, ok := part.(contraction.Batcher); ok && len(m.Units) > 1 {
+		if batcher, ok := part.(contraction.Batcher); ok && len(m.Units) > 1 { // it contracts several units side by side
 			bytes *= float64(batcher.Lanes())
 		}
 		largest = max(largest, bytes)
@@ -235,7 +241,8 @@ func (w *Contract) tableBytes(m *message.Task, assignments []btn.Assignment) flo
 	return min(largest*float64(max(1, w.host.Threads)), max(largest, float64(w.memoryLimit(m.Memory))))
 }
 
-// memoryLimit returns the bytes that tables may take: the limit of the request, 0 for the default, and at most the limit of this worker.
+// memoryLimit returns the bytes that tables may take: the limit of the request, 0 for the default, and at most the limit
+// of this worker.
 func (w *Contract) memoryLimit(requested int64) int64 {
 	if requested == 0 {
 		requested = query.DefaultMemory
@@ -247,8 +254,8 @@ func (w *Contract) memoryLimit(requested int64) int64 {
 	return requested
 }
 
-// samePartial reports whether two partials of one chunk are the same but for timings and times. Partials of different numeric kinds or
-// plans count as the same, because the aggregator refuses to mix them.
+// samePartial reports whether two partials of one chunk are the same but for timings and times. Partials of different
+// numeric kinds or plans count as the same, because the aggregator refuses to mix them.
 func samePartial(a, b wire.Message) bool {
 	x, y := *a.(*message.Partial), *b.(*message.Partial)
 	if x.NumericKind != y.NumericKind || x.JobBlob != y.JobBlob {

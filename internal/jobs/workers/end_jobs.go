@@ -52,8 +52,10 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 		return err
 	}
 
+	// End the job with an error, unless the timer is another request's.
 	request, err := w.Submission(ctx, message.AnyLane(m.Job))
-	if errors.Is(err, bus.ErrNotFound) || err == nil && request.Digest != m.Digest && !request.IsLost {
+	isOtherRequest := err == nil && request.Digest != m.Digest && !request.IsLost
+	if errors.Is(err, bus.ErrNotFound) || isOtherRequest {
 		w.Log.Info(
 			"no deadline of this job: it is another request, or was never stored", "job", m.Job,
 		)
@@ -95,7 +97,8 @@ func (w *Aggregate) handleCancel(ctx context.Context, d *hop.Message) (hop.Outco
 	d.Digest = request.Digest
 	d.Tenant = request.Tenant
 	d.JobStored = request.StoredAt
-	if m.Digest != "" && m.Digest != request.Digest && !request.IsLost {
+	isOtherRequest := m.Digest != "" && m.Digest != request.Digest && !request.IsLost
+	if isOtherRequest {
 		w.Log.Info("nothing to cancel: the job is another request", "job", m.Job)
 		return hop.Done, nil
 	}

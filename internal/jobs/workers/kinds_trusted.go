@@ -176,7 +176,8 @@ func (k *kinds) doubtSilent(now time.Time) {
 		for _, j := range record.waiting {
 			longest = max(longest, j.longest)
 		}
-		if len(record.waiting) > 0 && now.Sub(record.lastReturn) > returnLimit+slownessFactor*longest {
+		isOverdue := now.Sub(record.lastReturn) > returnLimit+slownessFactor*longest
+		if len(record.waiting) > 0 && isOverdue {
 			k.log.Warn("contract-workers say that they are there, and return no tasks", "kind", kind, "jobs", len(record.waiting))
 			record.isBelieved, record.doubtedAt = false, now
 			clear(record.waiting)

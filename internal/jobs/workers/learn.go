@@ -151,6 +151,7 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 		}
 	}()
 
+	// An earlier attempt may have stored it.
 	subject := message.FirstSubject(m.Job)
 	if d.Attempt > 1 {
 		var isStored bool
@@ -158,6 +159,8 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 			return
 		}
 	}
+
+	// Compute the results, and name what they are about.
 	results, err := stage.First(ctx, m.Job, net, m.Queries, m.Settings, remaining)
 	if err != nil || !stage.Answered(results) {
 		return
@@ -169,6 +172,8 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 	for i := range results {
 		results[i].Name(names)
 	}
+
+	// Store the answer.
 	answer := &wire.Answer{Job: m.Job, Tenant: m.Tenant, Digest: m.Digest, Status: wire.StatusOK, Results: results}
 	msg, err := hop.NewMsg(subject, answer, d)
 	if err != nil {
@@ -182,12 +187,14 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 // makePlan makes the plans of a job's queries, with what is remembered for the job's owner.
 func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Network) (*jobPlan, error) {
 	planning, settings := w.fitToDeadline(ctx, m, len(net.Cores))
-	if m.Registered {
+	if m.Registered { // more jobs with this model may come
 		planning = proposal.Recurring(planning)
 	}
 	if w.host.Replan != nil {
 		settings = w.host.Replan(settings)
 	}
+
+	// Plan.
 	owner := cacheOwner(m.Tenant, m.OwnCache)
 	memory := w.host.memoryOf(owner)
 	_, end := memory.shared.startUse()
@@ -196,6 +203,8 @@ func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Netwo
 	if err != nil {
 		return nil, err
 	}
+
+	// Encode the plans.
 	blob, err := message.EncodeAssignmentsOf(owner, assignments)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)

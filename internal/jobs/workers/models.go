@@ -205,17 +205,17 @@ func (w *Reparam) buildNetwork(
 		return cached.Network{}, err
 	}
 
+	// Store the network.
 	blob, err := message.EncodeNetworkOf(owner, net)
 	if err != nil {
 		return cached.Network{}, fault.Wrap(fault.Internal, err)
 	}
-
 	var digest string
 	err = w.WaitForRoom(ctx, func() (err error) {
 		digest, err = w.Bus.Blobs.Put(ctx, blob)
 		return err
 	})
-	if err == nil && w.host.hasLearner {
+	if err == nil && w.host.hasLearner { // the learn-worker of this process then need not decode it
 		w.host.networks.values.Add(digest, net, int64(len(blob)))
 	}
 	return cached.Network{Blob: digest, Domains: domains, Names: names}, err
@@ -267,7 +267,9 @@ const (
 // isStored reports whether a blob is stored, and will be for as long as a job that begins now may need it. If mustAsk is set it asks the
 // server even if the blob was found a moment ago.
 func (w *Reparam) isStored(ctx context.Context, blob string, mustAsk bool) (bool, error) {
-	if foundAt, ok := w.host.storedBlobs.Get(blob); ok && !mustAsk && time.Since(foundAt) < recheckAfter {
+	foundAt, wasFound := w.host.storedBlobs.Get(blob)
+	isBelieved := wasFound && time.Since(foundAt) < recheckAfter
+	if isBelieved && !mustAsk {
 		return true, nil
 	}
 	began := time.Now()

@@ -180,7 +180,8 @@ func (w *Learn) publishTasks(
 	if err == nil && earlierMessage != nil {
 		other, err = w.differentPlan(ctx, d, p, earlierMessage)
 	}
-	if err != nil || other != nil || earlierMessage == nil && len(tasks) == 1 {
+	isComplete := earlierMessage == nil && len(tasks) == 1
+	if err != nil || other != nil || isComplete {
 		return other, err
 	}
 

@@ -161,7 +161,8 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 
 	// Only a model that may have been delivered before can have its answer.
 	isRepeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
-	if isRepeated || bus.Moved(d.Raw.Header) || w.Bus.Conn.Since(d.JobStored) > replayedAge {
+	mayBeAnswered := isRepeated || bus.Moved(d.Raw.Header) || w.Bus.Conn.Since(d.JobStored) > replayedAge
+	if mayBeAnswered {
 		if err := w.CheckUnanswered(ctx, m.Job, d.Digest); err != nil {
 			return err
 		}

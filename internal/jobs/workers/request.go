@@ -148,8 +148,8 @@ func (s *service) replyCounts(*micro.Endpoint) any {
 	}
 }
 
-// handleRequest starts submitAndWait for a request, or refuses the request. It must not block, because the library hands over requests
-// one by one.
+// handleRequest starts submitAndWait for a request, or refuses the request if too many wait. It must not block, because
+// the library hands over requests one by one.
 func (s *service) handleRequest(r micro.Request) {
 	began := time.Now()
 	if refusal := s.startWork(&s.waitRoom, "requests", message.OwnerOf(r.Subject()), 1, func() { s.submitAndWait(r, began) }); refusal != "" {
@@ -178,10 +178,10 @@ func (s *service) startWork(room *shares.Room, unit, owner string, n int64, work
 	return ""
 }
 
-// submitAndWait submits a request and replies with its answer. If there is none in time it replies that the job goes on. If the request
-// cannot be submitted it replies with the reason.
+// submitAndWait submits a request and replies with its answer. If there is none in time, it replies that the job goes
+// on. If the request cannot be submitted, it replies with the reason.
 func (s *service) submitAndWait(r micro.Request, began time.Time) {
-	ctx, span := s.Hard, trace.Span(noop.Span{})
+	ctx, span := s.WorkCtx, trace.Span(noop.Span{})
 	if s.Tracer != nil {
 		ctx, span = s.Tracer.Start(
 			tracing.From(ctx, r.Headers()), "request", trace.WithSpanKind(trace.SpanKindServer),
@@ -190,33 +190,14 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 	}
 	defer span.End()
 
-	// Read the request, and submit it.
-	write, cancel := context.WithTimeout(ctx, hop.WriteTimeout)
-	defer cancel()
-	data, err := r.Data(), bus.Intact(r.Subject(), nats.Header(r.Headers()), r.Data())
-	if err == nil {
-		data, err = s.Bus.Blobs.Payload(write, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
-	}
-	if err != nil {
-		s.refuse(r, began, "", replyCode(err), err)
-		return
-	}
-
-	m, err := decodeRequest(r.Subject(), data)
-	if err != nil {
-		s.refuse(r, began, "", wire.ReplyBadRequest, err)
-		return
-	}
-
-	digest, err := s.jobs.Submit(write, m, func(h nats.Header) { tracing.Copy(h, r.Headers()) })
-	if err != nil {
-		s.refuse(r, began, m.Job, replyCode(err), err)
+	m, digest, isSubmitted := s.readAndSubmit(ctx, r, began)
+	if !isSubmitted {
 		return
 	}
 
 	// Wait for the answer. The request is stored now, so every other reply states that its job goes on.
 	patience := message.Patience(m.DeadlineMS)
-	wait, cancel := context.WithTimeout(s.Hard, patience)
+	wait, cancel := context.WithTimeout(s.WorkCtx, patience)
 	defer cancel()
 	answer, err := s.Bus.Log.WaitAnswer(wait, m.Job, nil)
 	if err == nil {
@@ -233,8 +214,9 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 		return
 	}
 
+	// Reply that the job goes on.
 	reason := fmt.Sprintf("no answer within %v; the job goes on", patience)
-	if wait.Err() == nil || s.Hard.Err() != nil {
+	if wait.Err() == nil || s.WorkCtx.Err() != nil {
 		reason = fmt.Sprintf("the wait was broken off; the job goes on: %v", err)
 	}
 
@@ -247,6 +229,34 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 		Status: wire.StatusPending,
 		Error:  query.ErrorInfo{Code: fault.Deadline, Message: reason, Stage: s.Stage},
 	})
+}
+
+// readAndSubmit reads a request and submits it. It returns the request and its digest, or refuses the request and
+// returns isSubmitted false.
+func (s *service) readAndSubmit(ctx context.Context, r micro.Request, began time.Time) (m wire.Request, digest string, isSubmitted bool) {
+	ctx, cancel := context.WithTimeout(ctx, hop.WriteTimeout)
+	defer cancel()
+	data, err := r.Data(), bus.Intact(r.Subject(), nats.Header(r.Headers()), r.Data())
+	if err == nil {
+		data, err = s.Bus.Blobs.Payload(ctx, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
+	}
+	if err != nil {
+		s.refuse(r, began, "", replyCode(err), err)
+		return m, "", false
+	}
+
+	m, err = decodeRequest(r.Subject(), data)
+	if err != nil {
+		s.refuse(r, began, "", wire.ReplyBadRequest, err)
+		return m, "", false
+	}
+
+	digest, err = s.jobs.Submit(ctx, m, func(h nats.Header) { tracing.Copy(h, r.Headers()) })
+	if err != nil {
+		s.refuse(r, began, m.Job, replyCode(err), err)
+		return m, "", false
+	}
+	return m, digest, true
 }
 
 // decodeRequest decodes a request that came on a subject. If the subject has an owner, the job has to be that owner's. A
@@ -350,7 +360,7 @@ func (s *service) handleRoom(r micro.Request) {
 
 // replyRoom replies with the room of a lane and, if asked, whether workers serve the lane, to a client that may not ask the server.
 func (s *service) replyRoom(r micro.Request, lane int) {
-	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
+	ctx, cancel := context.WithTimeout(s.WorkCtx, hop.WriteTimeout)
 	defer cancel()
 	var m message.Room
 	m.Left, m.Full = s.models.Remaining(ctx, lane)

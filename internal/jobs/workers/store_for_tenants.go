@@ -115,7 +115,7 @@ func (s *service) store(r *nats.Msg, subject string) {
 		s.replyRefused(r, bus.CodeDamaged, err.Error())
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.Hard, hop.WriteTimeout)
+	ctx, cancel := context.WithTimeout(s.WorkCtx, hop.WriteTimeout)
 	defer cancel()
 	m, err := s.Bus.Vet(ctx, subject, r.Header, r.Data)
 	if err == nil { // last, because a refused message must take no place of its lane

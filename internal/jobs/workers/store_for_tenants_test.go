@@ -30,7 +30,7 @@ func TestAStopWaitsForStores(t *testing.T) {
 	b, err := bus.New(nc, bus.Options{})
 	must(err)
 	w := &Reparam{host: &Host{Settings: Settings{Requests: 1}}, storedJobs: storedJobs{&hop.Loop{Jobs: hop.Jobs{
-		Stage: "reparam-worker", Bus: b, Log: slog.New(slog.DiscardHandler), Hard: t.Context(), Soft: t.Context(),
+		Stage: "reparam-worker", Bus: b, Log: slog.New(slog.DiscardHandler), WorkCtx: t.Context(), StartCtx: t.Context(),
 	}}}}
 
 	stream := make(chan *nats.Msg, 1) // in its place somebody who acknowledges late

@@ -27,7 +27,7 @@ func (w *Aggregate) sweepModel(ctx context.Context, d *hop.Message) (hop.Outcome
 	defer due.Stop()
 	select {
 	case <-due.C:
-	case <-w.Soft.Done():
+	case <-w.StartCtx.Done():
 		return hop.Later(time.Millisecond), nil
 	}
 
@@ -151,7 +151,8 @@ func completeCut(subjects map[string]uint64) (filter string, n int, ok bool) {
 // If the deadline passed more than SweepAfter ago, the answer after the timer was lost, and endIfLate ends the job.
 func (w *Aggregate) endIfLate(ctx context.Context, lane int, job string) (isLate bool, err error) {
 	request, err := w.Submission(ctx, wire.ModelSubject(lane, job))
-	isOpen := err == nil && (request.Deadline.IsZero() || w.Bus.Conn.Since(request.Deadline) < 0)
+	hasTimeLeft := func() bool { return request.Deadline.IsZero() || w.Bus.Conn.Since(request.Deadline) < 0 }
+	isOpen := err == nil && hasTimeLeft()
 	if errors.Is(err, bus.ErrNotFound) || isOpen {
 		return false, nil
 	}

@@ -58,7 +58,7 @@ func (in *intake) slots(concurrency int) int {
 	return max(in.pull.Slots, fair.Count())
 }
 
-// Run consumes all intakes of the stage until Soft ends.
+// Run consumes all intakes of the stage until the StartCtx of its loop ends.
 func (w *Worker) Run() error {
 	if w.stop != nil {
 		defer w.stop()
@@ -73,11 +73,11 @@ func (w *Worker) Run() error {
 		}
 	}
 
-	if err := w.loop.Bus.Conn.Synchronize(w.loop.Soft); err != nil && w.loop.Soft.Err() == nil {
+	if err := w.loop.Bus.Conn.Synchronize(w.loop.StartCtx); err != nil && w.loop.StartCtx.Err() == nil {
 		w.loop.Log.Warn("the server's time is not known yet", "error", err)
 	}
 
-	g, ctx := errgroup.WithContext(w.loop.Soft)
+	g, ctx := errgroup.WithContext(w.loop.StartCtx)
 	for i, in := range w.intakes {
 		g.Go(func() error { return w.keepConsuming(ctx, in, consumers[i]) })
 	}
@@ -114,7 +114,7 @@ func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) er
 		p.Heavy = nil
 	}
 	p.Patient, p.Tired, p.Heartbeat = in.Unlimited, w.loop.MaxDeliveries, w.loop.Heartbeat
-	p.Hard, p.Log = w.loop.Hard, w.loop.Log
+	p.Hard, p.Log = w.loop.WorkCtx, w.loop.Log
 	p.Work = func(d *bus.Delivered, free func()) bool { return w.loop.Process(d, &in.Intake, free) }
 	return pull.Run(ctx, w.loop.Bus.Conn, p)
 }
@@ -138,15 +138,15 @@ const (
 func (w *Worker) waitForConsumers(in *intake) ([]string, error) {
 	defer in.obstacle.Store(nil)
 	for began := time.Now(); ; {
-		names, err := w.findConsumers(w.loop.Soft, in.Feed)
+		names, err := w.findConsumers(w.loop.StartCtx, in.Feed)
 		pause := startRetry
 
 		// Make what is missing, and look again.
 		if bus.Missing(err) {
-			mendErr := w.loop.Mend(w.loop.Soft)
+			mendErr := w.loop.Mend(w.loop.StartCtx)
 			switch {
 			case mendErr == nil:
-				if names, err = w.findConsumers(w.loop.Soft, in.Feed); bus.Missing(err) {
+				if names, err = w.findConsumers(w.loop.StartCtx, in.Feed); bus.Missing(err) {
 					return nil, fmt.Errorf("%w (lanes are named: has `btn setup` been run without --one-consumer?)", err)
 				}
 			case !errors.Is(err, bus.ErrNoStream): // the text of ErrNoStream states what to do
@@ -159,13 +159,13 @@ func (w *Worker) waitForConsumers(in *intake) ([]string, error) {
 		}
 
 		isHopeless := time.Since(began) > startPatience || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
-		if err == nil || w.loop.Soft.Err() != nil || isHopeless {
+		if err == nil || w.loop.StartCtx.Err() != nil || isHopeless {
 			return names, err
 		}
 
 		in.obstacle.Store(&err)
 		w.loop.Bus.Conn.Trouble.Warn(w.loop.Log, "cannot start yet", "error", err)
-		bus.Pause(w.loop.Soft, pause)
+		bus.Pause(w.loop.StartCtx, pause)
 	}
 }
 
@@ -197,7 +197,7 @@ func (w *Worker) findConsumers(ctx context.Context, f streams.Feed) ([]string, e
 
 // Ready returns why the stage cannot do its work, or nil if it can.
 func (w *Worker) Ready() error {
-	ctx, cancel := context.WithTimeout(w.loop.Hard, 2*time.Second)
+	ctx, cancel := context.WithTimeout(w.loop.WorkCtx, 2*time.Second)
 	defer cancel()
 
 	for _, in := range w.intakes {

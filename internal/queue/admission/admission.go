@@ -78,7 +78,8 @@ func (l *Limits) check() error {
 			return fmt.Errorf("%s is %v: 0 (no limit) or more", f.name, f.value)
 		}
 	}
-	if l.Cache != "" && l.Cache != CacheShared && l.Cache != CacheOwn {
+	isKnownCache := l.Cache == "" || l.Cache == CacheShared || l.Cache == CacheOwn
+	if !isKnownCache {
 		return fmt.Errorf("cache is %.80q: %s or %s", l.Cache, CacheShared, CacheOwn)
 	}
 	if l.StreamShare > 1 {

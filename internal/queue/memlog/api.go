@@ -19,8 +19,9 @@ func (s *Server) handleAPI(subject string, data []byte, reply string) bool {
 	verb, name := cutVerb(subject)
 	switch verb {
 	case "CONSUMER.MSG.NEXT.", "DIRECT.GET.":
-		name, rest, _ := strings.Cut(name, ".")
-		st := s.streams[name]
+		// These are answered with messages. rest is the name of a consumer, or the subject of the message.
+		streamName, rest, _ := strings.Cut(name, ".")
+		st := s.streams[streamName]
 		if st == nil {
 			return false
 		}
@@ -44,7 +45,8 @@ func (s *Server) handleAPI(subject string, data []byte, reply string) bool {
 	if apiErr != nil {
 		body = response{"error": apiErr}
 	}
-	body["type"] = "io.nats.jetstream.api.v1." + strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(verb, "."), ".", "_")) + "_response"
+	kind := strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(verb, "."), ".", "_"))
+	body["type"] = "io.nats.jetstream.api.v1." + kind + "_response"
 	config, hasConfig := body["config"].(json.RawMessage) // already in JSON, which json.Marshal would parse again
 	delete(body, "config")
 	bytes, _ := json.Marshal(body)
@@ -169,9 +171,12 @@ func (s *Server) listStreams(namesOnly bool, data []byte) response {
 		Offset  int    `json:"offset"`
 	}
 	_ = json.Unmarshal(data, &q) // without data: all streams
+
+	// Find the names of the matching streams.
+	mayTake := func(filter string) bool { return overlap(filter, q.Subject) }
 	var matching []string
 	for name, st := range s.streams {
-		if q.Subject == "" || slices.ContainsFunc(st.config.Subjects, func(filter string) bool { return overlap(filter, q.Subject) }) {
+		if q.Subject == "" || slices.ContainsFunc(st.config.Subjects, mayTake) {
 			matching = append(matching, name)
 		}
 	}
@@ -258,7 +263,8 @@ func (s *Server) parseStreamConfig(data []byte, old *stream) (c jetstream.Stream
 		return c, apiError(500, codeMemory, "insufficient memory resources available")
 	}
 	for _, st := range s.streams {
-		if st == old || old == nil && st.config.Name == c.Name {
+		isSameStream := st == old || old == nil && st.config.Name == c.Name
+		if isSameStream {
 			continue
 		}
 		for _, filter := range st.config.Subjects {
@@ -431,20 +437,20 @@ func (st *stream) createConsumer(data []byte) (response, *jetstream.APIError) {
 	config.MaxAckPending = cmp.Or(config.MaxAckPending, 1000)
 	config.MaxWaiting = cmp.Or(config.MaxWaiting, 512)
 	config.MaxDeliver = cmp.Or(config.MaxDeliver, -1)
-	name := config.Durable
-	name = cmp.Or(name, config.Name)
+	name := cmp.Or(config.Durable, config.Name)
 
 	// What this server has: durable consumers with acknowledgements, and ephemeral ones without.
 	isEphemeral := config.Durable == "" && config.InactiveThreshold > 0 && config.AckPolicy == jetstream.AckNonePolicy &&
 		st.config.Retention == jetstream.LimitsPolicy
-	if name == "" || config.AckPolicy != jetstream.AckExplicitPolicy && !isEphemeral || config.MaxDeliver > 0 || len(config.FilterSubjects) > 0 ||
-		config.DeliverSubject != "" || len(config.BackOff) > 0 || config.PriorityPolicy != jetstream.PriorityPolicyNone ||
-		config.DeliverPolicy == jetstream.DeliverLastPolicy || config.DeliverPolicy == jetstream.DeliverLastPerSubjectPolicy ||
-		config.DeliverPolicy == jetstream.DeliverByStartTimePolicy && config.OptStartTime == nil {
+	hasOtherAcks := config.AckPolicy != jetstream.AckExplicitPolicy && !isEphemeral
+	hasOtherStart := config.DeliverPolicy == jetstream.DeliverLastPolicy || config.DeliverPolicy == jetstream.DeliverLastPerSubjectPolicy ||
+		config.DeliverPolicy == jetstream.DeliverByStartTimePolicy && config.OptStartTime == nil
+	if name == "" || hasOtherAcks || hasOtherStart || config.MaxDeliver > 0 || len(config.FilterSubjects) > 0 ||
+		config.DeliverSubject != "" || len(config.BackOff) > 0 || config.PriorityPolicy != jetstream.PriorityPolicyNone {
 		return nil, apiError(400, codeRestricted, "a server in memory has no such consumer")
 	}
 
-	// An existing consumer.
+	// Change an existing consumer.
 	c := st.consumers[name]
 	switch {
 	case c == nil && q.Action == "update":
@@ -458,7 +464,7 @@ func (st *stream) createConsumer(data []byte) (response, *jetstream.APIError) {
 		return c.description(), nil
 	}
 
-	// A new one. Consumers of a work queue must not overlap.
+	// Make a new one. Consumers of a work queue must not overlap.
 	created := st.newConsumer(name, config)
 	if st.config.Retention == jetstream.WorkQueuePolicy {
 		for _, other := range st.consumers {

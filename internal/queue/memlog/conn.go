@@ -60,6 +60,8 @@ func (c *conn) Write(b []byte) (int, error) {
 		c.pendingInput = append(c.pendingInput, b...)
 		input = c.pendingInput
 	}
+
+	// Interpret the input, and keep what is incomplete.
 	n, err := c.interpret(input)
 	if c.pendingInput = append(c.pendingInput[:0], input[n:]...); len(c.pendingInput) == 0 && cap(c.pendingInput) > keepBuffer {
 		c.pendingInput = nil

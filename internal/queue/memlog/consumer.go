@@ -1,6 +1,7 @@
 package memlog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -49,9 +50,7 @@ type request struct {
 // newConsumer returns a consumer that begins where its configuration says.
 func (st *stream) newConsumer(name string, config jetstream.ConsumerConfig) *consumer {
 	c := &consumer{stream: st, name: name, config: config, created: time.Now(), next: 1, pending: map[uint64]*pending{}}
-	if c.filter = config.FilterSubject; c.filter == "" {
-		c.filter = ">"
-	}
+	c.filter = cmp.Or(config.FilterSubject, ">")
 	switch config.DeliverPolicy {
 	case jetstream.DeliverNewPolicy:
 		c.next = st.lastSequence + 1
@@ -105,6 +104,8 @@ func (c *consumer) pull(data []byte, reply string) {
 	if c.idleTimer != nil {
 		c.idleTimer.Reset(c.config.InactiveThreshold)
 	}
+
+	// Refuse the request if it does not wait and there is no message, or too many requests wait.
 	r := &request{reply: reply, remaining: max(a.Batch, 1), noWait: a.NoWait}
 	if a.Expires > 0 {
 		r.expires = time.Now().Add(a.Expires)
@@ -162,6 +163,7 @@ func (c *consumer) mayDeliverNew() bool {
 // nextDelivery returns the next message to deliver: one that is to be delivered again, or else a new one. It is nil if
 // there is none.
 func (c *consumer) nextDelivery() (*message, *pending) {
+	// A message that is to be delivered again. It may have been acknowledged or removed meanwhile.
 	for len(c.redeliveries) > 0 {
 		sequence := c.redeliveries[0]
 		c.redeliveries = c.redeliveries[1:]
@@ -170,6 +172,8 @@ func (c *consumer) nextDelivery() (*message, *pending) {
 			return m, p
 		}
 	}
+
+	// A new message.
 	if c.undelivered == 0 || !c.mayDeliverNew() {
 		return nil, nil
 	}
@@ -186,6 +190,7 @@ func (c *consumer) nextDelivery() (*message, *pending) {
 
 // deliver sends a message to the subject of a request, with a reply subject for its acknowledgement.
 func (c *consumer) deliver(m *message, p *pending, to string) {
+	// Note the delivery, also if it is lost on its way.
 	s := c.stream.server
 	c.delivered++
 	p.delivery = c.delivered
@@ -201,6 +206,8 @@ func (c *consumer) deliver(m *message, p *pending, to string) {
 	if fate.Lose {
 		return
 	}
+
+	// Send the message.
 	header, data := m.header, m.data
 	if c.config.HeadersOnly {
 		header, data = withHeaders(header, "Nats-Msg-Size", strconv.Itoa(len(data))), nil
@@ -217,6 +224,7 @@ func (c *consumer) deliver(m *message, p *pending, to string) {
 // message again, or a sign that it is being worked on. The subject's tokens after $JS.ACK are the stream, the consumer,
 // the attempt, the sequence and more.
 func (s *Server) acknowledge(m message, reply string) {
+	// Find the consumer and the delivery.
 	tokens := strings.Split(strings.TrimPrefix(m.subject, ackPrefix), ".")
 	if len(tokens) < 7 {
 		return
@@ -240,6 +248,8 @@ func (s *Server) acknowledge(m message, reply string) {
 	}).Lose {
 		return
 	}
+
+	// Do what the worker says: the message is done, or in work, or to be delivered again.
 	command, rest, _ := strings.Cut(string(m.data), " ")
 	switch command {
 	case "", "+ACK", "+TERM":
@@ -318,6 +328,8 @@ func (c *consumer) onTimer() {
 	if s.closed || s.streams[c.stream.config.Name] != c.stream || c.stream.consumers[c.name] != c {
 		return
 	}
+
+	// Queue late messages, and end requests.
 	c.timerTime = time.Time{}
 	now := time.Now()
 	for sequence, p := range c.pending {
@@ -334,10 +346,11 @@ func (c *consumer) onTimer() {
 	})
 	c.serve()
 
-	// The next acknowledgement that may be late, or request that ends.
+	// Set the timer for the next acknowledgement that may be late, or request that ends.
 	var earliest time.Time
 	for sequence, p := range c.pending {
-		if _, isQueued := slices.BinarySearch(c.redeliveries, sequence); !isQueued && (earliest.IsZero() || p.redeliverAt.Before(earliest)) {
+		isEarlier := earliest.IsZero() || p.redeliverAt.Before(earliest)
+		if _, isQueued := slices.BinarySearch(c.redeliveries, sequence); !isQueued && isEarlier {
 			earliest = p.redeliverAt
 		}
 	}

@@ -1,6 +1,7 @@
 package memlog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -119,6 +120,8 @@ func (st *stream) receive(m message, reply string) {
 	if fate.Lose {
 		return
 	}
+
+	// Store the message.
 	var refusal *jetstream.APIError
 	sequence, duplicate := uint64(0), false
 	if fate.Refuse {
@@ -127,6 +130,8 @@ func (st *stream) receive(m message, reply string) {
 		st.store(&m)
 		sequence = m.sequence
 	}
+
+	// Tell the result.
 	if reply == "" || fate.Silent {
 		return
 	}
@@ -170,10 +175,7 @@ func (st *stream) checkConditions(m *message) (earlier uint64, duplicate bool, r
 		return 0, false, apiError(400, codeOtherStream, "expected stream does not match")
 	}
 	if want := headerValue(h, headerLastOf); want != "" {
-		filter := headerValue(h, headerLastFilter)
-		if filter == "" {
-			filter = m.subject
-		}
+		filter := cmp.Or(headerValue(h, headerLastFilter), m.subject)
 		have := uint64(0)
 		if last := st.lastMatching(filter); last != nil {
 			have = last.sequence
@@ -195,6 +197,8 @@ func (st *stream) checkConditions(m *message) (earlier uint64, duplicate bool, r
 			m.header = withHeaders(h, headerRollup, "sub")
 		}
 	}
+
+	// A duplicate has the id of an earlier message.
 	if id := headerValue(h, headerID); id != "" {
 		if one, ok := st.ids[id]; ok && time.Since(one.storedAt) < st.config.Duplicates {
 			return one.sequence, true, nil
@@ -246,10 +250,17 @@ func (st *stream) store(m *message) {
 
 	// Remove others above the limits, and those that a rollup replaces.
 	c := &st.config
-	for sequences := st.subjects.sequencesOf(m.subject); c.MaxMsgsPerSubject > 0 && int64(len(sequences)) > c.MaxMsgsPerSubject; sequences = st.subjects.sequencesOf(m.subject) {
+	for c.MaxMsgsPerSubject > 0 {
+		sequences := st.subjects.sequencesOf(m.subject)
+		if int64(len(sequences)) <= c.MaxMsgsPerSubject {
+			break
+		}
 		st.remove(sequences[0])
 	}
-	for c.Discard == jetstream.DiscardOld && (c.MaxBytes > 0 && st.bytes > c.MaxBytes || c.MaxMsgs > 0 && int64(st.count) > c.MaxMsgs) {
+	isAboveLimits := func() bool {
+		return c.MaxBytes > 0 && st.bytes > c.MaxBytes || c.MaxMsgs > 0 && int64(st.count) > c.MaxMsgs
+	}
+	for c.Discard == jetstream.DiscardOld && isAboveLimits() {
 		st.remove(st.firstSequence)
 	}
 	switch headerValue(m.header, headerRollup) {
@@ -378,12 +389,16 @@ func (st *stream) onTimer() {
 	if s.closed || s.streams[st.config.Name] != st {
 		return
 	}
+
+	// Remove messages that are too old.
 	st.timerTime = time.Time{}
 	now := time.Now()
 	isTooOld := func(m *message) bool { return st.config.MaxAge > 0 && !now.Before(m.storedAt.Add(st.config.MaxAge)) }
 	for m := st.messageAt(st.firstSequence); m != nil && isTooOld(m); m = st.messageAt(st.firstSequence) {
 		st.remove(m.sequence)
 	}
+
+	// Deliver scheduled messages, and set the timer for the next ones.
 	if st.config.AllowMsgSchedules {
 		for _, m := range slices.Clone(st.messages) {
 			if at, ok := scheduledTime(m); ok && !now.Before(at) && st.messageAt(m.sequence) == m {

@@ -16,16 +16,19 @@ func (p *puller) requestMessages() {
 		p.asksInTurn = false
 	}
 
+	// Messages that take long are requested in turn or beyond the slots.
 	now := time.Now()
+	isFull := p.inWork >= p.slots
+	takesLong := p.asksInTurn || p.averageTime >= quickAverage
 	switch {
-	case p.asksInTurn && p.inWork < p.slots:
+	case p.asksInTurn && !isFull:
 		if p.waitsBeyond {
 			p.withdrawRequests()
 		}
 		p.requestOneInTurn(now)
 		return
 	case p.in.Patient: // its messages wait here, so that it requests them as if they were quick
-	case p.inWork >= p.slots && (p.asksInTurn || p.averageTime >= quickAverage):
+	case isFull && takesLong:
 		p.requestBeyondSlots(now)
 		return
 	}
@@ -33,7 +36,8 @@ func (p *puller) requestMessages() {
 	// A busy worker whose messages are quick asks for a burst.
 	limit := p.in.Prefetch
 	expiry := pullExpiry
-	if limit < burstSize && p.quickInRow > p.slots && now.Sub(p.lastEnd) < burstFor {
+	isBusyAndQuick := p.quickInRow > p.slots && now.Sub(p.lastEnd) < burstFor
+	if limit < burstSize && isBusyAndQuick {
 		limit = burstSize
 		expiry = burstFor
 	}
@@ -47,7 +51,8 @@ func (p *puller) requestMessages() {
 		if blocked > 0 {
 			target = burstSize
 		}
-		if held > target/2 || now.Before(l.noRequestBefore) || !mayAsk || !p.hasRoom(l) {
+		hasEnough := held > target/2
+		if hasEnough || now.Before(l.noRequestBefore) || !mayAsk || !p.hasRoom(l) {
 			continue
 		}
 		expires, lostAfter := p.requestTimes(l, now, expiry)
@@ -89,6 +94,8 @@ func (p *puller) requestBeyondSlots(now time.Time) {
 		if l.requested > 0 || now.Before(l.noRequestBefore) || !mayAsk || mayBegin || !p.hasRoom(l) {
 			continue
 		}
+
+		// At a lane with no message in work, leave a request open. At the others, look at intervals.
 		if !l.hasInWork() {
 			p.waitsBeyond = true
 			expires, lostAfter := p.requestTimes(l, now, pullExpiry)
@@ -112,7 +119,8 @@ func (p *puller) requestBeyondSlots(now time.Time) {
 // nothing while the answer of a lane is awaited.
 func (p *puller) requestOneInTurn(now time.Time) {
 	for _, l := range p.lanes {
-		if l.requested > 0 && now.Before(l.lostAt) {
+		isAwaited := l.requested > 0 && now.Before(l.lostAt)
+		if isAwaited {
 			return
 		}
 		l.requested = 0
@@ -122,7 +130,8 @@ func (p *puller) requestOneInTurn(now time.Time) {
 		l := p.lanes[p.firstLane]
 		p.passTurn(l)
 		blocked, mayAsk := p.mayAskBehind(l, now)
-		if !mayAsk || len(l.waiting) > blocked {
+		mayBegin := len(l.waiting) > blocked // a waiting message may begin
+		if !mayAsk || mayBegin {
 			p.emptyInRow++
 			continue
 		}

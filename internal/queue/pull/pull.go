@@ -214,11 +214,10 @@ type finished struct {
 // nats.ErrConnectionClosed if the connection is closed for good.
 func Run(ctx context.Context, c *bus.Conn, in Intake) error {
 	p := &puller{
-		turns:  turns{in: in, slots: in.Slots},
-		conn:   c,
-		wake:   make(chan struct{}, 1),
-		laneOf: map[string]*lane{},
-
+		turns:   turns{in: in, slots: in.Slots},
+		conn:    c,
+		wake:    make(chan struct{}, 1),
+		laneOf:  map[string]*lane{},
 		checked: make(chan error, 1),
 	}
 	for _, name := range in.Consumers {
@@ -228,11 +227,11 @@ func Run(ctx context.Context, c *bus.Conn, in Intake) error {
 		p.laneOf[name] = l
 	}
 
+	// Process messages.
 	p.replies = make(chan *nats.Msg, 2*maxHeldBlocked+8*in.Prefetch*len(p.lanes)) // messages above the capacity are lost
 	p.toProcess = make(chan started, p.slots+extraSlots)
 	p.results = make(chan finished, p.slots+extraSlots)
 	defer close(p.toProcess)
-
 	err := p.run(ctx)
 
 	// Return what was not begun, also messages that are on their way: they are here after a flush.

@@ -95,6 +95,8 @@ func (p *puller) enqueue(d *bus.Delivered) {
 			return
 		}
 	}
+
+	// Find its position by its number of deliveries.
 	rank := func(attempt int) int {
 		if p.in.Tired > 0 && attempt > p.in.Tired {
 			return 0

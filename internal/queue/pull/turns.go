@@ -62,10 +62,12 @@ func (p *turns) nextMessage() (*lane, int) {
 	for i := range p.lanes {
 		l, best := p.lanes[(p.firstLane+i)%len(p.lanes)], -1
 		for k, h := range l.waiting {
-			if (best < 0 || h.load.inWork < l.waiting[best].load.inWork) && p.needsOnlySlot(h) && p.mayBegin(h.load) {
-				if best = k; h.load.inWork == 0 {
-					break
-				}
+			hasFewer := best < 0 || h.load.inWork < l.waiting[best].load.inWork
+			if !hasFewer || !p.needsOnlySlot(h) || !p.mayBegin(h.load) {
+				continue
+			}
+			if best = k; h.load.inWork == 0 {
+				break
 			}
 		}
 		if best >= 0 {
@@ -94,7 +96,9 @@ func (p *turns) passTurn(l *lane) {
 // unable to begin: heavy ones, and once all slots have been taken for crowdedFor also those of tenants with a message in
 // work.
 func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) {
-	heavyBlocked, isFull := 0, p.inWork >= p.slots
+	// Count the messages that wait here and cannot begin.
+	heavyBlocked := 0
+	isFull := p.inWork >= p.slots
 	for _, h := range l.waiting {
 		switch {
 		case h.isHeavy && !p.mayBeginHeavy(h.load):
@@ -108,6 +112,7 @@ func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) 
 		return heavyBlocked, true
 	}
 
+	// Hold about as many of them as begin within heldBlockedFor.
 	limit := maxHeldBlocked
 	if p.averageTime > 0 {
 		limit = min(limit, max(minHeldBlocked, p.slots*int(heldBlockedFor/p.averageTime)))

@@ -57,7 +57,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 	}
 	for _, f := range feeds {
 		switch consumer, err := m.Bus.Conn.JS.Consumer(ctx, f.Stream, f.Name); {
-		case err != nil:
+		case err != nil: // it tells no option
 		case f.Laned:
 			c.OneConsumer = true
 		case f.Name == Deadlines.Name:

@@ -102,7 +102,7 @@ func setupOnce(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) e
 		return fault.New(fault.Infrastructure, "pipeline: setup: %w", err)
 	}
 
-	// Options that are not given are those of the existing streams.
+	// Take the options that are not given from the existing streams.
 	firstTry := maxFileRoom
 	if existing[bus.StreamModel] {
 		c.InMemory = used.InMemory
@@ -120,9 +120,23 @@ func setupOnce(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) e
 		return fault.New(fault.BadInput, "pipeline: answers are to be kept for %v at least and %v at most", c.KeepAtLeast, c.Keep)
 	}
 
-	// Set up the streams, with less and less room until the server has it.
+	// Set up the streams, then their consumers.
+	if err := fitStreams(ctx, js, c, room, wait); err != nil {
+		return err
+	}
+	for _, f := range feeds {
+		if err := setupConsumers(ctx, js, f, c); err != nil {
+			return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", f.Stream, err)
+		}
+	}
+	return nil
+}
+
+// fitStreams sets up all streams, with maxRoom bytes together, or if c does not fix the room, with half as many each
+// time until the server has them. wait is called for an obstacle that may pass.
+func fitStreams(ctx context.Context, js jetstream.JetStream, c Config, maxRoom int64, wait func(error)) error {
 	var created []string // by this call, with the present room
-	maxRoom, began, peerTime := room, time.Now(), peerPatience
+	room, began, peerTime := maxRoom, time.Now(), peerPatience
 	if c.MaxBytes > 0 {
 		peerTime = leaderPatience
 	}
@@ -130,22 +144,27 @@ func setupOnce(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) e
 		newStreams, err := setupStreams(ctx, js, c, room)
 		created = append(created, newStreams...)
 		if err == nil {
-			break
+			return nil
 		}
 
+		// Try again with the same room if the obstacle may pass.
 		mayPass := lacksPeers(err) && time.Since(began) < peerTime || lacksFolder(err) && time.Since(began) < peerPatience
 		if mayPass {
 			wait(err)
 			continue
 		}
+
+		// Give up if less room does not help or cannot be tried.
 		mayRetryAll := lacksPeers(err) && time.Since(began) < leaderPatience && ctx.Err() == nil // from maxRoom on
-		if !lacksRoom(err) || c.MaxBytes > 0 || room/2 < minRoom && !mayRetryAll {
+		isLeastRoom := room/2 < minRoom && !mayRetryAll
+		if !lacksRoom(err) || c.MaxBytes > 0 || isLeastRoom {
 			return fault.New(
 				fault.Infrastructure, "pipeline: setup with %d MiB for all streams: %w", room>>20,
 				err,
 			)
 		}
-		// The streams that this call made are empty: they go before it tries with half the room.
+
+		// Delete the streams that this call made, which are empty, and try with half the room.
 		for _, name := range created {
 			if err := js.DeleteStream(ctx, name); err != nil {
 				return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", name, err)
@@ -157,13 +176,6 @@ func setupOnce(ctx context.Context, nc *nats.Conn, c Config, wait func(error)) e
 			wait(err)
 		}
 	}
-
-	for _, f := range feeds {
-		if err := setupConsumers(ctx, js, f, c); err != nil {
-			return fault.New(fault.Infrastructure, "pipeline: setup: stream %s: %w", f.Stream, err)
-		}
-	}
-	return nil
 }
 
 // existingOptions returns the options of the existing streams; those that they do not show are 0. room is the number of
@@ -299,12 +311,11 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 		return err
 	}
 
+	// Remove the consumers of the other split: one for all lanes, or one per lane.
 	wanted := map[string]bool{}
 	for _, cc := range f.consumerConfigs(c) {
 		wanted[cc.Durable] = true
 	}
-
-	// Remove the consumers of the other split: one for all lanes, or one per lane.
 	otherSplit := c
 	otherSplit.OneConsumer = !c.OneConsumer
 	existing, err := consumerNames(ctx, s)
@@ -325,36 +336,45 @@ func setupConsumersOnce(ctx context.Context, js jetstream.JetStream, f Feed, c C
 	g.SetLimit(wire.Lanes)
 	for _, cc := range f.consumerConfigs(c) {
 		g.Go(func() error {
-			apply, isMoved := s.CreateConsumer, false
-			existingConsumer, err := jetstream.Consumer(nil), error(jetstream.ErrConsumerNotFound)
-			if existing[cc.Durable] {
-				existingConsumer, err = findConsumer(ctx, s, cc.Durable, js.Conn().ConnectedClusterName() != "")
-			}
-			if err == nil {
-				// Where an existing consumer began cannot be changed.
-				current := existingConsumer.CachedInfo().Config
-				cc.DeliverPolicy = current.DeliverPolicy
-				cc.OptStartSeq = current.OptStartSeq
-				cc.OptStartTime = current.OptStartTime
-				apply = s.UpdateConsumer
-				if cc.MemoryStorage != current.MemoryStorage {
-					apply, isMoved = s.CreateConsumer, true
-					err = moveConsumer(ctx, s, existingConsumer.CachedInfo(), &cc)
-				}
-			}
-			if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
-			}
-			if err := placeConsumer(ctx, isMoved, func(ctx context.Context) error {
-				_, err := apply(ctx, cc)
-				return err
-			}); err != nil {
+			isClustered := js.Conn().ConnectedClusterName() != ""
+			if err := setupConsumer(ctx, s, cc, existing[cc.Durable], isClustered); err != nil {
 				return fmt.Errorf("consumer %s: %w", cc.Durable, err)
 			}
 			return nil
 		})
 	}
 	return g.Wait()
+}
+
+// setupConsumer creates a consumer of a stream, or updates it if it exists. If its state has to move between files and
+// memory, it is made again.
+func setupConsumer(ctx context.Context, s jetstream.Stream, config jetstream.ConsumerConfig, exists, isClustered bool) error {
+	var existing jetstream.Consumer
+	err := error(jetstream.ErrConsumerNotFound)
+	if exists {
+		existing, err = findConsumer(ctx, s, config.Durable, isClustered)
+	}
+
+	apply, isMoved := s.CreateConsumer, false
+	if err == nil {
+		// Where an existing consumer began cannot be changed.
+		current := existing.CachedInfo().Config
+		config.DeliverPolicy = current.DeliverPolicy
+		config.OptStartSeq = current.OptStartSeq
+		config.OptStartTime = current.OptStartTime
+		apply = s.UpdateConsumer
+		if config.MemoryStorage != current.MemoryStorage {
+			apply, isMoved = s.CreateConsumer, true
+			err = moveConsumer(ctx, s, existing.CachedInfo(), &config)
+		}
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return err
+	}
+	return placeConsumer(ctx, isMoved, func(ctx context.Context) error {
+		_, err := apply(ctx, config)
+		return err
+	})
 }
 
 // consumerNames returns the names of the consumers of a stream, as a set.
@@ -369,14 +389,14 @@ func consumerNames(ctx context.Context, s jetstream.Stream) (map[string]bool, er
 
 // findConsumer returns a consumer of a stream. In a cluster it asks again while the consumer has no leader: a server
 // that is about to have the consumer answers too, as if nothing had been acknowledged.
-func findConsumer(ctx context.Context, s jetstream.Stream, name string, clustered bool) (jetstream.Consumer, error) {
+func findConsumer(ctx context.Context, s jetstream.Stream, name string, isClustered bool) (jetstream.Consumer, error) {
 	for until := time.Now().Add(leaderPatience); ; {
 		var c jetstream.Consumer
 		err := untilAnswered(ctx, func(ctx context.Context) (err error) {
 			c, err = s.Consumer(ctx, name)
 			return err
 		})
-		if err != nil || !clustered {
+		if err != nil || !isClustered {
 			return c, err
 		}
 		switch cluster := c.CachedInfo().Cluster; {
