@@ -26,14 +26,14 @@ return string.format("%.0f", begin)`
 func (c *Cache) Book(ctx context.Context, tenant string, b admission.Booking) (begin time.Time, ok bool) {
 	name := Prefix + "spent:" + digest.Of([]byte(tenant))
 	var text string
-	done := c.callRedis(ctx, func(ctx context.Context) error {
+	isAnswered := c.callRedis(ctx, func(ctx context.Context) error {
 		answer, err := c.redis.Do(ctx, "EVAL", bookScript, 1, name,
 			b.Now.UnixMicro(), b.Takes.Microseconds(), b.Burst.Microseconds(), b.Most.Microseconds())
 		text, _ = answer.(string)
 		return err
 	})
 	micros, err := strconv.ParseInt(text, 10, 64)
-	if !done || err != nil {
+	if !isAnswered || err != nil {
 		return time.Time{}, false
 	}
 	if micros == b.Now.UnixMicro() {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Pauses in which calls are skipped: after the first failure firstPause, after each further one twice the pause before, up to longestPause.
+// Pauses in which calls are skipped: after the first failure firstPause, after each further one twice the pause before,
+// up to longestPause.
 const (
 	firstPause   = 250 * time.Millisecond
 	longestPause = 10 * time.Second
@@ -14,7 +15,7 @@ const (
 // breaker spares callers the wait for a Redis that does not answer: after a failure, calls are skipped until a pause is
 // over; then one call at a time may try.
 type breaker struct {
-	now         func() time.Time
+	clock       func() time.Time
 	mu          sync.Mutex
 	pause       time.Duration // after the last failure; 0: the last call succeeded, and all calls pass
 	closedUntil time.Time     // calls are skipped until then
@@ -28,7 +29,7 @@ func (b *breaker) allow() bool {
 	if b.pause == 0 {
 		return true
 	}
-	if b.isTrying || b.now().Before(b.closedUntil) {
+	if b.isTrying || b.clock().Before(b.closedUntil) {
 		return false
 	}
 	b.isTrying = true
@@ -53,9 +54,9 @@ func (b *breaker) abandon() {
 func (b *breaker) fail() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.pause > 0 && !b.isTrying && b.now().Before(b.closedUntil) {
+	if b.pause > 0 && !b.isTrying && b.clock().Before(b.closedUntil) {
 		return // one of several calls that were under way when the first failed
 	}
 	b.pause = min(max(firstPause, 2*b.pause), longestPause)
-	b.closedUntil, b.isTrying = b.now().Add(b.pause), false
+	b.closedUntil, b.isTrying = b.clock().Add(b.pause), false
 }

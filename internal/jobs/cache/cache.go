@@ -1,7 +1,8 @@
 // Package cache remembers learned results: decompositions in Redis, the hot ones in the process too.
 //
-// Redis only saves time. If it is down, slow, evicts entries or returns wrong ones, answers take longer and have the same content, because
-// every failure is a miss. No method for workers returns an error of the cache's own. Stats and the log tell how it fares.
+// Redis only saves time. If it is down, slow, evicts entries or returns wrong ones, answers take longer and have the
+// same content, because every failure is a miss. No method for workers returns an error of the cache's own. Stats and
+// the log tell how it fares.
 package cache
 
 import (
@@ -41,8 +42,8 @@ type Options struct {
 	Logger   *slog.Logger  // default slog.Default()
 }
 
-// Overflow stores values that are too large for Redis, under the SHA-256 of their bytes in hexadecimal digits. A value that
-// Get returns is checked against its digest.
+// Overflow stores values that are too large for Redis, under the SHA-256 of their bytes in hexadecimal digits. A value
+// that Get returns is checked against its digest.
 type Overflow interface {
 	Get(ctx context.Context, digest string) ([]byte, error)
 	Put(ctx context.Context, digest string, value []byte) error
@@ -51,8 +52,8 @@ type Overflow interface {
 // overflowTimeout bounds a call to the overflow store: large values take their time, but not for ever.
 const overflowTimeout = 5 * time.Second
 
-// Redis is a client of Redis: Do sends a command and returns the answer, a string, an int64, or nil where there is nothing. An error
-// that Redis answers, as opposed to a failure to reach it, is a connect.RedisError.
+// Redis is a client of Redis: Do sends a command and returns the answer, a string, an int64, or nil where there is
+// nothing. An error that Redis answers, as opposed to a failure to reach it, is a connect.RedisError.
 type Redis interface {
 	Do(ctx context.Context, command ...any) (any, error)
 	Close() error
@@ -85,8 +86,8 @@ func Open(url string, options Options) (*Cache, error) {
 	return On(client, url, options), nil
 }
 
-// On returns a cache on a client, whose calls should end within Timeout. The cache's Close closes the client. url stands
-// for the client in the log. If client is nil, the cache remembers in the process only.
+// On returns a cache on a client, whose calls should end within Timeout. The cache's Close closes the client. url
+// stands for the client in the log. If client is nil, the cache remembers in the process only.
 func On(client Redis, url string, options Options) *Cache {
 	options = options.withDefaults()
 	connect.LogRedis(debugLogger{options.Logger}.Printf)
@@ -94,7 +95,7 @@ func On(client Redis, url string, options Options) *Cache {
 		options: options,
 		hot:     newHot(options.Hot),
 		states:  troubleLog{log: options.Logger},
-		breaker: breaker{now: time.Now},
+		breaker: breaker{clock: time.Now},
 		redis:   client,
 		address: redact.URL(url),
 	}
@@ -253,7 +254,7 @@ func (c *Cache) Put(ctx context.Context, key string, value []byte) []byte {
 }
 
 // putRedis stores value in Redis. If there is a value under key already, it returns that, and exists is true.
-func (c *Cache) putRedis(ctx context.Context, key string, value []byte) (first []byte, exists bool) {
+func (c *Cache) putRedis(ctx context.Context, key string, value []byte) (earlier []byte, exists bool) {
 	if c.redis == nil {
 		return nil, false
 	}
@@ -288,8 +289,8 @@ func (c *Cache) putRedis(ctx context.Context, key string, value []byte) (first [
 		return err
 	})
 	if done && !stored {
-		if first, exists = c.readRedis(ctx, key); exists {
-			return first, true
+		if earlier, exists = c.readRedis(ctx, key); exists {
+			return earlier, true
 		}
 		// Replace one that cannot be used.
 		stored = c.callRedis(ctx, func(ctx context.Context) error {

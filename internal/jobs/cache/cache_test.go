@@ -469,7 +469,7 @@ func TestFollowerTakesOverFromCancelledLeader(t *testing.T) {
 
 func TestBreaker(t *testing.T) {
 	now := time.Unix(0, 0)
-	b := &breaker{now: func() time.Time { return now }}
+	b := &breaker{clock: func() time.Time { return now }}
 	passing := func(calls int) (passed int) {
 		for range calls {
 			if b.allow() {

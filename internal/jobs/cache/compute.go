@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// GetOrCompute returns the value under key. If there is none, it computes the value and stores it. If another worker has
-// stored one meanwhile, it returns that. hit is true if this call did not compute. The error is compute's own, or ctx's.
+// GetOrCompute returns the value under key. If there is none, it computes the value and stores it. If another worker
+// has stored one meanwhile, it returns that. hit is true if this call did not compute. The error is compute's own, or
+// ctx's.
 //
 // Calls for one key in this process compute once. Across processes a lock in Redis lets one worker compute while others
 // wait for at most LockWait. The lock only saves work: if Redis is away, both compute, and get the same.
@@ -33,7 +34,8 @@ func (c *Cache) GetOrCompute(
 			return nil, false, ctx.Err()
 		case <-call.done:
 		}
-		isLeaderLost := errors.Is(call.err, errLeaderLost) || errors.Is(call.err, context.Canceled) || errors.Is(call.err, context.DeadlineExceeded)
+		isLeaderLost := errors.Is(call.err, errLeaderLost) || errors.Is(call.err, context.Canceled) ||
+			errors.Is(call.err, context.DeadlineExceeded)
 		if !isLeaderLost {
 			c.stats.shared.Add(1)
 			return call.value, call.err == nil, call.err
@@ -139,8 +141,8 @@ func (c *Cache) keepLock(ctx context.Context, name, token string) (stop func()) 
 // errLeaderLost is the error of a call that computed for others and panicked.
 var errLeaderLost = errors.New("cache: the computing call was lost")
 
-// flights are the computations under way in this process. (x/sync/singleflight would run them in a goroutine of their own
-// or make followers deaf to their own contexts, and cannot hand over when the leader is cancelled.)
+// flights are the computations under way in this process. (x/sync/singleflight would run them in a goroutine of their
+// own or make followers deaf to their own contexts, and cannot hand over when the leader is cancelled.)
 type flights struct {
 	mu    sync.Mutex
 	byKey map[string]*flight // under mu
@@ -153,8 +155,8 @@ type flight struct {
 	err   error
 }
 
-// join returns the computation of a key. If there was none, it begins one, and the second result is true: the caller has
-// to compute and to call finish.
+// join returns the computation of a key. If there was none, it begins one, and the second result is true: the caller
+// has to compute and to call finish.
 func (f *flights) join(key string) (*flight, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

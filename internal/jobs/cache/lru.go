@@ -9,9 +9,9 @@ type hot struct {
 	memo.LRU[string, []byte]
 }
 
-// newHot returns an empty cache of most bytes.
-func newHot(most int64) *hot {
-	return &hot{memo.LRU[string, []byte]{Bytes: most, Largest: most / 4}}
+// newHot returns an empty cache of maxBytes.
+func newHot(maxBytes int64) *hot {
+	return &hot{memo.LRU[string, []byte]{Bytes: maxBytes, Largest: maxBytes / 4}}
 }
 
 // entryOverhead is the approximate size of an entry beside key and value.

@@ -1,4 +1,5 @@
-// Package cached encodes the values that workers keep in the cache: decompositions, and the networks of registered models.
+// Package cached encodes the values that workers keep in the cache: decompositions, and the networks of registered
+// models.
 package cached
 
 import (
@@ -40,8 +41,8 @@ const (
 	planOverhead = 768
 )
 
-// decode returns the plan that the bytes b, found under key, encode. If a decoded plan with the same bytes is remembered
-// under key, it returns that.
+// decode returns the plan that the bytes b, found under key, encode. If a decoded plan with the same bytes is
+// remembered under key, it returns that.
 func (m *Memo) decode(key string, b []byte) (*btn.Plan, error) {
 	if r, ok := m.plans.Get(key); ok && bytes.Equal(r.encoded, b) {
 		return r.plan, nil
@@ -59,8 +60,8 @@ func (m *Memo) remember(key string, b []byte, plan *btn.Plan) {
 	m.plans.Put(key, decodedPlan{b, plan}, int64(len(key)+2*len(b))+planOverhead)
 }
 
-// Of returns the memo of an owner, which finds only the plans of that owner. Both memos share one bound. If owner is "",
-// it returns m.
+// Of returns the memo of an owner, which finds only the plans of that owner. Both memos share one bound. If owner is
+// "", it returns m.
 func (m *Memo) Of(owner string) proposal.Memo {
 	if owner == "" {
 		return m
@@ -81,9 +82,9 @@ func (o ownedPlans) Do(
 	return o.Memo.Do(ctx, cache.KeyOf(o.owner, key), compute)
 }
 
-// Do returns the plan under key, and true if it was remembered. Otherwise it computes the plan and stores it. If another
-// worker was first, it returns that worker's plan. A stored plan that cannot be decoded, perhaps from another version,
-// is forgotten and computed again.
+// Do returns the plan under key, and true if it was remembered. Otherwise it computes the plan and stores it. If
+// another worker was first, it returns that worker's plan. A stored plan that cannot be decoded, perhaps from another
+// version, is forgotten and computed again.
 func (m *Memo) Do(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (*btn.Plan, bool, error) {

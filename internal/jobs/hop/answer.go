@@ -19,11 +19,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// WriteTimeout bounds the writing of terminal answers and dead letters, which may go on after the work's own context has
-// ended.
+// WriteTimeout bounds the writing of terminal answers and dead letters, which may go on after the work's own context
+// has ended.
 const WriteTimeout = 10 * time.Second
 
-// isAnswered reports whether the job has its answer. It reports false if that cannot be found out, so that work goes on.
+// isAnswered reports whether the job has its answer. It reports false if that cannot be found out, so that work goes
+// on.
 func (l *Jobs) isAnswered(ctx context.Context, job string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -101,17 +102,17 @@ func (l *Jobs) withFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 		}
 		return a
 	}
-	var first wire.Answer
-	if err := wire.Decode(m.Data, &first); err != nil || first.Job != a.Job || first.Digest != a.Digest {
+	var firstAnswer wire.Answer
+	if err := wire.Decode(m.Data, &firstAnswer); err != nil || firstAnswer.Job != a.Job || firstAnswer.Digest != a.Digest {
 		return a
 	}
 
 	// Merge the results. An error of the whole job stands for each query.
 	results := a.Results
 	if len(results) == 0 && a.Error != nil {
-		results = l.ErrorResults(a.Job, len(first.Results), fault.New(a.Error.Code, "%s", a.Error.Message), a.Error.Stage)
+		results = l.ErrorResults(a.Job, len(firstAnswer.Results), fault.New(a.Error.Code, "%s", a.Error.Message), a.Error.Stage)
 	}
-	results = l.MergeFirst(results, first.Results)
+	results = l.MergeFirst(results, firstAnswer.Results)
 	if !slices.ContainsFunc(results, func(r query.Result) bool { return r.Status == query.StatusOK }) {
 		return a
 	}
@@ -123,50 +124,51 @@ func (l *Jobs) withFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
 // Answer stores a terminal answer, unless one is stored already. Results of the job's first answer take the place of
 // those that failed. It returns ErrForeign if the stored answer is another request's. asked is when the job's model was
 // stored, zero if that is unknown. Only a stage that WritesAnswers may call it.
-func (l *Jobs) Answer(ctx context.Context, a *wire.Answer, asked time.Time) error {
-	return l.storeAnswer(ctx, l.withFirst(ctx, a), asked)
+func (l *Jobs) Answer(ctx context.Context, answer *wire.Answer, asked time.Time) error {
+	return l.storeAnswer(ctx, l.withFirst(ctx, answer), asked)
 }
 
 // storeAnswer is Answer without the results of the first answer.
-func (l *Jobs) storeAnswer(ctx context.Context, a *wire.Answer, asked time.Time) (err error) {
+func (l *Jobs) storeAnswer(ctx context.Context, answer *wire.Answer, asked time.Time) (err error) {
 	if l.Tracer != nil && trace.SpanContextFromContext(ctx).IsValid() {
 		var span trace.Span
 		ctx, span = l.Tracer.Start(ctx, spanAnswer, trace.WithAttributes(
-			tracing.Job.String(a.Job), tracing.Stage.String(l.Stage),
-			tracing.Method.String(methodOf(a.Results)), tracing.Outcome.String(outcomeOf(a)),
+			tracing.Job.String(answer.Job), tracing.Stage.String(l.Stage),
+			tracing.Method.String(methodOf(answer.Results)), tracing.Outcome.String(outcomeOf(answer)),
 		))
 		defer func() { tracing.End(span, err) }()
 	}
 
 	// Make the message.
-	b, err := wire.Encode(a)
+	b, err := wire.Encode(answer)
 	if err != nil {
 		return err
 	}
 	m := &nats.Msg{
-		Subject: wire.AnswerSubject(a.Job),
-		Header:  message.Headers(a, a.Job, a.Digest, a.Tenant),
+		Subject: wire.AnswerSubject(answer.Job),
+		Header:  message.Headers(answer, answer.Job, answer.Digest, answer.Tenant),
 		Data:    b,
 	}
-	m.Header[message.HeaderStatus] = []string{a.Status}
+	m.Header[message.HeaderStatus] = []string{answer.Status}
 	aboutOf(ctx).Into(m.Header)
 	tracing.Into(m.Header, trace.SpanContextFromContext(ctx))
 
 	// Store it. Above the owner's quota an error takes its place, which needs little room and ends the job.
-	if a.Status == wire.StatusOK {
+	if answer.Status == wire.StatusOK {
 		err = l.Bus.Quotas.Take(ctx, bus.StreamAnswer, m.Subject, m.Header, len(b))
 	}
 	var earlier *wire.Answer
 	if err == nil {
 		earlier, err = l.storeFirst(ctx, m)
 	}
-	if errors.Is(err, bus.ErrQuota) && a.Status == wire.StatusOK {
+	if errors.Is(err, bus.ErrQuota) && answer.Status == wire.StatusOK {
 		info := l.ErrorInfo(err)
-		return l.storeAnswer(ctx, &wire.Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: wire.StatusError, Error: &info}, asked)
+		refusal := &wire.Answer{Job: answer.Job, Tenant: answer.Tenant, Digest: answer.Digest, Status: wire.StatusError, Error: &info}
+		return l.storeAnswer(ctx, refusal, asked)
 	}
 	if err == nil && earlier == nil {
-		l.recordEnd(ctx, a, asked, len(b))
-		l.RemoveRequest(ctx, a)
+		l.recordEnd(ctx, answer, asked, len(b))
+		l.RemoveRequest(ctx, answer)
 	}
 	if err != nil || earlier == nil {
 		return err
@@ -174,15 +176,15 @@ func (l *Jobs) storeAnswer(ctx context.Context, a *wire.Answer, asked time.Time)
 
 	// Compare it with the one that was stored earlier.
 	switch {
-	case earlier.Digest != a.Digest:
+	case earlier.Digest != answer.Digest:
 		return ErrForeign
-	case earlier.Status == wire.StatusOK && a.Status == wire.StatusOK && !sameResults(
-		earlier.Results, a.Results,
+	case earlier.Status == wire.StatusOK && answer.Status == wire.StatusOK && !sameResults(
+		earlier.Results, answer.Results,
 	):
 		l.Metrics.Conflict(l.Stage)
 		l.Log.Error(
-			"the same request had two different answers, the first stays", "job", a.Job, "digest",
-			a.Digest,
+			"the same request had two different answers, the first stays", "job", answer.Job, "digest",
+			answer.Digest,
 		)
 	}
 	return nil
@@ -190,12 +192,12 @@ func (l *Jobs) storeAnswer(ctx context.Context, a *wire.Answer, asked time.Time)
 
 // RemoveRequest removes the stored request of a tenant's job that has an answer, if the tenant holds many. If the job
 // failed by trouble, its request stays, because operators may replay it.
-func (l *Jobs) RemoveRequest(ctx context.Context, a *wire.Answer) {
-	if a.Error != nil && (a.Error.Code == fault.Infrastructure || a.Error.Code == fault.Internal) {
+func (l *Jobs) RemoveRequest(ctx context.Context, answer *wire.Answer) {
+	if answer.Error != nil && (answer.Error.Code == fault.Infrastructure || answer.Error.Code == fault.Internal) {
 		return
 	}
-	if err := l.Bus.Quotas.Retire(ctx, a.Job); err != nil {
-		l.Log.Debug("an answered request is not removed", "job", a.Job, "error", err)
+	if err := l.Bus.Quotas.Retire(ctx, answer.Job); err != nil {
+		l.Log.Debug("an answered request is not removed", "job", answer.Job, "error", err)
 	}
 }
 
@@ -271,10 +273,10 @@ func (l *Loop) EndWithError(d *Message, err error) error {
 	return l.EndJob(ctx, d.Subject.Lane, a, "", d.JobStored)
 }
 
-// EndJob ends a job with an error as its answer, unless it has one. A stage that WritesAnswers stores the answer itself;
-// another sends it a message. If under is not "", it is the invalid id under which a client waits, and the answer is
-// stored under it. EndJob does nothing if the job has another request's answer. asked is when the job's model was
-// stored, zero if that is unknown.
+// EndJob ends a job with an error as its answer, unless it has one. A stage that WritesAnswers stores the answer
+// itself; another sends it a message. If under is not "", it is the invalid id under which a client waits, and the
+// answer is stored under it. EndJob does nothing if the job has another request's answer. asked is when the job's model
+// was stored, zero if that is unknown.
 func (l *Jobs) EndJob(
 	ctx context.Context, lane int, a *wire.Answer, under string, asked time.Time,
 ) error {
@@ -324,8 +326,8 @@ func (l *Jobs) ErrorInfo(err error) query.ErrorInfo {
 	return query.ErrorInfo{Code: CodeOf(err), Message: redact.Text(sentence.Text(err.Error())), Stage: l.Stage}
 }
 
-// digestOf returns the digest of the request of a message that does not carry it: that of the stored request if there is
-// one, and otherwise that of the message's data. It returns an error if the request may be stored but could not be
+// digestOf returns the digest of the request of a message that does not carry it: that of the stored request if there
+// is one, and otherwise that of the message's data. It returns an error if the request may be stored but could not be
 // fetched, because with another digest the answer would be another request's.
 func (l *Loop) digestOf(ctx context.Context, d *Message) (string, error) {
 	s, err := l.Submission(ctx, wire.ModelSubject(d.Subject.Lane, d.Subject.Job))

@@ -122,9 +122,9 @@ func (l *Jobs) compareOutputs(
 
 // SameBytes reports whether two messages have the same encoding.
 func SameBytes(x, y wire.Message) bool {
-	a, errA := wire.Encode(x)
-	b, errB := wire.Encode(y)
-	return errA == nil && errB == nil && string(a) == string(b)
+	encodedX, errX := wire.Encode(x)
+	encodedY, errY := wire.Encode(y)
+	return errX == nil && errY == nil && string(encodedX) == string(encodedY)
 }
 
 // CheckOpen returns nil if the job may be worked on: it has no answer, and its deadline has not passed.

@@ -1,6 +1,7 @@
 package hop
 
-// Handlers that do not return although their context ended are given up and reported, and their messages do not go to other workers.
+// Handlers that do not return although their context ended are given up and reported, and their messages do not go to
+// other workers.
 
 import (
 	"context"
@@ -95,8 +96,9 @@ func (g *guard) noteReturn() bool {
 	return true
 }
 
-// quarantine gives up a message whose handler does not return, so that no other worker gets it: it writes a dead letter,
-// and an error as the job's answer. It works on a new Message, because the handler may still write into the original.
+// quarantine gives up a message whose handler does not return, so that no other worker gets it: it writes a dead
+// letter, and an error as the job's answer. It works on a new Message, because the handler may still write into the
+// original.
 func (l *Loop) quarantine(original *Message, subject message.Subject, took time.Duration, cause error) {
 	d := &Message{
 		Raw:     original.Raw,

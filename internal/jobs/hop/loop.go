@@ -278,9 +278,9 @@ func (l *Loop) failedByTrouble(ctx context.Context, err error) bool {
 }
 
 // startHeartbeat begins the heartbeats of a message, which run in a goroutine of their own until stop is called. Each
-// heartbeat tells the server that the message is in work, so that it is not delivered to another worker. It also cancels
-// the work if the job has its answer by then, or if the ceiling is reached; heartbeats go on until the handler returns
-// or is given up.
+// heartbeat tells the server that the message is in work, so that it is not delivered to another worker. It also
+// cancels the work if the job has its answer by then, or if the ceiling is reached; heartbeats go on until the handler
+// returns or is given up.
 //
 // A heartbeat does not wait for the look for an answer. One that is late by more than Heartbeat counts as trouble with
 // the servers, because the message may have been delivered again meanwhile.

@@ -44,8 +44,8 @@ type Message struct {
 	costHeader  string        // costs of messages at this stage and those before, for the outputs' headers
 }
 
-// Decode decodes the payload into m. A payload that cannot be decoded is the sender's error, so the message is not tried
-// again.
+// Decode decodes the payload into m. A payload that cannot be decoded is the sender's error, so the message is not
+// tried again.
 func (d *Message) Decode(m wire.Message) error {
 	err := wire.Decode(d.Data, m)
 	d.IsMalformed = err != nil
@@ -75,7 +75,7 @@ func (l *Jobs) IsFresh(d *Message) bool {
 // Outcome is the end of a message, or the one that its handler asks for.
 type Outcome struct {
 	name  string
-	after time.Duration // pause before the next delivery, if the name is laterName
+	pause time.Duration // pause before the next delivery, if the name is laterName
 }
 
 // The outcomes. A handler asks for Done, Held or Later; the others follow from its error.
@@ -91,7 +91,7 @@ var (
 const laterName = "later"
 
 // Later returns the outcome that the message is delivered again after a pause, although nothing is wrong.
-func Later(after time.Duration) Outcome { return Outcome{name: laterName, after: after} }
+func Later(pause time.Duration) Outcome { return Outcome{name: laterName, pause: pause} }
 
 // String returns the name under which the outcome is counted.
 func (o Outcome) String() string { return o.name }
@@ -103,6 +103,6 @@ func Outcomes() []string {
 
 // Handler processes messages of one kind. It returns an outcome or an error. An error with the code infrastructure or
 // internal has the message delivered again, and makes it a dead letter after a number of times. With any other code the
-// job ends with the error. ErrAnswered says that the job needs nothing more, ErrForeign that its id has another request,
-// ErrLater that it has to wait.
+// job ends with the error. ErrAnswered says that the job needs nothing more, ErrForeign that its id has another
+// request, ErrLater that it has to wait.
 type Handler func(ctx context.Context, d *Message) (Outcome, error)

@@ -89,32 +89,32 @@ func (m *Meter) Work() message.Work {
 }
 
 // recentCost is Work for a caller that holds m.mu.
-func (m *Meter) recentCost() (w message.Work) {
+func (m *Meter) recentCost() (cost message.Work) {
 	if m.small.count > 0 {
-		w.Seconds = m.small.seconds / m.small.count
+		cost.Seconds = m.small.seconds / m.small.count
 	}
 	if m.large.seconds > 0 {
-		w.Flops = m.large.flops / m.large.seconds
+		cost.Flops = m.large.flops / m.large.seconds
 	}
-	return w
+	return cost
 }
 
-// stampEvery is the interval at which a stage of a process states the cost of its messages: often enough to be among the
-// last partials of a busy system, rarely enough to cost nothing. The first measurement is stated at once, because no
-// other message may come.
+// stampEvery is the interval at which a stage of a process states the cost of its messages: often enough to be among
+// the last partials of a busy system, rarely enough to cost nothing. The first measurement is stated at once, because
+// no other message may come.
 const stampEvery = 100 * time.Millisecond
 
 // costHeader returns the value of the header of outputs with the cost of messages to the stages so far. It adds this
-// stage's cost to the value before, or returns before if there is nothing new to state.
-func (m *Meter) costHeader(before, stage string) string {
+// stage's cost to the earlier value, or returns that unchanged if there is nothing new to state.
+func (m *Meter) costHeader(earlier, stage string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := m.recentCost()
-	isFirst := w.Seconds > 0 && m.stated.Seconds == 0 || w.Flops > 0 && m.stated.Flops == 0 // measurement of its kind
-	if w == (message.Work{}) || time.Since(m.statedAt) < stampEvery && !isFirst {
-		return before
+	cost := m.recentCost()
+	isFirst := cost.Seconds > 0 && m.stated.Seconds == 0 || cost.Flops > 0 && m.stated.Flops == 0 // measurement of its kind
+	if cost == (message.Work{}) || time.Since(m.statedAt) < stampEvery && !isFirst {
+		return earlier
 	}
 	m.statedAt = time.Now()
-	m.stated = w
-	return message.FormatWork(before, stage, w)
+	m.stated = cost
+	return message.FormatWork(earlier, stage, cost)
 }

@@ -36,7 +36,8 @@ func (l *Loop) startMeasuring(d *Message, intake *Intake) *measurement {
 	return &measurement{loop: l, message: d, chargeAtStart: l.Meter.beginWork(), waited: max(0, time.Since(d.Raw.Stored))}
 }
 
-// usableCosts returns a message's statement of costs if it can be parsed, and "" otherwise. One that is too long cannot.
+// usableCosts returns a message's statement of costs if it can be parsed, and "" otherwise. One that is too long
+// cannot.
 func usableCosts(value string) string {
 	if len(message.ParseWork(value)) == 0 {
 		return ""

@@ -1,7 +1,7 @@
 package hop
 
-// Rebuilding of what was lost between the stages: if a network or a job's plan is not stored any more, or damaged, the job starts again
-// from its model.
+// Rebuilding of what was lost between the stages: if a network or a job's plan is not stored any more, or damaged, the
+// job starts again from its model.
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// maxRebuilds bounds how often one process starts the same job again. Otherwise a store that loses everything would have
-// it repeated without end.
+// maxRebuilds bounds how often one process starts the same job again. Otherwise a store that loses everything would
+// have it repeated without end.
 const maxRebuilds = 3
 
 // maxRebuildJobs is the number of jobs that are counted, more than there are between the stages while all lose

@@ -30,7 +30,7 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 	case err == nil && asked == Held:
 		return Held
 	case err == nil && asked.name == laterName:
-		d.Raw.Again(asked.after)
+		d.Raw.Again(asked.pause)
 		return asked
 	case err == nil, errors.Is(err, ErrAnswered):
 		d.Raw.Done()

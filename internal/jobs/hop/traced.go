@@ -10,8 +10,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Beginnings of the names of a job's spans. For every stage there is one for the wait before it and one for the work, below the work of the
-// stage before. The work of the sum has links to the work on all partials. The last span is the answer.
+// Beginnings of the names of a job's spans. For every stage there is one for the wait before it and one for the work,
+// below the work of the stage before. The work of the sum has links to the work on all partials. The last span is the
+// answer.
 const (
 	spanWait   = "wait "
 	spanWork   = "work "

@@ -1,21 +1,23 @@
-// Package job decides about a job in an aggregator: state machines without input or output, clock or goroutines. Partials, quiet
-// times, looks and replies go in; questions and effects come out. testdata has transcripts.
+// Package job decides about a job in an aggregator: state machines without input or output, clock or goroutines.
+// Partials, quiet times, looks and replies go in; questions and effects come out. testdata has transcripts.
 //
-// A Count has the job summed once its partials are there. A Sweep has it taken up again if it has come to a halt. Neither decides about the
-// end of a job: the first answer that is stored is the only one, be it a sum, an error, a cancel or a deadline.
+// A Count has the job summed once its partials are there. A Sweep has it taken up again if it has come to a halt.
+// Neither decides about the end of a job: the first answer that is stored is the only one, be it a sum, an error, a
+// cancel or a deadline.
 //
-// The count is a hint: whether a job is complete is read from the stream, and only when the count is full, when a partial is
-// delivered again, or when no more have come for a while. (Listing on every arrival is quadratic: 1.3 s for 256 chunks against
-// 27 ms.)
+// The count is a hint: whether a job is complete is read from the stream, and only when the count is full, when a
+// partial is delivered again, or when no more have come for a while. (Listing on every arrival is quadratic: 1.3 s for
+// 256 chunks against 27 ms.)
 //
-// A partial is acknowledged after a listing that found others missing, or after the answer is stored. So the partial that
-// completes a job is held by an aggregator, or delivered again, until the answer is stored, and no count has to survive.
+// A partial is acknowledged after a listing that found others missing, or after the answer is stored. So the partial
+// that completes a job is held by an aggregator, or delivered again, until the answer is stored, and no count has to
+// survive.
 package job
 
 import "time"
 
-// Pauses after the last partial before the stored ones are listed although the count is not full: others may have come to
-// another aggregator. The pause doubles with every listing that finds the job incomplete.
+// Pauses after the last partial before the stored ones are listed although the count is not full: others may have come
+// to another aggregator. The pause doubles with every listing that finds the job incomplete.
 const (
 	FirstPause = 10 * time.Millisecond
 	LastPause  = time.Second
@@ -79,7 +81,7 @@ type Effects[D any] struct {
 // a look.
 type Count[D any] struct {
 	chunks     int          // number of chunks of the job
-	seen       map[int]bool // the chunks that are counted
+	seenChunks map[int]bool // the chunks that are counted
 	ends       []int        // numbers of first chunks with which the job may be answered, in increasing order
 	triedFirst int          // the number of first chunks that was tried last, and did not suffice
 	held       []D          // deliveries that are not acknowledged and not part of the look under way
@@ -96,11 +98,11 @@ type Count[D any] struct {
 
 // New begins the count of a job of n chunks.
 func New[D any](n int) *Count[D] {
-	return &Count[D]{chunks: n, seen: map[int]bool{}, pause: FirstPause}
+	return &Count[D]{chunks: n, seenChunks: map[int]bool{}, pause: FirstPause}
 }
 
 // Seen returns the number of chunks that are counted.
-func (c *Count[D]) Seen() int { return len(c.seen) }
+func (c *Count[D]) Seen() int { return len(c.seenChunks) }
 
 // Partial counts chunk k, which came with the delivery d, and returns whether the caller has to begin a look. The
 // delivery is held unless it fills the count. ends are the numbers of first chunks with which the job may be answered.
@@ -108,8 +110,8 @@ func (c *Count[D]) Seen() int { return len(c.seen) }
 // short then.
 func (c *Count[D]) Partial(k int, ends []int, d D, again bool, now time.Time) (look Look, e Effects[D]) {
 	c.ends = ends
-	c.seen[k] = true
-	if len(c.seen) == c.chunks {
+	c.seenChunks[k] = true
+	if len(c.seenChunks) == c.chunks {
 		return LookFull, e
 	}
 	if len(c.held) == 0 {
@@ -131,12 +133,12 @@ func (c *Count[D]) Partial(k int, ends []int, d D, again bool, now time.Time) (l
 	return look, e
 }
 
-// earlyEnd returns the largest of ends such that all chunks before it are seen, if it is larger than the one tried last,
-// and 0 otherwise.
+// earlyEnd returns the largest of ends such that all chunks before it are seen, if it is larger than the one tried
+// last, and 0 otherwise.
 func (c *Count[D]) earlyEnd() (largest int) {
 	k := 0 // chunks 0 to k-1 are seen
 	for _, end := range c.ends {
-		for k < end && c.seen[k] {
+		for k < end && c.seenChunks[k] {
 			k++
 		}
 		if k < end {
@@ -158,9 +160,9 @@ func (c *Count[D]) Begin(full bool) Question {
 }
 
 // setQuestion sets and returns the next question.
-func (c *Count[D]) setQuestion(a Ask) Question {
-	c.asked = Question{Ask: a}
-	if a == AskFirst {
+func (c *Count[D]) setQuestion(ask Ask) Question {
+	c.asked = Question{Ask: ask}
+	if ask == AskFirst {
 		c.asked.First = c.earlyEnd()
 	}
 	return c.asked
@@ -190,7 +192,7 @@ func (c *Count[D]) Reply(r Reply, chunks map[int]bool) (next Question, e Effects
 		return c.setQuestion(AskList), e
 	case asked.Ask == AskList:
 		for k := range chunks {
-			c.seen[k] = true
+			c.seenChunks[k] = true
 		}
 		if len(chunks) == c.chunks {
 			return c.setQuestion(AskSum), e
@@ -199,12 +201,12 @@ func (c *Count[D]) Reply(r Reply, chunks map[int]bool) (next Question, e Effects
 	// A sum failed. Partials go if a job is started again, and forged ones go when they are read: list again, once.
 	case r == Gone && !c.isListedAgain:
 		c.isListedAgain = true
-		clear(c.seen)
+		clear(c.seenChunks)
 		return c.setQuestion(AskList), e
 	case r == Gone: // listed again, and not there to be read: a replica is behind
 		return c.setQuestion(AskNothing), c.finishLook(Effects[D]{Return: c.inLook})
 	case r == Mixed:
-		clear(c.seen)
+		clear(c.seenChunks)
 	}
 	return c.setQuestion(AskNothing), c.waitForMore()
 }

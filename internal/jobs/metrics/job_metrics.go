@@ -69,8 +69,8 @@ func newJobMetrics() *jobMetrics {
 }
 
 // register adds the metrics to a registry.
-func (j *jobMetrics) register(to *prometheus.Registry) {
-	to.MustRegister(j.job, j.wait, j.work, j.uncertainty, j.results, j.flops, j.busy)
+func (j *jobMetrics) register(registry *prometheus.Registry) {
+	registry.MustRegister(j.job, j.wait, j.work, j.uncertainty, j.results, j.flops, j.busy)
 }
 
 // startSeries makes the series of a stage whose labels are known beforehand.
@@ -109,7 +109,8 @@ func observe(h prometheus.Observer, value float64, trace string) {
 	h.Observe(value)
 }
 
-// Classes sets the function that returns a tenant's class, which is a label of durations of jobs. There are few classes.
+// Classes sets the function that returns a tenant's class, which is a label of durations of jobs. There are few
+// classes.
 func (m *Metrics) Classes(class func(tenant string) string) {
 	if m == nil {
 		return

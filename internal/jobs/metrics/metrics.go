@@ -1,4 +1,5 @@
-// Package metrics counts the work of a process's workers, their caches and their streams, for Prometheus (docs/reference/metrics.md).
+// Package metrics counts the work of a process's workers, their caches and their streams, for Prometheus
+// (docs/reference/metrics.md).
 package metrics
 
 import (

@@ -34,7 +34,9 @@ func newUsage() *usage {
 }
 
 // register adds the counters to a registry.
-func (u *usage) register(to *prometheus.Registry) { to.MustRegister(u.jobs, u.flops, u.bytes) }
+func (u *usage) register(registry *prometheus.Registry) {
+	registry.MustRegister(u.jobs, u.flops, u.bytes)
+}
 
 // label returns the label under which a tenant is counted.
 func (u *usage) label(tenant string) string {

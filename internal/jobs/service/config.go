@@ -1,4 +1,5 @@
-// Package service runs the stages in a process: for the commands, and for importers of pkg/pipeline, which see less of its settings.
+// Package service runs the stages in a process: for the commands, and for importers of pkg/pipeline, which see less of
+// its settings.
 package service
 
 import (

@@ -19,8 +19,8 @@ import (
 )
 
 // Run runs the named stages, or all four if none is named, until ctx ends. Then it finishes the messages in work and
-// returns nil. It returns an error if it cannot start, or if the connection to NATS is closed for good. The streams must
-// have been set up before, by anybody.
+// returns nil. It returns an error if it cannot start, or if the connection to NATS is closed for good. The streams
+// must have been set up before, by anybody.
 func Run(ctx context.Context, c Config, stages ...string) error {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {

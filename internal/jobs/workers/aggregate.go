@@ -32,32 +32,32 @@ type Aggregate struct {
 	keeper    *streams.Keeper // watches the room in the streams; nil: nothing is swept
 }
 
-// setUpAggregate gives w the intakes of aggregator: partials, deadlines, cancels, ends and, if SweepAfter is positive, the stored models.
-// With SweepAfter it also looks after the streams.
-func (h *Host) setUpAggregate(w *Worker) {
-	a := &Aggregate{sums: &sums{storedJobs: storedJobs{w.loop}, host: h}}
-	a.collector = newCollector(a.sums)
-	w.stop = a.collector.stop
+// setUpAggregate gives worker the intakes of aggregator: partials, deadlines, cancels, ends and, if SweepAfter is
+// positive, the stored models. With SweepAfter it also looks after the streams.
+func (h *Host) setUpAggregate(worker *Worker) {
+	aggregate := &Aggregate{sums: &sums{storedJobs: storedJobs{worker.loop}, host: h}}
+	aggregate.collector = newCollector(aggregate.sums)
+	worker.stop = aggregate.collector.stop
 
-	w.intakes = []*intake{
+	worker.intakes = []*intake{
 		{
 			Feed:   streams.Partials,
-			Intake: hop.Intake{Handler: a.collector.handlePartial, MeasuresCost: true},
+			Intake: hop.Intake{Handler: aggregate.collector.handlePartial, MeasuresCost: true},
 			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 4},
 		},
 		{
 			Feed:   streams.Deadlines,
-			Intake: hop.Intake{Handler: a.handleDeadline},
+			Intake: hop.Intake{Handler: aggregate.handleDeadline},
 			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 1},
 		},
 		{
 			Feed:   streams.Cancels,
-			Intake: hop.Intake{Handler: a.handleCancel},
+			Intake: hop.Intake{Handler: aggregate.handleCancel},
 			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 1},
 		},
 		{
 			Feed:   streams.Ends,
-			Intake: hop.Intake{Handler: a.handleEnd},
+			Intake: hop.Intake{Handler: aggregate.handleEnd},
 			pull:   pull.Intake{Prefetch: shortPrefetch, Slots: 1},
 		},
 	}
@@ -65,26 +65,26 @@ func (h *Host) setUpAggregate(w *Worker) {
 	if h.SweepAfter <= 0 {
 		return
 	}
-	a.keeper = &streams.Keeper{
+	aggregate.keeper = &streams.Keeper{
 		Bus:        h.Bus,
-		Log:        w.loop.Log,
+		Log:        worker.loop.Log,
 		SweepAfter: h.SweepAfter,
 		Tell:       h.Metrics.Rooms,
 	}
-	w.background = append(w.background, a.keeper.Watch, a.tidyQueues, a.restoreStreams)
+	worker.background = append(worker.background, aggregate.keeper.Watch, aggregate.tidyQueues, aggregate.restoreStreams)
 	if h.Metrics != nil {
 		backlog := &streams.Backlog{
 			Bus:   h.Bus,
-			Log:   w.loop.Log,
-			Own:   w.loop.Meter.Work,
+			Log:   worker.loop.Log,
+			Own:   worker.loop.Meter.Work,
 			Tell:  h.Metrics.Backlog,
 			Fills: h.Metrics.Fills,
 		}
-		w.background = append(w.background, backlog.Watch)
+		worker.background = append(worker.background, backlog.Watch)
 	}
-	w.intakes = append(w.intakes, &intake{
+	worker.intakes = append(worker.intakes, &intake{
 		Feed:   streams.Sweeps,
-		Intake: hop.Intake{Handler: a.sweepModel, HeadersOnly: streams.Sweeps.Headers, Unlimited: true},
+		Intake: hop.Intake{Handler: aggregate.sweepModel, HeadersOnly: streams.Sweeps.Headers, Unlimited: true},
 		pull:   pull.Intake{Prefetch: sweepAhead, Slots: 1},
 	})
 }
@@ -126,8 +126,8 @@ func (w *sums) isSettledBy(ctx context.Context, partials []*message.Partial) (bo
 	return stage.Settled(assignments, valuesOf(partials)), nil
 }
 
-// commonPlan returns the assignments that all partials follow. It returns ErrDigests, ErrNumericKinds or ErrPlans if the
-// partials do not belong together.
+// commonPlan returns the assignments that all partials follow. It returns ErrDigests, ErrNumericKinds or ErrPlans if
+// the partials do not belong together.
 func (w *sums) commonPlan(ctx context.Context, partials []*message.Partial) ([]btn.Assignment, error) {
 	first := partials[0]
 	for _, p := range partials {
@@ -191,9 +191,9 @@ func (w *sums) answerSoFar(ctx context.Context, lane int, job, digest string) (a
 	return false, progress, nil
 }
 
-// growingPartials returns the partials of the youngest run of a job in the order of their chunks, if the job's estimates
-// grow with the number of first chunks. Otherwise it returns only the progress. If a partial belongs to another request
-// than digest, it returns neither. A stored partial that is nil could not be read.
+// growingPartials returns the partials of the youngest run of a job in the order of their chunks, if the job's
+// estimates grow with the number of first chunks. Otherwise it returns only the progress. If a partial belongs to
+// another request than digest, it returns neither. A stored partial that is nil could not be read.
 func growingPartials(stored []*message.Partial, digest string) (partials []*message.Partial, progress taskProgress) {
 	for _, p := range stored {
 		switch {
@@ -272,8 +272,8 @@ func sumTimings(partials []*message.Partial) map[string]float64 {
 	return timings
 }
 
-// startSpan begins the span of the sum over partials, with a link to the work on each partial. Its parent is the span of
-// ctx, the work on the partial that came last to this worker. If ctx has none, the parent is the work on the first
+// startSpan begins the span of the sum over partials, with a link to the work on each partial. Its parent is the span
+// of ctx, the work on the partial that came last to this worker. If ctx has none, the parent is the work on the first
 // partial.
 func (w *sums) startSpan(
 	ctx context.Context, partials []*message.Partial,
@@ -323,8 +323,8 @@ func (w *sums) restartMixed(ctx context.Context, key jobChunks, partials []*mess
 	return err
 }
 
-// splitByRun divides partials into the run of the youngest one and the others. Partials of one run have the same numeric
-// kind, plan and number of chunks.
+// splitByRun divides partials into the run of the youngest one and the others. Partials of one run have the same
+// numeric kind, plan and number of chunks.
 func splitByRun(partials []*message.Partial) (run, others []*message.Partial) {
 	youngest := &message.Partial{}
 	for _, p := range partials {

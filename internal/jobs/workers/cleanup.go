@@ -1,7 +1,7 @@
 package workers
 
-// Making room in the streams: messages that will not be delivered are removed, and the messages of a job that takes long are moved to the
-// end of the streams, so that the messages of later jobs can be purged.
+// Making room in the streams: messages that will not be delivered are removed, and the messages of a job that takes
+// long are moved to the end of the streams, so that the messages of later jobs can be purged.
 
 import (
 	"context"
@@ -22,9 +22,9 @@ const (
 	restoreEvery = 4 * time.Second  // the interval of restoreStreams
 )
 
-// tidyQueues removes acknowledged messages from work queues at intervals, until ctx ends. If a server was killed, it may
-// have lost their removal, and they count as backlog although no consumer will deliver them. tidyQueues also removes old
-// large messages of tenants near their quota.
+// tidyQueues removes acknowledged messages from work queues at intervals, until ctx ends. If a server was killed, it
+// may have lost their removal, and they count as backlog although no consumer will deliver them. tidyQueues also
+// removes old large messages of tenants near their quota.
 func (w *Aggregate) tidyQueues(ctx context.Context) error {
 	return runEvery(ctx, tidyEvery, func(bool) {
 		for _, stream := range []string{bus.StreamControl, bus.StreamNetwork, bus.StreamTask} {
@@ -38,8 +38,8 @@ func (w *Aggregate) tidyQueues(ctx context.Context) error {
 	})
 }
 
-// tidyQueue removes from a work queue the messages that its consumers take for acknowledged. It does so only if the queue holds more
-// messages than its consumers will deliver or have in work.
+// tidyQueue removes from a work queue the messages that its consumers take for acknowledged. It does so only if the
+// queue holds more messages than its consumers will deliver or have in work.
 func (w *Aggregate) tidyQueue(ctx context.Context, stream string) error {
 	s, err := w.Bus.Conn.JS.Stream(ctx, stream)
 	if err != nil {
@@ -76,8 +76,8 @@ func (w *Aggregate) tidyQueue(ctx context.Context, stream string) error {
 	return nil
 }
 
-// restoreStreams makes the streams of blobs and of registered models again if they were deleted, until ctx ends. Clients need them and
-// cannot make them.
+// restoreStreams makes the streams of blobs and of registered models again if they were deleted, until ctx ends.
+// Clients need them and cannot make them.
 func (w *Aggregate) restoreStreams(ctx context.Context) error {
 	return runEvery(ctx, restoreEvery, func(bool) {
 		for _, name := range []string{bus.StreamBlob, bus.StreamGraph} {
@@ -92,8 +92,8 @@ func (w *Aggregate) restoreStreams(ctx context.Context) error {
 }
 
 // moveToEnd moves the messages of a job without an answer to the end of their streams if the job keeps a full stream
-// from being purged, and reports whether it did. d is the job's model. Streams are purged up to the oldest model without
-// an answer, so the model moves last.
+// from being purged, and reports whether it did. d is the job's model. Streams are purged up to the oldest model
+// without an answer, so the model moves last.
 func (w *Aggregate) moveToEnd(ctx context.Context, d *hop.Message) (hasMoved bool, err error) {
 	crowd := w.keeper.Crowded()
 	if !d.Raw.Stored.Before(crowd.Before) {
@@ -130,8 +130,8 @@ func (w *Aggregate) moveToEnd(ctx context.Context, d *hop.Message) (hasMoved boo
 	return true, nil
 }
 
-// moveStored renews the blobs that the job's messages after the model name, and moves its partials and its first answer to the end of
-// their stream. Its network and its tasks stay where they are.
+// moveStored renews the blobs that the job's messages after the model name, and moves its partials and its first answer
+// to the end of their stream. Its network and its tasks stay where they are.
 func (w *Aggregate) moveStored(ctx context.Context, lane int, job string) error {
 	owner := message.Owner(job)
 	for _, messages := range []struct{ stream, filter string }{
@@ -181,7 +181,8 @@ func (w *Aggregate) moveMatching(ctx context.Context, owner, stream, filter stri
 	return nil
 }
 
-// renewBlobs renews the blobs that a message names. It returns false if the message cannot be read. Blobs.Has renews a blob that it finds.
+// renewBlobs renews the blobs that a message names. It returns false if the message cannot be read. Blobs.Has renews a
+// blob that it finds.
 func (w *Aggregate) renewBlobs(ctx context.Context, owner string, m *jetstream.RawStreamMsg) (ok bool, err error) {
 	data, err := w.Bus.Blobs.Payload(ctx, owner, m.Header, m.Data)
 	if bus.Unreadable(err) {

@@ -20,9 +20,9 @@ import (
 // progressSteps is the number of progress messages about the contraction of a job.
 const progressSteps = 32
 
-// collector counts the partials of jobs until they can be summed. The decisions about each job are those of a job.Count:
-// collector passes on partials and times without any, answers its questions from the streams, and carries out its
-// effects.
+// collector counts the partials of jobs until they can be summed. The decisions about each job are those of a
+// job.Count: collector passes on partials and times without any, answers its questions from the streams, and carries
+// out its effects.
 type collector struct {
 	sums      *sums
 	mu        sync.Mutex
@@ -43,8 +43,10 @@ type countedJob struct {
 	timer *time.Timer // begins a look; nil: none was set
 }
 
-// newCollector returns a collector that has counted nothing. Jobs are summed by w.
-func newCollector(w *sums) *collector { return &collector{sums: w, jobs: map[jobChunks]*countedJob{}} }
+// newCollector returns a collector that has counted nothing. sums will sum its jobs.
+func newCollector(sums *sums) *collector {
+	return &collector{sums: sums, jobs: map[jobChunks]*countedJob{}}
+}
 
 // handlePartial counts a partial, and sums the job if it may be the last one. A partial that is counted is not
 // acknowledged before the next look.
@@ -144,15 +146,16 @@ func (c *collector) stopTimer(j *countedJob) {
 	}
 }
 
-// lookAtJobAndLog is look for a caller that does not return the error. It logs the error, unless the job has its answer.
+// lookAtJobAndLog is look for a caller that does not return the error. It logs the error, unless the job has its
+// answer.
 func (c *collector) lookAtJobAndLog(ctx context.Context, j *countedJob) {
 	if err := c.lookAtJob(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
 		c.sums.Bus.Conn.Trouble.Warn(c.sums.Log, "cannot aggregate yet", "job", j.key.job, "error", err)
 	}
 }
 
-// lookAtJob sums a job if all its partials are stored, or the first of them suffice. It acknowledges the deliveries that
-// were held when it began, or returns them after a failure. isFull says that every chunk is counted.
+// lookAtJob sums a job if all its partials are stored, or the first of them suffice. It acknowledges the deliveries
+// that were held when it began, or returns them after a failure. isFull says that every chunk is counted.
 func (c *collector) lookAtJob(ctx context.Context, j *countedJob, isFull bool) error {
 	if err := j.lookSlot.Acquire(ctx, 1); err != nil {
 		return err
@@ -183,11 +186,11 @@ func (c *collector) lookAtJob(ctx context.Context, j *countedJob, isFull bool) e
 // stored chunks, stored is their set. If the job has or had its answer, the reply is Yes with hop.ErrAnswered. A panic
 // becomes an error of the job.
 func (c *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Question) (r job.Reply, stored map[int]bool, err error) {
-	w, key := c.sums, j.key
+	sums, key := c.sums, j.key
 	defer func() {
 		if p := recover(); p != nil {
-			w.Log.Error("panic", "job", key.job, "panic", p, "stack", string(debug.Stack()))
-			err = fault.New(fault.Internal, "pipeline: %s: panic: %v", w.Stage, p)
+			sums.Log.Error("panic", "job", key.job, "panic", p, "stack", string(debug.Stack()))
+			err = fault.New(fault.Internal, "pipeline: %s: panic: %v", sums.Stage, p)
 		}
 		switch {
 		case errors.Is(err, hop.ErrAnswered):
@@ -199,9 +202,9 @@ func (c *collector) answerQuestion(ctx context.Context, j *countedJob, q job.Que
 
 	switch q.Ask {
 	case job.AskOver:
-		return job.No, nil, w.CheckNotOver(ctx, key.lane, key.job, j.digest, j.jobStored)
+		return job.No, nil, sums.CheckNotOver(ctx, key.lane, key.job, j.digest, j.jobStored)
 	case job.AskList:
-		stored, err = w.listChunks(ctx, key)
+		stored, err = sums.listChunks(ctx, key)
 		return job.Listed, stored, err
 	case job.AskFirst:
 		r, err = c.sumFirst(ctx, key, q.First)

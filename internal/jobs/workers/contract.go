@@ -30,19 +30,19 @@ type Contract struct {
 	checkedPlans memo.LRU[[2]string, bool]
 }
 
-// setUpContract gives w the intake of contract-worker: tasks.
-func (h *Host) setUpContract(w *Worker) {
-	c := &Contract{Loop: w.loop, host: h, checkedPlans: memo.LRU[[2]string, bool]{Entries: decodedEntries}}
-	h.addListener(w)
+// setUpContract gives worker the intake of contract-worker: tasks.
+func (h *Host) setUpContract(worker *Worker) {
+	contract := &Contract{Loop: worker.loop, host: h, checkedPlans: memo.LRU[[2]string, bool]{Entries: decodedEntries}}
+	h.addListener(worker)
 	h.kinds.isContractWorker = true
-	w.background = append(w.background, h.kinds.announceKind)
+	worker.background = append(worker.background, h.kinds.announceKind)
 
 	// SkipsProgress: the aggregator reports the progress of contractions.
-	w.intakes = []*intake{
+	worker.intakes = []*intake{
 		{
 			Feed:   streams.Tasks,
-			Intake: hop.Intake{Handler: c.handleTask, SkipsProgress: true, CountAttempts: c.countTries, MeasuresCost: true},
-			pull:   pull.Intake{Prefetch: 1, Slots: 8, Heavy: isHeavy, Later: c.pauseBefore},
+			Intake: hop.Intake{Handler: contract.handleTask, SkipsProgress: true, CountAttempts: contract.countTries, MeasuresCost: true},
+			pull:   pull.Intake{Prefetch: 1, Slots: 8, Heavy: isHeavy, Later: contract.pauseBefore},
 		},
 	}
 }
@@ -141,7 +141,8 @@ func (w *Contract) handleTask(ctx context.Context, d *hop.Message) (hop.Outcome,
 	return hop.Done, w.StoreOutput(ctx, bus.StreamPartial, subject, out, d, samePartial)
 }
 
-// decodeTask decodes a task into m and checks that it belongs to its subject. It writes the facts of the request into d.
+// decodeTask decodes a task into m and checks that it belongs to its subject. It writes the facts of the request into
+// d.
 func decodeTask(d *hop.Message, m *message.Task) error {
 	if err := d.Decode(m); err != nil {
 		return err
@@ -241,8 +242,8 @@ func (w *Contract) tableBytes(m *message.Task, assignments []btn.Assignment) flo
 	return min(largest*float64(max(1, w.host.Threads)), max(largest, float64(w.memoryLimit(m.Memory))))
 }
 
-// memoryLimit returns the bytes that tables may take: the limit of the request, 0 for the default, and at most the limit
-// of this worker.
+// memoryLimit returns the bytes that tables may take: the limit of the request, 0 for the default, and at most the
+// limit of this worker.
 func (w *Contract) memoryLimit(requested int64) int64 {
 	if requested == 0 {
 		requested = query.DefaultMemory
@@ -267,8 +268,9 @@ func samePartial(a, b wire.Message) bool {
 	return hop.SameBytes(&x, &y)
 }
 
-// pauseBefore returns the time until this process may begin a task: until the task may begin at all, or until it is delivered again because
-// workers of another kind are to compute it. It returns 0 or less if the process may begin it now.
+// pauseBefore returns the time until this process may begin a task: until the task may begin at all, or until it is
+// delivered again because workers of another kind are to compute it. It returns 0 or less if the process may begin it
+// now.
 func (w *Contract) pauseBefore(d *bus.Delivered) time.Duration {
 	if pause := pauseUntilBegin(d); pause > 0 {
 		return pause

@@ -37,7 +37,8 @@ func (w *Aggregate) handleDeadline(ctx context.Context, d *hop.Message) (hop.Out
 	return hop.Done, w.expire(ctx, d.Subject.Lane, &m)
 }
 
-// expire ends a job whose deadline has passed, unless it has its answer: with the best estimate so far or, if there is none, with an error.
+// expire ends a job whose deadline has passed, unless it has its answer: with the best estimate so far or, if there is
+// none, with an error.
 func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) error {
 	if isAnswered, err := w.Bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(m.Job)); err != nil || isAnswered {
 		return err

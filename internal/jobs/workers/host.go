@@ -1,5 +1,5 @@
-// Package workers has the four stages as workers on NATS. Each stage is a struct, and a handler of it decodes a message, makes one pure
-// call of package stage, and encodes the result.
+// Package workers has the four stages as workers on NATS. Each stage is a struct, and a handler of it decodes a
+// message, makes one pure call of package stage, and encodes the result.
 //
 //	reparameterise.go, models.go      model → network
 //	request.go, store_for_tenants.go  requests for an immediate answer, and messages of users without the right to store them
@@ -153,11 +153,11 @@ func (h *Host) Worker(name string) (*Worker, error) {
 	return w, nil
 }
 
-// addListener makes w receive the announcements of contract-workers, unless another worker of the process does.
-func (h *Host) addListener(w *Worker) {
+// addListener makes worker receive the announcements of contract-workers, unless another worker of the process does.
+func (h *Host) addListener(worker *Worker) {
 	if !h.hasListener {
 		h.hasListener = true
-		w.background = append(w.background, h.kinds.listenForAnnouncements, h.kinds.watchReturns)
+		worker.background = append(worker.background, h.kinds.listenForAnnouncements, h.kinds.watchReturns)
 	}
 }
 
@@ -174,8 +174,8 @@ var spare struct {
 	heap  []byte
 }
 
-// SpareHeap keeps a spare heap for a number of stages until free is called. It keeps none if the memory limit (GOMEMLIMIT) is below 32
-// times the size.
+// SpareHeap keeps a spare heap for a number of stages until free is called. It keeps none if the memory limit
+// (GOMEMLIMIT) is below 32 times the size.
 func SpareHeap(stages int) (free func()) {
 	spare.mu.Lock()
 	defer spare.mu.Unlock()
@@ -195,11 +195,12 @@ func SpareHeap(stages int) (free func()) {
 	}
 }
 
-// storageEvery is the interval at which WatchStorage looks whether a publish or a probe has found that nothing is stored.
+// storageEvery is the interval at which WatchStorage looks whether a publish or a probe has found that nothing is
+// stored.
 const storageEvery = 500 * time.Millisecond
 
-// WatchStorage checks whether the server stores messages, also while no worker has any to store. It logs the change once in either
-// direction. It returns when ctx ends.
+// WatchStorage checks whether the server stores messages, also while no worker has any to store. It logs the change
+// once in either direction. It returns when ctx ends.
 func WatchStorage(ctx context.Context, c *bus.Conn, log *slog.Logger, m *metrics.Metrics) {
 	isStalled := false
 	lastProbe := time.Now()

@@ -1,7 +1,8 @@
 package workers
 
-// Contract-workers of several numeric kinds (arithmetics whose last bits differ) may serve together. One kind computes all tasks of a job, so
-// that its values have the bits of that kind. learn-worker assigns the kind, and contract-workers pass the tasks of other kinds on.
+// Contract-workers of several numeric kinds (arithmetics whose last bits differ) may serve together. One kind computes
+// all tasks of a job, so that its values have the bits of that kind. learn-worker assigns the kind, and
+// contract-workers pass the tasks of other kinds on.
 
 import (
 	"context"
@@ -66,12 +67,13 @@ type kinds struct {
 
 // announcement is what a contract-worker announced: its kind and its number of cores.
 type announcement struct {
-	kind  string
-	cores int
-	at    time.Time // when it came
+	kind    string
+	cores   int
+	heardAt time.Time // when it came
 }
 
-// newKinds knows of no contract-workers yet. heartbeat is the interval of heartbeats. arithmetic is nil, or that of a test.
+// newKinds knows of no contract-workers yet. heartbeat is the interval of heartbeats. arithmetic is nil, or that of a
+// test.
 func newKinds(b *bus.Bus, log *slog.Logger, heartbeat time.Duration, arithmetic *Arithmetic) *kinds {
 	k := &kinds{
 		bus:           b,
@@ -146,11 +148,11 @@ func (k *kinds) noteAnnouncement(m *message.Serves) {
 
 // dropSilent forgets the processes that have been silent for too long. The caller holds k.mu.
 func (k *kinds) dropSilent() {
-	maps.DeleteFunc(k.announcements, func(_ string, a announcement) bool { return time.Since(a.at) > silentAfter*k.interval })
+	maps.DeleteFunc(k.announcements, func(_ string, a announcement) bool { return time.Since(a.heardAt) > silentAfter*k.interval })
 }
 
-// mayBeMixed reports whether there may be another kind than that of this process: one was heard of at some time, or this
-// process has not listened for long enough.
+// mayBeMixed reports whether there may be another kind than that of this process: one was heard of at some time, or
+// this process has not listened for long enough.
 func (k *kinds) mayBeMixed() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,7 +1,8 @@
 package workers
 
-// Announcements of contract-workers are believed as long as their tasks are seen to return. If the tasks of a kind wait without a new
-// partial, the kind is doubted: learn-worker gives it no more jobs, and workers of kinds that return tasks take over those that wait.
+// Announcements of contract-workers are believed as long as their tasks are seen to return. If the tasks of a kind wait
+// without a new partial, the kind is doubted: learn-worker gives it no more jobs, and workers of kinds that return
+// tasks take over those that wait.
 
 import (
 	"context"
@@ -208,8 +209,8 @@ func (k *kinds) trustedKinds(cores map[string]int, isBelieved func(*kindRecord) 
 	return cores
 }
 
-// trialKind returns a kind in doubt that is to show by one job whether its tasks return. It returns "" if there is none,
-// or a trial of a kind is under way. The caller holds k.mu.
+// trialKind returns a kind in doubt that is to show by one job whether its tasks return. It returns "" if there is
+// none, or a trial of a kind is under way. The caller holds k.mu.
 func (k *kinds) trialKind(cores map[string]int, now time.Time) string {
 	candidates := map[string]int{}
 	for kind, count := range cores {

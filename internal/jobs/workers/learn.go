@@ -1,7 +1,7 @@
 package workers
 
-// learn-worker makes the plan of a job. For a job with a deadline it also stores a first answer before it begins anything that may be late.
-// The aggregator answers with that if all else fails. The tasks are cut in publish_tasks.go.
+// learn-worker makes the plan of a job. For a job with a deadline it also stores a first answer before it begins
+// anything that may be late. The aggregator answers with that if all else fails. The tasks are cut in publish_tasks.go.
 
 import (
 	"context"
@@ -35,30 +35,31 @@ type Learn struct {
 	rates    admission.Rates // what tenants have spent of their rates
 }
 
-// setUpLearn gives w the intake of learn-worker: networks.
-func (h *Host) setUpLearn(w *Worker) {
+// setUpLearn gives worker the intake of learn-worker: networks.
+func (h *Host) setUpLearn(worker *Worker) {
 	room := bus.NewRoom(h.Bus.Conn, bus.StreamTask, bus.ConsumerTask, 4) // a quarter of the backlog of jobs
-	l := &Learn{Loop: w.loop, host: h, taskRoom: room}
+	learn := &Learn{Loop: worker.loop, host: h, taskRoom: room}
 	if h.Redis {
-		l.rates.Shared = h.Cache
+		learn.rates.Shared = h.Cache
 	}
 	h.hasLearner = true
-	h.addListener(w)
+	h.addListener(worker)
 
-	w.intakes = []*intake{
+	worker.intakes = []*intake{
 		{
 			Feed:   streams.Networks,
-			Intake: hop.Intake{Handler: l.handleNetwork, MeasuresCost: true},
+			Intake: hop.Intake{Handler: learn.handleNetwork, MeasuresCost: true},
 			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: room},
 		},
 	}
 }
 
-// earlierPlanAge is the age of a job above which learn-worker first looks for an earlier plan, as it does for a message that is delivered
-// again: the job may have been started again.
+// earlierPlanAge is the age of a job above which learn-worker first looks for an earlier plan, as it does for a message
+// that is delivered again: the job may have been started again.
 const earlierPlanAge = 2 * time.Second
 
-// handleNetwork assigns plans to a job's queries and cuts the work into tasks: network.<lane>.<job> → task.<lane>.<job>.<n>.<k>.
+// handleNetwork assigns plans to a job's queries and cuts the work into tasks: network.<lane>.<job> →
+// task.<lane>.<job>.<n>.<k>.
 func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	var m message.Network
 	if err := d.Decode(&m); err != nil {
@@ -138,8 +139,8 @@ func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *bt
 	return p, nil
 }
 
-// storeFirstAnswer computes and stores the first answer of a job, given the remaining time until its deadline. A failure
-// or a panic is only logged, because the job goes on without a first answer.
+// storeFirstAnswer computes and stores the first answer of a job, given the remaining time until its deadline. A
+// failure or a panic is only logged, because the job goes on without a first answer.
 func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.Network, m *message.Network, remaining time.Duration) {
 	var err error
 	defer func() {
@@ -212,9 +213,9 @@ func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Netwo
 	return &jobPlan{assignments: assignments, digest: wire.Digest(blob), blob: blob}, nil
 }
 
-// fitToDeadline returns a context and settings for the planning of a job with so many tables. If the job has a deadline,
-// the context ends the search for plans, and the settings bound the budget. The budget depends on the requested deadline
-// and not on the clock, so that every worker makes the same plan. The clock only ends the search.
+// fitToDeadline returns a context and settings for the planning of a job with so many tables. If the job has a
+// deadline, the context ends the search for plans, and the settings bound the budget. The budget depends on the
+// requested deadline and not on the clock, so that every worker makes the same plan. The clock only ends the search.
 func (w *Learn) fitToDeadline(ctx context.Context, m *message.Network, tables int) (context.Context, query.Settings) {
 	settings := m.Settings
 	if m.DeadlineMS == 0 {

@@ -1,7 +1,7 @@
 package workers
 
-// Limits of tenants: reparam-worker refuses requests that are too large, learn-worker refuses plans that take too much and delays tasks of
-// tenants that have spent their rate, and contract-worker waits until a delayed task may begin.
+// Limits of tenants: reparam-worker refuses requests that are too large, learn-worker refuses plans that take too much
+// and delays tasks of tenants that have spent their rate, and contract-worker waits until a delayed task may begin.
 
 import (
 	"context"
@@ -33,7 +33,8 @@ func (w *Reparam) admitRequest(d *hop.Message, m *wire.Request) error {
 	return limits.Admit(class, asked.AtLeast(), admission.ByRequest)
 }
 
-// headerBegin is the header of a task whose tenant has spent its rate: the time in Unix milliseconds before which the task may not begin.
+// headerBegin is the header of a task whose tenant has spent its rate: the time in Unix milliseconds before which the
+// task may not begin.
 const headerBegin = "Btn-Begin"
 
 // admitPlan returns an error if a job's plan takes more than its tenant may have. Otherwise it books the work on the
@@ -82,8 +83,8 @@ const (
 	longestBeginPause = 10 * time.Minute
 )
 
-// pauseUntilBegin returns the time until a task may begin. It returns 0 or less if the task may begin now, if it has no time, or if its
-// time is beyond latestBegin.
+// pauseUntilBegin returns the time until a task may begin. It returns 0 or less if the task may begin now, if it has no
+// time, or if its time is beyond latestBegin.
 func pauseUntilBegin(m *bus.Delivered) time.Duration {
 	begin, err := strconv.ParseInt(m.Header.Get(headerBegin), 10, 64)
 	if err != nil || begin > m.Stored.Add(latestBegin).UnixMilli() {

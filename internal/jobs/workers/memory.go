@@ -1,8 +1,8 @@
 package workers
 
-// What a process remembers between jobs. A tenant with a cache of its own has a memory of its own, so that no other job's time or answer
-// reveals anything about the tenant's jobs. All others share one. What is remembered under the digest of a blob needs no owner, because the
-// blobs of an owner have digests of their own.
+// What a process remembers between jobs. A tenant with a cache of its own has a memory of its own, so that no other
+// job's time or answer reveals anything about the tenant's jobs. All others share one. What is remembered under the
+// digest of a blob needs no owner, because the blobs of an owner have digests of their own.
 
 import (
 	"context"
@@ -53,7 +53,8 @@ func (h *Host) memoryOf(owner string) *ownerMemory {
 	return h.owners.Add(owner, h.newMemory(owner), 0)
 }
 
-// hasOwnCache reports whether a tenant has a cache of its own, by the tenant's limits. Jobs without a tenant use everybody's.
+// hasOwnCache reports whether a tenant has a cache of its own, by the tenant's limits. Jobs without a tenant use
+// everybody's.
 func (h *Host) hasOwnCache(tenant string) bool {
 	if h.Tenants == nil || tenant == "" {
 		return false
@@ -70,11 +71,12 @@ func cacheOwner(tenant string, ownCache bool) string {
 	return cache.Owner(tenant)
 }
 
-// resultsKept is the time for which intermediate results are kept after a task: for a million variables they are a gigabyte.
+// resultsKept is the time for which intermediate results are kept after a task: for a million variables they are a
+// gigabyte.
 const resultsKept = 5 * time.Second
 
-// sharedResults keeps intermediate results for the plans and tasks of one process. It drops them when no plan and no task has been in work
-// for resultsKept.
+// sharedResults keeps intermediate results for the plans and tasks of one process. It drops them when no plan and no
+// task has been in work for resultsKept.
 type sharedResults struct {
 	problem.Shared
 	mu     sync.Mutex
@@ -152,7 +154,8 @@ func (c *decodedBlobs[T]) get(ctx context.Context, blobs *bus.Blobs, digest stri
 	return c.values.Add(digest, value, int64(len(data))), nil
 }
 
-// decodeNetwork decodes a stored network and validates it, because the codec checks the encoding and not the conditions of the definition.
+// decodeNetwork decodes a stored network and validates it, because the codec checks the encoding and not the conditions
+// of the definition.
 func decodeNetwork(b []byte) (*btn.Network, error) {
 	net, err := message.DecodeNetwork(b)
 	if err != nil {

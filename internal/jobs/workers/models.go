@@ -1,7 +1,7 @@
 package workers
 
-// The networks of models. Networks are remembered, so that each is built once: that of a registered model, which jobs name by its digest, and
-// that of a model in a request that comes again, byte for byte.
+// The networks of models. Networks are remembered, so that each is built once: that of a registered model, which jobs
+// name by its digest, and that of a model in a request that comes again, byte for byte.
 
 import (
 	"context"
@@ -74,8 +74,8 @@ func (w *Reparam) prepareNetwork(
 	return network, queries, err
 }
 
-// buildIntervened is prepareNetwork for queries that set variables. It builds the network of the model with switches at those variables,
-// which is not remembered.
+// buildIntervened is prepareNetwork for queries that set variables. It builds the network of the model with switches at
+// those variables, which is not remembered.
 func (w *Reparam) buildIntervened(
 	ctx context.Context, owner string, m *wire.Request, payloadBytes int,
 ) (network cached.Network, queries []query.Query, err error) {
@@ -104,8 +104,8 @@ func labelsOf(network cached.Network) func() (*factorgraph.Labels, error) {
 	return func() (*factorgraph.Labels, error) { return message.DecodeLabels(network.Names, network.Domains) }
 }
 
-// registeredNetwork returns the network of a registered model. It takes the network from the cache if it is there and still stored, and
-// builds it otherwise.
+// registeredNetwork returns the network of a registered model. It takes the network from the cache if it is there and
+// still stored, and builds it otherwise.
 func (w *Reparam) registeredNetwork(
 	ctx context.Context, owner string, m *wire.Request, isRepeated bool,
 ) (cached.Network, error) {
@@ -141,8 +141,8 @@ func (w *Reparam) registeredNetwork(
 	return network, err
 }
 
-// readRegistered reads a registered model. If there is none under the digest, or it cannot be read, the error has the code bad input: the
-// request is at fault.
+// readRegistered reads a registered model. If there is none under the digest, or it cannot be read, the error has the
+// code bad input: the request is at fault.
 func (w *Reparam) readRegistered(ctx context.Context, owner, digest string) (*factorgraph.Model, error) {
 	data, err := w.Bus.Models.Get(ctx, owner, digest)
 	switch {
@@ -173,8 +173,8 @@ func (w *Reparam) readRegistered(ctx context.Context, owner, digest string) (*fa
 	return nil, fault.Wrap(fault.BadInput, fmt.Errorf("registered model %s: %w", digest, err))
 }
 
-// readModel returns the factor graph of a message: that of body, or of text if body is nil. messageBytes is the size of the message, which
-// bounds the number of values of the variables.
+// readModel returns the factor graph of a message: that of body, or of text if body is nil. messageBytes is the size of
+// the message, which bounds the number of values of the variables.
 func readModel(body *wire.Model, text string, messageBytes int) (*factorgraph.Model, error) {
 	if body == nil {
 		return formats.Read(strings.NewReader(text), "", "", uai.Limits{})
@@ -240,7 +240,8 @@ type inlineKey struct {
 	parametric bool // the network has every factor as a core
 }
 
-// inlineKeyOf returns the key of the model in a request. The request was decoded from payload. ok is false if the payload has no model.
+// inlineKeyOf returns the key of the model in a request. The request was decoded from payload. ok is false if the
+// payload has no model.
 func inlineKeyOf(owner string, m *wire.Request, payload []byte) (key inlineKey, ok bool) {
 	key = inlineKey{owner: owner, isText: m.Model == nil, settings: m.Settings.WithDefaults(), parametric: stage.AreParametric(m.Queries)}
 
@@ -264,8 +265,8 @@ const (
 	storedEntries = 1024
 )
 
-// isStored reports whether a blob is stored, and will be for as long as a job that begins now may need it. If mustAsk is set it asks the
-// server even if the blob was found a moment ago.
+// isStored reports whether a blob is stored, and will be for as long as a job that begins now may need it. If mustAsk
+// is set it asks the server even if the blob was found a moment ago.
 func (w *Reparam) isStored(ctx context.Context, blob string, mustAsk bool) (bool, error) {
 	foundAt, wasFound := w.host.storedBlobs.Get(blob)
 	isBelieved := wasFound && time.Since(foundAt) < recheckAfter

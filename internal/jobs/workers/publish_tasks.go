@@ -1,7 +1,8 @@
 package workers
 
-// learn-worker cuts the contraction of a plan into tasks and publishes them. A job keeps the first plan of which a task is stored: if the job
-// is planned again, the tasks of that plan are completed. (A search for plans that the clock ends finds another plan the next time.)
+// learn-worker cuts the contraction of a plan into tasks and publishes them. A job keeps the first plan of which a task
+// is stored: if the job is planned again, the tasks of that plan are completed. (A search for plans that the clock ends
+// finds another plan the next time.)
 
 import (
 	"context"
@@ -52,8 +53,8 @@ func (c *planCut) cost(k int) float64 {
 // and fetching a blob takes longer than the remaining work.
 const inlinePlanBytes = 16 << 10
 
-// maxPlans is the maximum number of plans of one job in one run of cutAndPublish: the plan of this run, the plan of an earlier run, and
-// one more if the blob of the latter was lost.
+// maxPlans is the maximum number of plans of one job in one run of cutAndPublish: the plan of this run, the plan of an
+// earlier run, and one more if the blob of the latter was lost.
 const maxPlans = 3
 
 // cutAndPublish cuts the contraction of a job by plan p into tasks and stores them. If an earlier run has published
@@ -103,8 +104,8 @@ func (w *Learn) storePlan(ctx context.Context, p *jobPlan) error {
 	})
 }
 
-// makeTasks returns one task per chunk. The first task carries the names of the model. If there are several, one numeric kind of workers
-// is to compute all of them.
+// makeTasks returns one task per chunk. The first task carries the names of the model. If there are several, one
+// numeric kind of workers is to compute all of them.
 func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []btn.Demand, cut *planCut) []*message.Task {
 	kind := ""
 	if len(cut.chunks) > 1 {
@@ -139,9 +140,9 @@ func (w *Learn) makeTasks(lane int, m *message.Network, p *jobPlan, demands []bt
 	return tasks
 }
 
-// demandsOf returns the demands that units name, so that a task carries only those. named[i] is demand first+i, or empty
-// if no unit names it. For units of the queries 5 and 7, first is 5, and named is demand 5, an empty demand and demand
-// 7.
+// demandsOf returns the demands that units name, so that a task carries only those. named[i] is demand first+i, or
+// empty if no unit names it. For units of the queries 5 and 7, first is 5, and named is demand 5, an empty demand and
+// demand 7.
 func demandsOf(units []btn.Unit, demands []btn.Demand) (first int, named []btn.Demand) {
 	if len(units) == 0 {
 		return 0, nil
@@ -256,8 +257,8 @@ func (w *Learn) differentPlan(
 	return w.readPlan(ctx, d, m)
 }
 
-// readPlan returns the plan of a stored task or partial. It returns nil if the plan is lost, and hop.ErrForeign if the message belongs to
-// another request.
+// readPlan returns the plan of a stored task or partial. It returns nil if the plan is lost, and hop.ErrForeign if the
+// message belongs to another request.
 func (w *Learn) readPlan(ctx context.Context, d *hop.Message, m *jetstream.RawStreamMsg) (*jobPlan, error) {
 	refs, err := decodeReferences(m.Subject, m.Data)
 	if err != nil {
@@ -276,7 +277,8 @@ func (w *Learn) readPlan(ctx context.Context, d *hop.Message, m *jetstream.RawSt
 	return &jobPlan{assignments: assignments, digest: refs.plan, blob: refs.inline}, err
 }
 
-// findEarlierPlan returns the plan of the job's stored tasks or partials. It returns nil if there are none, or the plan is lost.
+// findEarlierPlan returns the plan of the job's stored tasks or partials. It returns nil if there are none, or the plan
+// is lost.
 func (w *Learn) findEarlierPlan(ctx context.Context, d *hop.Message, job string) (*jobPlan, error) {
 	for _, place := range []struct {
 		stream string

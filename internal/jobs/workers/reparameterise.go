@@ -26,25 +26,25 @@ type Reparam struct {
 	networkRoom *bus.Room // for messages in the stream of networks
 }
 
-// setUpReparam gives w the intakes of reparam-worker: models, and orders to start a job again.
-func (h *Host) setUpReparam(w *Worker) {
+// setUpReparam gives worker the intakes of reparam-worker: models, and orders to start a job again.
+func (h *Host) setUpReparam(worker *Worker) {
 	room := bus.NewRoom(h.Bus.Conn, bus.StreamNetwork, bus.ConsumerNetwork, 4) // a quarter of the backlog of jobs
-	r := &Reparam{storedJobs: storedJobs{w.loop}, host: h, networkRoom: room}
+	reparam := &Reparam{storedJobs: storedJobs{worker.loop}, host: h, networkRoom: room}
 
-	w.intakes = []*intake{
+	worker.intakes = []*intake{
 		{
 			Feed:   streams.Models,
-			Intake: hop.Intake{Handler: r.handleModel, MeasuresCost: true},
+			Intake: hop.Intake{Handler: reparam.handleModel, MeasuresCost: true},
 			pull:   pull.Intake{Prefetch: 2, Slots: 4, Room: room},
 		},
 		{
 			Feed:   streams.Redrives,
-			Intake: hop.Intake{Handler: r.handleRedrive},
+			Intake: hop.Intake{Handler: reparam.handleRedrive},
 			pull:   pull.Intake{Prefetch: 1, Slots: 1},
 		},
 	}
 
-	w.background = append(w.background, r.serve)
+	worker.background = append(worker.background, reparam.serve)
 }
 
 // handleModel turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
@@ -145,11 +145,12 @@ func decodeIdentified(d *hop.Message, m *wire.Request) error {
 // with the oldest message. Most jobs of that age have their answer, so it is looked up before anything is computed.
 const replayedAge = 10 * time.Second
 
-// requestCopies is the number of copies of a request in memory while its network is made: as it came, decoded, as a network, and encoded
-// again.
+// requestCopies is the number of copies of a request in memory while its network is made: as it came, decoded, as a
+// network, and encoded again.
 const requestCopies = 4
 
-// reparameterise turns the model in d.Data into a network and passes it on. It returns hop.ErrAnswered if the job has its answer.
+// reparameterise turns the model in d.Data into a network and passes it on. It returns hop.ErrAnswered if the job has
+// its answer.
 func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	var m wire.Request
 	if err := decodeIdentified(d, &m); err != nil {
@@ -213,8 +214,8 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 	return nil
 }
 
-// needsNames reports whether the answer to a query needs the names of the model: for results about variables, and for the reason why
-// evidence is impossible.
+// needsNames reports whether the answer to a query needs the names of the model: for results about variables, and for
+// the reason why evidence is impossible.
 func needsNames(q query.Query) bool {
 	return q.OfVariables() || len(q.Evidence.Hard)+len(q.Evidence.Soft)+len(q.Do)+len(q.Believe) > 0
 }

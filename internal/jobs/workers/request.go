@@ -1,7 +1,7 @@
 package workers
 
-// Requests for an immediate answer: reparam-worker offers a NATS micro service that submits a request as any client would, and replies with
-// the answer.
+// Requests for an immediate answer: reparam-worker offers a NATS micro service that submits a request as any client
+// would, and replies with the answer.
 
 import (
 	"context"
@@ -41,8 +41,8 @@ const (
 	schemasURL = "https://github.com/basetensor/basetensor/schemas/messages/" // as the schemas name themselves
 )
 
-// service answers the requests for an immediate answer that come to one process. It also stores messages for tenants and clients
-// (store_for_tenants.go). A shares.Room bounds each kind of work in total and by tenant.
+// service answers the requests for an immediate answer that come to one process. It also stores messages for tenants
+// and clients (store_for_tenants.go). A shares.Room bounds each kind of work in total and by tenant.
 type service struct {
 	*hop.Loop
 	metrics      *metrics.Metrics
@@ -259,8 +259,8 @@ func (s *service) readAndSubmit(ctx context.Context, r micro.Request, began time
 	return m, digest, true
 }
 
-// decodeRequest decodes a request that came on a subject. If the subject has an owner, the job has to be that owner's. A
-// job without an id gets a new one, of the owner if there is one.
+// decodeRequest decodes a request that came on a subject. If the subject has an owner, the job has to be that owner's.
+// A job without an id gets a new one, of the owner if there is one.
 func decodeRequest(subject string, data []byte) (m wire.Request, err error) {
 	s, err := message.ParseSubject(subject)
 	if err != nil {
@@ -358,7 +358,8 @@ func (s *service) handleRoom(r micro.Request) {
 	}
 }
 
-// replyRoom replies with the room of a lane and, if asked, whether workers serve the lane, to a client that may not ask the server.
+// replyRoom replies with the room of a lane and, if asked, whether workers serve the lane, to a client that may not ask
+// the server.
 func (s *service) replyRoom(r micro.Request, lane int) {
 	ctx, cancel := context.WithTimeout(s.WorkCtx, hop.WriteTimeout)
 	defer cancel()

@@ -1,7 +1,8 @@
 package workers
 
-// Tenants and clients have no right to publish to streams. reparam-worker stores their messages for them, within quotas and after checks.
-// It bounds what it stores at a time, in total and for each tenant, so that no tenant takes all of its time.
+// Tenants and clients have no right to publish to streams. reparam-worker stores their messages for them, within quotas
+// and after checks. It bounds what it stores at a time, in total and for each tenant, so that no tenant takes all of
+// its time.
 
 import (
 	"context"
@@ -36,9 +37,9 @@ type laneConn struct {
 	nc *nats.Conn // the connection of the lane; nil: the subscription uses that of the worker
 }
 
-// connectLanes subscribes to the messages that tenants ask a worker to store. Each lane has a connection of its own: the
-// server closes a connection that takes messages too slowly, and the connections of the other lanes and of the worker
-// then stay. If the server is in this process, it has no tenants, and all lanes use the worker's connection.
+// connectLanes subscribes to the messages that tenants ask a worker to store. Each lane has a connection of its own:
+// the server closes a connection that takes messages too slowly, and the connections of the other lanes and of the
+// worker then stay. If the server is in this process, it has no tenants, and all lanes use the worker's connection.
 func (s *service) connectLanes() (lanes []laneConn, err error) {
 	for n := range wire.Lanes {
 		lane := laneConn{}
@@ -66,7 +67,8 @@ func (s *service) connectLanes() (lanes []laneConn, err error) {
 	return lanes, err
 }
 
-// drainLanes ends all subscriptions, and waits until the messages that came before are handled, for at most hop.WriteTimeout.
+// drainLanes ends all subscriptions, and waits until the messages that came before are handled, for at most
+// hop.WriteTimeout.
 func drainLanes(lanes []laneConn) {
 	for _, lane := range lanes {
 		lane.Drain()
@@ -85,8 +87,8 @@ func (c laneConn) close() {
 	}
 }
 
-// handleStore starts store for a message of a user, or refuses the message. It ignores a message whose sender expects no
-// reply. It must not block, because messages come one by one.
+// handleStore starts store for a message of a user, or refuses the message. It ignores a message whose sender expects
+// no reply. It must not block, because messages come one by one.
 func (s *service) handleStore(r *nats.Msg) {
 	if r.Reply == "" {
 		return
@@ -108,8 +110,8 @@ func (s *service) handleStore(r *nats.Msg) {
 	}
 }
 
-// store stores a message of a user on a subject, after checks, and replies with the stream's reply or with a refusal. A timer need not be
-// intact, because it is made anew.
+// store stores a message of a user on a subject, after checks, and replies with the stream's reply or with a refusal. A
+// timer need not be intact, because it is made anew.
 func (s *service) store(r *nats.Msg, subject string) {
 	if err := bus.Intact(subject, r.Header, r.Data); err != nil && message.KindOf(subject) != message.KindTimer {
 		s.replyRefused(r, bus.CodeDamaged, err.Error())
@@ -134,8 +136,8 @@ func (s *service) store(r *nats.Msg, subject string) {
 	s.recordAudit(subject, reply.Data)
 }
 
-// takePlace takes a place for a request in the backlog of its lane. It returns an error if the lane has no place, or if the request has an
-// owner and the lane is not that owner's. Messages other than requests need no place.
+// takePlace takes a place for a request in the backlog of its lane. It returns an error if the lane has no place, or if
+// the request has an owner and the lane is not that owner's. Messages other than requests need no place.
 func (s *service) takePlace(ctx context.Context, subject string) error {
 	if message.KindOf(subject) != message.KindModel {
 		return nil

@@ -39,8 +39,8 @@ func (w storedJobs) hasNetworkOrTask(ctx context.Context, lane int, job string) 
 	return len(tasks) > 0, err
 }
 
-// partialSubjects returns the subjects of a job's stored partials, with the number of messages on each. The stream's leader answers, so
-// every partial that is acknowledged to its publisher is in the list.
+// partialSubjects returns the subjects of a job's stored partials, with the number of messages on each. The stream's
+// leader answers, so every partial that is acknowledged to its publisher is in the list.
 func (w storedJobs) partialSubjects(ctx context.Context, lane int, job string) (map[string]uint64, error) {
 	return w.Bus.Log.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job))
 }
@@ -64,8 +64,8 @@ func (w *sums) listChunks(ctx context.Context, key jobChunks) (map[int]bool, err
 	return chunks, err
 }
 
-// readChunks reads the first count partials of a job, in the order of their chunks. The error wraps bus.ErrNotFound if a partial is
-// missing.
+// readChunks reads the first count partials of a job, in the order of their chunks. The error wraps bus.ErrNotFound if
+// a partial is missing.
 func (w *sums) readChunks(ctx context.Context, key jobChunks, count int) ([]*message.Partial, error) {
 	subjects := make([]string, count)
 	for k := range subjects {
@@ -144,7 +144,8 @@ func decodeReferences(subject string, data []byte) (refs references, err error) 
 	return refs, err
 }
 
-// storedAt returns the time of a message's field in Unix milliseconds. It returns the zero time if the message has none.
+// storedAt returns the time of a message's field in Unix milliseconds. It returns the zero time if the message has
+// none.
 func storedAt(ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}

@@ -19,9 +19,9 @@ import (
 // sweepAhead is the prefetch of the sweeper, which looks at every stored job, and must keep up on a busy machine too.
 const sweepAhead = 64
 
-// sweepModel looks at a stored model when it is SweepAfter old. If its job has no answer and nothing of it is under way,
-// it starts the job again (package job decides). Messages come in the order in which they were stored, so waiting for
-// one delays no other that is due.
+// sweepModel looks at a stored model when it is SweepAfter old. If its job has no answer and nothing of it is under
+// way, it starts the job again (package job decides). Messages come in the order in which they were stored, so waiting
+// for one delays no other that is due.
 func (w *Aggregate) sweepModel(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	due := time.NewTimer(w.host.SweepAfter - w.Bus.Conn.Since(d.Raw.Stored))
 	defer due.Stop()
@@ -80,9 +80,10 @@ func (w *Aggregate) answerQuestion(ctx context.Context, d *hop.Message, ask job.
 	}
 }
 
-// isUnderWay reports whether a message of a job waits or is being processed. The job's model was acknowledged. It looks at the streams in
-// the order in which a job passes the stages: each stage stores its output before it acknowledges its input, so no job slips by. A message
-// that was acknowledged, and is stored still because the server lost its removal, counts until tidyQueues removes it.
+// isUnderWay reports whether a message of a job waits or is being processed. The job's model was acknowledged. It looks
+// at the streams in the order in which a job passes the stages: each stage stores its output before it acknowledges its
+// input, so no job slips by. A message that was acknowledged, and is stored still because the server lost its removal,
+// counts until tidyQueues removes it.
 func (w *Aggregate) isUnderWay(ctx context.Context, lane int, job string) (bool, error) {
 	if isStored, err := w.Bus.Log.Has(ctx, bus.StreamControl, message.RedriveSubject(lane, job)); err != nil || isStored {
 		return isStored, err
@@ -90,8 +91,8 @@ func (w *Aggregate) isUnderWay(ctx context.Context, lane int, job string) (bool,
 	return w.hasNetworkOrTask(ctx, lane, job)
 }
 
-// staleFloor is the age from which a delivered partial counts as acknowledged although its consumer's floor is below it:
-// see streams.Keeper.
+// staleFloor is the age from which a delivered partial counts as acknowledged although its consumer's floor is below
+// it: see streams.Keeper.
 const staleFloor = time.Minute
 
 // recount reports whether all partials of a job are stored. If they are, it has them counted again: it moves the
@@ -130,9 +131,9 @@ func (w *Aggregate) recount(ctx context.Context, lane int, id string) (isComplet
 	return true, err
 }
 
-// completeCut returns a cut of a job into n chunks of which every partial is among the subjects, with the filter of its partials. ok is
-// false if there is none. The subjects may be of several cuts: of partial.3.a.2.0, partial.3.a.2.1 and partial.3.a.4.0 the cut into two
-// chunks is complete.
+// completeCut returns a cut of a job into n chunks of which every partial is among the subjects, with the filter of its
+// partials. ok is false if there is none. The subjects may be of several cuts: of partial.3.a.2.0, partial.3.a.2.1 and
+// partial.3.a.4.0 the cut into two chunks is complete.
 func completeCut(subjects map[string]uint64) (filter string, n int, ok bool) {
 	stored := map[int]int{} // for each cut, by its number of chunks, the number of stored partials
 	for text := range subjects {
@@ -147,8 +148,9 @@ func completeCut(subjects map[string]uint64) (filter string, n int, ok bool) {
 	return "", 0, false
 }
 
-// endIfLate reports whether the deadline of a job that came to a halt has passed. Normally the job's timer ends the job.
-// If the deadline passed more than SweepAfter ago, the answer after the timer was lost, and endIfLate ends the job.
+// endIfLate reports whether the deadline of a job that came to a halt has passed. Normally the job's timer ends the
+// job. If the deadline passed more than SweepAfter ago, the answer after the timer was lost, and endIfLate ends the
+// job.
 func (w *Aggregate) endIfLate(ctx context.Context, lane int, job string) (isLate bool, err error) {
 	request, err := w.Submission(ctx, wire.ModelSubject(lane, job))
 	hasTimeLeft := func() bool { return request.Deadline.IsZero() || w.Bus.Conn.Since(request.Deadline) < 0 }
@@ -177,7 +179,8 @@ type ackFloors struct {
 // floorFreshFor is the time for which the server's reply about a floor holds.
 const floorFreshFor = 200 * time.Millisecond
 
-// isAcknowledged reports whether all models of a lane up to a sequence are acknowledged, by the floor of their consumer.
+// isAcknowledged reports whether all models of a lane up to a sequence are acknowledged, by the floor of their
+// consumer.
 func (f *ackFloors) isAcknowledged(ctx context.Context, conn *bus.Conn, lane int, sequence uint64) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -41,8 +41,8 @@ type intake struct {
 	obstacle atomic.Pointer[error] // why the intake has not begun; nil: it has begun, or no reason is known
 }
 
-// shortPrefetch is the prefetch of messages that take milliseconds at most. For longer ones it is smaller, because a message that waits
-// in this process is kept from another process that may be idle.
+// shortPrefetch is the prefetch of messages that take milliseconds at most. For longer ones it is smaller, because a
+// message that waits in this process is kept from another process that may be idle.
 const shortPrefetch = 16
 
 // slots returns the number of messages of an intake that are processed at a time. An intake with one slot keeps it.
@@ -105,8 +105,8 @@ func (w *Worker) keepConsuming(ctx context.Context, in *intake, consumers []stri
 	}
 }
 
-// consume processes the messages of an intake until ctx ends. If a concurrency is configured, that number of messages is processed at a
-// time whatever they cost: no message is heavy.
+// consume processes the messages of an intake until ctx ends. If a concurrency is configured, that number of messages
+// is processed at a time whatever they cost: no message is heavy.
 func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) error {
 	p := in.pull
 	p.Stream, p.Name, p.Consumers = in.Stream, in.Name, consumers
@@ -169,9 +169,9 @@ func (w *Worker) waitForConsumers(in *intake) ([]string, error) {
 	}
 }
 
-// findConsumers returns the names of the durable consumers of a feed that this worker serves. If the worker is configured to serve some
-// lanes, these are the consumers of those lanes. Otherwise it is the consumer over all lanes, or, if there is none, the consumer of each
-// lane.
+// findConsumers returns the names of the durable consumers of a feed that this worker serves. If the worker is
+// configured to serve some lanes, these are the consumers of those lanes. Otherwise it is the consumer over all lanes,
+// or, if there is none, the consumer of each lane.
 func (w *Worker) findConsumers(ctx context.Context, f streams.Feed) ([]string, error) {
 	names := []string{f.Name}
 	switch {
@@ -234,8 +234,8 @@ func (w *Worker) announceWorker(ctx context.Context) error {
 	})
 }
 
-// nameKeys writes the names of the present keys into m. They may differ from call to call, because files of keys are read again when they
-// change.
+// nameKeys writes the names of the present keys into m. They may differ from call to call, because files of keys are
+// read again when they change.
 func (w *Worker) nameKeys(m *message.Here) (err error) {
 	trust := w.loop.Bus.Signer.Trust()
 	m.MessageKeys = trust.Keys.Names()

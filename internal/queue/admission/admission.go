@@ -70,8 +70,8 @@ type namedLimit struct {
 	value float64
 }
 
-// check returns an error for limits that mean nothing: negative or infinite ones, an unknown cache, or a burst without a
-// rate.
+// check returns an error for limits that mean nothing: negative or infinite ones, an unknown cache, or a burst without
+// a rate.
 func (l *Limits) check() error {
 	for _, f := range l.numbers() {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {

@@ -13,9 +13,9 @@ type Asked struct {
 	Settings query.Settings // as they were sent: zeros are defaults
 }
 
-// AtLeast returns a lower bound of the cost of a request, which includes the cost that its settings declare: memory, the
-// budget of a method that spends one, and components of a decomposition that is learned. Settings that are not given
-// count only with the cost that always arises.
+// AtLeast returns a lower bound of the cost of a request, which includes the cost that its settings declare: memory,
+// the budget of a method that spends one, and components of a decomposition that is learned. Settings that are not
+// given count only with the cost that always arises.
 func (a Asked) AtLeast() Cost {
 	s := a.Settings
 	c := Cost{

@@ -13,8 +13,8 @@ type File struct {
 	tenants *watched.File[*Tenants]
 }
 
-// Open reads a file of tenants. If path is "", everybody has the built-in class. Errors have the code bad_input. It logs
-// when the file has changed, and when it cannot be read again; then the earlier content stays.
+// Open reads a file of tenants. If path is "", everybody has the built-in class. Errors have the code bad_input. It
+// logs when the file has changed, and when it cannot be read again; then the earlier content stays.
 func Open(path string, log *slog.Logger) (*File, error) {
 	if path == "" {
 		return &File{watched.Fixed[*Tenants](nil)}, nil
@@ -32,8 +32,8 @@ func Open(path string, log *slog.Logger) (*File, error) {
 	return &File{f}, nil
 }
 
-// Tenants returns the content of the file, read again if it has changed. The result may be nil, which means the built-in
-// class for everybody.
+// Tenants returns the content of the file, read again if it has changed. The result may be nil, which means the
+// built-in class for everybody.
 func (f *File) Tenants() *Tenants {
 	if f == nil {
 		return nil

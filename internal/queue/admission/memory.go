@@ -26,8 +26,8 @@ const (
 // cgroup is the file in which Linux states the memory limit of a container.
 const cgroup = "/sys/fs/cgroup/memory.max"
 
-// LimitProcess bounds the memory of this process and returns the bound, 0 if there is none. The bound is flag if that is
-// not 0, else GOMEMLIMIT, else the limit of the cgroup. The collector runs more often near it.
+// LimitProcess bounds the memory of this process and returns the bound, 0 if there is none. The bound is flag if that
+// is not 0, else GOMEMLIMIT, else the limit of the cgroup. The collector runs more often near it.
 func LimitProcess(flag int64) int64 {
 	present := debug.SetMemoryLimit(-1) // only returns the limit, which is that of GOMEMLIMIT
 	switch {

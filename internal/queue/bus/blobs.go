@@ -25,8 +25,8 @@ const (
 // message.
 const messageOverhead = 4096
 
-// Blobs keeps bytes of any size under their digest: in a stream, in a message per owner and digest. Bytes above the server's limit are
-// pieces there (pieces.go).
+// Blobs keeps bytes of any size under their digest: in a stream, in a message per owner and digest. Bytes above the
+// server's limit are pieces there (pieces.go).
 type Blobs struct {
 	conn       *Conn
 	stream     string
@@ -45,8 +45,8 @@ func (b *Blobs) Of(owner string) *Blobs {
 // subject returns the subject of the message with the bytes of a digest.
 func (b *Blobs) subject(digest string) string { return b.subjectFor(b.owner, digest) }
 
-// getStored returns the message with the bytes of a digest, or with the list of their pieces, as it is stored. The error
-// wraps ErrNotFound if there is none.
+// getStored returns the message with the bytes of a digest, or with the list of their pieces, as it is stored. The
+// error wraps ErrNotFound if there is none.
 func (b *Blobs) getStored(ctx context.Context, digest string) (*jetstream.RawStreamMsg, error) {
 	return b.conn.getLast(ctx, b.stream, b.subject(digest))
 }
@@ -66,10 +66,10 @@ func Unreadable(err error) bool {
 	return errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) || err != nil && (code == fault.BadInput || code == fault.Damaged)
 }
 
-// Put stores data under its digest, which it returns, within the owner's quota. If the data is stored already and sound,
-// Put only moves it to the end of its stream if it is old: a job's blobs have to be younger than the job, or not much
-// older, to be kept until the job is answered. If the stored bytes have another digest or a piece of them is gone, Put
-// stores them again, because every job that needs them would fail.
+// Put stores data under its digest, which it returns, within the owner's quota. If the data is stored already and
+// sound, Put only moves it to the end of its stream if it is old: a job's blobs have to be younger than the job, or not
+// much older, to be kept until the job is answered. If the stored bytes have another digest or a piece of them is gone,
+// Put stores them again, because every job that needs them would fail.
 func (b *Blobs) Put(ctx context.Context, data []byte) (digest string, err error) {
 	digest = wire.Digest(data)
 	subject := b.subject(digest)
@@ -175,8 +175,8 @@ func (b *Blobs) renew(ctx context.Context, stored *jetstream.RawStreamMsg) (isFr
 	return err == nil, err
 }
 
-// Get returns the bytes of a digest, which it checks. The error wraps ErrLost if they are not stored, or not sound. Then
-// the next Put writes them again.
+// Get returns the bytes of a digest, which it checks. The error wraps ErrLost if they are not stored, or not sound.
+// Then the next Put writes them again.
 func (b *Blobs) Get(ctx context.Context, digest string) ([]byte, error) {
 	data, err := b.find(ctx, digest)
 	if errors.Is(err, ErrNotFound) {
@@ -244,8 +244,8 @@ func (b *Blobs) deleteQuietly(ctx context.Context, sequence uint64) {
 }
 
 // vetMessage checks a message m with a user's bytes for their digest, and returns the message to store. If m is a list
-// of pieces and the stored bytes are right already, that is the stored message again, lest a wrong list replaces them. A
-// list's pieces are not checked here, because they may come later. Whoever reads them does.
+// of pieces and the stored bytes are right already, that is the stored message again, lest a wrong list replaces them.
+// A list's pieces are not checked here, because they may come later. Whoever reads them does.
 func (b *Blobs) vetMessage(ctx context.Context, m *nats.Msg, digest string) (*nats.Msg, error) {
 	if err := CheckKept(m.Subject, m.Header, m.Data); err != nil || len(m.Header[headerPieces]) == 0 {
 		return m, err
@@ -277,8 +277,8 @@ func (b *Blobs) vetMessage(ctx context.Context, m *nats.Msg, digest string) (*na
 	return again, nil
 }
 
-// moveToBlob returns m if its payload fits into a message. Otherwise it stores the payload as a blob, and returns a copy
-// of m with the blob's digest as data and in a header.
+// moveToBlob returns m if its payload fits into a message. Otherwise it stores the payload as a blob, and returns a
+// copy of m with the blob's digest as data and in a header.
 func (b *Blobs) moveToBlob(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 	if m.Header == nil {
 		m.Header = nats.Header{}
@@ -307,8 +307,8 @@ func (b *Blobs) Payload(ctx context.Context, owner string, h nats.Header, data [
 	return b.Of(owner).Get(ctx, digest)
 }
 
-// RenewPayload moves the owner's blob that is a message's payload to the end of its stream if it is old. It does nothing
-// for a message that has its payload itself.
+// RenewPayload moves the owner's blob that is a message's payload to the end of its stream if it is old. It does
+// nothing for a message that has its payload itself.
 func (b *Blobs) RenewPayload(ctx context.Context, owner string, h nats.Header) error {
 	if !form.IsDigest(blobOf(h)) {
 		return nil

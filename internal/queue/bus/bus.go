@@ -1,6 +1,7 @@
-// Package bus is the use of NATS that client and pipeline share. A Conn knows the server: its streams and consumers, its clock, and
-// whether it stores anything. Over it there are four values, each with what it does: Log has the messages on streams, Blobs the payloads of
-// any size, Models the registered models, and Signer says who may be believed.
+// Package bus is the use of NATS that client and pipeline share. A Conn knows the server: its streams and consumers,
+// its clock, and whether it stores anything. Over it there are four values, each with what it does: Log has the
+// messages on streams, Blobs the payloads of any size, Models the registered models, and Signer says who may be
+// believed.
 package bus
 
 import (

@@ -15,9 +15,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Conn is a connection to a server, with the patience that a cluster needs (leader.go). It describes streams and consumers, has the
-// server's clock (clock.go), gets stored messages (direct.go), stores messages (publish.go), and knows which streams store nothing
-// (stall.go).
+// Conn is a connection to a server, with the patience that a cluster needs (leader.go). It describes streams and
+// consumers, has the server's clock (clock.go), gets stored messages (direct.go), stores messages (publish.go), and
+// knows which streams store nothing (stall.go).
 type Conn struct {
 	NC  *nats.Conn
 	JS  jetstream.JetStream
@@ -153,8 +153,8 @@ func (c *Conn) Consumer(ctx context.Context, stream, name string) (*jetstream.Co
 	return consumer.CachedInfo(), nil
 }
 
-// LaneConsumer returns the description of a lane's consumer, which is called name-LANE. If there is none, it returns the
-// one of the consumer for all lanes, which is called name, and single is true.
+// LaneConsumer returns the description of a lane's consumer, which is called name-LANE. If there is none, it returns
+// the one of the consumer for all lanes, which is called name, and single is true.
 func (c *Conn) LaneConsumer(ctx context.Context, stream, name string, lane int) (info *jetstream.ConsumerInfo, single bool, err error) {
 	info, err = c.Consumer(ctx, stream, name+"-"+strconv.Itoa(lane))
 	if single = errors.Is(err, jetstream.ErrConsumerNotFound); single {

@@ -81,8 +81,8 @@ func dialContext(name string, options []nats.Option) (nc *nats.Conn, api string,
 	return nc, "", nil
 }
 
-// Connect is Dial for workers: the connection reconnects without end, and logs that and the server's errors. name is how
-// the server lists the connection. log may be nil. The options carry the credentials.
+// Connect is Dial for workers: the connection reconnects without end, and logs that and the server's errors. name is
+// how the server lists the connection. log may be nil. The options carry the credentials.
 func Connect(url, name string, log *slog.Logger, options ...nats.Option) (nc *nats.Conn, api string, err error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

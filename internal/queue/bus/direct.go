@@ -82,7 +82,8 @@ func (c *Conn) getLast(ctx context.Context, stream, subject string) (m *jetstrea
 	return m, err
 }
 
-// isFound returns whether a message was found, given the error err of the search for it: false without an error if err wraps ErrNotFound.
+// isFound returns whether a message was found, given the error err of the search for it: false without an error if err
+// wraps ErrNotFound.
 func isFound(err error) (bool, error) {
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
@@ -157,8 +158,9 @@ func (c *Conn) withDefaultTimeout(ctx context.Context) (context.Context, context
 // client library does not connect again.
 const LongestSubject = 1024
 
-// requestDirect sends a question to the replicas of a stream and returns the reply. If q asks for the last message on one subject, the
-// request's subject ends with that subject, so that permissions can allow it by subject. Otherwise q is the body of the request.
+// requestDirect sends a question to the replicas of a stream and returns the reply. If q asks for the last message on
+// one subject, the request's subject ends with that subject, so that permissions can allow it by subject. Otherwise q
+// is the body of the request.
 func (c *Conn) requestDirect(ctx context.Context, stream string, q question) (*nats.Msg, error) {
 	if len(q.Last) > LongestSubject {
 		return nil, ErrNotFound
@@ -225,7 +227,8 @@ func parseStored(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	}, nil
 }
 
-// Sound returns an error, which wraps ErrDoubtful, if the headers h of a message that is to be published have one that only a server writes.
+// Sound returns an error, which wraps ErrDoubtful, if the headers h of a message that is to be published have one that
+// only a server writes.
 func Sound(h nats.Header) error {
 	for _, name := range []string{
 		jetstream.StreamHeader, jetstream.SubjectHeader, jetstream.SequenceHeader, jetstream.TimeStampHeaer, jetstream.LastSequenceHeader,

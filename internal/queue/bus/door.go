@@ -1,7 +1,7 @@
 package bus
 
-// Checks of the messages of tenants and clients. They have no right to publish to streams: a worker stores their messages for them after
-// these checks.
+// Checks of the messages of tenants and clients. They have no right to publish to streams: a worker stores their
+// messages for them after these checks.
 
 import (
 	"context"
@@ -31,9 +31,9 @@ var vettedKinds = []message.Kind{
 	message.KindModel, message.KindCancel, message.KindTimer, message.KindBlob, message.KindGraph,
 }
 
-// Vet checks a user's message and returns it as it may be stored. Its subject has no wildcards, it has no headers of the
-// server, and it never replaces a job's request, or right bytes under their digest. The error wraps ErrQuota above a
-// quota of the owner; its code is bad_input if nobody may store the message.
+// Vet checks a user's message and returns it as it may be stored. Its subject has no wildcards, it has no headers of
+// the server, and it never replaces a job's request, or right bytes under their digest. The error wraps ErrQuota above
+// a quota of the owner; its code is bad_input if nobody may store the message.
 func (b *Bus) Vet(ctx context.Context, subject string, h nats.Header, data []byte) (*nats.Msg, error) {
 	s, unparsed := message.ParseSubject(subject)
 	if s.Kind == message.KindTimer && unparsed == nil {
@@ -97,8 +97,8 @@ func (b *Bus) Vet(ctx context.Context, subject string, h nats.Header, data []byt
 }
 
 // vetTimer returns the timer for a user's deadline in data, made anew so that it can name no other subject and no other
-// time. s is the timer's subject, which has to belong to a stored job without an owner. The timer is not signed, because
-// workers that have keys set timers themselves.
+// time. s is the timer's subject, which has to belong to a stored job without an owner. The timer is not signed,
+// because workers that have keys set timers themselves.
 func (b *Bus) vetTimer(ctx context.Context, s message.Subject, data []byte) (*nats.Msg, error) {
 	var d wire.Deadline
 	if err := wire.Decode(data, &d); err != nil {
@@ -161,8 +161,8 @@ func refusalError(subject string, api *jetstream.APIError) error {
 }
 
 // CheckKept returns an error, with the code bad_input, for a message on the subject of a blob, a registered model or a
-// name that its readers could not read: bytes of another digest, a malformed list of pieces, a name without versions, or
-// a header that belongs to another kind of message.
+// name that its readers could not read: bytes of another digest, a malformed list of pieces, a name without versions,
+// or a header that belongs to another kind of message.
 func CheckKept(subject string, h nats.Header, data []byte) error {
 	if owner, name, ok := ParseAlias(subject); ok {
 		if HasBlob(h) {

@@ -95,7 +95,8 @@ func (l *Log) erase(ctx context.Context, stream, filter string) (map[string]uint
 	return subjects, l.Purge(ctx, stream, filter, 0)
 }
 
-// unownedJobsNaming returns the jobs without an owner whose request, answer or dead letter names a tenant in its header.
+// unownedJobsNaming returns the jobs without an owner whose request, answer or dead letter names a tenant in its
+// header.
 func (l *Log) unownedJobsNaming(ctx context.Context, tenant string) (map[string]bool, error) {
 	jobs := map[string]bool{}
 	for _, place := range []struct{ stream, filter string }{

@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// inCluster reports whether streams may have replicas: the server has the name of a cluster, or another API prefix may lead to other servers.
-// Once true it stays true, also while there is no connection.
+// inCluster reports whether streams may have replicas: the server has the name of a cluster, or another API prefix may
+// lead to other servers. Once true it stays true, also while there is no connection.
 func (c *Conn) inCluster() bool {
 	if c.clustered.Load() {
 		return true
@@ -71,14 +71,14 @@ func isTimeout(err error) bool {
 // Unsettle notes that there is trouble with the servers now, or that this process is too busy to answer them in time.
 func (c *Conn) Unsettle() { c.unsettled.Store(time.Now().UnixNano()) }
 
-// Unsettled reports whether there is no connection, or trouble with the servers was noted by Unsettle less than within ago. A request that
-// fails then may have failed for that reason, and not for its content.
+// Unsettled reports whether there is no connection, or trouble with the servers was noted by Unsettle less than within
+// ago. A request that fails then may have failed for that reason, and not for its content.
 func (c *Conn) Unsettled(within time.Duration) bool {
 	return !c.NC.IsConnected() || time.Since(time.Unix(0, c.unsettled.Load())) < within
 }
 
-// Explains reports whether trouble with the servers, less than within ago, may be the reason of err. It is not if a single server does not
-// find bytes: then they are lost, however late it answers.
+// Explains reports whether trouble with the servers, less than within ago, may be the reason of err. It is not if a
+// single server does not find bytes: then they are lost, however late it answers.
 func (c *Conn) Explains(err error, within time.Duration) bool {
 	return c.Unsettled(within) && (c.inCluster() || !errors.Is(err, ErrLost))
 }

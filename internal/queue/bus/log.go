@@ -33,9 +33,9 @@ const maxForged = 100
 // maxAtOnce bounds the number of publishes of PutAllOnce that wait for their acknowledgement.
 const maxAtOnce = 64
 
-// PutOnce stores m if its subject has no message yet, and waits for the stream's acknowledgement. earlier is nil if m was stored, and
-// otherwise the message that was there, which the caller may compare with m. A payload above the server's limit is stored as a blob, and
-// the stored message has the blob's digest.
+// PutOnce stores m if its subject has no message yet, and waits for the stream's acknowledgement. earlier is nil if m
+// was stored, and otherwise the message that was there, which the caller may compare with m. A payload above the
+// server's limit is stored as a blob, and the stored message has the blob's digest.
 //
 // It does not rely on Nats-Msg-Id: a stream forgets ids after its window, and a work queue after a
 // restart.
@@ -43,8 +43,8 @@ func (l *Log) PutOnce(ctx context.Context, stream string, m *nats.Msg) (earlier 
 	return l.PutOnceUnder(ctx, stream, m, m.Subject)
 }
 
-// PutOnceUnder stores m if no subject that matches filter has a message, for instance if no lane has the job. Otherwise it returns the
-// earlier message, as PutOnce does.
+// PutOnceUnder stores m if no subject that matches filter has a message, for instance if no lane has the job. Otherwise
+// it returns the earlier message, as PutOnce does.
 func (l *Log) PutOnceUnder(
 	ctx context.Context, stream string, m *nats.Msg, filter string,
 ) (earlier *jetstream.RawStreamMsg, err error) {
@@ -93,8 +93,8 @@ func (l *Log) PutOnceUnder(
 	)
 }
 
-// PutAllOnce calls PutOnce for many messages of one stream, at most maxAtOnce of them at the same time. Entry i of its result is the earlier
-// message of msgs[i], or nil. If it fails, some messages may be stored.
+// PutAllOnce calls PutOnce for many messages of one stream, at most maxAtOnce of them at the same time. Entry i of its
+// result is the earlier message of msgs[i], or nil. If it fails, some messages may be stored.
 func (l *Log) PutAllOnce(
 	ctx context.Context, stream string, msgs []*nats.Msg,
 ) ([]*jetstream.RawStreamMsg, error) {
@@ -110,8 +110,8 @@ func (l *Log) PutAllOnce(
 	return earlier, g.Wait()
 }
 
-// Fit returns m as it is to be published: signed if it is internal. If the payload exceeds the server's limit, Fit stores it as a blob of
-// owner, and the returned message has the blob's digest instead.
+// Fit returns m as it is to be published: signed if it is internal. If the payload exceeds the server's limit, Fit
+// stores it as a blob of owner, and the returned message has the blob's digest instead.
 func (l *Log) Fit(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg, error) {
 	m, err := l.blobs.Of(owner).moveToBlob(ctx, m)
 	if err != nil {
@@ -129,18 +129,18 @@ func (l *Log) Put(ctx context.Context, m *nats.Msg) error {
 	return l.conn.publish(ctx, m)
 }
 
-// putAfter stores an owner's message if the last one on its subject has the sequence last, or if last is 0 and the subject is empty.
-// Otherwise the error wraps errTaken.
-func (l *Log) putAfter(ctx context.Context, owner string, m *nats.Msg, last uint64) error {
+// putAfter stores an owner's message if the last message on its subject has the sequence lastSequence, or if that is 0
+// and the subject is empty. Otherwise the error wraps errTaken.
+func (l *Log) putAfter(ctx context.Context, owner string, m *nats.Msg, lastSequence uint64) error {
 	m, err := l.Fit(ctx, owner, m)
 	if err != nil {
 		return err
 	}
-	return l.conn.publishAfter(ctx, m, last)
+	return l.conn.publishAfter(ctx, m, lastSequence)
 }
 
-// Purge removes the messages of a stream on subject, which may have wildcards. If subject is "", it removes those on all subjects. If below
-// is not 0, only messages with smaller sequences are removed.
+// Purge removes the messages of a stream on subject, which may have wildcards. If subject is "", it removes those on
+// all subjects. If below is not 0, only messages with smaller sequences are removed.
 func (l *Log) Purge(ctx context.Context, stream, subject string, below uint64) error {
 	s, err := l.conn.Stream(ctx, stream)
 	if err != nil {
@@ -159,8 +159,9 @@ func (l *Log) Purge(ctx context.Context, stream, subject string, below uint64) e
 	return nil
 }
 
-// Get returns the last message on a subject, or the last one that matches a subject with wildcards. A payload in a blob is fetched. The error
-// wraps ErrNotFound if there is no message. If the blob cannot be fetched, the message is returned together with the error.
+// Get returns the last message on a subject, or the last one that matches a subject with wildcards. A payload in a blob
+// is fetched. The error wraps ErrNotFound if there is no message. If the blob cannot be fetched, the message is
+// returned together with the error.
 func (l *Log) Get(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := l.GetRaw(ctx, stream, subject)
 	if err != nil {
@@ -176,8 +177,8 @@ func (l *Log) Has(ctx context.Context, stream, subject string) (bool, error) {
 	return isFound(err)
 }
 
-// GetRaw returns the last message on a subject as it is stored: if the payload is in a blob, Data is the blob's digest. A forged message
-// counts as not stored. The error wraps ErrNotFound if there is no message.
+// GetRaw returns the last message on a subject as it is stored: if the payload is in a blob, Data is the blob's digest.
+// A forged message counts as not stored. The error wraps ErrNotFound if there is no message.
 func (l *Log) GetRaw(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	m, err := l.conn.getLast(ctx, stream, subject)
 	if err != nil {
@@ -197,11 +198,14 @@ func (l *Log) Delete(ctx context.Context, stream string, sequence uint64) error 
 	return l.conn.delete(ctx, stream, sequence)
 }
 
-// Batch returns the messages of a stream from the sequence from on, as they are stored. It ends after count messages, or once they have the
-// given number of bytes. It sends one request, to which any replica may send the messages as separate replies.
-func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, bytes int) (batch []*jetstream.RawStreamMsg, err error) {
-	from = max(from, 1)
-	body, err := json.Marshal(question{Sequence: from, Next: ">", Batch: count, Bytes: bytes})
+// Batch returns the messages of a stream with firstSequence and later sequences, as they are stored. It ends after
+// count messages, or once they have the given number of bytes. It sends one request, to which any replica may send the
+// messages as separate replies.
+func (l *Log) Batch(
+	ctx context.Context, stream string, firstSequence uint64, count, bytes int,
+) (batch []*jetstream.RawStreamMsg, err error) {
+	firstSequence = max(firstSequence, 1)
+	body, err := json.Marshal(question{Sequence: firstSequence, Next: ">", Batch: count, Bytes: bytes})
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err)
 	}
@@ -224,7 +228,7 @@ func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, byte
 			m, err = parseStored(reply)
 		}
 		if errors.Is(err, ErrDoubtful) { // replies come in sequence: the doubtful one is the first message from here on
-			m, err = l.conn.getFromLeader(ctx, stream, question{Sequence: from, Next: ">"})
+			m, err = l.conn.getFromLeader(ctx, stream, question{Sequence: firstSequence, Next: ">"})
 		}
 		if errors.Is(err, ErrNotFound) {
 			return batch, nil
@@ -233,12 +237,12 @@ func (l *Log) Batch(ctx context.Context, stream string, from uint64, count, byte
 			return batch, fault.New(fault.Infrastructure, "bus: read %s: %w", stream, err)
 		}
 		batch = append(batch, m)
-		from = m.Sequence + 1
+		firstSequence = m.Sequence + 1
 	}
 }
 
-// Plain returns the headers that the author of a stored message gave it: without those of the server, and without the sum and the blob's
-// digest that this package adds.
+// Plain returns the headers that the author of a stored message gave it: without those of the server, and without the
+// sum and the blob's digest that this package adds.
 func Plain(h nats.Header) nats.Header {
 	plain := maps.Clone(h)
 	maps.DeleteFunc(plain, func(name string, _ []string) bool {

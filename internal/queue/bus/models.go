@@ -34,12 +34,14 @@ type Models struct {
 }
 
 // Put registers a model's bytes under their digest, which it returns. The model is for an owner's jobs, or if owner is
-// "", for everybody's. A model that is registered already is left as it is. The error wraps ErrFull if there is no room.
+// "", for everybody's. A model that is registered already is left as it is. The error wraps ErrFull if there is no
+// room.
 func (m *Models) Put(ctx context.Context, owner string, data []byte) (digest string, err error) {
 	return m.blobs.Of(owner).Put(ctx, data)
 }
 
-// visibleTo returns where to look for the models that an owner's jobs may name: the owner's own models, and everybody's.
+// visibleTo returns where to look for the models that an owner's jobs may name: the owner's own models, and
+// everybody's.
 func (m *Models) visibleTo(owner string) []*Blobs {
 	if owner == "" {
 		return []*Blobs{m.blobs}
@@ -209,8 +211,8 @@ func (m *Models) Remove(ctx context.Context, owner, name string) error {
 	return nil
 }
 
-// removePieces removes those pieces of a registered model that no other model has. If the model has pieces, it reads all
-// models.
+// removePieces removes those pieces of a registered model that no other model has. If the model has pieces, it reads
+// all models.
 func (m *Models) removePieces(ctx context.Context, blobs *Blobs, digest string) error {
 	stored, err := blobs.getStored(ctx, digest)
 	if errors.Is(err, ErrNotFound) {

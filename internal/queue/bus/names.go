@@ -48,8 +48,8 @@ func IsAlias(name string) bool { return form.IsToken(name) && !form.IsDigest(nam
 // Subject returns the subject on which the name is stored.
 func (a Alias) Subject() string { return message.GraphSubject(a.Owner, a.Name) }
 
-// ParseAlias returns the owner and the name for the subject of a registered name. ok is false for any other subject. The
-// owner is "" if the name is everybody's.
+// ParseAlias returns the owner and the name for the subject of a registered name. ok is false for any other subject.
+// The owner is "" if the name is everybody's.
 func ParseAlias(subject string) (owner, name string, ok bool) {
 	rest, ok := strings.CutPrefix(subject, wire.Prefix+string(message.KindGraph)+".")
 	owner, name, _ = strings.Cut(rest, ".")
@@ -62,23 +62,23 @@ func ParseAlias(subject string) (owner, name string, ok bool) {
 
 // readName returns what is stored under an owner's name, and the sequence of its message. If nothing is stored, the
 // alias has no versions, and the sequence is 0.
-func (m *Models) readName(ctx context.Context, owner, name string) (a Alias, sequence uint64, err error) {
-	a.Owner, a.Name = owner, name
-	stored, err := m.log.GetRaw(ctx, StreamGraph, a.Subject())
+func (m *Models) readName(ctx context.Context, owner, name string) (alias Alias, sequence uint64, err error) {
+	alias.Owner, alias.Name = owner, name
+	stored, err := m.log.GetRaw(ctx, StreamGraph, alias.Subject())
 	if errors.Is(err, ErrNotFound) {
-		return a, 0, nil
+		return alias, 0, nil
 	}
 	if err != nil {
-		return a, 0, err
+		return alias, 0, err
 	}
 	if err := Intact(stored.Subject, stored.Header, stored.Data); err != nil {
-		return a, stored.Sequence, fault.New(fault.BadInput, "%w: %s: %w", ErrName, a.fullName(), err)
+		return alias, stored.Sequence, fault.New(fault.BadInput, "%w: %s: %w", ErrName, alias.fullName(), err)
 	}
 	data, err := m.log.blobs.Payload(ctx, owner, stored.Header, stored.Data)
 	if err != nil {
-		return a, stored.Sequence, err
+		return alias, stored.Sequence, err
 	}
-	return a, stored.Sequence, a.parseVersions(data)
+	return alias, stored.Sequence, alias.parseVersions(data)
 }
 
 // parseVersions sets the versions of a from the stored JSON. The error has the code bad_input and says how an operator
@@ -158,22 +158,22 @@ const maxCollisions = 100
 
 // writeName stores a name if the last message on its subject has the given sequence, or if the sequence is 0 and there
 // is none. Otherwise the error wraps errTaken.
-func (m *Models) writeName(ctx context.Context, a Alias, sequence uint64) error {
-	data, err := json.Marshal(&a)
+func (m *Models) writeName(ctx context.Context, alias Alias, sequence uint64) error {
+	data, err := json.Marshal(&alias)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
-	return m.log.putAfter(ctx, a.Owner, &nats.Msg{Subject: a.Subject(), Data: data}, sequence)
+	return m.log.putAfter(ctx, alias.Owner, &nats.Msg{Subject: alias.Subject(), Data: data}, sequence)
 }
 
 // RestoreName stores a name with the versions in data, the JSON that a name's message has. If the name exists already,
-// it stays as it is, and had is true.
-func (m *Models) RestoreName(ctx context.Context, owner, name string, data []byte) (had bool, err error) {
-	a := Alias{Owner: owner, Name: name}
-	if err := a.parseVersions(data); err != nil {
+// it stays as it is, and existed is true.
+func (m *Models) RestoreName(ctx context.Context, owner, name string, data []byte) (existed bool, err error) {
+	alias := Alias{Owner: owner, Name: name}
+	if err := alias.parseVersions(data); err != nil {
 		return false, err
 	}
-	err = m.writeName(ctx, a, 0)
+	err = m.writeName(ctx, alias, 0)
 	if errors.Is(err, errTaken) {
 		return true, nil
 	}

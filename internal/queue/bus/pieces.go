@@ -1,8 +1,8 @@
 package bus
 
-// Bytes that exceed the server's limit: pieces in the same stream, each under its own digest, and in the place of the whole the list of
-// their digests. An object store has no subjects by which a server could tell tenants apart, and a new name for every writer of the same
-// bytes. Pieces pass over a connection of their own.
+// Bytes that exceed the server's limit: pieces in the same stream, each under its own digest, and in the place of the
+// whole the list of their digests. An object store has no subjects by which a server could tell tenants apart, and a
+// new name for every writer of the same bytes. Pieces pass over a connection of their own.
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Maximum pieces, and bytes of pieces, that are written or read at the same time. A server slows down a client that has 32 MiB waiting on
-// one connection.
+// Maximum pieces, and bytes of pieces, that are written or read at the same time. A server slows down a client that has
+// 32 MiB waiting on one connection.
 const (
 	piecesAtOnce = 8
 	bytesAtOnce  = 24 << 20
@@ -33,8 +33,8 @@ func (b *Blobs) pieceConcurrency() int {
 	return max(1, min(piecesAtOnce, int(bytesAtOnce/b.conn.NC.MaxPayload())))
 }
 
-// overPieceConn returns a copy of b that uses the connection for pieces. It asks nothing about quotas, because the whole
-// blob was counted.
+// overPieceConn returns a copy of b that uses the connection for pieces. It asks nothing about quotas, because the
+// whole blob was counted.
 func (b *Blobs) overPieceConn() (*Blobs, error) {
 	conn, err := b.conn.pieceConn()
 	pieces := *b
@@ -45,8 +45,8 @@ func (b *Blobs) overPieceConn() (*Blobs, error) {
 // digestLen is the number of digits of a digest.
 const digestLen = 64
 
-// putPieces stores the payload of m in pieces of up to limit bytes, and returns the message that lists the digests of the pieces in order.
-// The list is the digests as hexadecimal text, one after the other, of digestLen bytes each.
+// putPieces stores the payload of m in pieces of up to limit bytes, and returns the message that lists the digests of
+// the pieces in order. The list is the digests as hexadecimal text, one after the other, of digestLen bytes each.
 func (b *Blobs) putPieces(ctx context.Context, m *nats.Msg, limit int) (*nats.Msg, error) {
 	n := (len(m.Data) + limit - 1) / limit
 	if n*digestLen > limit {
@@ -89,8 +89,9 @@ func parsePieceList(list []byte) ([]string, error) {
 	return digests, nil
 }
 
-// getPieces fetches the pieces in list and returns their bytes in order, at most message.MaxBlob. All pieces but the last are as long as the
-// first, so that each can be copied to its place when it comes. The error wraps ErrLost if a piece is gone, or has a wrong digest or length.
+// getPieces fetches the pieces in list and returns their bytes in order, at most message.MaxBlob. All pieces but the
+// last are as long as the first, so that each can be copied to its place when it comes. The error wraps ErrLost if a
+// piece is gone, or has a wrong digest or length.
 func (b *Blobs) getPieces(ctx context.Context, list []byte) ([]byte, error) {
 	digests, err := parsePieceList(list)
 	if err != nil {
@@ -208,7 +209,8 @@ func (b *Blobs) hasAllPieces(ctx context.Context, list []byte) (bool, error) {
 	return true, nil
 }
 
-// renewPieces moves the pieces of a list that are old to the end of their stream. It reports whether all pieces are stored and sound.
+// renewPieces moves the pieces of a list that are old to the end of their stream. It reports whether all pieces are
+// stored and sound.
 func (b *Blobs) renewPieces(ctx context.Context, list []byte) (bool, error) {
 	pieces, err := b.overPieceConn()
 	if err != nil {

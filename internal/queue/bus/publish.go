@@ -40,8 +40,8 @@ func (c *Conn) CheckStorage() error { return c.stalls.check() }
 
 // watchStorage returns a context for publishes to a subject. It ends, with ErrStorage as its cause, if the subject's
 // stream answers a message published later, but not these publishes. A stream that is merely slow answers in the order
-// in which messages come, so the context does not end. isSuspect says that the stream is known to store nothing, so that
-// less time is waited. The caller calls the returned function after its publishes.
+// in which messages come, so the context does not end. isSuspect says that the stream is known to store nothing, so
+// that less time is waited. The caller calls the returned function after its publishes.
 func (c *Conn) watchStorage(ctx context.Context, subject string, isSuspect bool) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 
@@ -111,17 +111,17 @@ func (c *Conn) publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Publi
 	return publishError(m.Subject, err)
 }
 
-// publishAfter stores m if the last message on its subject has the sequence last, or if last is 0 and the subject is
-// empty. Otherwise the error wraps errTaken.
-func (c *Conn) publishAfter(ctx context.Context, m *nats.Msg, last uint64) error {
-	return c.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(last))
+// publishAfter stores m if the last message on its subject has the sequence lastSequence, or if that is 0 and the
+// subject is empty. Otherwise the error wraps errTaken.
+func (c *Conn) publishAfter(ctx context.Context, m *nats.Msg, lastSequence uint64) error {
+	return c.publish(ctx, m, jetstream.WithExpectLastSequencePerSubject(lastSequence))
 }
 
 // damagedTries is how often a message is sent if the worker that is to store it receives it damaged.
 const damagedTries = 3
 
-// Attempts to have a worker store a message while none runs, because it may be about to restart, and pauses between them. Together they are
-// shorter than defaultTimeout, so that the error is that nobody responds.
+// Attempts to have a worker store a message while none runs, because it may be about to restart, and pauses between
+// them. Together they are shorter than defaultTimeout, so that the error is that nobody responds.
 const (
 	workerTries = 16
 	workerPause = 250 * time.Millisecond
@@ -155,8 +155,8 @@ func (c *Conn) publishOnce(ctx context.Context, m *nats.Msg, opts ...jetstream.P
 	return err
 }
 
-// publishByWorker sends a message of a tenant's user to the worker that stores it, and waits for its answer. It sends the message again if
-// the worker received it damaged.
+// publishByWorker sends a message of a tenant's user to the worker that stores it, and waits for its answer. It sends
+// the message again if the worker received it damaged.
 func (c *Conn) publishByWorker(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) error {
 	opts = append(opts, jetstream.WithRetryAttempts(workerTries), jetstream.WithRetryWait(workerPause))
 	var err error
@@ -170,7 +170,8 @@ func (c *Conn) publishByWorker(ctx context.Context, m *nats.Msg, opts ...jetstre
 	return err
 }
 
-// isAnswered reports whether the error of a publish shows that its stream has answered: nil, or an error of the server's API.
+// isAnswered reports whether the error of a publish shows that its stream has answered: nil, or an error of the
+// server's API.
 func isAnswered(err error) bool {
 	var api *jetstream.APIError
 	return err == nil || errors.As(err, &api)

@@ -1,10 +1,10 @@
 package bus
 
-// Quotas of owners per stream, which protect the streams against one owner. Messages count that cannot be removed yet. Requests with an
-// answer do not count, because they can be removed (Retire).
+// Quotas of owners per stream, which protect the streams against one owner. Messages count that cannot be removed yet.
+// Requests with an answer do not count, because they can be removed (Retire).
 //
-// A server counts the bytes of streams and the messages of subjects, but no bytes of subjects. So sizes are read once and remembered:
-// enough if a subject has the digest of its bytes, or is written once.
+// A server counts the bytes of streams and the messages of subjects, but no bytes of subjects. So sizes are read once
+// and remembered: enough if a subject has the digest of its bytes, or is written once.
 
 import (
 	"context"
@@ -44,8 +44,8 @@ var contents = map[string]string{
 	StreamGraph:  "registered models",
 }
 
-// Quotas bound the bytes that each owner holds in each stream. A nil one bounds nothing. Every process counts by itself:
-// it asks the server for the present size at most once a second, and before it refuses a message.
+// Quotas bound the bytes that each owner holds in each stream. A nil one bounds nothing. Every process counts by
+// itself: it asks the server for the present size at most once a second, and before it refuses a message.
 type Quotas struct {
 	log     *Log
 	quotaOf func(stream, owner string, room int64) Quota
@@ -84,11 +84,12 @@ const (
 	lookPauseFactor = 10 // after a look that took t, no further look for lookPauseFactor * t
 )
 
-// NewQuotas returns quotas for the streams of a log, whose user has the right to ask for their contents. quotaOf returns
-// an owner's quota of a stream. Its argument room is the stream's MaxBytes.
+// NewQuotas returns quotas for the streams of a log, whose user has the right to ask for their contents. quotaOf
+// returns an owner's quota of a stream. Its argument room is the stream's MaxBytes.
 func NewQuotas(log *Log, quotaOf func(stream, owner string, room int64) Quota) *Quotas {
 	return &Quotas{
-		log: log, quotaOf: quotaOf, holdings: memo.LRU[holdingKey, *holding]{Entries: maxHoldings}, sizes: memo.LRU[string, int64]{Entries: maxSizes},
+		log: log, quotaOf: quotaOf,
+		holdings: memo.LRU[holdingKey, *holding]{Entries: maxHoldings}, sizes: memo.LRU[string, int64]{Entries: maxSizes},
 		lastRemoval: map[string]time.Time{},
 	}
 }
@@ -120,8 +121,8 @@ func storedBytes(subject string, h nats.Header, data int) int64 {
 }
 
 // Take counts a message that is about to be stored with data bytes of payload. The error wraps ErrQuota if its owner
-// would hold too many bytes, and ErrBusy if too many of its requests wait for an answer. If an answer would be too many,
-// the owner's old answers are removed first: only the aggregator stores answers, and may remove them.
+// would hold too many bytes, and ErrBusy if too many of its requests wait for an answer. If an answer would be too
+// many, the owner's old answers are removed first: only the aggregator stores answers, and may remove them.
 func (q *Quotas) Take(ctx context.Context, stream, subject string, h nats.Header, data int) error {
 	owner := message.OwnerOf(subject)
 	if q == nil || owner == "" {
@@ -165,16 +166,16 @@ func (q *Quotas) currentLimit(ctx context.Context, stream, owner string) (l limi
 	return l, nil
 }
 
-// exceeds reports whether a holding and one more message, of more bytes, are above the limit of bytes, and above that of
-// requests.
-func (l limit) exceeds(h *holding, more int64) (overBytes, overRequests bool) {
-	return l.Bytes > 0 && h.bytes+more > l.Bytes, l.requests > 0 && h.requests >= l.requests
+// exceeds reports whether a holding would be above the limit of bytes, and above that of requests, with one more
+// message of moreBytes.
+func (l limit) exceeds(h *holding, moreBytes int64) (overBytes, overRequests bool) {
+	return l.Bytes > 0 && h.bytes+moreBytes > l.Bytes, l.requests > 0 && h.requests >= l.requests
 }
 
-// reserve counts one more message of an owner, of more bytes, in what the owner holds. It asks the server for the
+// reserve counts one more message of an owner, of moreBytes, in what the owner holds. It asks the server for the
 // present size before if the known size is old, or if it would refuse the message by a size that may be wrong. The
 // errors are those of Take.
-func (q *Quotas) reserve(ctx context.Context, stream, owner string, more int64) error {
+func (q *Quotas) reserve(ctx context.Context, stream, owner string, moreBytes int64) error {
 	l, err := q.currentLimit(ctx, stream, owner)
 	if err != nil || l.Bytes <= 0 && l.requests == 0 {
 		return err
@@ -187,22 +188,22 @@ func (q *Quotas) reserve(ctx context.Context, stream, owner string, more int64) 
 
 	age := time.Since(h.lookedAt)
 	isOld := age > max(holdingFreshFor, lookPauseFactor*h.lookTime)
-	overBytes, overRequests := l.exceeds(h, more)
+	overBytes, overRequests := l.exceeds(h, moreBytes)
 	mayBeWrong := !h.isExact || h.grewSince || age > max(refusalFreshFor, lookPauseFactor*h.lookTime)
 	if isOld || (overBytes || overRequests) && mayBeWrong {
-		if err := q.refresh(ctx, holdingKey{stream: stream, owner: owner}, l, h, more); err != nil {
+		if err := q.refresh(ctx, holdingKey{stream: stream, owner: owner}, l, h, moreBytes); err != nil {
 			return err
 		}
 	}
 
-	switch overBytes, overRequests := l.exceeds(h, more); {
+	switch overBytes, overRequests := l.exceeds(h, moreBytes); {
 	case overBytes:
 		return fault.New(fault.OverBudget, "%w: %s of tenant %q take %d bytes of %s, and with %d more they exceed %d: %s",
-			ErrQuota, contents[stream], owner, h.bytes, stream, more, l.Bytes, l.Why)
+			ErrQuota, contents[stream], owner, h.bytes, stream, moreBytes, l.Bytes, l.Why)
 	case overRequests:
 		return fault.New(fault.Infrastructure, "%w of tenant %q: %d without an answer, at most %d", ErrBusy, owner, h.requests, l.requests)
 	}
-	h.bytes += more
+	h.bytes += moreBytes
 	h.requests++
 	h.grewSince = true
 	return nil
@@ -217,11 +218,11 @@ func (q *Quotas) holding(ctx context.Context, key holdingKey) (*holding, error) 
 	return h, h.turn.Acquire(ctx, 1)
 }
 
-// refresh sets the holding h to the present size of the messages that key names. If more bytes and one more message fit
+// refresh sets the holding h to the present size of the messages that key names. If one more message of moreBytes fits
 // into the limit l even if the owner held all messages of the stream, or if a soft limit does not bind because the
 // stream is at most half full, it sets the size of the whole stream, which costs less. Otherwise it lists the owner's
 // messages.
-func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holding, more int64) error {
+func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holding, moreBytes int64) error {
 	began := time.Now()
 	defer func() { h.lookedAt, h.lookTime, h.grewSince = time.Now(), time.Since(began), false }()
 
@@ -231,10 +232,10 @@ func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holdin
 		return err
 	}
 	total := holding{bytes: int64(info.State.Bytes), requests: int(info.State.Msgs)}
-	if l.Soft && total.bytes+more <= info.Config.MaxBytes/2 {
+	if l.Soft && total.bytes+moreBytes <= info.Config.MaxBytes/2 {
 		total.bytes = 0
 	}
-	if overBytes, overRequests := l.exceeds(&total, more); !overBytes && !overRequests {
+	if overBytes, overRequests := l.exceeds(&total, moreBytes); !overBytes && !overRequests {
 		h.bytes, h.requests, h.isExact = total.bytes, total.requests, false
 		return nil
 	}
@@ -248,7 +249,7 @@ func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holdin
 		return err
 	}
 	h.requests, h.isExact = len(subjects), true
-	overBytes, overRequests := l.exceeds(h, more)
+	overBytes, overRequests := l.exceeds(h, moreBytes)
 	hasUncounted := key.stream == StreamModel && !key.includesAnswered // answered requests do not count
 	if !hasUncounted || !overBytes && !overRequests {
 		return nil

@@ -1,7 +1,7 @@
 package bus
 
-// Removal of an owner's old messages when the owner holds more than a quarter of a quota: answered requests, old answers and old large
-// messages. Only the aggregator may remove them.
+// Removal of an owner's old messages when the owner holds more than a quarter of a quota: answered requests, old
+// answers and old large messages. Only the aggregator may remove them.
 
 import (
 	"context"
@@ -147,7 +147,7 @@ func (q *Quotas) removeOld(ctx context.Context, owner string) error {
 
 // purgeOlder removes an owner's messages of a kind that were stored before a time, and forgets what it knows about the
 // owner's share of the stream.
-func (q *Quotas) purgeOlder(ctx context.Context, stream string, kind message.Kind, owner string, before time.Time) error {
+func (q *Quotas) purgeOlder(ctx context.Context, stream string, kind message.Kind, owner string, limit time.Time) error {
 	info, err := q.log.conn.Info(ctx, stream)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (q *Quotas) purgeOlder(ctx context.Context, stream string, kind message.Kin
 
 	// below is the sequence of the first message that is young enough to stay.
 	below := info.State.LastSeq + 1
-	switch first, err := q.log.From(ctx, stream, 0, before); {
+	switch first, err := q.log.From(ctx, stream, 0, limit); {
 	case err == nil:
 		below = min(below, first.Sequence)
 	case !errors.Is(err, ErrNotFound): // all are older

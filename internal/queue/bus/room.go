@@ -1,6 +1,7 @@
 package bus
 
-// A bound for the number of messages that wait in a lane before a stage. The server is asked for that number now and then.
+// A bound for the number of messages that wait in a lane before a stage. The server is asked for that number now and
+// then.
 
 import (
 	"context"
@@ -39,9 +40,9 @@ const (
 	roomIfUnknown = 16                    // messages let through if the server does not answer
 )
 
-// Room counts, for each lane, the messages that may still be published to one stage. Only half of the free places may be
-// spent before the server is asked again, so a quiet lane costs nothing, and a crowded one is asked about often. Several
-// publishers together may exceed the bound, because each counts on its own.
+// Room counts, for each lane, the messages that may still be published to one stage. Only half of the free places may
+// be spent before the server is asked again, so a quiet lane costs nothing, and a crowded one is asked about often.
+// Several publishers together may exceed the bound, because each counts on its own.
 type Room struct {
 	conn         *Conn
 	stream       string
@@ -134,8 +135,8 @@ func (r *Room) noRoomError(lane int) error {
 }
 
 // HasRoom reports whether a lane has a free place as far as is known. If not, it asks the server in the background, and
-// calls known after the answer.
-func (r *Room) HasRoom(ctx context.Context, lane int, known func()) bool {
+// calls onAnswer after the answer.
+func (r *Room) HasRoom(ctx context.Context, lane int, onAnswer func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.lane(lane)
@@ -145,7 +146,7 @@ func (r *Room) HasRoom(ctx context.Context, lane int, known func()) bool {
 
 	if !l.isAsking && time.Since(l.askedAt) > roomRetry {
 		l.isAsking = true
-		go r.refresh(ctx, lane, known)
+		go r.refresh(ctx, lane, onAnswer)
 	}
 	return false
 }
@@ -165,12 +166,12 @@ func (r *Room) lane(lane int) *laneRoom {
 	return &r.lanes[lane]
 }
 
-// refresh asks the server for the room of a lane. After the answer it calls known, unless that is nil.
-func (r *Room) refresh(ctx context.Context, lane int, known func()) {
+// refresh asks the server for the room of a lane. After the answer it calls onAnswer, unless that is nil.
+func (r *Room) refresh(ctx context.Context, lane int, onAnswer func()) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if known != nil {
-		defer known()
+	if onAnswer != nil {
+		defer onAnswer()
 	}
 
 	free, isShared := r.askFreePlaces(ctx, lane)
@@ -205,9 +206,9 @@ func (r *Room) askFreePlaces(ctx context.Context, lane int) (free int, isShared 
 	return free - max(free, 0)/2, isShared
 }
 
-// findFullStream returns the first of the later streams that is more than three quarters full, or "". It asks the server
-// at most every roomFreshFor. If there is no answer, no stream counts as full: the server then refuses messages for
-// itself.
+// findFullStream returns the first of the later streams that is more than three quarters full, or "". It asks the
+// server at most every roomFreshFor. If there is no answer, no stream counts as full: the server then refuses messages
+// for itself.
 func (r *Room) findFullStream(ctx context.Context) (full string) {
 	r.mu.Lock()
 	full, isOld := r.fullStream, time.Since(r.fullCheckedAt) > roomFreshFor
@@ -232,9 +233,9 @@ func (r *Room) findFullStream(ctx context.Context) (full string) {
 	return full
 }
 
-// Remaining returns the number of messages that may be published in a lane, and the later stream that is nearly full, or
-// "". Both are as the server said at most roomFreshFor ago.
-func (r *Room) Remaining(ctx context.Context, lane int) (left int, full string) {
+// Remaining returns the number of messages that may be published in a lane, and the later stream that is nearly full,
+// or "". Both are as the server said at most roomFreshFor ago.
+func (r *Room) Remaining(ctx context.Context, lane int) (remaining int, full string) {
 	r.mu.Lock()
 	isOld := time.Since(r.lane(lane).askedAt) > roomFreshFor
 	r.mu.Unlock()

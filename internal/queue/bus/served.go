@@ -19,8 +19,8 @@ import (
 // ErrNoWorkers: no worker asks for the messages of the job's lane.
 var ErrNoWorkers = errors.New("client: nobody serves the job's lane")
 
-// stages are the workers through which every job passes, with the stream and the prefix of the names of the consumers from which they take
-// jobs. The consumer of lane 3 is "reparam-3" for instance, and the one for all lanes "reparam".
+// stages are the workers through which every job passes, with the stream and the prefix of the names of the consumers
+// from which they take jobs. The consumer of lane 3 is "reparam-3" for instance, and the one for all lanes "reparam".
 var stages = []struct{ worker, stream, consumer string }{
 	{query.StageReparam, StreamModel, ConsumerModel},
 	{query.StageLearn, StreamNetwork, ConsumerNetwork},
@@ -38,9 +38,10 @@ const (
 	askedForLane                     // workers of the lane ask
 )
 
-// CheckLane returns nil if workers of all four stages ask for messages of a lane, or work on some. Otherwise the error names a stage without
-// workers, and wraps ErrNoWorkers or ErrNoStream. nobody is true if the stage has no workers for other lanes either. If the server does not
-// tell, CheckLane returns nil. A worker that is busy with other lanes may seem not to serve this one for a moment.
+// CheckLane returns nil if workers of all four stages ask for messages of a lane, or work on some. Otherwise the error
+// names a stage without workers, and wraps ErrNoWorkers or ErrNoStream. nobody is true if the stage has no workers for
+// other lanes either. If the server does not tell, CheckLane returns nil. A worker that is busy with other lanes may
+// seem not to serve this one for a moment.
 func (c *Conn) CheckLane(ctx context.Context, lane int) (nobody bool, err error) {
 	if c.tenant != "" {
 		return c.checkLaneByWorker(ctx, lane)
@@ -67,13 +68,13 @@ func (c *Conn) CheckLane(ctx context.Context, lane int) (nobody bool, err error)
 	return false, nil
 }
 
-// findAskers returns which workers ask for the messages of a stage's consumers, or work on some. allLanesConsumer is the
-// name of the consumer for all lanes, to which a lane's consumer adds a dash and the lane.
+// findAskers returns which workers ask for the messages of a stage's consumers, or work on some. allLanesConsumer is
+// the name of the consumer for all lanes, to which a lane's consumer adds a dash and the lane.
 func findAskers(ctx context.Context, s jetstream.Stream, allLanesConsumer string, lane int) (askers, error) {
 	laneConsumer := allLanesConsumer + "-" + strconv.Itoa(lane)
 	names := []string{laneConsumer}
-	for other := range wire.Lanes {
-		names = append(names, allLanesConsumer+"-"+strconv.Itoa(other))
+	for otherLane := range wire.Lanes {
+		names = append(names, allLanesConsumer+"-"+strconv.Itoa(otherLane))
 	}
 	names = append(names, allLanesConsumer)
 

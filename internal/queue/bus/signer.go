@@ -1,7 +1,7 @@
 package bus
 
-// Who may be believed: every message has a sum, so that a bit that changed on the way is found by whoever reads it, and messages that
-// workers write for each other are signed.
+// Who may be believed: every message has a sum, so that a bit that changed on the way is found by whoever reads it, and
+// messages that workers write for each other are signed.
 
 import (
 	"crypto/sha256"
@@ -65,8 +65,8 @@ func (s *Signer) Sign(m *nats.Msg, subject string) error {
 // hasMAC reports whether messages of a kind have a MAC here: they are internal, and there are keys.
 func (s *Signer) hasMAC(kind message.Kind) bool { return s.guard.Keys != nil && message.Internal(kind) }
 
-// Genuine reports whether a message on a subject may be believed: it is undamaged, and signed if it is internal. If not,
-// it calls Guard.Forged.
+// Genuine reports whether a message on a subject may be believed: it is undamaged, and signed if it is internal. If
+// not, it calls Guard.Forged.
 func (s *Signer) Genuine(subject string, h nats.Header, data []byte) bool {
 	return s.isSound(subject, h, data) || s.reportForged(subject)
 }
@@ -152,8 +152,8 @@ func sumOf(subject string, h nats.Header, data []byte) string {
 }
 
 // Intact returns an error with the code damaged if the sum in a message's headers is wrong. subject is the one that the
-// message was published for. A message without a sum counts as intact, and so does one that the server delivered without
-// its payload.
+// message was published for. A message without a sum counts as intact, and so does one that the server delivered
+// without its payload.
 func Intact(subject string, h nats.Header, data []byte) error {
 	sums := h[wire.HeaderSum]
 	if len(sums) == 0 || len(h[headerSize]) > 0 || len(sums) == 1 && sums[0] == sumOf(subject, h, data) {

@@ -1,7 +1,7 @@
 package bus
 
-// Operations by which old messages of a stream make room: to find the first message from a time on, and to move a message to the end, so
-// that everything before a sequence can be removed.
+// Operations by which old messages of a stream make room: to find the first message from a time on, and to move a
+// message to the end, so that everything before a sequence can be removed.
 
 import (
 	"context"
@@ -64,19 +64,19 @@ func TimesOf(metadata map[string]string) Times {
 	}
 }
 
-// StoredAt returns when a message with headers h was stored first. at is the time that the server states. If the message
-// was moved to the end of its stream since, the first time is in a header.
-func StoredAt(h nats.Header, at time.Time) time.Time {
+// StoredAt returns when a message with headers h was stored first. stated is the time that the server states. If the
+// message was moved to the end of its stream since, the first time is in a header.
+func StoredAt(h nats.Header, stated time.Time) time.Time {
 	values := h[headerStored]
 	if len(values) == 0 {
-		return at
+		return stated
 	}
 
 	ms, err := strconv.ParseInt(values[0], 10, 64)
-	if firstStored := time.UnixMilli(ms); err == nil && firstStored.Before(at) {
+	if firstStored := time.UnixMilli(ms); err == nil && firstStored.Before(stated) {
 		return firstStored
 	}
-	return at
+	return stated
 }
 
 // Moved reports whether a message with headers h was moved to the end of its stream.
@@ -89,17 +89,18 @@ type Place struct {
 	Time     time.Time // when it was stored there
 }
 
-// From returns the first message of a stream from a sequence on. If the sequence is 0, it returns the first message that
-// was stored at the time at or later. The error wraps ErrNotFound if there is none.
-func (l *Log) From(ctx context.Context, stream string, sequence uint64, at time.Time) (Place, error) {
+// From returns the first message of a stream from a sequence on. If the sequence is 0, it returns the first message
+// that was stored at the time earliest or later. The error wraps ErrNotFound if there is none.
+func (l *Log) From(ctx context.Context, stream string, sequence uint64, earliest time.Time) (Place, error) {
 	q := question{Sequence: sequence, Next: ">"}
 	if sequence == 0 {
-		q.Start = &at
+		q.Start = &earliest
 	}
 	return l.findPlace(ctx, stream, q)
 }
 
-// firstOf returns the first message of a stream with a subject that matches a filter. The error wraps ErrNotFound if there is none.
+// firstOf returns the first message of a stream with a subject that matches a filter. The error wraps ErrNotFound if
+// there is none.
 func (l *Log) firstOf(ctx context.Context, stream, filter string) (Place, error) {
 	return l.findPlace(ctx, stream, question{Sequence: 1, Next: filter})
 }
@@ -135,14 +136,15 @@ func (l *Log) PutAgain(ctx context.Context, m *jetstream.RawStreamMsg) error {
 }
 
 // putMoved stores a message at the end of its stream, with the time when it was stored first in a header. It returns
-// false if the last message of the subject has not the sequence last, or if last is 0 and there is one.
-func (l *Log) putMoved(ctx context.Context, m *jetstream.RawStreamMsg, last uint64) (bool, error) {
+// false if the last message of the subject does not have the sequence lastSequence, or if that is 0 and there is a
+// message.
+func (l *Log) putMoved(ctx context.Context, m *jetstream.RawStreamMsg, lastSequence uint64) (bool, error) {
 	msg := asPublished(m)
 	msg.Header[headerStored] = []string{
 		strconv.FormatInt(StoredAt(m.Header, m.Time).UnixMilli(), 10),
 	}
 
-	err := l.conn.publishAfter(ctx, msg, last)
+	err := l.conn.publishAfter(ctx, msg, lastSequence)
 	if errors.Is(err, errTaken) {
 		return false, nil
 	}

@@ -1,6 +1,7 @@
 package bus
 
-// Streams that answer requests but store nothing, because the server's disk is full, or was. Publishers get no error from them.
+// Streams that answer requests but store nothing, because the server's disk is full, or was. Publishers get no error
+// from them.
 
 import (
 	"errors"

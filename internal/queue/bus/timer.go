@@ -25,8 +25,8 @@ func (l *Log) SetTimer(ctx context.Context, lane int, m *wire.Deadline) error {
 	return l.Put(ctx, msg)
 }
 
-// SetFirstTimer is SetTimer, except that it does nothing if the job has a timer already. An earlier timer by a worker is better: it is
-// signed, and its time is by the server's clock.
+// SetFirstTimer is SetTimer, except that it does nothing if the job has a timer already. An earlier timer by a worker
+// is better: it is signed, and its time is by the server's clock.
 func (l *Log) SetFirstTimer(ctx context.Context, lane int, m *wire.Deadline) error {
 	msg, err := l.signedTimer(lane, m)
 	if err != nil {
@@ -48,7 +48,8 @@ func (l *Log) signedTimer(lane int, m *wire.Deadline) (*nats.Msg, error) {
 	return msg, l.signer.Sign(msg, target)
 }
 
-// timer returns the message that has the server deliver m at m.Time. target is the subject on which the server will deliver it.
+// timer returns the message that has the server deliver m at m.Time. target is the subject on which the server will
+// deliver it.
 //
 // The client library's option for schedules is not used: it rounds down to whole seconds, which
 // would fire early.

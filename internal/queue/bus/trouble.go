@@ -24,8 +24,8 @@ type failureKind struct {
 	text string
 }
 
-// spell is one time of trouble. It is kept until remindAfter from its last line in the log, so that trouble that comes and goes is not
-// logged more often.
+// spell is one time of trouble. It is kept until remindAfter from its last line in the log, so that trouble that comes
+// and goes is not logged more often.
 type spell struct {
 	began    time.Time
 	loggedAt time.Time   // of the last line about a failure

@@ -1,7 +1,7 @@
 package bus
 
-// Messages that are not believed: fetched again, because they may have been damaged on their way, and reported and removed if they are
-// forged.
+// Messages that are not believed: fetched again, because they may have been damaged on their way, and reported and
+// removed if they are forged.
 
 import (
 	"context"
@@ -58,8 +58,8 @@ func (l *Log) isBelieved(ctx context.Context, d *Delivered) bool {
 }
 
 // verifyStored returns the stored message m if it is genuine: sound, and signed for its subject, which has to match the
-// requested subject or filter. It fetches an unsound message once more. If the message is still unsound and internal, it
-// counts as not stored, and is deleted if Guard says so.
+// requested subject or filter. It fetches an unsound message once more. If the message is still unsound and internal,
+// it counts as not stored, and is deleted if Guard says so.
 func (l *Log) verifyStored(
 	ctx context.Context, stream, subject string, m *jetstream.RawStreamMsg,
 ) (_ *jetstream.RawStreamMsg, err error) {
@@ -96,8 +96,8 @@ func matches(filter, subject string) bool {
 	return slices.EqualFunc(filterTokens, subjectTokens, func(w, h string) bool { return w == "*" || w == h })
 }
 
-// removeForged deletes a forged message of a stream, if Guard says so. It ignores errors: whoever reads the message next
-// deletes it.
+// removeForged deletes a forged message of a stream, if Guard says so. It ignores errors: whoever reads the message
+// next deletes it.
 func (l *Log) removeForged(ctx context.Context, stream string, sequence uint64) {
 	if !l.signer.guard.Remove || stream == StreamAnswer && !l.signer.guard.RemoveAnswers {
 		return

@@ -16,8 +16,8 @@ import (
 )
 
 // Serving returns the TLS configuration of a server whose certificate and key are in two files. It is nil if no files
-// are given. flags is the prefix of their flags, for errors. The files are read again at every connection, so that a new
-// certificate needs no restart.
+// are given. flags is the prefix of their flags, for errors. The files are read again at every connection, so that a
+// new certificate needs no restart.
 func Serving(flags, cert, key string) (*tls.Config, error) {
 	c := certificates{cert: cert, key: key, flagPrefix: flags}
 	if err := c.check(); err != nil {
@@ -67,7 +67,8 @@ type certificates struct {
 	flagPrefix    string
 }
 
-// check returns an error if a file cannot be read or has no certificate, or if only one of certificate and key is given.
+// check returns an error if a file cannot be read or has no certificate, or if only one of certificate and key is
+// given.
 func (c certificates) check() error {
 	if (c.cert == "") != (c.key == "") {
 		return fmt.Errorf("%s-cert and %s-key belong together", c.flagPrefix, c.flagPrefix)

@@ -43,8 +43,8 @@ func (n NATS) Job(name string) string {
 	return name
 }
 
-// Identity returns a text that names the user of a process, without secrets: the kind of the credentials, and the public
-// key, the file or the name.
+// Identity returns a text that names the user of a process, without secrets: the kind of the credentials, and the
+// public key, the file or the name.
 func (n NATS) Identity(url string) string {
 	switch {
 	case n.Creds != "":
@@ -178,8 +178,8 @@ func checkCreds(file string) error {
 	return nil
 }
 
-// userKey returns a user's key from a file of seeds: the first one, or if public is not "" the one with that public key.
-// A process keeps the key with which it began, and the file keeps that key until it is retired.
+// userKey returns a user's key from a file of seeds: the first one, or if public is not "" the one with that public
+// key. A process keeps the key with which it began, and the file keeps that key until it is retired.
 func userKey(file, public string) (nkeys.KeyPair, error) {
 	text, err := os.ReadFile(file)
 	if err == nil {

@@ -27,7 +27,8 @@ type Redis struct {
 	Key  string `name:"redis-key" placeholder:"FILE" help:"Private key (PEM) of --redis-cert."`
 }
 
-// Client returns a client of the Redis at a URL, without connecting, whose calls end within a timeout, 0 for RedisTimeout:
+// Client returns a client of the Redis at a URL, without connecting, whose calls end within a timeout, 0 for
+// RedisTimeout:
 //
 //	redis://HOST:PORT/DB, unix://PATH                        one server; rediss:// with TLS
 //	redis://HOST:PORT?master_name=NAME&addr=HOST:PORT…       sentinels, and the name of what they watch
@@ -171,10 +172,10 @@ func setCredentials(r Redis, options *redis.Options) error {
 // that has the same name and type in both.
 func universalOptions(single *redis.Options) *redis.UniversalOptions {
 	several := new(redis.UniversalOptions)
-	from, to := reflect.ValueOf(single).Elem(), reflect.ValueOf(several).Elem()
-	for i := range to.NumField() {
-		if f := from.FieldByName(to.Type().Field(i).Name); f.IsValid() && f.Type() == to.Field(i).Type() {
-			to.Field(i).Set(f)
+	source, target := reflect.ValueOf(single).Elem(), reflect.ValueOf(several).Elem()
+	for i := range target.NumField() {
+		if f := source.FieldByName(target.Type().Field(i).Name); f.IsValid() && f.Type() == target.Field(i).Type() {
+			target.Field(i).Set(f)
 		}
 	}
 	return several

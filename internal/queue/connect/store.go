@@ -31,9 +31,9 @@ type Store interface {
 	Close() error
 }
 
-// library is a Store that uses go-redis. This package exports nothing that has a type of go-redis, a method with one, or
-// a body that may be inlined. Otherwise packages that import it would compile for seconds each, because of interfaces
-// with six hundred methods.
+// library is a Store that uses go-redis. This package exports nothing that has a type of go-redis, a method with one,
+// or a body that may be inlined. Otherwise packages that import it would compile for seconds each, because of
+// interfaces with six hundred methods.
 type library struct {
 	client   redis.UniversalClient
 	poolSize int // maximum number of connections to a server

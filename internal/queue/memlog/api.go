@@ -226,13 +226,13 @@ func (s *Server) createStream(name string, data []byte) (response, *jetstream.AP
 
 // equalJSON reports whether two configurations are equal in JSON.
 func equalJSON(a, b any) bool {
-	x, _ := json.Marshal(a)
-	y, _ := json.Marshal(b)
-	return string(x) == string(y)
+	encodedA, _ := json.Marshal(a)
+	encodedB, _ := json.Marshal(b)
+	return string(encodedA) == string(encodedB)
 }
 
-// parseStreamConfig parses the configuration of a stream, completes it with the server's defaults, and checks it. old is
-// the stream that gets the configuration, or nil for a new one.
+// parseStreamConfig parses the configuration of a stream, completes it with the server's defaults, and checks it. old
+// is the stream that gets the configuration, or nil for a new one.
 func (s *Server) parseStreamConfig(data []byte, old *stream) (c jetstream.StreamConfig, refusal *jetstream.APIError) {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return c, apiError(400, codeBadRequest, "bad request: %v", err)
@@ -320,13 +320,13 @@ func (st *stream) description(filter string) response {
 	return info
 }
 
-// cachedJSON returns a configuration in JSON. The result is kept in *kept, which is set to nil when the configuration
-// changes.
-func cachedJSON[T any](kept *json.RawMessage, config *T) json.RawMessage {
-	if *kept == nil {
-		*kept, _ = json.Marshal(config)
+// cachedJSON returns a configuration in JSON. It stores the result in *encoded, which is set to nil when the
+// configuration changes.
+func cachedJSON[T any](encoded *json.RawMessage, config *T) json.RawMessage {
+	if *encoded == nil {
+		*encoded, _ = json.Marshal(config)
 	}
-	return *kept
+	return *encoded
 }
 
 // question selects a message of a stream.
@@ -377,13 +377,15 @@ func (st *stream) directGet(subject string, data []byte, reply string) {
 	remaining, previous, sentBytes := st.countMatching(m.sequence, filter), uint64(0), 0
 	for ; m != nil && q.Batch > 0 && (q.Bytes <= 0 || sentBytes < q.Bytes); q.Batch-- {
 		remaining--
-		header := withHeaders(st.storedHeaders(m), "Nats-Num-Pending", strconv.Itoa(remaining), jetstream.LastSequenceHeader, strconv.FormatUint(previous, 10))
+		header := withHeaders(st.storedHeaders(m),
+			"Nats-Num-Pending", strconv.Itoa(remaining), jetstream.LastSequenceHeader, strconv.FormatUint(previous, 10))
 		s.send(nil, reply, reply, "", header, m.data)
 		sentBytes += len(m.subject) + len(m.header) + len(m.data)
 		previous = m.sequence
 		m = st.nextMatching(m.sequence+1, filter)
 	}
-	s.sendStatus(reply, "204", "EOB", "Nats-Num-Pending", strconv.Itoa(remaining), jetstream.LastSequenceHeader, strconv.FormatUint(previous, 10))
+	s.sendStatus(reply, "204", "EOB",
+		"Nats-Num-Pending", strconv.Itoa(remaining), jetstream.LastSequenceHeader, strconv.FormatUint(previous, 10))
 }
 
 // storedHeaders returns a stored message's headers with those that the server adds: its stream, subject, sequence and

@@ -19,8 +19,8 @@ const (
 	keepBuffer  = 4 << 20 // a larger buffer is dropped after its use; a batch of an object's chunks is 2 MiB
 )
 
-// conn is the client's end of a connection. What the client writes is interpreted at once, in its own goroutine. Subscriptions are under
-// the server's mutex.
+// conn is the client's end of a connection. What the client writes is interpreted at once, in its own goroutine.
+// Subscriptions are under the server's mutex.
 type conn struct {
 	server *Server
 	subs   map[string]*subscription // by id
@@ -214,8 +214,8 @@ func (c *conn) removeSubscription(s *subscription) {
 	c.server.interest.remove(s)
 }
 
-// deliver sends a message to the client for a subscription: the line "MSG subject id [reply] [bytes of headers] bytes of
-// all", with an H before it if there are headers, and then the bytes. The caller holds the server's mutex.
+// deliver sends a message to the client for a subscription: the line "MSG subject id [reply] [bytes of headers] bytes
+// of all", with an H before it if there are headers, and then the bytes. The caller holds the server's mutex.
 func (c *conn) deliver(s *subscription, subject, reply string, header, data []byte) {
 	c.mu.Lock()
 	out := c.output

@@ -152,7 +152,8 @@ func (c *consumer) serve() {
 
 // expireRequest tells a client that its request has ended.
 func (c *consumer) expireRequest(r *request) {
-	c.stream.server.sendStatus(r.reply, "408", "Request Timeout", "Nats-Pending-Messages", strconv.Itoa(r.remaining), "Nats-Pending-Bytes", "0")
+	c.stream.server.sendStatus(r.reply, "408", "Request Timeout",
+		"Nats-Pending-Messages", strconv.Itoa(r.remaining), "Nats-Pending-Bytes", "0")
 }
 
 // mayDeliverNew reports whether one more message may be with workers.
@@ -189,7 +190,7 @@ func (c *consumer) nextDelivery() (*message, *pending) {
 }
 
 // deliver sends a message to the subject of a request, with a reply subject for its acknowledgement.
-func (c *consumer) deliver(m *message, p *pending, to string) {
+func (c *consumer) deliver(m *message, p *pending, requestReply string) {
 	// Note the delivery, also if it is lost on its way.
 	s := c.stream.server
 	c.delivered++
@@ -214,9 +215,9 @@ func (c *consumer) deliver(m *message, p *pending, to string) {
 	}
 	ack := fmt.Sprintf("%s%s.%s.%d.%d.%d.%d.%d", ackPrefix, c.stream.config.Name, c.name,
 		p.attempts, m.sequence, p.delivery, m.storedAt.UnixNano(), c.undelivered)
-	s.send(nil, to, m.subject, ack, header, data)
+	s.send(nil, requestReply, m.subject, ack, header, data)
 	if fate.Twice {
-		s.send(nil, to, m.subject, ack, header, data)
+		s.send(nil, requestReply, m.subject, ack, header, data)
 	}
 }
 
@@ -273,7 +274,7 @@ func (s *Server) acknowledge(m message, reply string) {
 
 // queueRedelivery queues a message to be delivered again.
 func (c *consumer) queueRedelivery(sequence uint64) {
-	if i, there := slices.BinarySearch(c.redeliveries, sequence); !there {
+	if i, isQueued := slices.BinarySearch(c.redeliveries, sequence); !isQueued {
 		c.redeliveries = slices.Insert(c.redeliveries, i, sequence)
 	}
 }

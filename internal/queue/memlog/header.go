@@ -51,11 +51,11 @@ func withHeaders(header []byte, pairs ...string) []byte {
 
 // withoutHeaders returns header without the headers whose names begin with one of prefixes.
 func withoutHeaders(header []byte, prefixes ...string) []byte {
-	first, rest, found := bytes.Cut(header, []byte("\r\n"))
-	if !found {
+	statusLine, rest, isComplete := bytes.Cut(header, []byte("\r\n"))
+	if !isComplete {
 		return header
 	}
-	result := append(bytes.Clone(first), "\r\n"...)
+	result := append(bytes.Clone(statusLine), "\r\n"...)
 lines:
 	for len(rest) > 0 {
 		var line []byte

@@ -1,9 +1,10 @@
-// Package memlog is a NATS server in the memory of this process: the protocol of clients, and the part of JetStream that this program uses.
-// It serves connections within the process (nats.InProcessServer), has no port, no file, and no clock but package time: within
-// testing/synctest its time is the bubble's.
+// Package memlog is a NATS server in the memory of this process: the protocol of clients, and the part of JetStream
+// that this program uses. It serves connections within the process (nats.InProcessServer), has no port, no file, and no
+// clock but package time: within testing/synctest its time is the bubble's.
 //
-// Streams keep messages by the limits policy or as work queues; consumers are durable, pulled, and acknowledged message by message.
-// Configurations that ask for more are refused. TestLikeTheServer compares every reply with that of a real nats-server.
+// Streams keep messages by the limits policy or as work queues; consumers are durable, pulled, and acknowledged message
+// by message. Configurations that ask for more are refused. TestLikeTheServer compares every reply with that of a real
+// nats-server.
 package memlog
 
 import (
@@ -197,13 +198,13 @@ func (s *Server) route(c *conn, m message, reply string) {
 	}
 }
 
-// send delivers a message to the subscriptions of the subject to, and reports whether there were any. subject is the
-// message's own one, which differs from to if a consumer delivers it. The subscriptions of the publisher from do not get
-// it if it wants no echo. The caller holds the mutex.
-func (s *Server) send(from *conn, to, subject, reply string, header, data []byte) bool {
+// send delivers a message to the subscriptions of the subject target, and reports whether there were any. subject is
+// the message's own one, which differs from target if a consumer delivers it. The subscriptions of the publisher do not
+// get it if the publisher wants no echo. The caller holds the mutex.
+func (s *Server) send(publisher *conn, target, subject, reply string, header, data []byte) bool {
 	wasReceived := false
-	for _, sub := range s.interest.receivers(to) {
-		if sub.conn == from && !from.echo {
+	for _, sub := range s.interest.receivers(target) {
+		if sub.conn == publisher && !publisher.echo {
 			continue
 		}
 		wasReceived = true
@@ -214,7 +215,7 @@ func (s *Server) send(from *conn, to, subject, reply string, header, data []byte
 
 // sendStatus sends a message without data whose first line has a status code and a text. pairs are names and values of
 // headers in turn. The caller holds the mutex.
-func (s *Server) sendStatus(to, code, text string, pairs ...string) {
+func (s *Server) sendStatus(target, code, text string, pairs ...string) {
 	if text != "" {
 		text = " " + text
 	}
@@ -222,7 +223,7 @@ func (s *Server) sendStatus(to, code, text string, pairs ...string) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		header = fmt.Appendf(header, "%s: %s\r\n", pairs[i], pairs[i+1])
 	}
-	s.send(nil, to, to, "", append(header, "\r\n"...), nil)
+	s.send(nil, target, target, "", append(header, "\r\n"...), nil)
 }
 
 // streamOf returns the stream that takes messages on a subject, or nil. The caller holds the mutex.

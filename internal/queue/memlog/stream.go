@@ -80,18 +80,18 @@ func (st *stream) lastMatching(filter string) *message {
 		}
 		return st.messageAt(sequences[len(sequences)-1])
 	}
-	last := uint64(0)
+	lastSequence := uint64(0)
 	for s := range st.subjects.matching(filter) {
-		last = max(last, s.sequences[len(s.sequences)-1])
+		lastSequence = max(lastSequence, s.sequences[len(s.sequences)-1])
 	}
-	return st.messageAt(last)
+	return st.messageAt(lastSequence)
 }
 
 // firstSince returns the sequence of the first message that was stored at a time or later, or the one after the last
 // message.
-func (st *stream) firstSince(at time.Time) uint64 {
+func (st *stream) firstSince(earliest time.Time) uint64 {
 	for _, m := range st.messages {
-		if m != nil && !m.storedAt.Before(at) {
+		if m != nil && !m.storedAt.Before(earliest) {
 			return m.sequence
 		}
 	}
@@ -171,20 +171,20 @@ const (
 func (st *stream) checkConditions(m *message) (earlier uint64, duplicate bool, refusal *jetstream.APIError) {
 	// Conditions: the stream, the last sequence on a subject, the last sequence of the stream.
 	h := m.header
-	if want := headerValue(h, headerStream); want != "" && want != st.config.Name {
+	if wanted := headerValue(h, headerStream); wanted != "" && wanted != st.config.Name {
 		return 0, false, apiError(400, codeOtherStream, "expected stream does not match")
 	}
-	if want := headerValue(h, headerLastOf); want != "" {
+	if wanted := headerValue(h, headerLastOf); wanted != "" {
 		filter := cmp.Or(headerValue(h, headerLastFilter), m.subject)
-		have := uint64(0)
+		lastSequence := uint64(0)
 		if last := st.lastMatching(filter); last != nil {
-			have = last.sequence
+			lastSequence = last.sequence
 		}
-		if want != strconv.FormatUint(have, 10) {
-			return 0, false, apiError(400, codeWrongLast, "wrong last sequence: %d", have)
+		if wanted != strconv.FormatUint(lastSequence, 10) {
+			return 0, false, apiError(400, codeWrongLast, "wrong last sequence: %d", lastSequence)
 		}
 	}
-	if want := headerValue(h, headerLast); want != "" && want != strconv.FormatUint(st.lastSequence, 10) {
+	if wanted := headerValue(h, headerLast); wanted != "" && wanted != strconv.FormatUint(st.lastSequence, 10) {
 		return 0, false, apiError(400, codeWrongLast, "wrong last sequence: %d", st.lastSequence)
 	}
 
@@ -200,8 +200,8 @@ func (st *stream) checkConditions(m *message) (earlier uint64, duplicate bool, r
 
 	// A duplicate has the id of an earlier message.
 	if id := headerValue(h, headerID); id != "" {
-		if one, ok := st.ids[id]; ok && time.Since(one.storedAt) < st.config.Duplicates {
-			return one.sequence, true, nil
+		if earlierMessage, ok := st.ids[id]; ok && time.Since(earlierMessage.storedAt) < st.config.Duplicates {
+			return earlierMessage.sequence, true, nil
 		}
 	}
 	if headerValue(m.header, headerRollup) != "" && !st.config.AllowRollup {
@@ -224,7 +224,7 @@ func (st *stream) checkLimits(m *message) *jetstream.APIError {
 	case c.MaxMsgs > 0 && int64(st.count) >= c.MaxMsgs && !replaces:
 		return apiError(503, codeStoreFailed, "maximum messages exceeded")
 	case c.MaxBytes > 0 && st.bytes+m.size() > c.MaxBytes &&
-		!(replaces && st.messageAt(sequences[0]).size() >= m.size()): // a message may be replaced by one that is not larger
+		!(replaces && st.messageAt(sequences[0]).size() >= m.size()): // a message that is not larger may replace another
 		return apiError(503, codeStoreFailed, "maximum bytes exceeded")
 	}
 	return nil
@@ -292,8 +292,8 @@ func (st *stream) store(m *message) {
 func (st *stream) rememberID(id string, m *message) {
 	const many = 1024
 	if len(st.ids) >= many {
-		for id, one := range st.ids {
-			if m.storedAt.Sub(one.storedAt) >= st.config.Duplicates {
+		for id, entry := range st.ids {
+			if m.storedAt.Sub(entry.storedAt) >= st.config.Duplicates {
 				delete(st.ids, id)
 			}
 		}
@@ -311,8 +311,8 @@ func (st *stream) republish(r *jetstream.RePublish, m *message) {
 		jetstream.StreamHeader, st.config.Name, jetstream.SubjectHeader, m.subject,
 		jetstream.SequenceHeader, strconv.FormatUint(m.sequence, 10), jetstream.TimeStampHeaer, formatTime(m.storedAt),
 		jetstream.LastSequenceHeader, strconv.FormatUint(previous, 10))
-	to := mapSubject(r.Source, r.Destination, m.subject)
-	st.server.send(nil, to, to, "", header, m.data)
+	target := mapSubject(r.Source, r.Destination, m.subject)
+	st.server.send(nil, target, target, "", header, m.data)
 }
 
 // formatTime returns a time in the form of the server's headers.

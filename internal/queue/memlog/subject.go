@@ -146,8 +146,8 @@ func withoutLastToken(subject string) string {
 	return subject[:max(strings.LastIndexByte(subject, '.'), 0)]
 }
 
-// receivers returns the subscriptions that get a message of a subject: all that match and have no queue, and one of each
-// queue.
+// receivers returns the subscriptions that get a message of a subject: all that match and have no queue, and one of
+// each queue.
 func (in *interest) receivers(subject string) []*subscription {
 	matching := slices.Concat(in.literal[subject], in.lastWild[withoutLastToken(subject)])
 	for _, s := range in.otherWild {

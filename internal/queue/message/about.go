@@ -8,8 +8,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Headers of requests, of the messages that follow from them and of answers, for lists of jobs and logs: the model and the
-// question. Nothing relies on them.
+// Headers of requests, of the messages that follow from them and of answers, for lists of jobs and logs: the model and
+// the question. Nothing relies on them.
 const (
 	HeaderModel    = "Btn-Model"
 	HeaderQuestion = "Btn-Question"

@@ -24,45 +24,47 @@ type assignment struct {
 
 // EncodeAssignments returns the bytes of a job's assignments with their plans. They are stored
 // under the digest of these bytes.
-func EncodeAssignments(all []btn.Assignment) ([]byte, error) { return EncodeAssignmentsOf("", all) }
+func EncodeAssignments(assignments []btn.Assignment) ([]byte, error) {
+	return EncodeAssignmentsOf("", assignments)
+}
 
-// EncodeAssignmentsOf is EncodeAssignments for an owner, so that the same assignments of others have another digest. DecodeAssignments
-// reads both.
-func EncodeAssignmentsOf(owner string, all []btn.Assignment) ([]byte, error) {
-	w := assignmentsBlob{Owner: owner}
-	places := map[*btn.Plan]int{}
-	for i, a := range all {
-		place := -1
+// EncodeAssignmentsOf is EncodeAssignments for an owner, so that the same assignments of others have another digest.
+// DecodeAssignments reads both.
+func EncodeAssignmentsOf(owner string, assignments []btn.Assignment) ([]byte, error) {
+	blob := assignmentsBlob{Owner: owner}
+	planIndices := map[*btn.Plan]int{}
+	for i, a := range assignments {
+		planIndex := -1
 		if a.Error == nil {
-			var known bool
-			if place, known = places[a.Plan]; !known {
+			var isKnown bool
+			if planIndex, isKnown = planIndices[a.Plan]; !isKnown {
 				plan, err := newPlanBlob(a.Plan)
 				if err != nil {
 					return nil, under(
 						fmt.Sprintf("%s.assignments[%d].plan", nameAssignments, i), err,
 					)
 				}
-				place = len(w.Plans)
-				places[a.Plan] = place
-				w.Plans = append(w.Plans, plan)
+				planIndex = len(blob.Plans)
+				planIndices[a.Plan] = planIndex
+				blob.Plans = append(blob.Plans, plan)
 			}
 		}
 
-		w.Assignments = append(w.Assignments, assignment{Plan: place, Assignment: a})
+		blob.Assignments = append(blob.Assignments, assignment{Plan: planIndex, Assignment: a})
 	}
 
-	return encodeBlob(nameAssignments, &w)
+	return encodeBlob(nameAssignments, &blob)
 }
 
 // DecodeAssignments decodes what EncodeAssignments wrote. Every assignment has a plan or an error.
 // Its errors are those of codec.Unmarshal.
 func DecodeAssignments(b []byte) ([]btn.Assignment, error) {
-	var w assignmentsBlob
-	if err := unmarshal(nameAssignments, b, MaxBlob, &w); err != nil {
+	var blob assignmentsBlob
+	if err := unmarshal(nameAssignments, b, MaxBlob, &blob); err != nil {
 		return nil, blame(nameAssignments, err)
 	}
-	all, err := w.decode()
-	return all, blame(nameAssignments, err)
+	assignments, err := blob.decode()
+	return assignments, blame(nameAssignments, err)
 }
 
 // decode returns the assignments. Those of one plan share it.
@@ -75,7 +77,7 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 		}
 	}
 
-	all := make([]btn.Assignment, len(w.Assignments))
+	assignments := make([]btn.Assignment, len(w.Assignments))
 	for i, a := range w.Assignments {
 		place := fmt.Sprintf("assignments[%d]", i)
 		switch {
@@ -92,20 +94,20 @@ func (w *assignmentsBlob) decode() ([]btn.Assignment, error) {
 			return nil, under(place+".error", err)
 		}
 
-		all[i] = a.Assignment
+		assignments[i] = a.Assignment
 		if a.Error == nil {
-			all[i].Plan = plans[a.Plan]
+			assignments[i].Plan = plans[a.Plan]
 		}
 	}
-	return all, checkAsked(all)
+	return assignments, checkAsked(assignments)
 }
 
 // checkAsked checks the queries of assignments. The first assignments have the queries that are answered, with names
 // resolved. After them come exactly as many other demands as these queries need.
-func checkAsked(all []btn.Assignment) error {
-	queries, extra := asked(all)
-	for i := len(queries); i < len(all); i++ {
-		if extra >= 0 && all[i].Asked != nil {
+func checkAsked(assignments []btn.Assignment) error {
+	queries, extra := asked(assignments)
+	for i := len(queries); i < len(assignments); i++ {
+		if extra >= 0 && assignments[i].Asked != nil {
 			return invalid(fmt.Sprintf("assignments[%d].asked", i), "a query after a demand that serves another")
 		}
 	}
@@ -114,34 +116,34 @@ func checkAsked(all []btn.Assignment) error {
 		return invalid(fmt.Sprintf("assignments[%d].asked.extra", len(queries)), "it is below 0")
 	case len(queries) == 0: // of a job that asks for nothing
 		return nil
-	case extra != len(all)-len(queries):
-		return invalid("assignments", "%d follow the queries, %d serve them", len(all)-len(queries), extra)
+	case extra != len(assignments)-len(queries):
+		return invalid("assignments", "%d follow the queries, %d serve them", len(assignments)-len(queries), extra)
 	}
 	return under("asked", checkQueries(queries))
 }
 
 // asked returns the queries of the assignments that have one, up to the first that has none, and the number of further
 // demands that these queries need. If a query states a negative number of demands, extra is −1, and the queries end
-// before it. extra is capped at len(all)+1, so that it cannot overflow.
-func asked(all []btn.Assignment) (queries []query.Query, extra int) {
-	for i := range all {
-		if all[i].Asked == nil {
+// before it. extra is capped at len(assignments)+1, so that it cannot overflow.
+func asked(assignments []btn.Assignment) (queries []query.Query, extra int) {
+	for i := range assignments {
+		if assignments[i].Asked == nil {
 			break
 		}
-		for _, e := range all[i].Asked.Extra {
+		for _, e := range assignments[i].Asked.Extra {
 			if e.Demands < 0 {
 				return queries, -1
 			}
-			extra = min(extra+min(e.Demands, len(all)+1), len(all)+1)
+			extra = min(extra+min(e.Demands, len(assignments)+1), len(assignments)+1)
 		}
-		queries = append(queries, all[i].Asked.Query)
+		queries = append(queries, assignments[i].Asked.Query)
 	}
 	return queries, extra
 }
 
 // checkNumbers checks the numbers of each core. A table has a number for each entry of its shape, and Row is one of its
-// modes, from 1, or 0. Groups, if there are any, divide all numbers into consecutive groups, whose sizes are listed term
-// by term.
+// modes, from 1, or 0. Groups, if there are any, divide all numbers into consecutive groups, whose sizes are listed
+// term by term.
 func checkNumbers(cores []btn.CoreNumbers) error {
 	for c, core := range cores {
 		place := fmt.Sprintf("[%d]", c)
@@ -151,20 +153,20 @@ func checkNumbers(cores []btn.CoreNumbers) error {
 		if n, ok := product(core.Shape); core.Shape != nil && (!ok || n != len(core.Numbers)) {
 			return invalid(place, "%d numbers of a table of %v", len(core.Numbers), core.Shape)
 		}
-		left := len(core.Numbers)
+		remaining := len(core.Numbers)
 		for t, sizes := range core.Groups {
 			for _, n := range sizes {
-				if n < 0 || n > left {
-					return invalid(fmt.Sprintf("%s.g[%d]", place, t), "%v, and %d numbers are left", sizes, left)
+				if n < 0 || n > remaining {
+					return invalid(fmt.Sprintf("%s.g[%d]", place, t), "%v, and %d numbers are left", sizes, remaining)
 				}
-				left -= n
+				remaining -= n
 			}
 			if len(sizes) == 0 {
 				return invalid(fmt.Sprintf("%s.g[%d]", place, t), "a term of no numbers")
 			}
 		}
-		if left > 0 && core.Groups != nil {
-			return invalid(place+".g", "%d of %d numbers are in none", left, len(core.Numbers))
+		if remaining > 0 && core.Groups != nil {
+			return invalid(place+".g", "%d of %d numbers are in none", remaining, len(core.Numbers))
 		}
 		for k, x := range core.Numbers {
 			if math.IsNaN(x) { // a count's value may be beyond float64

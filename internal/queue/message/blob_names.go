@@ -30,7 +30,8 @@ func DecodeNames(b []byte) (query.Names, error) {
 	return query.Names{Variables: w.Variables, States: w.States}, err
 }
 
-// DecodeLabels returns the labels of a model with these domains whose names EncodeNames encoded. The error has the code bad_input.
+// DecodeLabels returns the labels of a model with these domains whose names EncodeNames encoded. The error has the code
+// bad_input.
 func DecodeLabels(b []byte, domains []int) (*factorgraph.Labels, error) {
 	w, err := decodeNames(b)
 	if err != nil {

@@ -104,12 +104,12 @@ func distinctMaps(maps []btn.Map) ([]mapBlob, []int) {
 
 // tableKey returns a key that distinguishes lists of floats by their bits. The key of nil differs from that of an empty
 // list.
-func tableKey(x []float64) string {
-	if x == nil {
+func tableKey(numbers []float64) string {
+	if numbers == nil {
 		return ""
 	}
-	b := make([]byte, 1, 1+8*len(x))
-	for _, v := range x {
+	b := make([]byte, 1, 1+8*len(numbers))
+	for _, v := range numbers {
 		u := math.Float64bits(v)
 		for range 8 {
 			b, u = append(b, byte(u)), u>>8
@@ -196,10 +196,10 @@ func (w *networkBlob) decodeMaps(n *btn.Network) error {
 	return nil
 }
 
-// isSquare reports whether a has the d × d entries of a square matrix.
-func isSquare(a []float64, d int) bool {
+// isSquare reports whether a list has the d × d entries of a square matrix.
+func isSquare(entries []float64, d int) bool {
 	n, ok := product([]int{d, d})
-	return ok && len(a) == n
+	return ok && len(entries) == n
 }
 
 // coreList and linkList are lists of cores and links, encoded as pieces.

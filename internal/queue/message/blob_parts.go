@@ -89,7 +89,7 @@ func (f *tensorForm) toPart() (btn.Part, error) {
 
 	// A class takes only the tensors that belong to it.
 	f.target.SetTensors(tensors)
-	if kept := f.target.Tensors(); (kept.CP == nil) != (tensors.CP == nil) || (kept.S == nil) != (tensors.S == nil) {
+	if taken := f.target.Tensors(); (taken.CP == nil) != (tensors.CP == nil) || (taken.S == nil) != (tensors.S == nil) {
 		return nil, invalid("tensor", "a part of class %s has other tensors", f.target.Class())
 	}
 	return f.target, nil

@@ -1,6 +1,7 @@
 package message
 
-// Plans as bytes, which caches keep and tasks name. A new class of parts whose fields have msgpack tags needs nothing here.
+// Plans as bytes, which caches keep and tasks name. A new class of parts whose fields have msgpack tags needs nothing
+// here.
 
 import (
 	"fmt"
@@ -200,8 +201,8 @@ func EncodePlan(p *btn.Plan) ([]byte, error) {
 	return encodeBlob(namePlan, &w)
 }
 
-// DecodePlan decodes what EncodePlan wrote. It checks that lengths agree with one another; CheckPlan checks them against
-// a network. Its errors are those of codec.Unmarshal.
+// DecodePlan decodes what EncodePlan wrote. It checks that lengths agree with one another; CheckPlan checks them
+// against a network. Its errors are those of codec.Unmarshal.
 func DecodePlan(b []byte) (*btn.Plan, error) {
 	var w planBlob
 	if err := unmarshal(namePlan, b, MaxBlob, &w); err != nil {

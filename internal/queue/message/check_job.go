@@ -14,15 +14,15 @@ import (
 // out of range. The error wraps ErrInvalid or btn.ErrPart and has the code bad_input. It skips plans for the relevant
 // part of the network: the caller checks them by CheckPlan against that part. It takes time linear in the size of the
 // plans.
-func CheckAssignments(n *btn.Network, all []btn.Assignment) error {
+func CheckAssignments(n *btn.Network, assignments []btn.Assignment) error {
 	isChecked := map[*btn.Plan]bool{}
 	domains := domainsOf(n)
-	if queries, _ := asked(all); len(queries) > 0 {
+	if queries, _ := asked(assignments); len(queries) > 0 {
 		if err := query.Check(domains, queries); err != nil {
 			return fault.Wrap(fault.BadInput, invalid("assignments", "%v", err))
 		}
 	}
-	for i, a := range all {
+	for i, a := range assignments {
 		place := fmt.Sprintf("assignments[%d]", i)
 		if a.Error == nil && a.Plan == nil {
 			return fault.Wrap(fault.BadInput, invalid(place, "it has neither a plan nor an error"))

@@ -22,7 +22,8 @@ var userHeaders = []string{
 	wire.HeaderTraceParent, wire.HeaderTraceState, wire.HeaderSum, HeaderBlob, HeaderPieces,
 }
 
-// serverPrefix begins the headers that a server reads as commands: some tell about messages of others, some remove them.
+// serverPrefix begins the headers that a server reads as commands: some tell about messages of others, some remove
+// them.
 const serverPrefix = "Nats-"
 
 // infoHeader is the header in which a server says to another account where a request comes from.

@@ -9,8 +9,9 @@ import (
 // HeaderStatus is the header of an answer with its status, so that lists of jobs need no payloads.
 const HeaderStatus = "Btn-Status"
 
-// HeaderPassed is the header of tasks and partials with the times at which the messages before them were stored, the network and the
-// task, in Unix microseconds of the server with a space between: for people who look where a job waited.
+// HeaderPassed is the header of tasks and partials with the times at which the messages before them were stored, the
+// network and the task, in Unix microseconds of the server with a space between: for people who look where a job
+// waited.
 const HeaderPassed = "Btn-Passed"
 
 // Headers returns the headers of a message. Those without a value are left out. The result can be converted to

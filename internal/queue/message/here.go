@@ -10,8 +10,8 @@ import (
 // HereEvery is the interval at which workers send Here.
 const HereEvery = 5 * time.Second
 
-// Here is a worker's periodic message to operators: its stage, its machine, its version, the names of its keys and the number of messages
-// it has processed. Losing one loses nothing.
+// Here is a worker's periodic message to operators: its stage, its machine, its version, the names of its keys and the
+// number of messages it has processed. Losing one loses nothing.
 type Here struct {
 	Process  string `msgpack:"process"`
 	Stage    string `msgpack:"stage"`

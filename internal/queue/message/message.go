@@ -1,5 +1,5 @@
-// Package message has the messages between workers: from stage to stage, their blobs, the subjects of all messages, and the checks of a
-// job against its network. Any release may change them. The messages of clients are in pkg/wire.
+// Package message has the messages between workers: from stage to stage, their blobs, the subjects of all messages, and
+// the checks of a job against its network. Any release may change them. The messages of clients are in pkg/wire.
 package message
 
 import (
@@ -154,7 +154,8 @@ func checkValue(v btn.UnitValue) error {
 }
 
 // checkWeights checks the weights of samples, if there are any. Every ln weight is finite or −Inf, and at most LnMost.
-// Share and Squares have one number for each value of each variable, Σ Domains in all, which is finite and not negative.
+// Share and Squares have one number for each value of each variable, Σ Domains in all, which is finite and not
+// negative.
 func checkWeights(w *btn.Weights) error {
 	if w == nil {
 		return nil

@@ -200,8 +200,8 @@ func (m *Partial) Validate() error {
 	return checkTimes(m.Stored, 0, m.Timings)
 }
 
-// checkEnds checks that ends is ascending, from 1 to n. A job of n chunks may be answered with its first end chunks, for
-// each end.
+// checkEnds checks that ends is ascending, from 1 to n. A job of n chunks may be answered with its first end chunks,
+// for each end.
 func checkEnds(ends []int, n int) error {
 	for i, end := range ends {
 		if end < 1 || end > n || i > 0 && end <= ends[i-1] {

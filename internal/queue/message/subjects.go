@@ -16,9 +16,10 @@ import (
 // Kind is the third token of a subject: the kind of message on it.
 type Kind string
 
-// The kinds, each with its tokens after btn.v1. A <job> that a tenant owns is two tokens, the owner's name first. An <owner> is
-// form.Everybody if it is nobody's: a tenant may read what is everybody's with a wildcard in the last token, and a server takes the
-// tokens * and > of a request for themselves where it checks permissions, and for wildcards where it looks for a message.
+// The kinds, each with its tokens after btn.v1. A <job> that a tenant owns is two tokens, the owner's name first. An
+// <owner> is form.Everybody if it is nobody's: a tenant may read what is everybody's with a wildcard in the last token,
+// and a server takes the tokens * and > of a request for themselves where it checks permissions, and for wildcards
+// where it looks for a message.
 const (
 	KindModel    Kind = "model"    // model.<lane>.<job>
 	KindNetwork  Kind = "network"  // network.<lane>.<job>
@@ -174,8 +175,8 @@ var layouts = map[Kind]string{
 	KindInfer:    "",
 }
 
-// ParseSubject parses a subject: btn.v1, the kind, and the tokens of the kind's layout. An owner's token may come before
-// the job or the digest. The error wraps ErrSubject and says which token is wrong.
+// ParseSubject parses a subject: btn.v1, the kind, and the tokens of the kind's layout. An owner's token may come
+// before the job or the digest. The error wraps ErrSubject and says which token is wrong.
 func ParseSubject(subject string) (Subject, error) {
 	bad := func(format string, args ...any) (Subject, error) {
 		return Subject{}, fmt.Errorf(
@@ -249,8 +250,8 @@ func ParseSubject(subject string) (Subject, error) {
 // what is there. These are the kinds whose layout is a digest alone.
 func hasOwnerToken(k Kind) bool { return layouts[k] == "d" }
 
-// decimal parses a number that is not negative, and accepts only the form in which String writes it: no sign, no leading
-// zeros.
+// decimal parses a number that is not negative, and accepts only the form in which String writes it: no sign, no
+// leading zeros.
 func decimal(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
 	return n, err == nil && n >= 0 && strconv.Itoa(n) == s

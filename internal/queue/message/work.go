@@ -19,8 +19,8 @@ const HeaderKind = "Btn-Kind"
 // passed; see FormatWork. A worker adds its own cost now and then.
 const HeaderWork = "Btn-Work"
 
-// SmallFlops is the largest number of flops of a task that is contracted beside others: about a millisecond of work. Its
-// tables have no more entries than it has operations, so all slots together hold tens of megabytes.
+// SmallFlops is the largest number of flops of a task that is contracted beside others: about a millisecond of work.
+// Its tables have no more entries than it has operations, so all slots together hold tens of megabytes.
 const SmallFlops = 1e6
 
 // Cost returns the flops in a task's headers. The result is false if there are none, or no number.
@@ -42,14 +42,14 @@ type Work struct {
 	Flops   float64 // flops per second of the process, in tasks above SmallFlops
 }
 
-// FormatWork returns the value of HeaderWork that adds the work w of a stage to the value before. An entry is the name
-// of the stage and the two numbers, with spaces; entries are separated by semicolons.
-func FormatWork(before, stage string, w Work) string {
-	entry := fmt.Sprintf("%s %.3g %.3g", stage, w.Seconds, w.Flops)
-	if before == "" {
+// FormatWork returns the value of HeaderWork that adds the work of a stage to an earlier value. An entry is the name of
+// the stage and the two numbers, with spaces; entries are separated by semicolons.
+func FormatWork(earlier, stage string, work Work) string {
+	entry := fmt.Sprintf("%s %.3g %.3g", stage, work.Seconds, work.Flops)
+	if earlier == "" {
 		return entry
 	}
-	return before + "; " + entry
+	return earlier + "; " + entry
 }
 
 // maxWork is the length up to which a value of HeaderWork is read and passed on.

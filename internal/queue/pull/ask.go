@@ -27,14 +27,14 @@ func (p *puller) requestMessages() {
 		}
 		p.requestOneInTurn(now)
 		return
-	case p.in.Patient: // its messages wait here, so that it requests them as if they were quick
+	case p.intake.Patient: // its messages wait here, so that it requests them as if they were quick
 	case isFull && takesLong:
 		p.requestBeyondSlots(now)
 		return
 	}
 
 	// A busy worker whose messages are quick asks for a burst.
-	limit := p.in.Prefetch
+	limit := p.intake.Prefetch
 	expiry := pullExpiry
 	isBusyAndQuick := p.quickInRow > p.slots && now.Sub(p.lastEnd) < burstFor
 	if limit < burstSize && isBusyAndQuick {
@@ -44,7 +44,7 @@ func (p *puller) requestMessages() {
 
 	// Every lane gets a request when at most half of its messages are left. Messages that cannot begin do not count.
 	for _, l := range p.lanes {
-		l.dropLostRequests(now, p.in.Log)
+		l.dropLostRequests(now, p.intake.Log)
 		blocked, mayAsk := p.mayAskBehind(l, now)
 		held := l.requested + len(l.waiting) - blocked
 		target := limit
@@ -69,8 +69,8 @@ func (l *lane) dropLostRequests(now time.Time, log *slog.Logger) {
 	}
 }
 
-// requestTimes returns for how long a request to the lane stays open at the server, and after how long without an answer
-// it counts as lost. It normally stays open for expiry. A lane that had trouble lately gets shorter times.
+// requestTimes returns for how long a request to the lane stays open at the server, and after how long without an
+// answer it counts as lost. It normally stays open for expiry. A lane that had trouble lately gets shorter times.
 func (p *puller) requestTimes(l *lane, now time.Time, expiry time.Duration) (expires, lostAfter time.Duration) {
 	if now.Sub(l.troubledAt) < troubledFor {
 		expires = min(expiry, troubledExpiry)
@@ -88,7 +88,7 @@ func (p *puller) requestBeyondSlots(now time.Time) {
 	}
 	looksAgain := false
 	for _, l := range p.lanes {
-		l.dropLostRequests(now, p.in.Log)
+		l.dropLostRequests(now, p.intake.Log)
 		blocked, mayAsk := p.mayAskBehind(l, now)
 		mayBegin := len(l.waiting) > blocked // a waiting message may begin
 		if l.requested > 0 || now.Before(l.noRequestBefore) || !mayAsk || mayBegin || !p.hasRoom(l) {
@@ -145,7 +145,7 @@ func (p *puller) requestOneInTurn(now time.Time) {
 // hasRoom reports whether the next stage has room for messages of the lane, as far as is known. If there is none, the
 // server is asked in the background, and the puller is woken when its answer comes.
 func (p *puller) hasRoom(l *lane) bool {
-	return p.in.Room == nil || p.in.Room.HasRoom(p.in.Hard, l.number, func() {
+	return p.intake.Room == nil || p.intake.Room.HasRoom(p.intake.Hard, l.number, func() {
 		select {
 		case p.wake <- struct{}{}:
 		default:
@@ -158,14 +158,14 @@ func (p *puller) hasRoom(l *lane) bool {
 func (p *puller) request(l *lane, batch int, expires time.Duration, lostAt time.Time) {
 	var err error
 	if p.inbox == nil {
-		p.inbox, err = Open(p.conn, p.in.Stream, p.replies)
+		p.inbox, err = Open(p.conn, p.intake.Stream, p.replies)
 	}
 	if err == nil {
 		err = p.inbox.Pull(l.consumer, batch, expires)
 	}
 
 	if err != nil {
-		p.conn.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", err)
+		p.conn.Trouble.Warn(p.intake.Log, "cannot fetch", "consumer", l.consumer, "error", err)
 		l.noRequestBefore = time.Now().Add(pullRetry)
 		return
 	}

@@ -163,9 +163,9 @@ type held struct {
 // puller processes the messages of all lanes of one intake, as many at a time as there are slots. Within a lane, the
 // next message is that of the tenant with fewest in work, and of those the one that waits longest.
 //
-// While messages are quick, it keeps a request open at every lane and holds some messages of each. While they take long,
-// it holds none: it withdraws its requests when its slots have been taken for a while, and asks one lane after the other
-// for one message per free slot. Only a worker with nothing to do waits at all lanes.
+// While messages are quick, it keeps a request open at every lane and holds some messages of each. While they take
+// long, it holds none: it withdraws its requests when its slots have been taken for a while, and asks one lane after
+// the other for one message per free slot. Only a worker with nothing to do waits at all lanes.
 type puller struct {
 	turns
 	conn   *bus.Conn
@@ -212,23 +212,23 @@ type finished struct {
 // Run processes the messages of an intake until ctx ends. Then it returns to the server the messages that it has not
 // begun, and waits for those in work. The error wraps bus.ErrGone if a consumer does not exist any more, and
 // nats.ErrConnectionClosed if the connection is closed for good.
-func Run(ctx context.Context, c *bus.Conn, in Intake) error {
+func Run(ctx context.Context, c *bus.Conn, intake Intake) error {
 	p := &puller{
-		turns:   turns{in: in, slots: in.Slots},
+		turns:   turns{intake: intake, slots: intake.Slots},
 		conn:    c,
 		wake:    make(chan struct{}, 1),
 		laneOf:  map[string]*lane{},
 		checked: make(chan error, 1),
 	}
-	for _, name := range in.Consumers {
+	for _, name := range intake.Consumers {
 		l := &lane{consumer: name, loads: map[string]*tenantLoad{}}
-		l.number, _ = strconv.Atoi(strings.TrimPrefix(name, in.Name+"-"))
+		l.number, _ = strconv.Atoi(strings.TrimPrefix(name, intake.Name+"-"))
 		p.lanes = append(p.lanes, l)
 		p.laneOf[name] = l
 	}
 
 	// Process messages.
-	p.replies = make(chan *nats.Msg, 2*maxHeldBlocked+8*in.Prefetch*len(p.lanes)) // messages above the capacity are lost
+	p.replies = make(chan *nats.Msg, 2*maxHeldBlocked+8*intake.Prefetch*len(p.lanes)) // messages above the capacity are lost
 	p.toProcess = make(chan started, p.slots+extraSlots)
 	p.results = make(chan finished, p.slots+extraSlots)
 	defer close(p.toProcess)
@@ -264,7 +264,7 @@ func (p *puller) run(ctx context.Context) error {
 	for {
 		if p.conn.NC.IsClosed() {
 			return fault.New(
-				fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name,
+				fault.Infrastructure, "pipeline: consume %s: %w", p.intake.Name,
 				nats.ErrConnectionClosed,
 			)
 		}
@@ -273,7 +273,7 @@ func (p *puller) run(ctx context.Context) error {
 		p.requestMessages()
 
 		now := time.Now()
-		if now.Sub(lastHeartbeat) >= p.in.Heartbeat {
+		if now.Sub(lastHeartbeat) >= p.intake.Heartbeat {
 			lastHeartbeat = now
 			p.sendHeartbeats()
 		}
@@ -311,16 +311,16 @@ func (p *puller) run(ctx context.Context) error {
 // if slots or waiting messages have to be looked at soon. Otherwise it is the time until the first heartbeat is due,
 // Heartbeat after the last one, or until the first request counts as lost.
 func (p *puller) sleepTime(now, lastHeartbeat time.Time) time.Duration {
-	moment, next := min(p.in.Heartbeat, hoardFor/2), now.Add(time.Hour)
+	moment, next := min(p.intake.Heartbeat, hoardFor/2), now.Add(time.Hour)
 	for _, l := range p.lanes {
 		due := l.lostAt.Add(1) // when requests count as lost, if nothing is due before
 		needsRequest := len(l.waiting) == 0 && l.requested == 0
-		mayReturn := !p.in.Patient && (p.asksInTurn || p.inWork >= p.slots || len(l.waiting) > 0)
+		mayReturn := !p.intake.Patient && (p.asksInTurn || p.inWork >= p.slots || len(l.waiting) > 0)
 		switch {
 		case needsRequest, mayReturn:
 			return moment
 		case len(l.waiting) > 0:
-			due = lastHeartbeat.Add(p.in.Heartbeat)
+			due = lastHeartbeat.Add(p.intake.Heartbeat)
 		}
 		if due.Before(next) {
 			next = due
@@ -379,7 +379,7 @@ func (p *puller) processMessages() {
 	for t := range p.toProcess {
 		began := time.Now()
 		free := func() { p.results <- finished{started: t, duration: time.Since(began), isGivenUp: true} }
-		if !p.in.Work(t.Delivered, free) {
+		if !p.intake.Work(t.Delivered, free) {
 			return // the message was given up, and another goroutine has taken the place of this one
 		}
 		p.results <- finished{started: t, duration: time.Since(began)}

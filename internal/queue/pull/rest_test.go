@@ -19,10 +19,10 @@ func TestAnIdlePullerSleeps(t *testing.T) {
 		"lanes are looked at":  {func(p *puller) { p.asksInTurn = true }, moment},
 		"a lane is not asked":  {func(p *puller) { p.lanes[1].requested = 0 }, moment},
 		"a message waits":      {func(p *puller) { p.lanes[0].waiting = make([]held, 1) }, moment},
-		"one waits patiently":  {func(p *puller) { p.in.Patient, p.lanes[0].waiting = true, make([]held, 1) }, beat - 100*time.Millisecond},
+		"one waits patiently":  {func(p *puller) { p.intake.Patient, p.lanes[0].waiting = true, make([]held, 1) }, beat - 100*time.Millisecond},
 		"a request is overdue": {func(p *puller) { p.lanes[1].lostAt = at.Add(-time.Second) }, moment},
 	} {
-		p := &puller{turns: turns{in: Intake{Heartbeat: beat}, slots: 2}}
+		p := &puller{turns: turns{intake: Intake{Heartbeat: beat}, slots: 2}}
 		for k := range 2 {
 			p.lanes = append(p.lanes, &lane{requested: 1, lostAt: at.Add(time.Duration(3+k) * time.Second)})
 		}

@@ -47,13 +47,13 @@ func (p *puller) receive(m *nats.Msg) error {
 
 	p.emptyInRow++
 	if errors.Is(reply.Err, bus.ErrGone) {
-		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.in.Name, reply.Err)
+		return fault.New(fault.Infrastructure, "pipeline: consume %s: %w", p.intake.Name, reply.Err)
 	}
 	if reply.Err != nil {
 		p.checkConsumer(l)
 		l.troubledAt = time.Now()
 		l.noRequestBefore = l.troubledAt.Add(pullRetry)
-		p.conn.Trouble.Warn(p.in.Log, "cannot fetch", "consumer", l.consumer, "error", reply.Err)
+		p.conn.Trouble.Warn(p.intake.Log, "cannot fetch", "consumer", l.consumer, "error", reply.Err)
 	}
 	return nil
 }
@@ -67,11 +67,11 @@ func (p *puller) checkConsumer(l *lane) {
 	}
 	p.isChecking = true
 	go func() {
-		ctx, cancel := context.WithTimeout(p.in.Hard, p.conn.AnswerWithin(noWaitLost))
+		ctx, cancel := context.WithTimeout(p.intake.Hard, p.conn.AnswerWithin(noWaitLost))
 		defer cancel()
-		_, err := p.conn.JS.Consumer(ctx, p.in.Stream, l.consumer)
+		_, err := p.conn.JS.Consumer(ctx, p.intake.Stream, l.consumer)
 		if bus.Missing(err) {
-			p.checked <- fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.in.Name, bus.ErrGone, l.consumer)
+			p.checked <- fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.intake.Name, bus.ErrGone, l.consumer)
 			return
 		}
 		p.checked <- nil
@@ -89,8 +89,8 @@ func (p *puller) enqueue(d *bus.Delivered) {
 	}
 
 	l.requested = max(0, l.requested-1)
-	if p.in.Later != nil {
-		if pause := p.in.Later(d); pause > 0 {
+	if p.intake.Later != nil {
+		if pause := p.intake.Later(d); pause > 0 {
 			d.Again(pause)
 			return
 		}
@@ -98,7 +98,7 @@ func (p *puller) enqueue(d *bus.Delivered) {
 
 	// Find its position by its number of deliveries.
 	rank := func(attempt int) int {
-		if p.in.Tired > 0 && attempt > p.in.Tired {
+		if p.intake.Tired > 0 && attempt > p.intake.Tired {
 			return 0
 		}
 		return attempt
@@ -115,7 +115,7 @@ func (p *puller) enqueue(d *bus.Delivered) {
 // free. Of the messages that were returned before, the first in the stream stays here, and the others are returned with
 // a pause, so that one that comes back before an earlier one gives way to that.
 func (p *puller) returnHeavy(l *lane) {
-	first, now := p.earliestReturned(l), time.Now()
+	firstReturned, now := p.earliestReturned(l), time.Now()
 	l.keepWaiting(func(h held) bool {
 		switch {
 		case p.needsOnlySlot(h):
@@ -123,7 +123,7 @@ func (p *puller) returnHeavy(l *lane) {
 		case h.Attempt <= maxReturns: // another worker may have it at once
 			h.Again(0)
 			return false
-		case h.Sequence == first:
+		case h.Sequence == firstReturned:
 			return true
 		}
 		h.Again(l.nextPause(now))
@@ -134,13 +134,13 @@ func (p *puller) returnHeavy(l *lane) {
 // earliestReturned returns the lowest sequence of the messages in the lane that were returned before and cannot begin
 // now.
 func (p *puller) earliestReturned(l *lane) uint64 {
-	first := uint64(math.MaxUint64)
+	earliest := uint64(math.MaxUint64)
 	for _, h := range l.waiting {
 		if h.Attempt > maxReturns && !p.needsOnlySlot(h) {
-			first = min(first, h.Sequence)
+			earliest = min(earliest, h.Sequence)
 		}
 	}
-	return first
+	return earliest
 }
 
 // nextPause returns the pause for the next heavy message that is put aside. Each comes back asideEach after the one
@@ -156,7 +156,7 @@ func (l *lane) nextPause(now time.Time) time.Duration {
 // leaveToOthers returns messages that cannot begin soon to the server, and begins to ask the lanes in turn. A patient
 // intake keeps its messages.
 func (p *puller) leaveToOthers() {
-	if p.in.Patient {
+	if p.intake.Patient {
 		return
 	}
 	if !p.asksInTurn {
@@ -167,8 +167,8 @@ func (p *puller) leaveToOthers() {
 	p.returnWaiting(maxReturns)
 }
 
-// returnWaiting returns the messages that wait here to the server, except those with more than maxAttempts deliveries. 0
-// means all.
+// returnWaiting returns the messages that wait here to the server, except those with more than maxAttempts deliveries.
+// 0 means all.
 func (p *puller) returnWaiting(maxAttempts int) {
 	for _, l := range p.lanes {
 		l.keepWaiting(func(h held) bool {

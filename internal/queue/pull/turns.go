@@ -12,7 +12,7 @@ import (
 
 // turns has the slots of a puller, and decides in which sequence the messages of its lanes take them.
 type turns struct {
-	in        Intake
+	intake    Intake
 	lanes     []*lane
 	firstLane int // position in lanes of the lane whose turn it is
 
@@ -26,7 +26,7 @@ type turns struct {
 
 // freeSlots returns the number of free slots. Extra slots count unless the intake is patient.
 func (p *turns) freeSlots() int {
-	if p.in.Patient {
+	if p.intake.Patient {
 		return p.slots - p.inWork
 	}
 	return p.slots + extraSlots - p.inWork
@@ -46,7 +46,7 @@ func (p *turns) mayBeginHeavy(load *tenantLoad) bool {
 
 // isHeavy reports whether a message may take long and much memory.
 func (p *turns) isHeavy(d *bus.Delivered) bool {
-	return p.in.Heavy != nil && p.in.Heavy(d)
+	return p.intake.Heavy != nil && p.intake.Heavy(d)
 }
 
 // needsOnlySlot reports whether a message waits for nothing but a slot.
@@ -93,8 +93,8 @@ func (p *turns) passTurn(l *lane) {
 
 // mayAskBehind reports whether more messages of the lane may be requested although some wait here that cannot begin.
 // There may be other tenants' messages behind those. blocked is the number of messages that wait here and count as
-// unable to begin: heavy ones, and once all slots have been taken for crowdedFor also those of tenants with a message in
-// work.
+// unable to begin: heavy ones, and once all slots have been taken for crowdedFor also those of tenants with a message
+// in work.
 func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) {
 	// Count the messages that wait here and cannot begin.
 	heavyBlocked := 0
@@ -108,7 +108,7 @@ func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) 
 		}
 	}
 	isCrowded := !p.fullSince.IsZero() && now.Sub(p.fullSince) >= crowdedFor
-	if blocked > 0 && (p.in.Patient || !isCrowded) {
+	if blocked > 0 && (p.intake.Patient || !isCrowded) {
 		return heavyBlocked, true
 	}
 

@@ -13,7 +13,7 @@ import (
 // for those delivered more often, and for those with none left.
 func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
 	l := &lane{consumer: "c", loads: map[string]*tenantLoad{}}
-	p := &puller{turns: turns{lanes: []*lane{l}, in: Intake{Tired: 3}}, laneOf: map[string]*lane{"c": l}}
+	p := &puller{turns: turns{lanes: []*lane{l}, intake: Intake{Tired: 3}}, laneOf: map[string]*lane{"c": l}}
 	for k, attempt := range []int{4, 1, 1, 3, 9, 2, 1, 3} {
 		p.enqueue(&bus.Delivered{Msg: &nats.Msg{}, Consumer: "c", Attempt: attempt, Sequence: uint64(k)})
 	}
@@ -28,7 +28,7 @@ func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
 // all of them taken; a heavy one does not keep small ones from beginning.
 func TestTenantsOfOneLaneHaveTurns(t *testing.T) {
 	l := &lane{consumer: "c", loads: map[string]*tenantLoad{}}
-	p := &puller{laneOf: map[string]*lane{"c": l}, turns: turns{lanes: []*lane{l}, slots: 2, in: Intake{
+	p := &puller{laneOf: map[string]*lane{"c": l}, turns: turns{lanes: []*lane{l}, slots: 2, intake: Intake{
 		Heavy: func(d *bus.Delivered) bool { return d.Header.Get("heavy") != "" },
 	}}}
 	add := func(sequence uint64, tenant, heavy string) {
@@ -103,7 +103,7 @@ func TestSecondsOfMessagesAreHeld(t *testing.T) {
 func TestTheFirstOfTheStreamIsKept(t *testing.T) {
 	l := &lane{consumer: "c", loads: map[string]*tenantLoad{}}
 	p := &puller{turns: turns{lanes: []*lane{l}}, laneOf: map[string]*lane{"c": l}}
-	p.in.Heavy = func(*bus.Delivered) bool { return true }
+	p.intake.Heavy = func(*bus.Delivered) bool { return true }
 	for _, m := range []struct {
 		sequence uint64
 		attempt  int

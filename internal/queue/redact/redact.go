@@ -113,8 +113,8 @@ func parseURL(text string) (*url.URL, error) {
 }
 
 // secretsOf returns the password of a URL, or its user if there is no password (a token). It returns it decoded and as
-// written, for instance "a@b" and "a%40b". Secrets of fewer than 3 letters are left out: they are in half the words of a
-// sentence.
+// written, for instance "a@b" and "a%40b". Secrets of fewer than 3 letters are left out: they are in half the words of
+// a sentence.
 func secretsOf(text string) (secrets []string) {
 	u, err := parseURL(text)
 	if err != nil || u.User == nil {

@@ -24,9 +24,9 @@ type Answers struct {
 	seeds  *watched.File[[]nkeys.KeyPair] // the first one signs; nil: it cannot sign
 }
 
-// OpenAnswers returns the keys that verify and sign answers. public is a list of public keys with commas, or the name of
-// a file of them. seeds is the name of the file of this aggregator's seeds, the first of which signs; "" means that it
-// cannot sign. The log may be nil.
+// OpenAnswers returns the keys that verify and sign answers. public is a list of public keys with commas, or the name
+// of a file of them. seeds is the name of the file of this aggregator's seeds, the first of which signs; "" means that
+// it cannot sign. The log may be nil.
 func OpenAnswers(public, seeds string, log *slog.Logger) (*Answers, error) {
 	a := &Answers{}
 
@@ -57,18 +57,18 @@ func OpenAnswers(public, seeds string, log *slog.Logger) (*Answers, error) {
 	return a, nil
 }
 
-// parsePublic parses public keys, one per line. from names their source in errors.
-func parsePublic(from, text string) ([]nkeys.KeyPair, error) {
+// parsePublic parses public keys, one per line. source names their origin in errors.
+func parsePublic(source, text string) ([]nkeys.KeyPair, error) {
 	var keys []nkeys.KeyPair
 	for _, l := range watched.Lines(text) {
 		key, err := nkeys.FromPublicKey(l.Text)
 		if err != nil || !nkeys.IsValidPublicAccountKey(l.Text) {
-			return nil, fmt.Errorf("%s, line %d: no public key of an account (A…)", from, l.Number)
+			return nil, fmt.Errorf("%s, line %d: no public key of an account (A…)", source, l.Number)
 		}
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("%s: %w", from, errNoKeys)
+		return nil, fmt.Errorf("%s: %w", source, errNoKeys)
 	}
 	return keys, nil
 }
@@ -125,8 +125,8 @@ func signedBytes(subject, request, content string) []byte {
 	return append(b, content...)
 }
 
-// Sign returns the signature of an answer, by its subject, the digest of its request, and its content (the digest of its
-// bytes, and its status). Without a seed it returns "".
+// Sign returns the signature of an answer, by its subject, the digest of its request, and its content (the digest of
+// its bytes, and its status). Without a seed it returns "".
 func (a *Answers) Sign(subject, request, content string) (string, error) {
 	if a == nil || a.seeds == nil {
 		return "", nil
@@ -135,8 +135,8 @@ func (a *Answers) Sign(subject, request, content string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(signature), err
 }
 
-// Names returns the public keys by which answers are believed, and the public key of the seed that signs, "" if there is
-// none. A nil *Answers has none.
+// Names returns the public keys by which answers are believed, and the public key of the seed that signs, "" if there
+// is none. A nil *Answers has none.
 func (a *Answers) Names() (believed []string, signer string, err error) {
 	if a == nil {
 		return nil, "", nil

@@ -111,8 +111,8 @@ func hexDigit(c byte) byte {
 	return 255
 }
 
-// Secrets returns the keys by which entries of the cache are authenticated: the first makes their HMACs, and all of them
-// verify. A nil *Keys has none.
+// Secrets returns the keys by which entries of the cache are authenticated: the first makes their HMACs, and all of
+// them verify. A nil *Keys has none.
 func (k *Keys) Secrets() [][]byte {
 	if k == nil {
 		return nil

@@ -2,9 +2,10 @@ package streams
 
 // The backlog of the stages, in messages, in flops and in seconds of work of one worker.
 //
-// It is counted from the content of the streams, so it is right even if no worker runs. A task is in its stream until it is acknowledged,
-// and its header states its expected cost, which is read once. The workers state the cost of their messages in headers that travel up to
-// the partials, so the last partials are read. Any number of aggregators may look, and all see the same.
+// It is counted from the content of the streams, so it is right even if no worker runs. A task is in its stream until
+// it is acknowledged, and its header states its expected cost, which is read once. The workers state the cost of their
+// messages in headers that travel up to the partials, so the last partials are read. Any number of aggregators may
+// look, and all see the same.
 
 import (
 	"context"
@@ -149,7 +150,7 @@ func (k *Backlog) taskLoad(ctx context.Context) (Load, error) {
 	}
 
 	// Small tasks count by their number, large ones by their flops.
-	var small, large, known, flops float64 // small and known are numbers of tasks, large and flops are flops
+	var small, large, knownCount, flops float64 // small and known are numbers of tasks, large and flops are flops
 	for subject := range info.State.Subjects {
 		cost, isKnown := k.taskCosts[subject]
 		switch {
@@ -160,25 +161,25 @@ func (k *Backlog) taskLoad(ctx context.Context) (Load, error) {
 		default:
 			small++
 		}
-		known++
+		knownCount++
 		flops += cost
 	}
 
 	total := float64(len(info.State.Subjects))
-	if known == 0 {
+	if knownCount == 0 {
 		return k.withSeconds(query.StageContract, Load{Messages: total, Unread: total}, total, 0), nil
 	}
-	factor := total / known // tasks that were not read are like the others
+	factor := total / knownCount // tasks that were not read are like the others
 	return k.withSeconds(
-		query.StageContract, Load{Messages: total, Flops: factor * flops, Unread: total - known},
+		query.StageContract, Load{Messages: total, Flops: factor * flops, Unread: total - knownCount},
 		factor*small, factor*large,
 	), nil
 }
 
-// readTasks reads the costs of the tasks that were stored since the last look, up to the sequence last.
-func (k *Backlog) readTasks(ctx context.Context, last uint64) error {
+// readTasks reads the costs of the tasks that were stored since the last look, up to lastSequence.
+func (k *Backlog) readTasks(ctx context.Context, lastSequence uint64) error {
 	for range taskReads {
-		if k.readUpTo >= last {
+		if k.readUpTo >= lastSequence {
 			return nil
 		}
 		batch, err := k.Bus.Log.Batch(ctx, bus.StreamTask, k.readUpTo+1, taskBatch, taskBytes)
@@ -186,7 +187,7 @@ func (k *Backlog) readTasks(ctx context.Context, last uint64) error {
 			return err
 		}
 		if len(batch) == 0 {
-			k.readUpTo = last
+			k.readUpTo = lastSequence
 			return nil
 		}
 		for _, m := range batch {
@@ -227,8 +228,8 @@ func (k *Backlog) readWork(ctx context.Context) error {
 	if err != nil || info.State.Msgs == 0 {
 		return err
 	}
-	from := max(info.State.FirstSeq, info.State.LastSeq-min(info.State.LastSeq, workPartials-1))
-	partials, err := k.Bus.Log.Batch(ctx, bus.StreamPartial, from, workPartials, workBytes)
+	firstSequence := max(info.State.FirstSeq, info.State.LastSeq-min(info.State.LastSeq, workPartials-1))
+	partials, err := k.Bus.Log.Batch(ctx, bus.StreamPartial, firstSequence, workPartials, workBytes)
 	if err != nil {
 		return err
 	}

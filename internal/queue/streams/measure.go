@@ -20,8 +20,8 @@ type arrivalRate struct {
 const rateTimeConstant = 30 * time.Second
 
 // update takes the stream's last sequence at a time, and returns the new estimate in messages per second. With Δn
-// messages in Δt and the time constant τ the estimate becomes r + (1 − e^(−Δt/τ)) (Δn/Δt − r), an exponentially weighted
-// mean. If the sequence went back, because the stream was recreated, the estimate stays.
+// messages in Δt and the time constant τ the estimate becomes r + (1 − e^(−Δt/τ)) (Δn/Δt − r), an exponentially
+// weighted mean. If the sequence went back, because the stream was recreated, the estimate stays.
 func (r *arrivalRate) update(sequence uint64, at time.Time) float64 {
 	if elapsed := at.Sub(r.lastTime); !r.lastTime.IsZero() && elapsed > 0 && sequence >= r.lastSequence {
 		weight := 1 - math.Exp(-elapsed.Seconds()/rateTimeConstant.Seconds())

@@ -1,6 +1,7 @@
 package streams
 
-// Streams and consumers that somebody deleted are made again by the workers that need them, with the options of the streams that are left.
+// Streams and consumers that somebody deleted are made again by the workers that need them, with the options of the
+// streams that are left.
 
 import (
 	"context"
@@ -106,7 +107,8 @@ func (m *Mender) Mend(ctx context.Context) error {
 }
 
 // asRefusal returns ErrRefused instead of err if the server refused the right to make a stream or a consumer. In that
-// case the server tells the connection, and leaves the request without an answer. Other errors are returned as they are.
+// case the server tells the connection, and leaves the request without an answer. Other errors are returned as they
+// are.
 func (m *Mender) asRefusal(err error) error {
 	last := m.Bus.Conn.NC.LastError()
 	if err != nil && errors.Is(last, nats.ErrPermissionViolation) && createRequest.MatchString(last.Error()) {
@@ -154,9 +156,9 @@ func (m *Mender) mendConsumers(ctx context.Context, f Feed, c Config) error {
 	return nil
 }
 
-// skipAnswered returns a function that sets where a new consumer of a feed begins: behind the messages of answered jobs,
-// as far as the sweeper knows them, because looking up the answers of a day takes long. The sweeper's own consumer
-// begins with the first message, because its acknowledgements tell which jobs are answered.
+// skipAnswered returns a function that sets where a new consumer of a feed begins: behind the messages of answered
+// jobs, as far as the sweeper knows them, because looking up the answers of a day takes long. The sweeper's own
+// consumer begins with the first message, because its acknowledgements tell which jobs are answered.
 func (m *Mender) skipAnswered(
 	ctx context.Context, f Feed,
 ) (func(*jetstream.ConsumerConfig), error) {

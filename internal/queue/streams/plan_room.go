@@ -29,7 +29,7 @@ func (s Sustained) Rate() float64 { return roomRefused * float64(s.Bytes) / s.Ho
 
 // Sustains returns the rates of the streams that grow with every job, by their present options on the server.
 func Sustains(ctx context.Context, conn *bus.Conn) ([]Sustained, error) {
-	var all []Sustained
+	var rates []Sustained
 	growing := []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob}
 	for _, name := range growing {
 		s, err := conn.Stream(ctx, name)
@@ -49,14 +49,14 @@ func Sustains(ctx context.Context, conn *bus.Conn) ([]Sustained, error) {
 			bus.StreamAnswer:  max(times.Answers, times.Grace+2*times.Margin),
 			bus.StreamBlob:    purgeLag + times.Margin + times.Renew,
 		}[name]
-		all = append(all, Sustained{Stream: name, Bytes: c.MaxBytes, Holds: holds})
+		rates = append(rates, Sustained{Stream: name, Bytes: c.MaxBytes, Holds: holds})
 	}
-	return all, nil
+	return rates, nil
 }
 
-// Reference is the number of bytes that a job is assumed to store in each stream when rates are shown in jobs: a request
-// of 8 KiB with a model of its own. (One of 6.6 KiB, a Bayesian network of 37 variables, was measured to store 8.7 KiB
-// of blobs and 1.1 KiB each of partials and answers.)
+// Reference is the number of bytes that a job is assumed to store in each stream when rates are shown in jobs: a
+// request of 8 KiB with a model of its own. (One of 6.6 KiB, a Bayesian network of 37 variables, was measured to store
+// 8.7 KiB of blobs and 1.1 KiB each of partials and answers.)
 var Reference = map[string]float64{
 	bus.StreamModel:   8 << 10,
 	bus.StreamPartial: 2 << 10,
@@ -64,21 +64,21 @@ var Reference = map[string]float64{
 	bus.StreamBlob:    11 << 10,
 }
 
-// SustainedText returns a line with the rate of each stream, and a last line with the rate of Reference jobs that all of
-// them sustain.
-func SustainedText(all []Sustained) string {
+// SustainedText returns a line with the rate of each stream, and a last line with the rate of Reference jobs that all
+// of them sustain.
+func SustainedText(rates []Sustained) string {
 	var out strings.Builder
-	least := 0.0 // jobs per second, in the stream that sustains fewest
-	where := ""  // that stream
+	lowestRate := 0.0 // jobs per second, in the stream that sustains fewest
+	firstToFill := "" // that stream
 
-	for _, s := range all {
+	for _, s := range rates {
 		fmt.Fprintf(
 			&out, "%-12s %6d MiB, what comes is held for %v: %.1f MiB/s\n",
 			s.Stream, s.Bytes>>20, s.Holds, s.Rate()/(1<<20),
 		)
-		if jobs := s.Rate() / Reference[s.Stream]; where == "" || jobs < least {
-			least = jobs
-			where = s.Stream
+		if jobs := s.Rate() / Reference[s.Stream]; firstToFill == "" || jobs < lowestRate {
+			lowestRate = jobs
+			firstToFill = s.Stream
 		}
 	}
 
@@ -86,7 +86,7 @@ func SustainedText(all []Sustained) string {
 		&out,
 		"sustains about %.0f jobs/s of 8 KiB, each with a model of its own "+
 			"(%s is the first to fill)\n",
-		least, where,
+		lowestRate, firstToFill,
 	)
 	return out.String()
 }

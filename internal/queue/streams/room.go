@@ -1,10 +1,12 @@
 package streams
 
-// Making room in the streams: once a stream is more than half full, messages of answered jobs are purged, the oldest first.
+// Making room in the streams: once a stream is more than half full, messages of answered jobs are purged, the oldest
+// first.
 //
-// The server knows which jobs are answered: the sweeper acknowledges a model when its job has an answer, so all models up to the
-// acknowledgement floor of its consumer are answered. All messages that are older than the first model above that floor belong to answered
-// jobs. Any number of aggregators may purge at the same time, because purging twice changes nothing.
+// The server knows which jobs are answered: the sweeper acknowledges a model when its job has an answer, so all models
+// up to the acknowledgement floor of its consumer are answered. All messages that are older than the first model above
+// that floor belong to answered jobs. Any number of aggregators may purge at the same time, because purging twice
+// changes nothing.
 
 import (
 	"context"
@@ -29,8 +31,8 @@ const (
 	roomFull    = 0.875
 )
 
-// roomEvery is the interval at which the streams are looked at, or less where answers are kept for seconds only. While none changes and
-// none is pressed it doubles, up to roomIdle: beyond roomRefused clients are refused, whoever looks.
+// roomEvery is the interval at which the streams are looked at, or less where answers are kept for seconds only. While
+// none changes and none is pressed it doubles, up to roomIdle: beyond roomRefused clients are refused, whoever looks.
 const (
 	roomEvery = time.Second
 	roomIdle  = 4 * time.Second
@@ -74,7 +76,8 @@ type Crowd struct {
 	Full   bool // jobs that wait before the first stage keep a full stream from being purged, too
 }
 
-// maxUnanswered is the number of jobs without answer up to which the sweeper looks at each as often as its age suggests.
+// maxUnanswered is the number of jobs without answer up to which the sweeper looks at each as often as its age
+// suggests.
 const maxUnanswered = 1000
 
 // Watch looks at the streams and makes room until ctx ends.
@@ -97,8 +100,8 @@ func (k *Keeper) pauseUntilLook() time.Duration {
 	return pause
 }
 
-// noteChanges sets the pause between looks: it doubles, up to roomIdle, if no stream has changed since the last look and
-// none is pressed, and is short again otherwise.
+// noteChanges sets the pause between looks: it doubles, up to roomIdle, if no stream has changed since the last look
+// and none is pressed, and is short again otherwise.
 func (k *Keeper) noteChanges(spaces map[string]streamState) {
 	isQuiet, lastSequences := true, map[string]uint64{}
 	for name, s := range spaces {
@@ -120,9 +123,9 @@ type streamState struct {
 	usedShare float64 // share of MaxBytes; 0 for a stream without limit
 }
 
-// purgeTarget returns the sequence below which the messages of a stream would have to go so that its used share falls to
-// roomLow, if all messages were of one size. It is 0 if the stream's used share is at most roomPressed. Of n messages
-// with the used share u, n (u − roomLow) / u go.
+// purgeTarget returns the sequence below which the messages of a stream would have to go so that its used share falls
+// to roomLow, if all messages were of one size. It is 0 if the stream's used share is at most roomPressed. Of n
+// messages with the used share u, n (u − roomLow) / u go.
 func (s streamState) purgeTarget() uint64 {
 	if s.usedShare <= roomPressed || s.State.Msgs == 0 {
 		return 0
@@ -177,10 +180,10 @@ type watermark struct {
 }
 
 // purgeableBefore returns the time before which all messages of a stream may be purged. They have to be older than the
-// first open model, by Margin unless they are models. Models and answers also have to be kept for their least times, and
-// blobs for Renew longer.
+// first open model, by Margin unless they are models. Models and answers also have to be kept for their least times,
+// and blobs for Renew longer.
 func (w watermark) purgeableBefore(stream string) time.Time {
-	before := w.firstOpen.Add(-w.times.Margin)
+	limit := w.firstOpen.Add(-w.times.Margin)
 	switch stream {
 	case bus.StreamModel:
 		if grace := w.askedAt.Add(-w.times.Grace); grace.Before(w.firstOpen) {
@@ -188,13 +191,13 @@ func (w watermark) purgeableBefore(stream string) time.Time {
 		}
 		return w.firstOpen
 	case bus.StreamAnswer:
-		if keep := w.askedAt.Add(-w.times.Answers); keep.Before(before) {
+		if keep := w.askedAt.Add(-w.times.Answers); keep.Before(limit) {
 			return keep
 		}
 	case bus.StreamBlob:
-		return before.Add(-w.times.Renew)
+		return limit.Add(-w.times.Renew)
 	}
-	return before
+	return limit
 }
 
 // computeWatermark computes the watermark from the server's description of the models, the sweeper's floor, and the
@@ -220,7 +223,7 @@ func (k *Keeper) computeWatermark(
 	// Raise the floor over models whose jobs are answered although the sweeper has not acknowledged them.
 	mark.floor = max(mark.floor, k.answeredUpTo)
 	for range maxAnsweredSteps {
-		first, err := k.Bus.Log.From(ctx, bus.StreamModel, mark.floor+1, time.Time{})
+		firstModel, err := k.Bus.Log.From(ctx, bus.StreamModel, mark.floor+1, time.Time{})
 		if errors.Is(err, bus.ErrNotFound) {
 			mark.firstOpen = models.TimeStamp
 			return mark, nil
@@ -229,19 +232,19 @@ func (k *Keeper) computeWatermark(
 			return mark, err
 		}
 
-		if mark.firstOpen = models.TimeStamp; first.Time.Before(mark.firstOpen) {
-			mark.firstOpen = first.Time
+		if mark.firstOpen = models.TimeStamp; firstModel.Time.Before(mark.firstOpen) {
+			mark.firstOpen = firstModel.Time
 		}
 
 		// Only models that the sweeper should have looked at by now are looked up.
-		if k.SweepAfter < 0 || mark.askedAt.Sub(first.Time) <= 2*k.SweepAfter {
+		if k.SweepAfter < 0 || mark.askedAt.Sub(firstModel.Time) <= 2*k.SweepAfter {
 			return mark, nil
 		}
-		if isAnswered, err := k.isAnswered(ctx, first.Subject); err != nil || !isAnswered {
+		if isAnswered, err := k.isAnswered(ctx, firstModel.Subject); err != nil || !isAnswered {
 			return mark, err
 		}
-		mark.floor = first.Sequence
-		k.answeredUpTo = first.Sequence
+		mark.floor = firstModel.Sequence
+		k.answeredUpTo = firstModel.Sequence
 	}
 	return mark, nil
 }
@@ -310,32 +313,32 @@ func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, ma
 	return nil
 }
 
-// purgeAnswers removes answers below a sequence that were kept for long enough and whose models are gone, that is, those
-// that are older than the first model that is left.
+// purgeAnswers removes answers below a sequence that were kept for long enough and whose models are gone, that is,
+// those that are older than the first model that is left.
 func (k *Keeper) purgeAnswers(ctx context.Context, answers streamState, target uint64, mark watermark) error {
-	before := mark.purgeableBefore(bus.StreamAnswer)
-	first, err := k.Bus.Log.From(ctx, bus.StreamModel, 1, time.Time{})
+	limit := mark.purgeableBefore(bus.StreamAnswer)
+	firstModel, err := k.Bus.Log.From(ctx, bus.StreamModel, 1, time.Time{})
 	if errors.Is(err, bus.ErrNotFound) {
-		first.Time, err = mark.askedAt, nil
+		firstModel.Time, err = mark.askedAt, nil
 	}
 	if err != nil {
 		return err
 	}
 
-	if oldestModel := first.Time.Add(-mark.times.Margin); oldestModel.Before(before) {
-		before = oldestModel
+	if oldestModel := firstModel.Time.Add(-mark.times.Margin); oldestModel.Before(limit) {
+		limit = oldestModel
 	}
-	return k.purgeBefore(ctx, answers, target, before)
+	return k.purgeBefore(ctx, answers, target, limit)
 }
 
 // purgeBefore removes the messages of a stream that are both below the sequence target and older than a time. If target
 // is 0, it does nothing.
-func (k *Keeper) purgeBefore(ctx context.Context, s streamState, target uint64, at time.Time) error {
+func (k *Keeper) purgeBefore(ctx context.Context, s streamState, target uint64, limit time.Time) error {
 	if target == 0 {
 		return nil
 	}
 
-	purgeable, err := k.firstNotBefore(ctx, s, at)
+	purgeable, err := k.firstNotBefore(ctx, s, limit)
 	if err != nil {
 		return err
 	}
@@ -344,8 +347,8 @@ func (k *Keeper) purgeBefore(ctx context.Context, s streamState, target uint64, 
 
 // firstNotBefore returns the sequence of the first message of a stream that was stored at a time or later, or the one
 // after the last message if all are older.
-func (k *Keeper) firstNotBefore(ctx context.Context, s streamState, at time.Time) (uint64, error) {
-	first, err := k.Bus.Log.From(ctx, s.Config.Name, 0, at)
+func (k *Keeper) firstNotBefore(ctx context.Context, s streamState, limit time.Time) (uint64, error) {
+	first, err := k.Bus.Log.From(ctx, s.Config.Name, 0, limit)
 	if errors.Is(err, bus.ErrNotFound) {
 		return s.State.LastSeq + 1, nil
 	}

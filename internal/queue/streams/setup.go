@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Bytes for all streams together. If Config.MaxBytes is 0, setup first tries the maximum in files or in memory, and halves it down to
-// minRoom.
+// Bytes for all streams together. If Config.MaxBytes is 0, setup first tries the maximum in files or in memory, and
+// halves it down to minRoom.
 const (
 	maxFileRoom   = int64(16) << 30
 	maxMemoryRoom = int64(4) << 30
@@ -28,8 +28,8 @@ const (
 // may call it at any time. Existing streams keep their size unless Config.MaxBytes is given. Without that the room is
 // halved from 16 GiB (4 GiB in memory) until the server reserves it.
 //
-// If a cluster is choosing a leader or misses servers, Setup asks again for at most half a minute. It also asks again if
-// an answer is lost. The next call finishes an interrupted setup. Settings below 0 are bad input.
+// If a cluster is choosing a leader or misses servers, Setup asks again for at most half a minute. It also asks again
+// if an answer is lost. The next call finishes an interrupted setup. Settings below 0 are bad input.
 func Setup(ctx context.Context, nc *nats.Conn, c Config) error {
 	if err := c.check(); err != nil {
 		return err
@@ -260,8 +260,8 @@ func setupStreams(
 
 // setupStream creates a stream, or updates the options of an existing one that may be updated. An existing stream keeps
 // its storage and retention, and unless mayResize its size. If a stream can be made again from the models and its
-// storage has to change with the number of replicas, it is recreated, empty. The sweeper then starts the jobs again that
-// were on their way through it.
+// storage has to change with the number of replicas, it is recreated, empty. The sweeper then starts the jobs again
+// that were on their way through it.
 func setupStream(
 	ctx context.Context, js jetstream.JetStream, config jetstream.StreamConfig, mayResize bool,
 ) (isNew bool, err error) {
@@ -293,9 +293,9 @@ func setupStream(
 	return false, err
 }
 
-// setupConsumers makes the feed's consumers. If lanes were served by one consumer and are now served by one each, or the
-// other way round, it removes the others, which would take the same subjects of a work queue. It begins again if others
-// make or delete consumers at the same time.
+// setupConsumers makes the feed's consumers. If lanes were served by one consumer and are now served by one each, or
+// the other way round, it removes the others, which would take the same subjects of a work queue. It begins again if
+// others make or delete consumers at the same time.
 func setupConsumers(ctx context.Context, js jetstream.JetStream, f Feed, c Config) error {
 	err := setupConsumersOnce(ctx, js, f, c)
 	for tries := 0; tries < setupTries && changedMeanwhile(err); tries++ {

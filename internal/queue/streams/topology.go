@@ -22,7 +22,8 @@ const sweepAckWait = 3
 // deadLetterAge is the least time for which dead letters are kept.
 const deadLetterAge = 7 * 24 * time.Hour
 
-// shares is the number of shares into which the room for all streams is divided. topology has the shares of each stream.
+// shares is the number of shares into which the room for all streams is divided. topology has the shares of each
+// stream.
 const shares = 48
 
 // replicatedRoom bounds the bytes of a stream in memory that has replicas and can be made again.
@@ -159,7 +160,8 @@ func streamBytes(s jetstream.StreamConfig, room int64) int64 {
 	return bytes
 }
 
-// blobAge returns for how long blobs are kept. If a blob is needed in the second half of that time, it is written again.
+// blobAge returns for how long blobs are kept. If a blob is needed in the second half of that time, it is written
+// again.
 func blobAge(c Config) time.Duration { return 2 * (c.Keep + dependentSlack) }
 
 // Feed is a kind of messages with its durable consumers: one per lane, or one over all lanes.

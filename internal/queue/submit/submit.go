@@ -91,9 +91,11 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 	}
 
 	// The job's id is taken: by the same request?
-	var first wire.Request
-	if err := wire.Decode(earlier.Data, &first); err == nil {
-		if d, err := first.Digest(); err == nil && d == digest {
+	var earlierRequest wire.Request
+	if err := wire.Decode(earlier.Data, &earlierRequest); err == nil {
+		earlierDigest, err := earlierRequest.Digest()
+		isSameRequest := err == nil && earlierDigest == digest
+		if isSameRequest {
 			return digest, nil
 		}
 	}
@@ -129,9 +131,9 @@ func (s *Submitter) isAnswered(ctx context.Context, job, digest string) (bool, e
 // maxLookups bounds the server's look-ups of refused jobs in a second.
 const maxLookups = 100
 
-// isStored reports whether a request of a job that would be refused is stored already; submitting it again is no new job
-// then. After maxLookups in a second it returns false without a look-up, so that refusals are no load for the server.
-// The client is then refused, and asks again.
+// isStored reports whether a request of a job that would be refused is stored already; submitting it again is no new
+// job then. After maxLookups in a second it returns false without a look-up, so that refusals are no load for the
+// server. The client is then refused, and asks again.
 func (s *Submitter) isStored(ctx context.Context, job string) bool {
 	s.mu.Lock()
 	if time.Since(s.lookupsSince) > time.Second {

@@ -38,9 +38,9 @@ const (
 	ActForget = "forget" // of a tenant
 )
 
-// OpenAudit returns an Audit that appends to the file at path. It opens the file for every line, so that the file can be
-// moved away. If path is "", the Audit writes to the log, at level info. If log is nil, too, it returns nil. The error
-// has the code bad_input if the file cannot be written.
+// OpenAudit returns an Audit that appends to the file at path. It opens the file for every line, so that the file can
+// be moved away. If path is "", the Audit writes to the log, at level info. If log is nil, too, it returns nil. The
+// error has the code bad_input if the file cannot be written.
 func OpenAudit(path string, log *slog.Logger) (*Audit, error) {
 	if path == "" && log == nil {
 		return nil, nil
@@ -55,16 +55,16 @@ func OpenAudit(path string, log *slog.Logger) (*Audit, error) {
 	return a, nil
 }
 
-// Note records that somebody did something now. failed is the reason if it was refused or failed, and nil if it was
+// Note records that somebody did something now. failure is the reason if it was refused or failed, and nil if it was
 // done. If the file cannot be written, that is an error in the log.
-func (a *Audit) Note(who, action, what string, failed error) {
+func (a *Audit) Note(who, action, what string, failure error) {
 	if a == nil {
 		return
 	}
 	// Write to the log, or else to the file.
 	act := Act{Time: time.Now().UTC(), Who: who, Action: action, What: what}
-	if failed != nil {
-		act.Error = redact.Text(failed.Error())
+	if failure != nil {
+		act.Error = redact.Text(failure.Error())
 	}
 	if a.path == "" {
 		a.log.Info("audit", "audit", true, "who", act.Who, "action", act.Action, "what", act.What, "error", act.Error)

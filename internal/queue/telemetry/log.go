@@ -9,8 +9,9 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/redact"
 )
 
-// Logger returns a structured logger to w. format is "text" or "json", level is the least level that is logged: "debug",
-// "info", "warn" or "error"; anything else is info. Passwords in URLs are replaced, even if an error quotes one.
+// Logger returns a structured logger to w. format is "text" or "json", level is the least level that is logged:
+// "debug", "info", "warn" or "error"; anything else is info. Passwords in URLs are replaced, even if an error quotes
+// one.
 func Logger(w io.Writer, level, format string) *slog.Logger {
 	logger, _ := Adjustable(w, level, format)
 	return logger

@@ -21,8 +21,8 @@ type Server struct {
 }
 
 // Serve listens on addr and serves three pages: /metrics with the metrics of registry, /healthz, which always says ok,
-// and /readyz. If ready returns an error, /readyz has the status 503 and the error. Otherwise it has the texts of notes.
-// Port 0 picks a free port; the URL of the result has it.
+// and /readyz. If ready returns an error, /readyz has the status 503 and the error. Otherwise it has the texts of
+// notes. Port 0 picks a free port; the URL of the result has it.
 func Serve(addr string, registry prometheus.Gatherer, ready func() error, notes ...func() string) (*Server, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -85,10 +85,10 @@ func Of(h map[string][]string) trace.SpanContext {
 }
 
 // Copy copies the headers that name a span from one message to another, without reading them.
-func Copy(to, from map[string][]string) {
+func Copy(target, source map[string][]string) {
 	for _, name := range []string{wire.HeaderTraceParent, wire.HeaderTraceState} {
-		if values := from[name]; len(values) > 0 {
-			to[name] = values
+		if values := source[name]; len(values) > 0 {
+			target[name] = values
 		}
 	}
 }

@@ -28,8 +28,9 @@ type File[T any] struct {
 // lookEvery is the least time between two looks at a file, unless Look or Either asks for one.
 const lookEvery = time.Second
 
-// Open reads and parses the file at path, and returns the value that watches it. what is the plural name of the value in log lines, for
-// instance "keys". Errors quote nothing of the file if the errors of parse do not. The log may be nil.
+// Open reads and parses the file at path, and returns the value that watches it. what is the plural name of the value
+// in log lines, for instance "keys". Errors quote nothing of the file if the errors of parse do not. The log may be
+// nil.
 func Open[T any](what, path string, parse func(text string) (T, error), log *slog.Logger) (*File[T], error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -46,8 +47,8 @@ func Fixed[T any](value T) *File[T] {
 	return f
 }
 
-// Now returns the value. It first reads the file again if the file has changed and the last look at it is older than lookEvery. If the
-// file cannot be read, the old value stays.
+// Now returns the value. It first reads the file again if the file has changed and the last look at it is older than
+// lookEvery. If the file cannot be read, the old value stays.
 func (f *File[T]) Now() T { return *f.current() }
 
 // current is Now that returns a pointer. A later value has another pointer.
@@ -77,16 +78,17 @@ func (f *File[T]) Look() {
 	f.reloadIfChanged()
 }
 
-// Either reports whether ok returns true for the current value. If not, it looks at the file again, and tries a changed value too.
+// Either reports whether ok returns true for the current value. If not, it looks at the file again, and tries a changed
+// value too.
 func (f *File[T]) Either(ok func(T) bool) bool {
-	before := f.current()
-	if ok(*before) {
+	current := f.current()
+	if ok(*current) {
 		return true
 	}
 	// The file may be newer than the last look at it, and another goroutine may have looked meanwhile.
 	f.Look()
-	after := f.value.Load()
-	return after != before && ok(*after)
+	reloaded := f.value.Load()
+	return reloaded != current && ok(*reloaded)
 }
 
 // reloadIfChanged reads the file again if its time, size or identity differ from those at the last read. The caller
@@ -141,8 +143,8 @@ type Line struct {
 	Text   string
 }
 
-// Lines returns the lines of text with comments and surrounding space cut off. A comment goes from # to the end of a line. Lines that are
-// empty then are left out.
+// Lines returns the lines of text with comments and surrounding space cut off. A comment goes from # to the end of a
+// line. Lines that are empty then are left out.
 func Lines(text string) []Line {
 	var lines []Line
 	for n, s := range strings.Split(text, "\n") {

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Times of sending. If the receiver is busy, spans are sent again, after pauses that grow from initialPause to longestPause, for at most
-// retryFor in all.
+// Times of sending. If the receiver is busy, spans are sent again, after pauses that grow from initialPause to
+// longestPause, for at most retryFor in all.
 const (
 	initialPause = 5 * time.Second
 	longestPause = 30 * time.Second
@@ -187,18 +187,18 @@ func rejectionError(response []byte) error {
 // zero if there is no such field.
 func lastField(message []byte, number protowire.Number) (value []byte, integer uint64, err error) {
 	for len(message) > 0 {
-		found, kind, n := protowire.ConsumeTag(message)
+		fieldNumber, kind, n := protowire.ConsumeTag(message)
 		if n < 0 {
 			return nil, 0, protowire.ParseError(n)
 		}
 		message = message[n:]
-		n = protowire.ConsumeFieldValue(found, kind, message)
+		n = protowire.ConsumeFieldValue(fieldNumber, kind, message)
 		switch {
 		case n < 0:
 			return nil, 0, protowire.ParseError(n)
-		case found == number && kind == protowire.BytesType:
+		case fieldNumber == number && kind == protowire.BytesType:
 			value, _ = protowire.ConsumeBytes(message)
-		case found == number && kind == protowire.VarintType:
+		case fieldNumber == number && kind == protowire.VarintType:
 			integer, _ = protowire.ConsumeVarint(message)
 		}
 		message = message[n:]

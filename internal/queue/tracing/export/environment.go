@@ -69,15 +69,15 @@ func readEnvironment() (settings, error) {
 func receiverURL() (string, error) {
 	u := &url.URL{Scheme: "https", Host: "localhost:4318", Path: "/v1/traces"}
 	if value, variable := lookupSetting("ENDPOINT"); value != "" {
-		given, err := url.Parse(value)
-		if err != nil || given.Host == "" {
+		givenURL, err := url.Parse(value)
+		if err != nil || givenURL.Host == "" {
 			return "", fmt.Errorf("%s is no URL", variable)
 		}
-		u.Host, u.Path = given.Host, "/"+strings.TrimPrefix(given.Path, "/")
+		u.Host, u.Path = givenURL.Host, "/"+strings.TrimPrefix(givenURL.Path, "/")
 		if !strings.Contains(variable, "TRACES") {
-			u.Path = path.Join("/", given.Path, "v1/traces")
+			u.Path = path.Join("/", givenURL.Path, "v1/traces")
 		}
-		if strings.EqualFold(given.Scheme, "http") {
+		if strings.EqualFold(givenURL.Scheme, "http") {
 			u.Scheme = "http"
 		}
 	}
