@@ -348,9 +348,9 @@ func (c *Cache) callRedis(ctx context.Context, command func(context.Context) err
 		c.stats.skipped.Add(1)
 		return false
 	}
-	inner, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	callCtx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	err := command(inner)
+	err := command(callCtx)
 	var reply connect.RedisError // errors of Redis itself: out of memory, no permission, wrong type
 	switch {
 	case err == nil:

@@ -86,37 +86,38 @@ func (l *Jobs) CheckNotOver(ctx context.Context, lane int, job, digest string, a
 }
 
 // withFirst returns an answer with results of the job's first answer in the place of those that failed. If nothing
-// failed, or no first answer was stored in time, it returns a as it is.
-func (l *Jobs) withFirst(ctx context.Context, a *wire.Answer) *wire.Answer {
-	failed := a.Status == wire.StatusError || a.Status == wire.StatusDeadline ||
-		slices.ContainsFunc(a.Results, func(r query.Result) bool { return r.Status != query.StatusOK })
-	if !failed || a.Status == wire.StatusCancelled || l.MergeFirst == nil {
-		return a
+// failed, or no first answer was stored in time, it returns the answer as it is.
+func (l *Jobs) withFirst(ctx context.Context, answer *wire.Answer) *wire.Answer {
+	failed := answer.Status == wire.StatusError || answer.Status == wire.StatusDeadline ||
+		slices.ContainsFunc(answer.Results, func(r query.Result) bool { return r.Status != query.StatusOK })
+	if !failed || answer.Status == wire.StatusCancelled || l.MergeFirst == nil {
+		return answer
 	}
 
 	// Read the first answer.
-	m, err := l.Bus.Log.Get(ctx, bus.StreamPartial, message.FirstSubject(a.Job))
+	m, err := l.Bus.Log.Get(ctx, bus.StreamPartial, message.FirstSubject(answer.Job))
 	if err != nil {
 		if !errors.Is(err, bus.ErrNotFound) {
-			l.Log.Warn("cannot read a first answer", "job", a.Job, "error", err)
+			l.Log.Warn("cannot read a first answer", "job", answer.Job, "error", err)
 		}
-		return a
+		return answer
 	}
 	var firstAnswer wire.Answer
-	if err := wire.Decode(m.Data, &firstAnswer); err != nil || firstAnswer.Job != a.Job || firstAnswer.Digest != a.Digest {
-		return a
+	if err := wire.Decode(m.Data, &firstAnswer); err != nil || firstAnswer.Job != answer.Job || firstAnswer.Digest != answer.Digest {
+		return answer
 	}
 
 	// Merge the results. An error of the whole job stands for each query.
-	results := a.Results
-	if len(results) == 0 && a.Error != nil {
-		results = l.ErrorResults(a.Job, len(firstAnswer.Results), fault.New(a.Error.Code, "%s", a.Error.Message), a.Error.Stage)
+	results := answer.Results
+	if len(results) == 0 && answer.Error != nil {
+		err := fault.New(answer.Error.Code, "%s", answer.Error.Message)
+		results = l.ErrorResults(answer.Job, len(firstAnswer.Results), err, answer.Error.Stage)
 	}
 	results = l.MergeFirst(results, firstAnswer.Results)
 	if !slices.ContainsFunc(results, func(r query.Result) bool { return r.Status == query.StatusOK }) {
-		return a
+		return answer
 	}
-	merged := *a
+	merged := *answer
 	merged.Status, merged.Error, merged.Results = wire.StatusOK, nil, results
 	return &merged
 }

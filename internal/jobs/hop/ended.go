@@ -54,38 +54,38 @@ func methodOf(results []query.Result) string {
 
 // outcomeOf returns how a job ended: an error code if the job or all its queries failed, OutcomePartly if some failed,
 // OutcomeOK otherwise.
-func outcomeOf(a *wire.Answer) string {
-	if a.Status != wire.StatusOK {
-		if a.Error == nil {
-			return a.Status
+func outcomeOf(answer *wire.Answer) string {
+	if answer.Status != wire.StatusOK {
+		if answer.Error == nil {
+			return answer.Status
 		}
-		return string(a.Error.Code)
+		return string(answer.Error.Code)
 	}
 	failed := 0
-	for i := range a.Results {
-		if a.Results[i].Status != query.StatusOK {
+	for i := range answer.Results {
+		if answer.Results[i].Status != query.StatusOK {
 			failed++
 		}
 	}
 	switch {
 	case failed == 0:
 		return OutcomeOK
-	case failed == len(a.Results) && a.Results[0].Error != nil:
-		return string(a.Results[0].Error.Code)
+	case failed == len(answer.Results) && answer.Results[0].Error != nil:
+		return string(answer.Results[0].Error.Code)
 	}
 	return OutcomePartly
 }
 
 // recordEnd logs and counts that this process stored an answer with so many bytes. asked is when the job's model was
 // stored, zero if that is unknown.
-func (l *Jobs) recordEnd(ctx context.Context, a *wire.Answer, asked time.Time, bytes int) {
+func (l *Jobs) recordEnd(ctx context.Context, answer *wire.Answer, asked time.Time, bytes int) {
 	ended := Ended{
-		Tenant:      a.Tenant,
-		Method:      methodOf(a.Results),
-		Outcome:     outcomeOf(a),
+		Tenant:      answer.Tenant,
+		Method:      methodOf(answer.Results),
+		Outcome:     outcomeOf(answer),
 		Duration:    max(0, time.Since(asked)),
 		HasDuration: !asked.IsZero(),
-		Results:     a.Results,
+		Results:     answer.Results,
 		Bytes:       bytes,
 		Trace:       tracing.ID(trace.SpanContextFromContext(ctx)),
 	}
@@ -95,6 +95,7 @@ func (l *Jobs) recordEnd(ctx context.Context, a *wire.Answer, asked time.Time, b
 		ms = ended.Duration.Milliseconds()
 	}
 	about := aboutOf(ctx)
-	l.Log.LogAttrs(ctx, slog.LevelInfo, "job", slog.String("job", a.Job), slog.String("tenant", a.Tenant), slog.String("model", about.Model),
+	l.Log.LogAttrs(ctx, slog.LevelInfo, "job",
+		slog.String("job", answer.Job), slog.String("tenant", answer.Tenant), slog.String("model", about.Model),
 		slog.String("question", about.Question), slog.String("outcome", ended.Outcome), slog.String("method", ended.Method), slog.Int64("ms", ms))
 }

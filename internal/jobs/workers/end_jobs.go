@@ -119,21 +119,21 @@ func (w *Aggregate) handleEnd(ctx context.Context, d *hop.Message) (hop.Outcome,
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
 
-	var a wire.Answer
-	if err := wire.Decode(m.Answer, &a); err != nil {
+	var answer wire.Answer
+	if err := wire.Decode(m.Answer, &answer); err != nil {
 		d.IsMalformed = true
 		return hop.Done, err
 	}
-	d.Digest = a.Digest
+	d.Digest = answer.Digest
 
 	// The answer has to be an error, and of this job.
 	switch {
-	case a.Job != m.Job:
-		return hop.Done, d.Mismatch("the answer of job", a.Job, m.Job)
-	case a.Status == wire.StatusOK:
-		return hop.Done, d.Mismatch("an answer", a.Status, "an error")
+	case answer.Job != m.Job:
+		return hop.Done, d.Mismatch("the answer of job", answer.Job, m.Job)
+	case answer.Status == wire.StatusOK:
+		return hop.Done, d.Mismatch("an answer", answer.Status, "an error")
 	case m.Under != "" && message.NearestJob(m.Under) != m.Job:
 		return hop.Done, d.Mismatch("an answer under", m.Under, m.Job)
 	}
-	return hop.Done, w.EndJob(ctx, d.Subject.Lane, &a, m.Under, storedAt(m.Stored))
+	return hop.Done, w.EndJob(ctx, d.Subject.Lane, &answer, m.Under, storedAt(m.Stored))
 }

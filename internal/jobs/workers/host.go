@@ -113,8 +113,8 @@ func NewHost(h Host) *Host {
 // Worker returns a worker of the stage with a name.
 func (h *Host) Worker(name string) (*Worker, error) {
 	log := h.Log.With("stage", name)
-	w := &Worker{host: h}
-	w.loop = &hop.Loop{
+	worker := &Worker{host: h}
+	worker.loop = &hop.Loop{
 		Jobs: hop.Jobs{
 			Stage:         name,
 			Bus:           h.Bus,
@@ -133,24 +133,24 @@ func (h *Host) Worker(name string) (*Worker, error) {
 
 	switch name {
 	case query.StageReparam:
-		h.setUpReparam(w)
+		h.setUpReparam(worker)
 	case query.StageLearn:
-		h.setUpLearn(w)
+		h.setUpLearn(worker)
 	case query.StageContract:
-		h.setUpContract(w)
+		h.setUpContract(worker)
 	case query.StageAggregate:
-		h.setUpAggregate(w)
+		h.setUpAggregate(worker)
 	default:
 		return nil, fmt.Errorf("pipeline: no stage %q", name)
 	}
-	w.background = append(w.background, w.announceWorker)
+	worker.background = append(worker.background, worker.announceWorker)
 
 	var feeds []streams.Feed
-	for _, in := range w.intakes {
-		feeds = append(feeds, in.Feed)
+	for _, intake := range worker.intakes {
+		feeds = append(feeds, intake.Feed)
 	}
-	w.loop.Mend = streams.NewMender(h.Bus, log, feeds...).Mend
-	return w, nil
+	worker.loop.Mend = streams.NewMender(h.Bus, log, feeds...).Mend
+	return worker, nil
 }
 
 // addListener makes worker receive the announcements of contract-workers, unless another worker of the process does.

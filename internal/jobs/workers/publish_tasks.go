@@ -169,24 +169,24 @@ func demandsOf(units []btn.Unit, demands []btn.Demand) (first int, named []btn.D
 // stored.
 func (w *Learn) publishTasks(
 	ctx context.Context, d *hop.Message, tasks []*message.Task, p *jobPlan, begin time.Time,
-) (other *jobPlan, err error) {
+) (differing *jobPlan, err error) {
 	msgs, err := taskMessages(d, tasks, begin)
 	if err != nil {
 		return nil, err
 	}
 	w.taskRoom.Spend(d.Subject.Lane, len(msgs))
 
-	// The first task.
+	// Store the first task, or find a message of an earlier run.
 	stored, earlierMessage, err := w.publishFirst(ctx, d, msgs[0], tasks[0])
 	if err == nil && earlierMessage != nil {
-		other, err = w.differentPlan(ctx, d, p, earlierMessage)
+		differing, err = w.differentPlan(ctx, d, p, earlierMessage)
 	}
 	isComplete := earlierMessage == nil && len(tasks) == 1
-	if err != nil || other != nil || isComplete {
-		return other, err
+	if err != nil || differing != nil || isComplete {
+		return differing, err
 	}
 
-	// The others.
+	// Store the others.
 	if stored { // the first task may be contracted and removed by now, so it is not stored again
 		msgs = msgs[1:]
 	}
@@ -196,11 +196,11 @@ func (w *Learn) publishTasks(
 		return err
 	})
 	for _, e := range earlier {
-		if e != nil && err == nil && other == nil {
-			other, err = w.differentPlan(ctx, d, p, e)
+		if e != nil && err == nil && differing == nil {
+			differing, err = w.differentPlan(ctx, d, p, e)
 		}
 	}
-	return other, err
+	return differing, err
 }
 
 // taskMessages returns tasks as NATS messages. If begin is not zero, they may not begin before it.

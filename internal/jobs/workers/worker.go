@@ -66,9 +66,9 @@ func (w *Worker) Run() error {
 
 	// All consumers are looked up before any message is processed, because this may fail.
 	consumers := make([][]string, len(w.intakes)) // by intake
-	for i, in := range w.intakes {
+	for i, intake := range w.intakes {
 		var err error
-		if consumers[i], err = w.waitForConsumers(in); err != nil {
+		if consumers[i], err = w.waitForConsumers(intake); err != nil {
 			return err
 		}
 	}
@@ -78,8 +78,8 @@ func (w *Worker) Run() error {
 	}
 
 	g, ctx := errgroup.WithContext(w.loop.StartCtx)
-	for i, in := range w.intakes {
-		g.Go(func() error { return w.keepConsuming(ctx, in, consumers[i]) })
+	for i, intake := range w.intakes {
+		g.Go(func() error { return w.keepConsuming(ctx, intake, consumers[i]) })
 	}
 
 	for _, run := range w.background {
@@ -91,15 +91,15 @@ func (w *Worker) Run() error {
 }
 
 // keepConsuming consumes an intake until ctx ends. If its consumers are gone it waits for new ones.
-func (w *Worker) keepConsuming(ctx context.Context, in *intake, consumers []string) error {
+func (w *Worker) keepConsuming(ctx context.Context, intake *intake, consumers []string) error {
 	for {
-		err := w.consume(ctx, in, consumers)
+		err := w.consume(ctx, intake, consumers)
 		if !errors.Is(err, bus.ErrGone) || ctx.Err() != nil {
 			return err
 		}
 
 		w.loop.Log.Warn("consumers are gone", "error", err)
-		if consumers, err = w.waitForConsumers(in); err != nil {
+		if consumers, err = w.waitForConsumers(intake); err != nil {
 			return err
 		}
 	}
@@ -107,15 +107,15 @@ func (w *Worker) keepConsuming(ctx context.Context, in *intake, consumers []stri
 
 // consume processes the messages of an intake until ctx ends. If a concurrency is configured, that number of messages
 // is processed at a time whatever they cost: no message is heavy.
-func (w *Worker) consume(ctx context.Context, in *intake, consumers []string) error {
-	p := in.pull
-	p.Stream, p.Name, p.Consumers = in.Stream, in.Name, consumers
-	if p.Slots = in.slots(w.host.Concurrency); w.host.Concurrency != 0 {
+func (w *Worker) consume(ctx context.Context, intake *intake, consumers []string) error {
+	p := intake.pull
+	p.Stream, p.Name, p.Consumers = intake.Stream, intake.Name, consumers
+	if p.Slots = intake.slots(w.host.Concurrency); w.host.Concurrency != 0 {
 		p.Heavy = nil
 	}
-	p.Patient, p.Tired, p.Heartbeat = in.Unlimited, w.loop.MaxDeliveries, w.loop.Heartbeat
+	p.Patient, p.Tired, p.Heartbeat = intake.Unlimited, w.loop.MaxDeliveries, w.loop.Heartbeat
 	p.Hard, p.Log = w.loop.WorkCtx, w.loop.Log
-	p.Work = func(d *bus.Delivered, free func()) bool { return w.loop.Process(d, &in.Intake, free) }
+	p.Work = func(d *bus.Delivered, free func()) bool { return w.loop.Process(d, &intake.Intake, free) }
 	return pull.Run(ctx, w.loop.Bus.Conn, p)
 }
 
@@ -135,10 +135,10 @@ const (
 //     and logs that. The worker is not ready meanwhile.
 //
 // It returns an error if the account of the user sees no streams.
-func (w *Worker) waitForConsumers(in *intake) ([]string, error) {
-	defer in.obstacle.Store(nil)
+func (w *Worker) waitForConsumers(intake *intake) ([]string, error) {
+	defer intake.obstacle.Store(nil)
 	for began := time.Now(); ; {
-		names, err := w.findConsumers(w.loop.StartCtx, in.Feed)
+		names, err := w.findConsumers(w.loop.StartCtx, intake.Feed)
 		pause := startRetry
 
 		// Make what is missing, and look again.
@@ -146,7 +146,7 @@ func (w *Worker) waitForConsumers(in *intake) ([]string, error) {
 			mendErr := w.loop.Mend(w.loop.StartCtx)
 			switch {
 			case mendErr == nil:
-				if names, err = w.findConsumers(w.loop.StartCtx, in.Feed); bus.Missing(err) {
+				if names, err = w.findConsumers(w.loop.StartCtx, intake.Feed); bus.Missing(err) {
 					return nil, fmt.Errorf("%w (lanes are named: has `btn setup` been run without --one-consumer?)", err)
 				}
 			case !errors.Is(err, bus.ErrNoStream): // the text of ErrNoStream states what to do
@@ -163,7 +163,7 @@ func (w *Worker) waitForConsumers(in *intake) ([]string, error) {
 			return names, err
 		}
 
-		in.obstacle.Store(&err)
+		intake.obstacle.Store(&err)
 		w.loop.Bus.Conn.Trouble.Warn(w.loop.Log, "cannot start yet", "error", err)
 		bus.Pause(w.loop.StartCtx, pause)
 	}
@@ -200,8 +200,8 @@ func (w *Worker) Ready() error {
 	ctx, cancel := context.WithTimeout(w.loop.WorkCtx, 2*time.Second)
 	defer cancel()
 
-	for _, in := range w.intakes {
-		if obstacle := in.obstacle.Load(); obstacle != nil {
+	for _, intake := range w.intakes {
+		if obstacle := intake.obstacle.Load(); obstacle != nil {
 			return *obstacle
 		}
 	}

@@ -131,21 +131,21 @@ func (m *Models) PutVersion(ctx context.Context, name, digest, author string) (v
 		author = strings.ToValidUTF8(author[:maxAuthorBytes], "")
 	}
 	for tried := 0; ; tried++ {
-		a, sequence, err := m.readName(ctx, m.log.conn.tenant, name)
+		alias, sequence, err := m.readName(ctx, m.log.conn.tenant, name)
 		if err != nil {
 			return 0, err
 		}
-		if i := slices.IndexFunc(a.Versions, func(v Version) bool { return v.Digest == digest }); i >= 0 {
+		if i := slices.IndexFunc(alias.Versions, func(v Version) bool { return v.Digest == digest }); i >= 0 {
 			return i + 1, nil
 		}
-		if len(a.Versions) >= maxVersions {
+		if len(alias.Versions) >= maxVersions {
 			return 0, fault.New(fault.BadInput, "bus: the name %s has %d versions, no more are kept: remove it, or take another",
-				name, len(a.Versions))
+				name, len(alias.Versions))
 		}
-		a.Versions = append(a.Versions, Version{Digest: digest, By: author, Time: time.Now().UTC().Truncate(time.Second)})
-		err = m.writeName(ctx, a, sequence)
+		alias.Versions = append(alias.Versions, Version{Digest: digest, By: author, Time: time.Now().UTC().Truncate(time.Second)})
+		err = m.writeName(ctx, alias, sequence)
 		if err == nil {
-			return len(a.Versions), nil
+			return len(alias.Versions), nil
 		}
 		if !errors.Is(err, errTaken) || tried >= maxCollisions || ctx.Err() != nil {
 			return 0, err

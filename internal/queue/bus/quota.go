@@ -226,7 +226,7 @@ func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holdin
 	began := time.Now()
 	defer func() { h.lookedAt, h.lookTime, h.grewSince = time.Now(), time.Since(began), false }()
 
-	// The size of the whole stream may be small enough.
+	// Take the size of the whole stream if that is small enough.
 	info, err := q.log.conn.Info(ctx, key.stream)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holdin
 		return nil
 	}
 
-	// The owner's messages.
+	// Count the owner's messages.
 	subjects, err := q.ownerSubjects(ctx, key.stream, key.owner)
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holdin
 		return nil
 	}
 
-	// The owner's requests without an answer.
+	// Count only the owner's requests without an answer.
 	answered, err := q.answeredRequests(ctx, key.owner, subjects)
 	if err != nil {
 		return err

@@ -51,11 +51,11 @@ func (c *Conn) CheckLane(ctx context.Context, lane int) (nobody bool, err error)
 		if err != nil {
 			return true, err
 		}
-		found, err := findAskers(ctx, s, stage.consumer, lane)
+		askers, err := findAskers(ctx, s, stage.consumer, lane)
 		if err != nil {
 			return false, nil // not known
 		}
-		switch found {
+		switch askers {
 		case noConsumer:
 			return true, fault.New(fault.Infrastructure, "%w: stream %s has no consumers", ErrNoStream, stage.stream)
 		case askedByNobody:
@@ -71,6 +71,7 @@ func (c *Conn) CheckLane(ctx context.Context, lane int) (nobody bool, err error)
 // findAskers returns which workers ask for the messages of a stage's consumers, or work on some. allLanesConsumer is
 // the name of the consumer for all lanes, to which a lane's consumer adds a dash and the lane.
 func findAskers(ctx context.Context, s jetstream.Stream, allLanesConsumer string, lane int) (askers, error) {
+	// Look at the lane's own consumer first, then at those of all lanes, and last at the one for all lanes.
 	laneConsumer := allLanesConsumer + "-" + strconv.Itoa(lane)
 	names := []string{laneConsumer}
 	for otherLane := range wire.Lanes {

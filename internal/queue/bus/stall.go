@@ -97,13 +97,13 @@ func (s *stalls) removeStall(group string) {
 func (s *stalls) allowPublish(group string) (isKnown bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.currentStalls()[group]
-	if known == nil {
+	currentStall := s.currentStalls()[group]
+	if currentStall == nil {
 		return false, nil
 	}
-	if time.Now().Before(known.noPublishBefore) {
+	if time.Now().Before(currentStall.noPublishBefore) {
 		return true, errStalled(group)
 	}
-	known.noPublishBefore = time.Now().Add(stallPause)
+	currentStall.noPublishBefore = time.Now().Add(stallPause)
 	return true, nil
 }

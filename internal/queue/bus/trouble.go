@@ -56,7 +56,9 @@ func (t *Trouble) Warn(log *slog.Logger, text string, attributes ...any) {
 		s.began = now
 	}
 
-	if !s.loggedAt.IsZero() && now.Sub(s.loggedAt) < remindAfter {
+	// Log it, unless another one was logged lately.
+	wasLoggedLately := !s.loggedAt.IsZero() && now.Sub(s.loggedAt) < remindAfter
+	if wasLoggedLately {
 		s.unlogged++
 		return
 	}

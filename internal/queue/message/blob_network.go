@@ -85,7 +85,8 @@ func distinctMaps(maps []btn.Map) ([]mapBlob, []int) {
 
 	for leg, m := range maps {
 		// Most networks have the identity on every leg, which needs no key.
-		if leg > 0 && m.Kind == maps[leg-1].Kind && m.A == nil && maps[leg-1].A == nil {
+		isLikePrevious := leg > 0 && m.Kind == maps[leg-1].Kind && m.A == nil && maps[leg-1].A == nil
+		if isLikePrevious {
 			legs[leg] = legs[leg-1]
 			continue
 		}

@@ -34,9 +34,9 @@ const infoHeader = "Nats-Request-Info"
 // messages, which the caller has to check.
 func UserHeaders(h nats.Header) (nats.Header, error) {
 	for name := range h {
-		isServers := len(name) >= len(serverPrefix) && strings.EqualFold(name[:len(serverPrefix)], serverPrefix)
+		isServerHeader := len(name) >= len(serverPrefix) && strings.EqualFold(name[:len(serverPrefix)], serverPrefix)
 		isCondition := name == jetstream.ExpectedLastSubjSeqHeader || name == jetstream.ExpectedLastSubjSeqSubjHeader
-		if isServers && !isCondition && name != infoHeader {
+		if isServerHeader && !isCondition && name != infoHeader {
 			return nil, fault.New(fault.BadInput, "header %.80q: a stored message of a user may have no such header", name)
 		}
 	}

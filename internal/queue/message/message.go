@@ -312,11 +312,11 @@ func checkDemands(demands []btn.Demand) error {
 		if d.Cases != nil {
 			q = query.Query{Cases: d.Cases, Gradients: d.Derivatives}
 		}
-		var wrong interface {
+		var fieldError interface {
 			Field() (query int, field string, reason error)
 		}
-		if errors.As(query.CheckForm([]query.Query{q}), &wrong) {
-			_, field, reason := wrong.Field()
+		if errors.As(query.CheckForm([]query.Query{q}), &fieldError) {
+			_, field, reason := fieldError.Field()
 			return under(fmt.Sprintf("demands[%d]", i), invalid(field, "%v", reason))
 		}
 	}

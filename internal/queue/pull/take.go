@@ -39,8 +39,9 @@ func (p *puller) receive(m *nats.Msg) error {
 		return nil
 	}
 
-	// Other requests of the lane may be open, so subtract only what this one did not get. If open requests were not counted, a busy
-	// lane would have more and more of them, and the server looks through all requests of a consumer for every message.
+	// Other requests of the lane may be open, so subtract only what this one did not get. If open requests were not
+	// counted, a busy lane would have more and more of them, and the server looks through all requests of a consumer for
+	// every message.
 	if l.requested -= reply.Left; reply.Left < 0 || l.requested < 0 {
 		l.requested = 0
 	}

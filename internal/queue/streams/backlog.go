@@ -150,7 +150,7 @@ func (k *Backlog) taskLoad(ctx context.Context) (Load, error) {
 	}
 
 	// Small tasks count by their number, large ones by their flops.
-	var small, large, knownCount, flops float64 // small and known are numbers of tasks, large and flops are flops
+	var small, large, knownCount, flops float64 // small and knownCount are numbers of tasks, large and flops are flops
 	for subject := range info.State.Subjects {
 		cost, isKnown := k.taskCosts[subject]
 		switch {

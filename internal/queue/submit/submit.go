@@ -39,10 +39,10 @@ func On(b *bus.Bus) *Submitter {
 // room for the job or, soon, for answers.
 func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.Header)) (digest string, err error) {
 	lane := message.LaneOf(m.Job, m.Tenant)
-	// Without room a client is refused before its model is encoded, because it will ask again and again. For a tenant's user the worker
-	// that stores the request looks for room.
-	isTenants := s.conn.Tenant() != ""
-	if !isTenants {
+	// Without room a client is refused before its model is encoded, because it will ask again and again. For a tenant's
+	// user the worker that stores the request looks for room.
+	isTenantUser := s.conn.Tenant() != ""
+	if !isTenantUser {
 		if err := s.room.CheckFull(lane); err != nil && !s.isStored(ctx, m.Job) {
 			return "", err
 		}
@@ -64,7 +64,7 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 		return digest, err
 	}
 
-	if !isTenants {
+	if !isTenantUser {
 		if err := s.room.Enter(ctx, lane); err != nil && !s.isStored(ctx, m.Job) {
 			return "", err
 		}
@@ -79,7 +79,7 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 	message.AboutOf(&m).Into(msg.Header)
 	trace(msg.Header)
 	earlier, err := s.log.PutOnceUnder(ctx, bus.StreamModel, msg, message.AnyLane(m.Job))
-	if isTenants && errors.Is(err, bus.ErrFull) && s.isStored(ctx, m.Job) {
+	if isTenantUser && errors.Is(err, bus.ErrFull) && s.isStored(ctx, m.Job) {
 		earlier, err = s.log.Get(ctx, bus.StreamModel, message.AnyLane(m.Job))
 	}
 	if err != nil {
