@@ -18,30 +18,30 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// ReadBIF reads a BIF file.
+// ReadBIF reads a BIF file: variables with their states, and the table of each.
 func ReadBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
-	n, err := newNetwork(lexicon{"bif", structure, []string{"//"}, true}, r, limits)
+	n, err := newNetwork(lexicon{format: "bif", stops: structure, comments: []string{"//"}, hasBlockComments: true}, r, limits)
 	if err != nil {
 		return nil, err
 	}
 	p := &bif{n}
-	for !p.done() {
-		at := p.at
-		switch word := p.word(); word {
+	for !p.atEnd() {
+		offset := p.offset
+		switch word := p.readWord(); word {
 		case "network":
-			p.begin(at, "network")
-			p.name()
+			p.beginModel(offset, "network")
+			p.readName()
 			p.expect('{', "after network")
-			for !p.take('}') && p.err == nil {
-				p.property("network")
+			for !p.accept('}') && p.err == nil {
+				p.readProperty("network")
 			}
 		case "variable":
-			p.declaration(at)
+			p.readVariable(offset)
 		case "probability":
-			p.distribution(at)
+			p.readDistribution(offset)
 		default:
-			p.at = at
-			p.wanted("network, variable or probability", "between blocks")
+			p.offset = offset
+			p.failWanted("network, variable or probability", "between blocks")
 		}
 	}
 	return p.finish()
@@ -50,320 +50,329 @@ func ReadBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 // bif reads a BIF file.
 type bif struct{ *network }
 
-// property returns the text of a property.
-func (p *bif) property(where string) string {
-	at := p.at
-	if p.word() != "property" {
-		p.at = at
-		p.wanted("a property or '}'", "in the block %s", where)
+// readProperty reads `property text;` and returns the text.
+func (p *bif) readProperty(place string) string {
+	offset := p.offset
+	if p.readWord() != "property" {
+		p.offset = offset
+		p.failWanted("a property or '}'", "in the block %s", place)
 		return ""
 	}
-	from := p.at
-	p.skip(';', "after a property of %s", where)
-	return strings.Trim(strings.TrimSuffix(p.text[min(from, p.at):p.at], ";"), "\" \t\r\n")
+	start := p.offset
+	p.skipTo(';', "after a property of %s", place)
+	return strings.Trim(strings.TrimSuffix(p.text[min(start, p.offset):p.offset], ";"), "\" \t\r\n")
 }
 
-// functionOf is the function by which a property declares a table; empty if it declares none.
-func functionOf(property string) string {
+// declaredFunction returns the function by which a property declares a table, the text behind the word function; empty
+// if it declares none.
+func declaredFunction(property string) string {
 	if words := strings.Fields(property); len(words) > 1 && words[0] == "function" {
 		return strings.Join(words[1:], " ")
 	}
 	return ""
 }
 
-// declaration reads a variable with its states.
-func (p *bif) declaration(at int) {
-	name := p.name()
-	p.expect('{', "after variable %s", quoted(name))
+// readVariable reads a variable with its states and adds it. offset is where it begins.
+func (p *bif) readVariable(offset int) {
+	name := p.readName()
+	p.expect('{', "after variable %s", quote(name))
 	var states []string
-	for !p.take('}') && p.err == nil {
+	for !p.accept('}') && p.err == nil {
 		p.peek()
-		from := p.at
-		if p.word() != "type" {
-			p.at = from
-			p.drawBy(len(p.m.Domains), p.property("variable "+quoted(name)))
+		start := p.offset
+		if p.readWord() != "type" {
+			p.offset = start
+			p.setPositionFrom(len(p.m.Domains), p.readProperty("variable "+quote(name)))
 			continue
 		}
 		if states != nil {
-			p.fail(from, uai.ErrSyntax, "variable %s has two types", quoted(name))
+			p.fail(start, uai.ErrSyntax, "variable %s has two types", quote(name))
 			return
 		}
-		states = p.states(name)
+		states = p.readStates(name)
 	}
-	p.node(at, name, states)
+	p.addNode(offset, name, states)
 }
 
-// states reads `discrete [ 2 ] { yes, no };`.
-func (p *bif) states(name string) []string {
-	said := p.discrete("variable", name, fault.BadInput)
-	if said == 0 {
+// readStates reads `discrete [ 2 ] { yes, no };` and returns the names.
+func (p *bif) readStates(name string) []string {
+	announced := p.readDiscrete("variable", name, fault.BadInput)
+	if announced == 0 {
 		return nil
 	}
-	p.take('=')
-	p.expect('{', "in the type of variable %s", quoted(name))
-	states := p.list("variable", name, said)
-	p.take(';')
+	p.accept('=')
+	p.expect('{', "in the type of variable %s", quote(name))
+	states := p.readStateList("variable", name, announced)
+	p.accept(';')
 	return states
 }
 
-// discrete reads `discrete [ 2 ]`, the number of states; 0 for another type, which is an error with the code.
-func (p *network) discrete(what, name string, code fault.Code) int {
+// readDiscrete reads `discrete [ 2 ]` and returns the number of states. It returns 0, after an error with the code, if
+// the type is another one. what and name are the variable in errors.
+func (p *network) readDiscrete(what, name string, code fault.Code) int {
 	p.peek()
-	at := p.at
-	if kind := p.word(); kind != "discrete" {
-		p.failAs(code, at, uai.ErrModel, "%s %s has the type %s, discrete is read", what, quoted(name), quoted(kind))
+	offset := p.offset
+	if kind := p.readWord(); kind != "discrete" {
+		p.failAs(code, offset, uai.ErrModel, "%s %s has the type %s, discrete is read", what, quote(name), quote(kind))
 		return 0
 	}
-	return p.count(name)
+	return p.readCount(name)
 }
 
-// list reads the names of the announced number of states, and the brace that closes them.
-func (p *network) list(what, name string, said int) []string {
+// readStateList reads the names of states and the brace that closes them. It is an error if there are not as many as
+// announced.
+func (p *network) readStateList(what, name string, announced int) []string {
 	p.peek()
-	at := p.at
-	states, ok := p.labels('}', said, nil)
+	offset := p.offset
+	states, ok := p.readLabels('}', announced, nil)
 	if !ok {
-		p.fail(at, uai.ErrModel, "%s %s has %d states, %d are announced", what, quoted(name), len(states), said)
+		p.fail(offset, uai.ErrModel, "%s %s has %d states, %d are announced", what, quote(name), len(states), announced)
 	}
 	return states
 }
 
-// count reads `[ 2 ]`, the number of states.
-func (p *network) count(name string) int {
-	p.expect('[', "in the type of variable %s", quoted(name))
-	at, n := p.at, 0
-	for _, c := range p.word() {
-		if n = 10*n + int(c-'0'); c < '0' || c > '9' || n > p.domain {
+// readCount reads `[ 2 ]` and returns the number of states; 0 after an error.
+func (p *network) readCount(name string) int {
+	p.expect('[', "in the type of variable %s", quote(name))
+	offset, n := p.offset, 0
+	for _, c := range p.readWord() {
+		if n = 10*n + int(c-'0'); c < '0' || c > '9' || n > p.mostStates {
 			n = 0
 			break
 		}
 	}
 	if n == 0 {
-		p.fail(at, uai.ErrModel, "variable %s: the number of states is 1 to %d", quoted(name), p.domain)
+		p.fail(offset, uai.ErrModel, "variable %s: the number of states is 1 to %d", quote(name), p.mostStates)
 	}
-	p.expect(']', "in the type of variable %s", quoted(name))
+	p.expect(']', "in the type of variable %s", quote(name))
 	return n
 }
 
-// distribution reads the table of a node.
-func (p *bif) distribution(at int) {
-	rows := p.rows(at)
+// readDistribution reads the table of a node: rows, a whole table, a default row, or a property that declares a
+// function, which is an error if rows are missing. offset is where it begins.
+func (p *bif) readDistribution(offset int) {
+	rows := p.openRows(offset)
 	if rows == nil {
 		return
 	}
-	for !p.take('}') && p.err == nil {
+	for !p.accept('}') && p.err == nil {
 		p.peek()
-		from := p.at
-		if p.take('(') {
-			if states, ok := p.labels(')', len(rows.scope)-1, rows.isState); !ok {
-				p.fail(from, uai.ErrModel, "node %s: a row names %d states, it has %d parents",
-					p.called(rows.child()), len(states), len(rows.scope)-1)
-			} else if r := rows.named(from, states); p.err == nil {
-				rows.fill(from, r)
+		start := p.offset
+		if p.accept('(') { // a row with the states of the parents
+			if states, ok := p.readLabels(')', len(rows.scope)-1, rows.isState); !ok {
+				p.fail(start, uai.ErrModel, "node %s: a row names %d states, it has %d parents",
+					p.nameOf(rows.child()), len(states), len(rows.scope)-1)
+			} else if r := rows.rowOf(start, states); p.err == nil {
+				rows.readRow(start, r)
 			}
 			continue
 		}
-		switch p.word() {
+		switch p.readWord() {
 		case "table":
-			rows.whole(from)
+			rows.readWholeTable(start)
 		case "default":
-			rows.fallback(from)
+			rows.readDefault(start)
 		default:
-			p.at = from
-			if f := functionOf(p.property("probability of " + p.called(rows.child()))); f != "" {
-				rows.function, rows.stated = f, from
+			p.offset = start
+			if f := declaredFunction(p.readProperty("probability of " + p.nameOf(rows.child()))); f != "" {
+				rows.function, rows.functionOffset = f, start
 			}
 		}
 	}
-	rows.close(at)
+	rows.fillMissing(offset)
 }
 
-// scope reads `( node | parent, parent )`: the parents in their order, then the node. find says which variable a name is.
-func (p *network) scope(what string, find func(at int, name string) int) []int {
+// readScope reads `( node | parent, parent )` and returns the parents in their order, then the node. find returns the
+// variable of a name.
+func (p *network) readScope(what string, find func(offset int, name string) int) []int {
 	p.expect('(', "after %s", what)
 	var scope []int
-	for !p.take(')') && p.err == nil {
+	for !p.accept(')') && p.err == nil {
 		p.peek()
-		at := p.at
-		name := p.name()
+		offset := p.offset
+		name := p.readName()
 		if name == "" {
-			p.wanted("a node", "after %s", what)
+			p.failWanted("a node", "after %s", what)
 		}
-		scope = append(scope, find(at, name))
-		if len(scope) == 1 && p.take('|') {
+		scope = append(scope, find(offset, name))
+		if len(scope) == 1 && p.accept('|') {
 			continue
 		}
-		p.take(',')
+		p.accept(',')
 	}
 	if len(scope) == 0 {
-		p.wanted("a node", "after %s", what)
+		p.failWanted("a node", "after %s", what)
 		return nil
 	}
 	return append(scope[1:], scope[0])
 }
 
-// opened reads the scope of a table up to the brace after it, and adds the table; nil: it cannot be.
-func (p *network) opened(at int, what string, find func(at int, name string) int) ([]int, *tensor.Dense) {
-	scope := p.scope(what, find)
+// openTable reads the scope of a table up to the brace after it, and adds the table. It returns a nil table after an
+// error.
+func (p *network) openTable(offset int, what string, find func(offset int, name string) int) ([]int, *tensor.Dense) {
+	scope := p.readScope(what, find)
 	p.expect('{', "after %s", what)
-	return scope, p.table(at, scope)
+	return scope, p.addTable(offset, scope)
 }
 
-// rows begins the table of a node; nil: it cannot be.
-func (p *network) rows(at int) *rows {
-	scope, t := p.opened(at, "probability", p.variable)
+// openRows reads the scope of a table up to the brace after it, and returns a reader of its rows; nil after an error.
+func (p *network) openRows(offset int) *rowReader {
+	scope, t := p.openTable(offset, "probability", p.findVariable)
 	if t == nil {
 		return nil
 	}
 	count := len(t.Data) / t.Shape[len(t.Shape)-1]
-	return &rows{n: p, scope: scope, t: t, there: make([]bool, count), lines: make([]int, count)}
+	return &rowReader{network: p, scope: scope, table: t, isRead: make([]bool, count), lines: make([]int, count)}
 }
 
-// rows fills a table row by row.
-type rows struct {
-	n         *network
-	scope     []int
-	t         *tensor.Dense
-	there     []bool    // per row
-	lines     []int     // per row, 0 where a row has none of its own
-	other     []float64 // of rows that are not there
-	otherLine int
+// rowReader fills a table row by row.
+type rowReader struct {
+	network     *network
+	scope       []int         // the parents, then the node
+	table       *tensor.Dense // the node fastest, then its last parent
+	isRead      []bool        // per row, whether the file has it
+	lines       []int         // per row, its line in the file; 0 if it has none of its own
+	defaultRow  []float64     // the default: the numbers of rows that the file does not have; nil if there is none
+	defaultLine int           // the line of the default
 
-	function string // in place of the numbers, and its place in the text
-	stated   int
+	function       string // the function that gives the node in place of numbers; empty if there is none
+	functionOffset int    // where the function is in the text
 }
 
-func (r *rows) child() int { return r.scope[len(r.scope)-1] }
+// child returns the node whose table is read.
+func (r *rowReader) child() int { return r.scope[len(r.scope)-1] }
 
-// isState reports whether a parent has a state of this name.
-func (r *rows) isState(parent int, name string) bool {
-	_, ok := r.n.values[r.scope[parent]][name]
+// isState reports whether the parent at this position of the scope has a state of this name.
+func (r *rowReader) isState(parent int, name string) bool {
+	_, ok := r.network.values[r.scope[parent]][name]
 	return ok
 }
 
-// named is the row of these states of the parents.
-func (r *rows) named(at int, states []string) (row int) {
+// rowOf returns the index of the row for these states of the parents.
+func (r *rowReader) rowOf(offset int, states []string) (row int) {
 	for k, name := range states {
-		row = row*r.t.Shape[k] + r.n.state(at, r.scope[k], name)
+		row = row*r.table.Shape[k] + r.network.findState(offset, r.scope[k], name)
 	}
 	return row
 }
 
-// list reads numbers up to a semicolon.
-func (r *rows) list(into []float64) {
-	for i := range into {
-		r.n.take(',')
-		into[i] = r.n.probability("node %s", r.n.called(r.child()))
-		if r.n.err != nil {
+// readNumbers reads as many numbers as list has, and the semicolon after them.
+func (r *rowReader) readNumbers(list []float64) {
+	for i := range list {
+		r.network.accept(',')
+		list[i] = r.network.readProbability("node %s", r.network.nameOf(r.child()))
+		if r.network.err != nil {
 			return
 		}
 	}
-	r.n.take(',')
-	if !r.n.take(';') {
-		r.n.wanted("';'", "node %s, after %d numbers", r.n.called(r.child()), len(into))
+	r.network.accept(',')
+	if !r.network.accept(';') {
+		r.network.failWanted("';'", "node %s, after %d numbers", r.network.nameOf(r.child()), len(list))
 	}
 }
 
-// fill reads the numbers of a row.
-func (r *rows) fill(at, row int) {
-	if r.there[row] {
-		r.n.fail(at, uai.ErrModel, "node %s: row %s is there twice", r.n.called(r.child()), r.n.row(r.scope, row))
+// readRow reads the numbers of a row.
+func (r *rowReader) readRow(offset, row int) {
+	if r.isRead[row] {
+		r.network.fail(offset, uai.ErrModel, "node %s: row %s is there twice", r.network.nameOf(r.child()), r.network.rowText(r.scope, row))
 		return
 	}
-	r.there[row], r.lines[row] = true, r.n.line(at)
-	d := r.t.Shape[len(r.t.Shape)-1]
-	r.list(r.t.Data[row*d : (row+1)*d])
+	r.isRead[row], r.lines[row] = true, r.network.lineAt(offset)
+	d := r.table.Shape[len(r.table.Shape)-1]
+	r.readNumbers(r.table.Data[row*d : (row+1)*d])
 }
 
-// whole reads a table with the node slowest.
-func (r *rows) whole(at int) {
-	if r.other != nil {
-		r.n.fail(at, uai.ErrModel, "node %s has a default and a table", r.n.called(r.child()))
+// readWholeTable reads the numbers of all rows: the node slowest, and the last parent fastest.
+func (r *rowReader) readWholeTable(offset int) {
+	if r.defaultRow != nil {
+		r.network.fail(offset, uai.ErrModel, "node %s has a default and a table", r.network.nameOf(r.child()))
 		return
 	}
-	for row, there := range r.there {
-		if there {
-			r.n.fail(at, uai.ErrModel, "node %s: row %s is there twice", r.n.called(r.child()), r.n.row(r.scope, row))
+	for row, isRead := range r.isRead {
+		if isRead {
+			r.network.fail(offset, uai.ErrModel, "node %s: row %s is there twice", r.network.nameOf(r.child()), r.network.rowText(r.scope, row))
 			return
 		}
-		r.there[row] = true
+		r.isRead[row] = true
 	}
 	if len(r.lines) == 1 {
-		r.lines[0] = r.n.line(at)
+		r.lines[0] = r.network.lineAt(offset)
 	}
-	d := r.t.Shape[len(r.t.Shape)-1]
-	read := make([]float64, len(r.t.Data))
-	r.list(read)
-	for i, v := range read {
-		r.t.Data[i%len(r.there)*d+i/len(r.there)] = v
+	d := r.table.Shape[len(r.table.Shape)-1]
+	numbers := make([]float64, len(r.table.Data))
+	r.readNumbers(numbers)
+	for i, v := range numbers {
+		row, x := i%len(r.isRead), i/len(r.isRead) // x is the node's state
+		r.table.Data[row*d+x] = v
 	}
 }
 
-// fallback reads the row that stands for missing ones.
-func (r *rows) fallback(at int) {
-	if r.other != nil {
-		r.n.fail(at, uai.ErrModel, "node %s has two defaults", r.n.called(r.child()))
+// readDefault reads the row that stands for all rows that the file does not have.
+func (r *rowReader) readDefault(offset int) {
+	if r.defaultRow != nil {
+		r.network.fail(offset, uai.ErrModel, "node %s has two defaults", r.network.nameOf(r.child()))
 		return
 	}
-	r.other, r.otherLine = make([]float64, r.t.Shape[len(r.t.Shape)-1]), r.n.line(at)
-	r.list(r.other)
+	r.defaultRow, r.defaultLine = make([]float64, r.table.Shape[len(r.table.Shape)-1]), r.network.lineAt(offset)
+	r.readNumbers(r.defaultRow)
 }
 
-// close fills missing rows, or reports one.
-func (r *rows) close(at int) {
-	d := r.t.Shape[len(r.t.Shape)-1]
-	if r.other == nil && r.function == "" && !slices.Contains(r.there, true) {
-		r.n.isUnknown(r.t)
+// fillMissing gives the default to rows that the file does not have. If there is no default, it notes an error; but a
+// table without any numbers is unknown.
+func (r *rowReader) fillMissing(offset int) {
+	d := r.table.Shape[len(r.table.Shape)-1]
+	if r.defaultRow == nil && r.function == "" && !slices.Contains(r.isRead, true) {
+		r.network.markUnknown(r.table)
 		return
 	}
-	for row, there := range r.there {
+	for row, isRead := range r.isRead {
 		switch {
-		case r.n.err != nil:
+		case r.network.err != nil:
 			return
-		case there:
-		case r.other == nil && r.function != "":
-			r.n.failAs(fault.Unsupported, r.stated, uai.ErrModel, "node %s is given by the function %s, rows of numbers are read",
-				r.n.called(r.child()), quoted(r.function))
-		case r.other == nil:
-			r.n.fail(at, uai.ErrModel, "node %s: no row for %s", r.n.called(r.child()), r.n.row(r.scope, row))
+		case isRead: // it has its numbers
+		case r.defaultRow == nil && r.function != "":
+			r.network.failAs(fault.Unsupported, r.functionOffset, uai.ErrModel, "node %s is given by the function %s, rows of numbers are read",
+				r.network.nameOf(r.child()), quote(r.function))
+		case r.defaultRow == nil:
+			r.network.fail(offset, uai.ErrModel, "node %s: no row for %s", r.network.nameOf(r.child()), r.network.rowText(r.scope, row))
 		default:
-			copy(r.t.Data[row*d:], r.other)
-			r.lines[row] = r.otherLine
+			copy(r.table.Data[row*d:], r.defaultRow)
+			r.lines[row] = r.defaultLine
 		}
 	}
-	r.n.m.SetRowLines(len(r.n.m.Factors)-1, r.lines)
+	r.network.m.SetRowLines(len(r.network.m.Factors)-1, r.lines)
 }
 
 // WriteBIF writes a Bayesian network as a BIF file that ReadBIF reads back with the same bits.
 func WriteBIF(to io.Writer, m *factorgraph.Model) error {
-	w, err := newWritten("bif", to, m)
+	w, err := newNetworkWriter("bif", to, m)
 	if err != nil {
 		return err
 	}
 	w.WriteString("network unknown {\n}\n")
-	names, states := each(plain, w.names), make([][]string, len(w.states))
+	names, states := mapNames(bifName, w.names), make([][]string, len(w.states))
 	for v := range names {
-		states[v] = each(plain, w.states[v])
+		states[v] = mapNames(bifName, w.states[v])
 		fmt.Fprintf(w, "variable %s {\n  type discrete [ %d ] { %s };\n}\n", names[v], len(states[v]), strings.Join(states[v], ", "))
 	}
-	w.distributions(names, "table ", ") ", func(v, x int) string { return states[v][x] })
-	return w.close()
+	w.writeDistributions(names, "table ", ") ", func(v, x int) string { return states[v][x] })
+	return w.finish()
 }
 
-// plain is a name as BIF and DSC have it: in quotes where it is no word.
-func plain(name string) string {
+// bifName returns a name as BIF has it: in quotes if it is no word.
+func bifName(name string) string {
 	if name == "" || strings.ContainsAny(name, structure+" =\t\r\n\v\f\x00\\") ||
 		strings.Contains(name, "//") || strings.Contains(name, "/*") {
-		return inQuotes(name)
+		return quoteName(name)
 	}
 	return name
 }
 
-// each maps names by a function.
-func each(of func(string) string, names []string) []string {
+// mapNames returns the results of a function for each name.
+func mapNames(convert func(string) string, names []string) []string {
 	list := make([]string, len(names))
 	for i, name := range names {
-		list[i] = of(name)
+		list[i] = convert(name)
 	}
 	return list
 }

@@ -11,93 +11,100 @@ import (
 
 // field is an attribute or a block within a block.
 type field struct {
-	at       int
-	name     string // of the attribute or the kind of the block, in lower case
-	label    string // the name of the block
-	from, to int    // the value's place in the text, of an attribute that is no block
-	fields   []field
+	offset     int     // where it begins in the text
+	name       string  // of the attribute, or the kind of the block, in lower case
+	label      string  // the name of the block
+	start, end int     // the value of an attribute that is no block is text[from:to]
+	fields     []field // the attributes and blocks in a block
 }
 
-// mostNested bounds the blocks within each other.
-const mostNested = 16
+// mostDepth bounds the number of blocks within each other.
+const mostDepth = 16
 
-// top reads `kind NAME { … }`, the only block of a file.
-func (s *source) top(kind string) (e field) {
+// readTop reads `kind NAME { … }`, the only block of a file.
+func (s *source) readTop(kind string) (block field) {
 	s.peek()
-	e.at = s.at
-	if e.name = s.word(); e.name != kind {
-		s.at = e.at
-		s.wanted(kind, "at the beginning")
-		return e
+	block.offset = s.offset
+	if block.name = s.readWord(); block.name != kind {
+		s.offset = block.offset
+		s.failWanted(kind, "at the beginning")
+		return block
 	}
-	e.label = s.name()
+	block.label = s.readName()
 	s.expect('{', "after %s", kind)
-	e.fields = s.fields(kind, 0)
-	s.take(';')
-	if !s.done() {
-		s.wanted("the end of the file", "after %s", kind)
+	block.fields = s.readFields(kind, 0)
+	s.accept(';')
+	if !s.atEnd() {
+		s.failWanted("the end of the file", "after %s", kind)
 	}
-	return e
+	return block
 }
 
-// fields reads up to the closing brace of a block, and passes it.
-func (s *source) fields(where string, depth int) (list []field) {
-	if depth > mostNested {
-		s.fail(s.at, uai.ErrLimit, "more than %d blocks within each other", mostNested)
+// readFields reads the attributes and blocks of a block up to its closing brace, and the brace. depth is the number of
+// blocks around it.
+func (s *source) readFields(place string, depth int) (list []field) {
+	if depth > mostDepth {
+		s.fail(s.offset, uai.ErrLimit, "more than %d blocks within each other", mostDepth)
 	}
-	for s.err == nil && !s.take('}') {
+	for s.err == nil && !s.accept('}') {
 		s.peek()
-		e := field{at: s.at}
-		e.name = strings.ToLower(s.word())
+		item := field{offset: s.offset}
+		item.name = strings.ToLower(s.readWord())
 		switch {
-		case e.name == "":
-			s.wanted("an attribute, a block or '}'", "in %s", where)
-		case s.take('='):
+		case item.name == "":
+			s.failWanted("an attribute, a block or '}'", "in %s", place)
+		case s.accept('='): // an attribute, whose value may be a block
 			if s.peek() == '{' {
-				s.at++
-				e.fields = s.fields(where, depth+1)
+				s.offset++
+				item.fields = s.readFields(place, depth+1)
 			} else {
-				e.from = s.at
-				s.pass(where + ": " + e.name)
-				e.to = s.at
+				item.start = s.offset
+				s.skipValue(place + ": " + item.name)
+				item.end = s.offset
 			}
-			s.take(';')
-		default:
-			e.label = s.name()
-			s.expect('{', "in %s: after %s", where, quoted(e.name))
-			e.fields = s.fields(e.name+" "+quoted(e.label), depth+1)
-			s.take(';')
+			s.accept(';')
+		default: // a block
+			item.label = s.readName()
+			s.expect('{', "in %s: after %s", place, quote(item.name))
+			item.fields = s.readFields(item.name+" "+quote(item.label), depth+1)
+			s.accept(';')
 		}
-		list = append(list, e)
+		list = append(list, item)
 	}
 	return list
 }
 
-// pass passes a value, up to its semicolon.
-func (s *source) pass(where string) {
+// skipValue reads up to the semicolon that ends a value, which stays unread. Semicolons within braces are part of the
+// value.
+func (s *source) skipValue(place string) {
 	var open []byte // the braces and parentheses that are open
 	for s.err == nil {
 		c := s.peek()
-		switch inner := len(open) - 1; {
-		case c == ';' && inner < 0:
+		innermost := byte(0) // 0: none is open
+		if len(open) > 0 {
+			innermost = open[len(open)-1]
+		}
+		isClosing := innermost == '{' && c == '}' || innermost == '(' && c == ')'
+		switch {
+		case c == ';' && innermost == 0:
 			return
 		case c == '{' || c == '(':
 			open = append(open, c)
-			s.at++
-		case (c == '}' || c == ')') && inner >= 0 && (open[inner] == '{') == (c == '}'):
-			open = open[:inner]
-			s.at++
-		case c == '}' || c == ')' || s.done() || c == ';' && open[inner] == '(':
-			s.wanted("';'", "%s", where)
+			s.offset++
+		case isClosing:
+			open = open[:len(open)-1]
+			s.offset++
+		case c == '}' || c == ')' || s.atEnd() || c == ';' && innermost == '(':
+			s.failWanted("';'", "%s", place)
 		case c == '"':
-			s.name()
+			s.readName()
 		default:
-			s.at++
+			s.offset++
 		}
 	}
 }
 
-// attribute returns an attribute or a block of a name; nil if there is none.
+// attribute returns the attribute or block of a name within e; nil if there is none.
 func (e *field) attribute(name string) *field {
 	for i := range e.fields {
 		if e.fields[i].name == name {
@@ -107,55 +114,56 @@ func (e *field) attribute(name string) *field {
 	return nil
 }
 
-// items gives the words and texts of a value to do, parentheses apart; an item that is left out is an empty word.
-func (s *source) items(e *field, do func(at int, word string)) {
+// forEachItem calls do for each word and quoted text of a value, without the parentheses around them. An item that is
+// left out between commas is an empty word. Then it goes on reading where it was before.
+func (s *source) forEachItem(e *field, do func(offset int, word string)) {
 	if e == nil || s.err != nil {
 		return
 	}
-	end := s.at
-	between := true // an item is next, or none
-	for s.at = e.from; s.err == nil; {
+	resume := s.offset
+	between := true // no item was read since the last comma or parenthesis: a comma here means that one is left out
+	for s.offset = e.start; s.err == nil; {
 		c := s.peek()
-		at := s.at
-		if at >= e.to {
+		offset := s.offset
+		if offset >= e.end {
 			break
 		}
 		switch c {
 		case '(', ')':
 			between = c == '('
-			s.at++
+			s.offset++
 		case ',':
 			if between {
-				do(at, "")
+				do(offset, "")
 			}
 			between = true
-			s.at++
+			s.offset++
 		case '"':
-			do(at, s.name())
+			do(offset, s.readName())
 			between = false
 		default:
-			word := s.word()
+			word := s.readWord()
 			if word == "" {
-				s.wanted("a value", "in a list")
+				s.failWanted("a value", "in a list")
 				return
 			}
-			do(at, word)
+			do(offset, word)
 			between = false
 		}
 	}
 	if s.err == nil {
-		s.at = end
+		s.offset = resume
 	}
 }
 
-// wordsOf returns the words and texts of a value.
+// wordsOf returns the words and texts of a value; nil if e is nil.
 func (s *source) wordsOf(e *field) (list []string) {
-	s.items(e, func(_ int, word string) { list = append(list, word) })
+	s.forEachItem(e, func(_ int, word string) { list = append(list, word) })
 	return list
 }
 
-// wordOf returns the only word of a value; empty if there is none.
+// wordOf returns the only word of a value; empty if e is nil or has none.
 func (s *source) wordOf(e *field) (word string) {
-	s.items(e, func(_ int, w string) { word = w })
+	s.forEachItem(e, func(_ int, w string) { word = w })
 	return word
 }

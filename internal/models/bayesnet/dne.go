@@ -19,21 +19,21 @@ import (
 // no node has one as its parent. Decisions, utilities, nodes given by an equation and delays are refused with fault.Unsupported. A finding
 // that is entered on a node is not part of the model.
 func ReadDNE(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
-	n, err := newNetwork(lexicon{"dne", structure + "=", []string{"//"}, true}, r, limits)
+	n, err := newNetwork(lexicon{format: "dne", stops: structure + "=", comments: []string{"//"}, hasBlockComments: true}, r, limits)
 	if err != nil {
 		return nil, err
 	}
 	p := &dne{network: n, constants: map[string]bool{}}
-	file := p.top("bnet")
+	file := p.readTop("bnet")
 	var nodes []*field
 	for i := range file.fields {
-		if e := &file.fields[i]; e.name == "node" && p.err == nil && p.declaration(e) {
-			nodes = append(nodes, e)
+		if block := &file.fields[i]; block.name == "node" && p.err == nil && p.readNode(block) {
+			nodes = append(nodes, block)
 		}
 	}
-	for v, e := range nodes {
+	for v, block := range nodes {
 		if p.err == nil {
-			p.definition(v, e)
+			p.readDistribution(v, block)
 		}
 	}
 	return p.finish()
@@ -42,195 +42,205 @@ func ReadDNE(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 // dne reads a DNE file.
 type dne struct {
 	*network
-	constants map[string]bool
+	constants map[string]bool // names of constant nodes, which are no variables
 }
 
-// declaration reads a node with its states; false: it is none of the model's.
-func (p *dne) declaration(e *field) bool {
-	kind := strings.ToUpper(p.wordOf(e.attribute("kind")))
+// readNode reads a node with its states and adds it. It returns false if the node is no variable of the model, or after
+// an error.
+func (p *dne) readNode(node *field) bool {
+	kind := strings.ToUpper(p.wordOf(node.attribute("kind")))
 	switch {
 	case kind == "CONSTANT" || kind == "DOCUMENTATION":
-		p.constants[e.label] = true
+		p.constants[node.label] = true
 		return false
 	case kind != "" && kind != "NATURE":
-		p.unsupported(e, "is of the kind %s: a model has discrete chance nodes only", strings.ToLower(kind))
-	case e.attribute("delays") != nil:
-		p.unsupported(e, "has delays: unroll the network over time first")
+		p.failNode(node, "is of the kind %s: a model has discrete chance nodes only", strings.ToLower(kind))
+	case node.attribute("delays") != nil:
+		p.failNode(node, "has delays: unroll the network over time first")
 	case p.err == nil:
-		p.node(e.at, e.label, p.states(e))
+		p.addNode(node.offset, node.label, p.readStates(node))
 	}
 	return p.err == nil
 }
 
-// unsupported refuses a node.
-func (p *dne) unsupported(e *field, why string, args ...any) {
-	p.failAs(fault.Unsupported, e.at, uai.ErrModel, "node %s "+why, append([]any{quoted(e.label)}, args...)...)
+// failNode notes the error that a node is of a sort that is not read.
+func (p *dne) failNode(node *field, why string, args ...any) {
+	p.failAs(fault.Unsupported, node.offset, uai.ErrModel, "node %s "+why, append([]any{quote(node.label)}, args...)...)
 }
 
-// states returns the names of a node's states, empty ones where there are none. Without a name a state is called by its level, and as "0 to
-// 10" between each two levels if the node is not discrete: so a number is never taken for its position.
-func (p *dne) states(e *field) []string {
-	if list := p.wordsOf(e.attribute("states")); len(list) > 0 {
+// readStates returns the names of a node's states, empty ones if it has none. Without a name a state is called by its
+// level, or, if the node is divided into intervals, as "0 to 10" by the levels at both ends: so a number in the file is
+// never taken for the state's position.
+func (p *dne) readStates(node *field) []string {
+	if list := p.wordsOf(node.attribute("states")); len(list) > 0 {
 		return list
 	}
-	titles := p.wordsOf(e.attribute("statetitles"))
-	levels := p.wordsOf(e.attribute("levels"))
-	number := e.attribute("numstates")
-	discrete := strings.ToUpper(p.wordOf(e.attribute("discrete"))) != "FALSE"
+	titles := p.wordsOf(node.attribute("statetitles"))
+	levels := p.wordsOf(node.attribute("levels"))
+	number := node.attribute("numstates")
+	isDiscrete := strings.ToUpper(p.wordOf(node.attribute("discrete"))) != "FALSE"
 	switch {
-	case !discrete && len(levels) > 1:
+	case !isDiscrete && len(levels) > 1:
 		intervals := make([]string, len(levels)-1)
 		for k := range intervals {
 			intervals[k] = levels[k] + " to " + levels[k+1]
 		}
-		return distinct(intervals)
-	case !discrete:
-		p.unsupported(e, "is continuous and has no levels: a model has discrete chance nodes only")
+		return emptyIfRepeated(intervals)
+	case !isDiscrete:
+		p.failNode(node, "is continuous and has no levels: a model has discrete chance nodes only")
 		return nil
 	case len(titles) > 0:
 		return titles
 	case len(levels) > 0:
-		return distinct(levels)
+		return emptyIfRepeated(levels)
 	case number != nil:
 		n, err := strconv.Atoi(p.wordOf(number))
-		if err != nil || n < 1 || n > p.domain {
-			p.fail(number.at, uai.ErrModel, "node %s has %s states, 1 to %d are read", quoted(e.label), quoted(p.wordOf(number)), p.domain)
+		if err != nil || n < 1 || n > p.mostStates {
+			p.fail(number.offset, uai.ErrModel, "node %s has %s states, 1 to %d are read", quote(node.label), quote(p.wordOf(number)), p.mostStates)
 			return nil
 		}
-		return p.unnamed(number.at, e.label, n)
+		return p.unnamedStates(number.offset, node.label, n)
 	}
 	return nil
 }
 
-// distinct returns names, empty ones if two are the same.
-func distinct(names []string) []string {
-	if sorted := slices.Sorted(slices.Values(names)); len(slices.Compact(sorted)) < len(names) {
+// emptyIfRepeated returns the names, or as many empty ones if two of them are the same.
+func emptyIfRepeated(names []string) []string {
+	sorted := slices.Sorted(slices.Values(names))
+	if hasDuplicate := len(slices.Compact(sorted)) < len(names); hasDuplicate {
 		return make([]string, len(names))
 	}
 	return names
 }
 
-// definition reads a node's distribution.
-func (p *dne) definition(v int, e *field) {
+// readDistribution reads the parents and the distribution of node v: a table, or a function if there is no table or the
+// node says that it is deterministic.
+func (p *dne) readDistribution(v int, node *field) {
 	var scope []int
-	p.items(e.attribute("parents"), func(at int, word string) {
+	p.forEachItem(node.attribute("parents"), func(offset int, word string) {
 		if p.constants[word] {
-			p.failAs(fault.Unsupported, at, uai.ErrModel, "node %s has the constant %s as its parent", p.called(v), quoted(word))
+			p.failAs(fault.Unsupported, offset, uai.ErrModel, "node %s has the constant %s as its parent", p.nameOf(v), quote(word))
 			return
 		}
-		scope = append(scope, p.variable(at, word))
+		scope = append(scope, p.findVariable(offset, word))
 	})
 	if p.err != nil {
 		return
 	}
 	scope = append(scope, v)
-	table, functional := e.attribute("probs"), e.attribute("functable")
+	table, function := node.attribute("probs"), node.attribute("functable")
 	switch {
-	case functional != nil && (table == nil || strings.EqualFold(p.wordOf(e.attribute("chance")), "DETERMIN")):
-		p.function(functional, scope, p.levels(e))
+	case function != nil && (table == nil || strings.EqualFold(p.wordOf(node.attribute("chance")), "DETERMIN")):
+		p.readFunction(function, scope, p.readLevels(node))
 	case table != nil:
-		p.numbersOf(table, scope)
-	case e.attribute("equation") != nil:
-		p.unsupported(e, "is given by the equation %s, tables are read", quoted(p.wordOf(e.attribute("equation"))))
+		p.readTable(table, scope)
+	case node.attribute("equation") != nil:
+		p.failNode(node, "is given by the equation %s, tables are read", quote(p.wordOf(node.attribute("equation"))))
 	}
 }
 
-// numbersOf reads a table: numbers, @imposs for 0, and #3 for a row with all of its weight on state 3.
-func (p *dne) numbersOf(e *field, scope []int) {
-	t := p.table(e.at, scope)
+// readTable reads a table: numbers, @imposs for 0, and #3 for a whole row that has 1 for state 3 and 0 for the others.
+func (p *dne) readTable(e *field, scope []int) {
+	t := p.addTable(e.offset, scope)
 	if t == nil {
 		return
 	}
-	v, n := scope[len(scope)-1], 0
-	where := "the table of node " + p.called(v)
-	p.items(e, func(at int, word string) {
-		size := 1
+	v, n := scope[len(scope)-1], 0 // the node; the number of entries so far
+	place := "the table of node " + p.nameOf(v)
+	p.forEachItem(e, func(offset int, word string) {
+		size := 1 // entries that the word stands for
 		if strings.HasPrefix(word, "#") {
 			size = p.m.Domains[v]
 		}
 		switch {
 		case n+size > len(t.Data):
-			p.fail(at, uai.ErrModel, "%s: more than %d numbers", where, len(t.Data))
+			p.fail(offset, uai.ErrModel, "%s: more than %d numbers", place, len(t.Data))
 			return
 		case size > 1 && n%size != 0:
-			p.fail(at, uai.ErrModel, "%s: %s within a row", where, quoted(word))
+			p.fail(offset, uai.ErrModel, "%s: %s within a row", place, quote(word))
 			return
 		case strings.HasPrefix(word, "#"):
-			if x := p.indexed(at, v, word, nil); p.err == nil {
+			if x := p.stateIndex(offset, v, word, nil); p.err == nil {
 				t.Data[n+x] = 1
 			}
-		case strings.EqualFold(word, "@imposs"):
+		case strings.EqualFold(word, "@imposs"): // 0, as the entry is already
 		default:
-			t.Data[n] = p.number(at, word, where)
+			t.Data[n] = p.parseNumber(offset, word, place)
 		}
 		n += size
 	})
 	if n < len(t.Data) {
-		p.fail(e.at, uai.ErrModel, "%s: %d numbers, %d are needed", where, n, len(t.Data))
+		p.fail(e.offset, uai.ErrModel, "%s: %d numbers, %d are needed", place, n, len(t.Data))
 	}
 }
 
-// function reads the state of a node for every combination of its parents' states, where the node has these levels.
-func (p *dne) function(e *field, scope []int, levels []float64) {
-	if !p.factor(e.at, scope) {
+// readFunction reads the state of a node for every combination of its parents' states. levels are those of the node, by
+// which it may name a state.
+func (p *dne) readFunction(e *field, scope []int, levels []float64) {
+	if !p.addFactor(e.offset, scope) {
 		return
 	}
-	shape := p.shape(scope)
-	if !p.spend(e.at, scope, shape) {
+	shape := p.shapeOf(scope)
+	if !p.spendEntries(e.offset, scope, shape) {
 		return
 	}
 	v := scope[len(scope)-1]
 	size := decimal.Entries(shape[:len(shape)-1])
 	var values []int
-	p.items(e, func(at int, word string) {
+	p.forEachItem(e, func(offset int, word string) {
 		if len(values) == size {
-			p.fail(at, uai.ErrModel, "the function of node %s: more than %d states", p.called(v), size)
+			p.fail(offset, uai.ErrModel, "the function of node %s: more than %d states", p.nameOf(v), size)
 			return
 		}
-		values = append(values, p.indexed(at, v, word, levels))
+		values = append(values, p.stateIndex(offset, v, word, levels))
 	})
 	if len(values) < size {
-		p.fail(e.at, uai.ErrModel, "the function of node %s: %d states, %d are needed", p.called(v), len(values), size)
+		p.fail(e.offset, uai.ErrModel, "the function of node %s: %d states, %d are needed", p.nameOf(v), len(values), size)
 	}
 	if p.err == nil {
-		p.m.Factors[len(p.m.Factors)-1].Table = function(shape, values)
+		p.m.Factors[len(p.m.Factors)-1].Table = functionTable(shape, values)
 	}
 }
 
-// levels are the numbers of a node's states, or their limits, where there is one more of these; nil if there are none.
-func (p *dne) levels(e *field) (list []float64) {
-	p.items(e.attribute("levels"), func(at int, word string) {
+// readLevels returns the levels of a node: the number of each state or, if there is one more than states, the limits
+// between which each state lies. It returns nil if the node has none.
+func (p *dne) readLevels(node *field) (list []float64) {
+	p.forEachItem(node.attribute("levels"), func(offset int, word string) {
 		v, err := strconv.ParseFloat(strings.Replace(strings.ToUpper(word), "INFINITY", "INF", 1), 64)
 		if err != nil {
-			p.fail(at, uai.ErrSyntax, "node %s: the level %s is no number", quoted(e.label), quoted(word))
+			p.fail(offset, uai.ErrSyntax, "node %s: the level %s is no number", quote(node.label), quote(word))
 		}
 		list = append(list, v)
 	})
 	return list
 }
 
-// indexed is a state by its name, by its position behind #, or by a number that is its level or lies within its limits.
-func (p *dne) indexed(at, v int, word string, levels []float64) int {
-	position, ok := strings.CutPrefix(word, "#")
+// stateIndex returns the index of the state of node v that a word means: by its name, by its position as in #3, or by a
+// number that is the state's level or lies within its limits.
+func (p *dne) stateIndex(offset, v int, word string, levels []float64) int {
+	position, isPosition := strings.CutPrefix(word, "#")
 	number, err := decimal.Parse(word)
-	_, named := p.values[v][word]
+	_, isName := p.values[v][word]
 	switch {
-	case ok:
+	case isPosition:
 		x, err := strconv.Atoi(position)
 		if err != nil || x < 0 || x >= p.m.Domains[v] {
-			p.fail(at, uai.ErrModel, "node %s has no state %s, it has %d", p.called(v), quoted(word), p.m.Domains[v])
+			p.fail(offset, uai.ErrModel, "node %s has no state %s, it has %d", p.nameOf(v), quote(word), p.m.Domains[v])
 			return 0
 		}
 		return x
-	case err != nil || named || len(levels) == 0:
-		return p.state(at, v, word)
+	case err != nil || isName || len(levels) == 0:
+		return p.findState(offset, v, word)
 	}
+	areLimits := len(levels) == p.m.Domains[v]+1
 	for x := range p.m.Domains[v] {
-		limits := len(levels) == p.m.Domains[v]+1
-		if limits && levels[x] <= number && number < levels[x+1] || !limits && x < len(levels) && levels[x] == number {
+		if areLimits && levels[x] <= number && number < levels[x+1] {
+			return x
+		}
+		if !areLimits && x < len(levels) && levels[x] == number {
 			return x
 		}
 	}
-	p.fail(at, uai.ErrModel, "node %s has no state for %s among its levels", p.called(v), quoted(word))
+	p.fail(offset, uai.ErrModel, "node %s has no state for %s among its levels", p.nameOf(v), quote(word))
 	return 0
 }

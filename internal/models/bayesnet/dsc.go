@@ -14,36 +14,36 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// ReadDSC reads a DSC file.
+// ReadDSC reads a DSC file: discrete nodes with a table, given row by row.
 func ReadDSC(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
-	n, err := newNetwork(lexicon{"dsc", structure + ":=", []string{"//"}, true}, r, limits)
+	n, err := newNetwork(lexicon{format: "dsc", stops: structure + ":=", comments: []string{"//"}, hasBlockComments: true}, r, limits)
 	if err != nil {
 		return nil, err
 	}
 	p := &dsc{n}
-	for !p.done() {
-		at := p.at
-		switch word := p.word(); word {
+	for !p.atEnd() {
+		offset := p.offset
+		switch word := p.readWord(); word {
 		case "belief":
-			p.begin(at, "belief network")
-			if p.word() != "network" {
-				p.wanted("network", "after belief")
+			p.beginModel(offset, "belief network")
+			if p.readWord() != "network" {
+				p.failWanted("network", "after belief")
 			}
 			if p.peek() == '"' {
-				p.name()
+				p.readName()
 			}
 		case "properties":
-			p.block("properties")
+			p.skipBlock("properties")
 		case "node":
-			p.declaration(at)
+			p.readNode(offset)
 		case "probability":
-			p.distribution(at)
+			p.readDistribution(offset)
 		case "decision", "utility":
-			p.failAs(fault.Unsupported, at, uai.ErrModel, "%s is of the kind %s: a model has discrete chance nodes only",
-				quoted(p.name()), word)
+			p.failAs(fault.Unsupported, offset, uai.ErrModel, "%s is of the kind %s: a model has discrete chance nodes only",
+				quote(p.readName()), word)
 		default:
-			p.at = at
-			p.wanted("a node or a probability", "between blocks")
+			p.offset = offset
+			p.failWanted("a node or a probability", "between blocks")
 		}
 	}
 	return p.finish()
@@ -52,155 +52,156 @@ func ReadDSC(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 // dsc reads a DSC file.
 type dsc struct{ *network }
 
-// block passes a block in braces.
-func (p *dsc) block(where string) {
-	p.expect('{', "after %s", where)
-	for depth, from := 1, p.at; depth > 0 && !p.long(from, "%s", where); {
+// skipBlock reads a block in braces and drops it.
+func (p *dsc) skipBlock(place string) {
+	p.expect('{', "after %s", place)
+	for depth, start := 1, p.offset; depth > 0 && !p.failIfLong(start, "%s", place); {
 		switch p.peek() {
 		case '{':
 			depth++
-			p.at++
+			p.offset++
 		case '}':
 			depth--
-			p.at++
+			p.offset++
 		case '"':
-			p.name()
+			p.readName()
 		default:
-			if p.done() {
-				p.wanted("'}'", "in %s", where)
+			if p.atEnd() {
+				p.failWanted("'}'", "in %s", place)
 				return
 			}
-			p.at++
+			p.offset++
 		}
 	}
 }
 
-// declaration reads a node with its states.
-func (p *dsc) declaration(at int) {
-	name := p.name()
-	p.expect('{', "after node %s", quoted(name))
+// readNode reads a node with its states and its display name, and adds it. offset is where the node begins.
+func (p *dsc) readNode(offset int) {
+	name := p.readName()
+	p.expect('{', "after node %s", quote(name))
 	var states []string
 	display := ""
-	for !p.take('}') && p.err == nil {
+	for !p.accept('}') && p.err == nil {
 		p.peek()
-		from := p.at
-		switch p.word() {
+		start := p.offset
+		switch p.readWord() {
 		case "name":
-			p.assigned()
-			display = p.name()
-			p.skip(';', "node %s", quoted(name))
+			p.skipAssignment()
+			display = p.readName()
+			p.skipTo(';', "node %s", quote(name))
 		case "type":
 			if states != nil {
-				p.fail(from, uai.ErrSyntax, "node %s has two types", quoted(name))
+				p.fail(start, uai.ErrSyntax, "node %s has two types", quote(name))
 				return
 			}
-			p.assigned()
-			states = p.states(name)
+			p.skipAssignment()
+			states = p.readStates(name)
 		case "properties":
-			p.block("the properties of node " + quoted(name))
+			p.skipBlock("the properties of node " + quote(name))
 		case "":
-			p.wanted("'}'", "node %s", quoted(name))
+			p.failWanted("'}'", "node %s", quote(name))
 		default:
-			p.skip(';', "node %s", quoted(name))
+			p.skipTo(';', "node %s", quote(name))
 		}
 	}
-	p.node(at, name, states)
-	p.alias(at, len(p.m.Domains)-1, display)
+	p.addNode(offset, name, states)
+	p.setAlias(offset, len(p.m.Domains)-1, display)
 }
 
-// assigned passes a colon or an equals sign, if one is there.
-func (p *dsc) assigned() {
-	if !p.take(':') {
-		p.take('=')
+// skipAssignment reads a colon or an equals sign, if one is next.
+func (p *dsc) skipAssignment() {
+	if !p.accept(':') {
+		p.accept('=')
 	}
 }
 
-// states reads `discrete[2] = { "yes", "no" };`; the names may be left out.
-func (p *dsc) states(name string) []string {
-	said := p.discrete("node", name, fault.Unsupported)
-	if said == 0 {
+// readStates reads `discrete[2] = { "yes", "no" };` and returns the names. They may be left out.
+func (p *dsc) readStates(name string) []string {
+	announced := p.readDiscrete("node", name, fault.Unsupported)
+	if announced == 0 {
 		return nil
 	}
 	var states []string
-	at := p.at
-	if p.take('='); p.take('{') {
-		states = p.list("node", name, said)
+	offset := p.offset
+	if p.accept('='); p.accept('{') {
+		states = p.readStateList("node", name, announced)
 	} else {
-		states = p.unnamed(at, name, said)
+		states = p.unnamedStates(offset, name, announced)
 	}
-	p.expect(';', "after the type of node %s", quoted(name))
+	p.expect(';', "after the type of node %s", quote(name))
 	return states
 }
 
-// distribution reads the table of a node.
-func (p *dsc) distribution(at int) {
-	rows := p.rows(at)
+// readDistribution reads the table of a node, row by row. offset is where it begins.
+func (p *dsc) readDistribution(offset int) {
+	rows := p.openRows(offset)
 	if rows == nil {
 		return
 	}
-	for !p.take('}') && p.err == nil {
+	for !p.accept('}') && p.err == nil {
 		p.peek()
-		from := p.at
+		start := p.offset
 		c := p.peek()
 		switch {
-		case p.take('('):
-			r := p.row(from, rows)
-			p.take(':')
+		case p.accept('('): // a row with the states of the parents
+			r := p.readParentStates(start, rows)
+			p.accept(':')
 			if p.err == nil {
-				rows.fill(from, r)
+				rows.readRow(start, r)
 			}
-		case len(rows.scope) == 1 && strings.IndexByte("0123456789.-?", c) >= 0:
-			rows.fill(from, 0)
+		case len(rows.scope) == 1 && strings.IndexByte("0123456789.-?", c) >= 0: // the only row of a node without parents
+			rows.readRow(start, 0)
 		default:
-			switch word := p.word(); word {
+			switch word := p.readWord(); word {
 			case "default":
-				p.assigned()
-				rows.fallback(from)
+				p.skipAssignment()
+				rows.readDefault(start)
 			case "property":
-				p.skip(';', "node %s", p.called(rows.child()))
+				p.skipTo(';', "node %s", p.nameOf(rows.child()))
 			case "function":
-				p.assigned()
-				p.failAs(fault.Unsupported, from, uai.ErrModel, "node %s is given by the function %s, rows of numbers are read",
-					p.called(rows.child()), quoted(p.name()))
+				p.skipAssignment()
+				p.failAs(fault.Unsupported, start, uai.ErrModel, "node %s is given by the function %s, rows of numbers are read",
+					p.nameOf(rows.child()), quote(p.readName()))
 			default:
-				p.at = from
-				p.wanted("a row", "node %s", p.called(rows.child()))
+				p.offset = start
+				p.failWanted("a row", "node %s", p.nameOf(rows.child()))
 			}
 		}
 	}
-	rows.close(at)
+	rows.fillMissing(offset)
 }
 
-// row reads `0, 1)`: the states of the parents, by position or by name.
-func (p *dsc) row(at int, rows *rows) (row int) {
-	parents, n := rows.scope[:len(rows.scope)-1], 0
-	for !p.take(')') && p.err == nil {
+// readParentStates reads `0, 1)`, the states of the parents by position or by name, and returns the index of their row.
+func (p *dsc) readParentStates(offset int, rows *rowReader) (row int) {
+	parents, count := rows.scope[:len(rows.scope)-1], 0
+	for !p.accept(')') && p.err == nil {
 		c := p.peek()
-		from := p.at
-		label := p.name()
+		start := p.offset
+		label := p.readName()
 		if label == "" && c != '"' {
-			p.wanted("a state", "node %s", p.called(rows.child()))
+			p.failWanted("a state", "node %s", p.nameOf(rows.child()))
 			return 0
 		}
-		if n++; n <= len(parents) {
-			row = row*rows.t.Shape[n-1] + p.position(from, parents[n-1], label, c == '"')
+		if count++; count <= len(parents) {
+			row = row*rows.table.Shape[count-1] + p.stateIndex(start, parents[count-1], label, c == '"')
 		}
-		p.take(',')
+		p.accept(',')
 	}
-	if n != len(parents) {
-		p.fail(at, uai.ErrModel, "node %s: a row names %d states, it has %d parents", p.called(rows.child()), n, len(parents))
+	if count != len(parents) {
+		p.fail(offset, uai.ErrModel, "node %s: a row names %d states, it has %d parents", p.nameOf(rows.child()), count, len(parents))
 	}
 	return row
 }
 
-// position is the state that a label means: digits are a position, unless they are in quotes.
-func (p *dsc) position(at, v int, label string, name bool) int {
+// stateIndex returns the index of the state of node v that a label means: digits are a position, unless they are in
+// quotes.
+func (p *dsc) stateIndex(offset, v int, label string, isQuoted bool) int {
 	x, err := strconv.Atoi(label)
-	if err != nil || name {
-		return p.state(at, v, label)
+	if err != nil || isQuoted {
+		return p.findState(offset, v, label)
 	}
 	if x < 0 || x >= p.m.Domains[v] {
-		p.fail(at, uai.ErrModel, "node %s has no state %d, it has %d", p.called(v), x, p.m.Domains[v])
+		p.fail(offset, uai.ErrModel, "node %s has no state %d, it has %d", p.nameOf(v), x, p.m.Domains[v])
 		return 0
 	}
 	return x
@@ -208,28 +209,28 @@ func (p *dsc) position(at, v int, label string, name bool) int {
 
 // WriteDSC writes a Bayesian network as a DSC file that ReadDSC reads back with the same bits.
 func WriteDSC(to io.Writer, m *factorgraph.Model) error {
-	w, err := newWritten("dsc", to, m)
+	w, err := newNetworkWriter("dsc", to, m)
 	if err != nil {
 		return err
 	}
 	w.WriteString("belief network \"unknown\"\n")
-	names := each(dscName, w.names)
+	names := mapNames(dscName, w.names)
 	for v, name := range names {
-		states := strings.Join(each(inQuotes, w.states[v]), ", ")
+		states := strings.Join(mapNames(quoteName, w.states[v]), ", ")
 		fmt.Fprintf(w, "node %s {\n", name)
-		if display := w.display(v); display != w.names[v] {
-			fmt.Fprintf(w, "  name : %s;\n", inQuotes(display))
+		if display := w.displayName(v); display != w.names[v] {
+			fmt.Fprintf(w, "  name : %s;\n", quoteName(display))
 		}
 		fmt.Fprintf(w, "  type : discrete [ %d ] = { %s };\n}\n", len(w.states[v]), states)
 	}
-	w.distributions(names, "", ") : ", func(_, x int) string { return strconv.Itoa(x) })
-	return w.close()
+	w.writeDistributions(names, "", ") : ", func(_, x int) string { return strconv.Itoa(x) })
+	return w.finish()
 }
 
-// dscName is a node's name: in quotes where it is no identifier.
+// dscName returns a node's name as DSC has it: in quotes if it is no identifier.
 func dscName(name string) string {
 	if identifier(name, "_") == name {
 		return name
 	}
-	return inQuotes(name)
+	return quoteName(name)
 }

@@ -19,68 +19,71 @@ var kindsOfDSL = map[string]string{
 
 // ReadDSL reads a DSL file. Nodes are called by their ids; kinds of nodes and the sequence of numbers are as in XDSL.
 func ReadDSL(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
-	n, err := newNetwork(lexicon{"dsl", structure + "=", []string{"//"}, true}, r, limits)
+	n, err := newNetwork(lexicon{format: "dsl", stops: structure + "=", comments: []string{"//"}, hasBlockComments: true}, r, limits)
 	if err != nil {
 		return nil, err
 	}
 	p := &xdsl{network: n, ids: map[string]int{}}
-	file := p.top("net")
+	file := p.readTop("net")
 	var nodes []*element
 	for i := range file.fields {
-		if e := &file.fields[i]; e.name == "node" && p.err == nil {
-			node := p.nodeOfDSL(e)
+		if block := &file.fields[i]; block.name == "node" && p.err == nil {
+			node := p.asXDSL(block)
 			nodes = append(nodes, node)
-			p.declaration(node)
+			p.readNode(node)
 		}
 	}
 	for _, node := range nodes {
-		p.definition(node)
+		p.readDistribution(node)
 	}
 	return p.finish()
 }
 
-// nodeOfDSL is a node as XDSL has it.
-func (p *xdsl) nodeOfDSL(e *field) *element {
-	kind := p.wordOf(e.attribute("type"))
-	node := &element{name: kindsOfDSL[kind], at: e.at}
+// asXDSL returns a node of a DSL file as the element that XDSL has for it: its kind, id, parents, states and numbers.
+func (p *xdsl) asXDSL(block *field) *element {
+	// kind and id
+	kind := p.wordOf(block.attribute("type"))
+	node := &element{name: kindsOfDSL[kind], offset: block.offset}
 	if node.name == "" {
 		node.name = strings.ToLower(kind)
 	}
-	id := e.label
-	if header := e.attribute("header"); header != nil && header.attribute("id") != nil {
+	id := block.label
+	if header := block.attribute("header"); header != nil && header.attribute("id") != nil {
 		id = p.wordOf(header.attribute("id"))
 	}
-	node.set("id", id)
-	if parents := e.attribute("parents"); parents != nil {
-		node.kids = append(node.kids, p.gathered("parents", parents))
+	node.setAttribute("id", id)
+
+	// parents, states and numbers
+	if parents := block.attribute("parents"); parents != nil {
+		node.children = append(node.children, p.listElement("parents", parents))
 	}
-	definition := e.attribute("definition")
+	definition := block.attribute("definition")
 	if definition == nil {
 		return node
 	}
-	numbers := map[string]string{"probabilities": "probabilities", "resultingstates": "resultingstates", "strengths": "strengths"}
+	nameInXDSL := map[string]string{"probabilities": "probabilities", "resultingstates": "resultingstates", "strengths": "strengths"}
 	if node.name == "noisymax" {
-		numbers["probabilities"] = "parameters"
+		nameInXDSL["probabilities"] = "parameters"
 	}
-	p.items(definition.attribute("namestates"), func(at int, word string) {
-		state := &element{name: "state", at: at}
-		state.set("id", word)
-		node.kids = append(node.kids, state)
+	p.forEachItem(definition.attribute("namestates"), func(offset int, word string) {
+		state := &element{name: "state", offset: offset}
+		state.setAttribute("id", word)
+		node.children = append(node.children, state)
 	})
 	for i := range definition.fields {
-		if name := numbers[definition.fields[i].name]; name != "" {
-			node.kids = append(node.kids, p.gathered(name, &definition.fields[i]))
+		if name := nameInXDSL[definition.fields[i].name]; name != "" {
+			node.children = append(node.children, p.listElement(name, &definition.fields[i]))
 		}
 	}
 	return node
 }
 
-// gathered is a list as an element of XML has it: words between blanks.
-func (p *xdsl) gathered(name string, e *field) *element {
-	return &element{name: name, at: e.at, text: strings.Join(p.wordsOf(e), " ")}
+// listElement returns the words of a list as an XML element of this name with the words as its text.
+func (p *xdsl) listElement(name string, e *field) *element {
+	return &element{name: name, offset: e.offset, text: strings.Join(p.wordsOf(e), " ")}
 }
 
-// set gives an element an attribute.
-func (e *element) set(name, value string) {
-	e.attr = append(e.attr, xml.Attr{Name: xml.Name{Local: name}, Value: value})
+// setAttribute adds an attribute.
+func (e *element) setAttribute(name, value string) {
+	e.attributes = append(e.attributes, xml.Attr{Name: xml.Name{Local: name}, Value: value})
 }

@@ -8,17 +8,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// function is the table of a node that is a function of its parents: values has the node's state for all of theirs, the last
-// parent fastest. It is a sum of boxes (products of sets of states, on which the function is constant) where these need fewer
-// numbers than the table: so are conjunctions, thresholds and maxima of many parents.
-func function(shape, values []int) tensor.Tensor {
-	parents, d := shape[:len(shape)-1], shape[len(shape)-1]
+// functionTable returns the table of a node that is a function of its parents: values has the node's state for each
+// combination of their states, the last parent fastest.
+//
+// The table is a sum of boxes if these need fewer numbers than all entries, as conjunctions, thresholds and maxima of
+// many parents do. A box is a product of sets of states, one set for each parent, on which the function is constant.
+func functionTable(shape, values []int) tensor.Tensor {
+	// as boxes: a weight and a vector for each variable
+	parents, d := shape[:len(shape)-1], shape[len(shape)-1] // numbers of states
 	width := d
 	for _, n := range parents {
 		width += n
 	}
 	size := len(values) * d
-	b := &boxes{shape: shape, width: width, most: (size - 1) / (width + 1)}
+	b := &boxes{shape: shape, width: width, mostBoxes: (size - 1) / (width + 1)}
 	for _, n := range parents {
 		b.sides = append(b.sides, slices.Repeat([]bool{true}, n))
 	}
@@ -27,8 +30,10 @@ func function(shape, values []int) tensor.Tensor {
 		all[k] = k
 	}
 	if b.split(all, parents, values) {
-		return b.sum()
+		return b.asCP()
 	}
+
+	// as all entries
 	t := &tensor.Dense{Shape: shape, Data: make([]float64, size)}
 	for i, x := range values {
 		t.Data[i*d+x] = 1
@@ -36,48 +41,52 @@ func function(shape, values []int) tensor.Tensor {
 	return t
 }
 
-// boxes are disjoint sets of states of the parents, each with a state of the node.
+// boxes are disjoint sets of combinations of the parents' states. In each of them the node has one state.
 type boxes struct {
-	shape []int
-	width int // numbers of a box
-	most  int // boxes that are worth it
-	sides [][]bool
-	terms [][]float64 // per box: the sides, one behind another, and the node's state
+	shape     []int       // the numbers of states of the parents, then of the node
+	width     int         // the numbers that a box has in its vectors
+	mostBoxes int         // the largest number of boxes that need fewer numbers than a table
+	sides     [][]bool    // per parent, which of its states belong to the current box
+	terms     [][]float64 // per box, its vectors one behind another: those of the parents, then that of the node
 }
 
-// split divides the function of some parents into boxes within the sides as they are; false: into too many.
+// split adds boxes for a function of the parents, whose other parents have the states in sides. values has the function's values, dims the
+// numbers of states of the parents, the last one fastest. It returns false if there are too many boxes.
 func (b *boxes) split(parents, dims, values []int) bool {
-	if !slices.ContainsFunc(values, func(x int) bool { return x != values[0] }) {
-		return b.add(values[0])
+	if isConstant(values) {
+		return b.addBox(values[0])
 	}
-	// the parent whose states fall apart into few groups, most of them constant
+
+	// choose the parent whose states fall into few groups of equal functions, most of them constant
 	best, bestCost := -1, 0
 	var bestGroups [][]int
 	for k := range parents {
-		groups := alike(dims, values, k)
+		groups := groupStates(dims, values, k)
 		cost := 0
 		for _, g := range groups {
-			if part := slice(dims, values, k, g[0]); slices.ContainsFunc(part, func(x int) bool { return x != part[0] }) {
-				cost += len(values)
-			} else {
+			if isConstant(fixParent(dims, values, k, g[0])) {
 				cost++
+			} else {
+				cost += len(values)
 			}
 		}
 		if best < 0 || cost < bestCost {
 			best, bestCost, bestGroups = k, cost, groups
 		}
 	}
+
+	// split the function of the other parents for each group of its states
 	p := parents[best]
-	rest, restDims := slices.Delete(slices.Clone(parents), best, best+1), slices.Delete(slices.Clone(dims), best, best+1)
+	others, otherDims := slices.Delete(slices.Clone(parents), best, best+1), slices.Delete(slices.Clone(dims), best, best+1)
 	for _, g := range bestGroups {
 		side := make([]bool, b.shape[p])
 		for _, x := range g {
 			side[x] = true
 		}
-		whole := b.sides[p]
+		allStates := b.sides[p]
 		b.sides[p] = side
-		ok := b.split(rest, restDims, slice(dims, values, best, g[0]))
-		b.sides[p] = whole
+		ok := b.split(others, otherDims, fixParent(dims, values, best, g[0]))
+		b.sides[p] = allStates
 		if !ok {
 			return false
 		}
@@ -85,9 +94,9 @@ func (b *boxes) split(parents, dims, values []int) bool {
 	return true
 }
 
-// add keeps a box; false: there are too many.
-func (b *boxes) add(state int) bool {
-	if len(b.terms) == b.most {
+// addBox adds the current box, in which the node has this state. It returns false if there are too many boxes.
+func (b *boxes) addBox(state int) bool {
+	if len(b.terms) == b.mostBoxes {
 		return false
 	}
 	term := make([]float64, 0, b.width)
@@ -103,32 +112,38 @@ func (b *boxes) add(state int) bool {
 	return true
 }
 
-func indicator(in bool) float64 {
-	if in {
+// indicator returns 1 for true and 0 for false.
+func indicator(isIn bool) float64 {
+	if isIn {
 		return 1
 	}
 	return 0
 }
 
-// sum is the sum of the boxes.
-func (b *boxes) sum() *tensor.CP {
+// isConstant reports whether all values are the same.
+func isConstant(values []int) bool {
+	return !slices.ContainsFunc(values, func(x int) bool { return x != values[0] })
+}
+
+// asCP returns the sum of the boxes, each a term with weight 1 and an indicator vector for each variable.
+func (b *boxes) asCP() *tensor.CP {
 	t := &tensor.CP{Shape: b.shape, Vectors: make([][]float64, len(b.shape))}
 	for _, term := range b.terms {
 		t.Weights = append(t.Weights, 1)
-		from := 0
+		start := 0
 		for k, n := range b.shape {
-			t.Vectors[k] = append(t.Vectors[k], term[from:from+n]...)
-			from += n
+			t.Vectors[k] = append(t.Vectors[k], term[start:start+n]...)
+			start += n
 		}
 	}
 	return t
 }
 
-// alike groups the states of a parent for which the function of the others is the same.
-func alike(dims, values []int, k int) (groups [][]int) {
+// groupStates groups the states of parent k for which the function of the other parents is the same.
+func groupStates(dims, values []int, k int) (groups [][]int) {
 	var parts [][]int
 	for x := range dims[k] {
-		part := slice(dims, values, k, x)
+		part := fixParent(dims, values, k, x)
 		g := slices.IndexFunc(parts, func(other []int) bool { return slices.Equal(part, other) })
 		if g < 0 {
 			g, parts, groups = len(parts), append(parts, part), append(groups, nil)
@@ -138,15 +153,16 @@ func alike(dims, values []int, k int) (groups [][]int) {
 	return groups
 }
 
-// slice is the function with parent k at state x.
-func slice(dims, values []int, k, x int) []int {
-	inner := 1
+// fixParent returns the function of the other parents if parent k has state x. values has the function's values, dims
+// the numbers of states, the last parent fastest.
+func fixParent(dims, values []int, k, x int) []int {
+	stride := 1
 	for _, n := range dims[k+1:] {
-		inner *= n
+		stride *= n
 	}
 	part := make([]int, 0, len(values)/dims[k])
-	for from := x * inner; from < len(values); from += dims[k] * inner {
-		part = append(part, values[from:from+inner]...)
+	for start := x * stride; start < len(values); start += dims[k] * stride {
+		part = append(part, values[start:start+stride]...)
 	}
 	return part
 }

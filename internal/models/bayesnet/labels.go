@@ -10,63 +10,70 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// labels reads n names up to the closing character: as words if that makes n names that are known, else with intervals as names. known
-// says if the name at a position of the list may stand there; nil: every name may. False, and the names: there are not n of them.
-func (p *network) labels(end byte, n int, known func(k int, name string) bool) (list []string, ok bool) {
-	from := p.at
-	list, ok = p.plainLabels(end, n)
-	wrong, behind := p.err, p.at
-	if wrong == nil && ok && allKnown(list, known) || errors.Is(wrong, uai.ErrLimit) {
+// readLabels reads n names up to the closing character, and passes it. It reads them as words if that makes n names
+// that are known, and else with intervals, such as (0,20], as names. isKnown says whether a name may stand at position
+// k of the list; nil: every name may. ok is false if there are not n names; then list has those that there are.
+func (p *network) readLabels(end byte, n int, isKnown func(k int, name string) bool) (list []string, ok bool) {
+	// the list as words
+	start := p.offset
+	list, ok = p.readPlainLabels(end, n)
+	plainErr, plainEnd := p.err, p.offset
+	if plainErr == nil && ok && allKnown(list, isKnown) || errors.Is(plainErr, uai.ErrLimit) {
 		return list, true
 	}
-	p.err, p.at = nil, from
-	named := p.intervals(end)
+
+	// the list again, with intervals
+	p.err, p.offset = nil, start
+	intervals := p.readIntervalLabels(end)
 	switch {
-	case p.err == nil && len(named) == n && allKnown(named, known):
-		return named, true
-	case p.err == nil && wrong != nil:
-		return named, len(named) == n
+	case p.err == nil && len(intervals) == n && allKnown(intervals, isKnown):
+		return intervals, true
+	case p.err == nil && plainErr != nil:
+		return intervals, len(intervals) == n
 	}
-	p.err, p.at = wrong, behind
+
+	// neither: the result of the words stands
+	p.err, p.offset = plainErr, plainEnd
 	return list, ok
 }
 
-func allKnown(list []string, known func(k int, name string) bool) bool {
+// allKnown reports whether isKnown is true of each name in the list, or nil.
+func allKnown(list []string, isKnown func(k int, name string) bool) bool {
 	for k, name := range list {
-		if known != nil && !known(k, name) {
+		if isKnown != nil && !isKnown(k, name) {
 			return false
 		}
 	}
 	return true
 }
 
-// stopsOf are the characters that end a word in a list with this closing character.
-func stopsOf(end byte) string {
+// labelStops returns the characters that end a word in a list with this closing character.
+func labelStops(end byte) string {
 	if end == ')' {
 		return ",;\")"
 	}
 	return ",;\"{}"
 }
 
-// plainLabels reads names up to the closing character: between commas if these make n of them, else word by word. So a name may have
-// blanks in it if commas divide.
-func (p *network) plainLabels(end byte, n int) ([]string, bool) {
-	var parts [][]string
+// readPlainLabels reads names up to the closing character: the texts between commas if there are n of these, which may
+// have blanks in them, and else each word. The second result is false if there are not n names and no error was noted.
+func (p *network) readPlainLabels(end byte, n int) ([]string, bool) {
+	var parts [][]string // the words between two commas
 	words := 0
-	for open := false; !p.take(end) && p.err == nil; {
-		if p.take(',') {
-			open = false
+	for isOpen := false; !p.accept(end) && p.err == nil; { // isOpen: the last part goes on
+		if p.accept(',') {
+			isOpen = false
 			continue
 		}
-		if !open {
-			parts, open = append(parts, nil), true
+		if !isOpen {
+			parts, isOpen = append(parts, nil), true
 		}
-		name, ok := p.label(end)
+		name, ok := p.readLabel(end)
 		if !ok {
 			return nil, true
 		}
-		if words >= n+p.domain {
-			p.fail(p.at, uai.ErrLimit, "a list of more than %d names", p.domain)
+		if words >= n+p.mostStates {
+			p.fail(p.offset, uai.ErrLimit, "a list of more than %d names", p.mostStates)
 			return nil, true
 		}
 		parts[len(parts)-1] = append(parts[len(parts)-1], name)
@@ -83,28 +90,28 @@ func (p *network) plainLabels(end byte, n int) ([]string, bool) {
 	return list, len(list) == n
 }
 
-// label reads a word or a text in quotes of a list; false, and an error: neither is next.
-func (p *network) label(end byte) (string, bool) {
+// readLabel reads a word or a text in quotes. If neither is next, it notes an error and returns false.
+func (p *network) readLabel(end byte) (string, bool) {
 	c := p.peek()
-	name := p.nameTo(stopsOf(end))
+	name := p.readNameTo(labelStops(end))
 	if name == "" && c != '"' {
-		p.wanted("a name", "in a list of states")
+		p.failWanted("a name", "in a list of states")
 	}
 	return name, p.err == nil
 }
 
-// intervals reads names between commas up to the closing character. A name that begins with a bracket goes on to the next one: so the
-// commas and semicolons of (0,20], [0;20[ and ]20, 1,000) are parts of names.
-func (p *network) intervals(end byte) (list []string) {
-	for !p.take(end) && p.err == nil && len(list) <= p.domain {
-		if p.take(',') {
+// readIntervalLabels reads names between commas up to the closing character. A name that begins with a bracket goes on
+// to the next one: so the commas and semicolons of (0,20], [0;20[ and ]20, 1,000) are parts of names.
+func (p *network) readIntervalLabels(end byte) (list []string) {
+	for !p.accept(end) && p.err == nil && len(list) <= p.mostStates {
+		if p.accept(',') {
 			continue
 		}
 		var words []string
 		for c := p.peek(); c != ',' && c != end && p.err == nil; c = p.peek() {
-			word, ok := p.interval()
+			word, ok := p.readInterval()
 			if !ok {
-				word, _ = p.label(end)
+				word, _ = p.readLabel(end)
 			}
 			words = append(words, word)
 		}
@@ -116,16 +123,17 @@ func (p *network) intervals(end byte) (list []string) {
 // mostInterval bounds the bytes of an interval in a list of states.
 const mostInterval = 200
 
-// interval reads a bracket, text without brackets, and a bracket. White space within it becomes single blanks.
-func (p *network) interval() (string, bool) {
+// readInterval reads a bracket, text without brackets, and a bracket, as in [0;20[. It returns false and reads nothing
+// if no interval is next. White space within it becomes single blanks.
+func (p *network) readInterval() (string, bool) {
 	if !slices.Contains([]byte("([]"), p.peek()) {
 		return "", false
 	}
-	text := p.text[p.at:min(len(p.text), p.at+mostInterval)]
+	text := p.text[p.offset:min(len(p.text), p.offset+mostInterval)]
 	length := 2 + strings.IndexAny(text[1:], "()[]{}\"")
 	if length < 3 || !strings.ContainsAny(text[length-1:length], ")[]") {
 		return "", false
 	}
-	p.at += length
+	p.offset += length
 	return strings.Join(strings.Fields(text[:length]), " "), true
 }

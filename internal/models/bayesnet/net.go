@@ -18,46 +18,46 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// named is the attribute with the name of a node whose name is no identifier.
-const named = "basetensor_name"
+// netRealName is the attribute of a node whose name is no identifier: it has the name.
+const netRealName = "basetensor_name"
 
-// ReadNET reads a NET file.
+// ReadNET reads a NET file: nodes with their states, and their potentials.
 func ReadNET(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
-	file, err := newNetwork(lexicon{"net", structure + "=", []string{"%", "//"}, true}, r, limits)
+	file, err := newNetwork(lexicon{format: "net", stops: structure + "=", comments: []string{"%", "//"}, hasBlockComments: true}, r, limits)
 	if err != nil {
 		return nil, err
 	}
 	p := &net{network: file, ids: map[string]int{}}
-	for open := false; !p.done(); {
-		at := p.at
-		switch word := p.word(); {
-		case word == "net" && !open:
-			p.begin(at, "net")
+	for isInClass := false; !p.atEnd(); {
+		offset := p.offset
+		switch word := p.readWord(); {
+		case word == "net" && !isInClass:
+			p.beginModel(offset, "net")
 			p.expect('{', "after net")
-			for !p.take('}') && p.err == nil {
-				p.attribute("net", nil)
+			for !p.accept('}') && p.err == nil {
+				p.readAttribute("net", nil)
 			}
-		case word == "class" && !open:
-			p.begin(at, "class")
-			p.name()
+		case word == "class" && !isInClass:
+			p.beginModel(offset, "class")
+			p.readName()
 			p.expect('{', "after class")
-			open = true
-		case word == "" && open && p.take('}'):
-			open = false
+			isInClass = true
+		case word == "" && isInClass && p.accept('}'): // the end of the class
+			isInClass = false
 		case word == "discrete" || word == "node":
-			if word == "discrete" && p.word() != "node" {
-				p.wanted("node", "after discrete")
+			if word == "discrete" && p.readWord() != "node" {
+				p.failWanted("node", "after discrete")
 			}
-			p.declaration(at)
+			p.readNode(offset)
 		case word == "potential":
-			p.potential(at)
+			p.readPotential(offset)
 		case slices.Contains([]string{"utility", "decision", "continuous", "function", "instance"}, word):
-			p.refuse(at, word)
-		case word != "" && open && p.take('='):
-			p.value("the file", nil)
+			p.failKind(offset, word)
+		case word != "" && isInClass && p.accept('='): // an attribute of the class
+			p.readValue("the file", nil)
 		default:
-			p.at = at
-			p.wanted("a node or a potential", "between blocks")
+			p.offset = offset
+			p.failWanted("a node or a potential", "between blocks")
 		}
 	}
 	return p.finish()
@@ -69,185 +69,193 @@ type net struct {
 	ids map[string]int // variables by their names in potentials
 }
 
-// refuse names a node of a kind that models do not have.
-func (p *net) refuse(at int, kind string) {
-	name := p.word()
+// failKind notes the error that a node is of a kind that models do not have.
+func (p *net) failKind(offset int, kind string) {
+	name := p.readWord()
 	if name == "node" {
-		name = p.word()
+		name = p.readWord()
 	}
-	p.failAs(fault.Unsupported, at, uai.ErrModel, "%s is of the kind %s: a model has discrete chance nodes only", quoted(name), kind)
+	p.failAs(fault.Unsupported, offset, uai.ErrModel, "%s is of the kind %s: a model has discrete chance nodes only", quote(name), kind)
 }
 
-// attribute reads `name = value;` and gives numbers and texts of the value, in their order, to take.
-func (p *net) attribute(where string, take func(at int, name string, list []string)) {
+// readAttribute reads `name = value;` and calls take, unless it is nil, with the words and texts of the value in their
+// order.
+func (p *net) readAttribute(place string, take func(offset int, name string, items []string)) {
 	p.peek()
-	at := p.at
-	name := p.word()
+	offset := p.offset
+	name := p.readWord()
 	if name == "" {
-		p.wanted("an attribute or '}'", "in %s", where)
+		p.failWanted("an attribute or '}'", "in %s", place)
 		return
 	}
-	p.expect('=', "%s: after %s", where, name)
-	var list []string
-	p.value(where+": "+name, &list)
+	p.expect('=', "%s: after %s", place, name)
+	var items []string
+	p.readValue(place+": "+name, &items)
 	if take != nil && p.err == nil {
-		take(at, name, list)
+		take(offset, name, items)
 	}
 }
 
-// value reads a value up to its semicolon: words, texts, parentheses.
-func (p *net) value(where string, list *[]string) {
-	depth, from := 0, p.at
-	for !p.long(from, "%s", where) {
+// readValue reads a value up to its semicolon, and the semicolon. It appends its words and texts to items, unless that
+// is nil.
+func (p *net) readValue(place string, items *[]string) {
+	depth, start := 0, p.offset
+	for !p.failIfLong(start, "%s", place) {
 		switch c := p.peek(); {
 		case c == ';' && depth == 0:
-			p.at++
+			p.offset++
 			return
-		case list != nil && len(*list) > p.domain:
-			p.fail(from, uai.ErrLimit, "%s: more than %d items", where, p.domain)
+		case items != nil && len(*items) > p.mostStates:
+			p.fail(start, uai.ErrLimit, "%s: more than %d items", place, p.mostStates)
 		case c == '(':
 			depth++
-			p.at++
+			p.offset++
 		case c == ')' && depth > 0:
 			depth--
-			p.at++
-		case p.done() || strings.IndexByte(";){}", c) >= 0:
-			p.wanted("';'", "%s", where)
+			p.offset++
+		case p.atEnd() || strings.IndexByte(";){}", c) >= 0:
+			p.failWanted("';'", "%s", place)
 		case c == '"':
-			item := p.name()
-			if list != nil {
-				*list = append(*list, item)
+			item := p.readName()
+			if items != nil {
+				*items = append(*items, item)
 			}
 		default:
-			if item := p.wordTo("();{}\""); list != nil {
-				*list = append(*list, item)
+			if item := p.readWordTo("();{}\""); items != nil {
+				*items = append(*items, item)
 			}
 		}
 	}
 }
 
-// declaration reads a node.
-func (p *net) declaration(at int) {
-	id := p.name()
-	name, label, where := id, "", "node "+quoted(id)
-	var states, values, drawn []string
-	stated, subtype := false, ""
-	p.expect('{', "%s", where)
-	for !p.take('}') && p.err == nil {
-		p.attribute(where, func(from int, attribute string, list []string) {
+// readNode reads a node with its states, its names and its position, and adds it. offset is where it begins.
+func (p *net) readNode(offset int) {
+	// its attributes
+	id := p.readName()
+	name, label, place := id, "", "node "+quote(id)
+	var states, values, position []string
+	hasStates, subtype := false, ""
+	p.expect('{', "%s", place)
+	for !p.accept('}') && p.err == nil {
+		p.readAttribute(place, func(start int, attribute string, list []string) {
 			switch attribute {
 			case "states":
-				if stated {
-					p.fail(from, uai.ErrSyntax, "%s has two lists of states", where)
+				if hasStates {
+					p.fail(start, uai.ErrSyntax, "%s has two lists of states", place)
 				}
-				states, stated = list, true
+				states, hasStates = list, true
 			case "state_values":
 				values = list
 			case "subtype":
 				subtype = strings.Join(list, " ")
 			case "position":
-				drawn = list
+				position = list
 			case "label":
 				label = strings.Join(list, " ")
-			case named:
+			case netRealName:
 				name = strings.Join(list, " ")
 			}
 		})
 	}
-	if !stated && subtype == "interval" && len(values) > 0 {
+
+	// without a list of states there is one for each value, or for each interval between two values
+	if !hasStates && subtype == "interval" && len(values) > 0 {
 		states = make([]string, len(values)-1)
-	} else if !stated {
+	} else if !hasStates {
 		states = make([]string, len(values))
 	}
+
+	// add the variable
 	if v, twice := p.ids[id]; twice {
-		p.twice(at, id, v)
+		p.failTwice(offset, id, v)
 		return
 	}
 	p.ids[id] = len(p.m.Domains)
 	if subtype == "number" && len(values) == len(states) && strings.Join(states, "") == "" {
 		states = values // labels are optional: without them numbers are names
 	}
-	p.node(at, name, states)
-	p.alias(at, len(p.m.Domains)-1, label)
-	if point := coordinates(drawn); len(point) == 2 { // y grows upwards in NET
-		p.draw(len(p.m.Domains)-1, point[0], -point[1])
+	p.addNode(offset, name, states)
+	p.setAlias(offset, len(p.m.Domains)-1, label)
+	if point := parseCoordinates(position); len(point) == 2 { // y grows upwards in NET
+		p.setPosition(len(p.m.Domains)-1, point[0], -point[1])
 	}
 }
 
-// potential reads the table of a node.
-func (p *net) potential(at int) {
-	scope, t := p.opened(at, "potential", func(at int, name string) int {
+// readPotential reads the table of a node, all of it unknown if there are no numbers.
+func (p *net) readPotential(offset int) {
+	scope, t := p.openTable(offset, "potential", func(offset int, name string) int {
 		v, ok := p.ids[name]
 		if !ok {
-			p.fail(at, uai.ErrModel, "no node has the name %s%s", quoted(name), nearest.Suggest(name, p.m.Names, nil))
+			p.fail(offset, uai.ErrModel, "no node has the name %s%s", quote(name), nearest.Suggest(name, p.m.Names, nil))
 		}
 		return v
 	})
 	if t == nil {
 		return
 	}
-	where, there := "the potential of "+p.called(scope[len(scope)-1]), false
-	for !p.take('}') && p.err == nil {
+	place, hasData := "the potential of "+p.nameOf(scope[len(scope)-1]), false
+	for !p.accept('}') && p.err == nil {
 		p.peek()
-		from := p.at
-		switch word := p.word(); word {
+		start := p.offset
+		switch word := p.readWord(); word {
 		case "data":
-			if there {
-				p.fail(from, uai.ErrSyntax, "%s has two lists of numbers", where)
+			if hasData {
+				p.fail(start, uai.ErrSyntax, "%s has two lists of numbers", place)
 				return
 			}
-			there = true
-			p.expect('=', "%s", where)
-			p.data(where, t)
+			hasData = true
+			p.expect('=', "%s", place)
+			p.readData(place, t)
 		case "model_data":
-			p.expect('=', "%s", where)
-			text := p.at
-			p.skip(';', "%s", where)
-			p.failAs(fault.Unsupported, from, uai.ErrModel, "%s is the formula %s, numbers are read", where,
-				strings.Trim(strings.Join(strings.Fields(p.text[min(text, p.at):p.at]), " "), "; "))
+			p.expect('=', "%s", place)
+			text := p.offset
+			p.skipTo(';', "%s", place)
+			p.failAs(fault.Unsupported, start, uai.ErrModel, "%s is the formula %s, numbers are read", place,
+				strings.Trim(strings.Join(strings.Fields(p.text[min(text, p.offset):p.offset]), " "), "; "))
 		default:
-			p.at = from
-			p.attribute(where, nil)
+			p.offset = start
+			p.readAttribute(place, nil)
 		}
 	}
-	if !there {
-		p.isUnknown(t)
+	if !hasData {
+		p.markUnknown(t)
 	}
 }
 
-// data reads the numbers of a potential, in parentheses for each parent or in one pair.
-func (p *net) data(where string, t *tensor.Dense) {
-	sizes := make([]int, len(t.Shape)+1) // of a group at each depth
+// readData reads the numbers of a potential into a table. They stand in parentheses for each parent, or in one pair;
+// parentheses have to enclose whole groups.
+func (p *net) readData(place string, t *tensor.Dense) {
+	sizes := make([]int, len(t.Shape)+1) // sizes[k] is the number of entries in a parenthesis within k others
 	sizes[len(t.Shape)] = 1
 	for k := len(t.Shape) - 1; k >= 0; k-- {
 		sizes[k] = sizes[k+1] * t.Shape[k]
 	}
-	n, depth := 0, 0
+	n, depth := 0, 0 // numbers so far; parentheses that are open
 	for p.err == nil {
 		p.peek()
-		at := p.at
+		offset := p.offset
 		switch c := p.peek(); {
 		case c == ';' && depth == 0 && n == len(t.Data):
-			p.at++
+			p.offset++
 			return
 		case c == '(' && depth < len(t.Shape):
-			p.at++
+			p.offset++
 			if depth++; n%sizes[depth-1] != 0 {
-				p.fail(at, uai.ErrModel, "%s: a parenthesis within the numbers of one distribution", where)
+				p.fail(offset, uai.ErrModel, "%s: a parenthesis within the numbers of one distribution", place)
 			}
 		case c == '(':
-			p.fail(at, uai.ErrModel, "%s: more than %d parentheses within each other, it has %d parents", where, depth, depth-1)
+			p.fail(offset, uai.ErrModel, "%s: more than %d parentheses within each other, it has %d parents", place, depth, depth-1)
 		case c == ')' && depth > 0:
-			p.at++
+			p.offset++
 			if depth--; n%sizes[depth] != 0 {
-				p.fail(at, uai.ErrModel, "%s: a parenthesis closes after %d numbers, %d are needed", where, n, (n/sizes[depth]+1)*sizes[depth])
+				p.fail(offset, uai.ErrModel, "%s: a parenthesis closes after %d numbers, %d are needed", place, n, (n/sizes[depth]+1)*sizes[depth])
 			}
-		case p.done() || strings.IndexByte(";){}", c) >= 0:
-			p.wanted(fmt.Sprintf("number %d of %d, or its parenthesis", min(n+1, len(t.Data)), len(t.Data)), "%s", where)
+		case p.atEnd() || strings.IndexByte(";){}", c) >= 0:
+			p.failWanted(fmt.Sprintf("number %d of %d, or its parenthesis", min(n+1, len(t.Data)), len(t.Data)), "%s", place)
 		case n == len(t.Data):
-			p.fail(at, uai.ErrModel, "%s: more than %d numbers", where, n)
+			p.fail(offset, uai.ErrModel, "%s: more than %d numbers", place, n)
 		default:
-			t.Data[n] = p.probability("%s", where)
+			t.Data[n] = p.readProbability("%s", place)
 			n++
 		}
 	}
@@ -256,7 +264,7 @@ func (p *net) data(where string, t *tensor.Dense) {
 // WriteNET writes a Bayesian network as a NET file that ReadNET reads back with the same bits. Nodes whose names are no
 // identifiers get one; the attributes label and basetensor_name have their names.
 func WriteNET(to io.Writer, m *factorgraph.Model) error {
-	w, err := newWritten("net", to, m)
+	w, err := newNetworkWriter("net", to, m)
 	if err != nil {
 		return err
 	}
@@ -264,47 +272,49 @@ func WriteNET(to io.Writer, m *factorgraph.Model) error {
 	w.WriteString("net\n{\n}\n")
 	for v, id := range ids {
 		fmt.Fprintf(w, "node %s\n{\n", id)
-		if label := w.display(v); label != id {
-			fmt.Fprintf(w, "  label = %s;\n", inQuotes(label))
+		if label := w.displayName(v); label != id {
+			fmt.Fprintf(w, "  label = %s;\n", quoteName(label))
 		}
 		if w.m.Layout != nil {
 			fmt.Fprintf(w, "  position = (%.0f %.0f);\n", w.m.Layout[2*v], -w.m.Layout[2*v+1])
 		}
 		if id != w.names[v] {
-			fmt.Fprintf(w, "  %s = %s;\n", named, inQuotes(w.names[v]))
+			fmt.Fprintf(w, "  %s = %s;\n", netRealName, quoteName(w.names[v]))
 		}
-		fmt.Fprintf(w, "  states = (%s);\n}\n", strings.Join(each(inQuotes, w.states[v]), " "))
+		fmt.Fprintf(w, "  states = (%s);\n}\n", strings.Join(mapNames(quoteName, w.states[v]), " "))
 	}
 	for j, t := range w.tables {
-		w.scope("potential", j, ids, " ")
+		w.writeScope("potential", j, ids, " ")
 		w.WriteString("\n{\n  data = ")
-		w.nested(t.Shape, t.Data)
+		w.writeNested(t.Shape, t.Data)
 		w.WriteString(";\n}\n")
 	}
-	return w.close()
+	return w.finish()
 }
 
-// nested writes a table with parentheses for every variable.
-func (w *written) nested(shape []int, data []float64) {
+// writeNested writes a table with parentheses for every variable, as ((0.1 0.9) (0.5 0.5)).
+func (w *networkWriter) writeNested(shape []int, data []float64) {
 	w.WriteByte('(')
 	if len(shape) == 1 {
-		w.numbers(data, " ")
+		w.writeNumbers(data, " ")
 	} else {
 		for size := len(data) / shape[0]; len(data) > 0; data = data[size:] {
-			w.nested(shape[1:], data[:size])
+			w.writeNested(shape[1:], data[:size])
 		}
 	}
 	w.WriteByte(')')
 }
 
-// inQuotes is a name in quotes, with a backslash before quotes and backslashes.
-func inQuotes(name string) string {
+// quoteName returns a name in quotes, with a backslash before quotes and backslashes.
+func quoteName(name string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
 }
 
-// identifiers are the names where they are identifiers, else names with other characters replaced, all of them distinct.
+// identifiers returns a distinct identifier for each name: the name itself if it is one, else the name with other
+// characters replaced, and a number behind it if that is used already.
 func identifiers(names []string, prefix string) []string {
-	ids, used, next := make([]string, len(names)), map[string]bool{}, map[string]int{}
+	ids, used := make([]string, len(names)), map[string]bool{}
+	next := map[string]int{} // by base, how many numbered ids were tried
 	for i, name := range names {
 		if identifier(name, prefix) == name {
 			ids[i], used[name] = name, true
@@ -325,17 +335,17 @@ func identifiers(names []string, prefix string) []string {
 	return ids
 }
 
-// identifier is the name with _ for other characters than letters, digits and _, behind the prefix if it does not begin with a
-// letter. It is the name itself where that is an identifier.
+// identifier returns the name with _ for characters other than letters, digits and _, behind the prefix if it does not
+// begin with a letter. It returns an identifier unchanged.
 func identifier(name, prefix string) string {
-	letter := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+	isLetter := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 	id := strings.Map(func(r rune) rune {
-		if letter(r) || r >= '0' && r <= '9' {
+		if isLetter(r) || r >= '0' && r <= '9' {
 			return r
 		}
 		return '_'
 	}, name)
-	if id == "" || !letter(rune(id[0])) {
+	if id == "" || !isLetter(rune(id[0])) {
 		return prefix + id
 	}
 	return id

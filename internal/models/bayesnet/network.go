@@ -20,108 +20,113 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// network is a file's nodes and tables, as far as they were read.
+// network is a file's model as far as it was read.
 type network struct {
 	*source
-	unknown func(node string) // hears of tables that are unknown; nil: they are errors
+	unknown func(node string) // is called for each node whose table is unknown; nil: such a table is an error
 
-	m      *factorgraph.Model
-	index  map[string]int     // variables by name
-	values []map[string]int   // by name, per variable
-	places []int              // where the nodes are in the text
-	drawn  map[int][2]float64 // where the file draws variables: x to the right, y downwards
-	tables []bool             // per variable, whether its table was there
-	domain int                // most states of a node
-	states int                // of nodes that have no names for them
-	left   int                // entries that tables may still have
-	most   int                // entries that they may have together
-	begun  bool               // the word that begins a model was there
+	m            *factorgraph.Model // what was read so far
+	index        map[string]int     // the number of each variable, by its name
+	values       []map[string]int   // per variable, the position of each state by its name
+	offsets      []int              // per variable, where its node begins in the text
+	positions    map[int][2]float64 // by variable, where the file draws it: x to the right, y downwards
+	hasTable     []bool             // per variable, whether its table was read
+	mostStates   int                // the largest number of states that a node may have
+	unnamedCount int                // the number of states of all nodes whose states have no names
+	entriesLeft  int                // the number of entries that further tables may have
+	mostEntries  int                // the number of entries that all tables may have together
+	hasBegun     bool               // whether the word that begins a model was read
 }
 
 // spare bounds the entries of tables beyond the bytes of their file.
 const spare = 1 << 20
 
+// newNetwork reads all of r and returns a network without nodes.
 func newNetwork(l lexicon, r io.Reader, limits uai.Limits) (*network, error) {
 	s, err := newSource(l, r, limits)
 	if err != nil {
 		return nil, err
 	}
-	most := limits.Entries
-	most = cmp.Or(most, 1<<27)
-	most = min(most, spare+len(s.text))
-	domain := limits.Domain
-	domain = cmp.Or(domain, 1<<20)
+	most := min(cmp.Or(limits.Entries, 1<<27), spare+len(s.text))
 	return &network{
 		source: s, unknown: limits.Unknown, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
-		index: map[string]int{}, domain: domain, left: most, most: most,
+		index: map[string]int{}, mostStates: cmp.Or(limits.Domain, 1<<20), entriesLeft: most, mostEntries: most,
 	}, nil
 }
 
-// node adds a variable. States without any name have none in the model.
-func (n *network) node(at int, name string, states []string) {
+// addNode adds a variable with its states. If no state has a name, the variable's states have none in the model.
+func (n *network) addNode(offset int, name string, states []string) {
+	// check the names
 	if name == "" {
-		n.fail(at, uai.ErrModel, "a node without a name")
+		n.fail(offset, uai.ErrModel, "a node without a name")
 		return
 	}
 	if v, twice := n.index[name]; twice {
-		n.twice(at, name, v)
+		n.failTwice(offset, name, v)
 		return
 	}
-	if n.garbled(at, name, "name") {
+	if n.failIfGarbled(offset, name, "name") {
 		return
 	}
 	for _, state := range states {
-		if n.garbled(at, state, "state") {
+		if n.failIfGarbled(offset, state, "state") {
 			return
 		}
 	}
-	if len(states) == 0 || len(states) > n.domain {
-		n.fail(at, uai.ErrModel, "node %s has %d states, 1 to %d are read", quoted(name), len(states), n.domain)
+	if len(states) == 0 || len(states) > n.mostStates {
+		n.fail(offset, uai.ErrModel, "node %s has %d states, 1 to %d are read", quote(name), len(states), n.mostStates)
 		return
 	}
-	values := make(map[string]int, len(states))
-	if n.m.States = append(n.m.States, states); strings.Join(states, "") == "" {
-		n.m.States[len(n.m.Domains)] = nil
+
+	// index the states
+	size := len(states)
+	if strings.Join(states, "") == "" {
+		states = nil
 	}
-	for x, state := range n.m.States[len(n.m.Domains)] {
+	n.m.States = append(n.m.States, states)
+	values := make(map[string]int, size)
+	for x, state := range states {
 		if _, twice := values[state]; twice {
-			n.fail(at, uai.ErrModel, "node %s: state %s is there twice", quoted(name), quoted(state))
+			n.fail(offset, uai.ErrModel, "node %s: state %s is there twice", quote(name), quote(state))
 			return
 		}
 		values[state] = x
 	}
+
 	n.index[name] = len(n.m.Domains)
-	n.m.Domains = append(n.m.Domains, len(states))
+	n.m.Domains = append(n.m.Domains, size)
 	n.m.Names = append(n.m.Names, name)
-	n.values, n.places, n.tables = append(n.values, values), append(n.places, at), append(n.tables, false)
+	n.values, n.offsets, n.hasTable = append(n.values, values), append(n.offsets, offset), append(n.hasTable, false)
 }
 
-// twice is the error for a node that was there before as variable v.
-func (n *network) twice(at int, name string, v int) {
-	first := 1 + strings.Count(n.text[:n.places[v]], "\n")
-	n.fail(at, uai.ErrModel, "node %s is there twice, first on line %d", quoted(name), first)
+// failTwice notes the error that a node is there a second time; the first one is variable v.
+func (n *network) failTwice(offset int, name string, v int) {
+	first := 1 + strings.Count(n.text[:n.offsets[v]], "\n")
+	n.fail(offset, uai.ErrModel, "node %s is there twice, first on line %d", quote(name), first)
 }
 
-// begin notes that a model begins at a place: a file has one.
-func (n *network) begin(at int, what string) {
-	if n.begun {
-		n.fail(at, uai.ErrModel, "%s: a second model begins here, and a file has one", what)
+// beginModel notes that a model begins at an offset. A second one is an error.
+func (n *network) beginModel(offset int, what string) {
+	if n.hasBegun {
+		n.fail(offset, uai.ErrModel, "%s: a second model begins here, and a file has one", what)
 	}
-	n.begun = true
+	n.hasBegun = true
 }
 
-// garbled is an error where a name is not ASCII and the encoding of the text is not known.
-func (n *network) garbled(at int, name, what string) bool {
-	if n.undeclared && strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		n.fail(at, uai.ErrSyntax, "the %s %s is not in UTF-8, and the file does not say in which encoding it is: save it as UTF-8",
-			what, quoted(name))
+// failIfGarbled notes an error if a name is not ASCII and the encoding of the file is unknown. It returns true after
+// any error.
+func (n *network) failIfGarbled(offset int, name, what string) bool {
+	if n.isEncodingUnknown && strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		n.fail(offset, uai.ErrSyntax, "the %s %s is not in UTF-8, and the file does not say in which encoding it is: save it as UTF-8",
+			what, quote(name))
 	}
 	return n.err != nil
 }
 
-// alias gives variable v its display name as a second name. It is optional in files, so an empty one is none.
-func (n *network) alias(at, v int, name string) {
-	if n.err != nil || name == "" || name == n.m.Names[v] || n.garbled(at, name, "display name") {
+// setAlias sets the display name of variable v, which is its second name. An empty one is none, since files may leave
+// it out.
+func (n *network) setAlias(offset, v int, name string) {
+	if n.err != nil || name == "" || name == n.m.Names[v] || n.failIfGarbled(offset, name, "display name") {
 		return
 	}
 	if missing := v + 1 - len(n.m.Aliases); missing > 0 {
@@ -130,111 +135,114 @@ func (n *network) alias(at, v int, name string) {
 	n.m.Aliases[v] = name
 }
 
-// draw notes that the file draws variable v at x, to the right, and y, downwards.
-func (n *network) draw(v int, x, y float64) {
-	if n.drawn == nil {
-		n.drawn = map[int][2]float64{}
+// setPosition notes that the file draws variable v at x, to the right, and y, downwards.
+func (n *network) setPosition(v int, x, y float64) {
+	if n.positions == nil {
+		n.positions = map[int][2]float64{}
 	}
-	n.drawn[v] = [2]float64{x, y}
+	n.positions[v] = [2]float64{x, y}
 }
 
-// coordinates are the numbers in some words; nil if one of them is none, which is no error: only drawings read them.
-func coordinates(words []string) (all []float64) {
+// parseCoordinates returns the numbers that some words stand for. It returns nil if one of them is no number of at most
+// 1e9, which is no error, since only drawings need them.
+func parseCoordinates(words []string) (numbers []float64) {
 	const most = 1e9
 	for _, word := range words {
 		x, err := strconv.ParseFloat(word, 64)
 		if err != nil || !(math.Abs(x) < most) {
 			return nil
 		}
-		all = append(all, x)
+		numbers = append(numbers, x)
 	}
-	return all
+	return numbers
 }
 
-// position is a property of a variable in BIF files and XMLBIF files: position = (73, 165).
-var position = regexp.MustCompile(`^position\s*=\s*\(\s*([^,()\s]+)\s*,\s*([^,()\s]+)\s*\)$`)
+// positionProperty is the property of BIF and XMLBIF files that says where a variable is drawn: position = (73, 165).
+var positionProperty = regexp.MustCompile(`^position\s*=\s*\(\s*([^,()\s]+)\s*,\s*([^,()\s]+)\s*\)$`)
 
-// drawBy notes where the file draws variable v, if that is what a property says.
-func (n *network) drawBy(v int, property string) {
-	if words := position.FindStringSubmatch(property); words != nil {
-		if point := coordinates(words[1:]); point != nil {
-			n.draw(v, point[0], point[1])
+// setPositionFrom sets the position of variable v if the property gives one.
+func (n *network) setPositionFrom(v int, property string) {
+	if words := positionProperty.FindStringSubmatch(property); words != nil {
+		if point := parseCoordinates(words[1:]); point != nil {
+			n.setPosition(v, point[0], point[1])
 		}
 	}
 }
 
-// layout is that of the model, if the file draws all variables.
-func (n *network) layout() (all []float64) {
-	if len(n.drawn) == 0 || len(n.drawn) != len(n.m.Domains) {
+// layout returns x and y of all variables, one after another; nil if the file does not draw all of them.
+func (n *network) layout() (layout []float64) {
+	if len(n.positions) == 0 || len(n.positions) != len(n.m.Domains) {
 		return nil
 	}
 	for v := range n.m.Domains {
-		all = append(all, n.drawn[v][0], n.drawn[v][1])
+		layout = append(layout, n.positions[v][0], n.positions[v][1])
 	}
-	return all
+	return layout
 }
 
-// unnamed returns states without names, for a node that has only their number. All nodes together have at most as many as the file has
-// bytes, and 2^20 more: its cost follows its bytes, not a number in it.
-func (n *network) unnamed(at int, name string, states int) []string {
-	if n.states += states; n.states > spare+len(n.text) {
-		n.fail(at, uai.ErrLimit, "node %s: the nodes have more than %d states without names together", quoted(name), spare+len(n.text))
+// unnamedStates returns empty names for the states of a node of which the file has only the number. All nodes together
+// may have as many as the file has bytes, and 2^20 more, so that the memory follows the size of the file and not a
+// number in it.
+func (n *network) unnamedStates(offset int, name string, states int) []string {
+	if n.unnamedCount += states; n.unnamedCount > spare+len(n.text) {
+		n.fail(offset, uai.ErrLimit, "node %s: the nodes have more than %d states without names together", quote(name), spare+len(n.text))
 		return nil
 	}
 	return make([]string, states)
 }
 
-// variable returns the position of a node that was there before.
-func (n *network) variable(at int, name string) int {
+// findVariable returns the number of the variable of this name. If there is none, it notes an error.
+func (n *network) findVariable(offset int, name string) int {
 	v, ok := n.index[name]
 	if !ok {
-		n.fail(at, uai.ErrModel, "no node has the name %s%s", quoted(name), nearest.Suggest(name, n.m.Names, nil))
+		n.fail(offset, uai.ErrModel, "no node has the name %s%s", quote(name), nearest.Suggest(name, n.m.Names, nil))
 	}
 	return v
 }
 
-// state returns the position of a node's state.
-func (n *network) state(at, v int, name string) int {
+// findState returns the position of a state of variable v by its name. If there is none, it notes an error.
+func (n *network) findState(offset, v int, name string) int {
 	x, ok := n.values[v][name]
 	if !ok {
 		states := n.m.States[v]
-		n.fail(at, uai.ErrModel, "node %s has no state %s%s", quoted(n.m.Names[v]), quoted(name), nearest.Suggest(name, states, states))
+		n.fail(offset, uai.ErrModel, "node %s has no state %s%s", quote(n.m.Names[v]), quote(name), nearest.Suggest(name, states, states))
 	}
 	return x
 }
 
-// factor adds the table of a node, which is filled later: the scope's last variable is the node. False: it cannot be.
-func (n *network) factor(at int, scope []int) bool {
+// addFactor adds a factor for the table of the scope's last variable, to be filled later. It returns false after an
+// error: the variable has a table already, or the scope has a variable twice.
+func (n *network) addFactor(offset int, scope []int) bool {
 	if n.err != nil {
 		return false
 	}
 	child := scope[len(scope)-1]
-	if n.tables[child] {
+	if n.hasTable[child] {
 		first := slices.IndexFunc(n.m.Factors, func(f factorgraph.Factor) bool { return f.Scope[len(f.Scope)-1] == child })
-		n.fail(at, uai.ErrModel, "node %s has two tables, the first on line %d", n.called(child), n.m.Lines[first])
+		n.fail(offset, uai.ErrModel, "node %s has two tables, the first on line %d", n.nameOf(child), n.m.Lines[first])
 		return false
 	}
-	n.tables[child] = true
+	n.hasTable[child] = true
 	seen := map[int]bool{}
 	for _, v := range scope {
 		if seen[v] {
-			n.fail(at, uai.ErrModel, "node %s: %s is twice among the node and its parents", n.called(child), n.called(v))
+			n.fail(offset, uai.ErrModel, "node %s: %s is twice among the node and its parents", n.nameOf(child), n.nameOf(v))
 			return false
 		}
 		seen[v] = true
 	}
 	n.m.Factors = append(n.m.Factors, factorgraph.Factor{Scope: scope})
-	n.m.Lines = append(n.m.Lines, n.line(at))
+	n.m.Lines = append(n.m.Lines, n.lineAt(offset))
 	return true
 }
 
-// table adds the table of a node, all entries 0; nil: it cannot be.
-func (n *network) table(at int, scope []int) *tensor.Dense {
-	if !n.factor(at, scope) {
+// addTable adds a table of zeros for the scope's last variable. It returns nil after an error.
+func (n *network) addTable(offset int, scope []int) *tensor.Dense {
+	if !n.addFactor(offset, scope) {
 		return nil
 	}
-	shape := n.shape(scope)
-	if !n.spend(at, scope, shape) {
+	shape := n.shapeOf(scope)
+	if !n.spendEntries(offset, scope, shape) {
 		return nil
 	}
 	t := &tensor.Dense{Shape: shape, Data: make([]float64, decimal.Entries(shape))}
@@ -242,19 +250,20 @@ func (n *network) table(at int, scope []int) *tensor.Dense {
 	return t
 }
 
-// spend takes the entries of a shape from the rest of the budget.
-func (n *network) spend(at int, scope, shape []int) bool {
+// spendEntries takes the entries of a shape from the budget. It returns false, after an error, if too few are left.
+func (n *network) spendEntries(offset int, scope, shape []int) bool {
 	size := decimal.Entries(shape)
-	if size > n.left {
-		n.fail(at, uai.ErrLimit, "node %s: its table needs %s entries, this file may have %d in all tables together",
-			n.called(scope[len(scope)-1]), decimal.EntriesText(size), n.most)
+	if size > n.entriesLeft {
+		n.fail(offset, uai.ErrLimit, "node %s: its table needs %s entries, this file may have %d in all tables together",
+			n.nameOf(scope[len(scope)-1]), decimal.EntriesText(size), n.mostEntries)
 		return false
 	}
-	n.left -= size
+	n.entriesLeft -= size
 	return true
 }
 
-func (n *network) shape(scope []int) []int {
+// shapeOf returns the numbers of states of the variables.
+func (n *network) shapeOf(scope []int) []int {
 	shape := make([]int, len(scope))
 	for k, v := range scope {
 		shape[k] = n.m.Domains[v]
@@ -262,11 +271,12 @@ func (n *network) shape(scope []int) []int {
 	return shape
 }
 
-// called is a node's name in an error.
-func (n *network) called(v int) string { return quoted(n.m.Names[v]) }
+// nameOf returns the name of variable v, in quotes, for an error.
+func (n *network) nameOf(v int) string { return quote(n.m.Names[v]) }
 
-// row names the states of the parents for a row of a table.
-func (n *network) row(scope []int, r int) string {
+// rowText names row r of a table by the states of the parents, as in (a = yes, b = 1). The last parent is fastest; the
+// scope's last variable is the node.
+func (n *network) rowText(scope []int, r int) string {
 	parents := scope[:len(scope)-1]
 	values := make([]string, len(parents))
 	for k := len(parents) - 1; k >= 0; k-- {
@@ -280,24 +290,24 @@ func (n *network) row(scope []int, r int) string {
 	return "(" + strings.Join(values, ", ") + ")"
 }
 
-// finish returns the model: every node has a table, and none is its own ancestor.
+// finish completes and returns the model. It checks that every node has a table and that none is its own ancestor.
 func (n *network) finish() (*factorgraph.Model, error) {
 	if n.err == nil && len(n.m.Domains) == 0 {
 		n.fail(len(n.text), uai.ErrModel, "the file has no nodes")
 	}
-	for v, there := range n.tables {
-		if !there && n.err == nil {
-			n.fail(n.places[v], uai.ErrModel, "node %s has no table", n.called(v))
+	for v, hasTable := range n.hasTable {
+		if !hasTable && n.err == nil {
+			n.fail(n.offsets[v], uai.ErrModel, "node %s has no table", n.nameOf(v))
 		}
 	}
 	if n.err == nil {
-		if _, cycle := ancestorsFirst(n.m); cycle != nil {
+		if _, cycle := orderAncestorsFirst(n.m); cycle != nil {
 			v := cycle[0]
-			n.fail(n.places[v], uai.ErrModel, "node %s is its own ancestor: %s", n.called(v), n.path(cycle))
+			n.fail(n.offsets[v], uai.ErrModel, "node %s is its own ancestor: %s", n.nameOf(v), n.cycleText(cycle))
 		}
 	}
 	if n.err == nil && n.hasUnknown {
-		n.complete()
+		n.completeUnknown()
 	}
 	if n.err != nil {
 		return nil, n.err
@@ -312,11 +322,11 @@ func (n *network) finish() (*factorgraph.Model, error) {
 	return n.m, nil
 }
 
-// mostArcs bounds the arcs of a cycle that an error shows.
+// mostArcs is the number of arcs of a cycle that an error shows.
 const mostArcs = 12
 
-// path shows a cycle as nodes and arrows; of a long one the first nodes and the last.
-func (n *network) path(cycle []int) string {
+// cycleText shows a cycle as names and arrows; of a long one the first nodes and the last.
+func (n *network) cycleText(cycle []int) string {
 	names := make([]string, 0, mostArcs+2)
 	for k, v := range cycle {
 		switch {
@@ -329,35 +339,39 @@ func (n *network) path(cycle []int) string {
 	return strings.Join(names, " → ")
 }
 
-// ancestorsFirst are the factors, the tables of a node's ancestors before its own, else in their order, and a directed cycle of
-// variables, the first again at its end; nil: there is none. Scopes end with their node.
-func ancestorsFirst(m *factorgraph.Model) (order, cycle []int) {
-	table := make([]int, len(m.Domains))
+// orderAncestorsFirst returns all factors such that the table of a node comes after those of its ancestors. If there is
+// a directed cycle, it returns the variables of one instead, the first again at the end. The last variable of each
+// scope is the node whose table the factor is.
+func orderAncestorsFirst(m *factorgraph.Model) (order, cycle []int) {
+	tableOf := make([]int, len(m.Domains)) // per variable, the factor that is its table
 	for j := range m.Factors {
-		table[child(m, j)] = j
+		tableOf[childOf(m, j)] = j
 	}
+
+	// A depth-first search from each factor to the tables of its parents. The stack is the path from the root to the current factor.
+	// next[j] is the 1-based position of the parent of factor j to be visited next, as long as j is on the stack.
 	const unseen, placed = 0, -1
-	next := make([]int, len(m.Factors)) // 1 + the parent to look at: such factors are on the stack
-	for j := range m.Factors {
+	next := make([]int, len(m.Factors))
+	for root := range m.Factors {
 		var stack []int
-		if next[j] == unseen {
-			next[j], stack = 1, []int{j}
+		if next[root] == unseen {
+			next[root], stack = 1, []int{root}
 		}
 		for len(stack) > 0 {
 			top := stack[len(stack)-1]
-			scope, at := m.Factors[top].Scope, next[top]-1
-			if at == len(scope)-1 {
+			scope, k := m.Factors[top].Scope, next[top]-1
+			if hasNoMoreParents := k == len(scope)-1; hasNoMoreParents {
 				order, next[top], stack = append(order, top), placed, stack[:len(stack)-1]
 				continue
 			}
 			next[top]++
-			switch parent := table[scope[at]]; {
-			case next[parent] > 0:
-				cycle = []int{scope[at]}
-				for k := len(stack) - 1; stack[k] != parent; k-- {
-					cycle = append(cycle, child(m, stack[k]))
+			switch parent := tableOf[scope[k]]; {
+			case next[parent] > 0: // the parent is on the stack, and so its own ancestor
+				cycle = []int{scope[k]}
+				for depth := len(stack) - 1; stack[depth] != parent; depth-- {
+					cycle = append(cycle, childOf(m, stack[depth]))
 				}
-				return nil, append(cycle, scope[at])
+				return nil, append(cycle, scope[k])
 			case next[parent] == unseen:
 				next[parent], stack = 1, append(stack, parent)
 			}
@@ -366,5 +380,5 @@ func ancestorsFirst(m *factorgraph.Model) (order, cycle []int) {
 	return order, nil
 }
 
-// child is the variable whose table factor j is.
-func child(m *factorgraph.Model, j int) int { return m.Factors[j].Scope[len(m.Factors[j].Scope)-1] }
+// childOf returns the variable whose table factor j is.
+func childOf(m *factorgraph.Model, j int) int { return m.Factors[j].Scope[len(m.Factors[j].Scope)-1] }

@@ -2,8 +2,8 @@ package bayesnet
 
 import "github.com/basetensor/basetensor/pkg/factorgraph"
 
-// IsNormalised reports whether Z of a model is P(evidence): it is a Bayesian network, and the rows of its tables sum to 1, once those that
-// rounding explains are divided by their sums. Linear time.
+// IsNormalised reports whether the partition function of a model is P(evidence). It is if the model is a Bayesian
+// network and each row of its tables sums to 1, up to rounding. Linear time.
 func IsNormalised(m *factorgraph.Model) bool {
 	normal, _ := m.Normalised()
 	return m.Bayes && normal.WrongRow() == ""

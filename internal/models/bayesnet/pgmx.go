@@ -26,189 +26,199 @@ func ReadPGMX(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		return nil, err
 	}
 	p := &pgmx{n}
-	p.kind()
-	network := []string{"probmodelxml", "probnet"}
-	below := func(name string) []string { return append(slices.Clone(network), name) }
-	p.elements(below("variables"), p.declaration)
-	p.elements(below("links"), func(e *element) {
-		if restrictions, _ := e.only("potential"); restrictions != nil && p.err == nil {
-			p.failAs(fault.Unsupported, e.at, uai.ErrModel, "a link has a restriction, potentials of nodes are read")
+	p.checkKind()
+	p.forEachElement([]string{"probmodelxml", "probnet", "variables"}, p.readVariable)
+	p.forEachElement([]string{"probmodelxml", "probnet", "links"}, func(e *element) {
+		if restrictions, _ := e.onlyChild("potential"); restrictions != nil && p.err == nil {
+			p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "a link has a restriction, potentials of nodes are read")
 		}
 	})
-	p.elements(below("potentials"), p.potential)
+	p.forEachElement([]string{"probmodelxml", "probnet", "potentials"}, p.readPotential)
 	return p.finish()
 }
 
 // pgmx reads a ProbModelXML file.
 type pgmx struct{ *network }
 
-// kind refuses other networks than Bayesian ones, by the type of the first ProbNet.
-func (p *pgmx) kind() {
-	d := p.decoder()
+// checkKind notes an error if the first ProbNet of the file is not a Bayesian network.
+func (p *pgmx) checkKind() {
+	d := p.newDecoder()
 	for p.err == nil {
 		offset := int(d.InputOffset())
 		token, err := d.RawToken()
 		if err != nil {
-			return // elements says it, or that there is none
+			return // reading the elements reports it
 		}
 		if e, ok := token.(xml.StartElement); ok && strings.EqualFold(e.Name.Local, "probnet") {
-			node := element{attr: e.Attr}
+			node := element{attributes: e.Attr}
 			if kind := node.attribute("type"); !strings.EqualFold(kind, "BayesianNetwork") {
-				p.failAs(fault.Unsupported, offset, uai.ErrModel, "the network is of the type %s: BayesianNetwork is read", quoted(kind))
+				p.failAs(fault.Unsupported, offset, uai.ErrModel, "the network is of the type %s: BayesianNetwork is read", quote(kind))
 			}
 			return
 		}
 	}
 }
 
-// declaration reads a variable with its states.
-func (p *pgmx) declaration(e *element) {
+// readVariable reads a variable with its states and adds it.
+func (p *pgmx) readVariable(e *element) {
 	name, kind, role := e.attribute("name"), e.attribute("type"), e.attribute("role")
 	var states []string
-	if list, _ := e.only("states"); list != nil {
-		for _, state := range list.all("state") {
+	if list, _ := e.onlyChild("states"); list != nil {
+		for _, state := range list.childrenNamed("state") {
 			states = append(states, state.attribute("name"))
 		}
 	}
 	switch {
 	case p.err != nil:
 	case role != "" && !strings.EqualFold(role, "chance"):
-		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "variable %s has the role %s: a model has chance variables only", quoted(name), role)
+		p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "variable %s has the role %s: a model has chance variables only", quote(name), role)
 	case strings.EqualFold(kind, "numeric"):
-		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "variable %s is numeric: variables with states are read", quoted(name))
+		p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "variable %s is numeric: variables with states are read", quote(name))
 	case e.attribute("timeslice") != "":
-		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "variable %s has a time slice: unroll the network first", quoted(name))
+		p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "variable %s has a time slice: unroll the network first", quote(name))
 	default:
-		p.node(e.at, name, states)
+		p.addNode(e.offset, name, states)
 	}
 }
 
-// potential reads the distribution of a node.
-func (p *pgmx) potential(e *element) {
-	scope := p.scope(e)
+// readPotential reads the distribution of a node and adds it.
+func (p *pgmx) readPotential(e *element) {
+	scope := p.readScope(e)
 	if p.err != nil {
 		return
 	}
 	kind := strings.ToLower(strings.ReplaceAll(e.attribute("type"), " ", ""))
-	where := "the potential of " + p.called(scope[len(scope)-1])
+	place := "the potential of " + p.nameOf(scope[len(scope)-1])
 	switch role := e.attribute("role"); {
 	case role != "" && !strings.EqualFold(role, "conditionalProbability"):
-		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s has the role %s: conditional probabilities are read", where, quoted(role))
+		p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "%s has the role %s: conditional probabilities are read", place, quote(role))
 	case kind == "table" || kind == "probtable":
-		if t := p.table(e.at, scope); t != nil {
-			p.values(e, where, t.Data)
+		if t := p.addTable(e.offset, scope); t != nil {
+			p.readValues(e, place, t.Data)
 		}
 	case kind == "uniform":
-		if t := p.table(e.at, scope); t != nil {
+		if t := p.addTable(e.offset, scope); t != nil {
 			for i := range t.Data {
 				t.Data[i] = 1 / float64(t.Shape[len(t.Shape)-1])
 			}
 		}
 	case kind == "icimodel":
-		p.causes(e, scope, where)
+		p.readIndependentCauses(e, scope, place)
 	default:
-		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s is of the type %s: Table, ProbTable, Uniform and ICIModel are read", where,
-			quoted(e.attribute("type")))
+		p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "%s is of the type %s: Table, ProbTable, Uniform and ICIModel are read", place,
+			quote(e.attribute("type")))
 	}
 }
 
-// scope reads the variables of a potential: the parents, the last one first, and the node. OpenMarkov writes the list of a model of
-// independent causes twice.
-func (p *pgmx) scope(e *element) (scope []int) {
-	for i, list := range e.all("variables") {
-		var again []int
-		for _, variable := range list.all("variable") {
-			again = append(again, p.variable(variable.at, variable.attribute("name")))
+// readScope returns the variables of a potential: the parents, the last one of the file first, then the node.
+// OpenMarkov writes the list of a model of independent causes twice, so a second list has to be equal.
+func (p *pgmx) readScope(e *element) (scope []int) {
+	for i, list := range e.childrenNamed("variables") {
+		var variables []int
+		for _, variable := range list.childrenNamed("variable") {
+			variables = append(variables, p.findVariable(variable.offset, variable.attribute("name")))
 		}
-		if i > 0 && !slices.Equal(again, scope) {
-			p.fail(list.at, uai.ErrModel, "a potential has two lists of variables")
+		if i > 0 && !slices.Equal(variables, scope) {
+			p.fail(list.offset, uai.ErrModel, "a potential has two lists of variables")
 		}
-		scope = again
+		scope = variables
 	}
 	if len(scope) == 0 {
-		p.fail(e.at, uai.ErrSyntax, "a potential needs a list of variables")
+		p.fail(e.offset, uai.ErrSyntax, "a potential needs a list of variables")
 	}
 	slices.Reverse(scope)
 	return scope
 }
 
-// values reads the numbers of a potential.
-func (p *pgmx) values(e *element, where string, into []float64) {
-	list, once := e.only("values")
-	if list == nil || !once {
-		p.fail(e.at, uai.ErrSyntax, "%s needs one element Values", where)
+// readValues reads the numbers of a potential into list.
+func (p *pgmx) readValues(e *element, place string, list []float64) {
+	values, once := e.onlyChild("values")
+	if values == nil || !once {
+		p.fail(e.offset, uai.ErrSyntax, "%s needs one element Values", place)
 		return
 	}
-	p.numbers(list, where, into)
+	p.readNumbers(values, place, list)
 }
 
-// causes reads a model of independent causes: the node has the largest of the effects, or the smallest, by the sequence of its states.
-func (p *pgmx) causes(e *element, scope []int, where string) {
-	model, _ := e.only("model")
-	list, _ := e.only("subpotentials")
+// readIndependentCauses reads a model of independent causes: the node has the largest of the effects of its parents and
+// the leak if the model is a MAX, or the smallest if it is a MIN, in the sequence of its states.
+func (p *pgmx) readIndependentCauses(e *element, scope []int, place string) {
+	// the kind of the model
+	model, _ := e.onlyChild("model")
+	list, _ := e.onlyChild("subpotentials")
 	name := ""
 	if model != nil {
 		name = strings.ToUpper(strings.ReplaceAll(model.text, " ", ""))
 	}
-	largest := strings.Contains(name, "MAX")
+	isMax := strings.Contains(name, "MAX")
 	switch {
-	case !largest && !strings.Contains(name, "MIN"):
-		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s is the model %s: OR / MAX and AND / MIN are read", where, quoted(name))
+	case !isMax && !strings.Contains(name, "MIN"):
+		p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "%s is the model %s: OR / MAX and AND / MIN are read", place, quote(name))
 		return
 	case list == nil:
-		p.fail(e.at, uai.ErrSyntax, "%s needs an element Subpotentials", where)
+		p.fail(e.offset, uai.ErrSyntax, "%s needs an element Subpotentials", place)
 		return
-	case !p.factor(e.at, scope):
+	case !p.addFactor(e.offset, scope):
 		return
 	}
-	shape := p.shape(scope)
-	links, leak, ok := p.effects(list, scope, shape, largest, where)
+
+	// its table
+	shape := p.shapeOf(scope)
+	links, leak, ok := p.readEffects(list, scope, shape, isMax, place)
 	if !ok {
 		return
 	}
 	f := &p.m.Factors[len(p.m.Factors)-1]
 	f.Table = &tensor.Dense{Shape: shape, Data: leak}
 	if len(scope) > 1 {
-		f.Table = noisyMax(shape, links, leak)
+		f.Table = noisyMaxTable(shape, links, leak)
 	}
-	if largest {
+	if isMax {
 		reverseLast(f.Table)
 	}
 }
 
-// effects reads the tables of a model of independent causes: of every parent by itself, and of the leak, which is no effect where there is
-// none. For the largest effect the node's states are in reverse, since noisyMax has the strongest one first.
-func (p *pgmx) effects(list *element, scope, shape []int, largest bool, where string) (links [][]float64, leak []float64, ok bool) {
+// readEffects reads the tables of a model of independent causes. links[k] has, for each state of parent k, the
+// distribution of its effect; leak is the distribution of the effect without a cause, which is the weakest if the file
+// has none. For a MAX the effects are in reverse, since noisyMaxTable has the strongest one first.
+func (p *pgmx) readEffects(list *element, scope, shape []int, isMax bool, place string) (links [][]float64, leak []float64, ok bool) {
 	parents, d := scope[:len(scope)-1], shape[len(shape)-1]
 	child := scope[len(parents)]
 	links = make([][]float64, len(parents))
-	for _, e := range list.all("potential") {
-		part := p.scope(e)
+	for _, e := range list.childrenNamed("potential") {
+		// whose table it is: that of parent k, or, if k is −1, the leak
+		part := p.readScope(e)
 		if p.err != nil {
 			return nil, nil, false
 		}
 		k := slices.Index(parents, part[0])
-		if len(part) == 1 {
+		isLeak := len(part) == 1
+		if isLeak {
 			k = -1
 		}
-		if part[len(part)-1] != child || len(part) > 2 || len(part) == 2 && k < 0 || k >= 0 && links[k] != nil || k < 0 && leak != nil {
-			p.fail(e.at, uai.ErrModel, "%s: a subpotential is of one parent and the node, or of the node, each once", where)
+		isOfParent := len(part) == 2 && k >= 0
+		hasOtherScope := part[len(part)-1] != child || !isLeak && !isOfParent
+		isThereTwice := k >= 0 && links[k] != nil || k < 0 && leak != nil
+		if hasOtherScope || isThereTwice {
+			p.fail(e.offset, uai.ErrModel, "%s: a subpotential is of one parent and the node, or of the node, each once", place)
 			return nil, nil, false
 		}
+
+		// its numbers
 		size := d
 		if k >= 0 {
 			size = decimal.Entries([]int{shape[k], d})
 		}
-		if !p.spendNumbers(e.at, scope, size) {
+		if !p.spendNumbers(e.offset, scope, size) {
 			return nil, nil, false
 		}
 		table := make([]float64, size)
-		p.values(e, where, table)
+		p.readValues(e, place, table)
 		if slices.ContainsFunc(table, math.IsNaN) {
-			p.fail(e.at, uai.ErrModel, "%s: numbers of a subpotential are unknown, and only tables are learned", where)
+			p.fail(e.offset, uai.ErrModel, "%s: numbers of a subpotential are unknown, and only tables are learned", place)
 			return nil, nil, false
 		}
-		if largest {
+		if isMax {
 			reverseRows(table, d)
 		}
 		if k >= 0 {
@@ -217,9 +227,11 @@ func (p *pgmx) effects(list *element, scope, shape []int, largest bool, where st
 			leak = table
 		}
 	}
+
+	// all parents have a table, and there is a leak
 	for k, link := range links {
 		if link == nil && p.err == nil {
-			p.fail(list.at, uai.ErrModel, "%s: no subpotential of the parent %s", where, p.called(parents[k]))
+			p.fail(list.offset, uai.ErrModel, "%s: no subpotential of the parent %s", place, p.nameOf(parents[k]))
 		}
 	}
 	if leak == nil {
@@ -229,20 +241,21 @@ func (p *pgmx) effects(list *element, scope, shape []int, largest bool, where st
 	return links, leak, p.err == nil
 }
 
-// spendNumbers takes numbers from the rest of the budget: those that are read and those of a term of a noisy-max.
-func (p *pgmx) spendNumbers(at int, scope []int, size int) bool {
+// spendNumbers takes numbers from the budget of entries, with those that they take in the terms of a noisy-max. It
+// returns false, after an error, if the budget is too small.
+func (p *pgmx) spendNumbers(offset int, scope []int, size int) bool {
 	d := p.m.Domains[scope[len(scope)-1]]
-	return p.spend(at, scope, []int{size, 1 + d})
+	return p.spendEntries(offset, scope, []int{size, 1 + d})
 }
 
-// reverseRows reverses every row of a table.
+// reverseRows reverses every row of a table, each of d numbers.
 func reverseRows(table []float64, d int) {
 	for row := range slices.Chunk(table, d) {
 		slices.Reverse(row)
 	}
 }
 
-// reverseLast reverses the states of a table's last variable.
+// reverseLast reverses the sequence of the states of a table's last variable.
 func reverseLast(t tensor.Tensor) {
 	switch t := t.(type) {
 	case *tensor.Dense:

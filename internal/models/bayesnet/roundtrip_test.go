@@ -49,9 +49,9 @@ func drawn(r *rand.Rand) *factorgraph.Model {
 		m.States = append(m.States, states)
 	}
 	order := r.Perm(n)
-	for at, v := range order {
+	for offset, v := range order {
 		var scope []int
-		for _, p := range r.Perm(at) {
+		for _, p := range r.Perm(offset) {
 			if len(scope) < 3 && r.IntN(2) == 0 {
 				scope = append(scope, order[p])
 			}

@@ -22,98 +22,99 @@ type source struct {
 	lexicon
 	hasUnknown bool // an entry of a table is unknown
 
-	text string
-	at   int
-	err  error
+	text   string // of the whole file
+	offset int    // the byte that is read next
+	err    error  // the first error
 
-	undeclared bool // the text is not UTF-8, and nothing says what it is: names are ASCII only
+	isEncodingUnknown bool // the text is not UTF-8, and nothing says what it is: names are ASCII only
 
-	counted int // bytes whose lines are counted, and their ends of lines
-	ends    int
+	countedBytes int // lines are counted up to this byte
+	countedLines int // the number of ends of lines before it
 }
 
-// line is the number of the line of a place, from 1. Places that only increase are counted in one walk.
-func (s *source) line(at int) int {
-	if at < s.counted {
-		s.counted, s.ends = 0, 0
+// lineAt returns the number of the line at an offset, from 1. It goes on from the last offset that was asked for, so
+// that increasing offsets are counted in one walk.
+func (s *source) lineAt(offset int) int {
+	if offset < s.countedBytes {
+		s.countedBytes, s.countedLines = 0, 0
 	}
-	s.ends += strings.Count(s.text[s.counted:at], "\n")
-	s.counted = at
-	return 1 + s.ends
+	s.countedLines += strings.Count(s.text[s.countedBytes:offset], "\n")
+	s.countedBytes = offset
+	return 1 + s.countedLines
 }
 
 // lexicon is the form of words in a format.
 type lexicon struct {
-	format   string
-	stops    string   // characters that end a word outside lists of states
-	comments []string // beginnings of comments that end with their line
-	blocks   bool     // comments between /* and */ as well
+	format           string
+	stops            string   // characters that end a word outside lists of states
+	comments         []string // beginnings of comments that end with their line
+	hasBlockComments bool     // whether comments stand between /* and */ as well
 }
 
-// newSource reads all of r, in UTF-8 or, if a declaration of XML says so, in another encoding. In other text names must be ASCII: see
-// node.
+// newSource reads all of r and turns it into UTF-8. Text in another encoding is decoded as an XML declaration says;
+// without one, names must be ASCII, which addNode checks.
 func newSource(l lexicon, r io.Reader, limits uai.Limits) (*source, error) {
 	format := l.format
-	most := cmp.Or(limits.Bytes, mostBytes)
+	mostBytes := cmp.Or(limits.Bytes, defaultMostBytes)
 	var b strings.Builder
-	n, err := io.Copy(&b, io.LimitReader(r, most+1))
+	n, err := io.Copy(&b, io.LimitReader(r, mostBytes+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", format, err)
-	case n > most:
-		return nil, fault.New(fault.BadInput, "%s: %w: more than %d bytes", format, uai.ErrLimit, most)
+	case n > mostBytes:
+		return nil, fault.New(fault.BadInput, "%s: %w: more than %d bytes", format, uai.ErrLimit, mostBytes)
 	}
 	s := &source{lexicon: l, text: b.String()}
 	if !utf8.ValidString(s.text) {
 		if err := s.decode(); err != nil {
 			return nil, fault.New(fault.BadInput, "%s: %w: %w", format, uai.ErrSyntax, err)
 		}
-		if int64(len(s.text)) > most {
-			return nil, fault.New(fault.BadInput, "%s: %w: more than %d bytes in UTF-8", format, uai.ErrLimit, most)
+		if int64(len(s.text)) > mostBytes {
+			return nil, fault.New(fault.BadInput, "%s: %w: more than %d bytes in UTF-8", format, uai.ErrLimit, mostBytes)
 		}
 	}
 	return s, nil
 }
 
-// mostBytes bounds a file where the caller does not.
-const mostBytes = 256 << 20
+// defaultMostBytes bounds a file if the caller does not.
+const defaultMostBytes = 256 << 20
 
 // fail notes an error at a place of the text, unless there is one already, and ends the text.
-func (s *source) fail(at int, sentinel error, format string, args ...any) {
-	s.failAs(fault.BadInput, at, sentinel, format, args...)
+func (s *source) fail(offset int, sentinel error, format string, args ...any) {
+	s.failAs(fault.BadInput, offset, sentinel, format, args...)
 }
 
-// failAs is fail with a code.
-func (s *source) failAs(code fault.Code, at int, sentinel error, format string, args ...any) {
+// failAs notes an error with a code at an offset of the text, unless there is one already, and ends the text.
+func (s *source) failAs(code fault.Code, offset int, sentinel error, format string, args ...any) {
 	if s.err == nil {
-		before := s.text[:at]
-		line, column := s.line(at), 1+utf8.RuneCountInString(before[1+strings.LastIndexByte(before, '\n'):])
+		lineStart := 1 + strings.LastIndexByte(s.text[:offset], '\n')
+		line, column := s.lineAt(offset), 1+utf8.RuneCountInString(s.text[lineStart:offset])
 		s.err = fault.New(code, "%s: line %d, column %d: %w: "+format,
 			append([]any{s.format, line, column, sentinel}, args...)...)
 	}
-	s.at = len(s.text)
+	s.offset = len(s.text)
 }
 
-// peek is the next byte after white space and comments, 0 at the end.
+// peek returns the next byte after white space and comments without reading it; 0 at the end.
 func (s *source) peek() byte {
-	for s.at < len(s.text) {
-		rest := s.text[s.at:]
+	for s.offset < len(s.text) {
+		rest := s.text[s.offset:]
 		switch c := rest[0]; {
 		case isSpace(c):
-			s.at++
-		case s.blocks && strings.HasPrefix(rest, "/*"):
+			s.offset++
+		case s.hasBlockComments && strings.HasPrefix(rest, "/*"):
 			end := strings.Index(rest[2:], "*/")
 			if end < 0 {
-				s.fail(s.at, uai.ErrSyntax, "a comment without end")
+				s.fail(s.offset, uai.ErrSyntax, "a comment without end")
 				return 0
 			}
-			s.at += end + 4
-		case s.comment(rest):
+			s.offset += end + 4
+		case s.startsComment(rest):
 			end := strings.IndexByte(rest, '\n')
 			if end < 0 {
 				end = len(rest)
 			}
-			s.at += end
+			s.offset += end
 		default:
 			return c
 		}
@@ -121,125 +122,130 @@ func (s *source) peek() byte {
 	return 0
 }
 
-func (s *source) comment(rest string) bool {
-	return slices.ContainsFunc(s.comments, func(c string) bool { return strings.HasPrefix(rest, c) })
+// startsComment reports whether a text begins with a comment that ends with its line.
+func (s *source) startsComment(text string) bool {
+	return slices.ContainsFunc(s.comments, func(c string) bool { return strings.HasPrefix(text, c) })
 }
 
+// isSpace reports whether c separates words: a blank, a control character for space, or 0.
 func isSpace(c byte) bool { return c <= ' ' && strings.IndexByte(" \t\r\n\v\f\x00", c) >= 0 }
 
-// done reports whether the text is at its end.
-func (s *source) done() bool { return s.peek() == 0 }
+// atEnd reports whether nothing is left but white space and comments.
+func (s *source) atEnd() bool { return s.peek() == 0 }
 
-// take passes c if it is next.
-func (s *source) take(c byte) bool {
-	if s.peek() != c || s.done() {
+// accept reads c if it is next, and reports whether it was.
+func (s *source) accept(c byte) bool {
+	if s.peek() != c || s.atEnd() {
 		return false
 	}
-	s.at++
+	s.offset++
 	return true
 }
 
-// expect passes c, which has to be next.
-func (s *source) expect(c byte, where string, args ...any) {
-	if !s.take(c) {
-		s.wanted(strconv.QuoteRune(rune(c)), where, args...)
+// expect reads c. If something else is next, it notes an error.
+func (s *source) expect(c byte, place string, args ...any) {
+	if !s.accept(c) {
+		s.failWanted(strconv.QuoteRune(rune(c)), place, args...)
 	}
 }
 
-// wanted is an error: something else is next.
-func (s *source) wanted(what, where string, args ...any) {
+// failWanted notes the error that something else is next than what is needed.
+func (s *source) failWanted(what, place string, args ...any) {
 	found := "the file ends"
-	if !s.done() {
-		found = s.near() + " is found"
+	if !s.atEnd() {
+		found = s.nextWord() + " is found"
 	}
-	s.fail(s.at, uai.ErrSyntax, "%s: %s where %s is needed", fmt.Sprintf(where, args...), found, what)
+	s.fail(s.offset, uai.ErrSyntax, "%s: %s where %s is needed", fmt.Sprintf(place, args...), found, what)
 }
 
-// near quotes the word that is next.
-func (s *source) near() string {
-	rest := s.text[s.at:]
+// nextWord returns the word that is next, in quotes, for an error.
+func (s *source) nextWord() string {
+	rest := s.text[s.offset:]
 	end := strings.IndexFunc(rest, func(r rune) bool { return r <= ' ' })
 	if end < 0 {
 		end = len(rest)
 	}
-	return quoted(rest[:end])
+	return quote(rest[:end])
 }
 
-// quoted is a name in an error, shortened.
-func quoted(name string) string {
+// quote returns a name in quotes for an error, of a long one the first 40 characters.
+func quote(name string) string {
 	if utf8.RuneCountInString(name) > 40 {
 		name = string([]rune(name)[:40]) + "…"
 	}
 	return strconv.Quote(name)
 }
 
-// structure are the characters that end a word in every format.
+// structure has the characters that end a word in every format.
 const structure = "{}()[]|,;\""
 
-// word reads up to white space, a comment or one of the format's characters; empty where one of these is next.
-func (s *source) word() string { return s.wordTo(s.stops) }
+// readWord reads up to white space, a comment or one of the format's stop characters. It returns an empty word if one
+// of these is next.
+func (s *source) readWord() string { return s.readWordTo(s.stops) }
 
-// wordTo is word with other characters.
-func (s *source) wordTo(stops string) string {
+// readWordTo reads up to white space, a comment or one of the characters in stops.
+func (s *source) readWordTo(stops string) string {
 	s.peek()
-	from := s.at
-	for s.at < len(s.text) && !isSpace(s.text[s.at]) && strings.IndexByte(stops, s.text[s.at]) < 0 {
-		if rest := s.text[s.at:]; s.blocks && strings.HasPrefix(rest, "/*") || s.comment(rest) {
+	start := s.offset
+	for s.offset < len(s.text) && !isSpace(s.text[s.offset]) && strings.IndexByte(stops, s.text[s.offset]) < 0 {
+		rest := s.text[s.offset:]
+		isComment := s.hasBlockComments && strings.HasPrefix(rest, "/*") || s.startsComment(rest)
+		if isComment {
 			break
 		}
-		s.at++
+		s.offset++
 	}
-	return s.text[from:s.at]
+	return s.text[start:s.offset]
 }
 
-// name reads a word or a text between quotes, where a backslash keeps the quote behind it.
-func (s *source) name() string { return s.nameTo(s.stops) }
+// readName reads a word, or a text between quotes in which a backslash stands before quotes and backslashes.
+func (s *source) readName() string { return s.readNameTo(s.stops) }
 
-// nameTo is name with other characters that end a word.
-func (s *source) nameTo(stops string) string {
+// readNameTo reads a word that ends at one of the characters in stops, or a text between quotes.
+func (s *source) readNameTo(stops string) string {
 	if s.peek() != '"' {
-		return s.wordTo(stops)
+		return s.readWordTo(stops)
 	}
-	from := s.at
+	start := s.offset
 	var b strings.Builder
-	for s.at++; s.at < len(s.text); s.at++ {
-		switch c := s.text[s.at]; {
+	for s.offset++; s.offset < len(s.text); s.offset++ {
+		switch c := s.text[s.offset]; {
 		case c == '"':
-			s.at++
+			s.offset++
 			return b.String()
-		case c == '\\' && s.at+1 < len(s.text) && strings.IndexByte(`"\`, s.text[s.at+1]) >= 0:
-			s.at++
-			b.WriteByte(s.text[s.at])
+		case c == '\\' && s.offset+1 < len(s.text) && strings.IndexByte(`"\`, s.text[s.offset+1]) >= 0: // \" or \\
+			s.offset++
+			b.WriteByte(s.text[s.offset])
 		default:
 			b.WriteByte(c)
 		}
 	}
-	s.fail(from, uai.ErrSyntax, "a quote without end")
+	s.fail(start, uai.ErrSyntax, "a quote without end")
 	return ""
 }
 
-// probability reads an entry of a table: a number of at least 0, or NaN for an unknown one; −0 is 0.
-func (s *source) probability(where string, args ...any) float64 {
+// readProbability reads an entry of a table: a number of at least 0, or NaN for an unknown one; −0 is 0.
+func (s *source) readProbability(place string, args ...any) float64 {
 	s.peek()
-	at := s.at
-	word := s.wordTo(structure)
+	offset := s.offset
+	word := s.readWordTo(structure)
 	if word == "" {
-		s.wanted("a number", where, args...)
+		s.failWanted("a number", place, args...)
 		return 0
 	}
-	return s.entry(at, word, fmt.Sprintf(where, args...))
+	return s.parseEntry(offset, word, fmt.Sprintf(place, args...))
 }
 
-// number is a word of the text as a number of at least 0.
-func (s *source) number(at int, word, where string) float64 {
+// parseNumber returns a word as a number of at least 0. The word stands at offset.
+func (s *source) parseNumber(offset int, word, place string) float64 {
 	v, err := decimal.Parse(word)
 	switch {
 	case errors.Is(err, decimal.ErrSyntax):
-		s.fail(at, uai.ErrSyntax, "%s: %s %w", where, quoted(word), err)
+		s.fail(offset, uai.ErrSyntax, "%s: %s %w", place, quote(word), err)
 	case err != nil:
-		s.fail(at, uai.ErrModel, "%s: %s %w", where, quoted(word), err)
+		s.fail(offset, uai.ErrModel, "%s: %s %w", place, quote(word), err)
 	case v < 0:
-		s.fail(at, uai.ErrModel, "%s: %s is not a probability", where, quoted(word))
+		s.fail(offset, uai.ErrModel, "%s: %s is not a probability", place, quote(word))
 	}
 	return max(v, 0)
 }
@@ -247,26 +253,26 @@ func (s *source) number(at int, word, where string) float64 {
 // mostSkipped is the maximum length of skipped text in one piece, such as a property.
 const mostSkipped = 4 << 20
 
-// long is an error where something that began at a place is longer than mostSkipped.
-func (s *source) long(from int, where string, args ...any) bool {
-	if s.at-from > mostSkipped {
-		s.fail(from, uai.ErrLimit, "%s: more than %d bytes without an end", fmt.Sprintf(where, args...), mostSkipped)
+// failIfLong notes an error if more than 4 MiB were read since start. It returns true after any error.
+func (s *source) failIfLong(start int, place string, args ...any) bool {
+	if s.offset-start > mostSkipped {
+		s.fail(start, uai.ErrLimit, "%s: more than %d bytes without an end", fmt.Sprintf(place, args...), mostSkipped)
 	}
 	return s.err != nil
 }
 
-// skip passes everything up to the character, quoted text apart, and the character.
-func (s *source) skip(to byte, where string, args ...any) {
-	for from := s.at; !s.done() && !s.long(from, where, args...); {
+// skipTo reads everything up to the character stop, and this character; stop does not count within quotes.
+func (s *source) skipTo(stop byte, place string, args ...any) {
+	for start := s.offset; !s.atEnd() && !s.failIfLong(start, place, args...); {
 		switch s.peek() {
-		case to:
-			s.at++
+		case stop:
+			s.offset++
 			return
 		case '"':
-			s.name()
+			s.readName()
 		default:
-			s.at++
+			s.offset++
 		}
 	}
-	s.wanted(strconv.QuoteRune(rune(to)), where, args...)
+	s.failWanted(strconv.QuoteRune(rune(stop)), place, args...)
 }

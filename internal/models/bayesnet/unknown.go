@@ -10,25 +10,26 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// entry is a word of the text as an entry of a table: a number, or NaN if it is -1 or ?, which stand for one that is unknown.
-func (s *source) entry(at int, word, where string) float64 {
+// parseEntry returns a word as an entry of a table: a number, or NaN if it is -1 or ?, which stand for an unknown one.
+func (s *source) parseEntry(offset int, word, place string) float64 {
 	if word == "?" || word == "-1" || word == "-1.0" {
 		s.hasUnknown = true
 		return math.NaN()
 	}
-	return s.number(at, word, where)
+	return s.parseNumber(offset, word, place)
 }
 
-// isUnknown notes that a table has no numbers.
-func (n *network) isUnknown(t *tensor.Dense) {
+// markUnknown makes all entries of a table unknown.
+func (n *network) markUnknown(t *tensor.Dense) {
 	n.hasUnknown = true
 	for k := range t.Data {
 		t.Data[k] = math.NaN()
 	}
 }
 
-// complete makes unknown rows of tables uniform, and tells their nodes. It is an error if nobody hears that, or if a row is half known.
-func (n *network) complete() {
+// completeUnknown makes the unknown rows of tables uniform and calls unknown for their nodes. It is an error if unknown
+// is nil, or if a row has known and unknown entries.
+func (n *network) completeUnknown() {
 	for _, f := range n.m.Factors {
 		t, isDense := f.Table.(*tensor.Dense)
 		if !isDense || n.err != nil || !slices.ContainsFunc(t.Data, math.IsNaN) {
@@ -36,7 +37,7 @@ func (n *network) complete() {
 		}
 		child := f.Scope[len(f.Scope)-1]
 		if n.unknown == nil {
-			n.fail(n.places[child], uai.ErrModel, "the table of %s is unknown: btn fit learns it", n.called(child))
+			n.fail(n.offsets[child], uai.ErrModel, "the table of %s is unknown: btn fit learns it", n.nameOf(child))
 			return
 		}
 		for row := range slices.Chunk(t.Data, n.m.Domains[child]) {
@@ -46,7 +47,7 @@ func (n *network) complete() {
 	}
 }
 
-// completeRow makes a row of a table uniform if it is unknown.
+// completeRow makes a row of the child's table uniform if its entries are unknown. It is an error if only some are.
 func (n *network) completeRow(child int, row []float64) {
 	unknown := 0
 	for _, p := range row {
@@ -54,13 +55,14 @@ func (n *network) completeRow(child int, row []float64) {
 			unknown++
 		}
 	}
-	if unknown != 0 && unknown != len(row) {
-		n.fail(n.places[child], uai.ErrModel, "node %s: a row has %d unknown entries of %d: all are to be known, or none",
-			n.called(child), unknown, len(row))
+	if unknown == 0 {
+		return
+	}
+	if unknown != len(row) {
+		n.fail(n.offsets[child], uai.ErrModel, "node %s: a row has %d unknown entries of %d: all are to be known, or none",
+			n.nameOf(child), unknown, len(row))
 	}
 	for x := range row {
-		if unknown != 0 {
-			row[x] = 1 / float64(len(row))
-		}
+		row[x] = 1 / float64(len(row))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
@@ -19,82 +20,88 @@ import (
 // mostWritten bounds the table that a CP or symmetric factor is written out as.
 const mostWritten = 1 << 20
 
-// written is a Bayesian network on its way into a file.
-type written struct {
+// networkWriter is a Bayesian network on its way into a file.
+type networkWriter struct {
 	*bufio.Writer
-	format string
+	format string // in errors
 	m      *factorgraph.Model
-	names  []string
-	states [][]string
+	names  []string        // per variable
+	states [][]string      // per variable, the names of its values
 	tables []*tensor.Dense // per factor
-	order  []int           // factors, ancestors first
-	err    error           // the first one of names that the format cannot hold
+	order  []int           // the factors, the tables of ancestors before those of their descendants
+	err    error           // for the first name that the format cannot hold
 }
 
-// newWritten checks that m is a Bayesian network: every variable is the last one of exactly one factor's scope, no variable is its
-// own ancestor, and where m does not call itself a Bayesian network rows sum to 1. Factors that are not tables are written as
-// tables, of at most 2^20 entries. Variables without a name are called x_ and their position, values by their positions.
-func newWritten(format string, w io.Writer, m *factorgraph.Model) (*written, error) {
-	out := &written{Writer: bufio.NewWriterSize(w, 1<<16), format: format, m: m}
+// newNetworkWriter prepares a model for writing. It is an error if m is no Bayesian network: if a variable is not the
+// last one of exactly one factor's scope, if a variable is its own ancestor, or if m does not call itself a Bayesian
+// network and a row does not sum to 1. Factors that are not tables are written as tables, of at most 2^20 entries.
+// Variables without a name are called x_ and their position, values by their positions.
+func newNetworkWriter(format string, w io.Writer, m *factorgraph.Model) (*networkWriter, error) {
+	out := &networkWriter{Writer: bufio.NewWriterSize(w, 1<<16), format: format, m: m}
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", format, err)
 	}
-	if err := out.network(); err != nil {
+	if err := out.checkGraph(); err != nil {
 		return nil, err
 	}
-	if err := out.call(); err != nil {
+	if err := out.chooseNames(); err != nil {
 		return nil, err
 	}
 	out.tables = make([]*tensor.Dense, len(m.Factors))
 	for j := range m.Factors {
-		t, err := out.table(j)
+		t, err := out.denseTable(j)
 		if err != nil {
 			return nil, err
 		}
 		out.tables[j] = t
-		if r := notOne(t); r >= 0 && !m.Bayes {
-			return nil, out.not("factor %d: row %d does not sum to 1", j, r)
+		if r := unnormalisedRow(t); r >= 0 && !m.Bayes {
+			return nil, out.notBayesian("factor %d: row %d does not sum to 1", j, r)
 		}
 	}
 	return out, nil
 }
 
-// not is the error for models that are no Bayesian networks.
-func (w *written) not(format string, args ...any) error {
+// notBayesian returns the error that the model is no Bayesian network, with the reason.
+func (w *networkWriter) notBayesian(format string, args ...any) error {
 	return fault.New(fault.Unsupported, "%s: %w: the format holds Bayesian networks only: "+format,
 		append([]any{w.format, uai.ErrModel}, args...)...)
 }
 
-// network checks the graph.
-func (w *written) network() error {
-	of := make([]int, len(w.m.Domains)) // 1 + the factor that is the table of a variable
+// checkGraph checks that every variable has one table and that the graph has no cycle. It sets order.
+func (w *networkWriter) checkGraph() error {
+	// every variable has one table
+	const none = -1
+	tableOf := slices.Repeat([]int{none}, len(w.m.Domains)) // per variable, the factor that is its table
 	for j, f := range w.m.Factors {
 		if len(f.Scope) == 0 {
-			return w.not("factor %d has no variables", j)
+			return w.notBayesian("factor %d has no variables", j)
 		}
 		child := f.Scope[len(f.Scope)-1]
-		if of[child] > 0 {
-			return w.not("variable %d is the last one of factors %d and %d, and has one table", child, of[child]-1, j)
+		if tableOf[child] != none {
+			return w.notBayesian("variable %d is the last one of factors %d and %d, and has one table", child, tableOf[child], j)
 		}
-		of[child] = j + 1
+		tableOf[child] = j
 	}
-	for v, j := range of {
-		if j == 0 {
-			return w.not("variable %d is the last one of no factor, and has no table", v)
+	for v, j := range tableOf {
+		if j == none {
+			return w.notBayesian("variable %d is the last one of no factor, and has no table", v)
 		}
 	}
+
+	// no variable is its own ancestor
 	var cycle []int
-	if w.order, cycle = ancestorsFirst(w.m); cycle != nil {
-		return w.not("variable %d is its own ancestor", cycle[0])
+	if w.order, cycle = orderAncestorsFirst(w.m); cycle != nil {
+		return w.notBayesian("variable %d is its own ancestor", cycle[0])
 	}
 	return nil
 }
 
-// call gives names to nodes and states without one.
-func (w *written) call() error {
+// chooseNames sets the names of all variables and values. Those without a name are called by their positions.
+func (w *networkWriter) chooseNames() error {
 	w.names, w.states = make([]string, len(w.m.Domains)), make([][]string, len(w.m.Domains))
 	seen := map[string]bool{}
 	for v, d := range w.m.Domains {
+		// the name of the variable
 		if w.m.Names != nil {
 			w.names[v] = w.m.Names[v]
 		}
@@ -102,9 +109,11 @@ func (w *written) call() error {
 			w.names[v] = "x_" + strconv.Itoa(v)
 		}
 		if seen[w.names[v]] {
-			return fault.New(fault.BadInput, "%s: %w: two variables have the name %s", w.format, uai.ErrModel, quoted(w.names[v]))
+			return fault.New(fault.BadInput, "%s: %w: two variables have the name %s", w.format, uai.ErrModel, quote(w.names[v]))
 		}
 		seen[w.names[v]] = true
+
+		// the names of its values
 		values := map[string]bool{}
 		for x := range d {
 			state := strconv.Itoa(x)
@@ -113,7 +122,7 @@ func (w *written) call() error {
 			}
 			if values[state] {
 				return fault.New(fault.BadInput, "%s: %w: variable %s has two values with the name %s",
-					w.format, uai.ErrModel, quoted(w.names[v]), quoted(state))
+					w.format, uai.ErrModel, quote(w.names[v]), quote(state))
 			}
 			values[state] = true
 			w.states[v] = append(w.states[v], state)
@@ -122,34 +131,34 @@ func (w *written) call() error {
 	return nil
 }
 
-// display is the display name of a variable, its name if it has none.
-func (w *written) display(v int) string {
+// displayName returns the display name of variable v, its name if it has none.
+func (w *networkWriter) displayName(v int) string {
 	if v < len(w.m.Aliases) && w.m.Aliases[v] != "" {
 		return w.m.Aliases[v]
 	}
 	return w.names[v]
 }
 
-// table returns factor j as a table of probabilities.
-func (w *written) table(j int) (*tensor.Dense, error) {
+// denseTable returns factor j as a table of probabilities. A negative entry is an error.
+func (w *networkWriter) denseTable(j int) (*tensor.Dense, error) {
 	t, ok := w.m.Factors[j].Table.(*tensor.Dense)
 	if !ok {
 		var err error
 		if t, err = tensor.ToDense(w.m.Factors[j].Table, mostWritten); err != nil {
 			return nil, fault.New(fault.Unsupported, "%s: node %s: the format holds tables only: %w",
-				w.format, quoted(w.names[w.child(j)]), err)
+				w.format, quote(w.names[w.child(j)]), err)
 		}
 	}
 	for i, v := range t.Data {
 		if v < 0 {
-			return nil, w.not("factor %d: entry %d is %v", j, i, v)
+			return nil, w.notBayesian("factor %d: entry %d is %v", j, i, v)
 		}
 	}
 	return t, nil
 }
 
-// notOne returns the first row that does not sum to 1, to the digits that files have; −1 if all do.
-func notOne(t *tensor.Dense) int {
+// unnormalisedRow returns the first row that does not sum to 1, up to the rounding of numbers in files; −1 if all do.
+func unnormalisedRow(t *tensor.Dense) int {
 	d := t.Shape[len(t.Shape)-1]
 	for r := range len(t.Data) / d {
 		sum := 0.0
@@ -164,76 +173,82 @@ func notOne(t *tensor.Dense) int {
 }
 
 // child is the node whose table factor j is, parents are its parents.
-func (w *written) child(j int) int     { return child(w.m, j) }
-func (w *written) parents(j int) []int { return w.m.Factors[j].Scope[:len(w.m.Factors[j].Scope)-1] }
+func (w *networkWriter) child(j int) int { return childOf(w.m, j) }
+func (w *networkWriter) parents(j int) []int {
+	return w.m.Factors[j].Scope[:len(w.m.Factors[j].Scope)-1]
+}
 
-// cannot notes a name that the format has no way to write.
-func (w *written) cannot(name, why string) {
+// failName notes the error that the format cannot hold a name.
+func (w *networkWriter) failName(name, why string) {
 	if w.err == nil {
-		w.err = fault.New(fault.Unsupported, "%s: the name %s cannot be written: %s", w.format, quoted(name), why)
+		w.err = fault.New(fault.Unsupported, "%s: the name %s cannot be written: %s", w.format, quote(name), why)
 	}
 }
 
-// number writes a number with the digits that identify it.
-func (w *written) number(v float64) {
+// writeNumber writes a number with as many digits as identify it.
+func (w *networkWriter) writeNumber(v float64) {
 	_, _ = w.Write(decimal.Append(w.AvailableBuffer(), v))
 }
 
-// numbers writes a list.
-func (w *written) numbers(list []float64, between string) {
+// writeNumbers writes a list of numbers with a separator.
+func (w *networkWriter) writeNumbers(list []float64, separator string) {
 	for i, v := range list {
 		if i > 0 {
-			_, _ = w.WriteString(between)
+			_, _ = w.WriteString(separator)
 		}
-		w.number(v)
+		w.writeNumber(v)
 	}
 }
 
-// close ends the file.
-func (w *written) close() error {
+// finish writes what is left in the buffer, or returns the error of a name.
+func (w *networkWriter) finish() error {
 	if w.err != nil {
 		return w.err
 	}
 	return w.Flush()
 }
 
-// scope writes `keyword ( child | parent, parent )` with these names.
-func (w *written) scope(what string, j int, names []string, between string) {
-	fmt.Fprintf(w, "%s ( %s", what, names[w.child(j)])
+// writeScope writes `keyword ( child | parent, parent )` of factor j, with the separator between parents.
+func (w *networkWriter) writeScope(keyword string, j int, names []string, separator string) {
+	fmt.Fprintf(w, "%s ( %s", keyword, names[w.child(j)])
 	for k, p := range w.parents(j) {
-		w.WriteString([]string{" | ", between}[min(k, 1)])
+		w.WriteString([]string{" | ", separator}[min(k, 1)])
 		w.WriteString(names[p])
 	}
 	w.WriteString(" )")
 }
 
-// distributions writes the rows of all tables as BIF and DSC have them: root before the row of a node without parents, else the states of
-// the parents in a parenthesis that end closes.
-func (w *written) distributions(names []string, root, end string, state func(v, x int) string) {
+// writeDistributions writes the rows of all tables as BIF and DSC have them. Before a row stand the states of the
+// parents, as stateText writes them, in a parenthesis that end closes; before the row of a node without parents stands
+// root.
+func (w *networkWriter) writeDistributions(names []string, root, end string, stateText func(v, x int) string) {
 	for j := range w.tables {
-		w.scope("probability", j, names, ", ")
+		w.writeScope("probability", j, names, ", ")
 		w.WriteString(" {\n")
-		w.each(j, func(row []float64, values []int) {
+		w.forEachRow(j, func(row []float64, values []int) {
 			w.WriteString("  ")
 			for k, x := range values {
 				w.WriteString([]string{"(", ", "}[min(k, 1)])
-				w.WriteString(state(w.parents(j)[k], x))
+				w.WriteString(stateText(w.parents(j)[k], x))
 			}
 			w.WriteString([]string{root, end}[min(len(values), 1)])
-			w.numbers(row, ", ")
+			w.writeNumbers(row, ", ")
 			w.WriteString(";\n")
 		})
 		w.WriteString("}\n")
 	}
 }
 
-// each calls do for every row of table j: its number, and the values of the parents, which it must not keep.
-func (w *written) each(j int, do func(row []float64, values []int)) {
+// forEachRow calls do for every row of table j, with the row's probabilities and the states of the parents, which do
+// must not keep.
+func (w *networkWriter) forEachRow(j int, do func(row []float64, values []int)) {
 	t, parents := w.tables[j], w.parents(j)
 	d := t.Shape[len(t.Shape)-1]
 	values := make([]int, len(parents))
-	for from := 0; from < len(t.Data); from += d {
-		do(t.Data[from:from+d], values)
+	for row := range slices.Chunk(t.Data, d) {
+		do(row, values)
+
+		// the next values of the parents, the last parent fastest
 		for k := len(values) - 1; k >= 0; k-- {
 			if values[k]++; values[k] < t.Shape[k] {
 				break

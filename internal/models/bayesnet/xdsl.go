@@ -29,25 +29,27 @@ func ReadXDSL(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		return nil, err
 	}
 	p := &xdsl{network: n, ids: map[string]int{}}
-	p.elements([]string{"smile", "nodes"}, p.declaration)
-	p.elements([]string{"smile", "nodes"}, p.definition)
-	p.elements([]string{"smile", "dynamic"}, func(e *element) {
+	p.forEachElement([]string{"smile", "nodes"}, p.readNode)
+	p.forEachElement([]string{"smile", "nodes"}, p.readDistribution)
+	p.forEachElement([]string{"smile", "dynamic"}, func(e *element) {
 		if p.err == nil {
-			p.failAs(fault.Unsupported, e.at, uai.ErrModel, "the network is a dynamic one: unroll it first")
+			p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "the network is a dynamic one: unroll it first")
 		}
 	})
-	p.extensions()
+	p.readExtensions()
 	return p.finish()
 }
 
-// extensions reads what GeNIe shows, in the element node of each id below extensions: names, which are second names, and positions.
-func (p *xdsl) extensions() {
-	d := p.decoder()
-	var open []string // elements
-	v, known, isGrid := 0, false, false
-	var text strings.Builder
+// readExtensions reads what GeNIe shows, from the elements node below extensions: the name, which becomes a second name
+// of the variable, and the position.
+func (p *xdsl) readExtensions() {
+	d := p.newDecoder()
+	var open []string        // the names of the elements that are open, the innermost last
+	v, isKnown := 0, false   // the variable of the last node, if its id is known
+	isGrid := false          // the positions say nothing: see gridMark
+	var text strings.Builder // of the innermost element so far
 	for p.err == nil {
-		at := int(d.InputOffset())
+		offset := int(d.InputOffset())
 		token, err := d.Token()
 		if err != nil {
 			return // elements has read the text to its end before
@@ -57,97 +59,103 @@ func (p *xdsl) extensions() {
 			open = append(open, strings.ToLower(t.Name.Local))
 			text.Reset()
 			if len(open) == 3 && open[2] == "genie" {
-				isGrid = (&element{attr: t.Attr}).attribute(own) == grid
+				isGrid = (&element{attributes: t.Attr}).attribute(realNameKey) == gridMark
 			}
 			if len(open) > 2 && open[1] == "extensions" && open[len(open)-1] == "node" {
-				v, known = p.ids[(&element{attr: t.Attr}).attribute("id")]
+				v, isKnown = p.ids[(&element{attributes: t.Attr}).attribute("id")]
 			}
 		case xml.CharData:
 			text.Write(t)
 		case xml.EndElement:
-			if n := len(open); n > 2 && known && open[1] == "extensions" && open[n-1] == "name" && open[n-2] == "node" {
-				p.alias(at, v, strings.Join(strings.Fields(text.String()), " "))
-			} else if n > 2 && known && !isGrid && open[1] == "extensions" && open[n-1] == "position" && open[n-2] == "node" {
-				p.drawBox(v, strings.Fields(text.String()))
+			n := len(open)
+			isInNode := n > 2 && isKnown && open[1] == "extensions" && open[n-2] == "node"
+			if isInNode && open[n-1] == "name" {
+				p.setAlias(offset, v, strings.Join(strings.Fields(text.String()), " "))
+			} else if isInNode && !isGrid && open[n-1] == "position" {
+				p.setBoxPosition(v, strings.Fields(text.String()))
 			}
 			open = open[:len(open)-1]
 		}
 	}
 }
 
-// drawBox notes where GeNIe draws variable v: in the middle of a box, of which the left, the upper, the right and the lower end are given.
-func (p *xdsl) drawBox(v int, ends []string) {
-	if box := coordinates(ends); len(box) == 4 {
-		p.draw(v, (box[0]+box[2])/2, (box[1]+box[3])/2)
+// setBoxPosition sets the position of variable v to the middle of its box. bounds has the left, the upper, the right
+// and the lower end.
+func (p *xdsl) setBoxPosition(v int, bounds []string) {
+	if box := parseCoordinates(bounds); len(box) == 4 {
+		p.setPosition(v, (box[0]+box[2])/2, (box[1]+box[3])/2)
 	}
 }
 
-// grid is the attribute's value where a file has positions only because GeNIe shows no node without one.
-const grid = "grid"
+// gridMark is the value of the attribute basetensor of a file whose model has no positions. WriteXDSL writes some
+// nevertheless, since GeNIe shows no node without one.
+const gridMark = "grid"
 
 // xdsl reads an XDSL file.
 type xdsl struct {
 	*network
-	ids    map[string]int   // variables by their ids
-	states []map[string]int // of variables, by their ids
+	ids    map[string]int   // the number of each variable, by its id
+	states []map[string]int // per variable, the position of each state by its id
 }
 
-// own is the attribute with a name that is no identifier, of nodes and states.
-const own = "basetensor"
+// realNameKey is the attribute of a node or a state whose name is no identifier: it has the name, as the id cannot.
+const realNameKey = "basetensor"
 
-// declaration reads a node with its states.
-func (p *xdsl) declaration(e *element) {
+// readNode reads a node with its states and adds it.
+func (p *xdsl) readNode(e *element) {
 	id := e.attribute("id")
 	switch {
 	case p.err != nil:
 		return
 	case e.name != "cpt" && e.name != "deterministic" && e.name != "noisymax":
-		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s is of the kind %s: cpt, deterministic and noisymax are read", quoted(id), e.name)
+		p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "%s is of the kind %s: cpt, deterministic and noisymax are read", quote(id), e.name)
 		return
 	}
 	if v, twice := p.ids[id]; twice {
-		p.twice(e.at, id, v)
+		p.failTwice(e.offset, id, v)
 		return
 	}
 	p.ids[id] = len(p.m.Domains)
 	var states []string
 	ids := map[string]int{}
-	for _, state := range e.all("state") {
+	for _, state := range e.childrenNamed("state") {
 		name := state.attribute("id")
 		if _, twice := ids[name]; twice {
-			p.fail(state.at, uai.ErrModel, "node %s: state %s is there twice", quoted(id), quoted(name))
+			p.fail(state.offset, uai.ErrModel, "node %s: state %s is there twice", quote(id), quote(name))
 			return
 		}
 		ids[name] = len(states)
-		if real := state.attribute(own); real != "" {
+		if real := state.attribute(realNameKey); real != "" {
 			name = real
 		}
 		states = append(states, name)
 	}
 	p.states = append(p.states, ids)
 	name := id
-	if real := e.attribute(own); real != "" {
+	if real := e.attribute(realNameKey); real != "" {
 		name = real
 	}
-	p.node(e.at, name, states)
+	p.addNode(e.offset, name, states)
 }
 
-// definition reads a node's distribution.
-func (p *xdsl) definition(e *element) {
+// readDistribution reads a node's parents and its distribution.
+func (p *xdsl) readDistribution(e *element) {
 	if p.err != nil {
 		return
 	}
 	child := p.ids[e.attribute("id")]
-	where := "node " + p.called(child)
+	place := "node " + p.nameOf(child)
+
+	// parents
 	var scope []int
-	if parents, once := e.only("parents"); !once {
-		p.fail(e.at, uai.ErrSyntax, "%s has two lists of parents", where)
+	if parents, once := e.onlyChild("parents"); !once {
+		p.fail(e.offset, uai.ErrSyntax, "%s has two lists of parents", place)
 		return
 	} else if parents != nil {
-		for word, rest := cutWord(parents.text); word != ""; word, rest = cutWord(rest) {
+		for word, text := cutWord(parents.text); word != ""; word, text = cutWord(text) {
 			v, ok := p.ids[word]
 			if !ok {
-				p.fail(parents.at, uai.ErrModel, "%s: no node has the id %s%s", where, quoted(word),
+				p.fail(parents.offset, uai.ErrModel, "%s: no node has the id %s%s", place, quote(word),
 					nearest.Suggest(word, slices.Sorted(maps.Keys(p.ids)), nil))
 				return
 			}
@@ -155,154 +163,164 @@ func (p *xdsl) definition(e *element) {
 		}
 	}
 	scope = append(scope, child)
+
+	// numbers
 	switch e.name {
 	case "cpt":
-		if t := p.table(e.at, scope); t == nil {
+		if t := p.addTable(e.offset, scope); t == nil {
 			return
-		} else if len(e.all("probabilities")) == 0 {
-			p.isUnknown(t)
+		} else if len(e.childrenNamed("probabilities")) == 0 {
+			p.markUnknown(t)
 		} else {
-			p.list(e, "probabilities", where, t.Data)
+			p.readOnlyNumbers(e, "probabilities", place, t.Data)
 		}
 	case "deterministic":
-		p.deterministic(e, scope, where)
+		p.readDeterministic(e, scope, place)
 	case "noisymax":
-		p.noisyMax(e, scope, where)
+		p.readNoisyMax(e, scope, place)
 	}
 }
 
-// list reads the numbers of the only element of a name within e.
-func (p *xdsl) list(e *element, name, where string, into []float64) {
-	if list := p.one(e, name, where); list != nil {
-		p.numbers(list, where, into)
+// readOnlyNumbers reads the numbers of the only element of a name within e into list.
+func (p *xdsl) readOnlyNumbers(e *element, name, place string, list []float64) {
+	if child := p.onlyElement(e, name, place); child != nil {
+		p.readNumbers(child, place, list)
 	}
 }
 
-// one is the only element of a name within e; nil, and an error, where there is none or there are several.
-func (p *xdsl) one(e *element, name, where string) *element {
-	list, once := e.only(name)
+// onlyElement returns the only element of a name within e. It returns nil, after an error, if there is none or there
+// are several.
+func (p *xdsl) onlyElement(e *element, name, place string) *element {
+	list, once := e.onlyChild(name)
 	if list == nil || !once {
-		p.fail(e.at, uai.ErrSyntax, "%s needs one element %s", where, name)
+		p.fail(e.offset, uai.ErrSyntax, "%s needs one element %s", place, name)
 		return nil
 	}
 	return list
 }
 
-// deterministic reads the state of the node for all states of its parents.
-func (p *xdsl) deterministic(e *element, scope []int, where string) {
-	list := p.one(e, "resultingstates", where)
-	if list == nil || !p.factor(e.at, scope) {
+// readDeterministic reads the state of a node for each combination of its parents' states.
+func (p *xdsl) readDeterministic(e *element, scope []int, place string) {
+	list := p.onlyElement(e, "resultingstates", place)
+	if list == nil || !p.addFactor(e.offset, scope) {
 		return
 	}
-	shape := p.shape(scope)
-	if !p.spend(e.at, scope, shape) {
+	shape := p.shapeOf(scope)
+	if !p.spendEntries(e.offset, scope, shape) {
 		return
 	}
 	child := scope[len(scope)-1]
 	values := make([]int, decimal.Entries(shape[:len(shape)-1]))
-	if !p.words(list, where, "resulting states", len(values), func(i int, word string) {
+	if !p.forEachWord(list, place, "resulting states", len(values), func(i int, word string) {
 		var ok bool
 		if values[i], ok = p.states[child][word]; !ok {
-			p.fail(list.at, uai.ErrModel, "%s: resulting state %d: it has no state %s", where, i+1, quoted(word))
+			p.fail(list.offset, uai.ErrModel, "%s: resulting state %d: it has no state %s", place, i+1, quote(word))
 		}
 	}) {
 		return
 	}
-	p.m.Factors[len(p.m.Factors)-1].Table = function(shape, values)
+	p.m.Factors[len(p.m.Factors)-1].Table = functionTable(shape, values)
 }
 
-// noisyMax reads the distributions of a noisy-max node, and in which order they have the states of the parents.
-func (p *xdsl) noisyMax(e *element, scope []int, where string) {
-	if !p.factor(e.at, scope) {
+// readNoisyMax reads the distributions of a noisy-max node: one for each state of each parent, in the sequence of their
+// strengths, and the leak.
+func (p *xdsl) readNoisyMax(e *element, scope []int, place string) {
+	if !p.addFactor(e.offset, scope) {
 		return
 	}
-	shape := p.shape(scope)
-	parents, d := shape[:len(shape)-1], shape[len(shape)-1]
+	shape := p.shapeOf(scope)
+	parents, d := shape[:len(shape)-1], shape[len(shape)-1] // numbers of states
+
+	// the file has columns of d numbers: a distribution for each state of each parent, and the leak
 	columns := 1
 	for _, n := range parents {
 		columns += n
 	}
-	if numbers := decimal.Entries([]int{d, columns + d}); numbers > p.left {
-		p.fail(e.at, uai.ErrLimit, "%s: it takes %s numbers, this file may have %d in all tables together", where,
-			decimal.EntriesText(numbers), p.most)
+	if numbers := decimal.Entries([]int{d, columns + d}); numbers > p.entriesLeft {
+		p.fail(e.offset, uai.ErrLimit, "%s: it takes %s numbers, this file may have %d in all tables together", place,
+			decimal.EntriesText(numbers), p.mostEntries)
 		return
 	}
-	p.left -= d * (columns + d)
-	read := make([]float64, columns*d)
-	p.list(e, "parameters", where, read)
-	if slices.ContainsFunc(read, math.IsNaN) {
-		p.fail(e.at, uai.ErrModel, "%s: parameters of a noisy-max are unknown, and only tables are learned", where)
+	p.entriesLeft -= d * (columns + d)
+	numbers := make([]float64, columns*d)
+	p.readOnlyNumbers(e, "parameters", place, numbers)
+	if slices.ContainsFunc(numbers, math.IsNaN) {
+		p.fail(e.offset, uai.ErrModel, "%s: parameters of a noisy-max are unknown, and only tables are learned", place)
 	}
-	order, ok := p.strengths(e, parents, where)
+	stateOf, ok := p.readStrengths(e, parents, place)
 	if !ok || p.err != nil {
 		return
 	}
-	// in the order of the parents' states
+
+	// links[k][x*d+y] is the probability of effect y if parent k has state x
 	links := make([][]float64, len(parents))
-	from := 0
+	first := 0 // the first column of the parent
 	for k, n := range parents {
 		links[k] = make([]float64, n*d)
-		for column := range n {
-			copy(links[k][order[from+column]*d:], read[(from+column)*d:(from+column+1)*d])
+		for column := first; column < first+n; column++ {
+			copy(links[k][stateOf[column]*d:], numbers[column*d:(column+1)*d])
 		}
-		from += n
+		first += n
 	}
 	f := &p.m.Factors[len(p.m.Factors)-1]
-	if f.Table = noisyMax(shape, links, read[from*d:]); len(parents) == 0 {
-		f.Table = &tensor.Dense{Shape: shape, Data: read}
+	if f.Table = noisyMaxTable(shape, links, numbers[first*d:]); len(parents) == 0 {
+		f.Table = &tensor.Dense{Shape: shape, Data: numbers}
 	}
 }
 
-// strengths reads which state of its parent every column is of: without the element they are in the order of the states.
-func (p *xdsl) strengths(e *element, parents []int, where string) (order []int, ok bool) {
-	list, once := e.only("strengths")
+// readStrengths returns, for each column of numbers of a noisy-max, the state of its parent. parents has the numbers of
+// states. Without the element the columns have the sequence of the states. ok is false after an error.
+func (p *xdsl) readStrengths(e *element, parents []int, place string) (states []int, ok bool) {
+	list, once := e.onlyChild("strengths")
 	if !once {
-		p.fail(e.at, uai.ErrSyntax, "%s has two lists of strengths", where)
+		p.fail(e.offset, uai.ErrSyntax, "%s has two lists of strengths", place)
 		return nil, false
 	}
-	rest := ""
+	text := ""
 	if list != nil {
-		rest = list.text
+		text = list.text
 	}
 	for _, n := range parents {
-		seen := make([]bool, n)
+		seen := make([]bool, n) // per state of the parent
 		for column := range n {
 			x := column
 			if list != nil {
 				var word string
-				word, rest = cutWord(rest)
+				word, text = cutWord(text)
 				var err error
 				if x, err = strconv.Atoi(word); err != nil || x < 0 || x >= n || seen[x] {
-					p.fail(list.at, uai.ErrModel, "%s: strength %d: %s is no state of its parent, or there twice", where, len(order)+1, quoted(word))
+					p.fail(list.offset, uai.ErrModel, "%s: strength %d: %s is no state of its parent, or there twice", place, len(states)+1, quote(word))
 					return nil, false
 				}
 				seen[x] = true
 			}
-			order = append(order, x)
+			states = append(states, x)
 		}
 	}
-	if word, _ := cutWord(rest); word != "" {
-		p.fail(list.at, uai.ErrModel, "%s: more than %d strengths", where, len(order))
+	if word, _ := cutWord(text); word != "" {
+		p.fail(list.offset, uai.ErrModel, "%s: more than %d strengths", place, len(states))
 		return nil, false
 	}
-	return order, true
+	return states, true
 }
 
 // WriteXDSL writes a Bayesian network as an XDSL file that ReadXDSL reads back with the same bits, parents before their children.
 // Every node is a cpt; ids are names where these are identifiers, and the attribute basetensor has the others.
 func WriteXDSL(to io.Writer, m *factorgraph.Model) error {
-	w, err := newWritten("xdsl", to, m)
+	w, err := newNetworkWriter("xdsl", to, m)
 	if err != nil {
 		return err
 	}
 	ids := identifiers(w.names, "node_")
+
+	// nodes with their tables
 	w.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<smile version=\"1.0\" id=\"unknown\">\n  <nodes>\n")
 	for _, j := range w.order {
 		v := w.child(j)
-		fmt.Fprintf(w, "    <cpt id=\"%s\"%s>\n", ids[v], w.realName(ids[v], w.names[v]))
+		fmt.Fprintf(w, "    <cpt id=\"%s\"%s>\n", ids[v], w.realNameAttribute(ids[v], w.names[v]))
 		states := identifiers(w.states[v], "state_")
 		for x, state := range states {
-			fmt.Fprintf(w, "      <state id=\"%s\"%s />\n", state, w.realName(state, w.states[v][x]))
+			fmt.Fprintf(w, "      <state id=\"%s\"%s />\n", state, w.realNameAttribute(state, w.states[v][x]))
 		}
 		if parents := w.parents(j); len(parents) > 0 {
 			w.WriteString("      <parents>")
@@ -312,51 +330,58 @@ func WriteXDSL(to io.Writer, m *factorgraph.Model) error {
 			w.WriteString("</parents>\n")
 		}
 		w.WriteString("      <probabilities>")
-		w.numbers(w.tables[j].Data, " ")
+		w.writeNumbers(w.tables[j].Data, " ")
 		w.WriteString("</probabilities>\n    </cpt>\n")
 	}
+
+	// names and positions, on a grid if the model has none, since GeNIe shows no node without a position
 	mark := ""
 	if w.m.Layout == nil {
-		mark = fmt.Sprintf(" %s=\"%s\"", own, grid)
+		mark = fmt.Sprintf(" %s=\"%s\"", realNameKey, gridMark)
 	}
 	fmt.Fprintf(w, "  </nodes>\n  <extensions>\n    <genie version=\"1.0\" app=\"basetensor\" name=\"unknown\"%s>\n", mark)
-	for v, id := range ids { // GeNIe shows no node without a place
+	for v, id := range ids {
 		x, y := 80+150*float64(v%10), 50+90*float64(v/10)
 		if w.m.Layout != nil {
 			x, y = w.m.Layout[2*v], w.m.Layout[2*v+1]
 		}
 		fmt.Fprintf(w, "      <node id=\"%s\">\n        <name>%s</name>\n        <position>%.0f %.0f %.0f %.0f</position>\n      </node>\n",
-			id, w.escaped(w.display(v)), x-60, y-30, x+60, y+30)
+			id, w.escapeXML(w.displayName(v)), x-60, y-30, x+60, y+30)
 	}
 	w.WriteString("    </genie>\n  </extensions>\n</smile>\n")
-	return w.close()
+	return w.finish()
 }
 
-// realName is the attribute with a name that is no identifier.
-func (w *written) realName(id, name string) string {
+// realNameAttribute returns the text of the attribute with a name that differs from its id; empty if it does not.
+func (w *networkWriter) realNameAttribute(id, name string) string {
 	if id == name {
 		return ""
 	}
-	return fmt.Sprintf(" %s=\"%s\"", own, w.escaped(name))
+	return fmt.Sprintf(" %s=\"%s\"", realNameKey, w.escapeXML(name))
 }
 
-// noisyMax is P(Y | X_1 … X_n) where Y is the strongest of n + 1 effects that come about independently: links has for every
-// parent and each of its states the distribution of its effect, leak the distribution of the last one, and states of Y are the stronger the
-// earlier they are. Y is weaker than state y − 1 if all effects are, so P(Y = y) is the difference of two products of the
-// distributions' tails: a term for every state, each with one number per state of a parent. Distributions that miss 1 by rounding are
-// divided by their sums, so that the table's rows sum to 1.
-func noisyMax(shape []int, links [][]float64, leak []float64) *tensor.CP {
-	parents, d := shape[:len(shape)-1], shape[len(shape)-1]
+// noisyMaxTable returns P(Y | X_1 … X_n), where Y is the strongest of n + 1 independent effects: one of each parent,
+// and the leak. State 0 of Y is the strongest. links[k][x*d+y] is the probability that parent k in state x has the
+// effect y, and leak[y] that of the leak; d is the number of states of Y.
+//
+// Y ≥ y, that is y or weaker, if all effects are:
+//
+//	P(Y ≥ y | x) = P(leak ≥ y) ∏_k P(effect k ≥ y | x_k), and P(Y = y | x) = P(Y ≥ y | x) − P(Y ≥ y+1 | x)
+//
+// So term y of the sum of products has these tail probabilities as its vectors, and the vector (…, −1, 1, …) of Y with 1 at y.
+// Distributions that miss 1 by rounding are divided by their sums, so that the table's rows sum to 1.
+func noisyMaxTable(shape []int, links [][]float64, leak []float64) *tensor.CP {
+	parents, d := shape[:len(shape)-1], shape[len(shape)-1] // numbers of states
 	t := &tensor.CP{Shape: shape, Vectors: make([][]float64, len(shape))}
 	for y := range d {
-		weight := tail(leak, y)
+		weight := tailProbability(leak, y)
 		if weight == 0 {
 			continue
 		}
 		t.Weights = append(t.Weights, weight)
 		for k, n := range parents {
 			for x := range n {
-				t.Vectors[k] = append(t.Vectors[k], tail(links[k][x*d:(x+1)*d], y))
+				t.Vectors[k] = append(t.Vectors[k], tailProbability(links[k][x*d:(x+1)*d], y))
 			}
 		}
 		sign := make([]float64, d)
@@ -374,22 +399,23 @@ func noisyMax(shape []int, links [][]float64, leak []float64) *tensor.CP {
 	return t
 }
 
-// rounding is how much the sum of a distribution in a noisy-max may miss 1 by rounding.
-const rounding = 1e-5
+// mostRounding is how much the sum of a distribution in a noisy-max may miss 1 by rounding.
+const mostRounding = 1e-5
 
-// tail is the probability of the last values from y on.
-func tail(p []float64, y int) float64 {
-	all := sumFrom(p, 0)
+// tailProbability returns P(value ≥ y) under the distribution p. It divides by the sum of p if that misses 1 by
+// rounding only.
+func tailProbability(p []float64, y int) float64 {
+	total := sumFrom(p, 0)
 	switch {
-	case math.Abs(all-1) > rounding:
+	case math.Abs(total-1) > mostRounding:
 		return sumFrom(p, y)
 	case y == 0:
 		return 1
 	}
-	return sumFrom(p, y) / all
+	return sumFrom(p, y) / total
 }
 
-// sumFrom is the sum of the last numbers from y on.
+// sumFrom returns the sum of p[y:].
 func sumFrom(p []float64, y int) (sum float64) {
 	for _, v := range p[y:] {
 		sum += v

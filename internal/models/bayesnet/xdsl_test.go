@@ -20,11 +20,11 @@ import (
 func entry(t tensor.Tensor, x []int) float64 {
 	switch t := t.(type) {
 	case *tensor.Dense:
-		at := 0
+		offset := 0
 		for k, v := range x {
-			at = at*t.Shape[k] + v
+			offset = offset*t.Shape[k] + v
 		}
-		return t.Data[at]
+		return t.Data[offset]
 	case *tensor.CP:
 		sum := 0.0
 		for r, w := range t.Weights {
@@ -164,7 +164,7 @@ func TestDeterministicNodes(t *testing.T) {
 		var values []int
 		every(shape, func(x []int) { values = append(values, f(slices.Clone(x))) })
 		shape = append(shape, d)
-		table := function(shape, values)
+		table := functionTable(shape, values)
 		if cp, ok := table.(*tensor.CP); ok {
 			boxes++
 			numbers := len(cp.Weights)
@@ -178,10 +178,10 @@ func TestDeterministicNodes(t *testing.T) {
 		if err := tensor.Validate(table); err != nil {
 			t.Fatal(err)
 		}
-		at := 0
+		offset := 0
 		every(shape, func(x []int) {
-			want := indicator(x[len(x)-1] == values[at/d])
-			if at++; entry(table, x) != want {
+			want := indicator(x[len(x)-1] == values[offset/d])
+			if offset++; entry(table, x) != want {
 				t.Fatalf("%v %v: entry %v, want %v", shape, values, x, want)
 			}
 		})
@@ -192,7 +192,7 @@ func TestDeterministicNodes(t *testing.T) {
 	// a disjunction of twelve has thirteen boxes
 	values := slices.Repeat([]int{1}, 1<<12)
 	values[0] = 0
-	if cp := function(slices.Repeat([]int{2}, 13), values).(*tensor.CP); len(cp.Weights) != 13 {
+	if cp := functionTable(slices.Repeat([]int{2}, 13), values).(*tensor.CP); len(cp.Weights) != 13 {
 		t.Errorf("%d boxes", len(cp.Weights))
 	}
 }

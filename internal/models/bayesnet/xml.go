@@ -12,21 +12,21 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// element is an element with its text and the elements in it.
+// element is an XML element with its text and the elements in it.
 type element struct {
-	name string // in lower case
-	at   int
-	attr []xml.Attr
-	text string // white space at both ends removed
-	kids []*element
+	name       string     // in lower case
+	offset     int        // where it begins in the text of the file
+	attributes []xml.Attr // its attributes
+	text       string     // its text, without white space at both ends
+	children   []*element // the elements directly within it
 }
 
 // mostKids bounds the elements within one node of a file.
-const mostKids = 1 << 16
+const mostChildren = 1 << 16
 
 // attribute returns an attribute, empty if there is none.
 func (e *element) attribute(name string) string {
-	for _, a := range e.attr {
+	for _, a := range e.attributes {
 		if strings.EqualFold(a.Name.Local, name) {
 			return strings.TrimSpace(a.Value)
 		}
@@ -34,9 +34,9 @@ func (e *element) attribute(name string) string {
 	return ""
 }
 
-// all returns the elements of a name directly within e.
-func (e *element) all(name string) (list []*element) {
-	for _, kid := range e.kids {
+// childrenNamed returns the elements of a name directly within e.
+func (e *element) childrenNamed(name string) (list []*element) {
+	for _, kid := range e.children {
 		if kid.name == name {
 			list = append(list, kid)
 		}
@@ -44,18 +44,19 @@ func (e *element) all(name string) (list []*element) {
 	return list
 }
 
-// only returns the element of a name directly within e, nil if there is none; false: there are several.
-func (e *element) only(name string) (*element, bool) {
-	list := e.all(name)
+// onlyChild returns the element of a name directly within e, nil if there is none. The second result is false if there
+// are several; then it is the first one.
+func (e *element) onlyChild(name string) (*element, bool) {
+	list := e.childrenNamed(name)
 	if len(list) == 0 {
 		return nil, true
 	}
 	return list[0], len(list) == 1
 }
 
-// root is the name of the first element, in lower case; empty if there is none.
-func (s *source) root() string {
-	d := s.decoder()
+// rootName returns the name of the first element of the file, in lower case; empty if there is none.
+func (s *source) rootName() string {
+	d := s.newDecoder()
 	for {
 		token, err := d.RawToken()
 		if err != nil {
@@ -67,38 +68,38 @@ func (s *source) root() string {
 	}
 }
 
-// decoder reads the text, which is UTF-8 whatever its declaration says.
-func (s *source) decoder() *xml.Decoder {
+// newDecoder returns a decoder of the text from its beginning. The text is UTF-8 by now, whatever its declaration says.
+func (s *source) newDecoder() *xml.Decoder {
 	d := xml.NewDecoder(strings.NewReader(s.text))
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
 	return d
 }
 
-// elements gives every element that lies directly below a path, such as bif, network, to do, one after the other, each with all that
-// is in it. The path is there once. Elements elsewhere are passed.
-func (s *source) elements(path []string, do func(*element)) {
-	d := s.decoder()
-	entered := false
-	for depth := 0; s.err == nil; {
-		at := int(d.InputOffset())
+// forEachElement calls do for every element directly below a path of names, such as bif, network, with all that the
+// element contains. It passes elements elsewhere. A second element at the path is an error.
+func (s *source) forEachElement(path []string, do func(*element)) {
+	d := s.newDecoder()
+	entered := false                // the path was there
+	for depth := 0; s.err == nil; { // depth is the number of elements of the path that are open
+		offset := int(d.InputOffset())
 		token, err := d.Token()
 		switch t := token.(type) {
 		case xml.StartElement:
 			name := strings.ToLower(t.Name.Local)
 			switch {
-			case depth == len(path):
-				left := mostKids
-				do(s.element(d, t, at, &left, 0))
-			case name == path[depth]:
+			case depth == len(path): // an element below the path
+				budget := mostChildren
+				do(s.readElement(d, t, offset, &budget, 0))
+			case name == path[depth]: // the next element of the path
 				if depth++; depth < len(path) {
 					break
 				}
 				if entered {
-					s.fail(at, uai.ErrModel, "a second element %s: a second model begins here, and a file has one", quoted(t.Name.Local))
+					s.fail(offset, uai.ErrModel, "a second element %s: a second model begins here, and a file has one", quote(t.Name.Local))
 				}
 				entered = true
 			case depth == 0:
-				s.fail(at, uai.ErrSyntax, "the element %s where %s is needed", quoted(t.Name.Local), path[0])
+				s.fail(offset, uai.ErrSyntax, "the element %s where %s is needed", quote(t.Name.Local), path[0])
 			default:
 				err = d.Skip()
 			}
@@ -109,57 +110,59 @@ func (s *source) elements(path []string, do func(*element)) {
 			return
 		}
 		if err != nil {
-			s.broken(at, err)
+			s.failXML(offset, err)
 		}
 	}
 }
 
-// broken is an error in the XML itself.
-func (s *source) broken(at int, err error) {
-	s.fail(min(at, len(s.text)), uai.ErrSyntax, "%w", err)
+// failXML notes an error in the XML itself.
+func (s *source) failXML(offset int, err error) {
+	s.fail(min(offset, len(s.text)), uai.ErrSyntax, "%w", err)
 }
 
-// element reads up to the end of an element.
-func (s *source) element(d *xml.Decoder, start xml.StartElement, at int, left *int, depth int) *element {
-	e := &element{name: strings.ToLower(start.Name.Local), at: at, attr: start.Attr}
+// readElement reads an element whose start was read, up to its end, with all elements in it. budget is the number of
+// elements that may still follow within it; depth is the number of elements around it, at most 16.
+func (s *source) readElement(d *xml.Decoder, start xml.StartElement, offset int, budget *int, depth int) *element {
+	e := &element{name: strings.ToLower(start.Name.Local), offset: offset, attributes: start.Attr}
 	var text strings.Builder
 	for s.err == nil {
-		from := int(d.InputOffset())
+		start := int(d.InputOffset())
 		token, err := d.Token()
 		switch t := token.(type) {
 		case xml.CharData:
 			text.Write(t)
 		case xml.StartElement:
-			if *left--; *left < 0 || depth > 16 {
-				s.fail(from, uai.ErrLimit, "more than %d elements, or 16 levels of them, in one", mostKids)
+			if *budget--; *budget < 0 || depth > 16 {
+				s.fail(start, uai.ErrLimit, "more than %d elements, or 16 levels of them, in one", mostChildren)
 				break
 			}
-			e.kids = append(e.kids, s.element(d, t, from, left, depth+1))
+			e.children = append(e.children, s.readElement(d, t, start, budget, depth+1))
 		case xml.EndElement:
 			e.text = strings.TrimSpace(text.String())
 			return e
 		}
 		if err != nil {
-			s.broken(from, err)
+			s.failXML(start, err)
 		}
 	}
 	return e
 }
 
-// numbers reads the words of an element into a list: as many as there are places.
-func (n *network) numbers(e *element, what string, into []float64) {
-	n.words(e, what, "numbers", len(into), func(i int, word string) {
-		into[i] = n.entry(e.at, word, fmt.Sprintf("%s: number %d", what, i+1))
+// readNumbers reads the words of an element into list. It is an error if their number is not len(list).
+func (n *network) readNumbers(e *element, what string, list []float64) {
+	n.forEachWord(e, what, "numbers", len(list), func(i int, word string) {
+		list[i] = n.parseEntry(e.offset, word, fmt.Sprintf("%s: number %d", what, i+1))
 	})
 }
 
-// words gives each of the words of an element, as many as are needed, to do; false after an error.
-func (n *network) words(e *element, what, unit string, needed int, do func(i int, word string)) bool {
-	rest := e.text
+// forEachWord calls do for each word of an element. It is an error if their number is not needed. unit names the words
+// in errors. It returns false after an error.
+func (n *network) forEachWord(e *element, what, unit string, needed int, do func(i int, word string)) bool {
+	text := e.text
 	for i := range needed {
 		word := ""
-		if word, rest = cutWord(rest); word == "" {
-			n.fail(e.at, uai.ErrModel, "%s: %d %s, %d are needed", what, i, unit, needed)
+		if word, text = cutWord(text); word == "" {
+			n.fail(e.offset, uai.ErrModel, "%s: %d %s, %d are needed", what, i, unit, needed)
 		} else {
 			do(i, word)
 		}
@@ -167,38 +170,39 @@ func (n *network) words(e *element, what, unit string, needed int, do func(i int
 			return false
 		}
 	}
-	if word, _ := cutWord(rest); word != "" {
-		n.fail(e.at, uai.ErrModel, "%s: more than %d %s", what, needed, unit)
+	if word, _ := cutWord(text); word != "" {
+		n.fail(e.offset, uai.ErrModel, "%s: more than %d %s", what, needed, unit)
 	}
 	return n.err == nil
 }
 
-// cutWord returns the first word of a text, and the rest behind it.
+// cutWord returns the first word of a text, and the text behind it.
 func cutWord(text string) (word, rest string) {
-	from := 0
-	for from < len(text) && isSpace(text[from]) {
-		from++
+	start := 0
+	for start < len(text) && isSpace(text[start]) {
+		start++
 	}
-	to := from
-	for to < len(text) && !isSpace(text[to]) {
-		to++
+	end := start
+	for end < len(text) && !isSpace(text[end]) {
+		end++
 	}
-	return text[from:to], text[to:]
+	return text[start:end], text[end:]
 }
 
-// escaped is a name within XML; blanks at its ends and characters that XML does not have cannot be written.
-func (w *written) escaped(name string) string {
+// escapeXML returns a name as XML text. Blanks at its ends and characters that XML does not have are an error.
+func (w *networkWriter) escapeXML(name string) string {
 	if name != strings.TrimSpace(name) {
-		w.cannot(name, "it has blanks at an end")
+		w.failName(name, "it has blanks at an end")
 	}
 	for _, r := range name {
-		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff' {
-			w.cannot(name, "XML has no control characters")
+		isControl := r < ' ' && r != '\t' && r != '\n' && r != '\r'
+		if isControl || r == '\ufffe' || r == '\uffff' {
+			w.failName(name, "XML has no control characters")
 		}
 	}
 	var b strings.Builder
 	if err := xml.EscapeText(&b, []byte(name)); err != nil {
-		w.cannot(name, err.Error())
+		w.failName(name, err.Error())
 	}
 	return b.String()
 }

@@ -14,26 +14,26 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// ReadXMLBIF reads an XMLBIF file.
+// ReadXMLBIF reads an XMLBIF file: first all variables, then their tables.
 func ReadXMLBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	n, err := newNetwork(lexicon{format: "xmlbif"}, r, limits)
 	if err != nil {
 		return nil, err
 	}
 	p := &xmlbif{n}
-	p.text = malformedComment.ReplaceAllStringFunc(p.text, blank)
+	p.text = malformedComment.ReplaceAllStringFunc(p.text, blankText)
 	path := []string{"bif", "network"}
-	if p.root() == "network" {
+	if p.rootName() == "network" {
 		path = path[1:]
 	}
-	p.elements(path, func(e *element) {
+	p.forEachElement(path, func(e *element) {
 		if e.name == "variable" && p.err == nil {
-			p.variable(e)
+			p.readVariable(e)
 		}
 	})
-	p.elements(path, func(e *element) {
+	p.forEachElement(path, func(e *element) {
 		if (e.name == "definition" || e.name == "probability") && p.err == nil {
-			p.definition(e)
+			p.readDefinition(e)
 		}
 	})
 	return p.finish()
@@ -42,8 +42,8 @@ func ReadXMLBIF(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 // malformedComment is a comment that is none in XML, as pyAgrum 2.1.0 to 2.2.1 writes it into every variable.
 var malformedComment = regexp.MustCompile(`<!- [^<>]*->`)
 
-// blank is white space of the same length and lines.
-func blank(text string) string {
+// blankText returns white space in place of a text, with the same length and lines.
+func blankText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' {
 			return r
@@ -55,70 +55,71 @@ func blank(text string) string {
 // xmlbif reads an XMLBIF file.
 type xmlbif struct{ *network }
 
-// variable reads a node.
-func (p *xmlbif) variable(e *element) {
-	name, once := e.only("name")
+// readVariable reads a node and adds it.
+func (p *xmlbif) readVariable(e *element) {
+	name, once := e.onlyChild("name")
 	if name == nil || !once {
-		p.fail(e.at, uai.ErrSyntax, "a VARIABLE needs one NAME")
+		p.fail(e.offset, uai.ErrSyntax, "a VARIABLE needs one NAME")
 		return
 	}
 	if kind := strings.ToLower(e.attribute("type")); kind == "decision" || kind == "utility" {
-		p.failAs(fault.Unsupported, e.at, uai.ErrModel, "%s is of the kind %s: a model has discrete chance nodes only", quoted(name.text), kind)
+		p.failAs(fault.Unsupported, e.offset, uai.ErrModel, "%s is of the kind %s: a model has discrete chance nodes only",
+			quote(name.text), kind)
 		return
 	}
 	var states []string
-	for _, kid := range e.kids {
+	for _, kid := range e.children {
 		if kid.name == "outcome" || kid.name == "value" {
 			states = append(states, kid.text)
 		}
 	}
-	for _, property := range e.all("property") {
-		p.drawBy(len(p.m.Domains), strings.TrimSpace(property.text))
+	for _, property := range e.childrenNamed("property") {
+		p.setPositionFrom(len(p.m.Domains), strings.TrimSpace(property.text))
 	}
-	p.node(e.at, name.text, states)
+	p.addNode(e.offset, name.text, states)
 }
 
-// definition reads the table of a node.
-func (p *xmlbif) definition(e *element) {
-	node, once := e.only("for")
+// readDefinition reads the table of a node, all of it unknown if there are no numbers.
+func (p *xmlbif) readDefinition(e *element) {
+	node, once := e.onlyChild("for")
 	if node == nil || !once {
-		p.fail(e.at, uai.ErrSyntax, "a DEFINITION needs one FOR")
+		p.fail(e.offset, uai.ErrSyntax, "a DEFINITION needs one FOR")
 		return
 	}
 	var scope []int
-	for _, given := range e.all("given") {
-		scope = append(scope, p.network.variable(given.at, given.text))
+	for _, given := range e.childrenNamed("given") {
+		scope = append(scope, p.network.findVariable(given.offset, given.text))
 	}
-	scope = append(scope, p.network.variable(node.at, node.text))
-	t := p.table(e.at, scope)
+	scope = append(scope, p.network.findVariable(node.offset, node.text))
+	t := p.addTable(e.offset, scope)
 	if t == nil {
 		return
 	}
-	list, once := e.only("table")
+	list, once := e.onlyChild("table")
 	if !once {
-		p.fail(e.at, uai.ErrSyntax, "node %s: a DEFINITION has two TABLEs", quoted(node.text))
+		p.fail(e.offset, uai.ErrSyntax, "node %s: a DEFINITION has two TABLEs", quote(node.text))
 		return
 	}
 	if list == nil {
-		p.isUnknown(t)
+		p.markUnknown(t)
 		return
 	}
-	p.numbers(list, "node "+quoted(node.text), t.Data)
+	p.readNumbers(list, "node "+quote(node.text), t.Data)
 }
 
 // WriteXMLBIF writes a Bayesian network as an XMLBIF file that ReadXMLBIF reads back with the same bits.
 func WriteXMLBIF(to io.Writer, m *factorgraph.Model) error {
-	w, err := newWritten("xmlbif", to, m)
+	w, err := newNetworkWriter("xmlbif", to, m)
 	if err != nil {
 		return err
 	}
 	w.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<BIF VERSION=\"0.3\">\n<NETWORK>\n<NAME>unknown</NAME>\n")
 	names := make([]string, len(w.names))
 	for v, name := range w.names {
-		names[v] = w.escaped(name)
+		names[v] = w.escapeXML(name)
 		fmt.Fprintf(w, "<VARIABLE TYPE=\"nature\">\n  <NAME>%s</NAME>\n", names[v])
 		for _, state := range w.states[v] {
-			fmt.Fprintf(w, "  <OUTCOME>%s</OUTCOME>\n", w.escaped(state))
+			fmt.Fprintf(w, "  <OUTCOME>%s</OUTCOME>\n", w.escapeXML(state))
 		}
 		w.WriteString("</VARIABLE>\n")
 	}
@@ -128,13 +129,13 @@ func WriteXMLBIF(to io.Writer, m *factorgraph.Model) error {
 			fmt.Fprintf(w, "  <GIVEN>%s</GIVEN>\n", names[p])
 		}
 		w.WriteString("  <TABLE>\n")
-		w.each(j, func(row []float64, _ []int) {
+		w.forEachRow(j, func(row []float64, _ []int) {
 			w.WriteString("    ")
-			w.numbers(row, " ")
+			w.writeNumbers(row, " ")
 			w.WriteByte('\n')
 		})
 		w.WriteString("  </TABLE>\n</DEFINITION>\n")
 	}
 	w.WriteString("</NETWORK>\n</BIF>\n")
-	return w.close()
+	return w.finish()
 }

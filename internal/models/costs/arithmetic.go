@@ -7,9 +7,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// comparisons are the functions of two variables x and y that have parameters in place of a table: the distance by which x fails to be so,
-// beside a constant added to y.
-var comparisons = map[string]func(difference float64) float64{ // of y + constant − x
+// comparisons has, by its operator, the cost of violating "x OP y + constant": a function of the difference d = y + constant − x, where
+// a result of at most 0 means that the comparison holds. For instance x ≥ y + constant is violated by d.
+var comparisons = map[string]func(d float64) float64{
 	">=": func(d float64) float64 { return d },
 	">":  func(d float64) float64 { return d + 1 },
 	"<=": func(d float64) float64 { return -d },
@@ -17,44 +17,46 @@ var comparisons = map[string]func(difference float64) float64{ // of y + constan
 	"=":  math.Abs,
 }
 
-// disjunction is the function of two variables that one lies behind the other by some distance.
+// disjunction is the keyword of the function that demands x ≥ y + a or y ≥ x + b, with the parameters a, b and the cost of a violation.
 const disjunction = "disj"
 
-var arithmeticNames = strings.Join([]string{">=", ">", "<=", "<", "=", disjunction}, ", ")
+// formulaNames lists the keywords of formulas for errors.
+var formulaNames = strings.Join([]string{">=", ">", "<=", "<", "=", disjunction}, ", ")
 
-// arithmetic reports whether a function has parameters in place of a table, and their number.
-func arithmetic(kind string) (parameters int, ok bool) {
+// formulaParameters returns the number of parameters of a function that is given by a formula; ok is false if kind is no such function.
+func formulaParameters(kind string) (parameters int, ok bool) {
 	if kind == disjunction {
 		return 3, true
 	}
 	return 2, comparisons[kind] != nil
 }
 
-// compare adds a function with parameters: of a comparison a constant, and the largest distance that is not forbidden; of a disjunction the
-// two distances, and the cost.
-func (n *network) compare(called, kind string, scope []int, parameters []float64) {
+// addFormula adds the cost function of two variables x and y that a formula defines, written out as a table. The
+// parameters of a comparison are the constant added to y and the largest violation that is not forbidden; those of a
+// disjunction are its two distances and its cost.
+func (n *network) addFormula(title, kind string, scope []int, parameters []float64) {
 	if len(scope) != 2 {
-		n.Bad(uai.ErrModel, "%s: %s is of two variables, not of %d", called, kind, len(scope))
+		n.Bad(uai.ErrModel, "%s: %s is of two variables, not of %d", title, kind, len(scope))
 		return
 	}
-	if wanted, _ := arithmetic(kind); len(parameters) != wanted {
-		n.Bad(uai.ErrModel, "%s: %s has %d parameters, not %d", called, kind, wanted, len(parameters))
+	if wanted, _ := formulaParameters(kind); len(parameters) != wanted {
+		n.Bad(uai.ErrModel, "%s: %s has %d parameters, not %d", title, kind, wanted, len(parameters))
 		return
 	}
-	t := n.function(called, scope, 0)
+	t := n.addFunction(title, scope, 0)
 	if t == nil {
 		return
 	}
 	for i := range t.Data {
-		x, y := float64(i/t.Shape[1]), float64(i%t.Shape[1])
+		x, y := float64(i/t.Shape[1]), float64(i%t.Shape[1]) // entry i has the values x and y, y fastest
 		if kind == disjunction {
 			if x < y+parameters[1] && y < x+parameters[0] {
 				t.Data[i] = parameters[2]
 			}
 			continue
 		}
-		distance := comparisons[kind](y + parameters[0] - x)
-		if t.Data[i] = max(distance, 0); distance > parameters[1] {
+		violation := comparisons[kind](y + parameters[0] - x)
+		if t.Data[i] = max(violation, 0); violation > parameters[1] {
 			t.Data[i] = math.Inf(1)
 		}
 	}

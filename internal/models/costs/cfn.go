@@ -26,18 +26,18 @@ func ReadCFN(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	p := &cfn{network: n, lexer: lexer{in: n.Scanner}, sign: 1, index: map[string]int{}}
 	p.advance()
 	p.open("the problem")
-	p.member("problem")
-	p.problem()
-	p.member("variables")
-	p.variables()
-	p.member("functions")
-	p.functions()
-	p.resolve()
+	p.acceptMember("problem")
+	p.readProblem()
+	p.acceptMember("variables")
+	p.readVariables()
+	p.acceptMember("functions")
+	p.readFunctions()
+	p.resolvePending()
 	if p.kind == closeToken { // files without the last brace are common
 		p.advance()
 	}
 	if p.kind != endToken {
-		p.wanted("the end of the file")
+		p.failWanted("the end of the file")
 	}
 	return p.model()
 }
@@ -46,22 +46,23 @@ func ReadCFN(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 type cfn struct {
 	*network
 	lexer
-	sign    float64        // −1 where the largest cost is the best: costs are negated
-	index   map[string]int // variables by name
-	values  []map[string]int
-	tables  map[string]*tensor.Dense // of functions, the last one of a name
-	pending []pending
+	sign    float64                  // −1 if the largest cost is sought: costs are negated as they are read
+	index   map[string]int           // the number of each variable, by its name
+	values  []map[string]int         // per variable, the position of each value by its name
+	tables  map[string]*tensor.Dense // the costs of the last function of each name
+	pending []pending                // functions that share the table of another one
 }
 
 // pending is a function that shares the table of a later one.
 type pending struct {
-	called, source string
-	line           int
-	table          *tensor.Dense
+	title  string        // the function in errors
+	source string        // the name of the function that has the table
+	line   int           // of the reference
+	table  *tensor.Dense // to be filled
 }
 
-// wanted is an error: something else is next.
-func (p *cfn) wanted(what string) {
+// failWanted notes the error that the current token is found where something else is needed.
+func (p *cfn) failWanted(what string) {
 	token := "the file ends"
 	if p.kind != endToken {
 		token = fmt.Sprintf("%.40q", p.text)
@@ -73,14 +74,14 @@ func (p *cfn) wanted(what string) {
 // open passes an opening brace or bracket.
 func (p *cfn) open(block string) {
 	if p.kind != openToken {
-		p.wanted("the brace or bracket of " + block)
+		p.failWanted("the brace or bracket of " + block)
 		return
 	}
 	p.advance()
 }
 
-// member passes the name of a member, which the dialect may leave out.
-func (p *cfn) member(name string) bool {
+// acceptMember passes the name of a member if it is next, and reports whether it was: the dialect may leave it out.
+func (p *cfn) acceptMember(name string) bool {
 	if p.kind == wordToken && strings.TrimSuffix(p.text, ":") == name {
 		p.advance()
 		return true
@@ -88,8 +89,8 @@ func (p *cfn) member(name string) bool {
 	return false
 }
 
-// more reports whether a list has another item, and passes its end.
-func (p *cfn) more(list string) bool {
+// hasMore reports whether a list has another item. If not, it passes the closing brace.
+func (p *cfn) hasMore(list string) bool {
 	switch {
 	case p.Err != nil:
 		return false
@@ -97,16 +98,17 @@ func (p *cfn) more(list string) bool {
 		p.advance()
 		return false
 	case p.kind == endToken:
-		p.wanted("the end of " + list)
+		p.failWanted("the end of " + list)
 		return false
 	}
 	return true
 }
 
-// word returns the current word and passes it; errors are at its line until the next one.
-func (p *cfn) word(what string) (text string) {
+// readWord returns the current word and passes it. Errors refer to its line until the next token is passed. what names
+// the word in an error.
+func (p *cfn) readWord(what string) (text string) {
 	if p.kind != wordToken {
-		p.wanted(what)
+		p.failWanted(what)
 		return ""
 	}
 	line := p.line
@@ -116,43 +118,46 @@ func (p *cfn) word(what string) (text string) {
 	return text
 }
 
-// problem reads the name and the bound.
-func (p *cfn) problem() {
+// readProblem reads the problem's name and its bound, which says too whether the least or the largest cost is sought.
+func (p *cfn) readProblem() {
 	p.open("problem")
-	p.member("name")
-	p.word("the problem's name")
-	p.member("mustbe")
-	bound := p.word("the bound, < or > and a number")
-	text, maximal := strings.CutPrefix(bound, ">")
-	if maximal {
+	p.acceptMember("name")
+	p.readWord("the problem's name")
+	p.acceptMember("mustbe")
+	bound := p.readWord("the bound, < or > and a number")
+	number, isMaximisation := strings.CutPrefix(bound, ">")
+	if isMaximisation {
 		p.sign = -1
-	} else if text, maximal = strings.CutPrefix(bound, "<"); !maximal && p.Err == nil {
-		p.Bad(uai.ErrSyntax, "mustbe is %.40q: < or > and a number is needed", bound)
+	} else {
+		var isMinimisation bool
+		if number, isMinimisation = strings.CutPrefix(bound, "<"); !isMinimisation && p.Err == nil {
+			p.Bad(uai.ErrSyntax, "mustbe is %.40q: < or > and a number is needed", bound)
+		}
 	}
 	if p.Err == nil {
-		p.top = p.value(text, "mustbe")
+		p.top = p.parseCost(number, "mustbe")
 	}
-	if p.more("problem") {
-		p.wanted("the end of problem")
+	if p.hasMore("problem") {
+		p.failWanted("the end of problem")
 	}
 }
 
-// variables reads names and values.
-func (p *cfn) variables() {
-	for p.open("variables"); p.more("variables"); {
+// readVariables reads the names and the values of all variables.
+func (p *cfn) readVariables() {
+	for p.open("variables"); p.hasMore("variables"); {
 		name := ""
-		if p.kind == wordToken && (p.key || !numeric(p.text)) {
-			name = p.word("a variable")
+		if p.kind == wordToken && (p.isKey || !looksNumeric(p.text)) {
+			name = p.readWord("a variable")
 		}
-		called := name
+		title := name
 		if name == "" {
-			called = strconv.Itoa(len(p.domains))
+			title = strconv.Itoa(len(p.domains))
 		}
-		if _, twice := p.index[called]; twice {
-			p.Bad(uai.ErrModel, "variable %.40q is there twice", called)
+		if _, twice := p.index[title]; twice {
+			p.Bad(uai.ErrModel, "variable %.40q is there twice", title)
 		}
-		p.index[called] = len(p.domains)
-		states := p.domain(called)
+		p.index[title] = len(p.domains)
+		states := p.readDomain(title)
 		p.names, p.states = append(p.names, name), append(p.states, states)
 	}
 	if strings.Join(p.names, "") == "" {
@@ -160,59 +165,60 @@ func (p *cfn) variables() {
 	}
 }
 
-// domain reads the values of a variable: their number, negative for an interval, or their names.
-func (p *cfn) domain(called string) (states []string) {
+// readDomain reads the values of a variable and adds it: their number, negative for an interval that begins at 0, or
+// their names, which it returns.
+func (p *cfn) readDomain(title string) (states []string) {
 	values := map[string]int{}
 	p.values = append(p.values, values)
 	if p.kind != openToken {
-		size := p.Integer(p.word("the values of variable "+called), "the number of values of variable "+called)
-		p.variable(called, max(size, -size))
+		size := p.Integer(p.readWord("the values of variable "+title), "the number of values of variable "+title)
+		p.addVariable(title, max(size, -size))
 		return nil
 	}
-	for p.advance(); p.more("the values of variable " + called); {
-		value := p.word("a value of variable " + called)
-		if numeric(value) {
-			p.Bad(uai.ErrModel, "variable %s: a value is called %.40q, names do not begin as numbers do", called, value)
+	for p.advance(); p.hasMore("the values of variable " + title); {
+		value := p.readWord("a value of variable " + title)
+		if looksNumeric(value) {
+			p.Bad(uai.ErrModel, "variable %s: a value is called %.40q, names do not begin as numbers do", title, value)
 		}
 		if _, twice := values[value]; twice {
-			p.Bad(uai.ErrModel, "variable %s: value %.40q is there twice", called, value)
+			p.Bad(uai.ErrModel, "variable %s: value %.40q is there twice", title, value)
 		}
 		values[value] = len(states)
 		states = append(states, value)
 	}
-	p.variable(called, len(states))
+	p.addVariable(title, len(states))
 	return states
 }
 
-// functions reads all functions.
-func (p *cfn) functions() {
+// readFunctions reads all functions.
+func (p *cfn) readFunctions() {
 	p.tables = map[string]*tensor.Dense{}
-	for p.open("functions"); p.more("functions"); {
-		called := fmt.Sprintf("function %d", len(p.network.functions))
+	for p.open("functions"); p.hasMore("functions"); {
+		title := fmt.Sprintf("function %d", len(p.network.functions))
 		name := ""
 		if p.kind == wordToken {
-			name = p.word("a function")
-			called = fmt.Sprintf("function %.40q", name)
+			name = p.readWord("a function")
+			title = fmt.Sprintf("function %.40q", name)
 		}
-		p.open(called)
-		p.member("scope")
-		if scope := p.scope(called); p.scoped(called, scope) {
-			p.definition(called, name, scope)
+		p.open(title)
+		p.acceptMember("scope")
+		if scope := p.readScope(title); p.checkScope(title, scope) {
+			p.readDefinition(title, name, scope)
 		}
 	}
 }
 
-// scope reads a function's variables.
-func (p *cfn) scope(called string) (scope []int) {
+// readScope reads the variables of a function, by name or by number.
+func (p *cfn) readScope(title string) (scope []int) {
 	scope = []int{}
-	for p.open("the scope of " + called); p.more("the scope of " + called); {
-		word := p.word("a variable of " + called)
+	for p.open("the scope of " + title); p.hasMore("the scope of " + title); {
+		word := p.readWord("a variable of " + title)
 		v, ok := p.index[word]
 		if number, err := strconv.Atoi(word); !ok && err == nil {
 			v, ok = number, number >= 0 && number < len(p.domains)
 		}
 		if !ok {
-			p.Bad(uai.ErrModel, "%s: there is no variable %.40q", called, word)
+			p.Bad(uai.ErrModel, "%s: there is no variable %.40q", title, word)
 			return nil
 		}
 		scope = append(scope, v)
@@ -220,84 +226,89 @@ func (p *cfn) scope(called string) (scope []int) {
 	return scope
 }
 
-// definition reads the costs of a function, in any form, and its end.
-func (p *cfn) definition(called, name string, scope []int) {
+// readDefinition reads the costs of a function, in any of their forms, and the closing brace. name is the function's
+// name; title names it in errors.
+func (p *cfn) readDefinition(title, name string, scope []int) {
 	switch {
-	case p.member("type"):
-		p.typed(called, scope)
+	case p.acceptMember("type"):
+		p.readTyped(title, scope)
 		return
-	case p.member("defaultcost"):
-		p.sparse(called, name, scope, p.cost("the default cost of "+called))
-	case !p.member("costs"):
-		p.wanted("costs, defaultcost or type of " + called)
+	case p.acceptMember("defaultcost"):
+		p.readSparse(title, name, scope, p.readCost("the default cost of "+title))
+	case !p.acceptMember("costs"):
+		p.failWanted("costs, defaultcost or type of " + title)
 	case p.kind == wordToken:
-		t := p.function(called, scope, 0)
-		p.pending = append(p.pending, pending{called, p.text, p.line, t})
+		t := p.addFunction(title, scope, 0)
+		p.pending = append(p.pending, pending{title, p.text, p.line, t})
 		p.advance()
 	default:
-		p.dense(called, name, scope)
+		p.readDense(title, name, scope)
 	}
-	if p.more(called) {
-		p.wanted("the end of " + called)
+	if p.hasMore(title) {
+		p.failWanted("the end of " + title)
 	}
 }
 
-// cost reads a cost: a number, or inf for a forbidden combination.
-func (p *cfn) cost(what string) float64 { return p.value(p.word(what), what) }
+// readCost reads a cost: a number, or inf for a forbidden combination.
+func (p *cfn) readCost(what string) float64 { return p.parseCost(p.readWord(what), what) }
 
-// value is a word as a cost. Infinity without a sign forbids; with one it must not be the best of all.
-func (p *cfn) value(word, what string) float64 {
-	switch sign := strings.TrimSuffix(word, "inf"); {
-	case word == sign || sign != "" && sign != "+" && sign != "-":
+// parseCost returns a word as a cost to be minimised, +∞ if it is forbidden. Infinity without a sign always forbids; an
+// infinity that would be better than every number is an error.
+func (p *cfn) parseCost(word, what string) float64 {
+	sign, isInfinite := strings.CutSuffix(word, "inf")
+	isInfinite = isInfinite && (sign == "" || sign == "+" || sign == "-")
+	isMinimisation := p.sign > 0
+	switch {
+	case !isInfinite:
 		return p.sign * p.Number(word, what)
-	case sign != "" && (sign == "-") == (p.sign > 0):
+	case sign != "" && (sign == "-") == isMinimisation:
 		p.Bad(uai.ErrModel, "%s is %s, better than anything: costs are finite, or inf for what is forbidden", what, word)
 		return 0
 	}
 	return math.Inf(1)
 }
 
-// dense reads the cost of every combination of values.
-func (p *cfn) dense(called, name string, scope []int) {
-	t := p.function(called, scope, 0)
+// readDense reads the cost of every combination of values, the last variable fastest.
+func (p *cfn) readDense(title, name string, scope []int) {
+	t := p.addFunction(title, scope, 0)
 	if t == nil {
 		return
 	}
 	p.tables[name] = t
-	i, list, cost := 0, "the costs of "+called, "a cost of "+called
-	for p.open(list); p.more(list); i++ {
+	i, list, costTitle := 0, "the costs of "+title, "a cost of "+title
+	for p.open(list); p.hasMore(list); i++ {
 		if i == len(t.Data) {
-			p.Bad(uai.ErrModel, "%s: more than %d costs", called, i)
+			p.Bad(uai.ErrModel, "%s: more than %d costs", title, i)
 			return
 		}
-		t.Data[i] = p.cost(cost)
+		t.Data[i] = p.readCost(costTitle)
 	}
 	if i < len(t.Data) {
-		p.Bad(uai.ErrModel, "%s: %d costs, its scope needs %d", called, i, len(t.Data))
+		p.Bad(uai.ErrModel, "%s: %d costs, its scope needs %d", title, i, len(t.Data))
 	}
 }
 
-// sparse reads combinations of values, each with its cost.
-func (p *cfn) sparse(called, name string, scope []int, cost float64) {
-	t := p.function(called, scope, cost)
+// readSparse reads a list of combinations of values, each with its cost. All others have the default cost.
+func (p *cfn) readSparse(title, name string, scope []int, defaultCost float64) {
+	t := p.addFunction(title, scope, defaultCost)
 	if t == nil {
 		return
 	}
 	p.tables[name] = t
-	if !p.member("costs") {
-		p.wanted("costs of " + called)
+	if !p.acceptMember("costs") {
+		p.failWanted("costs of " + title)
 		return
 	}
 	if p.kind == wordToken {
-		p.Fail(fault.Unsupported, uai.ErrModel, "%s has a default cost and shares the table of %.40q", called, p.text)
+		p.Fail(fault.Unsupported, uai.ErrModel, "%s has a default cost and shares the table of %.40q", title, p.text)
 		return
 	}
 	isListed := make([]bool, len(t.Data))
-	for p.open("the costs of " + called); p.more("the costs of " + called); {
-		index := p.combination(called, scope, t.Shape)
-		c := p.cost("a cost of " + called)
+	for p.open("the costs of " + title); p.hasMore("the costs of " + title); {
+		index := p.readCombination(title, scope, t.Shape)
+		c := p.readCost("a cost of " + title)
 		if p.Err == nil && isListed[index] {
-			p.Bad(uai.ErrModel, "%s: the combination of values at place %d of its table is there twice", called, index)
+			p.Bad(uai.ErrModel, "%s: the combination of values at place %d of its table is there twice", title, index)
 		}
 		if p.Err != nil {
 			return
@@ -306,72 +317,73 @@ func (p *cfn) sparse(called, name string, scope []int, cost float64) {
 	}
 }
 
-// combination reads a value for every variable of a scope, by name or position.
-func (p *cfn) combination(called string, scope, shape []int) int {
+// readCombination reads a value of every variable of a scope, by name or position, and returns the index of this
+// combination in a table of the shape.
+func (p *cfn) readCombination(title string, scope, shape []int) int {
 	values := make([]int, len(scope))
 	for k, v := range scope {
-		word := p.word("a value of " + called)
+		word := p.readWord("a value of " + title)
 		x, ok := p.values[v][word]
 		if number, err := strconv.Atoi(word); !ok && err == nil {
 			x, ok = number, number >= 0 && number < shape[k]
 		}
 		if !ok {
-			p.Bad(uai.ErrModel, "%s: variable %s has no value %.40q", called, p.called(v), word)
+			p.Bad(uai.ErrModel, "%s: variable %s has no value %.40q", title, p.nameOf(v), word)
 			return 0
 		}
 		values[k] = x
 	}
-	return position(shape, values)
+	return indexOf(shape, values)
 }
 
-// typed reads a function that parameters define.
-func (p *cfn) typed(called string, scope []int) {
+// readTyped reads a function that a formula with parameters defines. The current word is its type.
+func (p *cfn) readTyped(title string, scope []int) {
 	kind := p.text
-	if _, ok := arithmetic(kind); !ok {
-		p.refuse(called, kind)
+	if _, ok := formulaParameters(kind); !ok {
+		p.failKind(title, kind)
 		return
 	}
 	p.advance()
-	if !p.member("params") {
-		p.wanted("params of " + called)
+	if !p.acceptMember("params") {
+		p.failWanted("params of " + title)
 		return
 	}
 	var parameters []float64
-	for p.open("the parameters of " + called); p.more("the parameters of " + called); {
+	for p.open("the parameters of " + title); p.hasMore("the parameters of " + title); {
 		if len(parameters) == 3 {
-			p.wanted("the end of the parameters of " + called)
+			p.failWanted("the end of the parameters of " + title)
 			return
 		}
-		parameters = append(parameters, p.Number(p.word("a parameter of "+called), "a parameter of "+called))
+		parameters = append(parameters, p.Number(p.readWord("a parameter of "+title), "a parameter of "+title))
 	}
 	if p.sign < 0 && p.Err == nil {
-		p.Fail(fault.Unsupported, uai.ErrModel, "%s is %.40q in a problem that asks for the largest value", called, kind)
+		p.Fail(fault.Unsupported, uai.ErrModel, "%s is %.40q in a problem that asks for the largest value", title, kind)
 		return
 	}
-	p.compare(called, kind, scope, parameters)
-	if p.more(called) {
-		p.wanted("the end of " + called)
+	p.addFormula(title, kind, scope, parameters)
+	if p.hasMore(title) {
+		p.failWanted("the end of " + title)
 	}
 }
 
-// resolve copies the tables that functions share.
-func (p *cfn) resolve() {
+// resolvePending fills the tables of functions that share the table of another one.
+func (p *cfn) resolvePending() {
 	for _, f := range p.pending {
 		if p.Err != nil {
 			return
 		}
 		t := p.tables[f.source]
 		if p.Line = f.line; t == nil {
-			p.Bad(uai.ErrModel, "%s shares the costs of %.40q, and no function of this name has any", f.called, f.source)
+			p.Bad(uai.ErrModel, "%s shares the costs of %.40q, and no function of this name has any", f.title, f.source)
 		} else if !slices.Equal(t.Shape, f.table.Shape) {
-			p.Bad(uai.ErrModel, "%s: its variables have %v values, those of %.40q have %v", f.called, f.table.Shape, f.source, t.Shape)
+			p.Bad(uai.ErrModel, "%s: its variables have %v values, those of %.40q have %v", f.title, f.table.Shape, f.source, t.Shape)
 		} else {
 			copy(f.table.Data, t.Data)
 		}
 	}
 }
 
-// numeric reports whether a word begins as numbers do.
-func numeric(word string) bool {
+// looksNumeric reports whether a word begins as numbers do; an empty one does.
+func looksNumeric(word string) bool {
 	return word == "" || strings.IndexByte("0123456789-.+", word[0]) >= 0
 }

@@ -19,18 +19,20 @@ const (
 	wordToken              // a word, between quotes or not
 )
 
-// lexer reads the tokens of a CFN file. Commas and colons separate as blanks do, and a line that begins with # is a comment.
+// lexer reads the tokens of a CFN file. Commas and colons separate as blanks do, and a line that begins with # is a
+// comment.
 type lexer struct {
-	in   *words.Scanner
-	kind kind // of the current token
-	text string
-	line int
-	key  bool // a colon follows the word
+	in    *words.Scanner
+	kind  kind   // of the current token
+	text  string // of the current token
+	line  int    // of the current token
+	isKey bool   // whether a colon follows the current word
 }
 
-// advance reads the next token.
+// advance reads the next token into kind, text, line and isKey. At the end of the file, or after an error, kind is
+// endToken.
 func (l *lexer) advance() {
-	l.kind, l.text, l.key = endToken, "", false
+	l.kind, l.text, l.isKey = endToken, "", false
 	for {
 		b, ok := l.in.Peek()
 		if !ok {
@@ -45,19 +47,19 @@ func (l *lexer) advance() {
 		l.line = l.in.Line
 		switch {
 		case b == '#' && l.in.Opens:
-			l.comment()
+			l.skipComment()
 			continue
 		case b == '{' || b == '[':
 			l.kind = openToken
 		case b == '}' || b == ']':
 			l.kind = closeToken
 		case b == '"':
-			l.quoted()
-			l.colon()
+			l.readQuoted()
+			l.noteColon()
 			return
 		default:
-			l.bare()
-			l.colon()
+			l.readBare()
+			l.noteColon()
 			return
 		}
 		l.text = string(b)
@@ -66,8 +68,8 @@ func (l *lexer) advance() {
 	}
 }
 
-// comment passes a line.
-func (l *lexer) comment() {
+// skipComment passes the rest of the line.
+func (l *lexer) skipComment() {
 	for {
 		if b, ok := l.in.Byte(); !ok || b == '\n' {
 			return
@@ -75,28 +77,28 @@ func (l *lexer) comment() {
 	}
 }
 
-// quoted reads a word between quotes.
-func (l *lexer) quoted() {
+// readQuoted reads a word between quotes.
+func (l *lexer) readQuoted() {
 	l.in.Byte()
-	l.take(func(b byte) bool { return b == '"' })
+	l.readUntil(func(b byte) bool { return b == '"' })
 	if _, ok := l.in.Byte(); !ok {
 		l.in.Bad(uai.ErrSyntax, "a quote without end")
 	}
 }
 
-// bare reads a word without quotes.
-func (l *lexer) bare() {
-	l.take(func(b byte) bool {
+// readBare reads a word without quotes.
+func (l *lexer) readBare() {
+	l.readUntil(func(b byte) bool {
 		return words.IsSpace(b) || b == ',' || b == ':' || b == '{' || b == '}' || b == '[' || b == ']' || b == '"'
 	})
 }
 
-// take reads a word up to a byte.
-func (l *lexer) take(ends func(byte) bool) {
+// readUntil reads a word up to the first byte for which isEnd is true, which stays unread.
+func (l *lexer) readUntil(isEnd func(byte) bool) {
 	var word []byte
 	for {
 		b, ok := l.in.Peek()
-		if !ok || ends(b) {
+		if !ok || isEnd(b) {
 			break
 		}
 		if word = append(word, b); len(word) > words.MaxWord {
@@ -111,12 +113,12 @@ func (l *lexer) take(ends func(byte) bool) {
 	}
 }
 
-// colon notes whether a colon is next.
-func (l *lexer) colon() {
+// noteColon sets isKey: whether a colon follows the word, after blanks if any.
+func (l *lexer) noteColon() {
 	b, ok := l.in.Peek()
 	for ok && (b == ' ' || b == '\t') {
 		l.in.Byte()
 		b, ok = l.in.Peek()
 	}
-	l.key = b == ':'
+	l.isKey = b == ':'
 }

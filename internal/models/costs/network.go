@@ -27,13 +27,13 @@ import (
 type network struct {
 	*words.Scanner
 	limits    uai.Limits
-	domains   []int
-	names     []string   // nil for none
-	states    [][]string // nil for none
+	domains   []int      // per variable, the number of its values
+	names     []string   // per variable; nil: variables have no names
+	states    [][]string // per variable, the names of its values; nil: values have no names
 	functions []function
-	top       float64 // costs from it on are forbidden
-	entries   int     // of all tables
-	legs      int     // variables in all scopes
+	top       float64 // the bound: costs from it on are forbidden
+	entries   int     // of all tables together
+	legs      int     // variables in all scopes, each counted in each scope
 }
 
 // function is a table of costs: +∞ for a forbidden combination of values.
@@ -45,13 +45,14 @@ type function struct {
 // spare bounds the entries of tables beyond the bytes of their file.
 const spare = 1 << 20
 
-// mostNats bounds a cost of one entry, in units. leastNats is one whose factor, 1 − 10^-12, has the digits for its sum with thousands of
-// others.
+// mostNats is the largest cost of an entry, in units. leastNats is the least cost, in units, that is not lost in rounding: its factor is
+// 1 − 10^-12, which has digits enough for a sum with thousands of others.
 const (
 	mostNats  = 700
 	leastNats = 1e-12
 )
 
+// newNetwork returns an empty network that reads from r. Limits that are 0 have their defaults.
 func newNetwork(format string, r io.Reader, l uai.Limits) *network {
 	l.Bytes = cmp.Or(l.Bytes, 256<<20)
 	l.Variables = cmp.Or(l.Variables, 1<<22)
@@ -62,14 +63,14 @@ func newNetwork(format string, r io.Reader, l uai.Limits) *network {
 	return &network{Scanner: words.New(format, r, l.Bytes), limits: l, top: math.Inf(1)}
 }
 
-// variable adds a variable of so many values.
-func (n *network) variable(called string, size int) {
+// addVariable adds a variable of this many values; title names it in errors.
+func (n *network) addVariable(title string, size int) {
 	switch {
 	case n.Err != nil:
 	case size < 1:
-		n.Bad(uai.ErrModel, "variable %s has %d values, at least 1 is needed", called, size)
+		n.Bad(uai.ErrModel, "variable %s has %d values, at least 1 is needed", title, size)
 	case size > n.limits.Domain:
-		n.Bad(uai.ErrLimit, "variable %s has %d values, at most %d are read", called, size, n.limits.Domain)
+		n.Bad(uai.ErrLimit, "variable %s has %d values, at most %d are read", title, size, n.limits.Domain)
 	case len(n.domains) == n.limits.Variables:
 		n.Bad(uai.ErrLimit, "more than %d variables", n.limits.Variables)
 	default:
@@ -77,23 +78,24 @@ func (n *network) variable(called string, size int) {
 	}
 }
 
-// scoped refuses a scope that has a variable twice, and one beyond the limits.
-func (n *network) scoped(called string, scope []int) bool {
+// checkScope returns false, after an error, if a scope has a variable twice or all scopes together are beyond the
+// limit.
+func (n *network) checkScope(title string, scope []int) bool {
 	if n.legs += len(scope); n.legs > n.limits.Legs {
-		n.Bad(uai.ErrLimit, "%s: more than %d variables in all scopes together", called, n.limits.Legs)
+		n.Bad(uai.ErrLimit, "%s: more than %d variables in all scopes together", title, n.limits.Legs)
 	}
 	inScope := make(map[int]bool, len(scope))
 	for _, v := range scope {
 		if inScope[v] {
-			n.Bad(uai.ErrModel, "%s: variable %s is twice in the scope", called, n.called(v))
+			n.Bad(uai.ErrModel, "%s: variable %s is twice in the scope", title, n.nameOf(v))
 		}
 		inScope[v] = true
 	}
 	return n.Err == nil
 }
 
-// called is a variable in an error.
-func (n *network) called(v int) string {
+// nameOf returns the name of variable v for errors.
+func (n *network) nameOf(v int) string {
 	labels := factorgraph.Model{Domains: n.domains, Names: n.names}
 	if l, err := labels.Labels(); err == nil {
 		return l.OfVariable(v)
@@ -101,17 +103,18 @@ func (n *network) called(v int) string {
 	return ""
 }
 
-// function adds a function with all entries at a cost; nil after an error.
-func (n *network) function(called string, scope []int, cost float64) *tensor.Dense {
+// addFunction adds a function and returns its table, with all entries at the cost. It returns nil, after an error, if
+// the table is too large.
+func (n *network) addFunction(title string, scope []int, cost float64) *tensor.Dense {
 	shape := make([]int, len(scope))
 	for k, v := range scope {
 		shape[k] = n.domains[v]
 	}
 	size := decimal.Entries(shape)
-	room := min(int64(n.limits.Entries), n.Read+spare)
-	if int64(size) > room-int64(n.entries) {
-		n.Bad(uai.ErrLimit, "%s: its table needs %s entries, this file may have %d in all tables together", called,
-			decimal.EntriesText(size), room)
+	mostEntries := min(int64(n.limits.Entries), n.Read+spare)
+	if int64(size) > mostEntries-int64(n.entries) {
+		n.Bad(uai.ErrLimit, "%s: its table needs %s entries, this file may have %d in all tables together", title,
+			decimal.EntriesText(size), mostEntries)
 		return nil
 	}
 	n.entries += size
@@ -123,15 +126,15 @@ func (n *network) function(called string, scope []int, cost float64) *tensor.Den
 	return t
 }
 
-// position is the place of a combination of values in a table.
-func position(shape, values []int) (index int) {
+// indexOf returns the index of a combination of values in a table of the shape, the last variable fastest.
+func indexOf(shape, values []int) (index int) {
 	for k, x := range values {
 		index = index*shape[k] + x
 	}
 	return index
 }
 
-// model returns the network as a factor graph.
+// model returns the network as a factor graph, each table of costs c as exp(−c/unit).
 func (n *network) model() (*factorgraph.Model, error) {
 	m := &factorgraph.Model{Domains: n.domains, Names: n.names, States: n.states}
 	if values, limit := m.Values(n.Read); values > limit {
@@ -140,7 +143,7 @@ func (n *network) model() (*factorgraph.Model, error) {
 	if n.Err != nil {
 		return nil, n.Err
 	}
-	n.forbid()
+	n.forbidAboveBound()
 	unit := n.unit()
 	if n.Err != nil {
 		return nil, n.Err
@@ -154,9 +157,10 @@ func (n *network) model() (*factorgraph.Model, error) {
 	return m, nil
 }
 
-// forbid makes costs infinite that no other functions bring below the bound.
-func (n *network) forbid() {
-	negative := make([]float64, len(n.functions)) // the negative part of a function's least cost
+// forbidAboveBound sets costs to infinity that reach the bound even if all other functions have their least negative
+// costs.
+func (n *network) forbidAboveBound() {
+	negative := make([]float64, len(n.functions)) // per function, its least cost, or 0 if that is positive
 	sum := 0.0
 	for j, f := range n.functions {
 		for _, c := range f.table.Data {
@@ -165,18 +169,19 @@ func (n *network) forbid() {
 		sum += negative[j]
 	}
 	for j, f := range n.functions {
-		others := sum - negative[j]
+		leastOfOthers := sum - negative[j]
 		for i, c := range f.table.Data {
-			if c+others >= n.top {
+			if c+leastOfOthers >= n.top {
 				f.table.Data[i] = math.Inf(1)
 			}
 		}
 	}
 }
 
-// unit is the cost whose factor is 1/e. If it is not 1, a cost that its factor has no digits for is an error.
+// unit returns the unit of costs: the least power of ten, from 1, of which no finite cost has more than 700. If it is
+// not 1, a cost too small for it is an error.
 func (n *network) unit() float64 {
-	highest, lowest := 0.0, math.Inf(1) // costs that are not 0, without their signs
+	highest, lowest := 0.0, math.Inf(1) // absolute values of finite costs other than 0
 	for _, f := range n.functions {
 		for _, c := range f.table.Data {
 			if c = math.Abs(c); c > 0 && !math.IsInf(c, 0) {
@@ -195,8 +200,8 @@ func (n *network) unit() float64 {
 	return unit
 }
 
-// refuse is the error for a function that is no table.
-func (n *network) refuse(called, kind string) {
+// failKind notes the error for a function of a kind that is not read.
+func (n *network) failKind(title, kind string) {
 	n.Fail(fault.Unsupported, uai.ErrModel, "%s is %.40q, a cost function without a table: tables of costs are read, and the binary %s",
-		called, kind, arithmeticNames)
+		title, kind, formulaNames)
 }

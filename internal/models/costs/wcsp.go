@@ -26,16 +26,16 @@ func ReadWCSP(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	p.Need("the largest number of values")
 	p.Integer(p.Word, "the largest number of values")
 	functions := p.Count("cost functions", p.limits.Factors)
-	p.top = p.cost("the upper bound")
+	p.top = p.readCost("the upper bound")
 	for v := 0; v < variables && p.Need(fmt.Sprintf("the number of values of variable %d", v)); v++ {
 		size := p.Integer(p.Word, fmt.Sprintf("the number of values of variable %d", v))
 		if size < 0 {
 			size = -size // an interval from 0 on
 		}
-		p.variable(strconv.Itoa(v), size)
+		p.addVariable(strconv.Itoa(v), size)
 	}
 	for j := 0; j < functions && p.Err == nil; j++ {
-		p.next(fmt.Sprintf("cost function %d", j))
+		p.readFunction(fmt.Sprintf("cost function %d", j))
 	}
 	if p.Err == nil && p.Next() {
 		p.Bad(uai.ErrSyntax, "%.40q after the last of %d cost functions", p.Word, functions)
@@ -46,20 +46,20 @@ func ReadWCSP(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 // wcsp reads a WCSP file.
 type wcsp struct {
 	*network
-	shared []shared // in their sequence
+	shared []shared // in the sequence of the file
 }
 
-// shared is a function that later ones take.
+// shared is a function whose table later functions may take.
 type shared struct {
 	table    *tensor.Dense
-	isListed []bool // of each combination
+	isListed []bool // per entry of the table, whether the file lists it; the others have the default cost
 }
 
-// sharesTable is the largest order of a function that is shared with its default cost.
-const sharesTable = 3
+// mostOrderWithDefault is the largest number of variables of a function of which the default cost is shared, too.
+const mostOrderWithDefault = 3
 
-// cost reads a cost of at least 0.
-func (p *wcsp) cost(what string) float64 {
+// readCost reads a cost of at least 0; what names it in errors.
+func (p *wcsp) readCost(what string) float64 {
 	if !p.Need(what) {
 		return 0
 	}
@@ -70,48 +70,50 @@ func (p *wcsp) cost(what string) float64 {
 	return c
 }
 
-// next reads a function.
-func (p *wcsp) next(called string) {
-	if !p.Need("the order of " + called) {
+// readFunction reads one cost function: its order, which is the number of its variables, negative if later functions
+// may take its table; its scope, its default cost and the number of its combinations, or −1 and a keyword; then the
+// combinations or the parameters.
+func (p *wcsp) readFunction(title string) {
+	if !p.Need("the order of " + title) {
 		return
 	}
-	order := p.Integer(p.Word, "the order of "+called)
+	order := p.Integer(p.Word, "the order of "+title)
 	isShared := order < 0
-	scope := p.scope(called, max(order, -order))
-	if !p.scoped(called, scope) || !p.Need("the default cost of "+called) {
+	scope := p.readScope(title, max(order, -order))
+	if !p.checkScope(title, scope) || !p.Need("the default cost of "+title) {
 		return
 	}
-	word, line := p.Word, p.Line
-	cost := p.Number(word, "the default cost of "+called)
-	if !p.Need("the number of combinations of " + called) {
+	line := p.Line
+	defaultCost := p.Number(p.Word, "the default cost of "+title)
+	if !p.Need("the number of combinations of " + title) {
 		return
 	}
 	size, err := strconv.Atoi(p.Word)
 	switch {
-	case err != nil && cost < 0:
-		p.keyword(called, p.Word, scope)
+	case err != nil && defaultCost < 0:
+		p.readFormula(title, p.Word, scope)
 		return
 	case err != nil:
-		p.Integer(p.Word, "the number of combinations of "+called)
-	case cost < 0:
+		p.Integer(p.Word, "the number of combinations of "+title)
+	case defaultCost < 0:
 		p.Line = line
-		p.Bad(uai.ErrModel, "the default cost of %s is %v, costs are at least 0", called, cost)
+		p.Bad(uai.ErrModel, "the default cost of %s is %v, costs are at least 0", title, defaultCost)
 	}
 	if p.Err == nil {
-		p.table(called, scope, cost, size, isShared)
+		p.readTable(title, scope, defaultCost, size, isShared)
 	}
 }
 
-// scope reads that many variables.
-func (p *wcsp) scope(called string, order int) []int {
-	if order < 0 || order > len(p.domains) { // −order of the least integer is below 0
-		p.Bad(uai.ErrModel, "%s: %d variables in the scope, there are %d", called, order, len(p.domains))
+// readScope reads a scope of this many variables.
+func (p *wcsp) readScope(title string, order int) []int {
+	if order < 0 || order > len(p.domains) { // the negation of the least integer is negative
+		p.Bad(uai.ErrModel, "%s: %d variables in the scope, there are %d", title, order, len(p.domains))
 	}
 	scope := []int{}
-	for k := 0; k < order && p.Need("a variable of "+called); k++ {
-		v := p.Integer(p.Word, "a variable of "+called)
+	for k := 0; k < order && p.Need("a variable of "+title); k++ {
+		v := p.Integer(p.Word, "a variable of "+title)
 		if v < 0 || v >= len(p.domains) {
-			p.Bad(uai.ErrModel, "%s: variable %d, there are %d", called, v, len(p.domains))
+			p.Bad(uai.ErrModel, "%s: variable %d, there are %d", title, v, len(p.domains))
 			break
 		}
 		scope = append(scope, v)
@@ -119,23 +121,24 @@ func (p *wcsp) scope(called string, order int) []int {
 	return scope
 }
 
-// table reads the combinations of a function, or takes those of an earlier one where their number is negative.
-func (p *wcsp) table(called string, scope []int, cost float64, size int, isShared bool) {
-	t := p.function(called, scope, cost)
+// readTable adds a function and reads its combinations: size of them, or, if size is negative, the table of the shared
+// function −size. All others have the default cost.
+func (p *wcsp) readTable(title string, scope []int, defaultCost float64, size int, isShared bool) {
+	t := p.addFunction(title, scope, defaultCost)
 	if t == nil {
 		return
 	}
 	if size < 0 {
-		p.share(called, size, t)
+		p.copyShared(title, size, t)
 		return
 	}
 	isListed := make([]bool, len(t.Data))
-	value, entry := "a value of "+called, "a cost of "+called
+	valueTitle, costTitle := "a value of "+title, "a cost of "+title
 	for range size {
-		index := p.combination(value, t.Shape)
-		c := p.cost(entry)
+		index := p.readCombination(valueTitle, t.Shape)
+		c := p.readCost(costTitle)
 		if p.Err == nil && isListed[index] {
-			p.Bad(uai.ErrModel, "%s: the combination of values at place %d of its table is there twice", called, index)
+			p.Bad(uai.ErrModel, "%s: the combination of values at place %d of its table is there twice", title, index)
 		}
 		if p.Err != nil {
 			return
@@ -147,26 +150,29 @@ func (p *wcsp) table(called string, scope []int, cost float64, size int, isShare
 	}
 }
 
-// share fills a table from an earlier function, by its number among the shared ones: from −1 on downwards.
-func (p *wcsp) share(called string, number int, t *tensor.Dense) {
+// copyShared fills table t from a shared function: number −1 is the first shared function of the file, −2 the second.
+// If the function has more than three variables, only its listed combinations are copied, and the others keep t's
+// default cost.
+func (p *wcsp) copyShared(title string, number int, t *tensor.Dense) {
 	if number < -len(p.shared) {
-		p.Bad(uai.ErrModel, "%s: shared cost function %d, there are %d by now", called, number, len(p.shared))
+		p.Bad(uai.ErrModel, "%s: shared cost function %d, there are %d by now", title, number, len(p.shared))
 		return
 	}
 	s := p.shared[-number-1]
 	if !slices.Equal(s.table.Shape, t.Shape) {
-		p.Bad(uai.ErrModel, "%s: its variables have %v values, shared cost function %d has %v", called, t.Shape, -number, s.table.Shape)
+		p.Bad(uai.ErrModel, "%s: its variables have %v values, shared cost function %d has %v", title, t.Shape, -number, s.table.Shape)
 		return
 	}
 	for i, isListed := range s.isListed {
-		if isListed || len(t.Shape) <= sharesTable {
+		if isListed || len(t.Shape) <= mostOrderWithDefault {
 			t.Data[i] = s.table.Data[i]
 		}
 	}
 }
 
-// combination reads a value for every variable of a shape, and returns the place in the table.
-func (p *wcsp) combination(what string, shape []int) (index int) {
+// readCombination reads a value of every variable of a shape, and returns the index of this combination in a table of
+// the shape.
+func (p *wcsp) readCombination(what string, shape []int) (index int) {
 	for k, size := range shape {
 		if !p.Need(what) {
 			return 0
@@ -181,19 +187,19 @@ func (p *wcsp) combination(what string, shape []int) (index int) {
 	return index
 }
 
-// keyword reads a function that is no table.
-func (p *wcsp) keyword(called, kind string, scope []int) {
-	size, ok := arithmetic(kind)
+// readFormula reads a function that a keyword and parameters define.
+func (p *wcsp) readFormula(title, kind string, scope []int) {
+	size, ok := formulaParameters(kind)
 	if !ok {
-		p.refuse(called, kind)
+		p.failKind(title, kind)
 		return
 	}
 	parameters := make([]float64, size)
 	for k := range parameters {
-		if !p.Need("a parameter of " + called) {
+		if !p.Need("a parameter of " + title) {
 			return
 		}
-		parameters[k] = p.Number(p.Word, "a parameter of "+called)
+		parameters[k] = p.Number(p.Word, "a parameter of "+title)
 	}
-	p.compare(called, kind, scope, parameters)
+	p.addFormula(title, kind, scope, parameters)
 }

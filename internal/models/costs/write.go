@@ -35,28 +35,30 @@ func WriteCFN(to io.Writer, m *factorgraph.Model) error {
 		return fmt.Errorf("cfn: %w", err)
 	}
 	w := &written{Writer: bufio.NewWriterSize(to, 1<<16), m: m}
-	if err := w.costs(); err != nil {
+	if err := w.computeTables(); err != nil {
 		return err
 	}
-	w.bound()
+	w.chooseBound()
 	fmt.Fprintf(w, "{\"problem\": {\"name\": \"model\", \"mustbe\": \"<%s\"},\n", strconv.FormatFloat(w.top, 'f', w.decimals, 64))
-	w.variables()
-	w.functions()
+	w.writeVariables()
+	w.writeFunctions()
 	return w.Flush()
 }
 
 // written is a network on its way into a file.
 type written struct {
 	*bufio.Writer
-	m              *factorgraph.Model
-	tables         []*tensor.Dense // of costs
-	top, forbidden float64
-	decimals       int
-	names          []string // nil for none
+	m         *factorgraph.Model
+	tables    []*tensor.Dense // the costs −ln p of each factor; +∞ for an entry of 0
+	top       float64         // the bound of the file, above the cost of every assignment that is not forbidden
+	forbidden float64         // the cost that is written for +∞: it reaches the bound whatever the other functions cost
+	decimals  int             // of written costs
+	names     []string        // as they are written; nil: variables are called by their positions
 }
 
-// costs returns the tables of all factors.
-func (w *written) costs() error {
+// computeTables sets the table of costs −ln p of every factor. A negative entry, and a factor that is no table of at
+// most 2^20 entries, is an error.
+func (w *written) computeTables() error {
 	for j, f := range w.m.Factors {
 		t, ok := f.Table.(*tensor.Dense)
 		if !ok {
@@ -77,33 +79,34 @@ func (w *written) costs() error {
 	return nil
 }
 
-// bound chooses the bound, the cost of forbidden combinations and the number of decimals.
-func (w *written) bound() {
-	highest, negative := 0.0, 0.0
+// chooseBound sets the bound, the cost of forbidden combinations and the number of decimals. With decimals, the bound
+// has at most 15 digits.
+func (w *written) chooseBound() {
+	highest, lowest := 0.0, 0.0 // at least, and at most, the cost of any assignment that is not forbidden
 	for _, t := range w.tables {
-		worst, least := math.Inf(-1), 0.0
+		highestEntry, lowestEntry := math.Inf(-1), 0.0
 		for _, c := range t.Data {
 			if !math.IsInf(c, 1) {
-				worst, least = max(worst, c), min(least, c)
+				highestEntry, lowestEntry = max(highestEntry, c), min(lowestEntry, c)
 			}
 		}
-		if negative += least; !math.IsInf(worst, -1) {
-			highest += worst
+		if lowest += lowestEntry; !math.IsInf(highestEntry, -1) {
+			highest += highestEntry
 		}
 	}
 	w.top = math.Ceil(highest) + 1
-	w.forbidden = w.top + math.Ceil(-negative)
+	w.forbidden = w.top + math.Ceil(-lowest)
 	digits := len(strconv.FormatFloat(max(math.Abs(w.top), w.forbidden), 'f', 0, 64))
 	w.decimals = min(mostDecimals, max(1, mostDigits-digits))
 }
 
-// variables writes names and values.
-func (w *written) variables() {
+// writeVariables writes the names of all variables, if they have any, and of their values, or the number of values.
+func (w *written) writeVariables() {
 	var states [][]string
-	w.names, states = legal(w.m)
-	open, shut := "{", "}"
+	w.names, states = legalNames(w.m)
+	open, shut := "{", "}" // an object by name
 	if w.names == nil {
-		open, shut = "[", "]"
+		open, shut = "[", "]" // a list
 	}
 	fmt.Fprintf(w, "\"variables\": %s", open)
 	for v, d := range w.m.Domains {
@@ -120,8 +123,8 @@ func (w *written) variables() {
 	fmt.Fprintf(w, "%s,\n", shut)
 }
 
-// functions writes the tables.
-func (w *written) functions() {
+// writeFunctions writes the scope and the costs of each function.
+func (w *written) writeFunctions() {
 	w.WriteString("\"functions\": {")
 	for j, f := range w.m.Factors {
 		fmt.Fprintf(w, "%s  \"f%d\": {\"scope\": [", []string{"\n", ",\n"}[min(j, 1)], j)
@@ -136,15 +139,15 @@ func (w *written) functions() {
 		w.WriteString("], \"costs\": [")
 		for i, c := range w.tables[j].Data {
 			w.WriteString([]string{"", ", "}[min(i, 1)])
-			w.WriteString(w.cost(c))
+			w.WriteString(w.costText(c))
 		}
 		w.WriteString("]}")
 	}
 	w.WriteString("}}\n")
 }
 
-// cost is the text of a cost.
-func (w *written) cost(c float64) string {
+// costText returns a cost as decimal text without trailing zeros; +∞ is the cost of forbidden combinations.
+func (w *written) costText(c float64) string {
 	if math.IsInf(c, 1) {
 		c = w.forbidden
 	}
@@ -155,10 +158,12 @@ func (w *written) cost(c float64) string {
 	return text
 }
 
-// Lost lists the parts of a model that WriteCFN changes.
+// Lost describes, for people, what WriteCFN changes in a model: names that the format cannot hold, and digits of
+// entries.
 func Lost(m *factorgraph.Model) (list []string) {
+	// names
 	changed := 0
-	names, states := legal(m)
+	names, states := legalNames(m)
 	for v, d := range m.Domains {
 		if names != nil && m.Names != nil && m.Names[v] != "" && names[v] != m.Names[v] {
 			changed++
@@ -172,14 +177,16 @@ func Lost(m *factorgraph.Model) (list []string) {
 	if changed > 0 {
 		list = append(list, fmt.Sprintf("names that were changed, since the format holds no blanks and no digit in front: %d", changed))
 	}
+
+	// digits
 	w := &written{m: m}
-	if err := w.costs(); err != nil {
+	if err := w.computeTables(); err != nil {
 		return list
 	}
-	w.bound()
+	w.chooseBound()
 	for _, t := range w.tables {
 		for _, c := range t.Data {
-			back, err := strconv.ParseFloat(w.cost(c), 64)
+			back, err := strconv.ParseFloat(w.costText(c), 64)
 			if err == nil && !math.IsInf(c, 0) && math.Abs(back-c) > 1e-13*max(1, math.Abs(c)) {
 				return append(list, fmt.Sprintf("entries are costs of %d decimals, −ln of the entries", w.decimals))
 			}
@@ -188,22 +195,23 @@ func Lost(m *factorgraph.Model) (list []string) {
 	return list
 }
 
-// legal returns names that the format holds: nil for none at all, and for values that are called by their positions.
-func legal(m *factorgraph.Model) (names []string, states [][]string) {
+// legalNames returns the names of variables and values as the format can hold them. names is nil if no variable has a
+// name, and states[v] is nil if the values of variable v are called by their positions.
+func legalNames(m *factorgraph.Model) (names []string, states [][]string) {
 	if strings.Join(m.Names, "") != "" {
-		names = distinct(m.Names, "x_")
+		names = distinctWords(m.Names, "x_")
 	}
 	states = make([][]string, len(m.Domains))
 	for v := range states {
-		if m.States != nil && !positions(m.States[v]) {
-			states[v] = distinct(m.States[v], "v_")
+		if m.States != nil && !isPositions(m.States[v]) {
+			states[v] = distinctWords(m.States[v], "v_")
 		}
 	}
 	return names, states
 }
 
-// positions reports whether values have no names beside their positions.
-func positions(states []string) bool {
+// isPositions reports whether every value is called by its position, or has no name.
+func isPositions(states []string) bool {
 	for x, name := range states {
 		if name != "" && name != strconv.Itoa(x) {
 			return false
@@ -212,25 +220,28 @@ func positions(states []string) bool {
 	return true
 }
 
-// distinct are names with characters that the format does not have replaced, all of them distinct; for none it is the prefix and the
-// position.
-func distinct(names []string, prefix string) []string {
+// distinctWords returns the names made legal and distinct: characters that the format does not have are replaced, and
+// an empty name becomes the prefix and its position.
+func distinctWords(names []string, prefix string) []string {
 	list, used := make([]string, len(names)), map[string]bool{}
+
+	// names that can stay as they are
 	for i, name := range names {
-		if list[i] = name; name == "" {
-			list[i] = prefix + strconv.Itoa(i)
+		candidate := name
+		if name == "" {
+			candidate = prefix + strconv.Itoa(i)
 		}
-		if word := word(list[i], prefix); word == list[i] && !used[word] {
-			used[word] = true
-		} else {
-			list[i] = ""
+		if legalWord(candidate, prefix) == candidate && !used[candidate] {
+			list[i], used[candidate] = candidate, true
 		}
 	}
+
+	// the others, with a number behind them if they are used already: name, name_2, name_3, …
 	for i, name := range names {
 		if list[i] != "" {
 			continue
 		}
-		base := word(name, prefix)
+		base := legalWord(name, prefix)
 		for n := 2; list[i] == "" || used[list[i]]; n++ {
 			list[i] = fmt.Sprintf("%s_%d", base, n)
 			if n == 2 && !used[base] {
@@ -242,16 +253,17 @@ func distinct(names []string, prefix string) []string {
 	return list
 }
 
-// word is a name with _ for characters that names do not have, behind the prefix if it begins as numbers do. It is the name itself where
-// the format holds that.
-func word(name, prefix string) string {
+// legalWord returns the name with _ in place of characters that the format does not have, and behind the prefix if it
+// begins as numbers do. It returns a legal name unchanged.
+func legalWord(name, prefix string) string {
 	name = strings.Map(func(r rune) rune {
-		if r <= ' ' || r == 0x7f || strings.ContainsRune("/#[]{}:,\"\\", r) {
+		isControl := r <= ' ' || r == 0x7f
+		if isControl || strings.ContainsRune("/#[]{}:,\"\\", r) {
 			return '_'
 		}
 		return r
 	}, name)
-	if numeric(name) || strings.IndexByte("<>", name[0]) >= 0 {
+	if looksNumeric(name) || strings.IndexByte("<>", name[0]) >= 0 {
 		return prefix + name
 	}
 	return name

@@ -9,38 +9,46 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// mostShrunk is the maximum number of clauses of a contradiction from which superfluous ones are taken out.
+// mostShrunk is the largest number of clauses of a contradiction from which superfluous ones are removed.
 const mostShrunk = 200
 
-// Contradiction returns the positions of clauses of a formula that contradict each other, with observations, by unit propagation: a clause
-// whose literals are all false but one makes that one true. It is nil if propagation does not show that there is no solution. Of up to 200
-// clauses none can be spared, more may hold superfluous ones. Factors that are no clauses are passed over; weights of a variable of which
-// one is 0 are a clause of one literal. Variables are binary (IsFormula), observations valid. Time linear in the literals of the formula.
+// Contradiction returns the positions of factors that are clauses and contradict each other under the observations. It finds them by unit
+// propagation: a clause whose literals are all false but one makes that one true. It returns nil if propagation does not show that there is
+// no solution.
+//
+// If there are at most 200, none of them can be spared; more may have superfluous ones. Weights of a variable of which one is 0 count as a
+// clause of one literal, and other factors that are no clauses are passed over. Variables have to be binary (IsFormula), and observations
+// valid. The time is linear in the literals of the formula.
 func Contradiction(m *factorgraph.Model, observed []factorgraph.Observation) []int {
+	// a contradiction, with superfluous clauses
 	clauses := make([]literals, len(m.Factors))
-	positions := make([]int, 0, len(m.Factors))
+	positions := make([]int, 0, len(m.Factors)) // of factors that are clauses
 	for j, f := range m.Factors {
-		if falsifying, ok := excluded(f.Table); ok {
+		if falsifying, ok := excludedValues(f.Table); ok {
 			clauses[j] = literals{f.Scope, falsifying}
 			positions = append(positions, j)
 		}
 	}
-	conflict := contradiction(len(m.Domains), clauses, positions, observed)
+	conflict := propagate(len(m.Domains), clauses, positions, observed)
 	if len(conflict) == 0 || len(conflict) > mostShrunk {
 		return conflict
 	}
-	small, variables, evidence := renumbered(clauses, conflict, observed)
-	necessary := make([]int, len(small)) // places in conflict; those before k are necessary
+
+	// try without each clause: those before position k of necessary are known to be needed
+	small, variables, evidence := renumberVariables(clauses, conflict, observed)
+	necessary := make([]int, len(small)) // positions in conflict
 	for k := range necessary {
 		necessary[k] = k
 	}
 	for k := 0; k < len(necessary); {
-		if fewer := contradiction(variables, small, slices.Delete(slices.Clone(necessary), k, k+1), evidence); fewer != nil {
+		if fewer := propagate(variables, small, slices.Delete(slices.Clone(necessary), k, k+1), evidence); fewer != nil {
 			necessary = fewer
 		} else {
 			k++
 		}
 	}
+
+	// as positions of factors
 	contradicting := make([]int, len(necessary))
 	for k, i := range necessary {
 		contradicting[k] = conflict[i]
@@ -48,73 +56,69 @@ func Contradiction(m *factorgraph.Model, observed []factorgraph.Observation) []i
 	return contradicting
 }
 
-// renumbered returns the clauses at some positions with their variables numbered from 0 on, the number of these, and the observations of
-// them.
-func renumbered(clauses []literals, positions []int, observed []factorgraph.Observation) ([]literals, int, []factorgraph.Observation) {
-	number := map[int]int{} // by variable
+// renumberVariables returns the clauses at some positions with their variables numbered from 0 on, the number of these
+// variables, and the observations of them.
+func renumberVariables(clauses []literals, positions []int, observed []factorgraph.Observation) ([]literals, int, []factorgraph.Observation) {
+	numberOf := map[int]int{} // by variable
 	small := make([]literals, len(positions))
 	for k, j := range positions {
 		small[k].values = clauses[j].values
 		for _, v := range clauses[j].scope {
-			if _, isKnown := number[v]; !isKnown {
-				number[v] = len(number)
+			if _, isKnown := numberOf[v]; !isKnown {
+				numberOf[v] = len(numberOf)
 			}
-			small[k].scope = append(small[k].scope, number[v])
+			small[k].scope = append(small[k].scope, numberOf[v])
 		}
 	}
 	var evidence []factorgraph.Observation
 	for _, o := range observed {
-		if v, isKnown := number[o.Var]; isKnown {
+		if v, isKnown := numberOf[o.Var]; isKnown {
 			evidence = append(evidence, factorgraph.Observation{Var: v, Value: o.Value})
 		}
 	}
-	return small, len(number), evidence
+	return small, len(numberOf), evidence
 }
 
-// Literals returns the literals of a clause by the numbers of variables from 1 on, and false of a factor that is no clause.
+// Literals returns the literals of a clause: v + 1 for variable v, and −(v + 1) for its negation. The second result is
+// false if the factor is no clause.
 func Literals(f factorgraph.Factor) ([]int, bool) {
-	values, ok := excluded(f.Table)
-	list := make([]int, len(values))
-	for k, x := range values {
-		list[k] = f.Scope[k] + 1
-		if x == 1 {
-			list[k] = -list[k]
-		}
-	}
-	return list, ok
+	values, ok := excludedValues(f.Table)
+	return literalNumbers(f.Scope, values), ok
 }
 
-// excluded returns the one combination of values for which a factor is 0, if it is a clause; for weights of one variable, the value of the
-// weight 0, unless all are 0.
-func excluded(t tensor.Tensor) ([]int, bool) {
+// excludedValues returns the one combination of values for which a factor is 0, and whether the factor is a clause.
+// Weights of one variable are one if one weight is 0 and another is not.
+func excludedValues(t tensor.Tensor) ([]int, bool) {
 	if weights, isDense := t.(*tensor.Dense); isDense && len(weights.Shape) == 1 {
 		zero := slices.Index(weights.Data, 0)
 		return []int{max(0, zero)}, zero >= 0 && slices.Max(weights.Data) > 0
 	}
-	return falsified(t)
+	return falsifyingValues(t)
 }
 
-// literals is a clause: it does not hold if its variables have these values.
+// literals is a clause, as the one combination of values of its variables for which it is false.
 type literals struct {
-	scope  []int
-	values []int
+	scope  []int // variables
+	values []int // of the variables, in the sequence of the scope
 }
 
 // propagation makes literals true that clauses force.
 type propagation struct {
 	clauses   []literals
-	falsify   [][2][]int // positions of clauses, by variable and the value that makes their literal false
-	unrefuted []int      // of each clause, the number of literals that no variable taken from the queue has made false
-	value     []int8     // by variable; −1: open
-	reason    []int      // clause by variable; −1: observed
-	queue     []int      // variables
+	falsify   [][2][]int // falsify[v][x] has the positions of the clauses in which value x of variable v makes a literal false
+	unrefuted []int      // per clause, the number of literals that no variable taken from the queue has made false
+	value     []int8     // per variable, its value; −1: open
+	reason    []int      // per variable, the clause that forced its value; −1: none did, as it is open or observed
+	queue     []int      // variables that have a value
 }
 
-// contradiction returns, of the clauses at some positions, those from which propagation derives that one of them does not hold; nil if it
-// derives no such thing. Empty clauses do not hold.
-func contradiction(variables int, clauses []literals, positions []int, observed []factorgraph.Observation) []int {
+// propagate returns the clauses from which unit propagation derives that a clause among positions is false, this one
+// included; nil if it derives no such thing. An empty clause is always false.
+func propagate(variables int, clauses []literals, positions []int, observed []factorgraph.Observation) []int {
 	p := &propagation{clauses: clauses, falsify: make([][2][]int, variables), unrefuted: make([]int, len(clauses)),
 		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)}
+
+	// index the clauses by their literals
 	for _, j := range positions {
 		p.unrefuted[j] = len(clauses[j].scope)
 		if p.unrefuted[j] == 0 {
@@ -125,6 +129,8 @@ func contradiction(variables int, clauses []literals, positions []int, observed 
 			p.falsify[v][x] = append(p.falsify[v][x], j)
 		}
 	}
+
+	// begin with the observations and with clauses of one literal
 	for _, o := range observed {
 		if p.value[o.Var] < 0 {
 			p.queue = append(p.queue, o.Var)
@@ -133,26 +139,28 @@ func contradiction(variables int, clauses []literals, positions []int, observed 
 	}
 	for _, j := range positions {
 		if p.unrefuted[j] == 1 {
-			p.force(j)
+			p.forceLiteral(j)
 		}
 	}
+
+	// propagate
 	for k := 0; k < len(p.queue); k++ {
 		v := p.queue[k]
 		for _, j := range p.falsify[v][p.value[v]] {
 			p.unrefuted[j]--
 			switch p.unrefuted[j] {
 			case 0:
-				return p.because(j)
+				return p.causesOf(j)
 			case 1:
-				p.force(j)
+				p.forceLiteral(j)
 			}
 		}
 	}
 	return nil
 }
 
-// force makes the last literal of a clause true, unless its variable has a value.
-func (p *propagation) force(clause int) {
+// forceLiteral makes the one literal true that is not false, unless its variable has a value already.
+func (p *propagation) forceLiteral(clause int) {
 	c := p.clauses[clause]
 	for k, v := range c.scope {
 		if p.value[v] < 0 {
@@ -163,8 +171,8 @@ func (p *propagation) force(clause int) {
 	}
 }
 
-// because returns the positions of the clauses that made a clause fail, and its own, ascending.
-func (p *propagation) because(clause int) []int {
+// causesOf returns the positions of a false clause and of all clauses that forced values which led to it, ascending.
+func (p *propagation) causesOf(clause int) []int {
 	causes, isCause := []int{clause}, map[int]bool{clause: true}
 	for k := 0; k < len(causes); k++ {
 		for _, v := range p.clauses[causes[k]].scope {

@@ -7,8 +7,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// IsFormula reports whether variables have two values and are called by their numbers in a CNF file: from 1 on and rising, with gaps where
-// some are not shown.
+// IsFormula reports whether a model looks like one that was read from a CNF file: all variables have two values without
+// names, and are called by numbers from 1 on that ascend. Numbers may be left out, as variables that are not shown are.
 func IsFormula(m *factorgraph.Model) bool {
 	if slices.ContainsFunc(m.Domains, func(size int) bool { return size != 2 }) {
 		return false

@@ -17,12 +17,15 @@ const (
 	spareLiterals = 1 << 22
 )
 
-// project replaces the clauses by those of the shown variables alone: they hold for the values of these for which the hidden ones have a
-// solution. Source: M. Davis, H. Putnam, A computing procedure for quantification theory (J. ACM 1960).
-func (f *reader) project() {
+// eliminateHidden replaces the clauses by clauses of the shown variables alone, which hold if and only if the hidden
+// variables have a solution. It is an error if a hidden variable has weights other than 1, or if this takes too much
+// work. Source: M. Davis, H. Putnam, A computing procedure for quantification theory (J. ACM 1960).
+func (f *reader) eliminateHidden() {
 	if len(f.shown) == f.variables {
 		return
 	}
+
+	// which variables are hidden, none of which may have weights
 	hidden := make([]bool, f.variables+1)
 	for n := range hidden {
 		hidden[n] = n > 0
@@ -30,27 +33,31 @@ func (f *reader) project() {
 	for _, n := range f.shown {
 		hidden[n] = false
 	}
-	for v, w := range f.byVariable() {
+	for v, w := range f.weightsByVariable() {
 		if hidden[v+1] && w != [2]float64{1, 1} {
-			f.Line = f.shows
+			f.Line = f.shownLine
 			f.Fail(fault.Unsupported, uai.ErrModel, "projected counting: variable %d is not shown and has the weights %v and %v: 1 and 1 are read",
 				v+1, w[1], w[0])
 			return
 		}
 	}
+
+	// eliminate them, the cheapest first
 	p := newProjection(f, hidden)
 	for p.queue.Len() > 0 {
 		v := heap.Pop(&p.queue).(candidate)
 		if v.cost != p.cost(v.variable) {
-			continue // a newer one is there
+			continue // the cost has changed, and the variable is in the queue with its new one, too
 		}
 		if p.eliminate(v.variable); p.isExhausted() {
-			f.Line = f.shows
+			f.Line = f.shownLine
 			f.Fail(fault.Unsupported, uai.ErrModel, "projected counting: %d of %d variables are shown, and to eliminate the others takes more than "+
 				"%d steps, or clauses of more than %d literals", len(f.shown), f.variables, mostWork, f.Read+spareLiterals)
 			return
 		}
 	}
+
+	// keep the clauses that are left
 	f.literals, f.ends, f.lines = f.literals[:0], f.ends[:0], nil
 	for _, c := range p.clauses {
 		if c != nil {
@@ -62,17 +69,18 @@ func (f *reader) project() {
 
 // projection is a set of clauses from which variables are eliminated.
 type projection struct {
-	clauses [][]int32 // nil for one that is gone, and empty, not nil, for the one that never holds
-	// clausesWith has the clauses with a literal, by its side, some of them gone.
+	// clauses has the literals of each clause; nil for one that was removed, and empty, not nil, for the one that never holds.
+	clauses [][]int32
+	// clausesWith[literalIndex(l)] has the clauses with literal l, some of which may have been removed.
 	clausesWith  [][]int
-	hidden       []bool // by variable, from 1 on; an eliminated one is not hidden any more
-	queue        candidates
-	marked       []bool // by side, for comparisons
-	work         int    // literals that were looked at
-	literalsLeft int64  // that may be added
+	hidden       []bool     // by variable, from 1 on; false once it is eliminated
+	queue        candidates // hidden variables, the cheapest first; one whose cost changed is there several times
+	marked       []bool     // by literalIndex, a set of literals for comparisons; empty between them
+	work         int        // the number of literals that were looked at
+	literalsLeft int64      // the number of literals that may still be added
 }
 
-// candidate is a variable with the number of pairs of clauses that its elimination resolves.
+// candidate is a hidden variable with the cost of its elimination: the number of pairs of clauses that it resolves.
 type candidate struct {
 	variable int32
 	cost     int
@@ -82,6 +90,8 @@ type candidate struct {
 type candidates []candidate
 
 func (c candidates) Len() int { return len(c) }
+
+// Less orders by cost, then by variable.
 func (c candidates) Less(i, j int) bool {
 	return c[i].cost < c[j].cost || c[i].cost == c[j].cost && c[i].variable < c[j].variable
 }
@@ -97,22 +107,23 @@ func (c *candidates) Pop() any {
 	return last
 }
 
-// side is the place of a literal in lists.
-func side(l int32) int {
+// literalIndex returns the index of a literal in lists by literal: 2v for variable v, and 2v + 1 for its negation.
+func literalIndex(l int32) int {
 	if l > 0 {
 		return 2 * int(l)
 	}
 	return 1 - 2*int(l)
 }
 
-// newProjection returns the clauses of a file, and its hidden variables, which are numbered from 1, by the cost of their elimination.
-// Linear time: clauses that follow from others stay until they are resolved.
+// newProjection returns the clauses of a file, with the hidden variables in a queue by their costs. hidden is indexed
+// by the variables' numbers, from 1 on. It takes linear time: a clause that follows from others stays until it is
+// resolved.
 func newProjection(f *reader, hidden []bool) *projection {
-	sides := 2*f.variables + 2
-	p := &projection{hidden: hidden, clausesWith: make([][]int, sides), marked: make([]bool, sides), literalsLeft: f.Read + spareLiterals}
+	size := 2*f.variables + 2
+	p := &projection{hidden: hidden, clausesWith: make([][]int, size), marked: make([]bool, size), literalsLeft: f.Read + spareLiterals}
 	for _, literals := range f.eachClause() {
 		if clause, isTautology := distinctLiterals(literals); !isTautology {
-			p.add(clause)
+			p.addClause(clause)
 		}
 	}
 	for n := int32(1); int(n) < len(hidden); n++ {
@@ -124,11 +135,11 @@ func newProjection(f *reader, hidden []bool) *projection {
 	return p
 }
 
-// add adds a clause.
-func (p *projection) add(clause []int32) {
+// addClause adds a clause to the list and to the lists of its literals.
+func (p *projection) addClause(clause []int32) {
 	p.literalsLeft -= int64(len(clause))
 	for _, l := range clause {
-		p.clausesWith[side(l)] = append(p.clausesWith[side(l)], len(p.clauses))
+		p.clausesWith[literalIndex(l)] = append(p.clausesWith[literalIndex(l)], len(p.clauses))
 	}
 	p.clauses = append(p.clauses, clause)
 }
@@ -136,21 +147,22 @@ func (p *projection) add(clause []int32) {
 // isExhausted reports whether the elimination has reached a bound of its work or of its literals.
 func (p *projection) isExhausted() bool { return p.work > mostWork || p.literalsLeft < 0 }
 
-// isImplied reports whether a clause follows from another one.
+// isImplied reports whether a clause follows from another one, whose literals are a subset of its own.
 func (p *projection) isImplied(c []int32) bool {
 	for _, l := range c {
-		p.marked[side(l)] = true
+		p.marked[literalIndex(l)] = true
 	}
 	defer func() {
 		for _, l := range c {
-			p.marked[side(l)] = false
+			p.marked[literalIndex(l)] = false
 		}
 	}()
 	for _, l := range c {
-		for _, j := range p.clausesWith[side(l)] {
+		for _, j := range p.clausesWith[literalIndex(l)] {
 			other := p.clauses[j]
 			p.work += 1 + len(other)
-			if other != nil && len(other) <= len(c) && !slices.ContainsFunc(other, func(m int32) bool { return !p.marked[side(m)] }) {
+			isUnmarked := func(m int32) bool { return !p.marked[literalIndex(m)] }
+			if isSubset := other != nil && len(other) <= len(c) && !slices.ContainsFunc(other, isUnmarked); isSubset {
 				return true
 			}
 		}
@@ -158,37 +170,43 @@ func (p *projection) isImplied(c []int32) bool {
 	return false
 }
 
-// live returns the clauses with a literal.
-func (p *projection) live(l int32) []int {
-	s := side(l)
+// liveClauses returns the clauses with a literal, without those that were removed.
+func (p *projection) liveClauses(l int32) []int {
+	s := literalIndex(l)
 	p.work += len(p.clausesWith[s])
 	p.clausesWith[s] = slices.DeleteFunc(p.clausesWith[s], func(j int) bool { return p.clauses[j] == nil })
 	return p.clausesWith[s]
 }
 
-// cost is the number of pairs of clauses that the elimination of a variable resolves.
-func (p *projection) cost(n int32) int { return len(p.live(n)) * len(p.live(-n)) }
+// cost returns the number of pairs of clauses that the elimination of variable n resolves.
+func (p *projection) cost(n int32) int { return len(p.liveClauses(n)) * len(p.liveClauses(-n)) }
 
-// eliminate replaces the clauses with a variable by the resolvents of every two that disagree in it.
+// eliminate removes variable n: it replaces the clauses with n by the resolvents of each clause that has n and each
+// that has its negation. It stops halfway if it is exhausted.
 func (p *projection) eliminate(n int32) {
-	positive, negative := slices.Clone(p.live(n)), slices.Clone(p.live(-n))
-	affected := map[int32]bool{}
+	// add the resolvents
+	positive, negative := slices.Clone(p.liveClauses(n)), slices.Clone(p.liveClauses(-n))
+	affected := map[int32]bool{} // variables whose cost changes
 	for _, i := range positive {
 		for _, j := range negative {
 			if clause, isTautology := p.resolvent(p.clauses[i], p.clauses[j], n); !isTautology && !p.isImplied(clause) {
-				p.add(clause)
+				p.addClause(clause)
 			}
 			if p.isExhausted() {
 				return
 			}
 		}
 	}
+
+	// remove the clauses with the variable
 	for _, i := range append(positive, negative...) {
 		for _, l := range p.clauses[i] {
 			affected[max(l, -l)] = true
 		}
 		p.clauses[i] = nil
 	}
+
+	// queue the other variables of these clauses with their new costs
 	delete(affected, n)
 	p.hidden[n] = false
 	for _, v := range sorted(affected) {
@@ -198,6 +216,7 @@ func (p *projection) eliminate(n int32) {
 	}
 }
 
+// sorted returns the elements of a set, ascending.
 func sorted(set map[int32]bool) []int32 {
 	list := make([]int32, 0, len(set))
 	for v := range set {
@@ -207,24 +226,25 @@ func sorted(set map[int32]bool) []int32 {
 	return list
 }
 
-// resolvent is the clause that follows from two that disagree in variable n, of which a has n itself and b its negation.
+// resolvent returns the clause (a without n) or (b without −n), which follows from a, with literal n, and b, with its
+// negation. isTautology is true if the clause always holds.
 func (p *projection) resolvent(a, b []int32, n int32) (clause []int32, isTautology bool) {
 	p.work += len(a) + len(b)
 	clause = make([]int32, 0, len(a)+len(b)-2)
 	for _, l := range a {
 		if l != n {
 			clause = append(clause, l)
-			p.marked[side(l)] = true
+			p.marked[literalIndex(l)] = true
 		}
 	}
 	for _, l := range b {
-		isTautology = isTautology || p.marked[side(-l)]
-		if l != -n && !p.marked[side(l)] {
+		isTautology = isTautology || p.marked[literalIndex(-l)]
+		if l != -n && !p.marked[literalIndex(l)] {
 			clause = append(clause, l)
 		}
 	}
 	for _, l := range a {
-		p.marked[side(l)] = false
+		p.marked[literalIndex(l)] = false
 	}
 	return clause, isTautology
 }

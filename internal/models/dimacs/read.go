@@ -52,13 +52,13 @@ func Read(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	limits.Legs = cmp.Or(limits.Legs, 1<<26)
 	f := &reader{Scanner: words.New("cnf", r, limits.Bytes), limits: limits, variables: -1}
 	for f.Err == nil && f.Next() {
-		f.item()
+		f.readItem()
 	}
 	if f.Err == nil {
-		f.finish()
+		f.checkEnd()
 	}
 	if f.Err == nil {
-		f.project()
+		f.eliminateHidden()
 	}
 	if f.Err != nil {
 		return nil, f.Err
@@ -70,41 +70,42 @@ func Read(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 type reader struct {
 	*words.Scanner
 	limits    uai.Limits
-	variables int // −1 before the header
-	clauses   int // as the header says
-	literals  []int32
-	ends      []int // of the clauses, in literals
-	lines     []int // on which the clauses begin; nil once hidden variables are eliminated
-	open      int   // line of the clause that has not ended; 0 for none
-	weights   []weight
-	shown     []int32 // of c p show and c ind; the model's variables once the file is read
-	shows     int     // the line of the last of these; 0 for none
-	over      bool    // behind %
+	variables int      // the number of variables; −1 before the header
+	clauses   int      // the number of clauses that the header announces
+	literals  []int32  // of all clauses, one clause behind another: v, or −v for its negation
+	ends      []int    // per clause, the position in literals behind its last one
+	lines     []int    // per clause, the line on which it begins; nil once hidden variables are eliminated
+	openLine  int      // the line on which the clause begins that has not ended; 0: none is open
+	weights   []weight // in the sequence of the file
+	shown     []int32  // the variables that c p show or c ind name; once the file is read, the variables of the model, ascending
+	shownLine int      // the last line that names shown variables; 0: none does, and all are shown
+	isOver    bool     // whether % was read, which ends the clauses
 }
 
-// item reads the item that begins with the current word: a comment, the header, a weight, or literals.
-func (f *reader) item() {
+// readItem reads the item that begins with the current word: a comment, the header, a weight, or a literal. Nothing
+// counts after %.
+func (f *reader) readItem() {
 	switch {
-	case f.over:
+	case f.isOver:
 		f.Skip()
 	case f.Opens && strings.HasPrefix(f.Word, "c"):
-		f.comment()
+		f.readComment()
 	case f.Opens && f.Word == "p":
-		f.header()
-	case f.Opens && f.Word == "w" && f.open == 0:
-		f.cachet()
-	case f.Opens && f.Word == "%" && f.open == 0: // SATLIB's files end so
-		f.over = true
+		f.readHeader()
+	case f.Opens && f.Word == "w" && f.openLine == 0:
+		f.readCachetWeight()
+	case f.Opens && f.Word == "%" && f.openLine == 0: // SATLIB's files end so
+		f.isOver = true
 		f.Skip()
 	case f.Opens && strings.HasPrefix(f.Word, "x"):
 		f.Fail(fault.Unsupported, uai.ErrModel, "clauses that are exclusive disjunctions (x) are not read")
 	default:
-		f.literal()
+		f.readLiteral()
 	}
 }
 
-// header reads "p cnf VARIABLES CLAUSES".
-func (f *reader) header() {
+// readHeader reads the line "p cnf VARIABLES CLAUSES", whose first word is the current one.
+func (f *reader) readHeader() {
 	words := f.Rest(4)
 	switch {
 	case f.Err != nil:
@@ -115,13 +116,13 @@ func (f *reader) header() {
 	case len(words) != 3:
 		f.Bad(uai.ErrSyntax, "p cnf VARIABLES CLAUSES is needed")
 	default:
-		f.variables = f.count(words[1], "variables", f.limits.Variables)
-		f.clauses = f.count(words[2], "clauses", f.limits.Factors)
+		f.variables = f.parseCount(words[1], "variables", f.limits.Variables)
+		f.clauses = f.parseCount(words[2], "clauses", f.limits.Factors)
 	}
 }
 
-// count is a number of the header.
-func (f *reader) count(word, what string, most int) int {
+// parseCount returns a number of the header, which must be at most most.
+func (f *reader) parseCount(word, what string, most int) int {
 	n, err := strconv.ParseUint(word, 10, 63)
 	if err != nil && !strings.Contains(err.Error(), "range") {
 		f.Bad(uai.ErrSyntax, "%.40q is no number of %s", word, what)
@@ -131,36 +132,37 @@ func (f *reader) count(word, what string, most int) int {
 	return int(n)
 }
 
-// literal reads a literal of a clause, or its end.
-func (f *reader) literal() {
+// readLiteral takes the current word as a literal of a clause, or, if it is 0, as the end of the clause.
+func (f *reader) readLiteral() {
 	if f.variables < 0 {
 		f.Bad(uai.ErrSyntax, "%.40q where p cnf VARIABLES CLAUSES is needed", f.Word)
 		return
 	}
-	n := f.integer(f.Word, "a literal", f.variables)
+	n := f.parseInteger(f.Word, "a literal", f.variables)
 	switch {
 	case f.Err != nil:
 	case n != 0:
-		f.open = cmp.Or(f.open, f.Line)
+		f.openLine = cmp.Or(f.openLine, f.Line)
 		if f.literals = append(f.literals, int32(n)); len(f.literals) > f.limits.Legs {
 			f.Bad(uai.ErrLimit, "more than %d literals", f.limits.Legs)
 		}
 	default:
-		f.lines = append(f.lines, cmp.Or(f.open, f.Line))
-		f.open = 0
+		f.lines = append(f.lines, cmp.Or(f.openLine, f.Line))
+		f.openLine = 0
 		if f.ends = append(f.ends, len(f.literals)); len(f.ends) > f.clauses {
 			f.Bad(uai.ErrModel, "more clauses than the header says: %d", f.clauses)
 		}
 	}
 }
 
-// finish checks conditions that are known only at the end.
-func (f *reader) finish() {
+// checkEnd checks what is known only at the end of the file: that the header was there, that all clauses are there and
+// ended, the weights and the shown variables.
+func (f *reader) checkEnd() {
 	switch {
 	case f.variables < 0:
 		f.Bad(uai.ErrSyntax, "the file ends without p cnf VARIABLES CLAUSES")
-	case f.open != 0:
-		f.Bad(uai.ErrSyntax, "the file ends within the clause that begins in line %d: no 0", f.open)
+	case f.openLine != 0:
+		f.Bad(uai.ErrSyntax, "the file ends within the clause that begins in line %d: no 0", f.openLine)
 	case len(f.ends) < f.clauses:
 		f.Bad(uai.ErrModel, "%d clauses, the header says %d", len(f.ends), f.clauses)
 	case int64(f.variables) > f.Read+spareVariables:
@@ -170,12 +172,12 @@ func (f *reader) finish() {
 	f.checkShown()
 }
 
-// checkShown sorts the variables that are shown: all of them if the file names none.
+// checkShown sorts the shown variables and removes duplicates. If the file names none, all variables are shown.
 func (f *reader) checkShown() {
 	if f.Err != nil {
 		return
 	}
-	if f.shows == 0 {
+	if f.shownLine == 0 {
 		for v := range f.variables {
 			f.shown = append(f.shown, int32(v+1))
 		}
@@ -184,15 +186,17 @@ func (f *reader) checkShown() {
 	slices.Sort(f.shown)
 	f.shown = slices.Compact(f.shown)
 	if n := len(f.shown); n > 0 && int(f.shown[n-1]) > f.variables {
-		f.Line = f.shows
+		f.Line = f.shownLine
 		f.Bad(uai.ErrModel, "a variable that is shown: %d, there are %d variables", f.shown[n-1], f.variables)
 	}
 }
 
-// model returns the formula that was read, as a factor graph.
+// model returns the formula as a factor graph of the shown variables: their weights other than 1 and 1, then the
+// clauses.
 func (f *reader) model() *factorgraph.Model {
+	// variables and their weights
 	m := &factorgraph.Model{Domains: make([]int, len(f.shown))}
-	weights, positions := f.byVariable(), make([]int, f.variables)
+	weights, positions := f.weightsByVariable(), make([]int, f.variables)
 	for v, n := range f.shown {
 		m.Domains[v] = 2
 		m.Names = append(m.Names, strconv.Itoa(int(n)))
@@ -202,8 +206,10 @@ func (f *reader) model() *factorgraph.Model {
 			m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v}, Table: t})
 		}
 	}
+
+	// clauses
 	m.Lines = make([]int, len(m.Factors), len(m.Factors)+len(f.lines))
-	entries := int64(0)
+	entries := int64(0) // of tables
 	for j, literals := range f.eachClause() {
 		clause, isTautology := distinctLiterals(literals)
 		if isTautology {
@@ -213,11 +219,14 @@ func (f *reader) model() *factorgraph.Model {
 		for k, l := range clause {
 			scope[k], positive[k] = positions[max(l, -l)-1], l > 0
 		}
-		table := len(scope) <= longestTable && entries+1<<len(scope) <= f.Read+spareEntries
-		if table {
+		clauseFactor := factorgraph.Factor{Scope: scope}
+		if len(scope) <= longestTable && entries+1<<len(scope) <= f.Read+spareEntries {
 			entries += 1 << len(scope)
+			clauseFactor.Table = clauseTable(positive)
+		} else {
+			clauseFactor.Table = factorgraph.Clause(positive...)
 		}
-		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: disjunction(positive, table)})
+		m.Factors = append(m.Factors, clauseFactor)
 		if f.lines != nil {
 			m.Lines = append(m.Lines, f.lines[j])
 		}
@@ -241,7 +250,8 @@ func (f *reader) eachClause() iter.Seq2[int, []int32] {
 	}
 }
 
-// distinctLiterals returns the literals of a clause, each once. A tautology, which has a literal and its negation, always holds.
+// distinctLiterals returns the literals of a clause, each once. isTautology is true if it has a literal and its
+// negation: then it always holds.
 func distinctLiterals(literals []int32) (clause []int32, isTautology bool) {
 	clause = make([]int32, 0, len(literals))
 	set := make(map[int32]bool, len(literals))
@@ -257,16 +267,13 @@ func distinctLiterals(literals []int32) (clause []int32, isTautology bool) {
 	return clause, false
 }
 
-// disjunction is the factor of a clause.
-func disjunction(positive []bool, table bool) tensor.Tensor {
-	if !table {
-		return factorgraph.Clause(positive...)
-	}
+// clauseTable returns the table of a clause: 0 where all literals are false and 1 elsewhere. positive[k] is false if literal k is negated.
+func clauseTable(positive []bool) *tensor.Dense {
 	t := &tensor.Dense{Shape: slices.Repeat([]int{2}, len(positive)), Data: slices.Repeat([]float64{1}, 1<<len(positive))}
-	falsified := 0
-	for _, p := range positive {
+	falsified := 0 // the index of the entry for which all literals are false
+	for _, isPositive := range positive {
 		falsified *= 2
-		if !p {
+		if !isPositive {
 			falsified++
 		}
 	}
@@ -274,8 +281,8 @@ func disjunction(positive []bool, table bool) tensor.Tensor {
 	return t
 }
 
-// integer is a word as a number in ±most; 0 after an error.
-func (f *reader) integer(word, what string, most int) int {
+// parseInteger returns a word as a number from −most to most; 0 after an error.
+func (f *reader) parseInteger(word, what string, most int) int {
 	n := f.Integer(word, what)
 	if n > most || -n > most {
 		f.Bad(uai.ErrModel, "%s: %d, there are %d variables", what, n, most)

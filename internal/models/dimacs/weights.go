@@ -5,6 +5,7 @@ package dimacs
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
@@ -12,17 +13,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// weight is a literal's weight, and the line where it stands.
+// weight is the weight of a literal.
 type weight struct {
-	literal int32
-	w       float64
+	literal int32 // v, or −v for the negation of variable v
+	value   float64
 	line    int
-	both    bool // 1 for the literal and for its negation
+	both    bool // the literal and its negation have the weight 1 each
 }
 
-// comment reads a line that begins with c: "c p weight" and "c p show" mean something, "c ind" does to some counters, and "c t" says
-// which problem the file is. All others are passed.
-func (f *reader) comment() {
+// readComment reads a line that begins with c. "c p weight" has a weight, and "c p show" or "c ind" shown variables.
+// Other lines with "c p" are an error, and all others are comments.
+func (f *reader) readComment() {
 	if f.Word != "c" {
 		f.Skip()
 		return
@@ -30,30 +31,30 @@ func (f *reader) comment() {
 	words := f.Rest(2)
 	switch what := strings.Join(words, " "); {
 	case what == "p weight":
-		f.weight(f.Rest(4))
+		f.addWeightLine(f.Rest(4))
 	case what == "p show":
-		f.shows = f.Line
-		f.show()
+		f.shownLine = f.Line
+		f.readShown()
 	case len(words) == 2 && words[0] == "ind":
-		f.shows = f.Line
-		f.shownAs(words[1])
-		f.show()
+		f.shownLine = f.Line
+		f.addShown(words[1])
+		f.readShown()
 	case len(words) == 2 && words[0] == "p":
 		f.Fail(fault.Unsupported, uai.ErrModel, "%.40q is not read", "c "+what)
 	}
 	f.Skip()
 }
 
-// show notes the variables that a projected count is over, to the end of the line.
-func (f *reader) show() {
+// readShown reads shown variables up to the end of the line.
+func (f *reader) readShown() {
 	for f.Ahead() && f.Next() {
-		f.shownAs(f.Word)
+		f.addShown(f.Word)
 	}
 }
 
-// shownAs notes one of them.
-func (f *reader) shownAs(word string) {
-	n := f.integer(word, "a variable that is shown", f.known())
+// addShown adds a shown variable. A 0, which ends a list, is passed over.
+func (f *reader) addShown(word string) {
+	n := f.parseInteger(word, "a variable that is shown", f.mostVariable())
 	if n < 0 {
 		f.Bad(uai.ErrModel, "%d is no variable that is shown", n)
 	}
@@ -65,69 +66,72 @@ func (f *reader) shownAs(word string) {
 	}
 }
 
-// known is the number of variables; before the header it is the largest that there may be.
-func (f *reader) known() int {
+// mostVariable returns the largest number that a variable may have: of all variables, or, before the header, of the
+// limit.
+func (f *reader) mostVariable() int {
 	if f.variables < 0 {
 		return f.limits.Variables
 	}
 	return f.variables
 }
 
-// weight reads "LITERAL WEIGHT 0".
-func (f *reader) weight(words []string) {
+// addWeightLine takes the words "LITERAL WEIGHT 0" as a weight.
+func (f *reader) addWeightLine(words []string) {
 	if len(words) != 3 || words[2] != "0" {
 		f.Bad(uai.ErrSyntax, "c p weight LITERAL WEIGHT 0 is needed")
 		return
 	}
-	f.keep(words[0], words[1])
+	f.addWeight(words[0], words[1])
 }
 
-// cachet reads "w VARIABLE WEIGHT", with a 0 behind it or not.
-func (f *reader) cachet() {
+// readCachetWeight reads "w VARIABLE WEIGHT", with a 0 behind it or not. The weight −1 stands for 1 of the variable and
+// 1 of its negation.
+func (f *reader) readCachetWeight() {
 	words := f.Rest(4)
 	switch {
 	case len(words) == 2 && words[1] == "-1":
-		if n := f.integer(words[0], "a variable with a weight", f.known()); n > 0 {
-			f.weights = append(f.weights, weight{literal: int32(n), w: 1, line: f.Line, both: true})
+		if n := f.parseInteger(words[0], "a variable with a weight", f.mostVariable()); n > 0 {
+			f.weights = append(f.weights, weight{literal: int32(n), value: 1, line: f.Line, both: true})
 		} else {
 			f.Bad(uai.ErrModel, "%q is no variable", words[0])
 		}
 	case len(words) == 2, len(words) == 3 && words[2] == "0":
-		f.keep(words[0], words[1])
+		f.addWeight(words[0], words[1])
 	default:
 		f.Bad(uai.ErrSyntax, "w VARIABLE WEIGHT is needed")
 	}
 }
 
-// keep notes the weight of a literal.
-func (f *reader) keep(literal, text string) {
-	n := f.integer(literal, "a literal with a weight", f.known())
+// addWeight adds the weight of a literal.
+func (f *reader) addWeight(literal, text string) {
+	n := f.parseInteger(literal, "a literal with a weight", f.mostVariable())
 	if n == 0 {
 		f.Bad(uai.ErrModel, "0 is no literal")
 		return
 	}
-	f.weights = append(f.weights, weight{literal: int32(n), w: f.number(text), line: f.Line})
+	f.weights = append(f.weights, weight{literal: int32(n), value: f.parseWeight(text), line: f.Line})
 }
 
-// number is a decimal number or a fraction of two.
-func (f *reader) number(text string) float64 {
-	above, below, fraction := strings.Cut(text, "/")
-	x := f.decimal(above)
-	if !fraction {
-		return x
+// parseWeight returns a decimal number, or a fraction of two, as 1/3.
+func (f *reader) parseWeight(text string) float64 {
+	above, below, isFraction := strings.Cut(text, "/")
+	numerator := f.parseDecimal(above)
+	if !isFraction {
+		return numerator
 	}
-	d := f.decimal(below)
-	switch q := math.Abs(x / d); {
+	denominator := f.parseDecimal(below)
+	switch size := math.Abs(numerator / denominator); {
 	case f.Err != nil:
-	case d == 0:
+	case denominator == 0:
 		f.Bad(uai.ErrModel, "%.40q is no number", text)
-	case x != 0 && (q < decimal.Least || math.IsInf(q, 0)):
+	case numerator != 0 && (size < decimal.Least || math.IsInf(size, 0)):
 		f.Bad(uai.ErrModel, "the weight %.40q %w", text, decimal.ErrRange)
 	}
-	return x / d
+	return numerator / denominator
 }
 
-func (f *reader) decimal(text string) float64 {
+// parseDecimal returns a text in decimal notation as a number.
+func (f *reader) parseDecimal(text string) float64 {
 	x, err := decimal.Parse(text)
 	switch {
 	case errors.Is(err, decimal.ErrSyntax):
@@ -138,65 +142,66 @@ func (f *reader) decimal(text string) float64 {
 	return x
 }
 
-// checkWeights refuses weights of unknown variables, and duplicates.
+// checkWeights notes an error if a weight is of an unknown variable, or if a literal has two.
 func (f *reader) checkWeights() {
 	if f.Err != nil {
 		return
 	}
-	at := map[int32]int{} // line by literal
+	lineOf := map[int32]int{} // by literal
 	for _, w := range f.weights {
 		f.Line = w.line
 		if int(max(w.literal, -w.literal)) > f.variables {
 			f.Bad(uai.ErrModel, "a literal with a weight: %d, there are %d variables", w.literal, f.variables)
 			return
 		}
-		of := []int32{w.literal, -w.literal}[:1]
+		literals := []int32{w.literal}
 		if w.both {
-			of = []int32{w.literal, -w.literal}
+			literals = append(literals, -w.literal)
 		}
-		for _, l := range of {
-			if at[l] != 0 {
-				f.Bad(uai.ErrModel, "literal %d has a weight in line %d already", l, at[l])
+		for _, l := range literals {
+			if lineOf[l] != 0 {
+				f.Bad(uai.ErrModel, "literal %d has a weight in line %d already", l, lineOf[l])
 				return
 			}
-			at[l] = w.line
+			lineOf[l] = w.line
 		}
 	}
 }
 
-// byVariable are the weights of false and true.
-func (f *reader) byVariable() [][2]float64 {
-	list, given := make([][2]float64, f.variables), make([][2]bool, f.variables)
-	side := func(l int32) int {
-		if l > 0 {
-			return 1
-		}
-		return 0
-	}
-	for v := range list {
-		list[v] = [2]float64{1, 1}
-	}
+// weightsByVariable returns the weights of false and of true for each variable. Without weights both are 1. If only one
+// of them is given, the other is 1 minus it as long as all such weights of the file are probabilities, and else 1.
+func (f *reader) weightsByVariable() [][2]float64 {
+	// the weights of the file: weights[v][x] is that of value x of variable v, and isGiven whether the file has it
+	weights, isGiven := slices.Repeat([][2]float64{{1, 1}}, f.variables), make([][2]bool, f.variables)
 	for _, w := range f.weights {
-		v := max(w.literal, -w.literal) - 1
-		list[v][side(w.literal)] = w.w
-		given[v][side(w.literal)] = true
+		v, value := max(w.literal, -w.literal)-1, 0
+		if w.literal > 0 {
+			value = 1
+		}
+		weights[v][value] = w.value
+		isGiven[v][value] = true
 		if w.both {
-			given[v] = [2]bool{true, true}
+			isGiven[v] = [2]bool{true, true}
 		}
 	}
-	probabilities := true // all weights that stand alone
-	for v, g := range given {
-		for side := range 2 {
-			w := list[v][side]
-			probabilities = probabilities && (!g[side] || g[1-side] || w >= 0 && w <= 1)
+
+	// are all weights probabilities of which only one is given?
+	areProbabilities := true
+	for v, given := range isGiven {
+		for x := range 2 {
+			isAlone := given[x] && !given[1-x]
+			isProbability := weights[v][x] >= 0 && weights[v][x] <= 1
+			areProbabilities = areProbabilities && (!isAlone || isProbability)
 		}
 	}
-	for v, g := range given {
-		for side := range 2 {
-			if probabilities && g[side] && !g[1-side] {
-				list[v][1-side] = 1 - list[v][side]
+
+	// then the other one adds up to 1
+	for v, given := range isGiven {
+		for x := range 2 {
+			if areProbabilities && given[x] && !given[1-x] {
+				weights[v][1-x] = 1 - weights[v][x]
 			}
 		}
 	}
-	return list
+	return weights
 }

@@ -26,50 +26,63 @@ func Write(w io.Writer, m *factorgraph.Model) error {
 			return fault.New(fault.Unsupported, "cnf: variable %d has %d values, variables of formulas have 2", v, d)
 		}
 	}
-	first := weighed(m)
+	leading := leadingWeights(m)
 	for j, f := range m.Factors {
-		falsified, ok := falsified(f.Table)
-		if t, dense := f.Table.(*tensor.Dense); dense && len(f.Scope) == 1 && weights[f.Scope[0]] == nil && (j < first || !ok) {
+		// weights, the first ones of their variable
+		values, isClause := falsifyingValues(f.Table)
+		t, isDense := f.Table.(*tensor.Dense)
+		isFirstOfVariable := isDense && len(f.Scope) == 1 && weights[f.Scope[0]] == nil
+		if isFirstOfVariable && (j < leading || !isClause) {
 			weights[f.Scope[0]] = t
 			continue
 		}
-		if !ok {
+
+		// a clause
+		if !isClause {
 			return fault.New(fault.Unsupported, "cnf: factor %d over the variables %v is neither a clause nor the weights of one variable",
 				j, f.Scope[:min(len(f.Scope), 12)])
 		}
-		c := make([]int, len(falsified))
-		for k, x := range falsified {
-			c[k] = f.Scope[k] + 1
-			if x == 1 {
-				c[k] = -c[k]
-			}
-		}
-		clauses = append(clauses, c)
+		clauses = append(clauses, literalNumbers(f.Scope, values))
 	}
 	return write(w, weights, clauses)
 }
 
-// weighed is the number of leading factors that are weights: of one variable each, as Read puts them in front. If all of them could
-// be clauses of one literal, they are taken as clauses.
-func weighed(m *factorgraph.Model) int {
-	any := false
+// leadingWeights returns the number of leading factors that are weights: tables of one variable each, in ascending
+// sequence, as Read puts them in front. It returns 0 if all of them could be clauses of one literal: then they are
+// taken as clauses.
+func leadingWeights(m *factorgraph.Model) int {
+	count, areAllClauses := 0, true
 	for j, f := range m.Factors {
-		t, dense := f.Table.(*tensor.Dense)
-		if !dense || len(f.Scope) != 1 || j > 0 && f.Scope[0] <= m.Factors[j-1].Scope[0] {
-			if any {
-				return j
-			}
-			return 0
+		t, isDense := f.Table.(*tensor.Dense)
+		isOutOfOrder := j > 0 && len(f.Scope) == 1 && f.Scope[0] <= m.Factors[j-1].Scope[0]
+		if !isDense || len(f.Scope) != 1 || isOutOfOrder {
+			break
 		}
-		_, unit := falsified(t)
-		any = any || !unit
+		_, isClause := falsifyingValues(t)
+		areAllClauses = areAllClauses && isClause
+		count++
 	}
-	if any {
-		return len(m.Factors)
+	if areAllClauses {
+		return 0
 	}
-	return 0
+	return count
 }
 
+// literalNumbers returns the literals of a clause that is false if the variables of the scope have these values: v + 1 for variable v, and
+// −(v + 1) for its negation.
+func literalNumbers(scope, values []int) []int {
+	literals := make([]int, len(values))
+	for k, x := range values {
+		literals[k] = scope[k] + 1
+		if x == 1 {
+			literals[k] = -literals[k]
+		}
+	}
+	return literals
+}
+
+// write writes a formula: the weights of each variable, nil if it has none, and the literals of each clause, by the
+// numbers of variables from 1 on.
 func write(w io.Writer, weights []*tensor.Dense, clauses [][]int) error {
 	b := bufio.NewWriter(w)
 	kind := "mc"
@@ -79,7 +92,7 @@ func write(w io.Writer, weights []*tensor.Dense, clauses [][]int) error {
 	fmt.Fprintf(b, "c t %s\np cnf %d %d\n", kind, len(weights), len(clauses))
 	for v, t := range weights {
 		if t != nil {
-			fmt.Fprintf(b, "c p weight %d %s 0\nc p weight %d %s 0\n", v+1, digits(t.Data[1]), -v-1, digits(t.Data[0]))
+			fmt.Fprintf(b, "c p weight %d %s 0\nc p weight %d %s 0\n", v+1, formatWeight(t.Data[1]), -v-1, formatWeight(t.Data[0]))
 		}
 	}
 	for _, c := range clauses {
@@ -92,12 +105,15 @@ func write(w io.Writer, weights []*tensor.Dense, clauses [][]int) error {
 	return b.Flush()
 }
 
-func digits(x float64) string { return string(decimal.Append(nil, x)) }
+// formatWeight returns a number with as many digits as identify it.
+func formatWeight(x float64) string { return string(decimal.Append(nil, x)) }
 
-// falsified returns the one combination of values for which a factor is 0, and whether it is 1 for all others.
-func falsified(t tensor.Tensor) ([]int, bool) {
+// falsifyingValues returns the one combination of values for which a factor is 0, and whether the factor is a clause: 1
+// for all others.
+func falsifyingValues(t tensor.Tensor) ([]int, bool) {
 	switch t := t.(type) {
 	case *tensor.Dense:
+		// a table with one 0, and 1 elsewhere
 		zero := slices.Index(t.Data, 0)
 		for i, x := range t.Data {
 			if x != 1 && i != zero {
@@ -105,33 +121,35 @@ func falsified(t tensor.Tensor) ([]int, bool) {
 			}
 		}
 		values := make([]int, len(t.Shape))
-		for k, at := len(values)-1, zero; k >= 0; k-- {
-			values[k] = at % 2
-			at /= 2
+		for k, index := len(values)-1, zero; k >= 0; k-- {
+			values[k] = index % 2
+			index /= 2
 		}
 		return values, zero >= 0
 	case *tensor.CP:
+		// the tensor that factorgraph.Clause makes: guess the literals from its second term, and compare
 		values := make([]int, len(t.Shape))
 		for k, v := range t.Vectors {
 			if len(v) != 4 {
 				return nil, false
 			}
-			if values[k] = 0; v[3] == 1 {
+			if v[3] == 1 {
 				values[k] = 1
 			}
 		}
-		want := factorgraph.Clause(positive(values)...)
-		same := slices.Equal(t.Weights, want.Weights)
+		clause := factorgraph.Clause(arePositive(values)...)
+		isEqual := slices.Equal(t.Weights, clause.Weights)
 		for k := range t.Vectors {
-			same = same && slices.Equal(t.Vectors[k], want.Vectors[k])
+			isEqual = isEqual && slices.Equal(t.Vectors[k], clause.Vectors[k])
 		}
-		return values, same
+		return values, isEqual
 	}
 	return nil, false
 }
 
-// positive says of every literal of a clause whether it is, from the values that falsify it.
-func positive(values []int) []bool {
+// arePositive reports for each literal of a clause whether it is not negated. values has the value of each variable
+// that makes its literal false.
+func arePositive(values []int) []bool {
 	list := make([]bool, len(values))
 	for k, x := range values {
 		list[k] = x == 0

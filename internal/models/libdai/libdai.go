@@ -34,11 +34,11 @@ func Read(r io.Reader, l uai.Limits) (*factorgraph.Model, error) {
 	l.Legs = cmp.Or(l.Legs, 1<<26)
 	l.Entries = cmp.Or(l.Entries, 1<<27)
 	p := &graph{Scanner: words.New("fg", r, l.Bytes), limits: l, sizes: map[int]int{}}
-	factors := p.count("factors", l.Factors)
+	factors := p.readCount("factors", l.Factors)
 	for j := 0; j < factors && p.Err == nil; j++ {
-		p.factor(j)
+		p.readFactor(j)
 	}
-	if p.Err == nil && p.next() {
+	if p.Err == nil && p.nextWord() {
 		p.Bad(uai.ErrSyntax, "%.40q after the last of %d factors", p.Word, factors)
 	}
 	return p.model()
@@ -48,14 +48,14 @@ func Read(r io.Reader, l uai.Limits) (*factorgraph.Model, error) {
 type graph struct {
 	*words.Scanner
 	limits  uai.Limits
-	sizes   map[int]int // of domains, by label
-	factors []factorgraph.Factor
-	entries int
-	legs    int
+	sizes   map[int]int          // the number of values of each variable, by its label
+	factors []factorgraph.Factor // with labels as their scopes
+	entries int                  // of all tables together
+	legs    int                  // variables in all scopes, each counted in each scope
 }
 
-// next reads the next word that is in no comment.
-func (p *graph) next() bool {
+// nextWord reads the next word outside comments, and reports whether there is one.
+func (p *graph) nextWord() bool {
 	for p.Next() {
 		if !p.Opens || !strings.HasPrefix(p.Word, "#") {
 			return true
@@ -65,9 +65,9 @@ func (p *graph) next() bool {
 	return false
 }
 
-// integer reads an integer from 0 on.
-func (p *graph) integer(what string) int {
-	if !p.next() {
+// readInteger reads an integer of at least 0; 0 after an error. what names it in errors.
+func (p *graph) readInteger(what string) int {
+	if !p.nextWord() {
 		p.Bad(uai.ErrSyntax, "the file ends where %s is needed", what)
 		return 0
 	}
@@ -79,9 +79,9 @@ func (p *graph) integer(what string) int {
 	return n
 }
 
-// count reads a number of things within a limit; 0 after an error.
-func (p *graph) count(what string, limit int) int {
-	n := p.integer("the number of " + what)
+// readCount reads a number of things, at most limit; 0 after an error.
+func (p *graph) readCount(what string, limit int) int {
+	n := p.readInteger("the number of " + what)
 	if n > limit {
 		p.Bad(uai.ErrLimit, "%d %s, at most %d are read", n, what, limit)
 	}
@@ -91,37 +91,43 @@ func (p *graph) count(what string, limit int) int {
 	return n
 }
 
-// factor reads a factor. Its scope has labels until model knows the variables.
-func (p *graph) factor(j int) {
+// readFactor reads factor j: the labels of its variables, their numbers of values, and its entries. Its scope has
+// labels until model replaces them by positions.
+func (p *graph) readFactor(j int) {
+	// labels
 	labels, inScope := make([]int, 0, 4), map[int]bool{}
-	order := p.count(fmt.Sprintf("variables of factor %d", j), p.limits.Legs-p.legs)
+	order := p.readCount(fmt.Sprintf("variables of factor %d", j), p.limits.Legs-p.legs)
 	p.legs += order
 	for k := 0; k < order && p.Err == nil; k++ {
-		label := p.integer(fmt.Sprintf("a label of factor %d", j))
+		label := p.readInteger(fmt.Sprintf("a label of factor %d", j))
 		if inScope[label] && p.Err == nil {
 			p.Bad(uai.ErrModel, "factor %d: variable %d is twice among its labels", j, label)
 		}
 		inScope[label] = true
 		labels = append(labels, label)
 	}
+
+	// numbers of values
 	for _, label := range labels {
-		p.size(j, label, p.integer(fmt.Sprintf("the number of values of variable %d of factor %d", label, j)))
+		p.setSize(j, label, p.readInteger(fmt.Sprintf("the number of values of variable %d of factor %d", label, j)))
 	}
 	if p.Err != nil {
 		return
 	}
+
+	// the table, whose last variable is the fastest
 	slices.Reverse(labels)
 	shape := make([]int, len(labels))
 	for k, label := range labels {
 		shape[k] = p.sizes[label]
 	}
-	if t := p.table(j, shape); t != nil {
+	if t := p.readTable(j, shape); t != nil {
 		p.factors = append(p.factors, factorgraph.Factor{Scope: labels, Table: t})
 	}
 }
 
-// size notes the number of values of a variable.
-func (p *graph) size(j, label, size int) {
+// setSize notes the number of values of a variable, which must be the same in all factors.
+func (p *graph) setSize(j, label, size int) {
 	earlier, ok := p.sizes[label]
 	switch {
 	case p.Err != nil:
@@ -138,22 +144,22 @@ func (p *graph) size(j, label, size int) {
 	}
 }
 
-// table reads the entries that are not 0.
-func (p *graph) table(j int, shape []int) *tensor.Dense {
+// readTable reads a table of the shape: the entries that are not 0, each with its position.
+func (p *graph) readTable(j int, shape []int) *tensor.Dense {
 	size := decimal.Entries(shape)
-	if room := min(int64(p.limits.Entries), p.Read+spare); int64(size) > room-int64(p.entries) {
+	if mostEntries := min(int64(p.limits.Entries), p.Read+spare); int64(size) > mostEntries-int64(p.entries) {
 		p.Bad(uai.ErrLimit, "factor %d: its table needs %s entries, this file may have %d in all tables together", j,
-			decimal.EntriesText(size), room)
+			decimal.EntriesText(size), mostEntries)
 		return nil
 	}
 	p.entries += size
 	t := &tensor.Dense{Shape: shape, Data: make([]float64, size)}
 	isListed := make([]bool, size)
-	entries := p.count(fmt.Sprintf("entries of factor %d", j), size)
-	entry := fmt.Sprintf("factor %d: an entry", j)
-	place := fmt.Sprintf("the position of an entry of factor %d", j)
+	entries := p.readCount(fmt.Sprintf("entries of factor %d", j), size)
+	entryTitle := fmt.Sprintf("factor %d: an entry", j)
+	positionTitle := fmt.Sprintf("the position of an entry of factor %d", j)
 	for i := 0; i < entries && p.Err == nil; i++ {
-		index := p.integer(place)
+		index := p.readInteger(positionTitle)
 		if index >= size {
 			p.Bad(uai.ErrModel, "factor %d: position %d, its table has %d entries", j, index, size)
 			return nil
@@ -162,7 +168,7 @@ func (p *graph) table(j int, shape []int) *tensor.Dense {
 			p.Bad(uai.ErrModel, "factor %d: position %d is there twice", j, index)
 			return nil
 		}
-		isListed[index], t.Data[index] = true, p.entry(entry)
+		isListed[index], t.Data[index] = true, p.readEntry(entryTitle)
 	}
 	if p.Err != nil {
 		return nil
@@ -170,9 +176,9 @@ func (p *graph) table(j int, shape []int) *tensor.Dense {
 	return t
 }
 
-// entry reads a number of at least 0.
-func (p *graph) entry(what string) float64 {
-	if !p.next() {
+// readEntry reads an entry of a table, a number of at least 0.
+func (p *graph) readEntry(what string) float64 {
+	if !p.nextWord() {
 		p.Bad(uai.ErrSyntax, "the file ends where %s is needed", what)
 		return 0
 	}
@@ -183,13 +189,15 @@ func (p *graph) entry(what string) float64 {
 	return v
 }
 
-// model returns the factor graph, its variables in the sequence of their labels.
+// model returns the factor graph. Its variables are in the sequence of their labels.
 func (p *graph) model() (*factorgraph.Model, error) {
 	labels := make([]int, 0, len(p.sizes))
 	for label := range p.sizes {
 		labels = append(labels, label)
 	}
 	slices.Sort(labels)
+
+	// variables, without names if their labels are 0, 1, …
 	m := &factorgraph.Model{Factors: p.factors}
 	position := make(map[int]int, len(labels))
 	for v, label := range labels {
@@ -200,6 +208,8 @@ func (p *graph) model() (*factorgraph.Model, error) {
 	if len(labels) == 0 || labels[len(labels)-1] == len(labels)-1 {
 		m.Names = nil
 	}
+
+	// scopes by position
 	for _, f := range m.Factors {
 		for k, label := range f.Scope {
 			f.Scope[k] = position[label]
@@ -225,8 +235,8 @@ func Write(to io.Writer, m *factorgraph.Model) error {
 	}
 	w := bufio.NewWriterSize(to, 1<<16)
 	labels, _ := Labels(m)
-	alone := alone(m)
-	fmt.Fprintf(w, "%d\n", len(m.Factors)+len(alone))
+	unused := unusedVariables(m)
+	fmt.Fprintf(w, "%d\n", len(m.Factors)+len(unused))
 	for j, f := range m.Factors {
 		t, ok := f.Table.(*tensor.Dense)
 		if !ok {
@@ -238,16 +248,16 @@ func Write(to io.Writer, m *factorgraph.Model) error {
 		if i := slices.IndexFunc(t.Data, func(v float64) bool { return v < 0 }); i >= 0 {
 			return fault.New(fault.Unsupported, "fg: %w: factor %d: entry %d is %v, at least 0 is needed", uai.ErrModel, j, i, t.Data[i])
 		}
-		write(w, labels, f.Scope, t)
+		writeFactor(w, labels, f.Scope, t)
 	}
-	for _, v := range alone {
-		write(w, labels, []int{v}, &tensor.Dense{Shape: []int{m.Domains[v]}, Data: slices.Repeat([]float64{1}, m.Domains[v])})
+	for _, v := range unused {
+		writeFactor(w, labels, []int{v}, &tensor.Dense{Shape: []int{m.Domains[v]}, Data: slices.Repeat([]float64{1}, m.Domains[v])})
 	}
 	return w.Flush()
 }
 
-// alone are the variables in no factor.
-func alone(m *factorgraph.Model) (list []int) {
+// unusedVariables returns the variables that are in no factor.
+func unusedVariables(m *factorgraph.Model) (list []int) {
 	hasFactor := make([]bool, len(m.Domains))
 	for _, f := range m.Factors {
 		for _, v := range f.Scope {
@@ -262,35 +272,44 @@ func alone(m *factorgraph.Model) (list []int) {
 	return list
 }
 
-// Labels returns the labels of a model's variables in a file, and whether they say all that its names do.
+// Labels returns the label of each variable in a file: its name if all names are ascending numbers, else its position.
+// isComplete is false if the file loses names, of variables or of values.
 func Labels(m *factorgraph.Model) (labels []int, isComplete bool) {
-	labels, isComplete = make([]int, len(m.Domains)), !slices.ContainsFunc(m.States, func(s []string) bool { return len(s) > 0 })
-	numbered := true
+	// are all names numbers, in ascending sequence?
+	areNumbers := true
+	for v := range m.Domains {
+		areNumbers = areNumbers && m.Names != nil && isLabel(m.Names[v]) && (v == 0 || parseLabel(m.Names[v-1]) < parseLabel(m.Names[v]))
+	}
+	labels = make([]int, len(m.Domains))
 	for v := range labels {
 		labels[v] = v
-		numbered = numbered && m.Names != nil && isLabel(m.Names[v]) && (v == 0 || value(m.Names[v-1]) < value(m.Names[v]))
-	}
-	if numbered {
-		for v := range labels {
-			labels[v] = value(m.Names[v])
+		if areNumbers {
+			labels[v] = parseLabel(m.Names[v])
 		}
 	}
-	return labels, isComplete && (numbered || strings.Join(m.Names, "") == "")
+
+	hasStateNames := slices.ContainsFunc(m.States, func(s []string) bool { return len(s) > 0 })
+	hasNames := strings.Join(m.Names, "") != ""
+	return labels, !hasStateNames && (areNumbers || !hasNames)
 }
 
-// isLabel reports whether a name is a number as labels are written.
-func isLabel(name string) bool { return value(name) >= 0 && name == strconv.Itoa(value(name)) }
+// isLabel reports whether a name is a number from 0 on, without leading zeros, as labels are written.
+func isLabel(name string) bool {
+	return parseLabel(name) >= 0 && name == strconv.Itoa(parseLabel(name))
+}
 
-// value is a name as a number; −1 for none.
-func value(name string) int {
+// parseLabel returns a name as a number from 0 on; −1 if it is none.
+func parseLabel(name string) int {
 	if n, err := strconv.Atoi(name); err == nil && n >= 0 {
 		return n
 	}
 	return -1
 }
 
-// write writes a factor.
-func write(w *bufio.Writer, labels, scope []int, t *tensor.Dense) {
+// writeFactor writes a factor: the labels and numbers of values of its variables, the last one of the scope first, and
+// the entries that are not 0 with their positions.
+func writeFactor(w *bufio.Writer, labels, scope []int, t *tensor.Dense) {
+	// labels and numbers of values
 	fmt.Fprintf(w, "\n%d\n", len(scope))
 	for k := len(scope) - 1; k >= 0; k-- {
 		fmt.Fprintf(w, "%d ", labels[scope[k]])
@@ -299,6 +318,8 @@ func write(w *bufio.Writer, labels, scope []int, t *tensor.Dense) {
 	for k := len(scope) - 1; k >= 0; k-- {
 		fmt.Fprintf(w, "%d ", t.Shape[k])
 	}
+
+	// entries that are not 0
 	zeros := 0
 	for _, v := range t.Data {
 		if v == 0 {

@@ -20,97 +20,102 @@ const MaxWord = decimal.Longest
 
 // Scanner reads words between white space.
 type Scanner struct {
-	Word  string // the current one
-	Line  int    // its line
-	Opens bool   // it is the first one of its line
-	Read  int64  // bytes
-	Err   error  // the first one
+	Word  string // the current word
+	Line  int    // the line of the current word, from 1
+	Opens bool   // whether the current word is the first one of its line
+	Read  int64  // the number of bytes that were read
+	Err   error  // the first error
 
-	format string
-	r      *bufio.Reader
-	cursor int  // line of the next byte
-	fresh  bool // no word of that line has been read
-	limit  int64
+	format      string        // in errors
+	reader      *bufio.Reader // the text
+	nextLine    int           // the line of the next byte
+	isLineFresh bool          // whether no word of that line has been read
+	limit       int64         // the largest number of bytes
 }
 
-// New returns a scanner of a text in a format, whose name begins its errors; more bytes than the limit are an error.
+// New returns a scanner of a text. format is the name of its format, with which errors begin. More bytes than the limit
+// are an error.
 func New(format string, r io.Reader, limit int64) *Scanner {
-	return &Scanner{format: format, r: bufio.NewReaderSize(r, 1<<16), Line: 1, cursor: 1, fresh: true, limit: limit}
+	return &Scanner{format: format, reader: bufio.NewReaderSize(r, 1<<16), Line: 1, nextLine: 1, isLineFresh: true, limit: limit}
 }
 
-// Fail keeps an error at the current word's line.
+// Fail keeps an error, with the line of the current word, unless there is one already.
 func (s *Scanner) Fail(code fault.Code, sentinel error, format string, args ...any) {
 	if s.Err == nil {
 		s.Err = fault.New(code, "%s: line %d: %w: "+format, append([]any{s.format, s.Line, sentinel}, args...)...)
 	}
 }
 
-// Bad is Fail with bad input.
+// Bad is Fail with the code fault.BadInput.
 func (s *Scanner) Bad(sentinel error, format string, args ...any) {
 	s.Fail(fault.BadInput, sentinel, format, args...)
 }
 
-// Byte reads a byte; false at the end, and after an error.
+// Byte reads the next byte. It returns false at the end of the text and after an error.
 func (s *Scanner) Byte() (byte, bool) {
 	if s.Err != nil {
 		return 0, false
 	}
-	b, err := s.r.ReadByte()
+	b, err := s.reader.ReadByte()
 	if err != nil {
 		if !errors.Is(err, io.EOF) {
-			s.Err = fmt.Errorf("%s: line %d: %w", s.format, s.cursor, err)
+			s.Err = fmt.Errorf("%s: line %d: %w", s.format, s.nextLine, err)
 		}
 		return 0, false
 	}
 	if s.Read++; s.Read > s.limit {
-		s.Line = s.cursor
+		s.Line = s.nextLine
 		s.Bad(uai.ErrLimit, "more than %d bytes", s.limit)
 		return 0, false
 	}
 	if b == '\n' {
-		s.cursor++
-		s.fresh = true
+		s.nextLine++
+		s.isLineFresh = true
 	}
 	return b, true
 }
 
-// Peek returns the next byte and leaves it there; false at the end, and after an error.
+// Peek returns the next byte without reading it. It returns false at the end of the text and after an error.
 func (s *Scanner) Peek() (byte, bool) {
 	if s.Err != nil {
 		return 0, false
 	}
-	b, err := s.r.Peek(1)
+	b, err := s.reader.Peek(1)
 	if err != nil {
 		return 0, false
 	}
 	return b[0], true
 }
 
-// Begin sets Line and Opens to the next byte, with which a word begins.
+// Begin notes that a word begins with the next byte: it sets Line and Opens.
 func (s *Scanner) Begin() {
-	s.Line, s.Opens = s.cursor, s.fresh
-	s.fresh = false
+	s.Line, s.Opens = s.nextLine, s.isLineFresh
+	s.isLineFresh = false
 }
 
-// Next reads the next word, and reports whether there is one.
+// Next reads the next word into Word, and reports whether there is one.
 func (s *Scanner) Next() bool {
-	var few [64]byte
-	word := few[:0]
-	for s.Err == nil {
+	var array [64]byte // most words need no allocation
+	word := array[:0]
+	for s.Err == nil { // a word may go on in the next bytes of the buffer
 		ahead := s.buffered()
 		if len(ahead) == 0 {
 			break
 		}
+
+		// pass white space before the word
 		begin := 0
 		if len(word) == 0 {
 			for begin < len(ahead) && IsSpace(ahead[begin]) {
 				begin++
 			}
-			s.pass(ahead[:begin])
+			s.discard(ahead[:begin])
 			if begin < len(ahead) {
 				s.Begin()
 			}
 		}
+
+		// take the word's bytes, and one behind it
 		end := begin
 		for end < len(ahead) && !IsSpace(ahead[end]) {
 			end++
@@ -119,8 +124,8 @@ func (s *Scanner) Next() bool {
 			s.Bad(uai.ErrSyntax, "a word of more than %d characters: %q…", MaxWord, word[:20])
 			return false
 		}
-		if s.pass(ahead[begin:end]); end < len(ahead) && len(word) > 0 {
-			s.pass(ahead[end : end+1])
+		if s.discard(ahead[begin:end]); end < len(ahead) && len(word) > 0 {
+			s.discard(ahead[end : end+1])
 			break
 		}
 	}
@@ -128,35 +133,36 @@ func (s *Scanner) Next() bool {
 	return s.Err == nil && len(word) > 0
 }
 
-// buffered returns the next bytes, at least one; none at the end, and after an error. More than the limit are an error.
+// buffered returns the next bytes without reading them: at least one, or none at the end of the text and after an
+// error. Bytes beyond the limit are an error once they are the next ones.
 func (s *Scanner) buffered() []byte {
-	if _, err := s.r.Peek(1); err != nil && !errors.Is(err, io.EOF) {
-		s.Err = fmt.Errorf("%s: line %d: %w", s.format, s.cursor, err)
+	if _, err := s.reader.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+		s.Err = fmt.Errorf("%s: line %d: %w", s.format, s.nextLine, err)
 	}
 	if s.Err != nil {
 		return nil
 	}
-	ahead, _ := s.r.Peek(s.r.Buffered())
-	if room := s.limit - s.Read; int64(len(ahead)) > room {
-		if ahead = ahead[:room]; room == 0 {
-			s.Line = s.cursor
+	ahead, _ := s.reader.Peek(s.reader.Buffered())
+	if left := s.limit - s.Read; int64(len(ahead)) > left {
+		if ahead = ahead[:left]; left == 0 {
+			s.Line = s.nextLine
 			s.Bad(uai.ErrLimit, "more than %d bytes", s.limit)
 		}
 	}
 	return ahead
 }
 
-// pass passes bytes that are buffered: a word, or white space.
-func (s *Scanner) pass(ahead []byte) {
-	_, _ = s.r.Discard(len(ahead))
+// discard reads bytes that buffered returned and drops them. They are a word or white space.
+func (s *Scanner) discard(ahead []byte) {
+	_, _ = s.reader.Discard(len(ahead))
 	s.Read += int64(len(ahead))
 	if lines := bytes.Count(ahead, []byte("\n")); lines > 0 {
-		s.cursor += lines
-		s.fresh = true
+		s.nextLine += lines
+		s.isLineFresh = true
 	}
 }
 
-// Need is Next where the text may not end; the argument names the missing item. False after an error.
+// Need is Next with an error if the text ends; what names the missing word in it. It returns false after any error.
 func (s *Scanner) Need(what string) bool {
 	if s.Err == nil && !s.Next() {
 		s.Bad(uai.ErrSyntax, "the file ends where %s is needed", what)
@@ -167,17 +173,17 @@ func (s *Scanner) Need(what string) bool {
 // IsSpace reports whether a byte separates words.
 func IsSpace(b byte) bool { return b == ' ' || '\t' <= b && b <= '\r' }
 
-// Rest returns the words that are left of the current word's line, at most that many.
+// Rest reads the words that follow the current one on its line, at most limit of them.
 func (s *Scanner) Rest(limit int) (words []string) {
-	for s.cursor == s.Line && len(words) < limit && s.Ahead() && s.Next() {
+	for s.nextLine == s.Line && len(words) < limit && s.Ahead() && s.Next() {
 		words = append(words, s.Word)
 	}
 	return words
 }
 
-// Ahead passes blanks, and reports whether a word of the line is left.
+// Ahead passes blanks, and reports whether another word follows on the current word's line.
 func (s *Scanner) Ahead() bool {
-	for s.cursor == s.Line {
+	for s.nextLine == s.Line {
 		b, ok := s.Peek()
 		if !ok {
 			return false
@@ -192,16 +198,16 @@ func (s *Scanner) Ahead() bool {
 	return false
 }
 
-// Skip passes the rest of the current word's line.
+// Skip drops the rest of the current word's line.
 func (s *Scanner) Skip() {
-	for s.cursor == s.Line {
+	for s.nextLine == s.Line {
 		if _, ok := s.Byte(); !ok {
 			return
 		}
 	}
 }
 
-// Integer is a word as an integer; 0 after an error.
+// Integer returns a word as an integer; 0 after an error, in which what names it.
 func (s *Scanner) Integer(word, what string) int {
 	n, err := strconv.Atoi(word)
 	switch {
@@ -233,7 +239,7 @@ func (s *Scanner) Count(what string, limit int) int {
 	return 0
 }
 
-// Number is a word as a number that a float64 holds; 0 after an error.
+// Number returns a word as a number that a float64 can hold; 0 after an error, in which what names it.
 func (s *Scanner) Number(word, what string) float64 {
 	v, err := decimal.Parse(word)
 	switch {
