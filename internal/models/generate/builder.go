@@ -26,79 +26,84 @@ const (
 
 // builder collects dense factors over variables with these domains.
 type builder struct {
-	domains []int
-	factors []factorgraph.Factor
-	dense   []tensor.Dense
-	data    []float64
-	places  []int // scopes and shapes
+	domains         []int                // per variable, the number of its values
+	factors         []factorgraph.Factor // so far
+	dense           []tensor.Dense       // the tables of the factors
+	data            []float64            // the entries of all tables, one table behind another
+	scopesAndShapes []int                // per factor, its scope, then its shape
 }
 
-// room is a builder for the given number of factors, entries and variables in scopes; more are possible.
-func room(domains []int, factors, entries, scopes int) builder {
+// newBuilder returns a builder with memory for so many factors, entries of their tables and variables in their scopes.
+// It grows if more are added.
+func newBuilder(domains []int, factors, entries, scopes int) builder {
 	return builder{
-		domains: domains,
-		factors: make([]factorgraph.Factor, 0, factors),
-		dense:   make([]tensor.Dense, 0, factors),
-		data:    make([]float64, 0, entries),
-		places:  make([]int, 0, 2*scopes),
+		domains:         domains,
+		factors:         make([]factorgraph.Factor, 0, factors),
+		dense:           make([]tensor.Dense, 0, factors),
+		data:            make([]float64, 0, entries),
+		scopesAndShapes: make([]int, 0, 2*scopes),
 	}
 }
 
-// table appends a factor over a copy of the scope, its last variable fastest, and returns its entries, all 0.
-func (b *builder) table(scope ...int) []float64 {
-	n, first := len(scope), len(b.places)
-	b.places = append(b.places, scope...)
+// addTable appends a factor over a copy of the scope, its last variable fastest, and returns its entries, all of them
+// 0.
+func (b *builder) addTable(scope ...int) []float64 {
+	n, first := len(scope), len(b.scopesAndShapes)
+	b.scopesAndShapes = append(b.scopesAndShapes, scope...)
 	size := 1
 	for _, v := range scope {
-		b.places = append(b.places, b.domains[v])
+		b.scopesAndShapes = append(b.scopesAndShapes, b.domains[v])
 		size *= b.domains[v]
 	}
-	places, from := b.places[first:], len(b.data)
-	if from+size <= cap(b.data) {
-		b.data = b.data[:from+size]
+	scopeAndShape, start := b.scopesAndShapes[first:], len(b.data)
+	if start+size <= cap(b.data) {
+		b.data = b.data[:start+size] // it is 0 already
 	} else {
 		b.data = append(b.data, make([]float64, size)...)
 	}
-	entries := b.data[from : from+size : from+size]
-	b.dense = append(b.dense, tensor.Dense{Shape: places[n : 2*n : 2*n], Data: entries})
-	b.factors = append(b.factors, factorgraph.Factor{Scope: places[:n:n], Table: &b.dense[len(b.dense)-1]})
+	entries := b.data[start : start+size : start+size]
+	b.dense = append(b.dense, tensor.Dense{Shape: scopeAndShape[n : 2*n : 2*n], Data: entries})
+	b.factors = append(b.factors, factorgraph.Factor{Scope: scopeAndShape[:n:n], Table: &b.dense[len(b.dense)-1]})
 	return entries
 }
 
-// add appends a factor with these entries.
-func (b *builder) add(scope []int, entries ...float64) { copy(b.table(scope...), entries) }
+// addFactor appends a factor with these entries.
+func (b *builder) addFactor(scope []int, entries ...float64) { copy(b.addTable(scope...), entries) }
 
-// random appends a factor, ln of its entries from U(−strength, strength), and returns the entries.
-func (b *builder) random(rng *rand.Rand, strength float64, scope ...int) []float64 {
-	entries := b.table(scope...)
+// addRandom appends a factor and returns its entries. ln of each is drawn from U(−strength, strength).
+func (b *builder) addRandom(rng *rand.Rand, strength float64, scope ...int) []float64 {
+	entries := b.addTable(scope...)
 	for k := range entries {
 		entries[k] = math.Exp(uniform(rng, strength))
 	}
 	return entries
 }
 
-// field adds exp(h x_i) of a spin x = ±1, value 0 being −1; nothing for h = 0.
-func (b *builder) field(i int, h float64) {
+// addField appends the factor exp(h x) of spin i, where value 0 is x = −1 and value 1 is x = 1. It appends none if h is
+// 0.
+func (b *builder) addField(i int, h float64) {
 	if h != 0 {
-		b.add([]int{i}, math.Exp(-h), math.Exp(h))
+		b.addFactor([]int{i}, math.Exp(-h), math.Exp(h))
 	}
 }
 
-// couple adds exp(J x_i x_j) of two spins.
-func (b *builder) couple(i, j int, coupling float64) {
-	same, other := math.Exp(coupling), math.Exp(-coupling)
-	b.add([]int{i, j}, same, other, other, same)
+// addCoupling appends the factor exp(coupling · x y) of the spins x and y of variables i and j, which are −1 for value
+// 0 and 1 for value 1.
+func (b *builder) addCoupling(i, j int, coupling float64) {
+	equal, opposite := math.Exp(coupling), math.Exp(-coupling)
+	b.addFactor([]int{i, j}, equal, opposite, opposite, equal)
 }
 
+// model returns the model of all factors so far.
 func (b *builder) model() *factorgraph.Model {
 	return &factorgraph.Model{Domains: b.domains, Factors: b.factors}
 }
 
-// spins is a builder over n binary variables.
-func spins(n int) builder { return builder{domains: slices.Repeat([]int{2}, n)} }
+// newSpins returns a builder over n binary variables.
+func newSpins(n int) builder { return builder{domains: slices.Repeat([]int{2}, n)} }
 
-// upTo lists 0 to n − 1.
-func upTo(n int) []int {
+// firstNumbers returns 0, 1, …, n − 1.
+func firstNumbers(n int) []int {
 	list := make([]int, n)
 	for i := range list {
 		list[i] = i
@@ -107,7 +112,7 @@ func upTo(n int) []int {
 }
 
 // weak is the largest field of models that have one to break ties.
-const weak = 0.1
+const weakField = 0.1
 
 // uniform draws from U(−a, a).
 func uniform(r *rand.Rand, a float64) float64 { return a * (2*r.Float64() - 1) }

@@ -26,15 +26,16 @@ type ConstraintOptions struct {
 	Seed        uint64
 }
 
-// Constraints returns a random constraint satisfaction problem with weights: random 3-SAT where only
-// Variables and Constraints are given. One assignment, drawn first, is never forbidden, so Z > 0.
+// Constraints returns a random constraint satisfaction problem with weights. It is random 3-SAT if only Variables and
+// Constraints are given. One assignment, drawn first, is never forbidden, so Z > 0.
 func Constraints(o ConstraintOptions) (*factorgraph.Model, error) {
 	o.Domain = cmp.Or(o.Domain, 2)
 	o.Arity = cmp.Or(o.Arity, 3)
-	size := math.Pow(float64(o.Domain), float64(o.Arity))
+	size := math.Pow(float64(o.Domain), float64(o.Arity)) // entries of a table
+	areSizesPossible := o.Arity >= 1 && o.Arity <= mostArity && o.Variables >= o.Arity && o.Variables <= maxSpins &&
+		o.Domain >= 2 && o.Domain <= maxDim && !(size > maxTable)
 	switch {
-	case o.Arity < 1 || o.Arity > mostArity || o.Variables < o.Arity || o.Variables > maxSpins || o.Domain < 2 || o.Domain > maxDim ||
-		size > maxTable:
+	case !areSizesPossible:
 		return nil, fmt.Errorf("%w: constraints over %d of %d variables of %d values",
 			ErrOptions, o.Arity, o.Variables, o.Domain)
 	case o.Constraints < 0 || float64(o.Constraints)*size > maxEntries:
@@ -43,38 +44,41 @@ func Constraints(o ConstraintOptions) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: forbidden %v, strength %v", ErrOptions, o.Forbidden, o.Strength)
 	}
 
+	// the assignment that is never forbidden
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6373))
 	planted := make([]int, o.Variables)
 	for i := range planted {
 		planted[i] = rng.IntN(o.Domain)
 	}
+
+	// constraints, each with some of its entries set to 0
 	zeros := max(1, int(o.Forbidden*size))
-	b := room(slices.Repeat([]int{o.Domain}, o.Variables), o.Constraints, o.Constraints*int(size), o.Constraints*o.Arity)
+	b := newBuilder(slices.Repeat([]int{o.Domain}, o.Variables), o.Constraints, o.Constraints*int(size), o.Constraints*o.Arity)
 	for range o.Constraints {
-		scope := distinct(rng, o.Variables, o.Arity)
-		kept := 0
+		scope := drawDistinct(rng, o.Variables, o.Arity)
+		kept := 0 // the index of the entry of the planted assignment
 		for _, v := range scope {
 			kept = kept*o.Domain + planted[v]
 		}
-		entries := b.random(rng, o.Strength, scope...)
-		for _, x := range distinct(rng, int(size)-1, min(zeros, int(size)-1)) {
-			if x >= kept {
-				x++
+		entries := b.addRandom(rng, o.Strength, scope...)
+		for _, index := range drawDistinct(rng, int(size)-1, min(zeros, int(size)-1)) {
+			if index >= kept { // drawn among all entries but kept
+				index++
 			}
-			entries[x] = 0
+			entries[index] = 0
 		}
 	}
 	return b.model(), nil
 }
 
-// distinct draws k different numbers below n, in increasing order.
-func distinct(rng *rand.Rand, n, k int) []int {
-	out := make([]int, 0, k)
-	for len(out) < k {
-		if x := rng.IntN(n); !slices.Contains(out, x) {
-			out = append(out, x)
+// drawDistinct draws k different numbers below n, and returns them in increasing order.
+func drawDistinct(rng *rand.Rand, n, k int) []int {
+	numbers := make([]int, 0, k)
+	for len(numbers) < k {
+		if x := rng.IntN(n); !slices.Contains(numbers, x) {
+			numbers = append(numbers, x)
 		}
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(numbers)
+	return numbers
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/basetensor/basetensor/pkg/countspace"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -54,7 +55,7 @@ func (o Friends) Model() (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: %d people, 2 to %d are possible", ErrOptions, o.People, mostPeople)
 	}
 	for _, w := range []float64{o.Smoking, o.Cancer, o.Causes, o.Peers} {
-		if !(math.Abs(w) <= mostWeight) {
+		if !(math.Abs(w) <= mostWeight) { // or NaN
 			return nil, fmt.Errorf("%w: weight %v, at most %v", ErrOptions, w, float64(mostWeight))
 		}
 	}
@@ -64,56 +65,57 @@ func (o Friends) Model() (*factorgraph.Model, error) {
 	}
 
 	m := &factorgraph.Model{
-		Domains: make([]int, 2*o.People),
+		Domains: slices.Repeat([]int{2}, 2*o.People),
 		Factors: make([]factorgraph.Factor, o.People+1),
 	}
-	for v := range m.Domains {
-		m.Domains[v] = 2
-	}
+
+	// a table per person, all with the same entries, and the factor of the friendships
 	scopes, shape, data := make([]int, 2*o.People), []int{2, 2}, o.person()
 	for x := range o.People {
 		scope := scopes[2*x : 2*x+2 : 2*x+2]
 		scope[0], scope[1] = x, o.People+x
 		m.Factors[x] = factorgraph.Factor{Scope: scope, Table: &tensor.Dense{Shape: shape, Data: data}}
 	}
-	m.Factors[o.People] = factorgraph.Factor{Scope: upTo(o.People), Table: o.friendships()}
+	m.Factors[o.People] = factorgraph.Factor{Scope: firstNumbers(o.People), Table: o.friendships()}
 	return m, nil
 }
 
-// person is the table of smokes(x) and cancer(x).
+// person returns the table of smokes(x) and cancer(x), the latter fastest: exp(Smoking·smokes + Cancer·cancer), divided by exp(Causes) for
+// smokers without cancer.
 func (o Friends) person() []float64 {
 	table := make([]float64, 4)
-	for s := range 2 {
-		for c := range 2 {
-			ln := o.Smoking*float64(s) + o.Cancer*float64(c)
-			if s == 1 && c == 0 {
+	for smokes := range 2 {
+		for cancer := range 2 {
+			ln := o.Smoking*float64(smokes) + o.Cancer*float64(cancer)
+			if smokes == 1 && cancer == 0 {
 				ln -= o.Causes
 			}
-			table[2*s+c] = math.Exp(ln)
+			table[2*smokes+cancer] = math.Exp(ln)
 		}
 	}
 	return table
 }
 
-// friendships is S.
+// friendships returns the factor over all smokes(x) in which the friendships are summed out. For k smokers among n people it is
+//
+//	S_k = (1 + f)^{n(n−1) − k(n−k)} · (1 + f exp(−Peers))^{k(n−k)}
+//
+// where f = Mean / (n − 1 − Mean) are the odds of a friendship.
 func (o Friends) friendships() *tensor.Symmetric {
 	n := float64(o.People)
 	odds := o.Mean / (n - 1 - o.Mean)
-	equal, mixed := math.Log1p(odds), math.Log1p(odds*math.Exp(-o.Peers))
-	dims := make([]int, o.People)
-	for x := range dims {
-		dims[x] = 2
-	}
+	lnEqual, lnMixed := math.Log1p(odds), math.Log1p(odds*math.Exp(-o.Peers)) // the factors of a pair
+	dims := slices.Repeat([]int{2}, o.People)
 	s := scaled.NewVector(o.People + 1)
 	for k := range o.People + 1 {
-		pairs := float64(k) * (n - float64(k))
-		s.Set(k, scaled.FromLog((n*(n-1)-pairs)*equal+pairs*mixed))
+		mixedPairs := float64(k) * (n - float64(k))
+		s.Set(k, scaled.FromLog((n*(n-1)-mixedPairs)*lnEqual+mixedPairs*lnMixed))
 	}
 	return &tensor.Symmetric{Shape: dims, Levels: countspace.TwoLevels(dims), Values: s}
 }
 
-// Know draws observations: of a share of the people, half of these whether they smoke (three in ten do), the
-// others whether they have cancer (two in ten). It is a function of the seed.
+// Know draws observations of a share of the people: of every other one whether they smoke, which is true with probability 0.3, and of the
+// rest whether they have cancer, which is true with probability 0.2. They follow from the seed.
 func (o Friends) Know(share float64, seed uint64) (factorgraph.Evidence, error) {
 	if !(share >= 0 && share <= 1) {
 		return factorgraph.Evidence{}, fmt.Errorf("%w: a share of %v", ErrOptions, share)
@@ -121,14 +123,14 @@ func (o Friends) Know(share float64, seed uint64) (factorgraph.Evidence, error) 
 	const smokers, ill = 0.3, 0.2
 	rng := rand.New(rand.NewPCG(seed, 0x6673))
 	var hard []factorgraph.Observation
-	known := rng.Perm(o.People)[:int(share*float64(o.People))]
-	for i, x := range known {
-		v, q := x, smokers
+	observed := rng.Perm(o.People)[:int(share*float64(o.People))]
+	for i, x := range observed {
+		v, probability := x, smokers
 		if i%2 == 1 {
-			v, q = o.People+x, ill
+			v, probability = o.People+x, ill
 		}
 		value := 0
-		if rng.Float64() < q {
+		if rng.Float64() < probability {
 			value = 1
 		}
 		hard = append(hard, factorgraph.Observation{Var: v, Value: value})

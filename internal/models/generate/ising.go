@@ -39,14 +39,14 @@ func Grid(rows, cols int, o Ising) (*factorgraph.Model, error) {
 	}
 	edges := make([][2]int, 0, 2*rows*cols-rows-cols)
 	for i := range rows * cols {
-		if i%cols+1 < cols {
+		if hasRight := i%cols+1 < cols; hasRight {
 			edges = append(edges, [2]int{i, i + 1})
 		}
-		if i+cols < rows*cols {
+		if hasBelow := i+cols < rows*cols; hasBelow {
 			edges = append(edges, [2]int{i, i + cols})
 		}
 	}
-	return ising(rows*cols, edges, o)
+	return isingOnEdges(rows*cols, edges, o)
 }
 
 // Complete returns the Ising model on the complete graph of n variables; edges in lexicographic
@@ -55,7 +55,7 @@ func Complete(n int, o Ising) (*factorgraph.Model, error) {
 	if n < 1 || n > 4000 {
 		return nil, fmt.Errorf("%w: a complete graph of %d variables, 1 to 4000 are possible", ErrOptions, n)
 	}
-	return ising(n, without(n, nil), o)
+	return isingOnEdges(n, complementEdges(n, nil), o)
 }
 
 // Bipartite returns the Ising model on the complete bipartite graph of a + b variables: each of the
@@ -71,7 +71,7 @@ func Bipartite(a, b int, o Ising) (*factorgraph.Model, error) {
 			edges = append(edges, [2]int{i, a + j})
 		}
 	}
-	return ising(a+b, edges, o)
+	return isingOnEdges(a+b, edges, o)
 }
 
 // RandomRegular returns the Ising model on a random simple graph in which every variable has the
@@ -82,7 +82,7 @@ func RandomRegular(n, degree int, o Ising) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: no simple graph of %d variables of degree %d (or too many edges)",
 			ErrOptions, n, degree)
 	}
-	return ising(n, regularGraph(rand.New(rand.NewPCG(o.Seed, 0x7267)), n, degree), o)
+	return isingOnEdges(n, drawRegularGraph(rand.New(rand.NewPCG(o.Seed, 0x7267)), n, degree), o)
 }
 
 // Tree returns the Ising model on a random tree of n variables: each is joined to one of those before it, any with equal probability. Edges
@@ -96,34 +96,35 @@ func Tree(n int, o Ising) (*factorgraph.Model, error) {
 	for k := range edges {
 		edges[k] = [2]int{rng.IntN(k + 1), k + 1}
 	}
-	return ising(n, edges, o)
+	return isingOnEdges(n, edges, o)
 }
 
-// ising draws the fields, then the couplings, from one stream.
-func ising(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
+// isingOnEdges returns the model with these edges. It draws the fields of all variables, then the couplings of all edges, from one stream.
+func isingOnEdges(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 	if !(o.Delta >= 0 && o.Delta <= maxCoupling) {
 		return nil, fmt.Errorf("%w: Δ = %v, 0 to %v are possible", ErrOptions, o.Delta, float64(maxCoupling))
 	}
 	if o.Domain != 0 {
-		return tables(n, edges, o)
+		return tablesOnEdges(n, edges, o)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6973))
-	b := room(slices.Repeat([]int{2}, n), n+len(edges), 2*n+4*len(edges), n+2*len(edges))
+	b := newBuilder(slices.Repeat([]int{2}, n), n+len(edges), 2*n+4*len(edges), n+2*len(edges))
 	for i := range n {
-		b.field(i, uniform(rng, weak))
+		b.addField(i, uniform(rng, weakField))
 	}
 	for _, e := range edges {
 		coupling := uniform(rng, o.Delta)
 		if o.Attractive {
 			coupling = math.Abs(coupling)
 		}
-		b.couple(e[0], e[1], coupling)
+		b.addCoupling(e[0], e[1], coupling)
 	}
 	return b.model(), nil
 }
 
-// tables draws an entry of its own for every value and every pair of values.
-func tables(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
+// tablesOnEdges returns the model of variables with o.Domain values and these edges. It draws an entry for each value
+// of each variable, then one for each pair of values of each edge.
+func tablesOnEdges(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 	d := o.Domain
 	if d < 2 || d > maxDim || o.Attractive {
 		return nil, fmt.Errorf("%w: domain %d, attractive %v: 0, or 2 to %d and not attractive",
@@ -135,12 +136,12 @@ func tables(n int, edges [][2]int, o Ising) (*factorgraph.Model, error) {
 		return nil, fmt.Errorf("%w: tables of %d entries, at most %d", ErrOptions, entries, maxEntries)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x7074))
-	b := room(slices.Repeat([]int{d}, n), n+len(edges), entries, n+2*len(edges))
+	b := newBuilder(slices.Repeat([]int{d}, n), n+len(edges), entries, n+2*len(edges))
 	for i := range n {
-		b.random(rng, weak, i)
+		b.addRandom(rng, weakField, i)
 	}
 	for _, e := range edges {
-		b.random(rng, o.Delta, e[0], e[1])
+		b.addRandom(rng, o.Delta, e[0], e[1])
 	}
 	return b.model(), nil
 }

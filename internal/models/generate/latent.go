@@ -94,18 +94,18 @@ var latentFamilies = []struct {
 	plant func(p *Planted, o Latent, r *rand.Rand) error
 	model func(o Latent, p *Planted) (*factorgraph.Model, error)
 }{
-	{"curie-weiss", (*Planted).equal, Latent.pairs},
-	{"mattis", (*Planted).signed, Latent.pairs},
-	{"rank", (*Planted).ranked, Latent.pairs},
-	{"potts", (*Planted).potts, Latent.pairs},
-	{"hopfield", (*Planted).patterns, Latent.pairs},
-	{"blocks", (*Planted).blocks, Latent.pairs},
-	{"chain", (*Planted).patterns, Latent.pairs},
-	{"grid", (*Planted).patterns, Latent.pairs},
-	{"three-body", (*Planted).threes, Latent.threes},
-	{"smokers", (*Planted).smokers, Latent.smokers},
-	{"symmetric", (*Planted).sets, Latent.sets},
-	{"mixture", (*Planted).sets, Latent.sets},
+	{"curie-weiss", (*Planted).plantEqual, Latent.pairModel},
+	{"mattis", (*Planted).plantSigned, Latent.pairModel},
+	{"rank", (*Planted).plantRanked, Latent.pairModel},
+	{"potts", (*Planted).plantPotts, Latent.pairModel},
+	{"hopfield", (*Planted).plantPatterns, Latent.pairModel},
+	{"blocks", (*Planted).plantBlocks, Latent.pairModel},
+	{"chain", (*Planted).plantPatterns, Latent.pairModel},
+	{"grid", (*Planted).plantPatterns, Latent.pairModel},
+	{"three-body", (*Planted).plantTriples, Latent.tripleModel},
+	{"smokers", (*Planted).plantSmokers, Latent.smokerModel},
+	{"symmetric", (*Planted).plantSets, Latent.setModel},
+	{"mixture", (*Planted).plantSets, Latent.setModel},
 }
 
 // LatentFamilies lists the names of the families.
@@ -142,7 +142,7 @@ func (o Latent) Planted() (*Planted, error) {
 	if k < 0 {
 		return nil, fmt.Errorf("%w: no family %q, there are %s", ErrOptions, o.Family, strings.Join(LatentFamilies(), ", "))
 	}
-	p, r := &Planted{Domain: 2}, stream(o.Seed, "latent "+o.Family)
+	p, r := &Planted{Domain: 2}, newStream(o.Seed, "latent "+o.Family)
 	if err := latentFamilies[k].plant(p, o, r); err != nil {
 		return nil, err
 	}
@@ -162,45 +162,47 @@ func (o Latent) Planted() (*Planted, error) {
 	return p, nil
 }
 
-// stream is the random numbers of a seed, different for every purpose.
-func stream(seed uint64, purpose string) *rand.Rand {
+// newStream returns a source of random numbers that follow from the seed, others for each purpose.
+func newStream(seed uint64, purpose string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// noise draws what o.Noise adds to a logarithm: N(0, 1) times ε over so much; 0 without noise.
-func (o Latent) noise(r *rand.Rand, over float64) float64 {
+// drawNoise draws Noise/scale · N(0, 1), which is added to a logarithm. It is 0, and draws nothing, without noise.
+func (o Latent) drawNoise(r *rand.Rand, scale float64) float64 {
 	if o.Noise == 0 {
 		return 0
 	}
-	return o.Noise / over * r.NormFloat64()
+	return o.Noise / scale * r.NormFloat64()
 }
 
-// pairs returns a model of a table for every pair.
-func (o Latent) pairs(p *Planted) (*factorgraph.Model, error) {
+// pairModel returns a model with a table for every pair of variables.
+func (o Latent) pairModel(p *Planted) (*factorgraph.Model, error) {
 	n, d := o.Variables, p.Domain
 	count := n * (n - 1) / 2
-	b := room(slices.Repeat([]int{d}, n), n+count, n*d+count*d*d, n+2*count)
+	b := newBuilder(slices.Repeat([]int{d}, n), n+count, n*d+count*d*d, n+2*count)
 	if o.Field != 0 {
 		for i := range n {
-			h := b.table(i)
+			h := b.addTable(i)
 			for x := range h {
 				h[x] = math.Exp(p.Field[i*d+x])
 			}
 		}
 	}
+
+	// ln of a table is Σ_k λ_k v_k(i, x) v_k(j, y), and, if the pair is sparse or there is noise, a coupling of the two
 	sparse := map[[2]int]float64{}
 	for _, c := range p.Sparse {
 		sparse[[2]int{c.I, c.J}] = c.Coupling
 	}
-	r := stream(o.Seed, "noise of "+o.Family)
+	r := newStream(o.Seed, "noise of "+o.Family)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			extra := sparse[[2]int{i, j}] + o.noise(r, math.Sqrt(float64(n)))
-			table := b.table(i, j)
+			extra := sparse[[2]int{i, j}] + o.drawNoise(r, math.Sqrt(float64(n)))
+			table := b.addTable(i, j)
 			for entry := range table {
-				x, y := entry/d, entry%d
+				x, y := entry/d, entry%d // values of i and j
 				ln := 0.0
 				for k, lambda := range p.Lambda {
 					ln += lambda * p.Vectors[k][i*d+x] * p.Vectors[k][j*d+y]
@@ -208,7 +210,7 @@ func (o Latent) pairs(p *Planted) (*factorgraph.Model, error) {
 				switch {
 				case o.Family == "potts" && x == y:
 					ln += extra
-				case o.Family != "potts":
+				case o.Family != "potts": // spins ±1
 					ln += extra * float64((2*x-1)*(2*y-1))
 				}
 				table[entry] = math.Exp(ln)
@@ -218,26 +220,27 @@ func (o Latent) pairs(p *Planted) (*factorgraph.Model, error) {
 	return b.model(), nil
 }
 
-// threes returns a model of tables of every three spins.
-func (o Latent) threes(p *Planted) (*factorgraph.Model, error) {
+// tripleModel returns a model with a table for every three spins.
+func (o Latent) tripleModel(p *Planted) (*factorgraph.Model, error) {
 	n := o.Variables
 	count := n * (n - 1) * (n - 2) / 6
-	b := room(slices.Repeat([]int{2}, n), n+count, 2*n+8*count, n+3*count)
+	b := newBuilder(slices.Repeat([]int{2}, n), n+count, 2*n+8*count, n+3*count)
 	for i := range n {
-		b.field(i, p.Field[2*i+1])
+		b.addField(i, p.Field[2*i+1])
 	}
-	r := stream(o.Seed, "noise of "+o.Family)
-	groups := len(p.Vectors)
+	r := newStream(o.Seed, "noise of "+o.Family)
+	groups := len(p.Vectors) // spin i is in group i % groups, and v(i, x) is its number there
 	v := func(i, x int) float64 { return p.Vectors[i%groups][2*i+x] }
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			for k := j + 1; k < n; k++ {
 				g := []int{i % groups, j % groups, k % groups}
 				slices.Sort(g)
-				coupling := p.Triples[(g[0]*groups+g[1])*groups+g[2]] + o.noise(r, float64(n))
-				table := b.table(i, j, k)
+				coupling := p.Triples[(g[0]*groups+g[1])*groups+g[2]] + o.drawNoise(r, float64(n))
+				table := b.addTable(i, j, k)
 				for entry := range table {
-					table[entry] = math.Exp(coupling * v(i, entry>>2) * v(j, entry>>1&1) * v(k, entry&1))
+					x, y, z := entry>>2, entry>>1&1, entry&1 // values of i, j and k
+					table[entry] = math.Exp(coupling * v(i, x) * v(j, y) * v(k, z))
 				}
 			}
 		}
@@ -245,24 +248,26 @@ func (o Latent) threes(p *Planted) (*factorgraph.Model, error) {
 	return b.model(), nil
 }
 
-// sets returns a model of tables of many spins.
-func (o Latent) sets(p *Planted) (*factorgraph.Model, error) {
-	n, r := o.Variables, stream(o.Seed, "noise of "+o.Family)
-	b := spins(n)
+// setModel returns a model with a table for each set of spins.
+func (o Latent) setModel(p *Planted) (*factorgraph.Model, error) {
+	n, r := o.Variables, newStream(o.Seed, "noise of "+o.Family)
+	b := newSpins(n)
 	for i := range n {
-		b.field(i, p.Field[2*i+1])
+		b.addField(i, p.Field[2*i+1])
 	}
 	for _, set := range p.Groups {
-		table := b.table(set...)
-		for entry := range table {
-			noise := o.noise(r, math.Sqrt(float64(n)))
+		table := b.addTable(set...)
+		for entry := range table { // its bits are the values of the set's spins, the last spin lowest
+			noise := o.drawNoise(r, math.Sqrt(float64(n)))
 			if p.Counts != nil {
-				table[entry] = math.Exp(p.Counts[bits.OnesCount(uint(entry))] + noise)
+				up := bits.OnesCount(uint(entry))
+				table[entry] = math.Exp(p.Counts[up] + noise)
 			}
 			for k, v := range p.Vectors {
 				ln := noise
-				for place, i := range set {
-					ln += p.Lambda[k] * v[2*i+entry>>(len(set)-1-place)&1]
+				for position, i := range set {
+					x := entry >> (len(set) - 1 - position) & 1
+					ln += p.Lambda[k] * v[2*i+x]
 				}
 				table[entry] += math.Exp(ln)
 			}
@@ -271,43 +276,49 @@ func (o Latent) sets(p *Planted) (*factorgraph.Model, error) {
 	return b.model(), nil
 }
 
-// smokers returns a model of persons and friendships.
-func (o Latent) smokers(p *Planted) (*factorgraph.Model, error) {
+// smokerModel returns a model of persons, each with two variables, and of a hidden friendship for every two persons.
+func (o Latent) smokerModel(p *Planted) (*factorgraph.Model, error) {
 	n := o.Variables
 	pairs := n * (n - 1) / 2
-	b := room(slices.Repeat([]int{2}, 2*n+pairs), 3*n+2*pairs, 8*n+10*pairs, 4*n+4*pairs)
+	b := newBuilder(slices.Repeat([]int{2}, 2*n+pairs), 3*n+2*pairs, 8*n+10*pairs, 4*n+4*pairs)
+
+	// persons: smokes of person i is variable 2i, and cancer is 2i + 1
 	for i := range 2 * n {
-		b.field(i, p.Field[2*i+1])
+		b.addField(i, p.Field[2*i+1])
 	}
 	for _, c := range p.Sparse {
-		b.couple(c.I, c.J, c.Coupling)
+		b.addCoupling(c.I, c.J, c.Coupling)
 	}
-	r := stream(o.Seed, "noise of "+o.Family)
+
+	// friendships
+	r := newStream(o.Seed, "noise of "+o.Family)
 	friends := 2 * n
 	for i := range n {
 		for j := i + 1; j < n; j++ {
 			rule := p.Friends.Rule
 			if o.Noise != 0 {
-				rule = ruleWeight(p.Lambda[0] + o.noise(r, math.Sqrt(float64(n))))
+				rule = ruleWeight(p.Lambda[0] + o.drawNoise(r, math.Sqrt(float64(n))))
 			}
 			if !(rule > 0 && rule <= math.MaxFloat64) {
 				return nil, fmt.Errorf("%w: no weight of the rule couples %d persons by %v", ErrOptions, n, o.Coupling)
 			}
-			b.add([]int{friends}, 1, friendOdds)
-			b.add([]int{2 * i, 2 * j, friends}, 1, 1, 1, rule, 1, rule, 1, 1)
+			b.addFactor([]int{friends}, 1, friendOdds)
+			b.addFactor([]int{2 * i, 2 * j, friends}, 1, 1, 1, rule, 1, rule, 1, 1)
 			friends++
 		}
 	}
 	return b.model(), nil
 }
 
-// ruleWeight is the weight of a broken rule that couples two persons by a number when their friendship is summed out.
+// ruleWeight returns the weight of the broken rule for which two persons have this coupling when their friendship is
+// summed out.
 func ruleWeight(coupling float64) float64 {
 	return ((1+friendOdds)*math.Exp(-2*coupling) - 1) / friendOdds
 }
 
-// statistic appends a statistic of spins with λ = coupling/n.
-func (p *Planted) statistic(n int, coupling float64, v func(i int) float64) {
+// addStatistic appends a statistic of n spins with λ = coupling/n. v(i) is its value if spin i is 1; if the spin is −1,
+// it is −v(i).
+func (p *Planted) addStatistic(n int, coupling float64, v func(i int) float64) {
 	vector := make([]float64, 2*n)
 	for i := range n {
 		x := v(i)
@@ -317,29 +328,33 @@ func (p *Planted) statistic(n int, coupling float64, v func(i int) float64) {
 	p.Vectors = append(p.Vectors, vector)
 }
 
-// sign draws −1 or 1.
-func sign(r *rand.Rand) float64 { return float64(1 - 2*r.IntN(2)) }
+// drawSign draws −1 or 1.
+func drawSign(r *rand.Rand) float64 { return float64(1 - 2*r.IntN(2)) }
 
-func (p *Planted) equal(o Latent, _ *rand.Rand) error {
-	p.statistic(o.Variables, o.Coupling, func(int) float64 { return 1 })
+// plantEqual plants one statistic, with v = 1 for every spin.
+func (p *Planted) plantEqual(o Latent, _ *rand.Rand) error {
+	p.addStatistic(o.Variables, o.Coupling, func(int) float64 { return 1 })
 	return nil
 }
 
-func (p *Planted) signed(o Latent, r *rand.Rand) error {
-	p.statistic(o.Variables, o.Coupling, func(int) float64 { return sign(r) })
+// plantSigned plants one statistic, with a random sign v = ±1 for every spin.
+func (p *Planted) plantSigned(o Latent, r *rand.Rand) error {
+	p.addStatistic(o.Variables, o.Coupling, func(int) float64 { return drawSign(r) })
 	return nil
 }
 
-func (p *Planted) ranked(o Latent, r *rand.Rand) error {
+// plantRanked plants o.Rank statistics with v from ±1 and ±2, each λ of either sign.
+func (p *Planted) plantRanked(o Latent, r *rand.Rand) error {
 	const square = 2.5 // the mean of v²
 	for range max(1, o.Rank) {
-		p.statistic(o.Variables, o.Coupling/square*sign(r), func(int) float64 { return float64(1+r.IntN(2)) * sign(r) })
+		p.addStatistic(o.Variables, o.Coupling/square*drawSign(r), func(int) float64 { return float64(1+r.IntN(2)) * drawSign(r) })
 	}
 	return nil
 }
 
-// potts has a statistic per value: how often it occurs.
-func (p *Planted) potts(o Latent, _ *rand.Rand) error {
+// plantPotts plants a statistic for each value a, which is 1 for each variable that has it: v_a(i, x) = 1 if x = a,
+// else 0.
+func (p *Planted) plantPotts(o Latent, _ *rand.Rand) error {
 	n := o.Variables
 	p.Domain = cmp.Or(o.Values, 3)
 	for a := range p.Domain {
@@ -353,17 +368,19 @@ func (p *Planted) potts(o Latent, _ *rand.Rand) error {
 	return nil
 }
 
-// patterns are statistics of signs, with the pairs of a chain, or of a grid whose columns are neighbours in the sequence of variables.
-func (p *Planted) patterns(o Latent, r *rand.Rand) error {
+// plantPatterns plants o.Rank statistics of random signs. It adds the pairs of a chain for the family chain, and for
+// grid those of a grid whose columns are neighbours in the sequence of variables.
+func (p *Planted) plantPatterns(o Latent, r *rand.Rand) error {
 	n := o.Variables
 	for range max(1, o.Rank) {
-		if err := p.signed(o, r); err != nil {
+		if err := p.plantSigned(o, r); err != nil {
 			return err
 		}
 	}
-	rows := min(latentRows, int(math.Sqrt(float64(n))))
+	rows := min(latentRows, int(math.Sqrt(float64(n)))) // of the grid
 	for i := range n - 1 {
-		if o.Family == "chain" || o.Family == "grid" && (i+1)%rows != 0 {
+		isColumnEnd := (i+1)%rows == 0
+		if o.Family == "chain" || o.Family == "grid" && !isColumnEnd {
 			p.Sparse = append(p.Sparse, Coupled{i, i + 1, uniform(r, 1)})
 		}
 		if o.Family == "grid" && i+rows < n {
@@ -373,73 +390,79 @@ func (p *Planted) patterns(o Latent, r *rand.Rand) error {
 	return nil
 }
 
-// blocks divides the variables into groups of neighbours, and joins the two last of each to the two first of the next.
-func (p *Planted) blocks(o Latent, r *rand.Rand) error {
+// plantBlocks divides the variables into groups of neighbours with a statistic each, and joins the last two of each
+// group to the first two of the next.
+func (p *Planted) plantBlocks(o Latent, r *rand.Rand) error {
 	n, k := o.Variables, max(2, o.Rank)
 	if n < 2*k {
 		return fmt.Errorf("%w: %d groups of %d variables", ErrOptions, k, n)
 	}
 	for g := range k {
-		from, to := n*g/k, n*(g+1)/k
-		p.statistic(n, o.Coupling*float64(n)/float64(to-from), only(r, func(i int) bool { return i >= from && i < to }))
-		for e := 1; e <= 2 && g+1 < k; e++ {
-			p.Sparse = append(p.Sparse, Coupled{to - e, to + e - 1, uniform(r, 1)})
+		start, end := n*g/k, n*(g+1)/k
+		p.addStatistic(n, o.Coupling*float64(n)/float64(end-start), signsInside(r, func(i int) bool { return i >= start && i < end }))
+		for e := 1; e <= 2 && g+1 < k; e++ { // the pairs (end−1, end) and (end−2, end+1)
+			p.Sparse = append(p.Sparse, Coupled{end - e, end + e - 1, uniform(r, 1)})
 		}
 	}
 	return nil
 }
 
-// only draws the signs of spins inside a group, 0 outside of it.
-func only(r *rand.Rand, inside func(i int) bool) func(i int) float64 {
+// signsInside returns a function that draws the sign of a spin inside a group, and is 0 outside. It draws one in either
+// case.
+func signsInside(r *rand.Rand, isInside func(i int) bool) func(i int) float64 {
 	return func(i int) float64 {
-		if v := sign(r); inside(i) {
+		if v := drawSign(r); isInside(i) {
 			return v
 		}
 		return 0
 	}
 }
 
-// threes divides the variables into groups whose spins take turns.
-func (p *Planted) threes(o Latent, r *rand.Rand) error {
+// plantTriples divides the variables into groups, spin i into group i modulo their number, and draws a coupling for
+// every three groups.
+func (p *Planted) plantTriples(o Latent, r *rand.Rand) error {
 	n, k := o.Variables, max(1, o.Rank)
 	if n < 3 || n > latentThrees {
 		return fmt.Errorf("%w: %d variables in threes, 3 to %d are possible", ErrOptions, n, latentThrees)
 	}
 	for g := range k {
-		p.statistic(n, 0, only(r, func(i int) bool { return i%k == g }))
+		p.addStatistic(n, 0, signsInside(r, func(i int) bool { return i%k == g }))
 	}
 	if k == 1 {
 		p.Triples = []float64{2 * o.Coupling / float64(n) / float64(n)}
 		return nil
 	}
-	for range k * k * k {
+	for range k * k * k { // at (a·k + b)·k + c for the groups a ≤ b ≤ c; the others are not used
 		p.Triples = append(p.Triples, uniform(r, 2*float64(k)*o.Coupling/float64(n)/float64(n)))
 	}
 	return nil
 }
 
-func (p *Planted) smokers(o Latent, r *rand.Rand) error {
+// plantSmokers plants the friendships and one statistic, in which smokes counts and cancer does not, and couples the
+// two variables of each person.
+func (p *Planted) plantSmokers(o Latent, r *rand.Rand) error {
 	n := o.Variables
 	if n > latentPeople {
 		return fmt.Errorf("%w: %d persons, 2 to %d are possible", ErrOptions, n, latentPeople)
 	}
 	j := o.Coupling / float64(n)
 	p.Friends = &Friendship{Odds: friendOdds, Rule: ruleWeight(j), Ln: math.Log(1+friendOdds) - j}
-	p.statistic(2*n, 2*o.Coupling, func(i int) float64 { return float64(1 - i%2) })
+	p.addStatistic(2*n, 2*o.Coupling, func(i int) float64 { return float64(1 - i%2) })
 	for i := 0; i < 2*n; i += 2 {
 		p.Sparse = append(p.Sparse, Coupled{i, i + 1, uniform(r, 1)})
 	}
 	return nil
 }
 
-// sets are of neighbours, for symmetric with a table of their count, for mixture with products.
-func (p *Planted) sets(o Latent, r *rand.Rand) error {
+// plantSets plants overlapping sets of neighbours. For symmetric it draws a table of the number of spins up, for
+// mixture statistics of signs.
+func (p *Planted) plantSets(o Latent, r *rand.Rand) error {
 	n := o.Variables
 	if n < latentGroup {
 		return fmt.Errorf("%w: %d variables in sets of %d", ErrOptions, n, latentGroup)
 	}
 	for first := 0; first+latentGroup <= n; first += latentNext {
-		p.Groups = append(p.Groups, upTo(first + latentGroup)[first:])
+		p.Groups = append(p.Groups, firstNumbers(first + latentGroup)[first:])
 	}
 	if o.Family == "symmetric" {
 		for range latentGroup + 1 {
@@ -448,7 +471,7 @@ func (p *Planted) sets(o Latent, r *rand.Rand) error {
 		return nil
 	}
 	for range max(2, o.Rank) {
-		p.statistic(n, o.Coupling*float64(n)/4, func(int) float64 { return sign(r) })
+		p.addStatistic(n, o.Coupling*float64(n)/4, func(int) float64 { return drawSign(r) })
 	}
 	return nil
 }

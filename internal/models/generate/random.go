@@ -80,7 +80,8 @@ func Random(o RandomOptions) (*factorgraph.Model, error) {
 		domains[i] = o.MinDomain + rng.IntN(o.MaxDomain-o.MinDomain+1)
 	}
 
-	scopes, entries := dealt(rng, o), 0
+	// reserve memory for all tables
+	scopes, entries := dealScopes(rng, o), 0
 	for scope := range slices.Chunk(scopes, o.Arity) {
 		size := 1
 		for _, v := range scope {
@@ -89,32 +90,36 @@ func Random(o RandomOptions) (*factorgraph.Model, error) {
 		entries += size
 	}
 
-	b := room(domains, len(scopes)/o.Arity, entries, len(scopes))
+	b := newBuilder(domains, len(scopes)/o.Arity, entries, len(scopes))
 	for scope := range slices.Chunk(scopes, o.Arity) {
-		b.random(rng, o.Strength, scope...)
+		b.addRandom(rng, o.Strength, scope...)
 	}
 	return b.model(), nil
 }
 
-// dealt returns the scopes of all factors, one after the other.
-func dealt(rng *rand.Rand, o RandomOptions) []int {
+// dealScopes returns the scopes of all factors, one after another, each of o.Arity variables: random permutations of
+// the variables, cut into pieces. A piece across two permutations takes the first variables of the second that it does
+// not have.
+func dealScopes(rng *rand.Rand, o RandomOptions) []int {
 	n, k := o.Variables, o.Arity
-	total := (n*o.Degree + k - 1) / k * k
+	total := (n*o.Degree + k - 1) / k * k // a multiple of k
 	list := make([]int, 0, total+n)
 	for len(list) < total {
-		next := rng.Perm(n)
-		open := list[len(list)/k*k:] // the piece that is not full yet
-		free := 0                    // next[:free] are not in it
-		for i := range next {
-			if free == k-len(open) {
+		permutation := rng.Perm(n)
+
+		// move variables to the front that complete the last scope without having one of its variables again
+		lastScope := list[len(list)/k*k:]
+		moved := 0
+		for i := range permutation {
+			if moved == k-len(lastScope) {
 				break
 			}
-			if !slices.Contains(open, next[i]) {
-				next[free], next[i] = next[i], next[free]
-				free++
+			if !slices.Contains(lastScope, permutation[i]) {
+				permutation[moved], permutation[i] = permutation[i], permutation[moved]
+				moved++
 			}
 		}
-		list = append(list, next...)
+		list = append(list, permutation...)
 	}
 
 	return list[:total]

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// regularGraph returns a random simple graph in which all n vertices have the given degree; n·degree
+// drawRegularGraph returns a random simple graph in which all n vertices have the given degree; n·degree
 // is even and degree < n. Edges (i, j), i < j, in lexicographic order.
 //
 // Stubs are paired at random, a pair being refused if it would make a loop or a double edge, and the
 // graph restarted if nothing but such pairs is left.
 // Source: Steger and Wormald, Generating random regular graphs quickly (1999): close to uniform for
 // degree ≪ √n, expected O(n·degree²). A degree above (n−1)/2 is the complement of a smaller one.
-func regularGraph(rng *rand.Rand, n, degree int) [][2]int {
+func drawRegularGraph(rng *rand.Rand, n, degree int) [][2]int {
 	if degree > n-1-degree {
-		return without(n, regularGraph(rng, n, n-1-degree))
+		return complementEdges(n, drawRegularGraph(rng, n, n-1-degree))
 	}
 	for {
 		if edges, ok := pairStubs(rng, n, degree); ok {
@@ -29,10 +29,11 @@ func regularGraph(rng *rand.Rand, n, degree int) [][2]int {
 	}
 }
 
-// pairStubs joins stubs at random, degree of them for each of n nodes, without loops and double
-// edges; false where it got stuck.
+// pairStubs draws a simple graph in which each of n vertices has the degree. It joins random pairs of stubs, of which
+// each vertex has as many as its degree, and refuses loops and double edges. It returns false if no other pairs are
+// left.
 func pairStubs(rng *rand.Rand, n, degree int) ([][2]int, bool) {
-	stubs := make([]int, 0, n*degree)
+	stubs := make([]int, 0, n*degree) // each vertex as often as it needs further edges
 	for i := range n {
 		for range degree {
 			stubs = append(stubs, i)
@@ -41,11 +42,11 @@ func pairStubs(rng *rand.Rand, n, degree int) ([][2]int, bool) {
 
 	edges := make([][2]int, 0, n*degree/2)
 	taken := make(map[[2]int]bool, n*degree/2)
-	for refused := 0; len(stubs) > 0; {
+	for refused := 0; len(stubs) > 0; { // refused counts the refused pairs since the last edge
 		a, b := rng.IntN(len(stubs)), rng.IntN(len(stubs))
 		e := [2]int{min(stubs[a], stubs[b]), max(stubs[a], stubs[b])}
 		if e[0] == e[1] || taken[e] {
-			if refused++; refused > 100+len(stubs) && stuck(stubs, taken) {
+			if refused++; refused > 100+len(stubs) && isStuck(stubs, taken) {
 				return nil, false
 			}
 			continue
@@ -53,8 +54,8 @@ func pairStubs(rng *rand.Rand, n, degree int) ([][2]int, bool) {
 		refused = 0
 		taken[e] = true
 		edges = append(edges, e)
-		for _, at := range []int{max(a, b), min(a, b)} { // the larger first: the last stub moves into the gap
-			stubs[at] = stubs[len(stubs)-1]
+		for _, k := range []int{max(a, b), min(a, b)} { // remove both, the larger first, since the last stub moves into the gap
+			stubs[k] = stubs[len(stubs)-1]
 			stubs = stubs[:len(stubs)-1]
 		}
 	}
@@ -62,11 +63,12 @@ func pairStubs(rng *rand.Rand, n, degree int) ([][2]int, bool) {
 	return edges, true
 }
 
-// stuck reports whether no two of the stubs may be joined. It is asked only when few are left.
-func stuck(stubs []int, taken map[[2]int]bool) bool {
-	for a := range stubs {
-		for _, s := range stubs[:a] {
-			if s != stubs[a] && !taken[[2]int{min(s, stubs[a]), max(s, stubs[a])}] {
+// isStuck reports whether no two of the stubs may be joined. It takes quadratic time, and is asked only if few stubs
+// are left.
+func isStuck(stubs []int, taken map[[2]int]bool) bool {
+	for k, a := range stubs {
+		for _, b := range stubs[:k] {
+			if b != a && !taken[[2]int{min(a, b), max(a, b)}] {
 				return false
 			}
 		}
@@ -74,20 +76,19 @@ func stuck(stubs []int, taken map[[2]int]bool) bool {
 	return true
 }
 
-// without returns the edges of the complete graph of n vertices that are not in edges, in
-// lexicographic order.
-func without(n int, edges [][2]int) [][2]int {
-	gone := make(map[[2]int]bool, len(edges))
+// complementEdges returns the edges of the complete graph of n vertices that are not in edges, in lexicographic order.
+func complementEdges(n int, edges [][2]int) [][2]int {
+	isEdge := make(map[[2]int]bool, len(edges))
 	for _, e := range edges {
-		gone[e] = true
+		isEdge[e] = true
 	}
-	rest := make([][2]int, 0, n*(n-1)/2-len(edges))
+	complement := make([][2]int, 0, n*(n-1)/2-len(edges))
 	for i := range n {
 		for j := i + 1; j < n; j++ {
-			if e := [2]int{i, j}; !gone[e] {
-				rest = append(rest, e)
+			if e := [2]int{i, j}; !isEdge[e] {
+				complement = append(complement, e)
 			}
 		}
 	}
-	return rest
+	return complement
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Potts are Curie–Potts models, for two values Curie–Weiss models, each over Size neighbours in one sequence of variables; a model
-// shares Shared variables with the next one:
+// Potts describes overlapping groups of variables. Each group is a Curie–Potts model over Size neighbours in the
+// sequence of all variables, and shares Shared of them with the next group:
 //
 //	P(x) ∝ Π_g exp(Coupling/Size · Σ_a c_ga²) · Π_v w_v(x_v)
 //
-// with c_ga the variables of group g that have value a, and ln w ~ N(0, Field²).
+// with c_ga the number of variables of group g that have value a, and ln w ~ N(0, Field²). With two values these are
+// Curie–Weiss models.
 type Potts struct {
 	Size, Values   int
 	Groups, Shared int
@@ -37,6 +38,7 @@ const (
 
 // Model returns the model. Cost: linear in the variables and the count vectors. Errors: ErrOptions.
 func (o Potts) Model() (*factorgraph.Model, error) {
+	// check the options
 	if o.Size < 1 || o.Values < 2 || o.Groups < 1 || o.Shared < 0 || o.Shared >= o.Size {
 		return nil, fmt.Errorf("%w: %d groups of %d variables of %d values that share %d", ErrOptions, o.Groups, o.Size, o.Values, o.Shared)
 	}
@@ -50,6 +52,7 @@ func (o Potts) Model() (*factorgraph.Model, error) {
 			mostFields, mostCoupling)
 	}
 
+	// the fields
 	m := &factorgraph.Model{Domains: make([]int, int(n))}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x706f747473))
 	for v := range m.Domains {
@@ -64,12 +67,14 @@ func (o Potts) Model() (*factorgraph.Model, error) {
 		m.Factors = append(m.Factors,
 			factorgraph.Factor{Scope: []int{v}, Table: &tensor.Dense{Shape: []int{o.Values}, Data: w}})
 	}
-	table, err := o.table()
+
+	// the groups
+	table, err := o.groupTable()
 	if err != nil {
 		return nil, err
 	}
 	for g := range o.Groups {
-		scope := upTo(o.Size)
+		scope := firstNumbers(o.Size)
 		for k := range scope {
 			scope[k] += g * (o.Size - o.Shared)
 		}
@@ -78,8 +83,8 @@ func (o Potts) Model() (*factorgraph.Model, error) {
 	return m, nil
 }
 
-// table is the factor of a group.
-func (o Potts) table() (*tensor.Symmetric, error) {
+// groupTable returns the factor of a group, exp(Coupling/Size · Σ_a c_a²), by the counts c_a of the values.
+func (o Potts) groupTable() (*tensor.Symmetric, error) {
 	dims := make([]int, o.Size)
 	for k := range dims {
 		dims[k] = o.Values
@@ -92,29 +97,33 @@ func (o Potts) table() (*tensor.Symmetric, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
+
+	// the digits of an index to the base Size + 1 are the counts of all values but the first, whose count is what remains
 	values := scaled.NewVector(size)
 	for i := range size {
-		rest, first, sum := i, o.Size, 0
+		digits, firstCount, squares := i, o.Size, 0
 		for range o.Values - 1 {
-			c := rest % (o.Size + 1)
-			rest /= o.Size + 1
-			first -= c
-			sum += c * c
+			count := digits % (o.Size + 1)
+			digits /= o.Size + 1
+			firstCount -= count
+			squares += count * count
 		}
-		if first >= 0 {
-			values.Set(i, scaled.FromLog(o.Coupling/float64(o.Size)*float64(sum+first*first)))
+		if firstCount >= 0 { // else the counts are impossible
+			values.Set(i, scaled.FromLog(o.Coupling/float64(o.Size)*float64(squares+firstCount*firstCount)))
 		}
 	}
 	return &tensor.Symmetric{Shape: dims, Levels: levels, Values: values}, nil
 }
 
-// Leaves returns a balanced binary tree with n ≥ 2 leaves, in heap order, with a random table for every edge, ln of its entries
-// N(0, 1/4), and the factor that at least n/3 and at most n/2 of the leaves, which are the last n variables, have value 1. Errors:
-// ErrOptions.
+// Leaves returns a model on a balanced binary tree with n ≥ 2 leaves, its variables in heap order. Each edge has a
+// random table, ln of its entries N(0, 1/4). One more factor demands that at least n/3 and at most n/2 of the leaves,
+// the last n variables, have value 1. Errors: ErrOptions.
 func Leaves(n int, seed uint64) (*factorgraph.Model, error) {
 	if n < 2 || n > mostCounted/2 {
 		return nil, fmt.Errorf("%w: %d leaves, 2 to %d are possible", ErrOptions, n, mostCounted/2)
 	}
+
+	// the tree: the parent of variable v is (v−1)/2
 	m := &factorgraph.Model{Domains: make([]int, 2*n-1)}
 	rng := rand.New(rand.NewPCG(seed, 0x6c6561766573))
 	for v := range m.Domains {
@@ -129,7 +138,9 @@ func Leaves(n int, seed uint64) (*factorgraph.Model, error) {
 		m.Factors = append(m.Factors,
 			factorgraph.Factor{Scope: []int{(v - 1) / 2, v}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: w}})
 	}
-	values := make([]float64, n+1)
+
+	// the factor of the leaves
+	values := make([]float64, n+1) // by the number of leaves with value 1
 	for c := n / 3; c <= n/2; c++ {
 		values[c] = 1
 	}
@@ -137,7 +148,7 @@ func Leaves(n int, seed uint64) (*factorgraph.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}
-	scope := upTo(n)
+	scope := firstNumbers(n)
 	for k := range scope {
 		scope[k] += n - 1
 	}
