@@ -21,52 +21,60 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// asked reads the body of a request for an answer.
-func (c *call) asked() (in Infer, err error) {
-	text := bytes.TrimSpace(c.text)
-	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+// readInfer reads the body of a request for answers: JSON, or a model file with the query in the address.
+func (c *call) readInfer() (in Infer, err error) {
+	text := bytes.TrimSpace(c.body)
+	kind, _, err := mime.ParseMediaType(c.request.Header.Get("Content-Type"))
 	isJSON := err == nil && kind == "application/json"
-	if !isModel(text) && (isJSON || len(text) == 0 || text[0] == '{') {
+
+	// a query in JSON
+	isQuery := !isModel(text) && (isJSON || len(text) == 0 || text[0] == '{')
+	if isQuery {
 		if !isJSON {
 			return in, refuse(http.StatusUnsupportedMediaType, fault.BadInput,
 				"the content type of a request has to be application/json, not %.80q; a body in another one is a model file",
-				c.r.Header.Get("Content-Type"))
+				c.request.Header.Get("Content-Type"))
 		}
-		if err := c.hold(int64(elements(c.text)) * bytesOfElement); err != nil {
+		if err := c.reserveBytes(int64(countElements(c.body)) * bytesOfElement); err != nil {
 			return in, err
 		}
-		if err := jsontext.Strict(c.text, &in); err != nil {
-			return in, bad("body: %w", err)
+		if err := jsontext.Strict(c.body, &in); err != nil {
+			return in, badRequest("body: %w", err)
 		}
-		return in, in.byName()
+		return in, in.takeModelName()
 	}
-	in.Text = string(c.text)
-	return in, in.address(c.r.URL.Query())
+
+	// a model file
+	in.Text = string(c.body)
+	return in, in.setFromAddress(c.request.URL.Query())
 }
 
 // bytesOfElement is what the longest element of a list takes in memory, a query, beside its text: twice its size while the list grows.
 var bytesOfElement = 2 * int64(reflect.TypeFor[Query]().Size())
 
-// elements counts the elements of the lists that are fields of a JSON object: queries {}, {} take two hundred times their text.
-func elements(text []byte) (n int) {
-	depth, list, quoted := 0, false, false
+// countElements counts the elements of all lists that are fields of a JSON object. Their memory is bounded by their
+// number, since a query {} takes two hundred times its text.
+func countElements(text []byte) (n int) {
+	depth := 0        // brackets and braces that are open; 2 within a field of the object
+	isInList := false // whether that field is a list
+	isInQuotes := false
 	for i := 0; i < len(text); i++ {
 		switch b := text[i]; {
-		case quoted && b == '\\':
-			i++
+		case isInQuotes && b == '\\':
+			i++ // the next byte ends no quotes
 		case b == '"':
-			quoted = !quoted
-		case quoted:
+			isInQuotes = !isInQuotes
+		case isInQuotes:
 		case b == '[' || b == '{':
 			if depth++; depth == 2 {
-				list = b == '['
+				isInList = b == '['
 			}
-			if depth == 2 && list {
-				n++
+			if depth == 2 && isInList {
+				n++ // the first element
 			}
 		case b == ']' || b == '}':
 			depth--
-		case b == ',' && depth == 2 && list:
+		case b == ',' && depth == 2 && isInList:
 			n++
 		}
 	}
@@ -87,18 +95,18 @@ func isModel(text []byte) bool {
 	return json.Unmarshal(text, &head) == nil && head.Version != nil
 }
 
-// byName takes a string in the place of a model for the name of a registered model.
-func (in *Infer) byName() error {
+// takeModelName takes a string in the place of a model as the name of a registered model.
+func (in *Infer) takeModelName() error {
 	if len(in.Model) == 0 || in.Model[0] != '"' {
 		return nil
 	}
 	if in.ModelName != "" {
-		return bad("model and model_name both name a registered model: one is enough")
+		return badRequest("model and model_name both name a registered model: one is enough")
 	}
 	err := json.Unmarshal(in.Model, &in.ModelName)
 	in.Model = nil
 	if err == nil && in.ModelName == "" {
-		return bad("model: the name of a registered model is empty")
+		return badRequest("model: the name of a registered model is empty")
 	}
 	return err
 }
@@ -113,48 +121,49 @@ var parameters = map[string]func(in *Infer, value string) error{
 		in.Targets = append(in.Targets, named.Variable(value))
 		return nil
 	},
-	"marginals": func(in *Infer, value string) (err error) { in.Marginals, err = isTrue(value); return err },
-	"mpe":       func(in *Infer, value string) (err error) { in.MPE, err = isTrue(value); return err },
+	"marginals": func(in *Infer, value string) (err error) { in.Marginals, err = parseBool(value); return err },
+	"mpe":       func(in *Infer, value string) (err error) { in.MPE, err = parseBool(value); return err },
 	"best": func(in *Infer, value string) (err error) {
 		if in.Best, err = strconv.Atoi(value); err != nil {
 			return errors.New("a whole number is needed")
 		}
 		return nil
 	},
-	"async": func(in *Infer, value string) (err error) { in.Async, err = isTrue(value); return err },
+	"async": func(in *Infer, value string) (err error) { in.Async, err = parseBool(value); return err },
 }
 
-// isTrue reads true or false, as strconv.ParseBool does.
-func isTrue(value string) (bool, error) {
-	is, err := strconv.ParseBool(value)
+// parseBool reads true or false, as strconv.ParseBool does.
+func parseBool(value string) (bool, error) {
+	b, err := strconv.ParseBool(value)
 	if err != nil {
 		err = errors.New("true or false is needed")
 	}
-	return is, err
+	return b, err
 }
 
-// address reads a query from the parameters: all posteriors, unless they have target or mpe.
-func (in *Infer) address(said url.Values) error {
-	in.Marginals = !said.Has("target") && !said.Has("mpe")
+// setFromAddress sets a query from the parameters in the address. It asks for all posteriors, unless they have target
+// or mpe.
+func (in *Infer) setFromAddress(given url.Values) error {
+	in.Marginals = !given.Has("target") && !given.Has("mpe")
 	evidence := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(said)) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		set := parameters[name]
 		if set == nil && name != "evidence" {
-			return bad("the address has %.80q: a model file as the body takes evidence, %s", name,
+			return badRequest("the address has %.80q: a model file as the body takes evidence, %s", name,
 				strings.Join(slices.Sorted(maps.Keys(parameters)), ", "))
 		}
-		for _, value := range said[name] {
-			variable, state, ok := strings.Cut(value, "=")
+		for _, value := range given[name] {
+			variable, state, ok := strings.Cut(value, "=") // if it is evidence
 			_, twice := evidence[variable]
 			switch {
 			case set != nil:
 				if err := set(in, value); err != nil {
-					return bad("%s is %.80q: %w", name, value, err)
+					return badRequest("%s is %.80q: %w", name, value, err)
 				}
 			case !ok || variable == "":
-				return bad("evidence is %.80q: VARIABLE=VALUE is needed, once for each", value)
+				return badRequest("evidence is %.80q: VARIABLE=VALUE is needed, once for each", value)
 			case twice:
-				return bad("evidence: %.80q is observed twice", variable)
+				return badRequest("evidence: %.80q is observed twice", variable)
 			default:
 				evidence[variable] = state
 			}

@@ -20,52 +20,54 @@ import (
 // step is the number of bytes of Limits.Bodies that a body reserves at a time.
 const step = 64 << 10
 
-// body reads the body, decompressed. Its bytes count among Limits.Bodies until release.
-func (c *call) body() ([]byte, error) {
-	l := c.g.limits
-	if c.r.ContentLength > l.Body {
+// readBody reads the body, decompressed. Its bytes count among Limits.Bodies until releaseBytes.
+func (c *call) readBody() ([]byte, error) {
+	l := c.gateway.limits
+	if c.request.ContentLength > l.Body {
 		return nil, tooLarge(l.Body)
 	}
-	if err := c.framed(); err != nil {
+	if err := c.checkFraming(); err != nil {
 		return nil, err
 	}
-	raw := &paced{c: c, in: http.MaxBytesReader(c.w, c.r.Body, l.Body), began: time.Now(), sum: sha256.New()}
-	in, err := c.decompressed(raw)
+	raw := &pacedReader{call: c, source: http.MaxBytesReader(c.response, c.request.Body, l.Body), began: time.Now(), sum: sha256.New()}
+	in, err := c.decompress(raw)
 	if err != nil {
 		return nil, err
 	}
-	all := []byte{}
+	body := []byte{}
 	for {
-		if len(all) == cap(all) {
-			grown := min(2*int64(len(all))+step, l.Body+1)
-			if err := c.hold(grown - int64(cap(all))); err != nil {
+		// grow the buffer, and reserve what it takes more
+		if len(body) == cap(body) {
+			size := min(2*int64(len(body))+step, l.Body+1)
+			if err := c.reserveBytes(size - int64(cap(body))); err != nil {
 				return nil, err
 			}
-			all = append(make([]byte, 0, grown), all...)
+			body = append(make([]byte, 0, size), body...)
 		}
-		n, err := in.Read(all[len(all):cap(all)])
-		all = all[:len(all)+n]
+
+		n, err := in.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
 		switch {
-		case int64(len(all)) > l.Body:
+		case int64(len(body)) > l.Body:
 			return nil, tooLarge(l.Body)
 		case err == io.EOF:
-			_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // what follows is no longer the body
-			return all, c.undamaged(raw.sum.Sum(nil))
+			_ = http.NewResponseController(c.response).SetReadDeadline(time.Time{}) // what follows is no longer the body
+			return body, c.checkDigest(raw.sum.Sum(nil))
 		case err != nil:
-			return nil, c.unread(err)
+			return nil, c.bodyError(err)
 		}
 	}
 }
 
-// decompressed returns a reader of the body without its content encoding.
-func (c *call) decompressed(in io.Reader) (io.Reader, error) {
-	switch encoding := c.r.Header.Get("Content-Encoding"); encoding {
+// decompress returns a reader of the body without its content encoding.
+func (c *call) decompress(in io.Reader) (io.Reader, error) {
+	switch encoding := c.request.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 		return in, nil
 	case "gzip":
 		unzipped, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, c.unread(err)
+			return nil, c.bodyError(err)
 		}
 		return unzipped, nil
 	default:
@@ -73,20 +75,22 @@ func (c *call) decompressed(in io.Reader) (io.Reader, error) {
 	}
 }
 
-// paced reads a body that has to come at Limits.Slowest, after slowStart, and within Limits.Transfer.
-type paced struct {
-	c     *call
-	in    io.Reader
-	began time.Time
-	bytes int64
-	sum   hash.Hash // of the bytes as they came
+// pacedReader reads a body that has to come at Limits.Slowest, after slowStart, and within Limits.Transfer.
+type pacedReader struct {
+	call   *call
+	source io.Reader // the body
+	began  time.Time
+	bytes  int64     // that were read
+	sum    hash.Hash // of the bytes as they came
 }
 
-func (p *paced) Read(b []byte) (int, error) {
-	l := p.c.g.limits
-	enough := slowStart + time.Duration(float64(p.bytes)/float64(l.Slowest)*float64(time.Second))
-	p.c.hurry(min(enough, l.Transfer) - time.Since(p.began))
-	n, err := p.in.Read(b)
+// Read reads from the body. It fails if the next bytes do not come in time: the body has slowStart, and a second for
+// every Limits.Slowest bytes that came, but no more than Limits.Transfer.
+func (p *pacedReader) Read(b []byte) (int, error) {
+	l := p.call.gateway.limits
+	allowed := slowStart + time.Duration(float64(p.bytes)/float64(l.Slowest)*float64(time.Second))
+	p.call.setReadDeadline(min(allowed, l.Transfer) - time.Since(p.began))
+	n, err := p.source.Read(b)
 	p.bytes += int64(n)
 	p.sum.Write(b[:n])
 	return n, err
@@ -95,15 +99,16 @@ func (p *paced) Read(b []byte) (int, error) {
 // contentDigest is the header with the SHA-256 of a body as it travels (RFC 9530): sha-256=:BASE64:
 const contentDigest = "Content-Digest"
 
-// contentDigestOf is the header's value for a SHA-256.
+// contentDigestOf returns the value of the header for a SHA-256.
 func contentDigestOf(sum []byte) string {
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum) + ":"
 }
 
-// undamaged compares the SHA-256 of a body with the request's Content-Digest, if it has one of this algorithm.
-func (c *call) undamaged(sum []byte) error {
-	for said := range strings.SplitSeq(c.r.Header.Get(contentDigest), ",") {
-		if said = strings.TrimSpace(said); strings.HasPrefix(said, "sha-256=") && said != contentDigestOf(sum) {
+// checkDigest returns an error if the SHA-256 of a body is not that of the request's Content-Digest. A request without
+// one passes.
+func (c *call) checkDigest(sum []byte) error {
+	for digest := range strings.SplitSeq(c.request.Header.Get(contentDigest), ",") {
+		if digest = strings.TrimSpace(digest); strings.HasPrefix(digest, "sha-256=") && digest != contentDigestOf(sum) {
 			return &refusal{http.StatusServiceUnavailable, fault.New(
 				fault.Damaged, "the body has not the %s that the request says: it was damaged on its way, send it again", contentDigest), retryAfter}
 		}
@@ -111,8 +116,8 @@ func (c *call) undamaged(sum []byte) error {
 	return nil
 }
 
-// unread is why a body could not be read.
-func (c *call) unread(err error) error {
+// bodyError returns the answer to a request whose body could not be read.
+func (c *call) bodyError(err error) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -120,29 +125,30 @@ func (c *call) unread(err error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return refuse(http.StatusRequestTimeout, fault.Deadline,
 			"the body did not come: it may take %s, and after %s it has to bring %d bytes a second",
-			c.g.limits.Transfer, slowStart, c.g.limits.Slowest)
+			c.gateway.limits.Transfer, slowStart, c.gateway.limits.Slowest)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return bad("body: it ends in the middle")
+		return badRequest("body: it ends in the middle")
 	}
-	return bad("body: %w", err)
+	return badRequest("body: %w", err)
 }
 
+// tooLarge returns the error for a body of more than most bytes.
 func tooLarge(most int64) error {
 	return refuse(http.StatusRequestEntityTooLarge, fault.OverBudget, "the body has more than %d bytes", most)
 }
 
-// hold takes bytes of Limits.Bodies.
-func (c *call) hold(n int64) error {
-	err := c.share(&c.g.bodies, n, "bytes of bodies")
+// reserveBytes reserves bytes of Limits.Bodies for this request.
+func (c *call) reserveBytes(n int64) error {
+	err := c.takeShare(&c.gateway.bodies, n, "bytes of bodies")
 	if err == nil {
-		c.held += n
+		c.heldBytes += n
 	}
 	return err
 }
 
-// release returns the bytes taken by hold.
-func (c *call) release() {
-	c.g.bodies.Give(c.asker(), c.held)
-	c.held = 0
+// releaseBytes gives back what reserveBytes reserved.
+func (c *call) releaseBytes() {
+	c.gateway.bodies.Give(c.callerName(), c.heldBytes)
+	c.heldBytes = 0
 }

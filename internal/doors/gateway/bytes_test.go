@@ -93,7 +93,7 @@ func TestStatusOfATenant(t *testing.T) {
 		all.Lanes = append(all.Lanes, LaneStatus{Lane: lane, Waiting: 1 + lane})
 	}
 	all.Streams = []StreamFill{{"BTN_MODEL", 1, 2}}
-	own := all.of("acme")
+	own := all.forTenant("acme")
 	if lane := wire.Lane("acme"); len(own.Lanes) != 1 || own.Lanes[0] != all.Lanes[lane] {
 		t.Errorf("lanes %+v", own.Lanes)
 	}

@@ -23,32 +23,32 @@ import (
 
 // call is one request.
 type call struct {
-	g      *Gateway
-	w      http.ResponseWriter
-	r      *http.Request
-	route  string // pattern of the path
-	who    Key
-	text   []byte // the body, of a route that takes one
-	held   int64  // bytes of Limits.Bodies
-	wrote  bool
-	status int
+	gateway   *Gateway
+	response  http.ResponseWriter
+	request   *http.Request
+	route     string // the pattern of the path
+	caller    Key    // the permission of the caller
+	body      []byte // the body, if the route takes one
+	heldBytes int64  // the bytes of Limits.Bodies that are reserved for this request
+	hasBegun  bool   // whether the response has begun
+	status    int    // of the response
 
-	failed error  // the error that the caller was told
-	what   string // the thing changed, in the audit log; "": the one in the path
-	model  string // that a job asks about, for the log
-	job    Answer // that the response says, for the log
+	failure    error  // the error that the caller was told
+	changed    string // what was changed, for the audit log; "": the model or the job in the path
+	askedModel string // the model that a job asks about, for the log
+	toldJob    Answer // the job that the response tells of, for the log
 }
 
-// serve answers a request: one without a route gets an error with a reason.
+// serve answers a request. If no route takes it, the answer is an error with the reason.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := g.mux.Handler(r); pattern != "" {
 		g.mux.ServeHTTP(w, r)
 		return
 	}
-	c := &call{g: g, w: w, r: r, route: "none"}
-	c.hurry(headerTime)
-	secure(w.Header())
-	allowed := g.methods(r)
+	c := &call{gateway: g, response: w, request: r, route: "none"}
+	c.setReadDeadline(headerTime)
+	setSecurityHeaders(w.Header())
+	allowed := g.methodsOf(r)
 	if len(allowed) == 0 {
 		c.fail(notFound("there is nothing at %.200q: GET /openapi.json lists the paths", r.URL.Path))
 		return
@@ -58,20 +58,20 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 		fault.BadInput, "%w: %s takes %s", errNotAllowed, r.URL.Path, strings.Join(allowed, ", "))})
 }
 
-// methods are those that the path of a request takes.
-func (g *Gateway) methods(r *http.Request) (all []string) {
-	for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
-		other := &http.Request{Method: m, URL: r.URL, Host: r.Host}
-		if _, pattern := g.mux.Handler(other); pattern != "" {
-			all = append(all, m)
+// methodsOf returns the methods that the path of a request takes.
+func (g *Gateway) methodsOf(r *http.Request) (methods []string) {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		request := &http.Request{Method: method, URL: r.URL, Host: r.Host}
+		if _, pattern := g.mux.Handler(request); pattern != "" {
+			methods = append(methods, method)
 		}
 	}
-	return all
+	return methods
 }
 
-// secure sets the headers of every response. The policy lets the page load resources of the gateway
-// only, and nothing inline.
-func secure(h http.Header) {
+// setSecurityHeaders sets the headers of every response. Their policy lets the page load resources of the gateway only,
+// and nothing inline.
+func setSecurityHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
 		"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -81,45 +81,51 @@ func secure(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// guarded returns the handler of a route: within the limits, after authorisation, and with an
-// answer in every case.
+// guarded returns the handler of a route. It handles a request only if the caller may ask it and there is room for it,
+// and it answers in every case.
 func (g *Gateway) guarded(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		c := &call{g: g, w: w, r: req, route: r.Path}
-		began := time.Now()
-		secure(w.Header())
-		c.hurry(headerTime) // also for a body that no handler reads
+		c := &call{gateway: g, response: w, request: req, route: r.Path}
+		start := time.Now()
+		setSecurityHeaders(w.Header())
+		c.setReadDeadline(headerTime) // also for a body that no handler reads
+
+		// after the request: answer if the handler panicked, and record
 		defer func() {
 			if v := recover(); v != nil {
 				g.log.Error("a handler panicked", "route", r.Path, "panic", v, "stack", string(debug.Stack()))
-				c.fail(panicked(v))
+				c.fail(panicError(v))
 			}
-			c.release()
-			took := time.Since(began)
-			g.metrics.count(r.Method, r.Path, c.status, took)
-			c.record(r, took)
-			g.log.Debug("request", "method", r.Method, "route", r.Path, "status", c.status, "took", took)
+			c.releaseBytes()
+			duration := time.Since(start)
+			g.metrics.countRequest(r.Method, r.Path, c.status, duration)
+			c.recordCall(r, duration)
+			g.log.Debug("request", "method", r.Method, "route", r.Path, "status", c.status, "took", duration)
 		}()
-		if err := c.admit(r); err != nil {
+
+		// before it: may the caller ask this, is there room, and is there a connection?
+		if err := c.authorise(r); err != nil {
 			c.fail(err)
 			return
 		}
-		free, err := c.place(r)
+		giveBack, err := c.takePlace(r)
 		if err != nil {
 			c.fail(err)
 			return
 		}
-		defer free()
-		if err := g.line.away(g.limits.Away); err != nil && r.Stream {
+		defer giveBack()
+		if err := g.line.checkConnected(g.limits.Away); err != nil && r.Stream {
 			c.fail(err)
 			return
 		}
+
+		// the request, within a time unless it is a stream
 		if !r.Stream {
 			ctx, cancel := context.WithTimeout(req.Context(), g.limits.Patience+g.limits.Transfer)
 			defer cancel()
 			ctx, release := g.whileConnected(ctx)
 			defer release()
-			c.r = req.WithContext(ctx)
+			c.request = req.WithContext(ctx)
 		}
 		if err := r.handle(c); err != nil {
 			c.fail(err)
@@ -127,178 +133,183 @@ func (g *Gateway) guarded(r route) http.Handler {
 	})
 }
 
-// place takes a place among the requests under way, or among the streams, and returns the function that gives it back.
-// It reads the body first, so that a slow sender holds no place.
-func (c *call) place(r route) (free func(), err error) {
-	who := c.asker()
-	if c.who.sum != (Key{}).sum {
-		if wait := c.g.rates.wait(who, time.Now()); wait > 0 {
-			return nil, tooMany(wait, "this key may ask %g times a second", c.g.limits.Rate)
+// takePlace takes a place among the requests under way, or among the streams. The function that it returns gives the
+// place back. It reads the body first, so that a slow sender holds no place.
+func (c *call) takePlace(r route) (giveBack func(), err error) {
+	caller := c.callerName()
+	if hasKey := c.caller.sum != (Key{}).sum; hasKey {
+		if wait := c.gateway.rates.wait(caller, time.Now()); wait > 0 {
+			return nil, tooMany(wait, "this key may ask %g times a second", c.gateway.limits.Rate)
 		}
 	}
 	if r.Body {
-		if c.text, err = c.body(); err != nil {
+		if c.body, err = c.readBody(); err != nil {
 			return nil, err
 		}
 	}
-	room := &c.g.requests
+	room := &c.gateway.requests
 	if r.Stream {
-		room = &c.g.streams
+		room = &c.gateway.streams
 	}
-	if err := c.share(room, 1, "requests at one time"); err != nil {
+	if err := c.takeShare(room, 1, "requests at one time"); err != nil {
 		return nil, err
 	}
-	return func() { room.Give(who, 1) }, nil
+	return func() { room.Give(caller, 1) }, nil
 }
 
-// share takes n of a room, or returns a refusal.
-func (c *call) share(room *shares.Room, n int64, what string) error {
-	full, share := room.Take(c.asker(), n)
+// takeShare takes n of what a room has for all callers. It returns a refusal if the room is full, or if the caller has
+// its share already. what names the things in the refusal.
+func (c *call) takeShare(room *shares.Room, n int64, what string) error {
+	isFull, hasShare := room.Take(c.callerName(), n)
 	switch {
-	case full:
+	case isFull:
 		return busy("too many %s: there may be %d", what, room.Most)
-	case share:
+	case hasShare:
 		return tooMany(0, "too many %s from here: there may be %d of all, and as many of one as are left for others", what, room.Most)
 	}
 	return nil
 }
 
-// hurry sets the time limit for the next bytes of the body.
-func (c *call) hurry(within time.Duration) {
-	if c.r.Body != http.NoBody {
-		_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(within)) // a recorder has none
+// setReadDeadline sets the time within which the next bytes of the body have to come.
+func (c *call) setReadDeadline(within time.Duration) {
+	if c.request.Body != http.NoBody {
+		_ = http.NewResponseController(c.response).SetReadDeadline(time.Now().Add(within)) // a recorder has none
 	}
 }
 
-// admit identifies the caller, and refuses requests without permission.
-func (c *call) admit(r route) error {
-	if c.g.config.Keys == nil {
-		if err := c.local(); err != nil {
+// authorise identifies the caller, and refuses a request for which they lack the permission.
+func (c *call) authorise(r route) error {
+	// who is it?
+	if c.gateway.config.Keys == nil {
+		if err := c.checkHost(); err != nil {
 			return err
 		}
 	} else if !r.Open {
-		key, err := c.g.config.Keys.Of(c.r.Header.Get("Authorization"))
+		key, err := c.gateway.config.Keys.Of(c.request.Header.Get("Authorization"))
 		if err != nil {
 			return err
 		}
-		c.who = key
+		c.caller = key
 	}
-	if own := c.g.config.Connect.Tenant; own != "" {
-		if c.who.Tenant != "" && c.who.Tenant != own {
+	if own := c.gateway.config.Connect.Tenant; own != "" {
+		if c.caller.Tenant != "" && c.caller.Tenant != own {
 			return refuse(http.StatusForbidden, fault.BadInput, "this gateway serves another tenant")
 		}
-		c.who.Tenant = own
+		c.caller.Tenant = own
 	}
+
+	// may they change something?
 	if !r.Changes {
 		return nil
 	}
-	if c.who.ReadOnly {
+	if c.caller.ReadOnly {
 		return refuse(http.StatusForbidden, fault.BadInput, "the key may read only")
 	}
-	return c.sameOrigin()
+	return c.checkOrigin()
 }
 
-// local refuses requests under names that anybody may have pointed here: a page of another site
-// that a browser on this machine shows could read the responses (DNS rebinding).
-func (c *call) local() error {
-	host := c.r.Host
+// checkHost refuses a request to a host name that anybody may have pointed to this machine: a page of another site in a
+// browser on this machine could read the responses (DNS rebinding).
+func (c *call) checkHost() error {
+	host := c.request.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
 	host = strings.Trim(strings.ToLower(host), "[]")
-	if host == "localhost" || net.ParseIP(host) != nil || slices.Contains(c.g.config.Hosts, host) {
+	if host == "localhost" || net.ParseIP(host) != nil || slices.Contains(c.gateway.config.Hosts, host) {
 		return nil
 	}
 	return refuse(http.StatusMisdirectedRequest, fault.BadInput,
 		"without keys the gateway answers under addresses and localhost only, not under %.200q: --host-name allows a name", host)
 }
 
-// sameOrigin refuses requests that a browser sends on behalf of another site's page.
-func (c *call) sameOrigin() error {
-	if site := c.r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+// checkOrigin refuses a request that a browser sends on behalf of another site's page.
+func (c *call) checkOrigin() error {
+	if site := c.request.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return refuse(http.StatusForbidden, fault.BadInput, "a page of another origin may not ask this (Sec-Fetch-Site: %.40s)", site)
 	}
-	origin := c.r.Header.Get("Origin")
+	origin := c.request.Header.Get("Origin")
 	if origin == "" {
 		return nil
 	}
 	u, err := url.Parse(origin)
-	if err != nil || !strings.EqualFold(u.Host, c.r.Host) {
+	if err != nil || !strings.EqualFold(u.Host, c.request.Host) {
 		return refuse(http.StatusForbidden, fault.BadInput, "a page of another origin may not ask this (Origin: %.200s)", origin)
 	}
 	return nil
 }
 
-// client returns the caller's client.
+// client returns a client with the permissions of the caller.
 func (c *call) client() (*client.Client, error) {
-	if c.who.Tenant == "" {
-		return c.g.own, nil
+	if c.caller.Tenant == "" {
+		return c.gateway.ownClient, nil
 	}
-	return c.g.tenants.of(c.g.config.Connect.NC, c.who.Tenant)
+	return c.gateway.tenants.clientOf(c.gateway.config.Connect.NC, c.caller.Tenant)
 }
 
 // largeResponse is the size in bytes from which a response counts among Limits.Bodies.
 const largeResponse = 1 << 20
 
-// record writes the change of a request into the audit log, and a line about a job that was asked into the log.
-func (c *call) record(r route, took time.Duration) {
+// recordCall writes a change into the audit log, and a question into the log.
+func (c *call) recordCall(r route, took time.Duration) {
 	if r.Act != "" {
-		c.g.config.Audit.Note(c.identity(), r.Act, cmp.Or(c.what, c.r.PathValue("model"), c.r.PathValue("job")), c.failed)
+		c.gateway.config.Audit.Note(c.identity(), r.Act, cmp.Or(c.changed, c.request.PathValue("model"), c.request.PathValue("job")), c.failure)
 	}
-	if r.Path != inferPath || c.job.Job == "" {
+	isQuestion := r.Path == inferPath && c.toldJob.Job != ""
+	if !isQuestion {
 		return
 	}
-	method, outcome := "none", c.job.Status
-	if c.job.Error != nil {
-		outcome = string(c.job.Error.Code)
+	method, outcome := "none", c.toldJob.Status
+	if c.toldJob.Error != nil {
+		outcome = string(c.toldJob.Error.Code)
 	}
-	if len(c.job.Results) > 0 && c.job.Results[0].Method != "" {
-		method = string(c.job.Results[0].Method)
+	if len(c.toldJob.Results) > 0 && c.toldJob.Results[0].Method != "" {
+		method = string(c.toldJob.Results[0].Method)
 	}
-	c.g.log.Info("job", "job", c.job.Job, "tenant", cmp.Or(c.job.Tenant, c.who.Tenant), "model", c.model, "outcome", outcome, "method", method,
-		"ms", took.Milliseconds())
+	c.gateway.log.Info("job", "job", c.toldJob.Job, "tenant", cmp.Or(c.toldJob.Tenant, c.caller.Tenant), "model", c.askedModel,
+		"outcome", outcome, "method", method, "ms", took.Milliseconds())
 }
 
-// identity names the caller, without the key.
+// identity names the caller, with the hash of the key in place of the key.
 func (c *call) identity() string {
-	who := "everybody"
-	if c.who.Tenant != "" {
-		who = "tenant " + c.who.Tenant
+	name := "everybody"
+	if c.caller.Tenant != "" {
+		name = "tenant " + c.caller.Tenant
 	}
-	if c.who.sum != (Key{}).sum {
-		who += fmt.Sprintf(", key sha256:%x…", c.who.sum[:4])
+	if c.caller.sum != (Key{}).sum {
+		name += fmt.Sprintf(", key sha256:%x…", c.caller.sum[:4])
 	}
-	return who + ", from " + c.r.RemoteAddr
+	return name + ", from " + c.request.RemoteAddr
 }
 
-// json answers with a value.
-func (c *call) json(status int, v any) error {
+// writeJSON answers with a value as JSON.
+func (c *call) writeJSON(status int, v any) error {
 	switch v := v.(type) {
 	case Answer:
-		c.job = v
+		c.toldJob = v
 	case Submitted:
-		c.job = Answer{Job: v.Job, Status: v.Status}
+		c.toldJob = Answer{Job: v.Job, Status: v.Status}
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fault.Wrap(fault.Internal, err)
 	}
 	if len(b) > largeResponse { // the client may take it slowly
-		if err := c.hold(int64(len(b))); err != nil {
+		if err := c.reserveBytes(int64(len(b))); err != nil {
 			return err
 		}
 	}
-	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	return c.write(status, append(b, '\n'))
+	c.response.Header().Set("Content-Type", "application/json; charset=utf-8")
+	return c.writeBody(status, append(b, '\n'))
 }
 
-// write answers with a body, which the client has to take in time.
-func (c *call) write(status int, b []byte) error {
-	c.status, c.wrote = status, true
+// writeBody answers with a body, which the client has to take in time.
+func (c *call) writeBody(status int, b []byte) error {
+	c.status, c.hasBegun = status, true
 	sum := sha256.Sum256(b)
-	c.w.Header().Set(contentDigest, contentDigestOf(sum[:]))
-	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(c.g.limits.Transfer)) // a recorder has none
-	c.w.WriteHeader(status)
-	_, err := c.w.Write(b)
+	c.response.Header().Set(contentDigest, contentDigestOf(sum[:]))
+	_ = http.NewResponseController(c.response).SetWriteDeadline(time.Now().Add(c.gateway.limits.Transfer)) // a recorder has none
+	c.response.WriteHeader(status)
+	_, err := c.response.Write(b)
 	return err
 }

@@ -49,23 +49,26 @@ const (
 	mostJobs  = 1 + mostCases/caseJob
 )
 
-// cases answers the first rows of a CSV file.
-func (g *Gateway) cases(c *call) error {
+// postCases answers the query for the first rows of a CSV file.
+func (g *Gateway) postCases(c *call) error {
+	// the request
 	var in Cases
-	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	kind, _, err := mime.ParseMediaType(c.request.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return refuse(http.StatusUnsupportedMediaType, fault.BadInput, "the content type of a request has to be application/json, not %.80q",
-			c.r.Header.Get("Content-Type"))
+			c.request.Header.Get("Content-Type"))
 	}
-	if err := c.hold(int64(elements(c.text)) * bytesOfElement); err != nil {
+	if err := c.reserveBytes(int64(countElements(c.body)) * bytesOfElement); err != nil {
 		return err
 	}
-	if err := jsontext.Strict(c.text, &in); err != nil {
-		return bad("body: %w", err)
+	if err := jsontext.Strict(c.body, &in); err != nil {
+		return badRequest("body: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(c.r.Context(), g.limits.Patience)
+
+	// the query of every row, and the rows
+	ctx, cancel := context.WithTimeout(c.request.Context(), g.limits.Patience)
 	defer cancel()
-	sweep, err := c.sweep(ctx, &in)
+	sweep, err := c.newSweep(ctx, &in)
 	if err != nil {
 		return err
 	}
@@ -73,68 +76,71 @@ func (g *Gateway) cases(c *call) error {
 		IDs: in.ID, Ignore: in.Ignore, Missing: in.Missing, Advice: "; id carries a column over, ignore leaves it out",
 	})
 	if err != nil {
-		return bad("cases: %w", err)
+		return badRequest("cases: %w", err)
 	}
 	rows.Limit(mostCases)
-	out, err := c.swept(ctx, sweep, rows)
-	if ctx.Err() != nil && c.r.Context().Err() == nil {
+
+	// their answers
+	table, err := c.runSweep(ctx, sweep, rows)
+	if isOutOfTime := ctx.Err() != nil && c.request.Context().Err() == nil; isOutOfTime {
 		return refuse(http.StatusGatewayTimeout, fault.Deadline, "no answer to all rows within %s: ask fewer at a time", g.limits.Patience)
 	}
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, table)
 }
 
-// sweep returns the query of every row. A model that is not registered travels with every job, and its bytes are held so often.
-func (c *call) sweep(ctx context.Context, in *Cases) (*cases.Sweep, error) {
+// newSweep returns the query of every row. A model that is not registered travels with every job, so its bytes are
+// reserved as often.
+func (c *call) newSweep(ctx context.Context, in *Cases) (*cases.Sweep, error) {
 	model := Infer{Model: in.Model, Text: in.Text, Format: in.Format, ModelName: in.ModelName}
-	if err := model.byName(); err != nil {
+	if err := model.takeModelName(); err != nil {
 		return nil, err
 	}
-	if err := c.hold(int64(len(model.Model)+len(model.Text)) * mostJobs); err != nil {
+	if err := c.reserveBytes(int64(len(model.Model)+len(model.Text)) * mostJobs); err != nil {
 		return nil, err
 	}
-	request := wire.Request{Settings: in.Settings, DeadlineMS: c.g.limits.Patience.Milliseconds()}
+	request := wire.Request{Settings: in.Settings, DeadlineMS: c.gateway.limits.Patience.Milliseconds()}
 	var err error
-	if request.Job, err = c.jobOf(lookPrefix + nuid.Next()); err != nil {
+	if request.Job, err = c.jobID(lookPrefix + nuid.Next()); err != nil {
 		return nil, err
 	}
-	labels, err := c.modelOf(ctx, &model, &request)
+	labels, err := c.takeModel(ctx, &model, &request)
 	if err != nil {
 		return nil, err
 	}
 	targets, err := named.Variables(labels, in.Targets)
 	if err != nil {
-		return nil, bad("targets: %w", err)
+		return nil, badRequest("targets: %w", err)
 	}
-	return &cases.Sweep{Request: request, Domains: labels.Domains(), Labels: labels, Targets: targets}, c.room(labels, targets)
+	return &cases.Sweep{Request: request, Domains: labels.Domains(), Labels: labels, Targets: targets}, c.reserveTable(labels, targets)
 }
 
-// room refuses targets with so many values that a row of answers would be a large response.
-func (c *call) room(labels *factorgraph.Labels, targets []int) error {
+// reserveTable reserves the bytes of a table of answers with all values of the targets.
+func (c *call) reserveTable(labels *factorgraph.Labels, targets []int) error {
 	cells := 0
 	for _, v := range targets {
 		cells += labels.Domains()[v]
 	}
-	return c.hold(int64(cells) * mostCases * bytesOfCell)
+	return c.reserveBytes(int64(cells) * mostCases * bytesOfCell)
 }
 
 // bytesOfCell is what a number takes in the answer, as text and as a string of a list.
 const bytesOfCell = 24 + 16
 
-// swept asks all rows, and reads the table of their answers.
-func (c *call) swept(ctx context.Context, sweep *cases.Sweep, rows *cases.Reader) (out CaseTable, err error) {
+// runSweep asks the query for all rows, and returns the table of their answers.
+func (c *call) runSweep(ctx context.Context, sweep *cases.Sweep, rows *cases.Reader) (out CaseTable, err error) {
 	client, err := c.client()
 	if err != nil {
 		return out, err
 	}
-	text := heldText{c: c}
+	text := heldText{call: c}
 	done, err := sweep.Run(ctx, client, rows, &text, nil)
 	if err != nil {
 		return out, err
 	}
-	table, err := csv.NewReader(&text.text).ReadAll()
+	table, err := csv.NewReader(&text.buffer).ReadAll()
 	if err != nil {
 		return out, fault.Wrap(fault.Internal, err)
 	}

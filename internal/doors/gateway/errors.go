@@ -26,30 +26,33 @@ type Failure struct {
 
 // refusal is an error with a status of its own.
 type refusal struct {
-	status int
-	err    error
-	after  int // seconds after which to ask again; 0: not said
+	status     int
+	err        error
+	retryAfter int // seconds after which to ask again; 0: not said
 }
 
+// Error returns the text of the error.
 func (r *refusal) Error() string { return r.err.Error() }
+
+// Unwrap returns the error without the status.
 func (r *refusal) Unwrap() error { return r.err }
 
-// refuse returns a refusal: code and status do not always follow from one another.
+// refuse returns an error with a status of its own, since the status does not always follow from the code.
 func refuse(status int, code fault.Code, format string, args ...any) error {
 	return &refusal{status: status, err: fault.New(code, format, args...)}
 }
 
-// bad is a request that is wrong.
-func bad(format string, args ...any) error {
+// badRequest returns the error of a request that is wrong.
+func badRequest(format string, args ...any) error {
 	return refuse(http.StatusBadRequest, fault.BadInput, format, args...)
 }
 
-// notFound is the error of a request for an absent resource.
+// notFound returns the error of a request for something that does not exist.
 func notFound(format string, args ...any) error {
 	return refuse(http.StatusNotFound, fault.BadInput, format, args...)
 }
 
-// infrastructure is a failure of a service that the gateway needs.
+// infrastructure returns the error that a service fails which the gateway needs.
 func infrastructure(format string, args ...any) error {
 	return refuse(http.StatusServiceUnavailable, fault.Infrastructure, format, args...)
 }
@@ -57,12 +60,13 @@ func infrastructure(format string, args ...any) error {
 // retryAfter is the number of seconds that a client refused for want of room is asked to wait.
 const retryAfter = 1
 
-// busy is a refusal for want of room.
+// busy returns the refusal of a request for which there is no room at present.
 func busy(format string, args ...any) error {
 	return &refusal{http.StatusServiceUnavailable, fault.New(fault.Infrastructure, format, args...), retryAfter}
 }
 
-// tooMany is a refusal of a caller that holds its share already, or has spent its rate.
+// tooMany returns the refusal of a caller that has its share already, or has spent its rate and may ask again after a
+// wait.
 func tooMany(wait time.Duration, format string, args ...any) error {
 	after := max(retryAfter, int(math.Ceil(wait.Seconds())))
 	return &refusal{http.StatusTooManyRequests, fault.New(fault.OverBudget, format, args...), after}
@@ -74,7 +78,7 @@ func statusOf(err error) (status, after int) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &r):
-		return r.status, r.after
+		return r.status, r.retryAfter
 	case errors.As(err, &tooLarge):
 		return http.StatusRequestEntityTooLarge, 0
 	case errors.Is(err, client.ErrJobTaken), errors.Is(err, client.ErrNotReplayable):
@@ -106,7 +110,7 @@ func statusOfCode(code fault.Code) int {
 	return http.StatusInternalServerError
 }
 
-// infoOf is the public form of an error.
+// infoOf returns an error as it is told to callers: with its code, and without secrets.
 func infoOf(err error) query.ErrorInfo {
 	code := fault.CodeOf(err)
 	if errors.Is(err, client.ErrNotFound) && code == fault.Internal {
@@ -115,36 +119,38 @@ func infoOf(err error) query.ErrorInfo {
 	return query.ErrorInfo{Code: code, Message: redact.Text(sentence.Text(err.Error())), Stage: Stage}
 }
 
-// fail answers with an error.
+// fail answers with an error. It answers nothing if the response has begun or the client went away.
 func (c *call) fail(err error) {
-	if c.wrote {
-		return // the status is gone; the connection's end says the rest
+	if c.hasBegun {
+		return // the response has begun with another status; that the connection ends says the rest
 	}
-	if away := awayOf(c.r.Context()); away != nil && errors.Is(err, context.Canceled) {
+	if away := lossOf(c.request.Context()); away != nil && errors.Is(err, context.Canceled) {
 		err = away
 	}
-	if errors.Is(err, context.Canceled) && c.r.Context().Err() != nil {
+	if errors.Is(err, context.Canceled) && c.request.Context().Err() != nil {
 		c.status = statusGone
 		return // nobody reads
 	}
-	c.failed = err
+	c.failure = err
 	status, after := statusOf(err)
 	if after > 0 {
-		c.w.Header().Set("Retry-After", strconv.Itoa(after))
+		c.response.Header().Set("Retry-After", strconv.Itoa(after))
 	}
 	if status == http.StatusUnauthorized {
-		c.w.Header().Set("WWW-Authenticate", `Bearer realm="basetensor"`)
+		c.response.Header().Set("WWW-Authenticate", `Bearer realm="basetensor"`)
 	}
 	if status >= http.StatusInternalServerError {
-		c.g.log.Warn("request failed", "route", c.route, "status", status, "error", err)
+		c.gateway.log.Warn("request failed", "route", c.route, "status", status, "error", err)
 	}
-	if err := c.json(status, Failure{infoOf(err)}); err != nil {
-		c.g.log.Debug("response was not taken", "route", c.route, "error", err)
+	if err := c.writeJSON(status, Failure{infoOf(err)}); err != nil {
+		c.gateway.log.Debug("response was not taken", "route", c.route, "error", err)
 	}
 }
 
 // statusGone is the status counted for a client that went away.
 const statusGone = 499
 
-// panicked is the answer of a handler that panicked.
-func panicked(v any) error { return fault.New(fault.Internal, "the gateway failed: %s", fmt.Sprint(v)) }
+// panicError returns the error of a handler that panicked.
+func panicError(v any) error {
+	return fault.New(fault.Internal, "the gateway failed: %s", fmt.Sprint(v))
+}

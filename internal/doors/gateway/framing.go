@@ -22,11 +22,12 @@ type headConn struct {
 // mostHead is the number of bytes that a headConn keeps.
 const mostHead = headerBytes + 8<<10
 
+// Read reads from the connection and keeps a copy of the first bytes of a request.
 func (c *headConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(b) == 1 && n == 1 { // nothing but that look ahead reads a single byte
+	if len(b) == 1 && n == 1 { // net/http reads a single byte only while it answers, to see whether the client goes away
 		c.head, c.isAhead = nil, true
 	}
 	c.head = append(c.head, b[:min(n, mostHead-len(c.head))]...)
@@ -44,6 +45,7 @@ func (c *headConn) CloseWrite() error {
 // headListener accepts connections that keep the first bytes of requests.
 type headListener struct{ net.Listener }
 
+// Accept returns the next connection as a headConn.
 func (l headListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
@@ -55,40 +57,42 @@ func (l headListener) Accept() (net.Conn, error) {
 // headKey is the key of a request's headConn in its context.
 type headKey struct{}
 
-// withHead puts a connection into the context of its requests.
+// withHead puts a connection into the context of its requests. It is for http.Server.ConnContext.
 func withHead(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, headKey{}, c)
 }
 
-// forget drops the bytes of a request that was answered, and keeps what came of the next one.
-func forget(c net.Conn, now http.ConnState) {
-	if own, ok := c.(*headConn); ok && now == http.StateIdle {
-		own.mu.Lock()
-		if !own.isAhead {
-			own.head = nil
+// forgetHead drops the first bytes of a request that was answered, and keeps what came of the next one. It is for
+// http.Server.ConnState.
+func forgetHead(c net.Conn, state http.ConnState) {
+	if conn, ok := c.(*headConn); ok && state == http.StateIdle {
+		conn.mu.Lock()
+		if !conn.isAhead {
+			conn.head = nil
 		}
-		own.isAhead = false
-		own.mu.Unlock()
+		conn.isAhead = false
+		conn.mu.Unlock()
 	}
 }
 
-// framed refuses a request with both Content-Length and Transfer-Encoding. It also refuses one with Transfer-Encoding whose head came with
-// the end of the request before, where nobody can tell. Over TLS, which no proxy reads on its way, it says nothing.
-func (c *call) framed() error {
-	own, ok := c.r.Context().Value(headKey{}).(*headConn)
-	if !ok || len(c.r.TransferEncoding) == 0 {
+// checkFraming refuses a request with both Content-Length and Transfer-Encoding. It also refuses one with
+// Transfer-Encoding whose first bytes came with the end of the request before, since then nobody can tell. Over TLS,
+// which no proxy reads on its way, it checks nothing.
+func (c *call) checkFraming() error {
+	conn, isPlain := c.request.Context().Value(headKey{}).(*headConn)
+	if !isPlain || len(c.request.TransferEncoding) == 0 {
 		return nil
 	}
-	own.mu.Lock()
-	head, _, _ := bytes.Cut(own.head, []byte("\r\n\r\n"))
+	conn.mu.Lock()
+	head, _, _ := bytes.Cut(conn.head, []byte("\r\n\r\n"))
 	head = bytes.ToLower(head)
-	own.mu.Unlock()
-	if !bytes.HasPrefix(head, bytes.ToLower([]byte(c.r.Method+" "))) {
-		return bad("a request with Transfer-Encoding has to wait for the answer to the one before")
+	conn.mu.Unlock()
+	if !bytes.HasPrefix(head, bytes.ToLower([]byte(c.request.Method+" "))) {
+		return badRequest("a request with Transfer-Encoding has to wait for the answer to the one before")
 	}
 	for line := range bytes.Lines(head) {
 		if bytes.HasPrefix(line, []byte("content-length:")) {
-			return bad("the request has Content-Length and Transfer-Encoding: one of them")
+			return badRequest("the request has Content-Length and Transfer-Encoding: one of them")
 		}
 	}
 	return nil

@@ -45,6 +45,7 @@ type Limits struct {
 // slowStart is the time that a body has before its rate counts.
 const slowStart = 10 * time.Second
 
+// withDefaults returns the limits with defaults in place of zeros.
 func (l Limits) withDefaults() Limits {
 	l.Body = cmp.Or(l.Body, 64<<20)
 	if l.Bodies == 0 {
@@ -82,27 +83,27 @@ type Connection struct {
 
 // Gateway answers requests. Its methods may be called from any goroutine.
 type Gateway struct {
-	config   Config
-	limits   Limits
-	log      *slog.Logger
-	bus      *bus.Bus
-	line     line
-	own      *client.Client
-	tenants  *tenants
-	known    memo.LRU[string, *factorgraph.Labels] // of registered models
-	index    *index
-	glances  memo.LRU[string, *Glance]
-	kinds    memo.LRU[string, Kind] // of registered models
-	board    board
-	watcher  watcher
-	roll     roll
-	metrics  *metrics
-	mux      *http.ServeMux
-	requests shares.Room
-	streams  shares.Room
-	bodies   shares.Room // bytes
-	rates    rates
-	ended    chan struct{} // closed when the gateway ends
+	config    Config
+	limits    Limits // with defaults
+	log       *slog.Logger
+	bus       *bus.Bus                              // to read the streams by
+	line      natsLine                              // whether the connection to NATS is lost
+	ownClient *client.Client                        // with the permissions of the gateway
+	tenants   *tenantClients                        // clients with the permissions of single tenants
+	labels    memo.LRU[string, *factorgraph.Labels] // the names of registered models, by tenant and digest
+	index     *index                                // the list of jobs
+	glances   memo.LRU[string, *Glance]             // by job and its messages
+	kinds     memo.LRU[string, Kind]                // of registered models, by owner and digest
+	board     progressBoard                         // the progress of jobs
+	watcher   watcher                               // the backlog
+	roll      workerRoll                            // the workers that are there
+	metrics   *metrics
+	mux       *http.ServeMux
+	requests  shares.Room   // the requests under way
+	streams   shares.Room   // the streams of events under way
+	bodies    shares.Room   // the bytes of bodies and large responses in memory
+	rates     rateLimiter   // the requests of each key
+	ended     chan struct{} // closed when the gateway ends
 }
 
 // New returns a Gateway over a connection, which the caller closes after Close.
@@ -110,11 +111,13 @@ func New(c Config) (*Gateway, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	b, err := c.Connect.bus(c.Log)
+	b, err := c.Connect.openBus(c.Log)
 	if err != nil {
 		return nil, err
 	}
-	t := tenants{options: client.Options{
+
+	// clients
+	t := tenantClients{options: client.Options{
 		Tenant: c.Connect.Tenant, MessageKeys: c.Connect.Keys.MessageKeys, AnswersKey: c.Connect.Keys.AnswersKey, API: c.Connect.API,
 	}}
 	if c.Tenants != nil && c.Connect.Tenant == "" { // a tenant's user cannot list streams: a worker refuses it
@@ -124,14 +127,18 @@ func New(c Config) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	// the gateway
 	l := c.Limits.withDefaults()
 	g := &Gateway{
-		config: c, limits: l, log: c.Log, bus: b, index: newIndex(b), own: own, tenants: &t, mux: http.NewServeMux(),
+		config: c, limits: l, log: c.Log, bus: b, index: newIndex(b), ownClient: own, tenants: &t, mux: http.NewServeMux(),
 		requests: shares.Room{Most: int64(l.Requests)}, streams: shares.Room{Most: int64(l.Streams)}, bodies: shares.Room{Most: l.Bodies},
-		rates: rates{second: l.Rate}, ended: make(chan struct{}),
-		known:   memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
+		rates: rateLimiter{perSecond: l.Rate}, ended: make(chan struct{}),
+		labels:  memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
 		glances: memo.LRU[string, *Glance]{Entries: mostGlances}, kinds: memo.LRU[string, Kind]{Entries: mostGlances},
 	}
+
+	// what it listens to
 	g.line.watch(c.Connect.NC)
 	g.metrics = newMetrics(c.Metrics, g)
 	g.board.nc, g.board.subject = c.Connect.NC, message.Filter(message.KindProgress)
@@ -149,8 +156,8 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// bus returns a Bus with the permissions of the connection, to read by.
-func (c Connection) bus(log *slog.Logger) (*bus.Bus, error) {
+// openBus returns a Bus with the permissions of the connection, which only reads.
+func (c Connection) openBus(log *slog.Logger) (*bus.Bus, error) {
 	trust, err := c.Keys.Open("", log)
 	if err != nil {
 		return nil, err
@@ -161,8 +168,8 @@ func (c Connection) bus(log *slog.Logger) (*bus.Bus, error) {
 // Close ends the streams of events, so that a server can end.
 func (g *Gateway) Close() {
 	close(g.ended)
-	g.board.rest()
-	g.roll.rest()
+	g.board.stop()
+	g.roll.stop()
 }
 
 // route is one operation.
@@ -179,41 +186,41 @@ type route struct {
 // inferPath is the path of questions.
 const inferPath = "/v1/infer"
 
-// routes are all operations. schemas/openapi.json has the same.
+// routes returns all operations. schemas/openapi.json has the same.
 func (g *Gateway) routes() []route {
 	return []route{
-		{Method: "POST", Path: inferPath, Changes: true, Body: true, handle: g.infer},
-		{Method: "POST", Path: "/v1/cases", Changes: true, Body: true, handle: g.cases},
-		{Method: "GET", Path: "/v1/jobs", handle: g.jobs},
-		{Method: "GET", Path: "/v1/jobs/{job}", handle: g.job},
-		{Method: "DELETE", Path: "/v1/jobs/{job}", Changes: true, Act: telemetry.ActCancel, handle: g.cancel},
-		{Method: "GET", Path: "/v1/jobs/{job}/events", Stream: true, handle: g.events},
-		{Method: "GET", Path: "/v1/jobs/{job}/model", handle: g.jobModel},
-		{Method: "GET", Path: "/v1/models", handle: g.modelList},
-		{Method: "POST", Path: "/v1/models", Changes: true, Body: true, Act: telemetry.ActPut, handle: g.modelPost},
-		{Method: "GET", Path: "/v1/models/{model}", handle: g.modelGet},
-		{Method: "PUT", Path: "/v1/models/{model}", Changes: true, Body: true, Act: telemetry.ActName, handle: g.modelPut},
-		{Method: "DELETE", Path: "/v1/models/{model}", Changes: true, Act: telemetry.ActRemove, handle: g.modelDelete},
-		{Method: "POST", Path: "/v1/convert", Changes: true, Body: true, handle: g.convert},
-		{Method: "GET", Path: "/v1/status", handle: g.status},
-		{Method: "GET", Path: "/v1/dead-letters", handle: g.deadLetters},
-		{Method: "POST", Path: "/v1/dead-letters/{job}/replay", Changes: true, Act: telemetry.ActReplay, handle: g.replay},
-		{Method: "GET", Path: "/openapi.json", Open: true, handle: g.openAPI},
-		{Method: "GET", Path: "/model.schema.json", Open: true, handle: g.schemaFile},
-		{Method: "GET", Path: "/result.schema.json", Open: true, handle: g.schemaFile},
-		{Method: "GET", Path: "/messages/common.schema.json", Open: true, handle: g.schemaFile},
-		{Method: "GET", Path: "/healthz", Open: true, handle: g.healthz},
-		{Method: "GET", Path: "/{$}", Open: true, handle: g.page},
-		{Method: "GET", Path: "/page/{file}", Open: true, handle: g.page},
+		{Method: "POST", Path: inferPath, Changes: true, Body: true, handle: g.postInfer},
+		{Method: "POST", Path: "/v1/cases", Changes: true, Body: true, handle: g.postCases},
+		{Method: "GET", Path: "/v1/jobs", handle: g.listJobs},
+		{Method: "GET", Path: "/v1/jobs/{job}", handle: g.getJob},
+		{Method: "DELETE", Path: "/v1/jobs/{job}", Changes: true, Act: telemetry.ActCancel, handle: g.cancelJob},
+		{Method: "GET", Path: "/v1/jobs/{job}/events", Stream: true, handle: g.streamEvents},
+		{Method: "GET", Path: "/v1/jobs/{job}/model", handle: g.getJobModel},
+		{Method: "GET", Path: "/v1/models", handle: g.listModels},
+		{Method: "POST", Path: "/v1/models", Changes: true, Body: true, Act: telemetry.ActPut, handle: g.postModel},
+		{Method: "GET", Path: "/v1/models/{model}", handle: g.getModel},
+		{Method: "PUT", Path: "/v1/models/{model}", Changes: true, Body: true, Act: telemetry.ActName, handle: g.putModel},
+		{Method: "DELETE", Path: "/v1/models/{model}", Changes: true, Act: telemetry.ActRemove, handle: g.deleteModel},
+		{Method: "POST", Path: "/v1/convert", Changes: true, Body: true, handle: g.convertModel},
+		{Method: "GET", Path: "/v1/status", handle: g.getStatus},
+		{Method: "GET", Path: "/v1/dead-letters", handle: g.listDeadLetters},
+		{Method: "POST", Path: "/v1/dead-letters/{job}/replay", Changes: true, Act: telemetry.ActReplay, handle: g.replayJob},
+		{Method: "GET", Path: "/openapi.json", Open: true, handle: g.getOpenAPI},
+		{Method: "GET", Path: "/model.schema.json", Open: true, handle: g.getSchema},
+		{Method: "GET", Path: "/result.schema.json", Open: true, handle: g.getSchema},
+		{Method: "GET", Path: "/messages/common.schema.json", Open: true, handle: g.getSchema},
+		{Method: "GET", Path: "/healthz", Open: true, handle: g.getHealth},
+		{Method: "GET", Path: "/{$}", Open: true, handle: g.getPage},
+		{Method: "GET", Path: "/page/{file}", Open: true, handle: g.getPage},
 	}
 }
 
 // Handler returns the handler of all requests.
 func (g *Gateway) Handler() http.Handler { return http.HandlerFunc(g.serve) }
 
-// healthz says whether the gateway can reach the streams.
-func (g *Gateway) healthz(c *call) error {
-	ctx, cancel := context.WithTimeout(c.r.Context(), 5*time.Second)
+// getHealth answers with an error if the gateway cannot reach the streams.
+func (g *Gateway) getHealth(c *call) error {
+	ctx, cancel := context.WithTimeout(c.request.Context(), 5*time.Second)
 	defer cancel()
 	if s := g.bus.Conn.NC.Status(); s != nats.CONNECTED {
 		return infrastructure("the connection to NATS is %v", s)
@@ -223,7 +230,7 @@ func (g *Gateway) healthz(c *call) error {
 			return infrastructure("stream %s: %w", name, err)
 		}
 	}
-	return c.json(http.StatusOK, Health{Status: "ok"})
+	return c.writeJSON(http.StatusOK, Health{Status: "ok"})
 }
 
 // Health is the state of the gateway.

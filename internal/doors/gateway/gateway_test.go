@@ -232,7 +232,7 @@ func TestModels(t *testing.T) {
 		if err != nil || !strings.HasPrefix(string(b), begins) {
 			t.Errorf("as %q: %.80q, %v", format, b, err)
 		}
-		if back, err := parse(b, format, 0); err != nil || back.Domains[1] != 2 {
+		if back, err := parseModel(b, format, 0); err != nil || back.Domains[1] != 2 {
 			t.Errorf("as %q: %v", format, err)
 		}
 	}
@@ -396,7 +396,7 @@ func TestElements(t *testing.T) {
 		`[1, 2]`:  0,
 		`]]]}{[,`: 0,
 	} {
-		if got := elements([]byte(text)); got != n {
+		if got := countElements([]byte(text)); got != n {
 			t.Errorf("%s: %d, want %d", text, got, n)
 		}
 	}
@@ -531,10 +531,10 @@ probability ( wet | rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }
 
 	// A client of NATS sends the file itself, as a request and as a registered model.
 
-	if _, err := s.gateway.own.Submit(t.Context(), wire.Request{Job: "file", Text: bif, Queries: []query.Query{{}}}); err != nil {
+	if _, err := s.gateway.ownClient.Submit(t.Context(), wire.Request{Job: "file", Text: bif, Queries: []query.Query{{}}}); err != nil {
 		t.Fatal(err)
 	}
-	digest, err := s.gateway.own.PutModel(t.Context(), &wire.Graph{Text: bif})
+	digest, err := s.gateway.ownClient.PutModel(t.Context(), &wire.Graph{Text: bif})
 	if err != nil {
 		t.Fatal(err)
 	}

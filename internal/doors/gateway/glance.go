@@ -38,6 +38,7 @@ type Kind struct {
 	Normalised bool `json:"normalised,omitempty"`
 }
 
+// kindOf returns the kind of a model.
 func kindOf(m *factorgraph.Model) Kind {
 	return Kind{Formula: dimacs.IsFormula(m), Normalised: bayesnet.IsNormalised(m)}
 }
@@ -58,13 +59,13 @@ const (
 	glancedBytes  = 8 << 20 // of a registered model that is read, as much as a message has at most
 )
 
-// glance adds glances to the lines of a page.
-func (c *call) glance(lines []JobLine) error {
-	g, ctx := errgroup.WithContext(c.r.Context())
+// addGlances adds glances to the lines of a page.
+func (c *call) addGlances(lines []JobLine) error {
+	g, ctx := errgroup.WithContext(c.request.Context())
 	g.SetLimit(glancesAtOnce)
 	for i := range lines {
 		g.Go(func() (err error) {
-			lines[i].Glance, err = c.g.glanceAt(ctx, &lines[i])
+			lines[i].Glance, err = c.gateway.glanceOf(ctx, &lines[i])
 			return err
 		})
 	}
@@ -75,7 +76,8 @@ func (c *call) glance(lines []JobLine) error {
 	return c.describeModels(lines)
 }
 
-// describeModels calls registered models in lines by their names, if they have one, and says of which kind they are.
+// describeModels replaces the digests of registered models in lines by names, if they have one, and says of which kind
+// these models are.
 func (c *call) describeModels(lines []JobLine) error {
 	var names map[string]string // by owner and digest
 	var sizes map[string]uint64
@@ -84,8 +86,8 @@ func (c *call) describeModels(lines []JobLine) error {
 		if digest == "" {
 			continue
 		}
-		if names == nil {
-			registered, err := c.g.own.Registered(c.r.Context())
+		if names == nil { // the first registered model
+			registered, err := c.gateway.ownClient.Registered(c.request.Context())
 			if err != nil {
 				return err
 			}
@@ -97,68 +99,69 @@ func (c *call) describeModels(lines []JobLine) error {
 				sizes[m.Owner+" "+m.Digest] = m.Bytes
 			}
 		}
-		one := *lines[i].Glance // those that are remembered stay as they are
+		described := *lines[i].Glance // a copy, since the glance is remembered as it is
 		for _, owner := range []string{"", message.Owner(lines[i].Job)} {
 			key := owner + " " + digest
 			if name := names[key]; name != "" {
-				one.Model = name
+				described.Model = name
 			}
 			if size := sizes[key]; size > 0 && size <= glancedBytes {
 				var err error
-				if one.Kind, err = c.kind(owner, digest); err != nil {
+				if described.Kind, err = c.registeredKind(owner, digest); err != nil {
 					return err
 				}
 			}
 		}
-		lines[i].Glance = &one
+		lines[i].Glance = &described
 	}
 	return nil
 }
 
-// kind returns the kind of a registered model, which never changes. A model that cannot be read has none.
-func (c *call) kind(owner, digest string) (k Kind, err error) {
+// registeredKind returns the kind of a registered model, which never changes. A model that cannot be read has none.
+func (c *call) registeredKind(owner, digest string) (k Kind, err error) {
 	key := owner + " " + digest
-	if k, ok := c.g.kinds.Get(key); ok {
+	if k, ok := c.gateway.kinds.Get(key); ok {
 		return k, nil
 	}
-	m, err := c.fetch(c.r.Context(), owner, digest)
+	m, err := c.fetchModel(c.request.Context(), owner, digest)
 	switch {
-	case fault.CodeOf(err) == fault.Infrastructure || c.r.Context().Err() != nil:
+	case fault.CodeOf(err) == fault.Infrastructure || c.request.Context().Err() != nil:
 		return k, err
 	case err == nil:
 		k = kindOf(m)
 	}
-	return c.g.kinds.Add(key, k, 1), nil
+	return c.gateway.kinds.Add(key, k, 1), nil
 }
 
-// glanceAt reads the glance of a job, or remembers it.
-func (g *Gateway) glanceAt(ctx context.Context, l *JobLine) (*Glance, error) {
+// glanceOf returns the glance of a job, from memory if its messages are the same.
+func (g *Gateway) glanceOf(ctx context.Context, l *JobLine) (*Glance, error) {
 	key := fmt.Sprintf("%s %d %d %d %d", l.Job, l.model, l.Submitted, l.answer, l.Answered)
-	if of, ok := g.glances.Get(key); ok {
-		return of, nil
+	if glance, ok := g.glances.Get(key); ok {
+		return glance, nil
 	}
-	of := new(Glance)
+	glance := new(Glance)
 	var request wire.Request
-	switch is, err := g.readWhole(ctx, bus.StreamModel, message.AnyLane(l.Job), &request); {
+	switch isRead, err := g.readWhole(ctx, bus.StreamModel, message.AnyLane(l.Job), &request); {
 	case err != nil:
 		return nil, err
-	case is:
-		of.ask(&request)
+	case isRead:
+		glance.addRequest(&request)
 	}
 	var answer wire.Answer
 	if l.answer > 0 {
-		switch is, err := g.readWhole(ctx, bus.StreamAnswer, wire.AnswerSubject(l.Job), &answer); {
+		switch isRead, err := g.readWhole(ctx, bus.StreamAnswer, wire.AnswerSubject(l.Job), &answer); {
 		case err != nil:
 			return nil, err
-		case is:
-			of.end(answerOf(&answer))
+		case isRead:
+			glance.addAnswer(answerOf(&answer))
 		}
 	}
-	return g.glances.Add(key, of, 1), nil
+	return g.glances.Add(key, glance, 1), nil
 }
 
-// readWhole reads the last message of a subject. It reports false where there is none, or one that is large or cannot be read.
-func (g *Gateway) readWhole(ctx context.Context, stream, subject string, into wire.Message) (bool, error) {
+// readWhole reads the last message of a subject. It returns false if there is none, or one that is stored as a blob or
+// cannot be read.
+func (g *Gateway) readWhole(ctx context.Context, stream, subject string, target wire.Message) (bool, error) {
 	m, err := g.bus.Log.GetRaw(ctx, stream, subject)
 	switch {
 	case fault.CodeOf(err) == fault.Infrastructure || ctx.Err() != nil:
@@ -166,25 +169,25 @@ func (g *Gateway) readWhole(ctx context.Context, stream, subject string, into wi
 	case err != nil || bus.HasBlob(m.Header):
 		return false, nil
 	}
-	return wire.Decode(m.Data, into) == nil, nil
+	return wire.Decode(m.Data, target) == nil, nil
 }
 
-// ask adds the request.
-func (of *Glance) ask(r *wire.Request) {
+// addRequest adds what the request says.
+func (of *Glance) addRequest(r *wire.Request) {
 	of.Queries, of.Method = len(r.Queries), r.Settings.WithDefaults().Method
 	of.Question = message.AboutOf(r).Question
 	switch {
 	case form.IsDigest(r.ModelDigest):
 		of.Model = r.ModelDigest
 	default:
-		if m, err := decode(r.Model, r.Text); err == nil {
+		if m, err := decodeModel(r.Model, r.Text); err == nil {
 			of.Variables, of.Kind = len(m.Domains), kindOf(m)
 		}
 	}
 }
 
-// end adds the answer.
-func (of *Glance) end(a Answer) {
+// addAnswer adds what the answer says.
+func (of *Glance) addAnswer(a Answer) {
 	of.Error = a.Error
 	if len(a.Results) == 0 {
 		return

@@ -45,7 +45,7 @@ type GraphFactor struct {
 // mostNodes is the largest number of variables and factors of a returned graph.
 const mostNodes = 200_000
 
-// formOf is the form of a factor, as the native format calls it.
+// formOf returns the form of a factor by its name in the native format.
 func formOf(f factorgraph.Factor) string {
 	switch f.Table.(type) {
 	case *tensor.CP:
@@ -58,7 +58,7 @@ func formOf(f factorgraph.Factor) string {
 	return "dense"
 }
 
-// graphOf is a model without its tables.
+// graphOf returns a model without its tables.
 func graphOf(m *factorgraph.Model) (Graph, error) {
 	if n := len(m.Domains) + len(m.Factors); n > mostNodes {
 		return Graph{}, refuse(http.StatusRequestEntityTooLarge, fault.OverBudget,
@@ -108,7 +108,7 @@ type JobQuery struct {
 	Asked map[string]any            `json:"asked"`          // the questions, as a model message has them
 }
 
-// jobQuery returns a query of a request. Many cases are left out.
+// jobQuery returns a query as it is shown, with its questions in one field. Cases are left out, since they may be many.
 func jobQuery(q query.Query) (JobQuery, error) {
 	out := JobQuery{
 		Hard: append([]factorgraph.Observation{}, q.Evidence.Hard...), Soft: append([]factorgraph.Likelihood{}, q.Evidence.Soft...),
@@ -129,13 +129,16 @@ func jobQuery(q query.Query) (JobQuery, error) {
 	return out, err
 }
 
-// jobModel answers with the model of a job, which is there until the job is answered, and as long as there is room then.
-func (g *Gateway) jobModel(c *call) error {
-	id, err := c.jobOf(c.r.PathValue("job"))
+// getJobModel answers with the model and the queries of a job. They are stored until the job is answered, and after
+// that as long as there is room.
+func (g *Gateway) getJobModel(c *call) error {
+	id, err := c.jobID(c.request.PathValue("job"))
 	if err != nil {
 		return err
 	}
-	ctx := c.r.Context()
+
+	// the request, and its model
+	ctx := c.request.Context()
 	stored, err := g.bus.Log.Get(ctx, bus.StreamModel, message.AnyLane(id))
 	if errors.Is(err, bus.ErrNotFound) {
 		return notFound("the model of job %s is not stored, or not any more", id)
@@ -149,21 +152,23 @@ func (g *Gateway) jobModel(c *call) error {
 	}
 	var m *factorgraph.Model
 	if r.ModelDigest != "" {
-		m, err = c.fetch(ctx, message.Owner(id), r.ModelDigest)
+		m, err = c.fetchModel(ctx, message.Owner(id), r.ModelDigest)
 	} else {
-		m, err = decode(r.Model, r.Text)
+		m, err = decodeModel(r.Model, r.Text)
 	}
 	if err != nil {
 		return err
 	}
-	if format := c.r.URL.Query().Get("format"); format != "" && format != formGraph {
-		return c.written(m, format)
+	if format := c.request.URL.Query().Get("format"); format != "" && format != formGraph {
+		return c.writeModel(m, format)
 	}
-	of, err := graphOf(m)
+
+	// as a graph, with the queries
+	graph, err := graphOf(m)
 	if err != nil {
 		return err
 	}
-	out := JobModel{Graph: of, ModelDigest: r.ModelDigest, Queries: []JobQuery{}, Settings: r.Settings, DeadlineMS: r.DeadlineMS}
+	out := JobModel{Graph: graph, ModelDigest: r.ModelDigest, Queries: []JobQuery{}, Settings: r.Settings, DeadlineMS: r.DeadlineMS}
 	for i := range r.Queries {
 		q, err := jobQuery(r.Queries[i])
 		if err != nil {
@@ -171,5 +176,5 @@ func (g *Gateway) jobModel(c *call) error {
 		}
 		out.Queries = append(out.Queries, q)
 	}
-	return c.json(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, out)
 }

@@ -41,8 +41,8 @@ type JobLine struct {
 // StatusAnswered stands for an answer without a status in its headers, where lists look.
 const StatusAnswered = "answered"
 
-// at is when the job was seen first.
-func (l *JobLine) at() int64 {
+// firstSeen returns when the job was submitted or, if that is not known, answered.
+func (l *JobLine) firstSeen() int64 {
 	if l.Submitted > 0 {
 		return l.Submitted
 	}
@@ -58,21 +58,21 @@ const freshFor = 500 * time.Millisecond
 // index has the jobs of the two streams. It reads new messages when it is asked.
 type index struct {
 	conn   *bus.Conn
-	signer *bus.Signer
+	signer *bus.Signer // of answers
 
-	mu      sync.Mutex
-	looked  time.Time
-	models  place
-	answers place
-	jobs    map[string]*JobLine
-	sorted  []*JobLine // newest first
+	mu       sync.Mutex
+	lookedAt time.Time           // when the streams were read last
+	models   streamPosition      // in the stream of models
+	answers  streamPosition      // in the stream of answers
+	jobs     map[string]*JobLine // by id
+	sorted   []*JobLine          // what list returned last, newest first
 }
 
-// place is the reading position in one stream.
-type place struct {
-	created time.Time
-	next    uint64 // sequence
-	deleted int
+// streamPosition is the position up to which a stream was read.
+type streamPosition struct {
+	created time.Time // when the stream was created: it may be another one of its name
+	next    uint64    // the sequence of the message that is read next
+	deleted int       // the number of deleted messages within the stream when it was read last
 }
 
 // newIndex returns an index of the jobs in the streams of b.
@@ -86,11 +86,11 @@ var errNotTenants = refuse(http.StatusUnprocessableEntity, fault.Unsupported,
 	"a tenant's user of NATS may look at no stream and list no jobs: that takes the operator's user; "+
 		"a gateway with one lists a tenant's own jobs over HTTP, GET /v1/jobs with the tenant's key")
 
-// list returns the jobs, newest first. They are not changed any more.
+// list returns the jobs, newest first. The lines are not changed any more. It reads the streams at most twice a second.
 func (x *index) list(ctx context.Context) ([]*JobLine, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if time.Since(x.looked) < freshFor {
+	if time.Since(x.lookedAt) < freshFor {
 		return x.sorted, nil
 	}
 	if x.conn.Tenant() != "" {
@@ -99,14 +99,15 @@ func (x *index) list(ctx context.Context) ([]*JobLine, error) {
 	if x.jobs == nil {
 		x.jobs = map[string]*JobLine{}
 	}
-	err := x.read(ctx, bus.StreamModel, &x.models, func(l *JobLine) *uint64 { return &l.model }, x.modelStored)
+	err := x.readStream(ctx, bus.StreamModel, &x.models, func(l *JobLine) *uint64 { return &l.model }, x.addModel)
 	if err == nil {
-		err = x.read(ctx, bus.StreamAnswer, &x.answers, func(l *JobLine) *uint64 { return &l.answer }, x.answerStored)
+		err = x.readStream(ctx, bus.StreamAnswer, &x.answers, func(l *JobLine) *uint64 { return &l.answer }, x.addAnswer)
 	}
 	if err != nil {
 		return nil, err
 	}
 
+	// copies of the lines of jobs that are still there
 	sorted := make([]*JobLine, 0, len(x.jobs))
 	for id, job := range x.jobs {
 		if job.model == 0 && job.answer == 0 {
@@ -116,25 +117,29 @@ func (x *index) list(ctx context.Context) ([]*JobLine, error) {
 		if job.answer == 0 { // not yet, or not any more: the job was replayed
 			job.Answered, job.Status = 0, StatusPending
 		}
-		one := *job // lines of lists handed out earlier stay as they are
-		sorted = append(sorted, &one)
+		line := *job // lines of lists handed out earlier stay as they are
+		sorted = append(sorted, &line)
 	}
-	slices.SortFunc(sorted, order)
-	x.sorted, x.looked = sorted, time.Now()
+	slices.SortFunc(sorted, compareLines)
+	x.sorted, x.lookedAt = sorted, time.Now()
 	return sorted, nil
 }
 
-// order compares lines of lists: newest first, then by id.
-func order(a, b *JobLine) int {
-	if c := cmp.Compare(b.at(), a.at()); c != 0 {
+// compareLines compares lines of lists: newest first, then by id.
+func compareLines(a, b *JobLine) int {
+	if c := cmp.Compare(b.firstSeen(), a.firstSeen()); c != 0 {
 		return c
 	}
 	return cmp.Compare(a.Job, b.Job)
 }
 
-// read takes the new messages of a stream, and drops the lost ones.
-func (x *index) read(
-	ctx context.Context, stream string, at *place, sequence func(*JobLine) *uint64, stored func(jetstream.Msg, message.Subject, uint64, int64),
+// noteMessage notes a message of a stream: its subject, its sequence, and the Unix milliseconds at which it was stored.
+type noteMessage func(m jetstream.Msg, subject message.Subject, sequence uint64, storedAt int64)
+
+// readStream reads the new messages of a stream, and calls stored for each. sequence returns where a job's line has the
+// sequence of its message in this stream; it is set to 0 if the message is not there any more.
+func (x *index) readStream(
+	ctx context.Context, stream string, position *streamPosition, sequence func(*JobLine) *uint64, stored noteMessage,
 ) error {
 	s, err := x.conn.Stream(ctx, stream)
 	if err != nil {
@@ -145,43 +150,50 @@ func (x *index) read(
 		return fault.New(fault.Infrastructure, "jobs: stream %s: %w", stream, err)
 	}
 	state := info.State
-	if !info.Created.Equal(at.created) || state.LastSeq+1 < at.next { // recreated
-		*at = place{created: info.Created}
+
+	// another stream of the name: begin again
+	if !info.Created.Equal(position.created) || state.LastSeq+1 < position.next {
+		*position = streamPosition{created: info.Created}
 		for _, job := range x.jobs {
 			*sequence(job) = 0
 		}
 	}
+
+	// drop the sequences of messages that are deleted or too old
 	first := max(1, state.FirstSeq, state.LastSeq-min(state.LastSeq, mostListed-1))
-	var gone map[uint64]bool
-	if state.NumDeleted != at.deleted && state.NumDeleted <= mostListed {
+	var isDeleted map[uint64]bool
+	if state.NumDeleted != position.deleted && state.NumDeleted <= mostListed {
 		if info, err = s.Info(ctx, jetstream.WithDeletedDetails(true)); err != nil {
 			return fault.New(fault.Infrastructure, "jobs: stream %s: %w", stream, err)
 		}
-		gone = make(map[uint64]bool, len(info.State.Deleted))
+		isDeleted = make(map[uint64]bool, len(info.State.Deleted))
 		for _, n := range info.State.Deleted {
-			gone[n] = true
+			isDeleted[n] = true
 		}
 	}
-	at.deleted = state.NumDeleted
+	position.deleted = state.NumDeleted
 	for _, job := range x.jobs {
-		if n := sequence(job); *n < first || gone[*n] {
+		if n := sequence(job); *n < first || isDeleted[*n] {
 			*n = 0
 		}
 	}
-	if at.next = max(at.next, first); at.next > state.LastSeq {
+
+	// read the new ones
+	if position.next = max(position.next, first); position.next > state.LastSeq {
 		return nil
 	}
-	if err := x.follow(ctx, stream, at.next, int(state.LastSeq-at.next)+1, stored); err != nil {
+	if err := x.readMessages(ctx, stream, position.next, int(state.LastSeq-position.next)+1, stored); err != nil {
 		return err
 	}
-	at.next = state.LastSeq + 1
+	position.next = state.LastSeq + 1
 	return nil
 }
 
-// follow reads at most count messages of a stream from a sequence on: headers alone, but whole answers if signatures
-// are verified.
-func (x *index) follow(
-	ctx context.Context, stream string, from uint64, count int, stored func(jetstream.Msg, message.Subject, uint64, int64),
+// readMessages reads at most count messages of a stream from a sequence on, and calls stored for each with its subject,
+// its sequence and the Unix milliseconds at which it was stored. It reads headers alone, but whole answers if
+// signatures are verified.
+func (x *index) readMessages(
+	ctx context.Context, stream string, from uint64, count int, stored noteMessage,
 ) error {
 	consumer, err := x.conn.JS.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
@@ -196,15 +208,15 @@ func (x *index) follow(
 		return fault.New(fault.Infrastructure, "jobs: stream %s: %w", stream, err)
 	}
 	for m := range batch.Messages() {
-		of, err := message.ParseSubject(m.Subject())
+		subject, err := message.ParseSubject(m.Subject())
 		if err != nil {
 			continue // an id that no request can name
 		}
 		meta, err := m.Metadata()
 		if err != nil {
-			continue
+			continue // no message of a stream
 		}
-		stored(m, of, meta.Sequence.Stream, bus.StoredAt(m.Headers(), meta.Timestamp).UnixMilli())
+		stored(m, subject, meta.Sequence.Stream, bus.StoredAt(m.Headers(), meta.Timestamp).UnixMilli())
 	}
 	if err := batch.Error(); err != nil && ctx.Err() != nil {
 		return fault.New(fault.Infrastructure, "jobs: stream %s: %w", stream, err)
@@ -212,8 +224,8 @@ func (x *index) follow(
 	return nil
 }
 
-// job returns the line of a job.
-func (x *index) job(m jetstream.Msg, id string) *JobLine {
+// lineOf returns the line of a job, a new one if there is none.
+func (x *index) lineOf(m jetstream.Msg, id string) *JobLine {
 	l := x.jobs[id]
 	if l == nil {
 		l = &JobLine{Job: id, Status: StatusPending, Tenant: message.TenantOf(id, m.Headers().Get(wire.HeaderTenant))}
@@ -222,27 +234,27 @@ func (x *index) job(m jetstream.Msg, id string) *JobLine {
 	return l
 }
 
-// modelStored notes a model.
-func (x *index) modelStored(m jetstream.Msg, of message.Subject, sequence uint64, at int64) {
-	l := x.job(m, of.Job)
-	l.model, l.Submitted = sequence, at
+// addModel notes the model of a job.
+func (x *index) addModel(m jetstream.Msg, subject message.Subject, sequence uint64, storedAt int64) {
+	l := x.lineOf(m, subject.Job)
+	l.model, l.Submitted = sequence, storedAt
 	l.describe(m.Headers())
 }
 
-// answerStored notes an answer, unless it is forged.
-func (x *index) answerStored(m jetstream.Msg, of message.Subject, sequence uint64, at int64) {
+// addAnswer notes the answer to a job, unless it is damaged or forged.
+func (x *index) addAnswer(m jetstream.Msg, subject message.Subject, sequence uint64, storedAt int64) {
 	if bus.Sound(m.Headers()) != nil || !x.signer.Genuine(m.Subject(), m.Headers(), m.Data()) {
 		return
 	}
-	l := x.job(m, of.Job)
-	l.answer, l.Answered = sequence, at
+	l := x.lineOf(m, subject.Job)
+	l.answer, l.Answered = sequence, storedAt
 	l.describe(m.Headers())
 	if l.Status = m.Headers().Get(message.HeaderStatus); l.Status == "" {
 		l.Status = StatusAnswered
 	}
 }
 
-// describe takes the description of the request from the headers of a model or an answer.
+// describe takes the model and the question from the headers of a message.
 func (l *JobLine) describe(h nats.Header) {
 	about := message.AboutIn(h)
 	l.Model, l.Question = cmp.Or(about.Model, l.Model), cmp.Or(about.Question, l.Question)
@@ -263,46 +275,49 @@ const (
 	mostSeen  = 100 // with glances
 )
 
-// jobs lists jobs, filtered by tenant, state and a text in the id, with or without questions in passing (Infer.Look).
-func (g *Gateway) jobs(c *call) error {
-	ask := c.r.URL.Query()
+// listJobs answers with a page of jobs. Parameters filter them by tenant, state and a text in the id, and leave out
+// questions in passing (Infer.Look).
+func (g *Gateway) listJobs(c *call) error {
+	// the parameters
+	address := c.request.URL.Query()
 	limit := usualPage
-	if text := ask.Get("limit"); text != "" {
+	if text := address.Get("limit"); text != "" {
 		var err error
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > mostPage {
-			return bad("limit %.40q is no number from 1 to %d", text, mostPage)
+			return badRequest("limit %.40q is no number from 1 to %d", text, mostPage)
 		}
 	}
-	glance, err := flag(ask, "glance", false)
+	glance, err := boolParameter(address, "glance", false)
 	if err != nil {
 		return err
 	}
 	if glance && limit > mostSeen {
-		return bad("limit %d: with glance a page has %d jobs at most", limit, mostSeen)
+		return badRequest("limit %d: with glance a page has %d jobs at most", limit, mostSeen)
 	}
-	looks, err := flag(ask, "looks", true)
+	hasLooks, err := boolParameter(address, "looks", true)
 	if err != nil {
 		return err
 	}
 	states := []string{StatusPending, StatusAnswered, wire.StatusOK, wire.StatusError, wire.StatusCancelled, wire.StatusDeadline}
-	state := ask.Get("state")
+	state := address.Get("state")
 	if state != "" && !slices.Contains(states, state) {
-		return bad("state %.40q is none of %s", state, strings.Join(states, ", "))
+		return badRequest("state %.40q is none of %s", state, strings.Join(states, ", "))
 	}
-	after, err := cursor(ask.Get("after"))
-	if err != nil {
-		return err
-	}
-	all, err := g.index.list(c.r.Context())
+	after, err := parseCursor(address.Get("after"))
 	if err != nil {
 		return err
 	}
 
+	// the page: Total and States count the jobs on all pages
+	lines, err := g.index.list(c.request.Context())
+	if err != nil {
+		return err
+	}
 	out := Jobs{Jobs: []JobLine{}, States: map[string]int{}}
-	tenant, text := ask.Get("tenant"), ask.Get("job")
-	for _, l := range all {
-		if !c.sees(l.Job) || tenant != "" && l.Tenant != tenant || !strings.Contains(l.Job, text) ||
-			!looks && isLook(l.Job) {
+	tenant, text := address.Get("tenant"), address.Get("job")
+	for _, l := range lines {
+		isOtherTenants := tenant != "" && l.Tenant != tenant
+		if !c.maySee(l.Job) || isOtherTenants || !strings.Contains(l.Job, text) || !hasLooks && isLook(l.Job) {
 			continue
 		}
 		out.States[l.Status]++
@@ -310,35 +325,35 @@ func (g *Gateway) jobs(c *call) error {
 			continue
 		}
 		out.Total++
-		if after != nil && order(l, after) <= 0 {
-			continue
+		if after != nil && compareLines(l, after) <= 0 {
+			continue // on an earlier page
 		}
 		if len(out.Jobs) < limit {
 			out.Jobs = append(out.Jobs, *l)
-		} else if out.Next == "" {
+		} else if out.Next == "" { // there is another page
 			last := out.Jobs[limit-1]
-			out.Next = fmt.Sprintf("%d-%s", last.at(), last.Job)
+			out.Next = fmt.Sprintf("%d-%s", last.firstSeen(), last.Job)
 		}
 	}
 	if glance {
-		if err := c.glance(out.Jobs); err != nil {
+		if err := c.addGlances(out.Jobs); err != nil {
 			return err
 		}
 	}
-	return c.json(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, out)
 }
 
-// flag reads true or false from an address.
-func flag(ask url.Values, name string, unless bool) (bool, error) {
-	text := ask.Get(name)
+// boolParameter returns a parameter of an address that is true or false; defaultValue without it.
+func boolParameter(address url.Values, name string, defaultValue bool) (bool, error) {
+	text := address.Get(name)
 	if text == "" {
-		return unless, nil
+		return defaultValue, nil
 	}
-	is, err := strconv.ParseBool(text)
+	b, err := strconv.ParseBool(text)
 	if err != nil {
-		return false, bad("%s is %.40q: true or false is needed", name, text)
+		return false, badRequest("%s is %.40q: true or false is needed", name, text)
 	}
-	return is, nil
+	return b, nil
 }
 
 // lookPrefix begins the ids of jobs that were asked with look, behind their owner.
@@ -349,18 +364,20 @@ func isLook(job string) bool {
 	return strings.HasPrefix(job[strings.IndexByte(job, '.')+1:], lookPrefix)
 }
 
-// cursor parses Jobs.Next; nil for "".
-func cursor(text string) (*JobLine, error) {
+// parseCursor returns the last line of the page before, from the text of Jobs.Next; nil for "".
+func parseCursor(text string) (*JobLine, error) {
 	if text == "" {
 		return nil, nil
 	}
 	ms, id, _ := strings.Cut(text, "-")
-	at, err := strconv.ParseInt(ms, 10, 64)
+	firstSeen, err := strconv.ParseInt(ms, 10, 64)
 	if err != nil || !wire.ValidJob(id) {
-		return nil, bad("after %.200q is no value of next", text)
+		return nil, badRequest("after %.200q is no value of next", text)
 	}
-	return &JobLine{Job: id, Submitted: at}, nil
+	return &JobLine{Job: id, Submitted: firstSeen}, nil
 }
 
-// sees reports whether the caller may see a job.
-func (c *call) sees(job string) bool { return c.who.Tenant == "" || message.Owner(job) == c.who.Tenant }
+// maySee reports whether the caller may see a job.
+func (c *call) maySee(job string) bool {
+	return c.caller.Tenant == "" || message.Owner(job) == c.caller.Tenant
+}

@@ -52,14 +52,16 @@ type Submitted struct {
 	Status string `json:"status"`
 }
 
-// infer answers queries.
-func (g *Gateway) infer(c *call) error {
-	own, err := c.client()
+// postInfer asks queries of a model and answers with their results, or, if the request is asynchronous, with the job's
+// id. If the client goes away and did not choose the job's id, the job is cancelled.
+func (g *Gateway) postInfer(c *call) error {
+	tenantClient, err := c.client()
 	if err != nil {
 		return err
 	}
-	ctx := c.r.Context()
-	named, async, request, err := c.request(ctx)
+	// submit the job
+	ctx := c.request.Context()
+	request, options, err := c.readJob(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,55 +69,57 @@ func (g *Gateway) infer(c *call) error {
 		return err
 	}
 	job, deadline := request.Job, request.DeadlineMS
-	digest, err := own.Submit(ctx, *request)
+	digest, err := tenantClient.Submit(ctx, *request)
 	if err != nil {
 		return err
 	}
 	request = nil // the tables of the model are not held while its answer is waited for
-	c.release()
+	c.releaseBytes()
 
-	c.w.Header().Set("Location", "/v1/jobs/"+job)
-	if async {
-		return c.json(http.StatusAccepted, Submitted{job, digest, StatusPending})
+	c.response.Header().Set("Location", "/v1/jobs/"+job)
+	if options.isAsync {
+		return c.writeJSON(http.StatusAccepted, Submitted{job, digest, StatusPending})
 	}
+
+	// wait for its answer
 	patience := g.limits.Patience
 	if deadline > 0 && deadline < patience.Milliseconds() {
 		patience = min(patience, time.Duration(deadline)*time.Millisecond+time.Second)
 	}
 	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	answer, err := own.Wait(wait, job)
+	answer, err := tenantClient.Wait(wait, job)
 	switch {
 	case err == nil:
-		return c.answer(answer)
-	case awayOf(ctx) != nil:
-		return infrastructure("%w; the job goes on: GET /v1/jobs/%s has its answer when it is back", awayOf(ctx), job)
-	case ctx.Err() != nil && !named:
-		// nobody knows the job's id: nobody will ask for its answer
+		return c.writeAnswer(answer)
+	case lossOf(ctx) != nil:
+		return infrastructure("%w; the job goes on: GET /v1/jobs/%s has its answer when it is back", lossOf(ctx), job)
+	case ctx.Err() != nil && !options.isIDGiven:
+		// the client went away, and nobody knows the job's id: nobody will ask for its answer
 		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		return errors.Join(ctx.Err(), own.Cancel(tell, job, "the client went away"))
+		return errors.Join(ctx.Err(), tenantClient.Cancel(tell, job, "the client went away"))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case wait.Err() != nil:
 		info := infoOf(fault.New(fault.Deadline, "no answer within %s; the job goes on: GET /v1/jobs/%s has its answer", patience, job))
-		return c.json(http.StatusGatewayTimeout, Answer{
+		return c.writeJSON(http.StatusGatewayTimeout, Answer{
 			Job: job, Digest: digest, Status: StatusPending, Error: &info, Results: []query.Result{},
 		})
 	}
 	return err
 }
 
-// answer writes an answer, with the status of its error if it is one.
-func (c *call) answer(a *wire.Answer) error {
+// writeAnswer writes an answer, with the status of its error if it has one.
+func (c *call) writeAnswer(a *wire.Answer) error {
 	status := http.StatusOK
 	if a.Error != nil {
 		status = statusOfCode(a.Error.Code)
 	}
-	return c.json(status, answerOf(a))
+	return c.writeJSON(status, answerOf(a))
 }
 
-// answerOf is an answer as it is written.
+// answerOf returns an answer in the form in which it is written.
 func answerOf(a *wire.Answer) Answer {
 	out := Answer{Job: a.Job, Tenant: a.Tenant, Digest: a.Digest, Status: a.Status, Error: a.Error, Results: a.Results}
 	if out.Results == nil {
@@ -124,55 +128,65 @@ func answerOf(a *wire.Answer) Answer {
 	return out
 }
 
-// request reads the request; named says that its client chose the job's id.
-func (c *call) request(ctx context.Context) (named, async bool, request *wire.Request, err error) {
-	in, err := c.asked()
+// inferOptions are the parts of a request for answers that its job does not have.
+type inferOptions struct {
+	isIDGiven bool // the client chose the job's id
+	isAsync   bool // the client does not wait for the answer
+}
+
+// readJob reads a request for answers, and returns its job and its options.
+func (c *call) readJob(ctx context.Context) (*wire.Request, inferOptions, error) {
+	in, err := c.readInfer()
 	if err != nil {
-		return false, false, nil, err
+		return nil, inferOptions{}, err
 	}
 	isListed := in.Queries != nil
 	if !isListed {
 		in.Queries = []Query{in.Query}
 	} else if !reflect.ValueOf(in.Query).IsZero() {
-		return false, false, nil, bad("one query may be given flat, or several in queries, and not both")
+		return nil, inferOptions{}, badRequest("one query may be given flat, or several in queries, and not both")
 	}
-	request = &wire.Request{Tenant: in.Tenant, Settings: in.Settings, DeadlineMS: in.DeadlineMS}
+
+	// id and tenant
+	request := &wire.Request{Tenant: in.Tenant, Settings: in.Settings, DeadlineMS: in.DeadlineMS}
 	id := in.Job
 	if in.Look {
 		if id != "" {
-			return false, false, nil, bad("look makes up the job's id: job is not given beside it")
+			return nil, inferOptions{}, badRequest("look makes up the job's id: job is not given beside it")
 		}
 		id = lookPrefix + nuid.Next()
 	}
-	if request.Job, err = c.jobOf(id); err != nil {
-		return false, false, nil, err
+	if request.Job, err = c.jobID(id); err != nil {
+		return nil, inferOptions{}, err
 	}
-	if c.who.Tenant != "" {
-		if in.Tenant != "" && in.Tenant != c.who.Tenant {
-			return false, false, nil, refuse(http.StatusForbidden, fault.BadInput, "the key is not that of tenant %.80q", in.Tenant)
+	if c.caller.Tenant != "" {
+		if in.Tenant != "" && in.Tenant != c.caller.Tenant {
+			return nil, inferOptions{}, refuse(http.StatusForbidden, fault.BadInput, "the key is not that of tenant %.80q", in.Tenant)
 		}
 		request.Tenant = ""
 	}
-	l, err := c.modelOf(ctx, &in, request)
+
+	// model and queries
+	labels, err := c.takeModel(ctx, &in, request)
 	if err != nil {
-		return false, false, nil, err
+		return nil, inferOptions{}, err
 	}
-	request.Queries, err = queries(in.Queries, isListed, l)
-	return in.Job != "", in.Async, request, err
+	request.Queries, err = queriesOf(in.Queries, isListed, labels)
+	return request, inferOptions{isIDGiven: in.Job != "", isAsync: in.Async}, err
 }
 
-// jobOf returns the full id of a job of the caller; for "", an id without a job.
-func (c *call) jobOf(id string) (string, error) {
+// jobID returns the full id of a job of the caller, with the tenant in front. For "" it makes up an id.
+func (c *call) jobID(id string) (string, error) {
 	if id == "" {
 		id = nuid.Next()
 	}
-	if owner := c.who.Tenant; owner != "" && !strings.Contains(id, ".") {
+	if owner := c.caller.Tenant; owner != "" && !strings.Contains(id, ".") {
 		id = owner + "." + id
 	}
 	if !wire.ValidJob(id) {
-		return "", bad("job %.130q is not [A-Za-z0-9_-]{1,64}, nor that of an owner, a dot and that", id)
+		return "", badRequest("job %.130q is not [A-Za-z0-9_-]{1,64}, nor that of an owner, a dot and that", id)
 	}
-	if owner := c.who.Tenant; owner != "" && message.Owner(id) != owner {
+	if owner := c.caller.Tenant; owner != "" && message.Owner(id) != owner {
 		return "", notFound("job %s is not one of tenant %s", id, owner)
 	}
 	return id, nil

@@ -30,37 +30,39 @@ type Job struct {
 	model, answer uint64 // sequences in their streams, 0: gone
 }
 
-// job answers with a job.
-func (g *Gateway) job(c *call) error {
-	id, err := c.jobOf(c.r.PathValue("job"))
+// getJob answers with a job.
+func (g *Gateway) getJob(c *call) error {
+	id, err := c.jobID(c.request.PathValue("job"))
 	if err != nil {
 		return err
 	}
-	glance, err := flag(c.r.URL.Query(), "glance", false)
+	glance, err := boolParameter(c.request.URL.Query(), "glance", false)
 	if err != nil {
 		return err
 	}
-	job, err := c.look(c.r.Context(), id)
+	job, err := c.findJob(c.request.Context(), id)
 	if err != nil {
 		return err
 	}
 	if glance {
 		lines := []JobLine{{Job: id, Submitted: job.Submitted, Answered: job.Answered, model: job.model, answer: job.answer}}
-		if err := c.glance(lines); err != nil {
+		if err := c.addGlances(lines); err != nil {
 			return err
 		}
 		job.Glance = lines[0].Glance
 	}
-	return c.json(http.StatusOK, job)
+	return c.writeJSON(http.StatusOK, job)
 }
 
-// look finds out how a job is.
-func (c *call) look(ctx context.Context, id string) (*Job, error) {
-	b := c.g.bus
-	if err := c.g.board.listen(); err != nil {
+// findJob returns the state of a job: its answer if there is one, its progress and its timeline.
+func (c *call) findJob(ctx context.Context, id string) (*Job, error) {
+	b := c.gateway.bus
+	if err := c.gateway.board.listen(); err != nil {
 		return nil, err
 	}
-	job := &Job{Answer: Answer{Job: id, Status: StatusPending, Results: []query.Result{}}, Progress: c.g.board.of(id)}
+	job := &Job{Answer: Answer{Job: id, Status: StatusPending, Results: []query.Result{}}, Progress: c.gateway.board.reportsOf(id)}
+
+	// the model first, since it is removed after the answer is stored
 	model, err := b.Log.GetRaw(ctx, bus.StreamModel, message.AnyLane(id))
 	if err == nil {
 		job.model, job.Submitted = model.Sequence, bus.StoredAt(model.Header, model.Time).UnixMilli()
@@ -69,12 +71,13 @@ func (c *call) look(ctx context.Context, id string) (*Job, error) {
 	} else if !errors.Is(err, bus.ErrNotFound) {
 		return nil, err
 	}
-	// in this order: a model goes after its answer has come
+
+	// the answer
 	answer, err := b.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(id))
 	switch {
 	case errors.Is(err, bus.ErrNotFound) && model == nil:
 		return nil, notFound("%w: %s", client.ErrUnknownJob, id)
-	case errors.Is(err, bus.ErrNotFound):
+	case errors.Is(err, bus.ErrNotFound): // the job is pending
 	case err != nil:
 		return nil, err
 	default:
@@ -84,50 +87,52 @@ func (c *call) look(ctx context.Context, id string) (*Job, error) {
 		}
 		job.Answer, job.answer, job.Answered = answerOf(&a), answer.Sequence, answer.Time.UnixMilli()
 	}
-	return job, c.trace(ctx, job, model)
+	return job, c.addTimeline(ctx, job, model)
 }
 
-// cancel ends a job without a result, and answers with how it ended.
-func (g *Gateway) cancel(c *call) error {
-	id, err := c.jobOf(c.r.PathValue("job"))
+// cancelJob ends a job without a result, and answers with how it ended.
+func (g *Gateway) cancelJob(c *call) error {
+	id, err := c.jobID(c.request.PathValue("job"))
 	if err != nil {
 		return err
 	}
-	own, err := c.client()
+	tenantClient, err := c.client()
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithTimeout(c.r.Context(), g.limits.Patience)
+	ctx, stop := context.WithTimeout(c.request.Context(), g.limits.Patience)
 	defer stop()
-	if _, err := c.look(ctx, id); err != nil {
+	if _, err := c.findJob(ctx, id); err != nil {
 		return err
 	}
-	if err := own.Cancel(ctx, id, "cancelled over HTTP"); err != nil {
+	if err := tenantClient.Cancel(ctx, id, "cancelled over HTTP"); err != nil {
 		return err
 	}
-	a, err := own.Wait(ctx, id)
+	a, err := tenantClient.Wait(ctx, id)
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, answerOf(a))
+	return c.writeJSON(http.StatusOK, answerOf(a))
 }
 
-// events sends the news of a job until its answer, as server-sent events.
-func (g *Gateway) events(c *call) error {
-	id, err := c.jobOf(c.r.PathValue("job"))
+// streamEvents sends the news of a job until its answer, as server-sent events.
+func (g *Gateway) streamEvents(c *call) error {
+	id, err := c.jobID(c.request.PathValue("job"))
 	if err != nil {
 		return err
 	}
-	own, err := c.client()
+	tenantClient, err := c.client()
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(c.r.Context())
+
+	// hear of its progress, before the first look, so that nothing falls between
+	ctx, stop := context.WithCancel(c.request.Context())
 	defer stop()
-	said := make(chan wire.Progress, mostProgress)
-	unwatch, err := own.Watch(id, func(p wire.Progress) {
+	progress := make(chan wire.Progress, mostProgress)
+	unwatch, err := tenantClient.Watch(id, func(p wire.Progress) {
 		select {
-		case said <- p:
+		case progress <- p:
 		default: // the client is slow: progress may be lost
 		}
 	})
@@ -135,11 +140,13 @@ func (g *Gateway) events(c *call) error {
 		return err
 	}
 	defer unwatch()
-	job, err := c.look(ctx, id)
+
+	// how the job is now
+	job, err := c.findJob(ctx, id)
 	if err != nil {
 		return err
 	}
-	s, err := c.stream()
+	s, err := c.startStream()
 	if err != nil {
 		return err
 	}
@@ -150,31 +157,32 @@ func (g *Gateway) events(c *call) error {
 		return err
 	}
 
+	// what happens until its answer
 	answered := make(chan error, 1)
 	go func() {
-		_, err := own.Wait(ctx, id)
+		_, err := tenantClient.Wait(ctx, id)
 		answered <- err
 	}()
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	grow := time.NewTicker(soFarEvery)
-	defer grow.Stop()
-	done := len(job.Timeline)
+	soFar := time.NewTicker(soFarEvery)
+	defer soFar.Stop()
+	spanCount := len(job.Timeline)
 	for {
 		select {
-		case p := <-said:
+		case p := <-progress:
 			err = s.send("progress", Progress{p.Stage, p.Done, p.Total, p.Text, p.Time})
 		case err = <-answered:
 			if err == nil {
-				job, err = c.look(ctx, id)
+				job, err = c.findJob(ctx, id)
 			}
 			if err != nil {
 				return s.send("error", Failure{infoOf(err)})
 			}
 			return s.send("answer", job)
-		case <-grow.C:
-			if job, err = c.look(ctx, id); err == nil && len(job.Timeline) != done {
-				done = len(job.Timeline)
+		case <-soFar.C:
+			if job, err = c.findJob(ctx, id); err == nil && len(job.Timeline) != spanCount {
+				spanCount = len(job.Timeline)
 				err = s.send("job", job)
 			}
 		case <-beat.C:

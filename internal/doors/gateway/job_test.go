@@ -143,7 +143,7 @@ func TestFormulas(t *testing.T) {
 	want[Answer](s, 200, "POST", "/v1/infer?job=file", formula, "Content-Type", "text/plain")
 	want[Answer](s, 200, "POST", "/v1/infer", `{"job": "named", "model_name": "clauses"}`)
 	want[Answer](s, 200, "POST", "/v1/infer", `{"job": "rain", "model": `+rain+`}`)
-	if _, err := s.gateway.own.Submit(t.Context(), wire.Request{Job: "text", Text: formula, Queries: []query.Query{{}}}); err != nil {
+	if _, err := s.gateway.ownClient.Submit(t.Context(), wire.Request{Job: "text", Text: formula, Queries: []query.Query{{}}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // read, and remembered

@@ -22,9 +22,9 @@ import (
 
 // Key is the permission of a caller.
 type Key struct {
-	Tenant   string // whose jobs and models; "": everybody's
+	Tenant   string // whose jobs and models the caller may see; "": everybody's
 	ReadOnly bool
-	sum      [sha256.Size]byte
+	sum      [sha256.Size]byte // of the key's text
 }
 
 // Everybody stands in a file of keys for the tenant of a key that is everybody's.
@@ -44,18 +44,18 @@ type Keys struct {
 // that changes and cannot be read leaves the keys as they were, and is logged.
 func OpenKeys(path string, log *slog.Logger) (*Keys, error) {
 	file, err := watched.Open("the keys", path, func(text string) ([]Key, error) {
-		var all []Key
+		var keys []Key
 		for _, l := range watched.Lines(text) {
-			one, err := parseKey(strings.Fields(l.Text))
+			key, err := parseKey(strings.Fields(l.Text))
 			if err != nil {
 				return nil, fmt.Errorf("%s, line %d: %w", path, l.Number, err)
 			}
-			all = append(all, one)
+			keys = append(keys, key)
 		}
-		if len(all) == 0 {
+		if len(keys) == 0 {
 			return nil, fmt.Errorf("%s: no keys in it", path)
 		}
-		return all, nil
+		return keys, nil
 	}, log)
 	if err != nil {
 		return nil, fault.New(fault.BadInput, "--keys: %w", err)
@@ -63,36 +63,41 @@ func OpenKeys(path string, log *slog.Logger) (*Keys, error) {
 	return &Keys{file}, nil
 }
 
-// parseKey reads the words of a line.
+// parseKey reads the words of a line of a file of keys: a tenant, a key or its hash, and perhaps read-only.
 func parseKey(words []string) (Key, error) {
-	one := Key{Tenant: words[0]}
+	// tenant
+	key := Key{Tenant: words[0]}
 	switch {
-	case one.Tenant == Everybody:
-		one.Tenant = ""
-	case !form.IsOwner(one.Tenant) || access.Reserved(one.Tenant):
-		return Key{}, fmt.Errorf("tenant %.80q is neither [A-Za-z0-9_-]{1,64} nor *", one.Tenant)
+	case key.Tenant == Everybody:
+		key.Tenant = ""
+	case !form.IsOwner(key.Tenant) || access.Reserved(key.Tenant):
+		return Key{}, fmt.Errorf("tenant %.80q is neither [A-Za-z0-9_-]{1,64} nor *", key.Tenant)
 	}
+
+	// read-only
 	switch {
 	case len(words) < 2:
 		return Key{}, fmt.Errorf("a tenant, a key and perhaps read-only are needed")
 	case len(words) == 3 && words[2] == "read-only":
-		one.ReadOnly = true
+		key.ReadOnly = true
 	case len(words) > 2:
 		return Key{}, fmt.Errorf("the text after the key is not read-only")
 	}
-	if digits, hashed := strings.CutPrefix(words[1], "sha256:"); hashed {
+
+	// key
+	if digits, isHash := strings.CutPrefix(words[1], "sha256:"); isHash {
 		sum, err := hex.DecodeString(digits)
 		if err != nil || len(sum) != sha256.Size {
 			return Key{}, fmt.Errorf("sha256: is not followed by 64 hexadecimal digits")
 		}
-		copy(one.sum[:], sum)
-		return one, nil
+		copy(key.sum[:], sum)
+		return key, nil
 	}
 	if len(words[1]) < leastKey {
 		return Key{}, fmt.Errorf("a key has at least %d characters", leastKey)
 	}
-	one.sum = sha256.Sum256([]byte(words[1]))
-	return one, nil
+	key.sum = sha256.Sum256([]byte(words[1]))
+	return key, nil
 }
 
 // Of returns the key that a header Authorization has. It takes the same time for every wrong key.
@@ -103,10 +108,10 @@ func (k *Keys) Of(authorization string) (Key, error) {
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(key)))
 	var found *Key
-	all := k.file.Now()
-	for i := range all {
-		if subtle.ConstantTimeCompare(all[i].sum[:], sum[:]) == 1 {
-			found = &all[i]
+	keys := k.file.Now()
+	for i := range keys { // no break: the time must not depend on the key
+		if subtle.ConstantTimeCompare(keys[i].sum[:], sum[:]) == 1 {
+			found = &keys[i]
 		}
 	}
 	if found == nil {
@@ -115,30 +120,30 @@ func (k *Keys) Of(authorization string) (Key, error) {
 	return *found, nil
 }
 
-// tenants are the clients of the tenants with keys.
-type tenants struct {
+// tenantClients are the clients of the tenants with keys.
+type tenantClients struct {
 	options client.Options // of the gateway's own client
 
-	mu  sync.Mutex
-	all map[string]*client.Client // under mu
+	mu      sync.Mutex
+	clients map[string]*client.Client // under mu
 }
 
-// of returns a client with the permissions of the tenant.
-func (t *tenants) of(nc *nats.Conn, tenant string) (*client.Client, error) {
+// clientOf returns a client with the permissions of the tenant.
+func (t *tenantClients) clientOf(nc *nats.Conn, tenant string) (*client.Client, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if one := t.all[tenant]; one != nil {
-		return one, nil
+	if tenantClient := t.clients[tenant]; tenantClient != nil {
+		return tenantClient, nil
 	}
 	o := t.options
 	o.Tenant = tenant
-	one, err := client.New(nc, o)
+	tenantClient, err := client.New(nc, o)
 	if err != nil {
 		return nil, err
 	}
-	if t.all == nil {
-		t.all = map[string]*client.Client{}
+	if t.clients == nil {
+		t.clients = map[string]*client.Client{}
 	}
-	t.all[tenant] = one
-	return one, nil
+	t.clients[tenant] = tenantClient
+	return tenantClient, nil
 }

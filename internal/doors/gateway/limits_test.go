@@ -208,7 +208,7 @@ func TestRateOfAKey(t *testing.T) {
 
 // TestRates: twice the rate at once, and exactly the rate on the average.
 func TestRates(t *testing.T) {
-	r := rates{second: 50}
+	r := rateLimiter{perSecond: 50}
 	now := time.Unix(1e9, 0)
 	came := 0
 	for range 10_000 { // ten seconds, a millisecond each
@@ -224,8 +224,8 @@ func TestRates(t *testing.T) {
 		r.wait(strconv.Itoa(i), now)
 		now = now.Add(time.Second)
 	}
-	if len(r.spent) > mostSpent+1 {
-		t.Errorf("%d keys are remembered", len(r.spent))
+	if len(r.spentUntil) > mostSpent+1 {
+		t.Errorf("%d keys are remembered", len(r.spentUntil))
 	}
 }
 
@@ -265,8 +265,8 @@ func TestModelsLargerThanTheirBodies(t *testing.T) {
 // TestLargeEvents count among bodies, as large responses do, until they are taken.
 func TestLargeEvents(t *testing.T) {
 	s := start(t, false, func(c *Config) { c.Limits.Bodies = 8 << 20 })
-	c := &call{g: s.gateway, w: httptest.NewRecorder(), r: httptest.NewRequest("GET", "/v1/jobs/j/events", nil)}
-	events, err := c.stream()
+	c := &call{gateway: s.gateway, response: httptest.NewRecorder(), request: httptest.NewRequest("GET", "/v1/jobs/j/events", nil)}
+	events, err := c.startStream()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ type metrics struct {
 	seconds *prometheus.HistogramVec
 }
 
-// newMetrics returns metrics that a registry has, if there is one.
+// newMetrics returns the metrics of a gateway, registered unless registry is nil.
 func newMetrics(registry prometheus.Registerer, g *Gateway) *metrics {
 	m := &metrics{seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: "basetensor",
@@ -25,10 +25,10 @@ func newMetrics(registry prometheus.Registerer, g *Gateway) *metrics {
 	if registry == nil {
 		return m
 	}
-	gauge := func(name, help string, of *shares.Room) prometheus.Collector {
+	gauge := func(name, help string, room *shares.Room) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "basetensor", Name: name, Help: help,
-		}, func() float64 { return float64(of.Used()) })
+		}, func() float64 { return float64(room.Used()) })
 	}
 	registry.MustRegister(m.seconds,
 		gauge("http_requests", "Requests over HTTP under way.", &g.requests),
@@ -36,7 +36,7 @@ func newMetrics(registry prometheus.Registerer, g *Gateway) *metrics {
 	return m
 }
 
-// count counts a request.
-func (m *metrics) count(method, route string, code int, took time.Duration) {
+// countRequest counts a request and its time.
+func (m *metrics) countRequest(method, route string, code int, took time.Duration) {
 	m.seconds.WithLabelValues(method, route, strconv.Itoa(code)).Observe(took.Seconds())
 }

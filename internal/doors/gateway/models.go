@@ -20,45 +20,46 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// modelOf finds the model of a request, writes into the request the parts of it that travel, and
-// returns the names of its variables.
-func (c *call) modelOf(ctx context.Context, in *Infer, request *wire.Request) (*factorgraph.Labels, error) {
-	given := 0
+// takeModel finds the model of a request, puts it into the job, as it travels, and returns the names of its variables.
+// Exactly one of model, text and model_name has to be given.
+func (c *call) takeModel(ctx context.Context, in *Infer, job *wire.Request) (*factorgraph.Labels, error) {
+	givenCount := 0
 	for _, has := range []bool{in.Model != nil, in.Text != "", in.ModelName != ""} {
 		if has {
-			given++
+			givenCount++
 		}
 	}
-	if given != 1 {
-		return nil, bad("exactly one of model, text and model_name is needed, not %d of them", given)
+	if givenCount != 1 {
+		return nil, badRequest("exactly one of model, text and model_name is needed, not %d of them", givenCount)
 	}
 	if in.Format != "" && in.Text == "" {
-		return nil, bad("format belongs to text, which is not given")
+		return nil, badRequest("format belongs to text, which is not given")
 	}
 	if in.ModelName != "" {
-		return c.registered(ctx, in.ModelName, request)
+		return c.takeRegistered(ctx, in.ModelName, job)
 	}
 
+	// the model of the request itself
 	field, text, format := "model", []byte(in.Model), string(formats.JSON)
 	if in.Text != "" {
 		field, text, format = "text", []byte(in.Text), in.Format
 	}
-	m, err := parse(text, format, c.g.limits.Body)
+	m, err := parseModel(text, format, c.gateway.limits.Body)
 	if err != nil {
-		return nil, bad("%s: %w", field, err)
+		return nil, badRequest("%s: %w", field, err)
 	}
-	of, err := wire.NewRequest(m)
+	message, err := wire.NewRequest(m)
 	if err != nil {
 		return nil, err
 	}
-	request.Model = of.Model
-	c.model = fmt.Sprintf("%d variables", len(m.Domains))
+	job.Model = message.Model
+	c.askedModel = fmt.Sprintf("%d variables", len(m.Domains))
 	return m.Labels()
 }
 
-// parse reads a model file of so many bytes at most, decompressed, and checks it; 0 is as many as are read anywhere. For "" the text shows
-// the format.
-func parse(text []byte, format string, most int64) (*factorgraph.Model, error) {
+// parseModel reads a model file of at most most bytes, decompressed, and checks it. 0 stands for the default limit. If
+// format is "", the text shows the format.
+func parseModel(text []byte, format string, most int64) (*factorgraph.Model, error) {
 	var as formats.Format
 	if format != "" {
 		var err error
@@ -75,26 +76,26 @@ const (
 	knownBytes = 64 << 20
 )
 
-// registered finds a registered model, and names it in the request.
-func (c *call) registered(ctx context.Context, name string, request *wire.Request) (*factorgraph.Labels, error) {
+// takeRegistered finds a registered model, names it in the job by its digest, and returns the names of its variables.
+func (c *call) takeRegistered(ctx context.Context, name string, job *wire.Request) (*factorgraph.Labels, error) {
 	digest, err := c.digestOf(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	request.ModelDigest, c.model = digest, digest
-	key := c.who.Tenant + "." + digest
-	if l, ok := c.g.known.Get(key); ok {
-		return l, nil
+	job.ModelDigest, c.askedModel = digest, digest
+	key := c.caller.Tenant + "." + digest
+	if labels, ok := c.gateway.labels.Get(key); ok {
+		return labels, nil
 	}
-	m, err := c.fetch(ctx, c.who.Tenant, digest)
+	m, err := c.fetchModel(ctx, c.caller.Tenant, digest)
 	if err != nil {
 		return nil, err
 	}
-	l, err := m.Labels()
+	labels, err := m.Labels()
 	if err != nil {
 		return nil, err
 	}
-	return c.g.known.Add(key, l, labelBytes(m)), nil
+	return c.gateway.labels.Add(key, labels, labelBytes(m)), nil
 }
 
 // labelBytes estimates the memory of the labels of a model.
@@ -103,8 +104,8 @@ func labelBytes(m *factorgraph.Model) int64 {
 	for _, name := range slices.Concat(m.Names, m.Aliases) {
 		n += 64 + int64(len(name))
 	}
-	for _, of := range m.States {
-		for _, state := range of {
+	for _, states := range m.States {
+		for _, state := range states {
 			n += 64 + int64(len(state))
 		}
 	}
@@ -114,16 +115,21 @@ func labelBytes(m *factorgraph.Model) int64 {
 // fewestDigits is the minimum number of digits of a digest that name a model.
 const fewestDigits = 6
 
-// digestOf returns the digest of a model: by its name, alarm or alarm@3, its digest, or the beginning of that.
+// digestOf returns the digest of a registered model. name is its name, such as alarm or alarm@3, its digest, or at
+// least six digits with which only its digest begins.
 func (c *call) digestOf(ctx context.Context, name string) (string, error) {
 	name = strings.TrimPrefix(name, "digest:")
-	if len(name) < fewestDigits || strings.Trim(name, "0123456789abcdef") != "" || len(name) == 64 {
-		return c.named(ctx, name)
+	isHexadecimal := strings.Trim(name, "0123456789abcdef") == ""
+	mayBePrefix := len(name) >= fewestDigits && isHexadecimal && len(name) != 64
+	if !mayBePrefix {
+		return c.findDigest(ctx, name)
 	}
-	if digest, err := c.named(ctx, name); err == nil {
+	if digest, err := c.findDigest(ctx, name); err == nil {
 		return digest, nil
 	}
-	all, err := c.models(ctx)
+
+	// the only digest that begins so
+	all, err := c.visibleModels(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -133,7 +139,7 @@ func (c *call) digestOf(ctx context.Context, name string) (string, error) {
 			continue
 		}
 		if found != "" {
-			return "", bad("%s begins the digests of several models: %.16s… and %.16s…", name, found, m.Digest)
+			return "", badRequest("%s begins the digests of several models: %.16s… and %.16s…", name, found, m.Digest)
 		}
 		found = m.Digest
 	}
@@ -143,34 +149,34 @@ func (c *call) digestOf(ctx context.Context, name string) (string, error) {
 	return found, nil
 }
 
-// named finds a model by its name or its whole digest.
-func (c *call) named(ctx context.Context, name string) (string, error) {
-	own, err := c.client()
+// findDigest returns the digest of a model by its name or its whole digest.
+func (c *call) findDigest(ctx context.Context, name string) (string, error) {
+	tenantClient, err := c.client()
 	if err != nil {
 		return "", err
 	}
-	v, err := own.FindModel(ctx, name)
+	v, err := tenantClient.FindModel(ctx, name)
 	return v.Digest, err
 }
 
-// models lists the registered models that the caller may name.
-func (c *call) models(ctx context.Context) (client.Registered, error) {
-	all, err := c.g.own.Registered(ctx)
+// visibleModels returns the registered models that the caller may name.
+func (c *call) visibleModels(ctx context.Context) (client.Registered, error) {
+	all, err := c.gateway.ownClient.Registered(ctx)
 	all.Models = slices.DeleteFunc(all.Models, func(m client.RegisteredModel) bool {
-		return m.Owner != "" && m.Owner != c.who.Tenant && c.who.Tenant != ""
+		return m.Owner != "" && m.Owner != c.caller.Tenant && c.caller.Tenant != ""
 	})
-	if c.who.Tenant != "" {
+	if c.caller.Tenant != "" {
 		all.Skipped = nil
 	}
 	return all, err
 }
 
-// fetch reads a model that an owner's jobs may name.
-func (c *call) fetch(ctx context.Context, owner, digest string) (*factorgraph.Model, error) {
+// fetchModel reads a registered model that jobs of the owner may name.
+func (c *call) fetchModel(ctx context.Context, owner, digest string) (*factorgraph.Model, error) {
 	if !form.IsDigest(digest) {
 		return nil, notFound("%.80q is no digest of a model", digest)
 	}
-	b, err := c.g.bus.Models.Get(ctx, owner, digest)
+	b, err := c.gateway.bus.Models.Get(ctx, owner, digest)
 	if err != nil {
 		if errors.Is(err, client.ErrNotFound) {
 			return nil, notFound("no model is registered under the digest %s", digest)
@@ -181,15 +187,16 @@ func (c *call) fetch(ctx context.Context, owner, digest string) (*factorgraph.Mo
 	if err := wire.Decode(b, &g); err != nil {
 		return nil, err
 	}
-	return decode(g.Model, g.Text)
+	return decodeModel(g.Model, g.Text)
 }
 
-// ownerOf returns the owner of a model: a caller that may see everybody's models finds each.
+// ownerOf returns the owner of a model, which is the caller's tenant. A caller without a tenant finds the models of
+// everybody.
 func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
-	if c.who.Tenant != "" {
-		return c.who.Tenant, nil
+	if c.caller.Tenant != "" {
+		return c.caller.Tenant, nil
 	}
-	all, err := c.models(ctx)
+	all, err := c.visibleModels(ctx)
 	for _, m := range all.Models {
 		if m.Digest == digest {
 			return m.Owner, err
@@ -198,10 +205,10 @@ func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
 	return "", err
 }
 
-// decode reads a model that travelled.
-func decode(native *wire.Model, text string) (*factorgraph.Model, error) {
+// decodeModel returns a model as it travelled: native, or, if that is nil, as the text of a file.
+func decodeModel(native *wire.Model, text string) (*factorgraph.Model, error) {
 	if native == nil {
-		return parse([]byte(text), "", 0)
+		return parseModel([]byte(text), "", 0)
 	}
 	m, err := native.Decode()
 	if err == nil {
@@ -227,9 +234,9 @@ type Models struct {
 	Skipped []string `json:"skipped,omitempty"` // stored messages that cannot be read, with the reason: operators see and remove them
 }
 
-// modelList lists the registered models.
-func (g *Gateway) modelList(c *call) error {
-	all, err := c.models(c.r.Context())
+// listModels answers with the registered models.
+func (g *Gateway) listModels(c *call) error {
+	all, err := c.visibleModels(c.request.Context())
 	if err != nil {
 		return err
 	}
@@ -238,33 +245,35 @@ func (g *Gateway) modelList(c *call) error {
 		out.Skipped = append(out.Skipped, m.String())
 	}
 	for _, m := range all.Models {
-		one, named := Model{Digest: m.Digest, Owner: m.Owner, Bytes: m.Bytes, Time: m.Time.UnixMilli()}, false
+		// a line for each version of a name, or one without a name
+		line, hasName := Model{Digest: m.Digest, Owner: m.Owner, Bytes: m.Bytes, Time: m.Time.UnixMilli()}, false
 		for _, v := range all.Versions {
 			if v.Digest == m.Digest && v.Owner == m.Owner {
-				one.Name, one.Version, one.By, one.Time, named = v.Name, v.Version, v.By, v.Time.UnixMilli(), true
-				out.Models = append(out.Models, one)
+				line.Name, line.Version, line.By, line.Time, hasName = v.Name, v.Version, v.By, v.Time.UnixMilli(), true
+				out.Models = append(out.Models, line)
 			}
 		}
-		if !named {
-			out.Models = append(out.Models, one)
+		if !hasName {
+			out.Models = append(out.Models, line)
 		}
 	}
-	return c.json(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, out)
 }
 
-// modelPost registers the model file that is the body.
-func (g *Gateway) modelPost(c *call) error {
+// postModel registers the model file that is the body.
+func (g *Gateway) postModel(c *call) error {
 	m, err := c.register()
 	if err != nil {
 		return err
 	}
-	c.what = m.Digest
-	c.w.Header().Set("Location", "/v1/models/"+m.Digest)
-	return c.json(http.StatusCreated, m)
+	c.changed = m.Digest
+	c.response.Header().Set("Location", "/v1/models/"+m.Digest)
+	return c.writeJSON(http.StatusCreated, m)
 }
 
-// modelPut registers the body under a name: other bytes are a new version.
-func (g *Gateway) modelPut(c *call) error {
+// putModel registers the model file that is the body under a name. If its content differs from the last version, it is
+// a new version.
+func (g *Gateway) putModel(c *call) error {
 	m, err := c.register()
 	if err != nil {
 		return err
@@ -273,72 +282,72 @@ func (g *Gateway) modelPut(c *call) error {
 	if err != nil {
 		return err
 	}
-	by := c.who.Tenant
+	by := c.caller.Tenant
 	if by == "" {
 		by = Stage
 	}
-	v, err := own.NameModel(c.r.Context(), c.r.PathValue("model"), m.Digest, by)
+	v, err := own.NameModel(c.request.Context(), c.request.PathValue("model"), m.Digest, by)
 	if err != nil {
 		return err
 	}
-	c.what = v.String() + " " + v.Digest
-	return c.json(http.StatusOK, Model{Name: v.Name, Version: v.Version, By: v.By, Digest: v.Digest, Owner: v.Owner})
+	c.changed = v.String() + " " + v.Digest
+	return c.writeJSON(http.StatusOK, Model{Name: v.Name, Version: v.Version, By: v.By, Digest: v.Digest, Owner: v.Owner})
 }
 
 // register registers the model that is the body.
 func (c *call) register() (Model, error) {
-	m, err := parse(c.text, c.r.URL.Query().Get("format"), c.g.limits.Body)
+	m, err := parseModel(c.body, c.request.URL.Query().Get("format"), c.gateway.limits.Body)
 	if err != nil {
-		return Model{}, bad("model: %w", err)
+		return Model{}, badRequest("model: %w", err)
 	}
 	graph, err := wire.NewGraph(m)
 	if err != nil {
-		return Model{}, bad("model: %w", err)
+		return Model{}, badRequest("model: %w", err)
 	}
 	own, err := c.client()
 	if err != nil {
 		return Model{}, err
 	}
-	digest, err := own.PutModel(c.r.Context(), graph)
-	return Model{Digest: digest, Owner: c.who.Tenant}, err
+	digest, err := own.PutModel(c.request.Context(), graph)
+	return Model{Digest: digest, Owner: c.caller.Tenant}, err
 }
 
 // formGraph is the format of a model as its variables and scopes alone.
 const formGraph = "graph"
 
-// modelGet answers with a model in some format.
-func (g *Gateway) modelGet(c *call) error {
-	digest, err := c.digestOf(c.r.Context(), c.r.PathValue("model"))
+// getModel answers with a model in the format that the request names, or as a graph.
+func (g *Gateway) getModel(c *call) error {
+	digest, err := c.digestOf(c.request.Context(), c.request.PathValue("model"))
 	if err != nil {
 		return err
 	}
-	owner, err := c.ownerOf(c.r.Context(), digest)
+	owner, err := c.ownerOf(c.request.Context(), digest)
 	if err != nil {
 		return err
 	}
-	m, err := c.fetch(c.r.Context(), owner, digest)
+	m, err := c.fetchModel(c.request.Context(), owner, digest)
 	if err != nil {
 		return err
 	}
-	if format := c.r.URL.Query().Get("format"); format != formGraph {
-		return c.written(m, format)
+	if format := c.request.URL.Query().Get("format"); format != formGraph {
+		return c.writeModel(m, format)
 	}
-	of, err := graphOf(m)
+	graph, err := graphOf(m)
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, of)
+	return c.writeJSON(http.StatusOK, graph)
 }
 
-// modelDelete removes a name with its versions, or a model by its digest.
-func (g *Gateway) modelDelete(c *call) error {
-	ctx, name := c.r.Context(), c.r.PathValue("model")
-	if c.who.Tenant != "" {
+// deleteModel removes a name with its versions, or a model by its digest.
+func (g *Gateway) deleteModel(c *call) error {
+	ctx, name := c.request.Context(), c.request.PathValue("model")
+	if c.caller.Tenant != "" {
 		return refuse(http.StatusForbidden, fault.BadInput, "a tenant's key may not remove models")
 	}
-	v, err := g.own.RemoveRegistered(ctx, strings.TrimPrefix(name, "digest:"))
+	v, err := g.ownClient.RemoveRegistered(ctx, strings.TrimPrefix(name, "digest:"))
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusOK, Model{Name: v.Name, Digest: v.Digest, Owner: v.Owner})
+	return c.writeJSON(http.StatusOK, Model{Name: v.Name, Digest: v.Digest, Owner: v.Owner})
 }

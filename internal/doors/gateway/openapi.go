@@ -7,17 +7,20 @@ import (
 	"github.com/basetensor/basetensor/schemas"
 )
 
-// openAPI answers with the document of these operations.
-func (g *Gateway) openAPI(c *call) error { return c.schema("openapi.json") }
+// getOpenAPI answers with the document of these operations.
+func (g *Gateway) getOpenAPI(c *call) error { return c.writeSchema("openapi.json") }
 
-// schemaFile answers with a schema, which the document refers to.
-func (g *Gateway) schemaFile(c *call) error { return c.schema(strings.TrimPrefix(c.r.URL.Path, "/")) }
+// getSchema answers with a schema to which the document refers.
+func (g *Gateway) getSchema(c *call) error {
+	return c.writeSchema(strings.TrimPrefix(c.request.URL.Path, "/"))
+}
 
-func (c *call) schema(name string) error {
+// writeSchema answers with a file of the published schemas.
+func (c *call) writeSchema(name string) error {
 	b, err := schemas.FS.ReadFile(name)
 	if err != nil {
 		return notFound("no schema is called %.80q", name)
 	}
-	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	return c.write(http.StatusOK, b)
+	c.response.Header().Set("Content-Type", "application/json; charset=utf-8")
+	return c.writeBody(http.StatusOK, b)
 }

@@ -70,28 +70,28 @@ type StreamFill struct {
 
 // watcher looks at the backlog, when it is asked and not too often.
 type watcher struct {
-	mu     sync.Mutex
-	looked time.Time
-	seen   Status
-	look   *streams.Backlog
-	fills  map[string]streams.Fill
+	mu         sync.Mutex
+	lookedAt   time.Time               // when seen was read
+	lastStatus Status                  // what was read last
+	backlog    *streams.Backlog        // reads the backlog; made at the first look
+	fills      map[string]streams.Fill // by stream, how full it was at the last look
 }
 
 // statusEvery is for how long a status is as it was.
 const statusEvery = time.Second
 
-// StatusOf returns the state of the service behind b, for one call without HTTP. It listens for so long to workers that say that they are
-// there; 0: their number is not known. A tenant's user may not look.
+// StatusOf returns the state of the service behind b, for one call without HTTP. For the time listen it hears of
+// workers that say that they are there; if that is 0, their number is not known. A tenant's user may not look.
 func StatusOf(ctx context.Context, b *bus.Bus, log *slog.Logger, listen time.Duration) (Status, error) {
 	if b.Conn.Tenant() != "" {
 		return Status{}, errNotTenants
 	}
-	var r roll
+	var r workerRoll
 	if listen > 0 {
 		if err := r.listen(b.Conn.NC); err != nil {
 			return Status{}, err
 		}
-		defer r.rest()
+		defer r.stop()
 	}
 	s, err := new(watcher).status(ctx, b, log)
 	if err != nil || listen == 0 {
@@ -102,7 +102,7 @@ func StatusOf(ctx context.Context, b *bus.Bus, log *slog.Logger, listen time.Dur
 		return s, ctx.Err()
 	case <-time.After(listen):
 	}
-	s.Stages = r.add(s.Stages, time.Now())
+	s.Stages = r.withWorkers(s.Stages, time.Now())
 	return s, nil
 }
 
@@ -122,48 +122,53 @@ func AnsweredSince(ctx context.Context, c *bus.Conn, since time.Time) (uint64, e
 	return info.NumPending, nil
 }
 
-// status answers with how the service is.
-func (g *Gateway) status(c *call) error {
-	s, err := g.watcher.status(c.r.Context(), g.bus, g.log)
+// getStatus answers with the state of the service.
+func (g *Gateway) getStatus(c *call) error {
+	s, err := g.watcher.status(c.request.Context(), g.bus, g.log)
 	if err != nil {
 		return err
 	}
-	s.Stages = g.roll.add(s.Stages, time.Now())
+	s.Stages = g.roll.withWorkers(s.Stages, time.Now())
 	s.Version = telemetry.ThisBuild().String()
-	if c.who.Tenant != "" {
-		s = s.of(c.who.Tenant)
+	if c.caller.Tenant != "" {
+		s = s.forTenant(c.caller.Tenant)
 	}
-	s.Access = Access{Keys: g.config.Keys != nil, Tenant: c.who.Tenant, ReadOnly: c.who.ReadOnly}
-	return c.json(http.StatusOK, s)
+	s.Access = Access{Keys: g.config.Keys != nil, Tenant: c.caller.Tenant, ReadOnly: c.caller.ReadOnly}
+	return c.writeJSON(http.StatusOK, s)
 }
 
-// of returns what a tenant may see: its lane, and of the stages whether workers are there. Backlogs and rooms are of all tenants together.
-func (s Status) of(tenant string) Status {
-	own := Status{Version: s.Version, Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}
+// forTenant returns what a tenant may see: its lane, and whether each stage has workers. Backlogs and streams are of
+// all tenants together, and left out.
+func (s Status) forTenant(tenant string) Status {
+	visible := Status{Version: s.Version, Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}
 	for _, stage := range s.Stages {
-		own.Stages = append(own.Stages, StageStatus{Stage: stage.Stage, Workers: stage.Workers, Versions: stage.Versions})
+		visible.Stages = append(visible.Stages, StageStatus{Stage: stage.Stage, Workers: stage.Workers, Versions: stage.Versions})
 	}
 	for _, lane := range s.Lanes {
 		if lane.Lane == wire.Lane(tenant) {
-			own.Lanes = append(own.Lanes, lane)
+			visible.Lanes = append(visible.Lanes, lane)
 		}
 	}
-	return own
+	return visible
 }
 
+// status returns the backlogs of stages and lanes and how full the streams are, without workers. It reads them again
+// at most once a second. A tenant's user may not look: then it returns empty lists.
 func (w *watcher) status(ctx context.Context, b *bus.Bus, log *slog.Logger) (Status, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if time.Since(w.looked) < statusEvery {
-		return w.seen, nil
+	if time.Since(w.lookedAt) < statusEvery {
+		return w.lastStatus, nil
 	}
 	if b.Conn.Tenant() != "" {
-		return Status{Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}, nil // it may not look
+		return Status{Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}, nil
 	}
-	if w.look == nil {
-		w.look = &streams.Backlog{Bus: b, Log: log, Fills: func(f map[string]streams.Fill) { w.fills = f }}
+
+	// read
+	if w.backlog == nil {
+		w.backlog = &streams.Backlog{Bus: b, Log: log, Fills: func(f map[string]streams.Fill) { w.fills = f }}
 	}
-	loads, err := w.look.Look(ctx)
+	loads, err := w.backlog.Look(ctx)
 	if err != nil {
 		return Status{}, err
 	}
@@ -171,6 +176,8 @@ func (w *watcher) status(ctx context.Context, b *bus.Bus, log *slog.Logger) (Sta
 	if err != nil {
 		return Status{}, err
 	}
+
+	// put together
 	s := Status{Stages: []StageStatus{}, Lanes: []LaneStatus{}, Streams: []StreamFill{}}
 	for _, name := range stage.Names() {
 		l := loads[name]
@@ -184,7 +191,7 @@ func (w *watcher) status(ctx context.Context, b *bus.Bus, log *slog.Logger) (Sta
 	for _, name := range slices.Sorted(maps.Keys(w.fills)) {
 		s.Streams = append(s.Streams, StreamFill{name, w.fills[name].Used, w.fills[name].Limit})
 	}
-	w.seen, w.looked = s, time.Now()
+	w.lastStatus, w.lookedAt = s, time.Now()
 	return s, nil
 }
 
@@ -204,35 +211,35 @@ type DeadLetters struct {
 	DeadLetters []DeadLetter `json:"dead_letters"`
 }
 
-// deadLetters lists the messages that were given up.
-func (g *Gateway) deadLetters(c *call) error {
-	all, err := g.own.DeadLetters(c.r.Context())
+// listDeadLetters answers with the messages that were given up, as far as the caller may see their jobs.
+func (g *Gateway) listDeadLetters(c *call) error {
+	all, err := g.ownClient.DeadLetters(c.request.Context())
 	if err != nil {
 		return err
 	}
 	out := DeadLetters{DeadLetters: []DeadLetter{}}
 	for _, l := range all {
-		if c.sees(l.Job) {
+		if c.maySee(l.Job) {
 			out.DeadLetters = append(out.DeadLetters, DeadLetter{
 				l.Job, l.Tenant, l.Stage, l.Subject, l.Error, l.Deliveries, l.Time,
 			})
 		}
 	}
-	return c.json(http.StatusOK, out)
+	return c.writeJSON(http.StatusOK, out)
 }
 
-// replay runs a failed job again.
-func (g *Gateway) replay(c *call) error {
-	id, err := c.jobOf(c.r.PathValue("job"))
+// replayJob runs a job again that was given up.
+func (g *Gateway) replayJob(c *call) error {
+	id, err := c.jobID(c.request.PathValue("job"))
 	if err != nil {
 		return err
 	}
 	digest := ""
-	if a, err := g.own.Answer(c.r.Context(), id); err == nil {
+	if a, err := g.ownClient.Answer(c.request.Context(), id); err == nil {
 		digest = a.Digest
 	}
-	if err := g.own.Replay(c.r.Context(), id); err != nil {
+	if err := g.ownClient.Replay(c.request.Context(), id); err != nil {
 		return err
 	}
-	return c.json(http.StatusAccepted, Submitted{id, digest, StatusPending})
+	return c.writeJSON(http.StatusAccepted, Submitted{id, digest, StatusPending})
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/page"
 )
 
-// page answers with a file of the page; without a name with the page itself.
-func (g *Gateway) page(c *call) error {
-	name := c.r.PathValue("file")
+// getPage answers with a file of the page, or with index.html if the address names none.
+func (g *Gateway) getPage(c *call) error {
+	name := c.request.PathValue("file")
 	if name == "" {
 		name = "index.html"
 	}
@@ -24,14 +24,14 @@ func (g *Gateway) page(c *call) error {
 	}
 	sum := sha256.Sum256(b)
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
-	h := c.w.Header()
+	h := c.response.Header()
 	h.Set("Content-Type", kinds[path.Ext(name)])
 	h.Set("Cache-Control", "no-cache") // kept, and asked for again: another release has other files under these names
 	h.Set("ETag", tag)
-	if c.r.Header.Get("If-None-Match") == tag {
-		return c.write(http.StatusNotModified, nil)
+	if c.request.Header.Get("If-None-Match") == tag {
+		return c.writeBody(http.StatusNotModified, nil)
 	}
-	return c.write(http.StatusOK, b)
+	return c.writeBody(http.StatusOK, b)
 }
 
 // kinds are the content types of the files, independent of the machine's table of types.

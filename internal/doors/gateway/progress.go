@@ -32,19 +32,19 @@ const listensFor = 10 * time.Minute
 
 // board remembers the progress of the jobs last reported on. It listens while somebody asks for
 // jobs: every job reports, and thousands of reports a second should not be received in vain.
-type board struct {
+type progressBoard struct {
 	nc      *nats.Conn
-	subject string
+	subject string // of progress, with wildcards
 
 	mu   sync.Mutex
-	sub  *nats.Subscription
-	idle *time.Timer
-	jobs map[string][]Progress
-	old  map[string][]Progress // the previous generation
+	sub  *nats.Subscription    // nil: it does not listen
+	idle *time.Timer           // ends listening
+	jobs map[string][]Progress // by job, what its stages reported
+	old  map[string][]Progress // of jobs that were not heard of since jobs was begun; dropped when jobs is full again
 }
 
 // listen receives progress from now on.
-func (b *board) listen() error {
+func (b *progressBoard) listen() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.sub != nil {
@@ -54,18 +54,18 @@ func (b *board) listen() error {
 	sub, err := b.nc.Subscribe(b.subject, func(m *nats.Msg) {
 		var p wire.Progress
 		if wire.Decode(m.Data, &p) == nil {
-			b.note(&p)
+			b.add(&p)
 		}
 	})
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
-	b.sub, b.idle = sub, time.AfterFunc(listensFor, b.rest)
+	b.sub, b.idle = sub, time.AfterFunc(listensFor, b.stop)
 	return nil
 }
 
-// rest ends listening.
-func (b *board) rest() {
+// stop ends listening.
+func (b *progressBoard) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.sub != nil {
@@ -75,36 +75,42 @@ func (b *board) rest() {
 	}
 }
 
-// note remembers a report. Where too many jobs are remembered, half of them are forgotten.
-func (b *board) note(p *wire.Progress) {
-	one := Progress{Stage: p.Stage, Done: p.Done, Total: p.Total, Text: p.Text[:min(len(p.Text), mostText)], Time: p.Time}
+// add remembers a report. If too many jobs are remembered, those are forgotten that were not heard of for longest.
+func (b *progressBoard) add(p *wire.Progress) {
+	report := Progress{Stage: p.Stage, Done: p.Done, Total: p.Total, Text: p.Text[:min(len(p.Text), mostText)], Time: p.Time}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	said, ok := b.jobs[p.Job]
+
+	// the job's reports so far, moved to the new generation
+	reports, ok := b.jobs[p.Job]
 	if !ok {
-		said = b.old[p.Job]
+		reports = b.old[p.Job]
 		delete(b.old, p.Job)
 		if b.jobs == nil || len(b.jobs) >= mostTold/2 {
 			b.old, b.jobs = b.jobs, map[string][]Progress{}
 		}
 	}
-	if n := len(said); n > 1 && said[n-1].Stage == one.Stage && one.Text == "" && said[n-1].Text == "" &&
-		said[n-2].Stage == one.Stage {
-		said = said[:n-1] // the first and the last of a stage are enough
+
+	// of reports of a stage without text the first and the last are enough
+	if n := len(reports); n > 1 {
+		areOfOneStage := reports[n-2].Stage == report.Stage && reports[n-1].Stage == report.Stage
+		if areOfOneStage && report.Text == "" && reports[n-1].Text == "" {
+			reports = reports[:n-1]
+		}
 	}
-	if len(said) < mostProgress {
-		said = append(said, one)
+	if len(reports) < mostProgress {
+		reports = append(reports, report)
 	}
-	b.jobs[p.Job] = said
+	b.jobs[p.Job] = reports
 }
 
-// of returns the reports on a job.
-func (b *board) of(job string) []Progress {
+// reportsOf returns the reports on a job.
+func (b *progressBoard) reportsOf(job string) []Progress {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	said, ok := b.jobs[job]
+	reports, ok := b.jobs[job]
 	if !ok {
-		said = b.old[job]
+		reports = b.old[job]
 	}
-	return append([]Progress{}, said...)
+	return append([]Progress{}, reports...)
 }

@@ -21,56 +21,59 @@ type Query struct {
 	Label string `json:"label,omitempty"` // a name for the evidence, which the result repeats
 }
 
-// queries returns the queries as they travel. Errors are bad input. They name the field, and the query if a list has it.
-func queries(all []Query, isListed bool, l *factorgraph.Labels) (out []query.Query, err error) {
+// queriesOf returns the queries as they travel. Errors are bad input. They name the field, and the query if isListed:
+// if the request has a list of queries.
+func queriesOf(all []Query, isListed bool, labels *factorgraph.Labels) (out []query.Query, err error) {
 	place := func(i int) string {
 		if !isListed {
 			return ""
 		}
 		return fmt.Sprintf("queries[%d].", i)
 	}
-	var origins []int // by query, which one it was made of
+	var origins []int // by query that travels, the position of the one in the request that it was made of
 	for i := range all {
 		q := &all[i]
-		more, err := q.Queries(l, q.Label, len(out))
+		made, err := q.Queries(labels, q.Label, len(out))
 		if err != nil {
-			return nil, bad("%s%w", place(i), err)
+			return nil, badRequest("%s%w", place(i), err)
 		}
 		if q.Evid != "" {
 			if q.Evidence != nil || q.Event != nil {
-				return nil, bad("%sevid: it excludes evidence and event", place(i))
+				return nil, badRequest("%sevid: it excludes evidence and event", place(i))
 			}
-			if more[0].Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), l.Domains()); err != nil {
-				return nil, bad("%sevid: %w", place(i), err)
+			if made[0].Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), labels.Domains()); err != nil {
+				return nil, badRequest("%sevid: %w", place(i), err)
 			}
 		}
-		out = append(out, more...)
-		origins = append(origins, slices.Repeat([]int{i}, len(more))...)
+		out = append(out, made...)
+		origins = append(origins, slices.Repeat([]int{i}, len(made))...)
 	}
-	if err := query.Check(l.Domains(), out); err != nil {
-		var wrong interface {
+
+	// check them; an error names the query of the request, and variables by name
+	if err := query.Check(labels.Domains(), out); err != nil {
+		var ofField interface {
 			Field() (query int, field string, reason error)
 		}
-		if !errors.As(err, &wrong) {
-			return nil, bad("%w", err)
+		if !errors.As(err, &ofField) {
+			return nil, badRequest("%w", err)
 		}
-		i, field, reason := wrong.Field()
-		return nil, bad("%s%s: %s", place(origins[i]), field, byName(reason.Error(), l))
+		i, field, reason := ofField.Field()
+		return nil, badRequest("%s%s: %s", place(origins[i]), field, nameVariables(reason.Error(), labels))
 	}
 	return out, nil
 }
 
-// position is a variable in the error of a query that travels.
-var position = regexp.MustCompile(`\bvariable (\d+)\b`)
+// variablePosition matches a variable in the error of a query that travels.
+var variablePosition = regexp.MustCompile(`\bvariable (\d+)\b`)
 
-// byName returns the text of such an error with the names of the variables.
-func byName(text string, l *factorgraph.Labels) string {
-	return position.ReplaceAllStringFunc(text, func(found string) string {
+// nameVariables returns the text of an error with the names of variables in place of their positions.
+func nameVariables(text string, labels *factorgraph.Labels) string {
+	return variablePosition.ReplaceAllStringFunc(text, func(found string) string {
 		digits := strings.TrimPrefix(found, "variable ")
 		v, err := strconv.Atoi(digits)
-		if err != nil || v >= len(l.Domains()) || l.OfVariable(v) == digits {
+		if err != nil || v >= len(labels.Domains()) || labels.OfVariable(v) == digits {
 			return found
 		}
-		return fmt.Sprintf("variable %q", l.OfVariable(v))
+		return fmt.Sprintf("variable %q", labels.OfVariable(v))
 	})
 }

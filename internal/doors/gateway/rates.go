@@ -9,49 +9,53 @@ import (
 	"time"
 )
 
-// rates bound the requests of a key a second. Twice as many may come at once.
-type rates struct {
-	second float64 // 0: any number
+// rateLimiter bounds the requests of a caller a second. Twice as many may come at once.
+type rateLimiter struct {
+	perSecond float64 // requests a second; 0: any number
 
-	mu    sync.Mutex
-	spent map[string]time.Time // until when a key has spent its rate
+	mu         sync.Mutex
+	spentUntil map[string]time.Time // by caller, the time at which the requests so far would all have come if they came at the rate
 }
 
-// wait counts a request that may come now, and returns 0; else it returns the time until one may.
-func (r *rates) wait(who string, now time.Time) time.Duration {
-	if r.second <= 0 {
+// wait counts a request that may come now, and returns 0. If the caller has spent its rate, it counts nothing and
+// returns the time until a request may come.
+func (r *rateLimiter) wait(caller string, now time.Time) time.Duration {
+	if r.perSecond <= 0 {
 		return 0
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	until := r.spent[who]
+	until := r.spentUntil[caller]
 	if until.Before(now) {
 		until = now
 	}
-	if ahead := until.Sub(now) - 2*time.Second; ahead > 0 {
-		return ahead
+	const burst = 2 * time.Second // of requests that may come at once
+	if tooEarly := until.Sub(now) - burst; tooEarly > 0 {
+		return tooEarly
 	}
-	if r.spent == nil {
-		r.spent = map[string]time.Time{}
+
+	// count it
+	if r.spentUntil == nil {
+		r.spentUntil = map[string]time.Time{}
 	}
-	if len(r.spent) > mostSpent {
-		maps.DeleteFunc(r.spent, func(_ string, until time.Time) bool { return until.Before(now) })
+	if len(r.spentUntil) > mostSpent {
+		maps.DeleteFunc(r.spentUntil, func(_ string, until time.Time) bool { return until.Before(now) })
 	}
-	r.spent[who] = until.Add(time.Duration(float64(time.Second) / r.second))
+	r.spentUntil[caller] = until.Add(time.Duration(float64(time.Second) / r.perSecond))
 	return 0
 }
 
 // mostSpent is the number of keys above which idle ones are forgotten.
 const mostSpent = 1000
 
-// asker returns the name of the caller for shares and rates: its key, or without one its address.
-func (c *call) asker() string {
-	if c.who.sum != (Key{}).sum {
-		return string(c.who.sum[:])
+// callerName returns the name of the caller for shares and rates: the hash of its key or, without a key, its address.
+func (c *call) callerName() string {
+	if c.caller.sum != (Key{}).sum {
+		return string(c.caller.sum[:])
 	}
-	host, _, err := net.SplitHostPort(c.r.RemoteAddr)
+	host, _, err := net.SplitHostPort(c.request.RemoteAddr)
 	if err != nil {
-		return c.r.RemoteAddr
+		return c.request.RemoteAddr
 	}
 	return host
 }

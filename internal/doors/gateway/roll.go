@@ -17,20 +17,20 @@ import (
 // Bounds of the roll.
 const (
 	silentFor   = 4 * message.HereEvery // after which a worker is not there any more
-	ratedOver   = time.Minute           // that rates are of
+	rateTime    = time.Minute           // that rates are of
 	mostWorkers = 10_000
 )
 
-// roll knows which workers are there. Its methods may be called from any goroutine.
-type roll struct {
-	mu    sync.Mutex
-	sub   *nats.Subscription
-	heard map[string][]heard // by stage and process, of the last minute, oldest first
+// workerRoll knows which workers are there. Its methods may be called from any goroutine.
+type workerRoll struct {
+	mu      sync.Mutex
+	sub     *nats.Subscription  // nil: it does not listen
+	reports map[string][]report // by stage and process, the messages of the last minute, oldest first
 }
 
 // heard is a worker's message with the time of its arrival.
-type heard struct {
-	at time.Time
+type report struct {
+	arrival time.Time
 	message.Here
 }
 
@@ -42,88 +42,90 @@ type crew struct {
 }
 
 // listen subscribes to the messages of workers.
-func (r *roll) listen(nc *nats.Conn) (err error) {
+func (r *workerRoll) listen(nc *nats.Conn) (err error) {
 	r.sub, err = nc.Subscribe(message.HereSubject, func(m *nats.Msg) {
 		var said message.Here
 		if wire.Decode(m.Data, &said) == nil {
-			r.note(said, time.Now())
+			r.add(said, time.Now())
 		}
 	})
 	return fault.Wrap(fault.Infrastructure, err)
 }
 
-// rest ends listening.
-func (r *roll) rest() {
+// stop ends listening.
+func (r *workerRoll) stop() {
 	if r.sub != nil {
 		r.sub.Unsubscribe()
 	}
 }
 
-// note adds a worker's message.
-func (r *roll) note(said message.Here, now time.Time) {
+// add adds a worker's message.
+func (r *workerRoll) add(said message.Here, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := said.Stage + " " + said.Process
-	all, known := r.heard[key]
+	messages, isKnown := r.reports[key]
 	switch {
 	case said.Gone:
-		delete(r.heard, key)
+		delete(r.reports, key)
 		return
-	case r.heard == nil:
-		r.heard = map[string][]heard{}
-	case !known && len(r.heard) >= mostWorkers:
-		r.forget(now)
-		if len(r.heard) >= mostWorkers {
+	case r.reports == nil:
+		r.reports = map[string][]report{}
+	case !isKnown && len(r.reports) >= mostWorkers:
+		r.dropSilent(now)
+		if len(r.reports) >= mostWorkers {
 			return
 		}
 	}
-	for len(all) > 1 && now.Sub(all[0].at) > ratedOver {
-		all = all[1:]
+
+	// drop messages that are older than the last minute, or that came faster than workers report
+	for len(messages) > 1 && now.Sub(messages[0].arrival) > rateTime {
+		messages = messages[1:]
 	}
-	if n := len(all); n > 1 && now.Sub(all[n-2].at) < message.HereEvery/2 {
-		all = all[:n-1] // a worker with many messages has no more room than others
+	if n := len(messages); n > 1 && now.Sub(messages[n-2].arrival) < message.HereEvery/2 {
+		messages = messages[:n-1]
 	}
-	r.heard[key] = append(all, heard{now, said})
+	r.reports[key] = append(messages, report{now, said})
 }
 
-// forget drops silent workers. The caller holds r.mu.
-func (r *roll) forget(now time.Time) {
-	for key, all := range r.heard {
-		if now.Sub(all[len(all)-1].at) > silentFor {
-			delete(r.heard, key)
+// dropSilent drops workers that were silent for too long. The caller holds r.mu.
+func (r *workerRoll) dropSilent(now time.Time) {
+	for key, messages := range r.reports {
+		if now.Sub(messages[len(messages)-1].arrival) > silentFor {
+			delete(r.reports, key)
 		}
 	}
 }
 
 // crews returns the workers that are there, by stage.
-func (r *roll) crews(now time.Time) map[string]crew {
+func (r *workerRoll) crews(now time.Time) map[string]crew {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.forget(now)
+	r.dropSilent(now)
 	crews := map[string]crew{}
-	for _, all := range r.heard {
-		first, last := all[0], all[len(all)-1]
+	for _, messages := range r.reports {
+		first, last := messages[0], messages[len(messages)-1]
 		c := crews[last.Stage]
 		c.workers++
 		if c.versions == nil {
 			c.versions = map[string]bool{}
 		}
 		c.versions[last.Version] = true
-		if passed := last.at.Sub(first.at).Seconds(); passed > 0 {
-			c.rate += float64(max(0, last.Messages-first.Messages)) / passed
+		if seconds := last.arrival.Sub(first.arrival).Seconds(); seconds > 0 {
+			c.rate += float64(max(0, last.Messages-first.Messages)) / seconds
 		}
 		crews[last.Stage] = c
 	}
 	return crews
 }
 
-// add adds the workers of each stage to a status.
-func (r *roll) add(stages []StageStatus, now time.Time) []StageStatus {
+// withWorkers returns a copy of the stages with the workers of each.
+func (r *workerRoll) withWorkers(stages []StageStatus, now time.Time) []StageStatus {
 	crews := r.crews(now)
-	all := slices.Clone(stages)
-	for i := range all {
-		c := crews[all[i].Stage]
-		all[i].Workers, all[i].Rate, all[i].Versions = c.workers, c.rate, slices.Sorted(maps.Keys(c.versions))
+	copied := slices.Clone(stages)
+	for i := range copied {
+		c := crews[copied[i].Stage]
+		copied[i].Workers, copied[i].Rate, copied[i].Versions = c.workers, c.rate, slices.Sorted(maps.Keys(c.versions))
 	}
-	return all
+	return copied
 }

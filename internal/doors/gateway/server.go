@@ -47,7 +47,7 @@ func Serve(addr string, g *Gateway) (*Server, error) {
 			IdleTimeout:       idleTime,
 			TLSConfig:         g.config.TLS,
 			ConnContext:       withHead,
-			ConnState:         forget,
+			ConnState:         forgetHead,
 			ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug), // failed handshakes are not the gateway's errors
 		},
 		done: make(chan struct{}),

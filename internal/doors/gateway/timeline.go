@@ -38,21 +38,21 @@ const (
 	partialsAtOne = 8
 )
 
-// mostOfPartial is the bytes that one of n partials may have to be looked into: all together partialBytes.
+// mostOfPartial returns how many bytes each of n partials may have to be read: all together have partialBytes.
 func mostOfPartial(n int) int { return partialBytes / n }
 
-// trace adds to a job its timeline and, until it is answered, its results so far.
-func (c *call) trace(ctx context.Context, job *Job, model *jetstream.RawStreamMsg) error {
+// addTimeline adds to a job its timeline and, until it is answered, its results so far.
+func (c *call) addTimeline(ctx context.Context, job *Job, model *jetstream.RawStreamMsg) error {
 	var partials []*partial
-	if c.g.bus.Conn.Tenant() == "" {
+	if c.gateway.bus.Conn.Tenant() == "" {
 		var err error
-		if partials, err = c.partials(ctx, job); err != nil {
+		if partials, err = c.readPartials(ctx, job); err != nil {
 			return err
 		}
 	}
-	job.Timeline = spans(job, partials, model)
+	job.Timeline = spansOf(job, partials, model)
 	if job.Status == StatusPending && len(partials) > 0 {
-		job.SoFar = c.soFar(ctx, job.Job, partials)
+		job.SoFar = c.resultsSoFar(ctx, job.Job, partials)
 	}
 	return nil
 }
@@ -63,20 +63,22 @@ type partial struct {
 	stored float64 // milliseconds after the job was submitted
 }
 
-// partials reads the results of contract-workers for a job, in the order of its tasks: none where
-// there are too many.
-func (c *call) partials(ctx context.Context, job *Job) ([]*partial, error) {
+// readPartials reads the partials of a job, in the order of its tasks. It returns none if there are too many, and
+// leaves out those that are too large.
+func (c *call) readPartials(ctx context.Context, job *Job) ([]*partial, error) {
 	lane := message.LaneOf(job.Job, job.Tenant)
-	subjects, err := c.g.bus.Log.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job.Job))
+	subjects, err := c.gateway.bus.Log.Subjects(ctx, bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job.Job))
 	if err != nil || len(subjects) > mostPartials {
 		return nil, err
 	}
+
+	// read them, some at a time
 	found := make(chan *partial, len(subjects))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(partialsAtOne)
 	for subject := range subjects {
 		group.Go(func() error {
-			m, err := c.g.bus.Log.Get(ctx, bus.StreamPartial, subject)
+			m, err := c.gateway.bus.Log.Get(ctx, bus.StreamPartial, subject)
 			if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
 				return nil
 			}
@@ -95,29 +97,35 @@ func (c *call) partials(ctx context.Context, job *Job) ([]*partial, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+
+	// in the order of their tasks
 	close(found)
-	var all []*partial
+	var partials []*partial
 	for p := range found {
-		all = append(all, p)
+		partials = append(partials, p)
 	}
-	slices.SortFunc(all, func(a, b *partial) int { return a.K - b.K })
-	return all, nil
+	slices.SortFunc(partials, func(a, b *partial) int { return a.K - b.K })
+	return partials, nil
 }
 
-// soFar returns the results of a job that grows, from its finished tasks; none where these make no answer yet.
-func (c *call) soFar(ctx context.Context, id string, partials []*partial) []query.Result {
+// resultsSoFar returns the results of a job from the tasks that are done. It returns none if these make no answer yet.
+func (c *call) resultsSoFar(ctx context.Context, id string, partials []*partial) []query.Result {
+	// the values of all tasks, which must be of one plan
 	first := partials[0]
 	var values []btn.UnitValue
 	for _, p := range partials {
-		if len(p.Ends) == 0 || p.Digest != first.Digest || p.JobBlob != first.JobBlob || p.NumericKind != first.NumericKind {
+		isOfSamePlan := p.Digest == first.Digest && p.JobBlob == first.JobBlob && p.NumericKind == first.NumericKind
+		if len(p.Ends) == 0 || !isOfSamePlan {
 			return nil
 		}
 		values = append(values, p.Values...)
 	}
+
+	// the plan
 	blob := first.Plan
 	if blob == nil {
 		var err error
-		if blob, err = c.g.bus.Blobs.Get(ctx, first.JobBlob); err != nil {
+		if blob, err = c.gateway.bus.Blobs.Get(ctx, first.JobBlob); err != nil {
 			return nil
 		}
 	}
@@ -125,6 +133,8 @@ func (c *call) soFar(ctx context.Context, id string, partials []*partial) []quer
 	if err != nil {
 		return nil
 	}
+
+	// the results
 	names, err := message.DecodeNames(first.Names)
 	if err != nil {
 		return nil
@@ -136,77 +146,82 @@ func (c *call) soFar(ctx context.Context, id string, partials []*partial) []quer
 	return slices.DeleteFunc(results, func(r query.Result) bool { return r.Status != query.StatusOK })
 }
 
-// spans returns the timeline of a job from its tasks and its answer.
-func spans(job *Job, partials []*partial, model *jetstream.RawStreamMsg) []Span {
-	all := []Span{}
-	timings := map[string]float64{}
+// spansOf returns the timeline of a job from its tasks and its answer.
+func spansOf(job *Job, partials []*partial, model *jetstream.RawStreamMsg) []Span {
+	// the work of each stage, and when the stages of planning had done their part
+	spans := []Span{}
+	timings := map[string]float64{} // milliseconds of work, by stage
 	if len(job.Results) > 0 {
 		timings = job.Results[0].TimingsMS
 	} else if len(partials) > 0 {
 		timings = partials[0].Timings
 	}
-	at := func(ms float64) *float64 { ms = max(0, ms); return &ms }
-	var network, task *float64 // when they were stored
-	known := job.Submitted > 0 && model != nil
-	if known && len(partials) > 0 {
-		network, task = passed(partials[0].Header[message.HeaderPassed], job.Submitted)
+	atLeast0 := func(ms float64) *float64 { ms = max(0, ms); return &ms }
+	var network, task *float64 // when the network and the task were stored
+	isStartKnown := job.Submitted > 0 && model != nil
+	if isStartKnown && len(partials) > 0 {
+		network, task = storedTimes(partials[0].Header[message.HeaderPassed], job.Submitted)
 	}
 
-	for _, of := range []struct {
+	// reparameterise and learn
+	for _, planning := range []struct {
 		stage         string
 		queued, ended *float64
-	}{{query.StageReparam, at(0), network}, {query.StageLearn, network, task}} {
-		if work, ok := timings[of.stage]; ok {
-			s := Span{Stage: of.stage, Work: work, Queued: of.queued, Ended: of.ended}
-			if !known {
+	}{{query.StageReparam, atLeast0(0), network}, {query.StageLearn, network, task}} {
+		if work, ok := timings[planning.stage]; ok {
+			s := Span{Stage: planning.stage, Work: work, Queued: planning.queued, Ended: planning.ended}
+			if !isStartKnown {
 				s.Queued = nil
 			}
-			all = append(all, s)
+			spans = append(spans, s)
 		}
 	}
 
-	last := 0.0
+	// contract: each task
+	lastStored := 0.0
 	for _, p := range partials {
 		s := Span{Stage: query.StageContract, Chunk: &p.K, Of: p.N, Work: p.Timings[query.StageContract]}
-		if known {
-			_, s.Queued = passed(p.Header[message.HeaderPassed], job.Submitted)
-			s.Ended = at(p.stored)
+		if isStartKnown {
+			_, s.Queued = storedTimes(p.Header[message.HeaderPassed], job.Submitted)
+			s.Ended = atLeast0(p.stored)
 		}
-		last = max(last, p.stored)
-		all = append(all, s)
+		lastStored = max(lastStored, p.stored)
+		spans = append(spans, s)
 	}
 	if work, ok := timings[query.StageContract]; ok && len(partials) == 0 {
-		all = append(all, Span{Stage: query.StageContract, Work: work})
+		spans = append(spans, Span{Stage: query.StageContract, Work: work})
 	}
 
+	// aggregate
 	if work, ok := timings[query.StageAggregate]; ok {
 		s := Span{Stage: query.StageAggregate, Work: work}
-		if known && job.Answered > 0 {
-			s.Ended = at(float64(job.Answered - job.Submitted))
+		if isStartKnown && job.Answered > 0 {
+			s.Ended = atLeast0(float64(job.Answered - job.Submitted))
 			if len(partials) > 0 {
-				s.Queued = at(last)
-				s.Ended = at(max(last, *s.Ended))
+				s.Queued = atLeast0(lastStored)
+				s.Ended = atLeast0(max(lastStored, *s.Ended))
 			}
 		}
-		all = append(all, s)
+		spans = append(spans, s)
 	}
-	return all
+	return spans
 }
 
-// passed reads when a partial's network and task were stored, in milliseconds after a job was submitted; nil where it is not said.
-func passed(header []string, submitted int64) (network, task *float64) {
+// storedTimes reads from a partial's header when its network and its task were stored, in milliseconds after the job
+// was submitted; nil if the header does not say.
+func storedTimes(header []string, submitted int64) (network, task *float64) {
 	if len(header) == 0 {
 		return nil, nil
 	}
-	words := strings.Fields(header[0])
-	var at [2]*float64
+	words := strings.Fields(header[0]) // Unix microseconds
+	var times [2]*float64
 	for i, word := range words {
 		us, err := strconv.ParseInt(word, 10, 64)
-		if err != nil || len(words) != len(at) {
+		if err != nil || len(words) != len(times) {
 			return nil, nil
 		}
 		ms := max(0, float64(us)/1000-float64(submitted))
-		at[i] = &ms
+		times[i] = &ms
 	}
-	return at[0], at[1]
+	return times[0], times[1]
 }
