@@ -7,7 +7,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Ask submits a job, once there is room for it, and waits for its answer. tell hears that nobody serves it; may be nil.
+// Ask submits a job, once there is room for it, and waits for its answer. If nobody serves it, tell is called with the
+// reason; tell may be nil.
 func Ask(ctx context.Context, p Pipeline, m wire.Request, tell func(error)) (*wire.Answer, error) {
 	if err := (&Sweep{}).submit(ctx, p, m); err != nil {
 		return nil, err

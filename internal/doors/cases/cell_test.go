@@ -67,7 +67,7 @@ func TestCells(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // a text that is remembered has the same value
-			x, weights, err := in.cell(in.observe[0].variable, strings.TrimSpace(c.cell))
+			x, weights, err := in.cell(in.variableColumns[0].variable, strings.TrimSpace(c.cell))
 			got := fmt.Sprint(x, weights)
 			if err != nil {
 				got = err.Error()
@@ -263,7 +263,7 @@ func TestNothingInTheOutputRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			table := newTable(j, s.Labels, s.Targets, m.Domains, in.IDs(), 0)
-			if err := table.write(table.header()); err != nil {
+			if err := table.writeRow(table.header()); err != nil {
 				t.Fatal(err)
 			}
 			for range rows {
@@ -272,8 +272,8 @@ func TestNothingInTheOutputRuns(t *testing.T) {
 					t.Fatal(err)
 				}
 				c.Err = fmt.Errorf("-said by nobody")
-				row, _ := table.row(&c, nil)
-				if err := table.write(row); err != nil {
+				row, _ := table.resultRow(&c, nil)
+				if err := table.writeRow(row); err != nil {
 					t.Fatal(err)
 				}
 			}

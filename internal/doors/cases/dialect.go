@@ -33,25 +33,28 @@ type dialect struct {
 // separators are those that a header is tried with, the usual one first. A blank stands for any white space.
 var separators = []rune{',', ';', '\t', ' '}
 
-// find finds the dialect that divides the header into the most names that are known. If no name is known, it is the one with the most
-// cells, white space apart.
-func find(in *bufio.Reader, isKnown func(name string) bool) dialect {
-	begin := beginning(in)
-	hasComments := bytes.HasPrefix(bytes.TrimLeft(begin, " \t\r\n"), []byte("//"))
+// findDialect returns the dialect that divides the header into the most names that are known. If no name is known, it
+// is the one with the most cells, where white space is tried last.
+func findDialect(input *bufio.Reader, isKnown func(name string) bool) dialect {
+	beginning := peekHeader(input)
+	hasComments := bytes.HasPrefix(bytes.TrimLeft(beginning, " \t\r\n"), []byte("//"))
 	var best dialect
 	highest := -1
 	for _, separator := range separators {
+		// the header's cells, and how many of them are known
 		tried := dialect{separator, hasComments}
-		in := tried.reader(bytes.NewReader(begin))
-		in.LazyQuotes = true // the buffer may end within a cell
-		header, _ := in.Read()
+		input := tried.newReader(bytes.NewReader(beginning))
+		input.LazyQuotes = true // the buffer may end within a cell
+		header, _ := input.Read()
 		names := 0
 		for _, cell := range header {
 			if isKnown(strings.TrimSpace(cell)) {
 				names++
 			}
 		}
-		score := names * len(begin) // more than any number of cells
+
+		// known names decide, then the number of cells, which is less than that of bytes
+		score := names * len(beginning)
 		if separator != ' ' {
 			score += len(header)
 		}
@@ -62,8 +65,9 @@ func find(in *bufio.Reader, isKnown func(name string) bool) dialect {
 	return best
 }
 
-// beginning returns the text up to the header's end or further, or all that the buffer holds.
-func beginning(in *bufio.Reader) []byte {
+// peekHeader returns the text up to the end of the header or further, or all that the buffer can hold, without reading
+// it.
+func peekHeader(in *bufio.Reader) []byte {
 	for {
 		begin, _ := in.Peek(in.Buffered())
 		if hasHeader(begin) {
@@ -77,9 +81,11 @@ func beginning(in *bufio.Reader) []byte {
 
 // hasHeader reports whether a text has a complete row after comments and empty lines.
 func hasHeader(text []byte) bool {
-	quotes := 0
+	quotes := 0 // an odd number: a cell in quotes goes on in the next line
 	for line := range bytes.Lines(text) {
-		if start := bytes.TrimSpace(line); quotes%2 == 0 && (len(start) == 0 || bytes.HasPrefix(start, []byte("//"))) {
+		trimmed := bytes.TrimSpace(line)
+		isEmptyOrComment := len(trimmed) == 0 || bytes.HasPrefix(trimmed, []byte("//"))
+		if quotes%2 == 0 && isEmptyOrComment {
 			continue
 		}
 		quotes += bytes.Count(line, []byte(`"`))
@@ -90,15 +96,15 @@ func hasHeader(text []byte) bool {
 	return false
 }
 
-// reader returns a reader of rows, which lines without any text are not.
-func (d dialect) reader(r io.Reader) *csv.Reader {
+// newReader returns a reader of rows. Lines without any text are none.
+func (d dialect) newReader(r io.Reader) *csv.Reader {
 	if d.separator == ' ' {
-		r = blanks{r}
+		r = tabsAsBlanks{r}
 	}
 	if d.hasComments {
-		r = &comments{in: bufio.NewReader(r)}
+		r = &commentMarker{input: bufio.NewReader(r)}
 	}
-	in := csv.NewReader(&blankLines{in: bufio.NewReader(r), tabSeparates: d.separator == '\t'})
+	in := csv.NewReader(&blankLines{input: bufio.NewReader(r), tabSeparates: d.separator == '\t'})
 	in.Comma = d.separator
 	in.FieldsPerRecord = -1
 	in.TrimLeadingSpace = d.separator != '\t' // an empty cell is a blank there
@@ -108,8 +114,8 @@ func (d dialect) reader(r io.Reader) *csv.Reader {
 	return in
 }
 
-// cells returns the cells of a row: after white space at its end there is none.
-func (d dialect) cells(record []string) []string {
+// rowCells returns the cells of a row. White space at its end separates no further cell.
+func (d dialect) rowCells(record []string) []string {
 	if n := len(record); d.separator == ' ' && n > 1 && record[n-1] == "" {
 		return record[:n-1]
 	}
@@ -119,9 +125,9 @@ func (d dialect) cells(record []string) []string {
 // thousands is a number whose comma may group its digits.
 var thousands = regexp.MustCompile(`^[+-]?[1-9]\d{0,2},\d{3}$`)
 
-// number reads a number: a comma is a decimal one if it separates no cells. Between tabs and blanks 1,000 may be one or a thousand, and is
-// an error.
-func (d dialect) number(text string) (float64, error) {
+// parseNumber reads a number. A comma is a decimal one, unless it separates cells. Between tabs and blanks 1,000 may be
+// one or a thousand, and is an error.
+func (d dialect) parseNumber(text string) (float64, error) {
 	if d.separator == ',' {
 		return decimal.Parse(text)
 	}
@@ -131,9 +137,9 @@ func (d dialect) number(text string) (float64, error) {
 	return decimal.Parse(strings.Replace(text, ",", ".", 1))
 }
 
-// weight reads a number of at least 0.
-func (d dialect) weight(text string) (float64, error) {
-	w, err := d.number(text)
+// parseWeight reads a number of at least 0.
+func (d dialect) parseWeight(text string) (float64, error) {
+	w, err := d.parseNumber(text)
 	if err == nil && w < 0 {
 		err = errors.New("is negative")
 	}
@@ -143,14 +149,15 @@ func (d dialect) weight(text string) (float64, error) {
 	return w, nil
 }
 
-// isAdded reports whether a column that is no variable's is one that programs add by themselves.
+// isAdded reports whether a column has a name that programs give to columns that they add: IDnum, or the name of pandas
+// for a column without one.
 func isAdded(name string) bool { return name == idNum || unnamed.MatchString(name) }
 
 // blanks reads tabs as blanks.
-type blanks struct{ io.Reader }
+type tabsAsBlanks struct{ io.Reader }
 
-// Read reads.
-func (b blanks) Read(p []byte) (int, error) {
+// Read reads, with a blank in place of each tab.
+func (b tabsAsBlanks) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	for i, c := range p[:n] {
 		if c == '\t' {
@@ -164,22 +171,22 @@ func (b blanks) Read(p []byte) (int, error) {
 const commentMark = '\x01'
 
 // comments reads // at the beginning of a line as commentMark and /.
-type comments struct {
-	in     *bufio.Reader
-	inLine bool // the next byte does not begin a line
+type commentMarker struct {
+	input    *bufio.Reader
+	isInLine bool // whether the next byte is within a line
 }
 
-// Read reads up to the end of a line.
-func (c *comments) Read(p []byte) (n int, err error) {
+// Read reads at most up to the end of a line. If the line begins with //, it has commentMark in place of the first /.
+func (c *commentMarker) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if begin, _ := c.in.Peek(2); !c.inLine && string(begin) == "//" {
-		_, _ = c.in.Discard(1)
-		p[0], n, c.inLine = commentMark, 1, true
+	if begin, _ := c.input.Peek(2); !c.isInLine && string(begin) == "//" {
+		_, _ = c.input.Discard(1)
+		p[0], n, c.isInLine = commentMark, 1, true
 	}
 	for n < len(p) {
-		b, err := c.in.ReadByte()
+		b, err := c.input.ReadByte()
 		if err != nil {
 			if n > 0 {
 				return n, nil // the error comes again
@@ -188,7 +195,7 @@ func (c *comments) Read(p []byte) (n int, err error) {
 		}
 		p[n] = b
 		n++
-		if c.inLine = b != '\n'; !c.inLine {
+		if c.isInLine = b != '\n'; !c.isInLine {
 			break
 		}
 	}
@@ -198,39 +205,41 @@ func (c *comments) Read(p []byte) (n int, err error) {
 // blankLines empties lines of white space alone, outside of quotes: encoding/csv passes empty lines over, and counts them. A tab that
 // separates cells is no white space.
 type blankLines struct {
-	in           *bufio.Reader
+	input        *bufio.Reader
 	tabSeparates bool
-	line         []byte // what is left of a line, or of the piece of it that the buffer holds
-	inLine       bool   // the next piece does not begin a line
-	inQuotes     bool
+	pending      []byte // what is left of a line, or of the piece of it that the buffer holds
+	isInLine     bool   // whether the next piece is within a line
+	isInQuotes   bool   // whether a cell in quotes goes on
 }
 
-// Read reads up to the end of a line.
+// Read reads at most up to the end of a line.
 func (b *blankLines) Read(p []byte) (n int, err error) {
-	for len(b.line) == 0 {
-		if b.line, err = b.next(); err != nil && len(b.line) == 0 {
+	for len(b.pending) == 0 {
+		if b.pending, err = b.nextPiece(); err != nil && len(b.pending) == 0 {
 			return 0, err
 		}
 	}
-	n = copy(p, b.line)
-	b.line = b.line[n:]
+	n = copy(p, b.pending)
+	b.pending = b.pending[n:]
 	return n, nil
 }
 
-// next returns the next line, or a piece of a long one.
-func (b *blankLines) next() ([]byte, error) {
-	line, err := b.in.ReadSlice('\n')
+// nextPiece returns the next line, or a piece of a long one. Of a line of white space, outside of quotes, it returns
+// the line's end alone.
+func (b *blankLines) nextPiece() ([]byte, error) {
+	line, err := b.input.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		err = nil
 	}
-	begins, ends := !b.inLine, bytes.HasSuffix(line, []byte("\n"))
-	b.inLine = !ends
+	beginsLine, endsLine := !b.isInLine, bytes.HasSuffix(line, []byte("\n"))
+	b.isInLine = !endsLine
+	isWhole := beginsLine && (endsLine || err == io.EOF)
 	switch {
-	case begins && len(line) > 0 && line[0] == commentMark:
-	case begins && !b.inQuotes && (ends || err == io.EOF) && b.isBlank(line):
-		return line[len(bytes.TrimSuffix(line, []byte("\n"))):], err
+	case beginsLine && len(line) > 0 && line[0] == commentMark: // its quotes do not count
+	case isWhole && !b.isInQuotes && b.isBlank(line):
+		return line[len(bytes.TrimSuffix(line, []byte("\n"))):], err // nothing but the end of the line
 	case bytes.Count(line, []byte(`"`))%2 == 1:
-		b.inQuotes = !b.inQuotes
+		b.isInQuotes = !b.isInQuotes
 	}
 	return line, err
 }
@@ -243,10 +252,10 @@ func (b *blankLines) isBlank(line []byte) bool {
 	return len(bytes.TrimSpace(line)) == 0
 }
 
-// words is a set of words, whatever their case.
-type words []string
+// wordSet is a set of words, whatever their case.
+type wordSet []string
 
 // has reports whether a text is one of the words.
-func (w words) has(text string) bool {
+func (w wordSet) has(text string) bool {
 	return slices.ContainsFunc(w, func(word string) bool { return strings.EqualFold(word, text) })
 }

@@ -11,17 +11,16 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Journal is an output file that an ended run left, and the next goes on with: its complete rows
-// count, a torn last one is cut off. Beside it, in FILE.run, stands the identity of the run, as
-// long as it is not finished.
+// Journal is an output file that a run goes on with after an earlier one was interrupted: its complete rows stay, and a
+// torn last row is cut off. FILE.run beside it has the identity of the run as long as it is not finished.
 type Journal struct {
-	file  *os.File
-	run   *os.File
-	done  *csv.Reader // the rows that are there; nil once they have been passed
-	cells int
-	end   int64 // of the last complete row
-	size  int64
-	rows  int64
+	file     *os.File    // the output
+	run      *os.File    // FILE.run
+	existing *csv.Reader // reads the rows that the file had; nil once all of them were read
+	cells    int         // of a row
+	end      int64       // the offset behind the last complete row that was read
+	size     int64       // of the file when it was opened
+	rows     int64       // that were read, with the header
 }
 
 // runFile is the content of FILE.run.
@@ -29,8 +28,8 @@ type runFile struct {
 	Run string `json:"run"` // digest of everything that rows depend on, but for the rows of the input
 }
 
-// OpenJournal opens an output file, or makes it, for the run with a digest. A file that is there must be of the same unfinished run.
-// Errors carry bad_input where it is not, and infrastructure.
+// OpenJournal opens an output file, or makes it, for a run with this digest. An existing file has to be of the same
+// run, and unfinished, else the error carries bad_input. Other errors carry infrastructure.
 func OpenJournal(path, run string) (*Journal, error) {
 	j := &Journal{}
 	if err := j.open(path, run); err != nil {
@@ -40,8 +39,9 @@ func OpenJournal(path, run string) (*Journal, error) {
 	return j, nil
 }
 
-// open opens both files.
+// open opens the output and FILE.run, and writes or checks the identity of the run.
 func (j *Journal) open(path, run string) error {
+	// may the file be written?
 	info, statErr := os.Stat(path)
 	_, runErr := os.Stat(path + ".run")
 	switch {
@@ -50,6 +50,8 @@ func (j *Journal) open(path, run string) error {
 	case statErr == nil && info.Size() > 0 && errors.Is(runErr, os.ErrNotExist):
 		return fault.New(fault.BadInput, "%s is there already, and not of an unfinished run: remove it, or name another", path)
 	}
+
+	// open both, and keep other processes out
 	var err error
 	if j.run, err = os.OpenFile(path+".run", os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
@@ -63,6 +65,8 @@ func (j *Journal) open(path, run string) error {
 	if info, err = j.file.Stat(); err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
+
+	// a new file: write the identity of the run
 	j.size = info.Size()
 	if j.size == 0 {
 		b, err := json.Marshal(runFile{run})
@@ -74,25 +78,27 @@ func (j *Journal) open(path, run string) error {
 		}
 		return fault.Wrap(fault.Infrastructure, err)
 	}
-	var was runFile
-	if err := json.NewDecoder(j.run).Decode(&was); err != nil {
+
+	// a file with rows: it must be of the same run
+	var earlier runFile
+	if err := json.NewDecoder(j.run).Decode(&earlier); err != nil {
 		return fault.New(fault.BadInput, "%s.run: %w", path, err)
 	}
-	if was.Run != run {
+	if earlier.Run != run {
 		return fault.New(fault.BadInput,
 			"%s is of an unfinished run with another model, other targets, columns or settings: remove it and %s.run, or name another",
 			path, path)
 	}
-	j.done = csv.NewReader(j.file)
-	j.done.FieldsPerRecord = -1
-	j.done.ReuseRecord = true
+	j.existing = csv.NewReader(j.file)
+	j.existing.FieldsPerRecord = -1
+	j.existing.ReuseRecord = true
 	return nil
 }
 
-// begin returns whether the header is there already.
-func (j *Journal) begin(header []string) (bool, error) {
+// beginRows reports whether the file has the header already. Another header is an error.
+func (j *Journal) beginRows(header []string) (bool, error) {
 	j.cells = len(header)
-	row, err := j.next()
+	row, err := j.nextRow()
 	if err != nil || row == nil {
 		return false, err
 	}
@@ -102,54 +108,58 @@ func (j *Journal) begin(header []string) (bool, error) {
 	return true, nil
 }
 
-// next returns the next row that is there, nil after the last complete one: then the file is cut, and later rows are appended.
-func (j *Journal) next() ([]string, error) {
-	if j.done == nil {
+// nextRow returns the next row that the file has. After the last complete row it returns nil, and the file is cut
+// there, so that later rows are appended.
+func (j *Journal) nextRow() ([]string, error) {
+	if j.existing == nil {
 		return nil, nil
 	}
-	row, err := j.done.Read()
-	at := j.done.InputOffset()
+	row, err := j.existing.Read()
+	end := j.existing.InputOffset()
 	var parse *csv.ParseError
+	isComplete := err == nil && len(row) == j.cells && j.endsLine(end)
 	switch {
 	case err != nil && err != io.EOF && !errors.As(err, &parse):
 		return nil, fault.Wrap(fault.Infrastructure, err)
-	case err == nil && len(row) == j.cells && j.ended(at):
-		j.end = at
+	case isComplete:
+		j.end = end
 		j.rows++
 		return row, nil
-	case at < j.size:
+	case end < j.size:
 		return nil, fault.New(fault.BadInput, "%s: row %d is not of this run", j.file.Name(), j.rows)
 	}
-	j.done = nil
+
+	// the end of the file, or a torn row there: cut it off, and append from here on
+	j.existing = nil
 	if err = j.file.Truncate(j.end); err == nil {
 		_, err = j.file.Seek(j.end, io.SeekStart)
 	}
 	return nil, fault.Wrap(fault.Infrastructure, err)
 }
 
-// ended reports whether the row that ends at an offset ends with its line.
-func (j *Journal) ended(at int64) bool {
+// endsLine reports whether the byte before an offset is the end of a line.
+func (j *Journal) endsLine(offset int64) bool {
 	var b [1]byte
-	_, err := j.file.ReadAt(b[:], at-1)
+	_, err := j.file.ReadAt(b[:], offset-1)
 	return err == nil && b[0] == '\n'
 }
 
-// pass skips a case whose row is there; false says that it has to be written. Rows must belong to the cases.
-func (j *Journal) pass(t *Table, c *Case) (bool, error) {
-	row, err := j.next()
+// skipCase reports whether the file has the row of a case already. A row of another case is an error.
+func (j *Journal) skipCase(t *Table, c *Case) (bool, error) {
+	row, err := j.nextRow()
 	if err != nil || row == nil {
 		return false, err
 	}
-	if !t.same(row, c) {
+	if !t.isRowOf(row, c) {
 		return false, fault.New(fault.BadInput, "%s: row %d does not belong to row %d of the input: the input is another one",
 			j.file.Name(), j.rows-1, c.Number)
 	}
 	return true, nil
 }
 
-// finish ends the run: all rows are there.
+// finish ends the run, whose rows are all there: it removes FILE.run.
 func (j *Journal) finish() error {
-	row, err := j.next()
+	row, err := j.nextRow()
 	if err != nil {
 		return err
 	}

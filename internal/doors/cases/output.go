@@ -18,16 +18,16 @@ import (
 
 // Table writes results as rows.
 type Table struct {
-	labels  *factorgraph.Labels
-	targets []int
-	domains []int // of the targets
-	ids     []string
-	lnZ0    float64 // ln Z without evidence
-	buffer  *bufio.Writer
+	labels  *factorgraph.Labels // the names of variables and values
+	targets []int               // variables whose posteriors are written
+	domains []int               // the numbers of values of the targets
+	ids     []string            // the names of columns that are carried over from the input
+	lnZ0    float64             // ln Z without evidence
+	buffer  *bufio.Writer       // under out
 	out     *csv.Writer
 }
 
-// newTable returns a table over w.
+// newTable returns a table that writes to w. domains has the number of values of every variable.
 func newTable(w io.Writer, labels *factorgraph.Labels, targets, domains []int, ids []string, lnZ0 float64) *Table {
 	t := &Table{labels: labels, targets: targets, ids: ids, lnZ0: lnZ0, buffer: bufio.NewWriterSize(w, 1<<16)}
 	for _, v := range targets {
@@ -37,7 +37,7 @@ func newTable(w io.Writer, labels *factorgraph.Labels, targets, domains []int, i
 	return t
 }
 
-// header is the first row.
+// header returns the first row: the names of the columns.
 func (t *Table) header() []string {
 	row := append([]string{"row"}, t.ids...)
 	for i, v := range t.targets {
@@ -45,13 +45,16 @@ func (t *Table) header() []string {
 			row = append(row, fmt.Sprintf("P(%s=%s)", t.labels.OfVariable(v), t.labels.OfValue(v, x)))
 		}
 	}
-	return inert(append(row, "ln_p_evidence", "exact", "error"))
+	return makeInert(append(row, "ln_p_evidence", "exact", "error"))
 }
 
-// row returns the row of a case; r is nil where the case was not asked.
-func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
+// resultRow returns the row of a case with its result; r is nil if the case has an error of its own. failed is true if
+// the row has an error.
+func (t *Table) resultRow(c *Case, r *query.Result) (row []string, failed bool) {
 	row = append(make([]string, 0, 8+len(t.ids)), strconv.FormatInt(c.Number, 10))
 	row = append(row, c.IDs...)
+
+	// what the result has: p[i] are the posteriors of target i, reason says why there are none
 	var reason string
 	var p [][]float64
 	var lnP, exact string
@@ -66,7 +69,7 @@ func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
 			reason = "impossible: " + Impossible(r.Conflict)
 		}
 	default:
-		p, lnP, exact = query.Probabilities(r.Marginals), shortest(*r.LogZ-t.lnZ0), strconv.FormatBool(r.Exact)
+		p, lnP, exact = query.Probabilities(r.Marginals), formatNumber(*r.LogZ-t.lnZ0), strconv.FormatBool(r.Exact)
 		if len(p) != len(t.targets) && len(t.targets) > 0 {
 			p, reason = nil, "no marginals"
 			if n := len(r.Warnings); n > 0 {
@@ -74,36 +77,38 @@ func (t *Table) row(c *Case, r *query.Result) (row []string, failed bool) {
 			}
 		}
 	}
+
+	// the cells of the posteriors
 	for i, d := range t.domains {
 		for x := range d {
 			cell := ""
 			if p != nil {
-				cell = shortest(p[i][x])
+				cell = formatNumber(p[i][x])
 			}
 			row = append(row, cell)
 		}
 	}
-	return inert(append(row, lnP, exact, reason)), reason != ""
+	return makeInert(append(row, lnP, exact, reason)), reason != ""
 }
 
-// Impossible says which observations contradict each other, and beside which variables that the query sets.
+// Impossible says which observations contradict each other, and under which values that the query sets.
 func Impossible(c *query.Conflict) string {
 	text := "the model without any evidence"
 	if last := len(c.Observations) - 1; last >= 0 {
-		texts := each(c.Observations)
+		texts := observationTexts(c.Observations)
 		text = texts[last]
 		if last > 0 {
 			text = strings.Join(texts[:last], ", ") + " with " + text
 		}
 	}
 	if len(c.Do) > 0 {
-		text += " under do(" + strings.Join(each(c.Do), ",") + ")"
+		text += " under do(" + strings.Join(observationTexts(c.Do), ",") + ")"
 	}
 	return text
 }
 
-// each writes observations, and values that are set.
-func each(observations []query.Observed) []string {
+// observationTexts returns each observation as NAME=VALUE.
+func observationTexts(observations []query.Observed) []string {
 	texts := make([]string, len(observations))
 	for i, o := range observations {
 		value := "its weights"
@@ -115,12 +120,13 @@ func each(observations []query.Observed) []string {
 	return texts
 }
 
-// write appends a row.
-func (t *Table) write(row []string) error { return t.out.Write(row) }
+// writeRow appends a row.
+func (t *Table) writeRow(row []string) error { return t.out.Write(row) }
 
-// inert returns cells that a spreadsheet or a terminal does not run. If a cell begins as a formula does and is no number, it is text
-// behind an apostrophe. Control characters but tabs and ends of lines are replaced.
-func inert(row []string) []string {
+// makeInert changes cells so that no spreadsheet and no terminal runs them, and returns the row. A cell that begins as
+// a formula does and is no number gets an apostrophe in front. Control characters are replaced, but for tabs and ends
+// of lines.
+func makeInert(row []string) []string {
 	for i, cell := range row {
 		if strings.ContainsFunc(cell, isCommand) {
 			cell = strings.Map(func(c rune) rune {
@@ -130,7 +136,7 @@ func inert(row []string) []string {
 				return c
 			}, cell)
 		}
-		if cell != "" && strings.IndexByte("=+-@\t\r\n", cell[0]) >= 0 {
+		if mayBeFormula := cell != "" && strings.IndexByte("=+-@\t\r\n", cell[0]) >= 0; mayBeFormula {
 			if _, err := strconv.ParseFloat(cell, 64); err != nil {
 				cell = "'" + cell
 			}
@@ -152,15 +158,15 @@ func (t *Table) flush() error {
 	return t.buffer.Flush()
 }
 
-// shortest writes a number so that it is read back to the last bit.
-func shortest(x float64) string {
+// formatNumber writes a number with as few digits as read back to the last bit.
+func formatNumber(x float64) string {
 	if x == 0 || math.IsNaN(x) {
-		x = math.Abs(x)
+		x = math.Abs(x) // without a sign
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// same reports whether a written row belongs to a case.
-func (t *Table) same(row []string, c *Case) bool {
-	return row[0] == strconv.FormatInt(c.Number, 10) && slices.Equal(row[1:1+len(t.ids)], inert(slices.Clone(c.IDs)))
+// isRowOf reports whether a written row belongs to a case.
+func (t *Table) isRowOf(row []string, c *Case) bool {
+	return row[0] == strconv.FormatInt(c.Number, 10) && slices.Equal(row[1:1+len(t.ids)], makeInert(slices.Clone(c.IDs)))
 }

@@ -42,52 +42,55 @@ type Columns struct {
 
 // Reader reads cases.
 type Reader struct {
-	reading
-	in      *csv.Reader
-	bytes   *counter
-	header  []string
-	ids     []int      // columns that are carried over
-	observe []observed // columns of variables, by variable
-	weight  int        // column; −1: none
-	rows    int64
-	most    int64 // rows that are read; 0: all
-	hasMore bool  // than that
+	cellReader
+	csv             *csv.Reader
+	bytes           *rowLimiter      // bounds the bytes of a row
+	header          []string         // the names of the columns
+	idColumns       []int            // the columns that are carried over
+	variableColumns []variableColumn // the columns of variables, sorted by variable
+	weightColumn    int              // the column of weights; −1: none
+	rows            int64            // the number of rows that were read
+	most            int64            // the largest number of rows that are read; 0: all
+	hasMore         bool             // whether the input has more rows than that
 
 	hasRowNames bool // rows begin with a name that the header has no column for, as R writes them between blanks
 }
 
-// observed is a column of a variable.
-type observed struct{ column, variable int }
+// variableColumn is a column of a variable.
+type variableColumn struct{ column, variable int }
 
 // NewReader reads the header, and finds the separator by it: comma, semicolon, tab or white space. A column is a variable's by its name
 // or position, unless columns says that it is none. Errors carry bad_input and name the column.
 func NewReader(r io.Reader, labels *factorgraph.Labels, columns Columns) (*Reader, error) {
-	limited := &counter{r: r}
+	// the dialect
+	limited := &rowLimiter{reader: r}
 	text, err := plaintext.Reader(limited)
 	if err != nil {
 		return nil, err
 	}
 	buffered := bufio.NewReaderSize(text, 1<<16)
-	form := find(buffered, columns.known(labels))
-	in := &Reader{in: form.reader(buffered), bytes: limited, weight: -1, reading: reading{
+	form := findDialect(buffered, columns.knownNames(labels))
+	in := &Reader{csv: form.newReader(buffered), bytes: limited, weightColumn: -1, cellReader: cellReader{
 		dialect: form, labels: labels, missing: slices.Concat(missing, columns.Missing), valueOf: make([]map[string]int, len(labels.Domains())),
 	}}
-	in.in.ReuseRecord = true
-	header, err := in.in.Read()
+	in.csv.ReuseRecord = true
+
+	// the header
+	header, err := in.csv.Read()
 	if err == io.EOF {
 		return nil, fault.New(fault.BadInput, "there is no header: a row of the variables' names is needed")
 	}
 	if err != nil {
 		return nil, inputError(err)
 	}
-	if err := in.assign(in.cells(header), columns); err != nil {
+	if err := in.assignColumns(in.rowCells(header), columns); err != nil {
 		return nil, err
 	}
 	return in, nil
 }
 
-// known returns a function that reports whether a column is a variable's or has a role.
-func (c *Columns) known(labels *factorgraph.Labels) func(name string) bool {
+// knownNames returns a function that reports whether a name is a variable's or that of a column with a role.
+func (c *Columns) knownNames(labels *factorgraph.Labels) func(name string) bool {
 	names := map[string]bool{numCases: true, idNum: true, c.Weight: true}
 	for _, name := range slices.Concat(c.IDs, c.Ignore) {
 		names[name] = true
@@ -99,12 +102,12 @@ func (c *Columns) known(labels *factorgraph.Labels) func(name string) bool {
 	return func(name string) bool { return names[name] }
 }
 
-// assign decides the role of every column.
-func (r *Reader) assign(header []string, columns Columns) error {
+// assignColumns decides the role of every column: carried over, left out, weights, or a variable.
+func (r *Reader) assignColumns(header []string, columns Columns) error {
 	for _, name := range header {
 		r.header = append(r.header, strings.TrimSpace(name))
 	}
-	if err := columns.check(r.header); err != nil {
+	if err := columns.checkNames(r.header); err != nil {
 		return err
 	}
 	columnOf := map[int]int{} // by variable
@@ -112,25 +115,25 @@ func (r *Reader) assign(header []string, columns Columns) error {
 		isIgnored := name != "" && slices.Contains(columns.Ignore, name)
 		switch {
 		case name != "" && name == columns.Weight:
-			r.weight = c
+			r.weightColumn = c
 			if !isIgnored {
-				r.ids = append(r.ids, c)
+				r.idColumns = append(r.idColumns, c)
 			}
 		case isIgnored:
 		case slices.Contains(columns.IDs, name):
-			r.ids = append(r.ids, c)
+			r.idColumns = append(r.idColumns, c)
 		default:
 			if err := r.assignOther(c, columns, columnOf); err != nil {
 				return err
 			}
 		}
 	}
-	slices.SortFunc(r.observe, func(a, b observed) int { return cmp.Compare(a.variable, b.variable) })
+	slices.SortFunc(r.variableColumns, func(a, b variableColumn) int { return cmp.Compare(a.variable, b.variable) })
 	return nil
 }
 
-// check returns an error unless every column that has a role by its name is there once, and has one role.
-func (c *Columns) check(header []string) error {
+// checkNames returns an error unless every column that has a role by its name is there once, and has one role.
+func (c *Columns) checkNames(header []string) error {
 	for _, name := range slices.Concat(c.IDs, c.Ignore, []string{c.Weight}) {
 		first := slices.Index(header, name)
 		switch {
@@ -146,19 +149,21 @@ func (c *Columns) check(header []string) error {
 	return nil
 }
 
-// assignOther decides the role of a column that columns give none. columnOf has the columns of the variables before.
+// assignOther decides the role of column c, which has none by its name: a variable's, or one that programs add.
+// columnOf has the columns of variables so far.
 func (r *Reader) assignOther(c int, columns Columns, columnOf map[int]int) error {
 	name := r.header[c]
-	isWeight := name == numCases && columns.Weight == "" && r.weight < 0
+	isWeight := name == numCases && columns.Weight == "" && r.weightColumn < 0
 	v, err := 0, error(nil)
 	if name != "" {
 		v, err = r.labels.Variable(name)
 	}
+	isVariable := name != "" && err == nil
 	switch first, isTwice := columnOf[v]; {
-	case name == "" || err != nil && (isWeight || isAdded(name)):
-		r.ids = append(r.ids, c)
+	case name == "" || !isVariable && (isWeight || isAdded(name)):
+		r.idColumns = append(r.idColumns, c)
 		if isWeight {
-			r.weight = c
+			r.weightColumn = c
 		}
 	case err != nil:
 		return fault.New(fault.BadInput, "column %d: %w%s", c+1, err, columns.Advice)
@@ -166,23 +171,24 @@ func (r *Reader) assignOther(c int, columns Columns, columnOf map[int]int) error
 		return fault.New(fault.BadInput, "columns %d and %d are both variable %q", first+1, c+1, r.labels.OfVariable(v))
 	default:
 		columnOf[v] = c
-		r.observe = append(r.observe, observed{c, v})
+		r.variableColumns = append(r.variableColumns, variableColumn{c, v})
 	}
 	return nil
 }
 
-// IDs are the names of the columns that are carried over.
+// IDs returns the names of the columns that are carried over.
 func (r *Reader) IDs() []string {
-	names := make([]string, len(r.ids))
-	for i, c := range r.ids {
+	names := make([]string, len(r.idColumns))
+	for i, c := range r.idColumns {
 		names[i] = r.header[c]
 	}
 	return names
 }
 
-// Added names the columns that are no variables and have no role, in words: those without a name, of IDnum and of pandas' numbers of rows.
+// Added describes the columns that are carried over though nobody asked for it: without a name, IDnum, and pandas'
+// numbers of rows.
 func (r *Reader) Added() (columns []string) {
-	for _, c := range r.ids {
+	for _, c := range r.idColumns {
 		switch name := r.header[c]; {
 		case name == "":
 			columns = append(columns, fmt.Sprintf("column %d (without a name)", c+1))
@@ -193,19 +199,21 @@ func (r *Reader) Added() (columns []string) {
 	return columns
 }
 
-// Limit ends the rows after the first most of them.
+// Limit makes Next end after this many rows.
 func (r *Reader) Limit(most int) { r.most = int64(most) }
 
 // HasMore reports, once Next has ended, whether the input has rows beyond the limit.
 func (r *Reader) HasMore() bool { return r.hasMore }
 
-// Variable is the name of a variable.
+// Variable returns the name of a variable.
 func (r *Reader) Variable(v int) string { return r.labels.OfVariable(v) }
 
-// Next returns the next case, io.EOF after the last. An error in one row is in its Err; the error returned ends the file.
+// Next returns the next case, or io.EOF after the last. An error in one row is in its Err. Any other error ends the
+// file.
 func (r *Reader) Next() (Case, error) {
-	r.bytes.since = 0
-	record, err := r.in.Read()
+	// the row
+	r.bytes.rowBytes = 0
+	record, err := r.csv.Read()
 	if err == io.EOF {
 		return Case{}, io.EOF
 	}
@@ -213,7 +221,7 @@ func (r *Reader) Next() (Case, error) {
 		return Case{}, io.EOF
 	}
 	r.rows++
-	c := Case{Number: r.rows, IDs: make([]string, len(r.ids)), Weight: 1}
+	c := Case{Number: r.rows, IDs: make([]string, len(r.idColumns)), Weight: 1}
 	var parse *csv.ParseError
 	switch {
 	case errors.As(err, &parse):
@@ -227,9 +235,11 @@ func (r *Reader) Next() (Case, error) {
 	case err != nil:
 		return c, inputError(err)
 	}
-	c.Line, _ = r.in.FieldPos(0)
-	record = r.withoutName(r.cells(record))
-	for i, column := range r.ids {
+
+	// its cells
+	c.Line, _ = r.csv.FieldPos(0)
+	record = r.withoutRowName(r.rowCells(record))
+	for i, column := range r.idColumns {
 		if column < len(record) {
 			c.IDs[i] = record[column]
 		}
@@ -238,15 +248,16 @@ func (r *Reader) Next() (Case, error) {
 		c.Err = fault.New(fault.BadInput, "line %d: %d cells, the header has %d", c.Line, len(record), len(r.header))
 		return c, nil
 	}
-	if column, err := r.fill(&c, record); err != nil {
-		line, _ := r.in.FieldPos(column)
+	if column, err := r.fillCase(&c, record); err != nil {
+		line, _ := r.csv.FieldPos(column)
 		c.Err = fault.New(fault.BadInput, "line %d: %w", line, err)
 	}
 	return c, nil
 }
 
-// withoutName returns the cells of a row without its name, if the first row says that there are names.
-func (r *Reader) withoutName(record []string) []string {
+// withoutRowName returns the cells of a row without the row's name. Rows have names if the first row has one cell more
+// than the header.
+func (r *Reader) withoutRowName(record []string) []string {
 	if r.rows == 1 {
 		r.hasRowNames = r.separator == ' ' && len(record) == len(r.header)+1
 	}
@@ -256,14 +267,14 @@ func (r *Reader) withoutName(record []string) []string {
 	return record
 }
 
-// fill reads weight and evidence of a case. With its error comes the column.
-func (r *Reader) fill(c *Case, record []string) (column int, err error) {
-	if r.weight >= 0 {
-		if c.Weight, err = r.dialect.weight(strings.TrimSpace(record[r.weight])); err != nil {
-			return r.weight, fault.New(fault.BadInput, "column %q: %w", r.header[r.weight], err)
+// fillCase reads the weight and the evidence of a case. With an error it returns the column.
+func (r *Reader) fillCase(c *Case, record []string) (column int, err error) {
+	if r.weightColumn >= 0 {
+		if c.Weight, err = r.dialect.parseWeight(strings.TrimSpace(record[r.weightColumn])); err != nil {
+			return r.weightColumn, fault.New(fault.BadInput, "column %q: %w", r.header[r.weightColumn], err)
 		}
 	}
-	for _, o := range r.observe {
+	for _, o := range r.variableColumns {
 		x, weights, err := r.cell(o.variable, strings.TrimSpace(record[o.column]))
 		switch {
 		case err != nil:
@@ -278,7 +289,7 @@ func (r *Reader) fill(c *Case, record []string) (column int, err error) {
 	return 0, nil
 }
 
-// inputError is an error of reading, with its code.
+// inputError returns an error of reading with a code: bad_input if it has none.
 func inputError(err error) error {
 	if code := fault.CodeOf(err); code != fault.Internal {
 		return err
@@ -286,27 +297,27 @@ func inputError(err error) error {
 	return fault.Wrap(fault.BadInput, err)
 }
 
-// counter fails when one row takes too many bytes.
-type counter struct {
-	r     io.Reader
-	since int // bytes since the row began, with read-ahead
+// rowLimiter fails if one row takes too many bytes.
+type rowLimiter struct {
+	reader   io.Reader
+	rowBytes int // bytes since the row began, with read-ahead
 }
 
-// Read reads, and counts.
-func (c *counter) Read(p []byte) (int, error) {
-	if c.since > mostRow {
+// Read reads, and counts the bytes of the row.
+func (c *rowLimiter) Read(p []byte) (int, error) {
+	if c.rowBytes > mostRow {
 		return 0, fault.New(fault.BadInput, "a row has more than %d bytes: is a quote not closed?", mostRow)
 	}
-	n, err := c.r.Read(p)
-	c.since += n
+	n, err := c.reader.Read(p)
+	c.rowBytes += n
 	return n, err
 }
 
-// String describes the columns, which identify a run.
+// String describes the columns and their roles. It identifies a run.
 func (r *Reader) String() string {
 	var b strings.Builder
-	for _, o := range r.observe {
+	for _, o := range r.variableColumns {
 		fmt.Fprintf(&b, "%d:%d ", o.column, o.variable)
 	}
-	return fmt.Sprintf("%q %v %q %d %s", r.header, r.ids, r.missing, r.weight, b.String())
+	return fmt.Sprintf("%q %v %q %d %s", r.header, r.idColumns, r.missing, r.weightColumn, b.String())
 }

@@ -61,28 +61,33 @@ func (s *Sweep) Digest(in *Reader) string {
 // with. Rows with an error have it in their last cell; the returned error comes from the input, the
 // output or the pipeline, and the rows written until then are whole.
 func (s *Sweep) Run(ctx context.Context, p Pipeline, in *Reader, out io.Writer, j *Journal) (Done, error) {
-	lnZ0, err := s.withoutEvidence(ctx, p)
+	// ln Z without evidence, which all rows need
+	lnZ0, err := s.lnZWithoutEvidence(ctx, p)
 	if err != nil {
 		return Done{}, err
 	}
 	if j != nil {
 		out = j
 	}
-	r := &run{Sweep: s, pipeline: p, in: in, journal: j, order: make(chan *batch, atOnce)}
+
+	// the header
+	r := &sweepRun{Sweep: s, pipeline: p, in: in, journal: j, order: make(chan *batch, atOnce)}
 	r.table = newTable(out, s.Labels, s.Targets, s.Domains, in.IDs(), lnZ0)
 	header := r.table.header()
-	there := false
+	hasHeader := false
 	if j != nil {
-		if there, err = j.begin(header); err != nil {
+		if hasHeader, err = j.beginRows(header); err != nil {
 			return Done{}, err
 		}
 	}
-	if !there {
-		if err := r.table.write(header); err != nil {
+	if !hasHeader {
+		if err := r.table.writeRow(header); err != nil {
 			return Done{}, err
 		}
 	}
-	if err := r.all(ctx); err != nil {
+
+	// the rows
+	if err := r.answerAll(ctx); err != nil {
 		return r.done, err
 	}
 	if j != nil {
@@ -91,10 +96,10 @@ func (s *Sweep) Run(ctx context.Context, p Pipeline, in *Reader, out io.Writer, 
 	return r.done, nil
 }
 
-// withoutEvidence returns ln Z of the model: P(evidence) is Z under the evidence over that.
-func (s *Sweep) withoutEvidence(ctx context.Context, p Pipeline) (float64, error) {
+// lnZWithoutEvidence returns ln Z of the model without evidence: P(evidence) is Z under the evidence divided by that Z.
+func (s *Sweep) lnZWithoutEvidence(ctx context.Context, p Pipeline) (float64, error) {
 	b := &batch{queries: []query.Query{{}}}
-	if err := s.ask(ctx, p, b, "z"); err != nil {
+	if err := s.askBatch(ctx, p, b, "z"); err != nil {
 		return 0, err
 	}
 	switch r := &b.results[0]; {
@@ -107,14 +112,14 @@ func (s *Sweep) withoutEvidence(ctx context.Context, p Pipeline) (float64, error
 	}
 }
 
-// run is a sweep under way.
-type run struct {
+// sweepRun is a sweep under way.
+type sweepRun struct {
 	*Sweep
 	pipeline Pipeline
 	in       *Reader
-	journal  *Journal
-	table    *Table
-	order    chan *batch // in the order of the input
+	journal  *Journal    // the output file; nil: the output is no file
+	table    *Table      // writes the rows
+	order    chan *batch // batches that are being asked, in the order of the input
 	done     Done
 }
 
@@ -122,72 +127,73 @@ type run struct {
 type batch struct {
 	cases   []Case
 	queries []query.Query
-	of      []int // the query of every case; −1: it has an error of its own
-	results []query.Result
-	err     error
-	ready   chan struct{}
+	queryOf []int          // per case, its position in queries; −1: it has an error of its own
+	results []query.Result // per query, once ready is closed
+	err     error          // of the job
+	ready   chan struct{}  // closed when the batch is answered
 }
 
-// all reads, asks and writes until the input ends. The first of them to end ends the rest.
-func (r *run) all(ctx context.Context) error {
+// answerAll reads, asks and writes all cases. If one of these fails, the others end, and its error is returned.
+func (r *sweepRun) answerAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	read := make(chan error, 1)
+	defer cancel()
+	readErr := make(chan error, 1)
 	go func() {
-		read <- r.read(ctx)
+		readErr <- r.askBatches(ctx)
 		close(r.order)
 	}()
-	var err error
+	var writeErr error
 	for b := range r.order {
 		<-b.ready
-		if err == nil {
-			err = r.write(b)
+		if writeErr == nil {
+			writeErr = r.writeBatch(b)
 		}
-		if err != nil {
-			cancel()
+		if writeErr != nil {
+			cancel() // and drain the channel
 		}
 	}
 	cancel()
-	return errors.Join(err, unless(err, <-read))
-}
-
-// unless returns second where there is no first: the consequence of an error is not reported.
-func unless(first, second error) error {
-	if first != nil {
-		return nil
+	err := <-readErr
+	if writeErr != nil {
+		return writeErr // that of reading is its consequence
 	}
-	return second
+	return err
 }
 
-// read cuts the input into batches, and has them asked, a bounded number at a time.
-func (r *run) read(ctx context.Context) error {
+// askBatches cuts the input into batches and asks each as a job, at most atOnce of them at a time. It sends them to
+// order.
+func (r *sweepRun) askBatches(ctx context.Context) error {
 	slots := make(chan struct{}, atOnce)
-	passing := r.journal != nil
+	isResuming := r.journal != nil // the output may have the next row already
 	for n := 0; ; n++ {
+		// the next cases
 		b := &batch{ready: make(chan struct{})}
-		ended := false
+		isEnd := false
 		for len(b.cases) < perJob {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			c, err := r.in.Next()
 			if err == io.EOF {
-				ended = true
+				isEnd = true
 				break
 			}
 			if err != nil {
 				return err
 			}
-			if passing {
-				if passing, err = r.journal.pass(r.table, &c); err != nil {
+			if isResuming {
+				if isResuming, err = r.journal.skipCase(r.table, &c); err != nil {
 					return err
 				}
-				if passing {
-					r.resumed(c.Number)
+				if isResuming {
+					r.countResumed(c.Number)
 					continue
 				}
 			}
-			b.add(c, r.Sweep)
+			b.addCase(c, r.Sweep)
 		}
+
+		// ask them as one job
 		if len(b.cases) > 0 {
 			select {
 			case slots <- struct{}{}:
@@ -198,40 +204,40 @@ func (r *run) read(ctx context.Context) error {
 			go func() {
 				defer func() { <-slots; close(b.ready) }()
 				if len(b.queries) > 0 {
-					b.err = r.ask(ctx, r.pipeline, b, fmt.Sprint(n))
+					b.err = r.askBatch(ctx, r.pipeline, b, fmt.Sprint(n))
 				}
 			}()
 		}
-		if ended {
+		if isEnd {
 			return nil
 		}
 	}
 }
 
-// resumed counts a row that was there. Nothing is written as long as rows are passed.
-func (r *run) resumed(n int64) {
+// countResumed counts a row that the output had already.
+func (r *sweepRun) countResumed(n int64) {
 	r.done.Resumed = n
 	if r.Passed != nil && n%10_000 == 0 {
 		r.Passed(r.done)
 	}
 }
 
-// add appends a case, and its query.
-func (b *batch) add(c Case, s *Sweep) {
-	of := -1
+// addCase appends a case, and its query unless the case has an error.
+func (b *batch) addCase(c Case, s *Sweep) {
+	queryIndex := -1
 	if c.Err == nil {
-		c.Err = s.observesBelief(&c)
+		c.Err = s.checkBeliefs(&c)
 	}
 	if c.Err == nil {
-		of = len(b.queries)
-		b.queries = append(b.queries, s.query(c.Evidence))
+		queryIndex = len(b.queries)
+		b.queries = append(b.queries, s.queryFor(c.Evidence))
 	}
 	b.cases = append(b.cases, c)
-	b.of = append(b.of, of)
+	b.queryOf = append(b.queryOf, queryIndex)
 }
 
-// observesBelief returns the error of a case that observes a variable whose posterior is believed.
-func (s *Sweep) observesBelief(c *Case) error {
+// checkBeliefs returns an error if a case observes a variable whose posterior is believed.
+func (s *Sweep) checkBeliefs(c *Case) error {
 	for _, b := range s.Suppose.Believe {
 		for _, o := range c.Evidence.Hard {
 			if o.Var == b.Var {
@@ -242,8 +248,8 @@ func (s *Sweep) observesBelief(c *Case) error {
 	return nil
 }
 
-// query asks for a case.
-func (s *Sweep) query(e factorgraph.Evidence) query.Query {
+// queryFor returns the query of a case with this evidence.
+func (s *Sweep) queryFor(e factorgraph.Evidence) query.Query {
 	q := query.Query{Evidence: e, Targets: s.Targets, Do: s.Suppose.Do, Believe: s.Suppose.Believe}
 	if s.CellsAreBeliefs && len(e.Soft) > 0 {
 		q.Believe = slices.Concat(q.Believe, e.Soft)
@@ -254,18 +260,18 @@ func (s *Sweep) query(e factorgraph.Evidence) query.Query {
 	return q
 }
 
-// write appends the rows of a batch.
-func (r *run) write(b *batch) error {
+// writeBatch writes the rows of a batch.
+func (r *sweepRun) writeBatch(b *batch) error {
 	if b.err != nil {
 		return b.err
 	}
 	for i := range b.cases {
-		var of *query.Result
-		if q := b.of[i]; q >= 0 {
-			of = &b.results[q]
+		var result *query.Result
+		if q := b.queryOf[i]; q >= 0 {
+			result = &b.results[q]
 		}
-		row, failed := r.table.row(&b.cases[i], of)
-		if err := r.table.write(row); err != nil {
+		row, failed := r.table.resultRow(&b.cases[i], result)
+		if err := r.table.writeRow(row); err != nil {
 			return err
 		}
 		r.done.Rows++
@@ -282,9 +288,10 @@ func (r *run) write(b *batch) error {
 	return nil
 }
 
-// ask has a batch answered as one job. Answers that a queue or a worker is to blame for are errors;
-// the error of a query is in its result.
-func (s *Sweep) ask(ctx context.Context, p Pipeline, b *batch, name string) error {
+// askBatch asks a batch as one job, and sets its results. An error of a query is in its result. An error for which the
+// service is to blame is returned.
+func (s *Sweep) askBatch(ctx context.Context, p Pipeline, b *batch, name string) error {
+	// submit the job, and wait for its answer
 	m := s.Request
 	m.Job += "-" + name
 	m.Queries = b.queries
@@ -300,6 +307,8 @@ func (s *Sweep) ask(ctx context.Context, p Pipeline, b *batch, name string) erro
 		}
 		return err
 	}
+
+	// take the results, or the job's error as the result of every query if the queries are to blame
 	if len(answer.Results) == len(b.queries) {
 		b.results = answer.Results
 		return nil
@@ -317,7 +326,13 @@ func (s *Sweep) ask(ctx context.Context, p Pipeline, b *batch, name string) erro
 	return fault.New(answer.Error.Code, "job %s: %s (%s)", m.Job, answer.Error.Message, answer.Error.Stage)
 }
 
-// submit stores a job, once there is room for it. A server that is away for a moment is asked again.
+// mayPass reports whether an error of the server may be gone in a moment.
+func mayPass(err error) bool {
+	return fault.CodeOf(err) == fault.Infrastructure && !errors.Is(err, client.ErrStorage) && !errors.Is(err, client.ErrNotSetUp)
+}
+
+// submit stores a job. As long as there is no room for it, it tries again; if the server is away for a moment, a few
+// times.
 func (s *Sweep) submit(ctx context.Context, p Pipeline, m wire.Request) error {
 	pause := 20 * time.Millisecond
 	for failed := 0; ; {
@@ -325,9 +340,8 @@ func (s *Sweep) submit(ctx context.Context, p Pipeline, m wire.Request) error {
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return err
-		case errors.Is(err, client.ErrFull):
-		case fault.CodeOf(err) == fault.Infrastructure && !errors.Is(err, client.ErrStorage) &&
-			!errors.Is(err, client.ErrNotSetUp) && failed < retries:
+		case errors.Is(err, client.ErrFull): // there will be room, however long it takes
+		case mayPass(err) && failed < retries:
 			failed++
 		default:
 			return err

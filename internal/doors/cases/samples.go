@@ -14,6 +14,7 @@ import (
 // a reader or a spreadsheet takes for something else is written by its position: a variable 3, a value #3. Samples with weights have a
 // column NumCases: the weight times the number of samples.
 func WriteSamples(w io.Writer, labels *factorgraph.Labels, s *query.Samples) error {
+	// the header
 	out := csv.NewWriter(w)
 	variables := len(labels.Domains())
 	row := make([]string, 0, variables+1)
@@ -21,22 +22,24 @@ func WriteSamples(w io.Writer, labels *factorgraph.Labels, s *query.Samples) err
 		row = append(row, numCases)
 	}
 	for v := range variables {
-		row = append(row, plainOr(labels.OfVariable(v), fmt.Sprint(v)))
+		row = append(row, nameOrPosition(labels.OfVariable(v), fmt.Sprint(v)))
 	}
 	if err := out.Write(row); err != nil {
 		return err
 	}
+
+	// the cells: cells[v][x] is value x of variable v
 	cells := make([][]string, variables)
 	for v, domain := range labels.Domains() {
 		cells[v] = make([]string, domain)
 		for x := range domain {
-			cells[v][x] = plainOr(labels.OfValue(v, x), fmt.Sprintf("#%d", x))
+			cells[v][x] = nameOrPosition(labels.OfValue(v, x), fmt.Sprintf("#%d", x))
 		}
 	}
 	for k, assignment := range s.Assignments {
 		row = row[:0]
 		if s.Weights != nil {
-			row = append(row, shortest(s.Weights[k]*float64(len(s.Assignments))))
+			row = append(row, formatNumber(s.Weights[k]*float64(len(s.Assignments))))
 		}
 		for v, x := range assignment {
 			row = append(row, cells[v][x])
@@ -49,9 +52,9 @@ func WriteSamples(w io.Writer, labels *factorgraph.Labels, s *query.Samples) err
 	return out.Error()
 }
 
-// plainOr returns a name, or its position if the name does not come back from a cell as it is.
-func plainOr(name, position string) string {
-	if name == "" || strings.TrimSpace(name) != name || inert([]string{name})[0] != name {
+// nameOrPosition returns a name, or its position if the name would be read back from a cell as something else.
+func nameOrPosition(name, position string) string {
+	if name == "" || strings.TrimSpace(name) != name || makeInert([]string{name})[0] != name {
 		return position
 	}
 	return name
