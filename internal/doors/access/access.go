@@ -37,51 +37,51 @@ type Role struct {
 	Says      []string // subjects of its messages to all subscribers, other workers of its stage among them
 }
 
-// vital are the requests that a stage makes for any messages: it looks at its streams, and asks for messages.
-var vital = api("STREAM.INFO.*", "CONSUMER.INFO.*.*", "CONSUMER.MSG.NEXT.>")
+// vitalRequests are the requests that a stage makes for any messages: it looks at its streams, and asks for messages.
+var vitalRequests = apiRequests("STREAM.INFO.*", "CONSUMER.INFO.*.*", "CONSUMER.MSG.NEXT.>")
 
-// NeedsToPublish reports whether a role publishes on a subject, and whether it can do nothing at all without.
+// NeedsToPublish reports whether a role publishes on a subject, and whether it can do nothing at all without it.
 func (r Role) NeedsToPublish(subject string) (needed, always bool) {
-	needed = matched(subject, r.Publish) || matched(subject, r.Keeps) || matched(subject, r.Says)
-	return needed, needed && matched(subject, vital)
+	needed = matchesAny(subject, r.Publish) || matchesAny(subject, r.Keeps) || matchesAny(subject, r.Says)
+	return needed, needed && matchesAny(subject, vitalRequests)
 }
 
 // NeedsToHear reports whether a role subscribes to a subject, which may be a pattern.
 func (r Role) NeedsToHear(subject string) bool {
-	return matched(subject, r.Subscribe) || matched(subject, r.Serves)
+	return matchesAny(subject, r.Subscribe) || matchesAny(subject, r.Serves)
 }
 
-// matched reports whether one of the patterns has all subjects of a subject.
-func matched(subject string, patterns []string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return within(subject, p) })
+// matchesAny reports whether one of the patterns covers all subjects of a subject, which may be a pattern itself.
+func matchesAny(subject string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return isWithin(subject, p) })
 }
 
-// Inbox returns where the replies to a user come: nobody else may subscribe there.
+// Inbox returns the subject below which the replies to a user come. Nobody else may subscribe there.
 func Inbox(user string) string { return "_INBOX_" + user }
 
 // Roles returns all roles, the operator's first.
 func Roles() []Role {
-	all := []Role{
+	roles := []Role{
 		{Name: Operator, Publish: []string{">"}, Subscribe: []string{">"}},
 		{
 			Name:      query.StageReparam,
-			Publish:   of("network.>", "model.>", "timer.>", "graph.*.*", "cancel.>"),
-			Subscribe: of("done.>"),
-			Serves:    append(of("infer", "infer.*", "room.*", "keep.>"), "$SRV.>"),
+			Publish:   prefixed("network.>", "model.>", "timer.>", "graph.*.*", "cancel.>"),
+			Subscribe: prefixed("done.>"),
+			Serves:    append(prefixed("infer", "infer.*", "room.*", "keep.>"), "$SRV.>"),
 		},
-		{Name: query.StageLearn, Publish: of("task.>", "first.>"), Subscribe: of("serves")},
-		{Name: query.StageContract, Publish: of("partial.>"), Says: of("serves")},
+		{Name: query.StageLearn, Publish: prefixed("task.>", "first.>"), Subscribe: prefixed("serves")},
+		{Name: query.StageContract, Publish: prefixed("partial.>"), Says: prefixed("serves")},
 		// The aggregator moves models, partials and first answers of jobs that take long to the end of their streams.
-		{Name: query.StageAggregate, Publish: of("answer.>", "model.>", "partial.>", "first.>")},
+		{Name: query.StageAggregate, Publish: prefixed("answer.>", "model.>", "partial.>", "first.>")},
 	}
-	for i := range all[1:] {
-		all[i+1].asStage()
+	for i := range roles[1:] {
+		roles[i+1].addStagePermissions()
 	}
-	return append(all, client())
+	return append(roles, clientRole())
 }
 
-// of returns subjects of version 1.
-func of(subjects ...string) []string {
+// prefixed returns subjects with the prefix of this version of the messages.
+func prefixed(subjects ...string) []string {
 	all := make([]string, len(subjects))
 	for i, s := range subjects {
 		all[i] = wire.Prefix + s
@@ -89,8 +89,8 @@ func of(subjects ...string) []string {
 	return all
 }
 
-// api returns requests to JetStream.
-func api(requests ...string) []string {
+// apiRequests returns the subjects of requests to JetStream.
+func apiRequests(requests ...string) []string {
 	all := make([]string, len(requests))
 	for i, r := range requests {
 		all[i] = "$JS.API." + r
@@ -98,8 +98,8 @@ func api(requests ...string) []string {
 	return all
 }
 
-// served has the feeds that each stage takes messages from.
-var served = map[string][]streams.Feed{
+// feedsOf has the feeds from which each stage takes messages.
+var feedsOf = map[string][]streams.Feed{
 	query.StageReparam:   {streams.Models, streams.Redrives},
 	query.StageLearn:     {streams.Networks},
 	query.StageContract:  {streams.Tasks},
@@ -117,20 +117,20 @@ var removes = map[string][]string{
 	},
 }
 
-// asStage adds the permissions that every stage needs: it looks at streams and consumers, takes its own messages, reads stored
-// bytes, and writes blobs, dead letters, and messages that start or end a job. Its progress, and that it is there, are for all
-// subscribers.
-func (r *Role) asStage() {
-	r.Says = append(r.Says, of(progress, "here")...)
-	r.Publish = append(r.Publish, of("blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
-	r.Publish = append(r.Publish, looks()...)
-	r.Publish = append(r.Publish, api("DIRECT.GET.>", "STREAM.MSG.GET.*")...)
-	r.Publish = append(r.Publish, api("STREAM.MSG.DELETE."+bus.StreamBlob)...)
+// addStagePermissions adds what every stage needs. It looks at streams and consumers, takes its own messages, reads
+// stored bytes, and writes blobs, dead letters, and messages that start or end a job. Its progress, and the message
+// that it is there, are for all subscribers.
+func (r *Role) addStagePermissions() {
+	r.Says = append(r.Says, prefixed(progress, "here")...)
+	r.Publish = append(r.Publish, prefixed("blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
+	r.Publish = append(r.Publish, lookRequests()...)
+	r.Publish = append(r.Publish, apiRequests("DIRECT.GET.>", "STREAM.MSG.GET.*")...)
+	r.Publish = append(r.Publish, apiRequests("STREAM.MSG.DELETE."+bus.StreamBlob)...)
 	for _, stream := range removes[r.Name] {
-		r.Publish = append(r.Publish, api("STREAM.MSG.DELETE."+stream)...)
+		r.Publish = append(r.Publish, apiRequests("STREAM.MSG.DELETE."+stream)...)
 	}
 
-	for _, f := range served[r.Name] {
+	for _, f := range feedsOf[r.Name] {
 		names := []string{f.Name}
 		if f.Laned {
 			names = append(names, f.ConsumerNames(streams.AllLanes())...)
@@ -147,33 +147,33 @@ func (r *Role) asStage() {
 			bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob, bus.StreamDeadline,
 			bus.StreamNetwork, bus.StreamTask, bus.StreamControl,
 		} {
-			r.Publish = append(r.Publish, api("STREAM.PURGE."+stream)...)
+			r.Publish = append(r.Publish, apiRequests("STREAM.PURGE."+stream)...)
 		}
 	}
 }
 
-// looks are the requests that say how streams and consumers are. They tell the ids of jobs.
-func looks() []string {
-	return api("INFO", "STREAM.INFO.*", "STREAM.NAMES", "STREAM.LIST", "CONSUMER.INFO.*.*", "CONSUMER.NAMES.*", "CONSUMER.LIST.*")
+// lookRequests returns the requests for the state of streams and consumers, which tell the ids of jobs.
+func lookRequests() []string {
+	return apiRequests("INFO", "STREAM.INFO.*", "STREAM.NAMES", "STREAM.LIST", "CONSUMER.INFO.*.*", "CONSUMER.NAMES.*", "CONSUMER.LIST.*")
 }
 
-// client is the role that submits jobs without an owner: it may look into every stream, and publishes to none.
-func client() Role {
+// clientRole returns the role that submits jobs without an owner. It may look into every stream, and publishes to none.
+func clientRole() Role {
 	r := Role{
 		Name:    Client,
-		Publish: of("infer", "room.*"),
+		Publish: prefixed("infer", "room.*"),
 		Keeps: []string{
 			wire.Prefix + "model.*.*", wire.CancelSubject("*"), wire.Prefix + "timer.*.*",
 			message.BlobSubject("", "*"), message.GraphSubject("", "*"),
 		},
-		Subscribe: of("done.*", "progress.*", "here"),
+		Subscribe: prefixed("done.*", "progress.*", "here"),
 	}
-	r.Publish = append(r.Publish, looks()...)
-	r.Publish = append(r.Publish, api("DIRECT.GET.>")...)
+	r.Publish = append(r.Publish, lookRequests()...)
+	r.Publish = append(r.Publish, apiRequests("DIRECT.GET.>")...)
 	for _, stream := range []string{
 		bus.StreamModel, bus.StreamAnswer, bus.StreamBlob, bus.StreamGraph,
 	} {
-		r.Publish = append(r.Publish, api("STREAM.MSG.GET."+stream)...)
+		r.Publish = append(r.Publish, apiRequests("STREAM.MSG.GET."+stream)...)
 	}
 	return r
 }
@@ -185,8 +185,9 @@ type Import struct {
 	Stream  bool   // messages come from there; else they go there, and replies come back
 }
 
-// kept is the import of a subject whose messages reparam-worker stores for an owner's account, "": for that of clients.
-func kept(owner, subject string) Import {
+// keepImport returns the import of a subject whose messages reparam-worker stores for an account: that of the owner, or
+// "" for that of clients.
+func keepImport(owner, subject string) Import {
 	return Import{Subject: message.KeepSubject(owner, subject), Local: subject}
 }
 
@@ -205,7 +206,7 @@ func Imports(tenant string) []Import {
 		wire.ModelSubject(lane, tenant+".*"), wire.CancelSubject(tenant + ".*"),
 		message.BlobSubject(tenant, "*"), message.GraphSubject(tenant, "*"),
 	} {
-		all = append(all, kept(tenant, s))
+		all = append(all, keepImport(tenant, s))
 	}
 	for _, read := range []struct{ stream, subject string }{
 		{bus.StreamModel, wire.ModelSubject(lane, tenant+".*")},
@@ -223,7 +224,7 @@ func Imports(tenant string) []Import {
 	return all
 }
 
-// Find returns the role with a name.
+// Find returns the role of this name; ok is false if there is none.
 func Find(name string) (r Role, ok bool) {
 	roles := Roles()
 	i := slices.IndexFunc(roles, func(r Role) bool { return r.Name == name })

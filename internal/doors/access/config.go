@@ -14,26 +14,27 @@ const Account = "BASETENSOR"
 // account is an account of the server: its exports to other accounts, its imports from them, and its users.
 type account struct {
 	name    string
-	users   []string
-	limits  *Limits             // nil: none
-	exports map[Import][]string // to the names of accounts
-	imports map[Import][]string // from accounts
+	users   []string            // in the syntax of the configuration
+	limits  *Limits             // of its users; nil: none
+	exports map[Import][]string // by subject, the names of the accounts that may import it
+	imports map[Import][]string // by subject, the names of the accounts from which it comes
 }
 
 // accounts are all accounts of a server, by name.
 type accounts map[string]*account
 
-func (all accounts) of(name string) *account {
+// findOrAdd returns the account of this name, a new one if there is none.
+func (all accounts) findOrAdd(name string) *account {
 	if all[name] == nil {
 		all[name] = &account{name: name, exports: map[Import][]string{}, imports: map[Import][]string{}}
 	}
 	return all[name]
 }
 
-// link exports a subject of one account and imports it into another.
+// link lets an account import a subject from another one, and the other one export it.
 func (all accounts) link(from, to string, i Import) {
-	all.of(from).exports[i] = append(all.of(from).exports[i], to)
-	all.of(to).imports[i] = append(all.of(to).imports[i], from)
+	all.findOrAdd(from).exports[i] = append(all.findOrAdd(from).exports[i], to)
+	all.findOrAdd(to).imports[i] = append(all.findOrAdd(to).imports[i], from)
 }
 
 // Limits bound what the users of one tenant take of the server. The zero value are the usual ones. Its tags are the tags of the
@@ -55,33 +56,36 @@ const leastPayload = 64 << 10
 // Config returns the part of a nats-server's configuration that has the accounts: users by name with their public nkeys, for all roles
 // that have one, and tenants by name with theirs, within limits.
 func Config(users, tenants []User, limits Limits) string {
+	// the accounts of roles
 	all := accounts{}
-	keys := map[string][]string{}
+	keys := map[string][]string{} // by user, its public keys
 	for _, u := range users {
 		keys[u.Name] = u.Public
 	}
 	for _, r := range Roles() {
-		own := all.of(r.account())
+		account := all.findOrAdd(r.account())
 		for _, public := range keys[r.Name] {
-			own.users = append(own.users, r.user(public))
+			account.users = append(account.users, r.userText(public))
 		}
-		if own.name != Account {
+		if account.name != Account {
 			for _, i := range r.imports() {
-				all.join(own.name, i)
+				all.importAll(account.name, i)
 			}
 			for _, i := range r.exports() {
-				all.link(own.name, Account, i)
+				all.link(account.name, Account, i)
 			}
 		}
 	}
+
+	// the accounts of tenants
 	for _, t := range tenants {
-		own := all.of(tenantAccount(t.Name))
-		own.limits = &limits
+		account := all.findOrAdd(tenantAccount(t.Name))
+		account.limits = &limits
 		for _, public := range t.Public {
-			own.users = append(own.users, fmt.Sprintf("{nkey: %s}  # %s", public, t.Name))
+			account.users = append(account.users, fmt.Sprintf("{nkey: %s}  # %s", public, t.Name))
 		}
 		for _, i := range Imports(t.Name) {
-			all.join(own.name, i)
+			all.importAll(account.name, i)
 		}
 	}
 
@@ -95,23 +99,24 @@ func Config(users, tenants []User, limits Limits) string {
 	return out.String()
 }
 
-// join imports a subject into an account from every account that has it. A stream comes from the accounts of the roles that Say it: the
-// server passes on no message that came to the streams' account from another one.
-func (all accounts) join(to string, i Import) {
-	said := false
+// importAll imports a subject into an account from every account that has it. A stream comes from the accounts of the
+// roles that say it, since the server passes on no message that came to the streams' account from another one.
+func (all accounts) importAll(to string, i Import) {
+	isLinked := false
 	for _, r := range Roles() {
-		if i.Stream && slices.ContainsFunc(r.Says, func(s string) bool { return within(i.Subject, s) }) {
+		if i.Stream && slices.ContainsFunc(r.Says, func(s string) bool { return isWithin(i.Subject, s) }) {
 			all.link(r.account(), to, i)
-			said = true
+			isLinked = true
 		}
 	}
-	if !said {
+	if !isLinked {
 		all.link(Account, to, i)
 	}
 }
 
-// within reports whether all subjects of one pattern are subjects of another.
-func within(subject, pattern string) bool {
+// isWithin reports whether all subjects of a pattern are subjects of another one. * stands for a token, and > for one
+// or more at the end.
+func isWithin(subject, pattern string) bool {
 	tokens := strings.Split(subject, ".")
 	for i, p := range strings.Split(pattern, ".") {
 		switch {
@@ -119,9 +124,9 @@ func within(subject, pattern string) bool {
 			return false
 		case p == ">":
 			return true
-		case p != tokens[i] && (p != "*" || tokens[i] == ">"):
+		case p != tokens[i] && (p != "*" || tokens[i] == ">"): // * has any token, but not several
 			return false
-		case i == len(tokens)-1:
+		case i == len(tokens)-1: // the subject ends: so must the pattern
 			return i == strings.Count(pattern, ".")
 		}
 	}
@@ -139,7 +144,7 @@ func (r Role) account() string {
 	return Account + "-" + r.Name
 }
 
-// write writes an account.
+// write writes an account in the syntax of the configuration.
 func (a *account) write(out *strings.Builder) {
 	fmt.Fprintf(out, "  %s {\n", a.name)
 	if a.name == Account {
@@ -154,11 +159,11 @@ func (a *account) write(out *strings.Builder) {
 		fmt.Fprintf(out, "      %s\n", user)
 	}
 	out.WriteString("    ]\n    exports: [\n")
-	for _, i := range slices.SortedFunc(maps.Keys(a.exports), order) {
-		fmt.Fprintf(out, "      {%s: %q, accounts: [%s]%s}\n", i.kind(), i.Subject, strings.Join(a.exports[i], ", "), i.response())
+	for _, i := range slices.SortedFunc(maps.Keys(a.exports), compareImports) {
+		fmt.Fprintf(out, "      {%s: %q, accounts: [%s]%s}\n", i.kind(), i.Subject, strings.Join(a.exports[i], ", "), i.responseOption())
 	}
 	out.WriteString("    ]\n    imports: [\n")
-	for _, i := range slices.SortedFunc(maps.Keys(a.imports), order) {
+	for _, i := range slices.SortedFunc(maps.Keys(a.imports), compareImports) {
 		local := ""
 		if i.Local != "" {
 			local = fmt.Sprintf(", to: %q", i.Local)
@@ -170,8 +175,10 @@ func (a *account) write(out *strings.Builder) {
 	out.WriteString("    ]\n  }\n")
 }
 
-func order(a, b Import) int { return strings.Compare(a.kind()+a.Subject, b.kind()+b.Subject) }
+// compareImports compares imports by their kinds, then by their subjects.
+func compareImports(a, b Import) int { return strings.Compare(a.kind()+a.Subject, b.kind()+b.Subject) }
 
+// kind returns the kind of an import in the configuration: stream if messages come, service if requests go.
 func (i Import) kind() string {
 	if i.Stream {
 		return "stream"
@@ -179,8 +186,8 @@ func (i Import) kind() string {
 	return "service"
 }
 
-// response returns the option for several replies to a request; "" where there is only one.
-func (i Import) response() string {
+// responseOption returns the option that a request has several replies; "" if it has only one.
+func (i Import) responseOption() string {
 	for _, several := range []string{"$JS.API.CONSUMER.MSG.NEXT.", "$JS.API.DIRECT.GET.>", "$SRV."} {
 		if !i.Stream && strings.HasPrefix(i.Subject, several) {
 			return ", response: stream"
@@ -189,8 +196,8 @@ func (i Import) response() string {
 	return ""
 }
 
-// user returns a user with its permissions.
-func (r Role) user(public string) string {
+// userText returns a user with its permissions in the syntax of the configuration.
+func (r Role) userText(public string) string {
 	list := func(subjects []string) string {
 		var out strings.Builder
 		for _, s := range subjects {
@@ -210,20 +217,20 @@ func (r Role) user(public string) string {
 		public, r.Name, list(publish), list(subscribe), replies)
 }
 
-// imports are the subjects that a role takes from other accounts: it publishes on the services, and hears the streams.
+// imports returns what a role takes from other accounts: subjects on which it publishes, and messages that it hears.
 func (r Role) imports() []Import {
-	all := subjects(r.Publish, r.Subscribe)
+	all := importsOf(r.Publish, r.Subscribe)
 	for _, s := range r.Keeps {
-		all = append(all, kept("", s))
+		all = append(all, keepImport("", s))
 	}
 	return all
 }
 
-// exports are a role's subjects for the streams' account and all others: requests that it serves, and messages that it
-// says.
-func (r Role) exports() []Import { return subjects(r.Serves, r.Says) }
+// exports returns what a role gives to other accounts: requests that it serves, and messages that it says.
+func (r Role) exports() []Import { return importsOf(r.Serves, r.Says) }
 
-func subjects(services, streams []string) (all []Import) {
+// importsOf returns subjects as imports: those of requests, then those of messages.
+func importsOf(services, streams []string) (all []Import) {
 	for _, s := range services {
 		all = append(all, Import{Subject: s})
 	}

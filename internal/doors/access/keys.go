@@ -49,6 +49,7 @@ type Settings struct {
 // Only their owner can read seeds and secret keys: a file that everybody may read is an error, and so are two tenants whose names
 // differ in upper and lower case only. Write returns the names of the new users.
 func Write(dir, at string, tenants []string, limits Limits) (fresh []string, err error) {
+	// check the arguments
 	for _, t := range tenants {
 		if !form.IsOwner(t) || Reserved(t) {
 			return nil, fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a name with another meaning", t)
@@ -68,15 +69,18 @@ func Write(dir, at string, tenants []string, limits Limits) (fresh []string, err
 	if err := os.MkdirAll(filepath.Join(dir, tenantsDir), 0o700); err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
 	}
-	w := writer{dir: dir, at: at}
-	w.make(MessageKeys, "# The first key signs, all verify.\n", seal.NewKey)
-	w.make(AnswersSeed, "", seal.NewAnswersSeed)
+
+	// keys of messages and answers
+	w := writer{dir: dir, target: at}
+	w.makeKey(MessageKeys, "# The first key signs, all verify.\n", seal.NewKey)
+	w.makeKey(AnswersSeed, "", seal.NewAnswersSeed)
 	if w.err == nil {
 		_, w.err = keysOf(filepath.Join(dir, MessageKeys))
 	}
-	answers := w.public(AnswersSeed, nkeys.IsValidPublicAccountKey)
-	w.write(AnswersKey, []byte(strings.Join(answers, "\n")+"\n"), 0o644)
+	answers := w.publicKeys(AnswersSeed, nkeys.IsValidPublicAccountKey)
+	w.replace(AnswersKey, []byte(strings.Join(answers, "\n")+"\n"), 0o644)
 
+	// users of roles
 	var users []User
 	for _, r := range Roles() {
 		s := Settings{Inbox: Inbox(r.Name), AnswersKey: filepath.Join(at, AnswersKey)}
@@ -89,27 +93,30 @@ func Write(dir, at string, tenants []string, limits Limits) (fresh []string, err
 		default:
 			s.MessageKeys = filepath.Join(at, MessageKeys)
 		}
-		users = append(users, User{r.Name, w.user(r.Name, s)})
+		users = append(users, User{r.Name, w.writeUser(r.Name, s)})
 	}
-	known, err := Tenants(dir)
+
+	// users of tenants, those that there are and the new ones
+	existing, err := Tenants(dir)
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Compact(slices.Sorted(slices.Values(append(known, tenants...))))
-	if err := distinct(all); err != nil {
+	all := slices.Compact(slices.Sorted(slices.Values(append(existing, tenants...))))
+	if err := checkDistinct(all); err != nil {
 		return nil, err
 	}
 	var owners []User
 	for _, t := range all {
 		s := Settings{Tenant: t, AnswersKey: strings.Join(answers, ",")}
-		owners = append(owners, User{t, w.user(filepath.Join(tenantsDir, t), s)})
+		owners = append(owners, User{t, w.writeUser(filepath.Join(tenantsDir, t), s)})
 	}
-	w.write(ConfigFile, []byte(Config(users, owners, limits)), 0o644)
+	w.replace(ConfigFile, []byte(Config(users, owners, limits)), 0o644)
 	return w.fresh, w.err
 }
 
-// distinct returns an error if two names differ in upper and lower case only: some disks have one file for both.
-func distinct(tenants []string) error {
+// checkDistinct returns an error if two names differ in upper and lower case only, since some disks have one file for
+// both.
+func checkDistinct(tenants []string) error {
 	seen := map[string]string{}
 	for _, t := range tenants {
 		folded := strings.ToLower(t)
@@ -141,41 +148,42 @@ func Tenants(dir string) ([]string, error) {
 
 // writer writes files into a folder until one fails.
 type writer struct {
-	dir, at string
-	fresh   []string // users whose seed was made
-	err     error
+	dir    string   // the folder
+	target string   // the folder's path on the machines where the settings are used
+	fresh  []string // users whose seed was made
+	err    error    // the first error
 }
 
-// user makes a user's seed unless there is one, writes its settings, and returns its public keys.
-func (w *writer) user(name string, s Settings) []string {
-	if w.make(name+seedSuffix, "", newUserSeed) {
+// writeUser makes a user's seed if there is none, writes its settings, and returns its public keys.
+func (w *writer) writeUser(name string, s Settings) []string {
+	if w.makeKey(name+seedSuffix, "", newUserSeed) {
 		w.fresh = append(w.fresh, filepath.Base(name))
 	}
-	s.NKey = filepath.Join(w.at, name+seedSuffix)
+	s.NKey = filepath.Join(w.target, name+seedSuffix)
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		w.err = cmp.Or(w.err, fault.Wrap(fault.Internal, err))
 		return nil
 	}
-	w.write(name+".json", append(text, '\n'), 0o644)
-	return w.public(name+seedSuffix, nkeys.IsValidPublicUserKey)
+	w.replace(name+".json", append(text, '\n'), 0o644)
+	return w.publicKeys(name+seedSuffix, nkeys.IsValidPublicUserKey)
 }
 
-// make writes a file with a new key, if there is none, and reports whether it did.
-func (w *writer) make(name, above string, fresh func() (string, error)) bool {
+// makeKey writes a file with a new key below a heading if there is no such file, and reports whether it did.
+func (w *writer) makeKey(name, heading string, newKey func() (string, error)) bool {
 	if w.err != nil {
 		return false
 	}
-	key, err := fresh()
+	key, err := newKey()
 	if err != nil {
 		w.err = fault.Wrap(fault.Internal, err)
 		return false
 	}
-	return w.once(name, []byte(above+key+"\n"), 0o600)
+	return w.writeOnce(name, []byte(heading+key+"\n"), 0o600)
 }
 
-// public returns the public keys of a file of seeds. A key that is not valid is an error.
-func (w *writer) public(name string, valid func(string) bool) []string {
+// publicKeys returns the public keys of a file of seeds. A key that is not valid is an error.
+func (w *writer) publicKeys(name string, isValid func(string) bool) []string {
 	if w.err != nil {
 		return nil
 	}
@@ -191,7 +199,7 @@ func (w *writer) public(name string, valid func(string) bool) []string {
 		if err == nil {
 			public, err = pair.PublicKey()
 		}
-		if err != nil || !valid(public) {
+		if err != nil || !isValid(public) {
 			w.err = fault.New(fault.BadInput, "access: %s has something other than seeds of its kind", filepath.Join(w.dir, name))
 			return nil
 		}
@@ -200,8 +208,8 @@ func (w *writer) public(name string, valid func(string) bool) []string {
 	return all
 }
 
-// once writes a file that is not there, and reports whether it did.
-func (w *writer) once(name string, text []byte, mode os.FileMode) bool {
+// writeOnce writes a file if there is none of the name, and reports whether it did.
+func (w *writer) writeOnce(name string, text []byte, mode os.FileMode) bool {
 	if w.err != nil {
 		return false
 	}
@@ -219,8 +227,8 @@ func (w *writer) once(name string, text []byte, mode os.FileMode) bool {
 	return err == nil
 }
 
-// write writes a file in the place of the one that is there, which is never seen half.
-func (w *writer) write(name string, text []byte, mode os.FileMode) {
+// replace writes a file in the place of the one that is there, such that nobody sees half of it.
+func (w *writer) replace(name string, text []byte, mode os.FileMode) {
 	if w.err != nil {
 		return
 	}

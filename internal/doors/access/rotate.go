@@ -33,7 +33,7 @@ const (
 
 // Change takes a step with the keys of a user, of messages or of answers in a folder.
 func Change(dir, name string, step Step) error {
-	file, fresh, err := keyFile(dir, name)
+	file, newKey, err := keyFile(dir, name)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func Change(dir, name string, step Step) error {
 	}
 	switch {
 	case step == Rotate && len(keys) == 1:
-		another, err := fresh()
+		another, err := newKey()
 		if err != nil {
 			return fault.Wrap(fault.Internal, err)
 		}
@@ -58,12 +58,13 @@ func Change(dir, name string, step Step) error {
 			step, name, len(keys))
 	}
 	w := writer{dir: filepath.Dir(file)}
-	w.write(filepath.Base(file), []byte(strings.Join(keys, "\n")+"\n"), 0o600)
+	w.replace(filepath.Base(file), []byte(strings.Join(keys, "\n")+"\n"), 0o600)
 	return w.err
 }
 
-// keyFile returns the file of the keys with a name, and the function that makes another key.
-func keyFile(dir, name string) (file string, fresh func() (string, error), err error) {
+// keyFile returns the file with the keys of a user, of messages or of answers, and the function that makes another key
+// for it.
+func keyFile(dir, name string) (file string, newKey func() (string, error), err error) {
 	switch {
 	case name == Messages:
 		return filepath.Join(dir, MessageKeys), seal.NewKey, nil
@@ -99,6 +100,7 @@ func keysOf(file string) ([]string, error) {
 	return keys, nil
 }
 
+// newUserSeed returns the seed of a new user's key.
 func newUserSeed() (string, error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {

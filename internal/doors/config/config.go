@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"reflect"
-	"slices"
 	"sort"
 	"strings"
 
@@ -79,17 +78,21 @@ var groups = []kong.Group{
 // Parse fills cli from args, the environment and the file that --config or BTN_CONFIG names. It returns a *UsageError
 // for anything the user wrote wrongly. --help and --version print and call exit(0).
 func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), options ...kong.Option) (*kong.Context, error) {
+	// the settings file
 	options = append(options, kong.Writers(stdout, stderr), kong.Exit(exit))
-	file, err := configFile(args)
+	file, err := readConfigFile(args)
 	if err != nil {
 		return nil, err
 	}
 	if file != nil {
 		options = append(options, kong.Resolvers(file))
 	}
-	parsed, back := cli, func() {}
-	if file == nil { // else the file may have settings of other commands, which are to be told from misspelt ones
-		parsed, back = narrowed(cli, args)
+
+	// the command line, by the parser of the one command that it names, or of all if there is a file: that may have
+	// settings of other commands, which are to be told from misspelt ones
+	parsed, copyBack := cli, func() {}
+	if file == nil {
+		parsed, copyBack = withOneCommand(cli, args)
 	}
 	parser, err := Parser(parsed, options...)
 	if err != nil {
@@ -97,11 +100,11 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 	}
 	kong.Vars{"version": parser.Model.Name + " " + telemetry.ThisBuild().String()}.Apply(parser)
 	ctx, err := parser.Parse(args)
-	back()
+	copyBack()
 	if err != nil {
 		return nil, &UsageError{Err: withHint(err), Command: commandOf(parser, err)}
 	}
-	if arg := withPassword(args); arg != "" {
+	if arg := findPassword(args); arg != "" {
 		fmt.Fprintf(stderr, "%s: whoever lists processes sees the password in %s: give it in the environment, in a settings file "+
 			"or in a file of its own\n", parser.Model.Name, redact.Text(arg))
 	}
@@ -110,7 +113,7 @@ func Parse(cli any, args []string, stdout, stderr io.Writer, exit func(int), opt
 
 // Parser returns the parser of all of a program's commands and flags, with their texts.
 func Parser(cli any, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(cli, written(append([]kong.Option{
+	return kong.New(cli, withTexts(append([]kong.Option{
 		kong.DefaultEnvars(EnvPrefix),
 		kong.Vars{"log_level": "info", "log_format": "text"},
 		helpTexts,
@@ -120,38 +123,44 @@ func Parser(cli any, options ...kong.Option) (*kong.Kong, error) {
 	}, options...))...)
 }
 
-// narrowed returns cli with one command alone, if args begin with its name, and a function that copies what was parsed into cli. To
-// build all commands takes kong longer than a small model needs.
-func narrowed(cli any, args []string) (one any, back func()) {
-	all := reflect.ValueOf(cli).Elem()
+// withOneCommand returns a struct with the flags of cli and the one command with whose name args begin, and a function
+// that copies what was parsed into cli. Without such a command it returns cli. kong takes longer to build all commands
+// than a small model needs.
+func withOneCommand(cli any, args []string) (one any, back func()) {
+	// the fields of cli that are flags, or the command
+	full := reflect.ValueOf(cli).Elem()
 	var fields []reflect.StructField
-	var of []int
-	for i := range all.NumField() {
-		f := all.Type().Field(i)
-		_, command := f.Tag.Lookup("cmd")
+	var origins []int // per field, its position in cli
+	hasCommand := false
+	for i := range full.NumField() {
+		f := full.Type().Field(i)
+		_, isCommand := f.Tag.Lookup("cmd")
 		name := cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))
-		if command && (len(args) == 0 || name != args[0]) {
+		if isCommand && (len(args) == 0 || name != args[0]) {
 			continue
 		}
+		hasCommand = hasCommand || isCommand && !f.Anonymous
 		if f.Anonymous {
 			f = reflect.StructField{Name: f.Name, Type: f.Type, Tag: `embed:""`}
 		}
-		fields, of = append(fields, f), append(of, i)
+		fields, origins = append(fields, f), append(origins, i)
 	}
-	if !slices.ContainsFunc(fields, func(f reflect.StructField) bool { _, command := f.Tag.Lookup("cmd"); return command }) {
+	if !hasCommand {
 		return cli, func() {}
 	}
+
+	// a struct of them
 	narrow := reflect.New(reflect.StructOf(fields))
 	return narrow.Interface(), func() {
-		for i, n := range of {
-			all.Field(n).Set(narrow.Elem().Field(i))
+		for i, origin := range origins {
+			full.Field(origin).Set(narrow.Elem().Field(i))
 		}
 	}
 }
 
-// written puts the texts that options give names into the tags that name them, once. kong would go through every
-// text for every flag of every command, which took most of the start of a program.
-func written(options []kong.Option) []kong.Option {
+// withTexts returns options that put the texts of all kong.Vars among them into the tags that name them. kong would go
+// through every text for every flag of every command, which took most of the start of a program.
+func withTexts(options []kong.Option) []kong.Option {
 	texts := kong.Vars{}
 	var others []kong.Option
 	for _, option := range options {
@@ -165,36 +174,36 @@ func written(options []kong.Option) []kong.Option {
 		return kong.Visit(k.Model.Node, func(node kong.Visitable, next kong.Next) error {
 			switch node := node.(type) {
 			case *kong.Node:
-				node.Help = filled(node.Help, texts)
+				node.Help = fillIn(node.Help, texts)
 			case *kong.Value:
-				node.Help, node.Default = filled(node.Help, texts), filled(node.Default, texts)
+				node.Help, node.Default = fillIn(node.Help, texts), fillIn(node.Default, texts)
 			}
 			return next(nil)
 		})
 	}))
 }
 
-// filled is a text with every ${name} that has a text replaced by it; others, like ${env}, are left to kong.
-func filled(s string, texts kong.Vars) string {
-	begin := 0
+// fillIn replaces every ${name} in s that has a text by it. Others, like ${env}, are left to kong.
+func fillIn(s string, texts kong.Vars) string {
+	start := 0
 	for {
-		at := strings.Index(s[begin:], "${")
-		if at < 0 {
+		distance := strings.Index(s[start:], "${")
+		if distance < 0 {
 			return s
 		}
-		begin += at
-		name, rest, whole := strings.Cut(s[begin+2:], "}")
-		if text, ok := texts[name]; whole && ok {
-			s = s[:begin] + text + rest
-			begin += len(text)
+		start += distance
+		name, tail, isClosed := strings.Cut(s[start+2:], "}")
+		if text, ok := texts[name]; isClosed && ok {
+			s = s[:start] + text + tail
+			start += len(text)
 		} else {
-			begin += 2
+			start += 2
 		}
 	}
 }
 
-// withPassword returns the argument with a password or a token in a URL, if there is one.
-func withPassword(args []string) string {
+// findPassword returns the first argument with a password or a token in a URL; "" if there is none.
+func findPassword(args []string) string {
 	for _, arg := range args {
 		if redact.Text(arg) != arg {
 			return arg
@@ -203,8 +212,10 @@ func withPassword(args []string) string {
 	return ""
 }
 
-// configFile finds --config among args, or BTN_CONFIG, and reads it. Nil without either.
-func configFile(args []string) (kong.Resolver, error) {
+// readConfigFile reads the settings file that --config among args names, or BTN_CONFIG. It returns nil if neither is
+// there.
+func readConfigFile(args []string) (kong.Resolver, error) {
+	// its path
 	path := os.Getenv(EnvPrefix + "_CONFIG")
 	for i, arg := range args {
 		if arg == "--" {
@@ -219,6 +230,8 @@ func configFile(args []string) (kong.Resolver, error) {
 	if path == "" {
 		return nil, nil
 	}
+
+	// its settings
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, &UsageError{Err: fmt.Errorf("--config (BTN_CONFIG): %w", err)}
@@ -227,17 +240,17 @@ func configFile(args []string) (kong.Resolver, error) {
 	if err := jsontext.Strict(raw, &values); err != nil {
 		return nil, &UsageError{Err: fmt.Errorf("config file %s: %w", path, err)}
 	}
-	return &resolver{path: path, values: values}, nil
+	return &settingsFile{path: path, values: values}, nil
 }
 
-// resolver answers kong's question for a flag's value from a parsed file.
-type resolver struct {
+// settingsFile gives kong the values of flags from a settings file.
+type settingsFile struct {
 	path   string
-	values map[string]json.RawMessage
+	values map[string]json.RawMessage // by the names of flags
 }
 
 // Validate refuses keys that no flag of the program has: a misspelt setting must not pass in silence.
-func (r *resolver) Validate(app *kong.Application) error {
+func (r *settingsFile) Validate(app *kong.Application) error {
 	known := map[string]bool{}
 	var walk func(*kong.Node)
 	walk = func(n *kong.Node) {
@@ -263,7 +276,7 @@ func (r *resolver) Validate(app *kong.Application) error {
 }
 
 // Resolve gives a flag its value from the file, unless the environment has one.
-func (r *resolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+func (r *settingsFile) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	for _, env := range flag.Tag.Envs {
 		if _, ok := os.LookupEnv(env); ok {
 			return nil, nil

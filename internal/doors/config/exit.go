@@ -25,10 +25,13 @@ type UsageError struct {
 	Command string // the command whose help says more, with the name of the program; "" for none
 }
 
+// Error returns the text of the error.
 func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error itself.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Message is the text of an error for people: without the passwords of the URLs that it quotes.
+// Message returns the text of an error for people, without the passwords of URLs in it.
 func Message(err error) string { return redact.Text(err.Error()) }
 
 // ExitCode maps an error to the exit code of a command. Nil is ExitOK.

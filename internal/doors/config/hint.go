@@ -11,25 +11,29 @@ import (
 // leastCommon is the least number of first letters that a flag has in common with a misspelt one to be suggested.
 const leastCommon = 4
 
-// withHint adds what was perhaps meant. That is the flag of the command that begins like an unknown one: kong suggests flags that miss by
-// two letters at most. Of an argument too many that is evidence, or belongs to the list of a flag before it, it is the way to write that.
+// withHint adds to the error of a parser what was perhaps meant. For an unknown flag that is the flag of the command
+// with the most first letters in common, since kong suggests only flags that miss by two letters. For an argument too
+// many it is the way to write it.
 func withHint(err error) error {
 	if extra, isExtra := strings.CutPrefix(err.Error(), "unexpected argument "); isExtra {
-		return withPlace(err, extra)
+		return withArgumentHint(err, extra)
 	}
-	wrong, unknown := strings.CutPrefix(err.Error(), "unknown flag --")
+	misspelt, isUnknown := strings.CutPrefix(err.Error(), "unknown flag --")
 	var parsing *kong.ParseError
-	if !unknown || strings.Contains(wrong, " ") || !errors.As(err, &parsing) || parsing.Context == nil {
+	hasSuggestion := strings.Contains(misspelt, " ") // by kong
+	if !isUnknown || hasSuggestion || !errors.As(err, &parsing) || parsing.Context == nil {
 		return err
 	}
 	node := parsing.Context.Selected()
 	if node == nil {
 		return fmt.Errorf("%w: flags of a command follow its name", err)
 	}
+
+	// the flag with the most first letters in common
 	best, length := "", 0
 	for _, flags := range node.AllFlags(false) {
 		for _, flag := range flags {
-			n := common(flag.Name, wrong)
+			n := commonPrefixLength(flag.Name, misspelt)
 			if n > length && (n >= leastCommon || n == len(flag.Name)) {
 				best, length = flag.Name, n
 			}
@@ -41,8 +45,9 @@ func withHint(err error) error {
 	return fmt.Errorf("%w, did you mean \"--%s\"?", err, best)
 }
 
-// withPlace adds to the error for an argument too many where it belongs, if the command takes evidence.
-func withPlace(err error, extra string) error {
+// withArgumentHint adds to the error for an argument too many where it belongs, if the command takes evidence: X=y
+// behind --evid, or a name in the list of a flag before it.
+func withArgumentHint(err error, extra string) error {
 	var parsing *kong.ParseError
 	if !errors.As(err, &parsing) || parsing.Context == nil || parsing.Context.Selected() == nil {
 		return err
@@ -61,8 +66,8 @@ func withPlace(err error, extra string) error {
 	return err
 }
 
-// common is the number of first letters that two words have in common.
-func common(a, b string) int {
+// commonPrefixLength returns the number of first letters that two words have in common.
+func commonPrefixLength(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -70,7 +75,7 @@ func common(a, b string) int {
 	return n
 }
 
-// commandOf names the command at which the parser stopped.
+// commandOf returns the name of the command at which the parser stopped; of the program if that was before a command.
 func commandOf(parser *kong.Kong, err error) string {
 	var parsing *kong.ParseError
 	if errors.As(err, &parsing) && parsing.Context != nil {

@@ -10,6 +10,7 @@ import (
 // Size is a number of bytes, written as 1500000, 64MB (powers of 1000) or 2GiB (powers of 1024).
 type Size int64
 
+// units are the units of a size. A suffix stands before those that end it.
 var units = []struct {
 	suffix string
 	factor float64
@@ -25,10 +26,10 @@ const leastBare = 1 << 10
 // UnmarshalText parses a size. Negative, zero, fractional-byte and overflowing sizes are errors, and so is a number below 1024 without a
 // unit: 512B is 512 bytes.
 func (s *Size) UnmarshalText(text []byte) error {
-	number, factor, bare := strings.TrimSpace(string(text)), 1.0, true
+	number, factor, hasUnit := strings.TrimSpace(string(text)), 1.0, false
 	for _, u := range units {
-		if rest, ok := strings.CutSuffix(number, u.suffix); ok {
-			number, factor, bare = strings.TrimSpace(rest), u.factor, false
+		if digits, ok := strings.CutSuffix(number, u.suffix); ok {
+			number, factor, hasUnit = strings.TrimSpace(digits), u.factor, true
 			break
 		}
 	}
@@ -40,14 +41,14 @@ func (s *Size) UnmarshalText(text []byte) error {
 	if bytes < 1 || bytes >= math.MaxInt64 {
 		return fmt.Errorf("size %q is out of range: at least 1 byte, less than 2^63", text)
 	}
-	if bare && bytes < leastBare {
+	if !hasUnit && bytes < leastBare {
 		return fmt.Errorf("%s is %s: did you mean %sGiB? (%sB, if it is meant)", number, plural(bytes, "byte"), number, number)
 	}
 	*s = Size(bytes)
 	return nil
 }
 
-// plural writes a number of things.
+// plural writes a number of things, as 1 byte or 2 bytes.
 func plural(n float64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -58,7 +59,8 @@ func plural(n float64, thing string) string {
 // String writes the size in the largest binary unit, with up to three digits after the point.
 func (s Size) String() string { return FormatBytes(float64(s)) }
 
-// FormatBytes writes a number of bytes for people, in binary units: 2 GiB, 1.5 MiB. Plans may exceed 2^63 bytes.
+// FormatBytes writes a number of bytes for people, in binary units with four digits at most: 2 GiB, 1.5 MiB. It is a
+// float64, since plans may exceed 2^63 bytes.
 func FormatBytes(b float64) string {
 	names := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	i := 0

@@ -29,7 +29,7 @@ var beside = map[string][]string{
 // TestAbsentFilesNameTheirFlag: every flag that takes a file says which it is, if the file is not there.
 func TestAbsentFilesNameTheirFlag(t *testing.T) {
 	s := newSite(t, unchanged)
-	parser, err := config.Parser(new(flags), helpTexts, defaults(), concurrency(query.StageReparam), kong.Name("worker"))
+	parser, err := config.Parser(new(flags), helpTexts, defaultTexts(), concurrencyHelp(query.StageReparam), kong.Name("worker"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,31 +12,31 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// refusals watch the server's refusals to a worker's user. Where it refuses a subject without which the stage can do nothing the worker
-// ends; a subject that some messages need leaves it working, and not ready until it connects again. Any other one was
-// chosen by somebody else, for a reply.
+// refusals watches the server's refusals to a worker's user. A refused subject without which the stage can do nothing
+// ends the worker. One that some messages need leaves it working, but not ready until it connects again. Any other one
+// was chosen by somebody else for a reply, and is passed over.
 type refusals struct {
-	role   access.Role
-	inbox  string // where its replies come, with a dot at its end
-	api    string // prefix of JetStream's subjects, with a dot at its end
-	user   string
+	role   access.Role // of the worker
+	inbox  string      // where its replies come, with a dot at its end
+	api    string      // prefix of JetStream's subjects, with a dot at its end
+	user   string      // the worker's user, for errors
 	end    func(error) // ends the worker
 	mu     sync.Mutex
-	reason error // under mu
+	reason error // why the worker is not ready; under mu
 }
 
-// refused is the server's word on a subject.
-var refused = regexp.MustCompile(`Permissions Violation for (Publish|Subscription) to "(\S+)"`)
+// refusedSubject matches the server's text about a subject that it refuses.
+var refusedSubject = regexp.MustCompile(`Permissions Violation for (Publish|Subscription) to "(\S+)"`)
 
 // usualAPI is the prefix of JetStream's subjects in roles.
 const usualAPI = "$JS.API."
 
-// watch has r hear the errors of a connection, after the handler that hears them already.
+// watch makes r hear the errors of a connection. The handler that is set already is called as well.
 func (r *refusals) watch(nc *nats.Conn) {
 	onError := nc.ErrorHandler()
 	nc.SetErrorHandler(func(nc *nats.Conn, s *nats.Subscription, err error) {
 		onError(nc, s, err)
-		r.hear(err)
+		r.handle(err)
 	})
 	onReconnect := nc.ReconnectHandler()
 	nc.SetReconnectHandler(func(nc *nats.Conn) {
@@ -47,53 +47,57 @@ func (r *refusals) watch(nc *nats.Conn) {
 	})
 }
 
-// hear takes an error of the connection.
-func (r *refusals) hear(err error) {
+// handle takes an error of the connection.
+func (r *refusals) handle(err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return
 	}
-	parts := refused.FindStringSubmatch(err.Error())
+	parts := refusedSubject.FindStringSubmatch(err.Error())
 	if parts == nil {
 		return
 	}
+
+	// does the worker need the subject for some messages, or for all?
 	subject := parts[2]
-	verb, needed, always := "publish on", false, false
+	verb, isNeeded, isVital := "publish on", false, false
 	if parts[1] == "Publish" {
 		usualSubject := subject
 		if suffix, ok := strings.CutPrefix(subject, r.api); ok {
 			usualSubject = usualAPI + suffix
 		}
-		needed, always = r.role.NeedsToPublish(usualSubject)
+		isNeeded, isVital = r.role.NeedsToPublish(usualSubject)
 	} else {
-		verb, always = "subscribe to", strings.HasPrefix(subject, r.inbox) || r.role.NeedsToHear(subject)
-		needed = always
+		verb, isVital = "subscribe to", strings.HasPrefix(subject, r.inbox) || r.role.NeedsToHear(subject)
+		isNeeded = isVital
 	}
-	if !needed {
+	if !isNeeded {
 		return
 	}
-	reason := r.denied("may not " + verb + " " + subject)
+
+	// it is not ready, or ends
+	reason := r.deniedError("may not " + verb + " " + subject)
 	r.mu.Lock()
 	if r.reason == nil {
 		r.reason = reason
 	}
 	r.mu.Unlock()
-	if always {
+	if isVital {
 		r.end(&refusedError{reason})
 	}
 }
 
-// denied is the server's word on what the worker's user lacks.
-func (r *refusals) denied(what string) error {
+// deniedError returns the error that the worker's user lacks a permission.
+func (r *refusals) deniedError(what string) error {
 	return fault.New(fault.Infrastructure, "the server says that this user (%s) %s: it needs the permissions of %s, which btn keys writes",
 		r.user, what, r.role.Name)
 }
 
-// noStreams is the error of a user in whose account there are no streams, as a tenant's.
-func (r *refusals) noStreams() error {
-	return r.denied("sees no streams (JetStream is not enabled for its account, as for a tenant's)")
+// noStreamsError returns the error that the user's account has no streams, as a tenant's has none.
+func (r *refusals) noStreamsError() error {
+	return r.deniedError("sees no streams (JetStream is not enabled for its account, as for a tenant's)")
 }
 
-// err returns the refusal of a right that some messages need, or nil.
+// err returns the refusal for which the worker is not ready; nil if there is none.
 func (r *refusals) err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,5 +107,8 @@ func (r *refusals) err() error {
 // refusedError ends a worker.
 type refusedError struct{ reason error }
 
+// Error returns the text of the reason.
 func (e *refusedError) Error() string { return fmt.Sprint(e.reason) }
+
+// Unwrap returns the reason.
 func (e *refusedError) Unwrap() error { return e.reason }

@@ -18,10 +18,10 @@ import (
 // logLevel is the setting that changes while a worker runs.
 const logLevel = "log-level"
 
-// reload reads the settings again on every SIGHUP until ctx ends: the level of the log changes at once, and of all other settings that
-// differ from those at the start it says that they take a restart. Files of keys and of limits are read again when they change, without a
-// signal.
-func reload(ctx context.Context, start settings, read func() (settings, error), adjust func(level string), logger *slog.Logger) {
+// watchSettings reads the settings again on every SIGHUP until ctx ends. It changes the level of the log at once, and
+// warns of other settings that differ from those at the start, since they take a restart. Files of keys and limits are
+// read again when they change, without a signal.
+func watchSettings(ctx context.Context, start settings, read func() (settings, error), adjust func(level string), logger *slog.Logger) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -40,7 +40,7 @@ func reload(ctx context.Context, start settings, read func() (settings, error), 
 		adjust(now[logLevel].(string))
 		logger.Info("the settings were read again", logLevel, now[logLevel], "before", level)
 		level = now[logLevel]
-		if names := start.differing(now); len(names) > 0 {
+		if names := start.differences(now); len(names) > 0 {
 			logger.Warn("settings have changed that take a restart", "settings", strings.Join(names, ", "))
 		}
 	}
@@ -49,7 +49,7 @@ func reload(ctx context.Context, start settings, read func() (settings, error), 
 // settings are the values of a worker's flags, by the names that people give them in settings files.
 type settings map[string]any
 
-// settingsOf returns the values that a parser has written.
+// settingsOf returns the values of all flags after parsing.
 func settingsOf(parsed *kong.Context) settings {
 	s := settings{}
 	for _, flag := range parsed.Model.Flags {
@@ -58,10 +58,10 @@ func settingsOf(parsed *kong.Context) settings {
 	return s
 }
 
-// differing returns the names of the settings that have other values in another reading, without the level of the log.
-func (s settings) differing(other settings) (names []string) {
+// differences returns the names of the settings that differ from others, without the level of the log.
+func (s settings) differences(others settings) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
-		if name != logLevel && !reflect.DeepEqual(s[name], other[name]) {
+		if name != logLevel && !reflect.DeepEqual(s[name], others[name]) {
 			names = append(names, name)
 		}
 	}

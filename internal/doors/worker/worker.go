@@ -70,8 +70,8 @@ var helpTexts = kong.Vars{
 	"http_help": "Address that serves /metrics, /healthz and /readyz, e.g. 127.0.0.1:8080; off without it.",
 }
 
-// onlyOf are the flags that change something in some stages only.
-var onlyOf = map[string][]string{
+// stagesOf has, by flag, the stages in which it changes something. A flag that is not there changes something in all.
+var stagesOf = map[string][]string{
 	"chunk-flops":  {query.StageLearn},
 	"tenants":      {query.StageReparam, query.StageLearn, query.StageAggregate}, // whose latencies are by class
 	"threads":      {query.StageContract},
@@ -80,35 +80,35 @@ var onlyOf = map[string][]string{
 	"audit":        {query.StageReparam},
 }
 
-// changes reports whether a flag changes something in a stage.
-func changes(flag, stage string) bool {
+// concerns reports whether a flag changes something in a stage.
+func concerns(flag, stage string) bool {
 	if flag == "redis" || strings.HasPrefix(flag, "redis-") {
 		return cached.By(stage)
 	}
-	stages, isOfSome := onlyOf[flag]
+	stages, isOfSome := stagesOf[flag]
 	return !isOfSome || slices.Contains(stages, stage)
 }
 
-// matters hides the flags that change nothing in a stage.
-func matters(stage string) kong.Option {
+// hideOthers returns an option that hides the flags which change nothing in a stage.
+func hideOthers(stage string) kong.Option {
 	return kong.PostBuild(func(k *kong.Kong) error {
 		for _, flag := range k.Model.Flags {
-			flag.Hidden = flag.Hidden || !changes(flag.Name, stage)
+			flag.Hidden = flag.Hidden || !concerns(flag.Name, stage)
 		}
 		return nil
 	})
 }
 
-// concurrency describes --concurrency 0.
-func concurrency(stage string) kong.Vars {
+// concurrencyHelp returns the description of --concurrency 0.
+func concurrencyHelp(stage string) kong.Vars {
 	if stage == query.StageContract {
 		return kong.Vars{"concurrency": "a few small ones, any other alone"}
 	}
 	return kong.Vars{"concurrency": "4, or a processor each where there are more"}
 }
 
-// defaults are the defaults of the flags that the service has, too.
-func defaults() kong.Vars {
+// defaultTexts returns the defaults of flags that are those of the service.
+func defaultTexts() kong.Vars {
 	d := service.Defaults()
 	return kong.Vars{
 		"redis_timeout": d.RedisTimeout.String(), "threads": strconv.Itoa(d.Threads), "drain": d.Drain.String(), "ceiling": d.Ceiling.String(),
@@ -116,7 +116,7 @@ func defaults() kong.Vars {
 	}
 }
 
-// configure is the last word on a worker's settings; tests make a stage hang.
+// configure changes a worker's settings before it starts; tests replace it to make a stage hang.
 var configure = func(c service.Config) service.Config { return c }
 
 // Main runs one stage until SIGINT or SIGTERM and returns the exit code.
@@ -126,12 +126,14 @@ func Main(stage string, description string) int {
 	return run(ctx, stage, description, os.Args[1:], os.Stdout, os.Stderr)
 }
 
+// run runs one stage until ctx ends, or something ends the worker, and returns the exit code.
 func run(ctx context.Context, stage string, description string, args []string, stdout, stderr io.Writer) int {
+	// settings
 	var f flags
 	exited := false
 	parse := func(f *flags, out, log io.Writer) (settings, error) {
 		parsed, err := config.Parse(f, args, out, log, func(int) { exited = true },
-			kong.Name(stage), kong.Description(description), concurrency(stage), defaults(), helpTexts, matters(stage))
+			kong.Name(stage), kong.Description(description), concurrencyHelp(stage), defaultTexts(), helpTexts, hideOthers(stage))
 		if err != nil || exited {
 			return nil, err
 		}
@@ -145,6 +147,8 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		fmt.Fprintf(stderr, "%s: %s (--help shows the settings)\n", stage, config.Message(err))
 		return config.ExitCode(err)
 	}
+
+	// logs and metrics
 	logger, adjust := telemetry.Adjustable(stderr, f.LogLevel, f.LogFormat)
 	logger = logger.With("worker", stage)
 	metrics := metrics.New(stage)
@@ -153,7 +157,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	role, _ := access.Find(stage)
 	url, user := bus.Server(f.NATS, f.AsNATS.Context), f.AsNATS.Identity(f.NATS)
 	refusals := &refusals{role: role, user: user, end: end}
-	go reload(ctx, start, func() (settings, error) { return parse(new(flags), io.Discard, io.Discard) }, adjust, logger)
+	go watchSettings(ctx, start, func() (settings, error) { return parse(new(flags), io.Discard, io.Discard) }, adjust, logger)
 	logger.Info("starting", "server", redact.URL(url), "user", user, "version", telemetry.ThisBuild().String(),
 		"lanes", workers.Settings{Lanes: f.Lanes}.Served())
 	if f.HTTP != "" {
@@ -166,6 +170,8 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		defer server.Close()
 		logger.Info("serving metrics and health", "url", server.URL)
 	}
+
+	// what the stage works with
 	if f.Redis == "off" || !cached.By(stage) {
 		f.Redis = ""
 	}
@@ -189,6 +195,8 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		logger.Error("cannot start", "error", err)
 		return config.ExitCode(err)
 	}
+
+	// connections
 	nc, api, store, err := f.dial(stage, logger)
 	if err != nil {
 		logger.Error("cannot start", "error", err)
@@ -198,6 +206,8 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	refusals.inbox = cmp.Or(nc.Opts.InboxPrefix, strings.TrimSuffix(nats.InboxPrefix, ".")) + "."
 	refusals.api = cmp.Or(strings.TrimSuffix(api, "."), strings.TrimSuffix(usualAPI, ".")) + "."
 	refusals.watch(nc)
+
+	// the stage
 	err = service.Run(ctx, configure(service.Config{
 		NC:           nc,
 		API:          api,
@@ -222,6 +232,8 @@ func run(ctx context.Context, stage string, description string, args []string, s
 			Options:     hop.Options{Ceiling: f.Ceiling, Overdue: f.Overdue, Hung: func(e *hop.HungError) { end(e) }},
 		},
 	}), stage)
+
+	// why it ended
 	var hung *hop.HungError
 	if errors.As(context.Cause(ctx), &hung) { // only the end of the process ends its computation
 		logger.Error("stopped, to be started again", "error", hung)
@@ -233,7 +245,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		return config.ExitCode(denied)
 	}
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
-		err = refusals.noStreams()
+		err = refusals.noStreamsError()
 	}
 	if err != nil && ctx.Err() == nil {
 		logger.Error("stopped", "error", err)
@@ -243,7 +255,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	return config.ExitOK
 }
 
-// dial connects to NATS, and makes a client of Redis, nil where there is none.
+// dial connects to NATS, and makes a client of Redis, nil if it is off. api is the prefix of JetStream's subjects.
 func (f *flags) dial(stage string, logger *slog.Logger) (nc *nats.Conn, api string, store cache.Redis, err error) {
 	options, err := f.AsNATS.Options()
 	if err != nil {

@@ -50,7 +50,7 @@ func TestHelpShowsWhatMatters(t *testing.T) {
 func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	var f flags
 	stage := query.StageContract
-	if _, err := config.Parse(&f, nil, io.Discard, io.Discard, func(int) {}, helpTexts, defaults(), concurrency(stage)); err != nil {
+	if _, err := config.Parse(&f, nil, io.Discard, io.Discard, func(int) {}, helpTexts, defaultTexts(), concurrencyHelp(stage)); err != nil {
 		t.Fatal(err)
 	}
 	want := service.Defaults()
@@ -75,7 +75,7 @@ func TestSharedSettings(t *testing.T) {
 	parse := func(stage string, args ...string) (flags, error) {
 		var f flags
 		var out bytes.Buffer
-		_, err := config.Parse(&f, args, &out, &out, func(int) {}, kong.Name(stage), helpTexts, defaults(), concurrency(stage), matters(stage))
+		_, err := config.Parse(&f, args, &out, &out, func(int) {}, kong.Name(stage), helpTexts, defaultTexts(), concurrencyHelp(stage), hideOthers(stage))
 		return f, err
 	}
 	for _, stage := range stage.Names() {
