@@ -75,9 +75,9 @@ var explanation = kind{
 		if e == nil {
 			return
 		}
-		e.Names, e.States = n.variables(positions(len(e.Assignment))), n.assignment(nil, e.Assignment)
+		e.Names, e.States = n.variableLabels(positions(len(e.Assignment))), n.assignmentLabels(nil, e.Assignment)
 		for i := range e.Others {
-			e.Others[i].States = n.assignment(nil, e.Others[i].Assignment)
+			e.Others[i].States = n.assignmentLabels(nil, e.Others[i].Assignment)
 		}
 	},
 }
@@ -85,13 +85,13 @@ var explanation = kind{
 // marginalMAP is the most probable assignment of some variables, the others summed out.
 var marginalMAP = kind{
 	field: "map",
-	check: func(domains []int, known bool, q *Query) (string, error) {
-		return "map", checkDistinct(domains, known, q.Map)
+	check: func(domains []int, isModelKnown bool, q *Query) (string, error) {
+		return "map", checkDistinct(domains, isModelKnown, q.Map)
 	},
 	isTwice: func(q *Query, n *ByName) bool { return len(n.Map) > 0 && len(q.Map) > 0 },
 	name: func(a *Answers, n Names) {
 		if m := a.Map; m != nil {
-			m.Names, m.States = n.variables(m.Variables), n.assignment(m.Variables, m.Assignment)
+			m.Names, m.States = n.variableLabels(m.Variables), n.assignmentLabels(m.Variables, m.Assignment)
 		}
 	},
 }
@@ -107,12 +107,12 @@ var samples = kind{
 		if s == nil || len(s.Assignments) == 0 {
 			return
 		}
-		s.Names = n.variables(positions(len(s.Assignments[0])))
+		s.Names = n.variableLabels(positions(len(s.Assignments[0])))
 		s.States = make([][]string, len(s.Names))
 		for v := range s.States {
 			s.States[v] = []string{}
 			if v < len(n.States) {
-				s.States[v] = n.values(v, len(n.States[v]))
+				s.States[v] = n.valueLabels(v, len(n.States[v]))
 			}
 		}
 	},
@@ -124,7 +124,8 @@ const MaxSampled = 1 << 24
 // MaxBest bounds the most probable assignments of a query, MaxSampled their values together.
 const MaxBest = 1000
 
-// CheckSet checks the variables of a marginal MAP assignment: in range, each once. Errors have the code bad_input and name the variable.
+// CheckSet checks the variables of a marginal MAP assignment: in range, and each once. Errors have the code bad_input
+// and name the variable.
 func CheckSet(domains, set []int) error {
 	return fault.Wrap(fault.BadInput, checkDistinct(domains, true, set))
 }
@@ -134,6 +135,7 @@ func CheckSamples(variables, samples int) error {
 	return fault.Wrap(fault.BadInput, checkSamples(variables, samples))
 }
 
+// checkSamples checks the number of samples of a query about a model with this many variables.
 func checkSamples(variables, samples int) error {
 	most := MaxSampled / max(1, variables)
 	switch {
@@ -146,7 +148,7 @@ func checkSamples(variables, samples int) error {
 	return nil
 }
 
-// checkBest checks the number of most probable assignments of some variables.
+// checkBest checks how many most probable assignments a query asks for in a model with this many variables.
 func checkBest(variables int, q *Query) error {
 	switch {
 	case q.Best == 0:

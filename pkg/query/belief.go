@@ -28,11 +28,11 @@ type Belief struct {
 // MaxBeliefs bounds the combinations of values of all variables of Believe together: each is a query of its own.
 const MaxBeliefs = 1 << 12
 
-// believed gives variables the posteriors that are believed.
+// believed is the kind of question that gives variables the posteriors which are believed.
 var believed = kind{
 	field: "believe",
-	check: func(domains []int, known bool, q *Query) (string, error) {
-		return "believe", checkBelieve(domains, known, q)
+	check: func(domains []int, isModelKnown bool, q *Query) (string, error) {
+		return "believe", checkBelieve(domains, isModelKnown, q)
 	},
 	isTwice: func(q *Query, n *ByName) bool { return n.Believe != "" && len(q.Believe) > 0 },
 	name: func(a *Answers, n Names) {
@@ -40,9 +40,9 @@ var believed = kind{
 		if b == nil {
 			return
 		}
-		b.Names, b.States = n.variables(b.Variables), make([][]string, len(b.Variables))
+		b.Names, b.States = n.variableLabels(b.Variables), make([][]string, len(b.Variables))
 		for k, v := range b.Variables {
-			b.States[k] = n.values(v, len(b.Likelihoods[k]))
+			b.States[k] = n.valueLabels(v, len(b.Likelihoods[k]))
 		}
 	},
 }
@@ -50,13 +50,15 @@ var believed = kind{
 // sumSlack is how far the probabilities of a belief may miss 1: people round them.
 const sumSlack = 1e-3
 
-func checkBelieve(domains []int, known bool, q *Query) error {
+// checkBelieve checks the beliefs of a query: of ascending variables that are not observed, each with probabilities that sum to 1, few
+// combinations together, and beside no question that they cannot change.
+func checkBelieve(domains []int, isModelKnown bool, q *Query) error {
 	if len(q.Believe) == 0 {
 		return nil
 	}
-	last, combinations := -1, 1
+	last, combinations := -1, 1 // the variable before; the combinations of values so far
 	for _, b := range q.Believe {
-		if err := checkLikelihood(domains, known, b, last); err != nil {
+		if err := checkLikelihood(domains, isModelKnown, b, last); err != nil {
 			return err
 		}
 		last = b.Var
@@ -80,7 +82,8 @@ func checkBelieve(domains []int, known bool, q *Query) error {
 			return fmt.Errorf("variable %d is observed: its posterior is certain", b.Var)
 		}
 	}
-	if q.Descends() || q.Gradients || q.Sensitivity != nil || q.Information != nil || q.Cases != nil || q.Conflict {
+	hasOtherQuestion := q.Descends() || q.Gradients || q.Sensitivity != nil || q.Information != nil || q.Cases != nil || q.Conflict
+	if hasOtherQuestion {
 		return errors.New("beside it marginals, targets, a joint marginal and an event may be asked for, and nothing else")
 	}
 	return nil

@@ -23,24 +23,28 @@ const MaxCells = 1 << 24
 // cases are many sets of observations, whose likelihood is asked for.
 var cases = kind{
 	field: "cases",
-	check: func(domains []int, known bool, q *Query) (string, error) {
+	check: func(domains []int, isModelKnown bool, q *Query) (string, error) {
 		if q.Cases == nil {
 			return "", nil
 		}
-		return checkCases(domains, known, q)
+		return checkCases(domains, isModelKnown, q)
 	},
 }
 
-// checkCases checks the cases of a query, and returns the first field that is wrong, with the reason. Variables and values are checked
-// against domains if known is true: domains are the model's. Beside cases a query may ask for gradients only, and may have no evidence.
-func checkCases(domains []int, known bool, q *Query) (field string, err error) {
+// checkCases returns the first field of a query's cases that is wrong, and why. If isModelKnown, variables and values
+// have to be in the range of domains. Beside cases a query may ask for gradients only, and may have no evidence.
+func checkCases(domains []int, isModelKnown bool, q *Query) (field string, err error) {
+	// nothing but gradients beside them
 	c := q.Cases
-	beside := *q
-	beside.Cases, beside.Gradients, beside.EvidenceFile = nil, false, ""
-	if !reflect.ValueOf(beside).IsZero() && (!beside.Evidence.IsEmpty() || beside.Evid != "" || beside.Over != 0 || beside.OfVariables()) {
+	others := *q
+	others.Cases, others.Gradients, others.EvidenceFile = nil, false, ""
+	hasEvidence := !others.Evidence.IsEmpty() || others.Evid != ""
+	if !reflect.ValueOf(others).IsZero() && (hasEvidence || others.Over != 0 || others.OfVariables()) {
 		return "cases", errors.New("they have the place of evidence, and beside them gradients alone may be asked for")
 	}
-	if err := checkDistinct(domains, known, c.Variables); err != nil {
+
+	// variables and rows
+	if err := checkDistinct(domains, isModelKnown, c.Variables); err != nil {
 		return "cases.variables", err
 	}
 	if len(c.Rows) == 0 || len(c.Rows) > MaxCells/max(1, len(c.Variables)) {
@@ -51,11 +55,13 @@ func checkCases(domains []int, known bool, q *Query) (field string, err error) {
 			return fmt.Sprintf("cases.rows[%d]", i), fmt.Errorf("%d values of %d variables", len(row), len(c.Variables))
 		}
 		for k, x := range row {
-			if x < -1 || known && x >= domains[c.Variables[k]] {
+			if x < -1 || isModelKnown && x >= domains[c.Variables[k]] {
 				return fmt.Sprintf("cases.rows[%d]", i), fmt.Errorf("variable %d = %d is out of range", c.Variables[k], x)
 			}
 		}
 	}
+
+	// weights
 	if len(c.Weights) > 0 && len(c.Weights) != len(c.Rows) {
 		return "cases.weights", fmt.Errorf("%d weights of %d rows", len(c.Weights), len(c.Rows))
 	}

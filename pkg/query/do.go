@@ -19,8 +19,8 @@ type Switch struct {
 // doing sets variables of a Bayesian network: their own tables are cut out.
 var doing = kind{
 	field: "do",
-	check: func(domains []int, known bool, q *Query) (string, error) {
-		return "do", checkDo(domains, known, q)
+	check: func(domains []int, isModelKnown bool, q *Query) (string, error) {
+		return "do", checkDo(domains, isModelKnown, q)
 	},
 	isTwice: func(q *Query, n *ByName) bool { return n.Do != "" && len(q.Do) > 0 },
 }
@@ -28,7 +28,9 @@ var doing = kind{
 // maxSwitch bounds the values of a switch.
 const maxSwitch = 1 << 20
 
-func checkDo(domains []int, known bool, q *Query) error {
+// checkDo checks what a query sets: ascending variables, values in range, and nothing beside it that is about the tables of the model. It
+// checks the switches of a network, too.
+func checkDo(domains []int, isModelKnown bool, q *Query) error {
 	for _, s := range q.Switches {
 		if s.Var < 0 || s.Of < 0 || s.Value < 0 || s.Value >= s.Values || s.Values > maxSwitch {
 			return fmt.Errorf("switch %d of variable %d is at %d of %d values", s.Var, s.Of, s.Value, s.Values)
@@ -42,7 +44,7 @@ func checkDo(domains []int, known bool, q *Query) error {
 		switch {
 		case set.Var <= last || set.Value < 0:
 			return fmt.Errorf("variable %d = %d after variable %d", set.Var, set.Value, last)
-		case known && (set.Var >= len(domains) || set.Value >= domains[set.Var]):
+		case isModelKnown && (set.Var >= len(domains) || set.Value >= domains[set.Var]):
 			return fmt.Errorf("variable %d = %d is out of range", set.Var, set.Value)
 		}
 		last = set.Var

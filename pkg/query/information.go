@@ -51,11 +51,11 @@ type Observable struct {
 // information is the value of observing other variables for a target.
 var information = kind{
 	field: "information",
-	check: func(domains []int, known bool, q *Query) (string, error) {
+	check: func(domains []int, isModelKnown bool, q *Query) (string, error) {
 		if q.Information == nil {
 			return "", nil
 		}
-		return checkAsk(domains, known, q)
+		return checkAsk(domains, isModelKnown, q)
 	},
 	isTwice: func(q *Query, n *ByName) bool { return n.Information != nil && q.Information != nil },
 	name: func(a *Answers, n Names) {
@@ -70,14 +70,17 @@ var information = kind{
 	},
 }
 
-// checkAsk checks the Ask of a query: variables that are not observed, and a utility per action and value.
-func checkAsk(domains []int, known bool, q *Query) (field string, err error) {
+// checkAsk returns the first field of a query's Information that is wrong, and why. Target and candidates may not be
+// observed, and the utility needs a number for each action and value of the target.
+func checkAsk(domains []int, isModelKnown bool, q *Query) (field string, err error) {
 	a := q.Information
-	if err := checkUnobserved(domains, known, q, a.Target); err != nil {
+	if err := checkUnobserved(domains, isModelKnown, q, a.Target); err != nil {
 		return "information.target", err
 	}
+
+	// candidates, with a bound on the pairs of a value of theirs and one of the target
 	field = "information.candidates"
-	if err := checkDistinct(domains, known, a.Candidates); err != nil {
+	if err := checkDistinct(domains, isModelKnown, a.Candidates); err != nil {
 		return field, err
 	}
 	values := 0
@@ -85,19 +88,21 @@ func checkAsk(domains []int, known bool, q *Query) (field string, err error) {
 		if v == a.Target {
 			return field, fmt.Errorf("variable %d is the target", v)
 		}
-		if err := checkUnobserved(domains, known, q, v); err != nil {
+		if err := checkUnobserved(domains, isModelKnown, q, v); err != nil {
 			return field, err
 		}
-		if known {
+		if isModelKnown {
 			values += min(domains[v], MaxJointCells)
 		}
-		if known && values > MaxJointCells/domains[a.Target] {
+		if isModelKnown && values > MaxJointCells/domains[a.Target] {
 			return field, fmt.Errorf("more than %d pairs of their values and the target's", MaxJointCells)
 		}
 	}
+
+	// utility
 	for action, row := range a.Utility {
 		field = fmt.Sprintf("information.utility[%d]", action)
-		if known && len(row) != domains[a.Target] {
+		if isModelKnown && len(row) != domains[a.Target] {
 			return field, fmt.Errorf("%d numbers, variable %d has %d values", len(row), a.Target, domains[a.Target])
 		}
 		for x, u := range row {
@@ -112,33 +117,36 @@ func checkAsk(domains []int, known bool, q *Query) (field string, err error) {
 // maxUtility bounds utilities: sums of them are finite.
 const maxUtility = 1e100
 
-// checkUnobserved checks that a variable is there, and not observed. Observations are ascending, or the query has an error already.
-func checkUnobserved(domains []int, known bool, q *Query, v int) error {
-	if v < 0 || known && v >= len(domains) {
+// checkUnobserved returns an error if variable v does not exist or is observed. The observations are ascending; if not,
+// the query has an error already.
+func checkUnobserved(domains []int, isModelKnown bool, q *Query, v int) error {
+	if v < 0 || isModelKnown && v >= len(domains) {
 		return fmt.Errorf("variable %d, the model has %d", v, len(domains))
 	}
-	if _, observed := slices.BinarySearchFunc(q.Evidence.Hard, v, func(o factorgraph.Observation, v int) int {
+	if _, isObserved := slices.BinarySearchFunc(q.Evidence.Hard, v, func(o factorgraph.Observation, v int) int {
 		return cmp.Compare(o.Var, v)
-	}); observed {
+	}); isObserved {
 		return fmt.Errorf("variable %d is observed", v)
 	}
 	return nil
 }
 
-// Of returns the candidates in a model with these domains: those named, or all that there are under the evidence, ascending.
+// Of returns the candidates in a model with these domains: those that a names or, if it names none, all variables but
+// the target and those that are observed, ascending.
 func (a *Ask) Of(domains []int, e factorgraph.Evidence) []int {
 	if len(a.Candidates) > 0 {
 		return a.Candidates
 	}
-	var all []int
-	next := 0 // among the observations, which are ascending
+	var candidates []int
+	next := 0 // the first observation, which ascend, of a variable from v on
 	for v := range domains {
 		for next < len(e.Hard) && e.Hard[next].Var < v {
 			next++
 		}
-		if v != a.Target && (next == len(e.Hard) || e.Hard[next].Var != v) {
-			all = append(all, v)
+		isObserved := next < len(e.Hard) && e.Hard[next].Var == v
+		if v != a.Target && !isObserved {
+			candidates = append(candidates, v)
 		}
 	}
-	return all
+	return candidates
 }

@@ -12,7 +12,7 @@ type Names struct {
 	States    [][]string
 }
 
-// Label returns name i of a list, and the position itself if it has no name.
+// Label returns name i of a list, or i in digits if it has no name.
 func Label(names []string, i int) string {
 	if i >= 0 && i < len(names) && names[i] != "" {
 		return names[i]
@@ -23,12 +23,12 @@ func Label(names []string, i int) string {
 // Any reports whether anything has a name.
 func (n Names) Any() bool { return len(n.Variables) > 0 || len(n.States) > 0 }
 
-// Variable returns the label of variable v.
+// Variable returns the name of variable v, or v in digits if it has none.
 func (n Names) Variable(v int) string {
 	return Label(n.Variables, v)
 }
 
-// Value returns the label of value x of variable v.
+// Value returns the name of value x of variable v, or x in digits if it has none.
 func (n Names) Value(v, x int) string {
 	if v >= 0 && v < len(n.States) {
 		return Label(n.States[v], x)
@@ -36,8 +36,8 @@ func (n Names) Value(v, x int) string {
 	return strconv.Itoa(x)
 }
 
-// variables returns the labels of variables.
-func (n Names) variables(positions []int) []string {
+// variableLabels returns the label of each variable.
+func (n Names) variableLabels(positions []int) []string {
 	labels := make([]string, len(positions))
 	for k, v := range positions {
 		labels[k] = n.Variable(v)
@@ -45,8 +45,8 @@ func (n Names) variables(positions []int) []string {
 	return labels
 }
 
-// values returns the labels of the first values of variable v.
-func (n Names) values(v, count int) []string {
+// valueLabels returns the labels of the first count values of variable v.
+func (n Names) valueLabels(v, count int) []string {
 	labels := make([]string, count)
 	for x := range labels {
 		labels[x] = n.Value(v, x)
@@ -54,8 +54,9 @@ func (n Names) values(v, count int) []string {
 	return labels
 }
 
-// assignment returns the labels of a value for each variable; nil variables are all.
-func (n Names) assignment(variables, values []int) []string {
+// assignmentLabels returns the label of a value for each variable. nil variables are all variables of the model, in
+// sequence.
+func (n Names) assignmentLabels(variables, values []int) []string {
 	labels := make([]string, len(values))
 	for k, x := range values {
 		v := k
@@ -67,37 +68,40 @@ func (n Names) assignment(variables, values []int) []string {
 	return labels
 }
 
-// position is a variable as stages write it, x_3 or variable 3, perhaps with its value, x_3 = 1. Names are in quotes, and not matched.
-var position = regexp.MustCompile(`(^|[^"\w])(?:x_|variable )(\d+)\b(?: = (\d+)\b)?`)
+// positionInText matches a variable as stages write it, x_3 or variable 3, with its value if there is one, x_3 = 1.
+// Names are in quotes, and not matched.
+var positionInText = regexp.MustCompile(`(^|[^"\w])(?:x_|variable )(\d+)\b(?: = (\d+)\b)?`)
 
-// Text replaces the positions of variables and values in a text of the stages, which know no names, by names in quotes.
+// Text replaces positions of variables and values by names in quotes, in a text of the stages, which know no names: x_3
+// = 1 becomes "smoke" = "yes".
 func (n Names) Text(text string) string {
 	if !n.Any() {
 		return text
 	}
-	return position.ReplaceAllStringFunc(text, func(found string) string {
-		parts := position.FindStringSubmatch(found)
-		v, err := strconv.Atoi(parts[2])
+	return positionInText.ReplaceAllStringFunc(text, func(found string) string {
+		parts := positionInText.FindStringSubmatch(found)
+		before, variableDigits, valueDigits := parts[1], parts[2], parts[3]
+		v, err := strconv.Atoi(variableDigits)
 		if err != nil {
 			return found
 		}
-		of := parts[1] + "variable " + parts[2]
+		variable := before + "variable " + variableDigits
 		if v < len(n.Variables) && n.Variables[v] != "" {
-			of = parts[1] + strconv.Quote(n.Variables[v])
+			variable = before + strconv.Quote(n.Variables[v])
 		}
-		if parts[3] == "" {
-			return of
+		if valueDigits == "" {
+			return variable
 		}
-		x, err := strconv.Atoi(parts[3])
-		if value := n.Value(v, x); err == nil && value != parts[3] {
-			return of + " = " + strconv.Quote(value)
+		x, err := strconv.Atoi(valueDigits)
+		if value := n.Value(v, x); err == nil && value != valueDigits {
+			return variable + " = " + strconv.Quote(value)
 		}
-		return of + " = " + parts[3]
+		return variable + " = " + valueDigits
 	})
 }
 
-// Name writes the names of a model beside the positions in r's answers, and in their place in the texts of its warnings and error. Without
-// names it does nothing.
+// Name writes the names of a model beside the positions in r's answers, and in place of positions in the texts of its
+// warnings and its error. Without names it does nothing.
 func (r *Result) Name(n Names) {
 	if !n.Any() {
 		return
@@ -114,7 +118,7 @@ func (r *Result) Name(n Names) {
 	}
 }
 
-// Named returns the error with names in the place of positions in its text; nil of nil.
+// Named returns the error with names in place of positions in its text. It returns nil for nil.
 func (e *ErrorInfo) Named(n Names) *ErrorInfo {
 	if e == nil || !n.Any() {
 		return e

@@ -83,8 +83,8 @@ type Likelihood struct {
 // sensitivity is how the probability of a target depends on the numbers of the model.
 var sensitivity = kind{
 	field: "sensitivity",
-	check: func(domains []int, known bool, q *Query) (string, error) {
-		return "sensitivity", checkSensitivity(domains, known, q.Sensitivity)
+	check: func(domains []int, isModelKnown bool, q *Query) (string, error) {
+		return "sensitivity", checkSensitivity(domains, isModelKnown, q.Sensitivity)
 	},
 	isTwice: func(q *Query, n *ByName) bool { return n.Sensitivity != nil && q.Sensitivity != nil },
 	name: func(a *Answers, n Names) {
@@ -96,17 +96,17 @@ var sensitivity = kind{
 		for i := range s.Tornado {
 			w := &s.Tornado[i]
 			if len(w.Variables) > 0 {
-				w.Names, w.States = n.variables(w.Variables), n.assignment(w.Variables, w.Values)
+				w.Names, w.States = n.variableLabels(w.Variables), n.assignmentLabels(w.Variables, w.Values)
 			}
 		}
 	},
 }
 
-// checkSensitivity checks the target of a sensitivity and its bounds; nil is none.
-func checkSensitivity(domains []int, known bool, s *Sensitivity) error {
+// checkSensitivity checks the target of a sensitivity, its range and its number of ranked numbers. nil passes.
+func checkSensitivity(domains []int, isModelKnown bool, s *Sensitivity) error {
 	switch {
 	case s == nil:
-	case s.Variable < 0 || s.Value < 0 || known && (s.Variable >= len(domains) || s.Value >= domains[s.Variable]):
+	case s.Variable < 0 || s.Value < 0 || isModelKnown && (s.Variable >= len(domains) || s.Value >= domains[s.Variable]):
 		return fmt.Errorf("variable %d = %d is out of range", s.Variable, s.Value)
 	case !(s.Range >= 0 && s.Range <= 1):
 		return fmt.Errorf("numbers vary by a share of themselves between 0 and 1, not %v", s.Range)

@@ -69,7 +69,7 @@ type Query struct {
 	Switches []Switch `msgpack:"switches,omitempty"`
 }
 
-// Descends reports whether assignments are asked for.
+// Descends reports whether a query asks for assignments: the most probable ones, or samples.
 func (q *Query) Descends() bool { return q.MPE || len(q.Map) > 0 || q.Samples > 0 }
 
 // ByName asks by the names of variables and values, or positions in decimal digits where they have none, in place of the fields of Query
@@ -84,20 +84,21 @@ type ByName struct {
 	Believe     string       `msgpack:"believe,omitempty"` // a text as Evid, of weights: {"smoke": [0.2, 0.8]} or smoke=0.2/0.8
 }
 
-// OfVariables reports whether something is asked that is said of variables, and not of evidence alone.
+// OfVariables reports whether a query asks for something about variables, and not for Z and a ratio alone.
 func (q *Query) OfVariables() bool {
-	rest := *q
-	rest.Evidence, rest.Evid, rest.EvidenceFile, rest.Over = factorgraph.Evidence{}, "", "", 0
-	rest.Do, rest.Believe, rest.Switches = nil, nil, nil
-	return !reflect.ValueOf(rest).IsZero()
+	questions := *q
+	questions.Evidence, questions.Evid, questions.EvidenceFile, questions.Over = factorgraph.Evidence{}, "", "", 0
+	questions.Do, questions.Believe, questions.Switches = nil, nil, nil
+	return !reflect.ValueOf(questions).IsZero()
 }
 
-// Asked names the fields that ask for more than ln Z, by position or by name, in the sequence of Query.
+// Asked returns the names of the fields that ask for more than ln Z, by position or by name, in the sequence of Query.
 func (q *Query) Asked() []string {
-	own := *q
-	own.Evidence, own.Evid, own.EvidenceFile, own.Over, own.Seed, own.Best = factorgraph.Evidence{}, "", "", 0, 0, 0
-	own.Named, own.Switches = nil, nil
-	asked := namesOfFields(reflect.ValueOf(own))
+	questions := *q // without fields that ask for nothing more
+	questions.Evidence, questions.Evid, questions.EvidenceFile = factorgraph.Evidence{}, "", ""
+	questions.Over, questions.Seed, questions.Best = 0, 0, 0
+	questions.Named, questions.Switches = nil, nil
+	asked := namesOfFields(reflect.ValueOf(questions))
 	if q.Named != nil {
 		for _, name := range namesOfFields(reflect.ValueOf(*q.Named)) {
 			if !slices.Contains(asked, name) {
@@ -140,7 +141,7 @@ type Answers struct {
 type kind struct {
 	field string // of Query
 	// check returns the first field of a query that is wrong, and why; domains are the model's if known is true.
-	check func(domains []int, known bool, q *Query) (field string, err error)
+	check func(domains []int, isModelKnown bool, q *Query) (field string, err error)
 	// isTwice reports whether a query asks both by name and by position.
 	isTwice func(q *Query, n *ByName) bool
 	// name writes names beside positions in the answer, if there is one.

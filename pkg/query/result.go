@@ -135,8 +135,8 @@ type Propagation struct {
 	// Phases are the Bethe values of the distinct fixed points that seeded starts found, largest first.
 	Phases []float64 `msgpack:"p,omitempty" json:"phases"`
 	Signed bool      `msgpack:"s,omitempty" json:"-"` // some entry of the network is below 0, so messages may be, too
-	// Together is ln of the sum of the Bethe values of fixed points that hardly overlap and of those that mirror them; nil where they were not
-	// looked for, or there is one.
+	// Together is ln of the sum of the Bethe values of fixed points that hardly overlap and of those that mirror
+	// them; nil where they were not looked for, or there is one.
 	Together *float64 `msgpack:"t,omitempty" json:"-"`
 	Apart    bool     `msgpack:"a,omitempty" json:"-"` // all phases hardly overlap, so that each is a term of Together
 	// Impossible says that the beliefs have an entropy below 0, so that they contradict each other.

@@ -94,7 +94,7 @@ const DefaultAccuracy = 1e-9
 func (s Settings) WithDefaults() Settings {
 	s.Method = cmp.Or(s.Method, MethodAuto)
 	if s.Method == MethodSymmetryCP {
-		s = s.learned()
+		s = s.withLearningDefaults()
 	}
 	s.Maps = cmp.Or(s.Maps, MapIdentity)
 	s.Cores = cmp.Or(s.Cores, CoresAreFactors)
@@ -104,20 +104,18 @@ func (s Settings) WithDefaults() Settings {
 	return s
 }
 
-// learned is s with the defaults of symmetry-cp.
-func (s Settings) learned() Settings {
-	switch {
-	case s.Objective != "":
-	case s.Maps != "" && s.Maps != MapIdentity:
+// withLearningDefaults returns s with the defaults of symmetry-cp. The objective is the variance, unless maps are set,
+// which Frobenius alone reads.
+func (s Settings) withLearningDefaults() Settings {
+	hasMaps := s.Maps != "" && s.Maps != MapIdentity
+	if s.Objective == "" && hasMaps {
 		s.Objective = ObjectiveFrobenius
-	default:
+	} else if s.Objective == "" {
 		s.Objective = ObjectiveVariance
 	}
-	switch {
-	case s.Components != 0:
-	case s.Objective == ObjectiveFrobenius:
+	if s.Components == 0 && s.Objective == ObjectiveFrobenius {
 		s.Components = DefaultComponents
-	default:
+	} else if s.Components == 0 {
 		s.Components = MostMixed
 	}
 	return s

@@ -30,25 +30,26 @@ type Joint struct {
 // Ratio is the quotient of Z of this query and Z of the one that it is asked over: see Query.Over.
 type Ratio struct {
 	Ln *float64 `json:"ln"` // nats; null if it is 0
-	// P is the probability of what this query observes beside the other one; null if this query does not observe all that the other one does.
+	// P is the probability of what this query observes beside the other one; null if this query does not observe all
+	// that the other one does.
 	P *float64 `json:"p"`
 }
 
-// Posteriors returns the marginals by the names of variables and values: P(lung = yes | evidence) is Posteriors()["lung"]["yes"]. What has
-// no name is called by its position.
+// Posteriors returns the marginals by the names of variables and values: P(lung = yes | evidence) is
+// Posteriors()["lung"]["yes"]. A variable or value without a name is called by its position.
 func (a *Answers) Posteriors() map[string]map[string]float64 {
-	all := make(map[string]map[string]float64, len(a.Marginals))
+	posteriors := make(map[string]map[string]float64, len(a.Marginals))
 	for _, m := range a.Marginals {
 		posterior := make(map[string]float64, len(m.P))
 		for x, p := range m.P {
 			posterior[Label(m.States, x)] = p
 		}
-		all[cmp.Or(m.Name, strconv.Itoa(m.Variable))] = posterior
+		posteriors[cmp.Or(m.Name, strconv.Itoa(m.Variable))] = posterior
 	}
-	return all
+	return posteriors
 }
 
-// Probabilities returns those of each posterior, in the form of UAI's MAR files.
+// Probabilities returns the probabilities of each posterior, in the form of UAI's MAR files; nil of nil.
 func Probabilities(posteriors []Posterior) [][]float64 {
 	if posteriors == nil {
 		return nil
@@ -63,14 +64,14 @@ func Probabilities(posteriors []Posterior) [][]float64 {
 // marginals are P(x = a | evidence) of every variable, or of the targets.
 var marginals = kind{
 	field: "targets",
-	check: func(domains []int, known bool, q *Query) (string, error) {
-		return "targets", checkDistinct(domains, known, q.Targets)
+	check: func(domains []int, isModelKnown bool, q *Query) (string, error) {
+		return "targets", checkDistinct(domains, isModelKnown, q.Targets)
 	},
 	isTwice: func(q *Query, n *ByName) bool { return len(n.Targets) > 0 && len(q.Targets) > 0 },
 	name: func(a *Answers, n Names) {
 		for i := range a.Marginals {
 			m := &a.Marginals[i]
-			m.Name, m.States = n.Variable(m.Variable), n.values(m.Variable, len(m.P))
+			m.Name, m.States = n.Variable(m.Variable), n.valueLabels(m.Variable, len(m.P))
 		}
 	},
 }
@@ -78,8 +79,8 @@ var marginals = kind{
 // joint is P(x_v, v in a set | evidence).
 var joint = kind{
 	field: "joint",
-	check: func(domains []int, known bool, q *Query) (string, error) {
-		return "joint", checkJoint(domains, known, q.Joint)
+	check: func(domains []int, isModelKnown bool, q *Query) (string, error) {
+		return "joint", checkJoint(domains, isModelKnown, q.Joint)
 	},
 	isTwice: func(q *Query, n *ByName) bool { return len(n.Joint) > 0 && len(q.Joint) > 0 },
 	name: func(a *Answers, n Names) {
@@ -87,9 +88,9 @@ var joint = kind{
 		if j == nil {
 			return
 		}
-		j.Names, j.States = n.variables(j.Variables), make([][]string, len(j.Variables))
+		j.Names, j.States = n.variableLabels(j.Variables), make([][]string, len(j.Variables))
 		for k, v := range j.Variables {
-			j.States[k] = n.values(v, j.Shape[k])
+			j.States[k] = n.valueLabels(v, j.Shape[k])
 		}
 	},
 }
@@ -103,8 +104,9 @@ func CheckJoint(domains, set []int) error {
 	return fault.Wrap(fault.BadInput, checkJoint(domains, true, set))
 }
 
-// checkJoint checks the variables of a joint marginal, against the domains where known says that they are the model's.
-func checkJoint(domains []int, known bool, set []int) error {
+// checkJoint checks the variables of a joint marginal: each once and, if isModelKnown, in range and with at most
+// MaxJointCells cells.
+func checkJoint(domains []int, isModelKnown bool, set []int) error {
 	if len(set) == 0 {
 		return nil
 	}
@@ -112,30 +114,30 @@ func checkJoint(domains []int, known bool, set []int) error {
 	cells := 1
 	for _, v := range set {
 		switch {
-		case v < 0 || known && v >= len(domains):
+		case v < 0 || isModelKnown && v >= len(domains):
 			return fmt.Errorf("variable %d, the model has %d", v, len(domains))
 		case seen[v]:
 			return fmt.Errorf("variable %d twice", v)
-		case known && domains[v] > MaxJointCells/cells:
+		case isModelKnown && domains[v] > MaxJointCells/cells:
 			return fmt.Errorf("the table of all values together has more than %d cells with variable %d: ask for fewer variables", MaxJointCells, v)
 		}
 		seen[v] = true
-		if known {
+		if isModelKnown {
 			cells *= domains[v]
 		}
 	}
 	return nil
 }
 
-// checkDistinct checks that variables are distinct, and the model's where known says that the domains are.
-func checkDistinct(domains []int, known bool, set []int) error {
+// checkDistinct returns an error if a variable is there twice or, if isModelKnown, not in the model.
+func checkDistinct(domains []int, isModelKnown bool, set []int) error {
 	if len(set) == 0 {
 		return nil
 	}
 	seen := make(map[int]bool, len(set))
 	for _, v := range set {
 		switch {
-		case v < 0 || known && v >= len(domains):
+		case v < 0 || isModelKnown && v >= len(domains):
 			return fmt.Errorf("variable %d, the model has %d", v, len(domains))
 		case seen[v]:
 			return fmt.Errorf("variable %d twice", v)
