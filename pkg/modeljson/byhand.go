@@ -21,21 +21,25 @@ import (
 type scope struct {
 	positions []int
 	names     []string // nil if there is none; else per variable its name, and its position in digits if that was given
-	wrong     string   // says which item is neither
+	mistake   string   // says which item is neither
 }
 
 // MarshalJSON writes positions.
 func (s *scope) MarshalJSON() ([]byte, error) { return json.Marshal(s.positions) }
 
-// UnmarshalJSON keeps what is wrong for an error that knows the factor.
+// UnmarshalJSON reads a list of names and positions. It keeps a mistake, since only the caller can say in which factor
+// it is.
 func (s *scope) UnmarshalJSON(data []byte) error {
+	// positions alone
 	s.positions = []int{}
-	if s.digits(data) {
+	if s.parsePositions(data) {
 		return nil
 	}
+
+	// names and positions
 	var items []json.RawMessage
 	if json.Unmarshal(data, &items) != nil {
-		s.wrong = "scope is a list of names or positions of variables"
+		s.mistake = "scope is a list of names or positions of variables"
 		return nil
 	}
 	s.names = make([]string, len(items))
@@ -45,7 +49,7 @@ func (s *scope) UnmarshalJSON(data []byte) error {
 			continue
 		}
 		if json.Unmarshal(item, &position) != nil {
-			s.wrong = fmt.Sprintf("scope position %d: %.40s is neither the name nor the position of a variable", k, item)
+			s.mistake = fmt.Sprintf("scope position %d: %.40s is neither the name nor the position of a variable", k, item)
 			return nil
 		}
 		s.names[k] = strconv.Itoa(position)
@@ -53,18 +57,18 @@ func (s *scope) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// digits reads a list of positions; false: it is another one.
-func (s *scope) digits(data []byte) bool {
-	n, inside := 0, false
+// parsePositions reads a list of positions. It returns false if the list has other items, too.
+func (s *scope) parsePositions(data []byte) bool {
+	n, hasDigits := 0, false // the current number
 	for _, c := range data[1:] {
 		switch {
 		case c >= '0' && c <= '9' && n < 1<<40:
-			n, inside = 10*n+int(c-'0'), true
+			n, hasDigits = 10*n+int(c-'0'), true
 		case c == ',' || c == ']':
-			if inside {
+			if hasDigits {
 				s.positions = append(s.positions, n)
 			}
-			n, inside = 0, false
+			n, hasDigits = 0, false
 		case c != ' ' && c != '\n' && c != '\t' && c != '\r':
 			return false
 		}
@@ -72,10 +76,10 @@ func (s *scope) digits(data []byte) bool {
 	return data[0] == '['
 }
 
-// resolve turns names into positions.
+// resolve turns names into positions, or returns what was wrong with the list.
 func (s *scope) resolve(l *factorgraph.Labels) error {
-	if s.wrong != "" {
-		return syntaxError("%s", s.wrong)
+	if s.mistake != "" {
+		return syntaxError("%s", s.mistake)
 	}
 	for k, name := range s.names {
 		v, err := l.Variable(name)
@@ -90,19 +94,20 @@ func (s *scope) resolve(l *factorgraph.Labels) error {
 
 // table is a list of numbers, or of lists of them, to any depth.
 type table struct {
-	values []float64
-	counts []int  // items of a list at each depth
-	wrong  string // says which item is no number, or which list has another length
+	values  []float64 // all numbers, in the sequence of the text
+	counts  []int     // by depth of a list, the number of its items; −1 until one of this depth has ended
+	mistake string    // what is wrong: an item that is no number, or a list of another length; empty if nothing is
 }
 
-// MarshalJSON writes one list.
+// MarshalJSON writes all numbers as one list.
 func (t *table) MarshalJSON() ([]byte, error) { return json.Marshal(decimal.Floats(t.values)) }
 
-// UnmarshalJSON reads numbers at one depth. What is wrong is kept for an error that knows the factor.
+// UnmarshalJSON reads numbers, all of them in the same number of lists. It keeps a mistake, since only the caller can
+// say in which factor it is.
 func (t *table) UnmarshalJSON(data []byte) error {
 	t.values = []float64{}
-	var open []int // items of the lists that are open so far
-	for i := 0; i < len(data) && t.wrong == ""; i++ {
+	var open []int // per list that is open, the outermost first, the number of its items so far
+	for i := 0; i < len(data) && t.mistake == ""; i++ {
 		switch c := data[i]; c {
 		case ' ', '\n', '\t', '\r', ',':
 		case '[':
@@ -111,7 +116,7 @@ func (t *table) UnmarshalJSON(data []byte) error {
 			}
 			open = append(open, 0)
 		case ']':
-			t.closed(len(open)-1, open[len(open)-1])
+			t.closeList(len(open)-1, open[len(open)-1])
 			open = open[:len(open)-1]
 		default:
 			length := bytes.IndexAny(data[i:], " \n\t\r,]}")
@@ -120,11 +125,11 @@ func (t *table) UnmarshalJSON(data []byte) error {
 				return err
 			}
 			if err != nil || len(open) == 0 {
-				t.wrong = fmt.Sprintf("values are a list of numbers, of rows or of nested lists: %.20q is no number", data[i:])
+				t.mistake = fmt.Sprintf("values are a list of numbers, of rows or of nested lists: %.20q is no number", data[i:])
 				return nil
 			}
 			if t.values = append(t.values, v); len(t.counts) > 0 && len(open) != len(t.counts) {
-				t.wrong = fmt.Sprintf("values: number %d stands in %d lists, others in %d", len(t.values)-1, len(open), len(t.counts))
+				t.mistake = fmt.Sprintf("values: number %d stands in %d lists, others in %d", len(t.values)-1, len(open), len(t.counts))
 			}
 			open[len(open)-1]++
 			i += length - 1
@@ -133,26 +138,30 @@ func (t *table) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// closed notes the length of a list at a depth. The innermost list closes first.
-func (t *table) closed(depth, length int) {
+// closeList notes that a list at a depth ends with this many items. Lists of one depth have the same length. The first
+// list that ends is an innermost one.
+func (t *table) closeList(depth, length int) {
 	if len(t.counts) == 0 {
 		t.counts = slices.Repeat([]int{-1}, depth+1)
 	}
 	switch {
 	case depth >= len(t.counts):
-		t.wrong = fmt.Sprintf("values: an empty list, or one in %d lists where others are in %d", depth, len(t.counts)-1)
+		t.mistake = fmt.Sprintf("values: an empty list, or one in %d lists where others are in %d", depth, len(t.counts)-1)
 	case t.counts[depth] < 0:
 		t.counts[depth] = length
 	case t.counts[depth] != length:
-		t.wrong = fmt.Sprintf("values: a list of %d where another one has %d", length, t.counts[depth])
+		t.mistake = fmt.Sprintf("values: a list of %d where another one has %d", length, t.counts[depth])
 	}
 }
 
-// fit checks that the lists are one, rows over the last variable, or one within another for each variable. names are the variables'.
-func (t *table) fit(dims []int, names []string) error {
-	if t.wrong != "" {
-		return syntaxError("%s", t.wrong)
+// checkShape returns an error unless the numbers fill a table with these dimensions: as one list, in rows over the last
+// variable, or in lists nested in the order of the scope. names are those of the variables, for the error.
+func (t *table) checkShape(dims []int, names []string) error {
+	if t.mistake != "" {
+		return syntaxError("%s", t.mistake)
 	}
+
+	// what counts may be
 	shapes := [][]int{{len(t.values)}, dims}
 	if n := len(dims); n > 1 {
 		shapes = append(shapes, []int{decimal.Entries(dims[:n-1]), dims[n-1]})
@@ -161,6 +170,8 @@ func (t *table) fit(dims []int, names []string) error {
 	if len(t.values) == size && slices.ContainsFunc(shapes, func(s []int) bool { return slices.Equal(s, t.counts) }) {
 		return nil
 	}
+
+	// why they are not
 	needed := make([]string, len(dims))
 	for k, d := range dims {
 		needed[k] = fmt.Sprintf("%d of %s", d, names[k])
@@ -169,7 +180,7 @@ func (t *table) fit(dims []int, names []string) error {
 		t.describe(), decimal.EntriesText(size), cmp.Or(strings.Join(needed, " times "), "a constant"))
 }
 
-// describe says which lists there are.
+// describe says in words which lists of numbers there are.
 func (t *table) describe() string {
 	text := make([]string, len(t.counts))
 	for depth, n := range t.counts {
@@ -184,7 +195,7 @@ func (t *table) describe() string {
 	return "lists of " + strings.Join(text, " times ") + " numbers"
 }
 
-// describeScope is the variables in a sentence: names in quotes, or positions.
+// describeScope names the variables of a scope for an error: in quotes, or by position if they have no name.
 func describeScope(m *factorgraph.Model, scope []int) []string {
 	names := make([]string, len(scope))
 	for k, v := range scope {

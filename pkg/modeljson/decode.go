@@ -38,7 +38,7 @@ func Decode(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 	return m, nil
 }
 
-// codeOf is bad_input but for another version of the format.
+// codeOf returns the code of an error: unsupported for another version of the format, else bad_input.
 func codeOf(err error) fault.Code {
 	if errors.Is(err, ErrVersion) {
 		return fault.Unsupported
@@ -46,25 +46,30 @@ func codeOf(err error) fault.Code {
 	return fault.BadInput
 }
 
+// decode reads a model from the text of a file.
 func decode(data []byte, l Limits) (*factorgraph.Model, error) {
 	if int64(len(data)) > l.Bytes {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrLimit, l.Bytes)
 	}
 	if i := invalidUTF8(data); i >= 0 {
-		return nil, syntaxError("%s: the text is not in UTF-8", position(data, i))
+		return nil, syntaxError("%s: the text is not in UTF-8", positionText(data, i))
 	}
-	places, passed := quick(data)
-	if !passed {
+
+	// check what encoding/json lets through: quickly, or, if that does not accept the text, thoroughly
+	places, isAccepted := scanQuickly(data)
+	if !isAccepted {
 		var err error
 		if places, err = scan(data); err != nil {
 			return nil, err
 		}
 	}
+
+	// decode
 	f := file{places: places}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	err := d.Decode(&f)
-	if err != nil && passed { // scan says where
+	if err != nil && isAccepted { // the error of scan has its place
 		if _, err := scan(data); err != nil {
 			return nil, err
 		}
@@ -72,6 +77,8 @@ func decode(data []byte, l Limits) (*factorgraph.Model, error) {
 	if err != nil {
 		return nil, explain(data, err)
 	}
+
+	// the model
 	m, err := f.model(data, l)
 	if err != nil {
 		return nil, err
@@ -84,7 +91,7 @@ func decode(data []byte, l Limits) (*factorgraph.Model, error) {
 	return m, nil
 }
 
-// invalidUTF8 is the place of the first byte that is no UTF-8, −1 if there is none.
+// invalidUTF8 returns the offset of the first byte that is not UTF-8; −1 if there is none.
 func invalidUTF8(data []byte) int {
 	if utf8.Valid(data) {
 		return -1
@@ -96,22 +103,23 @@ func invalidUTF8(data []byte) int {
 	return i
 }
 
-// position is a place in words.
-func position(data []byte, i int) string {
-	before := data[:i]
-	line, column := 1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):])
+// positionText returns the line and the column of an offset in words.
+func positionText(data []byte, offset int) string {
+	lineStart := 1 + bytes.LastIndexByte(data[:offset], '\n')
+	line, column := 1+bytes.Count(data[:offset], []byte("\n")), 1+utf8.RuneCount(data[lineStart:offset])
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// explain is an error of encoding/json, with its place.
+// explain returns an error of encoding/json in words, with its place if that is known.
 func explain(data []byte, err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) && kind.Offset > 0 {
-		return syntaxError("%s: %w", position(data, int(kind.Offset)-1), jsontext.Explain(nil, err))
+		return syntaxError("%s: %w", positionText(data, int(kind.Offset)-1), jsontext.Explain(nil, err))
 	}
 	return syntaxError("%w", jsontext.Explain(data, err))
 }
 
+// model returns the model of a decoded file. data is its text, for the places of errors.
 func (f *file) model(data []byte, l Limits) (*factorgraph.Model, error) {
 	switch {
 	case f.Version == nil:
@@ -128,10 +136,10 @@ func (f *file) model(data []byte, l Limits) (*factorgraph.Model, error) {
 		Domains: make([]int, len(f.Variables)),
 		Factors: make([]factorgraph.Factor, len(f.Factors)),
 	}
-	if err := f.variables(m, data, l); err != nil {
+	if err := f.readVariables(m, data, l); err != nil {
 		return nil, err
 	}
-	if err := f.tables(m, data, l); err != nil {
+	if err := f.readFactors(m, data, l); err != nil {
 		return nil, err
 	}
 	if err := m.Validate(); err != nil {
@@ -143,14 +151,14 @@ func (f *file) model(data []byte, l Limits) (*factorgraph.Model, error) {
 	return m, nil
 }
 
-// tables reads the factors into m.
-func (f *file) tables(m *factorgraph.Model, data []byte, l Limits) error {
+// readFactors reads the factors into m.
+func (f *file) readFactors(m *factorgraph.Model, data []byte, l Limits) error {
 	labels, err := m.Labels()
 	if err != nil {
-		return f.names(data, err)
+		return f.namesError(data, err)
 	}
-	m.Lines = lines(data, f.places.factors)
-	left := room{l.Levels, tensor.MostStatistic}
+	m.Lines = linesOf(data, f.places.factors)
+	remaining := budget{l.Levels, tensor.MostStatistic}
 	for j := range f.Factors {
 		item := &f.Factors[j]
 		if item.Scope == nil {
@@ -160,42 +168,44 @@ func (f *file) tables(m *factorgraph.Model, data []byte, l Limits) error {
 		}
 		if err == nil {
 			m.Factors[j].Scope = item.Scope.positions
-			m.Factors[j].Table, err = item.table(m, &left)
+			m.Factors[j].Table, err = item.decodeTable(m, &remaining)
 		}
 		if err != nil {
-			return fmt.Errorf("factor %d%s (%s): %w", j, over(m, m.Factors[j].Scope), position(data, f.places.factors[j]), err)
+			return fmt.Errorf("factor %d%s (%s): %w", j, overScope(m, m.Factors[j].Scope), positionText(data, f.places.factors[j]), err)
 		}
 	}
 	return nil
 }
 
-// over names the variables of a scope that is known, if they have names.
-func over(m *factorgraph.Model, scope []int) string {
+// overScope names the variables of a scope for an error, as " over a, b"; "" if the scope is not known or variables
+// have no names.
+func overScope(m *factorgraph.Model, scope []int) string {
 	if len(scope) == 0 || m.Names == nil {
 		return ""
 	}
 	return " over " + strings.Join(describeScope(m, scope), ", ")
 }
 
-// names is an error of the labels of a model, with the place of the variable whose name or states are there twice.
-func (f *file) names(data []byte, err error) error {
+// namesError adds to an error of a model's labels the place of the variable whose name, or one of whose states, is
+// there twice.
+func (f *file) namesError(data []byte, err error) error {
 	seen := map[string]int{}
 	for i, v := range f.Variables {
 		first, twice := seen[v.Name]
 		if twice && v.Name != "" {
-			return fmt.Errorf("variable %d (%s): %w, first at %s", i, position(data, f.places.variables[i]), err,
-				position(data, f.places.variables[first]))
+			return fmt.Errorf("variable %d (%s): %w, first at %s", i, positionText(data, f.places.variables[i]), err,
+				positionText(data, f.places.variables[first]))
 		}
 		seen[v.Name] = i
 		if _, wrong := factorgraph.NewLabels([]int{len(v.States)}, nil, [][]string{v.States}); wrong != nil {
-			return fmt.Errorf("variable %s (%s): %w", called(i, v.Name), position(data, f.places.variables[i]), err)
+			return fmt.Errorf("variable %s (%s): %w", nameOrNumber(i, v.Name), positionText(data, f.places.variables[i]), err)
 		}
 	}
 	return err
 }
 
-// lines are the lines of places that increase.
-func lines(data []byte, places []int) []int {
+// linesOf returns the line of each offset. Offsets increase.
+func linesOf(data []byte, places []int) []int {
 	list := make([]int, len(places))
 	line, counted := 1, 0
 	for k, place := range places {
@@ -205,8 +215,9 @@ func lines(data []byte, places []int) []int {
 	return list
 }
 
-// variables reads the variables' domains and names into m.
-func (f *file) variables(m *factorgraph.Model, data []byte, l Limits) error {
+// readVariables reads the variables into m: domains, names, states, display names and places.
+func (f *file) readVariables(m *factorgraph.Model, data []byte, l Limits) error {
+	// the lists that the model needs: of names, states and display names if a variable has one, of places if all have one
 	if slices.ContainsFunc(f.Variables, func(v variable) bool { return v.Name != "" }) {
 		m.Names = make([]string, len(f.Variables))
 	}
@@ -219,6 +230,8 @@ func (f *file) variables(m *factorgraph.Model, data []byte, l Limits) error {
 	if len(f.Variables) > 0 && !slices.ContainsFunc(f.Variables, func(v variable) bool { return v.Place == nil }) {
 		m.Layout = make([]float64, 0, 2*len(f.Variables))
 	}
+
+	// fill them
 	for i, v := range f.Variables {
 		if m.Names != nil {
 			m.Names[i] = v.Name
@@ -229,23 +242,23 @@ func (f *file) variables(m *factorgraph.Model, data []byte, l Limits) error {
 		if m.Layout != nil {
 			m.Layout = append(m.Layout, v.Place...)
 		}
-		if err := v.values(m, i, l); err != nil {
-			return fmt.Errorf("variable %s (%s): %w", called(i, v.Name), position(data, f.places.variables[i]), err)
+		if err := v.readValues(m, i, l); err != nil {
+			return fmt.Errorf("variable %s (%s): %w", nameOrNumber(i, v.Name), positionText(data, f.places.variables[i]), err)
 		}
 	}
 	return nil
 }
 
-// called is a variable in a sentence.
-func called(i int, name string) string {
+// nameOrNumber returns the name of variable i in quotes, for an error, or i if it has no name.
+func nameOrNumber(i int, name string) string {
 	if name == "" {
 		return strconv.Itoa(i)
 	}
 	return strconv.Quote(nearest.Short(name))
 }
 
-// values reads the domain and the states of variable i into m.
-func (v *variable) values(m *factorgraph.Model, i int, l Limits) error {
+// readValues reads the domain and the states of variable i into m.
+func (v *variable) readValues(m *factorgraph.Model, i int, l Limits) error {
 	switch {
 	case v.Domain == nil && v.States == nil:
 		return modelError("neither a domain nor states")

@@ -26,6 +26,8 @@ func Encode(w io.Writer, m *factorgraph.Model) error {
 	if m.Bayes {
 		fmt.Fprint(b, "  \"bayes\": true,\n")
 	}
+
+	// variables
 	fmt.Fprint(b, "  \"variables\": [")
 	for i, d := range m.Domains {
 		v := variable{Domain: &d}
@@ -41,13 +43,15 @@ func Encode(w io.Writer, m *factorgraph.Model) error {
 		if m.Layout != nil {
 			v.Place = m.Layout[2*i : 2*i+2]
 		}
-		if err := line(b, i, v); err != nil {
+		if err := writeLine(b, i, v); err != nil {
 			return err
 		}
 	}
+
+	// factors
 	fmt.Fprint(b, "\n  ],\n  \"factors\": [")
 	for j, f := range m.Factors {
-		if err := line(b, j, encodeFactor(f)); err != nil {
+		if err := writeLine(b, j, encodeFactor(f)); err != nil {
 			return err
 		}
 	}
@@ -55,8 +59,8 @@ func Encode(w io.Writer, m *factorgraph.Model) error {
 	return b.Flush()
 }
 
-// line writes item i of a list.
-func line(b *bufio.Writer, i int, v any) error {
+// writeLine writes item i of a list on a line of its own.
+func writeLine(b *bufio.Writer, i int, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("modeljson: %w", err)
@@ -69,6 +73,7 @@ func line(b *bufio.Writer, i int, v any) error {
 	return err
 }
 
+// encodeFactor returns a factor as it is written, in the form of its table.
 func encodeFactor(f factorgraph.Factor) factor {
 	out := factor{Scope: &scope{positions: append([]int{}, f.Scope...)}}
 	switch t := f.Table.(type) {
@@ -76,13 +81,13 @@ func encodeFactor(f factorgraph.Factor) factor {
 		out.Dense = &dense{Values: &table{values: append([]float64{}, t.Data...)}}
 	case *tensor.CP:
 		out.CP = &cp{Weights: append([]float64{}, t.Weights...), Vectors: make([][]decimal.Floats, len(t.Vectors))}
-		for pos, v := range t.Vectors {
+		for position, v := range t.Vectors {
 			if v == nil {
 				continue
 			}
-			out.CP.Vectors[pos] = []decimal.Floats{}
-			for d := t.Shape[pos]; len(v) > 0; v = v[d:] {
-				out.CP.Vectors[pos] = append(out.CP.Vectors[pos], v[:d])
+			out.CP.Vectors[position] = []decimal.Floats{}
+			for d := t.Shape[position]; len(v) > 0; v = v[d:] { // d numbers for each term
+				out.CP.Vectors[position] = append(out.CP.Vectors[position], v[:d])
 			}
 		}
 	case *tensor.Symmetric:
@@ -99,6 +104,7 @@ func encodeFactor(f factorgraph.Factor) factor {
 	return out
 }
 
+// encodeCounts returns a vector as it is written: plain values or, if it has exponents, mantissas and exponents.
 func encodeCounts(v scaled.Vector) counts {
 	if v.Exp == nil {
 		return counts{Values: v.Mant}

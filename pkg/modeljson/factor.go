@@ -12,24 +12,27 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// room is what the forms of all factors of a file may take together.
-type room struct {
-	levels  int // dimensions of forms with levels
-	numbers int // of factors of low rank, which are written out
+// budget is what the forms of all factors of a file may still take together.
+type budget struct {
+	levels  int // values of the legs of factors with levels
+	numbers int // numbers of factors of low rank, which are written out
 }
 
-// table decodes the one form a factor of m has, and takes its room from left.
-func (f *factor) table(m *factorgraph.Model, left *room) (tensor.Tensor, error) {
+// decodeTable returns the table of a factor of m, which has exactly one form, and takes what it needs from remaining.
+func (f *factor) decodeTable(m *factorgraph.Model, remaining *budget) (tensor.Tensor, error) {
+	// the domains of its scope
 	dims := make([]int, len(f.Scope.positions))
-	for pos, v := range f.Scope.positions {
+	for position, v := range f.Scope.positions {
 		if v < 0 || v >= len(m.Domains) {
-			return nil, modelError("scope position %d: variable %d, the model has %d", pos, v, len(m.Domains))
+			return nil, modelError("scope position %d: variable %d, the model has %d", position, v, len(m.Domains))
 		}
-		dims[pos] = m.Domains[v]
+		dims[position] = m.Domains[v]
 	}
+
+	// its form
 	forms := 0
-	for _, have := range []bool{f.Dense != nil, f.CP != nil, f.Symmetric != nil, f.SymmetryCP != nil, f.LowRank != nil} {
-		if have {
+	for _, isThere := range []bool{f.Dense != nil, f.CP != nil, f.Symmetric != nil, f.SymmetryCP != nil, f.LowRank != nil} {
+		if isThere {
 			forms++
 		}
 	}
@@ -40,17 +43,19 @@ func (f *factor) table(m *factorgraph.Model, left *room) (tensor.Tensor, error) 
 		if f.Dense.Values == nil {
 			return nil, syntaxError("the field values is missing")
 		}
-		if err := f.Dense.Values.fit(dims, describeScope(m, f.Scope.positions)); err != nil {
+		if err := f.Dense.Values.checkShape(dims, describeScope(m, f.Scope.positions)); err != nil {
 			return nil, err
 		}
 		return &tensor.Dense{Shape: dims, Data: f.Dense.Values.values}, nil
 	case f.CP != nil:
 		return f.CP.tensor(dims)
 	case f.LowRank != nil:
-		return f.LowRank.tensor(dims, left)
+		return f.LowRank.tensor(dims, remaining)
 	}
+
+	// a form with levels
 	for _, d := range dims {
-		if left.levels -= d; left.levels < 0 {
+		if remaining.levels -= d; remaining.levels < 0 {
 			return nil, fmt.Errorf("%w: the variables of all symmetric factors have too many values together", ErrLimit)
 		}
 	}
@@ -60,27 +65,29 @@ func (f *factor) table(m *factorgraph.Model, left *room) (tensor.Tensor, error) 
 	return f.SymmetryCP.tensor(dims)
 }
 
+// tensor returns the factor as a tensor over variables with these domains.
 func (c *cp) tensor(dims []int) (tensor.Tensor, error) {
 	if c.Weights == nil || c.Vectors == nil {
 		return nil, syntaxError("a cp factor needs weights and vectors")
 	}
 	t := &tensor.CP{Shape: dims, Weights: c.Weights, Vectors: make([][]float64, len(c.Vectors))}
-	for pos, rows := range c.Vectors {
+	for position, rows := range c.Vectors {
 		if rows == nil {
 			continue
 		}
-		t.Vectors[pos] = []float64{}
+		t.Vectors[position] = []float64{}
 		for i, row := range rows {
-			if pos >= len(dims) || len(row) != dims[pos] {
-				return nil, modelError("scope position %d: vector %d has %d entries, not the variable's domain", pos, i, len(row))
+			if position >= len(dims) || len(row) != dims[position] {
+				return nil, modelError("scope position %d: vector %d has %d entries, not the variable's domain", position, i, len(row))
 			}
-			t.Vectors[pos] = append(t.Vectors[pos], row...)
+			t.Vectors[position] = append(t.Vectors[position], row...)
 		}
 	}
 	return t, nil
 }
 
-func (r *lowRank) tensor(dims []int, left *room) (tensor.Tensor, error) {
+// tensor returns e^{weight·s²/2} as a CP tensor over variables with these domains, and takes its numbers from budget.
+func (r *lowRank) tensor(dims []int, remaining *budget) (tensor.Tensor, error) {
 	if r.Weight == nil || r.Vectors == nil {
 		return nil, syntaxError("a low_rank factor needs a weight and vectors")
 	}
@@ -88,11 +95,11 @@ func (r *lowRank) tensor(dims []int, left *room) (tensor.Tensor, error) {
 		return nil, modelError("%d vectors for %d variables", len(r.Vectors), len(dims))
 	}
 	v := make([][]float64, len(dims))
-	for pos, row := range r.Vectors {
-		if len(row) != dims[pos] {
-			return nil, modelError("scope position %d: a vector of %d entries, not the variable's domain", pos, len(row))
+	for position, row := range r.Vectors {
+		if len(row) != dims[position] {
+			return nil, modelError("scope position %d: a vector of %d entries, not the variable's domain", position, len(row))
 		}
-		v[pos] = row
+		v[position] = row
 	}
 	t, err := tensor.ExpSquare(float64(*r.Weight), v)
 	switch {
@@ -102,14 +109,15 @@ func (r *lowRank) tensor(dims []int, left *room) (tensor.Tensor, error) {
 		return nil, modelError("%v", err)
 	}
 	for _, row := range t.Vectors {
-		left.numbers -= len(row)
+		remaining.numbers -= len(row)
 	}
-	if left.numbers < 0 {
+	if remaining.numbers < 0 {
 		return nil, fmt.Errorf("%w: factors of low rank have more than %d numbers together", ErrLimit, tensor.MostStatistic)
 	}
 	return t, nil
 }
 
+// tensor returns the factor as a tensor over variables with these domains.
 func (s *symmetric) tensor(dims []int) (tensor.Tensor, error) {
 	l, err := s.Levels.decode(dims)
 	if err != nil {
@@ -122,6 +130,7 @@ func (s *symmetric) tensor(dims []int) (tensor.Tensor, error) {
 	return &tensor.Symmetric{Shape: dims, Levels: l, Values: values}, nil
 }
 
+// tensor returns the factor as a tensor over variables with these domains.
 func (s *symmetryCP) tensor(dims []int) (tensor.Tensor, error) {
 	if s.Terms == nil {
 		return nil, syntaxError("the field terms is missing")
@@ -144,17 +153,19 @@ func (s *symmetryCP) tensor(dims []int) (tensor.Tensor, error) {
 	return t, nil
 }
 
-// vector decodes the one notation that is present.
+// vector returns the values in the one notation that is there.
 func (c counts) vector() (scaled.Vector, error) {
-	forms := 0
-	for _, have := range []bool{c.Values != nil, c.LogValues != nil, c.Scaled != nil} {
-		if have {
-			forms++
+	notations := 0
+	for _, isThere := range []bool{c.Values != nil, c.LogValues != nil, c.Scaled != nil} {
+		if isThere {
+			notations++
 		}
 	}
-	if forms != 1 {
-		return scaled.Vector{}, syntaxError("%d of the fields values, log_values, scaled, one is needed", forms)
+	if notations != 1 {
+		return scaled.Vector{}, syntaxError("%d of the fields values, log_values, scaled, one is needed", notations)
 	}
+
+	// values, or mantissas and exponents
 	if c.Values != nil {
 		return scaled.Vector{Mant: c.Values}, nil
 	}
@@ -164,10 +175,12 @@ func (c counts) vector() (scaled.Vector, error) {
 		}
 		return scaled.Vector{Mant: c.Scaled.Mantissas, Exp: c.Scaled.Exponents}, nil
 	}
+
+	// logarithms
 	v := scaled.Vector{Mant: make([]float64, len(c.LogValues)), Exp: make([]int64, len(c.LogValues))}
 	for i, l := range c.LogValues {
 		switch {
-		case l == nil:
+		case l == nil: // the value 0
 		case math.Abs(*l) > maxLog:
 			return scaled.Vector{}, modelError("log_values: %v at position %d, at most ±%g", *l, i, float64(maxLog))
 		default:

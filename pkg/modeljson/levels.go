@@ -18,11 +18,13 @@ type levels struct {
 	own  *ownLevels
 }
 
+// ownLevels is a map from values to levels that is written out.
 type ownLevels struct {
 	Count int     `json:"count"` // D
 	Of    [][]int `json:"of"`    // per scope variable, per value: its level
 }
 
+// MarshalJSON writes the name, or the map.
 func (l levels) MarshalJSON() ([]byte, error) {
 	if l.own != nil {
 		return json.Marshal(l.own)
@@ -30,6 +32,7 @@ func (l levels) MarshalJSON() ([]byte, error) {
 	return json.Marshal(l.name)
 }
 
+// UnmarshalJSON reads a name, or a map.
 func (l *levels) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		return json.Unmarshal(data, &l.name)
@@ -39,7 +42,7 @@ func (l *levels) UnmarshalJSON(data []byte) error {
 	return jsontext.Explain(data, d.Decode(&l.own))
 }
 
-// decode returns the levels over a scope of these dimensions.
+// decode returns the map from values to levels for a scope with these domains.
 func (l levels) decode(dims []int) (countspace.Levels, error) {
 	switch {
 	case l.own == nil && l.name == "two":
@@ -58,36 +61,37 @@ func (l levels) decode(dims []int) (countspace.Levels, error) {
 		return countspace.Levels{}, modelError("%d levels, 1 to %d are possible", l.own.Count, math.MaxUint8)
 	}
 	out := countspace.Levels{D: l.own.Count, Of: make([][]uint8, len(l.own.Of))}
-	for i, of := range l.own.Of {
-		out.Of[i] = make([]uint8, len(of))
-		for x, a := range of {
-			if a < 0 || a >= l.own.Count {
-				return countspace.Levels{}, modelError("scope position %d: value %d at level %d of %d", i, x, a, l.own.Count)
+	for i, levelOf := range l.own.Of {
+		out.Of[i] = make([]uint8, len(levelOf))
+		for x, level := range levelOf {
+			if level < 0 || level >= l.own.Count {
+				return countspace.Levels{}, modelError("scope position %d: value %d at level %d of %d", i, x, level, l.own.Count)
 			}
-			out.Of[i][x] = uint8(a)
+			out.Of[i][x] = uint8(level)
 		}
 	}
 	return out, nil
 }
 
-// encodeLevels prefers a name.
+// encodeLevels returns the levels as they are written: by name if they are one of the two usual maps, else written out.
 func encodeLevels(l countspace.Levels, dims []int) levels {
-	if same(l, countspace.TwoLevels(dims)) {
+	if areEqual(l, countspace.TwoLevels(dims)) {
 		return levels{name: "two"}
 	}
-	if id, err := countspace.Identity(dims); err == nil && same(l, id) {
+	if id, err := countspace.Identity(dims); err == nil && areEqual(l, id) {
 		return levels{name: "identity"}
 	}
 	own := &ownLevels{Count: l.D, Of: make([][]int, len(l.Of))}
-	for i, of := range l.Of {
-		own.Of[i] = make([]int, len(of))
-		for x, a := range of {
-			own.Of[i][x] = int(a)
+	for i, levelOf := range l.Of {
+		own.Of[i] = make([]int, len(levelOf))
+		for x, level := range levelOf {
+			own.Of[i][x] = int(level)
 		}
 	}
 	return levels{own: own}
 }
 
-func same(a, b countspace.Levels) bool {
+// areEqual reports whether two maps have the same levels.
+func areEqual(a, b countspace.Levels) bool {
 	return a.D == b.D && slices.EqualFunc(a.Of, b.Of, slices.Equal[[]uint8])
 }

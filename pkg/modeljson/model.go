@@ -34,6 +34,7 @@ type Limits struct {
 	Levels int   // values of all legs of symmetric and symmetry-CP factors together; default 2^26
 }
 
+// withDefaults returns the limits with defaults in place of zeros.
 func (l Limits) withDefaults() Limits {
 	l.Bytes = cmp.Or(l.Bytes, 256<<20)
 	l.Domain = cmp.Or(l.Domain, 1<<20)
@@ -55,6 +56,7 @@ type file struct {
 // places are where the items of the two lists begin in the text.
 type places struct{ variables, factors []int }
 
+// variable is a variable of the document.
 type variable struct {
 	Name   string   `json:"name,omitempty"`
 	Domain *int     `json:"domain,omitempty"` // the number of states where there are states
@@ -74,10 +76,12 @@ type factor struct {
 	LowRank    *lowRank    `json:"low_rank,omitempty"` // read as cp
 }
 
+// dense is a table.
 type dense struct {
 	Values *table `json:"values"` // last scope variable fastest
 }
 
+// cp is a sum of products of a vector for each variable.
 type cp struct {
 	Weights decimal.Floats     `json:"weights"`
 	Vectors [][]decimal.Floats `json:"vectors"` // per scope variable, per term, per value; null for the identity
@@ -89,16 +93,19 @@ type lowRank struct {
 	Vectors []decimal.Floats `json:"vectors"` // per scope variable, per value
 }
 
+// symmetric is a function of the numbers of variables at each level.
 type symmetric struct {
 	Levels levels `json:"levels"`
 	counts
 }
 
+// symmetryCP is a sum of terms, each a symmetric factor times a vector for each variable.
 type symmetryCP struct {
 	Levels levels `json:"levels"`
 	Terms  []term `json:"terms"`
 }
 
+// term is a term of symmetryCP.
 type term struct {
 	Alpha decimal.Number `json:"alpha"`
 	counts
@@ -118,10 +125,12 @@ type scaledList struct {
 	Exponents []int64        `json:"exponents"`
 }
 
+// syntaxError returns an error that wraps ErrSyntax.
 func syntaxError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrSyntax}, args...)...)
 }
 
+// modelError returns an error that wraps ErrModel.
 func modelError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrModel}, args...)...)
 }

@@ -6,52 +6,53 @@ import "math"
 
 // place is an object or array being walked.
 type place struct {
-	object bool
-	seen   uint32 // object: the keys so far, by number
-	key    int    // object: the current key; array: the key it stands under, −1 at the top
-	depth  int    // array: depth of nested arrays under that key, from 1
-	value  bool   // object: a value comes next
+	isObject    bool   // whether it is an object; else it is an array, or the document itself
+	seenKeys    uint32 // of an object: bit k is set if the key with the number k was there
+	key         int    // of an object: the number of the current key; of an array: that of the key under which it stands, −1 at the top
+	depth       int    // of an array: how many arrays under that key it is in, itself counted
+	isValueNext bool   // of an object: whether a value comes next
 }
 
 // walker goes through a document byte by byte.
 type walker struct {
-	data  []byte
-	at    int
-	stack []place
-	found places
+	data   []byte
+	offset int     // the byte that is read next
+	stack  []place // the document, and the objects and arrays that are open, the innermost last
+	found  places  // where variables and factors begin, so far
 }
 
-// quick reports whether scan accepts a document, and returns the same places. False decides nothing: scan then finds the error, or none.
-// A document that is not JSON at all may pass: decoding it fails.
-func quick(data []byte) (places, bool) {
+// scanQuickly walks through a document and returns where variables and factors begin. It returns true only if scan
+// accepts the document as well, or if it is no JSON at all, which decoding finds. False decides nothing: scan then
+// finds an error, or none.
+func scanQuickly(data []byte) (places, bool) {
 	w := walker{data: data, stack: append(make([]place, 0, maxDepth+2), place{key: -1, depth: -1})}
 	started := false
 	for {
-		w.blanks()
-		if w.at == len(data) {
+		w.skipBlanks()
+		if w.offset == len(data) {
 			return w.found, started && len(w.stack) == 1
 		}
-		if started && len(w.stack) == 1 || !w.token() || len(w.stack) > maxDepth {
+		if started && len(w.stack) == 1 || !w.readToken() || len(w.stack) > maxDepth {
 			return places{}, false
 		}
 		started = true
 	}
 }
 
-// note keeps the place of an item of one of the two lists.
-func (p *places) note(at int, variable, factor bool) {
-	if variable {
+// add notes the place of an item in the list of variables, or in that of factors.
+func (p *places) add(at int, isVariable, isFactor bool) {
+	if isVariable {
 		p.variables = append(p.variables, at)
 	}
-	if factor {
+	if isFactor {
 		p.factors = append(p.factors, at)
 	}
 }
 
-// blanks passes the space between tokens.
-func (w *walker) blanks() {
-	for ; w.at < len(w.data); w.at++ {
-		switch w.data[w.at] {
+// skipBlanks passes the space between tokens, and commas and colons within the document.
+func (w *walker) skipBlanks() {
+	for ; w.offset < len(w.data); w.offset++ {
+		switch w.data[w.offset] {
 		case ' ', '\n', '\r', '\t':
 		case ',', ':':
 			if len(w.stack) == 1 {
@@ -63,64 +64,64 @@ func (w *walker) blanks() {
 	}
 }
 
-// token passes one token.
-func (w *walker) token() bool {
+// readToken reads one token. It returns false if scan has to decide.
+func (w *walker) readToken() bool {
 	top := &w.stack[len(w.stack)-1]
-	c := w.data[w.at]
-	w.at++
-	if top.object && !top.value && c != '}' {
-		return c == '"' && w.key(top)
+	c := w.data[w.offset]
+	w.offset++
+	if top.isObject && !top.isValueNext && c != '}' {
+		return c == '"' && w.readKey(top)
 	}
-	top.value = false
+	top.isValueNext = false
 	switch c {
 	case '{':
-		if !top.object && top.depth == 1 && len(w.stack) == 3 {
-			w.found.note(w.at-1, top.key == keyNumbers["variables"], top.key == keyNumbers["factors"])
+		if isListItem := !top.isObject && top.depth == 1 && len(w.stack) == 3; isListItem { // of a list that is a field of the document
+			w.found.add(w.offset-1, top.key == keyNumbers["variables"], top.key == keyNumbers["factors"])
 		}
-		w.stack = append(w.stack, place{object: true, key: -1})
+		w.stack = append(w.stack, place{isObject: true, key: -1})
 	case '[':
 		inner := place{key: top.key, depth: 1}
-		if !top.object {
+		if !top.isObject {
 			inner.depth = top.depth + 1
 		}
 		w.stack = append(w.stack, inner)
 	case '}', ']':
-		if top.object != (c == '}') || len(w.stack) == 1 {
+		if top.isObject != (c == '}') || len(w.stack) == 1 {
 			return false
 		}
 		w.stack = w.stack[:len(w.stack)-1]
 	case '"':
-		_, ok := w.text()
+		_, ok := w.readText()
 		return ok
 	case 'n':
 		return false // a null, which few lists may hold
 	default:
-		return w.word(w.at - 1)
+		return w.skipWord(w.offset - 1)
 	}
 	return true
 }
 
-// key passes a name and notes that it was there.
-func (w *walker) key(top *place) bool {
-	name, ok := w.text()
+// readKey reads a key of the object top, and notes it. It returns false if the key is unknown or there twice.
+func (w *walker) readKey(top *place) bool {
+	name, ok := w.readText()
 	number, known := keyNumbers[string(name)]
-	if !ok || !known || top.seen>>number&1 == 1 {
+	if !ok || !known || top.seenKeys>>number&1 == 1 {
 		return false
 	}
-	top.seen |= 1 << number
+	top.seenKeys |= 1 << number
 	top.key = number
-	top.value = true
+	top.isValueNext = true
 	return true
 }
 
-// text passes the rest of a string without escapes.
-func (w *walker) text() ([]byte, bool) {
-	from := w.at
-	for ; w.at < len(w.data); w.at++ {
-		switch w.data[w.at] {
+// readText reads the rest of a string. It returns false if the string has escapes.
+func (w *walker) readText() ([]byte, bool) {
+	start := w.offset
+	for ; w.offset < len(w.data); w.offset++ {
+		switch w.data[w.offset] {
 		case '"':
-			w.at++
-			return w.data[from : w.at-1], true
+			w.offset++
+			return w.data[start : w.offset-1], true
 		case '\\':
 			return nil, false
 		}
@@ -128,21 +129,22 @@ func (w *walker) text() ([]byte, bool) {
 	return nil, false
 }
 
-// word passes a number, true or false, that begins at a byte. False: it may be a number that no float64 holds.
-func (w *walker) word(from int) bool {
-	exponent := math.MaxInt
-	for ; w.at < len(w.data); w.at++ {
-		switch w.data[w.at] {
+// skipWord passes a number, true or false, that begins at start. It returns false if it may be a number that no float64
+// holds.
+func (w *walker) skipWord(start int) bool {
+	exponent := math.MaxInt // where the exponent begins, if there is one
+	for ; w.offset < len(w.data); w.offset++ {
+		switch w.data[w.offset] {
 		case 'e', 'E':
-			exponent = w.at
+			exponent = w.offset
 		case ' ', '\n', '\r', '\t', ',', ']', '}', ':', '"', '[', '{':
-			return w.at-from < 200 && w.at-exponent < len("e-300")
+			return w.offset-start < 200 && w.offset-exponent < len("e-300")
 		}
 	}
 	return true
 }
 
-// keyNumbers numbers the names of the format.
+// keyNumbers has a number for each key of the format.
 var keyNumbers = func() map[string]int {
 	out := map[string]int{}
 	for _, list := range fields {

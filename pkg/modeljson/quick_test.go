@@ -15,7 +15,7 @@ func TestQuickIsScan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, passed := quick(data); !passed {
+		if _, passed := scanQuickly(data); !passed {
 			t.Errorf("%s does not pass", name)
 		}
 		const spare = `{}[]":,n0\ xd`
@@ -44,7 +44,7 @@ func TestQuickIsScan(t *testing.T) {
 	for _, doc := range []string{
 		`{"scope":[1],"scope":[2]}`, `{"Scope":1}`, `[null]`, `{} {}`, `{}}`, `[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]`, ``, `[}`, `{"scope"}`,
 	} {
-		_, passed := quick([]byte(doc))
+		_, passed := scanQuickly([]byte(doc))
 		if _, err := scan([]byte(doc)); passed && err == nil {
 			t.Errorf("%s passes", doc)
 		}

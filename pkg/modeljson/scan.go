@@ -35,11 +35,11 @@ const maxDepth = 16
 
 // container is an object or array being read.
 type container struct {
-	seen  map[string]bool // object: keys so far; nil for an array
-	under string          // object: the key it stands under
-	key   string          // object: the current key; array: the key it stands under
-	depth int             // array: depth of nested arrays under that key, from 1
-	value bool            // object: a value comes next
+	seenKeys    map[string]bool // of an object: the keys so far; nil for an array, and for the document itself
+	under       string          // of an object: the key under which it stands
+	key         string          // of an object: the current key; of an array: the key under which it stands
+	depth       int             // of an array: how many arrays under that key it is in, itself counted
+	isValueNext bool            // of an object: whether a value comes next
 }
 
 // scan refuses duplicate and unknown keys, nulls where they mean nothing (encoding/json reads them as 0), numbers that no float64
@@ -49,37 +49,43 @@ func scan(data []byte) (found places, err error) {
 	d.UseNumber()
 	stack := []container{{depth: -1}}
 	for started := false; ; started = true {
-		t, err := d.Token()
+		token, err := d.Token()
 		if errors.Is(err, io.EOF) && started && len(stack) == 1 {
 			return found, nil
 		}
 		if err != nil {
-			return found, syntaxError("%s: %w", position(data, faultAt(err, d.InputOffset())), unexpected(err))
+			return found, syntaxError("%s: %w", positionText(data, errorOffset(err, d.InputOffset())), unexpected(err))
 		}
+
+		// the end of the document, and numbers
 		at := int(d.InputOffset()) - 1 // the last byte of the token
 		if started && len(stack) == 1 {
-			if t == json.Delim('{') {
-				return found, modelError("%s: a second model begins here, and a file has one", position(data, at))
+			if token == json.Delim('{') {
+				return found, modelError("%s: a second model begins here, and a file has one", positionText(data, at))
 			}
-			return found, syntaxError("%s: something after the document", position(data, at))
+			return found, syntaxError("%s: something after the document", positionText(data, at))
 		}
-		if n, ok := t.(json.Number); ok {
+		if n, ok := token.(json.Number); ok {
 			if _, err := decimal.Parse(n.String()); err != nil {
-				return found, modelError("%s: %.40s %w", position(data, at+1-len(n)), n, err)
+				return found, modelError("%s: %.40s %w", positionText(data, at+1-len(n)), n, err)
 			}
 		}
-		if top := stack[len(stack)-1]; t == json.Delim('{') && len(stack) == 3 && top.seen == nil && top.depth == 1 {
-			found.note(at, top.key == "variables", top.key == "factors")
+
+		// variables and factors: objects in a list that is a field of the document
+		top := stack[len(stack)-1]
+		if isInList := len(stack) == 3 && top.seenKeys == nil && top.depth == 1; token == json.Delim('{') && isInList {
+			found.add(at, top.key == "variables", top.key == "factors")
 		}
-		if stack, err = step(stack, t); err != nil {
-			if key, ok := t.(string); ok {
+		if stack, err = step(stack, token); err != nil {
+			if key, ok := token.(string); ok {
 				at = max(at-len(key)-1, 0) // its first quote
 			}
-			return found, fmt.Errorf("%w: %s: %w", ErrSyntax, position(data, at), err)
+			return found, fmt.Errorf("%w: %s: %w", ErrSyntax, positionText(data, at), err)
 		}
 	}
 }
 
+// unexpected returns an error of reading, with io.ErrUnexpectedEOF in place of io.EOF.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -87,8 +93,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// faultAt is the place of an error in the text, or the end of what was read.
-func faultAt(err error, read int64) int {
+// errorOffset returns the offset of an error in the text or, if it has none, of the end of what was read.
+func errorOffset(err error, read int64) int {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset > read {
 		return int(syntax.Offset) - 1
@@ -96,30 +102,35 @@ func faultAt(err error, read int64) int {
 	return int(read)
 }
 
-// step takes a token into the containers that are open.
-func step(stack []container, t json.Token) ([]container, error) {
+// step takes a token into the stack of open objects and arrays. It returns an error for a key that is unknown or there
+// twice, for null where it means nothing, and for too many objects and arrays within each other.
+func step(stack []container, token json.Token) ([]container, error) {
+	// a key
 	top := &stack[len(stack)-1]
-	if key, ok := t.(string); ok && top.seen != nil && !top.value {
+	if key, ok := token.(string); ok && top.seenKeys != nil && !top.isValueNext {
 		switch {
 		case !slices.Contains(fields[top.under], key):
 			return nil, fmt.Errorf("unknown field %.40q%s", key, nearest.Suggest(key, nil, fields[top.under]))
-		case top.seen[key]:
+		case top.seenKeys[key]:
 			return nil, fmt.Errorf("field %q twice in one object", key)
 		}
-		top.seen[key], top.key, top.value = true, key, true
+		top.seenKeys[key], top.key, top.isValueNext = true, key, true
 		return stack, nil
 	}
-	top.value = false
-	switch t {
+
+	// a value
+	top.isValueNext = false
+	switch token {
 	case nil:
-		if !(top.seen == nil && top.depth == 1 && (top.key == "vectors" || top.key == "log_values")) {
+		mayBeNull := top.seenKeys == nil && top.depth == 1 && (top.key == "vectors" || top.key == "log_values")
+		if !mayBeNull {
 			return nil, errors.New("null, which only lists of vectors and of log_values may hold")
 		}
 	case json.Delim('{'):
-		stack = append(stack, container{seen: map[string]bool{}, under: top.key})
+		stack = append(stack, container{seenKeys: map[string]bool{}, under: top.key})
 	case json.Delim('['):
 		inner := container{key: top.key, depth: 1}
-		if top.seen == nil {
+		if top.seenKeys == nil {
 			inner.depth = top.depth + 1
 		}
 		stack = append(stack, inner)

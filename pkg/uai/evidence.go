@@ -24,7 +24,7 @@ import (
 // Errors wrap ErrSyntax, ErrEvidence or ErrLimit, name the line and carry fault.BadInput.
 func ReadEvidence(r io.Reader, domains []int) (factorgraph.Evidence, error) {
 	s := newScanner(r, Limits{}.withDefaults().Bytes)
-	numbers, lines, err := s.integers()
+	numbers, lines, err := s.readIntegers()
 	if err != nil {
 		return factorgraph.Evidence{}, err
 	}
@@ -32,6 +32,8 @@ func ReadEvidence(r io.Reader, domains []int) (factorgraph.Evidence, error) {
 	if err != nil {
 		return factorgraph.Evidence{}, s.fail(ErrEvidence, "%w", err)
 	}
+
+	// pairs of a variable and its value
 	var hard []factorgraph.Observation
 	for i := start; i < len(numbers); i += 2 {
 		s.line = lines[i]
@@ -53,8 +55,8 @@ func ReadEvidence(r io.Reader, domains []int) (factorgraph.Evidence, error) {
 	return e, nil
 }
 
-// integers reads the rest of the input: integers, and the line of each.
-func (s *scanner) integers() (numbers, lines []int, err error) {
+// readIntegers reads the rest of the input: integers, and the line of each.
+func (s *scanner) readIntegers() (numbers, lines []int, err error) {
 	for {
 		err := s.next()
 		if errors.Is(err, io.EOF) {
@@ -63,7 +65,7 @@ func (s *scanner) integers() (numbers, lines []int, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		v, err := s.parseInteger(place{text: "a number of the evidence"})
+		v, err := s.parseInteger(itemName{text: "a number of the evidence"})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -77,25 +79,27 @@ func (s *scanner) integers() (numbers, lines []int, err error) {
 // maxEvidence bounds the numbers of an evidence file: an observation of each of the variables a model may have.
 const maxEvidence = 2 + 2*(1<<22)
 
-// evidenceStart returns where the observations start.
-func evidenceStart(n []int) (int, error) {
+// evidenceStart returns the position of the first observation among the numbers of an evidence file: 1 or 2, by the
+// dialect. 1 + 2k numbers begin with k; 2 + 2k numbers begin with 1 and k.
+func evidenceStart(numbers []int) (int, error) {
+	isOdd := len(numbers)%2 == 1
 	switch {
-	case len(n) == 0:
+	case len(numbers) == 0:
 		return 0, nil
-	case len(n)%2 == 1 && n[0] == (len(n)-1)/2:
+	case isOdd && numbers[0] == (len(numbers)-1)/2:
 		return 1, nil
-	case len(n)%2 == 0 && n[0] == 1 && n[1] == (len(n)-2)/2:
+	case !isOdd && numbers[0] == 1 && numbers[1] == (len(numbers)-2)/2:
 		return 2, nil
-	case len(n)%2 == 1:
+	case isOdd:
 		return 0, fmt.Errorf("a file of %d numbers with %d in front is in neither dialect: k v x … has 1+2k with k in "+
 			"front, the one with a leading 1 has 2+2k",
-			len(n), n[0])
-	case n[0] != 1:
+			len(numbers), numbers[0])
+	case numbers[0] != 1:
 		return 0, fmt.Errorf("a file of %d numbers is in the dialect with a leading number of samples, and it is %d: one "+
-			"sample is read", len(n), n[0])
+			"sample is read", len(numbers), numbers[0])
 	}
 	return 0, fmt.Errorf("a file of %d numbers with 1 %d in front is in neither dialect: 1 k v x … has 2+2k with k in "+
-		"second place, k v x … has 1+2k", len(n), n[1])
+		"second place, k v x … has 1+2k", len(numbers), numbers[1])
 }
 
 // WriteEvidence writes the observations of e as `k v x v x …`. The format has no soft evidence: ErrEvidence.

@@ -38,6 +38,7 @@ type Limits struct {
 	Unknown func(node string)
 }
 
+// withDefaults returns the limits with defaults in place of zeros.
 func (l Limits) withDefaults() Limits {
 	l.Bytes = cmp.Or(l.Bytes, 1<<30)
 	l.Variables = cmp.Or(l.Variables, 1<<22)

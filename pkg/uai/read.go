@@ -24,77 +24,80 @@ import (
 // unchanged but for the line.
 func Read(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 	l := limits.withDefaults()
-	p := &modelReader{s: newScanner(r, l.Bytes), l: l, left: l.Entries, legs: l.Legs, m: &factorgraph.Model{}}
-	for _, section := range []func() error{p.kind, p.domains, p.scopes, p.contents, p.s.end} {
+	p := &modelReader{scanner: newScanner(r, l.Bytes), limits: l, entriesLeft: l.Entries, legsLeft: l.Legs, model: &factorgraph.Model{}}
+	for _, section := range []func() error{p.readKind, p.readDomains, p.readScopes, p.readTables, p.scanner.expectEnd} {
 		if err := section(); err != nil {
 			return nil, err
 		}
 	}
-	if all, most := p.m.Values(l.Bytes - p.s.left); all > most {
-		return nil, p.s.fail(ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, most)
+	if all, most := p.model.Values(l.Bytes - p.scanner.bytesLeft); all > most {
+		return nil, p.scanner.fail(ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, most)
 	}
-	return p.m, nil
+	return p.model, nil
 }
 
+// modelReader is a model as far as it is read.
 type modelReader struct {
-	s    *scanner
-	l    Limits
-	left int // entries that may still be read
-	legs int // scope positions that may still be read
-	m    *factorgraph.Model
+	scanner     *scanner
+	limits      Limits
+	entriesLeft int // the number of entries that tables may still have
+	legsLeft    int // the number of variables that further scopes may have together
+	model       *factorgraph.Model
 
-	rowLines []int // of a Bayesian network, of the table that was read last
+	rowLines []int // the lines on which the rows of the last table begin, of a Bayesian network
 
-	ints   arena.Slab[int] // scopes and shapes
-	reals  arena.Slab[float64]
-	tables arena.Slab[tensor.Dense]
+	ints   arena.Slab[int]          // memory of scopes and shapes
+	reals  arena.Slab[float64]      // memory of entries
+	tables arena.Slab[tensor.Dense] // memory of tables
 }
 
-func (p *modelReader) kind() error {
-	if err := p.s.need(place{text: "MARKOV or BAYES"}); err != nil {
+// readKind reads the word MARKOV or BAYES.
+func (p *modelReader) readKind() error {
+	if err := p.scanner.nextOrFail(itemName{text: "MARKOV or BAYES"}); err != nil {
 		return err
 	}
-	switch word := string(p.s.word); {
+	switch word := string(p.scanner.word); {
 	case strings.EqualFold(word, "MARKOV"):
 	case strings.EqualFold(word, "BAYES"):
-		p.m.Bayes = true
+		p.model.Bayes = true
 	default:
-		return p.s.fail(ErrSyntax, "%s where MARKOV or BAYES is needed", p.s.quoted())
+		return p.scanner.fail(ErrSyntax, "%s where MARKOV or BAYES is needed", p.scanner.quotedWord())
 	}
 	return nil
 }
 
-// count reads a non-negative number of things within a limit.
-func (p *modelReader) count(what string, limit int) (int, error) {
-	n, err := p.s.integer(place{text: "the number of " + what})
+// readCount reads a number of things, from 0 to a limit.
+func (p *modelReader) readCount(what string, limit int) (int, error) {
+	n, err := p.scanner.readInteger(itemName{text: "the number of " + what})
 	switch {
 	case err != nil:
 		return 0, err
 	case n < 0:
-		return 0, p.s.fail(ErrModel, "%d %s", n, what)
+		return 0, p.scanner.fail(ErrModel, "%d %s", n, what)
 	case n > limit:
-		return 0, p.s.fail(ErrLimit, "%d %s, at most %d are read", n, what, limit)
+		return 0, p.scanner.fail(ErrLimit, "%d %s, at most %d are read", n, what, limit)
 	}
 	return n, nil
 }
 
-func (p *modelReader) domains() error {
-	n, err := p.count("variables", p.l.Variables)
+// readDomains reads the number of variables, and the domain of each.
+func (p *modelReader) readDomains() error {
+	n, err := p.readCount("variables", p.limits.Variables)
 	if err != nil {
 		return err
 	}
-	p.m.Domains = make([]int, 0, min(n, firstAllocation))
+	p.model.Domains = make([]int, 0, min(n, firstAllocation))
 	for i := range n {
-		d, err := p.s.integer(place{"the domain of variable %d", i, 0})
+		d, err := p.scanner.readInteger(itemName{"the domain of variable %d", i, 0})
 		switch {
 		case err != nil:
 			return err
 		case d < 1:
-			return p.s.fail(ErrModel, "variable %d: domain of size %d, at least 1 is needed", i, d)
-		case d > p.l.Domain:
-			return p.s.fail(ErrLimit, "variable %d: domain of size %d, at most %d is read", i, d, p.l.Domain)
+			return p.scanner.fail(ErrModel, "variable %d: domain of size %d, at least 1 is needed", i, d)
+		case d > p.limits.Domain:
+			return p.scanner.fail(ErrLimit, "variable %d: domain of size %d, at most %d is read", i, d, p.limits.Domain)
 		}
-		p.m.Domains = append(p.m.Domains, d)
+		p.model.Domains = append(p.model.Domains, d)
 	}
 	return nil
 }
@@ -102,44 +105,46 @@ func (p *modelReader) domains() error {
 // firstAllocation bounds the items allocated on the word of a header; from there on a list doubles as it is read.
 const firstAllocation = 1024
 
-func (p *modelReader) scopes() error {
-	n, err := p.count("factors", p.l.Factors)
+// readScopes reads the number of factors, and the scope of each.
+func (p *modelReader) readScopes() error {
+	n, err := p.readCount("factors", p.limits.Factors)
 	if err != nil {
 		return err
 	}
-	p.m.Factors = make([]factorgraph.Factor, 0, min(n, firstAllocation))
-	seen := make([]int, len(p.m.Domains)) // 1 + the last factor that has the variable
+	p.model.Factors = make([]factorgraph.Factor, 0, min(n, firstAllocation))
+	seen := make([]int, len(p.model.Domains)) // 1 + the last factor that has the variable
 	for j := range n {
-		scope, err := p.scope(j, seen)
+		scope, err := p.readScope(j, seen)
 		if err != nil {
 			return err
 		}
-		p.m.Factors = append(p.m.Factors, factorgraph.Factor{Scope: scope})
+		p.model.Factors = append(p.model.Factors, factorgraph.Factor{Scope: scope})
 	}
 	return nil
 }
 
-func (p *modelReader) scope(j int, seen []int) ([]int, error) {
-	arity, err := p.s.integer(place{"the order of factor %d", j, 0})
+// readScope reads the scope of factor j. seen has, for each variable, 1 + the last factor that has it in its scope.
+func (p *modelReader) readScope(j int, seen []int) ([]int, error) {
+	arity, err := p.scanner.readInteger(itemName{"the order of factor %d", j, 0})
 	switch {
 	case err != nil:
 		return nil, err
 	case arity < 0 || arity > len(seen):
-		return nil, p.s.fail(ErrModel, "factor %d: %d variables in the scope, the model has %d", j, arity, len(seen))
-	case arity > p.legs:
-		return nil, p.s.fail(ErrLimit, "factor %d: more than %d variables in all scopes together", j, p.l.Legs)
+		return nil, p.scanner.fail(ErrModel, "factor %d: %d variables in the scope, the model has %d", j, arity, len(seen))
+	case arity > p.legsLeft:
+		return nil, p.scanner.fail(ErrLimit, "factor %d: more than %d variables in all scopes together", j, p.limits.Legs)
 	}
-	p.legs -= arity
+	p.legsLeft -= arity
 	scope := p.ints.Make(min(arity, firstAllocation))[:0]
-	for pos := range arity {
-		v, err := p.s.integer(place{"variable %d of factor %d's scope", pos, j})
+	for position := range arity {
+		v, err := p.scanner.readInteger(itemName{"variable %d of factor %d's scope", position, j})
 		switch {
 		case err != nil:
 			return nil, err
 		case v < 0 || v >= len(seen):
-			return nil, p.s.fail(ErrModel, "factor %d: scope position %d: variable %d, the model has %d", j, pos, v, len(seen))
+			return nil, p.scanner.fail(ErrModel, "factor %d: scope position %d: variable %d, the model has %d", j, position, v, len(seen))
 		case seen[v] == j+1:
-			return nil, p.s.fail(ErrModel, "factor %d: variable %d is twice in the scope", j, v)
+			return nil, p.scanner.fail(ErrModel, "factor %d: variable %d is twice in the scope", j, v)
 		}
 		seen[v] = j + 1
 		scope = append(scope, v)
@@ -147,67 +152,71 @@ func (p *modelReader) scope(j int, seen []int) ([]int, error) {
 	return scope, nil
 }
 
-func (p *modelReader) contents() error {
-	for j := range p.m.Factors {
-		f := &p.m.Factors[j]
+// readTables reads the tables of all factors.
+func (p *modelReader) readTables() error {
+	for j := range p.model.Factors {
+		f := &p.model.Factors[j]
 		shape := p.ints.Make(len(f.Scope))
-		for pos, v := range f.Scope {
-			shape[pos] = p.m.Domains[v]
+		for position, v := range f.Scope {
+			shape[position] = p.model.Domains[v]
 		}
-		data, line, err := p.table(j, shape)
+		data, line, err := p.readTable(j, shape)
 		if err != nil {
 			return err
 		}
 		t := &p.tables.Make(1)[0]
 		t.Shape, t.Data = shape, data
 		f.Table = t
-		if p.m.Bayes {
-			p.m.Lines = append(p.m.Lines, line)
-			p.m.SetRowLines(j, p.rowLines)
+		if p.model.Bayes {
+			p.model.Lines = append(p.model.Lines, line)
+			p.model.SetRowLines(j, p.rowLines)
 		}
 	}
 	return nil
 }
 
-// table reads the entries of a factor, and the line on which it begins.
-func (p *modelReader) table(j int, shape []int) (entries []float64, line int, err error) {
-	said, err := p.s.integer(place{"the length of factor %d's table", j, 0})
+// readTable reads the table of factor j. It returns the entries, and the line on which the table begins.
+func (p *modelReader) readTable(j int, shape []int) (entries []float64, line int, err error) {
+	// its length
+	announced, err := p.scanner.readInteger(itemName{"the length of factor %d's table", j, 0})
 	if err != nil {
 		return nil, 0, err
 	}
-	line = p.s.line
+	line = p.scanner.line
 	size := decimal.Entries(shape)
 	switch {
-	case said != size && size < math.MaxInt:
-		return nil, 0, p.s.fail(ErrModel, "factor %d: %d entries, its scope needs %d", j, said, size)
-	case size > p.left:
-		return nil, 0, p.s.fail(ErrLimit, "factor %d: its scope needs %s entries, at most %d are read in all tables together",
-			j, decimal.EntriesText(size), p.l.Entries)
+	case announced != size && size < math.MaxInt:
+		return nil, 0, p.scanner.fail(ErrModel, "factor %d: %d entries, its scope needs %d", j, announced, size)
+	case size > p.entriesLeft:
+		return nil, 0, p.scanner.fail(ErrLimit, "factor %d: its scope needs %s entries, at most %d are read in all tables together",
+			j, decimal.EntriesText(size), p.limits.Entries)
 	}
-	p.left -= size
+	p.entriesLeft -= size
+
+	// its entries
 	data := p.reals.Make(min(size, firstAllocation))[:0]
 	p.rowLines = p.rowLines[:0]
-	length := 1 // of a row
+	rowLength := 1
 	if len(shape) > 0 {
-		length = shape[len(shape)-1]
+		rowLength = shape[len(shape)-1]
 	}
-	what, zero := place{"factor %d: an entry", j, 0}, true
+	what, isZero := itemName{"factor %d: an entry", j, 0}, true
 	for i := range size {
-		v, err := p.s.number(what)
+		v, err := p.scanner.readNumber(what)
 		switch {
 		case err != nil:
 			return nil, 0, err
 		case v < 0:
-			return nil, 0, p.s.fail(ErrModel, "factor %d: entry %d is %v, a probability model needs at least 0", j, i, v)
+			return nil, 0, p.scanner.fail(ErrModel, "factor %d: entry %d is %v, a probability model needs at least 0", j, i, v)
 		}
-		if p.m.Bayes && i%length == 0 {
-			p.rowLines = append(p.rowLines, p.s.line)
+		if isRowStart := i%rowLength == 0; p.model.Bayes && isRowStart {
+			p.rowLines = append(p.rowLines, p.scanner.line)
 		}
-		zero = zero && v == 0
+		isZero = isZero && v == 0
 		data = append(data, v)
 	}
-	if zero {
-		return nil, 0, p.s.fail(ErrModel, "factor %d: all entries are 0", j)
+	if isZero {
+		return nil, 0, p.scanner.fail(ErrModel, "factor %d: all entries are 0", j)
 	}
 	return slices.Clip(data), line, nil
 }

@@ -17,20 +17,22 @@ import (
 // maxWord bounds one word: nothing is longer than a number.
 const maxWord = decimal.Longest
 
+// scanner reads words between white space.
 type scanner struct {
-	r      *bufio.Reader
-	word   []byte // the current word, valid until the next call of next
-	line   int    // of the current word
-	cursor int    // line of the next byte
-	cr     bool   // the last byte was a carriage return
-	left   int64  // bytes that may still be read
-	limit  int64
+	reader    *bufio.Reader
+	word      []byte // the current word, valid until the next call of next
+	line      int    // the line of the current word
+	nextLine  int    // the line of the next byte
+	isAfterCR bool   // whether the last byte was a carriage return
+	bytesLeft int64  // the number of bytes that may still be read
+	limit     int64  // the number of bytes that may be read in all
 }
 
+// newScanner returns a scanner of at most limit bytes. It passes a byte-order mark at the beginning.
 func newScanner(r io.Reader, limit int64) *scanner {
-	s := &scanner{r: bufio.NewReaderSize(r, 1<<16), line: 1, cursor: 1, left: limit, limit: limit}
-	if mark, err := s.r.Peek(3); err == nil && string(mark) == "\ufeff" {
-		_, _ = s.r.Discard(3) // a byte-order mark
+	s := &scanner{reader: bufio.NewReaderSize(r, 1<<16), line: 1, nextLine: 1, bytesLeft: limit, limit: limit}
+	if mark, err := s.reader.Peek(3); err == nil && string(mark) == "\ufeff" {
+		_, _ = s.reader.Discard(3)
 	}
 	return s
 }
@@ -38,82 +40,88 @@ func newScanner(r io.Reader, limit int64) *scanner {
 // next reads the next word. At the end of the input it returns io.EOF and line stays at the last word's.
 func (s *scanner) next() error {
 	s.word = s.word[:0]
-	for {
-		ahead, err := s.ahead()
+	for { // a word may go on in the next bytes of the buffer
+		buffered, err := s.buffered()
 		switch {
 		case err == io.EOF && len(s.word) > 0:
 			return nil
 		case err == io.EOF:
 			return io.EOF
 		case err != nil:
-			return fmt.Errorf("uai: line %d: %w", s.cursor, err)
-		case s.left == 0:
+			return fmt.Errorf("uai: line %d: %w", s.nextLine, err)
+		case s.bytesLeft == 0:
 			return s.fail(ErrLimit, "more than %d bytes", s.limit)
 		}
-		ahead = ahead[:min(int64(len(ahead)), s.left)]
+
+		// pass white space before the word
+		buffered = buffered[:min(int64(len(buffered)), s.bytesLeft)]
 		begin := 0
 		if len(s.word) == 0 {
-			for begin < len(ahead) && isSpace(ahead[begin]) {
-				s.countLine(ahead[begin])
+			for begin < len(buffered) && isSpace(buffered[begin]) {
+				s.countLine(buffered[begin])
 				begin++
 			}
-			if begin < len(ahead) {
-				s.line, s.cr = s.cursor, false
+			if begin < len(buffered) {
+				s.line, s.isAfterCR = s.nextLine, false
 			}
 		}
+
+		// take its bytes
 		end := begin
-		for end < len(ahead) && !isSpace(ahead[end]) {
+		for end < len(buffered) && !isSpace(buffered[end]) {
 			end++
 		}
-		s.word = append(s.word, ahead[begin:end]...)
+		s.word = append(s.word, buffered[begin:end]...)
 		if len(s.word) > maxWord {
 			return s.fail(ErrSyntax, "a word of more than %d characters: %q…", maxWord, s.word[:20])
 		}
-		ends := end < len(ahead) && len(s.word) > 0
-		_, _ = s.r.Discard(end) // it is buffered
-		if s.left -= int64(end); ends {
+		isComplete := end < len(buffered) && len(s.word) > 0
+		_, _ = s.reader.Discard(end) // it is buffered
+		if s.bytesLeft -= int64(end); isComplete {
 			return nil
 		}
 	}
 }
 
-// ahead returns buffered bytes, at least one.
-func (s *scanner) ahead() ([]byte, error) {
-	if s.r.Buffered() == 0 {
-		if _, err := s.r.Peek(1); err != nil {
+// buffered returns the bytes in the buffer, at least one, without reading them.
+func (s *scanner) buffered() ([]byte, error) {
+	if s.reader.Buffered() == 0 {
+		if _, err := s.reader.Peek(1); err != nil {
 			return nil, err
 		}
 	}
-	return s.r.Peek(s.r.Buffered())
+	return s.reader.Peek(s.reader.Buffered())
 }
 
+// isSpace reports whether a byte separates words.
 func isSpace(b byte) bool { return b == ' ' || '\t' <= b && b <= '\r' }
 
-// countLine counts LF, CRLF and a lone CR as one end of line each.
+// countLine counts the line that a byte of white space ends, if it does: LF, CRLF and a lone CR end one each.
 func (s *scanner) countLine(b byte) {
-	if b == '\r' || b == '\n' && !s.cr {
-		s.cursor++
+	if b == '\r' || b == '\n' && !s.isAfterCR {
+		s.nextLine++
 	}
-	s.cr = b == '\r'
+	s.isAfterCR = b == '\r'
 }
 
-// fail formats an error at the current word's line.
+// fail returns an error with the line of the current word.
 func (s *scanner) fail(sentinel error, format string, args ...any) error {
 	return fault.New(fault.BadInput, "uai: line %d: %w: "+format, append([]any{s.line, sentinel}, args...)...)
 }
 
 // place names the item being read, for errors: text with up to two numbers in it.
-type place struct {
-	text string
-	a, b int
+type itemName struct {
+	text string // with %d for each number
+	a, b int    // the numbers
 }
 
-func (p place) String() string {
+// String returns the text with its numbers.
+func (p itemName) String() string {
 	return fmt.Sprintf(p.text, []any{p.a, p.b}[:strings.Count(p.text, "%d")]...)
 }
 
-// need is next where the input may not end; the argument names the missing item.
-func (s *scanner) need(what place) error {
+// nextOrFail reads the next word. If the input ends, it returns an error that names the missing item.
+func (s *scanner) nextOrFail(what itemName) error {
 	err := s.next()
 	if err == io.EOF {
 		return s.fail(ErrSyntax, "the file ends where %v is needed", what)
@@ -121,43 +129,43 @@ func (s *scanner) need(what place) error {
 	return err
 }
 
-// integer reads a decimal integer.
-func (s *scanner) integer(what place) (int, error) {
-	if err := s.need(what); err != nil {
+// readInteger reads the next word as a decimal integer.
+func (s *scanner) readInteger(what itemName) (int, error) {
+	if err := s.nextOrFail(what); err != nil {
 		return 0, err
 	}
 	return s.parseInteger(what)
 }
 
-// parseInteger reads the current word as an integer.
-func (s *scanner) parseInteger(what place) (int, error) {
+// parseInteger returns the current word as a decimal integer.
+func (s *scanner) parseInteger(what itemName) (int, error) {
 	v, err := strconv.Atoi(string(s.word))
 	if errors.Is(err, strconv.ErrRange) {
-		return 0, s.fail(ErrLimit, "%s: %s does not fit an integer", what, s.quoted())
+		return 0, s.fail(ErrLimit, "%s: %s does not fit an integer", what, s.quotedWord())
 	}
 	if err != nil {
-		return 0, s.fail(ErrSyntax, "%s: %s is not an integer", what, s.quoted())
+		return 0, s.fail(ErrSyntax, "%s: %s is not an integer", what, s.quotedWord())
 	}
 	return v, nil
 }
 
-// number reads a decimal number that a float64 holds; −0 is 0.
-func (s *scanner) number(what place) (float64, error) {
-	if err := s.need(what); err != nil {
+// readNumber reads the next word as a decimal number that a float64 holds; −0 is 0.
+func (s *scanner) readNumber(what itemName) (float64, error) {
+	if err := s.nextOrFail(what); err != nil {
 		return 0, err
 	}
 	v, err := decimal.Parse(string(s.word))
 	switch {
 	case errors.Is(err, decimal.ErrSyntax):
-		return 0, s.fail(ErrSyntax, "%s: %s %w", what, s.quoted(), err)
+		return 0, s.fail(ErrSyntax, "%s: %s %w", what, s.quotedWord(), err)
 	case err != nil:
-		return 0, s.fail(ErrModel, "%s: %s %w", what, s.quoted(), err)
+		return 0, s.fail(ErrModel, "%s: %s %w", what, s.quotedWord(), err)
 	}
 	return v, nil
 }
 
-// end checks that nothing follows.
-func (s *scanner) end() error {
+// expectEnd returns an error if another word follows.
+func (s *scanner) expectEnd() error {
 	err := s.next()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -166,13 +174,13 @@ func (s *scanner) end() error {
 		return err
 	}
 	if word := string(s.word); strings.EqualFold(word, "MARKOV") || strings.EqualFold(word, "BAYES") {
-		return s.fail(ErrModel, "%s after the end: a second model begins here, and a file has one", s.quoted())
+		return s.fail(ErrModel, "%s after the end: a second model begins here, and a file has one", s.quotedWord())
 	}
-	return s.fail(ErrSyntax, "%s after the end", s.quoted())
+	return s.fail(ErrSyntax, "%s after the end", s.quotedWord())
 }
 
-// quoted returns the current word for an error, shortened.
-func (s *scanner) quoted() string {
+// quotedWord returns the current word in quotes for an error, of a long one the beginning.
+func (s *scanner) quotedWord() string {
 	if len(s.word) > 40 {
 		return strconv.Quote(string(s.word[:40])) + "…"
 	}

@@ -29,29 +29,29 @@ func WritePR(w io.Writer, log10Z float64) error {
 // ReadPR reads a PR file: log10 Z, −Inf for "-inf".
 func ReadPR(r io.Reader) (float64, error) {
 	s := newScanner(r, maxSolution)
-	if err := s.keyword("PR"); err != nil {
+	if err := s.expectKeyword("PR"); err != nil {
 		return 0, err
 	}
-	v, err := s.number(place{text: "log10 Z"})
+	v, err := s.readNumber(itemName{text: "log10 Z"})
 	if strings.EqualFold(string(s.word), "-inf") {
 		v, err = math.Inf(-1), nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	return v, s.end()
+	return v, s.expectEnd()
 }
 
 // maxSolution bounds the bytes of a solution file.
 const maxSolution = 1 << 30
 
-// keyword reads the first word of a solution file.
-func (s *scanner) keyword(want string) error {
-	if err := s.need(place{text: want}); err != nil {
+// expectKeyword reads the first word of a solution file, which has to be this one.
+func (s *scanner) expectKeyword(want string) error {
+	if err := s.nextOrFail(itemName{text: want}); err != nil {
 		return err
 	}
 	if !strings.EqualFold(string(s.word), want) {
-		return s.fail(ErrSyntax, "%s where %s is needed", s.quoted(), want)
+		return s.fail(ErrSyntax, "%s where %s is needed", s.quotedWord(), want)
 	}
 	return nil
 }
@@ -83,10 +83,10 @@ func WriteMAR(w io.Writer, marginals [][]float64) error {
 // few digits.
 func ReadMAR(r io.Reader) ([][]float64, error) {
 	s := newScanner(r, maxSolution)
-	if err := s.keyword("MAR"); err != nil {
+	if err := s.expectKeyword("MAR"); err != nil {
 		return nil, err
 	}
-	n, err := s.integer(place{text: "the number of variables"})
+	n, err := s.readInteger(itemName{text: "the number of variables"})
 	if err != nil {
 		return nil, err
 	}
@@ -95,17 +95,18 @@ func ReadMAR(r io.Reader) ([][]float64, error) {
 	}
 	out := make([][]float64, 0, min(n, firstAllocation))
 	for i := range n {
-		p, err := s.marginal(i)
+		p, err := s.readMarginal(i)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, p)
 	}
-	return out, s.end()
+	return out, s.expectEnd()
 }
 
-func (s *scanner) marginal(i int) ([]float64, error) {
-	d, err := s.integer(place{"the domain of variable %d", i, 0})
+// readMarginal reads the domain of variable i, and a probability for each of its values.
+func (s *scanner) readMarginal(i int) ([]float64, error) {
+	d, err := s.readInteger(itemName{"the domain of variable %d", i, 0})
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +114,9 @@ func (s *scanner) marginal(i int) ([]float64, error) {
 		return nil, s.fail(ErrModel, "variable %d: domain of size %d, at least 1 is needed", i, d)
 	}
 	p := make([]float64, 0, min(d, firstAllocation))
-	what := place{"variable %d: a probability", i, 0}
+	what := itemName{"variable %d: a probability", i, 0}
 	for range d {
-		v, err := s.number(what)
+		v, err := s.readNumber(what)
 		if err != nil {
 			return nil, err
 		}

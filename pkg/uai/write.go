@@ -17,22 +17,25 @@ import (
 // maxWritten bounds the table that a CP or symmetric factor is written out as: the format holds tables only.
 const maxWritten = 1 << 20
 
-// Write writes m so that Read returns it again: every number with the digits that identify it, factors in
-// order. Factors that are not tables are written as tables of at most 2^20 entries; a larger one is
-// fault.Unsupported. Models that Read would refuse (negative entries, a factor of zeros) are ErrModel; names
-// are not part of the format.
+// Write writes m such that Read returns it again: factors in their order, and every number with the digits that
+// identify it. Factors that are not tables are written as tables of at most 2^20 entries; a larger one is
+// fault.Unsupported. A model that Read would refuse, with negative entries or a factor of zeros, is ErrModel. Names are
+// not part of the format.
 func Write(w io.Writer, m *factorgraph.Model) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("uai: %w", err)
 	}
+	// all factors as tables
 	tables := make([]*tensor.Dense, len(m.Factors))
 	for j, f := range m.Factors {
-		t, err := writable(j, f.Table)
+		t, err := asTable(j, f.Table)
 		if err != nil {
 			return err
 		}
 		tables[j] = t
 	}
+
+	// the header, the scopes and the tables
 	b := bufio.NewWriter(w)
 	kind := "MARKOV"
 	if m.Bayes {
@@ -55,8 +58,8 @@ func Write(w io.Writer, m *factorgraph.Model) error {
 	return b.Flush()
 }
 
-// writable returns factor j as a table that Read accepts.
-func writable(j int, t tensor.Tensor) (*tensor.Dense, error) {
+// asTable returns factor j as a table that Read accepts: without negative entries, and with one that is not 0.
+func asTable(j int, t tensor.Tensor) (*tensor.Dense, error) {
 	d, ok := t.(*tensor.Dense)
 	if !ok {
 		var err error
@@ -64,21 +67,21 @@ func writable(j int, t tensor.Tensor) (*tensor.Dense, error) {
 			return nil, fault.New(fault.Unsupported, "uai: factor %d: the format holds tables only: %w", j, err)
 		}
 	}
-	zero := true
+	isZero := true
 	for i, v := range d.Data {
 		if v < 0 {
 			return nil, fault.New(fault.BadInput,
 				"uai: %w: factor %d: entry %d is %v, a probability model needs at least 0", ErrModel, j, i, v)
 		}
-		zero = zero && v == 0
+		isZero = isZero && v == 0
 	}
-	if zero {
+	if isZero {
 		return nil, fault.New(fault.BadInput, "uai: %w: factor %d: all entries are 0", ErrModel, j)
 	}
 	return d, nil
 }
 
-// writeInts writes the list on one line.
+// writeInts writes a list on one line.
 func writeInts(b *bufio.Writer, list []int) {
 	for i, v := range list {
 		if i > 0 {
@@ -89,16 +92,16 @@ func writeInts(b *bufio.Writer, list []int) {
 	_ = b.WriteByte('\n')
 }
 
-// writeTable writes the length and the entries, one row of the last variable a line.
+// writeTable writes the length of a table and its entries, a line for each row of the last variable.
 func writeTable(b *bufio.Writer, t *tensor.Dense) {
-	row := 1
+	rowLength := 1
 	if n := len(t.Shape); n > 0 {
-		row = t.Shape[n-1]
+		rowLength = t.Shape[n-1]
 	}
 	fmt.Fprintf(b, "\n%d\n", len(t.Data))
 	for i, v := range t.Data {
 		_, _ = b.Write(decimal.Append(b.AvailableBuffer(), v))
-		if (i+1)%row == 0 {
+		if (i+1)%rowLength == 0 {
 			_ = b.WriteByte('\n')
 		} else {
 			_ = b.WriteByte(' ')
