@@ -47,6 +47,7 @@ func (c *Client) NameModel(ctx context.Context, name, digest, by string) (ModelV
 	return ModelVersion{Owner: c.bus.Conn.Tenant(), Name: name, Version: n, Digest: digest, By: by}, err
 }
 
+// versionOf returns version n of a name; versions count from 1.
 func versionOf(a bus.Alias, n int) ModelVersion {
 	v := a.Versions[n-1]
 	return ModelVersion{Owner: a.Owner, Name: a.Name, Version: n, Digest: v.Digest, By: v.By, Time: v.Time}
@@ -62,14 +63,16 @@ func (c *Client) FindModel(ctx context.Context, ref string) (ModelVersion, error
 	if form.IsDigest(ref) {
 		return ModelVersion{Digest: ref}, nil
 	}
-	name, number, numbered := strings.Cut(ref, "@")
+
+	// by name
+	name, number, hasNumber := strings.Cut(ref, "@")
 	if bus.IsAlias(name) {
 		a, err := c.bus.Models.Name(ctx, name)
 		switch {
-		case errors.Is(err, ErrNotFound):
+		case errors.Is(err, ErrNotFound): // the text may be digits of a digest
 		case err != nil:
 			return ModelVersion{}, err
-		case !numbered:
+		case !hasNumber:
 			return versionOf(a, len(a.Versions)), nil
 		default:
 			n, err := strconv.Atoi(number)
@@ -80,13 +83,16 @@ func (c *Client) FindModel(ctx context.Context, ref string) (ModelVersion, error
 			return versionOf(a, n), nil
 		}
 	}
-	if !numbered && len(ref) >= fewestDigits && strings.Trim(ref, "0123456789abcdef") == "" {
+
+	// by the first digits of its digest
+	isHexadecimal := strings.Trim(ref, "0123456789abcdef") == ""
+	if !hasNumber && len(ref) >= fewestDigits && isHexadecimal {
 		return c.findByDigits(ctx, ref)
 	}
 	return ModelVersion{}, fault.New(fault.BadInput, "client: %w: no registered model is called %.80q", ErrNotFound, name)
 }
 
-// findByDigits finds the one model whose digest begins so.
+// findByDigits returns the one model whose digest begins with these digits.
 func (c *Client) findByDigits(ctx context.Context, digits string) (ModelVersion, error) {
 	all, err := c.bus.Models.List(ctx)
 	if err != nil {

@@ -23,12 +23,14 @@ func (c *Client) Ask(
 		return nil, err
 	}
 	var answer *wire.Answer
-	for range sendings {
+	for range mostSendings {
 		request.Job = c.newJob()
 		if _, err := c.Submit(ctx, request); err != nil {
 			return nil, err
 		}
-		if answer, err = c.Wait(ctx, request.Job); err != nil || answer.Error == nil || answer.Error.Code != fault.Damaged {
+		answer, err = c.Wait(ctx, request.Job)
+		isDamaged := err == nil && answer.Error != nil && answer.Error.Code == fault.Damaged
+		if !isDamaged {
 			break
 		}
 	}

@@ -40,9 +40,9 @@ var (
 // Client is a connection to the pipeline. Its methods may be called from any goroutine.
 type Client struct {
 	nc    *nats.Conn
-	bus   *bus.Bus
-	jobs  *submit.Submitter
-	owned bool // by the client, which closes nc
+	bus   *bus.Bus          // the streams
+	jobs  *submit.Submitter // stores requests
+	owned bool              // whether the client made nc, and closes it
 }
 
 // Options say who a client is, and which answers it believes. The zero value is anybody, who believes every answer.
@@ -57,7 +57,8 @@ type Options struct {
 	// AnswersKey lists the public keys of aggregators with commas, or names a file of them, one per line, read again when it
 	// changes: the client believes only answers that one of them signed.
 	AnswersKey string
-	// API is the prefix of the subjects of JetStream's API, default $JS.API: a domain D has $JS.D.API, an import of another account its own.
+	// API is the prefix of the subjects of JetStream's API, default $JS.API: a domain D has $JS.D.API, an import of
+	// another account its own.
 	API string
 	// Admit, if it is set, is asked before so many bytes are stored on a subject of a stream. Its error refuses them: a server that serves
 	// several tenants over one connection bounds by it what each of them stores.
@@ -67,8 +68,8 @@ type Options struct {
 // Connect connects to NATS at url; those of several servers of a cluster with commas. The options of NATS have the credentials and
 // certificates for servers that ask for them.
 func Connect(url string, o Options, options ...nats.Option) (*Client, error) {
-	own := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}
-	nc, api, err := bus.Dial(url, append(own, options...)...)
+	defaults := []nats.Option{nats.Name("basetensor-client"), nats.MaxReconnects(-1)}
+	nc, api, err := bus.Dial(url, append(defaults, options...)...)
 	if fault.CodeOf(err) == fault.BadInput {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	return &Client{nc: nc, bus: b, jobs: submit.On(b)}, nil
 }
 
-// newJob returns a job's id that nobody else has, of the tenant of Options.
+// newJob returns an id that no job has yet, with the tenant of Options in front.
 func (c *Client) newJob() string {
 	if owner := c.bus.Conn.Tenant(); owner != "" {
 		return owner + "." + nuid.Next()
@@ -112,7 +113,7 @@ func (c *Client) newJob() string {
 	return nuid.Next()
 }
 
-// checkOwner returns an error if a job is not one of the tenant of Options, whose user the server would tell nothing.
+// checkOwner returns an error if a job is not one of the tenant of Options: the server would tell its user nothing.
 func (c *Client) checkOwner(job string) error {
 	if owner := c.bus.Conn.Tenant(); owner != "" && message.Owner(job) != owner {
 		return fault.New(fault.BadInput, "client: job %.130q is not owned by %s, whose user this is", job, owner)
@@ -142,6 +143,7 @@ func (c *Client) Submit(ctx context.Context, m wire.Request) (digest string, err
 	return c.jobs.Submit(ctx, m, func(h nats.Header) { addTrace(ctx, h) })
 }
 
+// traceKey is the key of WithTrace's headers in a context.
 type traceKey struct{}
 
 // WithTrace returns ctx with a W3C trace context, the headers traceparent and tracestate, which
@@ -152,8 +154,8 @@ func WithTrace(ctx context.Context, headers map[string][]string) context.Context
 
 // addTrace writes the trace of ctx into a message's headers.
 func addTrace(ctx context.Context, h nats.Header) {
-	from, _ := ctx.Value(traceKey{}).(map[string][]string)
-	tracing.Copy(h, from)
+	headers, _ := ctx.Value(traceKey{}).(map[string][]string)
+	tracing.Copy(h, headers)
 	tracing.Into(h, trace.SpanContextFromContext(ctx))
 }
 
@@ -189,6 +191,7 @@ func (c *Client) Request(ctx context.Context, job string) (*wire.Request, error)
 	return &r, nil
 }
 
+// decodeAnswer decodes a stored answer.
 func decodeAnswer(b []byte) (*wire.Answer, error) {
 	var a wire.Answer
 	if err := wire.Decode(b, &a); err != nil {
@@ -207,7 +210,7 @@ func (c *Client) Wait(ctx context.Context, job string) (*wire.Answer, error) {
 	return c.WaitTelling(ctx, job, nil)
 }
 
-// checkJob returns an error if that is no job's id, or not one of the tenant of Options.
+// checkJob returns an error if a text is no job's id, or if the job is not one of the tenant of Options.
 func (c *Client) checkJob(job string) error {
 	if !wire.ValidJob(job) {
 		return fault.New(

@@ -46,6 +46,7 @@ func (c *Client) DeadLettersOf(ctx context.Context, job string) ([]DeadLetter, e
 	return letters, err
 }
 
+// deadLetters returns the dead letters on the subjects that the filter has, oldest first.
 func (c *Client) deadLetters(ctx context.Context, filter string) ([]DeadLetter, error) {
 	subjects, err := c.bus.Log.Subjects(ctx, bus.StreamDead, filter)
 	if err != nil {
@@ -67,7 +68,7 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]DeadLetter, 
 			err = wire.Decode(m.Data, &l)
 		}
 		if err != nil {
-			l = unreadable(m, err)
+			l = asDeadLetter(m, err)
 		}
 		letters = append(letters, DeadLetter(l))
 	}
@@ -82,8 +83,8 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]DeadLetter, 
 	return letters, nil
 }
 
-// unreadable is a dead letter in place of a message that is none: it must not hide the others.
-func unreadable(m *jetstream.RawStreamMsg, err error) message.DeadLetter {
+// asDeadLetter returns a dead letter in place of a stored message that is none, so that it does not hide the others.
+func asDeadLetter(m *jetstream.RawStreamMsg, err error) message.DeadLetter {
 	l := message.DeadLetter{
 		Subject: m.Subject,
 		Payload: wire.Digest(m.Data),
@@ -129,21 +130,21 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 // message in its hands out of the queue. That message would stand in the way of the replay's own,
 // which counts as stored while its place is taken, and then go.
 func (c *Client) purge(ctx context.Context, lane int, job string) error {
-	for _, left := range []struct{ stream, filter string }{
+	for _, remains := range []struct{ stream, filter string }{
 		{bus.StreamControl, message.RedriveSubject(lane, job)},
 		{bus.StreamNetwork, message.NetworkSubject(lane, job)},
 		{bus.StreamTask, message.ChunksFilter(message.KindTask, lane, job)},
 		{bus.StreamPartial, message.ChunksFilter(message.KindPartial, lane, job)},
 		{bus.StreamDead, message.DLQSubject("*", job)},
 	} {
-		if err := c.bus.Log.Purge(ctx, left.stream, left.filter, 0); err != nil {
+		if err := c.bus.Log.Purge(ctx, remains.stream, remains.filter, 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropFailure deletes the job's answer if that is an error.
+// dropFailure deletes the job's answer if it is an error. Another answer is ErrNotReplayable.
 func (c *Client) dropFailure(ctx context.Context, job string) error {
 	m, err := c.bus.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
 	if errors.Is(err, ErrNotFound) {

@@ -24,6 +24,7 @@ type PendingError struct {
 	Reason string
 }
 
+// Error returns the job and the reason.
 func (e *PendingError) Error() string { return fmt.Sprintf("client: job %s: %s", e.Job, e.Reason) }
 
 // Unwrap makes fault.CodeOf say deadline.
@@ -56,9 +57,11 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (a *wire.Answer, err
 	if err != nil {
 		return nil, err
 	}
-	for range sendings {
-		a, err = c.infer(ctx, &m, digest, b)
-		if lost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; !lost && fault.CodeOf(err) != fault.Damaged {
+	for range mostSendings {
+		a, err = c.inferOnce(ctx, &m, digest, b)
+		isLost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+		isDamaged := fault.CodeOf(err) == fault.Damaged
+		if !isLost && !isDamaged {
 			break
 		}
 	}
@@ -66,10 +69,12 @@ func (c *Client) Infer(ctx context.Context, m wire.Request) (a *wire.Answer, err
 }
 
 // sendings is how often a request is sent that was damaged or lost on its way.
-const sendings = 3
+const mostSendings = 3
 
-// infer is one attempt of Infer, with the encoded request.
-func (c *Client) infer(ctx context.Context, m *wire.Request, digest string, b []byte) (*wire.Answer, error) {
+// inferOnce is one attempt of Infer: it sends the encoded request, and returns the answer in the reply or the reason
+// why there is none.
+func (c *Client) inferOnce(ctx context.Context, m *wire.Request, digest string, b []byte) (*wire.Answer, error) {
+	// the request
 	h := nats.Header(message.Headers(m, m.Job, digest, m.Tenant))
 	addTrace(ctx, h)
 	msg, err := c.bus.Log.Fit(ctx, message.Owner(m.Job), &nats.Msg{Subject: message.InferSubject(message.Owner(m.Job)), Header: h, Data: b})
@@ -77,6 +82,7 @@ func (c *Client) infer(ctx context.Context, m *wire.Request, digest string, b []
 		return nil, err
 	}
 
+	// its reply
 	inner, cancel := context.WithTimeout(ctx, message.Patience(m.DeadlineMS)+replyAfter)
 	defer cancel()
 	reply, err := c.nc.RequestMsgWithContext(inner, msg)
@@ -103,6 +109,7 @@ func (c *Client) infer(ctx context.Context, m *wire.Request, digest string, b []
 		return nil, err
 	}
 
+	// an answer
 	var a wire.Answer
 	var u wire.Unanswered
 	err = wire.Decode(data, &a)
@@ -116,6 +123,7 @@ func (c *Client) infer(ctx context.Context, m *wire.Request, digest string, b []
 		return nil, fault.Wrap(fault.Internal, err)
 	}
 
+	// why there is none
 	switch reply.Header.Get(micro.ErrorCodeHeader) {
 	case wire.ReplyPending:
 		return nil, &PendingError{u.Job, u.Digest, u.Error.Message}

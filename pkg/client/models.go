@@ -41,7 +41,7 @@ func (c *Client) Model(ctx context.Context, digest string) (*wire.Graph, error) 
 	}
 	b, err := c.bus.Models.Get(ctx, c.bus.Conn.Tenant(), digest)
 	if err != nil {
-		return nil, unregistered(digest, err)
+		return nil, explainNotFound(digest, err)
 	}
 	var g wire.Graph
 	if err := wire.Decode(b, &g); err != nil {
@@ -85,7 +85,7 @@ func (c *Client) StatModel(ctx context.Context, digest string) (RegisteredModel,
 		return RegisteredModel{}, err
 	}
 	s, err := c.bus.Models.Describe(ctx, digest)
-	return RegisteredModel(s), unregistered(digest, err)
+	return RegisteredModel(s), explainNotFound(digest, err)
 }
 
 // RemoveModel removes a registered model. Jobs that name it and are not under way fail, once
@@ -95,18 +95,18 @@ func (c *Client) RemoveModel(ctx context.Context, digest string) error {
 	if err := checkModel(digest); err != nil {
 		return err
 	}
-	return unregistered(digest, c.bus.Models.Remove(ctx, "", digest))
+	return explainNotFound(digest, c.bus.Models.Remove(ctx, "", digest))
 }
 
 // RemoveRegistered removes what FindModel finds: a name, which goes with all its versions and leaves the models, or a model. A tenant's
 // is OWNER.NAME or OWNER.DIGEST. It need not be readable. It returns what it removed; the error wraps ErrNotFound if there is nothing.
 func (c *Client) RemoveRegistered(ctx context.Context, ref string) (removed ModelVersion, err error) {
-	if owner, name, owned := strings.Cut(ref, "."); owned {
+	if owner, name, hasOwner := strings.Cut(ref, "."); hasOwner {
 		return c.removeStored(ctx, owner, name)
 	}
 	removed, err = c.FindModel(ctx, ref)
 	switch {
-	case errors.Is(err, bus.ErrName):
+	case errors.Is(err, bus.ErrName): // its versions cannot be read
 		return c.removeStored(ctx, "", ref)
 	case err != nil:
 		return removed, err
@@ -119,7 +119,7 @@ func (c *Client) RemoveRegistered(ctx context.Context, ref string) (removed Mode
 	return c.removeStored(ctx, "", ref)
 }
 
-// removeStored removes whatever is stored under an owner's name or digest.
+// removeStored removes what is stored under an owner's name or digest, whether or not it can be read.
 func (c *Client) removeStored(ctx context.Context, owner, name string) (removed ModelVersion, err error) {
 	if !form.IsToken(name) || owner != "" && !form.IsToken(owner) {
 		return removed, fault.New(
@@ -136,6 +136,7 @@ func (c *Client) removeStored(ctx context.Context, owner, name string) (removed 
 	return removed, err
 }
 
+// checkModel returns an error unless a text has the form of a digest.
 func checkModel(digest string) error {
 	if !form.IsDigest(digest) {
 		return fault.New(
@@ -146,7 +147,8 @@ func checkModel(digest string) error {
 	return nil
 }
 
-func unregistered(digest string, err error) error {
+// explainNotFound returns an error with the code bad_input in place of ErrNotFound, and any other error as it is.
+func explainNotFound(digest string, err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return fault.New(
 			fault.BadInput, "client: no model is registered under the digest %s: %w", digest,

@@ -22,9 +22,9 @@ func TestReasonsHaveToLast(t *testing.T) {
 		{[]error{stage, stage, lane, lane, lane, stage, stage}, []error{stage, lane, stage}},
 	} {
 		var told []error
-		q := &quiet{tell: func(err error) { told = append(told, err) }}
+		q := &waitWatcher{tell: func(err error) { told = append(told, err) }}
 		for _, err := range c.looks {
-			q.note(err == stage, err)
+			q.noteLane(err == stage, err)
 		}
 		if !slices.Equal(told, c.want) {
 			t.Errorf("%v: told %v, want %v", c.looks, told, c.want)

@@ -34,14 +34,15 @@ func (c *Client) Results(
 	wanted func(job string) bool,
 	f func(job string, a *wire.Answer, err error),
 ) (stop func(), err error) {
-	head := len(wire.DoneSubject(""))
+	prefixLength := len(wire.DoneSubject(""))
 	filter := message.Filter(message.KindDone)
 	if owner := c.bus.Conn.Tenant(); owner != "" {
 		filter = wire.DoneSubject(owner + ".*")
 	}
 	sub, err := c.nc.Subscribe(filter, func(m *nats.Msg) {
-		job := m.Subject[min(head, len(m.Subject)):]
-		if !wire.ValidJob(job) || wanted != nil && !wanted(job) {
+		job := m.Subject[min(prefixLength, len(m.Subject)):]
+		isWanted := wanted == nil || wire.ValidJob(job) && wanted(job)
+		if !wire.ValidJob(job) || !isWanted {
 			return
 		}
 		if !c.bus.Signer.Genuine(wire.AnswerSubject(job), m.Header, m.Data) {
@@ -55,6 +56,8 @@ func (c *Client) Results(
 		a, err := decodeAnswer(data)
 		f(job, a, err)
 	})
+
+	// once the server knows of it
 	if err == nil {
 		if err = sub.SetPendingLimits(pendingResults, pendingBytes); err == nil {
 			flush, cancel := context.WithTimeout(ctx, flushTimeout)

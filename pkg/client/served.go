@@ -37,25 +37,27 @@ const (
 	stageLooks = 2
 )
 
-// quiet finds out why a job has no answer.
-type quiet struct {
-	c       *Client
-	job     string
-	tell    func(error)
-	unasked int    // looks in a row that found the lane not served for the same reason
-	reason  string // why, at the last look
-	told    string // last
+// waitWatcher finds out why a job has no answer yet.
+type waitWatcher struct {
+	client        *Client
+	job           string
+	tell          func(error) // hears why nobody serves the job; may be nil
+	looksUnserved int         // the number of looks in a row that found the lane not served for the same reason
+	reason        string      // why it was not served at the last look
+	told          string      // the reason that was told last
 }
 
-// look is called about every other second without an answer. Its error ends the wait.
-func (q *quiet) look(ctx context.Context) error {
-	m, err := q.c.bus.Log.GetRaw(ctx, bus.StreamModel, message.AnyLane(q.job))
+// look is called about every other second without an answer. It ends the wait with an error if the job is unknown or
+// there is no stream for it, and tells if nobody serves the job.
+func (q *waitWatcher) look(ctx context.Context) error {
+	// is the job stored?
+	m, err := q.client.bus.Log.GetRaw(ctx, bus.StreamModel, message.AnyLane(q.job))
 	switch {
 	case errors.Is(err, bus.ErrNoStream):
 		return err
 	case errors.Is(err, ErrNotFound):
 		// in this order: a model goes after its answer has come
-		answered, err := q.c.bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(q.job))
+		answered, err := q.client.bus.Log.Has(ctx, bus.StreamAnswer, wire.AnswerSubject(q.job))
 		if err == nil && !answered {
 			return fault.New(fault.BadInput, "%w: %s", ErrUnknownJob, q.job)
 		}
@@ -64,30 +66,33 @@ func (q *quiet) look(ctx context.Context) error {
 		return nil // the server is away: it may come back
 	}
 
+	// does anybody serve it?
 	if q.tell == nil {
 		return nil
 	}
-
 	subject, err := message.ParseSubject(m.Subject)
 	if err != nil {
 		return nil
 	}
 
-	q.note(q.c.bus.Conn.CheckLane(ctx, subject.Lane))
+	q.noteLane(q.client.bus.Conn.CheckLane(ctx, subject.Lane))
 	return nil
 }
 
-// note takes the result of bus.Conn.CheckLane, and tells a reason that has lasted.
-func (q *quiet) note(nobody bool, err error) {
+// noteLane takes the result of bus.Conn.CheckLane, which is nil if the lane is served, and tells a reason that has
+// lasted for several looks. nobody is true if no lane of a stage is served: then fewer looks are enough.
+func (q *waitWatcher) noteLane(nobody bool, err error) {
 	if err == nil {
-		q.unasked = 0
+		q.looksUnserved = 0
 		return
 	}
 	if q.reason != err.Error() {
 		q.reason = err.Error()
-		q.unasked = 0
+		q.looksUnserved = 0
 	}
-	if q.unasked++; (nobody && q.unasked >= stageLooks || q.unasked >= laneLooks) && q.told != err.Error() {
+	q.looksUnserved++
+	hasLasted := nobody && q.looksUnserved >= stageLooks || q.looksUnserved >= laneLooks
+	if hasLasted && q.told != err.Error() {
 		q.told = err.Error()
 		q.tell(err)
 	}
@@ -113,7 +118,7 @@ func (c *Client) WaitTelling(
 	ctx, span := tracing.Child(ctx, "wait answer", trace.WithAttributes(tracing.Job.String(job)))
 	defer func() { tracing.End(span, err) }()
 
-	q := &quiet{c: c, job: job, tell: tell}
+	q := &waitWatcher{client: c, job: job, tell: tell}
 	stored, err := c.bus.Log.WaitAnswer(ctx, job, q.look)
 	if err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func startNATS(o Options, dir string) (*server.Server, error) {
 	log := natsLogger{log: o.Logger, fatal: make(chan string, 1)}
 	srv.SetLoggerV2(log, false, false, false)
 	srv.Start()
-	if err := ready(srv, log.fatal); err != nil {
+	if err := waitUntilReady(srv, log.fatal); err != nil {
 		stopNATS(srv)
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func startNATS(o Options, dir string) (*server.Server, error) {
 	return srv, nil
 }
 
-// ready waits until the server accepts connections or says why it never will.
-func ready(srv *server.Server, fatal <-chan string) error {
+// waitUntilReady waits until the server accepts connections or says why it never will.
+func waitUntilReady(srv *server.Server, fatal <-chan string) error {
 	for end := time.Now().Add(readyWithin); time.Now().Before(end); {
 		select {
 		case why := <-fatal:
@@ -78,14 +78,15 @@ func ready(srv *server.Server, fatal <-chan string) error {
 	return fmt.Errorf("embedded: nats-server is not ready after %v", readyWithin)
 }
 
+// stopNATS stops a server and waits for its end.
 func stopNATS(srv *server.Server) {
 	srv.Shutdown()
 	srv.WaitForShutdown()
 }
 
-// storeFolder returns where streams live and whether it is ours to remove. JetStream wants a folder even for
-// streams in memory.
-func storeFolder(o Options) (dir string, temporary bool, err error) {
+// openStoreFolder returns the folder of the streams, and whether it is a temporary one. JetStream wants a folder even
+// for streams in memory.
+func openStoreFolder(o Options) (dir string, isTemporary bool, err error) {
 	if o.Dir != "" {
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 			return "", false, fmt.Errorf("embedded: %w", err)
@@ -105,15 +106,20 @@ type natsLogger struct {
 	fatal chan string // the first fatal error
 }
 
+// Noticef logs at the level debug.
 func (l natsLogger) Noticef(format string, v ...any) {
 	l.log.Debug("nats: " + fmt.Sprintf(format, v...))
 }
+
+// Warnf logs a warning.
 func (l natsLogger) Warnf(format string, v ...any) { l.log.Warn("nats: " + fmt.Sprintf(format, v...)) }
+
+// Errorf logs an error.
 func (l natsLogger) Errorf(format string, v ...any) {
 	l.log.Error("nats: " + fmt.Sprintf(format, v...))
 }
 
-// Fatalf does not end the process: Start returns the error.
+// Fatalf logs an error and keeps the first one, which Start returns. It does not end the process.
 func (l natsLogger) Fatalf(format string, v ...any) {
 	select {
 	case l.fatal <- fmt.Sprintf(format, v...):
@@ -121,5 +127,9 @@ func (l natsLogger) Fatalf(format string, v ...any) {
 	}
 	l.log.Error("nats: " + fmt.Sprintf(format, v...))
 }
+
+// Debugf drops a message.
 func (l natsLogger) Debugf(string, ...any) {}
+
+// Tracef drops a message.
 func (l natsLogger) Tracef(string, ...any) {}

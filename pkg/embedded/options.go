@@ -58,6 +58,7 @@ func (o Options) check() error {
 	return nil
 }
 
+// withDefaults returns the options with defaults in place of zeros.
 func (o Options) withDefaults() Options {
 	o.Host = cmp.Or(o.Host, "127.0.0.1")
 	if o.Logger == nil {

@@ -23,18 +23,18 @@ import (
 
 // Stack is a running NATS server and Redis with their streams set up, and the workers that were started on them.
 type Stack struct {
-	options   Options
-	dir       string
-	temporary bool
-	memory    *memlog.Server // where everything is in memory, and no other process connects
-	nats      *server.Server // elsewhere
-	redis     *miniredis.Miniredis
-	free      func() // gives back the spare heap
+	options     Options
+	dir         string               // of nats-server's streams
+	isTemporary bool                 // whether Close removes dir
+	memory      *memlog.Server       // the server if everything is in memory and no other process connects; else nil
+	nats        *server.Server       // else the server
+	redis       *miniredis.Miniredis // nil: there is none
+	free        func()               // gives back the spare heap
 
 	mu     sync.Mutex
-	conns  []*nats.Conn
-	cancel []context.CancelFunc
-	work   sync.WaitGroup
+	conns  []*nats.Conn         // that Close closes
+	cancel []context.CancelFunc // end the work
+	work   sync.WaitGroup       // workers, and the clock of Redis
 	closed bool
 }
 
@@ -51,24 +51,30 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 			s = nil
 		}
 	}()
+
+	// NATS
 	if o.Dir == "" && !o.Listen {
 		s.memory = memlog.New(memlog.Options{MaxPayload: int64(s.options.MaxPayload), MaxMemory: max(o.Setup.MaxBytes, memlog.DefaultMemory)})
 	} else {
-		if s.dir, s.temporary, err = storeFolder(s.options); err != nil {
+		if s.dir, s.isTemporary, err = openStoreFolder(s.options); err != nil {
 			return s, fault.Wrap(fault.Infrastructure, err)
 		}
 		if s.nats, err = startNATS(s.options, s.dir); err != nil {
 			return s, fault.Wrap(fault.Infrastructure, err)
 		}
 	}
+
+	// Redis
 	if !o.NoRedis {
 		if s.redis, err = startRedis(s.options); err != nil {
 			return s, fault.Wrap(fault.Infrastructure, err)
 		}
 		ticking, stop := context.WithCancel(context.Background())
 		s.cancel = append(s.cancel, stop)
-		s.work.Go(func() { expire(ticking, s.redis) })
+		s.work.Go(func() { runClock(ticking, s.redis) })
 	}
+
+	// streams
 	nc, err := s.Connect("basetensor-setup")
 	if err != nil {
 		return s, err
@@ -78,7 +84,7 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	return s, pipeline.Setup(ctx, nc, o.Setup)
 }
 
-// startRedis starts a Redis.
+// startRedis starts a Redis, with a port if o.Listen is set.
 func startRedis(o Options) (*miniredis.Miniredis, error) {
 	m := miniredis.NewMiniRedis()
 	if o.Listen {
@@ -94,9 +100,9 @@ const (
 	tickShare = 20 // ticks take at most one part in so many of a core
 )
 
-// expire lets the entries of a Redis expire until ctx ends. miniredis goes through all entries for that.
-// If it kept time itself, it would do so at every command.
-func expire(ctx context.Context, m *miniredis.Miniredis) {
+// runClock lets the entries of a Redis expire until ctx ends. miniredis goes through all entries for that; if it kept
+// time itself, it would do so at every command.
+func runClock(ctx context.Context, m *miniredis.Miniredis) {
 	last, wait := time.Now(), leastTick
 	for {
 		select {
@@ -145,7 +151,7 @@ func (s *Stack) Client() (*client.Client, error) {
 	return client.New(nc, client.Options{})
 }
 
-// NATSURL is where the server listens, empty without Options.Listen.
+// NATSURL returns where the server listens; "" without Options.Listen.
 func (s *Stack) NATSURL() string {
 	if !s.options.Listen {
 		return ""
@@ -153,7 +159,7 @@ func (s *Stack) NATSURL() string {
 	return s.nats.ClientURL()
 }
 
-// RedisURL is where Redis listens, empty without Options.Listen, and with Options.NoRedis.
+// RedisURL returns where Redis listens; "" without Options.Listen, and with Options.NoRedis.
 func (s *Stack) RedisURL() string {
 	if s.redis == nil || !s.options.Listen {
 		return ""
@@ -161,7 +167,7 @@ func (s *Stack) RedisURL() string {
 	return "redis://" + s.redis.Addr()
 }
 
-// MemoryLimit is the server's limit on the bytes that streams in memory reserve.
+// MemoryLimit returns how many bytes the streams in memory may reserve.
 func (s *Stack) MemoryLimit() int64 {
 	if s.memory != nil {
 		return s.memory.MaxMemory()
@@ -184,6 +190,7 @@ func (s *Stack) Run(ctx context.Context, c pipeline.Config, stages ...pipeline.S
 	s.mu.Unlock()
 	defer s.work.Done()
 
+	// the cache and the connection
 	if c.Redis == "" && c.RedisClient == nil && s.redis != nil {
 		c.RedisClient, c.RedisTimeout = connect.RedisWithin(s.DialRedis), cmp.Or(c.RedisTimeout, connect.OwnRedisTimeout)
 	}
@@ -200,6 +207,7 @@ func (s *Stack) Run(ctx context.Context, c pipeline.Config, stages ...pipeline.S
 
 // Close stops the workers and waits for them, then the servers, then removes the folder if it was a temporary one.
 func (s *Stack) Close() error {
+	// the work
 	s.mu.Lock()
 	s.closed = true
 	for _, cancel := range s.cancel {
@@ -208,6 +216,8 @@ func (s *Stack) Close() error {
 	s.cancel = nil
 	s.mu.Unlock()
 	s.work.Wait()
+
+	// connections and servers
 	s.mu.Lock()
 	conns := s.conns
 	s.conns = nil
@@ -225,7 +235,7 @@ func (s *Stack) Close() error {
 		s.redis.Close()
 	}
 	s.free()
-	if s.temporary {
+	if s.isTemporary {
 		return removeFolder(s.dir)
 	}
 	return nil

@@ -40,7 +40,10 @@ type Error struct {
 	Err  error
 }
 
+// Error returns the text of the error.
 func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error without its code.
 func (e *Error) Unwrap() error { return e.Err }
 
 // New formats an error under a code; %w wraps as in fmt.Errorf.

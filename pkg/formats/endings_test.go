@@ -12,7 +12,7 @@ import (
 func TestEndingsOfOtherDoors(t *testing.T) {
 	want := map[string]string{}
 	for _, f := range table {
-		for _, end := range f.ends {
+		for _, end := range f.endings {
 			want[strings.TrimPrefix(end, ".")] = string(f.name)
 		}
 	}

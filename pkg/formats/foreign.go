@@ -10,42 +10,43 @@ import (
 
 // foreignFormat is a format that is known and not read.
 type foreignFormat struct {
-	name   string
-	ends   []string       // endings of file names
-	begins *regexp.Regexp // the beginning of its files; nil where none tells
-	root   string         // the first element, of XML
-	magic  string         // the first bytes, of binary files
-	remedy string         // the way to a format that is read; empty for none
+	name      string
+	endings   []string       // endings of file names
+	beginning *regexp.Regexp // the beginning of its files; nil where none tells
+	root      string         // the first element, of XML
+	magic     string         // the first bytes, of binary files
+	remedy    string         // the way to a format that is read; empty for none
 }
 
 // foreign has formats that people have and that are not read.
 var foreign = []foreignFormat{
-	{name: "Netica's binary format", ends: []string{".neta"}, remedy: "Netica saves a network as DNE"},
-	{name: "Hugin's binary format", ends: []string{".hkb"}, remedy: "Hugin saves a network as NET"},
-	{name: "Markov logic", ends: []string{".mln"}},
-	{name: "ProbLog", ends: []string{".pl", ".problog"}, begins: regexp.MustCompile(`^[0-9.]+\s*::`)},
-	{name: "aGrUM's O3PRM", ends: []string{".o3prm"}, remedy: "aGrUM saves the network of a system as BIF, XMLBIF, NET or UAI"},
-	{name: "a pedigree in LINKAGE format", ends: []string{".pre", ".ped"}},
-	{name: "an influence diagram (LIMID)", ends: []string{".limid", ".uaiid"}, begins: regexp.MustCompile(`^(LIMID|ID)\s`)},
-	{name: "a credal network", begins: regexp.MustCompile(`^(CREDAL|INTERVAL)\s`)},
+	{name: "Netica's binary format", endings: []string{".neta"}, remedy: "Netica saves a network as DNE"},
+	{name: "Hugin's binary format", endings: []string{".hkb"}, remedy: "Hugin saves a network as NET"},
+	{name: "Markov logic", endings: []string{".mln"}},
+	{name: "ProbLog", endings: []string{".pl", ".problog"}, beginning: regexp.MustCompile(`^[0-9.]+\s*::`)},
+	{name: "aGrUM's O3PRM", endings: []string{".o3prm"}, remedy: "aGrUM saves the network of a system as BIF, XMLBIF, NET or UAI"},
+	{name: "a pedigree in LINKAGE format", endings: []string{".pre", ".ped"}},
+	{name: "an influence diagram (LIMID)", endings: []string{".limid", ".uaiid"}, beginning: regexp.MustCompile(`^(LIMID|ID)\s`)},
+	{name: "a credal network", beginning: regexp.MustCompile(`^(CREDAL|INTERVAL)\s`)},
 	{name: "XCSP", root: "instance"},
-	{name: "Microsoft's XBN", ends: []string{".xbn"}, root: "analysisnotebook"},
-	{name: "PMML", ends: []string{".pmml"}, root: "pmml"},
-	{name: "a pseudo-Boolean problem (OPB)", ends: []string{".opb", ".wbo"}, begins: regexp.MustCompile(`^\* #variable=`)},
-	{name: "a linear program", ends: []string{".lp", ".mps"}},
-	{name: "a quadratic pseudo-Boolean problem", ends: []string{".qpbo"}},
-	{name: "a program of BUGS or JAGS", ends: []string{".bug", ".bugs", ".jags"}, begins: regexp.MustCompile(`^model\s*\{`)},
-	{name: "a program of Stan", ends: []string{".stan"}},
-	{name: "a file compressed with xz", ends: []string{".xz"}, magic: "\xfd7zXZ", remedy: "gzip is decompressed, or decompress it first"},
-	{name: "a file compressed with bzip2", ends: []string{".bz2"}, magic: "BZh9", remedy: "gzip is decompressed, or decompress it first"},
-	{name: "an archive (ZIP)", ends: []string{".zip"}, magic: "PK\x03\x04", remedy: "Unpack it first"},
-	{name: "a circuit (NNF)", ends: []string{".nnf", ".ddnnf"}, begins: regexp.MustCompile(`^nnf \d`)},
+	{name: "Microsoft's XBN", endings: []string{".xbn"}, root: "analysisnotebook"},
+	{name: "PMML", endings: []string{".pmml"}, root: "pmml"},
+	{name: "a pseudo-Boolean problem (OPB)", endings: []string{".opb", ".wbo"}, beginning: regexp.MustCompile(`^\* #variable=`)},
+	{name: "a linear program", endings: []string{".lp", ".mps"}},
+	{name: "a quadratic pseudo-Boolean problem", endings: []string{".qpbo"}},
+	{name: "a program of BUGS or JAGS", endings: []string{".bug", ".bugs", ".jags"}, beginning: regexp.MustCompile(`^model\s*\{`)},
+	{name: "a program of Stan", endings: []string{".stan"}},
+	{name: "a file compressed with xz", endings: []string{".xz"}, magic: "\xfd7zXZ", remedy: "gzip is decompressed, or decompress it first"},
+	{name: "a file compressed with bzip2", endings: []string{".bz2"}, magic: "BZh9", remedy: "gzip is decompressed, or decompress it first"},
+	{name: "an archive (ZIP)", endings: []string{".zip"}, magic: "PK\x03\x04", remedy: "Unpack it first"},
+	{name: "a circuit (NNF)", endings: []string{".nnf", ".ddnnf"}, beginning: regexp.MustCompile(`^nnf \d`)},
 }
 
-// refuse is the error for a foreign format, by the beginning of a text or by the ending of a file's name; nil for others.
-func refuse(text []byte, end string) error {
+// foreignError returns the error for a text in a format that is known and not read, by its beginning or by the ending
+// of the file's name. It returns nil for any other text.
+func foreignError(text []byte, fileEnding string) error {
 	for _, f := range foreign {
-		if f.is(start(text)) || end != "" && slices.Contains(f.ends, end) {
+		if f.matches(skipComments(text)) || fileEnding != "" && slices.Contains(f.endings, fileEnding) {
 			remedy := ""
 			if f.remedy != "" {
 				remedy = f.remedy + ". "
@@ -56,10 +57,10 @@ func refuse(text []byte, end string) error {
 	return nil
 }
 
-// is reports whether a text begins as files of the format do.
-func (f *foreignFormat) is(text []byte) bool {
+// matches reports whether a text begins as files of the format do.
+func (f *foreignFormat) matches(text []byte) bool {
 	switch {
-	case f.begins != nil && f.begins.Match(text):
+	case f.beginning != nil && f.beginning.Match(text):
 		return true
 	case f.root != "" && bytes.HasPrefix(text, []byte("<")):
 		return firstElement(text) == f.root

@@ -46,10 +46,10 @@ const (
 
 // format describes one format.
 type format struct {
-	name  Format
-	ends  []string // endings of file names
-	read  func(io.Reader, uai.Limits) (*factorgraph.Model, error)
-	write func(io.Writer, *factorgraph.Model) error
+	name    Format
+	endings []string // endings of file names
+	read    func(io.Reader, uai.Limits) (*factorgraph.Model, error)
+	write   func(io.Writer, *factorgraph.Model) error
 }
 
 // table has every format once; another one is a line here, and a case in detect; foreign has formats that are not read.
@@ -70,6 +70,7 @@ var table = []format{
 	{CFN, []string{".cfn"}, costs.ReadCFN, costs.WriteCFN},
 }
 
+// readJSON reads a native model file within limits.
 func readJSON(r io.Reader, l uai.Limits) (*factorgraph.Model, error) {
 	return modeljson.Decode(r, modeljson.Limits{Bytes: l.Bytes, Domain: l.Domain})
 }
@@ -84,7 +85,7 @@ func Parse(name string) (Format, error) {
 	return "", fault.New(fault.BadInput, "%q is no format: there are %s", name, names())
 }
 
-// names lists the formats.
+// names lists the formats that are read, for errors.
 func names() string {
 	list := make([]string, len(table))
 	for i, f := range table {
@@ -93,18 +94,18 @@ func names() string {
 	return strings.Join(list, ", ")
 }
 
-// Of returns the format that the ending of a file's name says, .gz apart; empty where it says none.
+// Of returns the format that the ending of a file's name stands for, without a .gz behind it; "" if it stands for none.
 func Of(file string) Format {
 	end := ending(file)
 	for _, f := range table {
-		if slices.Contains(f.ends, end) {
+		if slices.Contains(f.endings, end) {
 			return f.name
 		}
 	}
 	return ""
 }
 
-// ending is the ending of a file's name in lower case, .gz apart.
+// ending returns the ending of a file's name in lower case, without a .gz behind it.
 func ending(file string) string {
 	file = strings.TrimSuffix(strings.ToLower(file), ".gz")
 	return filepath.Ext(file)
@@ -120,31 +121,35 @@ func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.
 		return nil, err
 	}
 	if plain, err = plaintext.Reader(plain); err != nil {
-		return nil, ofContent(err)
+		return nil, contentError(err)
 	}
+
+	// which format it is
 	in := bufio.NewReaderSize(plain, sniffLength)
 	if as == "" {
-		begins, err := in.Peek(sniffLength)
+		beginning, err := in.Peek(sniffLength)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, ofContent(err)
+			return nil, contentError(err)
 		}
-		if as, err = recognise(begins, file); err != nil {
+		if as, err = recognise(beginning, file); err != nil {
 			return nil, err
 		}
 	}
-	f, err := find(as)
+
+	// the model
+	f, err := findFormat(as)
 	if err != nil {
 		return nil, err
 	}
 	m, err := f.read(in, limits)
 	if err != nil {
-		return nil, ofContent(err)
+		return nil, contentError(err)
 	}
 	return m, m.Validate()
 }
 
-// ofContent is an error with the code bad_input if the compressed content is damaged.
-func ofContent(err error) error {
+// contentError gives an error the code bad_input if it says that compressed content is damaged.
+func contentError(err error) error {
 	for _, broken := range []error{io.ErrUnexpectedEOF, gzip.ErrChecksum, gzip.ErrHeader} {
 		if errors.Is(err, broken) {
 			return fault.Wrap(fault.BadInput, err)
@@ -155,7 +160,7 @@ func ofContent(err error) error {
 
 // Write writes a model in a format. A model beyond the format is an error with a code and the reason.
 func Write(w io.Writer, as Format, m *factorgraph.Model) error {
-	f, err := find(as)
+	f, err := findFormat(as)
 	if err == nil && f.write == nil {
 		err = fault.New(fault.Unsupported, "%s is not written", as)
 	}
@@ -165,7 +170,8 @@ func Write(w io.Writer, as Format, m *factorgraph.Model) error {
 	return f.write(w, m)
 }
 
-func find(as Format) (*format, error) {
+// findFormat returns the description of a format.
+func findFormat(as Format) (*format, error) {
 	for i := range table {
 		if table[i].name == as {
 			return &table[i], nil

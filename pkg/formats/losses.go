@@ -11,16 +11,17 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Losses lists the parts of a model that a format lacks.
+// Losses describes, for people, the parts of a model that a format cannot hold.
 func Losses(to Format, m *factorgraph.Model) (list []string) {
+	// names, and what the format's own package says
 	labels, err := m.Labels()
-	named := err == nil && labels.Named()
+	hasNames := err == nil && labels.Named()
 	switch {
 	case to == JSON:
 		return nil
 	case to == CNF:
-		numbered := dimacs.IsFormula(m) && m.Names[len(m.Names)-1] == strconv.Itoa(len(m.Names))
-		if named && !numbered {
+		areNumbersFrom1 := dimacs.IsFormula(m) && m.Names[len(m.Names)-1] == strconv.Itoa(len(m.Names))
+		if hasNames && !areNumbersFrom1 {
 			list = append(list, "names of variables and values are lost: the format has numbers from 1 on")
 		}
 		return list
@@ -30,17 +31,19 @@ func Losses(to Format, m *factorgraph.Model) (list []string) {
 		if _, isComplete := libdai.Labels(m); !isComplete {
 			list = append(list, "names of variables and values are lost: the format has numbers from 0 on")
 		}
-	case to == UAI && named:
+	case to == UAI && hasNames:
 		list = append(list, "names of variables and values are lost: the format has none")
 	}
-	tables := 0
+
+	// forms of factors
+	others := 0
 	for _, f := range m.Factors {
-		if _, ok := f.Table.(*tensor.Dense); !ok {
-			tables++
+		if _, isTable := f.Table.(*tensor.Dense); !isTable {
+			others++
 		}
 	}
-	if tables > 0 {
-		list = append(list, fmt.Sprintf("factors that became tables, since the format has nothing else: %d", tables))
+	if others > 0 {
+		list = append(list, fmt.Sprintf("factors that became tables, since the format has nothing else: %d", others))
 	}
 	return list
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// recognise returns the format of a text, by its beginning, else by the file's name. The error says which other format it is, by either,
-// and lists the formats that are read.
+// recognise returns the format of a text by its beginning, or else by the ending of the file's name. A format that is
+// known and not read is an error, and so is a text of no known format.
 func recognise(text []byte, file string) (Format, error) {
-	if err := refuse(text, ending(file)); err != nil {
+	if err := foreignError(text, ending(file)); err != nil {
 		return "", err
 	}
 	if as := detect(text); as != "" {
@@ -24,21 +24,23 @@ func recognise(text []byte, file string) (Format, error) {
 	if as := Of(file); as != "" {
 		return as, nil
 	}
-	begins := start(text)
-	if len(begins) == 0 {
+
+	// an error that shows the first line
+	content := skipComments(text)
+	if len(content) == 0 {
 		return "", fault.New(fault.BadInput, "the model is empty: there are %s", names())
 	}
-	line := 1 + bytes.Count(text[:len(text)-len(begins)], []byte("\n"))
-	first, _, _ := bytes.Cut(begins, []byte("\n"))
+	line := 1 + bytes.Count(text[:len(text)-len(content)], []byte("\n"))
+	first, _, _ := bytes.Cut(content, []byte("\n"))
 	return "", fault.New(fault.BadInput, "line %d: %.40q begins no format that is read: there are %s", line, first, names())
 }
 
 // sniffLength bounds the bytes of a file that are searched for the format: comments may stand in front.
 const sniffLength = 1 << 16
 
-// detect returns the format by the beginning of a text; empty where it is not clear.
+// detect returns the format of a text by its beginning; "" if that is not clear.
 func detect(text []byte) Format {
-	text = start(text)
+	text = skipComments(text)
 	line, _, _ := strings.Cut(strings.ToLower(string(text)), "\n")
 	first, _, _ := strings.Cut(strings.Join(strings.Fields(line), " "), " ")
 	switch {
@@ -79,7 +81,7 @@ var (
 	factorCount = regexp.MustCompile(`^(#[^\n]*\n\s*)*\d+\s*(\n|$)`)
 )
 
-// detectXML returns the format by the first element.
+// detectXML returns the format of an XML text by its first element; "" if it is another one.
 func detectXML(text []byte) Format {
 	switch firstElement(text) {
 	case "bif", "network":
@@ -92,7 +94,8 @@ func detectXML(text []byte) Format {
 	return ""
 }
 
-// firstElement is the name of the first element in lower case: it stands behind <? … ?>, <!-- … --> and <!DOCTYPE … [ … ]>.
+// firstElement returns the name of the first element of an XML text in lower case. The element may stand behind <? …
+// ?>, <!-- … --> and <!DOCTYPE … [ … ]>.
 func firstElement(text []byte) string {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
@@ -107,8 +110,8 @@ func firstElement(text []byte) string {
 	}
 }
 
-// start is the text without white space and comments in front.
-func start(text []byte) []byte {
+// skipComments returns the text without white space and comments in front.
+func skipComments(text []byte) []byte {
 	for {
 		text = bytes.TrimLeft(text, " \t\r\n\v\f")
 		var end string
@@ -122,10 +125,10 @@ func start(text []byte) []byte {
 		default:
 			return text
 		}
-		_, rest, found := bytes.Cut(text, []byte(end))
-		if !found {
+		_, tail, hasEnd := bytes.Cut(text, []byte(end))
+		if !hasEnd {
 			return nil
 		}
-		text = rest
+		text = tail
 	}
 }

@@ -64,6 +64,7 @@ func (m *Answer) Validate() error {
 	return nil
 }
 
+// checkResult checks a result of an answer to a job: its job, its query, and that it has an error exactly if its status says so.
 func checkResult(r *query.Result, job string) error {
 	switch {
 	case r.Job != job:

@@ -63,7 +63,7 @@ func Encode(m Message) ([]byte, error) {
 	return nil, fault.Wrap(code, codec.Under(m.Name(), err))
 }
 
-// maxBytes bounds the bytes of a message: models are as large as people make them.
+// maxBytes returns the largest number of bytes of a message. Models may be as large as people make them.
 func maxBytes(m Message) int {
 	switch m.(type) {
 	case *Request, *Graph:

@@ -45,20 +45,20 @@ func EncodeGraph(g *Graph) (b []byte, digest string, err error) {
 	return b, Digest(b), nil
 }
 
-// checkSource checks that exactly one of the sources of a factor graph is given, and a native one's
-// scopes, shapes and lengths. A nil digest is a source that the message does not have.
+// checkSource checks that exactly one of a native model, a text and a digest is given. Of a native model it checks
+// scopes, shapes and lengths, too. A nil digest says that the message has no such field.
 func checkSource(m *Model, text string, digest *string) error {
-	named := digest != nil && *digest != ""
+	hasDigest := digest != nil && *digest != ""
 	switch {
 	case m == nil && text == "" && digest == nil:
 		return codec.Invalid("model", "neither model nor text is given")
-	case m == nil && text == "" && !named:
+	case m == nil && text == "" && !hasDigest:
 		return codec.Invalid("model", "none of model, text and model_digest is given")
 	case m != nil && text != "":
 		return codec.Invalid("text", "both model and text are given")
-	case named && (m != nil || text != ""):
+	case hasDigest && (m != nil || text != ""):
 		return codec.Invalid("model_digest", "the model is given as well")
-	case named:
+	case hasDigest:
 		return form.CheckDigest("model_digest", *digest)
 	case m != nil:
 		return codec.Under("model", m.check())

@@ -65,28 +65,28 @@ func (l *factors) Decode(r *codec.Reader, n int) error {
 		return err
 	}
 	*l = make(factors, n)
-	one := new(factor)
+	f := new(factor) // used for all, which saves allocations
 	tensors := new(form.Tensors)
 	for j := range *l {
-		*one = factor{}
-		err := r.Value(one)
+		*f = factor{}
+		err := r.Value(f)
 		var t tensor.Tensor
 		if err == nil {
-			t, err = one.table(tensors)
+			t, err = f.decodeTable(tensors)
 		}
 		if err != nil {
 			return codec.Under(fmt.Sprintf("[%d]", j), err)
 		}
-		(*l)[j] = factorgraph.Factor{Scope: one.Scope, Table: t}
+		(*l)[j] = factorgraph.Factor{Scope: f.Scope, Table: t}
 	}
 	return nil
 }
 
-// Element returns a factor as it is encoded.
+// Element returns a factor in the form in which it is encoded.
 func (*factors) Element() any { return new(factor) }
 
-// table returns the table, one of those in tensors.
-func (f *factor) table(tensors *form.Tensors) (tensor.Tensor, error) {
+// decodeTable returns the table of the factor, with memory from tensors. It checks that the entries are finite.
+func (f *factor) decodeTable(tensors *form.Tensors) (tensor.Tensor, error) {
 	t, err := f.Table.Decode(tensors)
 	if err == nil {
 		err = f.Table.CheckFinite()
@@ -126,13 +126,13 @@ func (m *Request) Validate() error {
 // same job. A request that names its model by digest and one that carries the same model are two
 // requests.
 func (m *Request) Digest() (string, error) {
-	c := *m
-	c.Settings = m.Settings.WithDefaults()
+	withDefaults := *m
+	withDefaults.Settings = m.Settings.WithDefaults()
 	h := sha256.New()
 	w := hashWriters.Get().(*bufio.Writer)
 	defer hashWriters.Put(w)
 	w.Reset(h)
-	if err := codec.MarshalTo(w, m.Name(), &c, true); err != nil {
+	if err := codec.MarshalTo(w, m.Name(), &withDefaults, true); err != nil {
 		return "", err
 	}
 	w.Flush() // a hash takes everything
@@ -167,8 +167,9 @@ func (b *Model) Decode() (*factorgraph.Model, error) {
 	}, nil
 }
 
-// check makes the checks of Decode.
+// check checks domains, names, scopes, shapes and lengths, and that entries are finite.
 func (b *Model) check() error {
+	// domains, and lists that have an item per variable or factor
 	for i, d := range b.Domains {
 		if d < 1 || d > math.MaxInt32 {
 			return codec.Invalid(fmt.Sprintf("domains[%d]", i), "%d values", d)
@@ -189,6 +190,8 @@ func (b *Model) check() error {
 	if len(b.RowLines) > len(b.Factors) {
 		return codec.Invalid("row_lines", "lines of the rows of %d factors, the model has %d", len(b.RowLines), len(b.Factors))
 	}
+
+	// factors
 	last := make([]int, len(b.Domains)) // last[i]: 1 + the last factor that has i in its scope
 	for j := range b.Factors {
 		if err := checkFactor(&b.Factors[j], b.Domains, last, j+1); err != nil {
@@ -198,7 +201,7 @@ func (b *Model) check() error {
 	return nil
 }
 
-// checkNames checks that names and states, where there are any, are one per variable and one per value.
+// checkNames checks that there is one name per variable, if there are any, and one state per value.
 func checkNames(domains []int, names []string, states [][]string) error {
 	if len(names) != 0 && len(names) != len(domains) {
 		return codec.Invalid("names", "%d names for %d variables", len(names), len(domains))
@@ -206,9 +209,9 @@ func checkNames(domains []int, names []string, states [][]string) error {
 	if len(states) != 0 && len(states) != len(domains) {
 		return codec.Invalid("states", "names of the values of %d variables, the model has %d", len(states), len(domains))
 	}
-	for v, of := range states {
-		if len(of) != 0 && len(of) != domains[v] {
-			return codec.Invalid(fmt.Sprintf("states[%d]", v), "%d names for %d values", len(of), domains[v])
+	for v, names := range states {
+		if len(names) != 0 && len(names) != domains[v] {
+			return codec.Invalid(fmt.Sprintf("states[%d]", v), "%d names for %d values", len(names), domains[v])
 		}
 	}
 	return nil
@@ -227,8 +230,8 @@ func NewRequest(m *factorgraph.Model, queries ...query.Query) (Request, error) {
 	return Request{Model: body, Queries: queries}, nil
 }
 
-// checkFactor checks a factor against the domains. mark is unique to the factor; last[i] is the mark of
-// the last factor that had variable i.
+// checkFactor checks a factor against the domains. last[i] is the mark of the last factor that has variable i; mark is
+// this factor's own, by which a variable that is there twice shows.
 func checkFactor(f *factorgraph.Factor, domains, last []int, mark int) error {
 	if err := tensor.Validate(f.Table); err != nil {
 		return codec.Under("table", fmt.Errorf("%w: %w", codec.ErrInvalid, err))

@@ -25,23 +25,23 @@ func Lane(tenant string) int {
 	return int(sum[0]) % Lanes
 }
 
-// ModelSubject is where a request is published. The job's id must be valid; see ValidJob.
+// ModelSubject returns the subject on which a request is published. The job's id must be valid: see ValidJob.
 func ModelSubject(lane int, job string) string {
 	return Prefix + "model." + strconv.Itoa(lane) + "." + job
 }
 
-// AnswerSubject is where a job's answer is stored.
+// AnswerSubject returns the subject on which a job's answer is stored.
 func AnswerSubject(job string) string { return Prefix + "answer." + job }
 
-// DoneSubject is where a job's answer is republished when it is stored.
+// DoneSubject returns the subject on which a job's answer is republished when it is stored.
 func DoneSubject(job string) string { return Prefix + "done." + job }
 
-// ProgressSubject is the subject of a job's progress.
+// ProgressSubject returns the subject of a job's progress.
 func ProgressSubject(job string) string { return Prefix + "progress." + job }
 
-// CancelSubject is where a job is cancelled.
+// CancelSubject returns the subject on which a job is cancelled.
 func CancelSubject(job string) string { return Prefix + "cancel." + job }
 
-// ValidJob reports whether id is a job's id: [A-Za-z0-9_-]{1,64}, or two such words with a dot between them, the first
-// being the owner's name. Further dots and wildcards would break the subjects.
+// ValidJob reports whether id is a job's id: [A-Za-z0-9_-]{1,64}, or an owner's name, a dot and such an id. Further
+// dots and wildcards would break the subjects.
 func ValidJob(id string) bool { return form.IsJob(id) }
