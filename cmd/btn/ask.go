@@ -28,7 +28,7 @@ type askCmd struct {
 
 // Validate refuses what the flag types let through; kong calls it.
 func (c *askCmd) Validate() error {
-	if err := once(append(c.Evid, c.Model, c.Utility)...); err != nil {
+	if err := checkStandardInput(append(c.Evid, c.Model, c.Utility)...); err != nil {
 		return err
 	}
 	if c.Top < 1 {
@@ -40,7 +40,7 @@ func (c *askCmd) Validate() error {
 // Run prints one result per evidence.
 func (c *askCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	c.needs, c.top = "observation says anything about "+c.About, c.Top
-	ask := &question{check: unobserved}
+	ask := &question{check: checkUnobserved}
 	ask.query = func(open console.Opener, l *factorgraph.Labels) (q query.Query, err error) {
 		q.Information, ask.actions, err = c.information(open, l)
 		return q, err
@@ -48,7 +48,7 @@ func (c *askCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	return c.run(ctx, t, common, ask)
 }
 
-// information is the question, with the names of the actions of a decision.
+// information returns the question, and the names of the actions of --utility.
 func (c *askCmd) information(open console.Opener, l *factorgraph.Labels) (*query.Ask, []string, error) {
 	ask := named.Ask{Target: named.Variable(c.About)}
 	for _, v := range c.Candidates {
@@ -71,8 +71,8 @@ func (c *askCmd) information(open console.Opener, l *factorgraph.Labels) (*query
 	return asked, actions, nil
 }
 
-// unobserved checks that neither the variable nor a candidate is observed.
-func unobserved(l *factorgraph.Labels, q query.Query) error {
+// checkUnobserved returns an error if the variable or a candidate is observed.
+func checkUnobserved(l *factorgraph.Labels, q query.Query) error {
 	for _, o := range q.Evidence.Hard {
 		if o.Var == q.Information.Target || slices.Contains(q.Information.Candidates, o.Var) {
 			return fault.New(fault.BadInput, "ask: %s is observed already, at %s", l.OfVariable(o.Var), l.OfValue(o.Var, o.Value))
@@ -81,7 +81,7 @@ func unobserved(l *factorgraph.Labels, q query.Query) error {
 	return nil
 }
 
-// mostRanked is the number of observations that are listed where no other is asked for.
+// mostRanked is the number of observations that are listed unless another one is given.
 const mostRanked = 10
 
 // writeInformation writes the ranking of the candidates to observe next.
@@ -90,11 +90,12 @@ func writeInformation(p *printer, b *strings.Builder, r *query.Result) {
 	if info == nil {
 		return
 	}
+	// the variable
 	unit := "natural logarithms; --bits: bits"
 	if p.bits {
 		unit = "bits"
 	}
-	fmt.Fprintf(b, "%-12sentropy of %s: %.6g (%s)\n", "ask next", label(info.Name, info.Target), p.unit(info.Entropy), unit)
+	fmt.Fprintf(b, "%-12sentropy of %s: %.6g (%s)\n", "ask next", variableLabel(info.Name, info.Target), p.inUnit(info.Entropy), unit)
 	if info.Action != nil {
 		action := fmt.Sprint(*info.Action)
 		if *info.Action < len(p.actions) {
@@ -102,10 +103,12 @@ func writeInformation(p *printer, b *strings.Builder, r *query.Result) {
 		}
 		fmt.Fprintf(b, "%-12sbest now: %s, worth %.6g\n", "", action, *info.ExpectedUtility)
 	}
+
+	// the table of candidates
 	listed := info.Candidates[:min(len(info.Candidates), cmp.Or(p.top, mostRanked))]
 	width := len("variable")
 	for _, o := range listed {
-		width = max(width, len([]rune(label(o.Name, o.Variable))))
+		width = max(width, len([]rune(variableLabel(o.Name, o.Variable))))
 	}
 	gain := ""
 	if info.Action != nil {
@@ -113,12 +116,15 @@ func writeInformation(p *printer, b *strings.Builder, r *query.Result) {
 	}
 	fmt.Fprintf(b, "%-12s%-*s  information  entropy left%s\n", "", width, "variable", gain)
 	for _, o := range listed {
-		fmt.Fprintf(b, "%-12s%-*s  %11.6f  %12.6f", "", width, label(o.Name, o.Variable), p.unit(o.MutualInfo), p.unit(o.ExpectedEntropy))
+		fmt.Fprintf(b, "%-12s%-*s  %11.6f  %12.6f", "", width,
+			variableLabel(o.Name, o.Variable), p.inUnit(o.MutualInfo), p.inUnit(o.ExpectedEntropy))
 		if o.UtilityGain != nil {
 			fmt.Fprintf(b, "  %15.6g", *o.UtilityGain)
 		}
 		b.WriteByte('\n')
 	}
+
+	// what is not in it
 	if n := len(info.Candidates); n > len(listed) {
 		fmt.Fprintf(b, "%-12sand %d that say less: --top %d lists all\n", "", n-len(listed), n)
 	}
@@ -127,5 +133,5 @@ func writeInformation(p *printer, b *strings.Builder, r *query.Result) {
 	}
 }
 
-// label is the name of a variable, or its position.
-func label(name string, v int) string { return cmp.Or(name, strconv.Itoa(v)) }
+// variableLabel returns the name of a variable, or its position if it has none.
+func variableLabel(name string, v int) string { return cmp.Or(name, strconv.Itoa(v)) }

@@ -18,6 +18,7 @@ func writeExplanation(p *printer, b *strings.Builder, r *query.Result) {
 	if m == nil {
 		return
 	}
+	// how it compares with all others
 	unique, unlisted := "others are as good", "none"
 	if len(m.Others) > 0 {
 		unlisted = "none that is not listed"
@@ -26,10 +27,12 @@ func writeExplanation(p *printer, b *strings.Builder, r *query.Result) {
 	case m.Unique:
 		unique = "no other is as good"
 	case m.Optimal != nil && *m.Optimal:
-		unique = "none is better by more than a factor of " + factor(*m.Gap)
+		unique = "none is better by more than a factor of " + formatFactor(*m.Gap)
 	case m.LnBound != nil:
-		unique = fmt.Sprintf("the best found, %s is better than the last by more than a factor of %s", unlisted, factor(*m.Gap))
+		unique = fmt.Sprintf("the best found, %s is better than the last by more than a factor of %s", unlisted, formatFactor(*m.Gap))
 	}
+
+	// the assignment, and the next best ones
 	fmt.Fprintf(b, "%-12s%s, %s\n", "best", p.share(m.LnWeight, r), unique)
 	writeAssignment(b, nil, m.Assignment, m.Names, m.States)
 	if len(m.Others) > 0 || m.All {
@@ -41,16 +44,16 @@ func writeExplanation(p *printer, b *strings.Builder, r *query.Result) {
 	}
 }
 
-// share is the probability of an assignment, if it is known, or its weight.
+// share writes the probability of an assignment with this ln weight if Z is known exactly, and else its weight.
 func (p *printer) share(lnWeight float64, r *query.Result) string {
 	name, ln := "weight", lnWeight
 	if r.Exact && r.LogZ != nil {
 		name, ln = "probability", min(0, lnWeight-*r.LogZ)
 	}
-	return fmt.Sprintf("%s %s (%s)", name, magnitude(ln), p.log("weight", lnWeight))
+	return fmt.Sprintf("%s %s (%s)", name, formatExp(ln), p.logText("weight", lnWeight))
 }
 
-// differences lists the values of an assignment that differ from the best one.
+// differences lists the values of an assignment that differ from those of the best one.
 func differences(best *query.Explanation, o *query.Alternative) string {
 	var changes []string
 	for v, x := range o.Assignment {
@@ -59,15 +62,15 @@ func differences(best *query.Explanation, o *query.Alternative) string {
 		}
 		name, state := fmt.Sprintf("x_%d", v), strconv.Itoa(x)
 		if best.Names != nil {
-			name, state = shown(best.Names[v]), shown(o.States[v])
+			name, state = printable(best.Names[v]), printable(o.States[v])
 		}
 		changes = append(changes, name+"="+state)
 	}
 	return strings.Join(changes, ", ")
 }
 
-// factor writes e^ln as a factor.
-func factor(ln float64) string { return strconv.FormatFloat(math.Exp(ln), 'g', 3, 64) }
+// formatFactor writes e^ln with three digits.
+func formatFactor(ln float64) string { return strconv.FormatFloat(math.Exp(ln), 'g', 3, 64) }
 
 // writeMap writes the most probable assignment of some variables, a line for each.
 func writeMap(p *printer, b *strings.Builder, r *query.Result) {
@@ -78,7 +81,7 @@ func writeMap(p *printer, b *strings.Builder, r *query.Result) {
 	trust, share := "the best", p.share(m.LnWeight, r)
 	switch {
 	case m.Optimal != nil && *m.Optimal:
-		trust = "none is better by more than a factor of " + factor(*m.Gap)
+		trust = "none is better by more than a factor of " + formatFactor(*m.Gap)
 	case !m.Exact && m.LnBound != nil:
 		trust = "the best found, none is above " + p.share(*m.LnBound, r)
 	}
@@ -89,11 +92,11 @@ func writeMap(p *printer, b *strings.Builder, r *query.Result) {
 	writeAssignment(b, m.Variables, m.Assignment, m.Names, m.States)
 }
 
-// writeAssignment writes a line per variable: its value. nil variables are all.
+// writeAssignment writes a line for each variable with its value. nil variables are all variables of the model.
 func writeAssignment(b *strings.Builder, variables, values []int, names, states []string) {
 	width := 12
 	for _, name := range names {
-		width = max(width, utf8.RuneCountInString(shown(name)))
+		width = max(width, utf8.RuneCountInString(printable(name)))
 	}
 	for k, x := range values {
 		name, state := fmt.Sprintf("x_%d", k), strconv.Itoa(x)
@@ -101,7 +104,7 @@ func writeAssignment(b *strings.Builder, variables, values []int, names, states 
 			name = fmt.Sprintf("x_%d", variables[k])
 		}
 		if names != nil {
-			name, state = shown(names[k]), shown(states[k])
+			name, state = printable(names[k]), printable(states[k])
 		}
 		fmt.Fprintf(b, "%-*s %s\n", width, name, state)
 	}

@@ -11,8 +11,8 @@ type auditFlag struct {
 	Audit string `help:"File to which a line of JSON is appended: who changed what, and when." placeholder:"FILE" group:"output"`
 }
 
-// audited does something as a user of the server, and records it.
-func (f auditFlag) audited(server serverFlags, action, what string, do func() error) error {
+// runAudited calls do as a user of the server, and records the action, what it changes and its error.
+func (f auditFlag) runAudited(server serverFlags, action, what string, do func() error) error {
 	audit, err := telemetry.OpenAudit(f.Audit, nil)
 	if err != nil {
 		return err

@@ -20,31 +20,35 @@ type backupCmd struct {
 	natsFlag
 }
 
-// restoreCmd is its inverse.
+// restoreCmd stores what backupCmd copied.
 type restoreCmd struct {
 	File string `arg:"" help:"File that btn backup wrote; '-' is standard input."`
 	natsFlag
 }
 
-// Run writes the copy. A file is there when it is whole, and not before.
+// Run writes the copy. A file is there only once it is whole.
 func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withOperator(ctx, "btn-backup", nil, func(b *bus.Bus) error {
 		var n backup.Counts
-		copied := func(w io.Writer) (err error) {
+		writeCopy := func(w io.Writer) (err error) {
 			n, err = backup.Write(ctx, b, w)
 			return err
 		}
 		defer func() { tellSkipped(t, n.Skipped) }()
+
+		// to standard output
 		if c.File == console.StandardInput {
 			out := bufio.NewWriter(t.Out)
-			err := copied(out)
+			err := writeCopy(out)
 			if err == nil {
 				err = fault.Wrap(fault.Infrastructure, out.Flush())
 			}
 			fmt.Fprintln(t.Err, describeCounts("copied", n))
 			return err
 		}
-		if err := console.Replace(c.File, 0o600, copied); err != nil {
+
+		// to a file
+		if err := console.Replace(c.File, 0o600, writeCopy); err != nil {
 			return fault.Wrap(fault.Infrastructure, err)
 		}
 		fmt.Fprintln(t.Out, describeCounts("copied", n))
@@ -52,7 +56,7 @@ func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
 	})
 }
 
-// Run stores the contents of the file. The signatures of answers come with them, so it needs no keys.
+// Run stores the content of the file. It needs no keys, since the signatures of answers are in the file.
 func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
 	in, _, err := t.Stream(ctx, c.File)
 	if err != nil {
@@ -82,7 +86,7 @@ type forgetCmd struct {
 func (c *forgetCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withOperator(ctx, "btn-forget", nil, func(b *bus.Bus) error {
 		var f bus.Forgotten
-		err := c.audited(c.serverFlags, telemetry.ActForget, c.Tenant, func() (err error) {
+		err := c.runAudited(c.serverFlags, telemetry.ActForget, c.Tenant, func() (err error) {
 			f, err = b.Log.Forget(ctx, c.Tenant)
 			return err
 		})
@@ -94,6 +98,7 @@ func (c *forgetCmd) Run(ctx context.Context, t *console.Terminal) error {
 	})
 }
 
+// describeCounts says what was done with how many things: did is a verb, copied or stored.
 func describeCounts(did string, n backup.Counts) string {
 	return fmt.Sprintf("%s %d registered models, %d names of models, %d jobs without an answer, %d answers",
 		did, n.Registered, n.Names, n.Jobs, n.Answers)

@@ -21,8 +21,8 @@ const (
 	mostName   = 48 // letters of a name
 )
 
-// shown is a name as a terminal may have it: one line, of bounded length.
-func shown(name string) string {
+// printable returns a name as a terminal may have it: one line of bounded length.
+func printable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
 			return '�'
@@ -35,8 +35,8 @@ func shown(name string) string {
 	return name
 }
 
-// bar is a probability as a bar of eighths of a letter; only the bar of 0 is empty.
-func bar(p float64) string {
+// drawBar returns a probability as a bar with a resolution of an eighth of a letter. Only the bar of 0 is empty.
+func drawBar(p float64) string {
 	eighths := int(math.Round(p * longestBar * 8))
 	if p > 0 {
 		eighths = max(eighths, 1)
@@ -49,25 +49,28 @@ func bar(p float64) string {
 	return text
 }
 
-// writeBars writes the marginals by name, a line per value. Of an observed variable, and of one that an exact answer leaves a single
-// value, there is that value alone.
-func writeBars(b *strings.Builder, posteriors []query.Posterior, observed map[int]bool, exact bool) {
+// writeBars writes marginals by name, a line with a bar for each value. A variable with one possible value has one line
+// without a bar, if it is observed or the answer is exact.
+func writeBars(b *strings.Builder, posteriors []query.Posterior, isObserved map[int]bool, isExact bool) {
 	nameWidth, stateWidth := 0, 0
 	for _, m := range posteriors {
-		nameWidth = max(nameWidth, utf8.RuneCountInString(shown(m.Name)))
+		nameWidth = max(nameWidth, utf8.RuneCountInString(printable(m.Name)))
 		for x := range m.P {
-			stateWidth = max(stateWidth, utf8.RuneCountInString(shown(query.Label(m.States, x))))
+			stateWidth = max(stateWidth, utf8.RuneCountInString(printable(query.Label(m.States, x))))
 		}
 	}
 	for _, m := range posteriors {
-		if x := soleValue(m.P); x >= 0 && (exact || observed[m.Variable]) {
+		// a variable with one value
+		if x := soleValue(m.P); x >= 0 && (isExact || isObserved[m.Variable]) {
 			word := "certain"
-			if observed[m.Variable] {
+			if isObserved[m.Variable] {
 				word = "observed"
 			}
-			fmt.Fprintf(b, "%-*s  %-*s  %s\n", nameWidth, shown(m.Name), stateWidth, shown(query.Label(m.States, x)), word)
+			fmt.Fprintf(b, "%-*s  %-*s  %s\n", nameWidth, printable(m.Name), stateWidth, printable(query.Label(m.States, x)), word)
 			continue
 		}
+
+		// a bar for each value, or for the most probable ones
 		values := make([]int, len(m.P))
 		for x := range values {
 			values[x] = x
@@ -79,9 +82,9 @@ func writeBars(b *strings.Builder, posteriors []query.Posterior, observed map[in
 		for k, x := range values {
 			name := ""
 			if k == 0 {
-				name = shown(m.Name)
+				name = printable(m.Name)
 			}
-			text := fmt.Sprintf("%-*s  %-*s  %.6f %s", nameWidth, name, stateWidth, shown(query.Label(m.States, x)), m.P[x], bar(m.P[x]))
+			text := fmt.Sprintf("%-*s  %-*s  %.6f %s", nameWidth, name, stateWidth, printable(query.Label(m.States, x)), m.P[x], drawBar(m.P[x]))
 			b.WriteString(strings.TrimRight(text, " ") + "\n")
 		}
 		if hidden := len(m.P) - len(values); hidden > 0 {
@@ -90,7 +93,7 @@ func writeBars(b *strings.Builder, posteriors []query.Posterior, observed map[in
 	}
 }
 
-// soleValue returns the only value with a probability above 0; -1: there are several, or none.
+// soleValue returns the only value with a probability above 0; −1 if there are several, or none.
 func soleValue(p []float64) int {
 	sole := -1
 	for x, probability := range p {
@@ -112,9 +115,10 @@ const (
 	wholeSlack = 1e-12
 )
 
-// wholeCount returns the integer that an exact Z is, and whether it is one.
+// wholeCount returns Z as an integer, and whether it is one. lnZ has to be exact.
 func wholeCount(lnZ float64) (int64, bool) {
 	z := math.Exp(lnZ)
 	n := math.Round(z)
-	return int64(n), z <= mostWhole && n >= 1 && math.Abs(z-n) <= wholeSlack*n*math.Max(1, lnZ)
+	isWhole := z <= mostWhole && n >= 1 && math.Abs(z-n) <= wholeSlack*n*math.Max(1, lnZ)
+	return int64(n), isWhole
 }

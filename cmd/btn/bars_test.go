@@ -27,7 +27,7 @@ func TestNumbersThatMoveNothing(t *testing.T) {
 func TestBarsAreAsLongAsProbabilities(t *testing.T) {
 	for k := range 1001 {
 		p := float64(k) / 1000
-		text := bar(p)
+		text := drawBar(p)
 		eighths := 0
 		for _, r := range text {
 			eighths += 1 + strings.IndexRune("▏▎▍▌▋▊▉█", r)/len("█")
@@ -37,8 +37,8 @@ func TestBarsAreAsLongAsProbabilities(t *testing.T) {
 			t.Errorf("%v: %q, %d eighths", p, text, eighths)
 		}
 	}
-	if bar(1e-300) != "▏" || bar(1+1e-12) != strings.Repeat("█", longestBar) {
-		t.Errorf("%q, %q", bar(1e-300), bar(1+1e-12))
+	if drawBar(1e-300) != "▏" || drawBar(1+1e-12) != strings.Repeat("█", longestBar) {
+		t.Errorf("%q, %q", drawBar(1e-300), drawBar(1+1e-12))
 	}
 }
 

@@ -43,6 +43,7 @@ type redisFlag struct {
 // lookTimeout is patient where workers are not: nobody's answer waits.
 const lookTimeout = 5 * time.Second
 
+// open returns the cache in the Redis of the flags.
 func (r *redisFlag) open() (*cache.Cache, error) {
 	trust, err := r.Signing.Open("", nil)
 	if err != nil {
@@ -79,7 +80,7 @@ type entry struct {
 	Blob string `json:"blob,omitempty"`
 }
 
-// newEntry is an entry as ls prints it: durations below 0 are not known.
+// newEntry returns an entry as ls prints it. Durations below 0 are not known, and become nil.
 func newEntry(e cache.Entry) entry {
 	seconds := func(d time.Duration) *float64 {
 		if d < 0 {
@@ -102,6 +103,8 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
+
+	// the head of the table
 	out, w := json.NewEncoder(t.Out), tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
 	if !c.JSON {
 		if c.Circuits {
@@ -109,36 +112,39 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		fmt.Fprintln(w, "SIZE\tEXPIRES IN\tIDLE\tKEY")
 	}
-	count, bytes := map[string]int{}, map[string]int64{}
+
+	// the entries
+	count, bytes := map[string]int{}, map[string]int64{} // by kind
 	for _, e := range entries {
 		count[e.Kind]++
 		bytes[e.Kind] += e.Bytes
-		one := newEntry(e)
+		line := newEntry(e)
 		if c.Circuits {
 			if e.Kind != "decomposition" && e.Kind != "circuit" {
 				continue
 			}
-			e, one, err = show(ctx, store, e.Key)
+			e, line, err = readEntry(ctx, store, e.Key)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err != nil || one.Holds == nil || one.Holds.Circuit == nil {
+			if err != nil || line.Holds == nil || line.Holds.Circuit == nil {
 				continue
 			}
 		}
 		if c.JSON {
-			if err := out.Encode(one); err != nil {
+			if err := out.Encode(line); err != nil {
 				return fault.Wrap(fault.Infrastructure, err)
 			}
 			continue
 		}
 		if c.Circuits {
-			fmt.Fprintf(w, "%d\t%s\t", one.Holds.Circuit.Edges, config.FormatBytes(float64(one.Holds.Circuit.Bytes)))
+			fmt.Fprintf(w, "%d\t%s\t", line.Holds.Circuit.Edges, config.FormatBytes(float64(line.Holds.Circuit.Bytes)))
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n",
-			config.FormatBytes(float64(e.Bytes)), span(e.TTL, "never"), span(e.Idle, "?"), e.Key)
+			config.FormatBytes(float64(e.Bytes)), formatSpan(e.TTL, "never"), formatSpan(e.Idle, "?"), e.Key)
 	}
 
+	// the sums
 	if err := w.Flush(); err != nil || c.JSON || c.Circuits {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
@@ -148,12 +154,13 @@ func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
-// show reads an entry and its contents. One that differs from the stored bytes is bad input.
-func show(ctx context.Context, store *cache.Cache, key string) (found cache.Entry, one entry, err error) {
+// readEntry reads an entry and describes its contents. Contents that differ from what was stored are bad input.
+func readEntry(ctx context.Context, store *cache.Cache, key string) (found cache.Entry, one entry, err error) {
 	found, value, blob, err := store.Show(ctx, key)
 	if err != nil {
 		code := fault.Infrastructure
-		if errors.Is(err, cache.ErrNoEntry) || found.Key != "" && value == nil {
+		isDamaged := found.Key != "" && value == nil
+		if errors.Is(err, cache.ErrNoEntry) || isDamaged {
 			code = fault.BadInput
 		}
 		return found, one, fault.Wrap(code, err)
@@ -166,8 +173,8 @@ func show(ctx context.Context, store *cache.Cache, key string) (found cache.Entr
 	return found, one, fault.Wrap(fault.BadInput, err)
 }
 
-// span writes a duration in whole seconds, and none in the place of a negative one.
-func span(d time.Duration, none string) string {
+// formatSpan writes a duration in whole seconds, and none if it is negative.
+func formatSpan(d time.Duration, none string) string {
 	if d < 0 {
 		return none
 	}
@@ -187,7 +194,7 @@ func (c *cacheShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return err
 	}
 	defer store.Close()
-	_, e, err := show(ctx, store, c.Key)
+	_, e, err := readEntry(ctx, store, c.Key)
 	if err != nil {
 		return err
 	}
@@ -203,7 +210,7 @@ type cacheRmCmd struct {
 	redisFlag
 }
 
-// Validate wants one of the two, and no prefix of other programs' keys; kong calls it.
+// Validate demands either a prefix of keys of this program or a model; kong calls it.
 func (c *cacheRmCmd) Validate() error {
 	switch {
 	case (c.Prefix == "") == (c.Model == ""):

@@ -36,7 +36,7 @@ type casesCmd struct {
 
 // Validate refuses inputs and outputs that do not go together; kong calls it.
 func (c *casesCmd) Validate() error {
-	if err := once(c.Model, c.Cases); err != nil {
+	if err := checkStandardInput(c.Model, c.Cases); err != nil {
 		return err
 	}
 	if strings.HasSuffix(c.Output, console.Zipped) {
@@ -45,22 +45,25 @@ func (c *casesCmd) Validate() error {
 	return c.workFlags.Validate()
 }
 
-// Run writes a row per row.
+// Run writes a row of answers for each row of the input.
 func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) (err error) {
+	// the model
 	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
 	if err != nil {
 		return err
 	}
-	c.tables = tables(c.Memory, m)
+	c.tableBytes = tableMemory(c.Memory, m)
 	tellRows(t, m)
 	labels, err := m.Labels()
 	if err != nil {
 		return err
 	}
-	asked, err := variables(labels, "--target", c.Target, nil)
+	asked, err := findVariables(labels, "--target", c.Target, nil)
 	if err != nil {
 		return err
 	}
+
+	// the rows
 	file, size, err := t.Stream(ctx, c.Cases)
 	if err != nil {
 		return err
@@ -73,7 +76,8 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		return fault.New(fault.CodeOf(err), "%s: %w", console.Called(c.Cases), err)
 	}
 
-	request, err := c.request(c.AsNATS.Job(console.NewJob(time.Now())), m, c.settings())
+	// the query of every row
+	request, err := c.newRequest(c.AsNATS.Job(console.NewJob(time.Now())), m, c.settings())
 	if err != nil {
 		return err
 	}
@@ -89,12 +93,14 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	s := &cases.Sweep{
 		Request: request, Model: digest, Domains: m.Domains, Labels: labels, Targets: asked, CellsAreBeliefs: c.Soft == "belief",
 	}
-	if err := suppose(labels, c.Do, c.Believe, &s.Suppose); err != nil {
+	if err := addSuppositions(labels, c.Do, c.Believe, &s.Suppose); err != nil {
 		return err
 	}
 	if err := checkQueries(m, []query.Query{s.Suppose}, false); err != nil {
 		return err
 	}
+
+	// the output
 	var journal *cases.Journal
 	if c.Output != "" {
 		if journal, err = cases.OpenJournal(c.Output, s.Digest(in)); err != nil {
@@ -103,6 +109,7 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		defer journal.Close()
 	}
 
+	// the workers, which have the model by its digest
 	ctx, remote, closeRemote, err := c.connectToSweep(ctx, t, common, c.Memory)
 	if err != nil {
 		return err
@@ -115,8 +122,9 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		s.Request.Model = nil
 	}
 
+	// ask
 	bar := console.NewBar(t.Err)
-	p := &sweepProgress{bar: bar, log: t.Err, size: size, read: &file.Count, began: time.Now(), shown: time.Now()}
+	p := &sweepProgress{bar: bar, log: t.Err, size: size, readBytes: &file.Count, began: time.Now(), shownAt: time.Now()}
 	s.Tell = c.telling(func(err error) { bar.Clear(); t.Say(err) })
 	s.Passed = p.show
 	done, err := s.Run(ctx, remote, in, t.Out, journal)
@@ -127,31 +135,31 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		}
 		return err
 	}
-	fmt.Fprintf(t.Err, "btn: %s\n", p.sum(done))
+	fmt.Fprintf(t.Err, "btn: %s\n", p.summary(done))
 	return nil
 }
 
 // sweepProgress shows the progress of a sweep: a bar on a terminal, else a line every ten seconds.
 type sweepProgress struct {
-	bar   *console.Bar // nil where standard error is no terminal
-	log   io.Writer
-	size  int64 // bytes of the input; 0: not known
-	read  *atomic.Int64
-	began time.Time
-	shown time.Time
+	bar       *console.Bar  // nil: standard error is no terminal
+	log       io.Writer     // for the lines
+	size      int64         // of the input, in bytes; 0: not known
+	readBytes *atomic.Int64 // the number of bytes of the input that were read
+	began     time.Time
+	shownAt   time.Time // when progress was shown last
 }
 
-// show shows how many rows are done.
+// show shows how many rows are done, if the last time is long enough ago.
 func (p *sweepProgress) show(d cases.Done) {
 	pause := 10 * time.Second
 	if p.bar != nil {
 		pause = 200 * time.Millisecond
 	}
-	if time.Since(p.shown) < pause {
+	if time.Since(p.shownAt) < pause {
 		return
 	}
-	p.shown = time.Now()
-	read, size, text := float64(p.read.Load()), float64(p.size), p.sum(d)
+	p.shownAt = time.Now()
+	read, size, text := float64(p.readBytes.Load()), float64(p.size), p.summary(d)
 	if size > 0 {
 		text = fmt.Sprintf("%.0f %% %s", 100*min(1, read/size), text)
 	}
@@ -162,10 +170,10 @@ func (p *sweepProgress) show(d cases.Done) {
 	p.bar.Draw("", read, size, text)
 }
 
-// sum summarises the sweep.
-func (p *sweepProgress) sum(d cases.Done) string {
-	took := time.Since(p.began)
-	s := fmt.Sprintf("%d rows in %.1f s, %.0f a second", d.Rows, took.Seconds(), float64(d.Rows)/max(took.Seconds(), 1e-3))
+// summary says how many rows were done, and in which time.
+func (p *sweepProgress) summary(d cases.Done) string {
+	seconds := time.Since(p.began).Seconds()
+	s := fmt.Sprintf("%d rows in %.1f s, %.0f a second", d.Rows, seconds, float64(d.Rows)/max(seconds, 1e-3))
 	if d.Resumed > 0 {
 		s += fmt.Sprintf("; %d were there", d.Resumed)
 	}

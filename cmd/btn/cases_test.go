@@ -141,9 +141,9 @@ func TestProgressOfCasesInALog(t *testing.T) {
 	var log bytes.Buffer
 	var read atomic.Int64
 	read.Store(25)
-	p := &sweepProgress{log: &log, size: 100, read: &read, began: time.Now().Add(-20 * time.Second)}
+	p := &sweepProgress{log: &log, size: 100, readBytes: &read, began: time.Now().Add(-20 * time.Second)}
 	p.show(cases.Done{Rows: 400, Failed: 2})
-	p.shown = time.Now().Add(time.Hour)
+	p.shownAt = time.Now().Add(time.Hour)
 	p.show(cases.Done{Rows: 450})
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "btn: 25 % 400 rows in 2") ||
 		!strings.HasSuffix(got, " a second; 2 with an error\n") {

@@ -43,7 +43,8 @@ func (c *convertCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
-// formats returns the formats of the flags, and of the output's name.
+// formats returns the format to read, "" to recognise it, and the one to write, by the flags or by the name of the
+// output.
 func (c *convertCmd) formats() (from, to formats.Format, err error) {
 	if c.From != "" {
 		if from, err = formats.Parse(c.From); err != nil {
@@ -60,6 +61,7 @@ func (c *convertCmd) formats() (from, to formats.Format, err error) {
 	return from, to, nil
 }
 
+// calledOutput returns the name of an output file for errors.
 func calledOutput(name string) string {
 	if name == console.StandardInput {
 		return "standard output"

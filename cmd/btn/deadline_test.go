@@ -38,7 +38,7 @@ func TestDeadlineCountsFromTheBeginning(t *testing.T) {
 		{30 * time.Minute, 30 * time.Minute, 8*time.Hour - startsFor*usualStart}, {7 * time.Hour, 7 * time.Hour, 10 * time.Hour},
 		{16 * time.Minute, 10 * time.Minute, 8 * time.Hour}, {16 * time.Minute, time.Minute, 10 * time.Hour},
 	} {
-		if end := r.end(c.gone, c.used); end != c.want {
+		if end := r.jobEnd(c.gone, c.used); end != c.want {
 			t.Errorf("after %v, with %v of a processor: until %v, want %v", c.gone, c.used, end, c.want)
 		}
 	}
@@ -46,17 +46,17 @@ func TestDeadlineCountsFromTheBeginning(t *testing.T) {
 		t.Errorf("twice a budget is gone: %v, %v", left, err)
 	}
 	// A first value takes longer for a large model, and on a busy machine; twice a budget has room for the end of the command then.
-	r.sweep = time.Second
+	r.firstValueTime = time.Second
 	for _, c := range []struct {
 		slow float64
 		want time.Duration
 	}{{1, 2 * time.Second}, {2, 10*time.Hour + 750*time.Millisecond}} {
-		if got := r.least(c.slow); got != c.want {
+		if got := r.leastTime(c.slow); got != c.want {
 			t.Errorf("slowness %v: %v, want %v", c.slow, got, c.want)
 		}
 	}
 	budget = time.Millisecond
-	if got := r.least(100); got != 5*time.Second {
+	if got := r.leastTime(100); got != 5*time.Second {
 		t.Errorf("a small budget on a very busy machine: %v", got)
 	}
 	if d := r.deadline(); d != time.Second {

@@ -58,7 +58,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
 		letters, err := remote.DeadLettersOf(ctx, c.Job)
 		if err != nil {
-			return unknownJob(err)
+			return asBadInput(err)
 		}
 
 		for i := range letters {
@@ -81,7 +81,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	})
 }
 
-// dlqReplayCmd hands one to its stage again.
+// dlqReplayCmd runs a failed job again.
 type dlqReplayCmd struct {
 	Job string `arg:"" help:"Id of the job."`
 	natsFlag
@@ -91,17 +91,17 @@ type dlqReplayCmd struct {
 // Run starts the job again.
 func (c *dlqReplayCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
-		err := c.audited(c.serverFlags, telemetry.ActReplay, c.Job, func() error { return remote.Replay(ctx, c.Job) })
+		err := c.runAudited(c.serverFlags, telemetry.ActReplay, c.Job, func() error { return remote.Replay(ctx, c.Job) })
 		if err != nil {
-			return unknownJob(err)
+			return asBadInput(err)
 		}
 		fmt.Fprintf(t.Out, "%s runs again; btn watch %s follows it\n", c.Job, c.Job)
 		return nil
 	})
 }
 
-// unknownJob makes a question about a missing job the asker's mistake, and not the server's.
-func unknownJob(err error) error {
+// asBadInput gives the error for a missing job the code bad_input: the caller named it wrongly.
+func asBadInput(err error) error {
 	if errors.Is(err, client.ErrNotFound) {
 		return &fault.Error{Code: fault.BadInput, Err: err}
 	}

@@ -19,9 +19,9 @@ import (
 // noEvidence as the value of --evid turns off the evidence file beside the model.
 const noEvidence = "none"
 
-// beside returns the evidence file that belongs to a model: MODEL.evid, and for MODEL.gz also that
-// of the model without .gz, itself compressed or not; "" if there is none.
-func beside(model string) (string, error) {
+// evidenceBeside returns the evidence file that belongs to a model; "" if there is none. It is MODEL.evid, and for
+// MODEL.gz also MODEL.evid without .gz in the middle, compressed or not.
+func evidenceBeside(model string) (string, error) {
 	if model == console.StandardInput {
 		return "", nil
 	}
@@ -42,13 +42,14 @@ func beside(model string) (string, error) {
 	return "", nil
 }
 
-// loadQueries makes one query per evidence file. Without any, the file beside the model is used where there is one; "none" stands for no
-// evidence. A file without an observation is as good as none, and say gets a line about it.
+// loadQueries returns one query for each evidence. Without any it takes the evidence file beside the model, if there is
+// one. "none" stands for no evidence. If a file has no observation, say gets a line about it.
 func loadQueries(
 	open console.Opener, model string, files []string, l *factorgraph.Labels, say io.Writer,
 ) ([]query.Query, error) {
+	// which files
 	if len(files) == 0 {
-		file, err := beside(model)
+		file, err := evidenceBeside(model)
 		if err != nil {
 			return nil, err
 		}
@@ -58,6 +59,7 @@ func loadQueries(
 		files = []string{file}
 	}
 
+	// a query for each
 	queries := make([]query.Query, len(files))
 	for i, file := range files {
 		if file == noEvidence {
@@ -78,10 +80,10 @@ func loadQueries(
 
 // loadEvidence reads an evidence file, or evidence that is itself the argument. Errors name it.
 func loadEvidence(open console.Opener, name string, l *factorgraph.Labels) (e factorgraph.Evidence, err error) {
-	if inline(name) {
+	if isInline(name) {
 		e, err = named.Evidence(l, name)
 	} else if f, failed := open(name); errors.Is(failed, fs.ErrNotExist) {
-		return e, fault.New(fault.BadInput, "%s: no file has this name, and it is no evidence%s", name, evidenceLike(l, name))
+		return e, fault.New(fault.BadInput, "%s: no file has this name, and it is no evidence%s", name, evidenceExample(l, name))
 	} else if failed != nil {
 		return e, failed
 	} else {
@@ -94,8 +96,9 @@ func loadEvidence(open console.Opener, name string, l *factorgraph.Labels) (e fa
 	return e, nil
 }
 
-// evidenceLike is the end of an error: an example of evidence with names of the model, if possible about the variable of that name.
-func evidenceLike(l *factorgraph.Labels, name string) string {
+// evidenceExample returns the end of an error: an example of evidence with names of the model, about the variable
+// called name if there is one.
+func evidenceExample(l *factorgraph.Labels, name string) string {
 	if len(l.Domains()) == 0 {
 		return ""
 	}
@@ -103,7 +106,7 @@ func evidenceLike(l *factorgraph.Labels, name string) string {
 	v, err := l.Variable(name)
 	if err != nil {
 		v = 0
-	} else if _, err := l.Value(v, ""); err != nil {
+	} else if _, err := l.Value(v, ""); err != nil { // the error lists the values
 		_, values, _ := strings.Cut(err.Error(), ": ")
 		text = fmt.Sprintf(" (%s is a variable: %s)", name, values)
 	}
@@ -111,8 +114,8 @@ func evidenceLike(l *factorgraph.Labels, name string) string {
 	return fmt.Sprintf("%s: VARIABLE=VALUE,… is, as %s=%s, or a JSON object, or a file with either", text, l.OfVariable(v), last)
 }
 
-// inline reports whether an argument is evidence itself: a JSON object, or assignments that no file is called as.
-func inline(name string) bool {
+// isInline reports whether an argument is evidence itself: a JSON object, or assignments unless a file has that name.
+func isInline(name string) bool {
 	if !named.Inline(name) {
 		return false
 	}
@@ -120,9 +123,9 @@ func inline(name string) bool {
 	return err != nil
 }
 
-// withEvent returns the queries and behind them, for each, one with its evidence and the event, a file or inline, asked over it. Errors
-// name the file, and both files where evidence and event contradict each other.
-func withEvent(open console.Opener, queries []query.Query, file string, l *factorgraph.Labels) ([]query.Query, error) {
+// addEvents appends, for each query, one with its evidence and the event, which is asked over it. The event is a file
+// or evidence itself. Errors name both files if evidence and event contradict each other.
+func addEvents(open console.Opener, queries []query.Query, file string, l *factorgraph.Labels) ([]query.Query, error) {
 	event, err := loadEvidence(open, file, l)
 	if err != nil {
 		return nil, err
@@ -133,6 +136,7 @@ func withEvent(open console.Opener, queries []query.Query, file string, l *facto
 
 	n := len(queries)
 	for q := range n {
+		// the evidence of both
 		given := queries[q]
 		name := given.EvidenceFile
 		if name == "" {
@@ -148,6 +152,7 @@ func withEvent(open console.Opener, queries []query.Query, file string, l *facto
 			return nil, fault.Wrap(fault.BadInput, fmt.Errorf("%s with %s: %w", name, file, err))
 		}
 
+		// the query of both, over the one of the evidence
 		label := file
 		if given.EvidenceFile != "" {
 			label = given.EvidenceFile + " and " + file

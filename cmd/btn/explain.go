@@ -22,9 +22,9 @@ func (c *explainCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 	return c.run(ctx, t, common, &question{query: c.query})
 }
 
-// query is the question for the assignment.
+// query returns the question for the assignment.
 func (c *explainCmd) query(_ console.Opener, l *factorgraph.Labels) (q query.Query, err error) {
 	q.MPE, q.Best = len(c.Map) == 0, c.Best
-	q.Map, err = variables(l, "--map", c.Map, query.CheckSet)
+	q.Map, err = findVariables(l, "--map", c.Map, query.CheckSet)
 	return q, err
 }

@@ -43,7 +43,7 @@ type fitCmd struct {
 
 // Validate refuses values that the flag types let through; kong calls it.
 func (c *fitCmd) Validate() error {
-	if err := once(c.Model, c.Data, c.Prior, c.HeldOut); err != nil {
+	if err := checkStandardInput(c.Model, c.Data, c.Prior, c.HeldOut); err != nil {
 		return err
 	}
 	switch {
@@ -69,8 +69,9 @@ func (c *fitCmd) Validate() error {
 	return nil
 }
 
-// Run fits and writes the model; the summary goes to standard error where the model goes to standard output.
+// Run fits and writes the model. The summary goes to standard error if the model goes to standard output.
 func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	// the inputs
 	m, err := c.loadStructure(ctx, t)
 	if err != nil {
 		return err
@@ -80,12 +81,14 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 		return err
 	}
 
+	// the workers
 	ctx, remote, closeRemote, err := c.connectToSweep(ctx, t, common, c.Memory)
 	if err != nil {
 		return err
 	}
 	defer closeRemote()
 
+	// the run
 	if err := c.tellUnseen(t, m, in); err != nil {
 		return err
 	}
@@ -93,34 +96,36 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	options := fit.Options{
 		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed, Starts: c.Starts,
 		Prior: in.prior, Counts: in.counts, Count: c.Update != "", HeldOut: in.heldOut,
-		Passed: r.passed, Counted: r.counted, Said: r.said, Ended: r.ended,
+		Passed: r.printStep, Counted: r.showProgress, Said: r.printNote, Ended: r.printStart,
 		Tell: c.telling(func(err error) { r.bar.Clear(); t.Say(err) }),
 	}
 	if err := r.resume(&options, m, in); err != nil {
 		return err
 	}
-	r.begins(in, options.From)
+	r.printBegin(in, options.From)
 	request := wire.Request{
 		Job:      c.AsNATS.Job(console.NewJob(time.Now())),
-		Settings: query.Settings{Method: query.MethodExact, Memory: tables(c.Memory, m)},
+		Settings: query.Settings{Method: query.MethodExact, Memory: tableMemory(c.Memory, m)},
 	}
 	fitted, report, err := fit.Run(ctx, remote, request, m, in.data, options)
 	r.bar.Clear()
 	if err != nil {
 		if r.isSaved {
-			fmt.Fprintf(t.Err, "btn: %s has the last iteration: the same command goes on from it\n", r.state)
+			fmt.Fprintf(t.Err, "btn: %s has the last iteration: the same command goes on from it\n", r.stateFile)
 		}
 		return err
 	}
-	r.judged(&report)
+
+	// the outputs
+	r.printReport(&report)
 	if err := c.checkCounts(in); err != nil {
 		return err
 	}
-	if err := c.write(t, fitted); err != nil {
+	if err := c.writeModel(t, fitted); err != nil {
 		return err
 	}
-	// the state goes before the counts are there: the command after a kill counts the cases once
-	if err := r.finish(); err != nil {
+	// The state is removed before the counts are saved, so that the same command after a kill in between counts the cases once.
+	if err := r.removeState(); err != nil {
 		return err
 	}
 	return c.saveCounts(report.Counts)
@@ -129,22 +134,22 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 // fitRun is a run of the command: what it prints, and the file with its state.
 type fitRun struct {
 	*fitCmd
-	terminal *console.Terminal
-	say      io.Writer
-	bar      *console.Bar // nil where standard error is no terminal
-	weight   float64      // of all cases
-	heldOut  float64      // weight of the cases that are held out
-	adds     bool         // something is added to the counts of the cases
-	told     time.Time    // when progress was said last
-	state    string       // file; empty: the model goes to standard output
-	digest   string       // of what the state depends on
-	isSaved  bool
+	terminal   *console.Terminal
+	say        io.Writer    // for the summary
+	bar        *console.Bar // nil: standard error is no terminal
+	weight     float64      // of all cases
+	heldOut    float64      // the weight of the cases that are held out
+	addsCounts bool         // whether something is added to the counts of the cases
+	toldAt     time.Time    // when progress was told last
+	stateFile  string       // the file of the state; empty: the model goes to standard output, and no state is kept
+	digest     string       // of what the state depends on
+	isSaved    bool         // whether there is a file of the state
 }
 
 // newFitRun returns a run of the command on inputs.
 func newFitRun(c *fitCmd, t *console.Terminal, in fitInputs) *fitRun {
 	r := &fitRun{
-		fitCmd: c, terminal: t, say: t.Out, weight: in.data.Weight, adds: c.addsCounts(in), bar: console.NewBar(t.Err), told: time.Now(),
+		fitCmd: c, terminal: t, say: t.Out, weight: in.data.Weight, addsCounts: c.addsCounts(in), bar: console.NewBar(t.Err), toldAt: time.Now(),
 	}
 	if c.Output == "" {
 		r.say = t.Err
@@ -155,8 +160,8 @@ func newFitRun(c *fitCmd, t *console.Terminal, in fitInputs) *fitRun {
 	return r
 }
 
-// begins prints how many cases there are, and the place that an unfinished run goes on from.
-func (r *fitRun) begins(in fitInputs, from *fit.State) {
+// printBegin prints how many cases there are, and from where an unfinished run goes on.
+func (r *fitRun) printBegin(in fitInputs, from *fit.State) {
 	fmt.Fprintf(r.say, "cases       %d, %d of them distinct", in.data.Rows, in.data.Distinct())
 	if in.data.Weight != float64(in.data.Rows) {
 		fmt.Fprintf(r.say, ", of weight %g together", in.data.Weight)
@@ -166,15 +171,18 @@ func (r *fitRun) begins(in fitInputs, from *fit.State) {
 		fmt.Fprintf(r.say, "earlier     %g cases, from %s\n", in.counts.Weight, r.Update)
 	}
 	if from != nil {
-		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", from.Start+1, from.Iteration, r.state)
+		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", from.Start+1, from.Iteration, r.stateFile)
 	}
 }
 
-// resume has the state kept in a file beside the output, and goes on from the one that is there.
+// resume makes the run keep its state in a file beside the output, and go on from the state in it, if there is one of
+// the same run.
 func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, in fitInputs) error {
 	if r.Output == "" {
 		return nil
 	}
+
+	// the digest of everything that the state depends on
 	graph, err := wire.NewGraph(m)
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
@@ -183,7 +191,7 @@ func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, in fitInputs) erro
 	if err != nil {
 		return err
 	}
-	r.state = r.Output + ".run"
+	r.stateFile = r.Output + ".run"
 	text := fmt.Appendf(nil, "fit 1 %s %s %v %d %d", model, in.data.Digest(), r.Pseudocount, r.Seed, r.Starts)
 	if in.prior != nil {
 		graph, err := wire.NewGraph(in.prior.Model)
@@ -197,30 +205,32 @@ func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, in fitInputs) erro
 		text = fmt.Appendf(text, " prior %s %v", prior, in.prior.Size)
 	}
 	r.digest = wire.Digest(fmt.Appendf(text, " counts %s %v", in.countsDigest, r.Forget))
-	if o.From, err = fit.LoadState(r.state, r.digest); err != nil {
+
+	// the state
+	if o.From, err = fit.LoadState(r.stateFile, r.digest); err != nil {
 		return err
 	}
 	r.isSaved = o.From != nil
 	o.Save = func(s *fit.State) error {
-		err := console.Replace(r.state, 0o666, func(w io.Writer) error { return fit.WriteState(w, r.digest, s) })
+		err := console.Replace(r.stateFile, 0o666, func(w io.Writer) error { return fit.WriteState(w, r.digest, s) })
 		r.isSaved = r.isSaved || err == nil
 		return fault.Wrap(fault.Infrastructure, err)
 	}
 	return nil
 }
 
-// finish removes the state: the model is written.
-func (r *fitRun) finish() error {
-	if err := os.Remove(r.state); r.isSaved && err != nil {
+// removeState removes the file of the state, once the model is written.
+func (r *fitRun) removeState() error {
+	if err := os.Remove(r.stateFile); r.isSaved && err != nil {
 		return fault.Wrap(fault.Infrastructure, err)
 	}
 	return nil
 }
 
-// passed prints an iteration.
-func (r *fitRun) passed(s fit.Step) {
+// printStep prints an iteration.
+func (r *fitRun) printStep(s fit.Step) {
 	r.bar.Clear()
-	r.told = time.Now()
+	r.toldAt = time.Now()
 	trust := ""
 	if !s.Exact {
 		trust = ", an estimate"
@@ -232,25 +242,27 @@ func (r *fitRun) passed(s fit.Step) {
 	fmt.Fprintln(r.say, trust)
 }
 
-// counted shows the weight of the cases of an iteration that are done: a bar on a terminal, else a line every ten seconds.
-func (r *fitRun) counted(iteration int, weight float64) {
+// showProgress shows the weight of the cases of an iteration that are done: as a bar on a terminal, else in a line
+// every ten seconds.
+func (r *fitRun) showProgress(iteration int, weight float64) {
 	text := fmt.Sprintf("iteration %d: %.0f of %.0f cases", iteration, weight, r.weight)
 	if r.bar != nil {
 		r.bar.Draw("", weight, r.weight, text)
-	} else if time.Since(r.told) > 10*time.Second {
-		r.told = time.Now()
+	} else if time.Since(r.toldAt) > 10*time.Second {
+		r.toldAt = time.Now()
 		fmt.Fprintf(r.terminal.Err, "btn: %s\n", text)
 	}
 }
 
-// said passes on what EM does about tables.
-func (r *fitRun) said(text string) {
+// printNote prints what EM says about tables.
+func (r *fitRun) printNote(text string) {
 	r.bar.Clear()
 	fmt.Fprintf(r.terminal.Err, "btn: %s\n", text)
 }
 
-// judged prints which tables were fitted, and how good they are.
-func (r *fitRun) judged(report *fit.Report) {
+// printReport prints which tables were fitted, and how good they are.
+func (r *fitRun) printReport(report *fit.Report) {
+	// the start and the tables
 	if len(report.Starts) > 1 {
 		fmt.Fprintf(r.say, "best        start %d, ln likelihood %.6f\n", report.Start.Start+1, report.Ln)
 	}
@@ -259,9 +271,11 @@ func (r *fitRun) judged(report *fit.Report) {
 		fmt.Fprintf(r.say, "; %d factors in other forms stay as they are", report.Fixed)
 	}
 	fmt.Fprintln(r.say)
-	if text := report.Unreached.Text(r.adds); text != "" {
+	if text := report.Unreached.Text(r.addsCounts); text != "" {
 		fmt.Fprintf(r.terminal.Err, "btn: %s\n", text)
 	}
+
+	// criteria, and the cases that are held out
 	fmt.Fprintf(r.say, "criteria    BIC %.6f, AIC %.6f, of %d parameters: lower is better\n", report.BIC(), report.AIC(), report.Parameters)
 	h := report.HeldOut
 	if h == nil {
@@ -278,8 +292,8 @@ func (r *fitRun) judged(report *fit.Report) {
 	fmt.Fprintf(r.say, "held out    ln likelihood %.6f, %.6f a case%s\n", h.Ln, h.Ln/r.heldOut, trust)
 }
 
-// ended prints how a start ended.
-func (r *fitRun) ended(s fit.Start) {
+// printStart prints how a start ended.
+func (r *fitRun) printStart(s fit.Start) {
 	how := fmt.Sprintf("not converged after %d iterations: --iterations takes it further", s.Iteration)
 	if s.Converged {
 		how = fmt.Sprintf("converged after %d iterations", s.Iteration)
@@ -295,8 +309,8 @@ func (r *fitRun) ended(s fit.Start) {
 	fmt.Fprintf(r.say, "start       %3d  from %s: ln likelihood %.6f, %s\n", s.Start+1, origin, s.Ln, how)
 }
 
-// write writes the model.
-func (c *fitCmd) write(t *console.Terminal, m *factorgraph.Model) error {
+// writeModel writes the model, in the native format to standard output or in the format of the output file's name.
+func (c *fitCmd) writeModel(t *console.Terminal, m *factorgraph.Model) error {
 	if c.Output == "" {
 		return fault.Wrap(fault.Infrastructure, formats.Write(t.Out, formats.JSON, m))
 	}

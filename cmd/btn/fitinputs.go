@@ -19,10 +19,11 @@ import (
 
 // fitInputs are the inputs beside the model.
 type fitInputs struct {
-	data, heldOut *fit.Data
-	prior         *fit.Prior
-	counts        *fit.Counts // of earlier cases, after forgetting; nil: none
-	countsDigest  string      // of the counts in the file, before forgetting; "": there is no file
+	data         *fit.Data   // the cases to fit to
+	heldOut      *fit.Data   // other cases, whose likelihood is computed in the end; nil: none
+	prior        *fit.Prior  // nil: none
+	counts       *fit.Counts // of earlier cases, after forgetting; nil: none
+	countsDigest string      // of the counts in the file, before forgetting; "": there is no file
 }
 
 // loadStructure reads the model, and says which of its tables are unknown.
@@ -44,11 +45,11 @@ func (c *fitCmd) loadStructure(ctx context.Context, t *console.Terminal) (*facto
 
 // readInputs reads all inputs but the model.
 func (c *fitCmd) readInputs(ctx context.Context, t *console.Terminal, m *factorgraph.Model) (in fitInputs, err error) {
-	if in.data, err = c.read(ctx, t, m, c.Data); err != nil {
+	if in.data, err = c.readCases(ctx, t, m, c.Data); err != nil {
 		return in, err
 	}
 	if c.HeldOut != "" {
-		if in.heldOut, err = c.read(ctx, t, m, c.HeldOut); err != nil {
+		if in.heldOut, err = c.readCases(ctx, t, m, c.HeldOut); err != nil {
 			return in, err
 		}
 	}
@@ -68,7 +69,7 @@ func (c *fitCmd) readInputs(ctx context.Context, t *console.Terminal, m *factorg
 	return in, nil
 }
 
-// tellUnseen says what no case observes.
+// tellUnseen says which values and rows no case observes.
 func (c *fitCmd) tellUnseen(t *console.Terminal, m *factorgraph.Model, in fitInputs) error {
 	labels, err := m.Labels()
 	if err != nil {
@@ -85,7 +86,7 @@ func (c *fitCmd) addsCounts(in fitInputs) bool {
 	return c.Pseudocount > 0 || in.prior != nil || in.counts != nil
 }
 
-// loadCounts reads the file of counts, and the digest of the counts. If there is no file they are nil and "".
+// loadCounts reads the file of counts, and returns their digest, too. If there is no file, they are nil and "".
 func (c *fitCmd) loadCounts() (*fit.Counts, string, error) {
 	counts, err := fit.LoadCounts(c.Update)
 	if err != nil || counts == nil {
@@ -98,8 +99,8 @@ func (c *fitCmd) loadCounts() (*fit.Counts, string, error) {
 	return counts, wire.Digest(b.Bytes()), nil
 }
 
-// checkCounts returns an error if the file of counts has other content than in was read from: another run wrote or removed it. A run that
-// writes between this check and saveCounts is not noticed.
+// checkCounts returns an error if the file of counts has changed since this run read it, because another run wrote or
+// removed it. A change between this check and saveCounts is not noticed.
 func (c *fitCmd) checkCounts(in fitInputs) error {
 	if c.Update == "" {
 		return nil
@@ -123,8 +124,8 @@ func (c *fitCmd) saveCounts(counts *fit.Counts) error {
 	return fault.Wrap(fault.Infrastructure, err)
 }
 
-// read reads the cases of a file.
-func (c *fitCmd) read(ctx context.Context, t *console.Terminal, m *factorgraph.Model, name string) (*fit.Data, error) {
+// readCases reads the cases of a file, and says which columns and rows are left out.
+func (c *fitCmd) readCases(ctx context.Context, t *console.Terminal, m *factorgraph.Model, name string) (*fit.Data, error) {
 	labels, err := m.Labels()
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (c *fitCmd) read(ctx context.Context, t *console.Terminal, m *factorgraph.M
 	if err != nil {
 		return nil, fault.New(fault.CodeOf(err), "%s: %w", console.Called(name), err)
 	}
-	tellNoVariables(t, name, in)
+	tellAddedColumns(t, name, in)
 	if data.Left > 0 {
 		for _, wrong := range data.Wrong {
 			fmt.Fprintf(t.Err, "btn: %s: %v\n", console.Called(name), wrong)
@@ -154,9 +155,9 @@ func (c *fitCmd) read(ctx context.Context, t *console.Terminal, m *factorgraph.M
 	return data, nil
 }
 
-// tellNoVariables says which columns are passed over without being asked to, as those that programs add: columns without a name or of
-// numbers of rows.
-func tellNoVariables(t *console.Terminal, name string, in *cases.Reader) {
+// tellAddedColumns says which columns are left out though nobody asked for it: those that programs add, without a name
+// or with numbers of rows.
+func tellAddedColumns(t *console.Terminal, name string, in *cases.Reader) {
 	if columns := in.Added(); len(columns) > 0 {
 		fmt.Fprintf(t.Err, "btn: %s: left out: %s\n", console.Called(name), strings.Join(columns, ", "))
 	}

@@ -20,7 +20,7 @@ const mostFlags = 20
 // commands returns all commands.
 func commands(t *testing.T) []*kong.Node {
 	t.Helper()
-	all, err := parser(&console.Terminal{Name: "btn", Options: []kong.Option{helpTexts}})
+	all, err := newParser(&console.Terminal{Name: "btn", Options: []kong.Option{helpTexts}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestMethodsListsAllSettings(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	for _, s := range settings() {
+	for _, s := range allSettings() {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(s.Name) + ` +` + s.Default + ` `).MatchString(stdout) {
 			t.Errorf("no %s in\n%s", s.Name, stdout)
 		}
@@ -113,7 +113,7 @@ func TestMethodsListsAllSettings(t *testing.T) {
 			of = s.Methods[0]
 		}
 		got := query.Settings{Method: of}
-		if err := setting.Apply(settings(), &got, []string{s.Name + "=" + s.Default}); err != nil {
+		if err := setting.Apply(allSettings(), &got, []string{s.Name + "=" + s.Default}); err != nil {
 			t.Error(err)
 		}
 		if want := (query.Settings{Method: of}).WithDefaults(); got.WithDefaults() != want {

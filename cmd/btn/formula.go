@@ -25,23 +25,24 @@ func formulaOf(m *factorgraph.Model) *factorgraph.Model {
 	return nil
 }
 
-// conflict says which observations contradict each other, as literals if the model is a formula.
-func (p *printer) conflict(c *query.Conflict) string {
+// conflictText says which observations contradict each other. They are literals if the model is a formula.
+func (p *printer) conflictText(c *query.Conflict) string {
 	if p.formula == nil {
 		return cases.Impossible(c)
 	}
 	literals := make([]string, len(c.Observations))
 	for k, o := range c.Observations {
 		if literals[k] = "the weights of " + p.names.Variable(o.Variable); o.Value != nil {
-			literals[k] = p.observation(factorgraph.Observation{Var: o.Variable, Value: *o.Value})
+			literals[k] = p.observationText(factorgraph.Observation{Var: o.Variable, Value: *o.Value})
 		}
 	}
 	return strings.Join(literals, " with ")
 }
 
-// contradiction lists the clauses of a formula without a solution that contradict each other, with their lines, if propagation shows which.
-func (p *printer) contradiction(r *query.Result) string {
-	q := p.query(r)
+// contradictionText lists the clauses of a formula without a solution that contradict each other, with their lines. It
+// is "" if the model is no formula, or if propagation does not show which clauses they are.
+func (p *printer) contradictionText(r *query.Result) string {
+	q := p.queryOf(r)
 	if p.formula == nil || q == nil {
 		return ""
 	}
@@ -52,7 +53,7 @@ func (p *printer) contradiction(r *query.Result) string {
 			list = append(list, fmt.Sprintf("and %d more", len(clauses)-k))
 			break
 		}
-		list = append(list, p.clause(j))
+		list = append(list, p.clauseText(j))
 	}
 	switch len(clauses) {
 	case 0:
@@ -63,8 +64,8 @@ func (p *printer) contradiction(r *query.Result) string {
 	return strings.Join(list, "; ") + " contradict each other"
 }
 
-// clause writes the literals of a clause by the names of variables, and its line.
-func (p *printer) clause(j int) string {
+// clauseText writes the literals of clause j by the names of variables, and its line.
+func (p *printer) clauseText(j int) string {
 	literals, _ := dimacs.Literals(p.formula.Factors[j])
 	words := make([]string, 0, mostLiterals+1)
 	for k, l := range literals {
@@ -72,7 +73,7 @@ func (p *printer) clause(j int) string {
 			words = append(words, fmt.Sprintf("and %d more", len(literals)-k))
 			break
 		}
-		words = append(words, p.observation(factorgraph.Observation{Var: max(l, -l) - 1, Value: min(max(l, 0), 1)}))
+		words = append(words, p.observationText(factorgraph.Observation{Var: max(l, -l) - 1, Value: min(max(l, 0), 1)}))
 	}
 	text := strings.Join(words, " ")
 	if len(words) == 0 {

@@ -37,10 +37,12 @@ type gatewayFlags struct {
 	Insecure bool          `help:"Listen where other machines reach it although nobody has to identify themselves."`
 }
 
-// open refuses an address in reach of other machines without --keys or --insecure. No address is the loopback.
-func (f gatewayFlags) open(listen string) error {
+// checkOpen refuses an address that other machines reach, unless --keys or --insecure is given. An empty address is
+// this machine's own.
+func (f gatewayFlags) checkOpen(listen string) error {
 	host, _, err := net.SplitHostPort(listen)
-	if f.Insecure || f.Keys != "" || listen == "" || err == nil && connect.OwnHost(host) {
+	isOwnHost := listen == "" || err == nil && connect.OwnHost(host)
+	if f.Insecure || f.Keys != "" || isOwnHost {
 		return nil
 	}
 	return fault.New(fault.BadInput,
@@ -48,8 +50,8 @@ func (f gatewayFlags) open(listen string) error {
 			"it needs --keys, or --insecure where only trusted clients reach it", listen)
 }
 
-// gateway makes one over a connection.
-func (f gatewayFlags) gateway(
+// newGateway returns the gateway of the flags over a connection.
+func (f gatewayFlags) newGateway(
 	c gateway.Connection, tenants *admission.File, logger *slog.Logger, registry prometheus.Registerer,
 ) (*gateway.Gateway, error) {
 	var keys *gateway.Keys
@@ -59,7 +61,7 @@ func (f gatewayFlags) gateway(
 			return nil, err
 		}
 	}
-	shown, err := connect.Serving("--tls", f.TLSCert, f.TLSKey)
+	tlsConfig, err := connect.Serving("--tls", f.TLSCert, f.TLSKey)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +71,7 @@ func (f gatewayFlags) gateway(
 	}
 	return gateway.New(gateway.Config{
 		Audit:   audit,
-		Connect: c, Keys: keys, Tenants: tenants, Hosts: f.HostName, Log: logger, Metrics: registry, TLS: shown,
+		Connect: c, Keys: keys, Tenants: tenants, Hosts: f.HostName, Log: logger, Metrics: registry, TLS: tlsConfig,
 		Limits: gateway.Limits{Body: int64(f.MaxBody), Patience: f.Patience, Rate: f.Rate},
 	})
 }
@@ -80,12 +82,12 @@ const noGateway = "off"
 // usualPort is the default port of a gateway.
 const usualPort = "8080"
 
-// beside starts the gateway of `btn up`: at an address, or without one at the usual port of this machine, and any other where
-// that is taken.
-func (f gatewayFlags) beside(
+// startBeside starts the gateway of `btn up` at an address. Without one it takes the usual port of this machine, and
+// any other port if that is taken.
+func (f gatewayFlags) startBeside(
 	listen string, nc *nats.Conn, tenants *admission.File, logger *slog.Logger, registry prometheus.Registerer,
 ) (*gateway.Server, error) {
-	g, err := f.gateway(gateway.Connection{NC: nc}, tenants, logger, registry)
+	g, err := f.newGateway(gateway.Connection{NC: nc}, tenants, logger, registry)
 	if err != nil {
 		return nil, err
 	}
@@ -111,22 +113,24 @@ type gatewayCmd struct {
 // Run serves until it is interrupted.
 func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
-	if err := c.open(c.Listen); err != nil {
+	if err := c.checkOpen(c.Listen); err != nil {
 		return err
 	}
 	tenants, err := admission.Open(c.Tenants, logger)
 	if err != nil {
 		return err
 	}
-	b, err := c.link("btn-gateway", logger)
+	b, err := c.openBus("btn-gateway", logger)
 	if err != nil {
 		return err
 	}
 	defer b.Conn.NC.Close()
+
+	// the gateway
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(telemetry.BuildInfo(), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	g, err := c.gateway(gateway.Connection{
+	g, err := c.newGateway(gateway.Connection{
 		NC: b.Conn.NC, API: b.Conn.API, Tenant: c.AsNATS.Tenant, Keys: c.Signing,
 	}, tenants, logger, registry)
 	if err != nil {
@@ -137,6 +141,8 @@ func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *confi
 		return err
 	}
 	defer s.Close()
+
+	// its own metrics and health
 	if c.HTTP != "" {
 		server, err := telemetry.Serve(c.HTTP, registry, func() error { return streams.Healthy(ctx, b.Conn) })
 		if err != nil {

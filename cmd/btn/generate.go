@@ -46,11 +46,11 @@ type isingCmd struct {
 
 // Run writes the model in UAI form.
 func (c *isingCmd) Run(t *console.Terminal) error {
-	return c.write(t, uai.Write)(c.model())
+	return c.writer(t, uai.Write)(c.drawModel())
 }
 
-// model draws the model that the flags describe.
-func (c *isingCmd) model() (*factorgraph.Model, error) {
+// drawModel draws the model that the flags describe.
+func (c *isingCmd) drawModel() (*factorgraph.Model, error) {
 	o := generate.Ising{Delta: c.Delta, Attractive: c.Attractive, Seed: c.Seed, Domain: c.Domain}
 	switch c.Shape {
 	case "grid":
@@ -81,7 +81,7 @@ type randomCmd struct {
 
 // Run writes the model in UAI form.
 func (c *randomCmd) Run(t *console.Terminal) error {
-	return c.write(t, uai.Write)(generate.Random(generate.RandomOptions{
+	return c.writer(t, uai.Write)(generate.Random(generate.RandomOptions{
 		Variables: c.Variables, Degree: c.Degree, Arity: c.Arity, MinDomain: c.MinDomain,
 		MaxDomain: c.MaxDomain, Strength: c.Strength, Seed: c.Seed,
 	}))
@@ -101,7 +101,7 @@ type constraintsCmd struct {
 
 // Run writes the model in UAI form.
 func (c *constraintsCmd) Run(t *console.Terminal) error {
-	return c.write(t, uai.Write)(generate.Constraints(generate.ConstraintOptions{
+	return c.writer(t, uai.Write)(generate.Constraints(generate.ConstraintOptions{
 		Variables: c.Variables, Constraints: c.Constraints, Domain: c.Domain, Arity: c.Arity,
 		Forbidden: c.Forbidden, Strength: c.Strength, Seed: c.Seed,
 	}))
@@ -124,6 +124,8 @@ func (c *friendsCmd) Run(t *console.Terminal) error {
 	o.Mean = c.Mean
 	o.Peers = c.Peers
 	m, err := o.Model()
+
+	// the evidence first
 	if c.Evidence != "" && err == nil {
 		e, err := o.Know(c.Known, c.Seed)
 		if err != nil {
@@ -134,7 +136,7 @@ func (c *friendsCmd) Run(t *console.Terminal) error {
 			return err
 		}
 	}
-	return c.write(t, modeljson.Encode)(m, err)
+	return c.writer(t, modeljson.Encode)(m, err)
 }
 
 // pottsCmd writes Curie–Potts models.
@@ -151,7 +153,7 @@ type pottsCmd struct {
 
 // Run writes the model in native form.
 func (c *pottsCmd) Run(t *console.Terminal) error {
-	return c.write(t, modeljson.Encode)(generate.Potts{
+	return c.writer(t, modeljson.Encode)(generate.Potts{
 		Size: c.Size, Values: c.Values, Groups: c.Groups, Shared: c.Shared, Coupling: c.Coupling, Field: c.Field, Seed: c.Seed,
 	}.Model())
 }
@@ -165,7 +167,7 @@ type leavesCmd struct {
 
 // Run writes the model in native form.
 func (c *leavesCmd) Run(t *console.Terminal) error {
-	return c.write(t, modeljson.Encode)(generate.Leaves(c.Leaves, c.Seed))
+	return c.writer(t, modeljson.Encode)(generate.Leaves(c.Leaves, c.Seed))
 }
 
 // latentCmd draws models of dense tables with structure that the file does not declare.
@@ -183,14 +185,14 @@ type latentCmd struct {
 
 // Run writes the model in UAI form.
 func (c *latentCmd) Run(t *console.Terminal) error {
-	return c.write(t, uai.Write)(generate.Latent{
+	return c.writer(t, uai.Write)(generate.Latent{
 		Family: c.Family, Variables: c.Variables, Rank: c.Rank, Values: c.Values, Coupling: c.Coupling,
 		Field: c.Field, Noise: c.Noise, Seed: c.Seed,
 	}.Model())
 }
 
-// write streams a model in the form of an encoder.
-func (d *destination) write(
+// writer returns a function that writes a model in the form of an encoder, or returns the error of its making.
+func (d *destination) writer(
 	t *console.Terminal, encode func(io.Writer, *factorgraph.Model) error,
 ) func(*factorgraph.Model, error) error {
 	return func(m *factorgraph.Model, err error) error {
@@ -201,7 +203,8 @@ func (d *destination) write(
 	}
 }
 
-// stream writes to the destination: the text of a large model is never in memory, and a file is there when it is whole.
+// stream writes to the destination as it comes, so that the text of a large model is never in memory. A file is there
+// only once it is whole.
 func (d *destination) stream(t *console.Terminal, write func(io.Writer) error) error {
 	if d.Out == "" {
 		return fault.Wrap(fault.Infrastructure, write(t.Out))

@@ -39,10 +39,10 @@ type inferCmd struct {
 
 // Validate refuses two forms of output at once; kong calls it.
 func (c *inferCmd) Validate() error {
-	for _, given := range []struct {
-		flag string
-		is   bool
-		why  string
+	for _, other := range []struct {
+		flag    string
+		isGiven bool
+		why     string
 	}{
 		{"--json", c.JSON, "there is one output"},
 		{"--event", c.Event != "", "a solution file has no place for P(event)"},
@@ -51,8 +51,8 @@ func (c *inferCmd) Validate() error {
 		{"--gradients", c.Gradients, "a solution file has no place for derivatives"},
 		{"--queries", c.Queries != "", "a solution file has one answer"},
 	} {
-		if given.is && c.Format == "uai" {
-			return fmt.Errorf("%s and --format uai exclude each other: %s", given.flag, given.why)
+		if other.isGiven && c.Format == "uai" {
+			return fmt.Errorf("%s and --format uai exclude each other: %s", other.flag, other.why)
 		}
 	}
 	return c.validate(&c.requestFlags)
@@ -83,21 +83,22 @@ type answering struct {
 	Bits    bool `help:"Logarithms to the base 2, in bits, and not natural ones." group:"output"`
 	placeFlags
 
-	needs   string             // as of the printer
-	csv     bool               // samples as a CSV file
-	top     int                // observations that are ranked; 0: as many as usual
-	names   query.Names        // of the model
-	isBayes bool               // Z is P(evidence)
-	formula *factorgraph.Model // the model, if it is one
-	unasked bool               // no query is about variables: posteriors are shown where they are cheap
-	prior   bool               // the last query has no evidence, for comparison
+	needs     string             // as of the printer
+	csv       bool               // samples as a CSV file
+	top       int                // observations that are ranked; 0: as many as usual
+	names     query.Names        // of the model
+	isBayes   bool               // Z is P(evidence)
+	formula   *factorgraph.Model // the model, if it is one
+	unasked   bool               // no query is about variables: posteriors are shown where they are cheap
+	asksPrior bool               // the last query has no evidence, for comparison
 }
 
-// run answers the model and prints one result per query.
+// run answers the questions and prints one result per query.
 func (c *answering) run(ctx context.Context, t *console.Terminal, common *config.Common, ask *question) error {
+	// the answer
 	p := &printer{out: t.Out, model: c.Model, json: c.JSON, uai: ask.uai}
 	job := c.AsNATS.Job(console.NewJob(time.Now()))
-	inTime, end := c.inTime(ctx, t.Began)
+	inTime, end := c.untilDeadline(ctx, t.Began)
 	defer end()
 	results, queries, err := c.answer(inTime, t, common, job, ask)
 	if err != nil {
@@ -110,15 +111,16 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 		if !c.JSON || errors.Is(err, context.Canceled) {
 			return err
 		}
-		asked := max(1, len(c.Evid))
+		queryCount := max(1, len(c.Evid))
 		if ask.event != "" {
-			asked *= 2
+			queryCount *= 2
 		}
-		results = stage.Failed(job, asked, err, "btn") // --json prints an object in any case
+		results = stage.Failed(job, queryCount, err, "btn") // --json prints an object in any case
 	}
 
+	// print it
 	p.queries, p.labels, p.actions, p.unasked = queries, c.labels, ask.actions, c.unasked
-	if c.prior {
+	if c.asksPrior {
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
 	}
 	p.names, p.isBayes, p.formula, p.verbose, p.model = c.names, c.isBayes, c.formula, c.Verbose, c.Model
@@ -126,16 +128,17 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 	return p.printAll(results, t.Err)
 }
 
-// inTime is ctx up to the deadline of the request and its grace later, counted from when the command began.
-func (c *answering) inTime(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
+// untilDeadline returns ctx with an end: the deadline of the request and its grace later, counted from when the command
+// began.
+func (c *answering) untilDeadline(ctx context.Context, began time.Time) (context.Context, context.CancelFunc) {
 	if c.Deadline == 0 {
 		return context.WithCancel(ctx)
 	}
 	return context.WithDeadline(ctx, began.Add(c.Deadline+c.grace()))
 }
 
-// grace is how long after the job's deadline, which is itself an answer, the command waits: the workers of its own process may have little
-// of a processor.
+// grace returns how long after the job's deadline the command waits, since the answer comes at the deadline and a busy
+// machine may be slow to bring it.
 func (c *answering) grace() time.Duration {
 	if c.server().address() != "" {
 		return time.Second
@@ -143,26 +146,27 @@ func (c *answering) grace() time.Duration {
 	return 30 * time.Second
 }
 
-// lateError says that no answer came in time.
+// lateError returns the error that no answer came in time.
 func (c *answering) lateError() error {
 	return fault.New(fault.Deadline, "no answer %s after the deadline: do workers run, and have they a processor?", c.grace())
 }
 
-// ask reads the model and the queries.
-func (c *answering) ask(ctx context.Context, t *console.Terminal, job string, what *question) (wire.Request, error) {
+// prepare reads the model and the queries, and returns the job.
+func (c *answering) prepare(ctx context.Context, t *console.Terminal, job string, what *question) (wire.Request, error) {
 	m, queries, err := c.load(ctx, t, c.server(), what)
 	if err != nil {
 		return wire.Request{}, err
 	}
 	c.names, c.isBayes, c.formula = query.Names{Variables: m.Names, States: m.States}, bayesnet.IsNormalised(m), formulaOf(m)
-	return c.message(job, m, c.posteriors(ctx, m, queries, what))
+	return c.newMessage(job, m, c.addMarginals(ctx, m, queries, what))
 }
 
-// answer loads, submits and waits.
+// answer loads the model, submits the job and waits for its results.
 func (c *answering) answer(
 	ctx context.Context, t *console.Terminal, common *config.Common, job string, what *question,
 ) (results []query.Result, queries []query.Query, err error) {
-	message, err := console.Promptly(ctx, func() (wire.Request, error) { return c.ask(ctx, t, job, what) })
+	// the request
+	message, err := console.Promptly(ctx, func() (wire.Request, error) { return c.prepare(ctx, t, job, what) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -170,6 +174,8 @@ func (c *answering) answer(
 	if file := queries[0].EvidenceFile; len(c.Evid) == 0 && what.queries == "" && file != "" && !c.JSON {
 		fmt.Fprintf(t.Err, "btn: using the evidence in %s (--evid none turns that off)\n", file)
 	}
+
+	// the workers
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	provider, flush, err := export.Traces(ctx, "btn", logger)
 	if err != nil {
@@ -183,50 +189,57 @@ func (c *answering) answer(
 		return nil, nil, err
 	}
 	defer closeRemote()
+
+	// its progress
 	start := time.Now()
 	var say io.Writer
 	if !c.JSON {
 		say = t.Err
 	}
-	stop, bar, err := watch(remote, job, say, nil)
+	stop, bar, err := watchJob(remote, job, say, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer bar.Clear()
 	defer stop()
-	left, err := c.remaining(t.Began)
+	timeLeft, err := c.remaining(t.Began)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	message.DeadlineMS = milliseconds(left)
-	waits := ctx
-	if left > 0 {
-		late, over := context.WithTimeout(ctx, left+c.grace())
-		defer over()
-		waits = late
+	// submit it and wait
+	message.DeadlineMS = milliseconds(timeLeft)
+	waitCtx := ctx
+	if timeLeft > 0 {
+		timed, cancel := context.WithTimeout(ctx, timeLeft+c.grace())
+		defer cancel()
+		waitCtx = timed
 	}
-	answer, err := console.Promptly(waits, func() (*wire.Answer, error) {
-		if _, err := remote.Submit(waits, message); err != nil {
+	answer, err := console.Promptly(waitCtx, func() (*wire.Answer, error) {
+		if _, err := remote.Submit(waitCtx, message); err != nil {
 			return nil, err
 		}
-		return remote.WaitTelling(waits, job, c.telling(func(err error) { bar.Clear(); t.Say(err) }))
+		return remote.WaitTelling(waitCtx, job, c.telling(func(err error) { bar.Clear(); t.Say(err) }))
 	})
-	if err != nil && ctx.Err() == nil && waits.Err() != nil {
+
+	// why there is no answer
+	if err != nil && ctx.Err() == nil && waitCtx.Err() != nil {
 		err = c.lateError()
 	}
 	if cause := context.Cause(ctx); err != nil && cause != ctx.Err() {
 		err = cause // the workers ended
 	}
-	// nobody waits any more: tell the workers
-	if err != nil && c.server().address() != "" && errors.Is(ctx.Err(), context.Canceled) {
-		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), console.Patience)
+	wasInterrupted := errors.Is(ctx.Err(), context.Canceled)
+	if err != nil && c.server().address() != "" && wasInterrupted { // nobody waits any more: tell the workers
+		cancelCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), console.Patience)
 		defer cancel()
-		err = errors.Join(err, remote.Cancel(tell, job, "interrupted"))
+		err = errors.Join(err, remote.Cancel(cancelCtx, job, "interrupted"))
 	}
 	if err != nil {
 		return nil, nil, err
 	}
+
+	// the results
 	results = answer.Results
 	if e := answer.Error; answer.Status != wire.StatusOK && len(results) == 0 {
 		results = stage.Failed(job, len(queries), fault.New(e.Code, "%s", e.Message), e.Stage)
@@ -243,13 +256,13 @@ func (c *answering) answer(
 	return results, queries, nil
 }
 
-// server is where the workers are.
+// server returns the server of the workers, whose address is "" if they are in this process.
 func (c *placeFlags) server() natsFlag {
 	return natsFlag{serverFlags{c.NATS, c.AsNATS}, c.Signing}
 }
 
-// telling returns the listener for warnings that nobody serves a job: nil for workers in this process, which
-// serve it however busy the machine is.
+// telling returns say as the listener for the warning that nobody serves a job. It is nil if the workers are in this
+// process, which serve it however busy the machine is.
 func (c *placeFlags) telling(say func(error)) func(error) {
 	if c.server().address() == "" {
 		return nil
@@ -257,12 +270,14 @@ func (c *placeFlags) telling(say func(error)) func(error) {
 	return say
 }
 
-// connect reaches running workers, or starts the embedded stack within memory, with room for streams. The context that it returns
-// ends, with the reason as its cause, when the workers of the stack do.
+// connect connects to running workers, or starts the embedded stack within memory, with room for streams. The context
+// that it returns ends when the workers of the stack do, with the reason as its cause. The function ends the connection
+// or the stack.
 func (c *placeFlags) connect(
 	ctx context.Context, t *console.Terminal, logger *slog.Logger, provider trace.TracerProvider,
 	memory config.Size, room pipeline.Streams,
 ) (context.Context, *client.Client, func(), error) {
+	// running workers
 	if c.server().address() != "" {
 		remote, err := c.server().dial()
 		if err != nil {
@@ -270,8 +285,10 @@ func (c *placeFlags) connect(
 		}
 		return ctx, remote, remote.Close, nil
 	}
+
+	// the embedded stack
 	t.CheckRedis(ctx, c.Redis)
-	stack, err := c.stack(ctx, logger, provider, room)
+	stack, err := c.startStack(ctx, logger, provider, room)
 	if err != nil {
 		return ctx, nil, nil, err
 	}
@@ -290,7 +307,7 @@ func (c *placeFlags) connect(
 // sweepRoom is for the streams of a process that sweeps: its answers are soon forgotten.
 var sweepRoom = pipeline.Streams{MaxBytes: 512 << 20, KeepAtLeast: 5 * time.Second}
 
-// connectToSweep is connect for many jobs one after the other, traced until the returned function is called.
+// connectToSweep is connect for many jobs one after another, traced until the returned function is called.
 func (c *placeFlags) connectToSweep(
 	ctx context.Context, t *console.Terminal, common *config.Common, memory config.Size,
 ) (context.Context, *client.Client, func(), error) {
@@ -311,9 +328,9 @@ func (c *placeFlags) connectToSweep(
 // machine with much else to do may leave a heartbeat waiting for seconds.
 const ownAckWait = time.Minute
 
-// stack starts the embedded stack, with room for streams. Nobody else has jobs there, so that its consumers are
-// nine, over all lanes: 84 take longer than a small model.
-func (c *placeFlags) stack(
+// startStack starts the embedded stack, with room for streams. Since nobody else has jobs there, its consumers are
+// nine, each over all lanes: 84 take longer than a small model.
+func (c *placeFlags) startStack(
 	ctx context.Context, logger *slog.Logger, provider trace.TracerProvider, room pipeline.Streams,
 ) (*console.Stack, error) {
 	room.OneConsumer, room.AckWait = true, ownAckWait
@@ -322,9 +339,9 @@ func (c *placeFlags) stack(
 	})
 }
 
-// watch shows the progress of a job, and the messages of its stages: as a bar if out is a terminal; else news, which may be nil, is told.
-// A nil out shows nothing.
-func watch(c *client.Client, job string, out io.Writer, news func(wire.Progress)) (stop func(), bar *console.Bar, err error) {
+// watchJob shows the progress of a job and the messages of its stages, as a bar if out is a terminal; else it calls
+// news, unless that is nil. If out is nil, it shows nothing.
+func watchJob(c *client.Client, job string, out io.Writer, news func(wire.Progress)) (stop func(), bar *console.Bar, err error) {
 	if out == nil {
 		return func() {}, nil, nil
 	}
@@ -332,21 +349,21 @@ func watch(c *client.Client, job string, out io.Writer, news func(wire.Progress)
 	stop, err = c.Watch(job, func(p wire.Progress) {
 		if p.Text != "" {
 			bar.Clear()
-			fmt.Fprintf(out, "btn: %s\n", strings.ReplaceAll(plain(p.Text), "\n", "\nbtn: "))
+			fmt.Fprintf(out, "btn: %s\n", strings.ReplaceAll(inPlainWords(p.Text), "\n", "\nbtn: "))
 		}
 		if bar == nil && news != nil {
 			news(p)
 		}
-		draw(bar, p)
+		drawProgress(bar, p)
 	})
 	return stop, bar, err
 }
 
-// draw draws the stage of a job, and the number of its tasks that are done.
-func draw(bar *console.Bar, p wire.Progress) {
-	of := "…"
+// drawProgress draws the stage of a job, and how many of its tasks are done.
+func drawProgress(bar *console.Bar, p wire.Progress) {
+	count := "…"
 	if p.Total > 0 {
-		of = fmt.Sprintf("%d/%d", p.Done, p.Total)
+		count = fmt.Sprintf("%d/%d", p.Done, p.Total)
 	}
-	bar.Draw(p.Stage+" ", float64(p.Done), float64(p.Total), of)
+	bar.Draw(p.Stage+" ", float64(p.Done), float64(p.Total), count)
 }

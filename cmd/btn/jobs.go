@@ -36,12 +36,13 @@ type natsFlag struct {
 	Signing seal.Flags `embed:"" group:"connection"`
 }
 
-// address is where the server is, "" for none.
+// address returns the address of the server, "" if there is none.
 func (f serverFlags) address() string { return bus.Server(f.NATS, f.AsNATS.Context) }
 
+// dial returns a client of the server.
 func (f natsFlag) dial() (*client.Client, error) { return console.Dial(f.NATS, f.AsNATS, f.Signing) }
 
-// withClient does something with a client of the server.
+// withClient calls do with a client of the server, and closes it.
 func (f natsFlag) withClient(do func(*client.Client) error) error {
 	remote, err := f.dial()
 	if err != nil {
@@ -51,9 +52,9 @@ func (f natsFlag) withClient(do func(*client.Client) error) error {
 	return do(remote)
 }
 
-// withBus does something with a connection that has no client around it.
+// withBus calls do with a connection to the server that has no client around it, and closes it.
 func (f serverFlags) withBus(name string, logger *slog.Logger, do func(*bus.Bus) error) error {
-	b, err := f.link(name, logger)
+	b, err := f.openBus(name, logger)
 	if err != nil {
 		return err
 	}
@@ -61,18 +62,19 @@ func (f serverFlags) withBus(name string, logger *slog.Logger, do func(*bus.Bus)
 	return do(b)
 }
 
-// withOperator is withBus for the commands of operators. It says so where the user is a tenant's, or sees no streams.
+// withOperator is withBus for the commands of operators. It returns errOperators for a user who sees no streams, as a
+// tenant's.
 func (f serverFlags) withOperator(ctx context.Context, name string, logger *slog.Logger, do func(*bus.Bus) error) error {
 	return f.withBus(name, logger, func(b *bus.Bus) error {
-		if err := f.mayOperate(ctx, b); err != nil {
+		if err := f.checkOperator(ctx, b); err != nil {
 			return err
 		}
 		return do(b)
 	})
 }
 
-// mayOperate returns errOperators for a tenant's user, by its settings or by what the server says about its streams.
-func (f serverFlags) mayOperate(ctx context.Context, b *bus.Bus) error {
+// checkOperator returns errOperators for a tenant's user, by the settings or by what the server says about its streams.
+func (f serverFlags) checkOperator(ctx context.Context, b *bus.Bus) error {
 	if f.AsNATS.Tenant != "" {
 		return errOperators
 	}
@@ -88,8 +90,9 @@ func (f serverFlags) mayOperate(ctx context.Context, b *bus.Bus) error {
 var errOperators = fault.New(fault.BadInput, "this takes the operator's user, whose settings btn keys writes "+
 	"(--config DIR/operator.json): the user that is given sees no streams, as a tenant's")
 
-// link connects without a client around it, as an operator or a client, and logs if there is a logger. Close its NC in the end.
-func (f serverFlags) link(name string, logger *slog.Logger) (*bus.Bus, error) {
+// openBus connects to the server without a client around the connection. It logs to the logger unless that is nil. The
+// caller closes Conn.NC.
+func (f serverFlags) openBus(name string, logger *slog.Logger) (*bus.Bus, error) {
 	options, err := f.AsNATS.Options()
 	if err != nil {
 		return nil, err
@@ -127,7 +130,7 @@ func (c *submitCmd) Run(ctx context.Context, t *console.Terminal) error {
 		c.Job = console.NewJob(time.Now())
 	}
 	c.Job = c.AsNATS.Job(c.Job)
-	message, err := c.message(c.Job, m, queries)
+	message, err := c.newMessage(c.Job, m, queries)
 	if err != nil {
 		return err
 	}
@@ -157,9 +160,11 @@ func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
 		p := &printer{out: t.Out, job: c.Job, json: c.JSON, verbose: c.Verbose, bits: c.Bits}
 		if !c.JSON {
-			p.read(ctx, remote)
+			p.readRequest(ctx, remote)
 		}
-		stop, bar, err := watch(remote, c.Job, t.Err, c.news(t.Err))
+
+		// its progress
+		stop, bar, err := watchJob(remote, c.Job, t.Err, c.stagePrinter(t.Err))
 		if err != nil {
 			return err
 		}
@@ -167,6 +172,8 @@ func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 		if _, err := remote.Answer(ctx, c.Job); bar == nil && errors.Is(err, client.ErrNotFound) {
 			fmt.Fprintf(t.Err, "btn: %s: no answer yet\n", c.Job)
 		}
+
+		// its answer
 		wait, cancel := ctx, context.CancelFunc(func() {})
 		if c.Timeout > 0 {
 			wait, cancel = context.WithTimeout(ctx, c.Timeout)
@@ -189,8 +196,8 @@ func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 	})
 }
 
-// news returns a listener that says in which stage the job is, a line per stage.
-func (c *watchCmd) news(out io.Writer) func(wire.Progress) {
+// stagePrinter returns a function that prints a line whenever the job is in another stage.
+func (c *watchCmd) stagePrinter(out io.Writer) func(wire.Progress) {
 	last := ""
 	return func(p wire.Progress) {
 		if p.Stage == last {
@@ -205,14 +212,16 @@ func (c *watchCmd) news(out io.Writer) func(wire.Progress) {
 	}
 }
 
-// read takes queries and names from the job's request, if it is stored and can be read.
-func (p *printer) read(ctx context.Context, remote *client.Client) {
+// readRequest takes queries and names from the job's request, if it is stored and can be read.
+func (p *printer) readRequest(ctx context.Context, remote *client.Client) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	request, err := remote.Request(ctx, p.job)
 	if err != nil {
 		return
 	}
+
+	// the model
 	var m *factorgraph.Model
 	if request.ModelDigest != "" {
 		m, err = fetchModel(ctx, remote, request.ModelDigest)
@@ -227,6 +236,8 @@ func (p *printer) read(ctx context.Context, remote *client.Client) {
 	}
 	p.names, p.queries = query.Names{Variables: m.Names, States: m.States}, request.Queries
 	p.isBayes, p.formula = bayesnet.IsNormalised(m), formulaOf(m)
+
+	// evidence that is a text
 	for i := range p.queries {
 		q := &p.queries[i]
 		if e, err := named.Evidence(p.labels, q.Evid); q.Evid != "" && err == nil {
@@ -246,7 +257,7 @@ type cancelCmd struct {
 // Run cancels and prints how the job ended: a job that had its answer keeps it.
 func (c *cancelCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
-		err := c.audited(c.serverFlags, telemetry.ActCancel, c.Job, func() error { return remote.Cancel(ctx, c.Job, c.Reason) })
+		err := c.runAudited(c.serverFlags, telemetry.ActCancel, c.Job, func() error { return remote.Cancel(ctx, c.Job, c.Reason) })
 		if err != nil {
 			return err
 		}

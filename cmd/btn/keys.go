@@ -24,6 +24,7 @@ type keysCmd struct {
 
 // Run writes the missing files and prints the steps for their use.
 func (c *keysCmd) Run(t *console.Terminal) error {
+	// change keys
 	var done []string // sentences about the changes
 	for _, change := range []struct {
 		step  access.Step
@@ -33,13 +34,17 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 			if err := access.Change(c.Dir, name, change.step); err != nil {
 				return err
 			}
-			done = append(done, c.changed(name, change.step))
+			done = append(done, c.describeChange(name, change.step))
 		}
 	}
+
+	// write what is missing
 	fresh, err := access.Write(c.Dir, c.At, c.Tenant, c.Limits)
 	if err != nil {
 		return err
 	}
+
+	// say what was done, and how to go on
 	for _, text := range done {
 		fmt.Fprintln(t.Out, text)
 	}
@@ -57,9 +62,9 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 	return nil
 }
 
-// changed says what a step did with the keys of a user, of messages or of answers, and what is to be done next.
-func (c *keysCmd) changed(name string, step access.Step) string {
-	share := map[string]map[access.Step]string{ // what is to be given to whom, in order that the step takes effect
+// describeChange says what a step did with the keys of a user, of messages or of answers, and what is to be done next.
+func (c *keysCmd) describeChange(name string, step access.Step) string {
+	handOver := map[string]map[access.Step]string{ // by step, what is to be given to whom, so that the step takes effect
 		access.Messages: {
 			access.Rotate: access.MessageKeys + " to all its users",
 			access.Use:    access.MessageKeys + " to all its users",
@@ -72,8 +77,8 @@ func (c *keysCmd) changed(name string, step access.Step) string {
 		},
 	}[name]
 	expiry := "when all that the old one signed has expired (24 h, btn setup --keep)"
-	if share == nil {
-		share = map[access.Step]string{
+	if isUsers := handOver == nil; isUsers {
+		handOver = map[access.Step]string{
 			access.Rotate: access.ConfigFile + " to the server, and reload it",
 			access.Use:    "the file of seeds to " + name + ", and restart its processes, one after the other",
 			access.Retire: access.ConfigFile + " to the server, and reload it",
@@ -86,11 +91,11 @@ func (c *keysCmd) changed(name string, step access.Step) string {
 	}
 	switch step {
 	case access.Rotate:
-		return fmt.Sprintf("%s: a second key is accepted. Next: give %s; then %s --use %s", name, share[step], command, name)
+		return fmt.Sprintf("%s: a second key is accepted. Next: give %s; then %s --use %s", name, handOver[step], command, name)
 	case access.Use:
 		return fmt.Sprintf("%s: the second key is used, the first is accepted. Next: give %s; then, %s, %s --retire %s",
-			name, share[step], expiry, command, name)
+			name, handOver[step], expiry, command, name)
 	default:
-		return fmt.Sprintf("%s: the old key is dropped. Next: give %s, so that nobody accepts it any more", name, share[step])
+		return fmt.Sprintf("%s: the old key is dropped. Next: give %s, so that nobody accepts it any more", name, handOver[step])
 	}
 }

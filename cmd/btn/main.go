@@ -63,6 +63,7 @@ type cli struct {
 	Completion completionCmd `cmd:"" group:"help" help:"Print a script that completes commands and flags in bash, zsh or fish."`
 }
 
+// main runs one command until it ends or a signal does.
 func main() {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it

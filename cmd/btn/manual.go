@@ -18,8 +18,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// parser is the parser of the whole program.
-func parser(t *console.Terminal) (*kong.Kong, error) {
+// newParser returns the parser of the whole program.
+func newParser(t *console.Terminal) (*kong.Kong, error) {
 	return config.Parser(&cli{}, t.ParserOptions(description)...)
 }
 
@@ -54,7 +54,7 @@ func showConnect(t *console.Terminal) error {
 
 // writePages writes the manual pages of all commands into a folder, which is made if it is not there.
 func writePages(t *console.Terminal, folder string) error {
-	p, err := parser(t)
+	p, err := newParser(t)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ type completionCmd struct {
 
 // Run prints the script.
 func (c *completionCmd) Run(t *console.Terminal) error {
-	p, err := parser(t)
+	p, err := newParser(t)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// settings are the options of all families.
-func settings() []setting.Setting {
+// allSettings returns the settings of all methods, and of the choice among them.
+func allSettings() []setting.Setting {
 	return slices.Concat(plan.Named, methods.Named)
 }
 
@@ -28,6 +28,7 @@ type method struct {
 	help string
 }
 
+// methodHelps describes the methods, in the sequence in which they are listed.
 var methodHelps = []method{
 	{query.MethodAuto, "exact where it fits --memory and takes no more than --budget is worth and 1e12 flops, else truncated, or regions " +
 		"where that does not fit"},
@@ -47,12 +48,12 @@ func (c *methodsCmd) Run(t *console.Terminal) error {
 		fmt.Fprintf(w, "%s\t%s\n", m.name, m.help)
 	}
 	fmt.Fprintln(w, "\n--set\tdefault\tread by")
-	for _, s := range settings() {
-		by := "all"
+	for _, s := range allSettings() {
+		readers := "all"
 		if len(s.Methods) > 0 {
-			by = strings.Trim(fmt.Sprint(s.Methods), "[]")
+			readers = strings.Trim(fmt.Sprint(s.Methods), "[]")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, cmp.Or(s.Default, "-"), by, s.Help)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Name, cmp.Or(s.Default, "-"), readers, s.Help)
 	}
 	return w.Flush()
 }

@@ -55,7 +55,7 @@ func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 
 	return c.withClient(func(remote *client.Client) error {
 		var digest string
-		err := c.audited(c.serverFlags, telemetry.ActPut, c.File, func() (err error) {
+		err := c.runAudited(c.serverFlags, telemetry.ActPut, c.File, func() (err error) {
 			digest, err = remote.PutModel(ctx, g)
 			return err
 		})
@@ -67,7 +67,7 @@ func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 			return nil
 		}
 		var v client.ModelVersion
-		err = c.audited(c.serverFlags, telemetry.ActName, c.Name+" "+digest, func() (err error) {
+		err = c.runAudited(c.serverFlags, telemetry.ActName, c.Name+" "+digest, func() (err error) {
 			v, err = remote.NameModel(ctx, c.Name, digest, c.By)
 			return err
 		})
@@ -97,14 +97,14 @@ func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 		for _, m := range all.Models {
 			line := fmt.Sprintf("%s\t%s\t%s\t%s", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339),
 				cmp.Or(m.Owner, "everybody"))
-			named := false
+			hasName := false
 			for _, v := range all.Versions {
 				if v.Digest == m.Digest && v.Owner == m.Owner {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", line, v, v.By, v.Time.UTC().Format(time.RFC3339))
-					named = true
+					hasName = true
 				}
 			}
-			if !named {
+			if !hasName {
 				fmt.Fprintln(w, line+"\t\t\t")
 			}
 		}
@@ -139,17 +139,19 @@ type shape struct {
 	RoundedBy   float64 `json:"rounded_by,omitempty"`
 }
 
+// shapeOf returns the size of a model.
 func shapeOf(m *factorgraph.Model) shape {
 	s := m.Stats()
 	_, r := m.Normalised()
 	return shape{s.Variables, s.Factors, s.Legs, s.MaxDomain, s.MaxArity, r.Rows, r.Furthest}
 }
 
+// String returns the size in two lines, and a third if there are rounded rows.
 func (s shape) String() string {
 	text := fmt.Sprintf("variables   %d, largest domain %d\nfactors     %d, largest arity %d, %d legs\n",
 		s.Variables, s.MaxDomain, s.Factors, s.MaxArity, s.Legs)
 	if s.RoundedRows > 0 {
-		rows := count(float64(s.RoundedRows), "row")
+		rows := countText(float64(s.RoundedRows), "row")
 		text += fmt.Sprintf("rounded     %s divided by their sums, which miss 1 by %.2g at most\n", rows, s.RoundedBy)
 	}
 	return text
@@ -158,6 +160,7 @@ func (s shape) String() string {
 // Run prints one model.
 func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
+		// find it
 		found, err := remote.FindModel(ctx, strings.TrimPrefix(c.Digest, byDigest))
 		if err != nil {
 			return err
@@ -171,6 +174,8 @@ func (c *modelShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 		if err != nil {
 			return err
 		}
+
+		// print it
 		r := registered{digest, stored.Bytes, stored.Time.UTC().Format(time.RFC3339), shapeOf(m)}
 		if c.JSON {
 			return json.NewEncoder(t.Out).Encode(r)
@@ -193,7 +198,7 @@ func (c *modelRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
 		for _, d := range c.Digest {
 			var removed client.ModelVersion
-			err := c.audited(c.serverFlags, telemetry.ActRemove, d, func() (err error) {
+			err := c.runAudited(c.serverFlags, telemetry.ActRemove, d, func() (err error) {
 				removed, err = remote.RemoveRegistered(ctx, strings.TrimPrefix(d, byDigest))
 				return err
 			})

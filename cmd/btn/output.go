@@ -18,28 +18,28 @@ import (
 // printer writes the results of one job in the form the user asked for.
 type printer struct {
 	out     io.Writer
-	model   string // its name
-	job     string // the job that was watched, whose model has no name; else empty
-	json    bool
-	uai     bool
-	csv     bool   // samples as a CSV file
-	verbose bool   // of a model with names: the machinery as well
-	bits    bool   // logarithms are to the base 2
-	top     int    // observations that are ranked; 0: mostRanked
-	needs   string // the thing that impossible evidence has none of, which is a failure; empty: P = 0 is an answer
-	names   query.Names
+	model   string              // the name of the model
+	job     string              // the job that was watched, whose model has no name; else empty
+	json    bool                // whether results are JSON
+	uai     bool                // whether results are solution files
+	csv     bool                // whether results are samples in a CSV file
+	verbose bool                // whether it says how the answer was found, of a model with names; of others it always does
+	bits    bool                // whether logarithms are to the base 2
+	top     int                 // how many observations are ranked; 0: mostRanked
+	needs   string              // what there is none of if the evidence is impossible, which is a failure; empty: P = 0 is an answer
+	names   query.Names         // of the model
 	labels  *factorgraph.Labels // of the model
-	isBayes bool                // Z is P(evidence)
-	formula *factorgraph.Model  // the model, if it is a formula: Z counts, and evidence is literals; else nil
-	actions []string            // the names of --utility
-	queries []query.Query       // one per result; nil if the request is not known
-	unasked bool                // no query is about variables
-	prior   *query.Result       // without evidence, for comparison; or nil
-	results []query.Result      // of printAll
+	isBayes bool                // whether Z is P(evidence)
+	formula *factorgraph.Model  // the model if it is a formula, whose Z is a count and whose evidence is literals; else nil
+	actions []string            // the names of the actions of --utility
+	queries []query.Query       // one per result; nil: the request is not known
+	unasked bool                // whether no query is about variables
+	prior   *query.Result       // the result without evidence, for comparison; nil: none
+	results []query.Result      // all results of the job
 }
 
-// printAll writes every result, and errors and warnings that the form of the output has no place for to say. The first result without an
-// answer decides the exit code.
+// printAll writes every result. Errors and warnings for which the form of the output has no place go to say. The exit
+// code is that of the first result without an answer.
 func (p *printer) printAll(results []query.Result, say io.Writer) (failed error) {
 	p.results = results
 	for i := range results {
@@ -56,10 +56,10 @@ func (p *printer) printAll(results []query.Result, say io.Writer) (failed error)
 			}
 		case r.Zero && p.needs != "":
 			code = config.ExitFailedEstimate
-			fmt.Fprintf(say, "btn: no %s: %s\n", p.needs, p.impossible(r))
+			fmt.Fprintf(say, "btn: no %s: %s\n", p.needs, p.impossibleText(r))
 		case p.uai || p.csv:
 			for _, warning := range r.Warnings {
-				fmt.Fprintf(say, "btn: warning: %s\n", plain(warning))
+				fmt.Fprintf(say, "btn: warning: %s\n", inPlainWords(warning))
 			}
 		}
 		if failed == nil && code != config.ExitOK {
@@ -69,22 +69,22 @@ func (p *printer) printAll(results []query.Result, say io.Writer) (failed error)
 	return failed
 }
 
-// print writes one result.
+// print writes one result in the form of the output.
 func (p *printer) print(r *query.Result) error {
 	switch {
 	case p.json:
 		return json.NewEncoder(p.out).Encode(r) // one line
 	case p.uai:
-		return p.solution(r)
+		return p.writeSolution(r)
 	case p.csv:
-		return p.cases(r)
+		return p.writeCSV(r)
 	}
-	return p.lines(r)
+	return p.writeText(r)
 }
 
-// solution writes a PR solution file, or a MAR one where there are marginals. Its format cannot say why there is no number, so a failed
-// query is only the exit code and a line on standard error.
-func (p *printer) solution(r *query.Result) error {
+// writeSolution writes a PR solution file, or a MAR file if there are marginals. The format cannot say why there is no
+// number: then it writes nothing.
+func (p *printer) writeSolution(r *query.Result) error {
 	switch {
 	case r.Status != query.StatusOK:
 		return nil
@@ -97,11 +97,14 @@ func (p *printer) solution(r *query.Result) error {
 	return uai.WritePR(p.out, *r.Log10Z)
 }
 
-// lines writes a result for people: a few aligned lines, the answer first. The probability of an event stands with its evidence.
-func (p *printer) lines(r *query.Result) error {
-	if p.isTold(r) {
+// writeText writes a result for people: aligned lines, the answer first. It writes nothing for an event that is told
+// with its evidence.
+func (p *printer) writeText(r *query.Result) error {
+	if p.isToldWithEvidence(r) {
 		return nil
 	}
+
+	// what was asked
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s"+format+"\n", append([]any{name}, args...)...)
@@ -114,33 +117,37 @@ func (p *printer) lines(r *query.Result) error {
 	} else {
 		line("model", "%s", p.model)
 	}
-	line("evidence", "%s", p.evidence(r))
+	line("evidence", "%s", p.evidenceText(r))
 	if r.Query < len(p.queries) && p.labels != nil {
 		p.writeSupposed(&b, &p.queries[r.Query])
 	}
-	isTold := p.value(&b, line, r)
+
+	// Z, and how far to trust it
+	saysWhyZero := p.writeValue(&b, line, r)
 	if r.LogZ != nil || r.Zero {
-		line("trust", "%s", p.trust(r))
+		line("trust", "%s", p.trustText(r))
 	}
 	if bounds := r.Bounds; bounds != nil && !r.Exact {
-		line("bounds", "%s", p.bounds(bounds))
+		line("bounds", "%s", p.boundsText(bounds))
 	}
 	for _, w := range r.Warnings {
 		if p.formula != nil {
 			w = strings.ReplaceAll(w, "the factor over", "a clause over")
 		}
-		if !isTold || !strings.HasPrefix(w, "Z is 0: ") {
-			line("warning", "%s", plain(w))
+		if !saysWhyZero || !strings.HasPrefix(w, "Z is 0: ") {
+			line("warning", "%s", inPlainWords(w))
 		}
 	}
+
+	// the answers to further questions
 	if p.unasked {
 		p.writePosteriors(&b, r)
 	}
-	for _, write := range texts {
+	for _, write := range textWriters {
 		write(p, &b, r)
 	}
 	if p.verbose || !p.names.Any() {
-		p.machinery(line, r)
+		p.writeMachinery(line, r)
 	}
 	_, err := io.WriteString(p.out, b.String())
 	return err
@@ -150,10 +157,10 @@ func (p *printer) lines(r *query.Result) error {
 func (p *printer) writeSupposed(b *strings.Builder, q *query.Query) {
 	var set, believed []string
 	for _, o := range q.Do {
-		set = append(set, p.observation(o))
+		set = append(set, p.observationText(o))
 	}
 	for _, l := range q.Believe {
-		believed = append(believed, p.likelihood(l, -1))
+		believed = append(believed, p.likelihoodText(l, -1))
 	}
 	if set != nil {
 		fmt.Fprintf(b, "%-12s%s\n", "do", strings.Join(set, ","))
@@ -163,7 +170,7 @@ func (p *printer) writeSupposed(b *strings.Builder, q *query.Query) {
 	}
 }
 
-// writeBelief says which weights would have the effect of the beliefs.
+// writeBelief says which evidence would have the effect of the beliefs.
 func writeBelief(_ *printer, b *strings.Builder, r *query.Result) {
 	belief := r.Belief
 	if belief == nil {
@@ -178,27 +185,27 @@ func writeBelief(_ *printer, b *strings.Builder, r *query.Result) {
 		for x, w := range belief.Likelihoods[k] {
 			numbers[x] = strconv.FormatFloat(w, 'g', 6, 64)
 		}
-		fmt.Fprintf(b, "%-12sthe belief in %s acts as the evidence %s=%s\n", "", shown(name), shown(name), strings.Join(numbers, "/"))
+		fmt.Fprintf(b, "%-12sthe belief in %s acts as the evidence %s=%s\n", "", printable(name), printable(name), strings.Join(numbers, "/"))
 	}
 	if belief.Rounds > 1 {
 		fmt.Fprintf(b, "%-12sfitted in %d rounds, beliefs are missed by %.1g\n", "", belief.Rounds, belief.Missed)
 	}
 }
 
-// texts write the answers to the questions of a query for people, in the sequence in which they are printed. Each writes nothing if its
-// question is not answered.
-var texts = []func(p *printer, b *strings.Builder, r *query.Result){
+// textWriters write the answers to the questions of a query for people, in the sequence in which they are printed. Each
+// writes nothing if its question is not answered.
+var textWriters = []func(p *printer, b *strings.Builder, r *query.Result){
 	writeMarginals, writeBelief, writeGradients, writeInformation, writeTornado, writeJoint, writeExplanation, writeMap, writeSamples,
 }
 
-// writeMarginals writes the marginals: by name as bars, else a line per variable.
+// writeMarginals writes the marginals: as bars if variables have names, else in a line per variable.
 func writeMarginals(p *printer, b *strings.Builder, r *query.Result) {
 	switch {
 	case len(r.Marginals) == 0 || p.prior != nil: // of several writePosteriors shows some
 		return
 	case r.Marginals[0].Name != "":
 		b.WriteByte('\n')
-		writeBars(b, r.Marginals, p.observed(r), r.Exact)
+		writeBars(b, r.Marginals, p.observedBy(r), r.Exact)
 		return
 	}
 	for _, m := range r.Marginals {
@@ -216,15 +223,15 @@ func writeGradients(_ *printer, b *strings.Builder, r *query.Result) {
 	switch {
 	case g == nil:
 	case g.By != nil:
-		fmt.Fprintf(b, "%-12sby %d numbers of %d factors: --json prints them\n", "gradients", numbers(g.By), len(g.By))
+		fmt.Fprintf(b, "%-12sby %d numbers of %d factors: --json prints them\n", "gradients", countNumbers(g.By), len(g.By))
 	default:
 		fmt.Fprintf(b, "%-12sby %d numbers of %d factors, beyond float64: --json prints mantissas and exponents\n",
-			"gradients", numbers(g.Mantissas), len(g.Mantissas))
+			"gradients", countNumbers(g.Mantissas), len(g.Mantissas))
 	}
 }
 
-// numbers counts the numbers of all lists together.
-func numbers(lists [][]float64) (n int) {
+// countNumbers returns the number of numbers in all lists together.
+func countNumbers(lists [][]float64) (n int) {
 	for _, list := range lists {
 		n += len(list)
 	}

@@ -53,14 +53,14 @@ type forecast struct {
 	Simplified string       `json:"simplified,omitempty"` // the effect of simplification, where a tree follows it
 	// Offers are what the choice was among, with --why.
 	Offers      []proposal.Offer `json:"offers,omitempty"`
-	closed      string           // price of the closed form
-	description string
+	closed      string           // the price of the closed form, in words
+	description string           // the forecast for people
 }
 
 // Run prints the predicted cost of answering, per query. The time for the first one counts from the beginning of the command.
 func (c *planCmd) Run(ctx context.Context, t *console.Terminal) error {
 	until := t.Began.Add(c.Within)
-	p, err := c.read(ctx, t, until)
+	p, err := c.readInput(ctx, t, until)
 	if err != nil {
 		return err
 	}
@@ -89,17 +89,18 @@ func (c *planCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return nil
 }
 
-// planned holds the input of planning.
-type planned struct {
+// planInput is the input of planning.
+type planInput struct {
 	model   *factorgraph.Model
 	queries []query.Query
 	net     *btn.Network // nil: there was no time to make it
 }
 
-// read reads the model and makes its network.
-func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time) (p planned, err error) {
-	until = until.Add(c.late())
-	p, err = before(ctx, until, func(ctx context.Context) (p planned, err error) {
+// readInput reads the model and the queries, and makes the network until a time.
+func (c *planCmd) readInput(ctx context.Context, t *console.Terminal, until time.Time) (p planInput, err error) {
+	// model and queries
+	until = until.Add(c.lateness())
+	p, err = runUntil(ctx, until, func(ctx context.Context) (p planInput, err error) {
 		if p.model, p.queries, err = c.load(ctx, t, natsFlag{serverFlags: serverFlags{c.NATS, c.AsNATS}}, c.question()); err == nil {
 			p.model, p.queries, err = questions.Intervene(p.model, p.queries)
 		}
@@ -112,7 +113,8 @@ func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time
 		return p, err
 	}
 
-	p.net, err = c.network(ctx, p.model, until)
+	// network
+	p.net, err = c.makeNetwork(ctx, p.model, until)
 	if p.net != nil {
 		for _, w := range p.net.Warnings {
 			fmt.Fprintf(t.Err, "btn: %s\n", w)
@@ -121,9 +123,9 @@ func (c *planCmd) read(ctx context.Context, t *console.Terminal, until time.Time
 	return p, err
 }
 
-// network makes a model's network until a time; nil if that comes first.
-func (c *planCmd) network(ctx context.Context, m *factorgraph.Model, until time.Time) (*btn.Network, error) {
-	net, err := before(ctx, until, func(ctx context.Context) (*btn.Network, error) {
+// makeNetwork makes a model's network. It returns nil if that takes until the given time.
+func (c *planCmd) makeNetwork(ctx context.Context, m *factorgraph.Model, until time.Time) (*btn.Network, error) {
+	net, err := runUntil(ctx, until, func(ctx context.Context) (*btn.Network, error) {
 		return stage.Reparameterise(ctx, m, c.settings())
 	})
 	if errors.Is(err, errSlow) {
@@ -132,8 +134,8 @@ func (c *planCmd) network(ctx context.Context, m *factorgraph.Model, until time.
 	return net, err
 }
 
-// late is the extra time beyond --within of an unfinished command.
-func (c *planCmd) late() time.Duration { return c.Within/4 + console.Patience }
+// lateness returns how long beyond --within a command may take that is not finished.
+func (c *planCmd) lateness() time.Duration { return c.Within/4 + console.Patience }
 
 // Validate refuses values that the flag types let through; kong calls it.
 func (c *planCmd) Validate() error {
@@ -146,8 +148,8 @@ func (c *planCmd) Validate() error {
 // errSlow is the end of the time for one part of planning.
 var errSlow = errors.New("not priced in the time that --within leaves")
 
-// before runs a step until a time; errSlow if that comes first.
-func before[T any](ctx context.Context, until time.Time, step func(context.Context) (T, error)) (T, error) {
+// runUntil runs a step until a time. It returns errSlow if the step takes longer.
+func runUntil[T any](ctx context.Context, until time.Time, step func(context.Context) (T, error)) (T, error) {
 	inner, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	value, err := console.Promptly(inner, func() (T, error) { return step(inner) })
@@ -157,7 +159,7 @@ func before[T any](ctx context.Context, until time.Time, step func(context.Conte
 	return value, err
 }
 
-// assign assigns a demand until a time; errSlow if that comes first.
+// assign plans a demand until a time. It returns errSlow if that takes longer.
 func (c *planCmd) assign(
 	ctx context.Context, until time.Time, net *btn.Network, d btn.Demand, s query.Settings,
 ) ([]btn.Assignment, error) {
@@ -165,13 +167,13 @@ func (c *planCmd) assign(
 	if left <= 0 {
 		return nil, errSlow
 	}
-	return before(ctx, until, func(ctx context.Context) ([]btn.Assignment, error) {
+	return runUntil(ctx, until, func(ctx context.Context) ([]btn.Assignment, error) {
 		return plan.Assign(proposal.PriceUntil(ctx, time.Now().Add(left*3/4)), net, []btn.Demand{d}, s, nil, nil)
 	})
 }
 
-// forecast prices the exact way and the method's choice; parts without a price by until are marked so.
-func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until time.Time) (*forecast, error) {
+// forecast prices the exact way and the choice of the method. Parts without a price by until are marked so.
+func (c *planCmd) forecast(ctx context.Context, p planInput, q query.Query, until time.Time) (*forecast, error) {
 	s := c.settings()
 	f := &forecast{
 		Model: c.Model, Evidence: q.EvidenceFile, shape: shapeOf(p.model), Memory: s.Memory, Choice: query.MethodExact,
@@ -183,15 +185,18 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until 
 		return f, nil
 	}
 
+	// the exact way in half of the time, then the choice
 	learning := learned.Work(s)
 	f.LearnFlops = &learning
 	var exactly, chosen proposal.Offers
-	if err := c.exactly(proposal.Collect(ctx, &exactly), p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
+	if err := c.priceExact(proposal.Collect(ctx, &exactly), p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err
 	}
-	if err := c.fillChoice(proposal.Collect(ctx, &chosen), p.net, q, f, until); err != nil {
+	if err := c.priceChoice(proposal.Collect(ctx, &chosen), p.net, q, f, until); err != nil {
 		return nil, err
 	}
+
+	// what it was among
 	if f.Offers = chosen.List(); f.Offers == nil { // the exact way was chosen
 		f.Offers = exactly.List()
 	}
@@ -202,10 +207,11 @@ func (c *planCmd) forecast(ctx context.Context, p planned, q query.Query, until 
 	return f, nil
 }
 
-// exactly fills the cost of the exact way.
-func (c *planCmd) exactly(
+// priceExact fills the cost of the exact way, whatever the method is.
+func (c *planCmd) priceExact(
 	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
 ) error {
+	// plan it
 	s := c.settings()
 	s.Method = query.MethodExact // its own cost, though auto may choose otherwise
 	asked := btn.Demand{Evidence: q.Evidence, Want: btn.Want{
@@ -222,6 +228,7 @@ func (c *planCmd) exactly(
 		return err
 	}
 
+	// its price, or why it has none
 	a := assignments[0]
 	switch {
 	case a.Error != nil && a.Error.Code != fault.OverBudget:
@@ -231,7 +238,7 @@ func (c *planCmd) exactly(
 	case a.Cost == nil:
 		f.ClosedForm = a.Plan.Len()
 		f.Components, f.Fits = f.ClosedForm, true
-		f.Why = fmt.Sprintf("the base tensor has a closed form of %s", count(float64(f.ClosedForm), "component"))
+		f.Why = fmt.Sprintf("the base tensor has a closed form of %s", countText(float64(f.ClosedForm), "component"))
 		if p := a.Plan.Estimates[0].Cost; p.Flops > 0 {
 			f.closed = fmt.Sprintf(" in count space, %.3g flops, peak %s", p.Flops, config.FormatBytes(p.Bytes))
 		}
@@ -245,13 +252,16 @@ func (c *planCmd) exactly(
 		}
 	}
 
+	// the effect of simplification, if a contraction tree follows it
 	class := btn.ClassElimination
 	if f.Exact != nil {
 		class = a.Plan.Estimates[0].Parts[0].Class()
 	}
 	if class != btn.ClassElimination && class != btn.ClassJunction {
-		on, about := stage.Planned(net, asked, &a, nil)
-		f.Simplified, err = before(ctx, until.Add(c.late()), func(ctx context.Context) (string, error) { return simplified(ctx, on, about) })
+		plannedNet, plannedDemand := stage.Planned(net, asked, &a, nil)
+		f.Simplified, err = runUntil(ctx, until.Add(c.lateness()), func(ctx context.Context) (string, error) {
+			return describeSimplified(ctx, plannedNet, plannedDemand)
+		})
 		if err != nil && !errors.Is(err, errSlow) {
 			return err
 		}
@@ -259,12 +269,13 @@ func (c *planCmd) exactly(
 	return nil
 }
 
-// fillChoice fills the method and cost that the settings lead to, where that is not the exact way.
-func (c *planCmd) fillChoice(
+// priceChoice fills the method and the cost to which the settings lead, unless that is the exact way.
+func (c *planCmd) priceChoice(
 	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
 ) error {
 	s := c.settings()
-	if s.Method == query.MethodExact || s.Method == query.MethodAuto && !s.NoExact && f.Fits || len(q.Joint) > 0 {
+	isExact := s.Method == query.MethodExact || s.Method == query.MethodAuto && !s.NoExact && f.Fits
+	if isExact || len(q.Joint) > 0 {
 		return nil
 	}
 	asked := btn.Demand{Evidence: q.Evidence, Want: btn.Want{Marginals: q.Marginals, Targets: q.Targets}}
@@ -288,8 +299,8 @@ func (c *planCmd) fillChoice(
 	return nil
 }
 
-// simplified describes the rest of a network under the query's evidence before its contraction tree is searched.
-func simplified(ctx context.Context, net *btn.Network, d btn.Demand) (string, error) {
+// describeSimplified says what is left of a network under the query's evidence before its contraction tree is searched.
+func describeSimplified(ctx context.Context, net *btn.Network, d btn.Demand) (string, error) {
 	conditioned, err := net.Condition(d.Evidence)
 	if err != nil {
 		return "", err
@@ -301,30 +312,36 @@ func simplified(ctx context.Context, net *btn.Network, d btn.Demand) (string, er
 	return strings.ReplaceAll(p.Report().String(), "\n", ", "), nil
 }
 
-// describe writes the forecast for people.
+// describe sets the description for people.
 func (f *forecast) describe() {
-	evidence, exact, learning, simple := f.Evidence, "none within the budget", errSlow.Error(), ""
+	// the exact way
+	exact := "none within the budget"
 	if f.Unpriced {
 		exact = errSlow.Error()
 	}
+	if p := f.Exact; p != nil {
+		parts := countText(max(p.Slices, 1), "slice")
+		if p.Groups > 0 {
+			parts = countText(p.Groups, "group") + " of marginals"
+		}
+		exact = fmt.Sprintf("width %d, largest table 2^%.1f entries, %s, peak %s, %.3g flops, %s",
+			p.Width, p.Log2Table, parts, config.FormatBytes(p.Bytes), p.Flops, countText(float64(f.Components), "component"))
+	} else if f.ClosedForm > 0 {
+		exact = fmt.Sprintf("closed form, %s%s", countText(float64(f.ClosedForm), "component"), f.closed)
+	}
+
+	// the rest
+	learning := errSlow.Error()
 	if f.LearnFlops != nil {
 		learning = fmt.Sprintf("up to %.3g flops to learn", *f.LearnFlops)
 	}
+	simple := ""
 	if f.Simplified != "" {
 		simple = "\nsimplified  " + f.Simplified
 	}
+	evidence := f.Evidence
 	if evidence == "" {
 		evidence = "none"
-	}
-	if p := f.Exact; p != nil {
-		parts := count(max(p.Slices, 1), "slice")
-		if p.Groups > 0 {
-			parts = count(p.Groups, "group") + " of marginals"
-		}
-		exact = fmt.Sprintf("width %d, largest table 2^%.1f entries, %s, peak %s, %.3g flops, %s",
-			p.Width, p.Log2Table, parts, config.FormatBytes(p.Bytes), p.Flops, count(float64(f.Components), "component"))
-	} else if f.ClosedForm > 0 {
-		exact = fmt.Sprintf("closed form, %s%s", count(float64(f.ClosedForm), "component"), f.closed)
 	}
 
 	f.description = fmt.Sprintf(`model       %s

@@ -26,61 +26,65 @@ const (
 	cheapMoves = 1 << 26 // of the search for an order
 )
 
-// posteriors adds marginals to the queries about a model with names if none of them is about variables. A small model shows all of them,
-// a larger one the variables moved most by the evidence, for which a last query without evidence is added. Under flags beyond the default,
-// and in larger models, marginals are added only if exact ones are cheap; else the answer says how to ask for them.
-func (c *answering) posteriors(ctx context.Context, m *factorgraph.Model, queries []query.Query, ask *question) []query.Query {
+// addMarginals adds marginals to the queries about a model with names, unless one of them is about variables. Of a
+// small model they are of all variables. Of a larger one those are shown later that the evidence moves most, for which
+// a last query without evidence is added. With other flags than the defaults, and in larger models, marginals are added
+// only if exact ones are cheap; else the answer says how to ask for them.
+func (c *answering) addMarginals(ctx context.Context, m *factorgraph.Model, queries []query.Query, ask *question) []query.Query {
 	isNamed := m.Names != nil || m.States != nil
 	if !isNamed || c.JSON || ask.uai || ask.queries != "" {
 		return queries
 	}
-	evidence := false
+	hasEvidence := false
 	for i := range queries {
 		if queries[i].Over == 0 && queries[i].OfVariables() {
 			return queries
 		}
-		evidence = evidence || !queries[i].Evidence.IsEmpty()
+		hasEvidence = hasEvidence || !queries[i].Evidence.IsEmpty()
 	}
-	small := len(m.Domains) <= fewVariables
-	plain := c.Method == string(query.MethodAuto) && !c.set.NoExact && c.Budget == nil && c.Deadline == 0
+
+	// add marginals
+	isSmall := len(m.Domains) <= fewVariables
+	hasDefaultFlags := c.Method == string(query.MethodAuto) && !c.set.NoExact && c.Budget == nil && c.Deadline == 0
 	c.unasked = !dimacs.IsFormula(m)
-	if small && plain || (small || evidence) && c.exactly() && cheap(ctx, m) {
+	if isSmall && hasDefaultFlags || (isSmall || hasEvidence) && c.isExactIfCheap() && isCheap(ctx, m) {
 		for i := range queries {
-			queries[i].Marginals = queries[i].Over == 0 && (small || !queries[i].Evidence.IsEmpty())
+			queries[i].Marginals = queries[i].Over == 0 && (isSmall || !queries[i].Evidence.IsEmpty())
 		}
-		if !small {
+		if !isSmall {
 			queries = append(queries, query.Query{Marginals: true})
-			c.prior = true
+			c.asksPrior = true
 		}
 	}
 	return queries
 }
 
-// exactly reports whether the method gives exact answers where they are cheap.
-func (c *answering) exactly() bool {
+// isExactIfCheap reports whether the method gives exact answers where they are cheap.
+func (c *answering) isExactIfCheap() bool {
 	m := query.Method(c.Method)
 	return m == query.MethodExact || m == query.MethodCircuit || m == query.MethodAuto && !c.set.NoExact
 }
 
-// cheap reports whether a greedy elimination order of the model is little work.
-func cheap(ctx context.Context, m *factorgraph.Model) bool {
+// isCheap reports whether elimination along a greedy order takes little work and memory.
+func isCheap(ctx context.Context, m *factorgraph.Model) bool {
 	h := contractionorder.Hypergraph{Dims: m.Domains}
 	for _, f := range m.Factors {
 		h.Edges = append(h.Edges, f.Scope)
 	}
-	order, within, err := contractionorder.MinFillWithin(ctx, h, cheapTable, cheapMoves)
-	if err != nil || !within {
+	order, isWithin, err := contractionorder.MinFillWithin(ctx, h, cheapTable, cheapMoves)
+	if err != nil || !isWithin {
 		return false
 	}
 	cost, err := contractionorder.EvaluateOrderWithin(ctx, h, order, cheapFlops)
 	return err == nil && cost.Flops <= cheapFlops && cost.Log2Table <= cheapTable
 }
 
-// writePosteriors writes the posteriors that were not asked for, or how to ask for them.
+// writePosteriors writes posteriors that were not asked for, or how to ask for them.
 func (p *printer) writePosteriors(b *strings.Builder, r *query.Result) {
 	q := &p.queries[r.Query]
+	hasAll := r.Marginals != nil && p.prior == nil // writeMarginals shows them
 	switch {
-	case r.Status != query.StatusOK || r.Zero || q.Over > 0 || r.Marginals != nil && p.prior == nil:
+	case r.Status != query.StatusOK || r.Zero || q.Over > 0 || hasAll:
 	case r.Marginals == nil || p.prior.Marginals == nil:
 		why := "were not asked for"
 		if q.Evidence.IsEmpty() && len(p.labels.Domains()) > fewVariables {
@@ -104,19 +108,20 @@ func (p *printer) writePosteriors(b *strings.Builder, r *query.Result) {
 	}
 }
 
-// mostMovedBy returns the unobserved variables with the largest changes of distribution (total variation), the largest first.
+// mostMovedBy returns the unobserved variables whose distributions differ most before and after the evidence, by total
+// variation, the largest first.
 func mostMovedBy(e factorgraph.Evidence, before, after []query.Posterior) []int {
-	far := make([]float64, len(after))
+	distance := make([]float64, len(after)) // total variation, per variable
 	moved := make([]int, 0, len(after))
 	for v := range after {
 		for x, p := range after[v].P {
-			far[v] += math.Abs(p-before[v].P[x]) / 2
+			distance[v] += math.Abs(p-before[v].P[x]) / 2
 		}
-		observed := slices.ContainsFunc(e.Hard, func(o factorgraph.Observation) bool { return o.Var == v })
-		if !observed && far[v] > 1e-9 { // less is rounding
+		isObserved := slices.ContainsFunc(e.Hard, func(o factorgraph.Observation) bool { return o.Var == v })
+		if !isObserved && distance[v] > 1e-9 { // less is rounding
 			moved = append(moved, v)
 		}
 	}
-	slices.SortStableFunc(moved, func(v, w int) int { return cmp.Compare(far[w], far[v]) })
+	slices.SortStableFunc(moved, func(v, w int) int { return cmp.Compare(distance[w], distance[v]) })
 	return moved[:min(len(moved), mostMoved)]
 }

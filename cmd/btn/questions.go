@@ -27,7 +27,7 @@ type questionFlags struct {
 
 // validate refuses questions that exclude each other, given the evidence and the model.
 func (f *questionFlags) validate(r *requestFlags) error {
-	if err := once(append(r.Evid, r.Model, f.Event, f.Queries)...); err != nil {
+	if err := checkStandardInput(append(r.Evid, r.Model, f.Event, f.Queries)...); err != nil {
 		return err
 	}
 	if f.Queries != "" && (len(r.Evid) > 0 || f.Event != "") {
@@ -36,22 +36,23 @@ func (f *questionFlags) validate(r *requestFlags) error {
 	return r.Validate()
 }
 
-// question is what the flags ask.
+// question returns what the flags ask.
 func (f *questionFlags) question() *question {
 	return &question{query: f.query, queries: f.Queries, event: f.Event}
 }
 
-// query is what the flags ask beside evidence and events.
+// query returns what the flags ask beside evidence and events.
 func (f *questionFlags) query(_ console.Opener, l *factorgraph.Labels) (q query.Query, err error) {
 	q.Marginals, q.Gradients = f.Mar, f.Gradients
-	if q.Joint, err = variables(l, "--joint", f.Joint, query.CheckJoint); err == nil {
-		q.Targets, err = variables(l, "--target", f.Target, nil)
+	if q.Joint, err = findVariables(l, "--joint", f.Joint, query.CheckJoint); err == nil {
+		q.Targets, err = findVariables(l, "--target", f.Target, nil)
 	}
 	return q, err
 }
 
-// variables are those of a flag, checked against the domains of the model.
-func variables(l *factorgraph.Labels, flag string, names []string, check func(domains, set []int) error) ([]int, error) {
+// findVariables returns the variables that a flag names. check, unless it is nil, checks them against the domains of
+// the model.
+func findVariables(l *factorgraph.Labels, flag string, names []string, check func(domains, set []int) error) ([]int, error) {
 	v, err := named.Variables(l, names)
 	if err == nil && check != nil {
 		err = check(l.Domains(), v)
@@ -62,12 +63,12 @@ func variables(l *factorgraph.Labels, flag string, names []string, check func(do
 	return v, nil
 }
 
-// complete adds what the flags ask to the lines of a file that do not say it themselves.
-func complete(queries []query.Query, asked query.Query, l *factorgraph.Labels) error {
+// addFlags adds what the flags ask to the queries of a file that do not say it themselves, and checks them.
+func addFlags(queries []query.Query, asked query.Query, l *factorgraph.Labels) error {
 	for i := range queries {
 		q := &queries[i]
 		if q.Over > 0 {
-			continue
+			continue // the event of another query
 		}
 		q.Marginals = q.Marginals || asked.Marginals
 		q.Gradients = q.Gradients || asked.Gradients
@@ -94,9 +95,10 @@ func complete(queries []query.Query, asked query.Query, l *factorgraph.Labels) e
 	return nil
 }
 
-// queryFile reads the queries of a file. A line with an event gives two: the evidence, and the evidence with the event,
-// asked over it. Their labels are FILE:LINE. Errors have the code bad_input and the line.
-func queryFile(open console.Opener, path string, l *factorgraph.Labels) ([]query.Query, error) {
+// readQueryFile reads the queries of a file, a JSON object in each line. A line with an event gives two: one with the
+// evidence, and one with the event as well, asked over it. Their labels are FILE:LINE. Errors have the code bad_input
+// and the line.
+func readQueryFile(open console.Opener, path string, l *factorgraph.Labels) ([]query.Query, error) {
 	f, err := open(path)
 	if err != nil {
 		return nil, err
@@ -113,14 +115,14 @@ func queryFile(open console.Opener, path string, l *factorgraph.Labels) ([]query
 		if line := bytes.TrimSpace(line); len(line) > 0 {
 			var q named.Query
 			err := jsontext.Strict(line, &q)
-			var more []query.Query
+			var ofLine []query.Query
 			if err == nil {
-				more, err = q.Queries(l, label, len(queries))
+				ofLine, err = q.Queries(l, label, len(queries))
 			}
 			if err != nil {
 				return nil, fault.New(fault.BadInput, "%s: %w", label, err)
 			}
-			queries = append(queries, more...)
+			queries = append(queries, ofLine...)
 		}
 		if err == io.EOF {
 			break

@@ -42,9 +42,9 @@ type workFlags struct {
 	Accuracy float64        `help:"${request_accuracy}" default:"${default_accuracy}"`
 	Seed     uint64         `help:"Seed of samples, and of the starts of learning." placeholder:"N"`
 
-	set    query.Settings // by Set
-	tables int64          // bytes of Memory that tables may have, once the model is there
-	sweep  time.Duration  // the time of a first value of the model, once it is there
+	set            query.Settings // by Set
+	tableBytes     int64          // bytes of Memory that tables may have, once the model is there
+	firstValueTime time.Duration  // the time of a first value of the model, once it is there
 }
 
 // requestFlags are those of the commands that ask under evidence.
@@ -71,14 +71,14 @@ type question struct {
 
 // Validate refuses values that the flag types let through; kong calls it.
 func (r *requestFlags) Validate() error {
-	if err := once(append(r.Evid, r.Model)...); err != nil {
+	if err := checkStandardInput(append(r.Evid, r.Model)...); err != nil {
 		return err
 	}
 	return r.workFlags.Validate()
 }
 
-// once refuses inputs of which several are standard input.
-func once(inputs ...string) error {
+// checkStandardInput returns an error if several inputs are standard input.
+func checkStandardInput(inputs ...string) error {
 	n := 0
 	for _, name := range inputs {
 		if name == console.StandardInput {
@@ -102,20 +102,20 @@ func (r *workFlags) Validate() error {
 		return fmt.Errorf("--deadline must not be negative, not %s", r.Deadline)
 	}
 	r.set = query.Settings{Method: query.Method(r.Method)}
-	if err := setting.Apply(settings(), &r.set, r.Set); err != nil {
+	if err := setting.Apply(allSettings(), &r.set, r.Set); err != nil {
 		return fmt.Errorf("--set: %w ('btn methods' lists the settings)", err)
 	}
 	return nil
 }
 
-// settings are the flags as the pipeline takes them.
+// settings returns the flags as the settings of a job.
 func (r *workFlags) settings() query.Settings {
 	s := r.set
-	s.Method, s.Seed, s.Memory, s.Budget, s.Accuracy = query.Method(r.Method), r.Seed, r.tables, r.flops(), r.Accuracy
+	s.Method, s.Seed, s.Memory, s.Budget, s.Accuracy = query.Method(r.Method), r.Seed, r.tableBytes, r.flops(), r.Accuracy
 	return s
 }
 
-// flops is the budget as the pipeline takes it; 0: the default.
+// flops returns the budget in flops; the default if there is none.
 func (r *workFlags) flops() float64 {
 	if r.Budget == nil {
 		return query.DefaultBudget
@@ -124,7 +124,7 @@ func (r *workFlags) flops() float64 {
 }
 
 // slack is the factor by which a job may exceed its budget: a budget is a prediction, and machines have other work.
-const slack = 1.2
+const budgetSlack = 1.2
 
 // leastDeadline is the least time that a job with a budget has once its model is read, beside that of a first value: the servers start
 // within it, and budgets are of work.
@@ -135,110 +135,117 @@ const leastDeadline = time.Second
 // processor time of the start, whichever is longer.
 // Measured: commands begin within 70 to 100 ms on an idle machine, within 300 ms beside eight busy loops on two processors.
 const (
-	usualStart = 100 * time.Millisecond
-	startsFor  = 16
-	patient    = 2
-	busy       = 1.5 // the ratio of wall time to processor time from which a machine is busy
-	slowest    = 4   // the largest ratio that the time of a first value is multiplied by
+	usualStart   = 100 * time.Millisecond
+	startsFor    = 16
+	mostBudgets  = 2
+	busyRatio    = 1.5 // the ratio of wall time to processor time from which a machine is busy
+	mostSlowness = 4   // the largest ratio that the time of a first value is multiplied by
 )
 
 // longestBudget is the least budget that sets no time limit: a stage keeps jobs for hours.
 const longestBudget = 12 * time.Hour
 
-// deadline is when the job ends with what it has, 0: never. A budget is one, too, but for a bond that is to be reached whatever it costs.
+// deadline returns the time after which the job ends with what it has; 0: never. A budget implies a deadline, unless a
+// bond is to be reached whatever it costs.
 func (r *workFlags) deadline() time.Duration {
 	if r.Deadline == 0 && r.Budget != nil && r.set.Bond == 0 {
-		if within := time.Duration(slack * float64(*r.Budget)); within < longestBudget {
+		if within := time.Duration(budgetSlack * float64(*r.Budget)); within < longestBudget {
 			return max(within, leastDeadline)
 		}
 	}
 	return r.Deadline
 }
 
-// remaining is the rest of the deadline once a command has read the model (0: there is none), in steps of a sixteenth: plans depend on
-// the deadline, and remembered ones are to be found again.
+// remaining returns how much of the deadline is left once a command has read the model; 0: there is no deadline. It is
+// rounded down to sixteenths of the deadline, since plans depend on it and remembered plans are to be found again.
 func (r *workFlags) remaining(since time.Time) (time.Duration, error) {
-	all := r.deadline()
-	if all == 0 {
+	deadline := r.deadline()
+	if deadline == 0 {
 		return 0, nil
 	}
-	gone, used := time.Since(since), cputime.Used()
-	left := r.end(gone, used) - gone
+	elapsed, used := time.Since(since), cputime.Used()
+	remaining := r.jobEnd(elapsed, used) - elapsed
 	if r.Deadline == 0 {
-		left = max(left, r.least(slowness(gone, used)))
+		remaining = max(remaining, r.leastTime(slowness(elapsed, used)))
 	}
-	if left <= 0 {
-		return 0, fault.New(fault.Deadline, "reading the model took all of the %s until the deadline", all)
+	if remaining <= 0 {
+		return 0, fault.New(fault.Deadline, "reading the model took all of the %s until the deadline", deadline)
 	}
-	if step := all / 16; step > 0 && left > step {
-		left -= left % step
+	if step := deadline / 16; step > 0 && remaining > step {
+		remaining -= remaining % step
 	}
-	return left, nil
+	return remaining, nil
 }
 
-// end returns the time from the start of the command to the end of the job, given the wall time and the processor time used so far.
-func (r *workFlags) end(gone, used time.Duration) time.Duration {
-	all := r.deadline()
+// jobEnd returns the time from the start of the command to the end of the job, given the wall time and the processor
+// time that are used so far.
+func (r *workFlags) jobEnd(elapsed, used time.Duration) time.Duration {
+	deadline := r.deadline()
 	if r.Deadline != 0 {
-		return all
+		return deadline
 	}
-	late := startsFor * (gone - usualStart)
-	if slow := slowness(gone, used); slow > busy {
-		late = max(late, time.Duration(min(slow, patient)*float64(*r.Budget)))
+	extended := startsFor * (elapsed - usualStart)
+	if slow := slowness(elapsed, used); slow > busyRatio {
+		extended = max(extended, time.Duration(min(slow, mostBudgets)*float64(*r.Budget)))
 	}
-	return max(all, min(late, patient**r.Budget))
+	return max(deadline, min(extended, mostBudgets**r.Budget))
 }
 
-// least returns the least time of a job with a budget from when its model is read, on a machine of some slowness: for a first value, and
-// for twice the budget where the machine is busy.
-func (r *workFlags) least(slow float64) time.Duration {
-	d := leastDeadline + time.Duration(min(slow, slowest)*float64(r.sweep))
-	if slow > busy {
-		d = max(d, patient**r.Budget+leastDeadline*3/4)
+// leastTime returns how long a job with a budget may take at least once its model is read. slow is the slowness of the
+// machine: the time of a first value grows with it, and on a busy machine there are two budgets.
+func (r *workFlags) leastTime(slow float64) time.Duration {
+	d := leastDeadline + time.Duration(min(slow, mostSlowness)*float64(r.firstValueTime))
+	if slow > busyRatio {
+		d = max(d, mostBudgets**r.Budget+leastDeadline*3/4)
 	}
 	return d
 }
 
-// slowness returns the ratio of wall time to processor time, 1 at least.
-func slowness(gone, used time.Duration) float64 {
+// slowness returns the ratio of wall time to processor time, at least 1.
+func slowness(elapsed, used time.Duration) float64 {
 	if used <= 0 {
 		return 1
 	}
-	return max(1, float64(gone)/float64(used))
+	return max(1, float64(elapsed)/float64(used))
 }
 
-// milliseconds rounds up: positive durations stay above 0, and 0 is none.
+// milliseconds returns a duration in milliseconds, rounded up so that a positive one stays above 0.
 func milliseconds(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
-// load reads the model and the queries: a registered model from the server.
+// load reads the model, from its file or from the server, and the queries about it.
 func (r *requestFlags) load(
 	ctx context.Context, t *console.Terminal, server natsFlag, ask *question,
 ) (*factorgraph.Model, []query.Query, error) {
+	// the model
 	open := t.Opener(ctx)
 	m, err := r.loadModel(ctx, open, server)
 	if err != nil {
 		return nil, nil, err
 	}
-	r.tables = tables(r.Memory, m)
-	r.sweep = time.Duration(policy.FirstSeconds * float64(len(m.Factors)) * float64(time.Second))
+	r.tableBytes = tableMemory(r.Memory, m)
+	r.firstValueTime = time.Duration(policy.FirstSeconds * float64(len(m.Factors)) * float64(time.Second))
 	l, err := m.Labels()
 	if err != nil {
 		return nil, nil, err
 	}
 	r.labels = l
+
+	// what is asked
 	asked, err := ask.query(open, l)
 	if err == nil {
-		err = suppose(l, r.Do, r.Believe, &asked)
+		err = addSuppositions(l, r.Do, r.Believe, &asked)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
+
+	// of each query of a file
 	if ask.queries != "" {
-		queries, err := queryFile(open, ask.queries, l)
+		queries, err := readQueryFile(open, ask.queries, l)
 		if err == nil {
-			err = complete(queries, asked, l)
+			err = addFlags(queries, asked, l)
 		}
 		if err == nil {
 			err = checkQueries(m, queries, true)
@@ -246,6 +253,7 @@ func (r *requestFlags) load(
 		return m, queries, err
 	}
 
+	// or under each evidence
 	queries, err := loadQueries(open, r.Model, r.Evid, l, t.Err)
 	if err != nil {
 		return nil, nil, err
@@ -258,7 +266,7 @@ func (r *requestFlags) load(
 		}
 	}
 	if err == nil && ask.event != "" {
-		queries, err = withEvent(open, queries, ask.event, l)
+		queries, err = addEvents(open, queries, ask.event, l)
 	}
 	if err == nil {
 		err = checkQueries(m, queries, false)
@@ -266,8 +274,8 @@ func (r *requestFlags) load(
 	return m, queries, err
 }
 
-// suppose adds to a query which variables are set, and which posteriors are believed.
-func suppose(l *factorgraph.Labels, do, believe []string, q *query.Query) (err error) {
+// addSuppositions adds to a query which variables are set, and which posteriors are believed.
+func addSuppositions(l *factorgraph.Labels, do, believe []string, q *query.Query) (err error) {
 	if len(do) > 0 {
 		if q.Do, err = named.Do(l, strings.Join(do, ",")); err != nil {
 			return fault.New(fault.BadInput, "--do: %w", err)
@@ -285,10 +293,14 @@ func suppose(l *factorgraph.Labels, do, believe []string, q *query.Query) (err e
 func (r *modelFlag) loadModel(
 	ctx context.Context, open console.Opener, server natsFlag,
 ) (*factorgraph.Model, error) {
-	ref, registered := strings.CutPrefix(r.Model, byDigest)
-	if !registered && !(server.address() != "" && isRegistered(r.Model)) {
+	// a file
+	ref, hasPrefix := strings.CutPrefix(r.Model, byDigest)
+	mayBeRegistered := hasPrefix || server.address() != "" && mayBeRegistered(r.Model)
+	if !mayBeRegistered {
 		return console.LoadModelAs(open, r.Model, "", r.limits)
 	}
+
+	// a registered model
 	if server.address() == "" {
 		return nil, fault.New(fault.BadInput, "%s: a registered model is on a server: --nats says on which", r.Model)
 	}
@@ -308,8 +320,8 @@ func (r *modelFlag) loadModel(
 	return fetchModel(ctx, remote, found.Digest)
 }
 
-// isRegistered reports whether a model argument can be the name of a registered model, and is no file.
-func isRegistered(name string) bool {
+// mayBeRegistered reports whether a model argument can be the name of a registered model, and is no file.
+func mayBeRegistered(name string) bool {
 	if strings.ContainsAny(name, "/.") || name == console.StandardInput {
 		return false
 	}
@@ -317,21 +329,21 @@ func isRegistered(name string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// request is a job without queries, as it travels.
-func (r *modelFlag) request(job string, m *factorgraph.Model, s query.Settings) (wire.Request, error) {
+// newRequest returns a job without queries, with the model or its digest.
+func (r *modelFlag) newRequest(job string, m *factorgraph.Model, s query.Settings) (wire.Request, error) {
 	if r.digest != "" {
 		return wire.Request{Job: job, Settings: s, ModelDigest: r.digest}, nil
 	}
-	of, err := wire.NewRequest(m)
+	native, err := wire.NewModel(m)
 	if err != nil {
-		return wire.Request{}, err
+		return wire.Request{}, fault.Wrap(fault.BadInput, err)
 	}
-	return wire.Request{Job: job, Settings: s, Model: of.Model}, nil
+	return wire.Request{Job: job, Settings: s, Model: native}, nil
 }
 
-// message is the job as it travels, without its deadline.
-func (r *requestFlags) message(job string, m *factorgraph.Model, queries []query.Query) (wire.Request, error) {
-	message, err := r.request(job, m, r.settings())
+// newMessage returns the job with its queries, without its deadline.
+func (r *requestFlags) newMessage(job string, m *factorgraph.Model, queries []query.Query) (wire.Request, error) {
+	message, err := r.newRequest(job, m, r.settings())
 	if err != nil {
 		return wire.Request{}, err
 	}

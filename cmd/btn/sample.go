@@ -22,7 +22,7 @@ type sampleCmd struct {
 	Format string `help:"text, or csv, which btn cases and btn fit read." enum:"text,csv" default:"text" group:"output"`
 }
 
-// Validate refuses to draw nothing, and files of two kinds of rows; kong calls it.
+// Validate refuses to draw nothing, and two kinds of output at once; kong calls it.
 func (c *sampleCmd) Validate() error {
 	switch {
 	case c.Count < 1:
@@ -41,7 +41,7 @@ func (c *sampleCmd) Run(ctx context.Context, t *console.Terminal, common *config
 	return c.run(ctx, t, common, &question{query: c.query})
 }
 
-// query is the question for samples.
+// query returns the question for samples.
 func (c *sampleCmd) query(_ console.Opener, l *factorgraph.Labels) (query.Query, error) {
 	if err := query.CheckSamples(len(l.Domains()), c.Count); err != nil {
 		return query.Query{}, fault.New(fault.BadInput, "COUNT: %w", err)
@@ -49,15 +49,15 @@ func (c *sampleCmd) query(_ console.Opener, l *factorgraph.Labels) (query.Query,
 	return query.Query{Samples: c.Count, Seed: c.Seed}, nil
 }
 
-// cases writes the samples as a CSV file.
-func (p *printer) cases(r *query.Result) error {
+// writeCSV writes the samples as a CSV file.
+func (p *printer) writeCSV(r *query.Result) error {
 	if r.Status != query.StatusOK || r.Samples == nil {
 		return nil
 	}
 	return cases.WriteSamples(p.out, p.labels, r.Samples)
 }
 
-// writeSamples writes a line per sample, below a line with the variables.
+// writeSamples writes a line per sample, below a line with the names of the variables.
 func writeSamples(_ *printer, b *strings.Builder, r *query.Result) {
 	s := r.Samples
 	if s == nil || len(s.Assignments) == 0 {
@@ -68,6 +68,8 @@ func writeSamples(_ *printer, b *strings.Builder, r *query.Result) {
 		fmt.Fprintf(b, " behind its weight, together worth %.4g of the same weight", *s.Effective)
 	}
 	b.WriteByte('\n')
+
+	// the head
 	rows := make([][]string, 1+len(s.Assignments))
 	if s.Weights != nil {
 		rows[0] = append(rows[0], "weight")
@@ -75,10 +77,12 @@ func writeSamples(_ *printer, b *strings.Builder, r *query.Result) {
 	for v := range s.Assignments[0] {
 		name := fmt.Sprintf("x_%d", v)
 		if s.Names != nil {
-			name = shown(s.Names[v])
+			name = printable(s.Names[v])
 		}
 		rows[0] = append(rows[0], name)
 	}
+
+	// the samples
 	for k, assignment := range s.Assignments {
 		if s.Weights != nil {
 			rows[k+1] = append(rows[k+1], fmt.Sprintf("%.6f", s.Weights[k]))
@@ -88,13 +92,13 @@ func writeSamples(_ *printer, b *strings.Builder, r *query.Result) {
 			if s.States != nil {
 				states = s.States[v]
 			}
-			rows[k+1] = append(rows[k+1], shown(query.Label(states, x)))
+			rows[k+1] = append(rows[k+1], printable(query.Label(states, x)))
 		}
 	}
 	writeColumns(b, rows)
 }
 
-// writeColumns writes rows of cells below one another, two blanks apart.
+// writeColumns writes rows in aligned columns, two blanks apart.
 func writeColumns(b *strings.Builder, rows [][]string) {
 	width := make([]int, len(rows[0]))
 	for _, row := range rows {

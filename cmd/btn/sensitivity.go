@@ -36,7 +36,7 @@ func (c *sensitivityCmd) Run(ctx context.Context, t *console.Terminal, common *c
 	}})
 }
 
-// sensitivity is the question.
+// sensitivity returns the question.
 func (c *sensitivityCmd) sensitivity(l *factorgraph.Labels) (*query.Sensitivity, error) {
 	v, err := named.Parse(c.Of)
 	if err != nil {
@@ -59,44 +59,48 @@ func (c *sensitivityCmd) sensitivity(l *factorgraph.Labels) (*query.Sensitivity,
 	return s, nil
 }
 
-// tornadoWidth is how long the longest bar is.
+// tornadoWidth is the length of the longest bar.
 const tornadoWidth = 40
 
-// writeTornado writes a line per number: the range of P when it varies, as a bar, and the number's place.
+// writeTornado writes a line for each number: the range of P when the number varies, as a bar, and which number it is.
 func writeTornado(_ *printer, b *strings.Builder, r *query.Result) {
 	s := r.Sensitivity
 	if s == nil {
 		return
 	}
-	target := label(s.Name, s.Variable) + "=" + cmp.Or(s.State, strconv.Itoa(s.Value))
+	target := variableLabel(s.Name, s.Variable) + "=" + cmp.Or(s.State, strconv.Itoa(s.Value))
 	fmt.Fprintf(b, "%-12sP(%s) = %.6g when a number varies by %.4g %% of itself\n", "sensitivity", target, s.P, 100*s.Range)
 	if len(s.Tornado) == 0 {
 		fmt.Fprintf(b, "%-12sno number moves it\n", "")
 		return
 	}
+
+	// the scale of the bars
 	low, high := s.P, s.P
 	for _, w := range s.Tornado {
 		low, high = min(low, w.Low), max(high, w.High)
 	}
-	at := func(p float64) int {
+	column := func(p float64) int {
 		if high == low {
 			return 0 // no number moves it by a digit
 		}
 		return int(0.5 + (p-low)/(high-low)*tornadoWidth)
 	}
+
+	// a bar from the lowest to the highest P, with a mark at P itself
 	for _, w := range s.Tornado {
 		bar := []rune(strings.Repeat(" ", tornadoWidth+1))
-		for i := at(w.Low); i <= at(w.High); i++ {
+		for i := column(w.Low); i <= column(w.High); i++ {
 			bar[i] = '█'
 		}
-		if mid := at(s.P); bar[mid] == ' ' {
-			bar[mid] = '│'
+		if middle := column(s.P); bar[middle] == ' ' {
+			bar[middle] = '│'
 		}
 		fmt.Fprintf(b, "  %.6f %s %.6f  %s = %.4g\n", w.Low, string(bar), w.High, describeNumber(w), w.Theta)
 	}
 }
 
-// describeNumber names a number: P(child | parents), an entry of a table, or its place.
+// describeNumber names a number of the model: P(child | parents), an entry of a table, or its position in its factor.
 func describeNumber(w query.Swing) string {
 	if w.Variables == nil {
 		return fmt.Sprintf("number %d of factor %d", w.Number, w.Factor)

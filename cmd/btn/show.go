@@ -58,6 +58,8 @@ func (c *showCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return err
 	}
 	tellRows(t, m)
+
+	// one variable
 	g := newGraph(m, labels)
 	if c.Variable != "" {
 		v, err := labels.Variable(c.Variable)
@@ -71,6 +73,7 @@ func (c *showCmd) Run(ctx context.Context, t *console.Terminal) error {
 		return err
 	}
 
+	// the model
 	prices, err := c.prices(ctx, m, t.Began.Add(c.Within))
 	if err != nil {
 		return err
@@ -90,22 +93,25 @@ func tellRows(t *console.Terminal, m *factorgraph.Model) {
 	}
 }
 
-// prices are the forecasts of two questions without evidence: ln Z, and all marginals.
+// prices returns the forecasts of two questions without evidence: ln Z, and all marginals.
 func (c *showCmd) prices(ctx context.Context, m *factorgraph.Model, until time.Time) ([]*forecast, error) {
+	// a plan command with default flags
 	p := planCmd{Within: c.Within}
 	p.Model, p.Memory, p.Accuracy, p.Method = c.Model, config.Size(query.DefaultMemory), query.DefaultAccuracy, string(query.MethodAuto)
 	if err := p.workFlags.Validate(); err != nil {
 		return nil, err
 	}
-	p.tables = tables(p.Memory, m)
-	net, err := p.network(ctx, m, until)
+	p.tableBytes = tableMemory(p.Memory, m)
+	net, err := p.makeNetwork(ctx, m, until)
 	if err != nil {
 		return nil, err
 	}
+
+	// its forecasts
 	var list []*forecast
 	for i, q := range []query.Query{{}, {Marginals: true}} {
 		part := until.Add(-time.Until(until) * time.Duration(1-i) / 2) // half of the time for each
-		f, err := p.forecast(ctx, planned{model: m, net: net}, q, part)
+		f, err := p.forecast(ctx, planInput{model: m, net: net}, q, part)
 		if err != nil {
 			return nil, err
 		}
@@ -116,17 +122,18 @@ func (c *showCmd) prices(ctx context.Context, m *factorgraph.Model, until time.T
 
 // graph is a model with its variables' neighbours.
 type graph struct {
-	model    *factorgraph.Model
-	labels   *factorgraph.Labels
-	directed bool    // a Bayesian network by its scopes, whatever its numbers
-	nodes    []int   // of a network, the place in each factor's scope of the variable whose table it is
-	factors  [][]int // of each variable, the factors over it
-	listed   []int   // of each variable, 1 + the last one that it was listed as a neighbour of
+	model      *factorgraph.Model
+	labels     *factorgraph.Labels
+	isDirected bool    // whether the scopes are those of a Bayesian network, whatever the numbers
+	nodes      []int   // of a Bayesian network, per factor, the position in its scope of the variable whose table it is
+	factors    [][]int // per variable, the factors over it
+	listed     []int   // per variable, 1 + the last variable of which it was listed as a neighbour
 }
 
+// newGraph returns a model with the factors over each of its variables.
 func newGraph(m *factorgraph.Model, l *factorgraph.Labels) *graph {
 	g := &graph{model: m, labels: l, nodes: m.NetworkNodes(), factors: make([][]int, len(m.Domains)), listed: make([]int, len(m.Domains))}
-	g.directed = g.nodes != nil
+	g.isDirected = g.nodes != nil
 	for i, f := range m.Factors {
 		for _, v := range f.Scope {
 			g.factors[v] = append(g.factors[v], i)
@@ -146,9 +153,10 @@ type shownVariable struct {
 	Factors  []int    `json:"factors"`              // positions of the factors over it
 }
 
+// variable returns a variable as JSON: with parents and children in a Bayesian network, and with neighbours in another model.
 func (g *graph) variable(v int) shownVariable {
 	s := shownVariable{Variable: v, Name: g.labels.OfVariable(v), Values: g.values(v), Factors: g.factors[v]}
-	if !g.directed {
+	if !g.isDirected {
 		s.Together = g.names(g.neighbours(v))
 		return s
 	}
@@ -161,7 +169,7 @@ func (g *graph) variable(v int) shownVariable {
 	return s
 }
 
-// values returns the names of a variable's values.
+// values returns the names of the values of variable v.
 func (g *graph) values(v int) []string {
 	names := make([]string, g.model.Domains[v])
 	for x := range names {
@@ -170,6 +178,7 @@ func (g *graph) values(v int) []string {
 	return names
 }
 
+// names returns the names of variables.
 func (g *graph) names(variables []int) []string {
 	names := make([]string, len(variables))
 	for i, v := range variables {
@@ -178,18 +187,18 @@ func (g *graph) names(variables []int) []string {
 	return names
 }
 
-// parents returns the parents of a variable of a Bayesian network: the others of its table.
+// parents returns the parents of a variable of a Bayesian network, which are the other variables of its table.
 func (g *graph) parents(v int) []int {
 	for _, i := range g.factors[v] {
 		if g.child(i) == v {
-			scope, place := g.model.Factors[i].Scope, g.nodes[i]
-			return slices.Concat(scope[:place], scope[place+1:])
+			scope, position := g.model.Factors[i].Scope, g.nodes[i]
+			return slices.Concat(scope[:position], scope[position+1:])
 		}
 	}
 	return nil
 }
 
-// child is the variable of a Bayesian network whose table a factor is.
+// child returns the variable of a Bayesian network whose table a factor is.
 func (g *graph) child(factor int) int { return g.model.Factors[factor].Scope[g.nodes[factor]] }
 
 // neighbours returns the variables that are in a factor with this one, in increasing order.
@@ -208,8 +217,8 @@ func (g *graph) neighbours(v int) []int {
 	return list
 }
 
-// pairs bounds the number of neighbours of all variables together.
-func (g *graph) pairs() (n int) {
+// neighbourBound returns a bound on the number of neighbours of all variables together.
+func (g *graph) neighbourBound() (n int) {
 	for _, f := range g.model.Factors {
 		n += len(f.Scope) * len(f.Scope)
 	}
@@ -227,55 +236,57 @@ type shownModel struct {
 	List      []shownVariable `json:"list"`
 }
 
-// summary is the model as JSON, with all of its variables; without their neighbours, if these are more than mostPairs.
+// summary returns the model as JSON with all of its variables. They have no neighbours if there would be more than
+// mostPairs.
 func (g *graph) summary(name string, prices []*forecast) shownModel {
 	s := shownModel{Model: name, Kind: g.kind(), Named: g.labels.Named(), shape: shapeOf(g.model), LnZ: prices[0], Marginals: prices[1]}
-	crowded := !g.directed && g.pairs() > mostPairs
+	hasManyNeighbours := !g.isDirected && g.neighbourBound() > mostPairs
 	for v := range g.model.Domains {
-		one := shownVariable{Variable: v, Name: g.labels.OfVariable(v), Values: g.values(v), Factors: g.factors[v]}
-		if !crowded {
-			one = g.variable(v)
+		line := shownVariable{Variable: v, Name: g.labels.OfVariable(v), Values: g.values(v), Factors: g.factors[v]}
+		if !hasManyNeighbours {
+			line = g.variable(v)
 		}
-		s.List = append(s.List, one)
+		s.List = append(s.List, line)
 	}
 	return s
 }
 
 // kind names the kind of the model.
 func (g *graph) kind() string {
-	if g.directed {
+	if g.isDirected {
 		return "Bayesian network"
 	}
 	return "factor graph"
 }
 
-// overview is the model for people: its size, the price of questions, and its first variables.
+// overview returns the model for people: its size, the price of questions, and its first variables.
 func (g *graph) overview(name string, prices []*forecast) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "model       %s, a %s\n%s", name, g.kind(), shapeOf(g.model))
 	fmt.Fprintf(&b, "ln Z        %s\nmarginals   %s\n\n", prices[0].price(), prices[1].price())
 
+	// the first variables
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	related := "neighbours"
-	if g.directed {
+	if g.isDirected {
 		related = "parents"
 	}
 	fmt.Fprintf(w, "variable\tvalues\t%s\n", related)
 	for v := range min(mostListed, len(g.model.Domains)) {
-		around := g.neighbours(v)
-		if g.directed {
-			around = g.parents(v)
+		others := g.neighbours(v)
+		if g.isDirected {
+			others = g.parents(v)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", shown(g.labels.OfVariable(v)), listed(g.values(v), "value"), listed(g.names(around), "variable"))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", printable(g.labels.OfVariable(v)), joinNames(g.values(v), "value"), joinNames(g.names(others), "variable"))
 	}
 	w.Flush()
 	if n := len(g.model.Domains) - mostListed; n > 0 {
-		fmt.Fprintf(&b, "… and %s: btn show MODEL VARIABLE shows one, --json all\n", count(float64(n), "more variable"))
+		fmt.Fprintf(&b, "… and %s: btn show MODEL VARIABLE shows one, --json all\n", countText(float64(n), "more variable"))
 	}
-	return trimmed(b.String())
+	return trimLines(b.String())
 }
 
-// price is the forecast in a line.
+// price returns the forecast in a line.
 func (f *forecast) price() string {
 	switch {
 	case f.Unpriced:
@@ -290,43 +301,47 @@ func (f *forecast) price() string {
 	return fmt.Sprintf("an estimate, by method %s: %s", f.Choice, f.Why)
 }
 
-// describe is a variable for people, with its tables.
+// describe returns a variable for people, with its tables.
 func (g *graph) describe(v int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "variable    %s, number %d of %d\nvalues      %s\n",
-		shown(g.labels.OfVariable(v)), v, len(g.model.Domains), listed(g.values(v), "value"))
+		printable(g.labels.OfVariable(v)), v, len(g.model.Domains), joinNames(g.values(v), "value"))
 	s := g.variable(v)
 	var factors []int
-	if g.directed {
-		fmt.Fprintf(&b, "parents     %s\nchildren    %s\n", listed(s.Parents, "variable"), listed(s.Children, "variable"))
+	if g.isDirected {
+		fmt.Fprintf(&b, "parents     %s\nchildren    %s\n", joinNames(s.Parents, "variable"), joinNames(s.Children, "variable"))
 		for _, i := range g.factors[v] {
 			if g.child(i) == v {
 				factors = append(factors, i)
 			}
 		}
 	} else {
-		fmt.Fprintf(&b, "neighbours  %s\n", listed(s.Together, "variable"))
+		fmt.Fprintf(&b, "neighbours  %s\n", joinNames(s.Together, "variable"))
 		factors = g.factors[v]
 	}
+
+	// its tables
 	for k, i := range factors {
 		if k == mostListed {
-			fmt.Fprintf(&b, "\n… and %s\n", count(float64(len(factors)-k), "more table"))
+			fmt.Fprintf(&b, "\n… and %s\n", countText(float64(len(factors)-k), "more table"))
 			break
 		}
 		g.writeTable(&b, i)
 	}
-	return trimmed(b.String())
+	return trimLines(b.String())
 }
 
-// writeTable writes a factor: of conditional probabilities a row for each assignment of the parents, of others a row for each entry.
+// writeTable writes a factor. Conditional probabilities have a row for each assignment of the parents, other tables one
+// for each entry.
 func (g *graph) writeTable(b *strings.Builder, i int) {
+	// a large table, or another form: its size alone
 	f := g.model.Factors[i]
 	dims := f.Table.Dims()
 	entries, err := tensor.Size(dims)
 	dense, isTable := f.Table.(*tensor.Dense)
 	form := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", f.Table), "*tensor."))
 	if err != nil || entries > mostEntries || !isTable {
-		fmt.Fprintf(b, "\nfactor %d over %s: %s", i, listed(g.names(f.Scope), "variable"), form)
+		fmt.Fprintf(b, "\nfactor %d over %s: %s", i, joinNames(g.names(f.Scope), "variable"), form)
 		if err == nil {
 			fmt.Fprintf(b, ", %d entries", entries)
 		}
@@ -334,26 +349,30 @@ func (g *graph) writeTable(b *strings.Builder, i int) {
 		return
 	}
 
+	// Rows: scope has the variables that name a row, length is the number of its entries, and stride is the distance
+	// in the table from one of them to the next.
 	fmt.Fprintln(b)
 	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	scope, length, stride, head := f.Scope, 1, 1, g.names(f.Scope) // of a row, and from one of its entries to the next
-	if g.directed {
-		place, child := g.nodes[i], g.child(i)
-		scope, length = g.parents(child), dims[place]
-		stride = decimal.Entries(dims[place+1:])
+	scope, length, stride, head := f.Scope, 1, 1, g.names(f.Scope)
+	if g.isDirected {
+		position, child := g.nodes[i], g.child(i)
+		scope, length = g.parents(child), dims[position]
+		stride = decimal.Entries(dims[position+1:])
 		head = append(g.names(scope), prefixed(g.labels.OfVariable(child)+"=", g.values(child))...)
 	} else {
 		head = append(head, "weight")
 	}
 	for k, name := range head {
-		head[k] = shown(name)
+		head[k] = printable(name)
 	}
 	fmt.Fprintln(w, strings.Join(head, "\t"))
+
+	// each row: the values of its variables, the last one fastest, then its entries
 	for row := range entries / length {
 		cells := make([]string, len(scope))
 		for k, index := len(scope)-1, row; k >= 0; k-- {
 			d := g.model.Domains[scope[k]]
-			cells[k] = shown(g.labels.OfValue(scope[k], index%d))
+			cells[k] = printable(g.labels.OfValue(scope[k], index%d))
 			index /= d
 		}
 		first := row/stride*stride*length + row%stride
@@ -365,6 +384,7 @@ func (g *graph) writeTable(b *strings.Builder, i int) {
 	w.Flush()
 }
 
+// prefixed returns the names behind a prefix.
 func prefixed(prefix string, names []string) []string {
 	list := make([]string, len(names))
 	for i, name := range names {
@@ -373,23 +393,23 @@ func prefixed(prefix string, names []string) []string {
 	return list
 }
 
-// listed joins names for a line; of many it gives the number.
-func listed(names []string, thing string) string {
+// joinNames joins names for a line. If they are too long, it returns their number.
+func joinNames(names []string, thing string) string {
 	for i := range names {
-		names[i] = shown(names[i])
+		names[i] = printable(names[i])
 	}
 	text := strings.Join(names, " ")
 	switch {
 	case len(names) == 0:
 		return "none"
 	case len([]rune(text)) > widestList:
-		return count(float64(len(names)), thing)
+		return countText(float64(len(names)), thing)
 	}
 	return text
 }
 
-// trimmed is a text without spaces at the ends of its lines.
-func trimmed(text string) string {
+// trimLines returns a text without spaces at the ends of its lines.
+func trimLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")

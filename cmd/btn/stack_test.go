@@ -12,7 +12,7 @@ import (
 // TestInferStartsNineConsumers: setting up takes most of the time of a small model, and one consumer
 // for each kind of messages is enough for one job.
 func TestInferStartsNineConsumers(t *testing.T) {
-	s, err := (&placeFlags{}).stack(t.Context(), telemetry.Logger(t.Output(), "error", "text"), nil, pipeline.Streams{})
+	s, err := (&placeFlags{}).startStack(t.Context(), telemetry.Logger(t.Output(), "error", "text"), nil, pipeline.Streams{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,8 @@ type statusCmd struct {
 func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	return c.withBus("btn", logger, func(b *bus.Bus) error {
-		listen := listenFor
+		// look
+		listen := listenTime
 		if c.Now {
 			listen = 0
 		}
@@ -42,6 +43,8 @@ func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config
 		if err != nil {
 			return err
 		}
+
+		// print
 		if c.JSON {
 			return json.NewEncoder(t.Out).Encode(map[string]any{
 				"version": telemetry.ThisBuild().Version, "nats_server": b.Conn.NC.ConnectedServerVersion(), "answered_last_minute": answered,
@@ -67,7 +70,7 @@ func (c *statusCmd) Run(ctx context.Context, t *console.Terminal, common *config
 }
 
 // listenFor is how long workers are listened to: each says that it is there every HereEvery, and two of these give a rate.
-const listenFor = message.HereEvery + time.Second
+const listenTime = message.HereEvery + time.Second
 
 // writeStages writes a line per stage, summed over its consumers.
 func writeStages(out io.Writer, stages []gateway.StageStatus) error {
@@ -118,19 +121,20 @@ func (c *jobsCmd) Run(ctx context.Context, t *console.Terminal, common *config.C
 				return err
 			}
 		}
-		return c.list(t.Out, all)
+		return c.writeJobs(t.Out, all)
 	})
 }
 
-// list writes the jobs with the status of the flags, up to their number.
-func (c *jobsCmd) list(out io.Writer, all []*gateway.JobLine) error {
+// writeJobs writes the jobs that have the status of the flags, up to their number.
+func (c *jobsCmd) writeJobs(out io.Writer, all []*gateway.JobLine) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if !c.JSON {
 		fmt.Fprintln(w, "\njob\tstatus\ttenant\tsubmitted\ttook\tmodel\tquestion")
 	}
 	listed := 0
 	for _, j := range all {
-		if listed == c.Most || c.Status != "" && j.Status != c.Status {
+		hasOtherStatus := c.Status != "" && j.Status != c.Status
+		if listed == c.Most || hasOtherStatus {
 			continue
 		}
 		listed++

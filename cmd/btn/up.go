@@ -47,6 +47,7 @@ type upCmd struct {
 
 // Run starts the stack, prints its URLs and stays until it is interrupted.
 func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
+	// what the flags name
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	metrics := metrics.New()
 	tenants, err := admission.Open(c.Tenants, logger)
@@ -67,10 +68,12 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		}
 	}
 	if c.Gateway != noGateway {
-		if err := c.open(c.Gateway); err != nil {
+		if err := c.checkOpen(c.Gateway); err != nil {
 			return err
 		}
 	}
+
+	// the servers and the workers
 	provider, flush, err := export.Traces(ctx, "basetensor", logger)
 	if err != nil {
 		return err
@@ -93,6 +96,8 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 	if url := s.RedisURL(); url != "" {
 		fmt.Fprintf(t.Out, "redis  %s\n", url)
 	}
+
+	// HTTP
 	if c.HTTP != "" {
 		server, err := telemetry.Serve(c.HTTP, metrics.Registry(), metrics.Ready, metrics.Room)
 		if err != nil {
@@ -102,12 +107,13 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		fmt.Fprintf(t.Out, "http   %s\n", server.URL)
 	}
 
+	// the gateway
 	if c.Gateway != noGateway {
 		nc, err := s.Connect("btn-gateway")
 		if err != nil {
 			return err
 		}
-		g, err := c.beside(c.Gateway, nc, tenants, logger, metrics.Registry())
+		g, err := c.startBeside(c.Gateway, nc, tenants, logger, metrics.Registry())
 		if err != nil {
 			return err
 		}
@@ -147,7 +153,7 @@ func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	until := time.Now().Add(c.Wait)
 	for {
-		room, err := c.try(ctx, logger)
+		room, err := c.setUp(ctx, logger)
 		if err == nil {
 			fmt.Fprint(t.Out, "streams and consumers are set up\n"+room)
 			return nil
@@ -163,14 +169,14 @@ func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	}
 }
 
-// try sets up, and returns a sentence with the rate that the room sustains.
-func (c *setupCmd) try(ctx context.Context, logger *slog.Logger) (room string, err error) {
-	b, err := c.link("btn-setup", logger)
+// setUp makes streams and consumers, and returns a sentence with the rate that the room sustains.
+func (c *setupCmd) setUp(ctx context.Context, logger *slog.Logger) (room string, err error) {
+	b, err := c.openBus("btn-setup", logger)
 	if err != nil {
 		return "", err
 	}
 	defer b.Conn.NC.Close()
-	if err := c.mayOperate(ctx, b); err != nil {
+	if err := c.checkOperator(ctx, b); err != nil {
 		return "", err
 	}
 	if err := streams.Setup(ctx, b.Conn.NC, streams.Config{

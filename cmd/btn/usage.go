@@ -45,6 +45,7 @@ const (
 
 // Run prints a line per tenant, those with the most flops first.
 func (c *usageCmd) Run(ctx context.Context, t *console.Terminal) error {
+	// add up
 	ctx, cancel := context.WithTimeout(ctx, usageWithin)
 	defer cancel()
 	usages := map[string]*tenantUsage{}
@@ -57,6 +58,8 @@ func (c *usageCmd) Run(ctx context.Context, t *console.Terminal) error {
 	sorted := slices.SortedFunc(maps.Values(usages), func(a, b *tenantUsage) int {
 		return cmp.Or(cmp.Compare(b.Flops, a.Flops), cmp.Compare(b.Jobs, a.Jobs), strings.Compare(a.Tenant, b.Tenant))
 	})
+
+	// print
 	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
 	if !c.JSON {
 		fmt.Fprintln(w, "tenant\tjobs\tflops\tbytes")
@@ -73,11 +76,13 @@ func (c *usageCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return w.Flush()
 }
 
-// addUsage adds the usage that a process tells.
+// addUsage reads the metrics of a process and adds its usage of each tenant.
 func addUsage(ctx context.Context, url string, usages map[string]*tenantUsage) error {
 	if !strings.Contains(url, "://") {
 		url = "http://" + url
 	}
+
+	// read its metrics
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/metrics", nil)
 	if err != nil {
 		return fault.New(fault.BadInput, "usage: %w", err)
@@ -97,6 +102,8 @@ func addUsage(ctx context.Context, url string, usages map[string]*tenantUsage) e
 	if len(text) > mostMetrics {
 		return fault.New(fault.Infrastructure, "usage: %s: more than %d bytes of metrics", r.URL, mostMetrics)
 	}
+
+	// parse them
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
@@ -105,6 +112,8 @@ func addUsage(ctx context.Context, url string, usages map[string]*tenantUsage) e
 	if families["basetensor_build_info"] == nil {
 		return fault.New(fault.BadInput, "usage: %s shows no metrics of basetensor: is it the --http of a worker?", r.URL)
 	}
+
+	// add those of tenants
 	for name, add := range map[string]func(*tenantUsage, float64){
 		"basetensor_tenant_jobs_total":  func(u *tenantUsage, n float64) { u.Jobs += n },
 		"basetensor_tenant_flops_total": func(u *tenantUsage, n float64) { u.Flops += n },

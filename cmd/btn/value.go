@@ -19,18 +19,18 @@ const (
 	mostNamed    = 3  // observations on one side of P( | )
 )
 
-// query returns the query of a result; nil if it is not known.
-func (p *printer) query(r *query.Result) *query.Query {
+// queryOf returns the query of a result; nil if it is not known.
+func (p *printer) queryOf(r *query.Result) *query.Query {
 	if r.Query < 0 || r.Query >= len(p.queries) {
 		return nil
 	}
 	return &p.queries[r.Query]
 }
 
-// observed returns the observed variables of a result.
-func (p *printer) observed(r *query.Result) map[int]bool {
+// observedBy returns the set of observed variables of a result's query.
+func (p *printer) observedBy(r *query.Result) map[int]bool {
 	variables := map[int]bool{}
-	if q := p.query(r); q != nil {
+	if q := p.queryOf(r); q != nil {
 		for _, o := range q.Evidence.Hard {
 			variables[o.Var] = true
 		}
@@ -38,14 +38,15 @@ func (p *printer) observed(r *query.Result) map[int]bool {
 	return variables
 }
 
-// evidence is the evidence of a result: the name that the request has for it, and the observations unless they are the name.
-func (p *printer) evidence(r *query.Result) string {
-	q := p.query(r)
+// evidenceText returns the evidence of a result: the name that the request has for it, and the observations unless they
+// are the name.
+func (p *printer) evidenceText(r *query.Result) string {
+	q := p.queryOf(r)
 	switch {
 	case r.EvidenceFile != nil && (q == nil || q.Evidence.IsEmpty() || named.Inline(*r.EvidenceFile)):
 		return *r.EvidenceFile
 	case r.EvidenceFile != nil:
-		return *r.EvidenceFile + ": " + p.observations(q.Evidence, mostObserved)
+		return *r.EvidenceFile + ": " + p.observationsText(q.Evidence, mostObserved)
 	case q == nil:
 		return "not known: the request is not stored, or not any more"
 	case q.Cases != nil:
@@ -55,71 +56,74 @@ func (p *printer) evidence(r *query.Result) string {
 	case q.Evidence.IsEmpty():
 		return "none"
 	}
-	return p.observations(q.Evidence, mostObserved)
+	return p.observationsText(q.Evidence, mostObserved)
 }
 
-// observations lists evidence as --evid takes it, up to a number of observations.
-func (p *printer) observations(e factorgraph.Evidence, listed int) string {
+// observationsText lists evidence as --evid takes it, at most limit observations.
+func (p *printer) observationsText(e factorgraph.Evidence, limit int) string {
 	var terms []string
 	for _, o := range e.Hard {
-		terms = append(terms, p.observation(o))
+		terms = append(terms, p.observationText(o))
 	}
 	for _, l := range e.Soft {
-		terms = append(terms, p.likelihood(l, 4))
+		terms = append(terms, p.likelihoodText(l, 4))
 	}
-	if n := len(terms) - listed; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(terms[:listed], ", "), n)
+	if n := len(terms) - limit; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(terms[:limit], ", "), n)
 	}
 	return strings.Join(terms, ", ")
 }
 
-// likelihood writes weights of a variable's values as --evid and --believe take them, with so many digits; -1: all.
-func (p *printer) likelihood(l factorgraph.Likelihood, digits int) string {
+// likelihoodText writes weights of a variable's values as --evid and --believe take them, with this many digits; −1:
+// all.
+func (p *printer) likelihoodText(l factorgraph.Likelihood, digits int) string {
 	weights := make([]string, len(l.Weights))
 	for x, w := range l.Weights {
 		weights[x] = strconv.FormatFloat(w, 'g', digits, 64)
 	}
-	return p.variable(l.Var) + "=" + strings.Join(weights, "/")
+	return p.variableName(l.Var) + "=" + strings.Join(weights, "/")
 }
 
-// value writes the probability of an event, then P(evidence) or Z. It reports whether it has said why Z is 0.
-func (p *printer) value(b *strings.Builder, line func(name, format string, args ...any), r *query.Result) (isTold bool) {
-	if event := p.eventOf(r); event != nil && p.isTold(event) {
-		b.WriteString(p.event(event) + "\n")
+// writeValue writes the probability of an event, if there is one, then P(evidence) or Z. It reports whether it has said
+// why Z is 0.
+func (p *printer) writeValue(b *strings.Builder, line func(name, format string, args ...any), r *query.Result) (saysWhyZero bool) {
+	if event := p.eventOf(r); event != nil && p.isToldWithEvidence(event) {
+		b.WriteString(p.eventText(event) + "\n")
 	}
 	if r.Status == query.StatusOK && r.Ratio != nil {
-		b.WriteString(p.event(r) + "\n")
+		b.WriteString(p.eventText(r) + "\n")
 	}
 	switch {
 	case r.Status != query.StatusOK:
-		line("failed", "%s: %s (%s)", r.Error.Code, plain(r.Error.Message), r.Error.Stage)
+		line("failed", "%s: %s (%s)", r.Error.Code, inPlainWords(r.Error.Message), r.Error.Stage)
 	case r.Zero:
-		line(p.called(r), "0: %s", p.impossible(r))
+		line(p.zName(r), "0: %s", p.impossibleText(r))
 		if r.Conflict != nil && (p.formula == nil || len(r.Conflict.Observations) > 0) {
-			line("impossible", "%s", p.conflict(r.Conflict))
+			line("impossible", "%s", p.conflictText(r.Conflict))
 		}
-		clauses := p.contradiction(r)
+		clauses := p.contradictionText(r)
 		if clauses != "" {
 			line("clauses", "%s", clauses)
 		}
 		return r.Conflict != nil || clauses != ""
 	case r.LogZ == nil:
 	default:
-		name, value, log10 := p.called(r), magnitude(*r.LogZ), ""
+		name, value, log10 := p.zName(r), formatExp(*r.LogZ), ""
 		if !p.names.Any() || p.formula != nil {
-			log10 = ", log10 " + decimals(*r.Log10Z)
+			log10 = ", log10 " + formatLog(*r.Log10Z)
 		}
-		if n, ok := wholeCount(*r.LogZ); ok && r.Exact && p.formula != nil {
+		if n, isWhole := wholeCount(*r.LogZ); isWhole && r.Exact && p.formula != nil {
 			name, value = "count", strconv.FormatInt(n, 10)
 		}
-		line(name, "%s (%s%s)", value, p.log("", *r.LogZ), log10)
+		line(name, "%s (%s%s)", value, p.logText("", *r.LogZ), log10)
 	}
 	return false
 }
 
-// called is the name of Z of a result. Likelihoods above 1 are no probabilities.
-func (p *printer) called(r *query.Result) string {
-	q := p.query(r)
+// zName returns the name of Z of a result: P(evidence) of a Bayesian network under evidence, unless likelihoods are
+// above 1, and count of a formula without a solution.
+func (p *printer) zName(r *query.Result) string {
+	q := p.queryOf(r)
 	if p.formula != nil && r.Zero {
 		return "count"
 	}
@@ -134,9 +138,9 @@ func (p *printer) called(r *query.Result) string {
 	return "P(evidence)"
 }
 
-// impossible is the meaning of Z = 0.
-func (p *printer) impossible(r *query.Result) string {
-	q := p.query(r)
+// impossibleText says what it means that Z is 0.
+func (p *printer) impossibleText(r *query.Result) string {
+	q := p.queryOf(r)
 	hasNoEvidence := q != nil && q.Evidence.IsEmpty() && q.Evid == ""
 	isByEvidence := r.Conflict != nil && len(r.Conflict.Observations) > 0
 	isWithout := hasNoEvidence || r.Conflict != nil && len(r.Conflict.Observations) == 0 // Z is 0 without evidence
@@ -156,17 +160,17 @@ func (p *printer) impossible(r *query.Result) string {
 // eventOf returns the result whose event is asked over the evidence of r; nil if there is none.
 func (p *printer) eventOf(r *query.Result) *query.Result {
 	for i := range p.results {
-		if q := p.query(&p.results[i]); q != nil && q.Over == r.Query+1 {
+		if q := p.queryOf(&p.results[i]); q != nil && q.Over == r.Query+1 {
 			return &p.results[i]
 		}
 	}
 	return nil
 }
 
-// isTold reports whether all that a result says is told with the evidence that it is asked over: it is exact, and has no warning of its
-// own.
-func (p *printer) isTold(event *query.Result) bool {
-	q := p.query(event)
+// isToldWithEvidence reports whether all that an event's result says is told with the result of its evidence. It is if
+// both are exact and the event has no warning of its own.
+func (p *printer) isToldWithEvidence(event *query.Result) bool {
+	q := p.queryOf(event)
 	if q == nil || q.Over == 0 || q.Over > len(p.results) {
 		return false
 	}
@@ -179,24 +183,25 @@ func (p *printer) isTold(event *query.Result) bool {
 			return false
 		}
 	}
-	return event.Exact && condition.Exact && condition.Status == query.StatusOK && !p.verbose && p.eventOf(condition) == event
+	areExact := event.Exact && condition.Exact && condition.Status == query.StatusOK
+	return areExact && !p.verbose && p.eventOf(condition) == event
 }
 
-// event is the probability of an event under the evidence, in one line.
-func (p *printer) event(r *query.Result) string {
+// eventText writes the probability of an event under the evidence in one line.
+func (p *printer) eventText(r *query.Result) string {
 	equals := "="
 	if !r.Exact {
 		equals = "≈"
 	}
-	name := p.ratio(r)
+	name := p.ratioName(r)
 	if r.Ratio.Ln == nil {
 		return name + " = 0: the event is impossible under the evidence"
 	}
-	return fmt.Sprintf("%s %s %s (%s)", name, equals, magnitude(*r.Ratio.Ln), p.log("", *r.Ratio.Ln))
+	return fmt.Sprintf("%s %s %s (%s)", name, equals, formatExp(*r.Ratio.Ln), p.logText("", *r.Ratio.Ln))
 }
 
-// ratio is the name of the ratio of a result: P(event | condition) if that is a probability.
-func (p *printer) ratio(r *query.Result) string {
+// ratioName returns the name of the ratio of a result: P(event | condition) if it is a probability.
+func (p *printer) ratioName(r *query.Result) string {
 	condition, number := p.condition(r)
 	switch {
 	case r.Ratio.P == nil:
@@ -204,23 +209,24 @@ func (p *printer) ratio(r *query.Result) string {
 	case condition == nil:
 		return "P(event | evidence)"
 	}
-	name := p.eventName(p.query(r), condition)
+	name := p.eventName(p.queryOf(r), condition)
 	if terms := p.conditionTerms(condition); len(terms) > 0 {
 		name += " | " + strings.Join(terms, ", ")
 	}
 	return "P(" + name + ")"
 }
 
-// condition returns the query that a result is asked over, and its number; nil if it is not known.
+// condition returns the query over which a result is asked, and its number; nil if it is not known.
 func (p *printer) condition(r *query.Result) (*query.Query, int) {
-	q := p.query(r)
+	q := p.queryOf(r)
 	if q == nil || q.Over == 0 || q.Over > len(p.queries) {
 		return nil, 0
 	}
 	return &p.queries[q.Over-1], q.Over - 1
 }
 
-// eventName lists the observations of a query that its condition does not have: "event" if they are many, or likelihoods are among them.
+// eventName lists the observations of a query that its condition does not have. It is "event" if they are many, or if
+// likelihoods are among them.
 func (p *printer) eventName(asked, condition *query.Query) string {
 	event := factorgraph.Evidence{}
 	for _, o := range asked.Evidence.Hard {
@@ -231,20 +237,21 @@ func (p *printer) eventName(asked, condition *query.Query) string {
 	if n := len(event.Hard); n == 0 || n > mostNamed || len(asked.Evidence.Soft) != len(condition.Evidence.Soft) {
 		return "event"
 	}
-	return p.observations(event, mostNamed)
+	return p.observationsText(event, mostNamed)
 }
 
-// conditionTerms are the evidence of a query, "evidence" if it is long, what it does and whether it has beliefs.
+// conditionTerms lists what a query supposes: its evidence, or "evidence" if that is long, the variables that it sets,
+// and "beliefs" if it has any.
 func (p *printer) conditionTerms(q *query.Query) []string {
 	var terms []string
 	switch n := len(q.Evidence.Hard) + len(q.Evidence.Soft); {
 	case n > mostNamed:
 		terms = append(terms, "evidence")
 	case n > 0:
-		terms = append(terms, p.observations(q.Evidence, mostNamed))
+		terms = append(terms, p.observationsText(q.Evidence, mostNamed))
 	}
 	for _, o := range q.Do {
-		terms = append(terms, "do("+p.observation(o)+")")
+		terms = append(terms, "do("+p.observationText(o)+")")
 	}
 	if len(q.Believe) > 0 {
 		terms = append(terms, "beliefs")
@@ -252,13 +259,13 @@ func (p *printer) conditionTerms(q *query.Query) []string {
 	return terms
 }
 
-// magnitude writes e^ln with six digits, also far beyond float64; a probability below 1 does not look like 1.
-func magnitude(ln float64) string {
+// formatExp writes e^ln with six digits, also far beyond float64. A probability below 1 does not look like 1.
+func formatExp(ln float64) string {
 	x := math.Exp(ln)
 	switch {
 	case ln == 0:
 		return "1"
-	case math.IsInf(x, 1) || x < 1e-300:
+	case math.IsInf(x, 1) || x < 1e-300: // as 10^digits · 10^exponent
 		exponent, digits := math.Modf(ln / math.Ln10)
 		if digits < 0 {
 			exponent, digits = exponent-1, digits+1
@@ -269,23 +276,23 @@ func magnitude(ln float64) string {
 		}
 		return fmt.Sprintf("%.5fe%+.0f", mantissa, exponent)
 	}
-	return probability(x, -math.Expm1(ln))
+	return formatProbability(x, -math.Expm1(ln))
 }
 
 // surely is the distance to 1 that is rounding.
-const surely = 1e-12
+const certainty = 1e-12
 
-// probability writes x with six digits, given 1 − x.
-func probability(x, below float64) string {
+// formatProbability writes x with six digits, given 1 − x. If x would look like 1 and is not, it writes 1 − x instead.
+func formatProbability(x, below float64) string {
 	text := strconv.FormatFloat(x, 'g', 6, 64)
-	if text == "1" && below > surely {
+	if text == "1" && below > certainty {
 		return fmt.Sprintf("1 - %.2g", below)
 	}
 	return text
 }
 
-// log writes a natural logarithm of something in the unit that was asked for, with ten digits after the point.
-func (p *printer) log(thing string, ln float64) string {
+// logText writes a natural logarithm of a thing in the unit of the output, with ten digits after the point.
+func (p *printer) logText(thing string, ln float64) string {
 	base := "ln"
 	if p.bits {
 		base = "log2"
@@ -293,19 +300,19 @@ func (p *printer) log(thing string, ln float64) string {
 	if thing != "" {
 		base += " " + thing
 	}
-	return base + " " + decimals(p.unit(ln))
+	return base + " " + formatLog(p.inUnit(ln))
 }
 
-// unit is a natural logarithm in the unit that was asked for.
-func (p *printer) unit(ln float64) float64 {
+// inUnit returns a natural logarithm in the unit of the output.
+func (p *printer) inUnit(ln float64) float64 {
 	if p.bits {
 		return ln / math.Ln2
 	}
 	return ln
 }
 
-// decimals writes a logarithm with ten digits after the point; a value that rounds to 0 has no sign.
-func decimals(x float64) string {
+// formatLog writes a logarithm with ten digits after the point. A value that rounds to 0 has no sign.
+func formatLog(x float64) string {
 	s := strconv.FormatFloat(x, 'f', 10, 64)
 	if strings.Trim(s, "-0.") == "" {
 		return strings.TrimPrefix(s, "-")
@@ -313,18 +320,18 @@ func decimals(x float64) string {
 	return s
 }
 
-// variable is a variable in a line for people.
-func (p *printer) variable(v int) string {
+// variableName returns the name of a variable for people, x_3 if variables have none.
+func (p *printer) variableName(v int) string {
 	if len(p.names.Variables) == 0 {
 		return fmt.Sprintf("x_%d", v)
 	}
-	return shown(p.names.Variable(v))
+	return printable(p.names.Variable(v))
 }
 
-// observation is an observation in a line for people: of a formula a literal.
-func (p *printer) observation(o factorgraph.Observation) string {
+// observationText writes an observation for people: as a literal if the model is a formula.
+func (p *printer) observationText(o factorgraph.Observation) string {
 	if p.formula != nil {
 		return strings.Repeat("-", 1-o.Value) + p.names.Variable(o.Var)
 	}
-	return p.variable(o.Var) + "=" + shown(p.names.Value(o.Var, o.Value))
+	return p.variableName(o.Var) + "=" + printable(p.names.Value(o.Var, o.Value))
 }

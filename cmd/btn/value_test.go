@@ -21,15 +21,15 @@ func TestMagnitudes(t *testing.T) {
 		0: "1", math.Log(0.25): "0.25", math.Log(268337): "268337", -1e-16: "1", math.Log1p(-1e-9): "1 - 1e-09", math.Log(1e-20): "1e-20",
 		2000: "3.88118e+868", -2000: "2.57654e-869", 1000 * math.Ln10 * (1 - 1e-12): "1.00000e+1000",
 	} {
-		if got := magnitude(ln); got != want {
+		if got := formatExp(ln); got != want {
 			t.Errorf("%v: %q, want %q", ln, got, want)
 		}
 	}
 	// by multiplication: e^2000 = (e^500)^4
 	e := new(big.Float).SetPrec(200).SetFloat64(math.Exp(500))
 	square := new(big.Float).Mul(e, e)
-	if want := new(big.Float).Mul(square, square).Text('e', 5); want != magnitude(2000) {
-		t.Errorf("%s, want %s", magnitude(2000), want)
+	if want := new(big.Float).Mul(square, square).Text('e', 5); want != formatExp(2000) {
+		t.Errorf("%s, want %s", formatExp(2000), want)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestRankingsAreAsLongAsAsked(t *testing.T) {
 // TestNewsOfStages: a line per stage, with the number of its tasks.
 func TestNewsOfStages(t *testing.T) {
 	var out strings.Builder
-	news := (&watchCmd{Job: "monday"}).news(&out)
+	news := (&watchCmd{Job: "monday"}).stagePrinter(&out)
 	for _, p := range []wire.Progress{
 		{Stage: query.StageLearn}, {Stage: query.StageContract, Done: 1, Total: 3}, {Stage: query.StageContract, Done: 2, Total: 3},
 	} {
