@@ -75,7 +75,8 @@ func TestSharedSettings(t *testing.T) {
 	parse := func(stage string, args ...string) (flags, error) {
 		var f flags
 		var out bytes.Buffer
-		_, err := config.Parse(&f, args, &out, &out, func(int) {}, kong.Name(stage), helpTexts, defaultTexts(), concurrencyHelp(stage), hideOthers(stage))
+		options := []kong.Option{kong.Name(stage), helpTexts, defaultTexts(), concurrencyHelp(stage), hideOthers(stage)}
+		_, err := config.Parse(&f, args, &out, &out, func(int) {}, options...)
 		return f, err
 	}
 	for _, stage := range stage.Names() {

@@ -58,7 +58,9 @@ func Contradiction(m *factorgraph.Model, observed []factorgraph.Observation) []i
 
 // renumberVariables returns the clauses at some positions with their variables numbered from 0 on, the number of these
 // variables, and the observations of them.
-func renumberVariables(clauses []literals, positions []int, observed []factorgraph.Observation) ([]literals, int, []factorgraph.Observation) {
+func renumberVariables(
+	clauses []literals, positions []int, observed []factorgraph.Observation,
+) ([]literals, int, []factorgraph.Observation) {
 	numberOf := map[int]int{} // by variable
 	small := make([]literals, len(positions))
 	for k, j := range positions {

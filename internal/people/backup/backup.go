@@ -22,126 +22,142 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Counts are the entries of a copy, or the ones restored from it.
+// Counts says how many entries a copy has, or how many were restored from it.
 type Counts struct {
 	Registered, Names int // registered models, and names of such
-	Jobs, Answers     int
-	Known             int // of Registered, Names and Answers, and Jobs that have an answer: were there already
+	Jobs, Answers     int // jobs without an answer, and answers
+	Known             int // how many of these were there already; a job counts if it has an answer
 
 	Skipped []bus.Skipped // messages or entries that cannot be read
 }
 
-// skip notes a message or an entry that is passed over, and returns nil if the fault is its own; else it returns the error.
+// skip decides about the error of a message or an entry, which may be nil. If its content is at fault, skip notes it and returns nil, so
+// that the caller goes on; else it returns the error.
 func (c *Counts) skip(subject string, err error) error {
-	if errors.Is(err, bus.ErrNotFound) && !errors.Is(err, bus.ErrLost) || !bus.Unreadable(err) {
+	isAbsent := errors.Is(err, bus.ErrNotFound) && !errors.Is(err, bus.ErrLost)
+	if isAbsent || !bus.Unreadable(err) {
 		return err
 	}
 	c.Skipped = append(c.Skipped, bus.Skipped{Subject: subject, Why: err})
 	return nil
 }
 
-// recordHeaders is the extended header of an entry with the headers of its message.
+// recordHeaders is the extended header of an entry that has the headers of its message, named as tar names attributes
+// of files.
 const recordHeaders = "SCHILY.xattr.user.basetensor.headers" // as a file has them that tar knows
 
+// Limits of the messages that are fetched at a time.
 const (
-	batch      = 256
-	batchBytes = 4 << 20
+	batchMessages = 256
+	batchBytes    = 4 << 20
 )
 
-// Write makes a copy. Workers may be at work meanwhile: first come the answers, then the jobs that had none, then the answers that
-// came in between, so that a job which is answered meanwhile is in the copy as a job, as an answer, or as both.
-func Write(ctx context.Context, b *bus.Bus, to io.Writer) (c Counts, err error) {
-	out := tar.NewWriter(to)
-	if err := writeRegistered(ctx, b.Models, out, &c); err != nil {
-		return c, err
+// Write writes a copy. Workers may be at work meanwhile: it copies the answers, then the jobs that had none, then the
+// answers that came in between. So a job that is answered meanwhile is in the copy as a job, as an answer, or as both.
+func Write(ctx context.Context, b *bus.Bus, output io.Writer) (counts Counts, err error) {
+	archive := tar.NewWriter(output)
+	if err := writeRegistered(ctx, b.Models, archive, &counts); err != nil {
+		return counts, err
 	}
-	answered := map[string]bool{}
-	answers := func(from uint64) (last uint64, err error) {
-		return each(ctx, b, bus.StreamAnswer, from, &c, func(m *jetstream.RawStreamMsg, job string, data []byte) error {
+	answered := map[string]bool{} // jobs
+	writeAnswers := func(from uint64) (last uint64, err error) {
+		return forEachMessage(ctx, b, bus.StreamAnswer, from, &counts, func(m *jetstream.RawStreamMsg, job string, data []byte) error {
 			answered[job] = true
-			c.Answers++
-			return put(out, m.Subject, m.Header, data, time.Time{})
+			counts.Answers++
+			return writeEntry(archive, m.Subject, m.Header, data, time.Time{})
 		})
 	}
-	last, err := answers(1)
-	if err != nil {
-		return c, err
-	}
-	if _, err = each(ctx, b, bus.StreamModel, 1, &c, func(m *jetstream.RawStreamMsg, job string, data []byte) error {
+	writeJob := func(m *jetstream.RawStreamMsg, job string, data []byte) error {
 		if answered[job] {
 			return nil
 		}
-		c.Jobs++
-		return put(out, m.Subject, nil, data, time.Time{})
-	}); err != nil {
-		return c, err
+		counts.Jobs++
+		return writeEntry(archive, m.Subject, nil, data, time.Time{})
 	}
-	if _, err = answers(last + 1); err != nil {
-		return c, err
+
+	// The answers, the jobs without an answer, and the answers that came meanwhile.
+	last, err := writeAnswers(1)
+	if err != nil {
+		return counts, err
 	}
-	return c, fault.Wrap(fault.Infrastructure, out.Close())
+	if _, err = forEachMessage(ctx, b, bus.StreamModel, 1, &counts, writeJob); err != nil {
+		return counts, err
+	}
+	if _, err = writeAnswers(last + 1); err != nil {
+		return counts, err
+	}
+	return counts, fault.Wrap(fault.Infrastructure, archive.Close())
 }
 
 // writeRegistered copies the registered models and their names.
-func writeRegistered(ctx context.Context, models *bus.Models, out *tar.Writer, c *Counts) error {
-	all, err := models.List(ctx)
+func writeRegistered(ctx context.Context, models *bus.Models, archive *tar.Writer, counts *Counts) error {
+	list, err := models.List(ctx)
 	if err != nil {
 		return err
 	}
-	c.Skipped = all.Skipped
-	for _, g := range all.Models {
-		subject := message.Subject{Kind: message.KindGraph, Owner: g.Owner, Digest: g.Digest}.String()
-		data, err := models.Get(ctx, g.Owner, g.Digest)
+	counts.Skipped = list.Skipped
+
+	// The models; one may be removed meanwhile.
+	for _, model := range list.Models {
+		subject := message.Subject{Kind: message.KindGraph, Owner: model.Owner, Digest: model.Digest}.String()
+		data, err := models.Get(ctx, model.Owner, model.Digest)
 		switch {
 		case err == nil:
-			err = put(out, subject, nil, data, g.Time)
-			c.Registered++
+			err = writeEntry(archive, subject, nil, data, model.Time)
+			counts.Registered++
 		case errors.Is(err, bus.ErrNotFound) && !errors.Is(err, bus.ErrLost): // removed since
 			err = nil
 		default:
-			err = c.skip(subject, err)
+			err = counts.skip(subject, err)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for _, a := range all.Names {
-		data, err := json.Marshal(&a)
+
+	// The names.
+	for _, alias := range list.Names {
+		data, err := json.Marshal(&alias)
 		if err != nil {
 			return fault.Wrap(fault.Internal, err)
 		}
-		if err := put(out, a.Subject(), nil, data, time.Time{}); err != nil {
+		if err := writeEntry(archive, alias.Subject(), nil, data, time.Time{}); err != nil {
 			return err
 		}
-		c.Names++
+		counts.Names++
 	}
 	return nil
 }
 
-// each calls f with the messages of a stream that can be read, with their payloads, and returns the last sequence that it saw. The others
-// are skipped.
-func each(
-	ctx context.Context, b *bus.Bus, stream string, from uint64, c *Counts, f func(m *jetstream.RawStreamMsg, job string, data []byte) error,
+// forEachMessage calls visit with each message of a stream from a sequence on, with its job and its payload. It skips
+// the messages that cannot be read and counts them. last is the last sequence that it has seen.
+func forEachMessage(
+	ctx context.Context, b *bus.Bus, stream string, from uint64, counts *Counts,
+	visit func(m *jetstream.RawStreamMsg, job string, data []byte) error,
 ) (last uint64, err error) {
 	for last = from - 1; ; {
-		list, err := b.Log.Batch(ctx, stream, last+1, batch, batchBytes)
-		if err != nil || len(list) == 0 {
+		messages, err := b.Log.Batch(ctx, stream, last+1, batchMessages, batchBytes)
+		if err != nil || len(messages) == 0 {
 			return last, err
 		}
-		for _, m := range list {
+		for _, m := range messages {
 			last = m.Sequence
+
+			// Read it: its subject, and its payload, which may be in another place.
 			subject := m.Subject
-			s, err := message.ParseSubject(subject)
+			parsed, err := message.ParseSubject(subject)
 			var data []byte
 			if err != nil { // nobody can name it
 				err = fault.Wrap(fault.BadInput, err)
 			} else if m, err = b.Log.Repair(ctx, stream, m); err == nil {
-				data, err = b.Blobs.Payload(ctx, s.Owner, m.Header, m.Data)
+				data, err = b.Blobs.Payload(ctx, parsed.Owner, m.Header, m.Data)
 			}
+
+			// Visit it, or skip it if it cannot be read.
 			if err == nil {
-				err = f(m, s.Job, data)
+				err = visit(m, parsed.Job, data)
 			} else {
-				err = c.skip(subject, err)
+				err = counts.skip(subject, err)
 			}
 			if err != nil {
 				return last, err
@@ -150,193 +166,215 @@ func each(
 	}
 }
 
-// put writes an entry.
-func put(out *tar.Writer, subject string, headers nats.Header, data []byte, stored time.Time) error {
-	h := &tar.Header{Name: subject, Mode: 0o600, Size: int64(len(data)), ModTime: stored, Format: tar.FormatPAX}
-	if own := bus.Plain(headers); len(own) > 0 {
-		text, err := json.Marshal(own)
+// writeEntry writes one entry of the archive: a message's payload, named by its subject. headers may be nil.
+func writeEntry(archive *tar.Writer, subject string, headers nats.Header, data []byte, stored time.Time) error {
+	header := &tar.Header{Name: subject, Mode: 0o600, Size: int64(len(data)), ModTime: stored, Format: tar.FormatPAX}
+	if ownHeaders := bus.Plain(headers); len(ownHeaders) > 0 {
+		text, err := json.Marshal(ownHeaders)
 		if err != nil {
 			return fault.Wrap(fault.Internal, err)
 		}
-		h.PAXRecords = map[string]string{recordHeaders: string(text)}
+		header.PAXRecords = map[string]string{recordHeaders: string(text)}
 	}
-	err := out.WriteHeader(h)
+	err := archive.WriteHeader(header)
 	if err == nil {
-		_, err = out.Write(data)
+		_, err = archive.Write(data)
 	}
 	return fault.Wrap(fault.Infrastructure, err)
 }
 
-// pause is how long Read waits when there is no room for a job.
-const pause = 200 * time.Millisecond
+// retryPause is how long Read waits if there is no room for a job.
+const retryPause = 200 * time.Millisecond
 
-// Read restores a copy. Existing entries stay as they are, so the same copy may be read again after a failure. Jobs are submitted as
-// their clients did: those that have an answer are not computed again, deadlines start again, and Read waits where a lane or a stream
-// is full. An entry whose content is wrong is skipped. Memory is in proportion to the largest entry, and to the bytes that the archive has.
-func Read(ctx context.Context, b *bus.Bus, to *client.Client, from io.Reader) (c Counts, err error) {
-	tail := &tail{Reader: from}
-	in := tar.NewReader(tail)
+// Read restores a copy. It leaves existing entries as they are, so the same copy may be read again after a failure. An
+// entry whose content is wrong is skipped.
+//
+// Jobs are submitted as their clients did: those that have an answer are not computed again, deadlines start again, and
+// Read waits while a lane or a stream is full. Memory is in proportion to the largest entry, and to the bytes that the
+// archive has.
+func Read(ctx context.Context, b *bus.Bus, jobs *client.Client, input io.Reader) (counts Counts, err error) {
+	counter := &zeroCounter{Reader: input}
+	archive := tar.NewReader(counter)
 	for ctx.Err() == nil {
-		h, err := in.Next()
+		// Read the next entry. The archive is whole if it ends with zeros.
+		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			if tail.zeros >= endBytes {
-				return c, nil
+			if counter.zeros >= endBytes {
+				return counts, nil
 			}
 			err = errors.New("the archive has no end: it was cut off")
 		}
 		var e *entry
 		if err == nil {
-			e, err = readEntry(h, in)
+			e, err = readEntry(header, archive)
 		}
 		if err != nil {
-			return c, fault.New(fault.BadInput, "backup: after %d registered models, %d names, %d jobs and %d answers: %w",
-				c.Registered, c.Names, c.Jobs, c.Answers, err)
+			return counts, fault.New(fault.BadInput, "backup: after %d registered models, %d names, %d jobs and %d answers: %w",
+				counts.Registered, counts.Names, counts.Jobs, counts.Answers, err)
 		}
-		if err := c.skip(h.Name, e.restore(ctx, b, to, &c)); err != nil {
-			return c, fmt.Errorf("%s: %w", h.Name, err)
+
+		// Store it, or skip it if its content is wrong.
+		if err := counts.skip(header.Name, e.restore(ctx, b, jobs, &counts)); err != nil {
+			return counts, fmt.Errorf("%s: %w", header.Name, err)
 		}
 	}
-	return c, fault.Wrap(fault.Cancelled, ctx.Err())
+	return counts, fault.Wrap(fault.Cancelled, ctx.Err())
 }
 
 // entry is one entry of a copy.
 type entry struct {
-	message.Subject        // of a model, an answer or a job
-	alias           string // the name of registered models, "" for none; Owner is whose it is
+	message.Subject        // of a model, an answer or a job; Owner is that of a name too
+	alias           string // name of a registered model, owned by Owner; "" if the entry is no name
 	header          *tar.Header
-	data            []byte
+	data            []byte // its content
 }
 
-// readEntry reads an entry. It refuses one that is no plain file, whose name is nothing that a copy holds, or that is larger than a message
-// of its kind: an archive of a few bytes may claim terabytes of zeros.
+// readEntry reads an entry. It refuses one that is no plain file, whose name is nothing that a copy holds, or that is
+// larger than a message of its kind can be: an archive of a few bytes may claim terabytes of zeros.
 func readEntry(h *tar.Header, in io.Reader) (*entry, error) {
-	e := &entry{header: h}
-	plain := h.Typeflag == tar.TypeReg
+	// It is a file without holes.
+	read := &entry{header: h}
+	isPlain := h.Typeflag == tar.TypeReg
 	for record := range h.PAXRecords {
-		plain = plain && !strings.HasPrefix(record, sparseRecords)
+		isPlain = isPlain && !strings.HasPrefix(record, sparsePrefix)
 	}
-	if !plain {
+	if !isPlain {
 		return nil, fmt.Errorf("%.200q is no plain file (type %q): a copy has neither sparse files nor others", h.Name, h.Typeflag)
 	}
-	most := int64(wire.MaxMessage)
+
+	// Its name says what it is, and how large it may be.
+	maxSize := int64(wire.MaxMessage)
 	if owner, name, ok := bus.ParseAlias(h.Name); ok {
-		e.Owner, e.alias = owner, name
+		read.Owner, read.alias = owner, name
 	} else {
 		var err error
-		if e.Subject, err = message.ParseSubject(h.Name); err != nil {
+		if read.Subject, err = message.ParseSubject(h.Name); err != nil {
 			return nil, err
 		}
-		switch e.Kind {
+		switch read.Kind {
 		case message.KindGraph, message.KindModel:
-			most = wire.MaxModel
+			maxSize = wire.MaxModel
 		case message.KindAnswer:
 		default:
 			return nil, fmt.Errorf("%s is nothing that a copy holds", h.Name)
 		}
 	}
-	if h.Size > most {
-		return nil, fmt.Errorf("%s has %d bytes, at most %d", h.Name, h.Size, most)
+	if h.Size > maxSize {
+		return nil, fmt.Errorf("%s has %d bytes, at most %d", h.Name, h.Size, maxSize)
 	}
+
 	var err error
-	e.data, err = io.ReadAll(in)
-	return e, err
+	read.data, err = io.ReadAll(in)
+	return read, err
 }
 
-// sparseRecords begin the extended headers of a file with holes.
-const sparseRecords = "GNU.sparse."
+// sparsePrefix begins the names of extended headers of a file with holes.
+const sparsePrefix = "GNU.sparse."
 
-// restore stores an entry. An error that is Unreadable is about the entry's content.
-func (e *entry) restore(ctx context.Context, b *bus.Bus, to *client.Client, c *Counts) error {
+// restore stores an entry and counts it. An error that is Unreadable is about the entry's content.
+func (e *entry) restore(ctx context.Context, b *bus.Bus, jobs *client.Client, counts *Counts) error {
 	switch {
 	case e.alias != "":
-		had, err := b.Models.RestoreName(ctx, e.Owner, e.alias, e.data)
-		c.Names += one(err == nil)
-		c.Known += one(had)
+		wasThere, err := b.Models.RestoreName(ctx, e.Owner, e.alias, e.data)
+		counts.Names += countOf(err == nil)
+		counts.Known += countOf(wasThere)
 		return err
 	case e.Kind == message.KindGraph:
-		return readGraph(ctx, b, e.Subject, e.data, c)
+		return restoreModel(ctx, b, e.Subject, e.data, counts)
 	case e.Kind == message.KindAnswer:
-		return readAnswer(ctx, b.Log, e.header, e.data, c)
+		return restoreAnswer(ctx, b.Log, e.header, e.data, counts)
 	}
-	return readJob(ctx, to, e.Job, e.data, c)
+	return restoreJob(ctx, jobs, e.Job, e.data, counts)
 }
 
-// endBytes is the number of zero bytes that end an archive; the reader of tar takes any end of file for one.
+// endBytes is the number of zero bytes that end an archive. The reader of tar takes every end of file for the end.
 const endBytes = 1024
 
-// tail counts the zero bytes at the end of what was read.
-type tail struct {
+// zeroCounter is a reader that counts the zero bytes at the end of what was read so far.
+type zeroCounter struct {
 	io.Reader
-	zeros int
+	zeros int // trailing zero bytes
 }
 
-// Read reads, and counts.
-func (t *tail) Read(p []byte) (int, error) {
+// Read reads from the underlying reader, and counts.
+func (t *zeroCounter) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
-	rest := bytes.TrimRight(p[:n], "\x00")
-	if len(rest) > 0 {
+	nonZero := bytes.TrimRight(p[:n], "\x00") // what was read, without the zeros at its end
+	if len(nonZero) > 0 {
 		t.zeros = 0
 	}
-	t.zeros += n - len(rest)
+	t.zeros += n - len(nonZero)
 	return n, err
 }
 
-func readGraph(ctx context.Context, b *bus.Bus, s message.Subject, data []byte, c *Counts) error {
+// restoreModel registers a model if its bytes have the digest of its subject.
+func restoreModel(ctx context.Context, b *bus.Bus, s message.Subject, data []byte, counts *Counts) error {
 	if digest := wire.Digest(data); digest != s.Digest {
 		return fault.New(fault.BadInput, "backup: the bytes have the digest %s", digest)
 	}
-	had, err := b.Log.Has(ctx, bus.StreamGraph, s.String())
+	wasThere, err := b.Log.Has(ctx, bus.StreamGraph, s.String())
 	if err == nil {
 		_, err = b.Models.Put(ctx, s.Owner, data)
 	}
-	c.Registered += one(err == nil)
-	c.Known += one(err == nil && had)
+	counts.Registered += countOf(err == nil)
+	counts.Known += countOf(err == nil && wasThere)
 	return err
 }
 
-func readAnswer(ctx context.Context, log *bus.Log, h *tar.Header, data []byte, c *Counts) error {
+// restoreAnswer stores an answer with its headers, unless the job has one.
+func restoreAnswer(ctx context.Context, log *bus.Log, header *tar.Header, data []byte, counts *Counts) error {
 	headers := nats.Header{}
-	if text := h.PAXRecords[recordHeaders]; text != "" {
+	if text := header.PAXRecords[recordHeaders]; text != "" {
 		if err := json.Unmarshal([]byte(text), &headers); err != nil {
 			return fault.New(fault.BadInput, "backup: headers: %w", err)
 		}
 	}
-	earlier, err := log.PutOnce(ctx, bus.StreamAnswer, &nats.Msg{Subject: h.Name, Header: headers, Data: data})
-	c.Answers += one(err == nil)
-	c.Known += one(err == nil && earlier != nil)
+	earlier, err := log.PutOnce(ctx, bus.StreamAnswer, &nats.Msg{Subject: header.Name, Header: headers, Data: data})
+	counts.Answers += countOf(err == nil)
+	counts.Known += countOf(err == nil && earlier != nil)
 	return err
 }
 
-func readJob(ctx context.Context, to *client.Client, job string, data []byte, c *Counts) error {
-	var r wire.Request
-	if err := wire.Decode(data, &r); err != nil {
+// restoreJob submits a job unless it has an answer, and waits while there is no room for it.
+func restoreJob(ctx context.Context, jobs *client.Client, job string, data []byte, counts *Counts) error {
+	var request wire.Request
+	if err := wire.Decode(data, &request); err != nil {
 		return err
 	}
-	if r.Job != job {
-		return fault.New(fault.BadInput, "backup: it is of job %s", r.Job)
+	if request.Job != job {
+		return fault.New(fault.BadInput, "backup: it is of job %s", request.Job)
 	}
-	_, err := to.Answer(ctx, r.Job)
-	if err == nil || !errors.Is(err, client.ErrNotFound) && fault.CodeOf(err) == fault.Infrastructure {
-		c.Jobs += one(err == nil)
-		c.Known += one(err == nil)
+
+	// A job that has an answer is done. An answer that is there but cannot be read does not count: the job is submitted again.
+	_, err := jobs.Answer(ctx, request.Job)
+	isUnknown := !errors.Is(err, client.ErrNotFound) && fault.CodeOf(err) == fault.Infrastructure
+	switch {
+	case err == nil:
+		counts.Jobs++
+		counts.Known++
+		return nil
+	case isUnknown:
 		return err
 	}
+
+	// Submit it, again and again while there is no room.
 	for {
-		_, err := to.Submit(ctx, r)
+		_, err := jobs.Submit(ctx, request)
 		if !errors.Is(err, client.ErrFull) {
-			c.Jobs += one(err == nil)
+			counts.Jobs += countOf(err == nil)
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(pause):
+		case <-time.After(retryPause):
 		}
 	}
 }
 
-func one(is bool) int {
-	if is {
+// countOf returns 1 if condition is true, else 0.
+func countOf(condition bool) int {
+	if condition {
 		return 1
 	}
 	return 0

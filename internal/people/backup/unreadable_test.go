@@ -111,7 +111,7 @@ func TestWrongEntriesAreSkipped(t *testing.T) {
 		{wire.ModelSubject(3, "a"), "x"},
 		{message.GraphSubject("", wire.Digest([]byte("x"))), "x"},
 	} {
-		if err := put(out, e[0], nil, []byte(e[1]), time.Time{}); err != nil {
+		if err := writeEntry(out, e[0], nil, []byte(e[1]), time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,15 +17,15 @@ import (
 
 // Terminal is where a command reads and writes: '-' from In, answers to Out, everything else to Err.
 type Terminal struct {
-	Name     string            // of the program
-	Options  []kong.Option     // of its parser, as the texts that the tags of its flags name as ${name}
-	Reword   func(error) error // says an error in the words of the command line; nil: as it is
+	Name     string            // name of the program
+	Options  []kong.Option     // options of the parser of its command line, for instance the texts that tags of flags name as ${name}
+	Reword   func(error) error // rewords an error for the command line; nil: it is shown as it is
 	In       io.Reader
 	Out, Err io.Writer
 	Began    time.Time // when the command began, from which its time counts
 }
 
-// Say tells people something while a command goes on.
+// Say prints an error during which a command waits, for instance that nobody serves a job.
 func (t *Terminal) Say(err error) {
 	fmt.Fprintf(t.Err, "%s: %s; waiting\n", t.Name, config.Message(err))
 }
@@ -36,6 +36,7 @@ const exitCodes = "Exit codes: 0 answer, 1 failed estimate, or nothing to explai
 // exitError ends a command with a code whose reason has been printed already.
 type exitError struct{ code int }
 
+// Error names the code.
 func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
 // Exit ends a command with a code, as its error. Its reason has been printed already.
@@ -49,10 +50,12 @@ func (t *Terminal) Run(
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	exited := false
+
+	// Parse the arguments. The parser itself answers a flag like --help, and then calls the function that is to exit.
+	hasExited := false
 	options := append(t.ParserOptions(description), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(t))
-	kctx, err := config.Parse(commands, args, t.Out, t.Err, func(int) { exited = true }, options...)
-	if exited {
+	parsed, err := config.Parse(commands, args, t.Out, t.Err, func(int) { hasExited = true }, options...)
+	if hasExited {
 		return config.ExitOK
 	}
 	if err != nil {
@@ -65,10 +68,11 @@ func (t *Terminal) Run(
 		return config.ExitCode(err)
 	}
 
-	err = kctx.Run(common)
-	var done *exitError
-	if errors.As(err, &done) {
-		return done.code
+	// Run the command, and print its error.
+	err = parsed.Run(common)
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -85,14 +89,14 @@ func (t *Terminal) Run(
 	return config.ExitCode(err)
 }
 
-// ParserOptions are the options by which the program's commands are parsed.
+// ParserOptions returns the options with which the command line is parsed.
 func (t *Terminal) ParserOptions(description string) []kong.Option {
 	return append([]kong.Option{
 		kong.Name(t.Name), kong.Description(description + "\n\n" + exitCodes), kong.Vars{"log_level": "error"},
 	}, t.Options...)
 }
 
-// NewJob makes a job id that nobody else has: time first, so that lists sort.
+// NewJob returns a job id that no other job has. It begins with the time, so that lists sort by time.
 func NewJob(now time.Time) string {
 	var random [6]byte
 	rand.Read(random[:]) // never fails on supported systems

@@ -33,7 +33,7 @@ func TestDecompressionIsBounded(t *testing.T) {
 	const most = 1 << 16
 	for _, size := range []int{most, most + 1, 40 * most} {
 		for _, text := range []string{strings.Repeat(" ", size), gz(t, strings.Repeat(" ", size))} {
-			r, err := plain(strings.NewReader(text), most)
+			r, err := decompress(strings.NewReader(text), most)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func TestLargeFilesAreRefusedUnread(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "hole.uai")
 	f, err := os.Create(name)
 	if err == nil {
-		err = errors.Join(f.Truncate(mostBytes+1), f.Close())
+		err = errors.Join(f.Truncate(maxInputBytes+1), f.Close())
 	}
 	if err != nil {
 		t.Fatal(err)

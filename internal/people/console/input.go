@@ -19,29 +19,29 @@ import (
 // StandardInput is the name of standard input where a file is asked for.
 const StandardInput = "-"
 
-// mostBytes is the largest size of an input, after decompression.
-const mostBytes = 1 << 30
+// maxInputBytes is the largest size of an input, after decompression.
+const maxInputBytes = 1 << 30
 
-// streamed is the limit of streams: none.
-const streamed = math.MaxInt64 - 1
+// unlimited is the limit of streams.
+const unlimited = math.MaxInt64 - 1
 
 // Opener opens an input by its name. The reader is decompressed and bounded.
 type Opener func(name string) (io.ReadCloser, error)
 
-// Opener returns the Opener of a command's inputs. Reading ends with ctx, also from a terminal or a
+// Opener returns the function that opens a command's inputs. A read returns when ctx ends, also from a terminal or a
 // pipe that says nothing.
 func (t *Terminal) Opener(ctx context.Context) Opener {
 	return func(name string) (io.ReadCloser, error) {
-		raw, closeRaw, err := t.raw(ctx, name)
+		raw, closeRaw, err := t.openRaw(ctx, name)
 		if err != nil {
 			return nil, fault.Wrap(fault.BadInput, err)
 		}
-		if n := sizeOf(raw); n > mostBytes {
+		if n := sizeOf(raw); n > maxInputBytes {
 			closeRaw()
 			return nil, fault.New(fault.BadInput, "%s: it has %s, at most %s are read", Called(name),
-				config.FormatBytes(float64(n)), config.FormatBytes(mostBytes))
+				config.FormatBytes(float64(n)), config.FormatBytes(maxInputBytes))
 		}
-		r, err := plain(raw, mostBytes)
+		r, err := decompress(raw, maxInputBytes)
 		if err != nil {
 			closeRaw()
 			return nil, fault.New(CodeOfInput(err), "%s: %w", Called(name), err)
@@ -50,28 +50,29 @@ func (t *Terminal) Opener(ctx context.Context) Opener {
 	}
 }
 
-// Stream is an input of any length, with the number of stored bytes that were read.
+// Stream is an input of any length that counts the stored bytes that were read.
 type Stream struct {
 	input
 	Count atomic.Int64 // bytes
 }
 
-// Stream opens an input as Opener does, without a bound. size is the stored size of a file; 0 where it is not known.
-func (t *Terminal) Stream(ctx context.Context, name string) (s *Stream, size int64, err error) {
-	raw, closeRaw, err := t.raw(ctx, name)
+// Stream opens an input like Opener, but without a bound. size is the size of a file as it is stored, before
+// decompression; 0 if it is not known.
+func (t *Terminal) Stream(ctx context.Context, name string) (stream *Stream, size int64, err error) {
+	raw, closeRaw, err := t.openRaw(ctx, name)
 	if err != nil {
 		return nil, 0, fault.Wrap(fault.BadInput, err)
 	}
 	size = sizeOf(raw)
-	s = &Stream{input: input{close: closeRaw}}
-	if s.Reader, err = plain(&counted{raw, &s.Count}, streamed); err != nil {
+	stream = &Stream{input: input{close: closeRaw}}
+	if stream.Reader, err = decompress(&countingReader{raw, &stream.Count}, unlimited); err != nil {
 		closeRaw()
 		return nil, 0, fault.New(CodeOfInput(err), "%s: %w", Called(name), err)
 	}
-	return s, size, nil
+	return stream, size, nil
 }
 
-// sizeOf is the size of a file, 0 for other readers.
+// sizeOf returns the size of a file; 0 for other readers.
 func sizeOf(r io.Reader) int64 {
 	if f, ok := r.(*os.File); ok {
 		if info, err := f.Stat(); err == nil {
@@ -81,46 +82,47 @@ func sizeOf(r io.Reader) int64 {
 	return 0
 }
 
-// counted counts the bytes read.
-type counted struct {
+// countingReader is a reader that adds the number of bytes read to count.
+type countingReader struct {
 	io.Reader
-	n *atomic.Int64
+	count *atomic.Int64
 }
 
-// Read reads, and counts.
-func (c *counted) Read(p []byte) (int, error) {
+// Read reads from the underlying reader, and counts.
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
-	c.n.Add(int64(n))
+	c.count.Add(int64(n))
 	return n, err
 }
 
-// raw opens the bytes as they are stored.
-func (t *Terminal) raw(ctx context.Context, name string) (io.Reader, func() error, error) {
+// openRaw opens an input without decompressing it, and returns it with the function that closes it.
+func (t *Terminal) openRaw(ctx context.Context, name string) (io.Reader, func() error, error) {
 	if name == StandardInput {
-		return until(ctx, t.In), func() error { return nil }, nil
+		return endWith(ctx, t.In), func() error { return nil }, nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
 	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
-		return until(ctx, f), f.Close, nil
+		return endWith(ctx, f), f.Close, nil
 	}
 	return f, f.Close, nil
 }
 
-// until is r up to the end of ctx: a read that waits returns then, with the context's error.
-func until(ctx context.Context, r io.Reader) io.Reader {
-	out, in := io.Pipe()
-	context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
+// endWith returns a reader of r that ends with ctx: a read that is waiting then returns the context's error.
+func endWith(ctx context.Context, r io.Reader) io.Reader {
+	// A goroutine copies r to a pipe. Closing the pipe ends a read that waits.
+	reader, writer := io.Pipe()
+	context.AfterFunc(ctx, func() { writer.CloseWithError(ctx.Err()) })
 	go func() {
-		_, err := io.Copy(in, r)
-		in.CloseWithError(err) // nil is the end
+		_, err := io.Copy(writer, r)
+		writer.CloseWithError(err) // nil is the end
 	}()
-	return out
+	return reader
 }
 
-// Called is an input's name in a sentence.
+// Called returns an input's name for a message.
 func Called(name string) string {
 	if name == StandardInput {
 		return "standard input"
@@ -128,7 +130,7 @@ func Called(name string) string {
 	return name
 }
 
-// CodeOfInput is bad_input for everything but an interrupt.
+// CodeOfInput returns the code of an error of an input: cancelled after an interrupt, else bad_input.
 func CodeOfInput(err error) fault.Code {
 	if errors.Is(err, context.Canceled) {
 		return fault.Cancelled
@@ -136,45 +138,46 @@ func CodeOfInput(err error) fault.Code {
 	return fault.BadInput
 }
 
-// input is an open one.
+// input is an open input.
 type input struct {
 	io.Reader
 	close func() error
 }
 
+// Close closes the underlying file.
 func (i *input) Close() error { return i.close() }
 
-// plain decompresses gzip, recognised by its first bytes, and passes on other inputs. More bytes
-// than most are an error with code bad_input. A stream may decompress to any multiple of its size,
-// other inputs to zipped.Times.
-func plain(r io.Reader, most int64) (io.Reader, error) {
-	times := int64(zipped.Times)
-	if most >= streamed {
-		times = 0
+// decompress returns a reader of at most maxBytes decompressed bytes of r; more of them are an error with the code
+// bad_input. It recognises gzip by the first bytes, and passes on other inputs. An input with a limit may decompress to
+// at most zipped.Times its size; one that is unlimited to any multiple.
+func decompress(r io.Reader, maxBytes int64) (io.Reader, error) {
+	maxFactor := int64(zipped.Times)
+	if maxBytes >= unlimited {
+		maxFactor = 0 // any
 	}
-	in, compressed, err := zipped.Open(r, times)
-	more := "it has more than "
-	if compressed {
-		more = "it decompresses to more than "
+	in, isCompressed, err := zipped.Open(r, maxFactor)
+	message := "it has more than "
+	if isCompressed {
+		message = "it decompresses to more than "
 	}
-	return &bounded{in, most, more + config.FormatBytes(float64(most))}, err
+	return &boundedReader{in, maxBytes, message + config.FormatBytes(float64(maxBytes))}, err
 }
 
-// bounded is a reader that fails after so many bytes.
-type bounded struct {
+// boundedReader is a reader that fails after a number of bytes.
+type boundedReader struct {
 	io.Reader
-	left int64
-	more string // the error if there are more
+	remaining int64  // number of bytes that may still be read
+	message   string // text of the error if there are more
 }
 
-// Read reads at most one byte more than is left, to distinguish the end from too much.
-func (b *bounded) Read(p []byte) (int, error) {
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
+// Read reads at most one byte more than may be read, so as to distinguish the end of the input from too long an input.
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.remaining+1 {
+		p = p[:b.remaining+1]
 	}
 	n, err := b.Reader.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return n - 1, fault.New(fault.BadInput, "%s", b.more)
+	if b.remaining -= int64(n); b.remaining < 0 {
+		return n - 1, fault.New(fault.BadInput, "%s", b.message)
 	}
 	if err != nil && !errors.Is(err, io.EOF) && fault.CodeOf(err) != fault.BadInput {
 		err = fmt.Errorf("reading: %w", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// Zipped ends the names of compressed files.
+// Zipped is the ending of the names of compressed files.
 const Zipped = ".gz"
 
 // LoadModel reads a model in any format that package formats knows. Errors name the file.
@@ -20,7 +20,7 @@ func LoadModel(open Opener, name string) (*factorgraph.Model, error) {
 	return LoadModelAs(open, name, "", uai.Limits{})
 }
 
-// LoadModelAs reads a model in a format; for an empty one it is recognised.
+// LoadModelAs reads a model in the given format. If that is empty, it recognises the format.
 func LoadModelAs(open Opener, name string, as formats.Format, limits uai.Limits) (*factorgraph.Model, error) {
 	f, err := open(name)
 	if err != nil {
@@ -28,7 +28,7 @@ func LoadModelAs(open Opener, name string, as formats.Format, limits uai.Limits)
 	}
 	defer f.Close()
 	m, err := formats.Read(f, as, name, limits)
-	if err != nil && isTable(name) {
+	if err != nil && hasCasesName(name) {
 		err = fmt.Errorf("%w; a file of cases comes behind the model", err)
 	}
 	if err != nil {
@@ -37,8 +37,9 @@ func LoadModelAs(open Opener, name string, as formats.Format, limits uai.Limits)
 	return m, nil
 }
 
-// isTable reports whether a file is called like one of cases.
-func isTable(name string) bool {
-	ending := strings.ToLower(path.Ext(strings.TrimSuffix(name, Zipped)))
-	return slices.Contains([]string{".csv", ".tsv", ".cas"}, ending)
+// hasCasesName reports whether a file has a name like a file of cases, not of a model: its ending is .csv, .tsv or
+// .cas, perhaps compressed.
+func hasCasesName(name string) bool {
+	extension := strings.ToLower(path.Ext(strings.TrimSuffix(name, Zipped)))
+	return slices.Contains([]string{".csv", ".tsv", ".cas"}, extension)
 }

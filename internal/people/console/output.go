@@ -17,9 +17,11 @@ import (
 	"golang.org/x/term"
 )
 
-// Replace writes a file beside its place and moves it there, so that an error leaves the old file; .gz is compressed. What is no regular
-// file, a device or a pipe, is written to as it is. Errors: bad_input for a place where no file can be, and write's.
+// Replace writes a file with a new content. It writes it to a temporary file in the same folder and renames that, so
+// that an error leaves the old file. A file whose name ends with .gz is compressed. A device or a pipe is written to
+// directly. Errors: bad_input if no file can be there, and those of write.
 func Replace(name string, mode os.FileMode, write func(io.Writer) error) error {
+	// A device or a pipe.
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
@@ -27,40 +29,46 @@ func Replace(name string, mode os.FileMode, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	part := filepath.Join(filepath.Dir(name), ".btn-"+rand.Text())
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+
+	// Open a temporary file. Its name says nothing to the user: an error names the file that was asked for.
+	temporary := filepath.Join(filepath.Dir(name), ".btn-"+rand.Text())
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		if of := (*os.PathError)(nil); errors.As(err, &of) {
-			of.Path = name // the other one says nothing to anybody
+		if pathError := (*os.PathError)(nil); errors.As(err, &pathError) {
+			pathError.Path = name
 		}
 		return fault.Wrap(fault.BadInput, err)
 	}
+
+	// Write the content, compressed or not.
 	out := bufio.NewWriterSize(f, 1<<20)
 	if strings.EqualFold(filepath.Ext(name), Zipped) {
-		z := gzip.NewWriter(out)
-		err = errors.Join(write(z), z.Close())
+		compressor := gzip.NewWriter(out)
+		err = errors.Join(write(compressor), compressor.Close())
 	} else {
 		err = write(out)
 	}
+
+	// Rename the file once it is on the disk, or remove it after an error.
 	if err == nil {
 		err = errors.Join(out.Flush(), f.Sync())
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(part, name)
+		err = os.Rename(temporary, name)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(part))
+		return errors.Join(err, os.Remove(temporary))
 	}
 	return nil
 }
 
 // Bar draws the progress of work on one line of a terminal. A nil *Bar draws nothing.
 type Bar struct {
-	out   io.Writer
-	drawn bool
+	out     io.Writer
+	isDrawn bool
 }
 
-// NewBar returns a bar if w is a terminal, else nil: nothing of the kind when piped.
+// NewBar returns a bar if w is a terminal, else nil.
 func NewBar(w io.Writer) *Bar {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -71,12 +79,12 @@ func NewBar(w io.Writer) *Bar {
 
 const barWidth = 30
 
-// Draw draws the finished part of a total between two texts; the texts alone where the total is not known, 0.
+// Draw draws a bar for done of total between two texts. If the total is not known (0) it draws the texts alone.
 func (b *Bar) Draw(before string, done, total float64, after string) {
 	if b == nil {
 		return
 	}
-	b.drawn = true
+	b.isDrawn = true
 	bar := ""
 	if total > 0 {
 		filled := int(barWidth * min(1, max(0, done/total)))
@@ -87,8 +95,8 @@ func (b *Bar) Draw(before string, done, total float64, after string) {
 
 // Clear removes the bar.
 func (b *Bar) Clear() {
-	if b != nil && b.drawn {
+	if b != nil && b.isDrawn {
 		fmt.Fprint(b.out, "\r\x1b[K")
-		b.drawn = false
+		b.isDrawn = false
 	}
 }

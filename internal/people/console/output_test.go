@@ -34,7 +34,7 @@ func TestReplace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := plain(bytes.NewReader(raw), 100)
+	in, err := decompress(bytes.NewReader(raw), 100)
 	if err != nil {
 		t.Fatal(err)
 	}

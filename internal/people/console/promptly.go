@@ -8,29 +8,30 @@ import (
 // Patience bounds the time that a step may take to end on request before the command goes on without it.
 const Patience = 150 * time.Millisecond
 
-// Promptly runs a step of a command. When ctx ends the step has Patience to end, too; then it is
-// left behind, in a process that is about to end, and the error is the context's.
+// Promptly runs a step of a command and returns its result. If ctx ends, the step gets Patience to end too. After that
+// it is left running, as the process is about to end, and the error is the context's.
 func Promptly[T any](ctx context.Context, step func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
 		err   error
 	}
-	done := make(chan outcome, 1)
+	results := make(chan outcome, 1)
 	go func() {
 		value, err := step()
-		done <- outcome{value, err}
+		results <- outcome{value, err}
 	}()
+
+	// Until ctx ends, and then for Patience.
 	select {
-	case o := <-done:
+	case o := <-results:
 		return o.value, o.err
 	case <-ctx.Done():
 	}
-
 	select {
-	case o := <-done:
+	case o := <-results:
 		return o.value, o.err
 	case <-time.After(Patience):
-		var none T
-		return none, ctx.Err()
+		var zero T
+		return zero, ctx.Err()
 	}
 }

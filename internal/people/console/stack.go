@@ -22,27 +22,26 @@ const NoCache = "off"
 // Drain is how long the workers of this process get to finish when nobody waits for them any more.
 const Drain = 50 * time.Millisecond
 
-// Stack is the embedded servers, the four workers on them, and a client.
+// Stack is the embedded servers, the workers of all four stages on them, and a client.
 type Stack struct {
 	*embedded.Stack
 	Client *client.Client
-	Failed chan error // the error that ended the workers
+	Failed chan error // gets the error with which the workers ended
 
-	logger *slog.Logger
-	stop   func()
-	ended  chan struct{} // is closed when the workers have ended
+	logger       *slog.Logger
+	stopWorkers  func()        // makes the workers end
+	workersEnded chan struct{} // closed when the workers have ended
 }
 
-// probePatience is how long a Redis has to answer before it is called away.
-const probePatience = time.Second
+// probeTimeout is how long a Redis has to answer before it counts as absent.
+const probeTimeout = time.Second
 
-// CheckRedis says if the Redis at url does not answer. It fails nothing: decompositions are learned
-// again.
+// CheckRedis warns the user if the Redis at url does not answer. That is no failure: decompositions are computed again.
 func (t *Terminal) CheckRedis(ctx context.Context, url string) {
 	if url == "" || url == NoCache {
 		return
 	}
-	c, err := cache.Open(url, cache.Options{Timeout: probePatience, Logger: slog.New(slog.DiscardHandler)})
+	c, err := cache.Open(url, cache.Options{Timeout: probeTimeout, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return // the workers tell, with an error
 	}
@@ -52,56 +51,63 @@ func (t *Terminal) CheckRedis(ctx context.Context, url string) {
 	}
 }
 
-// StartStack starts everything. A thread of a contraction has every processor, unless c says how many there are. On an error nothing is
-// left running.
+// StartStack starts the servers, the workers and the client. A contraction uses a thread for every processor, unless c
+// says how many. If it returns an error, nothing is left running.
 func StartStack(
-	ctx context.Context, logger *slog.Logger, o embedded.Options, c service.Config,
+	ctx context.Context, logger *slog.Logger, options embedded.Options, workers service.Config,
 ) (*Stack, error) {
-	o.Logger, c.Logger = logger, logger
-	if c.Redis == NoCache {
-		c.Redis = ""
+	// Fill in the options that follow from others.
+	options.Logger, workers.Logger = logger, logger
+	if workers.Redis == NoCache {
+		workers.Redis = ""
 	}
-	if c.Threads == 0 {
-		c.Threads = runtime.GOMAXPROCS(0)
+	if workers.Threads == 0 {
+		workers.Threads = runtime.GOMAXPROCS(0)
 	}
-	if o.Listen {
-		widen()
+	if options.Listen {
+		raiseProcs()
 	}
-	servers, err := embedded.Start(ctx, o)
+
+	// Start the servers, and connect the client and the workers to them.
+	servers, err := embedded.Start(ctx, options)
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
-
-	own, err := servers.Client()
+	queueClient, err := servers.Client()
 	if err != nil {
 		servers.Close()
 		return nil, err
 	}
-	if c.NC, err = servers.Connect("basetensor-workers"); err != nil {
+	if workers.NC, err = servers.Connect("basetensor-workers"); err != nil {
 		servers.Close()
 		return nil, err
 	}
-	if c.Redis == "" && !o.NoRedis {
-		c.RedisClient, c.RedisTimeout = connect.RedisWithin(servers.DialRedis), connect.OwnRedisTimeout
+	if workers.Redis == "" && !options.NoRedis {
+		workers.RedisClient, workers.RedisTimeout = connect.RedisWithin(servers.DialRedis), connect.OwnRedisTimeout
 	}
-	work, stop := context.WithCancel(context.WithoutCancel(ctx)) // Close ends the workers
-	s := &Stack{Stack: servers, Client: own, Failed: make(chan error, 1), logger: logger, stop: stop, ended: make(chan struct{})}
+
+	// Run the workers until Close ends them. Others may use the stack once workers ask for messages.
+	workersCtx, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
+	stack := &Stack{
+		Stack: servers, Client: queueClient, Failed: make(chan error, 1), logger: logger,
+		stopWorkers: stopWorkers, workersEnded: make(chan struct{}),
+	}
 	go func() {
-		defer close(s.ended)
-		s.Failed <- service.Run(work, c)
+		defer close(stack.workersEnded)
+		stack.Failed <- service.Run(workersCtx, workers)
 	}()
-	if o.Listen {
-		await(ctx, own)
+	if options.Listen {
+		waitUntilServed(ctx, queueClient)
 	}
-	return s, nil
+	return stack, nil
 }
 
-// awaitFor is how long a stack for others waits for its workers before it says that it is ready.
-const awaitFor = 10 * time.Second
+// startTimeout is how long a stack for other programs waits for its workers before it says that it is ready.
+const startTimeout = 10 * time.Second
 
-// await returns when workers of every stage ask for messages, or after awaitFor.
-func await(ctx context.Context, c *client.Client) {
-	ctx, cancel := context.WithTimeout(ctx, awaitFor)
+// waitUntilServed returns when workers of every stage ask for messages, or after startTimeout.
+func waitUntilServed(ctx context.Context, c *client.Client) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
 		if c.Served(ctx, "") == nil {
@@ -114,40 +120,39 @@ func await(ctx context.Context, c *client.Client) {
 	}
 }
 
-// Close ends all of it, and waits.
+// Close ends the workers and then the servers, and waits for both.
 func (s *Stack) Close() {
-	s.stop()
-	<-s.ended
-	s.close()
+	s.stopWorkers()
+	<-s.workersEnded
+	s.closeServers()
 }
 
-// Leave is Close for a stack in memory whose process is about to end: if the workers have not ended after a while, everything is left
-// behind.
+// Leave is Close for a stack in memory whose process is about to end. If the workers have not ended after d, it leaves
+// everything running.
 func (s *Stack) Leave(d time.Duration) {
-	s.stop()
+	s.stopWorkers()
 	select {
-	case <-s.ended:
-		s.close()
+	case <-s.workersEnded:
+		s.closeServers()
 	case <-time.After(d):
 	}
 }
 
-// close ends the servers, and logs an error.
-func (s *Stack) close() {
+// closeServers ends the servers, and logs an error.
+func (s *Stack) closeServers() {
 	if err := s.Stack.Close(); err != nil {
 		s.logger.Warn("the embedded stack did not close cleanly", "error", err)
 	}
 }
 
-// leastProcs is the number of processors from which the garbage collector has one of its own.
-const leastProcs = 4
+// minCollectorProcs is the number of processors from which the garbage collector of Go has one of its own.
+const minCollectorProcs = 4
 
-// widen gives a service of one process with two or three processors as many as the collector needs to leave the
-// others alone: the operating system then decides about turns. The whole stack in one process is
-// where that matters: on two cores the slowest hundredth of small jobs takes half the time.
-// GOMAXPROCS in the environment wins.
-func widen() {
-	if n := runtime.GOMAXPROCS(0); os.Getenv("GOMAXPROCS") == "" && n > 1 && n < leastProcs {
-		runtime.GOMAXPROCS(leastProcs)
+// raiseProcs sets GOMAXPROCS to minCollectorProcs if there are two or three processors and the environment does not set
+// it. The garbage collector then leaves the other threads alone, and the operating system decides about turns. It
+// matters if the whole stack is in one process: on two cores the slowest hundredth of small jobs takes half the time.
+func raiseProcs() {
+	if n := runtime.GOMAXPROCS(0); os.Getenv("GOMAXPROCS") == "" && n > 1 && n < minCollectorProcs {
+		runtime.GOMAXPROCS(minCollectorProcs)
 	}
 }

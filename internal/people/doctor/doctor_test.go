@@ -40,13 +40,13 @@ func TestSynced(t *testing.T) {
 		`{"config":{"sync_interval":120000000000}}`: Warning, `{"config":{"sync_always":true}}`: Good, `no`: Unknown,
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(body)) }))
-		f := synced(t.Context(), s.URL)
+		f := checkSync(t.Context(), s.URL)
 		s.Close()
 		if f.Level != want || want == Warning && !strings.Contains(f.Says, "2m0s") {
 			t.Errorf("%s: %+v, want %s", body, f, want)
 		}
 	}
-	if f := synced(t.Context(), ""); f.Level != Unknown || f.Do == "" {
+	if f := checkSync(t.Context(), ""); f.Level != Unknown || f.Do == "" {
 		t.Errorf("no port: %+v", f)
 	}
 }
@@ -121,7 +121,7 @@ func (l late) CheckLane(_ context.Context, lane int) (bool, error) {
 func TestLateWorkers(t *testing.T) {
 	for looks, want := range map[int]string{0: Good, 2: Good, 3: Bad} {
 		synctest.Test(t, func(t *testing.T) {
-			if f := lanes(t.Context(), late{&looks}); f.Level != want {
+			if f := checkLanes(t.Context(), late{&looks}); f.Level != want {
 				t.Errorf("after %d looks: %+v, want %s", looks, f, want)
 			}
 		})
@@ -135,7 +135,7 @@ func TestStream(t *testing.T) {
 		Cluster: &jetstream.ClusterInfo{Replicas: []*jetstream.PeerInfo{{Name: "two", Offline: true}, {Name: "three", Current: true}}},
 	}
 	var says []string
-	for _, f := range stream(bus.StreamModel, info, true) {
+	for _, f := range checkStream(bus.StreamModel, info, true) {
 		says = append(says, f.Level+" "+f.Says)
 	}
 	want := "bad 80 % of its room is taken: jobs are refused|warning 1 replica(s): it stands still while its server is away|" +
@@ -151,11 +151,11 @@ func TestRemembered(t *testing.T) {
 		"maxmemory:0\r\nmaxmemory_policy:noeviction\r\n": Warning, "maxmemory:100\r\nmaxmemory_policy:noeviction\r\n": Warning,
 		"maxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\n": Good, "": Unknown,
 	} {
-		if f := remembered(t.Context(), redis{text: text}); len(f) != 1 || f[0].Level != want {
+		if f := checkRedis(t.Context(), redis{text: text}); len(f) != 1 || f[0].Level != want {
 			t.Errorf("%q: %+v, want %s", text, f, want)
 		}
 	}
-	if f := remembered(t.Context(), redis{err: context.DeadlineExceeded}); f[0].Level != Warning {
+	if f := checkRedis(t.Context(), redis{err: context.DeadlineExceeded}); f[0].Level != Warning {
 		t.Errorf("%+v", f)
 	}
 }

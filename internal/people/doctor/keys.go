@@ -16,35 +16,36 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// mostHeard bounds the messages that wait while other parts are examined.
-const mostHeard = 10_000
+// maxPending bounds the messages of workers that wait while other parts are examined.
+const maxPending = 10_000
 
-// listen hears workers from now on for a while. The function that it returns waits for the end of that, and returns the last message of
-// each worker that is there, in the order of stages, machines and processes.
-func listen(ctx context.Context, nc *nats.Conn, while time.Duration) func() ([]message.Here, error) {
-	if while <= 0 {
+// listenToWorkers starts to listen to the messages of the workers, for a duration. The function that it returns waits
+// until that time is over and returns the last message of each worker that is present, in the order of stages, machines
+// and processes.
+func listenToWorkers(ctx context.Context, nc *nats.Conn, duration time.Duration) func() ([]message.Here, error) {
+	if duration <= 0 {
 		return func() ([]message.Here, error) { return nil, errNotHeard }
 	}
-	until := time.Now().Add(while)
+	end := time.Now().Add(duration)
 	sub, err := nc.SubscribeSync(message.HereSubject)
 	if err != nil {
 		return func() ([]message.Here, error) { return nil, err }
 	}
-	if err = sub.SetPendingLimits(mostHeard, -1); err == nil {
-		err = nc.FlushTimeout(while)
+	if err = sub.SetPendingLimits(maxPending, -1); err == nil {
+		err = nc.FlushTimeout(duration)
 	}
 	return func() ([]message.Here, error) {
 		defer sub.Unsubscribe()
 		if err != nil {
 			return nil, err
 		}
-		ctx, cancel := context.WithDeadline(ctx, until)
+		ctx, cancel := context.WithDeadline(ctx, end)
 		defer cancel()
 		workers := map[string]message.Here{} // by process
 		for {
 			m, err := sub.NextMsgWithContext(ctx)
 			if err != nil {
-				return there(workers), nil
+				return presentWorkers(workers), nil
 			}
 			var here message.Here
 			if wire.Decode(m.Data, &here) == nil {
@@ -54,11 +55,11 @@ func listen(ctx context.Context, nc *nats.Conn, while time.Duration) func() ([]m
 	}
 }
 
-// errNotHeard says that nobody listened.
+// errNotHeard is the error if there was no time to listen.
 var errNotHeard = fmt.Errorf("workers say every %v which keys they have: they were not listened to", message.HereEvery)
 
-// there are the workers that are not gone, sorted.
-func there(workers map[string]message.Here) (present []message.Here) {
+// presentWorkers returns the workers that have not said that they go, sorted by stage, machine and process.
+func presentWorkers(workers map[string]message.Here) (present []message.Here) {
 	for _, w := range workers {
 		if !w.Gone {
 			present = append(present, w)
@@ -70,8 +71,9 @@ func there(workers map[string]message.Here) (present []message.Here) {
 	return present
 }
 
-// keys names the workers that do not believe most others, or are not believed by them.
-func keys(workers []message.Here, err error) (findings []Finding) {
+// checkKeys returns a finding for each worker that does not believe a worker of the majority or is not believed by one,
+// or one good finding if all agree. err is the reason why no worker was heard.
+func checkKeys(workers []message.Here, err error) (findings []Finding) {
 	const part = "keys"
 	switch {
 	case err != nil:
@@ -79,11 +81,12 @@ func keys(workers []message.Here, err error) (findings []Finding) {
 	case len(workers) == 0:
 		return []Finding{{Unknown, part, "no worker said which keys it has", ""}}
 	}
-	var group []message.Here // workers that believe each other
+	// Grow a group of workers that believe each other, beginning with those that agree with most. The others have other keys.
+	var agreeing []message.Here
 	for _, w := range byAgreement(workers) {
-		opponent, flag := disagreeing(w, group)
+		opponent, flag := firstDisagreement(w, agreeing)
 		if flag == "" {
-			group = append(group, w)
+			agreeing = append(agreeing, w)
 			continue
 		}
 		findings = append(findings, Finding{
@@ -94,6 +97,8 @@ func keys(workers []message.Here, err error) (findings []Finding) {
 	if len(findings) > 0 {
 		return findings
 	}
+
+	// All of them agree.
 	says := fmt.Sprintf("the %d workers believe each other's messages", len(workers))
 	if len(workers[0].MessageKeys) == 0 {
 		says += ", which are not signed (--message-keys)"
@@ -101,23 +106,24 @@ func keys(workers []message.Here, err error) (findings []Finding) {
 	return []Finding{{Good, part, says, ""}}
 }
 
-// byAgreement sorts workers by how many others they believe and are believed by, those with the most first.
+// byAgreement sorts workers by how many workers they believe and are believed by, those with the most first.
 func byAgreement(workers []message.Here) []message.Here {
-	agreeing := map[string]int{} // by process
+	partners := map[string]int{} // by process
 	for _, w := range workers {
 		for _, peer := range workers {
 			if differingFlag(w, peer) == "" {
-				agreeing[w.Process]++
+				partners[w.Process]++
 			}
 		}
 	}
 	return slices.SortedStableFunc(slices.Values(workers), func(a, b message.Here) int {
-		return cmp.Compare(agreeing[b.Process], agreeing[a.Process])
+		return cmp.Compare(partners[b.Process], partners[a.Process])
 	})
 }
 
-// disagreeing returns the first of a group that does not believe a worker or is not believed by it, and the flag with the keys.
-func disagreeing(w message.Here, group []message.Here) (opponent message.Here, flag string) {
+// firstDisagreement returns the first worker of a group that does not believe w or is not believed by it, and the flag
+// whose keys differ. flag is "" if all of them agree.
+func firstDisagreement(w message.Here, group []message.Here) (opponent message.Here, flag string) {
 	for _, opponent := range group {
 		if flag := differingFlag(w, opponent); flag != "" {
 			return opponent, flag
@@ -126,7 +132,8 @@ func disagreeing(w message.Here, group []message.Here) (opponent message.Here, f
 	return opponent, ""
 }
 
-// differingFlag returns the flags by whose keys one of two workers does not believe the other, "" where both do.
+// differingFlag returns the flags whose keys differ so that one of two workers does not believe the other; "" if both
+// believe each other.
 func differingFlag(a, b message.Here) string {
 	var flags []string
 	if !believesMessages(a, b) || !believesMessages(b, a) {
@@ -138,12 +145,14 @@ func differingFlag(a, b message.Here) string {
 	return strings.Join(flags, " and ")
 }
 
-// believesMessages reports whether a worker believes the messages that another one signs.
+// believesMessages reports whether w believes the messages that signer signs with its first key. Without keys it
+// believes all.
 func believesMessages(w, signer message.Here) bool {
 	return len(w.MessageKeys) == 0 || len(signer.MessageKeys) > 0 && slices.Contains(w.MessageKeys, signer.MessageKeys[0])
 }
 
-// believesAnswers reports whether a worker believes the answers of another one, if that is an aggregator.
+// believesAnswers reports whether w believes the answers of signer. It does if signer is no aggregator, or if w has no
+// keys for answers.
 func believesAnswers(w, signer message.Here) bool {
 	return signer.Stage != query.StageAggregate || len(w.AnswersKeys) == 0 || slices.Contains(w.AnswersKeys, signer.AnswersSigner)
 }

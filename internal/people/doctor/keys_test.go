@@ -90,7 +90,7 @@ func TestKeys(t *testing.T) {
 			c.workers[i].Process = strconv.Itoa(i)
 		}
 		var bad []string
-		for _, f := range keys(c.workers, nil) {
+		for _, f := range checkKeys(c.workers, nil) {
 			if f.Level == Bad {
 				stage, _, _ := strings.Cut(f.Says, " on ")
 				_, flag, _ := strings.Cut(f.Says, "another ")
@@ -102,7 +102,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	for _, f := range append(keys(nil, nil), keys(nil, errNotHeard)...) {
+	for _, f := range append(checkKeys(nil, nil), checkKeys(nil, errNotHeard)...) {
 		if f.Level != Unknown {
 			t.Errorf("%+v", f)
 		}

@@ -19,24 +19,26 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// Prior is a network with the same variables, values and parents that counts as so many cases drawn from it: the count of an entry is
-// Size · P(value, parents). Source: Heckerman, Geiger, Chickering, Learning Bayesian Networks, 1995, section 5.
+// Prior is a network with the same variables, values and parents as the model. It counts like Size cases drawn from it:
+// the count of an entry is Size · P(value, parents). Source: Heckerman, Geiger, Chickering, Learning Bayesian Networks,
+// 1995, section 5.
 type Prior struct {
 	Model *factorgraph.Model
 	Size  float64 // the equivalent sample size, above 0
 }
 
-// Counts are how often cases had each entry of each table, or are expected to have had it if values were missing.
+// Counts has for each entry of each table how often cases had it, or are expected to have had it if values were
+// missing.
 type Counts struct {
 	Network string      `json:"network"` // Network of the model
-	Weight  float64     `json:"cases"`   // of all cases, after forgetting
+	Weight  float64     `json:"cases"`   // weight of all cases, after forgetting
 	Tables  [][]float64 `json:"tables"`  // by table, in the order of the variables; notPossible for an entry that is 0 in the model
 }
 
 // notPossible marks an entry that is 0 in the model that counting began with.
 const notPossible = -1
 
-// Network identifies the variables of a model with the names of their values, and the scopes of its factors.
+// Network returns a digest of the variables of a model, the names of their values, and the scopes of its factors.
 func Network(m *factorgraph.Model) string {
 	scopes := make([][]int, len(m.Factors))
 	for f := range m.Factors {
@@ -49,7 +51,8 @@ func Network(m *factorgraph.Model) string {
 	return wire.Digest(b)
 }
 
-// LoadCounts reads the counts in a file, nil if there is no file. Errors carry bad_input for counts that are wrong, and infrastructure.
+// LoadCounts reads the counts in a file; nil if there is no file. Errors have the code bad_input if the counts are
+// wrong, else infrastructure.
 func LoadCounts(path string) (*Counts, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,29 +61,31 @@ func LoadCounts(path string) (*Counts, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
-	if !info.Mode().IsRegular() || info.Size() > mostState {
+	if !info.Mode().IsRegular() || info.Size() > maxStateBytes {
 		return nil, fault.New(fault.BadInput, "%s: no file of counts", path)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
-	var c Counts
-	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&c); err != nil {
+	var counts Counts
+	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&counts); err != nil {
 		return nil, fault.New(fault.BadInput, "%s: no file of counts: %w", path, err)
 	}
-	for _, table := range c.Tables {
+
+	// Check the numbers.
+	for _, table := range counts.Tables {
 		if slices.ContainsFunc(table, func(n float64) bool { return n < 0 && n != notPossible }) {
 			return nil, fault.New(fault.BadInput, "%s: a count is at least 0, or %d where the model has a 0", path, notPossible)
 		}
 	}
-	if c.Network == "" || c.Weight < 0 {
+	if counts.Network == "" || counts.Weight < 0 {
 		return nil, fault.New(fault.BadInput, "%s: no file of counts: its network or its number of cases is missing", path)
 	}
-	return &c, nil
+	return &counts, nil
 }
 
-// WriteCounts writes counts as LoadCounts reads them.
+// WriteCounts writes counts in the form that LoadCounts reads.
 func WriteCounts(w io.Writer, c *Counts) error { return json.NewEncoder(w).Encode(c) }
 
 // Forget multiplies all counts by a share from 0 to 1.
@@ -95,30 +100,32 @@ func (c *Counts) Forget(share float64) {
 	}
 }
 
-// addPrior sets the counts that are added to those of the cases. m is the model as it was given.
-func (f *fitting) addPrior(ctx context.Context, m *factorgraph.Model) error {
-	f.prior = make([][]float64, len(f.cpts))
+// setAddedCounts sets the counts that are added to those of the cases: the pseudocount, those of the prior, and those
+// of earlier cases. m is the model as the caller gave it.
+func (f *fitting) setAddedCounts(ctx context.Context, m *factorgraph.Model) error {
+	f.addedCounts = make([][]float64, len(f.cpts))
 	for k, c := range f.cpts {
-		f.prior[k] = slices.Repeat([]float64{f.Pseudocount}, len(c.data))
+		f.addedCounts[k] = slices.Repeat([]float64{f.Pseudocount}, len(c.data))
 	}
 	if f.Prior != nil {
-		if err := f.addEquivalent(ctx, Network(m)); err != nil {
+		if err := f.addPriorCounts(ctx, Network(m)); err != nil {
 			return err
 		}
 	}
 	if f.Counts != nil {
-		return f.addCounts(Network(m))
+		return f.addEarlierCounts(Network(m))
 	}
 	return nil
 }
 
-// addEquivalent adds the counts of a prior: those that one case without observations is expected to have, times the equivalent size.
-func (f *fitting) addEquivalent(ctx context.Context, network string) error {
+// addPriorCounts adds the counts of the prior: those that one case without observations is expected to have under it,
+// times its size.
+func (f *fitting) addPriorCounts(ctx context.Context, network string) error {
 	if Network(f.Prior.Model) != network {
 		return fault.New(fault.BadInput, "the prior is a network with other variables, values or parents than the model, or in another order")
 	}
-	normal, _ := f.Prior.Model.Normalised()
-	model, cpts, _, err := tables(normal)
+	normalised, _ := f.Prior.Model.Normalised()
+	model, cpts, _, err := conditionalTables(normalised)
 	if err != nil {
 		return fmt.Errorf("the prior: %w", err)
 	}
@@ -128,81 +135,87 @@ func (f *fitting) addEquivalent(ctx context.Context, network string) error {
 	for _, c := range cpts {
 		c.normalise(c.data)
 	}
-	empty := &Data{variables: []int{0}, distinct: []distinct{{weight: f.Prior.Size}}}
+
+	// Count one case without observations that has the size as its weight.
+	emptyCase := &Data{variables: []int{0}, distinct: []weightedCase{{weight: f.Prior.Size}}}
 	prior := &fitting{Options: f.Options, pipeline: f.pipeline, request: f.request, model: model, cpts: cpts}
-	counts, _, err := prior.count(ctx, "prior", empty, func(float64) {})
+	counts, _, err := prior.countCases(ctx, "prior", emptyCase, func(float64) {})
 	if err != nil {
 		return fmt.Errorf("the prior: %w", err)
 	}
-	return f.add(counts, "the prior")
+	return f.addToAll(counts, "the prior")
 }
 
-// addCounts adds the counts of earlier cases. A row with an entry of 0 that the counts say is possible begins anew: from counts + 1.
-func (f *fitting) addCounts(network string) error {
+// addEarlierCounts adds the counts of earlier cases. If the model has a 0 where the counts say that an entry is
+// possible, its row begins anew.
+func (f *fitting) addEarlierCounts(network string) error {
 	if f.Counts.Network != network {
 		return fault.New(fault.BadInput, "the counts are of a network with other variables, values or parents, or in another order")
 	}
 	counts := make([][]float64, len(f.Counts.Tables))
 	for k, table := range f.Counts.Tables {
 		for _, n := range table {
-			counts[k] = append(counts[k], max(0, n))
+			counts[k] = append(counts[k], max(0, n)) // 0 for notPossible
 		}
 	}
-	if err := f.add(counts, "the file of counts"); err != nil {
+	if err := f.addToAll(counts, "the file of counts"); err != nil {
 		return err
 	}
 	for k, c := range f.cpts {
-		c.open(f.Counts.Tables[k])
+		c.reopenRows(f.Counts.Tables[k])
 	}
 	return nil
 }
 
-// add adds counts by table.
-func (f *fitting) add(counts [][]float64, what string) error {
-	if !slices.EqualFunc(counts, f.prior, func(a, b []float64) bool { return len(a) == len(b) }) {
-		return fault.New(fault.BadInput, "%s has other tables than the model", what)
+// addToAll adds counts, by table, to the added ones. source names them in an error.
+func (f *fitting) addToAll(counts [][]float64, source string) error {
+	if !slices.EqualFunc(counts, f.addedCounts, func(a, b []float64) bool { return len(a) == len(b) }) {
+		return fault.New(fault.BadInput, "%s has other tables than the model", source)
 	}
 	for k := range counts {
 		for i, n := range counts[k] {
-			f.prior[k][i] += n
+			f.addedCounts[k][i] += n
 		}
 	}
 	return nil
 }
 
-// open makes entries of 0 that counts say are possible positive, with their whole row: shares of counts + 1.
-func (c cpt) open(counts []float64) {
-	c.rows(func(from int) {
-		sum, isClosed := 0.0, false
+// reopenRows makes the entries positive that are 0 in the table and possible by the counts. Each row with such an entry
+// becomes proportional to counts + 1; entries that the counts say are not possible become 0.
+func (c cpt) reopenRows(counts []float64) {
+	c.forEachRow(func(first int) {
+		// The sum of counts + 1 over the possible entries of the row.
+		sum, hasZero := 0.0, false
 		for x := range c.values {
-			if k := from + x*c.stride; counts[k] != notPossible {
+			if k := first + x*c.stride; counts[k] != notPossible {
 				sum += counts[k] + 1
-				isClosed = isClosed || c.data[k] == 0
+				hasZero = hasZero || c.data[k] == 0
 			}
 		}
 		for x := range c.values {
-			if k := from + x*c.stride; isClosed {
-				c.data[k] = max(0, counts[k]+1) / sum // 0 for one that is not possible
+			if k := first + x*c.stride; hasZero {
+				c.data[k] = max(0, counts[k]+1) / sum // notPossible + 1 is 0
 			}
 		}
 	})
 }
 
-// added returns the counts after these cases: those of earlier ones and theirs.
-func (f *fitting) added(counts [][]float64) *Counts {
-	after := &Counts{Network: Network(f.model), Weight: f.data.Weight, Tables: counts}
+// totalCounts returns the counts after these cases: those of earlier ones plus theirs. Entries that are 0 in the model
+// that fitting began with are marked notPossible.
+func (f *fitting) totalCounts(counts [][]float64) *Counts {
+	total := &Counts{Network: Network(f.model), Weight: f.data.Weight, Tables: counts}
 	if f.Counts != nil {
-		after.Weight += f.Counts.Weight
+		total.Weight += f.Counts.Weight
 	}
-	for k, given := range f.given {
-		for i, p := range given {
+	for k, table := range f.startTables {
+		for i, p := range table {
 			switch {
 			case p == 0:
-				after.Tables[k][i] = notPossible
+				total.Tables[k][i] = notPossible
 			case f.Counts != nil:
-				after.Tables[k][i] += math.Max(0, f.Counts.Tables[k][i])
+				total.Tables[k][i] += math.Max(0, f.Counts.Tables[k][i])
 			}
 		}
 	}
-	return after
+	return total
 }

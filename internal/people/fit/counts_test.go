@@ -78,7 +78,7 @@ func TestPriorCountsAsCases(t *testing.T) {
 			t.Fatal(err)
 		}
 		counts, _ := enumerated(m, d)
-		of, _ := enumerated(prior, &Data{distinct: []distinct{{weight: size}}}) // no observation: all assignments
+		of, _ := enumerated(prior, &Data{distinct: []weightedCase{{weight: size}}}) // no observation: all assignments
 		var want []float64
 		for f := range m.Factors {
 			shape := m.Factors[f].Table.Dims()
@@ -190,7 +190,7 @@ func TestUpdatesContinue(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, _ := enumerated(fitted, d)
-	_, cpts, _, err := tables(m)
+	_, cpts, _, err := conditionalTables(m)
 	if err != nil {
 		t.Fatal(err)
 	}

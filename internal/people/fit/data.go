@@ -18,108 +18,114 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Data is cases; those that are equal are one, with a weight.
+// Data is a set of cases. Equal cases are stored once, with the sum of their weights.
 type Data struct {
-	Rows      int64   // that are cases
-	Weight    float64 // of all rows; their number if there is no column of weights
-	Wrong     []error // the first rows that are no cases, with their lines
-	Left      int64   // rows that are no cases
-	variables []int   // that some case observes, ascending
-	distinct  []distinct
+	Rows      int64          // number of rows that are cases
+	Weight    float64        // weight of all rows; their number if there is no column of weights
+	Wrong     []error        // errors of the first rows that are no cases
+	Left      int64          // number of rows that are no cases
+	variables []int          // variables that some case observes, ascending
+	distinct  []weightedCase // the different cases, in the order of their first rows
 }
 
-// distinct is a case and how often it is there.
-type distinct struct {
+// weightedCase is a case with the weight of all rows that equal it.
+type weightedCase struct {
 	observed []cell // in the order of variables
 	weight   float64
-	row      int64 // the first
+	row      int64 // the first row of it
 }
 
-// mostWrong bounds the errors of rows that are kept.
-const mostWrong = 10
+// maxWrong bounds the errors of rows that are kept.
+const maxWrong = 10
 
-// cell is an observation.
+// cell is an observation: variable has value.
 type cell struct{ variable, value int32 }
 
 // Distinct is the number of different cases.
 func (d *Data) Distinct() int { return len(d.distinct) }
 
-// Read reads all cases. Rows that are none are left out and counted, and the first of them are kept as errors. It is an error if there is
-// no case.
+// Read reads all cases. A row that is no case is left out and counted; the first maxWrong of these are kept as errors.
+// It is an error if no row is a case.
 func Read(ctx context.Context, in *cases.Reader) (*Data, error) {
-	d := &Data{}
-	place := map[string]int{}
+	// Read the rows, and store equal cases once.
+	data := &Data{}
+	positions := map[string]int{} // of cases in data.distinct, for addCase
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		c, err := in.Next()
+		row, err := in.Next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := usable(&c, in); err != nil {
-			if d.Left++; len(d.Wrong) < mostWrong {
-				d.Wrong = append(d.Wrong, fault.New(fault.CodeOf(err), "row %d: %w", c.Number, err))
+		if err := checkCase(&row, in); err != nil {
+			if data.Left++; len(data.Wrong) < maxWrong {
+				data.Wrong = append(data.Wrong, fault.New(fault.CodeOf(err), "row %d: %w", row.Number, err))
 			}
 			continue
 		}
-		d.add(&c, place)
+		data.addCase(&row, positions)
 	}
+
+	// Something must be left to learn from.
 	switch {
-	case d.Rows == 0 && d.Left > 0:
-		return nil, fault.New(fault.CodeOf(d.Wrong[0]), "none of %d rows is a case: %w", d.Left, d.Wrong[0])
-	case d.Rows == 0:
+	case data.Rows == 0 && data.Left > 0:
+		return nil, fault.New(fault.CodeOf(data.Wrong[0]), "none of %d rows is a case: %w", data.Left, data.Wrong[0])
+	case data.Rows == 0:
 		return nil, fault.New(fault.BadInput, "there is no case: a row after the header is needed")
-	case d.Weight == 0:
-		return nil, fault.New(fault.BadInput, "all of %d rows have the weight 0", d.Rows)
+	case data.Weight == 0:
+		return nil, fault.New(fault.BadInput, "all of %d rows have the weight 0", data.Rows)
 	}
 	isObserved := map[int]bool{}
-	for _, c := range d.distinct {
-		for _, o := range c.observed {
-			isObserved[int(o.variable)] = true
+	for _, row := range data.distinct {
+		for _, observation := range row.observed {
+			isObserved[int(observation.variable)] = true
 		}
 	}
-	d.variables = slices.Sorted(maps.Keys(isObserved))
-	return d, nil
+	data.variables = slices.Sorted(maps.Keys(isObserved))
+	return data, nil
 }
 
-// usable returns an error unless a case has a value or none in every cell.
-func usable(c *cases.Case, in *cases.Reader) error {
-	if c.Err != nil || len(c.Evidence.Soft) == 0 {
-		return c.Err
+// checkCase returns an error if a row is no case, or has several values or weights in one cell.
+func checkCase(row *cases.Case, in *cases.Reader) error {
+	if row.Err != nil || len(row.Evidence.Soft) == 0 {
+		return row.Err
 	}
 	return fault.New(fault.BadInput,
 		"line %d: variable %q has several values or weights in one cell: a model is fitted to one value or none",
-		c.Line, in.Variable(c.Evidence.Soft[0].Var))
+		row.Line, in.Variable(row.Evidence.Soft[0].Var))
 }
 
-// add adds a case. place has the positions of the distinct ones.
-func (d *Data) add(c *cases.Case, place map[string]int) {
+// addCase adds a case, or its weight to that of an equal one. positions has the index in d.distinct of each case, by
+// the bytes of its observations.
+func (d *Data) addCase(row *cases.Case, positions map[string]int) {
 	d.Rows++
-	d.Weight += c.Weight
-	if c.Weight == 0 {
+	d.Weight += row.Weight
+	if row.Weight == 0 {
 		return
 	}
+
+	// A case that equals an earlier one adds its weight to that.
 	key := make([]byte, 0, 128)
-	for _, o := range c.Evidence.Hard {
-		key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(o.Var)), uint64(o.Value))
+	for _, observation := range row.Evidence.Hard {
+		key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(observation.Var)), uint64(observation.Value))
 	}
-	if k, isKnown := place[string(key)]; isKnown {
-		d.distinct[k].weight += c.Weight
+	if k, isKnown := positions[string(key)]; isKnown {
+		d.distinct[k].weight += row.Weight
 		return
 	}
-	observed := make([]cell, len(c.Evidence.Hard))
-	for i, o := range c.Evidence.Hard {
-		observed[i] = cell{int32(o.Var), int32(o.Value)}
+	observed := make([]cell, len(row.Evidence.Hard))
+	for i, observation := range row.Evidence.Hard {
+		observed[i] = cell{int32(observation.Var), int32(observation.Value)}
 	}
-	place[string(key)] = len(d.distinct)
-	d.distinct = append(d.distinct, distinct{observed: observed, weight: c.Weight, row: c.Number})
+	positions[string(key)] = len(d.distinct)
+	d.distinct = append(d.distinct, weightedCase{observed: observed, weight: row.Weight, row: row.Number})
 }
 
-// Digest identifies the cases.
+// Digest returns a digest of the cases and their weights.
 func (d *Data) Digest() string {
 	h := sha256.New()
 	var b []byte
@@ -134,19 +140,20 @@ func (d *Data) Digest() string {
 	return fmt.Sprintf("sha256:%s", hex.EncodeToString(h.Sum(nil)))
 }
 
-// query returns the question for the gradients of some cases.
-func (d *Data) query(some []distinct) query.Query {
-	column := make(map[int32]int, len(d.variables))
+// gradientQuery returns the query for the likelihood of some cases and its gradient. Row i has case i; column k has
+// variable d.variables[k], and -1 where the case does not observe it.
+func (d *Data) gradientQuery(selected []weightedCase) query.Query {
+	columnOf := make(map[int32]int, len(d.variables))
 	for k, v := range d.variables {
-		column[int32(v)] = k
+		columnOf[int32(v)] = k
 	}
-	c := &query.Cases{Variables: d.variables, Rows: make([][]int, len(some)), Weights: make([]float64, len(some))}
-	for i, each := range some {
+	queryCases := &query.Cases{Variables: d.variables, Rows: make([][]int, len(selected)), Weights: make([]float64, len(selected))}
+	for i, selectedCase := range selected {
 		row := slices.Repeat([]int{-1}, len(d.variables))
-		for _, o := range each.observed {
-			row[column[o.variable]] = int(o.value)
+		for _, observation := range selectedCase.observed {
+			row[columnOf[observation.variable]] = int(observation.value)
 		}
-		c.Rows[i], c.Weights[i] = row, each.weight
+		queryCases.Rows[i], queryCases.Weights[i] = row, selectedCase.weight
 	}
-	return query.Query{Cases: c, Gradients: true}
+	return query.Query{Cases: queryCases, Gradients: true}
 }

@@ -359,11 +359,11 @@ func TestAJobAnswersWithOneSum(t *testing.T) {
 		Options{Iterations: 1, Counted: func(_ int, weight float64) { counted = max(counted, weight) }}); err != nil {
 		t.Fatal(err)
 	}
-	if len(p.jobs) != 2*jobs || counted != 3000 {
+	if len(p.jobs) != 2*targetJobs || counted != 3000 {
 		t.Errorf("%d jobs of two iterations, %v rows counted", len(p.jobs), counted)
 	}
 	for id, job := range p.jobs {
-		if len(job.Queries) != 1 || len(job.Queries[0].Cases.Rows) > d.Distinct()/jobs+1 {
+		if len(job.Queries) != 1 || len(job.Queries[0].Cases.Rows) > d.Distinct()/targetJobs+1 {
 			t.Errorf("%s has %d queries", id, len(job.Queries))
 		}
 	}
@@ -371,8 +371,8 @@ func TestAJobAnswersWithOneSum(t *testing.T) {
 
 // TestErrorsNameTheRow of the file, not the case of a job.
 func TestErrorsNameTheRow(t *testing.T) {
-	p := &part{cases: []distinct{{row: 7}, {row: 1234}}}
-	if got := p.named("contract: case 1: no order fits"); got != "contract: row 1234: no order fits" {
+	p := &jobPart{cases: []weightedCase{{row: 7}, {row: 1234}}}
+	if got := p.nameRows("contract: case 1: no order fits"); got != "contract: row 1234: no order fits" {
 		t.Error(got)
 	}
 	m := asia(t)

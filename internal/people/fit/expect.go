@@ -17,46 +17,48 @@ import (
 )
 
 const (
-	jobs       = 8    // of an iteration, unless that makes them shorter or longer than this many cases
-	fewestRows = 64   // of a job
-	mostRows   = 4096 // of a job
-	mostCells  = 1 << 20
-	atOnce     = 8 // jobs under way
+	targetJobs        = 8       // jobs of an iteration, if minRows, maxRows and maxCells allow it
+	minRows           = 64      // least number of cases of a job
+	maxRows           = 4096    // largest number of cases of a job
+	maxCells          = 1 << 20 // largest number of cells of a job: cases times observed variables
+	maxConcurrentJobs = 8       // jobs that are under way at a time
 )
 
-// part is the cases of a job.
-type part struct {
-	cases  []distinct
+// jobPart is the cases of one job, with its answer or its error.
+type jobPart struct {
+	cases  []weightedCase // the cases of the job, row k of its query is case k
 	answer *wire.Answer
 	err    error
 }
 
-// expect returns the expected counts of all cases under the model, by table, and the step that the likelihood is of.
-func (f *fitting) expect(ctx context.Context) (counts [][]float64, step Step, err error) {
+// expectCounts is the E step: it returns how often the cases are expected to have each entry of each table, and the
+// likelihood and the objective of the tables.
+func (f *fitting) expectCounts(ctx context.Context) (counts [][]float64, step Step, err error) {
 	name := fmt.Sprintf("%d-%d", f.state.Start, f.state.Iteration)
-	counts, step, err = f.count(ctx, name, f.data, func(weight float64) {
+	counts, step, err = f.countCases(ctx, name, f.data, func(weight float64) {
 		if f.Counted != nil {
 			f.Counted(f.state.Iteration, weight)
 		}
 	})
-	var row *impossible
-	if errors.As(err, &row) {
+	var zeroCase *impossibleRow
+	if errors.As(err, &zeroCase) {
 		err = fault.New(fault.BadInput,
-			"row %d has probability 0 in the model that fitting begins with, and no step changes that", row.row)
+			"row %d has probability 0 in the model that fitting begins with, and no step changes that", zeroCase.row)
 	}
 	if err != nil {
 		return nil, step, err
 	}
 	step.Start, step.Iteration, step.Objective = f.state.Start, f.state.Iteration, step.Ln
 	for k, c := range f.cpts {
-		step.Objective += c.lnPrior(f.prior[k])
+		step.Objective += c.lnPrior(f.addedCounts[k])
 	}
 	return counts, step, nil
 }
 
-// count returns the expected counts of cases under the model, by table, and their likelihood. counted hears of the weight of the cases
-// that are done. The jobs' ids have the name.
-func (f *fitting) count(ctx context.Context, name string, d *Data, counted func(weight float64)) ([][]float64, Step, error) {
+// countCases returns how often some cases are expected to have each entry of each table, and their likelihood. It asks
+// one job for each part of the cases, at most atOnce at a time; name is the middle of the jobs' ids. progress hears of
+// the weight of the cases that are done.
+func (f *fitting) countCases(ctx context.Context, name string, data *Data, progress func(doneWeight float64)) ([][]float64, Step, error) {
 	base, err := wire.NewRequest(f.model)
 	if err != nil {
 		return nil, Step{}, err
@@ -64,136 +66,149 @@ func (f *fitting) count(ctx context.Context, name string, d *Data, counted func(
 	request := f.request
 	request.Model = base.Model
 
+	// Have the parts answered; the first that fails cancels the others.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	parts := d.cut()
-	slots := make(chan struct{}, atOnce)
+	parts := data.cutIntoParts()
+	slots := make(chan struct{}, maxConcurrentJobs)
 	var group sync.WaitGroup
-	var counting sync.Mutex
-	weight := 0.0 // of the cases that are done
+	var progressLock sync.Mutex
+	doneWeight := 0.0
 	for k := range parts {
-		p := &parts[k]
+		part := &parts[k]
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
-			p.err = ctx.Err()
+			part.err = ctx.Err()
 			continue
 		}
 		group.Go(func() {
 			defer func() { <-slots }()
-			if p.answer, p.err = f.ask(ctx, request, fmt.Sprintf("%s-%d", name, k), d.query(p.cases)); p.err != nil {
+			part.answer, part.err = f.askJob(ctx, request, fmt.Sprintf("%s-%d", name, k), data.gradientQuery(part.cases))
+			if part.err != nil {
 				cancel()
 				return
 			}
-			counting.Lock()
-			defer counting.Unlock()
-			for _, c := range p.cases {
-				weight += c.weight
+			progressLock.Lock()
+			defer progressLock.Unlock()
+			for _, c := range part.cases {
+				doneWeight += c.weight
 			}
-			counted(weight)
+			progress(doneWeight)
 		})
 	}
 	group.Wait()
-	gradient, step, err := sum(parts)
+
+	// The gradient of the whole likelihood gives the counts.
+	gradient, step, err := sumAnswers(parts)
 	if err != nil {
 		return nil, step, err
 	}
 	counts := make([][]float64, len(f.cpts))
 	for k, c := range f.cpts {
-		counts[k] = c.expected(gradient[c.factor])
+		counts[k] = c.expectedCounts(gradient[c.factor])
 	}
 	return counts, step, nil
 }
 
-// ask has one job answered, with the name at the end of its id.
-func (f *fitting) ask(ctx context.Context, request wire.Request, name string, q query.Query) (*wire.Answer, error) {
+// askJob has one query answered. The job's id is that of the request with name at the end.
+func (f *fitting) askJob(ctx context.Context, request wire.Request, name string, question query.Query) (*wire.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	request.Job = fmt.Sprintf("%s-%s", f.request.Job, name)
-	request.Queries = []query.Query{q}
+	request.Queries = []query.Query{question}
 	return cases.Ask(ctx, f.pipeline, request, f.Tell)
 }
 
-// cut cuts the cases into jobs: the same ones for any number of workers.
-func (d *Data) cut() (parts []part) {
-	maxCases := min(mostRows, max(1, mostCells/max(1, len(d.variables))))
-	size := min(maxCases, max(fewestRows, (len(d.distinct)+jobs-1)/jobs))
+// cutIntoParts divides the cases into parts of equal size (the last may be smaller), one a job: as many as targetJobs, unless that makes
+// a part smaller than minRows, or larger than maxRows or maxCells. The parts do not depend on the number of workers.
+func (d *Data) cutIntoParts() (parts []jobPart) {
+	maxSize := min(maxRows, max(1, maxCells/max(1, len(d.variables))))
+	size := min(maxSize, max(minRows, (len(d.distinct)+targetJobs-1)/targetJobs))
 	for first := 0; first < len(d.distinct); first += size {
-		parts = append(parts, part{cases: d.distinct[first:min(first+size, len(d.distinct))]})
+		parts = append(parts, jobPart{cases: d.distinct[first:min(first+size, len(d.distinct))]})
 	}
 	return parts
 }
 
-// sum adds up the likelihoods of the jobs, in their sequence.
-func sum(parts []part) (by [][]float64, step Step, err error) {
+// sumAnswers adds up the likelihoods and the gradients of the jobs, in the order of the parts, so that the same cases
+// give the same bits. An error of a job goes before the cancellations that it causes.
+func sumAnswers(parts []jobPart) (gradients [][]float64, step Step, err error) {
+	// An error that is no cancellation is the reason for the others.
 	step.Exact = true
 	for _, p := range parts {
 		if p.err != nil && fault.CodeOf(p.err) != fault.CodeOf(context.Canceled) {
 			return nil, step, p.err
 		}
 	}
+
+	// gradients[f][k] is the derivative by entry k of factor f.
 	for _, p := range parts {
 		if p.err != nil {
 			return nil, step, p.err
 		}
-		l, err := p.likelihood()
+		likelihood, err := p.likelihood()
 		if err != nil {
 			return nil, step, err
 		}
-		step.Ln += *l.Ln
+		step.Ln += *likelihood.Ln
 		step.Exact = step.Exact && p.answer.Results[0].Exact
-		if by == nil {
-			by = l.Gradients
+		if gradients == nil {
+			gradients = likelihood.Gradients
 			continue
 		}
-		for f, list := range l.Gradients {
+		for f, list := range likelihood.Gradients {
 			for k, x := range list {
-				by[f][k] += x
+				gradients[f][k] += x
 			}
 		}
 	}
-	return by, step, nil
+	return gradients, step, nil
 }
 
-// likelihood returns what a job answers.
-func (p *part) likelihood() (*query.Likelihood, error) {
-	a := p.answer
-	if len(a.Results) != 1 {
-		if e := a.Error; e != nil {
-			return nil, fault.New(e.Code, "job %s: %s (%s)", a.Job, e.Message, e.Stage)
+// likelihood returns the likelihood of the part's cases from the job's answer, or an error that names rows of the file.
+func (p *jobPart) likelihood() (*query.Likelihood, error) {
+	answer := p.answer
+	if len(answer.Results) != 1 {
+		if failure := answer.Error; failure != nil {
+			return nil, fault.New(failure.Code, "job %s: %s (%s)", answer.Job, failure.Message, failure.Stage)
 		}
-		return nil, fault.New(fault.Internal, "job %s: %d results of one query", a.Job, len(a.Results))
+		return nil, fault.New(fault.Internal, "job %s: %d results of one query", answer.Job, len(answer.Results))
 	}
-	r := &a.Results[0]
-	l := r.Likelihood
+	result := &answer.Results[0]
+	if result.Status != query.StatusOK {
+		return nil, fault.New(result.Error.Code, "%s", p.nameRows(result.Error.Message))
+	}
+
+	// Impossible is the index of a case with probability 0.
+	likelihood := result.Likelihood
+	hasImpossible := likelihood != nil && likelihood.Impossible != nil && *likelihood.Impossible >= 0 && *likelihood.Impossible < len(p.cases)
 	switch {
-	case r.Status != query.StatusOK:
-		return nil, fault.New(r.Error.Code, "%s", p.named(r.Error.Message))
-	case l != nil && l.Impossible != nil && *l.Impossible >= 0 && *l.Impossible < len(p.cases):
-		return nil, &impossible{p.cases[*l.Impossible].row, r.Exact}
-	case l == nil || l.Ln == nil || l.Gradients == nil:
-		return nil, fault.New(fault.Internal, "job %s: no likelihood with its gradient: %v", a.Job, r.Warnings)
+	case hasImpossible:
+		return nil, &impossibleRow{p.cases[*likelihood.Impossible].row, result.Exact}
+	case likelihood == nil || likelihood.Ln == nil || likelihood.Gradients == nil:
+		return nil, fault.New(fault.Internal, "job %s: no likelihood with its gradient: %v", answer.Job, result.Warnings)
 	}
-	return l, nil
+	return likelihood, nil
 }
 
-// impossible is the error for a row of probability 0.
-type impossible struct {
-	row   int64
-	exact bool // the answer that says so
+// impossibleRow is the error for a case of probability 0.
+type impossibleRow struct {
+	row     int64 // row of the file
+	isExact bool  // whether the answer that says so is exact
 }
 
 // Error names the row.
-func (e *impossible) Error() string { return fmt.Sprintf("row %d has probability 0", e.row) }
+func (e *impossibleRow) Error() string { return fmt.Sprintf("row %d has probability 0", e.row) }
 
-// numbered is how a message names a case of a job.
-var numbered = regexp.MustCompile(`\bcase (\d+): `)
+// caseNumber matches the number that a message gives a case of a job.
+var caseNumber = regexp.MustCompile(`\bcase (\d+): `)
 
-// named returns a message with the row of the file in the place of the case of a job.
-func (p *part) named(message string) string {
-	return numbered.ReplaceAllStringFunc(message, func(text string) string {
-		k, err := strconv.Atoi(numbered.FindStringSubmatch(text)[1])
+// nameRows returns a message with the numbers of cases replaced by the rows of the file that they come from.
+func (p *jobPart) nameRows(message string) string {
+	return caseNumber.ReplaceAllStringFunc(message, func(text string) string {
+		k, err := strconv.Atoi(caseNumber.FindStringSubmatch(text)[1])
 		if err != nil || k >= len(p.cases) {
 			return text
 		}

@@ -17,13 +17,13 @@ import (
 // State is where a run is between two iterations.
 type State struct {
 	Start     int         `json:"start"`
-	Iteration int         `json:"iteration"`
-	Tables    [][]float64 `json:"tables,omitempty"` // the iteration's; none: those that the start begins with
-	Last      *float64    `json:"last,omitempty"`   // objective of the iteration before; nil: it may fall
-	Perturbed bool        `json:"perturbed,omitempty"`
-	Before    *Outcome    `json:"before,omitempty"` // the tables were perturbed
-	Best      *Outcome    `json:"best,omitempty"`   // of the starts that have ended
-	Ended     []Start     `json:"ended,omitempty"`
+	Iteration int         `json:"iteration"`           // the next one, from 0 on
+	Tables    [][]float64 `json:"tables,omitempty"`    // tables of this iteration; none: those that the start begins with
+	Last      *float64    `json:"last,omitempty"`      // objective of the iteration before; nil: none, or perturbed since
+	Perturbed bool        `json:"perturbed,omitempty"` // whether the tables were perturbed after convergence
+	Before    *Outcome    `json:"before,omitempty"`    // the end before that perturbation
+	Best      *Outcome    `json:"best,omitempty"`      // the best of the starts that have ended
+	Ended     []Start     `json:"ended,omitempty"`     // the starts that have ended
 }
 
 // Outcome is the tables that a start ended with.
@@ -33,26 +33,33 @@ type Outcome struct {
 	Unreached Unreached   `json:"unreached"`
 }
 
-// resume goes on from a state.
-func (f *fitting) resume(s *State) error {
-	sets := []*[][]float64{}
-	if s.Tables != nil {
-		sets = append(sets, &s.Tables)
+// resume sets the state of the run. It returns an error if the state has tables of other sizes than the model, or
+// contradicts itself.
+func (f *fitting) resume(state *State) error {
+	// All tables of the state have the sizes of the model's.
+	tableSets := []*[][]float64{}
+	if state.Tables != nil {
+		tableSets = append(tableSets, &state.Tables)
 	}
-	for _, o := range []*Outcome{s.Before, s.Best} {
+	for _, o := range []*Outcome{state.Before, state.Best} {
 		if o != nil {
-			sets = append(sets, &o.Tables)
+			tableSets = append(tableSets, &o.Tables)
 		}
 	}
-	for _, tables := range sets {
-		if !slices.EqualFunc(*tables, f.given, func(a, b []float64) bool { return len(a) == len(b) }) {
+	for _, tables := range tableSets {
+		if !slices.EqualFunc(*tables, f.startTables, func(a, b []float64) bool { return len(a) == len(b) }) {
 			return fault.New(fault.BadInput, "the state of the unfinished run has other tables than the model")
 		}
 	}
-	if s.Start < 0 || s.Iteration < 0 || s.Start != len(s.Ended) || (s.Best == nil) != (s.Start == 0) {
-		return fault.New(fault.BadInput, "the state of the unfinished run contradicts itself: start %d of %d that ended", s.Start, len(s.Ended))
+
+	// As many starts have ended as it counts, and there is a best one if any has.
+	isConsistent := state.Start >= 0 && state.Iteration >= 0 &&
+		state.Start == len(state.Ended) && (state.Best != nil) == (state.Start > 0)
+	if !isConsistent {
+		return fault.New(fault.BadInput,
+			"the state of the unfinished run contradicts itself: start %d of %d that ended", state.Start, len(state.Ended))
 	}
-	f.state = *s
+	f.state = *state
 	return nil
 }
 
@@ -62,11 +69,11 @@ type stateFile struct {
 	State State  `json:"state"`
 }
 
-// mostState bounds the bytes of a file with a state.
-const mostState = 4 << 30
+// maxStateBytes bounds the size of a file with a state.
+const maxStateBytes = 4 << 30
 
 // LoadState reads the state that an unfinished run left in a file, nil if there is no file. The run must have been of the same digest.
-func LoadState(path, run string) (*State, error) {
+func LoadState(path, runDigest string) (*State, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -74,7 +81,7 @@ func LoadState(path, run string) (*State, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Infrastructure, err)
 	}
-	if !info.Mode().IsRegular() || info.Size() > mostState {
+	if !info.Mode().IsRegular() || info.Size() > maxStateBytes {
 		return nil, fault.New(fault.BadInput, "%s: no file of an unfinished run", path)
 	}
 	b, err := os.ReadFile(path)
@@ -85,7 +92,7 @@ func LoadState(path, run string) (*State, error) {
 	if err := json.NewDecoder(bytes.NewReader(b)).Decode(&file); err != nil {
 		return nil, fault.New(fault.BadInput, "%s: %w: remove it to begin anew", path, err)
 	}
-	if file.Run != run {
+	if file.Run != runDigest {
 		return nil, fault.New(fault.BadInput,
 			"%s is of an unfinished run with another model, other cases or options: remove it to begin anew, or name another output", path)
 	}

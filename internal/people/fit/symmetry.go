@@ -11,29 +11,31 @@ import (
 )
 
 const (
-	equal    = 1e-6 // relative difference of numbers that EM begins with and does not tell apart
-	near     = 1e-2 // and of those that it leaves too slowly to go on
-	strength = 0.25 // entries are multiplied by 1 ± this, and rows normalised
+	startTolerance = 1e-6 // relative difference up to which states are alike in the tables that EM begins with
+	endTolerance   = 1e-2 // the same after convergence: EM would move such states apart too slowly
+	perturbation   = 0.25 // largest relative change of an entry, before its row is normalised
 )
 
-// perturb multiplies the tables of the children of hidden variables whose states are alike by random numbers. It reports whether there are
-// such variables, and says so. after is the iteration before; −1: none was.
-func (f *fitting) perturb(after int) bool {
-	alike := equal
+// perturbAlike perturbs the tables of the children of those unobserved variables that have states which EM cannot tell
+// apart, and reports whether there are such variables. after is the iteration that has just ended; -1 if EM begins.
+func (f *fitting) perturbAlike(after int) bool {
+	tolerance := startTolerance
 	if after >= 0 {
-		alike = near
+		tolerance = endTolerance
 	}
-	hidden := f.symmetric(alike)
+	hidden := f.hiddenWithAlikeStates(tolerance)
 	if len(hidden) == 0 {
 		return false
 	}
+
+	// Tell it.
 	seed := max(1, f.Seed)
 	if f.Said != nil {
 		names := make([]string, len(hidden))
-		for k, v := range hidden {
-			names[k] = fmt.Sprint(v)
+		for i, v := range hidden {
+			names[i] = fmt.Sprint(v)
 			if f.model.Names != nil {
-				names[k] = fmt.Sprintf("%q", f.model.Names[v])
+				names[i] = fmt.Sprintf("%q", f.model.Names[v])
 			}
 		}
 		when := "in the tables that EM begins with"
@@ -43,37 +45,42 @@ func (f *fitting) perturb(after int) bool {
 		f.Said(fmt.Sprintf("no case observes %s, and its states are alike %s: EM cannot tell them apart, which is no maximum; "+
 			"the tables under it are perturbed by seed %d; --seed draws others", strings.Join(names, ", "), when, seed))
 	}
+
+	// Perturb the tables that have such a variable as a parent.
 	rng := rand.New(rand.NewPCG(seed, 2+uint64(f.state.Start)))
-	for _, c := range f.cpts {
-		if slices.ContainsFunc(hidden, func(v int) bool { return c.variable != v && slices.Contains(f.model.Factors[c.factor].Scope, v) }) {
-			c.perturb(rng)
+	for _, table := range f.cpts {
+		hasHiddenParent := slices.ContainsFunc(hidden, func(v int) bool {
+			return table.variable != v && slices.Contains(f.model.Factors[table.factor].Scope, v)
+		})
+		if hasHiddenParent {
+			table.perturbEntries(rng)
 		}
 	}
 	return true
 }
 
-// perturb multiplies every entry by a random number near 1, and normalises.
-func (c cpt) perturb(rng *rand.Rand) {
+// perturbEntries multiplies every entry by a random number near 1, and normalises the rows.
+func (c cpt) perturbEntries(rng *rand.Rand) {
 	numbers := make([]float64, len(c.data))
 	for k, p := range c.data {
-		numbers[k] = p * (1 + strength*(2*rng.Float64()-1))
+		numbers[k] = p * (1 + perturbation*(2*rng.Float64()-1))
 	}
 	c.normalise(numbers)
 }
 
-// symmetric lists the variables that no case observes, with two states that are possible and in the tables of all children no further
-// apart than a relative difference: what cases expect of them is proportional.
-func (f *fitting) symmetric(alike float64) (hidden []int) {
+// hiddenWithAlikeStates returns the variables that no case observes and that have two possible states which are alike
+// in the tables of all children. EM cannot tell such states apart: what cases expect of them is proportional.
+func (f *fitting) hiddenWithAlikeStates(tolerance float64) (hidden []int) {
 	for _, table := range f.cpts {
 		v := table.variable
-		if _, isObserved := slices.BinarySearch(f.data.variables, v); isObserved || !f.isAbove(v) {
+		if _, isObserved := slices.BinarySearch(f.data.variables, v); isObserved || !f.hasOnlyFittedChildren(v) {
 			continue
 		}
-		possible := table.possible()
+		isPossible := table.possibleValues()
 		isAlike := false
 		for x := range table.values {
 			for y := x + 1; y < table.values && !isAlike; y++ {
-				isAlike = possible[x] && possible[y] && f.sameBelow(v, x, y, alike)
+				isAlike = isPossible[x] && isPossible[y] && f.areAlikeInChildren(v, x, y, tolerance)
 			}
 		}
 		if isAlike {
@@ -83,47 +90,50 @@ func (f *fitting) symmetric(alike float64) (hidden []int) {
 	return hidden
 }
 
-// isAbove reports whether a variable has children, all of whose tables are fitted.
-func (f *fitting) isAbove(v int) bool {
-	factors, fitted := 0, 0
+// hasOnlyFittedChildren reports whether a variable has children, all of whose tables are fitted.
+func (f *fitting) hasOnlyFittedChildren(v int) bool {
+	// A variable with children is in its own table and in theirs: in more than one factor.
+	factorCount, fittedCount := 0, 0
 	for _, factor := range f.model.Factors {
 		if slices.Contains(factor.Scope, v) {
-			factors++
+			factorCount++
 		}
 	}
 	for _, c := range f.cpts {
 		if slices.Contains(f.model.Factors[c.factor].Scope, v) {
-			fitted++
+			fittedCount++
 		}
 	}
-	return fitted == factors && factors > 1
+	hasChildren := factorCount > 1
+	return hasChildren && fittedCount == factorCount
 }
 
-// possible says which values of its variable some row has above 0.
-func (c cpt) possible() []bool {
-	list := make([]bool, c.values)
+// possibleValues returns for each value of the table's variable whether some row gives it a probability above 0.
+func (c cpt) possibleValues() []bool {
+	isPossible := make([]bool, c.values)
 	for k, p := range c.data {
-		x := k / c.stride % c.values
-		list[x] = list[x] || p > 0
+		x := k / c.stride % c.values // the value that entry k is for
+		isPossible[x] = isPossible[x] || p > 0
 	}
-	return list
+	return isPossible
 }
 
-// sameBelow reports whether two values of a variable are alike in the tables of its children.
-func (f *fitting) sameBelow(v, x, y int, alike float64) bool {
+// areAlikeInChildren reports whether the probabilities for values x and y of variable v differ by at most the relative
+// tolerance in the tables of all children of v.
+func (f *fitting) areAlikeInChildren(v, x, y int, tolerance float64) bool {
 	for _, c := range f.cpts {
 		mode := slices.Index(f.model.Factors[c.factor].Scope, v)
 		if mode < 0 || c.variable == v {
-			continue
+			continue // no table of a child
 		}
 		shape := f.model.Factors[c.factor].Table.Dims()
-		step := stride(shape, mode)
-		for k := range c.data {
-			if k/step%shape[mode] != x {
-				continue
+		valueStride := stride(shape, mode)
+		for i := range c.data {
+			if i/valueStride%shape[mode] != x {
+				continue // an entry for another value of v
 			}
-			p, q := c.data[k], c.data[k+(y-x)*step]
-			if math.Abs(p-q) > alike*max(p, q) {
+			p, q := c.data[i], c.data[i+(y-x)*valueStride]
+			if math.Abs(p-q) > tolerance*max(p, q) {
 				return false
 			}
 		}

@@ -12,24 +12,28 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// cpt is a table P(x_c | the others of its scope) of a model.
+// cpt is a table P(x_c | the other variables of its scope) of a model. A row of it is the probabilities of all values
+// of x_c for one assignment of the others.
 type cpt struct {
-	factor   int
-	variable int       // x_c
-	data     []float64 // the model's own
-	values   int       // of x_c
-	stride   int       // entries between two of its values
+	factor   int       // index of its factor in the model
+	variable int       // x_c, the variable that the table is of
+	data     []float64 // the entries of the model's table, shared with it
+	values   int       // number of values of x_c
+	stride   int       // distance in data between two values of x_c
 }
 
 // rowSlack is the largest deviation from 1 of a row's sum in a file: the M step makes it 1.
 const rowSlack = 1e-5
 
-// tables finds, in a copy of a model, the variable that every table is of. Factors in other forms
-// than tables stay as they are: their variables are those that are left. It returns their number.
-func tables(m *factorgraph.Model) (of *factorgraph.Model, cpts []cpt, fixed int, err error) {
+// conditionalTables returns a copy of a model with the conditional probability tables of that copy. Each table must be
+// of another variable: one over whose values its rows sum to 1. Factors in other forms than tables stay as they are;
+// fixed is their number.
+func conditionalTables(m *factorgraph.Model) (model *factorgraph.Model, cpts []cpt, fixed int, err error) {
+	// Copy the tables, and find the variables that each can be of: those over whose values its rows sum to 1. The last one of its scope
+	// comes first, as it is the likeliest.
 	copied := *m
 	copied.Factors = slices.Clone(m.Factors)
-	candidates := make([][]int, len(m.Factors)) // modes, the likeliest first
+	candidates := make([][]int, len(m.Factors)) // variables, by factor
 	for f := range copied.Factors {
 		t, ok := copied.Factors[f].Table.(*tensor.Dense)
 		if !ok {
@@ -40,7 +44,7 @@ func tables(m *factorgraph.Model) (of *factorgraph.Model, cpts []cpt, fixed int,
 		copied.Factors[f].Table = t
 		for mode := len(t.Shape) - 1; mode >= 0; mode-- {
 			if (cpt{data: t.Data, values: t.Shape[mode], stride: stride(t.Shape, mode)}).sumsToOne() {
-				candidates[f] = append(candidates[f], mode)
+				candidates[f] = append(candidates[f], m.Factors[f].Scope[mode])
 			}
 		}
 		if wrong := m.WrongRow(); candidates[f] == nil && wrong != "" {
@@ -53,21 +57,23 @@ func tables(m *factorgraph.Model) (of *factorgraph.Model, cpts []cpt, fixed int,
 		}
 	}
 
+	// Match the tables with their candidates, so that each has a variable that no other has.
 	owner := slices.Repeat([]int{-1}, len(m.Domains)) // by variable: the factor whose table is of it
-	mode := make([]int, len(m.Factors))
 	for f := range candidates {
-		if candidates[f] != nil && !assign(&copied, candidates, owner, mode, f, make([]bool, len(m.Domains))) {
+		if candidates[f] != nil && !assignVariable(candidates, owner, f, make([]bool, len(m.Domains))) {
 			return nil, nil, 0, fault.New(fault.BadInput,
 				"factor %d: the variables that its rows sum to 1 over have tables of their own: only Bayesian networks are fitted", f)
 		}
 	}
+
+	// Describe the tables in the order of their variables.
 	for v, f := range owner {
 		if f < 0 {
-			continue
+			continue // v has no table
 		}
 		t := copied.Factors[f].Table.(*tensor.Dense)
-		k := slices.Index(copied.Factors[f].Scope, v)
-		cpts = append(cpts, cpt{factor: f, variable: v, data: t.Data, values: t.Shape[k], stride: stride(t.Shape, k)})
+		mode := slices.Index(copied.Factors[f].Scope, v)
+		cpts = append(cpts, cpt{factor: f, variable: v, data: t.Data, values: t.Shape[mode], stride: stride(t.Shape, mode)})
 	}
 	if len(cpts) == 0 {
 		return nil, nil, 0, fault.New(fault.BadInput, "the model has no conditional probability table to fit")
@@ -75,23 +81,25 @@ func tables(m *factorgraph.Model) (of *factorgraph.Model, cpts []cpt, fixed int,
 	return &copied, cpts, fixed, nil
 }
 
-// assign gives table f a variable of its own, and moves others where it must.
-func assign(m *factorgraph.Model, candidates [][]int, owner, mode []int, f int, seen []bool) bool {
-	for _, k := range candidates[f] {
-		v := m.Factors[f].Scope[k]
-		if seen[v] {
+// assignVariable assigns to table f one of its candidates and reports whether it could: it looks for an augmenting path of the bipartite
+// matching of tables and variables. If another table has the variable, that table is moved to another of its candidates, recursively.
+// owner[v] is the table that has variable v, -1 for none; isTried[v] is set if v has been looked at.
+func assignVariable(candidates [][]int, owner []int, f int, isTried []bool) bool {
+	for _, v := range candidates[f] {
+		if isTried[v] {
 			continue
 		}
-		seen[v] = true
-		if owner[v] < 0 || assign(m, candidates, owner, mode, owner[v], seen) {
-			owner[v], mode[f] = f, k
+		isTried[v] = true
+		if owner[v] < 0 || assignVariable(candidates, owner, owner[v], isTried) {
+			owner[v] = f
 			return true
 		}
 	}
 	return false
 }
 
-// stride is the number of entries between two values of a mode.
+// stride returns the distance in a table's entries between two values of a mode: the product of the sizes of the modes
+// behind it.
 func stride(shape []int, mode int) int {
 	s := 1
 	for _, d := range shape[mode+1:] {
@@ -100,54 +108,53 @@ func stride(shape []int, mode int) int {
 	return s
 }
 
-// rows calls visit with the first entry of every row; value x of it is x·stride further.
-func (c cpt) rows(visit func(from int)) {
-	for block := 0; block < len(c.data); block += c.values * c.stride {
-		for from := block; from < block+c.stride; from++ {
-			visit(from)
+// forEachRow calls visit for every row with the index of its first entry. The entry of value x is x·stride further.
+func (c cpt) forEachRow(visit func(first int)) {
+	for blockStart := 0; blockStart < len(c.data); blockStart += c.values * c.stride {
+		for first := blockStart; first < blockStart+c.stride; first++ {
+			visit(first)
 		}
 	}
 }
 
-// sumsToOne reports whether all rows do.
+// sumsToOne reports whether the entries are at least 0 and every row sums to 1, up to rowSlack.
 func (c cpt) sumsToOne() bool {
-	all := true
-	c.rows(func(from int) {
+	isStochastic := true
+	c.forEachRow(func(first int) {
 		sum := 0.0
 		for x := range c.values {
-			p := c.data[from+x*c.stride]
-			all = all && p >= 0
+			p := c.data[first+x*c.stride]
+			isStochastic = isStochastic && p >= 0
 			sum += p
 		}
-		all = all && math.Abs(sum-1) <= max(rowSlack, 1e-6*float64(c.values))
+		isStochastic = isStochastic && math.Abs(sum-1) <= max(rowSlack, 1e-6*float64(c.values))
 	})
-	return all
+	return isStochastic
 }
 
-// normalise makes every row from numbers that are at least 0, one per entry: shares of their sum, where that is above 0.
-// Entries that are 0 stay 0.
-// numbers may be the table itself.
+// normalise makes each row proportional to numbers: one at least 0 for each entry. Entries that are 0 stay 0, and a row
+// stays as it is if the numbers of its other entries are all 0. numbers may be the table's own data.
 func (c cpt) normalise(numbers []float64) {
-	c.rows(func(from int) {
+	c.forEachRow(func(first int) {
 		sum := 0.0
 		for x := range c.values {
-			if at := from + x*c.stride; c.data[at] > 0 {
-				sum += numbers[at]
+			if entry := first + x*c.stride; c.data[entry] > 0 {
+				sum += numbers[entry]
 			}
 		}
 		if !(sum > 0) {
 			return // no case is like this: nothing is learned of it
 		}
 		for x := range c.values {
-			if at := from + x*c.stride; c.data[at] > 0 {
-				c.data[at] = numbers[at] / sum
+			if entry := first + x*c.stride; c.data[entry] > 0 {
+				c.data[entry] = numbers[entry] / sum
 			}
 		}
 	})
 }
 
-// draw fills every row with random numbers; entries that are 0 stay 0.
-func (c cpt) draw(rng *rand.Rand) {
+// drawRows fills every row with random probabilities. Entries that are 0 stay 0.
+func (c cpt) drawRows(rng *rand.Rand) {
 	numbers := make([]float64, len(c.data))
 	for k := range numbers {
 		numbers[k] = 0.1 + rng.Float64()
@@ -155,7 +162,8 @@ func (c cpt) draw(rng *rand.Rand) {
 	c.normalise(numbers)
 }
 
-// lnPrior is Σ aᵢ·ln θᵢ over the entries that are not 0.
+// lnPrior returns Σ aᵢ·ln θᵢ over the entries θᵢ that are not 0, with counts aᵢ: the logarithm of a Dirichlet density,
+// up to a constant.
 func (c cpt) lnPrior(counts []float64) float64 {
 	sum := 0.0
 	for k, p := range c.data {
@@ -166,8 +174,9 @@ func (c cpt) lnPrior(counts []float64) float64 {
 	return sum
 }
 
-// expected is how often the cases have each entry, θ · ∂ ln-likelihood/∂θ.
-func (c cpt) expected(gradient []float64) []float64 {
+// expectedCounts returns how often the cases are expected to have each entry θ: θ · ∂ ln-likelihood/∂θ. gradient has
+// these derivatives.
+func (c cpt) expectedCounts(gradient []float64) []float64 {
 	counts := make([]float64, len(c.data))
 	for k, p := range c.data {
 		counts[k] = max(0, gradient[k]*p)
@@ -175,13 +184,13 @@ func (c cpt) expected(gradient []float64) []float64 {
 	return counts
 }
 
-// parameters is the number of free numbers: in every row one less than its entries that are not 0.
-func (c cpt) parameters() int {
+// freeParameters returns the number of free parameters: in every row the number of entries that are not 0, less one.
+func (c cpt) freeParameters() int {
 	free := 0
-	c.rows(func(from int) {
+	c.forEachRow(func(first int) {
 		possible := 0
 		for x := range c.values {
-			if c.data[from+x*c.stride] > 0 {
+			if c.data[first+x*c.stride] > 0 {
 				possible++
 			}
 		}

@@ -11,25 +11,26 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// mostUnseen bounds the variables and values that are named.
-const mostUnseen = 5
+// maxListed bounds the variables and values that a text names.
+const maxListed = 5
 
 // Unseen is what no case observes.
 type Unseen struct {
-	Variables []int                     // that no case observes
-	Values    []factorgraph.Observation // of other variables, that no case has
+	Variables []int                     // variables that no case observes
+	Values    []factorgraph.Observation // values of other variables that no case has
 }
 
 // Unseen returns the variables of a model that no case observes, and the values of the others that no case has. Time linear in the cases'
 // cells and in the values of all variables.
 func (d *Data) Unseen(m *factorgraph.Model) (u Unseen) {
+	// isObserved[v][x] is set if a case has value x of variable v.
 	isObserved := make([][]bool, len(m.Domains))
 	for v, domain := range m.Domains {
 		isObserved[v] = make([]bool, domain)
 	}
 	for _, c := range d.distinct {
-		for _, o := range c.observed {
-			isObserved[o.variable][o.value] = true
+		for _, observation := range c.observed {
+			isObserved[observation.variable][observation.value] = true
 		}
 	}
 	for v, values := range isObserved {
@@ -46,17 +47,17 @@ func (d *Data) Unseen(m *factorgraph.Model) (u Unseen) {
 	return u
 }
 
-// Texts says what is unseen in at most two lines, and what follows for the tables. hasPrior says that something is added to the counts of
-// the cases.
-func (u Unseen) Texts(l *factorgraph.Labels, hasPrior bool) (lines []string) {
+// Texts returns at most two lines: what is unseen, and what follows for the tables. hasPrior says that something is
+// added to the counts of the cases.
+func (u Unseen) Texts(labels *factorgraph.Labels, hasPrior bool) (lines []string) {
 	if len(u.Variables) > 0 {
-		names := first(len(u.Variables), "variable", func(k int) string { return short(l.OfVariable(u.Variables[k])) })
+		names := listFirst(len(u.Variables), "variable", func(k int) string { return quoteName(labels.OfVariable(u.Variables[k])) })
 		lines = append(lines, "no case observes "+names+
 			": a table without observations follows from other variables and from the table that the fit begins with")
 	}
 	if len(u.Values) > 0 {
-		names := first(len(u.Values), "value", func(k int) string {
-			return short(l.OfVariable(u.Values[k].Var)) + " = " + short(l.OfValue(u.Values[k].Var, u.Values[k].Value))
+		names := listFirst(len(u.Values), "value", func(k int) string {
+			return quoteName(labels.OfVariable(u.Values[k].Var)) + " = " + quoteName(labels.OfValue(u.Values[k].Var, u.Values[k].Value))
 		})
 		consequence := "the probability becomes 0 where the variable is observed, and --pseudocount or --prior keeps it above 0"
 		if hasPrior {
@@ -67,44 +68,47 @@ func (u Unseen) Texts(l *factorgraph.Labels, hasPrior bool) (lines []string) {
 	return lines
 }
 
-func short(name string) string { return fmt.Sprintf("%q", nearest.Short(name)) }
+// quoteName returns a name in quotes, shortened if it is long.
+func quoteName(name string) string { return fmt.Sprintf("%q", nearest.Short(name)) }
 
-// first lists the first of n names, and counts the others.
-func first(n int, thing string, name func(k int) string) string {
+// listFirst returns the names of the first maxListed of n things, and how many more there are. thing is what one of
+// them is called.
+func listFirst(n int, thing string, name func(k int) string) string {
 	var names []string
-	for k := range min(n, mostUnseen) {
+	for k := range min(n, maxListed) {
 		names = append(names, name(k))
 	}
 	text := strings.Join(names, ", ")
-	switch more := n - mostUnseen; {
-	case more == 1:
+	switch others := n - maxListed; {
+	case others == 1:
 		text += " and 1 more " + thing
-	case more > 1:
-		text += fmt.Sprintf(" and %d more %ss", more, thing)
+	case others > 1:
+		text += fmt.Sprintf(" and %d more %ss", others, thing)
 	}
 	return text
 }
 
 // Unreached are the rows of tables that no case is expected to have: such a row has only the counts that are added, or stays as it is.
 type Unreached struct {
-	Rows  int    `json:"rows"`
+	Rows  int    `json:"rows"`            // number of such rows
 	All   int    `json:"all"`             // rows of all tables
-	First string `json:"first,omitempty"` // of the unreached ones
+	First string `json:"first,omitempty"` // description of the first such row
 }
 
-// reachedShare is the least share of the weight of all cases that a row must be expected to have.
-const reachedShare = 1e-9
+// minRowShare is the share of the weight of all cases up to which a row counts as unreached.
+const minRowShare = 1e-9
 
-// unreached looks at the expected counts of the cases, by table.
-func (f *fitting) unreached(counts [][]float64) (u Unreached) {
+// findUnreached returns the rows that the cases are expected to have at most minRowShare of their weight in. counts are
+// the expected counts by table.
+func (f *fitting) findUnreached(counts [][]float64) (u Unreached) {
 	for k, c := range f.cpts {
-		row := 0
-		c.rows(func(from int) {
+		row := 0 // number of the row in its table
+		c.forEachRow(func(first int) {
 			sum := 0.0
 			for x := range c.values {
-				sum += counts[k][from+x*c.stride]
+				sum += counts[k][first+x*c.stride]
 			}
-			if sum <= reachedShare*f.data.Weight {
+			if sum <= minRowShare*f.data.Weight {
 				if u.Rows++; u.Rows == 1 {
 					u.First = f.model.DescribeRow(c.factor, slices.Index(f.model.Factors[c.factor].Scope, c.variable), row)
 				}
@@ -116,7 +120,8 @@ func (f *fitting) unreached(counts [][]float64) (u Unreached) {
 	return u
 }
 
-// Text says which rows no case reaches, and what they are; "" if cases reach all. hasPrior says that something is added to the counts.
+// Text says how many rows no case reaches and what becomes of them; "" if cases reach all rows. hasPrior says that
+// something is added to the counts.
 func (u Unreached) Text(hasPrior bool) string {
 	if u.Rows == 0 {
 		return ""

@@ -18,55 +18,61 @@ var Shells = []string{"bash", "zsh", "fish"}
 func Completion(app *kong.Application, shell string) (string, error) {
 	switch shell {
 	case "bash":
-		return bash(app), nil
+		return bashScript(app), nil
 	case "zsh":
-		return "#compdef " + app.Name + "\nautoload -U +X bashcompinit && bashcompinit\n" + bash(app), nil
+		return "#compdef " + app.Name + "\nautoload -U +X bashcompinit && bashcompinit\n" + bashScript(app), nil
 	case "fish":
-		return fish(app), nil
+		return fishScript(app), nil
 	}
 	return "", fault.New(fault.BadInput, "no completion for %q: there is %s", shell, strings.Join(Shells, ", "))
 }
 
-// bash is the script for bash: a function that looks at the words before the cursor.
-func bash(app *kong.Application) string {
-	var first, nested, flags, values strings.Builder
+// bashScript returns the completion for bash: a function that looks at the words before the cursor.
+func bashScript(app *kong.Application) string {
+	// The first words, and after each the words that may come second.
+	var names, nextWords, commandFlags, flagValues strings.Builder
 	for _, node := range app.Children {
 		if node.Hidden {
 			continue
 		}
-		fmt.Fprintf(&first, " %s", node.Name)
-		var names []string
+		fmt.Fprintf(&names, " %s", node.Name)
+		var childNames []string
 		for _, child := range node.Children {
-			names = append(names, child.Name)
+			childNames = append(childNames, child.Name)
 		}
-		if names != nil {
-			fmt.Fprintf(&nested, "    %s) words=\"%s\" ;;\n", quoted(node.Name), strings.Join(names, " "))
+		if childNames != nil {
+			fmt.Fprintf(&nextWords, "    %s) words=\"%s\" ;;\n", shellQuote(node.Name), strings.Join(childNames, " "))
 		}
 	}
+
+	// For each command its flags, and for each flag with a value the values that it allows, or else files.
 	for _, command := range commands(app) {
-		path := wordsOf(command)
-		var all []string
-		for _, flag := range slices.Concat(app.Flags, flagsOf(command)) {
-			all = append(all, spellings(flag)...)
-			if c := choices(flag.Value); c != nil {
-				fmt.Fprintf(&values, "    %s) values=\"%s\" ;;\n", quoted(path+" --"+flag.Name), strings.Join(c, " "))
+		words := commandWords(command)
+		var flagNames []string
+		for _, flag := range slices.Concat(app.Flags, visibleFlags(command)) {
+			flagNames = append(flagNames, spellings(flag)...)
+			if allowed := choices(flag.Value); allowed != nil {
+				fmt.Fprintf(&flagValues, "    %s) values=\"%s\" ;;\n", shellQuote(words+" --"+flag.Name), strings.Join(allowed, " "))
 			} else if !flag.IsBool() {
 				for _, spelling := range spellings(flag) {
-					fmt.Fprintf(&values, "    %s) files=1 ;;\n", quoted(path+" "+spelling))
+					fmt.Fprintf(&flagValues, "    %s) files=1 ;;\n", shellQuote(words+" "+spelling))
 				}
 			}
 		}
-		fmt.Fprintf(&flags, "    %s) flags=\"%s\" ;;\n", quoted(path), strings.Join(all, " "))
+		fmt.Fprintf(&commandFlags, "    %s) flags=\"%s\" ;;\n", shellQuote(words), strings.Join(flagNames, " "))
+
+		// Its first argument may have a list of values.
 		if len(command.Positional) > 0 {
-			if c := choices(command.Positional[0]); c != nil {
-				fmt.Fprintf(&nested, "    %s) words=\"%s\" ;;\n", quoted(path), strings.Join(c, " "))
+			if allowed := choices(command.Positional[0]); allowed != nil {
+				fmt.Fprintf(&nextWords, "    %s) words=\"%s\" ;;\n", shellQuote(words), strings.Join(allowed, " "))
 			}
 		}
 	}
 
+	// Words in capitals stand for the lists: FIRST for the first words, the others for cases of a "case" statement.
 	return strings.NewReplacer(
-		"NAME", app.Name, "FIRST", strings.TrimSpace(first.String()), "NESTED", nested.String(), "FLAGS", flags.String(),
-		"VALUES", values.String(),
+		"NAME", app.Name, "FIRST", strings.TrimSpace(names.String()), "NESTED", nextWords.String(), "FLAGS", commandFlags.String(),
+		"VALUES", flagValues.String(),
 	).Replace(`# Completion of NAME for bash.
 _NAME() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="" command="" words="FIRST" flags="--help" values="" files="" word
@@ -104,44 +110,48 @@ complete -o filenames -F _NAME NAME
 `)
 }
 
-// fish is the script for fish: a line for every command and flag.
-func fish(app *kong.Application) string {
+// fishScript returns the completion for fish: a line for every command and flag.
+func fishScript(app *kong.Application) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Completion of %s for fish.\n", app.Name)
+
+	// The commands, and the subcommands where their command is written and none of them yet.
 	for _, node := range app.Children {
 		if node.Hidden {
 			continue
 		}
-		fmt.Fprintf(&b, "complete -c %s -f -n __fish_use_subcommand -a %s -d %s\n", app.Name, node.Name, quoted(firstSentence(node.Help)))
-		var names []string
+		fmt.Fprintf(&b, "complete -c %s -f -n __fish_use_subcommand -a %s -d %s\n", app.Name, node.Name, shellQuote(firstSentence(node.Help)))
+		var childNames []string
 		for _, child := range node.Children {
-			names = append(names, child.Name)
+			childNames = append(childNames, child.Name)
 		}
 		for _, child := range node.Children {
 			fmt.Fprintf(&b, "complete -c %s -f -n '__fish_seen_subcommand_from %s; and not __fish_seen_subcommand_from %s' -a %s -d %s\n",
-				app.Name, node.Name, strings.Join(names, " "), child.Name, quoted(firstSentence(child.Help)))
+				app.Name, node.Name, strings.Join(childNames, " "), child.Name, shellQuote(firstSentence(child.Help)))
 		}
 	}
+
+	// The flags, where all words of their command are written.
 	for _, command := range commands(app) {
 		var conditions []string
-		for word := range strings.FieldsSeq(wordsOf(command)) {
+		for word := range strings.FieldsSeq(commandWords(command)) {
 			conditions = append(conditions, "__fish_seen_subcommand_from "+word)
 		}
-		for _, flag := range slices.Concat(app.Flags, flagsOf(command)) {
-			fmt.Fprintf(&b, "complete -c %s -n %s -l %s", app.Name, quoted(strings.Join(conditions, "; and ")), flag.Name)
+		for _, flag := range slices.Concat(app.Flags, visibleFlags(command)) {
+			fmt.Fprintf(&b, "complete -c %s -n %s -l %s", app.Name, shellQuote(strings.Join(conditions, "; and ")), flag.Name)
 			if flag.Short != 0 {
 				fmt.Fprintf(&b, " -s %c", flag.Short)
 			}
-			if c := choices(flag.Value); c != nil {
-				fmt.Fprintf(&b, " -x -a %s", quoted(strings.Join(c, " ")))
+			if allowed := choices(flag.Value); allowed != nil {
+				fmt.Fprintf(&b, " -x -a %s", shellQuote(strings.Join(allowed, " ")))
 			} else if !flag.IsBool() {
 				b.WriteString(" -r")
 			}
-			fmt.Fprintf(&b, " -d %s\n", quoted(firstSentence(flag.Help)))
+			fmt.Fprintf(&b, " -d %s\n", shellQuote(firstSentence(flag.Help)))
 		}
 	}
 	return b.String()
 }
 
-// quoted is a word of a shell that stands for the text.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// shellQuote returns a text in single quotes, as one word of a shell.
+func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -12,64 +12,67 @@ import (
 func Pages(app *kong.Application, version string) map[string]string {
 	pages := map[string]string{app.Name + ".1": programPage(app, version)}
 	for _, command := range commands(app) {
-		name := app.Name + "-" + strings.ReplaceAll(wordsOf(command), " ", "-")
+		name := app.Name + "-" + strings.ReplaceAll(commandWords(command), " ", "-")
 		pages[name+".1"] = commandPage(app, command, name, version)
 	}
 	return pages
 }
 
-// programPage is the page of the program: its commands, and the flags of all of them.
+// programPage returns the page of the program: its commands, and the flags that all of them have.
 func programPage(app *kong.Application, version string) string {
 	var b strings.Builder
-	begin(&b, app.Name, firstLine(app.Help), version)
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\nCOMMAND [FLAGS]\n", escaped(app.Name))
+	writeHead(&b, app.Name, firstLine(app.Help), version)
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\nCOMMAND [FLAGS]\n", escapeRoff(app.Name))
 	b.WriteString(".SH DESCRIPTION\n")
-	paragraphs(&b, app.Help)
+	writeParagraphs(&b, app.Help)
+
+	// Commands of one group follow each other: a new title begins a section.
 	group := ""
 	for _, command := range commands(app) {
 		title := "Commands:"
-		if g := command.ClosestGroup(); g != nil {
-			title = g.Title
+		if closest := command.ClosestGroup(); closest != nil {
+			title = closest.Title
 		}
 		if title != group {
-			section(&b, title)
+			writeSection(&b, title)
 			group = title
 		}
-		item(&b, fmt.Sprintf("\\fB%s\\fR", escaped(wordsOf(command))), command.Help)
+		writeItem(&b, fmt.Sprintf("\\fB%s\\fR", escapeRoff(commandWords(command))), command.Help)
 	}
 	writeFlags(&b, app.Node)
 	return b.String()
 }
 
-// commandPage is the page of one command.
+// commandPage returns the page of one command.
 func commandPage(app *kong.Application, command *kong.Node, name, version string) string {
 	var b strings.Builder
-	begin(&b, name, firstSentence(command.Help), version)
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", escaped(app.Name), escaped(command.Summary()))
+	writeHead(&b, name, firstSentence(command.Help), version)
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", escapeRoff(app.Name), escapeRoff(command.Summary()))
 	b.WriteString(".SH DESCRIPTION\n")
-	paragraphs(&b, command.Help)
+	writeParagraphs(&b, command.Help)
 	if len(command.Positional) > 0 {
-		section(&b, "Arguments:")
+		writeSection(&b, "Arguments:")
 		for _, argument := range command.Positional {
-			item(&b, escaped(argument.Summary()), argument.Help)
+			writeItem(&b, escapeRoff(argument.Summary()), argument.Help)
 		}
 	}
 	writeFlags(&b, command)
-	fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", escaped(app.Name))
+	fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", escapeRoff(app.Name))
 	return b.String()
 }
 
-// begin writes the head of a page.
-func begin(b *strings.Builder, name, about, version string) {
-	about = escaped(strings.TrimSuffix(about, "."))
-	fmt.Fprintf(b, ".TH %q 1 \"\" %q\n.SH NAME\n%s \\- %s\n", strings.ToUpper(name), version, escaped(name), about)
+// writeHead writes the head of a page: its title, name and what it is about.
+func writeHead(b *strings.Builder, name, about, version string) {
+	about = escapeRoff(strings.TrimSuffix(about, "."))
+	fmt.Fprintf(b, ".TH %q 1 \"\" %q\n.SH NAME\n%s \\- %s\n", strings.ToUpper(name), version, escapeRoff(name), about)
 }
 
 // writeFlags writes the flags of a node, group by group.
 func writeFlags(b *strings.Builder, node *kong.Node) {
+	// Group the flags by title, the groups in the order of their first flags.
 	var titles []string
 	flags := map[string][]*kong.Flag{}
-	for _, flag := range flagsOf(node) {
+	for _, flag := range visibleFlags(node) {
 		title := "Flags:"
 		if flag.Group != nil {
 			title = flag.Group.Title
@@ -79,47 +82,49 @@ func writeFlags(b *strings.Builder, node *kong.Node) {
 		}
 		flags[title] = append(flags[title], flag)
 	}
+
 	for _, title := range titles {
-		section(b, title)
+		writeSection(b, title)
 		for _, flag := range flags[title] {
-			head := "\\fB" + escaped(strings.Join(spellings(flag), ", ")) + "\\fR"
+			head := "\\fB" + escapeRoff(strings.Join(spellings(flag), ", ")) + "\\fR"
 			if !flag.IsBool() {
-				head += "=\\fI" + escaped(flag.FormatPlaceHolder()) + "\\fR"
+				head += "=\\fI" + escapeRoff(flag.FormatPlaceHolder()) + "\\fR"
 			}
-			item(b, head, kong.DefaultHelpValueFormatter(flag.Value))
+			writeItem(b, head, kong.DefaultHelpValueFormatter(flag.Value))
 		}
 	}
 }
 
-// section begins a section of a page.
-func section(b *strings.Builder, title string) {
-	fmt.Fprintf(b, ".SH %s\n", escaped(strings.ToUpper(strings.TrimSuffix(title, ":"))))
+// writeSection writes the head of a section.
+func writeSection(b *strings.Builder, title string) {
+	fmt.Fprintf(b, ".SH %s\n", escapeRoff(strings.ToUpper(strings.TrimSuffix(title, ":"))))
 }
 
-// item writes an entry of a list: a head, which is escaped already, and its text.
-func item(b *strings.Builder, head, text string) {
-	fmt.Fprintf(b, ".TP\n%s\n%s\n", head, escaped(text))
+// writeItem writes an entry of a list: a head, which the caller has escaped, and its text.
+func writeItem(b *strings.Builder, head, text string) {
+	fmt.Fprintf(b, ".TP\n%s\n%s\n", head, escapeRoff(text))
 }
 
-// paragraphs writes a text; its indented lines are shown as they are.
-func paragraphs(b *strings.Builder, text string) {
+// writeParagraphs writes the paragraphs of a text. One that is indented is shown as it is, without filling its lines.
+func writeParagraphs(b *strings.Builder, text string) {
 	for part := range strings.SplitSeq(text, "\n\n") {
 		if strings.HasPrefix(part, "  ") {
-			fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", escaped(part))
+			fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", escapeRoff(part))
 		} else {
-			fmt.Fprintf(b, ".PP\n%s\n", escaped(part))
+			fmt.Fprintf(b, ".PP\n%s\n", escapeRoff(part))
 		}
 	}
 }
 
-// firstLine returns a text's first paragraph.
+// firstLine returns the first line of a text.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
 }
 
-// escaped returns a text as the formatter of manual pages prints it: no line of it is a request.
-func escaped(text string) string {
+// escapeRoff returns a text as the formatter of manual pages (roff) has to be given it so that it prints the text. It
+// escapes backslashes and hyphens, lines that would be requests, and characters beyond ASCII.
+func escapeRoff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -11,16 +11,17 @@ import (
 	"github.com/basetensor/basetensor/internal/doors/config"
 )
 
-// Help is a printer of help that leaves the flags that many commands share to pages of their own.
+// Help prints the help of a command. It leaves out the flags that many commands share: they have pages of their own.
 func Help(options kong.HelpOptions, ctx *kong.Context) error {
+	// Hide the flags that have pages of their own.
 	node := ctx.Selected()
 	options.NoExpandSubcommands = true
-	connects := false
+	hasConnection := false
 	if node != nil {
 		for _, flags := range node.AllFlags(true) {
 			for _, flag := range flags {
 				if inGroup(flag, config.ConnectionGroup) {
-					connects, flag.Hidden = true, true
+					hasConnection, flag.Hidden = true, true
 				}
 				if inGroup(flag, config.CommonGroup) {
 					flag.Hidden = true
@@ -32,9 +33,10 @@ func Help(options kong.HelpOptions, ctx *kong.Context) error {
 		return err
 	}
 
+	// Tell where the hidden flags are explained.
 	name := ctx.Model.Name
 	footer := fmt.Sprintf("Flags of every command: %s --help.", name)
-	if connects {
+	if hasConnection {
 		footer += fmt.Sprintf("\nFlags for connections to servers (users, keys, TLS): %s help connect.", name)
 	}
 	_, err := fmt.Fprintf(ctx.Stdout, "\n%s\n", footer)
@@ -44,20 +46,20 @@ func Help(options kong.HelpOptions, ctx *kong.Context) error {
 // inGroup reports whether a flag is in the group with this key.
 func inGroup(flag *kong.Flag, key string) bool { return flag.Group != nil && flag.Group.Key == key }
 
-// commands returns the commands that can be run, with those that have commands of their own replaced by these.
+// commands returns the commands that can be run. One with subcommands cannot: its subcommands are in the list.
 func commands(app *kong.Application) []*kong.Node { return app.Leaves(true) }
 
-// flagsOf returns the flags of a node that people see, without the flags of the program.
-func flagsOf(node *kong.Node) (list []*kong.Flag) {
+// visibleFlags returns the flags of a node that people see, without those that it inherits from the program.
+func visibleFlags(node *kong.Node) (visible []*kong.Flag) {
 	for _, flag := range node.Flags {
 		if !flag.Hidden {
-			list = append(list, flag)
+			visible = append(visible, flag)
 		}
 	}
-	return list
+	return visible
 }
 
-// spellings returns the ways to write a flag: -o and --output.
+// spellings returns the ways to write a flag, for instance -o and --output.
 func spellings(flag *kong.Flag) []string {
 	if flag.Short != 0 {
 		return []string{"-" + string(flag.Short), "--" + flag.Name}
@@ -65,7 +67,7 @@ func spellings(flag *kong.Flag) []string {
 	return []string{"--" + flag.Name}
 }
 
-// choices returns the values of a flag or an argument where they are a list; nil where they are not.
+// choices returns the values that a flag or an argument allows; nil if it allows any.
 func choices(v *kong.Value) []string {
 	if v.Enum == "" {
 		return nil
@@ -73,16 +75,16 @@ func choices(v *kong.Value) []string {
 	return slices.DeleteFunc(v.EnumSlice(), func(s string) bool { return s == "" })
 }
 
-// wordsOf returns the words by which a command is called behind the program's name.
-func wordsOf(node *kong.Node) string {
-	path := node.Name
-	for n := node.Parent; n != nil && n.Type == kong.CommandNode; n = n.Parent {
-		path = n.Name + " " + path
+// commandWords returns the words by which a command is called, without the program's name: for instance "model rm".
+func commandWords(node *kong.Node) string {
+	words := node.Name
+	for ancestor := node.Parent; ancestor != nil && ancestor.Type == kong.CommandNode; ancestor = ancestor.Parent {
+		words = ancestor.Name + " " + words
 	}
-	return path
+	return words
 }
 
-// firstSentence returns a text up to its first end of a sentence.
+// firstSentence returns the first sentence of a text.
 func firstSentence(text string) string {
 	if before, _, ok := strings.Cut(text, ". "); ok {
 		return before + "."

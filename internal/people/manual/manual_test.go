@@ -61,7 +61,7 @@ func TestBashCompletes(t *testing.T) {
 		list := strings.Split(words, " ")
 		quotedWords := make([]string, len(list))
 		for i, word := range list {
-			quotedWords[i] = quoted(word)
+			quotedWords[i] = shellQuote(word)
 		}
 		cmd := exec.Command(bash, "--norc", "-c", "complete() { :; }\n"+script+
 			"COMP_WORDS=("+strings.Join(quotedWords, " ")+")\nCOMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_prog\necho \"${COMPREPLY[*]}\"")
