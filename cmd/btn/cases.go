@@ -48,17 +48,17 @@ func (c *casesCmd) Validate() error {
 // Run writes a row of answers for each row of the input.
 func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) (err error) {
 	// the model
-	m, err := c.loadModel(ctx, t.Opener(ctx), c.server())
+	model, err := c.loadModel(ctx, t.Opener(ctx), c.server())
 	if err != nil {
 		return err
 	}
-	c.tableBytes = tableMemory(c.Memory, m)
-	tellRows(t, m)
-	labels, err := m.Labels()
+	c.tableBytes = tableMemory(c.Memory, model)
+	tellRows(t, model)
+	labels, err := model.Labels()
 	if err != nil {
 		return err
 	}
-	asked, err := findVariables(labels, "--target", c.Target, nil)
+	targets, err := findVariables(labels, "--target", c.Target, nil)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		return err
 	}
 	defer file.Close()
-	in, err := cases.NewReader(file, labels, cases.Columns{
+	rows, err := cases.NewReader(file, labels, cases.Columns{
 		IDs: c.ID, Ignore: c.Ignore, Weight: c.Weight, Missing: c.Missing, Advice: "; --id carries a column over, --ignore leaves it out",
 	})
 	if err != nil {
@@ -77,12 +77,12 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	}
 
 	// the query of every row
-	request, err := c.newRequest(c.AsNATS.Job(console.NewJob(time.Now())), m, c.settings())
+	request, err := c.newRequest(c.AsNATS.Job(console.NewJob(time.Now())), model, c.settings())
 	if err != nil {
 		return err
 	}
 	request.DeadlineMS = milliseconds(c.Deadline)
-	graph, err := wire.NewGraph(m)
+	graph, err := wire.NewGraph(model)
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
@@ -90,20 +90,20 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	if err != nil {
 		return err
 	}
-	s := &cases.Sweep{
-		Request: request, Model: digest, Domains: m.Domains, Labels: labels, Targets: asked, CellsAreBeliefs: c.Soft == "belief",
+	sweep := &cases.Sweep{
+		Request: request, Model: digest, Domains: model.Domains, Labels: labels, Targets: targets, CellsAreBeliefs: c.Soft == "belief",
 	}
-	if err := addSuppositions(labels, c.Do, c.Believe, &s.Suppose); err != nil {
+	if err := addSuppositions(labels, c.Do, c.Believe, &sweep.Suppose); err != nil {
 		return err
 	}
-	if err := checkQueries(m, []query.Query{s.Suppose}, false); err != nil {
+	if err := checkQueries(model, []query.Query{sweep.Suppose}, false); err != nil {
 		return err
 	}
 
 	// the output
 	var journal *cases.Journal
 	if c.Output != "" {
-		if journal, err = cases.OpenJournal(c.Output, s.Digest(in)); err != nil {
+		if journal, err = cases.OpenJournal(c.Output, sweep.Digest(rows)); err != nil {
 			return err
 		}
 		defer journal.Close()
@@ -116,18 +116,18 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	}
 	defer closeRemote()
 	if request.ModelDigest == "" {
-		if s.Request.ModelDigest, err = remote.PutModel(ctx, graph); err != nil {
+		if sweep.Request.ModelDigest, err = remote.PutModel(ctx, graph); err != nil {
 			return err
 		}
-		s.Request.Model = nil
+		sweep.Request.Model = nil
 	}
 
 	// ask
 	bar := console.NewBar(t.Err)
-	p := &sweepProgress{bar: bar, log: t.Err, size: size, readBytes: &file.Count, began: time.Now(), shownAt: time.Now()}
-	s.Tell = c.telling(func(err error) { bar.Clear(); t.Say(err) })
-	s.Passed = p.show
-	done, err := s.Run(ctx, remote, in, t.Out, journal)
+	progress := &sweepProgress{bar: bar, log: t.Err, size: size, readBytes: &file.Count, began: time.Now(), shownAt: time.Now()}
+	sweep.Tell = c.telling(func(err error) { bar.Clear(); t.Say(err) })
+	sweep.Passed = progress.show
+	done, err := sweep.Run(ctx, remote, rows, t.Out, journal)
 	bar.Clear()
 	if err != nil {
 		if journal != nil {
@@ -135,7 +135,7 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		}
 		return err
 	}
-	fmt.Fprintf(t.Err, "btn: %s\n", p.summary(done))
+	fmt.Fprintf(t.Err, "btn: %s\n", progress.summary(done))
 	return nil
 }
 

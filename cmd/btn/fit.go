@@ -72,11 +72,11 @@ func (c *fitCmd) Validate() error {
 // Run fits and writes the model. The summary goes to standard error if the model goes to standard output.
 func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	// the inputs
-	m, err := c.loadStructure(ctx, t)
+	model, err := c.loadStructure(ctx, t)
 	if err != nil {
 		return err
 	}
-	in, err := c.readInputs(ctx, t, m)
+	inputs, err := c.readInputs(ctx, t, model)
 	if err != nil {
 		return err
 	}
@@ -89,43 +89,43 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	defer closeRemote()
 
 	// the run
-	if err := c.tellUnseen(t, m, in); err != nil {
+	if err := c.tellUnseen(t, model, inputs); err != nil {
 		return err
 	}
-	r := newFitRun(c, t, in)
+	run := newFitRun(c, t, inputs)
 	options := fit.Options{
 		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed, Starts: c.Starts,
-		Prior: in.prior, Counts: in.counts, Count: c.Update != "", HeldOut: in.heldOut,
-		Passed: r.printStep, Counted: r.showProgress, Said: r.printNote, Ended: r.printStart,
-		Tell: c.telling(func(err error) { r.bar.Clear(); t.Say(err) }),
+		Prior: inputs.prior, Counts: inputs.counts, Count: c.Update != "", HeldOut: inputs.heldOut,
+		Passed: run.printStep, Counted: run.showProgress, Said: run.printNote, Ended: run.printStart,
+		Tell: c.telling(func(err error) { run.bar.Clear(); t.Say(err) }),
 	}
-	if err := r.resume(&options, m, in); err != nil {
+	if err := run.resume(&options, model, inputs); err != nil {
 		return err
 	}
-	r.printBegin(in, options.From)
+	run.printBegin(inputs, options.From)
 	request := wire.Request{
 		Job:      c.AsNATS.Job(console.NewJob(time.Now())),
-		Settings: query.Settings{Method: query.MethodExact, Memory: tableMemory(c.Memory, m)},
+		Settings: query.Settings{Method: query.MethodExact, Memory: tableMemory(c.Memory, model)},
 	}
-	fitted, report, err := fit.Run(ctx, remote, request, m, in.data, options)
-	r.bar.Clear()
+	fitted, report, err := fit.Run(ctx, remote, request, model, inputs.data, options)
+	run.bar.Clear()
 	if err != nil {
-		if r.isSaved {
-			fmt.Fprintf(t.Err, "btn: %s has the last iteration: the same command goes on from it\n", r.stateFile)
+		if run.isSaved {
+			fmt.Fprintf(t.Err, "btn: %s has the last iteration: the same command goes on from it\n", run.stateFile)
 		}
 		return err
 	}
 
 	// the outputs
-	r.printReport(&report)
-	if err := c.checkCounts(in); err != nil {
+	run.printReport(&report)
+	if err := c.checkCounts(inputs); err != nil {
 		return err
 	}
 	if err := c.writeModel(t, fitted); err != nil {
 		return err
 	}
 	// The state is removed before the counts are saved, so that the same command after a kill in between counts the cases once.
-	if err := r.removeState(); err != nil {
+	if err := run.removeState(); err != nil {
 		return err
 	}
 	return c.saveCounts(report.Counts)

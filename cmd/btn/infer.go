@@ -223,7 +223,8 @@ func (c *answering) answer(
 	})
 
 	// why there is no answer
-	if err != nil && ctx.Err() == nil && waitCtx.Err() != nil {
+	isLate := ctx.Err() == nil && waitCtx.Err() != nil
+	if err != nil && isLate {
 		err = c.lateError()
 	}
 	if cause := context.Cause(ctx); err != nil && cause != ctx.Err() {

@@ -201,7 +201,7 @@ var textWriters = []func(p *printer, b *strings.Builder, r *query.Result){
 // writeMarginals writes the marginals: as bars if variables have names, else in a line per variable.
 func writeMarginals(p *printer, b *strings.Builder, r *query.Result) {
 	switch {
-	case len(r.Marginals) == 0 || p.prior != nil: // of several writePosteriors shows some
+	case len(r.Marginals) == 0 || p.prior != nil: // if there is a prior, writePosteriors shows those that the evidence moves
 		return
 	case r.Marginals[0].Name != "":
 		b.WriteByte('\n')

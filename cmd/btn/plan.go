@@ -212,14 +212,14 @@ func (c *planCmd) priceExact(
 	ctx context.Context, net *btn.Network, q query.Query, f *forecast, until time.Time,
 ) error {
 	// plan it
-	s := c.settings()
-	s.Method = query.MethodExact // its own cost, though auto may choose otherwise
-	asked := btn.Demand{Evidence: q.Evidence, Want: btn.Want{
+	settings := c.settings()
+	settings.Method = query.MethodExact // its own cost, though auto may choose otherwise
+	demand := btn.Demand{Evidence: q.Evidence, Want: btn.Want{
 		Marginals: q.Marginals || len(q.Targets) > 0,
 		Targets:   q.Targets,
 		Joint:     q.Joint,
 	}}
-	assignments, err := c.assign(ctx, until, net, asked, s)
+	assignments, err := c.assign(ctx, until, net, demand, settings)
 	if errors.Is(err, errSlow) {
 		f.Unpriced, f.Why = true, "the exact way was "+err.Error()
 		return nil
@@ -229,36 +229,36 @@ func (c *planCmd) priceExact(
 	}
 
 	// its price, or why it has none
-	a := assignments[0]
+	assignment := assignments[0]
 	switch {
-	case a.Error != nil && a.Error.Code != fault.OverBudget:
-		return fault.New(a.Error.Code, "%s", a.Error.Message)
-	case a.Error != nil:
-		f.Why = a.Error.Message
-	case a.Cost == nil:
-		f.ClosedForm = a.Plan.Len()
+	case assignment.Error != nil && assignment.Error.Code != fault.OverBudget:
+		return fault.New(assignment.Error.Code, "%s", assignment.Error.Message)
+	case assignment.Error != nil:
+		f.Why = assignment.Error.Message
+	case assignment.Cost == nil:
+		f.ClosedForm = assignment.Plan.Len()
 		f.Components, f.Fits = f.ClosedForm, true
 		f.Why = fmt.Sprintf("the base tensor has a closed form of %s", countText(float64(f.ClosedForm), "component"))
-		if p := a.Plan.Estimates[0].Cost; p.Flops > 0 {
-			f.closed = fmt.Sprintf(" in count space, %.3g flops, peak %s", p.Flops, config.FormatBytes(p.Bytes))
+		if cost := assignment.Plan.Estimates[0].Cost; cost.Flops > 0 {
+			f.closed = fmt.Sprintf(" in count space, %.3g flops, peak %s", cost.Flops, config.FormatBytes(cost.Bytes))
 		}
 	default:
-		f.Exact, f.Components = a.Cost, a.Plan.Len()
-		f.Fits = a.Cost.Flops <= proposal.AutoLimit(s)
+		f.Exact, f.Components = assignment.Cost, assignment.Plan.Len()
+		f.Fits = assignment.Cost.Flops <= proposal.AutoLimit(settings)
 		f.Why = fmt.Sprintf("it takes %s of %s",
-			config.FormatBytes(a.Cost.Bytes), config.FormatBytes(float64(s.Memory)))
+			config.FormatBytes(assignment.Cost.Bytes), config.FormatBytes(float64(settings.Memory)))
 		if !f.Fits {
-			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", a.Cost.Flops, proposal.AutoLimit(s))
+			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", assignment.Cost.Flops, proposal.AutoLimit(settings))
 		}
 	}
 
 	// the effect of simplification, if a contraction tree follows it
 	class := btn.ClassElimination
 	if f.Exact != nil {
-		class = a.Plan.Estimates[0].Parts[0].Class()
+		class = assignment.Plan.Estimates[0].Parts[0].Class()
 	}
 	if class != btn.ClassElimination && class != btn.ClassJunction {
-		plannedNet, plannedDemand := stage.Planned(net, asked, &a, nil)
+		plannedNet, plannedDemand := stage.Planned(net, demand, &assignment, nil)
 		f.Simplified, err = runUntil(ctx, until.Add(c.lateness()), func(ctx context.Context) (string, error) {
 			return describeSimplified(ctx, plannedNet, plannedDemand)
 		})

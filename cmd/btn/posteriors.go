@@ -82,9 +82,10 @@ func isCheap(ctx context.Context, m *factorgraph.Model) bool {
 // writePosteriors writes posteriors that were not asked for, or how to ask for them.
 func (p *printer) writePosteriors(b *strings.Builder, r *query.Result) {
 	q := &p.queries[r.Query]
-	hasAll := r.Marginals != nil && p.prior == nil // writeMarginals shows them
+	hasPosteriors := r.Status == query.StatusOK && !r.Zero && q.Over == 0
+	areAllShown := r.Marginals != nil && p.prior == nil // by writeMarginals
 	switch {
-	case r.Status != query.StatusOK || r.Zero || q.Over > 0 || hasAll:
+	case !hasPosteriors || areAllShown:
 	case r.Marginals == nil || p.prior.Marginals == nil:
 		why := "were not asked for"
 		if q.Evidence.IsEmpty() && len(p.labels.Domains()) > fewVariables {

@@ -367,7 +367,8 @@ func (g *graph) writeTable(b *strings.Builder, i int) {
 	}
 	fmt.Fprintln(w, strings.Join(head, "\t"))
 
-	// each row: the values of its variables, the last one fastest, then its entries
+	// Each row: the values of its variables, the last one fastest, then its entries. stride rows lie within each other: their first
+	// entries are next to each other, and the next block of rows begins stride·length entries further.
 	for row := range entries / length {
 		cells := make([]string, len(scope))
 		for k, index := len(scope)-1, row; k >= 0; k-- {
@@ -375,7 +376,8 @@ func (g *graph) writeTable(b *strings.Builder, i int) {
 			cells[k] = printable(g.labels.OfValue(scope[k], index%d))
 			index /= d
 		}
-		first := row/stride*stride*length + row%stride
+		block, offset := row/stride, row%stride
+		first := block*stride*length + offset
 		for x := range length {
 			cells = append(cells, fmt.Sprintf("%.6g", dense.Data[first+x*stride]))
 		}

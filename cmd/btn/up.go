@@ -79,7 +79,7 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 		return err
 	}
 	defer flush()
-	s, err := console.StartStack(ctx, logger,
+	stack, err := console.StartStack(ctx, logger,
 		embedded.Options{
 			Dir: c.Dir, Sync: c.Sync, Listen: true, Host: c.Host, Port: c.Port, Token: token, Insecure: c.Insecure,
 			RedisPort: c.RedisPort, NoRedis: c.Redis != "",
@@ -91,9 +91,9 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	fmt.Fprintf(t.Out, "nats   %s\n", s.NATSURL())
-	if url := s.RedisURL(); url != "" {
+	defer stack.Close()
+	fmt.Fprintf(t.Out, "nats   %s\n", stack.NATSURL())
+	if url := stack.RedisURL(); url != "" {
 		fmt.Fprintf(t.Out, "redis  %s\n", url)
 	}
 
@@ -109,23 +109,23 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 
 	// the gateway
 	if c.Gateway != noGateway {
-		nc, err := s.Connect("btn-gateway")
+		nc, err := stack.Connect("btn-gateway")
 		if err != nil {
 			return err
 		}
-		g, err := c.startBeside(c.Gateway, nc, tenants, logger, metrics.Registry())
+		gateway, err := c.startBeside(c.Gateway, nc, tenants, logger, metrics.Registry())
 		if err != nil {
 			return err
 		}
-		defer g.Close()
-		fmt.Fprintf(t.Out, "gateway %s\n", g.URL)
+		defer gateway.Close()
+		fmt.Fprintf(t.Out, "gateway %s\n", gateway.URL)
 	}
 
-	fmt.Fprintf(t.Out, "ready; try: btn infer --nats %s MODEL.uai (Ctrl-C ends)\n", s.NATSURL())
+	fmt.Fprintf(t.Out, "ready; try: btn infer --nats %s MODEL.uai (Ctrl-C ends)\n", stack.NATSURL())
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-s.Failed:
+	case err := <-stack.Failed:
 		return fault.Wrap(fault.Infrastructure, err)
 	}
 }

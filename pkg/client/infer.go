@@ -35,37 +35,38 @@ func (e *PendingError) Unwrap() error {
 // replyAfter is the extra time beyond the job's own that its reply is waited for.
 const replyAfter = 10 * time.Second
 
-// Infer asks for the answer in one request: reparam-worker submits the job and waits for it, for a
-// second or, with a deadline in m, for that. An m without a job's id gets one. The error is a
-// *PendingError if it takes longer, wraps ErrJobTaken if the id belongs to another request, and
-// ErrFull if there is no room, or too many wait already. Asking again under the same id is always
-// safe. The end of ctx does not end the job: Cancel does, which needs its id.
+// Infer asks for the answer in one request: reparam-worker submits the job and waits for it, for a second or, if the
+// request has a deadline, until that. A request without a job's id gets one. The error is a *PendingError if it takes
+// longer, wraps ErrJobTaken if the id belongs to another request, and ErrFull if there is no room, or too many wait
+// already. Asking again under the same id is always safe. The end of ctx does not end the job: Cancel does, which needs
+// its id.
 //
-// A request or reply that was damaged or lost on its way is sent again; if that goes on, the error has the code damaged or infrastructure.
-func (c *Client) Infer(ctx context.Context, m wire.Request) (a *wire.Answer, err error) {
-	if m.Job == "" {
-		m.Job = c.newJob()
-	} else if err := c.checkOwner(m.Job); err != nil {
+// A request or reply that was damaged or lost on its way is sent again; if that goes on, the error has the code damaged
+// or infrastructure.
+func (c *Client) Infer(ctx context.Context, request wire.Request) (answer *wire.Answer, err error) {
+	if request.Job == "" {
+		request.Job = c.newJob()
+	} else if err := c.checkOwner(request.Job); err != nil {
 		return nil, err
 	}
-	b, err := wire.Encode(&m)
+	encoded, err := wire.Encode(&request)
 	if err != nil {
 		return nil, err
 	}
 
-	digest, err := m.Digest()
+	digest, err := request.Digest()
 	if err != nil {
 		return nil, err
 	}
 	for range mostSendings {
-		a, err = c.inferOnce(ctx, &m, digest, b)
+		answer, err = c.inferOnce(ctx, &request, digest, encoded)
 		isLost := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 		isDamaged := fault.CodeOf(err) == fault.Damaged
 		if !isLost && !isDamaged {
 			break
 		}
 	}
-	return a, err
+	return answer, err
 }
 
 // sendings is how often a request is sent that was damaged or lost on its way.
@@ -73,30 +74,31 @@ const mostSendings = 3
 
 // inferOnce is one attempt of Infer: it sends the encoded request, and returns the answer in the reply or the reason
 // why there is none.
-func (c *Client) inferOnce(ctx context.Context, m *wire.Request, digest string, b []byte) (*wire.Answer, error) {
+func (c *Client) inferOnce(ctx context.Context, request *wire.Request, digest string, encoded []byte) (*wire.Answer, error) {
 	// the request
-	h := nats.Header(message.Headers(m, m.Job, digest, m.Tenant))
-	addTrace(ctx, h)
-	msg, err := c.bus.Log.Fit(ctx, message.Owner(m.Job), &nats.Msg{Subject: message.InferSubject(message.Owner(m.Job)), Header: h, Data: b})
+	headers := nats.Header(message.Headers(request, request.Job, digest, request.Tenant))
+	addTrace(ctx, headers)
+	owner := message.Owner(request.Job)
+	msg, err := c.bus.Log.Fit(ctx, owner, &nats.Msg{Subject: message.InferSubject(owner), Header: headers, Data: encoded})
 	if err != nil {
 		return nil, err
 	}
 
 	// its reply
-	inner, cancel := context.WithTimeout(ctx, message.Patience(m.DeadlineMS)+replyAfter)
+	inner, cancel := context.WithTimeout(ctx, message.Patience(request.DeadlineMS)+replyAfter)
 	defer cancel()
 	reply, err := c.nc.RequestMsgWithContext(inner, msg)
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("client: request for job %s: %w", m.Job, ctx.Err())
+		return nil, fmt.Errorf("client: request for job %s: %w", request.Job, ctx.Err())
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil, fault.New(
-			fault.Infrastructure, "client: no reparam-worker offers %s: %w", message.InferSubject(message.Owner(m.Job)), err,
+			fault.Infrastructure, "client: no reparam-worker offers %s: %w", message.InferSubject(message.Owner(request.Job)), err,
 		)
 	case err != nil:
 		return nil, fault.New(
 			fault.Infrastructure,
-			"client: request for job %s (asking again under this id is safe): %w", m.Job, err,
+			"client: request for job %s (asking again under this id is safe): %w", request.Job, err,
 		)
 	}
 
@@ -104,33 +106,33 @@ func (c *Client) inferOnce(ctx context.Context, m *wire.Request, digest string, 
 		return nil, err
 	}
 	delete(reply.Header, wire.HeaderSum) // of the reply, not of the answer in it
-	data, err := c.bus.Blobs.Payload(ctx, message.Owner(m.Job), reply.Header, reply.Data)
+	data, err := c.bus.Blobs.Payload(ctx, message.Owner(request.Job), reply.Header, reply.Data)
 	if err != nil {
 		return nil, err
 	}
 
 	// an answer
-	var a wire.Answer
-	var u wire.Unanswered
-	err = wire.Decode(data, &a)
+	var answer wire.Answer
+	var unanswered wire.Unanswered
+	err = wire.Decode(data, &answer)
 	switch {
 	case err == nil:
-		if !c.bus.Signer.Genuine(wire.AnswerSubject(m.Job), reply.Header, reply.Data) {
-			return c.Wait(inner, m.Job) // the true one is stored, or will be
+		if !c.bus.Signer.Genuine(wire.AnswerSubject(request.Job), reply.Header, reply.Data) {
+			return c.Wait(inner, request.Job) // the true one is stored, or will be
 		}
-		return &a, nil
-	case wire.Decode(data, &u) != nil:
+		return &answer, nil
+	case wire.Decode(data, &unanswered) != nil:
 		return nil, fault.Wrap(fault.Internal, err)
 	}
 
 	// why there is none
 	switch reply.Header.Get(micro.ErrorCodeHeader) {
 	case wire.ReplyPending:
-		return nil, &PendingError{u.Job, u.Digest, u.Error.Message}
+		return nil, &PendingError{unanswered.Job, unanswered.Digest, unanswered.Error.Message}
 	case wire.ReplyTaken:
-		return nil, fault.New(u.Error.Code, "%w: %s", ErrJobTaken, m.Job)
+		return nil, fault.New(unanswered.Error.Code, "%w: %s", ErrJobTaken, request.Job)
 	case wire.ReplyNoRoom:
-		return nil, fault.New(u.Error.Code, "%w: %s", ErrFull, u.Error.Message)
+		return nil, fault.New(unanswered.Error.Code, "%w: %s", ErrFull, unanswered.Error.Message)
 	}
-	return nil, fault.New(u.Error.Code, "client: %s", u.Error.Message)
+	return nil, fault.New(unanswered.Error.Code, "client: %s", unanswered.Error.Message)
 }

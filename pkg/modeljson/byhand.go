@@ -57,10 +57,10 @@ func (s *scope) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// parsePositions reads a list of positions. It returns false if the list has other items, too.
+// parsePositions reads a JSON list of positions, such as [0, 3]. It returns false if data is no list, or has items that are no positions.
 func (s *scope) parsePositions(data []byte) bool {
-	n, hasDigits := 0, false // the current number
-	for _, c := range data[1:] {
+	n, hasDigits := 0, false     // the current number
+	for _, c := range data[1:] { // behind the bracket
 		switch {
 		case c >= '0' && c <= '9' && n < 1<<40:
 			n, hasDigits = 10*n+int(c-'0'), true

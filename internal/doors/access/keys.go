@@ -50,9 +50,9 @@ type Settings struct {
 // differ in upper and lower case only. Write returns the names of the new users.
 func Write(dir, at string, tenants []string, limits Limits) (fresh []string, err error) {
 	// check the arguments
-	for _, t := range tenants {
-		if !form.IsOwner(t) || Reserved(t) {
-			return nil, fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a name with another meaning", t)
+	for _, tenant := range tenants {
+		if !form.IsOwner(tenant) || Reserved(tenant) {
+			return nil, fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a name with another meaning", tenant)
 		}
 	}
 	limits = limits.withDefaults()
@@ -71,29 +71,29 @@ func Write(dir, at string, tenants []string, limits Limits) (fresh []string, err
 	}
 
 	// keys of messages and answers
-	w := writer{dir: dir, target: at}
-	w.makeKey(MessageKeys, "# The first key signs, all verify.\n", seal.NewKey)
-	w.makeKey(AnswersSeed, "", seal.NewAnswersSeed)
-	if w.err == nil {
-		_, w.err = keysOf(filepath.Join(dir, MessageKeys))
+	keys := writer{dir: dir, target: at}
+	keys.makeKey(MessageKeys, "# The first key signs, all verify.\n", seal.NewKey)
+	keys.makeKey(AnswersSeed, "", seal.NewAnswersSeed)
+	if keys.err == nil {
+		_, keys.err = keysOf(filepath.Join(dir, MessageKeys))
 	}
-	answers := w.publicKeys(AnswersSeed, nkeys.IsValidPublicAccountKey)
-	w.replace(AnswersKey, []byte(strings.Join(answers, "\n")+"\n"), 0o644)
+	answers := keys.publicKeys(AnswersSeed, nkeys.IsValidPublicAccountKey)
+	keys.replace(AnswersKey, []byte(strings.Join(answers, "\n")+"\n"), 0o644)
 
 	// users of roles
 	var users []User
-	for _, r := range Roles() {
-		s := Settings{Inbox: Inbox(r.Name), AnswersKey: filepath.Join(at, AnswersKey)}
-		switch r.Name {
+	for _, role := range Roles() {
+		settings := Settings{Inbox: Inbox(role.Name), AnswersKey: filepath.Join(at, AnswersKey)}
+		switch role.Name {
 		case Client:
-			s.AnswersKey = strings.Join(answers, ",")
+			settings.AnswersKey = strings.Join(answers, ",")
 		case query.StageAggregate:
-			s.AnswersSeed = filepath.Join(at, AnswersSeed)
+			settings.AnswersSeed = filepath.Join(at, AnswersSeed)
 			fallthrough
 		default:
-			s.MessageKeys = filepath.Join(at, MessageKeys)
+			settings.MessageKeys = filepath.Join(at, MessageKeys)
 		}
-		users = append(users, User{r.Name, w.writeUser(r.Name, s)})
+		users = append(users, User{role.Name, keys.writeUser(role.Name, settings)})
 	}
 
 	// users of tenants, those that there are and the new ones
@@ -101,17 +101,17 @@ func Write(dir, at string, tenants []string, limits Limits) (fresh []string, err
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Compact(slices.Sorted(slices.Values(append(existing, tenants...))))
-	if err := checkDistinct(all); err != nil {
+	owners := slices.Compact(slices.Sorted(slices.Values(append(existing, tenants...))))
+	if err := checkDistinct(owners); err != nil {
 		return nil, err
 	}
-	var owners []User
-	for _, t := range all {
-		s := Settings{Tenant: t, AnswersKey: strings.Join(answers, ",")}
-		owners = append(owners, User{t, w.writeUser(filepath.Join(tenantsDir, t), s)})
+	var ownerUsers []User
+	for _, tenant := range owners {
+		settings := Settings{Tenant: tenant, AnswersKey: strings.Join(answers, ",")}
+		ownerUsers = append(ownerUsers, User{tenant, keys.writeUser(filepath.Join(tenantsDir, tenant), settings)})
 	}
-	w.replace(ConfigFile, []byte(Config(users, owners, limits)), 0o644)
-	return w.fresh, w.err
+	keys.replace(ConfigFile, []byte(Config(users, ownerUsers, limits)), 0o644)
+	return keys.fresh, keys.err
 }
 
 // checkDistinct returns an error if two names differ in upper and lower case only, since some disks have one file for

@@ -275,67 +275,81 @@ const (
 	mostSeen  = 100 // with glances
 )
 
-// listJobs answers with a page of jobs. Parameters filter them by tenant, state and a text in the id, and leave out
-// questions in passing (Infer.Look).
-func (g *Gateway) listJobs(c *call) error {
-	// the parameters
-	address := c.request.URL.Query()
-	limit := usualPage
+// jobsFilter says which jobs a page of the list has.
+type jobsFilter struct {
+	limit      int      // most jobs on the page
+	hasGlances bool     // whether the jobs come with a glance at their answers
+	hasLooks   bool     // whether jobs that a page asked in passing (Infer.Look) are listed
+	tenant     string   // of the jobs; "": any
+	idPart     string   // text that the jobs' ids contain
+	state      string   // of the jobs; "": any
+	lastShown  *JobLine // the last job of the page before; nil: this is the first page
+}
+
+// parseJobsFilter reads the filter from the parameters of a request's address.
+func parseJobsFilter(address url.Values) (f jobsFilter, err error) {
+	f = jobsFilter{limit: usualPage, tenant: address.Get("tenant"), idPart: address.Get("job"), state: address.Get("state")}
 	if text := address.Get("limit"); text != "" {
-		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > mostPage {
-			return badRequest("limit %.40q is no number from 1 to %d", text, mostPage)
+		if f.limit, err = strconv.Atoi(text); err != nil || f.limit < 1 || f.limit > mostPage {
+			return f, badRequest("limit %.40q is no number from 1 to %d", text, mostPage)
 		}
 	}
-	glance, err := boolParameter(address, "glance", false)
-	if err != nil {
-		return err
+	if f.hasGlances, err = boolParameter(address, "glance", false); err != nil {
+		return f, err
 	}
-	if glance && limit > mostSeen {
-		return badRequest("limit %d: with glance a page has %d jobs at most", limit, mostSeen)
+	if f.hasGlances && f.limit > mostSeen {
+		return f, badRequest("limit %d: with glance a page has %d jobs at most", f.limit, mostSeen)
 	}
-	hasLooks, err := boolParameter(address, "looks", true)
-	if err != nil {
-		return err
+	if f.hasLooks, err = boolParameter(address, "looks", true); err != nil {
+		return f, err
 	}
 	states := []string{StatusPending, StatusAnswered, wire.StatusOK, wire.StatusError, wire.StatusCancelled, wire.StatusDeadline}
-	state := address.Get("state")
-	if state != "" && !slices.Contains(states, state) {
-		return badRequest("state %.40q is none of %s", state, strings.Join(states, ", "))
+	if f.state != "" && !slices.Contains(states, f.state) {
+		return f, badRequest("state %.40q is none of %s", f.state, strings.Join(states, ", "))
 	}
-	after, err := parseCursor(address.Get("after"))
+	f.lastShown, err = parseCursor(address.Get("after"))
+	return f, err
+}
+
+// matches reports whether a job is of the tenant, its id has the text, and it is no job in passing if these are left out.
+func (f jobsFilter) matches(l *JobLine) bool {
+	isOfTenant := f.tenant == "" || l.Tenant == f.tenant
+	return isOfTenant && strings.Contains(l.Job, f.idPart) && (f.hasLooks || !isLook(l.Job))
+}
+
+// listJobs answers with a page of the jobs that the caller may see and the parameters of the request select.
+func (g *Gateway) listJobs(c *call) error {
+	filter, err := parseJobsFilter(c.request.URL.Query())
 	if err != nil {
 		return err
 	}
-
-	// the page: Total and States count the jobs on all pages
 	lines, err := g.index.list(c.request.Context())
 	if err != nil {
 		return err
 	}
+
+	// Fill the page. States and Total count the jobs on all pages.
 	out := Jobs{Jobs: []JobLine{}, States: map[string]int{}}
-	tenant, text := address.Get("tenant"), address.Get("job")
 	for _, l := range lines {
-		isOtherTenants := tenant != "" && l.Tenant != tenant
-		if !c.maySee(l.Job) || isOtherTenants || !strings.Contains(l.Job, text) || !hasLooks && isLook(l.Job) {
+		if !c.maySee(l.Job) || !filter.matches(l) {
 			continue
 		}
 		out.States[l.Status]++
-		if state != "" && l.Status != state {
+		if filter.state != "" && l.Status != filter.state {
 			continue
 		}
 		out.Total++
-		if after != nil && compareLines(l, after) <= 0 {
+		if filter.lastShown != nil && compareLines(l, filter.lastShown) <= 0 {
 			continue // on an earlier page
 		}
-		if len(out.Jobs) < limit {
+		if len(out.Jobs) < filter.limit {
 			out.Jobs = append(out.Jobs, *l)
 		} else if out.Next == "" { // there is another page
-			last := out.Jobs[limit-1]
+			last := out.Jobs[filter.limit-1]
 			out.Next = fmt.Sprintf("%d-%s", last.firstSeen(), last.Job)
 		}
 	}
-	if glance {
+	if filter.hasGlances {
 		if err := c.addGlances(out.Jobs); err != nil {
 			return err
 		}

@@ -146,14 +146,14 @@ func (g *Gateway) streamEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.startStream()
+	events, err := c.startStream()
 	if err != nil {
 		return err
 	}
 	if job.Status != StatusPending {
-		return s.send("answer", job)
+		return events.send("answer", job)
 	}
-	if err := s.send("job", job); err != nil {
+	if err := events.send("job", job); err != nil {
 		return err
 	}
 
@@ -165,28 +165,28 @@ func (g *Gateway) streamEvents(c *call) error {
 	}()
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	soFar := time.NewTicker(soFarEvery)
-	defer soFar.Stop()
+	refresh := time.NewTicker(soFarEvery)
+	defer refresh.Stop()
 	spanCount := len(job.Timeline)
 	for {
 		select {
 		case p := <-progress:
-			err = s.send("progress", Progress{p.Stage, p.Done, p.Total, p.Text, p.Time})
+			err = events.send("progress", Progress{p.Stage, p.Done, p.Total, p.Text, p.Time})
 		case err = <-answered:
 			if err == nil {
 				job, err = c.findJob(ctx, id)
 			}
 			if err != nil {
-				return s.send("error", Failure{infoOf(err)})
+				return events.send("error", Failure{infoOf(err)})
 			}
-			return s.send("answer", job)
-		case <-soFar.C:
+			return events.send("answer", job)
+		case <-refresh.C: // the timeline may have more spans
 			if job, err = c.findJob(ctx, id); err == nil && len(job.Timeline) != spanCount {
 				spanCount = len(job.Timeline)
-				err = s.send("job", job)
+				err = events.send("job", job)
 			}
 		case <-beat.C:
-			err = s.comment("still there")
+			err = events.comment("still there")
 		case <-g.ended:
 			return nil
 		case <-ctx.Done():

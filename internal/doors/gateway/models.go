@@ -155,8 +155,8 @@ func (c *call) findDigest(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	v, err := tenantClient.FindModel(ctx, name)
-	return v.Digest, err
+	version, err := tenantClient.FindModel(ctx, name)
+	return version.Digest, err
 }
 
 // visibleModels returns the registered models that the caller may name.
@@ -274,24 +274,26 @@ func (g *Gateway) postModel(c *call) error {
 // putModel registers the model file that is the body under a name. If its content differs from the last version, it is
 // a new version.
 func (g *Gateway) putModel(c *call) error {
-	m, err := c.register()
+	model, err := c.register()
 	if err != nil {
 		return err
 	}
-	own, err := c.client()
+	tenantClient, err := c.client()
 	if err != nil {
 		return err
 	}
-	by := c.caller.Tenant
-	if by == "" {
-		by = Stage
+	author := c.caller.Tenant
+	if author == "" {
+		author = Stage
 	}
-	v, err := own.NameModel(c.request.Context(), c.request.PathValue("model"), m.Digest, by)
+	version, err := tenantClient.NameModel(c.request.Context(), c.request.PathValue("model"), model.Digest, author)
 	if err != nil {
 		return err
 	}
-	c.changed = v.String() + " " + v.Digest
-	return c.writeJSON(http.StatusOK, Model{Name: v.Name, Version: v.Version, By: v.By, Digest: v.Digest, Owner: v.Owner})
+	c.changed = version.String() + " " + version.Digest
+	return c.writeJSON(http.StatusOK, Model{
+		Name: version.Name, Version: version.Version, By: version.By, Digest: version.Digest, Owner: version.Owner,
+	})
 }
 
 // register registers the model that is the body.

@@ -130,7 +130,7 @@ func Main(stage string, description string) int {
 func run(ctx context.Context, stage string, description string, args []string, stdout, stderr io.Writer) int {
 	// settings
 	var f flags
-	exited := false
+	exited := false // the parser has answered a flag like --help
 	parse := func(f *flags, out, log io.Writer) (settings, error) {
 		parsed, err := config.Parse(f, args, out, log, func(int) { exited = true },
 			kong.Name(stage), kong.Description(description), concurrencyHelp(stage), defaultTexts(), helpTexts, hideOthers(stage))
@@ -233,21 +233,25 @@ func run(ctx context.Context, stage string, description string, args []string, s
 		},
 	}), stage)
 
-	// why it ended
-	var hung *hop.HungError
-	if errors.As(context.Cause(ctx), &hung) { // only the end of the process ends its computation
-		logger.Error("stopped, to be started again", "error", hung)
-		return config.ExitCode(hung)
-	}
-	var denied *refusedError
-	if errors.As(context.Cause(ctx), &denied) {
-		logger.Error("stopped", "error", denied)
-		return config.ExitCode(denied)
-	}
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		err = refusals.noStreamsError()
 	}
-	if err != nil && ctx.Err() == nil {
+	return endCode(ctx, err, logger)
+}
+
+// endCode logs why a worker has ended and returns its exit code. err is the error of the stage. The cause of ctx says whether the worker
+// ended itself, because of a computation that hangs or as the server refuses it something.
+func endCode(ctx context.Context, err error, logger *slog.Logger) int {
+	var hung *hop.HungError
+	var refused *refusedError
+	switch {
+	case errors.As(context.Cause(ctx), &hung): // only the end of the process ends its computation
+		logger.Error("stopped, to be started again", "error", hung)
+		return config.ExitCode(hung)
+	case errors.As(context.Cause(ctx), &refused):
+		logger.Error("stopped", "error", refused)
+		return config.ExitCode(refused)
+	case err != nil && ctx.Err() == nil:
 		logger.Error("stopped", "error", err)
 		return config.ExitCode(err)
 	}

@@ -50,43 +50,45 @@ type boxes struct {
 	terms     [][]float64 // per box, its vectors one behind another: those of the parents, then that of the node
 }
 
-// split adds boxes for a function of the parents, whose other parents have the states in sides. values has the function's values, dims the
-// numbers of states of the parents, the last one fastest. It returns false if there are too many boxes.
+// split divides a function of some parents into boxes in which it is constant, and adds these. values has the
+// function's values for all combinations of the parents' states, the last parent fastest; dims has the numbers of
+// states. The other parents have the states in sides. It returns false if there are too many boxes.
 func (b *boxes) split(parents, dims, values []int) bool {
 	if isConstant(values) {
 		return b.addBox(values[0])
 	}
 
-	// choose the parent whose states fall into few groups of equal functions, most of them constant
+	// Choose the parent whose states fall into few groups of equal functions, most of them constant: a function that is not constant costs
+	// as much as it could have boxes.
 	best, bestCost := -1, 0
 	var bestGroups [][]int
-	for k := range parents {
-		groups := groupStates(dims, values, k)
+	for candidate := range parents {
+		groups := groupStates(dims, values, candidate)
 		cost := 0
-		for _, g := range groups {
-			if isConstant(fixParent(dims, values, k, g[0])) {
+		for _, group := range groups {
+			if isConstant(fixParent(dims, values, candidate, group[0])) {
 				cost++
 			} else {
 				cost += len(values)
 			}
 		}
 		if best < 0 || cost < bestCost {
-			best, bestCost, bestGroups = k, cost, groups
+			best, bestCost, bestGroups = candidate, cost, groups
 		}
 	}
 
 	// split the function of the other parents for each group of its states
-	p := parents[best]
+	parent := parents[best]
 	others, otherDims := slices.Delete(slices.Clone(parents), best, best+1), slices.Delete(slices.Clone(dims), best, best+1)
-	for _, g := range bestGroups {
-		side := make([]bool, b.shape[p])
-		for _, x := range g {
+	for _, group := range bestGroups {
+		side := make([]bool, b.shape[parent])
+		for _, x := range group {
 			side[x] = true
 		}
-		allStates := b.sides[p]
-		b.sides[p] = side
-		ok := b.split(others, otherDims, fixParent(dims, values, best, g[0]))
-		b.sides[p] = allStates
+		allStates := b.sides[parent]
+		b.sides[parent] = side
+		ok := b.split(others, otherDims, fixParent(dims, values, best, group[0]))
+		b.sides[parent] = allStates
 		if !ok {
 			return false
 		}
@@ -101,8 +103,8 @@ func (b *boxes) addBox(state int) bool {
 	}
 	term := make([]float64, 0, b.width)
 	for _, side := range b.sides {
-		for _, in := range side {
-			term = append(term, indicator(in))
+		for _, isIn := range side {
+			term = append(term, indicator(isIn))
 		}
 	}
 	for x := range b.shape[len(b.shape)-1] {
@@ -139,22 +141,23 @@ func (b *boxes) asCP() *tensor.CP {
 	return t
 }
 
-// groupStates groups the states of parent k for which the function of the other parents is the same.
+// groupStates groups the states of parent k: those of a group give the same function of the other parents. values has
+// the function's values, dims the numbers of states, the last parent fastest.
 func groupStates(dims, values []int, k int) (groups [][]int) {
-	var parts [][]int
+	var functions [][]int
 	for x := range dims[k] {
-		part := fixParent(dims, values, k, x)
-		g := slices.IndexFunc(parts, func(other []int) bool { return slices.Equal(part, other) })
+		function := fixParent(dims, values, k, x)
+		g := slices.IndexFunc(functions, func(other []int) bool { return slices.Equal(function, other) })
 		if g < 0 {
-			g, parts, groups = len(parts), append(parts, part), append(groups, nil)
+			g, functions, groups = len(functions), append(functions, function), append(groups, nil)
 		}
 		groups[g] = append(groups[g], x)
 	}
 	return groups
 }
 
-// fixParent returns the function of the other parents if parent k has state x. values has the function's values, dims
-// the numbers of states, the last parent fastest.
+// fixParent returns the function of the other parents that remains if parent k has state x. values has the function's
+// values, dims the numbers of states, the last parent fastest.
 func fixParent(dims, values []int, k, x int) []int {
 	stride := 1
 	for _, n := range dims[k+1:] {

@@ -231,7 +231,8 @@ func (p *xdsl) readNoisyMax(e *element, scope []int, place string) {
 	shape := p.shapeOf(scope)
 	parents, d := shape[:len(shape)-1], shape[len(shape)-1] // numbers of states
 
-	// the file has columns of d numbers: a distribution for each state of each parent, and the leak
+	// The file has columns of d numbers: a distribution for each state of each parent, and the leak. The table takes d numbers for each
+	// of them, and d·d for the node itself.
 	columns := 1
 	for _, n := range parents {
 		columns += n

@@ -98,10 +98,11 @@ func excludedValues(t tensor.Tensor) ([]int, bool) {
 	return falsifyingValues(t)
 }
 
-// literals is a clause, as the one combination of values of its variables for which it is false.
+// literals is a clause of binary variables: literal k is that variable scope[k] does not have the value values[k]. So the clause is false
+// for one combination of values only.
 type literals struct {
-	scope  []int // variables
-	values []int // of the variables, in the sequence of the scope
+	scope  []int
+	values []int
 }
 
 // propagation makes literals true that clauses force.
@@ -120,7 +121,8 @@ func propagate(variables int, clauses []literals, positions []int, observed []fa
 	p := &propagation{clauses: clauses, falsify: make([][2][]int, variables), unrefuted: make([]int, len(clauses)),
 		value: slices.Repeat([]int8{-1}, variables), reason: slices.Repeat([]int{-1}, variables)}
 
-	// index the clauses by their literals
+	// Index the clauses by their literals: falsify[v][x] has the clauses in which x for variable v makes a literal false. unrefuted[j] is
+	// the number of literals of clause j that are not false yet.
 	for _, j := range positions {
 		p.unrefuted[j] = len(clauses[j].scope)
 		if p.unrefuted[j] == 0 {
@@ -132,7 +134,7 @@ func propagate(variables int, clauses []literals, positions []int, observed []fa
 		}
 	}
 
-	// begin with the observations and with clauses of one literal
+	// Queue the variables that are observed, and those that a clause of one literal gives a value.
 	for _, o := range observed {
 		if p.value[o.Var] < 0 {
 			p.queue = append(p.queue, o.Var)
@@ -145,7 +147,7 @@ func propagate(variables int, clauses []literals, positions []int, observed []fa
 		}
 	}
 
-	// propagate
+	// Propagate the values: a clause without true literals is false, and one with a single literal left forces that to be true.
 	for k := 0; k < len(p.queue); k++ {
 		v := p.queue[k]
 		for _, j := range p.falsify[v][p.value[v]] {

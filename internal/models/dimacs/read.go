@@ -219,9 +219,11 @@ func (f *reader) model() *factorgraph.Model {
 		for k, l := range clause {
 			scope[k], positive[k] = positions[max(l, -l)-1], l > 0
 		}
+
+		// A short clause becomes a table, as long as the tables together are not much larger than the file.
 		clauseFactor := factorgraph.Factor{Scope: scope}
-		if len(scope) <= longestTable && entries+1<<len(scope) <= f.Read+spareEntries {
-			entries += 1 << len(scope)
+		if size := int64(1) << len(scope); len(scope) <= longestTable && entries+size <= f.Read+spareEntries {
+			entries += size
 			clauseFactor.Table = clauseTable(positive)
 		} else {
 			clauseFactor.Table = factorgraph.Clause(positive...)

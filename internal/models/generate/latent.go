@@ -128,8 +128,10 @@ func (o Latent) Model() (*factorgraph.Model, error) {
 
 // Planted returns the structure of the model, without noise. Errors: ErrOptions.
 func (o Latent) Planted() (*Planted, error) {
+	// Check the options. Without a number of values (0) the family has its own.
 	n := o.Variables
-	if n < 2 || n > latentSpins || o.Rank < 0 || o.Rank > latentRank || o.Values != 0 && (o.Values < 2 || o.Values > latentValues) {
+	hasValues := o.Values == 0 || o.Values >= 2 && o.Values <= latentValues
+	if n < 2 || n > latentSpins || o.Rank < 0 || o.Rank > latentRank || !hasValues {
 		return nil, fmt.Errorf("%w: %d variables of rank %d, %d values; 2 to %d, 1 to %d and 2 to %d are possible",
 			ErrOptions, n, o.Rank, o.Values, latentSpins, latentRank, latentValues)
 	}
@@ -142,6 +144,8 @@ func (o Latent) Planted() (*Planted, error) {
 	if k < 0 {
 		return nil, fmt.Errorf("%w: no family %q, there are %s", ErrOptions, o.Family, strings.Join(LatentFamilies(), ", "))
 	}
+
+	// Plant the structure of the family.
 	p, r := &Planted{Domain: 2}, newStream(o.Seed, "latent "+o.Family)
 	if err := latentFamilies[k].plant(p, o, r); err != nil {
 		return nil, err
@@ -149,6 +153,8 @@ func (o Latent) Planted() (*Planted, error) {
 	if p.Friends != nil {
 		n *= 2 // smokes and cancer of every person
 	}
+
+	// Draw a field for each value of each variable. A spin has opposite ones.
 	for range n {
 		if p.Domain == 2 {
 			h := uniform(r, o.Field)

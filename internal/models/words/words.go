@@ -142,14 +142,14 @@ func (s *Scanner) buffered() []byte {
 	if s.Err != nil {
 		return nil
 	}
-	ahead, _ := s.reader.Peek(s.reader.Buffered())
-	if left := s.limit - s.Read; int64(len(ahead)) > left {
-		if ahead = ahead[:left]; left == 0 {
+	next, _ := s.reader.Peek(s.reader.Buffered())
+	if remaining := s.limit - s.Read; int64(len(next)) > remaining {
+		if next = next[:remaining]; remaining == 0 {
 			s.Line = s.nextLine
 			s.Bad(uai.ErrLimit, "more than %d bytes", s.limit)
 		}
 	}
-	return ahead
+	return next
 }
 
 // discard reads bytes that buffered returned and drops them. They are a word or white space.

@@ -51,8 +51,8 @@ func (t *Terminal) CheckRedis(ctx context.Context, url string) {
 	}
 }
 
-// StartStack starts the servers, the workers and the client. A contraction uses a thread for every processor, unless c
-// says how many. If it returns an error, nothing is left running.
+// StartStack starts the servers, the workers and the client. If it returns an error, nothing is left running. A
+// contraction uses a thread for every processor, unless workers.Threads says how many.
 func StartStack(
 	ctx context.Context, logger *slog.Logger, options embedded.Options, workers service.Config,
 ) (*Stack, error) {

@@ -56,8 +56,8 @@ func (f *fitting) expectCounts(ctx context.Context) (counts [][]float64, step St
 }
 
 // countCases returns how often some cases are expected to have each entry of each table, and their likelihood. It asks
-// one job for each part of the cases, at most atOnce at a time; name is the middle of the jobs' ids. progress hears of
-// the weight of the cases that are done.
+// one job for each part of the cases, at most maxConcurrentJobs at a time; name is the middle of the jobs' ids.
+// progress hears of the weight of the cases that are done.
 func (f *fitting) countCases(ctx context.Context, name string, data *Data, progress func(doneWeight float64)) ([][]float64, Step, error) {
 	base, err := wire.NewRequest(f.model)
 	if err != nil {

@@ -69,11 +69,15 @@ func bashScript(app *kong.Application) string {
 		}
 	}
 
-	// Words in capitals stand for the lists: FIRST for the first words, the others for cases of a "case" statement.
 	return strings.NewReplacer(
 		"NAME", app.Name, "FIRST", strings.TrimSpace(names.String()), "NESTED", nextWords.String(), "FLAGS", commandFlags.String(),
 		"VALUES", flagValues.String(),
-	).Replace(`# Completion of NAME for bash.
+	).Replace(bashTemplate)
+}
+
+// bashTemplate is the script for bash. Words in capitals stand for the program's name and for lists: FIRST for the first words of
+// commands, NESTED, FLAGS and VALUES for cases of the "case" statements.
+const bashTemplate = `# Completion of NAME for bash.
 _NAME() {
   local current="${COMP_WORDS[COMP_CWORD]}" previous="" command="" words="FIRST" flags="--help" values="" files="" word
   (( COMP_CWORD > 0 )) && previous="${COMP_WORDS[COMP_CWORD-1]}"
@@ -107,8 +111,7 @@ VALUES  esac
   fi
 }
 complete -o filenames -F _NAME NAME
-`)
-}
+`
 
 // fishScript returns the completion for fish: a line for every command and flag.
 func fishScript(app *kong.Application) string {
