@@ -191,11 +191,11 @@ func (c *call) authorise(r route) error {
 		}
 		c.caller = key
 	}
-	if own := c.gateway.config.Connect.Tenant; own != "" {
-		if c.caller.Tenant != "" && c.caller.Tenant != own {
+	if servedTenant := c.gateway.config.Connect.Tenant; servedTenant != "" {
+		if c.caller.Tenant != "" && c.caller.Tenant != servedTenant {
 			return refuse(http.StatusForbidden, fault.BadInput, "this gateway serves another tenant")
 		}
-		c.caller.Tenant = own
+		c.caller.Tenant = servedTenant
 	}
 
 	// may they change something?

@@ -124,8 +124,8 @@ func (c *call) fail(err error) {
 	if c.hasBegun {
 		return // the response has begun with another status; that the connection ends says the rest
 	}
-	if away := lossOf(c.request.Context()); away != nil && errors.Is(err, context.Canceled) {
-		err = away
+	if loss := lossOf(c.request.Context()); loss != nil && errors.Is(err, context.Canceled) {
+		err = loss
 	}
 	if errors.Is(err, context.Canceled) && c.request.Context().Err() != nil {
 		c.status = statusGone

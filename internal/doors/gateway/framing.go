@@ -75,9 +75,9 @@ func forgetHead(c net.Conn, state http.ConnState) {
 	}
 }
 
-// checkFraming refuses a request with both Content-Length and Transfer-Encoding. It also refuses one with
-// Transfer-Encoding whose first bytes came with the end of the request before, since then nobody can tell. Over TLS,
-// which no proxy reads on its way, it checks nothing.
+// checkFraming refuses a request with both Content-Length and Transfer-Encoding, which a proxy and the gateway may read
+// differently. It also refuses one with Transfer-Encoding whose head was not kept as it came with the end of the
+// request before. Over TLS, which no proxy reads on its way, it checks nothing.
 func (c *call) checkFraming() error {
 	conn, isPlain := c.request.Context().Value(headKey{}).(*headConn)
 	if !isPlain || len(c.request.TransferEncoding) == 0 {

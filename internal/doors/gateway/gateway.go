@@ -107,51 +107,53 @@ type Gateway struct {
 }
 
 // New returns a Gateway over a connection, which the caller closes after Close.
-func New(c Config) (*Gateway, error) {
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
+func New(config Config) (*Gateway, error) {
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
 	}
-	b, err := c.Connect.openBus(c.Log)
+	queue, err := config.Connect.openBus(config.Log)
 	if err != nil {
 		return nil, err
 	}
 
 	// clients
-	t := tenantClients{options: client.Options{
-		Tenant: c.Connect.Tenant, MessageKeys: c.Connect.Keys.MessageKeys, AnswersKey: c.Connect.Keys.AnswersKey, API: c.Connect.API,
+	keys := config.Connect.Keys
+	tenants := tenantClients{options: client.Options{
+		Tenant: config.Connect.Tenant, MessageKeys: keys.MessageKeys, AnswersKey: keys.AnswersKey, API: config.Connect.API,
 	}}
-	if c.Tenants != nil && c.Connect.Tenant == "" { // a tenant's user cannot list streams: a worker refuses it
-		t.options.Admit = bus.NewQuotas(b.Log, c.Tenants.Quota).Take
+	if config.Tenants != nil && config.Connect.Tenant == "" { // a tenant's user cannot list streams: a worker refuses it
+		tenants.options.Admit = bus.NewQuotas(queue.Log, config.Tenants.Quota).Take
 	}
-	own, err := client.New(c.Connect.NC, t.options)
+	ownClient, err := client.New(config.Connect.NC, tenants.options)
 	if err != nil {
 		return nil, err
 	}
 
 	// the gateway
-	l := c.Limits.withDefaults()
+	limits := config.Limits.withDefaults()
 	g := &Gateway{
-		config: c, limits: l, log: c.Log, bus: b, index: newIndex(b), ownClient: own, tenants: &t, mux: http.NewServeMux(),
-		requests: shares.Room{Most: int64(l.Requests)}, streams: shares.Room{Most: int64(l.Streams)}, bodies: shares.Room{Most: l.Bodies},
-		rates: rateLimiter{perSecond: l.Rate}, ended: make(chan struct{}),
+		config: config, limits: limits, log: config.Log, bus: queue, index: newIndex(queue), ownClient: ownClient, tenants: &tenants,
+		requests: shares.Room{Most: int64(limits.Requests)}, streams: shares.Room{Most: int64(limits.Streams)},
+		bodies: shares.Room{Most: limits.Bodies}, rates: rateLimiter{perSecond: limits.Rate},
+		mux: http.NewServeMux(), ended: make(chan struct{}),
 		labels:  memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
 		glances: memo.LRU[string, *Glance]{Entries: mostGlances}, kinds: memo.LRU[string, Kind]{Entries: mostGlances},
 	}
 
 	// what it listens to
-	g.line.watch(c.Connect.NC)
-	g.metrics = newMetrics(c.Metrics, g)
-	g.board.nc, g.board.subject = c.Connect.NC, message.Filter(message.KindProgress)
-	if own := c.Connect.Tenant; own != "" {
-		g.board.subject = wire.ProgressSubject(own + ".*")
+	g.line.watch(config.Connect.NC)
+	g.metrics = newMetrics(config.Metrics, g)
+	g.board.nc, g.board.subject = config.Connect.NC, message.Filter(message.KindProgress)
+	if tenant := config.Connect.Tenant; tenant != "" {
+		g.board.subject = wire.ProgressSubject(tenant + ".*")
 	}
-	if c.Connect.Tenant == "" { // a tenant may not look at the queues either
-		if err := g.roll.listen(c.Connect.NC); err != nil {
+	if config.Connect.Tenant == "" { // a tenant may not look at the queues either
+		if err := g.roll.listen(config.Connect.NC); err != nil {
 			return nil, err
 		}
 	}
-	for _, r := range g.routes() {
-		g.mux.Handle(r.Method+" "+r.Path, g.guarded(r))
+	for _, route := range g.routes() {
+		g.mux.Handle(route.Method+" "+route.Path, g.guarded(route))
 	}
 	return g, nil
 }

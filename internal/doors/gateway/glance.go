@@ -173,29 +173,29 @@ func (g *Gateway) readWhole(ctx context.Context, stream, subject string, target 
 }
 
 // addRequest adds what the request says.
-func (of *Glance) addRequest(r *wire.Request) {
-	of.Queries, of.Method = len(r.Queries), r.Settings.WithDefaults().Method
-	of.Question = message.AboutOf(r).Question
+func (glance *Glance) addRequest(r *wire.Request) {
+	glance.Queries, glance.Method = len(r.Queries), r.Settings.WithDefaults().Method
+	glance.Question = message.AboutOf(r).Question
 	switch {
 	case form.IsDigest(r.ModelDigest):
-		of.Model = r.ModelDigest
+		glance.Model = r.ModelDigest
 	default:
 		if m, err := decodeModel(r.Model, r.Text); err == nil {
-			of.Variables, of.Kind = len(m.Domains), kindOf(m)
+			glance.Variables, glance.Kind = len(m.Domains), kindOf(m)
 		}
 	}
 }
 
 // addAnswer adds what the answer says.
-func (of *Glance) addAnswer(a Answer) {
-	of.Error = a.Error
+func (glance *Glance) addAnswer(a Answer) {
+	glance.Error = a.Error
 	if len(a.Results) == 0 {
 		return
 	}
-	of.Queries = len(a.Results)
+	glance.Queries = len(a.Results)
 	first := &a.Results[0]
 	if first.Method != "" {
-		of.Method = first.Method
+		glance.Method = first.Method
 	}
-	of.First = &First{first.Exact, first.Zero, first.LogZ, first.Uncertainty, first.Error}
+	glance.First = &First{first.Exact, first.Zero, first.LogZ, first.Uncertainty, first.Error}
 }

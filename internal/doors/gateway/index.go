@@ -136,16 +136,17 @@ func compareLines(a, b *JobLine) int {
 // noteMessage notes a message of a stream: its subject, its sequence, and the Unix milliseconds at which it was stored.
 type noteMessage func(m jetstream.Msg, subject message.Subject, sequence uint64, storedAt int64)
 
-// readStream reads the new messages of a stream, and calls stored for each. sequence returns where a job's line has the
-// sequence of its message in this stream; it is set to 0 if the message is not there any more.
+// readStream reads the messages of a stream that are new since the last call, and calls note for each. sequenceOf
+// returns the field of a job's line that has the sequence of its message in this stream. readStream sets the field to 0
+// if the message is gone.
 func (x *index) readStream(
-	ctx context.Context, stream string, position *streamPosition, sequence func(*JobLine) *uint64, stored noteMessage,
+	ctx context.Context, stream string, position *streamPosition, sequenceOf func(*JobLine) *uint64, note noteMessage,
 ) error {
-	s, err := x.conn.Stream(ctx, stream)
+	stored, err := x.conn.Stream(ctx, stream)
 	if err != nil {
 		return err
 	}
-	info, err := s.Info(ctx)
+	info, err := stored.Info(ctx)
 	if err != nil {
 		return fault.New(fault.Infrastructure, "jobs: stream %s: %w", stream, err)
 	}
@@ -155,15 +156,15 @@ func (x *index) readStream(
 	if !info.Created.Equal(position.created) || state.LastSeq+1 < position.next {
 		*position = streamPosition{created: info.Created}
 		for _, job := range x.jobs {
-			*sequence(job) = 0
+			*sequenceOf(job) = 0
 		}
 	}
 
-	// drop the sequences of messages that are deleted or too old
+	// Drop the sequences of messages that are deleted, or older than the last mostListed.
 	first := max(1, state.FirstSeq, state.LastSeq-min(state.LastSeq, mostListed-1))
 	var isDeleted map[uint64]bool
 	if state.NumDeleted != position.deleted && state.NumDeleted <= mostListed {
-		if info, err = s.Info(ctx, jetstream.WithDeletedDetails(true)); err != nil {
+		if info, err = stored.Info(ctx, jetstream.WithDeletedDetails(true)); err != nil {
 			return fault.New(fault.Infrastructure, "jobs: stream %s: %w", stream, err)
 		}
 		isDeleted = make(map[uint64]bool, len(info.State.Deleted))
@@ -173,7 +174,7 @@ func (x *index) readStream(
 	}
 	position.deleted = state.NumDeleted
 	for _, job := range x.jobs {
-		if n := sequence(job); *n < first || isDeleted[*n] {
+		if n := sequenceOf(job); *n < first || isDeleted[*n] {
 			*n = 0
 		}
 	}
@@ -182,18 +183,18 @@ func (x *index) readStream(
 	if position.next = max(position.next, first); position.next > state.LastSeq {
 		return nil
 	}
-	if err := x.readMessages(ctx, stream, position.next, int(state.LastSeq-position.next)+1, stored); err != nil {
+	if err := x.readMessages(ctx, stream, position.next, int(state.LastSeq-position.next)+1, note); err != nil {
 		return err
 	}
 	position.next = state.LastSeq + 1
 	return nil
 }
 
-// readMessages reads at most count messages of a stream from a sequence on, and calls stored for each with its subject,
+// readMessages reads at most count messages of a stream from a sequence on, and calls note for each with its subject,
 // its sequence and the Unix milliseconds at which it was stored. It reads headers alone, but whole answers if
 // signatures are verified.
 func (x *index) readMessages(
-	ctx context.Context, stream string, from uint64, count int, stored noteMessage,
+	ctx context.Context, stream string, from uint64, count int, note noteMessage,
 ) error {
 	consumer, err := x.conn.JS.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
@@ -216,7 +217,7 @@ func (x *index) readMessages(
 		if err != nil {
 			continue // no message of a stream
 		}
-		stored(m, subject, meta.Sequence.Stream, bus.StoredAt(m.Headers(), meta.Timestamp).UnixMilli())
+		note(m, subject, meta.Sequence.Stream, bus.StoredAt(m.Headers(), meta.Timestamp).UnixMilli())
 	}
 	if err := batch.Error(); err != nil && ctx.Err() != nil {
 		return fault.New(fault.Infrastructure, "jobs: stream %s: %w", stream, err)

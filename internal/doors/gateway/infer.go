@@ -59,6 +59,7 @@ func (g *Gateway) postInfer(c *call) error {
 	if err != nil {
 		return err
 	}
+
 	// submit the job
 	ctx := c.request.Context()
 	request, options, err := c.readJob(ctx)
@@ -86,9 +87,9 @@ func (g *Gateway) postInfer(c *call) error {
 	if deadline > 0 && deadline < patience.Milliseconds() {
 		patience = min(patience, time.Duration(deadline)*time.Millisecond+time.Second)
 	}
-	wait, cancel := context.WithTimeout(ctx, patience)
+	waitCtx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	answer, err := tenantClient.Wait(wait, job)
+	answer, err := tenantClient.Wait(waitCtx, job)
 	switch {
 	case err == nil:
 		return c.writeAnswer(answer)
@@ -96,12 +97,12 @@ func (g *Gateway) postInfer(c *call) error {
 		return infrastructure("%w; the job goes on: GET /v1/jobs/%s has its answer when it is back", lossOf(ctx), job)
 	case ctx.Err() != nil && !options.isIDGiven:
 		// the client went away, and nobody knows the job's id: nobody will ask for its answer
-		tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		cancelCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		return errors.Join(ctx.Err(), tenantClient.Cancel(tell, job, "the client went away"))
+		return errors.Join(ctx.Err(), tenantClient.Cancel(cancelCtx, job, "the client went away"))
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case wait.Err() != nil:
+	case waitCtx.Err() != nil:
 		info := infoOf(fault.New(fault.Deadline, "no answer within %s; the job goes on: GET /v1/jobs/%s has its answer", patience, job))
 		return c.writeJSON(http.StatusGatewayTimeout, Answer{
 			Job: job, Digest: digest, Status: StatusPending, Error: &info, Results: []query.Result{},

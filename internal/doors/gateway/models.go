@@ -298,19 +298,19 @@ func (g *Gateway) putModel(c *call) error {
 
 // register registers the model that is the body.
 func (c *call) register() (Model, error) {
-	m, err := parseModel(c.body, c.request.URL.Query().Get("format"), c.gateway.limits.Body)
+	model, err := parseModel(c.body, c.request.URL.Query().Get("format"), c.gateway.limits.Body)
 	if err != nil {
 		return Model{}, badRequest("model: %w", err)
 	}
-	graph, err := wire.NewGraph(m)
+	graph, err := wire.NewGraph(model)
 	if err != nil {
 		return Model{}, badRequest("model: %w", err)
 	}
-	own, err := c.client()
+	tenantClient, err := c.client()
 	if err != nil {
 		return Model{}, err
 	}
-	digest, err := own.PutModel(c.request.Context(), graph)
+	digest, err := tenantClient.PutModel(c.request.Context(), graph)
 	return Model{Digest: digest, Owner: c.caller.Tenant}, err
 }
 
@@ -347,9 +347,9 @@ func (g *Gateway) deleteModel(c *call) error {
 	if c.caller.Tenant != "" {
 		return refuse(http.StatusForbidden, fault.BadInput, "a tenant's key may not remove models")
 	}
-	v, err := g.ownClient.RemoveRegistered(ctx, strings.TrimPrefix(name, "digest:"))
+	removed, err := g.ownClient.RemoveRegistered(ctx, strings.TrimPrefix(name, "digest:"))
 	if err != nil {
 		return err
 	}
-	return c.writeJSON(http.StatusOK, Model{Name: v.Name, Digest: v.Digest, Owner: v.Owner})
+	return c.writeJSON(http.StatusOK, Model{Name: removed.Name, Digest: removed.Digest, Owner: removed.Owner})
 }

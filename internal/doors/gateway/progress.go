@@ -75,13 +75,14 @@ func (b *progressBoard) stop() {
 	}
 }
 
-// add remembers a report. If too many jobs are remembered, those are forgotten that were not heard of for longest.
+// add remembers a report. It keeps two generations of jobs: if the new one is full, it becomes the old one, and the
+// jobs of the old one are forgotten.
 func (b *progressBoard) add(p *wire.Progress) {
 	report := Progress{Stage: p.Stage, Done: p.Done, Total: p.Total, Text: p.Text[:min(len(p.Text), mostText)], Time: p.Time}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	// the job's reports so far, moved to the new generation
+	// The job's reports so far, moved to the new generation, b.jobs, if they are in the old one.
 	reports, ok := b.jobs[p.Job]
 	if !ok {
 		reports = b.old[p.Job]

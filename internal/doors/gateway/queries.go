@@ -21,8 +21,9 @@ type Query struct {
 	Label string `json:"label,omitempty"` // a name for the evidence, which the result repeats
 }
 
-// queriesOf returns the queries as they travel. Errors are bad input. They name the field, and the query if isListed:
-// if the request has a list of queries.
+// queriesOf returns the queries of a request in the form in which they are sent to the workers; a query with events
+// becomes several. Errors are bad input and name the field. isListed says that the request has a list of queries: then
+// errors name the query too.
 func queriesOf(all []Query, isListed bool, labels *factorgraph.Labels) (out []query.Query, err error) {
 	place := func(i int) string {
 		if !isListed {
@@ -30,23 +31,23 @@ func queriesOf(all []Query, isListed bool, labels *factorgraph.Labels) (out []qu
 		}
 		return fmt.Sprintf("queries[%d].", i)
 	}
-	var origins []int // by query that travels, the position of the one in the request that it was made of
+	var origins []int // origins[j] is the position in all of the query that out[j] was made from
 	for i := range all {
-		q := &all[i]
-		made, err := q.Queries(labels, q.Label, len(out))
+		asked := &all[i]
+		sent, err := asked.Queries(labels, asked.Label, len(out))
 		if err != nil {
 			return nil, badRequest("%s%w", place(i), err)
 		}
-		if q.Evid != "" {
-			if q.Evidence != nil || q.Event != nil {
+		if asked.Evid != "" {
+			if asked.Evidence != nil || asked.Event != nil {
 				return nil, badRequest("%sevid: it excludes evidence and event", place(i))
 			}
-			if made[0].Evidence, err = uai.ReadEvidence(strings.NewReader(q.Evid), labels.Domains()); err != nil {
+			if sent[0].Evidence, err = uai.ReadEvidence(strings.NewReader(asked.Evid), labels.Domains()); err != nil {
 				return nil, badRequest("%sevid: %w", place(i), err)
 			}
 		}
-		out = append(out, made...)
-		origins = append(origins, slices.Repeat([]int{i}, len(made))...)
+		out = append(out, sent...)
+		origins = append(origins, slices.Repeat([]int{i}, len(sent))...)
 	}
 
 	// check them; an error names the query of the request, and variables by name

@@ -44,9 +44,9 @@ type crew struct {
 // listen subscribes to the messages of workers.
 func (r *workerRoll) listen(nc *nats.Conn) (err error) {
 	r.sub, err = nc.Subscribe(message.HereSubject, func(m *nats.Msg) {
-		var said message.Here
-		if wire.Decode(m.Data, &said) == nil {
-			r.add(said, time.Now())
+		var report message.Here
+		if wire.Decode(m.Data, &report) == nil {
+			r.add(report, time.Now())
 		}
 	})
 	return fault.Wrap(fault.Infrastructure, err)
@@ -60,13 +60,13 @@ func (r *workerRoll) stop() {
 }
 
 // add adds a worker's message.
-func (r *workerRoll) add(said message.Here, now time.Time) {
+func (r *workerRoll) add(latest message.Here, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := said.Stage + " " + said.Process
+	key := latest.Stage + " " + latest.Process
 	messages, isKnown := r.reports[key]
 	switch {
-	case said.Gone:
+	case latest.Gone:
 		delete(r.reports, key)
 		return
 	case r.reports == nil:
@@ -85,7 +85,7 @@ func (r *workerRoll) add(said message.Here, now time.Time) {
 	if n := len(messages); n > 1 && now.Sub(messages[n-2].arrival) < message.HereEvery/2 {
 		messages = messages[:n-1]
 	}
-	r.reports[key] = append(messages, report{now, said})
+	r.reports[key] = append(messages, report{now, latest})
 }
 
 // dropSilent drops workers that were silent for too long. The caller holds r.mu.
