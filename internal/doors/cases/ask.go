@@ -9,15 +9,15 @@ import (
 
 // Ask submits a job, once there is room for it, and waits for its answer. If nobody serves it, tell is called with the
 // reason; tell may be nil.
-func Ask(ctx context.Context, p Pipeline, m wire.Request, tell func(error)) (*wire.Answer, error) {
-	if err := (&Sweep{}).submit(ctx, p, m); err != nil {
+func Ask(ctx context.Context, pipeline Pipeline, request wire.Request, tell func(error)) (*wire.Answer, error) {
+	if err := (&Sweep{}).submit(ctx, pipeline, request); err != nil {
 		return nil, err
 	}
-	answer, err := p.WaitTelling(ctx, m.Job, tell)
+	answer, err := pipeline.WaitTelling(ctx, request.Job, tell)
 	if err != nil && ctx.Err() != nil { // nobody waits any more
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		cancelCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = p.Cancel(last, m.Job, "interrupted")
+		_ = pipeline.Cancel(cancelCtx, request.Job, "interrupted")
 	}
 	return answer, err
 }

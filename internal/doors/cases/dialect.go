@@ -96,7 +96,7 @@ func hasHeader(text []byte) bool {
 	return false
 }
 
-// newReader returns a reader of rows. Lines without any text are none.
+// newReader returns a reader of rows in this dialect. It skips lines without text.
 func (d dialect) newReader(r io.Reader) *csv.Reader {
 	if d.separator == ' ' {
 		r = tabsAsBlanks{r}

@@ -217,7 +217,7 @@ func (r *Reader) Next() (Case, error) {
 	if err == io.EOF {
 		return Case{}, io.EOF
 	}
-	if r.hasMore = r.most > 0 && r.rows == r.most; r.hasMore {
+	if r.hasMore = r.most > 0 && r.rows == r.most; r.hasMore { // more rows than the limit
 		return Case{}, io.EOF
 	}
 	r.rows++

@@ -57,43 +57,43 @@ func (s *Sweep) Digest(in *Reader) string {
 	return wire.Digest(b)
 }
 
-// Run answers all cases of in. The output is out, or, where j is there, that file, which it goes on
-// with. Rows with an error have it in their last cell; the returned error comes from the input, the
-// output or the pipeline, and the rows written until then are whole.
-func (s *Sweep) Run(ctx context.Context, p Pipeline, in *Reader, out io.Writer, j *Journal) (Done, error) {
+// Run answers all cases of rows. It writes to out or, if there is a journal, to its file, in which it goes on with an
+// unfinished run. A row with an error has it in its last cell. The returned error comes from the input, the output or
+// the pipeline, and the rows written until then are whole.
+func (s *Sweep) Run(ctx context.Context, pipeline Pipeline, rows *Reader, out io.Writer, journal *Journal) (Done, error) {
 	// ln Z without evidence, which all rows need
-	lnZ0, err := s.lnZWithoutEvidence(ctx, p)
+	lnZ0, err := s.lnZWithoutEvidence(ctx, pipeline)
 	if err != nil {
 		return Done{}, err
 	}
-	if j != nil {
-		out = j
+	if journal != nil {
+		out = journal
 	}
 
 	// the header
-	r := &sweepRun{Sweep: s, pipeline: p, in: in, journal: j, order: make(chan *batch, atOnce)}
-	r.table = newTable(out, s.Labels, s.Targets, s.Domains, in.IDs(), lnZ0)
-	header := r.table.header()
+	run := &sweepRun{Sweep: s, pipeline: pipeline, in: rows, journal: journal, order: make(chan *batch, atOnce)}
+	run.table = newTable(out, s.Labels, s.Targets, s.Domains, rows.IDs(), lnZ0)
+	header := run.table.header()
 	hasHeader := false
-	if j != nil {
-		if hasHeader, err = j.beginRows(header); err != nil {
+	if journal != nil {
+		if hasHeader, err = journal.beginRows(header); err != nil {
 			return Done{}, err
 		}
 	}
 	if !hasHeader {
-		if err := r.table.writeRow(header); err != nil {
+		if err := run.table.writeRow(header); err != nil {
 			return Done{}, err
 		}
 	}
 
 	// the rows
-	if err := r.answerAll(ctx); err != nil {
-		return r.done, err
+	if err := run.answerAll(ctx); err != nil {
+		return run.done, err
 	}
-	if j != nil {
-		return r.done, j.finish()
+	if journal != nil {
+		return run.done, journal.finish()
 	}
-	return r.done, nil
+	return run.done, nil
 }
 
 // lnZWithoutEvidence returns ln Z of the model without evidence: P(evidence) is Z under the evidence divided by that Z.
@@ -290,20 +290,20 @@ func (r *sweepRun) writeBatch(b *batch) error {
 
 // askBatch asks a batch as one job, and sets its results. An error of a query is in its result. An error for which the
 // service is to blame is returned.
-func (s *Sweep) askBatch(ctx context.Context, p Pipeline, b *batch, name string) error {
+func (s *Sweep) askBatch(ctx context.Context, pipeline Pipeline, b *batch, name string) error {
 	// submit the job, and wait for its answer
-	m := s.Request
-	m.Job += "-" + name
-	m.Queries = b.queries
-	if err := s.submit(ctx, p, m); err != nil {
+	request := s.Request
+	request.Job += "-" + name
+	request.Queries = b.queries
+	if err := s.submit(ctx, pipeline, request); err != nil {
 		return err
 	}
-	answer, err := p.WaitTelling(ctx, m.Job, s.Tell)
+	answer, err := pipeline.WaitTelling(ctx, request.Job, s.Tell)
 	if err != nil {
 		if ctx.Err() != nil { // nobody waits any more
-			tell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			cancelCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
-			_ = p.Cancel(tell, m.Job, "interrupted")
+			_ = pipeline.Cancel(cancelCtx, request.Job, "interrupted")
 		}
 		return err
 	}
@@ -314,7 +314,7 @@ func (s *Sweep) askBatch(ctx context.Context, p Pipeline, b *batch, name string)
 		return nil
 	}
 	if answer.Error == nil {
-		return fault.New(fault.Internal, "job %s: %d results of %d queries", m.Job, len(answer.Results), len(b.queries))
+		return fault.New(fault.Internal, "job %s: %d results of %d queries", request.Job, len(answer.Results), len(b.queries))
 	}
 	switch answer.Error.Code {
 	case fault.BadInput, fault.Unsupported, fault.OverBudget, fault.FailedEstimate, fault.Deadline:
@@ -323,7 +323,7 @@ func (s *Sweep) askBatch(ctx context.Context, p Pipeline, b *batch, name string)
 		}
 		return nil
 	}
-	return fault.New(answer.Error.Code, "job %s: %s (%s)", m.Job, answer.Error.Message, answer.Error.Stage)
+	return fault.New(answer.Error.Code, "job %s: %s (%s)", request.Job, answer.Error.Message, answer.Error.Stage)
 }
 
 // mayPass reports whether an error of the server may be gone in a moment.
@@ -333,10 +333,10 @@ func mayPass(err error) bool {
 
 // submit stores a job. As long as there is no room for it, it tries again; if the server is away for a moment, a few
 // times.
-func (s *Sweep) submit(ctx context.Context, p Pipeline, m wire.Request) error {
+func (s *Sweep) submit(ctx context.Context, pipeline Pipeline, request wire.Request) error {
 	pause := 20 * time.Millisecond
 	for failed := 0; ; {
-		_, err := p.Submit(ctx, m)
+		_, err := pipeline.Submit(ctx, request)
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return err

@@ -145,32 +145,32 @@ func (p *dne) readTable(e *field, scope []int) {
 	if t == nil {
 		return
 	}
-	v, n := scope[len(scope)-1], 0 // the node; the number of entries so far
-	place := "the table of node " + p.nameOf(v)
+	node, filled := scope[len(scope)-1], 0 // the node; the number of entries so far
+	place := "the table of node " + p.nameOf(node)
 	p.forEachItem(e, func(offset int, word string) {
 		size := 1 // entries that the word stands for
 		if strings.HasPrefix(word, "#") {
-			size = p.m.Domains[v]
+			size = p.m.Domains[node]
 		}
 		switch {
-		case n+size > len(t.Data):
+		case filled+size > len(t.Data):
 			p.fail(offset, uai.ErrModel, "%s: more than %d numbers", place, len(t.Data))
 			return
-		case size > 1 && n%size != 0:
+		case size > 1 && filled%size != 0:
 			p.fail(offset, uai.ErrModel, "%s: %s within a row", place, quote(word))
 			return
 		case strings.HasPrefix(word, "#"):
-			if x := p.stateIndex(offset, v, word, nil); p.err == nil {
-				t.Data[n+x] = 1
+			if x := p.stateIndex(offset, node, word, nil); p.err == nil {
+				t.Data[filled+x] = 1
 			}
 		case strings.EqualFold(word, "@imposs"): // 0, as the entry is already
 		default:
-			t.Data[n] = p.parseNumber(offset, word, place)
+			t.Data[filled] = p.parseNumber(offset, word, place)
 		}
-		n += size
+		filled += size
 	})
-	if n < len(t.Data) {
-		p.fail(e.offset, uai.ErrModel, "%s: %d numbers, %d are needed", place, n, len(t.Data))
+	if filled < len(t.Data) {
+		p.fail(e.offset, uai.ErrModel, "%s: %d numbers, %d are needed", place, filled, len(t.Data))
 	}
 }
 

@@ -14,22 +14,22 @@ import (
 // The table is a sum of boxes if these need fewer numbers than all entries, as conjunctions, thresholds and maxima of
 // many parents do. A box is a product of sets of states, one set for each parent, on which the function is constant.
 func functionTable(shape, values []int) tensor.Tensor {
-	// as boxes: a weight and a vector for each variable
+	// as boxes: each has a weight and boxNumbers numbers in its vectors, and all boxes fewer than the table has entries
 	parents, d := shape[:len(shape)-1], shape[len(shape)-1] // numbers of states
-	width := d
+	boxNumbers := d
 	for _, n := range parents {
-		width += n
+		boxNumbers += n
 	}
 	size := len(values) * d
-	b := &boxes{shape: shape, width: width, mostBoxes: (size - 1) / (width + 1)}
+	b := &boxes{shape: shape, width: boxNumbers, mostBoxes: (size - 1) / (boxNumbers + 1)}
 	for _, n := range parents {
 		b.sides = append(b.sides, slices.Repeat([]bool{true}, n))
 	}
-	all := make([]int, len(parents))
-	for k := range all {
-		all[k] = k
+	allParents := make([]int, len(parents))
+	for k := range allParents {
+		allParents[k] = k
 	}
-	if b.split(all, parents, values) {
+	if b.split(allParents, parents, values) {
 		return b.asCP()
 	}
 

@@ -18,7 +18,8 @@ func (p *network) readLabels(end byte, n int, isKnown func(k int, name string) b
 	start := p.offset
 	list, ok = p.readPlainLabels(end, n)
 	plainErr, plainEnd := p.err, p.offset
-	if plainErr == nil && ok && allKnown(list, isKnown) || errors.Is(plainErr, uai.ErrLimit) {
+	areWordsKnown := plainErr == nil && ok && allKnown(list, isKnown)
+	if areWordsKnown || errors.Is(plainErr, uai.ErrLimit) {
 		return list, true
 	}
 
@@ -28,7 +29,7 @@ func (p *network) readLabels(end byte, n int, isKnown func(k int, name string) b
 	switch {
 	case p.err == nil && len(intervals) == n && allKnown(intervals, isKnown):
 		return intervals, true
-	case p.err == nil && plainErr != nil:
+	case p.err == nil && plainErr != nil: // as intervals it can be read at least
 		return intervals, len(intervals) == n
 	}
 

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/basetensor/basetensor/internal/base/decimal"
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -227,11 +228,15 @@ func (w *networkWriter) writeDistributions(names []string, root, end string, sta
 		w.WriteString(" {\n")
 		w.forEachRow(j, func(row []float64, values []int) {
 			w.WriteString("  ")
+			states := make([]string, len(values))
 			for k, x := range values {
-				w.WriteString([]string{"(", ", "}[min(k, 1)])
-				w.WriteString(stateText(w.parents(j)[k], x))
+				states[k] = stateText(w.parents(j)[k], x)
 			}
-			w.WriteString([]string{root, end}[min(len(values), 1)])
+			if len(states) == 0 {
+				w.WriteString(root)
+			} else {
+				w.WriteString("(" + strings.Join(states, ", ") + end)
+			}
 			w.writeNumbers(row, ", ")
 			w.WriteString(";\n")
 		})

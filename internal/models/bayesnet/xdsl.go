@@ -52,7 +52,7 @@ func (p *xdsl) readExtensions() {
 		offset := int(d.InputOffset())
 		token, err := d.Token()
 		if err != nil {
-			return // elements has read the text to its end before
+			return // forEachElement has read the text to its end before
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
@@ -324,11 +324,11 @@ func WriteXDSL(to io.Writer, m *factorgraph.Model) error {
 			fmt.Fprintf(w, "      <state id=\"%s\"%s />\n", state, w.realNameAttribute(state, w.states[v][x]))
 		}
 		if parents := w.parents(j); len(parents) > 0 {
-			w.WriteString("      <parents>")
+			parentIDs := make([]string, len(parents))
 			for k, p := range parents {
-				fmt.Fprintf(w, "%s%s", []string{"", " "}[min(k, 1)], ids[p])
+				parentIDs[k] = ids[p]
 			}
-			w.WriteString("</parents>\n")
+			fmt.Fprintf(w, "      <parents>%s</parents>\n", strings.Join(parentIDs, " "))
 		}
 		w.WriteString("      <probabilities>")
 		w.writeNumbers(w.tables[j].Data, " ")

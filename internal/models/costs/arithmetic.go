@@ -50,13 +50,15 @@ func (n *network) addFormula(title, kind string, scope []int, parameters []float
 	for i := range t.Data {
 		x, y := float64(i/t.Shape[1]), float64(i%t.Shape[1]) // entry i has the values x and y, y fastest
 		if kind == disjunction {
-			if x < y+parameters[1] && y < x+parameters[0] {
-				t.Data[i] = parameters[2]
+			distanceY, distanceX, cost := parameters[0], parameters[1], parameters[2]
+			if isTooClose := x < y+distanceX && y < x+distanceY; isTooClose {
+				t.Data[i] = cost
 			}
 			continue
 		}
-		violation := comparisons[kind](y + parameters[0] - x)
-		if t.Data[i] = max(violation, 0); violation > parameters[1] {
+		constant, mostAllowed := parameters[0], parameters[1]
+		violation := comparisons[kind](y + constant - x)
+		if t.Data[i] = max(violation, 0); violation > mostAllowed {
 			t.Data[i] = math.Inf(1)
 		}
 	}
