@@ -26,7 +26,7 @@ type restoreCmd struct {
 	natsFlag
 }
 
-// Run writes the copy. A file is there only once it is whole.
+// Run writes a copy of the streams' content. If it goes to a file, that is there only once it is whole.
 func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withOperator(ctx, "btn-backup", nil, func(b *bus.Bus) error {
 		var n backup.Counts
@@ -56,7 +56,7 @@ func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
 	})
 }
 
-// Run stores the content of the file. It needs no keys, since the signatures of answers are in the file.
+// Run stores the content of a copy in the streams. It needs no keys, since the signatures of answers are in the copy.
 func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
 	in, _, err := t.Stream(ctx, c.File)
 	if err != nil {
@@ -82,7 +82,7 @@ type forgetCmd struct {
 	auditFlag
 }
 
-// Run erases it and prints its size.
+// Run erases all that the streams have of a tenant, and prints how much it was.
 func (c *forgetCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withOperator(ctx, "btn-forget", nil, func(b *bus.Bus) error {
 		var f bus.Forgotten

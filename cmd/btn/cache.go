@@ -92,7 +92,8 @@ func newEntry(e cache.Entry) entry {
 	return entry{Key: e.Key, Kind: e.Kind, Bytes: e.Bytes, TTLSeconds: seconds(e.TTL), IdleSeconds: seconds(e.Idle)}
 }
 
-// Run prints a line per entry, and on standard error the sums by kind. Of circuits, values that are gone, broken or elsewhere are left out.
+// Run prints a line for each entry of the cache, and on standard error the sums by kind. With --circuits it prints the
+// circuits alone, and leaves out entries that are gone, broken, or stored elsewhere.
 func (c *cacheLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	store, err := c.open()
 	if err != nil {
@@ -187,7 +188,7 @@ type cacheShowCmd struct {
 	redisFlag
 }
 
-// Run prints the entry as indented JSON.
+// Run prints an entry of the cache as indented JSON.
 func (c *cacheShowCmd) Run(ctx context.Context, t *console.Terminal) error {
 	store, err := c.open()
 	if err != nil {
@@ -223,7 +224,7 @@ func (c *cacheRmCmd) Validate() error {
 	return nil
 }
 
-// Run removes entries and prints their number.
+// Run removes entries of the cache, by their prefix or their model, and prints how many.
 func (c *cacheRmCmd) Run(ctx context.Context, t *console.Terminal) error {
 	store, err := c.open()
 	if err != nil {

@@ -19,7 +19,7 @@ type convertCmd struct {
 	To    string `help:"Format to write. Without it the ending of the file says it." placeholder:"FORMAT"`
 }
 
-// Run converts. A file that is there already is replaced once all of the new one is written.
+// Run writes a model file in another format. A file of that name is replaced once all of the new one is written.
 func (c *convertCmd) Run(ctx context.Context, t *console.Terminal) error {
 	from, to, err := c.formats()
 	if err != nil {

@@ -88,7 +88,7 @@ type dlqReplayCmd struct {
 	auditFlag
 }
 
-// Run starts the job again.
+// Run starts a job again that was given up.
 func (c *dlqReplayCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
 		err := c.runAudited(c.serverFlags, telemetry.ActReplay, c.Job, func() error { return remote.Replay(ctx, c.Job) })

@@ -110,7 +110,7 @@ type gatewayCmd struct {
 	Listen       string `help:"Address to listen on: HOST:PORT, :PORT for all of this machine's." default:"127.0.0.1:8080" placeholder:"ADDR"`
 }
 
-// Run serves until it is interrupted.
+// Run serves HTTP until it is interrupted.
 func (c *gatewayCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	if err := c.checkOpen(c.Listen); err != nil {

@@ -191,7 +191,8 @@ func (c *latentCmd) Run(t *console.Terminal) error {
 	}.Model())
 }
 
-// writer returns a function that writes a model in the form of an encoder, or returns the error of its making.
+// writer returns a function that writes a model with an encoder. If the function is given the error of making the model
+// instead, it returns that as bad input.
 func (d *destination) writer(
 	t *console.Terminal, encode func(io.Writer, *factorgraph.Model) error,
 ) func(*factorgraph.Model, error) error {

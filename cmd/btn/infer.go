@@ -83,14 +83,14 @@ type answering struct {
 	Bits    bool `help:"Logarithms to the base 2, in bits, and not natural ones." group:"output"`
 	placeFlags
 
-	needs     string             // as of the printer
-	csv       bool               // samples as a CSV file
-	top       int                // observations that are ranked; 0: as many as usual
-	names     query.Names        // of the model
-	isBayes   bool               // Z is P(evidence)
-	formula   *factorgraph.Model // the model, if it is one
-	unasked   bool               // no query is about variables: posteriors are shown where they are cheap
-	asksPrior bool               // the last query has no evidence, for comparison
+	needs        string             // what there is none of if the evidence is impossible, as in the printer
+	csv          bool               // whether samples are written as a CSV file
+	top          int                // observations that are ranked; 0: as many as usual
+	names        query.Names        // of the model
+	isBayes      bool               // whether Z is P(evidence)
+	formula      *factorgraph.Model // the model if it is a formula; else nil
+	showsUnasked bool               // whether posteriors that nobody asked for are shown if they are cheap: no query is about variables
+	asksPrior    bool               // whether the last query has no evidence, and is asked for comparison
 }
 
 // run answers the questions and prints one result per query.
@@ -119,7 +119,7 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 	}
 
 	// print it
-	p.queries, p.labels, p.actions, p.unasked = queries, c.labels, ask.actions, c.unasked
+	p.queries, p.labels, p.actions, p.showsUnasked = queries, c.labels, ask.actions, c.showsUnasked
 	if c.asksPrior {
 		p.prior, results = &results[len(results)-1], results[:len(results)-1]
 	}

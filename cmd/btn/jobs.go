@@ -120,7 +120,7 @@ type submitCmd struct {
 // Validate refuses questions that exclude each other; kong calls it.
 func (c *submitCmd) Validate() error { return c.validate(&c.requestFlags) }
 
-// Run submits and prints the job's id.
+// Run submits the job and prints its id.
 func (c *submitCmd) Run(ctx context.Context, t *console.Terminal) error {
 	m, queries, err := c.load(ctx, t, c.natsFlag, c.question())
 	if err != nil {
@@ -254,7 +254,7 @@ type cancelCmd struct {
 	Reason string `help:"Why, for the answer." default:"cancelled by a person"`
 }
 
-// Run cancels and prints how the job ended: a job that had its answer keeps it.
+// Run cancels the job and prints how it ended: a job that had its answer keeps it.
 func (c *cancelCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
 		err := c.runAudited(c.serverFlags, telemetry.ActCancel, c.Job, func() error { return remote.Cancel(ctx, c.Job, c.Reason) })

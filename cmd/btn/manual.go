@@ -85,7 +85,7 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"${completion_shell}"`
 }
 
-// Run prints the script.
+// Run prints the script by which a shell completes commands.
 func (c *completionCmd) Run(t *console.Terminal) error {
 	p, err := newParser(t)
 	if err != nil {

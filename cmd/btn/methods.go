@@ -40,7 +40,7 @@ var methodHelps = []method{
 	{query.MethodSymmetryCP, "the learned decomposition"},
 }
 
-// Run prints them.
+// Run prints the methods, then the settings of --set.
 func (c *methodsCmd) Run(t *console.Terminal) error {
 	w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "--method\t")

@@ -42,7 +42,7 @@ type modelPutCmd struct {
 	auditFlag
 }
 
-// Run registers and prints the digest.
+// Run registers a model, under a name if one is given, and prints its digest.
 func (c *modelPutCmd) Run(ctx context.Context, t *console.Terminal) error {
 	m, err := console.LoadModel(t.Opener(ctx), c.File)
 	if err != nil {

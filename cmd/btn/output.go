@@ -17,25 +17,25 @@ import (
 
 // printer writes the results of one job in the form the user asked for.
 type printer struct {
-	out     io.Writer
-	model   string              // the name of the model
-	job     string              // the job that was watched, whose model has no name; else empty
-	json    bool                // whether results are JSON
-	uai     bool                // whether results are solution files
-	csv     bool                // whether results are samples in a CSV file
-	verbose bool                // whether it says how the answer was found, of a model with names; of others it always does
-	bits    bool                // whether logarithms are to the base 2
-	top     int                 // how many observations are ranked; 0: mostRanked
-	needs   string              // what there is none of if the evidence is impossible, which is a failure; empty: P = 0 is an answer
-	names   query.Names         // of the model
-	labels  *factorgraph.Labels // of the model
-	isBayes bool                // whether Z is P(evidence)
-	formula *factorgraph.Model  // the model if it is a formula, whose Z is a count and whose evidence is literals; else nil
-	actions []string            // the names of the actions of --utility
-	queries []query.Query       // one per result; nil: the request is not known
-	unasked bool                // whether no query is about variables
-	prior   *query.Result       // the result without evidence, for comparison; nil: none
-	results []query.Result      // all results of the job
+	out          io.Writer
+	model        string              // the name of the model
+	job          string              // the job that was watched, whose model has no name; else empty
+	json         bool                // whether results are JSON
+	uai          bool                // whether results are solution files
+	csv          bool                // whether results are samples in a CSV file
+	verbose      bool                // whether it says how the answer was found, of a model with names; of others it always does
+	bits         bool                // whether logarithms are to the base 2
+	top          int                 // how many observations are ranked; 0: mostRanked
+	needs        string              // what there is none of if the evidence is impossible, which is a failure; empty: P = 0 is an answer
+	names        query.Names         // of the model
+	labels       *factorgraph.Labels // of the model
+	isBayes      bool                // whether Z is P(evidence)
+	formula      *factorgraph.Model  // the model if it is a formula, whose Z is a count and whose evidence is literals; else nil
+	actions      []string            // the names of the actions of --utility
+	queries      []query.Query       // one per result; nil: the request is not known
+	showsUnasked bool                // whether posteriors that nobody asked for are shown: no query is about variables
+	prior        *query.Result       // the result without evidence, for comparison; nil: none
+	results      []query.Result      // all results of the job
 }
 
 // printAll writes every result. Errors and warnings for which the form of the output has no place go to say. The exit
@@ -140,7 +140,7 @@ func (p *printer) writeText(r *query.Result) error {
 	}
 
 	// the answers to further questions
-	if p.unasked {
+	if p.showsUnasked {
 		p.writePosteriors(&b, r)
 	}
 	for _, write := range textWriters {

@@ -46,8 +46,9 @@ func (c *answering) addMarginals(ctx context.Context, m *factorgraph.Model, quer
 	// add marginals
 	isSmall := len(m.Domains) <= fewVariables
 	hasDefaultFlags := c.Method == string(query.MethodAuto) && !c.set.NoExact && c.Budget == nil && c.Deadline == 0
-	c.unasked = !dimacs.IsFormula(m)
-	if isSmall && hasDefaultFlags || (isSmall || hasEvidence) && c.isExactIfCheap() && isCheap(ctx, m) {
+	c.showsUnasked = !dimacs.IsFormula(m)
+	isOfUse := isSmall || hasEvidence
+	if isSmall && hasDefaultFlags || isOfUse && c.isExactIfCheap() && isCheap(ctx, m) {
 		for i := range queries {
 			queries[i].Marginals = queries[i].Over == 0 && (isSmall || !queries[i].Evidence.IsEmpty())
 		}

@@ -123,14 +123,15 @@ func (r *workFlags) flops() float64 {
 	return r.Budget.Seconds() * policy.Rate
 }
 
-// slack is the factor by which a job may exceed its budget: a budget is a prediction, and machines have other work.
+// budgetSlack is the factor by which a job may exceed its budget: a budget is a prediction, and machines have other
+// work.
 const budgetSlack = 1.2
 
 // leastDeadline is the least time that a job with a budget has once its model is read, beside that of a first value: the servers start
 // within it, and budgets are of work.
 const leastDeadline = time.Second
 
-// A job with a budget and no deadline has up to patient budgets on a busy machine or for a large model, because its stages are slowed like
+// A job with a budget and no deadline has up to mostBudgets budgets on a busy machine or for a large model, because its stages are slowed like
 // the start of the command. It has startsFor times the delay of the start beyond usualStart, or the budget times the ratio of wall time to
 // processor time of the start, whichever is longer.
 // Measured: commands begin within 70 to 100 ms on an idle machine, within 300 ms beside eight busy loops on two processors.
@@ -177,18 +178,21 @@ func (r *workFlags) remaining(since time.Time) (time.Duration, error) {
 	return remaining, nil
 }
 
-// jobEnd returns the time from the start of the command to the end of the job, given the wall time and the processor
-// time that are used so far.
+// jobEnd returns the time from the start of the command to the end of the job. elapsed and used are the wall time and
+// the processor time so far.
+//
+// Without a deadline the job gets more time if the machine is busy: the largest of the implied deadline, startsFor
+// times the delay of the start, and the budget times the slowness; but at most mostBudgets budgets for the latter two.
 func (r *workFlags) jobEnd(elapsed, used time.Duration) time.Duration {
 	deadline := r.deadline()
 	if r.Deadline != 0 {
 		return deadline
 	}
-	extended := startsFor * (elapsed - usualStart)
+	extendedEnd := startsFor * (elapsed - usualStart)
 	if slow := slowness(elapsed, used); slow > busyRatio {
-		extended = max(extended, time.Duration(min(slow, mostBudgets)*float64(*r.Budget)))
+		extendedEnd = max(extendedEnd, time.Duration(min(slow, mostBudgets)*float64(*r.Budget)))
 	}
-	return max(deadline, min(extended, mostBudgets**r.Budget))
+	return max(deadline, min(extendedEnd, mostBudgets**r.Budget))
 }
 
 // leastTime returns how long a job with a budget may take at least once its model is read. slow is the slowness of the

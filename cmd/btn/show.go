@@ -47,7 +47,7 @@ func (c *showCmd) Validate() error {
 	return nil
 }
 
-// Run prints the model.
+// Run prints the model, or one of its variables.
 func (c *showCmd) Run(ctx context.Context, t *console.Terminal) error {
 	m, err := c.loadModel(ctx, t.Opener(ctx), natsFlag{serverFlags: serverFlags{c.NATS, c.AsNATS}})
 	if err != nil {
@@ -201,8 +201,9 @@ func (g *graph) parents(v int) []int {
 // child returns the variable of a Bayesian network whose table a factor is.
 func (g *graph) child(factor int) int { return g.model.Factors[factor].Scope[g.nodes[factor]] }
 
-// neighbours returns the variables that are in a factor with this one, in increasing order.
+// neighbours returns the other variables of the factors over v, in increasing order.
 func (g *graph) neighbours(v int) []int {
+	// listed[w] is v + 1 if w is in the list already, or is v itself.
 	var list []int
 	g.listed[v] = v + 1
 	for _, i := range g.factors[v] {

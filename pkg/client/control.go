@@ -11,16 +11,16 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Watch calls f with the job's progress until stop is called. Progress is for people: some may be
-// lost. f is called from one goroutine at a time.
-func (c *Client) Watch(job string, f func(wire.Progress)) (stop func(), err error) {
+// Watch calls receive with the job's progress until stop is called. Progress is for people: some may
+// be lost. receive is called from one goroutine at a time.
+func (c *Client) Watch(job string, receive func(wire.Progress)) (stop func(), err error) {
 	if err := c.checkJob(job); err != nil {
 		return nil, err
 	}
 	sub, err := c.nc.Subscribe(wire.ProgressSubject(job), func(m *nats.Msg) {
 		var p wire.Progress
 		if wire.Decode(m.Data, &p) == nil {
-			f(p)
+			receive(p)
 		}
 	})
 	if err != nil {

@@ -93,7 +93,7 @@ func (c *Client) inferOnce(ctx context.Context, request *wire.Request, digest st
 		return nil, fmt.Errorf("client: request for job %s: %w", request.Job, ctx.Err())
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil, fault.New(
-			fault.Infrastructure, "client: no reparam-worker offers %s: %w", message.InferSubject(message.Owner(request.Job)), err,
+			fault.Infrastructure, "client: no reparam-worker offers %s: %w", message.InferSubject(owner), err,
 		)
 	case err != nil:
 		return nil, fault.New(
@@ -106,7 +106,7 @@ func (c *Client) inferOnce(ctx context.Context, request *wire.Request, digest st
 		return nil, err
 	}
 	delete(reply.Header, wire.HeaderSum) // of the reply, not of the answer in it
-	data, err := c.bus.Blobs.Payload(ctx, message.Owner(request.Job), reply.Header, reply.Data)
+	data, err := c.bus.Blobs.Payload(ctx, owner, reply.Header, reply.Data)
 	if err != nil {
 		return nil, err
 	}

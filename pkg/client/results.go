@@ -21,18 +21,19 @@ const (
 // flushTimeout is how long the server is given to take the subscription.
 const flushTimeout = 10 * time.Second
 
-// Results calls f with every answer from now on whose job is wanted (nil: all), until stop is
-// called: one subscription in place of one per job. An answer that cannot be read comes as the
-// error, with its job's id. f is called from one goroutine at a time. Answers may be lost with the
-// connection, or if f is slow: ask Answer for those that do not come.
+// Results calls receive with every answer that comes from now on until stop is called, if isWanted is
+// true for its job (nil: for every job). It takes one subscription in place of one per job. An answer
+// that cannot be read comes as the error, with its job's id. receive is called from one goroutine at a
+// time. Answers may be lost with the connection, or if receive is slow: ask Answer for those that do
+// not come.
 //
 // It listens to the republished answers and never to the answers' own subjects, where refused ones
 // pass too. When it returns the server knows of the subscription: no answer to a job submitted
 // later is missed.
 func (c *Client) Results(
 	ctx context.Context,
-	wanted func(job string) bool,
-	f func(job string, a *wire.Answer, err error),
+	isWanted func(job string) bool,
+	receive func(job string, a *wire.Answer, err error),
 ) (stop func(), err error) {
 	prefixLength := len(wire.DoneSubject(""))
 	filter := message.Filter(message.KindDone)
@@ -41,8 +42,7 @@ func (c *Client) Results(
 	}
 	sub, err := c.nc.Subscribe(filter, func(m *nats.Msg) {
 		job := m.Subject[min(prefixLength, len(m.Subject)):]
-		isWanted := wanted == nil || wire.ValidJob(job) && wanted(job)
-		if !wire.ValidJob(job) || !isWanted {
+		if !wire.ValidJob(job) || isWanted != nil && !isWanted(job) {
 			return
 		}
 		if !c.bus.Signer.Genuine(wire.AnswerSubject(job), m.Header, m.Data) {
@@ -50,11 +50,11 @@ func (c *Client) Results(
 		}
 		data, err := c.bus.Blobs.Payload(ctx, message.Owner(job), m.Header, m.Data)
 		if err != nil {
-			f(job, nil, err)
+			receive(job, nil, err)
 			return
 		}
 		a, err := decodeAnswer(data)
-		f(job, a, err)
+		receive(job, a, err)
 	})
 
 	// once the server knows of it

@@ -79,9 +79,10 @@ func (q *waitWatcher) look(ctx context.Context) error {
 	return nil
 }
 
-// noteLane takes the result of bus.Conn.CheckLane, which is nil if the lane is served, and tells a reason that has
-// lasted for several looks. nobody is true if no lane of a stage is served: then fewer looks are enough.
-func (q *waitWatcher) noteLane(nobody bool, err error) {
+// noteLane takes the result of bus.Conn.CheckLane: err is nil if the lane is served, and isStageUnserved is true if no
+// lane of a stage is. It tells a reason that has lasted for several looks; if a stage is not served at all, fewer looks
+// are enough.
+func (q *waitWatcher) noteLane(isStageUnserved bool, err error) {
 	if err == nil {
 		q.looksUnserved = 0
 		return
@@ -91,7 +92,7 @@ func (q *waitWatcher) noteLane(nobody bool, err error) {
 		q.looksUnserved = 0
 	}
 	q.looksUnserved++
-	hasLasted := nobody && q.looksUnserved >= stageLooks || q.looksUnserved >= laneLooks
+	hasLasted := isStageUnserved && q.looksUnserved >= stageLooks || q.looksUnserved >= laneLooks
 	if hasLasted && q.told != err.Error() {
 		q.told = err.Error()
 		q.tell(err)

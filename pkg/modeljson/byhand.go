@@ -105,8 +105,9 @@ func (t *table) MarshalJSON() ([]byte, error) { return json.Marshal(decimal.Floa
 // UnmarshalJSON reads numbers, all of them in the same number of lists. It keeps a mistake, since only the caller can
 // say in which factor it is.
 func (t *table) UnmarshalJSON(data []byte) error {
+	// Open lists are a stack: open[d] is the number of items so far of the list at depth d, and counts[d] that of complete lists there.
 	t.values = []float64{}
-	var open []int // per list that is open, the outermost first, the number of its items so far
+	var open []int
 	for i := 0; i < len(data) && t.mistake == ""; i++ {
 		switch c := data[i]; c {
 		case ' ', '\n', '\t', '\r', ',':
@@ -118,7 +119,7 @@ func (t *table) UnmarshalJSON(data []byte) error {
 		case ']':
 			t.closeList(len(open)-1, open[len(open)-1])
 			open = open[:len(open)-1]
-		default:
+		default: // a number
 			length := bytes.IndexAny(data[i:], " \n\t\r,]}")
 			v, err := strconv.ParseFloat(string(data[i:i+max(length, 0)]), 64)
 			if errors.Is(err, strconv.ErrRange) {

@@ -29,10 +29,11 @@ func scanQuickly(data []byte) (places, bool) {
 	started := false
 	for {
 		w.skipBlanks()
+		hasEnded := started && len(w.stack) == 1 // whether the document is complete
 		if w.offset == len(data) {
-			return w.found, started && len(w.stack) == 1
+			return w.found, hasEnded
 		}
-		if started && len(w.stack) == 1 || !w.readToken() || len(w.stack) > maxDepth {
+		if hasEnded || !w.readToken() || len(w.stack) > maxDepth {
 			return places{}, false
 		}
 		started = true

@@ -49,8 +49,9 @@ func scan(data []byte) (found places, err error) {
 	d.UseNumber()
 	stack := []container{{depth: -1}}
 	for started := false; ; started = true {
+		hasEnded := started && len(stack) == 1 // whether the document is complete
 		token, err := d.Token()
-		if errors.Is(err, io.EOF) && started && len(stack) == 1 {
+		if errors.Is(err, io.EOF) && hasEnded {
 			return found, nil
 		}
 		if err != nil {
@@ -59,7 +60,7 @@ func scan(data []byte) (found places, err error) {
 
 		// the end of the document, and numbers
 		at := int(d.InputOffset()) - 1 // the last byte of the token
-		if started && len(stack) == 1 {
+		if hasEnded {
 			if token == json.Delim('{') {
 				return found, modelError("%s: a second model begins here, and a file has one", positionText(data, at))
 			}

@@ -25,6 +25,7 @@ func Write(w io.Writer, m *factorgraph.Model) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("uai: %w", err)
 	}
+
 	// all factors as tables
 	tables := make([]*tensor.Dense, len(m.Factors))
 	for j, f := range m.Factors {

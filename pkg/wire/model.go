@@ -230,9 +230,9 @@ func NewRequest(m *factorgraph.Model, queries ...query.Query) (Request, error) {
 	return Request{Model: body, Queries: queries}, nil
 }
 
-// checkFactor checks a factor against the domains. last[i] is the mark of the last factor that has variable i; mark is
-// this factor's own, by which a variable that is there twice shows.
-func checkFactor(f *factorgraph.Factor, domains, last []int, mark int) error {
+// checkFactor checks a factor against the domains. lastMark[i] is the mark of the last factor that has variable i, and
+// mark is that of this factor: a variable that has this mark already is there twice.
+func checkFactor(f *factorgraph.Factor, domains, lastMark []int, mark int) error {
 	if err := tensor.Validate(f.Table); err != nil {
 		return codec.Under("table", fmt.Errorf("%w: %w", codec.ErrInvalid, err))
 	}
@@ -244,12 +244,12 @@ func checkFactor(f *factorgraph.Factor, domains, last []int, mark int) error {
 		switch {
 		case i < 0 || i >= len(domains):
 			return codec.Invalid("scope", "variable %d of %d", i, len(domains))
-		case last[i] == mark:
+		case lastMark[i] == mark:
 			return codec.Invalid("scope", "variable %d twice", i)
 		case shape[p] != domains[i]:
 			return codec.Invalid("table", "mode %d has %d values, variable %d has %d", p, shape[p], i, domains[i])
 		}
-		last[i] = mark
+		lastMark[i] = mark
 	}
 	return nil
 }

@@ -44,11 +44,13 @@ type Settings struct {
 }
 
 // Write makes the missing keys of a folder: an nkey seed for every role and tenant, and the keys that sign messages and
-// answers. Existing keys stay, so that more tenants can be added. It rewrites all users' settings, the public keys of
-// answers, and the server's accounts. The settings name files in the folder at, their place on the machines; "" is dir.
-// Only their owner can read seeds and secret keys: a file that everybody may read is an error, and so are two tenants whose names
-// differ in upper and lower case only. Write returns the names of the new users.
-func Write(dir, at string, tenants []string, limits Limits) (fresh []string, err error) {
+// answers. It returns the names of the new users. Existing keys stay, so that more tenants can be added. It rewrites
+// all users' settings, the public keys of answers, and the server's accounts.
+//
+// The settings name files in target, the folder's place on the machines where they are used; "" is dir. Only their
+// owner can read seeds and secret keys: a file that everybody may read is an error, and so are two tenants whose names
+// differ in upper and lower case only.
+func Write(dir, target string, tenants []string, limits Limits) (newUsers []string, err error) {
 	// check the arguments
 	for _, tenant := range tenants {
 		if !form.IsOwner(tenant) || Reserved(tenant) {
@@ -63,37 +65,37 @@ func Write(dir, at string, tenants []string, limits Limits) (fresh []string, err
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
 	}
-	if at == "" {
-		at = dir
+	if target == "" {
+		target = dir
 	}
 	if err := os.MkdirAll(filepath.Join(dir, tenantsDir), 0o700); err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
 	}
 
 	// keys of messages and answers
-	keys := writer{dir: dir, target: at}
-	keys.makeKey(MessageKeys, "# The first key signs, all verify.\n", seal.NewKey)
-	keys.makeKey(AnswersSeed, "", seal.NewAnswersSeed)
-	if keys.err == nil {
-		_, keys.err = keysOf(filepath.Join(dir, MessageKeys))
+	files := writer{dir: dir, target: target}
+	files.makeKey(MessageKeys, "# The first key signs, all verify.\n", seal.NewKey)
+	files.makeKey(AnswersSeed, "", seal.NewAnswersSeed)
+	if files.err == nil {
+		_, files.err = keysOf(filepath.Join(dir, MessageKeys))
 	}
-	answers := keys.publicKeys(AnswersSeed, nkeys.IsValidPublicAccountKey)
-	keys.replace(AnswersKey, []byte(strings.Join(answers, "\n")+"\n"), 0o644)
+	answers := files.publicKeys(AnswersSeed, nkeys.IsValidPublicAccountKey)
+	files.replace(AnswersKey, []byte(strings.Join(answers, "\n")+"\n"), 0o644)
 
 	// users of roles
 	var users []User
 	for _, role := range Roles() {
-		settings := Settings{Inbox: Inbox(role.Name), AnswersKey: filepath.Join(at, AnswersKey)}
+		settings := Settings{Inbox: Inbox(role.Name), AnswersKey: filepath.Join(target, AnswersKey)}
 		switch role.Name {
 		case Client:
 			settings.AnswersKey = strings.Join(answers, ",")
 		case query.StageAggregate:
-			settings.AnswersSeed = filepath.Join(at, AnswersSeed)
+			settings.AnswersSeed = filepath.Join(target, AnswersSeed)
 			fallthrough
 		default:
-			settings.MessageKeys = filepath.Join(at, MessageKeys)
+			settings.MessageKeys = filepath.Join(target, MessageKeys)
 		}
-		users = append(users, User{role.Name, keys.writeUser(role.Name, settings)})
+		users = append(users, User{role.Name, files.writeUser(role.Name, settings)})
 	}
 
 	// users of tenants, those that there are and the new ones
@@ -101,17 +103,17 @@ func Write(dir, at string, tenants []string, limits Limits) (fresh []string, err
 	if err != nil {
 		return nil, err
 	}
-	owners := slices.Compact(slices.Sorted(slices.Values(append(existing, tenants...))))
-	if err := checkDistinct(owners); err != nil {
+	allTenants := slices.Compact(slices.Sorted(slices.Values(append(existing, tenants...))))
+	if err := checkDistinct(allTenants); err != nil {
 		return nil, err
 	}
-	var ownerUsers []User
-	for _, tenant := range owners {
+	var tenantUsers []User
+	for _, tenant := range allTenants {
 		settings := Settings{Tenant: tenant, AnswersKey: strings.Join(answers, ",")}
-		ownerUsers = append(ownerUsers, User{tenant, keys.writeUser(filepath.Join(tenantsDir, tenant), settings)})
+		tenantUsers = append(tenantUsers, User{tenant, files.writeUser(filepath.Join(tenantsDir, tenant), settings)})
 	}
-	keys.replace(ConfigFile, []byte(Config(users, ownerUsers, limits)), 0o644)
-	return keys.fresh, keys.err
+	files.replace(ConfigFile, []byte(Config(users, tenantUsers, limits)), 0o644)
+	return files.fresh, files.err
 }
 
 // checkDistinct returns an error if two names differ in upper and lower case only, since some disks have one file for

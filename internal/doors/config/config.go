@@ -123,27 +123,27 @@ func Parser(cli any, options ...kong.Option) (*kong.Kong, error) {
 	}, options...))...)
 }
 
-// withOneCommand returns a struct with the flags of cli and the one command with whose name args begin, and a function
-// that copies what was parsed into cli. Without such a command it returns cli. kong takes longer to build all commands
-// than a small model needs.
-func withOneCommand(cli any, args []string) (one any, back func()) {
+// withOneCommand returns a struct with those fields of cli that are flags or the command with whose name args begin,
+// and a function that copies what was parsed into cli. If args begin with no command, it returns cli. The reason is
+// speed: kong takes longer to build all commands than a small model needs.
+func withOneCommand(cli any, args []string) (narrowed any, copyBack func()) {
 	// the fields of cli that are flags, or the command
 	full := reflect.ValueOf(cli).Elem()
 	var fields []reflect.StructField
 	var origins []int // per field, its position in cli
 	hasCommand := false
 	for i := range full.NumField() {
-		f := full.Type().Field(i)
-		_, isCommand := f.Tag.Lookup("cmd")
-		name := cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))
+		field := full.Type().Field(i)
+		_, isCommand := field.Tag.Lookup("cmd")
+		name := cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))
 		if isCommand && (len(args) == 0 || name != args[0]) {
 			continue
 		}
-		hasCommand = hasCommand || isCommand && !f.Anonymous
-		if f.Anonymous {
-			f = reflect.StructField{Name: f.Name, Type: f.Type, Tag: `embed:""`}
+		hasCommand = hasCommand || isCommand && !field.Anonymous
+		if field.Anonymous {
+			field = reflect.StructField{Name: field.Name, Type: field.Type, Tag: `embed:""`}
 		}
-		fields, origins = append(fields, f), append(origins, i)
+		fields, origins = append(fields, field), append(origins, i)
 	}
 	if !hasCommand {
 		return cli, func() {}

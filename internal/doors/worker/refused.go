@@ -47,7 +47,8 @@ func (r *refusals) watch(nc *nats.Conn) {
 	})
 }
 
-// handle takes an error of the connection.
+// handle notes an error of the connection that refuses the worker a subject which it needs: then the worker is not
+// ready. It ends the worker if that cannot do without the subject.
 func (r *refusals) handle(err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return
@@ -58,17 +59,17 @@ func (r *refusals) handle(err error) {
 	}
 
 	// does the worker need the subject for some messages, or for all?
-	subject := parts[2]
-	verb, isNeeded, isVital := "publish on", false, false
-	if parts[1] == "Publish" {
+	action, subject := parts[1], parts[2]
+	verb, isNeeded, isIndispensable := "publish on", false, false
+	if action == "Publish" {
 		usualSubject := subject
 		if suffix, ok := strings.CutPrefix(subject, r.api); ok {
 			usualSubject = usualAPI + suffix
 		}
-		isNeeded, isVital = r.role.NeedsToPublish(usualSubject)
+		isNeeded, isIndispensable = r.role.NeedsToPublish(usualSubject)
 	} else {
-		verb, isVital = "subscribe to", strings.HasPrefix(subject, r.inbox) || r.role.NeedsToHear(subject)
-		isNeeded = isVital
+		verb, isIndispensable = "subscribe to", strings.HasPrefix(subject, r.inbox) || r.role.NeedsToHear(subject)
+		isNeeded = isIndispensable
 	}
 	if !isNeeded {
 		return
@@ -81,7 +82,7 @@ func (r *refusals) handle(err error) {
 		r.reason = reason
 	}
 	r.mu.Unlock()
-	if isVital {
+	if isIndispensable {
 		r.end(&refusedError{reason})
 	}
 }

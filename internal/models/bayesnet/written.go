@@ -212,9 +212,12 @@ func (w *networkWriter) finish() error {
 // writeScope writes `keyword ( child | parent, parent )` of factor j, with the separator between parents.
 func (w *networkWriter) writeScope(keyword string, j int, names []string, separator string) {
 	fmt.Fprintf(w, "%s ( %s", keyword, names[w.child(j)])
-	for k, p := range w.parents(j) {
-		w.WriteString([]string{" | ", separator}[min(k, 1)])
-		w.WriteString(names[p])
+	var parents []string
+	for _, p := range w.parents(j) {
+		parents = append(parents, names[p])
+	}
+	if parents != nil {
+		w.WriteString(" | " + strings.Join(parents, separator))
 	}
 	w.WriteString(" )")
 }

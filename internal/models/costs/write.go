@@ -110,7 +110,7 @@ func (w *written) writeVariables() {
 	}
 	fmt.Fprintf(w, "\"variables\": %s", open)
 	for v, d := range w.m.Domains {
-		w.WriteString([]string{"\n", ",\n"}[min(v, 1)])
+		w.WriteString(separator(v, ",") + "\n")
 		if w.names != nil {
 			fmt.Fprintf(w, "  \"%s\": ", w.names[v])
 		}
@@ -127,9 +127,9 @@ func (w *written) writeVariables() {
 func (w *written) writeFunctions() {
 	w.WriteString("\"functions\": {")
 	for j, f := range w.m.Factors {
-		fmt.Fprintf(w, "%s  \"f%d\": {\"scope\": [", []string{"\n", ",\n"}[min(j, 1)], j)
+		fmt.Fprintf(w, "%s\n  \"f%d\": {\"scope\": [", separator(j, ","), j)
 		for k, v := range f.Scope {
-			w.WriteString([]string{"", ", "}[min(k, 1)])
+			w.WriteString(separator(k, ", "))
 			if w.names == nil {
 				w.WriteString(strconv.Itoa(v))
 			} else {
@@ -138,12 +138,20 @@ func (w *written) writeFunctions() {
 		}
 		w.WriteString("], \"costs\": [")
 		for i, c := range w.tables[j].Data {
-			w.WriteString([]string{"", ", "}[min(i, 1)])
+			w.WriteString(separator(i, ", "))
 			w.WriteString(w.costText(c))
 		}
 		w.WriteString("]}")
 	}
 	w.WriteString("}}\n")
+}
+
+// separator returns the text before item i of a list: comma, but nothing before the first item.
+func separator(i int, comma string) string {
+	if i == 0 {
+		return ""
+	}
+	return comma
 }
 
 // costText returns a cost as decimal text without trailing zeros; +∞ is the cost of forbidden combinations.

@@ -149,6 +149,7 @@ func (p *projection) isExhausted() bool { return p.work > mostWork || p.literals
 
 // isImplied reports whether a clause follows from another one, whose literals are a subset of its own.
 func (p *projection) isImplied(c []int32) bool {
+	// Mark the literals of c: another clause is a subset of c if all of its literals are marked.
 	for _, l := range c {
 		p.marked[literalIndex(l)] = true
 	}

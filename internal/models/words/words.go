@@ -98,34 +98,34 @@ func (s *Scanner) Next() bool {
 	var array [64]byte // most words need no allocation
 	word := array[:0]
 	for s.Err == nil { // a word may go on in the next bytes of the buffer
-		ahead := s.buffered()
-		if len(ahead) == 0 {
+		buffered := s.buffered()
+		if len(buffered) == 0 {
 			break
 		}
 
 		// pass white space before the word
 		begin := 0
 		if len(word) == 0 {
-			for begin < len(ahead) && IsSpace(ahead[begin]) {
+			for begin < len(buffered) && IsSpace(buffered[begin]) {
 				begin++
 			}
-			s.discard(ahead[:begin])
-			if begin < len(ahead) {
+			s.discard(buffered[:begin])
+			if begin < len(buffered) {
 				s.Begin()
 			}
 		}
 
 		// take the word's bytes, and one behind it
 		end := begin
-		for end < len(ahead) && !IsSpace(ahead[end]) {
+		for end < len(buffered) && !IsSpace(buffered[end]) {
 			end++
 		}
-		if word = append(word, ahead[begin:end]...); len(word) > MaxWord {
+		if word = append(word, buffered[begin:end]...); len(word) > MaxWord {
 			s.Bad(uai.ErrSyntax, "a word of more than %d characters: %q…", MaxWord, word[:20])
 			return false
 		}
-		if s.discard(ahead[begin:end]); end < len(ahead) && len(word) > 0 {
-			s.discard(ahead[end : end+1])
+		if s.discard(buffered[begin:end]); end < len(buffered) && len(word) > 0 {
+			s.discard(buffered[end : end+1])
 			break
 		}
 	}
@@ -153,10 +153,10 @@ func (s *Scanner) buffered() []byte {
 }
 
 // discard reads bytes that buffered returned and drops them. They are a word or white space.
-func (s *Scanner) discard(ahead []byte) {
-	_, _ = s.reader.Discard(len(ahead))
-	s.Read += int64(len(ahead))
-	if lines := bytes.Count(ahead, []byte("\n")); lines > 0 {
+func (s *Scanner) discard(buffered []byte) {
+	_, _ = s.reader.Discard(len(buffered))
+	s.Read += int64(len(buffered))
+	if lines := bytes.Count(buffered, []byte("\n")); lines > 0 {
 		s.nextLine += lines
 		s.isLineFresh = true
 	}
