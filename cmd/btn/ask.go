@@ -37,7 +37,7 @@ func (c *askCmd) Validate() error {
 	return c.requestFlags.Validate()
 }
 
-// Run prints one result per evidence.
+// Run ranks the variables to observe next under each evidence, and prints one result for each.
 func (c *askCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	c.needs, c.top = "observation says anything about "+c.About, c.Top
 	ask := &question{check: checkUnobserved}

@@ -16,7 +16,7 @@ type explainCmd struct {
 	Best int      `help:"List the K most probable assignments of all variables, 1,000 at most." placeholder:"K"`
 }
 
-// Run prints one result per evidence.
+// Run finds the most probable assignment under each evidence, and prints one result for each.
 func (c *explainCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	c.needs = "assignment"
 	return c.run(ctx, t, common, &question{query: c.query})

@@ -44,7 +44,7 @@ type isingCmd struct {
 	destination `embed:""`
 }
 
-// Run writes the model in UAI form.
+// Run writes the model that the flags describe, in UAI form.
 func (c *isingCmd) Run(t *console.Terminal) error {
 	return c.writer(t, uai.Write)(c.drawModel())
 }
@@ -79,7 +79,7 @@ type randomCmd struct {
 	destination `embed:""`
 }
 
-// Run writes the model in UAI form.
+// Run writes the model that the flags describe, in UAI form.
 func (c *randomCmd) Run(t *console.Terminal) error {
 	return c.writer(t, uai.Write)(generate.Random(generate.RandomOptions{
 		Variables: c.Variables, Degree: c.Degree, Arity: c.Arity, MinDomain: c.MinDomain,
@@ -99,7 +99,7 @@ type constraintsCmd struct {
 	destination `embed:""`
 }
 
-// Run writes the model in UAI form.
+// Run writes the model that the flags describe, in UAI form.
 func (c *constraintsCmd) Run(t *console.Terminal) error {
 	return c.writer(t, uai.Write)(generate.Constraints(generate.ConstraintOptions{
 		Variables: c.Variables, Constraints: c.Constraints, Domain: c.Domain, Arity: c.Arity,
@@ -151,7 +151,7 @@ type pottsCmd struct {
 	destination `embed:""`
 }
 
-// Run writes the model in native form.
+// Run writes the model that the flags describe, in native form.
 func (c *pottsCmd) Run(t *console.Terminal) error {
 	return c.writer(t, modeljson.Encode)(generate.Potts{
 		Size: c.Size, Values: c.Values, Groups: c.Groups, Shared: c.Shared, Coupling: c.Coupling, Field: c.Field, Seed: c.Seed,
@@ -165,7 +165,7 @@ type leavesCmd struct {
 	destination `embed:""`
 }
 
-// Run writes the model in native form.
+// Run writes the model that the flags describe, in native form.
 func (c *leavesCmd) Run(t *console.Terminal) error {
 	return c.writer(t, modeljson.Encode)(generate.Leaves(c.Leaves, c.Seed))
 }
@@ -183,7 +183,7 @@ type latentCmd struct {
 	destination `embed:""`
 }
 
-// Run writes the model in UAI form.
+// Run writes the model that the flags describe, in UAI form.
 func (c *latentCmd) Run(t *console.Terminal) error {
 	return c.writer(t, uai.Write)(generate.Latent{
 		Family: c.Family, Variables: c.Variables, Rank: c.Rank, Values: c.Values, Coupling: c.Coupling,

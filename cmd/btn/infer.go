@@ -58,7 +58,7 @@ func (c *inferCmd) Validate() error {
 	return c.validate(&c.requestFlags)
 }
 
-// Run prints one result per query.
+// Run answers the queries and prints one result for each.
 func (c *inferCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	ask := c.question()
 	ask.uai = c.Format == "uai"
@@ -262,8 +262,8 @@ func (c *placeFlags) server() natsFlag {
 	return natsFlag{serverFlags{c.NATS, c.AsNATS}, c.Signing}
 }
 
-// telling returns say as the listener for the warning that nobody serves a job. It is nil if the workers are in this
-// process, which serve it however busy the machine is.
+// telling returns the function that hears that nobody serves a job. It is say, or nil if the workers are in this
+// process: they serve the job however busy the machine is.
 func (c *placeFlags) telling(say func(error)) func(error) {
 	if c.server().address() == "" {
 		return nil

@@ -72,7 +72,7 @@ func writePages(t *console.Terminal, folder string) error {
 // versionCmd prints the version.
 type versionCmd struct{}
 
-// Run prints a line per fact.
+// Run prints the version of the program, its commit, and what it was built with.
 func (c *versionCmd) Run(t *console.Terminal) error {
 	b := telemetry.ThisBuild()
 	_, err := fmt.Fprintf(t.Out, "btn         %s\ncommit      %s\nGo          %s\nplatform    %s/%s\n",

@@ -20,8 +20,8 @@ const (
 	modelCopies = 4
 )
 
-// tableMemory returns the part of --memory for tables, which leaves room for the rest of the process. If the memory is
-// at most the default, tables have all of it, and the process may take up to leastLimit.
+// tableMemory returns the part of --memory for tables: what is left after garbage, other memory, and the copies of the
+// model. If the memory is at most the default, tables have all of it, and the process may take up to leastLimit.
 func tableMemory(memory config.Size, m *factorgraph.Model) int64 {
 	total, modelBytes := int64(memory), int64(0)
 	if m != nil {

@@ -131,10 +131,11 @@ const budgetSlack = 1.2
 // within it, and budgets are of work.
 const leastDeadline = time.Second
 
-// A job with a budget and no deadline has up to mostBudgets budgets on a busy machine or for a large model, because its stages are slowed like
-// the start of the command. It has startsFor times the delay of the start beyond usualStart, or the budget times the ratio of wall time to
-// processor time of the start, whichever is longer.
-// Measured: commands begin within 70 to 100 ms on an idle machine, within 300 ms beside eight busy loops on two processors.
+// A job with a budget and no deadline has up to mostBudgets budgets on a busy machine or for a large model, because
+// its stages are slowed like the start of the command. It has startsFor times the delay of the start beyond
+// usualStart, or the budget times the ratio of wall time to processor time of the start, whichever is longer.
+// Measured: commands begin within 70 to 100 ms on an idle machine, within 300 ms beside eight busy loops on two
+// processors.
 const (
 	usualStart   = 100 * time.Millisecond
 	startsFor    = 16

@@ -35,7 +35,7 @@ func (c *sampleCmd) Validate() error {
 	return c.requestFlags.Validate()
 }
 
-// Run prints one result per evidence.
+// Run draws samples under each evidence, and prints one result for each.
 func (c *sampleCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	c.needs, c.csv = "sample", c.Format == "csv"
 	return c.run(ctx, t, common, &question{query: c.query})

@@ -25,7 +25,7 @@ type sensitivityCmd struct {
 	Range float64 `help:"${sensitivity_range}" default:"0.1"`
 }
 
-// Run prints one result per evidence.
+// Run finds the numbers of the model that move a probability most under each evidence, and prints one result for each.
 func (c *sensitivityCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	c.needs = "sensitivity"
 	return c.run(ctx, t, common, &question{query: func(_ console.Opener, l *factorgraph.Labels) (q query.Query, err error) {

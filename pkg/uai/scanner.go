@@ -115,7 +115,7 @@ type itemName struct {
 	a, b int    // the numbers
 }
 
-// String returns the text with its numbers.
+// String returns the text with the numbers a and b in place of %d.
 func (p itemName) String() string {
 	return fmt.Sprintf(p.text, []any{p.a, p.b}[:strings.Count(p.text, "%d")]...)
 }

@@ -133,9 +133,9 @@ func (c *call) bodyError(err error) error {
 	return badRequest("body: %w", err)
 }
 
-// tooLarge returns the error for a body of more than most bytes.
-func tooLarge(most int64) error {
-	return refuse(http.StatusRequestEntityTooLarge, fault.OverBudget, "the body has more than %d bytes", most)
+// tooLarge returns the error for a body of more than limit bytes.
+func tooLarge(limit int64) error {
+	return refuse(http.StatusRequestEntityTooLarge, fault.OverBudget, "the body has more than %d bytes", limit)
 }
 
 // reserveBytes reserves bytes of Limits.Bodies for this request.

@@ -271,9 +271,9 @@ type Jobs struct {
 
 // Bounds of a page.
 const (
-	usualPage = 100
-	mostPage  = 10_000
-	mostSeen  = 100 // with glances
+	usualPage  = 100
+	mostPage   = 10_000
+	maxGlances = 100 // with glances
 )
 
 // jobsFilter says which jobs a page of the list has.
@@ -298,8 +298,8 @@ func parseJobsFilter(address url.Values) (f jobsFilter, err error) {
 	if f.hasGlances, err = boolParameter(address, "glance", false); err != nil {
 		return f, err
 	}
-	if f.hasGlances && f.limit > mostSeen {
-		return f, badRequest("limit %d: with glance a page has %d jobs at most", f.limit, mostSeen)
+	if f.hasGlances && f.limit > maxGlances {
+		return f, badRequest("limit %d: with glance a page has %d jobs at most", f.limit, maxGlances)
 	}
 	if f.hasLooks, err = boolParameter(address, "looks", true); err != nil {
 		return f, err
@@ -312,7 +312,8 @@ func parseJobsFilter(address url.Values) (f jobsFilter, err error) {
 	return f, err
 }
 
-// matches reports whether a job is of the tenant, its id has the text, and it is no job in passing if these are left out.
+// matches reports whether a job is of the tenant, has the text in its id, and is no job in passing if these are left
+// out.
 func (f jobsFilter) matches(l *JobLine) bool {
 	isOfTenant := f.tenant == "" || l.Tenant == f.tenant
 	return isOfTenant && strings.Contains(l.Job, f.idPart) && (f.hasLooks || !isLook(l.Job))
@@ -374,7 +375,7 @@ func boolParameter(address url.Values, name string, defaultValue bool) (bool, er
 // lookPrefix begins the ids of jobs that were asked with look, behind their owner.
 const lookPrefix = "look-"
 
-// isLook reports whether a job was asked with look.
+// isLook reports whether a job was asked in passing (Infer.Look): its id, without the owner, begins with lookPrefix.
 func isLook(job string) bool {
 	return strings.HasPrefix(job[strings.IndexByte(job, '.')+1:], lookPrefix)
 }

@@ -165,7 +165,7 @@ func (g *Gateway) streamEvents(c *call) error {
 	}()
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	refresh := time.NewTicker(soFarEvery)
+	refresh := time.NewTicker(refreshInterval)
 	defer refresh.Stop()
 	spanCount := len(job.Timeline)
 	for {

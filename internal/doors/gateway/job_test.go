@@ -266,7 +266,7 @@ func TestPatience(t *testing.T) {
 // TestPartialsTogether: however many they are, no more than partialBytes of them are looked into.
 func TestPartialsTogether(t *testing.T) {
 	for n := 1; n <= mostPartials; n++ {
-		if most := mostOfPartial(n); n*most > partialBytes || n == 1 && most != partialBytes {
+		if most := bytesPerPartial(n); n*most > partialBytes || n == 1 && most != partialBytes {
 			t.Errorf("%d partials of %d bytes", n, most)
 		}
 	}

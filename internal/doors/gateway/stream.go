@@ -11,9 +11,9 @@ import (
 
 // Intervals of streams of events.
 const (
-	heartbeat  = 15 * time.Second // so that proxies keep the connection
-	soFarEvery = time.Second      // for results so far
-	eventTime  = 10 * time.Second // within which a client has to take an event, unless it is large
+	heartbeat       = 15 * time.Second // so that proxies keep the connection
+	refreshInterval = time.Second      // how often a stream looks for new results of its job
+	eventTime       = 10 * time.Second // within which a client has to take an event, unless it is large
 )
 
 // eventStream is a response of server-sent events.

@@ -38,8 +38,8 @@ const (
 	partialsAtOne = 8
 )
 
-// mostOfPartial returns how many bytes each of n partials may have to be read: all together have partialBytes.
-func mostOfPartial(n int) int { return partialBytes / n }
+// bytesPerPartial returns how many bytes each of n partials may have to be read: all together may have partialBytes.
+func bytesPerPartial(n int) int { return partialBytes / n }
 
 // addTimeline adds to a job its timeline and, until it is answered, its results so far.
 func (c *call) addTimeline(ctx context.Context, job *Job, model *jetstream.RawStreamMsg) error {
@@ -86,7 +86,7 @@ func (c *call) readPartials(ctx context.Context, job *Job) ([]*partial, error) {
 				return err
 			}
 			p := &partial{stored: float64(m.Time.UnixMicro())/1000 - float64(job.Submitted)}
-			if len(m.Data) > mostOfPartial(len(subjects)) || wire.Decode(m.Data, &p.Partial) != nil {
+			if len(m.Data) > bytesPerPartial(len(subjects)) || wire.Decode(m.Data, &p.Partial) != nil {
 				return nil // too large to look into
 			}
 			p.Header = m.Header

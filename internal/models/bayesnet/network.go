@@ -380,5 +380,5 @@ func orderAncestorsFirst(m *factorgraph.Model) (order, cycle []int) {
 	return order, nil
 }
 
-// childOf returns the variable whose table factor j is.
+// childOf returns the node whose table factor j is: the last variable of its scope.
 func childOf(m *factorgraph.Model, j int) int { return m.Factors[j].Scope[len(m.Factors[j].Scope)-1] }

@@ -173,8 +173,10 @@ func unnormalisedRow(t *tensor.Dense) int {
 	return -1
 }
 
-// child is the node whose table factor j is, parents are its parents.
+// child returns the node whose table factor j is: the last variable of its scope.
 func (w *networkWriter) child(j int) int { return childOf(w.m, j) }
+
+// parents returns the parents of the node whose table factor j is: the other variables of its scope.
 func (w *networkWriter) parents(j int) []int {
 	return w.m.Factors[j].Scope[:len(w.m.Factors[j].Scope)-1]
 }

@@ -88,8 +88,8 @@ func Literals(f factorgraph.Factor) ([]int, bool) {
 	return literalNumbers(f.Scope, values), ok
 }
 
-// excludedValues returns the one combination of values for which a factor is 0, and whether the factor is a clause.
-// Weights of one variable are one if one weight is 0 and another is not.
+// excludedValues returns the one combination of values for which a factor is 0, and whether the factor is a clause. A
+// table of one variable counts as a clause too if one entry is 0 and another is not.
 func excludedValues(t tensor.Tensor) ([]int, bool) {
 	if weights, isDense := t.(*tensor.Dense); isDense && len(weights.Shape) == 1 {
 		zero := slices.Index(weights.Data, 0)

@@ -89,12 +89,15 @@ type candidate struct {
 // candidates are a heap, the cheapest first.
 type candidates []candidate
 
+// Len is for package heap.
 func (c candidates) Len() int { return len(c) }
 
 // Less orders by cost, then by variable.
 func (c candidates) Less(i, j int) bool {
 	return c[i].cost < c[j].cost || c[i].cost == c[j].cost && c[i].variable < c[j].variable
 }
+
+// Swap is for package heap.
 func (c candidates) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
 
 // Push is for package heap.
@@ -171,12 +174,13 @@ func (p *projection) isImplied(c []int32) bool {
 	return false
 }
 
-// liveClauses returns the clauses with a literal, without those that were removed.
+// liveClauses returns the clauses with a literal that were not removed. It drops the removed ones from the literal's
+// list.
 func (p *projection) liveClauses(l int32) []int {
-	s := literalIndex(l)
-	p.work += len(p.clausesWith[s])
-	p.clausesWith[s] = slices.DeleteFunc(p.clausesWith[s], func(j int) bool { return p.clauses[j] == nil })
-	return p.clausesWith[s]
+	index := literalIndex(l)
+	p.work += len(p.clausesWith[index])
+	p.clausesWith[index] = slices.DeleteFunc(p.clausesWith[index], func(j int) bool { return p.clauses[j] == nil })
+	return p.clausesWith[index]
 }
 
 // cost returns the number of pairs of clauses that the elimination of variable n resolves.

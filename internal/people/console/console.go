@@ -39,7 +39,8 @@ type exitError struct{ code int }
 // Error names the code.
 func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// Exit ends a command with a code, as its error. Its reason has been printed already.
+// Exit returns the error that ends a command with an exit code. It has no message, since the reason has been printed
+// already.
 func Exit(code int) error { return &exitError{code} }
 
 // Run parses args into commands, which embed common, runs one of them and returns its exit code. Without args it prints the help.
