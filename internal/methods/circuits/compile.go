@@ -78,7 +78,7 @@ type isWideSlot struct{ bytes int64 }
 func eliminate(ctx context.Context, j *proposal.Job, net *btn.Network, o logic.Options) (compiled *circuit.Compiled, err error) {
 	hasWork := o.Work == 0 || o.Work >= policy.UnrolledFlops // enough to find out; 0: no limit
 	if net == j.Net && hasWork {
-		isWide, err := proposal.Fact(j.Facts, isWideSlot{o.Bytes}, func() (bool, error) {
+		isWide, err := proposal.Fact(ctx, j.Facts, isWideSlot{o.Bytes}, func() (bool, error) {
 			compiled, err = logic.Eliminate(ctx, net, o)
 			return compiled == nil, err
 		})

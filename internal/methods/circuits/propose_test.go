@@ -22,7 +22,7 @@ func TestLogicIsSearchedBeforeItIsSimplified(t *testing.T) {
 	j := randomClauses(t)
 	simplified := func() bool { // the slot has a value that this does not make
 		known := true
-		proposal.Fact(j.Facts, isWideSlot{circuitBytes}, func() (bool, error) {
+		proposal.Fact(t.Context(), j.Facts, isWideSlot{circuitBytes}, func() (bool, error) {
 			known = false
 			return false, errors.New("not known")
 		})

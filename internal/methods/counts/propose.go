@@ -332,7 +332,7 @@ type formFact struct {
 
 // formIn returns the plan and the error of findForm for the network of a job. It runs once for a network and a memory budget.
 func formIn(ctx context.Context, j *proposal.Job) (*btn.Plan, error) {
-	fact, err := proposal.Fact(j.Facts, formFactSlot{j.Settings.Memory}, func() (formFact, error) {
+	fact, err := proposal.Fact(ctx, j.Facts, formFactSlot{j.Settings.Memory}, func() (formFact, error) {
 		plan, err := findForm(ctx, j.Net, j.Settings.Memory)
 		return formFact{plan, err}, ctx.Err()
 	})

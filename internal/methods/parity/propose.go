@@ -32,7 +32,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if len(j.Net.Variables) < minVariables || len(ask.Joint) > 0 {
 		return nil, nil
 	}
-	fact, err := proposal.Fact(j.Facts, paritySlot{}, func() (parityFact, error) {
+	fact, err := proposal.Fact(ctx, j.Facts, paritySlot{}, func() (parityFact, error) {
 		ok, isLong := hasParities(j.Net)
 		return parityFact{ok, isLong}, nil
 	})

@@ -33,9 +33,9 @@ func (f *Facts) Fresh() *Facts { return &Facts{digest: f.digest, Common: f.Commo
 
 // Fact returns the result in a slot. The first call makes it and remembers it, unless there is an error. It depends only on the network
 // without evidence and on the slot. Slots are compared by ==, so each package uses types of its own for them. make may ask for other
-// slots.
-func Fact[T any](f *Facts, slot any, make func() (T, error)) (T, error) {
-	return problem.FormIn(context.Background(), &f.forms, slot, nil, make)
+// slots. A call that finds another one making the result waits for it, until ctx ends at most.
+func Fact[T any](ctx context.Context, f *Facts, slot any, make func() (T, error)) (T, error) {
+	return problem.FormIn(ctx, &f.forms, slot, nil, make)
 }
 
 // shapeSlot is the slot of the shape of the network.

@@ -311,11 +311,14 @@ func (s *search) fits(p Plan) bool { return p.Cost.PeakBytes <= float64(s.option
 func (s *search) bestPlan() (Plan, error) {
 	merges := s.reduced.expand(s.remaining, s.best.tree.merges())
 	plan, err := s.makePlan(merges, s.best.sliced)
+	if err != nil {
+		return Plan{}, err
+	}
 	whole := newSlicedNetwork(s.hypergraph, plan.Slices)
 	whole.ctx = s.ctx
 	isTooLarge := len(whole.edges)*whole.words > maxScopeWords
-	if err != nil || isTooLarge {
-		return plan, err
+	if isTooLarge {
+		return plan, nil
 	}
 
 	tree := newWorkingTree(whole, merges)
@@ -349,6 +352,8 @@ func (s *search) makePlan(merges [][2]int, sliced []int32) (Plan, error) {
 	if plan.Tree, err = Schedule(s.hypergraph, tree, plan.Slices); err != nil {
 		return Plan{}, err
 	}
-	plan.Cost, err = EvaluateTree(s.hypergraph, plan.Tree, plan.Slices)
-	return plan, err
+	if plan.Cost, err = EvaluateTree(s.hypergraph, plan.Tree, plan.Slices); err != nil {
+		return Plan{}, err
+	}
+	return plan, nil
 }

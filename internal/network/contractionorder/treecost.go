@@ -53,7 +53,7 @@ func EvaluateTree(h Hypergraph, t Tree, sliced []int) (Cost, error) {
 	liveEntries := 0.0
 	for i := range t.Leaves {
 		liveEntries = finite(liveEntries + s.tensorSize[i])
-		c.SliceFlops = finite(c.SliceFlops + s.leafAdditions[i])
+		c.SliceFlops = finite(c.SliceFlops + s.presumFlops[i])
 	}
 	c.PeakBytes = finite(8 * liveEntries)
 
@@ -129,7 +129,7 @@ type scopes struct {
 	size        []float64 // by table: |S|
 	tensorSize  []float64 // by leaf: entries of the whole tensor
 	copySize    []float64 // by table: entries of the copy that its merge needs of a leaf; 0 if it needs none
-	leafAdditions []float64 // by leaf: additions that sum indices before its merge
+	presumFlops []float64 // by leaf: additions that sum indices before its merge
 	unionSize   []float64 // by merge: |S(a) ∪ S(b)|
 	unionCount  []int     // by merge: indices in S(a) ∪ S(b)
 }
@@ -159,7 +159,7 @@ func newScopes(h Hypergraph, t Tree, sliced []int) (*scopes, error) {
 		size:        make([]float64, tables),
 		copySize:    make([]float64, tables),
 		tensorSize:  make([]float64, t.Leaves),
-		leafAdditions: make([]float64, t.Leaves),
+		presumFlops: make([]float64, t.Leaves),
 		unionSize:   make([]float64, len(t.Merges)),
 		unionCount:  make([]int, len(t.Merges)),
 	}

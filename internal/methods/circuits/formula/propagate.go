@@ -34,7 +34,7 @@ func newPropagator(f *Formula) *propagator {
 			p.variableOf = append(p.variableOf, int32(v))
 			b := sat.Literal(2 * (next + int32(a))) // the positive literal of the value's own variable
 			if d == 2 {
-				b = sat.Literal(2*next + 1 - int32(a)) // positive for value 1, negative for value 0
+				b = sat.Literal(2*next + 1 - int32(a))               // positive for value 1, negative for value 0
 				p.literalOf = append(p.literalOf, f.Literal(v, 1-a)) // value 1 for the positive literal, then value 0
 			} else {
 				p.literalOf = append(p.literalOf, f.Literal(v, a), f.Literal(v, a).Not())

@@ -41,14 +41,12 @@ type givenWalkers struct {
 }
 
 // walkersOf returns a walker for each of the given starts, which are product distributions: starts[k][i][a] is the probability of value a
-// of index i. The walkers of the last call are used again if there are as many starts and the first is the same in memory. Errors: those of
-// newWalker.
+// of index i. The walkers of the last call are used again if all starts are the same in memory. Errors: those of newWalker.
 func (g *givenWalkers) walkersOf(e *sumproduct.Expression, starts [][][]float64) ([]*walker, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	sharesMemory := func(a, b [][]float64) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
-	isSame := len(g.starts) == len(starts) && (len(starts) == 0 || sharesMemory(starts[0], g.starts[0]))
-	if isSame {
+	if slices.EqualFunc(g.starts, starts, sharesMemory) {
 		return g.walkers, nil
 	}
 	g.starts, g.walkers = starts, nil
