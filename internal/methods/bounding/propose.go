@@ -207,8 +207,9 @@ func Beside(ctx context.Context, j *proposal.Job, base *btn.Plan) (*btn.Plan, er
 			part.(*Bound).Masked = true
 		}
 	}
+	const afterFirst = 1
 	plan := *base
-	plan.Estimates = slices.Insert(slices.Clone(base.Estimates), 1, bounds...)
+	plan.Estimates = slices.Insert(slices.Clone(base.Estimates), afterFirst, bounds...)
 	return &plan, nil
 }
 

@@ -239,7 +239,7 @@ func (p *determinant) stepNewton() {
 	}
 	gradient := make([]float64, p.n+1)
 	for i := range gradient {
-		gradient[i] = (1 - inverse[i*(p.n+2)]) / 2
+		gradient[i] = (1 - inverse[i*(p.n+1)+i]) / 2
 		if i > 0 {
 			gradient[i] += 1 / p.s[i-1] / 2
 		}

@@ -150,25 +150,14 @@ func (s *shape) planMerge(a, b layout, out []int) (*spec, layout) {
 	best.work = g.work
 
 	// The layout of the result, row-major over the axes of the kernel.
-	l := layout{index: make([]int, 0, len(out))}
-	sequence := [][]axis{best.outer, best.rows, best.run}
+	sequence := slices.Concat(best.outer, best.rows, best.run)
 	switch best.kind {
 	case inner:
-		sequence = sequence[:1]
+		sequence = best.outer
 	case batched:
-		sequence = [][]axis{g.out}
+		sequence = g.out
 	}
-	for _, axes := range sequence {
-		for _, x := range axes {
-			l.index = append(l.index, x.index)
-		}
-	}
-	l.stride = make([]int, len(l.index))
-	entries := 1
-	for i := len(l.index) - 1; i >= 0; i-- {
-		l.stride[i] = entries
-		entries *= s.dims[l.index[i]]
-	}
+	l, entries := s.rowMajor(sequence)
 	best.resultEntries = entries
 
 	// The strides of the kernel's axes in the result.
@@ -180,6 +169,19 @@ func (s *shape) planMerge(a, b layout, out []int) (*spec, layout) {
 	}
 	best.stage()
 	return best, l
+}
+
+// rowMajor returns the layout of a table over the indices of some axes, in their sequence, the last one the fastest, and its number of
+// entries.
+func (s *shape) rowMajor(axes []axis) (l layout, entries int) {
+	l = layout{index: make([]int, len(axes)), stride: make([]int, len(axes))}
+	entries = 1
+	for i := len(axes) - 1; i >= 0; i-- {
+		v := axes[i].index
+		l.index[i], l.stride[i] = v, entries
+		entries *= s.dims[v]
+	}
+	return l, entries
 }
 
 // fastestKernel returns the candidate that takes the least time by the model, the first one of equals. It is a plain loop if there is

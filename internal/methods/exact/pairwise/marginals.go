@@ -39,6 +39,7 @@ func Marginals(
 		return Result{}, Stats{}, err
 	}
 
+	// A program that fits the memory.
 	s := r.shape
 	memory := budget(o.Memory) - 8*r.copiedEntries
 	p := s.programWithin(memory, func() *program { return s.fitBackward(memory) })
@@ -46,6 +47,7 @@ func Marginals(
 		return Result{}, Stats{}, err
 	}
 
+	// Its execution. The marginals of sliced indices are the sums of the values of slices.
 	s.layOut(p)
 	r.reads = p.reads
 	r.factors = make([]scaled.Number, len(s.scopes))
