@@ -110,8 +110,7 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 
 		data := copyLiving(l, t, t.data, slab.Make)
 		exp := livingExponents(l, t)
-		mayBeScaled := exp == nil && !f.isWide && !wouldLoseDigits(data)
-		if mayBeScaled {
+		if exp == nil && !f.isWide && !wouldLoseDigits(data) {
 			e.Scale = e.Scale.Mul(floats.Normalise(data))
 		}
 
