@@ -36,8 +36,8 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	if n.Variables == nil {
 		return nil, ErrNoVariables
 	}
-	out.Directed = false
-	out.Links = append([]Link(nil), n.Links...)
+	conditioned.Directed = false
+	conditioned.Links = append([]Link(nil), n.Links...)
 	if err := ev.Validate(n.domainModel()); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (n *Network) Condition(ev factorgraph.Evidence) (*Network, error) {
 	for _, likelihood := range ev.Soft {
 		isExact := multiplyByLikelihood(weightsOf(likelihood.Var), likelihood.Weights)
 		if !isExact {
-			out.Rounded = append(slices.Clip(out.Rounded), n.Variables[likelihood.Var].Link)
+			conditioned.Rounded = append(slices.Clip(conditioned.Rounded), n.Variables[likelihood.Var].Link)
 		}
 	}
 

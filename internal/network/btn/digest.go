@@ -67,7 +67,7 @@ func (n *Network) Digest() [digest.Size]byte {
 // encoder writes canonical bytes of tensors into a digest.
 type encoder struct{ *digest.Builder }
 
-// DigestTensor adds a tensor to a digest.
+// DigestTensor adds a tensor to a digest, with its form, its shape and all its numbers.
 func DigestTensor(b *digest.Builder, t tensor.Tensor) { encoder{b}.tensor(t) }
 
 // optionalList writes a list that may be nil, which stands for the identity or for ones. nil and an empty list are written differently.

@@ -18,33 +18,33 @@ func (n *Network) Spread(ev factorgraph.Evidence) (*Network, factorgraph.Evidenc
 	if len(ev.Soft) == 0 {
 		return n, ev
 	}
-	out := *n
-	out.Directed = false
-	out.Dims, out.Maps = slices.Clone(n.Dims), slices.Clone(n.Maps)
-	out.Cores, out.Links = slices.Clone(n.Cores), slices.Clone(n.Links)
-	for _, s := range ev.Soft {
+	spread := *n
+	spread.Directed = false
+	spread.Dims, spread.Maps = slices.Clone(n.Dims), slices.Clone(n.Maps)
+	spread.Cores, spread.Links = slices.Clone(n.Cores), slices.Clone(n.Links)
+	for _, likelihood := range ev.Soft {
 		// A new leg joins the likelihood to the variable.
-		leg := len(out.Dims)
-		out.Dims = append(out.Dims, len(s.Weights))
+		leg := len(spread.Dims)
+		spread.Dims = append(spread.Dims, len(likelihood.Weights))
 		if n.Maps != nil {
 			spread.Maps = append(spread.Maps, Identity())
 		}
 		legs := []int{leg}
-		likelihood := &tensor.Dense{Shape: []int{len(s.Weights)}, Data: s.Weights}
-		link := &out.Links[n.Variables[s.Var].Link]
+		likelihoodTensor := &tensor.Dense{Shape: []int{len(likelihood.Weights)}, Data: likelihood.Weights}
+		link := &spread.Links[n.Variables[likelihood.Var].Link]
 		isCoreOfVariable := n.Choice == query.CoresAreVariables && len(link.Legs) > 0
 		if isCoreOfVariable {
 			// The link has the weights only. Its one leg leads to the variable's core, which gets the new leg.
 			spread.Links = append(spread.Links, Link{Legs: legs, T: likelihoodTensor})
 			c := slices.IndexFunc(n.Cores, func(c Core) bool { return slices.Contains(c.Legs, link.Legs[0]) })
-			out.Cores[c].Legs, out.Cores[c].T = withLeg(out.Cores[c].Legs, out.Cores[c].T, leg, len(s.Weights))
+			spread.Cores[c].Legs, spread.Cores[c].T = withLeg(spread.Cores[c].Legs, spread.Cores[c].T, leg, len(likelihood.Weights))
 			continue
 		}
 
 		// The variable's link gets the new leg.
-		out.Cores = append(out.Cores, Core{Legs: legs, T: likelihood})
-		out.Likelihoods++
-		link.Legs, link.T = withLeg(link.Legs, link.T, leg, len(s.Weights))
+		spread.Cores = append(spread.Cores, Core{Legs: legs, T: likelihoodTensor})
+		spread.Likelihoods++
+		link.Legs, link.T = withLeg(link.Legs, link.T, leg, len(likelihood.Weights))
 	}
 	return &spread, factorgraph.Evidence{Hard: ev.Hard}
 }

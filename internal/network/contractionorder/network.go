@@ -22,7 +22,7 @@ type network struct {
 	ctx     context.Context // of the search; results after its end are of no use. nil: the search never ends
 }
 
-// hasEnded reports whether the search has ended.
+// hasEnded reports whether the search has ended, so that results are of no use any more.
 func (n *network) hasEnded() bool { return n.ctx != nil && n.ctx.Err() != nil }
 
 // newNetwork returns the network of a hypergraph, whose index v has dimension dims[v] and whose tensor t has the indices edges[t]. It
@@ -83,8 +83,8 @@ func newSlicedNetwork(h Hypergraph, sliced []int) *network {
 // log2DimOf returns log2 of the dimension of index number v. The 64 indices of word v/64 all have this dimension.
 func (n *network) log2DimOf(v int32) log2Fixed { return n.log2Dim[v>>6] }
 
-// log2Size returns log2 of the number of entries of a table. Its indices are the ones of a bit set. All indices of word w have a dimension
-// whose log2 is log2Dim[w].
+// log2Size returns log2 of the number of entries of a table. set has a bit for each index of the table: bit b of word w stands for index
+// 64·w + b. All indices of word w have the same dimension, and log2Dim[w] is its log2.
 func (n *network) log2Size(set []uint64) log2Fixed {
 	var size log2Fixed
 	for w, word := range set {

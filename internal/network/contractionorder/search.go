@@ -290,14 +290,14 @@ func (n *network) minFillOrder(ctx context.Context) ([]int, error) {
 	return order, nil
 }
 
-// worthOfTree returns the number of moves of the search (elementary operations) that it is worth to save the whole price of w. It is at
-// most the limit of the search.
+// worthOfTree returns the number of moves (elementary operations) that the search may spend to save the whole price of w. It is at most the
+// limit of the search.
 func (s *search) worthOfTree(w *workingTree) int64 {
 	return s.worthInMoves(w.log2TotalPrice(&s.objective))
 }
 
-// worthInMoves returns the number of moves of the search (elementary operations) that it is worth to save a price of 2^price flops. It is
-// at most the limit of the search.
+// worthInMoves returns the number of moves (elementary operations) that the search may spend to save 2^price flops. It is at most the limit
+// of the search.
 func (s *search) worthInMoves(price log2Fixed) int64 {
 	return int64(min(float64(s.options.Effort*pow2(price)), float64(s.options.Moves)))
 }

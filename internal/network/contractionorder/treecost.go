@@ -231,7 +231,7 @@ func (s *scopes) measureLeaf(h Hypergraph, i int, edge, tableCount []int) {
 	slices.Sort(scope)
 	s.scope[i] = scope
 	s.size[i] = s.sizeOf(scope)
-	s.presumFlops[i] = summedSize - s.size[i]
+	s.presumFlops[i] = sliceSize - s.size[i]
 	if isSliced || s.presumFlops[i] > 0 {
 		s.copySize[i] = s.size[i]
 	}

@@ -110,7 +110,8 @@ func build(ctx context.Context, net *btn.Network, f form) (*sumproduct.Expressio
 
 		data := copyLiving(l, t, t.data, slab.Make)
 		exp := livingExponents(l, t)
-		if exp == nil && !f.isWide && !wouldLoseDigits(data) {
+		mayBeScaled := exp == nil && !f.isWide && !wouldLoseDigits(data)
+		if mayBeScaled {
 			e.Scale = e.Scale.Mul(floats.Normalise(data))
 		}
 

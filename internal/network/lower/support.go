@@ -25,7 +25,9 @@ func (l *layout) removeUnsupportedValues() {
 		queue = queue[1:]
 		t.isQueued = false
 
-		isSupported := l.supportedValues(t) // for the values of mode 0, then those of mode 1, and so on
+		// Exclude the values without support, and queue the other tables of their indices. supportedValues has the values of mode 0, then
+		// those of mode 1, and so on.
+		isSupported := l.supportedValues(t)
 		for k, node := range t.nodes {
 			root := l.root(node)
 			var inMode []bool

@@ -24,7 +24,8 @@ type elimination struct {
 	maxEntries int // limit of the entries of a table that replaces several
 }
 
-// newElimination returns the elimination that options ask for: of no index, of indices in at most one table, or of all.
+// newElimination returns the elimination that options ask for: of no index (even one in no table is in more than −1), of indices in at most
+// one table, or of all indices.
 func newElimination(o Options) elimination {
 	switch {
 	case o.Terms:

@@ -75,9 +75,10 @@ func (p *prober) probe(i int) {
 func (p *prober) assume(i, x int) {
 	d := p.domains
 	d.expression.report.Probed++
+	const assumption = -1 // in place of the table that causes a removal
 	for v := range d.expression.dims[i] {
 		if v != x {
-			d.remove(position{i, v}, -1)
+			d.remove(position{i, v}, assumption)
 		}
 	}
 	d.runToFixpoint()
