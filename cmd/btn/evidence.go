@@ -143,7 +143,7 @@ func addEvents(open console.Opener, queries []query.Query, file string, l *facto
 			name = "no evidence"
 		}
 		hard, soft := slices.Concat(given.Evidence.Hard, event.Hard), slices.Concat(given.Evidence.Soft, event.Soft)
-		both, err := named.Normal(l, hard, soft)
+		joint, err := named.Normal(l, hard, soft)
 		switch {
 		case errors.Is(err, factorgraph.ErrContradictory):
 			return nil, fault.Wrap(fault.BadInput,
@@ -157,7 +157,7 @@ func addEvents(open console.Opener, queries []query.Query, file string, l *facto
 		if given.EvidenceFile != "" {
 			label = given.EvidenceFile + " and " + file
 		}
-		queries = append(queries, query.Query{Evidence: both, EvidenceFile: label, Over: q + 1, Do: given.Do, Believe: given.Believe})
+		queries = append(queries, query.Query{Evidence: joint, EvidenceFile: label, Over: q + 1, Do: given.Do, Believe: given.Believe})
 	}
 
 	return queries, nil

@@ -161,7 +161,7 @@ func newFitRun(c *fitCmd, t *console.Terminal, in fitInputs) *fitRun {
 }
 
 // printBegin prints how many cases there are, and from where an unfinished run goes on.
-func (r *fitRun) printBegin(in fitInputs, from *fit.State) {
+func (r *fitRun) printBegin(in fitInputs, unfinished *fit.State) {
 	fmt.Fprintf(r.say, "cases       %d, %d of them distinct", in.data.Rows, in.data.Distinct())
 	if in.data.Weight != float64(in.data.Rows) {
 		fmt.Fprintf(r.say, ", of weight %g together", in.data.Weight)
@@ -170,8 +170,8 @@ func (r *fitRun) printBegin(in fitInputs, from *fit.State) {
 	if in.counts != nil {
 		fmt.Fprintf(r.say, "earlier     %g cases, from %s\n", in.counts.Weight, r.Update)
 	}
-	if from != nil {
-		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", from.Start+1, from.Iteration, r.stateFile)
+	if unfinished != nil {
+		fmt.Fprintf(r.say, "resumed     start %d at iteration %d, from %s\n", unfinished.Start+1, unfinished.Iteration, r.stateFile)
 	}
 }
 

@@ -87,18 +87,18 @@ type modelLsCmd struct {
 // Run prints a line per model.
 func (c *modelLsCmd) Run(ctx context.Context, t *console.Terminal) error {
 	return c.withClient(func(remote *client.Client) error {
-		all, err := remote.Registered(ctx)
+		registered, err := remote.Registered(ctx)
 		if err != nil {
 			return err
 		}
-		tellSkipped(t, all.Skipped)
+		tellSkipped(t, registered.Skipped)
 		w := tabwriter.NewWriter(t.Out, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "DIGEST\tSIZE\tSINCE\tOWNER\tNAME\tBY\tPUT")
-		for _, m := range all.Models {
+		for _, m := range registered.Models {
 			line := fmt.Sprintf("%s\t%s\t%s\t%s", m.Digest, config.FormatBytes(float64(m.Bytes)), m.Time.UTC().Format(time.RFC3339),
 				cmp.Or(m.Owner, "everybody"))
 			hasName := false
-			for _, v := range all.Versions {
+			for _, v := range registered.Versions {
 				if v.Digest == m.Digest && v.Owner == m.Owner {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", line, v, v.By, v.Time.UTC().Format(time.RFC3339))
 					hasName = true

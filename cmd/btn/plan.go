@@ -163,12 +163,12 @@ func runUntil[T any](ctx context.Context, until time.Time, step func(context.Con
 func (c *planCmd) assign(
 	ctx context.Context, until time.Time, net *btn.Network, d btn.Demand, s query.Settings,
 ) ([]btn.Assignment, error) {
-	left := time.Until(until)
-	if left <= 0 {
+	timeLeft := time.Until(until)
+	if timeLeft <= 0 {
 		return nil, errSlow
 	}
 	return runUntil(ctx, until, func(ctx context.Context) ([]btn.Assignment, error) {
-		return plan.Assign(proposal.PriceUntil(ctx, time.Now().Add(left*3/4)), net, []btn.Demand{d}, s, nil, nil)
+		return plan.Assign(proposal.PriceUntil(ctx, time.Now().Add(timeLeft*3/4)), net, []btn.Demand{d}, s, nil, nil)
 	})
 }
 

@@ -108,7 +108,7 @@ type jobsCmd struct {
 func (c *jobsCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
 	return c.withBus("btn", logger, func(b *bus.Bus) error {
-		all, err := gateway.JobsOf(ctx, b)
+		jobs, err := gateway.JobsOf(ctx, b)
 		if err != nil {
 			return err
 		}
@@ -121,37 +121,37 @@ func (c *jobsCmd) Run(ctx context.Context, t *console.Terminal, common *config.C
 				return err
 			}
 		}
-		return c.writeJobs(t.Out, all)
+		return c.writeJobs(t.Out, jobs)
 	})
 }
 
 // writeJobs writes the jobs that have the status of the flags, up to their number.
-func (c *jobsCmd) writeJobs(out io.Writer, all []*gateway.JobLine) error {
+func (c *jobsCmd) writeJobs(out io.Writer, jobs []*gateway.JobLine) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if !c.JSON {
 		fmt.Fprintln(w, "\njob\tstatus\ttenant\tsubmitted\ttook\tmodel\tquestion")
 	}
 	listed := 0
-	for _, j := range all {
-		hasOtherStatus := c.Status != "" && j.Status != c.Status
+	for _, job := range jobs {
+		hasOtherStatus := c.Status != "" && job.Status != c.Status
 		if listed == c.Most || hasOtherStatus {
 			continue
 		}
 		listed++
 		if c.JSON {
-			if err := json.NewEncoder(w).Encode(j); err != nil {
+			if err := json.NewEncoder(w).Encode(job); err != nil {
 				return err
 			}
 			continue
 		}
-		took, submitted := "", ""
-		if j.Submitted > 0 {
-			submitted = time.UnixMilli(j.Submitted).UTC().Format(time.RFC3339)
+		duration, submitted := "", ""
+		if job.Submitted > 0 {
+			submitted = time.UnixMilli(job.Submitted).UTC().Format(time.RFC3339)
 		}
-		if j.Submitted > 0 && j.Answered > 0 {
-			took = time.Duration(max(0, j.Answered-j.Submitted) * int64(time.Millisecond)).String()
+		if job.Submitted > 0 && job.Answered > 0 {
+			duration = time.Duration(max(0, job.Answered-job.Submitted) * int64(time.Millisecond)).String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.16s\t%s\n", j.Job, j.Status, j.Tenant, submitted, took, j.Model, j.Question)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.16s\t%s\n", job.Job, job.Status, job.Tenant, submitted, duration, job.Model, job.Question)
 	}
 	return w.Flush()
 }

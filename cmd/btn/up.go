@@ -151,14 +151,14 @@ type setupCmd struct {
 // Run creates missing streams and leaves the existing ones. It removes what writers of large messages left behind that died.
 func (c *setupCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	logger := telemetry.Logger(t.Err, common.LogLevel, common.LogFormat)
-	until := time.Now().Add(c.Wait)
+	end := time.Now().Add(c.Wait)
 	for {
 		room, err := c.setUp(ctx, logger)
 		if err == nil {
 			fmt.Fprint(t.Out, "streams and consumers are set up\n"+room)
 			return nil
 		}
-		if time.Now().After(until) || ctx.Err() != nil || fault.CodeOf(err) == fault.BadInput {
+		if time.Now().After(end) || ctx.Err() != nil || fault.CodeOf(err) == fault.BadInput {
 			return err
 		}
 		logger.Warn("not yet", "error", err)

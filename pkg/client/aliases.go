@@ -94,23 +94,23 @@ func (c *Client) FindModel(ctx context.Context, ref string) (ModelVersion, error
 
 // findByDigits returns the one model whose digest begins with these digits.
 func (c *Client) findByDigits(ctx context.Context, digits string) (ModelVersion, error) {
-	all, err := c.bus.Models.List(ctx)
+	registered, err := c.bus.Models.List(ctx)
 	if err != nil {
 		return ModelVersion{}, err
 	}
-	var found []string
-	for _, s := range all.Models {
-		if strings.HasPrefix(s.Digest, digits) && !slices.Contains(found, s.Digest) {
-			found = append(found, s.Digest)
+	var digests []string
+	for _, s := range registered.Models {
+		if strings.HasPrefix(s.Digest, digits) && !slices.Contains(digests, s.Digest) {
+			digests = append(digests, s.Digest)
 		}
 	}
-	switch len(found) {
+	switch len(digests) {
 	case 0:
 		return ModelVersion{}, fmt.Errorf("client: no registered model is called %s, and no digest begins so: %w", digits,
 			&fault.Error{Code: fault.BadInput, Err: ErrNotFound})
 	case 1:
-		return ModelVersion{Digest: found[0]}, nil
+		return ModelVersion{Digest: digests[0]}, nil
 	}
 	return ModelVersion{}, fault.New(fault.BadInput, "client: the digests of %d registered models begin with %s: give more digits",
-		len(found), digits)
+		len(digests), digits)
 }

@@ -63,15 +63,15 @@ type Skipped = bus.Skipped
 // Registered lists what is registered. It fetches every model that is no object. A message that cannot be read is in Skipped, and
 // stops nothing.
 func (c *Client) Registered(ctx context.Context) (r Registered, err error) {
-	all, err := c.bus.Models.List(ctx)
+	list, err := c.bus.Models.List(ctx)
 	if err != nil {
 		return r, err
 	}
-	r.Skipped = all.Skipped
-	for _, s := range all.Models {
+	r.Skipped = list.Skipped
+	for _, s := range list.Models {
 		r.Models = append(r.Models, RegisteredModel(s))
 	}
-	for _, a := range all.Names {
+	for _, a := range list.Names {
 		for i := range a.Versions {
 			r.Versions = append(r.Versions, versionOf(a, i+1))
 		}

@@ -59,33 +59,32 @@ func Identity(dims []int) (Levels, error) {
 // for any mix of dimensions.
 func TwoLevels(dims []int) Levels {
 	l := Levels{D: 2, Of: make([][]uint8, len(dims))}
-	shared := map[int][]uint8{}
+	shared := map[int][]uint8{} // by dimension: the levels of its values
 	for i, d := range dims {
-		of, ok := shared[d]
+		levels, ok := shared[d]
 		if !ok {
-			of = make([]uint8, d)
+			levels = make([]uint8, d)
 			for x := 1; x < d; x++ {
-				of[x] = 1
+				levels[x] = 1
 			}
-			shared[d] = of
+			shared[d] = levels
 		}
-		l.Of[i] = of
+		l.Of[i] = levels
 	}
 	return l
 }
 
-// Shape returns the box of count vectors:
-// entry a is 1 + the number of legs that can be at level a+1.
+// Shape returns the box of count vectors: side a is 1 + the number of legs that can be at level a+1.
 func (l Levels) Shape() []int {
 	shape := make([]int, l.D-1)
 	for a := range shape {
 		shape[a] = 1
 	}
-	for _, of := range l.Of {
-		var seen [256]bool
-		for _, a := range of {
-			if a > 0 && !seen[a] {
-				seen[a] = true
+	for _, levels := range l.Of {
+		var isCounted [256]bool // by level
+		for _, a := range levels {
+			if a > 0 && !isCounted[a] {
+				isCounted[a] = true
 				shape[a-1]++
 			}
 		}

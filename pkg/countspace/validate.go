@@ -58,12 +58,12 @@ func (l Levels) Validate(dims []int) error {
 			ErrLevels, len(l.Of), len(dims))
 	}
 
-	for leg, of := range l.Of {
-		if len(of) != dims[leg] {
+	for leg, levels := range l.Of {
+		if len(levels) != dims[leg] {
 			return fmt.Errorf("%w: leg %d has levels of %d values, its dimension is %d",
-				ErrLevels, leg, len(of), dims[leg])
+				ErrLevels, leg, len(levels), dims[leg])
 		}
-		for x, a := range of {
+		for x, a := range levels {
 			if int(a) >= l.D {
 				return fmt.Errorf("%w: leg %d puts value %d at level %d of %d",
 					ErrLevels, leg, x, a, l.D)

@@ -83,9 +83,9 @@ func decode(data []byte, l Limits) (*factorgraph.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if all, most := m.Values(int64(len(data))); all > most {
+	if values, limit := m.Values(int64(len(data))); values > limit {
 		return nil, fmt.Errorf(
-			"%w: the variables have %d values together, at most the file's bytes and 2^20 are read: %d", ErrLimit, all, most,
+			"%w: the variables have %d values together, at most the file's bytes and 2^20 are read: %d", ErrLimit, values, limit,
 		)
 	}
 	return m, nil
@@ -189,14 +189,14 @@ func overScope(m *factorgraph.Model, scope []int) string {
 // namesError adds to an error of a model's labels the place of the variable whose name, or one of whose states, is
 // there twice.
 func (f *file) namesError(data []byte, err error) error {
-	seen := map[string]int{}
+	firstOf := map[string]int{}
 	for i, v := range f.Variables {
-		first, twice := seen[v.Name]
+		first, twice := firstOf[v.Name]
 		if twice && v.Name != "" {
 			return fmt.Errorf("variable %d (%s): %w, first at %s", i, positionText(data, f.places.variables[i]), err,
 				positionText(data, f.places.variables[first]))
 		}
-		seen[v.Name] = i
+		firstOf[v.Name] = i
 		if _, wrong := factorgraph.NewLabels([]int{len(v.States)}, nil, [][]string{v.States}); wrong != nil {
 			return fmt.Errorf("variable %s (%s): %w", nameOrNumber(i, v.Name), positionText(data, f.places.variables[i]), err)
 		}

@@ -81,14 +81,14 @@ func encodeLevels(l countspace.Levels, dims []int) levels {
 	if id, err := countspace.Identity(dims); err == nil && areEqual(l, id) {
 		return levels{name: "identity"}
 	}
-	own := &ownLevels{Count: l.D, Of: make([][]int, len(l.Of))}
+	written := &ownLevels{Count: l.D, Of: make([][]int, len(l.Of))}
 	for i, levelOf := range l.Of {
-		own.Of[i] = make([]int, len(levelOf))
+		written.Of[i] = make([]int, len(levelOf))
 		for x, level := range levelOf {
-			own.Of[i][x] = int(level)
+			written.Of[i][x] = int(level)
 		}
 	}
-	return levels{own: own}
+	return levels{own: written}
 }
 
 // areEqual reports whether two maps have the same levels.

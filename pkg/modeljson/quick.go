@@ -41,12 +41,12 @@ func scanQuickly(data []byte) (places, bool) {
 }
 
 // add notes the place of an item in the list of variables, or in that of factors.
-func (p *places) add(at int, isVariable, isFactor bool) {
+func (p *places) add(offset int, isVariable, isFactor bool) {
 	if isVariable {
-		p.variables = append(p.variables, at)
+		p.variables = append(p.variables, offset)
 	}
 	if isFactor {
-		p.factors = append(p.factors, at)
+		p.factors = append(p.factors, offset)
 	}
 }
 

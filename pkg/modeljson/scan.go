@@ -59,29 +59,29 @@ func scan(data []byte) (found places, err error) {
 		}
 
 		// the end of the document, and numbers
-		at := int(d.InputOffset()) - 1 // the last byte of the token
+		tokenEnd := int(d.InputOffset()) - 1 // the last byte of the token
 		if hasEnded {
 			if token == json.Delim('{') {
-				return found, modelError("%s: a second model begins here, and a file has one", positionText(data, at))
+				return found, modelError("%s: a second model begins here, and a file has one", positionText(data, tokenEnd))
 			}
-			return found, syntaxError("%s: something after the document", positionText(data, at))
+			return found, syntaxError("%s: something after the document", positionText(data, tokenEnd))
 		}
 		if n, ok := token.(json.Number); ok {
 			if _, err := decimal.Parse(n.String()); err != nil {
-				return found, modelError("%s: %.40s %w", positionText(data, at+1-len(n)), n, err)
+				return found, modelError("%s: %.40s %w", positionText(data, tokenEnd+1-len(n)), n, err)
 			}
 		}
 
 		// variables and factors: objects in a list that is a field of the document
 		top := stack[len(stack)-1]
 		if isInList := len(stack) == 3 && top.seenKeys == nil && top.depth == 1; token == json.Delim('{') && isInList {
-			found.add(at, top.key == "variables", top.key == "factors")
+			found.add(tokenEnd, top.key == "variables", top.key == "factors")
 		}
 		if stack, err = step(stack, token); err != nil {
 			if key, ok := token.(string); ok {
-				at = max(at-len(key)-1, 0) // its first quote
+				tokenEnd = max(tokenEnd-len(key)-1, 0) // its first quote
 			}
-			return found, fmt.Errorf("%w: %s: %w", ErrSyntax, positionText(data, at), err)
+			return found, fmt.Errorf("%w: %s: %w", ErrSyntax, positionText(data, tokenEnd), err)
 		}
 	}
 }

@@ -137,13 +137,13 @@ func CheckSamples(variables, samples int) error {
 
 // checkSamples checks the number of samples of a query about a model with this many variables.
 func checkSamples(variables, samples int) error {
-	most := MaxSampled / max(1, variables)
+	limit := MaxSampled / max(1, variables)
 	switch {
 	case samples < 0:
 		return fmt.Errorf("%d samples: at least 0", samples)
-	case samples > most:
+	case samples > limit:
 		return fmt.Errorf("%d samples: at most %d of %d variables, as an answer holds 2^24 values together: ask several times, with other seeds",
-			samples, most, variables)
+			samples, limit, variables)
 	}
 	return nil
 }
@@ -157,18 +157,18 @@ func checkBest(variables int, q *Query) error {
 	case q.Best < 1:
 		return fmt.Errorf("%d assignments: at least 1", q.Best)
 	}
-	if most := min(MaxBest, max(1, MaxSampled/max(1, variables))); q.Best > most {
+	if limit := min(MaxBest, max(1, MaxSampled/max(1, variables))); q.Best > limit {
 		return fmt.Errorf("%d assignments: at most %d are listed, as each takes a descent or search of its own and "+
-			"all stay in memory: ask for %d, or for samples", q.Best, most, most)
+			"all stay in memory: ask for %d, or for samples", q.Best, limit, limit)
 	}
 	return nil
 }
 
 // positions returns 0, 1, …, n−1.
 func positions(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
+	numbers := make([]int, n)
+	for i := range numbers {
+		numbers[i] = i
 	}
-	return all
+	return numbers
 }

@@ -56,12 +56,12 @@ func checkBelieve(domains []int, isModelKnown bool, q *Query) error {
 	if len(q.Believe) == 0 {
 		return nil
 	}
-	last, combinations := -1, 1 // the variable before; the combinations of values so far
+	previous, combinations := -1, 1 // the variable before; the combinations of values so far
 	for _, b := range q.Believe {
-		if err := checkLikelihood(domains, isModelKnown, b, last); err != nil {
+		if err := checkLikelihood(domains, isModelKnown, b, previous); err != nil {
 			return err
 		}
-		last = b.Var
+		previous = b.Var
 		sum := 0.0
 		for x, p := range b.Weights {
 			if !(p >= 0) {

@@ -88,39 +88,39 @@ func checkQueries(domains []int, isModelKnown bool, queries []Query) error {
 // variables and values have to be in the range of domains. Every message with queries comes by here several times, so
 // it allocates nothing unless something is wrong.
 func checkEvidence(domains []int, isModelKnown bool, e factorgraph.Evidence) (field string, err error) {
-	last := -1 // the variable before
+	previous := -1 // the variable before
 	for i, o := range e.Hard {
 		switch {
-		case i > 0 && o.Var == last && o.Value != e.Hard[i-1].Value: // observed twice, at different values
+		case i > 0 && o.Var == previous && o.Value != e.Hard[i-1].Value: // observed twice, at different values
 			err = fmt.Errorf("%w: variable %d = %d after variable %d = %d",
-				factorgraph.ErrContradictory, o.Var, o.Value, last, e.Hard[i-1].Value)
-		case o.Var <= last || o.Value < 0:
-			err = fmt.Errorf("variable %d = %d after variable %d", o.Var, o.Value, last)
+				factorgraph.ErrContradictory, o.Var, o.Value, previous, e.Hard[i-1].Value)
+		case o.Var <= previous || o.Value < 0:
+			err = fmt.Errorf("variable %d = %d after variable %d", o.Var, o.Value, previous)
 		case isModelKnown && (o.Var >= len(domains) || o.Value >= domains[o.Var]):
 			err = fmt.Errorf("variable %d = %d is out of range", o.Var, o.Value)
 		}
 		if err != nil {
 			return fmt.Sprintf("evidence.h[%d]", i), err
 		}
-		last = o.Var
+		previous = o.Var
 	}
 
-	last = -1
+	previous = -1
 	for i, l := range e.Soft {
-		if err := checkLikelihood(domains, isModelKnown, l, last); err != nil {
+		if err := checkLikelihood(domains, isModelKnown, l, previous); err != nil {
 			return fmt.Sprintf("evidence.s[%d]", i), err
 		}
-		last = l.Var
+		previous = l.Var
 	}
 	return "", nil
 }
 
-// checkLikelihood checks one likelihood, which has to be of a variable above last. If isModelKnown, it needs a weight
+// checkLikelihood checks one likelihood, which has to be of a variable above previous. If isModelKnown, it needs a weight
 // of at least 0 for each value.
-func checkLikelihood(domains []int, isModelKnown bool, l factorgraph.Likelihood, last int) error {
+func checkLikelihood(domains []int, isModelKnown bool, l factorgraph.Likelihood, previous int) error {
 	switch {
-	case l.Var <= last:
-		return fmt.Errorf("variable %d after variable %d", l.Var, last)
+	case l.Var <= previous:
+		return fmt.Errorf("variable %d after variable %d", l.Var, previous)
 	case len(l.Weights) == 0:
 		return fmt.Errorf("variable %d has no numbers", l.Var)
 	case isModelKnown && (l.Var >= len(domains) || len(l.Weights) != domains[l.Var]):

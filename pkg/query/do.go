@@ -39,15 +39,15 @@ func checkDo(domains []int, isModelKnown bool, q *Query) error {
 	if len(q.Do) == 0 {
 		return nil
 	}
-	last := -1
+	previous := -1
 	for _, set := range q.Do {
 		switch {
-		case set.Var <= last || set.Value < 0:
-			return fmt.Errorf("variable %d = %d after variable %d", set.Var, set.Value, last)
+		case set.Var <= previous || set.Value < 0:
+			return fmt.Errorf("variable %d = %d after variable %d", set.Var, set.Value, previous)
 		case isModelKnown && (set.Var >= len(domains) || set.Value >= domains[set.Var]):
 			return fmt.Errorf("variable %d = %d is out of range", set.Var, set.Value)
 		}
-		last = set.Var
+		previous = set.Var
 	}
 	if q.Gradients || q.Sensitivity != nil || q.Cases != nil {
 		return errors.New("beside gradients, sensitivity and cases nothing can be set: they are about the tables of the model")

@@ -110,18 +110,18 @@ func checkJoint(domains []int, isModelKnown bool, set []int) error {
 	if len(set) == 0 {
 		return nil
 	}
-	seen := make(map[int]bool, len(set))
+	isListed := make(map[int]bool, len(set))
 	cells := 1
 	for _, v := range set {
 		switch {
 		case v < 0 || isModelKnown && v >= len(domains):
 			return fmt.Errorf("variable %d, the model has %d", v, len(domains))
-		case seen[v]:
+		case isListed[v]:
 			return fmt.Errorf("variable %d twice", v)
 		case isModelKnown && domains[v] > MaxJointCells/cells:
 			return fmt.Errorf("the table of all values together has more than %d cells with variable %d: ask for fewer variables", MaxJointCells, v)
 		}
-		seen[v] = true
+		isListed[v] = true
 		if isModelKnown {
 			cells *= domains[v]
 		}
@@ -134,15 +134,15 @@ func checkDistinct(domains []int, isModelKnown bool, set []int) error {
 	if len(set) == 0 {
 		return nil
 	}
-	seen := make(map[int]bool, len(set))
+	isListed := make(map[int]bool, len(set))
 	for _, v := range set {
 		switch {
 		case v < 0 || isModelKnown && v >= len(domains):
 			return fmt.Errorf("variable %d, the model has %d", v, len(domains))
-		case seen[v]:
+		case isListed[v]:
 			return fmt.Errorf("variable %d twice", v)
 		}
-		seen[v] = true
+		isListed[v] = true
 	}
 	return nil
 }

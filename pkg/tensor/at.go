@@ -117,8 +117,8 @@ func (t *Symmetric) asSymmetryCP() *SymmetryCP {
 func countIndex(l countspace.Levels, x []int) int {
 	step := levelSteps(l)
 	i := 0
-	for mode, of := range l.Of {
-		i += step[of[x[mode]]]
+	for mode, levels := range l.Of {
+		i += step[levels[x[mode]]]
 	}
 	return i
 }

@@ -94,7 +94,8 @@ func (j joining) variables(b, a int) (y, z int) {
 	return b - 1, j.core.D - 1 + a - 1
 }
 
-// legPoly returns the polynomial of one leg, Σ_x Σ_a r[x] w[x,a] y^λ(x) z^a in the carried variables. A nil r is all ones.
+// legPoly returns the polynomial of one leg, Σ_x Σ_a r[x] w[x,a] y_λ(x) z_a over its values x and the weight levels a. y_b stands for a
+// leg at core level b, z_a for one at weight level a; of both only the variables that the joining carries are there. A nil r is all ones.
 func (j joining) legPoly(leg int, r []float64, w LegWeights) countspace.Poly {
 	// sums[b, a] = Σ over the values x at core level b of r[x] w[x, a]
 	sums := make([]scaled.Number, j.core.D*j.d)
@@ -225,7 +226,8 @@ func (j joining) countIndices(c []int, legs int, coreStep, weightStep []int) (co
 	return coreIndex, weightIndex
 }
 
-// weightShape returns the box of the weight counts of a product of legs' polynomials over the box carried.
+// weightShape returns the box of the weight counts of a product of so many legs' polynomials, whose own box is carried. If core levels are
+// carried, each weight level may have as many legs as all core levels that go with it.
 func (j joining) weightShape(carried []int, legs int) []int {
 	switch j.kind {
 	case carryWeights:
@@ -235,12 +237,12 @@ func (j joining) weightShape(carried []int, legs int) []int {
 	}
 
 	shape := filled(j.d-1, 1)
-	for b, s := range carried {
+	for b, side := range carried {
 		if a := j.toWeights[b+1]; a > 0 {
-			shape[a-1] = min(shape[a-1]+s-1, legs+1)
+			shape[a-1] = min(shape[a-1]+side-1, legs+1)
 		}
 	}
-	if a := j.toWeights[0]; a > 0 {
+	if a := j.toWeights[0]; a > 0 { // core level 0 has no variable: any number of legs
 		shape[a-1] = legs + 1
 	}
 	return shape

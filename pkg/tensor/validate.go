@@ -39,7 +39,7 @@ func Validate(t Tensor) error {
 	return fmt.Errorf("%w: nil tensor", ErrShape)
 }
 
-// validate checks the number of entries, and that they are finite.
+// validate returns an error if the number of entries is not that of the shape, or if one is not finite.
 func (t *Dense) validate() error {
 	size, err := Size(t.Shape)
 	if err != nil {
@@ -52,7 +52,8 @@ func (t *Dense) validate() error {
 	return finite(t.Data, "entry")
 }
 
-// validate checks the lengths of weights and vectors, and that their entries are finite.
+// validate returns an error if a dimension is below 1, if the vectors do not have a row of that many entries for each weight, or if a
+// number is not finite. Nil vectors are the identity, whose dimension is the number of terms.
 func (t *CP) validate() error {
 	if err := positiveDims(t.Shape); err != nil {
 		return err
@@ -86,7 +87,8 @@ func (t *CP) validate() error {
 	return nil
 }
 
-// validate checks levels, values, weights and vectors of every term.
+// validate returns an error if the dimensions or the levels are wrong, or if a term has values, a weight or vectors of a wrong length or
+// that are not finite.
 func (t *SymmetryCP) validate() error {
 	if err := positiveDims(t.Shape); err != nil {
 		return err
@@ -126,7 +128,8 @@ func (t *SymmetryCP) validate() error {
 	return nil
 }
 
-// validateValues checks S over a box of size counts.
+// validateValues returns an error if the values s are not size in number, one for each count vector, or if one is not finite or has an
+// exponent beyond maxExponent.
 func validateValues(s scaled.Vector, size int) error {
 	if len(s.Mant) != size {
 		return fmt.Errorf("%w: %d values, the levels have %d count vectors",
@@ -146,7 +149,7 @@ func validateValues(s scaled.Vector, size int) error {
 // maxExponent bounds exponents on input, so that no product of a computation overflows 64 bits.
 const maxExponent = 1 << 40
 
-// positiveDims refuses dimensions below 1.
+// positiveDims returns ErrShape if a dimension is below 1.
 func positiveDims(dims []int) error {
 	for mode, d := range dims {
 		if d < 1 {

@@ -30,8 +30,9 @@ func Read(r io.Reader, limits Limits) (*factorgraph.Model, error) {
 			return nil, err
 		}
 	}
-	if all, most := p.model.Values(l.Bytes - p.scanner.bytesLeft); all > most {
-		return nil, p.scanner.fail(ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", all, most)
+	if values, limit := p.model.Values(l.Bytes - p.scanner.bytesLeft); values > limit {
+		return nil, p.scanner.fail(ErrLimit,
+			"the variables have %d values together, at most the file's bytes and 2^20 are read: %d", values, limit)
 	}
 	return p.model, nil
 }
@@ -112,9 +113,9 @@ func (p *modelReader) readScopes() error {
 		return err
 	}
 	p.model.Factors = make([]factorgraph.Factor, 0, min(n, firstAllocation))
-	seen := make([]int, len(p.model.Domains)) // 1 + the last factor that has the variable
+	lastFactor := make([]int, len(p.model.Domains)) // 1 + the last factor that has the variable
 	for j := range n {
-		scope, err := p.readScope(j, seen)
+		scope, err := p.readScope(j, lastFactor)
 		if err != nil {
 			return err
 		}
@@ -123,14 +124,14 @@ func (p *modelReader) readScopes() error {
 	return nil
 }
 
-// readScope reads the scope of factor j. seen has, for each variable, 1 + the last factor that has it in its scope.
-func (p *modelReader) readScope(j int, seen []int) ([]int, error) {
+// readScope reads the scope of factor j. lastFactor has, for each variable, 1 + the last factor that has it in its scope.
+func (p *modelReader) readScope(j int, lastFactor []int) ([]int, error) {
 	arity, err := p.scanner.readInteger(itemName{"the order of factor %d", j, 0})
 	switch {
 	case err != nil:
 		return nil, err
-	case arity < 0 || arity > len(seen):
-		return nil, p.scanner.fail(ErrModel, "factor %d: %d variables in the scope, the model has %d", j, arity, len(seen))
+	case arity < 0 || arity > len(lastFactor):
+		return nil, p.scanner.fail(ErrModel, "factor %d: %d variables in the scope, the model has %d", j, arity, len(lastFactor))
 	case arity > p.legsLeft:
 		return nil, p.scanner.fail(ErrLimit, "factor %d: more than %d variables in all scopes together", j, p.limits.Legs)
 	}
@@ -141,12 +142,12 @@ func (p *modelReader) readScope(j int, seen []int) ([]int, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case v < 0 || v >= len(seen):
-			return nil, p.scanner.fail(ErrModel, "factor %d: scope position %d: variable %d, the model has %d", j, position, v, len(seen))
-		case seen[v] == j+1:
+		case v < 0 || v >= len(lastFactor):
+			return nil, p.scanner.fail(ErrModel, "factor %d: scope position %d: variable %d, the model has %d", j, position, v, len(lastFactor))
+		case lastFactor[v] == j+1:
 			return nil, p.scanner.fail(ErrModel, "factor %d: variable %d is twice in the scope", j, v)
 		}
-		seen[v] = j + 1
+		lastFactor[v] = j + 1
 		scope = append(scope, v)
 	}
 	return scope, nil

@@ -50,8 +50,8 @@ func Encode(m Message) ([]byte, error) {
 	if err == nil {
 		b, err = codec.Marshal(m.Name(), m, false)
 	}
-	if most := maxBytes(m); err == nil && len(b) > most {
-		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), most)
+	if limit := maxBytes(m); err == nil && len(b) > limit {
+		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), limit)
 	}
 	if err == nil {
 		return b, nil

@@ -36,8 +36,8 @@ func EncodeGraph(g *Graph) (b []byte, digest string, err error) {
 	if err = g.Validate(); err == nil {
 		b, err = codec.Marshal(g.Name(), g, true)
 	}
-	if most := maxBytes(g); err == nil && len(b) > most {
-		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), most)
+	if limit := maxBytes(g); err == nil && len(b) > limit {
+		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), limit)
 	}
 	if err != nil {
 		return nil, "", fault.Wrap(fault.BadInput, codec.Under(g.Name(), err))

@@ -192,9 +192,9 @@ func (b *Model) check() error {
 	}
 
 	// factors
-	last := make([]int, len(b.Domains)) // last[i]: 1 + the last factor that has i in its scope
+	lastMark := make([]int, len(b.Domains)) // lastMark[i]: 1 + the last factor that has i in its scope
 	for j := range b.Factors {
-		if err := checkFactor(&b.Factors[j], b.Domains, last, j+1); err != nil {
+		if err := checkFactor(&b.Factors[j], b.Domains, lastMark, j+1); err != nil {
 			return codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
 		}
 	}

@@ -109,7 +109,7 @@ func (x loopSet) blendInGo(out, a, b []float64, atA, atB []int, w []float64, isF
 // Chain returns the sum of products of single entries Σ_k a[atA[k]]·b[atB[k]]: an entry of Blend.
 func Chain(a, b []float64, atA, atB []int) float64 { return active.chain(a, b, atA, atB) }
 
-// chain computes Chain with fused or with rounded operations, by x.
+// chain returns the sum of Chain. Every product and addition is rounded if x is rounded, else each pair of them is fused and rounded once.
 func (x loopSet) chain(a, b []float64, atA, atB []int) float64 {
 	sum := 0.0
 	atB = atB[:len(atA)]
@@ -130,7 +130,8 @@ func Chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
 	active.chains(out, a, b, columns, atA, atB)
 }
 
-// chains computes Chains with fused or with rounded operations, by x.
+// chains sets out to the four sums of Chains. Every product and addition is rounded if x is rounded, else each pair of them is fused and
+// rounded once.
 func (x loopSet) chains(out *[4]float64, a, b []float64, columns *[4]int, atA, atB []int) {
 	atB = atB[:len(atA)]
 	b0, b1, b2, b3 := b[columns[0]:], b[columns[1]:], b[columns[2]:], b[columns[3]:]

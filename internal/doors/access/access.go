@@ -82,20 +82,20 @@ func Roles() []Role {
 
 // prefixed returns subjects with the prefix of this version of the messages.
 func prefixed(subjects ...string) []string {
-	all := make([]string, len(subjects))
+	full := make([]string, len(subjects))
 	for i, s := range subjects {
-		all[i] = wire.Prefix + s
+		full[i] = wire.Prefix + s
 	}
-	return all
+	return full
 }
 
 // apiRequests returns the subjects of requests to JetStream.
 func apiRequests(requests ...string) []string {
-	all := make([]string, len(requests))
+	full := make([]string, len(requests))
 	for i, r := range requests {
-		all[i] = "$JS.API." + r
+		full[i] = "$JS.API." + r
 	}
-	return all
+	return full
 }
 
 // feedsOf has the feeds from which each stage takes messages.
@@ -198,15 +198,15 @@ func keepImport(owner, subject string) Import {
 // message: so a right to read that ends in a wildcard has the owner's token before that.
 func Imports(tenant string) []Import {
 	lane := wire.Lane(tenant)
-	var all []Import
+	var imports []Import
 	for _, s := range []string{message.InferSubject(tenant), message.RoomSubject(lane)} {
-		all = append(all, Import{Subject: s})
+		imports = append(imports, Import{Subject: s})
 	}
 	for _, s := range []string{
 		wire.ModelSubject(lane, tenant+".*"), wire.CancelSubject(tenant + ".*"),
 		message.BlobSubject(tenant, "*"), message.GraphSubject(tenant, "*"),
 	} {
-		all = append(all, keepImport(tenant, s))
+		imports = append(imports, keepImport(tenant, s))
 	}
 	for _, read := range []struct{ stream, subject string }{
 		{bus.StreamModel, wire.ModelSubject(lane, tenant+".*")},
@@ -216,12 +216,12 @@ func Imports(tenant string) []Import {
 		{bus.StreamGraph, message.GraphSubject(tenant, "*")},
 		{bus.StreamGraph, message.GraphSubject("", "*")},
 	} {
-		all = append(all, Import{Subject: fmt.Sprintf("$JS.API.DIRECT.GET.%s.%s", read.stream, read.subject)})
+		imports = append(imports, Import{Subject: fmt.Sprintf("$JS.API.DIRECT.GET.%s.%s", read.stream, read.subject)})
 	}
 	for _, s := range []string{wire.DoneSubject(tenant + ".*"), wire.ProgressSubject(tenant + ".*")} {
-		all = append(all, Import{Subject: s, Stream: true})
+		imports = append(imports, Import{Subject: s, Stream: true})
 	}
-	return all
+	return imports
 }
 
 // Find returns the role of this name; ok is false if there is none.

@@ -57,43 +57,43 @@ const leastPayload = 64 << 10
 // that have one, and tenants by name with theirs, within limits.
 func Config(users, tenants []User, limits Limits) string {
 	// the accounts of roles
-	all := accounts{}
+	byName := accounts{}
 	keys := map[string][]string{} // by user, its public keys
 	for _, u := range users {
 		keys[u.Name] = u.Public
 	}
 	for _, r := range Roles() {
-		account := all.findOrAdd(r.account())
+		account := byName.findOrAdd(r.account())
 		for _, public := range keys[r.Name] {
 			account.users = append(account.users, r.userText(public))
 		}
 		if account.name != Account {
 			for _, i := range r.imports() {
-				all.importAll(account.name, i)
+				byName.importAll(account.name, i)
 			}
 			for _, i := range r.exports() {
-				all.link(account.name, Account, i)
+				byName.link(account.name, Account, i)
 			}
 		}
 	}
 
 	// the accounts of tenants
 	for _, t := range tenants {
-		account := all.findOrAdd(tenantAccount(t.Name))
+		account := byName.findOrAdd(tenantAccount(t.Name))
 		account.limits = &limits
 		for _, public := range t.Public {
 			account.users = append(account.users, fmt.Sprintf("{nkey: %s}  # %s", public, t.Name))
 		}
 		for _, i := range Imports(t.Name) {
-			all.importAll(account.name, i)
+			byName.importAll(account.name, i)
 		}
 	}
 
 	var out strings.Builder
 	out.WriteString("# Who may do what. Written by `btn keys`, which keeps the keys that there are: run it again rather than edit this.\n" +
 		"accounts {\n")
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		all[name].write(&out)
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		byName[name].write(&out)
 	}
 	out.WriteString("}\n")
 	return out.String()
@@ -168,8 +168,8 @@ func (a *account) write(out *strings.Builder) {
 		if i.Local != "" {
 			local = fmt.Sprintf(", to: %q", i.Local)
 		}
-		for _, from := range a.imports[i] {
-			fmt.Fprintf(out, "      {%s: {account: %s, subject: %q}%s}\n", i.kind(), from, i.Subject, local)
+		for _, exporter := range a.imports[i] {
+			fmt.Fprintf(out, "      {%s: {account: %s, subject: %q}%s}\n", i.kind(), exporter, i.Subject, local)
 		}
 	}
 	out.WriteString("    ]\n  }\n")
@@ -219,23 +219,23 @@ func (r Role) userText(public string) string {
 
 // imports returns what a role takes from other accounts: subjects on which it publishes, and messages that it hears.
 func (r Role) imports() []Import {
-	all := importsOf(r.Publish, r.Subscribe)
+	imports := importsOf(r.Publish, r.Subscribe)
 	for _, s := range r.Keeps {
-		all = append(all, keepImport("", s))
+		imports = append(imports, keepImport("", s))
 	}
-	return all
+	return imports
 }
 
 // exports returns what a role gives to other accounts: requests that it serves, and messages that it says.
 func (r Role) exports() []Import { return importsOf(r.Serves, r.Says) }
 
 // importsOf returns subjects as imports: those of requests, then those of messages.
-func importsOf(services, streams []string) (all []Import) {
+func importsOf(services, streams []string) (imports []Import) {
 	for _, s := range services {
-		all = append(all, Import{Subject: s})
+		imports = append(imports, Import{Subject: s})
 	}
 	for _, s := range streams {
-		all = append(all, Import{Subject: s, Stream: true})
+		imports = append(imports, Import{Subject: s, Stream: true})
 	}
-	return all
+	return imports
 }

@@ -119,16 +119,16 @@ func Write(dir, target string, tenants []string, limits Limits) (newUsers []stri
 // checkDistinct returns an error if two names differ in upper and lower case only, since some disks have one file for
 // both.
 func checkDistinct(tenants []string) error {
-	seen := map[string]string{}
+	byFolded := map[string]string{}
 	for _, t := range tenants {
 		folded := strings.ToLower(t)
-		if other, ok := seen[folded]; ok {
+		if other, ok := byFolded[folded]; ok {
 			return fault.New(fault.BadInput, "access: tenants %s and %s differ in upper and lower case only", other, t)
 		}
 		if Reserved(folded) {
 			return fault.New(fault.BadInput, "access: tenant %s is %s in other case, a name with another meaning", t, folded)
 		}
-		seen[folded] = t
+		byFolded[folded] = t
 	}
 	return nil
 }
@@ -139,13 +139,13 @@ func Tenants(dir string) ([]string, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
 	}
-	var all []string
+	var tenants []string
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), seedSuffix); ok && form.IsOwner(name) {
-			all = append(all, name)
+			tenants = append(tenants, name)
 		}
 	}
-	return all, nil
+	return tenants, nil
 }
 
 // writer writes files into a folder until one fails.
@@ -194,7 +194,7 @@ func (w *writer) publicKeys(name string, isValid func(string) bool) []string {
 		w.err = err
 		return nil
 	}
-	var all []string
+	var publicKeys []string
 	for _, seed := range keys {
 		pair, err := nkeys.FromSeed([]byte(seed))
 		var public string
@@ -205,9 +205,9 @@ func (w *writer) publicKeys(name string, isValid func(string) bool) []string {
 			w.err = fault.New(fault.BadInput, "access: %s has something other than seeds of its kind", filepath.Join(w.dir, name))
 			return nil
 		}
-		all = append(all, public)
+		publicKeys = append(publicKeys, public)
 	}
-	return all
+	return publicKeys
 }
 
 // writeOnce writes a file if there is none of the name, and reports whether it did.

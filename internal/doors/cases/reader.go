@@ -200,7 +200,7 @@ func (r *Reader) Added() (columns []string) {
 }
 
 // Limit makes Next end after this many rows.
-func (r *Reader) Limit(most int) { r.most = int64(most) }
+func (r *Reader) Limit(maxRows int) { r.most = int64(maxRows) }
 
 // HasMore reports, once Next has ended, whether the input has rows beyond the limit.
 func (r *Reader) HasMore() bool { return r.hasMore }

@@ -68,12 +68,12 @@ func busy(format string, args ...any) error {
 // tooMany returns the refusal of a caller that has its share already, or has spent its rate and may ask again after a
 // wait.
 func tooMany(wait time.Duration, format string, args ...any) error {
-	after := max(retryAfter, int(math.Ceil(wait.Seconds())))
-	return &refusal{http.StatusTooManyRequests, fault.New(fault.OverBudget, format, args...), after}
+	seconds := max(retryAfter, int(math.Ceil(wait.Seconds())))
+	return &refusal{http.StatusTooManyRequests, fault.New(fault.OverBudget, format, args...), seconds}
 }
 
 // statusOf returns the status of an error's response, and the seconds after which to ask again.
-func statusOf(err error) (status, after int) {
+func statusOf(err error) (status, retrySeconds int) {
 	var r *refusal
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -132,9 +132,9 @@ func (c *call) fail(err error) {
 		return // nobody reads
 	}
 	c.failure = err
-	status, after := statusOf(err)
-	if after > 0 {
-		c.response.Header().Set("Retry-After", strconv.Itoa(after))
+	status, retrySeconds := statusOf(err)
+	if retrySeconds > 0 {
+		c.response.Header().Set("Retry-After", strconv.Itoa(retrySeconds))
 	}
 	if status == http.StatusUnauthorized {
 		c.response.Header().Set("WWW-Authenticate", `Bearer realm="basetensor"`)

@@ -57,9 +57,9 @@ func (c *call) takeModel(ctx context.Context, in *Infer, job *wire.Request) (*fa
 	return m.Labels()
 }
 
-// parseModel reads a model file of at most most bytes, decompressed, and checks it. 0 stands for the default limit. If
+// parseModel reads a model file of at most maxBytes bytes, decompressed, and checks it. 0 stands for the default limit. If
 // format is "", the text shows the format.
-func parseModel(text []byte, format string, most int64) (*factorgraph.Model, error) {
+func parseModel(text []byte, format string, maxBytes int64) (*factorgraph.Model, error) {
 	var as formats.Format
 	if format != "" {
 		var err error
@@ -67,7 +67,7 @@ func parseModel(text []byte, format string, most int64) (*factorgraph.Model, err
 			return nil, err
 		}
 	}
-	return formats.Read(bytes.NewReader(text), as, "", uai.Limits{Bytes: most})
+	return formats.Read(bytes.NewReader(text), as, "", uai.Limits{Bytes: maxBytes})
 }
 
 // Bounds of the memory of registered models, which never change.
@@ -129,24 +129,24 @@ func (c *call) digestOf(ctx context.Context, name string) (string, error) {
 	}
 
 	// the only digest that begins so
-	all, err := c.visibleModels(ctx)
+	registered, err := c.visibleModels(ctx)
 	if err != nil {
 		return "", err
 	}
-	found := ""
-	for _, m := range all.Models {
-		if !strings.HasPrefix(m.Digest, name) || m.Digest == found {
+	digest := ""
+	for _, m := range registered.Models {
+		if !strings.HasPrefix(m.Digest, name) || m.Digest == digest {
 			continue
 		}
-		if found != "" {
-			return "", badRequest("%s begins the digests of several models: %.16s… and %.16s…", name, found, m.Digest)
+		if digest != "" {
+			return "", badRequest("%s begins the digests of several models: %.16s… and %.16s…", name, digest, m.Digest)
 		}
-		found = m.Digest
+		digest = m.Digest
 	}
-	if found == "" {
+	if digest == "" {
 		return "", notFound("no model's digest begins with %s", name)
 	}
-	return found, nil
+	return digest, nil
 }
 
 // findDigest returns the digest of a model by its name or its whole digest.
@@ -161,14 +161,14 @@ func (c *call) findDigest(ctx context.Context, name string) (string, error) {
 
 // visibleModels returns the registered models that the caller may name.
 func (c *call) visibleModels(ctx context.Context) (client.Registered, error) {
-	all, err := c.gateway.ownClient.Registered(ctx)
-	all.Models = slices.DeleteFunc(all.Models, func(m client.RegisteredModel) bool {
+	registered, err := c.gateway.ownClient.Registered(ctx)
+	registered.Models = slices.DeleteFunc(registered.Models, func(m client.RegisteredModel) bool {
 		return m.Owner != "" && m.Owner != c.caller.Tenant && c.caller.Tenant != ""
 	})
 	if c.caller.Tenant != "" {
-		all.Skipped = nil
+		registered.Skipped = nil
 	}
-	return all, err
+	return registered, err
 }
 
 // fetchModel reads a registered model that jobs of the owner may name.
@@ -196,8 +196,8 @@ func (c *call) ownerOf(ctx context.Context, digest string) (string, error) {
 	if c.caller.Tenant != "" {
 		return c.caller.Tenant, nil
 	}
-	all, err := c.visibleModels(ctx)
-	for _, m := range all.Models {
+	registered, err := c.visibleModels(ctx)
+	for _, m := range registered.Models {
 		if m.Digest == digest {
 			return m.Owner, err
 		}
@@ -236,18 +236,18 @@ type Models struct {
 
 // listModels answers with the registered models.
 func (g *Gateway) listModels(c *call) error {
-	all, err := c.visibleModels(c.request.Context())
+	registered, err := c.visibleModels(c.request.Context())
 	if err != nil {
 		return err
 	}
 	out := Models{Models: []Model{}}
-	for _, m := range all.Skipped {
+	for _, m := range registered.Skipped {
 		out.Skipped = append(out.Skipped, m.String())
 	}
-	for _, m := range all.Models {
+	for _, m := range registered.Models {
 		// a line for each version of a name, or one without a name
 		line, hasName := Model{Digest: m.Digest, Owner: m.Owner, Bytes: m.Bytes, Time: m.Time.UnixMilli()}, false
-		for _, v := range all.Versions {
+		for _, v := range registered.Versions {
 			if v.Digest == m.Digest && v.Owner == m.Owner {
 				line.Name, line.Version, line.By, line.Time, hasName = v.Name, v.Version, v.By, v.Time.UnixMilli(), true
 				out.Models = append(out.Models, line)

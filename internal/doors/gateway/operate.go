@@ -213,15 +213,15 @@ type DeadLetters struct {
 
 // listDeadLetters answers with the messages that were given up, as far as the caller may see their jobs.
 func (g *Gateway) listDeadLetters(c *call) error {
-	all, err := g.ownClient.DeadLetters(c.request.Context())
+	letters, err := g.ownClient.DeadLetters(c.request.Context())
 	if err != nil {
 		return err
 	}
 	out := DeadLetters{DeadLetters: []DeadLetter{}}
-	for _, l := range all {
-		if c.maySee(l.Job) {
+	for _, letter := range letters {
+		if c.maySee(letter.Job) {
 			out.DeadLetters = append(out.DeadLetters, DeadLetter{
-				l.Job, l.Tenant, l.Stage, l.Subject, l.Error, l.Deliveries, l.Time,
+				letter.Job, letter.Tenant, letter.Stage, letter.Subject, letter.Error, letter.Deliveries, letter.Time,
 			})
 		}
 	}

@@ -24,16 +24,16 @@ type Query struct {
 // queriesOf returns the queries of a request in the form in which they are sent to the workers; a query with events
 // becomes several. Errors are bad input and name the field. isListed says that the request has a list of queries: then
 // errors name the query too.
-func queriesOf(all []Query, isListed bool, labels *factorgraph.Labels) (out []query.Query, err error) {
+func queriesOf(queries []Query, isListed bool, labels *factorgraph.Labels) (out []query.Query, err error) {
 	place := func(i int) string {
 		if !isListed {
 			return ""
 		}
 		return fmt.Sprintf("queries[%d].", i)
 	}
-	var origins []int // origins[j] is the position in all of the query that out[j] was made from
-	for i := range all {
-		asked := &all[i]
+	var origins []int // origins[j] is the position in queries of the query that out[j] was made from
+	for i := range queries {
+		asked := &queries[i]
 		sent, err := asked.Queries(labels, asked.Label, len(out))
 		if err != nil {
 			return nil, badRequest("%s%w", place(i), err)

@@ -25,12 +25,12 @@ func (r *rateLimiter) wait(caller string, now time.Time) time.Duration {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	until := r.spentUntil[caller]
-	if until.Before(now) {
-		until = now
+	spentUntil := r.spentUntil[caller]
+	if spentUntil.Before(now) {
+		spentUntil = now
 	}
 	const burst = 2 * time.Second // of requests that may come at once
-	if tooEarly := until.Sub(now) - burst; tooEarly > 0 {
+	if tooEarly := spentUntil.Sub(now) - burst; tooEarly > 0 {
 		return tooEarly
 	}
 
@@ -39,9 +39,9 @@ func (r *rateLimiter) wait(caller string, now time.Time) time.Duration {
 		r.spentUntil = map[string]time.Time{}
 	}
 	if len(r.spentUntil) > mostSpent {
-		maps.DeleteFunc(r.spentUntil, func(_ string, until time.Time) bool { return until.Before(now) })
+		maps.DeleteFunc(r.spentUntil, func(_ string, spentUntil time.Time) bool { return spentUntil.Before(now) })
 	}
-	r.spentUntil[caller] = until.Add(time.Duration(float64(time.Second) / r.perSecond))
+	r.spentUntil[caller] = spentUntil.Add(time.Duration(float64(time.Second) / r.perSecond))
 	return 0
 }
 

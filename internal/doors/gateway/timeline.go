@@ -73,7 +73,7 @@ func (c *call) readPartials(ctx context.Context, job *Job) ([]*partial, error) {
 	}
 
 	// read them, some at a time
-	found := make(chan *partial, len(subjects))
+	partialsRead := make(chan *partial, len(subjects))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(partialsAtOne)
 	for subject := range subjects {
@@ -90,7 +90,7 @@ func (c *call) readPartials(ctx context.Context, job *Job) ([]*partial, error) {
 				return nil // too large to look into
 			}
 			p.Header = m.Header
-			found <- p
+			partialsRead <- p
 			return nil
 		})
 	}
@@ -99,9 +99,9 @@ func (c *call) readPartials(ctx context.Context, job *Job) ([]*partial, error) {
 	}
 
 	// in the order of their tasks
-	close(found)
+	close(partialsRead)
 	var partials []*partial
-	for p := range found {
+	for p := range partialsRead {
 		partials = append(partials, p)
 	}
 	slices.SortFunc(partials, func(a, b *partial) int { return a.K - b.K })

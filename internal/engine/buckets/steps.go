@@ -179,8 +179,9 @@ func validate(e *sumproduct.Expression, steps []Step) error {
 		}
 		for n, scope := range [][]int{s.Drop, s.Out} {
 			for _, i := range scope {
-				isKnown := i >= 0 && i < len(e.Dims)
-				if !isKnown || e.Dims[i] > 1 && lastInput[i] != k+1 || lastNamed[i] == k+1 {
+				isIndex := i >= 0 && i < len(e.Dims)
+				isInInputs := isIndex && (e.Dims[i] <= 1 || lastInput[i] == k+1) // an index of one value counts as one
+				if !isInInputs || lastNamed[i] == k+1 {
 					return wrong(k, []string{"it drops", "it keeps"}[n]+" an index that it does not have")
 				}
 				lastNamed[i] = k + 1

@@ -2,8 +2,8 @@ package compiled
 
 // Steps in rows: the innermost loops go over the terms of one entry of the output.
 
-// forwardRows computes the output of a step in rows, by loops made for the number of its operands. All terms of an entry are next to each
-// other in the lists of offsets, s.Sums for each entry.
+// forwardRows computes the output of a step in rows, by loops made for the number of its operands. In such a step the output is one block,
+// and the lists of offsets have all s.Sums terms of an entry next to each other.
 func (s *Step) forwardRows(m *Memory, out []float64) {
 	switch in := s.In; len(in) {
 	case 1:
@@ -13,8 +13,9 @@ func (s *Step) forwardRows(m *Memory, out []float64) {
 	case 3:
 		s.forwardThreeInRows(m.Tables[in[0].Table], m.Tables[in[1].Table], m.Tables[in[2].Table], out)
 	default:
+		const onlyBlock = 0
 		products := m.scratch[:len(in[0].inner)]
-		m.multiplyAll(in, 0, products)
+		m.multiplyAll(in, onlyBlock, products)
 		for o := range out {
 			sum := 0.0
 			for _, f := range products[:s.Sums] {

@@ -50,7 +50,7 @@ func (m *Memory) Beside(p *Program) Memory {
 // resize returns a slice of n elements, which may have any values, in the memory of s if its capacity is enough.
 func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// Forward computes the output of step n from its operands, by loops made for their number.
+// Forward computes the output of step n from its operands, by loops made for their number, and for a step in rows or in blocks (Step).
 func (p *Program) Forward(m *Memory, n int) {
 	s, out := &p.Steps[n], m.Tables[p.Leaves+n]
 	if s.isInRows {
@@ -88,14 +88,16 @@ func (p *Program) Backward(m *Memory, n int) {
 // of whole units (Step.Unit).
 func (p *Program) BackwardIn(m *Memory, n, first, end int) {
 	s, byOutput := &p.Steps[n], m.Back[p.Leaves+n]
-	switch in := s.In; {
-	case len(in) == 1 && s.isInRows:
+	in := s.In
+	areTwoNeeded := len(in) == 2 && in[0].Needed && in[1].Needed
+	switch {
+	case len(in) == 1 && s.isInRows: // a single block
 		s.backwardOneInRows(m.Back[in[0].Table], byOutput)
 	case len(in) == 1:
 		s.backwardOne(m.Back[in[0].Table], byOutput, first, end)
-	case len(in) == 2 && in[0].Needed && in[1].Needed && s.isInRows:
+	case areTwoNeeded && s.isInRows:
 		s.backwardTwoInRows(m, byOutput)
-	case len(in) == 2 && in[0].Needed && in[1].Needed:
+	case areTwoNeeded:
 		s.backwardTwo(m, byOutput, first, end)
 	default:
 		s.backwardMany(m, byOutput, first, end)

@@ -50,12 +50,13 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g 
 	var m contractionorder.Meter
 	m.Start(h)
 	fits := func() bool { return m.Plan().Bytes <= memory && m.Plan().Log2Table < hopeless }
-	if err := contractionorder.Walk(ctx, h, order, func(s *contractionorder.Step) bool {
+	addStep := func(s *contractionorder.Step) (goesOn bool) {
 		m.Begin(h, s)
 		m.End(s)
 		t.steps = append(t.steps, s)
 		return fits()
-	}); err != nil {
+	}
+	if err := contractionorder.Walk(ctx, h, order, addStep); err != nil {
 		return nil, query.Cost{}, err
 	}
 	if !fits() {

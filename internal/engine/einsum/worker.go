@@ -166,8 +166,8 @@ func (w *worker) computeBlock(k *kernel, out []float64) {
 	}
 }
 
-// addTerms adds weight·a·b for the terms in slots 0 to n−1 to a block of the output; if isFirst is set, it sets the block to their sum. The
-// last vector is b, and the product of all others a. A single vector is a, without b.
+// addTerms adds Σ weight·a·b over the first n of the terms that locateFactors has prepared to a block of the output; if isFirst is set, it
+// sets the block to that sum. The last vector is b, and the product of all others a. A single vector is a, without b.
 func (w *worker) addTerms(k *kernel, out []float64, n int, isFirst bool) {
 	weight := w.weight[:n]
 	a := w.data(k, 0)

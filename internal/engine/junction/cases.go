@@ -114,7 +114,7 @@ func newCaseLeavesOnly(n Numbers) (t *CaseTree, ok bool) {
 			first = t.count
 			t.count += len(table.Data)
 		}
-		data := slices.Clone(table.Data)
+		data := slices.Clone(table.Data) // divided by 2^exp, which is a factor of Z
 		exp := floats.Normalise(data).Exp
 		template.Scale = template.Scale.Mul(scaled.Make(1, exp))
 		template.Tables = append(template.Tables, sumproduct.Table{Scope: table.Scope, Data: data})

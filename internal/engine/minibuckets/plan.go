@@ -250,7 +250,8 @@ func bit(i int, dims []int) uint64 {
 	return 1 << (i % 64)
 }
 
-// DrawWork estimates the time, in flops, of drawing the indices at positions of the order from first on.
+// DrawWork estimates the time, in flops, of drawing the indices at positions of the order from first on: for each value of an index,
+// drawWork for each table, message and shift of its mini-buckets.
 func (p *Plan) DrawWork(first int) (flops float64) {
 	for k, minis := range p.buckets[first:] {
 		d := float64(p.dims[p.Order[first+k]])

@@ -95,7 +95,10 @@ func (b *Bound) loadTables(e *sumproduct.Expression) {
 }
 
 // eliminate sums the index at position k of the order out of the products of its mini-buckets, each with its weight in Hölder's inequality,
-// and appends the messages that come out to b.tables. Messages without indices are added to b.Ln. below is that of Run.
+// and appends the messages that come out to b.tables. Messages without indices are added to b.Ln.
+//
+// For a bound from above (below = 0) the n mini-buckets have equal weights. For one from below, the first has the weight 1 + (n−1)·below
+// and all others −below.
 func (b *Bound) eliminate(ctx context.Context, k int, below float64) error {
 	p, i := b.plan, b.plan.Order[k]
 	minis, totalWeight := p.buckets[k], 1.0

@@ -361,8 +361,8 @@ func (c *climber) isForbidden() bool {
 	return false
 }
 
-// mode returns the state as a Mode. For LnAround it chooses the set of indices greedily: those that gain most by being summed out first,
-// and no two that share a table.
+// mode returns the state as a Mode. LnAround is ln of the weight summed over all values of a set of indices, no two of which share a table,
+// so that each sum is a factor. The set is chosen greedily: the index that gains most by being summed out comes first.
 func (c *climber) mode() Mode {
 	// The weight, and the sum of the sizes of its logarithms, which bounds the rounding.
 	m := Mode{State: slices.Clone(c.state), Ln: c.expression.Scale.LogAbs()}
@@ -382,6 +382,7 @@ func (c *climber) mode() Mode {
 	}
 	slices.SortStableFunc(byGain, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
 
+	// The sums, less the rounding.
 	hasSummedIndex := make([]bool, len(c.expression.Tables)) // by table
 	m.LnAround = m.Ln - slack*magnitude
 	for _, i := range byGain {

@@ -114,7 +114,7 @@ func (n *network) absorbUnary() {
 			}
 		}
 	}
-	remaining := make([]table, 0, len(n.tables))
+
 	isAbsorbed := make([]bool, len(n.tables))
 	for t := range n.tables {
 		if scope := n.tables[t].scope; len(scope) == 1 && host[scope[0]] != t {
@@ -122,6 +122,7 @@ func (n *network) absorbUnary() {
 			isAbsorbed[t] = true
 		}
 	}
+	remaining := make([]table, 0, len(n.tables))
 	for t := range n.tables {
 		if !isAbsorbed[t] {
 			remaining = append(remaining, n.tables[t])

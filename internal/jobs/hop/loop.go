@@ -189,7 +189,8 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 // error.
 func (l *Loop) logOutcome(d *Message, outcome Outcome, err error, took time.Duration) {
 	level := slog.LevelWarn
-	if err == nil || outcome == Done || outcome == Held || outcome.name == laterName {
+	isNormal := outcome == Done || outcome == Held || outcome.name == laterName
+	if err == nil || isNormal {
 		level = slog.LevelDebug
 		err = nil
 	}

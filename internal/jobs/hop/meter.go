@@ -111,7 +111,8 @@ func (m *Meter) costHeader(earlier, stage string) string {
 	defer m.mu.Unlock()
 	cost := m.recentCost()
 	isFirst := cost.Seconds > 0 && m.stated.Seconds == 0 || cost.Flops > 0 && m.stated.Flops == 0 // measurement of its kind
-	if cost == (message.Work{}) || time.Since(m.statedAt) < stampEvery && !isFirst {
+	wasStatedLately := time.Since(m.statedAt) < stampEvery
+	if cost == (message.Work{}) || wasStatedLately && !isFirst {
 		return earlier
 	}
 	m.statedAt = time.Now()

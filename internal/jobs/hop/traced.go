@@ -87,7 +87,8 @@ func (d *Message) endSpan(outcome Outcome, err error) {
 		return
 	}
 	d.span.SetAttributes(tracing.Outcome.String(outcome.name))
-	if outcome == Done || outcome == Held || outcome.name == laterName {
+	isNormal := outcome == Done || outcome == Held || outcome.name == laterName
+	if isNormal {
 		err = nil
 	}
 	if err != nil {

@@ -78,18 +78,18 @@ func (m *Metrics) Room() string {
 		return ""
 	}
 
-	least := math.Inf(1)
-	where := ""
+	lowest := math.Inf(1)
+	firstToFill := ""
 	for name, r := range m.rooms.rooms {
-		if r.Seconds < least || r.Seconds == least && name < where {
-			least = r.Seconds
-			where = name
+		if r.Seconds < lowest || r.Seconds == lowest && name < firstToFill {
+			lowest = r.Seconds
+			firstToFill = name
 		}
 	}
-	if math.IsInf(least, 1) {
+	if math.IsInf(lowest, 1) {
 		return "room: no jobs come"
 	}
 	return fmt.Sprintf(
-		"room: %.0f s at the present rate if nothing were answered (%s)", least, where,
+		"room: %.0f s at the present rate if nothing were answered (%s)", lowest, firstToFill,
 	)
 }

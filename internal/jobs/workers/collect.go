@@ -146,8 +146,8 @@ func (c *collector) stopTimer(j *countedJob) {
 	}
 }
 
-// lookAtJobAndLog is look for a caller that does not return the error. It logs the error, unless the job has its
-// answer.
+// lookAtJobAndLog looks at a job of which some chunks may be missing, as lookAtJob does. It logs the error, unless the
+// job has its answer.
 func (c *collector) lookAtJobAndLog(ctx context.Context, j *countedJob) {
 	if err := c.lookAtJob(ctx, j, false); err != nil && !errors.Is(err, hop.ErrAnswered) {
 		c.sums.Bus.Conn.Trouble.Warn(c.sums.Log, "cannot aggregate yet", "job", j.key.job, "error", err)

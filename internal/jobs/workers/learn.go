@@ -102,7 +102,8 @@ func (w *Learn) handleNetwork(ctx context.Context, d *hop.Message) (hop.Outcome,
 	return hop.Done, nil
 }
 
-// planWithFirstAnswer makes the plans of a job's queries. If the job has a deadline it also stores a first answer, at most once:
+// planWithFirstAnswer makes the plans of a job's queries. If the job has a deadline, it also stores a first answer, at
+// most once:
 //   - before planning, if the network is large or the message is delivered again
 //   - from a goroutine, if planning takes longer than its head start
 //   - after planning, if planning failed or the contraction of the plans may be late
@@ -133,7 +134,7 @@ func (w *Learn) planWithFirstAnswer(ctx context.Context, d *hop.Message, net *bt
 	switch plan.Insure(p.assignments, m.Settings) {
 	case plan.Insured:
 		store(remaining)
-	case plan.InsuredBySweep:
+	case plan.InsuredBySweep: // one sweep of belief propagation suffices
 		store(0)
 	}
 	return p, nil

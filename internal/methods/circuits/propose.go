@@ -105,8 +105,8 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 func stepsBeforeTree(j *proposal.Job, ask proposal.Ask) int64 {
 	steps := int64(0)
 	if logicOf(j).isFormula {
-		probe := max(circuitProbe, min(circuitProbeCore*int64(len(j.Net.Cores)), circuitProbeMost))
-		steps = min(searchSteps(j, circuitShare*ask.Flops/policy.ExactRate), probe)
+		limit := max(circuitProbe, min(circuitProbeCore*int64(len(j.Net.Cores)), circuitProbeMost))
+		steps = min(searchSteps(j, circuitShare*ask.Flops/policy.ExactRate), limit)
 	}
 	if ask.Again {
 		steps = searchSteps(j, recurringFlops)
@@ -271,8 +271,8 @@ func addJointPrice(j *proposal.Job, assignment *btn.Assignment, joint []int) (*b
 	return assignment, nil
 }
 
-// searchSteps returns the number of steps of a search that take the time of that many flops of truncated legs, or of circuitShare of the
-// budget if that is less.
+// searchSteps returns the number of steps of a search that take as long as the given flops (in the unit of policy.CircuitFlops), or as
+// circuitShare of the budget if that is less.
 func searchSteps(j *proposal.Job, flops float64) int64 {
 	return int64(min(flops, circuitShare*j.Settings.Budget) / policy.CircuitFlops)
 }

@@ -117,7 +117,10 @@ func divideIntoClasses(ctx context.Context, interactions *interactions) (*partit
 // internRelabelling returns the index in values of a variable's relabelling, and adds it if it is new. toValue[a] is the variable's value
 // that is value a of the class.
 func (p *partition) internRelabelling(toValue []int) int32 {
-	isIdentity := !slices.ContainsFunc(toValue, func(x int) bool { return toValue[x] != x })
+	isIdentity := true
+	for a, x := range toValue {
+		isIdentity = isIdentity && x == a
+	}
 	if isIdentity {
 		return 0
 	}

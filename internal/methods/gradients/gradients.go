@@ -90,5 +90,5 @@ func (p *Prepared) checkPlan(c *AdjointPlan) error {
 	return nil
 }
 
-// Signed reports whether terms of Z, and so of its derivatives, have both signs.
+// Signed reports whether an entry of the tables, or their scale, is below 0, so that terms of Z and of its derivatives may cancel.
 func (p *Prepared) Signed() bool { return p.parametric.Signed() }

@@ -38,7 +38,9 @@ func (s *AnnealedMixture) Fits(n *btn.Network, end int64) error {
 }
 
 // Takes implements Sampling. It returns the flops of a component (one chain from each start), and those before the first.
-func (s *AnnealedMixture) Takes(c *Chains) (each, setup float64) { return s.chains().Takes(c) }
+func (s *AnnealedMixture) Takes(c *Chains) (componentFlops, setupFlops float64) {
+	return s.chains().Takes(c)
+}
 
 // Bytes implements Sampling. It returns the memory that the chains of the components take on one thread.
 func (s *AnnealedMixture) Bytes(c *Chains, components int64, marginals bool) float64 {

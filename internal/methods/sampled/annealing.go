@@ -77,7 +77,7 @@ func isRising(knots []float64) bool {
 func (s *Annealing) Describe(r *query.EstimateResult) { r.Size = s.Rungs }
 
 // Takes implements Sampling. It returns the flops of a component (one chain from each start), and those before the first.
-func (s *Annealing) Takes(c *Chains) (each, setup float64) { return s.flops(c.Model) }
+func (s *Annealing) Takes(c *Chains) (componentFlops, setupFlops float64) { return s.flops(c.Model) }
 
 // Bytes implements Sampling. It returns the memory that the chains of the components take on one thread.
 func (s *Annealing) Bytes(c *Chains, components int64, marginals bool) float64 {
@@ -98,15 +98,15 @@ func (s *Annealing) Path() annealing.Path {
 
 // flops returns the flops of a component, which is a chain from each start, and those of the preparation before the first component of a
 // part: the searches for forests and for modes.
-func (s *Annealing) flops(m *annealing.Model) (each, setup float64) {
+func (s *Annealing) flops(m *annealing.Model) (componentFlops, setupFlops float64) {
 	if s.Forests {
-		setup = m.ForestFlops()
+		setupFlops = m.ForestFlops()
 	}
 	if s.Modes > 0 {
-		setup += m.ModesFlops()
+		setupFlops += m.ModesFlops()
 	}
 	path := s.Path()
-	return m.Flops(path.Step, path.Rungs) * path.Starts(), setup
+	return m.Flops(path.Step, path.Rungs) * path.Starts(), setupFlops
 }
 
 // rungsFor returns the largest whole number of rungs with which all chains of a component take at most the given flops.

@@ -60,7 +60,7 @@ func (d *Independent) Fits(*btn.Network, int64) error {
 }
 
 // Takes implements Sampling. It returns the flops of a draw, and those before the first.
-func (d *Independent) Takes(*Chains) (each, setup float64) { return d.Each, d.Setup }
+func (d *Independent) Takes(*Chains) (componentFlops, setupFlops float64) { return d.Each, d.Setup }
 
 // Bytes implements Sampling. It returns the memory of the weights, and of the draws' states if marginals are wanted.
 func (*Independent) Bytes(c *Chains, components int64, marginals bool) float64 {

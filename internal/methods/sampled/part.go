@@ -44,7 +44,7 @@ type Sampling interface {
 	// Describe sets the fields of a result that depend on the kind.
 	Describe(*query.EstimateResult)
 	// Takes returns the flops of a component, and those before the first component of a part.
-	Takes(*Chains) (each, setup float64)
+	Takes(*Chains) (componentFlops, setupFlops float64)
 	// Bytes returns the memory that a part with the given number of components takes on one thread.
 	Bytes(c *Chains, components int64, marginals bool) float64
 	// Missed returns the share of draws that a pilot may not have seen, since states there are almost never drawn; 0 for chains.

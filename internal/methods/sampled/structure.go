@@ -49,7 +49,7 @@ func (s *Structure) Fits(n *btn.Network, _ int64) error {
 func (s *Structure) Describe(r *query.EstimateResult) { r.Size = s.Rungs }
 
 // Takes implements Sampling. It returns the flops of a chain, and those before the first.
-func (s *Structure) Takes(*Chains) (each, setup float64) { return s.Each, s.Setup }
+func (s *Structure) Takes(*Chains) (componentFlops, setupFlops float64) { return s.Each, s.Setup }
 
 // Bytes implements Sampling. Each component keeps a weight, and a state if marginals are wanted.
 func (s *Structure) Bytes(_ *Chains, components int64, marginals bool) float64 {
@@ -88,7 +88,7 @@ func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*bt
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			planning, cancel := proposal.PlanningContext(computing, policy.ExactShare)
 			defer cancel()
-			path, spread, each, setup, err := structured.Near(planning, j.Problem(), j.Settings.Seed, proposalShare*j.Settings.Budget)
+			path, spread, chainFlops, setupFlops, err := structured.Near(planning, j.Problem(), j.Settings.Seed, proposalShare*j.Settings.Budget)
 			// A plan without estimates says that there is nothing to propose.
 			if proposal.IsOutOfTime(computing, err) {
 				return &btn.Plan{Method: query.MethodSampled}, false, nil
@@ -100,7 +100,7 @@ func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*bt
 			plan := &btn.Plan{Method: query.MethodSampled, Accuracy: j.Settings.Accuracy}
 			plan.Estimates, err = Components(nil, &Structure{
 				Base:  Base{Kind: ByStructure, Seed: j.Settings.Seed, Spread: spread},
-				Rungs: path.Rungs, Each: each, Setup: setup, Path: path,
+				Rungs: path.Rungs, Each: chainFlops, Setup: setupFlops, Path: path,
 			}, j.Settings, marginals)
 			if err != nil || len(j.Net.Cores) > policy.MostTables {
 				return plan, true, err

@@ -112,10 +112,11 @@ func weighResult(prepared *descent.Prepared, r *branching.Result, count int) *bt
 	if found.Bounded, found.Bound = true, lnLast; !found.All {
 		found.Bound = max(lnLast, bound)
 	}
+
+	// Relaxed: there may be a better assignment. Unique: no other one is as good.
 	hasAllAsked := count > 1 && 1+len(found.Others) == count
 	isProved := r.Proved || hasAllAsked // in the latter case Bound decides whether they are the best
 	found.Relaxed = !isProved || found.Bound-lnLast > btn.Tolerance
-
 	isAboveUnlisted := found.All || found.Bound < found.Weight.LogAbs()
 	isTied := found.Others != nil && found.Tied(found.Others[0].Weight)
 	found.Unique = isAboveUnlisted && !isTied

@@ -99,7 +99,7 @@ func (j *legsJudge) Add(e *judge.Estimate) error {
 //
 //   - the change of ln Z that its plan is expected to make at the next bond (expectedChange);
 //   - twice its distance (judge.PlanDistanceFactor) from the highest estimates of other plans (planDistances);
-//   - what changes and distances do not show (raise).
+//   - what changes and distances do not show (raiseUncertainty).
 //
 // If no plan has two bonds yet, the distance of the plans counts tenfold (judge.FirstLevelFactor), and what a truncation leaves out counts
 // at least (hiddenTruncation). The discarded weight alone is no bound: it was seen at 1e-8 beside an error of 0.1.
@@ -134,7 +134,7 @@ func (j *legsJudge) State() judge.Statement {
 	if lastChange, _ := j.LastChange(best); distances.areAllReduced {
 		uncertainty = max(uncertainty, lastChange) // no plan counts in full, so the next change is not assumed to be smaller
 	}
-	uncertainty = j.raise(best, uncertainty, len(others) == 0)
+	uncertainty = j.raiseUncertainty(best, uncertainty, len(others) == 0)
 	statement.Uncertainty = judge.Finite(max(uncertainty, best.FloorError()))
 	return statement
 }
@@ -248,10 +248,10 @@ func hiddenTruncation(share float64) float64 {
 	return min(truncations*share, singleBondRoot*math.Sqrt(share))
 }
 
-// raise returns the uncertainty of best, raised to what changes and distances do not show. It is at least the discarded share, and the root
-// of that if there is no other plan (isAlone) or the last bond changed nothing. It is at least lostSignError if an estimate of at least
-// half the bond came out at or below 0. If tables forbid combinations of values, it is multiplied by judge.ForbiddenFactor.
-func (j *legsJudge) raise(best *judge.Estimate, uncertainty float64, isAlone bool) float64 {
+// raiseUncertainty returns the uncertainty of best, raised to what changes and distances do not show. It is at least the discarded share,
+// and the root of that if there is no other plan (isAlone) or the last bond changed nothing. It is at least lostSignError if an estimate of
+// at least half the bond came out at or below 0. If tables forbid combinations of values, it is multiplied by judge.ForbiddenFactor.
+func (j *legsJudge) raiseUncertainty(best *judge.Estimate, uncertainty float64, isAlone bool) float64 {
 	if change, ok := j.LastChange(best); best.Discarded != nil {
 		share := max(*best.Discarded, 0)
 		uncertainty = max(uncertainty, share)

@@ -46,7 +46,7 @@ func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 	}
 
 	simple := *p.simple
-	if simple.Expression = m.apply(); m.exceedsRange {
+	if simple.Expression = m.applyWeights(); m.exceedsRange {
 		return nil, fmt.Errorf("%w: a product of weights leaves the range of float64", ErrNoMask)
 	}
 	masked.simple = &simple
@@ -120,9 +120,9 @@ func (m *masker) addWeights(variable int, weight func(x int) float64) error {
 	return nil
 }
 
-// apply returns the simplified expression under the collected weights. An index with one value of nonzero weight is fixed at it. The
+// applyWeights returns the simplified expression under the collected weights. An index with one value of nonzero weight is fixed at it. The
 // weights of all others are multiplied into the first table that has the index. If all weights of an index are 0, so is the scale.
-func (m *masker) apply() *sumproduct.Expression {
+func (m *masker) applyWeights() *sumproduct.Expression {
 	e := m.network.simple.Expression
 	out := &sumproduct.Expression{
 		Dims:      slices.Clone(e.Dims),

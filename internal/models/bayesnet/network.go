@@ -42,15 +42,15 @@ type network struct {
 const spare = 1 << 20
 
 // newNetwork reads all of r and returns a network without nodes.
-func newNetwork(l lexicon, r io.Reader, limits uai.Limits) (*network, error) {
-	s, err := newSource(l, r, limits)
+func newNetwork(format lexicon, r io.Reader, limits uai.Limits) (*network, error) {
+	text, err := newSource(format, r, limits)
 	if err != nil {
 		return nil, err
 	}
-	most := min(cmp.Or(limits.Entries, 1<<27), spare+len(s.text))
+	maxEntries := min(cmp.Or(limits.Entries, 1<<27), spare+len(text.text))
 	return &network{
-		source: s, unknown: limits.Unknown, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
-		index: map[string]int{}, mostStates: cmp.Or(limits.Domain, 1<<20), entriesLeft: most, mostEntries: most,
+		source: text, unknown: limits.Unknown, m: &factorgraph.Model{Bayes: true, Names: []string{}, States: [][]string{}},
+		index: map[string]int{}, mostStates: cmp.Or(limits.Domain, 1<<20), entriesLeft: maxEntries, mostEntries: maxEntries,
 	}, nil
 }
 
@@ -223,13 +223,13 @@ func (n *network) addFactor(offset int, scope []int) bool {
 		return false
 	}
 	n.hasTable[child] = true
-	seen := map[int]bool{}
+	inScope := map[int]bool{}
 	for _, v := range scope {
-		if seen[v] {
+		if inScope[v] {
 			n.fail(offset, uai.ErrModel, "node %s: %s is twice among the node and its parents", n.nameOf(child), n.nameOf(v))
 			return false
 		}
-		seen[v] = true
+		inScope[v] = true
 	}
 	n.m.Factors = append(n.m.Factors, factorgraph.Factor{Scope: scope})
 	n.m.Lines = append(n.m.Lines, n.lineAt(offset))

@@ -98,21 +98,21 @@ func (s *source) failAs(code fault.Code, offset int, sentinel error, format stri
 // peek returns the next byte after white space and comments without reading it; 0 at the end.
 func (s *source) peek() byte {
 	for s.offset < len(s.text) {
-		rest := s.text[s.offset:]
-		switch c := rest[0]; {
+		remaining := s.text[s.offset:]
+		switch c := remaining[0]; {
 		case isSpace(c):
 			s.offset++
-		case s.hasBlockComments && strings.HasPrefix(rest, "/*"):
-			end := strings.Index(rest[2:], "*/")
+		case s.hasBlockComments && strings.HasPrefix(remaining, "/*"):
+			end := strings.Index(remaining[2:], "*/")
 			if end < 0 {
 				s.fail(s.offset, uai.ErrSyntax, "a comment without end")
 				return 0
 			}
 			s.offset += end + 4
-		case s.startsComment(rest):
-			end := strings.IndexByte(rest, '\n')
+		case s.startsComment(remaining):
+			end := strings.IndexByte(remaining, '\n')
 			if end < 0 {
-				end = len(rest)
+				end = len(remaining)
 			}
 			s.offset += end
 		default:
@@ -151,21 +151,21 @@ func (s *source) expect(c byte, place string, args ...any) {
 
 // failWanted notes the error that something else is next than what is needed.
 func (s *source) failWanted(what, place string, args ...any) {
-	found := "the file ends"
+	next := "the file ends"
 	if !s.atEnd() {
-		found = s.nextWord() + " is found"
+		next = s.nextWord() + " is found"
 	}
-	s.fail(s.offset, uai.ErrSyntax, "%s: %s where %s is needed", fmt.Sprintf(place, args...), found, what)
+	s.fail(s.offset, uai.ErrSyntax, "%s: %s where %s is needed", fmt.Sprintf(place, args...), next, what)
 }
 
 // nextWord returns the word that is next, in quotes, for an error.
 func (s *source) nextWord() string {
-	rest := s.text[s.offset:]
-	end := strings.IndexFunc(rest, func(r rune) bool { return r <= ' ' })
+	remaining := s.text[s.offset:]
+	end := strings.IndexFunc(remaining, func(r rune) bool { return r <= ' ' })
 	if end < 0 {
-		end = len(rest)
+		end = len(remaining)
 	}
-	return quote(rest[:end])
+	return quote(remaining[:end])
 }
 
 // quote returns a name in quotes for an error, of a long one the first 40 characters.
@@ -188,8 +188,8 @@ func (s *source) readWordTo(stops string) string {
 	s.peek()
 	start := s.offset
 	for s.offset < len(s.text) && !isSpace(s.text[s.offset]) && strings.IndexByte(stops, s.text[s.offset]) < 0 {
-		rest := s.text[s.offset:]
-		isComment := s.hasBlockComments && strings.HasPrefix(rest, "/*") || s.startsComment(rest)
+		remaining := s.text[s.offset:]
+		isComment := s.hasBlockComments && strings.HasPrefix(remaining, "/*") || s.startsComment(remaining)
 		if isComment {
 			break
 		}

@@ -100,7 +100,7 @@ func (w *networkWriter) checkGraph() error {
 // chooseNames sets the names of all variables and values. Those without a name are called by their positions.
 func (w *networkWriter) chooseNames() error {
 	w.names, w.states = make([]string, len(w.m.Domains)), make([][]string, len(w.m.Domains))
-	seen := map[string]bool{}
+	isTaken := map[string]bool{}
 	for v, d := range w.m.Domains {
 		// the name of the variable
 		if w.m.Names != nil {
@@ -109,10 +109,10 @@ func (w *networkWriter) chooseNames() error {
 		if w.names[v] == "" {
 			w.names[v] = "x_" + strconv.Itoa(v)
 		}
-		if seen[w.names[v]] {
+		if isTaken[w.names[v]] {
 			return fault.New(fault.BadInput, "%s: %w: two variables have the name %s", w.format, uai.ErrModel, quote(w.names[v]))
 		}
-		seen[w.names[v]] = true
+		isTaken[w.names[v]] = true
 
 		// the names of its values
 		values := map[string]bool{}

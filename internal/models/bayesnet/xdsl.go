@@ -282,18 +282,18 @@ func (p *xdsl) readStrengths(e *element, parents []int, place string) (states []
 		text = list.text
 	}
 	for _, n := range parents {
-		seen := make([]bool, n) // per state of the parent
+		isUsed := make([]bool, n) // per state of the parent
 		for column := range n {
 			x := column
 			if list != nil {
 				var word string
 				word, text = cutWord(text)
 				var err error
-				if x, err = strconv.Atoi(word); err != nil || x < 0 || x >= n || seen[x] {
+				if x, err = strconv.Atoi(word); err != nil || x < 0 || x >= n || isUsed[x] {
 					p.fail(list.offset, uai.ErrModel, "%s: strength %d: %s is no state of its parent, or there twice", place, len(states)+1, quote(word))
 					return nil, false
 				}
-				seen[x] = true
+				isUsed[x] = true
 			}
 			states = append(states, x)
 		}

@@ -177,7 +177,7 @@ func (n *network) forEachWord(e *element, what, unit string, needed int, do func
 }
 
 // cutWord returns the first word of a text, and the text behind it.
-func cutWord(text string) (word, rest string) {
+func cutWord(text string) (word, remainder string) {
 	start := 0
 	for start < len(text) && isSpace(text[start]) {
 		start++

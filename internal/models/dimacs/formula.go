@@ -13,13 +13,13 @@ func IsFormula(m *factorgraph.Model) bool {
 	if slices.ContainsFunc(m.Domains, func(size int) bool { return size != 2 }) {
 		return false
 	}
-	last := 0
+	previous := 0
 	for _, name := range m.Names {
 		number, err := strconv.Atoi(name)
-		if err != nil || number <= last || name != strconv.Itoa(number) {
+		if err != nil || number <= previous || name != strconv.Itoa(number) {
 			return false
 		}
-		last = number
+		previous = number
 	}
 	return len(m.Names) > 0 && len(m.States) == 0
 }

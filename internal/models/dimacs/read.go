@@ -121,13 +121,13 @@ func (f *reader) readHeader() {
 	}
 }
 
-// parseCount returns a number of the header, which must be at most most.
-func (f *reader) parseCount(word, what string, most int) int {
+// parseCount returns a number of the header, which must be at most limit.
+func (f *reader) parseCount(word, what string, limit int) int {
 	n, err := strconv.ParseUint(word, 10, 63)
 	if err != nil && !strings.Contains(err.Error(), "range") {
 		f.Bad(uai.ErrSyntax, "%.40q is no number of %s", word, what)
-	} else if err != nil || n > uint64(most) {
-		f.Bad(uai.ErrLimit, "%.40s %s, at most %d", word, what, most)
+	} else if err != nil || n > uint64(limit) {
+		f.Bad(uai.ErrLimit, "%.40s %s, at most %d", word, what, limit)
 	}
 	return int(n)
 }
@@ -283,11 +283,11 @@ func clauseTable(positive []bool) *tensor.Dense {
 	return t
 }
 
-// parseInteger returns a word as a number from −most to most; 0 after an error.
-func (f *reader) parseInteger(word, what string, most int) int {
+// parseInteger returns a word as a number from −limit to limit; 0 after an error.
+func (f *reader) parseInteger(word, what string, limit int) int {
 	n := f.Integer(word, what)
-	if n > most || -n > most {
-		f.Bad(uai.ErrModel, "%s: %d, there are %d variables", what, n, most)
+	if n > limit || -n > limit {
+		f.Bad(uai.ErrModel, "%s: %d, there are %d variables", what, n, limit)
 		return 0
 	}
 	return n

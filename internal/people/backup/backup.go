@@ -60,7 +60,7 @@ func Write(ctx context.Context, b *bus.Bus, output io.Writer) (counts Counts, er
 		return counts, err
 	}
 	answered := map[string]bool{} // jobs
-	writeAnswers := func(from uint64) (last uint64, err error) {
+	writeAnswers := func(from uint64) (lastSequence uint64, err error) {
 		return forEachMessage(ctx, b, bus.StreamAnswer, from, &counts, func(m *jetstream.RawStreamMsg, job string, data []byte) error {
 			answered[job] = true
 			counts.Answers++
@@ -76,14 +76,14 @@ func Write(ctx context.Context, b *bus.Bus, output io.Writer) (counts Counts, er
 	}
 
 	// The answers, the jobs without an answer, and the answers that came meanwhile.
-	last, err := writeAnswers(1)
+	lastSequence, err := writeAnswers(1)
 	if err != nil {
 		return counts, err
 	}
 	if _, err = forEachMessage(ctx, b, bus.StreamModel, 1, &counts, writeJob); err != nil {
 		return counts, err
 	}
-	if _, err = writeAnswers(last + 1); err != nil {
+	if _, err = writeAnswers(lastSequence + 1); err != nil {
 		return counts, err
 	}
 	return counts, fault.Wrap(fault.Infrastructure, archive.Close())

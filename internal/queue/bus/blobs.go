@@ -75,7 +75,7 @@ func (b *Blobs) Put(ctx context.Context, data []byte) (digest string, err error)
 	subject := b.subject(digest)
 
 	// Look for the bytes.
-	var last uint64 // sequence of the message to replace; 0: there is none
+	var lastSequence uint64 // sequence of the message to replace; 0: there is none
 	stored, err := b.getStored(ctx, digest)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -88,7 +88,7 @@ func (b *Blobs) Put(ctx context.Context, data []byte) (digest string, err error)
 		if isKept, err := b.keepStored(ctx, stored, digest); err != nil || isKept {
 			return digest, err
 		}
-		last = stored.Sequence
+		lastSequence = stored.Sequence
 	}
 
 	// Split them if they exceed the server's limit.
@@ -103,8 +103,8 @@ func (b *Blobs) Put(ctx context.Context, data []byte) (digest string, err error)
 	}
 
 	// Store them. If the message to replace has been purged meanwhile, to make room perhaps, the subject is empty.
-	err = b.conn.publishAfter(ctx, withSpare(m), last)
-	if last > 0 && errors.Is(err, errTaken) {
+	err = b.conn.publishAfter(ctx, withSpare(m), lastSequence)
+	if lastSequence > 0 && errors.Is(err, errTaken) {
 		err = b.conn.publishAfter(ctx, m, 0)
 	}
 

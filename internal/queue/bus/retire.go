@@ -158,7 +158,7 @@ func (q *Quotas) purgeOlder(ctx context.Context, stream string, kind message.Kin
 	switch first, err := q.log.From(ctx, stream, 0, limit); {
 	case err == nil:
 		below = min(below, first.Sequence)
-	case !errors.Is(err, ErrNotFound): // all are older
+	case !errors.Is(err, ErrNotFound): // if nothing is found, all are older
 		return err
 	}
 	if err := q.log.Purge(ctx, stream, message.OwnedBy(kind, owner), below); err != nil {

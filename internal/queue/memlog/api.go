@@ -282,7 +282,8 @@ func (st *stream) update(data []byte) (response, *jetstream.APIError) {
 	if refusal != nil {
 		return nil, refusal
 	}
-	if config.Name != st.config.Name || config.Retention != st.config.Retention || config.Storage != st.config.Storage {
+	changesKind := config.Name != st.config.Name || config.Retention != st.config.Retention || config.Storage != st.config.Storage
+	if changesKind {
 		return nil, apiError(500, codeRestricted, "stream configuration update can not change name, retention or storage type")
 	}
 	st.config, st.configJSON = config, nil

@@ -291,7 +291,7 @@ func (c *consumer) finishMessage(sequence uint64) {
 // forgetPending removes a message from those that are with workers.
 func (c *consumer) forgetPending(sequence uint64) {
 	delete(c.pending, sequence)
-	if i, there := slices.BinarySearch(c.redeliveries, sequence); there {
+	if i, isQueued := slices.BinarySearch(c.redeliveries, sequence); isQueued {
 		c.redeliveries = slices.Delete(c.redeliveries, i, i+1)
 	}
 }
@@ -307,7 +307,7 @@ func (c *consumer) noteRemoval(m *message) {
 	}
 }
 
-// setTimer lets onTimer be called at a time, unless it is called before. A zero time means never.
+// setTimer makes the timer call onTimer at a time, unless it is set to call it earlier. A zero time means never.
 func (c *consumer) setTimer(at time.Time) {
 	if at.IsZero() || !c.timerTime.IsZero() && !at.Before(c.timerTime) {
 		return

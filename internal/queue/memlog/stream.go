@@ -355,7 +355,7 @@ func (st *stream) purge(filter string, below uint64) int {
 	return len(sequences)
 }
 
-// setTimer lets onTimer be called at a time, unless it is called before.
+// setTimer makes the timer call onTimer at a time, unless it is set to call it earlier.
 func (st *stream) setTimer(at time.Time) {
 	if !st.timerTime.IsZero() && !at.Before(st.timerTime) {
 		return

@@ -109,14 +109,14 @@ func tableKey(numbers []float64) string {
 	if numbers == nil {
 		return ""
 	}
-	b := make([]byte, 1, 1+8*len(numbers))
-	for _, v := range numbers {
-		u := math.Float64bits(v)
+	key := make([]byte, 1, 1+8*len(numbers))
+	for _, x := range numbers {
+		bits := math.Float64bits(x)
 		for range 8 {
-			b, u = append(b, byte(u)), u>>8
+			key, bits = append(key, byte(bits)), bits>>8
 		}
 	}
-	return string(b)
+	return string(key)
 }
 
 // DecodeNetwork decodes what EncodeNetwork wrote. It checks everything that keeps later indices in range: shapes and

@@ -364,8 +364,8 @@ func (w *estimateBlob) decodeWith(common []any) (btn.Estimate, error) {
 		Cost:     w.Cost,
 		Parts:    make([]btn.Part, len(w.Parts)),
 	}
-	if len(w.AlphaMant) != len(w.AlphaExp) || w.AlphaMant != nil &&
-		len(w.AlphaMant) != len(w.Parts) {
+	isOnePerPart := w.AlphaMant == nil || len(w.AlphaMant) == len(w.Parts)
+	if len(w.AlphaMant) != len(w.AlphaExp) || !isOnePerPart {
 		return e, invalid(
 			"alpha_m", "%d and %d for %d parts", len(w.AlphaMant), len(w.AlphaExp), len(w.Parts),
 		)

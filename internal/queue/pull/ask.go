@@ -55,8 +55,8 @@ func (p *puller) requestMessages() {
 		if hasEnough || now.Before(l.noRequestBefore) || !mayAsk || !p.hasRoom(l) {
 			continue
 		}
-		expires, lostAfter := p.requestTimes(l, now, expiry)
-		p.request(l, target-held, expires, now.Add(lostAfter))
+		expires, patience := p.requestTimes(l, now, expiry)
+		p.request(l, target-held, expires, now.Add(patience))
 	}
 }
 
@@ -69,9 +69,10 @@ func (l *lane) dropLostRequests(now time.Time, log *slog.Logger) {
 	}
 }
 
-// requestTimes returns for how long a request to the lane stays open at the server, and after how long without an
-// answer it counts as lost. It normally stays open for expiry. A lane that had trouble lately gets shorter times.
-func (p *puller) requestTimes(l *lane, now time.Time, expiry time.Duration) (expires, lostAfter time.Duration) {
+// requestTimes returns for how long a request to the lane stays open at the server, and patience, the time without an
+// answer after which it counts as lost. It normally stays open for expiry. A lane that had trouble lately gets shorter
+// times.
+func (p *puller) requestTimes(l *lane, now time.Time, expiry time.Duration) (expires, patience time.Duration) {
 	if now.Sub(l.troubledAt) < troubledFor {
 		expires = min(expiry, troubledExpiry)
 		return expires, expires + troubledLost
@@ -98,8 +99,8 @@ func (p *puller) requestBeyondSlots(now time.Time) {
 		// At a lane with no message in work, leave a request open. At the others, look at intervals.
 		if !l.hasInWork() {
 			p.waitsBeyond = true
-			expires, lostAfter := p.requestTimes(l, now, pullExpiry)
-			p.request(l, 1, expires, now.Add(lostAfter))
+			expires, patience := p.requestTimes(l, now, pullExpiry)
+			p.request(l, 1, expires, now.Add(patience))
 			continue
 		}
 		looksAgain = true

@@ -33,12 +33,12 @@ type Inbox struct {
 // Open subscribes to the answers of pull requests to a stream's consumers. The answers come in the channel replies. If
 // it is full, messages are lost.
 func Open(c *bus.Conn, stream string, replies chan *nats.Msg) (*Inbox, error) {
-	in := &Inbox{conn: c, stream: stream, prefix: c.NC.NewInbox() + ".", replies: replies}
+	inbox := &Inbox{conn: c, stream: stream, prefix: c.NC.NewInbox() + ".", replies: replies}
 	var err error
-	if in.sub, err = c.NC.ChanSubscribe(in.prefix+"*", replies); err != nil {
+	if inbox.sub, err = c.NC.ChanSubscribe(inbox.prefix+"*", replies); err != nil {
 		return nil, fault.New(fault.Infrastructure, "pipeline: pull from %s: %w", stream, err)
 	}
-	return in, nil
+	return inbox, nil
 }
 
 // Pull asks a consumer for up to batch messages: those that come within expires, or if that is 0, those that are there.

@@ -311,7 +311,8 @@ func (p *puller) run(ctx context.Context) error {
 // if slots or waiting messages have to be looked at soon. Otherwise it is the time until the first heartbeat is due,
 // Heartbeat after the last one, or until the first request counts as lost.
 func (p *puller) sleepTime(now, lastHeartbeat time.Time) time.Duration {
-	moment, next := min(p.intake.Heartbeat, hoardFor/2), now.Add(time.Hour)
+	moment := min(p.intake.Heartbeat, hoardFor/2)
+	next := now.Add(time.Hour)
 	for _, l := range p.lanes {
 		due := l.lostAt.Add(1) // when requests count as lost, if nothing is due before
 		needsRequest := len(l.waiting) == 0 && l.requested == 0

@@ -113,8 +113,8 @@ func (p *puller) enqueue(d *bus.Delivered) {
 }
 
 // returnHeavy returns to the server those of the lane's heavy messages that cannot begin, because another worker may be
-// free. Of the messages that were returned before, the first in the stream stays here, and the others are returned with
-// a pause, so that one that comes back before an earlier one gives way to that.
+// free. Of the messages that were returned before, the first in the stream stays here. The others are returned with a
+// pause, so that later messages come back after earlier ones.
 func (p *puller) returnHeavy(l *lane) {
 	firstReturned, now := p.earliestReturned(l), time.Now()
 	l.keepWaiting(func(h held) bool {

@@ -36,8 +36,8 @@ type state struct {
 // nameBytes is the number of bytes of a key's name.
 const nameBytes = 8
 
-// newKey derives the two keys and the name of one line by HMAC-SHA256 of three purposes. None of the three tells
-// anything about another.
+// newKey derives from the secret of one line the key of messages, the key of caches and the key's name. They are
+// HMAC-SHA256 of three purposes, so none of the three tells anything about another.
 func newKey(secret []byte) *key {
 	derive := func(purpose string) []byte {
 		h := hmac.New(sha256.New, secret)

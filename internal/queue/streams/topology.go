@@ -68,9 +68,9 @@ func topology(c Config) []jetstream.StreamConfig {
 		return s
 	}
 
-	// asyncStream lets the server write messages to disk after it has acknowledged them or, if other servers have the stream too,
-	// not at all. A power cut may lose messages then, and the sweeper starts their jobs again. Models and answers are written as
-	// the server's sync_interval says.
+	// asyncStream lets the server write messages to disk after it has acknowledged them or, if other servers have the
+	// stream too, not at all. A power cut may lose messages then, and the sweeper starts their jobs again. Models and
+	// answers are written as the server's sync_interval says.
 	asyncStream := func(s jetstream.StreamConfig) jetstream.StreamConfig {
 		switch {
 		case c.Replicas > 1:

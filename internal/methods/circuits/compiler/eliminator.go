@@ -56,7 +56,8 @@ const denseNever = 1 << 21
 const denseEdges = 8
 
 // newEliminator returns an eliminator of components along an order of the formula's variables. It must be made before clauses are learned.
-// cells is Options.cells.
+// cells limits the entries of all tables of a component that is eliminated, at any price. If it is 0, the limits are denseCells and
+// densePrice. If it is below 0, no component is eliminated.
 func newEliminator(r *residual, t *trace, b *budget, stats *Stats, order []int, cells int) *eliminator {
 	e := &eliminator{
 		residual: r, buckets: newBuckets(r, order), trace: t, budget: b, stats: stats, cells: denseCells, price: densePrice,

@@ -65,7 +65,8 @@ type row struct {
 	factors  []circuit.Node // scratch of writeTerms
 }
 
-// newRow returns the first row of the table of bucket i: all axes have value 0.
+// newRow returns the first row of the table of bucket i: all axes have value 0. It has the leaf of each value of the bucket's variable,
+// which is summed out, and the offsets of the bucket's messages.
 func (e *eliminator) newRow(i int) *row {
 	b := &e.buckets.list[i]
 	r := &row{builder: e.trace.builder, messages: b.messages}
@@ -93,7 +94,7 @@ func (r *row) next() {
 
 // writeTerms writes the terms of the row's sum to terms: for each value of the variable that is summed out the product of its leaf, its
 // number divided by first, and the nodes of the messages. first, which it returns, is the first number that is not 0. A term of number 0
-// is Zero.
+// is Zero. Value x on axis j adds offsets[n][j][x] to the index in message n.
 func (r *row) writeTerms(numbers []float64, terms []circuit.Node) (first float64) {
 	for k, x := range numbers {
 		terms[k] = circuit.Zero

@@ -206,7 +206,7 @@ func (s *splitter) expandClause(k, v int32, others ...lit) {
 
 // expandTable adds the slice of table t in this walk to the component, and reaches its open variables.
 func (s *splitter) expandTable(t int32) {
-	s.tableMark[t] = 0
+	s.tableMark[t] = 0 // it is added once
 	s.links++
 	slice := tableSlice{t, s.sliceNumber[t]}
 	s.stack.tables = append(s.stack.tables, slice)

@@ -40,7 +40,7 @@ const legMoves = 16
 // 64-bit words for its legs.
 func addAllIntersections(cut *cutter, s *store, remaining *moves) error {
 	c := &closure{cut: cut, regions: s, place: make([]int32, s.len()), remaining: remaining}
-	c.legStart, c.legGenerators = s.byLeg(len(cut.graph.indexOf), numbers(s.len()))
+	c.legStart, c.legGenerators = s.byLeg(len(cut.graph.indexOf), zeroTo(s.len()))
 	for r := 0; r < s.len(); r++ { // s grows in the loop
 		if err := c.addIntersections(r); err != nil {
 			return err
@@ -52,8 +52,8 @@ func addAllIntersections(cut *cutter, s *store, remaining *moves) error {
 	return nil
 }
 
-// numbers returns 0, 1, …, n−1.
-func numbers(n int) []int32 {
+// zeroTo returns 0, 1, …, n−1.
+func zeroTo(n int) []int32 {
 	list := make([]int32, n)
 	for k := range list {
 		list[k] = int32(k)
@@ -173,7 +173,7 @@ func (c *closure) addMasked(mask []uint64) (err error) {
 // counting numbers add up to 1.
 func moebius(g *graph, s *store, remaining *moves) ([]int64, error) {
 	// The largest regions come first, so that all α_s are known when α_r is computed.
-	bySize := numbers(s.len())
+	bySize := zeroTo(s.len())
 	slices.SortStableFunc(bySize, func(a, b int32) int { return s.size(int(b)) - s.size(int(a)) })
 	start, list := s.byLeg(len(g.indexOf), bySize) // leg ℓ is in the regions list[start[ℓ]:start[ℓ+1]]
 	alpha := make([]int64, s.len())

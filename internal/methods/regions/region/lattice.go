@@ -91,7 +91,7 @@ func findLattice(g *graph, cut *cutter) (*lattice, error) {
 // coreIndices returns for every index whether it is in the 2-core of the graph. It returns an error if the 2-core is empty, or if an index
 // in it has too many neighbours for a lattice.
 func (e *embedder) coreIndices(g *graph, cut *cutter) (inCore []bool, err error) {
-	core := cut.core(numbers(len(g.indexOf)))
+	core := cut.core(zeroTo(len(g.indexOf)))
 	if len(core) == 0 {
 		return nil, errNoLattice("it has no cycles")
 	}

@@ -8,17 +8,17 @@ type random [4 * Group]uint32
 // newRandom returns the generators of chains first to first+7. Each depends only on the seed and the number of its chain.
 func newRandom(seed, first uint64) (r random) {
 	for c := range Group {
-		x := mix(seed ^ mix(first+uint64(c)))
+		x := mixBits(seed ^ mixBits(first+uint64(c)))
 		for k := range 4 {
-			x = mix(x + uint64(k))
+			x = mixBits(x + uint64(k))
 			r[k*Group+c] = uint32(x >> 32)
 		}
 	}
 	return r
 }
 
-// mix scrambles the bits of x: the finaliser of splitmix64 (Steele, Lea, Flood, 2014).
-func mix(x uint64) uint64 {
+// mixBits scrambles the bits of x: the finaliser of splitmix64 (Steele, Lea, Flood, 2014).
+func mixBits(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -86,7 +86,8 @@ func (c *countDensity) nextAway(i, k int) float64 {
 // draw draws a state x: first the count, then whether each index is away from the centre, and if so its value. values[i][a] is the
 // probability under R of value a of index i.
 func (c *countDensity) draw(r *rand.Rand, values [][]float64, x []int) {
-	remaining := choose(r, len(c.probability), func(k int) float64 { return c.probability[k] }) // number of indices from i on that are away
+	// remaining is the number of indices from i on that are away.
+	remaining := drawNumber(r, len(c.probability), func(k int) float64 { return c.probability[k] })
 	for i, row := range values {
 		x[i] = c.centre[i]
 		isAway := r.Float64() < c.nextAway(i, remaining)
@@ -94,7 +95,7 @@ func (c *countDensity) draw(r *rand.Rand, values [][]float64, x []int) {
 			continue
 		}
 		remaining--
-		x[i] = choose(r, len(row), func(a int) float64 {
+		x[i] = drawNumber(r, len(row), func(a int) float64 {
 			if a == c.centre[i] {
 				return 0
 			}

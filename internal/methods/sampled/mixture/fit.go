@@ -111,9 +111,9 @@ func (f *fitter) divideStates(components int, r *rand.Rand) (shares [][]float64)
 			break // all states are seeds
 		}
 		probability := func(j int) float64 { return f.weights[j] * distances[j] * distances[j] / total }
-		seed := f.states[choose(r, len(f.states), probability)]
+		seed := f.states[drawNumber(r, len(f.states), probability)]
 		for j, x := range f.states {
-			if d := distance(x, seed); k == 0 || d < distances[j] {
+			if d := hammingDistance(x, seed); k == 0 || d < distances[j] {
 				distances[j], nearest[j] = d, k
 			}
 		}
@@ -129,8 +129,8 @@ func (f *fitter) divideStates(components int, r *rand.Rand) (shares [][]float64)
 	return shares
 }
 
-// distance returns the number of indices at which states differ.
-func distance(x, y []int) (d float64) {
+// hammingDistance returns the number of indices at which states differ.
+func hammingDistance(x, y []int) (d float64) {
 	for i, a := range x {
 		if a != y[i] {
 			d++
@@ -156,7 +156,7 @@ func (f *fitter) findCentre(share []float64) []int {
 	for range centreRounds {
 		mean, total := 0.0, 0.0
 		for j, x := range f.states {
-			nearness[j] = -distance(x, centre)
+			nearness[j] = -hammingDistance(x, centre)
 			mean += share[j] * nearness[j]
 			total += share[j]
 		}
@@ -225,7 +225,7 @@ func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]flo
 	countWeights := make([]float64, n+1) // weight of the states by count
 	for j, x := range f.states {
 		if share[j] > 0 {
-			countWeights[int(distance(x, c.Centre))] += share[j]
+			countWeights[int(hammingDistance(x, c.Centre))] += share[j]
 		}
 	}
 	smoothed := func() []float64 {

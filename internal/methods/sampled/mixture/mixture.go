@@ -97,14 +97,14 @@ func New(m *Mixture, dims []int) (*Sampler, error) {
 		total += c.weight
 		s.components = append(s.components, c)
 	}
-	if len(m.Components) > Most || !isOne(total) {
+	if len(m.Components) > Most || !isNearOne(total) {
 		return nil, fault.New(fault.BadInput, "mixture: weights of %d components add up to %v", len(m.Components), total)
 	}
 	return s, nil
 }
 
-// isOne reports whether the sum of probabilities is 1, apart from rounding.
-func isOne(total float64) bool { return math.Abs(total-1) <= 1e-9 }
+// isNearOne reports whether the sum of probabilities is 1, apart from rounding.
+func isNearOne(total float64) bool { return math.Abs(total-1) <= 1e-9 }
 
 // newComponent checks a component and computes the logarithms of its probabilities, and the recursion of its counts if it has counts.
 // Errors: those of New.
@@ -149,15 +149,15 @@ func isDistribution(p []float64) bool {
 		}
 		total += x
 	}
-	return isOne(total)
+	return isNearOne(total)
 }
 
 // Draw draws a state into x and returns ln q of it, nats. Cost: Flops.
 func (s *Sampler) Draw(r *rand.Rand, x []int) float64 {
-	c := &s.components[choose(r, len(s.components), func(k int) float64 { return s.components[k].weight })]
+	c := &s.components[drawNumber(r, len(s.components), func(k int) float64 { return s.components[k].weight })]
 	if c.counts == nil {
 		for i, row := range c.values {
-			x[i] = choose(r, len(row), func(a int) float64 { return row[a] })
+			x[i] = drawNumber(r, len(row), func(a int) float64 { return row[a] })
 		}
 	} else {
 		c.counts.draw(r, c.values, x)
@@ -165,9 +165,9 @@ func (s *Sampler) Draw(r *rand.Rand, x []int) float64 {
 	return s.LnDensity(x)
 }
 
-// choose draws a number 0 ≤ k < n with probability p(k). If the probabilities add up to a little less than 1 by rounding, the last one
+// drawNumber draws a number 0 ≤ k < n with probability p(k). If the probabilities add up to a little less than 1 by rounding, the last one
 // above 0 has the difference.
-func choose(r *rand.Rand, n int, p func(k int) float64) (chosen int) {
+func drawNumber(r *rand.Rand, n int, p func(k int) float64) (chosen int) {
 	remaining := r.Float64()
 	for k := range n {
 		if x := p(k); x > 0 {

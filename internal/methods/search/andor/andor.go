@@ -239,11 +239,12 @@ func (s *Search) placeFunctions(position []int, miniBuckets *minibuckets.Least) 
 	}
 }
 
-// placeMessages gives every node the messages that bound the trees of its children, and the constant of the bound of its tree. Every
-// message of the mini-buckets begins at the node whose variable they eliminate and goes up from parent to parent. All nodes on the way
-// get it, up to the node of the message's variable that is eliminated first, whose mini-buckets contain the message. A message without
-// variables is added to the constants of its node and of all nodes above. order lists the variables as they are eliminated, position has
-// their positions.
+// placeMessages gives every node the messages that bound the trees of its children, and the constant of the bound of its tree. order
+// lists the variables as they are eliminated, and position has their positions.
+//
+// A message begins at the node whose variable its mini-buckets eliminate, and goes up from parent to parent. It ends at the first node
+// whose variable it has, the one whose mini-buckets contain it. All nodes that it comes to get it. A message without variables is added
+// to the constants of its node and of all nodes above.
 func (s *Search) placeMessages(order, position []int, miniBuckets *minibuckets.Least) {
 	outgoing := make([][]int, len(s.dims)) // by variable: messages (as indices of miniBuckets.Tables) from its tree to variables above
 	constant := make([]int64, len(s.dims)) // by variable: sum of the messages without variables in its tree

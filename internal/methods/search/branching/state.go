@@ -85,7 +85,7 @@ type state struct {
 	weights      []int64 // number of conflicts, and 1: of the network's pairs, then its wide functions, then all functions made on the way
 	networkPairs int     // functions of two variables in the network; functions made on the way follow them in arcs
 	networkWides int     // wide functions in the network; functions made on the way follow them in wides
-	blamedWeight int     // index in weights of the function that is looked at, which a conflict is blamedWeight on
+	blamedWeight int     // index in weights of the function that is looked at, whose weight a conflict raises
 
 	lostValues      queue   // variables that lost values
 	raisedCosts     queue   // variables with a unary cost that was raised from 0

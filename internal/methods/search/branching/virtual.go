@@ -43,6 +43,8 @@ func (s *solver) newVirtual() *virtual {
 		n += s.vars[x].domainSize
 	}
 	v.strikeNumber, v.unitsNeeded = make([]int32, n), make([]int64, n)
+
+	// theta, from the largest unary cost.
 	for x := range s.vars {
 		if s.isOpen(int32(x)) {
 			for _, a := range s.liveValues(int32(x)) {
@@ -218,10 +220,12 @@ func (v *virtual) raiseAlong(wipedOut int32) int64 {
 	return rise
 }
 
-// findDirection computes v.movesPerUnit, the change of each cell if every value of variable wipedOut gets one unit of cost. It follows
-// the struck values from the last to the first. The reason of each strike gives the units that its value needs: a unary cost has them,
-// and a function needs them from values that were struck before. It returns the largest rise of the bound that the unary costs allow. ok
-// is false if a value needs more than 2^30 units.
+// findDirection computes v.movesPerUnit, the change of each cell if every value of variable wipedOut gets one unit of cost. It returns the
+// largest rise of the bound that the unary costs allow. ok is false if a value needs more than 2^30 units.
+//
+// unitsNeeded has, for each value, the units of cost that it needs; at first only those of wipedOut need one. The struck values are visited
+// from the last to the first. What struck a value gives it these units: its unary cost has them, and a function takes them from values
+// that were struck before, which need so many more.
 func (v *virtual) findDirection(wipedOut int32) (largestRise int64, ok bool) {
 	clear(v.unitsNeeded)
 	clear(v.movesPerUnit)
@@ -233,17 +237,17 @@ func (v *virtual) findDirection(wipedOut int32) (largestRise int64, ok bool) {
 
 	largestRise = v.upperBound
 	for n := len(v.struckValues) - 1; n >= 0; n-- {
-		d := v.struckValues[n]
+		d := v.struckValues[n] // value d.a of variable d.x
 		units := v.unitsNeeded[v.valueIndex(d.x, d.a)]
 		switch {
-		case units == 0:
+		case units == 0: // nothing needs it
 		case units > 1<<30:
 			return 0, false
 		case d.reason == ownCost:
 			cell := v.vars[d.x].unaryCell + int(d.a)
 			v.movesPerUnit[cell] -= units
 			largestRise = min(largestRise, v.cells[cell]/units)
-		case d.reason >= 0:
+		case d.reason >= 0: // a function of two variables
 			v.demandFromPair(d, units)
 		default:
 			v.demandFromWide(d, units)
@@ -285,8 +289,8 @@ func (v *virtual) largestRiseOfWide(id int32) int64 {
 	return largest
 }
 
-// addDemand asks a value to give units to a function. If it was asked for some before, only the rest is added. value is the value's index
-// in v.unitsNeeded, and movedCell the cell of the cost that was moved between the function and the value.
+// addDemand asks a value to give units to a function. If it was asked for some before, only the rest is added to what it needs. value is
+// the value's index in v.unitsNeeded, and movedCell the cell of the cost that was moved from the function to the value.
 func (v *virtual) addDemand(value, movedCell int, units int64) {
 	if more := units - v.unitsAsked[movedCell]; more > 0 {
 		v.unitsAsked[movedCell] = units
@@ -297,7 +301,8 @@ func (v *virtual) addDemand(value, movedCell int, units int64) {
 
 // demandFromPair gives the struck value d the units that it needs from the function of two variables that is the reason of its strike.
 // The function asks for them the values of its other variable that were struck before and cost at most theta with d. v.movesPerUnit[cell]
-// is what a cell changes by for each unit that the bound rises.
+// is what a cell changes by for each unit that the bound rises. v.strikeNumber counts the struck values in their order, from 1; it is 0
+// for the others.
 func (v *virtual) demandFromPair(d struckValue, units int64) {
 	e, reverse := &v.arcs[d.reason], &v.arcs[reverseOf(d.reason)]
 	v.usedFunctions[min(d.reason, reverseOf(d.reason))] = true
@@ -316,7 +321,8 @@ func (v *virtual) demandFromPair(d struckValue, units int64) {
 
 // demandFromWide gives the struck value d the units that it needs from the wide function that is the reason of its strike. Every
 // combination of values with d that costs at most theta needs them from one of its values that were struck before d: the one struck first
-// is asked for what the combination has not got from others yet.
+// is asked for what the combination has not got from others yet. v.strikeNumber counts the struck values in their order, from 1; it is 0
+// for the others.
 func (v *virtual) demandFromWide(d struckValue, units int64) {
 	w := &v.wides[wideReason(d.reason)]
 	v.usedFunctions[d.reason] = true

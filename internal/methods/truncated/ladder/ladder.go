@@ -14,8 +14,8 @@ import (
 // price returns the flops of a contraction along one plan at a bond, and its bytes at the peak.
 type price func(bond int) (flops, bytes float64, err error)
 
-// remember returns the same prices from a memory: p computes that of each bond once, since a ladder asks for it several times.
-func (p price) remember() price {
+// memoised returns the same prices from a memory: p computes that of each bond once, since a ladder asks for it several times.
+func (p price) memoised() price {
 	type flopsAndBytes struct{ flops, bytes float64 }
 	prices := map[int]flopsAndBytes{}
 	return func(bond int) (float64, float64, error) {

@@ -87,7 +87,7 @@ func TestALatePriceEndsTheLadder(t *testing.T) {
 			}
 			return cubic(1, policy.MostBond)(bond)
 		})
-		rungs, err := buildRungs([]price{late.remember()}, query.Settings{Budget: 1e12, Memory: 1 << 40})
+		rungs, err := buildRungs([]price{late.memoised()}, query.Settings{Budget: 1e12, Memory: 1 << 40})
 		if !errors.Is(err, context.DeadlineExceeded) || len(rungs) != max(asked-1, 0) && len(rungs) != asked {
 			t.Errorf("%d prices: %v, %v", asked, rungs, err)
 		}
@@ -96,7 +96,7 @@ func TestALatePriceEndsTheLadder(t *testing.T) {
 	once := price(func(bond int) (float64, float64, error) {
 		calls++
 		return cubic(1, 20)(bond)
-	}).remember()
+	}).memoised()
 	rungs, err := buildRungs([]price{once}, query.Settings{Budget: 1e12, Memory: 1 << 40})
 	if err != nil || len(rungs) != 3 || calls != 4 {
 		t.Errorf("%v, %v: %d prices of four bonds", rungs, err, calls)

@@ -14,7 +14,7 @@ func TestTheLargestBondIsFoundBetweenTwo(t *testing.T) {
 		cubic := price(func(bond int) (float64, float64, error) {
 			asked++
 			return float64(bond * bond * bond), 1, nil
-		}).remember()
+		}).memoised()
 		budget := float64(8*8*8 + 16*16*16 + want*want*want)
 		rungs, err := buildRungs([]price{cubic}, query.Settings{Budget: budget + 1, Memory: 10})
 		last := rungs[len(rungs)-1].bond

@@ -50,7 +50,7 @@ func Plan(
 		prices[k] = price(func(bond int) (float64, float64, error) {
 			c, err := p.Price(pricing, &plans[k], bond, marginals)
 			return c.Flops, c.Bytes, err
-		}).remember()
+		}).memoised()
 	}
 
 	for k := range plans {

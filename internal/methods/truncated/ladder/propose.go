@@ -25,7 +25,7 @@ var Method = proposal.Method{Name: query.MethodTruncated, Propose: Propose, Grow
 // latter. If simplification leaves nothing to sum, it proposes an exact contraction.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	marginals := ask.Marginals
-	prepared, err := prepare(ctx, j, marginals)
+	prepared, err := prepareInTime(ctx, j, marginals)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +73,9 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	return assignment, nil
 }
 
-// prepare simplifies the network under the evidence of a query. For method auto, which has other methods, it may take only a share of the
-// time for planning.
-func prepare(ctx context.Context, j *proposal.Job, marginals bool) (prepared *truncated.Prepared, err error) {
+// prepareInTime simplifies the network under the evidence of a query. For method auto, which has other methods, it may take only a share of
+// the time for planning.
+func prepareInTime(ctx context.Context, j *proposal.Job, marginals bool) (prepared *truncated.Prepared, err error) {
 	if !j.IsAuto() {
 		return truncated.Of(ctx, j.Problem(), marginals)
 	}

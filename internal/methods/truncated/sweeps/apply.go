@@ -30,10 +30,10 @@ type factor struct {
 	exp  int64
 }
 
-// apply multiplies an operator into a span of the chain: the sites from first on, one for each entry of summed. It sums out site first+k if
-// summed[k] is true, compresses the bonds between the others, and makes the first of them the centre. isNonzero is false if the state is 0.
-// A dry run only counts the cost.
-func (c *chain) apply(first int, o operator, summed []bool, acc *account) (isNonzero bool, err error) {
+// applyOperator multiplies an operator into a span of the chain: the sites from first on, one for each entry of summed. It sums out site
+// first+k if summed[k] is true, compresses the bonds between the others, and makes the first of them the centre. isNonzero is false if the
+// state is 0. A dry run only counts the cost.
+func (c *chain) applyOperator(first int, o operator, summed []bool, acc *account) (isNonzero bool, err error) {
 	// Bring the centre into the span and count the cost.
 	end := first + len(summed)
 	flops, err := c.moveCentre(min(max(c.centre, first), end-1))
@@ -260,7 +260,7 @@ func (c *chain) extendCompressed(carried []float64, a *site, o core, isSummed bo
 	return n
 }
 
-// priceSpan returns the cost of apply on a span, if bonds are truncated to the given bond. It follows factorsFromLeft and then
+// priceSpan returns the cost of applyOperator on a span, if bonds are truncated to the given bond. It follows factorsFromLeft and then
 // compressFromRight, and uses the names there: R is the factor left of a site, and N the grown site times the compressed part right of it.
 // Matrices have 8 bytes an entry. bonds are those between the sites that are kept, the outer ones included. If no site is kept, they are
 // the outer ones only.

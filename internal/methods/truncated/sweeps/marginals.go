@@ -58,7 +58,7 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 		// Before the first step of an index the chain has no site for it: sum it out.
 		if slices.Contains(st.enter, st.index) {
 			first, _ := c.find(s.plan.Position[st.index])
-			isNonzero, err = c.apply(first, identityOperator(s.hypergraph.Dims[st.index]), []bool{true}, &s.account)
+			isNonzero, err = c.applyOperator(first, identityOperator(s.hypergraph.Dims[st.index]), []bool{true}, &s.account)
 			if err != nil || !isNonzero {
 				return nil, err
 			}
@@ -87,7 +87,7 @@ func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 // priceOverlap adds the flops of the product of both chains at a step, and returns its bytes. It assumes that the product looks at the
 // step's span and a site on each side of it, and that the bonds of the other chain are as large as the largest of the forward sweep.
 func (s *sweep) priceOverlap(c *chain, st *step) (bytes float64) {
-	first, last := s.span(c, st)
+	first, last := s.tableSpan(c, st)
 	bond, largest := s.account.bond, s.account.largestBond
 	s.account.value.Flops += 4 * bond * bond * min(bond, largest) * float64(s.hypergraph.Dims[st.index]*(last-first+3))
 	bytes = 32 * largest

@@ -113,10 +113,10 @@ type greedySweep struct {
 	entered    int    // the number of indices that have entered
 }
 
-// greedy returns an elimination order and a chain of the given indices. It sums out, again and again, the index of the frontier whose step
-// is cheapest (cost); the neighbours that are not in the chain yet take its place. neighbours[i] are those of index i. It subtracts its
-// work from moves, and ok is false if none are left.
-func greedy(
+// greedyOrder returns an elimination order and a chain of the given indices. It sums out, again and again, the index of the frontier whose
+// step is cheapest (cost); the neighbours that are not in the chain yet take its place. neighbours[i] are those of index i. It subtracts
+// its work from moves, and ok is false if none are left.
+func greedyOrder(
 	h contractionorder.Hypergraph, neighbours [][]int, indices []int, rng *rand.Rand, moves *int64,
 ) (order, chain []int, ok bool) {
 	n := len(neighbours)

@@ -93,10 +93,10 @@ type step struct {
 // maxGrowth bounds the factor by which one step may multiply a bond. It may be exceeded by one table, or by the dimension of the index.
 const maxGrowth = 16
 
-// schedule returns the steps of plan p. The steps of an index multiply in its tables that no earlier step has multiplied in; new indices of
-// the tables enter the chain before. All tables of one or two indices are in one step, since the bond of their operator is the dimension of
-// the index. Larger tables are in the same step as long as the operator's bond stays within maxGrowth.
-func schedule(h contractionorder.Hypergraph, p Plan) (steps []step) {
+// scheduleSteps returns the steps of plan p. The steps of an index multiply in its tables that no earlier step has multiplied in; new
+// indices of the tables enter the chain before. All tables of one or two indices are in one step, since the bond of their operator is the
+// dimension of the index. Larger tables are in the same step as long as the operator's bond stays within maxGrowth.
+func scheduleSteps(h contractionorder.Hypergraph, p Plan) (steps []step) {
 	tablesOf := make([][]int, len(h.Dims)) // by index
 	for t, e := range h.Edges {
 		for _, i := range e {

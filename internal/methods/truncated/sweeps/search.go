@@ -187,7 +187,7 @@ func (s *search) tryGreedy(ctx context.Context) error {
 		}
 		budget := s.moves / 4
 		remaining := budget
-		order, chain, ok := greedy(s.hypergraph, s.neighbours, s.indices, s.rng, &remaining)
+		order, chain, ok := greedyOrder(s.hypergraph, s.neighbours, s.indices, s.rng, &remaining)
 		s.moves -= budget - remaining
 		if ok {
 			s.consider(order, chain)

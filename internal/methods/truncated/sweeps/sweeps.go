@@ -126,7 +126,7 @@ func newSweep(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 		return nil, err
 	}
 	s := &sweep{
-		hypergraph: h, expression: e, plan: p, steps: schedule(h, p), work: new(linalg.Work), marginals: o.Marginals, maxFlops: math.Inf(1),
+		hypergraph: h, expression: e, plan: p, steps: scheduleSteps(h, p), work: new(linalg.Work), marginals: o.Marginals, maxFlops: math.Inf(1),
 	}
 	s.account = account{bond: float64(o.Bond), cutoff: o.Cutoff, held: tableBytes(h)}
 	s.account.value.Bond, s.account.value.PeakBytes = 1, s.account.held
@@ -140,7 +140,7 @@ func price(
 	ctx context.Context, h contractionorder.Hypergraph, p Plan, bond float64, marginals bool, maxFlops float64,
 ) (cost legs.Cost, visits int64, err error) {
 	s := &sweep{
-		hypergraph: h, plan: p, steps: schedule(h, p), marginals: marginals, maxFlops: maxFlops, visits: int64(len(h.Edges)),
+		hypergraph: h, plan: p, steps: scheduleSteps(h, p), marginals: marginals, maxFlops: maxFlops, visits: int64(len(h.Edges)),
 	}
 	s.account = account{bond: bond, held: tableBytes(h)}
 	s.account.value.PeakBytes = s.account.held
@@ -253,25 +253,25 @@ func newEntries(sites, oldSites []*site) (entries float64) {
 // The chain is a product of sites, tensors that have one index each. Only the span changes: the sites from the first to the last index of
 // the tables. isNonzero is false if the state becomes 0.
 func (s *sweep) applyTables(c *chain, st *step, isSummed func(index int) bool) (isNonzero bool, err error) {
-	first, last := s.span(c, st)
+	first, last := s.tableSpan(c, st)
 	s.visits += int64(last-first+1) + int64(len(c.sites)/4)
 	span, summed := make([]int, last-first+1), make([]bool, last-first+1) // by site: its index, and whether that is summed out
 	for k, a := range c.sites[first : last+1] {
 		span[k], summed[k] = a.index, isSummed(a.index)
 	}
 	if s.isDryRun() {
-		return c.apply(first, operatorSizes(s.hypergraph, s.plan, st, span), summed, &s.account)
+		return c.applyOperator(first, operatorSizes(s.hypergraph, s.plan, st, span), summed, &s.account)
 	}
 	tables, exp, err := newOperator(s.work, s.expression, s.plan, st, span, s.gauge)
 	if err != nil {
 		return false, err
 	}
 	c.scale = c.scale.Mul(scaled.Make(1, exp))
-	return c.apply(first, tables, summed, &s.account)
+	return c.applyOperator(first, tables, summed, &s.account)
 }
 
-// span returns the places in the chain of the first and the last index of a step's tables.
-func (s *sweep) span(c *chain, st *step) (first, last int) {
+// tableSpan returns the places in the chain of the first and the last index of a step's tables.
+func (s *sweep) tableSpan(c *chain, st *step) (first, last int) {
 	low := s.plan.Position[st.index]
 	high := low
 	for _, t := range st.tables {

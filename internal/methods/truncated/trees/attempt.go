@@ -124,7 +124,7 @@ func (s *search) mergeRemaining(b *builder, r rule) (isComplete bool) {
 	if r.centre > 0 {
 		distance = b.net.distancesFrom(root)
 	}
-	return b.greedy(r, distance, s.rng, func() bool { return b.peak*8 > 4*s.memory || b.flops > maxFlops || s.ctx.Err() != nil })
+	return b.mergeGreedily(r, distance, s.rng, func() bool { return b.peak*8 > 4*s.memory || b.flops > maxFlops || s.ctx.Err() != nil })
 }
 
 // drawRanks returns the rank of every index in a global order of a kind: by number, breadth first from random indices, by min-fill

@@ -72,7 +72,7 @@ func newMeter(n *network, h contractionorder.Hypergraph, bond, gauge int) *meter
 // mergeAll adds up the cost of the merges of a plan. After each merge it calls shouldStop, unless that is nil, and stops if the answer is
 // true: then m has the cost of the merges so far. It returns ErrPlan if a merge is not possible or wires are left at the end.
 func (m *meter) mergeAll(merges [][2]int, shouldStop func() bool) error {
-	partner := partners(merges, len(m.net.nodes))
+	partner := mergePartners(merges, len(m.net.nodes))
 	for _, pair := range merges {
 		if _, err := m.merge(int32(pair[0]), int32(pair[1]), partner); err != nil {
 			return err
@@ -84,8 +84,9 @@ func (m *meter) mergeAll(merges [][2]int, shouldStop func() bool) error {
 	return m.net.checkFinished()
 }
 
-// partners returns for every node the node that it is merged with, or −1 if there is none. leaves is the number of nodes before the merges.
-func partners(merges [][2]int, leaves int) []int32 {
+// mergePartners returns for every node the node that it is merged with, or −1 if there is none. leaves is the number of nodes before the
+// merges.
+func mergePartners(merges [][2]int, leaves int) []int32 {
 	partner := slices.Repeat([]int32{-1}, leaves+len(merges))
 	for _, pair := range merges {
 		for k, i := range pair {

@@ -53,10 +53,10 @@ func (q *candidates) Pop() any {
 	return last
 }
 
-// greedy merges pairs of neighbours until no wires are left. The next pair is always the one with the lowest score by rule r. distance is
-// that of each node from the root, or nil if distances do not count. It calls shouldStop after each merge. It returns false if the answer
-// was true or a merge failed.
-func (b *builder) greedy(r rule, distance []float64, rng *rand.Rand, shouldStop func() bool) (ok bool) {
+// mergeGreedily merges pairs of neighbours until no wires are left. The next pair is always the one with the lowest score by rule r.
+// distance is that of each node from the root, or nil if distances do not count. It calls shouldStop after each merge. It returns false if
+// the answer was true or a merge failed.
+func (b *builder) mergeGreedily(r rule, distance []float64, rng *rand.Rand, shouldStop func() bool) (ok bool) {
 	// Score all pairs of neighbours.
 	n := b.net
 	var q candidates

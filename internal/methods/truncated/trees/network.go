@@ -200,8 +200,8 @@ func (n *network) clone() *network {
 // beginWalk begins a new walk over nodes, which marks those that it has met (isMet). No node is met yet.
 func (n *network) beginWalk() {
 	n.walk++
-	n.stamp = extend(n.stamp, len(n.nodes)+1)
-	n.position = extend(n.position, len(n.nodes)+1)
+	n.stamp = extendTo(n.stamp, len(n.nodes)+1)
+	n.position = extendTo(n.position, len(n.nodes)+1)
 }
 
 // isMet reports whether the current walk has met a node.
@@ -210,8 +210,8 @@ func (n *network) isMet(i int32) bool { return n.stamp[i] == n.walk }
 // markMet marks a node as met by the current walk.
 func (n *network) markMet(i int32) { n.stamp[i] = n.walk }
 
-// extend returns list with zeros appended so that it has at least the given length. If it appends any, there are half more than needed.
-func extend(list []int32, length int) []int32 {
+// extendTo returns list with zeros appended so that it has at least the given length. If it appends any, there are half more than needed.
+func extendTo(list []int32, length int) []int32 {
 	for len(list) < length {
 		list = append(list, make([]int32, length+length/2-len(list))...)
 	}
@@ -291,7 +291,7 @@ func (n *network) gatherMembers(a, b int32) {
 // joinWires joins the wires of the members that carry the same index into one tree of n.parent (union-find). These are the three wires of
 // each copy tensor, which is 1 if all three have the same value and 0 otherwise.
 func (n *network) joinWires() {
-	n.parent = extend(n.parent, len(n.wires))
+	n.parent = extendTo(n.parent, len(n.wires))
 	for _, i := range n.members {
 		for _, w := range n.nodes[i].legs {
 			n.parent[w] = w
@@ -300,8 +300,7 @@ func (n *network) joinWires() {
 	for _, i := range n.members {
 		if nd := &n.nodes[i]; nd.isCopy {
 			x, y, z := n.root(nd.legs[0]), n.root(nd.legs[1]), n.root(nd.legs[2])
-			n.parent[y], n.parent[z] = x, x
-			n.parent[n.root(z)] = x
+			n.parent[y], n.parent[z] = x, x // x, y and z are roots
 		}
 	}
 }
@@ -319,7 +318,7 @@ func (n *network) root(w int32) int32 {
 // resultRank, so that the product has no axes to permute.
 func (m *mergeShape) assignLabels(n *network, a, b int32) {
 	// No label is assigned yet.
-	n.label = extend(n.label, len(n.wires))
+	n.label = extendTo(n.label, len(n.wires))
 	m.dims = m.dims[:0]
 	m.places = m.places[:0]
 	m.wires = m.wires[:0]

@@ -34,8 +34,8 @@ func (a array) strides(dims []int) []int {
 	return strides
 }
 
-// volume returns the number of entries of a tensor with one axis for each of the labels: the product of their dims.
-func volume(dims []int, labels []int32) int {
+// entryCount returns the number of entries of a tensor with one axis for each of the labels: the product of their dims.
+func entryCount(dims []int, labels []int32) int {
 	size := 1
 	for _, l := range labels {
 		size *= dims[l]
@@ -66,8 +66,8 @@ type kernel struct {
 func (k *kernel) multiply(p product) array {
 	dims := p.dims
 	roles := p.labelRoles()
-	batches, rows, cols := volume(dims, roles.both), volume(dims, roles.first), volume(dims, roles.second)
-	inner := volume(dims, roles.sum)
+	batches, rows, cols := entryCount(dims, roles.both), entryCount(dims, roles.first), entryCount(dims, roles.second)
+	inner := entryCount(dims, roles.sum)
 	x, xIsBuffer := k.pack(p.in[0], dims, slices.Concat(roles.both, roles.first, roles.sum))
 	y, yIsBuffer := k.pack(p.in[1], dims, slices.Concat(roles.both, roles.sum, roles.second))
 	z := array{data: k.Get(batches * rows * cols), labels: slices.Concat(roles.both, roles.first, roles.second)}
@@ -92,7 +92,7 @@ func (k *kernel) unpack(z array, labels, repeated []int32, dims []int) array {
 	for _, l := range slices.Concat(repeated, z.labels) {
 		axes = append(axes, axis{dims[l], to[l], from[l]})
 	}
-	size := volume(dims, labels)
+	size := entryCount(dims, labels)
 	if size == len(z.data) && isIdentity(axes) {
 		out.data = z.data
 		return out
@@ -170,7 +170,7 @@ func (k *kernel) pack(a array, dims []int, layout []int32) (packed []float64, is
 		axes = append(axes, axis{dims[l], to[l], from[l]})
 	}
 
-	size := volume(dims, layout)
+	size := entryCount(dims, layout)
 	if !isSummed && len(a.data) == size && isIdentity(axes) {
 		return a.data, false
 	}
@@ -217,9 +217,9 @@ type axis struct {
 	to, from int // strides in the target and in the source; 0 in from repeats entries, 0 in to adds them up
 }
 
-// fuse joins neighbouring axes that are one axis in both layouts, and drops axes of dimension 1. Example: dimensions 2 and 3 with the
+// fuseAxes joins neighbouring axes that are one axis in both layouts, and drops axes of dimension 1. Example: dimensions 2 and 3 with the
 // strides 3 and 1 in both layouts become dimension 6 with stride 1.
-func fuse(axes []axis) []axis {
+func fuseAxes(axes []axis) []axis {
 	fused := make([]axis, 0, len(axes))
 	for _, x := range axes {
 		if x.dim == 1 {
@@ -236,7 +236,7 @@ func fuse(axes []axis) []axis {
 
 // isIdentity reports whether the axes run through both layouts in the same sequence, so that nothing needs to be copied.
 func isIdentity(axes []axis) bool {
-	fused := fuse(axes)
+	fused := fuseAxes(axes)
 	return len(fused) == 0 || len(fused) == 1 && fused[0].to == 1 && fused[0].from == 1
 }
 
@@ -295,7 +295,7 @@ func forEachOffset(axes []axis, f func(to, from int)) {
 // copyAlong copies entries from one layout into another along axes, tile by tile: a tile is entries that are close together in both
 // layouts. If add is true, it adds them to the entries of the target.
 func copyAlong(to, from []float64, axes []axis, add bool) {
-	axes = fuse(axes)
+	axes = fuseAxes(axes)
 	run := 1 // entries that are next to each other in both layouts
 	if last := len(axes) - 1; !add && last >= 0 {
 		isRun := axes[last].to == 1 && axes[last].from == 1 && axes[last].dim >= minRun

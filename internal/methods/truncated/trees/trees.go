@@ -146,7 +146,7 @@ func (c *contraction) contract() error {
 	if err := c.loadTables(); err != nil {
 		return err
 	}
-	partner := partners(c.plan.Merges, len(c.net.nodes)) // by node: the node that it is merged with
+	partner := mergePartners(c.plan.Merges, len(c.net.nodes)) // by node: the node that it is merged with
 	for _, pair := range c.plan.Merges {
 		if err := c.ctx.Err(); err != nil {
 			return err

@@ -188,7 +188,7 @@ func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleO
 		leading *= rank
 	}
 
-	t, err := c.triangle(x, volume(dims, bundle))
+	t, err := c.triangle(x, entryCount(dims, bundle))
 	if isBuffer {
 		c.Put(x)
 	}
