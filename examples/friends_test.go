@@ -28,7 +28,7 @@ func TestFriendsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := o.Know(friendsKnown, 0)
+	e, err := o.DrawEvidence(friendsKnown, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (c *askCmd) information(open console.Opener, l *factorgraph.Labels) (*query
 		}
 		defer f.Close()
 		if ask.Utility, err = io.ReadAll(f); err != nil {
-			return nil, nil, fault.New(console.CodeOfInput(err), "%s: %w", console.Called(c.Utility), err)
+			return nil, nil, fault.New(console.CodeOfInput(err), "%s: %w", console.InputName(c.Utility), err)
 		}
 	}
 	asked, actions, err := ask.Question(l)

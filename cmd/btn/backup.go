@@ -48,7 +48,7 @@ func (c *backupCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 
 		// to a file
-		if err := console.Replace(c.File, 0o600, writeCopy); err != nil {
+		if err := console.ReplaceFile(c.File, 0o600, writeCopy); err != nil {
 			return fault.Wrap(fault.Infrastructure, err)
 		}
 		fmt.Fprintln(t.Out, describeCounts("copied", n))
@@ -70,7 +70,7 @@ func (c *restoreCmd) Run(ctx context.Context, t *console.Terminal) error {
 		}
 		n, err := backup.Read(ctx, b, remote, bufio.NewReader(in))
 		tellSkipped(t, n.Skipped)
-		fmt.Fprintf(t.Out, "%s; %d of these were there\n", describeCounts("stored", n), n.Known)
+		fmt.Fprintf(t.Out, "%s; %d of these were there\n", describeCounts("stored", n), n.AlreadyThere)
 		return err
 	})
 }

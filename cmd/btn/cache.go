@@ -53,7 +53,7 @@ func (r *redisFlag) open() (*cache.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cache.On(client, r.Redis, cache.Options{
+	return cache.NewOn(client, r.Redis, cache.Options{
 		Timeout: lookTimeout,
 		Secrets: trust.Keys.Secrets,
 		Logger:  slog.New(slog.DiscardHandler),

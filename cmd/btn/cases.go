@@ -73,7 +73,7 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 		IDs: c.ID, Ignore: c.Ignore, Weight: c.Weight, Missing: c.Missing, Advice: "; --id carries a column over, --ignore leaves it out",
 	})
 	if err != nil {
-		return fault.New(fault.CodeOf(err), "%s: %w", console.Called(c.Cases), err)
+		return fault.New(fault.CodeOf(err), "%s: %w", console.InputName(c.Cases), err)
 	}
 
 	// the query of every row
@@ -93,10 +93,10 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	sweep := &cases.Sweep{
 		Request: request, Model: digest, Domains: model.Domains, Labels: labels, Targets: targets, CellsAreBeliefs: c.Soft == "belief",
 	}
-	if err := addSuppositions(labels, c.Do, c.Believe, &sweep.Suppose); err != nil {
+	if err := addSuppositions(labels, c.Do, c.Believe, &sweep.Suppositions); err != nil {
 		return err
 	}
-	if err := checkQueries(model, []query.Query{sweep.Suppose}, false); err != nil {
+	if err := checkQueries(model, []query.Query{sweep.Suppositions}, false); err != nil {
 		return err
 	}
 
@@ -125,8 +125,8 @@ func (c *casesCmd) Run(ctx context.Context, t *console.Terminal, common *config.
 	// ask
 	bar := console.NewBar(t.Err)
 	progress := &sweepProgress{bar: bar, log: t.Err, size: size, readBytes: &file.Count, began: time.Now(), shownAt: time.Now()}
-	sweep.Tell = c.telling(func(err error) { bar.Clear(); t.Say(err) })
-	sweep.Passed = progress.show
+	sweep.OnUnserved = c.telling(func(err error) { bar.Clear(); t.WarnWaiting(err) })
+	sweep.OnProgress = progress.show
 	done, err := sweep.Run(ctx, remote, rows, t.Out, journal)
 	bar.Clear()
 	if err != nil {
@@ -150,7 +150,7 @@ type sweepProgress struct {
 }
 
 // show shows how many rows are done, if the last time is long enough ago.
-func (p *sweepProgress) show(d cases.Done) {
+func (p *sweepProgress) show(d cases.Progress) {
 	pause := 10 * time.Second
 	if p.bar != nil {
 		pause = 200 * time.Millisecond
@@ -171,7 +171,7 @@ func (p *sweepProgress) show(d cases.Done) {
 }
 
 // summary says how many rows were done, and in which time.
-func (p *sweepProgress) summary(d cases.Done) string {
+func (p *sweepProgress) summary(d cases.Progress) string {
 	seconds := time.Since(p.began).Seconds()
 	s := fmt.Sprintf("%d rows in %.1f s, %.0f a second", d.Rows, seconds, float64(d.Rows)/max(seconds, 1e-3))
 	if d.Resumed > 0 {

@@ -142,9 +142,9 @@ func TestProgressOfCasesInALog(t *testing.T) {
 	var read atomic.Int64
 	read.Store(25)
 	p := &sweepProgress{log: &log, size: 100, readBytes: &read, began: time.Now().Add(-20 * time.Second)}
-	p.show(cases.Done{Rows: 400, Failed: 2})
+	p.show(cases.Progress{Rows: 400, Failed: 2})
 	p.shownAt = time.Now().Add(time.Hour)
-	p.show(cases.Done{Rows: 450})
+	p.show(cases.Progress{Rows: 450})
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "btn: 25 % 400 rows in 2") ||
 		!strings.HasSuffix(got, " a second; 2 with an error\n") {
 		t.Errorf("%q", got)

@@ -32,7 +32,7 @@ func (c *convertCmd) Run(ctx context.Context, t *console.Terminal) error {
 	if c.File == console.StandardInput {
 		err = formats.Write(t.Out, to, m)
 	} else {
-		err = console.Replace(c.File, 0o666, func(w io.Writer) error { return formats.Write(w, to, m) })
+		err = console.ReplaceFile(c.File, 0o666, func(w io.Writer) error { return formats.Write(w, to, m) })
 	}
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, fmt.Errorf("%s: %w", calledOutput(c.File), err))

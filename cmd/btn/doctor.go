@@ -24,7 +24,7 @@ type doctorCmd struct {
 // Run prints the findings. The exit code is that of the infrastructure if one is bad.
 func (c *doctorCmd) Run(ctx context.Context, t *console.Terminal, common *config.Common) error {
 	return c.withOperator(ctx, "btn", telemetry.Logger(t.Err, common.LogLevel, common.LogFormat), func(b *bus.Bus) error {
-		places := doctor.Places{Bus: b, Monitoring: c.Monitoring, Listen: listenTime}
+		places := doctor.Deployment{Bus: b, Monitoring: c.Monitoring, Listen: listenTime}
 		if c.Now {
 			places.Listen = 0
 		}

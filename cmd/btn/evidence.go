@@ -70,7 +70,7 @@ func loadQueries(
 			return nil, err
 		}
 		if evidence.IsEmpty() {
-			fmt.Fprintf(say, "btn: %s has no observation: the query is asked without evidence\n", console.Called(file))
+			fmt.Fprintf(say, "btn: %s has no observation: the query is asked without evidence\n", console.InputName(file))
 		}
 		queries[i].Evidence, queries[i].EvidenceFile = evidence, file
 	}
@@ -91,7 +91,7 @@ func loadEvidence(open console.Opener, name string, l *factorgraph.Labels) (e fa
 		e, err = named.Read(l, f)
 	}
 	if err != nil {
-		return e, fault.Wrap(console.CodeOfInput(err), fmt.Errorf("%s: %w", console.Called(name), err))
+		return e, fault.Wrap(console.CodeOfInput(err), fmt.Errorf("%s: %w", console.InputName(name), err))
 	}
 	return e, nil
 }
@@ -131,7 +131,7 @@ func addEvents(open console.Opener, queries []query.Query, file string, l *facto
 		return nil, err
 	}
 	if event.IsEmpty() {
-		return nil, fault.New(fault.BadInput, "%s: the event says nothing", console.Called(file))
+		return nil, fault.New(fault.BadInput, "%s: the event says nothing", console.InputName(file))
 	}
 
 	n := len(queries)

@@ -95,14 +95,14 @@ func (c *fitCmd) Run(ctx context.Context, t *console.Terminal, common *config.Co
 	run := newFitRun(c, t, inputs)
 	options := fit.Options{
 		Iterations: c.Iterations, Tolerance: c.Tolerance, Pseudocount: c.Pseudocount, Seed: c.Seed, Starts: c.Starts,
-		Prior: inputs.prior, Counts: inputs.counts, Count: c.Update != "", HeldOut: inputs.heldOut,
-		Passed: run.printStep, Counted: run.showProgress, Said: run.printNote, Ended: run.printStart,
-		Tell: c.telling(func(err error) { run.bar.Clear(); t.Say(err) }),
+		Prior: inputs.prior, EarlierCounts: inputs.counts, ReturnCounts: c.Update != "", HeldOut: inputs.heldOut,
+		OnStep: run.printStep, OnProgress: run.showProgress, OnNote: run.printNote, OnStartEnd: run.printStart,
+		OnUnserved: c.telling(func(err error) { run.bar.Clear(); t.WarnWaiting(err) }),
 	}
 	if err := run.resume(&options, model, inputs); err != nil {
 		return err
 	}
-	run.printBegin(inputs, options.From)
+	run.printBegin(inputs, options.Resume)
 	request := wire.Request{
 		Job:      c.AsNATS.Job(console.NewJob(time.Now())),
 		Settings: query.Settings{Method: query.MethodExact, Memory: tableMemory(c.Memory, model)},
@@ -207,12 +207,12 @@ func (r *fitRun) resume(o *fit.Options, m *factorgraph.Model, in fitInputs) erro
 	r.digest = wire.Digest(fmt.Appendf(text, " counts %s %v", in.countsDigest, r.Forget))
 
 	// the state
-	if o.From, err = fit.LoadState(r.stateFile, r.digest); err != nil {
+	if o.Resume, err = fit.LoadState(r.stateFile, r.digest); err != nil {
 		return err
 	}
-	r.isSaved = o.From != nil
+	r.isSaved = o.Resume != nil
 	o.Save = func(s *fit.State) error {
-		err := console.Replace(r.stateFile, 0o666, func(w io.Writer) error { return fit.WriteState(w, r.digest, s) })
+		err := console.ReplaceFile(r.stateFile, 0o666, func(w io.Writer) error { return fit.WriteState(w, r.digest, s) })
 		r.isSaved = r.isSaved || err == nil
 		return fault.Wrap(fault.Infrastructure, err)
 	}
@@ -267,8 +267,8 @@ func (r *fitRun) printReport(report *fit.Report) {
 		fmt.Fprintf(r.say, "best        start %d, ln likelihood %.6f\n", report.Start.Start+1, report.Ln)
 	}
 	fmt.Fprintf(r.say, "fitted      %d tables", report.Tables)
-	if report.Fixed > 0 {
-		fmt.Fprintf(r.say, "; %d factors in other forms stay as they are", report.Fixed)
+	if report.UnfittedFactors > 0 {
+		fmt.Fprintf(r.say, "; %d factors in other forms stay as they are", report.UnfittedFactors)
 	}
 	fmt.Fprintln(r.say)
 	if text := report.Unreached.Text(r.addsCounts); text != "" {
@@ -282,7 +282,7 @@ func (r *fitRun) printReport(report *fit.Report) {
 		return
 	}
 	if h.Impossible > 0 {
-		fmt.Fprintf(r.say, "held out    ln likelihood -inf: row %d of %s is impossible\n", h.Impossible, console.Called(r.HeldOut))
+		fmt.Fprintf(r.say, "held out    ln likelihood -inf: row %d of %s is impossible\n", h.Impossible, console.InputName(r.HeldOut))
 		return
 	}
 	trust := ""
@@ -314,7 +314,7 @@ func (c *fitCmd) writeModel(t *console.Terminal, m *factorgraph.Model) error {
 	if c.Output == "" {
 		return fault.Wrap(fault.Infrastructure, formats.Write(t.Out, formats.JSON, m))
 	}
-	err := console.Replace(c.Output, 0o666, func(w io.Writer) error { return formats.Write(w, formats.Of(c.Output), m) })
+	err := console.ReplaceFile(c.Output, 0o666, func(w io.Writer) error { return formats.Write(w, formats.Of(c.Output), m) })
 	if err != nil {
 		return fault.Wrap(fault.Infrastructure, fmt.Errorf("%s: %w", c.Output, err))
 	}

@@ -76,7 +76,7 @@ func (c *fitCmd) tellUnseen(t *console.Terminal, m *factorgraph.Model, in fitInp
 		return err
 	}
 	for _, text := range in.data.Unseen(m).Texts(labels, c.addsCounts(in)) {
-		fmt.Fprintf(t.Err, "btn: %s: %s\n", console.Called(c.Data), text)
+		fmt.Fprintf(t.Err, "btn: %s: %s\n", console.InputName(c.Data), text)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (c *fitCmd) saveCounts(counts *fit.Counts) error {
 	if c.Update == "" {
 		return nil
 	}
-	err := console.Replace(c.Update, 0o666, func(w io.Writer) error { return fit.WriteCounts(w, counts) })
+	err := console.ReplaceFile(c.Update, 0o666, func(w io.Writer) error { return fit.WriteCounts(w, counts) })
 	return fault.Wrap(fault.Infrastructure, err)
 }
 
@@ -143,14 +143,15 @@ func (c *fitCmd) readCases(ctx context.Context, t *console.Terminal, m *factorgr
 		data, err = fit.Read(ctx, in)
 	}
 	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), "%s: %w", console.Called(name), err)
+		return nil, fault.New(fault.CodeOf(err), "%s: %w", console.InputName(name), err)
 	}
 	tellAddedColumns(t, name, in)
-	if data.Left > 0 {
-		for _, wrong := range data.Wrong {
-			fmt.Fprintf(t.Err, "btn: %s: %v\n", console.Called(name), wrong)
+	if data.SkippedRows > 0 {
+		for _, wrong := range data.RowErrors {
+			fmt.Fprintf(t.Err, "btn: %s: %v\n", console.InputName(name), wrong)
 		}
-		fmt.Fprintf(t.Err, "btn: %s: %d of %d rows are no cases and left out\n", console.Called(name), data.Left, data.Left+data.Rows)
+		fmt.Fprintf(t.Err, "btn: %s: %d of %d rows are no cases and left out\n", console.InputName(name), data.SkippedRows,
+			data.SkippedRows+data.Rows)
 	}
 	return data, nil
 }
@@ -158,7 +159,7 @@ func (c *fitCmd) readCases(ctx context.Context, t *console.Terminal, m *factorgr
 // tellAddedColumns says which columns are left out though nobody asked for it: those that programs add, without a name
 // or with numbers of rows.
 func tellAddedColumns(t *console.Terminal, name string, in *cases.Reader) {
-	if columns := in.Added(); len(columns) > 0 {
-		fmt.Fprintf(t.Err, "btn: %s: left out: %s\n", console.Called(name), strings.Join(columns, ", "))
+	if columns := in.AddedColumns(); len(columns) > 0 {
+		fmt.Fprintf(t.Err, "btn: %s: left out: %s\n", console.InputName(name), strings.Join(columns, ", "))
 	}
 }

@@ -28,7 +28,7 @@ func formulaOf(m *factorgraph.Model) *factorgraph.Model {
 // conflictText says which observations contradict each other. They are literals if the model is a formula.
 func (p *printer) conflictText(c *query.Conflict) string {
 	if p.formula == nil {
-		return cases.Impossible(c)
+		return cases.DescribeConflict(c)
 	}
 	literals := make([]string, len(c.Observations))
 	for k, o := range c.Observations {

@@ -61,7 +61,7 @@ func (f gatewayFlags) newGateway(
 			return nil, err
 		}
 	}
-	tlsConfig, err := connect.Serving("--tls", f.TLSCert, f.TLSKey)
+	tlsConfig, err := connect.ServerTLS("--tls", f.TLSCert, f.TLSKey)
 	if err != nil {
 		return nil, err
 	}

@@ -127,7 +127,7 @@ func (c *friendsCmd) Run(t *console.Terminal) error {
 
 	// the evidence first
 	if c.Evidence != "" && err == nil {
-		e, err := o.Know(c.Known, c.Seed)
+		e, err := o.DrawEvidence(c.Known, c.Seed)
 		if err != nil {
 			return fault.Wrap(fault.BadInput, err)
 		}
@@ -210,5 +210,5 @@ func (d *destination) stream(t *console.Terminal, write func(io.Writer) error) e
 	if d.Out == "" {
 		return fault.Wrap(fault.Infrastructure, write(t.Out))
 	}
-	return fault.Wrap(fault.Infrastructure, console.Replace(d.Out, 0o666, write))
+	return fault.Wrap(fault.Infrastructure, console.ReplaceFile(d.Out, 0o666, write))
 }

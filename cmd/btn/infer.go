@@ -115,7 +115,7 @@ func (c *answering) run(ctx context.Context, t *console.Terminal, common *config
 		if ask.event != "" {
 			queryCount *= 2
 		}
-		results = stage.Failed(job, queryCount, err, "btn") // --json prints an object in any case
+		results = stage.FailedResults(job, queryCount, err, "btn") // --json prints an object in any case
 	}
 
 	// print it
@@ -166,7 +166,7 @@ func (c *answering) answer(
 	ctx context.Context, t *console.Terminal, common *config.Common, job string, what *question,
 ) (results []query.Result, queries []query.Query, err error) {
 	// the request
-	message, err := console.Promptly(ctx, func() (wire.Request, error) { return c.prepare(ctx, t, job, what) })
+	message, err := console.RunPromptly(ctx, func() (wire.Request, error) { return c.prepare(ctx, t, job, what) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -215,11 +215,11 @@ func (c *answering) answer(
 		defer cancel()
 		waitCtx = timed
 	}
-	answer, err := console.Promptly(waitCtx, func() (*wire.Answer, error) {
+	answer, err := console.RunPromptly(waitCtx, func() (*wire.Answer, error) {
 		if _, err := remote.Submit(waitCtx, message); err != nil {
 			return nil, err
 		}
-		return remote.WaitTelling(waitCtx, job, c.telling(func(err error) { bar.Clear(); t.Say(err) }))
+		return remote.WaitTelling(waitCtx, job, c.telling(func(err error) { bar.Clear(); t.WarnWaiting(err) }))
 	})
 
 	// why there is no answer
@@ -243,7 +243,7 @@ func (c *answering) answer(
 	// the results
 	results = answer.Results
 	if e := answer.Error; answer.Status != wire.StatusOK && len(results) == 0 {
-		results = stage.Failed(job, len(queries), fault.New(e.Code, "%s", e.Message), e.Stage)
+		results = stage.FailedResults(job, len(queries), fault.New(e.Code, "%s", e.Message), e.Stage)
 	}
 
 	total := float64(time.Since(start).Microseconds()) / 1000
@@ -302,7 +302,7 @@ func (c *placeFlags) connect(
 		}
 	}()
 	limitMemory(memory) // now: the server takes its room for streams from the limit
-	return ctx, stack.Client, func() { end(nil); stack.Leave(console.Patience) }, nil
+	return ctx, stack.Client, func() { end(nil); stack.CloseWithin(console.Patience) }, nil
 }
 
 // sweepRoom is for the streams of a process that sweeps: its answers are soon forgotten.
@@ -336,7 +336,7 @@ func (c *placeFlags) startStack(
 ) (*console.Stack, error) {
 	room.OneConsumer, room.AckWait = true, ownAckWait
 	return console.StartStack(ctx, logger, embedded.Options{NoRedis: c.Redis != "", Setup: room}, service.Config{
-		Redis: c.Redis, Tracing: provider, Drain: console.Drain, Settings: workers.Settings{Threads: c.Threads},
+		Redis: c.Redis, Tracing: provider, Drain: console.DrainTime, Settings: workers.Settings{Threads: c.Threads},
 	})
 }
 

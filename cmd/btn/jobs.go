@@ -179,7 +179,7 @@ func (c *watchCmd) Run(ctx context.Context, t *console.Terminal) error {
 			wait, cancel = context.WithTimeout(ctx, c.Timeout)
 		}
 		defer cancel()
-		answer, err := remote.WaitTelling(wait, c.Job, func(err error) { bar.Clear(); t.Say(err) })
+		answer, err := remote.WaitTelling(wait, c.Job, func(err error) { bar.Clear(); t.WarnWaiting(err) })
 		bar.Clear()
 		if err != nil {
 			if wait.Err() != nil && ctx.Err() == nil {

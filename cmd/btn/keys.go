@@ -31,7 +31,7 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 		names []string
 	}{{access.Rotate, c.Rotate}, {access.Use, c.Use}, {access.Retire, c.Retire}} {
 		for _, name := range change.names {
-			if err := access.Change(c.Dir, name, change.step); err != nil {
+			if err := access.ChangeKeys(c.Dir, name, change.step); err != nil {
 				return err
 			}
 			done = append(done, c.describeChange(name, change.step))
@@ -39,7 +39,7 @@ func (c *keysCmd) Run(t *console.Terminal) error {
 	}
 
 	// write what is missing
-	fresh, err := access.Write(c.Dir, c.At, c.Tenant, c.Limits)
+	fresh, err := access.WriteKeys(c.Dir, c.At, c.Tenant, c.Limits)
 	if err != nil {
 		return err
 	}

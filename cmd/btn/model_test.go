@@ -18,7 +18,7 @@ func up(t *testing.T) (nats, redis string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := console.StartStack(ctx, telemetry.Logger(t.Output(), "error", "text"),
-		embedded.Options{Listen: true, Host: "127.0.0.1"}, service.Config{Settings: workers.Settings{Threads: 1}, Drain: console.Drain})
+		embedded.Options{Listen: true, Host: "127.0.0.1"}, service.Config{Settings: workers.Settings{Threads: 1}, Drain: console.DrainTime})
 	if err != nil {
 		t.Fatal(err)
 	}

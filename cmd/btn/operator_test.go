@@ -18,7 +18,7 @@ func site(t *testing.T, tenants ...string) (url, dir string) {
 		t.Skip("starts a real nats-server")
 	}
 	dir = t.TempDir()
-	if _, err := access.Write(dir, "", tenants, access.Limits{}); err != nil {
+	if _, err := access.WriteKeys(dir, "", tenants, access.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	base, err := os.ReadFile("../../deploy/nats-server.conf")

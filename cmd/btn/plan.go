@@ -152,7 +152,7 @@ var errSlow = errors.New("not priced in the time that --within leaves")
 func runUntil[T any](ctx context.Context, until time.Time, step func(context.Context) (T, error)) (T, error) {
 	inner, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	value, err := console.Promptly(inner, func() (T, error) { return step(inner) })
+	value, err := console.RunPromptly(inner, func() (T, error) { return step(inner) })
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		err = errSlow
 	}
@@ -168,7 +168,7 @@ func (c *planCmd) assign(
 		return nil, errSlow
 	}
 	return runUntil(ctx, until, func(ctx context.Context) ([]btn.Assignment, error) {
-		return plan.Assign(proposal.PriceUntil(ctx, time.Now().Add(timeLeft*3/4)), net, []btn.Demand{d}, s, nil, nil)
+		return plan.Assign(proposal.WithPlanningEnd(ctx, time.Now().Add(timeLeft*3/4)), net, []btn.Demand{d}, s, nil, nil)
 	})
 }
 
@@ -186,13 +186,13 @@ func (c *planCmd) forecast(ctx context.Context, p planInput, q query.Query, unti
 	}
 
 	// the exact way in half of the time, then the choice
-	learning := learned.Work(s)
+	learning := learned.LearningWork(s)
 	f.LearnFlops = &learning
 	var exactly, chosen proposal.Offers
-	if err := c.priceExact(proposal.Collect(ctx, &exactly), p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
+	if err := c.priceExact(proposal.WithOffers(ctx, &exactly), p.net, q, f, until.Add(-time.Until(until)/2)); err != nil {
 		return nil, err
 	}
-	if err := c.priceChoice(proposal.Collect(ctx, &chosen), p.net, q, f, until); err != nil {
+	if err := c.priceChoice(proposal.WithOffers(ctx, &chosen), p.net, q, f, until); err != nil {
 		return nil, err
 	}
 
@@ -236,19 +236,19 @@ func (c *planCmd) priceExact(
 	case assignment.Error != nil:
 		f.Why = assignment.Error.Message
 	case assignment.Cost == nil:
-		f.ClosedForm = assignment.Plan.Len()
+		f.ClosedForm = assignment.Plan.PartCount()
 		f.Components, f.Fits = f.ClosedForm, true
 		f.Why = fmt.Sprintf("the base tensor has a closed form of %s", countText(float64(f.ClosedForm), "component"))
 		if cost := assignment.Plan.Estimates[0].Cost; cost.Flops > 0 {
 			f.closed = fmt.Sprintf(" in count space, %.3g flops, peak %s", cost.Flops, config.FormatBytes(cost.Bytes))
 		}
 	default:
-		f.Exact, f.Components = assignment.Cost, assignment.Plan.Len()
-		f.Fits = assignment.Cost.Flops <= proposal.AutoLimit(settings)
+		f.Exact, f.Components = assignment.Cost, assignment.Plan.PartCount()
+		f.Fits = assignment.Cost.Flops <= proposal.AutoFlopLimit(settings)
 		f.Why = fmt.Sprintf("it takes %s of %s",
 			config.FormatBytes(assignment.Cost.Bytes), config.FormatBytes(float64(settings.Memory)))
 		if !f.Fits {
-			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", assignment.Cost.Flops, proposal.AutoLimit(settings))
+			f.Why = fmt.Sprintf("the exact way takes %.3g flops, auto goes up to %.0g", assignment.Cost.Flops, proposal.AutoFlopLimit(settings))
 		}
 	}
 
@@ -258,7 +258,7 @@ func (c *planCmd) priceExact(
 		class = assignment.Plan.Estimates[0].Parts[0].Class()
 	}
 	if class != btn.ClassElimination && class != btn.ClassJunction {
-		plannedNet, plannedDemand := stage.Planned(net, demand, &assignment, nil)
+		plannedNet, plannedDemand := stage.PlannedNetwork(net, demand, &assignment, nil)
 		f.Simplified, err = runUntil(ctx, until.Add(c.lateness()), func(ctx context.Context) (string, error) {
 			return describeSimplified(ctx, plannedNet, plannedDemand)
 		})
@@ -292,7 +292,7 @@ func (c *planCmd) priceChoice(
 	if a.Error != nil {
 		return fault.New(a.Error.Code, "%s", a.Error.Message)
 	}
-	f.Choice, f.Components = a.Plan.Method, a.Plan.Len()
+	f.Choice, f.Components = a.Plan.Method, a.Plan.PartCount()
 	if f.Growth = stage.Describe(assignments); f.Growth != "" {
 		_, f.Growth, _ = strings.Cut(f.Growth, ": ")
 	}

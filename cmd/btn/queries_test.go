@@ -126,7 +126,7 @@ func TestQuestionsInAFileByName(t *testing.T) {
 	}
 
 	last := results[len(results)-1]
-	if !last.Zero || cases.Impossible(last.Conflict) != "cold=no with starts=no" {
+	if !last.Zero || cases.DescribeConflict(last.Conflict) != "cold=no with starts=no" {
 		t.Errorf("%+v", last.Conflict)
 	}
 }

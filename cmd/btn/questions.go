@@ -109,7 +109,7 @@ func readQueryFile(open console.Opener, path string, l *factorgraph.Labels) ([]q
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil && err != io.EOF {
-			return nil, fault.New(console.CodeOfInput(err), "%s: %w", console.Called(path), err)
+			return nil, fault.New(console.CodeOfInput(err), "%s: %w", console.InputName(path), err)
 		}
 		label := fmt.Sprintf("%s:%d", path, n)
 		if line := bytes.TrimSpace(line); len(line) > 0 {
@@ -130,7 +130,7 @@ func readQueryFile(open console.Opener, path string, l *factorgraph.Labels) ([]q
 	}
 
 	if len(queries) == 0 {
-		return nil, fault.New(fault.BadInput, "%s: there is no query", console.Called(path))
+		return nil, fault.New(fault.BadInput, "%s: there is no query", console.InputName(path))
 	}
 	return queries, nil
 }

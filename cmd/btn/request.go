@@ -165,7 +165,7 @@ func (r *workFlags) remaining(since time.Time) (time.Duration, error) {
 	if deadline == 0 {
 		return 0, nil
 	}
-	elapsed, used := time.Since(since), cputime.Used()
+	elapsed, used := time.Since(since), cputime.OfProcess()
 	remaining := r.jobEnd(elapsed, used) - elapsed
 	if r.Deadline == 0 {
 		remaining = max(remaining, r.leastTime(slowness(elapsed, used)))

@@ -63,7 +63,7 @@ func (c *upCmd) Run(ctx context.Context, t *console.Terminal, common *config.Com
 	t.CheckRedis(ctx, c.Redis)
 	token := ""
 	if c.TokenFile != "" {
-		if token, err = connect.Secret(c.TokenFile); err != nil {
+		if token, err = connect.ReadSecret(c.TokenFile); err != nil {
 			return fault.New(fault.BadInput, "up: --nats-token-file: %w", err)
 		}
 	}
@@ -185,6 +185,6 @@ func (c *setupCmd) setUp(ctx context.Context, logger *slog.Logger) (room string,
 	}); err != nil {
 		return "", err
 	}
-	sustains, err := streams.Sustains(ctx, b.Conn)
+	sustains, err := streams.SustainedRates(ctx, b.Conn)
 	return streams.SustainedText(sustains) + doctor.Version(b.Conn.NC.ConnectedServerVersion()).Advice(), err
 }

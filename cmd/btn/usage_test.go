@@ -25,8 +25,8 @@ func TestUsage(t *testing.T) {
 		},
 		func(m *metrics.Metrics) {
 			m.Answered(hop.Ended{Tenant: "acme", Bytes: 700})
-			m.Worked(query.StageContract, hop.Work{Tenant: "globex", Flops: 3e9, Took: time.Second})
-			m.Worked(query.StageReparam, hop.Work{Tenant: "globex", Bytes: 900, Took: time.Second})
+			m.Worked(query.StageContract, hop.Work{Tenant: "globex", Flops: 3e9, Duration: time.Second})
+			m.Worked(query.StageReparam, hop.Work{Tenant: "globex", Bytes: 900, Duration: time.Second})
 		},
 	} {
 		m := metrics.New()

@@ -226,7 +226,7 @@ func CheckQueries(domains []int, known bool, queries []query.Query) error {
 	}
 	if errors.As(err, &fieldError) {
 		number, field, reason := fieldError.Field()
-		return codec.Under(fmt.Sprintf("queries[%d]", number), codec.Invalid(field, "%v", reason))
+		return codec.WithField(fmt.Sprintf("queries[%d]", number), codec.Invalid(field, "%v", reason))
 	}
 	return err
 }

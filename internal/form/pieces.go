@@ -20,7 +20,7 @@ func WritePieces(w *codec.Writer, name string, n int, at func(i int) (modes []in
 		p.encoded = codec.AppendText(codec.AppendMap(p.encoded[:0], 2), name)
 		p.encoded = codec.AppendText(codec.AppendInts(p.encoded, modes), "table")
 		if err := p.writeTensor(t); err != nil {
-			return codec.Under(fmt.Sprintf("[%d]", i), err)
+			return codec.WithField(fmt.Sprintf("[%d]", i), err)
 		}
 	}
 	return nil
@@ -40,19 +40,19 @@ func (p *pieceWriter) writeTensor(t tensor.Tensor) error {
 		if len(t.Data) > 0 {
 			p.beginTensor(3, KindDense, t.Shape)
 			p.encoded = codec.AppendFloats(codec.AppendText(p.encoded, "data"), t.Data)
-			return p.writer.Raw(p.encoded)
+			return p.writer.WriteEncoded(p.encoded)
 		}
 	case *tensor.CP:
 		if len(t.Weights) > 0 && len(t.Vectors) > 0 {
 			p.beginTensor(4, KindCP, t.Shape)
 			p.encoded = codec.AppendFloats(codec.AppendText(p.encoded, "weights"), t.Weights)
 			p.encoded = codec.AppendLists(codec.AppendText(p.encoded, "vectors"), t.Vectors)
-			return p.writer.Raw(p.encoded)
+			return p.writer.WriteEncoded(p.encoded)
 		}
 	}
 	table, err := NewTensor(t)
 	if err == nil {
-		err = p.writer.Raw(p.encoded)
+		err = p.writer.WriteEncoded(p.encoded)
 	}
 	if err != nil {
 		return err

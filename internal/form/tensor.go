@@ -147,7 +147,7 @@ func (w *Tensor) Decode(memory *Tensors) (tensor.Tensor, error) {
 			return nil, codec.Missing("values")
 		}
 		if err := w.Values.Check(vectors); err != nil { // a value for each count vector
-			return nil, codec.Under("values", err)
+			return nil, codec.WithField("values", err)
 		}
 		return &tensor.Symmetric{Shape: w.Shape, Levels: levels, Values: w.Values.Decode()}, nil
 	case KindSymmetryCP:
@@ -183,10 +183,10 @@ func (w *Tensor) levels() (l countspace.Levels, vectors int, err error) {
 	}
 	l, err = w.Levels.Decode()
 	if err != nil {
-		return l, 0, codec.Under("levels", err)
+		return l, 0, codec.WithField("levels", err)
 	}
 	if err := CheckLevels(l, w.Shape); err != nil {
-		return l, 0, codec.Under("levels", err)
+		return l, 0, codec.WithField("levels", err)
 	}
 	vectors, ok := Product(l.Shape())
 	if !ok {
@@ -204,12 +204,12 @@ func (w *Tensor) symmetryCP() (tensor.Tensor, error) {
 	}
 	t := &tensor.SymmetryCP{Shape: w.Shape, Levels: levels, Terms: make([]tensor.SymmetryRankOne, len(w.Terms))}
 	for i, term := range w.Terms {
-		err := codec.Under("s", term.S.Check(vectors))
+		err := codec.WithField("s", term.S.Check(vectors))
 		if err == nil {
 			err = CheckRankOne(term.R, w.Shape)
 		}
 		if err != nil {
-			return nil, codec.Under(fmt.Sprintf("terms[%d]", i), err)
+			return nil, codec.WithField(fmt.Sprintf("terms[%d]", i), err)
 		}
 		t.Terms[i] = tensor.SymmetryRankOne{Alpha: term.Alpha, S: term.S.Decode(), R: term.R}
 	}

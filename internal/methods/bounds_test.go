@@ -69,7 +69,7 @@ func TestBoundsHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := problem.New(net, problem.Options{})
-		prepared, err := truncated.Of(t.Context(), p, false)
+		prepared, err := truncated.Simplify(t.Context(), p, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,8 +131,8 @@ func TestBoundsHoldUnderMasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := new(problem.Shared).Of(base, net, ev, problem.Options{Memory: 1 << 20})
-		prepared, err := truncated.OfBase(t.Context(), p)
+		p := new(problem.Shared).ConditionedProblem(base, net, ev, problem.Options{Memory: 1 << 20})
+		prepared, err := truncated.SimplifyBase(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,10 +57,10 @@ func decide(f *formula.Formula) (*circuit.Circuit, error) {
 
 // value returns the variable and the value of a literal.
 func (d *decisions) value(l formula.Literal) (v, a int) {
-	for v+1 < len(d.f.Domains) && d.f.Offset(v+1) <= l.Atom() {
+	for v+1 < len(d.f.Domains) && d.f.FirstAtom(v+1) <= l.Atom() {
 		v++
 	}
-	return v, l.Atom() - d.f.Offset(v)
+	return v, l.Atom() - d.f.FirstAtom(v)
 }
 
 // from sums over the variables from v on.
@@ -69,7 +69,7 @@ func (d *decisions) from(v int) circuit.Node {
 		holds := false
 		for _, l := range c {
 			u, a := d.value(l)
-			holds = holds || (d.values[u] == a) != l.Negative()
+			holds = holds || (d.values[u] == a) != l.IsNegative()
 		}
 		if !holds {
 			return circuit.Zero

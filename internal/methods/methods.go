@@ -86,11 +86,11 @@ var Exact = proposal.Table{
 		Reason: "no other way is cheaper: the network is simplified for the evidence, and cut in slices if need be"},
 }
 
-// isHopelesslyCrowded reports whether a network has so many tables for its variables (structured.Crowded) that an order for it is not
+// isHopelesslyCrowded reports whether a network has so many tables for its variables (structured.IsCrowded) that an order for it is not
 // looked for at once. It is false if a joint marginal is wanted. It is also false under evidence, or if many factors are logical:
 // observed values and zeros may leave less of the network.
 func isHopelesslyCrowded(j *proposal.Job, ask proposal.Ask) bool {
-	return wantsNoJoint(j, ask) && j.Evidence.IsEmpty() && structured.Crowded(j.Net) && !circuits.Logical(j)
+	return wantsNoJoint(j, ask) && j.Evidence.IsEmpty() && structured.IsCrowded(j.Net) && !circuits.HasLogic(j)
 }
 
 // wantsNoJoint reports whether no joint marginal is wanted. Trees of the simplified network have one as an index of their own.
@@ -113,7 +113,7 @@ var HasTree = elimination.HasTree
 var Requested = []*proposal.Method{&learned.Method, &ladder.Method, &regions.Method, &circuits.Method, &sampled.Method}
 
 // Named are the options of a request that methods read.
-var Named = slices.Concat(truncated.Named, learned.Named)
+var Named = slices.Concat(truncated.Settings, learned.Settings)
 
 func init() {
 	judge.Register(btn.Linear, truncated.NewJudge)

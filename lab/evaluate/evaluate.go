@@ -203,5 +203,5 @@ func distance(p, q [][]float64) (mean, largest float64) {
 // now and used are the clock and the processors' time, which tests replace.
 var (
 	now  = time.Now
-	used = cputime.Used
+	used = cputime.OfProcess
 )

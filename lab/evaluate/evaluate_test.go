@@ -156,7 +156,7 @@ func TestFilesAreReproducible(t *testing.T) {
 	used = func() time.Duration { return 0 }
 	limit := timeLimit
 	timeLimit = 24 * time.Hour
-	defer func() { now, used, timeLimit = time.Now, cputime.Used, limit }()
+	defer func() { now, used, timeLimit = time.Now, cputime.OfProcess, limit }()
 	methods, err := Named("bp", "few-regions")
 	if err != nil {
 		t.Fatal(err)

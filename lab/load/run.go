@@ -85,11 +85,11 @@ func (r *runner) run(ctx context.Context) (*Outcome, error) {
 	look.Go(func() { r.look(looking) })
 
 	cpu := make(chan time.Duration, 1)
-	warm := time.AfterFunc(r.c.WarmUp, func() { cpu <- cputime.Used() })
+	warm := time.AfterFunc(r.c.WarmUp, func() { cpu <- cputime.OfProcess() })
 	r.dispatch(ctx, planned)
 	spent := time.Duration(0)
 	if !warm.Stop() {
-		spent = cputime.Used() - <-cpu
+		spent = cputime.OfProcess() - <-cpu
 	}
 	stopPlanning()
 	plan.Wait()

@@ -102,7 +102,7 @@ func New(nc *nats.Conn, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{nc: nc, bus: b, jobs: submit.On(b)}, nil
+	return &Client{nc: nc, bus: b, jobs: submit.New(b)}, nil
 }
 
 // newJob returns an id that no job has yet, with the tenant of Options in front.
@@ -156,7 +156,7 @@ func WithTrace(ctx context.Context, headers map[string][]string) context.Context
 func addTrace(ctx context.Context, h nats.Header) {
 	headers, _ := ctx.Value(traceKey{}).(map[string][]string)
 	tracing.Copy(h, headers)
-	tracing.Into(h, trace.SpanContextFromContext(ctx))
+	tracing.SetHeaderSpan(h, trace.SpanContextFromContext(ctx))
 }
 
 // Answer returns the job's answer. The error wraps ErrNotFound while there is none.
@@ -180,7 +180,7 @@ func (c *Client) Request(ctx context.Context, job string) (*wire.Request, error)
 	if owner := c.bus.Conn.Tenant(); owner != "" {
 		return nil, fault.New(fault.Unsupported, "client: the user of tenant %s may not read requests", owner)
 	}
-	m, err := c.bus.Log.Get(ctx, bus.StreamModel, message.AnyLane(job))
+	m, err := c.bus.Log.Get(ctx, bus.StreamModel, message.AnyLaneFilter(job))
 	if err != nil {
 		return nil, err
 	}

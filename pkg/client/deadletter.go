@@ -59,7 +59,7 @@ func (c *Client) deadLetters(ctx context.Context, filter string) ([]DeadLetter, 
 		if errors.Is(err, ErrNotFound) {
 			continue // expired or replayed since
 		}
-		if err != nil && !bus.Unreadable(err) {
+		if err != nil && !bus.IsUnreadable(err) {
 			return nil, err
 		}
 
@@ -108,7 +108,7 @@ func (c *Client) Replay(ctx context.Context, job string) error {
 	if err := c.checkJob(job); err != nil {
 		return err
 	}
-	model, err := c.bus.Log.GetRaw(ctx, bus.StreamModel, message.AnyLane(job))
+	model, err := c.bus.Log.GetRaw(ctx, bus.StreamModel, message.AnyLaneFilter(job))
 	if err != nil {
 		return fmt.Errorf("client: replay: model of job %s: %w", job, err)
 	}

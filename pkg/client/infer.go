@@ -79,7 +79,7 @@ func (c *Client) inferOnce(ctx context.Context, request *wire.Request, digest st
 	headers := nats.Header(message.Headers(request, request.Job, digest, request.Tenant))
 	addTrace(ctx, headers)
 	owner := message.Owner(request.Job)
-	msg, err := c.bus.Log.Fit(ctx, owner, &nats.Msg{Subject: message.InferSubject(owner), Header: headers, Data: encoded})
+	msg, err := c.bus.Log.Prepare(ctx, owner, &nats.Msg{Subject: message.InferSubject(owner), Header: headers, Data: encoded})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (c *Client) inferOnce(ctx context.Context, request *wire.Request, digest st
 		)
 	}
 
-	if err := bus.Intact(reply.Subject, reply.Header, reply.Data); err != nil {
+	if err := bus.CheckSum(reply.Subject, reply.Header, reply.Data); err != nil {
 		return nil, err
 	}
 	delete(reply.Header, wire.HeaderSum) // of the reply, not of the answer in it
@@ -117,7 +117,7 @@ func (c *Client) inferOnce(ctx context.Context, request *wire.Request, digest st
 	err = wire.Decode(data, &answer)
 	switch {
 	case err == nil:
-		if !c.bus.Signer.Genuine(wire.AnswerSubject(request.Job), reply.Header, reply.Data) {
+		if !c.bus.Signer.IsGenuine(wire.AnswerSubject(request.Job), reply.Header, reply.Data) {
 			return c.Wait(inner, request.Job) // the true one is stored, or will be
 		}
 		return &answer, nil

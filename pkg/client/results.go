@@ -45,7 +45,7 @@ func (c *Client) Results(
 		if !wire.ValidJob(job) || isWanted != nil && !isWanted(job) {
 			return
 		}
-		if !c.bus.Signer.Genuine(wire.AnswerSubject(job), m.Header, m.Data) {
+		if !c.bus.Signer.IsGenuine(wire.AnswerSubject(job), m.Header, m.Data) {
 			return
 		}
 		data, err := c.bus.Blobs.Payload(ctx, message.Owner(job), m.Header, m.Data)

@@ -51,7 +51,7 @@ type waitWatcher struct {
 // there is no stream for it, and tells if nobody serves the job.
 func (q *waitWatcher) look(ctx context.Context) error {
 	// is the job stored?
-	m, err := q.client.bus.Log.GetRaw(ctx, bus.StreamModel, message.AnyLane(q.job))
+	m, err := q.client.bus.Log.GetRaw(ctx, bus.StreamModel, message.AnyLaneFilter(q.job))
 	switch {
 	case errors.Is(err, bus.ErrNoStream):
 		return err

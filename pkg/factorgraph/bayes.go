@@ -248,7 +248,7 @@ func (m *Model) describeFactor(j, mode int) string { return m.tableName(j, mode)
 func (m *Model) tableName(j, mode int) string {
 	if mode >= 0 {
 		if v := m.Factors[j].Scope[mode]; v < len(m.Names) && m.Names[v] != "" {
-			return fmt.Sprintf("the table of %q", nearest.Short(m.Names[v]))
+			return fmt.Sprintf("the table of %q", nearest.Shorten(m.Names[v]))
 		}
 	}
 	return fmt.Sprintf("factor %d", j)
@@ -337,10 +337,10 @@ func (m *Model) describeParents(j int, shape []int, mode, row int) string {
 func (m *Model) describeValue(v, x int) string {
 	variable, value := fmt.Sprintf("x_%d", v), fmt.Sprint(x)
 	if v < len(m.Names) && m.Names[v] != "" {
-		variable = fmt.Sprintf("%q", nearest.Short(m.Names[v]))
+		variable = fmt.Sprintf("%q", nearest.Shorten(m.Names[v]))
 	}
 	if v < len(m.States) && x < len(m.States[v]) && m.States[v][x] != "" {
-		value = fmt.Sprintf("%q", nearest.Short(m.States[v][x]))
+		value = fmt.Sprintf("%q", nearest.Shorten(m.States[v][x]))
 	}
 	return variable + " = " + value
 }

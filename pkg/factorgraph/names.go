@@ -95,7 +95,7 @@ func (l *Labels) variableByAlias(alias string) (v int, isAlias bool, err error) 
 	case 1:
 		return list[0], true, nil
 	default:
-		return 0, true, nameError("%q is a display name of %d variables, %s and %s among them", nearest.Short(alias), len(list),
+		return 0, true, nameError("%q is a display name of %d variables, %s and %s among them", nearest.Shorten(alias), len(list),
 			l.describeVariable(list[0]), l.describeVariable(list[1]))
 	}
 }
@@ -158,9 +158,9 @@ func (l *Labels) Variable(name string) (int, error) {
 		return 0, nameError("variable %s, the model has %d", name, len(l.domains))
 	}
 	if len(l.positionOf) == 0 {
-		return 0, nameError("no variable %q: the variables have no names, only positions from 0 to %d", nearest.Short(name), len(l.domains)-1)
+		return 0, nameError("no variable %q: the variables have no names, only positions from 0 to %d", nearest.Shorten(name), len(l.domains)-1)
 	}
-	return 0, nameError("no variable %q%s", nearest.Short(name), nearest.Suggest(name, l.allNames(), nil))
+	return 0, nameError("no variable %q%s", nearest.Shorten(name), nearest.Suggest(name, l.allNames(), nil))
 }
 
 // Value returns the value of variable v that is called name. A value without a name is called by its position in decimal digits. Errors
@@ -182,7 +182,7 @@ func (l *Labels) Value(v int, name string) (int, error) {
 	}
 	if len(states) == 0 {
 		return 0, nameError("%s has no value %q: its values have no names, only positions from 0 to %d",
-			l.describeVariable(v), nearest.Short(name), l.domains[v]-1)
+			l.describeVariable(v), nearest.Shorten(name), l.domains[v]-1)
 	}
 	labels := make([]string, len(states))
 	for x := range labels {
@@ -192,7 +192,7 @@ func (l *Labels) Value(v int, name string) (int, error) {
 	if isNumber {
 		suggestions = nil // no name is near a number
 	}
-	return 0, nameError("%s has no value %q%s", l.describeVariable(v), nearest.Short(name), nearest.Suggest(name, suggestions, labels))
+	return 0, nameError("%s has no value %q%s", l.describeVariable(v), nearest.Shorten(name), nearest.Suggest(name, suggestions, labels))
 }
 
 // valueByName returns the value of v with a name, or −1 if no value has it.
@@ -212,7 +212,7 @@ func (l *Labels) valueByName(v int, name string) int {
 // describeVariable returns the variable as it is called in a sentence.
 func (l *Labels) describeVariable(v int) string {
 	if l.names != nil && l.names[v] != "" {
-		return fmt.Sprintf("variable %q", nearest.Short(l.names[v]))
+		return fmt.Sprintf("variable %q", nearest.Shorten(l.names[v]))
 	}
 	return fmt.Sprintf("variable %d", v)
 }
@@ -247,10 +247,10 @@ func locate(what string, names []string) (positionOf map[string]int, hasMisplace
 			continue
 		}
 		if j, isTaken := positionOf[name]; isTaken {
-			return nil, false, fmt.Errorf("%ss %d and %d are both called %q", what, j, i, nearest.Short(name))
+			return nil, false, fmt.Errorf("%ss %d and %d are both called %q", what, j, i, nearest.Shorten(name))
 		}
 		if j, isNumber := parsePosition(name); isNumber && j >= 0 && j < len(names) && names[j] == "" {
-			return nil, false, fmt.Errorf("%s %d is called %q, the position of one without a name", what, i, nearest.Short(name))
+			return nil, false, fmt.Errorf("%s %d is called %q, the position of one without a name", what, i, nearest.Shorten(name))
 		}
 		hasMisplaced = hasMisplaced || isMisplaced(i, name)
 		positionOf[name] = i
@@ -270,7 +270,7 @@ func locateStates(names []string) (positionOf map[string]int, err error) {
 	}
 	for i, name := range names {
 		if j := slices.Index(names[:i], name); j >= 0 {
-			return nil, fmt.Errorf("values %d and %d are both called %q", j, i, nearest.Short(name))
+			return nil, fmt.Errorf("values %d and %d are both called %q", j, i, nearest.Shorten(name))
 		}
 	}
 	return nil, nil

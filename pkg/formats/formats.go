@@ -116,7 +116,7 @@ func ending(file string) string {
 // the beginning of the text, else by the file's name, which may be empty; a format that is known and not read is refused by its name.
 // Errors carry fault.BadInput, or fault.Unsupported, and name the place; errors of r pass.
 func Read(r io.Reader, as Format, file string, limits uai.Limits) (*factorgraph.Model, error) {
-	plain, _, err := zipped.Open(r, zipped.Times)
+	plain, _, err := zipped.Open(r, zipped.MaxRatio)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func Losses(to Format, m *factorgraph.Model) (list []string) {
 		}
 		return list
 	case to == CFN:
-		list = costs.Lost(m)
+		list = costs.Losses(m)
 	case to == FG:
 		if _, isComplete := libdai.Labels(m); !isComplete {
 			list = append(list, "names of variables and values are lost: the format has numbers from 0 on")

@@ -149,8 +149,8 @@ func TestPlansOfTheModelServeOtherEvidence(t *testing.T) {
 		if a.Plan != assignments[0].Plan {
 			t.Errorf("query %d does not share the model's plan", i)
 		}
-		for k := range a.Plan.Len() {
-			if p, _ := a.Plan.Part(k); !p.(*truncated.Truncated).Along.Masked {
+		for k := range a.Plan.PartCount() {
+			if p, _ := a.Plan.Part(k); !p.(*truncated.Truncated).Plan.Masked {
 				t.Errorf("query %d: part %d is not of the model without evidence", i, k)
 			}
 		}
@@ -179,12 +179,12 @@ func TestLemma5SlicesOfTruncatedLegs(t *testing.T) {
 	}
 	p := *assignments[0].Plan
 	e := p.Estimates[len(p.Estimates)-1]
-	along := e.Parts[0].(*truncated.Truncated).Along
+	along := e.Parts[0].(*truncated.Truncated).Plan
 	e.Slices, e.Parts = 8, nil
 	var units []btn.Unit
 	for s := range 8 {
 		e.Parts = append(e.Parts,
-			&truncated.Truncated{Along: along, Bond: 64,
+			&truncated.Truncated{Plan: along, Bond: 64,
 				Slice: btn.Slice{Variables: []int{20, 14, 2}, At: int64(s)}})
 		units = append(units, btn.Unit{Part: s})
 	}

@@ -340,7 +340,7 @@ func TestProofWithoutZ(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hurried := proposal.Until(t.Context(), time.Now().Add(time.Hour))
+	hurried := proposal.WithAnswerDeadline(t.Context(), time.Now().Add(time.Hour))
 	var first []int
 	for _, c := range []struct {
 		ctx    context.Context

@@ -30,7 +30,7 @@ func TestBetheEstimateIsTheValueOfBeliefPropagation(t *testing.T) {
 		t.Fatal(err)
 	}
 	queries := []query.Query{{Marginals: true}}
-	assignments, err := stage.Learn(proposal.Until(t.Context(), time.Now().Add(-time.Second)), net,
+	assignments, err := stage.Learn(proposal.WithAnswerDeadline(t.Context(), time.Now().Add(-time.Second)), net,
 		queries, s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 		}
 		return stage.AggregateNow("j", assignments, values)
 	}
-	timed := proposal.Until(t.Context(), time.Now().Add(time.Hour))
+	timed := proposal.WithAnswerDeadline(t.Context(), time.Now().Add(time.Hour))
 	assignments := learned(timed, s)
 	if assignments[1].Plan != assignments[2].Plan {
 		t.Error("two queries that one plan serves have two")
@@ -124,12 +124,12 @@ func TestTruncatedLegsBehindBeliefPropagation(t *testing.T) {
 			t.Errorf("query %d: %+v, without belief propagation %+v", q, r, want[q])
 		}
 	}
-	first, err := stage.First(t.Context(), "j", net, queries, s, time.Hour)
+	first, err := stage.FirstResults(t.Context(), "j", net, queries, s, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Memory = 1 << 10
-	for q, r := range stage.OrFirst(answers(learned(timed, s), math.MaxInt), first) {
+	for q, r := range stage.ReplaceFailures(answers(learned(timed, s), math.MaxInt), first) {
 		if r.Status != "ok" || !sameBethe(r) ||
 			!strings.Contains(strings.Join(r.Warnings, " "), "belief propagation only") {
 			t.Errorf("query %d without memory: %+v", q, r)

@@ -47,7 +47,7 @@ func TestQueriesOnOneModelKeepTheirBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, shared, possible := &plan.Known{}, &problem.Shared{}, 0
+	known, shared, possible := &plan.NetworkMemory{}, &problem.Shared{}, 0
 	for q := range queries {
 		assignments, err := stage.Learn(ctx, net, queries[q:q+1], query.Settings{}, nil, known)
 		if err != nil {
@@ -163,7 +163,7 @@ func TestImpossibleEvidenceOnSmallModels(t *testing.T) {
 
 // TestKnownNetworksAreAssignedTheSame: earlier questions, of this network or of others, change no assignment.
 func TestKnownNetworksAreAssignedTheSame(t *testing.T) {
-	known := &plan.Known{}
+	known := &plan.NetworkMemory{}
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		m := modeltest.Small(rng,

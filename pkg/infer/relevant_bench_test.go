@@ -61,10 +61,10 @@ func BenchmarkRelevant(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.Run(fmt.Sprintf("%d variables/%s/known", n, name), func(b *testing.B) {
-				timed(b, func() { askNetwork(b, net, q, &problem.Shared{}, &plan.Known{}) })
+				timed(b, func() { askNetwork(b, net, q, &problem.Shared{}, &plan.NetworkMemory{}) })
 			})
 			shared := &problem.Shared{}
-			known := &plan.Known{Problems: shared}
+			known := &plan.NetworkMemory{Problems: shared}
 			b.Run(fmt.Sprintf("%d variables/%s/again", n, name), func(b *testing.B) {
 				timed(b, func() { askNetwork(b, net, q, shared, known) })
 				part, _ := shared.Relevant(net, stage.Demands(net, []query.Query{q})[0])
@@ -75,7 +75,7 @@ func BenchmarkRelevant(b *testing.B) {
 }
 
 // askNetwork runs the last three stages.
-func askNetwork(b *testing.B, net *btn.Network, q query.Query, shared *problem.Shared, known *plan.Known) {
+func askNetwork(b *testing.B, net *btn.Network, q query.Query, shared *problem.Shared, known *plan.NetworkMemory) {
 	known.Problems = shared
 	assignments, err := stage.Learn(b.Context(), net, []query.Query{q}, query.Settings{}, nil, known)
 	if err != nil {

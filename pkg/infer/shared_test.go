@@ -34,7 +34,7 @@ func TestSharedGroundChangesNoBit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var units []btn.Unit
-	for i := range assignments[0].Plan.Len() {
+	for i := range assignments[0].Plan.PartCount() {
 		for q, a := range assignments {
 			if a.Error != nil {
 				t.Fatal(a.Error)

@@ -202,7 +202,7 @@ func describeScope(m *factorgraph.Model, scope []int) []string {
 	for k, v := range scope {
 		names[k] = fmt.Sprintf("variable %d", v)
 		if v >= 0 && v < len(m.Names) && m.Names[v] != "" {
-			names[k] = strconv.Quote(nearest.Short(m.Names[v]))
+			names[k] = strconv.Quote(nearest.Shorten(m.Names[v]))
 		}
 	}
 	return names

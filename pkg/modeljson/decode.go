@@ -254,7 +254,7 @@ func nameOrNumber(i int, name string) string {
 	if name == "" {
 		return strconv.Itoa(i)
 	}
-	return strconv.Quote(nearest.Short(name))
+	return strconv.Quote(nearest.Shorten(name))
 }
 
 // readValues reads the domain and the states of variable i into m.

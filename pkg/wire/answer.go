@@ -54,11 +54,11 @@ func (m *Answer) Validate() error {
 		return codec.Invalid("status", "%q is none of ok, error, cancelled, deadline", m.Status)
 	}
 	if err := form.CheckErrorInfo(m.Error); err != nil {
-		return codec.Under("error", err)
+		return codec.WithField("error", err)
 	}
 	for i := range m.Results {
 		if err := checkResult(&m.Results[i], m.Job); err != nil {
-			return codec.Under(fmt.Sprintf("results[%d]", i), err)
+			return codec.WithField(fmt.Sprintf("results[%d]", i), err)
 		}
 	}
 	return nil
@@ -77,7 +77,7 @@ func checkResult(r *query.Result, job string) error {
 		return codec.Invalid("error", "status %q with error %v", r.Status, r.Error != nil)
 	}
 	if err := form.CheckErrorInfo(r.Error); err != nil {
-		return codec.Under("error", err)
+		return codec.WithField("error", err)
 	}
 	return codec.CheckFinite(r)
 }

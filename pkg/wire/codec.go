@@ -60,7 +60,7 @@ func Encode(m Message) ([]byte, error) {
 	if _, ok := m.(*Request); ok {
 		code = fault.BadInput
 	}
-	return nil, fault.Wrap(code, codec.Under(m.Name(), err))
+	return nil, fault.Wrap(code, codec.WithField(m.Name(), err))
 }
 
 // maxBytes returns the largest number of bytes of a message. Models may be as large as people make them.
@@ -80,10 +80,10 @@ func Decode(b []byte, m Message) error {
 	if err == nil {
 		err = m.Validate()
 	}
-	return codec.Blame(m.Name(), err)
+	return codec.WithTypeAndCode(m.Name(), err)
 }
 
 // Digest returns the SHA-256 of b in 64 hexadecimal digits.
 func Digest(b []byte) string {
-	return digest.Of(b)
+	return digest.HexOf(b)
 }

@@ -40,7 +40,7 @@ func EncodeGraph(g *Graph) (b []byte, digest string, err error) {
 		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(b), limit)
 	}
 	if err != nil {
-		return nil, "", fault.Wrap(fault.BadInput, codec.Under(g.Name(), err))
+		return nil, "", fault.Wrap(fault.BadInput, codec.WithField(g.Name(), err))
 	}
 	return b, Digest(b), nil
 }
@@ -61,7 +61,7 @@ func checkSource(m *Model, text string, digest *string) error {
 	case hasDigest:
 		return form.CheckDigest("model_digest", *digest)
 	case m != nil:
-		return codec.Under("model", m.check())
+		return codec.WithField("model", m.check())
 	}
 	return nil
 }

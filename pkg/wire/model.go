@@ -75,7 +75,7 @@ func (l *factors) Decode(r *codec.Reader, n int) error {
 			t, err = f.decodeTable(tensors)
 		}
 		if err != nil {
-			return codec.Under(fmt.Sprintf("[%d]", j), err)
+			return codec.WithField(fmt.Sprintf("[%d]", j), err)
 		}
 		(*l)[j] = factorgraph.Factor{Scope: f.Scope, Table: t}
 	}
@@ -91,7 +91,7 @@ func (f *factor) decodeTable(tensors *form.Tensors) (tensor.Tensor, error) {
 	if err == nil {
 		err = f.Table.CheckFinite()
 	}
-	return t, codec.Under("table", err)
+	return t, codec.WithField("table", err)
 }
 
 // Name returns "model".
@@ -146,7 +146,7 @@ var hashWriters = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 func NewModel(m *factorgraph.Model) (*Model, error) {
 	for j, f := range m.Factors {
 		if _, err := form.NewTensor(f.Table); err != nil {
-			return nil, codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
+			return nil, codec.WithField("factors", codec.WithField(fmt.Sprintf("[%d]", j), err))
 		}
 	}
 	return &Model{
@@ -195,7 +195,7 @@ func (b *Model) check() error {
 	lastMark := make([]int, len(b.Domains)) // lastMark[i]: 1 + the last factor that has i in its scope
 	for j := range b.Factors {
 		if err := checkFactor(&b.Factors[j], b.Domains, lastMark, j+1); err != nil {
-			return codec.Under("factors", codec.Under(fmt.Sprintf("[%d]", j), err))
+			return codec.WithField("factors", codec.WithField(fmt.Sprintf("[%d]", j), err))
 		}
 	}
 	return nil
@@ -234,7 +234,7 @@ func NewRequest(m *factorgraph.Model, queries ...query.Query) (Request, error) {
 // mark is that of this factor: a variable that has this mark already is there twice.
 func checkFactor(f *factorgraph.Factor, domains, lastMark []int, mark int) error {
 	if err := tensor.Validate(f.Table); err != nil {
-		return codec.Under("table", fmt.Errorf("%w: %w", codec.ErrInvalid, err))
+		return codec.WithField("table", fmt.Errorf("%w: %w", codec.ErrInvalid, err))
 	}
 	shape := f.Table.Dims()
 	if len(f.Scope) != len(shape) {

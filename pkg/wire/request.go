@@ -54,5 +54,5 @@ func (m *Unanswered) Validate() error {
 			return err
 		}
 	}
-	return codec.Under("error", form.CheckErrorInfo(&m.Error))
+	return codec.WithField("error", form.CheckErrorInfo(&m.Error))
 }

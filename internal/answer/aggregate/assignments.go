@@ -99,11 +99,11 @@ func (r *estimate) bestAssignments() (best map[btn.Ask]*btn.Found, searches map[
 			continue
 		}
 		hasElimination[f.ask] = true
-		best[f.ask] = best[f.ask].Or(f.value.Found)
+		best[f.ask] = best[f.ask].Better(f.value.Found)
 	}
 	for ask, results := range searches {
 		if !hasElimination[ask] {
-			best[ask] = btn.Searched(results)
+			best[ask] = btn.BestOfSearches(results)
 		}
 	}
 	return best, searches
@@ -145,7 +145,7 @@ func lnHeaviestAssignment(total *Total) (ln float64) {
 // nats. That weight is a term of Z or a sum of terms, and Z has no terms below 0 if assignments are found. So a smaller Z misses terms.
 func (r *estimate) raiseToWeight(lower float64, total *Total) {
 	result := &total.Result
-	if result.LogZ == nil || lower <= *result.LogZ+judge.Widening(lower) {
+	if result.LogZ == nil || lower <= *result.LogZ+judge.RoundingMargin(lower) {
 		return
 	}
 	result.Warnings = append(result.Warnings, fmt.Sprintf("the total is below an assignment's weight by %.2g nats, so terms are missing: "+
@@ -162,7 +162,7 @@ func (r *estimate) raiseToWeight(lower float64, total *Total) {
 // have arrived, since it is chance which ones have.
 func (in *Input) answerBySearch(total Total, parts []partValue, isIncomplete bool) (answer Total, ok bool) {
 	search, isProved := in.searchResult(parts)
-	isLate := isIncomplete && in.Deadline
+	isLate := isIncomplete && in.IsDeadlineOver
 	if search == nil || !isProved && !isLate {
 		return total, false
 	}
@@ -183,7 +183,7 @@ func (in *Input) answerBySearch(total Total, parts []partValue, isIncomplete boo
 
 // isProvedBySearch reports whether the query wants only an assignment, and a search has proved it.
 func (in *Input) isProvedBySearch() bool {
-	parts, broken := collect(in.Query, in.Assignment.Plan.Len(), sortedUnits(in.Values))
+	parts, broken := collect(in.Query, in.Assignment.Plan.PartCount(), sortedUnits(in.Values))
 	_, isProved := in.searchResult(parts)
 	return isProved && broken == nil
 }
@@ -212,7 +212,7 @@ func (in *Input) searchResult(parts []partValue) (result *estimate, isProved boo
 	if assignments == nil {
 		return nil, false
 	}
-	best := btn.Searched(assignments)
+	best := btn.BestOfSearches(assignments)
 	isBestProved := best != nil && !best.Relaxed
 	return result, isBestProved && a.Alone
 }

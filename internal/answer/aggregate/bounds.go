@@ -13,7 +13,7 @@ import (
 // bestBounds returns the best lower and upper bound on ln Z that the sequence has, as they stand in an answer. Level is below 1 if one of
 // them is sampled. It returns nil if there is no bound on either side.
 func (g *sequence) bestBounds() *query.Bounds {
-	lower, upper, level := g.Bounds.Between()
+	lower, upper, level := g.Bounds.Tightest()
 	bounds := &query.Bounds{Lower: finite(lower.Ln), Upper: finite(upper.Ln), Level: level}
 	var how []string
 	if bounds.Upper != nil {
@@ -35,12 +35,12 @@ func exactRounding(lnZ float64) float64 { return 1e-10 + math.Ldexp(math.Abs(lnZ
 // exactBounds returns the bounds of an exact answer: ln Z, widened by the larger of two errors, that of rounding in general and the one
 // that follows from the relative error of Z.
 func exactBounds(lnZ, relativeError float64) *query.Bounds {
-	width := max(judge.Widening(lnZ), logError(lnZ, relativeError))
+	width := max(judge.RoundingMargin(lnZ), logError(lnZ, relativeError))
 	return &query.Bounds{Lower: finite(lnZ - width), Upper: finite(lnZ + width), Level: 1, How: "exact, within rounding"}
 }
 
 // logError returns the largest error of ln Z, in nats, if Z has the relative error e: −ln(1 − e), and the rounding of the logarithm.
-func logError(lnZ, e float64) float64 { return -math.Log1p(-e) + judge.Floor(lnZ) }
+func logError(lnZ, e float64) float64 { return -math.Log1p(-e) + judge.LeastError(lnZ) }
 
 // reportRounding fills in uncertainty and bounds of an answer that is exact on paper, but whose rounding error is too large for an exact
 // answer. The rounding error is known.
@@ -62,9 +62,9 @@ func certificateBounds(c *query.Certificate) *query.Bounds {
 	if c == nil {
 		return nil
 	}
-	b := &query.Bounds{Upper: finite(c.LnUpper + judge.Widening(c.LnUpper)), Level: 1, How: "Cauchy–Schwarz"}
+	b := &query.Bounds{Upper: finite(c.LnUpper + judge.RoundingMargin(c.LnUpper)), Level: 1, How: "Cauchy–Schwarz"}
 	if c.LnLower != nil {
-		b.Lower = finite(*c.LnLower - judge.Widening(*c.LnLower))
+		b.Lower = finite(*c.LnLower - judge.RoundingMargin(*c.LnLower))
 	}
 	return b
 }
@@ -75,5 +75,5 @@ func assignmentBounds(ln float64) *query.Bounds {
 	if math.IsInf(ln, -1) {
 		return nil
 	}
-	return &query.Bounds{Lower: finite(ln - judge.Widening(ln)), Level: 1, How: "below by the weight of an assignment"}
+	return &query.Bounds{Lower: finite(ln - judge.RoundingMargin(ln)), Level: 1, How: "below by the weight of an assignment"}
 }

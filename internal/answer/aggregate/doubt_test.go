@@ -27,11 +27,11 @@ func windows(lnSums ...float64) Input {
 // propagation, stated 0.003.
 func TestRegionsCountFixedPoints(t *testing.T) {
 	in := windows(-0.843, -0.817, -0.793, -0.792)
-	if r := Add(in); r.Uncertainty == nil || *r.Uncertainty > 0.1 {
+	if r := AddUp(in); r.Uncertainty == nil || *r.Uncertainty > 0.1 {
 		t.Fatalf("one fixed point: %s", text(t, r.Result))
 	}
 	in.Assignment.Propagation.Phases = []float64{10, 4, 3, 2}
-	if r := Add(in); *r.Uncertainty < math.Log(4) {
+	if r := AddUp(in); *r.Uncertainty < math.Log(4) {
 		t.Errorf("four fixed points: %s", text(t, r.Result))
 	}
 }
@@ -40,7 +40,7 @@ func TestRegionsCountFixedPoints(t *testing.T) {
 func TestRegionsOfConstraints(t *testing.T) {
 	in := windows(0, 0, 0)
 	in.Assignment.Hard = true
-	r := Add(in)
+	r := AddUp(in)
 	if r.Ended == "settled" || r.Uncertainty != nil ||
 		!strings.Contains(strings.Join(r.Warnings, ";"), "do not change with their size") {
 		t.Errorf("a plateau: %s", text(t, r.Result))
@@ -48,12 +48,12 @@ func TestRegionsOfConstraints(t *testing.T) {
 	for i := range in.Values {
 		in.Values[i].Value.Region.NonPositive = 1
 	}
-	if r := Add(in); r.Status != "error" || r.Error.Code != fault.FailedEstimate ||
+	if r := AddUp(in); r.Status != "error" || r.Error.Code != fault.FailedEstimate ||
 		!strings.Contains(r.Error.Message, "Z may be 0") {
 		t.Errorf("a region of which nothing is possible: %s", text(t, r.Result))
 	}
 	in.Assignment.Hard = false
-	if r := Add(in); r.Status != "ok" {
+	if r := AddUp(in); r.Status != "ok" {
 		t.Errorf("without constraints: %s", text(t, r.Result))
 	}
 }
@@ -63,7 +63,7 @@ func TestEntriesLostToTheRangeAreSaid(t *testing.T) {
 	in := ladder(1e-9, step{0, 8, []float64{2}, false}, step{1, 8, []float64{2}, false})
 	in.Assignment.Plan.Estimates[0].Lossless = true
 	in.Assignment.Unsure = true
-	r := Add(in)
+	r := AddUp(in)
 	if r.Status != "ok" || r.Uncertainty != nil || r.Ended == "settled" ||
 		!strings.Contains(strings.Join(r.Warnings, ";"), "terms may be lost") {
 		t.Errorf("%s", text(t, r.Result))
@@ -83,7 +83,7 @@ func TestASingleBondIsAsUncertainAsItsTruncations(t *testing.T) {
 			in.Values[k].Value.Truncation.Discarded = c.discarded
 		}
 		in.Assignment.Hard = c.hard
-		if r := Add(in); r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.want) > 1e-9 {
+		if r := AddUp(in); r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.want) > 1e-9 {
 			t.Errorf("%v discarded, constraints %t, want %v: %s", c.discarded, c.hard, c.want, text(t, r.Result))
 		}
 	}
@@ -99,7 +99,7 @@ func TestRegionsOfOneSize(t *testing.T) {
 		in := windows(c.sum)
 		in.Assignment.Hard = c.hard
 		in.Assignment.Propagation.LogZ = &bethe
-		r := Add(in)
+		r := AddUp(in)
 		if (r.Uncertainty == nil) != math.IsNaN(c.want) || r.Uncertainty != nil && math.Abs(*r.Uncertainty-c.want) > 1e-9 {
 			t.Errorf("%+v: %s", c, text(t, r.Result))
 		}
@@ -122,7 +122,7 @@ func TestRegionsWhoseChangesFallSlowly(t *testing.T) {
 	} {
 		in := windows(c.sums...)
 		in.Assignment.Propagation.LogZ = &bethe
-		r := Add(in)
+		r := AddUp(in)
 		if r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.want) > 1e-9 {
 			t.Errorf("%s: want %v: %s", name, c.want, text(t, r.Result))
 		}

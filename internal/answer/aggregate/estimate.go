@@ -76,7 +76,7 @@ func (g *sequence) evaluate(e *btn.Estimate, values []partValue) (r *estimate, i
 // sumJudged lets the judge of the estimate's rule combine the parts. It is for estimates of unknown quality, so a total that is 0 or not
 // finite is an error.
 func (g *sequence) sumJudged(r *estimate) *query.ErrorInfo {
-	j := g.judges.Of(r.Plan.Rule)
+	j := g.judges.ForRule(r.Plan.Rule)
 	if j == nil {
 		return failure(fault.Internal, "%q is no rule of this version", r.Plan.Rule)
 	}

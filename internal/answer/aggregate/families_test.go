@@ -37,7 +37,7 @@ func withSampled(in Input, spread float64, parts ...[]float64) Input {
 	e := btn.Estimate{Rule: btn.Pooled, Track: string(query.FamilySampled), Slices: 1}
 	var values []btn.Value
 	for _, ln := range parts {
-		e.Parts = append(e.Parts, &sampled.Sampled{Along: along, From: from, To: from + int64(len(ln))})
+		e.Parts = append(e.Parts, &sampled.Sampled{Sampling: along, From: from, To: from + int64(len(ln))})
 		from += int64(len(ln))
 		values = append(values, btn.Value{
 			Z: scaled.FromLog(sampling.LnMean(ln)), Weights: &btn.Weights{Ln: ln},
@@ -86,7 +86,7 @@ func deadwood(ln float64, n int) []float64 {
 }
 
 func TestFamiliesAreJudgedTogether(t *testing.T) {
-	alone := *Add(legs()).Uncertainty
+	alone := *AddUp(legs()).Uncertainty
 	if math.Abs(alone-0.02) > 1e-12 {
 		t.Fatalf("truncated legs alone are uncertain by %v", alone)
 	}
@@ -161,7 +161,7 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 			withBounds(legs(), kinds, btn.BoundValue{Lower: 9.999, Upper: some}), 10, [2]float64{alone, alone}, "",
 		},
 	} {
-		r := Add(c.in)
+		r := AddUp(c.in)
 		if r.LogZ == nil || r.Uncertainty == nil || math.Abs(*r.LogZ-c.lnZ) > 2e-3 || *r.Uncertainty < c.u[0]-1e-9 ||
 			*r.Uncertainty > c.u[1]+1e-9 {
 			t.Errorf("%s: %s", name, text(t, r.Result))
@@ -181,12 +181,12 @@ func TestFamiliesAreJudgedTogether(t *testing.T) {
 // TestContractionsBesideModes: beside modes that other chains would have missed, contractions state at least their distance
 // from sampled components and one standard error of these; not if they have settled, nor if the components are not credible.
 func TestContractionsBesideModes(t *testing.T) {
-	alone := *Add(legs()).Uncertainty
+	alone := *AddUp(legs()).Uncertainty
 	beside := func(legs Input, ln []float64) *Total {
 		in := withSampled(legs, 0.1, ln)
 		es := in.Assignment.Plan.Estimates
-		es[len(es)-1].Parts[0].(*sampled.Sampled).Along.About().Modes = 1
-		r := Add(in)
+		es[len(es)-1].Parts[0].(*sampled.Sampled).Sampling.About().Modes = 1
+		r := AddUp(in)
 		return &r
 	}
 	for name, c := range map[string]struct {
@@ -211,11 +211,11 @@ func TestEqualWeightsSayNothingOfOthers(t *testing.T) {
 	for _, n := range []int{200, 4000} {
 		in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9}}}
 		in = withSampled(in, 0, slices.Repeat([]float64{450}, n))
-		r := Add(in)
+		r := AddUp(in)
 		if least := 3 / float64(n); r.Uncertainty == nil || *r.Uncertainty < least*(1-1e-9) || *r.Uncertainty > 1.1*least {
 			t.Errorf("%d equal weights: %s", n, text(t, r.Result))
 		}
-		r = Add(withBounds(in, []bounding.Kind{bounding.Bethe}, btn.BoundValue{Lower: 450 - 4.5e-5, Upper: 450}))
+		r = AddUp(withBounds(in, []bounding.Kind{bounding.Bethe}, btn.BoundValue{Lower: 450 - 4.5e-5, Upper: 450}))
 		if r.Uncertainty == nil || *r.Uncertainty < 4.5e-5 || *r.Uncertainty > 4.6e-5 {
 			t.Errorf("%d equal weights between bounds: %s", n, text(t, r.Result))
 		}
@@ -228,12 +228,12 @@ func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 	empty := func() Input {
 		return Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-3}}}
 	}
-	r := Add(withSampled(empty(), 1, even(5, 0.3, 200)))
+	r := AddUp(withSampled(empty(), 1, even(5, 0.3, 200)))
 	if r.Uncertainty == nil || *r.Uncertainty > 0.1 || r.Bounds == nil || r.Bounds.Level != 0.999 || !(*r.Bounds.Lower < 5) {
 		t.Fatalf("weights that hardly differ: %s", text(t, r.Result))
 	}
 
-	r = Add(withSampled(empty(), 1, deadwood(5, 200)))
+	r = AddUp(withSampled(empty(), 1, deadwood(5, 200)))
 	if r.Uncertainty == nil || r.Bounds == nil || *r.Uncertainty < *r.LogZ-*r.Bounds.Lower ||
 		!strings.Contains(strings.Join(r.Warnings, ";"), "not settled: 1.0 of 200") {
 		t.Errorf("one weight carries all: %s", text(t, r.Result))
@@ -244,13 +244,13 @@ func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 		zeros[k] = math.Inf(-1)
 	}
 	zeros[7] = 5
-	r = Add(withSampled(empty(), 0, zeros))
+	r = AddUp(withSampled(empty(), 0, zeros))
 	if r.LogZ == nil || r.Uncertainty != nil || r.Bounds != nil ||
 		!strings.Contains(strings.Join(r.Warnings, ";"), "not settled: 1.0 of 200") {
 		t.Errorf("all but one weigh 0: %s", text(t, r.Result))
 	}
 	above := withBounds(withSampled(empty(), 0, zeros), []bounding.Kind{bounding.MiniBuckets}, btn.BoundValue{Lower: math.Inf(-1), Upper: 70})
-	if r = Add(above); r.Uncertainty == nil || math.Abs(*r.LogZ+*r.Uncertainty-70) > 1e-9 {
+	if r = AddUp(above); r.Uncertainty == nil || math.Abs(*r.LogZ+*r.Uncertainty-70) > 1e-9 {
 		t.Errorf("all but one weigh 0, with an upper bound: %s", text(t, r.Result))
 	}
 	// The positive weights spread over decades, and the mean rests on the largest: the shift is half of the logarithms' variance.
@@ -259,7 +259,7 @@ func TestFewEffectiveComponentsAreNotBelieved(t *testing.T) {
 			zeros[k] = 5 - 0.4*float64(k)
 		}
 	}
-	if r = Add(withSampled(empty(), 1, zeros)); r.Uncertainty == nil || *r.Uncertainty < 200 {
+	if r = AddUp(withSampled(empty(), 1, zeros)); r.Uncertainty == nil || *r.Uncertainty < 200 {
 		t.Errorf("half weigh 0: %s", text(t, r.Result))
 	}
 	// Equal weights are not settled as long as there are few.
@@ -275,17 +275,17 @@ func TestFewComponentsBelowAnotherFamily(t *testing.T) {
 	legs := func() Input {
 		return ladder(1e-9, step{0, 8, []float64{300}, true}, step{0, 16, []float64{10}, true}, step{1, 16, []float64{10.01}, true})
 	}
-	stated := *Add(legs()).Uncertainty
+	stated := *AddUp(legs()).Uncertainty
 	for highest, chosen := range map[float64]bool{8: true, 22: false} {
 		few := make([]float64, 200) // logarithms spread evenly: the mean is some nats below the highest
 		for k := range few {
 			few[k] = highest - 60*float64(k)/float64(len(few)-1)
 		}
-		alone := Add(withSampled(ladder(1e-9), 30, few))
+		alone := AddUp(withSampled(ladder(1e-9), 30, few))
 		if !(*alone.Uncertainty < stated) || *alone.LogZ < 10 != chosen {
 			t.Fatalf("alone, beside ± %v: %s", stated, text(t, alone.Result))
 		}
-		r := Add(withSampled(legs(), 30, few))
+		r := AddUp(withSampled(legs(), 30, few))
 		if got := math.Abs(*r.LogZ-10) < 1e-9; got != chosen {
 			t.Errorf("components up to %v: %s", highest, text(t, r.Result))
 		}
@@ -300,7 +300,7 @@ func TestBoundsSettle(t *testing.T) {
 	if !Settled(in) {
 		t.Error("bounds within the accuracy do not settle")
 	}
-	if r := Add(in); r.Ended != "settled" || *r.Uncertainty > 1.1e-7 {
+	if r := AddUp(in); r.Ended != "settled" || *r.Uncertainty > 1.1e-7 {
 		t.Errorf("%s", text(t, r.Result))
 	}
 
@@ -319,24 +319,24 @@ func TestBoundsAreTheBest(t *testing.T) {
 	bounds := []btn.BoundValue{
 		{Lower: 8, Upper: 14}, {Lower: math.Inf(-1), Upper: 12}, {Lower: 9.5, Upper: math.Inf(1)},
 	}
-	r := Add(withBounds(legs(), kinds, bounds...))
+	r := AddUp(withBounds(legs(), kinds, bounds...))
 	b := r.Bounds
 	if b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || *b.Lower >= 9.5 || math.Abs(*b.Upper-12) > 1e-9 || *b.Upper <= 12 || b.Level != 1 ||
 		!strings.Contains(b.How, "above by "+string(bounding.Determinant)) || !strings.Contains(b.How, "below by "+string(bounding.Bethe)) {
 		t.Errorf("%s", text(t, r.Result))
 	}
-	r = Add(withSampled(withBounds(legs(), kinds, bounds...), 1e-3, even(10.001, 0.01, 400)))
+	r = AddUp(withSampled(withBounds(legs(), kinds, bounds...), 1e-3, even(10.001, 0.01, 400)))
 	if b := r.Bounds; b == nil || !(*b.Lower > 9.9 && *b.Lower < 10.001) || *b.Upper <= 12 || b.Level != 0.999 ||
 		strings.Contains(b.How, string(bounding.Bethe)) {
 		t.Errorf("with samples: %s", text(t, r.Result))
 	}
-	r = Add(withSampled(withBounds(legs(), kinds, bounds...), 1, even(9.6, 0.5, 8)))
+	r = AddUp(withSampled(withBounds(legs(), kinds, bounds...), 1, even(9.6, 0.5, 8)))
 	if b := r.Bounds; b == nil || math.Abs(*b.Lower-9.5) > 1e-9 || b.Level != 1 || !strings.Contains(b.How, string(bounding.Bethe)) {
 		t.Errorf("with few samples: %s", text(t, r.Result))
 	}
 	broken := withBounds(legs(), kinds, bounds...)
 	broken.Values[len(broken.Values)-1].Value.Bound = nil
-	if r := Add(broken); r.Status != "ok" || len(r.Estimates) != 4 || *r.Bounds.Upper <= 12 {
+	if r := AddUp(broken); r.Status != "ok" || len(r.Estimates) != 4 || *r.Bounds.Upper <= 12 {
 		t.Errorf("a part that says no bound: %s", text(t, r.Result))
 	}
 }
@@ -346,7 +346,7 @@ func TestBoundsAreTheBest(t *testing.T) {
 func TestRangeIsOfContractions(t *testing.T) {
 	beyond := func(in Input) Total {
 		in.Assignment.Unsure = true
-		return Add(in)
+		return AddUp(in)
 	}
 	kinds := []bounding.Kind{bounding.MiniBuckets}
 	if r := beyond(legs()); r.Uncertainty != nil || !strings.Contains(text(t, r.Result), "nothing is known") {
@@ -364,21 +364,21 @@ func TestRangeIsOfContractions(t *testing.T) {
 
 // TestBoundsOfExactAnswers: exact ones are within rounding, a certificate is the same interval; impossible evidence has none.
 func TestBoundsOfExactAnswers(t *testing.T) {
-	r := Add(input(true, []float64{1, 1}, []float64{5, 3}))
+	r := AddUp(input(true, []float64{1, 1}, []float64{5, 3}))
 	if b := r.Bounds; b == nil || b.Level != 1 || !(*b.Lower < math.Log(8) && *b.Lower > math.Log(8)-1e-9) ||
 		!(*b.Upper > math.Log(8) && *b.Upper < math.Log(8)+1e-9) {
 		t.Errorf("exact: %s", text(t, r.Result))
 	}
-	r = Add(input(false, []float64{1, 1}, []float64{5, 3}))
+	r = AddUp(input(false, []float64{1, 1}, []float64{5, 3}))
 	if b := r.Bounds; b == nil || r.Certificate == nil || math.Abs(*b.Lower-*r.Certificate.LnLower) > 1e-9 ||
 		math.Abs(*b.Upper-r.Certificate.LnUpper) > 1e-9 || !(*b.Lower < math.Log(8) && *b.Upper > math.Log(8)) {
 		t.Errorf("certified: %s", text(t, r.Result))
 	}
-	r = Add(input(false, []float64{1, 1}, []float64{0.5, 0.3}))
+	r = AddUp(input(false, []float64{1, 1}, []float64{0.5, 0.3}))
 	if b := r.Bounds; b == nil || b.Lower != nil || b.Upper == nil {
 		t.Errorf("a certificate above Z: %s", text(t, r.Result))
 	}
-	if r = Add(input(true, []float64{1, 1}, []float64{0, 0})); !r.Zero || r.Bounds != nil {
+	if r = AddUp(input(true, []float64{1, 1}, []float64{0, 0})); !r.Zero || r.Bounds != nil {
 		t.Errorf("Z = 0: %s", text(t, r.Result))
 	}
 }
@@ -388,29 +388,29 @@ func TestPooledEstimatesOfWhatHasArrived(t *testing.T) {
 	in := Input{Job: "j-1", Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9}}}
 	in = withSampled(in, 0.1, even(1, 0.1, 50), even(2, 0.1, 50), even(3, 0.1, 50))
 	in = withSampled(in, 0.1, even(4, 0.1, 50))
-	whole := Add(in)
+	whole := AddUp(in)
 	if want := sampling.LnMean(pooledWeights(in)); math.Abs(*whole.LogZ-want) > 1e-12 || whole.Ended != "complete" {
 		t.Errorf("all: %s", text(t, whole.Result))
 	}
-	in.Deadline = true
+	in.IsDeadlineOver = true
 	in.Values = append(in.Values[:1:1], in.Values[2])
-	r := Add(in)
+	r := AddUp(in)
 	if want := sampling.LnMean(pooledWeights(in)); math.Abs(*r.LogZ-want) > 1e-12 || r.Ended != "deadline" || r.Components != 2 ||
 		len(r.Estimates) != 1 {
 		t.Errorf("what has arrived: %s", text(t, r.Result))
 	}
 	one := in
 	one.Assignment = &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9, Estimates: in.Assignment.Plan.Estimates[:1]}}
-	if r := Add(one); *r.LogZ != *Add(in).LogZ || r.Ended != "deadline" {
+	if r := AddUp(one); *r.LogZ != *AddUp(in).LogZ || r.Ended != "deadline" {
 		t.Errorf("what has arrived of the only estimate: %s", text(t, r.Result))
 	}
-	in.Deadline = false
-	if r := Add(in); r.Status != "error" {
+	in.IsDeadlineOver = false
+	if r := AddUp(in); r.Status != "error" {
 		t.Errorf("without a deadline the others are waited for: %s", text(t, r.Result))
 	}
-	in.Deadline = true
+	in.IsDeadlineOver = true
 	in.Values[0].Value.Weights = &btn.Weights{Ln: []float64{1}}
-	if r := Add(in); r.Status != "error" || !strings.Contains(r.Error.Message, "what was drawn") {
+	if r := AddUp(in); r.Status != "error" || !strings.Contains(r.Error.Message, "what was drawn") {
 		t.Errorf("a part with too few weights: %s", text(t, r.Result))
 	}
 }
@@ -433,7 +433,7 @@ func TestMarginalsOfFewComponents(t *testing.T) {
 			w.Share[k%2] += math.Exp(l - 5)
 			w.Squares[k%2] += math.Exp(2 * (l - 5))
 		}
-		return Add(in)
+		return AddUp(in)
 	}
 	r := marginals(even(5, 0.1, 200), false)
 	if u := r.MarginalUncertainty; u == nil || math.Abs(*u-1/math.Sqrt(200)) > 1e-3 || math.Abs(r.Marginals[0][0]-0.5) > 1e-3 {
@@ -464,7 +464,7 @@ func TestBeliefPropagationBesideFewComponents(t *testing.T) {
 	for k := range few {
 		few[k] = -50 + 60*float64(k)/float64(len(few)-1)
 	}
-	alone := Add(withSampled(ladder(1e-9), 30, few))
+	alone := AddUp(withSampled(ladder(1e-9), 30, few))
 	mean, u, lower := *alone.LogZ, *alone.Uncertainty, *alone.Bounds.Lower
 	if u < 10 || mean-lower > u {
 		t.Fatalf("alone: %s", text(t, alone.Result))
@@ -496,7 +496,7 @@ func TestBeliefPropagationBesideFewComponents(t *testing.T) {
 		if c.high > 0 {
 			in, end = withBounds(in, []bounding.Kind{bounding.MiniBuckets}, btn.BoundValue{Lower: c.below, Upper: c.high}), c.high
 		}
-		r := Add(in)
+		r := AddUp(in)
 		if got := math.Abs(*r.LogZ-c.bethe) < 1e-9; got != c.chosen {
 			t.Errorf("%s (%v): %s", name, c.bethe, text(t, r.Result))
 			continue

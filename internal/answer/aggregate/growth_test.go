@@ -50,7 +50,7 @@ func ladder(accuracy float64, steps ...step) Input {
 			)
 			e.Parts = append(
 				e.Parts,
-				&truncated.Truncated{Along: along, Bond: s.bond, Slice: btn.Slice{At: int64(slice)}},
+				&truncated.Truncated{Plan: along, Bond: s.bond, Slice: btn.Slice{At: int64(slice)}},
 			)
 		}
 		plan.Estimates = append(plan.Estimates, e)
@@ -64,7 +64,7 @@ func TestGrowthThatDropsNothingSettlesAtOnce(t *testing.T) {
 	if !Settled(Input{Assignment: in.Assignment, Values: in.Values[:1]}) {
 		t.Error("not settled after an estimate that dropped nothing")
 	}
-	r := Add(in)
+	r := AddUp(in)
 	if *r.LogZ != 2 || r.Ended != "settled" || len(r.Estimates) != 1 || r.Exact ||
 		*r.Uncertainty > 1e-9 {
 		t.Errorf("%s", text(t, r.Result))
@@ -104,7 +104,7 @@ func TestUncertaintyIsOfTheSequenceAndOfTheSpread(t *testing.T) {
 			[]step{{0, 8, []float64{1}, true}, {0, 16, []float64{1.1}, true},
 				{1, 16, []float64{4.1}, true}}, 6},
 	} {
-		r := Add(ladder(1e-9, c.steps...))
+		r := AddUp(ladder(1e-9, c.steps...))
 		if r.Uncertainty == nil || math.Abs(*r.Uncertainty-c.want) > 1e-9 {
 			t.Errorf("%s: %s", name, text(t, r.Result))
 		}
@@ -112,7 +112,7 @@ func TestUncertaintyIsOfTheSequenceAndOfTheSpread(t *testing.T) {
 			t.Errorf("%s: an unsettled sequence is not told in words: %s", name, text(t, r.Result))
 		}
 	}
-	single := Add(ladder(1e-9, step{0, 8, []float64{1}, true}))
+	single := AddUp(ladder(1e-9, step{0, 8, []float64{1}, true}))
 	if single.Uncertainty != nil ||
 		!strings.Contains(strings.Join(single.Warnings, " "), "nothing is known") {
 		t.Errorf("a single estimate: %s", text(t, single.Result))
@@ -131,8 +131,8 @@ func TestLaterRungsDoNotChangeASettledAnswer(t *testing.T) {
 		{0, 32, other, true},
 	}
 	in := dropping(1e-20, ladder(1e-9, steps...))
-	want := text(t, Add(in).Result)
-	if r := Add(in); len(r.Estimates) != 4 || r.Ended != "settled" ||
+	want := text(t, AddUp(in).Result)
+	if r := AddUp(in); len(r.Estimates) != 4 || r.Ended != "settled" ||
 		math.Abs(*r.LogZ-math.Log(math.E+math.E*math.E)) > 1e-15 {
 		t.Fatalf("%s", want)
 	}
@@ -142,13 +142,13 @@ func TestLaterRungsDoNotChangeASettledAnswer(t *testing.T) {
 			len(in.Values),
 			func(a, b int) { in.Values[a], in.Values[b] = in.Values[b], in.Values[a] },
 		)
-		if got := text(t, Add(in).Result); got != want {
+		if got := text(t, AddUp(in).Result); got != want {
 			t.Fatalf("another order of arrival: %s, want %s", got, want)
 		}
 	}
 	fewer := dropping(1e-20, ladder(1e-9, steps...))
 	fewer.Values = fewer.Values[:8]
-	if got := text(t, Add(fewer).Result); got != want {
+	if got := text(t, AddUp(fewer).Result); got != want {
 		t.Errorf("without the later rungs: %s, want %s", got, want)
 	}
 }
@@ -172,7 +172,7 @@ func TestAPlateauIsNoConvergence(t *testing.T) {
 		),
 	)
 	in.Values[1].Value.Z = scaled.Number{}
-	r := Add(in)
+	r := AddUp(in)
 	if r.Ended == "settled" || r.Uncertainty == nil || *r.Uncertainty < 4.1e-3 {
 		t.Errorf("%s", text(t, r.Result))
 	}
@@ -181,11 +181,11 @@ func TestAPlateauIsNoConvergence(t *testing.T) {
 			1e-9, step{0, 1, plateau, true}, step{1, 1, plateau, true}, step{0, 2, plateau, true},
 			step{1, 2, plateau, true},
 		))
-	if r := Add(both); r.Ended == "settled" || *r.Uncertainty < 4.1e-3 {
+	if r := AddUp(both); r.Ended == "settled" || *r.Uncertainty < 4.1e-3 {
 		t.Errorf("two plans on one plateau: %s", text(t, r.Result))
 	}
 	one := dropping(0, ladder(1e-9, step{0, 1, plateau, true}, step{0, 2, plateau, true}))
-	if r := Add(one); r.Ended == "settled" {
+	if r := AddUp(one); r.Ended == "settled" {
 		t.Errorf("settled on one plan: %s", text(t, r.Result))
 	}
 }
@@ -208,8 +208,8 @@ func TestWhatWidensAStatement(t *testing.T) {
 			step{1, 4, []float64{0.628}, true},
 		)
 	}
-	sure := Add(dropping(1e-12, colours()))
-	dropped := Add(dropping(0.2, colours()))
+	sure := AddUp(dropping(1e-12, colours()))
+	dropped := AddUp(dropping(0.2, colours()))
 	if e := math.Abs(*dropped.LogZ); e > 3**dropped.Uncertainty ||
 		*dropped.Uncertainty < 2**sure.Uncertainty {
 		t.Errorf(
@@ -219,12 +219,12 @@ func TestWhatWidensAStatement(t *testing.T) {
 	}
 	in := dropping(0.2, colours())
 	in.Assignment.Hard = true
-	if r := Add(in); *r.Uncertainty != 4**dropped.Uncertainty {
+	if r := AddUp(in); *r.Uncertainty != 4**dropped.Uncertainty {
 		t.Errorf("with forbidden combinations %v, without %v", *r.Uncertainty, *dropped.Uncertainty)
 	}
 	in = dropping(1e-12, colours())
 	in.Values[4].Value.Z = scaled.FromFloat(-1)
-	if r := Add(in); *r.Uncertainty < 1 {
+	if r := AddUp(in); *r.Uncertainty < 1 {
 		t.Errorf("a total below 0 beside the best one: %s", text(t, r.Result))
 	}
 }
@@ -235,17 +235,17 @@ func TestGrowthAtTheDeadline(t *testing.T) {
 		step{0, 32, []float64{3}, true},
 	)
 	in.Values = []btn.UnitValue{in.Values[0], in.Values[1], in.Values[3]} // rung 1 lacks a slice
-	if r := Add(in); r.Status != "error" || r.Error.Code != fault.Internal {
+	if r := AddUp(in); r.Status != "error" || r.Error.Code != fault.Internal {
 		t.Errorf("values are missing: %s", text(t, r.Result))
 	}
-	in.Deadline = true
-	r := Add(in)
+	in.IsDeadlineOver = true
+	r := AddUp(in)
 	if r.Ended != "deadline" || *r.LogZ != 3 || len(r.Estimates) != 2 ||
 		!strings.Contains(strings.Join(r.Warnings, " "), "deadline") {
 		t.Errorf("%s", text(t, r.Result))
 	}
 	in.Values = nil
-	if r := Add(in); r.Status != "error" || r.Error.Code != fault.Deadline {
+	if r := AddUp(in); r.Status != "error" || r.Error.Code != fault.Deadline {
 		t.Errorf("no estimate at all: %s", text(t, r.Result))
 	}
 }
@@ -256,7 +256,7 @@ func TestFailedEstimatesAreLeftOut(t *testing.T) {
 		step{0, 32, []float64{2.5}, true},
 	)
 	in.Values[1].Value.Z = scaled.FromFloat(-3)
-	r := Add(in)
+	r := AddUp(in)
 	if r.Status != "ok" || *r.LogZ != 2.5 || r.Estimates[1].LogZ != nil ||
 		r.Estimates[1].Failed == "" {
 		t.Errorf("%s", text(t, r.Result))
@@ -265,11 +265,11 @@ func TestFailedEstimatesAreLeftOut(t *testing.T) {
 		Unit:  in.Values[2].Unit,
 		Error: &query.ErrorInfo{Code: fault.OverBudget, Message: "no room", Stage: "contract-worker"},
 	}
-	if r := Add(in); *r.LogZ != 1 || r.Estimates[2].Failed != "no room" {
+	if r := AddUp(in); *r.LogZ != 1 || r.Estimates[2].Failed != "no room" {
 		t.Errorf("%s", text(t, r.Result))
 	}
 	in.Values[0].Value.Z = scaled.Number{}
-	if r := Add(in); r.Status != "error" || r.Error.Code != fault.OverBudget {
+	if r := AddUp(in); r.Status != "error" || r.Error.Code != fault.OverBudget {
 		t.Errorf("every estimate failed: %s", text(t, r.Result))
 	}
 }
@@ -297,7 +297,7 @@ func TestRegionEstimates(t *testing.T) {
 		)
 	}
 	in.Assignment.Plan = &btn.Plan{Method: query.MethodRegions, Estimates: []btn.Estimate{e}}
-	r := Add(in)
+	r := AddUp(in)
 	if want := 2.25; math.Abs(*r.LogZ-want) > 1e-14 {
 		t.Errorf("ln Z %v, want %v", *r.LogZ, want)
 	}
@@ -335,7 +335,7 @@ func regionLadder(bp *query.Propagation, kinds []string, lnSums []float64, regio
 // settled.
 func TestTheSameRegionsAgainAreNoEvidence(t *testing.T) {
 	for _, kinds := range [][]string{{"balls", "balls", "balls"}, {"balls", "loops", "balls"}} {
-		r := Add(
+		r := AddUp(
 			regionLadder(
 				&query.Propagation{Converged: true}, kinds, []float64{0.5, 0.5, 0.5},
 				[]int64{7, 7, 7},
@@ -351,7 +351,7 @@ func TestTheSameRegionsAgainAreNoEvidence(t *testing.T) {
 // Bethe value.
 func TestUnconvergedMessagesAreInTheUncertainty(t *testing.T) {
 	z := 1.0
-	r := Add(
+	r := AddUp(
 		regionLadder(
 			&query.Propagation{LogZ: &z}, []string{"balls", "balls"}, []float64{0.5, 0.5 + 1e-12},
 			[]int64{7, 9},
@@ -383,7 +383,7 @@ func TestRoundingsOfSlicesAddUp(t *testing.T) {
 			v, rounding := &in.Values[k].Value, scaled.FromFloat(c.rounding[k])
 			v.Z, v.Truncation.Rounding = scaled.FromFloat(c.z[k]), &rounding
 		}
-		r := Add(in)
+		r := AddUp(in)
 		switch {
 		case c.want == 1 && r.Status == query.StatusError && r.Error.Code == fault.FailedEstimate:
 		case c.want == 1 || r.Status != query.StatusOK || math.Abs(*r.Uncertainty+math.Log1p(-c.want)) > 1e-12:

@@ -43,7 +43,7 @@ func (g *sequence) reportSamples(total *Total, want *btn.Want) {
 	if want.Samples == 0 || !hasDraws(*g.best.Plan) {
 		return
 	}
-	samples := g.judges.Of(g.best.Plan.Rule).Samples(&g.best.Estimate, want.Samples, want.Seed)
+	samples := g.judges.ForRule(g.best.Plan.Rule).Samples(&g.best.Estimate, want.Samples, want.Seed)
 	total.Samples, total.Weights = samples.Values, samples.Weights
 	if samples.Warning != "" {
 		total.Result.Warnings = append(total.Result.Warnings, samples.Warning)

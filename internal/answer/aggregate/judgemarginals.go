@@ -64,14 +64,14 @@ func (g *sequence) surestMarginals() (chosen judge.Marginals, witnesses []judge.
 
 // ownMarginals returns the marginals of the best estimate, as its own judge states them.
 func (g *sequence) ownMarginals() judge.Marginals {
-	return g.judges.Of(g.best.Plan.Rule).Marginals(&g.best.Estimate)
+	return g.judges.ForRule(g.best.Plan.Rule).Marginals(&g.best.Estimate)
 }
 
 // marginalsOfOther returns the marginals of an estimate by another method than that of the answer. Let D be the distance of their ln Z. If
 // the answer is right, the other method has lost or invented 1 − e^−D of Z. All of that may have one value of a variable, so the marginals
 // are at least that uncertain.
 func (g *sequence) marginalsOfOther(e *judge.Estimate) judge.Marginals {
-	m := g.judges.Of(e.Plan.Rule).Marginals(e)
+	m := g.judges.ForRule(e.Plan.Rule).Marginals(e)
 	if m.P != nil && m.Uncertainty != nil {
 		share := -math.Expm1(-math.Abs(*e.LogZ - g.answerZ.LogAbs()))
 		m.Uncertainty = finite(max(*m.Uncertainty, share))

@@ -30,9 +30,9 @@ func TestLostPhases(t *testing.T) {
 		for k := range in.Values {
 			in.Values[k].Value.Truncation.Discarded = 0
 		}
-		alone := *Add(in).Uncertainty
+		alone := *AddUp(in).Uncertainty
 		in.Assignment.Propagation = &query.Propagation{Converged: true, LogZ: &c.phases[0], Phases: c.phases, Together: &c.together}
-		r := Add(in)
+		r := AddUp(in)
 		if want := max(1e-6, c.lost); alone > 1e-9 || math.Abs(*r.Uncertainty-want) > 2e-6 || r.Ended == "settled" {
 			t.Errorf("%s: want %v: %s", name, want, text(t, r.Result))
 		}
@@ -44,11 +44,11 @@ func TestLostPhasesOfOneFamily(t *testing.T) {
 	together := 10.0
 	lesser := together - math.Log1p(math.Exp(0.1))
 	in := withSampled(legs(), 0.1, even(lesser-0.0005, 0.01, 1000))
-	alone := *Add(legs()).Uncertainty
+	alone := *AddUp(legs()).Uncertainty
 	in.Assignment.Propagation = &query.Propagation{
 		Converged: true, LogZ: finite(lesser + 0.1), Phases: []float64{lesser + 0.1, lesser}, Together: &together,
 	}
-	if r := Add(in); math.Abs(*r.LogZ-10) > 1e-9 || *r.Uncertainty > 2*alone {
+	if r := AddUp(in); math.Abs(*r.LogZ-10) > 1e-9 || *r.Uncertainty > 2*alone {
 		t.Errorf("%s", text(t, r.Result))
 	}
 }

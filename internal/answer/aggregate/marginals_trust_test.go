@@ -43,14 +43,14 @@ func TestMarginalsOfRegions(t *testing.T) {
 	} {
 		in := windowsWith(c.p...)
 		in.Assignment.Propagation.Phases = c.phases
-		r := Add(in)
+		r := AddUp(in)
 		if r.MarginalUncertainty == nil || math.Abs(*r.MarginalUncertainty-c.want) > 1e-9 {
 			t.Errorf("%s: want %v: %s", name, c.want, text(t, r.Result))
 		}
 	}
 	hard := windowsWith(0.5, 0.5)
 	hard.Assignment.Hard = true
-	if r := Add(hard); r.Marginals == nil || r.MarginalUncertainty != nil {
+	if r := AddUp(hard); r.Marginals == nil || r.MarginalUncertainty != nil {
 		t.Errorf("constraints that decide the same at both sizes: %s", text(t, r.Result))
 	}
 	level := windows(0.5, 0.5) // of which ln Z states nothing
@@ -59,16 +59,16 @@ func TestMarginalsOfRegions(t *testing.T) {
 		p := 0.5 + 1e-15*float64(k)
 		level.Values[k].Value.Marginals = &btn.Marginals{Domains: []int{2}, Mant: []float64{p, 1 - p}}
 	}
-	if r := Add(level); r.Marginals == nil || r.Uncertainty != nil || r.MarginalUncertainty != nil ||
+	if r := AddUp(level); r.Marginals == nil || r.Uncertainty != nil || r.MarginalUncertainty != nil ||
 		!strings.Contains(strings.Join(r.Warnings, ";"), "nothing is known of the quality of the marginals") {
 		t.Errorf("constraints that decide the same within rounding: %s", text(t, r.Result))
 	}
-	if r := Add(windowsWith(0.5)); r.Marginals == nil || r.MarginalUncertainty != nil {
+	if r := AddUp(windowsWith(0.5)); r.Marginals == nil || r.MarginalUncertainty != nil {
 		t.Errorf("one size: %s", text(t, r.Result))
 	}
 	in := windowsWith(0.5, 0.5)
 	in.Values[1].Value.Region.Regions = in.Values[0].Value.Region.Regions
-	if r := Add(in); r.MarginalUncertainty != nil {
+	if r := AddUp(in); r.MarginalUncertainty != nil {
 		t.Errorf("the same regions twice: %s", text(t, r.Result))
 	}
 }
@@ -100,7 +100,7 @@ func TestMarginalsOfTruncatedLegs(t *testing.T) {
 			c.in.Values[k].Value.Truncation.Discarded = c.discarded
 		}
 		c.in.Assignment.Hard = c.hard
-		r := Add(c.in)
+		r := AddUp(c.in)
 		if r.MarginalUncertainty == nil || math.Abs(*r.MarginalUncertainty-c.want) > 1e-9 {
 			t.Errorf("%s: want %v: %s", name, c.want, text(t, r.Result))
 		}
@@ -118,7 +118,7 @@ func TestMarginalsThatRepeatTheirStart(t *testing.T) {
 	legs := &in.Values[1].Value
 	legs.Marginals, legs.Truncation.Discarded = row, discarded
 	in = withBounds(in, []bounding.Kind{bounding.MiniBuckets}, btn.BoundValue{Lower: 9.9, Upper: 10.1})
-	r := Add(in)
+	r := AddUp(in)
 	want := min(100*discarded, 5*math.Sqrt(discarded), 1) // what the truncations of a single bond may leave out
 	if u := r.MarginalUncertainty; u == nil || math.Abs(*u-want) > 1e-12 {
 		t.Errorf("%s", text(t, r.Result))
@@ -133,7 +133,7 @@ func TestMarginalsOfAnotherFamily(t *testing.T) {
 	}
 	in = withSampled(in, 0.1, even(6, 0.01, 1000)) // without marginals
 	in = withBounds(in, []bounding.Kind{bounding.MiniBuckets}, btn.BoundValue{Lower: 5.9, Upper: 6.1})
-	r := Add(in)
+	r := AddUp(in)
 	if u := r.MarginalUncertainty; math.Abs(*r.LogZ-6) > 0.01 || u == nil || *u < -math.Expm1(-3.9) {
 		t.Errorf("%s", text(t, r.Result))
 	}
@@ -160,7 +160,7 @@ func sharing(in Input, share float64) Input {
 // estimates continue until the marginals are certain, and the family with the least uncertainty answers them.
 func TestMarginalsSettleByThemselves(t *testing.T) {
 	met := func(in Input) Input {
-		z := *Add(in).LogZ
+		z := *AddUp(in).LogZ
 		return withBounds(in, []bounding.Kind{bounding.MiniBuckets}, btn.BoundValue{Lower: z, Upper: z})
 	}
 	in := met(windowsWith(0.5, 0.76))
@@ -169,7 +169,7 @@ func TestMarginalsSettleByThemselves(t *testing.T) {
 	if Settled(Input{Assignment: in.Assignment, Values: in.Values[:first]}) {
 		t.Error("settled where the marginals are uncertain by more than the accuracy")
 	}
-	r := Add(in)
+	r := AddUp(in)
 	if u := r.MarginalUncertainty; r.Ended != "complete" || u == nil || *u < 0.01 || *u > 0.1 || math.Abs(r.Marginals[0][0]-0.6) > 0.01 {
 		t.Errorf("samples are surer of the marginals: %s", text(t, r.Result))
 	}
@@ -177,7 +177,7 @@ func TestMarginalsSettleByThemselves(t *testing.T) {
 	first = len(in.Values)
 	in = sharing(withSampled(in, 0.1, even(10.5, 0.1, 1000)), 0.6)
 	if !Settled(Input{Assignment: in.Assignment, Values: in.Values[:first]}) {
-		t.Errorf("not settled with certain marginals: %s", text(t, Add(in).Result))
+		t.Errorf("not settled with certain marginals: %s", text(t, AddUp(in).Result))
 	}
 }
 
@@ -188,12 +188,12 @@ func TestFamiliesDisagreeAboutMarginals(t *testing.T) {
 		in.Values[k].Value.Marginals = &btn.Marginals{Domains: []int{2}, Mant: []float64{0.3, 0.7}}
 	}
 	in = sharing(withSampled(in, 0.1, even(10.005, 0.01, 1000)), 0.6)
-	r := Add(in)
+	r := AddUp(in)
 	if u := r.MarginalUncertainty; u == nil || *u < 0.15 || *u > 0.3 || math.Abs(r.Marginals[0][0]-0.3) > 0.01 {
 		t.Errorf("%s", text(t, r.Result))
 	}
 	in.Assignment.Want.Targets = []int{0}
-	if again := Add(in); *again.MarginalUncertainty != *r.MarginalUncertainty || len(again.Marginals) != 1 {
+	if again := AddUp(in); *again.MarginalUncertainty != *r.MarginalUncertainty || len(again.Marginals) != 1 {
 		t.Errorf("of a target: %s", text(t, again.Result))
 	}
 }
@@ -205,7 +205,7 @@ func TestMarginalsOfWhatTruncatesNothing(t *testing.T) {
 	for k, p := range []float64{0.9, 0.4} {
 		in.Values[k].Value.Marginals = &btn.Marginals{Domains: []int{2}, Mant: []float64{p, 1 - p}}
 	}
-	if r := Add(in); r.MarginalUncertainty == nil || *r.MarginalUncertainty > 1e-12 || math.Abs(r.Marginals[0][0]-0.4) > 1e-12 {
+	if r := AddUp(in); r.MarginalUncertainty == nil || *r.MarginalUncertainty > 1e-12 || math.Abs(r.Marginals[0][0]-0.4) > 1e-12 {
 		t.Errorf("%s", text(t, r.Result))
 	}
 }

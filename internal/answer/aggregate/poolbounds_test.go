@@ -18,11 +18,11 @@ func TestBoundsHoldForAllQueriesOfAJob(t *testing.T) {
 		in = withSampled(in, 0, make([]float64, n))
 		in.Sampling = queries
 		want := -math.Log(2*2*float64(max(queries, 1))/1e-3) / n
-		if r := Add(in); r.Bounds == nil || math.Abs(*r.Bounds.Lower-want) > 1e-12 || r.Bounds.Level != 0.999 {
+		if r := AddUp(in); r.Bounds == nil || math.Abs(*r.Bounds.Lower-want) > 1e-12 || r.Bounds.Level != 0.999 {
 			t.Errorf("%d queries: %s, not %v", queries, text(t, r.Result), want)
 		}
 	}
-	drawn := btn.Estimate{Rule: btn.Pooled, Parts: []btn.Part{&sampled.Sampled{Along: &sampled.Annealing{}, To: 1}}}
+	drawn := btn.Estimate{Rule: btn.Pooled, Parts: []btn.Part{&sampled.Sampled{Sampling: &sampled.Annealing{}, To: 1}}}
 	pooled := []btn.Estimate{{Rule: btn.Bounding}, drawn, drawn}
 	job := []btn.Assignment{
 		{}, {Plan: &btn.Plan{Estimates: pooled}}, {Plan: &btn.Plan{Estimates: pooled[:1]}}, {Plan: &btn.Plan{Estimates: pooled}},
@@ -36,7 +36,7 @@ func TestBoundsHoldForAllQueriesOfAJob(t *testing.T) {
 func TestWeightsThatAreNoNumbers(t *testing.T) {
 	for _, x := range []float64{math.Inf(1), math.NaN()} {
 		in := Input{Assignment: &btn.Assignment{Plan: &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9}}}
-		if r := Add(withSampled(in, 0, []float64{0, x, 1, 2})); r.Status != query.StatusError || r.Error == nil {
+		if r := AddUp(withSampled(in, 0, []float64{0, x, 1, 2})); r.Status != query.StatusError || r.Error == nil {
 			t.Errorf("a weight of %v: %s", x, text(t, r.Result))
 		}
 	}

@@ -31,9 +31,9 @@ type Input struct {
 	// Sampling is the number of demands of the job that have sampled components: all their bounds hold together. 0 is taken for 1.
 	Sampling int
 
-	// Deadline is true if no more values will come since the deadline has come. A plan that grows is answered with the values that have
+	// IsDeadlineOver is true if no more values will come since the deadline has come. A plan that grows is answered with the values that have
 	// arrived.
-	Deadline bool
+	IsDeadlineOver bool
 }
 
 // Total is the sum of the values of a demand: Z, and everything else that is wanted, as far as the plan provides it.
@@ -68,8 +68,8 @@ type Total struct {
 	Conflict *query.Conflict
 }
 
-// Add adds up the values of a demand: Z̃ = Σ_i α_i Z_i (Lemma 5). The total also has measures of trust, or the reason why there is no
-// number. Add never fails: everything that goes wrong is in the result. No field holds NaN or Inf. TimingsMS is empty, for the caller to
+// AddUp adds up the values of a demand: Z̃ = Σ_i α_i Z_i (Lemma 5). The total also has measures of trust, or the reason why there is no
+// number. AddUp never fails: everything that goes wrong is in the result. No field holds NaN or Inf. TimingsMS is empty, for the caller to
 // fill.
 //
 //   - Status ok: LogZ in nats and Log10Z; or Zero, if the decomposition is exact and every term is
@@ -82,7 +82,7 @@ type Total struct {
 //   - the assignment's or a unit's own error (of the lowest component, if several failed).
 //
 // The same input gives the same result whatever the order of Values.
-func Add(in Input) Total {
+func AddUp(in Input) Total {
 	t := newTotal(in)
 	r := &t.Result
 	fail := func(e *query.ErrorInfo) Total {
@@ -100,7 +100,7 @@ func Add(in Input) Total {
 	}
 	const isLast = true // no more values will come
 	s := evaluateSequence(in, parts, isLast)
-	if s.ended == EndedDeadline && !in.Deadline {
+	if s.ended == EndedDeadline && !in.IsDeadlineOver {
 		return fail(
 			failure(
 				fault.Internal, "values are missing, and the estimates there are have not settled",
@@ -167,7 +167,7 @@ func (g *sequence) reportSequence(r *query.Result, decisive *estimate) {
 // something that is wanted cannot be given.
 func (g *sequence) reportBest(t *Total, a *btn.Assignment) *query.ErrorInfo {
 	r, best := &t.Result, g.best
-	r.Method = a.Plan.By(best.Plan)
+	r.Method = a.Plan.MethodOf(best.Plan)
 	r.LogZ = finite(g.answerZ.LogAbs())
 	r.Log10Z = finite(g.answerZ.Log10Abs())
 	r.CancellationDigits = finite(best.Digits)
@@ -211,7 +211,7 @@ func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 		}
 	}
 
-	n := a.Plan.Len()
+	n := a.Plan.PartCount()
 	sorted := sortedUnits(in.Values)
 	parts, broken := collect(in.Query, n, sorted)
 	if a.Plan.Grows() {
@@ -220,7 +220,7 @@ func valuesByPart(in Input) ([]partValue, *query.ErrorInfo) {
 
 	// A plan that does not grow needs all values, and none may be an error.
 	switch partError := firstPartError(in.Query, sorted); {
-	case in.Deadline && len(in.Values) < n:
+	case in.IsDeadlineOver && len(in.Values) < n:
 		return parts, failure(
 			fault.Deadline, "the deadline came before all components were contracted",
 		)
@@ -270,7 +270,7 @@ func newTotal(in Input) Total {
 
 	if p := a.Plan; p != nil {
 		r.Method = p.Method
-		r.Components = p.Len() - countFinders(p)
+		r.Components = p.PartCount() - countFinders(p)
 		r.Warnings = append(r.Warnings, p.Warnings...)
 		if !p.Grows() && len(p.Estimates) > 0 {
 			reportQuality(&r, p.Estimates[0].Quality)

@@ -83,7 +83,7 @@ func text(t *testing.T, r query.Result) string {
 func TestExactResult(t *testing.T) {
 	in := input(true, []float64{1, 1}, []float64{5, 3})
 	in.Assignment.Cost = &query.Cost{Width: 4, Log2Table: 5, Flops: 100, Bytes: 800}
-	r := Add(in)
+	r := AddUp(in)
 	if r.Status != "ok" || r.Error != nil || !r.Exact || r.Method != query.MethodExact || r.Zero ||
 		r.Components != 2 ||
 		r.Job != "j-1" || r.Query != 3 {
@@ -114,7 +114,7 @@ func TestExactResult(t *testing.T) {
 func TestEstimate(t *testing.T) {
 	in := input(false, []float64{1, -1}, []float64{5, 2}) // Z̃ = 3, bound ½·2 = 1
 	in.Assignment.Plan.Warnings, in.Assignment.Warnings = []string{"first"}, []string{"second"}
-	r := Add(in)
+	r := AddUp(in)
 	if r.Status != "ok" || r.Exact || math.Abs(*r.LogZ-math.Log(3)) > 1e-15 ||
 		math.Abs(*r.CancellationDigits-math.Log10(7.0/3)) > 1e-15 {
 		t.Fatalf("%s", text(t, r.Result))
@@ -135,20 +135,20 @@ func TestEstimate(t *testing.T) {
 	}
 	q := in.Assignment.Plan.Estimates[0].Quality
 	q.LnExplained, q.ConditionGram, q.LnNormError = math.Inf(-1), math.Inf(1), math.NaN()
-	if r := Add(in); r.LnExplained != nil || r.ConditionGram != nil || r.Certificate != nil ||
+	if r := AddUp(in); r.LnExplained != nil || r.ConditionGram != nil || r.Certificate != nil ||
 		r.Status != "ok" {
 		t.Errorf("numbers that are not finite are not null: %s", text(t, r.Result))
 	}
 }
 
 func TestZero(t *testing.T) {
-	r := Add(input(true, []float64{1, 2}, []float64{0, 0}))
+	r := AddUp(input(true, []float64{1, 2}, []float64{0, 0}))
 	if r.Status != "ok" || !r.Zero || r.LogZ != nil || r.Log10Z != nil || !r.Exact {
 		t.Errorf("an exact 0: %s", text(t, r.Result))
 	}
 	in := input(true, []float64{1}, []float64{1e-300})
 	in.Values[0].Value.Z.Exp = -1 << 40 // far below what float64 holds, and still not 0
-	if r := Add(in); r.Zero || r.LogZ == nil || *r.LogZ > -7e11 {
+	if r := AddUp(in); r.Zero || r.LogZ == nil || *r.LogZ > -7e11 {
 		t.Errorf("a tiny number is taken for 0: %s", text(t, r.Result))
 	}
 }
@@ -238,7 +238,7 @@ func TestFailures(t *testing.T) {
 		{"lowest unit's error", with(ok(), func(in *Input) { in.Values[1].Error, in.Values[0].Error = late, budget }),
 			fault.OverBudget, "needs 3 TiB"},
 	} {
-		r := Add(c.in)
+		r := AddUp(c.in)
 		if r.Status != "error" || r.Error == nil || r.Error.Code != c.code ||
 			!strings.Contains(r.Error.Message, c.text) {
 			t.Errorf("%s: %s, want %s: %q", c.name, text(t, r.Result), c.code, c.text)
@@ -270,14 +270,14 @@ func TestResultDoesNotDependOnArrival(t *testing.T) {
 				}
 			}
 		}
-		want := text(t, Add(in).Result)
+		want := text(t, AddUp(in).Result)
 		for range 5 {
 			in.Values = append(in.Values, in.Values[rng.IntN(len(in.Values))])
 			rng.Shuffle(
 				len(in.Values),
 				func(i, j int) { in.Values[i], in.Values[j] = in.Values[j], in.Values[i] },
 			)
-			if got := text(t, Add(in).Result); got != want {
+			if got := text(t, AddUp(in).Result); got != want {
 				t.Fatalf("trial %d:\n%s\nafter shuffling\n%s", trial, want, got)
 			}
 		}
@@ -292,19 +292,19 @@ func TestPlanFitsJSON(t *testing.T) {
 		Flops:     math.Inf(1),
 		Bytes:     math.Inf(1),
 	}
-	if r := Add(in); r.Plan == nil || r.Plan.Flops != math.MaxFloat64 ||
+	if r := AddUp(in); r.Plan == nil || r.Plan.Flops != math.MaxFloat64 ||
 		r.Plan.Log2Table != 3000 {
 		t.Errorf("a plan beyond float64: %s", text(t, r.Result))
 	}
 	in.Assignment.Cost.Flops = math.NaN()
-	if r := Add(in); r.Plan != nil {
+	if r := AddUp(in); r.Plan != nil {
 		t.Errorf("a plan of NaN: %s", text(t, r.Result))
 	}
 }
 
 func TestRunSumsTheComponents(t *testing.T) {
 	in := input(true, []float64{1, 1}, []float64{5, 3})
-	if r := Add(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 0 {
+	if r := AddUp(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 0 {
 		t.Errorf("run %+v of components of 0 and 10 flops", r.Run)
 	}
 	tree := &exact.Tree{Count: 9}
@@ -312,11 +312,11 @@ func TestRunSumsTheComponents(t *testing.T) {
 		&exact.Slices{Tree: tree, To: 4},
 		&exact.Slices{Tree: tree, From: 4, To: 9},
 	}
-	if r := Add(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 9 {
+	if r := AddUp(in); r.Run == nil || r.Run.Flops != 10 || r.Run.Slices != 9 {
 		t.Errorf("run %+v of 9 slices", r.Run)
 	}
 	in.Values = in.Values[:1]
-	if r := Add(in); r.Run != nil || r.Status != "error" {
+	if r := AddUp(in); r.Run != nil || r.Status != "error" {
 		t.Errorf("run %+v though a value is missing", r.Run)
 	}
 }

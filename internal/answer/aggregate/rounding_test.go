@@ -43,7 +43,7 @@ func TestRoundingOfAllComponentsDecides(t *testing.T) {
 				v.Marginals = &btn.Marginals{Domains: []int{2}, Mant: []float64{v.Z.Float64() / 4, v.Z.Float64() * 3 / 4}}
 			}
 		}
-		r := Add(in)
+		r := AddUp(in)
 		if c.failed != "" {
 			if r.Error == nil || r.Error.Code != c.failed || r.LogZ != nil {
 				t.Errorf("%s: want %s: %s", c.name, c.failed, text(t, r.Result))

@@ -32,10 +32,10 @@ func Settled(in Input) bool {
 	case a == nil || a.Plan == nil:
 		return false
 	case !a.Plan.Grows():
-		return len(in.Values) >= a.Plan.Len() || in.isProvedBySearch()
+		return len(in.Values) >= a.Plan.PartCount() || in.isProvedBySearch()
 	}
 
-	parts, broken := collect(in.Query, a.Plan.Len(), sortedUnits(in.Values))
+	parts, broken := collect(in.Query, a.Plan.PartCount(), sortedUnits(in.Values))
 	const isLast = false // more values may come
 	return broken != nil || evaluateSequence(in, parts, isLast).ended == endedSettled
 }
@@ -65,7 +65,7 @@ type sequence struct {
 func newSequence(a *btn.Assignment, sampling int) *sequence {
 	s := &sequence{byJudged: map[*judge.Estimate]*estimate{}, Sequence: &judge.Sequence{
 		Propagation: a.Propagation, IsHard: a.Hard, IsUnsure: a.Unsure, Targets: a.Want.Targets,
-		Accuracy: a.Plan.Accuracy, Delta: judge.BoundsDelta / float64(max(sampling, 1)),
+		Accuracy: a.Plan.Accuracy, FailureProbability: judge.BoundsDelta / float64(max(sampling, 1)),
 	}}
 	s.judges = judge.New(s.Sequence)
 	return s
@@ -114,8 +114,8 @@ func evaluateSequence(in Input, parts []partValue, isLast bool) *sequence {
 
 // takesAnyParts reports whether an estimate of unknown quality can be made from any of its parts.
 func (g *sequence) takesAnyParts(e *btn.Estimate) bool {
-	j := g.judges.Of(e.Rule)
-	return e.Quality == nil && j != nil && j.TakesAny()
+	j := g.judges.ForRule(e.Rule)
+	return e.Quality == nil && j != nil && j.AcceptsMissingParts()
 }
 
 // add adds an evaluated estimate to the sequence. A bound is known to its judge only. An estimate of known quality that has an error is set

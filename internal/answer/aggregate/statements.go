@@ -54,7 +54,7 @@ func (g *sequence) decide() {
 func (g *sequence) collectStatements() (list []judge.Statement, complete *judge.Statement) {
 	statements := make([]*judge.Statement, 0, len(g.judges.All))
 	for _, j := range g.judges.All {
-		statement := j.State()
+		statement := j.MakeStatement()
 		if statement.IsComplete {
 			return nil, &statement
 		}
@@ -87,7 +87,7 @@ func (g *sequence) leastUncertain() (answer judge.Statement, ok bool) {
 		if isRuledOut || g.isSurpassed(s) {
 			continue
 		}
-		u := min(g.Bounds.Reach(*s.Best.LogZ), math.MaxFloat64)
+		u := min(g.Bounds.FartherDistance(*s.Best.LogZ), math.MaxFloat64)
 		if s.Uncertainty != nil {
 			u = min(u, *s.Uncertainty)
 		}
@@ -136,7 +136,7 @@ func (g *sequence) excludes(s judge.Statement) bool {
 	if s.Uncertainty == nil {
 		return false
 	}
-	lower, upper, _ := g.Bounds.Between()
+	lower, upper, _ := g.Bounds.Tightest()
 	ln := *s.Best.LogZ
 	return ln+*s.Uncertainty < lower.Ln || ln-*s.Uncertainty > upper.Ln
 }
@@ -145,7 +145,7 @@ func (g *sequence) excludes(s judge.Statement) bool {
 // of the move. If there are bounds on both sides, the uncertainty is at most the distance from the farther one (judge.Bounds.Reach). It
 // sets outside to the length of a move that is above the uncertainty stated before, and proven to the distance from the farther bound.
 func (g *sequence) moveIntoBounds() {
-	lower, upper, _ := g.Bounds.Between()
+	lower, upper, _ := g.Bounds.Tightest()
 	ln, u := *g.best.LogZ, g.answer.Uncertainty
 	inside := min(max(ln, lower.Ln), upper.Ln)
 	if inside != ln {
@@ -159,8 +159,8 @@ func (g *sequence) moveIntoBounds() {
 		}
 	}
 	g.proven = max(upper.Ln-inside, inside-lower.Ln)
-	if reach := g.Bounds.Reach(inside); isFinite(reach) && (u == nil || *u > reach) {
-		u = finite(max(reach, judge.Floor(inside)))
+	if reach := g.Bounds.FartherDistance(inside); isFinite(reach) && (u == nil || *u > reach) {
+		u = finite(max(reach, judge.LeastError(inside)))
 	}
 	g.answer.Uncertainty = u
 }

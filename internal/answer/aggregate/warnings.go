@@ -59,7 +59,7 @@ func (g *sequence) warnOfAnswer(warn func(format string, args ...any)) {
 	if g.contradicted > 0 {
 		warn("the estimates of two families differ by more than both state: ln Z may be off by %.2g nats", g.contradicted)
 	}
-	if g.outside > judge.Widening(*g.best.LogZ) {
+	if g.outside > judge.RoundingMargin(*g.best.LogZ) {
 		warn("the best estimate is outside of the bounds by %.2g nats, and ln Z is given as the bound", g.outside)
 	}
 }

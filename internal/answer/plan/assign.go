@@ -28,11 +28,11 @@ import (
 //
 // A plan depends only on the network and the settings, unless an elimination order or a tree for the evidence is cheaper.
 func Assign(
-	ctx context.Context, net *btn.Network, demands []btn.Demand, s query.Settings, memo proposal.Memo, known *Known,
+	ctx context.Context, net *btn.Network, demands []btn.Demand, s query.Settings, memo proposal.Memo, known *NetworkMemory,
 ) ([]btn.Assignment, error) {
 	s = s.WithDefaults()
 	if known == nil {
-		known = new(Known)
+		known = new(NetworkMemory)
 	}
 	job := jobPlanner{
 		settings: s, memo: memo, known: known, problems: known.Problems, options: known.Options,
@@ -102,7 +102,7 @@ func (p planner) withJob(j *proposal.Job) planner {
 // is net under the evidence. If likelihoods leave the range of float64, net is another network, which has them as tensors, and the planner
 // of that network chooses.
 func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, error) {
-	net, remaining, conditioned, err := p.Net.Given(d.Evidence)
+	net, remaining, conditioned, err := p.Net.UnderEvidence(d.Evidence)
 	if wasSpread := net != p.Net; wasSpread && err == nil {
 		if p.Method != nil && p.Method.IsGlobal {
 			return nil, fault.New(fault.Unsupported, "plan: likelihoods leave the range of float64 beside the weights of their variables, "+
@@ -122,8 +122,8 @@ func (p planner) assign(ctx context.Context, d btn.Demand) (*btn.Assignment, err
 	}
 
 	isOnlyTotal := p.hasOneDemand && d.IsTotal() // the job wants nothing but one Z
-	p = p.withJob(p.For(d.Evidence, conditioned, isOnlyTotal))
-	if d.Descends() {
+	p = p.withJob(p.ForQuery(d.Evidence, conditioned, isOnlyTotal))
+	if d.WantsAssignments() {
 		return methods.Assignments(ctx, p.Job, proposal.Ask{Want: d.Want, Exact: p.exactForAssignments})
 	}
 	return p.total(ctx, d.Want)
@@ -162,8 +162,8 @@ func (p planner) total(ctx context.Context, want btn.Want) (*btn.Assignment, err
 
 	// An exact plan. If only Z is wanted, some variables of the network may be summed out before (btn.Network.Summed).
 	exact := p
-	if summed := p.Conditioned.Summed(); summed != p.Conditioned && want.IsTotal() {
-		exact = p.withJob(p.Summed(summed))
+	if summed := p.Conditioned.WithoutVanishingTerms(); summed != p.Conditioned && want.IsTotal() {
+		exact = p.withJob(p.OnSummedNetwork(summed))
 	}
 	found, err := exact.exactInTime(ctx, want)
 	if err == nil {
@@ -218,7 +218,7 @@ func (p planner) exactInTime(ctx context.Context, want btn.Want) (found *btn.Ass
 		return p.exact(ctx, ask)
 	}
 	planning := proposal.WithMinimumTime(ctx, leastExact)
-	err = proposal.Within(planning, policy.ExactShare, "a plan of the exact way", func(ctx context.Context) error {
+	err = proposal.RunInTimeShare(planning, policy.ExactShare, "a plan of the exact way", func(ctx context.Context) error {
 		found, err = p.exact(ctx, ask)
 		return err
 	})
@@ -289,7 +289,7 @@ func (p planner) amongEstimates(ctx context.Context, want btn.Want, found *btn.A
 // forSpreadNetwork returns a planner for net, which is the planner's network with the likelihoods of one query as tensors. It does not
 // share facts and problems with other planners, since no other query has this network.
 func (p planner) forSpreadNetwork(net *btn.Network) planner {
-	facts := new(Known).factsOf(net)
+	facts := new(NetworkMemory).factsOf(net)
 	p.facts, p.Job = facts, &proposal.Job{
 		Net: net, Settings: p.Settings, Memo: p.Memo, Facts: facts.Facts, Problems: new(problem.Shared), Options: p.Options,
 		Method: p.Method, HasLikelihoods: true,

@@ -138,7 +138,7 @@ func TestResolvedModelsHaveBoundsUnderEvidence(t *testing.T) {
 			t.Fatal(err, list[0].Error)
 		}
 		p := list[0].Plan
-		if !ladder.Masked(p) || draws(p) {
+		if !ladder.IsMasked(p) || draws(p) {
 			t.Fatal("the model's own plan does not resolve it: there is nothing to see")
 		}
 		if want := []string{btn.CacheMiss, btn.CacheHit}[min(k, 1)]; list[0].Cache != want {
@@ -222,8 +222,8 @@ func TestNoTimeForSamples(t *testing.T) {
 			ctx             context.Context
 			searched, first bool
 		}{
-			{"no time", proposal.Until(t.Context(), time.Now().Add(-time.Second)), false, true},
-			{"under a deadline", proposal.Until(t.Context(), time.Now().Add(time.Hour)), true, true},
+			{"no time", proposal.WithAnswerDeadline(t.Context(), time.Now().Add(-time.Second)), false, true},
+			{"under a deadline", proposal.WithAnswerDeadline(t.Context(), time.Now().Add(time.Hour)), true, true},
 			{"without a deadline", t.Context(), true, false},
 		} {
 			a := assigned(t, c.ctx, net, s, memo)
@@ -273,7 +273,7 @@ func TestWhateverTheTimeForPlanning(t *testing.T) {
 	want := assigned(t, t.Context(), net, s, nil)
 	for left := 100 * time.Microsecond; ; left *= 2 {
 		memo := &counting{}
-		a := assigned(t, proposal.Until(t.Context(), time.Now().Add(left)), net, s, memo)
+		a := assigned(t, proposal.WithAnswerDeadline(t.Context(), time.Now().Add(left)), net, s, memo)
 		if a.Error != nil || !draws(a.Plan) {
 			t.Fatalf("%v: %+v, %v", left, a.Plan, a.Error)
 		}

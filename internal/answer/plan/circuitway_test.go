@@ -171,7 +171,8 @@ func TestRecurringModelsHaveACircuitAtOnce(t *testing.T) {
 	}
 	memo := kept{}
 	for k, cache := range []string{btn.CacheMiss, btn.CacheHit} {
-		all, err := Assign(proposal.Recurring(t.Context()), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact}, memo, nil)
+		all, err := Assign(proposal.WithRecurringNetwork(t.Context()), net, []btn.Demand{{}}, query.Settings{Method: query.MethodExact},
+			memo, nil)
 		if err != nil || all[0].Error != nil {
 			t.Fatal(err, all[0].Error)
 		}

@@ -12,18 +12,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// First answers a demand by the value of belief propagation and the bound that follows from its messages, without any planning. It passes
-// messages on p, the problem of the demand, until enough is done, and each message at least once. net is the network without evidence. It
-// returns nil if the method of the settings does not answer by estimates, if estimates do not provide what is wanted, or if belief
-// propagation has no value. Linear time.
-func First(
+// AssignFirst answers a demand by the value of belief propagation and the bound that follows from its messages, without any planning. It
+// passes messages on p, the problem of the demand, until enough is done, and each message at least once. net is the network without
+// evidence. It returns nil if the method of the settings does not answer by estimates, if estimates do not provide what is wanted, or if
+// belief propagation has no value. Linear time.
+func AssignFirst(
 	ctx, enough context.Context, net *btn.Network, p *problem.Problem, d btn.Demand, s query.Settings,
 ) (*btn.Assignment, error) {
 	s = s.WithDefaults()
 	m := requested(s.Method)
 	isAuto := (&proposal.Job{Settings: s}).IsAuto()
 	answersByEstimates := m != nil && m.Grows || m == nil && isAuto
-	wantsMore := d.Descends() || d.IsParametric() || len(d.Joint) > 0
+	wantsMore := d.WantsAssignments() || d.IsParametric() || len(d.Joint) > 0
 	if !answersByEstimates || wantsMore {
 		return nil, nil
 	}

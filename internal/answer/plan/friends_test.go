@@ -20,7 +20,7 @@ func BenchmarkPlanFriends(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		ev, err := o.Know(0.1, 1)
+		ev, err := o.DrawEvidence(0.1, 1)
 		if err != nil {
 			b.Fatal(err)
 		}

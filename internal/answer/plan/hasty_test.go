@@ -46,7 +46,7 @@ func hastily(t *testing.T, n int, s query.Settings) (bytes uint64) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	over := proposal.Until(t.Context(), time.Now().Add(-time.Second))
+	over := proposal.WithAnswerDeadline(t.Context(), time.Now().Add(-time.Second))
 	assignments, err := Assign(over, net, []btn.Demand{{}}, s, nil, nil)
 	runtime.ReadMemStats(&after)
 	if err != nil {
@@ -85,7 +85,7 @@ func TestNoClockOfAPhaseEndsAQuery(t *testing.T) {
 	}
 	for _, left := range []time.Duration{-time.Second, 20 * time.Millisecond, 100 * time.Millisecond, time.Second, 2 * time.Second} {
 		for _, marginals := range []bool{false, true} {
-			planning := proposal.Until(t.Context(), time.Now().Add(left))
+			planning := proposal.WithAnswerDeadline(t.Context(), time.Now().Add(left))
 			assignments, err := Assign(planning, net, []btn.Demand{{Want: btn.Want{Marginals: marginals}}}, query.Settings{Budget: 6e9}, nil, nil)
 			if err != nil {
 				t.Fatal(err)

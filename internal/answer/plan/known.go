@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/problem"
 )
 
-// Limits of what Known remembers.
+// Limits of what NetworkMemory remembers.
 const (
 	// keepFacts is the number of networks.
 	keepFacts = 32
@@ -21,10 +21,10 @@ const (
 	keepTensors = 1 << 13
 )
 
-// Known remembers what Assign derives of the networks that it was asked about last, by identity: digest, shape, warnings, programs. A
-// network must not change; it is not kept alive. Assignments are the same with it and without. The zero value is empty. Several
+// NetworkMemory remembers what Assign derives of the networks that it was asked about last, by identity: digest, shape, warnings,
+// programs. A network must not change; it is not kept alive. Assignments are the same with it and without. The zero value is empty. Several
 // goroutines may use it.
-type Known struct {
+type NetworkMemory struct {
 	// Problems are shared with the contraction of the parts, if that is in the same process and under the same Options. What planning
 	// made of a network need not be made again then. If it is nil, each call has its own.
 	Problems *problem.Shared
@@ -44,7 +44,7 @@ type facts struct {
 
 // factsOf returns the facts of a network, from memory if it has them. Of a network with more than keepTensors tensors only some facts are
 // remembered, and the rest begins empty. If two callers derive facts at the same time, one result is remembered, and both get that.
-func (k *Known) factsOf(net *btn.Network) *facts {
+func (k *NetworkMemory) factsOf(net *btn.Network) *facts {
 	k.setLimit.Do(func() { k.networks.Entries = keepFacts })
 	key := weak.Make(net)
 	f, ok := k.networks.Get(key)
@@ -53,7 +53,7 @@ func (k *Known) factsOf(net *btn.Network) *facts {
 		f = k.networks.Add(key, f, 0)
 	}
 	if len(net.Cores)+len(net.Links) > keepTensors {
-		return &facts{Facts: f.Facts.Fresh(), coreSpan: f.coreSpan, mapWarnings: f.mapWarnings}
+		return &facts{Facts: f.Facts.WithoutResults(), coreSpan: f.coreSpan, mapWarnings: f.mapWarnings}
 	}
 	return f
 }

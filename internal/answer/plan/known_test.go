@@ -17,7 +17,7 @@ func TestLargeNetworksAreKnown(t *testing.T) {
 		j := &proposal.Job{Net: net, Facts: f}
 		return j.Key("learned", contractionorder.Hypergraph{})
 	}
-	known, seen := new(Known), map[string]bool{}
+	known, seen := new(NetworkMemory), map[string]bool{}
 	for seed := range uint64(2) {
 		m, err := generate.Grid(60, 60, generate.Ising{Delta: 1, Seed: seed})
 		if err != nil {

@@ -60,7 +60,7 @@ func TestWhatCannotFitIsRefusedWithoutASearch(t *testing.T) {
 func TestNoTimeForPlanning(t *testing.T) {
 	net := wide(t, 40)
 	s := query.Settings{Method: query.MethodTruncated, Budget: 1e9}
-	assignments, err := Assign(proposal.Until(t.Context(), time.Now().Add(-time.Second)), net, []btn.Demand{{}}, s, nil, nil)
+	assignments, err := Assign(proposal.WithAnswerDeadline(t.Context(), time.Now().Add(-time.Second)), net, []btn.Demand{{}}, s, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestNoTimeForPlanning(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Assign(proposal.Until(ctx, time.Now()), net, []btn.Demand{{}}, s, nil, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Assign(proposal.WithAnswerDeadline(ctx, time.Now()), net, []btn.Demand{{}}, s, nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestNoTimeForPlanning(t *testing.T) {
 func TestSmallNetworksAreExactLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // computation takes no time
 		net := isingGrid(t, 3, generate.Ising{Delta: 1, Seed: 1})
-		late := proposal.Until(t.Context(), time.Now().Add(-time.Second))
+		late := proposal.WithAnswerDeadline(t.Context(), time.Now().Add(-time.Second))
 		a := assigned(t, late, net, query.Settings{Method: query.MethodAuto, Budget: 1e9}, nil)
 		if a.Error != nil || !a.Plan.Exact() {
 			t.Errorf("%+v, %v", a.Plan, a.Error)
@@ -108,7 +108,7 @@ func TestHastyPlansAreNotRemembered(t *testing.T) {
 		}
 		return sweeps(a.Plan), a.Cache
 	}
-	over := proposal.Until(t.Context(), time.Now().Add(-time.Second))
+	over := proposal.WithAnswerDeadline(t.Context(), time.Now().Add(-time.Second))
 	hasty, hit := plan(over, memo)
 	if hit != "miss" || len(memo.known) != 0 {
 		t.Errorf("cache %q, remembered: %v", hit, memo.known)
@@ -133,8 +133,8 @@ func TestHastyPlansAreNotRemembered(t *testing.T) {
 // sweeps are the trees and sweeps that a plan's estimates follow, each once.
 func sweeps(p *btn.Plan) (out []*truncated.TruncatedPlan) {
 	for _, e := range p.Estimates {
-		if q, ok := e.Parts[0].(*truncated.Truncated); ok && !slices.Contains(out, q.Along) {
-			out = append(out, q.Along)
+		if q, ok := e.Parts[0].(*truncated.Truncated); ok && !slices.Contains(out, q.Plan) {
+			out = append(out, q.Plan)
 		}
 	}
 	return out
@@ -187,21 +187,21 @@ func TestNoTimeForRegions(t *testing.T) {
 		return kinds
 	}
 	memo := &counting{}
-	if got := kinds(proposal.Until(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
+	if got := kinds(proposal.WithAnswerDeadline(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
 		[]string{btn.KindBethe}) {
 		t.Errorf("no time: %v", got)
 	}
-	if got := kinds(proposal.Until(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 2 || got[0] != btn.KindBethe {
+	if got := kinds(proposal.WithAnswerDeadline(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 2 || got[0] != btn.KindBethe {
 		t.Errorf("under a deadline: %v", got)
 	}
-	if got := kinds(proposal.PriceUntil(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
+	if got := kinds(proposal.WithPlanningEnd(t.Context(), time.Now().Add(-time.Second)), memo); !slices.Equal(got,
 		[]string{btn.KindBethe}) {
 		t.Errorf("no time for a price: %v", got)
 	}
 	if got := kinds(t.Context(), memo); len(got) < 1 || got[0] == btn.KindBethe {
 		t.Errorf("without a deadline: %v", got)
 	}
-	if got := kinds(proposal.PriceUntil(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 1 || got[0] == btn.KindBethe {
+	if got := kinds(proposal.WithPlanningEnd(t.Context(), time.Now().Add(time.Hour)), memo); len(got) < 1 || got[0] == btn.KindBethe {
 		t.Errorf("a price: %v", got)
 	}
 }
@@ -234,7 +234,7 @@ func TestAutoGivesAwayWhatCannotBeReady(t *testing.T) {
 	for _, c := range []struct {
 		ctx  context.Context
 		want query.Method
-	}{{t.Context(), query.MethodTruncated}, {proposal.Until(t.Context(), time.Now().Add(time.Hour)), query.MethodRegions}} {
+	}{{t.Context(), query.MethodTruncated}, {proposal.WithAnswerDeadline(t.Context(), time.Now().Add(time.Hour)), query.MethodRegions}} {
 		assignments, err := Assign(c.ctx, net, []btn.Demand{{}}, s, nil, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -264,7 +264,7 @@ func TestSearchesGrowWithTheBudget(t *testing.T) {
 func TestExactPlansThatMissTheDeadline(t *testing.T) {
 	net := isingGrid(t, 12, generate.Ising{Delta: 1, Seed: 1})
 	s := query.Settings{Method: query.MethodAuto, Budget: 1e9}
-	timed := proposal.Until(t.Context(), time.Now().Add(time.Hour))
+	timed := proposal.WithAnswerDeadline(t.Context(), time.Now().Add(time.Hour))
 	plain := assigned(t, timed, net, s, nil)
 	if plain.Error != nil || !plain.Plan.Exact() {
 		t.Fatalf("%+v, %v", plain.Plan, plain.Error)
@@ -281,7 +281,7 @@ func TestExactPlansThatMissTheDeadline(t *testing.T) {
 		"a worth of nothing": {0, query.MethodAuto, true},
 	} {
 		s.Method = c.method
-		a := assigned(t, proposal.Worth(timed, c.flops), net, s, nil)
+		a := assigned(t, proposal.WithDeadlineFlops(timed, c.flops), net, s, nil)
 		if a.Error != nil || a.Plan.Exact() != c.exact {
 			t.Errorf("%s: %+v, %v", name, a.Plan, a.Error)
 			continue

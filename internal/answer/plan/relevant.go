@@ -16,7 +16,7 @@ import (
 type jobPlanner struct {
 	settings     query.Settings // with defaults
 	memo         proposal.Memo
-	known        *Known
+	known        *NetworkMemory
 	problems     *problem.Shared
 	options      problem.Options
 	hasOneDemand bool                      // the job has one query

@@ -25,11 +25,11 @@ var explanation = kind{
 		q := &a.asked.Query
 		e := &query.Explanation{Assignment: withoutSwitches(q, best.Values), LnWeight: best.Weight.LogAbs(), Unique: best.Unique}
 		if isFromSearch := best.Bounded; isFromSearch {
-			e.LnBound, e.Gap, e.Optimal = finite(best.Bound), finite(best.Bound-best.Last().LogAbs()), isProved(best)
+			e.LnBound, e.Gap, e.Optimal = finite(best.Bound), finite(best.Bound-best.LastWeight().LogAbs()), isProved(best)
 		}
 		if a.total.Want.Best > 1 {
 			list := *best
-			list.Keep(a.total.Want.Best)
+			list.Shorten(a.total.Want.Best)
 			e.All = list.All
 			for _, other := range list.Others {
 				e.Others = append(e.Others, query.Alternative{

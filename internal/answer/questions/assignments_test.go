@@ -134,7 +134,7 @@ func TestSearches(t *testing.T) {
 		"a bound that rounded": {[]*btn.Found{found(1, 2, 3), found(0, 0, two-1e-9)}, 1, two, true},
 	} {
 		for range 2 {
-			f := btn.Searched(c.list)
+			f := btn.BestOfSearches(c.list)
 			if f.Values[0] != c.value || f.Bound != c.bound || !f.Relaxed != c.optimal && len(c.list) > 1 {
 				t.Errorf("%s: %+v", name, f)
 			}
@@ -153,7 +153,7 @@ func TestSearches(t *testing.T) {
 	}
 
 	// The deadline comes before the second search.
-	in.Values, in.Deadline = []btn.UnitValue{{Value: btn.Value{Found: found(7, 2, 3)}}}, true
+	in.Values, in.IsDeadlineOver = []btn.UnitValue{{Value: btn.Value{Found: found(7, 2, 3)}}}, true
 	r := answerOf(in)
 	if r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 7 || *r.MPE.LnBound != 3 || r.Ended != aggregate.EndedDeadline {
 		t.Errorf("one of two searches: %+v, %+v", r, r.Error)
@@ -178,7 +178,7 @@ func TestListsOfSearches(t *testing.T) {
 	} {
 		better := lists[0]
 		for range 2 {
-			if got := btn.Searched(lists); got != better {
+			if got := btn.BestOfSearches(lists); got != better {
 				t.Errorf("%s: %+v", name, got)
 			}
 			slices.Reverse(lists)
@@ -206,7 +206,7 @@ func TestSearchAtTheDeadline(t *testing.T) {
 		t.Errorf("all: %+v, %+v", r, r.MPE)
 	}
 
-	in.Values, in.Deadline = values[:1], true
+	in.Values, in.IsDeadlineOver = values[:1], true
 	r = answerOf(in)
 	if r.Status != query.StatusOK || r.LogZ != nil || r.Zero || r.MPE == nil || r.MPE.Assignment[0] != 0 ||
 		*r.MPE.LnBound != 3 || *r.MPE.Optimal || math.Abs(*r.MPE.Gap-(3-math.Log(2))) > 1e-14 {
@@ -220,7 +220,7 @@ func TestSearchAtTheDeadline(t *testing.T) {
 		in.Values = slices.Clone(values[:n])
 		in.Values[0].Value.Found = &proved
 		for _, alone := range []bool{false, true} {
-			in.Deadline, in.Assignment.Alone = false, alone
+			in.IsDeadlineOver, in.Assignment.Alone = false, alone
 			r, settled := answerOf(in), aggregate.Settled(in)
 			if settled != (alone || n == 3) || (r.Status == query.StatusOK) != settled {
 				t.Errorf("%d of 3 parts, alone %v: settled %v, %+v", n, alone, settled, r)
@@ -233,12 +233,12 @@ func TestSearchAtTheDeadline(t *testing.T) {
 			}
 		}
 	}
-	in.Assignment.Alone, in.Deadline = true, false
+	in.Assignment.Alone, in.IsDeadlineOver = true, false
 	in.Values = values[:1]
 	if r := answerOf(in); aggregate.Settled(in) || r.Status == query.StatusOK {
 		t.Errorf("not proved, not at the deadline: %+v", r)
 	}
-	in.Deadline = true
+	in.IsDeadlineOver = true
 
 	// Two runs of a search that the clock ended differ: the better one is taken.
 	better := *searched
@@ -255,11 +255,11 @@ func TestSearchAtTheDeadline(t *testing.T) {
 	// A search that has found nothing leaves the answer to the elimination, and is none at the deadline.
 	nothing := slices.Clone(values)
 	nothing[0].Value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: 3}
-	in.Values, in.Deadline, in.Assignment.Alone = nothing, false, false
+	in.Values, in.IsDeadlineOver, in.Assignment.Alone = nothing, false, false
 	if r := answerOf(in); r.Status != query.StatusOK || r.MPE == nil || r.MPE.Assignment[0] != 1 || r.LogZ == nil {
 		t.Errorf("nothing found by the search: %+v, %+v", r.MPE, r.Error)
 	}
-	in.Values, in.Deadline = nothing[:1], true
+	in.Values, in.IsDeadlineOver = nothing[:1], true
 	if r := answerOf(in); r.Status != query.StatusError || r.Error.Code != fault.Deadline {
 		t.Errorf("nothing found by the deadline: %+v", r)
 	}
@@ -268,12 +268,12 @@ func TestSearchAtTheDeadline(t *testing.T) {
 	parts[0], path.Ask = &search.Search{Work: 1, Map: &search.Marginal{Entries: 1}}, btn.AskMap
 	searched.Upper = 1
 	in.Assignment.Want = btn.Want{Map: []int{0}}
-	in.Values, in.Deadline = values, false
+	in.Values, in.IsDeadlineOver = values, false
 	r = answerOf(in)
 	if r.LogZ == nil || r.Map == nil || r.Map.Assignment[0] != 1 || !r.Map.Exact || r.Map.LnBound != nil || r.Map.Gap != nil {
 		t.Errorf("marginal MAP, all: %+v, %+v", r, r.Map)
 	}
-	in.Values, in.Deadline = values[:1], true
+	in.Values, in.IsDeadlineOver = values[:1], true
 	if r := answerOf(in); r.Status != query.StatusOK || r.LogZ != nil || r.Map == nil || r.Map.Assignment[0] != 0 || r.Map.Exact ||
 		*r.Map.LnBound != 3 || *r.Map.Optimal || *r.Map.LnUpper != 1 || *r.Map.Gap != 3-r.Map.LnWeight {
 		t.Errorf("marginal MAP at the deadline: %+v, %+v", r, r.Map)

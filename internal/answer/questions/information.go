@@ -177,7 +177,7 @@ func valuesOf(totals []aggregate.Total, i int) int {
 // distribution returns z divided by its sum. It returns nil if the sum is not above 0, or if a quotient is no probability.
 func distribution(z []scaled.Number) []float64 {
 	p := make([]float64, len(z))
-	if q, wrong := additive.Distribution(z, p); q == nil || wrong >= 0 {
+	if q, wrong := additive.Normalise(z, p); q == nil || wrong >= 0 {
 		return nil
 	}
 	return p

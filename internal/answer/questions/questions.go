@@ -95,7 +95,7 @@ func SizeOf(domains []int, queries []query.Query) (size Size) {
 		q := &queries[i]
 		d := Demand(q)
 		size.Demands++
-		size.Numbers += d.Numbers(domains)
+		size.Numbers += d.CountNumbers(domains)
 		if d.Cases != nil {
 			size.Cases += float64(len(d.Cases.Rows)) * float64(len(domains))
 		}
@@ -105,7 +105,7 @@ func SizeOf(domains []int, queries []query.Query) (size Size) {
 			}
 			for d := range k.demands(domains, q) {
 				size.Demands++
-				size.Numbers += d.Numbers(domains)
+				size.Numbers += d.CountNumbers(domains)
 			}
 		}
 	}
@@ -122,11 +122,11 @@ func AreParametric(queries []query.Query) bool {
 
 // Results answers the queries of a job and returns one result per query. inputs[i] belongs to demand i in the sequence of Demands: first
 // the demand of each query, whose assignment has Asked, then the further demands. The error of a query's total is that of its result. If no
-// input has Asked, since the job has failed as a whole, there is one result per input. Cost: aggregate.Add for each input.
+// input has Asked, since the job has failed as a whole, there is one result per input. Cost: aggregate.AddUp for each input.
 func Results(inputs []aggregate.Input) []query.Result {
 	totals := make([]aggregate.Total, len(inputs))
 	for i, in := range inputs {
-		totals[i] = aggregate.Add(in)
+		totals[i] = aggregate.AddUp(in)
 	}
 
 	n := len(inputs) // the number of results
@@ -144,7 +144,7 @@ func Results(inputs []aggregate.Input) []query.Result {
 			continue
 		}
 		all[i].asked, all[i].numbers = asked, inputs[i].Assignment.Numbers
-		end := min(len(totals), next+asked.Served())
+		end := min(len(totals), next+asked.ExtraDemands())
 		all[i].furtherTotals, next = totals[next:end], end
 		all[i].write()
 	}

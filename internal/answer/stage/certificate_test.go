@@ -31,7 +31,7 @@ func answerLearned(t *testing.T, net *btn.Network, s query.Settings) query.Resul
 	}
 	var units []btn.Unit
 	if p := assignments[0].Plan; p != nil {
-		for part := range p.Len() {
+		for part := range p.PartCount() {
 			units = append(units, btn.Unit{Part: part})
 		}
 	}
@@ -175,7 +175,7 @@ func TestLearnedComponentsOfSmallGraphs(t *testing.T) {
 			z := oracle.Z(m, factorgraph.Evidence{})
 			for _, components := range []int{1, 3} {
 				s := query.Settings{Components: components}
-				net, err := bp.Network(t.Context(), m, query.CoresAreFactors, bp.Options{})
+				net, err := bp.GaugedNetwork(t.Context(), m, query.CoresAreFactors, bp.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

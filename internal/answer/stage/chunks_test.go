@@ -92,7 +92,7 @@ func TestChunksOfSearches(t *testing.T) {
 		}
 		total := 0
 		for _, a := range c.job {
-			total += a.Plan.Len()
+			total += a.Plan.PartCount()
 		}
 		if !slices.Equal(ends, c.ends) || len(seen) != total {
 			t.Errorf("ends %v, want %v; %d units of %d", ends, c.ends, len(seen), total)

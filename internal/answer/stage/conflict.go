@@ -25,7 +25,7 @@ type conflictSearch struct {
 	ctx          context.Context
 	net          *btn.Network
 	options      ContractOptions
-	known        plan.Known
+	known        plan.NetworkMemory
 	switches     []query.Switch
 	fixed        factorgraph.Evidence // on switches: it holds in every test, since the query sets variables in any case
 	observations []observation        // those that may take part in a conflict
@@ -44,9 +44,9 @@ type observation struct {
 // of the demand with this evidence, whose cost limits the number of tests. It returns nil if a value of Z under a subset takes too much
 // work or is not exact.
 //
-// First a minimal conflict is found by deletion (deleteOneByOne). Then all smaller subsets of the evidence are tested, the smallest first.
-// The first one that conflicts is the result, and a smallest conflict. If the tests do not go that far, the result is the conflict by
-// deletion, which may not be a smallest one.
+// FirstResults a minimal conflict is found by deletion (deleteOneByOne). Then all smaller subsets of the evidence are tested, the
+// smallest first. The first one that conflicts is the result, and a smallest conflict. If the tests do not go that far, the result is the
+// conflict by deletion, which may not be a smallest one.
 func (s *conflictSearch) find(a *btn.Assignment, e factorgraph.Evidence) *query.Conflict {
 	s.testsLeft = conflictTests
 	if a.Cost != nil && a.Cost.Flops*conflictTests > conflictFlops {
@@ -195,7 +195,7 @@ func (s *conflictSearch) isZeroUnder(e factorgraph.Evidence) (isZero, ok bool) {
 	queries := []query.Query{{Evidence: e}}
 	settings := query.Settings{Method: query.MethodExact, Memory: s.options.Memory}
 	assignments, err := Learn(s.ctx, s.net, queries, settings, nil, &s.known)
-	if err != nil || assignments[0].Error != nil || assignments[0].Plan.Len() > conflictTests {
+	if err != nil || assignments[0].Error != nil || assignments[0].Plan.PartCount() > conflictTests {
 		return false, false
 	}
 	demands := Demands(s.net, queries)

@@ -18,9 +18,9 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// HeadStart returns how long planning may take before First begins: most exact answers have arrived by then. left is the time until the
-// deadline, and tables is the number of tables of the network. It returns 0 if one sweep of belief propagation takes longer than that:
-// First then comes before planning.
+// HeadStart returns how long planning may take before FirstResults begins: most exact answers have arrived by then. left is the time
+// until the deadline, and tables is the number of tables of the network. It returns 0 if one sweep of belief propagation takes longer
+// than that: FirstResults then comes before planning.
 func HeadStart(left time.Duration, tables int) time.Duration {
 	head := halfFirstTime(left)
 	if policy.FirstSeconds*float64(tables) > head.Seconds() {
@@ -39,11 +39,11 @@ func halfFirstTime(left time.Duration) time.Duration {
 	return time.Duration(firstTime / 2 * float64(left))
 }
 
-// First answers queries by the value of belief propagation and the bound by its messages, without planning. left is the time until the
-// deadline. First answers one query after the other until halfFirstTime is over and one of them has a value. All other queries fail with
-// code deadline: those that remain, those that have further demands, and those for which belief propagation has no value. It returns an
-// error only if the context is done.
-func First(
+// FirstResults answers queries by the value of belief propagation and the bound by its messages, without planning. left is the time until
+// the deadline. FirstResults answers one query after the other until halfFirstTime is over and one of them has a value. All other queries
+// fail with code deadline: those that remain, those that have further demands, and those for which belief propagation has no value. It
+// returns an error only if the context is done.
+func FirstResults(
 	ctx context.Context, job string, net *btn.Network, queries []query.Query, s query.Settings, left time.Duration,
 ) ([]query.Result, error) {
 	enough, cancel := context.WithTimeout(ctx, halfFirstTime(left))
@@ -84,16 +84,16 @@ func propagateOne(
 ) (*btn.Assignment, []btn.UnitValue, error) {
 	var nothingShared *problem.Shared
 	relevant, relevantDemand := nothingShared.Relevant(net, d)
-	_, _, conditioned, err := relevant.Given(relevantDemand.Evidence)
+	_, _, conditioned, err := relevant.UnderEvidence(relevantDemand.Evidence)
 	if err != nil {
 		return nil, nil, err
 	}
 	p := problem.New(conditioned, problem.Options{Memory: s.WithDefaults().Memory, Threads: 1})
-	a, err := plan.First(ctx, enough, net, p, d, s)
+	a, err := plan.AssignFirst(ctx, enough, net, p, d, s)
 	if err != nil || a == nil {
 		return nil, nil, err
 	}
-	values := make([]btn.UnitValue, a.Plan.Len())
+	values := make([]btn.UnitValue, a.Plan.PartCount())
 	for i := range values {
 		values[i].Part = i
 		part, _ := a.Plan.Part(i) // the index is in range
@@ -104,22 +104,22 @@ func propagateOne(
 		}
 		if v.Marginals != nil {
 			v.Marginals.Domains = contraction.Domains(relevant)
-			v.Marginals = v.Marginals.Of(relevantDemand.Targets)
+			v.Marginals = v.Marginals.Select(relevantDemand.Targets)
 		}
 		values[i].Value = v
 	}
 	return a, values, nil
 }
 
-// Answered reports whether at least one of the results is an answer.
-func Answered(results []query.Result) bool {
+// HasAnswer reports whether at least one of the results is an answer.
+func HasAnswer(results []query.Result) bool {
 	return slices.ContainsFunc(results, func(r query.Result) bool { return r.Status == query.StatusOK })
 }
 
-// OrFirst returns a copy of results in which each failure is replaced by the result of First (first) for the same query, with the failure
-// as a warning. A failure stays if First has no answer to the query either, if the model or the question is at fault, or if somebody
-// cancelled. If the two lists are of different lengths, results is returned as it is.
-func OrFirst(results, first []query.Result) []query.Result {
+// ReplaceFailures returns a copy of results in which each failure is replaced by the result of FirstResults (first) for the same query,
+// with the failure as a warning. A failure stays if FirstResults has no answer to the query either, if the model or the question is at
+// fault, or if somebody cancelled. If the two lists are of different lengths, results is returned as it is.
+func ReplaceFailures(results, first []query.Result) []query.Result {
 	if len(results) != len(first) {
 		return results
 	}

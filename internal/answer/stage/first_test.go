@@ -107,8 +107,8 @@ func TestNoFirstAnswer(t *testing.T) {
 		{query.MethodAuto, query.Query{Gradients: true}, false},
 		{query.MethodAuto, query.Query{Samples: 3}, false},
 	} {
-		results, err := First(t.Context(), "", net, []query.Query{c.q}, query.Settings{Method: c.method}, time.Hour)
-		if err != nil || Answered(results) != c.is {
+		results, err := FirstResults(t.Context(), "", net, []query.Query{c.q}, query.Settings{Method: c.method}, time.Hour)
+		if err != nil || HasAnswer(results) != c.is {
 			t.Errorf("%s, %+v: %+v, %v", c.method, c.q, results, err)
 		}
 	}
@@ -122,14 +122,14 @@ func TestFirstIsOneSweepAtLeast(t *testing.T) {
 		t.Fatal(err)
 	}
 	queries := []query.Query{{}, {Evidence: factorgraph.Observe(map[int]int{0: 1})}}
-	results, err := First(t.Context(), "", net, queries, query.Settings{}, 0)
+	results, err := FirstResults(t.Context(), "", net, queries, query.Settings{}, 0)
 	if err != nil || results[0].Status != query.StatusOK || results[1].Error.Code != fault.Deadline {
 		t.Fatalf("%+v, %v", results, err)
 	}
 	if want := lnZ(m, factorgraph.Evidence{}); math.Abs(*results[0].LogZ-want) > 0.5 {
 		t.Errorf("after one sweep %v, want %v", *results[0].LogZ, want)
 	}
-	results, err = First(t.Context(), "", net, queries, query.Settings{}, time.Hour)
+	results, err = FirstResults(t.Context(), "", net, queries, query.Settings{}, time.Hour)
 	for q := range queries {
 		if want := lnZ(m, queries[q].Evidence); err != nil || math.Abs(*results[q].LogZ-want) > 0.01 {
 			t.Errorf("query %d: %+v, %v, want %v", q, results[q], err, want)
@@ -150,7 +150,7 @@ func TestOrFirst(t *testing.T) {
 		fault.BadInput, fault.Cancelled,
 	} {
 		failed := query.Result{Status: query.StatusError, Error: &query.ErrorInfo{Code: code, Message: "why"}}
-		got := OrFirst([]query.Result{failed, failed}, first)
+		got := ReplaceFailures([]query.Result{failed, failed}, first)
 		stays := code == fault.BadInput || code == fault.Cancelled
 		if stays != (got[0].Status == query.StatusError) || got[1].Error.Code != code {
 			t.Errorf("%s: %+v", code, got)
@@ -163,10 +163,10 @@ func TestOrFirst(t *testing.T) {
 			t.Errorf("%s: %+v", code, got[0])
 		}
 		answered := query.Result{Status: query.StatusOK, LogZ: &other}
-		if got := OrFirst([]query.Result{answered, failed}, first); *got[0].LogZ != other {
+		if got := ReplaceFailures([]query.Result{answered, failed}, first); *got[0].LogZ != other {
 			t.Errorf("%s: an answer gave way: %+v", code, got[0])
 		}
-		if got := OrFirst([]query.Result{failed}, first); got[0].Status != query.StatusError {
+		if got := ReplaceFailures([]query.Result{failed}, first); got[0].Status != query.StatusError {
 			t.Errorf("%s: results of another job: %+v", code, got)
 		}
 	}

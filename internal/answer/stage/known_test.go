@@ -58,7 +58,7 @@ func TestWhatPlanningKnows(t *testing.T) {
 		most := math.Inf(-1)
 		oracle.Each(m.Domains, func(x []int) { most = max(most, lnWeight(m, x)) })
 		slack := 1e-9 * (1 + math.Abs(most))
-		ctx := proposal.Until(t.Context(), time.Now().Add(c.until))
+		ctx := proposal.WithAnswerDeadline(t.Context(), time.Now().Add(c.until))
 		net, err := Reparameterise(ctx, m, c.settings)
 		if err != nil {
 			t.Fatal(err)

@@ -31,11 +31,11 @@ func TestALateExactPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		assignments, err := Learn(proposal.Until(t.Context(), time.Now().Add(time.Hour)), net, queries, s, nil, nil)
+		assignments, err := Learn(proposal.WithAnswerDeadline(t.Context(), time.Now().Add(time.Hour)), net, queries, s, nil, nil)
 		if err != nil || !assignments[0].Plan.Exact() || plan.Insure(assignments, s) != plan.Insured {
 			t.Fatalf("%+v, %v", assignments, err)
 		}
-		first, err := First(t.Context(), "", net, queries, s, time.Hour)
+		first, err := FirstResults(t.Context(), "", net, queries, s, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,11 +44,11 @@ func TestALateExactPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := OrFirst(Aggregate("", assignments, values), first)[0]; !got.Exact || *got.LogZ != *want[0].LogZ {
+		if got := ReplaceFailures(Aggregate("", assignments, values), first)[0]; !got.Exact || *got.LogZ != *want[0].LogZ {
 			t.Errorf("in time: %+v, want %+v", got, want[0])
 		}
 
-		late := OrFirst(AggregateNow("", assignments, nil), first)[0]
+		late := ReplaceFailures(AggregateNow("", assignments, nil), first)[0]
 		switch {
 		case late.Status != query.StatusOK || late.Exact || late.Ended != "deadline" || late.Method != query.MethodRegions:
 			t.Errorf("late: %+v, %+v", late, late.Error)
@@ -60,7 +60,7 @@ func TestALateExactPlan(t *testing.T) {
 
 		values[0].Value = btn.Value{}
 		values[0].Error = &query.ErrorInfo{Code: fault.Unsupported, Message: "it failed", Stage: query.StageContract}
-		if r := OrFirst(Aggregate("", assignments, values), first)[0]; r.Status != query.StatusOK || *r.LogZ != *late.LogZ {
+		if r := ReplaceFailures(Aggregate("", assignments, values), first)[0]; r.Status != query.StatusOK || *r.LogZ != *late.LogZ {
 			t.Errorf("after a failure: %+v, %+v", r, r.Error)
 		}
 	}
@@ -69,7 +69,7 @@ func TestALateExactPlan(t *testing.T) {
 // everything is every unit of a job.
 func everything(assignments []btn.Assignment) (units []btn.Unit) {
 	for q, a := range assignments {
-		for k := range a.Plan.Len() {
+		for k := range a.Plan.PartCount() {
 			units = append(units, btn.Unit{Query: q, Part: k})
 		}
 	}

@@ -30,7 +30,8 @@ type Request struct {
 // answer has settled, and aggregates. memo remembers plans between calls and may be nil. If a single query fails, its result has the
 // error. The error that Run returns is that of the whole request.
 //
-// If ctx has a deadline, planning leaves time for the answer, which is the best estimate so far, or else that of First, as in the pipeline.
+// If ctx has a deadline, planning leaves time for the answer, which is the best estimate so far, or else that of FirstResults, as in the
+// pipeline.
 func Run(ctx context.Context, r Request, memo proposal.Memo) ([]query.Result, error) {
 	if r.Model == nil {
 		return nil, fault.Wrap(fault.BadInput, errors.New("infer: a request needs a model"))
@@ -72,17 +73,17 @@ type outcome struct {
 // lastMoment is how long a run may take to return its results after the deadline has ended it.
 const lastMoment = 250 * time.Millisecond
 
-// runInsured answers a request whose deadline is in left. It calls run in a goroutine, and beside it First, whose results it takes for
-// queries that run does not answer in time. If run answers all queries within HeadStart, First is not called at all. If HeadStart is 0,
-// First is called before run. It returns an error if neither has an answer, and panics if run does.
+// runInsured answers a request whose deadline is in left. It calls run in a goroutine, and beside it FirstResults, whose results it takes
+// for queries that run does not answer in time. If run answers all queries within HeadStart, FirstResults is not called at all. If
+// HeadStart is 0, FirstResults is called before run. It returns an error if neither has an answer, and panics if run does.
 func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo, left time.Duration) ([]query.Result, error) {
-	// First before run, if it is needed that early. The end of planning counts from now.
-	planned := proposal.PriceUntil(ctx, time.Now().Add(PlanningTime(left, len(net.Cores))))
+	// FirstResults before run, if it is needed that early. The end of planning counts from now.
+	planned := proposal.WithPlanningEnd(ctx, time.Now().Add(PlanningTime(left, len(net.Cores))))
 	var first []query.Result
 	head := HeadStart(left, len(net.Cores))
 	if head == 0 {
 		var err error
-		if first, err = First(ctx, r.Job, net, r.Queries, r.Settings, left); err != nil {
+		if first, err = FirstResults(ctx, r.Job, net, r.Queries, r.Settings, left); err != nil {
 			return nil, err
 		}
 	}
@@ -105,9 +106,9 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 		return o.results, nil
 	}
 
-	// First beside run, then run until the deadline and a moment longer.
+	// FirstResults beside run, then run until the deadline and a moment longer.
 	if first == nil {
-		first, _ = First(ctx, r.Job, net, r.Queries, r.Settings, left)
+		first, _ = FirstResults(ctx, r.Job, net, r.Queries, r.Settings, left)
 	}
 	if !hasEnded {
 		o, hasEnded = waitFor(done, ctx.Done(), left)
@@ -124,9 +125,9 @@ func runInsured(ctx context.Context, net *btn.Network, r Request, memo proposal.
 		o.err = ctx.Err()
 	}
 	if o.err == nil {
-		return OrFirst(o.results, first), nil
+		return ReplaceFailures(o.results, first), nil
 	}
-	if results := OrFirst(Failed(r.Job, len(first), o.err, query.StageLearn), first); Answered(results) {
+	if results := ReplaceFailures(FailedResults(r.Job, len(first), o.err, query.StageLearn), first); HasAnswer(results) {
 		return results, nil
 	}
 	return nil, o.err
@@ -157,7 +158,7 @@ func run(ctx context.Context, net *btn.Network, r Request, memo proposal.Memo) (
 	options := problem.Options{
 		Memory: r.Settings.WithDefaults().Memory,
 	}
-	known := &plan.Known{Problems: shared, Options: options}
+	known := &plan.NetworkMemory{Problems: shared, Options: options}
 	assignments, err := Learn(ctx, net, r.Queries, r.Settings, memo, known)
 	if err != nil {
 		return nil, err
@@ -197,7 +198,7 @@ func partialResults(
 	}
 
 	results := AggregateNow(r.Job, assignments, values)
-	if Answered(results) {
+	if HasAnswer(results) {
 		return results, nil
 	}
 	return nil, err

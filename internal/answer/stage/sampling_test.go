@@ -15,7 +15,7 @@ import (
 func TestSampledBoundsShareTheirLevel(t *testing.T) {
 	const n = 64
 	plan := &btn.Plan{Method: query.MethodSampled, Accuracy: 1e-9, Estimates: []btn.Estimate{{
-		Rule: btn.Pooled, Slices: 1, Parts: []btn.Part{&sampled.Sampled{Along: &sampled.Annealing{Rungs: 2}, To: n}},
+		Rule: btn.Pooled, Slices: 1, Parts: []btn.Part{&sampled.Sampled{Sampling: &sampled.Annealing{Rungs: 2}, To: n}},
 	}}}
 	lower := func(queries int) float64 {
 		assignments := []btn.Assignment{{Error: &query.ErrorInfo{Code: "unsupported"}}}

@@ -72,7 +72,7 @@ func buildNetwork(
 ) (*btn.Network, error) {
 	switch s.Maps {
 	case query.MapBP:
-		return bp.Network(ctx, m, s.Cores, bp.Options{})
+		return bp.GaugedNetwork(ctx, m, s.Cores, bp.Options{})
 	case query.MapLearned:
 		s.Maps = query.MapIdentity
 	}
@@ -82,7 +82,7 @@ func buildNetwork(
 // Learn is the second stage: it returns an assignment for each demand of the queries, in the sequence of Demands. The plan of an assignment
 // is learned or taken from memo (nil: no memo). known is what earlier calls for the network have found (nil: nothing).
 func Learn(
-	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo, known *plan.Known,
+	ctx context.Context, net *btn.Network, queries []query.Query, s query.Settings, memo proposal.Memo, known *plan.NetworkMemory,
 ) ([]btn.Assignment, error) {
 	demands, asked := questions.Demands(contraction.Domains(net), queries)
 	assignments, err := plan.Assign(ctx, net, demands, s, memo, known)
@@ -200,7 +200,7 @@ func (c *contractor) resolve(u btn.Unit) (plannedUnit, error) {
 			fault.Internal, "stage: part %d of query %d is named, whose plan has none", u.Part, u.Query,
 		)
 	}
-	p.net, p.netDemand = Planned(c.net, *p.demand, p.Assignment, c.options.Shared)
+	p.net, p.netDemand = PlannedNetwork(c.net, *p.demand, p.Assignment, c.options.Shared)
 	return p, nil
 }
 
@@ -308,7 +308,7 @@ func (c *contractor) valueOf(u plannedUnit, p *problem.Problem, v btn.Value, fai
 	}
 	if v.Marginals != nil {
 		v.Marginals.Domains = contraction.Domains(u.net)
-		v.Marginals = v.Marginals.Of(u.netDemand.Targets)
+		v.Marginals = v.Marginals.Select(u.netDemand.Targets)
 	}
 	if u.showsZero(v) {
 		c.explainZero(u, p, &v)
@@ -332,9 +332,9 @@ func (c *contractor) explainZero(u plannedUnit, p *problem.Problem, v *btn.Value
 	}
 }
 
-// Planned returns the network that the plan of an assignment is for, and the demand d on it: net itself, or its relevant part if the
+// PlannedNetwork returns the network that the plan of an assignment is for, and the demand d on it: net itself, or its relevant part if the
 // assignment is for that. shared may be nil.
-func Planned(net *btn.Network, d btn.Demand, a *btn.Assignment, shared *problem.Shared) (*btn.Network, btn.Demand) {
+func PlannedNetwork(net *btn.Network, d btn.Demand, a *btn.Assignment, shared *problem.Shared) (*btn.Network, btn.Demand) {
 	if !a.Relevant {
 		return net, d
 	}
@@ -376,14 +376,14 @@ func Aggregate(job string, assignments []btn.Assignment, values []btn.UnitValue)
 func AggregateNow(job string, assignments []btn.Assignment, values []btn.UnitValue) []query.Result {
 	in := inputs(job, assignments, values)
 	for q := range in {
-		in[q].Deadline = true
+		in[q].IsDeadlineOver = true
 	}
 	return questions.Results(in)
 }
 
-// SoFar computes the results of a job that goes on, from the values that have arrived. In contrast to those of AggregateNow, they do not
-// state that a deadline ended them.
-func SoFar(job string, assignments []btn.Assignment, values []btn.UnitValue) []query.Result {
+// InterimResults computes the results of a job that goes on, from the values that have arrived. In contrast to those of AggregateNow,
+// they do not state that a deadline ended them.
+func InterimResults(job string, assignments []btn.Assignment, values []btn.UnitValue) []query.Result {
 	results := AggregateNow(job, assignments, values)
 	for i := range results {
 		r := &results[i]
@@ -421,8 +421,9 @@ func inputs(job string, assignments []btn.Assignment, values []btn.UnitValue) []
 	return list
 }
 
-// Failed returns the results of a job that failed as a whole: one for each of its queries, each with the same error, as one of a stage.
-func Failed(job string, queries int, err error, stage string) []query.Result {
+// FailedResults returns the results of a job that failed as a whole: one for each of its queries, each with the same error, as one of a
+// stage.
+func FailedResults(job string, queries int, err error, stage string) []query.Result {
 	in := make([]aggregate.Input, queries)
 	for q := range in {
 		a := btn.Assignment{Error: errorInfo(err, stage), Cache: btn.CacheOff}

@@ -8,10 +8,10 @@ import (
 )
 
 // Values that a message has millions of are appended to a buffer without reflection, byte for byte as Value encodes them, and written by
-// Raw.
+// WriteEncoded.
 
-// Raw writes bytes that are encoded already.
-func (w *Writer) Raw(b []byte) error {
+// WriteEncoded writes bytes that are encoded already.
+func (w *Writer) WriteEncoded(b []byte) error {
 	_, err := w.to.Write(b)
 	return err
 }

@@ -36,16 +36,16 @@ func Invalid(name, format string, args ...any) error {
 	return &fieldError{name, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))}
 }
 
-// Blame adds the name of the decoded type to an error, and a code: unsupported for ErrVersion, else
+// WithTypeAndCode adds the name of the decoded type to an error, and a code: unsupported for ErrVersion, else
 // bad_input.
-func Blame(name string, err error) error {
+func WithTypeAndCode(name string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrVersion):
-		return fault.Wrap(fault.Unsupported, Under(name, err))
+		return fault.Wrap(fault.Unsupported, WithField(name, err))
 	}
-	return fault.Wrap(fault.BadInput, Under(name, err))
+	return fault.Wrap(fault.BadInput, WithField(name, err))
 }
 
 // CheckFinite returns an error if the value behind v contains NaN or ±Inf, which JSON does not
@@ -69,20 +69,20 @@ func checkFinite(s *shape, v reflect.Value) error {
 	case formSlice:
 		for i := range v.Len() {
 			if err := checkFinite(s.elem, v.Index(i)); err != nil {
-				return Under(fmt.Sprintf("[%d]", i), err)
+				return WithField(fmt.Sprintf("[%d]", i), err)
 			}
 		}
 	case formMap:
 		for it := v.MapRange(); it.Next(); {
 			if err := checkFinite(s.elem, it.Value()); err != nil {
-				return Under(it.Key().String(), err)
+				return WithField(it.Key().String(), err)
 			}
 		}
 	case formStruct:
 		for i := range s.fields {
 			f := &s.fields[i]
 			if err := checkFinite(f.shape, v.FieldByIndex(f.index)); err != nil {
-				return Under(f.name, err)
+				return WithField(f.name, err)
 			}
 		}
 	}

@@ -67,13 +67,13 @@ func (r *Reader) checkEnvelope(name string) error {
 		case keyName:
 			h, err := r.readHeadOf(classString)
 			if err != nil {
-				return Under(keyName, err)
+				return WithField(keyName, err)
 			}
 			gotName = string(r.readBytes(h.length))
 		case keyVersion:
 			h, err := r.readHeadOf(classInt)
 			if err != nil {
-				return Under(keyVersion, err)
+				return WithField(keyVersion, err)
 			}
 			version = int64(h.bits)
 			hasVersion = true
@@ -292,7 +292,7 @@ func (r *Reader) readFloatLists(lists [][]float64) error {
 			lists[i], err = r.readFloats(h)
 		}
 		if err != nil {
-			return Under(fmt.Sprintf("[%d]", i), err)
+			return WithField(fmt.Sprintf("[%d]", i), err)
 		}
 	}
 	return nil
@@ -330,7 +330,7 @@ func (r *Reader) readList(h head, s *shape, v reflect.Value) error {
 			}
 		}
 		if err != nil {
-			return Under(fmt.Sprintf("[%d]", i), err)
+			return WithField(fmt.Sprintf("[%d]", i), err)
 		}
 	}
 	return nil
@@ -350,7 +350,7 @@ func (r *Reader) readInts(list []int) error {
 	for i := range list {
 		x, err := r.readInt(intType)
 		if err != nil {
-			return Under(fmt.Sprintf("[%d]", i), err)
+			return WithField(fmt.Sprintf("[%d]", i), err)
 		}
 		list[i] = int(x)
 	}
@@ -379,7 +379,7 @@ func (r *Reader) readMap(h head, s *shape, v reflect.Value) error {
 		}
 		x := reflect.New(s.elem.typ).Elem()
 		if err := r.read(s.elem, x); err != nil {
-			return Under(string(key), err)
+			return WithField(string(key), err)
 		}
 		v.SetMapIndex(reflect.ValueOf(string(key)).Convert(s.typ.Key()), x)
 	}
@@ -417,7 +417,7 @@ func (r *Reader) readStruct(h head, s *shape, v reflect.Value) error {
 		seen |= 1 << k
 		f := &s.fields[k]
 		if err := r.read(f.shape, f.valueIn(v)); err != nil {
-			return Under(f.name, err)
+			return WithField(f.name, err)
 		}
 	}
 
@@ -447,9 +447,9 @@ func Missing(name string) error {
 	return &fieldError{name, fmt.Errorf("%w: required field is missing", ErrMalformed)}
 }
 
-// Under returns an error with a name put before the path of its field: the name of the field that has it, or [i] of the element. It returns
-// nil for nil.
-func Under(name string, err error) error {
+// WithField returns an error with a name put before the path of its field: the name of the field that has it, or [i] of the element. It
+// returns nil for nil.
+func WithField(name string, err error) error {
 	inner, hasPath := err.(*fieldError)
 	switch {
 	case err == nil:

@@ -164,7 +164,7 @@ func (w *Writer) write(s *shape, v reflect.Value) error {
 func (w *Writer) writeInts(v reflect.Value) error {
 	if p, ok := pointerTo(v).(*[]int); ok {
 		w.scratch = AppendInts(w.scratch[:0], *p)
-		return w.Raw(w.scratch)
+		return w.WriteEncoded(w.scratch)
 	}
 	if err := w.enc.EncodeArrayLen(v.Len()); err != nil {
 		return err
@@ -286,7 +286,7 @@ func (w *Writer) writeMap(s *shape, v reflect.Value) error {
 // writeFloats encodes a list of floats as little-endian bytes, nil as null.
 func (w *Writer) writeFloats(list []float64) error {
 	w.scratch = AppendFloats(w.scratch[:0], list)
-	return w.Raw(w.scratch)
+	return w.WriteEncoded(w.scratch)
 }
 
 // pointerTo returns a pointer to the variable that v stands for, nil if v is no variable. If its type is known, the value can be read

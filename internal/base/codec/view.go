@@ -18,11 +18,11 @@ import (
 // "NaN", "+Inf", "-Inf". It scans the bytes first.
 func View(b []byte) ([]byte, error) {
 	if err := Scan(b, MaxBytes); err != nil {
-		return nil, Blame("view", err)
+		return nil, WithTypeAndCode("view", err)
 	}
 	v := &viewer{cursor: cursor{b: b}}
 	if err := v.writeValue(); err != nil {
-		return nil, Blame("view", err)
+		return nil, WithTypeAndCode("view", err)
 	}
 	return v.out.Bytes(), nil
 }

@@ -5,5 +5,5 @@ package cputime
 
 import "time"
 
-// Used returns 0: the system does not tell.
-func Used() time.Duration { return 0 }
+// OfProcess returns 0: the system does not tell.
+func OfProcess() time.Duration { return 0 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Used returns the processor time since the process began, user and system, of all threads; 0 where the system does not tell.
-func Used() time.Duration {
+// OfProcess returns the processor time since the process began, user and system, of all threads; 0 where the system does not tell.
+func OfProcess() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -120,8 +120,8 @@ func (b *Builder) flush() {
 	b.buf = b.buf[:0]
 }
 
-// Of returns the SHA-256 of b in 64 hexadecimal digits.
-func Of(b []byte) string {
+// HexOf returns the SHA-256 of b in 64 hexadecimal digits.
+func HexOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }

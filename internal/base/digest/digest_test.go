@@ -57,7 +57,7 @@ func TestBuilderHashesTheBytesItSays(t *testing.T) {
 	if got := b.Sum(); got != sha256.Sum256(want.Bytes()) {
 		t.Errorf("%x", got)
 	}
-	if first, again := b.Hex(), b.Hex(); first != digest.Of(want.Bytes()) || again != first {
+	if first, again := b.Hex(), b.Hex(); first != digest.HexOf(want.Bytes()) || again != first {
 		t.Error("Hex is not Sum, or asking changes it")
 	}
 }

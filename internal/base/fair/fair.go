@@ -90,7 +90,7 @@ func (p *Processors) Enter(ctx context.Context, tenant string) (_ context.Contex
 	p.works[w] = struct{}{}
 	p.updateContention(now)
 	p.mu.Unlock()
-	return pace.Giving(ctx, w.giveWay), w.end
+	return pace.WithGiveWay(ctx, w.giveWay), w.end
 }
 
 // updateContention sets isContended: whether there is short work, or long work that waits. The caller holds the lock, as for all methods

@@ -212,14 +212,14 @@ func TestDerivedContexts(t *testing.T) {
 	if derived.Err() != nil || p.short() != 1 {
 		t.Errorf("%d short, a derived context does not know of it", p.short())
 	}
-	if pace.Still(derived).Err() != nil || p.short() != 0 || p.running() != 1 {
+	if pace.KeepGiveWay(derived).Err() != nil || p.short() != 0 || p.running() != 1 {
 		t.Errorf("%d short, %d run", p.short(), p.running())
 	}
 
 	var none *Processors
 	plain, end := none.Enter(t.Context(), "a")
 	end()
-	if plain != t.Context() || pace.Still(plain) != plain {
+	if plain != t.Context() || pace.KeepGiveWay(plain) != plain {
 		t.Error("without processors the context is another")
 	}
 }

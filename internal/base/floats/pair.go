@@ -46,11 +46,11 @@ func (p Pair) Times(q Pair) Pair {
 	return exactSum(s.High, s.Low+(float64(p.High*q.Low)+float64(p.Low*q.High)))
 }
 
-// By returns p·x.
-func (p Pair) By(x float64) Pair { return p.Times(Pair{High: x}) }
+// TimesFloat returns p·x.
+func (p Pair) TimesFloat(x float64) Pair { return p.Times(Pair{High: x}) }
 
-// Over returns p/x: the quotient q of floats, and the rest p − q·x divided by x.
-func (p Pair) Over(x float64) Pair {
+// DividedBy returns p/x: the quotient q of floats, and the rest p − q·x divided by x.
+func (p Pair) DividedBy(x float64) Pair {
 	q := p.High / x
 	rest := p.Minus(Product(q, x))
 	return exactSum(q, rest.High/x)
@@ -72,7 +72,7 @@ func Log(x float64) Pair {
 	// t as a pair: the quotient of floats, and the rest divided again.
 	numerator, denominator := m-1, exactSum(m, 1)
 	q := numerator / denominator.High
-	rest := Pair{High: numerator}.Minus(denominator.By(q))
+	rest := Pair{High: numerator}.Minus(denominator.TimesFloat(q))
 	t := exactSum(q, rest.High/denominator.High)
 
 	// The series from its last term (Horner): floats are precise enough for the small terms.
@@ -83,9 +83,9 @@ func Log(x float64) Pair {
 	}
 	sum := Pair{High: tail}
 	for k := logPairs - 1; k >= 0; k-- {
-		sum = sum.Times(square).Plus(Pair{High: 1}.Over(float64(2*k + 1)))
+		sum = sum.Times(square).Plus(Pair{High: 1}.DividedBy(float64(2*k + 1)))
 	}
-	return sum.Times(t).By(2).Plus(ln2.By(float64(e)))
+	return sum.Times(t).TimesFloat(2).Plus(ln2.TimesFloat(float64(e)))
 }
 
 // Exp returns e^p with an error of two roundings, for |p| below 2^50: e^p = 2^k · e^rest with rest = p − k·ln 2.
@@ -94,7 +94,7 @@ func (p Pair) Exp() scaled.Number {
 		return scaled.Number{}
 	}
 	k := math.Round(p.High / math.Ln2)
-	rest := p.Minus(ln2.By(k))
+	rest := p.Minus(ln2.TimesFloat(k))
 	exp := math.Exp(rest.High)
 	return scaled.Make(exp+exp*rest.Low, int64(k)) // e^Low is 1 + Low up to a rounding
 }

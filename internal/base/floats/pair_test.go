@@ -35,7 +35,7 @@ func TestPairs(t *testing.T) {
 			t.Fatalf("%v · %v is off by %.2g", a, b, e)
 		}
 		quotient := new(big.Float).Quo(wide(a), new(big.Float).SetPrec(bits).SetFloat64(x))
-		if e := off(a.Over(x), quotient, size(quotient)); e > 0x1p-101 {
+		if e := off(a.DividedBy(x), quotient, size(quotient)); e > 0x1p-101 {
 			t.Fatalf("%v / %v is off by %.2g", a, x, e)
 		}
 	}

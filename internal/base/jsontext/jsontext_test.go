@@ -77,14 +77,14 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	if err := Once([]byte(`{"a": [{"b": 1, "b": 2}]}`)); err == nil || err.Error() != `a[0]: the key "b" comes twice` {
+	if err := CheckUniqueKeys([]byte(`{"a": [{"b": 1, "b": 2}]}`)); err == nil || err.Error() != `a[0]: the key "b" comes twice` {
 		t.Error(err)
 	}
 	deep := strings.Repeat("[", 1<<20)
 	if err := Strict([]byte(deep), &outer{}); err == nil {
 		t.Error("a text of brackets is read")
 	}
-	if err := Once([]byte(deep)); err != nil {
+	if err := CheckUniqueKeys([]byte(deep)); err != nil {
 		t.Errorf("no JSON, and none of its keys: %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Once returns an error if a key comes twice in an object of a JSON text. The error has the place of the key.
-func Once(b []byte) error { return checkKeys(b, nil) }
+// CheckUniqueKeys returns an error if a key comes twice in an object of a JSON text. The error has the place of the key.
+func CheckUniqueKeys(b []byte) error { return checkKeys(b, nil) }
 
 // checkKeys returns an error if a key of a JSON text comes twice in an object, or differs from a field of type t only in case:
 // encoding/json takes the last of both. t is the type that the text is read into, nil for any. A text that is no JSON, and values with a

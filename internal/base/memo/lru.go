@@ -88,8 +88,8 @@ func (l *LRU[K, V]) Remove(key K) {
 	}
 }
 
-// Held returns the number of values, and their bytes.
-func (l *LRU[K, V]) Held() (entries int, bytes int64) {
+// Size returns the number of values, and their bytes.
+func (l *LRU[K, V]) Size() (entries int, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.entries), l.bytes

@@ -98,7 +98,7 @@ func TestAgainstAList(t *testing.T) {
 			got.Remove(key)
 			want.take(key)
 		}
-		if entries, bytes := got.Held(); entries != len(want.list) || bytes != want.held() {
+		if entries, bytes := got.Size(); entries != len(want.list) || bytes != want.held() {
 			t.Fatalf("seed %d, step %d: %d entries of %d bytes, want %v", seed, n, entries, bytes, want.list)
 		}
 	}
@@ -110,12 +110,12 @@ func TestBounds(t *testing.T) {
 	for k := range 1000 {
 		all.Put(k, k, 1<<40)
 	}
-	if n, bytes := all.Held(); n != 1000 || bytes != 1000<<40 {
+	if n, bytes := all.Size(); n != 1000 || bytes != 1000<<40 {
 		t.Errorf("without bounds: %d entries, %d bytes", n, bytes)
 	}
 	none := memo.LRU[int, int]{Bytes: -1}
 	none.Put(1, 1, 0)
-	if n, _ := none.Held(); n != 0 {
+	if n, _ := none.Size(); n != 0 {
 		t.Errorf("where nothing is to be kept: %d entries", n)
 	}
 	few := memo.LRU[string, int]{Bytes: 10}

@@ -35,7 +35,7 @@ func Suggest(name string, names, list []string) string {
 func enumerate(names []string, lastSeparator string) string {
 	texts := make([]string, len(names))
 	for i, n := range names {
-		texts[i] = fmt.Sprintf("%q", Short(n))
+		texts[i] = fmt.Sprintf("%q", Shorten(n))
 	}
 	if n := len(texts); n > 1 {
 		if lastSeparator != "," {
@@ -106,8 +106,8 @@ func editDistance(a, b []rune, limit int, row []int) int {
 	return row[len(a)]
 }
 
-// Short returns a name for an error message: a name of more than longName bytes is cut, and ends in an ellipsis.
-func Short(name string) string {
+// Shorten returns a name for an error message: a name of more than longName bytes is cut, and ends in an ellipsis.
+func Shorten(name string) string {
 	if len(name) <= longName {
 		return name
 	}

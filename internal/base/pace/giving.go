@@ -11,15 +11,15 @@ type yieldingContext struct {
 	giveWay func()
 }
 
-// Giving returns a context that calls giveWay whenever its Err is called, also by a Pace: there the computation may be made to wait for
-// more urgent work. Contexts that are derived from it do so only after Still.
-func Giving(ctx context.Context, giveWay func()) context.Context {
+// WithGiveWay returns a context that calls giveWay whenever its Err is called, also by a Pace: there the computation may be made to wait
+// for more urgent work. Contexts that are derived from it do so only after KeepGiveWay.
+func WithGiveWay(ctx context.Context, giveWay func()) context.Context {
 	return &yieldingContext{ctx, giveWay}
 }
 
-// Still returns a context with the cancellation of ctx that gives way as the context of Giving does from which ctx was derived. It returns
-// ctx itself if there is none.
-func Still(ctx context.Context) context.Context {
+// KeepGiveWay returns a context with the cancellation of ctx that gives way as the context of WithGiveWay does from which ctx was
+// derived. It returns ctx itself if there is none.
+func KeepGiveWay(ctx context.Context) context.Context {
 	if giveWay, ok := ctx.Value(giveWayKey{}).(func()); ok {
 		return &yieldingContext{ctx, giveWay}
 	}
@@ -32,7 +32,7 @@ func (y *yieldingContext) Err() error {
 	return y.Context.Err()
 }
 
-// Value returns giveWay for giveWayKey, so that Still finds it in derived contexts.
+// Value returns giveWay for giveWayKey, so that KeepGiveWay finds it in derived contexts.
 func (y *yieldingContext) Value(key any) any {
 	if key == (giveWayKey{}) {
 		return y.giveWay

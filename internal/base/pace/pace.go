@@ -17,7 +17,8 @@ type Pace struct {
 	err     error  // of the context at the last check
 }
 
-// New returns a pace that has not checked ctx yet, so that its first Over does. If ctx was derived from one of Giving, checks give way.
+// New returns a pace that has not checked ctx yet, so that its first Over does. If ctx was derived from one of WithGiveWay, checks give
+// way.
 func New(ctx context.Context) *Pace {
 	p := &Pace{ctx: ctx, count: checkInterval}
 	if _, yields := ctx.(*yieldingContext); !yields { // such a context gives way in Err itself

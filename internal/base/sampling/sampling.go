@@ -27,8 +27,8 @@ type Mean struct {
 	Zeros int
 }
 
-// Of returns the mean of weights, given as logarithms, and how they spread. Cost: N ln N.
-func Of(ln []float64) Mean {
+// MeanOf returns the mean of weights, given as logarithms, and how they spread. Cost: N ln N.
+func MeanOf(ln []float64) Mean {
 	m := Mean{N: len(ln), StandardError: math.NaN(), Tail: math.NaN()}
 	top := largest(ln)
 	if m.Ln = top; math.IsInf(top, -1) {
@@ -59,12 +59,12 @@ func Of(ln []float64) Mean {
 	return m
 }
 
-// Believed is the tail index up to which the standard error of N weights is to be believed: min(0.7, 1 − 1/log10 N) (Vehtari, Simpson,
+// MaxTailIndex is the tail index up to which the standard error of N weights is to be believed: min(0.7, 1 − 1/log10 N) (Vehtari, Simpson,
 // Gelman, Yao, Gabry, Pareto smoothed importance sampling, 2024).
-func Believed(n int) float64 { return min(0.7, 1-1/math.Log10(float64(max(n, 2)))) }
+func MaxTailIndex(n int) float64 { return min(0.7, 1-1/math.Log10(float64(max(n, 2)))) }
 
-// Settled reports whether the standard error is to be believed: the tail index was found and is small enough.
-func (m Mean) Settled() bool { return m.Tail <= Believed(m.N) }
+// IsReliable reports whether the standard error is to be believed: the tail index was found and is small enough.
+func (m Mean) IsReliable() bool { return m.Tail <= MaxTailIndex(m.N) }
 
 // LnMean returns ln of the mean of weights.
 func LnMean(ln []float64) float64 {

@@ -31,7 +31,7 @@ func TestMeanAgainstBigNumbers(t *testing.T) {
 	}
 	s, _ := sum.Float64()
 	q, _ := squares.Float64()
-	m := Of(ln)
+	m := MeanOf(ln)
 	mean := s / 5
 	if want := math.Log(mean) - 2000; math.Abs(m.Ln-want) > 1e-12 || math.Abs(LnMean(ln)-want) > 1e-12 {
 		t.Errorf("ln of the mean %v, not %v", m.Ln, want)
@@ -42,7 +42,7 @@ func TestMeanAgainstBigNumbers(t *testing.T) {
 	if want := s * s / q; math.Abs(m.Effective-want) > 1e-12 {
 		t.Errorf("effective %v, not %v", m.Effective, want)
 	}
-	if none := Of([]float64{math.Inf(-1), math.Inf(-1)}); !math.IsInf(none.Ln, -1) || none.Settled() {
+	if none := MeanOf([]float64{math.Inf(-1), math.Inf(-1)}); !math.IsInf(none.Ln, -1) || none.IsReliable() {
 		t.Errorf("of zeros: %+v", none)
 	}
 }
@@ -58,24 +58,24 @@ func TestTailOfParetoWeights(t *testing.T) {
 			for i := range ln {
 				ln[i] = -k * math.Log(r.Float64()) // Pareto of shape k
 			}
-			mean += Of(ln).Tail / runs
+			mean += MeanOf(ln).Tail / runs
 		}
 		if math.Abs(mean-k) > 0.1 {
 			t.Errorf("tail index of Pareto weights of shape %v is %v", k, mean)
 		}
 	}
-	if m := Of(lognormal(r, 1000, 0.3)); !m.Settled() {
+	if m := MeanOf(lognormal(r, 1000, 0.3)); !m.IsReliable() {
 		t.Errorf("tail index %v of nearly equal weights", m.Tail)
 	}
-	if m := Of(lognormal(r, 1000, 5)); m.Settled() || m.Shift < 1 {
+	if m := MeanOf(lognormal(r, 1000, 5)); m.IsReliable() || m.Shift < 1 {
 		t.Errorf("tail index %v, shift %v of weights that spread over decades", m.Tail, m.Shift)
 	}
 	// Half of the weights are 0, the others have a mean of 1.
 	half := append(slices.Repeat([]float64{math.Inf(-1)}, 1000), lognormal(r, 1000, 5)...)
-	if m := Of(half); m.Zeros != 1000 || math.Abs(m.Ln+m.Shift+math.Ln2) > 2 {
+	if m := MeanOf(half); m.Zeros != 1000 || math.Abs(m.Ln+m.Shift+math.Ln2) > 2 {
 		t.Errorf("%d zeros, %v, shift %v beside weights that spread over decades", m.Zeros, m.Ln, m.Shift)
 	}
-	if m := Of(make([]float64, 100)); !m.Settled() || m.StandardError != 0 {
+	if m := MeanOf(make([]float64, 100)); !m.IsReliable() || m.StandardError != 0 {
 		t.Errorf("equal weights: %+v", m)
 	}
 }
@@ -169,7 +169,7 @@ func TestEqualWeightsAreSettled(t *testing.T) {
 	for k := range ln {
 		ln[k] = 61 + 1e-14*float64(k*k%7)
 	}
-	if m := Of(ln); !m.Settled() || !(m.StandardError < 1e-14) {
+	if m := MeanOf(ln); !m.IsReliable() || !(m.StandardError < 1e-14) {
 		t.Errorf("%+v", m)
 	}
 }

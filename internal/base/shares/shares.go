@@ -7,7 +7,7 @@ import "sync"
 // pieces, one caller alone takes half at most, two take three quarters, and a new one finds room. Its methods may be called from any
 // goroutine.
 type Room struct {
-	Most int64 // the whole quantity
+	Size int64 // the whole quantity
 
 	mu   sync.Mutex
 	used int64
@@ -19,7 +19,7 @@ type Room struct {
 func (r *Room) Take(caller string, n int64) (isFull, isShareUsed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	free := r.Most - r.used
+	free := r.Size - r.used
 	switch {
 	case n > free:
 		return true, false
@@ -34,8 +34,8 @@ func (r *Room) Take(caller string, n int64) (isFull, isShareUsed bool) {
 	return false, false
 }
 
-// Give gives n of the room back that a caller has taken.
-func (r *Room) Give(caller string, n int64) {
+// Release gives n of the room back that a caller has taken.
+func (r *Room) Release(caller string, n int64) {
 	if n == 0 {
 		return
 	}

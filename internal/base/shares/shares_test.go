@@ -12,7 +12,7 @@ func TestRoomForOthers(t *testing.T) {
 		{[]string{"a", "b", "c"}, []int64{32, 16, 8}},
 		{[]string{"a", ""}, []int64{32, 32}},
 	} {
-		r := Room{Most: 64}
+		r := Room{Size: 64}
 		for k, who := range is.callers {
 			var n int64
 			for full, share := false, false; !full && !share; {
@@ -25,7 +25,7 @@ func TestRoomForOthers(t *testing.T) {
 			}
 		}
 		for k, who := range is.callers {
-			r.Give(who, is.want[k])
+			r.Release(who, is.want[k])
 		}
 		if r.Used() != 0 {
 			t.Errorf("%d are taken in the end", r.Used())

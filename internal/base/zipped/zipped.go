@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// Times is the ratio of decompressed to compressed bytes up to which an input is read, beyond the first Spare bytes. Tables of
+	// MaxRatio is the ratio of decompressed to compressed bytes up to which an input is read, beyond the first FreeBytes bytes. Tables of
 	// numbers reach some 50; gzip goes up to 1,032.
-	Times = 100
-	// Spare is the number of decompressed bytes allowed at any ratio.
-	Spare = 64 << 20
+	MaxRatio = 100
+	// FreeBytes is the number of decompressed bytes allowed at any ratio.
+	FreeBytes = 64 << 20
 )
 
-// Open returns the content of r, decompressed if it begins as gzip does. Reading it fails with code bad_input after more bytes than Spare
-// and times the compressed ones. If times is 0 there is no bound.
+// Open returns the content of r, decompressed if it begins as gzip does. Reading it fails with code bad_input after more bytes than
+// FreeBytes and times the compressed ones. If times is 0 there is no bound.
 func Open(r io.Reader, times int64) (plain io.Reader, isCompressed bool, err error) {
-	return openWithSpare(r, times, Spare)
+	return openWithSpare(r, times, FreeBytes)
 }
 
-// openWithSpare is Open with another number of bytes in place of Spare.
+// openWithSpare is Open with another number of bytes in place of FreeBytes.
 func openWithSpare(r io.Reader, times, spare int64) (plain io.Reader, isCompressed bool, err error) {
 	compressed := &countingReader{Reader: r}
 	buffered := bufio.NewReaderSize(compressed, 1<<16)

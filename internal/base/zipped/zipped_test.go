@@ -32,7 +32,7 @@ func zip(t *testing.T, text []byte, size int) []byte {
 func TestBombsEndEarly(t *testing.T) {
 	const spare = 1 << 18
 	bomb := zip(t, bytes.Repeat([]byte(" "), 1<<20), 40*spare)
-	r, compressed, err := openWithSpare(bytes.NewReader(bomb), Times, spare)
+	r, compressed, err := openWithSpare(bytes.NewReader(bomb), MaxRatio, spare)
 	if err != nil || !compressed {
 		t.Fatal(compressed, err)
 	}
@@ -52,7 +52,7 @@ func TestBombsEndEarly(t *testing.T) {
 	for i := range text {
 		text[i] = "0 1 0.5 "[random.IntN(8)]
 	}
-	r, _, err = openWithSpare(bytes.NewReader(zip(t, text, 8*spare)), Times, spare)
+	r, _, err = openWithSpare(bytes.NewReader(zip(t, text, 8*spare)), MaxRatio, spare)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestBombsEndEarly(t *testing.T) {
 
 func TestOpen(t *testing.T) {
 	for _, text := range []string{"", "a", "MARKOV", "\x1f\x8b"} {
-		r, compressed, err := Open(strings.NewReader(text), Times)
+		r, compressed, err := Open(strings.NewReader(text), MaxRatio)
 		if err != nil || compressed {
 			t.Fatal(compressed, err)
 		}
@@ -71,11 +71,11 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
-	if _, compressed, err := Open(strings.NewReader("\x1f\x8b\x08"), Times); fault.CodeOf(err) != fault.BadInput || !compressed {
+	if _, compressed, err := Open(strings.NewReader("\x1f\x8b\x08"), MaxRatio); fault.CodeOf(err) != fault.BadInput || !compressed {
 		t.Error(compressed, err)
 	}
 	broken := errors.New("broken")
-	if _, _, err := Open(io.MultiReader(strings.NewReader("a"), &failing{broken}), Times); !errors.Is(err, broken) {
+	if _, _, err := Open(io.MultiReader(strings.NewReader("a"), &failing{broken}), MaxRatio); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }

@@ -31,10 +31,10 @@ const progress = "progress.>"
 type Role struct {
 	Name      string
 	Publish   []string // subjects it may publish on
-	Keeps     []string // subjects of messages that reparam-worker checks and stores for it, see message.KeepSubject
+	StoredFor []string // subjects of messages that reparam-worker checks and stores for it, see message.KeepSubject
 	Subscribe []string // subjects it hears, beside its own replies
-	Serves    []string // subjects of requests that it answers
-	Says      []string // subjects of its messages to all subscribers, other workers of its stage among them
+	Answers   []string // subjects of requests that it answers
+	Announces []string // subjects of its messages to all subscribers, other workers of its stage among them
 }
 
 // vitalRequests are the requests that a stage makes for any messages: it looks at its streams, and asks for messages.
@@ -42,13 +42,13 @@ var vitalRequests = apiRequests("STREAM.INFO.*", "CONSUMER.INFO.*.*", "CONSUMER.
 
 // NeedsToPublish reports whether a role publishes on a subject, and whether it can do nothing at all without it.
 func (r Role) NeedsToPublish(subject string) (needed, always bool) {
-	needed = matchesAny(subject, r.Publish) || matchesAny(subject, r.Keeps) || matchesAny(subject, r.Says)
+	needed = matchesAny(subject, r.Publish) || matchesAny(subject, r.StoredFor) || matchesAny(subject, r.Announces)
 	return needed, needed && matchesAny(subject, vitalRequests)
 }
 
-// NeedsToHear reports whether a role subscribes to a subject, which may be a pattern.
-func (r Role) NeedsToHear(subject string) bool {
-	return matchesAny(subject, r.Subscribe) || matchesAny(subject, r.Serves)
+// NeedsToSubscribe reports whether a role subscribes to a subject, which may be a pattern.
+func (r Role) NeedsToSubscribe(subject string) bool {
+	return matchesAny(subject, r.Subscribe) || matchesAny(subject, r.Answers)
 }
 
 // matchesAny reports whether one of the patterns covers all subjects of a subject, which may be a pattern itself.
@@ -56,8 +56,8 @@ func matchesAny(subject string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return isWithin(subject, p) })
 }
 
-// Inbox returns the subject below which the replies to a user come. Nobody else may subscribe there.
-func Inbox(user string) string { return "_INBOX_" + user }
+// InboxPrefix returns the subject below which the replies to a user come. Nobody else may subscribe there.
+func InboxPrefix(user string) string { return "_INBOX_" + user }
 
 // Roles returns all roles, the operator's first.
 func Roles() []Role {
@@ -67,10 +67,10 @@ func Roles() []Role {
 			Name:      query.StageReparam,
 			Publish:   prefixed("network.>", "model.>", "timer.>", "graph.*.*", "cancel.>"),
 			Subscribe: prefixed("done.>"),
-			Serves:    append(prefixed("infer", "infer.*", "room.*", "keep.>"), "$SRV.>"),
+			Answers:   append(prefixed("infer", "infer.*", "room.*", "keep.>"), "$SRV.>"),
 		},
 		{Name: query.StageLearn, Publish: prefixed("task.>", "first.>"), Subscribe: prefixed("serves")},
-		{Name: query.StageContract, Publish: prefixed("partial.>"), Says: prefixed("serves")},
+		{Name: query.StageContract, Publish: prefixed("partial.>"), Announces: prefixed("serves")},
 		// The aggregator moves models, partials and first answers of jobs that take long to the end of their streams.
 		{Name: query.StageAggregate, Publish: prefixed("answer.>", "model.>", "partial.>", "first.>")},
 	}
@@ -121,7 +121,7 @@ var removes = map[string][]string{
 // stored bytes, and writes blobs, dead letters, and messages that start or end a job. Its progress, and the message
 // that it is there, are for all subscribers.
 func (r *Role) addStagePermissions() {
-	r.Says = append(r.Says, prefixed(progress, "here")...)
+	r.Announces = append(r.Announces, prefixed(progress, "here")...)
 	r.Publish = append(r.Publish, prefixed("blob.>", "dlq."+r.Name+".>", "redrive.>", "end.>")...)
 	r.Publish = append(r.Publish, lookRequests()...)
 	r.Publish = append(r.Publish, apiRequests("DIRECT.GET.>", "STREAM.MSG.GET.*")...)
@@ -132,7 +132,7 @@ func (r *Role) addStagePermissions() {
 
 	for _, f := range feedsOf[r.Name] {
 		names := []string{f.Name}
-		if f.Laned {
+		if f.MayHaveLanes {
 			names = append(names, f.ConsumerNames(streams.AllLanes())...)
 		}
 		for _, name := range names {
@@ -162,7 +162,7 @@ func clientRole() Role {
 	r := Role{
 		Name:    Client,
 		Publish: prefixed("infer", "room.*"),
-		Keeps: []string{
+		StoredFor: []string{
 			wire.Prefix + "model.*.*", wire.CancelSubject("*"), wire.Prefix + "timer.*.*",
 			message.BlobSubject("", "*"), message.GraphSubject("", "*"),
 		},
@@ -191,12 +191,12 @@ func keepImport(owner, subject string) Import {
 	return Import{Subject: message.KeepSubject(owner, subject), Local: subject}
 }
 
-// Imports returns a tenant's rights: to have a worker store its requests in its lane, cancels of its jobs, and large messages and
+// TenantImports returns a tenant's rights: to have a worker store its requests in its lane, cancels of its jobs, and large messages and
 // models within its quota, to hear and read its own messages, to read the models that are registered for everybody, and to ask
 // whether its lane has room and workers. It publishes to no stream, because the server takes some headers for questions about
 // messages of others. A server takes * and > in a subject for tokens where it checks a right, and for wildcards where it looks for a
 // message: so a right to read that ends in a wildcard has the owner's token before that.
-func Imports(tenant string) []Import {
+func TenantImports(tenant string) []Import {
 	lane := wire.Lane(tenant)
 	var imports []Import
 	for _, s := range []string{message.InferSubject(tenant), message.RoomSubject(lane)} {
@@ -224,8 +224,8 @@ func Imports(tenant string) []Import {
 	return imports
 }
 
-// Find returns the role of this name; ok is false if there is none.
-func Find(name string) (r Role, ok bool) {
+// FindRole returns the role of this name; ok is false if there is none.
+func FindRole(name string) (r Role, ok bool) {
 	roles := Roles()
 	i := slices.IndexFunc(roles, func(r Role) bool { return r.Name == name })
 	if i < 0 {
@@ -234,13 +234,13 @@ func Find(name string) (r Role, ok bool) {
 	return roles[i], true
 }
 
-// Reserved reports whether a name is a role's or a key's, so that no tenant can have it.
-func Reserved(name string) bool {
+// IsReservedName reports whether a name is a role's or a key's, so that no tenant can have it.
+func IsReservedName(name string) bool {
 	return isRole(name) || name == Messages || name == Answers
 }
 
 // isRole reports whether a role has the name.
 func isRole(name string) bool {
-	_, ok := Find(name)
+	_, ok := FindRole(name)
 	return ok
 }

@@ -45,7 +45,7 @@ func guard(t *testing.T, tenants ...string) *guarded {
 func guardWith(t *testing.T, limits access.Limits, more string, tenants ...string) *guarded {
 	t.Helper()
 	dir := t.TempDir()
-	if _, err := access.Write(dir, "", tenants, limits); err != nil {
+	if _, err := access.WriteKeys(dir, "", tenants, limits); err != nil {
 		t.Fatal(err)
 	}
 	base, err := os.ReadFile("../../../deploy/nats-server.conf")
@@ -81,7 +81,7 @@ func (r *refusals) take() []string {
 	return all
 }
 
-// settings returns the settings that Write made for a user.
+// settings returns the settings that WriteKeys made for a user.
 func (g *guarded) settings(user string) (s access.Settings) {
 	g.t.Helper()
 	path := filepath.Join(g.dir, user+".json")

@@ -111,11 +111,11 @@ func mayPublish(user, subject string) bool {
 	var filters []string
 	for _, r := range access.Roles() {
 		if r.Name == user {
-			filters = slices.Concat(r.Publish, r.Keeps, r.Says)
+			filters = slices.Concat(r.Publish, r.StoredFor, r.Announces)
 		}
 	}
-	if !access.Reserved(user) {
-		for _, i := range access.Imports(user) {
+	if !access.IsReservedName(user) {
+		for _, i := range access.TenantImports(user) {
 			if !i.Stream {
 				filters = append(filters, cmp.Or(i.Local, i.Subject))
 			}

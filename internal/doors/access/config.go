@@ -53,9 +53,9 @@ func (l Limits) withDefaults() Limits {
 // leastPayload is the least bound on a message that leaves room for its subject and headers.
 const leastPayload = 64 << 10
 
-// Config returns the part of a nats-server's configuration that has the accounts: users by name with their public nkeys, for all roles
-// that have one, and tenants by name with theirs, within limits.
-func Config(users, tenants []User, limits Limits) string {
+// ServerConfig returns the part of a nats-server's configuration that has the accounts: users by name with their public nkeys, for all
+// roles that have one, and tenants by name with theirs, within limits.
+func ServerConfig(users, tenants []User, limits Limits) string {
 	// the accounts of roles
 	byName := accounts{}
 	keys := map[string][]string{} // by user, its public keys
@@ -84,7 +84,7 @@ func Config(users, tenants []User, limits Limits) string {
 		for _, public := range t.Public {
 			account.users = append(account.users, fmt.Sprintf("{nkey: %s}  # %s", public, t.Name))
 		}
-		for _, i := range Imports(t.Name) {
+		for _, i := range TenantImports(t.Name) {
 			byName.importAll(account.name, i)
 		}
 	}
@@ -104,7 +104,7 @@ func Config(users, tenants []User, limits Limits) string {
 func (all accounts) importAll(to string, i Import) {
 	isLinked := false
 	for _, r := range Roles() {
-		if i.Stream && slices.ContainsFunc(r.Says, func(s string) bool { return isWithin(i.Subject, s) }) {
+		if i.Stream && slices.ContainsFunc(r.Announces, func(s string) bool { return isWithin(i.Subject, s) }) {
 			all.link(r.account(), to, i)
 			isLinked = true
 		}
@@ -206,11 +206,11 @@ func (r Role) userText(public string) string {
 		return out.String()
 	}
 	replies := ""
-	if len(r.Serves) > 0 {
+	if len(r.Answers) > 0 {
 		replies = "        allow_responses: {max: 4, expires: \"2m\"}\n"
 	}
-	publish := slices.Concat(r.Publish, r.Keeps, r.Says)
-	subscribe := slices.Concat([]string{Inbox(r.Name) + ".>"}, r.Subscribe, r.Serves, r.Says)
+	publish := slices.Concat(r.Publish, r.StoredFor, r.Announces)
+	subscribe := slices.Concat([]string{InboxPrefix(r.Name) + ".>"}, r.Subscribe, r.Answers, r.Announces)
 	return fmt.Sprintf("{nkey: %s, permissions: {  # %s\n"+
 		"        publish: {allow: [\n%s        ]}\n"+
 		"        subscribe: {allow: [\n%s        ]}\n%s      }}",
@@ -220,14 +220,14 @@ func (r Role) userText(public string) string {
 // imports returns what a role takes from other accounts: subjects on which it publishes, and messages that it hears.
 func (r Role) imports() []Import {
 	imports := importsOf(r.Publish, r.Subscribe)
-	for _, s := range r.Keeps {
+	for _, s := range r.StoredFor {
 		imports = append(imports, keepImport("", s))
 	}
 	return imports
 }
 
 // exports returns what a role gives to other accounts: requests that it serves, and messages that it says.
-func (r Role) exports() []Import { return importsOf(r.Serves, r.Says) }
+func (r Role) exports() []Import { return importsOf(r.Answers, r.Announces) }
 
 // importsOf returns subjects as imports: those of requests, then those of messages.
 func importsOf(services, streams []string) (imports []Import) {

@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Files in the folder of Write, beside a seed and settings for every user. Files of keys have one key per line; the
+// Files in the folder of WriteKeys, beside a seed and settings for every user. Files of keys have one key per line; the
 // first one is used.
 const (
 	ConfigFile  = "accounts.conf" // for `include` in nats-server's configuration
@@ -43,17 +43,17 @@ type Settings struct {
 	AnswersSeed string `json:"answers-seed,omitempty"`
 }
 
-// Write makes the missing keys of a folder: an nkey seed for every role and tenant, and the keys that sign messages and
+// WriteKeys makes the missing keys of a folder: an nkey seed for every role and tenant, and the keys that sign messages and
 // answers. It returns the names of the new users. Existing keys stay, so that more tenants can be added. It rewrites
 // all users' settings, the public keys of answers, and the server's accounts.
 //
 // The settings name files in target, the folder's place on the machines where they are used; "" is dir. Only their
 // owner can read seeds and secret keys: a file that everybody may read is an error, and so are two tenants whose names
 // differ in upper and lower case only.
-func Write(dir, target string, tenants []string, limits Limits) (newUsers []string, err error) {
+func WriteKeys(dir, target string, tenants []string, limits Limits) (newUsers []string, err error) {
 	// check the arguments
 	for _, tenant := range tenants {
-		if !form.IsOwner(tenant) || Reserved(tenant) {
+		if !form.IsOwner(tenant) || IsReservedName(tenant) {
 			return nil, fault.New(fault.BadInput, "access: tenant %.80q is not [A-Za-z0-9_-]{1,64}, or a name with another meaning", tenant)
 		}
 	}
@@ -85,7 +85,7 @@ func Write(dir, target string, tenants []string, limits Limits) (newUsers []stri
 	// users of roles
 	var users []User
 	for _, role := range Roles() {
-		settings := Settings{Inbox: Inbox(role.Name), AnswersKey: filepath.Join(target, AnswersKey)}
+		settings := Settings{Inbox: InboxPrefix(role.Name), AnswersKey: filepath.Join(target, AnswersKey)}
 		switch role.Name {
 		case Client:
 			settings.AnswersKey = strings.Join(answers, ",")
@@ -112,7 +112,7 @@ func Write(dir, target string, tenants []string, limits Limits) (newUsers []stri
 		settings := Settings{Tenant: tenant, AnswersKey: strings.Join(answers, ",")}
 		tenantUsers = append(tenantUsers, User{tenant, files.writeUser(filepath.Join(tenantsDir, tenant), settings)})
 	}
-	files.replace(ConfigFile, []byte(Config(users, tenantUsers, limits)), 0o644)
+	files.replace(ConfigFile, []byte(ServerConfig(users, tenantUsers, limits)), 0o644)
 	return files.fresh, files.err
 }
 
@@ -125,7 +125,7 @@ func checkDistinct(tenants []string) error {
 		if other, ok := byFolded[folded]; ok {
 			return fault.New(fault.BadInput, "access: tenants %s and %s differ in upper and lower case only", other, t)
 		}
-		if Reserved(folded) {
+		if IsReservedName(folded) {
 			return fault.New(fault.BadInput, "access: tenant %s is %s in other case, a name with another meaning", t, folded)
 		}
 		byFolded[folded] = t

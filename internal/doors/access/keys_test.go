@@ -18,14 +18,14 @@ import (
 func TestTenantsDifferInMoreThanCase(t *testing.T) {
 	dir := t.TempDir()
 	for _, tenants := range [][]string{{"acme", "ACME"}, {"Operator"}, {"_"}} {
-		_, err := access.Write(t.TempDir(), "", tenants, access.Limits{})
+		_, err := access.WriteKeys(t.TempDir(), "", tenants, access.Limits{})
 		if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), tenants[0]) {
 			t.Errorf("%v: %v", tenants, err)
 		}
 	}
-	_, err := access.Write(dir, "", []string{"acme"}, access.Limits{})
+	_, err := access.WriteKeys(dir, "", []string{"acme"}, access.Limits{})
 	must(t, err)
-	if _, err := access.Write(dir, "", []string{"Acme"}, access.Limits{}); fault.CodeOf(err) != fault.BadInput {
+	if _, err := access.WriteKeys(dir, "", []string{"Acme"}, access.Limits{}); fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("Acme after acme: %v", err)
 	}
 }
@@ -33,12 +33,12 @@ func TestTenantsDifferInMoreThanCase(t *testing.T) {
 // A seed that everybody may read is refused by `btn keys` and by the commands that would use it; a group may read it.
 func TestSeedsAreNobodyElses(t *testing.T) {
 	dir := t.TempDir()
-	_, err := access.Write(dir, "", []string{"acme"}, access.Limits{})
+	_, err := access.WriteKeys(dir, "", []string{"acme"}, access.Limits{})
 	must(t, err)
 	for _, name := range []string{"operator.nk", "tenants/acme.nk", access.MessageKeys, access.AnswersSeed} {
 		file := filepath.Join(dir, name)
 		must(t, os.Chmod(file, 0o604))
-		_, err := access.Write(dir, "", nil, access.Limits{})
+		_, err := access.WriteKeys(dir, "", nil, access.Limits{})
 		if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -80,7 +80,7 @@ func TestTenantsAreLimited(t *testing.T) {
 	if last = errors.Join(last, two.LastError()); last == nil {
 		t.Error("nine subscriptions")
 	}
-	if _, err := access.Write(t.TempDir(), "", nil, access.Limits{Payload: 10}); fault.CodeOf(err) != fault.BadInput {
+	if _, err := access.WriteKeys(t.TempDir(), "", nil, access.Limits{Payload: 10}); fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("messages of ten bytes: %v", err)
 	}
 }

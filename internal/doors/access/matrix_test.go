@@ -155,10 +155,10 @@ var apis = []string{
 func rightsOf(user string) (subjects []string) {
 	for _, r := range access.Roles() {
 		if r.Name == user {
-			return slices.Concat(r.Publish, r.Keeps)
+			return slices.Concat(r.Publish, r.StoredFor)
 		}
 	}
-	for _, i := range access.Imports(user) {
+	for _, i := range access.TenantImports(user) {
 		if !i.Stream {
 			subjects = append(subjects, cmp.Or(i.Local, i.Subject))
 		}

@@ -344,7 +344,7 @@ func TestQuotasCount(t *testing.T) {
 	}
 	at := func(most int64) error {
 		q := bus.NewQuotas(b.Log, func(string, string, int64) bus.Quota { return bus.Quota{Bytes: most, Why: "so it is"} })
-		return q.Take(context.WithoutCancel(ctx), bus.StreamGraph, "btn.v1.graph.acme."+wire.Digest(nil), nil, size)
+		return q.Reserve(context.WithoutCancel(ctx), bus.StreamGraph, "btn.v1.graph.acme."+wire.Digest(nil), nil, size)
 	}
 	if err := at(size * (many - 1)); !errors.Is(err, bus.ErrQuota) {
 		t.Errorf("below what there is: %v", err)

@@ -21,7 +21,7 @@ const (
 	Answers  = "answers"  // seeds in AnswersSeed
 )
 
-// Step is a step in the change of a key. Call Write after it.
+// Step is a step in the change of a key. Call WriteKeys after it.
 type Step string
 
 // The steps, in their order.
@@ -31,8 +31,8 @@ const (
 	Retire Step = "retire" // drops the second key, which is accepted no more
 )
 
-// Change takes a step with the keys of a user, of messages or of answers in a folder.
-func Change(dir, name string, step Step) error {
+// ChangeKeys takes a step with the keys of a user, of messages or of answers in a folder.
+func ChangeKeys(dir, name string, step Step) error {
 	file, newKey, err := keyFile(dir, name)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func keyFile(dir, name string) (file string, newKey func() (string, error), err 
 
 // keysOf returns the keys in a file, one per line. A file that everybody may read is an error.
 func keysOf(file string) ([]string, error) {
-	if err := connect.Private(file); err != nil {
+	if err := connect.CheckPrivate(file); err != nil {
 		return nil, fault.New(fault.BadInput, "access: %w", err)
 	}
 	text, err := os.ReadFile(file)

@@ -66,7 +66,7 @@ func (t *Table) resultRow(c *Case, r *query.Result) (row []string, failed bool) 
 	case r.Zero:
 		reason, lnP, exact = "impossible evidence", "-inf", strconv.FormatBool(r.Exact)
 		if r.Conflict != nil {
-			reason = "impossible: " + Impossible(r.Conflict)
+			reason = "impossible: " + DescribeConflict(r.Conflict)
 		}
 	default:
 		p, lnP, exact = query.Probabilities(r.Marginals), formatNumber(*r.LogZ-t.lnZ0), strconv.FormatBool(r.Exact)
@@ -91,8 +91,8 @@ func (t *Table) resultRow(c *Case, r *query.Result) (row []string, failed bool) 
 	return makeInert(append(row, lnP, exact, reason)), reason != ""
 }
 
-// Impossible says which observations contradict each other, and under which values that the query sets.
-func Impossible(c *query.Conflict) string {
+// DescribeConflict says which observations contradict each other, and under which values that the query sets.
+func DescribeConflict(c *query.Conflict) string {
 	text := "the model without any evidence"
 	if last := len(c.Observations) - 1; last >= 0 {
 		texts := observationTexts(c.Observations)

@@ -185,9 +185,9 @@ func (r *Reader) IDs() []string {
 	return names
 }
 
-// Added describes the columns that are carried over though nobody asked for it: without a name, IDnum, and pandas'
+// AddedColumns describes the columns that are carried over though nobody asked for it: without a name, IDnum, and pandas'
 // numbers of rows.
-func (r *Reader) Added() (columns []string) {
+func (r *Reader) AddedColumns() (columns []string) {
 	for _, c := range r.idColumns {
 		switch name := r.header[c]; {
 		case name == "":
@@ -199,8 +199,8 @@ func (r *Reader) Added() (columns []string) {
 	return columns
 }
 
-// Limit makes Next end after this many rows.
-func (r *Reader) Limit(maxRows int) { r.most = int64(maxRows) }
+// LimitRows makes Next end after this many rows.
+func (r *Reader) LimitRows(maxRows int) { r.most = int64(maxRows) }
 
 // HasMore reports, once Next has ended, whether the input has rows beyond the limit.
 func (r *Reader) HasMore() bool { return r.hasMore }

@@ -36,20 +36,21 @@ type Sweep struct {
 	Domains []int
 	Labels  *factorgraph.Labels
 	Targets []int // variables whose posteriors are wanted; none: ln P(evidence) alone
-	// Suppose is asked for every case: Do and Believe. If CellsAreBeliefs, the soft cells of a row are further beliefs, and no likelihoods.
-	Suppose         query.Query
+	// Suppositions is asked for every case: Do and Believe. If CellsAreBeliefs, the soft cells of a row are further beliefs, and no
+	// likelihoods.
+	Suppositions    query.Query
 	CellsAreBeliefs bool
-	Tell            func(error)      // called when nobody serves a job; may be nil
-	Passed          func(cases Done) // called with the progress; may be nil
+	OnUnserved      func(error)          // called when nobody serves a job; may be nil
+	OnProgress      func(cases Progress) // called with the progress; may be nil
 }
 
-// Done counts rows.
-type Done struct{ Rows, Resumed, Failed int64 }
+// Progress counts rows.
+type Progress struct{ Rows, Resumed, Failed int64 }
 
 // Digest identifies everything that rows of the output depend on beside the rows of the input.
 func (s *Sweep) Digest(in *Reader) string {
 	b, err := json.Marshal([]any{
-		"cases 1", s.Model, s.Request.Settings, s.Targets, in.String(), s.Suppose.Do, s.Suppose.Believe, s.CellsAreBeliefs,
+		"cases 1", s.Model, s.Request.Settings, s.Targets, in.String(), s.Suppositions.Do, s.Suppositions.Believe, s.CellsAreBeliefs,
 	})
 	if err != nil {
 		panic(err) // settings, numbers and texts have a JSON form
@@ -60,11 +61,11 @@ func (s *Sweep) Digest(in *Reader) string {
 // Run answers all cases of rows. It writes to out or, if there is a journal, to its file, in which it goes on with an
 // unfinished run. A row with an error has it in its last cell. The returned error comes from the input, the output or
 // the pipeline, and the rows written until then are whole.
-func (s *Sweep) Run(ctx context.Context, pipeline Pipeline, rows *Reader, out io.Writer, journal *Journal) (Done, error) {
+func (s *Sweep) Run(ctx context.Context, pipeline Pipeline, rows *Reader, out io.Writer, journal *Journal) (Progress, error) {
 	// ln Z without evidence, which all rows need
 	lnZ0, err := s.lnZWithoutEvidence(ctx, pipeline)
 	if err != nil {
-		return Done{}, err
+		return Progress{}, err
 	}
 	if journal != nil {
 		out = journal
@@ -77,12 +78,12 @@ func (s *Sweep) Run(ctx context.Context, pipeline Pipeline, rows *Reader, out io
 	hasHeader := false
 	if journal != nil {
 		if hasHeader, err = journal.beginRows(header); err != nil {
-			return Done{}, err
+			return Progress{}, err
 		}
 	}
 	if !hasHeader {
 		if err := run.table.writeRow(header); err != nil {
-			return Done{}, err
+			return Progress{}, err
 		}
 	}
 
@@ -120,7 +121,7 @@ type sweepRun struct {
 	journal  *Journal    // the output file; nil: the output is no file
 	table    *Table      // writes the rows
 	order    chan *batch // batches that are being asked, in the order of the input
-	done     Done
+	done     Progress
 }
 
 // batch is the cases of a job.
@@ -217,8 +218,8 @@ func (r *sweepRun) askBatches(ctx context.Context) error {
 // countResumed counts a row that the output had already.
 func (r *sweepRun) countResumed(n int64) {
 	r.done.Resumed = n
-	if r.Passed != nil && n%10_000 == 0 {
-		r.Passed(r.done)
+	if r.OnProgress != nil && n%10_000 == 0 {
+		r.OnProgress(r.done)
 	}
 }
 
@@ -238,7 +239,7 @@ func (b *batch) addCase(c Case, s *Sweep) {
 
 // checkBeliefs returns an error if a case observes a variable whose posterior is believed.
 func (s *Sweep) checkBeliefs(c *Case) error {
-	for _, b := range s.Suppose.Believe {
+	for _, b := range s.Suppositions.Believe {
 		for _, o := range c.Evidence.Hard {
 			if o.Var == b.Var {
 				return fault.New(fault.BadInput, "line %d: variable %q is observed, and its posterior is believed", c.Line, s.Labels.OfVariable(b.Var))
@@ -250,7 +251,7 @@ func (s *Sweep) checkBeliefs(c *Case) error {
 
 // queryFor returns the query of a case with this evidence.
 func (s *Sweep) queryFor(e factorgraph.Evidence) query.Query {
-	q := query.Query{Evidence: e, Targets: s.Targets, Do: s.Suppose.Do, Believe: s.Suppose.Believe}
+	q := query.Query{Evidence: e, Targets: s.Targets, Do: s.Suppositions.Do, Believe: s.Suppositions.Believe}
 	if s.CellsAreBeliefs && len(e.Soft) > 0 {
 		q.Believe = slices.Concat(q.Believe, e.Soft)
 		slices.SortFunc(q.Believe, func(a, b factorgraph.Likelihood) int { return a.Var - b.Var })
@@ -282,8 +283,8 @@ func (r *sweepRun) writeBatch(b *batch) error {
 	if err := r.table.flush(); err != nil {
 		return err
 	}
-	if r.Passed != nil {
-		r.Passed(r.done)
+	if r.OnProgress != nil {
+		r.OnProgress(r.done)
 	}
 	return nil
 }
@@ -298,7 +299,7 @@ func (s *Sweep) askBatch(ctx context.Context, pipeline Pipeline, b *batch, name 
 	if err := s.submit(ctx, pipeline, request); err != nil {
 		return err
 	}
-	answer, err := pipeline.WaitTelling(ctx, request.Job, s.Tell)
+	answer, err := pipeline.WaitTelling(ctx, request.Job, s.OnUnserved)
 	if err != nil {
 		if ctx.Err() != nil { // nobody waits any more
 			cancelCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -149,6 +149,6 @@ func (c *call) reserveBytes(n int64) error {
 
 // releaseBytes gives back what reserveBytes reserved.
 func (c *call) releaseBytes() {
-	c.gateway.bodies.Give(c.callerName(), c.heldBytes)
+	c.gateway.bodies.Release(c.callerName(), c.heldBytes)
 	c.heldBytes = 0
 }

@@ -154,7 +154,7 @@ func (c *call) takePlace(r route) (giveBack func(), err error) {
 	if err := c.takeShare(room, 1, "requests at one time"); err != nil {
 		return nil, err
 	}
-	return func() { room.Give(caller, 1) }, nil
+	return func() { room.Release(caller, 1) }, nil
 }
 
 // takeShare takes n of what a room has for all callers. It returns a refusal if the room is full, or if the caller has
@@ -163,9 +163,9 @@ func (c *call) takeShare(room *shares.Room, n int64, what string) error {
 	isFull, hasShare := room.Take(c.callerName(), n)
 	switch {
 	case isFull:
-		return busy("too many %s: there may be %d", what, room.Most)
+		return busy("too many %s: there may be %d", what, room.Size)
 	case hasShare:
-		return tooMany(0, "too many %s from here: there may be %d of all, and as many of one as are left for others", what, room.Most)
+		return tooMany(0, "too many %s from here: there may be %d of all, and as many of one as are left for others", what, room.Size)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (c *call) authorise(r route) error {
 			return err
 		}
 	} else if !r.Open {
-		key, err := c.gateway.config.Keys.Of(c.request.Header.Get("Authorization"))
+		key, err := c.gateway.config.Keys.Find(c.request.Header.Get("Authorization"))
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ func (g *Gateway) postCases(c *call) error {
 	if err != nil {
 		return badRequest("cases: %w", err)
 	}
-	rows.Limit(mostCases)
+	rows.LimitRows(mostCases)
 
 	// their answers
 	table, err := c.runSweep(ctx, sweep, rows)

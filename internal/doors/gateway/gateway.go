@@ -122,7 +122,7 @@ func New(config Config) (*Gateway, error) {
 		Tenant: config.Connect.Tenant, MessageKeys: keys.MessageKeys, AnswersKey: keys.AnswersKey, API: config.Connect.API,
 	}}
 	if config.Tenants != nil && config.Connect.Tenant == "" { // a tenant's user cannot list streams: a worker refuses it
-		tenants.options.Admit = bus.NewQuotas(queue.Log, config.Tenants.Quota).Take
+		tenants.options.Admit = bus.NewQuotas(queue.Log, config.Tenants.Quota).Reserve
 	}
 	ownClient, err := client.New(config.Connect.NC, tenants.options)
 	if err != nil {
@@ -133,8 +133,8 @@ func New(config Config) (*Gateway, error) {
 	limits := config.Limits.withDefaults()
 	g := &Gateway{
 		config: config, limits: limits, log: config.Log, bus: queue, index: newIndex(queue), ownClient: ownClient, tenants: &tenants,
-		requests: shares.Room{Most: int64(limits.Requests)}, streams: shares.Room{Most: int64(limits.Streams)},
-		bodies: shares.Room{Most: limits.Bodies}, rates: rateLimiter{perSecond: limits.Rate},
+		requests: shares.Room{Size: int64(limits.Requests)}, streams: shares.Room{Size: int64(limits.Streams)},
+		bodies: shares.Room{Size: limits.Bodies}, rates: rateLimiter{perSecond: limits.Rate},
 		mux: http.NewServeMux(), ended: make(chan struct{}),
 		labels:  memo.LRU[string, *factorgraph.Labels]{Entries: mostKnown, Bytes: knownBytes},
 		glances: memo.LRU[string, *Glance]{Entries: mostGlances}, kinds: memo.LRU[string, Kind]{Entries: mostGlances},

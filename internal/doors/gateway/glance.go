@@ -141,7 +141,7 @@ func (g *Gateway) glanceOf(ctx context.Context, l *JobLine) (*Glance, error) {
 	}
 	glance := new(Glance)
 	var request wire.Request
-	switch isRead, err := g.readWhole(ctx, bus.StreamModel, message.AnyLane(l.Job), &request); {
+	switch isRead, err := g.readWhole(ctx, bus.StreamModel, message.AnyLaneFilter(l.Job), &request); {
 	case err != nil:
 		return nil, err
 	case isRead:

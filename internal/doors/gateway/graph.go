@@ -139,7 +139,7 @@ func (g *Gateway) getJobModel(c *call) error {
 
 	// the request, and its model
 	ctx := c.request.Context()
-	stored, err := g.bus.Log.Get(ctx, bus.StreamModel, message.AnyLane(id))
+	stored, err := g.bus.Log.Get(ctx, bus.StreamModel, message.AnyLaneFilter(id))
 	if errors.Is(err, bus.ErrNotFound) {
 		return notFound("the model of job %s is not stored, or not any more", id)
 	}

@@ -198,7 +198,7 @@ func (x *index) readMessages(
 ) error {
 	consumer, err := x.conn.JS.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from,
-		HeadersOnly:       stream != bus.StreamAnswer || !x.signer.Verifies(),
+		HeadersOnly:       stream != bus.StreamAnswer || !x.signer.HasKeys(),
 		InactiveThreshold: time.Minute, MaxResetAttempts: 3,
 	})
 	if err != nil {
@@ -244,7 +244,7 @@ func (x *index) addModel(m jetstream.Msg, subject message.Subject, sequence uint
 
 // addAnswer notes the answer to a job, unless it is damaged or forged.
 func (x *index) addAnswer(m jetstream.Msg, subject message.Subject, sequence uint64, storedAt int64) {
-	if bus.Sound(m.Headers()) != nil || !x.signer.Genuine(m.Subject(), m.Headers(), m.Data()) {
+	if bus.RejectServerHeaders(m.Headers()) != nil || !x.signer.IsGenuine(m.Subject(), m.Headers(), m.Data()) {
 		return
 	}
 	l := x.lineOf(m, subject.Job)

@@ -63,7 +63,7 @@ func (c *call) findJob(ctx context.Context, id string) (*Job, error) {
 	job := &Job{Answer: Answer{Job: id, Status: StatusPending, Results: []query.Result{}}, Progress: c.gateway.board.reportsOf(id)}
 
 	// the model first, since it is removed after the answer is stored
-	model, err := b.Log.GetRaw(ctx, bus.StreamModel, message.AnyLane(id))
+	model, err := b.Log.GetRaw(ctx, bus.StreamModel, message.AnyLaneFilter(id))
 	if err == nil {
 		job.model, job.Submitted = model.Sequence, bus.StoredAt(model.Header, model.Time).UnixMilli()
 		job.Digest = model.Header.Get(wire.HeaderDigest)

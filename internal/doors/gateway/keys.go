@@ -70,7 +70,7 @@ func parseKey(words []string) (Key, error) {
 	switch {
 	case key.Tenant == Everybody:
 		key.Tenant = ""
-	case !form.IsOwner(key.Tenant) || access.Reserved(key.Tenant):
+	case !form.IsOwner(key.Tenant) || access.IsReservedName(key.Tenant):
 		return Key{}, fmt.Errorf("tenant %.80q is neither [A-Za-z0-9_-]{1,64} nor *", key.Tenant)
 	}
 
@@ -100,15 +100,15 @@ func parseKey(words []string) (Key, error) {
 	return key, nil
 }
 
-// Of returns the key that a header Authorization has. It takes the same time for every wrong key.
-func (k *Keys) Of(authorization string) (Key, error) {
+// Find returns the key that a header Authorization has. It takes the same time for every wrong key.
+func (k *Keys) Find(authorization string) (Key, error) {
 	scheme, key, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") || key == "" {
 		return Key{}, refuse(http.StatusUnauthorized, fault.BadInput, "a key is needed: Authorization: Bearer KEY")
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(key)))
 	var found *Key
-	keys := k.file.Now()
+	keys := k.file.Value()
 	for i := range keys { // no break: the time must not depend on the key
 		if subtle.ConstantTimeCompare(keys[i].sum[:], sum[:]) == 1 {
 			found = &keys[i]

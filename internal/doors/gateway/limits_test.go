@@ -349,8 +349,8 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}
 	is := func(key, tenant string) {
 		t.Helper()
-		k.file.Look()
-		got, err := k.Of("Bearer " + key)
+		k.file.Reload()
+		got, err := k.Find("Bearer " + key)
 		if (err == nil) != (tenant != "") || got.Tenant != tenant {
 			t.Errorf("%+v, %v, want tenant %q", got, err, tenant)
 		}

@@ -79,7 +79,7 @@ func (c *call) readPartials(ctx context.Context, job *Job) ([]*partial, error) {
 	for subject := range subjects {
 		group.Go(func() error {
 			m, err := c.gateway.bus.Log.Get(ctx, bus.StreamPartial, subject)
-			if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
+			if errors.Is(err, bus.ErrNotFound) || bus.IsUnreadable(err) {
 				return nil
 			}
 			if err != nil {
@@ -139,7 +139,7 @@ func (c *call) resultsSoFar(ctx context.Context, id string, partials []*partial)
 	if err != nil {
 		return nil
 	}
-	results := stage.SoFar(id, plan, values)
+	results := stage.InterimResults(id, plan, values)
 	for i := range results {
 		results[i].Name(names)
 	}

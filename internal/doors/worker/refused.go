@@ -68,7 +68,7 @@ func (r *refusals) handle(err error) {
 		}
 		isNeeded, isIndispensable = r.role.NeedsToPublish(usualSubject)
 	} else {
-		verb, isIndispensable = "subscribe to", strings.HasPrefix(subject, r.inbox) || r.role.NeedsToHear(subject)
+		verb, isIndispensable = "subscribe to", strings.HasPrefix(subject, r.inbox) || r.role.NeedsToSubscribe(subject)
 		isNeeded = isIndispensable
 	}
 	if !isNeeded {

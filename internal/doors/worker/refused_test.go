@@ -41,7 +41,7 @@ func newSite(t *testing.T, edit func(accounts string) string) *site {
 		t.Skip("starts a real nats-server")
 	}
 	s := &site{t: t, dir: t.TempDir()}
-	if _, err := access.Write(s.dir, "", []string{"acme"}, access.Limits{}); err != nil {
+	if _, err := access.WriteKeys(s.dir, "", []string{"acme"}, access.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	s.rewrite(edit)
@@ -79,7 +79,7 @@ func (s *site) operator() *nats.Conn {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	nc, err := nats.Connect(s.server.URL, pair, nats.CustomInboxPrefix(access.Inbox(access.Operator)))
+	nc, err := nats.Connect(s.server.URL, pair, nats.CustomInboxPrefix(access.InboxPrefix(access.Operator)))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestWorkerWithAnotherKeyIsNotReady(t *testing.T) {
 	s := newSite(t, unchanged)
 	s.setUp()
 	other := t.TempDir()
-	if _, err := access.Write(other, "", nil, access.Limits{}); err != nil {
+	if _, err := access.WriteKeys(other, "", nil, access.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	reparam := s.start(query.StageReparam, s.settings(query.StageReparam, nil))
@@ -357,7 +357,7 @@ func TestWorkerWithAnotherKeyIsNotReady(t *testing.T) {
 func TestWorkerWithoutCredentialsOrStreams(t *testing.T) {
 	s := newSite(t, unchanged)
 	other := t.TempDir()
-	if _, err := access.Write(other, "", nil, access.Limits{}); err != nil {
+	if _, err := access.WriteKeys(other, "", nil, access.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	unknown := map[string]string{"nats-nkey": filepath.Join(other, query.StageContract+".nk")}

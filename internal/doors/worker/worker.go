@@ -83,7 +83,7 @@ var stagesOf = map[string][]string{
 // concerns reports whether a flag changes something in a stage.
 func concerns(flag, stage string) bool {
 	if flag == "redis" || strings.HasPrefix(flag, "redis-") {
-		return cached.By(stage)
+		return cached.UsesCache(stage)
 	}
 	stages, isOfSome := stagesOf[flag]
 	return !isOfSome || slices.Contains(stages, stage)
@@ -154,7 +154,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	metrics := metrics.New(stage)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	role, _ := access.Find(stage)
+	role, _ := access.FindRole(stage)
 	url, user := bus.Server(f.NATS, f.AsNATS.Context), f.AsNATS.Identity(f.NATS)
 	refusals := &refusals{role: role, user: user, end: end}
 	go watchSettings(ctx, start, func() (settings, error) { return parse(new(flags), io.Discard, io.Discard) }, adjust, logger)
@@ -172,7 +172,7 @@ func run(ctx context.Context, stage string, description string, args []string, s
 	}
 
 	// what the stage works with
-	if f.Redis == "off" || !cached.By(stage) {
+	if f.Redis == "off" || !cached.UsesCache(stage) {
 		f.Redis = ""
 	}
 	if f.Signing.MessageKeys == "" {

@@ -116,7 +116,7 @@ func (k *filling) run(ctx context.Context, out []float64, threads int) error {
 	chunkSize := max(1, shareWork/max(1, k.Inner*k.Drops*len(k.In)))
 	chunks := (k.Outer + chunkSize - 1) / chunkSize
 	workspaces := make([]workspace, max(1, min(sumproduct.Threads(threads), chunks)))
-	return sumproduct.Share(ctx, len(workspaces), chunks, func(worker, chunk int) error {
+	return sumproduct.RunChunks(ctx, len(workspaces), chunks, func(worker, chunk int) error {
 		w := &workspaces[worker]
 		if w.products == nil {
 			w.products, w.sums = make([]float64, k.Inner), make([]float64, k.Inner)

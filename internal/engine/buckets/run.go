@@ -103,7 +103,7 @@ func eliminate(
 	}
 
 	for t := range e.Tables {
-		if err := e.Finite(t); err != nil {
+		if err := e.CheckFinite(t); err != nil {
 			return nil, err
 		}
 		in, err := load(&e.Tables[t], t)
@@ -271,11 +271,11 @@ func (r *Run) LnTotal() float64 {
 	return total
 }
 
-// Signed runs steps, all of them sums, over an expression whose entries may be below 0, and returns the last table. Its entry k is
+// EliminateSigned runs steps, all of them sums, over an expression whose entries may be below 0, and returns the last table. Its entry k is
 // Data[k]·2^exp, without the expression's scale. All sums are of numbers, not of logarithms.
 //
 // Errors: sumproduct.ErrSpan if products may leave the range of float64.
-func Signed(
+func EliminateSigned(
 	ctx context.Context, e *sumproduct.Expression, steps []Step,
 ) (out sumproduct.Table, exp int64, err error) {
 	if err := validate(e, steps); err != nil {
@@ -283,7 +283,7 @@ func Signed(
 	}
 	r := &Run{dims: e.Dims, steps: steps, stride: make([]int, len(e.Dims))}
 	for t := range e.Tables {
-		if err := e.Finite(t); err != nil {
+		if err := e.CheckFinite(t); err != nil {
 			return out, 0, err
 		}
 		in := table{scope: e.Tables[t].Scope, data: append([]float64(nil), e.Tables[t].Data...)}

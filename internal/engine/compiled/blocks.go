@@ -119,8 +119,8 @@ func (s *Step) backwardTwo(m *Memory, byOutput []float64, firstBlock, endBlock i
 		left, right = right, left
 	}
 	for k := firstBlock; k < endBlock; k++ {
-		a, byA := m.Tables[left.Table][left.outer[k]:], m.Back[left.Table][left.outer[k]:]
-		b, byB := m.Tables[right.Table][right.outer[k]:], m.Back[right.Table][right.outer[k]:]
+		a, byA := m.Tables[left.Table][left.outer[k]:], m.Derivatives[left.Table][left.outer[k]:]
+		b, byB := m.Tables[right.Table][right.outer[k]:], m.Derivatives[right.Table][right.outer[k]:]
 		byOutput := s.blockOf(byOutput, k)
 		for term := 0; term < len(left.inner); term += len(byOutput) {
 			offsetsA, offsetsB := left.inner[term:][:len(byOutput)], right.inner[term:][:len(byOutput)]

@@ -65,13 +65,13 @@ func New(h contractionorder.Hypergraph, steps []*contractionorder.Step, isWanted
 		scopes = append(scopes, s.Out)
 		step := newStep(h.Dims, s)
 		p.Steps[n] = step
-		p.Flops += float64(len(s.In)) * s.Full
+		p.Flops += float64(len(s.In)) * s.FullSize
 		p.Offsets += len(s.In) * step.offsets()
 		p.backScratchSize = max(p.backScratchSize, step.backScratchSize(len(s.In)))
 		p.scratchSize = max(p.scratchSize, p.backScratchSize, step.blockSize*step.Sums)
 		operands += len(s.In)
 	}
-	p.setSizes(h.Dims, scopes, contractionorder.Reach(isWanted, steps))
+	p.setSizes(h.Dims, scopes, contractionorder.MarkOutputs(isWanted, steps))
 
 	// The lists of offsets.
 	l := lister{p, h.Dims, make([]int, len(h.Dims)), make([]int32, p.Offsets), make([]Operand, operands)}
@@ -111,9 +111,9 @@ const sharedWork = 1 << 18
 // newStep returns a step, without offsets, whose output is cut into blocks of its fastest axes. An output of few entries is a single block
 // in rows. So is one for which several indices are summed, unless the step is large.
 func newStep(dims []int, s *contractionorder.Step) Step {
-	c := Step{Size: int(s.Size), Sums: int(s.Full / s.Size), blockSize: 1, split: len(s.Out)}
+	c := Step{Size: int(s.Size), Sums: int(s.FullSize / s.Size), blockSize: 1, split: len(s.Out)}
 	isSmall := c.Size <= maxRowsSize
-	if isSmall || len(s.Sum) > 1 && s.Full < sharedWork {
+	if isSmall || len(s.Sum) > 1 && s.FullSize < sharedWork {
 		c.blockSize, c.split, c.isInRows = c.Size, 0, true
 	}
 	for c.split > 0 && (c.blockSize == 1 || c.blockSize*dims[s.Out[c.split-1]]*c.Sums <= maxInner) {
@@ -149,7 +149,7 @@ func (s *Step) offsets() int { return s.Size/s.blockSize + s.blockSize*s.Sums }
 func Bytes(dims []int, steps []*contractionorder.Step) float64 {
 	offsets, scratch := 0.0, 0
 	for _, s := range steps {
-		isSmall, isTooLarge := s.Full < sharedWork, s.Full >= 1<<53 || s.Size >= 1<<31
+		isSmall, isTooLarge := s.FullSize < sharedWork, s.FullSize >= 1<<53 || s.Size >= 1<<31
 		if isSmall || isTooLarge {
 			continue
 		}
@@ -175,7 +175,7 @@ func (l *lister) setOperands(c *Step, s *contractionorder.Step, scopes [][]int) 
 
 	// The indices of the outer offsets, and those of the inner ones: the terms slow and the entries of a block fast, in rows reversed.
 	outer, slow, fast := s.Out[:c.split], s.Sum, s.Out[c.split:]
-	if s.Full >= sharedWork {
+	if s.FullSize >= sharedWork {
 		outer = l.divideIntoUnits(c, s, scopes)
 	}
 	if c.isInRows {
@@ -190,7 +190,7 @@ func (l *lister) setOperands(c *Step, s *contractionorder.Step, scopes [][]int) 
 		l.offsets = l.offsets[len(in.outer):]
 		in.inner = sumproduct.Offsets(l.offsets[:0], l.dims, slow, l.stride)
 		for _, i := range fast {
-			in.inner = sumproduct.Spread(in.inner, l.dims[i], l.stride[i])
+			in.inner = sumproduct.ExpandOffsets(in.inner, l.dims[i], l.stride[i])
 		}
 		differs := func(offset int32) bool { return offset != in.inner[0] }
 		in.isConstant = !slices.ContainsFunc(in.inner[:c.runLength()], differs)

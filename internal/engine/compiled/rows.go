@@ -84,7 +84,7 @@ func (s *Step) backwardOneInRows(byOperand, byOutput []float64) {
 // of an output entry. byOutput is ∂Z/∂out.
 func (s *Step) backwardTwoInRows(m *Memory, byOutput []float64) {
 	left, right := &s.In[0], &s.In[1]
-	a, b, byA, byB := m.Tables[left.Table], m.Tables[right.Table], m.Back[left.Table], m.Back[right.Table]
+	a, b, byA, byB := m.Tables[left.Table], m.Tables[right.Table], m.Derivatives[left.Table], m.Derivatives[right.Table]
 	offsetsA, offsetsB := left.inner, right.inner
 	for _, d := range byOutput {
 		termsB := offsetsB[:s.Sums]

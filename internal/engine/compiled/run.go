@@ -7,9 +7,9 @@ import "slices"
 // Memory holds the tables that a run of a program reads and writes, for one goroutine.
 type Memory struct {
 	Tables            [][]float64 // by table: its entries; the caller sets the leaves
-	Back              [][]float64 // by table: the derivative of Z by its entries; nil if it is not needed
+	Derivatives       [][]float64 // by table: the derivative of Z by its entries; nil if it is not needed
 	outEntries        []float64   // memory of Tables, without leaves
-	derivativeEntries []float64   // memory of Back
+	derivativeEntries []float64   // memory of Derivatives
 	scratch           []float64
 }
 
@@ -29,22 +29,22 @@ func (m *Memory) Prepare(p *Program, hasDerivatives bool) {
 		return
 	}
 	m.derivativeEntries = resize(m.derivativeEntries, p.derivativeEntries)
-	m.Back = resize(m.Back, len(p.sizes))
+	m.Derivatives = resize(m.Derivatives, len(p.sizes))
 	start = 0
 	for t, size := range p.sizes {
-		m.Back[t] = nil
+		m.Derivatives[t] = nil
 		if p.isNeeded[t] {
 			end := start + size
-			m.Back[t] = m.derivativeEntries[start:end:end]
+			m.Derivatives[t] = m.derivativeEntries[start:end:end]
 			start = end
 		}
 	}
 }
 
-// Beside returns memory with the same tables and derivatives, and scratch space of its own for Backward and BackwardIn. It is for a
-// further goroutine, or for a caller that sets the tables and derivatives of each step himself, without Prepare.
-func (m *Memory) Beside(p *Program) Memory {
-	return Memory{Tables: m.Tables, Back: m.Back, scratch: make([]float64, p.backScratchSize)}
+// WithOwnScratch returns memory with the same tables and derivatives, and scratch space of its own for Backward and BackwardBlocks. It is
+// for a further goroutine, or for a caller that sets the tables and derivatives of each step himself, without Prepare.
+func (m *Memory) WithOwnScratch(p *Program) Memory {
+	return Memory{Tables: m.Tables, Derivatives: m.Derivatives, scratch: make([]float64, p.backScratchSize)}
 }
 
 // resize returns a slice of n elements, which may have any values, in the memory of s if its capacity is enough.
@@ -78,23 +78,23 @@ func (p *Program) Backward(m *Memory, n int) {
 	s := &p.Steps[n]
 	for k := range s.In {
 		if s.In[k].Needed {
-			clear(m.Back[s.In[k].Table])
+			clear(m.Derivatives[s.In[k].Table])
 		}
 	}
-	p.BackwardIn(m, n, 0, s.Blocks)
+	p.BackwardBlocks(m, n, 0, s.Blocks)
 }
 
-// BackwardIn adds, to the derivatives by the operands of step n, the shares of the output's blocks first ≤ b < end. The range must consist
-// of whole units (Step.Unit).
-func (p *Program) BackwardIn(m *Memory, n, first, end int) {
-	s, byOutput := &p.Steps[n], m.Back[p.Leaves+n]
+// BackwardBlocks adds, to the derivatives by the operands of step n, the shares of the output's blocks first ≤ b < end. The range must
+// consist of whole units (Step.Unit).
+func (p *Program) BackwardBlocks(m *Memory, n, first, end int) {
+	s, byOutput := &p.Steps[n], m.Derivatives[p.Leaves+n]
 	in := s.In
 	areTwoNeeded := len(in) == 2 && in[0].Needed && in[1].Needed
 	switch {
 	case len(in) == 1 && s.isInRows: // a single block
-		s.backwardOneInRows(m.Back[in[0].Table], byOutput)
+		s.backwardOneInRows(m.Derivatives[in[0].Table], byOutput)
 	case len(in) == 1:
-		s.backwardOne(m.Back[in[0].Table], byOutput, first, end)
+		s.backwardOne(m.Derivatives[in[0].Table], byOutput, first, end)
 	case areTwoNeeded && s.isInRows:
 		s.backwardTwoInRows(m, byOutput)
 	case areTwoNeeded:
@@ -138,7 +138,7 @@ func (s *Step) backwardMany(m *Memory, byOutput []float64, firstBlock, endBlock 
 					if k+1 < len(s.In) {
 						suffix = suffixes[k*n:][:n]
 					}
-					in.addProducts(m.Back[in.Table][in.outer[b]:], offsets, prefix, suffix)
+					in.addProducts(m.Derivatives[in.Table][in.outer[b]:], offsets, prefix, suffix)
 				}
 				if k < lastNeeded {
 					in.multiply(prefixMemory, prefix, m.Tables[in.Table][in.outer[b]:], offsets)

@@ -103,7 +103,7 @@ func TestStepsAgreeWithEnumeration(t *testing.T) {
 		}
 		perm := rng.Perm(len(dims))
 		sums := min(len(perm), rng.IntN(4))
-		s := &contractionorder.Step{Sum: perm[:sums], Out: perm[sums:], Full: float64(volume(dims, perm))}
+		s := &contractionorder.Step{Sum: perm[:sums], Out: perm[sums:], FullSize: float64(volume(dims, perm))}
 		s.Size = float64(volume(dims, s.Out))
 		h := contractionorder.Hypergraph{Dims: dims}
 		for k := range 1 + rng.IntN(6) {
@@ -125,8 +125,8 @@ func TestStepsAgreeWithEnumeration(t *testing.T) {
 		m.Prepare(p, true)
 		for k, scope := range h.Edges {
 			m.Tables[k] = entries(rng, volume(dims, scope))
-			if m.Back[k] != nil {
-				m.Back[k][0] = math.NaN() // stale entries
+			if m.Derivatives[k] != nil {
+				m.Derivatives[k][0] = math.NaN() // stale entries
 			}
 		}
 		p.Forward(&m, 0)
@@ -137,21 +137,21 @@ func TestStepsAgreeWithEnumeration(t *testing.T) {
 		})
 		want.check(t, "the output", m.Tables[out])
 
-		copy(m.Back[out], entries(rng, int(s.Size)))
+		copy(m.Derivatives[out], entries(rng, int(s.Size)))
 		p.Backward(&m, 0)
 		for k, scope := range h.Edges {
 			if !needed[k] {
-				if m.Back[k] != nil {
+				if m.Derivatives[k] != nil {
 					t.Errorf("round %d: memory for a derivative that nobody needs", round)
 				}
 				continue
 			}
 			want := newTerms(volume(dims, scope))
 			assignments(dims, func(x []int) {
-				f := m.Back[out][at(dims, s.Out, x)] * product(dims, h, m.Tables, k, x)
+				f := m.Derivatives[out][at(dims, s.Out, x)] * product(dims, h, m.Tables, k, x)
 				want.add(at(dims, scope, x), f)
 			})
-			want.check(t, "a derivative", m.Back[k])
+			want.check(t, "a derivative", m.Derivatives[k])
 			lacking += len(dims) - len(scope)
 			scalars += max(0, 1-len(scope))
 		}
@@ -165,7 +165,7 @@ func TestStepsAgreeWithEnumeration(t *testing.T) {
 		}
 		severalBlocks += min(1, c.Size/c.blockSize-1)
 		severalSums += min(1, max(0, sums-1))
-		if flops := float64(len(s.In)) * s.Full; p.Flops != flops || p.Entries != c.Size {
+		if flops := float64(len(s.In)) * s.FullSize; p.Flops != flops || p.Entries != c.Size {
 			t.Errorf("round %d: %v flops and %d entries, want %v and %d", round, p.Flops, p.Entries, flops, c.Size)
 		}
 	}
@@ -193,7 +193,7 @@ func TestUnitsOfLargeSteps(t *testing.T) {
 		}
 		perm := rng.Perm(len(dims))
 		sums := 1 + round
-		s := &contractionorder.Step{Sum: perm[:sums], Out: perm[sums:], Full: float64(volume(dims, perm))}
+		s := &contractionorder.Step{Sum: perm[:sums], Out: perm[sums:], FullSize: float64(volume(dims, perm))}
 		s.Size = float64(volume(dims, s.Out))
 		h := contractionorder.Hypergraph{Dims: dims}
 		for k := range 1 + rng.IntN(4) {
@@ -212,7 +212,7 @@ func TestUnitsOfLargeSteps(t *testing.T) {
 				m.Tables[k][i] = 0.5 + rng.Float64()
 			}
 		}
-		back := m.Back[len(h.Edges)]
+		back := m.Derivatives[len(h.Edges)]
 		for i := range back {
 			back[i] = 0.5 + rng.Float64()
 		}
@@ -220,7 +220,7 @@ func TestUnitsOfLargeSteps(t *testing.T) {
 		if c.Blocks%c.Unit != 0 {
 			t.Errorf("round %d: %d blocks, units of %d", round, c.Blocks, c.Unit)
 		}
-		beside, bytes := m.Beside(p), 4*len(c.blockStart)
+		beside, bytes := m.WithOwnScratch(p), 4*len(c.blockStart)
 		for _, in := range c.In {
 			bytes += 4 * (len(in.outer) + len(in.inner))
 		}
@@ -239,20 +239,20 @@ func TestUnitsOfLargeSteps(t *testing.T) {
 		}
 		of := make([][]int, len(h.Edges)) // by entry: 1 + the part that has added to it
 		for k := range of {
-			of[k] = make([]int, len(m.Back[k]))
-			clear(m.Back[k])
+			of[k] = make([]int, len(m.Derivatives[k]))
+			clear(m.Derivatives[k])
 		}
 		units := c.Blocks / c.Unit
 		parts := min(units, 7) // which divides few numbers: parts begin anywhere
 		for _, part := range rng.Perm(parts) {
 			before := make([][]float64, len(of))
 			for k := range of {
-				before[k] = slices.Clone(m.Back[k])
+				before[k] = slices.Clone(m.Derivatives[k])
 			}
-			beside = m.Beside(p)
-			p.BackwardIn(&beside, 0, part*units/parts*c.Unit, (part+1)*units/parts*c.Unit)
+			beside = m.WithOwnScratch(p)
+			p.BackwardBlocks(&beside, 0, part*units/parts*c.Unit, (part+1)*units/parts*c.Unit)
 			for k := range of {
-				for i, x := range m.Back[k] {
+				for i, x := range m.Derivatives[k] {
 					if x == before[k][i] {
 						continue
 					}
@@ -265,7 +265,7 @@ func TestUnitsOfLargeSteps(t *testing.T) {
 		}
 		want := make([]terms, len(h.Edges))
 		for k := range want {
-			want[k] = newTerms(len(m.Back[k]))
+			want[k] = newTerms(len(m.Derivatives[k]))
 		}
 		assignments(dims, func(x []int) {
 			d := back[at(dims, s.Out, x)]
@@ -274,7 +274,7 @@ func TestUnitsOfLargeSteps(t *testing.T) {
 			}
 		})
 		for k := range want {
-			want[k].check(t, "a derivative", m.Back[k])
+			want[k].check(t, "a derivative", m.Derivatives[k])
 		}
 	}
 	if divided < 4 || crowded < 2 {
@@ -354,18 +354,18 @@ func TestProgramsAgreeWithEnumeration(t *testing.T) {
 		z.check(t, "Z", []float64{got})
 
 		for i, n := range outputs {
-			if i == 0 || m.Back[n] == nil {
+			if i == 0 || m.Derivatives[n] == nil {
 				continue
 			}
-			m.Back[n][0] = 1
+			m.Derivatives[n][0] = 1
 			for j, f := range numbers {
 				if j != i {
-					m.Back[n][0] *= f
+					m.Derivatives[n][0] *= f
 				}
 			}
 		}
 		for n := len(p.Steps) - 1; n >= 0; n-- {
-			if m.Back[p.Leaves+n] != nil {
+			if m.Derivatives[p.Leaves+n] != nil {
 				p.Backward(&m, n)
 			}
 		}
@@ -377,7 +377,7 @@ func TestProgramsAgreeWithEnumeration(t *testing.T) {
 			assignments(h.Dims, func(x []int) {
 				want.add(at(h.Dims, scope, x), product(h.Dims, h, m.Tables, k, x))
 			})
-			want.check(t, "a derivative", m.Back[k])
+			want.check(t, "a derivative", m.Derivatives[k])
 		}
 	}
 	if parts < 30 || several < 10 {
@@ -421,11 +421,11 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 			p.Forward(&m, n)
 		}
 		last := p.Leaves + len(p.Steps) - 1
-		m.Back[last][0] = 1
+		m.Derivatives[last][0] = 1
 		for n := len(p.Steps) - 1; n >= 0; n-- {
 			p.Backward(&m, n)
 		}
-		return m.Tables[last][0], m.Back[1][0]
+		return m.Tables[last][0], m.Derivatives[1][0]
 	}
 	z, d := run(0)
 	run(1)

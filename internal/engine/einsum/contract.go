@@ -83,11 +83,11 @@ func Marginals(ctx context.Context, e *sumproduct.Expression, order []int, o Opt
 	return Result{Z: r.Z, Marginals: r.Marginals}, stats, err
 }
 
-// Derivatives are the derivatives of a value by tables of its expression: ∂Z/∂Tables[t][k] = By[t][k]·2^Exp[t]. By[t] is nil
+// Derivatives are the derivatives of a value by tables of its expression: ∂Z/∂Tables[t][k] = ByTable[t][k]·2^Exp[t]. ByTable[t] is nil
 // if the derivative by table t was not wanted, or if all of it is 0.
 type Derivatives struct {
 	Z         scaled.Number
-	By        [][]float64
+	ByTable   [][]float64
 	Exp       []int64
 	Marginals [][]scaled.Number // as of Result; nil unless asked for
 }
@@ -272,7 +272,7 @@ func (c *contraction) load(t int) error {
 // and derivatives on the way.
 func (c *contraction) backward() error {
 	leaves := len(c.h.Edges)
-	c.out.By, c.out.Exp = make([][]float64, leaves), make([]int64, leaves)
+	c.out.ByTable, c.out.Exp = make([][]float64, leaves), make([]int64, leaves)
 	if c.goals.marginals {
 		c.out.Marginals = c.trivialMarginals()
 	}
@@ -282,10 +282,10 @@ func (c *contraction) backward() error {
 		switch t := c.factorTables[n]; {
 		case t == noTable || derivative.IsZero():
 		case t >= leaves && c.isNeeded[t]: // the output of a step
-			c.Back[t] = c.arena.Get(1)
+			c.Derivatives[t] = c.arena.Get(1)
 			c.setScalarDerivative(t, derivative)
 		case t < leaves && c.wants(t): // a table of the expression
-			c.out.By[t], c.out.Exp[t] = []float64{derivative.Mant}, derivative.Exp
+			c.out.ByTable[t], c.out.Exp[t] = []float64{derivative.Mant}, derivative.Exp
 		}
 	}
 
@@ -301,7 +301,7 @@ func (c *contraction) backward() error {
 		}
 		for _, t := range s.In {
 			if c.isNeeded[t] {
-				c.Back[t] = c.arena.Get(int(c.size(t)))
+				c.Derivatives[t] = c.arena.Get(int(c.size(t)))
 			}
 		}
 		if err := c.differentiateStep(n); err != nil {
@@ -320,8 +320,8 @@ func (c *contraction) backward() error {
 
 // releaseDerivative gives the memory of the derivative by a table back to the arena.
 func (c *contraction) releaseDerivative(t int) {
-	c.arena.Put(c.Back[t])
-	c.Back[t], c.derivatives[t].isSet = nil, false
+	c.arena.Put(c.Derivatives[t])
+	c.Derivatives[t], c.derivatives[t].isSet = nil, false
 }
 
 // readLeaf sets the marginals that are read from table t of the expression and, if it is wanted, the result's derivative by it. It does
@@ -340,7 +340,7 @@ func (c *contraction) readLeaf(t int) {
 		}
 	}
 	if c.wants(t) {
-		c.out.By[t], c.out.Exp[t] = slices.Clone(c.Back[t]), c.derivatives[t].exp-c.shift[t]
+		c.out.ByTable[t], c.out.Exp[t] = slices.Clone(c.Derivatives[t]), c.derivatives[t].exp-c.shift[t]
 	}
 }
 

@@ -28,7 +28,8 @@ func TestKernelAgainstEnumeration(t *testing.T) {
 		e := randomExpression(rng, round, 20000, 12)
 		want, terms, _ := oracle.Sum(e, 0).Float64()
 		h := e.Hypergraph()
-		for name, order := range map[string][]int{"min-fill": orders.MinFill(h), "random": contractionorder.Restrict(rng.Perm(len(e.Dims)), h)} {
+		for name, order := range map[string][]int{"min-fill": orders.MinFill(h),
+			"random": contractionorder.RestrictOrder(rng.Perm(len(e.Dims)), h)} {
 			var first scaled.Number
 			for _, threads := range []int{1, 3} {
 				z, stats, err := einsum.Contract(context.Background(), e, order, einsum.Options{Threads: threads})

@@ -16,7 +16,7 @@ func orderFor(p *enginetest.Problem, h contractionorder.Hypergraph) []int {
 	if p.Seed%2 == 0 || len(h.Dims) > 20 {
 		return orders.MinFill(h)
 	}
-	return contractionorder.Restrict(rand.New(rand.NewPCG(p.Seed, 1)).Perm(len(h.Dims)), h)
+	return contractionorder.RestrictOrder(rand.New(rand.NewPCG(p.Seed, 1)).Perm(len(h.Dims)), h)
 }
 
 func TestTableEngine(t *testing.T) {

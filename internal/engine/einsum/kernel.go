@@ -169,7 +169,7 @@ func (o *operand) splitAxes(dims []int, split int) access {
 	if kind == indirect {
 		o.index = append(o.index, 0)
 		for a := split; a < len(dims); a++ {
-			o.index = sumproduct.Spread(o.index, dims[a], o.outer[a])
+			o.index = sumproduct.ExpandOffsets(o.index, dims[a], o.outer[a])
 		}
 	}
 	o.outer = o.outer[:split]
@@ -188,7 +188,7 @@ func (k *kernel) run(ctx context.Context, threads int) (top uint64, err error) {
 	for i := range threads {
 		k.workers[i].reset(k)
 	}
-	err = sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
+	err = sumproduct.RunChunks(ctx, threads, chunks, func(w, c int) error {
 		k.workers[w].computeBlocks(k, c*chunk, min((c+1)*chunk, k.blocks))
 		return nil
 	})

@@ -74,7 +74,9 @@ func agree(t *testing.T, what string, z scaled.Number, want, scale *big.Float) {
 }
 
 func shuffled(rng *rand.Rand) func(contractionorder.Hypergraph) []int {
-	return func(h contractionorder.Hypergraph) []int { return contractionorder.Restrict(rng.Perm(len(h.Dims)), h) }
+	return func(h contractionorder.Hypergraph) []int {
+		return contractionorder.RestrictOrder(rng.Perm(len(h.Dims)), h)
+	}
 }
 
 // TestRandomNetworks: networks that are no factor graph: any form on either side of a leg, links without legs, several

@@ -62,8 +62,8 @@ func newRun(t *tape, program *compiled.Program) run {
 	}
 	r.Tables = make([][]float64, tables)
 	if program != nil {
-		r.shift, r.derivatives, r.Back = make([]int64, tables), make([]derivative, tables), make([][]float64, tables)
-		r.Memory = r.Beside(program)
+		r.shift, r.derivatives, r.Derivatives = make([]int64, tables), make([]derivative, tables), make([][]float64, tables)
+		r.Memory = r.WithOwnScratch(program)
 	}
 	return r
 }
@@ -155,26 +155,26 @@ func (r *run) addDerivatives(n int) error {
 	chunk := max(1, chunkWork/(s.Size/s.Blocks*s.Sums*len(s.In))) // blocks of a chunk
 	chunk = (chunk + s.Unit - 1) / s.Unit * s.Unit
 	if chunk >= s.Blocks {
-		r.program.BackwardIn(&r.Memory, n, 0, s.Blocks)
+		r.program.BackwardBlocks(&r.Memory, n, 0, s.Blocks)
 		return nil
 	}
 	chunks := (s.Blocks + chunk - 1) / chunk
 	for len(r.extra) < min(r.threads, chunks)-1 {
-		r.extra = append(r.extra, r.Beside(r.program))
+		r.extra = append(r.extra, r.WithOwnScratch(r.program))
 	}
-	return sumproduct.Share(r.ctx, r.threads, chunks, func(worker, c int) error {
+	return sumproduct.RunChunks(r.ctx, r.threads, chunks, func(worker, c int) error {
 		m := &r.Memory
 		if worker > 0 {
 			m = &r.extra[worker-1]
 		}
-		r.program.BackwardIn(m, n, c*chunk, min((c+1)*chunk, s.Blocks))
+		r.program.BackwardBlocks(m, n, c*chunk, min((c+1)*chunk, s.Blocks))
 		return nil
 	})
 }
 
 // setScalarDerivative sets the derivative by a table of one entry, from which the backward pass begins.
 func (r *run) setScalarDerivative(table int, d scaled.Number) {
-	r.Back[table][0] = d.Mant
+	r.Derivatives[table][0] = d.Mant
 	r.derivatives[table] = derivative{isSet: true, exp: d.Exp}
 }
 
@@ -189,15 +189,15 @@ func (r *run) differentiateStep(n int) error {
 		if !r.isNeeded[k] {
 			continue
 		}
-		clear(r.Back[k])
+		clear(r.Derivatives[k])
 		low, loses := r.productDepth(s.In, i, out)
 		r.derivatives[k] = derivative{exp: exp, Depth: sumproduct.Depth{Low: max(low, sumproduct.Smallest)}}
 		if loses && !r.isLossy {
-			above := exponentAbove(r.Back[out])
+			above := exponentAbove(r.Derivatives[out])
 			for _, t := range s.In {
 				above += exponentAbove(r.Tables[t])
 			}
-			r.isLossy = !r.isNegligible(k, s.Full, above, exp)
+			r.isLossy = !r.isNegligible(k, s.FullSize, above, exp)
 		}
 	}
 
@@ -211,16 +211,16 @@ func (r *run) differentiateStep(n int) error {
 			continue
 		}
 		d := &r.derivatives[k]
-		top := floats.LargestBits(r.Back[k])
+		top := floats.LargestBits(r.Derivatives[k])
 		switch {
 		case top >= floats.Infinity:
 			return fmt.Errorf("%w: in the derivative by table %d", sumproduct.ErrNotFinite, k)
 		case top == 0:
 			continue
 		case needsRescaling(top):
-			shift, loses := rescale(r.Back[k], top, &d.Depth)
+			shift, loses := rescale(r.Derivatives[k], top, &d.Depth)
 			d.exp += shift
-			r.isLossy = r.isLossy || loses && !r.isNegligible(k, float64(len(r.Back[k])), 0, d.exp)
+			r.isLossy = r.isLossy || loses && !r.isNegligible(k, float64(len(r.Derivatives[k])), 0, d.exp)
 		}
 		d.isSet, d.Low = true, min(max(d.Low, sumproduct.Smallest), 0)
 	}
@@ -235,7 +235,7 @@ func (r *run) checkMarginalLoss(table int) {
 		return
 	}
 	depth.Measure(r.Tables[table])
-	derivative.Measure(r.Back[table])
+	derivative.Measure(r.Derivatives[table])
 	loses := depth.Low+derivative.Low < floats.Lowest
 	r.isLossy = r.isLossy || loses && !r.isNegligible(table, float64(len(r.Tables[table])), 0, derivative.exp)
 }
@@ -243,7 +243,7 @@ func (r *run) checkMarginalLoss(table int) {
 // marginal returns Σ t[y]·∂Z/∂t[y] over the entries y of table t that have value x of an index. The index has dim values, whose entries are
 // stride apart.
 func (r *run) marginal(table, x, dim, stride int) scaled.Number {
-	t, derivative := r.Tables[table], r.Back[table]
+	t, derivative := r.Tables[table], r.Derivatives[table]
 	sum := 0.0
 	for begin := x * stride; begin < len(t); begin += stride * dim {
 		for y := begin; y < begin+stride; y++ {
@@ -262,7 +262,7 @@ func (r *run) marginal(table, x, dim, stride int) scaled.Number {
 func (r *run) productDepth(in []int, skipped, output int) (low int, loses bool) {
 	if low = r.sumDepths(in, skipped, output); low < floats.Lowest {
 		if skipped != noTable {
-			r.derivatives[output].Measure(r.Back[output])
+			r.derivatives[output].Measure(r.Derivatives[output])
 		}
 		for i, t := range in {
 			if i != skipped {

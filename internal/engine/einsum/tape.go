@@ -84,7 +84,7 @@ func newTape(ctx context.Context, h contractionorder.Hypergraph, order []int, g 
 			isNeeded[k] = true
 		}
 	}
-	t.isNeeded = contractionorder.Reach(isNeeded, t.steps)
+	t.isNeeded = contractionorder.MarkOutputs(isNeeded, t.steps)
 	return t, m.Plan(), nil
 }
 
@@ -159,7 +159,7 @@ func (t *tape) backwardFlops(s *contractionorder.Step) float64 {
 			needed++
 		}
 	}
-	return max(1, float64(2*len(s.In)+2*needed-4)) * s.Full
+	return max(1, float64(2*len(s.In)+2*needed-4)) * s.FullSize
 }
 
 // planBothPasses returns the cost of the forward and the backward pass. A table lives until the backward pass has gone through the step

@@ -41,12 +41,12 @@ type Case struct {
 // CaseSum is a sum over cases.
 type CaseSum struct {
 	Ln float64 // Σ weight · ln Z, nats
-	// By is Σ weight · ∂ ln Z/∂θ by the entries θ of the wanted tables of Numbers, table after table; nil unless it is asked for.
-	By    []float64
-	Flops float64
-	// Beyond lists the cases that are not in the sums, because digits of their numbers may be lost on the way. Impossible lists those
+	// Gradient is Σ weight · ∂ ln Z/∂θ by the entries θ of the wanted tables of Numbers, table after table; nil unless it is asked for.
+	Gradient []float64
+	Flops    float64
+	// Lossy lists the cases that are not in the sums, because digits of their numbers may be lost on the way. Impossible lists those
 	// whose Z is 0, which are in no sum either. Both are in ascending sequence.
-	Beyond, Impossible []int
+	Lossy, Impossible []int
 }
 
 // CaseShape returns the hypergraph of the leaves of a case tree, over which a contraction tree for CompileCases is made. ok is false as in
@@ -88,11 +88,11 @@ func newCaseLeavesOnly(n Numbers) (t *CaseTree, ok bool) {
 	// The weights of the variables without observations, which all have to be 1.
 	template := &lower.Template{Dims: e.Dims, Scale: e.Scale}
 	for v, variable := range n.Net.Variables {
-		weights := lower.WeightsAt(n.Net, variable.Link)
+		weights := lower.LinkWeights(n.Net, variable.Link)
 		if slices.ContainsFunc(weights, func(w float64) bool { return w != 1 }) {
 			return nil, false
 		}
-		template.Weights = append(template.Weights, lower.Weights{Link: variable.Link, Own: weights, Index: e.Variables[v]})
+		template.Weights = append(template.Weights, lower.Weights{Link: variable.Link, WithoutEvidence: weights, Index: e.Variables[v]})
 	}
 
 	// The tables of the leaves, and where the derivatives of each begin. A table of ones over one index is the weights of a variable: it is
@@ -131,7 +131,7 @@ func newCaseLeavesOnly(n Numbers) (t *CaseTree, ok bool) {
 	for len(t.first) < len(t.leaves) { // leaves of ones that placeWeights has added
 		t.first, t.exps = append(t.first, -1), append(t.exps, 0)
 	}
-	return t, len(t.leaves) > 0 && len(t.leaves) <= MostLeaves
+	return t, len(t.leaves) > 0 && len(t.leaves) <= MaxLeaves
 }
 
 // isOnes reports whether all entries of data are 1.
@@ -166,7 +166,7 @@ func (t *CaseTree) Sum(ctx context.Context, cases []Case, hasGradients bool, o O
 		threads = max(1, min(threads, int(o.Memory/(2*Lanes*t.bytes()))))
 	}
 	sums := make([]CaseSum, shares)
-	err := sumproduct.Share(ctx, threads, shares, func(_, k int) error {
+	err := sumproduct.RunChunks(ctx, threads, shares, func(_, k int) error {
 		first, end := len(cases)*k/shares, len(cases)*(k+1)/shares
 		return t.addCases(ctx, cases[first:end], first, hasGradients, &sums[k])
 	})
@@ -175,10 +175,10 @@ func (t *CaseTree) Sum(ctx context.Context, cases []Case, hasGradients bool, o O
 	for _, s := range sums[1:] {
 		total.Ln += s.Ln
 		total.Flops += s.Flops
-		for k, x := range s.By {
-			total.By[k] += x
+		for k, x := range s.Gradient {
+			total.Gradient[k] += x
 		}
-		total.Beyond = append(total.Beyond, s.Beyond...)
+		total.Lossy = append(total.Lossy, s.Lossy...)
 		total.Impossible = append(total.Impossible, s.Impossible...)
 	}
 	return total, err
@@ -191,7 +191,7 @@ func (t *CaseTree) addCases(ctx context.Context, cases []Case, first int, hasGra
 	r.ctx = ctx
 	a := &adder{run: r, tree: t, sum: sum}
 	if hasGradients {
-		sum.By, a.gradient = make([]float64, t.count), make([]float64, t.count)
+		sum.Gradient, a.gradient = make([]float64, t.count), make([]float64, t.count)
 	}
 	for k := range a.nets {
 		a.nets[k] = btn.NewObserved(t.net)
@@ -215,7 +215,7 @@ type adder struct {
 }
 
 // addBatch adds a batch to the sum. first is the position of its first case among all cases. If digits may be lost, the cases are added one
-// by one, and a case that loses digits alone is listed as Beyond.
+// by one, and a case that loses digits alone is listed as Lossy.
 func (a *adder) addBatch(first int, batch []Case) error {
 	answers, isPrecise, err := a.computeBatch(batch)
 	if err != nil {
@@ -233,7 +233,7 @@ func (a *adder) addBatch(first int, batch []Case) error {
 		a.sum.Flops += answer.Flops
 		switch {
 		case !isPrecise:
-			a.sum.Beyond = append(a.sum.Beyond, first+lane)
+			a.sum.Lossy = append(a.sum.Lossy, first+lane)
 			continue
 		case answer.Z.IsZero():
 			a.sum.Impossible = append(a.sum.Impossible, first+lane)
@@ -243,7 +243,7 @@ func (a *adder) addBatch(first int, batch []Case) error {
 	}
 	if isPrecise {
 		for k, x := range a.gradient {
-			a.sum.By[k] += x
+			a.sum.Gradient[k] += x
 		}
 	}
 	return nil

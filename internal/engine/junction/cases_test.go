@@ -30,13 +30,13 @@ func caseTree(t *testing.T, m *factorgraph.Model) (*junction.CaseTree, []int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _ := given.Floats()
+	e, _ := given.WithoutExponents()
 	n := junction.Numbers{Net: net, Expression: e, IsWanted: make([]bool, len(e.Tables))}
 	first, total := make([]int, len(m.Factors)), 0
 	for k, source := range given.Sources {
 		if n.IsWanted[k] = source.Core >= 0; n.IsWanted[k] {
 			first[source.Core] = total
-			total += len(source.At)
+			total += len(source.Positions)
 		}
 	}
 	h, ok := junction.CaseShape(n)
@@ -101,9 +101,9 @@ func TestCaseSumsEqualEnumeration(t *testing.T) {
 			}
 			ln += c.Weight * oracle.Ln(z(c.Values))
 		}
-		if math.Abs(ln-got.Ln) > 1e-10*(1+math.Abs(ln)) || fmt.Sprint(impossible) != fmt.Sprint(got.Impossible) || got.Beyond != nil {
+		if math.Abs(ln-got.Ln) > 1e-10*(1+math.Abs(ln)) || fmt.Sprint(impossible) != fmt.Sprint(got.Impossible) || got.Lossy != nil {
 			t.Errorf("seed %d: ln %v, impossible %v, beyond %v; enumeration %v, %v",
-				seed, got.Ln, got.Impossible, got.Beyond, ln, impossible)
+				seed, got.Ln, got.Impossible, got.Lossy, ln, impossible)
 		}
 		if len(cases) > 20 {
 			continue
@@ -112,8 +112,8 @@ func TestCaseSumsEqualEnumeration(t *testing.T) {
 			table := m.Factors[f].Table.(*tensor.Dense)
 			for k := range table.Data {
 				want := derivative(m, table, k, cases)
-				if compared++; math.Abs(got.By[first[f]+k]-want) > 1e-9*math.Abs(want) {
-					t.Errorf("seed %d, factor %d, entry %d: %v, enumeration %v", seed, f, k, got.By[first[f]+k], want)
+				if compared++; math.Abs(got.Gradient[first[f]+k]-want) > 1e-9*math.Abs(want) {
+					t.Errorf("seed %d, factor %d, entry %d: %v, enumeration %v", seed, f, k, got.Gradient[first[f]+k], want)
 				}
 			}
 		}

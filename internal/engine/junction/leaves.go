@@ -73,9 +73,9 @@ func (t *Tree) placeWeights(template *lower.Template) {
 	for v, variable := range template.Weights {
 		i := variable.Index
 		w := weights{
-			evidenceFree: variable.Own, link: variable.Link, values: variable.Values, offset: offset, dim: t.dims[i], leaf: -1,
+			evidenceFree: variable.WithoutEvidence, link: variable.Link, values: variable.Values, offset: offset, dim: t.dims[i], leaf: -1,
 		}
-		offset += len(variable.Own)
+		offset += len(variable.WithoutEvidence)
 		if w.dim > 1 {
 			if smallest[i] < 0 {
 				smallest[i] = len(t.leaves)
@@ -129,10 +129,10 @@ func (w *weights) variableValue(k int) int {
 }
 
 // in returns the variable's weights in a network with evidence.
-func (w *weights) in(net *btn.Network) []float64 { return lower.WeightsAt(net, w.link) }
+func (w *weights) in(net *btn.Network) []float64 { return lower.LinkWeights(net, w.link) }
 
 // isChangedBy reports whether the evidence in a network concerns the variable. If it does not, the network shares the slice of weights
 // without evidence.
 func (w *weights) isChangedBy(net *btn.Network) bool {
-	return !lower.Same(w.in(net), w.evidenceFree)
+	return !lower.SharesMemory(w.in(net), w.evidenceFree)
 }

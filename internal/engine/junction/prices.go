@@ -40,9 +40,10 @@ func NewPrices(net *btn.Network, tree contractionorder.Tree) (prices *Prices, ok
 	return p, true
 }
 
-// Of returns an upper bound for the flops of a query with the marginals of the targets: those of all tables, and those of the derivatives
-// by the tables between the root and the leaves that have the targets' weights. A derivative costs as much as the merge above its table.
-func (p *Prices) Of(targets []int) float64 {
+// FlopsWithMarginals returns an upper bound for the flops of a query with the marginals of the targets: those of all tables, and those of
+// the derivatives by the tables between the root and the leaves that have the targets' weights. A derivative costs as much as the merge
+// above its table.
+func (p *Prices) FlopsWithMarginals(targets []int) float64 {
 	flops := p.totalFlops
 	isCounted := make([]bool, len(p.parent))
 	for _, v := range targets {

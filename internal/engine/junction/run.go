@@ -114,7 +114,7 @@ func (t *Tree) Run(ctx context.Context, queries []Query, o Options) ([]Answer, e
 		threads = max(1, min(threads, int(o.Memory/runBytes)))
 	}
 	mayUseAllLanes := o.Memory <= 0 || runBytes <= o.Memory
-	err := sumproduct.Share(ctx, threads, batches, func(_, batch int) error {
+	err := sumproduct.RunChunks(ctx, threads, batches, func(_, batch int) error {
 		start, end := batch*Lanes, min((batch+1)*Lanes, len(queries))
 		r := t.getRun()
 		defer t.putRun(r)

@@ -55,7 +55,7 @@ type products struct {
 // Shape returns the hypergraph of the leaves of net's tree, over which a contraction tree for Compile is made: one edge for each leaf.
 // ok is false if net is not for this engine: Z is 0 by the zeros of net, entries of a table are further apart than 2^500, an entry is below
 // 0, net has more than 2^14 tables, or it is invalid. Other engines then contract the network, or report the error. Cost: that of
-// lower.Apart.
+// lower.NewTemplate.
 func Shape(net *btn.Network) (h contractionorder.Hypergraph, ok bool) {
 	t, ok := newLeavesOnly(net)
 	if !ok {
@@ -92,12 +92,12 @@ func layOutTree(net *btn.Network, tree contractionorder.Tree) (t *Tree, scopes [
 	return t, p.scopes, true
 }
 
-// MostLeaves is the largest number of leaves of a tree. Each takes some 1,000 bytes in addition to its entries.
-const MostLeaves = 1 << 14
+// MaxLeaves is the largest number of leaves of a tree. Each takes some 1,000 bytes in addition to its entries.
+const MaxLeaves = 1 << 14
 
 // newLeavesOnly returns a tree that has its leaves and the weights of its variables, and no merges. ok is false as in Shape.
 func newLeavesOnly(net *btn.Network) (t *Tree, ok bool) {
-	apart, ok := lower.Apart(context.Background(), net)
+	apart, ok := lower.NewTemplate(context.Background(), net)
 	if !ok {
 		return nil, false
 	}
@@ -106,7 +106,7 @@ func newLeavesOnly(net *btn.Network) (t *Tree, ok bool) {
 		return nil, false
 	}
 	t.placeWeights(apart)
-	return t, len(t.leaves) > 0 && len(t.leaves) <= MostLeaves
+	return t, len(t.leaves) > 0 && len(t.leaves) <= MaxLeaves
 }
 
 // shape returns the hypergraph of the leaves: edge k has the indices of leaf k.

@@ -35,7 +35,7 @@ func plan(t testing.TB, rng *rand.Rand, net *btn.Network) (contractionorder.Tree
 	}
 	order := orders.MinFill(h)
 	if rng.IntN(2) == 0 {
-		order = contractionorder.Restrict(rng.Perm(len(h.Dims)), h)
+		order = contractionorder.RestrictOrder(rng.Perm(len(h.Dims)), h)
 	}
 	tree, err := contractionorder.FromOrder(h, order)
 	if err != nil {
@@ -329,7 +329,7 @@ func TestEvidenceCostsWhatItChanges(t *testing.T) {
 		target := (7 * v) % len(m.Domains)
 		q := junction.Query{Net: one, Marginals: make([]scaled.Number, values(m)), Targets: []int{target}}
 		with, without := run(t, tree, q)[0].Flops, run(t, tree, junction.Query{Net: one})[0].Flops
-		if back := prices.Of([]int{target}) - prices.Of(nil); math.Abs(with-without-back) > 1e-9*back {
+		if back := prices.FlopsWithMarginals([]int{target}) - prices.FlopsWithMarginals(nil); math.Abs(with-without-back) > 1e-9*back {
 			t.Errorf("variable %d observed: %v and %v flops with a target, whose price is %v", v, without, with, back)
 		}
 		mean += without / float64(len(m.Domains))
@@ -358,7 +358,7 @@ func TestTreesGiveTheSameBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		var none *junction.Trees
-		tree, ok := none.Of(net, over)
+		tree, ok := none.Compiled(net, over)
 		if !ok {
 			t.Fatal("not compiled")
 		}
@@ -370,7 +370,7 @@ func TestTreesGiveTheSameBits(t *testing.T) {
 		group.Go(func() {
 			for i := range under {
 				i = (i*7 + g) % len(under)
-				tree, ok := trees.Of(net, contractionorder.Tree{Leaves: over.Leaves, Merges: slices.Clone(over.Merges)})
+				tree, ok := trees.Compiled(net, contractionorder.Tree{Leaves: over.Leaves, Merges: slices.Clone(over.Merges)})
 				if !ok {
 					t.Error("not compiled")
 					return

@@ -38,8 +38,8 @@ type compilation struct {
 	tree   *Tree     // nil if Compile makes none
 }
 
-// Of returns the result of Compile. It compiles only once what it remembers. The network must not change any more.
-func (t *Trees) Of(net *btn.Network, tree contractionorder.Tree) (*Tree, bool) {
+// Compiled returns the result of Compile. It compiles only once what it remembers. The network must not change any more.
+func (t *Trees) Compiled(net *btn.Network, tree contractionorder.Tree) (*Tree, bool) {
 	if t == nil {
 		return Compile(net, tree)
 	}

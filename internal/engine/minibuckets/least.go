@@ -11,22 +11,22 @@ import (
 
 // Costs is a table of integer costs over some indices, the last one fastest.
 type Costs struct {
-	Scope []int
-	Of    []int64
+	Scope  []int
+	Values []int64
 }
 
 // Forbidden is the cost of what is impossible. Sums below half of it are exact.
 const Forbidden = 1 << 58
 
-// Least is a lower bound of the least sum, with its messages.
-type Least struct {
+// LowerBound is a lower bound of the least sum, with its messages.
+type LowerBound struct {
 	Bound    int64
 	Tables   []Costs // the functions, then the messages
 	Messages [][]int // by position in the order: the numbers, in Tables, of the messages of its mini-buckets
 }
 
-// LeastWork returns the number of entries that RunLeast reads or writes: each product once and once for each of its tables, and twice for
-// each of its moves.
+// LeastWork returns the number of entries that BoundLeastSum reads or writes: each product once and once for each of its tables, and
+// twice for each of its moves.
 func (p *Plan) LeastWork() (work float64) {
 	for k, minis := range p.buckets {
 		for r := range minis {
@@ -41,7 +41,7 @@ func (p *Plan) LeastWork() (work float64) {
 	return work
 }
 
-// LeastBytes returns the memory of RunLeast: that of its messages, and of the products of one index at a time.
+// LeastBytes returns the memory of BoundLeastSum: that of its messages, and of the products of one index at a time.
 func (p *Plan) LeastBytes() float64 {
 	largest := 0.0
 	for k, minis := range p.buckets {
@@ -63,10 +63,10 @@ func (p *Plan) entries(k, r int) float64 {
 	return n
 }
 
-// RunLeast bounds the least sum of cost functions from below. The plan is for functions of their scopes. It returns nil if costs are too
-// large for sums in 63 bits. The only error is the context's, which is looked at once per product. Cost: LeastWork and LeastBytes.
-func RunLeast(ctx context.Context, functions []Costs, p *Plan) (*Least, error) {
-	b := &Least{Tables: slices.Clone(functions), Messages: make([][]int, len(p.buckets))}
+// BoundLeastSum bounds the least sum of cost functions from below. The plan is for functions of their scopes. It returns nil if costs are
+// too large for sums in 63 bits. The only error is the context's, which is looked at once per product. Cost: LeastWork and LeastBytes.
+func BoundLeastSum(ctx context.Context, functions []Costs, p *Plan) (*LowerBound, error) {
+	b := &LowerBound{Tables: slices.Clone(functions), Messages: make([][]int, len(p.buckets))}
 	lowest := 0.0 // a lower bound of all partial sums: the sum of the least costs of all tables, if they are below 0
 	addLowest := func(costs []int64) {
 		if len(costs) > 0 {
@@ -74,9 +74,9 @@ func RunLeast(ctx context.Context, functions []Costs, p *Plan) (*Least, error) {
 		}
 	}
 	for _, f := range functions {
-		addLowest(f.Of)
+		addLowest(f.Values)
 		if len(f.Scope) == 0 {
-			b.Bound = min(b.Bound+f.Of[0], Forbidden)
+			b.Bound = min(b.Bound+f.Values[0], Forbidden)
 		}
 	}
 
@@ -89,7 +89,7 @@ func RunLeast(ctx context.Context, functions []Costs, p *Plan) (*Least, error) {
 			}
 			products[r] = make([]int64, sumproduct.Size(p.dims, minis[r].scope))
 			for _, t := range minis[r].tables {
-				addCosts(products[r], minis[r].scope, b.Tables[t].Scope, p.dims, b.Tables[t].Of)
+				addCosts(products[r], minis[r].scope, b.Tables[t].Scope, p.dims, b.Tables[t].Values)
 			}
 		}
 

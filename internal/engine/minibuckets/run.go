@@ -51,7 +51,7 @@ func Run(ctx context.Context, e *sumproduct.Expression, p *Plan, below float64) 
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "minibuckets: an entry is below 0")
 	}
-	if err := e.Fits(); err != nil {
+	if err := e.CheckFit(); err != nil {
 		return nil, err
 	}
 	b := &Bound{Ln: e.Scale.LogAbs(), plan: p, minis: make([][]weightedMini, len(p.Order))}
@@ -183,14 +183,14 @@ func walkBlocks(scope, subscope, dims []int, visit func(first, base int, offsets
 		inner *= dims[scope[outer]]
 	}
 	entries := sumproduct.Size(dims, scope)
-	stride := sumproduct.Along(dims, subscope, scope)
+	stride := sumproduct.AxisStrides(dims, subscope, scope)
 	offsets := make([]int, 1, inner)
 	for k, i := range scope[outer:] {
-		offsets = sumproduct.Spread(offsets, dims[i], stride[outer+k])
+		offsets = sumproduct.ExpandOffsets(offsets, dims[i], stride[outer+k])
 	}
 	w := sumproduct.NewWalk(dims, scope[:outer], subscope)
 	for first := 0; first < entries; first += inner {
-		visit(first, w.At[0], offsets)
+		visit(first, w.Position[0], offsets)
 		w.Next()
 	}
 }

@@ -24,8 +24,8 @@ type Mode struct {
 	State []int // by index: its value
 	// Ln is ln ψ(State) in nats, the scale included.
 	Ln float64
-	// Given[i] is the conditional distribution of index i given all others at the mode.
-	Given [][]float64
+	// Conditionals[i] is the conditional distribution of index i given all others at the mode.
+	Conditionals [][]float64
 	// LnAround is ln of the total weight, in nats, of the states that differ from State only in some indices of a set, no two of which
 	// share a table. It bounds ln Z from below.
 	LnAround float64
@@ -33,7 +33,7 @@ type Mode struct {
 
 // Parameters of a search. Chosen.
 const (
-	Most            = 24    // modes that Find returns, at most
+	MaxModes        = 24    // modes that Find returns, at most
 	alwaysKept      = 4     // modes that Find returns whatever their mass
 	massRange       = 5     // the masses of all others are at least e^-massRange of the largest
 	tries           = 16    // ascents from random states
@@ -63,7 +63,7 @@ func Work(e *sumproduct.Expression) float64 {
 	return lookWork * (tries*usualSweeps + gibbsSweeps*alwaysKept) * (entriesRead + float64(len(e.Dims)))
 }
 
-// Find returns up to Most modes of an expression with entries of at least 0, the largest mass first, from ascents that begin at random
+// Find returns up to MaxModes modes of an expression with entries of at least 0, the largest mass first, from ascents that begin at random
 // states, at grown ones (Phases) and at the given starts. It leaves out maxima of weight 0, those near a mode of larger mass, those that
 // are not stable, and small ones if there are many. So the list may be empty. The same input gives the same modes. Errors: unsupported for
 // an entry below 0 and where e does not fit; the context's, checked before every ascent. Cost: Work.
@@ -83,7 +83,7 @@ func Find(ctx context.Context, e *sumproduct.Expression, starts ...[]int) ([]Mod
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if n := len(modes); n == Most || n >= alwaysKept && m.mass() < modes[0].mass()-massRange {
+		if n := len(modes); n == MaxModes || n >= alwaysKept && m.mass() < modes[0].mass()-massRange {
 			break // all further ones are smaller
 		}
 		isNearLarger := slices.ContainsFunc(modes, func(larger Mode) bool { return areNear(larger.State, m.State) })
@@ -94,9 +94,9 @@ func Find(ctx context.Context, e *sumproduct.Expression, starts ...[]int) ([]Mod
 	return modes, nil
 }
 
-// Below returns a lower bound on ln Z in nats: the largest LnAround of the maxima. If all maxima have weight 0, repaired states take their
-// place. It returns −Inf if none can be repaired. Errors and cost: as Find.
-func Below(ctx context.Context, e *sumproduct.Expression) (float64, error) {
+// LowerBound returns a lower bound on ln Z in nats: the largest LnAround of the maxima. If all maxima have weight 0, repaired states take
+// their place. It returns −Inf if none can be repaired. Errors and cost: as Find.
+func LowerBound(ctx context.Context, e *sumproduct.Expression) (float64, error) {
 	below := math.Inf(-1)
 	grown, err := grownStates(ctx, e)
 	if err != nil {
@@ -135,7 +135,7 @@ func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts 
 	if e.Signed() {
 		return nil, nil, fault.New(fault.Unsupported, "modes: an entry is below 0")
 	}
-	if err := e.Fits(); err != nil {
+	if err := e.CheckFit(); err != nil {
 		return nil, nil, err
 	}
 	c = newClimber(e)
@@ -166,7 +166,7 @@ func ascend(ctx context.Context, e *sumproduct.Expression, r *rand.Rand, starts 
 // values after some sweeps of Gibbs sampling that begin at the maximum.
 func (c *climber) isStable(m *Mode, r *rand.Rand) bool {
 	var firm []int // indices
-	for i, p := range m.Given {
+	for i, p := range m.Conditionals {
 		if len(p) > 1 && p[m.State[i]] >= firmProbability {
 			firm = append(firm, i)
 		}
@@ -212,11 +212,11 @@ func areNear(a, b []int) bool {
 	return different*distancePart < len(a)
 }
 
-// mass estimates ln of the total weight around a mode x: ln ψ(x) − Σ_i ln p_i(x_i) with p_i = Given[i]. It is exact for independent
+// mass estimates ln of the total weight around a mode x: ln ψ(x) − Σ_i ln p_i(x_i) with p_i = Conditionals[i]. It is exact for independent
 // indices.
 func (m *Mode) mass() float64 {
 	ln := m.Ln
-	for i, p := range m.Given {
+	for i, p := range m.Conditionals {
 		ln -= math.Log(p[m.State[i]])
 	}
 	return ln
@@ -377,8 +377,8 @@ func (c *climber) mode() Mode {
 	byGain := make([]int, len(c.state))   // the indices, the largest gain first
 	gain := make([]float64, len(c.state)) // by index: how much ln of the weight grows if it is summed out
 	for i := range c.state {
-		m.Given = append(m.Given, c.conditional(i))
-		byGain[i], gain[i] = i, -math.Log(m.Given[i][c.state[i]])
+		m.Conditionals = append(m.Conditionals, c.conditional(i))
+		byGain[i], gain[i] = i, -math.Log(m.Conditionals[i][c.state[i]])
 	}
 	slices.SortStableFunc(byGain, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
 

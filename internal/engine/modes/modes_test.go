@@ -60,8 +60,8 @@ func TestModesAreWhatTheySay(t *testing.T) {
 				}
 				x[i] = m.State[i]
 				for a := range p {
-					if math.Abs(p[a]/total-m.Given[i][a]) > 1e-9 || p[a] > p[m.State[i]]*(1+1e-9) {
-						t.Errorf("seed %d, state %v: index %d is %d with %v, want %v of %v", seed, x, i, a, m.Given[i][a], p[a], total)
+					if math.Abs(p[a]/total-m.Conditionals[i][a]) > 1e-9 || p[a] > p[m.State[i]]*(1+1e-9) {
+						t.Errorf("seed %d, state %v: index %d is %d with %v, want %v of %v", seed, x, i, a, m.Conditionals[i][a], p[a], total)
 					}
 				}
 			}

@@ -80,7 +80,7 @@ func Phases(ctx context.Context, e *sumproduct.Expression, limit int) ([]Phase, 
 // There are none if an entry is below 0, if e is unfit, or if no index has two values.
 func grownStates(ctx context.Context, e *sumproduct.Expression) (grown [][]int, err error) {
 	hub := mostConnectedIndex(e)
-	if hub < 0 || e.Signed() || e.Fits() != nil {
+	if hub < 0 || e.Signed() || e.CheckFit() != nil {
 		return nil, nil
 	}
 	c := newClimber(e)
@@ -98,12 +98,12 @@ func grownStates(ctx context.Context, e *sumproduct.Expression) (grown [][]int, 
 // than 1/distancePart on average over the indices.
 func (m *Mode) hasNearSurroundings(other *Mode) bool {
 	distance := 0.0
-	for i, p := range m.Given {
+	for i, p := range m.Conditionals {
 		for a, x := range p {
-			distance += math.Abs(x-other.Given[i][a]) / 2
+			distance += math.Abs(x-other.Conditionals[i][a]) / 2
 		}
 	}
-	return distance*distancePart < float64(len(m.Given))
+	return distance*distancePart < float64(len(m.Conditionals))
 }
 
 // isEqualUpToRounding reports whether two logarithms differ by rounding at most.
@@ -197,8 +197,8 @@ func (c *climber) largestEntries(t, i int, isSet []bool) []float64 {
 		agrees, value := true, 0 // the entry's values agree with those that are set; its value of index i
 		for n, j := range scope {
 			if j == i {
-				value = walk.X[n]
-			} else if isSet[j] && walk.X[n] != c.state[j] {
+				value = walk.Values[n]
+			} else if isSet[j] && walk.Values[n] != c.state[j] {
 				agrees = false
 				break
 			}

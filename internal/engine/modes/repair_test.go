@@ -28,7 +28,7 @@ func TestBelowColourings(t *testing.T) {
 			sign = -1
 		}
 		lnZ := math.Log(math.Pow(float64(c.q-1), float64(c.n)) + sign*float64(c.q-1))
-		below, err := Below(t.Context(), e)
+		below, err := LowerBound(t.Context(), e)
 		if err != nil || !(below <= lnZ+1e-9) || below < 0.1 {
 			t.Errorf("%d indices of %d colours: %v of %v, %v", c.n, c.q, below, lnZ, err)
 		}
@@ -45,7 +45,7 @@ func TestBelowDoesNotClimbIntoConstraints(t *testing.T) {
 			sumproduct.Table{Scope: []int{i, (i + 1) % 3}, Data: []float64{1, 1, 1, 0}})
 	}
 	lnZ := math.Log(1 + 3e30)
-	if below, err := Below(t.Context(), e); err != nil || !(below <= lnZ) || below < 0 {
+	if below, err := LowerBound(t.Context(), e); err != nil || !(below <= lnZ) || below < 0 {
 		t.Errorf("%v of %v, %v", below, lnZ, err)
 	}
 }

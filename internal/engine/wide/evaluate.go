@@ -141,9 +141,9 @@ func (m *machine[T, F]) runStep(s *contractionorder.Step) error {
 			if err := m.checkContext(); err != nil {
 				return err
 			}
-			product := m.tables[s.In[0]][w.At[0]]
+			product := m.tables[s.In[0]][w.Position[0]]
 			for k := 1; k < len(s.In) && !m.f.isZero(product); k++ {
-				product = m.f.mul(product, m.tables[s.In[k]][w.At[k]])
+				product = m.f.mul(product, m.tables[s.In[k]][w.Position[k]])
 			}
 			if !m.f.isZero(product) {
 				sum = m.f.add(sum, product)
@@ -173,11 +173,11 @@ func (m *machine[T, F]) backward(n *network, factors []T, tables []int, r *Resul
 		}
 	}
 	if m.p.derivatives {
-		r.By = make([][]scaled.Number, len(n.tables))
+		r.Derivatives = make([][]scaled.Number, len(n.tables))
 		for t := range n.tables {
-			r.By[t] = make([]scaled.Number, len(m.tables[t]))
+			r.Derivatives[t] = make([]scaled.Number, len(m.tables[t]))
 			for k := range m.derivatives[t] {
-				r.By[t][k] = m.f.toNumber(m.derivatives[t][k])
+				r.Derivatives[t][k] = m.f.toNumber(m.derivatives[t][k])
 			}
 		}
 	}
@@ -246,7 +246,7 @@ func (m *machine[T, F]) differentiateStep(s *contractionorder.Step, out int) err
 			w.Next()
 		}
 	}
-	m.flops += 3 * float64(len(s.In)) * s.Full
+	m.flops += 3 * float64(len(s.In)) * s.FullSize
 	m.derivatives[out], m.tables[out] = nil, nil
 	return nil
 }
@@ -258,13 +258,13 @@ func (m *machine[T, F]) addDerivatives(s *contractionorder.Step, w *sumproduct.W
 	product := byOutput
 	for k, t := range s.In {
 		prefixes[k] = product
-		product = m.f.mul(product, m.tables[t][w.At[k]])
+		product = m.f.mul(product, m.tables[t][w.Position[k]])
 	}
 	suffix := m.f.fromNumber(scaled.One) // the product of the inputs behind k
 	for k := len(s.In) - 1; k >= 0; k-- {
-		d := &m.derivatives[s.In[k]][w.At[k]]
+		d := &m.derivatives[s.In[k]][w.Position[k]]
 		*d = m.f.add(*d, m.f.mul(prefixes[k], suffix))
-		suffix = m.f.mul(suffix, m.tables[s.In[k]][w.At[k]])
+		suffix = m.f.mul(suffix, m.tables[s.In[k]][w.Position[k]])
 	}
 }
 

@@ -346,8 +346,8 @@ func (n *network) revise(t *table, isAlive [][]bool) (hasChanged bool) {
 	}
 	walk := sumproduct.NewWalk(n.dims, t.scope)
 	for k := range t.data {
-		if !t.isZero(k) && areAlive(t.scope, walk.X, isAlive) {
-			for a, v := range walk.X {
+		if !t.isZero(k) && areAlive(t.scope, walk.Values, isAlive) {
+			for a, v := range walk.Values {
 				hasSupport[a][v] = true
 			}
 		}
@@ -369,7 +369,7 @@ func (n *network) keepAlive(t *table, isAlive [][]bool) {
 	var data, abs []scaled.Wide
 	walk := sumproduct.NewWalk(n.dims, t.scope)
 	for k := range t.data {
-		if areAlive(t.scope, walk.X, isAlive) {
+		if areAlive(t.scope, walk.Values, isAlive) {
 			data = append(data, t.data[k])
 			if t.abs != nil {
 				abs = append(abs, t.abs[k])

@@ -37,15 +37,16 @@ type Options struct {
 type Result struct {
 	Z         scaled.Number
 	Marginals [][]scaled.Number // as in einsum.Result; nil if they were not asked for
-	// By[t][k] is ∂Z/∂Tables[t][k], with an error of at most 2^-102 · operations · Σ|its terms|; nil if derivatives were not asked for.
-	By [][]scaled.Number
+	// Derivatives[t][k] is ∂Z/∂Tables[t][k], with an error of at most 2^-102 · operations · Σ|its terms|; nil if derivatives were not asked
+	// for.
+	Derivatives [][]scaled.Number
 	// Digits is log10 of Σ|terms| over |Z|: the decimal digits that cancel among terms of both signs. It is 0 if
 	// all terms have one sign, and for a total of 0.
 	Digits float64
 	// Cancelled reports whether the total is 0 although some terms are not.
 	Cancelled bool
-	// Off bounds the relative error of Z, if Z is not 0 and an entry is below 0.
-	Off float64
+	// RelativeError bounds the relative error of Z, if Z is not 0 and an entry is below 0.
+	RelativeError float64
 	// Exact reports whether the error of Z, and of every marginal relative to Z, is below Tolerance. For a total of
 	// 0 it reports whether nothing was rounded on the way to it.
 	Exact bool
@@ -112,9 +113,9 @@ func Contract(ctx context.Context, e *sumproduct.Expression, o Options) (Result,
 func zeroResult(e *sumproduct.Expression, o Options) Result {
 	r := Result{Exact: true}
 	if o.Derivatives {
-		r.By = make([][]scaled.Number, len(e.Tables))
+		r.Derivatives = make([][]scaled.Number, len(e.Tables))
 		for t := range e.Tables {
-			r.By[t] = make([]scaled.Number, len(e.Tables[t].Data))
+			r.Derivatives[t] = make([]scaled.Number, len(e.Tables[t].Data))
 		}
 	}
 	if o.Marginals {
@@ -126,8 +127,8 @@ func zeroResult(e *sumproduct.Expression, o Options) Result {
 	return r
 }
 
-// judge sets Digits, Cancelled, Off and Exact of r. abs is the sum of the absolute values of the terms of Z, and abs · rounding bounds the
-// error of Z. A Z of 0 is exact only if abs is 0, too.
+// judge sets Digits, Cancelled, RelativeError and Exact of r. abs is the sum of the absolute values of the terms of Z, and abs · rounding
+// bounds the error of Z. A Z of 0 is exact only if abs is 0, too.
 func (r *Result) judge(abs, rounding scaled.Number) {
 	r.Exact = abs.IsZero()
 	r.Digits, r.Cancelled = 0, r.Z.IsZero() && !abs.IsZero()
@@ -135,8 +136,8 @@ func (r *Result) judge(abs, rounding scaled.Number) {
 		return
 	}
 	ratio := abs.Div(r.Z.Abs())
-	r.Digits, r.Off = max(0, ratio.Log10Abs()), ratio.Mul(rounding).Float64()
-	r.Exact = r.Off <= Tolerance
+	r.Digits, r.RelativeError = max(0, ratio.Log10Abs()), ratio.Mul(rounding).Float64()
+	r.Exact = r.RelativeError <= Tolerance
 }
 
 // doubleRounding bounds the rounding error of a Z that is computed in numbers of 106 bits, relative to the sum of its absolute terms. It
@@ -283,7 +284,7 @@ func (p *plan) withoutMarginals() *plan {
 func (p *plan) operations() float64 {
 	n := float64(len(p.h.Edges) + len(p.steps))
 	for _, s := range p.steps {
-		n += s.Full / s.Size
+		n += s.FullSize / s.Size
 	}
 	return n + 64
 }

@@ -24,11 +24,11 @@ return string.format("%.0f", begin)`
 // Book books work of a tenant in Redis, for all processes that share it, and returns when the work may begin. ok is
 // false if Redis cannot be reached.
 func (c *Cache) Book(ctx context.Context, tenant string, b admission.Booking) (begin time.Time, ok bool) {
-	name := Prefix + "spent:" + digest.Of([]byte(tenant))
+	name := Prefix + "spent:" + digest.HexOf([]byte(tenant))
 	var text string
 	isAnswered := c.callRedis(ctx, func(ctx context.Context) error {
 		answer, err := c.redis.Do(ctx, "EVAL", bookScript, 1, name,
-			b.Now.UnixMicro(), b.Takes.Microseconds(), b.Burst.Microseconds(), b.Most.Microseconds())
+			b.Now.UnixMicro(), b.Duration.Microseconds(), b.Burst.Microseconds(), b.MaxWait.Microseconds())
 		text, _ = answer.(string)
 		return err
 	})

@@ -25,7 +25,7 @@ func TestBookings(t *testing.T) {
 	for k := range 200 {
 		now = now.Add(time.Duration(r.IntN(2000)) * time.Millisecond)
 		b := admission.Booking{
-			Now: now, Takes: time.Duration(r.IntN(3000)) * time.Millisecond, Burst: 2 * time.Second, Most: 10 * time.Second,
+			Now: now, Duration: time.Duration(r.IntN(3000)) * time.Millisecond, Burst: 2 * time.Second, MaxWait: 10 * time.Second,
 		}
 		want, after := b.Book(spent)
 		spent = after
@@ -33,14 +33,14 @@ func TestBookings(t *testing.T) {
 		if !ok || !got.Equal(want) {
 			t.Fatalf("booking %d begins %v from now, want %v", k, got.Sub(now), want.Sub(now))
 		}
-		if want.Sub(now) > b.Most {
+		if want.Sub(now) > b.MaxWait {
 			refused++
 		}
 	}
 	if refused == 0 || refused > 150 {
 		t.Errorf("%d of 200 were refused", refused)
 	}
-	b := admission.Booking{Now: now, Takes: time.Second}
+	b := admission.Booking{Now: now, Duration: time.Second}
 	if begin, ok := caches[0].Book(t.Context(), "b", b); !ok || begin != now {
 		t.Errorf("another tenant begins at %v", begin)
 	}

@@ -77,18 +77,18 @@ type Cache struct {
 // remembers in the process only. The only error is a url that cannot be parsed.
 func Open(url string, options Options) (*Cache, error) {
 	if url == "" {
-		return On(nil, "", options), nil
+		return NewOn(nil, "", options), nil
 	}
 	client, err := connect.Redis{}.Client(url, options.Timeout)
 	if err != nil {
 		return nil, err
 	}
-	return On(client, url, options), nil
+	return NewOn(client, url, options), nil
 }
 
-// On returns a cache on a client, whose calls should end within Timeout. The cache's Close closes the client. url
+// NewOn returns a cache on a client, whose calls should end within Timeout. The cache's Close closes the client. url
 // stands for the client in the log. If client is nil, the cache remembers in the process only.
-func On(client Redis, url string, options Options) *Cache {
+func NewOn(client Redis, url string, options Options) *Cache {
 	options = options.withDefaults()
 	connect.LogRedis(debugLogger{options.Logger}.Printf)
 	return &Cache{
@@ -236,7 +236,7 @@ func (c *Cache) openEntry(ctx context.Context, key string, entry []byte) ([]byte
 		return nil, err
 	}
 	value, ok := bytes.CutSuffix(large, []byte(key))
-	if !ok || digest.Of(large) != string(payload) {
+	if !ok || digest.HexOf(large) != string(payload) {
 		return nil, errEntry
 	}
 	return value, nil
@@ -271,7 +271,7 @@ func (c *Cache) putRedis(ctx context.Context, key string, value []byte) (earlier
 		// The key is added to the stored bytes, so that equal values under other keys have other digests: an owner's value
 		// cannot be found by anybody else.
 		large := slices.Concat(value, []byte(key))
-		name := digest.Of(large)
+		name := digest.HexOf(large)
 		ctx, cancel := context.WithTimeout(ctx, overflowTimeout)
 		defer cancel()
 		if err := c.options.Overflow.Put(ctx, name, large); err != nil {

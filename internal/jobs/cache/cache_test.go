@@ -68,7 +68,7 @@ var ctx = context.Background()
 
 // keyOf is a key as the planner makes them.
 func keyOf(version, what string) string {
-	return "btn:v1:decomposition:" + version + ":" + digest.Of([]byte(what))
+	return "btn:v1:decomposition:" + version + ":" + digest.HexOf([]byte(what))
 }
 
 func TestPutAndGet(t *testing.T) {
@@ -293,7 +293,7 @@ func TestHotEntries(t *testing.T) {
 	if _, ok := c.hot.Get("2"); ok {
 		t.Error("an old value stayed")
 	}
-	if entries, bytes := c.hot.Held(); bytes != 901*int64(entries) || bytes > 4000 {
+	if entries, bytes := c.hot.Size(); bytes != 901*int64(entries) || bytes > 4000 {
 		t.Errorf("%d entries of %d bytes", entries, bytes)
 	}
 	alone, err := Open("", Options{})

@@ -15,7 +15,7 @@ import (
 // digest>:<SHA-256 of its other inputs>. The model's digest is in it, so that all entries of a
 // model can be found.
 func NetworkKey(version, model, settings string) string {
-	return "btn:v1:network:" + version + ":" + model + ":" + digest.Of([]byte(settings))
+	return "btn:v1:network:" + version + ":" + model + ":" + digest.HexOf([]byte(settings))
 }
 
 // KeyOf returns the key of an owner's own entry instead of everybody's. If owner is "", it returns key.
@@ -27,7 +27,7 @@ func KeyOf(owner, key string) string {
 }
 
 // Owner returns the text that stands for a tenant in the keys of its entries. The tenant's name cannot be read from it.
-func Owner(tenant string) string { return digest.Of([]byte("owner " + tenant))[:32] }
+func Owner(tenant string) string { return digest.HexOf([]byte("owner " + tenant))[:32] }
 
 // writeWithLength writes the length of b and b, so that different sequences of texts have different bytes.
 func writeWithLength(h hash.Hash, b []byte) {

@@ -61,7 +61,7 @@ func exerciseInspection(t *testing.T, url string, idle bool) {
 	if err != nil || string(value) != "value 0" || blob != "" || e.Bytes != headerSize+7 {
 		t.Errorf("%+v %q %v", e, value, err)
 	}
-	if _, value, blob, err = c.Show(ctx, keys[1]); err != nil || len(value) != 5000 || blob != digest.Of(append(value, keys[1]...)) {
+	if _, value, blob, err = c.Show(ctx, keys[1]); err != nil || len(value) != 5000 || blob != digest.HexOf(append(value, keys[1]...)) {
 		t.Errorf("%d bytes, %q, %v", len(value), blob, err)
 	}
 	without := open(t, url, Options{})

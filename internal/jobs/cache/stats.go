@@ -52,7 +52,7 @@ func (c *Cache) Stats() Stats {
 		kinds[kind.(string)] = KindStats{n.hits.Load(), n.hot.Load(), n.misses.Load()}
 		return true
 	})
-	entries, bytes := c.hot.Held()
+	entries, bytes := c.hot.Size()
 	return Stats{
 		HotEntries: int64(entries), HotBytes: bytes, Kinds: kinds,
 		Hits: s.hits.Load(), Hot: s.hot.Load(), Misses: s.misses.Load(), Shared: s.shared.Load(), Waited: s.waited.Load(),

@@ -149,7 +149,7 @@ func circuitOf(ctx context.Context, p *btn.Plan) *Circuit {
 	if len(p.Estimates) == 0 || len(p.Estimates[0].Parts) == 0 {
 		return nil
 	}
-	compiled, ok := btn.Shared(p.Estimates[0].Parts[0]).(*circuit.Compiled)
+	compiled, ok := btn.SharedData(p.Estimates[0].Parts[0]).(*circuit.Compiled)
 	if !ok {
 		return nil
 	}
@@ -177,7 +177,7 @@ func Describe(ctx context.Context, key string, value []byte) (*Value, error) {
 		return &Value{
 			Method:     d.Method,
 			Exact:      d.Exact(),
-			Components: d.Len(),
+			Components: d.PartCount(),
 			Plan:       cost,
 			Warnings:   d.Warnings,
 			Circuit:    circuitOf(ctx, d),

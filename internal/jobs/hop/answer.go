@@ -35,7 +35,7 @@ func (l *Jobs) isAnswered(ctx context.Context, job string) bool {
 // StoredAnswer returns the job's answer. It is nil if there is none, or none that can be read.
 func (l *Jobs) StoredAnswer(ctx context.Context, job string) (*wire.Answer, error) {
 	m, err := l.Bus.Log.Get(ctx, bus.StreamAnswer, wire.AnswerSubject(job))
-	if errors.Is(err, bus.ErrNotFound) || bus.Unreadable(err) {
+	if errors.Is(err, bus.ErrNotFound) || bus.IsUnreadable(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -152,11 +152,11 @@ func (l *Jobs) storeAnswer(ctx context.Context, answer *wire.Answer, asked time.
 	}
 	m.Header[message.HeaderStatus] = []string{answer.Status}
 	aboutOf(ctx).Into(m.Header)
-	tracing.Into(m.Header, trace.SpanContextFromContext(ctx))
+	tracing.SetHeaderSpan(m.Header, trace.SpanContextFromContext(ctx))
 
 	// Store it. Above the owner's quota an error takes its place, which needs little room and ends the job.
 	if answer.Status == wire.StatusOK {
-		err = l.Bus.Quotas.Take(ctx, bus.StreamAnswer, m.Subject, m.Header, len(b))
+		err = l.Bus.Quotas.Reserve(ctx, bus.StreamAnswer, m.Subject, m.Header, len(b))
 	}
 	var earlier *wire.Answer
 	if err == nil {
@@ -197,7 +197,7 @@ func (l *Jobs) RemoveRequest(ctx context.Context, answer *wire.Answer) {
 	if answer.Error != nil && (answer.Error.Code == fault.Infrastructure || answer.Error.Code == fault.Internal) {
 		return
 	}
-	if err := l.Bus.Quotas.Retire(ctx, answer.Job); err != nil {
+	if err := l.Bus.Quotas.RemoveAnswered(ctx, answer.Job); err != nil {
 		l.Log.Debug("an answered request is not removed", "job", answer.Job, "error", err)
 	}
 }
@@ -300,7 +300,7 @@ func (l *Jobs) EndJob(
 			Header:  message.Headers(m, m.Job, "", m.Tenant),
 			Data:    b,
 		}
-		tracing.Into(msg.Header, trace.SpanContextFromContext(ctx))
+		tracing.SetHeaderSpan(msg.Header, trace.SpanContextFromContext(ctx))
 		aboutOf(ctx).Into(msg.Header)
 		_, err = l.Bus.Log.PutOnce(ctx, bus.StreamControl, msg)
 		return err
@@ -359,11 +359,11 @@ func (l *Jobs) Submission(ctx context.Context, subject string) (Submission, erro
 	s := Submission{StoredAt: bus.StoredAt(stored.Header, stored.Time)}
 
 	// Read the payload.
-	data, err := stored.Data, bus.Intact(stored.Subject, stored.Header, stored.Data)
+	data, err := stored.Data, bus.CheckSum(stored.Subject, stored.Header, stored.Data)
 	if err == nil {
 		data, err = l.Bus.Blobs.Payload(ctx, message.OwnerOf(stored.Subject), stored.Header, stored.Data)
 	}
-	if bus.Unreadable(err) {
+	if bus.IsUnreadable(err) {
 		s.IsLost = true
 		if s.Digest = stored.Header.Get(wire.HeaderDigest); !form.IsDigest(s.Digest) {
 			s.Digest = wire.Digest(stored.Data)
@@ -401,11 +401,11 @@ func (l *Loop) giveUp(d *Message, err error, withAnswer bool) Outcome {
 	}
 	if writeErr != nil {
 		l.Log.Error("cannot write a dead letter", "job", d.Subject.Job, "error", writeErr)
-		d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
+		d.Raw.Redeliver(Backoff(fault.Infrastructure, d.Attempt))
 		return Retry
 	}
 
-	d.Raw.Never(string(CodeOf(err)))
+	d.Raw.Terminate(string(CodeOf(err)))
 	return Dead
 }
 
@@ -434,7 +434,7 @@ func (l *Loop) deadLetter(ctx context.Context, d *Message, err error) error {
 	}
 
 	subject := message.DLQSubject(letter.Stage, letter.Job)
-	if err := l.Bus.Quotas.Take(ctx, bus.StreamDead, subject, nil, len(b)); errors.Is(err, bus.ErrQuota) {
+	if err := l.Bus.Quotas.Reserve(ctx, bus.StreamDead, subject, nil, len(b)); errors.Is(err, bus.ErrQuota) {
 		l.Log.Warn("a dead letter is not kept", "job", letter.Job, "error", err, "why", info.Message)
 		return nil
 	}

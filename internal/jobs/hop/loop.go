@@ -150,7 +150,7 @@ func (l *Loop) Process(msg *bus.Delivered, intake *Intake, free func()) bool {
 
 	// Call the handler, unless the message was delivered too often. While there is trouble with the servers the number of
 	// deliveries does not count, because messages come again although somebody works on them.
-	if d.Attempt > l.MaxDeliveries && !intake.Unlimited && !l.Bus.Conn.Unsettled(troubleCounts) {
+	if d.Attempt > l.MaxDeliveries && !intake.Unlimited && !l.Bus.Conn.HadTrouble(troubleCounts) {
 		err = fault.New(
 			fault.Internal, "pipeline: delivered %d times, and no worker came to its end",
 			d.Attempt-1,
@@ -228,11 +228,11 @@ func (l *Loop) callHandler(ctx context.Context, d *Message, intake *Intake) (ask
 	}()
 
 	if !intake.HeadersOnly {
-		if err = bus.Sound(d.Raw.Header); err != nil {
+		if err = bus.RejectServerHeaders(d.Raw.Header); err != nil {
 			d.IsMalformed, d.Data = true, d.Raw.Data
 			return Done, err
 		}
-		if err = bus.Intact(d.Raw.Subject, d.Raw.Header, d.Raw.Data); err != nil {
+		if err = bus.CheckSum(d.Raw.Subject, d.Raw.Header, d.Raw.Data); err != nil {
 			d.IsMalformed, d.Data = true, d.Raw.Data
 			return Done, err
 		}
@@ -267,7 +267,7 @@ func (l *Loop) failedByTrouble(ctx context.Context, err error) bool {
 		return false
 	}
 	hasOtherReason := errors.Is(err, ErrLater) || errors.Is(err, bus.ErrNoStream) || errors.Is(err, bus.ErrFull)
-	if hasOtherReason || !l.Bus.Conn.Explains(err, troubleOver) {
+	if hasOtherReason || !l.Bus.Conn.TroubleExplains(err, troubleOver) {
 		return false
 	}
 	select {
@@ -315,13 +315,13 @@ func (l *Loop) startHeartbeat(
 			cancel(errCeiling)
 		}
 
-		d.Raw.Working()
+		d.Raw.ExtendDeadline()
 		if !isProgressTold { // at the first heartbeat, so that quick work has no progress
 			l.Progress(d.Subject.Job, l.Stage, 0, 1)
 			isProgressTold = true
 		}
 		if time.Since(due) > l.Heartbeat {
-			l.Bus.Conn.Unsettle()
+			l.Bus.Conn.NoteTrouble()
 		}
 		if !intake.Unlimited && !isLooking {
 			isLooking = true

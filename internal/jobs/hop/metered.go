@@ -11,7 +11,7 @@ import (
 type Work struct {
 	Waited          time.Duration // from its storage in the stream to its delivery; meaningful if IsFirstDelivery
 	IsFirstDelivery bool          // this was its first delivery
-	Took            time.Duration // from its delivery until its output was stored
+	Duration        time.Duration // from its delivery until its output was stored
 	Tenant          string        // the tenant whose work it was
 	Bytes           int           // size of the message
 	Flops           float64       // expected flops of finished work
@@ -65,7 +65,7 @@ func (m *measurement) end(began time.Time, worked bool) {
 	m.loop.Metrics.Worked(m.loop.Stage, Work{
 		Waited:          m.waited,
 		IsFirstDelivery: m.message.Attempt == 1,
-		Took:            time.Since(began),
+		Duration:        time.Since(began),
 		Tenant:          m.message.Tenant,
 		Bytes:           len(m.message.Raw.Data),
 		Flops:           flops,

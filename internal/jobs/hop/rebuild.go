@@ -70,13 +70,13 @@ func (l *Loop) rebuild(d *Message, lost error) Outcome {
 	if d.Subject.Kind == message.KindPartial {
 		if err := l.ForgetPartials(ctx, d.Subject.Lane, d.Subject.Job); err != nil {
 			l.Bus.Conn.Trouble.Warn(l.Log, "cannot start again yet", "job", d.Subject.Job, "error", err)
-			d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
+			d.Raw.Redeliver(Backoff(fault.Infrastructure, d.Attempt))
 			return Retry
 		}
 	}
 
 	// Acknowledge first, because the next run of the job stores a message on the same subject.
-	d.Raw.Done()
+	d.Raw.Acknowledge()
 	l.Bus.Conn.NC.FlushTimeout(WriteTimeout)
 
 	isNew, err := l.StartAgain(ctx, d.Subject.Lane, d.Subject.Job, fmt.Sprintf("%.200s", lost))

@@ -30,13 +30,13 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 	case err == nil && asked == Held:
 		return Held
 	case err == nil && asked.name == laterName:
-		d.Raw.Again(asked.pause)
+		d.Raw.Redeliver(asked.pause)
 		return asked
 	case err == nil, errors.Is(err, ErrAnswered):
-		d.Raw.Done()
+		d.Raw.Acknowledge()
 		return Done
 	case errors.Is(err, ErrLater), l.WorkCtx.Err() != nil: // not now, or the process ends
-		d.Raw.Again(0)
+		d.Raw.Redeliver(0)
 		return Later(0)
 	case errors.Is(cause, errCeiling):
 		err = fault.New(
@@ -50,7 +50,7 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 	}
 
 	if errors.Is(err, bus.ErrNoStream) {
-		l.Bus.Conn.Unsettle() // failures while the stream is missing are trouble with the servers
+		l.Bus.Conn.NoteTrouble() // failures while the stream is missing are trouble with the servers
 		if mendErr := l.Mend(l.WorkCtx); mendErr != nil {
 			l.Bus.Conn.Trouble.Warn(l.Log, "cannot make what is missing", "error", mendErr)
 		}
@@ -60,9 +60,9 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 	code := CodeOf(err)
 	switch code {
 	case fault.Infrastructure, fault.Internal:
-		mayWait := code == fault.Infrastructure && d.Attempt < troubleLimit*l.MaxDeliveries && l.Bus.Conn.Explains(err, troubleOver)
+		mayWait := code == fault.Infrastructure && d.Attempt < troubleLimit*l.MaxDeliveries && l.Bus.Conn.TroubleExplains(err, troubleOver)
 		if d.Attempt < l.MaxDeliveries || intake.Unlimited || mayWait {
-			d.Raw.Again(Backoff(code, d.Attempt))
+			d.Raw.Redeliver(Backoff(code, d.Attempt))
 			return Retry
 		}
 		return l.giveUp(d, err, true)
@@ -74,10 +74,10 @@ func (l *Loop) decideOutcome(d *Message, intake *Intake, asked Outcome, err, cau
 	}
 	if failErr := l.EndWithError(d, err); failErr != nil {
 		l.Log.Error("cannot write an answer", "job", d.Subject.Job, "error", failErr)
-		d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
+		d.Raw.Redeliver(Backoff(fault.Infrastructure, d.Attempt))
 		return Retry
 	}
-	d.Raw.Done()
+	d.Raw.Acknowledge()
 	return Failed
 }
 
@@ -120,11 +120,11 @@ func (l *Loop) rejectSubject(d *Message, err error) {
 	if id, isModel := modelID(d.Raw.Subject); isModel && l.FromClients {
 		if err := l.answerNameless(d, id); err != nil {
 			l.Log.Error("cannot write an answer", "subject", d.Raw.Subject, "error", err)
-			d.Raw.Again(Backoff(fault.Infrastructure, d.Attempt))
+			d.Raw.Redeliver(Backoff(fault.Infrastructure, d.Attempt))
 			return
 		}
 	}
-	d.Raw.Never(fmt.Sprintf("%.200s", err))
+	d.Raw.Terminate(fmt.Sprintf("%.200s", err))
 }
 
 // modelID returns the job id, valid or not, in the subject of a request. isModel is false for other subjects.

@@ -26,7 +26,7 @@ func (l *Loop) withTrace(ctx context.Context, d *Message, intake *Intake) contex
 	if l.Tracer == nil {
 		return ctx
 	}
-	ctx = tracing.From(ctx, d.Raw.Header)
+	ctx = tracing.WithHeaderSpan(ctx, d.Raw.Header)
 	if intake.MeasuresCost {
 		return l.startWorkSpan(ctx, d)
 	}
@@ -46,7 +46,7 @@ func (l *Loop) startWorkSpan(ctx context.Context, d *Message) context.Context {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = workCtx
 	}
-	tracing.Waited(ctx, l.Tracer, spanWait+l.Stage, d.Raw.Stored, time.Now(), attributes...)
+	tracing.RecordWait(ctx, l.Tracer, spanWait+l.Stage, d.Raw.Stored, time.Now(), attributes...)
 	return workCtx
 }
 
@@ -71,7 +71,7 @@ func (l *Loop) Resume(ctx context.Context, d *Message, model nats.Header) contex
 	if l.Tracer == nil {
 		return ctx
 	}
-	return l.startWorkSpan(tracing.From(ctx, model), d)
+	return l.startWorkSpan(tracing.WithHeaderSpan(ctx, model), d)
 }
 
 // SetAttributes adds attributes to the span of the work on a message.
@@ -122,6 +122,6 @@ func (d *Message) copyTrace(h nats.Header) {
 	}
 	tracing.Copy(h, source)
 	if d.span != nil {
-		tracing.Into(h, d.span.SpanContext())
+		tracing.SetHeaderSpan(h, d.span.SpanContext())
 	}
 }

@@ -70,12 +70,12 @@ func delivered(t *testing.T, b *bus.Bus, job string, nth int) *bus.Delivered {
 		}
 		var got *pull.Pulled
 		for got == nil {
-			got = in.Read(<-into)
+			got = in.Parse(<-into)
 		}
 		if got.Message == nil || got.Message.Attempt == nth {
 			return got.Message
 		}
-		got.Message.Again(0)
+		got.Message.Redeliver(0)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 		return nil
 	}
 	lasting := func(context.Context, int) error {
-		b.Conn.Unsettle()
+		b.Conn.NoteTrouble()
 		return fault.New(fault.Infrastructure, "not there")
 	}
 	noStream := func(context.Context, int) error { return fault.New(fault.Infrastructure, "%w", bus.ErrNoStream) }
@@ -115,7 +115,7 @@ func TestTroubleWithTheServersIsWaitedFor(t *testing.T) {
 		{"lasting", lasting, 4, false, 5},    // comes again: others have its slot
 		{"endless", lasting, 4, true, 8 * 5}, // it may be the message
 		{"lost", func(context.Context, int) error { // by the only server: the job is started again
-			b.Conn.Unsettle()
+			b.Conn.NoteTrouble()
 			return fault.New(fault.Infrastructure, "%w", bus.ErrLost)
 		}, 1, false, 5},
 	} {

@@ -133,7 +133,7 @@ func (m *Metrics) Worked(stage string, w hop.Work) {
 		m.usage.bytes.WithLabelValues(m.usage.label(w.Tenant)).Add(float64(w.Bytes))
 	}
 	m.jobs.busy.WithLabelValues(stage).Add(w.Charged)
-	observe(m.jobs.work.WithLabelValues(stage), w.Took.Seconds(), w.Trace)
+	observe(m.jobs.work.WithLabelValues(stage), w.Duration.Seconds(), w.Trace)
 	if w.IsFirstDelivery {
 		observe(m.jobs.wait.WithLabelValues(stage), w.Waited.Seconds(), w.Trace)
 	}

@@ -128,7 +128,7 @@ func New(stages ...string) *Metrics {
 		stages = stage.Names()
 	}
 	m.startCounters(stages)
-	if slices.ContainsFunc(stages, cached.By) {
+	if slices.ContainsFunc(stages, cached.UsesCache) {
 		m.registry.MustRegister(&m.caches)
 	}
 	for _, kind := range append(slices.Clone(message.Internals), message.KindServes) {

@@ -59,7 +59,7 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 	}
 
 	// Open the cache, which is in this process only if there is no Redis.
-	if !slices.ContainsFunc(stages, cached.By) {
+	if !slices.ContainsFunc(stages, cached.UsesCache) {
 		c.Redis = ""
 	}
 	cacheOptions := cache.Options{
@@ -68,7 +68,7 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 		Secrets:  trust.Keys.Secrets,
 		Logger:   c.Logger,
 	}
-	store := cache.On(c.RedisClient, c.Redis, cacheOptions)
+	store := cache.NewOn(c.RedisClient, c.Redis, cacheOptions)
 	if c.RedisClient == nil {
 		if store, err = cache.Open(c.Redis, cacheOptions); err != nil {
 			return err
@@ -102,8 +102,8 @@ func Run(ctx context.Context, c Config, stages ...string) error {
 		Tracer:   tracing.Tracer(c.Tracing),
 		Cache:    store,
 		Redis:    c.Redis != "" || c.RedisClient != nil,
-		Hard:     hard,
-		Soft:     soft,
+		WorkCtx:  hard,
+		StartCtx: soft,
 	})
 
 	// Run the stages.

@@ -84,7 +84,7 @@ func (h *Host) setUpAggregate(worker *Worker) {
 	}
 	worker.intakes = append(worker.intakes, &intake{
 		Feed:   streams.Sweeps,
-		Intake: hop.Intake{Handler: aggregate.sweepModel, HeadersOnly: streams.Sweeps.Headers, Unlimited: true},
+		Intake: hop.Intake{Handler: aggregate.sweepModel, HeadersOnly: streams.Sweeps.HeadersOnly, Unlimited: true},
 		pull:   pull.Intake{Prefetch: sweepAhead, Slots: 1},
 	})
 }
@@ -282,11 +282,11 @@ func (w *sums) startSpan(
 		return ctx, noop.Span{}
 	}
 	if !trace.SpanContextFromContext(ctx).IsValid() {
-		ctx = tracing.From(ctx, partials[0].Header)
+		ctx = tracing.WithHeaderSpan(ctx, partials[0].Header)
 	}
 	var links []trace.Link
 	for _, p := range partials {
-		if work := tracing.Of(p.Header); work.IsValid() {
+		if work := tracing.HeaderSpan(p.Header); work.IsValid() {
 			links = append(links, trace.Link{
 				SpanContext: work, Attributes: []attribute.KeyValue{tracing.Chunk.Int(p.K)},
 			})

@@ -32,7 +32,7 @@ func (w *Aggregate) tidyQueues(ctx context.Context) error {
 				w.Log.Debug("cannot look at a work queue", "stream", stream, "error", err)
 			}
 		}
-		if err := w.Bus.Quotas.Spare(ctx); err != nil && ctx.Err() == nil {
+		if err := w.Bus.Quotas.RemoveOldMessages(ctx); err != nil && ctx.Err() == nil {
 			w.Log.Debug("cannot make room for a tenant", "error", err)
 		}
 	})
@@ -185,7 +185,7 @@ func (w *Aggregate) moveMatching(ctx context.Context, owner, stream, filter stri
 // blob that it finds.
 func (w *Aggregate) renewBlobs(ctx context.Context, owner string, m *jetstream.RawStreamMsg) (ok bool, err error) {
 	data, err := w.Bus.Blobs.Payload(ctx, owner, m.Header, m.Data)
-	if bus.Unreadable(err) {
+	if bus.IsUnreadable(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -196,7 +196,7 @@ func (w *Aggregate) renewBlobs(ctx context.Context, owner string, m *jetstream.R
 		return false, nil
 	}
 	for _, digest := range refs.blobs {
-		if _, err := w.Bus.Blobs.Has(ctx, digest); err != nil {
+		if _, err := w.Bus.Blobs.HasAndRenew(ctx, digest); err != nil {
 			return false, err
 		}
 	}

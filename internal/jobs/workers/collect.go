@@ -173,7 +173,7 @@ func (c *collector) lookAtJob(ctx context.Context, j *countedJob, isFull bool) e
 		c.carryOut(j, effects)
 		c.mu.Unlock()
 		for _, d := range effects.Acknowledge { // a delivery whose acknowledgement is lost comes again, and finds the answer
-			d.Raw.Done()
+			d.Raw.Acknowledge()
 		}
 		c.returnHeld(effects.Return, err)
 		if question = next; question.Ask == job.AskNothing {
@@ -261,7 +261,7 @@ func (c *collector) returnHeld(held []*hop.Message, err error) {
 			c.sums.Refuse(d, err)
 			continue
 		}
-		d.Raw.Again(hop.Backoff(fault.Infrastructure, d.Attempt))
+		d.Raw.Redeliver(hop.Backoff(fault.Infrastructure, d.Attempt))
 	}
 }
 
@@ -277,7 +277,7 @@ func (c *collector) stop() {
 	c.mu.Unlock()
 
 	for _, d := range held {
-		d.Raw.Again(0)
+		d.Raw.Redeliver(0)
 	}
 	c.timers.Wait()
 }

@@ -42,7 +42,7 @@ func (h *Host) setUpContract(worker *Worker) {
 		{
 			Feed:   streams.Tasks,
 			Intake: hop.Intake{Handler: contract.handleTask, SkipsProgress: true, CountAttempts: contract.countTries, MeasuresCost: true},
-			pull:   pull.Intake{Prefetch: 1, Slots: 8, Heavy: isHeavy, Later: contract.pauseBefore},
+			pull:   pull.Intake{Prefetch: 1, Slots: 8, IsHeavy: isHeavy, StartDelay: contract.pauseBefore},
 		},
 	}
 }
@@ -180,7 +180,7 @@ func (w *Contract) checkTask(m *message.Task, net *btn.Network, assignments []bt
 		}
 
 		a := assignments[u.Query]
-		if a.Plan == nil || u.Part >= a.Plan.Len() {
+		if a.Plan == nil || u.Part >= a.Plan.PartCount() {
 			return fault.New(
 				fault.BadInput,
 				"pipeline: task names component %d of query %d, which has no such component",
@@ -209,7 +209,7 @@ func checkRelevant(m *message.Task, net *btn.Network, assignments []btn.Assignme
 			continue
 		}
 		isChecked[a.Plan] = true
-		part, _ := stage.Planned(net, m.Demands[demand], a, shared)
+		part, _ := stage.PlannedNetwork(net, m.Demands[demand], a, shared)
 		if err := message.CheckPlan(part, a.Plan); err != nil {
 			return fault.Wrap(fault.BadInput, err)
 		}
@@ -295,7 +295,7 @@ func (w *Contract) countTries(ctx context.Context, d *hop.Message) int {
 	}
 	for try := 1; ; try++ {
 		mark := fmt.Appendf(nil, "basetensor: try %d of %s, message %d", try, d.Raw.Subject, d.Raw.Sequence)
-		isMarked, err := w.Bus.Blobs.Has(ctx, wire.Digest(mark))
+		isMarked, err := w.Bus.Blobs.HasAndRenew(ctx, wire.Digest(mark))
 		if err == nil && !isMarked {
 			_, err = w.Bus.Blobs.Put(ctx, mark)
 		}

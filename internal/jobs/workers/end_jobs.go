@@ -54,7 +54,7 @@ func (w *Aggregate) expire(ctx context.Context, lane int, m *wire.Deadline) erro
 	}
 
 	// End the job with an error, unless the timer is another request's.
-	request, err := w.Submission(ctx, message.AnyLane(m.Job))
+	request, err := w.Submission(ctx, message.AnyLaneFilter(m.Job))
 	isOtherRequest := err == nil && request.Digest != m.Digest && !request.IsLost
 	if errors.Is(err, bus.ErrNotFound) || isOtherRequest {
 		w.Log.Info(
@@ -86,7 +86,7 @@ func (w *Aggregate) handleCancel(ctx context.Context, d *hop.Message) (hop.Outco
 		return hop.Done, d.Mismatch("job", m.Job, d.Subject.Job)
 	}
 
-	request, err := w.Submission(ctx, message.AnyLane(m.Job))
+	request, err := w.Submission(ctx, message.AnyLaneFilter(m.Job))
 	if errors.Is(err, bus.ErrNotFound) {
 		w.Log.Info("nothing to cancel", "job", m.Job)
 		return hop.Done, nil

@@ -71,14 +71,14 @@ func (s Settings) Served() string {
 // Host has the resources that the stages of one process share.
 type Host struct {
 	Settings
-	Bus     *bus.Bus
-	Log     *slog.Logger
-	Metrics *metrics.Metrics
-	Cache   *cache.Cache
-	Tracer  trace.Tracer    // makes spans; nil: nobody records spans
-	Redis   bool            // the cache has a Redis, which remembers decompositions
-	Hard    context.Context // when it ends, work in progress is given up: some time after Soft
-	Soft    context.Context // when it ends, the workers stop and begin nothing new
+	Bus      *bus.Bus
+	Log      *slog.Logger
+	Metrics  *metrics.Metrics
+	Cache    *cache.Cache
+	Tracer   trace.Tracer    // makes spans; nil: nobody records spans
+	Redis    bool            // the cache has a Redis, which remembers decompositions
+	WorkCtx  context.Context // when it ends, work in progress is given up: some time after StartCtx
+	StartCtx context.Context // when it ends, the workers stop and begin nothing new
 
 	planMemo       *cached.Memo                    // nil: no plan is remembered, and answers report the cache as "off"
 	everybody      *ownerMemory                    // for jobs of tenants without a cache of their own
@@ -121,10 +121,10 @@ func (h *Host) Worker(name string) (*Worker, error) {
 			Log:           log,
 			Metrics:       h.Metrics,
 			Tracer:        h.Tracer,
-			WorkCtx:       h.Hard,
-			StartCtx:      h.Soft,
-			ErrorResults:  stage.Failed,
-			MergeFirst:    stage.OrFirst,
+			WorkCtx:       h.WorkCtx,
+			StartCtx:      h.StartCtx,
+			ErrorResults:  stage.FailedResults,
+			MergeFirst:    stage.ReplaceFailures,
 			WritesAnswers: name == query.StageAggregate,
 		},
 		Options:     h.Options,

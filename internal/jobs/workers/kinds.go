@@ -118,7 +118,7 @@ func (k *kinds) listenForAnnouncements(ctx context.Context) error {
 // receiveAnnouncement notes an announcement of a contract-worker, if it is genuine and not old.
 func (k *kinds) receiveAnnouncement(msg *nats.Msg) {
 	var m message.Serves
-	if !k.bus.Signer.Genuine(msg.Subject, msg.Header, msg.Data) || wire.Decode(msg.Data, &m) != nil {
+	if !k.bus.Signer.IsGenuine(msg.Subject, msg.Header, msg.Data) || wire.Decode(msg.Data, &m) != nil {
 		return
 	}
 	if age := k.bus.Conn.Since(time.UnixMilli(m.Time)).Abs(); age > oldestAnnouncement {

@@ -163,8 +163,8 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 	}
 
 	// Compute the results, and name what they are about.
-	results, err := stage.First(ctx, m.Job, net, m.Queries, m.Settings, remaining)
-	if err != nil || !stage.Answered(results) {
+	results, err := stage.FirstResults(ctx, m.Job, net, m.Queries, m.Settings, remaining)
+	if err != nil || !stage.HasAnswer(results) {
 		return
 	}
 	names, err := message.DecodeNames(m.Names)
@@ -190,7 +190,7 @@ func (w *Learn) storeFirstAnswer(ctx context.Context, d *hop.Message, net *btn.N
 func (w *Learn) makePlan(ctx context.Context, net *btn.Network, m *message.Network) (*jobPlan, error) {
 	planning, settings := w.fitToDeadline(ctx, m, len(net.Cores))
 	if m.Registered { // more jobs with this model may come
-		planning = proposal.Recurring(planning)
+		planning = proposal.WithRecurringNetwork(planning)
 	}
 	if w.host.Replan != nil {
 		settings = w.host.Replan(settings)
@@ -228,7 +228,7 @@ func (w *Learn) fitToDeadline(ctx context.Context, m *message.Network, tables in
 	settings.Budget = min(settings.WithDefaults().Budget, work)
 
 	remaining := stage.PlanningTime(deadline, tables) - w.Bus.Conn.Since(time.UnixMilli(m.Stored))
-	return proposal.Worth(proposal.Until(ctx, time.Now().Add(remaining)), work), settings
+	return proposal.WithDeadlineFlops(proposal.WithAnswerDeadline(ctx, time.Now().Add(remaining)), work), settings
 }
 
 // withTiming returns a copy of timings with the time since a stage began.

@@ -26,11 +26,11 @@ func (w *Reparam) admitRequest(d *hop.Message, m *wire.Request) error {
 		domains = m.Model.Domains
 	}
 	size := questions.SizeOf(domains, m.Queries)
-	asked := admission.Asked{
+	asked := admission.RequestCost{
 		Bytes: len(d.Data), Demands: size.Demands, Numbers: size.Numbers, Cases: size.Cases, Settings: m.Settings,
 	}
 	class, limits := w.host.Tenants.Tenants().Limits(d.Tenant)
-	return limits.Admit(class, asked.AtLeast(), admission.ByRequest)
+	return limits.Admit(class, asked.MinCost(), admission.ByRequest)
 }
 
 // headerBegin is the header of a task whose tenant has spent its rate: the time in Unix milliseconds before which the

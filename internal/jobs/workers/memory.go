@@ -27,9 +27,9 @@ const maxOwners = 16
 
 // ownerMemory is what learn-worker and contract-worker remember between the jobs of an owner.
 type ownerMemory struct {
-	memo      proposal.Memo  // remembers plans; nil: no plan is remembered
-	knowledge *plan.Known    // what the planner knows of networks
-	shared    *sharedResults // intermediate results, so that one stage does not derive again what the other has derived
+	memo      proposal.Memo       // remembers plans; nil: no plan is remembered
+	knowledge *plan.NetworkMemory // what the planner knows of networks
+	shared    *sharedResults      // intermediate results, so that one stage does not derive again what the other has derived
 }
 
 // newMemory returns an empty memory for an owner; "" is everybody.
@@ -38,7 +38,7 @@ func (h *Host) newMemory(owner string) *ownerMemory {
 	if h.planMemo != nil {
 		memory.memo = h.planMemo.Of(owner)
 	}
-	memory.knowledge = &plan.Known{Problems: &memory.shared.Shared, Options: problem.Options{Threads: h.Threads}}
+	memory.knowledge = &plan.NetworkMemory{Problems: &memory.shared.Shared, Options: problem.Options{Threads: h.Threads}}
 	return memory
 }
 

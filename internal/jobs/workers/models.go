@@ -274,7 +274,7 @@ func (w *Reparam) isStored(ctx context.Context, blob string, mustAsk bool) (bool
 		return true, nil
 	}
 	began := time.Now()
-	isStored, err := w.Bus.Blobs.Has(ctx, blob)
+	isStored, err := w.Bus.Blobs.HasAndRenew(ctx, blob)
 	if isStored && err == nil {
 		w.host.storedBlobs.Put(blob, began, 1)
 	}

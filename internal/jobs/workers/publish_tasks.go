@@ -174,7 +174,7 @@ func (w *Learn) publishTasks(
 	if err != nil {
 		return nil, err
 	}
-	w.taskRoom.Spend(d.Subject.Lane, len(msgs))
+	w.taskRoom.TakePlaces(d.Subject.Lane, len(msgs))
 
 	// Store the first task, or find a message of an earlier run.
 	stored, earlierMessage, err := w.publishFirst(ctx, d, msgs[0], tasks[0])
@@ -229,7 +229,7 @@ func (w *Learn) publishFirst(
 ) (stored bool, earlier *jetstream.RawStreamMsg, err error) {
 	filter := message.ChunksFilter(message.KindTask, d.Subject.Lane, task.Job)
 	err = w.WaitForRoom(ctx, func() (err error) {
-		earlier, err = w.Bus.Log.PutOnceUnder(ctx, bus.StreamTask, msg, filter)
+		earlier, err = w.Bus.Log.PutOnceIfNone(ctx, bus.StreamTask, msg, filter)
 		return err
 	})
 	stored = err == nil && earlier == nil

@@ -50,7 +50,7 @@ func (h *Host) setUpReparam(worker *Worker) {
 // handleModel turns a model into a network: model.<lane>.<job> → network.<lane>.<job>.
 func (w *Reparam) handleModel(ctx context.Context, d *hop.Message) (hop.Outcome, error) {
 	d.JobStored = bus.StoredAt(d.Raw.Header, d.Raw.Stored)
-	if bus.Moved(d.Raw.Header) {
+	if bus.WasMoved(d.Raw.Header) {
 		return hop.Done, w.resumeMoved(ctx, d)
 	}
 	return hop.Done, w.reparameterise(ctx, d)
@@ -99,11 +99,11 @@ func (w *Reparam) handleRedrive(ctx context.Context, d *hop.Message) (hop.Outcom
 		return hop.Done, err
 	}
 	d.KeepsJob = false // from here on an error ends the job
-	if err := bus.Intact(m.Subject, m.Header, m.Data); err != nil {
+	if err := bus.CheckSum(m.Subject, m.Header, m.Data); err != nil {
 		return hop.Done, err
 	}
 	data, err := w.Bus.Blobs.Payload(ctx, d.Subject.Owner, m.Header, m.Data)
-	if bus.Unreadable(err) {
+	if bus.IsUnreadable(err) {
 		err = fault.Wrap(
 			fault.CodeOf(err), fmt.Errorf("pipeline: the stored request cannot be read any more: submit it again: %w", err),
 		)
@@ -162,7 +162,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 
 	// Only a model that may have been delivered before can have its answer.
 	isRepeated := d.Attempt > 1 || d.Subject.Kind == message.KindRedrive
-	mayBeAnswered := isRepeated || bus.Moved(d.Raw.Header) || w.Bus.Conn.Since(d.JobStored) > replayedAge
+	mayBeAnswered := isRepeated || bus.WasMoved(d.Raw.Header) || w.Bus.Conn.Since(d.JobStored) > replayedAge
 	if mayBeAnswered {
 		if err := w.CheckUnanswered(ctx, m.Job, d.Digest); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (w *Reparam) reparameterise(ctx context.Context, d *hop.Message) error {
 		out.Names = network.Names
 	}
 
-	w.networkRoom.Spend(d.Subject.Lane, 1)
+	w.networkRoom.TakePlaces(d.Subject.Lane, 1)
 	subject := message.NetworkSubject(d.Subject.Lane, m.Job)
 	if err := w.StoreOutput(ctx, bus.StreamNetwork, subject, out, d, sameNetwork); err != nil {
 		return err

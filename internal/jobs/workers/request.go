@@ -67,12 +67,12 @@ func (w *Reparam) serve(ctx context.Context) error {
 		Loop:         w.Loop,
 		metrics:      w.host.Metrics,
 		audit:        w.host.Audit,
-		jobs:         submit.On(w.Bus),
+		jobs:         submit.New(w.Bus),
 		models:       bus.NewModelRoom(w.Bus.Conn),
-		waitRoom:     shares.Room{Most: int64(w.host.Requests)},
-		storeRoom:    shares.Room{Most: maxStoringBytes},
-		requestRoom:  shares.Room{Most: max(maxRequestBytes, 2*(w.Bus.Conn.NC.MaxPayload()+messageOverhead))},
-		questionRoom: shares.Room{Most: maxQuestions},
+		waitRoom:     shares.Room{Size: int64(w.host.Requests)},
+		storeRoom:    shares.Room{Size: maxStoringBytes},
+		requestRoom:  shares.Room{Size: max(maxRequestBytes, 2*(w.Bus.Conn.NC.MaxPayload()+messageOverhead))},
+		questionRoom: shares.Room{Size: maxQuestions},
 	}
 
 	server, err := s.addEndpoints()
@@ -167,12 +167,12 @@ func (s *service) startWork(room *shares.Room, unit, owner string, n int64, work
 	}
 	switch isFull, isShareTaken := room.Take(owner, n); {
 	case isFull:
-		return fmt.Sprintf("%d %s wait already", room.Most, unit)
+		return fmt.Sprintf("%d %s wait already", room.Size, unit)
 	case isShareTaken: // the owner has its share of the room
 		return fmt.Sprintf("too many %s of %s wait already", unit, owner)
 	}
 	s.inWork.Go(func() {
-		defer room.Give(owner, n)
+		defer room.Release(owner, n)
 		work()
 	})
 	return ""
@@ -184,7 +184,7 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 	ctx, span := s.WorkCtx, trace.Span(noop.Span{})
 	if s.Tracer != nil {
 		ctx, span = s.Tracer.Start(
-			tracing.From(ctx, r.Headers()), "request", trace.WithSpanKind(trace.SpanKindServer),
+			tracing.WithHeaderSpan(ctx, r.Headers()), "request", trace.WithSpanKind(trace.SpanKindServer),
 			trace.WithAttributes(tracing.Stage.String(s.Stage)),
 		)
 	}
@@ -236,7 +236,7 @@ func (s *service) submitAndWait(r micro.Request, began time.Time) {
 func (s *service) readAndSubmit(ctx context.Context, r micro.Request, began time.Time) (m wire.Request, digest string, isSubmitted bool) {
 	ctx, cancel := context.WithTimeout(ctx, hop.WriteTimeout)
 	defer cancel()
-	data, err := r.Data(), bus.Intact(r.Subject(), nats.Header(r.Headers()), r.Data())
+	data, err := r.Data(), bus.CheckSum(r.Subject(), nats.Header(r.Headers()), r.Data())
 	if err == nil {
 		data, err = s.Bus.Blobs.Payload(ctx, message.OwnerOf(r.Subject()), nats.Header(r.Headers()), r.Data())
 	}
@@ -336,7 +336,7 @@ func (s *service) reply(r micro.Request, h nats.Header, data []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), hop.WriteTimeout)
 	defer cancel()
 
-	m, err := s.Bus.Log.Fit(ctx, message.OwnerOf(r.Subject()), &nats.Msg{Subject: r.Reply(), Header: h, Data: data})
+	m, err := s.Bus.Log.Prepare(ctx, message.OwnerOf(r.Subject()), &nats.Msg{Subject: r.Reply(), Header: h, Data: data})
 	if err == nil {
 		err = s.Bus.Conn.NC.PublishMsg(m)
 	}

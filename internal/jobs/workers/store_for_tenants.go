@@ -113,13 +113,13 @@ func (s *service) handleStore(r *nats.Msg) {
 // store stores a message of a user on a subject, after checks, and replies with the stream's reply or with a refusal. A
 // timer need not be intact, because it is made anew.
 func (s *service) store(r *nats.Msg, subject string) {
-	if err := bus.Intact(subject, r.Header, r.Data); err != nil && message.KindOf(subject) != message.KindTimer {
+	if err := bus.CheckSum(subject, r.Header, r.Data); err != nil && message.KindOf(subject) != message.KindTimer {
 		s.replyRefused(r, bus.CodeDamaged, err.Error())
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.WorkCtx, hop.WriteTimeout)
 	defer cancel()
-	m, err := s.Bus.Vet(ctx, subject, r.Header, r.Data)
+	m, err := s.Bus.CheckUserMessage(ctx, subject, r.Header, r.Data)
 	if err == nil { // last, because a refused message must take no place of its lane
 		err = s.takePlace(ctx, subject)
 	}
@@ -149,7 +149,7 @@ func (s *service) takePlace(ctx context.Context, subject string) error {
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
-	return s.models.Enter(ctx, model.Lane)
+	return s.models.TakePlace(ctx, model.Lane)
 }
 
 // recordAudit records in the audit log that a user's message was stored, if the stream's reply is no error and the

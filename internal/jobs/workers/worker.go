@@ -111,10 +111,10 @@ func (w *Worker) consume(ctx context.Context, intake *intake, consumers []string
 	p := intake.pull
 	p.Stream, p.Name, p.Consumers = intake.Stream, intake.Name, consumers
 	if p.Slots = intake.slots(w.host.Concurrency); w.host.Concurrency != 0 {
-		p.Heavy = nil
+		p.IsHeavy = nil
 	}
-	p.Patient, p.Tired, p.Heartbeat = intake.Unlimited, w.loop.MaxDeliveries, w.loop.Heartbeat
-	p.Hard, p.Log = w.loop.WorkCtx, w.loop.Log
+	p.HoldsMessages, p.MaxPriorityAttempt, p.Heartbeat = intake.Unlimited, w.loop.MaxDeliveries, w.loop.Heartbeat
+	p.RequestCtx, p.Log = w.loop.WorkCtx, w.loop.Log
 	p.Work = func(d *bus.Delivered, free func()) bool { return w.loop.Process(d, &intake.Intake, free) }
 	return pull.Run(ctx, w.loop.Bus.Conn, p)
 }
@@ -142,11 +142,11 @@ func (w *Worker) waitForConsumers(intake *intake) ([]string, error) {
 		pause := startRetry
 
 		// Make what is missing, and look again.
-		if bus.Missing(err) {
+		if bus.IsMissing(err) {
 			mendErr := w.loop.Mend(w.loop.StartCtx)
 			switch {
 			case mendErr == nil:
-				if names, err = w.findConsumers(w.loop.StartCtx, intake.Feed); bus.Missing(err) {
+				if names, err = w.findConsumers(w.loop.StartCtx, intake.Feed); bus.IsMissing(err) {
 					return nil, fmt.Errorf("%w (lanes are named: has `btn setup` been run without --one-consumer?)", err)
 				}
 			case !errors.Is(err, bus.ErrNoStream): // the text of ErrNoStream states what to do
@@ -175,9 +175,9 @@ func (w *Worker) waitForConsumers(intake *intake) ([]string, error) {
 func (w *Worker) findConsumers(ctx context.Context, f streams.Feed) ([]string, error) {
 	names := []string{f.Name}
 	switch {
-	case f.Laned && len(w.host.Lanes) > 0:
+	case f.MayHaveLanes && len(w.host.Lanes) > 0:
 		names = f.ConsumerNames(w.host.Lanes)
-	case f.Laned:
+	case f.MayHaveLanes:
 		_, err := w.loop.Bus.Conn.Consumer(ctx, f.Stream, f.Name)
 		if err == nil {
 			return names, nil

@@ -45,7 +45,7 @@ const (
 // method.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	m := j.Method
-	asksForWeights := m != nil && m.Weighs || j.IsAuto() && j.Settings.NoExact
+	asksForWeights := m != nil && m.DrawsWeightedSamples || j.IsAuto() && j.Settings.NoExact
 	switch {
 	case mayWeigh(ask) && asksForWeights:
 		return proposeWeighted(ctx, j, ask)
@@ -74,7 +74,7 @@ func mayWeigh(ask proposal.Ask) bool {
 func proposeWeighted(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	found, err := sampled.ProposeStates(ctx, j, ask)
 	if found != nil && err == nil && proposal.HasDeadline(ctx) {
-		err = regions.Witness(ctx, j, found)
+		err = regions.ReportPhases(ctx, j, found)
 	}
 	if found != nil || err != nil {
 		return found, err
@@ -99,7 +99,7 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 	// Z by the exact way.
 	found, err := ask.Exact(ctx, ask)
 	isOverBudget := fault.CodeOf(err) == fault.OverBudget && ctx.Err() == nil
-	if isOverBudget && j.IsAuto() && ask.Explains() {
+	if isOverBudget && j.IsAuto() && ask.WantsOnlyBest() {
 		return proposeSearch(ctx, j, ask, solution, "Z is left open, the exact way does not fit: "+err.Error())
 	}
 	if err != nil {
@@ -114,7 +114,7 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 		finder, isFinder := total.Parts[0].(proposal.Finder)
 		wantsSeveralBest := kind == btn.AskMPE && ask.Best >= 2 // which finders do not have
 		if isFinder && !wantsSeveralBest {
-			parts, err := finder.Finding(ctx, j, total.Parts, kind)
+			parts, err := finder.FindingParts(ctx, j, total.Parts, kind)
 			if err != nil {
 				return nil, err
 			}
@@ -140,7 +140,7 @@ func proposeExact(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.
 		joined.prepend([]btn.Part{solution.Part()})
 	}
 	joined.finish(found)
-	found.Alone = isSlow && ask.Explains() && !ask.Marginals
+	found.Alone = isSlow && ask.WantsOnlyBest() && !ask.Marginals
 	return found, nil
 }
 
@@ -212,11 +212,11 @@ func (j *joinedEstimate) finish(found *btn.Assignment) {
 // If there is a deadline, which the elimination may miss, the search is also made if the elimination takes less than pilotFlops but at
 // least proposal.InsuredShare of the budget. It may then always take policy.PilotSearch of the budget.
 func pilot(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*search.Known, error) {
-	wantsOnlyMPE := ask.Best > 0 && ask.Explains() && !ask.Marginals
+	wantsOnlyMPE := ask.Best > 0 && ask.WantsOnlyBest() && !ask.Marginals
 	if !j.IsAuto() || !wantsOnlyMPE {
 		return nil, nil
 	}
-	p, err := descent.Of(ctx, j.Problem(), btn.AskMPE, nil)
+	p, err := descent.PreparedOf(ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil {
 		return nil, ctx.Err()
 	}
@@ -230,7 +230,7 @@ func pilot(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*search.Know
 		return nil, ctx.Err()
 	}
 	share := min(policy.PilotSearch, ratio*cost.Flops/j.Settings.Budget)
-	solution, err := search.Try(ctx, j, share, ask.Best)
+	solution, err := search.PilotSearch(ctx, j, share, ask.Best)
 	if err != nil {
 		return nil, ctx.Err()
 	}
@@ -245,7 +245,7 @@ func proposeSearch(
 	var plan *btn.Plan
 	hit := j.CacheState()
 	if isProved := solution != nil && !solution.Found.Relaxed; isProved {
-		plan = proposal.Exact(query.Cost{Flops: solution.Flops})
+		plan = proposal.ExactPlan(query.Cost{Flops: solution.Flops})
 	} else {
 		var err error
 		if plan, hit, err = planSearch(ctx, j, ask, ask.Asks()[0], solution, wholeBudget); err != nil {
@@ -256,7 +256,7 @@ func proposeSearch(
 		e := &plan.Estimates[0]
 		e.Parts = slices.Insert(e.Parts, 0, solution.Part())
 	}
-	found := proposal.Priced(plan, hit)
+	found := proposal.NewPricedAssignment(plan, hit)
 	found.Warnings = []string{why}
 	if ask.Marginals {
 		found.Warnings = append(found.Warnings, "so are the marginals")
@@ -294,7 +294,7 @@ func planElimination(
 
 	// An elimination, or a search in its place.
 	const allTime = 1 // that is left for planning
-	err = proposal.Within(ctx, allTime, "a plan of an elimination", func(ctx context.Context) error {
+	err = proposal.RunInTimeShare(ctx, allTime, "a plan of an elimination", func(ctx context.Context) error {
 		plan, hit, err = descent.Propose(ctx, j, kind, ask.Map)
 		return err
 	})
@@ -303,7 +303,7 @@ func planElimination(
 		return planSearch(ctx, j, ask, kind, solution, wholeBudget)
 	case err != nil:
 		return plan, hit, err
-	case descent.Relaxed(plan):
+	case descent.IsRelaxed(plan):
 		if searchPlan, searchHit, refused := planSearch(ctx, j, ask, kind, solution, wholeBudget); refused == nil {
 			return searchPlan, searchHit, nil
 		}

@@ -52,7 +52,7 @@ func (q *Bound) Contract(ctx context.Context, p *problem.Problem, _ btn.Want) (b
 	switch q.Kind {
 	case Modes:
 		v.Flops = modes.Work(e)
-		v.Bound.Lower, err = modes.Below(ctx, e)
+		v.Bound.Lower, err = modes.LowerBound(ctx, e)
 	case MiniBuckets:
 		v.Flops, err = boundByMiniBuckets(ctx, e, q, p.Memory, v.Bound)
 		if math.IsInf(v.Bound.Upper, -1) { // Z is 0, which other parts report
@@ -88,30 +88,30 @@ func boundSpins(ctx context.Context, p *problem.Problem, q *Bound, e *sumproduct
 				contraction.ErrMemory, model.N, bytes, p.Memory)
 		}
 		v.Flops = flops
-		v.Bound.Upper, err = isingbounds.Determinant(ctx, model, rounds, max(q.Slices, 1))
+		v.Bound.Upper, err = isingbounds.UpperBound(ctx, model, rounds, max(q.Slices, 1))
 		v.Bound.Upper += constant
 		return v, err
 	}
 
 	v.Flops = float64(q.Rounds) * betheRoundFlops * float64(len(model.To))
-	v.Bound.Lower, err = isingbounds.Below(ctx, model, q.Rounds)
+	v.Bound.Lower, err = isingbounds.LowerBound(ctx, model, q.Rounds)
 	v.Bound.Lower += constant
 	return v, err
 }
 
-// betheRoundFlops is the flops of a round of isingbounds.Below for each directed coupling: nine runs of 60 flops.
+// betheRoundFlops is the flops of a round of isingbounds.LowerBound for each directed coupling: nine runs of 60 flops.
 const betheRoundFlops = 9 * 60
 
 // boundByMessages returns the upper bound of ln Z that follows from the messages of belief propagation. The messages are those of the part
 // with the value of belief propagation, and take one more pass.
 func boundByMessages(ctx context.Context, p *problem.Problem, q *Bound) (btn.Value, error) {
-	g, err := regions.GroundOf(ctx, p, int64(q.Rounds))
+	g, err := regions.ProblemGround(ctx, p, int64(q.Rounds))
 	if err != nil {
 		return btn.Value{}, err
 	}
 	v := btn.Value{Bound: &btn.BoundValue{Lower: math.Inf(-1), Upper: math.Inf(1)}}
 	if g.State != nil {
-		v.Bound.Upper = g.State.Above()
+		v.Bound.Upper = g.State.UpperBound()
 	}
 	return v, nil
 }
@@ -141,12 +141,12 @@ func lnLeastWeight(e *sumproduct.Expression) *float64 {
 // simplify returns the simplified network of a problem: without its evidence if masked, otherwise under its evidence.
 func simplify(ctx context.Context, p *problem.Problem, masked bool) (*truncated.Prepared, error) {
 	if masked {
-		return truncated.OfBase(ctx, p)
+		return truncated.SimplifyBase(ctx, p)
 	}
-	return truncated.Of(ctx, p, withoutMarginals)
+	return truncated.Simplify(ctx, p, withoutMarginals)
 }
 
-// withoutMarginals tells truncated.Of that the marginals of the simplified network are not needed.
+// withoutMarginals tells truncated.Simplify that the marginals of the simplified network are not needed.
 const withoutMarginals = false
 
 // boundByMiniBuckets sets the upper and the lower bound of ln Z by mini-buckets along q.Order, whose tables have at most q.Entries

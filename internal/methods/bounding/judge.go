@@ -18,8 +18,8 @@ type boundsJudge struct {
 // NewJudge returns the judge of bounds.
 func NewJudge(s *judge.Sequence) judge.Judge { return boundsJudge{Sequence: s} }
 
-// TakesAny implements judge.Judge: each bound holds without the others.
-func (boundsJudge) TakesAny() bool { return true }
+// AcceptsMissingParts implements judge.Judge: each bound holds without the others.
+func (boundsJudge) AcceptsMissingParts() bool { return true }
 
 // Add implements judge.Judge: it adds the bounds of all parts of an estimate to the bounds of the sequence.
 func (j boundsJudge) Add(e *judge.Estimate) error {
@@ -32,13 +32,13 @@ func (j boundsJudge) Add(e *judge.Estimate) error {
 		if v.Bound.Least != nil {
 			least = *v.Bound.Least
 		}
-		j.Bounds.Prove(v.Bound.Lower, v.Bound.Upper, least, e.Plan.Parts[i].About().Result.Kind)
+		j.Bounds.AddProved(v.Bound.Lower, v.Bound.Upper, least, e.Plan.Parts[i].About().Result.Kind)
 	}
 	return nil
 }
 
-// State implements judge.Judge: bounds have no value to state.
-func (boundsJudge) State() judge.Statement { return judge.Statement{} }
+// MakeStatement implements judge.Judge: bounds have no value to state.
+func (boundsJudge) MakeStatement() judge.Statement { return judge.Statement{} }
 
 // Marginals implements judge.Judge: bounds have none.
 func (boundsJudge) Marginals(*judge.Estimate) judge.Marginals { return judge.Marginals{} }

@@ -45,7 +45,7 @@ func Propose(ctx context.Context, prepared *truncated.Prepared, s query.Settings
 	if m := ising.New(e); m != nil {
 		work = bounds.addSpins(m, work, float64(s.Memory))
 	}
-	order, buckets, entries, err := Buckets(ctx, prepared.Hypergraph(), work, policy.BoundsRuns, s)
+	order, buckets, entries, err := PlanMiniBuckets(ctx, prepared.Hypergraph(), work, policy.BoundsRuns, s)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (l *boundList) add(b *Bound, flops, bytes float64) {
 // Bethe's value. These and mini-buckets share the work equally. If the determinant takes less than its share, the others have more. It
 // returns the share of mini-buckets.
 func (l *boundList) addSpins(m *ising.Model, work, memory float64) (share float64) {
-	isAttractive := isingbounds.Attractive(m) != nil
+	isAttractive := isingbounds.AttractiveSigns(m) != nil
 	kinds := 2.0 // that share the work
 	if isAttractive {
 		kinds = 3
@@ -133,10 +133,10 @@ func determinantSize(n int, flops, memory float64) (rounds, slices int) {
 	return rounds, 1 + int(min((flops-roundsFlops)/roundFlops, furtherSlices))
 }
 
-// Buckets returns a plan of mini-buckets with its elimination order and entries, the largest number of entries of a table that it
+// PlanMiniBuckets returns a plan of mini-buckets with its elimination order and entries, the largest number of entries of a table that it
 // multiplies out. It is the largest power of two from 16 on for which the given number of runs, one of them for an upper bound, takes at
 // most flops. The smallest mini-buckets may take more flops. The plan is nil if none fits the memory.
-func Buckets(
+func PlanMiniBuckets(
 	ctx context.Context, h contractionorder.Hypergraph, flops, runs float64, s query.Settings,
 ) (order []int, best *minibuckets.Plan, entries float64, err error) {
 	moves := int64(min(policy.MostFill, policy.FillShare*s.Budget))
@@ -164,7 +164,7 @@ func Buckets(
 // simplified for Z only. The result isComplete is that of the argument. If the time for planning is over, it inserts no bounds, and the
 // result is false.
 func Insert(ctx context.Context, j *proposal.Job, position int, plan *btn.Plan, isComplete bool) (*btn.Plan, bool, error) {
-	prepared, err := truncated.Of(ctx, j.Problem(), withoutMarginals)
+	prepared, err := truncated.Simplify(ctx, j.Problem(), withoutMarginals)
 	var bounds []btn.Estimate
 	if err == nil {
 		bounds, err = Propose(ctx, prepared, j.Settings)
@@ -182,17 +182,17 @@ func Key(ctx context.Context, j *proposal.Job, marginals bool) (string, error) {
 	if !marginals {
 		return "", nil
 	}
-	prepared, err := truncated.Of(ctx, j.Problem(), withoutMarginals)
+	prepared, err := truncated.Simplify(ctx, j.Problem(), withoutMarginals)
 	if err != nil {
 		return "", err
 	}
 	return " bounds of " + prepared.Shape(), nil
 }
 
-// Beside returns a copy of base, a plan for the model without evidence, with bounds after its first estimate. Evidence enters these
+// InsertMasked returns a copy of base, a plan for the model without evidence, with bounds after its first estimate. Evidence enters these
 // bounds as a mask, so that they hold under any evidence. They take at most as many flops as the first estimate.
-func Beside(ctx context.Context, j *proposal.Job, base *btn.Plan) (*btn.Plan, error) {
-	unmasked, err := truncated.OfBase(ctx, j.Problem())
+func InsertMasked(ctx context.Context, j *proposal.Job, base *btn.Plan) (*btn.Plan, error) {
+	unmasked, err := truncated.SimplifyBase(ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}
@@ -213,14 +213,14 @@ func Beside(ctx context.Context, j *proposal.Job, base *btn.Plan) (*btn.Plan, er
 	return &plan, nil
 }
 
-// AtOnce returns the plan of ByMessages. All queries of the job with the plan base get the same value.
-func AtOnce(j *proposal.Job, base *btn.Plan) *btn.Plan {
-	return j.DerivePlan("bounded at once", base, func() *btn.Plan { return ByMessages(base) })
+// DeriveByMessages returns the plan of InsertByMessages. All queries of the job with the plan base get the same value.
+func DeriveByMessages(j *proposal.Job, base *btn.Plan) *btn.Plan {
+	return j.DerivePlan("bounded at once", base, func() *btn.Plan { return InsertByMessages(base) })
 }
 
-// ByMessages returns a copy of a plan that begins with the value of belief propagation, with the upper bound by its messages as the second
-// estimate. It returns the plan itself if that does not begin with this value.
-func ByMessages(base *btn.Plan) *btn.Plan {
+// InsertByMessages returns a copy of a plan that begins with the value of belief propagation, with the upper bound by its messages as the
+// second estimate. It returns the plan itself if that does not begin with this value.
+func InsertByMessages(base *btn.Plan) *btn.Plan {
 	bethe, ok := base.Estimates[0].Parts[0].(*regions.Regions)
 	if !ok || bethe.Kind != btn.KindBethe {
 		return base

@@ -27,7 +27,7 @@ func simple(t *testing.T, m *factorgraph.Model) (*problem.Problem, *truncated.Pr
 		t.Fatal(err)
 	}
 	p := problem.New(net, problem.Options{})
-	own, err := truncated.Of(t.Context(), p, false)
+	own, err := truncated.Simplify(t.Context(), p, false)
 	if err != nil {
 		t.Fatal(err)
 	}

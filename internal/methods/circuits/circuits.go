@@ -87,14 +87,14 @@ func (p *Circuit) Contract(ctx context.Context, instance *problem.Problem, want 
 // circuitWeights returns the weights of a circuit's leaves: those of the values of the network's variables, and 1 for the circuit's
 // auxiliary variables. The error is unsupported if a weight is below 0.
 func circuitWeights(net *btn.Network, c *circuit.Circuit) (circuit.Weights, error) {
-	weights := c.Ones()
+	weights := c.UnitWeights()
 	for v, variable := range net.Variables {
 		valueWeights, ok := net.Links[variable.Link].T.(*tensor.CP)
 		if !ok {
 			return nil, fault.New(fault.Internal, "contract: the link of variable %d is no list of weights", v)
 		}
 		for a, x := range valueWeights.Weights {
-			weights[c.Offset(v)+a] = scaled.FromFloat(x)
+			weights[c.FirstWeight(v)+a] = scaled.FromFloat(x)
 		}
 	}
 	return weights, checkNonNegative(net)
@@ -133,7 +133,7 @@ func (e evaluation) newValue(passes int) btn.Value {
 func (e evaluation) sumAndMarginals() (btn.Value, error) {
 	// Z and marginals.
 	value := e.newValue(1)
-	if e.M == nil {
+	if e.Marginals == nil {
 		z, err := e.circuit.Evaluate(e.Ctx, e.weights)
 		if err != nil {
 			return btn.Value{}, err
@@ -146,8 +146,8 @@ func (e evaluation) sumAndMarginals() (btn.Value, error) {
 		}
 		value = e.newValue(3)
 		value.Z = z.Mul(e.scale)
-		copy(e.M.At, shares)
-		value.Marginals = e.M.Result(e.scale)
+		copy(e.Marginals.At, shares)
+		value.Marginals = e.Marginals.Result(e.scale)
 	}
 	if e.Joint == nil {
 		return value, nil
@@ -186,7 +186,7 @@ func (e evaluation) findBest() (btn.Value, error) {
 		return value, fault.New(fault.Unsupported,
 			"contract: the circuit has auxiliary variables that do not follow from the others: its maxima are no maxima over these alone")
 	}
-	tieWidth := 2 * float64(e.circuit.Roundings()+len(e.Net.Cores)+2) * 0x1p-53 // relative difference of tied terms
+	tieWidth := 2 * float64(e.circuit.MaxTermFactors()+len(e.Net.Cores)+2) * 0x1p-53 // relative difference of tied terms
 	near, err := e.circuit.Maximum(e.Ctx, e.weights, 2*tieWidth, maxCompared)
 	if err != nil {
 		return btn.Value{}, fault.Wrap(fault.Unsupported, err)

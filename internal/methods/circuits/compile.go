@@ -114,5 +114,5 @@ func circuitPlan(ctx context.Context, j *proposal.Job, compiled *circuit.Compile
 		return nil, fmt.Errorf("%w: %w", errNoCircuit, fault.New(fault.OverBudget,
 			"plan: a circuit of %d edges takes %.0f bytes with its passes, the budget is %d", c.Edges(), cost.Bytes, j.Settings.Memory))
 	}
-	return proposal.Exact(cost, &Circuit{Of: compiled}), nil
+	return proposal.ExactPlan(cost, &Circuit{Of: compiled}), nil
 }

@@ -104,10 +104,10 @@ func countAssignment(j *proposal.Job, count *WeightedCount) *btn.Assignment {
 	j.NoteMiss()
 	cost := count.Cost(nil)
 	cost.Bytes = float64(j.Settings.Memory)
-	return proposal.Priced(proposal.Exact(cost, count), btn.CacheMiss)
+	return proposal.NewPricedAssignment(proposal.ExactPlan(cost, count), btn.CacheMiss)
 }
 
 // isOnlyZ reports whether the query wants only Z, by method exact, and no other query of the model is expected.
 func isOnlyZ(ctx context.Context, j *proposal.Job) bool {
-	return j.Once && j.Settings.Method == query.MethodExact && !proposal.IsRecurring(ctx)
+	return j.WantsOnlyZ && j.Settings.Method == query.MethodExact && !proposal.IsRecurring(ctx)
 }

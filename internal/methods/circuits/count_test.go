@@ -56,7 +56,7 @@ func TestCount(t *testing.T) {
 	if found, err := tryCount(t.Context(), j, work); found != nil || err != nil {
 		t.Errorf("others may follow: %v, %v", found, err)
 	}
-	j.Once = true
+	j.WantsOnlyZ = true
 	found, err := tryCount(t.Context(), j, work)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/methods/proposal"
 )
 
-// logicContent tells how many of a network's factors over several variables have zeros (logic.Logical).
+// logicContent tells how many of a network's factors over several variables have zeros (logic.IsLogical).
 type logicContent struct {
 	hasLogic  bool // at least logicalShare of them: circuits are searched
 	isFormula bool // at least whollyLogicalShare of them: circuits are searched before trees
@@ -31,15 +31,15 @@ const whollyLogicalShare = 0.9
 // logicOf returns how much logic the factors of the job's network have. It takes linear time, once for each network.
 func logicOf(j *proposal.Job) logicContent {
 	content, _ := proposal.Fact(context.Background(), j.Facts, logicSlot{}, func() (c logicContent, err error) {
-		c.hasLogic = logic.Logical(j.Net, logicalShare)
-		c.isFormula = c.hasLogic && logic.Logical(j.Net, whollyLogicalShare)
+		c.hasLogic = logic.IsLogical(j.Net, logicalShare)
+		c.isFormula = c.hasLogic && logic.IsLogical(j.Net, whollyLogicalShare)
 		return c, nil
 	})
 	return content
 }
 
-// Formula reports whether nearly all factors of the job's network have zeros, as those of a logical formula.
-func Formula(j *proposal.Job) bool { return logicOf(j).isFormula }
+// IsFormula reports whether nearly all factors of the job's network have zeros, as those of a logical formula.
+func IsFormula(j *proposal.Job) bool { return logicOf(j).isFormula }
 
-// Logical reports whether enough factors of the job's network have zeros for a circuit to be searched.
-func Logical(j *proposal.Job) bool { return logicOf(j).hasLogic }
+// HasLogic reports whether enough factors of the job's network have zeros for a circuit to be searched.
+func HasLogic(j *proposal.Job) bool { return logicOf(j).hasLogic }

@@ -15,9 +15,9 @@ import (
 // factors of Z. The circuit has a variable for each table of such numbers, after those of the network. Linear time. Errors: over budget
 // if passes and derivatives do not fit the memory; bad_input if the circuit is for another network.
 func (e *evaluation) setNumbers() error {
-	if entries, err := gradients.Entries(e.Net); err != nil {
+	if entries, err := gradients.ParameterCount(e.Net); err != nil {
 		return err
-	} else if bytes := 2*e.circuit.PassBytes() + gradients.EntryBytes*int64(entries); bytes > e.Memory {
+	} else if bytes := 2*e.circuit.PassBytes() + gradients.ParameterBytes*int64(entries); bytes > e.Memory {
 		return fault.New(fault.OverBudget, "%w: the passes over a circuit of %d edges and %d derivatives take %d bytes, the budget is %d",
 			contraction.ErrMemory, e.circuit.Edges(), entries, bytes, e.Memory)
 	}
@@ -28,12 +28,12 @@ func (e *evaluation) setNumbers() error {
 
 	// Check that each table of a core has a variable with as many values.
 	firstVariable, numbers := len(e.Net.Variables), logic.ParameterWeights(parameters)
-	offset := e.circuit.Offset(firstVariable)
+	offset := e.circuit.FirstWeight(firstVariable)
 	for v, t := firstVariable, 0; t < len(parameters.Tables); t++ {
 		if parameters.Sources[t].Core < 0 { // not from a core
 			continue
 		}
-		if v >= e.circuit.Variables() || e.circuit.Offset(v+1)-e.circuit.Offset(v) != len(parameters.Tables[t].Data) {
+		if v >= e.circuit.Variables() || e.circuit.FirstWeight(v+1)-e.circuit.FirstWeight(v) != len(parameters.Tables[t].Data) {
 			return fault.New(fault.BadInput, "%w: table %d of the network is no variable of the circuit", btn.ErrPart, t)
 		}
 		v++
@@ -48,7 +48,7 @@ func (e *evaluation) setNumbers() error {
 // derivatives returns Z and its derivatives by the numbers of the cores, with the marginals if e.M is not nil. If want has a target, it
 // also returns Z and the derivatives with the target observed: with the weights of the target variable's other values at 0.
 func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
-	if err := contraction.NoJoint(want); err != nil {
+	if err := contraction.RefuseJoint(want); err != nil {
 		return btn.Value{}, err
 	}
 	value := e.newValue(3)
@@ -58,18 +58,18 @@ func (e *evaluation) derivatives(want btn.Want) (btn.Value, error) {
 	}
 	value.Z = z.Mul(e.scale)
 	value.Derivatives = btn.NewDerivatives(e.parameters.Sizes, e.byParameter(z, byWeight))
-	if e.M != nil { // the share of a value is its weight times the derivative by it
-		for i := range e.M.At {
-			e.M.At[i] = byWeight[i].Mul(e.weights[i])
+	if e.Marginals != nil { // the share of a value is its weight times the derivative by it
+		for i := range e.Marginals.At {
+			e.Marginals.At[i] = byWeight[i].Mul(e.weights[i])
 		}
-		value.Marginals = e.M.Result(e.scale)
+		value.Marginals = e.Marginals.Result(e.scale)
 	}
 	if want.Target == nil {
 		return value, nil
 	}
 
 	// The same with the target observed.
-	firstWeight := e.circuit.Offset(want.Target.Var)
+	firstWeight := e.circuit.FirstWeight(want.Target.Var)
 	for a := range e.Net.Variables[want.Target.Var].Domain {
 		if a != want.Target.Value {
 			e.weights[firstWeight+a] = scaled.Number{}
@@ -97,23 +97,23 @@ func (e *evaluation) byParameter(z scaled.Number, byWeight []scaled.Number) []sc
 
 	// The weights from offset on are the entries of the tables that come from cores. source.At has the parameter of each entry, or −1.
 	derivatives := make([]scaled.Number, total)
-	offset := e.circuit.Offset(len(e.Net.Variables))
+	offset := e.circuit.FirstWeight(len(e.Net.Variables))
 	for _, source := range e.parameters.Sources {
 		if source.Core < 0 {
 			continue
 		}
-		for k, parameter := range source.At {
+		for k, parameter := range source.Positions {
 			if parameter >= 0 {
 				d := &derivatives[firstOfCore[source.Core]+parameter]
 				*d = d.Add(byWeight[offset+k].Mul(e.scale))
 			}
 		}
-		offset += len(source.At)
+		offset += len(source.Positions)
 	}
 
-	for _, single := range e.parameters.Single { // factors of Z
+	for _, single := range e.parameters.ScaleParameters { // factors of Z
 		if !single.Value.IsZero() {
-			derivatives[firstOfCore[single.Core]+single.At] = z.Mul(e.scale).Div(single.Value)
+			derivatives[firstOfCore[single.Core]+single.Position] = z.Mul(e.scale).Div(single.Value)
 		}
 	}
 	return derivatives

@@ -45,7 +45,7 @@ func (p *Circuit) Fits(n *btn.Network) error {
 		return btn.Misfit("the circuit has %d variables, the network %d", c.Variables(), len(n.Variables))
 	}
 	for v, variable := range n.Variables {
-		if d := c.Offset(v+1) - c.Offset(v); d != variable.Domain {
+		if d := c.FirstWeight(v+1) - c.FirstWeight(v); d != variable.Domain {
 			return btn.Misfit("variable %d has %d values in the circuit, %d in the network", v, d, variable.Domain)
 		}
 	}

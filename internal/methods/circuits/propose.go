@@ -108,7 +108,7 @@ func stepsBeforeTree(j *proposal.Job, ask proposal.Ask) int64 {
 		limit := max(circuitProbe, min(circuitProbeCore*int64(len(j.Net.Cores)), circuitProbeMost))
 		steps = min(searchSteps(j, circuitShare*ask.Flops/policy.ExactRate), limit)
 	}
-	if ask.Again {
+	if ask.IsRepeated {
 		steps = searchSteps(j, recurringFlops)
 	}
 	if steps < leastSteps {
@@ -121,7 +121,7 @@ func stepsBeforeTree(j *proposal.Job, ask proposal.Ask) int64 {
 // If there is none, and only Z is wanted, it proposes the Z that a search without a circuit finds. That search may take half of the price
 // of an elimination if that is more than steps. It returns nil if there is neither.
 func proposeBeforeTree(ctx context.Context, j *proposal.Job, ask proposal.Ask, steps int64) (*btn.Assignment, error) {
-	plan, cacheState, planErr := modelPlan(ctx, j, steps, ask.Again)
+	plan, cacheState, planErr := modelPlan(ctx, j, steps, ask.IsRepeated)
 	assignment, err := assignPlan(j, plan, cacheState, planErr)
 	if assignment != nil || err != nil {
 		return assignment, err
@@ -152,7 +152,7 @@ func searchInProportion(
 	ctx context.Context, j *proposal.Job, tree *btn.Assignment, stepsBefore int64, isTreeExpensive bool,
 ) (*btn.Assignment, error) {
 	// The work of the search.
-	treeFlops := proposal.Limit(j.Settings)
+	treeFlops := proposal.ExactFlopLimit(j.Settings)
 	if tree != nil {
 		treeFlops = tree.Plan.Estimates[0].Cost.Flops / policy.ExactRate
 	}
@@ -342,7 +342,7 @@ func assignPlan(j *proposal.Job, plan *btn.Plan, cacheState string, err error) (
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
 	}
-	return proposal.Priced(plan, cacheState), nil
+	return proposal.NewPricedAssignment(plan, cacheState), nil
 }
 
 // circuitBytes is the largest number of bytes of a circuit.
@@ -351,7 +351,7 @@ const circuitBytes = 256 << 20
 // proposeParametric proposes the circuit of the model in which the numbers of its factors are weights, too, so that Z can be
 // differentiated by them.
 func proposeParametric(ctx context.Context, j *proposal.Job, _ proposal.Ask) (*btn.Assignment, error) {
-	if _, err := gradients.Entries(j.Net); err != nil {
+	if _, err := gradients.ParameterCount(j.Net); err != nil {
 		return nil, err
 	}
 	work := int64(j.Settings.Budget / policy.CircuitFlops)
@@ -381,7 +381,7 @@ func rivalSteps(ctx context.Context, j *proposal.Job) (float64, error) {
 	}
 	limit := 2 * float64(work)
 	const wantsMarginals = false
-	prepared, err := exact.Of(ctx, j.Problem(), wantsMarginals, nil)
+	prepared, err := exact.PreparedOf(ctx, j.Problem(), wantsMarginals, nil)
 	if err != nil {
 		return 0, ctx.Err()
 	}

@@ -24,7 +24,7 @@ type derivativePass struct {
 const bytesPerCoefficient = 16
 
 // sumAndVisit returns Z = Σ_c S_c [z^c] Π_k p_k for the polynomials p_k of the links, and calls visit with the derivative of Z by every
-// wanted one. It is counts.Product.Sum in several count variables, with the bits of counts.Multiply and Dot.
+// wanted one. It is counts.Product.Sum in several count variables, with the bits of counts.MultiplyPolys and Dot.
 //
 // The way back needs the partial products p_0, p_0 p_1, …, the largest polynomial first. If they are too many for the memory, every ⌈√k⌉th
 // of k is kept and the others are computed again, run by run. The cost in all is then four times that of Z, otherwise three times.

@@ -133,7 +133,8 @@ func boxOf(legs []int, levels countspace.Levels) []float64 {
 	return box
 }
 
-// productCost returns the multiply-adds of counts.Multiply for polynomials over some boxes in so many variables, and the box of the result.
+// productCost returns the multiply-adds of counts.MultiplyPolys for polynomials over some boxes in so many variables, and the box of the
+// result.
 func productCost(boxes [][]float64, countVariables int) (cost float64, product []float64) {
 	product = slices.Repeat([]float64{1}, countVariables)
 

@@ -45,7 +45,7 @@ func (j form) jointCounts() ([]scaled.Number, error) {
 		polys = append(polys, p)
 	}
 
-	c := jointCells{form: j, others: countspace.Correlate(s, counts.Multiply(levels.D-1, polys, j.Ops), j.Ops)}
+	c := jointCells{form: j, others: countspace.Correlate(s, counts.MultiplyPolys(levels.D-1, polys, j.Ops), j.Ops)}
 
 	// The polynomial of each value of the variables that are asked about, times its weight.
 	for _, v := range j.Joint {

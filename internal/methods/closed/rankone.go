@@ -67,7 +67,7 @@ func (p *RankOne) Contract(ctx context.Context, problem *problem.Problem, want b
 func (p *CP) Contract(ctx context.Context, problem *problem.Problem, want btn.Want) (btn.Value, error) {
 	j, err := contraction.Begin(ctx, problem, want)
 	if err == nil {
-		err = contraction.NoJoint(want)
+		err = contraction.RefuseJoint(want)
 	}
 	if err != nil {
 		return btn.Value{}, err
@@ -95,11 +95,11 @@ func (j form) contract(run func(form) (scaled.Number, error)) (btn.Value, error)
 	}
 
 	value := btn.Value{Z: z.Mul(j.Net.Scale), Flops: 2 * float64(j.Ops.MulAdds)}
-	if j.M != nil {
-		if err := j.M.Finite(); err != nil {
+	if j.Marginals != nil {
+		if err := j.Marginals.CheckFinite(); err != nil {
 			return btn.Value{}, err
 		}
-		value.Marginals = j.M.Result(j.Net.Scale)
+		value.Marginals = j.Marginals.Result(j.Net.Scale)
 	}
 
 	if err := j.judgeCancellation(&value, run); err != nil || j.Joint == nil {
@@ -148,12 +148,12 @@ func (j form) contractRankOne(r [][]float64, weight scaled.Number) (scaled.Numbe
 
 		factors[k] = p.At(nil)
 		z = z.Mul(factors[k])
-		if z.IsZero() && j.M == nil {
+		if z.IsZero() && j.Marginals == nil {
 			break
 		}
 	}
 
-	if j.M == nil {
+	if j.Marginals == nil {
 		return z, nil
 	}
 	return z, j.rankOneMarginals(factors, weight, weights)
@@ -233,7 +233,7 @@ func termVectors(t *tensor.CP, i int) [][]float64 {
 func (j form) addMarginals(
 	k int, h countspace.Poly, weight scaled.Number, weights []tensor.LegWeights,
 ) error {
-	v := j.M.Variable[k]
+	v := j.Marginals.Variable[k]
 	if v < 0 || weight.IsZero() || h.IsZero() {
 		return nil
 	}
@@ -244,7 +244,7 @@ func (j form) addMarginals(
 		if w == 0 {
 			continue
 		}
-		sum := &j.M.At[j.M.Offset[v]+x]
+		sum := &j.Marginals.At[j.Marginals.Offset[v]+x]
 		*sum = sum.Add(weight.Mul(scaled.FromFloat(w)).Mul(countspace.Dot(h, terms.termPoly(x), j.Ops)))
 	}
 	return nil

@@ -47,8 +47,8 @@ func (j form) judgeCancellation(value *btn.Value, run func(form) (scaled.Number,
 
 	// Compare the value with that without signs.
 	abs := z.Mul(j.Net.Scale.Abs())
-	rounding := exact.Roundings(abs, roundings)
-	digits, doubt := exact.Cancelled(value.Z, abs, rounding)
+	rounding := exact.RoundingBound(abs, roundings)
+	digits, doubt := exact.CancelledDigits(value.Z, abs, rounding)
 	if j.isClosedForm {
 		value.Flops += flops
 		value.Digits, value.Rounding, value.Doubt = digits, rounding, doubt
@@ -105,7 +105,7 @@ func (j form) absolute() form {
 		j.cp = contraction.Absolute(j.cp).(*tensor.CP)
 	}
 	j.Net = &net
-	j.M = nil
+	j.Marginals = nil
 	ops := *j.Ops
 	ops.MulAdds = 0
 	j.Ops = &ops

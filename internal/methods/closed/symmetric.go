@@ -32,7 +32,7 @@ func (j form) contractSymmetric() (scaled.Number, error) {
 		if err != nil {
 			return scaled.Number{}, fmt.Errorf("link %d: %w", k, err)
 		}
-		if p.IsZero() && j.M == nil { // Z is 0, and the other links cannot change that
+		if p.IsZero() && j.Marginals == nil { // Z is 0, and the other links cannot change that
 			return scaled.Number{}, nil
 		}
 		polys[k] = p
@@ -40,8 +40,8 @@ func (j form) contractSymmetric() (scaled.Number, error) {
 
 	// The sum, with its derivative by the polynomial of every link that has a variable's marginal.
 	product := counts.Product{S: j.symmetricPoly, Polys: polys, Signed: j.mayCancel(weights), Memory: j.Memory}
-	if j.M != nil {
-		product.Wanted = func(k int) bool { return j.M.Variable[k] >= 0 }
+	if j.Marginals != nil {
+		product.Wanted = func(k int) bool { return j.Marginals.Variable[k] >= 0 }
 	}
 	visit := func(k int, derivative countspace.Poly) error {
 		return j.addMarginals(k, derivative, scaled.One, weights)

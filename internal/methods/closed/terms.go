@@ -45,9 +45,9 @@ func (t terms) termPoly(x int) countspace.Poly {
 		for a := range row {
 			row[a] = t.entry(x, leg, a)
 		}
-		factors[leg] = counts.Linear(row)
+		factors[leg] = counts.LinearPoly(row)
 	}
-	return counts.Multiply(t.levels-1, factors, t.ops)
+	return counts.MultiplyPolys(t.levels-1, factors, t.ops)
 }
 
 // entry returns ⟨A_ℓ[x,·], W_ℓ[·,a]⟩ for leg ℓ and level a: the sum over the leg's values y of entry y of the vector of term x, times the

@@ -90,7 +90,7 @@ func formOf(t *testing.T, m *factorgraph.Model, e factorgraph.Evidence) (*counts
 		t.Fatal(err)
 	}
 	part := &counts.Counts{Cores: []int{len(net.Cores) - 1}, Terms: []int{0}}
-	f, err := counts.New(context.Background(), net, part, counts.Options{Memory: 1 << 30})
+	f, err := counts.NewForm(context.Background(), net, part, counts.Options{Memory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,10 +141,10 @@ func TestBestAgainstEnumeration(t *testing.T) {
 			e = modeltest.Evidence(rng, m)
 		}
 		f, net := formOf(t, m, e)
-		if !f.Finds(btn.AskMPE) {
+		if !f.CanFind(btn.AskMPE) {
 			t.Fatalf("round %d: not found in count space", round)
 		}
-		got, err := f.Best(context.Background())
+		got, err := f.MostProbable(context.Background())
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
@@ -295,7 +295,7 @@ func TestThousandLegs(t *testing.T) {
 	}
 	lnS := func(c int) float64 { m := float64(2*c - n); return 1.1*m*m/(2*n) + 3*math.Cos(m) }
 	net := oneCore(t, lnS, weights)
-	f, err := counts.New(context.Background(), net, whole(), counts.Options{Memory: 1 << 30})
+	f, err := counts.NewForm(context.Background(), net, whole(), counts.Options{Memory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestThousandLegs(t *testing.T) {
 	for c := range most {
 		top, z = max(top, most[c]+lnS(c)), add(z, sums[c]+lnS(c))
 	}
-	best, err := f.Best(context.Background())
+	best, err := f.MostProbable(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +390,7 @@ func TestDrawInWindows(t *testing.T) {
 		weights[v] = []float64{1, math.Exp(rng.NormFloat64())}
 	}
 	net := oneCore(t, func(k int) float64 { return map[bool]float64{true: 0, false: math.Inf(-1)}[k == c] }, weights)
-	f, err := counts.New(context.Background(), net, whole(), counts.Options{Memory: 1 << 30})
+	f, err := counts.NewForm(context.Background(), net, whole(), counts.Options{Memory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,11 +416,11 @@ func TestDrawInWindows(t *testing.T) {
 func TestAssignmentsRefused(t *testing.T) {
 	ctx := context.Background()
 	net := oneCore(t, func(c int) float64 { return float64(c) }, [][]float64{{1, -1}, {1, 2}, {1, 3}})
-	f, err := counts.New(ctx, net, whole(), counts.Options{Memory: 1 << 30})
+	f, err := counts.NewForm(ctx, net, whole(), counts.Options{Memory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Best(ctx); fault.CodeOf(err) != fault.Unsupported {
+	if _, err := f.MostProbable(ctx); fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("a weight below 0: %v", err)
 	}
 	if _, _, err := f.Draw(ctx, 1, streams(1)); fault.CodeOf(err) != fault.Unsupported {
@@ -435,17 +435,17 @@ func TestAssignmentsRefused(t *testing.T) {
 	}
 	m.Factors = []factorgraph.Factor{{Scope: []int{0, 1}, Table: pair}, {Scope: []int{0, 1, 2}, Table: s}}
 	f, _ = formOf(t, m, factorgraph.Evidence{})
-	if _, err := f.Best(ctx); fault.CodeOf(err) != fault.Unsupported || !f.Finds(btn.AskSamples) || f.Finds(btn.AskMap) {
+	if _, err := f.MostProbable(ctx); fault.CodeOf(err) != fault.Unsupported || !f.CanFind(btn.AskSamples) || f.CanFind(btn.AskMap) {
 		t.Errorf("a piece that counts twice: %v", err)
 	}
 
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	f, err = counts.New(ctx, different(t, 3000), whole(), counts.Options{Memory: 1 << 30})
+	f, err = counts.NewForm(ctx, different(t, 3000), whole(), counts.Options{Memory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Best(cancelled); !errors.Is(err, context.Canceled) {
+	if _, err := f.MostProbable(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended: %v", err)
 	}
 	if _, _, err := f.Draw(cancelled, 1, streams(1)); !errors.Is(err, context.Canceled) {

@@ -37,13 +37,13 @@ func BenchmarkMarginals(b *testing.B) {
 		}
 		part := &counts.Counts{}
 		for k, core := range net.Cores {
-			if counts.Terms(core.T) != nil {
+			if counts.AsSymmetricTerms(core.T) != nil {
 				part.Cores, part.Terms = append(part.Cores, k), append(part.Terms, 0)
 			}
 		}
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				f, err := counts.New(context.Background(), net, part, counts.Options{Memory: 4 << 30})
+				f, err := counts.NewForm(context.Background(), net, part, counts.Options{Memory: 4 << 30})
 				if err != nil {
 					b.Fatal(err)
 				}

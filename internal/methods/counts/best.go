@@ -41,7 +41,7 @@ type bestSearch struct {
 	largest        scaled.Number   // of weights
 }
 
-// Best returns the most probable assignment, or nil if Z is 0. Its weight is without the network's scale.
+// MostProbable returns the most probable assignment, or nil if Z is 0. Its weight is without the network's scale.
 //
 // The network is a symmetric core, whose entry S_c depends on the number c of its legs that count, and pieces, connected parts that have at
 // most one such leg each. If c pieces count, those do that have the largest ratios max_{x counted} w(x) / max_{x not counted} w(x):
@@ -49,8 +49,8 @@ type bestSearch struct {
 // rounding of their factors, it is the smallest in the order of the variables. Within a piece of many links it is the first that is met.
 //
 // With several count variables a sweep over the variables finds it. Cost: the elimination of every kind of piece, and O(n log n) for n
-// pieces. Errors: fault.Unsupported if Finds returns false; the context's.
-func (f *Form) Best(ctx context.Context) (*btn.Found, error) {
+// pieces. Errors: fault.Unsupported if CanFind returns false; the context's.
+func (f *Form) MostProbable(ctx context.Context) (*btn.Found, error) {
 	if err := f.checkFinds(btn.AskMPE); err != nil {
 		return nil, err
 	}

@@ -22,11 +22,11 @@ import (
 // formSlot is the slot of forms in count space in a problem's memory.
 type formSlot struct{}
 
-// Of returns a problem's network in the form of a part. It is made once for a problem, and for the cores and terms of the part. Its errors
-// are those of New.
-func Of(ctx context.Context, p *problem.Problem, part *Counts) (*Form, error) {
+// FormOf returns a problem's network in the form of a part. It is made once for a problem, and for the cores and terms of the part. Its
+// errors are those of NewForm.
+func FormOf(ctx context.Context, p *problem.Problem, part *Counts) (*Form, error) {
 	return problem.Form(ctx, p, formSlot{}, fmt.Sprint(part.Cores, part.Terms), func() (*Form, error) {
-		return New(ctx, p.Net, part, Options{Memory: p.Memory})
+		return NewForm(ctx, p.Net, part, Options{Memory: p.Memory})
 	})
 }
 
@@ -41,7 +41,7 @@ func (p *Counts) Contract(ctx context.Context, problem *problem.Problem, want bt
 		return btn.Value{}, err
 	}
 	j := partContraction{begun}
-	form, err := Of(ctx, problem, p)
+	form, err := FormOf(ctx, problem, p)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -50,17 +50,17 @@ func (p *Counts) Contract(ctx context.Context, problem *problem.Problem, want bt
 	}
 
 	// Z and the marginals.
-	answer, err := form.Value(ctx, j.M != nil)
+	answer, err := form.Value(ctx, j.Marginals != nil)
 	if err != nil {
 		return btn.Value{}, err
 	}
 	value := btn.Value{Z: answer.Z.Mul(j.Net.Scale), Flops: 2 * float64(answer.MulAdds)}
-	if j.M != nil {
-		j.M.At = answer.Marginals
-		if err := j.M.Finite(); err != nil {
+	if j.Marginals != nil {
+		j.Marginals.At = answer.Marginals
+		if err := j.Marginals.CheckFinite(); err != nil {
 			return btn.Value{}, err
 		}
-		value.Marginals = j.M.Result(j.Net.Scale)
+		value.Marginals = j.Marginals.Result(j.Net.Scale)
 	}
 	if err := j.judgeCancellation(&value, p); err != nil || j.Joint == nil {
 		return value, err
@@ -87,7 +87,7 @@ func (p *Counts) Contract(ctx context.Context, problem *problem.Problem, want bt
 func (j partContraction) findAssignments(form *Form, part *Counts, want btn.Want) (value btn.Value, err error) {
 	scale := j.Net.Scale
 	for k, c := range part.Cores {
-		scale = scale.Mul(scaled.FromFloat(Terms(j.Net.Cores[c].T).Terms[part.Terms[k]].Alpha))
+		scale = scale.Mul(scaled.FromFloat(AsSymmetricTerms(j.Net.Cores[c].T).Terms[part.Terms[k]].Alpha))
 	}
 	if scale.Sign() < 0 {
 		return value, fault.New(fault.BadInput,
@@ -96,7 +96,7 @@ func (j partContraction) findAssignments(form *Form, part *Counts, want btn.Want
 
 	if part.Ask == btn.AskMPE {
 		value.Flops = 8 * float64(len(j.Net.Links))
-		if value.Found, err = form.Best(j.Ctx); value.Found != nil {
+		if value.Found, err = form.MostProbable(j.Ctx); value.Found != nil {
 			value.Found.Weight = value.Found.Weight.Mul(scale)
 		}
 		return value, err
@@ -118,10 +118,10 @@ func (j partContraction) findAssignments(form *Form, part *Counts, want btn.Want
 // judgeCancellation sets Rounding, Digits and Doubt of a value if the network has numbers below 0, so that terms may cancel. It compares
 // the value with the same contraction of the absolute numbers, and bounds the roundings relative to that.
 func (j partContraction) judgeCancellation(value *btn.Value, part *Counts) error {
-	if !Signed(j.Net) {
+	if !HasNegativeNumber(j.Net) {
 		return nil
 	}
-	form, err := New(j.Ctx, absoluteNetwork(j.Net), part, Options{Memory: j.Memory})
+	form, err := NewForm(j.Ctx, absoluteNetwork(j.Net), part, Options{Memory: j.Memory})
 	if err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func (j partContraction) judgeCancellation(value *btn.Value, part *Counts) error
 		}
 	}
 	abs := positive.Z.Mul(j.Net.Scale.Abs())
-	value.Rounding = exact.Roundings(abs, roundings)
-	value.Digits, value.Doubt = exact.Cancelled(value.Z, abs, value.Rounding)
+	value.Rounding = exact.RoundingBound(abs, roundings)
+	value.Digits, value.Doubt = exact.CancelledDigits(value.Z, abs, value.Rounding)
 	return nil
 }
 

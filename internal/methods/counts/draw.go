@@ -16,10 +16,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Finds reports whether Draw (AskSamples) or Best (AskMPE) can answer ask for the network. No number may be below 0, and every link has to
-// be that of a variable. With several count variables the pieces must have no tables, and a sweep has to fit the memory. With one, Best
-// also needs pieces with at most one leg that counts and no index but the variables'.
-func (f *Form) Finds(ask btn.Ask) bool {
+// CanFind reports whether Draw (AskSamples) or MostProbable (AskMPE) can answer ask for the network. No number may be below 0, and every
+// link has to be that of a variable. With several count variables the pieces must have no tables, and a sweep has to fit the memory. With
+// one, MostProbable also needs pieces with at most one leg that counts and no index but the variables'.
+func (f *Form) CanFind(ask btn.Ask) bool {
 	isKnown := ask == btn.AskSamples || ask == btn.AskMPE
 	if f.isSigned || !isKnown {
 		return false
@@ -44,9 +44,9 @@ func (f *Form) Finds(ask btn.Ask) bool {
 	return true
 }
 
-// checkFinds returns an error if Finds returns false.
+// checkFinds returns an error if CanFind returns false.
 func (f *Form) checkFinds(ask btn.Ask) error {
-	if f.Finds(ask) {
+	if f.CanFind(ask) {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "counts: assignments (%s) are found for numbers of at least 0, with several counts for variables "+
@@ -69,7 +69,7 @@ type drawState struct {
 // Draw returns Z, without the network's scale, and draws n assignments with the probabilities of the network: the values of all variables,
 // one assignment after the other. values is nil if Z is 0. Draw k takes its random numbers from stream(k), so that it does not depend on n.
 //
-// A draw takes O(n_legs log n_legs) multiply-adds beside those of Z, about 100 ns each. Errors: fault.Unsupported if Finds returns false;
+// A draw takes O(n_legs log n_legs) multiply-adds beside those of Z, about 100 ns each. Errors: fault.Unsupported if CanFind returns false;
 // those of Value.
 func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (a Answer, values []int, err error) {
 	if err := f.checkFinds(btn.AskSamples); err != nil {

@@ -73,7 +73,7 @@ func eachPart(net *btn.Network, do func(part *counts.Counts, alpha scaled.Number
 	part := &counts.Counts{}
 	var forms []*tensor.SymmetryCP
 	for c, core := range net.Cores {
-		if form := counts.Terms(core.T); form != nil {
+		if form := counts.AsSymmetricTerms(core.T); form != nil {
 			part.Cores = append(part.Cores, c)
 			part.Terms = append(part.Terms, 0)
 			forms = append(forms, form)
@@ -137,8 +137,8 @@ func TestCountEngine(t *testing.T) {
 				memory = 1 << 30
 			}
 			err = eachPart(net, func(part *counts.Counts, alpha scaled.Number) error {
-				f, err := counts.New(ctx, net, part, counts.Options{Memory: memory})
-				if counts.IsForm(err) {
+				f, err := counts.NewForm(ctx, net, part, counts.Options{Memory: memory})
+				if counts.IsNoForm(err) {
 					return enginetest.ErrDeclined
 				}
 				if err != nil {

@@ -34,14 +34,14 @@ type Options struct {
 	Memory int64 // bytes for count polynomials
 }
 
-// New returns a network in count space for a part: its pieces and their kinds, with the polynomials of pieces without tables. Errors: the
-// context's, and one that IsForm recognises if a piece cannot be written in this form.
-func New(ctx context.Context, net *btn.Network, part *Counts, o Options) (*Form, error) {
+// NewForm returns a network in count space for a part: its pieces and their kinds, with the polynomials of pieces without tables. Errors:
+// the context's, and one that IsNoForm recognises if a piece cannot be written in this form.
+func NewForm(ctx context.Context, net *btn.Network, part *Counts, o Options) (*Form, error) {
 	l, err := newLayout(ctx, net, part)
 	if err != nil {
 		return nil, err
 	}
-	f := &Form{layout: l, memory: o.Memory, isSigned: Signed(net), variableOf: linkVariables(net)}
+	f := &Form{layout: l, memory: o.Memory, isSigned: HasNegativeNumber(net), variableOf: linkVariables(net)}
 	f.pieces = l.findPieces()
 	if f.kinds, f.kindOf, err = l.findKinds(ctx, f.pieces); err != nil {
 		return nil, err
@@ -64,8 +64,8 @@ func New(ctx context.Context, net *btn.Network, part *Counts, o Options) (*Form,
 	return f, nil
 }
 
-// Wired reports whether some piece has tables.
-func (f *Form) Wired() bool {
+// HasTables reports whether some piece has tables.
+func (f *Form) HasTables() bool {
 	for k := range f.kinds {
 		if f.kinds[k].tables != nil {
 			return true
@@ -74,8 +74,8 @@ func (f *Form) Wired() bool {
 	return false
 }
 
-// Signed reports whether a number of the network is below 0.
-func Signed(net *btn.Network) bool {
+// HasNegativeNumber reports whether a number of the network is below 0.
+func HasNegativeNumber(net *btn.Network) bool {
 	for i := range net.Links {
 		if tensor.Signed(net.Links[i].T) {
 			return true

@@ -54,7 +54,7 @@ func whole() *counts.Counts { return &counts.Counts{Cores: []int{0}, Terms: []in
 
 func value(t testing.TB, net *btn.Network) counts.Answer {
 	t.Helper()
-	f, err := counts.New(context.Background(), net, whole(), counts.Options{Memory: 1 << 30})
+	f, err := counts.NewForm(context.Background(), net, whole(), counts.Options{Memory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +101,11 @@ func TestWindowsAgainstTheWhole(t *testing.T) {
 			}
 		}
 		net := oneCore(t, lnS, weights)
-		f, err := counts.New(context.Background(), net, whole(), counts.Options{Memory: 1 << 30})
+		f, err := counts.NewForm(context.Background(), net, whole(), counts.Options{Memory: 1 << 30})
 		if err != nil {
 			t.Fatal(err)
 		}
-		narrow, err := f.Windowed(context.Background(), false)
+		narrow, err := f.WindowedFlops(context.Background(), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func different(t testing.TB, n int) *btn.Network {
 // TestMemory: a value that does not fit is refused with the bytes.
 func TestMemory(t *testing.T) {
 	net := different(t, 2000)
-	f, err := counts.New(context.Background(), net, whole(), counts.Options{Memory: 1 << 18})
+	f, err := counts.NewForm(context.Background(), net, whole(), counts.Options{Memory: 1 << 18})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestCancelled(t *testing.T) {
 	tables := func(net *btn.Network) *counts.Counts {
 		part := &counts.Counts{}
 		for k, core := range net.Cores {
-			if counts.Terms(core.T) != nil {
+			if counts.AsSymmetricTerms(core.T) != nil {
 				part.Cores, part.Terms = append(part.Cores, k), append(part.Terms, 0)
 			}
 		}
@@ -243,7 +243,7 @@ func TestCancelled(t *testing.T) {
 			t.Fatal(err)
 		}
 		newForm := func() *counts.Form {
-			f, err := counts.New(context.Background(), net, tables(net), counts.Options{Memory: 1 << 30})
+			f, err := counts.NewForm(context.Background(), net, tables(net), counts.Options{Memory: 1 << 30})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -292,11 +292,11 @@ func TestLeavesOfATree(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := &counts.Counts{Cores: []int{len(net.Cores) - 1}, Terms: []int{0}}
-	f, err := counts.New(context.Background(), net, part, counts.Options{Memory: 1 << 30})
+	f, err := counts.NewForm(context.Background(), net, part, counts.Options{Memory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !f.Wired() {
+	if !f.HasTables() {
 		t.Fatal("the tree has no tables")
 	}
 	got, err := f.Value(context.Background(), true)

@@ -55,7 +55,7 @@ func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, er
 		vectorOf: make([][]float64, n),
 		isTable:  make([]bool, len(net.Cores)),
 		scale:    scaled.One,
-		linkOf:   net.LegLink(),
+		linkOf:   net.LinkOfLeg(),
 	}
 
 	slotNumber := make([]int, len(net.Cores)) // by core: 1 + its slot, or 0
@@ -92,7 +92,7 @@ func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, er
 
 // addSlot adds a slot for one term of a symmetric core: it gets count variables of its own, after all others.
 func (l *layout) addSlot(t tensor.Tensor, term int) {
-	form := Terms(t)
+	form := AsSymmetricTerms(t)
 	shape := form.Levels.Shape()
 	s := countspace.Poly{Shape: shape, Coef: form.Terms[term].S}
 	l.slots = append(l.slots, slot{
@@ -141,8 +141,9 @@ func (l *layout) legWeights(leg int) tensor.LegWeights {
 // onTable reports whether the core of a leg is a table.
 func (l *layout) onTable(leg int) bool { return l.isTable[l.coreOf[leg]] }
 
-// Terms returns a symmetric tensor as a sum of terms, each a symmetric tensor times a rank-one tensor. It returns nil for other tensors.
-func Terms(t tensor.Tensor) *tensor.SymmetryCP {
+// AsSymmetricTerms returns a symmetric tensor as a sum of terms, each a symmetric tensor times a rank-one tensor. It returns nil for
+// other tensors.
+func AsSymmetricTerms(t tensor.Tensor) *tensor.SymmetryCP {
 	switch t := t.(type) {
 	case *tensor.Symmetric:
 		one := tensor.SymmetryRankOne{Alpha: 1, S: t.Values}

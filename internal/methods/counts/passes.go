@@ -56,7 +56,7 @@ func (r *tableRun) tableEntries(s *step) []countspace.Poly {
 	out := make([]countspace.Poly, len(t.Data))
 	walk := r.walk(s.scope, t.Scope)
 	for entry := range out {
-		source := walk.At[0]
+		source := walk.Position[0]
 		x := scaled.FromFloat(t.Data[source])
 		if t.Exp != nil {
 			x = scaled.Make(t.Data[source], t.Exp[source])
@@ -117,7 +117,7 @@ func (r *tableRun) multiplyTables(s *step) ([]countspace.Poly, error) {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
-		out[entry] = r.multiplyEntries(r.tables[s.first][walk.At[0]], r.tables[s.second][walk.At[1]])
+		out[entry] = r.multiplyEntries(r.tables[s.first][walk.Position[0]], r.tables[s.second][walk.Position[1]])
 		walk.Next()
 	}
 	return out, nil
@@ -132,7 +132,7 @@ func (r *tableRun) sumOut(s *step) ([]countspace.Poly, error) {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
-		if entry := walk.At[0]; out[entry].Shape == nil {
+		if entry := walk.Position[0]; out[entry].Shape == nil {
 			out[entry] = p
 		} else if !p.IsZero() {
 			out[entry] = out[entry].Add(p)
@@ -191,12 +191,12 @@ func (r *tableRun) propagateProduct(step *step, adjoint [][]countspace.Poly, h [
 			return err
 		}
 		if h[entry].Shape != nil && !h[entry].IsZero() {
-			p, q := r.tables[step.first][walk.At[0]], r.tables[step.second][walk.At[1]]
+			p, q := r.tables[step.first][walk.Position[0]], r.tables[step.second][walk.Position[1]]
 			if firstFactor.op != opTable {
-				r.addDerivative(&adjoint[step.first][walk.At[0]], h[entry], p, q)
+				r.addDerivative(&adjoint[step.first][walk.Position[0]], h[entry], p, q)
 			}
 			if secondFactor.op != opTable {
-				r.addDerivative(&adjoint[step.second][walk.At[1]], h[entry], q, p)
+				r.addDerivative(&adjoint[step.second][walk.Position[1]], h[entry], q, p)
 			}
 		}
 		walk.Next()
@@ -259,7 +259,7 @@ func (r *tableRun) propagateSum(step *step, adjoint [][]countspace.Poly, h []cou
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		if d := h[walk.At[0]]; d.Shape != nil {
+		if d := h[walk.Position[0]]; d.Shape != nil {
 			if !areEqual(d.Shape, p.Shape) {
 				d = countspace.Crop(d, p.Shape)
 			}

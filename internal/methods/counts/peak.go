@@ -207,13 +207,13 @@ func (m *maximiser) fillMaxima() (maximum, error) {
 		case opProduct:
 			walk := m.walk(s.scope, m.steps[s.first].scope, m.steps[s.second].scope)
 			for entry := range maxima {
-				maxima[entry] = m.maxima[s.first][walk.At[0]].product(m.maxima[s.second][walk.At[1]])
+				maxima[entry] = m.maxima[s.first][walk.Position[0]].product(m.maxima[s.second][walk.Position[1]])
 				walk.Next()
 			}
 		case opSum:
 			walk := m.walk(m.steps[s.first].scope, s.scope)
 			for _, summand := range m.maxima[s.first] {
-				maxima[walk.At[0]] = maxima[walk.At[0]].larger(summand, m.tolerance)
+				maxima[walk.Position[0]] = maxima[walk.Position[0]].larger(summand, m.tolerance)
 				walk.Next()
 			}
 		}

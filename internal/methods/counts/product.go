@@ -14,12 +14,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Multiply returns the product of polynomials ps in vars variables.
+// MultiplyPolys returns the product of polynomials ps in vars variables.
 //
 // In one variable every order of products takes the same n²/2 multiply-adds, since each pair of coefficients meets once, and a balanced
 // tree has the longest inner loops. In v ≥ 2 variables the root of a balanced tree alone takes (n/2)^{2v} multiply-adds. Multiplying by one
 // small polynomial after the other, the largest first, takes O(k·c_1·c_2) as in Lemma 3, n^{v+1}.
-func Multiply(vars int, ps []countspace.Poly, ops *countspace.Ops) countspace.Poly {
+func MultiplyPolys(vars int, ps []countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if vars < 2 || len(ps) == 0 {
 		return countspace.Product(vars, ps, ops)
 	}
@@ -53,12 +53,12 @@ func (p Product) Sum(
 	vars := len(p.S.Shape)
 	canCutWindows := vars == 1 && !p.Signed
 	if len(p.Polys) == 0 || p.Wanted == nil && !canCutWindows {
-		return countspace.Dot(p.S, Multiply(vars, p.Polys, ops), ops), nil
+		return countspace.Dot(p.S, MultiplyPolys(vars, p.Polys, ops), ops), nil
 	}
 
 	l := newLine(ctx, p.Polys, slices.Repeat([]int{1}, len(p.Polys)), ops)
 	if p.Wanted == nil && l.root.cost() <= policy.WindowFrom {
-		return countspace.Dot(p.S, Multiply(vars, p.Polys, ops), ops), nil
+		return countspace.Dot(p.S, MultiplyPolys(vars, p.Polys, ops), ops), nil
 	}
 	need := l.root.bytes()/2 + 4*bytesPerCoefficient*float64(l.root.degree+1)
 	if p.Wanted != nil && need > float64(p.Memory) {

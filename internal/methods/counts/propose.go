@@ -31,7 +31,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if err != nil {
 		return nil, err
 	}
-	if limit := proposal.Limit(j.Settings); cost.Flops > limit {
+	if limit := proposal.ExactFlopLimit(j.Settings); cost.Flops > limit {
 		return nil, fault.New(fault.OverBudget,
 			"plan: the form in count space takes %.3g flops, %s goes up to %.0g", cost.Flops, j.Settings.Method, limit)
 	}
@@ -41,7 +41,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if err != nil {
 		return nil, err
 	}
-	return proposal.Take(plan, hit), nil
+	return proposal.NewAssignment(plan, hit), nil
 }
 
 // countFlops is the cost up to which products in count space are taken without a look at
@@ -60,7 +60,7 @@ func costUnderEvidence(ctx context.Context, j *proposal.Job, e *btn.Estimate, ma
 	if !ok || isUnchanged || isSmall {
 		return e.Cost, nil
 	}
-	form, err := Of(ctx, j.Problem(), part)
+	form, err := FormOf(ctx, j.Problem(), part)
 	if err != nil {
 		return query.Cost{}, err
 	}
@@ -98,7 +98,7 @@ func findForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, e
 	product := &exact.Product{}
 	cost := query.Cost{}
 	for _, links := range parts {
-		part, _ := net.Sub(links)
+		part, _ := net.Subnetwork(links)
 		form, err := formOfPart(ctx, part, memory)
 		if err != nil || form == nil {
 			return nil, err
@@ -108,7 +108,7 @@ func findForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, e
 		cost.Flops += estimate.Cost.Flops
 		cost.Bytes = max(cost.Bytes, estimate.Cost.Bytes)
 	}
-	return proposal.Exact(cost, product), nil
+	return proposal.ExactPlan(cost, product), nil
 }
 
 // longParts returns the links of each connected part that has a core with a long chain of counters (isLongChain), and the links of all
@@ -122,7 +122,7 @@ func longParts(net *btn.Network) (longParts [][]int, otherLinks []int) {
 		}
 	}
 
-	for _, links := range net.Connected() {
+	for _, links := range net.ConnectedParts() {
 		isLongPart := slices.ContainsFunc(links, func(k int) bool {
 			return slices.ContainsFunc(net.Links[k].Legs, func(leg int) bool { return hasLongCore[leg] })
 		})
@@ -149,7 +149,7 @@ func formOfPart(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan
 	if err != nil {
 		return nil, err
 	}
-	if form != nil && (form.Len() == 1 || !Signed(part)) {
+	if form != nil && (form.PartCount() == 1 || !HasNegativeNumber(part)) {
 		return form, nil
 	}
 	if hasLongChain(part) {
@@ -187,7 +187,7 @@ const longChainSize = 1 << 12
 
 // isLongChain reports whether a core is symmetric and so large that its chain of counters costs more than its count polynomials.
 func isLongChain(core btn.Core) bool {
-	form := Terms(core.T)
+	form := AsSymmetricTerms(core.T)
 	return form != nil && countVectors(form)*float64(len(core.Legs)+1) >= longChainSize
 }
 
@@ -217,7 +217,7 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 	terms, coefficients := 1, 1.0 // number of choices of terms, and of count vectors of all cores together
 	onlyLongChains := hasLongChain(net)
 	for c, core := range net.Cores {
-		form := Terms(core.T)
+		form := AsSymmetricTerms(core.T)
 		if form == nil || onlyLongChains && !isLongChain(core) {
 			continue
 		}
@@ -241,7 +241,7 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 	}
 
 	// Price the form, and compare it with an elimination order.
-	form, err := New(ctx, net, part, Options{Memory: memory})
+	form, err := NewForm(ctx, net, part, Options{Memory: memory})
 	if err != nil {
 		return nil, ignoreNoForm(err)
 	}
@@ -250,7 +250,7 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 		return nil, ignoreNoForm(err)
 	}
 	cost.Flops *= float64(terms)
-	if cost.Flops > countFlops && (len(part.Cores) > 1 || form.Wired()) {
+	if cost.Flops > countFlops && (len(part.Cores) > 1 || form.HasTables()) {
 		cheaper, err := orderIsCheaper(ctx, net, cost.Flops, memory)
 		if cheaper || err != nil {
 			return nil, err
@@ -265,7 +265,7 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 
 // ignoreNoForm returns nil if err says that a network has no form in count space, and otherwise err.
 func ignoreNoForm(err error) error {
-	if IsForm(err) {
+	if IsNoForm(err) {
 		return nil
 	}
 	return err
@@ -279,7 +279,7 @@ func windowedCostOf(ctx context.Context, form *Form, marginals bool) (query.Cost
 		return cost, nil
 	}
 	var err error
-	cost.Flops, err = form.Windowed(ctx, marginals)
+	cost.Flops, err = form.WindowedFlops(ctx, marginals)
 	return cost, err
 }
 
@@ -301,7 +301,7 @@ func orderIsCheaper(ctx context.Context, net *btn.Network, flops float64, memory
 func countPlan(net *btn.Network, part *Counts, cost query.Cost) *btn.Plan {
 	forms := make([][]tensor.SymmetryRankOne, len(part.Cores))
 	for k, c := range part.Cores {
-		forms[k] = Terms(net.Cores[c].T).Terms
+		forms[k] = AsSymmetricTerms(net.Cores[c].T).Terms
 	}
 	var parts []btn.Part
 	var alphas []scaled.Number
@@ -314,7 +314,7 @@ func countPlan(net *btn.Network, part *Counts, cost query.Cost) *btn.Plan {
 		parts = append(parts, &Counts{Cores: part.Cores, Terms: slices.Clone(choice)})
 		alphas = append(alphas, alpha)
 		if !NextChoice(choice, forms) {
-			plan := proposal.Exact(cost, parts...)
+			plan := proposal.ExactPlan(cost, parts...)
 			plan.Estimates[0].Alpha = alphas
 			return plan
 		}
@@ -360,8 +360,8 @@ func (c *Counts) Finding(ctx context.Context, j *proposal.Job, parts []btn.Part,
 	if len(parts) > 1 {
 		return nil, nil
 	}
-	form, err := Of(ctx, j.Problem(), c)
-	if err == nil && form.Finds(ask) {
+	form, err := FormOf(ctx, j.Problem(), c)
+	if err == nil && form.CanFind(ask) {
 		return []btn.Part{&Counts{Cores: c.Cores, Terms: c.Terms, Ask: ask}}, nil
 	}
 	return nil, err

@@ -70,11 +70,11 @@ func inSeveral(t *testing.T, m *factorgraph.Model, e factorgraph.Evidence, memor
 	}
 	part := &counts.Counts{}
 	for c, core := range net.Cores {
-		if counts.Terms(core.T) != nil {
+		if counts.AsSymmetricTerms(core.T) != nil {
 			part.Cores, part.Terms = append(part.Cores, c), append(part.Terms, 0)
 		}
 	}
-	f, err := counts.New(context.Background(), net, part, counts.Options{Memory: memory})
+	f, err := counts.NewForm(context.Background(), net, part, counts.Options{Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,10 +94,10 @@ func TestSeveralCounts(t *testing.T) {
 			e = modeltest.Evidence(rng, m)
 		}
 		f, net := inSeveral(t, m, e, 1<<30)
-		if !f.Finds(btn.AskMPE) || !f.Finds(btn.AskSamples) {
+		if !f.CanFind(btn.AskMPE) || !f.CanFind(btn.AskSamples) {
 			t.Fatalf("round %d: not found in count space", round)
 		}
-		got, err := f.Best(context.Background())
+		got, err := f.MostProbable(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestSeveralCounts(t *testing.T) {
 func TestSweepsAreBounded(t *testing.T) {
 	m := overlapping(rand.New(rand.NewPCG(1, 1)))
 	f, _ := inSeveral(t, m, factorgraph.Evidence{}, 256)
-	if _, err := f.Best(context.Background()); f.Finds(btn.AskMPE) || fault.CodeOf(err) != fault.Unsupported {
+	if _, err := f.MostProbable(context.Background()); f.CanFind(btn.AskMPE) || fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("256 bytes: %v", err)
 	}
 
@@ -181,7 +181,7 @@ func TestSweepsAreBounded(t *testing.T) {
 	f, _ = inSeveral(t, m, factorgraph.Evidence{}, 1<<30)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := f.Best(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := f.MostProbable(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended: %v", err)
 	}
 	if _, _, err := f.Draw(ctx, 1, streams(1)); !errors.Is(err, context.Canceled) {

@@ -28,19 +28,19 @@ func (l *layout) legFactor(leg int, vectors []float64, x int) countspace.Poly {
 	if vectors == nil {
 		w, level := l.contribution(leg, x)
 		row[level] = scaled.FromFloat(w)
-		return Linear(row)
+		return LinearPoly(row)
 	}
 	dim := l.net.Dims[leg]
 	for y, a := range vectors[x*dim : (x+1)*dim] {
 		w, level := l.contribution(leg, y)
 		row[level] = row[level].Add(scaled.FromFloat(a).Mul(scaled.FromFloat(w)))
 	}
-	return Linear(row)
+	return LinearPoly(row)
 }
 
-// Linear returns the polynomial row[0] + Σ_a row[a] z_a, over the variables z_1, z_2, …. Its box has 2 exponents in variable a if row[a] is
-// not 0, and otherwise 1.
-func Linear(row []scaled.Number) countspace.Poly {
+// LinearPoly returns the polynomial row[0] + Σ_a row[a] z_a, over the variables z_1, z_2, …. Its box has 2 exponents in variable a if
+// row[a] is not 0, and otherwise 1.
+func LinearPoly(row []scaled.Number) countspace.Poly {
 	shape := make([]int, len(row)-1)
 	for a := range shape {
 		shape[a] = 1

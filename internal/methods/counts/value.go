@@ -225,9 +225,9 @@ func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, e
 	}
 }
 
-// Windowed returns the flops of Value if its products are cut to windows, or those of Cost if they are not cut or if that is less. It
+// WindowedFlops returns the flops of Value if its products are cut to windows, or those of Cost if they are not cut or if that is less. It
 // computes the polynomials of all pieces and the bounds of all coefficients, no products.
-func (f *Form) Windowed(ctx context.Context, marginals bool) (flops float64, err error) {
+func (f *Form) WindowedFlops(ctx context.Context, marginals bool) (flops float64, err error) {
 	wholeFlops := f.Cost(marginals).Flops
 	if f.countVariables != 1 || f.isSigned {
 		return wholeFlops, nil

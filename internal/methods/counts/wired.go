@@ -19,8 +19,8 @@ import (
 // errForm says that a piece has links that cannot be written with polynomials as entries.
 var errForm = errors.New("counts: a linked tensor beside tables is not in CP form")
 
-// IsForm reports whether an error says that a network cannot be written in count space.
-func IsForm(err error) bool { return errors.Is(err, errForm) }
+// IsNoForm reports whether an error says that a network cannot be written in count space.
+func IsNoForm(err error) bool { return errors.Is(err, errForm) }
 
 // netPlan is a piece as tables over indices, with the steps of its elimination. Entries of the steps' tables are polynomials in the counts.
 type netPlan struct {

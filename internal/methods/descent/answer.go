@@ -73,10 +73,10 @@ func (p *Prepared) Best(ctx context.Context, path *Path, o Options) (*btn.Found,
 			}
 		}
 
-		best = best.Or(found)
+		best = best.Better(found)
 		if o.Best < 2 {
 			lnNeeded = max(lnNeeded, lnLargest)
-		} else if best.Keep(o.Best); !best.All {
+		} else if best.Shorten(o.Best); !best.All {
 			lnNeeded = best.Others[o.Best-2].Weight.LogAbs()
 		}
 	}

@@ -19,9 +19,9 @@ type formKey struct {
 	set string // variables of a marginal MAP assignment
 }
 
-// Of returns the problem's network prepared for the question ask. set has the variables of a marginal MAP assignment. It is computed once
-// for each question. Errors: those of Prepare.
-func Of(ctx context.Context, p *problem.Problem, ask btn.Ask, set []int) (*Prepared, error) {
+// PreparedOf returns the problem's network prepared for the question ask. set has the variables of a marginal MAP assignment. It is
+// computed once for each question. Errors: those of Prepare.
+func PreparedOf(ctx context.Context, p *problem.Problem, ask btn.Ask, set []int) (*Prepared, error) {
 	key := formKey{ask: ask}
 	if ask == btn.AskMap {
 		key.set = fmt.Sprint(set)
@@ -35,7 +35,7 @@ func (p *Descent) Contract(ctx context.Context, instance *problem.Problem, want 
 	if err := query.CheckSet(contraction.Domains(instance.Net), want.Map); err != nil {
 		return btn.Value{}, err
 	}
-	prepared, err := Of(ctx, instance, p.Along.Ask, want.Map)
+	prepared, err := PreparedOf(ctx, instance, p.Along.Ask, want.Map)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -49,7 +49,7 @@ func (p *Descent) Contract(ctx context.Context, instance *problem.Problem, want 
 	case btn.AskMPE:
 		value.Found, err = prepared.Best(ctx, p.Along, o)
 	case btn.AskMap:
-		value.Found, err = prepared.BestOf(ctx, p.Along, o)
+		value.Found, err = prepared.BestOfSet(ctx, p.Along, o)
 	case btn.AskSamples:
 		if err := query.CheckSamples(len(instance.Net.Variables), want.Samples); err != nil {
 			return btn.Value{}, err

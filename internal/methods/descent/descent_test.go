@@ -102,7 +102,7 @@ func ask(t *testing.T, net *btn.Network, set []int, memory int64) (*btn.Found, *
 	o := descent.Options{Memory: memory, To: path.Count}
 	found, err := p.Best(context.Background(), path, o)
 	if set != nil {
-		found, err = p.BestOf(context.Background(), path, o)
+		found, err = p.BestOfSet(context.Background(), path, o)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func TestDescentEngine(t *testing.T) {
 				if err != nil {
 					return out, err
 				}
-				found = found.Or(part)
+				found = found.Better(part)
 			}
 			if ready, path, err = planned(ctx, p, btn.AskSamples, w); err != nil {
 				return out, err

@@ -36,10 +36,10 @@ func sumOutHidden(
 	return sumOutIndices(ctx, e, hidden, sumsAll, memory)
 }
 
-// Unsigned returns e with hidden indices summed out of the tables that have entries below 0. Hidden are the indices that are not among
+// SumOutSigned returns e with hidden indices summed out of the tables that have entries below 0. Hidden are the indices that are not among
 // variables; numbers below 0 in variables are skipped. The sums mostly have one sign, as those of clauses have. It returns e itself if the
 // sums leave float64. Errors: over_budget if their tables do not fit memory bytes; the context's.
-func Unsigned(
+func SumOutSigned(
 	ctx context.Context, e *sumproduct.Expression, variables []int, memory int64,
 ) (*sumproduct.Expression, error) {
 	hidden := make([]bool, len(e.Dims))
@@ -205,14 +205,14 @@ func (g group) overBudget(e *sumproduct.Expression, scope []int, bytes float64, 
 func (g group) sumInFloats(
 	ctx context.Context, sub *sumproduct.Expression, steps []buckets.Step,
 ) (out sumproduct.Table, power scaled.Number, err error) {
-	out, exp, err := buckets.Signed(ctx, sub, steps)
+	out, exp, err := buckets.EliminateSigned(ctx, sub, steps)
 	power = scaled.Make(1, exp)
 	if err != nil || !sub.Signed() {
 		return out, power, err
 	}
 
 	// Compare each sum with that of its terms' absolute values.
-	abs, absExp, err := buckets.Signed(ctx, sub.Abs(), steps)
+	abs, absExp, err := buckets.EliminateSigned(ctx, sub.Absolute(), steps)
 	if err != nil {
 		return out, power, err
 	}
@@ -250,7 +250,7 @@ func (g group) sumInWide(
 	}
 
 	// Sums whose terms have both signs: those that are small against the sum of the absolute terms are computed anew, exactly.
-	abs, _, err := wide.Table(ctx, sub.Abs(), plan)
+	abs, _, err := wide.Table(ctx, sub.Absolute(), plan)
 	if err != nil {
 		return out, power, err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Free returns the indices of p.Terms that a marginal MAP assignment maximises over and that have several values.
-func Free(p *Prepared) (free []int) {
+// MaximisedIndices returns the indices of p.Terms that a marginal MAP assignment maximises over and that have several values.
+func MaximisedIndices(p *Prepared) (free []int) {
 	for i, m := range p.maximal {
 		if m && p.simplified.Dims[i] > 1 {
 			free = append(free, i)
@@ -23,14 +23,16 @@ func Free(p *Prepared) (free []int) {
 	return free
 }
 
-// Constrained returns the min-fill elimination order of p.Terms in which all sums come before all maxima. It takes at most that many moves.
-func Constrained(ctx context.Context, p *Prepared, moves int64) ([]int, error) {
+// SumsFirstOrder returns the min-fill elimination order of p.Terms in which all sums come before all maxima. It takes at most that many
+// moves.
+func SumsFirstOrder(ctx context.Context, p *Prepared, moves int64) ([]int, error) {
 	order, _, err := contractionorder.MinFillLast(ctx, p.Hypergraph(), p.maximal, math.MaxInt64, moves)
 	return order, err
 }
 
-// Inner computes the weight of a marginal MAP assignment: the sum of the terms in which the indices that are maximised have given values.
-type Inner struct {
+// InnerSum computes the weight of a marginal MAP assignment: the sum of the terms in which the indices that are maximised have given
+// values.
+type InnerSum struct {
 	Cost    query.Cost // of one sum
 	p       *Prepared
 	fixed   sumproduct.Expression // Terms with these indices fixed
@@ -38,10 +40,10 @@ type Inner struct {
 	options buckets.Options
 }
 
-// NewInner plans the elimination of the indices that are summed. Errors: over_budget if it does not fit the memory without slices.
-func NewInner(ctx context.Context, p *Prepared, o PlanOptions, threads int) (*Inner, error) {
-	n := &Inner{p: p, options: buckets.Options{Memory: o.Memory, Threads: threads}}
-	n.fixed = *At(p, make([]int, len(p.simplified.Dims)))
+// NewInnerSum plans the elimination of the indices that are summed. Errors: over_budget if it does not fit the memory without slices.
+func NewInnerSum(ctx context.Context, p *Prepared, o PlanOptions, threads int) (*InnerSum, error) {
+	n := &InnerSum{p: p, options: buckets.Options{Memory: o.Memory, Threads: threads}}
+	n.fixed = *ConditionedTerms(p, make([]int, len(p.simplified.Dims)))
 	noMaximal := make([]bool, len(n.fixed.Dims)) // all indices are summed
 	path, cost, err := findPath(ctx, n.fixed.Hypergraph(), noMaximal, o)
 	if err != nil {
@@ -55,18 +57,19 @@ func NewInner(ctx context.Context, p *Prepared, o PlanOptions, threads int) (*In
 	return n, err
 }
 
-// At returns p.Terms with the indices that are maximised fixed to their values in values, which has one for every index.
-func At(p *Prepared, values []int) *sumproduct.Expression {
+// ConditionedTerms returns p.Terms with the indices that are maximised fixed to their values in values, which has one for every index.
+func ConditionedTerms(p *Prepared, values []int) *sumproduct.Expression {
 	e := &sumproduct.Expression{Dims: slices.Clone(p.simplified.Dims), Scale: p.simplified.Scale}
-	for _, i := range Free(p) {
+	for _, i := range MaximisedIndices(p) {
 		e.Dims[i] = 1
 	}
 	e.Tables = fixIndices(p.simplified, e.Dims, values)
 	return e
 }
 
-// Ln returns ln of the sum of all terms in which the indices that are maximised have their values in values, which has one for every index.
-func (n *Inner) Ln(ctx context.Context, values []int) (float64, error) {
+// LnWeight returns ln of the sum of all terms in which the indices that are maximised have their values in values, which has one for
+// every index.
+func (n *InnerSum) LnWeight(ctx context.Context, values []int) (float64, error) {
 	n.fixed.Tables = fixIndices(n.p.simplified, n.fixed.Dims, values)
 	const isMaximal = false
 	r, err := buckets.Eliminate(ctx, &n.fixed, n.steps, isMaximal, n.options)

@@ -57,13 +57,13 @@ func (p *Prepared) planMap(ctx context.Context, o PlanOptions) (*Path, query.Cos
 	return path, cost, o.checkFlops(cost)
 }
 
-// BestOf returns the most probable assignment of the set. It returns nil if Z is 0.
+// BestOfSet returns the most probable assignment of the set. It returns nil if Z is 0.
 //
 // Assignments are ties if ln of their weights differs from the largest by no more than rounding (slack). Of the ties it returns the
 // smallest one in the order of the set. If there are more than maxTies, it compares only as many, those that it meets first.
 //
 // If the path is relaxed, its total only bounds the weights of assignments. Then climb searches for an assignment.
-func (p *Prepared) BestOf(ctx context.Context, path *Path, o Options) (*btn.Found, error) {
+func (p *Prepared) BestOfSet(ctx context.Context, path *Path, o Options) (*btn.Found, error) {
 	steps, err := p.steps(ctx, path)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,8 @@ func (p *Prepared) starts(ctx context.Context, r *buckets.Run, memory int64, thr
 
 // climb searches for an assignment of large weight if the path of run r is relaxed. It begins with the best one of starts, and changes one
 // value at a time, as long as that makes ln of the weight larger by more than slack and mapSearchFlops lasts. Every weight is computed
-// exactly. bound is ln of the total of r. The result is Relaxed if bound is above its weight by more than slack: there may be a better one.
+// exactly. bound is ln of the total of r. The result is IsRelaxed if bound is above its weight by more than slack: there may be a better
+// one.
 func (p *Prepared) climb(
 	ctx context.Context, r *buckets.Run, bound, slack float64, o Options,
 ) (*btn.Found, error) {
@@ -163,14 +164,14 @@ func (p *Prepared) climb(
 	if err != nil {
 		return nil, err
 	}
-	inner, err := NewInner(ctx, p, PlanOptions{Memory: memory}, o.Threads)
+	inner, err := NewInnerSum(ctx, p, PlanOptions{Memory: memory}, o.Threads)
 	if err != nil {
 		return nil, err
 	}
 	best := math.Inf(-1) // ln of the weight of values
 	var values []int     // by index
 	for _, start := range starts {
-		ln, err := inner.Ln(ctx, start)
+		ln, err := inner.LnWeight(ctx, start)
 		if err != nil {
 			return nil, err
 		}
@@ -183,14 +184,14 @@ func (p *Prepared) climb(
 	remainingFlops := mapSearchFlops
 	for hasImproved := true; hasImproved; {
 		hasImproved = false
-		for _, i := range Free(p) {
+		for _, i := range MaximisedIndices(p) {
 			for x, known := 0, values[i]; x < p.simplified.Dims[i]; x++ { // known: the value of i whose weight is known
 				if remainingFlops -= inner.Cost.Flops; x == known || remainingFlops < 0 {
 					continue
 				}
 				previous := values[i]
 				values[i] = x
-				ln, err := inner.Ln(ctx, values)
+				ln, err := inner.LnWeight(ctx, values)
 				if err != nil {
 					return nil, err
 				}

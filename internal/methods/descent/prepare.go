@@ -139,9 +139,9 @@ func (p *Prepared) Weigh(termValues []int) *btn.Found {
 	return &btn.Found{Values: values, Weight: scaledNumber(weightOf(p.expression, indexValues)), Close: p.tieWidth()}
 }
 
-// Slack bounds the rounding difference between the logarithms of a term of the network and the same term of Terms. ln is the larger
+// RoundingSlack bounds the rounding difference between the logarithms of a term of the network and the same term of Terms. ln is the larger
 // magnitude of the two logarithms.
-func (p *Prepared) Slack(ln float64) float64 { return p.slack(nil, ln) }
+func (p *Prepared) RoundingSlack(ln float64) float64 { return p.slack(nil, ln) }
 
 // Domains returns the number of values of each variable of the network.
 func (p *Prepared) Domains() []int {
@@ -179,10 +179,10 @@ func (p *Prepared) assignment(termValues []int, indexValues []int) []int {
 		}
 		// The index has the value origin.From[k] if index origin.Index of the simplified tables has value k.
 		origin, k := p.origin[i], 0
-		if origin.Index >= 0 && len(origin.From) > 1 {
+		if origin.Index >= 0 && len(origin.ValueOf) > 1 {
 			k = termValues[origin.Index]
 		}
-		indexValues[i] = origin.From[k]
+		indexValues[i] = origin.ValueOf[k]
 	}
 
 	values := make([]int, len(p.net.Variables))

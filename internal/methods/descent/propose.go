@@ -11,9 +11,9 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// Relaxed reports whether a plan, whose first part is a Descent, finds a marginal MAP assignment along a relaxed path: its total only
+// IsRelaxed reports whether a plan, whose first part is a Descent, finds a marginal MAP assignment along a relaxed path: its total only
 // bounds the weights of assignments.
-func Relaxed(plan *btn.Plan) bool {
+func IsRelaxed(plan *btn.Plan) bool {
 	part, ok := plan.Estimates[0].Parts[0].(*Descent)
 	return ok && part.Along.Relaxed
 }
@@ -22,18 +22,18 @@ func Relaxed(plan *btn.Plan) bool {
 // marginal MAP assignment. The slices of the path are divided among the parts of the plan. Paths are remembered by the shape of the
 // tables.
 func Propose(ctx context.Context, j *proposal.Job, ask btn.Ask, variables []int) (*btn.Plan, string, error) {
-	p, err := Of(ctx, j.Problem(), ask, variables)
+	p, err := PreparedOf(ctx, j.Problem(), ask, variables)
 	if err != nil {
 		return nil, "", err
 	}
 	settings := fmt.Sprintf("descent %s seed=%d moves=%d flops=%g %s", ask, j.Settings.Seed, proposal.MoveLimit(j.Settings),
-		proposal.Limit(j.Settings), p.Shape())
+		proposal.ExactFlopLimit(j.Settings), p.Shape())
 	return j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
 		path, cost, err := p.Plan(computing, PlanOptions{
 			Memory: j.Settings.Memory,
 			Seed:   j.Settings.Seed,
 			Moves:  proposal.MoveLimit(j.Settings),
-			Flops:  proposal.Limit(j.Settings),
+			Flops:  proposal.ExactFlopLimit(j.Settings),
 		})
 		if err != nil {
 			return nil, err
@@ -49,6 +49,6 @@ func Propose(ctx context.Context, j *proposal.Job, ask btn.Ask, variables []int)
 				To:    proposal.ChunkStart(path.Count, chunks, k+1),
 			}
 		}
-		return proposal.Exact(cost, parts...), nil
+		return proposal.ExactPlan(cost, parts...), nil
 	})
 }

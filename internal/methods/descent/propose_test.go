@@ -48,12 +48,12 @@ func TestPathsAreRememberedByTheirLimit(t *testing.T) {
 		j := &proposal.Job{
 			Net: net, Settings: s, Memo: known, Facts: proposal.NewFacts(net, nil), Problems: new(problem.Shared),
 		}
-		j = j.For(factorgraph.Evidence{}, net, false)
+		j = j.ForQuery(factorgraph.Evidence{}, net, false)
 		plan, _, err := descent.Propose(t.Context(), j, btn.AskMap, set)
 		switch {
-		case method == query.MethodExact && (err != nil || descent.Relaxed(plan)):
+		case method == query.MethodExact && (err != nil || descent.IsRelaxed(plan)):
 			t.Errorf("method exact: %+v, %v", plan, err)
-		case method == query.MethodAuto && (err != nil || !descent.Relaxed(plan)):
+		case method == query.MethodAuto && (err != nil || !descent.IsRelaxed(plan)):
 			t.Fatalf("method auto: %+v, %v", plan, err)
 		}
 	}

@@ -36,30 +36,30 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	case err != nil && j.HasLikelihoods:
 		return nil, err
 	case err != nil:
-		return learned.ProposeClosed(ctx, j, err)
+		return learned.ProposeClosedForm(ctx, j, err)
 	}
 
 	// A tree, or a closed form.
-	ask.Again = j.NoteExactAsked()
+	ask.IsRepeated = j.NoteExactAsked()
 	plan, cacheState, err := rememberPlan(ctx, j, shape)
 	if err != nil {
 		return nil, err
 	}
 
-	assignment := proposal.Take(plan, cacheState)
+	assignment := proposal.NewAssignment(plan, cacheState)
 	if tree := exact.JunctionOf(plan); tree != nil {
 		proposal.AddOffer(ctx, "elimination", "one tree for all evidence")
 		return tree.Propose(j, assignment, ask)
 	}
 	base := exact.OrderOf(plan)
 	if base == nil {
-		proposal.AddOffer(ctx, "elimination", "%d components in closed form", plan.Len())
+		proposal.AddOffer(ctx, "elimination", "%d components in closed form", plan.PartCount())
 		return assignment, nil
 	}
 
 	// A circuit, or an order.
-	ask.Again = ask.Again || cacheState == btn.CacheHit || proposal.IsRecurring(ctx)
-	if ask.Again && base.Flops > policy.HeavyFlops {
+	ask.IsRepeated = ask.IsRepeated || cacheState == btn.CacheHit || proposal.IsRecurring(ctx)
+	if ask.IsRepeated && base.Flops > policy.HeavyFlops {
 		if circuit, err := circuits.ProposeKnown(ctx, j, ask); circuit != nil || err != nil {
 			return circuit, err
 		}
@@ -103,7 +103,7 @@ func rememberPlan(ctx context.Context, j *proposal.Job, shape contractionorder.H
 	if err != nil {
 		return nil, "", err
 	}
-	return j.Recall(ctx, key, func(computing context.Context) (*btn.Plan, error) { return networkPlan(computing, j, shape) })
+	return j.RememberByKey(ctx, key, func(computing context.Context) (*btn.Plan, error) { return networkPlan(computing, j, shape) })
 }
 
 // networkPlan makes the plan of a network without evidence. shape is that of the network. The plan is
@@ -136,7 +136,7 @@ func networkPlan(ctx context.Context, j *proposal.Job, shape contractionorder.Hy
 		maxTerms = 1
 	}
 	if maxTerms > 0 && !j.HasLikelihoods {
-		closed, ok, err := learned.ExactForm(ctx, net, maxTerms)
+		closed, ok, err := learned.ExactClosedForm(ctx, net, maxTerms)
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +147,7 @@ func networkPlan(ctx context.Context, j *proposal.Job, shape contractionorder.Hy
 
 	// A tree, or else the order.
 	treeLimit := policy.JunctionOrder
-	if !net.Directed && circuits.Formula(j) {
+	if !net.Directed && circuits.IsFormula(j) {
 		treeLimit = policy.HeavyFlops
 	}
 	if !j.HasLikelihoods && !j.IsPart && cost.Flops <= treeLimit {

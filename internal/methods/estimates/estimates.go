@@ -32,7 +32,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		propose = withExactFallback(j.Method.Propose)
 	}
 	assignment, err := propose(ctx, j, ask)
-	if err = proposal.InBudget(ctx, "estimates", err); err != nil {
+	if err = proposal.NameLateStep(ctx, "estimates", err); err != nil {
 		return nil, err
 	}
 	if !assignment.Plan.Grows() {
@@ -42,16 +42,16 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	// What is there in time.
 	if proposal.HasDeadline(ctx) {
 		if !slices.ContainsFunc(assignment.Plan.Estimates, isRegion) {
-			if assignment, err = regions.First(ctx, j, assignment); err != nil {
+			if assignment, err = regions.InsertBethe(ctx, j, assignment); err != nil {
 				return nil, err
 			}
 		}
-		assignment.Plan = bounding.AtOnce(j, assignment.Plan)
+		assignment.Plan = bounding.DeriveByMessages(j, assignment.Plan)
 	}
 
 	// Whether an exact answer is cheaper. If the time for finding out is over, there is no warning.
 	if j.Settings.NoExact && j.IsAuto() {
-		err = proposal.Within(ctx, policy.ExactShare, "the price of the exact way", func(ctx context.Context) error {
+		err = proposal.RunInTimeShare(ctx, policy.ExactShare, "the price of the exact way", func(ctx context.Context) error {
 			warning, err := warnIfExactIsCheaper(ctx, j, ask, assignment.Plan)
 			if warning != "" {
 				assignment.Warnings = append(assignment.Warnings, warning)
@@ -71,11 +71,11 @@ func isRegion(e btn.Estimate) bool { return e.Rule == btn.LogLinear }
 // First returns a plan with the value of belief propagation and the bound by its messages, without any planning. It passes messages on the
 // problem until enough is done, and every message at least once. It returns nil if belief propagation has no value. It takes linear time.
 func First(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
-	assignment, err := regions.Unplanned(ctx, enough, p, s)
+	assignment, err := regions.BethePlan(ctx, enough, p, s)
 	if assignment == nil || err != nil {
 		return nil, err
 	}
-	assignment.Plan = bounding.ByMessages(assignment.Plan)
+	assignment.Plan = bounding.InsertByMessages(assignment.Plan)
 	return assignment, nil
 }
 
@@ -130,14 +130,14 @@ func proposeDivided(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 		}
 		return structured, err
 	}
-	chains, chainsErr := sampled.ChainsInTime(ctx, j, ask.Marginals)
+	chains, chainsErr := sampled.PrepareChainsInTime(ctx, j, ask.Marginals)
 	switch err := ctx.Err(); {
 	case err != nil:
 		return nil, err
 	case chainsErr != nil:
 		proposal.AddOffer(ctx, proposal.Rule, "no components are drawn, contractions have the whole budget: %v", chainsErr)
 		return proposeContractions(ctx, j, ask)
-	case chains.Prepared.Decided():
+	case chains.Prepared.IsDecided():
 		proposal.AddOffer(ctx, proposal.Rule, "nothing is left to draw: contractions have the whole budget")
 		return proposeContractions(ctx, j, ask)
 	}
@@ -195,9 +195,9 @@ type division struct {
 // one, under a key with the shape under the evidence, on which a division depends.
 func (d *division) rememberPlan(ctx context.Context) (*btn.Plan, string, error) {
 	// For all evidence.
-	servesAllEvidence := ladder.Masked(d.contracted)
+	servesAllEvidence := ladder.IsMasked(d.contracted)
 	if servesAllEvidence && !d.Evidence.IsEmpty() {
-		unmasked, err := truncated.OfBase(ctx, d.Problem())
+		unmasked, err := truncated.SimplifyBase(ctx, d.Problem())
 		if err != nil {
 			return nil, "", err
 		}
@@ -217,7 +217,8 @@ func (d *division) rememberPlan(ctx context.Context) (*btn.Plan, string, error) 
 	if err != nil {
 		return nil, "", err
 	}
-	key := fmt.Sprintf("families %s masked=%t indices %v%s", keyOf(d.contracted), servesAllEvidence, d.chains.Prepared.Indices(), boundsKey)
+	key := fmt.Sprintf("families %s masked=%t indices %v%s", keyOf(d.contracted), servesAllEvidence,
+		d.chains.Prepared.DecidingIndices(), boundsKey)
 	return d.RememberComplete(ctx, d.GrowthKey(key, d.ask.Marginals), d.chains.Prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			return d.makePlan(computing, servesAllEvidence && !d.Evidence.IsEmpty())
@@ -267,14 +268,14 @@ func (d *division) divide(ctx context.Context, mayStayUndivided bool) (plan *btn
 	}
 	isResolved := trial.Tried && trial.Discarded <= policy.Resolved
 	if mayStayUndivided && isResolved {
-		plan, err = bounding.Beside(ctx, d.Job, d.contracted)
+		plan, err = bounding.InsertMasked(ctx, d.Job, d.contracted)
 		return plan, true, err
 	}
 
 	// A pilot of the draws, and the shares.
 	half := s
 	half.Budget /= 2
-	draws, isComplete, err := sampled.Choose(ctx, d.chains, half)
+	draws, isComplete, err := sampled.ChooseSampling(ctx, d.chains, half)
 	if err != nil {
 		return nil, false, err
 	}
@@ -289,7 +290,7 @@ func (d *division) divide(ctx context.Context, mayStayUndivided bool) (plan *btn
 	}
 	remaining := s
 	remaining.Budget = max(share*s.Budget, s.Budget-spent)
-	components, err := sampled.Components(d.chains, draws, remaining, d.ask.Marginals)
+	components, err := sampled.PlanEstimates(d.chains, draws, remaining, d.ask.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
 		return d.contracted, isComplete, nil
 	}
@@ -308,7 +309,7 @@ func (d *division) divide(ctx context.Context, mayStayUndivided bool) (plan *btn
 // divideHastily gives contractions and chains half of the budget each, if there is no time for divide. There is no trial and there are no
 // bounds, and only a small pilot of the chains. If these do not fit the memory, it returns the contractions.
 func (d *division) divideHastily(ctx context.Context) (*btn.Plan, error) {
-	components, err := sampled.Hasty(ctx, d.Job, d.chains, d.ask.Marginals)
+	components, err := sampled.HastyEstimates(ctx, d.Job, d.chains, d.ask.Marginals)
 	if fault.CodeOf(err) == fault.OverBudget {
 		return d.contracted, nil
 	}

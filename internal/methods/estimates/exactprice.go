@@ -17,7 +17,7 @@ import (
 // warnIfExactIsCheaper returns a warning if an exact contraction along the min-fill order fits the memory and takes fewer flops than the
 // estimates of a plan. It returns "" if it does not, if finding out takes long, or if the estimates take almost no time.
 func warnIfExactIsCheaper(ctx context.Context, j *proposal.Job, ask proposal.Ask, plan *btn.Plan) (warning string, err error) {
-	simplified, err := truncated.Of(ctx, j.Problem(), ask.Marginals)
+	simplified, err := truncated.Simplify(ctx, j.Problem(), ask.Marginals)
 	if err != nil {
 		return "", err
 	}

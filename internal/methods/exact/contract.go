@@ -18,7 +18,7 @@ type Options struct {
 	From, To int64 // slices, From ≤ s < To; To = 0 means all
 }
 
-// Answer is the result of Prepared.Answer and Wide. Probabilities are
+// Answer is the result of Prepared.AnswerSlices and ContractWide. Probabilities are
 // normalised over the given slices alone.
 type Answer struct {
 	Z scaled.Number
@@ -33,17 +33,17 @@ type Answer struct {
 	Rounding *scaled.Number
 	// Doubt states why Z may not be exact: terms may be missing, or digits cancelled. Empty: Z is exact up to rounding.
 	Doubt string
-	// Marginals are the unnormalised marginals of Wide and of AnswerGroups, which exist also if Z is 0 because terms cancel.
+	// Marginals are the unnormalised marginals of ContractWide and of AnswerGroups, which exist also if Z is 0 because terms cancel.
 	Marginals [][]scaled.Number
 }
 
-// Signed reports whether the simplified expression has entries below 0, so that terms of Z may cancel.
-func (p *Prepared) Signed() bool { return p.simple.Expression.Signed() }
+// HasNegativeEntries reports whether the simplified expression has entries below 0, so that terms of Z may cancel.
+func (p *Prepared) HasNegativeEntries() bool { return p.simple.Expression.Signed() }
 
-// Answer contracts the slices o.From ≤ s < o.To along the tree c, and returns their share of Z. If the network was prepared for them, it
-// also returns the marginals of all variables, or the joint marginal of a set, or both. If an entry is below 0, it also contracts the
-// absolute values along the same tree, which bounds the rounding.
-func (p *Prepared) Answer(ctx context.Context, c *Tree, o Options) (Answer, error) {
+// AnswerSlices contracts the slices o.From ≤ s < o.To along the tree c, and returns their share of Z. If the network was prepared for
+// them, it also returns the marginals of all variables, or the joint marginal of a set, or both. If an entry is below 0, it also
+// contracts the absolute values along the same tree, which bounds the rounding.
+func (p *Prepared) AnswerSlices(ctx context.Context, c *Tree, o Options) (Answer, error) {
 	if err := p.fits(c); err != nil {
 		return Answer{}, err
 	}
@@ -106,7 +106,7 @@ func (p *Prepared) judge(
 		a.noteCancellation(a.Z.Abs(), roundings)
 		return nil
 	}
-	abs, absStats, err := pairwise.Contract(ctx, p.simple.Expression.Abs(), tree(c), options(c, o))
+	abs, absStats, err := pairwise.Contract(ctx, p.simple.Expression.Absolute(), tree(c), options(c, o))
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (p *Elimination) Cost(*problem.Problem) query.Cost { return query.Cost{Flop
 // network's expression over dense tables (lower.Build). Evidence changes the dimensions of indices, never their numbers, so one order
 // serves all evidence. It returns an error if a joint marginal is wanted.
 func (p *Elimination) Contract(ctx context.Context, pr *problem.Problem, want btn.Want) (btn.Value, error) {
-	if err := contraction.NoJoint(want); err != nil {
+	if err := contraction.RefuseJoint(want); err != nil {
 		return btn.Value{}, err
 	}
 	j, err := begin(ctx, pr, want)
@@ -75,7 +75,7 @@ func (j run) eliminate(order []int) (btn.Value, error) {
 func (j run) contractAlong(e *sumproduct.Expression, order []int) (value btn.Value, err error) {
 	o := einsum.Options{Memory: j.Memory, Threads: j.Threads}
 	var stats einsum.Stats
-	if j.M != nil {
+	if j.Marginals != nil {
 		value, stats, err = j.marginalsAlong(e, order, o)
 	} else {
 		value.Z, stats, err = einsum.Contract(j.Ctx, e, order, o)
@@ -93,7 +93,7 @@ func (j run) contractAlong(e *sumproduct.Expression, order []int) (value btn.Val
 	}
 
 	// Σ|terms|: without signs nothing cancels, so what the two totals differ by is what cancelled.
-	abs, absStats, err := einsum.Contract(j.Ctx, e.Abs(), order, o)
+	abs, absStats, err := einsum.Contract(j.Ctx, e.Absolute(), order, o)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -102,13 +102,13 @@ func (j run) contractAlong(e *sumproduct.Expression, order []int) (value btn.Val
 	// The number of roundings of a term: in the evidence, in the tables, and in each step of the order.
 	roundings := float64(len(j.Net.Rounded)) + float64(2*len(e.Tables))
 	err = contractionorder.Walk(j.Ctx, e.Hypergraph(), order, func(s *contractionorder.Step) bool {
-		termsPerSum := s.Full / s.Size
+		termsPerSum := s.FullSize / s.Size
 		roundings += float64(len(s.In)) + floats.SumRoundings(termsPerSum)
 		return true
 	})
 
-	rounding := Roundings(abs, roundings)
-	digits, doubt := Cancelled(value.Z, abs, rounding)
+	rounding := RoundingBound(abs, roundings)
+	digits, doubt := CancelledDigits(value.Z, abs, rounding)
 	value.Digits = digits
 	value.Doubt = cmp.Or(value.Doubt, doubt)
 	if absStats.Lost && value.Doubt == "" {
@@ -146,11 +146,11 @@ func (j run) contractAgain(value btn.Value, hasTotal bool) (btn.Value, error) {
 	}
 
 	// In wide numbers, and without rounded likelihoods if need be.
-	wantsMarginals := j.M != nil
-	a, err := Wide(j.Ctx, j.Net, wantsMarginals, j.Joint, j.Memory)
+	wantsMarginals := j.Marginals != nil
+	a, err := ContractWide(j.Ctx, j.Net, wantsMarginals, j.Joint, j.Memory)
 	isInDoubt := err == nil && a.Doubt != "" || errors.Is(err, ErrCancelled)
 	if net := j.withoutRounding(); net != nil && isInDoubt {
-		unrounded, unroundedErr := Wide(j.Ctx, net, wantsMarginals, j.Joint, j.Memory)
+		unrounded, unroundedErr := ContractWide(j.Ctx, net, wantsMarginals, j.Joint, j.Memory)
 		if unroundedErr == nil || fault.CodeOf(unroundedErr) != fault.OverBudget {
 			a, err = unrounded, unroundedErr
 		}
@@ -187,13 +187,13 @@ func (j run) withoutRounding() *btn.Network {
 	if len(j.Net.Rounded) == 0 || p == nil || p.Base == nil {
 		return nil
 	}
-	spread, remaining := p.Base.Spread(p.Evidence)
+	spread, remaining := p.Base.WithLikelihoodTensors(p.Evidence)
 	net, err := spread.Condition(remaining)
 	if err != nil || len(net.Rounded) > 0 {
 		return nil
 	}
 	if p.Summed {
-		net = net.Summed()
+		net = net.WithoutVanishingTerms()
 	}
 	return net
 }
@@ -206,11 +206,11 @@ func (j run) valueOf(a Answer) btn.Value {
 		value.Joint = j.JointValue(a.Joint, a.Z)
 	}
 	switch {
-	case j.M == nil:
+	case j.Marginals == nil:
 	case a.Marginals != nil:
-		value.Marginals = j.Given(a.Marginals)
+		value.Marginals = j.MarginalsOf(a.Marginals)
 	default:
-		value.Marginals = j.Weighted(a.Rows, a.Z)
+		value.Marginals = j.ScaledMarginals(a.Rows, a.Z)
 	}
 	return value
 }
@@ -223,25 +223,25 @@ func (p *Slices) Contract(ctx context.Context, pr *problem.Problem, want btn.Wan
 		return btn.Value{}, err
 	}
 
-	prepared, err := Of(ctx, pr, p.Tree.Marginals, j.Joint)
+	prepared, err := PreparedOf(ctx, pr, p.Tree.Marginals, j.Joint)
 	if err != nil {
 		return btn.Value{}, err
 	}
 
-	a, err := prepared.Answer(ctx, p.Tree, Options{
+	a, err := prepared.AnswerSlices(ctx, p.Tree, Options{
 		Memory:  j.Memory,
 		Threads: j.Threads,
 		From:    p.From,
 		To:      p.To,
 	})
-	return j.resolveIfWhole(a, err, p.Whole())
+	return j.resolveIfWhole(a, err, p.HasAllSlices())
 }
 
 // Contract implements contraction.Contractor: it computes the marginals of the groups p.From ≤ g < p.To on the simplified network, in
 // float64. If the result may not be exact and the part has all groups, the network is contracted again without the limits of float64. It
 // returns an error if a joint marginal is wanted.
 func (p *Groups) Contract(ctx context.Context, pr *problem.Problem, want btn.Want) (btn.Value, error) {
-	if err := contraction.NoJoint(want); err != nil {
+	if err := contraction.RefuseJoint(want); err != nil {
 		return btn.Value{}, err
 	}
 	j, err := begin(ctx, pr, btn.Want{Marginals: true})
@@ -250,7 +250,7 @@ func (p *Groups) Contract(ctx context.Context, pr *problem.Problem, want btn.Wan
 	}
 
 	const withMarginals = true
-	prepared, err := Of(ctx, pr, withMarginals, nil)
+	prepared, err := PreparedOf(ctx, pr, withMarginals, nil)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -261,7 +261,7 @@ func (p *Groups) Contract(ctx context.Context, pr *problem.Problem, want btn.Wan
 		From:    p.From,
 		To:      p.To,
 	})
-	return j.resolveIfWhole(a, err, p.Whole())
+	return j.resolveIfWhole(a, err, p.HasAllGroups())
 }
 
 // resolveIfWhole returns an answer as the value of a part, or the error err that the part had instead. isWhole reports whether the part is
@@ -294,7 +294,7 @@ func (j run) marginalsAlong(
 		if e.Scale.IsZero() { // Z is 0, and so are all marginals
 			break
 		}
-		marginal := j.M.At[j.M.Offset[v]:][:j.Net.Variables[v].Domain] // of variable v
+		marginal := j.Marginals.At[j.Marginals.Offset[v]:][:j.Net.Variables[v].Domain] // of variable v
 		if e.Support[i] == nil {
 			copy(marginal, r.Marginals[i])
 			continue
@@ -303,5 +303,5 @@ func (j run) marginalsAlong(
 			marginal[x] = r.Marginals[i][k]
 		}
 	}
-	return btn.Value{Z: r.Z, Marginals: j.M.Result(scaled.One)}, stats, nil
+	return btn.Value{Z: r.Z, Marginals: j.Marginals.Result(scaled.One)}, stats, nil
 }

@@ -35,7 +35,7 @@ func TestExactEngine(t *testing.T) {
 			if err != nil {
 				return v, err
 			}
-			a, err := ready.Answer(ctx, c,
+			a, err := ready.AnswerSlices(ctx, c,
 				exact.Options{Memory: w.Memory, Threads: w.Threads, From: w.From, To: w.To})
 			if err == nil && a.Doubt != "" {
 				return v, enginetest.ErrDeclined

@@ -124,7 +124,7 @@ func TestLossInSimplification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := p.Answer(context.Background(), c, exact.Options{})
+	a, err := p.AnswerSlices(context.Background(), c, exact.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestLossInSimplification(t *testing.T) {
 		t.Errorf("ln Z is off by %v, %v digits are said to be lost, doubt %q",
 			off, a.Digits, a.Doubt)
 	}
-	a, err = exact.Wide(context.Background(), net, false, nil, 0)
+	a, err = exact.ContractWide(context.Background(), net, false, nil, 0)
 	if err != nil || a.Doubt != "" || math.Abs(a.Z.LogAbs()-want) > 1e-12 {
 		t.Errorf("in wide numbers: %v, %q, %v", a.Z.LogAbs(), a.Doubt, err)
 	}

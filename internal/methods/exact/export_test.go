@@ -16,7 +16,7 @@ import (
 func (p *Prepared) Contract(
 	ctx context.Context, c *Tree, o Options,
 ) (scaled.Number, float64, error) {
-	a, err := p.Answer(ctx, c, o)
+	a, err := p.AnswerSlices(ctx, c, o)
 	return a.Z, a.Flops, a.unless(err)
 }
 
@@ -30,7 +30,7 @@ func (p *Prepared) Marginals(
 		return z, nil, 0, fault.New(fault.Internal,
 			"exact: the network was not simplified for marginals")
 	}
-	a, err := p.Answer(ctx, c, o)
+	a, err := p.AnswerSlices(ctx, c, o)
 	return a.Z, a.Rows, a.Flops, a.unless(err)
 }
 

@@ -154,7 +154,7 @@ func lastMissing(missing []bool, limit int) (indices []int) {
 func (p *Prepared) markRecovered(missing []bool) (indices []int) {
 	for i, isMissing := range missing {
 		o := p.simple.Origin[i]
-		isRecoverable := o.From != nil || o.Given != nil
+		isRecoverable := o.ValueOf != nil || o.Conditional != nil
 		if isMissing && isRecoverable {
 			missing[i] = false
 			indices = append(indices, i)

@@ -61,7 +61,7 @@ func JunctionOf(plan *btn.Plan) *Junction {
 func JunctionPlan(
 	ctx context.Context, net *btn.Network, shape contractionorder.Hypergraph, s query.Settings,
 ) (plan *btn.Plan, ok bool, err error) {
-	if countWideTables(shape) > junction.MostLeaves {
+	if countWideTables(shape) > junction.MaxLeaves {
 		return nil, false, nil
 	}
 	h, ok := junction.Shape(net)
@@ -86,7 +86,7 @@ func JunctionPlan(
 	if cost.Flops > policy.JunctionFlops || marginals.Bytes > min(policy.JunctionBytes, float64(s.Memory)) {
 		return nil, false, nil
 	}
-	return proposal.Exact(cost, &Junction{Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Flops: cost.Flops}), true, nil
+	return proposal.ExactPlan(cost, &Junction{Tables: found.Tree.Leaves, Merges: flatten(found.Tree.Merges), Flops: cost.Flops}), true, nil
 }
 
 // countWideTables returns the number of tables over more than one index. All others are weights.
@@ -107,7 +107,7 @@ func (p *Junction) Propose(j *proposal.Job, assignment *btn.Assignment, ask prop
 		cost = junction.WithMarginals(cost)
 	}
 	if prices := p.pricesOn(j); prices != nil {
-		cost.Flops = prices.Of(targets(j.Net, ask))
+		cost.Flops = prices.FlopsWithMarginals(targets(j.Net, ask))
 	}
 	assignment.Cost = &cost
 	return assignment, nil
@@ -167,12 +167,12 @@ func (p *Junction) ContractAll(
 	runs := make([]run, len(problems))
 	queries := make([]junction.Query, len(problems))
 	for k, pr := range problems {
-		if errs[k] = contraction.NoJoint(wants[k]); errs[k] == nil {
+		if errs[k] = contraction.RefuseJoint(wants[k]); errs[k] == nil {
 			runs[k], errs[k] = begin(ctx, pr, wants[k])
 		}
 		queries[k].Net = pr.Net
-		if runs[k].M != nil {
-			queries[k].Marginals, queries[k].Targets = runs[k].M.At, wants[k].Targets
+		if runs[k].Marginals != nil {
+			queries[k].Marginals, queries[k].Targets = runs[k].Marginals.At, wants[k].Targets
 		}
 	}
 
@@ -187,8 +187,8 @@ func (p *Junction) ContractAll(
 			values[k], errs[k] = j.contractByMinFill()
 		default:
 			values[k] = btn.Value{Z: answers[k].Z, Flops: answers[k].Flops}
-			if j.M != nil {
-				values[k].Marginals = j.M.Result(scaled.One)
+			if j.Marginals != nil {
+				values[k].Marginals = j.Marginals.Result(scaled.One)
 			}
 		}
 	}
@@ -201,7 +201,7 @@ func (p *Junction) runTree(ctx context.Context, pr *problem.Problem, queries []j
 	if pr.Base == nil {
 		return nil, nil
 	}
-	t, ok := trees.Of(pr.Base, p.tree())
+	t, ok := trees.Compiled(pr.Base, p.tree())
 	if !ok {
 		return nil, nil
 	}
@@ -211,8 +211,8 @@ func (p *Junction) runTree(ctx context.Context, pr *problem.Problem, queries []j
 // contractByMinFill contracts the network of a query along the min-fill order of its shape under the evidence. Marginals that were
 // collected before are discarded.
 func (j run) contractByMinFill() (btn.Value, error) {
-	if j.M != nil {
-		clear(j.M.At)
+	if j.Marginals != nil {
+		clear(j.Marginals.At)
 	}
 	shape, err := lower.Shape(j.Ctx, j.Net)
 	if err != nil {

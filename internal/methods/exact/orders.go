@@ -90,9 +90,9 @@ func (o *Order) Propose(ctx context.Context, j *proposal.Job, assignment *btn.As
 	return assignment, nil
 }
 
-// Decided reports whether all indices of a shape have one value, so that nothing is left to sum. The shape of a network whose Z is known to
-// be 0 is of this kind.
-func Decided(h contractionorder.Hypergraph) bool {
+// IsDecided reports whether all indices of a shape have one value, so that nothing is left to sum. The shape of a network whose Z is
+// known to be 0 is of this kind.
+func IsDecided(h contractionorder.Hypergraph) bool {
 	for _, d := range h.Dims {
 		if d > 1 {
 			return false
@@ -109,5 +109,5 @@ func MinFill(ctx context.Context, shape contractionorder.Hypergraph) (order []in
 
 // EliminationPlan returns the plan of an elimination order.
 func EliminationPlan(order []int, cost query.Cost) *btn.Plan {
-	return proposal.Exact(cost, &Elimination{Order: order, Flops: cost.Flops})
+	return proposal.ExactPlan(cost, &Elimination{Order: order, Flops: cost.Flops})
 }

@@ -61,8 +61,8 @@ func (p *Slices) About() btn.About {
 	return btn.About{Slices: max(0, p.To-p.From), KeepsRange: true, Shared: &p.Tree}
 }
 
-// Whole reports whether the part is all slices of its tree.
-func (p *Slices) Whole() bool { return p.From == 0 && p.To == p.Tree.Count }
+// HasAllSlices reports whether the part is all slices of its tree.
+func (p *Slices) HasAllSlices() bool { return p.From == 0 && p.To == p.Tree.Count }
 
 // Fits implements Part: it returns an error if there is no tree, or if the slices From ≤ s < To are not among those of the tree. Whether
 // the tree is over the simplified network is checked by the contraction.
@@ -105,8 +105,8 @@ func (*Groups) Class() btn.Class { return btn.ClassGroups }
 // About implements btn.Part.
 func (p *Groups) About() btn.About { return btn.About{KeepsRange: true, Shared: &p.Of} }
 
-// Whole reports whether the part is all groups.
-func (p *Groups) Whole() bool { return p.From == 0 && p.To == int64(len(p.Of.Groups)) }
+// HasAllGroups reports whether the part is all groups.
+func (p *Groups) HasAllGroups() bool { return p.From == 0 && p.To == int64(len(p.Of.Groups)) }
 
 // Fits implements Part: it returns an error if there are no groups, or if the groups From ≤ g < To are not among them.
 func (p *Groups) Fits(*btn.Network) error {
@@ -158,7 +158,7 @@ func (p *Product) Fits(n *btn.Network) error {
 	}
 
 	// Every core in one factor.
-	linkOfLeg := n.LegLink()
+	linkOfLeg := n.LinkOfLeg()
 	for c, core := range n.Cores {
 		for _, leg := range core.Legs {
 			if factorOfLink[linkOfLeg[leg]] != factorOfLink[linkOfLeg[core.Legs[0]]] {
@@ -174,7 +174,7 @@ func (p *Product) Fits(n *btn.Network) error {
 			return btn.Misfit("factor %d has no estimate of its own", f)
 		}
 
-		sub, _ := n.Sub(factor.Links)
+		sub, _ := n.Subnetwork(factor.Links)
 		for i, part := range e.Parts {
 			if !mayBeInFactor(part) {
 				return btn.Misfit("factor %d, part %d: it is of no class that an exact estimate has",

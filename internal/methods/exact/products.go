@@ -85,12 +85,12 @@ func (j run) multiplyFactors(factors []btn.ProductFactor) (btn.Value, error) {
 			value.Rounding = addBounds(r.Mul(others[f].Abs()), value.Rounding)
 		}
 	}
-	if j.M != nil {
+	if j.Marginals != nil {
 		j.collectMarginals(values, others)
-		if err := j.M.Finite(); err != nil {
+		if err := j.Marginals.CheckFinite(); err != nil {
 			return btn.Value{}, err
 		}
-		value.Marginals = j.M.Result(scaled.One)
+		value.Marginals = j.Marginals.Result(scaled.One)
 	}
 	if j.Joint != nil {
 		value.Joint = j.JointOf(j.multiplyJoints(values))
@@ -113,7 +113,7 @@ func (j run) collectMarginals(values []factorValue, others []scaled.Number) {
 		next := 0 // in the marginals of the factor
 		for _, v := range factor.variables {
 			for x := range j.Net.Variables[v].Domain {
-				j.M.At[j.M.Offset[v]+x] = factor.marginals[next].Mul(others[f])
+				j.Marginals.At[j.Marginals.Offset[v]+x] = factor.marginals[next].Mul(others[f])
 				next++
 			}
 		}
@@ -125,7 +125,7 @@ func (j run) collectMarginals(values []factorValue, others []scaled.Number) {
 func (j run) contractFactor(factor *btn.ProductFactor) (factorValue, float64, error) {
 	var v factorValue
 	var net *btn.Network
-	net, v.variables = j.Net.Sub(factor.Links)
+	net, v.variables = j.Net.Subnetwork(factor.Links)
 	numberInFactor := make(map[int]int, len(v.variables)) // by number in the network
 	for number, variable := range v.variables {
 		numberInFactor[variable] = number
@@ -140,7 +140,7 @@ func (j run) contractFactor(factor *btn.ProductFactor) (factorValue, float64, er
 	}
 
 	// An elimination order has no joint marginals: they are contracted cell by cell.
-	want := btn.Want{Marginals: j.M != nil && len(v.variables) > 0}
+	want := btn.Want{Marginals: j.Marginals != nil && len(v.variables) > 0}
 	isEnumerated := false
 	if len(set) > 0 {
 		isEnumerated = factor.Estimate.Parts[0].Class() == btn.ClassElimination

@@ -18,9 +18,9 @@ import (
 
 // Propose proposes a contraction tree over the network simplified under the evidence of the query, or marginals group by group if one pass
 // is expensive. Trees are remembered by the shape of the simplified network, on which alone they depend, so that evidence on the same
-// variables finds the same tree. The error is over budget, with the price, if that exceeds proposal.Limit.
+// variables finds the same tree. The error is over budget, with the price, if that exceeds proposal.ExactFlopLimit.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	p, err := Of(ctx, j.Problem(), ask.Marginals, ask.Joint)
+	p, err := PreparedOf(ctx, j.Problem(), ask.Marginals, ask.Joint)
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +43,9 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, err
 	}
 
-	assignment := proposal.Priced(plan, hit)
-	assignment.MayCancel = !isJoint && plan.Estimates[0].Cost.Flops > policy.WideFlops && p.Signed()
-	if limit := proposal.Limit(j.Settings); assignment.Cost.Flops > limit {
+	assignment := proposal.NewPricedAssignment(plan, hit)
+	assignment.MayCancel = !isJoint && plan.Estimates[0].Cost.Flops > policy.WideFlops && p.HasNegativeEntries()
+	if limit := proposal.ExactFlopLimit(j.Settings); assignment.Cost.Flops > limit {
 		return nil, fault.New(fault.OverBudget,
 			"plan: the exact way takes %.3g flops in %.0f slices, %s goes up to %.0g",
 			assignment.Cost.Flops, math.Max(assignment.Cost.Slices, 1), j.Settings.Method, limit)
@@ -88,7 +88,7 @@ func treePlan(ctx context.Context, p *Prepared, s query.Settings) (*btn.Plan, er
 		Memory: s.Memory,
 		Seed:   s.Seed,
 		Moves:  proposal.MoveLimit(s),
-		Flops:  proposal.Limit(s),
+		Flops:  proposal.ExactFlopLimit(s),
 	})
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func treePlan(ctx context.Context, p *Prepared, s query.Settings) (*btn.Plan, er
 	for k := range chunks {
 		parts[k] = &Slices{Tree: tree, From: proposal.ChunkStart(tree.Count, chunks, k), To: proposal.ChunkStart(tree.Count, chunks, k+1)}
 	}
-	return proposal.Exact(cost, parts...), nil
+	return proposal.ExactPlan(cost, parts...), nil
 }
 
 // groupFlops is the flops of one pass for all marginals, by a quick order, above which groups of marginals are planned.
@@ -148,7 +148,7 @@ func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []
 			return nil, nil
 		}
 		computed = groupsPlan(groups, costs)
-		if j.Settings.Method == query.MethodAuto && computed.Estimates[0].Cost.Flops > proposal.AutoLimit(j.Settings) {
+		if j.Settings.Method == query.MethodAuto && computed.Estimates[0].Cost.Flops > proposal.AutoFlopLimit(j.Settings) {
 			return nil, nil
 		}
 	}
@@ -159,7 +159,7 @@ func proposeGroups(ctx context.Context, j *proposal.Job, p *Prepared, targets []
 	if err != nil {
 		return nil, err
 	}
-	return proposal.Priced(plan, hit), nil
+	return proposal.NewPricedAssignment(plan, hit), nil
 }
 
 // groupsPlan returns the plan of groups, in parts of at least policy.SliceTaskFlops each, except the last one. costs[k] is the price of
@@ -181,5 +181,5 @@ func groupsPlan(groups *MarginalGroups, costs []query.Cost) *btn.Plan {
 		parts = append(parts, &Groups{Of: groups, From: int64(from), To: int64(k + 1)})
 		from, flops = k+1, 0
 	}
-	return proposal.Exact(total, parts...)
+	return proposal.ExactPlan(total, parts...)
 }

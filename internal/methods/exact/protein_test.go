@@ -68,7 +68,7 @@ func twoWays(t *testing.T, net *btn.Network) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ready.Answer(ctx, tree, exact.Options{Memory: memory})
+	got, err := ready.AnswerSlices(ctx, tree, exact.Options{Memory: memory})
 	if err != nil || got.Doubt != "" || ready.Report().Coarse == 0 {
 		t.Fatalf("%v, %s, %v", err, got.Doubt, ready.Report())
 	}

@@ -24,17 +24,17 @@ const (
 	tolerance = 1e-10
 )
 
-// Roundings returns an upper bound of the error of a total, abs · count · 2^−53. abs is the sum of |terms|, and each term is rounded count
-// times, by at most 2^−53 of its size at a time.
-func Roundings(abs scaled.Number, count float64) *scaled.Number {
+// RoundingBound returns an upper bound of the error of a total, abs · count · 2^−53. abs is the sum of |terms|, and each term is rounded
+// count times, by at most 2^−53 of its size at a time.
+func RoundingBound(abs scaled.Number, count float64) *scaled.Number {
 	bound := abs.Mul(scaled.FromFloat(math.Ldexp(count, -53)))
 	return &bound
 }
 
-// Cancelled returns the number of decimal digits of a total z that cancelled, log10 (abs/|z|). abs is Σ|terms|, and rounding is the
+// CancelledDigits returns the number of decimal digits of a total z that cancelled, log10 (abs/|z|). abs is Σ|terms|, and rounding is the
 // largest error of z by rounding. doubt says in words why z is not known to be exact: if rounding exceeds 1e-10 of z, or if z is 0 and
 // the terms are not. Otherwise it is "".
-func Cancelled(z, abs scaled.Number, rounding *scaled.Number) (digits float64, doubt string) {
+func CancelledDigits(z, abs scaled.Number, rounding *scaled.Number) (digits float64, doubt string) {
 	if abs.IsZero() {
 		return 0, ""
 	}
@@ -53,8 +53,8 @@ func Cancelled(z, abs scaled.Number, rounding *scaled.Number) (digits float64, d
 // noteCancellation sets Digits and Rounding of an answer, and Doubt if there is none yet. abs is Σ|terms| of a.Z. roundings is the
 // largest number of times that a term is rounded.
 func (a *Answer) noteCancellation(abs scaled.Number, roundings float64) {
-	a.Rounding = Roundings(abs, roundings)
-	digits, doubt := Cancelled(a.Z, abs, a.Rounding)
+	a.Rounding = RoundingBound(abs, roundings)
+	digits, doubt := CancelledDigits(a.Z, abs, a.Rounding)
 	a.Digits = digits
 	if a.Doubt == "" {
 		a.Doubt = doubt
@@ -65,12 +65,12 @@ func (a *Answer) noteCancellation(abs scaled.Number, roundings float64) {
 var ErrCancelled = errors.New("exact: terms of both signs cancel, and no digit of the " +
 	"total is known")
 
-// Wide contracts a network under its query's evidence in wide numbers, which have more digits and exponents than float64. It returns Z
-// and, if they are asked for, the marginals of all variables and the joint marginal of set. Doubt states why even wide numbers may not be
-// enough. It is slow and has no slices.
+// ContractWide contracts a network under its query's evidence in wide numbers, which have more digits and exponents than float64. It
+// returns Z and, if they are asked for, the marginals of all variables and the joint marginal of set. Doubt states why even wide numbers
+// may not be enough. It is slow and has no slices.
 //
 // Errors: over budget, with the price, before anything is computed; ErrCancelled (fault.Unsupported); the context's.
-func Wide(
+func ContractWide(
 	ctx context.Context, net *btn.Network, marginals bool, set []int, memory int64,
 ) (Answer, error) {
 	given, err := lower.BuildWide(ctx, net)
@@ -146,7 +146,7 @@ func (p *Prepared) describeDoubt(r wide.Result) (string, error) {
 	case r.Exact && rounded < policy.LeastCertain:
 		return fmt.Sprintf("terms of both signs cancel: %.1f digits are lost, and likelihoods "+
 			"times weights have 16", r.Digits), nil
-	case r.Z.IsZero() || r.Off+rounded >= policy.LeastCertain:
+	case r.Z.IsZero() || r.RelativeError+rounded >= policy.LeastCertain:
 		return "", fault.Wrap(fault.Unsupported, ErrCancelled)
 	}
 	return fmt.Sprintf("terms of both signs cancel: %.0f digits are lost, more than wide numbers "+

@@ -46,8 +46,8 @@ func (j run) contractUnsigned(value btn.Value) (resolved btn.Value, ok bool, err
 	if err != nil || isTooExpensive {
 		return value, false, err
 	}
-	if j.M != nil {
-		clear(j.M.At)
+	if j.Marginals != nil {
+		clear(j.Marginals.At)
 	}
 	resolved, err = j.contractAlong(chains, order)
 	if err != nil && j.Ctx.Err() == nil {

@@ -42,7 +42,7 @@ func TestClausesDoNotCancel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := ready.Answer(context.Background(), tree, exact.Options{To: tree.Count})
+	a, err := ready.AnswerSlices(context.Background(), tree, exact.Options{To: tree.Count})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,8 +65,8 @@ func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.W
 		return btn.Value{}, err
 	}
 	if evaluated == nil { // the first share has the whole sum
-		if j.M != nil {
-			value.Marginals = j.M.Result(scaled.One)
+		if j.Marginals != nil {
+			value.Marginals = j.Marginals.Result(scaled.One)
 		}
 		return btn.Value{Marginals: value.Marginals}, nil
 	}
@@ -109,20 +109,20 @@ func (f *form) evaluate(ctx context.Context, splits bool, share *Sum, threads in
 func (f *form) fillValue(value *btn.Value, j contraction.Contraction, evaluated evaluation) error {
 	ln := evaluated.lnZ()
 	if ln.isImpossible() {
-		if j.M != nil {
-			value.Marginals = j.M.Result(scaled.One)
+		if j.Marginals != nil {
+			value.Marginals = j.Marginals.Result(scaled.One)
 		}
 		return nil
 	}
 	value.Z = ln.number().Mul(j.Net.Scale)
 	rounding := value.Z.Abs().Mul(scaled.FromFloat(f.lnError + evaluated.relativeError()))
 	value.Rounding = &rounding
-	if j.M == nil {
+	if j.Marginals == nil {
 		return nil
 	}
 	rows, err := evaluated.marginals(j.Ctx)
 	if err == nil {
-		value.Marginals = j.Weighted(rows, value.Z)
+		value.Marginals = j.ScaledMarginals(rows, value.Z)
 	}
 	return err
 }

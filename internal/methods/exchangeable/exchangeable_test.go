@@ -506,21 +506,21 @@ func bigLog(x float64) *big.Float {
 func TestWhatDoesNotFit(t *testing.T) {
 	m := swapped(rand.New(rand.NewPCG(1, 1)), []int{7, 6}, 2, 0, 0)
 	part, p := found(t, m, factorgraph.Evidence{})
-	if part == nil || len(part.Classes.Values) < 2 {
+	if part == nil || len(part.Classes.Relabellings) < 2 {
 		t.Fatal("no relabelled classes")
 	}
 	for what, spoil := range map[string]func(*Sum){
 		"it has no classes":  func(s *Sum) { s.Classes = nil },
 		"it asks for":        func(s *Sum) { s.Ask = btn.AskMap },
-		"classes of 12":      func(s *Sum) { s.Classes.Of = s.Classes.Of[1:] },
+		"classes of 12":      func(s *Sum) { s.Classes.ClassOf = s.Classes.ClassOf[1:] },
 		"0 classes":          func(s *Sum) { s.Classes.Count = 0 },
-		"of class 7":         func(s *Sum) { s.Classes.Of[3] = 7 },
+		"of class 7":         func(s *Sum) { s.Classes.ClassOf[3] = 7 },
 		"has no variable":    func(s *Sum) { s.Classes.Count++ },
-		"2 classes, 2 relab": func(s *Sum) { s.Classes.Values[0] = []uint8{0, 1} },
-		"has relabelling":    func(s *Sum) { s.Classes.Values[1] = []uint8{1, 1} },
+		"2 classes, 2 relab": func(s *Sum) { s.Classes.Relabellings[0] = []uint8{0, 1} },
+		"has relabelling":    func(s *Sum) { s.Classes.Relabellings[1] = []uint8{1, 1} },
 	} {
 		c := *part.Classes
-		c.Of, c.Value, c.Values = slices.Clone(c.Of), slices.Clone(c.Value), slices.Clone(c.Values)
+		c.ClassOf, c.RelabellingOf, c.Relabellings = slices.Clone(c.ClassOf), slices.Clone(c.RelabellingOf), slices.Clone(c.Relabellings)
 		wrong := &Sum{Classes: &c, To: WholeShare}
 		spoil(wrong)
 		if err := wrong.Fits(p.Net); !errors.Is(err, btn.ErrPart) || !strings.Contains(err.Error(), what) {
@@ -529,8 +529,8 @@ func TestWhatDoesNotFit(t *testing.T) {
 	}
 	// Classes that are none: two variables of different ones change places.
 	c := *part.Classes
-	c.Of = slices.Clone(c.Of)
-	c.Of[0], c.Of[12] = c.Of[12], c.Of[0]
+	c.ClassOf = slices.Clone(c.ClassOf)
+	c.ClassOf[0], c.ClassOf[12] = c.ClassOf[12], c.ClassOf[0]
 	value, err := contraction.Part(t.Context(), problem.New(p.Net, problem.Options{}), &Sum{Classes: &c, To: WholeShare}, btn.Want{})
 	if err != nil {
 		return

@@ -37,11 +37,11 @@ func (a logarithm) times(n float64) logarithm {
 	case a.isImpossible():
 		return impossible
 	}
-	return logarithm(floats.Pair(a).By(n))
+	return logarithm(floats.Pair(a).TimesFloat(n))
 }
 
 // dividedBy returns a/n, for finite a.
-func (a logarithm) dividedBy(n float64) logarithm { return logarithm(floats.Pair(a).Over(n)) }
+func (a logarithm) dividedBy(n float64) logarithm { return logarithm(floats.Pair(a).DividedBy(n)) }
 
 // isAbove reports whether a > b.
 func (a logarithm) isAbove(b logarithm) bool {

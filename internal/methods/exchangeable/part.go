@@ -10,7 +10,7 @@
 // twice the same value, c·c' with two values. All terms are positive for tables of any sign of coupling: nothing cancels. Logarithms of
 // terms are sums in twice the digits of float64, so that the error of Z is a few roundings.
 //
-//   - Values may be relabelled from variable to variable.
+//   - Relabellings may be relabelled from variable to variable.
 //   - Variables of tables with at most two others, which are no such variables, are summed out first: hidden variables of pairs.
 //   - Weights of single variables and evidence are not part of the structure. Variables of a class with the same weights are a group;
 //     groups are multiplied as polynomials in the counts, or their counts are kept apart.
@@ -42,12 +42,12 @@ type Sum struct {
 // Classes is the structure of a network: which of its variables may be swapped. That its tables are the same is checked when they are
 // summed.
 type Classes struct {
-	Count int     `msgpack:"count"`
-	Of    []int32 `msgpack:"of"` // the class of each variable; −1 for those that are summed out
-	// Value is the place in Values of each variable's relabelling; nil: 0 for all. Values[k][x] is the class's value of a variable's value
-	// x.
-	Value  []int32   `msgpack:"value,omitempty"`
-	Values [][]uint8 `msgpack:"values,omitempty"` // the first one is nil: no relabelling
+	Count   int     `msgpack:"count"`
+	ClassOf []int32 `msgpack:"of"` // the class of each variable; −1 for those that are summed out
+	// RelabellingOf is the place in Relabellings of each variable's relabelling; nil: 0 for all. Relabellings[k][x] is the class's value of
+	// a variable's value x.
+	RelabellingOf []int32   `msgpack:"value,omitempty"`
+	Relabellings  [][]uint8 `msgpack:"values,omitempty"` // the first one is nil: no relabelling
 }
 
 // Class implements btn.Part.
@@ -63,21 +63,22 @@ func (p *Sum) Fits(n *btn.Network) error {
 	if c == nil {
 		return btn.Misfit("it has no classes")
 	}
-	hasAllVariables := len(c.Of) == len(n.Variables) && (c.Value == nil || len(c.Value) == len(c.Of))
-	isFirstIdentity := len(c.Values) == 0 || len(c.Values[0]) == 0 // the first relabelling changes nothing
+	hasAllVariables := len(c.ClassOf) == len(n.Variables) && (c.RelabellingOf == nil || len(c.RelabellingOf) == len(c.ClassOf))
+	isFirstIdentity := len(c.Relabellings) == 0 || len(c.Relabellings[0]) == 0 // the first relabelling changes nothing
 	switch {
 	case p.From < 0 || p.To < p.From || p.To > WholeShare:
 		return btn.Misfit("count vectors from %d to %d of %d", p.From, p.To, WholeShare)
 	case p.Ask != "" && p.Ask != btn.AskMPE && p.Ask != btn.AskSamples:
 		return btn.Misfit("it asks for %.40q", p.Ask)
 	case !hasAllVariables:
-		return btn.Misfit("classes of %d variables and %d relabellings, the network has %d", len(c.Of), len(c.Value), len(n.Variables))
-	case c.Count < 1 || c.Count > maxClasses || len(c.Values) > len(c.Of)+1 || !isFirstIdentity:
-		return btn.Misfit("%d classes, %d relabellings", c.Count, len(c.Values))
+		return btn.Misfit("classes of %d variables and %d relabellings, the network has %d", len(c.ClassOf), len(c.RelabellingOf),
+			len(n.Variables))
+	case c.Count < 1 || c.Count > maxClasses || len(c.Relabellings) > len(c.ClassOf)+1 || !isFirstIdentity:
+		return btn.Misfit("%d classes, %d relabellings", c.Count, len(c.Relabellings))
 	}
 
 	domain := make([]int, c.Count) // by class; 0: no variable of it was seen
-	for v, class := range c.Of {
+	for v, class := range c.ClassOf {
 		if class < -1 || int(class) >= c.Count {
 			return btn.Misfit("variable %d is of class %d of %d", v, class, c.Count)
 		}
@@ -89,12 +90,12 @@ func (p *Sum) Fits(n *btn.Network) error {
 		} else if domain[class] != d {
 			return btn.Misfit("class %d has variables of %d and of %d values", class, domain[class], d)
 		}
-		if c.Value == nil || c.Value[v] == 0 { // no relabelling
+		if c.RelabellingOf == nil || c.RelabellingOf[v] == 0 { // no relabelling
 			continue
 		}
-		k := int(c.Value[v])
-		if k < 0 || k >= len(c.Values) || len(c.Values[k]) != domain[class] || !isPermutation(c.Values[k]) {
-			return btn.Misfit("variable %d has relabelling %d of %d", v, k, len(c.Values))
+		k := int(c.RelabellingOf[v])
+		if k < 0 || k >= len(c.Relabellings) || len(c.Relabellings[k]) != domain[class] || !isPermutation(c.Relabellings[k]) {
+			return btn.Misfit("variable %d has relabelling %d of %d", v, k, len(c.Relabellings))
 		}
 	}
 	if slices.Contains(domain, 0) {
@@ -117,14 +118,14 @@ func isPermutation(list []uint8) bool {
 
 // partition returns the classes as a partition of the variables. It returns nil if the variables without a class are not the leaves of f.
 func (c *Classes) partition(f *factors) *partition {
-	p := &partition{count: c.Count, class: c.Of, value: c.Value, values: c.Values}
+	p := &partition{count: c.Count, class: c.ClassOf, value: c.RelabellingOf, values: c.Relabellings}
 	if p.value == nil {
-		p.value = make([]int32, len(c.Of))
+		p.value = make([]int32, len(c.ClassOf))
 	}
 	if len(p.values) == 0 || p.values[0] != nil {
 		p.values = append([][]uint8{nil}, p.values[min(1, len(p.values)):]...)
 	}
-	for v, class := range c.Of {
+	for v, class := range c.ClassOf {
 		if (class < 0) != (f.leafOf[v] != nil) {
 			return nil
 		}

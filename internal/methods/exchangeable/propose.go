@@ -51,7 +51,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		for k := range count {
 			parts = append(parts, &Sum{Classes: classes, From: WholeShare * k / count, To: WholeShare * (k + 1) / count})
 		}
-		return proposal.Exact(query.Cost{}, parts...), err
+		return proposal.ExactPlan(query.Cost{}, parts...), err
 	})
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
@@ -73,13 +73,13 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 
 	noWayFits := cost.Flops == 0 || cost.Bytes > float64(j.Settings.Memory)
-	isOverLimit := policy.ExactRate*cost.Flops > proposal.Limit(j.Settings)
+	isOverLimit := policy.ExactRate*cost.Flops > proposal.ExactFlopLimit(j.Settings)
 	isOrderCheaper := ask.Flops > 0 && cost.Flops >= ask.Flops
 	isOrderUnknown := ask.Flops == 0
 	if noWayFits || isOverLimit || isOrderCheaper || isOrderUnknown && !hasFewVectors {
 		return nil, nil
 	}
-	assignment := proposal.Take(plan, hit)
+	assignment := proposal.NewAssignment(plan, hit)
 	assignment.Cost = &cost
 	return assignment, nil
 }
@@ -161,7 +161,7 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	if allVectors > maxVectors {
 		allVectors = 1 // they are summed in another way, in one part
 	}
-	classes = &Classes{Count: partition.count, Of: partition.class, Value: partition.value, Values: partition.values}
+	classes = &Classes{Count: partition.count, ClassOf: partition.class, RelabellingOf: partition.value, Relabellings: partition.values}
 	return classes, allVectors * (40 + 12*float64(len(k.terms)+len(k.forbidden))), nil
 }
 
@@ -177,7 +177,7 @@ func (p *Sum) Finding(ctx context.Context, j *proposal.Job, parts []btn.Part, as
 	}
 	const splits = true // assignments need the counts of every group
 	work := f.cost(splits, j.Settings.Memory).Flops
-	if work == 0 || policy.ExactRate*work > proposal.Limit(j.Settings) {
+	if work == 0 || policy.ExactRate*work > proposal.ExactFlopLimit(j.Settings) {
 		return nil, nil
 	}
 	if ask == btn.AskMPE && f.checkSize(splits, j.Settings.Memory) != nil {

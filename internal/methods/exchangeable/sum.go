@@ -160,7 +160,7 @@ func shareStart(vectors int, share int64) int64 { return int64(vectors) * share 
 func (t *termSum) eachOuter(ctx context.Context, sides *sides, threads int, visit func(worker *outerWorker, outer int)) error {
 	threads = sumproduct.Threads(threads)
 	workers := make([]*outerWorker, threads)
-	return sumproduct.Share(ctx, threads, t.endOuter-t.firstOuter, func(thread, o int) error {
+	return sumproduct.RunChunks(ctx, threads, t.endOuter-t.firstOuter, func(thread, o int) error {
 		if workers[thread] == nil {
 			workers[thread] = sides.newWorker(ctx)
 		}

@@ -14,8 +14,8 @@ import (
 // formKey is the key of the prepared network among the forms of a problem that are computed once.
 type formKey struct{}
 
-// Of returns the problem's network prepared for derivatives (Prepare). It is computed once. Errors: those of Prepare.
-func Of(ctx context.Context, p *problem.Problem) (*Prepared, error) {
+// PreparedOf returns the problem's network prepared for derivatives (Prepare). It is computed once. Errors: those of Prepare.
+func PreparedOf(ctx context.Context, p *problem.Problem) (*Prepared, error) {
 	return problem.Form(ctx, p, formKey{}, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net) })
 }
 
@@ -27,14 +27,14 @@ func (p *Adjoints) Cost(*problem.Problem) query.Cost {
 // Contract implements contraction.Contractor: it contracts the part's slices of the network forth and back, and returns their Z, with the
 // derivatives, the marginals and the values under a target that are wanted.
 func (p *Adjoints) Contract(ctx context.Context, instance *problem.Problem, want btn.Want) (btn.Value, error) {
-	if err := contraction.NoJoint(want); err != nil {
+	if err := contraction.RefuseJoint(want); err != nil {
 		return btn.Value{}, err
 	}
 	j, err := contraction.Begin(ctx, instance, want)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	prepared, err := Of(ctx, instance)
+	prepared, err := PreparedOf(ctx, instance)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -51,15 +51,15 @@ func (p *Adjoints) Contract(ctx context.Context, instance *problem.Problem, want
 	}
 
 	value := btn.Value{Z: a.Z, Flops: a.Flops, Digits: a.Digits, Doubt: a.Doubt}
-	sizes := prepared.Sizes()
+	sizes := prepared.ParameterCounts()
 	if want.Derivatives || want.Target != nil {
-		value.Derivatives = btn.NewDerivatives(sizes, a.By)
+		value.Derivatives = btn.NewDerivatives(sizes, a.Derivatives)
 	}
 	if want.Target != nil {
-		value.Target = &btn.TargetValue{Z: a.TargetZ, Derivatives: btn.NewDerivatives(sizes, a.TargetBy)}
+		value.Target = &btn.TargetValue{Z: a.TargetZ, Derivatives: btn.NewDerivatives(sizes, a.TargetDerivatives)}
 	}
-	if j.M != nil {
-		value.Marginals = j.Given(a.Marginals)
+	if j.Marginals != nil {
+		value.Marginals = j.MarginalsOf(a.Marginals)
 	}
 	return value, nil
 }

@@ -25,14 +25,14 @@ type Options struct {
 // Answer is the part of Z that some slices make up, and its derivatives by the parameters of all
 // cores, as lower.ParameterSizes counts them.
 type Answer struct {
-	Z         scaled.Number
-	By        []scaled.Number
-	Marginals [][]scaled.Number // by variable and value, not normalised; nil unless asked for
-	TargetZ   scaled.Number
-	TargetBy  []scaled.Number // nil without a target
-	Flops     float64
-	Digits    float64
-	Doubt     string // why the numbers are not known to be exact; empty if they are
+	Z                 scaled.Number
+	Derivatives       []scaled.Number
+	Marginals         [][]scaled.Number // by variable and value, not normalised; nil unless asked for
+	TargetZ           scaled.Number
+	TargetDerivatives []scaled.Number // nil without a target
+	Flops             float64
+	Digits            float64
+	Doubt             string // why the numbers are not known to be exact; empty if they are
 }
 
 // mayLackTerms is the doubt of derivatives some of whose entries float64 did not hold.
@@ -57,7 +57,7 @@ func (p *Prepared) Answer(ctx context.Context, c *AdjointPlan, o Options) (Answe
 	// In float64.
 	isSigned := p.parametric.Signed()
 	isWhole := o.From == 0 && o.To == c.Count
-	var a Answer // By is nil if float64 was not tried or its numbers are not finite
+	var a Answer // Derivatives is nil if float64 was not tried or its numbers are not finite
 	var err error
 	if p.floats.Unfit == "" && !(isSigned && isWhole) {
 		a, err = p.inFloats(ctx, c, o)
@@ -69,7 +69,7 @@ func (p *Prepared) Answer(ctx context.Context, c *AdjointPlan, o Options) (Answe
 		case isSigned:
 			a.Doubt = mayCancel
 		}
-		hasPartOnly := !isWhole && a.By != nil
+		hasPartOnly := !isWhole && a.Derivatives != nil
 		if a.Doubt == "" || hasPartOnly {
 			return a, nil
 		}
@@ -94,7 +94,7 @@ func (p *Prepared) Answer(ctx context.Context, c *AdjointPlan, o Options) (Answe
 // that has derivatives. Otherwise it contracts in float64 and adds a doubt to the answer: terms have both signs, so they may cancel, or
 // the numbers were not finite before.
 func (p *Prepared) doubtfulFloats(ctx context.Context, c *AdjointPlan, o Options, a Answer) (Answer, error) {
-	if a.By != nil {
+	if a.Derivatives != nil {
 		return a, nil
 	}
 	a, err := p.inFloats(ctx, c, o)
@@ -108,12 +108,12 @@ func (p *Prepared) doubtfulFloats(ctx context.Context, c *AdjointPlan, o Options
 // inFloats contracts the slices o.From ≤ s < o.To in float64, forth and back, and adds up their Z, derivatives and marginals. If there is
 // a target, it does the same with the target observed.
 func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Answer, error) {
-	a := Answer{By: make([]scaled.Number, p.parameterCount)}
+	a := Answer{Derivatives: make([]scaled.Number, p.parameterCount)}
 	if o.Marginals {
 		a.Marginals = p.zeroMarginals()
 	}
 	if o.Target != nil {
-		a.TargetBy = make([]scaled.Number, p.parameterCount)
+		a.TargetDerivatives = make([]scaled.Number, p.parameterCount)
 	}
 	if p.floats.Scale.IsZero() {
 		return a, nil
@@ -131,7 +131,7 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 		}
 		a.addStats(stats)
 		zs = append(zs, d.Z)
-		p.addDerivatives(a.By, &d, slicing, firstEntries, firstOfCore)
+		p.addDerivatives(a.Derivatives, &d, slicing, firstEntries, firstOfCore)
 		p.addMarginals(a.Marginals, &d, slicing, s)
 
 		// The same with the target observed, if the slice allows it.
@@ -152,14 +152,14 @@ func (p *Prepared) inFloats(ctx context.Context, c *AdjointPlan, o Options) (Ans
 		}
 		a.addStats(stats)
 		targetZs = append(targetZs, d.Z)
-		p.addDerivatives(a.TargetBy, &d, slicing, firstEntries, firstOfCore)
+		p.addDerivatives(a.TargetDerivatives, &d, slicing, firstEntries, firstOfCore)
 	}
 
 	a.Z = scaled.Sum(zs)
 	a.TargetZ = scaled.Sum(targetZs)
-	p.setSingleDerivatives(a.By, a.Z, firstOfCore)
+	p.setSingleDerivatives(a.Derivatives, a.Z, firstOfCore)
 	if o.Target != nil {
-		p.setSingleDerivatives(a.TargetBy, a.TargetZ, firstOfCore)
+		p.setSingleDerivatives(a.TargetDerivatives, a.TargetZ, firstOfCore)
 	}
 	return a, nil
 }
@@ -189,7 +189,7 @@ func (p *Prepared) firstParameters() []int {
 func (p *Prepared) addDerivatives(
 	by []scaled.Number, d *einsum.Derivatives, slicing *slicing, firstEntries []int, firstOfCore []int,
 ) {
-	for t, list := range d.By {
+	for t, list := range d.ByTable {
 		if list == nil || t >= len(p.hasParameters) || !p.hasParameters[t] { // t ≥ len(p.hasParameters): the table of an observation
 			continue
 		}
@@ -203,7 +203,7 @@ func (p *Prepared) addDerivatives(
 			if slicing.offsets[t] != nil {
 				entry = firstEntries[t] + slicing.offsets[t][k]
 			}
-			if parameter := source.At[entry]; parameter >= 0 {
+			if parameter := source.Positions[entry]; parameter >= 0 {
 				sum := &by[firstOfCore[source.Core]+parameter]
 				*sum = sum.Add(scaled.Make(x, exp))
 			}
@@ -214,9 +214,9 @@ func (p *Prepared) addDerivatives(
 // setSingleDerivatives sets the derivatives by parameters that are factors of Z, since their tables have no other entry left: Z /
 // parameter. by has the derivatives by all parameters, firstOfCore the number of each core's first one.
 func (p *Prepared) setSingleDerivatives(by []scaled.Number, z scaled.Number, firstOfCore []int) {
-	for _, s := range p.parametric.Single {
+	for _, s := range p.parametric.ScaleParameters {
 		if !s.Value.IsZero() {
-			by[firstOfCore[s.Core]+s.At] = z.Div(s.Value)
+			by[firstOfCore[s.Core]+s.Position] = z.Div(s.Value)
 		}
 	}
 }
@@ -275,9 +275,9 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 			return r, nil, err
 		}
 		for t, source := range p.parametric.Sources {
-			for k, parameter := range source.At {
+			for k, parameter := range source.Positions {
 				if source.Core >= 0 && parameter >= 0 {
-					derivatives[firstOfCore[source.Core]+parameter] = r.By[t][k]
+					derivatives[firstOfCore[source.Core]+parameter] = r.Derivatives[t][k]
 				}
 			}
 		}
@@ -289,7 +289,7 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Z: r.Z, By: derivatives, Flops: r.Flops, Digits: r.Digits}
+	a := Answer{Z: r.Z, Derivatives: derivatives, Flops: r.Flops, Digits: r.Digits}
 	if !r.Exact || len(p.net.Rounded) > 0 && p.parametric.Signed() {
 		a.Doubt = mayCancel
 	}
@@ -306,14 +306,14 @@ func (p *Prepared) inWide(ctx context.Context, o Options) (Answer, error) {
 	}
 
 	// With the target observed.
-	a.TargetBy = make([]scaled.Number, p.parameterCount)
+	a.TargetDerivatives = make([]scaled.Number, p.parameterCount)
 	unsliced := &slicing{dims: p.parametric.Dims}
 	observed := unsliced.observed(p.parametric.Expression, 0, p.parametric.Variables[o.Target.Var], p.valuePosition(*o.Target))
 	if observed == nil { // evidence excludes it
 		return a, nil
 	}
 	const wantsMarginals = false
-	if r, a.TargetBy, err = differentiate(observed, wantsMarginals); err != nil {
+	if r, a.TargetDerivatives, err = differentiate(observed, wantsMarginals); err != nil {
 		return Answer{}, err
 	}
 	a.TargetZ = r.Z

@@ -58,7 +58,7 @@ func (p *Cases) tree() contractionorder.Tree {
 // proposeCases proposes the sum of the ln-likelihoods of a query's cases, with its derivatives. The cost is that of all cases. The plan,
 // which is for any cases of the network, is remembered.
 func proposeCases(ctx context.Context, j *proposal.Job, cases *query.Cases) (*btn.Assignment, error) {
-	p, err := Of(ctx, j.Problem())
+	p, err := PreparedOf(ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +68,11 @@ func proposeCases(ctx context.Context, j *proposal.Job, cases *query.Cases) (*bt
 	if err != nil {
 		return nil, err
 	}
-	assignment := proposal.Priced(plan, cacheState)
+	assignment := proposal.NewPricedAssignment(plan, cacheState)
 	if n := float64(len(cases.Rows)); assignment.Cost.Flops > 0 {
 		assignment.Cost.Flops = min(assignment.Cost.Flops*n, math.MaxFloat64)
 	}
-	if p.Signed() {
+	if p.HasNegativeEntries() {
 		assignment.Warnings = []string{signedDerivatives}
 	}
 	return assignment, nil
@@ -91,18 +91,18 @@ func planCases(ctx context.Context, s query.Settings, p *Prepared) (*btn.Plan, e
 		if isFound {
 			_, cost := junction.Price(h, tree)
 			cost.Bytes = 2*junction.Lanes*cost.Bytes + p.bytes()
-			if cost.Bytes <= float64(s.Memory) && cost.Flops <= proposal.Limit(s) {
-				return proposal.Exact(cost, &Cases{Tables: tree.Leaves, Merges: slices.Concat(pairs(tree.Merges)...), Flops: cost.Flops}), nil
+			if cost.Bytes <= float64(s.Memory) && cost.Flops <= proposal.ExactFlopLimit(s) {
+				return proposal.ExactPlan(cost, &Cases{Tables: tree.Leaves, Merges: slices.Concat(pairs(tree.Merges)...), Flops: cost.Flops}), nil
 			}
 		}
 	}
 
 	// No tree.
-	_, cost, err := p.Plan(ctx, PlanOptions{Memory: s.Memory, Flops: proposal.Limit(s)})
+	_, cost, err := p.Plan(ctx, PlanOptions{Memory: s.Memory, Flops: proposal.ExactFlopLimit(s)})
 	if err != nil && fault.CodeOf(err) != fault.OverBudget {
 		return nil, err
 	}
-	return proposal.Exact(cost, &Cases{Flops: cost.Flops}), nil
+	return proposal.ExactPlan(cost, &Cases{Flops: cost.Flops}), nil
 }
 
 // pairs returns merges, of two tables each, as slices.
@@ -179,7 +179,7 @@ func (p *Cases) Contract(ctx context.Context, instance *problem.Problem, want bt
 	if err := query.Check(contraction.Domains(instance.Net), []query.Query{{Cases: want.Cases}}); err != nil {
 		return btn.Value{}, err
 	}
-	prepared, err := Of(ctx, instance)
+	prepared, err := PreparedOf(ctx, instance)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -251,7 +251,7 @@ func (s *caseSummer) addAll(cases *query.Cases) error {
 		}
 		s.sum.ln += treeSum.Ln
 		s.sum.flops += treeSum.Flops
-		for k, x := range treeSum.By {
+		for k, x := range treeSum.Gradient {
 			s.byEntry[k] += x
 		}
 		for _, k := range treeSum.Impossible {
@@ -261,7 +261,7 @@ func (s *caseSummer) addAll(cases *query.Cases) error {
 		for _, c := range remaining {
 			s.sum.entryWeight += c.Weight
 		}
-		for _, k := range treeSum.Beyond {
+		for _, k := range treeSum.Lossy {
 			aloneRows = append(aloneRows, rows[k])
 			s.sum.entryWeight -= remaining[k].Weight
 		}
@@ -370,7 +370,7 @@ func (s *caseSummer) addAlone(row int, values []int) error {
 
 	// The derivatives of weight · ln Z are weight · (derivatives of Z) / Z.
 	s.sum.ln += s.weight(row) * answer.Z.LogAbs()
-	for k, x := range answer.By {
+	for k, x := range answer.Derivatives {
 		if s.sum.byParameter != nil {
 			s.sum.byParameter[k] += scaled.FromFloat(s.weight(row)).Mul(x).Div(answer.Z).Float64()
 		}
@@ -397,7 +397,7 @@ func (s *caseSummer) value() (btn.Value, error) {
 		}
 	}
 	derivatives := s.sum.byParameter
-	for _, n := range s.prepared.Sizes() {
+	for _, n := range s.prepared.ParameterCounts() {
 		value.Cases.Gradients = append(value.Cases.Gradients, derivatives[:n:n])
 		derivatives = derivatives[n:]
 	}
@@ -413,16 +413,16 @@ func (s *caseSummer) addEntryDerivatives() {
 		if !p.hasParameters[t] {
 			continue
 		}
-		for k, parameter := range source.At {
+		for k, parameter := range source.Positions {
 			if x := s.byEntry[offset+k]; parameter >= 0 && x != 0 {
 				s.sum.byParameter[firstOfCore[source.Core]+parameter] += math.Ldexp(x, int(-p.tableExponents[t]))
 			}
 		}
-		offset += len(source.At)
+		offset += len(source.Positions)
 	}
-	for _, single := range p.parametric.Single {
+	for _, single := range p.parametric.ScaleParameters {
 		if !single.Value.IsZero() {
-			s.sum.byParameter[firstOfCore[single.Core]+single.At] += scaled.FromFloat(s.sum.entryWeight).Div(single.Value).Float64()
+			s.sum.byParameter[firstOfCore[single.Core]+single.Position] += scaled.FromFloat(s.sum.entryWeight).Div(single.Value).Float64()
 		}
 	}
 }

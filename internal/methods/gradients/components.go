@@ -64,7 +64,7 @@ type component struct {
 // take more is not cut. It returns nil if a table has an index that is no variable's, if two variables have one index, if Z is known to
 // be 0, or if numbers are below 0 or beyond float64.
 func (p *Prepared) newCutter(flops float64) *cutter {
-	if p.floats.Unfit != "" || p.floats.Scale.IsZero() || p.Signed() {
+	if p.floats.Unfit != "" || p.floats.Scale.IsZero() || p.HasNegativeEntries() {
 		return nil
 	}
 	n := len(p.floats.Variables)

@@ -61,7 +61,7 @@ func TestGradientsEngine(t *testing.T) {
 		},
 		Differentiate: func(ctx context.Context, p *enginetest.Problem, w enginetest.Want) ([]scaled.Number, error) {
 			a, _, err := contract(ctx, p, w)
-			return a.By, err
+			return a.Derivatives, err
 		},
 		Lacks: map[enginetest.Property]string{
 			enginetest.Expressions: "it lowers networks itself",

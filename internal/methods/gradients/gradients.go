@@ -14,8 +14,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// EntryBytes is the memory of one derivative: a number with an exponent, its place, its copy in float64.
-const EntryBytes = 48
+// ParameterBytes is the memory of one derivative: a number with an exponent, its place, its copy in float64.
+const ParameterBytes = 48
 
 // Prepared is a network, conditioned on its query's evidence, as tables whose entries are the numbers of its factors.
 type Prepared struct {
@@ -27,9 +27,9 @@ type Prepared struct {
 	parameterCount int                    // of all cores
 }
 
-// Entries returns the number of parameters of a network: the numbers of its factors. Errors: fault.OverBudget for more than
+// ParameterCount returns the number of parameters of a network: the numbers of its factors. Errors: fault.OverBudget for more than
 // query.MaxGradients.
-func Entries(net *btn.Network) (int, error) {
+func ParameterCount(net *btn.Network) (int, error) {
 	total := 0
 	for _, n := range lower.ParameterSizes(net) {
 		if total += n; total > query.MaxGradients {
@@ -45,13 +45,13 @@ func Entries(net *btn.Network) (int, error) {
 func Prepare(ctx context.Context, net *btn.Network) (*Prepared, error) {
 	p := &Prepared{net: net}
 	var err error
-	if p.parameterCount, err = Entries(net); err != nil {
+	if p.parameterCount, err = ParameterCount(net); err != nil {
 		return nil, err
 	}
 	if p.parametric, err = lower.BuildParameters(ctx, net); err != nil {
 		return nil, err
 	}
-	p.floats, p.tableExponents = p.parametric.Floats()
+	p.floats, p.tableExponents = p.parametric.WithoutExponents()
 	p.hasParameters = make([]bool, len(p.parametric.Sources))
 	for t, source := range p.parametric.Sources {
 		p.hasParameters[t] = source.Core >= 0
@@ -62,11 +62,11 @@ func Prepare(ctx context.Context, net *btn.Network) (*Prepared, error) {
 // Hypergraph returns the shape of the contracted tables.
 func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.floats.Hypergraph() }
 
-// Sizes returns the number of parameters of every core.
-func (p *Prepared) Sizes() []int { return p.parametric.Sizes }
+// ParameterCounts returns the number of parameters of every core.
+func (p *Prepared) ParameterCounts() []int { return p.parametric.Sizes }
 
 // bytes returns the memory of the derivatives by all parameters, without the tables of a contraction.
-func (p *Prepared) bytes() float64 { return EntryBytes * float64(p.parameterCount) }
+func (p *Prepared) bytes() float64 { return ParameterBytes * float64(p.parameterCount) }
 
 // checkPlan returns an error if a plan slices indices that the tables do not have, or if its number of slices is not the product of their
 // dimensions.
@@ -90,5 +90,6 @@ func (p *Prepared) checkPlan(c *AdjointPlan) error {
 	return nil
 }
 
-// Signed reports whether an entry of the tables, or their scale, is below 0, so that terms of Z and of its derivatives may cancel.
-func (p *Prepared) Signed() bool { return p.parametric.Signed() }
+// HasNegativeEntries reports whether an entry of the tables, or their scale, is below 0, so that terms of Z and of its derivatives may
+// cancel.
+func (p *Prepared) HasNegativeEntries() bool { return p.parametric.Signed() }

@@ -29,8 +29,8 @@ func (p *Adjoints) About() btn.About {
 	return btn.About{KeepsRange: true, Differentiates: true, Shared: &p.Plan}
 }
 
-// Whole reports whether the part has all slices of its plan.
-func (p *Adjoints) Whole() bool { return p.From == 0 && p.To == p.Plan.Count }
+// HasAllSlices reports whether the part has all slices of its plan.
+func (p *Adjoints) HasAllSlices() bool { return p.From == 0 && p.To == p.Plan.Count }
 
 // Fits implements btn.Part: it returns an error if the part is invalid. Contract checks whether order and slices match the network.
 func (p *Adjoints) Fits(*btn.Network) error {

@@ -93,7 +93,7 @@ func (s *sliceSearch) sliceNext() (int, error) {
 	// The indices of the largest step.
 	var largest *contractionorder.Step
 	err := contractionorder.Walk(s.ctx, s.h, s.order, func(step *contractionorder.Step) bool {
-		if largest == nil || step.Full > largest.Full {
+		if largest == nil || step.FullSize > largest.FullSize {
 			largest = step
 		}
 		return true

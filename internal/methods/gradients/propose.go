@@ -22,19 +22,19 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if ask.Cases != nil {
 		return proposeCases(ctx, j, ask.Cases)
 	}
-	p, err := Of(ctx, j.Problem())
+	p, err := PreparedOf(ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}
-	settings := fmt.Sprintf("gradients marginals=%t flops=%g", ask.Marginals, proposal.Limit(j.Settings))
+	settings := fmt.Sprintf("gradients marginals=%t flops=%g", ask.Marginals, proposal.ExactFlopLimit(j.Settings))
 	plan, cacheState, err := j.Remember(ctx, settings, p.Hypergraph(), func(computing context.Context) (*btn.Plan, error) {
 		return planAdjoints(computing, j.Settings, p, ask.Marginals)
 	})
 	if err != nil {
 		return nil, err
 	}
-	assignment := proposal.Priced(plan, cacheState)
-	if p.Signed() {
+	assignment := proposal.NewPricedAssignment(plan, cacheState)
+	if p.HasNegativeEntries() {
 		assignment.Warnings = []string{signedDerivatives}
 	}
 	return assignment, nil
@@ -44,7 +44,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 func planAdjoints(ctx context.Context, s query.Settings, p *Prepared, marginals bool) (*btn.Plan, error) {
 	adjoints, cost, err := p.Plan(ctx, PlanOptions{
 		Memory:    s.Memory,
-		Flops:     proposal.Limit(s),
+		Flops:     proposal.ExactFlopLimit(s),
 		Marginals: marginals,
 	})
 	if err != nil {
@@ -59,5 +59,5 @@ func planAdjoints(ctx context.Context, s query.Settings, p *Prepared, marginals 
 			To:   proposal.ChunkStart(adjoints.Count, chunks, k+1),
 		}
 	}
-	return proposal.Exact(cost, parts...), nil
+	return proposal.ExactPlan(cost, parts...), nil
 }

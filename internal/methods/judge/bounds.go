@@ -42,9 +42,9 @@ func (i *interval) narrow(lower, upper Side) {
 	}
 }
 
-// Prove adds a lower and an upper bound on ln Z that follow from the model, in nats. A side without a bound is −Inf or +Inf. ifPositive is
-// a lower bound that holds unless Z is 0, −Inf if there is none. by is what proves the bounds, in words.
-func (b *Bounds) Prove(lower, upper, ifPositive float64, by string) {
+// AddProved adds a lower and an upper bound on ln Z that follow from the model, in nats. A side without a bound is −Inf or +Inf.
+// ifPositive is a lower bound that holds unless Z is 0, −Inf if there is none. by is what proves the bounds, in words.
+func (b *Bounds) AddProved(lower, upper, ifPositive float64, by string) {
 	if !b.proved.isKnown {
 		b.ifPositive = math.Inf(-1)
 	}
@@ -52,9 +52,9 @@ func (b *Bounds) Prove(lower, upper, ifPositive float64, by string) {
 	b.ifPositive = max(b.ifPositive, ifPositive)
 }
 
-// Sample adds a lower and an upper bound on ln Z that needed a random draw. All sampled bounds of a job hold together with probability
+// AddSampled adds a lower and an upper bound on ln Z that needed a random draw. All sampled bounds of a job hold together with probability
 // 1 − BoundsDelta.
-func (b *Bounds) Sample(lower, upper Side) { b.sampled.narrow(lower, upper) }
+func (b *Bounds) AddSampled(lower, upper Side) { b.sampled.narrow(lower, upper) }
 
 // Sampled returns the best lower and upper bound that needed a random draw. A side without a bound is −Inf or +Inf.
 func (b *Bounds) Sampled() (lower, upper Side) {
@@ -64,14 +64,14 @@ func (b *Bounds) Sampled() (lower, upper Side) {
 	return b.sampled.lower, b.sampled.upper
 }
 
-// Between returns the best lower and the best upper bound on ln Z. A side without a bound is −Inf or +Inf. Proved bounds are widened by
+// Tightest returns the best lower and the best upper bound on ln Z. A side without a bound is −Inf or +Inf. Proved bounds are widened by
 // rounding. level is the probability that both hold: 1 if both are proved, otherwise 1 − BoundsDelta. If the sampled bounds contradict the
 // proved ones, they have failed and do not count.
-func (b *Bounds) Between() (lower, upper Side, level float64) {
+func (b *Bounds) Tightest() (lower, upper Side, level float64) {
 	lower, upper, level = Side{Ln: math.Inf(-1)}, Side{Ln: math.Inf(1)}, 1
 	if p := &b.proved; p.isKnown {
-		lower = Side{p.lower.Ln - Widening(p.lower.Ln), p.lower.By}
-		upper = Side{p.upper.Ln + Widening(p.upper.Ln), p.upper.By}
+		lower = Side{p.lower.Ln - RoundingMargin(p.lower.Ln), p.lower.By}
+		upper = Side{p.upper.Ln + RoundingMargin(p.upper.Ln), p.upper.By}
 	}
 	s := &b.sampled
 	isConsistent := max(s.lower.Ln, lower.Ln) <= min(s.upper.Ln, upper.Ln)
@@ -86,11 +86,11 @@ func (b *Bounds) Between() (lower, upper Side, level float64) {
 	return lower, upper, level
 }
 
-// Reach returns how far ln Z may be from ln, an estimate of it, in nats: the distance to the farther bound. An ln outside of the bounds
-// counts as the nearer bound. If nothing else bounds ln Z from below, the bound that holds unless Z is 0 is taken, since no estimate
-// shows that Z is 0. It returns +Inf if there is no upper bound or no lower bound.
-func (b *Bounds) Reach(ln float64) float64 {
-	lower, upper, _ := b.Between()
+// FartherDistance returns how far ln Z may be from ln, an estimate of it, in nats: the distance to the farther bound. An ln outside of
+// the bounds counts as the nearer bound. If nothing else bounds ln Z from below, the bound that holds unless Z is 0 is taken, since no
+// estimate shows that Z is 0. It returns +Inf if there is no upper bound or no lower bound.
+func (b *Bounds) FartherDistance(ln float64) float64 {
+	lower, upper, _ := b.Tightest()
 	if math.IsInf(lower.Ln, -1) && b.proved.isKnown {
 		lower.Ln = b.ifPositive
 	}
@@ -98,11 +98,11 @@ func (b *Bounds) Reach(ln float64) float64 {
 	return max(upper.Ln-ln, ln-lower.Ln)
 }
 
-// Widening returns the largest error of a bound or an exact ln Z by rounding, in nats: 1e-10, which leaves ten digits of Z, plus the
+// RoundingMargin returns the largest error of a bound or an exact ln Z by rounding, in nats: 1e-10, which leaves ten digits of Z, plus the
 // rounding of the logarithm. It returns 0 if ln is NaN or ±Inf.
-func Widening(ln float64) float64 {
+func RoundingMargin(ln float64) float64 {
 	if isFinite := ln-ln == 0; !isFinite {
 		return 0
 	}
-	return 1e-10 + Floor(ln)
+	return 1e-10 + LeastError(ln)
 }

@@ -20,8 +20,8 @@ type Judge interface {
 	// the method's fields of the answer. If the estimate is a bound, it fills in IsBound instead. The error is the reason why the
 	// estimate has no value. Linear time in the values.
 	Add(e *Estimate) error
-	// State returns the statement that follows from the estimates added so far. Its Best is nil if none of the rule has a value.
-	State() Statement
+	// MakeStatement returns the statement that follows from the estimates added so far. Its Best is nil if none of the rule has a value.
+	MakeStatement() Statement
 	// Reconsider changes the judge's statement (own), or those of the other methods, after all methods have made theirs.
 	Reconsider(own *Statement, others []*Statement)
 	// Marginals returns the marginals that an estimate of the rule has, and how far they may be off.
@@ -31,8 +31,8 @@ type Judge interface {
 	// Warnings returns what the method adds to the warnings of an answer, for people. best is the estimate of the answer, which may be by
 	// another method, or nil if there is none. uncertainty is that of the answer, nil if it is not known.
 	Warnings(best *Estimate, uncertainty *float64) []string
-	// TakesAny reports whether an estimate can be made from any of its parts, if no more values will come.
-	TakesAny() bool
+	// AcceptsMissingParts reports whether an estimate can be made from any of its parts, if no more values will come.
+	AcceptsMissingParts() bool
 }
 
 // Defaults is embedded by judges and implements what most of them have in common: a statement does not change, there are no samples and no
@@ -48,8 +48,8 @@ func (Defaults) Samples(*Estimate, int, uint64) Samples { return Samples{} }
 // Warnings implements Judge.
 func (Defaults) Warnings(*Estimate, *float64) []string { return nil }
 
-// TakesAny implements Judge.
-func (Defaults) TakesAny() bool { return false }
+// AcceptsMissingParts implements Judge.
+func (Defaults) AcceptsMissingParts() bool { return false }
 
 // Statement is what the estimates of one method state together about ln Z.
 type Statement struct {
@@ -113,5 +113,5 @@ func New(s *Sequence) Judges {
 	return judges
 }
 
-// Of returns the judge of a rule, nil if none is registered for it.
-func (j Judges) Of(rule btn.Rule) Judge { return j.byRule[rule] }
+// ForRule returns the judge of a rule, nil if none is registered for it.
+func (j Judges) ForRule(rule btn.Rule) Judge { return j.byRule[rule] }

@@ -14,14 +14,15 @@ import (
 
 // Sequence is what the judges of one query have in common.
 type Sequence struct {
-	Estimates   []*Estimate        // all estimates evaluated so far, of all rules, with a value or an error, in the sequence of the plan
-	Propagation *query.Propagation // how belief propagation ended; nil if it was not run
-	IsHard      bool               // tables of the simplified network forbid combinations of values
-	IsUnsure    bool               // contractions in float64 may have lost entries; computations in logarithms have not
-	Targets     []int              // the variables whose marginals are wanted; nil: all
-	Bounds      Bounds             // on ln Z
-	Accuracy    float64            // the uncertainty of ln Z at which the sequence may end, nats
-	Delta       float64            // the probability with which any of the query's sampled bounds may fail
+	// all estimates evaluated so far, of all rules, with a value or an error, in the sequence of the plan
+	Estimates          []*Estimate
+	Propagation        *query.Propagation // how belief propagation ended; nil if it was not run
+	IsHard             bool               // tables of the simplified network forbid combinations of values
+	IsUnsure           bool               // contractions in float64 may have lost entries; computations in logarithms have not
+	Targets            []int              // the variables whose marginals are wanted; nil: all
+	Bounds             Bounds             // on ln Z
+	Accuracy           float64            // the uncertainty of ln Z at which the sequence may end, nats
+	FailureProbability float64            // the probability with which any of the query's sampled bounds may fail
 }
 
 // Estimate is an estimate of a plan with the values of its parts.
@@ -35,9 +36,9 @@ type Estimate struct {
 	IsBound              bool          // the estimate is a bound, and has no Z
 }
 
-// FloorError returns the smallest error of ln Z that the estimate can have, in nats: that of rounding in general (Floor), or the one that
-// follows from the relative error Rounding of Z, −ln(1 − Rounding), if that is larger. The estimate must have a value.
-func (e *Estimate) FloorError() float64 { return max(Floor(*e.LogZ), -math.Log1p(-e.Rounding)) }
+// FloorError returns the smallest error of ln Z that the estimate can have, in nats: that of rounding in general (LeastError), or the one
+// that follows from the relative error Rounding of Z, −ln(1 − Rounding), if that is larger. The estimate must have a value.
+func (e *Estimate) FloorError() float64 { return max(LeastError(*e.LogZ), -math.Log1p(-e.Rounding)) }
 
 // rounding is the error of an estimate that truncated nothing, per nat of ln Z and one nat.
 // Measured: singular values below 1e-12 of the largest are always dropped.
@@ -46,8 +47,8 @@ const rounding = 1e-13
 // Rounding is the least error of a probability.
 const Rounding = rounding
 
-// Floor returns the smallest error in nats that a computed ln Z can have, since it is rounded.
-func Floor(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
+// LeastError returns the smallest error in nats that a computed ln Z can have, since it is rounded.
+func LeastError(lnZ float64) float64 { return rounding * (1 + math.Abs(lnZ)) }
 
 // Finite returns a pointer to x, or nil if x is NaN or ±Inf.
 func Finite(x float64) *float64 {

@@ -25,16 +25,16 @@ const ForbiddenFactor = 4
 type Track struct {
 	Sequence *Sequence
 	Rule     btn.Rule
-	// Next returns the change of ln Z, in nats, that the track of an estimate is expected to make next. ok is false if the track has only
-	// one estimate.
-	Next func(e *Estimate) (change float64, ok bool)
+	// ExpectedChange returns the change of ln Z, in nats, that the track of an estimate is expected to make next. ok is false if the track
+	// has only one estimate.
+	ExpectedChange func(e *Estimate) (change float64, ok bool)
 }
 
 // hasValue reports whether an estimate is one of the rule and has a value.
 func (t Track) hasValue(e *Estimate) bool { return e.LogZ != nil && e.Plan.Rule == t.Rule }
 
 // Best returns the estimate of the highest level that has a value. If several tracks have reached that level, it is the one whose track is
-// expected to change least next (Next), the first one of equals. It returns nil if no estimate has a value.
+// expected to change least next (ExpectedChange), the first one of equals. It returns nil if no estimate has a value.
 func (t Track) Best() *Estimate {
 	var highest *Estimate
 	for _, e := range t.Sequence.Estimates {
@@ -51,16 +51,16 @@ func (t Track) Best() *Estimate {
 		if !t.hasValue(e) || e.Plan.Level != highest.Plan.Level {
 			continue
 		}
-		if change, ok := t.Next(e); ok && change < smallestChange {
+		if change, ok := t.ExpectedChange(e); ok && change < smallestChange {
 			steadiest, smallestChange = e, change
 		}
 	}
 	return steadiest
 }
 
-// Others returns the last estimate of each track other than that of best, for those of these tracks that have reached the highest level
-// among them. Estimates of a level below 0 are starts of tracks, and do not count.
-func (t Track) Others(best *Estimate) (others []*Estimate) {
+// LastOfOtherTracks returns the last estimate of each track other than that of best, for those of these tracks that have reached the
+// highest level among them. Estimates of a level below 0 are starts of tracks, and do not count.
+func (t Track) LastOfOtherTracks(best *Estimate) (others []*Estimate) {
 	lastOf := map[string]*Estimate{} // by track
 	var tracks []string              // in the sequence of their first estimates
 	for _, e := range t.Sequence.Estimates {
@@ -87,9 +87,9 @@ func (t Track) Others(best *Estimate) (others []*Estimate) {
 	return others
 }
 
-// Before returns the last estimate with a value in the track of e that has a lower level than e. It returns nil if e is the first of its
-// track.
-func (s *Sequence) Before(e *Estimate) *Estimate {
+// PreviousInTrack returns the last estimate with a value in the track of e that has a lower level than e. It returns nil if e is the
+// first of its track.
+func (s *Sequence) PreviousInTrack(e *Estimate) *Estimate {
 	var last *Estimate
 	for _, r := range s.Estimates {
 		if r.LogZ != nil && r.Plan.Track == e.Plan.Track && r.Plan.Level < e.Plan.Level {
@@ -101,7 +101,7 @@ func (s *Sequence) Before(e *Estimate) *Estimate {
 
 // LastChange returns the distance in nats of an estimate from the one before it in its track. ok is false if it is the first of its track.
 func (s *Sequence) LastChange(e *Estimate) (change float64, ok bool) {
-	earlier := s.Before(e)
+	earlier := s.PreviousInTrack(e)
 	if earlier == nil {
 		return 0, false
 	}
@@ -112,11 +112,11 @@ func (s *Sequence) LastChange(e *Estimate) (change float64, ok bool) {
 // Measured: where a mode was lost in part, they stated 9e-7 to 0.005 and were off by 0.0002 to 0.02.
 const settledBesideModes = 1e-9
 
-// BesideModes raises the uncertainty of a contraction's statement (own) if drawn components have found modes that chains miss. A
+// RaiseForHiddenModes raises the uncertainty of a contraction's statement (own) if drawn components have found modes that chains miss. A
 // truncation may have lost the same share of such a mode at every level, which the changes between levels do not show. So the uncertainty
 // becomes at least the distance from each credible statement of drawn components, and at least the standard error of that. Nothing
 // changes if the contraction states at most settledBesideModes.
-func (s *Sequence) BesideModes(own *Statement, others []*Statement) {
+func (s *Sequence) RaiseForHiddenModes(own *Statement, others []*Statement) {
 	isDoubtful := own.Best != nil && own.Uncertainty != nil && *own.Uncertainty > settledBesideModes
 	if !isDoubtful || !s.HasHiddenModes() {
 		return

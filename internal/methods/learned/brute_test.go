@@ -185,7 +185,7 @@ func rotate(in []float64, dims []int, leg int, o []float64) []float64 {
 
 // frameOf returns what the parts of a learned plan have in common.
 func frameOf(p *btn.Plan) *btn.Frame {
-	return btn.Shared(p.Estimates[0].Parts[0]).(*btn.Frame)
+	return btn.SharedData(p.Estimates[0].Parts[0]).(*btn.Frame)
 }
 
 // materialiseSum lists all entries of B̃ in the network's coordinates.

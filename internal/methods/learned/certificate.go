@@ -13,8 +13,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Trivial returns the exact plan of a base tensor that is 0 everywhere, or that is one number since it has no legs. norm2 is ‖B‖².
-func Trivial(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
+// TrivialPlan returns the exact plan of a base tensor that is 0 everywhere, or that is one number since it has no legs. norm2 is ‖B‖².
+func TrivialPlan(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 	e := btn.Estimate{
 		Rule:   btn.Linear,
 		Slices: 1,

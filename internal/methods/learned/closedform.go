@@ -17,8 +17,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// ExactForm returns the plan of ClosedForm as a plan of method exact.
-func ExactForm(ctx context.Context, n *btn.Network, maxTerms int) (plan *btn.Plan, ok bool, err error) {
+// ExactClosedForm returns the plan of ClosedForm as a plan of method exact.
+func ExactClosedForm(ctx context.Context, n *btn.Network, maxTerms int) (plan *btn.Plan, ok bool, err error) {
 	plan, ok, err = ClosedForm(ctx, n, maxTerms)
 	if ok {
 		plan.Method = query.MethodExact
@@ -52,7 +52,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 			return nil, false, err
 		}
 		if len(net.Dims) == 0 || norm2.IsZero() {
-			plan, err := Trivial(net, norm2)
+			plan, err := TrivialPlan(net, norm2)
 			if err != nil {
 				return nil, false, err
 			}
@@ -77,7 +77,7 @@ func ClosedForm(ctx context.Context, net *btn.Network, maxTerms int) (plan *btn.
 		frame.Levels = coreLevelsOnly(net, symmetric)
 	}
 	parts, alpha := expandProduct(net, factors, frame)
-	plan = proposal.Exact(query.Cost{}, parts...)
+	plan = proposal.ExactPlan(query.Cost{}, parts...)
 	estimate := &plan.Estimates[0]
 	estimate.Alpha = alpha
 	estimate.Quality.LnNormB = norm2.LogAbs() / 2
@@ -116,7 +116,7 @@ func zeroLevels(dims []int) [][]uint8 {
 
 // coreLevelsOnly returns levels for all legs: those of one symmetric core on its legs, and level 0 on the legs of all others.
 func coreLevelsOnly(net *btn.Network, core int) countspace.Levels {
-	coreLevels := counts.Terms(net.Cores[core].T).Levels
+	coreLevels := counts.AsSymmetricTerms(net.Cores[core].T).Levels
 	levels := countspace.Levels{D: coreLevels.D, Of: zeroLevels(net.Dims)}
 	for mode, leg := range net.Cores[core].Legs {
 		levels.Of[leg] = coreLevels.Of[mode]
@@ -145,7 +145,7 @@ func factorise(
 		if ctx.Err() != nil {
 			return nil, -1, 0, false
 		}
-		form := counts.Terms(core.T)
+		form := counts.AsSymmetricTerms(core.T)
 		cp, coreResidual, isLow := tensor.LowRank(core.T, maxTerms)
 		residual += coreResidual
 		if !isLow && form == nil {
@@ -185,7 +185,7 @@ func factorise(
 	if product*saved <= float64(maxTerms) {
 		return factors, -1, residual, true // components of rank one are contracted fastest
 	}
-	form := counts.Terms(net.Cores[symmetric].T)
+	form := counts.AsSymmetricTerms(net.Cores[symmetric].T)
 	factors[symmetric] = symmetricFactors(form)
 	return factors, symmetric, residual, true
 }

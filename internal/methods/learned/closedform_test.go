@@ -105,8 +105,8 @@ func TestClosedFormsAreExact(t *testing.T) {
 			d.Method != query.MethodExact {
 			t.Errorf("%s: %+v", c.name, d)
 		}
-		if first := d.Estimates[0].Parts[0]; d.Len() != c.terms || first.Class() != c.class {
-			t.Errorf("%s: %d components of class %s, want %d of %s", c.name, d.Len(), first.Class(), c.terms, c.class)
+		if first := d.Estimates[0].Parts[0]; d.PartCount() != c.terms || first.Class() != c.class {
+			t.Errorf("%s: %d components of class %s, want %d of %s", c.name, d.PartCount(), first.Class(), c.terms, c.class)
 		}
 		exactly(t, c.name, c.net, d)
 	}
@@ -206,7 +206,7 @@ func TestClosedFormsThatDoNotExist(t *testing.T) {
 		"many with one":         fromCores(cardinality(rng, 9), parity(3), parity(3), parity(3), parity(3)),
 	} {
 		if d, ok, err := ClosedForm(context.Background(), net, 8); ok || err != nil {
-			t.Errorf("%s: %d components, %v", name, d.Len(), err)
+			t.Errorf("%s: %d components, %v", name, d.PartCount(), err)
 		}
 	}
 	if _, ok, err := ClosedForm(context.Background(), fromCores(parity(3)), 0); ok || err != nil {
@@ -222,7 +222,7 @@ func TestClosedFormOfAThousandLegs(t *testing.T) {
 		core.Values.Exp = append(core.Values.Exp, int64(c*(1000-c)/20))
 	}
 	d, ok, err := ClosedForm(context.Background(), fromCores(core), 16)
-	if err != nil || !ok || d.Len() != 1 {
+	if err != nil || !ok || d.PartCount() != 1 {
 		t.Fatal(ok, err)
 	}
 	got := d.Estimates[0].Parts[0].(*closed.SymmetryRankOne).S
@@ -241,7 +241,7 @@ func ExampleClosedForm() {
 		fmt.Println(ok, err)
 		return
 	}
-	fmt.Println(d.Len(), d.Estimates[0].Parts[0].Class(), d.Exact())
+	fmt.Println(d.PartCount(), d.Estimates[0].Parts[0].Class(), d.Exact())
 	// Output: 2 rank-one true
 }
 

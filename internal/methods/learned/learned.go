@@ -49,7 +49,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, err
 	}
 	if len(closed.Estimates) > 0 {
-		return certify(ctx, j, proposal.Take(closed, hit))
+		return certify(ctx, j, proposal.NewAssignment(closed, hit))
 	}
 
 	// Learn by the variance, or by the plain objective if that does not apply.
@@ -72,8 +72,8 @@ const (
 	countRate  = 16
 )
 
-// Work returns the flops that learning may take under some settings.
-func Work(settings query.Settings) float64 {
+// LearningWork returns the flops that learning may take under some settings.
+func LearningWork(settings query.Settings) float64 {
 	settings = settings.WithDefaults()
 	if settings.Objective == query.ObjectiveFrobenius {
 		return learnShare * settings.Budget
@@ -96,7 +96,7 @@ func proposePlain(ctx context.Context, j *proposal.Job) (*btn.Assignment, error)
 	if err != nil {
 		return nil, err
 	}
-	return certify(ctx, j, proposal.Take(plan, hit))
+	return certify(ctx, j, proposal.NewAssignment(plan, hit))
 }
 
 // certify adds the norm of the links to an assignment: ‖B − B̃‖ times that norm bounds the error of Z.
@@ -109,9 +109,9 @@ func certify(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (
 	return assignment, nil
 }
 
-// ProposeClosed proposes a closed form of several components for a network that is too large to prepare for an elimination. cause is the
-// error that says so, over budget; it is returned if there is no closed form. Any other cause is returned at once.
-func ProposeClosed(ctx context.Context, j *proposal.Job, cause error) (*btn.Assignment, error) {
+// ProposeClosedForm proposes a closed form of several components for a network that is too large to prepare for an elimination. cause is
+// the error that says so, over budget; it is returned if there is no closed form. Any other cause is returned at once.
+func ProposeClosedForm(ctx context.Context, j *proposal.Job, cause error) (*btn.Assignment, error) {
 	if fault.CodeOf(cause) != fault.OverBudget {
 		return nil, cause
 	}
@@ -125,5 +125,5 @@ func ProposeClosed(ctx context.Context, j *proposal.Job, cause error) (*btn.Assi
 	plan, hit, err := j.Remember(ctx, "closed", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return closed, nil
 	})
-	return proposal.Take(plan, hit), err
+	return proposal.NewAssignment(plan, hit), err
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Named are the options of a request that learning reads.
-var Named = []setting.Setting{
+// Settings are the options of a request that learning reads.
+var Settings = []setting.Setting{
 	setting.New("learned.objective", "variance", "variance: of the stated estimate. frobenius: the paper's ‖B − B̃‖, with ρ and a "+
 		"certificate; the default where maps are set, which it alone reads.",
 		setting.Word(func(s *query.Settings) *query.Objective { return &s.Objective }, query.ObjectiveVariance, query.ObjectiveFrobenius),

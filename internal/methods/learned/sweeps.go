@@ -61,7 +61,7 @@ func learn(ctx context.Context, net *btn.Network, levels countspace.Levels, e ef
 		return nil, err
 	}
 	if len(net.Dims) == 0 || norm2.IsZero() {
-		return Trivial(net, norm2)
+		return TrivialPlan(net, norm2)
 	}
 
 	// The best of several starts.

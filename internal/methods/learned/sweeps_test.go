@@ -441,7 +441,7 @@ func TestGaugeHasTwoLevels(t *testing.T) {
 	for maps, want := range map[query.MapKind]int{query.MapIdentity: 3, query.MapBP: 2} {
 		net, err := reparam.Build(context.Background(), m, reparam.Options{})
 		if maps == query.MapBP {
-			net, err = bp.Network(context.Background(), m, query.CoresAreFactors, bp.Options{})
+			net, err = bp.GaugedNetwork(context.Background(), m, query.CoresAreFactors, bp.Options{})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -93,20 +93,20 @@ func (p *Parities) Contract(ctx context.Context, problem *problem.Problem, want 
 	}
 	value.Z = total.Mul(f.scale).Mul(scaled.Make(1, int64(f.variableCount-len(f.independent))))
 	if value.Z.IsZero() {
-		if j.M != nil {
-			value.Marginals = j.M.Result(scaled.One)
+		if j.Marginals != nil {
+			value.Marginals = j.Marginals.Result(scaled.One)
 		}
 		return value, nil
 	}
 
 	rounding := value.Z.Abs().Mul(scaled.FromFloat(math.Ldexp(float64(2*len(f.factors)+8)+f.roundings, -53)))
 	value.Rounding = &rounding
-	if j.M != nil {
+	if j.Marginals != nil {
 		rows, err := f.marginals(ctx, f.threads(j), total)
 		if err != nil {
 			return btn.Value{}, err
 		}
-		value.Marginals = j.Weighted(rows, value.Z)
+		value.Marginals = j.ScaledMarginals(rows, value.Z)
 	}
 	return value, nil
 }
@@ -235,7 +235,7 @@ func (f *form) marginals(ctx context.Context, threads int, total scaled.Number) 
 	rows := make([][]float64, f.variableCount)
 	base := f.transformTerms(nil) // without negated factors
 	sum, size := base.sums()
-	err := sumproduct.Share(ctx, sumproduct.Threads(threads), f.variableCount, func(_, v int) error {
+	err := sumproduct.RunChunks(ctx, sumproduct.Threads(threads), f.variableCount, func(_, v int) error {
 		variables, factors := newSet(f.variableCount), newSet(len(f.factors))
 		variables.toggle(v)
 		f.reduceSet(f.pivotOf, variables, factors) // x_v is the sum of the factors' parities and of what is left in variables

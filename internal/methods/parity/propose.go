@@ -46,19 +46,19 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 	cost := query.Cost{Flops: f.flops(ask.Marginals), Bytes: 16 * float64(f.states()), Log2Table: float64(len(f.dependent))}
 
-	isOverLimit := policy.ExactRate*cost.Flops > proposal.Limit(j.Settings) || cost.Bytes > float64(j.Settings.Memory)
+	isOverLimit := policy.ExactRate*cost.Flops > proposal.ExactFlopLimit(j.Settings) || cost.Bytes > float64(j.Settings.Memory)
 	isOrderCheaper := ask.Flops > 0 && cost.Flops >= ask.Flops
 	mayOrderBeCheaper := ask.Flops == 0 && cost.Flops > cheapFlops && !f.isWide()
 	if isOverLimit || isOrderCheaper || mayOrderBeCheaper {
 		return nil, nil
 	}
 	plan, hit, err := j.Remember(ctx, "parity", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
-		return proposal.Exact(query.Cost{}, &Parities{}), nil
+		return proposal.ExactPlan(query.Cost{}, &Parities{}), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	assignment := proposal.Take(plan, hit)
+	assignment := proposal.NewAssignment(plan, hit)
 	assignment.Cost = &cost
 	return assignment, nil
 }

@@ -20,18 +20,19 @@ type planningKey struct{}
 // planningClock states how long plans may be searched for. It is a value of a context. Without one, the time is not limited.
 type planningClock struct {
 	end           time.Time // of the search for plans
-	hasDeadline   bool      // the answer has a deadline (Until); false if only the plan has one (PriceUntil)
+	hasDeadline   bool      // the answer has a deadline (WithAnswerDeadline); false if only the plan has one (WithPlanningEnd)
 	deadlineFlops float64   // the flops of truncated legs that are possible until the deadline; 0: not known
 }
 
-// Until returns a context under which the search for plans ends at t, for an answer with a deadline. A search that is ended takes the
-// best plan so far, or that of a greedy search. A remembered plan is used whatever the time.
-func Until(ctx context.Context, t time.Time) context.Context {
+// WithAnswerDeadline returns a context under which the search for plans ends at t, for an answer with a deadline. A search that is ended
+// takes the best plan so far, or that of a greedy search. A remembered plan is used whatever the time.
+func WithAnswerDeadline(ctx context.Context, t time.Time) context.Context {
 	return context.WithValue(ctx, planningKey{}, planningClock{end: t, hasDeadline: true})
 }
 
-// Worth returns a context that states how many flops of truncated legs are possible until the deadline of a request. FitsDeadline reads it.
-func Worth(ctx context.Context, flops float64) context.Context {
+// WithDeadlineFlops returns a context that states how many flops of truncated legs are possible until the deadline of a request.
+// FitsDeadline reads it.
+func WithDeadlineFlops(ctx context.Context, flops float64) context.Context {
 	clock, _ := ctx.Value(planningKey{}).(planningClock)
 	clock.deadlineFlops = flops
 	return context.WithValue(ctx, planningKey{}, clock)
@@ -39,7 +40,7 @@ func Worth(ctx context.Context, flops float64) context.Context {
 
 // FitsDeadline reports whether the first estimate of p, which is exact, can be contracted by the deadline of the request. Its parts are
 // contracted in parallel, each by a thread at its best rate (policy.FastExact). limit is the largest number of flops of one part for
-// which ok is true. If the deadline is not known (Worth), ok is true.
+// which ok is true. If the deadline is not known (WithDeadlineFlops), ok is true.
 func FitsDeadline(ctx context.Context, p *btn.Plan) (limit float64, ok bool) {
 	clock, _ := ctx.Value(planningKey{}).(planningClock)
 	e := &p.Estimates[0]
@@ -47,9 +48,9 @@ func FitsDeadline(ctx context.Context, p *btn.Plan) (limit float64, ok bool) {
 	return limit, clock.deadlineFlops <= 0 || e.Cost.Flops <= limit*float64(len(e.Parts))
 }
 
-// PriceUntil returns a context under which the search for plans ends at t, for a caller who asks for a plan and not for an answer. In
-// contrast to a plan under Until, the plan does not begin with an estimate that is sure to be there in time.
-func PriceUntil(ctx context.Context, t time.Time) context.Context {
+// WithPlanningEnd returns a context under which the search for plans ends at t, for a caller who asks for a plan and not for an answer. In
+// contrast to a plan under WithAnswerDeadline, the plan does not begin with an estimate that is sure to be there in time.
+func WithPlanningEnd(ctx context.Context, t time.Time) context.Context {
 	return context.WithValue(ctx, planningKey{}, planningClock{end: t})
 }
 
@@ -81,17 +82,17 @@ func PlanningContext(ctx context.Context, share float64) (context.Context, conte
 	clock, ok := ctx.Value(planningKey{}).(planningClock)
 	if !ok {
 		planning, cancel := context.WithCancel(ctx)
-		return pace.Still(planning), cancel
+		return pace.KeepGiveWay(planning), cancel
 	}
 	remaining := time.Until(clock.end)
 	planning, cancel := context.WithTimeout(ctx, time.Duration(share*float64(remaining)))
-	return pace.Still(planning), cancel
+	return pace.KeepGiveWay(planning), cancel
 }
 
 // ErrNoTime is the error of a step of the planning whose time ended, if another result can take the place of its own.
 var ErrNoTime = errors.New("plan: no time is left for planning")
 
-// HasDeadline reports whether the answer to the request has a deadline (Until).
+// HasDeadline reports whether the answer to the request has a deadline (WithAnswerDeadline).
 func HasDeadline(ctx context.Context) bool {
 	clock, _ := ctx.Value(planningKey{}).(planningClock)
 	return clock.hasDeadline
@@ -110,32 +111,32 @@ func IsOutOfTime(ctx context.Context, err error) bool { return ctx.Err() == nil 
 // does not remember them.
 func IsLate(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
-// recurringKey is the key in a context for whether the network recurs (Recurring).
+// recurringKey is the key in a context for whether the network recurs (WithRecurringNetwork).
 type recurringKey struct{}
 
-// Recurring returns a context under which a network counts as one that is asked about repeatedly, as that of a registered model. Plans that
-// serve later queries as well are then made at the first query.
-func Recurring(ctx context.Context) context.Context {
+// WithRecurringNetwork returns a context under which a network counts as one that is asked about repeatedly, as that of a registered
+// model. Plans that serve later queries as well are then made at the first query.
+func WithRecurringNetwork(ctx context.Context) context.Context {
 	return context.WithValue(ctx, recurringKey{}, true)
 }
 
-// IsRecurring reports whether the network counts as one that is asked about repeatedly (Recurring).
+// IsRecurring reports whether the network counts as one that is asked about repeatedly (WithRecurringNetwork).
 func IsRecurring(ctx context.Context) bool {
 	isRecurring, _ := ctx.Value(recurringKey{}).(bool)
 	return isRecurring
 }
 
-// Within runs a step of the planning with a share, between 0 and 1, of the time that is left for planning. name is that of the step. It
-// returns the error of the step. If the time of the step ended, the error is fault.OverBudget with the name.
-func Within(ctx context.Context, share float64, name string, work func(context.Context) error) error {
+// RunInTimeShare runs a step of the planning with a share, between 0 and 1, of the time that is left for planning. name is that of the
+// step. It returns the error of the step. If the time of the step ended, the error is fault.OverBudget with the name.
+func RunInTimeShare(ctx context.Context, share float64, name string, work func(context.Context) error) error {
 	planning, cancel := PlanningContext(ctx, share)
 	defer cancel()
-	return InBudget(ctx, name, work(planning))
+	return NameLateStep(ctx, name, work(planning))
 }
 
-// InBudget returns err, the error of a step of the planning with that name. If err is that the time of the step ended, and the job goes
+// NameLateStep returns err, the error of a step of the planning with that name. If err is that the time of the step ended, and the job goes
 // on, it returns fault.OverBudget with the name of the step instead.
-func InBudget(ctx context.Context, name string, err error) error {
+func NameLateStep(ctx context.Context, name string, err error) error {
 	if IsOutOfTime(ctx, err) {
 		return fault.New(fault.OverBudget, "plan: %s: not done in the time that the deadline leaves", name)
 	}

@@ -11,18 +11,18 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Approximate returns the assignment of a plan whose estimates approximate the expression e, the simplified network under the evidence.
-// It notes whether tables of e forbid combinations of values (Hard), and whether terms may be lost (Unsure). cacheState is the state of
-// the cache for the plan.
-func Approximate(plan *btn.Plan, cacheState string, e *sumproduct.Expression) *btn.Assignment {
-	a := Take(plan, cacheState)
+// NewApproximateAssignment returns the assignment of a plan whose estimates approximate the expression e, the simplified network under
+// the evidence. It notes whether tables of e forbid combinations of values (Hard), and whether terms may be lost (Unsure). cacheState is
+// the state of the cache for the plan.
+func NewApproximateAssignment(plan *btn.Plan, cacheState string, e *sumproduct.Expression) *btn.Assignment {
+	a := NewAssignment(plan, cacheState)
 	a.Hard, a.Unsure = HasConstraint(e), ExceedsRange(e)
 	return a
 }
 
-// Exact returns a plan of one exact estimate: B is the sum of the parts, with all weights α = 1. cost has the flops of all parts
+// ExactPlan returns a plan of one exact estimate: B is the sum of the parts, with all weights α = 1. cost has the flops of all parts
 // together, and the peak memory of one.
-func Exact(cost query.Cost, parts ...btn.Part) *btn.Plan {
+func ExactPlan(cost query.Cost, parts ...btn.Part) *btn.Plan {
 	return &btn.Plan{Method: query.MethodExact, Estimates: []btn.Estimate{{
 		Rule:    btn.Linear,
 		Slices:  1,
@@ -47,16 +47,16 @@ func (j *Job) IsAuto() bool { return j.Settings.Method == query.MethodAuto }
 // IsPlanned reports whether the method is auto or exact, under which the planner chooses the way to answer.
 func (j *Job) IsPlanned() bool { return j.IsAuto() || j.Settings.Method == query.MethodExact }
 
-// AutoLimit returns the flops above which method auto does not answer exactly: what the budget is enough for at policy.ExactRate, at most
-// policy.AutoFlops.
-func AutoLimit(s query.Settings) float64 {
+// AutoFlopLimit returns the flops above which method auto does not answer exactly: what the budget is enough for at policy.ExactRate, at
+// most policy.AutoFlops.
+func AutoFlopLimit(s query.Settings) float64 {
 	return min(policy.AutoFlops, policy.ExactRate*s.WithDefaults().Budget)
 }
 
-// Limit returns the flops above which no exact answer is proposed: AutoLimit for method auto, else policy.ExactFlops.
-func Limit(s query.Settings) float64 {
+// ExactFlopLimit returns the flops above which no exact answer is proposed: AutoFlopLimit for method auto, else policy.ExactFlops.
+func ExactFlopLimit(s query.Settings) float64 {
 	if s.Method == query.MethodAuto {
-		return AutoLimit(s)
+		return AutoFlopLimit(s)
 	}
 	return policy.ExactFlops
 }

@@ -28,8 +28,8 @@ func NewFacts(net *btn.Network, common *Facts) *Facts {
 	return &Facts{digest: net.Digest(), Common: common}
 }
 
-// Fresh returns facts of the same network without the results so far.
-func (f *Facts) Fresh() *Facts { return &Facts{digest: f.digest, Common: f.Common} }
+// WithoutResults returns facts of the same network without the results so far.
+func (f *Facts) WithoutResults() *Facts { return &Facts{digest: f.digest, Common: f.Common} }
 
 // Fact returns the result in a slot. The first call makes it and remembers it, unless there is an error. It depends only on the network
 // without evidence and on the slot. Slots are compared by ==, so each package uses types of its own for them. make may ask for other

@@ -16,7 +16,7 @@ import (
 )
 
 // Job plans the queries of one job, one after the other. It makes a plan at most once for each key. One goroutine uses it. Copies for a
-// query (For, Summed) and under other settings (WithSettings) share the plans that were made.
+// query (ForQuery, OnSummedNetwork) and under other settings (WithSettings) share the plans that were made.
 type Job struct {
 	Net      *btn.Network   // without evidence
 	Settings query.Settings // with defaults
@@ -33,7 +33,7 @@ type Job struct {
 
 	Evidence    factorgraph.Evidence // of the query that is planned for
 	Conditioned *btn.Network         // Net under Evidence
-	Once        bool                 // nothing else is wanted in the job than the Z of this query
+	WantsOnlyZ  bool                 // nothing else is wanted in the job than the Z of this query
 
 	shared  *sharedState     // nil until it is needed (Job.sharedState)
 	problem *problem.Problem // of the query; nil until it is needed (Job.Problem)
@@ -73,19 +73,19 @@ type knownPlan struct {
 	wasInMemo bool // the memo remembered it before the job
 }
 
-// For returns a copy of the job for a query with this evidence. conditioned is the network under the evidence. isOnce reports whether
+// ForQuery returns a copy of the job for a query with this evidence. conditioned is the network under the evidence. isOnce reports whether
 // nothing else is wanted in the job than the Z of this query.
-func (j *Job) For(evidence factorgraph.Evidence, conditioned *btn.Network, isOnce bool) *Job {
+func (j *Job) ForQuery(evidence factorgraph.Evidence, conditioned *btn.Network, isOnce bool) *Job {
 	j.sharedState()
 	query := *j
-	query.Evidence, query.Conditioned, query.Once, query.problem = evidence, conditioned, isOnce, nil
+	query.Evidence, query.Conditioned, query.WantsOnlyZ, query.problem = evidence, conditioned, isOnce, nil
 	return &query
 }
 
-// Summed returns a copy of the job for the same query on another network, conditioned. That is its network under the evidence, in which
-// variables were summed out that only Z needs (btn.Network.Summed).
-func (j *Job) Summed(conditioned *btn.Network) *Job {
-	summed := j.For(j.Evidence, conditioned, j.Once)
+// OnSummedNetwork returns a copy of the job for the same query on another network, conditioned. That is its network under the evidence,
+// in which variables were summed out that only Z needs (btn.Network.OnSummedNetwork).
+func (j *Job) OnSummedNetwork(conditioned *btn.Network) *Job {
+	summed := j.ForQuery(j.Evidence, conditioned, j.WantsOnlyZ)
 	summed.Options.Summed = true
 	return summed
 }
@@ -101,7 +101,7 @@ func (j *Job) NoteExactAsked() bool {
 // Problem returns the problem of the query: its network under the evidence, with the forms that methods have made of it so far.
 func (j *Job) Problem() *problem.Problem {
 	if j.problem == nil {
-		j.problem = j.Problems.Of(j.Net, j.Conditioned, j.Evidence, j.Options)
+		j.problem = j.Problems.ConditionedProblem(j.Net, j.Conditioned, j.Evidence, j.Options)
 	}
 	return j.problem
 }
@@ -126,13 +126,13 @@ func (j *Job) NoteMiss() { j.sharedState().hasMissed = true }
 func (j *Job) Remember(
 	ctx context.Context, settings string, shape contractionorder.Hypergraph, compute func(context.Context) (*btn.Plan, error),
 ) (plan *btn.Plan, cacheState string, err error) {
-	return j.Recall(ctx, j.Key(settings, shape), compute)
+	return j.RememberByKey(ctx, j.Key(settings, shape), compute)
 }
 
-// Recall returns the plan of a key, and the state of the cache for it: btn.CacheHit if the memo remembered it before the job,
+// RememberByKey returns the plan of a key, and the state of the cache for it: btn.CacheHit if the memo remembered it before the job,
 // btn.CacheMiss if not, btn.CacheOff without a memo. The plan comes from the job or its memo, or is made by compute. An error is not
 // remembered.
-func (j *Job) Recall(
+func (j *Job) RememberByKey(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
 ) (plan *btn.Plan, cacheState string, err error) {
 	shared := j.sharedState()

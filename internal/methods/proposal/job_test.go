@@ -44,7 +44,7 @@ func TestTable(t *testing.T) {
 		return a, err
 	}}
 	var offers Offers
-	ctx, j := Collect(t.Context(), &offers), new(Job)
+	ctx, j := WithOffers(t.Context(), &offers), new(Job)
 	failed := errors.New("failed")
 	for _, c := range []struct {
 		families    Table
@@ -164,14 +164,14 @@ func TestTheEndOfAClockIsOverBudget(t *testing.T) {
 		{t.Context(), context.Canceled, fault.Cancelled},
 		{t.Context(), fault.New(fault.Unsupported, "no"), fault.Unsupported},
 	} {
-		if got := InBudget(c.ctx, "a search", c.err); fault.CodeOf(got) != c.want {
+		if got := NameLateStep(c.ctx, "a search", c.err); fault.CodeOf(got) != c.want {
 			t.Errorf("%v: %v", c.err, got)
 		}
-		if got := Within(c.ctx, 1, "a search", func(context.Context) error { return c.err }); fault.CodeOf(got) != c.want {
+		if got := RunInTimeShare(c.ctx, 1, "a search", func(context.Context) error { return c.err }); fault.CodeOf(got) != c.want {
 			t.Errorf("within, %v: %v", c.err, got)
 		}
 	}
-	if err := InBudget(t.Context(), "a search", nil); err != nil {
+	if err := NameLateStep(t.Context(), "a search", nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -181,8 +181,8 @@ func TestSettingsAreCopies(t *testing.T) {
 	j := &Job{Settings: query.Settings{Budget: 1}, Facts: NewFacts(&btn.Network{}, nil)}
 	made := &btn.Plan{}
 	compute := func(context.Context) (*btn.Plan, error) { return made, nil }
-	err := Within(t.Context(), 1, "a plan", func(ctx context.Context) error {
-		_, _, err := j.WithSettings(query.Settings{Budget: 2}).Recall(ctx, "key", compute)
+	err := RunInTimeShare(t.Context(), 1, "a plan", func(ctx context.Context) error {
+		_, _, err := j.WithSettings(query.Settings{Budget: 2}).RememberByKey(ctx, "key", compute)
 		return err
 	})
 	if err != nil || j.Settings.Budget != 1 || !j.IsKnown("key") {

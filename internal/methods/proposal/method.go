@@ -27,8 +27,8 @@ import (
 // Ask is what a Proposer is asked: what is wanted under the evidence of a job, and what is known of other methods.
 type Ask struct {
 	btn.Want
-	// Again reports whether the network was asked about before, or will be again.
-	Again bool
+	// IsRepeated reports whether the network was asked about before, or will be again.
+	IsRepeated bool
 	// Flops is the price of the cheapest elimination order under the evidence; 0: none was searched for yet.
 	Flops float64
 	// Refused is the first reason why an optional method declined; nil if none gave one.
@@ -39,13 +39,13 @@ type Ask struct {
 	Exact func(context.Context, Ask) (*btn.Assignment, error)
 }
 
-// Proposer proposes a plan that provides what is wanted (Take and Priced make an assignment of a plan). It returns nil if the method is not
-// for this job. If the plan would be over the budget, it returns nil, TooExpensive, or an error of code fault.OverBudget with the price.
-// Other errors end the query.
+// Proposer proposes a plan that provides what is wanted (NewAssignment and NewPricedAssignment make an assignment of a plan). It returns
+// nil if the method is not for this job. If the plan would be over the budget, it returns nil, TooExpensive, or an error of code
+// fault.OverBudget with the price. Other errors end the query.
 //
 // A Proposer makes its plan through Job.Remember, under settings that begin with the name of the method. The key contains the digest of the
 // network without evidence, so that the plan must not depend on the evidence unless the settings or the shape do. The Proposer checks the
-// price before it makes anything expensive: at most Limit flops and Settings.Memory bytes.
+// price before it makes anything expensive: at most ExactFlopLimit flops and Settings.Memory bytes.
 type Proposer func(ctx context.Context, j *Job, ask Ask) (*btn.Assignment, error)
 
 // Row is a method with its position in a table of methods.
@@ -111,11 +111,11 @@ type Method struct {
 	Propose Proposer // returns nil if the exact methods are as cheap
 	// Parametric proposes plans for derivatives by the numbers of a model. nil: the method is not exact. An exact method also answers joint
 	// marginals and finds assignments.
-	Parametric Proposer
-	ReadsMaps  bool // needs a network with maps on its legs
-	IsGlobal   bool // decomposes the complete network with the weights of its variables, never only its relevant part
-	Grows      bool // plans are estimates that judge each other
-	Weighs     bool // samples have weights
+	Parametric           Proposer
+	ReadsMaps            bool // needs a network with maps on its legs
+	IsGlobal             bool // decomposes the complete network with the weights of its variables, never only its relevant part
+	Grows                bool // plans are estimates that judge each other
+	DrawsWeightedSamples bool // samples have weights
 }
 
 // IsExact reports whether a method answers exactly.
@@ -124,19 +124,20 @@ func (m *Method) IsExact() bool { return m.Parametric != nil }
 // Finder is a part of an exact plan whose method also finds assignments along that plan.
 type Finder interface {
 	btn.Part
-	// Finding returns the parts that answer ask, in addition to the parts of the estimate of which this is the first. It returns none if
+	// FindingParts returns the parts that answer ask, in addition to the parts of the estimate of which this is the first. It returns none if
 	// ask has no answer along the plan.
-	Finding(ctx context.Context, j *Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error)
+	FindingParts(ctx context.Context, j *Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error)
 }
 
-// Take returns the assignment of a plan, without a price. cacheState is the state of the cache for the plan.
-func Take(plan *btn.Plan, cacheState string) *btn.Assignment {
+// NewAssignment returns the assignment of a plan, without a price. cacheState is the state of the cache for the plan.
+func NewAssignment(plan *btn.Plan, cacheState string) *btn.Assignment {
 	return &btn.Assignment{Plan: plan, Cache: cacheState, LnLinks: math.Inf(-1)}
 }
 
-// Priced returns the assignment of a plan with the price of its first estimate. It is for plans whose price is the same under any evidence.
-func Priced(plan *btn.Plan, cacheState string) *btn.Assignment {
-	a := Take(plan, cacheState)
+// NewPricedAssignment returns the assignment of a plan with the price of its first estimate. It is for plans whose price is the same
+// under any evidence.
+func NewPricedAssignment(plan *btn.Plan, cacheState string) *btn.Assignment {
+	a := NewAssignment(plan, cacheState)
 	cost := plan.Estimates[0].Cost
 	a.Cost = &cost
 	return a

@@ -33,13 +33,13 @@ func (o *Offers) List() []Offer {
 // offersKey is the key of Offers in a context.
 type offersKey struct{}
 
-// Collect returns a context under which methods add their offers to a list.
-func Collect(ctx context.Context, offers *Offers) context.Context {
+// WithOffers returns a context under which methods add their offers to a list.
+func WithOffers(ctx context.Context, offers *Offers) context.Context {
 	return context.WithValue(ctx, offersKey{}, offers)
 }
 
 // AddOffer adds an offer to the list of ctx: a text about the proposal of the method, or the row of a table, with the name way. It does
-// nothing if ctx collects no offers (Collect).
+// nothing if ctx collects no offers (WithOffers).
 func AddOffer(ctx context.Context, way, format string, args ...any) {
 	o, _ := ctx.Value(offersKey{}).(*Offers)
 	if o == nil {

@@ -29,10 +29,10 @@ func hastyBethePlan(s query.Settings) *btn.Plan {
 	return &btn.Plan{Method: query.MethodRegions, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
 }
 
-// Unplanned returns a plan whose only estimate is the value of belief propagation. It runs belief propagation until the context enough
+// BethePlan returns a plan whose only estimate is the value of belief propagation. It runs belief propagation until the context enough
 // ends, with every message at least once, and keeps its state in the problem, where the parts of the plan find it. It returns nil if belief
 // propagation has no value.
-func Unplanned(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
+func BethePlan(ctx, enough context.Context, p *problem.Problem, s query.Settings) (*btn.Assignment, error) {
 	var states []*bp.State
 	ground, err := makeGround(ctx, p, func(e *sumproduct.Expression) ([]*bp.State, error) {
 		var err error
@@ -42,7 +42,7 @@ func Unplanned(ctx, enough context.Context, p *problem.Problem, s query.Settings
 	if err != nil || ground.State == nil || states == nil {
 		return nil, err
 	}
-	assignment := proposal.Approximate(hastyBethePlan(s), btn.CacheOff, ground.Expression)
+	assignment := proposal.NewApproximateAssignment(hastyBethePlan(s), btn.CacheOff, ground.Expression)
 	if assignment.Propagation = (&phaseSet{states: states}).report(); assignment.Propagation.LogZ == nil {
 		return nil, nil
 	}
@@ -64,20 +64,20 @@ func propagateOnce(ctx, enough context.Context, e *sumproduct.Expression, s quer
 	return bp.Propagate(ctx, e, bp.PropagateOptions{Seed: s.Seed, Updates: updatesFor(e, s), Starts: 1, Enough: enough})
 }
 
-// First inserts the value of belief propagation before the estimates of an assignment, so that a job has a value early. If the first of
-// them is cheap anyway, and for method auto the plan has bounds, it only calls Witness. The plan stays as it is if belief propagation has
-// no value.
-func First(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
+// InsertBethe inserts the value of belief propagation before the estimates of an assignment, so that a job has a value early. If the
+// first of them is cheap anyway, and for method auto the plan has bounds, it only calls ReportPhases. The plan stays as it is if belief
+// propagation has no value.
+func InsertBethe(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
 	isSoon := flopsBeforeValue(assignment.Plan) <= soonShare*j.Settings.Budget
 	if isSoon && (!j.IsAuto() || hasBounds(assignment.Plan)) {
-		return assignment, Witness(ctx, j, assignment)
+		return assignment, ReportPhases(ctx, j, assignment)
 	}
 
 	e, err := expressionOf(ctx, j.Conditioned)
 	if err != nil {
 		return nil, err
 	}
-	if exact.Decided(e.Hypergraph()) {
+	if exact.IsDecided(e.Hypergraph()) {
 		return assignment, nil
 	}
 	phases, err := propagateForShare(ctx, j, e)
@@ -104,11 +104,11 @@ func propagateForShare(ctx context.Context, j *proposal.Job, e *sumproduct.Expre
 	return findPhases(ctx, j, e, states)
 }
 
-// Witness runs belief propagation and, if it ends in several states, puts its report into the assignment: estimates that reach only one
-// phase do not show the others. It takes a share of the flops of the plan, or of leastUpdates if that is more.
-func Witness(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) error {
+// ReportPhases runs belief propagation and, if it ends in several states, puts its report into the assignment: estimates that reach only
+// one phase do not show the others. It takes a share of the flops of the plan, or of leastUpdates if that is more.
+func ReportPhases(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) error {
 	e, err := expressionOf(ctx, j.Conditioned)
-	if err != nil || exact.Decided(e.Hypergraph()) {
+	if err != nil || exact.IsDecided(e.Hypergraph()) {
 		return err
 	}
 	planFlops := 0.0

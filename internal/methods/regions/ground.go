@@ -30,9 +30,9 @@ type Ground struct {
 // slot is the key under which a problem keeps its ground.
 type slot struct{}
 
-// GroundOf returns the ground of a problem: its expression and the state of belief propagation on it. The first call makes it, which takes
-// longer on a large network than the regions do. updates limits the updates of messages; 0 stands for the limit of package bp.
-func GroundOf(ctx context.Context, p *problem.Problem, updates int64) (*Ground, error) {
+// ProblemGround returns the ground of a problem: its expression and the state of belief propagation on it. The first call makes it, which
+// takes longer on a large network than the regions do. updates limits the updates of messages; 0 stands for the limit of package bp.
+func ProblemGround(ctx context.Context, p *problem.Problem, updates int64) (*Ground, error) {
 	return makeGround(ctx, p, func(e *sumproduct.Expression) ([]*bp.State, error) { return propagate(ctx, p, e, updates) })
 }
 
@@ -102,7 +102,7 @@ func propagate(ctx context.Context, p *problem.Problem, e *sumproduct.Expression
 // restore returns the states of belief propagation that have the given messages: those of one phase, or of several, one after the other.
 // The error is bad_input if there are several phases and one is no fixed point, since the messages are for another expression then.
 func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, err error) {
-	phaseSize := bp.Entries(e) // number of message entries of one phase
+	phaseSize := bp.MessageEntries(e) // number of message entries of one phase
 	if phaseSize == 0 || len(messages)%phaseSize != 0 {
 		phaseSize = len(messages)
 	}
@@ -168,10 +168,11 @@ func (g *Ground) Family(ctx context.Context, o region.Options) (*region.Family, 
 	})
 }
 
-// For returns the regions of a family, ready to be contracted on this ground. The first call prepares the ground, which the problem keeps.
-func (g *Ground) For(ctx context.Context, f *region.Family) (*region.Prepared, error) {
+// Prepare returns the regions of a family, ready to be contracted on this ground. The first call prepares the ground, which the problem
+// keeps.
+func (g *Ground) Prepare(ctx context.Context, f *region.Family) (*region.Prepared, error) {
 	if g.prepared != nil {
-		return g.prepared.With(f), nil
+		return g.prepared.WithFamily(f), nil
 	}
 	prepared, err := region.Prepare(ctx, g.Expression, g.State, f)
 	if err != nil {
@@ -179,7 +180,7 @@ func (g *Ground) For(ctx context.Context, f *region.Family) (*region.Prepared, e
 	}
 
 	preparedGround := *g
-	preparedGround.prepared = prepared.With(nil)
-	problem.Keep(g.problem, slot{}, nil, &preparedGround)
+	preparedGround.prepared = prepared.WithFamily(nil)
+	problem.SetForm(g.problem, slot{}, nil, &preparedGround)
 	return prepared, nil
 }

@@ -52,7 +52,7 @@ type regionsJudge struct {
 // NewJudge returns the judge of regions.
 func NewJudge(s *judge.Sequence) judge.Judge {
 	j := &regionsJudge{Sequence: s}
-	j.tracks = judge.Track{Sequence: s, Rule: btn.LogLinear, Next: j.expectedChange}
+	j.tracks = judge.Track{Sequence: s, Rule: btn.LogLinear, ExpectedChange: j.expectedChange}
 	return j
 }
 
@@ -93,7 +93,7 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 	return nil
 }
 
-// State implements judge.Judge. The best estimate is one of the largest size. Its uncertainty is the largest of
+// MakeStatement implements judge.Judge. The best estimate is one of the largest size. Its uncertainty is the largest of
 //
 //   - the change that its track is expected to make next (expectedChange), and twice its distance (judge.PlanDistanceFactor) from regions
 //     of another kind, ten times (judge.FirstLevelFactor) if there is only one size;
@@ -102,7 +102,7 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 //     (distanceIfMoving), and a share of the correction if changes fall slowly (shareOfCorrection).
 //
 // It is not known if tables have entries of both signs, or if regions of constraints do not change with their size (isPlateau).
-func (j *regionsJudge) State() judge.Statement {
+func (j *regionsJudge) MakeStatement() judge.Statement {
 	best := j.tracks.Best()
 	statement := judge.Statement{Best: best, IsCredible: true}
 	if best != nil && j.isPlateau(best) {
@@ -114,7 +114,7 @@ func (j *regionsJudge) State() judge.Statement {
 
 	// Compare with smaller sizes and with regions of other kinds.
 	distance := 0.0 // the largest in ln Z from regions of another kind
-	for _, other := range j.tracks.Others(best) {
+	for _, other := range j.tracks.LastOfOtherTracks(best) {
 		distance = max(distance, math.Abs(*other.LogZ-*best.LogZ))
 	}
 	uncertainty, hasMoved := j.expectedChange(best) // hasMoved: there are two sizes
@@ -127,7 +127,7 @@ func (j *regionsJudge) State() judge.Statement {
 		uncertainty = max(uncertainty, judge.FirstLevelFactor*distance)
 	case isCorrection:
 		uncertainty = math.Abs(*best.LogZ - *j.Propagation.LogZ)
-		if uncertainty <= judge.Floor(*best.LogZ) { // no correction at all shows nothing
+		if uncertainty <= judge.LeastError(*best.LogZ) { // no correction at all shows nothing
 			return statement
 		}
 		if j.IsHard {
@@ -148,7 +148,7 @@ func (j *regionsJudge) State() judge.Statement {
 // known: messages are uniform for constraints that are even everywhere, like parities, and regions that close no cycle change nothing.
 func (j *regionsJudge) isPlateau(best *judge.Estimate) bool {
 	change, ok := j.LastChange(best)
-	return j.IsHard && ok && change <= judge.Floor(*best.LogZ)
+	return j.IsHard && ok && change <= judge.LeastError(*best.LogZ)
 }
 
 // expectedChange returns how far the track of e is expected to be from its limit in ln Z (nextChange): after two sizes it is the last
@@ -250,21 +250,21 @@ func (j *regionsJudge) decay(best *judge.Estimate) (ratio float64, ok bool) {
 		return 0, false
 	}
 	last, previous := math.Abs(values[n-1]-values[n-2]), math.Abs(values[n-2]-values[n-3])
-	if last <= judge.Floor(values[n-1]) {
+	if last <= judge.LeastError(values[n-1]) {
 		return 0, true
 	}
 	return last / previous, true
 }
 
 // Reconsider implements judge.Judge. It compares the own statement with those of sampled components that miss weight (compareWithFewDraws),
-// and with modes that chains found (judge.BesideModes).
+// and with modes that chains found (judge.RaiseForHiddenModes).
 func (j *regionsJudge) Reconsider(own *judge.Statement, others []*judge.Statement) {
 	for _, other := range others {
 		if other.Best != nil && other.MissesWeight && other.Uncertainty != nil {
 			j.compareWithFewDraws(own, other)
 		}
 	}
-	j.BesideModes(own, others)
+	j.RaiseForHiddenModes(own, others)
 }
 
 // compareWithFewDraws compares the value of belief propagation, which own states, with the mean of sampled components whose standard error
@@ -281,7 +281,7 @@ func (j *regionsJudge) compareWithFewDraws(own, few *judge.Statement) {
 	}
 
 	// The interval from low to high; Markov's inequality for the mean is a lower bound, too.
-	lower, upper, _ := j.Bounds.Between()
+	lower, upper, _ := j.Bounds.Tightest()
 	value, mean := *own.Best.LogZ, *few.Best.LogZ
 	low, high := max(lower.Ln, mean+math.Log(judge.BoundsDelta)), min(upper.Ln, mean+*few.Uncertainty)
 	distance := max(value-low, high-value) // of the farther end

@@ -61,18 +61,18 @@ func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, 
 	// Start near the first maximum of each kind, then near the others of one kind after the other, as long as there are starts.
 	var starts [][][]float64
 	for _, phase := range phases {
-		starts = append(starts, phase.Given)
+		starts = append(starts, phase.Conditionals)
 	}
 	var otherStarts []int // by kind: number of starts near its other maxima
 	for _, phase := range phases {
 		count := min(len(phase.Others), limit-len(starts))
 		for _, mode := range phase.Others[:count] {
-			starts = append(starts, mode.Given)
+			starts = append(starts, mode.Conditionals)
 		}
 		otherStarts = append(otherStarts, count)
 		set.kinds = append(set.kinds, maximumKind{Phase: phase})
 	}
-	allStates, reached, err := bp.Further(ctx, e, states, starts, bp.Options{
+	allStates, reached, err := bp.ExtendFixedPoints(ctx, e, states, starts, bp.Options{
 		Updates: 5 * orderedUpdates * int64(countIncidences(e)), Enough: enough,
 	})
 	if err != nil {

@@ -84,7 +84,7 @@ func TestMessagesOfAnotherNetwork(t *testing.T) {
 		}
 		p := problem.New(net, problem.Options{})
 		p.Messages = messages
-		g, err := GroundOf(t.Context(), p, 0)
+		g, err := ProblemGround(t.Context(), p, 0)
 		if err != nil || g.Phases != nil || g.State == nil {
 			t.Errorf("%s: %+v, %v", name, g, err)
 		}

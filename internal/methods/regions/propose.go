@@ -35,11 +35,11 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, err
 	}
 	h := e.Hypergraph()
-	if exact.Decided(h) || isForest(h) {
+	if exact.IsDecided(h) || isForest(h) {
 		return nil, nil // belief propagation is exact there, and there is no region
 	}
 	if len(e.Tables) > policy.PhaseTables && proposal.IsPlanningOver(ctx) {
-		return proposal.Approximate(hastyBethePlan(j.Settings), j.CacheState(), e), nil
+		return proposal.NewApproximateAssignment(hastyBethePlan(j.Settings), j.CacheState(), e), nil
 	}
 
 	phases, err := propagateAll(ctx, j, e)
@@ -54,7 +54,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if err != nil {
 		return nil, err
 	}
-	assignment := proposal.Approximate(plan, hit, e)
+	assignment := proposal.NewApproximateAssignment(plan, hit, e)
 	assignment.Propagation, assignment.Messages = phases.report(), phases.messages()
 	if isRestricted, err := j.Restricts(ctx, h); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func isForest(h contractionorder.Hypergraph) bool {
 func (set *phaseSet) report() *query.Propagation {
 	first := set.states[0]
 	p := &query.Propagation{
-		Converged: first.Converged, Updates: first.Updates, Change: math.MaxFloat64, Signed: first.Signed, Impossible: first.Impossible(),
+		Converged: first.Converged, Updates: first.Updates, Change: math.MaxFloat64, Signed: first.Signed, Impossible: first.HasNegativeEntropy(),
 	}
 	if first.Change < math.MaxFloat64 { // messages that overflow are not a number, and no number in JSON
 		p.Change = first.Change
@@ -262,7 +262,7 @@ const betheLevel = -1
 func newEstimate(level int, kind string, size, parts int) btn.Estimate {
 	e := btn.Estimate{Rule: btn.LogLinear, Level: float64(level), Slices: 1, Track: string(query.FamilyRegions) + " " + kind}
 	for k := range parts {
-		e.Parts = append(e.Parts, &Regions{Kind: kind, Size: size, From: region.Share(k, parts), To: region.Share(k+1, parts)})
+		e.Parts = append(e.Parts, &Regions{Kind: kind, Size: size, From: region.ShareBound(k, parts), To: region.ShareBound(k+1, parts)})
 	}
 	return e
 }

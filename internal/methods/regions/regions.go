@@ -21,7 +21,7 @@ type run struct{ contraction.Contraction }
 // propagation if the kind is bethe. With marginals it contracts all regions, and Value.Marginals are those of the log-linear estimate,
 // times Z.
 func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Want) (btn.Value, error) {
-	if err := contraction.NoJoint(want); err != nil {
+	if err := contraction.RefuseJoint(want); err != nil {
 		return btn.Value{}, err
 	}
 	begun, err := contraction.Begin(ctx, p, want)
@@ -29,7 +29,7 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Wan
 		return btn.Value{}, err
 	}
 	j := run{begun}
-	g, err := GroundOf(ctx, p, q.Updates)
+	g, err := ProblemGround(ctx, p, q.Updates)
 	if err != nil || g.State == nil { // without a state Z is 0
 		return btn.Value{}, err
 	}
@@ -44,13 +44,13 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Wan
 	if want.Marginals {
 		return j.regionMarginals(g, f)
 	}
-	prepared, err := g.For(ctx, f)
+	prepared, err := g.Prepare(ctx, f)
 	if err != nil {
 		return btn.Value{}, err
 	}
 
 	// Contract the regions of the share and add up what they say.
-	from, to := region.InShare(f.Len(), q.From, q.To)
+	from, to := region.RegionsBetween(f.Len(), q.From, q.To)
 	blocks, err := j.contractBlocks(prepared, from, to)
 	if err != nil {
 		return btn.Value{}, err
@@ -84,8 +84,8 @@ func (j run) contractBlocks(p *region.Prepared, from, to int) ([]*region.Part, e
 	}
 
 	blocks := make([]*region.Part, len(bounds))
-	ctx := pace.Still(j.Ctx)
-	err := sumproduct.Share(ctx, sumproduct.Threads(j.Threads), len(bounds), func(_, k int) (err error) {
+	ctx := pace.KeepGiveWay(j.Ctx)
+	err := sumproduct.RunChunks(ctx, sumproduct.Threads(j.Threads), len(bounds), func(_, k int) (err error) {
 		blocks[k], err = p.Part(ctx, bounds[k][0], bounds[k][1])
 		return err
 	})
@@ -102,7 +102,7 @@ func (j run) betheValue(g *Ground) btn.Value {
 		Region: &btn.RegionPart{LnBethe: lnBethe, Converged: g.State.Converged},
 	}
 
-	wantsMarginals := j.M != nil
+	wantsMarginals := j.Marginals != nil
 	if wantsMarginals {
 		beliefs := make([][]float64, len(g.Expression.Dims))
 		for i := range beliefs {
@@ -111,7 +111,7 @@ func (j run) betheValue(g *Ground) btn.Value {
 		if lnPhases > 0 {
 			g.mixPhases(beliefs, lnPhases)
 		}
-		v.Marginals = j.Weighted(j.variableRows(g.Expression, beliefs), v.Z)
+		v.Marginals = j.ScaledMarginals(j.variableRows(g.Expression, beliefs), v.Z)
 	}
 	return v
 }
@@ -148,7 +148,7 @@ func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 	if lnPhases > 0 {
 		g.mixPhases(est.Marginals, lnPhases)
 	}
-	v.Marginals = j.Weighted(j.variableRows(g.Expression, est.Marginals), z)
+	v.Marginals = j.ScaledMarginals(j.variableRows(g.Expression, est.Marginals), z)
 	return v, nil
 }
 

@@ -36,7 +36,7 @@ func TestLongClausesHaveNoSigns(t *testing.T) {
 	if !star.Signed() {
 		t.Fatal("a star of a clause has no numbers below 0, which shows nothing")
 	}
-	g, err := GroundOf(t.Context(), problem.New(net, problem.Options{}), 0)
+	g, err := ProblemGround(t.Context(), problem.New(net, problem.Options{}), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestMessagesThatCancel(t *testing.T) {
 		}},
 	}
 	net, _ := lowered(t, m)
-	_, err := GroundOf(t.Context(), problem.New(net, problem.Options{}), 0)
+	_, err := ProblemGround(t.Context(), problem.New(net, problem.Options{}), 0)
 	if fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("error %v, want one of code unsupported", err)
 	}

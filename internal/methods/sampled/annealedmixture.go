@@ -31,15 +31,15 @@ func (s *AnnealedMixture) chains() *Annealing {
 
 // Fits implements Sampling. It refuses chains for states (s.Of > 0), and components that are not product distributions.
 func (s *AnnealedMixture) Fits(n *btn.Network, end int64) error {
-	if s.Of > 0 || s.Learned == nil || !s.Learned.RankOne() {
+	if s.Of > 0 || s.Learned == nil || !s.Learned.IsRankOne() {
 		return btn.Misfit("chains from components that are not of rank one, or too many")
 	}
 	return s.Annealing.Fits(n, end)
 }
 
-// Takes implements Sampling. It returns the flops of a component (one chain from each start), and those before the first.
-func (s *AnnealedMixture) Takes(c *Chains) (componentFlops, setupFlops float64) {
-	return s.chains().Takes(c)
+// Cost implements Sampling. It returns the flops of a component (one chain from each start), and those before the first.
+func (s *AnnealedMixture) Cost(c *Chains) (componentFlops, setupFlops float64) {
+	return s.chains().Cost(c)
 }
 
 // Bytes implements Sampling. It returns the memory that the chains of the components take on one thread.
@@ -50,7 +50,7 @@ func (s *AnnealedMixture) Bytes(c *Chains, components int64, marginals bool) flo
 // Draw implements Sampling. It carries the chains of the components from ≤ c < to. It also returns the error of mixture.New: bad input
 // if the learned components do not fit the simplified network.
 func (s *AnnealedMixture) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
-	chains, err := ChainsOf(ctx, p, want.Marginals)
+	chains, err := PrepareChains(ctx, p, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -81,7 +81,7 @@ func pilotMixtureChains(
 	}
 	for ; chains.Rungs > 4 && pilotFlops() > pilotShare*s.Budget; chains.Rungs /= 2 {
 	}
-	if pilotFlops() > pilotShare*s.Budget || chains.Bytes(c, annealing.Group, true) > float64(s.Memory) {
+	if pilotFlops() > pilotShare*s.Budget || chains.Bytes(c, annealing.GroupSize, true) > float64(s.Memory) {
 		return nil, nil
 	}
 

@@ -36,14 +36,14 @@ type Annealing struct {
 	// Product: a chain begins with a draw from beliefs. Otherwise it begins with a draw from uniform distributions.
 	Product bool `msgpack:"product,omitempty"`
 	// Of is the number of all components of the plan if the question asks for states. Then no variable of the network is summed out
-	// beforehand, and Shape is the shape of its tables of terms (WalkOf). 0: only Z and marginals are asked for.
+	// beforehand, and Shape is the shape of its tables of terms (PrepareStateChains). 0: only Z and marginals are asked for.
 	Of int64 `msgpack:"of,omitempty"`
 
 	extraStarts [][][]float64 // of further chains of each draw, see AnnealedMixture
 }
 
-// MostKnots bounds the knots of a ladder.
-const MostKnots = 64
+// MaxKnots bounds the knots of a ladder.
+const MaxKnots = 64
 
 // Fits implements Sampling. It checks the rungs, the steps and the knots, and that the chains for states (s.Of, if it is above 0) are no
 // fewer than end, the number of the last component plus one.
@@ -55,13 +55,13 @@ func (s *Annealing) Fits(_ *btn.Network, end int64) error {
 		return btn.Misfit("steps of single values and of forests")
 	case !isRising(s.Knots):
 		return btn.Misfit("%d knots from 0 to 1 that do not rise, or too many", len(s.Knots))
-	case s.Of < 0 || s.Of > MostComponents || s.Of > 0 && end > s.Of:
+	case s.Of < 0 || s.Of > MaxComponents || s.Of > 0 && end > s.Of:
 		return btn.Misfit("components up to %d of %d", end, s.Of)
 	}
 	return nil
 }
 
-// isRising reports whether the knots are at most MostKnots numbers above 0 that rise strictly and end with 1, or none at all.
+// isRising reports whether the knots are at most MaxKnots numbers above 0 that rise strictly and end with 1, or none at all.
 func isRising(knots []float64) bool {
 	previous := 0.0
 	for _, knot := range knots {
@@ -70,14 +70,14 @@ func isRising(knots []float64) bool {
 		}
 		previous = knot
 	}
-	return len(knots) == 0 || len(knots) <= MostKnots && previous == 1
+	return len(knots) == 0 || len(knots) <= MaxKnots && previous == 1
 }
 
 // Describe implements Sampling. It sets the size to the number of rungs.
 func (s *Annealing) Describe(r *query.EstimateResult) { r.Size = s.Rungs }
 
-// Takes implements Sampling. It returns the flops of a component (one chain from each start), and those before the first.
-func (s *Annealing) Takes(c *Chains) (componentFlops, setupFlops float64) { return s.flops(c.Model) }
+// Cost implements Sampling. It returns the flops of a component (one chain from each start), and those before the first.
+func (s *Annealing) Cost(c *Chains) (componentFlops, setupFlops float64) { return s.flops(c.Model) }
 
 // Bytes implements Sampling. It returns the memory that the chains of the components take on one thread.
 func (s *Annealing) Bytes(c *Chains, components int64, marginals bool) float64 {
@@ -86,7 +86,7 @@ func (s *Annealing) Bytes(c *Chains, components int64, marginals bool) float64 {
 
 // Path returns the options of package annealing for these chains.
 func (s *Annealing) Path() annealing.Path {
-	path := annealing.Path{Rungs: s.Rungs, Product: s.Product, Knots: s.Knots, Seed: s.Seed, Modes: s.Modes, Given: s.extraStarts}
+	path := annealing.Path{Rungs: s.Rungs, FromBeliefs: s.Product, Knots: s.Knots, Seed: s.Seed, Modes: s.Modes, ExtraStarts: s.extraStarts}
 	switch {
 	case s.Metropolis:
 		path.Step = annealing.Metropolis
@@ -112,7 +112,7 @@ func (s *Annealing) flops(m *annealing.Model) (componentFlops, setupFlops float6
 // rungsFor returns the largest whole number of rungs with which all chains of a component take at most the given flops.
 func (s *Annealing) rungsFor(m *annealing.Model, flops float64) float64 {
 	path := s.Path()
-	return m.Rungs(path.Step, flops/path.Starts())
+	return m.RungsWithin(path.Step, flops/path.Starts())
 }
 
 // Draw implements Sampling. It carries the chains of the components from ≤ c < to. If the question asks for states (s.Of > 0), it also
@@ -121,7 +121,7 @@ func (s *Annealing) Draw(ctx context.Context, p *problem.Problem, from, to int64
 	if s.Of > 0 {
 		return s.drawStates(ctx, p, from, to, want)
 	}
-	chains, err := ChainsOf(ctx, p, want.Marginals)
+	chains, err := PrepareChains(ctx, p, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -166,7 +166,7 @@ type Chains struct {
 	Model    *annealing.Model
 }
 
-// Keys under which a problem keeps the result of ChainsOf and of WalkOf.
+// Keys under which a problem keeps the result of PrepareChains and of PrepareStateChains.
 type (
 	chainsSlot struct{ marginals bool }
 	walkSlot   struct{}
@@ -177,18 +177,18 @@ type (
 // Chosen.
 const unsignedBytes = 1 << 24
 
-// ChainsOf returns the simplified network of a problem and the model that chains walk over. If the network has entries below 0, it first
-// sums out indices so that terms of both signs are added up. If that takes too much memory, the error is that of annealing.New, which
-// refuses entries below 0. Other errors: those of truncated.Of and of annealing.New.
-func ChainsOf(ctx context.Context, p *problem.Problem, marginals bool) (*Chains, error) {
+// PrepareChains returns the simplified network of a problem and the model that chains walk over. If the network has entries below 0, it
+// first sums out indices so that terms of both signs are added up. If that takes too much memory, the error is that of annealing.New, which
+// refuses entries below 0. Other errors: those of truncated.Simplify and of annealing.New.
+func PrepareChains(ctx context.Context, p *problem.Problem, marginals bool) (*Chains, error) {
 	return problem.Form(ctx, p, chainsSlot{marginals}, nil, func() (*Chains, error) {
-		prepared, err := truncated.Of(ctx, p, marginals)
+		prepared, err := truncated.Simplify(ctx, p, marginals)
 		if err != nil {
 			return nil, err
 		}
 		e := prepared.Expression()
 		if e.Signed() {
-			e, err = descent.Unsigned(ctx, e, prepared.Deciding(), min(p.Memory, unsignedBytes))
+			e, err = descent.SumOutSigned(ctx, e, prepared.Deciding(), min(p.Memory, unsignedBytes))
 			if fault.CodeOf(err) == fault.OverBudget {
 				e, err = prepared.Expression(), nil // annealing.New returns the error
 			}
@@ -204,10 +204,11 @@ func ChainsOf(ctx context.Context, p *problem.Problem, marginals bool) (*Chains,
 	})
 }
 
-// WalkOf returns the model that chains walk over if the question asks for states, and the tables that the model is made of (package
-// descent). Their indices are all that a state needs: none is summed out. Errors: those of descent.Of and of annealing.New.
-func WalkOf(ctx context.Context, p *problem.Problem) (*descent.Prepared, *annealing.Model, error) {
-	terms, err := descent.Of(ctx, p, btn.AskSamples, nil)
+// PrepareStateChains returns the model that chains walk over if the question asks for states, and the tables that the model is made of
+// (package descent). Their indices are all that a state needs: none is summed out. Errors: those of descent.PreparedOf and of
+// annealing.New.
+func PrepareStateChains(ctx context.Context, p *problem.Problem) (*descent.Prepared, *annealing.Model, error) {
+	terms, err := descent.PreparedOf(ctx, p, btn.AskSamples, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -35,8 +35,8 @@ func (s *Beliefs) Fits(n *btn.Network, end int64) error {
 	return s.Independent.Fits(n, end)
 }
 
-// Missed implements Sampling. It returns twice s.Defence, which is also taken as the share of values that messages have lost.
-func (s *Beliefs) Missed() float64 { return 2 * s.Defence }
+// UnseenShare implements Sampling. It returns twice s.Defence, which is also taken as the share of values that messages have lost.
+func (s *Beliefs) UnseenShare() float64 { return 2 * s.Defence }
 
 // Draw implements Sampling. It makes the independent draws from ≤ c < to and returns their weights in Value.Weights.
 func (s *Beliefs) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
@@ -50,7 +50,7 @@ func (s *Beliefs) distribution(ctx context.Context, m material) (*importance.Pro
 	if bytes := beliefs.Bytes(e); bytes > float64(m.freeMemory) {
 		return nil, fault.New(fault.OverBudget, "messages need %.3g bytes, %d are allowed", bytes, m.freeMemory)
 	}
-	state, err := beliefs.Messages(ctx, e)
+	state, err := beliefs.Propagate(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -76,15 +76,15 @@ func tryBeliefs(ctx context.Context, c *trial) error {
 		base.Defence = policy.BeliefsHardDefence
 	}
 	plan, bound, err := c.bucketsWithin(ctx, &base.Independent, float64(c.settings.Memory)-beliefs.Bytes(e))
-	if err != nil || plan == nil || c.spent+beliefs.Setup(e) > limit {
+	if err != nil || plan == nil || c.spent+beliefs.MaxWork(e) > limit {
 		return err
 	}
-	state, err := beliefs.Messages(ctx, e)
+	state, err := beliefs.Propagate(ctx, e)
 	if err != nil { // they contradict one another, or leave the range of float64
 		return ctx.Err()
 	}
-	c.spent += beliefs.Took(e, state)
-	base.Setup = plan.Flops + plan.Matching + beliefs.Took(e, state)
+	c.spent += beliefs.WorkDone(e, state)
+	base.Setup = plan.Flops + plan.Matching + beliefs.WorkDone(e, state)
 
 	for _, base.Follow = range policy.BeliefsFollow {
 		messages, err := beliefs.New(ctx, e, state, base.Follow)

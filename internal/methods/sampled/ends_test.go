@@ -37,7 +37,7 @@ func TestDrawsThatMissAModeAreNotChosen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	along, _, err := Choose(t.Context(), chainsOf(t, m), query.Settings{Budget: 2e10, Memory: 1 << 31, Seed: 2})
+	along, _, err := ChooseSampling(t.Context(), chainsOf(t, m), query.Settings{Budget: 2e10, Memory: 1 << 31, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,8 +59,8 @@ func (d *Independent) Fits(*btn.Network, int64) error {
 	return nil
 }
 
-// Takes implements Sampling. It returns the flops of a draw, and those before the first.
-func (d *Independent) Takes(*Chains) (componentFlops, setupFlops float64) { return d.Each, d.Setup }
+// Cost implements Sampling. It returns the flops of a draw, and those before the first.
+func (d *Independent) Cost(*Chains) (componentFlops, setupFlops float64) { return d.Each, d.Setup }
 
 // Bytes implements Sampling. It returns the memory of the weights, and of the draws' states if marginals are wanted.
 func (*Independent) Bytes(c *Chains, components int64, marginals bool) float64 {
@@ -73,7 +73,7 @@ type distributionSlot struct{ marginals bool }
 // drawIndependent implements Sampling.Draw for kinds of independent draws. The value has Z, the logarithms of the weights, an upper bound
 // of all possible weights if there is one, and marginals if they are wanted and some weight is above 0.
 func drawIndependent(ctx context.Context, p *problem.Problem, s independent, from, to int64, want btn.Want) (btn.Value, error) {
-	prepared, err := truncated.Of(ctx, p, want.Marginals)
+	prepared, err := truncated.Simplify(ctx, p, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -98,7 +98,7 @@ func drawIndependent(ctx context.Context, p *problem.Problem, s independent, fro
 		Flops:   d.Setup + d.Each*float64(to-from),
 		Weights: &btn.Weights{Ln: w.Ln},
 	}
-	if largest := distribution.LnMost(); !math.IsInf(largest, 0) {
+	if largest := distribution.LnLargestWeight(); !math.IsInf(largest, 0) {
 		v.Weights.LnMost = &largest
 	}
 	if !want.Marginals || math.IsInf(w.Top, -1) {
@@ -151,7 +151,7 @@ func newTrial(ctx context.Context, prepared *truncated.Prepared, s query.Setting
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
 	}
-	order, plan, entries, err := bounding.Buckets(ctx, prepared.Hypergraph(), firstSearch*limit, 1, s)
+	order, plan, entries, err := bounding.PlanMiniBuckets(ctx, prepared.Hypergraph(), firstSearch*limit, 1, s)
 	if err != nil || plan == nil {
 		return nil, err
 	}
@@ -204,12 +204,12 @@ func (c *trial) tryKind(ctx context.Context, s independent, distribution *import
 	if err != nil {
 		return false, err
 	}
-	d.Spread = max(relativeVariance(w.Ln), s.Missed())
+	d.Spread = max(relativeVariance(w.Ln), s.UnseenShare())
 
 	// The weights that draws would have at the ends of chains may spread further.
 	if c.chainEnds != nil {
 		c.spent += d.Each * float64(len(c.chainEnds.states))
-		lnAtEnds, err := distribution.Weigh(ctx, c.chainEnds.states)
+		lnAtEnds, err := distribution.LnWeights(ctx, c.chainEnds.states)
 		if err != nil {
 			return false, err
 		}
@@ -227,7 +227,7 @@ func (c *trial) tryKind(ctx context.Context, s independent, distribution *import
 // e^v − 1, the ratio for a log-normal distribution whose logarithms vary by v: the mean square of the distances above the median. That
 // accounts for large weights that were not seen.
 func relativeVariance(ln []float64) float64 {
-	mean := sampling.Of(ln)
+	mean := sampling.MeanOf(ln)
 	if math.IsInf(mean.Ln, -1) {
 		return math.Expm1(50)
 	}

@@ -46,8 +46,8 @@ func NewJudge(s *judge.Sequence) judge.Judge {
 	}
 }
 
-// TakesAny implements judge.Judge. It returns true, since components are independent: the mean of any of them estimates Z.
-func (*sampleJudge) TakesAny() bool { return true }
+// AcceptsMissingParts implements judge.Judge. It returns true, since components are independent: the mean of any of them estimates Z.
+func (*sampleJudge) AcceptsMissingParts() bool { return true }
 
 // Add implements judge.Judge. It adds the weights of e's components to those of the estimates before it, and sets the Z of e to the mean
 // weight (1/N) Σ_i w_i of all N components so far, with its standard error and bounds. The bounds of all estimates hold together with
@@ -73,7 +73,7 @@ func (j *sampleJudge) Add(e *judge.Estimate) error {
 	}
 
 	// The standard error allows for states that were not drawn.
-	m.Mean, m.marginalParts = sampling.Of(j.lnWeights), j.marginalParts
+	m.Mean, m.marginalParts = sampling.MeanOf(j.lnWeights), j.marginalParts
 	sample, n := e.Plan.Parts[0].About().Sample, float64(len(j.lnWeights))
 	m.StandardError = max(m.StandardError, absentShare/n, math.Sqrt(sample.Missed/n))
 	j.means[len(j.means)-1] = m
@@ -84,9 +84,9 @@ func (j *sampleJudge) Add(e *judge.Estimate) error {
 	e.Truncated = true
 	e.Z = scaled.FromLog(m.Ln)
 	e.StandardError, e.EffectiveSamples, e.TailIndex = judge.Finite(m.StandardError), judge.Finite(m.Effective), judge.Finite(m.Tail)
-	delta := j.Delta * math.Exp2(-float64(len(j.means)))
+	delta := j.FailureProbability * math.Exp2(-float64(len(j.means)))
 	e.LnLower = judge.Finite(j.improveBounds(sample.Spread, delta))
-	j.Bounds.Sample(j.bestLower, j.bestUpper)
+	j.Bounds.AddSampled(j.bestLower, j.bestUpper)
 	return nil
 }
 
@@ -133,10 +133,10 @@ func (j *sampleJudge) lastMean() (last mean, ok bool) {
 	return last, ok
 }
 
-// State implements judge.Judge. It states the mean of all components. Its uncertainty in ln Z is two standard errors, plus the shift that
-// the mean has if weights are log-normal (sampling.Mean). If few components carry all the weight, the uncertainty is at least the distance
-// down to the lower bound, and if few weights are above 0 also the distance up to the upper bound.
-func (j *sampleJudge) State() judge.Statement {
+// MakeStatement implements judge.Judge. It states the mean of all components. Its uncertainty in ln Z is two standard errors, plus the
+// shift that the mean has if weights are log-normal (sampling.Mean). If few components carry all the weight, the uncertainty is at least
+// the distance down to the lower bound, and if few weights are above 0 also the distance up to the upper bound.
+func (j *sampleJudge) MakeStatement() judge.Statement {
 	m, ok := j.lastMean()
 	if !ok {
 		return judge.Statement{}
@@ -156,19 +156,19 @@ func (j *sampleJudge) State() judge.Statement {
 		uncertainty = max(uncertainty, m.Ln-lower)
 		hasFewPositive := m.Zeros > 0 && float64(m.N-m.Zeros) < policy.LeastEffective
 		if hasFewPositive { // their spread does not show how far ln Z is above the mean
-			_, upper, _ := j.Bounds.Between()
+			_, upper, _ := j.Bounds.Tightest()
 			uncertainty = max(uncertainty, upper.Ln-m.Ln)
 		}
 	}
 	if !math.IsNaN(uncertainty) && !math.IsInf(uncertainty, 0) {
-		statement.Uncertainty = judge.Finite(max(uncertainty, judge.Floor(m.Ln)))
+		statement.Uncertainty = judge.Finite(max(uncertainty, judge.LeastError(m.Ln)))
 	}
 	return statement
 }
 
 // isBelieved reports whether the standard error can be trusted: the tail of the weights is thin (Settled), and the effective number of
 // components is at least policy.LeastEffective. A thin tail alone shows nothing if most components weigh 0 and all others the same.
-func (m *mean) isBelieved() bool { return m.Settled() && m.Effective >= policy.LeastEffective }
+func (m *mean) isBelieved() bool { return m.IsReliable() && m.Effective >= policy.LeastEffective }
 
 // Marginals implements judge.Judge. It returns Σ w f / Σ w over all components up to estimate e, where f is 1 if a component has the value
 // and 0 otherwise. P has a row for every target, or for every variable if there are no targets. It is nil if the components have no

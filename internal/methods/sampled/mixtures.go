@@ -37,8 +37,8 @@ func (s *Mixture) Fits(n *btn.Network, end int64) error {
 // Describe implements Sampling. It sets the size to the number of learned components.
 func (s *Mixture) Describe(r *query.EstimateResult) { r.Size = len(s.Learned.Components) }
 
-// Missed implements Sampling. It returns twice s.Defence, which is also taken as the share of values that the learned components miss.
-func (s *Mixture) Missed() float64 { return 2 * s.Defence }
+// UnseenShare implements Sampling. It returns twice s.Defence, which is also taken as the share of values that the learned components miss.
+func (s *Mixture) UnseenShare() float64 { return 2 * s.Defence }
 
 // Draw implements Sampling. It makes the independent draws from ≤ c < to and returns their weights in Value.Weights.
 func (s *Mixture) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
@@ -55,10 +55,10 @@ func (s *Mixture) distribution(_ context.Context, m material) (*importance.Propo
 	return importance.NewMixture(e, m.bound, learned, s.Defence)
 }
 
-// Learn is a chooser, as Choose is. It learns mixtures from the ends of the chains that a pilot chooses. It returns the kind with the
-// smallest predicted variance at the rest of the budget: draws from a mixture, or chains from the components of one. If all chains weigh
-// 0, it returns draws from mini-buckets. If no draws can be made, it returns the chains.
-func Learn(ctx context.Context, c *Chains, s query.Settings) (sampler Sampling, isComplete bool, err error) {
+// LearnSampling is a chooser, as ChooseSampling is. It learns mixtures from the ends of the chains that a pilot chooses. It returns the
+// kind with the smallest predicted variance at the rest of the budget: draws from a mixture, or chains from the components of one. If all
+// chains weigh 0, it returns draws from mini-buckets. If no draws can be made, it returns the chains.
+func LearnSampling(ctx context.Context, c *Chains, s query.Settings) (sampler Sampling, isComplete bool, err error) {
 	chains, isComplete, err := c.pilot(ctx, s)
 	if err != nil {
 		return nil, false, err
@@ -191,10 +191,10 @@ func (c *trial) drawExamples(
 	if err != nil {
 		return nil, nil, err
 	}
-	states = make([][]int, len(w.Each))
+	states = make([][]int, len(w.LnContributions))
 	for k := range states {
 		states[k] = make([]int, m.Indices())
-		m.State(w, k, states[k])
+		m.ReadState(w, k, states[k])
 	}
-	return states, w.Each, nil
+	return states, w.LnContributions, nil
 }

@@ -36,7 +36,7 @@ func problemOf(t *testing.T, m *factorgraph.Model) *problem.Problem {
 // learnt are draws from a mixture that is learned for a problem, or chains from the components of the largest of rank one.
 func learnt(t *testing.T, p *problem.Problem, s query.Settings, byChains bool) Sampling {
 	t.Helper()
-	c, err := ChainsOf(t.Context(), p, true)
+	c, err := PrepareChains(t.Context(), p, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func unbiased(t *testing.T, p *problem.Problem, byChains bool, lnZ float64, marg
 		if err != nil {
 			t.Fatal(err)
 		}
-		mean := sampling.Of(v.Weights.Ln)
+		mean := sampling.MeanOf(v.Weights.Ln)
 		off := math.Expm1(mean.Ln - lnZ)
 		pooled += off / seeds
 		far += math.Pow(off/mean.StandardError, 2) / seeds
@@ -138,8 +138,8 @@ func TestMixturesSeeHiddenModes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mean := sampling.Of(v.Weights.Ln)
-		said := max(mean.StandardError, math.Sqrt(along.Missed()/1024))
+		mean := sampling.MeanOf(v.Weights.Ln)
+		said := max(mean.StandardError, math.Sqrt(along.UnseenShare()/1024))
 		t.Logf("seed %d: off by %.4f, %.4f said, %d modes, %d components", seed, mean.Ln-lnZ, said, along.Modes, len(along.Learned.Components))
 		if math.Abs(mean.Ln-lnZ) > 3*said {
 			t.Errorf("seed %d: off by %v, %v said", seed, mean.Ln-lnZ, said)

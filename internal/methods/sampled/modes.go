@@ -37,7 +37,7 @@ func findModes(
 	if flops < 3*modesChains*chainFlops {
 		return variance, nil
 	}
-	count, err := m.Modes(ctx, path)
+	count, err := m.CountModes(ctx, path)
 	if err != nil || count == 0 {
 		return variance, err
 	}
@@ -45,7 +45,7 @@ func findModes(
 	// Carry chains from all modes that the work allows. They have as many rungs as it allows up to targetVariance: chains that are too
 	// short miss weight that longer ones find.
 	path.Modes = min(count, int(flops/(modesChains*chainFlops))-1)
-	longest := m.Rungs(path.Step, flops/(modesChains*path.Starts()))
+	longest := m.RungsWithin(path.Step, flops/(modesChains*path.Starts()))
 	path.Rungs = int(max(float64(pilotedRungs), min(longest, float64(pilotedRungs)*variance/targetVariance)))
 	chainFlops = m.Flops(path.Step, path.Rungs)
 	chains := wholeGroups(min(flops/(chainFlops*path.Starts()), pilotChains))
@@ -56,9 +56,9 @@ func findModes(
 	}
 
 	// Compare the weights with count modes to those with the modes kept so far.
-	keptWeights, _ := w.Among(1)
+	keptWeights, _ := w.WithFirstStarts(1)
 	for count := 1; count <= path.Modes; count++ {
-		weights, chains := w.Among(1 + count)
+		weights, chains := w.WithFirstStarts(1 + count)
 		if missesWeight(keptWeights, weights, chains, 1+sampler.Modes) {
 			sampler.Modes, keptWeights = count, weights
 			variance = max(variance, lnVariance(weights))

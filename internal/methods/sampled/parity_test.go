@@ -16,7 +16,7 @@ func TestParityCodesAreDrawnFromBeliefs(t *testing.T) {
 		t.Fatal(err)
 	}
 	chains := chainsOf(t, m)
-	chosen, _, err := Choose(t.Context(), chains, query.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
+	chosen, _, err := ChooseSampling(t.Context(), chains, query.Settings{Budget: 2e9, Memory: 1 << 31, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,12 +43,12 @@ type Sampling interface {
 	Fits(n *btn.Network, end int64) error
 	// Describe sets the fields of a result that depend on the kind.
 	Describe(*query.EstimateResult)
-	// Takes returns the flops of a component, and those before the first component of a part.
-	Takes(*Chains) (componentFlops, setupFlops float64)
+	// Cost returns the flops of a component, and those before the first component of a part.
+	Cost(*Chains) (componentFlops, setupFlops float64)
 	// Bytes returns the memory that a part with the given number of components takes on one thread.
 	Bytes(c *Chains, components int64, marginals bool) float64
-	// Missed returns the share of draws that a pilot may not have seen, since states there are almost never drawn; 0 for chains.
-	Missed() float64
+	// UnseenShare returns the share of draws that a pilot may not have seen, since states there are almost never drawn; 0 for chains.
+	UnseenShare() float64
 	// Draw draws the components from ≤ c < to and returns their weights in Value.Weights. Errors: internal if the sampling was chosen for
 	// another network; over budget; those of the engine; the context's.
 	Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error)
@@ -68,8 +68,8 @@ type Base struct {
 	Modes int `msgpack:"modes,omitempty"`
 }
 
-// MostModes is the largest number of additional starts (Base.Modes).
-const MostModes = 32
+// MaxModes is the largest number of additional starts (Base.Modes).
+const MaxModes = 32
 
 // About implements Sampling. It returns b itself.
 func (b *Base) About() *Base { return b }
@@ -77,20 +77,20 @@ func (b *Base) About() *Base { return b }
 // Describe implements Sampling. It sets nothing; kinds with a size or a bond override it.
 func (*Base) Describe(*query.EstimateResult) {}
 
-// Missed implements Sampling. It returns 0, for chains.
-func (*Base) Missed() float64 { return 0 }
+// UnseenShare implements Sampling. It returns 0, for chains.
+func (*Base) UnseenShare() float64 { return 0 }
 
 // Sampled is a part with the components From ≤ c < To of a random decomposition of B into N components. Each component has rank one: it
 // is the indicator of a state x that is drawn. Its weight w is such that α·Z(T^Q) = w/N, with E w = Z. A component depends only on the
 // plan and on c.
 type Sampled struct {
-	Along Sampling `msgpack:"-"`
-	From  int64    `msgpack:"from"`
-	To    int64    `msgpack:"to"`
+	Sampling Sampling `msgpack:"-"`
+	From     int64    `msgpack:"from"`
+	To       int64    `msgpack:"to"`
 }
 
-// MostComponents bounds the components of a random decomposition in one estimate: 2^24.
-const MostComponents = int64(1) << 24
+// MaxComponents bounds the components of a random decomposition in one estimate: 2^24.
+const MaxComponents = int64(1) << 24
 
 // Class implements Part.
 func (*Sampled) Class() btn.Class { return btn.ClassSampled }
@@ -98,15 +98,15 @@ func (*Sampled) Class() btn.Class { return btn.ClassSampled }
 // About implements btn.Part. It describes the result and how the weights of several parts are pooled.
 func (p *Sampled) About() btn.About {
 	// KeepsRange: weights are logarithms, so that they do not leave the range of float64.
-	about := btn.About{Rule: btn.Pooled, KeepsRange: true, Shared: &p.Along, SharedKind: newKind}
-	if p.Along == nil {
+	about := btn.About{Rule: btn.Pooled, KeepsRange: true, Shared: &p.Sampling, SharedKind: newKind}
+	if p.Sampling == nil {
 		return about
 	}
-	sampling := p.Along.About()
+	sampling := p.Sampling.About()
 	about.Result = query.EstimateResult{Family: query.FamilySampled, Kind: string(sampling.Kind), Truncated: true}
-	p.Along.Describe(&about.Result)
+	p.Sampling.Describe(&about.Result)
 	about.Sample = btn.Sample{
-		Components: p.To - p.From, Spread: sampling.Spread, Missed: p.Along.Missed(), Modes: sampling.Modes > 0,
+		Components: p.To - p.From, Spread: sampling.Spread, Missed: p.Sampling.UnseenShare(), Modes: sampling.Modes > 0,
 	}
 	return about
 }
@@ -124,26 +124,26 @@ func newKind(name string) any {
 // Fits implements Part. It checks the fields of all kinds and those of the part's own kind. It does not check the shape of the simplified
 // network, which the contraction does.
 func (p *Sampled) Fits(n *btn.Network) error {
-	if p.Along == nil {
+	if p.Sampling == nil {
 		return btn.Misfit("it does not say how it is drawn")
 	}
-	switch s := p.Along.About(); {
+	switch s := p.Sampling.About(); {
 	case newKind(string(s.Kind)) == nil:
 		return btn.Misfit("%.40q is no kind of this version", s.Kind)
-	case s.Modes < 0 || s.Modes > MostModes:
-		return btn.Misfit("%d modes, at most %d", s.Modes, MostModes)
+	case s.Modes < 0 || s.Modes > MaxModes:
+		return btn.Misfit("%d modes, at most %d", s.Modes, MaxModes)
 	case !(s.Spread >= 0) || math.IsInf(s.Spread, 1):
 		return btn.Misfit("a spread of %v", s.Spread)
-	case p.From < 0 || p.To <= p.From || p.To > MostComponents:
-		return btn.Misfit("components %d to %d of at most %d", p.From, p.To, MostComponents)
+	case p.From < 0 || p.To <= p.From || p.To > MaxComponents:
+		return btn.Misfit("components %d to %d of at most %d", p.From, p.To, MaxComponents)
 	}
-	return p.Along.Fits(n, p.To)
+	return p.Sampling.Fits(n, p.To)
 }
 
 // Contract implements contraction.Contractor. Z is the mean of the weights.
 func (p *Sampled) Contract(ctx context.Context, on *problem.Problem, want btn.Want) (btn.Value, error) {
-	if err := contraction.NoJoint(want); err != nil {
+	if err := contraction.RefuseJoint(want); err != nil {
 		return btn.Value{}, err
 	}
-	return p.Along.Draw(ctx, on, p.From, p.To, want)
+	return p.Sampling.Draw(ctx, on, p.From, p.To, want)
 }

@@ -45,30 +45,30 @@ func TestBundlesShareTheComponents(t *testing.T) {
 func TestSampledFits(t *testing.T) {
 	good := func() *Sampled {
 		along := &Annealing{Base: Base{Kind: ByAnnealing, Spread: 0.5}, Rungs: 5, Knots: []float64{0.2, 1}, Of: 16}
-		return &Sampled{Along: along, From: 8, To: 16}
+		return &Sampled{Sampling: along, From: 8, To: 16}
 	}
 	if err := good().Fits(nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*Sampled){
-		"no sampling":      func(p *Sampled) { p.Along = nil },
-		"no rungs":         func(p *Sampled) { p.Along.(*Annealing).Rungs = 0 },
-		"rungs":            func(p *Sampled) { p.Along.(*Annealing).Rungs = 1<<30 + 1 },
-		"two steps":        func(p *Sampled) { p.Along.(*Annealing).Metropolis, p.Along.(*Annealing).Forests = true, true },
-		"knots that fall":  func(p *Sampled) { p.Along.(*Annealing).Knots = []float64{0.5, 0.5, 1} },
-		"a knot at 0":      func(p *Sampled) { p.Along.(*Annealing).Knots = []float64{0, 1} },
-		"a knot NaN":       func(p *Sampled) { p.Along.(*Annealing).Knots = []float64{math.NaN(), 1} },
-		"a last knot":      func(p *Sampled) { p.Along.(*Annealing).Knots = []float64{0.5, 0.9} },
-		"many knots":       func(p *Sampled) { p.Along.(*Annealing).Knots = even(MostKnots + 1) },
-		"spread below 0":   func(p *Sampled) { p.Along.(*Annealing).Spread = -1 },
-		"spread NaN":       func(p *Sampled) { p.Along.(*Annealing).Spread = math.NaN() },
-		"spread infinite":  func(p *Sampled) { p.Along.(*Annealing).Spread = math.Inf(1) },
+		"no sampling":      func(p *Sampled) { p.Sampling = nil },
+		"no rungs":         func(p *Sampled) { p.Sampling.(*Annealing).Rungs = 0 },
+		"rungs":            func(p *Sampled) { p.Sampling.(*Annealing).Rungs = 1<<30 + 1 },
+		"two steps":        func(p *Sampled) { p.Sampling.(*Annealing).Metropolis, p.Sampling.(*Annealing).Forests = true, true },
+		"knots that fall":  func(p *Sampled) { p.Sampling.(*Annealing).Knots = []float64{0.5, 0.5, 1} },
+		"a knot at 0":      func(p *Sampled) { p.Sampling.(*Annealing).Knots = []float64{0, 1} },
+		"a knot NaN":       func(p *Sampled) { p.Sampling.(*Annealing).Knots = []float64{math.NaN(), 1} },
+		"a last knot":      func(p *Sampled) { p.Sampling.(*Annealing).Knots = []float64{0.5, 0.9} },
+		"many knots":       func(p *Sampled) { p.Sampling.(*Annealing).Knots = even(MaxKnots + 1) },
+		"spread below 0":   func(p *Sampled) { p.Sampling.(*Annealing).Spread = -1 },
+		"spread NaN":       func(p *Sampled) { p.Sampling.(*Annealing).Spread = math.NaN() },
+		"spread infinite":  func(p *Sampled) { p.Sampling.(*Annealing).Spread = math.Inf(1) },
 		"from below 0":     func(p *Sampled) { p.From = -8 },
 		"none":             func(p *Sampled) { p.To = p.From },
-		"too many":         func(p *Sampled) { p.Along.(*Annealing).Of, p.To = 0, MostComponents+1 },
+		"too many":         func(p *Sampled) { p.Sampling.(*Annealing).Of, p.To = 0, MaxComponents+1 },
 		"beyond the end":   func(p *Sampled) { p.To = 24 },
-		"an end below 0":   func(p *Sampled) { p.Along.(*Annealing).Of = -1 },
-		"an end too large": func(p *Sampled) { p.Along.(*Annealing).Of = MostComponents + 1 },
+		"an end below 0":   func(p *Sampled) { p.Sampling.(*Annealing).Of = -1 },
+		"an end too large": func(p *Sampled) { p.Sampling.(*Annealing).Of = MaxComponents + 1 },
 	} {
 		p := good()
 		spoil(p)

@@ -21,9 +21,9 @@ import (
 // error of 0.002 with it where chains have 0.13.
 const proposalShare = 0.1
 
-// Choose returns the kind of sampling with the smallest predicted variance of the mean if its components take s.Budget. Pilots show how
-// far the weights of each kind spread. If the time for planning ends, it returns the best kind so far, and isComplete is false.
-func Choose(ctx context.Context, c *Chains, s query.Settings) (sampler Sampling, isComplete bool, err error) {
+// ChooseSampling returns the kind of sampling with the smallest predicted variance of the mean if its components take s.Budget. Pilots
+// show how far the weights of each kind spread. If the time for planning ends, it returns the best kind so far, and isComplete is false.
+func ChooseSampling(ctx context.Context, c *Chains, s query.Settings) (sampler Sampling, isComplete bool, err error) {
 	chains, isComplete, err := c.pilot(ctx, s)
 	if err != nil {
 		return nil, false, err
@@ -42,7 +42,7 @@ func Choose(ctx context.Context, c *Chains, s query.Settings) (sampler Sampling,
 	if err != nil || draws == nil {
 		return chains, isComplete, err
 	}
-	chainsFit := chains.Bytes(c, annealing.Group, true) <= float64(s.Memory)
+	chainsFit := chains.Bytes(c, annealing.GroupSize, true) <= float64(s.Memory)
 	if chainsFit && !(predictVariance(draws, c, s.Budget) < predictVariance(chains, c, s.Budget)) {
 		return chains, isComplete, err
 	}
@@ -61,7 +61,7 @@ func (c *Chains) pilot(ctx context.Context, s query.Settings) (sampler *Annealin
 // predictVariance returns the variance of the mean weight, over the square of Z, if components are drawn for the whole budget: the variance
 // of one weight over the number of components. There is always at least one component.
 func predictVariance(sampler Sampling, c *Chains, budget float64) float64 {
-	componentFlops, setupFlops := sampler.Takes(c)
+	componentFlops, setupFlops := sampler.Cost(c)
 	return sampler.About().Spread * componentFlops / max(budget-setupFlops, componentFlops)
 }
 
@@ -78,13 +78,13 @@ const setupShare = 0.25
 // Chosen: a tail index needs some.
 const leastSampled = 128
 
-// Components divides what the pilot leaves of s.Budget into estimates, each a list of parts with some components. The first estimate has a
-// sixteenth of all components, or fewer if the pilot shows that the accuracy needs fewer. Each further estimate adds as many as there were
-// before it, so that the total doubles. The preparation of a part takes at most setupShare of the work on its components. The error is
-// over budget if the smallest part does not fit the memory.
-func Components(c *Chains, sampler Sampling, s query.Settings, marginals bool) (out []btn.Estimate, err error) {
+// PlanEstimates divides what the pilot leaves of s.Budget into estimates, each a list of parts with some components. The first estimate
+// has a sixteenth of all components, or fewer if the pilot shows that the accuracy needs fewer. Each further estimate adds as many as
+// there were before it, so that the total doubles. The preparation of a part takes at most setupShare of the work on its components. The
+// error is over budget if the smallest part does not fit the memory.
+func PlanEstimates(c *Chains, sampler Sampling, s query.Settings, marginals bool) (out []btn.Estimate, err error) {
 	// part is the number of components in a part, total that in all parts.
-	componentFlops, setupFlops := sampler.Takes(c)
+	componentFlops, setupFlops := sampler.Cost(c)
 	work := s.Budget * (1 - pilotShare)
 	leastPart := wholeGroups(setupFlops / componentFlops / setupShare)
 	part := max(wholeGroups(work/componentFlops/policy.SampledParts), leastPart)
@@ -113,7 +113,7 @@ func Components(c *Chains, sampler Sampling, s query.Settings, marginals bool) (
 			Cost: query.Cost{Flops: componentFlops*float64(to-from) + setupFlops*parts, Bytes: bytes(size)},
 		}
 		for ; from < to; from += size {
-			e.Parts = append(e.Parts, &Sampled{Along: sampler, From: from, To: min(from+size, to)})
+			e.Parts = append(e.Parts, &Sampled{Sampling: sampler, From: from, To: min(from+size, to)})
 		}
 		from = to
 		out = append(out, e)
@@ -123,15 +123,15 @@ func Components(c *Chains, sampler Sampling, s query.Settings, marginals bool) (
 
 // fitToMemory halves the number of components in a part until bytes(part) fits the memory, and returns it. It is at least one group.
 func fitToMemory(part, memory int64, bytes func(part int64) float64) int64 {
-	for part > annealing.Group && bytes(part) > float64(memory) {
+	for part > annealing.GroupSize && bytes(part) > float64(memory) {
 		part = wholeGroups(float64(part) / 2)
 	}
 	return part
 }
 
-// wholeGroups rounds a number of components down to a multiple of annealing.Group, between one group and MostComponents.
+// wholeGroups rounds a number of components down to a multiple of annealing.GroupSize, between one group and MaxComponents.
 func wholeGroups(n float64) int64 {
-	return max(annealing.Group, int64(min(n, float64(MostComponents)))/annealing.Group*annealing.Group)
+	return max(annealing.GroupSize, int64(min(n, float64(MaxComponents)))/annealing.GroupSize*annealing.GroupSize)
 }
 
 // pilotChains and pilotRungs are the chains and rungs of the pilot: the spread of its weights
@@ -194,7 +194,7 @@ const onceRungs = 4
 // fixed work of a chain, and at most so much that the budget holds leastSampled chains.
 func (s *Annealing) setRungs(m *annealing.Model, settings query.Settings, pilotedRungs int, variance float64) {
 	largest := max(float64(pilotedRungs), s.rungsFor(m, settings.Budget/leastSampled))
-	smallest := max(2, onceRungs*m.Once(s.Path().Step))
+	smallest := max(2, onceRungs*m.FixedRungs(s.Path().Step))
 	s.Rungs = int(max(2, min(max(smallest, float64(pilotedRungs)*variance/targetVariance), largest, 1<<24)))
 	logVariance := variance * float64(pilotedRungs) / float64(s.Rungs)
 	s.Spread = math.Expm1(min(logVariance, 50)) // log-normal weights: Var w / (E w)² = e^logVariance − 1
@@ -246,7 +246,7 @@ func tryAlternatives(
 	ctx context.Context, m *annealing.Model, s query.Settings, sampler *Annealing, rungs int, chains int64, result pilotResult,
 ) (pilotResult, error) {
 	// Metropolis steps are a choice only for indices of two values.
-	if m.Binary() {
+	if m.HasBinaryIndex() {
 		metropolis, err := pilotChainsOn(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Metropolis}, chains)
 		if err != nil {
 			return result, err
@@ -258,8 +258,8 @@ func tryAlternatives(
 
 	// Steps of forests take more work, so that variance times work is compared.
 	chainFlops, forestChainFlops := m.Flops(annealing.HeatBath, rungs), m.Flops(annealing.Forests, rungs)
-	fitsMemory := m.Bytes(annealing.Path{Step: annealing.Forests}, annealing.Group, forestThreads, true) <= float64(s.Memory)
-	if fitsMemory && m.Forests() && max(forestChainFlops*float64(chains), m.ForestFlops()) < pilotShare*s.Budget {
+	fitsMemory := m.Bytes(annealing.Path{Step: annealing.Forests}, annealing.GroupSize, forestThreads, true) <= float64(s.Memory)
+	if fitsMemory && m.MayUseForests() && max(forestChainFlops*float64(chains), m.ForestFlops()) < pilotShare*s.Budget {
 		forests, err := pilotChainsOn(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Forests}, chains)
 		if err != nil {
 			return result, err
@@ -274,13 +274,13 @@ func tryAlternatives(
 		return result, nil
 	}
 	path := sampler.Path()
-	path.Rungs, path.Seed, path.Product = rungs, ^s.Seed, true
+	path.Rungs, path.Seed, path.FromBeliefs = rungs, ^s.Seed, true
 	beliefs, err := pilotChainsOn(ctx, m, path, chains)
 	if err != nil || beliefs.variance >= productGain*result.variance {
 		return result, err
 	}
 	comparedChains := int64(pilotShare * s.Budget / chainFlops / 2)
-	comparedChains = min(max(comparedChains/annealing.Group*annealing.Group, chains), productChains)
+	comparedChains = min(max(comparedChains/annealing.GroupSize*annealing.GroupSize, chains), productChains)
 	sampler.Product, err = mayTrustBeliefs(ctx, m, path, chains, chains+comparedChains)
 	if err != nil || !sampler.Product {
 		return result, err
@@ -300,13 +300,13 @@ func mayTrustBeliefs(ctx context.Context, m *annealing.Model, path annealing.Pat
 	var means [2]sampling.Mean // of the weights from uniform draws and from beliefs
 	var lnBeliefs [2]moments
 	for k := range means {
-		path.Product = k == 1
+		path.FromBeliefs = k == 1
 		w, err := m.Run(ctx, path, from, to, pilotThreads, keepStates)
 		if err != nil {
 			return false, err
 		}
-		means[k] = sampling.Of(w.Ln)
-		lnAtEnds, err := m.LnStart(ctx, w)
+		means[k] = sampling.MeanOf(w.Ln)
+		lnAtEnds, err := m.LnBeliefs(ctx, w)
 		if err != nil {
 			return false, err
 		}
@@ -324,7 +324,7 @@ func mayTrustBeliefs(ctx context.Context, m *annealing.Model, path annealing.Pat
 	case beliefs.StandardError > math.Sqrt(productGain)*uniform.StandardError: // they spread too far
 		return false, nil
 	case excess > productExcess*standardError: // chains from uniform draws do not count
-		isDivided, err := m.Divided(ctx)
+		isDivided, err := m.HasSeveralBeliefs(ctx)
 		return !isDivided, err
 	}
 	distance := math.Abs(lnBeliefs[1].mean - lnBeliefs[0].mean)
@@ -350,10 +350,10 @@ func drawChainEnds(ctx context.Context, m *annealing.Model, sampler *Annealing, 
 	if err != nil || math.IsInf(w.Top, -1) {
 		return nil, err
 	}
-	ends := &chainEnds{weights: temperedWeights(w.Each), lnMean: sampling.LnMean(w.Ln)}
-	for chain := range w.Each {
+	ends := &chainEnds{weights: temperedWeights(w.LnContributions), lnMean: sampling.LnMean(w.Ln)}
+	for chain := range w.LnContributions {
 		state := make([]int, m.Indices())
-		m.State(w, chain, state)
+		m.ReadState(w, chain, state)
 		ends.states = append(ends.states, state)
 	}
 	return ends, nil

@@ -26,7 +26,7 @@ func chainsOf(t *testing.T, m *factorgraph.Model) *Chains {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chains, err := ChainsOf(t.Context(), problem.New(net, problem.Options{}), false)
+	chains, err := PrepareChains(t.Context(), problem.New(net, problem.Options{}), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,13 +115,13 @@ func TestPilotsThatAreCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	chains, s := chainsOf(t, m), query.Settings{Budget: 1e8, Memory: 1 << 20, Seed: 2}
-	want, whole, err := Choose(t.Context(), chains, s)
+	want, whole, err := ChooseSampling(t.Context(), chains, s)
 	if err != nil || !whole {
 		t.Fatal(whole, err)
 	}
 	none, cut := 0, 0
 	for looks := 0; ; looks += 1 + looks/8 {
-		along, whole, err := Choose(enginetest.EndsAfter(looks, context.DeadlineExceeded), chains, s)
+		along, whole, err := ChooseSampling(enginetest.EndsAfter(looks, context.DeadlineExceeded), chains, s)
 		if err != nil {
 			if none++; !proposal.IsLate(err) {
 				t.Fatalf("after %d looks: %v", looks, err)
@@ -135,7 +135,7 @@ func TestPilotsThatAreCutShort(t *testing.T) {
 			break
 		}
 		cut++
-		if _, err := Components(chains, along, s, false); err != nil || along.About().Shape == "" || !(along.About().Spread > 0) {
+		if _, err := PlanEstimates(chains, along, s, false); err != nil || along.About().Shape == "" || !(along.About().Spread > 0) {
 			t.Errorf("after %d looks: %+v, %v", looks, along, err)
 		}
 	}

@@ -17,19 +17,19 @@ import (
 )
 
 // Method is method sampled.
-var Method = proposal.Method{Name: query.MethodSampled, Propose: Propose, Grows: true, Weighs: true}
+var Method = proposal.Method{Name: query.MethodSampled, Propose: Propose, Grows: true, DrawsWeightedSamples: true}
 
-// Propose proposes as many components as the budget holds, drawn as a pilot chooses (Choose). The pilot runs for the first query whose
-// evidence leaves a network of this shape, and its choice serves later ones: weights are unbiased for any choice. If the time for
+// Propose proposes as many components as the budget holds, drawn as a pilot chooses (ChooseSampling). The pilot runs for the first query
+// whose evidence leaves a network of this shape, and its choice serves later ones: weights are unbiased for any choice. If the time for
 // planning ends, a small pilot chooses chains.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	return proposeDraws(ctx, j, ask, query.MethodSampled, Choose)
+	return proposeDraws(ctx, j, ask, query.MethodSampled, ChooseSampling)
 }
 
-// ProposeLearned proposes draws from a mixture that is learned for the network under the evidence of the query (Learn). Errors:
+// ProposeLearned proposes draws from a mixture that is learned for the network under the evidence of the query (LearnSampling). Errors:
 // unsupported if entries are below 0, or an index has more than 256 values.
 func ProposeLearned(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	return proposeDraws(ctx, j, ask, query.MethodSymmetryCP, Learn)
+	return proposeDraws(ctx, j, ask, query.MethodSymmetryCP, LearnSampling)
 }
 
 // chooser chooses how components are drawn within a budget. isComplete is false if the time for planning ended first.
@@ -38,14 +38,14 @@ type chooser func(context.Context, *Chains, query.Settings) (sampler Sampling, i
 // proposeDraws proposes components that are drawn as choose decides, and bounds. If simplification has left nothing to sum, it proposes a
 // contraction tree instead. The plan is taken from the plan cache if it is there.
 func proposeDraws(ctx context.Context, j *proposal.Job, ask proposal.Ask, method query.Method, choose chooser) (*btn.Assignment, error) {
-	prepared, err := truncated.Of(ctx, j.Problem(), ask.Marginals)
+	prepared, err := truncated.Simplify(ctx, j.Problem(), ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
-	if prepared.Decided() {
+	if prepared.IsDecided() {
 		return exact.ProposeTree(ctx, j, ask)
 	}
-	chains, err := ChainsOf(ctx, j.Problem(), ask.Marginals)
+	chains, err := PrepareChains(ctx, j.Problem(), ask.Marginals)
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +67,13 @@ func proposeDraws(ctx context.Context, j *proposal.Job, ask proposal.Ask, method
 			}
 			// The time for planning is over, and that of the job is not.
 			plan = &btn.Plan{Method: method, Accuracy: j.Settings.Accuracy}
-			plan.Estimates, err = Hasty(computing, j, chains, ask.Marginals)
+			plan.Estimates, err = HastyEstimates(computing, j, chains, ask.Marginals)
 			return plan, false, err
 		})
 	if err != nil {
 		return nil, err
 	}
-	return proposal.Approximate(plan, hit, prepared.Expression()), nil
+	return proposal.NewApproximateAssignment(plan, hit, prepared.Expression()), nil
 }
 
 // buildPlan returns a plan of sampled components and bounds. isComplete is false if the time for planning ended first.
@@ -85,15 +85,15 @@ func buildPlan(
 		return nil, false, err
 	}
 	plan = &btn.Plan{Method: method, Accuracy: j.Settings.Accuracy}
-	if plan.Estimates, err = Components(c, sampler, j.Settings, marginals); err != nil {
+	if plan.Estimates, err = PlanEstimates(c, sampler, j.Settings, marginals); err != nil {
 		return nil, false, err
 	}
 	return bounding.Insert(ctx, j, 0, plan, isComplete)
 }
 
-// Hasty returns estimates by chains for half of the budget. A small pilot chooses the chains, whatever the time: a plan whose time for
-// planning is over needs it.
-func Hasty(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) ([]btn.Estimate, error) {
+// HastyEstimates returns estimates by chains for half of the budget. A small pilot chooses the chains, whatever the time: a plan whose
+// time for planning is over needs it.
+func HastyEstimates(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) ([]btn.Estimate, error) {
 	sampler, err := quickPilot(ctx, j, c.Model)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func Hasty(ctx context.Context, j *proposal.Job, c *Chains, marginals bool) ([]b
 	sampler.Shape = c.Prepared.Shape()
 	half := j.Settings
 	half.Budget /= 2
-	return Components(c, sampler, half, marginals)
+	return PlanEstimates(c, sampler, half, marginals)
 }
 
 // hastyShare is the share of the budget by which a pilot is reduced if the time for planning is over.
@@ -116,14 +116,14 @@ func quickPilot(ctx context.Context, j *proposal.Job, m *annealing.Model) (*Anne
 	return sampler, err
 }
 
-// ChainsInTime returns the simplified network and the model that chains walk over (ChainsOf). If the network is large, simplification has
-// a share of the time for planning, and the error is over budget if that ends.
-func ChainsInTime(ctx context.Context, j *proposal.Job, marginals bool) (chains *Chains, err error) {
+// PrepareChainsInTime returns the simplified network and the model that chains walk over (PrepareChains). If the network is large,
+// simplification has a share of the time for planning, and the error is over budget if that ends.
+func PrepareChainsInTime(ctx context.Context, j *proposal.Job, marginals bool) (chains *Chains, err error) {
 	if len(j.Net.Cores) <= policy.MostHasty {
-		return ChainsOf(ctx, j.Problem(), marginals)
+		return PrepareChains(ctx, j.Problem(), marginals)
 	}
-	err = proposal.Within(ctx, policy.PrepareShare, "the simplification for chains", func(ctx context.Context) error {
-		chains, err = ChainsOf(ctx, j.Problem(), marginals)
+	err = proposal.RunInTimeShare(ctx, policy.PrepareShare, "the simplification for chains", func(ctx context.Context) error {
+		chains, err = PrepareChains(ctx, j.Problem(), marginals)
 		return err
 	})
 	return chains, err

@@ -33,7 +33,7 @@ func flattenByVariable(prepared *truncated.Prepared, indexSums [][]float64) (var
 			probabilities[i][a] = sum / total
 		}
 	}
-	rows, err := prepared.Rows(probabilities)
+	rows, err := prepared.VariableMarginals(probabilities)
 	if err != nil {
 		return nil, nil, err
 	}

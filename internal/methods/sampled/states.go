@@ -17,7 +17,7 @@ import (
 // are divided into as many bundles of neighbours as samples are wanted. Of each bundle that this part has components of, one state is
 // drawn by weight. A bundle may lie in several parts. If it has no component in this part after all, it has a state of weight 0.
 func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, stop int64, want btn.Want) (btn.Value, error) {
-	terms, model, err := WalkOf(ctx, p)
+	terms, model, err := PrepareStateChains(ctx, p)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -35,7 +35,7 @@ func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, s
 
 	// Draw one chain of each bundle. A component has several chains, one after the other in weights.Each.
 	picked := &btn.Picked{First: firstBundle}
-	chainsPerComponent := int64(len(weights.Each) / len(weights.Ln))
+	chainsPerComponent := int64(len(weights.LnContributions) / len(weights.Ln))
 	indices := make([]int, len(terms.Terms().Dims))
 	for bundle := firstBundle; bundle < endBundle; bundle++ {
 		from, to := s.bundleComponents(bundle, bundles, begin, stop)
@@ -46,8 +46,8 @@ func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, s
 		}
 		firstChain, endChain := chainsPerComponent*(from-begin), chainsPerComponent*(to-begin)
 		random := rand.New(rand.NewPCG(want.Seed, uint64(bundle)^uint64(begin)<<32))
-		drawn, lnSum := drawIndex(weights.Each[firstChain:endChain], random)
-		model.State(weights, int(firstChain)+drawn, indices)
+		drawn, lnSum := drawIndex(weights.LnContributions[firstChain:endChain], random)
+		model.ReadState(weights, int(firstChain)+drawn, indices)
 		picked.Ln = append(picked.Ln, lnSum)
 		picked.Values = append(picked.Values, terms.Assignment(indices)...)
 	}
@@ -55,7 +55,7 @@ func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, s
 
 	if want.Marginals {
 		addMarginals(value.Weights, weights, func(chain int) []int {
-			model.State(weights, chain, indices)
+			model.ReadState(weights, chain, indices)
 			return terms.Assignment(indices)
 		}, domains)
 	}
@@ -115,8 +115,8 @@ func addMarginals(dst *btn.Weights, w *annealing.Weights, state func(chain int) 
 		size += domain
 	}
 	dst.Share, dst.Squares = make([]float64, size), make([]float64, size)
-	chainsPerComponent := len(w.Each) / len(w.Ln)
-	for chain, ln := range w.Each {
+	chainsPerComponent := len(w.LnContributions) / len(w.Ln)
+	for chain, ln := range w.LnContributions {
 		weight, componentWeight := math.Exp(ln-w.Top), math.Exp(w.Ln[chain/chainsPerComponent]-w.Top)
 		for v, a := range state(chain) {
 			dst.Share[offsets[v]+a] += weight

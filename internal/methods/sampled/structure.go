@@ -48,8 +48,8 @@ func (s *Structure) Fits(n *btn.Network, _ int64) error {
 // Describe implements Sampling. It sets the size to the number of rungs.
 func (s *Structure) Describe(r *query.EstimateResult) { r.Size = s.Rungs }
 
-// Takes implements Sampling. It returns the flops of a chain, and those before the first.
-func (s *Structure) Takes(*Chains) (componentFlops, setupFlops float64) { return s.Each, s.Setup }
+// Cost implements Sampling. It returns the flops of a chain, and those before the first.
+func (s *Structure) Cost(*Chains) (componentFlops, setupFlops float64) { return s.Each, s.Setup }
 
 // Bytes implements Sampling. Each component keeps a weight, and a state if marginals are wanted.
 func (s *Structure) Bytes(_ *Chains, components int64, marginals bool) float64 {
@@ -58,7 +58,7 @@ func (s *Structure) Bytes(_ *Chains, components int64, marginals bool) float64 {
 
 // Draw implements Sampling. It draws with package structured, and multiplies all weights by the scale of the network.
 func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
-	w, flops, err := structured.Draw(ctx, p, s.Path, s.Seed, from, to, want.Marginals)
+	w, flops, err := structured.WeighChains(ctx, p, s.Path, s.Seed, from, to, want.Marginals)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -67,12 +67,12 @@ func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64
 		w.Ln[k] += lnScale
 	}
 	v := btn.Value{Z: scaled.FromLog(sampling.LnMean(w.Ln)), Flops: s.Setup + flops, Weights: &btn.Weights{Ln: w.Ln}}
-	if lnLargest := w.Most + lnScale; !math.IsInf(lnLargest, 0) {
+	if lnLargest := w.LnBound + lnScale; !math.IsInf(lnLargest, 0) {
 		v.Weights.LnMost = &lnLargest
 	}
-	if w.Share != nil {
-		v.Weights.Top, v.Weights.Domains = w.Top+lnScale, contraction.Domains(p.Net)
-		v.Weights.Share, v.Weights.Squares = w.Share, w.Squares
+	if w.WeightByValue != nil {
+		v.Weights.Top, v.Weights.Domains = w.LnLargest+lnScale, contraction.Domains(p.Net)
+		v.Weights.Share, v.Weights.Squares = w.WeightByValue, w.SquareByValue
 	}
 	return v, nil
 }
@@ -81,14 +81,15 @@ func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64
 // variables are not crowded, or the low-rank part carries too little of the interaction. The length of chains is chosen for the first
 // query and kept for later ones.
 func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
-	if !structured.Crowded(j.Net) {
+	if !structured.IsCrowded(j.Net) {
 		return nil, nil
 	}
 	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey("near", marginals), contractionorder.Hypergraph{},
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			planning, cancel := proposal.PlanningContext(computing, policy.ExactShare)
 			defer cancel()
-			path, spread, chainFlops, setupFlops, err := structured.Near(planning, j.Problem(), j.Settings.Seed, proposalShare*j.Settings.Budget)
+			path, spread, chainFlops, setupFlops, err := structured.FindNearPath(planning, j.Problem(), j.Settings.Seed,
+				proposalShare*j.Settings.Budget)
 			// A plan without estimates says that there is nothing to propose.
 			if proposal.IsOutOfTime(computing, err) {
 				return &btn.Plan{Method: query.MethodSampled}, false, nil
@@ -98,7 +99,7 @@ func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*bt
 			}
 
 			plan := &btn.Plan{Method: query.MethodSampled, Accuracy: j.Settings.Accuracy}
-			plan.Estimates, err = Components(nil, &Structure{
+			plan.Estimates, err = PlanEstimates(nil, &Structure{
 				Base:  Base{Kind: ByStructure, Seed: j.Settings.Seed, Spread: spread},
 				Rungs: path.Rungs, Each: chainFlops, Setup: setupFlops, Path: path,
 			}, j.Settings, marginals)
@@ -110,5 +111,5 @@ func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*bt
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
 	}
-	return proposal.Take(plan, hit), nil
+	return proposal.NewAssignment(plan, hit), nil
 }

@@ -37,8 +37,8 @@ func (s *Sweep) Fits(n *btn.Network, end int64) error {
 // Describe implements Sampling. It sets the bond.
 func (s *Sweep) Describe(r *query.EstimateResult) { r.Bond = s.Bond }
 
-// Missed implements Sampling. It returns twice s.Defence, which is also taken as the share of values that the truncation has lost.
-func (s *Sweep) Missed() float64 { return 2 * s.Defence }
+// UnseenShare implements Sampling. It returns twice s.Defence, which is also taken as the share of values that the truncation has lost.
+func (s *Sweep) UnseenShare() float64 { return 2 * s.Defence }
 
 // Draw implements Sampling. It makes the independent draws from ≤ c < to and returns their weights in Value.Weights.
 func (s *Sweep) Draw(ctx context.Context, p *problem.Problem, from, to int64, want btn.Want) (btn.Value, error) {
@@ -68,7 +68,7 @@ const (
 func trySweeps(ctx context.Context, c *trial) error {
 	// Search for the plan of a sweep, which serves all bonds.
 	e := c.prepared.Expression()
-	sweep, err := c.prepared.Sweep(ctx, truncated.SearchOptions{
+	sweep, err := c.prepared.SearchSweep(ctx, truncated.SearchOptions{
 		Bond: 4 * pilotBond, Memory: c.freeMemory, Seed: c.settings.Seed, Moves: int64(firstSearch * c.limit),
 	})
 	if err != nil {

@@ -29,12 +29,12 @@ func TestChainsRunOnTheThreadsThatTheMemoryHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem.New(net, problem.Options{})
-	chains, err := sampled.ChainsOf(t.Context(), p, false)
+	chains, err := sampled.PrepareChains(t.Context(), p, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	along := &sampled.Annealing{Base: sampled.Base{Kind: sampled.ByAnnealing, Shape: chains.Prepared.Shape()}, Rungs: 16}
-	part := &sampled.Sampled{To: 32, Along: along}
+	part := &sampled.Sampled{To: 32, Sampling: along}
 	one := int64(chains.Model.Bytes(along.Path(), part.To, 1, false)) + 1
 
 	var want []float64

@@ -31,8 +31,8 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 	budget -= setupFlops
 	sampler.Rungs = max(2, min(sampler.Rungs, int(sampler.rungsFor(m, budget/float64(samples)))))
 	componentFlops, _ := sampler.flops(m)
-	sampler.Of = int64(min(budget/componentFlops, float64(MostComponents)))
-	sampler.Of = max(annealing.Group, sampler.Of/annealing.Group*annealing.Group)
+	sampler.Of = int64(min(budget/componentFlops, float64(MaxComponents)))
+	sampler.Of = max(annealing.GroupSize, sampler.Of/annealing.GroupSize*annealing.GroupSize)
 
 	// The number of components in a part follows from the memory, which holds chains and drawn states.
 	bytes := func(part int64) float64 {
@@ -49,7 +49,7 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 		Cost: query.Cost{Flops: componentFlops * float64(sampler.Of), Bytes: bytes(part)},
 	}
 	for from := int64(0); from < sampler.Of; from += part {
-		e.Parts = append(e.Parts, &Sampled{Along: sampler, From: from, To: min(from+part, sampler.Of)})
+		e.Parts = append(e.Parts, &Sampled{Sampling: sampler, From: from, To: min(from+part, sampler.Of)})
 	}
 	plan := &btn.Plan{Method: query.MethodSampled, Accuracy: s.Accuracy, Estimates: []btn.Estimate{e}}
 	if sampler.Of < samples {
@@ -62,15 +62,15 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 // holds, if possible one for each sample, in one estimate, since samples are drawn from all chains. It returns nil if simplification has
 // left nothing to sum.
 func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	terms, model, err := WalkOf(ctx, j.Problem())
+	terms, model, err := PrepareStateChains(ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}
-	prepared, err := truncated.Of(ctx, j.Problem(), false)
+	prepared, err := truncated.Simplify(ctx, j.Problem(), false)
 	if err != nil {
 		return nil, err
 	}
-	if prepared.Decided() {
+	if prepared.IsDecided() {
 		return nil, nil
 	}
 	key := fmt.Sprintf("%s samples=%d", j.GrowthKey("weighted, bounds of "+prepared.Shape(), ask.Marginals), ask.Samples)
@@ -94,5 +94,5 @@ func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn
 	if err != nil {
 		return nil, err
 	}
-	return proposal.Approximate(plan, hit, terms.Terms()), nil
+	return proposal.NewApproximateAssignment(plan, hit, terms.Terms()), nil
 }

@@ -36,7 +36,7 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	if err := query.CheckSet(contraction.Domains(instance.Net), want.Map); err != nil {
 		return btn.Value{}, err
 	}
-	prepared, err := descent.Of(ctx, instance, p.About().Finds, want.Map)
+	prepared, err := descent.PreparedOf(ctx, instance, p.About().Finds, want.Map)
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -55,7 +55,7 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	defer cancel()
 
 	if p.Map != nil {
-		return p.contractMarginal(ctx, pace.Still(searchCtx), prepared, instance)
+		return p.contractMarginal(ctx, pace.KeepGiveWay(searchCtx), prepared, instance)
 	}
 
 	// Branch and bound, from the assignment that the planning found.
@@ -63,7 +63,7 @@ func (p *Search) Contract(ctx context.Context, instance *problem.Problem, want b
 	if p.Known != nil {
 		o.Start = p.Known.Start
 	}
-	r, err := branching.Solve(pace.Still(searchCtx), costNetwork(prepared.Terms()), o)
+	r, err := branching.Solve(pace.KeepGiveWay(searchCtx), costNetwork(prepared.Terms()), o)
 	switch {
 	case err != nil:
 		return btn.Value{}, err
@@ -85,7 +85,7 @@ func solveOptions(work, memory int64, count int) branching.Options {
 	if count > 1 {
 		count++
 	}
-	return branching.Options{Work: work, Open: memory / 4, Best: count}
+	return branching.Options{Work: work, OpenBytes: memory / 4, Count: count}
 }
 
 // flopsSpent returns the work of a search in flops.
@@ -96,7 +96,7 @@ func flopsSpent(r *branching.Result) float64 { return float64(r.Stats.Work) * po
 func weighResult(prepared *descent.Prepared, r *branching.Result, count int) *btn.Found {
 	bound := math.Inf(-1)
 	if !math.IsInf(r.Bound, 1) {
-		bound = prepared.Terms().Scale.LogAbs() - r.Bound + prepared.Slack(r.Bound)
+		bound = prepared.Terms().Scale.LogAbs() - r.Bound + prepared.RoundingSlack(r.Bound)
 	}
 	if r.Values == nil {
 		return &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: bound}
@@ -104,11 +104,11 @@ func weighResult(prepared *descent.Prepared, r *branching.Result, count int) *bt
 	found := prepared.Weigh(r.Values)
 	if count > 1 {
 		addOthers(prepared, r, found)
-		found.Keep(count)
+		found.Shorten(count)
 	}
 
 	// The bound holds for all assignments that are not listed.
-	lnLast := found.Last().LogAbs()
+	lnLast := found.LastWeight().LogAbs()
 	if found.Bounded, found.Bound = true, lnLast; !found.All {
 		found.Bound = max(lnLast, bound)
 	}
@@ -148,11 +148,11 @@ func (p *Search) contractMarginal(
 	case s.best == nil && math.IsInf(bound, -1):
 		return value, nil
 	case s.best == nil:
-		value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: bound + prepared.Slack(bound)}
+		value.Found = &btn.Found{Values: []int{}, Bounded: true, Relaxed: true, Bound: bound + prepared.RoundingSlack(bound)}
 		return value, nil
 	}
 	weight := scaled.FromLog(s.bestLower)
-	bound = max(bound+prepared.Slack(bound), weight.LogAbs())
+	bound = max(bound+prepared.RoundingSlack(bound), weight.LogAbs())
 	value.Found = &btn.Found{
 		Values: prepared.ValuesOf(s.best), Weight: weight, Close: btn.Tolerance, Bounded: true, Bound: bound,
 		Relaxed: bound-weight.LogAbs() > btn.Tolerance,

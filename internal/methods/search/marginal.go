@@ -99,7 +99,7 @@ type marginalSearch struct {
 	tables *descent.Prepared
 	bound  *minibuckets.Bound
 	levels []level           // the maximised indices in the order in which they get values
-	inner  *descent.Inner    // computes the weight of an assignment; nil: leaf bounds it
+	inner  *descent.InnerSum // computes the weight of an assignment; nil: leaf bounds it
 	leaf   *minibuckets.Plan // mini-buckets of the sums of one assignment
 
 	values    []int // by index: the assignment under way
@@ -142,7 +142,7 @@ func newMarginalSearch(
 	}
 
 	// The maximised indices get values in the reverse of the elimination order. They have to be its end.
-	maximised := descent.Free(tables)
+	maximised := descent.MaximisedIndices(tables)
 	plan.Maximal = make([]bool, len(h.Dims))
 	for _, i := range maximised {
 		plan.Maximal[i] = true
@@ -162,18 +162,18 @@ func newMarginalSearch(
 
 	// Plan the sums of one assignment.
 	moves := max(1, int64(leafShare*flops/policy.MoveFlops))
-	s.inner, err = descent.NewInner(ctx, tables, descent.PlanOptions{Memory: memory / 2, Moves: moves}, threads)
+	s.inner, err = descent.NewInnerSum(ctx, tables, descent.PlanOptions{Memory: memory / 2, Moves: moves}, threads)
 	isAffordable := err == nil && s.inner.Cost.Flops <= flops/2
 	if isAffordable || err != nil && fault.CodeOf(err) != fault.OverBudget {
 		return s, err
 	}
 	s.inner = nil
-	order, err := descent.Constrained(ctx, tables, policy.MostFill)
+	order, err := descent.SumsFirstOrder(ctx, tables, policy.MostFill)
 	if err != nil {
 		return nil, err
 	}
 	order = slices.DeleteFunc(order, func(i int) bool { return plan.Maximal[i] })
-	conditioned := descent.At(tables, s.values).Hypergraph()
+	conditioned := descent.ConditionedTerms(tables, s.values).Hypergraph()
 	runs := float64(1 + len(lowerBoundWeights))
 	s.leaf, _, err = largestMiniBuckets(conditioned, order, leafShare*flops, runs, float64(memory/2))
 	return s, err
@@ -283,12 +283,12 @@ func (s *marginalSearch) offer(lower, upper float64) (isBetter bool) {
 func (s *marginalSearch) weigh() (lower, upper float64, err error) {
 	if s.inner != nil {
 		s.flopsLeft -= s.inner.Cost.Flops + leafWork*float64(len(s.tables.Terms().Tables))
-		lower, err = s.inner.Ln(s.ctx, s.values)
+		lower, err = s.inner.LnWeight(s.ctx, s.values)
 		return lower, lower, err
 	}
 
 	// Bounds by mini-buckets, the best lower one of several weights.
-	conditioned := descent.At(s.tables, s.values)
+	conditioned := descent.ConditionedTerms(s.tables, s.values)
 	s.flopsLeft -= float64(1+len(lowerBoundWeights))*s.leaf.Flops + s.leaf.Matching + leafWork*float64(len(conditioned.Tables))
 	b, err := minibuckets.Run(s.ctx, conditioned, s.leaf, 0)
 	if err != nil {

@@ -57,11 +57,11 @@ func TestMarginalEqualToEnumeration(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := problem.New(net, problem.Options{})
-		tables, err := descent.Of(ctx, p, btn.AskMap, set)
+		tables, err := descent.PreparedOf(ctx, p, btn.AskMap, set)
 		if err != nil {
 			t.Fatal(err)
 		}
-		order, err := descent.Constrained(ctx, tables, 1<<20)
+		order, err := descent.SumsFirstOrder(ctx, tables, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,11 +126,11 @@ func TestMarginalEndsInTime(t *testing.T) {
 		set[k] = k
 	}
 	p := problem.New(net, problem.Options{})
-	tables, err := descent.Of(context.Background(), p, btn.AskMap, set)
+	tables, err := descent.PreparedOf(context.Background(), p, btn.AskMap, set)
 	if err != nil {
 		t.Fatal(err)
 	}
-	order, err := descent.Constrained(context.Background(), tables, 1<<20)
+	order, err := descent.SumsFirstOrder(context.Background(), tables, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

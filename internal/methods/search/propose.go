@@ -17,12 +17,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Try searches for the count best assignments while a query is planned, and returns what it has found. The search ends after share of the
-// budget, or at the end of its part of the time for planning. The result is nil if no assignment has a weight above 0.
+// PilotSearch searches for the count best assignments while a query is planned, and returns what it has found. The search ends after
+// share of the budget, or at the end of its part of the time for planning. The result is nil if no assignment has a weight above 0.
 //
-// Errors: those of descent.Of and of branching.Solve.
-func Try(ctx context.Context, j *proposal.Job, share float64, count int) (*Known, error) {
-	p, err := descent.Of(ctx, j.Problem(), btn.AskMPE, nil)
+// Errors: those of descent.PreparedOf and of branching.Solve.
+func PilotSearch(ctx context.Context, j *proposal.Job, share float64, count int) (*Known, error) {
+	p, err := descent.PreparedOf(ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil || p.Terms().Scale.IsZero() {
 		return nil, err
 	}
@@ -43,9 +43,9 @@ func searchSteps(flops float64) int64 { return max(1, int64(flops/policy.SearchF
 // Propose returns the plan of a search for the most probable assignment, and the state of the cache for it. The search takes share of the
 // budget at most, and begins with the assignment of known if that is not nil.
 //
-// Errors: those of descent.Of; over_budget for tables that do not fit the memory.
+// Errors: those of descent.PreparedOf; over_budget for tables that do not fit the memory.
 func Propose(ctx context.Context, j *proposal.Job, share float64, known *Known) (*btn.Plan, string, error) {
-	p, err := descent.Of(ctx, j.Problem(), btn.AskMPE, nil)
+	p, err := descent.PreparedOf(ctx, j.Problem(), btn.AskMPE, nil)
 	if err != nil {
 		return nil, "", err
 	}
@@ -58,7 +58,7 @@ func Propose(ctx context.Context, j *proposal.Job, share float64, known *Known) 
 		return nil, "", fault.New(fault.OverBudget, "search: tables of %d entries take %.3g bytes, %d are allowed",
 			entries, cost.Bytes, j.Settings.Memory)
 	}
-	return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: searchSteps(cost.Flops), Known: known}), j.CacheState(), nil
+	return proposal.ExactPlan(cost, &Search{Shape: p.Shape(), Work: searchSteps(cost.Flops), Known: known}), j.CacheState(), nil
 }
 
 // Both chosen.
@@ -70,9 +70,9 @@ const (
 // ProposeMap returns the plan of a search for a marginal MAP assignment of the variables in set, and the state of the cache for it. The
 // search takes share of the budget at most.
 //
-// Errors: those of descent.Of; over_budget for mini-buckets that do not fit the memory.
+// Errors: those of descent.PreparedOf; over_budget for mini-buckets that do not fit the memory.
 func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) (*btn.Plan, string, error) {
-	p, err := descent.Of(ctx, j.Problem(), btn.AskMap, set)
+	p, err := descent.PreparedOf(ctx, j.Problem(), btn.AskMap, set)
 	if err != nil {
 		return nil, "", err
 	}
@@ -82,7 +82,7 @@ func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) 
 	return j.Remember(ctx, fmt.Sprintf("search map work=%d memory=%g %s", work, memory, p.Shape()), p.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, error) {
 			moves := int64(min(policy.MostFill, policy.FillShare*j.Settings.Budget))
-			order, err := descent.Constrained(computing, p, moves)
+			order, err := descent.SumsFirstOrder(computing, p, moves)
 			if err != nil {
 				return nil, err
 			}
@@ -92,7 +92,7 @@ func ProposeMap(ctx context.Context, j *proposal.Job, share float64, set []int) 
 			}
 			cost := cost
 			cost.Bytes = plan.Bytes + memory/2
-			return proposal.Exact(cost, &Search{Shape: p.Shape(), Work: work, Map: &Marginal{Order: order, Entries: entries}}), nil
+			return proposal.ExactPlan(cost, &Search{Shape: p.Shape(), Work: work, Map: &Marginal{Order: order, Entries: entries}}), nil
 		})
 }
 

@@ -31,7 +31,7 @@ func both(t *testing.T, net *btn.Network, parts ...search.Search) (exact, found 
 	t.Helper()
 	ctx := context.Background()
 	p := problem.New(net, problem.Options{})
-	tables, err := descent.Of(ctx, p, btn.AskMPE, nil)
+	tables, err := descent.PreparedOf(ctx, p, btn.AskMPE, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func both(t *testing.T, net *btn.Network, parts ...search.Search) (exact, found 
 			list = append(list, value.Found)
 		}
 	}
-	return exact, btn.Searched(list)
+	return exact, btn.BestOfSearches(list)
 }
 
 // compare checks what a search has found against an elimination.
@@ -122,7 +122,7 @@ func whole(t *testing.T, m *factorgraph.Model, err error) (*problem.Problem, *se
 		t.Fatal(err)
 	}
 	p := problem.New(net, problem.Options{})
-	tables, err := descent.Of(context.Background(), p, btn.AskMPE, nil)
+	tables, err := descent.PreparedOf(context.Background(), p, btn.AskMPE, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func lists(t *testing.T, net *btn.Network, best int, sliced bool, work int64) (e
 	t.Helper()
 	ctx := context.Background()
 	p := problem.New(net, problem.Options{})
-	tables, err := descent.Of(ctx, p, btn.AskMPE, nil)
+	tables, err := descent.PreparedOf(ctx, p, btn.AskMPE, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,10 +186,10 @@ func lists(t *testing.T, net *btn.Network, best int, sliced bool, work int64) (e
 		if err != nil {
 			t.Fatal(err)
 		}
-		exact = exact.Or(value.Found)
+		exact = exact.Better(value.Found)
 	}
 	if exact != nil {
-		exact.Keep(best)
+		exact.Shorten(best)
 	}
 	value, err := (&search.Search{Shape: tables.Shape(), Work: work}).Contract(ctx, p, btn.Want{Best: best})
 	if err != nil {

@@ -27,7 +27,7 @@ func Int(field func(*query.Settings) *int, minimum, maximum int) func(*query.Set
 	return func(s *query.Settings, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < minimum || n > maximum {
-			return fmt.Errorf("must be between %d and %d, not %s", minimum, maximum, nearest.Short(value))
+			return fmt.Errorf("must be between %d and %d, not %s", minimum, maximum, nearest.Shorten(value))
 		}
 		*field(s) = n
 		return nil
@@ -39,26 +39,26 @@ func Int(field func(*query.Settings) *int, minimum, maximum int) func(*query.Set
 func Word[T ~string](field func(*query.Settings) *T, words ...T) func(*query.Settings, string) error {
 	return func(s *query.Settings, value string) error {
 		if !slices.Contains(words, T(value)) {
-			return fmt.Errorf("must be one of %q, not %q", words, nearest.Short(value))
+			return fmt.Errorf("must be one of %q, not %q", words, nearest.Shorten(value))
 		}
 		*field(s) = T(value)
 		return nil
 	}
 }
 
-// Yes returns a parser of a setting that is yes or no. The parser sets the field of the settings to whether the value is trueWord, which is
-// one of these two, or returns an error if the value is another word.
-func Yes(field func(*query.Settings) *bool, trueWord string) func(*query.Settings, string) error {
+// YesOrNo returns a parser of a setting that is yes or no. The parser sets the field of the settings to whether the value is trueWord,
+// which is one of these two, or returns an error if the value is another word.
+func YesOrNo(field func(*query.Settings) *bool, trueWord string) func(*query.Settings, string) error {
 	return func(s *query.Settings, value string) error {
 		if value != "yes" && value != "no" {
-			return fmt.Errorf("must be yes or no, not %q", nearest.Short(value))
+			return fmt.Errorf("must be yes or no, not %q", nearest.Shorten(value))
 		}
 		*field(s) = value == trueWord
 		return nil
 	}
 }
 
-// New returns a setting. put is the parser of its values: Int, Word or Yes. byDefault is the value that it has if nobody sets it.
+// New returns a setting. put is the parser of its values: Int, Word or YesOrNo. byDefault is the value that it has if nobody sets it.
 func New(name, byDefault, help string, put func(*query.Settings, string) error, methods ...query.Method) Setting {
 	return Setting{Name: name, Default: byDefault, Help: help, Methods: methods, put: put}
 }
@@ -70,11 +70,11 @@ func Apply(known []Setting, s *query.Settings, values []string) error {
 	for _, v := range values {
 		name, value, found := strings.Cut(v, "=")
 		if !found {
-			return fmt.Errorf("%q: NAME=VALUE is needed, as learned.components=8", nearest.Short(v))
+			return fmt.Errorf("%q: NAME=VALUE is needed, as learned.components=8", nearest.Shorten(v))
 		}
 		index := slices.IndexFunc(known, func(k Setting) bool { return k.Name == name })
 		if index < 0 {
-			return fmt.Errorf("no setting %q%s", nearest.Short(name), suggest(known, name))
+			return fmt.Errorf("no setting %q%s", nearest.Shorten(name), suggest(known, name))
 		}
 		if given[name] {
 			return fmt.Errorf("%s is set twice", name)

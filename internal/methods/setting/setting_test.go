@@ -11,7 +11,7 @@ var known = []Setting{
 	New("learned.components", "4", "Components.", Int(func(s *query.Settings) *int { return &s.Components }, 0, 100), query.MethodSymmetryCP),
 	New("truncated.bond", "0", "Bond.", Int(func(s *query.Settings) *int { return &s.Bond }, 0, 100),
 		query.MethodAuto, query.MethodTruncated),
-	New("auto.exact", "yes", "Exact.", Yes(func(s *query.Settings) *bool { return &s.NoExact }, "no"), query.MethodAuto),
+	New("auto.exact", "yes", "Exact.", YesOrNo(func(s *query.Settings) *bool { return &s.NoExact }, "no"), query.MethodAuto),
 	New("network.cores", "factors", "Cores.",
 		Word(func(s *query.Settings) *query.CoreChoice { return &s.Cores }, query.CoresAreFactors, query.CoresAreVariables)),
 }

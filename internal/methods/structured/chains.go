@@ -197,18 +197,20 @@ func (c *chains) chainFlops() float64 {
 // Weights are the weights of some chains, and with marginals the states in which they end.
 type Weights struct {
 	Ln []float64 // by chain: ln of its weight, nats. The mean of the weights is Z without the network's scale.
-	// Most is ln of an upper bound of all weights, and so of Z, nats. It is infinite if no bound is known.
-	Most float64
-	Top  float64 // the largest of Ln
-	// Share is, by value, Σ e^{Ln−Top} over the chains that end with a variable at the value; Squares is the same of e^{2(Ln−Top)}. Both are
-	// nil without marginals.
-	Share, Squares []float64
+	// LnBound is ln of an upper bound of all weights, and so of Z, nats. It is infinite if no bound is known.
+	LnBound   float64
+	LnLargest float64 // the largest of Ln
+	// WeightByValue is, by value, Σ e^{Ln−LnLargest} over the chains that end with a variable at the value; SquareByValue is the same of
+	// e^{2(Ln−LnLargest)}. Both are nil without marginals.
+	WeightByValue, SquareByValue []float64
 }
 
-// Draw runs the chains of a problem with the numbers from ≤ number < to, and returns their weights and their flops. The same arguments give
-// the same bits for any number of threads. It returns an internal error for a network of another kind, and errors over budget and of the
-// context.
-func Draw(ctx context.Context, p *problem.Problem, path *Path, seed uint64, from, to int64, marginals bool) (*Weights, float64, error) {
+// WeighChains runs the chains of a problem with the numbers from ≤ number < to, and returns their weights and their flops. The same
+// arguments give the same bits for any number of threads. It returns an internal error for a network of another kind, and errors over
+// budget and of the context.
+func WeighChains(
+	ctx context.Context, p *problem.Problem, path *Path, seed uint64, from, to int64, marginals bool,
+) (*Weights, float64, error) {
 	c, err := chainsOf(ctx, p, path)
 	if err != nil {
 		return nil, 0, err
@@ -217,15 +219,15 @@ func Draw(ctx context.Context, p *problem.Problem, path *Path, seed uint64, from
 	return w, c.chainFlops() * float64(to-from), err
 }
 
-// weighChains runs the chains with the numbers from ≤ number < to and returns their weights. It is Draw without the preparation.
+// weighChains runs the chains with the numbers from ≤ number < to and returns their weights. It is WeighChains without the preparation.
 func (c *chains) weighChains(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
-	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1), Most: c.lnBoundOfWeights}
+	w := &Weights{Ln: make([]float64, to-from), LnLargest: math.Inf(-1), LnBound: c.lnBoundOfWeights}
 
 	// Run blocks of chains. Each chain has a random stream of its own, so the threads do not matter.
 	ends := make([][]int, len(w.Ln)) // by chain: its last state
 	blocks := (len(w.Ln) + chainsPerBlock - 1) / chainsPerBlock
 	walkers := make([]*walker, max(1, sumproduct.Threads(threads)))
-	err := sumproduct.Share(ctx, len(walkers), blocks, func(thread, b int) error {
+	err := sumproduct.RunChunks(ctx, len(walkers), blocks, func(thread, b int) error {
 		if walkers[thread] == nil {
 			walkers[thread] = c.newWalker()
 		}
@@ -248,16 +250,16 @@ func (c *chains) weighChains(ctx context.Context, seed uint64, from, to int64, t
 	}
 
 	// Add the weights of the chains by the values that they end with.
-	w.Top = slices.Max(w.Ln)
-	if !marginals || math.IsInf(w.Top, -1) {
+	w.LnLargest = slices.Max(w.Ln)
+	if !marginals || math.IsInf(w.LnLargest, -1) {
 		return w, nil
 	}
-	w.Share, w.Squares = make([]float64, len(c.field)), make([]float64, len(c.field))
+	w.WeightByValue, w.SquareByValue = make([]float64, len(c.field)), make([]float64, len(c.field))
 	for k, ln := range w.Ln {
-		weight := math.Exp(ln - w.Top)
+		weight := math.Exp(ln - w.LnLargest)
 		for v, x := range ends[k] {
-			w.Share[c.firstValue[v]+x] += weight
-			w.Squares[c.firstValue[v]+x] += weight * weight
+			w.WeightByValue[c.firstValue[v]+x] += weight
+			w.SquareByValue[c.firstValue[v]+x] += weight * weight
 		}
 	}
 	return w, nil

@@ -123,22 +123,22 @@ func (p *Nodes) Contract(ctx context.Context, problem *problem.Problem, want btn
 	value.Rounding = f.errorBound(&s, len(nodes), want.Marginals, scale)
 	if f.isComplex && s.sumOfSizes > 0 {
 		// The doubt is not used, since shares of several parts may cancel with one another.
-		value.Digits, _ = exact.Cancelled(value.Z, s.inUnits(s.sumOfSizes).Mul(scale), value.Rounding)
+		value.Digits, _ = exact.CancelledDigits(value.Z, s.inUnits(s.sumOfSizes).Mul(scale), value.Rounding)
 	}
 
 	// Marginals.
-	if j.M != nil {
+	if j.Marginals != nil {
 		if s.shares != nil {
 			if err := f.addDependentLeaves(ctx, nodes, j.Threads, &s); err != nil {
 				return btn.Value{}, err
 			}
 			value.Flops = s.flops
-			f.collectMarginals(&s, j.M)
+			f.collectMarginals(&s, j.Marginals)
 		}
-		if err := j.M.Finite(); err != nil {
+		if err := j.Marginals.CheckFinite(); err != nil {
 			return btn.Value{}, err
 		}
-		value.Marginals = j.M.Result(scale)
+		value.Marginals = j.Marginals.Result(scale)
 	}
 
 	// The joint marginal.
@@ -267,7 +267,7 @@ func (f *form) sumNodes(ctx context.Context, nodes []node, threads int, hasMargi
 	blocks := (len(nodes) + blockNodes - 1) / blockNodes
 	sums := make([]sum, blocks)
 	workers := make([]*nodeWorker, max(1, sumproduct.Threads(threads)))
-	err := sumproduct.Share(ctx, len(workers), blocks, func(w, b int) error {
+	err := sumproduct.RunChunks(ctx, len(workers), blocks, func(w, b int) error {
 		if workers[w] == nil {
 			workers[w] = f.newWorker(hasMarginals, isAllowed)
 		}

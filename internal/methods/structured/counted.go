@@ -30,8 +30,8 @@ func (p *Nodes) contractHistogram(
 		return value, err
 	}
 	if h == nil { // Z is 0
-		if j.M != nil {
-			value.Marginals = j.M.Result(scaled.One)
+		if j.Marginals != nil {
+			value.Marginals = j.Marginals.Result(scaled.One)
 		}
 		if j.Joint != nil {
 			value.Joint = j.JointOf(make([]scaled.Number, cellCount(j)))
@@ -52,14 +52,14 @@ func (p *Nodes) contractHistogram(
 		return h.drawAssignments(j, fullSum, factors, value, want)
 	}
 	value.Rounding = boundRounding(value.Z, h.roundingsOfTerm(), p.Fit.LnError)
-	if j.M != nil {
-		if err := h.fillMarginals(ctx, fullSum, factors, j.M); err != nil {
+	if j.Marginals != nil {
+		if err := h.fillMarginals(ctx, fullSum, factors, j.Marginals); err != nil {
 			return value, err
 		}
-		if err := j.M.Finite(); err != nil {
+		if err := j.Marginals.CheckFinite(); err != nil {
 			return value, err
 		}
-		value.Marginals = j.M.Result(scale)
+		value.Marginals = j.Marginals.Result(scale)
 		value.Flops = p.Fit.Integers.flops(true)
 	}
 	if j.Joint == nil {

@@ -300,7 +300,7 @@ func (h *histogram) stateFactors(fullSum *states) []float {
 	}
 	halfForm := make([]floats.Pair, k*k) // G/2 divided by scale², row by row
 	for x := range halfForm {
-		halfForm[x] = floats.Pair{High: integers.Form[2*x], Low: integers.Form[2*x+1]}.Over(2 * float64(scale) * float64(scale))
+		halfForm[x] = floats.Pair{High: integers.Form[2*x], Low: integers.Form[2*x+1]}.DividedBy(2 * float64(scale) * float64(scale))
 	}
 
 	decodeKey := integers.newDecoder(h.fit.Domains, scale)
@@ -312,9 +312,9 @@ func (h *histogram) stateFactors(fullSum *states) []float {
 		for p, y := range statistics {
 			row := floats.Pair{}
 			for q, z := range statistics {
-				row = row.Plus(halfForm[p*k+q].By(z))
+				row = row.Plus(halfForm[p*k+q].TimesFloat(z))
 			}
-			exponent = exponent.Plus(row.By(y))
+			exponent = exponent.Plus(row.TimesFloat(y))
 		}
 		factors[state] = floatOf(exponent.Exp())
 	}

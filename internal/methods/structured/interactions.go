@@ -53,7 +53,7 @@ type interactions struct {
 // if the network has maps or other factors, if too few pairs of variables have tables, or if the matrix takes more bytes than memory. Its
 // errors are the context's. Cost O(entries of all tables · d).
 func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsLeaves bool) (*interactions, error) {
-	if net.Choice != query.CoresAreFactors || !Worth(net) {
+	if net.Choice != query.CoresAreFactors || !HasEnoughPairTables(net) {
 		return nil, nil
 	}
 	for _, m := range net.Maps {

@@ -167,7 +167,7 @@ func drawnLike(t *testing.T, p *problem.Problem, fit *structured.Fit, joint []in
 	}
 }
 
-// TestCrowded holds Crowded to its definition on complete graphs, some pairs of which meet in leaves: 16 pairs for each variable that is
+// TestCrowded holds IsCrowded to its definition on complete graphs, some pairs of which meet in leaves: 16 pairs for each variable that is
 // no leaf, from 33 of them on.
 func TestCrowded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -185,7 +185,7 @@ func TestCrowded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := structured.Crowded(net), n >= 33; got != want {
+			if got, want := structured.IsCrowded(net), n >= 33; got != want {
 				t.Errorf("%d variables, %d leaves: %t", n, leaves, got)
 			}
 		}

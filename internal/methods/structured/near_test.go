@@ -44,7 +44,7 @@ func TestNearIsUnbiased(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := problem.New(net, problem.Options{})
-		path, spread, each, _, err := structured.Near(ctx, p, seed, 1e9)
+		path, spread, each, _, err := structured.FindNearPath(ctx, p, seed, 1e9)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,27 +60,27 @@ func TestNearIsUnbiased(t *testing.T) {
 		for _, rungs := range []int{1, path.Rungs, 3 * path.Rungs} {
 			path := &structured.Path{Fit: path.Fit, Rungs: rungs}
 			const n = 20_000
-			w, _, err := structured.Draw(ctx, p, path, seed, 0, n, true)
+			w, _, err := structured.WeighChains(ctx, p, path, seed, 0, n, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			half, _, err := structured.Draw(ctx, p, path, seed, n/2, n, false)
+			half, _, err := structured.WeighChains(ctx, p, path, seed, n/2, n, false)
 			if err != nil || half.Ln[7] != w.Ln[n/2+7] {
 				t.Errorf("chain %d depends on the part: %v, %v; %v", n/2+7, half.Ln[7], w.Ln[n/2+7], err)
 			}
-			if most := slices.Max(w.Ln); !(most <= w.Most) || w.Most > most+6 {
-				t.Errorf("seed %d, %d rungs: the largest weight is e^%v, at most e^%v is stated", seed, rungs, most, w.Most)
+			if most := slices.Max(w.Ln); !(most <= w.LnBound) || w.LnBound > most+6 {
+				t.Errorf("seed %d, %d rungs: the largest weight is e^%v, at most e^%v is stated", seed, rungs, most, w.LnBound)
 			}
-			mean := sampling.Of(w.Ln)
+			mean := sampling.MeanOf(w.Ln)
 			want := oracle.Ln(oracle.Z(m, evidence))
 			if off := math.Abs(mean.Ln + net.Scale.LogAbs() - want); off > 5*mean.StandardError+1e-9 {
 				t.Errorf("seed %d, %d rungs: ln Z %v ± %v, want %v", seed, rungs, mean.Ln+net.Scale.LogAbs(), mean.StandardError, want)
 			}
-			total := math.Exp(mean.Ln-w.Top) * n
+			total := math.Exp(mean.Ln-w.LnLargest) * n
 			at := 0
 			for v, row := range oracle.Marginals(m, evidence) {
 				for x, q := range row {
-					if got := w.Share[at] / total; math.Abs(got-q) > 6*math.Sqrt(w.Squares[at])/total+1e-9 {
+					if got := w.WeightByValue[at] / total; math.Abs(got-q) > 6*math.Sqrt(w.SquareByValue[at])/total+1e-9 {
 						t.Errorf("seed %d, %d rungs: P(%d = %d) = %v, want %v", seed, rungs, v, x, got, q)
 					}
 					at++

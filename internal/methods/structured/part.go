@@ -166,8 +166,8 @@ func (f *Fit) checkNumbers(valueCount int) error {
 	return nil
 }
 
-// checkRest returns an error unless the tables of the rest (Fit.Rest) have variables, the sizes of their scopes and finite entries of at least
-// 0, and Fit.Order has each of their variables once and no other.
+// checkRest returns an error unless the tables of the rest (Fit.Rest) have variables, the sizes of their scopes and finite entries of at
+// least 0, and Fit.Order has each of their variables once and no other.
 func (f *Fit) checkRest() error {
 	const ordered = -1
 	// lastTable is, by variable, 1 + the last table that has the variable, 0 if no table has it, and ordered once Order had it.

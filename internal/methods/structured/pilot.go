@@ -35,11 +35,11 @@ const (
 	chainsPerBudget = 100
 )
 
-// Near returns a path to a network under its evidence from a low-rank part that carries most of the interaction. Of the ranks up to
+// FindNearPath returns a path to a network under its evidence from a low-rank part that carries most of the interaction. Of the ranks up to
 // maxNearStatistics it takes the one whose chains cost least for their variance. spread is the relative variance of a weight that a pilot
 // saw, flopsPerChain the flops of a chain, and setup the flops before the first chain. The path is nil if none fits the work, in flops.
 // Pilots draw with a seed of their own.
-func Near(
+func FindNearPath(
 	ctx context.Context, p *problem.Problem, seed uint64, work float64,
 ) (path *Path, spread, flopsPerChain, setup float64, err error) {
 	interactions, err := readInteractions(ctx, p.Net, p.Memory, false)

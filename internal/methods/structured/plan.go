@@ -124,9 +124,9 @@ func DrawingParts(parts []btn.Part, ask btn.Ask) (list []btn.Part) {
 	return list
 }
 
-// Crowded reports whether a network has so many tables of two variables for each variable that no elimination is cheap. Leaves, which have
-// one table of three variables, are summed out first and count as a table of two. Linear time.
-func Crowded(net *btn.Network) bool {
+// IsCrowded reports whether a network has so many tables of two variables for each variable that no elimination is cheap. Leaves, which
+// have one table of three variables, are summed out first and count as a table of two. Linear time.
+func IsCrowded(net *btn.Network) bool {
 	const manyTables = 16 // of two variables, for each variable
 	pairs, triples := 0, 0
 	for _, core := range net.Cores {
@@ -145,8 +145,8 @@ func Crowded(net *btn.Network) bool {
 	return pairs >= manyTables*variables
 }
 
-// Worth reports whether a network has enough variables, and tables of two of them, for a search for structure. Linear time.
-func Worth(net *btn.Network) bool {
+// HasEnoughPairTables reports whether a network has enough variables, and tables of two of them, for a search for structure. Linear time.
+func HasEnoughPairTables(net *btn.Network) bool {
 	variables, pairs := countPairTables(net)
 	minPairs := minDensity * float64(variables) * float64(variables-1) / 2
 	return variables >= minVariables && float64(pairs) >= minPairs

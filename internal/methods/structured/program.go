@@ -144,8 +144,8 @@ func (p *program) newClique(f *Fit, v int, tables, senders []int) (c clique, ok 
 // variables of scope. The last variable changes fastest. Example: for binary variables, scope (0, 1) and subset (1) it is 0, 1, 0, 1.
 func subsetEntries(domains, scope, subset []int) []int32 {
 	out := []int32{0}
-	for k, step := range sumproduct.Along(domains, subset, scope) {
-		out = sumproduct.Spread(out, domains[scope[k]], step)
+	for k, step := range sumproduct.AxisStrides(domains, subset, scope) {
+		out = sumproduct.ExpandOffsets(out, domains[scope[k]], step)
 	}
 	return out
 }

@@ -33,7 +33,7 @@ const (
 // Otherwise the sum has to take less. A sum with a negative λ is computed before it is proposed: it is not proposed if no digit is certain,
 // and if only some digits are, a proposal of ask.Next comes first. The search for statistics is remembered.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
-	if ask.Flops == 0 && !Crowded(j.Net) || ask.Flops > 0 && !Worth(j.Net) {
+	if ask.Flops == 0 && !IsCrowded(j.Net) || ask.Flops > 0 && !HasEnoughPairTables(j.Net) {
 		return nil, nil
 	}
 
@@ -55,7 +55,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	}
 
 	// Price it under this evidence.
-	priced := proposal.Priced(plan, hit)
+	priced := proposal.NewPricedAssignment(plan, hit)
 	f := plan.Estimates[0].Parts[0].(*Nodes).Fit
 	ok, err := priceLeaves(ctx, j, ask, priced, f)
 	if !ok || err != nil {
@@ -65,7 +65,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		priced.Cost.Flops = f.Integers.flops(ask.Marginals)
 	}
 	work := flopsRatio * priced.Cost.Flops
-	isOverLimit := policy.ExactRate*work > proposal.Limit(j.Settings)
+	isOverLimit := policy.ExactRate*work > proposal.ExactFlopLimit(j.Settings)
 	isOrderCheaper := ask.Flops > 0 && work >= ask.Flops
 	if isOverLimit || isOrderCheaper {
 		return nil, nil
@@ -178,7 +178,7 @@ func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 	if err != nil {
 		return nil, nil
 	}
-	outOfReach := exact.WithinReach(ctx, shape, proposal.Limit(j.Settings))
+	outOfReach := exact.WithinReach(ctx, shape, proposal.ExactFlopLimit(j.Settings))
 	if outOfReach == nil {
 		return nil, nil
 	}

@@ -122,12 +122,12 @@ func mainEffects(logs []floats.Pair, di, dj int) (mean floats.Pair, rows, column
 			rows[a], columns[b], mean = rows[a].Plus(l), columns[b].Plus(l), mean.Plus(l)
 		}
 	}
-	mean = mean.Over(float64(di * dj))
+	mean = mean.DividedBy(float64(di * dj))
 	for a := range di {
-		rows[a] = rows[a].Over(float64(dj)).Minus(mean)
+		rows[a] = rows[a].DividedBy(float64(dj)).Minus(mean)
 	}
 	for b := range dj {
-		columns[b] = columns[b].Over(float64(di)).Minus(mean)
+		columns[b] = columns[b].DividedBy(float64(di)).Minus(mean)
 	}
 	return mean, rows, columns
 }
@@ -253,7 +253,7 @@ func (f *formFit) addPair(i, j int, table []floats.Pair) {
 		product := make([]floats.Pair, k) // leftᵀ G
 		for c := range k {
 			for l, y := range left {
-				product[c] = product[c].Plus(f.form[l*k+c].By(y))
+				product[c] = product[c].Plus(f.form[l*k+c].TimesFloat(y))
 			}
 		}
 		for b := range columns {
@@ -261,9 +261,9 @@ func (f *formFit) addPair(i, j int, table []floats.Pair) {
 			scale := float64(di * dj) // centred holds di · N(a) and dj · N(b)
 			sum := floats.Pair{}
 			for c, y := range right {
-				sum = sum.Plus(product[c].By(y))
+				sum = sum.Plus(product[c].TimesFloat(y))
 			}
-			deviation := sum.Over(-scale)
+			deviation := sum.DividedBy(-scale)
 			if table != nil {
 				deviation = deviation.Plus(table[a*dj+b])
 			}
@@ -337,10 +337,10 @@ func (n *Integers) storeFit(m *interactions, centred [][]float64, form []floats.
 			square := floats.Pair{} // d² · NᵀGN
 			for p, y := range centred[x] {
 				for q, z := range centred[x] {
-					square = square.Plus(form[p*k+q].By(y).By(z))
+					square = square.Plus(form[p*k+q].TimesFloat(y).TimesFloat(z))
 				}
 			}
-			stored := sumOrImpossible(field[x], square.Over(-2*float64(d*d)))
+			stored := sumOrImpossible(field[x], square.DividedBy(-2*float64(d*d)))
 			if math.IsInf(stored.High, -1) {
 				stored.Low = 0
 			}

@@ -23,9 +23,9 @@ func absoluteBytes(e *sumproduct.Expression) (bytes absolute) {
 	return bytes
 }
 
-// Signs returns a suffix for the cache keys of plans. It is not empty if a network has entries below 0: then prices include a second
-// contraction, of absolute values.
-func Signs(p *Prepared) string {
+// SignsKeySuffix returns a suffix for the cache keys of plans. It is not empty if a network has entries below 0: then prices include a
+// second contraction, of absolute values.
+func SignsKeySuffix(p *Prepared) string {
 	if p.absolute > 0 {
 		return " and absolute values"
 	}
@@ -43,7 +43,9 @@ func (a absolute) addCost(first, second legs.Cost) legs.Cost {
 }
 
 // freeMemory returns the bytes that the tables leave of a memory (0: the default). It is at least 1, since 0 would stand for the default.
-func (a absolute) freeMemory(memory int64) int64 { return max(1, int64(legs.Memory(memory))-int64(a)) }
+func (a absolute) freeMemory(memory int64) int64 {
+	return max(1, int64(legs.MemoryOrDefault(memory))-int64(a))
+}
 
 // explain adds to an over-budget error of a search within freeMemory that the tables take memory, too. It returns other errors unchanged.
 func (a absolute) explain(err error) error {

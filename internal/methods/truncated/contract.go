@@ -48,7 +48,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 	if p.absolute > 0 {
 		c, err := p.Price(ctx, plan, bond, marginals)
 		if err == nil {
-			err = legs.Fits(c.Bytes, legs.Memory(memory), bond)
+			err = legs.CheckMemory(c.Bytes, legs.MemoryOrDefault(memory), bond)
 		}
 		if err != nil {
 			return Answer{}, err
@@ -61,7 +61,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 	}
 	answer := newAnswer(v)
 	if p.signed {
-		contractAbsolute := func() (legs.Value, error) { return contractExpression(ctx, p, e.Abs(), plan, bond, memory, false) }
+		contractAbsolute := func() (legs.Value, error) { return contractExpression(ctx, p, e.Absolute(), plan, bond, memory, false) }
 		if err := boundRounding(p, &answer, contractAbsolute); err != nil {
 			return Answer{}, err
 		}
@@ -70,7 +70,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 	if !marginals || answer.Z.Sign() <= 0 || v.Marginals == nil {
 		return answer, nil
 	}
-	answer.Rows, err = p.Rows(v.Marginals)
+	answer.Rows, err = p.VariableMarginals(v.Marginals)
 	return answer, err
 }
 
@@ -147,5 +147,5 @@ func (p *Prepared) isBetterUntruncated(ctx context.Context, plan *TruncatedPlan,
 		return false, err
 	}
 	untruncated, err := p.Price(ctx, plan, mostBond, false)
-	return untruncated.Bytes <= legs.Memory(memory) && untruncated.Flops <= untruncatedGain*truncated.Flops+treeRate*1e6, err
+	return untruncated.Bytes <= legs.MemoryOrDefault(memory) && untruncated.Flops <= untruncatedGain*truncated.Flops+treeRate*1e6, err
 }

@@ -38,7 +38,7 @@ func TestContractionsWithRoomAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Decided() {
+		if p.IsDecided() {
 			continue
 		}
 		given, err := lower.Build(context.Background(), net)

@@ -56,7 +56,7 @@ type legsJudge struct {
 // NewJudge returns the judge of truncated legs.
 func NewJudge(s *judge.Sequence) judge.Judge {
 	j := &legsJudge{Sequence: s}
-	j.tracks = judge.Track{Sequence: s, Rule: btn.Linear, Next: func(e *judge.Estimate) (float64, bool) {
+	j.tracks = judge.Track{Sequence: s, Rule: btn.Linear, ExpectedChange: func(e *judge.Estimate) (float64, bool) {
 		return j.expectedChange(e, math.Inf(1)) // without help from other plans
 	}}
 	return j
@@ -94,8 +94,8 @@ func (j *legsJudge) Add(e *judge.Estimate) error {
 	return err
 }
 
-// State implements judge.Judge. An estimate that truncated nothing is complete. Otherwise the best estimate is one of the highest bond: the
-// one whose plan has moved least. Its uncertainty is the largest of
+// MakeStatement implements judge.Judge. An estimate that truncated nothing is complete. Otherwise the best estimate is one of the highest
+// bond: the one whose plan has moved least. Its uncertainty is the largest of
 //
 //   - the change of ln Z that its plan is expected to make at the next bond (expectedChange);
 //   - twice its distance (judge.PlanDistanceFactor) from the highest estimates of other plans (planDistances);
@@ -103,7 +103,7 @@ func (j *legsJudge) Add(e *judge.Estimate) error {
 //
 // If no plan has two bonds yet, the distance of the plans counts tenfold (judge.FirstLevelFactor), and what a truncation leaves out counts
 // at least (hiddenTruncation). The discarded weight alone is no bound: it was seen at 1e-8 beside an error of 0.1.
-func (j *legsJudge) State() judge.Statement {
+func (j *legsJudge) MakeStatement() judge.Statement {
 	for _, e := range j.Estimates {
 		if j.isComplete(e) {
 			return judge.Statement{Best: e, Uncertainty: judge.Finite(max(e.FloorError(), j.minimumOfPhases())), IsComplete: true, MaySettle: true}
@@ -115,8 +115,8 @@ func (j *legsJudge) State() judge.Statement {
 	if best == nil || j.IsUnsure {
 		return statement
 	}
-	others := j.tracks.Others(best)
-	_, hasMoved := j.tracks.Next(best) // its plan has two bonds
+	others := j.tracks.LastOfOtherTracks(best)
+	_, hasMoved := j.tracks.ExpectedChange(best) // its plan has two bonds
 	statement.MaySettle = hasMoved && j.isRepeated(best)
 
 	distances := j.planDistances(best, others)
@@ -151,10 +151,10 @@ type planDistances struct {
 // itself.
 func (j *legsJudge) planDistances(best *judge.Estimate, others []*judge.Estimate) planDistances {
 	distances := planDistances{areAllReduced: true}
-	bestChange, hasMoved := j.tracks.Next(best)
+	bestChange, hasMoved := j.tracks.ExpectedChange(best)
 	for _, other := range others {
 		distance := math.Abs(*other.LogZ - *best.LogZ)
-		otherChange, ok := j.tracks.Next(other)
+		otherChange, ok := j.tracks.ExpectedChange(other)
 		if ok && hasMoved && otherChange > maxMovementRatio*bestChange {
 			accident := distance * max(accidentShare(best), accidentShare(other))
 			distances.largestReduced = max(distances.largestReduced, distance/maxMovementRatio, accident)
@@ -220,7 +220,7 @@ func (j *legsJudge) expectedChange(e *judge.Estimate, otherPlans float64) (chang
 // distanceBefore returns the largest distance in ln Z of other plans from the plan of e, at the bond before that of e. It is 0 if there are
 // no other plans, or no bond before.
 func (j *legsJudge) distanceBefore(e *judge.Estimate) (distance float64) {
-	earlier := j.Before(e)
+	earlier := j.PreviousInTrack(e)
 	if earlier == nil {
 		return 0
 	}
@@ -273,9 +273,9 @@ func (j *legsJudge) raiseUncertainty(best *judge.Estimate, uncertainty float64, 
 }
 
 // Reconsider implements judge.Judge. It raises the uncertainty of the own statement if a truncation may have lost a mode that chains found
-// (judge.BesideModes), or a phase of belief propagation (minimumOfPhases).
+// (judge.RaiseForHiddenModes), or a phase of belief propagation (minimumOfPhases).
 func (j *legsJudge) Reconsider(own *judge.Statement, others []*judge.Statement) {
-	j.BesideModes(own, others)
+	j.RaiseForHiddenModes(own, others)
 	if own.Uncertainty != nil && j.Propagation != nil && !j.Propagation.Impossible {
 		own.Uncertainty = judge.Finite(max(*own.Uncertainty, j.minimumOfPhases()))
 	}

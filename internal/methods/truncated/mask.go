@@ -97,11 +97,11 @@ func (m *masker) addWeights(variable int, weight func(x int) float64) error {
 		return nil
 	}
 	origin := p.simple.Origin[i] // index i has its value From[y] if the simplified index has value y
-	if origin.From == nil {
+	if origin.ValueOf == nil {
 		return fmt.Errorf("%w: variable %d", ErrNoMask, variable)
 	}
-	if len(origin.From) == 1 { // simplification has left one value
-		m.scale = m.scale.Mul(scaled.FromFloat(weight(value(origin.From[0]))))
+	if len(origin.ValueOf) == 1 { // simplification has left one value
+		m.scale = m.scale.Mul(scaled.FromFloat(weight(value(origin.ValueOf[0]))))
 		return nil
 	}
 
@@ -111,9 +111,9 @@ func (m *masker) addWeights(variable int, weight func(x int) float64) error {
 	}
 	weights := m.masked.weights[j]
 	if weights == nil {
-		weights = slices.Repeat([]float64{1}, len(origin.From))
+		weights = slices.Repeat([]float64{1}, len(origin.ValueOf))
 	}
-	for y, k := range origin.From {
+	for y, k := range origin.ValueOf {
 		weights[y] = m.product(weights[y], weight(value(k)))
 	}
 	m.masked.weights[j] = weights
@@ -204,9 +204,9 @@ func (m *masker) maskTable(
 		isKept := true
 		for k, i := range t.Scope {
 			if y, isFixed := fixedValue[i]; isFixed {
-				isKept = isKept && walk.X[k] == y
+				isKept = isKept && walk.Values[k] == y
 			} else if hasWeights[i] && !isInEarlier[i] {
-				x = m.product(x, m.masked.weights[i][walk.X[k]])
+				x = m.product(x, m.masked.weights[i][walk.Values[k]])
 			}
 		}
 		if isKept {
@@ -249,9 +249,9 @@ func (p *Prepared) completeMarginals(marginals [][]float64) [][]float64 {
 	return complete
 }
 
-// Rows returns the marginals of the network's variables, a row of probabilities each. marginals has those of the indices of Expression. The
-// error is preprocess.ErrSummedOut if the network was not prepared for marginals.
-func (p *Prepared) Rows(marginals [][]float64) ([][]float64, error) {
+// VariableMarginals returns the marginals of the network's variables, a row of probabilities each. marginals has those of the indices of
+// Expression. The error is preprocess.ErrSummedOut if the network was not prepared for marginals.
+func (p *Prepared) VariableMarginals(marginals [][]float64) ([][]float64, error) {
 	complete := p.completeMarginals(marginals)
 	rows := make([][]float64, len(p.net.Variables))
 	for v, variable := range p.net.Variables {

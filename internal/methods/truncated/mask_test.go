@@ -90,7 +90,7 @@ func TestMaskIsConditioning(t *testing.T) {
 		if math.Abs(z.LogAbs()-want.LogAbs()) > 1e-9 {
 			t.Fatalf("ln Z %v under a mask, %v conditioned", z.LogAbs(), want.LogAbs())
 		}
-		rows, err := q.Rows(marginals)
+		rows, err := q.VariableMarginals(marginals)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestSweepUnderMask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Decided() {
+		if p.IsDecided() {
 			continue
 		}
 		sweep, err := p.searchSweep(t.Context(), SearchOptions{Bond: 4, Memory: 1 << 30, Seed: 1}, 1, truncatedLeast)

@@ -9,7 +9,7 @@ import (
 
 // Truncated is a part of a plan: one slice of B, contracted with truncated legs along a tree or a sweep.
 type Truncated struct {
-	Along *TruncatedPlan `msgpack:"-"`
+	Plan  *TruncatedPlan `msgpack:"-"`
 	Bond  int            `msgpack:"bond"` // largest number of values that a leg keeps
 	Slice btn.Slice      `msgpack:"slice"`
 }
@@ -34,9 +34,9 @@ func (*Truncated) Class() btn.Class { return btn.ClassTruncated }
 
 // About implements btn.Part. It describes the result; parts along one plan share it.
 func (p *Truncated) About() btn.About {
-	about := btn.About{Shared: &p.Along}
-	if p.Along != nil {
-		about.Result = query.EstimateResult{Family: p.Along.Family, Plan: p.Along.Number, Bond: p.Bond}
+	about := btn.About{Shared: &p.Plan}
+	if p.Plan != nil {
+		about.Result = query.EstimateResult{Family: p.Plan.Family, Plan: p.Plan.Number, Bond: p.Bond}
 	}
 	return about
 }
@@ -44,10 +44,10 @@ func (p *Truncated) About() btn.About {
 // Fits implements Part. It does not check that the plan fits the simplified network, which the contraction does.
 func (p *Truncated) Fits(n *btn.Network) error {
 	switch {
-	case p.Along == nil:
+	case p.Plan == nil:
 		return btn.Misfit("it has no tree and no sweep")
-	case p.Along.Family != query.FamilySweep && p.Along.Family != query.FamilyTree:
-		return btn.Misfit("%.40q is no family of this version", p.Along.Family)
+	case p.Plan.Family != query.FamilySweep && p.Plan.Family != query.FamilyTree:
+		return btn.Misfit("%.40q is no family of this version", p.Plan.Family)
 	case p.Bond < 1:
 		return btn.Misfit("bond %d", p.Bond)
 	}

@@ -18,14 +18,14 @@ type (
 	baseSlot struct{}
 )
 
-// Of returns the problem's network simplified for truncated legs, under its evidence. Errors: those of Prepare.
-func Of(ctx context.Context, p *problem.Problem, marginals bool) (*Prepared, error) {
+// Simplify returns the problem's network simplified for truncated legs, under its evidence. Errors: those of Prepare.
+func Simplify(ctx context.Context, p *problem.Problem, marginals bool) (*Prepared, error) {
 	return problem.Form(ctx, p, slot{marginals}, nil, func() (*Prepared, error) { return Prepare(ctx, p.Net, marginals) })
 }
 
-// OfBase returns the problem's network without evidence, simplified so that every marginal can be recovered and evidence can enter as a
-// mask. Queries of one network share it. Errors: those of Prepare.
-func OfBase(ctx context.Context, p *problem.Problem) (*Prepared, error) {
+// SimplifyBase returns the problem's network without evidence, simplified so that every marginal can be recovered and evidence can enter
+// as a mask. Queries of one network share it. Errors: those of Prepare.
+func SimplifyBase(ctx context.Context, p *problem.Problem) (*Prepared, error) {
 	return problem.FormOfBase(ctx, p, baseSlot{}, func() (*Prepared, error) { return Prepare(ctx, p.Base, true) })
 }
 
@@ -35,7 +35,7 @@ type run struct{ contraction.Contraction }
 // Contract implements contraction.Contractor. It contracts the slice of q along its plan; the slice, and evidence that the simplified
 // network does not have, enter as a mask. Marginals are probabilities times Z, so that those of slices add up.
 func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.Want) (btn.Value, error) {
-	if err := contraction.NoJoint(want); err != nil {
+	if err := contraction.RefuseJoint(want); err != nil {
 		return btn.Value{}, err
 	}
 	begun, err := contraction.Begin(ctx, p, want)
@@ -48,7 +48,7 @@ func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.W
 	if err != nil {
 		return btn.Value{}, err
 	}
-	evidence, err = p.Given(q.Slice, evidence) // with the values of the slice
+	evidence, err = p.EvidenceOfSlice(q.Slice, evidence) // with the values of the slice
 	if errors.Is(err, factorgraph.ErrContradictory) {
 		return btn.Value{}, nil // the evidence excludes the slice
 	}
@@ -56,22 +56,22 @@ func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.W
 		return btn.Value{}, err
 	}
 
-	if err := prepared.Check(q.Along); err != nil {
+	if err := prepared.CheckShape(q.Plan); err != nil {
 		return btn.Value{}, err
 	}
 	masked, err := prepared.Mask(evidence)
 	if err != nil {
 		return btn.Value{}, err
 	}
-	wantsMarginals := j.M != nil
-	answer, err := masked.Contract(j.Ctx, q.Along, q.Bond, j.Memory, wantsMarginals)
+	wantsMarginals := j.Marginals != nil
+	answer, err := masked.Contract(j.Ctx, q.Plan, q.Bond, j.Memory, wantsMarginals)
 	if err != nil {
 		return btn.Value{}, err
 	}
 
 	v := btn.Value{Z: answer.Z, Flops: answer.Flops, Truncation: &answer.Truncation}
 	if wantsMarginals && answer.Rows != nil {
-		v.Marginals = j.Weighted(answer.Rows, answer.Z)
+		v.Marginals = j.ScaledMarginals(answer.Rows, answer.Z)
 	}
 	return v, nil
 }
@@ -79,11 +79,11 @@ func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.W
 // prepare returns the simplified network that the plan of a part is for, and the evidence that has to enter it as a mask. The evidence is
 // empty if the network was simplified under it.
 func (j run) prepare(q *Truncated) (*Prepared, factorgraph.Evidence, error) {
-	if q.Along.Masked {
-		prepared, err := OfBase(j.Ctx, j.Problem)
+	if q.Plan.Masked {
+		prepared, err := SimplifyBase(j.Ctx, j.Problem)
 		return prepared, j.Problem.Evidence, err
 	}
-	wantsMarginals := j.M != nil
-	prepared, err := Of(j.Ctx, j.Problem, wantsMarginals)
+	wantsMarginals := j.Marginals != nil
+	prepared, err := Simplify(j.Ctx, j.Problem, wantsMarginals)
 	return prepared, factorgraph.Evidence{}, err
 }

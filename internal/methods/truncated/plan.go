@@ -52,13 +52,13 @@ const unequal = 4
 // first. If one of them takes far fewer, the plans are two of that kind, from different seeds, or the reverse of a sweep. If no tree fits
 // the memory, or marginals are wanted and it truncates, the plans are two sweeps.
 //
-// The search is counted in moves, about as many as the contraction takes flops, and depends only on the hypergraph, Signs and the
+// The search is counted in moves, about as many as the contraction takes flops, and depends only on the hypergraph, SignsKeySuffix and the
 // options. If ctx has a deadline, it ends the search: the tree has a third of the time and the first sweep half of the rest, the best
 // plans by then are returned, and isComplete is false. Errors: over budget if no plan fits the memory at this bond; the context's if
 // there is no plan.
 func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []TruncatedPlan, isComplete bool, err error) {
 	// A search takes about as many moves as a contraction takes flops. quick has a price whether or not its plan fits the memory.
-	quick, _ := p.Quick(ctx, o.Bond, o.Memory, o.Seed)
+	quick, _ := p.PriceGreedy(ctx, o.Bond, o.Memory, o.Seed)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return nil, false, ctxErr
 	}
@@ -257,8 +257,9 @@ func sweepPlan(plan *TruncatedPlan) sweeps.Plan {
 // mostBond is larger than all bonds, so that nothing is truncated.
 const mostBond = 1 << 20
 
-// Check returns ErrOtherNetwork (fault.Internal) if the plan was made for a simplified network of another shape. p is not under a mask.
-func (p *Prepared) Check(plan *TruncatedPlan) error {
+// CheckShape returns ErrOtherNetwork (fault.Internal) if the plan was made for a simplified network of another shape. p is not under a
+// mask.
+func (p *Prepared) CheckShape(plan *TruncatedPlan) error {
 	if shape := p.Shape(); plan.Shape != shape {
 		return fault.Wrap(fault.Internal, fmt.Errorf("%w: shape %.12s, planned for %.12s", ErrOtherNetwork, shape, plan.Shape))
 	}
@@ -294,8 +295,9 @@ func decodeTree(lists [][]int) (trees.Plan, error) {
 	return p, nil
 }
 
-// Greedy returns the sweep that a search of one move finds, and the same sweep in reverse. It takes milliseconds for a thousand tables.
-func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]TruncatedPlan, error) {
+// GreedySweeps returns the sweep that a search of one move finds, and the same sweep in reverse. It takes milliseconds for a thousand
+// tables.
+func (p *Prepared) GreedySweeps(ctx context.Context, o SearchOptions) ([]TruncatedPlan, error) {
 	found, err := p.searchSweep(ctx, o, o.Seed, 1)
 	if err != nil {
 		return nil, err
@@ -303,14 +305,14 @@ func (p *Prepared) Greedy(ctx context.Context, o SearchOptions) ([]TruncatedPlan
 	return []TruncatedPlan{found.plan, reverseSweep(found.plan)}, nil
 }
 
-// Sweep returns the best sweep that a search of o.Moves finds. The error is over budget if none fits the memory at this bond.
-func (p *Prepared) Sweep(ctx context.Context, o SearchOptions) (TruncatedPlan, error) {
+// SearchSweep returns the best sweep that a search of o.Moves finds. The error is over budget if none fits the memory at this bond.
+func (p *Prepared) SearchSweep(ctx context.Context, o SearchOptions) (TruncatedPlan, error) {
 	found, err := p.searchSweep(ctx, o, o.Seed, o.Moves)
 	return found.plan, err
 }
 
-// Quick returns the price of the sweep that a search of one move finds.
-func (p *Prepared) Quick(ctx context.Context, bond int, memory int64, seed uint64) (Cost, error) {
+// PriceGreedy returns the price of the sweep that a search of one move finds.
+func (p *Prepared) PriceGreedy(ctx context.Context, bond int, memory int64, seed uint64) (Cost, error) {
 	o := sweeps.SearchOptions{Bond: bond, Memory: p.absolute.freeMemory(memory), Seed: seed, Moves: 1}
 	_, c, err := sweeps.Search(ctx, p.Hypergraph(), o)
 	return Cost{Cost: p.absolute.addCost(c, c)}, p.absolute.explain(err)

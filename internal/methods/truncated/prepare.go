@@ -69,8 +69,8 @@ func (p *Prepared) Hypergraph() contractionorder.Hypergraph { return p.simple.Ex
 // Shape returns the digest of Hypergraph, on which a plan depends. Masks change it; a plan is for the shape without them.
 func (p *Prepared) Shape() string { return exact.Digest(p.Hypergraph()) }
 
-// Decided reports whether simplification has left nothing to sum.
-func (p *Prepared) Decided() bool {
+// IsDecided reports whether simplification has left nothing to sum.
+func (p *Prepared) IsDecided() bool {
 	for _, d := range p.simple.Expression.Dims {
 		if d > 1 {
 			return false
@@ -88,10 +88,10 @@ func (p *Prepared) Domains() []int {
 	return d
 }
 
-// Index returns the index of the simplified expression whose value determines that of a variable. It is −1 if none does: the variable was
-// summed out, or has one value.
-func (p *Prepared) Index(variable int) int {
-	if i := p.original.Variables[variable]; p.original.Dims[i] > 1 && p.simple.Origin[i].From != nil {
+// DecidingIndex returns the index of the simplified expression whose value determines that of a variable. It is −1 if none does: the
+// variable was summed out, or has one value.
+func (p *Prepared) DecidingIndex(variable int) int {
+	if i := p.original.Variables[variable]; p.original.Dims[i] > 1 && p.simple.Origin[i].ValueOf != nil {
 		return p.simple.Origin[i].Index
 	}
 	return -1
@@ -100,20 +100,20 @@ func (p *Prepared) Index(variable int) int {
 // Deciding returns for every variable the index of the simplified expression that determines its value. If none does and marginals can be
 // recovered, it is the index whose value determines the probabilities of the variable's values. It is −1 if there is neither.
 func (p *Prepared) Deciding() []int {
-	indices := p.Indices()
+	indices := p.DecidingIndices()
 	for v, i := range p.original.Variables {
-		if origin := p.simple.Origin[i]; p.marginals && p.original.Dims[i] > 1 && origin.Given != nil {
+		if origin := p.simple.Origin[i]; p.marginals && p.original.Dims[i] > 1 && origin.Conditional != nil {
 			indices[v] = origin.Index
 		}
 	}
 	return indices
 }
 
-// Indices returns for every variable the index of the simplified expression that determines it, or −1 (Index).
-func (p *Prepared) Indices() []int {
+// DecidingIndices returns for every variable the index of the simplified expression that determines it, or −1 (DecidingIndex).
+func (p *Prepared) DecidingIndices() []int {
 	indices := make([]int, len(p.original.Variables))
 	for v := range indices {
-		indices[v] = p.Index(v)
+		indices[v] = p.DecidingIndex(v)
 	}
 	return indices
 }

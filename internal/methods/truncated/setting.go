@@ -5,8 +5,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Named are the options of a request that truncated legs read.
-var Named = []setting.Setting{
+// Settings are the options of a request that truncated legs read.
+var Settings = []setting.Setting{
 	setting.New("truncated.bond", "0", "Bond to grow to, whatever the budget; 0: up to the budget.",
 		setting.Int(func(s *query.Settings) *int { return &s.Bond }, 0, 1<<20), query.MethodAuto, query.MethodTruncated),
 }

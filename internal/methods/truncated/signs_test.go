@@ -121,7 +121,7 @@ func TestBothContractionsArePriced(t *testing.T) {
 		_, p, plans := signed(t, rng, marginals)
 		positive := *p
 		simple := *p.simple
-		simple.Expression = p.simple.Expression.Abs()
+		simple.Expression = p.simple.Expression.Absolute()
 		positive.simple, positive.absolute, positive.signed = &simple, 0, false
 		for _, plan := range plans {
 			const bond = 3
@@ -170,7 +170,7 @@ func TestBothContractionsArePriced(t *testing.T) {
 			if room := p.absolute.freeMemory(0); float64(room) != float64(query.DefaultMemory)-tables || p.absolute.freeMemory(8) != 1 {
 				t.Errorf("room of %d bytes beside tables of %v", room, tables)
 			}
-			_, err = p.Sweep(t.Context(), SearchOptions{Bond: bond, Memory: int64(tables), Seed: 1, Moves: 100})
+			_, err = p.SearchSweep(t.Context(), SearchOptions{Bond: bond, Memory: int64(tables), Seed: 1, Moves: 100})
 			if !errors.Is(err, sumproduct.ErrOverBudget) || !strings.Contains(err.Error(), "absolute values") {
 				t.Errorf("a sweep within the tables' bytes: %v", err)
 			}

@@ -331,7 +331,7 @@ func (n *network) cycleText(cycle []int) string {
 	for k, v := range cycle {
 		switch {
 		case k < mostArcs || k == len(cycle)-1:
-			names = append(names, nearest.Short(n.m.Names[v]))
+			names = append(names, nearest.Shorten(n.m.Names[v]))
 		case k == mostArcs:
 			names = append(names, "…")
 		}

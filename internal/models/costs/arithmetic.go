@@ -36,11 +36,11 @@ func formulaParameters(kind string) (parameters int, ok bool) {
 // disjunction are its two distances and its cost.
 func (n *network) addFormula(title, kind string, scope []int, parameters []float64) {
 	if len(scope) != 2 {
-		n.Bad(uai.ErrModel, "%s: %s is of two variables, not of %d", title, kind, len(scope))
+		n.FailInput(uai.ErrModel, "%s: %s is of two variables, not of %d", title, kind, len(scope))
 		return
 	}
 	if wanted, _ := formulaParameters(kind); len(parameters) != wanted {
-		n.Bad(uai.ErrModel, "%s: %s has %d parameters, not %d", title, kind, wanted, len(parameters))
+		n.FailInput(uai.ErrModel, "%s: %s has %d parameters, not %d", title, kind, wanted, len(parameters))
 		return
 	}
 	t := n.addFunction(title, scope, 0)

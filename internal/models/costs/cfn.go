@@ -68,7 +68,7 @@ func (p *cfn) failWanted(what string) {
 		token = fmt.Sprintf("%.40q", p.text)
 	}
 	p.Line = p.line
-	p.Bad(uai.ErrSyntax, "%s where %s is needed", token, what)
+	p.FailInput(uai.ErrSyntax, "%s where %s is needed", token, what)
 }
 
 // open passes an opening brace or bracket.
@@ -131,7 +131,7 @@ func (p *cfn) readProblem() {
 	} else {
 		var isMinimisation bool
 		if number, isMinimisation = strings.CutPrefix(bound, "<"); !isMinimisation && p.Err == nil {
-			p.Bad(uai.ErrSyntax, "mustbe is %.40q: < or > and a number is needed", bound)
+			p.FailInput(uai.ErrSyntax, "mustbe is %.40q: < or > and a number is needed", bound)
 		}
 	}
 	if p.Err == nil {
@@ -154,7 +154,7 @@ func (p *cfn) readVariables() {
 			title = strconv.Itoa(len(p.domains))
 		}
 		if _, twice := p.index[title]; twice {
-			p.Bad(uai.ErrModel, "variable %.40q is there twice", title)
+			p.FailInput(uai.ErrModel, "variable %.40q is there twice", title)
 		}
 		p.index[title] = len(p.domains)
 		states := p.readDomain(title)
@@ -171,17 +171,17 @@ func (p *cfn) readDomain(title string) (states []string) {
 	values := map[string]int{}
 	p.values = append(p.values, values)
 	if p.kind != openToken {
-		size := p.Integer(p.readWord("the values of variable "+title), "the number of values of variable "+title)
+		size := p.ParseInteger(p.readWord("the values of variable "+title), "the number of values of variable "+title)
 		p.addVariable(title, max(size, -size))
 		return nil
 	}
 	for p.advance(); p.hasMore("the values of variable " + title); {
 		value := p.readWord("a value of variable " + title)
 		if looksNumeric(value) {
-			p.Bad(uai.ErrModel, "variable %s: a value is called %.40q, names do not begin as numbers do", title, value)
+			p.FailInput(uai.ErrModel, "variable %s: a value is called %.40q, names do not begin as numbers do", title, value)
 		}
 		if _, twice := values[value]; twice {
-			p.Bad(uai.ErrModel, "variable %s: value %.40q is there twice", title, value)
+			p.FailInput(uai.ErrModel, "variable %s: value %.40q is there twice", title, value)
 		}
 		values[value] = len(states)
 		states = append(states, value)
@@ -218,7 +218,7 @@ func (p *cfn) readScope(title string) (scope []int) {
 			v, ok = number, number >= 0 && number < len(p.domains)
 		}
 		if !ok {
-			p.Bad(uai.ErrModel, "%s: there is no variable %.40q", title, word)
+			p.FailInput(uai.ErrModel, "%s: there is no variable %.40q", title, word)
 			return nil
 		}
 		scope = append(scope, v)
@@ -260,9 +260,9 @@ func (p *cfn) parseCost(word, what string) float64 {
 	isMinimisation := p.sign > 0
 	switch {
 	case !isInfinite:
-		return p.sign * p.Number(word, what)
+		return p.sign * p.ParseNumber(word, what)
 	case sign != "" && (sign == "-") == isMinimisation:
-		p.Bad(uai.ErrModel, "%s is %s, better than anything: costs are finite, or inf for what is forbidden", what, word)
+		p.FailInput(uai.ErrModel, "%s is %s, better than anything: costs are finite, or inf for what is forbidden", what, word)
 		return 0
 	}
 	return math.Inf(1)
@@ -278,13 +278,13 @@ func (p *cfn) readDense(title, name string, scope []int) {
 	i, list, costTitle := 0, "the costs of "+title, "a cost of "+title
 	for p.open(list); p.hasMore(list); i++ {
 		if i == len(t.Data) {
-			p.Bad(uai.ErrModel, "%s: more than %d costs", title, i)
+			p.FailInput(uai.ErrModel, "%s: more than %d costs", title, i)
 			return
 		}
 		t.Data[i] = p.readCost(costTitle)
 	}
 	if i < len(t.Data) {
-		p.Bad(uai.ErrModel, "%s: %d costs, its scope needs %d", title, i, len(t.Data))
+		p.FailInput(uai.ErrModel, "%s: %d costs, its scope needs %d", title, i, len(t.Data))
 	}
 }
 
@@ -308,7 +308,7 @@ func (p *cfn) readSparse(title, name string, scope []int, defaultCost float64) {
 		index := p.readCombination(title, scope, t.Shape)
 		c := p.readCost("a cost of " + title)
 		if p.Err == nil && isListed[index] {
-			p.Bad(uai.ErrModel, "%s: the combination of values at place %d of its table is there twice", title, index)
+			p.FailInput(uai.ErrModel, "%s: the combination of values at place %d of its table is there twice", title, index)
 		}
 		if p.Err != nil {
 			return
@@ -328,7 +328,7 @@ func (p *cfn) readCombination(title string, scope, shape []int) int {
 			x, ok = number, number >= 0 && number < shape[k]
 		}
 		if !ok {
-			p.Bad(uai.ErrModel, "%s: variable %s has no value %.40q", title, p.nameOf(v), word)
+			p.FailInput(uai.ErrModel, "%s: variable %s has no value %.40q", title, p.nameOf(v), word)
 			return 0
 		}
 		values[k] = x
@@ -354,7 +354,7 @@ func (p *cfn) readTyped(title string, scope []int) {
 			p.failWanted("the end of the parameters of " + title)
 			return
 		}
-		parameters = append(parameters, p.Number(p.readWord("a parameter of "+title), "a parameter of "+title))
+		parameters = append(parameters, p.ParseNumber(p.readWord("a parameter of "+title), "a parameter of "+title))
 	}
 	if p.sign < 0 && p.Err == nil {
 		p.Fail(fault.Unsupported, uai.ErrModel, "%s is %.40q in a problem that asks for the largest value", title, kind)
@@ -374,9 +374,9 @@ func (p *cfn) resolvePending() {
 		}
 		t := p.tables[f.source]
 		if p.Line = f.line; t == nil {
-			p.Bad(uai.ErrModel, "%s shares the costs of %.40q, and no function of this name has any", f.title, f.source)
+			p.FailInput(uai.ErrModel, "%s shares the costs of %.40q, and no function of this name has any", f.title, f.source)
 		} else if !slices.Equal(t.Shape, f.table.Shape) {
-			p.Bad(uai.ErrModel, "%s: its variables have %v values, those of %.40q have %v", f.title, f.table.Shape, f.source, t.Shape)
+			p.FailInput(uai.ErrModel, "%s: its variables have %v values, those of %.40q have %v", f.title, f.table.Shape, f.source, t.Shape)
 		} else {
 			copy(f.table.Data, t.Data)
 		}

@@ -284,7 +284,7 @@ func TestRoundTrips(t *testing.T) {
 		if !reflect.DeepEqual(back.Names, m.Names) || !slices.Equal(back.Domains, m.Domains) || len(back.Factors) != len(m.Factors) {
 			t.Fatalf("%s: %+v became %+v", i.file, m, back)
 		}
-		exact := len(costs.Lost(m)) == 0
+		exact := len(costs.Losses(m)) == 0
 		for j, f := range m.Factors {
 			for k, want := range f.Table.(*tensor.Dense).Data {
 				got := back.Factors[j].Table.(*tensor.Dense).Data[k]
@@ -319,7 +319,7 @@ func TestChangedNames(t *testing.T) {
 		!reflect.DeepEqual(back.States, [][]string{nil, {"v_1", "v_0"}, {"x_y", "v_1"}}) {
 		t.Errorf("%v %v", back.Names, back.States)
 	}
-	if lost := costs.Lost(m); len(lost) != 2 || !strings.HasSuffix(lost[0], ": 5") || !strings.Contains(lost[1], "costs of 9 decimals") {
+	if lost := costs.Losses(m); len(lost) != 2 || !strings.HasSuffix(lost[0], ": 5") || !strings.Contains(lost[1], "costs of 9 decimals") {
 		t.Error(lost)
 	}
 }

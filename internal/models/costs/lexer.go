@@ -36,17 +36,17 @@ func (l *lexer) advance() {
 	for {
 		b, ok := l.in.Peek()
 		if !ok {
-			l.in.Byte() // keeps an error of the reader
+			l.in.TakeByte() // keeps an error of the reader
 			return
 		}
 		if words.IsSpace(b) || b == ',' || b == ':' {
-			l.in.Byte()
+			l.in.TakeByte()
 			continue
 		}
-		l.in.Begin()
+		l.in.BeginWord()
 		l.line = l.in.Line
 		switch {
-		case b == '#' && l.in.Opens:
+		case b == '#' && l.in.OpensLine:
 			l.skipComment()
 			continue
 		case b == '{' || b == '[':
@@ -63,7 +63,7 @@ func (l *lexer) advance() {
 			return
 		}
 		l.text = string(b)
-		l.in.Byte()
+		l.in.TakeByte()
 		return
 	}
 }
@@ -71,7 +71,7 @@ func (l *lexer) advance() {
 // skipComment passes the rest of the line.
 func (l *lexer) skipComment() {
 	for {
-		if b, ok := l.in.Byte(); !ok || b == '\n' {
+		if b, ok := l.in.TakeByte(); !ok || b == '\n' {
 			return
 		}
 	}
@@ -79,10 +79,10 @@ func (l *lexer) skipComment() {
 
 // readQuoted reads a word between quotes.
 func (l *lexer) readQuoted() {
-	l.in.Byte()
+	l.in.TakeByte()
 	l.readUntil(func(b byte) bool { return b == '"' })
-	if _, ok := l.in.Byte(); !ok {
-		l.in.Bad(uai.ErrSyntax, "a quote without end")
+	if _, ok := l.in.TakeByte(); !ok {
+		l.in.FailInput(uai.ErrSyntax, "a quote without end")
 	}
 }
 
@@ -102,10 +102,10 @@ func (l *lexer) readUntil(isEnd func(byte) bool) {
 			break
 		}
 		if word = append(word, b); len(word) > words.MaxWord {
-			l.in.Bad(uai.ErrSyntax, "a word of more than %d characters: %q…", words.MaxWord, word[:20])
+			l.in.FailInput(uai.ErrSyntax, "a word of more than %d characters: %q…", words.MaxWord, word[:20])
 			return
 		}
-		l.in.Byte()
+		l.in.TakeByte()
 	}
 	l.kind, l.text = wordToken, string(word)
 	if !utf8.Valid(word) { // a name in Latin-1; the other words of the file may be UTF-8
@@ -117,7 +117,7 @@ func (l *lexer) readUntil(isEnd func(byte) bool) {
 func (l *lexer) noteColon() {
 	b, ok := l.in.Peek()
 	for ok && (b == ' ' || b == '\t') {
-		l.in.Byte()
+		l.in.TakeByte()
 		b, ok = l.in.Peek()
 	}
 	l.isKey = b == ':'

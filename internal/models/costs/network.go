@@ -68,11 +68,11 @@ func (n *network) addVariable(title string, size int) {
 	switch {
 	case n.Err != nil:
 	case size < 1:
-		n.Bad(uai.ErrModel, "variable %s has %d values, at least 1 is needed", title, size)
+		n.FailInput(uai.ErrModel, "variable %s has %d values, at least 1 is needed", title, size)
 	case size > n.limits.Domain:
-		n.Bad(uai.ErrLimit, "variable %s has %d values, at most %d are read", title, size, n.limits.Domain)
+		n.FailInput(uai.ErrLimit, "variable %s has %d values, at most %d are read", title, size, n.limits.Domain)
 	case len(n.domains) == n.limits.Variables:
-		n.Bad(uai.ErrLimit, "more than %d variables", n.limits.Variables)
+		n.FailInput(uai.ErrLimit, "more than %d variables", n.limits.Variables)
 	default:
 		n.domains = append(n.domains, size)
 	}
@@ -82,12 +82,12 @@ func (n *network) addVariable(title string, size int) {
 // limit.
 func (n *network) checkScope(title string, scope []int) bool {
 	if n.legs += len(scope); n.legs > n.limits.Legs {
-		n.Bad(uai.ErrLimit, "%s: more than %d variables in all scopes together", title, n.limits.Legs)
+		n.FailInput(uai.ErrLimit, "%s: more than %d variables in all scopes together", title, n.limits.Legs)
 	}
 	inScope := make(map[int]bool, len(scope))
 	for _, v := range scope {
 		if inScope[v] {
-			n.Bad(uai.ErrModel, "%s: variable %s is twice in the scope", title, n.nameOf(v))
+			n.FailInput(uai.ErrModel, "%s: variable %s is twice in the scope", title, n.nameOf(v))
 		}
 		inScope[v] = true
 	}
@@ -111,9 +111,9 @@ func (n *network) addFunction(title string, scope []int, cost float64) *tensor.D
 		shape[k] = n.domains[v]
 	}
 	size := decimal.Entries(shape)
-	mostEntries := min(int64(n.limits.Entries), n.Read+spare)
+	mostEntries := min(int64(n.limits.Entries), n.BytesRead+spare)
 	if int64(size) > mostEntries-int64(n.entries) {
-		n.Bad(uai.ErrLimit, "%s: its table needs %s entries, this file may have %d in all tables together", title,
+		n.FailInput(uai.ErrLimit, "%s: its table needs %s entries, this file may have %d in all tables together", title,
 			decimal.EntriesText(size), mostEntries)
 		return nil
 	}
@@ -137,8 +137,8 @@ func indexOf(shape, values []int) (index int) {
 // model returns the network as a factor graph, each table of costs c as exp(−c/unit).
 func (n *network) model() (*factorgraph.Model, error) {
 	m := &factorgraph.Model{Domains: n.domains, Names: n.names, States: n.states}
-	if values, limit := m.Values(n.Read); values > limit {
-		n.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", values, limit)
+	if values, limit := m.Values(n.BytesRead); values > limit {
+		n.FailInput(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", values, limit)
 	}
 	if n.Err != nil {
 		return nil, n.Err
@@ -194,7 +194,8 @@ func (n *network) unit() float64 {
 		unit *= 10
 	}
 	if unit > 1 && lowest < leastNats*unit {
-		n.Bad(uai.ErrLimit, "costs of %g and of %g need more digits together than a float64 has: what is forbidden costs inf or the upper bound",
+		n.FailInput(uai.ErrLimit,
+			"costs of %g and of %g need more digits together than a float64 has: what is forbidden costs inf or the upper bound",
 			lowest, highest)
 	}
 	return unit

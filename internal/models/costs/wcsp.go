@@ -21,14 +21,14 @@ import (
 // function; those of r pass.
 func ReadWCSP(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 	p := &wcsp{network: newNetwork("wcsp", r, limits)}
-	p.Need("the problem's name")
-	variables := p.Count("variables", p.limits.Variables)
-	p.Need("the largest number of values")
-	p.Integer(p.Word, "the largest number of values")
-	functions := p.Count("cost functions", p.limits.Factors)
+	p.NextOrFail("the problem's name")
+	variables := p.ReadCount("variables", p.limits.Variables)
+	p.NextOrFail("the largest number of values")
+	p.ParseInteger(p.Word, "the largest number of values")
+	functions := p.ReadCount("cost functions", p.limits.Factors)
 	p.top = p.readCost("the upper bound")
-	for v := 0; v < variables && p.Need(fmt.Sprintf("the number of values of variable %d", v)); v++ {
-		size := p.Integer(p.Word, fmt.Sprintf("the number of values of variable %d", v))
+	for v := 0; v < variables && p.NextOrFail(fmt.Sprintf("the number of values of variable %d", v)); v++ {
+		size := p.ParseInteger(p.Word, fmt.Sprintf("the number of values of variable %d", v))
 		if size < 0 {
 			size = -size // an interval from 0 on
 		}
@@ -38,7 +38,7 @@ func ReadWCSP(r io.Reader, limits uai.Limits) (*factorgraph.Model, error) {
 		p.readFunction(fmt.Sprintf("cost function %d", j))
 	}
 	if p.Err == nil && p.Next() {
-		p.Bad(uai.ErrSyntax, "%.40q after the last of %d cost functions", p.Word, functions)
+		p.FailInput(uai.ErrSyntax, "%.40q after the last of %d cost functions", p.Word, functions)
 	}
 	return p.model()
 }
@@ -60,12 +60,12 @@ const mostOrderWithDefault = 3
 
 // readCost reads a cost of at least 0; what names it in errors.
 func (p *wcsp) readCost(what string) float64 {
-	if !p.Need(what) {
+	if !p.NextOrFail(what) {
 		return 0
 	}
-	c := p.Number(p.Word, what)
+	c := p.ParseNumber(p.Word, what)
 	if c < 0 {
-		p.Bad(uai.ErrModel, "%s is %v, costs are at least 0", what, c)
+		p.FailInput(uai.ErrModel, "%s is %v, costs are at least 0", what, c)
 	}
 	return c
 }
@@ -74,18 +74,18 @@ func (p *wcsp) readCost(what string) float64 {
 // may take its table; its scope, its default cost and the number of its combinations, or −1 and a keyword; then the
 // combinations or the parameters.
 func (p *wcsp) readFunction(title string) {
-	if !p.Need("the order of " + title) {
+	if !p.NextOrFail("the order of " + title) {
 		return
 	}
-	order := p.Integer(p.Word, "the order of "+title)
+	order := p.ParseInteger(p.Word, "the order of "+title)
 	isShared := order < 0
 	scope := p.readScope(title, max(order, -order))
-	if !p.checkScope(title, scope) || !p.Need("the default cost of "+title) {
+	if !p.checkScope(title, scope) || !p.NextOrFail("the default cost of "+title) {
 		return
 	}
 	line := p.Line
-	defaultCost := p.Number(p.Word, "the default cost of "+title)
-	if !p.Need("the number of combinations of " + title) {
+	defaultCost := p.ParseNumber(p.Word, "the default cost of "+title)
+	if !p.NextOrFail("the number of combinations of " + title) {
 		return
 	}
 	size, err := strconv.Atoi(p.Word)
@@ -94,10 +94,10 @@ func (p *wcsp) readFunction(title string) {
 		p.readFormula(title, p.Word, scope)
 		return
 	case err != nil:
-		p.Integer(p.Word, "the number of combinations of "+title)
+		p.ParseInteger(p.Word, "the number of combinations of "+title)
 	case defaultCost < 0:
 		p.Line = line
-		p.Bad(uai.ErrModel, "the default cost of %s is %v, costs are at least 0", title, defaultCost)
+		p.FailInput(uai.ErrModel, "the default cost of %s is %v, costs are at least 0", title, defaultCost)
 	}
 	if p.Err == nil {
 		p.readTable(title, scope, defaultCost, size, isShared)
@@ -107,13 +107,13 @@ func (p *wcsp) readFunction(title string) {
 // readScope reads a scope of this many variables.
 func (p *wcsp) readScope(title string, order int) []int {
 	if order < 0 || order > len(p.domains) { // the negation of the least integer is negative
-		p.Bad(uai.ErrModel, "%s: %d variables in the scope, there are %d", title, order, len(p.domains))
+		p.FailInput(uai.ErrModel, "%s: %d variables in the scope, there are %d", title, order, len(p.domains))
 	}
 	scope := []int{}
-	for k := 0; k < order && p.Need("a variable of "+title); k++ {
-		v := p.Integer(p.Word, "a variable of "+title)
+	for k := 0; k < order && p.NextOrFail("a variable of "+title); k++ {
+		v := p.ParseInteger(p.Word, "a variable of "+title)
 		if v < 0 || v >= len(p.domains) {
-			p.Bad(uai.ErrModel, "%s: variable %d, there are %d", title, v, len(p.domains))
+			p.FailInput(uai.ErrModel, "%s: variable %d, there are %d", title, v, len(p.domains))
 			break
 		}
 		scope = append(scope, v)
@@ -138,7 +138,7 @@ func (p *wcsp) readTable(title string, scope []int, defaultCost float64, size in
 		index := p.readCombination(valueTitle, t.Shape)
 		c := p.readCost(costTitle)
 		if p.Err == nil && isListed[index] {
-			p.Bad(uai.ErrModel, "%s: the combination of values at place %d of its table is there twice", title, index)
+			p.FailInput(uai.ErrModel, "%s: the combination of values at place %d of its table is there twice", title, index)
 		}
 		if p.Err != nil {
 			return
@@ -155,12 +155,12 @@ func (p *wcsp) readTable(title string, scope []int, defaultCost float64, size in
 // default cost.
 func (p *wcsp) copyShared(title string, number int, t *tensor.Dense) {
 	if number < -len(p.shared) {
-		p.Bad(uai.ErrModel, "%s: shared cost function %d, there are %d by now", title, number, len(p.shared))
+		p.FailInput(uai.ErrModel, "%s: shared cost function %d, there are %d by now", title, number, len(p.shared))
 		return
 	}
 	s := p.shared[-number-1]
 	if !slices.Equal(s.table.Shape, t.Shape) {
-		p.Bad(uai.ErrModel, "%s: its variables have %v values, shared cost function %d has %v", title, t.Shape, -number, s.table.Shape)
+		p.FailInput(uai.ErrModel, "%s: its variables have %v values, shared cost function %d has %v", title, t.Shape, -number, s.table.Shape)
 		return
 	}
 	for i, isListed := range s.isListed {
@@ -174,12 +174,12 @@ func (p *wcsp) copyShared(title string, number int, t *tensor.Dense) {
 // the shape.
 func (p *wcsp) readCombination(what string, shape []int) (index int) {
 	for k, size := range shape {
-		if !p.Need(what) {
+		if !p.NextOrFail(what) {
 			return 0
 		}
-		x := p.Integer(p.Word, what)
+		x := p.ParseInteger(p.Word, what)
 		if x < 0 || x >= size {
-			p.Bad(uai.ErrModel, "%s: %d of variable %d of its scope, which has %d", what, x, k, size)
+			p.FailInput(uai.ErrModel, "%s: %d of variable %d of its scope, which has %d", what, x, k, size)
 			return 0
 		}
 		index = index*size + x
@@ -196,10 +196,10 @@ func (p *wcsp) readFormula(title, kind string, scope []int) {
 	}
 	parameters := make([]float64, size)
 	for k := range parameters {
-		if !p.Need("a parameter of " + title) {
+		if !p.NextOrFail("a parameter of " + title) {
 			return
 		}
-		parameters[k] = p.Number(p.Word, "a parameter of "+title)
+		parameters[k] = p.ParseNumber(p.Word, "a parameter of "+title)
 	}
 	p.addFormula(title, kind, scope, parameters)
 }

@@ -166,9 +166,9 @@ func (w *written) costText(c float64) string {
 	return text
 }
 
-// Lost describes, for people, what WriteCFN changes in a model: names that the format cannot hold, and digits of
+// Losses describes, for people, what WriteCFN changes in a model: names that the format cannot hold, and digits of
 // entries.
-func Lost(m *factorgraph.Model) (list []string) {
+func Losses(m *factorgraph.Model) (list []string) {
 	// names
 	changed := 0
 	names, states := legalNames(m)

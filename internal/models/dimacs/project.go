@@ -52,7 +52,7 @@ func (f *reader) eliminateHidden() {
 		if p.eliminate(v.variable); p.isExhausted() {
 			f.Line = f.shownLine
 			f.Fail(fault.Unsupported, uai.ErrModel, "projected counting: %d of %d variables are shown, and to eliminate the others takes more than "+
-				"%d steps, or clauses of more than %d literals", len(f.shown), f.variables, mostWork, f.Read+spareLiterals)
+				"%d steps, or clauses of more than %d literals", len(f.shown), f.variables, mostWork, f.BytesRead+spareLiterals)
 			return
 		}
 	}
@@ -123,7 +123,7 @@ func literalIndex(l int32) int {
 // resolved.
 func newProjection(f *reader, hidden []bool) *projection {
 	size := 2*f.variables + 2
-	p := &projection{hidden: hidden, clausesWith: make([][]int, size), marked: make([]bool, size), literalsLeft: f.Read + spareLiterals}
+	p := &projection{hidden: hidden, clausesWith: make([][]int, size), marked: make([]bool, size), literalsLeft: f.BytesRead + spareLiterals}
 	for _, literals := range f.eachClause() {
 		if clause, isTautology := distinctLiterals(literals); !isTautology {
 			p.addClause(clause)

@@ -87,17 +87,17 @@ type reader struct {
 func (f *reader) readItem() {
 	switch {
 	case f.isOver:
-		f.Skip()
-	case f.Opens && strings.HasPrefix(f.Word, "c"):
+		f.SkipLine()
+	case f.OpensLine && strings.HasPrefix(f.Word, "c"):
 		f.readComment()
-	case f.Opens && f.Word == "p":
+	case f.OpensLine && f.Word == "p":
 		f.readHeader()
-	case f.Opens && f.Word == "w" && f.openLine == 0:
+	case f.OpensLine && f.Word == "w" && f.openLine == 0:
 		f.readCachetWeight()
-	case f.Opens && f.Word == "%" && f.openLine == 0: // SATLIB's files end so
+	case f.OpensLine && f.Word == "%" && f.openLine == 0: // SATLIB's files end so
 		f.isOver = true
-		f.Skip()
-	case f.Opens && strings.HasPrefix(f.Word, "x"):
+		f.SkipLine()
+	case f.OpensLine && strings.HasPrefix(f.Word, "x"):
 		f.Fail(fault.Unsupported, uai.ErrModel, "clauses that are exclusive disjunctions (x) are not read")
 	default:
 		f.readLiteral()
@@ -106,15 +106,15 @@ func (f *reader) readItem() {
 
 // readHeader reads the line "p cnf VARIABLES CLAUSES", whose first word is the current one.
 func (f *reader) readHeader() {
-	words := f.Rest(4)
+	words := f.RestOfLine(4)
 	switch {
 	case f.Err != nil:
 	case f.variables >= 0:
-		f.Bad(uai.ErrSyntax, "a second line with p")
+		f.FailInput(uai.ErrSyntax, "a second line with p")
 	case len(words) > 0 && words[0] != "cnf":
 		f.Fail(fault.Unsupported, uai.ErrModel, "%.40q is another problem: p cnf is read", "p "+words[0])
 	case len(words) != 3:
-		f.Bad(uai.ErrSyntax, "p cnf VARIABLES CLAUSES is needed")
+		f.FailInput(uai.ErrSyntax, "p cnf VARIABLES CLAUSES is needed")
 	default:
 		f.variables = f.parseCount(words[1], "variables", f.limits.Variables)
 		f.clauses = f.parseCount(words[2], "clauses", f.limits.Factors)
@@ -125,9 +125,9 @@ func (f *reader) readHeader() {
 func (f *reader) parseCount(word, what string, limit int) int {
 	n, err := strconv.ParseUint(word, 10, 63)
 	if err != nil && !strings.Contains(err.Error(), "range") {
-		f.Bad(uai.ErrSyntax, "%.40q is no number of %s", word, what)
+		f.FailInput(uai.ErrSyntax, "%.40q is no number of %s", word, what)
 	} else if err != nil || n > uint64(limit) {
-		f.Bad(uai.ErrLimit, "%.40s %s, at most %d", word, what, limit)
+		f.FailInput(uai.ErrLimit, "%.40s %s, at most %d", word, what, limit)
 	}
 	return int(n)
 }
@@ -135,7 +135,7 @@ func (f *reader) parseCount(word, what string, limit int) int {
 // readLiteral takes the current word as a literal of a clause, or, if it is 0, as the end of the clause.
 func (f *reader) readLiteral() {
 	if f.variables < 0 {
-		f.Bad(uai.ErrSyntax, "%.40q where p cnf VARIABLES CLAUSES is needed", f.Word)
+		f.FailInput(uai.ErrSyntax, "%.40q where p cnf VARIABLES CLAUSES is needed", f.Word)
 		return
 	}
 	n := f.parseInteger(f.Word, "a literal", f.variables)
@@ -144,13 +144,13 @@ func (f *reader) readLiteral() {
 	case n != 0:
 		f.openLine = cmp.Or(f.openLine, f.Line)
 		if f.literals = append(f.literals, int32(n)); len(f.literals) > f.limits.Legs {
-			f.Bad(uai.ErrLimit, "more than %d literals", f.limits.Legs)
+			f.FailInput(uai.ErrLimit, "more than %d literals", f.limits.Legs)
 		}
 	default:
 		f.lines = append(f.lines, cmp.Or(f.openLine, f.Line))
 		f.openLine = 0
 		if f.ends = append(f.ends, len(f.literals)); len(f.ends) > f.clauses {
-			f.Bad(uai.ErrModel, "more clauses than the header says: %d", f.clauses)
+			f.FailInput(uai.ErrModel, "more clauses than the header says: %d", f.clauses)
 		}
 	}
 }
@@ -160,13 +160,13 @@ func (f *reader) readLiteral() {
 func (f *reader) checkEnd() {
 	switch {
 	case f.variables < 0:
-		f.Bad(uai.ErrSyntax, "the file ends without p cnf VARIABLES CLAUSES")
+		f.FailInput(uai.ErrSyntax, "the file ends without p cnf VARIABLES CLAUSES")
 	case f.openLine != 0:
-		f.Bad(uai.ErrSyntax, "the file ends within the clause that begins in line %d: no 0", f.openLine)
+		f.FailInput(uai.ErrSyntax, "the file ends within the clause that begins in line %d: no 0", f.openLine)
 	case len(f.ends) < f.clauses:
-		f.Bad(uai.ErrModel, "%d clauses, the header says %d", len(f.ends), f.clauses)
-	case int64(f.variables) > f.Read+spareVariables:
-		f.Bad(uai.ErrLimit, "%d variables in a file of %d bytes, at most its bytes and %d", f.variables, f.Read, spareVariables)
+		f.FailInput(uai.ErrModel, "%d clauses, the header says %d", len(f.ends), f.clauses)
+	case int64(f.variables) > f.BytesRead+spareVariables:
+		f.FailInput(uai.ErrLimit, "%d variables in a file of %d bytes, at most its bytes and %d", f.variables, f.BytesRead, spareVariables)
 	}
 	f.checkWeights()
 	f.checkShown()
@@ -187,7 +187,7 @@ func (f *reader) checkShown() {
 	f.shown = slices.Compact(f.shown)
 	if n := len(f.shown); n > 0 && int(f.shown[n-1]) > f.variables {
 		f.Line = f.shownLine
-		f.Bad(uai.ErrModel, "a variable that is shown: %d, there are %d variables", f.shown[n-1], f.variables)
+		f.FailInput(uai.ErrModel, "a variable that is shown: %d, there are %d variables", f.shown[n-1], f.variables)
 	}
 }
 
@@ -222,7 +222,7 @@ func (f *reader) model() *factorgraph.Model {
 
 		// A short clause becomes a table, as long as the tables together are not much larger than the file.
 		clauseFactor := factorgraph.Factor{Scope: scope}
-		if size := int64(1) << len(scope); len(scope) <= longestTable && entries+size <= f.Read+spareEntries {
+		if size := int64(1) << len(scope); len(scope) <= longestTable && entries+size <= f.BytesRead+spareEntries {
 			entries += size
 			clauseFactor.Table = clauseTable(positive)
 		} else {
@@ -285,9 +285,9 @@ func clauseTable(positive []bool) *tensor.Dense {
 
 // parseInteger returns a word as a number from −limit to limit; 0 after an error.
 func (f *reader) parseInteger(word, what string, limit int) int {
-	n := f.Integer(word, what)
+	n := f.ParseInteger(word, what)
 	if n > limit || -n > limit {
-		f.Bad(uai.ErrModel, "%s: %d, there are %d variables", what, n, limit)
+		f.FailInput(uai.ErrModel, "%s: %d, there are %d variables", what, n, limit)
 		return 0
 	}
 	return n

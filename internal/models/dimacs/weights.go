@@ -25,13 +25,13 @@ type weight struct {
 // Other lines with "c p" are an error, and all others are comments.
 func (f *reader) readComment() {
 	if f.Word != "c" {
-		f.Skip()
+		f.SkipLine()
 		return
 	}
-	words := f.Rest(2)
+	words := f.RestOfLine(2)
 	switch what := strings.Join(words, " "); {
 	case what == "p weight":
-		f.addWeightLine(f.Rest(4))
+		f.addWeightLine(f.RestOfLine(4))
 	case what == "p show":
 		f.shownLine = f.Line
 		f.readShown()
@@ -42,12 +42,12 @@ func (f *reader) readComment() {
 	case len(words) == 2 && words[0] == "p":
 		f.Fail(fault.Unsupported, uai.ErrModel, "%.40q is not read", "c "+what)
 	}
-	f.Skip()
+	f.SkipLine()
 }
 
 // readShown reads shown variables up to the end of the line.
 func (f *reader) readShown() {
-	for f.Ahead() && f.Next() {
+	for f.HasMoreInLine() && f.Next() {
 		f.addShown(f.Word)
 	}
 }
@@ -56,13 +56,13 @@ func (f *reader) readShown() {
 func (f *reader) addShown(word string) {
 	n := f.parseInteger(word, "a variable that is shown", f.mostVariable())
 	if n < 0 {
-		f.Bad(uai.ErrModel, "%d is no variable that is shown", n)
+		f.FailInput(uai.ErrModel, "%d is no variable that is shown", n)
 	}
 	if n > 0 {
 		f.shown = append(f.shown, int32(n))
 	}
 	if len(f.shown) > f.limits.Legs {
-		f.Bad(uai.ErrLimit, "more than %d variables are shown", f.limits.Legs)
+		f.FailInput(uai.ErrLimit, "more than %d variables are shown", f.limits.Legs)
 	}
 }
 
@@ -78,7 +78,7 @@ func (f *reader) mostVariable() int {
 // addWeightLine takes the words "LITERAL WEIGHT 0" as a weight.
 func (f *reader) addWeightLine(words []string) {
 	if len(words) != 3 || words[2] != "0" {
-		f.Bad(uai.ErrSyntax, "c p weight LITERAL WEIGHT 0 is needed")
+		f.FailInput(uai.ErrSyntax, "c p weight LITERAL WEIGHT 0 is needed")
 		return
 	}
 	f.addWeight(words[0], words[1])
@@ -87,18 +87,18 @@ func (f *reader) addWeightLine(words []string) {
 // readCachetWeight reads "w VARIABLE WEIGHT", with a 0 behind it or not. The weight −1 stands for 1 of the variable and
 // 1 of its negation.
 func (f *reader) readCachetWeight() {
-	words := f.Rest(4)
+	words := f.RestOfLine(4)
 	switch {
 	case len(words) == 2 && words[1] == "-1":
 		if n := f.parseInteger(words[0], "a variable with a weight", f.mostVariable()); n > 0 {
 			f.weights = append(f.weights, weight{literal: int32(n), value: 1, line: f.Line, both: true})
 		} else {
-			f.Bad(uai.ErrModel, "%q is no variable", words[0])
+			f.FailInput(uai.ErrModel, "%q is no variable", words[0])
 		}
 	case len(words) == 2, len(words) == 3 && words[2] == "0":
 		f.addWeight(words[0], words[1])
 	default:
-		f.Bad(uai.ErrSyntax, "w VARIABLE WEIGHT is needed")
+		f.FailInput(uai.ErrSyntax, "w VARIABLE WEIGHT is needed")
 	}
 }
 
@@ -106,7 +106,7 @@ func (f *reader) readCachetWeight() {
 func (f *reader) addWeight(literal, text string) {
 	n := f.parseInteger(literal, "a literal with a weight", f.mostVariable())
 	if n == 0 {
-		f.Bad(uai.ErrModel, "0 is no literal")
+		f.FailInput(uai.ErrModel, "0 is no literal")
 		return
 	}
 	f.weights = append(f.weights, weight{literal: int32(n), value: f.parseWeight(text), line: f.Line})
@@ -123,9 +123,9 @@ func (f *reader) parseWeight(text string) float64 {
 	switch size := math.Abs(numerator / denominator); {
 	case f.Err != nil:
 	case denominator == 0:
-		f.Bad(uai.ErrModel, "%.40q is no number", text)
+		f.FailInput(uai.ErrModel, "%.40q is no number", text)
 	case numerator != 0 && (size < decimal.Least || math.IsInf(size, 0)):
-		f.Bad(uai.ErrModel, "the weight %.40q %w", text, decimal.ErrRange)
+		f.FailInput(uai.ErrModel, "the weight %.40q %w", text, decimal.ErrRange)
 	}
 	return numerator / denominator
 }
@@ -135,9 +135,9 @@ func (f *reader) parseDecimal(text string) float64 {
 	x, err := decimal.Parse(text)
 	switch {
 	case errors.Is(err, decimal.ErrSyntax):
-		f.Bad(uai.ErrSyntax, "%.40q %w", text, err)
+		f.FailInput(uai.ErrSyntax, "%.40q %w", text, err)
 	case err != nil:
-		f.Bad(uai.ErrModel, "the weight %.40q %w", text, err)
+		f.FailInput(uai.ErrModel, "the weight %.40q %w", text, err)
 	}
 	return x
 }
@@ -151,7 +151,7 @@ func (f *reader) checkWeights() {
 	for _, w := range f.weights {
 		f.Line = w.line
 		if int(max(w.literal, -w.literal)) > f.variables {
-			f.Bad(uai.ErrModel, "a literal with a weight: %d, there are %d variables", w.literal, f.variables)
+			f.FailInput(uai.ErrModel, "a literal with a weight: %d, there are %d variables", w.literal, f.variables)
 			return
 		}
 		literals := []int32{w.literal}
@@ -160,7 +160,7 @@ func (f *reader) checkWeights() {
 		}
 		for _, l := range literals {
 			if lineOf[l] != 0 {
-				f.Bad(uai.ErrModel, "literal %d has a weight in line %d already", l, lineOf[l])
+				f.FailInput(uai.ErrModel, "literal %d has a weight in line %d already", l, lineOf[l])
 				return
 			}
 			lineOf[l] = w.line

@@ -114,9 +114,9 @@ func (o Friends) friendships() *tensor.Symmetric {
 	return &tensor.Symmetric{Shape: dims, Levels: countspace.TwoLevels(dims), Values: s}
 }
 
-// Know draws observations of a share of the people: of every other one whether they smoke, which is true with probability 0.3, and of the
-// rest whether they have cancer, which is true with probability 0.2. They follow from the seed.
-func (o Friends) Know(share float64, seed uint64) (factorgraph.Evidence, error) {
+// DrawEvidence draws observations of a share of the people: of every other one whether they smoke, which is true with probability 0.3,
+// and of the rest whether they have cancer, which is true with probability 0.2. They follow from the seed.
+func (o Friends) DrawEvidence(share float64, seed uint64) (factorgraph.Evidence, error) {
 	if !(share >= 0 && share <= 1) {
 		return factorgraph.Evidence{}, fmt.Errorf("%w: a share of %v", ErrOptions, share)
 	}

@@ -81,10 +81,10 @@ func TestFriendsErrors(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	if _, err := generate.DefaultFriends(10).Know(2, 1); !errors.Is(err, generate.ErrOptions) {
+	if _, err := generate.DefaultFriends(10).DrawEvidence(2, 1); !errors.Is(err, generate.ErrOptions) {
 		t.Errorf("a share of 2: %v", err)
 	}
-	ev, err := generate.DefaultFriends(100).Know(0.1, 1)
+	ev, err := generate.DefaultFriends(100).DrawEvidence(0.1, 1)
 	if err != nil || len(ev.Hard) != 10 {
 		t.Errorf("%d observations, %v", len(ev.Hard), err)
 	}

@@ -39,7 +39,7 @@ func Read(r io.Reader, l uai.Limits) (*factorgraph.Model, error) {
 		p.readFactor(j)
 	}
 	if p.Err == nil && p.nextWord() {
-		p.Bad(uai.ErrSyntax, "%.40q after the last of %d factors", p.Word, factors)
+		p.FailInput(uai.ErrSyntax, "%.40q after the last of %d factors", p.Word, factors)
 	}
 	return p.model()
 }
@@ -57,10 +57,10 @@ type graph struct {
 // nextWord reads the next word outside comments, and reports whether there is one.
 func (p *graph) nextWord() bool {
 	for p.Next() {
-		if !p.Opens || !strings.HasPrefix(p.Word, "#") {
+		if !p.OpensLine || !strings.HasPrefix(p.Word, "#") {
 			return true
 		}
-		p.Skip()
+		p.SkipLine()
 	}
 	return false
 }
@@ -68,12 +68,12 @@ func (p *graph) nextWord() bool {
 // readInteger reads an integer of at least 0; 0 after an error. what names it in errors.
 func (p *graph) readInteger(what string) int {
 	if !p.nextWord() {
-		p.Bad(uai.ErrSyntax, "the file ends where %s is needed", what)
+		p.FailInput(uai.ErrSyntax, "the file ends where %s is needed", what)
 		return 0
 	}
-	n := p.Integer(p.Word, what)
+	n := p.ParseInteger(p.Word, what)
 	if n < 0 {
-		p.Bad(uai.ErrModel, "%s is %d", what, n)
+		p.FailInput(uai.ErrModel, "%s is %d", what, n)
 		return 0
 	}
 	return n
@@ -83,7 +83,7 @@ func (p *graph) readInteger(what string) int {
 func (p *graph) readCount(what string, limit int) int {
 	n := p.readInteger("the number of " + what)
 	if n > limit {
-		p.Bad(uai.ErrLimit, "%d %s, at most %d are read", n, what, limit)
+		p.FailInput(uai.ErrLimit, "%d %s, at most %d are read", n, what, limit)
 	}
 	if p.Err != nil {
 		return 0
@@ -101,7 +101,7 @@ func (p *graph) readFactor(j int) {
 	for k := 0; k < order && p.Err == nil; k++ {
 		label := p.readInteger(fmt.Sprintf("a label of factor %d", j))
 		if inScope[label] && p.Err == nil {
-			p.Bad(uai.ErrModel, "factor %d: variable %d is twice among its labels", j, label)
+			p.FailInput(uai.ErrModel, "factor %d: variable %d is twice among its labels", j, label)
 		}
 		inScope[label] = true
 		labels = append(labels, label)
@@ -132,13 +132,13 @@ func (p *graph) setSize(j, label, size int) {
 	switch {
 	case p.Err != nil:
 	case size < 1:
-		p.Bad(uai.ErrModel, "factor %d: variable %d has %d values, at least 1 is needed", j, label, size)
+		p.FailInput(uai.ErrModel, "factor %d: variable %d has %d values, at least 1 is needed", j, label, size)
 	case size > p.limits.Domain:
-		p.Bad(uai.ErrLimit, "factor %d: variable %d has %d values, at most %d are read", j, label, size, p.limits.Domain)
+		p.FailInput(uai.ErrLimit, "factor %d: variable %d has %d values, at most %d are read", j, label, size, p.limits.Domain)
 	case ok && earlier != size:
-		p.Bad(uai.ErrModel, "factor %d: variable %d has %d values, in an earlier factor it has %d", j, label, size, earlier)
+		p.FailInput(uai.ErrModel, "factor %d: variable %d has %d values, in an earlier factor it has %d", j, label, size, earlier)
 	case !ok && len(p.sizes) == p.limits.Variables:
-		p.Bad(uai.ErrLimit, "more than %d variables", p.limits.Variables)
+		p.FailInput(uai.ErrLimit, "more than %d variables", p.limits.Variables)
 	default:
 		p.sizes[label] = size
 	}
@@ -147,8 +147,8 @@ func (p *graph) setSize(j, label, size int) {
 // readTable reads a table of the shape: the entries that are not 0, each with its position.
 func (p *graph) readTable(j int, shape []int) *tensor.Dense {
 	size := decimal.Entries(shape)
-	if mostEntries := min(int64(p.limits.Entries), p.Read+spare); int64(size) > mostEntries-int64(p.entries) {
-		p.Bad(uai.ErrLimit, "factor %d: its table needs %s entries, this file may have %d in all tables together", j,
+	if mostEntries := min(int64(p.limits.Entries), p.BytesRead+spare); int64(size) > mostEntries-int64(p.entries) {
+		p.FailInput(uai.ErrLimit, "factor %d: its table needs %s entries, this file may have %d in all tables together", j,
 			decimal.EntriesText(size), mostEntries)
 		return nil
 	}
@@ -161,11 +161,11 @@ func (p *graph) readTable(j int, shape []int) *tensor.Dense {
 	for i := 0; i < entries && p.Err == nil; i++ {
 		index := p.readInteger(positionTitle)
 		if index >= size {
-			p.Bad(uai.ErrModel, "factor %d: position %d, its table has %d entries", j, index, size)
+			p.FailInput(uai.ErrModel, "factor %d: position %d, its table has %d entries", j, index, size)
 			return nil
 		}
 		if isListed[index] {
-			p.Bad(uai.ErrModel, "factor %d: position %d is there twice", j, index)
+			p.FailInput(uai.ErrModel, "factor %d: position %d is there twice", j, index)
 			return nil
 		}
 		isListed[index], t.Data[index] = true, p.readEntry(entryTitle)
@@ -179,12 +179,12 @@ func (p *graph) readTable(j int, shape []int) *tensor.Dense {
 // readEntry reads an entry of a table, a number of at least 0.
 func (p *graph) readEntry(what string) float64 {
 	if !p.nextWord() {
-		p.Bad(uai.ErrSyntax, "the file ends where %s is needed", what)
+		p.FailInput(uai.ErrSyntax, "the file ends where %s is needed", what)
 		return 0
 	}
-	v := p.Number(p.Word, what)
+	v := p.ParseNumber(p.Word, what)
 	if v < 0 {
-		p.Bad(uai.ErrModel, "%s is %v, a probability model needs at least 0", what, v)
+		p.FailInput(uai.ErrModel, "%s is %v, a probability model needs at least 0", what, v)
 	}
 	return v
 }
@@ -215,8 +215,8 @@ func (p *graph) model() (*factorgraph.Model, error) {
 			f.Scope[k] = position[label]
 		}
 	}
-	if values, limit := m.Values(p.Read); values > limit {
-		p.Bad(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", values, limit)
+	if values, limit := m.Values(p.BytesRead); values > limit {
+		p.FailInput(uai.ErrLimit, "the variables have %d values together, at most the file's bytes and 2^20 are read: %d", values, limit)
 	}
 	if p.Err != nil {
 		return nil, p.Err

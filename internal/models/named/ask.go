@@ -42,7 +42,7 @@ func (a *Ask) Question(l *factorgraph.Labels) (question *query.Ask, actions []st
 // of actions[a] if the target has value x. Actions of an object come in the order of their names; those of a list are called by their
 // positions.
 func parseUtilities(text json.RawMessage, l *factorgraph.Labels, target int) (rows [][]float64, actions []string, err error) {
-	if err := jsontext.Once(text); err != nil {
+	if err := jsontext.CheckUniqueKeys(text); err != nil {
 		return nil, nil, err
 	}
 	rowOf := map[string]json.RawMessage{} // by action

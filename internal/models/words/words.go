@@ -20,11 +20,11 @@ const MaxWord = decimal.Longest
 
 // Scanner reads words between white space.
 type Scanner struct {
-	Word  string // the current word
-	Line  int    // the line of the current word, from 1
-	Opens bool   // whether the current word is the first one of its line
-	Read  int64  // the number of bytes that were read
-	Err   error  // the first error
+	Word      string // the current word
+	Line      int    // the line of the current word, from 1
+	OpensLine bool   // whether the current word is the first one of its line
+	BytesRead int64  // the number of bytes that were read
+	Err       error  // the first error
 
 	format      string        // in errors
 	reader      *bufio.Reader // the text
@@ -46,13 +46,13 @@ func (s *Scanner) Fail(code fault.Code, sentinel error, format string, args ...a
 	}
 }
 
-// Bad is Fail with the code fault.BadInput.
-func (s *Scanner) Bad(sentinel error, format string, args ...any) {
+// FailInput is Fail with the code fault.BadInput.
+func (s *Scanner) FailInput(sentinel error, format string, args ...any) {
 	s.Fail(fault.BadInput, sentinel, format, args...)
 }
 
-// Byte reads the next byte. It returns false at the end of the text and after an error.
-func (s *Scanner) Byte() (byte, bool) {
+// TakeByte reads the next byte. It returns false at the end of the text and after an error.
+func (s *Scanner) TakeByte() (byte, bool) {
 	if s.Err != nil {
 		return 0, false
 	}
@@ -63,9 +63,9 @@ func (s *Scanner) Byte() (byte, bool) {
 		}
 		return 0, false
 	}
-	if s.Read++; s.Read > s.limit {
+	if s.BytesRead++; s.BytesRead > s.limit {
 		s.Line = s.nextLine
-		s.Bad(uai.ErrLimit, "more than %d bytes", s.limit)
+		s.FailInput(uai.ErrLimit, "more than %d bytes", s.limit)
 		return 0, false
 	}
 	if b == '\n' {
@@ -87,9 +87,9 @@ func (s *Scanner) Peek() (byte, bool) {
 	return b[0], true
 }
 
-// Begin notes that a word begins with the next byte: it sets Line and Opens.
-func (s *Scanner) Begin() {
-	s.Line, s.Opens = s.nextLine, s.isLineFresh
+// BeginWord notes that a word begins with the next byte: it sets Line and OpensLine.
+func (s *Scanner) BeginWord() {
+	s.Line, s.OpensLine = s.nextLine, s.isLineFresh
 	s.isLineFresh = false
 }
 
@@ -111,7 +111,7 @@ func (s *Scanner) Next() bool {
 			}
 			s.discard(buffered[:begin])
 			if begin < len(buffered) {
-				s.Begin()
+				s.BeginWord()
 			}
 		}
 
@@ -121,7 +121,7 @@ func (s *Scanner) Next() bool {
 			end++
 		}
 		if word = append(word, buffered[begin:end]...); len(word) > MaxWord {
-			s.Bad(uai.ErrSyntax, "a word of more than %d characters: %q…", MaxWord, word[:20])
+			s.FailInput(uai.ErrSyntax, "a word of more than %d characters: %q…", MaxWord, word[:20])
 			return false
 		}
 		if s.discard(buffered[begin:end]); end < len(buffered) && len(word) > 0 {
@@ -143,10 +143,10 @@ func (s *Scanner) buffered() []byte {
 		return nil
 	}
 	next, _ := s.reader.Peek(s.reader.Buffered())
-	if remaining := s.limit - s.Read; int64(len(next)) > remaining {
+	if remaining := s.limit - s.BytesRead; int64(len(next)) > remaining {
 		if next = next[:remaining]; remaining == 0 {
 			s.Line = s.nextLine
-			s.Bad(uai.ErrLimit, "more than %d bytes", s.limit)
+			s.FailInput(uai.ErrLimit, "more than %d bytes", s.limit)
 		}
 	}
 	return next
@@ -155,17 +155,17 @@ func (s *Scanner) buffered() []byte {
 // discard reads bytes that buffered returned and drops them. They are a word or white space.
 func (s *Scanner) discard(buffered []byte) {
 	_, _ = s.reader.Discard(len(buffered))
-	s.Read += int64(len(buffered))
+	s.BytesRead += int64(len(buffered))
 	if lines := bytes.Count(buffered, []byte("\n")); lines > 0 {
 		s.nextLine += lines
 		s.isLineFresh = true
 	}
 }
 
-// Need is Next with an error if the text ends; what names the missing word in it. It returns false after any error.
-func (s *Scanner) Need(what string) bool {
+// NextOrFail is Next with an error if the text ends; what names the missing word in it. It returns false after any error.
+func (s *Scanner) NextOrFail(what string) bool {
 	if s.Err == nil && !s.Next() {
-		s.Bad(uai.ErrSyntax, "the file ends where %s is needed", what)
+		s.FailInput(uai.ErrSyntax, "the file ends where %s is needed", what)
 	}
 	return s.Err == nil
 }
@@ -173,16 +173,16 @@ func (s *Scanner) Need(what string) bool {
 // IsSpace reports whether a byte separates words.
 func IsSpace(b byte) bool { return b == ' ' || '\t' <= b && b <= '\r' }
 
-// Rest reads the words that follow the current one on its line, at most limit of them.
-func (s *Scanner) Rest(limit int) (words []string) {
-	for s.nextLine == s.Line && len(words) < limit && s.Ahead() && s.Next() {
+// RestOfLine reads the words that follow the current one on its line, at most limit of them.
+func (s *Scanner) RestOfLine(limit int) (words []string) {
+	for s.nextLine == s.Line && len(words) < limit && s.HasMoreInLine() && s.Next() {
 		words = append(words, s.Word)
 	}
 	return words
 }
 
-// Ahead passes blanks, and reports whether another word follows on the current word's line.
-func (s *Scanner) Ahead() bool {
+// HasMoreInLine passes blanks, and reports whether another word follows on the current word's line.
+func (s *Scanner) HasMoreInLine() bool {
 	for s.nextLine == s.Line {
 		b, ok := s.Peek()
 		if !ok {
@@ -191,62 +191,62 @@ func (s *Scanner) Ahead() bool {
 		if !IsSpace(b) {
 			return true
 		}
-		if _, ok := s.Byte(); !ok {
+		if _, ok := s.TakeByte(); !ok {
 			return false
 		}
 	}
 	return false
 }
 
-// Skip drops the rest of the current word's line.
-func (s *Scanner) Skip() {
+// SkipLine drops the rest of the current word's line.
+func (s *Scanner) SkipLine() {
 	for s.nextLine == s.Line {
-		if _, ok := s.Byte(); !ok {
+		if _, ok := s.TakeByte(); !ok {
 			return
 		}
 	}
 }
 
-// Integer returns a word as an integer; 0 after an error, in which what names it.
-func (s *Scanner) Integer(word, what string) int {
+// ParseInteger returns a word as an integer; 0 after an error, in which what names it.
+func (s *Scanner) ParseInteger(word, what string) int {
 	n, err := strconv.Atoi(word)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		s.Bad(uai.ErrLimit, "%s: %.40q does not fit an integer", what, word)
+		s.FailInput(uai.ErrLimit, "%s: %.40q does not fit an integer", what, word)
 	case err != nil:
-		s.Bad(uai.ErrSyntax, "%s: %.40q is no integer", what, word)
+		s.FailInput(uai.ErrSyntax, "%s: %.40q is no integer", what, word)
 	default:
 		return n
 	}
 	return 0
 }
 
-// Count reads the next word as a number of things from 0 to a limit; 0 after an error.
-func (s *Scanner) Count(what string, limit int) int {
-	if !s.Need("the number of " + what) {
+// ReadCount reads the next word as a number of things from 0 to a limit; 0 after an error.
+func (s *Scanner) ReadCount(what string, limit int) int {
+	if !s.NextOrFail("the number of " + what) {
 		return 0
 	}
-	n := s.Integer(s.Word, "the number of "+what)
+	n := s.ParseInteger(s.Word, "the number of "+what)
 	switch {
 	case s.Err != nil:
 	case n < 0:
-		s.Bad(uai.ErrModel, "%d %s", n, what)
+		s.FailInput(uai.ErrModel, "%d %s", n, what)
 	case n > limit:
-		s.Bad(uai.ErrLimit, "%d %s, at most %d are read", n, what, limit)
+		s.FailInput(uai.ErrLimit, "%d %s, at most %d are read", n, what, limit)
 	default:
 		return n
 	}
 	return 0
 }
 
-// Number returns a word as a number that a float64 can hold; 0 after an error, in which what names it.
-func (s *Scanner) Number(word, what string) float64 {
+// ParseNumber returns a word as a number that a float64 can hold; 0 after an error, in which what names it.
+func (s *Scanner) ParseNumber(word, what string) float64 {
 	v, err := decimal.Parse(word)
 	switch {
 	case errors.Is(err, decimal.ErrSyntax):
-		s.Bad(uai.ErrSyntax, "%s: %.40q %w", what, word, err)
+		s.FailInput(uai.ErrSyntax, "%s: %.40q %w", what, word, err)
 	case err != nil:
-		s.Bad(uai.ErrModel, "%s: %.40q %w", what, word, err)
+		s.FailInput(uai.ErrModel, "%s: %.40q %w", what, word, err)
 	}
 	return v
 }

@@ -32,30 +32,30 @@ func TestWordsAndLines(t *testing.T) {
 		for _, r := range []io.Reader{strings.NewReader(text.String()), iotest.OneByteReader(strings.NewReader(text.String()))} {
 			s := New("text", r, 1<<20)
 			for got = nil; s.Next(); {
-				got = append(got, fmt.Sprint(s.Word, s.Line, s.Opens))
+				got = append(got, fmt.Sprint(s.Word, s.Line, s.OpensLine))
 			}
-			if s.Err != nil || !slices.Equal(got, want) || s.Read != int64(text.Len()) {
+			if s.Err != nil || !slices.Equal(got, want) || s.BytesRead != int64(text.Len()) {
 				t.Fatalf("seed %d: %v, %v, want %v\n%q", seed, got, s.Err, want, &text)
 			}
 		}
 	}
 }
 
-// TestRestOfALine: Rest and Skip stay in the line of the current word.
+// TestRestOfALine: RestOfLine and SkipLine stay in the line of the current word.
 func TestRestOfALine(t *testing.T) {
 	s := New("text", strings.NewReader("a b c d\n e f\n\ng h"), 100)
 	s.Next()
-	if got := s.Rest(2); !slices.Equal(got, []string{"b", "c"}) {
+	if got := s.RestOfLine(2); !slices.Equal(got, []string{"b", "c"}) {
 		t.Error(got)
 	}
-	s.Skip()
-	if s.Next(); s.Word != "e" || s.Line != 2 || !s.Opens {
-		t.Error(s.Word, s.Line, s.Opens)
+	s.SkipLine()
+	if s.Next(); s.Word != "e" || s.Line != 2 || !s.OpensLine {
+		t.Error(s.Word, s.Line, s.OpensLine)
 	}
-	if got := s.Rest(9); !slices.Equal(got, []string{"f"}) {
+	if got := s.RestOfLine(9); !slices.Equal(got, []string{"f"}) {
 		t.Error(got)
 	}
-	if s.Next(); s.Word != "g" || s.Line != 4 || len(s.Rest(0)) != 0 {
+	if s.Next(); s.Word != "g" || s.Line != 4 || len(s.RestOfLine(0)) != 0 {
 		t.Error(s.Word, s.Line)
 	}
 }
@@ -69,7 +69,7 @@ func TestErrors(t *testing.T) {
 		s := New("text", strings.NewReader(text), map[bool]int64{true: 2, false: 1 << 20}[len(text) < 9])
 		for s.Next() {
 		}
-		if s.Bad(uai.ErrModel, "a second one"); !strings.Contains(s.Err.Error(), want) || fault.CodeOf(s.Err) != fault.BadInput {
+		if s.FailInput(uai.ErrModel, "a second one"); !strings.Contains(s.Err.Error(), want) || fault.CodeOf(s.Err) != fault.BadInput {
 			t.Errorf("%.9q: %v, want %q", text, s.Err, want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestErrors(t *testing.T) {
 	}
 	s = New("text", strings.NewReader("7 x 99999999999999999999 -1 8 1e999"), 100)
 	for _, want := range []string{"", `"x" is no integer`} {
-		if n := s.Count("things", 9); n != 7 && want == "" || want != "" && !strings.Contains(fmt.Sprint(s.Err), want) {
+		if n := s.ReadCount("things", 9); n != 7 && want == "" || want != "" && !strings.Contains(fmt.Sprint(s.Err), want) {
 			t.Errorf("%d, %v, want %q", n, s.Err, want)
 		}
 	}

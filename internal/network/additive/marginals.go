@@ -52,7 +52,7 @@ func Marginals(
 		if targets != nil {
 			v = targets[i]
 		}
-		distribution, wrong := Distribution(sums[begin:begin+d], memory[begin:begin+d:begin+d])
+		distribution, wrong := Normalise(sums[begin:begin+d], memory[begin:begin+d:begin+d])
 		begin += d
 		switch {
 		case distribution == nil:
@@ -95,7 +95,7 @@ func Joint(
 		return nil, nil, "", err
 	}
 
-	distribution, wrong := Distribution(sums, make([]float64, size))
+	distribution, wrong := Normalise(sums, make([]float64, size))
 	switch {
 	case distribution == nil:
 		return nil, nil, "no joint marginal: its cells have no positive total", nil
@@ -132,10 +132,10 @@ func sumMarginals(
 	return sums, nil
 }
 
-// Distribution divides sums by their total, writes the quotients to memory and returns them. It returns nil if the total is not positive.
+// Normalise divides sums by their total, writes the quotients to memory and returns them. It returns nil if the total is not positive.
 // wrong is −1 if all quotients are probabilities within rounding, which it corrects. Otherwise it is the position of the first one that is
 // not, and the quotients after it are not computed.
-func Distribution(sums []scaled.Number, memory []float64) (distribution []float64, wrong int) {
+func Normalise(sums []scaled.Number, memory []float64) (distribution []float64, wrong int) {
 	total := scaled.Sum(sums)
 	if total.Sign() <= 0 {
 		return nil, -1

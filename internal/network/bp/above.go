@@ -9,21 +9,21 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// messagePowers are the powers of the messages that Above tries, falling. Messages that are far from a fixed point are too certain: with
-// lower powers they may give a better bound.
+// messagePowers are the powers of the messages that UpperBound tries, falling. Messages that are far from a fixed point are too certain:
+// with lower powers they may give a better bound.
 var messagePowers = [...]float64{1, 0.5, 0}
 
 // roundingPerLog is added to the bound for every logarithm in it, times 1 + its absolute value.
 const roundingPerLog = 1e-12
 
-// Above returns ln of an upper bound on Z, for entries ≥ 0. With any positive u_{t→i},
+// UpperBound returns ln of an upper bound on Z, for entries ≥ 0. With any positive u_{t→i},
 //
 //	Z ≤ Scale · Π_t max_x (T_t[x] / Π_i u_{t→i}[x_i]) · Π_i Σ_x Π_t u_{t→i}[x].
 //
-// u is a power of the message m_{t→i} from table t to index i, the same power for all tables with several indices; Above computes the bound
-// for each of messagePowers and returns the best. For a table of one index u is the message, which loses nothing. It returns +Inf if an
-// entry is below 0 and for a contradiction. Cost: a pass over tables and messages.
-func (s *State) Above() float64 {
+// u is a power of the message m_{t→i} from table t to index i, the same power for all tables with several indices; UpperBound computes
+// the bound for each of messagePowers and returns the best. For a table of one index u is the message, which loses nothing. It returns
+// +Inf if an entry is below 0 and for a contradiction. Cost: a pass over tables and messages.
+func (s *State) UpperBound() float64 {
 	if s.Signed || s.Contradiction >= 0 || s.graph.expression.Scale.IsZero() {
 		return math.Inf(1)
 	}
@@ -107,7 +107,7 @@ func (s *State) largestRatios(t int, lnMessages []float64) (largest [len(message
 		if entry > 0 {
 			lnEntry, lnProduct := math.Log(entry), 0.0
 			for axis, k := range incidences {
-				lnProduct += lnMessages[s.graph.messageStart[k]+walk.X[axis]]
+				lnProduct += lnMessages[s.graph.messageStart[k]+walk.Values[axis]]
 			}
 			for p, power := range messagePowers {
 				if len(incidences) == 1 {

@@ -24,7 +24,7 @@ func TestAboveHolds(t *testing.T) {
 		}
 		want := oracle.Ln(oracle.Sum(e, 0).Z)
 		for _, updates := range []int64{1, 0} {
-			above := run(t, e, bp.Options{Updates: updates}).Above()
+			above := run(t, e, bp.Options{Updates: updates}).UpperBound()
 			if !(above >= want) || zeros == 0 && math.IsInf(above, 0) {
 				t.Errorf("seed %d, %d updates: %v, ln Z %v", seed, updates, above, want)
 			}
@@ -44,7 +44,7 @@ func TestAboveSaysWhatMessagesKnow(t *testing.T) {
 	fields := &sumproduct.Expression{Scale: scaled.One, Dims: []int{2, 3, 2}, Tables: []sumproduct.Table{
 		{Scope: []int{0}, Data: []float64{1, 3}}, {Scope: []int{0}, Data: []float64{2, 1}}, {Scope: []int{1}, Data: []float64{1, 1, 5}},
 	}}
-	if got, want := run(t, fields, bp.Options{}).Above(), math.Log(5*7*2); math.Abs(got-want) > 1e-10 {
+	if got, want := run(t, fields, bp.Options{}).UpperBound(), math.Log(5*7*2); math.Abs(got-want) > 1e-10 {
 		t.Errorf("independent indices: %v, ln Z %v", got, want)
 	}
 	c, h := math.Exp(0.5), math.Exp(3)
@@ -53,11 +53,11 @@ func TestAboveSaysWhatMessagesKnow(t *testing.T) {
 		pair, {Scope: []int{0}, Data: []float64{h, 1 / h}}, {Scope: []int{1}, Data: []float64{1 / h, h}},
 	}}
 	want, loosely := oracle.Ln(oracle.Sum(coupled, 0).Z), 0.5+2*math.Log(h+1/h)
-	if got := run(t, coupled, bp.Options{}).Above(); got-want > 0.1*(loosely-want) {
+	if got := run(t, coupled, bp.Options{}).UpperBound(); got-want > 0.1*(loosely-want) {
 		t.Errorf("two indices in fields: %v, ln Z %v, by the largest coupling %v", got, want, loosely)
 	}
 	coupled.Tables[0].Data = []float64{1, -1, 1, 1}
-	if got := run(t, coupled, bp.Options{}).Above(); !math.IsInf(got, 1) {
+	if got := run(t, coupled, bp.Options{}).UpperBound(); !math.IsInf(got, 1) {
 		t.Errorf("entries below 0: %v", got)
 	}
 }

@@ -26,8 +26,9 @@ func (s *State) Entropy() float64 {
 	return entropy.Value()
 }
 
-// Impossible reports whether the entropy is below 0 by more than rounding, so that no distribution has these beliefs. It is false for NaN.
-func (s *State) Impossible() bool { return s.Entropy() < -1e-9*(1+math.Abs(s.LnZ())) }
+// HasNegativeEntropy reports whether the entropy is below 0 by more than rounding, so that no distribution has these beliefs. It is false
+// for NaN.
+func (s *State) HasNegativeEntropy() bool { return s.Entropy() < -1e-9*(1+math.Abs(s.LnZ())) }
 
 // meanLog returns the mean of ln T over the belief of table t,
 //
@@ -42,7 +43,7 @@ func (s *State) meanLog(t int) float64 {
 		if entry > 0 {
 			weight := entry
 			for axis, k := range incidences {
-				weight *= s.toTable[s.graph.messageStart[k]+walk.X[axis]]
+				weight *= s.toTable[s.graph.messageStart[k]+walk.Values[axis]]
 			}
 			total += weight
 			sum += weight * math.Log(entry)

@@ -48,7 +48,7 @@ func TestEntropyOfTrees(t *testing.T) {
 		}
 		want := math.Log(sum) - terms/sum
 		s := run(t, e, bp.Options{})
-		if got := s.Entropy(); math.Abs(got-want) > 1e-9 || s.Impossible() {
+		if got := s.Entropy(); math.Abs(got-want) > 1e-9 || s.HasNegativeEntropy() {
 			t.Errorf("seed %d: %v, want %v", seed, got, want)
 		}
 	}
@@ -71,18 +71,18 @@ func TestImpossibleBeliefs(t *testing.T) {
 	}
 	strong := all(12, 3)
 	s := run(t, strong, bp.Options{})
-	if truth := oracle.Ln(oracle.Sum(strong, 0).Z); !s.Converged || !s.Impossible() || s.LnZ() < truth+10 {
+	if truth := oracle.Ln(oracle.Sum(strong, 0).Z); !s.Converged || !s.HasNegativeEntropy() || s.LnZ() < truth+10 {
 		t.Errorf("strong: converged %t, entropy %v, Bethe value %v of %v", s.Converged, s.Entropy(), s.LnZ(), truth)
 	}
 	for name, e := range map[string]*sumproduct.Expression{
 		"weak": all(12, 0.05), "grid": ising(rand.New(rand.NewPCG(1, 2)), 4, 4, 0.5, false),
 	} {
-		if s := run(t, e, bp.Options{}); s.Impossible() {
+		if s := run(t, e, bp.Options{}); s.HasNegativeEntropy() {
 			t.Errorf("%s: entropy %v", name, s.Entropy())
 		}
 	}
 	strong.Tables[0].Data[0] = -1
-	if s := run(t, strong, bp.Options{}); !math.IsNaN(s.Entropy()) || s.Impossible() {
+	if s := run(t, strong, bp.Options{}); !math.IsNaN(s.Entropy()) || s.HasNegativeEntropy() {
 		t.Errorf("entries below 0: entropy %v", s.Entropy())
 	}
 }

@@ -54,11 +54,11 @@ func FixedPoints(ctx context.Context, e *sumproduct.Expression, starts int, o Op
 	return sortStates(states, lnZs), nil
 }
 
-// Further adds to states the fixed points that belief propagation reaches from given starts. A start is a distribution of every index, as
-// in Options.Given. all is states together with the new fixed points, in the sequence of FixedPoints. reached is, by start, the state of
-// all to which it converged, or nil if it did not converge. After o.Enough has ended it makes no further start. Errors as for Run. Cost:
-// that of Run, times the starts.
-func Further(
+// ExtendFixedPoints adds to states the fixed points that belief propagation reaches from given starts. A start is a distribution of every
+// index, as in Options.Given. all is states together with the new fixed points, in the sequence of FixedPoints. reached is, by start, the
+// state of all to which it converged, or nil if it did not converge. After o.Enough has ended it makes no further start. Errors as for
+// Run. Cost: that of Run, times the starts.
+func ExtendFixedPoints(
 	ctx context.Context, e *sumproduct.Expression, states []*State, starts [][][]float64, o Options,
 ) (all, reached []*State, err error) {
 	g, err := newGraph(e)
@@ -75,7 +75,7 @@ func Further(
 			break
 		}
 		options := o
-		options.Given = start
+		options.StartBeliefs = start
 		s, err := run(ctx, g, options)
 		if err != nil {
 			return nil, nil, err

@@ -24,7 +24,7 @@ func TestGaugeWarnings(t *testing.T) {
 		updates int64
 		want    string
 	}{{0, ""}, {1, "belief propagation did not converge"}} {
-		net, err := bp.Network(context.Background(), m, query.CoresAreFactors, bp.Options{Updates: c.updates})
+		net, err := bp.GaugedNetwork(context.Background(), m, query.CoresAreFactors, bp.Options{Updates: c.updates})
 		if err != nil {
 			t.Fatal(err)
 		}

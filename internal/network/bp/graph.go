@@ -53,7 +53,7 @@ func newGraph(e *sumproduct.Expression) (*graph, error) {
 	}
 
 	for t := range e.Tables {
-		if err := e.Finite(t); err != nil {
+		if err := e.CheckFinite(t); err != nil {
 			return nil, err
 		}
 		_, _, hasNegative := floats.Extent(e.Tables[t].Data)

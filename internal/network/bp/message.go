@@ -156,10 +156,10 @@ func (c *kernel) contractWithExponents(k int32) []scaled.Number {
 			term := scaled.FromFloat(entry)
 			for axis, other := range incidences {
 				if axis != axisOfIndex {
-					term = term.Mul(scaled.FromFloat(g.messageOf(c.toTable, other)[walk.X[axis]]))
+					term = term.Mul(scaled.FromFloat(g.messageOf(c.toTable, other)[walk.Values[axis]]))
 				}
 			}
-			sum := &message[walk.X[axisOfIndex]]
+			sum := &message[walk.Values[axisOfIndex]]
 			*sum = sum.Add(term)
 		}
 		walk.Next()

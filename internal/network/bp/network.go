@@ -25,8 +25,8 @@ const maxGauge = 1e4
 // of a symmetric factor are equal, all legs get one map, and the factor keeps its form. The limit is well above rounding.
 const messageTolerance = 1e-10
 
-// Network returns the base tensor network of a model in the gauge of belief propagation: it runs belief propagation without evidence, and
-// reparam.Build applies the maps that are made of the messages.
+// GaugedNetwork returns the base tensor network of a model in the gauge of belief propagation: it runs belief propagation without
+// evidence, and reparam.Build applies the maps that are made of the messages.
 //
 // Let m_{j→i} and v_{i→j} be the messages between factor j and variable i, scaled so that ⟨m, v⟩ = 1 and |m| = |v|. Column 0 of the map
 // A^(i:j) is m_{j→i}, and row 0 of its inverse is v_{i→j}. At a fixed point, with factors as cores, B_0…0 · Π_i V^(i)_0…0 · Scale is the
@@ -39,7 +39,7 @@ const messageTolerance = 1e-10
 //
 // Errors: those of reparam.Build and Run. If float64 cannot hold the messages, this is no error: all maps are the identity. Cost: the sum
 // of both.
-func Network(
+func GaugedNetwork(
 	ctx context.Context, m *factorgraph.Model, cores query.CoreChoice, o Options,
 ) (*btn.Network, error) {
 	g, err := newGauge(ctx, m, o)
@@ -55,7 +55,7 @@ func Network(
 }
 
 // gauge has the messages of belief propagation between the factors and the variables of a model. The two messages on a leg, one in each
-// direction, make the map of the leg (Gauge). A network with these maps is in the gauge of belief propagation (Network).
+// direction, make the map of the leg (Gauge). A network with these maps is in the gauge of belief propagation (GaugedNetwork).
 type gauge struct {
 	factors *factors
 	state   *State // the messages. If float64 cannot hold them, it is nil or has a contradiction
@@ -71,7 +71,7 @@ func newGauge(ctx context.Context, m *factorgraph.Model, o Options) (*gauge, err
 	if err != nil {
 		return nil, err
 	}
-	factors, err := newFactors(ctx, m, unary.Of, unary.Scale)
+	factors, err := newFactors(ctx, m, unary.Weights, unary.Scale)
 	if err != nil {
 		return nil, err
 	}

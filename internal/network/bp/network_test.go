@@ -39,7 +39,7 @@ func gauged(
 		if err != nil {
 			t.Fatalf("seed %d, trial %d: %v", seed, trial, err)
 		}
-		net, err := bp.Network(context.Background(), m, cores, bp.Options{})
+		net, err := bp.GaugedNetwork(context.Background(), m, cores, bp.Options{})
 		if err != nil {
 			t.Fatalf("seed %d, trial %d: %v", seed, trial, err)
 		}
@@ -267,7 +267,7 @@ func TestSymmetricFactorKeepsFormInTheGauge(t *testing.T) {
 			Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 0.3}},
 		})
 	}
-	net, err := bp.Network(context.Background(), m, query.CoresAreFactors, bp.Options{})
+	net, err := bp.GaugedNetwork(context.Background(), m, query.CoresAreFactors, bp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestFallbackToIdentity(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 1, 1e-9, 1e-9}}},
 		{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1e-9, 1}}}}}
-	net, err := bp.Network(context.Background(), m, query.CoresAreFactors, bp.Options{})
+	net, err := bp.GaugedNetwork(context.Background(), m, query.CoresAreFactors, bp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestFallbackToIdentity(t *testing.T) {
 		t.Errorf("Z = %v, want 4e-9", got)
 	}
 	m.Factors[1].Table = &tensor.Dense{Shape: []int{2}, Data: []float64{0, 0}}
-	if net, err = bp.Network(context.Background(), m, query.CoresAreFactors,
+	if net, err = bp.GaugedNetwork(context.Background(), m, query.CoresAreFactors,
 		bp.Options{}); err != nil || net.Maps[1].Kind != query.MapIdentity {
 		t.Errorf("Z = 0: %v", err)
 	}
@@ -311,7 +311,7 @@ func TestFallbackToIdentity(t *testing.T) {
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 0, 0, small}}},
 		{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 1}}},
 		{Scope: []int{1}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{0, 1}}}}}
-	if net, err = bp.Network(context.Background(), deep, query.CoresAreFactors, bp.Options{}); err != nil {
+	if net, err = bp.GaugedNetwork(context.Background(), deep, query.CoresAreFactors, bp.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := net.Validate(); err != nil || net.Scale == (scaled.Number{}) {

@@ -27,9 +27,9 @@ type Options struct {
 	Damping  float64
 	Schedule Schedule // 0: Auto
 	Seed     uint64   // 0: the run starts from uniform messages; else from random ones
-	// Given has a distribution of every index, from which the messages to it start; nil: they start by Seed. Values that it excludes get a
-	// small weight.
-	Given [][]float64
+	// StartBeliefs has a distribution of every index, from which the messages to it start; nil: they start by Seed. Values that it excludes
+	// get a small weight.
+	StartBeliefs [][]float64
 	// If Enough ends, the run ends with its present messages, as if the updates were spent; nil: it never ends.
 	Enough context.Context
 }

@@ -14,8 +14,8 @@ import (
 // setStart sets the messages to indices from which a run starts: to the distributions o.Given, if there are any; else to random messages by
 // o.Seed, or to uniform ones if o.Seed is 0.
 func (s *State) setStart(o Options) error {
-	if o.Given != nil {
-		return s.startFrom(o.Given)
+	if o.StartBeliefs != nil {
+		return s.startFrom(o.StartBeliefs)
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0x6270))
 	for k := range s.graph.tableOf {
@@ -105,8 +105,8 @@ func Restore(e *sumproduct.Expression, messages []float64) (*State, error) {
 	return s, nil
 }
 
-// Entries returns the length of State.Messages for an expression: the number of values of all indices of all tables.
-func Entries(e *sumproduct.Expression) (entries int) {
+// MessageEntries returns the length of State.Messages for an expression: the number of values of all indices of all tables.
+func MessageEntries(e *sumproduct.Expression) (entries int) {
 	for n := range e.Tables {
 		for _, i := range e.Tables[n].Scope {
 			entries += e.Dims[i]

@@ -20,7 +20,7 @@ type Assignment struct {
 	Hard bool `msgpack:"hard,omitempty"`
 	// Relevant reports whether the plan is for the part of the network on which the answer depends (Network.Relevant).
 	Relevant bool `msgpack:"relevant,omitempty"`
-	// Summed reports whether the plan is for Network.Summed.
+	// Summed reports whether the plan is for Network.WithoutVanishingTerms.
 	Summed bool `msgpack:"summed,omitempty"`
 	Want   Want `msgpack:"want,omitempty"` // what the plan has to provide, in the variables of the whole network
 	// Alone reports whether an assignment that a search has proved is the whole answer: nothing that is wanted waits for Z.
@@ -57,8 +57,8 @@ type Extra struct {
 	Demands int    `msgpack:"n"`
 }
 
-// Served returns the number of demands that serve only this query: the sum over the kinds of its questions.
-func (a *Asked) Served() (n int) {
+// ExtraDemands returns the number of demands that serve only this query: the sum over the kinds of its questions.
+func (a *Asked) ExtraDemands() (n int) {
 	for _, extra := range a.Extra {
 		n += extra.Demands
 	}

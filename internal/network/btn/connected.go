@@ -8,11 +8,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// Connected returns the connected parts of the network, each as the ascending list of its links. Two links are connected if a core joins
-// them. The parts are in the order of their first links. Links without legs, which are numbers, make up one further part, the last one.
-// Cost O(legs + links).
-func (n *Network) Connected() [][]int {
-	legLink := n.LegLink()
+// ConnectedParts returns the connected parts of the network, each as the ascending list of its links. Two links are connected if a core
+// joins them. The parts are in the order of their first links. Links without legs, which are numbers, make up one further part, the last
+// one. Cost O(legs + links).
+func (n *Network) ConnectedParts() [][]int {
+	legLink := n.LinkOfLeg()
 	parent := make([]int, len(n.Links))
 	for k := range parent {
 		parent[k] = k
@@ -57,12 +57,12 @@ func (n *Network) Connected() [][]int {
 	return parts
 }
 
-// Sub returns the part of n that consists of the given links and the cores between them, and for each variable of that part its number in
-// n. links has all links of one or more connected parts (see Connected), ascending. Links, legs, cores and variables keep their sequence.
-// Cores without legs and the scale stay with n: the scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
-func (n *Network) Sub(links []int) (part *Network, variables []int) {
+// Subnetwork returns the part of n that consists of the given links and the cores between them, and for each variable of that part its
+// number in n. links has all links of one or more connected parts (see ConnectedParts), ascending. Links, legs, cores and variables keep
+// their sequence. Cores without legs and the scale stay with n: the scale of the part is 1. Tensors are shared. Cost O(legs + links) of n.
+func (n *Network) Subnetwork(links []int) (part *Network, variables []int) {
 	part = &Network{Scale: scaled.One, Choice: n.Choice, Links: make([]Link, len(links))}
-	legLink := n.LegLink()
+	legLink := n.LinkOfLeg()
 	linkNumber := slices.Repeat([]int{-1}, len(n.Links)) // by link of n: its number in the part, −1 if it is not in the part
 	for k, link := range links {
 		linkNumber[link] = k

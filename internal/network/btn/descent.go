@@ -49,10 +49,10 @@ func (o Other) Compare(other Other) int {
 	return cmp.Or(other.Weight.Cmp(o.Weight), slices.Compare(o.Values, other.Values))
 }
 
-// Or returns the heavier of two assignments, which are the best of different slices. If they tie, it returns the one with the smaller
+// Better returns the heavier of two assignments, which are the best of different slices. If they tie, it returns the one with the smaller
 // values in the order of the variables. Its list of next best assignments, Others, is merged of both. A nil receiver or argument stands for
 // slices without a possible assignment.
-func (f *Found) Or(g *Found) *Found {
+func (f *Found) Better(g *Found) *Found {
 	switch {
 	case f == nil:
 		return g
@@ -80,9 +80,10 @@ const ProvedWithoutZ = "Z is left open: the assignment was proved without it"
 // best: costs are rounded.
 const Tolerance = 1e-6
 
-// Searched returns the best assignment among the results of several searches for the same question, with the smallest of their bounds. It
-// returns nil if no search has found an assignment. If the searches list several assignments each, it returns the best list unchanged.
-func Searched(results []*Found) *Found {
+// BestOfSearches returns the best assignment among the results of several searches for the same question, with the smallest of their
+// bounds. It returns nil if no search has found an assignment. If the searches list several assignments each, it returns the best list
+// unchanged.
+func BestOfSearches(results []*Found) *Found {
 	var best *Found
 	bound := math.Inf(1)
 	for _, f := range results {
@@ -121,15 +122,15 @@ func (f *Found) Tied(w scaled.Number) bool {
 	return f.Weight.Sub(w).Cmp(f.Weight.Mul(scaled.FromFloat(f.Close))) <= 0
 }
 
-// Keep shortens the list of assignments to the best ones. count is the number that stays, including the first one, which is f itself.
-func (f *Found) Keep(count int) {
+// Shorten shortens the list of assignments to the best ones. count is the number that stays, including the first one, which is f itself.
+func (f *Found) Shorten(count int) {
 	if len(f.Others) >= count {
 		f.Others, f.All = f.Others[:count-1], false
 	}
 }
 
-// Last returns the weight of the last assignment in the list, which is f itself if there are no others.
-func (f *Found) Last() scaled.Number {
+// LastWeight returns the weight of the last assignment in the list, which is f itself if there are no others.
+func (f *Found) LastWeight() scaled.Number {
 	if n := len(f.Others); n > 0 {
 		return f.Others[n-1].Weight
 	}

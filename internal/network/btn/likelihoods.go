@@ -11,10 +11,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Spread turns every likelihood of the evidence into a tensor of its own, which a new leg joins to its variable. It returns that network,
-// and the evidence without the likelihoods. So no weight is multiplied by a likelihood, where the product may be rounded or leave
-// float64. Each tensor is a core, or a link if the variables are the cores. The new tensors come last. The evidence has to be valid.
-func (n *Network) Spread(ev factorgraph.Evidence) (*Network, factorgraph.Evidence) {
+// WithLikelihoodTensors turns every likelihood of the evidence into a tensor of its own, which a new leg joins to its variable. It
+// returns that network, and the evidence without the likelihoods. So no weight is multiplied by a likelihood, where the product may be
+// rounded or leave float64. Each tensor is a core, or a link if the variables are the cores. The new tensors come last. The evidence has
+// to be valid.
+func (n *Network) WithLikelihoodTensors(ev factorgraph.Evidence) (*Network, factorgraph.Evidence) {
 	if len(ev.Soft) == 0 {
 		return n, ev
 	}
@@ -49,10 +50,10 @@ func (n *Network) Spread(ev factorgraph.Evidence) (*Network, factorgraph.Evidenc
 	return &spread, factorgraph.Evidence{Hard: ev.Hard}
 }
 
-// Given returns n under evidence: conditioned is base.Condition(remaining). As a rule base is n and remaining is ev. If the product of a
-// likelihood and the weights of its variable leaves the range of float64, base and remaining are the results of Spread: base has a tensor
-// for each likelihood, and remaining has the observations only. Errors: those of Condition.
-func (n *Network) Given(ev factorgraph.Evidence) (
+// UnderEvidence returns n under evidence: conditioned is base.Condition(remaining). As a rule base is n and remaining is ev. If the
+// product of a likelihood and the weights of its variable leaves the range of float64, base and remaining are the results of
+// WithLikelihoodTensors: base has a tensor for each likelihood, and remaining has the observations only. Errors: those of Condition.
+func (n *Network) UnderEvidence(ev factorgraph.Evidence) (
 	base *Network, remaining factorgraph.Evidence, conditioned *Network, err error,
 ) {
 	conditioned, err = n.Condition(ev)
@@ -60,7 +61,7 @@ func (n *Network) Given(ev factorgraph.Evidence) (
 		return n, ev, conditioned, err
 	}
 	// A product left the range of float64. Without likelihoods in the evidence there are no products.
-	base, remaining = n.Spread(ev)
+	base, remaining = n.WithLikelihoodTensors(ev)
 	conditioned, err = base.Condition(remaining)
 	return base, remaining, conditioned, err
 }

@@ -53,12 +53,12 @@ type Network struct {
 	// Numbers has, for every variable, its number in the network that this one was cut from, ascending. It is nil if this network was not
 	// cut from another. Messages to users name variables by these numbers.
 	Numbers []int
-	// Likelihoods is how many cores at the end of Cores are evidence and no part of the model (Spread).
+	// Likelihoods is how many cores at the end of Cores are evidence and no part of the model (WithLikelihoodTensors).
 	Likelihoods int
 }
 
-// Own returns the cores that are part of the model. It leaves out the cores of likelihoods, which are the last ones.
-func (n *Network) Own() []Core { return n.Cores[:len(n.Cores)-n.Likelihoods] }
+// ModelCores returns the cores that are part of the model. It leaves out the cores of likelihoods, which are the last ones.
+func (n *Network) ModelCores() []Core { return n.Cores[:len(n.Cores)-n.Likelihoods] }
 
 // Number returns the number that variable v has in the network that n was cut from, or v if n was not cut from another.
 func (n *Network) Number(v int) int {

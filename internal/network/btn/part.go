@@ -51,9 +51,9 @@ type About struct {
 	SharedKind func(kind string) any
 }
 
-// Shared returns the data that a part shares with other parts of its plan, which its field About().Shared points at. It returns nil if the
-// part has no such field, or if the field is nil.
-func Shared(p Part) any {
+// SharedData returns the data that a part shares with other parts of its plan, which its field About().Shared points at. It returns
+// nil if the part has no such field, or if the field is nil.
+func SharedData(p Part) any {
 	field := p.About().Shared
 	if field == nil {
 		return nil
@@ -65,9 +65,9 @@ func Shared(p Part) any {
 	return value.Interface()
 }
 
-// Share sets the part's field for shared data, which About().Shared points at, to data of other parts. It returns false, and changes
-// nothing, if the part has no such field or the field is of another type.
-func Share(p Part, data any) (isSet bool) {
+// SetSharedData sets the part's field for shared data, which About().Shared points at, to data of other parts. It returns false, and
+// changes nothing, if the part has no such field or the field is of another type.
+func SetSharedData(p Part, data any) (isSet bool) {
 	pointer := p.About().Shared
 	if pointer == nil {
 		return false

@@ -63,7 +63,7 @@ func fitProduct() *exact.Product {
 
 func fitTruncated() *truncatedparts.Truncated {
 	along := &truncatedparts.TruncatedPlan{Family: query.FamilyTree, Number: 3, Shape: "x"}
-	return &truncatedparts.Truncated{Along: along, Bond: 4, Slice: btn.Slice{Variables: []int{1, 0}, At: 5}}
+	return &truncatedparts.Truncated{Plan: along, Bond: 4, Slice: btn.Slice{Variables: []int{1, 0}, At: 5}}
 }
 
 func fitRegions() *regionparts.Regions {
@@ -105,7 +105,7 @@ func TestPartsThatFit(t *testing.T) {
 		btn.ClassTruncated: {
 			fitTruncated(),
 			spoilt(fitTruncated, func(p *truncatedparts.Truncated) {
-				p.Along.Family, p.Along.Masked = query.FamilySweep, true
+				p.Plan.Family, p.Plan.Masked = query.FamilySweep, true
 			}),
 			spoilt(fitTruncated, func(p *truncatedparts.Truncated) { p.Bond, p.Slice = 1, btn.Slice{} }),
 		},
@@ -246,10 +246,10 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	truncated := func(spoil func(*truncatedparts.Truncated), want string) {
 		add(spoilt(fitTruncated, spoil), want)
 	}
-	truncated(func(p *truncatedparts.Truncated) { p.Along = nil }, "it has no tree and no sweep")
-	truncated(func(p *truncatedparts.Truncated) { p.Along.Family = query.FamilyRegions },
+	truncated(func(p *truncatedparts.Truncated) { p.Plan = nil }, "it has no tree and no sweep")
+	truncated(func(p *truncatedparts.Truncated) { p.Plan.Family = query.FamilyRegions },
 		`"regions" is no family`)
-	truncated(func(p *truncatedparts.Truncated) { p.Along.Family = "" }, `"" is no family`)
+	truncated(func(p *truncatedparts.Truncated) { p.Plan.Family = "" }, `"" is no family`)
 	truncated(func(p *truncatedparts.Truncated) { p.Bond = 0 }, "bond 0")
 
 	regions := func(spoil func(*regionparts.Regions), want string) { add(spoilt(fitRegions, spoil), want) }
@@ -292,8 +292,8 @@ func TestPartsShare(t *testing.T) {
 				t.Fatalf("class %s cannot be made", q.Class())
 			}
 			takes := i == k || i < 3 && k < 3 // frames
-			if got := btn.Share(fresh, btn.Shared(p)); got != takes || takes &&
-				btn.Shared(fresh) != btn.Shared(p) {
+			if got := btn.SetSharedData(fresh, btn.SharedData(p)); got != takes || takes &&
+				btn.SharedData(fresh) != btn.SharedData(p) {
 				t.Errorf("a part of class %s takes what class %s has: %v",
 					q.Class(), p.Class(), got)
 			}

@@ -13,7 +13,7 @@ import (
 // handed out at once. The answer takes the shortest sequence of estimates that has settled, and the remaining parts are
 // cancelled. A plan of an exact method has one estimate.
 type Plan struct {
-	Method    query.Method `msgpack:"method"` // the method used, never auto; see By
+	Method    query.Method `msgpack:"method"` // the method used, never auto; see MethodOf
 	Estimates []Estimate   `msgpack:"-"`
 	// Accuracy is in nats. A sequence has settled if its stated uncertainty is at most this. It is 0 if the plan does not grow (Grows).
 	Accuracy float64  `msgpack:"accuracy"`
@@ -84,8 +84,8 @@ type Quality struct {
 // in contrast to one estimate of known quality.
 func (p *Plan) Grows() bool { return len(p.Estimates) > 0 && p.Estimates[0].Quality == nil }
 
-// By returns the method that estimate e of the plan is of. Estimates that are judged by each other may be of several methods.
-func (p *Plan) By(e *Estimate) query.Method {
+// MethodOf returns the method that estimate e of the plan is of. Estimates that are judged by each other may be of several methods.
+func (p *Plan) MethodOf(e *Estimate) query.Method {
 	switch {
 	case e.Quality != nil || e.Rule == Pooled && p.Method == query.MethodSymmetryCP:
 		return p.Method
@@ -102,8 +102,8 @@ func (p *Plan) Exact() bool {
 	return len(p.Estimates) == 1 && p.Estimates[0].Quality != nil && p.Estimates[0].Quality.Exact
 }
 
-// Len returns the number of parts of all estimates together.
-func (p *Plan) Len() int {
+// PartCount returns the number of parts of all estimates together.
+func (p *Plan) PartCount() int {
 	partCount := 0
 	for k := range p.Estimates {
 		partCount += len(p.Estimates[k].Parts)

@@ -118,9 +118,9 @@ func restrictLink(link *Link, number []int) Link {
 	return Link{Legs: legs, T: restricted}
 }
 
-// On returns the demand d on n with its variables renumbered for part: a network that Restrict has cut from n, and that has all variables
-// that d names.
-func (n *Network) On(part *Network, d Demand) Demand {
+// RenumberDemand returns the demand d on n with its variables renumbered for part: a network that Restrict has cut from n, and that has
+// all variables that d names.
+func (n *Network) RenumberDemand(part *Network, d Demand) Demand {
 	return d.Renumber(func(v int) int {
 		position, _ := slices.BinarySearch(part.Numbers, n.Number(v))
 		return position

@@ -7,8 +7,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Summed returns n without the terms of CP cores that vanish because a variable that only this core has is summed out. Term i of a
-// core gets the weight
+// WithoutVanishingTerms returns n without the terms of CP cores that vanish because a variable that only this core has is summed out.
+// Term i of a core gets the weight
 //
 //	α_i = 0  if  Σ_x w(x) u_i(x) = 0
 //
@@ -16,7 +16,7 @@ import (
 // marginals of such variables change. It returns n itself if no term vanishes. Example: a noisy-or with
 // an unobserved effect keeps one term, a product of tables over one variable.
 // Cost: one pass over cores, links, and the vectors of such variables.
-func (n *Network) Summed() *Network {
+func (n *Network) WithoutVanishingTerms() *Network {
 	// isInOneCore reports whether only one core has the variable, and without a map.
 	isInOneCore := func(v Variable) bool {
 		cp, isCP := n.Links[v.Link].T.(*tensor.CP)

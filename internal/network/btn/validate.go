@@ -181,7 +181,7 @@ func (n *Network) validateDirected() error {
 	if len(n.Links) != len(n.Variables) || n.Choice != query.CoresAreFactors {
 		return fmt.Errorf("%w: it is called directed, and has links that are no variables", ErrInvalid)
 	}
-	legLink := n.LegLink()
+	legLink := n.LinkOfLeg()
 	tableOf := slices.Repeat([]int{-1}, len(n.Links)) // by link, the core that is its variable's table
 	for c, core := range n.Cores {
 		if len(core.Legs) == 0 {

@@ -108,7 +108,7 @@ func TestDefinitionBaseTensorNetwork(t *testing.T) {
 }
 
 func TestLegLink(t *testing.T) {
-	if got, want := small().LegLink(), []int{0, 0, 1}; !slices.Equal(got, want) {
+	if got, want := small().LinkOfLeg(), []int{0, 0, 1}; !slices.Equal(got, want) {
 		t.Errorf("legs are in links %v, want %v", got, want)
 	}
 }

@@ -62,8 +62,8 @@ type Marginals struct {
 	Exp     int64     `msgpack:"e"`
 }
 
-// Of returns the marginals of the targets, in their sequence. If targets is nil, which stands for all variables, it returns m itself.
-func (m *Marginals) Of(targets []int) *Marginals {
+// Select returns the marginals of the targets, in their sequence. If targets is nil, which stands for all variables, it returns m itself.
+func (m *Marginals) Select(targets []int) *Marginals {
 	if targets == nil || m == nil {
 		return m
 	}

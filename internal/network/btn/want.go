@@ -46,17 +46,17 @@ type Want struct {
 // IsParametric reports whether derivatives by the numbers of the model, or cases, are wanted. Every factor is a core of its own then.
 func (w *Want) IsParametric() bool { return w.Derivatives || w.Cases != nil }
 
-// Descends reports whether assignments of values are wanted: the most probable ones, or samples.
-func (w *Want) Descends() bool { return w.Best > 0 || len(w.Map) > 0 || w.Samples > 0 }
+// WantsAssignments reports whether assignments of values are wanted: the most probable ones, or samples.
+func (w *Want) WantsAssignments() bool { return w.Best > 0 || len(w.Map) > 0 || w.Samples > 0 }
 
 // IsTotal reports whether nothing but Z is wanted.
 func (w *Want) IsTotal() bool {
-	return !w.Marginals && len(w.Joint) == 0 && !w.Descends() && !w.IsParametric()
+	return !w.Marginals && len(w.Joint) == 0 && !w.WantsAssignments() && !w.IsParametric()
 }
 
-// Explains reports whether the most probable assignment is wanted, either of all variables or of some, and nothing else but Z and
+// WantsOnlyBest reports whether the most probable assignment is wanted, either of all variables or of some, and nothing else but Z and
 // marginals.
-func (w *Want) Explains() bool {
+func (w *Want) WantsOnlyBest() bool {
 	isOneKind := (w.Best > 0) != (len(w.Map) > 0)
 	return isOneKind && w.Samples == 0 && len(w.Joint) == 0 && !w.IsParametric()
 }
@@ -116,9 +116,9 @@ func (d Demand) Renumber(number func(v int) int) Demand {
 	return d
 }
 
-// Numbers returns a lower bound of the number of numbers in the answer to a demand, for a model whose variables have these domains.
+// CountNumbers returns a lower bound of the number of numbers in the answer to a demand, for a model whose variables have these domains.
 // Derivatives count as one number per value of a variable. Variables out of range count 0.
-func (w *Want) Numbers(domains []int) float64 {
+func (w *Want) CountNumbers(domains []int) float64 {
 	domain := func(v int) float64 {
 		if v < 0 || v >= len(domains) {
 			return 0

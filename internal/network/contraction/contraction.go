@@ -182,14 +182,14 @@ func Domains(net *btn.Network) []int {
 
 // Contraction is the contraction of one part under way.
 type Contraction struct {
-	Ctx     context.Context
-	Problem *problem.Problem
-	Net     *btn.Network
-	Ops     *countspace.Ops // counts the multiply-adds in count space, and ends with the context
-	Memory  int64           // bytes
-	Threads int             // goroutines, as problem.Options.Threads
-	M       *Collected      // collects the marginals; nil: none are wanted
-	Joint   []int           // the variables of the joint marginal; nil: none is wanted
+	Ctx       context.Context
+	Problem   *problem.Problem
+	Net       *btn.Network
+	Ops       *countspace.Ops // counts the multiply-adds in count space, and ends with the context
+	Memory    int64           // bytes
+	Threads   int             // goroutines, as problem.Options.Threads
+	Marginals *Collected      // collects the marginals; nil: none are wanted
+	Joint     []int           // the variables of the joint marginal; nil: none is wanted
 }
 
 // Begin returns the contraction of a part of a problem, before any work. It has room for what is wanted of marginals, and names the
@@ -213,12 +213,12 @@ func Begin(ctx context.Context, p *problem.Problem, want btn.Want) (Contraction,
 	}
 
 	var err error
-	contraction.M, err = newCollected(p.Net)
+	contraction.Marginals, err = newCollected(p.Net)
 	return contraction, err
 }
 
-// NoJoint returns ErrNoJoint if a joint marginal is wanted, else nil. It is for parts that have none.
-func NoJoint(w btn.Want) error {
+// RefuseJoint returns ErrNoJoint if a joint marginal is wanted, else nil. It is for parts that have none.
+func RefuseJoint(w btn.Want) error {
 	if len(w.Joint) == 0 {
 		return nil
 	}

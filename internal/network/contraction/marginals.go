@@ -81,9 +81,9 @@ func canonicalZero(x float64) float64 {
 	return x
 }
 
-// Finite returns nil if all marginals are finite. Otherwise it returns an error that names the first one that is infinite or NaN. It wraps
-// tensor.ErrNotFinite.
-func (m *Collected) Finite() error {
+// CheckFinite returns nil if all marginals are finite. Otherwise it returns an error that names the first one that is infinite or NaN. It
+// wraps tensor.ErrNotFinite.
+func (m *Collected) CheckFinite() error {
 	for v, begin := range m.Offset {
 		end := len(m.At)
 		if v+1 < len(m.Offset) {
@@ -127,26 +127,26 @@ func (j Contraction) JointOf(cells []scaled.Number) *btn.Marginals {
 	return m
 }
 
-// Given returns marginals made of rows, the unnormalised marginals of each variable, under one exponent. A variable beyond the last row, or
-// with an empty row, has zeros.
-func (j Contraction) Given(rows [][]scaled.Number) *btn.Marginals {
-	clear(j.M.At)
+// MarginalsOf returns marginals made of rows, the unnormalised marginals of each variable, under one exponent. A variable beyond the last
+// row, or with an empty row, has zeros.
+func (j Contraction) MarginalsOf(rows [][]scaled.Number) *btn.Marginals {
+	clear(j.Marginals.At)
 	for v, row := range rows {
-		copy(j.M.At[j.M.Offset[v]:], row)
+		copy(j.Marginals.At[j.Marginals.Offset[v]:], row)
 	}
-	return j.M.Result(scaled.One)
+	return j.Marginals.Result(scaled.One)
 }
 
-// Weighted returns marginals made of rows, the probabilities of each variable, which are multiplied by z: the marginals of a variable add
-// up to z. A variable beyond the last row, or with an empty row, has zeros.
-func (j Contraction) Weighted(rows [][]float64, z scaled.Number) *btn.Marginals {
-	clear(j.M.At)
+// ScaledMarginals returns marginals made of rows, the probabilities of each variable, which are multiplied by z: the marginals of a
+// variable add up to z. A variable beyond the last row, or with an empty row, has zeros.
+func (j Contraction) ScaledMarginals(rows [][]float64, z scaled.Number) *btn.Marginals {
+	clear(j.Marginals.At)
 	for v, row := range rows {
-		marginals := j.M.At[j.M.Offset[v]:]
+		marginals := j.Marginals.At[j.Marginals.Offset[v]:]
 		for x, p := range row {
 			marginals[x] = scaled.FromFloat(p).Mul(z)
 		}
 	}
 
-	return j.M.Result(scaled.One)
+	return j.Marginals.Result(scaled.One)
 }

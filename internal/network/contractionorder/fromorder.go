@@ -13,15 +13,15 @@ const maxCompared = 64
 // movesPerCheck is the number of moves between two checks of the context: about a millisecond.
 const movesPerCheck = 1 << 20
 
-// FromOrder returns the contraction tree that eliminates the indices of h along order (Restrict is applied to it). To eliminate an index,
-// it merges the tables that have it two at a time: the smallest table with the partner that gives the smallest result. At the end it merges
-// the tables without an index. For an index with k ≤ 64 tables it takes O(k²) comparisons of scopes. For an inconsistent hypergraph it
-// returns an error that wraps ErrTree.
+// FromOrder returns the contraction tree that eliminates the indices of h along order (RestrictOrder is applied to it). To eliminate an
+// index, it merges the tables that have it two at a time: the smallest table with the partner that gives the smallest result. At the end
+// it merges the tables without an index. For an index with k ≤ 64 tables it takes O(k²) comparisons of scopes. For an inconsistent
+// hypergraph it returns an error that wraps ErrTree.
 func FromOrder(h Hypergraph, order []int) (Tree, error) {
 	if err := h.Validate(); err != nil {
 		return Tree{}, err
 	}
-	remaining := eliminateInOrder(newSlicedNetwork(h, nil), Restrict(order, h))
+	remaining := eliminateInOrder(newSlicedNetwork(h, nil), RestrictOrder(order, h))
 	return NewTree(len(h.Edges), remaining.mergeRemaining())
 }
 

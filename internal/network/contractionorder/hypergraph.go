@@ -45,10 +45,10 @@ func (h Hypergraph) Digest(b *digest.Builder) {
 	}
 }
 
-// Restrict returns order without indices of dimension 1, indices that do not exist and repetitions. At the end it adds all other indices of
-// h with a dimension above 1, ascending. It carries the order of a model over to the same model with evidence, in which observed indices
-// have dimension 1. Linear time.
-func Restrict(order []int, h Hypergraph) []int {
+// RestrictOrder returns order without indices of dimension 1, indices that do not exist and repetitions. At the end it adds all other
+// indices of h with a dimension above 1, ascending. It carries the order of a model over to the same model with evidence, in which
+// observed indices have dimension 1. Linear time.
+func RestrictOrder(order []int, h Hypergraph) []int {
 	isListed := make([]bool, len(h.Dims))
 	restricted := make([]int, 0, len(order))
 	for _, v := range order {

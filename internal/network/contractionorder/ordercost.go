@@ -13,7 +13,7 @@ import (
 // of even larger ones would take too long.
 const hopelessLog2Table = 1000
 
-// EvaluateOrder returns the cost of the contraction of h along order (Restrict is applied to it), by the steps of Walk:
+// EvaluateOrder returns the cost of the contraction of h along order (RestrictOrder is applied to it), by the steps of Walk:
 //
 //	Width      the largest number of indices of dimension above 1 in one table touched, less one
 //	Log2Table  log2 of the entries of the largest table touched, summed indices included

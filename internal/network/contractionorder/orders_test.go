@@ -188,7 +188,7 @@ func TestRestrict(t *testing.T) {
 		{[]int{3, 3, -1, 9, 2}, []int{3, 2, 0, 4}},
 		{nil, []int{0, 2, 3, 4}},
 	} {
-		if got := contractionorder.Restrict(c.order, h); !slices.Equal(got, c.want) {
+		if got := contractionorder.RestrictOrder(c.order, h); !slices.Equal(got, c.want) {
 			t.Errorf("Restrict(%v) = %v, want %v", c.order, got, c.want)
 		}
 	}

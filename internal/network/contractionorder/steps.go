@@ -21,17 +21,17 @@ import (
 // Out list their indices in the sequence of the order, and all of Sum comes before all of Out. The first index of a table is its slowest
 // axis. So an input that is the output of another step has the indices of Sum on its slowest axes.
 type Step struct {
-	In   []int   // tables multiplied, 1 to MaxOperands
-	Sum  []int   // indices summed out, possibly none
-	Out  []int   // scope of the result, possibly empty
-	Full float64 // Π of the dimensions of Sum and Out: entries of the table that is touched and never stored
-	Size float64 // Π of the dimensions of Out: entries of the result
+	In       []int   // tables multiplied, 1 to MaxOperands
+	Sum      []int   // indices summed out, possibly none
+	Out      []int   // scope of the result, possibly empty
+	FullSize float64 // Π of the dimensions of Sum and Out: entries of the table that is touched and never stored
+	Size     float64 // Π of the dimensions of Out: entries of the result
 }
 
-// Flops returns the number of multiplications and additions of a step: (len(In)−1)·Full + (Full − Size). Full is the number of entries of
-// the product before the sum, and Size that of the result.
+// Flops returns the number of multiplications and additions of a step: (len(In)−1)·FullSize + (FullSize − Size). FullSize is the number
+// of entries of the product before the sum, and Size that of the result.
 func (s *Step) Flops() float64 {
-	return finite(float64(len(s.In)-1)*s.Full + (s.Full - s.Size))
+	return finite(float64(len(s.In)-1)*s.FullSize + (s.FullSize - s.Size))
 }
 
 // MaxOperands is the limit of the inputs of one step. The product of so many normalised entries is within the range of float64.
@@ -48,9 +48,9 @@ const (
 	maxRunSummed = 4096
 )
 
-// Walk calls yield for every step of the elimination of h along order (Restrict is applied to it). It stops early if yield returns false.
-// The caller multiplies the tables that remain, which have no indices, and the dimensions of indices that no tensor has. The only error is
-// that of the context; steps may have been yielded before it.
+// Walk calls yield for every step of the elimination of h along order (RestrictOrder is applied to it). It stops early if yield returns
+// false. The caller multiplies the tables that remain, which have no indices, and the dimensions of indices that no tensor has. The only
+// error is that of the context; steps may have been yielded before it.
 //
 // This is bucket elimination. The bucket of an index has the tables with that index and none before it. They are merged pairwise, as long
 // as a result is small against the table over all indices of the bucket. The remaining tables are multiplied in one step, which sums the
@@ -79,7 +79,7 @@ func walkReusing(ctx context.Context, h Hypergraph, order []int, yield func(*Ste
 // newWalker returns a walker along order, before its first step. The walker names an index by its position in the order; none (−1) stands
 // for no position and for no table.
 func newWalker(ctx context.Context, h Hypergraph, order []int, yield func(*Step) bool) *walker {
-	order = Restrict(order, h)
+	order = RestrictOrder(order, h)
 	w := &walker{
 		pace:      pace.New(ctx),
 		order:     order,
@@ -135,9 +135,9 @@ func (w *walker) walk(h Hypergraph) error {
 	return w.pace.Err()
 }
 
-// Reach returns for every table, by number, whether it is marked: tensors of the network as given in marked, and the output of a step if
-// one of its inputs is marked. marked has one entry per tensor. The outputs of the steps are numbered after the tensors.
-func Reach(marked []bool, steps []*Step) []bool {
+// MarkOutputs returns for every table, by number, whether it is marked: tensors of the network as given in marked, and the output of a
+// step if one of its inputs is marked. marked has one entry per tensor. The outputs of the steps are numbered after the tensors.
+func MarkOutputs(marked []bool, steps []*Step) []bool {
 	marked = slices.Clip(marked)
 	for _, s := range steps {
 		marked = append(marked, slices.ContainsFunc(s.In, func(t int) bool { return marked[t] }))
@@ -281,11 +281,11 @@ func (w *walker) yieldStep(inputs []node, scope []int32, sumCount int) (output n
 		indices[k] = w.order[p]
 	}
 	*step = Step{
-		In:   tables,
-		Sum:  indices[:sumCount:sumCount],
-		Out:  indices[sumCount:],
-		Full: w.size(scope),
-		Size: output.size,
+		In:       tables,
+		Sum:      indices[:sumCount:sumCount],
+		Out:      indices[sumCount:],
+		FullSize: w.size(scope),
+		Size:     output.size,
 	}
 	return output, w.yield(step)
 }

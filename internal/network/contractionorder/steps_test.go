@@ -18,7 +18,7 @@ func TestWalkIsAContraction(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 6))
 	for round := range 450 {
 		h := random(rng, 1+rng.IntN(12), rng.IntN(25))
-		order := contractionorder.Restrict(rng.Perm(len(h.Dims)), h)
+		order := contractionorder.RestrictOrder(rng.Perm(len(h.Dims)), h)
 		live := map[int][]int{}
 		entries, peak, flops := 0.0, 0.0, 0.0
 		sizes := map[int]float64{}
@@ -66,7 +66,7 @@ func TestWalkIsAContraction(t *testing.T) {
 				}
 			}
 			full, out := size(h, scope), size(h, s.Out)
-			if s.Full != full || s.Size != out {
+			if s.FullSize != full || s.Size != out {
 				t.Fatalf("seed %d, round %d: step %+v has sizes %v and %v",
 					seed, round, s, full, out)
 			}
@@ -124,7 +124,7 @@ func size(h contractionorder.Hypergraph, scope []int) float64 {
 // TestReach: every table made of a marked one, through any number of steps, is marked.
 func TestReach(t *testing.T) {
 	steps := []*contractionorder.Step{{In: []int{0, 1}}, {In: []int{2}}, {In: []int{4, 3}}, {In: []int{5}}}
-	got := contractionorder.Reach([]bool{false, false, true}, steps)
+	got := contractionorder.MarkOutputs([]bool{false, false, true}, steps)
 	if want := []bool{false, false, true, false, true, true, true}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

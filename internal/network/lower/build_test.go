@@ -108,7 +108,7 @@ func TestEvidenceShrinksDimensions(t *testing.T) {
 		!slices.Equal(e.Support[3], []int{0, 2}) || e.Support[1] != nil {
 		t.Errorf("dimensions %v, support %v", e.Dims, e.Support)
 	}
-	order := contractionorder.Restrict(orders.MinFill(whole), e.Hypergraph())
+	order := contractionorder.RestrictOrder(orders.MinFill(whole), e.Hypergraph())
 	z, _, err := einsum.Contract(context.Background(), e, order, einsum.Options{})
 	if err != nil {
 		t.Fatal(err)

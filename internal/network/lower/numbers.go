@@ -21,8 +21,8 @@ func Numbers(net *btn.Network) []btn.CoreNumbers {
 			variableOf[leg] = v
 		}
 	}
-	numbers, mayHaveGroups := make([]btn.CoreNumbers, len(net.Own())), true
-	for c, core := range net.Own() {
+	numbers, mayHaveGroups := make([]btn.CoreNumbers, len(net.ModelCores())), true
+	for c, core := range net.ModelCores() {
 		parameters, fits := coreNumbers(core, variableOf)
 		numbers[c] = parameters
 		hasNegative := slices.ContainsFunc(parameters.Numbers, func(x float64) bool { return x < 0 })

@@ -29,27 +29,27 @@ import (
 //   - symmetry-CP: for each term its weight, its values, its vectors.
 type Parametric struct {
 	*sumproduct.Expression
-	Sources []Source    // by table
-	Single  []Parameter // parameters that are factors of Scale, because evidence leaves no other entry of their table
-	Sizes   []int       // by core: the number of its parameters
+	Sources         []Source    // by table
+	ScaleParameters []Parameter // parameters that are factors of Scale, because evidence leaves no other entry of their table
+	Sizes           []int       // by core: the number of its parameters
 }
 
-// Source tells which parameters the entries of a table are: entry k is parameter At[k] of core Core.
+// Source tells which parameters the entries of a table are: entry k is parameter Position[k] of core Core.
 type Source struct {
-	Core int   // −1: no entry of the table is a parameter
-	At   []int // by entry; −1: the entry is no parameter
+	Core      int   // −1: no entry of the table is a parameter
+	Positions []int // by entry; −1: the entry is no parameter
 }
 
-// Parameter is one number of a core: its parameter number At.
+// Parameter is one number of a core: its parameter number Position.
 type Parameter struct {
-	Core, At int
-	Value    scaled.Number
+	Core, Position int
+	Value          scaled.Number
 }
 
 // ParameterSizes returns the number of parameters of every core of the model: its entries, or the numbers of its form.
 func ParameterSizes(net *btn.Network) []int {
-	sizes := make([]int, len(net.Own()))
-	for c, core := range net.Own() {
+	sizes := make([]int, len(net.ModelCores()))
+	for c, core := range net.ModelCores() {
 		switch t := core.T.(type) {
 		case *tensor.Dense:
 			sizes[c] = len(t.Data)
@@ -104,7 +104,7 @@ func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error)
 		for _, positions := range parameterPositions(core.T) {
 			s := Source{Core: -1}
 			if positions != nil && isOfModel {
-				s = Source{Core: c, At: positions}
+				s = Source{Core: c, Positions: positions}
 			}
 			sources = append(sources, s)
 		}
@@ -124,7 +124,7 @@ func BuildParameters(ctx context.Context, net *btn.Network) (*Parametric, error)
 // and by value.
 func (l *layout) excludeZeroWeights(net *btn.Network) {
 	for _, v := range net.Variables {
-		weights := WeightsAt(net, v.Link)
+		weights := LinkWeights(net, v.Link)
 		if !hasZero(weights) {
 			continue
 		}
@@ -232,7 +232,7 @@ func consecutiveNumbers(first, n int) []int {
 
 // writeTables sets the expression of p to that of the layout, and the sources of its tables: which parameters their entries are. It copies
 // the entries of every table over values that are not excluded. sources are those of the layout's tables, with all entries. A table without
-// an index becomes a factor of the scale; if its entry is a parameter, it is in Single.
+// an index becomes a factor of the scale; if its entry is a parameter, it is in ScaleParameters.
 func (p *Parametric) writeTables(l *layout, net *btn.Network, sources []Source) error {
 	e := l.emptyExpression(net)
 	p.Expression = e
@@ -245,7 +245,7 @@ func (p *Parametric) writeTables(l *layout, net *btn.Network, sources []Source) 
 		}
 		source := sources[t]
 		if source.Core >= 0 {
-			source.At = copyLiving(l, table, source.At, func(n int) []int { return make([]int, n) })
+			source.Positions = copyLiving(l, table, source.Positions, func(n int) []int { return make([]int, n) })
 		}
 		data := copyLiving(l, table, table.data, func(n int) []float64 { return make([]float64, n) })
 		exp := livingExponents(l, table)
@@ -258,17 +258,17 @@ func (p *Parametric) writeTables(l *layout, net *btn.Network, sources []Source) 
 		// A table without an index has one entry.
 		value := firstEntry(data, exp)
 		e.Scale = e.Scale.Mul(value)
-		if source.Core >= 0 && source.At[0] >= 0 {
-			p.Single = append(p.Single, Parameter{Core: source.Core, At: source.At[0], Value: value})
+		if source.Core >= 0 && source.Positions[0] >= 0 {
+			p.ScaleParameters = append(p.ScaleParameters, Parameter{Core: source.Core, Position: source.Positions[0], Value: value})
 		}
 	}
 	return nil
 }
 
-// Floats returns the expression with plain float64 entries: those of a table with exponents are divided by a power of two, which becomes
-// part of the scale. dividedBy has its exponent by table, 0 for other tables. If float64 does not hold all entries of a table then, the
-// expression is Unfit.
-func (p *Parametric) Floats() (e *sumproduct.Expression, dividedBy []int64) {
+// WithoutExponents returns the expression with plain float64 entries: those of a table with exponents are divided by a power of two,
+// which becomes part of the scale. dividedBy has its exponent by table, 0 for other tables. If float64 does not hold all entries of a
+// table then, the expression is Unfit.
+func (p *Parametric) WithoutExponents() (e *sumproduct.Expression, dividedBy []int64) {
 	plain := *p.Expression
 	plain.Tables = slices.Clone(p.Tables)
 	dividedBy = make([]int64, len(p.Tables))

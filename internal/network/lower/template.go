@@ -28,17 +28,17 @@ type Template struct {
 
 // Weights tells where the weights of a variable are, in the network and in the expression.
 type Weights struct {
-	Link  int       // number of the link, in CP form, whose weights they are
-	Own   []float64 // the weights without evidence; they share memory with the network
-	Index int       // the index of the expression that runs over the variable's values
+	Link            int       // number of the link, in CP form, whose weights they are
+	WithoutEvidence []float64 // the weights without evidence; they share memory with the network
+	Index           int       // the index of the expression that runs over the variable's values
 	// Values are the values that zeros of the network do not exclude, in the sequence of the index; nil: all values.
 	Values []int
 }
 
-// Apart returns the template of a network without evidence: its tables without those of the weights of its variables. ok is false if Z is 0
-// by the zeros of net, if float64 does not hold all entries (see Expression.Unfit), if net is invalid, or if the context has ended. Cost as
-// of Build.
-func Apart(ctx context.Context, net *btn.Network) (t *Template, ok bool) {
+// NewTemplate returns the template of a network without evidence: its tables without those of the weights of its variables. ok is false
+// if Z is 0 by the zeros of net, if float64 does not hold all entries (see Expression.Unfit), if net is invalid, or if the context has
+// ended. Cost as of Build.
+func NewTemplate(ctx context.Context, net *btn.Network) (t *Template, ok bool) {
 	bare := *net
 	bare.Scale = scaled.One // evidence changes the network's scale
 	l, err := newLayout(ctx, &bare, form{})
@@ -69,7 +69,7 @@ func (l *layout) variableWeights(net *btn.Network) []Weights {
 	var weights []Weights
 	for _, variable := range net.Variables {
 		root := l.root(l.hiddenNode[variable.Link])
-		w := Weights{Link: variable.Link, Own: WeightsAt(net, variable.Link), Index: l.indexOf[root]}
+		w := Weights{Link: variable.Link, WithoutEvidence: LinkWeights(net, variable.Link), Index: l.indexOf[root]}
 		if !l.isComplete(root) {
 			w.Values = l.livingValues(root)
 		}
@@ -89,16 +89,16 @@ func (l *layout) weightTables(net *btn.Network) []bool {
 	for t, table := range l.tables {
 		if len(table.nodes) == 1 {
 			link, isOfVariable := linkOf[table.nodes[0]]
-			hasOnlyWeights[t] = isOfVariable && Same(WeightsAt(net, link), table.data)
+			hasOnlyWeights[t] = isOfVariable && SharesMemory(LinkWeights(net, link), table.data)
 		}
 	}
 	return hasOnlyWeights
 }
 
-// WeightsAt returns the weights of a link in CP form. They share memory with the network. It panics if the link has another form.
-func WeightsAt(net *btn.Network, link int) []float64 {
+// LinkWeights returns the weights of a link in CP form. They share memory with the network. It panics if the link has another form.
+func LinkWeights(net *btn.Network, link int) []float64 {
 	return net.Links[link].T.(*tensor.CP).Weights
 }
 
-// Same reports whether a and b are the same piece of memory. It returns false if they are empty.
-func Same(a, b []float64) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+// SharesMemory reports whether a and b are the same piece of memory. It returns false if they are empty.
+func SharesMemory(a, b []float64) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }

@@ -93,7 +93,7 @@ func exactSum(walk *sumproduct.Walk, factors [][]float64, n int) float64 {
 		first := len(terms)
 		terms = append(terms, scaled.One)
 		for k, f := range factors {
-			x := scaled.FromFloat(f[walk.At[k]])
+			x := scaled.FromFloat(f[walk.Position[k]])
 			for t, y := range terms[first:] { // x·y is the rounded product plus its rounding error
 				rounded := float64(x.Mant * y.Mant)
 				roundingError := math.FMA(x.Mant, y.Mant, -rounded)

@@ -131,7 +131,7 @@ func conditionalOf(dims []int, t *table, i int) (parent int, rows []float64, ok 
 	parent = -1
 	parentDim := 1
 	parentStride, stride := 0, 0 // of the parent and of i, in t.data
-	for k, axisStride := range sumproduct.Along(dims, t.scope, t.scope) {
+	for k, axisStride := range sumproduct.AxisStrides(dims, t.scope, t.scope) {
 		if j := t.scope[k]; j == i {
 			stride = axisStride
 		} else {

@@ -48,7 +48,7 @@ func load(original *sumproduct.Expression, o Options, p *pace.Pace) (*expression
 		if p.Over(int64(ruleWork + len(t.Data))) {
 			return nil, p.Err()
 		}
-		if err := original.Finite(n); err != nil {
+		if err := original.CheckFinite(n); err != nil {
 			return nil, err
 		}
 

@@ -63,7 +63,7 @@ func sumPrivateIndices(e *expression, n int, sums elimination) (isReplaced bool)
 // product would leave the range of float64. err bounds the relative error of entries, in units of 2^-53.
 func multiplyInto(e *expression, container, n int) {
 	big, small := e.tables[container], e.tables[n]
-	data, ok := multiplyEntries(big.data, small.data, big.shape(e.dims), sumproduct.Along(e.dims, small.scope, big.scope))
+	data, ok := multiplyEntries(big.data, small.data, big.shape(e.dims), sumproduct.AxisStrides(e.dims, small.scope, big.scope))
 	if !ok {
 		return
 	}

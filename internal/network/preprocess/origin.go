@@ -7,62 +7,62 @@ import "slices"
 // Origin tells from which index of the simplified expression the value or the distribution of an index of the given expression follows.
 type Origin struct {
 	// Index is the index of the simplified expression that decides it; −1 when no index does,
-	// either because it is independent of all that are left (Given has one row) or because nothing
-	// was kept (Given and From are nil).
+	// either because it is independent of all that are left (Conditional has one row) or because nothing
+	// was kept (Conditional and ValueOf are nil).
 	Index int
-	// From[v] is its value when Index has value v; nil when only probabilities are known.
-	From []int
-	// Given has the row P(its values | Index has value v)
-	// for every v, of an index that was summed out; nil with From.
-	Given []float64
+	// ValueOf[v] is its value when Index has value v; nil when only probabilities are known.
+	ValueOf []int
+	// Conditional has the row P(its values | Index has value v)
+	// for every v, of an index that was summed out; nil with ValueOf.
+	Conditional []float64
 }
 
 // compose returns the origin of an index Y in an index V, given o, the origin of an index X in V, and next, the origin of Y in X:
 //
 //	P(y | v) = Σ_x P(x | v) P(y | x)
 //
-// X has dimX values and Y has dimY. An origin is a function, x = From[v], or a matrix of probabilities, P(x | v) = Given[v*dimX + x]. The
-// result is a function if both are.
+// X has dimX values and Y has dimY. An origin is a function, x = ValueOf[v], or a matrix of probabilities, P(x | v) = Conditional[v*dimX
+// + x]. The result is a function if both are.
 func (o Origin) compose(next Origin, dimX, dimY int) Origin {
-	if o.From != nil && next.From != nil {
-		from := make([]int, len(o.From))
-		for v, x := range o.From {
-			from[v] = next.From[x]
+	if o.ValueOf != nil && next.ValueOf != nil {
+		from := make([]int, len(o.ValueOf))
+		for v, x := range o.ValueOf {
+			from[v] = next.ValueOf[x]
 		}
-		return Origin{Index: o.Index, From: from}
+		return Origin{Index: o.Index, ValueOf: from}
 	}
 
-	isUnknown := o.From == nil && o.Given == nil
+	isUnknown := o.ValueOf == nil && o.Conditional == nil
 	if isUnknown {
 		return Origin{Index: -1}
 	}
 
-	dimV := len(o.From)
-	if o.From == nil {
-		dimV = len(o.Given) / dimX
+	dimV := len(o.ValueOf)
+	if o.ValueOf == nil {
+		dimV = len(o.Conditional) / dimX
 	}
 	conditional := make([]float64, dimV*dimY)
 	for v := range dimV {
 		for x := range dimX {
 			p := 1.0 // P(x | v)
-			if o.From == nil {
-				p = o.Given[v*dimX+x]
-			} else if o.From[v] != x {
+			if o.ValueOf == nil {
+				p = o.Conditional[v*dimX+x]
+			} else if o.ValueOf[v] != x {
 				continue
 			}
 			if p == 0 {
 				continue
 			}
-			if next.From != nil {
-				conditional[v*dimY+next.From[x]] += p
+			if next.ValueOf != nil {
+				conditional[v*dimY+next.ValueOf[x]] += p
 				continue
 			}
 			for y := range dimY {
-				conditional[v*dimY+y] += float64(p * next.Given[x*dimY+y])
+				conditional[v*dimY+y] += float64(p * next.Conditional[x*dimY+y])
 			}
 		}
 	}
-	return Origin{Index: o.Index, Given: conditional}
+	return Origin{Index: o.Index, Conditional: conditional}
 }
 
 // origins records what became of the indices, for restoring their marginals. All lists are by index. The values of an index are numbered as
@@ -109,7 +109,7 @@ func (r *origins) recordAlias(y, x int, f []int) {
 	for position, value := range r.values[x] {
 		from[value] = r.values[y][f[position]]
 	}
-	r.recordRemoval(y, Origin{Index: x, From: from})
+	r.recordRemoval(y, Origin{Index: x, ValueOf: from})
 }
 
 // recordSum records that index i was summed out. conditional has a row P(i | parent), over the remaining values of i, for every remaining
@@ -122,10 +122,10 @@ func (r *origins) recordSum(i, parent int, conditional []float64) {
 		parentValues, parentDim = r.values[parent], r.dims[parent]
 	}
 	if conditional != nil {
-		o.Given = make([]float64, parentDim*r.dims[i])
+		o.Conditional = make([]float64, parentDim*r.dims[i])
 		for p, parentValue := range parentValues {
 			for x, value := range r.values[i] {
-				o.Given[parentValue*r.dims[i]+value] = conditional[p*len(r.values[i])+x]
+				o.Conditional[parentValue*r.dims[i]+value] = conditional[p*len(r.values[i])+x]
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func (r *origins) recordRemoval(i int, o Origin) {
 func (r *origins) resolveAll() []Origin {
 	resolved := make([]Origin, len(r.dims))
 	for i := range resolved {
-		resolved[i] = Origin{Index: i, From: slices.Clone(r.values[i])}
+		resolved[i] = Origin{Index: i, ValueOf: slices.Clone(r.values[i])}
 	}
 	for _, i := range slices.Backward(r.goneIndices) {
 		resolved[i] = r.origin[i]

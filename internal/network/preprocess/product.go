@@ -72,16 +72,16 @@ func sumProduct(
 		for range termCount {
 			p, smallest := 1.0, 1.0 // smallest is the least absolute value of p on the way
 			for k, f := range factors {
-				p = float64(p * f[walk.At[k]])
+				p = float64(p * f[walk.Position[k]])
 				smallest = min(smallest, math.Abs(p))
 			}
 			isOutOfRange := smallest < tiny || p-p != 0 // p−p is NaN for an infinite p
-			if isOutOfRange && (p != 0 || !hasZeroFactor(factors, walk.At)) {
+			if isOutOfRange && (p != 0 || !hasZeroFactor(factors, walk.Position)) {
 				return nil, 0, false
 			}
 
 			if isSigned {
-				terms.addTerm(factors, walk.At, total, p)
+				terms.addTerm(factors, walk.Position, total, p)
 			}
 			total += p
 			walk.Next()

@@ -94,7 +94,7 @@ func checkMarginal(t *testing.T, what string, r *preprocess.Result, o preprocess
 	for _, x := range want {
 		z.Add(z, x)
 	}
-	rows := len(r.Origin[i].From) + len(r.Origin[i].Given)/len(want)
+	rows := len(r.Origin[i].ValueOf) + len(r.Origin[i].Conditional)/len(want)
 	for x := range want {
 		have := new(big.Float).SetPrec(precision).Mul(big.NewFloat(p[x]), size)
 		if rows == 1 {

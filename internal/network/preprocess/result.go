@@ -82,9 +82,9 @@ func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 	}
 	o := r.Origin[i]
 	d := r.dims[i]
-	originDim := len(o.From) // number of values of the index from which i follows
-	if o.From == nil {
-		originDim = len(o.Given) / d
+	originDim := len(o.ValueOf) // number of values of the index from which i follows
+	if o.ValueOf == nil {
+		originDim = len(o.Conditional) / d
 	}
 
 	// The marginal of that index.
@@ -100,15 +100,15 @@ func (r *Result) Recover(i int, marginals [][]float64) ([]float64, error) {
 		originMarginal = marginals[o.Index]
 	}
 
-	// P(x) = Σ_v P(v) P(x | v), where P(x | v) is Given[v*d + x], or 1 for x = From[v].
+	// P(x) = Σ_v P(v) P(x | v), where P(x | v) is Conditional[v*d + x], or 1 for x = ValueOf[v].
 	marginal := make([]float64, d)
 	for v, p := range originMarginal {
-		if o.From != nil {
-			marginal[o.From[v]] += p
+		if o.ValueOf != nil {
+			marginal[o.ValueOf[v]] += p
 			continue
 		}
 		for x := range marginal {
-			marginal[x] += float64(p * o.Given[v*d+x])
+			marginal[x] += float64(p * o.Conditional[v*d+x])
 		}
 	}
 	return marginal, nil

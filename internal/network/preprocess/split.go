@@ -137,7 +137,7 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 		return nil, nil, false
 	}
 
-	strides := sumproduct.Along(dims, t.scope, t.scope)
+	strides := sumproduct.AxisStrides(dims, t.scope, t.scope)
 	strideX, strideY := strides[modeX], strides[modeY]
 	var others []int
 	for k, i := range t.scope {
@@ -162,8 +162,8 @@ func (t *table) pairFactors(dims []int, modeX, modeY int) (tableA, tableB *table
 	tableB = &table{scope: t.scopeWithout(modeX), ownsData: true, source: t.source, hasNewScope: true, err: err}
 	tableA.data = make([]float64, len(t.data)/dimY)
 	tableB.data = make([]float64, len(t.data)/dimX)
-	strideA := sumproduct.Along(dims, tableA.scope, t.scope)[modeX] // of x in A
-	strideB := sumproduct.Along(dims, tableB.scope, t.scope)[modeY] // of y in B
+	strideA := sumproduct.AxisStrides(dims, tableA.scope, t.scope)[modeX] // of x in A
+	strideB := sumproduct.AxisStrides(dims, tableB.scope, t.scope)[modeY] // of y in B
 	basesA := tableA.offsets(dims, others)
 	basesB := tableB.offsets(dims, others)
 

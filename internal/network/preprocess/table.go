@@ -80,8 +80,8 @@ func (t *table) shape(dims []int) []int {
 // are 0. For a table over 2 × 3 × 4 values, its first and last indices give 0, 1, 2, 3, 12, 13, 14, 15.
 func (t *table) offsets(dims, axes []int) []int {
 	list := []int{0}
-	for k, stride := range sumproduct.Along(dims, t.scope, axes) {
-		list = sumproduct.Spread(list, dims[axes[k]], stride)
+	for k, stride := range sumproduct.AxisStrides(dims, t.scope, axes) {
+		list = sumproduct.ExpandOffsets(list, dims[axes[k]], stride)
 	}
 	return list
 }
@@ -112,7 +112,7 @@ func (t *table) keepAlive(dims []int, isAlive [][]bool) {
 func (t *table) replaceIndex(dims []int, y, x int, f []int) {
 	var scope []int
 	var offsets [][]int // by mode of the new table: what each value adds to the position in t.data
-	strides := sumproduct.Along(dims, t.scope, t.scope)
+	strides := sumproduct.AxisStrides(dims, t.scope, t.scope)
 	hasBoth := slices.Contains(t.scope, x)
 
 	for k, i := range t.scope {

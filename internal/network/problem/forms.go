@@ -48,8 +48,8 @@ func FormOfBase[T any](ctx context.Context, p *Problem, slot any, build func() (
 	})
 }
 
-// Keep puts a form into a slot of the problem. It replaces the form there.
-func Keep(p *Problem, slot, variant, value any) {
+// SetForm puts a form into a slot of the problem. It replaces the form there.
+func SetForm(p *Problem, slot, variant, value any) {
 	e := &entry{variant: variant, value: value, done: make(chan struct{})}
 	close(e.done)
 	p.forms.mu.Lock()

@@ -34,7 +34,7 @@ func TestGroundIsMadeOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for k := range states {
 		group.Go(func() {
-			g, err := regions.GroundOf(t.Context(), p, 0)
+			g, err := regions.ProblemGround(t.Context(), p, 0)
 			if err != nil {
 				t.Error(err)
 				return

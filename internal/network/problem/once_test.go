@@ -40,7 +40,7 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 		}
 		queries := []query.Query{c.query}
 		shared := &problem.Shared{}
-		known := &plan.Known{Problems: shared,
+		known := &plan.NetworkMemory{Problems: shared,
 			Options: problem.Options{Memory: c.settings.WithDefaults().Memory}}
 		assignments, err := stage.Learn(t.Context(), net, queries, c.settings, nil, known)
 		if err != nil {
@@ -51,7 +51,7 @@ func TestSimplifiedOncePerTask(t *testing.T) {
 		}
 		splitSlices(&assignments[0].Plan.Estimates[0])
 		var units []btn.Unit
-		for i := range assignments[0].Plan.Len() {
+		for i := range assignments[0].Plan.PartCount() {
 			units = append(units, btn.Unit{Part: i})
 		}
 		if len(units) < 2 {

@@ -49,9 +49,10 @@ func New(net *btn.Network, o Options) *Problem {
 	return &Problem{Net: net, Options: o}
 }
 
-// Given returns the evidence together with observations of the values that a slice fixes. The number s.At of the slice has these values as
-// the digits of a mixed radix, the last variable fastest. The error wraps factorgraph.ErrContradictory if the evidence excludes the slice.
-func (p *Problem) Given(s btn.Slice, evidence factorgraph.Evidence) (factorgraph.Evidence, error) {
+// EvidenceOfSlice returns the evidence together with observations of the values that a slice fixes. The number s.At of the slice has
+// these values as the digits of a mixed radix, the last variable fastest. The error wraps factorgraph.ErrContradictory if the evidence
+// excludes the slice.
+func (p *Problem) EvidenceOfSlice(s btn.Slice, evidence factorgraph.Evidence) (factorgraph.Evidence, error) {
 	if len(s.Variables) == 0 {
 		return evidence, nil
 	}

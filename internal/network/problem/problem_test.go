@@ -55,13 +55,13 @@ type form struct {
 func forms() []form {
 	exact := func(marginals bool, set ...int) func(*testing.T, *problem.Problem) any {
 		return func(t *testing.T, p *problem.Problem) any {
-			made, err := exact.Of(t.Context(), p, marginals, set)
+			made, err := exact.PreparedOf(t.Context(), p, marginals, set)
 			return must(t, made, err)
 		}
 	}
 	truncated := func(marginals bool) func(*testing.T, *problem.Problem) any {
 		return func(t *testing.T, p *problem.Problem) any {
-			made, err := truncated.Of(t.Context(), p, marginals)
+			made, err := truncated.Simplify(t.Context(), p, marginals)
 			return must(t, made, err)
 		}
 	}
@@ -73,7 +73,7 @@ func forms() []form {
 		{"truncated", truncated(false)},
 		{"truncated with marginals", truncated(true)},
 		{"ground", func(t *testing.T, p *problem.Problem) any {
-			made, err := regions.GroundOf(t.Context(), p, 0)
+			made, err := regions.ProblemGround(t.Context(), p, 0)
 			return must(t, made, err)
 		}},
 	}
@@ -103,7 +103,7 @@ func TestFormsAreMadeOnce(t *testing.T) {
 func TestJointMarginalsHaveTheirOwnForm(t *testing.T) {
 	p := problem.New(ring(t), problem.Options{})
 	of := func(set ...int) any {
-		made, err := exact.Of(t.Context(), p, false, set)
+		made, err := exact.PreparedOf(t.Context(), p, false, set)
 		return must(t, made, err)
 	}
 	first, without := of(0, 2), of()
@@ -126,7 +126,7 @@ func TestJointMarginalsHaveTheirOwnForm(t *testing.T) {
 // TestGroundKeepsItsRegions: the regions that were planned last are kept, until others are asked for.
 func TestGroundKeepsItsRegions(t *testing.T) {
 	p := problem.New(ring(t), problem.Options{})
-	g, err := regions.GroundOf(t.Context(), p, 0)
+	g, err := regions.ProblemGround(t.Context(), p, 0)
 	must(t, g, err)
 	families := func(size int) *region.Family {
 		f, err := g.Family(t.Context(), region.Options{Kind: region.Balls, Size: size})
@@ -223,7 +223,7 @@ func TestUnmaskedIsSharedByQueries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := truncated.OfBase(t.Context(), p)
+		made, err := truncated.SimplifyBase(t.Context(), p)
 		return must(t, made, err)
 	}
 	first := of(s, base, nil)
@@ -249,7 +249,7 @@ func TestDropForgets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unmasked, err := truncated.OfBase(t.Context(), p)
+		unmasked, err := truncated.SimplifyBase(t.Context(), p)
 		return p, forms()[0].of(t, p), must(t, unmasked, err)
 	}
 	p, exact, unmasked := of()
@@ -274,17 +274,17 @@ func TestGivenAddsASlice(t *testing.T) {
 	evidence := factorgraph.Evidence{Hard: make([]factorgraph.Observation, 1, 8)}
 	evidence.Hard[0] = factorgraph.Observation{Var: 0, Value: 1}
 	for at := range int64(6) {
-		got, err := p.Given(btn.Slice{Variables: []int{2, 1}, At: at}, evidence)
+		got, err := p.EvidenceOfSlice(btn.Slice{Variables: []int{2, 1}, At: at}, evidence)
 		want := factorgraph.Observe(map[int]int{0: 1, 1: int(at % 3), 2: int(at / 3)})
 		if err != nil || !slices.Equal(got.Hard, want.Hard) {
 			t.Errorf("slice %d: %v, %v; want %v", at, got.Hard, err, want.Hard)
 		}
 	}
-	if got, err := p.Given(btn.Slice{}, evidence); err != nil ||
+	if got, err := p.EvidenceOfSlice(btn.Slice{}, evidence); err != nil ||
 		!slices.Equal(got.Hard, evidence.Hard) {
 		t.Errorf("no slice: %v, %v", got.Hard, err)
 	}
-	if _, err := p.Given(btn.Slice{Variables: []int{0}, At: 0}, evidence); !errors.Is(err,
+	if _, err := p.EvidenceOfSlice(btn.Slice{Variables: []int{0}, At: 0}, evidence); !errors.Is(err,
 		factorgraph.ErrContradictory) {
 		t.Errorf("a slice that the evidence excludes: %v", err)
 	}

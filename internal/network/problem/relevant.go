@@ -39,7 +39,7 @@ func (s *Shared) Relevant(net *btn.Network, d btn.Demand) (*btn.Network, btn.Dem
 		return net, d
 	}
 	part := s.cachedPart(net, variables)
-	return part, net.On(part, d)
+	return part, net.RenumberDemand(part, d)
 }
 
 // cachedPart returns the part of a directed network that consists of some variables, net.Restrict(variables), from the cache if it is

@@ -29,8 +29,9 @@ func (s *Shared) Problem(
 	return s.problem(base, nil, evidence, messages, o)
 }
 
-// Of returns the problem of base under evidence, without messages, like Problem. The caller has conditioned base on the evidence already.
-func (s *Shared) Of(
+// ConditionedProblem returns the problem of base under evidence, without messages, like Problem. The caller has conditioned base on the
+// evidence already.
+func (s *Shared) ConditionedProblem(
 	base, conditioned *btn.Network, evidence factorgraph.Evidence, o Options,
 ) *Problem {
 	p, _ := s.problem(base, conditioned, evidence, nil, o) // only conditioning fails
@@ -62,11 +63,11 @@ func (s *Shared) problem(
 	request := problemRequest{base, evidence}
 	if net == nil {
 		var err error
-		if base, evidence, net, err = base.Given(evidence); err != nil {
+		if base, evidence, net, err = base.UnderEvidence(evidence); err != nil {
 			return nil, err
 		}
 		if o.Summed {
-			net = net.Summed()
+			net = net.WithoutVanishingTerms()
 		}
 	}
 

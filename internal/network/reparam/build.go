@@ -27,7 +27,7 @@ type Options struct {
 	Maps  query.MapKind    // default identity
 	Cores query.CoreChoice // default factors
 	// Given returns the maps of a factor's incidences, along its scope. It is called once per factor
-	// of order ≥ 2, and only for maps "given" and "bp"; bp.Network makes the latter.
+	// of order ≥ 2, and only for maps "given" and "bp"; bp.GaugedNetwork makes the latter.
 	Given func(factor int) []GivenMap
 	// Parametric makes every factor a tensor of the network, also of order one and zero: its
 	// numbers are then distinct from evidence and from each other.
@@ -89,9 +89,9 @@ func Build(ctx context.Context, m *factorgraph.Model, o Options) (*btn.Network, 
 		return nil, err
 	}
 	if o.Cores == query.CoresAreVariables {
-		b.makeVariablesCores(unary.Of)
+		b.makeVariablesCores(unary.Weights)
 	} else {
-		b.makeFactorsCores(unary.Of)
+		b.makeFactorsCores(unary.Weights)
 	}
 
 	b.net.Directed = o.Cores == query.CoresAreFactors && b.net.Scale == scaled.One && m.Directed()

@@ -106,12 +106,12 @@ func TestLemma1FactorReparameterisation(t *testing.T) {
 	}
 }
 
-// build is reparam.Build, and bp.Network for maps "bp".
+// build is reparam.Build, and bp.GaugedNetwork for maps "bp".
 func build(
 	m *factorgraph.Model, cores query.CoreChoice, maps query.MapKind, given func(int) []reparam.GivenMap,
 ) (*btn.Network, error) {
 	if maps == query.MapBP {
-		return bp.Network(context.Background(), m, cores, bp.Options{})
+		return bp.GaugedNetwork(context.Background(), m, cores, bp.Options{})
 	}
 	return reparam.Build(context.Background(), m, reparam.Options{Maps: maps, Cores: cores, Given: given})
 }

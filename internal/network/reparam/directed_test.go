@@ -60,7 +60,7 @@ func TestRelevant(t *testing.T) {
 		if err := part.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		under, err := part.Condition(net.On(part, c.q).Evidence)
+		under, err := part.Condition(net.RenumberDemand(part, c.q).Evidence)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestPartsNameVariablesOfTheWhole(t *testing.T) {
 	q := btn.Demand{Evidence: factorgraph.Observe(map[int]int{1: 0, 4: 1})}
 	variables, _ := net.Relevant(q)
 	part := net.Restrict(variables)
-	under, err := part.Condition(net.On(part, q).Evidence)
+	under, err := part.Condition(net.RenumberDemand(part, q).Evidence)
 	if err != nil {
 		t.Fatal(err)
 	}

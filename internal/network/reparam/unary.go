@@ -16,8 +16,8 @@ import (
 
 // Unary is the product of a model's factors of order one and zero, Scale · Π_i w_i(x_i).
 type Unary struct {
-	Of    [][]float64 // by variable: w_i, as btn.FitWeights returns them
-	Scale scaled.Number
+	Weights [][]float64 // by variable: w_i, as btn.FitWeights returns them
+	Scale   scaled.Number
 	// isSeparate tells, by factor, whether it is of order one and not in the weights, because its product with them does not fit or would
 	// be rounded. Such a factor gets a leg. nil: there is none.
 	isSeparate []bool
@@ -38,7 +38,7 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 	}
 
 	// Multiply the factors into them.
-	u := &Unary{Of: make([][]float64, len(numbers)), Scale: scaled.One}
+	u := &Unary{Weights: make([][]float64, len(numbers)), Scale: scaled.One}
 	hasNegative := slices.ContainsFunc(m.Factors, func(f factorgraph.Factor) bool {
 		return tensor.Signed(f.Table)
 	})
@@ -63,7 +63,7 @@ func AbsorbUnary(m *factorgraph.Model) (*Unary, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reparam: variable %d: %w", i, err)
 		}
-		u.Of[i] = w
+		u.Weights[i] = w
 		u.Scale = u.Scale.Mul(scaled.Make(1, exp))
 	}
 

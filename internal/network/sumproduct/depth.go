@@ -23,8 +23,8 @@ func (d *Depth) Measure(data []float64) {
 	}
 }
 
-// Lose records that products or divisions may have lost another 2^off in every entry.
-func (d *Depth) Lose(off int) {
+// AddLoss records that products or divisions may have lost another 2^off in every entry.
+func (d *Depth) AddLoss(off int) {
 	if d.Lost {
 		off = max(off, d.Off) + 1 // 2^a + 2^b ≤ 2^(max(a, b) + 1)
 	}

@@ -46,7 +46,7 @@ type Expression struct {
 	// term, so that the variables decide its value. nil: no index does.
 	Counters []bool
 	// Unfit names the entries that do not fit float64 together with the others of their table, as a text. It is empty if all entries
-	// fit. Only package wide contracts an expression that is unfit, after BuildWide. See Fits.
+	// fit. Only package wide contracts an expression that is unfit, after BuildWide. See CheckFit.
 	Unfit string
 }
 
@@ -72,16 +72,17 @@ func (e *Expression) Signed() bool {
 	return e.Scale.Sign() < 0
 }
 
-// Fits returns nil if float64 holds the entries of e together. Otherwise, if e is Unfit, it returns ErrSpan (fault.Unsupported).
-func (e *Expression) Fits() error {
+// CheckFit returns nil if float64 holds the entries of e together. Otherwise, if e is Unfit, it returns ErrSpan (fault.Unsupported).
+func (e *Expression) CheckFit() error {
 	if e.Unfit == "" {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "%w: %s", ErrSpan, e.Unfit)
 }
 
-// Abs returns e with the absolute value of every entry and of the scale. Its value is the sum of the absolute values of the terms of e.
-func (e *Expression) Abs() *Expression {
+// Absolute returns e with the absolute value of every entry and of the scale. Its value is the sum of the absolute values of the terms of
+// e.
+func (e *Expression) Absolute() *Expression {
 	absolute := *e
 	absolute.Scale = e.Scale.Abs()
 	absolute.Tables = make([]Table, len(e.Tables))
@@ -105,17 +106,17 @@ func (e *Expression) Hypergraph() contractionorder.Hypergraph {
 	return h
 }
 
-// Validate returns an error if e cannot be contracted. The error is ErrSpan if e is unfit (Fits). It is ErrExpression (fault.BadInput) if a
-// dimension is below 1, if a scope names an index twice or one that does not exist, if the number of entries of a table does not match its
-// scope, or if a table has exponents. Time O(indices + Σ scopes). Entries are not looked at, see Finite.
+// Validate returns an error if e cannot be contracted. The error is ErrSpan if e is unfit (CheckFit). It is ErrExpression
+// (fault.BadInput) if a dimension is below 1, if a scope names an index twice or one that does not exist, if the number of entries of a
+// table does not match its scope, or if a table has exponents. Time O(indices + Σ scopes). Entries are not looked at, see CheckFinite.
 func (e *Expression) Validate() error {
-	if err := e.Fits(); err != nil {
+	if err := e.CheckFit(); err != nil {
 		return err
 	}
 	return e.ValidateShape()
 }
 
-// ValidateShape returns an error if e contradicts itself: the errors of Validate, except that e may be unfit (Fits).
+// ValidateShape returns an error if e contradicts itself: the errors of Validate, except that e may be unfit (CheckFit).
 func (e *Expression) ValidateShape() error {
 	for i, d := range e.Dims {
 		if d < 1 {
@@ -165,9 +166,9 @@ func (e *Expression) validateTable(t int, lastTable []int) error {
 	return nil
 }
 
-// Finite returns nil if all entries of table t are finite. Otherwise it returns ErrNotFinite. The code is fault.BadInput for NaN, and
+// CheckFinite returns nil if all entries of table t are finite. Otherwise it returns ErrNotFinite. The code is fault.BadInput for NaN, and
 // fault.Unsupported for an infinite entry, which may come from finite ones that were multiplied by masks. Time O(entries).
-func (e *Expression) Finite(t int) error {
+func (e *Expression) CheckFinite(t int) error {
 	for k, x := range e.Tables[t].Data {
 		switch {
 		case x-x == 0: // finite: ∞ − ∞ is NaN

@@ -72,7 +72,7 @@ func TestFinite(t *testing.T) {
 		{Scope: []int{0}, Data: []float64{0, math.Inf(-1), 1}},
 	}}
 	for k, code := range []fault.Code{"", fault.BadInput, fault.Unsupported} {
-		err := e.Finite(k)
+		err := e.CheckFinite(k)
 		if (err != nil) != (k > 0) || k > 0 &&
 			(!errors.Is(err, sumproduct.ErrNotFinite) || fault.CodeOf(err) != code) {
 			t.Errorf("table %d: %v", k, err)
@@ -113,9 +113,9 @@ func TestDepth(t *testing.T) {
 	if d.Low != -2 || !d.Measured || d.Lost {
 		t.Errorf("measured %+v", d)
 	}
-	d.Lose(-10)
-	d.Lose(-20)
-	d.Lose(-8)
+	d.AddLoss(-10)
+	d.AddLoss(-20)
+	d.AddLoss(-8)
 	if !d.Lost || d.Off != -7 { // 2^-10 + 2^-20 ≤ 2^-9, and that with 2^-8 ≤ 2^-7
 		t.Errorf("lost %+v", d)
 	}

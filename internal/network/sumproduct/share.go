@@ -17,11 +17,11 @@ func Threads(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Share calls work(worker, chunk) once for every chunk from 0 to chunks−1, by several workers at the same time. There are min(threads,
+// RunChunks calls work(worker, chunk) once for every chunk from 0 to chunks−1, by several workers at the same time. There are min(threads,
 // chunks) workers, numbered from 0, each a goroutine that takes the next chunk that no worker has. The result of a chunk must not depend on
 // its worker: then no result depends on threads. A single worker is the caller's goroutine, and takes the chunks in sequence. After an
-// error no further chunk is begun. Share returns the error of the worker with the lowest number, or the context's.
-func Share(ctx context.Context, threads, chunks int, work func(worker, chunk int) error) error {
+// error no further chunk is begun. RunChunks returns the error of the worker with the lowest number, or the context's.
+func RunChunks(ctx context.Context, threads, chunks int, work func(worker, chunk int) error) error {
 	workers := min(threads, chunks)
 	if workers <= 1 {
 		for chunk := range chunks {

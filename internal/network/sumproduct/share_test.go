@@ -16,7 +16,7 @@ func TestShareDoesEveryChunkOnce(t *testing.T) {
 		for _, threads := range []int{-1, 0, 1, 2, 7, 200} {
 			var mu sync.Mutex
 			var done []int
-			err := sumproduct.Share(context.Background(), threads, chunks,
+			err := sumproduct.RunChunks(context.Background(), threads, chunks,
 				func(worker, chunk int) error {
 					mu.Lock()
 					defer mu.Unlock()
@@ -51,7 +51,7 @@ func TestShareStops(t *testing.T) {
 	for _, threads := range []int{1, 4} {
 		var mu sync.Mutex
 		begun := 0
-		err := sumproduct.Share(context.Background(), threads, 1000, func(_, chunk int) error {
+		err := sumproduct.RunChunks(context.Background(), threads, 1000, func(_, chunk int) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if begun++; begun == 10 {
@@ -64,7 +64,7 @@ func TestShareStops(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		begun = 0
-		err = sumproduct.Share(ctx, threads, 1000, func(_, _ int) error {
+		err = sumproduct.RunChunks(ctx, threads, 1000, func(_, _ int) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if begun++; begun == 10 {

@@ -27,15 +27,15 @@ func Strides(strides, dims, scope []int) {
 func Offsets[T int | int32](list []T, dims, axes, strides []int) []T {
 	list = append(list, 0)
 	for _, i := range axes {
-		list = Spread(list, dims[i], strides[i])
+		list = ExpandOffsets(list, dims[i], strides[i])
 	}
 	return list
 }
 
-// Spread replaces every offset by dim offsets at a distance of stride, in place if there is capacity:
+// ExpandOffsets replaces every offset by dim offsets at a distance of stride, in place if there is capacity:
 //
 //	spread[i·dim + x] = offsets[i] + x·stride
-func Spread[T int | int32](offsets []T, dim, stride int) []T {
+func ExpandOffsets[T int | int32](offsets []T, dim, stride int) []T {
 	count := len(offsets)
 	for range (dim - 1) * count {
 		offsets = append(offsets, 0)

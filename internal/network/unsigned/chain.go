@@ -24,7 +24,8 @@ type Chain struct {
 	vectors [][][]float64 // by mode, term and value
 }
 
-// NewChain returns t as a weighted automaton without negative weights. ok is false if t is neither a ladder nor a parity. Cost as of New.
+// NewChain returns t as a weighted automaton without negative weights. ok is false if t is neither a ladder nor a parity. Cost as of
+// NewLadder.
 func NewChain(t *tensor.CP) (c *Chain, ok bool) {
 	hasIdentity := slices.ContainsFunc(t.Vectors, func(v []float64) bool { return v == nil })
 	if len(t.Weights) < 2 || len(t.Weights) > maxTerms || hasIdentity {
@@ -53,7 +54,7 @@ func NewChain(t *tensor.CP) (c *Chain, ok bool) {
 	}
 
 	// A ladder: the state is the maximum of the levels so far.
-	if c.ladder, ok = New(t.Shape, t.Weights, c.vectors); !ok {
+	if c.ladder, ok = NewLadder(t.Shape, t.Weights, c.vectors); !ok {
 		return nil, false
 	}
 	c.Modes, c.Effect = c.ladder.Modes, c.ladder.Effect
@@ -66,7 +67,7 @@ func NewChain(t *tensor.CP) (c *Chain, ok bool) {
 // and only if the value flips the parity.
 func (c *Chain) Step(mode, x, from, to int) float64 {
 	if c.parity == nil {
-		return c.ladder.Rise(mode, x, from, to)
+		return c.ladder.StepWeight(mode, x, from, to)
 	}
 	if (from != to) != c.parity.Flips[mode][x] {
 		return 0

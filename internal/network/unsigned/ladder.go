@@ -33,11 +33,11 @@ type Ladder struct {
 	vectors [][][]float64 // by mode, term and value
 }
 
-// New returns the tensor Σ_t weights[t] Π_k vectors[k][t][x_k] as a ladder: its terms t in an order in which the entries of no vector
+// NewLadder returns the tensor Σ_t weights[t] Π_k vectors[k][t][x_k] as a ladder: its terms t in an order in which the entries of no vector
 // decrease. dims[k] is the number of values of x_k. Vectors with entries below 0 are allowed on one mode, the effect. ok is false if there
 // is no such order, if a coefficient of the ladder is below 0, or if there are more than 64 terms. Cost: the square of the number of terms,
 // times their entries.
-func New(dims []int, weights []float64, vectors [][][]float64) (l *Ladder, ok bool) {
+func NewLadder(dims []int, weights []float64, vectors [][][]float64) (l *Ladder, ok bool) {
 	if len(weights) > maxTerms || len(weights) < 2 {
 		return nil, false
 	}
@@ -119,8 +119,8 @@ func (l *Ladder) sumCoefficients() (ok bool) {
 // exactRational returns x as a rational number, without rounding.
 func exactRational(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 
-// Crisp reports whether the ladder has two terms, and each entry of the vectors of the first one is 0 or equal to that of the second.
-func (l *Ladder) Crisp() bool {
+// IsCrisp reports whether the ladder has two terms, and each entry of the vectors of the first one is 0 or equal to that of the second.
+func (l *Ladder) IsCrisp() bool {
 	if len(l.Order) != 2 {
 		return false
 	}
@@ -135,10 +135,10 @@ func (l *Ladder) Crisp() bool {
 	return true
 }
 
-// Rise returns the weight with which value x of mode k changes the maximum of the levels from one level to another. It is 0 if to < from.
-// If to = from, it is the weight of the levels up to the maximum, F_k(to|x), the entry of term number to. If to > from, it is the weight of
-// level to alone, F_k(to|x) − F_k(to−1|x).
-func (l *Ladder) Rise(k, x, from, to int) float64 {
+// StepWeight returns the weight with which value x of mode k changes the maximum of the levels from one level to another. It is 0 if to <
+// from. If to = from, it is the weight of the levels up to the maximum, F_k(to|x), the entry of term number to. If to > from, it is the
+// weight of level to alone, F_k(to|x) − F_k(to−1|x).
+func (l *Ladder) StepWeight(k, x, from, to int) float64 {
 	cumulative := func(m int) float64 { return l.vectors[k][l.Order[m]][x] }
 	switch {
 	case to < from:
@@ -155,7 +155,7 @@ func (l *Ladder) Deterministic(k int) bool {
 		levelCount := 0
 		for m := range l.Order {
 			lowest := 0 // no maximum yet
-			if l.Rise(k, x, lowest, m) != 0 {
+			if l.StepWeight(k, x, lowest, m) != 0 {
 				levelCount++
 			}
 		}

@@ -26,7 +26,7 @@ import (
 type Counts struct {
 	Registered, Names int // registered models, and names of such
 	Jobs, Answers     int // jobs without an answer, and answers
-	Known             int // how many of these were there already; a job counts if it has an answer
+	AlreadyThere      int // how many of these were there already; a job counts if it has an answer
 
 	Skipped []bus.Skipped // messages or entries that cannot be read
 }
@@ -35,7 +35,7 @@ type Counts struct {
 // that the caller goes on; else it returns the error.
 func (c *Counts) skip(subject string, err error) error {
 	isAbsent := errors.Is(err, bus.ErrNotFound) && !errors.Is(err, bus.ErrLost)
-	if isAbsent || !bus.Unreadable(err) {
+	if isAbsent || !bus.IsUnreadable(err) {
 		return err
 	}
 	c.Skipped = append(c.Skipped, bus.Skipped{Subject: subject, Why: err})
@@ -169,7 +169,7 @@ func forEachMessage(
 // writeEntry writes one entry of the archive: a message's payload, named by its subject. headers may be nil.
 func writeEntry(archive *tar.Writer, subject string, headers nats.Header, data []byte, stored time.Time) error {
 	header := &tar.Header{Name: subject, Mode: 0o600, Size: int64(len(data)), ModTime: stored, Format: tar.FormatPAX}
-	if ownHeaders := bus.Plain(headers); len(ownHeaders) > 0 {
+	if ownHeaders := bus.AuthorHeaders(headers); len(ownHeaders) > 0 {
 		text, err := json.Marshal(ownHeaders)
 		if err != nil {
 			return fault.Wrap(fault.Internal, err)
@@ -277,7 +277,7 @@ func (e *entry) restore(ctx context.Context, b *bus.Bus, jobs *client.Client, co
 	case e.alias != "":
 		wasThere, err := b.Models.RestoreName(ctx, e.Owner, e.alias, e.data)
 		counts.Names += countOf(err == nil)
-		counts.Known += countOf(wasThere)
+		counts.AlreadyThere += countOf(wasThere)
 		return err
 	case e.Kind == message.KindGraph:
 		return restoreModel(ctx, b, e.Subject, e.data, counts)
@@ -317,7 +317,7 @@ func restoreModel(ctx context.Context, b *bus.Bus, s message.Subject, data []byt
 		_, err = b.Models.Put(ctx, s.Owner, data)
 	}
 	counts.Registered += countOf(err == nil)
-	counts.Known += countOf(err == nil && wasThere)
+	counts.AlreadyThere += countOf(err == nil && wasThere)
 	return err
 }
 
@@ -331,7 +331,7 @@ func restoreAnswer(ctx context.Context, log *bus.Log, header *tar.Header, data [
 	}
 	earlier, err := log.PutOnce(ctx, bus.StreamAnswer, &nats.Msg{Subject: header.Name, Header: headers, Data: data})
 	counts.Answers += countOf(err == nil)
-	counts.Known += countOf(err == nil && earlier != nil)
+	counts.AlreadyThere += countOf(err == nil && earlier != nil)
 	return err
 }
 
@@ -351,7 +351,7 @@ func restoreJob(ctx context.Context, jobs *client.Client, job string, data []byt
 	switch {
 	case err == nil:
 		counts.Jobs++
-		counts.Known++
+		counts.AlreadyThere++
 		return nil
 	case isUnknown:
 		return err

@@ -164,7 +164,7 @@ func TestWhatIsLostComesBack(t *testing.T) {
 	}
 
 	// the same again changes nothing
-	if n, err := Read(ctx, second.bus, second.client, bytes.NewReader(copied.Bytes())); err != nil || n.Known != 8 {
+	if n, err := Read(ctx, second.bus, second.client, bytes.NewReader(copied.Bytes())); err != nil || n.AlreadyThere != 8 {
 		t.Errorf("stored again %+v, %v", n, err)
 	}
 	// a copy that was cut short, and one of something else

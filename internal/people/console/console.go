@@ -25,8 +25,8 @@ type Terminal struct {
 	Began    time.Time // when the command began, from which its time counts
 }
 
-// Say prints an error during which a command waits, for instance that nobody serves a job.
-func (t *Terminal) Say(err error) {
+// WarnWaiting prints an error during which a command waits, for instance that nobody serves a job.
+func (t *Terminal) WarnWaiting(err error) {
 	fmt.Fprintf(t.Err, "%s: %s; waiting\n", t.Name, config.Message(err))
 }
 

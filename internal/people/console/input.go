@@ -38,13 +38,13 @@ func (t *Terminal) Opener(ctx context.Context) Opener {
 		}
 		if n := sizeOf(raw); n > maxInputBytes {
 			closeRaw()
-			return nil, fault.New(fault.BadInput, "%s: it has %s, at most %s are read", Called(name),
+			return nil, fault.New(fault.BadInput, "%s: it has %s, at most %s are read", InputName(name),
 				config.FormatBytes(float64(n)), config.FormatBytes(maxInputBytes))
 		}
 		r, err := decompress(raw, maxInputBytes)
 		if err != nil {
 			closeRaw()
-			return nil, fault.New(CodeOfInput(err), "%s: %w", Called(name), err)
+			return nil, fault.New(CodeOfInput(err), "%s: %w", InputName(name), err)
 		}
 		return &input{r, closeRaw}, nil
 	}
@@ -67,7 +67,7 @@ func (t *Terminal) Stream(ctx context.Context, name string) (stream *Stream, siz
 	stream = &Stream{input: input{close: closeRaw}}
 	if stream.Reader, err = decompress(&countingReader{raw, &stream.Count}, unlimited); err != nil {
 		closeRaw()
-		return nil, 0, fault.New(CodeOfInput(err), "%s: %w", Called(name), err)
+		return nil, 0, fault.New(CodeOfInput(err), "%s: %w", InputName(name), err)
 	}
 	return stream, size, nil
 }
@@ -122,8 +122,8 @@ func endWith(ctx context.Context, r io.Reader) io.Reader {
 	return reader
 }
 
-// Called returns an input's name for a message.
-func Called(name string) string {
+// InputName returns an input's name for a message.
+func InputName(name string) string {
 	if name == StandardInput {
 		return "standard input"
 	}
@@ -149,9 +149,9 @@ func (i *input) Close() error { return i.close() }
 
 // decompress returns a reader of at most maxBytes decompressed bytes of r; more of them are an error with the code
 // bad_input. It recognises gzip by the first bytes, and passes on other inputs. An input with a limit may decompress to
-// at most zipped.Times its size; one that is unlimited to any multiple.
+// at most zipped.MaxRatio its size; one that is unlimited to any multiple.
 func decompress(r io.Reader, maxBytes int64) (io.Reader, error) {
-	maxFactor := int64(zipped.Times)
+	maxFactor := int64(zipped.MaxRatio)
 	if maxBytes >= unlimited {
 		maxFactor = 0 // any
 	}

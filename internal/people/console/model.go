@@ -32,7 +32,7 @@ func LoadModelAs(open Opener, name string, as formats.Format, limits uai.Limits)
 		err = fmt.Errorf("%w; a file of cases comes behind the model", err)
 	}
 	if err != nil {
-		return nil, fault.Wrap(CodeOfInput(err), fmt.Errorf("%s: %w", Called(name), err))
+		return nil, fault.Wrap(CodeOfInput(err), fmt.Errorf("%s: %w", InputName(name), err))
 	}
 	return m, nil
 }

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Replace writes a file with a new content. It writes it to a temporary file in the same folder and renames that, so
+// ReplaceFile writes a file with a new content. It writes it to a temporary file in the same folder and renames that, so
 // that an error leaves the old file. A file whose name ends with .gz is compressed. A device or a pipe is written to
 // directly. Errors: bad_input if no file can be there, and those of write.
-func Replace(name string, mode os.FileMode, write func(io.Writer) error) error {
+func ReplaceFile(name string, mode os.FileMode, write func(io.Writer) error) error {
 	// A device or a pipe.
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)

@@ -23,11 +23,11 @@ func TestReplace(t *testing.T) {
 			return errors.Join(wrote, err)
 		}
 	}
-	if err := Replace(name, 0o600, says("old", nil)); err != nil {
+	if err := ReplaceFile(name, 0o600, says("old", nil)); err != nil {
 		t.Fatal(err)
 	}
 	broken := errors.New("broken")
-	if err := Replace(name, 0o600, says("half", broken)); !errors.Is(err, broken) {
+	if err := ReplaceFile(name, 0o600, says("half", broken)); !errors.Is(err, broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
 	raw, err := os.ReadFile(name)
@@ -49,11 +49,11 @@ func TestReplace(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	nowhere := filepath.Join(dir, "none", "out")
-	err = Replace(nowhere, 0o600, says("", nil))
+	err = ReplaceFile(nowhere, 0o600, says("", nil))
 	if fault.CodeOf(err) != fault.BadInput || !strings.HasPrefix(err.Error(), "open "+nowhere+": ") {
 		t.Error(err)
 	}
-	if err := Replace(os.DevNull, 0o600, says("gone", nil)); err != nil {
+	if err := ReplaceFile(os.DevNull, 0o600, says("gone", nil)); err != nil {
 		t.Error(err)
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {

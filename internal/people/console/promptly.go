@@ -8,9 +8,9 @@ import (
 // Patience bounds the time that a step may take to end on request before the command goes on without it.
 const Patience = 150 * time.Millisecond
 
-// Promptly runs a step of a command and returns its result. If ctx ends, the step gets Patience to end too. After that
+// RunPromptly runs a step of a command and returns its result. If ctx ends, the step gets Patience to end too. After that
 // it is left running, as the process is about to end, and the error is the context's.
-func Promptly[T any](ctx context.Context, step func() (T, error)) (T, error) {
+func RunPromptly[T any](ctx context.Context, step func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
 		err   error

@@ -11,11 +11,11 @@ import (
 // does not is not.
 func TestPromptlyLeavesBehindWhatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // Patience is over only where nothing else can go on
-		if v, err := Promptly(t.Context(), func() (int, error) { return 3, nil }); v != 3 || err != nil {
+		if v, err := RunPromptly(t.Context(), func() (int, error) { return 3, nil }); v != 3 || err != nil {
 			t.Errorf("%d, %v", v, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		v, err := Promptly(ctx, func() (int, error) {
+		v, err := RunPromptly(ctx, func() (int, error) {
 			cancel()
 			<-ctx.Done()
 			return 4, nil
@@ -25,7 +25,7 @@ func TestPromptlyLeavesBehindWhatDoesNotEnd(t *testing.T) {
 		}
 		never := make(chan bool)
 		defer close(never)
-		if v, err := Promptly(ctx, func() (int, error) {
+		if v, err := RunPromptly(ctx, func() (int, error) {
 			<-never
 			return 5, nil
 		}); v != 0 || !errors.Is(err, context.Canceled) {

@@ -19,8 +19,8 @@ import (
 // NoCache as the value of --redis turns the cache off.
 const NoCache = "off"
 
-// Drain is how long the workers of this process get to finish when nobody waits for them any more.
-const Drain = 50 * time.Millisecond
+// DrainTime is how long the workers of this process get to finish when nobody waits for them any more.
+const DrainTime = 50 * time.Millisecond
 
 // Stack is the embedded servers, the workers of all four stages on them, and a client.
 type Stack struct {
@@ -127,9 +127,9 @@ func (s *Stack) Close() {
 	s.closeServers()
 }
 
-// Leave is Close for a stack in memory whose process is about to end. If the workers have not ended after d, it leaves
+// CloseWithin is Close for a stack in memory whose process is about to end. If the workers have not ended after d, it leaves
 // everything running.
-func (s *Stack) Leave(d time.Duration) {
+func (s *Stack) CloseWithin(d time.Duration) {
 	s.stopWorkers()
 	select {
 	case <-s.workersEnded:

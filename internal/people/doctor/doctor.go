@@ -57,8 +57,8 @@ func Write(out io.Writer, findings []Finding, asJSON bool) (bad bool, err error)
 	return bad, nil
 }
 
-// Places are the parts of a deployment.
-type Places struct {
+// Deployment are the parts of a deployment.
+type Deployment struct {
 	Bus        *bus.Bus    // the streams and the connection to the server
 	Monitoring string      // URL of a server's monitoring port; "" for none
 	Redis      interface { // nil: none
@@ -76,7 +76,7 @@ const fullShare = 0.75
 
 // Examine returns the findings about all parts of a deployment. A part that could not be examined has a finding of the
 // level Unknown.
-func Examine(ctx context.Context, p Places) []Finding {
+func Examine(ctx context.Context, p Deployment) []Finding {
 	heardWorkers := listenToWorkers(ctx, p.Bus.Conn.NC, p.Listen)
 	findings := []Finding{Version(p.Bus.Conn.NC.ConnectedServerVersion()), checkSync(ctx, p.Monitoring)}
 	findings = append(findings, checkClock(ctx, p.Bus.Conn))

@@ -75,7 +75,7 @@ func TestExamine(t *testing.T) {
 	s, b := deployed(t, embedded.Options{NoRedis: true})
 	level := func(part string) string {
 		worst := Good
-		for _, f := range Examine(t.Context(), Places{Bus: b}) {
+		for _, f := range Examine(t.Context(), Deployment{Bus: b}) {
 			if f.Part == part && f.Level != Good {
 				worst = f.Level
 			}

@@ -43,7 +43,7 @@ func TestExamineNamesAWorkerWithOtherKeys(t *testing.T) {
 	var found []Finding
 	for len(found) == 0 || found[0].Level != Bad {
 		found = nil
-		for _, f := range Examine(t.Context(), Places{Bus: b, Listen: message.HereEvery + time.Second}) {
+		for _, f := range Examine(t.Context(), Deployment{Bus: b, Listen: message.HereEvery + time.Second}) {
 			if f.Part == "keys" {
 				found = append(found, f)
 			}

@@ -112,7 +112,7 @@ func (f *fitting) setAddedCounts(ctx context.Context, m *factorgraph.Model) erro
 			return err
 		}
 	}
-	if f.Counts != nil {
+	if f.EarlierCounts != nil {
 		return f.addEarlierCounts(Network(m))
 	}
 	return nil
@@ -149,11 +149,11 @@ func (f *fitting) addPriorCounts(ctx context.Context, network string) error {
 // addEarlierCounts adds the counts of earlier cases. If the model has a 0 where the counts say that an entry is
 // possible, its row begins anew.
 func (f *fitting) addEarlierCounts(network string) error {
-	if f.Counts.Network != network {
+	if f.EarlierCounts.Network != network {
 		return fault.New(fault.BadInput, "the counts are of a network with other variables, values or parents, or in another order")
 	}
-	counts := make([][]float64, len(f.Counts.Tables))
-	for k, table := range f.Counts.Tables {
+	counts := make([][]float64, len(f.EarlierCounts.Tables))
+	for k, table := range f.EarlierCounts.Tables {
 		for _, n := range table {
 			counts[k] = append(counts[k], max(0, n)) // 0 for notPossible
 		}
@@ -162,7 +162,7 @@ func (f *fitting) addEarlierCounts(network string) error {
 		return err
 	}
 	for k, c := range f.cpts {
-		c.reopenRows(f.Counts.Tables[k])
+		c.reopenRows(f.EarlierCounts.Tables[k])
 	}
 	return nil
 }
@@ -204,16 +204,16 @@ func (c cpt) reopenRows(counts []float64) {
 // that fitting began with are marked notPossible.
 func (f *fitting) totalCounts(counts [][]float64) *Counts {
 	total := &Counts{Network: Network(f.model), Weight: f.data.Weight, Tables: counts}
-	if f.Counts != nil {
-		total.Weight += f.Counts.Weight
+	if f.EarlierCounts != nil {
+		total.Weight += f.EarlierCounts.Weight
 	}
 	for k, table := range f.startTables {
 		for i, p := range table {
 			switch {
 			case p == 0:
 				total.Tables[k][i] = notPossible
-			case f.Counts != nil:
-				total.Tables[k][i] += math.Max(0, f.Counts.Tables[k][i])
+			case f.EarlierCounts != nil:
+				total.Tables[k][i] += math.Max(0, f.EarlierCounts.Tables[k][i])
 			}
 		}
 	}

@@ -136,7 +136,7 @@ func TestUpdatesContinue(t *testing.T) {
 				t.Fatal(err)
 			}
 			fitted, r, err := Run(context.Background(), &direct{}, wire.Request{Job: "u"}, m, d,
-				Options{Iterations: 20, Tolerance: 1e-12, Pseudocount: 0, Counts: c, Count: true})
+				Options{Iterations: 20, Tolerance: 1e-12, Pseudocount: 0, EarlierCounts: c, ReturnCounts: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func TestUpdatesContinue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fitted, r, err := Run(context.Background(), &direct{}, wire.Request{Job: "e"}, m, d, Options{Iterations: 3, Count: true})
+	fitted, r, err := Run(context.Background(), &direct{}, wire.Request{Job: "e"}, m, d, Options{Iterations: 3, ReturnCounts: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestWrongCounts(t *testing.T) {
 		"the counts are of a network with other variables":   {Network: "x"},
 		"the file of counts has other tables than the model": {Network: Network(m), Tables: [][]float64{{1, 2}}},
 	} {
-		_, _, err := Run(context.Background(), &direct{}, wire.Request{Job: "w"}, m, d, Options{Iterations: 1, Counts: c})
+		_, _, err := Run(context.Background(), &direct{}, wire.Request{Job: "w"}, m, d, Options{Iterations: 1, EarlierCounts: c})
 		if fault.CodeOf(err) != fault.BadInput || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -20,12 +20,12 @@ import (
 
 // Data is a set of cases. Equal cases are stored once, with the sum of their weights.
 type Data struct {
-	Rows      int64          // number of rows that are cases
-	Weight    float64        // weight of all rows; their number if there is no column of weights
-	Wrong     []error        // errors of the first rows that are no cases
-	Left      int64          // number of rows that are no cases
-	variables []int          // variables that some case observes, ascending
-	distinct  []weightedCase // the different cases, in the order of their first rows
+	Rows        int64          // number of rows that are cases
+	Weight      float64        // weight of all rows; their number if there is no column of weights
+	RowErrors   []error        // errors of the first rows that are no cases
+	SkippedRows int64          // number of rows that are no cases
+	variables   []int          // variables that some case observes, ascending
+	distinct    []weightedCase // the different cases, in the order of their first rows
 }
 
 // weightedCase is a case with the weight of all rows that equal it.
@@ -62,8 +62,8 @@ func Read(ctx context.Context, in *cases.Reader) (*Data, error) {
 			return nil, err
 		}
 		if err := checkCase(&row, in); err != nil {
-			if data.Left++; len(data.Wrong) < maxWrong {
-				data.Wrong = append(data.Wrong, fault.New(fault.CodeOf(err), "row %d: %w", row.Number, err))
+			if data.SkippedRows++; len(data.RowErrors) < maxWrong {
+				data.RowErrors = append(data.RowErrors, fault.New(fault.CodeOf(err), "row %d: %w", row.Number, err))
 			}
 			continue
 		}
@@ -72,8 +72,8 @@ func Read(ctx context.Context, in *cases.Reader) (*Data, error) {
 
 	// Something must be left to learn from.
 	switch {
-	case data.Rows == 0 && data.Left > 0:
-		return nil, fault.New(fault.CodeOf(data.Wrong[0]), "none of %d rows is a case: %w", data.Left, data.Wrong[0])
+	case data.Rows == 0 && data.SkippedRows > 0:
+		return nil, fault.New(fault.CodeOf(data.RowErrors[0]), "none of %d rows is a case: %w", data.SkippedRows, data.RowErrors[0])
 	case data.Rows == 0:
 		return nil, fault.New(fault.BadInput, "there is no case: a row after the header is needed")
 	case data.Weight == 0:

@@ -122,8 +122,8 @@ func TestRandomFits(t *testing.T) {
 		isPerturbed := false
 		got, _, err := Run(context.Background(), &direct{}, wire.Request{Job: "r"}, m, d, Options{
 			Iterations: iterations, Pseudocount: pseudocount, Tolerance: -1,
-			Said: func(string) { isPerturbed, last = true, math.Inf(-1) },
-			Passed: func(s Step) {
+			OnNote: func(string) { isPerturbed, last = true, math.Inf(-1) },
+			OnStep: func(s Step) {
 				if s.Objective < last-1e-9*(1+math.Abs(last)) {
 					t.Errorf("seed %d, iteration %d: %v after %v", seed, s.Iteration, s.Objective, last)
 				}
@@ -182,7 +182,7 @@ func TestSymmetricTablesAreLeft(t *testing.T) {
 	run := func(m *factorgraph.Model, d *Data, o Options) (Report, []string) {
 		t.Helper()
 		var said []string
-		o.Said = func(text string) { said = append(said, text) }
+		o.OnNote = func(text string) { said = append(said, text) }
 		o.Iterations, o.Tolerance = 500, 1e-7
 		_, r, err := Run(context.Background(), &direct{}, wire.Request{Job: "h"}, m, d, o)
 		if err != nil {
@@ -278,7 +278,7 @@ func TestResumedFitsHaveTheSameBits(t *testing.T) {
 	for runs := 0; ; runs++ {
 		ctx, interrupt := context.WithCancel(context.Background())
 		o := options
-		if o.From, err = LoadState(path, "digest"); err != nil {
+		if o.Resume, err = LoadState(path, "digest"); err != nil {
 			t.Fatal(err)
 		}
 		o.Save = func(s *State) error {
@@ -312,7 +312,7 @@ func TestResumedFitsHaveTheSameBits(t *testing.T) {
 	}
 	s.Best.Tables = s.Best.Tables[:2]
 	o := options
-	o.From = s
+	o.Resume = s
 	if _, _, err := Run(t.Context(), &direct{}, wire.Request{Job: "o"}, uniform, d, o); fault.CodeOf(err) != fault.BadInput {
 		t.Errorf("a state of other tables: %v", err)
 	}
@@ -356,7 +356,7 @@ func TestAJobAnswersWithOneSum(t *testing.T) {
 	p := &direct{}
 	var counted float64
 	if _, _, err := Run(context.Background(), p, wire.Request{Job: "j"}, m, d,
-		Options{Iterations: 1, Counted: func(_ int, weight float64) { counted = max(counted, weight) }}); err != nil {
+		Options{Iterations: 1, OnProgress: func(_ int, weight float64) { counted = max(counted, weight) }}); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.jobs) != 2*targetJobs || counted != 3000 {

@@ -36,8 +36,8 @@ type jobPart struct {
 func (f *fitting) expectCounts(ctx context.Context) (counts [][]float64, step Step, err error) {
 	name := fmt.Sprintf("%d-%d", f.state.Start, f.state.Iteration)
 	counts, step, err = f.countCases(ctx, name, f.data, func(weight float64) {
-		if f.Counted != nil {
-			f.Counted(f.state.Iteration, weight)
+		if f.OnProgress != nil {
+			f.OnProgress(f.state.Iteration, weight)
 		}
 	})
 	var zeroCase *impossibleRow
@@ -118,7 +118,7 @@ func (f *fitting) askJob(ctx context.Context, request wire.Request, name string,
 	}
 	request.Job = fmt.Sprintf("%s-%s", f.request.Job, name)
 	request.Queries = []query.Query{question}
-	return cases.Ask(ctx, f.pipeline, request, f.Tell)
+	return cases.Ask(ctx, f.pipeline, request, f.OnUnserved)
 }
 
 // cutIntoParts divides the cases into parts of equal size (the last may be smaller), one a job: as many as targetJobs, unless that makes

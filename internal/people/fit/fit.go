@@ -20,22 +20,23 @@ const rounding = 1e-9
 
 // Options say when EM ends. The zero value of Pseudocount is maximum likelihood.
 type Options struct {
-	Iterations  int                                 // M steps at most, of every start
-	Tolerance   float64                             // a start has converged when an iteration gains less than this share of the objective
-	Pseudocount float64                             // added to the count of each entry that is not 0, a Dirichlet prior with this + 1
-	Prior       *Prior                              // adds its counts too; nil: none
-	Counts      *Counts                             // counts of earlier cases, which are added; nil: none
-	Count       bool                                // whether Report gets the counts after these cases
-	HeldOut     *Data                               // cases that are not learned from, whose likelihood is reported; nil: none
-	Seed        uint64                              // the first start begins with rows drawn by this seed; 0: with the model's own tables
-	Starts      int                                 // number of starts; start k draws its rows by Seed + k; 0: one start
-	From        *State                              // state of an interrupted run that is continued; nil: begin anew
-	Passed      func(Step)                          // hears of each E step; may be nil
-	Counted     func(iteration int, weight float64) // hears during an E step which weight of the cases is done; may be nil
-	Said        func(text string)                   // hears, as a text for people, that tables were perturbed; may be nil
-	Ended       func(Start)                         // hears of each start that has ended; may be nil
-	Save        func(*State) error                  // keeps the state after every iteration, so that an interrupted run can go on; may be nil
-	Tell        func(error)                         // hears that nobody serves a job
+	Iterations    int                                 // M steps at most, of every start
+	Tolerance     float64                             // a start has converged when an iteration gains less than this share of the objective
+	Pseudocount   float64                             // added to the count of each entry that is not 0, a Dirichlet prior with this + 1
+	Prior         *Prior                              // adds its counts too; nil: none
+	EarlierCounts *Counts                             // counts of earlier cases, which are added; nil: none
+	ReturnCounts  bool                                // whether Report gets the counts after these cases
+	HeldOut       *Data                               // cases that are not learned from, whose likelihood is reported; nil: none
+	Seed          uint64                              // the first start begins with rows drawn by this seed; 0: with the model's own tables
+	Starts        int                                 // number of starts; start k draws its rows by Seed + k; 0: one start
+	Resume        *State                              // state of an interrupted run that is continued; nil: begin anew
+	OnStep        func(Step)                          // hears of each E step; may be nil
+	OnProgress    func(iteration int, weight float64) // hears during an E step which weight of the cases is done; may be nil
+	OnNote        func(text string)                   // hears, as a text for people, that tables were perturbed; may be nil
+	OnStartEnd    func(Start)                         // hears of each start that has ended; may be nil
+	// keeps the state after every iteration, so that an interrupted run can go on; may be nil
+	Save       func(*State) error
+	OnUnserved func(error) // hears that nobody serves a job
 }
 
 // Step is the progress of EM.
@@ -56,10 +57,10 @@ type Start struct {
 
 // Report says how EM ended.
 type Report struct {
-	Start          // the best one
-	Starts []Start // all starts
-	Tables int     // number of tables that were fitted
-	Fixed  int     // number of factors in other forms than tables, which stay as they are
+	Start                   // the best one
+	Starts          []Start // all starts
+	Tables          int     // number of tables that were fitted
+	UnfittedFactors int     // number of factors in other forms than tables, which stay as they are
 
 	Unreached  Unreached // rows of the best tables that no case is expected to have
 	Parameters int       // free numbers of the tables: entries that are not 0, less one for each row
@@ -125,20 +126,20 @@ func Run(
 	f.startTables = f.copyTables()
 
 	// Run EM from every start, or from where an interrupted run was.
-	if options.From != nil {
-		if err := f.resume(options.From); err != nil {
+	if options.Resume != nil {
+		if err := f.resume(options.Resume); err != nil {
 			return nil, Report{}, err
 		}
 	}
 	for f.state.Start < max(1, options.Starts) {
 		if err := f.runStart(ctx); err != nil {
-			return nil, Report{Tables: len(cpts), Fixed: fixed}, err
+			return nil, Report{Tables: len(cpts), UnfittedFactors: fixed}, err
 		}
 	}
 
 	// Report the best start. An entry that EM has brought to 0 is a free parameter too: they are counted in the first tables.
 	report := Report{
-		Start: f.state.Best.Start, Starts: f.state.Ended, Tables: len(cpts), Fixed: fixed, Weight: data.Weight,
+		Start: f.state.Best.Start, Starts: f.state.Ended, Tables: len(cpts), UnfittedFactors: fixed, Weight: data.Weight,
 		Unreached: f.state.Best.Unreached,
 	}
 	f.setTables(f.startTables)
@@ -159,7 +160,7 @@ func (f *fitting) reportOnCases(ctx context.Context, report *Report) (err error)
 			return err
 		}
 	}
-	if f.Count {
+	if f.ReturnCounts {
 		counts, _, err := f.countCases(ctx, "counts", f.data, func(float64) {})
 		if err != nil {
 			return err
@@ -196,8 +197,8 @@ func (f *fitting) runStart(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if f.Passed != nil {
-			f.Passed(step)
+		if f.OnStep != nil {
+			f.OnStep(step)
 		}
 
 		// What the iteration before has gained.
@@ -279,8 +280,8 @@ func (f *fitting) endStart(outcome Outcome) error {
 	if state.Best == nil || outcome.Objective > state.Best.Objective {
 		state.Best = &outcome
 	}
-	if f.Ended != nil {
-		f.Ended(outcome.Start)
+	if f.OnStartEnd != nil {
+		f.OnStartEnd(outcome.Start)
 	}
 	f.state = State{Start: state.Start + 1, Best: state.Best, Ended: state.Ended}
 	return f.save()

@@ -184,7 +184,7 @@ func TestStepEqualsEnumeration(t *testing.T) {
 	for _, a := range []float64{0, 1.5} {
 		var steps []Step
 		got, r, err := Run(context.Background(), &direct{}, wire.Request{Job: "s"}, m, d,
-			Options{Iterations: 1, Pseudocount: a, Passed: func(s Step) { steps = append(steps, s) }})
+			Options{Iterations: 1, Pseudocount: a, OnStep: func(s Step) { steps = append(steps, s) }})
 		if err != nil || len(steps) != 2 || r.Tables != 8 || !r.Exact {
 			t.Fatalf("%v, %+v, %+v", err, steps, r)
 		}
@@ -233,7 +233,7 @@ func TestRecoversPlantedTables(t *testing.T) {
 	last := math.Inf(-1)
 	got, r, err := Run(context.Background(), &direct{}, wire.Request{Job: "p"}, m, d, Options{
 		Iterations: 60, Tolerance: 1e-6, Seed: 3,
-		Passed: func(s Step) {
+		OnStep: func(s Step) {
 			if s.Ln < last-1e-7 {
 				t.Errorf("iteration %d: %v after %v", s.Iteration, s.Ln, last)
 			}
@@ -279,7 +279,7 @@ func TestWhatCannotBeFitted(t *testing.T) {
 	m := asia(t)
 	header := strings.Join(m.Names, ",") + "\n"
 	left, err := data(t, m, header+"no,,,,,,,\n,,maybe,,,,,\n")
-	if err != nil || left.Rows != 1 || left.Left != 1 || !strings.Contains(left.Wrong[0].Error(), "row 2: line 3") {
+	if err != nil || left.Rows != 1 || left.SkippedRows != 1 || !strings.Contains(left.RowErrors[0].Error(), "row 2: line 3") {
 		t.Errorf("a value that is none: %+v, %v", left, err)
 	}
 	if _, err := data(t, m, header); fault.CodeOf(err) != fault.BadInput {

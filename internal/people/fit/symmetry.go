@@ -30,7 +30,7 @@ func (f *fitting) perturbAlike(after int) bool {
 
 	// Tell it.
 	seed := max(1, f.Seed)
-	if f.Said != nil {
+	if f.OnNote != nil {
 		names := make([]string, len(hidden))
 		for i, v := range hidden {
 			names[i] = fmt.Sprint(v)
@@ -42,7 +42,7 @@ func (f *fitting) perturbAlike(after int) bool {
 		if after >= 0 {
 			when = fmt.Sprintf("after iteration %d", after)
 		}
-		f.Said(fmt.Sprintf("no case observes %s, and its states are alike %s: EM cannot tell them apart, which is no maximum; "+
+		f.OnNote(fmt.Sprintf("no case observes %s, and its states are alike %s: EM cannot tell them apart, which is no maximum; "+
 			"the tables under it are perturbed by seed %d; --seed draws others", strings.Join(names, ", "), when, seed))
 	}
 

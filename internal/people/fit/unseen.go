@@ -69,7 +69,7 @@ func (u Unseen) Texts(labels *factorgraph.Labels, hasPrior bool) (lines []string
 }
 
 // quoteName returns a name in quotes, shortened if it is long.
-func quoteName(name string) string { return fmt.Sprintf("%q", nearest.Short(name)) }
+func quoteName(name string) string { return fmt.Sprintf("%q", nearest.Shorten(name)) }
 
 // listFirst returns the names of the first maxListed of n things, and how many more there are. thing is what one of
 // them is called.

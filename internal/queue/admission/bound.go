@@ -4,8 +4,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Asked describes the cost of a request as far as it is known before anything is computed.
-type Asked struct {
+// RequestCost describes the cost of a request as far as it is known before anything is computed.
+type RequestCost struct {
 	Bytes    int            // size of the decoded request
 	Demands  float64        // number of values of Z that are asked for
 	Numbers  float64        // least number of numbers in the answers
@@ -13,10 +13,10 @@ type Asked struct {
 	Settings query.Settings // as they were sent: zeros are defaults
 }
 
-// AtLeast returns a lower bound of the cost of a request, which includes the cost that its settings declare: memory,
+// MinCost returns a lower bound of the cost of a request, which includes the cost that its settings declare: memory,
 // the budget of a method that spends one, and components of a decomposition that is learned. Settings that are not
 // given count only with the cost that always arises.
-func (a Asked) AtLeast() Cost {
+func (a RequestCost) MinCost() Cost {
 	s := a.Settings
 	c := Cost{
 		Flops: a.Numbers + a.Cases,

@@ -38,5 +38,5 @@ func (f *File) Tenants() *Tenants {
 	if f == nil {
 		return nil
 	}
-	return f.tenants.Now()
+	return f.tenants.Value()
 }

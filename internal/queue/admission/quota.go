@@ -29,7 +29,7 @@ func (f *File) Quota(stream, tenant string, room int64) bus.Quota {
 	if share > 0 && (bytes == 0 || share < bytes) {
 		return bus.Quota{
 			Bytes: int64(share), Share: l.StreamShare, Why: fmt.Sprintf("stream_share of class %q is %v", class, l.StreamShare),
-			Soft: stream == bus.StreamAnswer || stream == bus.StreamBlob,
+			BindsWhenHalfFull: stream == bus.StreamAnswer || stream == bus.StreamBlob,
 		}
 	}
 	return bus.Quota{Bytes: int64(bytes), Share: l.StreamShare, Why: fmt.Sprintf("%s of class %q is %.0f", name, class, bytes)}

@@ -17,27 +17,27 @@ type Ledger interface {
 
 // Booking is work that takes a while of a tenant's rate.
 type Booking struct {
-	Now   time.Time
-	Takes time.Duration // time in which the rate allows this much work
-	Burst time.Duration // by how much work may begin before the rate allows it
-	Most  time.Duration // longest wait: if the work would begin later, nothing is booked
+	Now      time.Time
+	Duration time.Duration // time in which the rate allows this much work
+	Burst    time.Duration // by how much work may begin before the rate allows it
+	MaxWait  time.Duration // longest wait: if the work would begin later, nothing is booked
 }
 
 // Book returns when the work may begin, given the time until which the rate is spent. That is Burst before spentUntil,
 // and not before Now. spentAfter is the time until which the rate is spent with this work. If the wait is longer than
-// Most, the work is not booked, and spentAfter is spentUntil.
+// MaxWait, the work is not booked, and spentAfter is spentUntil.
 func (b Booking) Book(spentUntil time.Time) (begin, spentAfter time.Time) {
 	begin = b.Now
 	if earliest := spentUntil.Add(-b.Burst); earliest.After(begin) {
 		begin = earliest
 	}
-	if begin.Sub(b.Now) > b.Most {
+	if begin.Sub(b.Now) > b.MaxWait {
 		return begin, spentUntil
 	}
 	if spentUntil.Before(b.Now) {
 		spentUntil = b.Now
 	}
-	return begin, spentUntil.Add(b.Takes)
+	return begin, spentUntil.Add(b.Duration)
 }
 
 // Rates bound the work per second of each tenant.
@@ -57,13 +57,13 @@ func (r *Rates) Spend(
 		return now, nil
 	}
 	b := Booking{
-		Now:   now,
-		Takes: seconds(flops / l.FlopsPerSecond),
-		Burst: seconds(l.Burst / l.FlopsPerSecond),
-		Most:  seconds(l.WaitSeconds),
+		Now:      now,
+		Duration: seconds(flops / l.FlopsPerSecond),
+		Burst:    seconds(l.Burst / l.FlopsPerSecond),
+		MaxWait:  seconds(l.WaitSeconds),
 	}
 	if l.WaitSeconds == 0 {
-		b.Most = math.MaxInt64
+		b.MaxWait = math.MaxInt64
 	}
 
 	// The ledger may be out of reach for one job and not for the next: this process counts its own as well.
@@ -73,12 +73,12 @@ func (r *Rates) Spend(
 			begin = sharedBegin
 		}
 	}
-	if begin.Sub(now) <= b.Most {
+	if begin.Sub(now) <= b.MaxWait {
 		if ownBegin := r.bookHere(tenant, b); ownBegin.After(begin) {
 			begin = ownBegin
 		}
 	}
-	if wait := begin.Sub(now); wait > b.Most {
+	if wait := begin.Sub(now); wait > b.MaxWait {
 		return begin, fault.New(
 			fault.OverBudget, "admission: %.4g flops could begin in %.0f s: flops_per_second of class %q is %.4g, "+
 				"wait_seconds %.4g", flops, wait.Seconds(), class, l.FlopsPerSecond, l.WaitSeconds,

@@ -104,38 +104,38 @@ func TestRatesHoldWhereTheLedgerIsOutOfReach(t *testing.T) {
 // Lower bounds of a request: numbers of its answer, its own size, and its declared cost.
 func TestBounds(t *testing.T) {
 	for name, is := range map[string]struct {
-		asked Asked
+		asked RequestCost
 		want  Cost
 	}{
-		"one":       {Asked{Demands: 1, Numbers: 1, Bytes: 500}, Cost{Flops: 1, Bytes: 500, Parts: 1}},
-		"marginals": {Asked{Demands: 100, Numbers: 600}, Cost{Flops: 600, Bytes: 4800, Parts: 100}},
+		"one":       {RequestCost{Demands: 1, Numbers: 1, Bytes: 500}, Cost{Flops: 1, Bytes: 500, Parts: 1}},
+		"marginals": {RequestCost{Demands: 100, Numbers: 600}, Cost{Flops: 600, Bytes: 4800, Parts: 100}},
 		"joint": {
-			Asked{Demands: 1, Numbers: 601},
+			RequestCost{Demands: 1, Numbers: 601},
 			Cost{Flops: 601, Bytes: 8 * 601, Parts: 1},
 		},
-		"memory": {Asked{Demands: 1, Numbers: 1, Settings: query.Settings{Memory: 1 << 40}}, Cost{Flops: 1, Bytes: 1 << 40, Parts: 1}},
+		"memory": {RequestCost{Demands: 1, Numbers: 1, Settings: query.Settings{Memory: 1 << 40}}, Cost{Flops: 1, Bytes: 1 << 40, Parts: 1}},
 		"drawn": {
-			Asked{Demands: 2, Numbers: 2, Settings: query.Settings{
+			RequestCost{Demands: 2, Numbers: 2, Settings: query.Settings{
 				Method: query.MethodSymmetryCP, Components: 7, Budget: 1e20,
 			}},
 			Cost{Flops: 1e20, Bytes: 16, Parts: 2},
 		},
 		"learned": {
-			Asked{Demands: 2, Numbers: 2, Settings: query.Settings{
+			RequestCost{Demands: 2, Numbers: 2, Settings: query.Settings{
 				Method: query.MethodSymmetryCP, Objective: query.ObjectiveFrobenius, Components: 7, Budget: 1e20,
 			}},
 			Cost{Flops: 1e20, Bytes: 16, Parts: 14},
 		},
 		"budget": {
-			Asked{Demands: 2, Numbers: 2, Settings: query.Settings{Method: query.MethodRegions, Budget: 1e20}},
+			RequestCost{Demands: 2, Numbers: 2, Settings: query.Settings{Method: query.MethodRegions, Budget: 1e20}},
 			Cost{Flops: 1e20, Bytes: 16, Parts: 2},
 		},
 		"not spent": {
-			Asked{Demands: 1, Numbers: 1, Settings: query.Settings{Budget: 1e20, Components: 9}},
+			RequestCost{Demands: 1, Numbers: 1, Settings: query.Settings{Budget: 1e20, Components: 9}},
 			Cost{Flops: 1, Bytes: 8, Parts: 1},
 		},
 	} {
-		if got := is.asked.AtLeast(); got != is.want {
+		if got := is.asked.MinCost(); got != is.want {
 			t.Errorf("%s: %+v, want %+v", name, got, is.want)
 		}
 	}

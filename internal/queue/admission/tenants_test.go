@@ -149,7 +149,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	class := func() string {
-		f.tenants.Look()
+		f.tenants.Reload()
 		return f.Tenants().Class("acme")
 	}
 	if class() != "gold" {

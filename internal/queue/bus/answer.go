@@ -75,7 +75,7 @@ func (l *Log) nextAnswer(ctx context.Context, job string, republished <-chan *na
 	for {
 		select {
 		case m := <-republished:
-			if l.signer.Genuine(wire.AnswerSubject(job), m.Header, m.Data) {
+			if l.signer.IsGenuine(wire.AnswerSubject(job), m.Header, m.Data) {
 				return m, nil
 			}
 		case <-timer.C:

@@ -35,8 +35,8 @@ type Blobs struct {
 	admit      Admit                             // if nil, everything is admitted
 }
 
-// Of returns the blobs of an owner, in the same stream.
-func (b *Blobs) Of(owner string) *Blobs {
+// ForOwner returns the blobs of an owner, in the same stream.
+func (b *Blobs) ForOwner(owner string) *Blobs {
 	owned := *b
 	owned.owner = owner
 	return &owned
@@ -59,9 +59,9 @@ var (
 	ErrLost = errors.New("bus: stored bytes are lost")
 )
 
-// Unreadable reports whether an error of a read is permanent: the stored bytes are lost, damaged, too large, or
+// IsUnreadable reports whether an error of a read is permanent: the stored bytes are lost, damaged, too large, or
 // malformed.
-func Unreadable(err error) bool {
+func IsUnreadable(err error) bool {
 	code := fault.CodeOf(err)
 	return errors.Is(err, ErrLost) || errors.Is(err, wire.ErrTooLarge) || err != nil && (code == fault.BadInput || code == fault.Damaged)
 }
@@ -115,9 +115,9 @@ func (b *Blobs) Put(ctx context.Context, data []byte) (digest string, err error)
 	return digest, nil
 }
 
-// Has reports whether the bytes of a digest are stored and sound. If they are old, it moves them to the end of their
+// HasAndRenew reports whether the bytes of a digest are stored and sound. If they are old, it moves them to the end of their
 // stream, so that they are kept for a job that needs them from now on.
-func (b *Blobs) Has(ctx context.Context, digest string) (bool, error) {
+func (b *Blobs) HasAndRenew(ctx context.Context, digest string) (bool, error) {
 	stored, err := b.getStored(ctx, digest)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
@@ -128,7 +128,7 @@ func (b *Blobs) Has(ctx context.Context, digest string) (bool, error) {
 	return b.keepStored(ctx, stored, digest)
 }
 
-// keepStored is Has for a message that was fetched already. It reports false if the bytes have to be written again.
+// keepStored is HasAndRenew for a message that was fetched already. It reports false if the bytes have to be written again.
 func (b *Blobs) keepStored(ctx context.Context, stored *jetstream.RawStreamMsg, digest string) (bool, error) {
 	if isSound, err := b.isSound(ctx, stored, digest); err != nil || !isSound {
 		return false, err
@@ -203,7 +203,7 @@ func (b *Blobs) find(ctx context.Context, digest string) ([]byte, error) {
 			continue // the message may have been damaged on its way
 		}
 		if !b.conn.inCluster() || time.Now().After(until) {
-			mayReturn := b.conn.inCluster() && b.conn.Unsettled(2*retryLostFor) // with a server that is away
+			mayReturn := b.conn.inCluster() && b.conn.HadTrouble(2*retryLostFor) // with a server that is away
 			if !mayReturn {
 				b.deleteQuietly(ctx, stored.Sequence)
 			}
@@ -304,7 +304,7 @@ func (b *Blobs) Payload(ctx context.Context, owner string, h nats.Header, data [
 	if !form.IsDigest(digest) {
 		return nil, fault.New(fault.BadInput, "bus: header %s: %.80q is no digest", headerBlob, digest)
 	}
-	return b.Of(owner).Get(ctx, digest)
+	return b.ForOwner(owner).Get(ctx, digest)
 }
 
 // RenewPayload moves the owner's blob that is a message's payload to the end of its stream if it is old. It does
@@ -313,7 +313,7 @@ func (b *Blobs) RenewPayload(ctx context.Context, owner string, h nats.Header) e
 	if !form.IsDigest(blobOf(h)) {
 		return nil
 	}
-	_, err := b.Of(owner).Has(ctx, blobOf(h))
+	_, err := b.ForOwner(owner).HasAndRenew(ctx, blobOf(h))
 	return err
 }
 

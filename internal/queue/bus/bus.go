@@ -38,8 +38,8 @@ var ErrNoStream = errors.New("bus: no stream takes this (has `btn setup` been ru
 // ErrGone means that the consumer of a pull request does not exist any more.
 var ErrGone = errors.New("bus: the consumer is gone")
 
-// Missing reports whether an error says that a stream or a consumer does not exist.
-func Missing(err error) bool {
+// IsMissing reports whether an error says that a stream or a consumer does not exist.
+func IsMissing(err error) bool {
 	return errors.Is(err, jetstream.ErrConsumerNotFound) ||
 		errors.Is(err, jetstream.ErrStreamNotFound) ||
 		errors.Is(err, ErrNoStream) || errors.Is(err, ErrGone)
@@ -79,7 +79,7 @@ func New(nc *nats.Conn, o Options) (*Bus, error) {
 	b.Log = &Log{conn: conn, signer: b.Signer, blobs: b.Blobs, admit: o.Admit}
 	if o.Quota != nil {
 		b.Quotas = NewQuotas(b.Log, o.Quota)
-		b.Blobs.admit, b.Log.admit = b.Quotas.Take, b.Quotas.Take
+		b.Blobs.admit, b.Log.admit = b.Quotas.Reserve, b.Quotas.Reserve
 	}
 	models := *b.Blobs
 	models.stream, models.subjectFor = StreamGraph, message.GraphSubject

@@ -77,14 +77,14 @@ func TestFirstMessageStays(t *testing.T) {
 func TestOnceUnderAWildcard(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
 	filter := wire.Prefix + "model.*.j"
-	earlier, err := b.Log.PutOnceUnder(
+	earlier, err := b.Log.PutOnceIfNone(
 		ctx, bus.StreamModel, msg(wire.ModelSubject(3, "j"), "first"), filter,
 	)
 	must(t, err)
 	if earlier != nil {
 		t.Fatal("taken")
 	}
-	earlier, err = b.Log.PutOnceUnder(
+	earlier, err = b.Log.PutOnceIfNone(
 		ctx, bus.StreamModel, msg(wire.ModelSubject(4, "j"), "second"), filter,
 	)
 	must(t, err)
@@ -92,7 +92,7 @@ func TestOnceUnderAWildcard(t *testing.T) {
 		t.Errorf("earlier message %v", earlier)
 	}
 	other := msg(wire.ModelSubject(4, "k"), "other job")
-	if _, err := b.Log.PutOnceUnder(ctx, bus.StreamModel, other, wire.Prefix+"model.*.k"); err != nil {
+	if _, err := b.Log.PutOnceIfNone(ctx, bus.StreamModel, other, wire.Prefix+"model.*.k"); err != nil {
 		t.Error(err)
 	}
 
@@ -294,16 +294,16 @@ func TestGraphs(t *testing.T) {
 func TestHasBlob(t *testing.T) {
 	ctx, b := open(t, embedded.Options{})
 	digest := wire.Digest([]byte("x"))
-	if has, err := b.Blobs.Has(ctx, digest); has || err != nil {
+	if has, err := b.Blobs.HasAndRenew(ctx, digest); has || err != nil {
 		t.Error(has, err)
 	}
 	must(t, b.Log.Put(ctx, msg(message.BlobSubject("", digest), "y")))
-	if has, err := b.Blobs.Has(ctx, digest); has || err != nil {
+	if has, err := b.Blobs.HasAndRenew(ctx, digest); has || err != nil {
 		t.Error("of other bytes:", has, err)
 	}
 	_, err := b.Blobs.Put(ctx, []byte("x"))
 	must(t, err)
-	if has, err := b.Blobs.Has(ctx, digest); !has || err != nil {
+	if has, err := b.Blobs.HasAndRenew(ctx, digest); !has || err != nil {
 		t.Error(has, err)
 	}
 }

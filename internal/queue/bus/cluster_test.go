@@ -83,13 +83,13 @@ func TestFoundAtOnceInACluster(t *testing.T) {
 		if there, err := reader.Log.Has(t.Context(), bus.StreamAnswer, subject); err != nil || !there {
 			t.Fatalf("%s: there: %v, %v", subject, there, err)
 		}
-		if place, err := reader.Log.From(t.Context(), bus.StreamAnswer, m.Sequence, time.Time{}); err != nil || place.Subject != subject {
+		if place, err := reader.Log.FirstFrom(t.Context(), bus.StreamAnswer, m.Sequence, time.Time{}); err != nil || place.Subject != subject {
 			t.Fatalf("%s: %+v, %v", subject, place, err)
 		}
-		if place, err := reader.Log.From(t.Context(), bus.StreamAnswer, 0, m.Time); err != nil || place.Subject != subject {
+		if place, err := reader.Log.FirstFrom(t.Context(), bus.StreamAnswer, 0, m.Time); err != nil || place.Subject != subject {
 			t.Fatalf("%s: from %v: %+v, %v", subject, m.Time, place, err)
 		}
-		if _, err := reader.Log.From(t.Context(), bus.StreamAnswer, m.Sequence+1, time.Time{}); !errors.Is(err, bus.ErrNotFound) {
+		if _, err := reader.Log.FirstFrom(t.Context(), bus.StreamAnswer, m.Sequence+1, time.Time{}); !errors.Is(err, bus.ErrNotFound) {
 			t.Fatalf("after %s: %v", subject, err)
 		}
 	}
@@ -109,7 +109,7 @@ func TestStoredOnceInACluster(t *testing.T) {
 		for _, b := range all {
 			publishers.Go(func() {
 				m := &nats.Msg{Subject: wire.ModelSubject(3, fmt.Sprint("job-", i)), Data: []byte("a model")}
-				earlier, err := b.Log.PutOnceUnder(t.Context(), bus.StreamModel, m, fmt.Sprint("btn.v1.model.*.job-", i))
+				earlier, err := b.Log.PutOnceIfNone(t.Context(), bus.StreamModel, m, fmt.Sprint("btn.v1.model.*.job-", i))
 				if err != nil {
 					t.Error(err)
 				}

@@ -20,9 +20,9 @@ type Delivered struct {
 	Stored   time.Time // when the stream stored it, by the server's clock
 }
 
-// Deliver returns the reply m to a pull request together with the server's metadata, which it reads from m's reply
+// NewDelivered returns the reply m to a pull request together with the server's metadata, which it reads from m's reply
 // subject.
-func Deliver(m *nats.Msg) (*Delivered, error) {
+func NewDelivered(m *nats.Msg) (*Delivered, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return nil, fault.New(fault.Internal, "bus: %s: %w", m.Subject, err)
@@ -38,19 +38,19 @@ func Deliver(m *nats.Msg) (*Delivered, error) {
 	}, nil
 }
 
-// Done acknowledges the message. It does not wait for the server's confirmation. If the acknowledgement is lost, the
+// Acknowledge acknowledges the message. It does not wait for the server's confirmation. If the acknowledgement is lost, the
 // message is delivered again.
-func (d *Delivered) Done() { d.Ack() }
+func (d *Delivered) Acknowledge() { d.Ack() }
 
-// Again has the server deliver the message again after a pause.
-func (d *Delivered) Again(pause time.Duration) { d.NakWithDelay(pause) }
+// Redeliver has the server deliver the message again after a pause.
+func (d *Delivered) Redeliver(pause time.Duration) { d.NakWithDelay(pause) }
 
-// Working tells the server that the message is being processed: AckWait begins again. It does nothing after Done and
-// Again.
-func (d *Delivered) Working() { d.InProgress() }
+// ExtendDeadline tells the server that the message is being processed: AckWait begins again. It does nothing after Acknowledge and
+// Redeliver.
+func (d *Delivered) ExtendDeadline() { d.InProgress() }
 
-// Never has the server deliver the message no more. The server reports the reason, which the client library's Term
+// Terminate has the server deliver the message no more. The server reports the reason, which the client library's Term
 // cannot state.
-func (d *Delivered) Never(reason string) {
+func (d *Delivered) Terminate(reason string) {
 	d.Respond([]byte("+TERM " + strings.ReplaceAll(reason, "\n", " ")))
 }

@@ -227,9 +227,9 @@ func parseStored(reply *nats.Msg) (*jetstream.RawStreamMsg, error) {
 	}, nil
 }
 
-// Sound returns an error, which wraps ErrDoubtful, if the headers h of a message that is to be published have one that
+// RejectServerHeaders returns an error, which wraps ErrDoubtful, if the headers h of a message that is to be published have one that
 // only a server writes.
-func Sound(h nats.Header) error {
+func RejectServerHeaders(h nats.Header) error {
 	for _, name := range []string{
 		jetstream.StreamHeader, jetstream.SubjectHeader, jetstream.SequenceHeader, jetstream.TimeStampHeaer, jetstream.LastSequenceHeader,
 		"Nats-Num-Pending", statusHeader, statusText,

@@ -97,7 +97,7 @@ func TestForgedServerHeaders(t *testing.T) {
 				}
 				for k := 1; k <= 3; k++ {
 					want := bus.Place{Sequence: uint64(k), Subject: subject(k)}
-					place, err := b.Log.From(ctx, bus.StreamModel, uint64(k), time.Time{})
+					place, err := b.Log.FirstFrom(ctx, bus.StreamModel, uint64(k), time.Time{})
 					must(t, err)
 					check("from", place, want)
 					for _, filter := range []string{subject(k), strings.Replace(subject(k), ".3.", ".*.", 1)} {
@@ -140,7 +140,7 @@ func TestAnswersWithServerHeaders(t *testing.T) {
 	own, _ := signedAs(t, forger, "acme", bus.Guard{})
 	subject := wire.AnswerSubject("acme.job")
 	for _, header := range []string{"Nats-Stream: BTN_ANSWER\r\nNats-Stream: x\r\n\r\n", "Nats-Sequence: 4000000\r\n\r\n", "\r\n\r\n"} {
-		m, err := aggregator.Log.Fit(ctx, "acme", msg(subject, "signed"))
+		m, err := aggregator.Log.Prepare(ctx, "acme", msg(subject, "signed"))
 		must(t, err)
 		rawPublish(t, server.NATSURL(), subject, "NATS/1.0\r\n"+seal.Header+": "+m.Header[seal.Header][0]+"\r\n"+header, "signed")
 		for who, b := range map[string]*bus.Bus{"tenant": own, "learn-worker": learner} {

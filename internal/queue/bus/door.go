@@ -26,15 +26,15 @@ func OwnerOn(subject string) (owner string, ok bool) {
 	return s.Owner, err == nil
 }
 
-// vettedKinds are the kinds that Vet lets through.
+// vettedKinds are the kinds that CheckUserMessage lets through.
 var vettedKinds = []message.Kind{
 	message.KindModel, message.KindCancel, message.KindTimer, message.KindBlob, message.KindGraph,
 }
 
-// Vet checks a user's message and returns it as it may be stored. Its subject has no wildcards, it has no headers of
+// CheckUserMessage checks a user's message and returns it as it may be stored. Its subject has no wildcards, it has no headers of
 // the server, and it never replaces a job's request, or right bytes under their digest. The error wraps ErrQuota above
 // a quota of the owner; its code is bad_input if nobody may store the message.
-func (b *Bus) Vet(ctx context.Context, subject string, h nats.Header, data []byte) (*nats.Msg, error) {
+func (b *Bus) CheckUserMessage(ctx context.Context, subject string, h nats.Header, data []byte) (*nats.Msg, error) {
 	s, unparsed := message.ParseSubject(subject)
 	if s.Kind == message.KindTimer && unparsed == nil {
 		return b.vetTimer(ctx, s, data)
@@ -51,7 +51,7 @@ func (b *Bus) Vet(ctx context.Context, subject string, h nats.Header, data []byt
 	}
 	conditionSubject := h.Get(jetstream.ExpectedLastSubjSeqSubjHeader)
 	isOwnSubject := conditionSubject == "" || conditionSubject == subject
-	isOwnJob := s.Kind == message.KindModel && conditionSubject == message.AnyLane(s.Job)
+	isOwnJob := s.Kind == message.KindModel && conditionSubject == message.AnyLaneFilter(s.Job)
 	if !isOwnSubject && !isOwnJob {
 		return nil, fault.New(fault.BadInput, "a condition on %.200q is none on the message's own subject", conditionSubject)
 	}
@@ -78,13 +78,13 @@ func (b *Bus) Vet(ctx context.Context, subject string, h nats.Header, data []byt
 		m = withSpare(m)
 		// It is stored only if no lane has a request of the job.
 		m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{"0"}
-		m.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{message.AnyLane(s.Job)}
+		m.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{message.AnyLaneFilter(s.Job)}
 	case message.KindBlob:
 		stream = StreamBlob
-		m, err = b.Blobs.Of(s.Owner).vetMessage(ctx, withSpare(m), s.Digest)
+		m, err = b.Blobs.ForOwner(s.Owner).vetMessage(ctx, withSpare(m), s.Digest)
 	case message.KindGraph:
 		stream = StreamGraph
-		m, err = b.Models.blobs.Of(s.Owner).vetMessage(ctx, withSpare(m), s.Digest)
+		m, err = b.Models.blobs.ForOwner(s.Owner).vetMessage(ctx, withSpare(m), s.Digest)
 	case message.KindCancel:
 		return m, nil
 	default:
@@ -129,7 +129,7 @@ const (
 	CodeWait    jetstream.ErrorCode = 60005
 )
 
-// CodeOf returns the code for an error of Vet.
+// CodeOf returns the code for an error of CheckUserMessage.
 func CodeOf(err error) jetstream.ErrorCode {
 	switch {
 	case errors.Is(err, ErrQuota):

@@ -60,9 +60,9 @@ func (l *Log) Forget(ctx context.Context, tenant string) (f Forgotten, err error
 	// Erase kind by kind what the tenant owns, and what belongs to the jobs without an owner.
 	for _, group := range keptKinds {
 		for _, kind := range group.kinds {
-			filters := []string{message.OwnedBy(kind, tenant)}
+			filters := []string{message.OwnerFilter(kind, tenant)}
 			for _, job := range slices.Sorted(maps.Keys(unowned)) {
-				filters = append(filters, message.OfJob(kind, wire.Lane(tenant), job))
+				filters = append(filters, message.JobFilter(kind, wire.Lane(tenant), job))
 			}
 			for _, filter := range filters {
 				erased, err := l.erase(ctx, group.stream, filter)

@@ -26,14 +26,14 @@ func TestEveryBitCounts(t *testing.T) {
 	if got := m.Header.Get("Btn-Sum"); got != hex.EncodeToString(want[:]) {
 		t.Fatalf("%s, want %x", got, want)
 	}
-	if err := bus.Intact(subject, m.Header, m.Data); err != nil {
+	if err := bus.CheckSum(subject, m.Header, m.Data); err != nil {
 		t.Fatal(err)
 	}
 
 	sent["Btn-Sum"] = m.Header["Btn-Sum"]
 	damaged := func(what string, subject string, h nats.Header, data []byte) {
 		t.Helper()
-		if err := bus.Intact(subject, h, data); fault.CodeOf(err) != fault.Damaged {
+		if err := bus.CheckSum(subject, h, data); fault.CodeOf(err) != fault.Damaged {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -50,7 +50,7 @@ func (c *Conn) withRetries(ctx context.Context, ask func(context.Context) error)
 		done()
 		cancel()
 		if hasReconnected || err != nil && isTransient(err) {
-			c.Unsettle()
+			c.NoteTrouble()
 		}
 
 		asksAgain := hasReconnected || c.inCluster() && isTransient(err) || asked == 1 && isTimeout(err)
@@ -68,19 +68,19 @@ func isTimeout(err error) bool {
 	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Unsettle notes that there is trouble with the servers now, or that this process is too busy to answer them in time.
-func (c *Conn) Unsettle() { c.unsettled.Store(time.Now().UnixNano()) }
+// NoteTrouble notes that there is trouble with the servers now, or that this process is too busy to answer them in time.
+func (c *Conn) NoteTrouble() { c.unsettled.Store(time.Now().UnixNano()) }
 
-// Unsettled reports whether there is no connection, or trouble with the servers was noted by Unsettle less than within
+// HadTrouble reports whether there is no connection, or trouble with the servers was noted by NoteTrouble less than within
 // ago. A request that fails then may have failed for that reason, and not for its content.
-func (c *Conn) Unsettled(within time.Duration) bool {
+func (c *Conn) HadTrouble(within time.Duration) bool {
 	return !c.NC.IsConnected() || time.Since(time.Unix(0, c.unsettled.Load())) < within
 }
 
-// Explains reports whether trouble with the servers, less than within ago, may be the reason of err. It is not if a
+// TroubleExplains reports whether trouble with the servers, less than within ago, may be the reason of err. It is not if a
 // single server does not find bytes: then they are lost, however late it answers.
-func (c *Conn) Explains(err error, within time.Duration) bool {
-	return c.Unsettled(within) && (c.inCluster() || !errors.Is(err, ErrLost))
+func (c *Conn) TroubleExplains(err error, within time.Duration) bool {
+	return c.HadTrouble(within) && (c.inCluster() || !errors.Is(err, ErrLost))
 }
 
 // errReconnected is the cause of a context that ended because the connection was lost and replaced.

@@ -40,16 +40,16 @@ const maxAtOnce = 64
 // It does not rely on Nats-Msg-Id: a stream forgets ids after its window, and a work queue after a
 // restart.
 func (l *Log) PutOnce(ctx context.Context, stream string, m *nats.Msg) (earlier *jetstream.RawStreamMsg, err error) {
-	return l.PutOnceUnder(ctx, stream, m, m.Subject)
+	return l.PutOnceIfNone(ctx, stream, m, m.Subject)
 }
 
-// PutOnceUnder stores m if no subject that matches filter has a message, for instance if no lane has the job. Otherwise
+// PutOnceIfNone stores m if no subject that matches filter has a message, for instance if no lane has the job. Otherwise
 // it returns the earlier message, as PutOnce does.
-func (l *Log) PutOnceUnder(
+func (l *Log) PutOnceIfNone(
 	ctx context.Context, stream string, m *nats.Msg, filter string,
 ) (earlier *jetstream.RawStreamMsg, err error) {
 	// Sign m, and ask whether its owner may store it.
-	m, err = l.Fit(ctx, message.OwnerOf(m.Subject), m)
+	m, err = l.Prepare(ctx, message.OwnerOf(m.Subject), m)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (l *Log) PutOnceUnder(
 
 		earlier, getErr := l.Get(ctx, stream, filter)
 		switch {
-		case Unreadable(getErr) && l.Discard(ctx, stream, earlier):
+		case IsUnreadable(getErr) && l.Discard(ctx, stream, earlier):
 			tried++ // the earlier message was useless and is deleted
 		case !errors.Is(getErr, ErrNotFound):
 			return earlier, getErr
@@ -110,10 +110,10 @@ func (l *Log) PutAllOnce(
 	return earlier, g.Wait()
 }
 
-// Fit returns m as it is to be published: signed if it is internal. If the payload exceeds the server's limit, Fit
+// Prepare returns m as it is to be published: signed if it is internal. If the payload exceeds the server's limit, Prepare
 // stores it as a blob of owner, and the returned message has the blob's digest instead.
-func (l *Log) Fit(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg, error) {
-	m, err := l.blobs.Of(owner).moveToBlob(ctx, m)
+func (l *Log) Prepare(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg, error) {
+	m, err := l.blobs.ForOwner(owner).moveToBlob(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (l *Log) Fit(ctx context.Context, owner string, m *nats.Msg) (*nats.Msg, er
 
 // Put stores m, whatever its subject has.
 func (l *Log) Put(ctx context.Context, m *nats.Msg) error {
-	m, err := l.Fit(ctx, message.OwnerOf(m.Subject), m)
+	m, err := l.Prepare(ctx, message.OwnerOf(m.Subject), m)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (l *Log) Put(ctx context.Context, m *nats.Msg) error {
 // putAfter stores an owner's message if the last message on its subject has the sequence lastSequence, or if that is 0
 // and the subject is empty. Otherwise the error wraps errTaken.
 func (l *Log) putAfter(ctx context.Context, owner string, m *nats.Msg, lastSequence uint64) error {
-	m, err := l.Fit(ctx, owner, m)
+	m, err := l.Prepare(ctx, owner, m)
 	if err != nil {
 		return err
 	}
@@ -241,9 +241,9 @@ func (l *Log) Batch(
 	}
 }
 
-// Plain returns the headers that the author of a stored message gave it: without those of the server, and without the
+// AuthorHeaders returns the headers that the author of a stored message gave it: without those of the server, and without the
 // sum and the blob's digest that this package adds.
-func Plain(h nats.Header) nats.Header {
+func AuthorHeaders(h nats.Header) nats.Header {
 	plain := maps.Clone(h)
 	maps.DeleteFunc(plain, func(name string, _ []string) bool {
 		return name == headerBlob || name == wire.HeaderSum || strings.HasPrefix(name, "Nats-")

@@ -37,7 +37,7 @@ type Models struct {
 // "", for everybody's. A model that is registered already is left as it is. The error wraps ErrFull if there is no
 // room.
 func (m *Models) Put(ctx context.Context, owner string, data []byte) (digest string, err error) {
-	return m.blobs.Of(owner).Put(ctx, data)
+	return m.blobs.ForOwner(owner).Put(ctx, data)
 }
 
 // visibleTo returns where to look for the models that an owner's jobs may name: the owner's own models, and
@@ -46,7 +46,7 @@ func (m *Models) visibleTo(owner string) []*Blobs {
 	if owner == "" {
 		return []*Blobs{m.blobs}
 	}
-	return []*Blobs{m.blobs.Of(owner), m.blobs}
+	return []*Blobs{m.blobs.ForOwner(owner), m.blobs}
 }
 
 // Get returns the bytes of a model that an owner's jobs may name. The error wraps ErrNotFound if there is none, ErrLost
@@ -95,7 +95,7 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 	for _, subject := range slices.Sorted(maps.Keys(subjects)) {
 		switch err := m.addStoredMessage(ctx, &r, subject); {
 		case err == nil || errors.Is(err, ErrNotFound) && !errors.Is(err, ErrLost): // read, or removed meanwhile
-		case ctx.Err() == nil && Unreadable(err):
+		case ctx.Err() == nil && IsUnreadable(err):
 			skipped = append(skipped, Skipped{subject, err})
 		default:
 			return r, err
@@ -122,7 +122,7 @@ func (m *Models) List(ctx context.Context) (r Registered, err error) {
 }
 
 // addStoredMessage adds the model or the name on a subject to r, and counts the pieces of a model. If the message is
-// neither, Unreadable reports true for the error.
+// neither, IsUnreadable reports true for the error.
 func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject string) error {
 	if owner, name, ok := ParseAlias(subject); ok {
 		alias, _, err := m.readName(ctx, owner, name)
@@ -135,7 +135,7 @@ func (m *Models) addStoredMessage(ctx context.Context, r *Registered, subject st
 	if err != nil {
 		return fault.Wrap(fault.BadInput, err)
 	}
-	blobs := m.blobs.Of(s.Owner)
+	blobs := m.blobs.ForOwner(s.Owner)
 	stored, err := m.log.GetRaw(ctx, StreamGraph, subject)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (m *Models) Remove(ctx context.Context, owner, name string) error {
 		return err
 	}
 	if exists && form.IsDigest(name) {
-		if err := m.removePieces(ctx, m.blobs.Of(owner), name); err != nil {
+		if err := m.removePieces(ctx, m.blobs.ForOwner(owner), name); err != nil {
 			return err
 		}
 	}

@@ -71,7 +71,7 @@ func (m *Models) readName(ctx context.Context, owner, name string) (alias Alias,
 	if err != nil {
 		return alias, 0, err
 	}
-	if err := Intact(stored.Subject, stored.Header, stored.Data); err != nil {
+	if err := CheckSum(stored.Subject, stored.Header, stored.Data); err != nil {
 		return alias, stored.Sequence, fault.New(fault.BadInput, "%w: %s: %w", ErrName, alias.fullName(), err)
 	}
 	data, err := m.log.blobs.Payload(ctx, owner, stored.Header, stored.Data)

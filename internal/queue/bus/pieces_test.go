@@ -25,7 +25,7 @@ func TestPiecesAreMended(t *testing.T) {
 	}
 	put := func() nats.Header {
 		t.Helper()
-		m, err := b.Log.Fit(ctx, "owner", msg("test", string(data)))
+		m, err := b.Log.Prepare(ctx, "owner", msg("test", string(data)))
 		must(t, err)
 		return m.Header
 	}
@@ -127,7 +127,7 @@ func TestPiecesAreRenewed(t *testing.T) {
 	last := func() uint64 {
 		digest, err := b.Blobs.Put(ctx, data)
 		must(t, err)
-		if has, err := b.Blobs.Has(ctx, digest); !has || err != nil {
+		if has, err := b.Blobs.HasAndRenew(ctx, digest); !has || err != nil {
 			t.Error(has, err)
 		}
 		info, err := b.Conn.Info(ctx, bus.StreamBlob)

@@ -1,7 +1,7 @@
 package bus
 
 // Quotas of owners per stream, which protect the streams against one owner. Messages count that cannot be removed yet.
-// Requests with an answer do not count, because they can be removed (Retire).
+// Requests with an answer do not count, because they can be removed (RemoveAnswered).
 //
 // A server counts the bytes of streams and the messages of subjects, but no bytes of subjects. So sizes are read once
 // and remembered: enough if a subject has the digest of its bytes, or is written once.
@@ -29,10 +29,10 @@ var ErrQuota = errors.New("quota")
 
 // Quota is the maximum that an owner may hold in a stream.
 type Quota struct {
-	Bytes int64   // 0: any number
-	Share float64 // maximum number of requests without an answer, as a share of a quarter of the lane's backlog; 0: any number
-	Why   string  // the reason for Bytes, in words
-	Soft  bool    // Bytes bind only while the stream is more than half full
+	Bytes             int64   // 0: any number
+	Share             float64 // maximum number of requests without an answer, as a share of a quarter of the lane's backlog; 0: any number
+	Why               string  // the reason for Bytes, in words
+	BindsWhenHalfFull bool    // Bytes bind only while the stream is more than half full
 }
 
 // contents are the words for the messages of a stream, in errors.
@@ -120,10 +120,10 @@ func storedBytes(subject string, h nats.Header, data int) int64 {
 	return int64(size)
 }
 
-// Take counts a message that is about to be stored with data bytes of payload. The error wraps ErrQuota if its owner
+// Reserve counts a message that is about to be stored with data bytes of payload. The error wraps ErrQuota if its owner
 // would hold too many bytes, and ErrBusy if too many of its requests wait for an answer. If an answer would be too
 // many, the owner's old answers are removed first: only the aggregator stores answers, and may remove them.
-func (q *Quotas) Take(ctx context.Context, stream, subject string, h nats.Header, data int) error {
+func (q *Quotas) Reserve(ctx context.Context, stream, subject string, h nats.Header, data int) error {
 	owner := message.OwnerOf(subject)
 	if q == nil || owner == "" {
 		return nil
@@ -174,7 +174,7 @@ func (l limit) exceeds(h *holding, moreBytes int64) (overBytes, overRequests boo
 
 // reserve counts one more message of an owner, of moreBytes, in what the owner holds. It asks the server for the
 // present size before if the known size is old, or if it would refuse the message by a size that may be wrong. The
-// errors are those of Take.
+// errors are those of Reserve.
 func (q *Quotas) reserve(ctx context.Context, stream, owner string, moreBytes int64) error {
 	l, err := q.currentLimit(ctx, stream, owner)
 	if err != nil || l.Bytes <= 0 && l.requests == 0 {
@@ -232,7 +232,7 @@ func (q *Quotas) refresh(ctx context.Context, key holdingKey, l limit, h *holdin
 		return err
 	}
 	total := holding{bytes: int64(info.State.Bytes), requests: int(info.State.Msgs)}
-	if l.Soft && total.bytes+moreBytes <= info.Config.MaxBytes/2 {
+	if l.BindsWhenHalfFull && total.bytes+moreBytes <= info.Config.MaxBytes/2 {
 		total.bytes = 0
 	}
 	if overBytes, overRequests := l.exceeds(&total, moreBytes); !overBytes && !overRequests {
@@ -276,7 +276,7 @@ func (q *Quotas) ownerSubjects(ctx context.Context, stream, owner string) (map[s
 			continue
 		}
 		for _, kind := range group.kinds {
-			subjects, err := q.log.Subjects(ctx, stream, message.OwnedBy(kind, owner))
+			subjects, err := q.log.Subjects(ctx, stream, message.OwnerFilter(kind, owner))
 			if err != nil {
 				return nil, err
 			}

@@ -12,11 +12,11 @@ import (
 	"github.com/basetensor/basetensor/internal/queue/message"
 )
 
-// Retire removes what an owner no longer needs after one of its jobs was answered. If the owner holds more than a
+// RemoveAnswered removes what an owner no longer needs after one of its jobs was answered. If the owner holds more than a
 // quarter of its quota of requests, it removes the job's request; if more than a quarter of its quota of answers, the
 // owner's old messages. It costs at most two requests to the server per second and owner, and one more per job above a
 // quarter.
-func (q *Quotas) Retire(ctx context.Context, job string) error {
+func (q *Quotas) RemoveAnswered(ctx context.Context, job string) error {
 	owner := message.Owner(job)
 	if q == nil || owner == "" {
 		return nil
@@ -25,7 +25,7 @@ func (q *Quotas) Retire(ctx context.Context, job string) error {
 		isCrowded, err := q.isCrowded(ctx, stream, owner)
 		switch {
 		case err == nil && isCrowded && stream == StreamModel:
-			err = q.log.Purge(ctx, StreamModel, message.AnyLane(job), 0)
+			err = q.log.Purge(ctx, StreamModel, message.AnyLaneFilter(job), 0)
 		case err == nil && isCrowded:
 			err = q.removeOld(ctx, owner)
 		}
@@ -36,9 +36,9 @@ func (q *Quotas) Retire(ctx context.Context, job string) error {
 	return nil
 }
 
-// Spare removes the old messages of each owner who holds more than a quarter of its quota of large messages. It takes
+// RemoveOldMessages removes the old messages of each owner who holds more than a quarter of its quota of large messages. It takes
 // time in proportion to the number of large messages.
-func (q *Quotas) Spare(ctx context.Context) error {
+func (q *Quotas) RemoveOldMessages(ctx context.Context) error {
 	if q == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (q *Quotas) isCrowded(ctx context.Context, stream, owner string) (bool, err
 	if err != nil || l.Bytes <= 0 && l.requests == 0 {
 		return false, err
 	}
-	l.Bytes, l.requests, l.Soft = l.Bytes/4, (l.requests+3)/4, false // rounded up, because 0 means any number
+	l.Bytes, l.requests, l.BindsWhenHalfFull = l.Bytes/4, (l.requests+3)/4, false // rounded up, because 0 means any number
 
 	key := holdingKey{stream: stream, owner: owner, includesAnswered: true}
 	h, err := q.holding(ctx, key)
@@ -135,7 +135,7 @@ func (q *Quotas) removeOld(ctx context.Context, owner string) error {
 	}
 
 	// Large messages that are older than the remaining answers and the owner's first request without an answer.
-	first, err := q.log.firstOf(ctx, StreamModel, message.OwnedBy(message.KindModel, owner))
+	first, err := q.log.firstOf(ctx, StreamModel, message.OwnerFilter(message.KindModel, owner))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
@@ -155,13 +155,13 @@ func (q *Quotas) purgeOlder(ctx context.Context, stream string, kind message.Kin
 
 	// below is the sequence of the first message that is young enough to stay.
 	below := info.State.LastSeq + 1
-	switch first, err := q.log.From(ctx, stream, 0, limit); {
+	switch first, err := q.log.FirstFrom(ctx, stream, 0, limit); {
 	case err == nil:
 		below = min(below, first.Sequence)
 	case !errors.Is(err, ErrNotFound): // if nothing is found, all are older
 		return err
 	}
-	if err := q.log.Purge(ctx, stream, message.OwnedBy(kind, owner), below); err != nil {
+	if err := q.log.Purge(ctx, stream, message.OwnerFilter(kind, owner), below); err != nil {
 		return err
 	}
 

@@ -78,7 +78,7 @@ func NewModelRoom(c *Conn) *Room {
 	return r
 }
 
-// CheckFull returns the error that Enter would return, if that is known without asking the server. Otherwise it returns
+// CheckFull returns the error that TakePlace would return, if that is known without asking the server. Otherwise it returns
 // nil.
 func (r *Room) CheckFull(lane int) error {
 	r.mu.Lock()
@@ -89,9 +89,9 @@ func (r *Room) CheckFull(lane int) error {
 	return nil
 }
 
-// Enter takes one free place in a lane. The error wraps ErrBusy if there is none, and ErrFull if one of the later
+// TakePlace takes one free place in a lane. The error wraps ErrBusy if there is none, and ErrFull if one of the later
 // streams is nearly full. It asks the server before it refuses, unless that was asked less than roomRetry ago.
-func (r *Room) Enter(ctx context.Context, lane int) error {
+func (r *Room) TakePlace(ctx context.Context, lane int) error {
 	r.mu.Lock()
 	l := r.lane(lane)
 	age := time.Since(l.askedAt)
@@ -151,8 +151,8 @@ func (r *Room) HasRoom(ctx context.Context, lane int, onAnswer func()) bool {
 	return false
 }
 
-// Spend takes n places of a lane, even if there are fewer.
-func (r *Room) Spend(lane, n int) {
+// TakePlaces takes n places of a lane, even if there are fewer.
+func (r *Room) TakePlaces(lane, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lane(lane).free -= n

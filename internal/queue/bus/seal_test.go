@@ -168,7 +168,7 @@ func TestSignedForAnotherSubject(t *testing.T) {
 	for subject, want := range map[string]error{
 		wire.AnswerSubject("own.mine"): nil, wire.AnswerSubject("own.other"): bus.ErrNotFound,
 	} {
-		genuine, err := b.Log.Fit(t.Context(), "own", msg(wire.AnswerSubject("own.mine"), "an answer"))
+		genuine, err := b.Log.Prepare(t.Context(), "own", msg(wire.AnswerSubject("own.mine"), "an answer"))
 		must(t, err)
 		sub, err := forger.Subscribe("$JS.API.DIRECT.GET."+bus.StreamAnswer+"."+subject, func(ask *nats.Msg) {
 			reply := &nats.Msg{Subject: ask.Reply, Header: maps.Clone(genuine.Header), Data: genuine.Data}
@@ -246,7 +246,7 @@ func TestDamagedOnItsWay(t *testing.T) {
 	defer sub.Unsubscribe()
 	dialer.text.Store(&text)
 	must(t, nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+bus.StreamTask+".contract-3", "damaged", []byte(`{"batch":1}`)))
-	d, err := bus.Deliver(<-into)
+	d, err := bus.NewDelivered(<-into)
 	must(t, err)
 	if string(d.Data) == text {
 		t.Error("nothing was damaged")

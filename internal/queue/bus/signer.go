@@ -65,15 +65,15 @@ func (s *Signer) Sign(m *nats.Msg, subject string) error {
 // hasMAC reports whether messages of a kind have a MAC here: they are internal, and there are keys.
 func (s *Signer) hasMAC(kind message.Kind) bool { return s.guard.Keys != nil && message.Internal(kind) }
 
-// Genuine reports whether a message on a subject may be believed: it is undamaged, and signed if it is internal. If
+// IsGenuine reports whether a message on a subject may be believed: it is undamaged, and signed if it is internal. If
 // not, it calls Guard.Forged.
-func (s *Signer) Genuine(subject string, h nats.Header, data []byte) bool {
+func (s *Signer) IsGenuine(subject string, h nats.Header, data []byte) bool {
 	return s.isSound(subject, h, data) || s.reportForged(subject)
 }
 
 // isSound reports whether a message has its right sum and, if it is internal, a right signature.
 func (s *Signer) isSound(subject string, h nats.Header, data []byte) bool {
-	return s.isSigned(subject, h, data) && Intact(subject, h, data) == nil
+	return s.isSigned(subject, h, data) && CheckSum(subject, h, data) == nil
 }
 
 // reportForged calls Guard.Forged with a message's subject, and returns false.
@@ -101,8 +101,8 @@ func (s *Signer) isSigned(subject string, h nats.Header, data []byte) bool {
 	return true
 }
 
-// Verifies reports whether there are keys to check messages with. Then Genuine needs the payload of messages.
-func (s *Signer) Verifies() bool { return s.guard.Keys != nil || s.guard.Answers != nil }
+// HasKeys reports whether there are keys to check messages with. Then IsGenuine needs the payload of messages.
+func (s *Signer) HasKeys() bool { return s.guard.Keys != nil || s.guard.Answers != nil }
 
 // countVerified counts a delivered message as verified or not. Messages without a MAC do not count.
 func (s *Signer) countVerified(kind message.Kind, isBelieved bool) {
@@ -151,10 +151,10 @@ func sumOf(subject string, h nats.Header, data []byte) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Intact returns an error with the code damaged if the sum in a message's headers is wrong. subject is the one that the
+// CheckSum returns an error with the code damaged if the sum in a message's headers is wrong. subject is the one that the
 // message was published for. A message without a sum counts as intact, and so does one that the server delivered
 // without its payload.
-func Intact(subject string, h nats.Header, data []byte) error {
+func CheckSum(subject string, h nats.Header, data []byte) error {
 	sums := h[wire.HeaderSum]
 	if len(sums) == 0 || len(h[headerSize]) > 0 || len(sums) == 1 && sums[0] == sumOf(subject, h, data) {
 		return nil

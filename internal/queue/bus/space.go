@@ -79,8 +79,8 @@ func StoredAt(h nats.Header, stated time.Time) time.Time {
 	return stated
 }
 
-// Moved reports whether a message with headers h was moved to the end of its stream.
-func Moved(h nats.Header) bool { return len(h[headerStored]) > 0 }
+// WasMoved reports whether a message with headers h was moved to the end of its stream.
+func WasMoved(h nats.Header) bool { return len(h[headerStored]) > 0 }
 
 // Place is the position of a message in its stream.
 type Place struct {
@@ -89,9 +89,9 @@ type Place struct {
 	Time     time.Time // when it was stored there
 }
 
-// From returns the first message of a stream from a sequence on. If the sequence is 0, it returns the first message
+// FirstFrom returns the first message of a stream from a sequence on. If the sequence is 0, it returns the first message
 // that was stored at the time earliest or later. The error wraps ErrNotFound if there is none.
-func (l *Log) From(ctx context.Context, stream string, sequence uint64, earliest time.Time) (Place, error) {
+func (l *Log) FirstFrom(ctx context.Context, stream string, sequence uint64, earliest time.Time) (Place, error) {
 	q := question{Sequence: sequence, Next: ">"}
 	if sequence == 0 {
 		q.Start = &earliest

@@ -26,7 +26,7 @@ func (l *Log) Publish(m *nats.Msg) error {
 
 // Verify reports whether a delivered message may be believed, and counts it for CheckKeys. If the message is damaged or
 // forged as it came, Verify fetches it again, and puts the stored headers and bytes into d if these are sound. A
-// client's message is believed in any case; Intact tells whether it is damaged.
+// client's message is believed in any case; CheckSum tells whether it is damaged.
 func (l *Log) Verify(ctx context.Context, d *Delivered) bool {
 	isBelieved := l.isBelieved(ctx, d)
 	l.signer.countVerified(message.KindOf(d.Subject), isBelieved)
@@ -80,7 +80,7 @@ func (l *Log) verifyStored(
 		}
 	}
 	if !message.Internal(message.KindOf(signedFor)) {
-		return m, nil // a client's message: Intact tells whether it is damaged
+		return m, nil // a client's message: CheckSum tells whether it is damaged
 	}
 	l.signer.reportForged(signedFor)
 	l.removeForged(ctx, stream, m.Sequence)
@@ -110,7 +110,7 @@ func (l *Log) removeForged(ctx context.Context, stream string, sequence uint64) 
 // Discard deletes a stored message that can never be read, so that another can take its place, and reports whether it
 // did. It deletes only internal messages, and none while there is trouble with a cluster.
 func (l *Log) Discard(ctx context.Context, stream string, m *jetstream.RawStreamMsg) bool {
-	mayBeReadable := l.conn.inCluster() && l.conn.Unsettled(2*retryLostFor) // by another server
+	mayBeReadable := l.conn.inCluster() && l.conn.HadTrouble(2*retryLostFor) // by another server
 	if m == nil || !message.Internal(message.KindOf(m.Subject)) || mayBeReadable {
 		return false
 	}
@@ -127,7 +127,7 @@ const removeTimeout = 2 * time.Second
 
 // Reject ends the deliveries of a forged message. A partial is deleted as well, because its stream would keep it.
 func (l *Log) Reject(ctx context.Context, d *Delivered) {
-	d.Never("forged")
+	d.Terminate("forged")
 	if message.KindOf(d.Subject) == message.KindPartial {
 		l.removeForged(ctx, StreamPartial, d.Sequence)
 	}
@@ -136,7 +136,7 @@ func (l *Log) Reject(ctx context.Context, d *Delivered) {
 // Repair returns a message of a stream as it was sent. If m is damaged, it is fetched again, once. The error has the
 // code damaged if the stored message is damaged, too.
 func (l *Log) Repair(ctx context.Context, stream string, m *jetstream.RawStreamMsg) (*jetstream.RawStreamMsg, error) {
-	damaged := Intact(m.Subject, m.Header, m.Data)
+	damaged := CheckSum(m.Subject, m.Header, m.Data)
 	if damaged == nil {
 		return m, nil
 	}
@@ -144,7 +144,7 @@ func (l *Log) Repair(ctx context.Context, stream string, m *jetstream.RawStreamM
 	if err != nil {
 		return nil, err
 	}
-	if again.Subject != m.Subject || Intact(again.Subject, again.Header, again.Data) != nil {
+	if again.Subject != m.Subject || CheckSum(again.Subject, again.Header, again.Data) != nil {
 		return nil, damaged
 	}
 	return again, nil

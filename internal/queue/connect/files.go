@@ -15,10 +15,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Serving returns the TLS configuration of a server whose certificate and key are in two files. It is nil if no files
+// ServerTLS returns the TLS configuration of a server whose certificate and key are in two files. It is nil if no files
 // are given. flags is the prefix of their flags, for errors. The files are read again at every connection, so that a
 // new certificate needs no restart.
-func Serving(flags, cert, key string) (*tls.Config, error) {
+func ServerTLS(flags, cert, key string) (*tls.Config, error) {
 	c := certificates{cert: cert, key: key, flagPrefix: flags}
 	if err := c.check(); err != nil {
 		return nil, fault.Wrap(fault.BadInput, err)
@@ -35,9 +35,9 @@ func Serving(flags, cert, key string) (*tls.Config, error) {
 	}, nil
 }
 
-// Private returns an error if everybody on this machine may read or write a file of secret keys. A group may, because
+// CheckPrivate returns an error if everybody on this machine may read or write a file of secret keys. A group may, because
 // the secrets of Kubernetes have one.
-func Private(file string) error {
+func CheckPrivate(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
 		return err
@@ -48,8 +48,8 @@ func Private(file string) error {
 	return nil
 }
 
-// Secret returns the password or token in a file: its text without the line ends at the end.
-func Secret(file string) (string, error) {
+// ReadSecret returns the password or token in a file: its text without the line ends at the end.
+func ReadSecret(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", err

@@ -103,12 +103,12 @@ func (n NATS) Options() ([]nats.Option, error) {
 		}))
 	case n.User != "":
 		options = append(options, nats.UserInfoHandler(func() (user, password string) {
-			password, _ = Secret(n.PasswordFile) // if the file is gone, the server refuses the user
+			password, _ = ReadSecret(n.PasswordFile) // if the file is gone, the server refuses the user
 			return n.User, password
 		}))
 	case n.TokenFile != "":
 		options = append(options, nats.TokenHandler(func() string {
-			token, _ := Secret(n.TokenFile)
+			token, _ := ReadSecret(n.TokenFile)
 			return token
 		}))
 	}
@@ -153,7 +153,7 @@ func (n NATS) check() error {
 		if file == "" {
 			continue
 		}
-		if _, err := Secret(file); err != nil {
+		if _, err := ReadSecret(file); err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
 	}
@@ -183,7 +183,7 @@ func checkCreds(file string) error {
 func userKey(file, public string) (nkeys.KeyPair, error) {
 	text, err := os.ReadFile(file)
 	if err == nil {
-		err = Private(file)
+		err = CheckPrivate(file)
 	}
 	if err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func newStore(r Redis, text string, timeout time.Duration) (store library, err e
 	if addr.master != "" {
 		options.SentinelUsername = r.SentinelUser
 		if r.SentinelPasswordFile != "" {
-			if options.SentinelPassword, err = Secret(r.SentinelPasswordFile); err != nil {
+			if options.SentinelPassword, err = ReadSecret(r.SentinelPasswordFile); err != nil {
 				return store, fmt.Errorf("--redis-sentinel-password-file: %w", err)
 			}
 		}
@@ -153,7 +153,7 @@ func setCredentials(r Redis, options *redis.Options) error {
 		if options.Password != "" {
 			return errors.New("a password in the URL and --redis-password-file: give one")
 		}
-		if _, err := Secret(r.PasswordFile); err != nil {
+		if _, err := ReadSecret(r.PasswordFile); err != nil {
 			return fmt.Errorf("--redis-password-file: %w", err)
 		}
 		user := r.User
@@ -161,7 +161,7 @@ func setCredentials(r Redis, options *redis.Options) error {
 			user = options.Username
 		}
 		options.CredentialsProviderContext = func(context.Context) (string, string, error) {
-			password, err := Secret(r.PasswordFile)
+			password, err := ReadSecret(r.PasswordFile)
 			return user, password, err
 		}
 	}

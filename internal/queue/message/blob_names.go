@@ -46,7 +46,7 @@ func decodeNames(b []byte) (w namesBlob, err error) {
 		return w, nil
 	}
 	if err := codec.Unmarshal(nameNames, b, len(b), &w); err != nil {
-		return namesBlob{}, codec.Blame(nameNames, err)
+		return namesBlob{}, codec.WithTypeAndCode(nameNames, err)
 	}
 	return w, nil
 }

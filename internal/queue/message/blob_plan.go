@@ -275,7 +275,7 @@ func (w *planWriter) encodePart(part btn.Part) (partBlob, error) {
 	}
 
 	out := partBlob{class: string(part.Class()), form: part}
-	out.common = w.commonPosition(out.class, btn.Shared(part))
+	out.common = w.commonPosition(out.class, btn.SharedData(part))
 
 	switch typed := part.(type) {
 	case btn.Tensorial:
@@ -405,7 +405,7 @@ func (p *partBlob) decodeWith(common []any) (part btn.Part, err error) {
 		return part, nil
 	case p.common < 0 || p.common > len(common):
 		return nil, invalid("common", "%d of %d for class %s", p.common, len(common), p.class)
-	case !btn.Share(part, common[p.common-1]):
+	case !btn.SetSharedData(part, common[p.common-1]):
 		return nil, invalid("common", "%d is of another class than %s", p.common, p.class)
 	}
 	return part, nil

@@ -672,7 +672,7 @@ func TestCheckAssignments(t *testing.T) {
 	}
 	truncated := func(family query.Family, bond int, slice btn.Slice) btn.Part {
 		return &truncatedparts.Truncated{
-			Along: &truncatedparts.TruncatedPlan{Family: family},
+			Plan:  &truncatedparts.TruncatedPlan{Family: family},
 			Bond:  bond,
 			Slice: slice,
 		}
@@ -722,18 +722,18 @@ func TestCheckAssignments(t *testing.T) {
 		"slice -1 of 1": truncated(
 			query.FamilyTree, 1, btn.Slice{At: -1},
 		),
-		"0 of 2 indices are summed out": &sampled.Sampled{Along: &sampled.Slices{Independent: drawn(sampled.BySlices, 1, 0)}, To: 1},
+		"0 of 2 indices are summed out": &sampled.Sampled{Sampling: &sampled.Slices{Independent: drawn(sampled.BySlices, 1, 0)}, To: 1},
 		"3 of 2 indices are summed out": &sampled.Sampled{
-			Along: &sampled.Slices{Independent: drawn(sampled.BySlices, 1, 0), Rest: 3}, To: 1,
+			Sampling: &sampled.Slices{Independent: drawn(sampled.BySlices, 1, 0), Rest: 3}, To: 1,
 		},
-		"is no kind of this version": &sampled.Sampled{Along: &sampled.MiniBuckets{Independent: drawn("dice")}, To: 1},
+		"is no kind of this version": &sampled.Sampled{Sampling: &sampled.MiniBuckets{Independent: drawn("dice")}, To: 1},
 		"it does not say how":        &sampled.Sampled{To: 1},
-		"a sweep of bond 0":          &sampled.Sampled{Along: &sampled.Sweep{Independent: drawn(sampled.BySweep)}, To: 1},
+		"a sweep of bond 0":          &sampled.Sampled{Sampling: &sampled.Sweep{Independent: drawn(sampled.BySweep)}, To: 1},
 		"beliefs that follow by 2": &sampled.Sampled{
-			Along: &sampled.Beliefs{Independent: drawn(sampled.ByBeliefs), Follow: 2, Defence: 0.1}, To: 1,
+			Sampling: &sampled.Beliefs{Independent: drawn(sampled.ByBeliefs), Follow: 2, Defence: 0.1}, To: 1,
 		},
 		"beliefs that follow by 0 with a defence of 0": &sampled.Sampled{
-			Along: &sampled.Beliefs{Independent: drawn(sampled.ByBeliefs)}, To: 1,
+			Sampling: &sampled.Beliefs{Independent: drawn(sampled.ByBeliefs)}, To: 1,
 		},
 		"products of 0 entries":       &bounding.Bound{Kind: bounding.MiniBuckets},
 		"is no bound of this version": &bounding.Bound{Kind: "guess"},

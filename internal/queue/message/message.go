@@ -34,8 +34,8 @@ type (
 // Short names of the checks that all messages and blobs make.
 var (
 	invalid        = codec.Invalid
-	under          = codec.Under
-	blame          = codec.Blame
+	under          = codec.WithField
+	blame          = codec.WithTypeAndCode
 	unmarshal      = codec.Unmarshal
 	newTensor      = form.NewTensor
 	newLevels      = form.NewLevels

@@ -77,7 +77,7 @@ func TestCircuitsTravelOnce(t *testing.T) {
 	b := circuit.NewBuilder([]int{2, 2, 2, 2}, 0)
 	var free []circuit.Node
 	for v := range 4 {
-		free = append(free, b.Free(v, nil))
+		free = append(free, b.SumOfValues(v, nil))
 	}
 	c, err := b.Finish(context.Background(), b.Product(free...))
 	if err != nil {

@@ -36,7 +36,7 @@ func (r random) components(sweep *truncated.TruncatedPlan) []btn.Estimate {
 	} {
 		b := along.About()
 		b.Shape, b.Seed, b.Spread = digestA, r.Uint64(), r.Float64()
-		pool.Parts = append(pool.Parts, &sampled.Sampled{Along: along, To: 8}, &sampled.Sampled{Along: along, From: 8, To: 20})
+		pool.Parts = append(pool.Parts, &sampled.Sampled{Sampling: along, To: 8}, &sampled.Sampled{Sampling: along, From: 8, To: 20})
 	}
 	return []btn.Estimate{pool, {Rule: btn.Bounding, Slices: 1, Cost: r.cost(), Parts: []btn.Part{
 		&bounding.Bound{Kind: bounding.MiniBuckets, Shape: digestA, Order: r.Perm(3), Entries: 64},
@@ -48,7 +48,7 @@ func (r random) components(sweep *truncated.TruncatedPlan) []btn.Estimate {
 // TestKindsOfOtherVersionsAreNamed: a kind of drawing components that this version does not have is refused by its name.
 func TestKindsOfOtherVersionsAreNamed(t *testing.T) {
 	along := &sampled.MiniBuckets{Independent: drawn("dice")}
-	b, err := EncodePlan(&btn.Plan{Estimates: []btn.Estimate{{Parts: []btn.Part{&sampled.Sampled{Along: along, To: 1}}}}})
+	b, err := EncodePlan(&btn.Plan{Estimates: []btn.Estimate{{Parts: []btn.Part{&sampled.Sampled{Sampling: along, To: 1}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -496,11 +496,11 @@ func (r random) plan(n *btn.Network) *btn.Plan {
 				)
 			case r.IntN(2) == 0:
 				e.Parts = append(
-					e.Parts, &truncated.Truncated{Along: tree, Bond: 1 + r.IntN(9), Slice: slice},
+					e.Parts, &truncated.Truncated{Plan: tree, Bond: 1 + r.IntN(9), Slice: slice},
 				)
 			default:
 				e.Parts = append(
-					e.Parts, &truncated.Truncated{Along: sweep, Bond: 1 + r.IntN(9), Slice: slice},
+					e.Parts, &truncated.Truncated{Plan: sweep, Bond: 1 + r.IntN(9), Slice: slice},
 				)
 			}
 		}
@@ -572,8 +572,8 @@ func (r random) part(
 		return &exact.Groups{Of: groups, From: r.Int64N(2), To: 2}
 	case k == 4 && products:
 		product := &exact.Product{Factors: []btn.ProductFactor{}}
-		for _, links := range n.Connected() {
-			sub, _ := n.Sub(links)
+		for _, links := range n.ConnectedParts() {
+			sub, _ := n.Subnetwork(links)
 			e := r.known(sub, false)
 			product.Factors = append(product.Factors, btn.ProductFactor{Links: links, Estimate: &e})
 		}

@@ -337,10 +337,10 @@ func laneSubject(k Kind, lane int, job string) string {
 // Filter returns the subject filter of all messages of a kind: btn.v1.<kind>.>
 func Filter(k Kind) string { return wire.Prefix + string(k) + ".>" }
 
-// Served returns the subjects of a kind that a stream takes, with wildcards: with as many tokens as ParseSubject
+// StreamSubjects returns the subjects of a kind that a stream takes, with wildcards: with as many tokens as ParseSubject
 // expects, once without and once with an owner's token if that is optional. A kind with lanes has them for every lane.
 // If a message has any other subject, no stream takes it, and its publisher learns that at once.
-func Served(k Kind) []string {
+func StreamSubjects(k Kind) []string {
 	layout := layouts[k]
 	wildcards := strings.Repeat(".*", len(layout)) // one for each token of the layout
 	if !strings.HasPrefix(layout, "l") {
@@ -359,8 +359,8 @@ func Served(k Kind) []string {
 	return subjects
 }
 
-// OwnedBy returns the filter of all messages of a kind that a tenant owns. It is "" for a name that no owner has.
-func OwnedBy(k Kind, tenant string) string {
+// OwnerFilter returns the filter of all messages of a kind that a tenant owns. It is "" for a name that no owner has.
+func OwnerFilter(k Kind, tenant string) string {
 	if !form.IsOwner(tenant) {
 		return ""
 	}
@@ -376,9 +376,9 @@ func OwnedBy(k Kind, tenant string) string {
 	return wire.Prefix + string(k) + "." + strings.Join(tokens, ".")
 }
 
-// OfJob returns the filter of all messages of a kind that belong to a job in a lane. It is "" for blobs and registered
+// JobFilter returns the filter of all messages of a kind that belong to a job in a lane. It is "" for blobs and registered
 // models.
-func OfJob(k Kind, lane int, job string) string {
+func JobFilter(k Kind, lane int, job string) string {
 	layout := layouts[k]
 	if !strings.Contains(layout, "j") {
 		return ""
@@ -393,8 +393,8 @@ func OfJob(k Kind, lane int, job string) string {
 	return wire.Prefix + string(k) + "." + strings.Join(tokens, ".")
 }
 
-// AnyLane returns the filter of a job's request in any lane. A job with an owner can be in one lane only.
-func AnyLane(job string) string {
+// AnyLaneFilter returns the filter of a job's request in any lane. A job with an owner can be in one lane only.
+func AnyLaneFilter(job string) string {
 	if owner := Owner(job); owner != "" {
 		return wire.ModelSubject(wire.Lane(owner), job)
 	}

@@ -42,9 +42,9 @@ func TestSmallOnesComePastLargeOnes(t *testing.T) {
 			Consumers: []string{bus.ConsumerTask + "-3"},
 			Prefetch:  1,
 			Slots:     4,
-			Heavy:     func(d *bus.Delivered) bool { return d.Header[wire.HeaderTenant][0] == "loud" },
+			IsHeavy:   func(d *bus.Delivered) bool { return d.Header[wire.HeaderTenant][0] == "loud" },
 			Work: func(d *bus.Delivered, _ func()) bool {
-				defer d.Done()
+				defer d.Acknowledge()
 				if d.Header[wire.HeaderTenant][0] == "quiet" {
 					close(small)
 					return true
@@ -57,9 +57,9 @@ func TestSmallOnesComePastLargeOnes(t *testing.T) {
 				}
 				return true
 			},
-			Heartbeat: 100 * time.Millisecond,
-			Hard:      ctx,
-			Log:       slog.New(slog.DiscardHandler),
+			Heartbeat:  100 * time.Millisecond,
+			RequestCtx: ctx,
+			Log:        slog.New(slog.DiscardHandler),
 		})
 	}()
 	for k := range large {

@@ -27,7 +27,7 @@ func (p *puller) requestMessages() {
 		}
 		p.requestOneInTurn(now)
 		return
-	case p.intake.Patient: // its messages wait here, so that it requests them as if they were quick
+	case p.intake.HoldsMessages: // its messages wait here, so that it requests them as if they were quick
 	case isFull && takesLong:
 		p.requestBeyondSlots(now)
 		return
@@ -146,7 +146,7 @@ func (p *puller) requestOneInTurn(now time.Time) {
 // hasRoom reports whether the next stage has room for messages of the lane, as far as is known. If there is none, the
 // server is asked in the background, and the puller is woken when its answer comes.
 func (p *puller) hasRoom(l *lane) bool {
-	return p.intake.Room == nil || p.intake.Room.HasRoom(p.intake.Hard, l.number, func() {
+	return p.intake.Room == nil || p.intake.Room.HasRoom(p.intake.RequestCtx, l.number, func() {
 		select {
 		case p.wake <- struct{}{}:
 		default:

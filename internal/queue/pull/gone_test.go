@@ -68,11 +68,11 @@ func TestLanesWithoutALeaderHoldUpNoOther(t *testing.T) {
 		ended <- pull.Run(running, own.Conn, pull.Intake{
 			Stream: bus.StreamTask, Name: bus.ConsumerTask, Consumers: consumers, Prefetch: 4, Slots: 2,
 			Work: func(d *bus.Delivered, _ func()) bool {
-				d.Done()
+				d.Acknowledge()
 				done.Add(1)
 				return true
 			},
-			Heartbeat: time.Second, Hard: ctx, Log: slog.New(slog.DiscardHandler),
+			Heartbeat: time.Second, RequestCtx: ctx, Log: slog.New(slog.DiscardHandler),
 		})
 	}()
 

@@ -15,10 +15,10 @@ import (
 
 // Pulled is the answer to a pull request: a message, or the request's end.
 type Pulled struct {
-	Message *bus.Delivered // nil at the end of a request
-	Ended   string         // the consumer whose request ended
-	Left    int            // number of messages that it asked for and did not get; −1: the server did not say
-	Err     error          // the reason of the end, if it is not a timeout or a lack of messages
+	Message  *bus.Delivered // nil at the end of a request
+	Consumer string         // the consumer whose request ended
+	Missing  int            // number of messages that it asked for and did not get; −1: the server did not say
+	Err      error          // the reason of the end, if it is not a timeout or a lack of messages
 }
 
 // Inbox receives the answers to pull requests.
@@ -54,12 +54,12 @@ func (in *Inbox) Pull(consumer string, batch int, expires time.Duration) error {
 	return nil
 }
 
-// Read returns the meaning of a message from the channel: a consumer's message, or the end of a request. It returns nil
+// Parse returns the meaning of a message from the channel: a consumer's message, or the end of a request. It returns nil
 // for a message without meaning, such as the end of a request of an Inbox that was closed.
-func (in *Inbox) Read(m *nats.Msg) *Pulled {
+func (in *Inbox) Parse(m *nats.Msg) *Pulled {
 	status := m.Header.Get("Status")
 	if status == "" || m.Reply != "" {
-		d, err := bus.Deliver(m)
+		d, err := bus.NewDelivered(m)
 		if err != nil {
 			return nil
 		}
@@ -71,9 +71,9 @@ func (in *Inbox) Read(m *nats.Msg) *Pulled {
 		return nil
 	}
 
-	p := &Pulled{Ended: consumer, Left: -1}
+	p := &Pulled{Consumer: consumer, Missing: -1}
 	if missing, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil && missing >= 0 {
-		p.Left = missing
+		p.Missing = missing
 	}
 
 	// Status codes of the server: 100 a heartbeat, 404 no messages, 408 expired, 409 with a reason,

@@ -30,7 +30,7 @@ func TestRequestsEndWithWhatIsLeft(t *testing.T) {
 		for {
 			select {
 			case m := <-into:
-				if p := in.Read(m); p != nil {
+				if p := in.Parse(m); p != nil {
 					return p
 				}
 			case <-ctx.Done():
@@ -41,11 +41,11 @@ func TestRequestsEndWithWhatIsLeft(t *testing.T) {
 	if p := next(); p.Message == nil || p.Message.Consumer != consumer {
 		t.Fatalf("%+v", p)
 	}
-	if p := next(); p.Message != nil || p.Ended != consumer || p.Left != 4 || p.Err != nil {
+	if p := next(); p.Message != nil || p.Consumer != consumer || p.Missing != 4 || p.Err != nil {
 		t.Errorf("%+v, four of five messages are left", p)
 	}
 	must(t, in.Pull(consumer, 1, 0))
-	if p := next(); p.Ended != consumer || p.Err != nil {
+	if p := next(); p.Consumer != consumer || p.Err != nil {
 		t.Errorf("%+v, there is nothing", p)
 	}
 }

@@ -124,15 +124,15 @@ func TestEveryMessageArrives(t *testing.T) {
 			if _, again := none.LoadOrStore(d.Sequence, true); again {
 				t.Errorf("message %d came twice", d.Sequence)
 			}
-			d.Done()
+			d.Acknowledge()
 			if got.Add(1) == stored {
 				stop()
 			}
 			return true
 		},
-		Heartbeat: time.Second,
-		Hard:      ctx,
-		Log:       slog.New(slog.DiscardHandler),
+		Heartbeat:  time.Second,
+		RequestCtx: ctx,
+		Log:        slog.New(slog.DiscardHandler),
 	})
 	if err != nil || got.Load() != stored {
 		t.Errorf("%d of %d messages came, %v", got.Load(), stored, err)

@@ -101,18 +101,18 @@ type Intake struct {
 	// Slots is the number of messages processed at a time.
 	Slots int
 
-	// Patient messages wait in this process: they are not returned for another that may be free.
-	Patient bool
+	// HoldsMessages messages wait in this process: they are not returned for another that may be free.
+	HoldsMessages bool
 
-	// Tired is the number of deliveries above which a message waits behind all others; 0: none does.
-	Tired int
+	// MaxPriorityAttempt is the number of deliveries above which a message waits behind all others; 0: none does.
+	MaxPriorityAttempt int
 
-	// Heavy reports whether a message may take long and much memory; nil: none does. As a rule one
+	// IsHeavy reports whether a message may take long and much memory; nil: none does. As a rule one
 	// is processed at a time.
-	Heavy func(*bus.Delivered) bool
+	IsHeavy func(*bus.Delivered) bool
 
-	// Later returns how long a message has to wait before it may begin; nil: every one may begin now.
-	Later func(*bus.Delivered) time.Duration
+	// StartDelay returns how long a message has to wait before it may begin; nil: every one may begin now.
+	StartDelay func(*bus.Delivered) time.Duration
 
 	// Room is the room of the next stage's stream; nil: it is not bounded by lanes.
 	Room *bus.Room
@@ -125,8 +125,8 @@ type Intake struct {
 	// AckWait.
 	Heartbeat time.Duration
 
-	// Hard is the context of requests to the server. It ends after the context of Run.
-	Hard context.Context
+	// RequestCtx is the context of requests to the server. It ends after the context of Run.
+	RequestCtx context.Context
 
 	Log *slog.Logger
 }
@@ -316,7 +316,7 @@ func (p *puller) sleepTime(now, lastHeartbeat time.Time) time.Duration {
 	for _, l := range p.lanes {
 		due := l.lostAt.Add(1) // when requests count as lost, if nothing is due before
 		needsRequest := len(l.waiting) == 0 && l.requested == 0
-		mayReturn := !p.intake.Patient && (p.asksInTurn || p.inWork >= p.slots || len(l.waiting) > 0)
+		mayReturn := !p.intake.HoldsMessages && (p.asksInTurn || p.inWork >= p.slots || len(l.waiting) > 0)
 		switch {
 		case needsRequest, mayReturn:
 			return moment
@@ -335,7 +335,7 @@ func (p *puller) sleepTime(now, lastHeartbeat time.Time) time.Duration {
 func (p *puller) sendHeartbeats() {
 	for _, l := range p.lanes {
 		for _, d := range l.waiting {
-			d.Working()
+			d.ExtendDeadline()
 		}
 	}
 }

@@ -13,13 +13,14 @@ func TestAnIdlePullerSleeps(t *testing.T) {
 		change func(p *puller)
 		want   time.Duration
 	}{
-		"idle":                 {func(*puller) {}, 3*time.Second + 1},
-		"one slot is taken":    {func(p *puller) { p.inWork = 1 }, 3*time.Second + 1},
-		"all slots are taken":  {func(p *puller) { p.inWork = 2 }, moment},
-		"lanes are looked at":  {func(p *puller) { p.asksInTurn = true }, moment},
-		"a lane is not asked":  {func(p *puller) { p.lanes[1].requested = 0 }, moment},
-		"a message waits":      {func(p *puller) { p.lanes[0].waiting = make([]held, 1) }, moment},
-		"one waits patiently":  {func(p *puller) { p.intake.Patient, p.lanes[0].waiting = true, make([]held, 1) }, beat - 100*time.Millisecond},
+		"idle":                {func(*puller) {}, 3*time.Second + 1},
+		"one slot is taken":   {func(p *puller) { p.inWork = 1 }, 3*time.Second + 1},
+		"all slots are taken": {func(p *puller) { p.inWork = 2 }, moment},
+		"lanes are looked at": {func(p *puller) { p.asksInTurn = true }, moment},
+		"a lane is not asked": {func(p *puller) { p.lanes[1].requested = 0 }, moment},
+		"a message waits":     {func(p *puller) { p.lanes[0].waiting = make([]held, 1) }, moment},
+		"one waits patiently": {func(p *puller) { p.intake.HoldsMessages, p.lanes[0].waiting = true, make([]held, 1) },
+			beat - 100*time.Millisecond},
 		"a request is overdue": {func(p *puller) { p.lanes[1].lostAt = at.Add(-time.Second) }, moment},
 	} {
 		p := &puller{turns: turns{intake: Intake{Heartbeat: beat}, slots: 2}}

@@ -74,9 +74,9 @@ func TestASilentWorkerTakesAMessageOnce(t *testing.T) {
 					work(d)
 					return true
 				},
-				Heartbeat: time.Second,
-				Hard:      ctx,
-				Log:       slog.New(slog.DiscardHandler),
+				Heartbeat:  time.Second,
+				RequestCtx: ctx,
+				Log:        slog.New(slog.DiscardHandler),
 			}); err != nil && ctx.Err() == nil {
 				t.Error(err)
 			}
@@ -113,7 +113,7 @@ func TestASilentWorkerTakesAMessageOnce(t *testing.T) {
 		if d.Attempt > 2 {
 			t.Errorf("message %d was delivered %d times", d.Sequence, d.Attempt)
 		}
-		d.Done()
+		d.Acknowledge()
 		done.Add(1)
 	})
 	until(ctx, t, func() bool { return done.Load() == sent })
@@ -150,7 +150,7 @@ func TestWhoDoesNotAnswerIsAskedMoreOften(t *testing.T) {
 	defer end()
 	running.Go(func() {
 		must(t, pull.Run(ended, b.Conn, pull.Intake{
-			Stream: "NOBODY", Name: "nobody", Consumers: []string{"nobody"}, Prefetch: 4, Slots: 1, Heartbeat: time.Second, Hard: ctx,
+			Stream: "NOBODY", Name: "nobody", Consumers: []string{"nobody"}, Prefetch: 4, Slots: 1, Heartbeat: time.Second, RequestCtx: ctx,
 			Log: slog.New(slog.DiscardHandler),
 		}))
 	})

@@ -17,13 +17,13 @@ import (
 // error wraps bus.ErrGone if the consumer does not exist any more.
 func (p *puller) receive(m *nats.Msg) error {
 	if p.inbox == nil { // the answer was on its way when the request was withdrawn
-		if d, err := bus.Deliver(m); err == nil && m.Reply != "" {
+		if d, err := bus.NewDelivered(m); err == nil && m.Reply != "" {
 			p.enqueue(d)
 		}
 		return nil
 	}
 
-	reply := p.inbox.Read(m)
+	reply := p.inbox.Parse(m)
 	switch {
 	case reply == nil:
 		return nil
@@ -34,7 +34,7 @@ func (p *puller) receive(m *nats.Msg) error {
 	}
 
 	// A request has ended.
-	l := p.laneOf[reply.Ended]
+	l := p.laneOf[reply.Consumer]
 	if l == nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (p *puller) receive(m *nats.Msg) error {
 	// Other requests of the lane may be open, so subtract only what this one did not get. If open requests were not
 	// counted, a busy lane would have more and more of them, and the server looks through all requests of a consumer for
 	// every message.
-	if l.requested -= reply.Left; reply.Left < 0 || l.requested < 0 {
+	if l.requested -= reply.Missing; reply.Missing < 0 || l.requested < 0 {
 		l.requested = 0
 	}
 
@@ -68,10 +68,10 @@ func (p *puller) checkConsumer(l *lane) {
 	}
 	p.isChecking = true
 	go func() {
-		ctx, cancel := context.WithTimeout(p.intake.Hard, p.conn.AnswerWithin(noWaitLost))
+		ctx, cancel := context.WithTimeout(p.intake.RequestCtx, p.conn.AnswerWithin(noWaitLost))
 		defer cancel()
 		_, err := p.conn.JS.Consumer(ctx, p.intake.Stream, l.consumer)
-		if bus.Missing(err) {
+		if bus.IsMissing(err) {
 			p.checked <- fault.New(fault.Infrastructure, "pipeline: consume %s: %w: %s", p.intake.Name, bus.ErrGone, l.consumer)
 			return
 		}
@@ -81,25 +81,25 @@ func (p *puller) checkConsumer(l *lane) {
 
 // enqueue puts a message into its lane, behind those that were delivered as often or more often, so that messages with
 // few deliveries left begin first. (If workers die, every message that they held has one delivery less left.) Messages
-// with more than Tired deliveries begin last: they failed by trouble with the servers.
+// with more than MaxPriorityAttempt deliveries begin last: they failed by trouble with the servers.
 func (p *puller) enqueue(d *bus.Delivered) {
 	l := p.laneOf[d.Consumer]
 	if l == nil {
-		d.Again(0)
+		d.Redeliver(0)
 		return
 	}
 
 	l.requested = max(0, l.requested-1)
-	if p.intake.Later != nil {
-		if pause := p.intake.Later(d); pause > 0 {
-			d.Again(pause)
+	if p.intake.StartDelay != nil {
+		if pause := p.intake.StartDelay(d); pause > 0 {
+			d.Redeliver(pause)
 			return
 		}
 	}
 
 	// Find its position by its number of deliveries.
 	rank := func(attempt int) int {
-		if p.intake.Tired > 0 && attempt > p.intake.Tired {
+		if p.intake.MaxPriorityAttempt > 0 && attempt > p.intake.MaxPriorityAttempt {
 			return 0
 		}
 		return attempt
@@ -122,12 +122,12 @@ func (p *puller) returnHeavy(l *lane) {
 		case p.needsOnlySlot(h):
 			return true
 		case h.Attempt <= maxReturns: // another worker may have it at once
-			h.Again(0)
+			h.Redeliver(0)
 			return false
 		case h.Sequence == firstReturned:
 			return true
 		}
-		h.Again(l.nextPause(now))
+		h.Redeliver(l.nextPause(now))
 		return false
 	})
 }
@@ -157,7 +157,7 @@ func (l *lane) nextPause(now time.Time) time.Duration {
 // leaveToOthers returns messages that cannot begin soon to the server, and begins to ask the lanes in turn. A patient
 // intake keeps its messages.
 func (p *puller) leaveToOthers() {
-	if p.intake.Patient {
+	if p.intake.HoldsMessages {
 		return
 	}
 	if !p.asksInTurn {
@@ -176,7 +176,7 @@ func (p *puller) returnWaiting(maxAttempts int) {
 			if maxAttempts > 0 && h.Attempt > maxAttempts {
 				return true
 			}
-			h.Again(0)
+			h.Redeliver(0)
 			return false
 		})
 	}
@@ -190,8 +190,8 @@ func (p *puller) returnLate() {
 			if m.Reply == "" {
 				continue // the end of a request
 			}
-			if d, err := bus.Deliver(m); err == nil {
-				d.Again(0)
+			if d, err := bus.NewDelivered(m); err == nil {
+				d.Redeliver(0)
 			}
 		default:
 			return

@@ -26,7 +26,7 @@ type turns struct {
 
 // freeSlots returns the number of free slots. Extra slots count unless the intake is patient.
 func (p *turns) freeSlots() int {
-	if p.intake.Patient {
+	if p.intake.HoldsMessages {
 		return p.slots - p.inWork
 	}
 	return p.slots + extraSlots - p.inWork
@@ -46,7 +46,7 @@ func (p *turns) mayBeginHeavy(load *tenantLoad) bool {
 
 // isHeavy reports whether a message may take long and much memory.
 func (p *turns) isHeavy(d *bus.Delivered) bool {
-	return p.intake.Heavy != nil && p.intake.Heavy(d)
+	return p.intake.IsHeavy != nil && p.intake.IsHeavy(d)
 }
 
 // needsOnlySlot reports whether a message waits for nothing but a slot.
@@ -108,7 +108,7 @@ func (p *turns) mayAskBehind(l *lane, now time.Time) (blocked int, mayAsk bool) 
 		}
 	}
 	isCrowded := !p.fullSince.IsZero() && now.Sub(p.fullSince) >= crowdedFor
-	if blocked > 0 && (p.intake.Patient || !isCrowded) {
+	if blocked > 0 && (p.intake.HoldsMessages || !isCrowded) {
 		return heavyBlocked, true
 	}
 

@@ -13,7 +13,7 @@ import (
 // for those delivered more often, and for those with none left.
 func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
 	l := &lane{consumer: "c", loads: map[string]*tenantLoad{}}
-	p := &puller{turns: turns{lanes: []*lane{l}, intake: Intake{Tired: 3}}, laneOf: map[string]*lane{"c": l}}
+	p := &puller{turns: turns{lanes: []*lane{l}, intake: Intake{MaxPriorityAttempt: 3}}, laneOf: map[string]*lane{"c": l}}
 	for k, attempt := range []int{4, 1, 1, 3, 9, 2, 1, 3} {
 		p.enqueue(&bus.Delivered{Msg: &nats.Msg{}, Consumer: "c", Attempt: attempt, Sequence: uint64(k)})
 	}
@@ -29,7 +29,7 @@ func TestWhatHasFewDeliveriesLeftBeginsFirst(t *testing.T) {
 func TestTenantsOfOneLaneHaveTurns(t *testing.T) {
 	l := &lane{consumer: "c", loads: map[string]*tenantLoad{}}
 	p := &puller{laneOf: map[string]*lane{"c": l}, turns: turns{lanes: []*lane{l}, slots: 2, intake: Intake{
-		Heavy: func(d *bus.Delivered) bool { return d.Header.Get("heavy") != "" },
+		IsHeavy: func(d *bus.Delivered) bool { return d.Header.Get("heavy") != "" },
 	}}}
 	add := func(sequence uint64, tenant, heavy string) {
 		p.enqueue(&bus.Delivered{Msg: &nats.Msg{Header: nats.Header{
@@ -103,7 +103,7 @@ func TestSecondsOfMessagesAreHeld(t *testing.T) {
 func TestTheFirstOfTheStreamIsKept(t *testing.T) {
 	l := &lane{consumer: "c", loads: map[string]*tenantLoad{}}
 	p := &puller{turns: turns{lanes: []*lane{l}}, laneOf: map[string]*lane{"c": l}}
-	p.intake.Heavy = func(*bus.Delivered) bool { return true }
+	p.intake.IsHeavy = func(*bus.Delivered) bool { return true }
 	for _, m := range []struct {
 		sequence uint64
 		attempt  int

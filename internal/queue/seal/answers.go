@@ -51,7 +51,7 @@ func OpenAnswers(public, seeds string, log *slog.Logger) (*Answers, error) {
 	if a.seeds, err = watched.Open("the seeds that sign answers", seeds, parse, log); err != nil {
 		return nil, fault.New(fault.BadInput, "seal: --answers-seed: %w", err)
 	}
-	if signer := a.seeds.Now()[0]; !slices.ContainsFunc(a.public.Now(), func(k nkeys.KeyPair) bool { return sameKey(k, signer) }) {
+	if signer := a.seeds.Value()[0]; !slices.ContainsFunc(a.public.Value(), func(k nkeys.KeyPair) bool { return sameKey(k, signer) }) {
 		return nil, fault.New(fault.BadInput, "seal: the public key of --answers-seed %s is not one of --answers-key", seeds)
 	}
 	return a, nil
@@ -131,7 +131,7 @@ func (a *Answers) Sign(subject, request, content string) (string, error) {
 	if a == nil || a.seeds == nil {
 		return "", nil
 	}
-	signature, err := a.seeds.Now()[0].Sign(signedBytes(subject, request, content))
+	signature, err := a.seeds.Value()[0].Sign(signedBytes(subject, request, content))
 	return base64.RawURLEncoding.EncodeToString(signature), err
 }
 
@@ -141,7 +141,7 @@ func (a *Answers) Names() (believed []string, signer string, err error) {
 	if a == nil {
 		return nil, "", nil
 	}
-	for _, k := range a.public.Now() {
+	for _, k := range a.public.Value() {
 		public, err := k.PublicKey()
 		if err != nil {
 			return nil, "", err
@@ -149,7 +149,7 @@ func (a *Answers) Names() (believed []string, signer string, err error) {
 		believed = append(believed, public)
 	}
 	if a.seeds != nil {
-		signer, err = a.seeds.Now()[0].PublicKey()
+		signer, err = a.seeds.Value()[0].PublicKey()
 	}
 	return believed, signer, err
 }
@@ -161,7 +161,7 @@ func (a *Answers) Verify(signature, subject, request, content string) bool {
 		return false
 	}
 	signed := signedBytes(subject, request, content)
-	return a.public.Either(func(keys []nkeys.KeyPair) bool {
+	return a.public.HoldsNowOrAfterReload(func(keys []nkeys.KeyPair) bool {
 		return slices.ContainsFunc(keys, func(k nkeys.KeyPair) bool { return k.Verify(signed, decoded) == nil })
 	})
 }

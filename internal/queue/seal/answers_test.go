@@ -130,7 +130,7 @@ func TestAnswersKeysAreReadAgain(t *testing.T) {
 	}
 	write(t, publics, "# two\n"+oldPublic+"\n"+newPublic+"\n")
 	write(t, seeds, newSeed+"\n"+oldSeed+"\n")
-	signer.seeds.Look()
+	signer.seeds.Reload()
 	if !believes(reader, newPublic, newSeed) || !believes(reader, oldPublic, oldSeed) {
 		t.Error("one of two keys is not believed")
 	}
@@ -138,7 +138,7 @@ func TestAnswersKeysAreReadAgain(t *testing.T) {
 		t.Error("the first seed does not sign")
 	}
 	write(t, publics, newPublic+"\n")
-	reader.public.Look()
+	reader.public.Reload()
 	if believes(reader, oldPublic, oldSeed) {
 		t.Error("a key that was retired is believed")
 	}

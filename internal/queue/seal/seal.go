@@ -69,7 +69,7 @@ func (k *key) writeMAC(out *[macBytes]byte, subject, blob string, data []byte) {
 // Sign returns the MAC of a message: of its subject, the digest of its blob ("" for none) and its data.
 func (k *Keys) Sign(subject, blob string, data []byte) string {
 	var mac [macBytes]byte
-	k.file.Now().keys[0].writeMAC(&mac, subject, blob, data)
+	k.file.Value().keys[0].writeMAC(&mac, subject, blob, data)
 	return hex.EncodeToString(mac[:])
 }
 
@@ -86,7 +86,7 @@ func (k *Keys) Verify(mac, subject, blob string, data []byte) bool {
 		}
 		wanted[i] = high<<4 | low
 	}
-	return k.file.Either(func(keys *keySet) bool { return anyVerifies(keys.keys, &wanted, subject, blob, data) })
+	return k.file.HoldsNowOrAfterReload(func(keys *keySet) bool { return anyVerifies(keys.keys, &wanted, subject, blob, data) })
 }
 
 // anyVerifies reports whether mac is the MAC of a message by one of the keys.
@@ -117,7 +117,7 @@ func (k *Keys) Secrets() [][]byte {
 	if k == nil {
 		return nil
 	}
-	return k.file.Now().cacheKeys
+	return k.file.Value().cacheKeys
 }
 
 // Names returns the name of each key, that of the signing one first. Names tell keys apart, and may be public, because
@@ -127,7 +127,7 @@ func (k *Keys) Names() []string {
 		return nil
 	}
 	var names []string
-	for _, key := range k.file.Now().keys {
+	for _, key := range k.file.Value().keys {
 		names = append(names, key.name)
 	}
 	return names

@@ -111,21 +111,21 @@ func TestKeysAreReadAgain(t *testing.T) {
 		t.Error("the second key was not taken up")
 	}
 	write(t, file, line(2)+line(1))
-	k.file.Look()
+	k.file.Reload()
 	if of(k) != of(second) || !k.Verify(of(first), "s", "", nil) {
 		t.Error("the keys were not swapped")
 	}
 
 	for _, bad := range []string{"", "# nothing\n", line(1) + "short\n"} {
 		write(t, file, bad)
-		if k.file.Look(); of(k) != of(second) {
+		if k.file.Reload(); of(k) != of(second) {
 			t.Errorf("%q took the keys away", bad)
 		}
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if k.file.Look(); of(k) != of(second) {
+	if k.file.Reload(); of(k) != of(second) {
 		t.Error("no file took the keys away")
 	}
 	if n := strings.Count(said.String(), "cannot read"); n != 1 {
@@ -133,7 +133,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	}
 
 	write(t, file, line(2))
-	if k.file.Look(); k.Verify(of(first), "s", "", nil) || !k.Verify(of(second), "s", "", nil) {
+	if k.file.Reload(); k.Verify(of(first), "s", "", nil) || !k.Verify(of(second), "s", "", nil) {
 		t.Error("the first key was not taken away")
 	}
 	if text := said.String(); strings.Contains(text, strings.TrimSpace(line(1))) || strings.Contains(text, "short") {

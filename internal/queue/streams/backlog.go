@@ -191,7 +191,7 @@ func (k *Backlog) readTasks(ctx context.Context, lastSequence uint64) error {
 			return nil
 		}
 		for _, m := range batch {
-			if cost, isStated := message.Cost(m.Header); isStated && k.Bus.Signer.Genuine(m.Subject, m.Header, m.Data) {
+			if cost, isStated := message.Cost(m.Header); isStated && k.Bus.Signer.IsGenuine(m.Subject, m.Header, m.Data) {
 				k.taskCosts[m.Subject] = cost
 			}
 			k.readUpTo = m.Sequence
@@ -237,7 +237,7 @@ func (k *Backlog) readWork(ctx context.Context) error {
 	// Rates have the harmonic mean, so the mean is taken of seconds per flop. The counts are of the statements in each sum.
 	var sums = map[string]struct{ seconds, secondsCount, perFlop, perFlopCount float64 }{}
 	for _, m := range partials {
-		if !k.Bus.Signer.Genuine(m.Subject, m.Header, m.Data) {
+		if !k.Bus.Signer.IsGenuine(m.Subject, m.Header, m.Data) {
 			continue
 		}
 		for stage, w := range message.ParseWork(m.Header.Get(message.HeaderWork)) {

@@ -59,7 +59,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 	for _, f := range feeds {
 		switch consumer, err := m.Bus.Conn.JS.Consumer(ctx, f.Stream, f.Name); {
 		case err != nil: // it tells no option
-		case f.Laned:
+		case f.MayHaveLanes:
 			c.OneConsumer = true
 		case f.Name == Deadlines.Name:
 			c.AckWait = consumer.CachedInfo().Config.AckWait
@@ -91,7 +91,7 @@ func (m *Mender) Mend(ctx context.Context) error {
 	if !existing[bus.StreamAnswer] {
 		if err := m.Bus.Conn.JS.DeleteConsumer(
 			ctx, bus.StreamModel, Sweeps.Name,
-		); err != nil && !bus.Missing(err) {
+		); err != nil && !bus.IsMissing(err) {
 			return fault.New(fault.Infrastructure, "pipeline: sweep: %w", err)
 		}
 	}
@@ -163,7 +163,7 @@ func (m *Mender) skipAnswered(
 	ctx context.Context, f Feed,
 ) (func(*jetstream.ConsumerConfig), error) {
 	fromStart := func(*jetstream.ConsumerConfig) {}
-	if !f.Laned || f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {
+	if !f.MayHaveLanes || f.Stream != bus.StreamModel && f.Stream != bus.StreamPartial {
 		return fromStart, nil // a work queue holds only unfinished work
 	}
 

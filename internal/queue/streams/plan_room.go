@@ -27,8 +27,8 @@ type Sustained struct {
 // not be purged yet stay below 3/4 of the limit, the share at which clients are refused.
 func (s Sustained) Rate() float64 { return roomRefused * float64(s.Bytes) / s.Holds.Seconds() }
 
-// Sustains returns the rates of the streams that grow with every job, by their present options on the server.
-func Sustains(ctx context.Context, conn *bus.Conn) ([]Sustained, error) {
+// SustainedRates returns the rates of the streams that grow with every job, by their present options on the server.
+func SustainedRates(ctx context.Context, conn *bus.Conn) ([]Sustained, error) {
 	var rates []Sustained
 	growing := []string{bus.StreamModel, bus.StreamPartial, bus.StreamAnswer, bus.StreamBlob}
 	for _, name := range growing {

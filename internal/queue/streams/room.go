@@ -223,7 +223,7 @@ func (k *Keeper) computeWatermark(
 	// Raise the floor over models whose jobs are answered although the sweeper has not acknowledged them.
 	mark.floor = max(mark.floor, k.answeredUpTo)
 	for range maxAnsweredSteps {
-		firstModel, err := k.Bus.Log.From(ctx, bus.StreamModel, mark.floor+1, time.Time{})
+		firstModel, err := k.Bus.Log.FirstFrom(ctx, bus.StreamModel, mark.floor+1, time.Time{})
 		if errors.Is(err, bus.ErrNotFound) {
 			mark.firstOpen = models.TimeStamp
 			return mark, nil
@@ -270,7 +270,7 @@ func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, ma
 	target := spaces[bus.StreamModel].purgeTarget()
 	answersTarget := spaces[bus.StreamAnswer].purgeTarget()
 	if answersTarget > 0 {
-		lastAnswer, err := k.Bus.Log.From(ctx, bus.StreamAnswer, answersTarget, time.Time{})
+		lastAnswer, err := k.Bus.Log.FirstFrom(ctx, bus.StreamAnswer, answersTarget, time.Time{})
 		if errors.Is(err, bus.ErrNotFound) {
 			lastAnswer.Time, err = mark.askedAt, nil
 		}
@@ -317,7 +317,7 @@ func (k *Keeper) purgeAll(ctx context.Context, spaces map[string]streamState, ma
 // those that are older than the first model that is left.
 func (k *Keeper) purgeAnswers(ctx context.Context, answers streamState, target uint64, mark watermark) error {
 	limit := mark.purgeableBefore(bus.StreamAnswer)
-	firstModel, err := k.Bus.Log.From(ctx, bus.StreamModel, 1, time.Time{})
+	firstModel, err := k.Bus.Log.FirstFrom(ctx, bus.StreamModel, 1, time.Time{})
 	if errors.Is(err, bus.ErrNotFound) {
 		firstModel.Time, err = mark.askedAt, nil
 	}
@@ -348,7 +348,7 @@ func (k *Keeper) purgeBefore(ctx context.Context, s streamState, target uint64, 
 // firstNotBefore returns the sequence of the first message of a stream that was stored at a time or later, or the one
 // after the last message if all are older.
 func (k *Keeper) firstNotBefore(ctx context.Context, s streamState, limit time.Time) (uint64, error) {
-	first, err := k.Bus.Log.From(ctx, s.Config.Name, 0, limit)
+	first, err := k.Bus.Log.FirstFrom(ctx, s.Config.Name, 0, limit)
 	if errors.Is(err, bus.ErrNotFound) {
 		return s.State.LastSeq + 1, nil
 	}

@@ -40,7 +40,7 @@ func topology(c Config) []jetstream.StreamConfig {
 	) jetstream.StreamConfig {
 		var subjects []string
 		for _, k := range kinds {
-			subjects = append(subjects, message.Served(k)...)
+			subjects = append(subjects, message.StreamSubjects(k)...)
 		}
 		s := jetstream.StreamConfig{
 			Name:                 name,
@@ -168,9 +168,9 @@ func blobAge(c Config) time.Duration { return 2 * (c.Keep + dependentSlack) }
 type Feed struct {
 	Stream        string
 	Name          string // of the consumer over all lanes, and the prefix of the lanes' consumers
-	Headers       bool   // messages are delivered without their payloads
+	HeadersOnly   bool   // messages are delivered without their payloads
 	kind          message.Kind
-	Laned         bool // may have a consumer per lane
+	MayHaveLanes  bool // may have a consumer per lane
 	maxAckPending int  // messages in work at all workers of a stage together; 0: defaultAckPending
 }
 
@@ -178,15 +178,15 @@ const defaultAckPending = 8192
 
 // The feeds of all stages.
 var (
-	Models    = Feed{Stream: bus.StreamModel, Name: bus.ConsumerModel, kind: message.KindModel, Laned: true}
-	Redrives  = Feed{Stream: bus.StreamControl, Name: "redrive", kind: message.KindRedrive, Laned: true}
-	Networks  = Feed{Stream: bus.StreamNetwork, Name: bus.ConsumerNetwork, kind: message.KindNetwork, Laned: true}
-	Tasks     = Feed{Stream: bus.StreamTask, Name: bus.ConsumerTask, kind: message.KindTask, Laned: true}
-	Partials  = Feed{Stream: bus.StreamPartial, Name: bus.ConsumerPartial, kind: message.KindPartial, Laned: true, maxAckPending: 65536}
+	Models    = Feed{Stream: bus.StreamModel, Name: bus.ConsumerModel, kind: message.KindModel, MayHaveLanes: true}
+	Redrives  = Feed{Stream: bus.StreamControl, Name: "redrive", kind: message.KindRedrive, MayHaveLanes: true}
+	Networks  = Feed{Stream: bus.StreamNetwork, Name: bus.ConsumerNetwork, kind: message.KindNetwork, MayHaveLanes: true}
+	Tasks     = Feed{Stream: bus.StreamTask, Name: bus.ConsumerTask, kind: message.KindTask, MayHaveLanes: true}
+	Partials  = Feed{Stream: bus.StreamPartial, Name: bus.ConsumerPartial, kind: message.KindPartial, MayHaveLanes: true, maxAckPending: 65536}
 	Deadlines = Feed{Stream: bus.StreamDeadline, Name: "deadline", kind: message.KindDeadline}
 	Cancels   = Feed{Stream: bus.StreamControl, Name: "cancel", kind: message.KindCancel}
 	Ends      = Feed{Stream: bus.StreamControl, Name: "end", kind: message.KindEnd}
-	Sweeps    = Feed{Stream: bus.StreamModel, Name: "sweep", kind: message.KindModel, Headers: true, maxAckPending: 65536}
+	Sweeps    = Feed{Stream: bus.StreamModel, Name: "sweep", kind: message.KindModel, HeadersOnly: true, maxAckPending: 65536}
 )
 
 // feeds lists all feeds, for setup and mending.
@@ -207,15 +207,15 @@ func (f Feed) consumerConfigs(c Config) []jetstream.ConsumerConfig {
 		MaxDeliver:    -1,
 		MaxAckPending: cmp.Or(f.maxAckPending, defaultAckPending),
 		MaxWaiting:    4096,
-		HeadersOnly:   f.Headers,
+		HeadersOnly:   f.HeadersOnly,
 		MemoryStorage: c.Replicas > 1 && f.Stream == bus.StreamModel,
 	}
 
-	if f.Headers {
+	if f.HeadersOnly {
 		config.AckWait *= sweepAckWait
 	}
 
-	if c.OneConsumer || !f.Laned {
+	if c.OneConsumer || !f.MayHaveLanes {
 		return []jetstream.ConsumerConfig{config}
 	}
 

@@ -28,8 +28,8 @@ type Submitter struct {
 	lookupsSince time.Time // when the present second of counting began
 }
 
-// On returns a Submitter that stores requests over b.
-func On(b *bus.Bus) *Submitter {
+// New returns a Submitter that stores requests over b.
+func New(b *bus.Bus) *Submitter {
 	return &Submitter{conn: b.Conn, log: b.Log, room: bus.NewModelRoom(b.Conn)}
 }
 
@@ -65,7 +65,7 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 	}
 
 	if !isTenantUser {
-		if err := s.room.Enter(ctx, lane); err != nil && !s.isStored(ctx, m.Job) {
+		if err := s.room.TakePlace(ctx, lane); err != nil && !s.isStored(ctx, m.Job) {
 			return "", err
 		}
 	}
@@ -78,9 +78,9 @@ func (s *Submitter) Submit(ctx context.Context, m wire.Request, trace func(nats.
 	}
 	message.AboutOf(&m).Into(msg.Header)
 	trace(msg.Header)
-	earlier, err := s.log.PutOnceUnder(ctx, bus.StreamModel, msg, message.AnyLane(m.Job))
+	earlier, err := s.log.PutOnceIfNone(ctx, bus.StreamModel, msg, message.AnyLaneFilter(m.Job))
 	if isTenantUser && errors.Is(err, bus.ErrFull) && s.isStored(ctx, m.Job) {
-		earlier, err = s.log.Get(ctx, bus.StreamModel, message.AnyLane(m.Job))
+		earlier, err = s.log.Get(ctx, bus.StreamModel, message.AnyLaneFilter(m.Job))
 	}
 	if err != nil {
 		return "", err
@@ -146,7 +146,7 @@ func (s *Submitter) isStored(ctx context.Context, job string) bool {
 	if !mayLook {
 		return false
 	}
-	exists, err := s.log.Has(ctx, bus.StreamModel, message.AnyLane(job))
+	exists, err := s.log.Has(ctx, bus.StreamModel, message.AnyLaneFilter(job))
 	return err == nil && exists
 }
 

@@ -74,14 +74,14 @@ func (h headers) Set(name, value string) { h[name] = []string{value} }
 // Keys returns the names of the headers that name a span.
 func (h headers) Keys() []string { return []string{wire.HeaderTraceParent, wire.HeaderTraceState} }
 
-// From returns ctx with the span that a message's headers name, if they name one.
-func From(ctx context.Context, h map[string][]string) context.Context {
+// WithHeaderSpan returns ctx with the span that a message's headers name, if they name one.
+func WithHeaderSpan(ctx context.Context, h map[string][]string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, headers(h))
 }
 
-// Of returns the span that a message's headers name. It is invalid if they name none.
-func Of(h map[string][]string) trace.SpanContext {
-	return trace.SpanContextFromContext(From(context.Background(), h))
+// HeaderSpan returns the span that a message's headers name. It is invalid if they name none.
+func HeaderSpan(h map[string][]string) trace.SpanContext {
+	return trace.SpanContextFromContext(WithHeaderSpan(context.Background(), h))
 }
 
 // Copy copies the headers that name a span from one message to another, without reading them.
@@ -93,9 +93,9 @@ func Copy(target, source map[string][]string) {
 	}
 }
 
-// Into writes a span into a message's headers, where it replaces the one that is there. If the span is invalid, the
+// SetHeaderSpan writes a span into a message's headers, where it replaces the one that is there. If the span is invalid, the
 // headers stay.
-func Into(h map[string][]string, span trace.SpanContext) {
+func SetHeaderSpan(h map[string][]string, span trace.SpanContext) {
 	if span.IsValid() {
 		delete(h, wire.HeaderTraceState)
 		ctx := trace.ContextWithSpanContext(context.Background(), span)
@@ -138,9 +138,9 @@ func ID(span trace.SpanContext) string {
 	return span.TraceID().String()
 }
 
-// Waited records a span from since to until, under the span of ctx, in which something waited. Clocks of two machines
+// RecordWait records a span from since to until, under the span of ctx, in which something waited. Clocks of two machines
 // differ: if since is after until, the span has no duration.
-func Waited(
+func RecordWait(
 	ctx context.Context, tracer trace.Tracer, name string, since, until time.Time, attributes ...attribute.KeyValue,
 ) {
 	if since.After(until) {

@@ -25,7 +25,7 @@ type File[T any] struct {
 	failedLast bool        // the last attempt to read the file failed, and was logged
 }
 
-// lookEvery is the least time between two looks at a file, unless Look or Either asks for one.
+// lookEvery is the least time between two looks at a file, unless Reload or HoldsNowOrAfterReload asks for one.
 const lookEvery = time.Second
 
 // Open reads and parses the file at path, and returns the value that watches it. what is the plural name of the value
@@ -47,11 +47,11 @@ func Fixed[T any](value T) *File[T] {
 	return f
 }
 
-// Now returns the value. It first reads the file again if the file has changed and the last look at it is older than
+// Value returns the value. It first reads the file again if the file has changed and the last look at it is older than
 // lookEvery. If the file cannot be read, the old value stays.
-func (f *File[T]) Now() T { return *f.current() }
+func (f *File[T]) Value() T { return *f.current() }
 
-// current is Now that returns a pointer. A later value has another pointer.
+// current is Value that returns a pointer. A later value has another pointer.
 func (f *File[T]) current() *T {
 	if f.isStale() {
 		f.mu.Lock()
@@ -71,22 +71,22 @@ func (f *File[T]) isStale() bool {
 	return f.path != "" && time.Now().UnixNano()-f.lastLook.Load() > int64(lookEvery)
 }
 
-// Look reads the file again if it has changed, however recent the last look is.
-func (f *File[T]) Look() {
+// Reload reads the file again if it has changed, however recent the last look is.
+func (f *File[T]) Reload() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reloadIfChanged()
 }
 
-// Either reports whether ok returns true for the current value. If not, it looks at the file again, and tries a changed
+// HoldsNowOrAfterReload reports whether ok returns true for the current value. If not, it looks at the file again, and tries a changed
 // value too.
-func (f *File[T]) Either(ok func(T) bool) bool {
+func (f *File[T]) HoldsNowOrAfterReload(ok func(T) bool) bool {
 	current := f.current()
 	if ok(*current) {
 		return true
 	}
 	// The file may be newer than the last look at it, and another goroutine may have looked meanwhile.
-	f.Look()
+	f.Reload()
 	reloaded := f.value.Load()
 	return reloaded != current && ok(*reloaded)
 }

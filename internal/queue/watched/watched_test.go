@@ -42,7 +42,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 		}
 		is := func(want string) {
 			t.Helper()
-			if got := f.Now(); got != want {
+			if got := f.Value(); got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
 		}
@@ -52,7 +52,9 @@ func TestFilesAreReadAgain(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		is("second")
 		write("third")
-		if !f.Either(func(v string) bool { return v == "third" }) || f.Either(func(v string) bool { return v == "fourth" }) {
+
+		equals := func(want string) func(string) bool { return func(v string) bool { return v == want } }
+		if !f.HoldsNowOrAfterReload(equals("third")) || f.HoldsNowOrAfterReload(equals("fourth")) {
 			t.Error("the file is not looked at where its value does not do")
 		}
 		write("")
@@ -76,7 +78,7 @@ func TestLines(t *testing.T) {
 	if got := Lines("# nothing\n one \n\ntwo # three"); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if got := Fixed(7); got.Now() != 7 || got.Either(func(n int) bool { return n == 8 }) {
+	if got := Fixed(7); got.Value() != 7 || got.HoldsNowOrAfterReload(func(n int) bool { return n == 8 }) {
 		t.Error("a fixed value has changed")
 	}
 }

@@ -82,11 +82,11 @@ func (w *writer) plan(p *btn.Plan) {
 	var plans []*truncated.TruncatedPlan
 	for _, e := range p.Estimates {
 		if q, ok := e.Parts[0].(*truncated.Truncated); ok {
-			masked = q.Along.Masked
-			for len(plans) <= q.Along.Number {
+			masked = q.Plan.Masked
+			for len(plans) <= q.Plan.Number {
 				plans = append(plans, nil)
 			}
-			plans[q.Along.Number] = q.Along
+			plans[q.Plan.Number] = q.Plan
 		}
 	}
 	w.line("growth masked %t accuracy %s", masked, bits(p.Accuracy))
@@ -113,7 +113,7 @@ func (w *writer) head(method query.Method, q *btn.Quality, estimates []btn.Estim
 		bits(q.Residual), bits(q.LnExplained), bits(q.LnNormB), bits(q.LnNormError), bits(q.ConditionGram))
 	frame := &btn.Frame{}
 	if len(estimates) > 0 {
-		if f, ok := btn.Shared(estimates[0].Parts[0]).(*btn.Frame); ok {
+		if f, ok := btn.SharedData(estimates[0].Parts[0]).(*btn.Frame); ok {
 			frame = f
 		}
 	}

@@ -63,7 +63,7 @@ func engineNetworks(ctx context.Context) map[string]*btn.Network {
 		"grid": build(grid, reparam.Options{}),
 		"grid-observed": must(build(grid,
 			reparam.Options{}).Condition(factorgraph.Observe(map[int]int{0: 1, 40: 0, 77: 1}))),
-		"grid-bp":      must(bp.Network(ctx, grid, query.CoresAreFactors, bp.Options{})),
+		"grid-bp":      must(bp.GaugedNetwork(ctx, grid, query.CoresAreFactors, bp.Options{})),
 		"complete":     build(must(generate.Complete(17, generate.Ising{Delta: 0.5, Seed: 23})), reparam.Options{}),
 		"regular":      build(regular, reparam.Options{Cores: query.CoresAreVariables}),
 		"mixed":        build(mixed, reparam.Options{}),
@@ -194,7 +194,7 @@ var engines = map[string]engine{
 			}
 			c, plan = next, with
 		}
-		a, err := p.Answer(ctx, c, exact.Options{Threads: threads})
+		a, err := p.AnswerSlices(ctx, c, exact.Options{Threads: threads})
 		return append(value(a.Z, a.Rows), "slices="+bits(float64(c.Count))), err
 	},
 	"wide": func(ctx context.Context, net *btn.Network, _ *sumproduct.Expression, _ int) ([]string, error) {

@@ -65,7 +65,7 @@ type worker struct {
 	net      *btn.Network
 	settings query.Settings
 	memo     memory
-	known    plan.Known
+	known    plan.NetworkMemory
 }
 
 // memory remembers plans by their bytes.

@@ -192,7 +192,7 @@ func (c *loadCmd) connect(
 	s, err := console.StartStack(ctx, logger, embedded.Options{
 		Dir: c.Dir, Sync: c.Sync, NoRedis: c.Redis != "", Setup: pipeline.Streams{MaxBytes: int64(c.MaxBytes)},
 	}, service.Config{
-		Redis: c.Redis, Drain: console.Drain,
+		Redis: c.Redis, Drain: console.DrainTime,
 		Settings: workers.Settings{Concurrency: c.Concurrency, Threads: c.Threads, ChunkFlops: c.ChunkFlops},
 	})
 	if err != nil {

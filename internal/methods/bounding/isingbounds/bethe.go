@@ -10,10 +10,10 @@ import (
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
-// Attractive returns signs g_i = ±1 such that J_ij g_i g_j ≥ 0 for all pairs of spins, or nil if there are none. It gives each spin
+// AttractiveSigns returns signs g_i = ±1 such that J_ij g_i g_j ≥ 0 for all pairs of spins, or nil if there are none. It gives each spin
 // without a sign the sign +1, and lets it decide the signs of its neighbours, of theirs, and so on. The couplings J_ij of spin i are
 // m.J[k], to spin j = m.To[k], for m.First[i] ≤ k < m.First[i+1]. Linear time.
-func Attractive(m *ising.Model) []float64 {
+func AttractiveSigns(m *ising.Model) []float64 {
 	g := make([]float64, m.N)
 	var stack []int // spins with a sign whose neighbours are not looked at yet
 	for root := range m.N {
@@ -43,7 +43,8 @@ func Attractive(m *ising.Model) []float64 {
 	return g
 }
 
-// Bethe returns Bethe's value of an attractive model (without Constant) at beliefs with P(s_i = +1) = q_i, minus a margin for rounding:
+// BetheValue returns Bethe's value of an attractive model (without Constant) at beliefs with P(s_i = +1) = q_i, minus a margin for
+// rounding:
 //
 //	Σ_i (h_i (2 q_i − 1) − (degree_i − 1) H_i) + Σ_ij (J_ij E s_i s_j + H_ij)
 //
@@ -51,7 +52,7 @@ func Attractive(m *ising.Model) []float64 {
 // value is at most ln Z for any q in (0, 1): Ruozzi, The Bethe partition function of log-supermodular graphical models, 2012; Bethe's value
 // at any locally consistent beliefs is below its maximum. The couplings of spin i are m.J[k], to spin m.To[k], for
 // m.First[i] ≤ k < m.First[i+1]. Linear time.
-func Bethe(m *ising.Model, q []float64) float64 {
+func BetheValue(m *ising.Model, q []float64) float64 {
 	entropy := func(p ...float64) float64 {
 		h := 0.0
 		for _, x := range p {
@@ -99,16 +100,16 @@ func jointUp(coupling, q, r float64) float64 {
 	return max(max(0, q+r-1), min(p, min(q, r)))
 }
 
-// Below returns a lower bound of ln Z of an attractive model (without Constant), in nats, or −Inf if the model is not attractive. It is the
-// best of
+// LowerBound returns a lower bound of ln Z of an attractive model (without Constant), in nats, or −Inf if the model is not attractive. It
+// is the best of
 //
 //   - Bethe's values at the beliefs of belief propagation, from three starts: undecided messages, and messages aligned one way or the other
 //   - the same for the sum of two models, in which the spin with the strongest couplings is held at −1 and at +1.
 //
 // Belief propagation ends after at most the given number of rounds. Cost: nine runs, linear in the couplings a round. The error is that of
 // the context.
-func Below(ctx context.Context, m *ising.Model, rounds int) (float64, error) {
-	g := Attractive(m)
+func LowerBound(ctx context.Context, m *ising.Model, rounds int) (float64, error) {
+	g := AttractiveSigns(m)
 	if g == nil {
 		return math.Inf(-1), nil
 	}
@@ -168,7 +169,7 @@ func holdSpin(m *ising.Model, i int, s float64) *ising.Model {
 }
 
 // bestOfStarts returns the largest of Bethe's values at the beliefs of belief propagation from three starts: messages of 0, and messages
-// along the signs g or against them (Attractive). Each run ends after at most the given number of rounds. The error is that of the
+// along the signs g or against them (AttractiveSigns). Each run ends after at most the given number of rounds. The error is that of the
 // context.
 func bestOfStarts(ctx context.Context, m *ising.Model, g []float64, rounds int) (float64, error) {
 	best := math.Inf(-1)
@@ -177,7 +178,7 @@ func bestOfStarts(ctx context.Context, m *ising.Model, g []float64, rounds int) 
 		if err != nil {
 			return 0, err
 		}
-		best = max(best, Bethe(m, q))
+		best = max(best, BetheValue(m, q))
 	}
 	return best, nil
 }

@@ -74,7 +74,7 @@ func TestDeterminantIsAbove(t *testing.T) {
 		n := 1 + r.IntN(9)
 		m := drawModel(r, n, []float64{0.3, 1}[k%2], []float64{0.1, 0.5, 2}[k%3], false)
 		want := exactLn(m)
-		got, err := Determinant(t.Context(), m, r.IntN(31), 1)
+		got, err := UpperBound(t.Context(), m, r.IntN(31), 1)
 		if err != nil || got < want {
 			t.Errorf("model %d: %v (%v), ln Z %v", k, got, err, want)
 		}
@@ -99,7 +99,7 @@ func TestSlicesAreAbove(t *testing.T) {
 		want := exactLn(m)
 		last, rounds := math.Inf(1), 1+r.IntN(10)
 		for _, most := range []int{1, 2 + r.IntN(20), 2 << n} {
-			got, err := Determinant(t.Context(), m, rounds, most)
+			got, err := UpperBound(t.Context(), m, rounds, most)
 			if err != nil || got < want || got > last+1e-9*(1+math.Abs(last)) {
 				t.Fatalf("model %d, %d slices: %v (%v), with fewer %v, ln Z %v", k, most, got, err, last, want)
 			}
@@ -125,7 +125,7 @@ func TestSlicesOfSpinGlasses(t *testing.T) {
 	var got [2]float64
 	for k, most := range []int{1, 64} {
 		var err error
-		if got[k], err = Determinant(t.Context(), m, 20, most); err != nil {
+		if got[k], err = UpperBound(t.Context(), m, 20, most); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +134,7 @@ func TestSlicesOfSpinGlasses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Determinant(ctx, m, 20, 64); !errors.Is(err, context.Canceled) {
+	if _, err := UpperBound(ctx, m, 20, 64); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if flops, bytes := DeterminantCost(24, 20, 64); flops < 84*5*24*24*24 || bytes < 48*24*24 {
@@ -148,7 +148,7 @@ func TestDeterminantOfSpinGlasses(t *testing.T) {
 	for range 5 {
 		m := drawModel(r, 14, 1, 1/math.Sqrt(14), false)
 		clear(m.H)
-		got, err := Determinant(t.Context(), m, 60, 1)
+		got, err := UpperBound(t.Context(), m, 60, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestDeterminantOfSpinGlasses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Determinant(ctx, drawModel(r, 3, 1, 1, false), 5, 9); !errors.Is(err, context.Canceled) {
+	if _, err := UpperBound(ctx, drawModel(r, 3, 1, 1, false), 5, 9); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -191,7 +191,7 @@ func TestBetheIsBelow(t *testing.T) {
 	for k := range 2000 {
 		n := 1 + r.IntN(8)
 		m := drawModel(r, n, []float64{0.3, 1}[k%2], []float64{0.2, 1, 3, 200}[k%4], true)
-		if Attractive(m) == nil {
+		if AttractiveSigns(m) == nil {
 			t.Fatalf("model %d is attractive", k)
 		}
 		want := exactLn(m)
@@ -202,7 +202,7 @@ func TestBetheIsBelow(t *testing.T) {
 				q[i] = 1 / (1 + math.Exp(10*r.NormFloat64()))
 			}
 		}
-		got := Bethe(m, q)
+		got := BetheValue(m, q)
 		if !(got <= want) {
 			t.Errorf("model %d: Bethe's value %v, ln Z %v", k, got, want)
 		}
@@ -217,7 +217,7 @@ func TestBetheIsBelow(t *testing.T) {
 			clear(m.H)
 		}
 		want := exactLn(m)
-		got, err := Below(t.Context(), m, 200)
+		got, err := LowerBound(t.Context(), m, 200)
 		if err != nil || !(got <= want) {
 			t.Errorf("model %d: %v (%v) below ln Z %v", k, got, err, want)
 		}
@@ -233,10 +233,10 @@ func TestBetheIsBelow(t *testing.T) {
 	for k := range frustrated.J {
 		frustrated.J[k] = -math.Abs(frustrated.J[k])
 	}
-	if Attractive(frustrated) != nil {
+	if AttractiveSigns(frustrated) != nil {
 		t.Error("a triangle of repulsive couplings is taken for attractive")
 	}
-	if b, err := Below(t.Context(), frustrated, 10); err != nil || !math.IsInf(b, -1) {
+	if b, err := LowerBound(t.Context(), frustrated, 10); err != nil || !math.IsInf(b, -1) {
 		t.Errorf("below it is %v (%v)", b, err)
 	}
 	two := &ising.Model{N: 2, H: []float64{0.3, -0.2}, First: []int32{0, 1, 2}, To: []int32{1, 0}, J: []float64{0.7, 0.7}}
@@ -251,7 +251,7 @@ func TestBetheIsBelow(t *testing.T) {
 	}
 	q[0] /= z
 	q[1] /= z
-	if got := Bethe(two, q); math.Abs(got-math.Log(z)) > 1e-9 {
+	if got := BetheValue(two, q); math.Abs(got-math.Log(z)) > 1e-9 {
 		t.Errorf("Bethe's value of a tree at its marginals is %v, ln Z %v", got, math.Log(z))
 	}
 }
@@ -261,12 +261,12 @@ func TestFewRoundsBeginWell(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
 	for _, strength := range []float64{0.03, 0.1, 0.3} {
 		m := drawModel(r, 80, 1, strength, false)
-		last, err := Determinant(t.Context(), m, 30, 1)
+		last, err := UpperBound(t.Context(), m, 30, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for rounds := range 3 {
-			got, err := Determinant(t.Context(), m, rounds, 1)
+			got, err := UpperBound(t.Context(), m, rounds, 1)
 			if err != nil || got < last-1e-3 || got > last+0.125*math.Abs(last) {
 				t.Errorf("strength %g: %v after %d rounds, %v in the end; %v", strength, got, rounds, last, err)
 			}

@@ -22,7 +22,7 @@ type slice struct {
 	upperBound float64   // of ln of the sum over the slice
 	open       []int32   // spins that are not held
 	fields     []float64 // by position in open: the field of the spin, with the couplings to held spins
-	d, s       []float64 // of the best bound (Determinant): d[k+1] and s[k] belong to open[k], and d[0] to the fields
+	d, s       []float64 // of the best bound (UpperBound): d[k+1] and s[k] belong to open[k], and d[0] to the fields
 	halves     [2]*slice // the slices with one more spin held at −1 and +1; nil: it was not divided
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/internal/network/ising"
 )
 
-// Determinant returns an upper bound of ln Z of a model of n spins (without Constant), in nats:
+// UpperBound returns an upper bound of ln Z of a model of n spins (without Constant), in nats:
 //
 //	ln Z ≤ ½ Σ_{i≥0} d_i + ½ Σ_{i≥1} d_i/s_i − ½ ln det(D − A) − (n+1)/2 + Σ_{i≥1} (½ ln s_i + ln 2 − I(s_i))
 //
@@ -25,7 +25,7 @@ import (
 // number of rounds, or if a round gains less than 1e-4 nats. The best bound of all rounds counts, with a margin for rounding. If there
 // are few rounds, or none, d begins just above the largest eigenvalue of A. Then the model is divided into slices, whose bounds are added
 // up: at most maxBounds bounds are computed in all (divideSlices). Cost: DeterminantCost. The error is that of the context.
-func Determinant(ctx context.Context, m *ising.Model, rounds, maxBounds int) (float64, error) {
+func UpperBound(ctx context.Context, m *ising.Model, rounds, maxBounds int) (float64, error) {
 	p := newDeterminant(m)
 	if rounds < fewRounds {
 		p.startSpectrally(ctx)
@@ -44,7 +44,7 @@ func Determinant(ctx context.Context, m *ising.Model, rounds, maxBounds int) (fl
 	return total + 1e-12*(math.Abs(total)+1), nil
 }
 
-// DeterminantCost returns an upper bound of the cost of Determinant for n spins, with the same rounds and maxBounds: its time in flops at
+// DeterminantCost returns an upper bound of the cost of UpperBound for n spins, with the same rounds and maxBounds: its time in flops at
 // 3e9 a second, and its memory in bytes.
 func DeterminantCost(n, rounds, maxBounds int) (flops, bytes float64) {
 	size := float64(n) + 1 // rows of the matrix
@@ -141,7 +141,7 @@ func (p *determinant) setSpinTerms() {
 // spinWork is the work of a round for a single spin, flops. Measured.
 const spinWork = 5e4
 
-// determinant is the bound of Determinant at some d and s.
+// determinant is the bound of UpperBound at some d and s.
 type determinant struct {
 	n         int
 	matrix    []float64 // A, (n+1)² numbers: the fields in the first row and column, then the couplings
@@ -211,7 +211,7 @@ func (p *determinant) improve(ctx context.Context, rounds int) float64 {
 	return best + 1e-11*(math.Abs(best)+float64(p.n))
 }
 
-// boundAt returns the bound at a diagonal d and the current s: the formula of Determinant. It returns +Inf and false if D − A is not
+// boundAt returns the bound at a diagonal d and the current s: the formula of UpperBound. It returns +Inf and false if D − A is not
 // positive definite, or if its condition number is too large for float64.
 func (p *determinant) boundAt(d []float64) (bound float64, ok bool) {
 	c, err := linalg.NewCholesky(p.difference(d), p.n+1)

@@ -30,7 +30,7 @@ const (
 	kindSum
 )
 
-// Builder makes a circuit. Equal nodes are made once, by a hash table. Its memory is bounded: once the limit is reached it is Full, and
+// Builder makes a circuit. Equal nodes are made once, by a hash table. Its memory is bounded: once the limit is reached it is IsFull, and
 // every node that it returns is Zero. It is for one goroutine.
 type Builder struct {
 	domains []int
@@ -81,8 +81,8 @@ func offsetsOf(domains []int) []int32 {
 	return offsets
 }
 
-// Full reports whether the memory limit was reached. Nodes made since then are Zero, and Finish returns an error.
-func (b *Builder) Full() bool { return b.full }
+// IsFull reports whether the memory limit was reached. Nodes made since then are Zero, and Finish returns an error.
+func (b *Builder) IsFull() bool { return b.full }
 
 // Bytes returns the memory of the builder's arrays.
 func (b *Builder) Bytes() int64 {
@@ -182,8 +182,8 @@ func (b *Builder) Sum(children ...Node) Node {
 	return b.intern(kindSum, start)
 }
 
-// Free returns Σ λ_v(a) over the allowed values a of v, which are different. If allowed is nil, all values are.
-func (b *Builder) Free(v int, allowed []int) Node {
+// SumOfValues returns Σ λ_v(a) over the allowed values a of v, which are different. If allowed is nil, all values are.
+func (b *Builder) SumOfValues(v int, allowed []int) Node {
 	if b.offsets == nil || v < 0 || v >= len(b.domains) {
 		b.fail("there is no variable %d", v)
 		return Zero

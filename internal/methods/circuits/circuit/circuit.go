@@ -40,18 +40,18 @@ type Circuit struct {
 	determinism verdict // whether the circuit is deterministic, once that was asked
 }
 
-// Weights are the λ by number: value a of variable v is at Offset(v) + a. They are finite and not negative.
+// Weights are the λ by number: value a of variable v is at FirstWeight(v) + a. They are finite and not negative.
 type Weights []scaled.Number
 
 // Variables returns the number of variables.
 func (c *Circuit) Variables() int { return len(c.domains) }
 
-// Offset returns the number of λ_v(0), the weight of the first value of variable v, among all weights. If v is the number of variables, it
-// returns the number of weights.
-func (c *Circuit) Offset(v int) int { return int(c.offsets[v]) }
+// FirstWeight returns the number of λ_v(0), the weight of the first value of variable v, among all weights. If v is the number of
+// variables, it returns the number of weights.
+func (c *Circuit) FirstWeight(v int) int { return int(c.offsets[v]) }
 
-// Ones returns weights that are all 1.
-func (c *Circuit) Ones() Weights {
+// UnitWeights returns weights that are all 1.
+func (c *Circuit) UnitWeights() Weights {
 	w := make(Weights, c.leaves())
 	for i := range w {
 		w[i] = scaled.One

@@ -44,12 +44,12 @@ func TestDerivativesAreSumsOfTheOthersWeights(t *testing.T) {
 			for a := range n {
 				clamped := slices.Clone(w)
 				for b := range n {
-					clamped[d.circuit.Offset(v)+b] = scaled.Number{}
+					clamped[d.circuit.FirstWeight(v)+b] = scaled.Number{}
 				}
-				clamped[d.circuit.Offset(v)+a] = scaled.One
+				clamped[d.circuit.FirstWeight(v)+a] = scaled.One
 				want := exactly(0)
 				d.terms(clamped, func(_ []int, term *big.Float) { want.Add(want, term) })
-				near(t, "∂Z/∂λ", got[d.circuit.Offset(v)+a], want)
+				near(t, "∂Z/∂λ", got[d.circuit.FirstWeight(v)+a], want)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func TestMarginalsAndJointsAreShares(t *testing.T) {
 			d.terms(w, func(x []int, term *big.Float) {
 				p, _ := new(big.Float).Quo(term, z).Float64()
 				for v, a := range x {
-					by[d.circuit.Offset(v)+a] += p
+					by[d.circuit.FirstWeight(v)+a] += p
 				}
 				joint[cell(x)] += p
 			})
@@ -111,9 +111,9 @@ func TestMaximumFindsAllThatAreClose(t *testing.T) {
 		d := draw(t, rng)
 		w := d.weigh(rng, spans[seed%3])
 		if seed%2 == 0 {
-			w = d.circuit.Ones() // ties
+			w = d.circuit.UnitWeights() // ties
 		}
-		if ok, err := d.circuit.Deterministic(ctx); !ok || err != nil {
+		if ok, err := d.circuit.IsDeterministic(ctx); !ok || err != nil {
 			t.Fatalf("seed %d: a circuit of decisions is not deterministic: %v", seed, err)
 		}
 		got, err := d.circuit.Maximum(ctx, w, 0.9, 1000)
@@ -229,8 +229,8 @@ func TestBuilderFoldsAndShares(t *testing.T) {
 		{"a sum with 0", b.Sum(circuit.Zero, x), x},
 		{"no sum", b.Sum(), circuit.Zero},
 		{"a sum in another sequence", b.Sum(b.Leaf(1, 0), y), b.Sum(y, b.Leaf(1, 0))},
-		{"all values", b.Free(1, nil), b.Sum(y, b.Leaf(1, 0), b.Leaf(1, 1))},
-		{"some values", b.Free(1, []int{2}), y},
+		{"all values", b.SumOfValues(1, nil), b.Sum(y, b.Leaf(1, 0), b.Leaf(1, 1))},
+		{"some values", b.SumOfValues(1, []int{2}), y},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: node %d, want %d", c.what, c.got, c.want)
@@ -248,12 +248,12 @@ func TestBuilderKeepsItsLimit(t *testing.T) {
 		if b.Bytes() > limit {
 			t.Fatalf("%d bytes, %d allowed", b.Bytes(), limit)
 		}
-		if b.Full() {
+		if b.IsFull() {
 			break
 		}
 	}
-	if !b.Full() || b.Leaf(1, 1) != circuit.Zero || b.Bytes() < limit/4 {
-		t.Errorf("full %v at %d bytes of %d", b.Full(), b.Bytes(), limit)
+	if !b.IsFull() || b.Leaf(1, 1) != circuit.Zero || b.Bytes() < limit/4 {
+		t.Errorf("full %v at %d bytes of %d", b.IsFull(), b.Bytes(), limit)
 	}
 	if _, err := b.Finish(context.Background(), circuit.One); !errors.Is(err, circuit.ErrFull) {
 		t.Errorf("got %v, want ErrFull", err)
@@ -262,11 +262,13 @@ func TestBuilderKeepsItsLimit(t *testing.T) {
 
 func TestFinishRefusesWhatIsNoCircuit(t *testing.T) {
 	for name, build := range map[string]func(b *circuit.Builder) circuit.Node{
-		"a variable twice": func(b *circuit.Builder) circuit.Node { return b.Product(b.Leaf(0, 0), b.Free(0, nil), b.Leaf(1, 0)) },
+		"a variable twice": func(b *circuit.Builder) circuit.Node {
+			return b.Product(b.Leaf(0, 0), b.SumOfValues(0, nil), b.Leaf(1, 0))
+		},
 		"not smooth": func(b *circuit.Builder) circuit.Node {
 			return b.Sum(b.Product(b.Leaf(0, 1), b.Leaf(1, 0)), b.Leaf(0, 0))
 		},
-		"a variable missing": func(b *circuit.Builder) circuit.Node { return b.Free(1, nil) },
+		"a variable missing": func(b *circuit.Builder) circuit.Node { return b.SumOfValues(1, nil) },
 		"a value missing":    func(b *circuit.Builder) circuit.Node { return b.Leaf(1, 2) },
 		"below 0":            func(b *circuit.Builder) circuit.Node { return b.Product(b.Number(scaled.FromFloat(-1)), b.Leaf(0, 0)) },
 		"not a number":       func(b *circuit.Builder) circuit.Node { return b.Number(scaled.FromFloat(math.NaN())) },
@@ -282,15 +284,15 @@ func TestFinishRefusesWhatIsNoCircuit(t *testing.T) {
 func TestOverlapIsSeen(t *testing.T) {
 	b := circuit.NewBuilder([]int{2, 2}, 0)
 	// x + y as a sum of two terms that do not exclude each other
-	root := b.Sum(b.Product(b.Leaf(0, 1), b.Free(1, nil)), b.Product(b.Free(0, nil), b.Leaf(1, 1)))
+	root := b.Sum(b.Product(b.Leaf(0, 1), b.SumOfValues(1, nil)), b.Product(b.SumOfValues(0, nil), b.Leaf(1, 1)))
 	c, err := b.Finish(context.Background(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Maximum(ctx, c.Ones(), 0, 1); !errors.Is(err, circuit.ErrOverlap) {
+	if _, err := c.Maximum(ctx, c.UnitWeights(), 0, 1); !errors.Is(err, circuit.ErrOverlap) {
 		t.Errorf("got %v, want ErrOverlap", err)
 	}
-	if z, err := c.Evaluate(ctx, c.Ones()); err != nil || z != scaled.FromFloat(4) {
+	if z, err := c.Evaluate(ctx, c.UnitWeights()); err != nil || z != scaled.FromFloat(4) {
 		t.Errorf("Z = %v, %v, want 4", z, err)
 	}
 }
@@ -299,17 +301,17 @@ func TestOverlapIsSeen(t *testing.T) {
 func TestDecisionsBelowAreSeen(t *testing.T) {
 	b := circuit.NewBuilder([]int{70, 2, 4, 2}, 0)
 	low := b.Sum(b.Product(b.Leaf(2, 0), b.Leaf(3, 1)), b.Product(b.Leaf(2, 1), b.Leaf(3, 0)))
-	high := b.Sum(b.Product(b.Leaf(2, 2), b.Free(3, nil)), b.Product(b.Leaf(2, 3), b.Leaf(3, 0)))
+	high := b.Sum(b.Product(b.Leaf(2, 2), b.SumOfValues(3, nil)), b.Product(b.Leaf(2, 3), b.Leaf(3, 0)))
 	two := b.Number(scaled.FromFloat(2))
 	root := b.Sum(b.Product(b.Leaf(1, 0), b.Sum(b.Product(two, low), high)), b.Product(b.Leaf(1, 1), high))
-	c, err := b.Finish(context.Background(), b.Product(root, b.Free(0, nil)))
+	c, err := b.Finish(context.Background(), b.Product(root, b.SumOfValues(0, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := c.Deterministic(ctx); !ok || err != nil {
+	if ok, err := c.IsDeterministic(ctx); !ok || err != nil {
 		t.Errorf("deterministic %v, %v", ok, err)
 	}
-	if got, err := c.Maximum(ctx, c.Ones(), 0, 1000); err != nil || got.Top != scaled.FromFloat(2) || len(got.Values) != 2*70 {
+	if got, err := c.Maximum(ctx, c.UnitWeights(), 0, 1000); err != nil || got.Top != scaled.FromFloat(2) || len(got.Values) != 2*70 {
 		t.Errorf("the largest term %v of %d assignments, %v", got.Top, len(got.Values), err)
 	}
 }
@@ -320,7 +322,7 @@ func TestEdgesOfCircuits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if z, shares, err := zero.Marginals(ctx, zero.Ones()); err != nil || !z.IsZero() || !shares[0].IsZero() {
+	if z, shares, err := zero.Marginals(ctx, zero.UnitWeights()); err != nil || !z.IsZero() || !shares[0].IsZero() {
 		t.Errorf("the circuit 0: %v, %v, %v", z, shares, err)
 	}
 	b = circuit.NewBuilder(nil, 0)
@@ -345,7 +347,7 @@ func TestEdgesOfCircuits(t *testing.T) {
 			t.Errorf("weights %v: got %v, want ErrWeights", w, err)
 		}
 	}
-	if _, err := leaf.Joint(ctx, leaf.Ones(), []int{0, 0}); !errors.Is(err, circuit.ErrCircuit) {
+	if _, err := leaf.Joint(ctx, leaf.UnitWeights(), []int{0, 0}); !errors.Is(err, circuit.ErrCircuit) {
 		t.Errorf("a variable twice: got %v, want ErrCircuit", err)
 	}
 }
@@ -354,7 +356,7 @@ func TestCancelled(t *testing.T) {
 	ended, end := context.WithCancel(ctx)
 	end()
 	d := draw(t, rand.New(rand.NewPCG(1, 7)))
-	w := d.circuit.Ones()
+	w := d.circuit.UnitWeights()
 	stream := func(int) *rand.Rand { return rand.New(rand.NewPCG(1, 1)) }
 	_, one := d.circuit.Evaluate(ended, w)
 	_, _, two := d.circuit.Marginals(ended, w)
@@ -371,7 +373,7 @@ func TestCancelled(t *testing.T) {
 // TestPassesDoNotAllocate: the memory of a pass is kept for the next one.
 func TestPassesDoNotAllocate(t *testing.T) {
 	d := draw(t, rand.New(rand.NewPCG(3, 7)))
-	w := d.circuit.Ones()
+	w := d.circuit.UnitWeights()
 	if n := testing.AllocsPerRun(100, func() { _, _ = d.circuit.Evaluate(ctx, w) }); n > 2 {
 		t.Errorf("%v allocations a pass", n)
 	}
@@ -397,7 +399,7 @@ func TestBuildingStops(t *testing.T) {
 		b := circuit.NewBuilder(domains, 0)
 		var free []circuit.Node
 		for v := range domains {
-			free = append(free, b.Free(v, nil))
+			free = append(free, b.SumOfValues(v, nil))
 		}
 		return b, b.Product(free...)
 	}

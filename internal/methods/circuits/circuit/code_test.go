@@ -99,7 +99,7 @@ func TestDecodingStops(t *testing.T) {
 	b := circuit.NewBuilder([]int{1 << 14, 2}, 0)
 	sum := []circuit.Node{}
 	for a := range 1 << 14 {
-		sum = append(sum, b.Product(b.Leaf(0, a), b.Free(1, nil)))
+		sum = append(sum, b.Product(b.Leaf(0, a), b.SumOfValues(1, nil)))
 	}
 	c, err := b.Finish(t.Context(), b.Sum(sum...))
 	if err != nil {
@@ -133,7 +133,7 @@ func FuzzDecode(f *testing.F) {
 		if !bytes.Equal(c.Append(nil), b) {
 			t.Fatal("other bytes")
 		}
-		if _, _, err := c.Marginals(ctx, c.Ones()); err != nil {
+		if _, _, err := c.Marginals(ctx, c.UnitWeights()); err != nil {
 			t.Fatal(err)
 		}
 	})

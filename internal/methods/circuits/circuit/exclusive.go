@@ -18,12 +18,12 @@ const (
 	overlapping         // some are not seen to exclude each other
 )
 
-// Deterministic reports whether any two children of every sum exclude each other on some variable: the sets of the variable's values for
+// IsDeterministic reports whether any two children of every sum exclude each other on some variable: the sets of the variable's values for
 // which the two have a leaf have no value in common. That is sufficient for determinism, and true of every sum that decides on a variable.
 //
 // Sums whose children show the decision (isDecision) cost linear time. The other sums cost a pass for each 64 values of variables, and a
 // variable of more than 64 values does not distinguish their children. The answer is kept. The error is the context's.
-func (c *Circuit) Deterministic(ctx context.Context) (bool, error) {
+func (c *Circuit) IsDeterministic(ctx context.Context) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.determinism == unknown {

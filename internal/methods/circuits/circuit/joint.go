@@ -69,7 +69,7 @@ func (c *Circuit) fillRow(ctx context.Context, w Weights, set, values []int, fre
 	for k, v := range set {
 		for a := range c.domains[v] {
 			if k != free && a != values[k] {
-				clamped[c.Offset(v)+a] = scaled.Number{}
+				clamped[c.FirstWeight(v)+a] = scaled.Number{}
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func (c *Circuit) fillRow(ctx context.Context, w Weights, set, values []int, fre
 	}
 	stride := c.combinations(set[free+1:])
 	for a := range c.domains[set[free]] {
-		leaf := c.Offset(set[free]) + a
+		leaf := c.FirstWeight(set[free]) + a
 		shares[cell+a*stride] = p.values[leaf].times(p.down[leaf]).scaled() // w·∂Z/∂w
 	}
 	return nil

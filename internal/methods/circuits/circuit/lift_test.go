@@ -33,11 +33,11 @@ func TestLiftedCircuitsAreOverMoreVariables(t *testing.T) {
 			fixed = append(fixed, int32(total+1))
 			add(2)
 		}
-		stands := make([][]int32, len(d.circuit.Ones()))
+		stands := make([][]int32, len(d.circuit.UnitWeights()))
 		for v, n := range d.domains {
 			for a := range n {
 				for k := range copies[v] { // the k-th copy has its values in another sequence
-					stands[d.circuit.Offset(v)+a] = append(stands[d.circuit.Offset(v)+a], int32(first[v]+k*n+(a+k)%n))
+					stands[d.circuit.FirstWeight(v)+a] = append(stands[d.circuit.FirstWeight(v)+a], int32(first[v]+k*n+(a+k)%n))
 				}
 			}
 		}
@@ -55,7 +55,7 @@ func TestLiftedCircuitsAreOverMoreVariables(t *testing.T) {
 				term.Mul(term, new(big.Float).SetMantExp(exactly(l.Mant), int(l.Exp)))
 			}
 			for v, a := range x {
-				for _, leaf := range stands[d.circuit.Offset(v)+a] {
+				for _, leaf := range stands[d.circuit.FirstWeight(v)+a] {
 					times(leaf)
 				}
 			}
@@ -72,7 +72,7 @@ func TestLiftedCircuitsAreOverMoreVariables(t *testing.T) {
 	}
 
 	b := circuit.NewBuilder([]int{2}, 0)
-	c, err := b.Finish(context.Background(), b.Free(0, nil))
+	c, err := b.Finish(context.Background(), b.SumOfValues(0, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

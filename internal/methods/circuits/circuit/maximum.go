@@ -29,7 +29,7 @@ type Near struct {
 // that. It returns no assignment if Z is 0. One pass up, and for each assignment the nodes on its way down. Errors: ErrOverlap, otherwise
 // as of Evaluate.
 func (c *Circuit) Maximum(ctx context.Context, w Weights, slack float64, limit int) (Near, error) {
-	switch ok, err := c.Deterministic(ctx); {
+	switch ok, err := c.IsDeterministic(ctx); {
 	case err != nil:
 		return Near{}, err
 	case !ok:
@@ -159,8 +159,8 @@ func (s *descent) chooseChild(children []int32, top number, current path) int32 
 	return largest
 }
 
-// Roundings returns the largest number of factors of a term of the circuit. Each factor may add a rounding error to the term.
-func (c *Circuit) Roundings() int {
+// MaxTermFactors returns the largest number of factors of a term of the circuit. Each factor may add a rounding error to the term.
+func (c *Circuit) MaxTermFactors() int {
 	if c.root < 0 {
 		return 0
 	}

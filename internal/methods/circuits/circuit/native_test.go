@@ -28,7 +28,7 @@ func automaton(b *circuit.Builder, legs int, next func(state, value int) int, la
 		zero, one := next(state, 0), next(state, 1)
 		n := circuit.Zero
 		if zero == one {
-			n = b.Product(b.Free(leg, nil), from(leg+1, zero))
+			n = b.Product(b.SumOfValues(leg, nil), from(leg+1, zero))
 		} else {
 			n = b.Sum(b.Product(b.Leaf(leg, 0), from(leg+1, zero)), b.Product(b.Leaf(leg, 1), from(leg+1, one)))
 		}
@@ -82,7 +82,7 @@ func TestNativeTensorsAreSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 		near(t, c.name, got, z)
-		if ok, err := made.Deterministic(ctx); !ok || err != nil {
+		if ok, err := made.IsDeterministic(ctx); !ok || err != nil {
 			t.Errorf("%s: deterministic %v, %v", c.name, ok, err)
 		}
 	}
@@ -109,7 +109,7 @@ func TestNoisyOrIsAChainOfTermsOfOneSign(t *testing.T) {
 		blocked := b.Product(number(1-through[j]), b.Leaf(j, 1), rest)
 		kept := b.Sum(b.Leaf(j, 0), b.Product(number(through[j]), b.Leaf(j, 1)))
 		chain = b.Sum(blocked, b.Product(kept, chain))
-		rest = b.Product(b.Free(j, nil), rest)
+		rest = b.Product(b.SumOfValues(j, nil), rest)
 	}
 	c, err := b.Finish(context.Background(), chain)
 	if err != nil {
@@ -132,7 +132,7 @@ func TestNoisyOrIsAChainOfTermsOfOneSign(t *testing.T) {
 		t.Fatal(err)
 	}
 	near(t, "noisy-or", got, z)
-	if ok, err := c.Deterministic(ctx); ok || err != nil {
+	if ok, err := c.IsDeterministic(ctx); ok || err != nil {
 		t.Errorf("deterministic %v, %v", ok, err)
 	}
 	if c.Edges() > 14*n {

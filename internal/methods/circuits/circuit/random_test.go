@@ -97,7 +97,7 @@ func decision(b *circuit.Builder, rng *rand.Rand, domains []int, set uint, v int
 
 // weigh returns random weights, some of them 0.
 func (d drawn) weigh(rng *rand.Rand, span int) circuit.Weights {
-	w := d.circuit.Ones()
+	w := d.circuit.UnitWeights()
 	for i := range w {
 		if w[i] = scaled.Make(1+rng.Float64(), int64(rng.IntN(2*span+1)-span)); rng.IntN(8) == 0 {
 			w[i] = scaled.Number{}
@@ -111,7 +111,7 @@ func (d drawn) terms(w circuit.Weights, f func(x []int, term *big.Float)) {
 	oracle.Each(d.domains, func(x []int) {
 		term := new(big.Float).SetPrec(300).Set(d.at(x))
 		for v, a := range x {
-			l := w[d.circuit.Offset(v)+a]
+			l := w[d.circuit.FirstWeight(v)+a]
 			term.Mul(term, new(big.Float).SetMantExp(exactly(l.Mant), int(l.Exp)))
 		}
 		f(x, term)

@@ -69,7 +69,7 @@ func (b *budget) mayGoOn(ctx context.Context) bool {
 		b.err = fault.New(fault.OverBudget,
 			"%w: %d steps of work are spent after %d decisions about %d variables, with some %.2g of the search done",
 			ErrBudget, b.work, b.stats.Decisions, b.stats.Variables, b.progress)
-	case b.circuit != nil && b.circuit.Full():
+	case b.circuit != nil && b.circuit.IsFull():
 		b.err = fault.New(fault.OverBudget, "%w, after %d steps of work and %d decisions about %d variables, with some %.2g of the search done",
 			circuit.ErrFull, work, b.stats.Decisions, b.stats.Variables, b.progress)
 	case b.residual.bytes > b.bytes:

@@ -101,7 +101,7 @@ func Compile(ctx context.Context, f *formula.Formula, o Options) (Result, error)
 		return Result{}, err
 	}
 	if !isPossible {
-		return Result{Root: circuit.Zero, Traced: o.Builder != nil && !o.Builder.Full()}, nil
+		return Result{Root: circuit.Zero, Traced: o.Builder != nil && !o.Builder.IsFull()}, nil
 	}
 
 	z, err := s.run(ctx)

@@ -96,13 +96,13 @@ func termAt(f *formula.Formula, weights []scaled.Number, x []int) *big.Float {
 	taken := map[int]bool{}
 	term := wide(1)
 	for v, a := range x {
-		taken[f.Offset(v)+a] = true
-		term.Mul(term, wide(weights[f.Offset(v)+a].Float64()))
+		taken[f.FirstAtom(v)+a] = true
+		term.Mul(term, wide(weights[f.FirstAtom(v)+a].Float64()))
 	}
 	for _, c := range f.Clauses {
 		holds := false
 		for _, l := range c {
-			holds = holds || taken[l.Atom()] != l.Negative()
+			holds = holds || taken[l.Atom()] != l.IsNegative()
 		}
 		if !holds {
 			return nil
@@ -198,16 +198,16 @@ func TestConflictsAgainstEnumeration(t *testing.T) {
 
 // TestForgetting: a search that drops most learned clauses gives the same sum.
 func TestForgetting(t *testing.T) {
-	s := searchHard(t, func(s *search) { s.solver.Keep = 8 })
-	if s.stats.Learned < 100 || int64(s.stats.Kept) > s.stats.Learned/2 || s.solver.Keep == 8 {
+	s := searchHard(t, func(s *search) { s.solver.LearnedLimit = 8 })
+	if s.stats.Learned < 100 || int64(s.stats.Kept) > s.stats.Learned/2 || s.solver.LearnedLimit == 8 {
 		t.Errorf("%+v: little is forgotten", s.stats)
 	}
 }
 
 // TestLearnedBytes: a search whose learned clauses have room for few of them gives the same sum.
 func TestLearnedBytes(t *testing.T) {
-	s := searchHard(t, func(s *search) { s.solver.Room = 4096 })
-	if size := s.solver.Bytes; s.stats.Learned < 200 || size > 2*s.solver.Room {
+	s := searchHard(t, func(s *search) { s.solver.LearnedBytesLimit = 4096 })
+	if size := s.solver.LearnedBytes; s.stats.Learned < 200 || size > 2*s.solver.LearnedBytesLimit {
 		t.Errorf("%+v: learned clauses take %d bytes", s.stats, size)
 	}
 }

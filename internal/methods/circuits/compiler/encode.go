@@ -85,7 +85,7 @@ func encode(f *formula.Formula, weights []scaled.Number, excludesZeros bool) (*p
 		for a := range d {
 			w := scaled.One
 			if weights != nil {
-				w = weights[f.Offset(v)+a]
+				w = weights[f.FirstAtom(v)+a]
 			}
 			if err := p.multiplyWeight(int32(v), a, w, excludesZeros); err != nil {
 				return nil, err
@@ -116,7 +116,7 @@ func (p *problem) isTrueAt(l lit, v, a int32) bool {
 	if taken.Variable() == l.Variable() {
 		return taken == l
 	}
-	return !l.Positive() // l is about another value, which v has not
+	return !l.IsPositive() // l is about another value, which v has not
 }
 
 // multiplyWeight multiplies the weight of value a of variable v by w. If w is 0 and excludesZeros is set, a clause excludes the value
@@ -144,13 +144,13 @@ func (p *problem) addClause(c []formula.Literal) {
 	for _, l := range c {
 		v, a := p.valueOfAtom(l.Atom())
 		if p.f.Domains[v] == 1 {
-			if l.Negative() {
+			if l.IsNegative() {
 				continue // the literal is false
 			}
 			return // it is true
 		}
 		b := p.literalOf(v, a)
-		if l.Negative() {
+		if l.IsNegative() {
 			b = b.Not()
 		}
 		clause = append(clause, b)
@@ -176,7 +176,7 @@ func sortClause(c []lit) (sorted []lit, isTautology bool) {
 // valueOfAtom returns the variable and the value that an atom of the formula stands for.
 func (p *problem) valueOfAtom(atom int) (variable int32, value int) {
 	v := p.atomVariable[atom]
-	return v, atom - p.f.Offset(int(v))
+	return v, atom - p.f.FirstAtom(int(v))
 }
 
 // addTable adds a table of the formula. Its variables of one value are left out. A table of a single variable becomes unary weights, and

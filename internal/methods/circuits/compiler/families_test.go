@@ -385,12 +385,12 @@ func sumSimplified(ctx context.Context, f *formula.Formula, weights []scaled.Num
 	o.Weights = make([]scaled.Number, reduced.Formula.Atoms())
 	for i := range o.Weights {
 		o.Weights[i] = scaled.One
-		for _, a := range reduced.Stands[i] {
+		for _, a := range reduced.StandsFor[i] {
 			o.Weights[i] = o.Weights[i].Mul(weights[a])
 		}
 	}
 	got, err := Compile(ctx, reduced.Formula, o)
-	for _, a := range reduced.Fixed {
+	for _, a := range reduced.FixedAtoms {
 		got.Z = got.Z.Mul(weights[a])
 	}
 	return got, err

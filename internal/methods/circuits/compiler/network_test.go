@@ -25,7 +25,7 @@ func weightsOf(net *btn.Network, f *formula.Formula) []scaled.Number {
 	}
 	for i, v := range net.Variables {
 		for a, x := range net.Links[v.Link].T.(*tensor.CP).Weights {
-			w[f.Offset(i)+a] = scaled.FromFloat(x)
+			w[f.FirstAtom(i)+a] = scaled.FromFloat(x)
 		}
 	}
 	return w
@@ -47,10 +47,10 @@ func TestReferenceModels(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		ctx, cancel := deadline()
-		start := cputime.Used()
+		start := cputime.OfProcess()
 		got, err := Compile(ctx, f, Options{Weights: weightsOf(net, f)})
 		cancel()
-		took := (cputime.Used() - start).Round(time.Millisecond)
+		took := (cputime.OfProcess() - start).Round(time.Millisecond)
 		if fault.CodeOf(err) == fault.Deadline {
 			t.Logf("%s: not in %v: %d clauses, %d tables, %+v", name, took, len(f.Clauses), len(f.Tables), got.Stats)
 			continue

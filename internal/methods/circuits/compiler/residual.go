@@ -70,7 +70,7 @@ func (r *residual) hasOpen(vars []int32) bool {
 // valueOf returns the value that a variable of the formula has under the assignment, −1 if it is open.
 func (r *residual) valueOf(v int32) int32 {
 	if r.problem.booleanCount(v) > 1 {
-		return r.solver.Taken[v]
+		return r.solver.TrueMember[v]
 	}
 	// Two values: the positive literal states value 1.
 	switch r.value[positive(r.problem.firstBoolean[v])] {

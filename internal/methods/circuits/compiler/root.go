@@ -17,7 +17,7 @@ func prepare(ctx context.Context, p *problem, o Options) (s *search, isPossible 
 	for _, c := range p.clauses {
 		satisfier.Add(c...)
 	}
-	if err := probe(ctx, satisfier); err != nil || satisfier.False {
+	if err := probe(ctx, satisfier); err != nil || satisfier.IsContradictory {
 		return nil, false, err
 	}
 	clauses := clausesAtRoot(satisfier, p.clauses)
@@ -43,13 +43,13 @@ func probe(ctx context.Context, s *sat.Satisfier) error {
 	for hasFound := true; hasFound; {
 		hasFound = false
 		for l := range lit(len(s.Value)) {
-			if s.False || s.Work > probeRootWork {
+			if s.IsContradictory || s.Work > probeRootWork {
 				return nil
 			}
 			if l%256 == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if s.Value[l] == 0 && !s.Possible(l) {
+			if s.Value[l] == 0 && !s.IsPossible(l) {
 				hasFound = true
 				s.Add(l.Not())
 			}

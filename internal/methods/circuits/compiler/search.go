@@ -36,7 +36,7 @@ func newSearch(r *residual, clauses [][]lit, tree decomposition, numbers drawer,
 		solver: r.solver, residual: r, splitter: newSplitter(r, clauses, numbers), cache: newCache(o.Memory / 3), trace: newTrace(r.problem, o),
 		stats: Stats{Clauses: len(r.clauses), Variables: r.openVariables(), Width: tree.width},
 	}
-	s.solver.Room = o.Memory / 8
+	s.solver.LearnedBytesLimit = o.Memory / 8
 	s.heuristic = newHeuristic(s.splitter, clauses, tree.guide(s.stats.Variables), &s.stats)
 	s.budget = newBudget(r, &s.stats, tree.cells, o)
 	s.eliminator = newEliminator(r, s.trace, s.budget, &s.stats, tree.inward(), o.cells)
@@ -54,7 +54,7 @@ func (s *search) run(ctx context.Context) (sum amount, err error) {
 	const wholeTree = 1.0 // its share of the progress
 	sum, ok := s.branch(ctx, whole, wholeTree)
 	s.stats.Work = s.solver.Work
-	s.stats.Kept = s.solver.Kept()
+	s.stats.Kept = s.solver.LearnedCount()
 	s.stats.Evicted = s.cache.evicted
 	if s.budget.err != nil || !ok {
 		return amount{}, s.budget.err
@@ -86,7 +86,7 @@ func (s *search) sum(ctx context.Context, c component, share float64) (sum amoun
 	sum = amount{node: circuit.Zero}
 	decision, reason := s.heuristic.decide(content.vars), sat.Decided
 	for range 2 {
-		s.solver.Open()
+		s.solver.OpenLevel()
 		s.solver.Assign(decision, reason)
 		s.cache.beginBranch()
 		value, ok := s.branch(ctx, c, share/2)
@@ -99,7 +99,7 @@ func (s *search) sum(ctx context.Context, c component, share float64) (sum amoun
 			reason, ok = s.learn()
 		}
 		s.cache.endBranch()
-		s.solver.Close()
+		s.solver.CloseLevel()
 		if !ok {
 			return amount{}, false
 		}
@@ -115,7 +115,7 @@ func (s *search) learn() (reason int32, ok bool) {
 	s.cache.dropBranch()
 	const stopsEarly = false
 	ok = s.solver.Analyse(stopsEarly)
-	s.heuristic.reward(s.solver.Met)
+	s.heuristic.reward(s.solver.MetLiterals)
 	if !ok {
 		return 0, false
 	}

@@ -13,7 +13,7 @@ func supports(p *problem, value []int8, clauses [][]lit) (supporting [][]lit) {
 	excluded := map[[2]int32][]lit{}
 	var keys [][2]int32
 	for _, c := range clauses {
-		excludesPair := len(c) == 2 && !c[0].Positive() && !c[1].Positive()
+		excludesPair := len(c) == 2 && !c[0].IsPositive() && !c[1].IsPositive()
 		if !excludesPair {
 			continue
 		}

@@ -26,12 +26,12 @@ func TestPropagationIsArcConsistent(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	s.solver.Open()
+	s.solver.OpenLevel()
 	s.solver.Assign(p.literalOf(1, 2).Not(), sat.Decided)
 	if !s.solver.Propagate() || s.residual.value[p.literalOf(0, 0)] != 0 {
 		t.Fatal("value 0 of x has a support, and is excluded")
 	}
-	s.solver.Open()
+	s.solver.OpenLevel()
 	s.solver.Assign(p.literalOf(1, 3).Not(), sat.Decided)
 	if !s.solver.Propagate() || s.residual.value[p.literalOf(0, 0)] != -1 {
 		t.Error("value 0 of x has no support, and is not excluded")

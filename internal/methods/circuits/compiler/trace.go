@@ -46,7 +46,7 @@ func (t *trace) isWritten() bool { return t.builder != nil }
 
 // stopIfFull ends the writing of the circuit if its builder is full.
 func (t *trace) stopIfFull() {
-	if t.isWritten() && t.builder.Full() {
+	if t.isWritten() && t.builder.IsFull() {
 		t.builder = nil
 	}
 }
@@ -64,7 +64,7 @@ func (t *trace) weight(l lit) amount {
 // that a variable of many values has not a certain value. The node is made once.
 func (t *trace) leaf(l lit) circuit.Node {
 	v := l.Variable()
-	if t.problem.isOneOfMany[v] && !l.Positive() {
+	if t.problem.isOneOfMany[v] && !l.IsPositive() {
 		return circuit.One
 	}
 	if t.leaves[l] == noNode {

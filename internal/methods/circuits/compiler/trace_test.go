@@ -18,7 +18,7 @@ func TestCircuitsAgainstEnumeration(t *testing.T) {
 		f, weights := random(t, r, 1+r.IntN(8))
 		c, dense := traced(t, f, weights, []int{-1, 0, 8, 1 << 20}[i%4])
 		eliminated += dense
-		if sure, err := c.Deterministic(context.Background()); err != nil || !sure {
+		if sure, err := c.IsDeterministic(context.Background()); err != nil || !sure {
 			t.Fatalf("formula %d: deterministic %v, %v", i, sure, err)
 		}
 		for range 3 {

@@ -147,7 +147,7 @@ func TestPublishedCounts(t *testing.T) {
 		}
 		f, weights := readDIMACS(t, filepath.Join(dir, name+".cnf.gz"))
 		ctx, cancel := deadline()
-		start := cputime.Used()
+		start := cputime.OfProcess()
 		fixed := scaled.One
 		if *simpler {
 			f, weights, fixed = simplified(t, f, weights)
@@ -155,14 +155,14 @@ func TestPublishedCounts(t *testing.T) {
 		got, err := Compile(ctx, f, Options{Weights: weights, Memory: 6 << 30, cells: *cells})
 		cancel()
 		if fault.CodeOf(err) == fault.Deadline {
-			t.Logf("%s: not in %v: %+v", name, cputime.Used()-start, got.Stats)
+			t.Logf("%s: not in %v: %+v", name, cputime.OfProcess()-start, got.Stats)
 			continue
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		got.Z = got.Z.Mul(fixed)
-		t.Logf("%s: %v %+v", name, cputime.Used()-start, got.Stats)
+		t.Logf("%s: %v %+v", name, cputime.OfProcess()-start, got.Stats)
 		if want != -1 && math.Abs(got.Z.Log10Abs()-want) > 2e-8*max(1, math.Abs(want)) {
 			t.Errorf("%s: log10 Z = %.9f, published is %.9f", name, got.Z.Log10Abs(), want)
 		}
@@ -183,11 +183,11 @@ func simplified(t testing.TB, f *formula.Formula, weights []scaled.Number) (*for
 		}
 		return p
 	}
-	of := make([]scaled.Number, len(r.Stands))
-	for a, stands := range r.Stands {
+	of := make([]scaled.Number, len(r.StandsFor))
+	for a, stands := range r.StandsFor {
 		of[a] = product(stands)
 	}
-	return r.Formula, of, product(r.Fixed)
+	return r.Formula, of, product(r.FixedAtoms)
 }
 
 // deadline is the context of one sum.

@@ -31,7 +31,7 @@ func enumerate(f *Formula, weights []float64) *enumerated {
 	variable := make([]int, f.Atoms())
 	for v, d := range f.Domains {
 		for a := range d {
-			variable[f.Offset(v)+a] = v
+			variable[f.FirstAtom(v)+a] = v
 		}
 	}
 	for range f.Atoms() {
@@ -63,10 +63,10 @@ func (e *enumerated) from(v int, p *big.Float) {
 		holds := false
 		for _, l := range c {
 			u := 0
-			for u+1 < v && e.f.Offset(u+1) <= l.Atom() {
+			for u+1 < v && e.f.FirstAtom(u+1) <= l.Atom() {
 				u++
 			}
-			holds = holds || (e.values[u] == l.Atom()-e.f.Offset(u)) != l.Negative()
+			holds = holds || (e.values[u] == l.Atom()-e.f.FirstAtom(u)) != l.IsNegative()
 		}
 		if !holds {
 			return
@@ -87,7 +87,7 @@ func (e *enumerated) from(v int, p *big.Float) {
 		e.values[v] = a
 		q := p
 		if e.weights != nil {
-			q = new(big.Float).Mul(p, big.NewFloat(e.weights[e.f.Offset(v)+a]))
+			q = new(big.Float).Mul(p, big.NewFloat(e.weights[e.f.FirstAtom(v)+a]))
 		}
 		e.from(v+1, q)
 	}
@@ -97,7 +97,7 @@ func (e *enumerated) count(p *big.Float) {
 	e.z.Add(e.z, p)
 	var links, all []byte
 	for v, a := range e.values {
-		e.atoms[e.f.Offset(v)+a].Add(e.atoms[e.f.Offset(v)+a], p)
+		e.atoms[e.f.FirstAtom(v)+a].Add(e.atoms[e.f.FirstAtom(v)+a], p)
 		if all = append(all, byte(a)); v < e.f.Links {
 			links = append(links, byte(a))
 		}
@@ -129,7 +129,7 @@ func near(a, b *big.Float) bool {
 func randomWeights(rng *rand.Rand, f *Formula) []float64 {
 	w := make([]float64, f.Atoms())
 	for i := range w {
-		if w[i] = 1; i < f.Offset(f.Links) {
+		if w[i] = 1; i < f.FirstAtom(f.Links) {
 			w[i] = float64(rng.IntN(5)) / 3
 		}
 	}

@@ -94,7 +94,7 @@ func (s *simplifier) eliminateVariable(y int, clausesOf map[Literal][]int) bool 
 	}
 	for _, r := range resolvents {
 		s.listClause(clausesOf, len(s.prop.clauses), r)
-		if s.prop.addClause(r); s.prop.False {
+		if s.prop.addClause(r); s.prop.IsContradictory {
 			break
 		}
 	}

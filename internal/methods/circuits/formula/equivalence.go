@@ -9,7 +9,7 @@ import "slices"
 // variable of two values is a function of another variable if literals of the two are equivalent. A variable of more values is one if
 // each of its values is equivalent to a value of the other variable. Linear time.
 func (s *simplifier) findReplicas() bool {
-	if s.prop.False || s.pace.Over(int64(2*s.f.Atoms())) {
+	if s.prop.IsContradictory || s.pace.Over(int64(2*s.f.Atoms())) {
 		return false
 	}
 
@@ -32,7 +32,7 @@ func (s *simplifier) findReplicas() bool {
 			continue
 		}
 		hasFound = s.replaceMembers(equivalent, isRoot) || hasFound
-		if s.prop.False {
+		if s.prop.IsContradictory {
 			return true
 		}
 	}
@@ -52,7 +52,7 @@ func (s *simplifier) replaceMembers(equivalent []Literal, isRoot []bool) (hasFou
 		y := s.prop.variableOf[l.Atom()]
 		if y == x {
 			if l == root.Not() {
-				s.prop.False = true
+				s.prop.IsContradictory = true
 				return true
 			}
 			continue
@@ -204,14 +204,14 @@ func (s *simplifier) mayReplace(x, y int) bool {
 // values: the one at which l holds if root holds, and the other one if not.
 func (s *simplifier) valueMap(root, l Literal) []int32 {
 	x, y := int(s.prop.variableOf[root.Atom()]), int(s.prop.variableOf[l.Atom()])
-	holdingValue := int32(l.Atom() - s.f.Offset(y))
-	if l.Negative() {
+	holdingValue := int32(l.Atom() - s.f.FirstAtom(y))
+	if l.IsNegative() {
 		holdingValue = 1 - holdingValue
 	}
 	values := make([]int32, s.f.Domains[x])
 	for a := range values {
-		isAtomOfRoot := s.f.Offset(x)+a == root.Atom()
-		if rootHolds := isAtomOfRoot != root.Negative(); rootHolds {
+		isAtomOfRoot := s.f.FirstAtom(x)+a == root.Atom()
+		if rootHolds := isAtomOfRoot != root.IsNegative(); rootHolds {
 			values[a] = holdingValue
 		} else {
 			values[a] = 1 - holdingValue
@@ -262,7 +262,7 @@ func (s *simplifier) bijectionOf(y int, component []int32, atomsOf map[int32][]i
 			l := s.f.Literal(y, b)
 			for _, atom := range atomsOf[component[l]] {
 				if component[l] >= 0 && int(s.prop.variableOf[atom]) == x {
-					image[atom-s.f.Offset(x)] = int32(b)
+					image[atom-s.f.FirstAtom(x)] = int32(b)
 					matched++
 					break
 				}

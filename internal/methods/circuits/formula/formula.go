@@ -24,8 +24,8 @@ func (l Literal) Not() Literal { return l ^ 1 }
 // Atom returns the number of the value among all values of all variables.
 func (l Literal) Atom() int { return int(l >> 1) }
 
-// Negative reports whether l states that the variable has not the value.
-func (l Literal) Negative() bool { return l&1 != 0 }
+// IsNegative reports whether l states that the variable has not the value.
+func (l Literal) IsNegative() bool { return l&1 != 0 }
 
 // Formula is a weighted sum over the assignments that satisfy all clauses:
 //
@@ -127,5 +127,5 @@ func (f *Formula) Literal(v, a int) Literal { return Literal(f.offsets[v]+int32(
 // Atoms returns the number of atoms: the values of all variables together.
 func (f *Formula) Atoms() int { return int(f.offsets[len(f.Domains)]) }
 
-// Offset returns the number of value 0 of variable v among all values of all variables, which are numbered variable by variable.
-func (f *Formula) Offset(v int) int { return int(f.offsets[v]) }
+// FirstAtom returns the number of value 0 of variable v among all values of all variables, which are numbered variable by variable.
+func (f *Formula) FirstAtom(v int) int { return int(f.offsets[v]) }

@@ -52,7 +52,7 @@ func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 			v := j.prop.variableOf[l.Atom()]
 			j.free[v] = false
 			isFunctional = isFunctional || int(v) >= f.Links && f.Functional[int(v)-f.Links]
-			holdingValue := int32(j.canonical(l).Atom() - f.Offset(int(v))) // the value of v at which l holds
+			holdingValue := int32(j.canonical(l).Atom() - f.FirstAtom(int(v))) // the value of v at which l holds
 			values := slices.Repeat([]int32{1 - holdingValue}, len(c))
 			values[i] = holdingValue
 			replicas[v] = replica{x: x, valueOf: values}
@@ -70,9 +70,9 @@ func join(ctx context.Context, r *Reduced) (*Reduced, error) {
 	}
 	found := unchanged(joined)
 	found.replicas = append(replicas, make([]replica, len(g.Domains)-len(f.Domains))...)
-	stands := slices.Clone(r.Stands)
+	stands := slices.Clone(r.StandsFor)
 	stands = append(stands, make([][]int32, joined.Atoms()-f.Atoms())...)
-	return rebuild(ctx, &Reduced{Formula: joined, Stands: stands, Fixed: r.Fixed}, found)
+	return rebuild(ctx, &Reduced{Formula: joined, StandsFor: stands, FixedAtoms: r.FixedAtoms}, found)
 }
 
 // joiner looks for clauses of which every assignment has exactly one literal.

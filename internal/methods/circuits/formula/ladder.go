@@ -8,7 +8,7 @@ import "github.com/basetensor/basetensor/internal/network/unsigned"
 // and the largest of these levels is an auxiliary variable. The coefficients of the ladder are a table over it and, if there is one, the
 // effect.
 func (b *builder) addIfLadder(c terms) bool {
-	l, isLadder := unsigned.New(c.dims, c.weights, c.vectors)
+	l, isLadder := unsigned.NewLadder(c.dims, c.weights, c.vectors)
 	if !isLadder || b.isOver(len(c.weights)*len(c.scope)) {
 		return isLadder
 	}
@@ -19,7 +19,7 @@ func (b *builder) addIfLadder(c terms) bool {
 		scope = append(scope, c.scope[l.Effect])
 		dims = append(dims, c.dims[l.Effect])
 	}
-	if l.Crisp() { // without noise
+	if l.IsCrisp() { // without noise
 		scope[0] = b.addCrispMaximum(c, l)
 	} else {
 		scope[0] = b.addMaximum(c, l)
@@ -69,7 +69,7 @@ func (b *builder) addMaximum(c terms, l *unsigned.Ladder) int {
 		for from := range statesBefore {
 			for x := range c.dims[k] {
 				for to := range states {
-					data = append(data, l.Rise(k, x, from, to))
+					data = append(data, l.StepWeight(k, x, from, to))
 				}
 			}
 		}

@@ -36,7 +36,7 @@ func network(t *testing.T, m *factorgraph.Model, cores query.CoreChoice) *btn.Ne
 func weightsOf(net *btn.Network, f *Formula) []float64 {
 	w := slices.Repeat([]float64{1}, f.Atoms())
 	for v, at := range net.Variables {
-		copy(w[f.Offset(v):], net.Links[at.Link].T.(*tensor.CP).Weights)
+		copy(w[f.FirstAtom(v):], net.Links[at.Link].T.(*tensor.CP).Weights)
 	}
 	return w
 }
@@ -58,7 +58,7 @@ func compare(t *testing.T, m *factorgraph.Model, net *btn.Network, f *Formula, e
 	marginals := sums.Marginals()
 	for v := range marginals {
 		for a, want := range marginals[v] {
-			p, _ := new(big.Float).Quo(got.atoms[f.Offset(v)+a], got.z).Float64()
+			p, _ := new(big.Float).Quo(got.atoms[f.FirstAtom(v)+a], got.z).Float64()
 			if math.Abs(p-want) > 1e-12 {
 				t.Fatalf("P(X%d = %d) is %v, want %v", v, a, p, want)
 			}

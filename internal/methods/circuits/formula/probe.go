@@ -19,10 +19,10 @@ func (s *simplifier) probe() bool {
 			continue
 		}
 		for a := range d {
-			if l := s.f.Literal(v, a); s.prop.value(l) == 0 && !s.prop.Possible(s.prop.bit(l)) {
+			if l := s.f.Literal(v, a); s.prop.value(l) == 0 && !s.prop.IsPossible(s.prop.bit(l)) {
 				s.prop.fix(l.Not())
 			}
-			if s.prop.False {
+			if s.prop.IsContradictory {
 				return true
 			}
 		}
@@ -41,7 +41,7 @@ func (s *simplifier) probeBoth(v int, isConsequence []bool, consequences *[]sat.
 
 	// What value 0 implies.
 	trailBefore := len(s.prop.Trail)
-	isPossible := s.prop.Try(s.prop.bit(zero))
+	isPossible := s.prop.Assume(s.prop.bit(zero))
 	*consequences = append((*consequences)[:0], s.prop.Trail[trailBefore:]...)
 	s.prop.Backtrack(0)
 	if !isPossible {
@@ -55,7 +55,7 @@ func (s *simplifier) probeBoth(v int, isConsequence []bool, consequences *[]sat.
 	}
 	var implied []Literal // by both values
 	pairsBefore := len(s.equivalent)
-	if isPossible = s.prop.Try(s.prop.bit(one)); isPossible {
+	if isPossible = s.prop.Assume(s.prop.bit(one)); isPossible {
 		for _, b := range s.prop.Trail[trailBefore+1:] {
 			l := s.prop.literalOf[b]
 			switch {

@@ -56,7 +56,7 @@ func rebuild(ctx context.Context, r *Reduced, found result) (*Reduced, error) {
 	if err != nil {
 		return nil, err
 	}
-	rebuilt := &Reduced{Formula: f, Fixed: slices.Clone(r.Fixed)}
+	rebuilt := &Reduced{Formula: f, FixedAtoms: slices.Clone(r.FixedAtoms)}
 	g.translate(r, rebuilt)
 	return rebuilt, nil
 }
@@ -91,7 +91,7 @@ func (g *rebuilding) chooseVariables() (order []int, links int) {
 			continue
 		}
 		for a := range d {
-			if isExcluded := g.found.truth[g.f.Offset(v)+a] < 0; !isExcluded {
+			if isExcluded := g.found.truth[g.f.FirstAtom(v)+a] < 0; !isExcluded {
 				g.valuesOf[v] = append(g.valuesOf[v], int32(a))
 			}
 		}
@@ -142,9 +142,9 @@ func (g *rebuilding) addClause(c []Literal, seen map[string]bool) {
 			allowed[x] = values
 			roots = append(roots, x)
 		}
-		value := int32(l.Atom() - g.f.Offset(v))
+		value := int32(l.Atom() - g.f.FirstAtom(v))
 		for _, a := range g.valuesOf[x] {
-			if hasValue := g.valueOf(v, a) == value; hasValue != l.Negative() { // l holds
+			if hasValue := g.valueOf(v, a) == value; hasValue != l.IsNegative() { // l holds
 				values[a] = true
 			}
 		}
@@ -254,20 +254,20 @@ const maxEntries = 1 << 26
 // roots with one value to rebuilt.Fixed. r is the reduced formula before it was rebuilt. Value a of a root stands for itself, and for
 // the values that the root's functions have if the root has value a.
 func (g *rebuilding) translate(r, rebuilt *Reduced) {
-	rebuilt.Stands = make([][]int32, rebuilt.Formula.Atoms())
+	rebuilt.StandsFor = make([][]int32, rebuilt.Formula.Atoms())
 	for v, x := range g.rootOf {
 		for i, a := range g.valuesOf[x] {
-			original := r.Stands[g.f.Offset(v)+int(g.valueOf(v, a))]
+			original := r.StandsFor[g.f.FirstAtom(v)+int(g.valueOf(v, a))]
 			if u := g.newVariable[x]; u >= 0 {
-				atom := rebuilt.Formula.Offset(u) + i
-				rebuilt.Stands[atom] = append(rebuilt.Stands[atom], original...)
+				atom := rebuilt.Formula.FirstAtom(u) + i
+				rebuilt.StandsFor[atom] = append(rebuilt.StandsFor[atom], original...)
 			} else {
-				rebuilt.Fixed = append(rebuilt.Fixed, original...)
+				rebuilt.FixedAtoms = append(rebuilt.FixedAtoms, original...)
 			}
 		}
 	}
-	for _, atoms := range rebuilt.Stands {
+	for _, atoms := range rebuilt.StandsFor {
 		slices.Sort(atoms)
 	}
-	slices.Sort(rebuilt.Fixed)
+	slices.Sort(rebuilt.FixedAtoms)
 }

@@ -13,15 +13,15 @@ import (
 // Reduced is a formula G that stands for another one, F, over fewer variables. With weights λ of
 // the atoms of F (1 for auxiliary variables)
 //
-//	Σ_x F(x) Π_v λ_v(x_v) = Π_{a ∈ Fixed} λ_a · Σ_y G(y) Π_u Π_{a ∈ Stands[u, y_u]} λ_a
+//	Σ_x F(x) Π_v λ_v(x_v) = Π_{a ∈ FixedAtoms} λ_a · Σ_y G(y) Π_u Π_{a ∈ StandsFor[u, y_u]} λ_a
 //
-// for every λ. So an assignment y of G stands for exactly one assignment of F's links: it has the values Fixed, and those that the atoms of
-// y stand for. An atom of F that is in neither list is never taken.
+// for every λ. So an assignment y of G stands for exactly one assignment of F's links: it has the values FixedAtoms, and those that the
+// atoms of y stand for. An atom of F that is in neither list is never taken.
 type Reduced struct {
-	Formula *Formula
-	Stands  [][]int32 // by atom of Formula: atoms of the original, in increasing order
-	Fixed   []int32   // atoms of the original that every assignment has, in increasing order
-	Work    int64     // steps that Simplify took
+	Formula    *Formula
+	StandsFor  [][]int32 // by atom of Formula: atoms of the original, in increasing order
+	FixedAtoms []int32   // atoms of the original that every assignment has, in increasing order
+	Work       int64     // steps that Simplify took
 }
 
 // DefaultWork is Simplify's default limit of propagation steps.
@@ -60,7 +60,7 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 	}
 	r := &Reduced{Formula: f}
 	for a := range f.Atoms() {
-		r.Stands = append(r.Stands, []int32{int32(a)})
+		r.StandsFor = append(r.StandsFor, []int32{int32(a)})
 	}
 
 	// Clauses in their normal form, and joined variables.
@@ -80,7 +80,7 @@ func Simplify(ctx context.Context, f *Formula, work int64) (*Reduced, error) {
 		if err = p.Err(); err != nil {
 			break
 		}
-		if s.prop.False {
+		if s.prop.IsContradictory {
 			return r.unsatisfiable(workLimit - work), nil
 		}
 		if r, err = rebuild(ctx, r, s.result()); !mayFindMore || work <= 0 {
@@ -102,7 +102,7 @@ func dropImplied(ctx context.Context, r *Reduced, p *pace.Pace, work, workLimit 
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	if s.prop.False {
+	if s.prop.IsContradictory {
 		return r.unsatisfiable(workLimit - work), nil
 	}
 	rebuilt, err := rebuild(ctx, r, s.result())
@@ -119,7 +119,7 @@ func (r *Reduced) unsatisfiable(work int64) *Reduced {
 	if err != nil {
 		panic(err) // it has nothing that could be wrong
 	}
-	return &Reduced{Formula: f, Stands: [][]int32{}, Work: work}
+	return &Reduced{Formula: f, StandsFor: [][]int32{}, Work: work}
 }
 
 // simplifier is a formula in a round of simplification, with what the round has found so far.
@@ -151,13 +151,13 @@ func (s *simplifier) workEndFor(share int64) int64 {
 func (s *simplifier) isOver(workEnd int64, workBefore *int64) bool {
 	done := s.prop.Work - *workBefore
 	*workBefore = s.prop.Work
-	return s.pace.Over(1+done) || s.prop.Work >= workEnd || s.prop.False
+	return s.pace.Over(1+done) || s.prop.Work >= workEnd || s.prop.IsContradictory
 }
 
 // runRound runs the parts of a round, and reports whether a further round may find more. The costly parts run only if the cheap ones have
 // found nothing, since what these find is to be replaced first.
 func (s *simplifier) runRound(isLast bool) bool {
-	if s.prop.False {
+	if s.prop.IsContradictory {
 		return false
 	}
 

@@ -19,11 +19,11 @@ func agree(t *testing.T, f *Formula, r *Reduced, weights []float64) {
 	t.Helper()
 	want := enumerate(f, weights)
 	fixed := big.NewFloat(1)
-	for _, a := range r.Fixed {
+	for _, a := range r.FixedAtoms {
 		fixed.Mul(fixed, big.NewFloat(weights[a]))
 	}
 	compound := make([]float64, r.Formula.Atoms())
-	for u, list := range r.Stands {
+	for u, list := range r.StandsFor {
 		compound[u] = 1
 		for _, a := range list {
 			compound[u] *= weights[a]
@@ -34,12 +34,12 @@ func agree(t *testing.T, f *Formula, r *Reduced, weights []float64) {
 	if !near(z, want.z) {
 		t.Fatalf("Z is %v, want %v\nof %+v\nleft %+v", z, want.z, *f, *r.Formula)
 	}
-	for a := range f.Offset(f.Links) {
+	for a := range f.FirstAtom(f.Links) {
 		sum := new(big.Float)
-		if slices.Contains(r.Fixed, int32(a)) {
+		if slices.Contains(r.FixedAtoms, int32(a)) {
 			sum.Set(z)
 		}
-		for u, list := range r.Stands {
+		for u, list := range r.StandsFor {
 			if slices.Contains(list, int32(a)) {
 				sum.Add(sum, new(big.Float).Mul(got.atoms[u], fixed))
 			}
@@ -348,12 +348,12 @@ func TestHardBackbone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, atom := range r.Fixed {
+	for _, atom := range r.FixedAtoms {
 		if int(atom)%2 != int(atom)/2%2 {
 			t.Errorf("value %d of variable %d is fixed, an assignment has the other", atom%2, atom/2)
 		}
 	}
-	if len(r.Fixed) < n/2 {
-		t.Errorf("%d variables are fixed", len(r.Fixed))
+	if len(r.FixedAtoms) < n/2 {
+		t.Errorf("%d variables are fixed", len(r.FixedAtoms))
 	}
 }

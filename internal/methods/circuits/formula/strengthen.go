@@ -34,7 +34,7 @@ type strengthener struct {
 // them by searching for assignments that show the opposite. It reports whether it has found any. If the formula has no assignment, it
 // returns true, and the propagator has recorded the contradiction.
 func (s *simplifier) strengthen() bool {
-	if s.prop.False || len(s.prop.clauses) == 0 {
+	if s.prop.IsContradictory || len(s.prop.clauses) == 0 {
 		return false
 	}
 	g := &strengthener{simplifier: s, assignments: make([]uint64, len(s.prop.Value)/2), binary: map[[2]sat.Literal]bool{}}
@@ -72,7 +72,7 @@ func pair(a, b sat.Literal) [2]sat.Literal { return [2]sat.Literal{min(a, b), ma
 // isOver reports whether to end: the work is done, the formula is contradictory, the context has ended, or too many questions had no
 // answer.
 func (g *strengthener) isOver() bool {
-	return g.prop.Work >= g.workEnd || g.prop.False || g.pace.Over(1) || g.unanswered > mostAssignments
+	return g.prop.Work >= g.workEnd || g.prop.IsContradictory || g.pace.Over(1) || g.unanswered > mostAssignments
 }
 
 // ask returns 1 if there is an assignment under the assumptions, −1 if there is none, and 0 if that was not found out within the work. It
@@ -106,7 +106,7 @@ func (g *strengthener) assignmentMask() uint64 {
 func (g *strengthener) isImpossible(literals []sat.Literal) bool {
 	witnesses := g.assignmentMask() // the kept assignments that have the literals so far
 	for _, b := range literals {
-		if values := g.assignments[b.Variable()]; b.Positive() {
+		if values := g.assignments[b.Variable()]; b.IsPositive() {
 			witnesses &= values
 		} else {
 			witnesses &^= values

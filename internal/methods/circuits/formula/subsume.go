@@ -48,7 +48,7 @@ func (s *simplifier) subsume() bool {
 					queue = append(queue, int32(m))
 				}
 			}
-			if s.prop.removed[n] || s.prop.False {
+			if s.prop.removed[n] || s.prop.IsContradictory {
 				break
 			}
 		}
@@ -81,8 +81,8 @@ func (o *occurrences) signature(l Literal) uint64 {
 // stand for themselves.
 func (s *simplifier) canonical(l Literal) Literal {
 	v := int(s.prop.variableOf[l.Atom()])
-	if l.Negative() && s.f.Domains[v] == 2 {
-		return s.f.Literal(v, 1-(l.Atom()-s.f.Offset(v)))
+	if l.IsNegative() && s.f.Domains[v] == 2 {
+		return s.f.Literal(v, 1-(l.Atom()-s.f.FirstAtom(v)))
 	}
 	return l
 }

@@ -54,7 +54,7 @@ func (s *simplifier) neededLiterals(n int) (needed []Literal) {
 			if !isRefuted {
 				needed = append(needed, l)
 			}
-			if isImplied || !s.prop.Try(s.prop.bit(l.Not())) {
+			if isImplied || !s.prop.Assume(s.prop.bit(l.Not())) {
 				break
 			}
 		}
@@ -81,6 +81,6 @@ func (s *simplifier) removeImplied() {
 // takes no further part in propagation.
 func (s *simplifier) isImplied(n int) bool {
 	return s.prop.askWithout(n, func() bool {
-		return slices.ContainsFunc(s.prop.clauses[n], func(l Literal) bool { return !s.prop.Try(s.prop.bit(l.Not())) })
+		return slices.ContainsFunc(s.prop.clauses[n], func(l Literal) bool { return !s.prop.Assume(s.prop.bit(l.Not())) })
 	})
 }

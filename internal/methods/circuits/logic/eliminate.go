@@ -53,7 +53,7 @@ func compileByElimination(ctx context.Context, net *btn.Network, o Options) (*ci
 	}
 	b := circuit.NewBuilder(domains, o.Bytes)
 	root, err := unroll(ctx, e, b, indices, order, func(t, k int) circuit.Node { return b.Number(entryOf(&e.Tables[t], k)) })
-	if err != nil || b.Full() {
+	if err != nil || b.IsFull() {
 		return nil, err
 	}
 	c, err := b.Finish(ctx, root)
@@ -118,7 +118,7 @@ func liftToNetwork(
 	for v, i := range original.Variables {
 		leaf := l.addVariable(net.Variables[v].Domain)
 		origin := simplified.Origin[i]
-		for k, value := range origin.From { // the variable has this value if index origin.Index has the value k
+		for k, value := range origin.ValueOf { // the variable has this value if index origin.Index has the value k
 			if support := original.Support[i]; support != nil {
 				value = support[value]
 			}
@@ -289,7 +289,7 @@ func (u *unroller) eliminate(i int) (ok bool) {
 	// strides[t][k] is the stride of scope[k] in table t; the last one is the stride of i.
 	strides := make([][]int, len(factorTables))
 	for t := range factorTables {
-		strides[t] = sumproduct.Along(u.dims, factorTables[t].scope, append(slices.Clip(scope), i))
+		strides[t] = sumproduct.AxisStrides(u.dims, factorTables[t].scope, append(slices.Clip(scope), i))
 	}
 
 	// An entry of the result is Σ_a leaf(i = a) · Π_t entry of table t, for each combination x of values of scope.

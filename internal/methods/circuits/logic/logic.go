@@ -169,10 +169,10 @@ func excludeZeroWeights(f *formula.Formula, net *btn.Network) (*formula.Formula,
 	return formula.Condition(f, excluded), nil
 }
 
-// Logical reports whether at least the given share of a network's cores are logical, so that a search can exploit them. A core is logical
+// IsLogical reports whether at least the given share of a network's cores are logical, so that a search can exploit them. A core is logical
 // if its table has a zero, or if it is a sum of terms of both signs, as clauses and parities are. Tables of a single leg do not count as
 // cores. Linear in the cores' sizes.
-func Logical(net *btn.Network, share float64) bool {
+func IsLogical(net *btn.Network, share float64) bool {
 	logical, cores := 0, 0
 	for _, core := range net.Cores {
 		isLogical := false

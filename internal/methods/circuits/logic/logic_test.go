@@ -101,7 +101,7 @@ func checkCircuit(t *testing.T, of *circuit.Compiled) {
 	if err := c.Check(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := c.Deterministic(t.Context()); err != nil || of.Functional && !ok {
+	if ok, err := c.IsDeterministic(t.Context()); err != nil || of.Functional && !ok {
 		t.Fatalf("deterministic: %t, %v", ok, err)
 	}
 }
@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 	if _, _, err := logic.Search(ended, p.Base, logic.Options{}); fault.CodeOf(err) != fault.Cancelled {
 		t.Errorf("a context that has ended: %v", err)
 	}
-	if !logic.Logical(p.Base, 1) {
+	if !logic.IsLogical(p.Base, 1) {
 		t.Error("all factors have a zero")
 	}
 }
@@ -182,7 +182,7 @@ func TestLogical(t *testing.T) {
 		add(2, 0)
 	}
 	some := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1).Base
-	if !logic.Logical(clauses, 1) || !logic.Logical(some, 0.25) || logic.Logical(some, 0.26) {
+	if !logic.IsLogical(clauses, 1) || !logic.IsLogical(some, 0.25) || logic.IsLogical(some, 0.26) {
 		t.Errorf("%d of %d factors have a zero", long, long+positive)
 	}
 }

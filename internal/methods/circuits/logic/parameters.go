@@ -78,7 +78,7 @@ func CompileParameters(ctx context.Context, net *btn.Network, o Options) (compil
 		return nil, 0, err
 	}
 	work = int64(cost.Flops)
-	if b.Full() {
+	if b.IsFull() {
 		return nil, work, fault.New(fault.OverBudget, "%w: %d bytes", ErrCircuit, o.Bytes)
 	}
 	c, err := b.Finish(ctx, root)

@@ -37,7 +37,7 @@ func newTranslator(f *formula.Formula, r *formula.Reduced, bytes int64) *transla
 	}
 
 	isPresent := make([]bool, len(f.Domains))
-	for _, atoms := range append(slices.Clone(r.Stands), r.Fixed) {
+	for _, atoms := range append(slices.Clone(r.StandsFor), r.FixedAtoms) {
 		for _, a := range atoms {
 			isPresent[t.atoms[a].variable] = true
 		}
@@ -57,7 +57,7 @@ func newTranslator(f *formula.Formula, r *formula.Reduced, bytes int64) *transla
 
 // leaf returns the product of the leaves of F's atoms that value a of variable v of G stands for.
 func (t *translator) leaf(v, a int) circuit.Node {
-	return t.product(t.reduced.Stands[t.reduced.Formula.Offset(v)+a])
+	return t.product(t.reduced.StandsFor[t.reduced.Formula.FirstAtom(v)+a])
 }
 
 // product returns the product of the leaves of the given atoms of F.
@@ -99,17 +99,17 @@ func (t *translator) weights(net *btn.Network) (reduced []scaled.Number, fixed s
 		}
 		return p
 	}
-	reduced = make([]scaled.Number, len(t.reduced.Stands))
-	for a, atoms := range t.reduced.Stands {
+	reduced = make([]scaled.Number, len(t.reduced.StandsFor))
+	for a, atoms := range t.reduced.StandsFor {
 		reduced[a] = product(atoms)
 	}
-	return reduced, product(t.reduced.Fixed), nil
+	return reduced, product(t.reduced.FixedAtoms), nil
 }
 
 // finish returns the circuit over all variables of F: the product of root, which is the circuit of G, the leaves of the values that all
 // assignments have, and a leaf for each absent variable.
 func (t *translator) finish(ctx context.Context, root circuit.Node) (*circuit.Circuit, error) {
-	factors := []circuit.Node{root, t.product(t.reduced.Fixed)}
+	factors := []circuit.Node{root, t.product(t.reduced.FixedAtoms)}
 	for _, v := range t.absent {
 		factors = append(factors, t.builder.Leaf(v, 0))
 	}

@@ -10,10 +10,10 @@ package sat
 // Analyse makes the lemma of the conflict that Propagate found: it resolves the conflict with the reasons of its literals of the current
 // level, until one literal of that level is left, the asserted one. If stopsEarly is set, this is the first such literal; else it goes on
 // until that is the opposite of the level's decision. It returns false if no literal of the level is left: then the lemma is a conflict of
-// the levels below, which can be analysed after Close.
+// the levels below, which can be analysed after CloseLevel.
 func (s *Solver) Analyse(stopsEarly bool) (isAsserting bool) {
 	// The clause is s.lemma, which has literals of lower levels, and onLevel literals of the current level.
-	s.lemma, s.Met = s.lemma[:0], s.Met[:0]
+	s.lemma, s.MetLiterals = s.lemma[:0], s.MetLiterals[:0]
 	onLevel := 0
 	for _, l := range s.conflict {
 		onLevel += s.addToClause(l)
@@ -55,7 +55,7 @@ func (s *Solver) addToClause(l Literal) int {
 		return 0
 	}
 	s.seen[v] = true
-	s.Met = append(s.Met, l)
+	s.MetLiterals = append(s.MetLiterals, l)
 	if s.level[v] == s.depth() {
 		return 1
 	}
@@ -95,7 +95,7 @@ func (s *Solver) minimise() {
 		}
 	}
 	s.lemma = s.lemma[:kept]
-	for _, l := range s.Met {
+	for _, l := range s.MetLiterals {
 		s.seen[l.Variable()] = false
 	}
 }
@@ -154,15 +154,15 @@ func (s *Solver) Learn() int32 {
 		return Fact
 	}
 	if len(s.lemma) == 2 {
-		if learnedBytes*s.pairs > s.Room/4 {
+		if learnedBytes*s.pairs > s.LearnedBytesLimit/4 {
 			return literalReason(s.lemma[1].Not()) // not added
 		}
 		s.pairs++
-		s.Bytes += learnedBytes
+		s.LearnedBytes += learnedBytes
 		return s.Attach(s.lemma, 0)
 	}
 	r := s.Attach(s.lemma, countLevels(s, s.lemma))
 	s.learned = append(s.learned, reasonClause(r))
-	s.Bytes += s.bytesOf(reasonClause(r))
+	s.LearnedBytes += s.bytesOf(reasonClause(r))
 	return r
 }

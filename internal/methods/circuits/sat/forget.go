@@ -16,20 +16,20 @@ func (s *Solver) bytesOf(clause int32) int64 {
 	return 4*int64(clauseHeader+s.arena[clause+clauseSize]) + learnedBytes
 }
 
-// Kept returns the number of learned clauses of three literals and more that are not forgotten.
-func (s *Solver) Kept() int { return len(s.learned) }
+// LearnedCount returns the number of learned clauses of three literals and more that are not forgotten.
+func (s *Solver) LearnedCount() int { return len(s.learned) }
 
-// Forget drops about half of the learned clauses if there are Keep of them, and more if they take more than Room bytes, until they take
-// half of that. The clauses of the most levels go first, and of equal ones the older. Reasons of literals on the trail stay, and clauses
-// of at most learnedLevels stay if the memory allows it. The remaining clauses move together. Time: linear in all clauses, once in
-// thousands of conflicts, or in as many bytes.
+// Forget drops about half of the learned clauses if there are LearnedLimit of them, and more if they take more than LearnedBytesLimit
+// bytes, until they take half of that. The clauses of the most levels go first, and of equal ones the older. Reasons of literals on the
+// trail stay, and clauses of at most learnedLevels stay if the memory allows it. The remaining clauses move together. Time: linear in all
+// clauses, once in thousands of conflicts, or in as many bytes.
 func (s *Solver) Forget() {
-	isFull := s.Bytes > s.Room
-	if len(s.learned) < s.Keep && !isFull {
+	isFull := s.LearnedBytes > s.LearnedBytesLimit
+	if len(s.learned) < s.LearnedLimit && !isFull {
 		return
 	}
-	if len(s.learned) >= s.Keep {
-		s.Keep += s.Keep/16 + 1
+	if len(s.learned) >= s.LearnedLimit {
+		s.LearnedLimit += s.LearnedLimit/16 + 1
 	}
 
 	// Reasons of the present assignment stay.
@@ -46,10 +46,10 @@ func (s *Solver) Forget() {
 	dropped := map[int32]bool{}
 	for i, clause := range byLevels {
 		isInWorseHalf := i < len(byLevels)/2 && s.arena[clause+clauseMark] > learnedLevels
-		isOverMemory := isFull && s.Bytes > s.Room/2
+		isOverMemory := isFull && s.LearnedBytes > s.LearnedBytesLimit/2
 		if (isInWorseHalf || isOverMemory) && !isReason[clause] {
 			dropped[clause] = true
-			s.Bytes -= s.bytesOf(clause)
+			s.LearnedBytes -= s.bytesOf(clause)
 		}
 	}
 	s.relocate(s.compact(dropped))

@@ -15,7 +15,7 @@ const firstRestart = 64
 // Satisfier answers whether clauses can hold together with assumptions.
 type Satisfier struct {
 	*Solver
-	False bool // the clauses contradict each other
+	IsContradictory bool // the clauses contradict each other
 
 	phase   []bool // by variable: the value it had last
 	restart int    // conflicts until the first restart
@@ -48,7 +48,7 @@ func NewSatisfier(first []int32) *Satisfier {
 
 // Add takes all assumptions back and adds a clause, without its literals that are false. It returns the reason that Attach returns for
 // it, or Fact if propagation needs no clause: a literal is true, or the clause is a tautology, a single literal or empty. An empty clause
-// makes the formula False.
+// makes the formula IsContradictory.
 func (s *Satisfier) Add(c ...Literal) int32 {
 	s.Backtrack(0)
 	c = slices.Clone(c)
@@ -69,10 +69,10 @@ func (s *Satisfier) Add(c ...Literal) int32 {
 
 	switch len(kept) {
 	case 0:
-		s.False = true
+		s.IsContradictory = true
 	case 1:
 		s.Assign(kept[0], Fact)
-		s.False = !s.Propagate() || s.False
+		s.IsContradictory = !s.Propagate() || s.IsContradictory
 	default:
 		return s.Attach(kept, 0)
 	}
@@ -87,29 +87,29 @@ func (s *Satisfier) Backtrack(level int32) {
 		s.Work += int64(len(s.Trail)) - int64(start)
 		for _, l := range s.Trail[start:] {
 			v := l.Variable()
-			s.phase[v] = l.Positive()
+			s.phase[v] = l.IsPositive()
 			if isBehindCursor := s.stampOf[v] > s.stampOf[s.cursor]; isBehindCursor {
 				s.cursor = v
 			}
 		}
-		s.Close()
+		s.CloseLevel()
 	}
 }
 
-// Try assumes a literal on a new level and propagates it. It returns false if that leads to a contradiction. If the literal has a value
+// Assume assumes a literal on a new level and propagates it. It returns false if that leads to a contradiction. If the literal has a value
 // already, it only returns whether that is true.
-func (s *Satisfier) Try(l Literal) bool {
+func (s *Satisfier) Assume(l Literal) bool {
 	if s.Value[l] != 0 {
 		return s.Value[l] > 0
 	}
-	s.Open()
+	s.OpenLevel()
 	s.Assign(l, Decided)
 	return s.Propagate()
 }
 
-// Possible reports whether the propagation of a literal finds no contradiction. There are no assumptions before and after it.
-func (s *Satisfier) Possible(l Literal) bool {
-	ok := s.Try(l)
+// IsPossible reports whether the propagation of a literal finds no contradiction. There are no assumptions before and after it.
+func (s *Satisfier) IsPossible(l Literal) bool {
+	ok := s.Assume(l)
 	s.Backtrack(0)
 	return ok
 }
@@ -117,7 +117,7 @@ func (s *Satisfier) Possible(l Literal) bool {
 // Solve searches for an assignment that makes all clauses and the assumptions true. It returns 1 if there is one, which is in Value until
 // the next call; −1 if there is none; and 0 if that is not known after the given work, or the context of look has ended.
 func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (verdict int) {
-	if s.Backtrack(0); s.False {
+	if s.Backtrack(0); s.IsContradictory {
 		return -1
 	}
 	workEnd, workBefore := s.Work+work, s.Work
@@ -125,7 +125,7 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 	for {
 		if !s.Propagate() {
 			if s.depth() == 0 {
-				s.False = true
+				s.IsContradictory = true
 				return -1
 			}
 			s.resolveConflict()
@@ -150,7 +150,7 @@ func (s *Satisfier) Solve(work int64, look *pace.Pace, assumptions ...Literal) (
 		if verdict != 0 {
 			return verdict
 		}
-		s.Open()
+		s.OpenLevel()
 		s.Assign(l, Decided)
 	}
 }
@@ -184,8 +184,8 @@ func (s *Satisfier) decide(assumptions []Literal) (l Literal, verdict int) {
 func (s *Satisfier) resolveConflict() {
 	const stopsEarly = true
 	s.Analyse(stopsEarly)
-	slices.SortFunc(s.Met, func(k, l Literal) int { return cmp.Compare(s.stampOf[k.Variable()], s.stampOf[l.Variable()]) })
-	for _, l := range s.Met {
+	slices.SortFunc(s.MetLiterals, func(k, l Literal) int { return cmp.Compare(s.stampOf[k.Variable()], s.stampOf[l.Variable()]) })
+	for _, l := range s.MetLiterals {
 		s.moveToEnd(l.Variable())
 	}
 	level, reason := int32(0), Fact

@@ -16,7 +16,7 @@ func TestSatisfier(t *testing.T) {
 	verdicts := map[int]int{}
 	for range 200 {
 		s := NewSatisfier(alone(vars))
-		s.Keep, s.restart = 2, 2
+		s.LearnedLimit, s.restart = 2, 2
 		var all [][]Literal
 		for range 30 + r.IntN(30) {
 			var c []Literal
@@ -73,7 +73,7 @@ func TestSatisfierForgets(t *testing.T) {
 	for range 20 {
 		hidden := r.IntN(1 << vars)
 		s := NewSatisfier(alone(vars))
-		s.Keep, s.restart = 2, 2
+		s.LearnedLimit, s.restart = 2, 2
 		var all [][]Literal
 		for len(all) < 4*vars {
 			c := []Literal{Literal(r.IntN(2 * vars)), Literal(r.IntN(2 * vars)), Literal(r.IntN(2 * vars))}
@@ -98,7 +98,7 @@ func TestSatisfierForgets(t *testing.T) {
 				t.Fatalf("%b is no assignment", x)
 			}
 		}
-		if s.Keep > 2 {
+		if s.LearnedLimit > 2 {
 			forgot++
 		}
 	}
@@ -131,7 +131,7 @@ func satisfied(x int, clauses [][]Literal, assumed []Literal) bool {
 func TestSatisfierGivesUp(t *testing.T) {
 	const holes = 6 // and one pigeon more
 	s := NewSatisfier(alone((holes + 1) * holes))
-	s.Keep, s.restart = 2, 2
+	s.LearnedLimit, s.restart = 2, 2
 	for p := range holes + 1 {
 		var some []Literal
 		for h := range holes {

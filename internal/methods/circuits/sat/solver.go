@@ -24,8 +24,8 @@ func (l Literal) Not() Literal { return l ^ 1 }
 // Variable returns the number of the variable.
 func (l Literal) Variable() int32 { return int32(l) >> 1 }
 
-// Positive reports whether l is not negated.
-func (l Literal) Positive() bool { return l&1 == 0 }
+// IsPositive reports whether l is not negated.
+func (l Literal) IsPositive() bool { return l&1 == 0 }
 
 // A reason states why a literal of the trail is true: Decided, Fact, clauseReason of a clause that has become unit, or literalReason of a
 // literal that implies it by a binary clause or as another value of its group.
@@ -68,15 +68,15 @@ type watch struct {
 // Solver holds the assignment and its consequences: clauses watched by two literals each, implications of binary clauses, and
 // groups of variables of which exactly one is true.
 type Solver struct {
-	Value   []int8 // by literal: 1 true, −1 false, 0 open
-	Trail   []Literal
-	Implies [][]Literal // by literal: its consequences when true, without those by its group
-	Taken   []int32     // by group of several variables: the position of the true one in it, or −1
-	Met     []Literal   // literals of the conflict that was analysed last, and of the reasons that it was resolved with
-	Work    int64       // literals and watches looked at
-	Keep    int         // number of learned clauses at which some are forgotten
-	Room    int64       // bytes that learned clauses may take
-	Bytes   int64       // bytes that learned clauses take
+	Value             []int8 // by literal: 1 true, −1 false, 0 open
+	Trail             []Literal
+	Implies           [][]Literal // by literal: its consequences when true, without those by its group
+	TrueMember        []int32     // by group of several variables: the position of the true one in it, or −1
+	MetLiterals       []Literal   // literals of the conflict that was analysed last, and of the reasons that it was resolved with
+	Work              int64       // literals and watches looked at
+	LearnedLimit      int         // number of learned clauses at which some are forgotten
+	LearnedBytesLimit int64       // bytes that learned clauses may take
+	LearnedBytes      int64       // bytes that learned clauses take
 
 	first    []int32   // by group: its first variable; one more at the end
 	group    []int32   // by variable: its group
@@ -112,15 +112,15 @@ func New(first []int32) *Solver {
 	groups := len(first) - 1
 	n := first[groups]
 	s := &Solver{
-		first: first, group: make([]int32, n), hasGroup: make([]bool, n), Taken: make([]int32, groups),
+		first: first, group: make([]int32, n), hasGroup: make([]bool, n), TrueMember: make([]int32, groups),
 		Value: make([]int8, 2*n), level: make([]int32, n), reason: make([]int32, n),
 		Implies: make([][]Literal, 2*n), watches: make([][]watch, 2*n), seen: make([]bool, n), stamps: make([]int32, n+1),
-		Keep: learnedFirst, Room: math.MaxInt64,
+		LearnedLimit: learnedFirst, LearnedBytesLimit: math.MaxInt64,
 	}
 
 	// Exactly one variable of a group is true: a clause demands one, and propagateBinary excludes two.
-	for g := range s.Taken {
-		s.Taken[g] = -1
+	for g := range s.TrueMember {
+		s.TrueMember[g] = -1
 		var atLeastOne []Literal
 		for v := first[g]; v < first[g+1]; v++ {
 			s.group[v], s.hasGroup[v] = int32(g), first[g+1]-first[g] > 1
@@ -198,8 +198,8 @@ func (s *Solver) literalsAt(clause int32) []int32 {
 // depth returns the current level: the number of levels that are open.
 func (s *Solver) depth() int32 { return int32(len(s.marks)) }
 
-// Open starts a new level. Close takes back all that is assigned from here on.
-func (s *Solver) Open() { s.marks = append(s.marks, int32(len(s.Trail))) }
+// OpenLevel starts a new level. CloseLevel takes back all that is assigned from here on.
+func (s *Solver) OpenLevel() { s.marks = append(s.marks, int32(len(s.Trail))) }
 
 // Assign makes an open literal true on the current level, or on level 0 if the reason is Fact, and puts it on the trail.
 func (s *Solver) Assign(l Literal, reason int32) {
@@ -211,21 +211,21 @@ func (s *Solver) Assign(l Literal, reason int32) {
 	if reason == Fact {
 		s.level[v] = 0
 	}
-	if l.Positive() && s.hasGroup[v] {
+	if l.IsPositive() && s.hasGroup[v] {
 		g := s.group[v]
-		s.Taken[g] = v - s.first[g]
+		s.TrueMember[g] = v - s.first[g]
 	}
 	s.Trail = append(s.Trail, l)
 }
 
-// Close takes the last level back: the literals that were assigned on it are open again.
-func (s *Solver) Close() {
+// CloseLevel takes the last level back: the literals that were assigned on it are open again.
+func (s *Solver) CloseLevel() {
 	start := s.marks[s.depth()-1] // of the level on the trail
 	for _, l := range s.Trail[start:] {
 		s.Value[l] = 0
 		s.Value[l.Not()] = 0
-		if v := l.Variable(); l.Positive() && s.hasGroup[v] {
-			s.Taken[s.group[v]] = -1 // no variable of the group is true now
+		if v := l.Variable(); l.IsPositive() && s.hasGroup[v] {
+			s.TrueMember[s.group[v]] = -1 // no variable of the group is true now
 		}
 	}
 	s.Trail = s.Trail[:start]
@@ -267,7 +267,7 @@ func (s *Solver) propagateBinary(l Literal) bool {
 
 	// If l states a value of a group, the variables of its other values are false.
 	v := l.Variable()
-	if !s.hasGroup[v] || !l.Positive() {
+	if !s.hasGroup[v] || !l.IsPositive() {
 		return true
 	}
 	g := s.group[v]

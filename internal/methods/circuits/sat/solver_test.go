@@ -38,7 +38,7 @@ func TestSolverAgainstEnumeration(t *testing.T) {
 		vars := first[len(first)-1]
 		var clauses [][]Literal
 		s := New(first)
-		s.Keep = 2
+		s.LearnedLimit = 2
 		for range 15 + r.IntN(30) {
 			c := []Literal{}
 			for _, v := range r.Perm(int(vars))[:2+r.IntN(3)] {
@@ -67,7 +67,7 @@ func TestSolverAgainstEnumeration(t *testing.T) {
 			t.Fatalf("%v with groups %v: %d assignments, enumeration gives %d", clauses, first, got, len(all))
 		}
 		lemmas += w.lemmas
-		if s.Keep > 2 {
+		if s.LearnedLimit > 2 {
 			forgot++
 		}
 	}
@@ -100,7 +100,7 @@ func (w *walk) count() int {
 	}
 	sum, l, reason := 0, open[w.r.IntN(len(open))], Decided
 	for range 2 {
-		w.s.Open()
+		w.s.OpenLevel()
 		w.s.Assign(l, reason)
 		n := -1
 		if w.s.Propagate() {
@@ -117,7 +117,7 @@ func (w *walk) count() int {
 			left := w.s.Analyse(false)
 			w.implied(w.s.lemma)
 			if !left {
-				w.s.Close()
+				w.s.CloseLevel()
 				return -1
 			}
 			if w.s.lemma[0] != l.Not() {
@@ -126,7 +126,7 @@ func (w *walk) count() int {
 			w.s.Forget()
 			reason = w.s.Learn()
 		}
-		w.s.Close()
+		w.s.CloseLevel()
 		l = l.Not()
 	}
 	return sum

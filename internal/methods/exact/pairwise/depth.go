@@ -30,16 +30,16 @@ func (r *run) productDepth(a, b *buffer) (low int, loses bool) {
 // δA·B + δB·A + δA·δB. If loses is true, each product may itself lose up to 2^Floor.
 func (t *buffer) addLosses(a, b *buffer, log2Terms int, loses bool) {
 	if loses {
-		t.Lose(sumproduct.Floor + log2Terms)
+		t.AddLoss(sumproduct.Floor + log2Terms)
 	}
 	if a.Lost {
-		t.Lose(a.Off + b.upperExponent() + log2Terms)
+		t.AddLoss(a.Off + b.upperExponent() + log2Terms)
 	}
 	if b.Lost {
-		t.Lose(b.Off + a.upperExponent() + log2Terms)
+		t.AddLoss(b.Off + a.upperExponent() + log2Terms)
 	}
 	if a.Lost && b.Lost {
-		t.Lose(a.Off + b.Off + log2Terms)
+		t.AddLoss(a.Off + b.Off + log2Terms)
 	}
 }
 

@@ -118,7 +118,7 @@ func (r *run) measureTable(t int, data []float64) error {
 	}
 	wasReduced := bound == 1 && largest > 0 // divided by a power of two above 1
 	if wasReduced && smallest < floats.Lowest {
-		r.inputs[t].Lose(sumproduct.Floor)
+		r.inputs[t].AddLoss(sumproduct.Floor)
 	}
 	return nil
 }
@@ -274,7 +274,7 @@ func (r *run) multiplyByScalar(o *op, scale *scaled.Number) {
 	case scalar.Lost && scalar.data[0] == 0:
 		r.stats.Lost = true
 	case scalar.Lost:
-		b[o.out].Lose(scalar.Off - scalar.upperExponent() + 1 + table.upperExponent())
+		b[o.out].AddLoss(scalar.Off - scalar.upperExponent() + 1 + table.upperExponent())
 	}
 	r.recordBound(o.out)
 	r.stats.Flops++
@@ -299,7 +299,7 @@ func (r *run) loadLeaf(o *op, scale *scaled.Number) error {
 	out.log2Bound = input.log2Bound + log2Terms
 	out.Low = r.sumDepth(input.Low)
 	if input.Lost {
-		out.Lose(input.Off + log2Terms)
+		out.AddLoss(input.Off + log2Terms)
 	}
 
 	factor := r.bringIntoRange(&out)
@@ -402,7 +402,7 @@ func (r *run) bringIntoRange(t *buffer) scaled.Number {
 	if exp > 0 && t.Low-exp < floats.Lowest {
 		t.measureDepth()
 		if t.Low-exp < floats.Lowest {
-			t.Lose(sumproduct.Floor)
+			t.AddLoss(sumproduct.Floor)
 			r.mergeLoses = true
 		}
 	}

@@ -57,7 +57,7 @@ func (m *merger) run(ctx context.Context, threads int, x *spec, a, b, out []floa
 	for i := range threads {
 		m.workers[i].start(m)
 	}
-	err := sumproduct.Share(ctx, threads, chunks, func(w, c int) error {
+	err := sumproduct.RunChunks(ctx, threads, chunks, func(w, c int) error {
 		m.workers[w].doTasks(m, c*tasksPerChunk, min((c+1)*tasksPerChunk, m.tasks))
 		return nil
 	})

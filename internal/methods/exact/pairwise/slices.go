@@ -51,7 +51,7 @@ func (r *run) runParallel(p *program, threads, entries int, sum *accumulator) er
 	values := make([]scaled.Number, min(window, r.to-r.from))
 	for from := r.from; from < r.to; from += window {
 		windowValues := values[:min(window, r.to-from)]
-		err := sumproduct.Share(r.ctx, threads, len(windowValues), func(w, n int) (err error) {
+		err := sumproduct.RunChunks(r.ctx, threads, len(windowValues), func(w, n int) (err error) {
 			windowValues[n], err = team[w].runSlice(p, from+int64(n))
 			return err
 		})

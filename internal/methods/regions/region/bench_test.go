@@ -110,7 +110,7 @@ func BenchmarkRegions(b *testing.B) {
 			}
 			b.Run(m.name+"/anew", func(b *testing.B) {
 				for b.Loop() {
-					contract(b, p.With(f))
+					contract(b, p.WithFamily(f))
 				}
 			})
 		}

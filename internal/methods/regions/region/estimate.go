@@ -95,7 +95,7 @@ func Run(
 	}
 	bounds := f.partBounds()
 	parts := make([]*Part, len(bounds)-1)
-	err = sumproduct.Share(ctx, sumproduct.Threads(threads), len(parts), func(_, k int) (err error) {
+	err = sumproduct.RunChunks(ctx, sumproduct.Threads(threads), len(parts), func(_, k int) (err error) {
 		parts[k], err = p.Part(ctx, bounds[k], bounds[k+1])
 		return err
 	})

@@ -72,7 +72,7 @@ func beliefRatios(data []float64, walk *sumproduct.Walk, m, v [][]float64) []flo
 	total := 0.0 // ⟨T, ⊗v⟩
 	for n, entry := range data {
 		weight, scale := entry, 1.0
-		for axis, x := range walk.X {
+		for axis, x := range walk.Values {
 			weight *= v[axis][x]
 			scale *= m[axis][x]
 		}

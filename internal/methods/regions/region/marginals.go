@@ -213,14 +213,14 @@ func (c *corrections) updateGains(t int32) {
 
 	walk := sumproduct.NewWalk(g.dims, g.edges[t])
 	for _, entry := range rho {
-		for k := range walk.X {
+		for k := range walk.Values {
 			term := entry
-			for l, x := range walk.X {
+			for l, x := range walk.Values {
 				if l != k {
 					term *= u[l][x]
 				}
 			}
-			gain[k][walk.X[k]] += term
+			gain[k][walk.Values[k]] += term
 		}
 		walk.Next()
 	}

@@ -91,11 +91,11 @@ func (p *program) marginals(m *compiled.Memory, yield func(i int, marginal []flo
 	for n := len(p.Steps) - 1; n >= 0; n-- {
 		s := &p.Steps[n]
 		if s.Size == 1 { // the last step of a connected part: ∂Z/∂Z = 1
-			m.Back[p.Leaves+n][0] = 1
+			m.Derivatives[p.Leaves+n][0] = 1
 		}
 		p.Backward(m, n)
 		i := s.In[0].Table // the belief of the index that the step sums out; its leaf has the number of the index
-		marginal := m.Back[i]
+		marginal := m.Derivatives[i]
 		for x, b := range m.Tables[i] {
 			marginal[x] *= b
 		}

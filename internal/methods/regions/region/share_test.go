@@ -9,7 +9,7 @@ func TestSharesAreTheWhole(t *testing.T) {
 		for _, parts := range []int{1, 2, 7, 1024} {
 			at := 0
 			for k := range parts {
-				from, to := InShare(n, Share(k, parts), Share(k+1, parts))
+				from, to := RegionsBetween(n, ShareBound(k, parts), ShareBound(k+1, parts))
 				if from != at || to < from {
 					t.Fatalf("part %d of %d has regions %d to %d of %d, want from %d", k, parts, from, to, n, at)
 				}

@@ -43,8 +43,8 @@ const (
 type Path struct {
 	Rungs int
 	Step  Step
-	// Product lets chains begin with independent draws from beliefs, else from uniform distributions.
-	Product bool
+	// FromBeliefs lets chains begin with independent draws from beliefs, else from uniform distributions.
+	FromBeliefs bool
 	// Knots are β at the ends of as many equal parts of the rungs. They rise, and the last is 1. β is linear between them, and from 0 to 1
 	// if there are none.
 	Knots []float64
@@ -52,8 +52,8 @@ type Path struct {
 	// Modes limits the starts in addition to the path's first one: uniform draws, if the first are from beliefs, and modes (package modes).
 	// A component then is one chain from each start.
 	Modes int
-	// Given are further starts: product distributions, a row of probabilities for each index.
-	Given [][][]float64
+	// ExtraStarts are further starts: product distributions, a row of probabilities for each index.
+	ExtraStarts [][][]float64
 
 	checkpoints *checkpoints // nil: log-weights on the way are not recorded
 }
@@ -79,7 +79,7 @@ func (p *Path) checkpointAt(k int) int {
 }
 
 // Beta returns β at rung k of p.Rungs. Knots divide the rungs into equal parts: Knots[j] is β at the end of part j, and β is linear within
-// a part, from 0 in the first. Without knots β = k/Rungs.
+// a part, from 0 in the first. Without knots β = k/RungsWithin.
 func (p *Path) Beta(k int) float64 {
 	if len(p.Knots) == 0 || k >= p.Rungs {
 		return float64(k) / float64(p.Rungs)
@@ -93,8 +93,8 @@ func (p *Path) Beta(k int) float64 {
 	return begin + (position-float64(part))*(p.Knots[part]-begin)
 }
 
-// Group is the number of chains that run side by side. The number of chains is a multiple of it.
-const Group = 8
+// GroupSize is the number of chains that run side by side. The number of chains is a multiple of it.
+const GroupSize = 8
 
 // hardness is λ: on the way an entry of 0 counts e^−λ times the least of its table. Chosen: e^−12 is rare at the end, and walls are crossed
 // in the first half.
@@ -120,7 +120,7 @@ func New(e *sumproduct.Expression) (*Model, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "annealing: an entry is below 0, and weights are not")
 	}
-	if err := e.Fits(); err != nil {
+	if err := e.CheckFit(); err != nil {
 		return nil, err
 	}
 	for i, d := range e.Dims {
@@ -186,9 +186,9 @@ func (m *Model) forestSpins(w *walker) *spinModel {
 	return w.forests
 }
 
-// How Divided compares the fixed points of belief propagation: divisionStarts is the number of random starts, divisionPatience the factor
-// by which they run longer than the first run, and divisionDifference the difference of a probability from which they are another mode.
-// Chains from uniform draws decide nothing about modes that they do not reach.
+// How HasSeveralBeliefs compares the fixed points of belief propagation: divisionStarts is the number of random starts, divisionPatience
+// the factor by which they run longer than the first run, and divisionDifference the difference of a probability from which they are
+// another mode. Chains from uniform draws decide nothing about modes that they do not reach.
 // Measured: an attractive grid of 12×12, Δ = 2, lost a quarter of Z, which 4,000 chains did not see. Chosen: two modes that are reached
 // alike are missed by one model of 128.
 const (
@@ -197,10 +197,10 @@ const (
 	divisionDifference = 0.5
 )
 
-// Divided reports whether beliefs depend on where belief propagation begins. It runs belief propagation from divisionStarts random starts.
-// The result is true if the belief of some value differs from that of chains by more than divisionDifference, or if a run fails. Errors:
-// those of the context and of newWalker.
-func (m *Model) Divided(ctx context.Context) (bool, error) {
+// HasSeveralBeliefs reports whether beliefs depend on where belief propagation begins. It runs belief propagation from divisionStarts
+// random starts. The result is true if the belief of some value differs from that of chains by more than divisionDifference, or if a run
+// fails. Errors: those of the context and of newWalker.
+func (m *Model) HasSeveralBeliefs(ctx context.Context) (bool, error) {
 	w, err := m.beliefWalker(ctx)
 	if err != nil {
 		return false, err
@@ -234,14 +234,14 @@ func (m *Model) beliefUpdates() int64 {
 	return startUpdates * int64(messages)
 }
 
-// StartFlops returns the cost of the beliefs that a path with Product begins with.
+// StartFlops returns the cost of the beliefs that a path with FromBeliefs begins with.
 func (m *Model) StartFlops() float64 { return float64(m.beliefUpdates()) * policy.UpdateFlops }
 
 // Indices returns the number of indices of a state.
 func (m *Model) Indices() int { return len(m.dims) }
 
-// Binary reports whether some index has two values. Only for such an index does a Metropolis step differ from the heat bath.
-func (m *Model) Binary() bool { return slices.Contains(m.dims, 2) }
+// HasBinaryIndex reports whether some index has two values. Only for such an index does a Metropolis step differ from the heat bath.
+func (m *Model) HasBinaryIndex() bool { return slices.Contains(m.dims, 2) }
 
 // Flops returns the time of a chain in flops, at 3e9 a second: a sweep per rung, and the fixed work before and after them.
 func (m *Model) Flops(step Step, rungs int) float64 {
@@ -249,14 +249,15 @@ func (m *Model) Flops(step Step, rungs int) float64 {
 	return fixed + float64(rungs)*sweep
 }
 
-// Rungs returns how many rungs a chain may have so that it takes at most the given flops, rounded down. It is below 1 if not even one fits.
-func (m *Model) Rungs(step Step, flops float64) float64 {
+// RungsWithin returns how many rungs a chain may have so that it takes at most the given flops, rounded down. It is below 1 if not even
+// one fits.
+func (m *Model) RungsWithin(step Step, flops float64) float64 {
 	sweep, fixed := m.prices(step)
 	return math.Floor((flops - fixed) / sweep)
 }
 
-// Once returns the work of a chain that does not depend on its rungs, in units of the work of one rung.
-func (m *Model) Once(step Step) float64 {
+// FixedRungs returns the work of a chain that does not depend on its rungs, in units of the work of one rung.
+func (m *Model) FixedRungs(step Step) float64 {
 	sweep, fixed := m.prices(step)
 	return fixed / sweep
 }
@@ -277,8 +278,8 @@ func (m *Model) prices(step Step) (sweep, fixed float64) {
 // there are spins. With six neighbours that is a third of all couplings, and wins nothing on three-dimensional ±J models.
 const forestDegree = 6
 
-// Forests reports whether forests may be worth their work: all indices are spins, with forestDegree neighbours on average at most.
-func (m *Model) Forests() bool {
+// MayUseForests reports whether forests may be worth their work: all indices are spins, with forestDegree neighbours on average at most.
+func (m *Model) MayUseForests() bool {
 	s := m.uniform.model
 	return s != nil && len(s.To) > 0 && float64(len(s.To)) <= forestDegree*float64(s.N)
 }
@@ -297,18 +298,18 @@ func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) flo
 	// A thread carries a group of chains: a number per chain and spin, or per chain and row of tables.
 	perThread := 0.0
 	if m.uniform.spins != nil {
-		perThread = float64(m.uniform.spins.n+Group) * Group * 8
+		perThread = float64(m.uniform.spins.n+GroupSize) * GroupSize * 8
 		if p.Step == Forests {
-			perThread *= 2 + 1.0/Group // messages, and couplings to parents
+			perThread *= 2 + 1.0/GroupSize // messages, and couplings to parents
 		}
 	} else {
-		perThread = float64(m.uniform.tables.rowCount+2*m.uniform.tables.maxValues) * Group * 4
+		perThread = float64(m.uniform.tables.rowCount+2*m.uniform.tables.maxValues) * GroupSize * 4
 	}
 
 	chains := float64(components) * p.Starts()
-	bytes := perThread*float64(threads) + 8*float64(components) + float64(len(p.Given))*m.uniform.bytes()
+	bytes := perThread*float64(threads) + 8*float64(components) + float64(len(p.ExtraStarts))*m.uniform.bytes()
 	if p.Starts() > 1 {
-		bytes += 8 * chains * (2 + p.Starts()) // chainLn, Each and lnGs
+		bytes += 8 * chains * (2 + p.Starts()) // chainLn, LnContributions and lnGs
 	}
 	if marginals || p.Starts() > 1 {
 		bytes += chains * float64(len(m.dims)) // last states, a byte per index
@@ -320,54 +321,54 @@ func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) flo
 type Weights struct {
 	// Ln are the components' log-weights in sequence, −Inf for 0. The mean weight estimates Z.
 	Ln []float64
-	// Each are the logarithms of the chains' contributions. The chains of a component stand together, in the sequence of the starts. With
-	// one start it is Ln itself.
-	Each []float64
-	// Top is the largest of Ln. Share[i][a] is Σ e^{Each−Top} over the chains that end with index i at value a, Squares[i][a]
-	// is Σ e^{Each+Ln−2Top} over them. Both are nil without marginals.
+	// LnContributions are the logarithms of the chains' contributions. The chains of a component stand together, in the sequence of the
+	// starts. With one start it is Ln itself.
+	LnContributions []float64
+	// Top is the largest of Ln. Share[i][a] is Σ e^{LnContributions−Top} over the chains that end with index i at value a, Squares[i][a]
+	// is Σ e^{LnContributions+Ln−2Top} over them. Both are nil without marginals.
 	Top            float64
 	Share, Squares [][]float64
 
-	// endStates has the last states of each group of chains: endStates[k·groups+g][i·Group+c] is the value of index i in chain c of group g
-	// from start k.
+	// endStates has the last states of each group of chains: endStates[k·groups+g][i·GroupSize+c] is the value of index i in chain c of
+	// group g from start k.
 	endStates [][]uint8
 	// With several starts, S of them: chainLn[c·S+k] is the log-weight of the chain of component c from start k, and lnGs[(c·S+k)·S+j] is
 	// ln g of start j at that chain's last state (starts.go).
 	chainLn, lnGs []float64
 }
 
-// State writes the last state of chain c, in the sequence of w.Each, to state, which has a value per index. w has to be from a Run with
+// ReadState writes the last state of chain c, in the sequence of w.Each, to state, which has a value per index. w has to be from a Run with
 // marginals.
-func (m *Model) State(w *Weights, c int, state []int) {
-	starts := len(w.Each) / len(w.Ln)
+func (m *Model) ReadState(w *Weights, c int, state []int) {
+	starts := len(w.LnContributions) / len(w.Ln)
 	m.writeState(w, c/starts, c%starts, state)
 }
 
 // writeState writes the last state of a component's chain from the given start to state.
 func (m *Model) writeState(w *Weights, component, start int, state []int) {
-	groups := len(w.Ln) / Group
-	end := w.endStates[start*groups+component/Group] // the value of index i in chain c is end[i*Group+c]
+	groups := len(w.Ln) / GroupSize
+	end := w.endStates[start*groups+component/GroupSize] // the value of index i in chain c is end[i*GroupSize+c]
 	for i, d := range m.dims {
-		state[i] = min(int(end[i*Group+component%Group]), d-1) // a spin without couplings stands for an index of one value
+		state[i] = min(int(end[i*GroupSize+component%GroupSize]), d-1) // a spin without couplings stands for an index of one value
 	}
 }
 
-// LnStart returns the log-probability of each chain's last state under the beliefs that a path with Product begins with. w has to be from a
-// Run with marginals. Errors: those of the context and of newWalker.
-func (m *Model) LnStart(ctx context.Context, w *Weights) ([]float64, error) {
+// LnBeliefs returns the log-probability of each chain's last state under the beliefs that a path with FromBeliefs begins with. w has to
+// be from a Run with marginals. Errors: those of the context and of newWalker.
+func (m *Model) LnBeliefs(ctx context.Context, w *Weights) ([]float64, error) {
 	fromBeliefs, err := m.beliefWalker(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ln, state := make([]float64, len(w.Each)), make([]int, len(m.dims))
+	ln, state := make([]float64, len(w.LnContributions)), make([]int, len(m.dims))
 	for c := range ln {
-		m.State(w, c, state)
+		m.ReadState(w, c, state)
 		ln[c] = fromBeliefs.lnProbability(state)
 	}
 	return ln, nil
 }
 
-// Run carries the chains of components from ≤ c < to, both multiples of Group, and returns their weights. It takes the given number of
+// Run carries the chains of components from ≤ c < to, both multiples of GroupSize, and returns their weights. It takes the given number of
 // goroutines (0: one per processor). Cost: Flops of every chain. Errors: those of the context, checked after every rung, of modes.Find and
 // of newWalker.
 func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, marginals bool) (*Weights, error) {
@@ -376,7 +377,7 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 	if err != nil {
 		return nil, err
 	}
-	fromGiven, err := m.fromGiven.walkersOf(m.expression, p.Given)
+	fromGiven, err := m.fromGiven.walkersOf(m.expression, p.ExtraStarts)
 	if err != nil {
 		return nil, err
 	}
@@ -385,7 +386,7 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 	// Carry the chains, start by start.
 	hasSeveral := len(walkers) > 1
 	w := &Weights{Ln: make([]float64, to-from), Top: math.Inf(-1)}
-	w.Each = w.Ln
+	w.LnContributions = w.Ln
 	if hasSeveral {
 		w.chainLn = make([]float64, len(walkers)*len(w.Ln))
 	}
@@ -410,7 +411,7 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 	// Add up the contributions of a component's chains.
 	if hasSeveral {
 		m.recordLnG(w, walkers)
-		w.Ln, w.Each = w.Among(len(walkers))
+		w.Ln, w.LnContributions = w.WithFirstStarts(len(walkers))
 	}
 	for _, l := range w.Ln {
 		w.Top = max(w.Top, l)
@@ -436,9 +437,9 @@ func (m *Model) runChains(
 		}
 	}
 
-	endStates = make([][]uint8, len(ln)/Group)
-	err = sumproduct.Share(ctx, sumproduct.Threads(threads), len(endStates), func(_, g int) error {
-		first, groupLn := from+int64(g*Group), ln[g*Group:(g+1)*Group]
+	endStates = make([][]uint8, len(ln)/GroupSize)
+	err = sumproduct.RunChunks(ctx, sumproduct.Threads(threads), len(endStates), func(_, g int) error {
+		first, groupLn := from+int64(g*GroupSize), ln[g*GroupSize:(g+1)*GroupSize]
 		if spins != nil {
 			endStates[g] = spins.anneal(ctx, p, first, groupLn, marginals)
 		} else {
@@ -480,10 +481,10 @@ func (m *Model) addShares(w *Weights) {
 	if math.IsInf(w.Top, -1) {
 		return
 	}
-	state, starts := make([]int, len(m.dims)), len(w.Each)/len(w.Ln)
-	for c, l := range w.Each {
+	state, starts := make([]int, len(m.dims)), len(w.LnContributions)/len(w.Ln)
+	for c, l := range w.LnContributions {
 		weight, componentWeight := math.Exp(l-w.Top), math.Exp(w.Ln[c/starts]-w.Top)
-		m.State(w, c, state)
+		m.ReadState(w, c, state)
 		for i, a := range state {
 			w.Share[i][a] += weight
 			w.Squares[i][a] += weight * componentWeight

@@ -105,10 +105,10 @@ func TestMeanOfWeightsIsZ(t *testing.T) {
 		}
 		want, marginals := exactMarginals(c.e)
 		for _, product := range []bool{false, true} {
-			checkMean(t, name, m, Path{Rungs: 3, Step: c.step, Product: product}, c.e, want, marginals)
+			checkMean(t, name, m, Path{Rungs: 3, Step: c.step, FromBeliefs: product}, c.e, want, marginals)
 		}
 		for modes := 1; modes <= 3; modes++ {
-			checkMean(t, name+", modes", m, Path{Rungs: 3, Step: c.step, Product: modes == 2, Modes: modes}, c.e, want, marginals)
+			checkMean(t, name+", modes", m, Path{Rungs: 3, Step: c.step, FromBeliefs: modes == 2, Modes: modes}, c.e, want, marginals)
 		}
 		checkMean(t, name+", knots", m, Path{Rungs: 5, Step: c.step, Knots: []float64{0.1, 0.3, 1}}, c.e, want, marginals)
 	}
@@ -174,7 +174,7 @@ func TestStatesWeighWhatTheySay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name == "modes" && len(w.Each) == len(w.Ln) {
+		if name == "modes" && len(w.LnContributions) == len(w.Ln) {
 			t.Fatal("there are none")
 		}
 		states := 1
@@ -184,8 +184,8 @@ func TestStatesWeighWhatTheySay(t *testing.T) {
 		share, squares := make([]float64, states), make([]float64, states)
 		total := 0.0
 		state := make([]int, len(e.Dims))
-		for c, l := range w.Each {
-			m.State(w, c, state)
+		for c, l := range w.LnContributions {
+			m.ReadState(w, c, state)
 			at := 0
 			for i, a := range state {
 				at = at*e.Dims[i] + a
@@ -246,7 +246,7 @@ func TestVectorsGiveTheSameBits(t *testing.T) {
 			var runs [2]*Weights
 			for k := range runs {
 				setVectors(k == 0)
-				p := Path{Rungs: 400, Step: step, Product: step != Metropolis, Knots: []float64{0.3, 0.5, 1}, Seed: 5}
+				p := Path{Rungs: 400, Step: step, FromBeliefs: step != Metropolis, Knots: []float64{0.3, 0.5, 1}, Seed: 5}
 				if runs[k], err = m.Run(t.Context(), p, 16, 32, 2, true); err != nil {
 					t.Fatal(err)
 				}
@@ -433,10 +433,10 @@ func BenchmarkSweep(b *testing.B) {
 				defer setVectors(setVectors(way.on))
 				rungs := 0
 				for b.Loop() {
-					if _, err := m.Run(b.Context(), Path{Rungs: 1000, Step: way.step}, 0, Group, 1, false); err != nil {
+					if _, err := m.Run(b.Context(), Path{Rungs: 1000, Step: way.step}, 0, GroupSize, 1, false); err != nil {
 						b.Fatal(err)
 					}
-					rungs += 1000 * Group
+					rungs += 1000 * GroupSize
 				}
 				b.ReportMetric(float64(rungs*len(e.Dims))/b.Elapsed().Seconds(), "steps/s")
 				b.ReportMetric(m.Flops(way.step, rungs)/3e9/b.Elapsed().Seconds(), "priced")

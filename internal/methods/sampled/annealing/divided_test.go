@@ -47,7 +47,7 @@ func TestDivided(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		if got, err := m.Divided(t.Context()); got != c.want || err != nil {
+		if got, err := m.HasSeveralBeliefs(t.Context()); got != c.want || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}

@@ -110,7 +110,7 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 				other, stride, otherStride = table.scope[0], 1, d
 			}
 			o := f.addDifferences(offsets, d, f.dims[other], func(a, k int) float64 { return table.ln[a*stride+k*otherStride] })
-			o.rowOffset = int32(other) * 4 * Group
+			o.rowOffset = int32(other) * 4 * GroupSize
 			fixed = append(fixed, o)
 		default:
 			// The table's own row selects the difference. Entry k has value k/stride%d of index i; replacing it by a moves to entry
@@ -120,7 +120,7 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 				stride *= f.dims[table.scope[k]]
 			}
 			o := f.addDifferences(offsets, d, len(table.ln), func(a, k int) float64 { return table.ln[k+(a-k/stride%d)*stride] })
-			o.rowOffset, o.entryStride = f.tableRows[t]*4*Group, int32(stride)
+			o.rowOffset, o.entryStride = f.tableRows[t]*4*GroupSize, int32(stride)
 			moving = append(moving, o)
 		}
 	}
@@ -128,7 +128,7 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 	f.ops = append(f.ops, moving...)
 	movingEnd := len(f.ops)
 	f.ops = append(f.ops, fixed...)
-	rowOffset := int32(i) * 4 * Group // a row has Group numbers of 4 bytes
+	rowOffset := int32(i) * 4 * GroupSize // a row has GroupSize numbers of 4 bytes
 	f.sites = append(f.sites, site{rowOffset, int32(d), int32(movingEnd), int32(len(f.ops))})
 	for a := 1; a < d; a++ {
 		start := f.startLn[i][a] - f.startLn[i][0]
@@ -166,10 +166,10 @@ func newLogTable(t sumproduct.Table) logTable {
 func (f *tableModel) addDifferences(offsets map[string]int32, d, n int, ln func(a, k int) float64) op {
 	size := n // padded
 	switch {
-	case n <= Group:
-		size = Group
-	case n <= 2*Group:
-		size = 2 * Group
+	case n <= GroupSize:
+		size = GroupSize
+	case n <= 2*GroupSize:
+		size = 2 * GroupSize
 	}
 	differences, content := make([]float32, (d-1)*size), make([]byte, 0, 4*(d-1)*size)
 	for a := 1; a < d; a++ {
@@ -198,7 +198,7 @@ func (f *tableModel) stepFlops(d int, moving, fixed []op) float64 {
 		flops, perOp = 4+2.5*float64(d), 0.7*float64(d-1)
 	}
 	for _, o := range append(moving[:len(moving):len(moving)], fixed...) {
-		if o.valueStep > 8*Group { // gathered
+		if o.valueStep > 8*GroupSize { // gathered
 			flops += 4 * perOp
 		} else {
 			flops += perOp
@@ -212,8 +212,8 @@ type tableChains struct {
 	*tableModel
 	random
 	rows   []int32
-	buffer []float32      // scratch: two rows for each value of an index
-	energy [Group]float64 // ln of the product of the tables less the log-probability of the start, at the present state
+	buffer []float32          // scratch: two rows for each value of an index
+	energy [GroupSize]float64 // ln of the product of the tables less the log-probability of the start, at the present state
 }
 
 // anneal carries chains first to first+7 along a path, and adds their log-weights to ln. If wantsEnd is true, it returns their last
@@ -245,7 +245,7 @@ func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float
 		}
 	}
 	if wantsEnd {
-		end = make([]uint8, len(f.dims)*Group)
+		end = make([]uint8, len(f.dims)*GroupSize)
 		for k := range end {
 			end[k] = uint8(w.rows[k])
 		}
@@ -256,27 +256,28 @@ func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float
 // startChains returns chains first to first+7, each at a state that is drawn from the start distribution.
 func (f *tableModel) startChains(seed, first uint64) *tableChains {
 	w := &tableChains{
-		tableModel: f, random: newRandom(seed, first), rows: make([]int32, f.rowCount*Group), buffer: make([]float32, 2*f.maxValues*Group),
+		tableModel: f, random: newRandom(seed, first), rows: make([]int32, f.rowCount*GroupSize), buffer: make([]float32,
+			2*f.maxValues*GroupSize),
 	}
 
 	// Draw the value a of each index: the first at which the probabilities exceed a uniform number.
 	for i, d := range f.dims {
-		for c := range Group {
+		for c := range GroupSize {
 			remaining, a := float64(w.nextWord(c))*0x1p-32, 0
 			for ; a < d-1; a++ {
 				if remaining -= math.Exp(f.startLn[i][a]); remaining < 0 {
 					break
 				}
 			}
-			w.rows[i*Group+c] = int32(a)
+			w.rows[i*GroupSize+c] = int32(a)
 		}
 	}
 
 	// Set the rows of the tables that have one.
 	for t := range f.tables {
-		for c := range Group {
+		for c := range GroupSize {
 			if row := int(f.tableRows[t]); row > 0 {
-				w.rows[row*Group+c] = int32(w.entryIndex(t, c))
+				w.rows[row*GroupSize+c] = int32(w.entryIndex(t, c))
 			}
 		}
 	}
@@ -286,7 +287,7 @@ func (f *tableModel) startChains(seed, first uint64) *tableChains {
 // entryIndex returns the number of the entry of table t at the state of chain c. The last index of the table's scope varies fastest.
 func (w *tableChains) entryIndex(t, c int) (index int) {
 	for _, i := range w.tables[t].scope {
-		index = index*w.dims[i] + int(w.rows[i*Group+c])
+		index = index*w.dims[i] + int(w.rows[i*GroupSize+c])
 	}
 	return index
 }
@@ -294,13 +295,13 @@ func (w *tableChains) entryIndex(t, c int) (index int) {
 // recomputeEnergies computes the energies anew from the states, so that roundings do not add up. The energy of a chain is ln of the product
 // of the tables less the log-probability of the start.
 func (w *tableChains) recomputeEnergies() {
-	for c := range Group {
+	for c := range GroupSize {
 		e := 0.0
 		for t := range w.tables {
 			e += w.tables[t].ln[w.entryIndex(t, c)]
 		}
 		for i := range w.dims {
-			e -= w.startLn[i][w.rows[i*Group+c]]
+			e -= w.startLn[i][w.rows[i*GroupSize+c]]
 		}
 		w.energy[c] = e
 	}
@@ -327,7 +328,7 @@ type crowdArgs struct {
 	startDifferences *float32
 	generators       *random
 	buffer           *float32
-	energy           *[Group]float64
+	energy           *[GroupSize]float64
 	scale            float32 // β log2 e
 	step             Step
 }
@@ -357,7 +358,7 @@ func (w *tableChains) sweep(beta float64, step Step) {
 func (w *tableChains) sweepPortable(scale float32, step Step) {
 	firstOp, firstUnary := 0, 0 // of the site, in ops and in unaryDifferences
 	for _, s := range w.sites {
-		row := w.rows[s.rowOffset/4:][:Group] // by chain: the value of the site
+		row := w.rows[s.rowOffset/4:][:GroupSize] // by chain: the value of the site
 		ops := w.ops[firstOp:s.end]
 		d := int(s.valueCount)
 		for c := range row {

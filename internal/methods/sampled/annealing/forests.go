@@ -32,7 +32,7 @@ func newForests(s *ising.Model, startOdds []float32, classes [][]int) *spinModel
 	if !areOddsBounded(s, startOdds) {
 		return nil
 	}
-	t := &forests{parentOffsets: make([]int32, s.N), parentCouplings: make([]float32, s.N+Group)}
+	t := &forests{parentOffsets: make([]int32, s.N), parentCouplings: make([]float32, s.N+GroupSize)}
 	class := make([]int, s.N) // by spin: its forest
 	for c, members := range classes {
 		for _, i := range members {
@@ -69,7 +69,7 @@ func newForests(s *ising.Model, startOdds []float32, classes [][]int) *spinModel
 		if parent == noParent {
 			parent = s.N
 		}
-		t.parentOffsets[place] = int32(parent * 4 * Group)
+		t.parentOffsets[place] = int32(parent * 4 * GroupSize)
 	}
 
 	l := newOrderedSpins(withoutInnerCouplings(s, class).Reordered(order), reordered(startOdds, order), order)
@@ -142,7 +142,7 @@ type messages struct {
 
 // newMessages returns the messages of chains at their start, where β = 0: all odds are 1, and all couplings 2^0.
 func (l *spinModel) newMessages() *messages {
-	m := &messages{oldOdds: make([]float32, (l.n+1)*Group), newOdds: make([]float32, (l.n+1)*Group)}
+	m := &messages{oldOdds: make([]float32, (l.n+1)*GroupSize), newOdds: make([]float32, (l.n+1)*GroupSize)}
 	m.oldCouplings, m.newCouplings = make([]float32, len(l.forests.parentCouplings)), make([]float32, len(l.forests.parentCouplings))
 	for k := range m.oldOdds {
 		m.oldOdds[k], m.newOdds[k] = 1, 1
@@ -219,7 +219,7 @@ func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
 
 // computeParentCouplings computes the couplings 2^{βK} of all spins to their parents at the new rung, whose β is given.
 func (b *spinChains) computeParentCouplings(beta float32) {
-	n := (b.n + Group - 1) / Group * Group
+	n := (b.n + GroupSize - 1) / GroupSize * GroupSize
 	if vectors {
 		powersVector(&powerArgs{n: int64(n), x: &b.forests.parentCouplings[0], y: &b.messages.newCouplings[0], beta: beta})
 		return
@@ -237,21 +237,21 @@ func (b *spinChains) sumOut(first, n int, old, new rung) {
 	if vectors {
 		last := first + n - 1
 		sumOutVector(&upArgs{
-			spinCount: int64(n), fieldRows: &b.fieldRows[last*Group], fields: &b.fields[last], startOdds: &b.startOdds[last],
+			spinCount: int64(n), fieldRows: &b.fieldRows[last*GroupSize], fields: &b.fields[last], startOdds: &b.startOdds[last],
 			oldCouplings: &m.oldCouplings[last], newCouplings: &m.newCouplings[last], parentOffsets: &b.forests.parentOffsets[last],
-			oldOdds: &m.oldOdds[0], newOdds: &m.newOdds[0], lastRowOffset: int64(last) * 4 * Group, weight: &b.weight, old: old, new: new,
+			oldOdds: &m.oldOdds[0], newOdds: &m.newOdds[0], lastRowOffset: int64(last) * 4 * GroupSize, weight: &b.weight, old: old, new: new,
 		})
 		return
 	}
 	for i := first + n - 1; i >= first; i-- {
-		row, parent := b.fieldRows[i*Group:][:Group], int(b.forests.parentOffsets[i])/4
+		row, parent := b.fieldRows[i*GroupSize:][:GroupSize], int(b.forests.parentOffsets[i])/4
 		for c, field := range row {
 			// x and y are the log odds of +1 by the fields, at the old rung and at the new one; exp2Minus(−x) is 2^x.
 			x := float32(old.root*field) + float32(float32(old.beta*b.fields[i])+b.startOdds[i])
 			y := float32(new.root*field) + float32(float32(new.beta*b.fields[i])+b.startOdds[i])
-			oldOdds := float32(exp2Minus(-x) * m.oldOdds[i*Group+c])
-			newOdds := float32(exp2Minus(-y) * m.newOdds[i*Group+c])
-			m.oldOdds[i*Group+c], m.newOdds[i*Group+c] = 1, newOdds
+			oldOdds := float32(exp2Minus(-x) * m.oldOdds[i*GroupSize+c])
+			newOdds := float32(exp2Minus(-y) * m.newOdds[i*GroupSize+c])
+			m.oldOdds[i*GroupSize+c], m.newOdds[i*GroupSize+c] = 1, newOdds
 
 			// Multiply the parent's odds by the factor of the spin, and the weight by the ratio of the sums.
 			oldSum, newSum := oldOdds+m.oldCouplings[i], newOdds+m.newCouplings[i]
@@ -275,7 +275,7 @@ func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 	m, k := b.messages, b.model.First[first] // k is the next coupling to another forest
 	if vectors {
 		drawVector(&downArgs{
-			spinCount: int64(n), spins: &b.spins[0], firstRowOffset: int64(first) * 4 * Group, newOdds: &m.newOdds[0],
+			spinCount: int64(n), spins: &b.spins[0], firstRowOffset: int64(first) * 4 * GroupSize, newOdds: &m.newOdds[0],
 			parentOffsets: &b.forests.parentOffsets[first], newCouplings: &m.newCouplings[first],
 			neighbourEnds: &b.neighbourEnds[first], neighbourOffsets: &b.neighbourOffsets[0], couplings: &b.couplings[0],
 			fieldRows: &b.fieldRows[0], generators: &b.random, firstCoupling: int64(k), oldRoot: oldRoot, newRoot: newRoot,
@@ -284,13 +284,13 @@ func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 	}
 	for i := first; i < first+n; i++ {
 		// Draw the spin in every chain, given its parent. t is 2^{βK} with the coupling K to the parent.
-		row, parent := b.spins[i*Group:][:Group], b.spins[b.forests.parentOffsets[i]/4:][:Group]
+		row, parent := b.spins[i*GroupSize:][:GroupSize], b.spins[b.forests.parentOffsets[i]/4:][:GroupSize]
 		t := m.newCouplings[i]
-		var change [Group]float32
+		var change [GroupSize]float32
 		for c := range row {
 			u := float32(float32(int32(b.nextWord(c)>>1)) * 0x1p-31) // uniform in [0, 1)
-			odds := m.newOdds[i*Group+c]                             // of +1, given the children and other forests
-			m.newOdds[i*Group+c] = 1
+			odds := m.newOdds[i*GroupSize+c]                         // of +1, given the children and other forests
+			m.newOdds[i*GroupSize+c] = 1
 			up, down := float32(odds*t), float32(1) // weights of +1 and −1 next to the parent's +1
 			if parent[c] < 0 {
 				up, down = odds, t

@@ -42,7 +42,7 @@ func TestAForestOfAllSpinsWeighsZ(t *testing.T) {
 			if l == nil {
 				t.Fatalf("couplings of %v do not fit", j)
 			}
-			ln := make([]float64, Group)
+			ln := make([]float64, GroupSize)
 			l.anneal(t.Context(), Path{Rungs: rungs, Seed: 1}, 0, ln, false)
 			for c, x := range ln {
 				if x += s.Constant + 9*math.Ln2; math.Abs(x-math.Log(want)) > 2e-5 {
@@ -85,7 +85,7 @@ func TestForestsHalveTheVariance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !m.Forests() {
+	if !m.MayUseForests() {
 		t.Fatal("three neighbours are too many")
 	}
 	var variance [2]float64

@@ -74,8 +74,8 @@ func newSpinModel(s *ising.Model, startOdds []float32) *spinModel {
 // of spin i, J[k] to spin To[k]; in the form, a spin is a row of eight numbers of 4 bytes, one for each chain.
 func newOrderedSpins(s *ising.Model, startOdds []float32, order []int) *spinModel {
 	l := &spinModel{
-		model: s, order: order, startOdds: append(slices.Clone(startOdds), make([]float32, Group)...), startUp: make([]float64, s.N), n: s.N,
-		fields: make([]float32, s.N+Group), neighbourEnds: make([]int32, s.N+1), neighbourOffsets: make([]int32, len(s.To)+1),
+		model: s, order: order, startOdds: append(slices.Clone(startOdds), make([]float32, GroupSize)...), startUp: make([]float64, s.N), n: s.N,
+		fields: make([]float32, s.N+GroupSize), neighbourEnds: make([]int32, s.N+1), neighbourOffsets: make([]int32, len(s.To)+1),
 		couplings: make([]float32, len(s.J)+1),
 	}
 	for i, h := range s.H {
@@ -84,7 +84,7 @@ func newOrderedSpins(s *ising.Model, startOdds []float32, order []int) *spinMode
 		l.neighbourEnds[i] = s.First[i+1]
 	}
 	for k, to := range s.To {
-		l.neighbourOffsets[k] = to * 4 * Group
+		l.neighbourOffsets[k] = to * 4 * GroupSize
 		l.couplings[k] = float32(unit * s.J[k])
 	}
 	return l
@@ -103,15 +103,15 @@ func reordered(x []float32, order []int) (y []float32) {
 // first[i] ≤ k < first[i+1] are those of spin i, to spin to[k].
 func (l *spinModel) makeDenseRows() {
 	first, to := l.model.First, l.model.To
-	for begin := 0; begin < l.n; begin += Group {
-		r := eightSpins{count: min(Group, l.n-begin), couplings: make([]float32, l.n*Group)}
+	for begin := 0; begin < l.n; begin += GroupSize {
+		r := eightSpins{count: min(GroupSize, l.n-begin), couplings: make([]float32, l.n*GroupSize)}
 		for i := begin; i < begin+r.count; i++ {
 			for k := first[i]; k < first[i+1]; k++ {
 				neighbour := int(to[k])
-				r.couplings[neighbour*Group+i-begin] = l.couplings[k]
-				isLater := neighbour > i && neighbour < begin+Group
+				r.couplings[neighbour*GroupSize+i-begin] = l.couplings[k]
+				isLater := neighbour > i && neighbour < begin+GroupSize
 				if isLater {
-					r.laterOffsets = append(r.laterOffsets, int32(neighbour-begin)*4*Group)
+					r.laterOffsets = append(r.laterOffsets, int32(neighbour-begin)*4*GroupSize)
 					r.laterCouplings = append(r.laterCouplings, l.couplings[k])
 				}
 			}
@@ -156,16 +156,16 @@ type spinChains struct {
 	fieldRows []float32
 	random
 	weight
-	messages    *messages      // nil without forests
-	product     [Group]float64 // by chain: the factors that have left newProduct and oldProduct and are not in gain yet
-	factorCount int            // number of spins with a factor in newProduct and oldProduct
+	messages    *messages          // nil without forests
+	product     [GroupSize]float64 // by chain: the factors that have left newProduct and oldProduct and are not in gain yet
+	factorCount int                // number of spins with a factor in newProduct and oldProduct
 }
 
 // weight is the loops' contribution to the weights of eight chains. The assembly knows the layout.
 type weight struct {
-	gain       [Group]float64 // Σ |x| at the new rungs less that at the old, with x the log odds in powers of 2
-	newProduct [Group]float32 // Π (1 + 2^−|x|) at the new rungs
-	oldProduct [Group]float32 // the same at the old rungs
+	gain       [GroupSize]float64 // Σ |x| at the new rungs less that at the old, with x the log odds in powers of 2
+	newProduct [GroupSize]float32 // Π (1 + 2^−|x|) at the new rungs
+	oldProduct [GroupSize]float32 // the same at the old rungs
 }
 
 // renewalRungs is the number of rungs after which fields and energies are recomputed, so that roundings do not add up.
@@ -195,7 +195,7 @@ func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float6
 		}
 		oldRoot = root
 		if part := p.checkpointAt(k + 1); part >= 0 {
-			b.addLogWeights(p.checkpoints.lnWeights[part][first-p.checkpoints.first:][:Group])
+			b.addLogWeights(p.checkpoints.lnWeights[part][first-p.checkpoints.first:][:GroupSize])
 		}
 	}
 	b.addLogWeights(ln)
@@ -206,10 +206,10 @@ func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float6
 
 	// A spin of −1 is value 0, and one of +1 is value 1.
 	if wantsEnd {
-		end = make([]uint8, l.n*Group)
-		for k, s := range b.spins[:l.n*Group] {
+		end = make([]uint8, l.n*GroupSize)
+		for k, s := range b.spins[:l.n*GroupSize] {
 			if s > 0 {
-				end[l.order[k/Group]*Group+k%Group] = 1
+				end[l.order[k/GroupSize]*GroupSize+k%GroupSize] = 1
 			}
 		}
 	}
@@ -219,17 +219,18 @@ func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float6
 // startChains returns chains first to first+7, each at a state that is drawn from the start distribution.
 func (l *spinModel) startChains(seed, first uint64) *spinChains {
 	b := &spinChains{
-		spinModel: l, spins: make([]float32, (l.n+1)*Group), fieldRows: make([]float32, (l.n+Group)*Group), random: newRandom(seed, first),
+		spinModel: l, spins: make([]float32, (l.n+1)*GroupSize), fieldRows: make([]float32, (l.n+GroupSize)*GroupSize),
+		random: newRandom(seed, first),
 	}
 	for i := range l.n {
-		for c := range Group { // spin i of chain c
-			b.spins[i*Group+c] = -1
+		for c := range GroupSize { // spin i of chain c
+			b.spins[i*GroupSize+c] = -1
 			if float64(b.nextWord(c))*0x1p-32 < l.startUp[i] {
-				b.spins[i*Group+c] = 1
+				b.spins[i*GroupSize+c] = 1
 			}
 		}
 	}
-	for c := range Group {
+	for c := range GroupSize {
 		b.newProduct[c], b.oldProduct[c], b.product[c] = 1, 1, 1
 	}
 	if l.forests != nil {
@@ -244,9 +245,9 @@ func (b *spinChains) recomputeFields(root float32) {
 	clear(b.fieldRows)
 	for i := range b.n {
 		for k := b.model.First[i]; k < b.model.First[i+1]; k++ {
-			neighbour := int(b.model.To[k]) * Group
-			for c := range Group {
-				b.fieldRows[neighbour+c] += float32(b.couplings[k] * b.spins[i*Group+c])
+			neighbour := int(b.model.To[k]) * GroupSize
+			for c := range GroupSize {
+				b.fieldRows[neighbour+c] += float32(b.couplings[k] * b.spins[i*GroupSize+c])
 			}
 		}
 	}
@@ -262,7 +263,7 @@ func (b *spinChains) reserveFactors(n int) {
 		return
 	}
 	b.factorCount = n
-	for c := range Group {
+	for c := range GroupSize {
 		b.product[c] *= float64(b.newProduct[c]) / float64(b.oldProduct[c])
 		b.newProduct[c], b.oldProduct[c] = 1, 1
 		if b.product[c] < 1e-200 || b.product[c] > 1e200 {
@@ -282,10 +283,10 @@ func (b *spinChains) addLogWeights(ln []float64) {
 
 // roundingCorrection returns, for every chain, ln ψ of its last state less the ln ψ of the model with rounded fields and couplings. The
 // path ended at the rounded model, which has float32, so that log-weights need the correction.
-func (b *spinChains) roundingCorrection() (ln [Group]float64) {
+func (b *spinChains) roundingCorrection() (ln [GroupSize]float64) {
 	m := b.model
 	for i := range m.N {
-		var field [Group]float64
+		var field [GroupSize]float64
 		fieldError := m.H[i] - float64(b.fields[i])/unit
 		for c := range field {
 			field[c] = fieldError
@@ -295,11 +296,11 @@ func (b *spinChains) roundingCorrection() (ln [Group]float64) {
 				continue
 			}
 			couplingError := m.J[k] - float64(b.couplings[k])/unit
-			for c, s := range b.spins[int(m.To[k])*Group:][:Group] {
+			for c, s := range b.spins[int(m.To[k])*GroupSize:][:GroupSize] {
 				field[c] += couplingError * float64(s)
 			}
 		}
-		for c, s := range b.spins[i*Group:][:Group] {
+		for c, s := range b.spins[i*GroupSize:][:GroupSize] {
 			ln[c] += field[c] * float64(s)
 		}
 	}
@@ -350,7 +351,7 @@ func (b *spinChains) sweep(oldRoot, newRoot float32, step Step) {
 			b.reserveFactors(n)
 			b.stepSpins(&a, stepRange{
 				first: first, n: n, firstCoupling: int(b.model.First[first]),
-				fieldRows: b.fieldRows, ownFields: b.fieldRows[first*Group:],
+				fieldRows: b.fieldRows, ownFields: b.fieldRows[first*GroupSize:],
 				neighbourEnds: b.neighbourEnds[first:], neighbourOffsets: b.neighbourOffsets, couplings: b.couplings,
 			})
 		}
@@ -358,10 +359,10 @@ func (b *spinChains) sweep(oldRoot, newRoot float32, step Step) {
 	}
 	for k := range b.denseRows {
 		r := &b.denseRows[k]
-		b.computeFields(r, k*Group, oldRoot, newRoot)
+		b.computeFields(r, k*GroupSize, oldRoot, newRoot)
 		b.reserveFactors(r.count)
 		b.stepSpins(&a, stepRange{
-			first: k * Group, n: r.count, fieldRows: b.fieldRows, ownFields: b.fieldRows,
+			first: k * GroupSize, n: r.count, fieldRows: b.fieldRows, ownFields: b.fieldRows,
 			neighbourEnds: r.laterEnds, neighbourOffsets: r.laterOffsets, couplings: r.laterCouplings,
 		})
 	}
@@ -385,7 +386,7 @@ func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 		return
 	}
 	a.spinCount, a.firstCoupling = int64(r.n), int64(r.firstCoupling)
-	a.spins, a.fields, a.startOdds = &b.spins[r.first*Group], &b.fields[r.first], &b.startOdds[r.first]
+	a.spins, a.fields, a.startOdds = &b.spins[r.first*GroupSize], &b.fields[r.first], &b.startOdds[r.first]
 	a.fieldRows, a.ownFields = &r.fieldRows[0], &r.ownFields[0]
 	a.neighbourEnds, a.neighbourOffsets, a.couplings = &r.neighbourEnds[0], &r.neighbourOffsets[0], &r.couplings[0]
 	sweepVector(a)
@@ -399,9 +400,9 @@ func (b *spinChains) stepSpins(a *sweepArgs, r stepRange) {
 func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 	k := int32(r.firstCoupling)
 	for i := range r.n {
-		row, field := b.spins[(r.first+i)*Group:][:Group], r.ownFields[i*Group:][:Group]
+		row, field := b.spins[(r.first+i)*GroupSize:][:GroupSize], r.ownFields[i*GroupSize:][:GroupSize]
 		h, start := b.fields[r.first+i], b.startOdds[r.first+i]
-		var change [Group]float32
+		var change [GroupSize]float32
 		for c := range row {
 			u := float32(float32(int32(b.nextWord(c)>>1)) * 0x1p-31) // uniform in [0, 1)
 			// x and y are the log odds of the spin at the old rung and at the new one.
@@ -451,16 +452,16 @@ func (b *spinChains) computeFields(r *eightSpins, first int, oldRoot, newRoot fl
 		fieldsVector(&f)
 		return
 	}
-	for k := range Group {
-		for c := range Group {
+	for k := range GroupSize {
+		for c := range GroupSize {
 			newSum, oldSum := float32(0), float32(0)
 			for i := range first {
-				newSum += float32(r.couplings[i*Group+k] * b.spins[i*Group+c])
+				newSum += float32(r.couplings[i*GroupSize+k] * b.spins[i*GroupSize+c])
 			}
 			for i := first; i < b.n; i++ {
-				oldSum += float32(r.couplings[i*Group+k] * b.spins[i*Group+c])
+				oldSum += float32(r.couplings[i*GroupSize+k] * b.spins[i*GroupSize+c])
 			}
-			b.fieldRows[k*Group+c] = float32(newRoot*newSum) + float32(oldRoot*oldSum)
+			b.fieldRows[k*GroupSize+c] = float32(newRoot*newSum) + float32(oldRoot*oldSum)
 		}
 	}
 }

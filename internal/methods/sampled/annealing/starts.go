@@ -20,15 +20,15 @@ import (
 )
 
 // Starts returns the largest number of starts of a component's chains.
-func (p *Path) Starts() float64 { return float64(1 + p.Modes + len(p.Given)) }
+func (p *Path) Starts() float64 { return float64(1 + p.Modes + len(p.ExtraStarts)) }
 
 // ModesFlops returns the cost of the search for modes and of the beliefs that it begins with.
 func (m *Model) ModesFlops() float64 { return modes.Work(m.expression) + m.StartFlops() }
 
-// Modes returns the number of starts in addition to the path's first one and those given. It does not depend on the weight near them or on
-// p.Modes. Errors: those of modes.Find, of the context and of newWalker. Cost: ModesFlops, once.
-func (m *Model) Modes(ctx context.Context, p Path) (int, error) {
-	p.Modes = modes.Most + 1
+// CountModes returns the number of starts in addition to the path's first one and those given. It does not depend on the weight near them
+// or on p.CountModes. Errors: those of modes.Find, of the context and of newWalker. Cost: ModesFlops, once.
+func (m *Model) CountModes(ctx context.Context, p Path) (int, error) {
+	p.Modes = modes.MaxModes + 1
 	walkers, err := m.walkers(ctx, p)
 	return max(len(walkers)-1, 0), err
 }
@@ -65,7 +65,7 @@ func (g *givenWalkers) walkersOf(e *sumproduct.Expression, starts [][][]float64)
 // start, then uniform draws if the first are from beliefs, then modes, which it looks for once. Errors: those of modes.Find, of the context
 // and of newWalker.
 func (m *Model) walkers(ctx context.Context, p Path) ([]*walker, error) {
-	if !p.Product && p.Modes == 0 {
+	if !p.FromBeliefs && p.Modes == 0 {
 		return []*walker{m.uniform}, nil
 	}
 	fromBeliefs, err := m.beliefWalker(ctx)
@@ -85,7 +85,7 @@ func (m *Model) walkers(ctx context.Context, p Path) ([]*walker, error) {
 			return nil, err
 		}
 		for _, mode := range foundModes {
-			w, err := newWalker(m.expression, mixWithUniform(mode.Given))
+			w, err := newWalker(m.expression, mixWithUniform(mode.Conditionals))
 			if err != nil {
 				return nil, err
 			}
@@ -95,7 +95,7 @@ func (m *Model) walkers(ctx context.Context, p Path) ([]*walker, error) {
 	}
 
 	walkers := []*walker{m.uniform}
-	if p.Product {
+	if p.FromBeliefs {
 		walkers = []*walker{fromBeliefs, m.uniform}
 	}
 	walkers = append(walkers, m.fromModes...)
@@ -172,10 +172,10 @@ func (m *Model) recordLnG(w *Weights, walkers []*walker) {
 	}
 }
 
-// Among returns the log-weights of components, and the logarithms of their chains' contributions, as if there were only the given number of
-// starts: the first ones. The contribution of the chain from start k is w_k φ_k, where w_k is its weight and φ_k = g_k/Σ_j g_j over these
-// starts: g_j compares how likely start j is to draw the chain's last state (lnG).
-func (w *Weights) Among(starts int) (ln, each []float64) {
+// WithFirstStarts returns the log-weights of components, and the logarithms of their chains' contributions, as if there were only the
+// given number of starts: the first ones. The contribution of the chain from start k is w_k φ_k, where w_k is its weight and φ_k =
+// g_k/Σ_j g_j over these starts: g_j compares how likely start j is to draw the chain's last state (lnG).
+func (w *Weights) WithFirstStarts(starts int) (ln, each []float64) {
 	allStarts := max(1, len(w.chainLn)/len(w.Ln))
 	if allStarts == 1 {
 		return w.Ln, w.Ln

@@ -44,7 +44,7 @@ func TestChainsFromModesFindThem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ln, _ := w.Among(1)
+			ln, _ := w.WithFirstStarts(1)
 			if mean := floats.LnSum(w.Ln) - math.Log(512); math.Abs(mean-lnZ) > 0.1 {
 				t.Errorf("%d values, %v of Z: ln Z %v, not %v; without %v", values, share, mean, lnZ, floats.LnSum(ln)-math.Log(512))
 			}
@@ -78,11 +78,11 @@ func TestChainsFromGivenStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, given := range map[string][][][]float64{"one": {pull}, "two": {wrong, pull}} {
-			w, err := m.Run(t.Context(), Path{Rungs: 100, Seed: 5, Given: given}, 0, 512, 0, true)
+			w, err := m.Run(t.Context(), Path{Rungs: 100, Seed: 5, ExtraStarts: given}, 0, 512, 0, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			ln, _ := w.Among(1)
+			ln, _ := w.WithFirstStarts(1)
 			if without := floats.LnSum(ln) - math.Log(512); without > lnZ-0.3 {
 				t.Errorf("%d values, %s: %v of %v are found without given starts", values, name, without, lnZ)
 			}
@@ -110,7 +110,7 @@ func TestStartsThatDifferInTheSecond(t *testing.T) {
 	}
 	a, b, c := product(0.5), product(0.9), product(0.1)
 	run := func(m *Model, given ...[][]float64) []float64 {
-		w, err := m.Run(t.Context(), Path{Rungs: 5, Seed: 3, Given: given}, 0, 16, 1, false)
+		w, err := m.Run(t.Context(), Path{Rungs: 5, Seed: 3, ExtraStarts: given}, 0, 16, 1, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,25 +143,25 @@ func TestAmong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := Path{Rungs: 5, Seed: 3, Product: true, Modes: 3}
+		p := Path{Rungs: 5, Seed: 3, FromBeliefs: true, Modes: 3}
 		w, err := m.Run(t.Context(), p, 8, 24, 1, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for starts := 1; starts <= len(w.Each)/len(w.Ln); starts++ {
+		for starts := 1; starts <= len(w.LnContributions)/len(w.Ln); starts++ {
 			p.Modes = starts - 1
 			few, err := m.Run(t.Context(), p, 8, 24, 1, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			ln, each := w.Among(starts)
+			ln, each := w.WithFirstStarts(starts)
 			for c := range ln {
 				if math.Abs(ln[c]-few.Ln[c]) > 1e-12*math.Abs(ln[c]) {
 					t.Fatalf("%d starts, component %d: %v, not %v", starts, c, ln[c], few.Ln[c])
 				}
 			}
-			if len(each) != len(few.Each) {
-				t.Fatalf("%d chains, not %d", len(each), len(few.Each))
+			if len(each) != len(few.LnContributions) {
+				t.Fatalf("%d chains, not %d", len(each), len(few.LnContributions))
 			}
 			tested++
 		}

@@ -51,7 +51,7 @@ func newWalker(e *sumproduct.Expression, startLn [][]float64) (w *walker, err er
 // bytes returns an upper bound of the memory of a walker.
 func (w *walker) bytes() float64 {
 	if w.spins != nil {
-		return 32 * float64(len(w.spins.couplings)+w.spins.n+Group)
+		return 32 * float64(len(w.spins.couplings)+w.spins.n+GroupSize)
 	}
 	return 32 * float64(len(w.tables.differences)+len(w.tables.unaryDifferences)+w.tables.rowCount)
 }

@@ -68,9 +68,9 @@ type slicedTable struct {
 // updatesPerMessage limits the updates per message before the first draw, on average.
 const updatesPerMessage = 20
 
-// Messages runs belief propagation on an expression whose entries are at least 0, and returns its messages. Cost: Took, at most Setup.
-// Errors: unsupported for entries below 0, and if messages contradict one another; those of bp.Run and of the context.
-func Messages(ctx context.Context, e *sumproduct.Expression) (*bp.State, error) {
+// Propagate runs belief propagation on an expression whose entries are at least 0, and returns its messages. Cost: WorkDone, at most
+// MaxWork. Errors: unsupported for entries below 0, and if messages contradict one another; those of bp.Run and of the context.
+func Propagate(ctx context.Context, e *sumproduct.Expression) (*bp.State, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "beliefs: an entry is below 0, and densities are not")
 	}
@@ -91,7 +91,7 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 	// Copy the messages of the tables to their indices, one after the other.
 	s := &Sampler{expression: e, tolerance: follow, incidences: make([][]incidence, len(e.Dims))}
 	for t, table := range e.Tables {
-		starts, strides := make([]int, len(table.Scope)), sumproduct.Along(e.Dims, table.Scope, table.Scope)
+		starts, strides := make([]int, len(table.Scope)), sumproduct.AxisStrides(e.Dims, table.Scope, table.Scope)
 		for k, i := range table.Scope {
 			s.incidences[i] = append(s.incidences[i], incidence{t, k})
 			starts[k] = len(s.messages)
@@ -133,13 +133,13 @@ func maxUpdates(e *sumproduct.Expression) int64 {
 	return updatesPerMessage * int64(messages)
 }
 
-// Setup returns an upper bound of the work of Messages and New, flops.
-func Setup(e *sumproduct.Expression) float64 {
+// MaxWork returns an upper bound of the work of Propagate and New, flops.
+func MaxWork(e *sumproduct.Expression) float64 {
 	return float64(maxUpdates(e))*policy.UpdateFlops + tableFlops(e)
 }
 
-// Took returns the work that Messages and New have done, flops.
-func Took(e *sumproduct.Expression, state *bp.State) float64 {
+// WorkDone returns the work that Propagate and New have done, flops.
+func WorkDone(e *sumproduct.Expression, state *bp.State) float64 {
 	return float64(state.Updates)*policy.UpdateFlops + tableFlops(e)
 }
 
@@ -316,7 +316,7 @@ func (s *Sampler) sumLaterIndices(state *bp.State, in incidence, position []int)
 	walk := sumproduct.NewWalk(s.expression.Dims, t.Scope)
 	for _, v := range t.Data {
 		entry := 0
-		for k, a := range walk.X {
+		for k, a := range walk.Values {
 			entry += a * strides[k]
 			if weights[k] != nil {
 				v *= weights[k][a]

@@ -31,7 +31,7 @@ func drawExpression(r *rand.Rand) *sumproduct.Expression {
 // newSampler returns a sampler of an expression, or nil if messages contradict one another.
 func newSampler(t *testing.T, e *sumproduct.Expression, follow float64) *Sampler {
 	t.Helper()
-	state, err := Messages(t.Context(), e)
+	state, err := Propagate(t.Context(), e)
 	if err != nil {
 		return nil
 	}
@@ -236,17 +236,17 @@ func TestWhatIsRefused(t *testing.T) {
 	e := &sumproduct.Expression{Dims: []int{2, 2}, Scale: scaled.One, Tables: []sumproduct.Table{
 		{Scope: []int{0, 1}, Data: []float64{1, 2, 3, -4}},
 	}}
-	if _, err := Messages(t.Context(), e); err == nil {
+	if _, err := Propagate(t.Context(), e); err == nil {
 		t.Error("an entry below 0 is accepted")
 	}
 	e.Tables[0].Data = []float64{1, 0, 0, 1}
 	e.Tables = append(e.Tables,
 		sumproduct.Table{Scope: []int{0}, Data: []float64{1, 0}}, sumproduct.Table{Scope: []int{1}, Data: []float64{0, 1}})
-	if _, err := Messages(t.Context(), e); err == nil {
+	if _, err := Propagate(t.Context(), e); err == nil {
 		t.Error("a contradiction is accepted")
 	}
 	e.Tables = e.Tables[:1]
-	state, err := Messages(t.Context(), e)
+	state, err := Propagate(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}

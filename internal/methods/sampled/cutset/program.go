@@ -155,7 +155,7 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "cutset: an entry is below 0")
 	}
-	if err := e.Fits(); err != nil {
+	if err := e.CheckFit(); err != nil {
 		return nil, err
 	}
 

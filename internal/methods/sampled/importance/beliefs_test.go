@@ -15,7 +15,7 @@ import (
 func newBeliefProposal(t *testing.T, e *sumproduct.Expression, entries, follow, share float64) *Proposal {
 	t.Helper()
 	bound, _ := newBound(t, e, orders.MinFill(e.Hypergraph()), entries)
-	state, err := beliefs.Messages(t.Context(), e)
+	state, err := beliefs.Propagate(t.Context(), e)
 	if err != nil {
 		return nil
 	}

@@ -86,8 +86,8 @@ func NewSlices(e *sumproduct.Expression, bound *minibuckets.Bound, program *cuts
 	return p, err
 }
 
-// LnMost returns ln of an upper bound of all weights, nats, −Inf if Z is 0.
-func (p *Proposal) LnMost() float64 { return p.bound.Ln - math.Log(p.share) }
+// LnLargestWeight returns ln of an upper bound of all weights, nats, −Inf if Z is 0.
+func (p *Proposal) LnLargestWeight() float64 { return p.bound.Ln - math.Log(p.share) }
 
 // Bytes returns the memory that the results of that many draws take, without that of the proposal.
 func Bytes(draws int64, indices int, marginals bool) float64 {
@@ -132,7 +132,7 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 	}
 	blocks := (len(w.Ln) + blockSize - 1) / blockSize
 	scratches := make([]*scratch, min(threads, blocks))
-	err := sumproduct.Share(ctx, len(scratches), blocks, func(worker, block int) error {
+	err := sumproduct.RunChunks(ctx, len(scratches), blocks, func(worker, block int) error {
 		if scratches[worker] == nil {
 			scratches[worker] = p.newScratch(marginals)
 		}
@@ -147,7 +147,7 @@ func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads
 	}
 
 	// No weight exceeds the bound.
-	lnBound := p.LnMost()
+	lnBound := p.LnLargestWeight()
 	for c, l := range w.Ln {
 		if math.IsNaN(l) || l > lnBound+roundingAllowance*(1+math.Abs(lnBound)) {
 			return nil, fault.New(fault.Internal, "importance: draw %d weighs e^%v, at most e^%v is possible", from+int64(c), l, lnBound)
@@ -213,7 +213,7 @@ func (r *run) sliceBlock(ctx context.Context, block int, s *scratch) error {
 		}
 		r.ln[c] = ln
 		if blockSums != nil {
-			blockSums.add(min(ln, r.LnMost()), s.shares)
+			blockSums.add(min(ln, r.LnLargestWeight()), s.shares)
 		}
 	}
 	if blockSums != nil {
@@ -222,9 +222,9 @@ func (r *run) sliceBlock(ctx context.Context, block int, s *scratch) error {
 	return nil
 }
 
-// Weigh returns ln of the weights ψ/q that draws would have if they had these states, nats. If the proposal draws slices, they are the
+// LnWeights returns ln of the weights ψ/q that draws would have if they had these states, nats. If the proposal draws slices, they are the
 // weights of the slices that contain the states. Cost: a draw for each state. Errors: those of slices and of the context.
-func (p *Proposal) Weigh(ctx context.Context, states [][]int) ([]float64, error) {
+func (p *Proposal) LnWeights(ctx context.Context, states [][]int) ([]float64, error) {
 	s := p.newScratch(false)
 	ln := make([]float64, len(states))
 	for c, state := range states {

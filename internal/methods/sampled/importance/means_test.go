@@ -103,7 +103,7 @@ func isNearBound(t *testing.T, p *Proposal, seed int) bool {
 	if err != nil {
 		t.Fatalf("model %d: %v", seed, err)
 	}
-	return w.Top > p.LnMost()-0.5
+	return w.Top > p.LnLargestWeight()-0.5
 }
 
 // checkSameBits fails unless draws depend neither on the number of goroutines nor on which draws are asked for.

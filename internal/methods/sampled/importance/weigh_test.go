@@ -26,7 +26,7 @@ func TestStatesWeighWhatTheDrawsThatTheyAreWould(t *testing.T) {
 			if p == nil {
 				continue
 			}
-			ln, err := p.Weigh(t.Context(), states)
+			ln, err := p.LnWeights(t.Context(), states)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,7 +25,7 @@ const (
 // Options are those of a fit.
 type Options struct {
 	Components int
-	Counted    bool // components have counts, if there are at most MostCounted indices
+	Counted    bool // components have counts, if there are at most MaxCountedIndices indices
 	Seed       uint64
 }
 
@@ -44,8 +44,8 @@ func Work(o Options, states int, dims []int) float64 {
 func Fit(ctx context.Context, dims []int, states [][]int, weights []float64, o Options) (*Mixture, error) {
 	// Divide the states between the components: shares[k][j] is the part of state j's weight that component k has.
 	f := &fitter{dims: dims, states: states, weights: weights, effectiveStates: effectiveNumber(weights)}
-	isCounted := o.Counted && len(dims) <= MostCounted
-	m := &Mixture{Components: make([]Component, min(o.Components, Most))}
+	isCounted := o.Counted && len(dims) <= MaxCountedIndices
+	m := &Mixture{Components: make([]Component, min(o.Components, MaxComponents))}
 	shares := f.divideStates(len(m.Components), rand.New(rand.NewPCG(o.Seed, 0x6d6978)))
 	for k := range m.Components {
 		if isCounted {

@@ -16,12 +16,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/fault"
 )
 
-// Most is the largest number of components of a mixture.
-const Most = 16
+// MaxComponents is the largest number of components of a mixture.
+const MaxComponents = 16
 
-// MostCounted is the largest number of indices of components with counts: their recursion has a table of its square. Chosen: half a
+// MaxCountedIndices is the largest number of indices of components with counts: their recursion has a table of its square. Chosen: half a
 // megabyte each.
-const MostCounted = 256
+const MaxCountedIndices = 256
 
 // Component is one component of a mixture.
 type Component struct {
@@ -38,9 +38,9 @@ type Mixture struct {
 	Components []Component `msgpack:"components"`
 }
 
-// RankOne reports whether the mixture has a valid number of components, and none of them has counts.
-func (m *Mixture) RankOne() bool {
-	return len(m.Components) > 0 && len(m.Components) <= Most &&
+// IsRankOne reports whether the mixture has a valid number of components, and none of them has counts.
+func (m *Mixture) IsRankOne() bool {
+	return len(m.Components) > 0 && len(m.Components) <= MaxComponents &&
 		!slices.ContainsFunc(m.Components, func(c Component) bool { return c.Counts != nil })
 }
 
@@ -52,8 +52,8 @@ func (m *Mixture) Values() (values [][][]float64) {
 	return values
 }
 
-// Numbers returns the number of parameters: for each component its weight, its counts and its probabilities of values.
-func (m *Mixture) Numbers() (n int) {
+// ParameterCount returns the number of parameters: for each component its weight, its counts and its probabilities of values.
+func (m *Mixture) ParameterCount() (n int) {
 	for _, c := range m.Components {
 		n += 1 + len(c.Counts)
 		for _, row := range c.Values {
@@ -97,7 +97,7 @@ func New(m *Mixture, dims []int) (*Sampler, error) {
 		total += c.weight
 		s.components = append(s.components, c)
 	}
-	if len(m.Components) > Most || !isNearOne(total) {
+	if len(m.Components) > MaxComponents || !isNearOne(total) {
 		return nil, fault.New(fault.BadInput, "mixture: weights of %d components add up to %v", len(m.Components), total)
 	}
 	return s, nil
@@ -126,8 +126,8 @@ func newComponent(c *Component, dims []int) (component, error) {
 		return out, nil
 	}
 
-	if len(c.Counts) != len(dims)+1 || len(c.Centre) != len(dims) || len(dims) > MostCounted || !isDistribution(c.Counts) {
-		return out, fault.New(fault.BadInput, "mixture: no distribution of the counts of %d indices, at most %d", len(dims), MostCounted)
+	if len(c.Counts) != len(dims)+1 || len(c.Centre) != len(dims) || len(dims) > MaxCountedIndices || !isDistribution(c.Counts) {
+		return out, fault.New(fault.BadInput, "mixture: no distribution of the counts of %d indices, at most %d", len(dims), MaxCountedIndices)
 	}
 	away := make([]float64, len(dims)) // probability that an index is not at the centre
 	for i, a := range c.Centre {
@@ -182,7 +182,7 @@ func drawNumber(r *rand.Rand, n int, p func(k int) float64) (chosen int) {
 
 // LnDensity returns ln q of a state, nats, −Inf if q is 0.
 func (s *Sampler) LnDensity(x []int) float64 {
-	var buffer [Most]float64
+	var buffer [MaxComponents]float64
 	ln := buffer[:len(s.components)]
 	for k := range s.components {
 		ln[k] = s.components[k].lnDensity(x)

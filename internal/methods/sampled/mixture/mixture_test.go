@@ -217,7 +217,7 @@ func TestWrongMixturesAreRefused(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(*Mixture){
 		"no component":      func(m *Mixture) { m.Components = nil },
-		"too many":          func(m *Mixture) { m.Components = append(m.Components, make([]Component, Most)...) },
+		"too many":          func(m *Mixture) { m.Components = append(m.Components, make([]Component, MaxComponents)...) },
 		"half a weight":     func(m *Mixture) { m.Components[0].Weight = 0.5 },
 		"a weight NaN":      func(m *Mixture) { m.Components[0].Weight = math.NaN() },
 		"another dimension": func(m *Mixture) { m.Components[0].Values[1] = []float64{0.5, 0.5} },

@@ -168,10 +168,10 @@ func firstEliminated(scope, position []int) int {
 	return slices.MinFunc(scope, func(a, b int) int { return position[a] - position[b] })
 }
 
-// Widen replaces the mini-buckets that bound the search by the largest ones that work and memory allow. isWider is false if no larger
-// ones are allowed; then the present ones stay. If their messages cannot be computed (an error, or costs that are too large), there are
-// none, and later calls make none. Errors: those of the context and of minibuckets.
-func (s *Search) Widen(ctx context.Context, work int64) (isWider bool, err error) {
+// WidenMiniBuckets replaces the mini-buckets that bound the search by the largest ones that work and memory allow. isWider is false if no
+// larger ones are allowed; then the present ones stay. If their messages cannot be computed (an error, or costs that are too large),
+// there are none, and later calls make none. Errors: those of the context and of minibuckets.
+func (s *Search) WidenMiniBuckets(ctx context.Context, work int64) (isWider bool, err error) {
 	if s.productEntries > 0 && !s.wasSplit {
 		return false, nil
 	}
@@ -185,7 +185,7 @@ func (s *Search) Widen(ctx context.Context, work int64) (isWider bool, err error
 		s.nodes[v].functions, s.nodes[v].messages = nil, nil
 	}
 	s.Work += int64(plan.LeastWork())
-	miniBuckets, err := minibuckets.RunLeast(ctx, s.functions, plan)
+	miniBuckets, err := minibuckets.BoundLeastSum(ctx, s.functions, plan)
 	if err != nil || miniBuckets == nil {
 		s.productEntries, s.wasSplit = maxEntries, false // no later call tries again
 		return false, err
@@ -218,7 +218,7 @@ func (s *Search) planMiniBuckets(work int64) (best *minibuckets.Plan, entryLimit
 
 // placeTables gives every node the tables that its search looks at: functions, and messages of mini-buckets. order is the order of
 // elimination of the mini-buckets.
-func (s *Search) placeTables(order []int, miniBuckets *minibuckets.Least) {
+func (s *Search) placeTables(order []int, miniBuckets *minibuckets.LowerBound) {
 	position := make([]int, len(s.dims)) // by variable, in order
 	for k, v := range order {
 		position[v] = k
@@ -230,7 +230,7 @@ func (s *Search) placeTables(order []int, miniBuckets *minibuckets.Least) {
 // placeFunctions gives each function, as a table of the mini-buckets, to the node of its variable that is eliminated first. The search goes
 // against the order of elimination, so all other variables of the function have values there. position has the variables' positions in the
 // order of elimination.
-func (s *Search) placeFunctions(position []int, miniBuckets *minibuckets.Least) {
+func (s *Search) placeFunctions(position []int, miniBuckets *minibuckets.LowerBound) {
 	for t := range s.functions {
 		if scope := s.functions[t].Scope; len(scope) > 0 {
 			v := firstEliminated(scope, position)
@@ -245,7 +245,7 @@ func (s *Search) placeFunctions(position []int, miniBuckets *minibuckets.Least) 
 // A message begins at the node whose variable its mini-buckets eliminate, and goes up from parent to parent. It ends at the first node
 // whose variable it has, the one whose mini-buckets contain it. All nodes that it comes to get it. A message without variables is added
 // to the constants of its node and of all nodes above.
-func (s *Search) placeMessages(order, position []int, miniBuckets *minibuckets.Least) {
+func (s *Search) placeMessages(order, position []int, miniBuckets *minibuckets.LowerBound) {
 	outgoing := make([][]int, len(s.dims)) // by variable: messages (as indices of miniBuckets.Tables) from its tree to variables above
 	constant := make([]int64, len(s.dims)) // by variable: sum of the messages without variables in its tree
 	for k, v := range order {
@@ -267,7 +267,7 @@ func (s *Search) placeMessages(order, position []int, miniBuckets *minibuckets.L
 			if len(miniBuckets.Tables[t].Scope) > 0 {
 				outgoing[v] = append(outgoing[v], t)
 			} else {
-				constant[v] = min(constant[v]+miniBuckets.Tables[t].Of[0], minibuckets.Forbidden)
+				constant[v] = min(constant[v]+miniBuckets.Tables[t].Values[0], minibuckets.Forbidden)
 			}
 		}
 
@@ -278,7 +278,7 @@ func (s *Search) placeMessages(order, position []int, miniBuckets *minibuckets.L
 // newTerm returns table c for the node of variable v. The last variable of the scope has stride 1. The stride of v goes to ownStride, and
 // its place in strides is 0, so that an index that is computed from the values of all variables is that of v's first value.
 func (s *Search) newTerm(c *minibuckets.Costs, v int) term {
-	t := term{table: c.Of, strides: make([]int, len(c.Scope)), vars: c.Scope}
+	t := term{table: c.Values, strides: make([]int, len(c.Scope)), vars: c.Scope}
 	stride := 1
 	for i := len(c.Scope) - 1; i >= 0; i-- {
 		if c.Scope[i] == v {

@@ -32,7 +32,7 @@ func drawNetwork(rng *rand.Rand) (dims []int, functions []minibuckets.Costs) {
 			if rng.Float64() < forbidden {
 				x = minibuckets.Forbidden
 			}
-			f.Of = append(f.Of, x)
+			f.Values = append(f.Values, x)
 		}
 		functions = append(functions, f)
 	}
@@ -46,10 +46,10 @@ func cost(dims []int, functions []minibuckets.Costs, values []int) (sum int64) {
 		for _, v := range f.Scope {
 			at = at*dims[v] + values[v]
 		}
-		if f.Of[at] >= minibuckets.Forbidden {
+		if f.Values[at] >= minibuckets.Forbidden {
 			return minibuckets.Forbidden
 		}
-		sum += f.Of[at]
+		sum += f.Values[at]
 	}
 	return sum
 }
@@ -91,7 +91,7 @@ func TestEqualToEnumeration(t *testing.T) {
 		var found []int
 		for tables := 1; ; tables *= 4 {
 			before := s.Bound
-			wider, err := s.Widen(ctx, int64(tables))
+			wider, err := s.WidenMiniBuckets(ctx, int64(tables))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestEqualToEnumeration(t *testing.T) {
 			} else if !s.hasMiniBuckets {
 				t.Fatalf("seed %d: no mini-buckets", seed)
 			}
-			if values := s.Dive(); wider && cost(dims, functions, values) < want {
+			if values := s.GreedyAssignment(); wider && cost(dims, functions, values) < want {
 				t.Fatalf("seed %d: a dive costs less than the least", seed)
 			}
 			found = s.Solve(ctx, below, work)
@@ -132,11 +132,11 @@ func TestEqualToEnumeration(t *testing.T) {
 // TestTooLarge: costs whose sums may not be right are refused.
 func TestTooLarge(t *testing.T) {
 	ctx, low := context.Background(), int64(-minibuckets.Forbidden/2)
-	s, err := New(ctx, []int{2}, []minibuckets.Costs{{Scope: []int{0}, Of: []int64{low, 0}}}, 1<<20, 1<<20)
+	s, err := New(ctx, []int{2}, []minibuckets.Costs{{Scope: []int{0}, Values: []int64{low, 0}}}, 1<<20, 1<<20)
 	if err != nil || s == nil {
 		t.Fatal(err)
 	}
-	if wider, err := s.Widen(ctx, 1<<20); wider || err != nil || s.Solve(ctx, 5, 1<<20) != nil || s.Bound > low {
+	if wider, err := s.WidenMiniBuckets(ctx, 1<<20); wider || err != nil || s.Solve(ctx, 5, 1<<20) != nil || s.Bound > low {
 		t.Errorf("%v, %v, bound %d", wider, err, s.Bound)
 	}
 }
@@ -152,7 +152,7 @@ func TestContextEnds(t *testing.T) {
 	for range 140 {
 		f := minibuckets.Costs{Scope: rng.Perm(len(dims))[:2]}
 		for range 9 {
-			f.Of = append(f.Of, rng.Int64N(1000))
+			f.Values = append(f.Values, rng.Int64N(1000))
 		}
 		functions = append(functions, f)
 	}
@@ -161,7 +161,7 @@ func TestContextEnds(t *testing.T) {
 	if err != nil || s == nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Widen(ctx, 1<<20); err != nil || !s.hasMiniBuckets {
+	if _, err := s.WidenMiniBuckets(ctx, 1<<20); err != nil || !s.hasMiniBuckets {
 		t.Fatal(err)
 	}
 	end()
@@ -169,7 +169,7 @@ func TestContextEnds(t *testing.T) {
 	if values := s.Solve(ctx, 1<<40, 1<<40); values != nil || s.Bound != before {
 		t.Errorf("%v, bound %d, before %d", values, s.Bound, before)
 	}
-	if _, err := s.Widen(ctx, 1<<30); err == nil {
+	if _, err := s.WidenMiniBuckets(ctx, 1<<30); err == nil {
 		t.Error("mini-buckets after the end")
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/basetensor/basetensor/internal/engine/minibuckets"
 )
 
-// Dive returns the assignment in which each variable has the value of least bound, given the values of its ancestors in the pseudo tree.
-// Widen must have made mini-buckets before.
-func (s *Search) Dive() []int {
+// GreedyAssignment returns the assignment in which each variable has the value of least bound, given the values of its ancestors in the
+// pseudo tree. WidenMiniBuckets must have made mini-buckets before.
+func (s *Search) GreedyAssignment() []int {
 	s.workEnd = math.MaxInt64
 	for k := len(s.order) - 1; k >= 0; k-- { // from the roots down: against the order of elimination
 		v := s.order[k]
@@ -40,7 +40,7 @@ func (s *Search) Solve(ctx context.Context, below, work int64) (values []int) {
 	sum := int64(0)
 	for _, f := range s.functions {
 		if len(f.Scope) == 0 {
-			sum += f.Of[0]
+			sum += f.Values[0]
 		}
 	}
 	for _, v := range s.roots {

@@ -57,12 +57,12 @@ func decompose(s *solver) {
 	defer p.countWork(s)
 
 	// Larger mini-buckets, their assignment and their bound, then the search itself.
-	isWider, err := p.search.Widen(s.ctx, work)
+	isWider, err := p.search.WidenMiniBuckets(s.ctx, work)
 	if err != nil {
 		return
 	}
 	if isWider {
-		p.offer(s, p.search.Dive())
+		p.offer(s, p.search.GreedyAssignment())
 	}
 	s.provenBound = max(s.provenBound, p.baseBound+p.search.Bound)
 	if s.provenBound < s.upperBound {
@@ -158,7 +158,7 @@ func (p *decomposition) addVariable(s *solver, x int32) {
 	p.variables, p.liveValues = append(p.variables, x), append(p.liveValues, live)
 	table := minibuckets.Costs{Scope: []int{p.index[x]}}
 	for _, a := range live {
-		table.Of = append(table.Of, s.unaryCost(&s.vars[x], a))
+		table.Values = append(table.Values, s.unaryCost(&s.vars[x], a))
 	}
 	p.tables = append(p.tables, table)
 }
@@ -173,9 +173,9 @@ func (p *decomposition) addFunction(s *solver, scope []int32, cost func(values [
 		table.Scope = append(table.Scope, p.index[x])
 		size *= len(p.liveValues[p.index[x]])
 	}
-	table.Of = make([]int64, size)
+	table.Values = make([]int64, size)
 	values := make([]int32, len(scope))
-	for k := range table.Of {
+	for k := range table.Values {
 		// The digits of k are the numbers of the live values, that of the last variable first.
 		digits, unary := k, int64(0)
 		for i := len(scope) - 1; i >= 0; i-- {
@@ -184,8 +184,8 @@ func (p *decomposition) addFunction(s *solver, scope []int32, cost func(values [
 			digits /= len(live)
 			unary += s.unaryCost(&s.vars[scope[i]], values[i])
 		}
-		if table.Of[k] = cost(values); table.Of[k]+unary >= gap {
-			table.Of[k] = minibuckets.Forbidden
+		if table.Values[k] = cost(values); table.Values[k]+unary >= gap {
+			table.Values[k] = minibuckets.Forbidden
 		}
 	}
 	s.work += int64(size)

@@ -136,7 +136,7 @@ func TestListEqualToEnumeration(t *testing.T) {
 		want := sortedCosts(n)
 		best := 2 + rng.IntN([]int{3, 20, 500}[seed%3])
 		for _, work := range []int64{0, 1, 300, 3000} {
-			o := Options{Work: work, Best: best}
+			o := Options{Work: work, Count: best}
 			if r, err := Solve(context.Background(), n, Options{Work: 50}); err == nil && seed%2 == 1 {
 				o.Start = r.Values
 			}

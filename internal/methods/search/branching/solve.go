@@ -12,10 +12,10 @@ import (
 
 // Options bound a search. The zero value of every field is its default.
 type Options struct {
-	Work  int64 // entries of tables that are looked at; 0: no limit. The search may exceed it by what one variable takes.
-	Open  int64 // bytes of open nodes, default 256 MiB: beyond, the search is a depth-first one. Mini-buckets may take as many again.
-	Best  int   // number of assignments of least cost that are looked for; 0: one
-	Start []int // an assignment that is known before the search; nil: none
+	Work      int64 // entries of tables that are looked at; 0: no limit. The search may exceed it by what one variable takes.
+	OpenBytes int64 // bytes of open nodes, default 256 MiB: beyond, the search is a depth-first one. Mini-buckets may take as many again.
+	Count     int   // number of assignments of least cost that are looked for; 0: one
+	Start     []int // an assignment that is known before the search; nil: none
 }
 
 // Result is what a search has found.
@@ -43,14 +43,14 @@ func Solve(ctx context.Context, n *Network, o Options) (*Result, error) {
 	if o.Start != nil && !n.isAssignment(o.Start) {
 		return nil, fault.New(fault.BadInput, "search: the assignment to start from is none of the network")
 	}
-	if o.Open <= 0 {
-		o.Open = 256 << 20
+	if o.OpenBytes <= 0 {
+		o.OpenBytes = 256 << 20
 	}
 	s, isPossible := newSolver(ctx, n)
 	if !isPossible {
 		return &Result{Cost: math.Inf(1), Bound: math.Inf(1), Proved: true}, nil
 	}
-	s.workLimit, s.openBytesLimit, s.wantedCount = o.Work, o.Open, o.Best
+	s.workLimit, s.openBytesLimit, s.wantedCount = o.Work, o.OpenBytes, o.Count
 	if o.Start != nil {
 		s.offer(o.Start)
 	}

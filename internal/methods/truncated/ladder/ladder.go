@@ -199,7 +199,7 @@ func (r rung) estimate(plans []truncated.TruncatedPlan, domains []int) btn.Estim
 	}
 	e.Level = math.Log2(float64(r.bond)) + math.Log2(float64(e.Slices))
 	for slice := range e.Slices {
-		e.Parts = append(e.Parts, &truncated.Truncated{Along: plan, Bond: r.bond, Slice: btn.Slice{Variables: r.sliced, At: slice}})
+		e.Parts = append(e.Parts, &truncated.Truncated{Plan: plan, Bond: r.bond, Slice: btn.Slice{Variables: r.sliced, At: slice}})
 	}
 	return e
 }
@@ -216,8 +216,8 @@ func sliceCount(variables, domains []int) int64 {
 // Bond returns the bond of an estimate by truncated legs: the largest number of values on a leg.
 func Bond(e *btn.Estimate) int { return e.Parts[0].(*truncated.Truncated).Bond }
 
-// LegsOf returns the first part of an estimate by truncated legs. It returns nil for an estimate by another method.
-func LegsOf(e *btn.Estimate) *truncated.Truncated {
+// FirstPart returns the first part of an estimate by truncated legs. It returns nil for an estimate by another method.
+func FirstPart(e *btn.Estimate) *truncated.Truncated {
 	legs, _ := e.Parts[0].(*truncated.Truncated)
 	return legs
 }

@@ -164,11 +164,11 @@ func greedyPlans(
 	ctx context.Context, p *truncated.Prepared, s query.Settings, o truncated.SearchOptions,
 ) ([]truncated.TruncatedPlan, error) {
 	if s.Method != query.MethodAuto {
-		return p.Greedy(ctx, o)
+		return p.GreedySweeps(ctx, o)
 	}
 	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1)
 	defer cancel()
-	plans, err := p.Greedy(hasty, o)
+	plans, err := p.GreedySweeps(hasty, o)
 	if proposal.IsOutOfTime(ctx, err) {
 		return nil, fault.New(fault.OverBudget, "plan: truncated legs: no greedy plan was found in %s", hastyTime)
 	}

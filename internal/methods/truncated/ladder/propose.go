@@ -29,11 +29,11 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if err != nil {
 		return nil, err
 	}
-	if prepared.Decided() {
+	if prepared.IsDecided() {
 		return exact.ProposeTree(ctx, j, ask)
 	}
 
-	if err := prepared.Expression().Fits(); err != nil {
+	if err := prepared.Expression().CheckFit(); err != nil {
 		return nil, fmt.Errorf("plan: truncated legs: %w", err)
 	}
 	if n := len(prepared.Expression().Tables); n > policy.MostTables {
@@ -60,7 +60,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	// Search plans for the network under the evidence. They depend on the evidence only by the shape that it leaves, and by the variables
 	// of its indices, which slices fix.
 	const isMasked = false // the plans are for the network under the evidence
-	kind := fmt.Sprint("truncated under evidence, variables ", prepared.Indices(), truncated.Signs(prepared))
+	kind := fmt.Sprint("truncated under evidence, variables ", prepared.DecidingIndices(), truncated.SignsKeySuffix(prepared))
 	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey(kind, marginals), prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			return Plan(computing, prepared, j.Settings, isMasked, marginals)
@@ -68,7 +68,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 	if err != nil {
 		return nil, err
 	}
-	assignment := proposal.Approximate(plan, hit, prepared.Expression())
+	assignment := proposal.NewApproximateAssignment(plan, hit, prepared.Expression())
 	assignment.Relearned = reason
 	return assignment, nil
 }
@@ -77,10 +77,10 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 // the time for planning.
 func prepareInTime(ctx context.Context, j *proposal.Job, marginals bool) (prepared *truncated.Prepared, err error) {
 	if !j.IsAuto() {
-		return truncated.Of(ctx, j.Problem(), marginals)
+		return truncated.Simplify(ctx, j.Problem(), marginals)
 	}
-	err = proposal.Within(ctx, policy.PrepareShare, "the simplification for truncated legs", func(ctx context.Context) error {
-		prepared, err = truncated.Of(ctx, j.Problem(), marginals)
+	err = proposal.RunInTimeShare(ctx, policy.PrepareShare, "the simplification for truncated legs", func(ctx context.Context) error {
+		prepared, err = truncated.Simplify(ctx, j.Problem(), marginals)
 		return err
 	})
 	return prepared, err
@@ -89,25 +89,25 @@ func prepareInTime(ctx context.Context, j *proposal.Job, marginals bool) (prepar
 // proposeModelPlans proposes a ladder along the plans that depend only on the model. The error is truncated.ErrNoMask if the evidence
 // cannot enter as a mask, or the model without evidence leaves nothing to contract.
 func proposeModelPlans(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
-	p, err := truncated.OfBase(ctx, j.Problem())
+	p, err := truncated.SimplifyBase(ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}
 	if _, err := p.Mask(j.Evidence); err != nil {
 		return nil, err
 	}
-	if p.Decided() || p.Expression().Unfit != "" {
+	if p.IsDecided() || p.Expression().Unfit != "" {
 		return nil, truncated.ErrNoMask
 	}
 	const isMasked = true // the plans are for the network without evidence, which enters as a mask
-	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey("truncated"+truncated.Signs(p), marginals), p.Hypergraph(),
+	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey("truncated"+truncated.SignsKeySuffix(p), marginals), p.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
 			return Plan(computing, p, j.Settings, isMasked, marginals)
 		})
 	if err != nil {
 		return nil, err
 	}
-	return proposal.Approximate(plan, hit, p.Expression()), nil
+	return proposal.NewApproximateAssignment(plan, hit, p.Expression()), nil
 }
 
 // misfit is the ratio of the flops of the model's plan to those of a plan for the evidence above which the query gets a plan for its
@@ -128,7 +128,7 @@ func whyUnfit(ctx context.Context, j *proposal.Job, model *btn.Assignment, prepa
 	}
 
 	// Compare with the price of a sweep for the network under the evidence, found almost without a search.
-	quick, err := prepared.Quick(ctx, bond, j.Settings.Memory, j.Settings.Seed)
+	quick, err := prepared.PriceGreedy(ctx, bond, j.Settings.Memory, j.Settings.Seed)
 	if err != nil || last.Cost.Flops <= misfit*quick.Flops { // a network that cannot be planned has no better plan
 		return ""
 	}
@@ -136,10 +136,10 @@ func whyUnfit(ctx context.Context, j *proposal.Job, model *btn.Assignment, prepa
 		last.Cost.Flops, bond, quick.Flops)
 }
 
-// Masked reports whether the plan of truncated legs is that of the model, under which evidence enters as masks.
-func Masked(p *btn.Plan) bool {
-	legs := LegsOf(&p.Estimates[0])
-	return legs != nil && legs.Along.Masked
+// IsMasked reports whether the plan of truncated legs is that of the model, under which evidence enters as masks.
+func IsMasked(p *btn.Plan) bool {
+	legs := FirstPart(&p.Estimates[0])
+	return legs != nil && legs.Plan.Masked
 }
 
 // Verdict is the result of a trial of truncated legs.
@@ -169,24 +169,24 @@ const bondPower = 4
 // 0.017 of a Boltzmann machine, bond 8 1e-5 and 0.005.
 func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (Verdict, error) {
 	first := &p.Estimates[0]
-	legs := LegsOf(first)
+	legs := FirstPart(first)
 	if legs == nil {
 		return Verdict{}, nil
 	}
 	planning, cancel := proposal.PlanningContext(ctx, trialTime)
 	defer cancel()
-	prepared, err := preparedFor(planning, j, legs.Along.Masked, marginals)
+	prepared, err := preparedFor(planning, j, legs.Plan.Masked, marginals)
 	if err != nil {
 		return Verdict{Late: planning.Err() != nil}, ctx.Err() // the estimate will say why
 	}
-	if c, err := prepared.Price(ctx, legs.Along, legs.Bond, marginals); err == nil && c.Lossless && len(p.Estimates) == 1 {
+	if c, err := prepared.Price(ctx, legs.Plan, legs.Bond, marginals); err == nil && c.Lossless && len(p.Estimates) == 1 {
 		return Verdict{Tried: true, Lossless: true}, nil
 	}
 
 	const noMarginals = false
 	mayReachLargerBond := false // estimates may reach a larger bond than the trial
 	for bond := policy.FirstBond; bond > 1; bond /= 2 {
-		c, err := prepared.Price(ctx, legs.Along, bond, noMarginals)
+		c, err := prepared.Price(ctx, legs.Plan, bond, noMarginals)
 		if err != nil || c.Bytes > float64(j.Settings.Memory) {
 			continue
 		}
@@ -194,7 +194,7 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 			mayReachLargerBond = mayReachLargerBond || c.Flops <= j.Settings.Budget/2
 			continue
 		}
-		answer, err := prepared.Contract(planning, legs.Along, bond, j.Settings.Memory, noMarginals)
+		answer, err := prepared.Contract(planning, legs.Plan, bond, j.Settings.Memory, noMarginals)
 		if err != nil {
 			return Verdict{Late: planning.Err() != nil}, ctx.Err()
 		}
@@ -212,9 +212,9 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 // that was simplified without it; otherwise the network is simplified under the evidence.
 func preparedFor(ctx context.Context, j *proposal.Job, masked, marginals bool) (*truncated.Prepared, error) {
 	if !masked {
-		return truncated.Of(ctx, j.Problem(), marginals)
+		return truncated.Simplify(ctx, j.Problem(), marginals)
 	}
-	prepared, err := truncated.OfBase(ctx, j.Problem())
+	prepared, err := truncated.SimplifyBase(ctx, j.Problem())
 	if err != nil {
 		return nil, err
 	}

@@ -89,10 +89,10 @@ func byDegree(p *truncated.Prepared, domains []int) []int {
 	}
 	var variables []int
 	for v := range domains {
-		if i := p.Index(v); i >= 0 && e.Dims[i] > 1 {
+		if i := p.DecidingIndex(v); i >= 0 && e.Dims[i] > 1 {
 			variables = append(variables, v)
 		}
 	}
-	slices.SortStableFunc(variables, func(a, b int) int { return degree[p.Index(b)] - degree[p.Index(a)] })
+	slices.SortStableFunc(variables, func(a, b int) int { return degree[p.DecidingIndex(b)] - degree[p.DecidingIndex(a)] })
 	return variables[:min(len(variables), mostCandidates)]
 }

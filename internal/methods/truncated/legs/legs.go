@@ -100,16 +100,16 @@ func UniformMarginals(dims []int) [][]float64 {
 	return marginals
 }
 
-// Memory returns the number of bytes that a contraction may take: bytes, or query.DefaultMemory if that is 0 or less.
-func Memory(bytes int64) float64 {
+// MemoryOrDefault returns the number of bytes that a contraction may take: bytes, or query.DefaultMemory if that is 0 or less.
+func MemoryOrDefault(bytes int64) float64 {
 	if bytes <= 0 {
 		return float64(query.DefaultMemory)
 	}
 	return float64(bytes)
 }
 
-// Fits returns sumproduct.ErrOverBudget (fault.OverBudget) if a contraction with legs of at most bond needs more bytes than memory.
-func Fits(bytes, memory float64, bond int) error {
+// CheckMemory returns sumproduct.ErrOverBudget (fault.OverBudget) if a contraction with legs of at most bond needs more bytes than memory.
+func CheckMemory(bytes, memory float64, bond int) error {
 	if bytes <= memory {
 		return nil
 	}

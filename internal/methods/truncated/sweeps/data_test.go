@@ -91,7 +91,7 @@ func measured(t testing.TB, name string) (*sumproduct.Expression, float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := p.Answer(context.Background(), c, exact.Options{Memory: 4 << 30, Threads: 1})
+	a, err := p.AnswerSlices(context.Background(), c, exact.Options{Memory: 4 << 30, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func (p Plan) check(h contractionorder.Hypergraph) error {
 	if len(p.Position) != len(h.Dims) {
 		return planError("%d positions for %d indices", len(p.Position), len(h.Dims))
 	}
-	if want := len(contractionorder.Restrict(nil, h)); len(p.Order) != want {
+	if want := len(contractionorder.RestrictOrder(nil, h)); len(p.Order) != want {
 		return planError("an order of %d indices, the expression has %d of dimension above 1", len(p.Order), want)
 	}
 	isInOrder := make([]bool, len(h.Dims))

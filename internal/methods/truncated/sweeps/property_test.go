@@ -173,7 +173,7 @@ func TestScales(t *testing.T) {
 func TestSearch(t *testing.T) {
 	e := lattice(rand.New(rand.NewPCG(5, 5)), 12, 8, 1)
 	h := e.Hypergraph()
-	file := contractionorder.Restrict(nil, h)
+	file := contractionorder.RestrictOrder(nil, h)
 	naive, err := Evaluate(t.Context(), h, Plan{Order: file, Position: positions(file, len(h.Dims))}, 8, false)
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestRestrict(t *testing.T) {
 		if err := got.check(smaller); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		want := contractionorder.Restrict(p.Order, smaller)
+		want := contractionorder.RestrictOrder(p.Order, smaller)
 		if !slices.Equal(got.Order, want) {
 			t.Errorf("seed %d: order %v, want %v", seed, got.Order, want)
 		}
@@ -228,7 +228,7 @@ func TestRestrict(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	e := lattice(rand.New(rand.NewPCG(6, 5)), 3, 3, 1)
-	file := contractionorder.Restrict(nil, e.Hypergraph())
+	file := contractionorder.RestrictOrder(nil, e.Hypergraph())
 	good := Plan{Order: file, Position: positions(file, len(file))}
 	bad := *e
 	bad.Tables = append(slices.Clone(e.Tables),

@@ -39,12 +39,12 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	s := &search{
 		hypergraph: h,
 		neighbours: legs.Neighbours(h),
-		indices:    contractionorder.Restrict(nil, h),
+		indices:    contractionorder.RestrictOrder(nil, h),
 		rng:        rand.New(rand.NewPCG(o.Seed, 0x6d7073)),
 		bond:       float64(o.Bond),
 		seed:       o.Seed,
 		moves:      o.Moves,
-		memory:     legs.Memory(o.Memory),
+		memory:     legs.MemoryOrDefault(o.Memory),
 	}
 	s.best.score = math.Inf(1)
 	searchErr := s.run(ctx)
@@ -57,7 +57,7 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	const marginals = false
 	cost, err := Evaluate(context.WithoutCancel(ctx), h, p, o.Bond, marginals)
 	if err == nil {
-		err = legs.Fits(cost.Bytes, s.memory, o.Bond)
+		err = legs.CheckMemory(cost.Bytes, s.memory, o.Bond)
 	}
 	switch {
 	case searchErr == nil:

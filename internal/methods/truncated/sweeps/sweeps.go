@@ -118,11 +118,11 @@ func newSweep(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 		return nil, err
 	}
 	for t := range e.Tables {
-		if err := e.Finite(t); err != nil {
+		if err := e.CheckFinite(t); err != nil {
 			return nil, err
 		}
 	}
-	if err := legs.Fits(cost.Bytes, legs.Memory(o.Memory), o.Bond); err != nil {
+	if err := legs.CheckMemory(cost.Bytes, legs.MemoryOrDefault(o.Memory), o.Bond); err != nil {
 		return nil, err
 	}
 	s := &sweep{

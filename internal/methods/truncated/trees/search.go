@@ -50,7 +50,7 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	}
 	o = o.withDefaults()
 	s := &search{
-		ctx: ctx, h: h, form: newForm(h), options: o, memory: legs.Memory(o.Memory), rng: rand.New(rand.NewPCG(o.Seed, 0x7ee)),
+		ctx: ctx, h: h, form: newForm(h), options: o, memory: legs.MemoryOrDefault(o.Memory), rng: rand.New(rand.NewPCG(o.Seed, 0x7ee)),
 	}
 	if err := s.considerExactTrees(); err != nil && (ctx.Err() == nil || !s.hasBest) {
 		return Plan{}, Cost{}, err
@@ -65,7 +65,7 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 	if s.hasBest {
 		neededBytes = s.cost.Bytes
 	}
-	err := legs.Fits(neededBytes, s.memory, o.Bond)
+	err := legs.CheckMemory(neededBytes, s.memory, o.Bond)
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		if err != nil {
 			return Plan{}, Cost{}, ctxErr

@@ -101,7 +101,7 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 	if o.Marginals {
 		neededBytes = m.cost().MarginalBytes
 	}
-	if err := legs.Fits(neededBytes, legs.Memory(o.Memory), o.Bond); err != nil {
+	if err := legs.CheckMemory(neededBytes, legs.MemoryOrDefault(o.Memory), o.Bond); err != nil {
 		return legs.Value{}, err
 	}
 
