@@ -150,7 +150,7 @@ func (j *sampleJudge) MakeStatement() judge.Statement {
 	}
 	if !isBelieved {
 		lower := j.bestLower.Ln
-		if math.IsInf(lower, -1) { // there is no bound from bundles: take Markov's inequality for the mean of all weights
+		if math.IsInf(lower, -1) { // more than a quarter of the bundles are zeros: Markov's inequality for the mean of all weights
 			lower = m.Ln + math.Log(judge.BoundsDelta)
 		}
 		uncertainty = max(uncertainty, m.Ln-lower)

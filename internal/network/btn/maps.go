@@ -37,7 +37,7 @@ func Orthogonal(d int) Map {
 }
 
 // Hadamard returns the orthogonal map of dimension 2, [1 1; 1 −1]/√2.
-// It is its own inverse, and turns parity factors into tensors of rank one.
+// It is its own inverse. It turns the two terms of a parity into tensors of one entry each; the rank of a tensor does not change.
 func Hadamard() Map {
 	h := math.Sqrt2 / 2
 	return Map{Kind: query.MapOrthogonal, A: []float64{h, h, h, -h}}
