@@ -402,9 +402,11 @@ func askRival(ctx context.Context, j *proposal.Job) float64 {
 	return steps
 }
 
-// Finding implements proposal.Finder: it returns a part with the same circuit that answers a question about assignments, or none if
+var _ proposal.Finder = (*Circuit)(nil)
+
+// FindingParts implements proposal.Finder: it returns a part with the same circuit that answers a question about assignments, or none if
 // circuits cannot (canFind).
-func (p *Circuit) Finding(_ context.Context, _ *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+func (p *Circuit) FindingParts(_ context.Context, _ *proposal.Job, _ []btn.Part, ask btn.Ask) ([]btn.Part, error) {
 	if !canFind(ask, p.Of.Functional) {
 		return nil, nil
 	}

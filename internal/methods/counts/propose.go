@@ -354,9 +354,13 @@ func NextChoice[T any](choice []int, factors [][]T) bool {
 	return false
 }
 
-// Finding implements proposal.Finder: it returns a part that finds what ask says, for a plan of one component. It returns nil if the form
+var _ proposal.Finder = (*Counts)(nil)
+
+// FindingParts implements proposal.Finder: it returns a part that finds what ask says, for a plan of one component. It returns nil if the form
 // cannot find it.
-func (c *Counts) Finding(ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+func (c *Counts) FindingParts(
+	ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask,
+) ([]btn.Part, error) {
 	if len(parts) > 1 {
 		return nil, nil
 	}

@@ -165,9 +165,13 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	return classes, allVectors * (40 + 12*float64(len(k.terms)+len(k.forbidden))), nil
 }
 
-// Finding implements proposal.Finder: it returns parts that find assignments as ask says, with the same shares as the parts of a plan. It
+var _ proposal.Finder = (*Sum)(nil)
+
+// FindingParts implements proposal.Finder: it returns parts that find assignments as ask says, with the same shares as the parts of a plan. It
 // returns nil if this takes more than the exact way may, or, for the most probable assignment, if there are too many count vectors.
-func (p *Sum) Finding(ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+func (p *Sum) FindingParts(
+	ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask,
+) ([]btn.Part, error) {
 	if ask != btn.AskMPE && ask != btn.AskSamples {
 		return nil, nil
 	}

@@ -189,7 +189,9 @@ func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*bt
 	return nil, outOfReach
 }
 
-// Finding implements proposal.Finder: it returns parts that draw assignments from the nodes of a plan's parts, or nil if they cannot.
-func (*Nodes) Finding(_ context.Context, _ *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
+var _ proposal.Finder = (*Nodes)(nil)
+
+// FindingParts implements proposal.Finder: it returns parts that draw assignments from the nodes of a plan's parts, or nil if they cannot.
+func (*Nodes) FindingParts(_ context.Context, _ *proposal.Job, parts []btn.Part, ask btn.Ask) ([]btn.Part, error) {
 	return DrawingParts(parts, ask), nil
 }

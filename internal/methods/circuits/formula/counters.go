@@ -124,8 +124,8 @@ func distinctLevels(levelOf []uint8) []uint8 {
 // leg, or after all of them. A count vector is a number, to which one more leg of level a adds c.strides[a].
 //
 // In the last layer the vectors with equal values are one class, and those with the value 0 are dead ends (−1). In a layer before, the
-// vectors from which each level of the leg leads to the same class are one class. "Exactly k of n legs" has at most k + 1 classes beside the
-// dead ends, and parity has two. It returns false if there is an error.
+// vectors from which each level of the leg leads to the same class are one class. "Exactly k of n legs" has at most k + 1 classes beside
+// the dead ends, and parity has two. It returns false if there is an error.
 func (b *builder) findClasses(c *counter) (ok bool) {
 	layers, ok := b.reachableCounts(c)
 	if !ok {
