@@ -356,8 +356,8 @@ func NextChoice[T any](choice []int, factors [][]T) bool {
 
 var _ proposal.Finder = (*Counts)(nil)
 
-// FindingParts implements proposal.Finder: it returns a part that finds what ask says, for a plan of one component. It returns nil if the form
-// cannot find it.
+// FindingParts implements proposal.Finder: it returns a part that finds what ask says, for a plan of one component. It returns nil if the
+// form cannot find it.
 func (c *Counts) FindingParts(
 	ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask,
 ) ([]btn.Part, error) {

@@ -167,8 +167,9 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 
 var _ proposal.Finder = (*Sum)(nil)
 
-// FindingParts implements proposal.Finder: it returns parts that find assignments as ask says, with the same shares as the parts of a plan. It
-// returns nil if this takes more than the exact way may, or, for the most probable assignment, if there are too many count vectors.
+// FindingParts implements proposal.Finder: it returns parts that find assignments as ask says, with the same shares as the parts of a
+// plan. It returns nil if this takes more than the exact way may, or, for the most probable assignment, if there are too many count
+// vectors.
 func (p *Sum) FindingParts(
 	ctx context.Context, j *proposal.Job, parts []btn.Part, ask btn.Ask,
 ) ([]btn.Part, error) {
