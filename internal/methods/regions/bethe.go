@@ -104,8 +104,9 @@ func propagateForShare(ctx context.Context, j *proposal.Job, e *sumproduct.Expre
 	return findPhases(ctx, j, e, states)
 }
 
-// ReportPhases runs belief propagation and, if it ends in several states, puts its report into the assignment: estimates that reach only
-// one phase do not show the others. It takes a share of the flops of the plan, or of leastUpdates if that is more.
+// ReportPhases runs belief propagation and, if it ends in several states, the phases, puts its report into the assignment: estimates that
+// reach only one phase do not show the others. It takes a share of the flops of the plan, or leastUpdates updates of messages if that is
+// more.
 func ReportPhases(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) error {
 	e, err := expressionOf(ctx, j.Conditioned)
 	if err != nil || exact.IsDecided(e.Hypergraph()) {
@@ -116,6 +117,7 @@ func ReportPhases(ctx context.Context, j *proposal.Job, assignment *btn.Assignme
 		planFlops += assignment.Plan.Estimates[k].Cost.Flops
 	}
 	s := j.Settings
+	// Belief propagation takes shares of the budget; orderedShare of this one is at least leastUpdates updates.
 	s.Budget = min(s.WithDefaults().Budget, max(planFlops, leastUpdates*policy.UpdateFlops/orderedShare))
 	phases, err := propagateForShare(ctx, j.WithSettings(s), e)
 	if err == nil && len(phases.states) > 1 {

@@ -168,8 +168,9 @@ func (g *Ground) Family(ctx context.Context, o region.Options) (*region.Family, 
 	})
 }
 
-// Prepare returns the regions of a family, ready to be contracted on this ground. The first call prepares the ground, which the problem
-// keeps.
+// Prepare returns the regions of a family, ready to be contracted on this ground: the network of a problem with the messages of belief
+// propagation. The tables in the gauge of the messages do not depend on the family. The first call computes them, and puts a ground that
+// has them into the problem, for later calls.
 func (g *Ground) Prepare(ctx context.Context, f *region.Family) (*region.Prepared, error) {
 	if g.prepared != nil {
 		return g.prepared.WithFamily(f), nil
@@ -181,6 +182,6 @@ func (g *Ground) Prepare(ctx context.Context, f *region.Family) (*region.Prepare
 
 	preparedGround := *g
 	preparedGround.prepared = prepared.WithFamily(nil)
-	problem.SetForm(g.problem, slot{}, nil, &preparedGround)
+	problem.SetForm(g.problem, slot{}, nil, &preparedGround) // the problem keeps one ground; nil: there are no variants of it
 	return prepared, nil
 }

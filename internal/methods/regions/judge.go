@@ -151,8 +151,9 @@ func (j *regionsJudge) isPlateau(best *judge.Estimate) bool {
 	return j.IsHard && ok && change <= judge.LeastError(*best.LogZ)
 }
 
-// expectedChange returns how far the track of e is expected to be from its limit in ln Z (nextChange): after two sizes it is the last
-// change. ok is false if the track has one value.
+// expectedChange returns how far ln Z of e is expected to be from the limit of its track, the estimates by regions of one kind and growing
+// size. After two sizes it is the change from the first to the second; after more it follows from the last two changes (nextChange). ok is
+// false if the track has one value.
 func (j *regionsJudge) expectedChange(e *judge.Estimate) (change float64, ok bool) {
 	values := j.trackValues(e)
 	n := len(values)
@@ -166,10 +167,11 @@ func (j *regionsJudge) expectedChange(e *judge.Estimate) (change float64, ok boo
 	return nextChange(last, math.Abs(values[n-2]-values[n-3])), true
 }
 
-// trackValues returns the values of ln Z of the track of e up to e. It leaves out an estimate with the same regions as the one before,
-// whose agreement shows nothing.
+// trackValues returns ln Z of the estimates in the track of e, in the sequence of their levels up to that of e. A track is the estimates
+// by regions of one kind, whose sizes grow with the level. It leaves out an estimate that has as many regions and the same ln Z as the one
+// before: its regions are the same, so that the agreement shows nothing.
 func (j *regionsJudge) trackValues(e *judge.Estimate) (values []float64) {
-	regions := int64(-1)
+	regions := int64(-1) // number of regions of the last estimate in values
 	for _, r := range j.Estimates {
 		if r.LogZ == nil || r.Plan.Track != e.Plan.Track || r.Plan.Level > e.Plan.Level {
 			continue
@@ -267,13 +269,14 @@ func (j *regionsJudge) Reconsider(own *judge.Statement, others []*judge.Statemen
 	j.RaiseForHiddenModes(own, others)
 }
 
-// compareWithFewDraws compares the value of belief propagation, which own states, with the mean of sampled components whose standard error
-// is not believed, which few states. The components leave an interval of ln Z open: from their lower bound up to their mean plus its
+// compareWithFewDraws compares two statements: own states the value of belief propagation, and few the mean of sampled components whose
+// standard error is not believed. The components leave an interval of ln Z open, from their lower bound up to their mean plus its
 // uncertainty. Their mean is mostly too low, since few draws miss the largest weights.
 //
-// If belief propagation is at a fixed point whose value is above the mean, and fewer than policy.LeastEffective draws count, the value is
-// better than the mean. Its uncertainty is the distance of the farther end of the interval, and that of the mean grows by the distance of
-// the value. Any other value inside the interval has the distance of the farther end as its uncertainty, if that is less than for the mean.
+// The value is better than the mean if belief propagation is at a fixed point, its value is above the mean, and fewer than
+// policy.LeastEffective draws count. Then the uncertainty of the value is its distance from the farther end of the interval, and the
+// uncertainty of the mean is raised to reach the same end. Otherwise a value inside the interval gets the distance from the farther end
+// as its uncertainty, if the mean is farther from an end.
 func (j *regionsJudge) compareWithFewDraws(own, few *judge.Statement) {
 	isBetheOnly := own.Best != nil && own.Best.Plan.Level < 0 // the value of belief propagation without regions
 	if !isBetheOnly || own.Uncertainty != nil || j.IsUnsure || j.Propagation == nil {

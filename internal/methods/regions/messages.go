@@ -16,8 +16,8 @@ import (
 // Measured: a quarter of it makes 2 of 15 models better and 1 worse, decision 20.
 const messageShare = 1.0 / 2
 
-// propagateAll runs belief propagation on the expression of a query, from all starts and from starts near maxima of the product of all
-// tables. It returns the states in which it ends.
+// propagateAll runs belief propagation on the expression of a query: from all starts of bp.Propagate, and from starts near maxima of the
+// product of all tables (findPhases). It returns the states in which the runs end, the phases.
 func propagateAll(ctx context.Context, j *proposal.Job, e *sumproduct.Expression) (*phaseSet, error) {
 	enough, cancel := proposal.PlanningContext(ctx, messageShare)
 	defer cancel()

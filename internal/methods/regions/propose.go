@@ -28,7 +28,8 @@ var (
 var Method = proposal.Method{Name: query.MethodRegions, Propose: Propose, Grows: true}
 
 // Propose proposes regions of growing size for the network under the evidence of the query. It runs belief propagation and puts its
-// messages into the assignment, so that all parts have the same. It returns nil if the exact way is as cheap: there is no cycle, or Z is 0.
+// messages into the assignment, so that all parts of the job use the same messages. If the time for planning of a large network is over,
+// it proposes only the value of belief propagation. It returns nil if an exact method is as cheap: the network has no cycle, or Z is 0.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	e, err := expressionOf(ctx, j.Conditioned)
 	if err != nil {
@@ -145,8 +146,8 @@ const leastRegionMoves = 1 << 26
 
 // buildPlan returns a plan with estimates by regions of growing size, within the budget: windows if the graph is a lattice, balls
 // otherwise. Under a deadline the first estimate is the value of belief propagation, which is there at once. isComplete is false if the
-// time for planning ended first. Planning takes at most the share of the budget for searches, and one size at most half of what remains of
-// that.
+// time for planning ended first. Planning takes at most the share of the budget for searches. Planning one size takes at most half of the
+// moves that remain; moves count elementary operations.
 func buildPlan(
 	ctx context.Context, h contractionorder.Hypergraph, s query.Settings, marginals bool,
 ) (plan *btn.Plan, isComplete bool, err error) {
@@ -157,10 +158,10 @@ func buildPlan(
 
 	g := &planner{hypergraph: h, settings: s, marginals: marginals, plan: plan, betheCount: len(plan.Estimates), remaining: s.Budget}
 	g.moves = int64(max(policy.MoveFlops/regionMoveFlops*float64(proposal.MoveLimit(s)), leastRegionMoves))
-	planning, cancel := proposal.PlanningContext(ctx, 1)
+	planning, cancel := proposal.PlanningContext(ctx, 1) // 1: all of the time that remains for planning
 	defer cancel()
 	err = g.addSizes(planning, region.Windows, windowSizes)
-	isNoLattice := fault.CodeOf(err) == fault.Unsupported && err != nil
+	isNoLattice := fault.CodeOf(err) == fault.Unsupported && err != nil // the only reason for which windows are unsupported
 	if isNoLattice {
 		err = g.addSizes(planning, region.Balls, ballSizes)
 	}

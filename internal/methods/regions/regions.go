@@ -95,7 +95,7 @@ func (j run) contractBlocks(p *region.Prepared, from, to int) ([]*region.Part, e
 // betheValue returns the value and the beliefs of belief propagation. If there are several phases, it is the sum of their values, and the
 // mixture of their beliefs.
 func (j run) betheValue(g *Ground) btn.Value {
-	lnPhases := g.lnOtherPhases(nil)
+	lnPhases := g.lnOtherPhases(nil) // ln of what other phases multiply the value by; nil: without regions
 	lnBethe := g.LnBethe + lnPhases
 	v := btn.Value{
 		Z:      scaled.FromLog(lnBethe),

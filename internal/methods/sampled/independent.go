@@ -124,7 +124,8 @@ func buildDistribution(ctx context.Context, prepared *truncated.Prepared, s inde
 	if plan.Bytes > float64(memory) {
 		return nil, fault.New(fault.OverBudget, "mini-buckets need %.3g bytes, %d are allowed", plan.Bytes, memory)
 	}
-	bound, err := minibuckets.Run(ctx, e, plan, 0)
+	const fromAbove = 0 // an upper bound, whose mini-buckets are drawn from
+	bound, err := minibuckets.Run(ctx, e, plan, fromAbove)
 	if err != nil {
 		return nil, err
 	}
@@ -151,11 +152,13 @@ func newTrial(ctx context.Context, prepared *truncated.Prepared, s query.Setting
 	if e.Signed() || e.Unfit != "" || e.Scale.IsZero() {
 		return nil, nil
 	}
-	order, plan, entries, err := bounding.PlanMiniBuckets(ctx, prepared.Hypergraph(), firstSearch*limit, 1, s)
+	const runs = 1 // of the mini-buckets, within firstSearch of the limit
+	order, plan, entries, err := bounding.PlanMiniBuckets(ctx, prepared.Hypergraph(), firstSearch*limit, runs, s)
 	if err != nil || plan == nil {
 		return nil, err
 	}
-	bound, err := minibuckets.Run(ctx, e, plan, 0)
+	const fromAbove = 0 // an upper bound, whose mini-buckets are drawn from
+	bound, err := minibuckets.Run(ctx, e, plan, fromAbove)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +231,7 @@ func (c *trial) tryKind(ctx context.Context, s independent, distribution *import
 // accounts for large weights that were not seen.
 func relativeVariance(ln []float64) float64 {
 	mean := sampling.MeanOf(ln)
-	if math.IsInf(mean.Ln, -1) {
+	if math.IsInf(mean.Ln, -1) { // all weights are 0: a very large variance, the largest that is returned for logarithms
 		return math.Expm1(50)
 	}
 	sorted := slices.Sorted(slices.Values(ln))

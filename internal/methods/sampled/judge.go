@@ -54,7 +54,7 @@ func (*sampleJudge) AcceptsMissingParts() bool { return true }
 // probability 1 − Delta, since those of the k-th estimate fail with probability Delta/2^k.
 func (j *sampleJudge) Add(e *judge.Estimate) error {
 	m := mean{estimate: e}
-	j.means = append(j.means, m)
+	j.means = append(j.means, m) // an incomplete one, if an error ends Add early
 
 	// Collect the weights. Each part has the weights of several components.
 	for i, v := range e.Parts {
@@ -226,9 +226,11 @@ func (m *mean) addParts() (sums, squares []float64, ok bool) {
 	return sums, squares, true
 }
 
-// normalise returns the marginals p = Σ w f / Σ w of each variable and their uncertainty, from the sums of addParts. The uncertainty is
-// twice the largest standard error √(Σ w² (f − p)²)/Σ w. It is at least 1/n with n the effective number of components, since a value that
-// was never drawn may be as likely as that, and at least 1/√n if few components carry all the weight.
+// normalise returns the marginals p = Σ w f / Σ w of each variable and their uncertainty. sums has Σ w f, and squares Σ w² f, for one value
+// of a variable after the other (addParts). w is the weight of a component, and f is 1 if its state has the value and 0 otherwise.
+//
+// The uncertainty is twice the largest standard error √(Σ w² (f − p)²)/Σ w. It is at least 1/n with n the effective number of components,
+// since a value that was never drawn may have that probability. It is at least 1/√n if few components carry all the weight.
 func (m *mean) normalise(sums, squares []float64) (rows [][]float64, uncertainty float64) {
 	uncertainty = 1 / max(m.Effective, 1)
 	if !m.isBelieved() {

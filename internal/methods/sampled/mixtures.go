@@ -178,7 +178,7 @@ func (c *trial) tryMixtures(
 func (c *trial) drawExamples(
 	ctx context.Context, m *annealing.Model, chains *Annealing, flops float64,
 ) (states [][]int, lnWeights []float64, err error) {
-	const firstComponent = 8 * productChains // pilots have carried the chains of lower numbers
+	const firstComponent = 8 * productChains // the chains of lower numbers are those of other pilots with the same seed
 	path := chains.Path()
 	componentFlops := m.Flops(path.Step, path.Rungs) * path.Starts()
 	components := wholeGroups(min(flops/componentFlops, mixtureChains/path.Starts()))

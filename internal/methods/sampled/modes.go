@@ -25,8 +25,9 @@ const (
 // findModes searches for modes and sets sampler.Modes, the number of modes from which further chains of a component begin. It adds the
 // modes one after the other and keeps the largest number whose chains find weight that the chains chosen before miss (missesWeight).
 //
-// variance is the variance of ln w of a component without modes and with pilotedRungs rungs. The result is that, or the variance with
-// modes if it is larger. Nothing changes if the search and 3·modesChains chains of pilotedRungs rungs exceed modesShare of the budget.
+// variance is the variance of ln w, where w is the weight of a component without modes and with pilotedRungs rungs. The result is the
+// larger of this variance and of that with the modes kept. If the search and 3·modesChains chains of pilotedRungs rungs exceed modesShare
+// of the budget, nothing changes.
 func findModes(
 	ctx context.Context, m *annealing.Model, s query.Settings, sampler *Annealing, pilotedRungs int, variance float64,
 ) (float64, error) {
@@ -44,7 +45,7 @@ func findModes(
 
 	// Carry chains from all modes that the work allows. They have as many rungs as it allows up to targetVariance: chains that are too
 	// short miss weight that longer ones find.
-	path.Modes = min(count, int(flops/(modesChains*chainFlops))-1)
+	path.Modes = min(count, int(flops/(modesChains*chainFlops))-1) // −1: a component has a chain from the first start, too
 	longest := m.RungsWithin(path.Step, flops/(modesChains*path.Starts()))
 	path.Rungs = int(max(float64(pilotedRungs), min(longest, float64(pilotedRungs)*variance/targetVariance)))
 	chainFlops = m.Flops(path.Step, path.Rungs)
@@ -55,7 +56,7 @@ func findModes(
 		return variance, err
 	}
 
-	// Compare the weights with count modes to those with the modes kept so far.
+	// Compare the weights with count modes to those with the modes kept so far. The starts are the first one and then the modes.
 	keptWeights, _ := w.WithFirstStarts(1)
 	for count := 1; count <= path.Modes; count++ {
 		weights, chains := w.WithFirstStarts(1 + count)
@@ -71,14 +72,15 @@ func findModes(
 // of the weight of component c with the old starts, and newLn[c] with all starts. chainLn has ln of the contributions of each component's
 // chains to newLn, component after component; the first oldStarts of a component are from old starts.
 //
-// A chain counts only near its start. The weight near the added starts is, for the new components, what the added chains contribute, and
-// for the old ones, what they have less with all starts. The new weight has to exceed the old one on average, by modesDeviations standard
-// errors and by the share modesLeast of the total weight.
+// A chain counts only near its start. So the weight near the added starts is, for components with all starts, what the added chains
+// contribute. For components with the old starts alone, it is their weight less what the chains from old starts contribute if all starts
+// are there. The first weight has to exceed the second on average, by modesDeviations standard errors and by the share modesLeast of the
+// total weight.
 func missesWeight(oldLn, newLn, chainLn []float64, oldStarts int) bool {
 	starts := len(chainLn) / len(newLn)
-	newNearAdded := make([]float64, len(newLn)) // by component: the weight near the added starts
-	oldNearAdded := make([]float64, len(newLn))
-	total, top := 0.0, max(slices.Max(newLn), slices.Max(oldLn))
+	newNearAdded := make([]float64, len(newLn))                  // by component: the weight near the added starts, with all starts
+	oldNearAdded := make([]float64, len(newLn))                  // and with the old ones
+	total, top := 0.0, max(slices.Max(newLn), slices.Max(oldLn)) // total is the mean weight; all weights are over e^top
 	for c := range newLn {
 		nearOld := 0.0
 		for k, ln := range chainLn[c*starts:][:starts] {

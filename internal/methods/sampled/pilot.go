@@ -98,7 +98,7 @@ func PlanEstimates(c *Chains, sampler Sampling, s query.Settings, marginals bool
 
 	// The first estimate has as many components as the accuracy needs: two standard errors √(Spread/N) are at most s.Accuracy.
 	needed := max(leastSampled, sampler.About().Spread*math.Pow(2/s.Accuracy, 2))
-	first := min(max(total/16, part)/part*part, wholeGroups(needed), total)
+	first := min(max(total/16, part)/part*part, wholeGroups(needed), total) // a sixteenth in whole parts, if no fewer are enough
 
 	// Each estimate has the components from ≤ c < to, in parts of size components.
 	from := int64(0)
@@ -240,8 +240,8 @@ type pilotResult struct {
 }
 
 // tryAlternatives tries Metropolis steps, steps of forests, and chains that begin with beliefs, with the given numbers of rungs and chains.
-// result is that of chains with steps of the heat bath, to which they are compared. It sets the fields of sampler for the best kind and
-// returns its result. If there is an error, that is the best kind before it.
+// result is the result of chains with steps of the heat bath, to which the others are compared. It sets the fields of sampler for the best
+// kind and returns the result of that kind. If there is an error, it returns the result of the best kind so far.
 func tryAlternatives(
 	ctx context.Context, m *annealing.Model, s query.Settings, sampler *Annealing, rungs int, chains int64, result pilotResult,
 ) (pilotResult, error) {
@@ -279,7 +279,7 @@ func tryAlternatives(
 	if err != nil || beliefs.variance >= productGain*result.variance {
 		return result, err
 	}
-	comparedChains := int64(pilotShare * s.Budget / chainFlops / 2)
+	comparedChains := int64(pilotShare * s.Budget / chainFlops / 2) // of each kind: from beliefs, and from uniform draws
 	comparedChains = min(max(comparedChains/annealing.GroupSize*annealing.GroupSize, chains), productChains)
 	sampler.Product, err = mayTrustBeliefs(ctx, m, path, chains, chains+comparedChains)
 	if err != nil || !sampler.Product {
@@ -345,7 +345,7 @@ func drawChainEnds(ctx context.Context, m *annealing.Model, sampler *Annealing, 
 	path := sampler.Path()
 	components := wholeGroups(pilotChains / path.Starts())
 	path.Rungs = int(max(4, min(float64(sampler.Rungs), sampler.rungsFor(m, pilotShare*s.Budget/float64(components)))))
-	path.Seed = ^s.Seed
+	path.Seed = ^s.Seed // not that of components
 	w, err := m.Run(ctx, path, firstComponent, firstComponent+components, pilotThreads, keepStates)
 	if err != nil || math.IsInf(w.Top, -1) {
 		return nil, err
@@ -374,15 +374,15 @@ func (e *chainEnds) spread(lnWeights []float64, lnMean float64) float64 {
 // moments is a mean with its standard error.
 type moments struct{ mean, standardError float64 }
 
-// temperedWeights returns weights proportional to e^(power·ln) that add up to 1. power is 1, or 1/2, 1/4 and so on if fewer than
-// policy.LeastEffective of the weights were effective otherwise. The effective number of weights is (Σ w)²/Σ w².
+// temperedWeights returns weights proportional to e^(power·ln) that add up to 1. The effective number of weights is (Σ w)²/Σ w². power is
+// 1 if at least policy.LeastEffective weights are effective; otherwise it is halved until they are, or until it is below 1e-3.
 func temperedWeights(ln []float64) (w []float64) {
 	w = make([]float64, len(ln))
 	top := slices.Max(ln)
 	for power := 1.0; ; power /= 2 {
 		sum, squares := 0.0, 0.0
 		for c, x := range ln {
-			w[c] = math.Exp(max(power*(x-top), -700))
+			w[c] = math.Exp(max(power*(x-top), -700)) // e^−700 is no subnormal number
 			sum += w[c]
 			squares += w[c] * w[c]
 		}

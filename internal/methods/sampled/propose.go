@@ -88,7 +88,8 @@ func buildPlan(
 	if plan.Estimates, err = PlanEstimates(c, sampler, j.Settings, marginals); err != nil {
 		return nil, false, err
 	}
-	return bounding.Insert(ctx, j, 0, plan, isComplete)
+	const first = 0 // bounds come before all estimates
+	return bounding.Insert(ctx, j, first, plan, isComplete)
 }
 
 // HastyEstimates returns estimates by chains for half of the budget. A small pilot chooses the chains, whatever the time: a plan whose

@@ -59,15 +59,16 @@ const (
 	sliceTries  = 3
 )
 
-// trySlices makes pilot draws of the values of cut-sets. Each cut-set has fewer indices than the one before, so that a slice takes more
-// work. It ends if slices stop being an improvement, if none of the first sliceTries cut-sets was one, or if a cut-set exceeds the limit or
-// the memory. The limit is slicesShare of the trial's, and the work does not count in the trial's spent.
+// trySlices makes pilot draws of the values of a cut-set, a set of indices; all states with such values are a slice, whose sum is the weight
+// of the draw. It tries several cut-sets, each with fewer indices than the one before, so that a slice takes more work. It ends if slices
+// stop being an improvement, if none of the first sliceTries cut-sets was one, or if a cut-set exceeds the limit or the memory. The limit
+// is slicesShare of the trial's limit, and the work does not count in the trial's spent.
 func trySlices(ctx context.Context, c *trial) error {
 	h := c.prepared.Hypergraph()
 	spentBefore := c.spent
 	defer func() { c.spent = spentBefore }()
 	limit := c.spent + slicesShare*c.limit
-	previousRest, tried := -1, 0
+	previousRest, tried := -1, 0 // rest is the number of indices outside the cut-set
 	for entries := float64(firstSlice); entries <= policy.MostBucketEntries; entries *= sliceGrowth {
 		// The first rest indices of order are summed out in each slice.
 		order, rest, ok := cutset.Choose(h, c.initial.Order, entries, int(policy.FillShare*c.settings.Budget))
@@ -93,6 +94,7 @@ func trySlices(ctx context.Context, c *trial) error {
 		memory := c.settings.Memory - int64(plan.Bytes)
 		candidate.Setup = plan.Flops + plan.Matching + cost.Flops
 		candidate.Each = plan.DrawWork(rest) + cost.Flops
+		// cost.Each is the memory of one goroutine.
 		if c.spent+candidate.Setup+candidate.Each*pilotChains > limit || cost.Bytes+cost.Each > float64(memory) {
 			return ctx.Err()
 		}

@@ -36,6 +36,7 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 
 	// The number of components in a part follows from the memory, which holds chains and drawn states.
 	bytes := func(part int64) float64 {
+		// A drawn state has its values and the logarithm of its weight, 8 bytes each. A part has its share of the samples.
 		return m.Bytes(sampler.Path(), part, 1, true) + 8*float64(samples)*float64(part)/float64(sampler.Of)*float64(variables+1)
 	}
 	part := fitToMemory(wholeGroups(float64(sampler.Of)/policy.SampledParts), s.Memory, bytes)

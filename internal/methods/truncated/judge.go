@@ -182,9 +182,9 @@ func (j *legsJudge) isRepeated(best *judge.Estimate) bool {
 }
 
 // expectedChange returns the change of ln Z that the plan of e is expected to make at its next bond. ok is false if the plan has one bond
-// only. After three bonds it is last·min(1, last/previous), where last and previous are the last two changes; but at least a share of
-// either. After two bonds the decay last/previous is not known: it is taken from the distance between plans, which is otherPlans now
-// (distanceBefore).
+// only. last and previous are the last two changes along the plan. After three bonds the expected change is last·min(1, last/previous), but
+// at least a share of last and of previous. After two bonds the decay last/previous is not known. It is taken from the largest distance
+// between plans: otherPlans at the bond of e over that at the bond before (distanceBefore).
 func (j *legsJudge) expectedChange(e *judge.Estimate, otherPlans float64) (change float64, ok bool) {
 	// Collect ln Z and the level (log2 of bond and slices) of all estimates along the plan, up to e.
 	var values, levels []float64

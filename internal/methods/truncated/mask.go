@@ -78,8 +78,9 @@ func (m *masker) product(x, weight float64) float64 {
 	return y
 }
 
-// addWeights weighs each value x of a variable by weight(x). It multiplies the weights of the simplified index that determines the
-// variable, or the scale if the variable has one value only. The error is ErrNoMask if no index determines the variable.
+// addWeights weighs each value x of a variable by weight(x). It multiplies that into the collected weights of the simplified index that
+// determines the variable, or into the scale if the variable has only one value left. The error is ErrNoMask if no index determines the
+// variable.
 func (m *masker) addWeights(variable int, weight func(x int) float64) error {
 	p := m.network
 	if variable < 0 || variable >= len(p.original.Variables) {
@@ -96,7 +97,7 @@ func (m *masker) addWeights(variable int, weight func(x int) float64) error {
 		m.scale = m.scale.Mul(scaled.FromFloat(weight(value(0))))
 		return nil
 	}
-	origin := p.simple.Origin[i] // index i has its value From[y] if the simplified index has value y
+	origin := p.simple.Origin[i] // index i has its value ValueOf[y] if the simplified index origin.Index has value y
 	if origin.ValueOf == nil {
 		return fmt.Errorf("%w: variable %d", ErrNoMask, variable)
 	}
@@ -120,8 +121,9 @@ func (m *masker) addWeights(variable int, weight func(x int) float64) error {
 	return nil
 }
 
-// applyWeights returns the simplified expression under the collected weights. An index with one value of nonzero weight is fixed at it. The
-// weights of all others are multiplied into the first table that has the index. If all weights of an index are 0, so is the scale.
+// applyWeights returns the simplified expression under the collected weights. An index with a single value of nonzero weight is fixed at
+// it. The weights of any other index are multiplied into the first table that has the index. If all weights of an index are 0, so is the
+// scale.
 func (m *masker) applyWeights() *sumproduct.Expression {
 	e := m.network.simple.Expression
 	out := &sumproduct.Expression{

@@ -195,7 +195,7 @@ func moebius(g *graph, s *store, remaining *moves) ([]int64, error) {
 			if s.size(int(larger)) <= len(region) {
 				break // no further region is larger
 			}
-			if alpha[larger] != 0 && s.mayBeSubset(r, larger) && isSubset(region, s.region(int(larger))) {
+			if alpha[larger] != 0 && s.mayBeSubset(r, larger) && isSubset(region, s.region(int(larger))) { // mayBeSubset: a quick test
 				alpha[r] -= alpha[larger]
 			}
 		}

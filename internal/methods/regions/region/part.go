@@ -127,7 +127,7 @@ func (part *Part) addRegion(w *worker, legs []int32, alpha int64, marginals bool
 
 	part.LnZ.Add(weight * math.Log(ratio))
 	if marginals {
-		part.Flops += (marginalFlops - 1) * program.Flops
+		part.Flops += (marginalFlops - 1) * program.Flops // value and marginals together take marginalFlops·program.Flops
 		program.marginals(&w.Memory, func(i int, marginal []float64) {
 			if !w.addLogs(w.indexIDs[i], marginal, weight) {
 				part.Negative++

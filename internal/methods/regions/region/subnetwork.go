@@ -76,7 +76,7 @@ func (l *subnetwork) describe() {
 		slices.Sort(legs)
 		l.key = binary.AppendUvarint(l.key, uint64(len(legs)))
 		for _, leg := range legs {
-			l.key = binary.AppendUvarint(l.key, uint64(l.localIndex[l.graph.indexOf[leg]]))
+			l.key = binary.AppendUvarint(l.key, uint64(l.localIndex[l.graph.indexOf[leg]])) // 1 + the local index
 		}
 	}
 }

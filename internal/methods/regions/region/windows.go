@@ -23,8 +23,8 @@ type windows struct {
 // isOneInterval reports whether the whole line is the only interval, for windows of k points.
 func (l line) isOneInterval(k int) bool { return k >= l.points || l.isClosed && 2*k > l.points+1 }
 
-// intervals returns the number of intervals with counting number α ≠ 0, for windows of k points on a line of n points. They are the
-// windows, and the intersections of two windows next to each other.
+// intervals returns the number of intervals on a line of n points that have a counting number other than 0. These are the windows of k
+// points, and the intersections of two windows next to each other.
 func (l line) intervals(k int) int {
 	switch {
 	case l.isOneInterval(k):

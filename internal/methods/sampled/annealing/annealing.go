@@ -211,7 +211,7 @@ func (m *Model) HasSeveralBeliefs(ctx context.Context) (bool, error) {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		if err != nil {
+		if err != nil { // a failed run is no sign that beliefs agree
 			return true, nil
 		}
 		for i := range m.dims {
@@ -298,7 +298,7 @@ func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) flo
 	// A thread carries a group of chains: a number per chain and spin, or per chain and row of tables.
 	perThread := 0.0
 	if m.uniform.spins != nil {
-		perThread = float64(m.uniform.spins.n+GroupSize) * GroupSize * 8
+		perThread = float64(m.uniform.spins.n+GroupSize) * GroupSize * 8 // a spin and its field, 4 bytes each
 		if p.Step == Forests {
 			perThread *= 2 + 1.0/GroupSize // messages, and couplings to parents
 		}
@@ -425,8 +425,9 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 // streams separates the random numbers of the starts: the seed of start k is Seed XOR k·streams.
 const streams = 0x9e3779b97f4a7c15
 
-// runChains carries chains from ≤ c < from+len(ln) that begin at one start, and adds their log-weights to ln. endStates[g] has the last
-// states of group g of the chains, nil if marginals is false (Weights.endStates). The error is that of the context.
+// runChains carries chains from ≤ c < from+len(ln), which begin at one start, and adds their log-weights to ln. endStates[g] has the last
+// states of group g of the chains (Weights.endStates); it is nil if marginals is false. Steps of forests are replaced by those of the heat
+// bath if the model has no form for them. The error is that of the context.
 func (m *Model) runChains(
 	ctx context.Context, start *walker, p Path, from int64, ln []float64, threads int, marginals bool,
 ) (endStates [][]uint8, err error) {

@@ -57,10 +57,11 @@ type op struct {
 // maxDifferences limits the differences of a model.
 const maxDifferences = 1 << 26
 
-// newTableModel returns the model of an expression for chains that begin with log-probabilities startLn. Error: unsupported if there are
-// more than maxDifferences.
+// newTableModel returns the model of an expression for chains that begin with log-probabilities startLn. A difference is the logarithm of a
+// table at value a > 0 of one of its indices less that at value 0, at given values of the other indices. A row has one number for each
+// chain. Error: unsupported if there are more than maxDifferences.
 func newTableModel(e *sumproduct.Expression, startLn [][]float64) (*tableModel, error) {
-	// Give a row to every table over three or more indices, and count the differences.
+	// Give a row, for the chains' present entries, to every table over three or more indices, and count the differences.
 	f := &tableModel{dims: e.Dims, rowCount: len(e.Dims), tableRows: make([]int32, len(e.Tables)), startLn: startLn}
 	tablesOf := make([][]int32, len(e.Dims)) // by index
 	differences := 0.0
@@ -90,8 +91,9 @@ func newTableModel(e *sumproduct.Expression, startLn [][]float64) (*tableModel, 
 	return f, nil
 }
 
-// addSite adds index i to the sites, with an operation and differences for each table that has the index. tables are the numbers of these
-// tables. offsets has the places of the differences added before (addDifferences).
+// addSite adds index i to the sites, the indices that take steps. Each table that has i and other indices gets an operation: it adds the
+// differences of the table, ln at value a of i less ln at value 0, to those of the site. tables are the numbers of the tables that have i.
+// offsets has the places of the differences added before (addDifferences).
 func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 	d := f.dims[i]
 	unary := make([]float64, d) // by value: Σ of the logarithms of tables over i alone
@@ -109,7 +111,8 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 			if other == i {
 				other, stride, otherStride = table.scope[0], 1, d
 			}
-			o := f.addDifferences(offsets, d, f.dims[other], func(a, k int) float64 { return table.ln[a*stride+k*otherStride] })
+			lnAt := func(a, k int) float64 { return table.ln[a*stride+k*otherStride] } // at value k of the other index
+			o := f.addDifferences(offsets, d, f.dims[other], lnAt)
 			o.rowOffset = int32(other) * 4 * GroupSize
 			fixed = append(fixed, o)
 		default:
@@ -138,7 +141,8 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 	f.sweepFlops += f.stepFlops(d, moving, fixed)
 }
 
-// newLogTable returns the logarithms of a table's entries t.Data[k]·2^t.Exp[k]. An entry of 0 has the least of the others less hardness.
+// newLogTable returns the logarithms of a table's entries t.Data[k]·2^t.Exp[k]. So that chains can cross states of weight 0, the logarithm
+// of an entry of 0 is the least of the others less hardness, nats.
 func newLogTable(t sumproduct.Table) logTable {
 	logs := logTable{scope: t.Scope, ln: make([]float64, len(t.Data)), isZero: make([]bool, len(t.Data))}
 	smallestLn := math.Inf(1)
@@ -198,7 +202,7 @@ func (f *tableModel) stepFlops(d int, moving, fixed []op) float64 {
 		flops, perOp = 4+2.5*float64(d), 0.7*float64(d-1)
 	}
 	for _, o := range append(moving[:len(moving):len(moving)], fixed...) {
-		if o.valueStep > 8*GroupSize { // gathered
+		if o.valueStep > 8*GroupSize { // more than 2·GroupSize differences a value, of 4 bytes: they are gathered one by one
 			flops += 4 * perOp
 		} else {
 			flops += perOp
@@ -395,11 +399,12 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 	}
 }
 
-// stepTwo returns the value after a step of an index of two values from value old. Value 1 has log odds x·scale + start, in powers of 2. u
-// is uniform in [0, 1).
+// stepTwo returns the value after a step of an index of two values from value old. The log odds of value 1 are x·scale + start, in powers
+// of 2: its probability over that of value 0 is 2^(x·scale + start). u is uniform in [0, 1).
 func stepTwo(old int32, x, scale, start, u float32, step Step) int32 {
 	logOdds := float32(x*scale) + start
-	ratio := exp2Minus(min(float32(math.Abs(float64(logOdds))), 126)) // probability of the less likely value over that of the other
+	// ratio is the probability of the less likely value over that of the other one. exp2Minus takes arguments up to 126.
+	ratio := exp2Minus(min(float32(math.Abs(float64(logOdds))), 126))
 	likely := int32(1)
 	if math.Signbit(float64(logOdds)) {
 		likely = 0

@@ -59,14 +59,14 @@ func newForests(s *ising.Model, startOdds []float32, classes [][]int) *spinModel
 				}
 				t.parentCouplings[len(order)] = float32(-unit * s.J[k]) // unit: log odds in powers of 2
 				parents[len(order)] = place
-				t.drift += float64(float32(unit * s.J[k]))
+				t.drift += float64(float32(unit * s.J[k])) // sums over forests are relative to 2^{β·drift/2}
 				order, isPlaced[child] = append(order, child), true
 			}
 		}
 		t.forestEnds = append(t.forestEnds, len(order))
 	}
 	for place, parent := range parents {
-		if parent == noParent {
+		if parent == noParent { // a row behind those of the spins takes the messages of roots, which nobody reads
 			parent = s.N
 		}
 		t.parentOffsets[place] = int32(parent * 4 * GroupSize)

@@ -257,7 +257,8 @@ func (b *spinChains) recomputeFields(root float32) {
 }
 
 // reserveFactors makes room for the factors of n more spins in newProduct and oldProduct, which are float32. If there would be more than
-// maxFactors, their ratio moves to product, which is float64. Before product leaves the range of float64, its logarithm moves to gain.
+// maxFactors, the ratio newProduct/oldProduct of each chain moves to its product, which is float64. Before product leaves the range of
+// float64, its logarithm moves to gain, which is twice the log2 of the chain's weight.
 func (b *spinChains) reserveFactors(n int) {
 	if b.factorCount += n; b.factorCount <= maxFactors {
 		return
@@ -415,8 +416,9 @@ func (b *spinChains) stepSpinsPortable(a *sweepArgs, r stepRange) {
 			b.oldProduct[c] *= oldFactor
 			b.newProduct[c] *= 1 + ratio
 
-			// Draw the spin: the unlikely value has probability ratio/(1+ratio). A Metropolis step always leaves the unlikely value, and
-			// the likely one so often that this is its probability, too.
+			// Draw the spin: the unlikely value has probability ratio/(1+ratio). A Metropolis step always leaves the unlikely value. It
+			// leaves the likely value, which had probability 1/oldFactor at the old rung, with probability ratio·oldFactor/(1+ratio): so
+			// the unlikely value gets probability ratio/(1+ratio), too. That needs the same likely value at both rungs (haveSameSign).
 			u *= 1 + ratio
 			isUnlikely := u < ratio
 			haveSameSign := math.Signbit(float64(x)) == math.Signbit(float64(y))

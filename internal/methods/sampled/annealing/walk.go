@@ -39,7 +39,8 @@ func newWalker(e *sumproduct.Expression, startLn [][]float64) (w *walker, err er
 		if len(ln) == 2 {
 			startOdds[i] = float32((ln[1] - ln[0]) * math.Log2E)
 		}
-		// Chains weigh states relative to the start, e^{field·s}/(2cosh field) for spin s: its field is subtracted.
+		// Chains weigh states relative to the start, e^{field·s}/(2cosh field) for spin s: its field is subtracted. A field of 1 has log odds
+		// unit in powers of 2.
 		field := float64(startOdds[i]) / unit
 		s.H[i] -= field
 		w.lnConstant += math.Ln2 + math.Log(math.Cosh(field))

@@ -107,17 +107,17 @@ func Price(h contractionorder.Hypergraph, order []int, rest int) (Cost, error) {
 			outEntries *= float64(h.Dims[i])
 		}
 		productEntries := outEntries * float64(h.Dims[s.Drop[0]])
-		flops := float64(1+len(s.In)) * (stepFlops + entryFlops*productEntries)
+		flops := float64(1+len(s.In)) * (stepFlops + entryFlops*productEntries) // the step itself, and each operand
 		if !isCommon[k] {
 			c.Flops += flops
 		}
 		c.Marginals += backShare * flops
-		// Messages of the goroutine, the backward ones, and the common ones; offsets.
+		// A goroutine has a message and a backward one, the program a common one, 8 bytes an entry, and offsets of 4 bytes for each operand.
 		c.Each += 16 * outEntries
 		c.Bytes += 8*outEntries + 4*float64(len(s.In))*(blockEntries+2*outEntries/blockEntries)
 	}
-	c.Each += 32*blockEntries + 8*float64(len(h.Edges))
-	c.Flops += 10 * float64(len(h.Edges))
+	c.Each += 32*blockEntries + 8*float64(len(h.Edges)) // scratch for blocks, and a place in each table
+	c.Flops += 10 * float64(len(h.Edges))               // to find the place
 	return c, nil
 }
 

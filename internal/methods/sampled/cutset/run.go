@@ -132,7 +132,7 @@ func (s *Space) computeMessage(k int) bool {
 	for o := range st.Outer {
 		sums := m.data[o*st.Inner : (o+1)*st.Inner]
 		for a := range st.Drops {
-			if st.Product(s.tables, o, a, noLogs, product) {
+			if st.Product(s.tables, o, a, noLogs, product) { // false: all products of the block are 0
 				for j, x := range product {
 					sums[j] += x
 				}
@@ -140,7 +140,7 @@ func (s *Space) computeMessage(k int) bool {
 		}
 	}
 
-	m.divisor, m.least = 0, 1
+	m.divisor, m.least = 0, 1 // the largest entry, and the least one above 0 after the division
 	for _, x := range m.data {
 		m.divisor = max(m.divisor, x)
 	}

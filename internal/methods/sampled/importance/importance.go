@@ -116,9 +116,10 @@ const blockSize = 16
 // weight is cut to the bound.
 const roundingAllowance = 1e-9
 
-// Run makes draws from ≤ c < to and returns their weights. It takes the given number of goroutines (0: one per processor); the bits do not
-// depend on it. Cost per draw: two draws of each part of the mixture, or a slice. Errors: internal if a weight exceeds the bound, which
-// cannot happen with right densities; those of slices; that of the context, which is looked at after every block of draws.
+// Run makes draws from ≤ c < to and returns their weights. A draw is a state or, if the proposal has a program, a slice: values of some
+// indices, whose sum over all other indices is the weight. It takes the given number of goroutines (0: one per processor); the bits do not
+// depend on the number. Cost per draw: two draws of each part of the mixture, or a slice. Errors: internal if a weight exceeds the bound,
+// which cannot happen with right densities; those of slices; that of the context, which is looked at after every block of draws.
 func (p *Proposal) Run(ctx context.Context, seed uint64, from, to int64, threads int, marginals bool) (*Weights, error) {
 	// Goroutines take blocks of draws, each with a scratch memory of its own.
 	threads = sumproduct.Threads(threads)
@@ -222,10 +223,12 @@ func (r *run) sliceBlock(ctx context.Context, block int, s *scratch) error {
 	return nil
 }
 
-// LnWeights returns ln of the weights ψ/q that draws would have if they had these states, nats. If the proposal draws slices, they are the
-// weights of the slices that contain the states. Cost: a draw for each state. Errors: those of slices and of the context.
+// LnWeights returns ln of the weights ψ/q that draws would have if they had these states, nats. If the proposal draws slices, values of some
+// indices whose sum over all others is the weight, the result has the weights of the slices that contain the states. Cost: a draw for each
+// state. Errors: those of slices and of the context.
 func (p *Proposal) LnWeights(ctx context.Context, states [][]int) ([]float64, error) {
-	s := p.newScratch(false)
+	const marginals = false
+	s := p.newScratch(marginals)
 	ln := make([]float64, len(states))
 	for c, state := range states {
 		if err := ctx.Err(); err != nil {
@@ -239,7 +242,7 @@ func (p *Proposal) LnWeights(ctx context.Context, states [][]int) ([]float64, er
 		switch {
 		case p.program != nil:
 			lnDensity := p.bound.LnDensityLast(s.state, p.firstDrawn)
-			lnSlice, err := s.space.LnSlice(ctx, rand.New(rand.NewPCG(uint64(c), 0)), s.state, nil)
+			lnSlice, err := s.space.LnSlice(ctx, rand.New(rand.NewPCG(uint64(c), 0)), s.state, nil) // nil: no shares are wanted
 			if err != nil {
 				return nil, err
 			}

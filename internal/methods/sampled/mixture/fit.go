@@ -207,11 +207,11 @@ func (f *fitter) maximise(c *Component, share []float64) {
 	f.maximiseCounts(c, share, values, total, pseudoWeight)
 }
 
-// maximiseCounts sets c.Counts and c.Values of a component with counts. Counts is the distribution of the number of indices that are not at
-// the centre. Values are the probabilities R of independent indices with which the component has the given marginals: R and the marginals
-// differ, since the counts reweight states. It is found by iteration, from c.Values of the round before, or from marginals in the first
-// round. share[j] is the weight of state j in the component, and total the sum of share. pseudoWeight is the
-// weight of evenly spread states that smooth the counts. The entries of marginals are overwritten.
+// maximiseCounts sets c.Counts and c.Values of a component with counts. The count of a state is the number of its indices that are not at
+// the component's centre, and Counts is the distribution of counts. Values are the probabilities R of independent indices. The component
+// reweights their states by count, so that its marginals are not R. R is found by iteration so that they are the given ones: it begins with
+// c.Values of the round before, or with the marginals in the first round. share[j] is the weight of state j in the component, and total the
+// sum of share. pseudoWeight is the weight of evenly spread states that smooth the counts. The entries of marginals are overwritten.
 func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]float64, total, pseudoWeight float64) {
 	n := len(f.dims)
 	away := make([]float64, n) // by index: probability under R that it is not at the centre
@@ -232,7 +232,7 @@ func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]flo
 		return smoothCounts(countWeights, newCountDensity(c.Centre, away, countWeights).suffixCounts[0], total, pseudoWeight)
 	}
 
-	// Scale the odds of away by the odds that are wanted over those that the component has, to a power.
+	// Scale the odds of away by a power of a ratio: the odds that are wanted over those that the component has. Limits keep odds finite.
 	for range balanceSteps {
 		c.Counts = smoothed()
 		present := newCountDensity(c.Centre, away, c.Counts).awayMarginals()
@@ -246,7 +246,7 @@ func (f *fitter) maximiseCounts(c *Component, share []float64, marginals [][]flo
 		}
 	}
 
-	// The centre has 1 − away, and the other values divide away as their marginals do.
+	// The value at the centre has probability 1 − away. The other values share away in proportion to their marginals.
 	c.Counts = smoothed()
 	for i, a := range c.Centre {
 		if f.dims[i] == 1 {

@@ -190,7 +190,8 @@ func (s *Sampler) LnDensity(x []int) float64 {
 	return floats.LnSum(ln)
 }
 
-// lnDensity returns ln of the component's weight times its density.
+// lnDensity returns ln of the component's weight times its density at state x: the product of the probabilities of the values of x. For a
+// component with counts, that is multiplied by a factor (lnS) for the number of indices that are not at the component's centre.
 func (c *component) lnDensity(x []int) float64 {
 	ln := c.lnWeight
 	for i, a := range x {

@@ -65,7 +65,7 @@ func (l *builder) growRungs() ([]rung, error) {
 			return l.rungs, err
 		}
 		if !isAdded {
-			if bond > first {
+			if bond > first { // bond/2 fits and bond does not
 				err = l.addLargest(bond/2, bond)
 			}
 			return l.rungs, err

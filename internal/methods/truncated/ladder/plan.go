@@ -24,9 +24,10 @@ const (
 	leastBond  = 4
 )
 
-// Plan searches plans of contraction for a simplified network and builds a ladder of estimates along them. masked says that evidence enters
-// the network as a mask (TruncatedPlan.Masked). isComplete is false if the time for planning ended first. The error is over budget if no
-// plan fits the memory, or the first estimate takes longer than a deadline allows.
+// Plan searches plans of contraction for a simplified network and builds a ladder along them: estimates, its rungs, with growing bonds.
+// masked says that evidence enters the network as a mask, weights of the values of indices (TruncatedPlan.Masked). isComplete is false if
+// the time for planning ended first. The error is over budget if no plan fits the memory, or the first estimate takes longer than a
+// deadline allows.
 func Plan(
 	ctx context.Context, p *truncated.Prepared, s query.Settings, masked, marginals bool,
 ) (plan *btn.Plan, isComplete bool, err error) {
@@ -39,7 +40,7 @@ func Plan(
 		return nil, false, err
 	}
 
-	// Prices of a large network have to be there within the time for planning.
+	// Prices of a large network have to be there within the time for planning, all that remains of it.
 	pricing, cancel := proposal.PlanningContext(ctx, 1)
 	defer cancel()
 	if len(p.Expression().Tables) <= policy.MostHasty { // prices take no time

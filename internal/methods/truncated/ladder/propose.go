@@ -20,9 +20,10 @@ import (
 // Method is method truncated.
 var Method = proposal.Method{Name: query.MethodTruncated, Propose: Propose, Grows: true}
 
-// Propose proposes a ladder of estimates by truncated legs. Its plans are those of the model, where evidence enters as a mask, so that all
-// queries share them. If these cannot take the evidence, or plans for the network under the evidence are cheaper by far, it searches the
-// latter. If simplification leaves nothing to sum, it proposes an exact contraction.
+// Propose proposes a ladder of estimates by truncated legs: along one plan, with growing bonds. The plans are those of the model, where
+// evidence enters as a mask, weights of the values of indices, so that all queries share the plans. If the model's plans cannot take the
+// evidence, or plans for the network simplified under the evidence are cheaper by far, it searches plans for that network. If
+// simplification leaves nothing to sum, it proposes an exact contraction.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	marginals := ask.Marginals
 	prepared, err := prepareInTime(ctx, j, marginals)
@@ -43,7 +44,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 
 	// Take the plans of the model, unless they are unfit.
 	model, err := proposeModelPlans(ctx, j, marginals)
-	if j.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) {
+	if j.Evidence.IsEmpty() && !errors.Is(err, truncated.ErrNoMask) { // there is no other network
 		return model, err
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {

@@ -120,7 +120,7 @@ func (c *chain) factorsFromLeft(span []*site, cores []core, summed []bool, first
 	factors = make([]factor, len(span)+1)
 	n := int(span[0].left)
 	factors[0] = factor{rows: n, data: identity(n)}
-	for k := range lastKept(summed) {
+	for k := range lastKept(summed) { // all sites if none is kept
 		mayReduce := firstKept >= 0 && k >= firstKept
 		if factors[k+1], err = c.extendFactor(factors[k], span[k], cores[k], summed[k], mayReduce); err != nil {
 			return nil, err
@@ -229,10 +229,10 @@ func (c *chain) compressFromRight(
 	return sites, exp, nil
 }
 
-// extendCompressed returns B·carried for the grown site B: site a times its core of the operator. carried is the compressed part right of
-// the site: it has a row for each pair (right state, right bond of a) and cols columns. The result has a row for each pair (left state,
-// left bond of a), and a column for each pair (value of the site, column of carried). If isSummed is true, it is summed over the values of
-// the site.
+// extendCompressed returns the product B·carried. B is the grown site: site a times its core o of the operator. carried is the compressed
+// part of the chain right of the site. It has a row for each pair (right state of the core, right bond of a) and cols columns. The product
+// has a row for each pair (left state of the core, left bond of a), and a column for each pair (value of the site, column of carried). If
+// isSummed is true, it is summed over the values of the site, and its columns are those of carried.
 func (c *chain) extendCompressed(carried []float64, a *site, o core, isSummed bool, cols int) []float64 {
 	left, dim, right := a.sizes()
 	values := dim // of the site that are columns of the result
@@ -240,8 +240,8 @@ func (c *chain) extendCompressed(carried []float64, a *site, o core, isSummed bo
 		values = 1
 	}
 	n := make([]float64, o.leftStates*left*values*cols)
-	y := make([]float64, left*dim*cols)
-	// n[s, l, x, c] = Σ_{t, r} core[s, x, t] · A[l, x, r] · carried[t, r, c], for left state s and one right state t after the other.
+	y := make([]float64, left*dim*cols) // y[l, x, c] = Σ_r A[l, x, r] · carried[t, r, c], for one right state t
+	// n[s, l, x, c] = Σ_t core[s, x, t] · y[l, x, c], for left state s. The entries of the core are those that are not 0.
 	for t := range o.rightStates {
 		c.work.Mul(y, a.data, carried[t*right*cols:], left*dim, right, cols)
 		for _, e := range o.entries {

@@ -223,8 +223,9 @@ func (d *Drawer) probabilities(c *conditional) (p []float64, total float64) {
 	return p, total
 }
 
-// stateWeights returns, for each value of an index, the entry of its chain at the values drawn so far. It returns ones if the largest is
-// not a positive finite number.
+// stateWeights returns a weight for each value of an index: the entry of its chain (c.sites) at that value and at the values of the other
+// indices drawn so far. Truncation may leave entries that are not above 0, so if the largest weight is not a positive finite number, all
+// weights are 1.
 func (d *Drawer) stateWeights(c *conditional) []float64 {
 	// The entry is left·(site at the value)·right, with the vectors of the chain's ends at the values drawn.
 	left, right := d.productsAround(c.sites, nil, c.place, d.extendRight, d.extendLeft) // nil: there is no second chain
@@ -237,7 +238,7 @@ func (d *Drawer) stateWeights(c *conditional) []float64 {
 			p[v] += w * dot(a.data[(i*a.dim+v)*n:][:n], right)
 		}
 	}
-	for v, u := range c.ungauge { // divide by the gauge of the chain
+	for v, u := range c.ungauge { // the sweep multiplied the entries of value v by a weight, the gauge: undo that
 		p[v] *= u
 	}
 	if largest := slices.Max(p); !(largest > 0) || math.IsInf(largest, 1) {

@@ -34,12 +34,12 @@ func Search(ctx context.Context, h contractionorder.Hypergraph, o SearchOptions)
 		return Plan{}, legs.Cost{}, fault.New(fault.BadInput, "%w: bond %d", ErrOptions, o.Bond)
 	}
 	if o.Moves == 0 {
-		o.Moves = 1 << 24
+		o.Moves = 1 << 24 // a move is a site that the price of a plan looks at
 	}
 	s := &search{
 		hypergraph: h,
 		neighbours: legs.Neighbours(h),
-		indices:    contractionorder.RestrictOrder(nil, h),
+		indices:    contractionorder.RestrictOrder(nil, h), // all of dimension above 1
 		rng:        rand.New(rand.NewPCG(o.Seed, 0x6d7073)),
 		bond:       float64(o.Bond),
 		seed:       o.Seed,
@@ -132,7 +132,7 @@ const noise = 0.5
 // consider scores a constructed plan and keeps it if it is better than the best so far. With seeds other than 0 the score gets some noise.
 func (s *search) consider(order, chain []int) {
 	c := candidate{order: order, chain: chain}
-	c.score = s.score(c, s.best.score+noise)
+	c.score = s.score(c, s.best.score+noise) // any number above the limit if the score is above it: such a plan is not kept
 	if s.seed != 0 {
 		c.score += noise * s.rng.Float64()
 	}

@@ -254,7 +254,7 @@ func newEntries(sites, oldSites []*site) (entries float64) {
 // the tables. isNonzero is false if the state becomes 0.
 func (s *sweep) applyTables(c *chain, st *step, isSummed func(index int) bool) (isNonzero bool, err error) {
 	first, last := s.tableSpan(c, st)
-	s.visits += int64(last-first+1) + int64(len(c.sites)/4)
+	s.visits += int64(last-first+1) + int64(len(c.sites)/4)               // the span, and about a quarter as much for each site that is passed
 	span, summed := make([]int, last-first+1), make([]bool, last-first+1) // by site: its index, and whether that is summed out
 	for k, a := range c.sites[first : last+1] {
 		span[k], summed[k] = a.index, isSummed(a.index)

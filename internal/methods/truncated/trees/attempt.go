@@ -251,7 +251,7 @@ func (b *builder) mergeCopies(p Plan) {
 // most maxFirstEntries entries. A dense model becomes a lattice of tables, whose wires are the chains.
 func (b *builder) mergeTablesWithCopies(p Plan) {
 	tableOf := make([]int, len(p.Copies)) // by copy tensor: the table that it joins to its chain
-	for _, w := range p.Wires {
+	for _, w := range p.Wires {           // index, node, node; nodes from p.Tables on are copy tensors
 		if w[1] < p.Tables && w[2] >= p.Tables {
 			tableOf[w[2]-p.Tables] = w[1]
 		}

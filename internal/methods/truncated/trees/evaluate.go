@@ -59,7 +59,7 @@ func newMeter(n *network, h contractionorder.Hypergraph, bond, gauge int) *meter
 		for _, i := range scope {
 			size *= float64(h.Dims[i])
 		}
-		m.held += 2 * size
+		m.held += 2 * size // the table and its copy
 		m.flops += 2 * size
 		if n.nodes[t].isAlive {
 			n.dropOpenLegs(int32(t))
@@ -108,11 +108,11 @@ func (n *network) checkFinished() error {
 	return nil
 }
 
-// merge merges two nodes, truncates the bundles of the new node that exceed the bond, and adds the cost of both. A bundle is all wires
-// between two nodes. It returns the number of the new node, or ErrPlan if the merge is not possible. partner has, by node, the node that it
-// is merged with; nil if that is not known.
+// merge merges nodes a and b of the meter's network, truncates the bundles of the new node that exceed the bond, and adds the cost of the
+// merge and of the truncations. A bundle is all wires between two nodes. It returns the number of the new node, or ErrPlan if the merge is
+// not possible. partner[i] is the node that node i is merged with; partner is nil if the merges are not known.
 func (m *meter) merge(a, b int32, partner []int32) (int32, error) {
-	in := 0.0 // entries of the operands
+	in := 0.0 // entries of the operands; copy tensors are not stored
 	if int(max(a, b)) < len(m.net.nodes) && min(a, b) >= 0 {
 		for _, i := range [2]int32{a, b} {
 			if !m.net.nodes[i].isCopy {
@@ -129,8 +129,8 @@ func (m *meter) merge(a, b int32, partner []int32) (int32, error) {
 	m.flops += 2*m.shape.products() + in + out
 	m.peak = max(m.peak, m.held+in+m.shape.compactSize()+out)
 	m.held += out - in
-	m.recorded += in
-	m.moves += int64(60 + 40*len(m.shape.wires))
+	m.recorded += in                             // the tape for marginals keeps the operands
+	m.moves += int64(60 + 40*len(m.shape.wires)) // the time of this function: a fixed part, and one for each wire
 	for _, bundle := range m.net.bundlesToTruncate(id, m.bond, partner) {
 		m.truncate(id, bundle)
 	}
@@ -163,22 +163,26 @@ func (m *meter) truncate(id int32, b bundle) {
 	rowsB := min(b.dim, sizeB/b.dim)
 	valueCount := min(rowsA, rowsB) // singular values of R_A R_Bᵀ
 	rank := min(float64(m.bond), b.dim)
-	productFlops, svdFlops := 2*rowsA*rowsB*b.dim, 20*rowsA*rowsB*valueCount
+	productFlops, svdFlops := 2*rowsA*rowsB*b.dim, 20*rowsA*rowsB*valueCount // of R_A R_Bᵀ
+	// The projectors of both nodes are products of rank × rows with rows × dim. Then each node is multiplied by its projector.
 	m.flops += productFlops + svdFlops + 2*rank*b.dim*(rowsA+rowsB) + 2*rank*(sizeA+sizeB)
+	// Numbers held during the truncation: the triangles, copies of the largest tensor, R_A and R_B with their decompositions, U and V, and
+	// the projectors.
 	scratch := triangles + 4*largest + 8*b.dim*b.dim + (rowsA+rowsB)*valueCount*3 + 4*rank*b.dim
 	m.peak = max(m.peak, m.held+scratch)
 	if valueCount > rank {
 		bits := math.Log2(min(valueCount, b.dim) / rank)
 		m.loss += bits * bits
 	}
-	m.recorded += 2 * rank * b.dim
+	m.recorded += 2 * rank * b.dim // the tape for marginals keeps both projectors
 	n.replaceBundle(id, b.to, int(rank))
 	m.held += n.nodes[id].size + n.nodes[b.to].size - sizeA - sizeB
 }
 
-// countGauge adds the work of the triangles in the surroundings of a bundle of node id, from the farthest nodes to both ends: a node is
-// multiplied by the triangles of its children, and factored into Q times its own triangle. largest is the number of entries of the largest
-// tensor there, and triangles that of all triangles that go to a parent.
+// countGauge adds the work of the triangles in the surroundings of a bundle of node id, the nodes within m.gauge wires. They are two trees,
+// whose roots are the ends of the bundle. From the farthest nodes on, a node is multiplied by the triangles of its children, and factored
+// into Q times its own triangle. largest is the number of entries of the largest tensor in the surroundings, and triangles the number of
+// entries of all triangles that go to a parent.
 func (m *meter) countGauge(id int32, b bundle) (largest, triangles float64) {
 	n := m.net
 	surrounding := n.surroundings(id, b.to, m.gauge)
@@ -204,10 +208,10 @@ func (m *meter) countGauge(id int32, b bundle) (largest, triangles float64) {
 		}
 		m.flops += 2 * size * childrensDims[i]
 		if rows := size / dim; rows > dim {
-			m.flops += 5 * size * dim
+			m.flops += 5 * size * dim // QR of rows × dim
 		}
 		largest = max(largest, size)
-		m.moves += int64(20 * len(n.nodes[s.node].legs))
+		m.moves += int64(20 * len(n.nodes[s.node].legs)) // 20 for each leg that is looked at
 	}
 	return largest, triangles
 }

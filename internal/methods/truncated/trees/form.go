@@ -140,10 +140,13 @@ func (f *form) treePlan(t contractionorder.Tree) Plan {
 	return p
 }
 
-// joinOpen adds to p the wires (index, node, node) between two operands of a merge. a and b are their open indices, each with the node
-// where its next wire starts; it returns the open indices of the result, in the larger of both maps. An index of both operands gets a copy
-// tensor with a wire to each, from which its next wire starts. If no further operand has the index (joins counts), it gets one wire and is
-// not open any more.
+// joinOpen adds to p the wires (index, node, node) between two operands of a merge. An index is open if a later merge needs it. a and b map
+// the open indices of each operand to the node where the next wire of the index starts. The result is that map for the result of the
+// merge; it is the larger of a and b, changed.
+//
+// An index of both operands gets a copy tensor with a wire to each of them, and its next wire starts from the copy tensor. joins counts, by
+// index, the merges with the index in both operands. If this is the last one, the operands get one wire, and the index is not open any
+// more.
 func (f *form) joinOpen(p *Plan, a, b map[int]int, joins []int) map[int]int {
 	if len(a) < len(b) {
 		a, b = b, a
@@ -158,7 +161,7 @@ func (f *form) joinOpen(p *Plan, a, b map[int]int, joins []int) map[int]int {
 	}
 	slices.Sort(common)
 	for _, i := range common {
-		if joins[i]++; joins[i] == len(f.tablesOf[i])-1 {
+		if joins[i]++; joins[i] == len(f.tablesOf[i])-1 { // k tables are joined by k − 1 merges
 			p.Wires = append(p.Wires, [3]int{i, a[i], b[i]})
 			delete(a, i)
 			continue

@@ -86,7 +86,7 @@ func (b *builder) mergeGreedily(r rule, distance []float64, rng *rand.Rand, shou
 		if !n.nodes[c.a].isAlive || !n.nodes[c.b].isAlive { // one of them is merged already
 			continue
 		}
-		b.moves += 100
+		b.moves += 100 // about the time of a candidate, in the unit of b.moves
 		// Scores change as neighbours are merged. If that of the candidate is now worse than the next one, put it back into the heap.
 		if s := n.score(c.a, c.b, b.bond, r, distance) + c.noise; s > c.score+1e-9 && len(q) > 0 && s > q[0].score {
 			c.score = s
@@ -102,7 +102,7 @@ func (b *builder) mergeGreedily(r rule, distance []float64, rng *rand.Rand, shou
 		}
 		for _, y := range slices.Clone(n.neighbours(id)) {
 			heap.Push(&q, newCandidate(id, y.to))
-			b.moves += 200
+			b.moves += 200 // about the time of a new candidate
 		}
 	}
 	return true

@@ -123,7 +123,8 @@ const lossBits = 40
 // price returns the number by which a search compares costs: log2 of the flops, plus Loss/lossBits for the truncations.
 func (c Cost) price() float64 { return math.Log2(c.Flops+1) + c.Loss/lossBits }
 
-// consider computes the cost of a plan and keeps the plan if it is better than the best so far. isBest reports whether it was kept.
+// consider computes the cost of a plan and keeps the plan if it is better than the best so far. isBest reports whether it was kept. A plan
+// that contradicts itself is not kept. The work is added to s.moves.
 func (s *search) consider(p Plan) (isBest bool) {
 	n, err := newNetwork(s.h, p)
 	if err != nil {
@@ -158,7 +159,7 @@ const (
 func (s *search) considerExactTrees() error {
 	// The tree of the best elimination order of a short search.
 	h := s.form.unhostedHypergraph()
-	order, spent, err := contractionorder.BestWithin(s.ctx, h, s.options.Moves/32)
+	order, spent, err := contractionorder.BestWithin(s.ctx, h, s.options.Moves/32) // moves count elementary operations of the search
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (s *search) considerExactTrees() error {
 		return err
 	}
 	s.consider(s.form.treePlan(t))
-	s.moves += int64(200 * len(h.Edges))
+	s.moves += int64(200 * len(h.Edges)) // 200 for each table, to turn the order into a plan
 	if s.isExactAndFits() && s.cost.Flops < cheapFlops {
 		return nil
 	}

@@ -109,7 +109,7 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 		ctx: ctx, expression: e, plan: p, net: n, options: o,
 		guests: make([][]int, p.Tables), data: make([][]float64, len(n.nodes)+len(p.Merges)),
 	}
-	c.Limit = int(neededBytes / 8) // numbers
+	c.Limit = int(neededBytes / 8) // numbers that may be held at once; the tables are held from the beginning
 	for _, t := range e.Tables {
 		c.Live += len(t.Data)
 	}
@@ -209,7 +209,8 @@ func (c *contraction) loadTables() error {
 	return nil
 }
 
-// tableWithGuests returns table t multiplied by its guests: tables of one index of t. The axes are those of t's scope.
+// tableWithGuests returns a copy of table t multiplied by its guests. These are tables of one index of t, which the plan multiplies into t.
+// The axes of the result are those of t's scope.
 func (c *contraction) tableWithGuests(t int) []float64 {
 	data := c.Get(len(c.expression.Tables[t].Data))
 	copy(data, c.expression.Tables[t].Data)
@@ -217,7 +218,7 @@ func (c *contraction) tableWithGuests(t int) []float64 {
 		weights := c.expression.Tables[guest].Data
 		inner := 1 // stride of the guest's index in data
 		scope := c.expression.Tables[t].Scope
-		if len(weights) > 1 {
+		if len(weights) > 1 { // a guest of one entry multiplies all entries alike, and may have no index
 			for axis := len(scope) - 1; scope[axis] != c.expression.Tables[guest].Scope[0]; axis-- {
 				inner *= c.expression.Dims[scope[axis]]
 			}
@@ -309,8 +310,8 @@ func (c *contraction) merge(a, b int32, partner []int32) error {
 	return nil
 }
 
-// marginals sets value.Marginals. It goes back over the tape, the products of the contraction, and computes the adjoint ∂Z/∂T of every
-// tensor T, up to a factor, with the projectors held fixed.
+// marginals sets value.Marginals. It goes back over the tape, the products of the contraction, and computes for every tensor T the adjoint
+// ∂Z/∂T up to a factor. For that the projectors of truncations count as constants.
 func (c *contraction) marginals() error {
 	adjoint := make([][]float64, len(c.net.nodes)) // by node; ∂Z/∂T = 1 for the last ones
 	for i, nd := range c.net.nodes {
@@ -326,7 +327,7 @@ func (c *contraction) marginals() error {
 		if err := c.passBack(p, adjoint); err != nil {
 			return err
 		}
-		c.tape[k] = product{}
+		c.tape[k] = product{} // gives its memory free
 	}
 	c.readMarginals(adjoint)
 	return nil
