@@ -39,6 +39,7 @@ func BethePlan(ctx, enough context.Context, p *problem.Problem, s query.Settings
 		states, err = propagateOnce(ctx, enough, e, s)
 		return states, err
 	})
+	// There is no state if Z is 0. states is nil if the problem had a ground before, with messages of another run.
 	if err != nil || ground.State == nil || states == nil {
 		return nil, err
 	}
@@ -64,9 +65,9 @@ func propagateOnce(ctx, enough context.Context, e *sumproduct.Expression, s quer
 	return bp.Propagate(ctx, e, bp.PropagateOptions{Seed: s.Seed, Updates: updatesFor(e, s), Starts: 1, Enough: enough})
 }
 
-// InsertBethe inserts the value of belief propagation before the estimates of an assignment, so that a job has a value early. If the
-// first of them is cheap anyway, and for method auto the plan has bounds, it only calls ReportPhases. The plan stays as it is if belief
-// propagation has no value.
+// InsertBethe inserts the value of belief propagation before the estimates of an assignment, so that a job has a value early. If the first
+// of them is cheap anyway, and for method auto the plan has bounds, it only calls ReportPhases. The plan stays as it is if belief
+// propagation has no value. A phase is a state in which belief propagation ends.
 func InsertBethe(ctx context.Context, j *proposal.Job, assignment *btn.Assignment) (*btn.Assignment, error) {
 	isSoon := flopsBeforeValue(assignment.Plan) <= soonShare*j.Settings.Budget
 	if isSoon && (!j.IsAuto() || hasBounds(assignment.Plan)) {

@@ -37,7 +37,8 @@ func ProblemGround(ctx context.Context, p *problem.Problem, updates int64) (*Gro
 }
 
 // makeGround returns the ground of a problem. If the problem has none yet, runPropagation returns the states of belief propagation for it.
-// The error is unsupported if messages of both signs cancel.
+// The error is unsupported if messages of both signs cancel. A ground is the expression of the network with the states of belief
+// propagation. Its State is nil if Z is 0.
 func makeGround(
 	ctx context.Context, p *problem.Problem, runPropagation func(*sumproduct.Expression) ([]*bp.State, error),
 ) (*Ground, error) {
@@ -69,8 +70,9 @@ func makeGround(
 	})
 }
 
-// expressionOf returns the network as an expression for belief propagation. If it has entries below 0, whose messages would cancel, it is
-// written with chains of states (lower.BuildUnsigned), provided that these have none. Errors and cost: those of lower.BuildUnsigned.
+// expressionOf returns the network as an expression for belief propagation. Messages of entries below 0 would cancel. So if the expression
+// has such entries, it returns another one, written with chains of states (lower.BuildUnsigned), provided that the other one has no entries
+// below 0 and fits float64. Errors and cost: those of lower.BuildUnsigned.
 func expressionOf(ctx context.Context, net *btn.Network) (*sumproduct.Expression, error) {
 	star, err := lower.Build(ctx, net)
 	if err != nil || !star.Signed() {
@@ -100,7 +102,8 @@ func propagate(ctx context.Context, p *problem.Problem, e *sumproduct.Expression
 }
 
 // restore returns the states of belief propagation that have the given messages: those of one phase, or of several, one after the other.
-// The error is bad_input if there are several phases and one is no fixed point, since the messages are for another expression then.
+// The error is bad_input if there are several phases and one is no fixed point, since the messages are for another expression then. A phase
+// is a state in which belief propagation ends.
 func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, err error) {
 	phaseSize := bp.MessageEntries(e) // number of message entries of one phase
 	if phaseSize == 0 || len(messages)%phaseSize != 0 {
@@ -140,7 +143,8 @@ func (g *Ground) lnOtherPhases(f *region.Family) float64 {
 }
 
 // mixPhases replaces the marginals of the first phase by a mixture with the beliefs of all other phases, weighted by their Bethe values.
-// lnPhases is ln of the sum of these weights over that of the first (lnOtherPhases).
+// lnPhases is ln of the sum of these weights over that of the first (lnOtherPhases). A phase is a state in which belief propagation ends,
+// and its Bethe value is exp of its ln Z.
 func (g *Ground) mixPhases(marginals [][]float64, lnPhases float64) {
 	for i, row := range marginals {
 		for k, s := range g.Phases {

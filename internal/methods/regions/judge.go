@@ -198,7 +198,8 @@ func nextChange(last, previous float64) float64 {
 
 // otherFixedPoints returns what other fixed points of belief propagation may add to ln Z if regions correct the first one. For k fixed
 // points it is ln Σ_i exp(ln Z_i − ln Z_1), but at least ln k, since there may be more between those found. If all their values are added
-// up already, since none overlap, another one may be as large as the smallest of them. It returns 0 for one fixed point.
+// up already, since none overlap, another one may be as large as the smallest of them. It returns 0 for one fixed point. p.Phases has ln
+// Z_i of the fixed points, and p.Together ln of the sum of those that do not overlap.
 func otherFixedPoints(p *query.Propagation) float64 {
 	if p == nil || len(p.Phases) < 2 {
 		return 0
@@ -223,7 +224,8 @@ func distanceIfMoving(p *query.Propagation, lnZ float64) float64 {
 }
 
 // shareOfCorrection returns correctionShare of the distance between best and the value of belief propagation: that share of the correction
-// may be missing. It returns 0 if the changes from size to size fall fast.
+// may be missing. It returns 0 if the changes from size to size fall fast. The correction is what regions add to ln Z of belief
+// propagation.
 func (j *regionsJudge) shareOfCorrection(best *judge.Estimate) float64 {
 	isBethe := best.Plan.Level < 0 // best is the value of belief propagation itself
 	if j.Propagation == nil || j.Propagation.LogZ == nil || isBethe {

@@ -39,7 +39,8 @@ const (
 
 // findPhases returns the given states of belief propagation together with those that it reaches from near maxima of the product of all
 // tables. That takes at most orderedShare of the budget and orderedTime of the time for planning. If the network is too large, or the first
-// of the given states has messages of both signs or that contradict each other, it returns only the given ones.
+// of the given states has messages of both signs or that contradict each other, it returns only the given ones. A phase is a state in which
+// belief propagation ends.
 func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, states []*bp.State) (*phaseSet, error) {
 	set := &phaseSet{states: states}
 	budget := orderedShare * j.Settings.WithDefaults().Budget
@@ -73,7 +74,7 @@ func findPhases(ctx context.Context, j *proposal.Job, e *sumproduct.Expression, 
 		set.kinds = append(set.kinds, maximumKind{Phase: phase})
 	}
 	allStates, reached, err := bp.ExtendFixedPoints(ctx, e, states, starts, bp.Options{
-		Updates: 5 * orderedUpdates * int64(countIncidences(e)), Enough: enough,
+		Updates: 5 * orderedUpdates * int64(countIncidences(e)), Enough: enough, // at most; a start takes about a fifth of that
 	})
 	if err != nil {
 		return set, err
@@ -108,9 +109,12 @@ func earlyError(ctx, enough context.Context, err error) error {
 // Chosen.
 const phaseOverlap = 0.1
 
-// sumOfPhases returns ln of the sum of the Bethe values of the phases that hardly overlap, in nats, and the number of these phases. If a
-// phase was reached from one of several equal maxima, it counts also for those of the other maxima that it does not contain and that led to
-// no phase: by symmetry each has a phase of the same value.
+// sumOfPhases returns ln of the sum of the Bethe values of the phases that hardly overlap, in nats, and the number of these phases. A phase
+// is a state in which belief propagation ends.
+//
+// Equal maxima of the product of all tables have phases of the same value, by symmetry. Belief propagation need not reach all of them. So a
+// phase that was reached from one of several equal maxima counts once more for each other maximum that the phase does not contain
+// (otherImages), except for those from which a phase was reached (othersReached), which is in the sum itself.
 func (p *phaseSet) sumOfPhases() (ln float64, count int) {
 	phases := bp.Phases(p.states, phaseOverlap)
 	if len(phases) == 0 {
@@ -133,8 +137,8 @@ func (p *phaseSet) sumOfPhases() (ln float64, count int) {
 // Chosen.
 const leastBelief = 1e-9
 
-// otherImages returns the number of the other maxima of a kind that the reached state does not contain: its beliefs give them less than
-// phaseOverlap of the probability of the first maximum.
+// otherImages returns the number of maxima of a kind, a set of equal maxima, that the state reached from the first maximum does not contain:
+// the beliefs of the state give them less than phaseOverlap of the probability that they give to the first maximum.
 func (k *maximumKind) otherImages() (count int) {
 	beliefs := make([][]float64, len(k.State))
 	for i := range beliefs {
@@ -160,7 +164,8 @@ func (k *maximumKind) otherImages() (count int) {
 const mostMessages = (4<<20 - 4096) / 9
 
 // messages returns the messages of the phases that hardly overlap, one phase after the other. It returns only the messages of the state to
-// use first if there is one phase, if that state is not the first of them, or if the messages would be more than mostMessages.
+// use first if there is one phase, if that state is not the first of them, or if the messages would be more than mostMessages. A phase is a
+// state in which belief propagation ends.
 func (p *phaseSet) messages() []float64 {
 	messages := p.states[0].Messages()
 	phases := bp.Phases(p.states, phaseOverlap)

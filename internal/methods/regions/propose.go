@@ -108,7 +108,7 @@ func isForest(h contractionorder.Hypergraph) bool {
 }
 
 // report returns how belief propagation ended: how the first state has converged, its value, and the values of all fixed points, one by one
-// and together.
+// and together. A phase is a state in which belief propagation ends.
 func (set *phaseSet) report() *query.Propagation {
 	first := set.states[0]
 	p := &query.Propagation{

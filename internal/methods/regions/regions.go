@@ -84,7 +84,7 @@ func (j run) contractBlocks(p *region.Prepared, from, to int) ([]*region.Part, e
 	}
 
 	blocks := make([]*region.Part, len(bounds))
-	ctx := pace.KeepGiveWay(j.Ctx)
+	ctx := pace.KeepGiveWay(j.Ctx) // the blocks give way to more urgent work if j.Ctx does
 	err := sumproduct.RunChunks(ctx, sumproduct.Threads(j.Threads), len(bounds), func(_, k int) (err error) {
 		blocks[k], err = p.Part(ctx, bounds[k][0], bounds[k][1])
 		return err

@@ -92,7 +92,7 @@ func tryBeliefs(ctx context.Context, c *trial) error {
 			return err
 		}
 		base.Each = plan.Draw + messages.Flops()
-		if c.spent+2*base.Each*pilotChains > limit { // too expensive
+		if c.spent+2*base.Each*pilotChains > limit { // too expensive: the draws, and about as many states that are weighed
 			continue
 		}
 		distribution, err := importance.NewBeliefs(e, bound, messages, base.Defence)

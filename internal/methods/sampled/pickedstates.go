@@ -35,6 +35,7 @@ func (j *sampleJudge) Samples(e *judge.Estimate, n int, seed uint64) (samples ju
 		for end < len(states) && states[end].bundle == bundle {
 			end++
 		}
+		// The numbers of the random streams count down, apart from those that the parts have used.
 		drawn := drawState(states[begin:end], rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(bundle))))
 		samples.Values = append(samples.Values, drawn.values)
 		samples.Weights = append(samples.Weights, drawn.lnWeight)

@@ -25,7 +25,7 @@ func flattenByVariable(prepared *truncated.Prepared, indexSums [][]float64) (var
 		total += sum
 	}
 
-	// Rows converts probabilities, so the sums are divided by their total before, and multiplied by it again.
+	// VariableMarginals converts probabilities, so the sums are divided by their total before, and multiplied by it again.
 	probabilities := make([][]float64, len(indexSums))
 	for i, row := range indexSums {
 		probabilities[i] = make([]float64, len(row))

@@ -27,13 +27,15 @@ func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, s
 	bundles := min(int64(want.Samples), s.Of)
 	domains := terms.Domains()
 	firstBundle, endBundle := s.bundleRange(begin, stop, bundles)
-	statesBytes := 8 * float64(endBundle-firstBundle) * float64(len(domains)+1)
-	weights, value, err := s.runChains(ctx, p, model, begin, stop, true, statesBytes)
+	statesBytes := 8 * float64(endBundle-firstBundle) * float64(len(domains)+1) // a value of each variable, and the weight
+	// The last states of chains are kept also without marginals, since states are drawn from them.
+	const keepsStates = true
+	weights, value, err := s.runChains(ctx, p, model, begin, stop, keepsStates, statesBytes)
 	if err != nil || math.IsInf(weights.Top, -1) {
 		return value, err
 	}
 
-	// Draw one chain of each bundle. A component has several chains, one after the other in weights.Each.
+	// Draw one chain of each bundle. A component has one or more chains, one after the other in weights.LnContributions.
 	picked := &btn.Picked{First: firstBundle}
 	chainsPerComponent := int64(len(weights.LnContributions) / len(weights.Ln))
 	indices := make([]int, len(terms.Terms().Dims))
@@ -45,7 +47,7 @@ func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, s
 			continue
 		}
 		firstChain, endChain := chainsPerComponent*(from-begin), chainsPerComponent*(to-begin)
-		random := rand.New(rand.NewPCG(want.Seed, uint64(bundle)^uint64(begin)<<32))
+		random := rand.New(rand.NewPCG(want.Seed, uint64(bundle)^uint64(begin)<<32)) // its own for every bundle of every part
 		drawn, lnSum := drawIndex(weights.LnContributions[firstChain:endChain], random)
 		model.ReadState(weights, int(firstChain)+drawn, indices)
 		picked.Ln = append(picked.Ln, lnSum)

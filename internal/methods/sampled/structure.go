@@ -78,8 +78,8 @@ func (s *Structure) Draw(ctx context.Context, p *problem.Problem, from, to int64
 }
 
 // ProposeStructure proposes chains that begin at the model's low-rank part, for the complete budget, and bounds. It returns nil if the
-// variables are not crowded, or the low-rank part carries too little of the interaction. The length of chains is chosen for the first
-// query and kept for later ones.
+// variables are not crowded (so many tables of two variables that no elimination is cheap), or the low-rank part carries too little of the
+// interaction. The length of chains is chosen for the first query and kept for later ones.
 func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	if !structured.IsCrowded(j.Net) {
 		return nil, nil
@@ -99,14 +99,16 @@ func ProposeStructure(ctx context.Context, j *proposal.Job, marginals bool) (*bt
 			}
 
 			plan := &btn.Plan{Method: query.MethodSampled, Accuracy: j.Settings.Accuracy}
-			plan.Estimates, err = PlanEstimates(nil, &Structure{
+			var noChains *Chains // Structure has the costs itself
+			plan.Estimates, err = PlanEstimates(noChains, &Structure{
 				Base:  Base{Kind: ByStructure, Seed: j.Settings.Seed, Spread: spread},
 				Rungs: path.Rungs, Each: chainFlops, Setup: setupFlops, Path: path,
 			}, j.Settings, marginals)
 			if err != nil || len(j.Net.Cores) > policy.MostTables {
 				return plan, true, err
 			}
-			return bounding.Insert(planning, j, 0, plan, true)
+			const first, isComplete = 0, true // bounds come before all estimates
+			return bounding.Insert(planning, j, first, plan, isComplete)
 		})
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err

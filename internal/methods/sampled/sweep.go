@@ -68,7 +68,7 @@ const (
 func trySweeps(ctx context.Context, c *trial) error {
 	// Search for the plan of a sweep, which serves all bonds.
 	e := c.prepared.Expression()
-	sweep, err := c.prepared.SearchSweep(ctx, truncated.SearchOptions{
+	sweep, err := c.prepared.SearchSweep(ctx, truncated.SearchOptions{ // a move is about as much work as a flop
 		Bond: 4 * pilotBond, Memory: c.freeMemory, Seed: c.settings.Seed, Moves: int64(firstSearch * c.limit),
 	})
 	if err != nil {
@@ -79,7 +79,8 @@ func trySweeps(ctx context.Context, c *trial) error {
 	base.Kind = BySweep
 
 	for base.Bond = pilotBond; ; base.Bond *= 2 {
-		cost, err := c.prepared.Price(ctx, &sweep, base.Bond, false)
+		const marginals = false
+		cost, err := c.prepared.Price(ctx, &sweep, base.Bond, marginals)
 		if err != nil || c.spent+cost.Flops > c.limit {
 			return ctx.Err()
 		}

@@ -67,7 +67,8 @@ func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn
 	if err != nil {
 		return nil, err
 	}
-	prepared, err := truncated.Simplify(ctx, j.Problem(), false)
+	const withoutMarginals = false
+	prepared, err := truncated.Simplify(ctx, j.Problem(), withoutMarginals)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn
 		if err != nil {
 			return nil, false, err
 		}
-		return bounding.Insert(planning, j, len(plan.Estimates), plan, isComplete)
+		return bounding.Insert(planning, j, len(plan.Estimates), plan, isComplete) // bounds come after all estimates
 	})
 	if err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ func (j *legsJudge) Add(e *judge.Estimate) error {
 	e.Discarded = judge.Finite(discarded)
 	total, err := additive.Sum(additive.Ones(len(terms)), terms)
 	e.Z, e.Digits = total.Z, total.CancellationDigits
-	if e.Z.IsZero() {
+	if e.Z.IsZero() { // there is no relative rounding
 		return err
 	}
 	if e.Rounding = rounding.Div(e.Z.Abs()).Float64(); err == nil && e.Rounding >= 1 {

@@ -190,7 +190,7 @@ func (m *masker) applyWeights() *sumproduct.Expression {
 }
 
 // maskTable returns a table without its fixed indices: only the entries at their fixedValue stay. The entries are multiplied by the weights
-// of those indices with weights that are not in an earlier table.
+// of those indices with weights that are not in an earlier table. A mask is evidence as weights of the values of indices.
 func (m *masker) maskTable(
 	t sumproduct.Table, fixedValue map[int]int, hasWeights, isInEarlier map[int]bool,
 ) sumproduct.Table {
@@ -201,7 +201,7 @@ func (m *masker) maskTable(
 			out.Scope = append(out.Scope, i)
 		}
 	}
-	walk := sumproduct.NewWalk(dims, t.Scope) // walk.X has the values of the indices at an entry
+	walk := sumproduct.NewWalk(dims, t.Scope) // walk.Values has the values of the indices at an entry
 	for _, x := range t.Data {
 		isKept := true
 		for k, i := range t.Scope {
@@ -240,7 +240,7 @@ func (p *Prepared) completeMarginals(marginals [][]float64) [][]float64 {
 		}
 		row := make([]float64, len(weights))
 		for y, w := range weights {
-			if nonzeros == 1 && w != 0 {
+			if nonzeros == 1 && w != 0 { // exactly 1, without rounding
 				row[y] = 1
 			} else {
 				row[y] = w / sum

@@ -33,7 +33,8 @@ func SimplifyBase(ctx context.Context, p *problem.Problem) (*Prepared, error) {
 type run struct{ contraction.Contraction }
 
 // Contract implements contraction.Contractor. It contracts the slice of q along its plan; the slice, and evidence that the simplified
-// network does not have, enter as a mask. Marginals are probabilities times Z, so that those of slices add up.
+// network does not have, enter as a mask. Marginals are probabilities times Z, so that those of slices add up. A mask is evidence as
+// weights of the values of indices.
 func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.Want) (btn.Value, error) {
 	if err := contraction.RefuseJoint(want); err != nil {
 		return btn.Value{}, err
@@ -77,7 +78,7 @@ func (q *Truncated) Contract(ctx context.Context, p *problem.Problem, want btn.W
 }
 
 // prepare returns the simplified network that the plan of a part is for, and the evidence that has to enter it as a mask. The evidence is
-// empty if the network was simplified under it.
+// empty if the network was simplified under it. A mask is evidence as weights of the values of indices.
 func (j run) prepare(q *Truncated) (*Prepared, factorgraph.Evidence, error) {
 	if q.Plan.Masked {
 		prepared, err := SimplifyBase(j.Ctx, j.Problem)

@@ -219,9 +219,10 @@ func (p *Prepared) priceSweep(ctx context.Context, plan *TruncatedPlan, bond int
 	h := p.Hypergraph()
 	schedule := sweepPlan(plan).Restrict(h.Dims)
 	cost, err := sweeps.Evaluate(ctx, h, schedule, bond, marginals)
-	absoluteCost := cost // of the contraction of absolute values, which has no marginals
-	if marginals && p.absolute > 0 && err == nil {
-		absoluteCost, err = sweeps.Evaluate(ctx, h, schedule, bond, false)
+	absoluteCost := cost                           // of the contraction of absolute values, which has no marginals
+	if marginals && p.absolute > 0 && err == nil { // p.absolute: the bytes of the absolute tables, 0 if no entry is below 0
+		const noMarginals = false
+		absoluteCost, err = sweeps.Evaluate(ctx, h, schedule, bond, noMarginals)
 	}
 	cost = p.absolute.addCost(cost, absoluteCost)
 	cost.Flops *= max(1, smallBond/float64(bond))

@@ -18,8 +18,9 @@ type ballBuilder struct {
 }
 
 // addBalls adds a ball around each index to s: the connected parts of its 2-core. The radius is the largest up to Options.Size at which the
-// contraction of no part has a table of more than 2^MaxWidth entries. An index without such a radius ≥ 1 has no ball.
-// Cost: per index, the ball and a min-fill order of it.
+// contraction of no part has a table of more than 2^MaxWidth entries. An index without such a radius ≥ 1 has no ball. Cost: per index, the
+// ball and a min-fill order of it. The 2-core is what remains after indices and tables with a single leg have been removed, again and
+// again. A leg is one index of one table.
 func (f *Family) addBalls(ctx context.Context, w *worker, s *store, remaining *moves) error {
 	b := &ballBuilder{worker: w, depth: make([]int32, len(w.graph.dims)), isCrossed: make([]bool, len(w.graph.edges))}
 	for i := range w.graph.dims {
@@ -41,7 +42,8 @@ func (f *Family) addBalls(ctx context.Context, w *worker, s *store, remaining *m
 }
 
 // addIfNarrow adds the connected parts of the 2-core of a ball to s, if all of them are narrow: no table of their contraction has more than
-// 2^maxWidth entries. isNarrow is true if they are. A ball without cycles has no parts and counts as narrow.
+// 2^maxWidth entries. isNarrow is true if they are. A ball without cycles has no parts and counts as narrow. The 2-core is what remains
+// after indices and tables with a single leg have been removed, again and again.
 func (b *ballBuilder) addIfNarrow(ctx context.Context, s *store, centre int32, radius, maxWidth int) (isNarrow bool, err error) {
 	var parts [][]int32
 	isNarrow = true
@@ -64,7 +66,8 @@ func (b *ballBuilder) addIfNarrow(ctx context.Context, s *store, centre int32, r
 	return true, nil
 }
 
-// ball returns all legs of the indices within radius steps of centre, ascending. It is valid until the next call.
+// ball returns all legs of the indices within radius steps of centre, ascending. It is valid until the next call. A leg is one index of one
+// table, and a step leads from an index to another one of the same table.
 func (b *ballBuilder) ball(centre int32, radius int) []int32 {
 	g := b.worker.graph
 	b.indices, b.legs = append(b.indices[:0], centre), b.legs[:0]

@@ -62,14 +62,15 @@ func zeroTo(n int) []int32 {
 }
 
 // addIntersections adds the intersections of region r with all generators, the original regions, to the store: the connected parts of their
-// 2-cores. It does so once for each different set of legs that generators share with r; a mask has a bit for each leg of r.
+// 2-cores. It does so once for each different set of legs that generators share with r; a mask has a bit for each leg of r. A leg is one
+// index of one table.
 func (c *closure) addIntersections(r int) error {
 	c.region = append(c.region[:0], c.regions.region(r)...) // a copy, since the store may move while it grows
 	if err := c.findOverlapping(); err != nil {
 		return err
 	}
 
-	size := 1 << bits.Len(uint(2*len(c.overlapping)))
+	size := 1 << bits.Len(uint(2*len(c.overlapping))) // a power of two, so that at most half of the table is filled
 	c.hashTable = slices.Grow(c.hashTable[:0], size)[:size]
 	clear(c.hashTable)
 	for k := range c.overlapping {
@@ -79,7 +80,7 @@ func (c *closure) addIntersections(r int) error {
 			legs += bits.OnesCount64(word)
 		}
 		isWhole := legs == len(c.region)
-		if legs < minCoreLegs || isWhole || !c.isNewMask(k) {
+		if legs < minCoreLegs || isWhole || !c.isNewMask(k) { // too few for a cycle, the region itself, or seen before
 			continue
 		}
 		if err := c.addMasked(mask); err != nil {
@@ -91,7 +92,8 @@ func (c *closure) addIntersections(r int) error {
 }
 
 // findOverlapping sets c.overlapping to the generators, the original regions, that share a leg with the current region, and c.masks to the
-// sets of legs that they share: bit k of a mask stands for the k-th leg of the region. A mask has c.words words of 64 bits.
+// sets of legs that they share: bit k of a mask stands for the k-th leg of the region. A mask has c.words words of 64 bits. A leg is one
+// index of one table.
 func (c *closure) findOverlapping() error {
 	words := (len(c.region) + 63) / 64
 	c.words = words
@@ -143,7 +145,8 @@ func (c *closure) isNewMask(k int) bool {
 	}
 }
 
-// addMasked adds to the store the connected parts of the 2-core of those legs of the current region whose bit is set in mask.
+// addMasked adds to the store the connected parts of the 2-core of those legs of the current region whose bit is set in mask. A leg is one
+// index of one table. The 2-core is what remains after indices and tables with a single leg have been removed, again and again.
 func (c *closure) addMasked(mask []uint64) (err error) {
 	c.common = c.common[:0]
 	for k, leg := range c.region {
@@ -170,7 +173,7 @@ func (c *closure) addMasked(mask []uint64) (err error) {
 
 // moebius returns the counting number α_r = 1 − Σ_{s ⊋ r} α_s of every region r of the store, an exact integer. The sum is over the regions
 // s that contain r. α_r is 0 for a region that is not needed: if the regions that contain r have an intersection larger than r, their
-// counting numbers add up to 1.
+// counting numbers add up to 1. A leg is one index of one table.
 func moebius(g *graph, s *store, remaining *moves) ([]int64, error) {
 	// The largest regions come first, so that all α_s are known when α_r is computed.
 	bySize := zeroTo(s.len())

@@ -18,7 +18,7 @@ type cutter struct {
 	sorted             []int32 // legs, part after part
 }
 
-// newCutter returns a cutter for the legs of a graph.
+// newCutter returns a cutter for the legs of a graph, with memory for marks by index, table and leg.
 func newCutter(g *graph) *cutter {
 	n, m := len(g.dims), len(g.edges)
 	return &cutter{
@@ -31,7 +31,7 @@ func newCutter(g *graph) *cutter {
 }
 
 // core returns the legs of the 2-core, in their order: those that remain after indices and tables with a single leg have been removed until
-// none has a single leg. It overwrites legs, and the result is a part of the same array. Linear time.
+// none has a single leg. It overwrites legs, and the result is a part of the same array. Linear time. A leg is one index of one table.
 func (c *cutter) core(legs []int32) []int32 {
 	// Count the legs of each index and table.
 	for _, leg := range legs {
@@ -63,7 +63,7 @@ func (c *cutter) core(legs []int32) []int32 {
 
 // peel removes a leg if it is the last one of its index or of its table. If that leaves a single leg at its other end, it removes that one,
 // too, and so on. It does nothing if the leg was removed before. A degree is the number of legs that an index or a table has left, and the
-// exclusive or of their numbers is the number of the leg if only one is left.
+// exclusive or of their numbers is the number of the leg if only one is left. A leg is one index of one table.
 func (c *cutter) peel(leg int32) {
 	for !c.isRemoved[leg] {
 		i, t := c.graph.indexOf[leg], c.graph.tableOf[leg]
@@ -88,7 +88,8 @@ func (c *cutter) peel(leg int32) {
 }
 
 // split calls yield with the legs of every connected part of a set of legs. The set is ascending and not empty. The legs of a part are
-// ascending, and the parts come in the order of their first legs. The slices are valid until the next call of split. Near-linear time.
+// ascending, and the parts come in the order of their first legs. The slices are valid until the next call of split. Near-linear time. A
+// leg is one index of one table.
 func (c *cutter) split(legs []int32, yield func(part []int32)) {
 	c.joinIndices(legs)
 	if c.isConnected(legs) {
@@ -120,7 +121,8 @@ func (c *cutter) joinIndices(legs []int32) {
 	}
 }
 
-// isConnected reports whether all legs are in one part, after joinIndices.
+// isConnected reports whether all legs are in one part, after joinIndices. A leg is one index of one table; c.root is the root of an index
+// in the union-find tree of its part.
 func (c *cutter) isConnected(legs []int32) bool {
 	first := c.root(c.graph.indexOf[legs[0]])
 	for _, leg := range legs {
@@ -132,7 +134,7 @@ func (c *cutter) isConnected(legs []int32) bool {
 }
 
 // sortByPart sets c.sorted to the legs, part after part, and c.bounds to the end of each part there. It comes after joinIndices. Parts are
-// numbered in the order of their first legs.
+// numbered in the order of their first legs. A leg is one index of one table.
 func (c *cutter) sortByPart(legs []int32) {
 	// Number the parts and count their legs.
 	g := c.graph

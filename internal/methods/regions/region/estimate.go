@@ -76,7 +76,7 @@ const maxPartRegions = 4096
 // partBounds returns the bounds of the parts that Run makes: part k has the regions bounds[k] ≤ r < bounds[k+1].
 func (f *Family) partBounds() []int {
 	n := f.Len()
-	size := max(1, min(maxPartRegions, (n+63)/64))
+	size := max(1, min(maxPartRegions, (n+63)/64)) // regions of a part; at least 64 parts if there are that many regions
 	bounds := []int{0}
 	for start := size; start < n; start += size {
 		bounds = append(bounds, start)

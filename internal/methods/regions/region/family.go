@@ -100,8 +100,9 @@ const marginalFlops = 3
 // maxPriced is the largest number of windows at which each window is priced. If there are more, one window of each size is.
 const maxPriced = 1 << 14
 
-// planWindows finds the lattice of the model, sets the regions to its windows and their intersections, and prices them. If they are more
-// than maxPriced, one in the middle stands for all of the same size.
+// planWindows finds the lattice of the model, sets the regions to its windows and their intersections, and prices them. A window is a
+// rectangle of at most Options.Size points on each side. If the regions are more than maxPriced, one in the middle stands for all of the
+// same size.
 func (f *Family) planWindows(ctx context.Context, w *worker) error {
 	l, err := findLattice(f.graph, w.cut)
 	if err != nil {
@@ -141,7 +142,7 @@ func middleIntervals(n int) []representative {
 }
 
 // planBalls sets the regions to a ball around each index and the intersections of balls, and computes their counting numbers and their
-// price.
+// price. A ball has the indices within Options.Size steps of its centre.
 func (f *Family) planBalls(ctx context.Context, w *worker) error {
 	s, remaining := newStore(f.Options.MaxRegions), w.remaining
 	if err := f.addBalls(ctx, w, s, remaining); err != nil {
@@ -157,7 +158,7 @@ func (f *Family) planBalls(ctx context.Context, w *worker) error {
 	}
 
 	l := newList(f.graph, s, alpha)
-	if f.Options.Marginals {
+	if f.Options.Marginals { // legs in no region are added, so that the regions have the marginals of their indices
 		l = l.withFreeLegs(f.graph)
 	}
 	f.source = l
@@ -175,7 +176,8 @@ func (f *Family) priceAll(ctx context.Context, w *worker) error {
 	return nil
 }
 
-// price adds the flops of region r, count times, and raises f.Bytes and f.Widest to those of the region if these are larger.
+// price adds the flops of region r, count times, and raises f.Bytes and f.Widest to those of the region if these are larger. count is the
+// number of regions of the same shape that r stands for.
 func (f *Family) price(ctx context.Context, w *worker, r int, count float64) error {
 	legs, _ := f.source.region(r, w)
 	if len(legs) == 0 {

@@ -23,8 +23,8 @@ type graph struct {
 	indexStart, indexLegs []int32
 }
 
-// newGraph returns the graph of a hypergraph, with its legs numbered. Linear time.
-// Errors: fault.OverBudget if legs, indices or tables are too many for int32.
+// newGraph returns the graph of a hypergraph, with its legs numbered. Linear time. Errors: fault.OverBudget if legs, indices or tables are
+// too many for int32. A leg is one index of one table of two or more indices.
 func newGraph(h contractionorder.Hypergraph) (*graph, error) {
 	legs := 0
 	for _, scope := range h.Edges {

@@ -70,7 +70,7 @@ func findLattice(g *graph, cut *cutter) (*lattice, error) {
 		if err := e.placeSquares(); err != nil {
 			return nil, err
 		}
-		row = e.moveToRow(row) + 1
+		row = e.moveToRow(row) + 1 // one row stays free between components
 		components++
 		placed = append(placed, e.component...)
 	}
@@ -89,7 +89,8 @@ func findLattice(g *graph, cut *cutter) (*lattice, error) {
 }
 
 // coreIndices returns for every index whether it is in the 2-core of the graph. It returns an error if the 2-core is empty, or if an index
-// in it has too many neighbours for a lattice.
+// in it has too many neighbours for a lattice. The 2-core is what remains after indices and tables with a single leg (index of a table)
+// have been removed, again and again.
 func (e *embedder) coreIndices(g *graph, cut *cutter) (inCore []bool, err error) {
 	core := cut.core(zeroTo(len(g.indexOf)))
 	if len(core) == 0 {
@@ -110,7 +111,8 @@ func (e *embedder) coreIndices(g *graph, cut *cutter) (inCore []bool, err error)
 const minIndicesPerSquareless = 4
 
 // placeNextToSquares places the indices in the 2-core (inCore) that are in no square, most of them around holes: each gets the point of the
-// nearest placed index. It returns placed with these indices appended. A component without any square stays without points.
+// nearest placed index. It returns placed with these indices appended. A component without any square stays without points. The 2-core is
+// what remains after indices and tables at the end of a branch have been removed.
 func (e *embedder) placeNextToSquares(g *graph, placed []int32, inCore []bool) []int32 {
 	for k := 0; k < len(placed); k++ { // breadth first, since placed grows
 		for _, leg := range g.legsOf(placed[k]) {
@@ -194,7 +196,7 @@ func (e *embedder) place(i int32, at point) {
 }
 
 // queueEdges adds the four edges of the square a–b–c–d to e.unexplored, each with the opposite edge behind it, unless the square has been
-// met before. A square is recognised by its upper left corner.
+// met before. A square is recognised by its upper left corner. e.unexplored has the edges whose other side is to be searched for a square.
 func (e *embedder) queueEdges(a, b, c, d int32) {
 	corner := a // the upper left one
 	for _, i := range [3]int32{b, c, d} {
@@ -232,7 +234,8 @@ func (e *embedder) placeSquares() (err error) {
 }
 
 // placeSquare places the square a–b–c–d on the other side of the edge a–b: d at the point of behindA mirrored at a, and c at that of
-// behindB mirrored at b. If one of them has another point already, the lattice closes on itself (notePeriod).
+// behindB mirrored at b. If one of them has another point already, the lattice closes on itself (notePeriod). side is the edge a–b with the
+// opposite edge behindA–behindB of the square that is placed already.
 func (e *embedder) placeSquare(side edge, d, c int32) {
 	for _, corner := range [2]struct{ index, mirror, behind int32 }{{d, side.a, side.behindA}, {c, side.b, side.behindB}} {
 		i, mirror, behind := corner.index, e.pointOf[corner.mirror], e.pointOf[corner.behind]

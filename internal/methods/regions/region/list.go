@@ -27,7 +27,7 @@ func (l *list) region(r int, _ *worker) (legs []int32, alpha int64) { return l.l
 func (l *list) mayBeLargest(int) bool { return true }
 
 // newList returns the list of those regions of s whose counting number alpha[r] is not 0, in lexicographic order of their legs. Region r of
-// the list has the legs l.legs[l.offsets[r]:l.offsets[r+1]].
+// the list has the legs l.legs[l.offsets[r]:l.offsets[r+1]]. A leg is one index of one table.
 func newList(g *graph, s *store, alpha []int64) *list {
 	l := &list{offsets: []int{0}}
 	var order []int32 // region numbers
@@ -67,7 +67,8 @@ func newWalker(g *graph) *walker {
 }
 
 // appendWalk appends the legs of a connected region to out, in the order of a breadth-first walk. It begins with the first leg of the
-// region. After each leg come all legs of the region with the same index, then those with the same table.
+// region. After each leg come all legs of the region with the same index, then those with the same table. A leg is one index of one table.
+// w.isAhead marks the legs of the region that the walk has not met.
 func (w *walker) appendWalk(out, region []int32) []int32 {
 	g := w.graph
 	for _, leg := range region {

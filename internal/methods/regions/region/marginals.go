@@ -48,7 +48,7 @@ type corrections struct {
 	gain     [][]float64 // by leg and value: corrected over original message to the index; nil if it is 1
 }
 
-// addLogs adds the logarithms of one part to ln c_i.
+// addLogs adds the logarithms of one part to ln c_i. c_i is the correction of the marginal of index i by regions.
 func (c *corrections) addLogs(i int, logs []float64) {
 	if c.ln[i] == nil {
 		c.ln[i] = append([]float64(nil), logs...)
@@ -151,8 +151,8 @@ func (c *corrections) passAlongFreeLegs() {
 	}
 }
 
-// tablesWithFreeLegs returns the tables that have a free leg and can be reached through such tables from an index in a region, in the
-// order of a breadth-first search from all these indices.
+// tablesWithFreeLegs returns the tables that have a free leg and can be reached through such tables from an index in a region, in the order
+// of a breadth-first search from all these indices. A leg is one index of one table; it is free if it is in no region.
 func (c *corrections) tablesWithFreeLegs() (tables []int32) {
 	g := c.graph
 	isIndexVisited, isTableVisited := make([]bool, len(g.dims)), make([]bool, len(g.edges))
@@ -184,7 +184,7 @@ func (c *corrections) tablesWithFreeLegs() (tables []int32) {
 	return tables
 }
 
-// hasFreeLeg reports whether table t has a free leg, which is in no region.
+// hasFreeLeg reports whether table t has a free leg, which is in no region. A leg is one index of one table.
 func (c *corrections) hasFreeLeg(t int32) bool {
 	first, end := c.graph.legRange(t)
 	for leg := first; leg < end; leg++ {
@@ -199,7 +199,8 @@ func (c *corrections) hasFreeLeg(t int32) bool {
 //
 //	gain_ℓ(x) ∝ Σ over the table's other indices of ρ_t Π_{k≠ℓ} u_k,   u_k = b_k c_k Π gains of k's other free legs
 //
-// which is 1 for u = b at a fixed point. u_k is the corrected belief of the index on axis k without its leg in t.
+// which is 1 for u = b at a fixed point. u_k is the corrected belief of the index on axis k without its leg in t. A leg is one index of one
+// table, free if it is in no region. Its gain is the ratio by which the message along it has changed.
 func (c *corrections) updateGains(t int32) {
 	g, rho := c.graph, c.prepared.gauge.rho[t]
 	first, end := g.legRange(t)

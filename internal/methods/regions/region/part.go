@@ -87,6 +87,7 @@ func (p *Prepared) release(w *worker) {
 }
 
 // Part contracts the regions from ≤ r < to of the family and returns their contribution to the sums. The bits depend on from and to only.
+// The contribution is Σ_r α_r ln(Z_r/Z_BP) with the counting numbers α_r (Part).
 func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
 	if from < 0 || to > p.family.Len() || from > to {
 		return nil, fault.New(fault.BadInput, "region: part [%d, %d) of %d regions", from, to, p.family.Len())
@@ -110,8 +111,8 @@ func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
 }
 
 // addRegion contracts the region with the given legs and counting number α, and adds its terms to the sums: α ln (Z_r / Z_BP) and
-// α (Z_r / Z_BP − 1), with the value Z_r of the region and Z_BP of belief propagation. Terms that are no finite numbers are left out. If
-// marginals is true, it adds the logarithms of the region's marginals to those of the worker.
+// α (Z_r / Z_BP − 1), where Z_r is the value of the region and Z_BP that of belief propagation. Terms that are no finite numbers are left
+// out. If marginals is true, it adds the logarithms of the region's marginals to those of the worker. A leg is one index of one table.
 func (part *Part) addRegion(w *worker, legs []int32, alpha int64, marginals bool) {
 	ratio, program := w.ratio(legs, marginals) // Z_r / Z_BP
 	part.Flops += program.Flops
@@ -138,7 +139,7 @@ func (part *Part) addRegion(w *worker, legs []int32, alpha int64, marginals bool
 
 // addLogs adds α ln (P_r / P_BP) to the worker's logs of index i, for each of its values. P_r is marginal, normalised, and P_BP the belief.
 // A value that P_r excludes gets −Inf for good. If an entry of marginal is negative or the sum is not a positive finite number, it adds
-// nothing and ok is false.
+// nothing and ok is false. P_r/P_BP is how the region r corrects the marginal of index i.
 func (w *worker) addLogs(i int32, marginal []float64, alpha float64) (ok bool) {
 	total := 0.0
 	for _, p := range marginal {
@@ -172,7 +173,7 @@ func (w *worker) addLogs(i int32, marginal []float64, alpha float64) (ok bool) {
 }
 
 // takeLogs returns the indices that the worker's regions correct, ascending, and the logarithms of their corrections, index after index. It
-// clears both in the worker.
+// clears both in the worker. A region corrects the marginal of each of its indices by a factor.
 func (w *worker) takeLogs() (indices []int, logs []float64) {
 	slices.Sort(w.corrected)
 	for _, i := range w.corrected {

@@ -65,7 +65,8 @@ func (l *subnetwork) build(legs []int32) {
 }
 
 // describe sorts the legs of every table and writes the key of the region's shape, a sequence of varints: the number of indices, their
-// dimensions, then for each table its number of legs and, for each leg, 1 + the local index.
+// dimensions, then for each table its number of legs and, for each leg, 1 + the local index. A leg is one index of one table. Regions with
+// the same key are contracted alike.
 func (l *subnetwork) describe() {
 	l.key = binary.AppendUvarint(l.key[:0], uint64(len(l.dims)))
 	for _, d := range l.dims {

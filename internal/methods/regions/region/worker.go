@@ -26,7 +26,8 @@ type worker struct {
 	contracted      [][]float64         // by local table: memory of contractedTable
 }
 
-// newWorker returns a worker for the regions of a graph. gauge is nil for planning, which only prices them.
+// newWorker returns a worker for the regions of a graph. gauge is nil for planning, which only prices them. A gauge is the tables scaled by
+// the messages of belief propagation.
 func newWorker(g *graph, gauge *gauge) *worker {
 	return &worker{
 		subnetwork: newSubnetwork(g),
@@ -41,7 +42,7 @@ func newWorker(g *graph, gauge *gauge) *worker {
 const maxCached = 1 << 24
 
 // program returns the compiled elimination of the current region. It keeps programs by shape, and forgets all of them when they have more
-// than maxCached offsets.
+// than maxCached offsets. A shape (w.key) is the network of a region without the numbers of its indices and tables.
 func (w *worker) program() *program {
 	if p, ok := w.programs[string(w.key)]; ok {
 		return p
@@ -50,7 +51,7 @@ func (w *worker) program() *program {
 	if err != nil {
 		panic(err) // cannot be: the only error is that of a context, and this context does not end
 	}
-	size := p.Offsets + 16*len(p.Steps)
+	size := p.Offsets + 16*len(p.Steps) // a step counts as 16 offsets
 	if w.cached += size; w.cached > maxCached {
 		clear(w.programs)
 		w.cached = size
@@ -76,7 +77,8 @@ func (w *worker) ratio(legs []int32, marginals bool) (float64, *program) {
 	return p.value(&w.Memory), p
 }
 
-// contractedTable returns the table ρ_t of a local table, with its legs outside the region summed out. It is valid until the next region.
+// contractedTable returns the table ρ_t of a local table, with its legs outside the region summed out. It is valid until the next region. A
+// leg is one index of one table, and ρ_t is the table in the gauge of the messages of belief propagation.
 func (w *worker) contractedTable(t int) []float64 {
 	g, rho, legs := w.graph, w.gauge.rho[w.tableIDs[t]], w.tableLegs(t)
 	first, end := g.legRange(w.tableIDs[t])
@@ -141,7 +143,8 @@ const (
 )
 
 // cost returns the cost of contracting the region with the given legs. It keeps costs by shape. If the context has ended, log2 is infinite,
-// and the caller has to look at the context.
+// and the caller has to look at the context. A leg is one index of one table; a shape is the network of a region without the numbers of its
+// indices and tables.
 func (w *worker) cost(ctx context.Context, legs []int32) cost {
 	w.build(legs)
 	w.remaining.deduct(buildMoves * len(legs))

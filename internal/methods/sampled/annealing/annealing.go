@@ -79,9 +79,9 @@ func (p *Path) checkpointAt(k int) int {
 }
 
 // Beta returns β at rung k of p.Rungs. Knots divide the rungs into equal parts: Knots[j] is β at the end of part j, and β is linear within
-// a part, from 0 in the first. Without knots β = k/RungsWithin.
+// a part, from 0 in the first. Without knots β = k/p.Rungs.
 func (p *Path) Beta(k int) float64 {
-	if len(p.Knots) == 0 || k >= p.Rungs {
+	if len(p.Knots) == 0 || k >= p.Rungs { // at rung p.Rungs β is 1
 		return float64(k) / float64(p.Rungs)
 	}
 	position := float64(k) * float64(len(p.Knots)) / float64(p.Rungs) // in parts
@@ -114,8 +114,8 @@ type Model struct {
 }
 
 // New returns the model of an expression whose entries are at least 0. Errors: unsupported if an entry is below 0, if an index has more
-// than 256 values, or if there are more than 2^26 differences between entries; those of Fits. Cost: the tables' entries times their order;
-// dense models of n spins take 4 n² bytes.
+// than 256 values, or if there are more than 2^26 differences between entries; those of Expression.CheckFit. Cost: the tables' entries times
+// their order; dense models of n spins take 4 n² bytes.
 func New(e *sumproduct.Expression) (*Model, error) {
 	if e.Signed() {
 		return nil, fault.New(fault.Unsupported, "annealing: an entry is below 0, and weights are not")
@@ -292,8 +292,8 @@ func (m *Model) ForestFlops() float64 {
 	return m.uniform.model.ForestFlops()
 }
 
-// Bytes returns the memory that a Run of some components takes on that many threads, with the memory of the starts in p.Given, but without
-// that of the model. A component has a chain from every start.
+// Bytes returns the memory that a Run of some components takes on that many threads, with the memory of p.ExtraStarts, but without that of
+// the model. A component has a chain from every start.
 func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) float64 {
 	// A thread carries a group of chains: a number per chain and spin, or per chain and row of tables.
 	perThread := 0.0

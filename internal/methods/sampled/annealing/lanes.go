@@ -184,7 +184,7 @@ func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float6
 		if ctx.Err() != nil {
 			return nil
 		}
-		if k%renewalRungs == 0 && b.denseRows == nil {
+		if k%renewalRungs == 0 && b.denseRows == nil { // a dense model computes all fields in every sweep
 			b.recomputeFields(oldRoot)
 		}
 		root := float32(math.Sqrt(p.Beta(k + 1)))

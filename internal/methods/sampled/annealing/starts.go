@@ -61,9 +61,9 @@ func (g *givenWalkers) walkersOf(e *sumproduct.Expression, starts [][][]float64)
 	return g.walkers, nil
 }
 
-// walkers returns a walker for each start of a path, without the given starts (p.Given). There are at most 1 + p.Modes: the path's first
-// start, then uniform draws if the first are from beliefs, then modes, which it looks for once. Errors: those of modes.Find, of the context
-// and of newWalker.
+// walkers returns a walker for each start of a path, without p.ExtraStarts. There are at most 1 + p.Modes: the path's first start, then
+// uniform draws if the first are from beliefs, then modes, which it looks for once. Errors: those of modes.Find, of the context and of
+// newWalker.
 func (m *Model) walkers(ctx context.Context, p Path) ([]*walker, error) {
 	if !p.FromBeliefs && p.Modes == 0 {
 		return []*walker{m.uniform}, nil

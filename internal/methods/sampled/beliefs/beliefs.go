@@ -105,7 +105,7 @@ func New(ctx context.Context, e *sumproduct.Expression, state *bp.State, follow 
 				maxLn = max(maxLn, math.Abs(floats.Ln(x)))
 			}
 		}
-		s.maxLn = append(s.maxLn, maxLn)
+		s.maxLn = append(s.maxLn, maxLn) // shows which products may leave the range of float64 (conditional.mayUnderflow)
 	}
 
 	// Make the conditional distribution of every index, in the sequence of the draws.
@@ -157,7 +157,7 @@ func Bytes(e *sumproduct.Expression) float64 {
 	for _, t := range e.Tables {
 		var dims []int
 		for _, i := range t.Scope {
-			bytes += 24 * float64(e.Dims[i])
+			bytes += 24 * float64(e.Dims[i]) // the message in the sampler and in the drawer, and a mark whether it is pending
 			dims = append(dims, e.Dims[i])
 		}
 		slices.Sort(dims)
@@ -311,7 +311,7 @@ func (s *Sampler) sumLaterIndices(state *bp.State, in incidence, position []int)
 		}
 	}
 
-	// Add every entry to the entry that it belongs to; walk.X has the values of the indices.
+	// Add every entry to the entry that it belongs to; walk.Values has the values of the indices.
 	sliced.data = make([]float64, size)
 	walk := sumproduct.NewWalk(s.expression.Dims, t.Scope)
 	for _, v := range t.Data {

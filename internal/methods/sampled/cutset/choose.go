@@ -27,7 +27,7 @@ func Choose(h contractionorder.Hypergraph, order []int, entries float64, maxWork
 		return nil, 0, false
 	}
 
-	isCut := chooseCut(h, scopes, math.Log(entries)+1e-9)
+	isCut := chooseCut(h, scopes, math.Log(entries)+1e-9) // 1e-9 for the rounding of logarithms
 	for _, i := range order {
 		if !isCut[i] {
 			newOrder = append(newOrder, i)

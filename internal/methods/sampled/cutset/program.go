@@ -132,7 +132,8 @@ func planSteps(h contractionorder.Hypergraph, order []int, rest int) (steps []bu
 	for t, scope := range h.Edges {
 		isUncut[t] = !slices.ContainsFunc(scope, func(i int) bool { return sliced.Dims[i] < h.Dims[i] })
 	}
-	steps, _ = buckets.AlongOrder(context.Background(), sliced, order[:rest], make([]bool, len(h.Dims)))
+	isMaximal := make([]bool, len(h.Dims)) // false: all indices are summed
+	steps, _ = buckets.AlongOrder(context.Background(), sliced, order[:rest], isMaximal)
 	for _, s := range steps {
 		areUncut := !slices.ContainsFunc(s.In, func(t int) bool { return !isUncut[t] })
 		isUncut, isCommon = append(isUncut, areUncut), append(isCommon, areUncut)

@@ -40,7 +40,7 @@ func buildRungs(prices []price, s query.Settings) ([]rung, error) {
 		return l.growRungs()
 	}
 	l.remaining = math.Inf(1)
-	for _, bond := range []int{(s.Bond + 3) / 4, (s.Bond + 1) / 2, s.Bond} {
+	for _, bond := range []int{(s.Bond + 3) / 4, (s.Bond + 1) / 2, s.Bond} { // a quarter and a half, rounded up
 		if n := len(l.rungs); n > 0 && l.rungs[n-1].bond == bond { // small bonds coincide
 			continue
 		}
@@ -53,7 +53,7 @@ func buildRungs(prices []price, s query.Settings) ([]rung, error) {
 
 // growRungs adds rungs whose bonds double, from the first one that is cheap, and returns them. The ladder ends if a larger bond would
 // change nothing along the first plan, or if the next rungs exceed the remaining budget. Then it adds the largest bond that fits. With an
-// error it returns the rungs so far.
+// error it returns the rungs so far. A rung is an estimate along one plan at one bond.
 func (l *builder) growRungs() ([]rung, error) {
 	first := policy.FirstBond
 	for first > 2 && (!l.fitsMemory(first) || !l.isCheap(first)) {
@@ -117,7 +117,8 @@ func (l *builder) addBond(bond int) (isAdded bool, err error) {
 }
 
 // rungsAt returns a rung at a bond for each plan that fits the memory. It returns none if the remaining budget does not hold all of them,
-// with one exception: for the first two rungs of the ladder it returns those that the budget holds, and the very first one in any case.
+// with one exception: for the first two rungs of the ladder it returns those that the budget holds, and the very first one in any case. A
+// rung is an estimate along one plan at one bond.
 func (l *builder) rungsAt(bond int) (rungs []rung, err error) {
 	total := 0.0 // flops of rungs
 	for k, price := range l.prices {
@@ -157,6 +158,7 @@ func (l *builder) isExhausted(bond int) (bool, error) {
 
 // addLargest adds the estimates of the largest bond that fits the budget, between low, which fits, and high, which does not. It tries low +
 // k·step with a step of an eighth of low, and finds k by bisection, since prices grow with the bond. It adds nothing if k is 0 or 1.
+// l.rungsAt returns no rungs for a bond that does not fit.
 func (l *builder) addLargest(low, high int) error {
 	step := max(low/8, 1)
 	fits, exceeds := 0, (high-low)/step // the largest k that is known to fit, and the smallest that is known not to
@@ -187,7 +189,8 @@ type rung struct {
 	cost   query.Cost // of all slices together
 }
 
-// estimate returns the estimate of a rung, with a part for each slice.
+// estimate returns the estimate of a rung, with a part for each slice. A rung is an estimate along one plan at one bond, in slices if that
+// does not fit the memory: one for each choice of values of the variables r.sliced.
 func (r rung) estimate(plans []truncated.TruncatedPlan, domains []int) btn.Estimate {
 	plan := &plans[r.plan]
 	e := btn.Estimate{

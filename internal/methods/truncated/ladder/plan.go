@@ -102,7 +102,8 @@ func Plan(
 }
 
 // firstRung returns one rung along a plan after the time for prices is over: at the first bond, or at the smallest one if that exceeds the
-// memory or the budget. It returns nil if neither fits, or their prices take longer than hastyTime.
+// memory or the budget. It returns nil if neither fits, or their prices take longer than hastyTime. A rung is an estimate along one plan at
+// one bond.
 func firstRung(ctx context.Context, p *truncated.Prepared, plan *truncated.TruncatedPlan, s query.Settings, marginals bool) []rung {
 	hasty, cancel := proposal.PlanningContext(proposal.WithMinimumTime(ctx, hastyTime), 1)
 	defer cancel()
@@ -177,7 +178,8 @@ func greedyPlans(
 }
 
 // slicedRung returns a further rung with twice the bond of the last one, in slices that fit the memory. ok is false if the bond fits the
-// memory without slices, or there are no slices that fit the memory and the remaining budget.
+// memory without slices, or there are no slices that fit the memory and the remaining budget. A rung is an estimate along one plan at one
+// bond. A slice fixes the values of some variables, and the slices add up.
 func slicedRung(
 	ctx context.Context, p *truncated.Prepared, plans []truncated.TruncatedPlan, rungs []rung, s query.Settings, marginals bool,
 ) (r rung, ok bool) {
@@ -193,7 +195,7 @@ func slicedRung(
 
 	// Slices are needed only if the memory, and not the budget, excludes the bond.
 	unsliced, err := p.Price(ctx, &plans[last.plan], bond, marginals)
-	if err != nil || unsliced.Bytes <= float64(s.Memory) || unsliced.Lossless {
+	if err != nil || unsliced.Bytes <= float64(s.Memory) || unsliced.Lossless { // lossless: a larger bond changes nothing
 		return rung{}, false
 	}
 	domains := p.Domains()

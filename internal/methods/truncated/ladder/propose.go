@@ -88,7 +88,7 @@ func prepareInTime(ctx context.Context, j *proposal.Job, marginals bool) (prepar
 }
 
 // proposeModelPlans proposes a ladder along the plans that depend only on the model. The error is truncated.ErrNoMask if the evidence
-// cannot enter as a mask, or the model without evidence leaves nothing to contract.
+// cannot enter as a mask, or the model without evidence leaves nothing to contract. A mask is weights of the values of indices.
 func proposeModelPlans(ctx context.Context, j *proposal.Job, marginals bool) (*btn.Assignment, error) {
 	p, err := truncated.SimplifyBase(ctx, j.Problem())
 	if err != nil {
@@ -165,9 +165,10 @@ const trialShare = 1.0 / 12
 const bondPower = 4
 
 // Trial contracts along the first plan of p, without marginals, and reports what truncations discard. The bond is policy.FirstBond, or the
-// largest smaller one that takes at most trialShare of the budget. If half of the budget would hold a larger bond, Verdict.Unresolved is
-// +Inf, since the discarded share does not show then whether the model is resolved: bond 4 leaves out 0.024 of a planar glass of 60×60 and
-// 0.017 of a Boltzmann machine, bond 8 1e-5 and 0.005.
+// largest smaller one that takes at most trialShare of the budget. Verdict.Unresolved is the discarded share from which on a model counts as
+// unresolved. It is +Inf if half of the budget would hold a larger bond than the trial: the share that a small bond discards does not show
+// whether a larger one resolves the model. Bond 4 leaves out 0.024 of a planar glass of 60×60 and 0.017 of a Boltzmann machine, bond 8
+// leaves out 1e-5 and 0.005.
 func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (Verdict, error) {
 	first := &p.Estimates[0]
 	legs := FirstPart(first)
@@ -200,7 +201,7 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 			return Verdict{Late: planning.Err() != nil}, ctx.Err()
 		}
 		v := Verdict{Tried: true, Discarded: answer.Truncation.Discarded, Unresolved: policy.Unresolved}
-		v.Unresolved *= math.Pow(float64(policy.FirstBond)/float64(bond), bondPower)
+		v.Unresolved *= math.Pow(float64(policy.FirstBond)/float64(bond), bondPower) // a smaller bond discards more
 		if mayReachLargerBond {
 			v.Unresolved = math.Inf(1)
 		}
@@ -210,7 +211,7 @@ func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (V
 }
 
 // preparedFor returns the simplified network under the evidence of the query. If masked is true, the evidence is a mask over the network
-// that was simplified without it; otherwise the network is simplified under the evidence.
+// that was simplified without it; otherwise the network is simplified under the evidence. A mask is weights of the values of indices.
 func preparedFor(ctx context.Context, j *proposal.Job, masked, marginals bool) (*truncated.Prepared, error) {
 	if !masked {
 		return truncated.Simplify(ctx, j.Problem(), marginals)

@@ -20,7 +20,7 @@ const mostCandidates = 24
 
 // findSlices returns variables to fix so that every slice fits the memory along a plan at a bond, and the cost of a slice. It adds one
 // variable after the other, always the one with which a slice takes the fewest bytes. It returns nil if that takes more than mostSlices
-// slices.
+// slices. A slice fixes the values of some variables by a mask, evidence that enters as weights of the values of indices.
 func findSlices(
 	ctx context.Context, p *truncated.Prepared, domains []int, plan *truncated.TruncatedPlan, bond int, memory int64, marginals bool,
 ) (sliced []int, cost truncated.Cost) {
@@ -63,7 +63,8 @@ func findSlices(
 	}
 }
 
-// firstValues returns, by variable, its first value that the network allows. Slices are priced with it, since all values cost the same.
+// firstValues returns, by variable, its first value that the network allows. Slices are priced with it, since all values cost the same. A
+// slice fixes the values of some variables by a mask, evidence that enters as weights of the values of indices.
 func firstValues(p *truncated.Prepared, domains, variables []int) map[int]int {
 	first := map[int]int{}
 	for _, v := range variables {
@@ -78,7 +79,8 @@ func firstValues(p *truncated.Prepared, domains, variables []int) map[int]int {
 	return first
 }
 
-// byDegree returns the variables that a mask can fix, those in the largest number of tables first, at most mostCandidates.
+// byDegree returns the variables that a mask can fix, those in the largest number of tables first, at most mostCandidates. A mask is
+// evidence that enters as weights of the values of indices, so it can fix a variable that an index determines.
 func byDegree(p *truncated.Prepared, domains []int) []int {
 	e := p.Expression()
 	degree := make([]int, len(e.Dims)) // by index: number of its tables

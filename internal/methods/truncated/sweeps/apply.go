@@ -32,7 +32,8 @@ type factor struct {
 
 // applyOperator multiplies an operator into a span of the chain: the sites from first on, one for each entry of summed. It sums out site
 // first+k if summed[k] is true, compresses the bonds between the others, and makes the first of them the centre. isNonzero is false if the
-// state is 0. A dry run only counts the cost.
+// state is 0. A dry run only counts the cost. A chain is a product of sites, tensors with one index each, and its centre the one site that
+// need not be orthonormal. acc counts the cost.
 func (c *chain) applyOperator(first int, o operator, summed []bool, acc *account) (isNonzero bool, err error) {
 	// Bring the centre into the span and count the cost.
 	end := first + len(summed)
@@ -80,7 +81,8 @@ func (c *chain) replaceSpan(first, end int, sites []*site) {
 }
 
 // resize returns the sites of a span that are not summed out, with the given bonds between them, for a dry run. It changes the sites, or
-// makes new ones if other chains may have the old ones.
+// makes new ones if other chains may have the old ones. A site is a tensor with one index, between two bonds. A dry run computes sizes
+// only.
 func (c *chain) resize(span []*site, summed []bool, bonds []float64) []*site {
 	sites := make([]*site, 0, len(span))
 	var copies []site // one array for all new sites
@@ -115,7 +117,7 @@ func lastKept(summed []bool) int {
 // factorsFromLeft returns factors[k], the factor R for the bond left of site k of the span, for every k up to the last site that is kept:
 // not summed out. If no site is kept, factors[len(span)] is the whole span as a matrix. Factors beyond are zero values. firstKept is the
 // first site that is kept, or −1. Only factors right of it may be reduced to a triangle (extendFactor), since the kept sites take up the
-// orthonormal matrix.
+// orthonormal matrix. A span is neighbouring sites of the chain, and the grown span those sites times their cores of the operator.
 func (c *chain) factorsFromLeft(span []*site, cores []core, summed []bool, firstKept int) (factors []factor, err error) {
 	factors = make([]factor, len(span)+1)
 	n := int(span[0].left)
@@ -349,7 +351,7 @@ func priceFactor(
 	flops = 2*rows*leftStates*a.left*width + 2*rows*entries*a.right
 	bytes = 8 * (rows*leftStates*width + productRows*cols)
 	if mayReduce && productRows > cols {
-		return flops + qrFlops(productRows, cols), bytes + 16*cols*cols, cols
+		return flops + qrFlops(productRows, cols), bytes + 16*cols*cols, cols // R and memory of the same size
 	}
 	return flops, bytes, productRows
 }

@@ -49,7 +49,7 @@ func (c *chain) find(position int) (k int, ok bool) {
 
 // insert adds a site for an index of dimension dim, on which the state does not depend yet. A site is a tensor (left bond × dim × right
 // bond), and the state the product of all sites. For each value the new site is the identity, divided by √dim so that rows and columns are
-// orthonormal. The scale is multiplied by √dim.
+// orthonormal. The scale is multiplied by √dim. A dry run changes the sizes only.
 func (c *chain) insert(index, dim int) {
 	k, _ := c.find(c.position[index])
 	s := &site{index: index, dim: dim, left: 1, right: 1}
@@ -74,7 +74,7 @@ func (c *chain) insert(index, dim int) {
 }
 
 // moveCentre makes site k the centre, the one site that need not be orthonormal, by decompositions of the sites on the way. It returns
-// their flops. Errors: linalg.ErrNotFinite, linalg.ErrRange.
+// their flops. Errors: linalg.ErrNotFinite, linalg.ErrRange. A chain is a product of sites, tensors with one index each.
 func (c *chain) moveCentre(k int) (flops float64, err error) {
 	for c.centre < k {
 		moveFlops, err := c.moveCentreRight()
@@ -92,7 +92,8 @@ func (c *chain) moveCentre(k int) (flops float64, err error) {
 }
 
 // moveCentreRight makes the next site the centre: with A = Q R the centre A becomes Q, and the next site B becomes R B. A is a matrix of
-// (left bond · dimension) × right bond. The product of both stays the same.
+// (left bond · dimension) × right bond. The product of both stays the same. All sites but the centre are orthonormal. A dry run changes the
+// sizes only.
 func (c *chain) moveCentreRight() (flops float64, err error) {
 	a, b := c.sites[c.centre], c.sites[c.centre+1]
 	rows := a.left * float64(a.dim)
@@ -114,7 +115,8 @@ func (c *chain) moveCentreRight() (flops float64, err error) {
 }
 
 // moveCentreLeft makes the site before it the centre: with B = L Q the centre B becomes Q, and the site A before it becomes A L. B is a
-// matrix of left bond × (dimension · right bond). The product of both stays the same.
+// matrix of left bond × (dimension · right bond). The product of both stays the same. All sites but the centre are orthonormal. A dry run
+// changes the sizes only.
 func (c *chain) moveCentreLeft() (flops float64, err error) {
 	a, b := c.sites[c.centre-1], c.sites[c.centre]
 	cols := float64(b.dim) * b.right
@@ -137,7 +139,7 @@ func (c *chain) moveCentreLeft() (flops float64, err error) {
 
 // normalise divides data, the entries of the centre, by a power of 2 so that the largest is in [1, 2), and multiplies the scale by it. The
 // scale is multiplied by 2^exp as well. If all entries are 0, it sets the scale to 0 and isNonzero is false. The error is
-// sumproduct.ErrNotFinite if the state has left the range of float64.
+// sumproduct.ErrNotFinite if the state has left the range of float64. The state is the scale times the product of the sites.
 func (c *chain) normalise(data []float64, exp int64) (isNonzero bool, err error) {
 	dataExp, err := legs.Rescale(data)
 	if errors.Is(err, legs.ErrZero) {
@@ -159,7 +161,8 @@ func (c *chain) bytes() float64 {
 
 // removeSpan removes from the chain the n sites from first on, which have been summed out to the matrix f of rows × cols. It multiplies f
 // into the site before them, or into the site after them if first is 0, and makes that the centre. If no site is left, f is a number and
-// goes into the scale. In a dry run f is not used. isNonzero is false if the state is 0.
+// goes into the scale. In a dry run f is not used. isNonzero is false if the state is 0. A chain is a state written as a product of sites,
+// tensors with one index each, and its centre the one site that need not be orthonormal.
 func (c *chain) removeSpan(first, n int, rows, cols float64, f factor) (isNonzero bool, err error) {
 	c.sites = slices.Delete(c.sites, first, first+n)
 	c.centre = max(first-1, 0)

@@ -28,7 +28,8 @@ type gauge struct {
 }
 
 // forwardGauge returns the gauge of the forward sweep, and its weights f by index and value: the weights of the tables that are multiplied
-// in after the index has entered (frontierWeights). They are divided out when the index is summed out.
+// in after the index has entered (frontierWeights). They are divided out when the index is summed out. A gauge multiplies the values of an
+// index by weights as it enters the chain, for a better truncation.
 func forwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) {
 	entry := make([]int, len(e.Dims)) // by index: the step at which it enters
 	for k, st := range steps {
@@ -52,10 +53,11 @@ func backwardGauge(e *sumproduct.Expression, steps []step) (gauge, [][]float64) 
 	return gauge{enter: reciprocals(b), leave: b}, b
 }
 
-// frontierWeights returns weights[j][x] for each value x of index j: the square root of the product of the norms of the slices j = x of
-// those tables of j whose step is still to come. weights[j] is nil if there are no such tables.
+// frontierWeights returns the weights of a gauge, weights[j][x] for each value x of index j: the square root of the product of the norms of
+// the slices j = x of some tables that have j, those of the steps k for which isToCome(j, k) is true. weights[j] is nil if there are no such
+// tables.
 func frontierWeights(e *sumproduct.Expression, steps []step, isToCome func(index, step int) bool) [][]float64 {
-	const noIndex = -1
+	const noIndex = -1 // all indices of the table are wanted
 	weights := make([][]float64, len(e.Dims))
 	for k, st := range steps {
 		for _, t := range st.tables {

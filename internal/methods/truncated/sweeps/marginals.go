@@ -69,7 +69,8 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 }
 
 // stepBack applies the transpose of a step. If the step sums its index out, the index enters; other indices that enter at the step are
-// summed out. isNonzero is false if the state becomes 0.
+// summed out. isNonzero is false if the state becomes 0. A step of the forward sweep multiplies tables into the chain, with indices that
+// enter the chain before, and sums one index out.
 func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 	if st.isLast {
 		c.insert(st.index, s.hypergraph.Dims[st.index])
@@ -89,8 +90,9 @@ func (s *sweep) stepBack(c *chain, st *step) (isNonzero bool, err error) {
 func (s *sweep) priceOverlap(c *chain, st *step) (bytes float64) {
 	first, last := s.tableSpan(c, st)
 	bond, largest := s.account.bond, s.account.largestBond
+	// A site of the product takes two multiplications of matrices, at 2 flops for each product of numbers.
 	s.account.value.Flops += 4 * bond * bond * min(bond, largest) * float64(s.hypergraph.Dims[st.index]*(last-first+3))
-	bytes = 32 * largest
+	bytes = 32 * largest // for each bond an upper bound of the bytes of the products from the left and from the right
 	for _, a := range c.sites {
 		bytes += 32 * a.right * largest
 	}
@@ -123,7 +125,8 @@ type overlap struct {
 	flops   float64
 }
 
-// marginal returns, for each value of index, the product of the chains a and b summed over all other indices, up to a common power of 2.
+// marginal returns, for each value of index, the product of the chains a and b summed over all other indices, up to a common power of 2. A
+// chain is a product of sites, one for each index.
 func (o *overlap) marginal(a, b []*site, index int) []float64 {
 	k := slices.IndexFunc(a, func(s *site) bool { return s.index == index })
 	left, right := o.productsAround(a, b, k, o.extendRight, o.extendLeft)
@@ -220,7 +223,7 @@ var emptyProduct = []float64{1}
 type extension func(memory, product []float64, a, b *site) []float64
 
 // productsAround returns the product of the ends of chains a and b left of site k, and that right of it. extendRight and extendLeft compute
-// the products that are not in the cache. b is nil for a single chain.
+// the products that are not in the cache. b is nil for a single chain. A chain is a product of sites, one for each index.
 func (o *endCache) productsAround(a, b []*site, k int, extendRight, extendLeft extension) (left, right []float64) {
 	last := len(a) - 1
 	pair := func(k int) (x, y *site) {
@@ -234,8 +237,9 @@ func (o *endCache) productsAround(a, b []*site, k int, extendRight, extendLeft e
 	return left, right
 }
 
-// updateProducts returns the list of the products of the first 1, 2 … n pairs of sites, and the last of them. pair(k) is the k-th pair. It
-// keeps the products at the beginning of list whose pairs are the same, and computes the others by extend.
+// updateProducts returns the list of the products of the first 1, 2 … n pairs of sites, and the last of them, up to a power of 2. pair(k)
+// is the k-th pair. Products at the beginning of list whose pairs are the same are kept, and extend computes the others, each from the one
+// before. list is changed.
 func updateProducts(
 	list []endProduct, n int, pair func(k int) (*site, *site), extend extension,
 ) (updated []endProduct, last []float64) {

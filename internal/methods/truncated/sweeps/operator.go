@@ -46,7 +46,7 @@ func (o operator) maxEntries(k, dim int) float64 {
 
 // operatorSizes returns the operator that multiplies in the tables of a step, for a dry run: upper bounds of its bonds, and no cores. A
 // bond has, for each value of the step's index, the product of the ranks of the tables that cross it. span has the indices of the sites
-// that the operator covers.
+// that the operator covers. A dry run computes sizes only.
 func operatorSizes(h contractionorder.Hypergraph, p Plan, st *step, span []int) operator {
 	o := operator{bonds: append(make([]float64, 0, len(span)+1), 1), indexDim: float64(h.Dims[st.index])}
 	mayHaveRanks := slices.ContainsFunc(st.tables, func(t int) bool { return len(h.Edges[t]) > 2 }) // above 1
@@ -112,7 +112,7 @@ func newTrain(w *linalg.Work, e *sumproduct.Expression, t, index int, p Plan) (t
 }
 
 // appendSlice appends to out the entries of a table for all values of sites, the last site fastest. data[offset] is the entry for all sites
-// at value 0, and stride has the table's stride by index.
+// at value 0, and stride has the table's stride by index. The entries of a table are row-major.
 func appendSlice(out, data []float64, offset int, sites []int, stride map[int]int, dims []int) []float64 {
 	if len(sites) == 0 {
 		return append(out, data[offset])
@@ -163,7 +163,8 @@ func (tr *train) spans(p Plan, j int) bool {
 }
 
 // matrix returns the matrix of the train at the place of index j, for value x of j and value a of the step's index: a slice of the core of
-// j. If j is no site of the train but between two of them, it is the identity of the rank there.
+// j. If j is no site of the train but between two of them, it is the identity of the rank there. A train is a table at a fixed value of the
+// step's index, written as a product of one core for each other index.
 func (tr *train) matrix(p Plan, dims []int, j, x, a int) (m []float64, rows, cols int) {
 	k, isSite := slices.BinarySearchFunc(tr.sites, p.Position[j], func(i, position int) int { return cmp.Compare(p.Position[i], position) })
 	ranks := tr.ranks[a]
@@ -194,7 +195,8 @@ func (s *stepTables) multiplyWeights(table []float64) {
 }
 
 // newStepTables divides the tables of a step into those over the step's index only, which become weights of its values, and trains. If this
-// is the last step of the index, the weights include those of the gauge with which the index leaves the chain.
+// is the last step of the index, the weights include those of the gauge with which the index leaves the chain. A train is a table written
+// as a product of one core for each of its other indices.
 func newStepTables(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, g gauge) (*stepTables, error) {
 	s := &stepTables{weights: ones(e.Dims[st.index])}
 	for _, t := range st.tables {
@@ -217,7 +219,7 @@ func newStepTables(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, g
 
 // newOperator returns the operator that multiplies the tables of a step into a chain: a core for each site, joined by bonds of states. It
 // has to be multiplied by 2^exp. span has the indices of the sites that it covers, all indices of the tables among them. The gauge of
-// indices that enter or leave at this step is multiplied in.
+// indices that enter or leave at this step is multiplied in. A gauge is weights of the values of an index.
 func newOperator(w *linalg.Work, e *sumproduct.Expression, p Plan, st *step, span []int, g gauge) (o operator, exp int64, err error) {
 	s, err := newStepTables(w, e, p, st, g)
 	if err != nil {
@@ -252,7 +254,8 @@ type coreSite struct {
 // fillCore sets the entries and the number of right states of the core at a site. A core has a weight for each left state, value of the
 // site and right state. States belong to values a of the step's index: leftStates[a] is the first state of a on the left, and the result
 // has the first states on the right. For value x of the site, the weights from the states of a to the states of a are the Kronecker product
-// of the trains' matrices. At the last site, all values come together in a single right state.
+// of the trains' matrices. At the last site, all values come together in a single right state. A train is a table written as a product of
+// one core for each of its other indices.
 func (s *stepTables) fillCore(c *core, leftStates, dims []int, p Plan, at coreSite) (rightStates []int) {
 	var trains []*train // that have a matrix here
 	for _, tr := range s.trains {
@@ -288,7 +291,8 @@ func (s *stepTables) fillCore(c *core, leftStates, dims []int, p Plan, at coreSi
 }
 
 // siteWeight returns the weight of value x of a site if the step's index has value a, without the trains. At the site of the step's index
-// it is 0 unless x is a.
+// it is 0 unless x is a. A train is a table written as a product of cores; the weight is what tables over the step's index alone, and the
+// gauge, contribute.
 func (s *stepTables) siteWeight(at coreSite, a, x int) float64 {
 	weight := 1.0
 	switch {

@@ -115,7 +115,7 @@ type greedySweep struct {
 
 // greedyOrder returns an elimination order and a chain of the given indices. It sums out, again and again, the index of the frontier whose
 // step is cheapest (cost); the neighbours that are not in the chain yet take its place. neighbours[i] are those of index i. It subtracts
-// its work from moves, and ok is false if none are left.
+// its work from moves, and ok is false if none are left. The frontier is the indices that are in the chain and not summed out.
 func greedyOrder(
 	h contractionorder.Hypergraph, neighbours [][]int, indices []int, rng *rand.Rand, moves *int64,
 ) (order, chain []int, ok bool) {
@@ -151,7 +151,8 @@ func greedyOrder(
 }
 
 // cost returns the cost of summing out the index at place k of the frontier, in bits: the log2 of its dimension for each bond between its
-// neighbours in the chain, twice the log2 by which the state grows, and a little for indices that entered late.
+// neighbours in the chain, twice the log2 by which the state grows, and a little for indices that entered late. The frontier is the indices
+// that are in the chain and not summed out, in the sequence of the chain.
 func (g *greedySweep) cost(k int) float64 {
 	i := g.frontier[k]
 	first, last := k, k // of the neighbours' places
@@ -176,13 +177,14 @@ func (g *greedySweep) enter(k, j, i int) {
 	g.frontier = slices.Insert(g.frontier, k, j)
 }
 
-// eliminate sums out the index at place k of the frontier and returns it. Its neighbours that are not in the chain enter before it.
+// eliminate sums out the index at place k of the frontier and returns it. Its neighbours that are not in the chain enter before it. The
+// frontier is the indices that are in the chain and not summed out, in the sequence of the chain.
 func (g *greedySweep) eliminate(k int) int {
 	i := g.frontier[k]
 	for _, j := range g.neighbours[i] {
 		if !g.chain.has(j) {
 			g.enter(k, j, i)
-			k++
+			k++ // index i has moved on by one place
 		}
 	}
 	g.isSummed[i] = true

@@ -143,7 +143,7 @@ func scheduleSteps(h contractionorder.Hypergraph, p Plan) (steps []step) {
 
 // groupTables divides the tables of index i into groups, each of which one step multiplies in. The first group begins with all small
 // tables. A large table joins the present group if the bond of the operator stays within maxGrowth, and begins a new one otherwise. There
-// is at least one group, which is empty if there are no tables.
+// is at least one group, which is empty if there are no tables. An operator multiplies the tables of a step into the chain.
 func groupTables(h contractionorder.Hypergraph, p Plan, i int, small, large []int) (groups [][]int) {
 	limit := max(float64(maxGrowth), float64(h.Dims[i]))
 	current := small
@@ -176,7 +176,7 @@ func operatorBond(h contractionorder.Hypergraph, p Plan, i int, tables []int) fl
 }
 
 // rankBound returns an upper bound of the rank of table t at a fixed value of index i, as a matrix of its other indices up to a position in
-// the chain by those beyond it: the smaller number of rows or columns, at most hugeBond.
+// the chain by those beyond it: the smaller number of rows or columns, at most hugeBond. An index that is not in the plan has dimension 1.
 func rankBound(h contractionorder.Hypergraph, p Plan, t, i, position int) float64 {
 	left, right := 1.0, 1.0 // rows and columns
 	for _, j := range h.Edges[t] {

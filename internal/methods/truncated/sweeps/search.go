@@ -111,11 +111,12 @@ const exactWeight = 0.25
 func (s *search) score(c candidate, limit float64) float64 {
 	const marginals = false
 	p := c.plan(s.hypergraph)
+	// Prices end early once the flops alone exceed the limit. The limit is kept within the range of float64.
 	truncated, visits, _ := price(context.Background(), s.hypergraph, p, s.bond, marginals, math.Exp2(min(limit, 300)))
 	s.moves -= visits
 	score := math.Log2(truncated.Flops + 1)
 	if truncated.Bytes > s.memory {
-		score += 4 * math.Log2(truncated.Bytes/s.memory)
+		score += 4 * math.Log2(truncated.Bytes/s.memory) // twice the memory counts as 16 times the flops
 	}
 	if score > limit {
 		return math.Inf(1)
@@ -130,6 +131,7 @@ func (s *search) score(c candidate, limit float64) float64 {
 const noise = 0.5
 
 // consider scores a constructed plan and keeps it if it is better than the best so far. With seeds other than 0 the score gets some noise.
+// A plan is an elimination order and a chain, the sequence of the indices in the state.
 func (s *search) consider(order, chain []int) {
 	c := candidate{order: order, chain: chain}
 	c.score = s.score(c, s.best.score+noise) // any number above the limit if the score is above it: such a plan is not kept
@@ -142,7 +144,8 @@ func (s *search) consider(order, chain []int) {
 }
 
 // tryConstructed considers several orders, each with several chains, and then greedy plans, as long as there are moves. With seeds other
-// than 0 it begins with a random sequence, may reverse the sequence of the file, and breaks ties at random.
+// than 0 it begins with a random sequence, may reverse the sequence of the file, and breaks ties at random. A chain is the sequence of the
+// indices in the state.
 func (s *search) tryConstructed(ctx context.Context) error {
 	file := s.indices
 	var rng *rand.Rand // nil: ties are not broken at random
@@ -179,7 +182,8 @@ func (s *search) tryConstructed(ctx context.Context) error {
 	return s.tryGreedy(ctx)
 }
 
-// tryGreedy considers eight greedy plans, as long as there are moves. Each may take at most a quarter of the moves that are left.
+// tryGreedy considers eight greedy plans, as long as there are moves. Each may take at most a quarter of the moves that are left. A move is
+// a look at a site or at a neighbour of an index.
 func (s *search) tryGreedy(ctx context.Context) error {
 	for range 8 {
 		if err := ctx.Err(); err != nil || s.moves < 0 {
@@ -216,7 +220,7 @@ func (s *search) anneal(ctx context.Context) error {
 
 		// Metropolis' rule: keep the plan if its score is at most that of the current one plus a random number.
 		next := s.perturb(current)
-		temperature := 0.3 * float64(s.moves) / total
+		temperature := 0.3 * float64(s.moves) / total // in units of the score, log2 of flops
 		limit := current.score - temperature*math.Log(1-s.rng.Float64())
 		s.moves -= int64(len(s.indices))
 		if next.score = s.score(next, limit); next.score <= limit {
@@ -230,7 +234,8 @@ func (s *search) anneal(ctx context.Context) error {
 }
 
 // drift exchanges random pairs of indices in the order or the chain of the best plan, and keeps an exchange if it costs nothing, as long as
-// there are moves. So seeds other than 0 give different plans even if one plan is best up to symmetry. With seed 0 it does nothing.
+// there are moves. So seeds other than 0 give different plans even if one plan is best up to symmetry. With seed 0 it does nothing. A chain
+// is the sequence of the indices in the state.
 func (s *search) drift(ctx context.Context) error {
 	const rounding = 1e-9
 	for s.seed != 0 && len(s.indices) > 1 && s.moves > 0 {
@@ -255,7 +260,8 @@ func (s *search) drift(ctx context.Context) error {
 	return nil
 }
 
-// perturb returns c with a random change: an index moved in the chain, in the order or in both, or a short piece of the chain reversed.
+// perturb returns c with a random change: an index moved in the chain, in the order or in both, or a short piece of the chain reversed. The
+// chain is the sequence of the indices in the state.
 func (s *search) perturb(c candidate) candidate {
 	switch s.rng.IntN(6) {
 	case 0, 2:

@@ -160,7 +160,8 @@ func tableBytes(h contractionorder.Hypergraph) (bytes float64) {
 	return bytes
 }
 
-// run sweeps forward, which gives Z. If marginals are asked for and Z is not 0, it also sweeps back. A dry run only counts the cost.
+// run sweeps forward, which gives Z. If marginals are asked for and Z is not 0, it also sweeps back. A dry run goes
+// over sizes only, and counts the cost.
 func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 	c, isZero, err := s.sweepForward(ctx)
 	if err != nil {
@@ -185,6 +186,7 @@ func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 // dry run goes through the same steps over sizes only, counts their cost and ends early at s.maxFlops. The scale of its chain means
 // nothing.
 func (s *sweep) sweepForward(ctx context.Context) (c *chain, isZero bool, err error) {
+	// With marginals earlier chains are kept, so that the sites that they share with c must not be changed.
 	c = &chain{scale: scaled.One, position: s.plan.Position, work: s.work, isShared: s.marginals}
 	if !s.isDryRun() {
 		c.scale = s.expression.Scale
@@ -235,7 +237,7 @@ func (s *sweep) stepForward(c *chain, st *step) (isNonzero bool, err error) {
 	return isNonzero, err
 }
 
-// newEntries returns the number of entries of those sites that are not among oldSites.
+// newEntries returns the number of entries of those sites that are not among oldSites. A site is a tensor of a chain.
 func newEntries(sites, oldSites []*site) (entries float64) {
 	isOld := make(map[*site]bool, len(oldSites))
 	for _, a := range oldSites {
@@ -254,7 +256,8 @@ func newEntries(sites, oldSites []*site) (entries float64) {
 // the tables. isNonzero is false if the state becomes 0.
 func (s *sweep) applyTables(c *chain, st *step, isSummed func(index int) bool) (isNonzero bool, err error) {
 	first, last := s.tableSpan(c, st)
-	s.visits += int64(last-first+1) + int64(len(c.sites)/4)               // the span, and about a quarter as much for each site that is passed
+	// The work of a dry run: the sites of the span, and a quarter for each site of the chain.
+	s.visits += int64(last-first+1) + int64(len(c.sites)/4)
 	span, summed := make([]int, last-first+1), make([]bool, last-first+1) // by site: its index, and whether that is summed out
 	for k, a := range c.sites[first : last+1] {
 		span[k], summed[k] = a.index, isSummed(a.index)
@@ -270,7 +273,8 @@ func (s *sweep) applyTables(c *chain, st *step, isSummed func(index int) bool) (
 	return c.applyOperator(first, tables, summed, &s.account)
 }
 
-// tableSpan returns the places in the chain of the first and the last index of a step's tables.
+// tableSpan returns the places in the chain of the first and the last index of a step's tables. The chain has a site for each index, and a
+// place is the number of the site.
 func (s *sweep) tableSpan(c *chain, st *step) (first, last int) {
 	low := s.plan.Position[st.index]
 	high := low

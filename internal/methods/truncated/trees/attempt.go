@@ -40,7 +40,8 @@ const (
 )
 
 // drawSettings returns random settings of a tree: new ones or, half of the time after the first trees, those of the best plan with one of
-// them changed a little. The rule has the parameters of the score by which pairs of nodes are merged.
+// them changed a little. The rule has the parameters of the score by which pairs of nodes are merged. Order is the kind of global order
+// along which the tables of an index are joined, and first says which nodes are merged first.
 func (s *search) drawSettings() treeSettings {
 	r := s.rng
 	if s.trees > freshTrees && s.hasBest && r.IntN(2) == 0 {
@@ -110,7 +111,8 @@ func (s *search) tryRandomTree() {
 }
 
 // mergeRemaining merges all nodes that b has not merged yet. The next pair is chosen by a rule, in which the distance from a random root
-// may count. It stops and returns false if the tree needs too much memory, cannot be better than the best plan, or the context has ended.
+// may count. It stops and returns false if the tree needs too much memory, cannot be better than the best plan, or the context has ended. A
+// gauge is the surroundings that a truncation looks at.
 func (s *search) mergeRemaining(b *builder, r rule) (isComplete bool) {
 	maxFlops := math.Inf(1) // without gauges; a tree that takes more cannot be better than the best
 	if s.hasBest && s.cost.Bytes <= s.memory {
@@ -207,7 +209,8 @@ func (b *builder) join(x, y int32) (id int32, ok bool) {
 	return id, err == nil
 }
 
-// mergeWithoutGrowth merges pairs of neighbours whose result is not larger than the larger one of them, until there is no such pair.
+// mergeWithoutGrowth merges pairs of neighbours whose result is not larger than the larger one of them, until there is no such pair. Copy
+// tensors are left to other merges, which take them in.
 func (b *builder) mergeWithoutGrowth() {
 	n := b.net
 	for isMerged := true; isMerged; {

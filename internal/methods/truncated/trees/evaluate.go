@@ -70,7 +70,8 @@ func newMeter(n *network, h contractionorder.Hypergraph, bond, gauge int) *meter
 }
 
 // mergeAll adds up the cost of the merges of a plan. After each merge it calls shouldStop, unless that is nil, and stops if the answer is
-// true: then m has the cost of the merges so far. It returns ErrPlan if a merge is not possible or wires are left at the end.
+// true: then m has the cost of the merges so far. It returns ErrPlan if a merge is not possible or wires are left at the end. The merges
+// are pairs of nodes.
 func (m *meter) mergeAll(merges [][2]int, shouldStop func() bool) error {
 	partner := mergePartners(merges, len(m.net.nodes))
 	for _, pair := range merges {
@@ -139,7 +140,7 @@ func (m *meter) merge(a, b int32, partner []int32) (int32, error) {
 
 // bundlesToTruncate returns the bundles of a new node, all wires to one neighbour each, whose dimension exceeds the bond. It leaves out
 // bundles to copy tensors, whose wires stay as they are, and the bundle to partner[id], with which the node is merged next. partner is nil
-// if the next merges are not known.
+// if the next merges are not known. A copy tensor is 1 if its three wires have the same value, and 0 otherwise.
 func (n *network) bundlesToTruncate(id int32, bond int, partner []int32) []bundle {
 	var bundles []bundle
 	for _, b := range n.neighbours(id) {

@@ -49,7 +49,8 @@ func newForm(h contractionorder.Hypergraph) *form {
 func (f *form) emptyPlan() Plan { return Plan{Tables: len(f.h.Edges), Hosts: f.hosts} }
 
 // chainPlan returns a plan without merges, in which the tables of every index are joined by a chain of copy tensors. rank has the rank of
-// every index in a global order. Along a chain, tables are sorted by the lowest rank of their other indices, whose wires cross the chain.
+// every index in a global order. Along a chain, tables are sorted by the lowest rank of their other indices, whose wires cross the chain. A
+// copy tensor joins three wires of one index.
 func (f *form) chainPlan(rank []int) Plan {
 	p := f.emptyPlan()
 	for i, tables := range f.tablesOf {
@@ -105,7 +106,8 @@ func (f *form) unhostedHypergraph() contractionorder.Hypergraph {
 }
 
 // treePlan returns the plan that merges along t, a contraction tree of unhostedHypergraph. The tables of every index are joined by copy
-// tensors in the same tree: two operands of a merge that both have the index get a copy tensor between them, which the merge takes in.
+// tensors in the same tree: two operands of a merge that both have the index get a copy tensor between them, which the merge takes in. A
+// copy tensor joins three wires of one index.
 func (f *form) treePlan(t contractionorder.Tree) Plan {
 	// Go up the tree. open has, by vertex of t, the indices that are needed further up, each with the node where its next wire starts.
 	p := f.emptyPlan()

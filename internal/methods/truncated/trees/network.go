@@ -258,15 +258,16 @@ func (n *network) merge(a, b int32, m *mergeShape) (int32, error) {
 		}
 	}
 	for _, i := range n.members {
-		n.nodes[i] = node{}
+		n.nodes[i] = node{} // not alive any more
 	}
 	n.nodes = append(n.nodes, node{legs: slices.Clone(m.wires), isAlive: true})
 	n.updateSize(id)
 	return id, nil
 }
 
-// gatherMembers sets n.members to the nodes that become one if a and b are merged, and marks them as met: a, b, and every copy tensor (a
-// node with three wires of one index) of which two or three wires lead to members. The stamp of a copy tensor with one such wire is −walk.
+// gatherMembers sets n.members to the nodes that become one if a and b are merged, and marks them as met. They are a, b, and every copy
+// tensor (a node with three wires of one index) of which two or three wires lead to members. A copy tensor of which one such wire was found
+// has the stamp −walk until a second one is found.
 func (n *network) gatherMembers(a, b int32) {
 	n.beginWalk()
 	n.members = append(n.members[:0], a, b)
@@ -289,7 +290,8 @@ func (n *network) gatherMembers(a, b int32) {
 }
 
 // joinWires joins the wires of the members that carry the same index into one tree of n.parent (union-find). These are the three wires of
-// each copy tensor, which is 1 if all three have the same value and 0 otherwise.
+// each copy tensor, which is 1 if all three have the same value and 0 otherwise. The members are the nodes that a merge makes one
+// (gatherMembers).
 func (n *network) joinWires() {
 	n.parent = extendTo(n.parent, len(n.wires))
 	for _, i := range n.members {
@@ -365,7 +367,7 @@ func (m *mergeShape) assignLabels(n *network, a, b int32) {
 	}
 	rank := func(w int32) int32 { // by places, then by label
 		l := n.label[n.root(w)]
-		return resultRank[m.places[l]]<<24 + l
+		return resultRank[m.places[l]]<<24 + l // there are fewer than 2^24 labels
 	}
 	slices.SortStableFunc(m.wires, func(x, y int32) int { return int(rank(x) - rank(y)) })
 	for _, w := range m.wires {
@@ -383,6 +385,7 @@ func (m *mergeShape) products() float64 {
 }
 
 // compactSize returns the number of entries that the result would have with one axis for each label, even if several wires have the label.
+// A label is the number of an index in the product.
 func (m *mergeShape) compactSize() float64 {
 	size := 1.0
 	for l, d := range m.dims {
@@ -427,7 +430,7 @@ func (n *network) bundleDim(a, b int32) float64 {
 	return d
 }
 
-// replaceBundle replaces all wires between a and b by one wire of dimension dim. It becomes the last leg of both.
+// replaceBundle replaces all wires between nodes a and b by one wire of dimension dim. The new wire becomes the last leg of both nodes.
 func (n *network) replaceBundle(a, b int32, dim int) {
 	id := int32(len(n.wires))
 	n.wires = append(n.wires, wire{ends: [2]int32{a, b}, dim: dim})
@@ -442,7 +445,8 @@ func (n *network) replaceBundle(a, b int32, dim int) {
 type gaugeNode struct{ node, parent int32 }
 
 // surroundings returns the nodes that are at most depth wires away from a or b, each once, in breadth-first order. They form two trees with
-// the roots a and b, which come first; the parent of a node is nearer to its root. The list is valid until the next call.
+// the roots a and b, which come first; the parent of a node is nearer to its root. The list is valid until the next call. A walk marks each
+// node that it has met (beginWalk).
 func (n *network) surroundings(a, b int32, depth int) []gaugeNode {
 	n.beginWalk()
 	n.markMet(a)

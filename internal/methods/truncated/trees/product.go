@@ -115,7 +115,7 @@ type labelRoles struct {
 }
 
 // labelRoles returns the labels by role, in the sequence of the result, then of the operands. A label of only one operand has no role: pack
-// sums over it.
+// sums over it. A label is the number of an index.
 func (p product) labelRoles() (roles labelRoles) {
 	places := make([]uint8, len(p.dims)) // by label: the bits inFirst, inSecond and inResult of the tensors that have it
 	for i, t := range [3]array{p.in[0], p.in[1], p.out} {
@@ -218,7 +218,7 @@ type axis struct {
 }
 
 // fuseAxes joins neighbouring axes that are one axis in both layouts, and drops axes of dimension 1. Example: dimensions 2 and 3 with the
-// strides 3 and 1 in both layouts become dimension 6 with stride 1.
+// strides 3 and 1 in both layouts become dimension 6 with stride 1. An axis has a dimension and a stride in each layout, to and from.
 func fuseAxes(axes []axis) []axis {
 	fused := make([]axis, 0, len(axes))
 	for _, x := range axes {
@@ -247,7 +247,7 @@ const (
 )
 
 // splitTiles splits the loops of a copy into inner ones, within a tile whose entries are close together in both layouts, and outer ones
-// over tiles. Both are sorted by the strides in the target, the largest first.
+// over tiles. Both are sorted by the strides in the target, the largest first. An axis has a dimension and a stride in each layout.
 func splitTiles(axes []axis) (inner, outer []axis) {
 	outer = slices.Clone(axes)
 	size := 1 // entries of the tile so far
@@ -268,7 +268,7 @@ func splitTiles(axes []axis) (inner, outer []axis) {
 }
 
 // forEachOffset runs a nest of loops, the last axis innermost, and calls f at every position with the offsets in the target and in the
-// source. Without axes it calls f(0, 0) once.
+// source. Without axes it calls f(0, 0) once. An axis has a dimension and a stride in each of the two layouts.
 func forEachOffset(axes []axis, f func(to, from int)) {
 	digits := make([]int, len(axes)) // the values of the loop variables
 	to, from := 0, 0
@@ -293,7 +293,7 @@ func forEachOffset(axes []axis, f func(to, from int)) {
 }
 
 // copyAlong copies entries from one layout into another along axes, tile by tile: a tile is entries that are close together in both
-// layouts. If add is true, it adds them to the entries of the target.
+// layouts. If add is true, it adds them to the entries of the target. An axis has a dimension and a stride in each layout.
 func copyAlong(to, from []float64, axes []axis, add bool) {
 	axes = fuseAxes(axes)
 	run := 1 // entries that are next to each other in both layouts

@@ -192,7 +192,8 @@ func (c *contraction) scaleByUnused() scaled.Number {
 	return z
 }
 
-// loadTables makes a node with entries of every table, except those that are multiplied into another table, their host.
+// loadTables makes a node with entries of every table, except those that are multiplied into another table, their host. A plan has hosts
+// for tables of one index, which need no node.
 func (c *contraction) loadTables() error {
 	for t, host := range c.plan.Hosts {
 		if host >= 0 {
@@ -262,7 +263,8 @@ func (c *contraction) normalise(node int32) error {
 
 // storeProduct computes a product and stores the result as the entries of node. operands are the nodes that are multiplied, −1 for an
 // operand that is no node; these nodes lose their entries. If marginals are asked for, it appends the product to the tape. The tape keeps
-// the entries of an operand if the other operand is a node: the way back needs them.
+// the entries of an operand if the other operand is a node: the way back needs them. The tape has the products in their sequence, for the
+// way back to the marginals.
 func (c *contraction) storeProduct(node int32, p product, operands [2]int32) error {
 	out := c.multiply(p).data
 	for k, operand := range operands {
@@ -285,7 +287,8 @@ func (c *contraction) storeProduct(node int32, p product, operands [2]int32) err
 }
 
 // merge replaces nodes a and b by their product, and truncates the bundles of the new node that exceed the bond. A bundle is all wires
-// between two nodes. partner has, by node, the node that it is merged with: the bundle between both is not truncated.
+// between two nodes. partner has, by node, the node that it is merged with: the bundle between both is not truncated. A truncation replaces
+// the wires of a bundle by a single one of at most the bond.
 func (c *contraction) merge(a, b int32, partner []int32) error {
 	m := &mergeShape{}
 	id, err := c.net.merge(a, b, m)
@@ -327,14 +330,15 @@ func (c *contraction) marginals() error {
 		if err := c.passBack(p, adjoint); err != nil {
 			return err
 		}
-		c.tape[k] = product{} // gives its memory free
+		c.tape[k] = product{} // so that nothing refers to its entries any more
 	}
 	c.readMarginals(adjoint)
 	return nil
 }
 
 // passBack computes the adjoints of the operands A and B of a product from that of its result C: ∂Z/∂A = ∂Z/∂C · B and ∂Z/∂B = ∂Z/∂C · A.
-// adjoint has those of all nodes. It frees the adjoint of C and the entries of the operands.
+// An operand that is no node, like a projector, gets none. adjoint has those of all nodes. It frees the adjoint of C and the entries of the
+// operands.
 func (c *contraction) passBack(p product, adjoint [][]float64) error {
 	outAdjoint := array{data: adjoint[p.outNode], labels: p.out.labels}
 	adjoint[p.outNode] = nil
@@ -342,6 +346,7 @@ func (c *contraction) passBack(p product, adjoint [][]float64) error {
 		if i < 0 {
 			continue
 		}
+		// The product of the adjoint and the other operand, with the axes of this operand.
 		out := c.multiply(product{out: array{labels: p.in[k].labels}, in: [2]array{outAdjoint, p.in[1-k]}, dims: p.dims})
 		if _, err := legs.Rescale(out.data); err != nil && !errors.Is(err, legs.ErrZero) {
 			return err
@@ -394,7 +399,8 @@ func (c *contraction) readMarginals(adjoint [][]float64) {
 	}
 }
 
-// smallestTables returns, by index, the smallest table without a host that has it, or −1 if there is none.
+// smallestTables returns, by index, the smallest table without a host that has it, or −1 if there is none. A table with a host is
+// multiplied into the host, a larger table.
 func (c *contraction) smallestTables() []int {
 	smallest := slices.Repeat([]int{-1}, len(c.expression.Dims))
 	for t, table := range c.expression.Tables {

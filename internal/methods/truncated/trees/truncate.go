@@ -35,7 +35,7 @@ func (c *contraction) truncate(a, b int32) error {
 }
 
 // project multiplies node a by a projector (a matrix): the axes of the wires that lead to b, its rows, become one new axis of dimension
-// cols, the last of a.
+// cols, the last of a. The axes of a node are its wires.
 func (c *contraction) project(a, b int32, projector []float64, cols int) error {
 	layout, bundle, dims := c.arrangeAxes(a, b)
 	newLabel := int32(len(dims)) // axes of a have the labels 0 to len(dims)−1
@@ -156,7 +156,7 @@ func (c *contraction) gaugeBundle(a, b int32) (ra, rb []float64, err error) {
 
 // nodeTriangle multiplies node a by the triangles of its children, on the bundles that lead to them, and returns the triangle R of the
 // result: as a matrix (other axes × bundle that leads to node towards) it is Q R. R is scaled by a power of two. It returns nil if R is a
-// multiple of the identity.
+// multiple of the identity. The children are nodes farther from the bundle that is truncated, and towards is the next node nearer to it.
 func (c *contraction) nodeTriangle(a, towards int32, children []int32, triangleOf map[int32][]float64) ([]float64, error) {
 	in := c.nodeArray(a)
 	if c.net.nodes[a].isCopy {
