@@ -42,6 +42,7 @@ func ProblemGround(ctx context.Context, p *problem.Problem, updates int64) (*Gro
 func makeGround(
 	ctx context.Context, p *problem.Problem, runPropagation func(*sumproduct.Expression) ([]*bp.State, error),
 ) (*Ground, error) {
+	// The problem keeps the ground in the slot for later calls; nil: there are no variants of it.
 	return problem.Form(ctx, p, slot{}, nil, func() (g *Ground, err error) {
 		g = &Ground{problem: p}
 		if g.Expression, err = expressionOf(ctx, p.Net); err != nil {
@@ -128,9 +129,9 @@ func restore(e *sumproduct.Expression, messages []float64) (states []*bp.State, 
 // rounding.
 const largestPhaseChange = 1e-9
 
-// lnOtherPhases returns ln Σ_k Z_k/Z_1 over the Bethe values Z_k of all phases, in nats: what the phases add to ln Z beside the first,
-// which the regions of family f correct. It is 0 if there is one phase, or if the only region of the family is the whole network. f is nil
-// if there are no regions.
+// lnOtherPhases returns ln Σ_k Z_k/Z_1 over the Bethe values Z_k of all phases, in nats. That is what the phases beside the first add to
+// ln Z. Regions correct the first phase only. The result is 0 if there is one phase, or if the only region of the family f is the whole
+// network, which has all phases. f is nil if there are no regions.
 func (g *Ground) lnOtherPhases(f *region.Family) float64 {
 	if g.Phases == nil || f != nil && f.Regions == 1 {
 		return 0

@@ -81,7 +81,8 @@ func pilotMixtureChains(
 	}
 	for ; chains.Rungs > 4 && pilotFlops() > pilotShare*s.Budget; chains.Rungs /= 2 {
 	}
-	if pilotFlops() > pilotShare*s.Budget || chains.Bytes(c, annealing.GroupSize, true) > float64(s.Memory) {
+	const marginals = true // the larger memory
+	if pilotFlops() > pilotShare*s.Budget || chains.Bytes(c, annealing.GroupSize, marginals) > float64(s.Memory) {
 		return nil, nil
 	}
 

@@ -182,6 +182,7 @@ const unsignedBytes = 1 << 24
 // first sums out indices so that terms of both signs are added up. If that takes too much memory, the error is that of annealing.New, which
 // refuses entries below 0. Other errors: those of truncated.Simplify and of annealing.New.
 func PrepareChains(ctx context.Context, p *problem.Problem, marginals bool) (*Chains, error) {
+	// The problem keeps the result in the slot for later calls; nil: there are no variants of it.
 	return problem.Form(ctx, p, chainsSlot{marginals}, nil, func() (*Chains, error) {
 		prepared, err := truncated.Simplify(ctx, p, marginals)
 		if err != nil {

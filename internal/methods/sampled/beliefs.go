@@ -124,7 +124,8 @@ func (c *trial) bucketsWithin(ctx context.Context, d *Independent, bytes float64
 			return nil, nil, err
 		}
 	}
-	bound, err := minibuckets.Run(ctx, c.prepared.Expression(), plan, 0)
+	const fromAbove = 0 // an upper bound, whose mini-buckets are drawn from
+	bound, err := minibuckets.Run(ctx, c.prepared.Expression(), plan, fromAbove)
 	if err != nil {
 		return nil, nil, err
 	}

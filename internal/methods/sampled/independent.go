@@ -77,6 +77,7 @@ func drawIndependent(ctx context.Context, p *problem.Problem, s independent, fro
 	if err != nil {
 		return btn.Value{}, err
 	}
+	// The problem keeps the distribution for the other parts with the same s.
 	distribution, err := problem.Form(ctx, p, distributionSlot{want.Marginals}, s, func() (*importance.Proposal, error) {
 		return buildDistribution(ctx, prepared, s, p.Memory)
 	})

@@ -42,7 +42,8 @@ func ChooseSampling(ctx context.Context, c *Chains, s query.Settings) (sampler S
 	if err != nil || draws == nil {
 		return chains, isComplete, err
 	}
-	chainsFit := chains.Bytes(c, annealing.GroupSize, true) <= float64(s.Memory)
+	const marginals = true // the larger memory
+	chainsFit := chains.Bytes(c, annealing.GroupSize, marginals) <= float64(s.Memory)
 	if chainsFit && !(predictVariance(draws, c, s.Budget) < predictVariance(chains, c, s.Budget)) {
 		return chains, isComplete, err
 	}
@@ -258,7 +259,8 @@ func tryAlternatives(
 
 	// Steps of forests take more work, so that variance times work is compared.
 	chainFlops, forestChainFlops := m.Flops(annealing.HeatBath, rungs), m.Flops(annealing.Forests, rungs)
-	fitsMemory := m.Bytes(annealing.Path{Step: annealing.Forests}, annealing.GroupSize, forestThreads, true) <= float64(s.Memory)
+	const marginals = true // the larger memory
+	fitsMemory := m.Bytes(annealing.Path{Step: annealing.Forests}, annealing.GroupSize, forestThreads, marginals) <= float64(s.Memory)
 	if fitsMemory && m.MayUseForests() && max(forestChainFlops*float64(chains), m.ForestFlops()) < pilotShare*s.Budget {
 		forests, err := pilotChainsOn(ctx, m, annealing.Path{Rungs: rungs, Seed: ^s.Seed, Step: annealing.Forests}, chains)
 		if err != nil {

@@ -59,7 +59,7 @@ func proposeDraws(ctx context.Context, j *proposal.Job, ask proposal.Ask, method
 
 	plan, hit, err := j.RememberComplete(ctx, j.GrowthKey(string(method)+boundsKey, ask.Marginals), prepared.Hypergraph(),
 		func(computing context.Context) (*btn.Plan, bool, error) {
-			planning, cancel := proposal.PlanningContext(computing, 1)
+			planning, cancel := proposal.PlanningContext(computing, 1) // 1: all of the time that remains for planning
 			defer cancel()
 			plan, isComplete, err := buildPlan(planning, j, chains, ask.Marginals, method, choose)
 			if !proposal.IsOutOfTime(computing, err) {

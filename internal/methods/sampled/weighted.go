@@ -36,8 +36,10 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 
 	// The number of components in a part follows from the memory, which holds chains and drawn states.
 	bytes := func(part int64) float64 {
-		// A drawn state has its values and the logarithm of its weight, 8 bytes each. A part has its share of the samples.
-		return m.Bytes(sampler.Path(), part, 1, true) + 8*float64(samples)*float64(part)/float64(sampler.Of)*float64(variables+1)
+		// The last states of chains are kept. A part has its share of the samples, each with its values and the logarithm of its weight.
+		const threads, keepsStates = 1, true
+		drawnStates := 8 * float64(samples) * float64(part) / float64(sampler.Of) * float64(variables+1)
+		return m.Bytes(sampler.Path(), part, threads, keepsStates) + drawnStates
 	}
 	part := fitToMemory(wholeGroups(float64(sampler.Of)/policy.SampledParts), s.Memory, bytes)
 	sampler.Of = min(sampler.Of, part*mostSampledParts)
@@ -77,7 +79,7 @@ func ProposeStates(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn
 	}
 	key := fmt.Sprintf("%s samples=%d", j.GrowthKey("weighted, bounds of "+prepared.Shape(), ask.Marginals), ask.Samples)
 	plan, hit, err := j.RememberComplete(ctx, key, terms.Hypergraph(), func(computing context.Context) (*btn.Plan, bool, error) {
-		planning, cancel := proposal.PlanningContext(computing, 1)
+		planning, cancel := proposal.PlanningContext(computing, 1) // 1: all of the time that remains for planning
 		defer cancel()
 		sampler, isComplete, err := Pilot(planning, model, j.Settings)
 		if proposal.IsOutOfTime(computing, err) {

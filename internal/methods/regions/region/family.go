@@ -52,7 +52,7 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 	if o, err = o.withDefaults(); err != nil {
 		return nil, err
 	}
-	w := newWorker(g, nil)
+	w := newWorker(g, nil) // nil: planning needs no gauge of the tables
 
 	f := &Family{Options: o, graph: g}
 	w.remaining = newMoves(ctx, o.Moves)
@@ -71,7 +71,7 @@ func Plan(ctx context.Context, h contractionorder.Hypergraph, o Options) (*Famil
 	f.Moves = w.remaining.used()
 	if o.Marginals {
 		f.Flops *= marginalFlops
-		f.Bytes *= 2
+		f.Bytes *= 2 // tables and their derivatives
 	}
 	if err := f.checkBounds(); err != nil {
 		return nil, err

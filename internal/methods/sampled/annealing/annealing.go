@@ -473,7 +473,9 @@ func (m *Model) Gains(ctx context.Context, p Path, from, to int64, parts int) (g
 	return gains, w, nil
 }
 
-// addShares sets w.Share and w.Squares: for each value of each index, it adds up the contributions of the chains that end with the value.
+// addShares sets w.Share and w.Squares, for each value of each index. Share is the sum of the contributions of the chains that end with the
+// value, and Squares the sum of the contributions times the weights of their components: a bound of the sum of squares that standard errors
+// need. Both are relative to e^w.Top.
 func (m *Model) addShares(w *Weights) {
 	w.Share, w.Squares = make([][]float64, len(m.dims)), make([][]float64, len(m.dims))
 	for i, d := range m.dims {

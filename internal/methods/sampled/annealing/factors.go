@@ -234,7 +234,7 @@ func (f *tableModel) anneal(ctx context.Context, p Path, first int64, ln []float
 		for c, e := range w.energy { // ln ψ_β(x) grows by e per unit of β
 			ln[c] += e * (p.Beta(k+1) - p.Beta(k))
 		}
-		if part := p.checkpointAt(k + 1); part >= 0 {
+		if part := p.checkpointAt(k + 1); part >= 0 { // record the log-weights at the end of this part of the rungs
 			copy(p.checkpoints.lnWeights[part][first-p.checkpoints.first:], ln)
 		}
 		if k+1 < p.Rungs {

@@ -127,10 +127,10 @@ func (l *spinModel) makeDenseRows() {
 // spins, bipartite ones of 40 and 40, and sparse ones of degree 3 to 40.
 func (l *spinModel) sweepFlops() float64 {
 	n := float64(l.n)
-	if l.denseRows == nil {
+	if l.denseRows == nil { // a step for each spin, and changes of fields for each coupling
 		return 5.2*n + 0.29*float64(len(l.model.To))
 	}
-	work := n * (9 + 0.06*n)
+	work := n * (9 + 0.06*n) // a step for each spin, and its field as a sum over all spins
 	for _, r := range l.denseRows {
 		work += 1.3 * float64(len(r.laterCouplings))
 	}
@@ -194,7 +194,7 @@ func (l *spinModel) anneal(ctx context.Context, p Path, first int64, ln []float6
 			b.sweep(oldRoot, root, p.Step)
 		}
 		oldRoot = root
-		if part := p.checkpointAt(k + 1); part >= 0 {
+		if part := p.checkpointAt(k + 1); part >= 0 { // record the log-weights at the end of this part of the rungs
 			b.addLogWeights(p.checkpoints.lnWeights[part][first-p.checkpoints.first:][:GroupSize])
 		}
 	}

@@ -18,6 +18,7 @@ import (
 func Choose(h contractionorder.Hypergraph, order []int, entries float64, maxWork int) (newOrder []int, rest int, ok bool) {
 	var scopes [][]int // the indices of every product
 	remaining := maxWork
+	// The walk visits the steps of the order, until the function returns false. Its error is that of a context, which does not end here.
 	_ = contractionorder.WalkPlainly(context.Background(), h, order, func(s *contractionorder.Step) bool {
 		scopes = append(scopes, slices.Concat(s.Sum, s.Out))
 		remaining -= len(s.Sum) + len(s.Out)

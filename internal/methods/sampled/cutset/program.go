@@ -184,7 +184,7 @@ func New(ctx context.Context, e *sumproduct.Expression, order []int, rest int, m
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if p.steps[k].isCommon && space.computeMessage(k) {
+		if p.steps[k].isCommon && space.computeMessage(k) { // false: the products are summed with logarithms, in each slice
 			p.commonMessages[k] = space.messages[k]
 		}
 	}

@@ -168,7 +168,7 @@ func (c *chain) extendFactor(f factor, a *site, o core, isSummed, mayReduce bool
 		}
 	}
 
-	exp, _ := legs.Rescale(m)
+	exp, _ := legs.Rescale(m) // zeros stay as they are; later steps find entries that are not finite
 	exp += f.exp
 	if !mayReduce || rows <= cols {
 		return factor{rows: rows, data: m, exp: exp}, nil
@@ -192,7 +192,7 @@ func (c *chain) compressFromRight(
 	for k := len(span) - 1; k >= firstKept; k-- {
 		a, o := span[k], cores[k]
 		n := c.extendCompressed(carried, a, o, summed[k], cols)
-		stepExp, _ := legs.Rescale(n)
+		stepExp, _ := legs.Rescale(n) // zeros stay as they are; later steps find entries that are not finite
 		exp += stepExp
 		if summed[k] {
 			carried = n

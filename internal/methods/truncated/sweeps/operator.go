@@ -99,7 +99,7 @@ func newTrain(w *linalg.Work, e *sumproduct.Expression, t, index int, p Plan) (t
 	tr = &train{sites: otherIndices(e.Dims, table.Scope, index)}
 	slices.SortFunc(tr.sites, func(a, b int) int { return cmp.Compare(p.Position[a], p.Position[b]) })
 	data := slices.Clone(table.Data)
-	exp, _ = legs.Rescale(data)
+	exp, _ = legs.Rescale(data) // the entries are finite; a table of zeros stays as it is
 	for a := range e.Dims[index] {
 		slice := appendSlice(nil, data, a*stride[index], tr.sites, stride, e.Dims)
 		cores, ranks, err := splitTrain(w, slice, tr.sites, e.Dims)
@@ -142,7 +142,7 @@ func splitTrain(w *linalg.Work, data []float64, sites, dims []int) (cores [][]fl
 		}
 
 		// U of the rank is the core, and S·Vᵀ remains.
-		rank := new(legs.Value).ChooseRank(s, k, rankCutoff)
+		rank := new(legs.Value).ChooseRank(s, k, rankCutoff) // a new value, whose record of truncations nobody reads
 		left := make([]float64, rows*rank)
 		for i := range rows {
 			copy(left[i*rank:(i+1)*rank], u[i*k:])

@@ -141,9 +141,10 @@ func scheduleSteps(h contractionorder.Hypergraph, p Plan) (steps []step) {
 	return steps
 }
 
-// groupTables divides the tables of index i into groups, each of which one step multiplies in. The first group begins with all small
-// tables. A large table joins the present group if the bond of the operator stays within maxGrowth, and begins a new one otherwise. There
-// is at least one group, which is empty if there are no tables. An operator multiplies the tables of a step into the chain.
+// groupTables divides the tables of index i into groups, each of which one step multiplies into the chain by an operator. small are the
+// tables of one or two indices, large all others. The first group begins with all small tables. A large table joins the present group if
+// the bond of the operator stays within maxGrowth, and begins a new one otherwise. There is at least one group, which is empty if there are
+// no tables.
 func groupTables(h contractionorder.Hypergraph, p Plan, i int, small, large []int) (groups [][]int) {
 	limit := max(float64(maxGrowth), float64(h.Dims[i]))
 	current := small

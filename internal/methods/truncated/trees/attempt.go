@@ -110,11 +110,10 @@ func (s *search) tryRandomTree() {
 	}
 }
 
-// mergeRemaining merges all nodes that b has not merged yet. The next pair is chosen by a rule, in which the distance from a random root
-// may count. It stops and returns false if the tree needs too much memory, cannot be better than the best plan, or the context has ended. A
-// gauge is the surroundings that a truncation looks at.
+// mergeRemaining merges all nodes that b has not merged yet. The next pair is chosen by rule r, in which the distance from a random root may
+// count. It stops and returns false if the tree needs far too much memory, cannot be better than the best plan, or the context has ended.
 func (s *search) mergeRemaining(b *builder, r rule) (isComplete bool) {
-	maxFlops := math.Inf(1) // without gauges; a tree that takes more cannot be better than the best
+	maxFlops := math.Inf(1) // b counts without the surroundings of truncations; a tree that takes more cannot be better than the best
 	if s.hasBest && s.cost.Bytes <= s.memory {
 		maxFlops = max(2*s.cost.Flops, s.options.Flops)
 	}
@@ -126,7 +125,9 @@ func (s *search) mergeRemaining(b *builder, r rule) (isComplete bool) {
 	if r.centre > 0 {
 		distance = b.net.distancesFrom(root)
 	}
-	return b.mergeGreedily(r, distance, s.rng, func() bool { return b.peak*8 > 4*s.memory || b.flops > maxFlops || s.ctx.Err() != nil })
+	return b.mergeGreedily(r, distance, s.rng, func() bool { // b.peak counts numbers of 8 bytes; 4 times the memory is hopeless
+		return b.peak*8 > 4*s.memory || b.flops > maxFlops || s.ctx.Err() != nil
+	})
 }
 
 // drawRanks returns the rank of every index in a global order of a kind: by number, breadth first from random indices, by min-fill

@@ -135,7 +135,7 @@ func (s *search) consider(p Plan) (isBest bool) {
 	m := newMeter(n, s.h, s.options.Bond, defaultGauge)
 	isWorse := false
 	err = m.mergeAll(p.Merges, func() bool {
-		isWorse = m.flops > 1e300 || s.hasBest && !s.isBetter(m.cost(), s.cost)
+		isWorse = m.flops > 1e300 || s.hasBest && !s.isBetter(m.cost(), s.cost) // 1e300: soon beyond float64
 		return isWorse
 	})
 	s.moves += meterMoves * m.moves

@@ -233,10 +233,10 @@ func (c *contraction) triangle(x []float64, cols int) ([]float64, error) {
 		n := copy(block, t[:k*cols])
 		n += copy(block[n:], chunk)
 		k = min(n/cols, cols)
-		if err := c.Upper(block[:n], n/cols, cols, t[:k*cols]); err != nil {
+		if err := c.Upper(block[:n], n/cols, cols, t[:k*cols]); err != nil { // writes R to t, and destroys the block
 			return nil, err
 		}
 	}
-	c.flops += 4 * float64(rows) * float64(cols) * float64(cols)
+	c.flops += 4 * float64(rows) * float64(cols) * float64(cols) // twice that of one decomposition, for the rows of t in each
 	return t[:k*cols], nil
 }
