@@ -77,7 +77,7 @@ func (j *regionsJudge) Add(e *judge.Estimate) error {
 		linearFactor = linearFactor.Add(v.Region.Linear)
 		contradicted += v.Region.NonPositive
 		e.Regions += v.Region.Regions
-		e.PeakBytes = max(e.PeakBytes, 8*math.Exp2(v.Region.Widest))
+		e.PeakBytes = max(e.PeakBytes, 8*math.Exp2(v.Region.Widest)) // of the largest table
 	}
 	if !isPossible {
 		return nil
@@ -254,7 +254,7 @@ func (j *regionsJudge) decay(best *judge.Estimate) (ratio float64, ok bool) {
 		return 0, false
 	}
 	last, previous := math.Abs(values[n-1]-values[n-2]), math.Abs(values[n-2]-values[n-3])
-	if last <= judge.LeastError(values[n-1]) {
+	if last <= judge.LeastError(values[n-1]) { // the last change is rounding
 		return 0, true
 	}
 	return last / previous, true

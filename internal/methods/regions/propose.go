@@ -202,7 +202,8 @@ const (
 
 // addSizes adds an estimate for each size of regions of a kind, until the budget ends, or a larger size has the same regions. If a size has
 // no regions, it goes on with the next one, and returns the error of the last such size: unsupported for windows if the graph is no
-// lattice, over_budget for regions that are too wide or take too many moves to plan. Other errors end the planning.
+// lattice, over_budget for regions that are too wide or take too many moves to plan. Other errors end the planning. A move is an elementary
+// operation of planning.
 func (g *planner) addSizes(ctx context.Context, kind string, sizes []int) (lastErr error) {
 	previousFlops := 0.0  // of the regions of the last estimate
 	isWholeModel := false // the last estimate has one region, the whole model
@@ -229,7 +230,8 @@ func (g *planner) addSizes(ctx context.Context, kind string, sizes []int) (lastE
 			continue
 		}
 
-		// End if they are the same regions as before, or exceed the remaining budget. The first estimate may exceed it.
+		// End if they are the same regions as before, which take as many flops, or exceed the remaining budget. The first estimate may
+		// exceed it. Estimates before betheCount are no regions.
 		n := len(g.plan.Estimates)
 		isFirst := n <= g.betheCount
 		if !isFirst && family.Flops == previousFlops || isWholeModel && family.Regions == 1 {

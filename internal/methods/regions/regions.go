@@ -49,7 +49,7 @@ func (q *Regions) Contract(ctx context.Context, p *problem.Problem, want btn.Wan
 		return btn.Value{}, err
 	}
 
-	// Contract the regions of the share and add up what they say.
+	// Contract the regions of the part's share, from q.From to q.To in units of 2^−20 of all regions, and add up their terms.
 	from, to := region.RegionsBetween(f.Len(), q.From, q.To)
 	blocks, err := j.contractBlocks(prepared, from, to)
 	if err != nil {

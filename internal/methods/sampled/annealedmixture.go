@@ -79,7 +79,8 @@ func pilotMixtureChains(
 		componentFlops, _ := chains.flops(c.Model)
 		return componentFlops * float64(components)
 	}
-	for ; chains.Rungs > 4 && pilotFlops() > pilotShare*s.Budget; chains.Rungs /= 2 {
+	for chains.Rungs > 4 && pilotFlops() > pilotShare*s.Budget {
+		chains.Rungs /= 2 // pilotFlops reads it
 	}
 	const marginals = true // the larger memory
 	if pilotFlops() > pilotShare*s.Budget || chains.Bytes(c, annealing.GroupSize, marginals) > float64(s.Memory) {

@@ -186,7 +186,7 @@ func chooseIndependent(
 	isExact := c.plan.Split == 0 // no bucket is split: mini-buckets are the model itself
 	if err == nil && !isExact {
 		for _, k := range kinds {
-			if k.try != nil && err == nil {
+			if k.try != nil && err == nil { // nil: no independent draws, or tried elsewhere
 				err = k.try(ctx, c)
 			}
 		}

@@ -116,7 +116,7 @@ func learnMixtures(ctx context.Context, c *Chains, chains *Annealing, s query.Se
 	default:
 		mixtures, err = t.tryMixtures(ctx, c.Model, chains, flops)
 	}
-	if t.best != nil {
+	if t.best != nil { // draws keep the number of modes that was chosen for chains
 		t.best.About().Modes = chains.Modes
 	}
 	return t, mixtures, err
@@ -160,7 +160,7 @@ func (c *trial) tryMixtures(
 			}
 
 			// Compare draws from it with the best kind so far.
-			candidate.Each = c.plan.Draw + candidate.Learned.Flops()
+			candidate.Each = c.plan.Draw + candidate.Learned.Flops() // flops of a draw: the density of mini-buckets, and the mixture
 			distribution, err := candidate.distribution(ctx, c.material)
 			if err != nil {
 				return nil, err

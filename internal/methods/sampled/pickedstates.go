@@ -67,7 +67,7 @@ func collectStates(e *judge.Estimate, samples int64) (states []partState, troubl
 			continue
 		}
 		picked := part.Weights.Picked // one state after the other, for the bundles from First on
-		if variables < 0 {
+		if variables < 0 {            // the first part decides, and the others have to agree
 			variables = len(picked.Values) / max(1, len(picked.Ln))
 		}
 		hasStates := len(picked.Ln) > 0 && len(picked.Values) == variables*len(picked.Ln)

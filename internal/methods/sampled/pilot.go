@@ -156,7 +156,8 @@ func Pilot(ctx context.Context, m *annealing.Model, s query.Settings) (sampler *
 	// Halve the rungs until two kinds of chains fit the budget of the pilot.
 	rungs := pilotRungs
 	chains := int64(pilotChains)
-	for ; rungs > 4 && m.Flops(annealing.HeatBath, rungs)*float64(2*chains) > pilotShare*s.Budget; rungs /= 2 {
+	for rungs > 4 && m.Flops(annealing.HeatBath, rungs)*float64(2*chains) > pilotShare*s.Budget {
+		rungs /= 2
 	}
 
 	// The seed differs from that of components, so that the choice does not depend on them.
@@ -165,6 +166,7 @@ func Pilot(ctx context.Context, m *annealing.Model, s query.Settings) (sampler *
 	if err != nil {
 		return nil, false, err
 	}
+	// If the time for planning ends from here on (IsLate), the best kind so far is kept.
 	if result, err = tryAlternatives(ctx, m, s, sampler, rungs, chains, result); err != nil && !proposal.IsLate(err) {
 		return nil, false, err
 	}

@@ -41,7 +41,7 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 		if err != nil {
 			return Answer{}, err
 		}
-		if marginals || isBetter { // see SearchOptions.Marginals
+		if marginals || isBetter { // marginals need a tree without truncation (SearchOptions.Marginals)
 			bond = mostBond
 		}
 	}
@@ -75,14 +75,14 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 }
 
 // contractExpression contracts an expression that has the network's shape, along a sweep or a tree. Truncations also drop directions whose
-// singular values are within rounding of the largest. If terms have both signs they do not, since the smallest direction may be all that
-// does not cancel.
+// singular values are within rounding of the largest. If terms have both signs, truncations keep these directions, since the smallest
+// direction may be all that does not cancel.
 func contractExpression(
 	ctx context.Context, p *Prepared, e *sumproduct.Expression, plan *TruncatedPlan, bond int, memory int64, marginals bool,
 ) (legs.Value, error) {
-	cutoff := 0.0
+	cutoff := 0.0 // the default, near rounding
 	if p.signed {
-		cutoff = math.SmallestNonzeroFloat64
+		cutoff = math.SmallestNonzeroFloat64 // drops only zeros
 	}
 	if plan.Family == query.FamilySweep {
 		return sweeps.Contract(ctx, e, sweepPlan(plan).Restrict(e.Dims),

@@ -106,7 +106,9 @@ func (j *legsJudge) Add(e *judge.Estimate) error {
 func (j *legsJudge) MakeStatement() judge.Statement {
 	for _, e := range j.Estimates {
 		if j.isComplete(e) {
-			return judge.Statement{Best: e, Uncertainty: judge.Finite(max(e.FloorError(), j.minimumOfPhases())), IsComplete: true, MaySettle: true}
+			// Rounding, and what truncations at rounding level may drop if there are several phases.
+			uncertainty := judge.Finite(max(e.FloorError(), j.minimumOfPhases()))
+			return judge.Statement{Best: e, Uncertainty: uncertainty, IsComplete: true, MaySettle: true}
 		}
 	}
 
@@ -116,8 +118,8 @@ func (j *legsJudge) MakeStatement() judge.Statement {
 		return statement
 	}
 	others := j.tracks.LastOfOtherTracks(best)
-	_, hasMoved := j.tracks.ExpectedChange(best) // its plan has two bonds
-	statement.MaySettle = hasMoved && j.isRepeated(best)
+	_, hasMoved := j.tracks.ExpectedChange(best)         // its plan has two bonds
+	statement.MaySettle = hasMoved && j.isRepeated(best) // another plan has been contracted at this bond or a larger one
 
 	distances := j.planDistances(best, others)
 	change, _ := j.expectedChange(best, distances.largest)
@@ -146,9 +148,9 @@ type planDistances struct {
 	areAllReduced  bool    // no plan counts in full, or there is no other plan
 }
 
-// planDistances returns the distances between best and the estimates of other plans. If another plan is expected to move maxMovementRatio
-// times as much as that of best, its distance is mainly its own error. Then it is divided by that ratio, but not below accidentShare of
-// itself.
+// planDistances returns the distances in ln Z between best and the estimates of other plans. If another plan is expected to move
+// maxMovementRatio times as much as the plan of best, its distance is mainly its own error. Then the distance is reduced: divided by that
+// ratio, but not below accidentShare of itself, a share that grows with what the estimates discarded.
 func (j *legsJudge) planDistances(best *judge.Estimate, others []*judge.Estimate) planDistances {
 	distances := planDistances{areAllReduced: true}
 	bestChange, hasMoved := j.tracks.ExpectedChange(best)
@@ -318,7 +320,7 @@ func (j *legsJudge) Marginals(e *judge.Estimate) (m judge.Marginals) {
 		}
 		switch p, _ := j.SumMarginals(r); {
 		case p == nil:
-		case r.Plan.Rule == btn.Linear:
+		case r.Plan.Rule == btn.Linear: // by truncated legs
 			earlier = append(earlier, p)
 		default:
 			otherMethods = append(otherMethods, p)

@@ -88,7 +88,7 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 	}
 
 	// A tree that truncates nothing needs no other plan. One that truncates is no plan for marginals.
-	tree, treeErr := searchFor(1.0/3, findTree)
+	tree, treeErr := searchFor(1.0/3, findTree) // treeErr: why the tree is no plan
 	if treeErr == nil && o.Marginals {
 		c, err := p.Price(ctx, &tree.plan, o.Bond, true)
 		if err != nil || !c.Lossless || c.Bytes > float64(o.Memory) {
@@ -99,22 +99,22 @@ func (p *Prepared) Search(ctx context.Context, o SearchOptions) (plans []Truncat
 		return []TruncatedPlan{tree.plan}, isComplete, nil
 	}
 
-	// Otherwise compare it with a sweep.
+	// Otherwise compare it with a sweep: unequal is the ratio of flops from which on only the cheaper family is planned, twice.
 	sweep, sweepErr := searchFor(1.0/2, findSweep(o.Seed))
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled), sweepErr != nil && treeErr != nil && ctx.Err() != nil:
 		return nil, false, ctx.Err()
 	case sweepErr != nil && treeErr != nil:
 		return nil, isComplete, sweepErr
-	case sweepErr != nil:
+	case sweepErr != nil: // only the tree fits
 		return []TruncatedPlan{tree.plan}, isComplete, nil
-	case treeErr != nil || tree.flops > unequal*sweep.flops:
+	case treeErr != nil || tree.flops > unequal*sweep.flops: // two sweeps
 		other, err := searchFor(1, findSweep(o.Seed+1))
 		if err != nil || slices.Equal(other.plan.Order, sweep.plan.Order) {
 			other.plan = reverseSweep(sweep.plan)
 		}
 		plans = []TruncatedPlan{sweep.plan, other.plan}
-	case sweep.flops > unequal*tree.flops:
+	case sweep.flops > unequal*tree.flops: // two trees, or the tree and the sweep
 		o.Seed++ // findTree takes its seed from o
 		other, err := searchFor(1, findTree)
 		if err != nil {
@@ -237,7 +237,7 @@ func (p *Prepared) priceTree(plan *TruncatedPlan, bond int, marginals bool) (Cos
 		return Cost{}, err
 	}
 	if marginals {
-		bond = mostBond
+		bond = mostBond // truncates nothing
 	}
 	treeCost, err := trees.Evaluate(p.Hypergraph(), schedule, bond)
 	cost := Cost{Cost: treeCost.Cost, Lossless: treeCost.Loss == 0}

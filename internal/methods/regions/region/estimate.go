@@ -52,7 +52,7 @@ func (p *Prepared) Combine(parts []*Part) (*Estimate, error) {
 		return nil, fault.New(fault.Internal, "region: parts cover %d of %d regions", next, p.family.Len())
 	}
 
-	// ln Z, and the linear estimate if enough digits are left of its sum.
+	// ln Z, and the linear estimate Z_BP (1 + linear) if enough digits are left of 1 + linear. Its terms have absolute values of 1 + absolute.
 	lnZ.Add(p.lnZBP)
 	est.LnZ = lnZ.Value()
 	onePlusLinear := linear

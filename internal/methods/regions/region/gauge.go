@@ -24,9 +24,10 @@ type gauge struct {
 	rho        [][]float64 // ρ_t by table; nil for tables of fewer than two indices
 }
 
-// newGauge returns the tables of e in the gauge of the messages of s: the belief b_i of each index, the product q_ℓ = m·v of the two
-// messages along each leg ℓ (an index of a table), and ρ_t = T/(⟨T, ⊗v⟩ ⊗m) for each table T. Linear time and memory. The only error is the
-// context's.
+// newGauge returns the tables of e in the gauge of the messages of s, in which the value of belief propagation is 1. It has the belief b_i
+// of each index, the product q_ℓ = m·v of the two messages along each leg ℓ (an index of a table), and ρ_t = T/(⟨T, ⊗v⟩ ⊗m) for each table
+// T. m are the messages from the table to its indices and v those back; ⊗ is the product over the table's indices, and ⟨T, ⊗v⟩ the sum of
+// T·⊗v over all entries. Linear time and memory. The only error is the context's.
 func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.State) (*gauge, error) {
 	out := &gauge{
 		belief:     make([][]float64, len(e.Dims)),
@@ -66,7 +67,8 @@ func newGauge(ctx context.Context, g *graph, e *sumproduct.Expression, s *bp.Sta
 }
 
 // beliefRatios returns ρ = T / (⟨T, ⊗v⟩ ⊗m) for the table T, whose entries are data. m are its messages to its indices and v those back, by
-// axis. walk goes through the values of the indices along the entries. An entry where ⊗m is 0 becomes 0.
+// axis. ⊗ is the product over the axes, and ⟨T, ⊗v⟩ the sum of T·⊗v over all entries. walk goes through the values of the indices along the
+// entries. An entry where ⊗m is 0 becomes 0.
 func beliefRatios(data []float64, walk *sumproduct.Walk, m, v [][]float64) []float64 {
 	rho := make([]float64, len(data))
 	total := 0.0 // ⟨T, ⊗v⟩

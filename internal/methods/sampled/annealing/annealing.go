@@ -394,7 +394,8 @@ func (m *Model) Run(ctx context.Context, p Path, from, to int64, threads int, ma
 		path := p
 		path.Seed ^= streams * uint64(k) // random numbers of its own
 		ln := make([]float64, len(w.Ln))
-		endStates, err := m.runChains(ctx, start, path, from, ln, threads, marginals || hasSeveral)
+		keepsStates := marginals || hasSeveral // the weights of chains from several starts depend on their last states
+		endStates, err := m.runChains(ctx, start, path, from, ln, threads, keepsStates)
 		if err != nil {
 			return nil, err
 		}

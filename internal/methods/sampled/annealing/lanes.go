@@ -347,7 +347,7 @@ func (b *spinChains) sweep(oldRoot, newRoot float32, step Step) {
 	old, new := rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}
 	a := sweepArgs{generators: &b.random, weight: &b.weight, old: old, new: new, step: step}
 	if b.denseRows == nil {
-		for first := 0; first < b.n; first += maxFactors {
+		for first := 0; first < b.n; first += maxFactors { // so many spins that their factors fit float32
 			n := min(maxFactors, b.n-first)
 			b.reserveFactors(n)
 			b.stepSpins(&a, stepRange{

@@ -76,7 +76,7 @@ func (d *Drawer) drawOrWeigh(r *rand.Rand, x []int) (ln float64) {
 			ln += floats.Ln(product)
 			product = 1
 		}
-		if d.sampler.tolerance > 0 {
+		if d.sampler.tolerance > 0 { // messages follow the values drawn
 			d.followValue(c.index, x)
 		}
 	}
@@ -108,10 +108,12 @@ const (
 	logFlops     = 30 // chosen: ten nanoseconds
 )
 
-// conditional returns the probabilities p of the values of an index given the values x drawn so far, not normalised, and their sum. If no
-// value is possible, all have the same probability: the weight of the state is 0 then. p is valid until the next call.
+// conditional returns the probabilities p of the values of an index given the values x drawn so far, not normalised, and their sum. A table
+// of the index is open if it also has an index that is drawn later, which was summed out with messages; otherwise it is decided. If no value
+// is possible, all values have the same probability: the weight of the state is 0 then. p is valid until the next call.
 func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float64) {
-	// Multiply the open tables, or the messages that stand for them. No probability is below the floor.
+	// Multiply the open tables. If messages follow the values drawn, messages stand for the open tables. No probability is below the floor,
+	// a share of the largest.
 	n := len(c.fixedProduct)
 	p = d.probabilities[:n]
 	copy(p, c.fixedProduct)
@@ -133,7 +135,7 @@ func (d *Drawer) conditional(c *conditional, x []int) (p []float64, total float6
 		p[v] = max(p[v], d.floor)
 	}
 
-	// Multiply by the tables whose indices all have values.
+	// Multiply by the decided tables, whose other indices all have values.
 	allowed := d.allowed[:n]
 	if c.mayUnderflow {
 		d.writeAllowed(allowed, c, x)
@@ -289,7 +291,7 @@ func (d *Drawer) updateMessage(in incidence, x []int) (change float64) {
 		default:
 			n := d.sampler.expression.Dims[j]
 			d.writeProductTo(j, in.table, buffer[:n])
-			d.summed = append(d.summed, summedIndex{buffer[:n], strides[k], 0})
+			d.summed = append(d.summed, summedIndex{buffer[:n], strides[k], 0}) // weights, stride, first value
 			buffer = buffer[n:]
 			combinations *= n
 		}

@@ -87,6 +87,6 @@ func chooseCut(h contractionorder.Hypergraph, scopes [][]int, limit float64) (is
 				}
 			}
 		}
-		largeCount[next] = 0
+		largeCount[next] = 0 // an index that is cut is not chosen again
 	}
 }

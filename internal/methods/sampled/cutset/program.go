@@ -208,7 +208,7 @@ func (p *Program) addTables(summed []int) {
 		}
 	}
 	for _, i := range summed {
-		if !isInTable[i] || e.Dims[i] == 1 {
+		if !isInTable[i] || e.Dims[i] == 1 { // there is nothing to sum out of tables
 			p.free = append(p.free, i)
 			p.lnConstant += math.Log(float64(e.Dims[i]))
 		} else {

@@ -55,7 +55,7 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		if p.steps[k].Outer > 1 && ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
-		if p.commonMessages[k].data != nil {
+		if p.commonMessages[k].data != nil { // the same in all slices, computed by New
 			s.messages[k] = p.commonMessages[k]
 			s.tables[len(p.tables)+k] = p.commonMessages[k].data
 		} else if !s.computeMessage(k) {
@@ -200,6 +200,7 @@ func (s *Space) addEliminatedShares(shares [][]float64) {
 					if in.Table < len(p.tables) { // a table of the expression, no message
 						continue
 					}
+					// Block o at value a begins at this offset in the earlier message; in.Inner has the offsets within a block.
 					inShares := s.shares[in.Table-len(p.tables)][in.Outer[o]+in.Drop[a]:]
 					for j, entry := range in.Inner {
 						inShares[entry] += product[j]

@@ -214,7 +214,7 @@ func (r *run) sliceBlock(ctx context.Context, block int, s *scratch) error {
 		}
 		r.ln[c] = ln
 		if blockSums != nil {
-			blockSums.add(min(ln, r.LnLargestWeight()), s.shares)
+			blockSums.add(min(ln, r.LnLargestWeight()), s.shares) // rounding may exceed the bound
 		}
 	}
 	if blockSums != nil {

@@ -304,8 +304,8 @@ func priceSpan(span []*site, o operator, summed []bool, bond float64) (flops, by
 			values = 1
 		}
 		left, width := o.bonds[k]*a.left, values*cols
-		flops += 2*o.bonds[k+1]*a.left*d*a.right*cols + 2*entries[k]*a.left*cols
-		live := carried + left*values*cols + a.left*d*cols // entries of all matrices at this site
+		flops += 2*o.bonds[k+1]*a.left*d*a.right*cols + 2*entries[k]*a.left*cols // a·carried, then the entries of the core
+		live := carried + left*values*cols + a.left*d*cols                       // entries of all matrices at this site
 		if summed[k] {
 			carried = left * cols
 			peak = max(peak, stored+siteBytes+8*live)
@@ -326,7 +326,8 @@ func priceSpan(span []*site, o operator, summed []bool, bond float64) (flops, by
 		// The singular value decomposition of R·N, whose right vectors V are the new site, and N·V, which is carried on.
 		count := min(rows[k], width) // number of singular values
 		rank := min(count, bond)
-		flops += svdFlops(rows[k], width) + 2*left*width*rank
+		flops += svdFlops(rows[k], width) + 2*left*width*rank // and N·V
+		// Besides the matrices before: U, S and Vᵀ with memory of the decomposition, a copy of R·N, and N·V.
 		peak = max(peak, stored+siteBytes+8*(live+count*(rows[k]+2*width)+rows[k]*width+left*rank))
 		siteBytes += 8 * rank * width
 		carried, cols = left*rank, rank

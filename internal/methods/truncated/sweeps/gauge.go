@@ -114,7 +114,7 @@ func multiplyNorms(weights []float64, e *sumproduct.Expression, t, j int) {
 	}
 	for x := range weights {
 		if weights[x] *= math.Sqrt(squares[x]); weights[x] > 0 {
-			weights[x] = max(weights[x], minWeight)
+			weights[x] = max(weights[x], minWeight) // they are divided by later
 		}
 	}
 	legs.Rescale(weights)

@@ -128,7 +128,7 @@ func newSweep(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 	s := &sweep{
 		hypergraph: h, expression: e, plan: p, steps: scheduleSteps(h, p), work: new(linalg.Work), marginals: o.Marginals, maxFlops: math.Inf(1),
 	}
-	s.account = account{bond: float64(o.Bond), cutoff: o.Cutoff, held: tableBytes(h)}
+	s.account = account{bond: float64(o.Bond), cutoff: o.Cutoff, held: tableBytes(h)} // it begins with the tables in memory
 	s.account.value.Bond, s.account.value.PeakBytes = 1, s.account.held
 	s.gauge, s.forwardWeights = forwardGauge(e, s.steps)
 	return s, nil

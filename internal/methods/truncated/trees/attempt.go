@@ -245,7 +245,7 @@ func (b *builder) mergeCopies(p Plan) {
 		}
 		merged := int32(p.Tables + first)
 		for k := first + 1; k < end && size <= maxFirstEntries; k++ {
-			merged, _ = b.join(merged, int32(p.Tables+k))
+			merged, _ = b.join(merged, int32(p.Tables+k)) // neighbours in a chain can always be merged
 		}
 		first = end
 	}

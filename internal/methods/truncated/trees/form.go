@@ -26,7 +26,7 @@ func newForm(h contractionorder.Hypergraph) *form {
 	for t, scope := range h.Edges {
 		f.hosts[t] = -1
 		for _, i := range scope {
-			if host := hostOf[i]; host < 0 || len(h.Edges[host]) == 1 && len(scope) > 1 {
+			if host := hostOf[i]; host < 0 || len(h.Edges[host]) == 1 && len(scope) > 1 { // the first, or the first larger one
 				hostOf[i] = t
 			}
 		}
