@@ -90,7 +90,7 @@ func expressionOf(ctx context.Context, net *btn.Network) (*sumproduct.Expression
 // are for another expression, it runs belief propagation and returns its first state.
 func propagate(ctx context.Context, p *problem.Problem, e *sumproduct.Expression, updates int64) ([]*bp.State, error) {
 	if p.Messages != nil {
-		if states, err := restore(e, p.Messages); err == nil || fault.CodeOf(err) != fault.BadInput {
+		if states, err := restore(e, p.Messages); err == nil || fault.CodeOf(err) != fault.BadInput { // bad input: of another expression
 			return states, err
 		}
 	}

@@ -109,7 +109,7 @@ func tryBeliefs(ctx context.Context, c *trial) error {
 
 // bucketsWithin returns the plan and the tables of mini-buckets that take at most the given bytes. They are those of the trial if these
 // fit. Otherwise it halves d.Entries, the largest number of entries of a product, until new ones fit, and counts their work as spent. The
-// plan is nil if none fit.
+// plan is nil if none fit. d.Entries keeps the last number tried.
 func (c *trial) bucketsWithin(ctx context.Context, d *Independent, bytes float64) (*minibuckets.Plan, *minibuckets.Bound, error) {
 	plan := c.plan
 	if plan.Bytes <= bytes {

@@ -208,7 +208,7 @@ func (c *trial) tryKind(ctx context.Context, s independent, distribution *import
 	if err != nil {
 		return false, err
 	}
-	d.Spread = max(relativeVariance(w.Ln), s.UnseenShare())
+	d.Spread = max(relativeVariance(w.Ln), s.UnseenShare()) // UnseenShare: what draws of this kind may miss
 
 	// The weights that draws would have at the ends of chains may spread further.
 	if c.chainEnds != nil {

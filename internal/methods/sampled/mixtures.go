@@ -184,6 +184,7 @@ func (c *trial) drawExamples(
 	components := wholeGroups(min(flops/componentFlops, mixtureChains/path.Starts()))
 	if minComponents := pilotChains / path.Starts(); float64(components) < minComponents {
 		components = wholeGroups(minComponents)
+		// As many rungs as the flops allow, but no fewer than 4.
 		path.Rungs = int(max(4, min(float64(path.Rungs), chains.rungsFor(m, flops/float64(components)))))
 	}
 	path.Seed = ^c.settings.Seed

@@ -87,7 +87,7 @@ func PlanEstimates(c *Chains, sampler Sampling, s query.Settings, marginals bool
 	// part is the number of components in a part, total that in all parts.
 	componentFlops, setupFlops := sampler.Cost(c)
 	work := s.Budget * (1 - pilotShare)
-	leastPart := wholeGroups(setupFlops / componentFlops / setupShare)
+	leastPart := wholeGroups(setupFlops / componentFlops / setupShare) // its setup is setupShare of the work on its components
 	part := max(wholeGroups(work/componentFlops/policy.SampledParts), leastPart)
 	total := wholeGroups(work / (componentFlops + setupFlops/float64(part)))
 	bytes := func(part int64) float64 { return sampler.Bytes(c, part, marginals) }
@@ -296,9 +296,9 @@ func tryAlternatives(
 // with as many that begin with uniform draws. Those from beliefs have to weigh as much on average, spread less, and end in states to which
 // the beliefs give the same probability on average.
 //
-// The last rule shows beliefs about one of several modes, which keep chains away from the other modes: they give a low probability to
-// ends in the other modes. If chains from uniform draws weigh far less, they show nothing. Then beliefs may be trusted if belief
-// propagation from other starts ends with the same ones.
+// The last rule finds beliefs that are about one of several modes. Such beliefs keep chains away from the other modes, and give a low
+// probability to ends of chains there. If chains from uniform draws weigh far less than those from beliefs, their ends show nothing. Then
+// beliefs may be trusted if belief propagation from other starts ends with the same beliefs.
 func mayTrustBeliefs(ctx context.Context, m *annealing.Model, path annealing.Path, from, to int64) (bool, error) {
 	// Carry both kinds of chains, and compute the mean log-probability of their ends under the beliefs.
 	var means [2]sampling.Mean // of the weights from uniform draws and from beliefs

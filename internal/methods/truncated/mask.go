@@ -208,7 +208,7 @@ func (m *masker) maskTable(
 			if y, isFixed := fixedValue[i]; isFixed {
 				isKept = isKept && walk.Values[k] == y
 			} else if hasWeights[i] && !isInEarlier[i] {
-				x = m.product(x, m.masked.weights[i][walk.Values[k]])
+				x = m.product(x, m.masked.weights[i][walk.Values[k]]) // notes in m if the product leaves the range of float64
 			}
 		}
 		if isKept {

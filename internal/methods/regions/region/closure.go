@@ -103,7 +103,7 @@ func (c *closure) findOverlapping() error {
 			return err
 		}
 		for _, generator := range c.legGenerators[c.legStart[leg]:c.legStart[leg+1]] {
-			if c.place[generator] == 0 {
+			if c.place[generator] == 0 { // met for the first time; place is 1 + the position in c.overlapping
 				c.overlapping = append(c.overlapping, generator)
 				c.place[generator] = int32(len(c.overlapping))
 				for range words {
@@ -114,7 +114,7 @@ func (c *closure) findOverlapping() error {
 		}
 	}
 
-	for _, generator := range c.overlapping {
+	for _, generator := range c.overlapping { // for the next call
 		c.place[generator] = 0
 	}
 	return nil

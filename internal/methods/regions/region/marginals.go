@@ -128,7 +128,7 @@ func (c *corrections) markFreeLegs() {
 	w := c.prepared.takeWorker()
 	defer c.prepared.release(w)
 	for r := range c.prepared.family.Len() {
-		if !c.prepared.family.source.mayBeLargest(r) {
+		if !c.prepared.family.source.mayBeLargest(r) { // its legs are in a larger region, too
 			continue
 		}
 		legs, _ := c.prepared.family.source.region(r, w)

@@ -86,8 +86,8 @@ func (p *Prepared) release(w *worker) {
 	p.mu.Unlock()
 }
 
-// Part contracts the regions from ≤ r < to of the family and returns their contribution to the sums. The bits depend on from and to only.
-// The contribution is Σ_r α_r ln(Z_r/Z_BP) with the counting numbers α_r (Part).
+// Part contracts the regions from ≤ r < to of the family and returns their contribution to the sums, like Σ_r α_r ln(Z_r/Z_BP) with the
+// counting numbers α_r of the regions. The bits depend on from and to only.
 func (p *Prepared) Part(ctx context.Context, from, to int) (*Part, error) {
 	if from < 0 || to > p.family.Len() || from > to {
 		return nil, fault.New(fault.BadInput, "region: part [%d, %d) of %d regions", from, to, p.family.Len())

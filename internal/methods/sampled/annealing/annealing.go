@@ -303,7 +303,7 @@ func (m *Model) Bytes(p Path, components int64, threads int, marginals bool) flo
 			perThread *= 2 + 1.0/GroupSize // messages, and couplings to parents
 		}
 	} else {
-		perThread = float64(m.uniform.tables.rowCount+2*m.uniform.tables.maxValues) * GroupSize * 4
+		perThread = float64(m.uniform.tables.rowCount+2*m.uniform.tables.maxValues) * GroupSize * 4 // with a buffer for the step
 	}
 
 	chains := float64(components) * p.Starts()

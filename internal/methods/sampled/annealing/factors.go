@@ -134,7 +134,7 @@ func (f *tableModel) addSite(i int, tables []int32, offsets map[string]int32) {
 	rowOffset := int32(i) * 4 * GroupSize // a row has GroupSize numbers of 4 bytes
 	f.sites = append(f.sites, site{rowOffset, int32(d), int32(movingEnd), int32(len(f.ops))})
 	for a := 1; a < d; a++ {
-		start := f.startLn[i][a] - f.startLn[i][0]
+		start := f.startLn[i][a] - f.startLn[i][0] // the path weighs tables relative to the start, whose differences come apart
 		f.unaryDifferences = append(f.unaryDifferences, float32(unary[a]-unary[0]-start))
 		f.startDifferences = append(f.startDifferences, float32(start*math.Log2E))
 	}

@@ -63,7 +63,7 @@ func (g *givenWalkers) walkersOf(e *sumproduct.Expression, starts [][][]float64)
 
 // walkers returns a walker for each start of a path, without p.ExtraStarts. There are at most 1 + p.Modes: the path's first start, then
 // uniform draws if the first are from beliefs, then modes, which it looks for once. Errors: those of modes.Find, of the context and of
-// newWalker.
+// newWalker. A walker carries the chains from one start.
 func (m *Model) walkers(ctx context.Context, p Path) ([]*walker, error) {
 	if !p.FromBeliefs && p.Modes == 0 {
 		return []*walker{m.uniform}, nil
@@ -177,7 +177,7 @@ func (m *Model) recordLnG(w *Weights, walkers []*walker) {
 // g_k/Σ_j g_j over these starts: g_j compares how likely start j is to draw the chain's last state (lnG).
 func (w *Weights) WithFirstStarts(starts int) (ln, each []float64) {
 	allStarts := max(1, len(w.chainLn)/len(w.Ln))
-	if allStarts == 1 {
+	if allStarts == 1 { // a component is one chain, and its contribution the whole weight
 		return w.Ln, w.Ln
 	}
 	ln, each = make([]float64, len(w.Ln)), make([]float64, starts*len(w.Ln))
@@ -185,7 +185,7 @@ func (w *Weights) WithFirstStarts(starts int) (ln, each []float64) {
 		chains := each[c*starts:][:starts]
 		for k := range chains {
 			chain := c*allStarts + k
-			lnGs := w.lnGs[chain*allStarts:][:starts]
+			lnGs := w.lnGs[chain*allStarts:][:starts]                   // ln g_j by start j, at the last state of the chain
 			chains[k] = w.chainLn[chain] + lnGs[k] - floats.LnSum(lnGs) // ln of w_k φ_k
 		}
 		ln[c] = floats.LnSum(chains)

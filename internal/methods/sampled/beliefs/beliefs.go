@@ -171,7 +171,7 @@ func Bytes(e *sumproduct.Expression) float64 {
 }
 
 // drawOrder returns the indices in the sequence of draws. The next index is always the one with the highest score: the sum of the strengths
-// of its tables with indices before it, each as often as there are such indices.
+// of the tables that it shares with indices before it. A table counts once for each such index.
 func (s *Sampler) drawOrder() []int {
 	strengths := s.tableStrengths()
 	score := make([]float64, len(s.expression.Dims))
@@ -250,7 +250,7 @@ func (q *queue) Pop() any {
 }
 
 // newConditional returns the distribution of index i given the indices drawn before it, those with a lower position. A table of i is open
-// if it has an index of a higher position, and decided otherwise.
+// if it has an index of a higher position, and decided otherwise. An incidence is a table and the position k of an index in its scope.
 func (s *Sampler) newConditional(state *bp.State, i int, position []int) conditional {
 	c := conditional{index: i, fixedProduct: slices.Repeat([]float64{1}, s.expression.Dims[i])}
 	lnRange := 0.0
@@ -277,7 +277,8 @@ func (s *Sampler) newConditional(state *bp.State, i int, position []int) conditi
 	return c
 }
 
-// wholeTable returns the table of an incidence with the data as they are: its own index is that of the incidence, and its scope all others.
+// wholeTable returns the table of an incidence, a table and the position k of an index in its scope. The data are those of the table. The
+// index of the incidence is the own index of the result, and all other indices are its scope.
 func (s *Sampler) wholeTable(in incidence) slicedTable {
 	t := s.expression.Tables[in.table]
 	sliced := slicedTable{data: t.Data, ownStride: s.strides[in.table][in.k]}
@@ -290,7 +291,8 @@ func (s *Sampler) wholeTable(in incidence) slicedTable {
 }
 
 // sumLaterIndices returns the table of an incidence with the indices summed out that are drawn after the incidence's index, weighted with
-// their messages to the table. Index i is drawn at position[i]. The result is divided by its largest entry unless that is 0.
+// their messages to the table. Index i is drawn at position[i]. The result is divided by its largest entry unless that is 0. An incidence
+// is a table and the position k of an index in its scope.
 func (s *Sampler) sumLaterIndices(state *bp.State, in incidence, position []int) (sliced slicedTable) {
 	// Lay out the new table: the incidence's index first, with stride 1.
 	t := s.expression.Tables[in.table]

@@ -68,7 +68,7 @@ func (d *Drawer) drawOrWeigh(r *rand.Rand, x []int) (ln float64) {
 		c := &d.sampler.conditionals[k]
 		p, total := d.conditional(c, x)
 		if r != nil {
-			x[c.index] = drawValue(r, p, total, x[c.index])
+			x[c.index] = drawValue(r, p, total, x[c.index]) // the old value stays if all probabilities are 0
 		}
 
 		// Take the logarithm of many factors at once, before their product leaves the range of float64.
@@ -258,7 +258,8 @@ func (d *Drawer) followValue(i int, x []int) {
 }
 
 // enqueueMessages adds to d.pending the messages that depend on index i: from each of its tables to each of the table's other indices that
-// is not drawn, unless the message is pending already. It leaves out the table source, whose message to i has caused this.
+// is not drawn, unless the message is pending already. It leaves out the table source, whose message to i has caused this. An incidence is
+// a table and the position k of an index in its scope; as a message it is that of the table to the index.
 func (d *Drawer) enqueueMessages(i, source int) {
 	for _, in := range d.sampler.incidences[i] {
 		if in.table == source {

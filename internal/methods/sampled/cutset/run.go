@@ -278,7 +278,8 @@ func (s *Space) slicedExpression() *sumproduct.Expression {
 				sliced.Scope = append(sliced.Scope, i)
 			}
 		}
-		for _, offset := range sumproduct.Offsets([]int(nil), p.expression.Dims, sliced.Scope, stride) {
+		offsets := sumproduct.Offsets([]int(nil), p.expression.Dims, sliced.Scope, stride) // in the whole table; nil: a new list
+		for _, offset := range offsets {
 			sliced.Data = append(sliced.Data, whole.Data[s.baseIndex[t]+offset])
 		}
 		e.Tables = append(e.Tables, sliced)

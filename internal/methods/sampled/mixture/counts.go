@@ -51,7 +51,7 @@ func newCountDensity(centre []int, away, wanted []float64) *countDensity {
 		}
 	}
 	for k := range c.probability {
-		if c.probability[k] /= total; !(total > 0) {
+		if c.probability[k] /= total; !(total > 0) { // no count remains
 			c.probability[k] = independent[k]
 		}
 		c.lnS[k] = math.Inf(-1)

@@ -61,7 +61,7 @@ func Plan(
 	// If the first plan truncates nothing, one rung is enough. If prices take too long, take the rungs so far.
 	var rungs []rung
 	c, err := p.Price(pricing, &plans[0], bond, marginals)
-	fits := c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0)
+	fits := c.Bytes <= float64(s.Memory) && (c.Flops <= s.Budget || s.Bond > 0) // a bond that is asked for may exceed the budget
 	if err == nil && c.Lossless && fits {
 		rungs = []rung{{bond: bond, cost: query.Cost{Flops: c.Flops, Bytes: c.Bytes}}}
 	} else if rungs, err = buildRungs(prices, s); err != nil {
@@ -90,7 +90,7 @@ func Plan(
 	if r, ok := slicedRung(pricing, p, plans, rungs, s, marginals); ok {
 		rungs = append(rungs, r)
 	}
-	isComplete = isComplete && pricing.Err() == nil
+	isComplete = isComplete && pricing.Err() == nil // if prices were cut off, more time might give more rungs
 
 	plan = &btn.Plan{Method: query.MethodTruncated, Accuracy: s.Accuracy}
 	domains := p.Domains()

@@ -117,8 +117,8 @@ func CheckMemory(bytes, memory float64, bond int) error {
 		sumproduct.ErrOverBudget, bond, bytes, memory)
 }
 
-// Neighbours returns for every index the other indices that share an edge with it, ascending. Indices of dimension 1 have no neighbours and
-// are none.
+// Neighbours returns for every index the other indices that share an edge with it, ascending. Indices of dimension 1 have no neighbours,
+// and are no neighbours of others.
 func Neighbours(h contractionorder.Hypergraph) [][]int {
 	neighbours := make([][]int, len(h.Dims))
 	for _, edge := range h.Edges {

@@ -136,7 +136,7 @@ func greedyOrder(
 		// Find the cheapest index of the frontier. Ties are broken at random, or by the sequence of entry.
 		best, bestCost := -1, math.Inf(1)
 		for k, i := range g.frontier {
-			cost := g.cost(k) + 1e-6*rng.Float64()
+			cost := g.cost(k) + 1e-6*rng.Float64() // far less than costs differ by, so that it only breaks ties
 			if cost < bestCost || cost == bestCost && g.entry[i] < g.entry[g.frontier[best]] {
 				best, bestCost = k, cost
 			}

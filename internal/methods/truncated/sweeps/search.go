@@ -121,7 +121,9 @@ func (s *search) score(c candidate, limit float64) float64 {
 	if score > limit {
 		return math.Inf(1)
 	}
-	exact, visits, _ := price(context.Background(), s.hypergraph, p, hugeBond, marginals, math.Exp2(min((limit-score)/exactWeight, 900)))
+	// The second term, without truncation, has what the first one leaves of the limit.
+	exactLimit := math.Exp2(min((limit-score)/exactWeight, 900))
+	exact, visits, _ := price(context.Background(), s.hypergraph, p, hugeBond, marginals, exactLimit)
 	s.moves -= visits
 	return score + exactWeight*math.Log2(exact.Flops+1)
 }

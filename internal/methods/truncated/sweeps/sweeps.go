@@ -160,8 +160,8 @@ func tableBytes(h contractionorder.Hypergraph) (bytes float64) {
 	return bytes
 }
 
-// run sweeps forward, which gives Z. If marginals are asked for and Z is not 0, it also sweeps back. A dry run goes
-// over sizes only, and counts the cost.
+// run sweeps forward, which gives Z. If marginals are asked for and Z is not 0, it also sweeps back. A dry run goes over sizes only, and
+// counts the cost.
 func (s *sweep) run(ctx context.Context) (legs.Value, error) {
 	c, isZero, err := s.sweepForward(ctx)
 	if err != nil {

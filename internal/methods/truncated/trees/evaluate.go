@@ -172,7 +172,7 @@ func (m *meter) truncate(id int32, b bundle) {
 	scratch := triangles + 4*largest + 8*b.dim*b.dim + (rowsA+rowsB)*valueCount*3 + 4*rank*b.dim
 	m.peak = max(m.peak, m.held+scratch)
 	if valueCount > rank {
-		bits := math.Log2(min(valueCount, b.dim) / rank)
+		bits := math.Log2(min(valueCount, b.dim) / rank) // by which the truncation shrinks the bundle; Cost.Loss adds up their squares
 		m.loss += bits * bits
 	}
 	m.recorded += 2 * rank * b.dim // the tape for marginals keeps both projectors

@@ -260,7 +260,7 @@ func splitTiles(axes []axis) (inner, outer []axis) {
 			outer = outer[1:]
 		}
 	}
-	growTile(func(x axis) int { return x.to }, tileSide)
+	growTile(func(x axis) int { return x.to }, tileSide) // first axes along which entries are close in the target, then in the source
 	growTile(func(x axis) int { return x.from }, tileSide*tileSide)
 	slices.SortStableFunc(inner, func(x, y axis) int { return cmp.Compare(y.to, x.to) })
 	slices.SortStableFunc(outer, func(x, y axis) int { return cmp.Compare(y.to, x.to) })
@@ -307,7 +307,7 @@ func copyAlong(to, from []float64, axes []axis, add bool) {
 	inner, outer := splitTiles(axes)
 	tile := make([][2]int, 0, tileSide) // offsets in to and from
 	forEachOffset(inner, func(t, f int) { tile = append(tile, [2]int{t, f}) })
-	forEachOffset(outer, func(t, f int) {
+	forEachOffset(outer, func(t, f int) { // offsets of the tile
 		x, y := to[t:], from[f:]
 		switch {
 		case add:

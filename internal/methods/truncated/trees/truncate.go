@@ -138,7 +138,7 @@ func (c *contraction) gaugeBundle(a, b int32) (ra, rb []float64, err error) {
 			towards = surrounding[1-i].node // i is 0 for a and 1 for b: the other end of the bundle
 		}
 		children := childrenOf[s.node]
-		slices.Reverse(children)
+		slices.Reverse(children) // they were met backwards
 		t, err := c.nodeTriangle(s.node, towards, children, triangleOf)
 		if err != nil {
 			return nil, nil, err
