@@ -126,7 +126,7 @@ func (j run) regionMarginals(g *Ground, f *region.Family) (btn.Value, error) {
 
 	lnPhases := g.lnOtherPhases(f)
 	lnBethe := est.LnZBP + lnPhases
-	z := scaled.FromLog(est.LnZ + lnPhases)
+	z := scaled.FromLog(est.LnZ + lnPhases) // the log-linear estimate, by which marginals are scaled; v.Z is without the regions
 	v := btn.Value{
 		Z:     scaled.FromLog(lnBethe),
 		Flops: est.Flops,

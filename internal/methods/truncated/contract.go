@@ -99,6 +99,7 @@ func contractExpression(
 // Σ|terms|. If an entry is below 0, contractAbsolute contracts the absolute values of all entries, which gives Σ|terms|; otherwise that is
 // |Z|.
 func boundRounding(p *Prepared, a *Answer, contractAbsolute func() (legs.Value, error)) error {
+	// Roundings of the simplification, two for each table, and those of a sum of as many terms as there are flops.
 	roundings := p.simple.Rounding + float64(2*len(p.simple.Expression.Tables)) + floats.SumRoundings(max(1, a.Flops))
 	size := a.Z.Abs()
 	if p.absolute > 0 {

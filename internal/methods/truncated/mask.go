@@ -50,7 +50,7 @@ func (p *Prepared) Mask(ev factorgraph.Evidence) (*Prepared, error) {
 		return nil, fmt.Errorf("%w: a product of weights leaves the range of float64", ErrNoMask)
 	}
 	masked.simple = &simple
-	if p.absolute > 0 { // entries below 0: the bytes of a copy with absolute values, for bounds of the rounding
+	if p.absolute > 0 { // entries below 0: the bytes of the tables, held while their absolute values are contracted
 		masked.absolute = absoluteBytes(simple.Expression)
 	}
 	return masked, nil

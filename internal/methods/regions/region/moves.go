@@ -41,7 +41,7 @@ func (m *moves) spend(n int) error {
 	if m.remaining < 0 {
 		return fault.New(fault.OverBudget, "region: the family takes more than %d %w", m.total, ErrMoves)
 	}
-	if m.checked-m.remaining >= checkEvery {
+	if m.checked-m.remaining >= checkEvery { // checked is what remained when the context was looked at last
 		m.checked = m.remaining
 		return m.ctx.Err()
 	}

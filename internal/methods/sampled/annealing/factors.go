@@ -280,7 +280,7 @@ func (f *tableModel) startChains(seed, first uint64) *tableChains {
 	// Set the rows of the tables that have one.
 	for t := range f.tables {
 		for c := range GroupSize {
-			if row := int(f.tableRows[t]); row > 0 {
+			if row := int(f.tableRows[t]); row > 0 { // row 0 is that of an index
 				w.rows[row*GroupSize+c] = int32(w.entryIndex(t, c))
 			}
 		}
@@ -370,7 +370,8 @@ func (w *tableChains) sweepPortable(scale float32, step Step) {
 			for a := 1; a < d; a++ {
 				w.buffer[a] = w.unaryDifferences[firstUnary+a-1]
 				for _, o := range ops {
-					w.buffer[a] += w.differences[int(o.tableOffset+int32(a-1)*o.valueStep)/4+int(w.rows[int(o.rowOffset)/4+c])]
+					differences := w.differences[int(o.tableOffset+int32(a-1)*o.valueStep)/4:] // of the table at value a
+					w.buffer[a] += differences[w.rows[int(o.rowOffset)/4+c]]
 				}
 			}
 

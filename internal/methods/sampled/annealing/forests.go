@@ -191,7 +191,8 @@ type downArgs struct {
 }
 
 // sweepForests carries every forest of all eight chains from one rung to another, given by their √β. It sums a forest out from the leaves
-// up, at both rungs, and multiplies the weights by the ratio of the sums. Then it draws the forest at the new rung from the roots down.
+// up, at both rungs, and multiplies the weights by the ratio of the sums. Then it draws the forest at the new rung from the roots down. A
+// forest is spins whose couplings among themselves make no cycle.
 func (b *spinChains) sweepForests(oldRoot, newRoot float32) {
 	// The couplings of the new rung before are those of the old rung now.
 	m, old, new := b.messages, rung{oldRoot * oldRoot, oldRoot}, rung{newRoot * newRoot, newRoot}
@@ -231,7 +232,8 @@ func (b *spinChains) computeParentCouplings(beta float32) {
 
 // sumOut sums out the n spins from first on, the last first, in all eight chains. A spin has odds o, given its children and the spins of
 // other forests, and coupling t = 2^{βK} to its parent. Its sum is o+t, and its factor in the parent's odds (ot+1)/(o+t). The weight is
-// multiplied by the sum at the new rung over that at the old.
+// multiplied by the sum at the new rung over that at the old. A forest is spins whose couplings among themselves make no cycle, and a rung
+// is β and √β. The parent of a root is a row that nobody reads.
 func (b *spinChains) sumOut(first, n int, old, new rung) {
 	m := b.messages
 	if vectors {
@@ -270,7 +272,7 @@ func (b *spinChains) sumOut(first, n int, old, new rung) {
 
 // drawForest draws the n spins of a forest from first on at the new rung, given the spins of other forests, in all eight chains. Parents
 // come before children. It updates the fields of the spins of other forests. oldRoot and newRoot are √β at the two rungs. Rows have eight
-// numbers, one for each chain.
+// numbers, one for each chain. A forest is spins whose couplings among themselves make no cycle.
 func (b *spinChains) drawForest(first, n int, oldRoot, newRoot float32) {
 	m, k := b.messages, b.model.First[first] // k is the next coupling to another forest
 	if vectors {

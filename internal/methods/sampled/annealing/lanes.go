@@ -78,7 +78,7 @@ func newOrderedSpins(s *ising.Model, startOdds []float32, order []int) *spinMode
 		fields: make([]float32, s.N+GroupSize), neighbourEnds: make([]int32, s.N+1), neighbourOffsets: make([]int32, len(s.To)+1),
 		couplings: make([]float32, len(s.J)+1),
 	}
-	for i, h := range s.H {
+	for i, h := range s.H { // unit turns a field into log odds in powers of 2
 		l.fields[i] = float32(unit * h)
 		l.startUp[i] = 1 / (1 + math.Exp2(-float64(startOdds[i])))
 		l.neighbourEnds[i] = s.First[i+1]
@@ -288,7 +288,7 @@ func (b *spinChains) roundingCorrection() (ln [GroupSize]float64) {
 	m := b.model
 	for i := range m.N {
 		var field [GroupSize]float64
-		fieldError := m.H[i] - float64(b.fields[i])/unit
+		fieldError := m.H[i] - float64(b.fields[i])/unit // b.fields are rounded log odds in powers of 2, unit for a field of 1
 		for c := range field {
 			field[c] = fieldError
 		}

@@ -33,7 +33,7 @@ func (p *Program) NewSpace() *Space {
 	for _, t := range p.tables {
 		s.tables = append(s.tables, t.data)
 	}
-	s.tables = append(s.tables, make([][]float64, len(p.steps))...)
+	s.tables = append(s.tables, make([][]float64, len(p.steps))...) // behind the tables, the message of each step
 	return s
 }
 

@@ -43,7 +43,7 @@ func (s *sweep) sweepBack(ctx context.Context) ([][]float64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sweeps: index %d, pass back: %w", st.index, err)
 		}
-		if !isNonzero {
+		if !isNonzero { // φ has become 0
 			return nil, nil
 		}
 

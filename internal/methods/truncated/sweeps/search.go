@@ -297,5 +297,5 @@ func (s *search) moveIndex(list []int) []int {
 		to = slices.Index(changed, neighbours[s.rng.IntN(len(neighbours))])
 	}
 	changed = slices.Delete(changed, from, from+1)
-	return slices.Insert(changed, min(max(to-s.rng.IntN(2), 0), len(changed)), i)
+	return slices.Insert(changed, min(max(to-s.rng.IntN(2), 0), len(changed)), i) // on either side of the place
 }

@@ -186,7 +186,7 @@ func (s *search) drawRoot(n *network) int32 {
 // distancesFrom returns, by node, its distance from root in wires. It is 0 for nodes that are not connected with root.
 func (n *network) distancesFrom(root int32) []float64 {
 	distance := make([]float64, len(n.nodes))
-	for _, s := range n.surroundings(root, root, len(n.nodes)) {
+	for _, s := range n.surroundings(root, root, len(n.nodes)) { // root is both ends, and no node is farther than their number
 		if s.parent >= 0 {
 			distance[s.node] = distance[s.parent] + 1
 		}

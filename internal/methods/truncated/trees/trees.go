@@ -165,7 +165,7 @@ func (c *contraction) contract() error {
 			z = z.Mul(scaled.FromFloat(c.data[i][0]))
 		}
 	}
-	c.value.Z = z.Mul(scaled.Make(1, c.exp))
+	c.value.Z = z.Mul(scaled.Make(1, c.exp)) // c.exp: the powers of 2 that tensors were divided by
 	if !c.value.Z.IsFinite() {
 		return fault.New(fault.Unsupported, "%w", sumproduct.ErrNotFinite)
 	}
