@@ -57,7 +57,7 @@ func (w *windows) region(r int, m *worker) (legs []int32, alpha int64) {
 	legs = m.legs[:0]
 	for row := top; row < bottom; row++ {
 		// Append the columns below n, then those beyond n of a closed line, which begin at 0 again.
-		rowStart := row % w.rows.points * n
+		rowStart := row % w.rows.points * n // a closed line of rows begins at 0 again, too
 		legs = w.appendLegs(legs, m.graph, rowStart+min(left, n), rowStart+min(right, n))
 		legs = w.appendLegs(legs, m.graph, rowStart+max(left-n, 0), rowStart+max(right-n, 0))
 	}

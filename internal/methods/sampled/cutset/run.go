@@ -61,7 +61,7 @@ func (s *Space) LnSlice(ctx context.Context, r *rand.Rand, x []int, shares [][]f
 		} else if !s.computeMessage(k) {
 			return s.sumByBuckets(ctx, r, x, shares)
 		}
-		if s.messages[k].divisor == 0 {
+		if s.messages[k].divisor == 0 { // all entries are 0, and so is the sum
 			return math.Inf(-1), nil
 		}
 		ln += floats.Ln(s.messages[k].divisor) // a message is divided by its largest entry

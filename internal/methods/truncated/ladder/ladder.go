@@ -134,7 +134,7 @@ func (l *builder) rungsAt(bond int) (rungs []rung, err error) {
 			if len(l.rungs) == 0 || len(rungs) > 0 && len(l.rungs) < 2 {
 				break // one plan alone is better than none
 			}
-			return nil, nil
+			return nil, nil // later rungs have to be there for all plans
 		}
 		total += flops
 		rungs = append(rungs, rung{plan: k, bond: bond, cost: query.Cost{Flops: flops, Bytes: bytes}})
@@ -197,7 +197,7 @@ func (r rung) estimate(plans []truncated.TruncatedPlan, domains []int) btn.Estim
 		Rule:     btn.Linear,
 		Track:    fmt.Sprintf("%s %d", plan.Family, plan.Number),
 		Slices:   sliceCount(r.sliced, domains),
-		Lossless: plan.Family == query.FamilyTree,
+		Lossless: plan.Family == query.FamilyTree, // exact if no part truncates anything
 		Cost:     r.cost,
 	}
 	e.Level = math.Log2(float64(r.bond)) + math.Log2(float64(e.Slices))

@@ -20,9 +20,9 @@ import (
 // Method is method truncated.
 var Method = proposal.Method{Name: query.MethodTruncated, Propose: Propose, Grows: true}
 
-// Propose proposes a ladder of estimates by truncated legs: along one plan, with growing bonds. The plans are those of the model, where
-// evidence enters as a mask, weights of the values of indices, so that all queries share the plans. If the model's plans cannot take the
-// evidence, or plans for the network simplified under the evidence are cheaper by far, it searches plans for that network. If
+// Propose proposes a ladder of estimates by truncated legs: along one or two plans, with growing bonds. The plans are those of the model,
+// where evidence enters as a mask, weights of the values of indices, so that all queries share the plans. If the model's plans cannot take
+// the evidence, or plans for the network simplified under the evidence are cheaper by far, it searches plans for that network. If
 // simplification leaves nothing to sum, it proposes an exact contraction.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	marginals := ask.Marginals

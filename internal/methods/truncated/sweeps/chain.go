@@ -68,7 +68,7 @@ func (c *chain) insert(index, dim int) {
 		c.scale = c.scale.Mul(scaled.FromFloat(1 / diagonal))
 	}
 	c.sites = slices.Insert(c.sites, k, s)
-	if k <= c.centre && len(c.sites) > 1 {
+	if k <= c.centre && len(c.sites) > 1 { // the centre has moved on by one place
 		c.centre++
 	}
 }

@@ -39,9 +39,9 @@ const (
 	nodeMoves       = 200 // moves of a meter that a node of a random tree costs
 )
 
-// drawSettings returns random settings of a tree: new ones or, half of the time after the first trees, those of the best plan with one of
-// them changed a little. The rule has the parameters of the score by which pairs of nodes are merged. Order is the kind of global order
-// along which the tables of an index are joined, and first says which nodes are merged first.
+// drawSettings returns random settings of a tree: new ones or, half of the time after the first trees, those of the best random tree with
+// one of them changed a little. The rule has the parameters of the score by which pairs of nodes are merged. Order is the kind of global
+// order along which the tables of an index are joined, and first says which nodes are merged first.
 func (s *search) drawSettings() treeSettings {
 	r := s.rng
 	if s.trees > freshTrees && s.hasBest && r.IntN(2) == 0 {
@@ -58,6 +58,7 @@ func (s *search) drawSettings() treeSettings {
 		}
 		return changed
 	}
+	// The first merges take turns, copies twice as often.
 	fresh := treeSettings{order: r.IntN(chainOrders), first: []int{copiesFirst, tablesFirst, nothingFirst, copiesFirst}[s.trees%4]}
 	fresh.rule = rule{alpha: 1.2 * r.Float64(), temperature: math.Exp2(float64(r.IntN(6) - 6))}
 	if r.IntN(2) == 0 {

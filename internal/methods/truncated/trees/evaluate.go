@@ -29,7 +29,7 @@ func Evaluate(h contractionorder.Hypergraph, p Plan, bond int) (Cost, error) {
 		return Cost{}, err
 	}
 	m := newMeter(n, h, bond, defaultGauge)
-	err = m.mergeAll(p.Merges, nil)
+	err = m.mergeAll(p.Merges, nil) // nil: it does not stop early
 	return m.cost(), err
 }
 

@@ -66,7 +66,7 @@ func (b *builder) mergeGreedily(r rule, distance []float64, rng *rand.Rand, shou
 		noise := 0.0
 		if r.temperature > 0 {
 			// Minus Gumbel's distribution: the lowest score is a draw with probabilities in proportion to 2^{−score/temperature}.
-			noise = r.temperature * math.Log2(-math.Log(rng.Float64()+1e-300)+1e-300)
+			noise = r.temperature * math.Log2(-math.Log(rng.Float64()+1e-300)+1e-300) // 1e-300: no logarithm of 0
 		}
 		return candidate{n.score(x, y, b.bond, r, distance) + noise, noise, created, x, y}
 	}
@@ -98,7 +98,7 @@ func (b *builder) mergeGreedily(r rule, distance []float64, rng *rand.Rand, shou
 			return false
 		}
 		if distance != nil {
-			distance = append(distance, min(distance[c.a], distance[c.b]))
+			distance = append(distance, min(distance[c.a], distance[c.b])) // of the new node
 		}
 		for _, y := range slices.Clone(n.neighbours(id)) {
 			heap.Push(&q, newCandidate(id, y.to))

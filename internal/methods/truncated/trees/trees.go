@@ -94,7 +94,7 @@ func Contract(ctx context.Context, e *sumproduct.Expression, p Plan, o Options) 
 
 	// Check the memory before anything is computed.
 	m := newMeter(n.clone(), h, o.Bond, o.Gauge)
-	if err := m.mergeAll(p.Merges, nil); err != nil {
+	if err := m.mergeAll(p.Merges, nil); err != nil { // nil: it does not stop early
 		return legs.Value{}, err
 	}
 	neededBytes := m.cost().Bytes
@@ -391,6 +391,7 @@ func (c *contraction) readMarginals(adjoint [][]float64) {
 				label = int32(axis)
 			}
 		}
+		// The product, summed over all labels but that of index i.
 		row := c.multiply(product{out: array{labels: []int32{label}}, in: [2]array{x, y}, dims: dims})
 		c.value.Marginals[i] = slices.Clone(row.data)
 		legs.Normalise(c.value.Marginals[i])
