@@ -24,7 +24,7 @@ func (s *Annealing) drawStates(ctx context.Context, p *problem.Problem, begin, s
 	if terms.Shape() != s.Shape {
 		return btn.Value{}, fault.New(fault.Internal, "the components are drawn for a network of another shape")
 	}
-	bundles := min(int64(want.Samples), s.Of)
+	bundles := min(int64(want.Samples), s.Of) // s.Of is the number of components of the whole plan
 	domains := terms.Domains()
 	firstBundle, endBundle := s.bundleRange(begin, stop, bundles)
 	statesBytes := 8 * float64(endBundle-firstBundle) * float64(len(domains)+1) // a value of each variable, and the weight

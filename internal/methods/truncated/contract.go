@@ -61,7 +61,10 @@ func (p *Prepared) Contract(ctx context.Context, plan *TruncatedPlan, bond int, 
 	}
 	answer := newAnswer(v)
 	if p.signed {
-		contractAbsolute := func() (legs.Value, error) { return contractExpression(ctx, p, e.Absolute(), plan, bond, memory, false) }
+		const noMarginals = false
+		contractAbsolute := func() (legs.Value, error) {
+			return contractExpression(ctx, p, e.Absolute(), plan, bond, memory, noMarginals)
+		}
 		if err := boundRounding(p, &answer, contractAbsolute); err != nil {
 			return Answer{}, err
 		}

@@ -233,7 +233,8 @@ func (s *Space) startShares() {
 func (s *Space) sumByBuckets(ctx context.Context, r *rand.Rand, x []int, shares [][]float64) (ln float64, err error) {
 	p := s.program
 	e := s.slicedExpression()
-	steps, err := buckets.AlongOrder(ctx, e.Hypergraph(), p.eliminated, make([]bool, len(e.Dims)))
+	isMaximal := make([]bool, len(e.Dims)) // false: all indices are summed
+	steps, err := buckets.AlongOrder(ctx, e.Hypergraph(), p.eliminated, isMaximal)
 	if err != nil {
 		return 0, err
 	}

@@ -187,7 +187,7 @@ func (f *fitter) maximise(c *Component, share []float64) {
 		total += w
 	}
 	pseudoWeight := pseudoStates / f.effectiveStates
-	c.Weight = (total + pseudoWeight) / (1 + pseudoWeight)
+	c.Weight = (total + pseudoWeight) / (1 + pseudoWeight) // the weights of all components are normalised afterwards
 
 	values := make([][]float64, len(f.dims)) // by index: the smoothed marginals
 	for i, d := range f.dims {

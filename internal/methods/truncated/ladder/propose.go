@@ -172,7 +172,7 @@ const bondPower = 4
 func Trial(ctx context.Context, j *proposal.Job, p *btn.Plan, marginals bool) (Verdict, error) {
 	first := &p.Estimates[0]
 	legs := FirstPart(first)
-	if legs == nil {
+	if legs == nil { // the first estimate is not by truncated legs
 		return Verdict{}, nil
 	}
 	planning, cancel := proposal.PlanningContext(ctx, trialTime)

@@ -201,12 +201,12 @@ func (c *chain) compressFromRight(
 
 		f := factors[k]
 		rows, width := o.leftStates*int(a.left), a.dim*cols // N is rows × width
-		rn := n                                             // R·N
+		rn := n                                             // R·N; at site 0 R is the identity
 		if k > 0 {
 			rn = make([]float64, f.rows*width)
 			c.work.Mul(rn, f.data, n, f.rows, rows, width)
 		}
-		if k == firstKept { // the new centre, whose left bond is not truncated
+		if k == firstKept { // the new centre is R·N itself, since its left bond is not truncated
 			exp += f.exp
 			sites = append(sites, &site{index: a.index, dim: a.dim, left: float64(f.rows), right: float64(cols), data: rn})
 			break

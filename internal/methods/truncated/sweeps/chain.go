@@ -97,8 +97,8 @@ func (c *chain) moveCentre(k int) (flops float64, err error) {
 func (c *chain) moveCentreRight() (flops float64, err error) {
 	a, b := c.sites[c.centre], c.sites[c.centre+1]
 	rows := a.left * float64(a.dim)
-	bond := min(rows, a.right) // between both sites afterwards
-	flops = 2*qrFlops(rows, a.right) + 2*bond*a.right*(float64(b.dim)*b.right)
+	bond := min(rows, a.right)                                                 // between both sites afterwards
+	flops = 2*qrFlops(rows, a.right) + 2*bond*a.right*(float64(b.dim)*b.right) // Q and R, and the product R B
 	newA := &site{index: a.index, dim: a.dim, left: a.left, right: bond}
 	newB := &site{index: b.index, dim: b.dim, left: bond, right: b.right}
 	if !c.isDryRun() {
@@ -120,8 +120,8 @@ func (c *chain) moveCentreRight() (flops float64, err error) {
 func (c *chain) moveCentreLeft() (flops float64, err error) {
 	a, b := c.sites[c.centre-1], c.sites[c.centre]
 	cols := float64(b.dim) * b.right
-	bond := min(b.left, cols) // between both sites afterwards
-	flops = 2*qrFlops(b.left, cols) + 2*bond*b.left*(a.left*float64(a.dim))
+	bond := min(b.left, cols)                                               // between both sites afterwards
+	flops = 2*qrFlops(b.left, cols) + 2*bond*b.left*(a.left*float64(a.dim)) // L and Q, and the product A L
 	newA := &site{index: a.index, dim: a.dim, left: a.left, right: bond}
 	newB := &site{index: b.index, dim: b.dim, left: bond, right: b.right}
 	if !c.isDryRun() {

@@ -154,8 +154,8 @@ const (
 	cheapFlops     = 1e7 // flops of an exact tree below which no other tree is looked for
 )
 
-// considerExactTrees considers two plans that truncate nothing, if no wire exceeds the bond: the tree of an elimination order and, if that
-// is not cheap, the tree of a search for exact contractions.
+// considerExactTrees considers the tree of an elimination order and, if that is not cheap, the tree of a search for exact contractions. These
+// plans truncate nothing unless a wire exceeds the bond.
 func (s *search) considerExactTrees() error {
 	// The tree of the best elimination order of a short search.
 	h := s.form.unhostedHypergraph()
@@ -181,7 +181,7 @@ func (s *search) considerExactTrees() error {
 	}
 	p, err := contractionorder.Search(s.ctx, h, contractionorder.Options{
 		Seed:   s.options.Seed,
-		Memory: math.MaxInt64,
+		Memory: math.MaxInt64, // so that it needs no slices
 		Moves:  moves,
 		Effort: effort,
 	})
