@@ -154,8 +154,8 @@ const (
 	cheapFlops     = 1e7 // flops of an exact tree below which no other tree is looked for
 )
 
-// considerExactTrees considers the tree of an elimination order and, if that is not cheap, the tree of a search for exact contractions. These
-// plans truncate nothing unless a wire exceeds the bond.
+// considerExactTrees considers the tree of an elimination order and, if that is not cheap, the tree of a search for exact contractions.
+// These plans truncate nothing unless a wire exceeds the bond.
 func (s *search) considerExactTrees() error {
 	// The tree of the best elimination order of a short search.
 	h := s.form.unhostedHypergraph()
