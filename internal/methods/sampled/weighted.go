@@ -38,8 +38,8 @@ func weightedPlan(m *annealing.Model, sampler *Annealing, s query.Settings, samp
 	bytes := func(part int64) float64 {
 		// The last states of chains are kept. A part has its share of the samples, each with its values and the logarithm of its weight.
 		const threads, keepsStates = 1, true
-		drawnStates := 8 * float64(samples) * float64(part) / float64(sampler.Of) * float64(variables+1)
-		return m.Bytes(sampler.Path(), part, threads, keepsStates) + drawnStates
+		return m.Bytes(sampler.Path(), part, threads, keepsStates) +
+			8*float64(samples)*float64(part)/float64(sampler.Of)*float64(variables+1)
 	}
 	part := fitToMemory(wholeGroups(float64(sampler.Of)/policy.SampledParts), s.Memory, bytes)
 	sampler.Of = min(sampler.Of, part*mostSampledParts)
