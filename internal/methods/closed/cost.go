@@ -133,8 +133,9 @@ func boxOf(legs []int, levels countspace.Levels) []float64 {
 	return box
 }
 
-// productCost returns the multiply-adds of counts.MultiplyPolys for polynomials over some boxes in so many variables, and the box of the
-// result.
+// productCost returns the multiply-adds of counts.MultiplyPolys for polynomials in countVariables variables, and the box of their product.
+// boxes has the box of each polynomial. In several variables the largest is multiplied first, as counts.MultiplyPolys does. In one variable
+// the sequence does not change the cost: it is Σ_{i<j} degree_i·degree_j and lower terms.
 func productCost(boxes [][]float64, countVariables int) (cost float64, product []float64) {
 	product = slices.Repeat([]float64{1}, countVariables)
 
@@ -144,7 +145,6 @@ func productCost(boxes [][]float64, countVariables int) (cost float64, product [
 			func(a, b []float64) int { return cmp.Compare(boxVolume(b), boxVolume(a)) })
 	}
 
-	// In one variable the order does not matter: Σ_{i<j} degree_i·degree_j, and lower terms.
 	for _, box := range boxes {
 		cost += boxVolume(product) * filledEntries(box)
 		for a := range product {

@@ -16,7 +16,7 @@ import (
 //	M(x) = Σ_c S_c [z^c] Π_{v asked} w_v(x_v) p_{v,x_v}(z) · Π_{other links} p_j(z)
 //
 // for components of rank one and symmetric ones. S is contracted with the product over the other links once, so that a cell takes a few
-// small products. The last variable changes fastest.
+// small products. The last variable changes fastest. Without counts, for components of rank one, all polynomials are constants and S is 1.
 func (j form) jointCounts() ([]scaled.Number, error) {
 	s, levels := j.symmetricPoly, j.levels
 	if levels.D == 1 {

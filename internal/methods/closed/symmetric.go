@@ -14,8 +14,9 @@ import (
 )
 
 // contractSymmetric returns Σ_c S_c [z^c] Π_j p_j(z), where p_j is the count polynomial of link j under the leg weights, which contain R
-// and the learned maps. Lemma 3 is R = 1. It adds the marginals if they are wanted. It multiplies the links' polynomials first and meets S
-// last, where the paper contracts S with one link after the other; the bound is the same. Source: Hamid and Braun, Lemmas 3 and 4.
+// and the learned maps. Lemma 3 is R = 1. It adds the marginals if they are wanted. It multiplies the links' polynomials first and contracts
+// the product with S last. The paper contracts S with one link after the other, with the same bound of the work. Source: Hamid and Braun,
+// Lemmas 3 and 4.
 func (j form) contractSymmetric() (scaled.Number, error) {
 	levels := j.levels
 	if err := j.checkMemory(levels); err != nil {
@@ -46,16 +47,16 @@ func (j form) contractSymmetric() (scaled.Number, error) {
 	visit := func(k int, derivative countspace.Poly) error {
 		return j.addMarginals(k, derivative, scaled.One, weights)
 	}
-	hasOneCount := levels.D == 2
+	hasOneCount := levels.D == 2 // counts.Product has derivatives for polynomials in one variable only
 	if product.Wanted != nil && !hasOneCount && len(polys) > 0 {
 		return derivativePass{j, product, visit}.sumAndVisit()
 	}
 	return product.Sum(j.Ctx, j.Ops, visit)
 }
 
-// checkMemory returns an error if a count space takes more bytes than the memory. It counts four times the coefficients of the whole box:
-// the boxes of the factors add up to no more than one, children and product live together in the product tree, and the last product has
-// normalised copies.
+// checkMemory returns an error if a count space takes more bytes than the memory. It counts four times the coefficients of the whole box of
+// the levels: one time for all factors, whose boxes together are no larger, and three for the product tree, in which two children and their
+// product live together and the last product has normalised copies.
 func (j form) checkMemory(levels countspace.Levels) error {
 	size, err := levels.Size()
 	if err != nil {

@@ -51,7 +51,7 @@ func blockBounds(mant []float64, exp []int64) []int64 {
 func log2(n int) int64 { return int64(bits.Len(uint(n - 1))) }
 
 // boundUp bounds the coefficients of a node and of all large nodes below it, by block. Leaves and small nodes are computed. A coefficient
-// of a product is at most the largest pair of coefficients times the number of pairs.
+// of a product is a sum over pairs of coefficients of its factors, so it is at most the largest product of a pair times the number of pairs.
 func (l *line) boundUp(n *node) error {
 	if n.left == nil || !n.isLarge() {
 		if err := l.multiplyUp(n); err != nil {
@@ -68,7 +68,8 @@ func (l *line) boundUp(n *node) error {
 		return err
 	}
 
-	// Bounds are logarithms. Coefficients of block i of the left factor and of block j of the right one meet in blocks i+j and i+j+1.
+	// Bounds are logarithms, so that products are sums. A coefficient of block i of the left factor times one of block j of the right factor
+	// adds to block i+j or to i+j+1. The first loop enters it at i+j, the second one copies it to the next block.
 	left, right := n.left.bounds.coefficients, n.right.bounds.coefficients
 	bounds := slices.Repeat([]int64{noBound}, n.degree/blockSize+1)
 	p := pace.New(l.ctx)
@@ -95,8 +96,9 @@ func (l *line) boundUp(n *node) error {
 	return nil
 }
 
-// boundDown bounds the multipliers of the large nodes below a node, given those of the node, by block. The multiplier of coefficient i of
-// one child is Σ_j other[j] · multiplier[i+j], over the coefficients of the other child.
+// boundDown bounds the multipliers of the large nodes below a node, given those of the node, by block. The multiplier of a coefficient is
+// the number that it is multiplied by in the rest of the contraction: for coefficient i of one child it is Σ_j other[j] · multiplier[i+j],
+// over the coefficients j of the other child. Bounds are exponents of 2, so that a product has the sum of its factors' bounds.
 func (n *node) boundDown(ctx context.Context) error {
 	if n.left == nil || !n.isLarge() {
 		return nil
@@ -121,7 +123,7 @@ func (n *node) boundDown(ctx context.Context) error {
 				}
 				multipliers[i] = max(multipliers[i], x+y)
 			}
-			multipliers[i] = max(noBound, multipliers[i]+log2(other.degree+1))
+			multipliers[i] = max(noBound, multipliers[i]+log2(other.degree+1)) // the sum over j has degree+1 terms
 		}
 		child.bounds.multipliers = multipliers
 		if err := child.boundDown(ctx); err != nil {

@@ -155,6 +155,7 @@ func isMultiple(c, v []int) bool {
 }
 
 // planRay prepares the product of the kinds on the ray, as a product tree in one variable, and sets the factor's box and number of terms.
+// polys and powers are by kind. Exponent m in the one variable is the count vector m · x.ray.
 func (x *chainFactor) planRay(ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops) {
 	bases := make([]countspace.Poly, len(x.kindsOnRay))
 	rayPowers := make([]int, len(x.kindsOnRay))
@@ -300,7 +301,8 @@ func (f *Form) newChain(
 	return c, nil
 }
 
-// multiply returns p · base^power, or p times the product on the ray if the factor is a ray.
+// multiply returns p · base^power for the factor x = base^power, or p times the product on the ray if x is a ray. If x is stepwise, which
+// rays are not, it multiplies by the base power times, because that is less work than one product with base^power.
 func (c *chain) multiply(p countspace.Poly, x *chainFactor, power int) (countspace.Poly, error) {
 	if !x.isStepwise() {
 		q, err := x.wholeProduct(c.ops)
@@ -309,7 +311,7 @@ func (c *chain) multiply(p countspace.Poly, x *chainFactor, power int) (countspa
 		}
 		return p.Mul(q, c.ops), c.ctx.Err()
 	}
-	for range power { // in steps of the base
+	for range power {
 		if err := c.ctx.Err(); err != nil {
 			return p, err
 		}
@@ -381,12 +383,12 @@ func (c *chain) derivativeOfOperand(h countspace.Poly, x *chainFactor) (countspa
 	return h, nil
 }
 
-// visitFactor calls visit for the wanted kinds of a factor. h is the derivative by the product up to and with the factor, and others the
-// product of the factors before it.
+// visitFactor calls visit for the wanted kinds of a factor, with the derivative of the chain's sum by the polynomial of the kind. h is the
+// derivative by the product of all factors up to this one, this one included. others is the product of the factors before this one.
 func (c *chain) visitFactor(
 	x *chainFactor, h, others countspace.Poly, wanted func(int) bool, visit func(int, countspace.Poly) error,
 ) error {
-	if x.kind >= 0 {
+	if x.kind >= 0 { // the factor is a power of one kind's polynomial
 		if !wanted(x.kind) {
 			return nil
 		}
@@ -400,7 +402,8 @@ func (c *chain) visitFactor(
 		return nil
 	}
 
-	// A ray: the derivative by its product in one variable goes down the product tree.
+	// The factor is a ray, the product of all kinds whose exponents are multiples of one count vector. So it is a polynomial in one
+	// variable: the derivative by that polynomial goes down its product tree to the kinds.
 	onRay := x.restrictToRay(countspace.CorrelateOn(h, others, x.rayCoefficients(), c.ops))
 	if err := x.line.multiplyUp(x.line.root); err != nil {
 		return err

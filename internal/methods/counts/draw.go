@@ -130,8 +130,9 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 	return Answer{Z: z.Mul(f.scale), MulAdds: d.ops.MulAdds}, values, ctx.Err()
 }
 
-// fillProducts computes the products of a line, a product of polynomials in one variable over a tree. If all coefficients take long, it
-// computes only windows, ranges of coefficients that matter. It returns Z, and S in the windows of the root.
+// fillProducts computes the products of a line, which is a product of polynomials in one variable as a tree. If all coefficients of a large
+// product take long, it computes only windows, ranges of coefficients that matter for Z. It returns Z, and the polynomial S in the windows
+// of the root.
 func (d *drawState) fillProducts(l *line) (scaled.Number, []window, error) {
 	s := d.spacePoly()
 	if !l.root.isLarge() || l.root.cost() <= policy.WindowFrom {
@@ -159,8 +160,8 @@ func (d *drawState) addWeight(outcome int, w scaled.Number) {
 	}
 }
 
-// drawOutcome draws one of the listed outcomes with a probability proportional to its weight. It returns 0 if there are none, as after the
-// context ended.
+// drawOutcome draws one of d.outcomes with a probability proportional to its number in d.weights. It returns 0 if there are no outcomes,
+// which happens after the context ended.
 func (d *drawState) drawOutcome(rng *rand.Rand) int {
 	switch len(d.outcomes) {
 	case 0:
@@ -172,7 +173,9 @@ func (d *drawState) drawOutcome(rng *rand.Rand) int {
 	for _, w := range d.weights {
 		largestExp = max(largestExp, w.Exp)
 	}
-	share := func(w scaled.Number) float64 { return math.Ldexp(w.Mant, int(max(w.Exp-largestExp, -2000))) }
+	share := func(w scaled.Number) float64 { // w relative to 2^largestExp; 2^−2000 is 0 as a float64, and −2000 an int on any machine
+		return math.Ldexp(w.Mant, int(max(w.Exp-largestExp, -2000)))
+	}
 	sum := 0.0
 	for _, w := range d.weights {
 		sum += share(w)
@@ -339,9 +342,9 @@ func (d *drawState) newPieceDraw(k int) (*pieceDraw, error) {
 	return draw, err
 }
 
-// drawTerms draws the terms of the piece's links, given that the piece has count c. A piece without tables has one link, whose terms have
-// weights for each count. For other pieces it goes back over the elimination of the tables, from its last step, and draws the values of the
-// indices.
+// drawTerms draws the terms of the piece's links, given that the piece has count c, and sets them in in.terms. A piece without tables has
+// one link, whose terms have weights for each count. For other pieces it goes back over the elimination of the tables, from its last step,
+// and draws the values of the indices; these give the links' terms.
 func (in *pieceDraw) drawTerms(c int, rng *rand.Rand) {
 	if in.run == nil {
 		in.clearWeights()
@@ -366,16 +369,17 @@ func (in *pieceDraw) entry(step int) countspace.Poly {
 	return in.run.tables[step][entry]
 }
 
-// drawIndices draws the values of the indices that were summed out below a step of the elimination, given that the step's part of the piece
-// has count c. A sum draws the value of its index by coefficient c of the summand; a product draws how c is split between its factors. The
-// step's own indices have values already.
+// drawIndices draws the values of the indices that were summed out below a step of the elimination, and sets them in in.value. It is given
+// that the step's part of the piece has count c. A step that is a sum draws the value of its index, with coefficient c of the summand as
+// weights. A step that is a product draws how c is split between its factors. Other steps are leaves, below which nothing was summed out.
+// The step's own indices have values already.
 func (in *pieceDraw) drawIndices(step, c int, rng *rand.Rand) {
 	switch s := &in.run.steps[step]; s.op {
 	case opSum:
 		in.clearWeights()
 		for x := range in.run.expression.Dims[s.index] {
 			in.value[s.index] = x
-			if p := in.entry(s.first); c < p.Size() {
+			if p := in.entry(s.first); c < p.Size() { // the summand at the present values
 				in.addWeight(x, p.Coef.At(c))
 			}
 		}

@@ -201,7 +201,7 @@ func (f *Form) spacePoly() countspace.Poly {
 	return s
 }
 
-// outerProduct returns the polynomial a(y)·b(z) in the variables of both, those of b last.
+// outerProduct returns the polynomial a(y)·b(z), whose variables are those of a, y, and then those of b, z.
 func outerProduct(a, b countspace.Poly) countspace.Poly {
 	shape := append(append([]int{}, a.Shape...), b.Shape...)
 	out := countspace.Poly{Shape: shape, Coef: scaled.NewVector(a.Size() * b.Size())}

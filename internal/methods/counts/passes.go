@@ -90,7 +90,7 @@ func (r *tableRun) termOf(link, value int) int {
 	return value
 }
 
-// multiplyEntries returns p·q. It multiplies no polynomials if one of them is a constant.
+// multiplyEntries returns p·q. If one of them is a constant it only scales the other, which may be returned itself.
 func (r *tableRun) multiplyEntries(p, q countspace.Poly) countspace.Poly {
 	if q.Size() == 1 {
 		p, q = q, p
@@ -98,8 +98,8 @@ func (r *tableRun) multiplyEntries(p, q countspace.Poly) countspace.Poly {
 	if p.Size() > 1 {
 		return p.Mul(q, r.ops)
 	}
-	x := p.Coef.At(0)
-	r.ops.Add(q.Size())
+	x := p.Coef.At(0)   // p = x
+	r.ops.Add(q.Size()) // one multiply-add for each coefficient
 	switch {
 	case x.IsZero():
 		return countspace.Constant(r.countVariables, x)

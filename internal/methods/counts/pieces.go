@@ -83,16 +83,16 @@ func (l *layout) findPieces() []piece {
 	return out
 }
 
-// findKinds finds the classes of equal pieces, the kinds: pieces are equal if the digests of their numbers are, which are read in the
-// sequence of their links and cores. kinds are in the sequence of their first pieces, and kindOf is by piece. Linear in the size of the
-// network.
+// findKinds finds the classes of equal pieces, the kinds. Pieces are equal if their digests are equal. A digest is made of a piece's
+// numbers in the sequence of its links and cores. kinds are in the sequence of their first pieces, and kindOf is by piece. Its work is
+// linear in the size of the network.
 func (l *layout) findKinds(ctx context.Context, pieces []piece) (kinds []kind, kindOf []int32, err error) {
 	p := pace.New(ctx)
 	kindByKey := map[[digest.Size]byte]int32{}
 	writer := keyWriter{layout: l, Builder: digest.New(), numberInPiece: make([]int32, len(l.net.Cores))}
 	kindOf = make([]int32, len(pieces))
 	for t := range pieces {
-		if p.Over(int64(64 * (len(pieces[t].links) + len(pieces[t].cores)))) {
+		if p.Over(int64(64 * (len(pieces[t].links) + len(pieces[t].cores)))) { // about 64 operations for each link and core
 			return nil, nil, p.Err()
 		}
 		key := writer.digestPiece(pieces[t])
@@ -138,7 +138,7 @@ func (w *keyWriter) digestPiece(p piece) [digest.Size]byte {
 // of another core it is what each value contributes: a weight, and the level at which it counts.
 func (w *keyWriter) addLeg(leg int) {
 	if w.onTable(leg) {
-		w.Int(-1)
+		w.Int(-1) // no level
 		w.Int(int(w.numberInPiece[w.coreOf[leg]]))
 		w.Int(int(w.modeOf[leg]))
 		return

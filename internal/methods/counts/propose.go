@@ -142,8 +142,8 @@ func anyHasLegs(net *btn.Network, links []int) bool {
 }
 
 // formOfPart returns the plan of one part of a network: in count space, or along a cheap elimination order. It returns nil if there is
-// neither. A form of several terms is taken only if no number is below 0: the parts' values are multiplied, and their cancellation is not
-// counted.
+// neither. A form of several terms is taken only if no number of the part is below 0. Terms of both signs may cancel, and the caller, which
+// multiplies the values of the parts, does not account for that.
 func formOfPart(ctx context.Context, part *btn.Network, memory int64) (*btn.Plan, error) {
 	form, err := symmetricForm(ctx, part, memory)
 	if err != nil {
@@ -204,10 +204,10 @@ func countVectors(form *tensor.SymmetryCP) float64 {
 // A bound against absurd input: planted networks have up to 200, no reference model more than one.
 const maxCountTerms = 1 << 10
 
-// symmetricForm returns the plan of B in count space, a sum Σ α (⊗_c S_c) ∘ R over the choices of a term in each of some symmetric cores c.
-// S_c depends on the counts of the core's legs only, R are vectors on the legs. The cores are those whose elimination would take a long
-// chain of counters, or all symmetric ones if there are none. All other cores of rank one become vectors on their legs; the rest stay
-// tables.
+// symmetricForm returns the plan of B in count space, a sum Σ α (⊗_c S_c) ∘ R over some symmetric cores c. The sum has a component for each
+// choice of one term in every such core. S_c depends on the counts of the core's legs only, R are vectors on the legs. The cores are those
+// whose elimination would take a long chain of counters. If no core would, they are all symmetric cores. All other cores of rank one become
+// vectors on their legs. The rest stay tables.
 //
 // It returns nil if there are no such cores, if there are too many terms, or if there are several cores or tables and the form costs more
 // than countFlops and than an elimination order.
@@ -232,7 +232,7 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 	if len(part.Cores) == 0 {
 		return nil, nil
 	}
-	// countBytes holds four polynomials over all count vectors; more terms take more.
+	// countBytes are four coefficients, for four polynomials over all count vectors. More than four terms need a polynomial each.
 	if bytes := countBytes * coefficients * float64(max(1, terms/4)); bytes > float64(memory) {
 		return nil, fault.New(fault.OverBudget,
 			"plan: the symmetric factors have %.3g count vectors together, which takes %.3g bytes in "+
@@ -245,7 +245,7 @@ func symmetricForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Pl
 	if err != nil {
 		return nil, ignoreNoForm(err)
 	}
-	cost, err := windowedCostOf(ctx, form, false)
+	cost, err := windowedCostOf(ctx, form, false) // of the value, without marginals
 	if err != nil {
 		return nil, ignoreNoForm(err)
 	}

@@ -36,8 +36,9 @@ type valueChoice struct {
 	count  []int // by count variable
 }
 
-// sweepCost returns the bytes and the multiply-adds of a sweep over the variables. ok is false if some piece is more than a variable
-// without tables.
+// sweepCost returns the bytes and the multiply-adds of a sweep over the variables, which keeps a number for each count vector before each
+// variable. ok is false if some piece is more than one variable without tables. highest has, by count variable, the largest count of the
+// variables so far.
 func (f *Form) sweepCost() (bytes, muladds float64, ok bool) {
 	highest := make([]float64, f.countVariables)
 	for t := range f.pieces {
@@ -57,7 +58,7 @@ func (f *Form) sweepCost() (bytes, muladds float64, ok bool) {
 			}
 			f.widenCounts(leg, highest)
 		}
-		bytes += 16 * size
+		bytes += 16 * size // a scaled number has 16 bytes
 		muladds += size * float64(len(cp.Weights))
 	}
 	return bytes + 16*f.spaceSize(), muladds, true

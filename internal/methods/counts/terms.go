@@ -25,7 +25,7 @@ func (l *layout) termPoly(link, x int, ops *countspace.Ops) countspace.Poly {
 // link's vectors A on the leg, row by row. They are nil for the identity.
 func (l *layout) legFactor(leg int, vectors []float64, x int) countspace.Poly {
 	row := make([]scaled.Number, l.countVariables+1) // by level: 0 does not count, a counts at z_a
-	if vectors == nil {
+	if vectors == nil {                              // term x has value x alone
 		w, level := l.contribution(leg, x)
 		row[level] = scaled.FromFloat(w)
 		return LinearPoly(row)

@@ -169,8 +169,8 @@ func standAbove(p, h countspace.Poly, dropped int64) bool {
 	return true
 }
 
-// sumWhole is sumInWindows with all coefficients of all products: it returns Σ_c s_c [z^c] Π for the product Π of the line, and calls visit
-// for every wanted leaf with the derivative by one of its factors. If wanted is nil, it visits none.
+// sumWhole returns Σ_c s_c [z^c] Π for the product Π of the line, and calls visit for every wanted leaf, base^power, with the derivative by
+// one of its factors base. If wanted is nil, it visits none. Unlike sumInWindows it computes all coefficients of all products.
 func (l *line) sumWhole(
 	s countspace.Poly, wanted func(leaf int) bool, visit func(leaf int, derivative countspace.Poly) error,
 ) (scaled.Number, error) {
@@ -306,7 +306,7 @@ func (e *evaluation) linkMarginals(k int, h countspace.Poly) ([][]scaled.Number,
 	return r.termMarginals(h)
 }
 
-// termMarginals returns the marginal of a link that no table has. Its value x is term x of the link, with the marginal
+// termMarginals returns the marginal of the variable of a link that is in no table. Its value x is term x of the link, with the marginal
 //
 //	M(x) = w(x) Σ_c h_c [z^c] Π_ℓ Σ_y A_ℓ[x, y] w_ℓ(y) z^{level(y)}
 //

@@ -161,8 +161,8 @@ func (n *netPlan) eliminate(order []int) {
 	n.addProduct(remaining)
 }
 
-// addProduct adds steps for the product of at least one step and returns the last of them. It multiplies in the sequence of the boxes, the
-// smallest first.
+// addProduct adds steps for the product of the steps factors, of which there is at least one, and returns the last of them. It multiplies
+// the steps with the smallest boxes first, and sorts factors accordingly.
 func (n *netPlan) addProduct(factors []int) int {
 	slices.SortStableFunc(factors, func(a, b int) int {
 		return cmp.Compare(boxVolume(n.steps[a].box), boxVolume(n.steps[b].box))

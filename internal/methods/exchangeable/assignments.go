@@ -67,8 +67,8 @@ func (c *summedForm) findBest(ctx context.Context) (*btn.Found, error) {
 	return best, nil
 }
 
-// assignSmallest gives each variable in turn its smallest value that is left. counts says how many variables may have each of the class's
-// values. It is used up.
+// assignSmallest gives each variable in turn its smallest value that is left, and sets it in values. counts says how many variables may
+// have each of the class's values; it is 0 afterwards. Values of a variable are compared as its own, not as the class's.
 func (f *form) assignSmallest(variables []int32, counts []int32, values []int) {
 	for _, v := range variables {
 		for x := range f.weights[v] {

@@ -134,8 +134,8 @@ func (e *eliminated) sumOutAll(ctx context.Context, threads int) error {
 			return err
 		}
 		e.tables = append(e.tables, classTable{t.outer, probabilities})
-		e.roundings += e.lists[class].roundings + 8 + float64(len(received))
-		if len(e.neighbours[k]) == 0 {
+		e.roundings += e.lists[class].roundings + 8 + float64(len(received)) // one for each message, 8 for exponentials and logarithms
+		if len(e.neighbours[k]) == 0 {                                       // the message is one number
 			e.ln = e.ln.plus(sent.ln[0])
 		} else {
 			messages = append(messages, sent)
@@ -294,7 +294,8 @@ func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 			return nil, err
 		}
 	}
-	jointOf := func(classes []int) []float64 { // an error ends up in err
+	// marginalRows takes a jointOf without an error: after one, jointOf returns zeros and leaves the error in err, and the rows are void.
+	jointOf := func(classes []int) []float64 {
 		p, jointErr := e.marginalOf(ctx, joint, classes)
 		if jointErr != nil {
 			err = jointErr
@@ -309,15 +310,15 @@ func (e *eliminated) marginals(ctx context.Context) ([][]float64, error) {
 	return rows, rowsErr
 }
 
-// drawVectors draws the count vector of every class, the class that is summed out last first: each with its probabilities given the vectors
-// of its neighbours, which are drawn already. It sets to, by class.
+// drawVectors draws the count vector of every class, from the class that was summed out last to the first. Each vector is drawn with its
+// probabilities given the vectors of the class's neighbours, which are drawn already. It sets to, by class.
 func (e *eliminated) drawVectors(stream *rand.Rand, to []int) {
 	for k := len(e.order) - 1; k >= 0; k-- {
 		size := e.lists[e.order[k]].size
 		o := e.tables[k].outer.combinedVector(to) // the neighbours' vectors as one number
 		u, sum := stream.Float64(), 0.0
 		for i, p := range e.tables[k].probabilities[o*size : (o+1)*size] {
-			if p > 0 {
+			if p > 0 { // if roundings keep the sum below u, the last vector with a probability stays
 				to[e.order[k]] = i
 				if sum += p; sum > u {
 					break
@@ -327,7 +328,8 @@ func (e *eliminated) drawVectors(stream *rand.Rand, to []int) {
 	}
 }
 
-// classPairs lists the pairs of different classes of a leaf's two neighbours: marginals of leaves need both in one table.
+// classPairs lists the pairs of different classes that the two neighbours of some leaf have. The marginal of a leaf needs the joint
+// distribution of its neighbours, so both classes have to be in one table of the elimination.
 func (f *form) classPairs() (sets [][]int) {
 	class := f.partition.class
 	isListed := map[[2]int32]bool{}

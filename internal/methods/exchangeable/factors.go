@@ -132,9 +132,9 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 	return f
 }
 
-// hasFewClasses reports whether a network may have at most maxClasses classes, and at most half as many as variables. It counts groups of
-// variables with the same neighbours, of which there are at most as many as classes. It looks at the first firstTwins variables first, then
-// at all.
+// hasFewClasses reports whether a network may have at most maxClasses classes, and at most half as many as variables. It counts twins:
+// groups of variables with the same neighbours. There are no more such groups than classes, because variables of one class are in one
+// group. It looks at the first firstTwins variables first, which settles most networks, then at all.
 func hasFewClasses(net *btn.Network, memory int64) bool {
 	f := scopesOf(net, memory)
 	if f == nil {
@@ -164,8 +164,8 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 	}
 	in := interner{factors: f, seed: maphash.MakeSeed(), known: map[uint64][]int32{}, permuted: map[permutation]int32{}}
 	look := pace.New(ctx)
-	bytes := 0.0
-	readCore := func(core int32) (int32, bool) { // returns the number of the core's table; false: it is none
+	bytes := 0.0                                 // of the distinct tables, which may take a quarter of the memory
+	readCore := func(core int32) (int32, bool) { // returns the number of the core's table; false: it is none, or the context ended
 		dense, err := tensor.ToDense(net.Cores[core].T, maxEntries)
 		if err != nil || look.Over(int64(len(dense.Data)+16)) {
 			return 0, false
@@ -178,7 +178,8 @@ func factorsOf(ctx context.Context, net *btn.Network, memory int64) (*factors, e
 		return id, ok && bytes <= float64(memory)/4
 	}
 
-	// Replace the numbers of cores by those of their tables.
+	// scopesOf has put the number of the core in the place of each table's. Replace them by the numbers of the tables. After a core that is
+	// no plain table the error is nil, unless the context ended.
 	for k := range f.placedTables {
 		p := &f.placedTables[k]
 		id, ok := readCore(p.table)
@@ -216,7 +217,8 @@ type permutation struct {
 	axes  [maxOrder]int8
 }
 
-// internTable returns the number of a table, and adds the table if it is new. ok is false if an entry is below 0 or not finite.
+// internTable returns the number of a table, and adds the table if it is new. Tables are found by a hash of their dimensions, which are
+// below 256, and of their entries. It returns false if an entry is below 0 or not finite.
 func (in *interner) internTable(dims []int, data []float64) (int32, bool) {
 	in.bytes = in.bytes[:0]
 	for _, d := range dims {
@@ -273,7 +275,7 @@ func (in *interner) internSorted(id int32, sequence scope, k int) int32 {
 		data[entry] = old.data[oldEntry]
 		advance(digits, dims)
 	}
-	sortedID, _ := in.internTable(dims, data)
+	sortedID, _ := in.internTable(dims, data) // never false: the entries are those of a table that was accepted
 	in.permuted[t] = sortedID
 	return sortedID
 }

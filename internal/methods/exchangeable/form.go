@@ -130,7 +130,8 @@ func factorsIn(ctx context.Context, p *problem.Problem) (*factors, error) {
 	return problem.FormOfBase(ctx, p, factorsSlot{p.Memory}, func() (*factors, error) { return factorsOf(ctx, baseOf(p), p.Memory) })
 }
 
-// interactionsIn returns the interactions of a problem's network without evidence, which are found once. isMaximal is that of formOf.
+// interactionsIn returns the interactions of a problem's network without evidence. They are found once and kept for all problems of that
+// network. With isMaximal, for the most probable assignment, leaves are maximised over and not summed out.
 func interactionsIn(ctx context.Context, p *problem.Problem, f *factors, isMaximal bool) (*interactions, error) {
 	return problem.FormOfBase(ctx, p, interactionsSlot{p.Memory, isMaximal}, func() (*interactions, error) {
 		weights, err := weightsOf(baseOf(p))
@@ -302,7 +303,8 @@ func (f *form) eliminationWithin(splits bool, memory int64) *elimination {
 	return elimination
 }
 
-// makeLists returns the lists of count vectors, by class. splits is that of vectorCount.
+// makeLists returns the lists of count vectors, by class. With splits the counts of all groups of a class, the variables with the same
+// weights, are kept apart.
 func (f *form) makeLists(ctx context.Context, splits bool) ([]*list, error) {
 	largest := 1
 	for _, groups := range f.fields.groups {
@@ -326,7 +328,8 @@ func (f *form) makeLists(ctx context.Context, splits bool) ([]*list, error) {
 	return lists, nil
 }
 
-// sum adds up the terms of all count vectors of a share. splits is that of vectorCount.
+// sum adds up the terms of all count vectors of a share. With splits the counts of all groups of a class, the variables with the same
+// weights, are kept apart.
 func (f *form) sum(ctx context.Context, splits bool, share *Sum, threads int, memory int64) (*summedForm, error) {
 	if err := f.checkSize(splits, memory); err != nil {
 		return nil, err

@@ -246,7 +246,7 @@ func (q pattern) members() (list []member) {
 // countSets returns the number of sets of variables with the classes of the kind, given the number of variables of each class.
 func (k *kind) countSets(sizes []int) float64 {
 	product := 1.0
-	list := k.classes[:patternLength(k.classes)]
+	list := k.classes[:patternLength(k.classes)] // ascending: equal classes are neighbours
 	for first := 0; first < len(list); {
 		times := 1
 		for first+times < len(list) && list[first+times] == list[first] {

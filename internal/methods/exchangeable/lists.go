@@ -112,16 +112,17 @@ func (g *group) lnWeights(counts []int32, f factorials) (lnSum, lnOne logarithm)
 	return lnSum.plus(lnOne).plus(f[len(g.variables)]), lnOne
 }
 
-// splitList returns the split list of a class: a count vector for each combination of the counts of all groups, which are the class's
-// variables with the same weights. Cost O(vectors · groups · values).
+// splitList returns the split list of a class: a count vector for each combination of the counts of all groups. A group is the variables of
+// the class with the same weights. lnSum is ln of the weight of all assignments with the counts, lnOne that of one of them. Cost O(vectors ·
+// groups · values).
 func splitList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
 	l := &list{values: values, groups: groups, roundings: 8}
 	if slices.ContainsFunc(groups, func(g group) bool { return len(g.support) == 0 }) {
 		return l, nil // no assignment is possible
 	}
 	look := pace.New(ctx)
-	current := make([]int32, len(groups)*values) // counts by group and value
-	var err error
+	current := make([]int32, len(groups)*values)     // counts by group and value
+	var err error                                    // of the context: once it is set, nothing is visited any more
 	var walk func(index int, lnSum, lnOne logarithm) // divides the groups from index on; the weights are those of the groups before
 	walk = func(index int, lnSum, lnOne logarithm) {
 		if err != nil {
@@ -295,18 +296,20 @@ func (l *list) groupMarginals(ctx context.Context, probabilities []float64) ([][
 	return shares, nil
 }
 
-// addMeanCounts adds to shares the mean counts of every group of a merged list, by group and value, given the probabilities of the class's
-// vectors. It goes back over the products with the derivatives of Σ_v probability(v) · ln weight(v): if the derivative by a product is
-// known, a vector of the last group has the probability of its weight times the derivatives where it leads.
+// addMeanCounts adds to shares the mean counts of every group of a merged list, by group and value. probabilities are those of the class's
+// count vectors v. The weights of all v are the coefficients of a product of one polynomial for each group. It goes back over that product,
+// group by group, with adjoint: the derivatives of Σ_v probability(v) · ln weight(v) by the coefficients of the product up to the group. The
+// probability of a group's count vector is its weight, times the coefficient of the groups before it, times the derivative by the
+// coefficient that the two add to.
 func (l *list) addMeanCounts(ctx context.Context, probabilities []float64, shares [][]float64) error {
 	look := pace.New(ctx)
-	n := 0
+	n := 0 // variables of the class
 	for _, g := range l.groups {
 		n += len(g.variables)
 	}
 	adjoint := make(box, len(l.steps[0].input)) // derivatives by the coefficients of the present product
 	for vector, p := range probabilities {
-		index := 0
+		index := 0 // in a box: the counts of all values but the last, which follows from them, as digits to the base n+1
 		for _, c := range l.count(vector)[:l.values-1] {
 			index = index*(n+1) + int(c)
 		}

@@ -202,14 +202,15 @@ type mixedTerm struct {
 }
 
 // newSides divides the terms of the interactions between the inner and the outer side of a sum, and computes what depends on the inner
-// vector alone. A term is ln times the number of ways to choose its members, sets of variables with given classes and values, among the
-// counts. If there are members of both sides, that is the product of the ways of each side.
+// vector alone. A term is ln times the number of ways to choose its members among the variables with given counts. A member is a number of
+// variables of a given class and value. If a term has members of both sides, its number of ways is that of its inner members times that of
+// its outer ones. A set of inner members in such a term is a monomial, with a row of ways in sides.basis.
 func newSides(ctx context.Context, k *kinds, t *termSum, isMaximal bool) (*sides, error) {
 	r := &sides{termSum: t, isMaximal: isMaximal, innerLn: make([]logarithm, t.inner.size)}
 	walk := &innerWalk{sum: t, look: pace.New(ctx), counts: make([][]int32, len(t.lists)), vectors: make([]int, len(t.lists))}
 
-	// The weights of the inner classes' vectors.
-	walk.each(nil, func(inner int, _ float64) {
+	// The weights of the inner classes' vectors. walk.vectors has the count vectors of the present inner vector.
+	walk.each(nil, func(inner int, _ float64) { // nil: no members, so that no ways are counted
 		for _, c := range t.inner.classes {
 			r.innerLn[inner] = r.innerLn[inner].plus(r.lnWeight(c, walk.vectors[c]))
 		}
@@ -380,8 +381,9 @@ func (w *outerWorker) fillTerms(vector int, constant logarithm, to []logarithm) 
 	}
 }
 
-// distributions returns, by class and count vector of the class, the probability of the vector: the share of all terms with it in their
-// sum. masses are the terms, by outer vector of the share and inner vector.
+// distributions returns, by class and count vector of the class, the probability of the vector: the sum of the terms with the vector, over
+// the sum of all terms. The classes are on two sides, outer and inner. A term belongs to an outer vector, which combines count vectors of
+// the outer classes, and to an inner vector. masses are the terms, by outer vector from firstOuter on, and then by inner vector.
 func (t *termSum) distributions() [][]float64 {
 	// The mass of each inner vector and of each outer vector.
 	innerMasses, outerMasses := make([]float64, t.inner.size), make([]float64, t.outer.size)
@@ -394,12 +396,12 @@ func (t *termSum) distributions() [][]float64 {
 		outerMasses[t.firstOuter+o] = sum
 	}
 
-	// Add them up by the vectors of the classes.
+	// Add the mass of each side's vector to the count vectors of the classes that it combines.
 	distributions := make([][]float64, len(t.lists))
 	for c, l := range t.lists {
 		distributions[c] = make([]float64, l.size)
 	}
-	vectors := make([]int, len(t.lists))
+	vectors := make([]int, len(t.lists)) // by class: its count vector; splitVector sets those of the side's classes
 	for _, s := range []struct {
 		side
 		weights []float64

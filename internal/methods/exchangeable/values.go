@@ -303,14 +303,14 @@ func (b *valueSum) marginals(ctx context.Context) ([][]float64, error) {
 	return rows, b.leafMarginals(ctx, nil, rows)
 }
 
-// drawStates draws, by value, how many variables of each group have the value, with the probability of the terms. Such numbers together are
-// a state, one number in mixed radix. It goes back from the last value: stateSoFar is the state of all values up to the present one, the
-// sum of the state of the value and of stateBefore, that of the values before it.
+// drawStates draws, by value, how many variables of each group have the value, with the probability of the terms. A state is such numbers,
+// one for each group, written as one number in mixed radix. It goes back from the last value. stateSoFar is the state of all values up to
+// the present one: the sum of state, that of the present value, and stateBefore, that of the values before it.
 func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 	out := make([][]int32, len(b.functions))
 	stateSoFar := b.states - 1
 	for a := len(b.functions) - 1; a >= 0; a-- {
-		u, sum, chosen := stream.Float64(), 0.0, -1
+		u, sum, chosen := stream.Float64(), 0.0, -1 // if roundings keep the sum below u, the last possible state is chosen
 		for state := 0; state <= stateSoFar && sum <= u; state++ {
 			stateBefore := stateSoFar - state
 			if b.weightsOf[a][state].IsZero() || b.sumsBefore[a][stateBefore].IsZero() || !b.isJoinable(stateBefore, state) {

@@ -98,9 +98,10 @@ func (c *chain) loadSegment(k int) error {
 	return nil
 }
 
-// environment returns the environment of the present piece in a product of polynomials that is contracted with s: t[e] = Σ_c prefix[c]
-// suffix[c+e] for the exponents e in a box that has room for the piece. prefix is the product of all pieces before it, suffix s contracted
-// with all pieces after it. Both may be wider than their boxes if zero weights make a piece narrower than its box.
+// environment returns the environment t of the present piece: the sum over the chain is Σ_e piece[e] t[e]. Here t[e] = Σ_c prefix[c]
+// suffix[c+e] for the exponents e of box, which has to be as large as the piece. prefix is the product of all pieces before the present
+// one, and suffix is S contracted with all pieces after it. Sums over c end where prefix or suffix end: zero weights can make a piece
+// narrower than its box.
 func (c *chain) environment(box []int) (countspace.Poly, error) {
 	h, err := c.suffix()
 	if err != nil {

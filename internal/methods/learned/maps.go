@@ -174,6 +174,6 @@ func nearestOrthogonal(m [][]scaled.Number) []float64 {
 	if err := w.SVD(a, d, d, u, s, vt); err != nil {
 		return nil
 	}
-	w.Mul(a, u, vt, d, d, d)
+	w.Mul(a, u, vt, d, d, d) // a = U Vᵀ: its entries, those of m, are no longer needed
 	return a
 }

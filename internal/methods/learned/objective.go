@@ -64,7 +64,7 @@ func levelsOf(net *btn.Network, work float64) countspace.Levels {
 }
 
 // newSpace returns the base tensor of a network with given levels of the components and without learned maps. It returns an error if the
-// cores do not cover the legs, or if the levels do not fit.
+// cores do not cover the legs, if the levels do not fit the legs' dimensions, or if a polynomial over the levels is too large.
 func newSpace(net *btn.Network, levels countspace.Levels) (*space, error) {
 	if err := net.ValidateCores(); err != nil {
 		return nil, fmt.Errorf("learned: %w", err)
@@ -363,9 +363,9 @@ func (m *model) fitNewPart(i int) error {
 	return m.replacePart(i, &part{s: m.symmetricStep(i, products), r: m.parts[i].r}, products)
 }
 
-// replacePart makes p part i and refits all weights. q are the products of p with the base tensor, with itself and with the other parts:
-// row and column i of G, and b_i, follow from them. If the explained fraction falls, which only rounding can cause, m is restored and there
-// is no error. After an error m is not usable.
+// replacePart makes p part i and refits the weights of all parts. q are the count polynomials of the products of p's vectors with the base
+// tensor, with themselves and with the vectors of the other parts. Weighted with the parts' S, they are b_i and row and column i of G. If
+// the explained fraction falls, which only rounding can cause, m is restored and there is no error. After an error m is not usable.
 func (m *model) replacePart(i int, p *part, q products) error {
 	previous := m.snapshot()
 	m.parts[i] = p

@@ -270,10 +270,12 @@ type transform struct {
 	largest   float64 // of lnSize
 }
 
-// transformTerms returns the terms of the Walsh–Hadamard transform of a weighted sum. Term ω is the product over all factors of f(0) +
-// f(1), if ω and the factor's column have an even number of bits in common, or f(0) − f(1), if an odd one. negated is that of weightedSum;
-// it exchanges both. Logarithms of all terms together are one transform of half the differences of ln |f(0) + f(1)| and ln |f(0) − f(1)|,
-// at the columns.
+// transformTerms returns the terms of the Walsh–Hadamard transform of a weighted sum. Term ω is the product over all factors f of plus =
+// f(0) + f(1), if ω and the factor's column have an even number of bits in common, or of minus = f(0) − f(1), if an odd number. plus and
+// minus are exchanged for the independent factors in negated; nil: for none.
+//
+// ln |term ω| is Σ_f (ln|plus| + ln|minus|)/2 ± (ln|plus| − ln|minus|)/2, with the sign of (−1)^(bits in common). So one Walsh–Hadamard
+// transform of the half differences, each at its factor's column, gives all logarithms, up to the constant of the half sums.
 func (f *form) transformTerms(negated set) *transform {
 	t := &transform{lnSize: make([]float64, f.states()), largest: math.Inf(-1)}
 	constant := 0.0
@@ -296,7 +298,7 @@ func (f *form) transformTerms(negated set) *transform {
 	for i, j := range f.independent {
 		addFactor(f.factors[j].mantissas(), f.columns[i], negated != nil && negated.contains(i))
 	}
-	for b, j := range f.dependent {
+	for b, j := range f.dependent { // a dependent factor has a bit of its own
 		addFactor(f.factors[j].mantissas(), 1<<b, false)
 	}
 
@@ -319,10 +321,10 @@ func (f *form) transformTerms(negated set) *transform {
 // sums returns the sum of all terms with their signs, and the sum of their sizes, both in units of e^largest. Term ω has the size
 // e^lnSize[ω], and is below 0 if ω and signMask have an odd number of bits in common, or, if isNegated, an even number.
 func (t *transform) sums() (sum, size float64) {
-	for s, ln := range t.lnSize {
+	for ω, ln := range t.lnSize {
 		x := math.Exp(ln - t.largest)
 		size += x
-		if bits.OnesCount32(uint32(s)&t.signMask)&1 == 1 {
+		if bits.OnesCount32(uint32(ω)&t.signMask)&1 == 1 {
 			x = -x
 		}
 		sum += x

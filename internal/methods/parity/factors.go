@@ -285,7 +285,7 @@ func splitPair(t tensor.Tensor) (split pairSplit, ok bool) {
 	mean := (ln[0] + ln[1] + ln[2] + ln[3]) / 4
 	firstEffect, secondEffect := (ln[0]+ln[1]-ln[2]-ln[3])/4, (ln[0]-ln[1]+ln[2]-ln[3])/4
 	interaction := (ln[0] - ln[1] - ln[2] + ln[3]) / 4
-	if math.Abs(mean)+math.Abs(firstEffect)+math.Abs(secondEffect)+math.Abs(interaction) > 600 {
+	if math.Abs(mean)+math.Abs(firstEffect)+math.Abs(secondEffect)+math.Abs(interaction) > 600 { // e^±600 is in the range of float64
 		return split, false
 	}
 	split.roundings = 16 + 4*(math.Abs(ln[0])+math.Abs(ln[1])+math.Abs(ln[2])+math.Abs(ln[3]))
@@ -313,8 +313,9 @@ type pivot struct {
 // maxDependent bounds the number k of dependent factors.
 const maxDependent = 24
 
-// findDependence finds which factors' parities are sums of others, by elimination of their sets of variables over GF(2). It returns nil if
-// there are more than maxDependent such factors. Cost O(factors² · words) for sets of so many words.
+// findDependence finds which factors' parities are sums modulo 2 of the parities of factors before them, by elimination of their sets of
+// variables over GF(2). It returns nil if there are more than maxDependent such factors. Cost O(factors² · words), where words is the
+// number of machine words of a set of variables.
 func findDependence(ctx context.Context, m *model) (*dependence, error) {
 	d := &dependence{}
 	look := pace.New(ctx)
@@ -324,10 +325,11 @@ func findDependence(ctx context.Context, m *model) (*dependence, error) {
 			return nil, look.Err()
 		}
 
-		// A set that the pivots do not reduce to nothing is independent of those before, and makes a pivot.
+		// Reduce the set by the pivots. Then variables is what is left of it, and factors are those whose sets were added to it. If
+		// something is left, the factor is independent of those before it, and what is left makes a pivot.
 		variables, factors := slices.Clone(f.variables), newSet(len(m.factors))
 		d.reduceSet(pivotOf, variables, factors)
-		first := variables.first()
+		first := variables.first() // −1: nothing is left
 		if first >= 0 {
 			factors.toggle(len(d.independent))
 			pivotOf[first] = len(d.pivots)
@@ -337,7 +339,7 @@ func findDependence(ctx context.Context, m *model) (*dependence, error) {
 			continue
 		}
 
-		// Otherwise it is the sum of the sets of factors.
+		// Otherwise the factor's set is the sum of the sets of factors. Its bit is its index among the dependent factors.
 		if len(d.dependent) == maxDependent {
 			return nil, nil
 		}

@@ -42,8 +42,9 @@ type formKey struct {
 	joint string // the joint marginal's variables as text; empty for fits without leaves
 }
 
-// formOf returns a fit under a problem's evidence, with its leaves restored for a joint marginal, which is nil if none is wanted. It is
-// made once for a problem, a fit and a joint marginal.
+// formOf returns a fit under a problem's evidence. Leaves, the variables that are summed out, become variables of the fit again if they are
+// in joint, the variables of a wanted joint marginal, or if the evidence changed their weights. joint is nil if no joint marginal is
+// wanted. The problem keeps the form, one for each fit and joint marginal.
 func formOf(ctx context.Context, p *problem.Problem, f *Fit, joint []int) (*form, error) {
 	key := formKey{fit: f}
 	if len(f.Leaves) > 0 {
@@ -64,7 +65,7 @@ func formOf(ctx context.Context, p *problem.Problem, f *Fit, joint []int) (*form
 			fitWeights[u] = weights[v]
 		}
 		if form.evaluator, err = newEvaluator(restored, fitWeights); err != nil || form.isZero {
-			return form, err
+			return form, err // a Z of 0 needs no nodes
 		}
 		form.region, err = form.findRegion(ctx, contractWork)
 		return form, err

@@ -98,7 +98,7 @@ func normalise[T number[T]](t []T) (exp int) {
 	// The largest size. Real numbers have a loop without size(), since a method of a type parameter is an indirect call.
 	largest := 0.0
 	if real, ok := any(t).([]plain); ok {
-		bits := uint64(0) // |x| has the order of its bits without the sign
+		bits := uint64(0) // the larger |x|, the larger its bits without the sign, read as an integer
 		for _, x := range real {
 			bits = max(bits, math.Float64bits(float64(x))&^(1<<63))
 		}
@@ -112,7 +112,8 @@ func normalise[T number[T]](t []T) (exp int) {
 		return 0
 	}
 
-	// exp is that of math.Frexp. Far from the limits of float64 it is read from the bits, and so is 2^−exp.
+	// exp is that of math.Frexp. Far from the limits of float64 it is read from the bits, and 2^−exp is made of bits: their exponent is
+	// stored with 1023 added, and Frexp has a mantissa in [½, 1), hence 1022.
 	exp = int(math.Float64bits(largest)>>52) - 1022
 	if exp < -1000 || exp > 1000 {
 		_, exp = math.Frexp(largest)

@@ -53,10 +53,12 @@ func find(ctx context.Context, net *btn.Network, memory int64) (quadrature, hist
 	return nil, nil, nil
 }
 
-// looksLowRank reports whether a few rounds of a search for the largest rank remove most of a typical interaction. It returns false if the
-// matrix has no interactions, and true if it is too small for the test to tell anything.
+// looksLowRank reports whether a few rounds of a search for the largest rank remove most of a typical interaction. Each round improves the
+// approximation and then chooses anew the outliers, which it need not fit. It returns false if the matrix has no interactions, and true if
+// it is too small for the test to tell anything.
 func (m *interactions) looksLowRank(ctx context.Context, pairs [][2]int) (bool, error) {
-	c, largest := m.newCompletion(pairs, MaxStatistics, true)
+	const hasOutliers = true
+	c, largest := m.newCompletion(pairs, MaxStatistics, hasOutliers)
 	if m.order < 8*MaxStatistics || largest == 0 {
 		return largest > 0, nil
 	}

@@ -107,8 +107,9 @@ func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c
 	return c, largest
 }
 
-// choosePairsToSample fills sample: of each variable about maxSample of its interacting pairs without the loose ones, at equal distances in
-// their list.
+// choosePairsToSample fills sample: for each variable about maxSample of the interacting pairs that it is in, without the loose ones. A
+// variable of fewer than minSample such pairs has no sample. The pairs are taken at equal distances in the variable's list, from a place
+// that differs from variable to variable.
 func (c *completion) choosePairsToSample(loose map[int]bool) {
 	pairsOf := make([][]int, len(c.domains)) // by variable
 	for _, r := range c.interacting {
@@ -128,9 +129,9 @@ func (c *completion) choosePairsToSample(loose map[int]bool) {
 	}
 }
 
-// loosePairs returns the interacting pairs whose variables have few neighbours in common: less than a third of the neighbours of one of
-// them. Variables of one group, or of a dense matrix, have many in common. Neighbours are variables of an interacting pair. Cost O(pairs ·
-// n / 64).
+// loosePairs returns the interacting pairs, by index in pairs, whose two variables have few neighbours in common: less than a third of the
+// neighbours of the variable that has fewer. The neighbours of a variable are those with which it is in an interacting pair. Variables of
+// one group, or of a dense matrix, have many neighbours in common. Cost O(pairs · n / 64).
 func (c *completion) loosePairs() map[int]bool {
 	out := map[int]bool{}
 	n := len(c.domains)

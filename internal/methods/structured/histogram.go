@@ -336,7 +336,7 @@ func (n *Integers) newDecoder(domains []int, scale int64) func(key int64, to []f
 	values := len(n.Field)
 	k := n.statisticCount(values)
 	lowest, span := make([]int64, k), make([]int64, k) // by statistic: of its sum over all variables
-	mean := make([]int64, k)                           // by statistic: scale · the sum of the variables' means
+	mean := make([]int64, k)                           // by statistic: scale · the sum of the variables' means; domains divide scale
 	for c := range k {
 		ofStatistic, offset := n.Values[c*values:][:values], 0
 		span[c] = 1

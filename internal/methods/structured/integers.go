@@ -84,12 +84,12 @@ func (m *interactions) integerFit(ctx context.Context, net *btn.Network, approxi
 		return nil, nil
 	}
 	keys, err := integers.keys(m.domains)
-	if err != nil {
+	if err != nil { // a misfit: the sums have too many values
 		return nil, nil
 	}
 	integers.chooseSequence(m.domains)
 	if isWithin, err := integers.countStates(ctx, m.domains, keys); !isWithin || err != nil || integers.bytes() > float64(memory) {
-		return nil, err
+		return nil, err // nil if it is not within the bounds, or does not fit the memory
 	}
 	worst, err := m.fitForm(ctx, net, integers, memory)
 	if err != nil || !(worst <= exactError) {
@@ -148,7 +148,7 @@ func makeFirstPositive(row []int64) {
 
 // keys returns, by value, what a variable's value adds to the key of a sum. The key is one number for the sums of all statistics: Σ_k
 // stride_k · sum_k, where stride_k is the product of the spans of the statistics before k. The span of a statistic is the number of
-// integers that its sum can be. It returns a misfit if keys would be too large.
+// integers from the smallest sum that it can have to the largest. keys returns a misfit if keys would be too large for an int64.
 func (n *Integers) keys(domains []int) ([]int64, error) {
 	values := 0
 	for _, d := range domains {
@@ -165,6 +165,7 @@ func (n *Integers) keys(domains []int) ([]int64, error) {
 			for _, y := range ofStatistic[offset : offset+d] {
 				lowest, highest = min(lowest, y), max(highest, y)
 			}
+			// abs(math.MinInt64) overflows, so it is not above maxCoordinate.
 			if abs(lowest) > maxCoordinate || abs(highest) > maxCoordinate || lowest == math.MinInt64 {
 				return nil, btn.Misfit("an integer of a statistic is %d", lowest)
 			}
@@ -178,7 +179,7 @@ func (n *Integers) keys(domains []int) ([]int64, error) {
 		for x, y := range ofStatistic {
 			keys[x] += y * int64(stride)
 		}
-		stride *= span
+		stride *= span // a float64, so that it cannot overflow before it is compared
 		if stride > 1<<61 {
 			return nil, btn.Misfit("sums of integers have %.3g values", stride)
 		}

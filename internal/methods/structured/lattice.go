@@ -19,8 +19,8 @@ const (
 )
 
 // findLattice looks for a basis in which the statistics of every value of a variable differ by integers from those of its first value. It
-// returns these integers. It returns nil if there is no such basis with small denominators. Lists of rows have one row of k numbers after
-// the other, for k statistics.
+// returns these integers. It begins with a basis of some of the differences and refines it by fractions. It returns nil if the differences
+// have no such basis with small denominators. Lists of rows have one row of k numbers after the other, for k statistics.
 func (m *interactions) findLattice(s *lowRank) *Integers {
 	k, values := len(s.lambda), len(m.field)
 	differences := m.valueDifferences(s) // one row for each value

@@ -265,7 +265,8 @@ type summedLeaf struct {
 }
 
 // addLeaves adds the leaves of a fit to a program whose cliques are complete. receiver[c] is the clique that clique c sends its message to,
-// or −1. A leaf is dependent if both neighbours are in one connected part of the rest.
+// always a later one, or −1 if the message is a number. A leaf is dependent if tables of the rest connect its two neighbours. Shares are
+// numbered by value: those of the fit's variables come first, then those of the leaves.
 func (p *program) addLeaves(f *Fit, receiver []int) {
 	root := make([]int, len(receiver)) // by clique: the last clique of its connected part
 	for c := len(receiver) - 1; c >= 0; c-- {
@@ -278,7 +279,7 @@ func (p *program) addLeaves(f *Fit, receiver []int) {
 	for k := range f.Leaves {
 		l := &f.Leaves[k]
 		i, j := l.Neighbours[0], l.Neighbours[1]
-		ci, cj := p.cliqueOf[i], p.cliqueOf[j]
+		ci, cj := p.cliqueOf[i], p.cliqueOf[j] // −1: no table of the rest has the variable
 		p.leaves = append(p.leaves, summedLeaf{
 			neighbours: [2]int{i, j}, domains: [2]int{f.Domains[i], f.Domains[j]},
 			isDependent: ci >= 0 && cj >= 0 && root[ci] == root[cj],
@@ -333,7 +334,8 @@ func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int
 	byFirst := f.program.dependentLeaves()
 	for _, first := range slices.Sorted(maps.Keys(byFirst)) {
 		for a := range f.fit.Domains[first] {
-			s, err := f.sumNodes(ctx, nodes, threads, true, f.allowOnly([]int{first}, []int{a}))
+			const hasMarginals = true
+			s, err := f.sumNodes(ctx, nodes, threads, hasMarginals, f.allowOnly([]int{first}, []int{a}))
 			if err != nil {
 				return err
 			}

@@ -71,7 +71,7 @@ func newProgram(f *Fit) (*program, error) {
 		p.cliqueOf[v] = k
 		p.cliques = append(p.cliques, c)
 		p.entries += c.entries
-		p.roundings += float64(len(c.tables) + len(c.messages) + f.Domains[v] + 3)
+		p.roundings += float64(len(c.tables) + len(c.messages) + f.Domains[v] + 3) // one for each factor and addition, and a few more
 	}
 	p.addLeaves(f, receiver)
 	return p, nil

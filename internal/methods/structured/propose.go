@@ -30,8 +30,9 @@ const (
 // the exact way may.
 //
 // ask.Flops is the work of the best known elimination order. If it is 0, no order is known, and only crowded networks are examined.
-// Otherwise the sum has to take less. A sum with a negative λ is computed before it is proposed: it is not proposed if no digit is certain,
-// and if only some digits are, a proposal of ask.Next comes first. The search for statistics is remembered.
+// Otherwise the sum has to take less. A sum with a negative λ is computed before it is proposed. It is not proposed if no digit of it is
+// certain. If only some digits are, it is proposed only if ask.Flops is not 0 and ask.Next has no proposal. The plan, or that there is
+// none, is remembered.
 func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	if ask.Flops == 0 && !IsCrowded(j.Net) || ask.Flops > 0 && !HasEnoughPairTables(j.Net) {
 		return nil, nil
@@ -39,7 +40,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 
 	// Find the plan, or remember that there is none.
 	const settings = "structured with integers"
-	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
+	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) { // no shape
 		estimate, err := Plan(computing, j.Net, j.Settings.Memory)
 		if err != nil {
 			return nil, err
@@ -104,7 +105,8 @@ const (
 )
 
 // findCertainty computes the sum of a quadrature with terms of both signs under the evidence, and returns how many digits of Z are certain
-// by the sum's error bound. It returns noDigit, without the sum, if that takes more than maxTriedFlops. cost has the number of nodes.
+// by the sum's error bound. It returns noDigit, without the sum, if that takes more than maxTriedFlops. cost has the number of nodes. An
+// error that does not come from the context only means that nothing is known: it is noDigit too.
 func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fit, cost *query.Cost) (certainty, error) {
 	problem := j.Problem()
 	form, err := formOf(ctx, problem, f, ask.Joint)
@@ -114,19 +116,20 @@ func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fi
 	if form.isZero {
 		return allDigits, nil
 	}
-	if cost.Nodes*form.nodeFlops(false) > maxTriedFlops {
+	const withoutMarginals = false
+	if cost.Nodes*form.nodeFlops(withoutMarginals) > maxTriedFlops {
 		return noDigit, nil
 	}
-	nodes, err := form.listNodes(ctx, form.region, 0, WholeShare)
+	nodes, err := form.listNodes(ctx, form.region, 0, WholeShare) // all nodes of the region
 	if err != nil {
 		return noDigit, ctx.Err()
 	}
-	s, err := form.sumNodes(ctx, nodes, problem.Threads, false, nil)
+	s, err := form.sumNodes(ctx, nodes, problem.Threads, withoutMarginals, nil) // nil: every value is allowed
 	if err != nil {
 		return noDigit, err
 	}
 
-	// Compare the bound of its error with Z.
+	// Compare the bound of the sum's error with Z, both without the network's scale.
 	bound := form.errorBound(&s, len(nodes), ask.Marginals, scaled.One)
 	z := s.inUnits(s.z)
 	if z.Sign() <= 0 {
@@ -170,15 +173,15 @@ func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced 
 	return true, nil
 }
 
-// ProposeCrowded is Propose for a network in which every elimination order takes more work than the limit. If Propose has no proposal, it
-// returns the error that says why no order is within reach, so that nobody searches for one. It returns nil without an error if an order is
-// within reach, or if the network has no shape.
+// ProposeCrowded is Propose for a network in which every elimination order takes more work than the limit. If Propose has no proposal or
+// fails, it returns the error that says why no order is within reach, so that nobody searches for one. It returns nil without an error if
+// an order is within reach, or if the network has no shape: then other ways decide.
 func ProposeCrowded(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assignment, error) {
 	shape, err := j.Facts.Shape(ctx, j.Net)
 	if err != nil {
 		return nil, nil
 	}
-	outOfReach := exact.WithinReach(ctx, shape, proposal.ExactFlopLimit(j.Settings))
+	outOfReach := exact.WithinReach(ctx, shape, proposal.ExactFlopLimit(j.Settings)) // an error if no order is within reach
 	if outOfReach == nil {
 		return nil, nil
 	}

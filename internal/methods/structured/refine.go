@@ -142,15 +142,15 @@ func sumOrImpossible(p, q floats.Pair) floats.Pair {
 
 // fitForm fits the form of integer statistics to the tables by least squares, in twice the digits of float64. The form is the symmetric
 // matrix G of ln B(x) = constant + Σ fields + ½ S(x)ᵀ G S(x), where S are the sums of the variables' centred integers. It sets G, the
-// constant and the fields of n. It returns the error of entries of B, nats: the sum over the pairs of variables of the largest deviation of
-// a logarithm. It returns +Inf if the tables take more bytes than memory, or if the fit fails.
+// constant and the fields of n. It returns a bound of the error of ln B(x), nats: the sum over the pairs of variables of the pair's largest
+// deviation. It returns +Inf if the tables take more bytes than memory, or if the fit fails.
 func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integers, memory int64) (worst float64, err error) {
 	pairs, ln, field, err := m.readCentredPairs(ctx, net, memory)
 	if err != nil || pairs == nil {
 		return math.Inf(1), err
 	}
 
-	// The unknowns, terms, are the entries of the symmetric k × k form on and above the diagonal.
+	// The unknowns, called terms, are the entries of the symmetric k × k form on and above the diagonal.
 	k := n.statisticCount(len(m.field))
 	terms := k * (k + 1) / 2
 	f := &formFit{
@@ -160,7 +160,9 @@ func (m *interactions) fitForm(ctx context.Context, net *btn.Network, n *Integer
 	count := len(m.domains)
 	hasTable := make([]bool, count*count) // by i*count+j
 
-	// Each round adds a solution of the normal equations for the deviations that are left, until they fall by less than a half.
+	// Each round measures the deviations that are left, and adds the solution of their normal equations to the form. The last round only
+	// measures: it is the one in which the worst deviation fell by less than a half, or the one after refinementSteps steps. The matrix of
+	// the equations is made in the first round, their right side and the worst deviation in each.
 	worstBefore := math.Inf(1)
 	for round := range refinementSteps + 1 {
 		if err := ctx.Err(); err != nil {

@@ -19,10 +19,10 @@ const (
 	maxLnRange = 600
 )
 
-// expandStatistics returns the fit in which each statistic is a variable of the rest, after all others. Its values are the statistic's
-// nodes y, and e^{½ λ s²} is the sum over y of tables e^{√λ y v(i, x_i)}, one for each variable i, times the node's quadrature weight. Each
-// table gets a power of that weight in proportion to its largest v². It returns a misfit if a λ is below 0, or if a statistic has too many
-// nodes or too large a range.
+// expandStatistics returns the fit in which each statistic s = Σ_i v(i, x_i) is a variable of the rest, after all other variables. Its
+// values are the nodes y of the quadrature of the statistic, e^{½ λ s²} = Σ_y weight(y) Π_i e^{√λ y v(i, x_i)}. So each variable i of the
+// statistic gets a table over x_i and y. The weight is divided among these tables: each has a power of it, in proportion to its largest
+// v², and the powers add up to 1. It returns a misfit if a λ is below 0, or if a statistic has too many nodes or too large a range.
 func (f *Fit) expandStatistics() (*Fit, error) {
 	variables, values := len(f.Domains), len(f.Field)
 	expanded := *f
@@ -35,7 +35,7 @@ func (f *Fit) expandStatistics() (*Fit, error) {
 		nodes := a.last - a.first + 1
 		vectors := f.Vectors[k*values:][:values]
 
-		// The largest v² of each variable, their sum, and the largest exponent √λ |s|.
+		// The largest v² of each variable, the sum of these, and a bound of the exponent √λ |s|. Its square is that of λ s².
 		largestSquare, sumOfSquares, largestExponent, offset := make([]float64, variables), 0.0, 0.0, 0
 		for i, d := range f.Domains {
 			for _, v := range vectors[offset : offset+d] {
@@ -138,9 +138,9 @@ func (m *interactions) groupedOrSame(
 	return aligned, alignedResidual, nil
 }
 
-// alignToGroups turns the directions of an approximation so that each one is 0 outside of one group of coordinates. Groups are the
-// coordinates that entries of the approximation join. Eigenvectors of equal eigenvalues mix groups. It returns nil if one group has all
-// directions.
+// alignToGroups turns the directions of an approximation so that each one is 0 outside of one group of coordinates. Two coordinates are in
+// one group if an entry of the approximation that is not 0 joins them. The directions are eigenvectors, and those of equal eigenvalues may
+// mix groups. It returns nil if one group has all directions.
 func (m *interactions) alignToGroups(s *lowRank) (*lowRank, error) {
 	n, k := m.order, len(s.lambda)
 	largest := 0.0
@@ -164,7 +164,7 @@ func (m *interactions) alignToGroups(s *lowRank) (*lowRank, error) {
 				block = append(block, s.directions[c*n+r])
 			}
 		}
-		principal, err := principalCombinations(block, k)
+		principal, err := principalCombinations(block, k) // orthogonal combinations of the directions that are not 0 in the group
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +181,7 @@ func (m *interactions) alignToGroups(s *lowRank) (*lowRank, error) {
 			if math.Abs(lambda) <= vanishing {
 				continue
 			}
-			direction := make([]float64, n)
+			direction := make([]float64, n) // Σ_b vectors[b, a] · combination b, divided by the combination's length
 			for i, r := range members {
 				for b, p := range principal {
 					for c, y := range block[i*k : i*k+k] {
