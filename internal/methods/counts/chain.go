@@ -235,8 +235,9 @@ func (x *chainFactor) termsPerCoefficient() float64 {
 	return x.terms
 }
 
-// chainCost returns the multiply-adds of a product of factors, and the bytes of its partial products. size is the number of coefficients of
-// the whole count space.
+// chainCost returns the multiply-adds of a product of factors, one after the other, and the bytes of its partial products. size is the
+// number of coefficients of the whole count space. Factors that are rays have a line, whose product in one variable comes first. The first
+// factor is computed by a closed form, closedSteps multiply-adds for each of its coefficients.
 func chainCost(factors []*chainFactor, size float64) (muladds, bytes float64) {
 	box := []float64{} // of the product so far: its side in each variable
 	partialSizes := 0.0
@@ -258,7 +259,8 @@ func chainCost(factors []*chainFactor, size float64) (muladds, bytes float64) {
 		partialSizes += boxVolume(box)
 	}
 
-	// newChain keeps about 3√k of k partial products if they are too many. The sums of a product, S and its derivative take more.
+	// newChain keeps about 3√k of k partial products if they are too many. The sums of a product, S and its derivative take 6 more. size in the
+	// multiply-adds is the contraction with S.
 	return muladds + size, bytesPerCoefficient * (min(partialSizes, 3*math.Sqrt(float64(len(factors)))*size) + 6*size)
 }
 
@@ -365,7 +367,8 @@ func (c *chain) visitDerivatives(
 	return nil
 }
 
-// derivativeOfOperand returns the derivative by p, given the derivative h by the product of p and a factor.
+// derivativeOfOperand returns the derivative by p, given the derivative h by the product of p and the factor x. A stepwise factor, base^power,
+// is contracted in power steps of its base, because that is less work than contracting it as a whole.
 func (c *chain) derivativeOfOperand(h countspace.Poly, x *chainFactor) (countspace.Poly, error) {
 	if !x.isStepwise() {
 		q, err := x.wholeProduct(c.ops)
@@ -426,7 +429,7 @@ func (c *chain) derivativeOfOne(x *chainFactor, h, others countspace.Poly) (coun
 		return countspace.CorrelateOn(h, others, c.wantedCoefficients(x.base), c.ops), nil
 	}
 
-	// First the derivative by base^power, then by one of its bases.
+	// First the derivative by base^power, then by one of its bases. x.product is base^power, which the way forth has computed.
 	byPower := countspace.CorrelateOn(h, others, c.wantedCoefficients(x.product), c.ops)
 	lowerPower := countspace.Power(x.base, x.power-1, c.ops)
 	return countspace.CorrelateOn(byPower, lowerPower, c.wantedCoefficients(x.base), c.ops), nil

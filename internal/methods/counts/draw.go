@@ -216,7 +216,8 @@ func (d *drawState) drawTotalCount(l *line, s []window, rng *rand.Rand) int {
 	return d.drawOutcome(rng)
 }
 
-// splitCount draws the counts of all pieces below a node whose count is c, into count, which is by piece.
+// splitCount draws the counts of all pieces below a node of the product tree whose count is c, into count, which is by piece. A leaf of the
+// tree is a kind: the power of its polynomial stands for its pieces.
 func (d *drawState) splitCount(n *node, c int, count []int32, rng *rand.Rand) error {
 	if n.left == nil {
 		return d.splitAmongEqual(n.leaf, d.members[n.leaf], c, count, rng)
@@ -246,9 +247,9 @@ func (d *drawState) splitAmongEqual(kind int, list []int32, c int, count []int32
 	case len(list) == 1:
 		count[list[0]] = int32(c)
 		return nil
-	case p.Size() <= 2:
+	case p.Size() <= 2: // counts of 0 and 1
 		for i, t := range list {
-			if c > 0 && rng.IntN(len(list)-i) < c {
+			if c > 0 && rng.IntN(len(list)-i) < c { // c of the len(list)−i pieces from here on count
 				count[t] = 1
 				c--
 			}
@@ -281,8 +282,8 @@ func (d *drawState) power(kind, m int) countspace.Poly {
 	return p
 }
 
-// drawWithinPieces draws, for every draw, the values of the variables of all pieces of kind k, given the pieces' counts. count is by draw
-// and piece, values by draw and variable.
+// drawWithinPieces draws the values of the variables of all pieces of kind k, given the pieces' counts, for every draw. rngs has a stream
+// for each draw. count is by draw and piece, and values, which it sets, by draw and variable.
 func (d *drawState) drawWithinPieces(k int, count []int32, rngs []*rand.Rand, values []int) error {
 	drawing, err := d.newPieceDraw(k)
 	if err != nil {

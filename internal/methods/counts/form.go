@@ -55,7 +55,7 @@ func NewForm(ctx context.Context, net *btn.Network, part *Counts, o Options) (*F
 		if len(kind.cores) > 0 {
 			kind.tables, err = l.planNet(ctx, kind.piece)
 		} else {
-			f.polys[k], err = l.linkPoly(kind.links[0], nil)
+			f.polys[k], err = l.linkPoly(kind.links[0], nil) // a piece without tables has one link; nil: its work is not counted
 		}
 		if err != nil {
 			return nil, fmt.Errorf("counts: link %d: %w", kind.links[0], err)

@@ -79,7 +79,7 @@ func (e *evaluation) newJoint(set []int) (*jointMarginal, error) {
 			}
 		}
 	}
-	price := mulAddsPerCell * (2 * cells) // flops
+	price := mulAddsPerCell * (2 * cells) // 2 flops a multiply-add
 	if price > policy.MostEnumerated {
 		return nil, fault.New(fault.OverBudget,
 			"counts: the joint marginal of %d variables takes %.3g flops, at most %.0g are done",

@@ -124,7 +124,7 @@ func (l *line) multiplyUp(n *node) error {
 		return err
 	}
 	if n.windows != nil && !n.isLarge() {
-		return nil // done when it was bounded
+		return nil // boundUp computed it, as it does with all small nodes
 	}
 	if n.left == nil {
 		n.computePowers(l.ops)

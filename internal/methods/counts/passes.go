@@ -54,7 +54,7 @@ func (r *tableRun) fillTables() (countspace.Poly, error) {
 func (r *tableRun) tableEntries(s *step) []countspace.Poly {
 	t := &r.expression.Tables[s.first]
 	out := make([]countspace.Poly, len(t.Data))
-	walk := r.walk(s.scope, t.Scope)
+	walk := r.walk(s.scope, t.Scope) // walk.Position[0] is the entry of t at the values of the current entry
 	for entry := range out {
 		source := walk.Position[0]
 		x := scaled.FromFloat(t.Data[source])

@@ -86,7 +86,7 @@ func (f *Form) maximumOf(ctx context.Context, kind *kind, tolerance float64) (pi
 		if candidate.weight.IsZero() {
 			continue
 		}
-		if !isNear(largest[c].weight, candidate.weight, tolerance) {
+		if !isNear(largest[c].weight, candidate.weight, tolerance) { // the candidate is larger by more than the tolerance
 			p.terms[c][0] = x
 		}
 		largest[c] = largest[c].larger(candidate, tolerance)

@@ -201,9 +201,9 @@ func (l *line) newWindowedLine(s countspace.Poly) (*windowedLine, error) {
 	return w, l.root.boundDown(l.ctx)
 }
 
-// sumWithin computes the total z from windows so wide that all dropped terms together are below 2^dropped, which is about 2^-width of z.
-// Terms whose bound is at least 2^minExponent are kept. It begins with a bound of z, and lowers minExponent until z is known to stand above
-// the dropped terms.
+// sumWithin computes the total z from windows of the coefficients that matter. It keeps terms whose bound is at least 2^minExponent. All
+// dropped terms together are below 2^dropped, which is about 2^-width of z. It begins with minExponent below a bound of z, and lowers it
+// until z is known to stand above the dropped terms: by more at each step while z is 0, and otherwise to width below z.
 func (w *windowedLine) sumWithin(width int64) (z scaled.Number, dropped int64, err error) {
 	minExponent := w.root.totalBound() - width
 	for decrement := int64(1 << 12); ; decrement *= 2 {
@@ -245,9 +245,9 @@ func (f *Form) WindowedFlops(ctx context.Context, marginals bool) (flops float64
 		return 0, err
 	}
 	l.root.chooseWindows(l.root.totalBound() - firstWindow)
-	flops = 2 * w.root.windowedCost()
+	flops = 2 * w.root.windowedCost() // 2 flops a multiply-add
 	if marginals {
-		flops *= 3
+		flops *= 3 // each product has two derivatives, of about the same cost
 	}
 	return math.Min(wholeFlops, flops), ctx.Err()
 }

@@ -218,7 +218,8 @@ func (s *swapper) termAfterSwap(swapped scope, r, i int32) (int32, bool) {
 func position(s scope, v int32) int { return slices.Index(s[:], v) }
 
 // areEqual reports whether interaction a equals interaction b after variables r and i are swapped, with value x of r as toValue[x] of i.
-// fromValue is the inverse of toValue. touchesBoth says that a has both variables, and b is a itself.
+// fromValue is the inverse of toValue. There are two cases. If touchesBoth, a has both variables, and b is a itself. Otherwise a has r and
+// not i, and b has i in its place.
 func (s *swapper) areEqual(a, b *interaction, r, i int32, toValue, fromValue []int, touchesBoth bool) bool {
 	list := a.scope.variables()
 	dims := s.dims(a.scope)

@@ -134,7 +134,7 @@ func (e *eliminated) sumOutAll(ctx context.Context, threads int) error {
 			return err
 		}
 		e.tables = append(e.tables, classTable{t.outer, probabilities})
-		e.roundings += e.lists[class].roundings + 8 + float64(len(received)) // one for each message, 8 for exponentials and logarithms
+		e.roundings += e.lists[class].roundings + 8 + float64(len(received)) // one for each message; 8 for the exponential and the sum
 		if len(e.neighbours[k]) == 0 {                                       // the message is one number
 			e.ln = e.ln.plus(sent.ln[0])
 		} else {
@@ -156,12 +156,14 @@ func splitBy[T any](list []T, has func(T) bool) (matching, others []T) {
 	return matching, others
 }
 
-// sumOut sums over the count vectors of the inner class of t: the product of their weights, of the terms k and of the messages received. It
-// returns the sum as a message to the class's neighbours, the outer classes, and the conditional probabilities of the class's vectors, by
+// sumOut sums over the count vectors of one class, the inner class of t. A summand is the product of a vector's weight, of the terms k and
+// of the messages received. Weights of the outer classes, which are the class's neighbours, are left out (isBare): they enter when these
+// classes are summed out. It returns the sum as a message to the neighbours, and the conditional probabilities of the class's vectors, by
 // vector of the neighbours.
 func (e *eliminated) sumOut(ctx context.Context, k *kinds, t *termSum, received []message, threads int) (message, []float64, error) {
 	sent := message{t.outer, make([]logarithm, t.outer.size)}
-	sides, err := newSides(ctx, k, t, false)
+	const isMaximal = false // weights are sums over assignments
+	sides, err := newSides(ctx, k, t, isMaximal)
 	if err != nil {
 		return sent, nil, err
 	}

@@ -180,7 +180,7 @@ func (f *form) findInteractions(ctx context.Context, p *problem.Problem, tables 
 			k, _, err := kindsOf(ctx, f.interactions, classes)
 			return k, err
 		})
-		if err != nil || f.kinds != nil {
+		if err != nil || f.kinds != nil { // nil: the tables of the variables of a class differ
 			return err
 		}
 	}
@@ -191,7 +191,7 @@ func (f *form) findInteractions(ctx context.Context, p *problem.Problem, tables 
 			break
 		}
 		f.partition = classes.withIndividuals(individuals)
-		k, deviating, err := kindsOf(ctx, f.interactions, f.partition)
+		k, deviating, err := kindsOf(ctx, f.interactions, f.partition) // k is nil if the tables of the deviating variables differ
 		if err != nil {
 			return err
 		}
@@ -284,8 +284,8 @@ func (f *form) checkSize(splits bool, memory int64) error {
 	return nil
 }
 
-// eliminationWithin returns the sequence in which the classes are summed out one after the other. It returns nil if a list or a table is
-// too large. splits is that of vectorCount.
+// eliminationWithin returns the sequence in which the classes are summed out one after the other. It returns nil if a list of count vectors
+// or a table is too large. With splits the counts of all groups of a class, the variables with the same weights, are kept apart.
 func (f *form) eliminationWithin(splits bool, memory int64) *elimination {
 	sizes := make([]float64, len(f.fields.groups))
 	bytes := 0.0

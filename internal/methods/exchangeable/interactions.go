@@ -103,7 +103,7 @@ func interactionsOf(ctx context.Context, f *factors, weights [][]float64, isMaxi
 		if look.Over(int64(m.domains[l.variable] * m.domains[l.neighbours[0]] * m.domains[l.neighbours[1]])) {
 			return nil, look.Err()
 		}
-		s := m.sumOutLeaf(l)
+		s := m.sumOutLeaf(l) // nil: a weight is below 0
 		if s == nil || m.bytes > float64(memory)/4 {
 			return nil, nil
 		}
@@ -184,8 +184,8 @@ func (m *maker) sumFunctions(a, b int32) int32 {
 	return m.sumOf[key]
 }
 
-// sumOutLeaf returns the sum over a leaf of two neighbours. It is made once for leaves with the same tables and weights. It returns nil if
-// a weight is below 0.
+// sumOutLeaf returns the sum over a leaf of two neighbours. It is made once for all leaves with the same tables and weights, whoever their
+// neighbours are. It returns nil if a weight is below 0.
 func (m *maker) sumOutLeaf(l *leaf) *summedLeaf {
 	// The key has all that the sum depends on.
 	key := []byte{byte(m.domains[l.variable])}

@@ -166,7 +166,7 @@ func (e *kindEntries) deviation(at pattern, x logarithm) float64 {
 func groupShapes(shapes []shape, frequency map[shape]float64) (list []*kind) {
 	byClasses := map[pattern]*kind{}
 	for _, s := range shapes {
-		classes := s.class
+		classes := s.class // an array, so a copy
 		slices.Sort(classes[:patternLength(classes)])
 		oneKind := byClasses[classes]
 		if oneKind == nil {

@@ -152,7 +152,7 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 	}
 
 	// Class by class or value by value there may be fewer.
-	if chooseElimination(k, vectors, nil).largest > maxVectors {
+	if chooseElimination(k, vectors, nil).largest > maxVectors { // nil: no two classes have to be in one table
 		canSumByValue := len(sizes) == 1 && separate(k, sizes[0], f.domains[slices.Index(partition.class, 0)]) != nil
 		if !canSumByValue {
 			return nil, 0, nil
@@ -162,7 +162,8 @@ func findClasses(ctx context.Context, p *problem.Problem) (classes *Classes, flo
 		allVectors = 1 // they are summed in another way, in one part
 	}
 	classes = &Classes{Count: partition.count, ClassOf: partition.class, RelabellingOf: partition.value, Relabellings: partition.values}
-	return classes, allVectors * (40 + 12*float64(len(k.terms)+len(k.forbidden))), nil
+	const vectorFlops, termFlops = 40, 12 // of a count vector, and of each of its terms
+	return classes, allVectors * (vectorFlops + termFlops*float64(len(k.terms)+len(k.forbidden))), nil
 }
 
 var _ proposal.Finder = (*Sum)(nil)

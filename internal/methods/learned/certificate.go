@@ -40,7 +40,7 @@ func TrivialPlan(net *btn.Network, norm2 scaled.Number) (*btn.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Alpha[0] = p.Coef.At(0)
+	e.Alpha[0] = p.Coef.At(0) // plan has the same list: B is a number, and the only part is 1
 	return plan, nil
 }
 

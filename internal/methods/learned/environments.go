@@ -30,8 +30,9 @@ type chain struct {
 	prefix      countspace.Poly   // f: the product of the pieces before next
 }
 
-// newChain returns the chain of m pieces over s, at the first piece. It contracts s with all pieces backwards once, and keeps the result at
-// the last piece of each segment. s and every piece have the same number of variables.
+// newChain returns the chain of m pieces over s, at the first piece. It contracts s with the pieces once, from the last one back. Of each
+// segment it keeps the result h before the segment's last piece is contracted, in marks. s and every piece have the same number of
+// variables.
 func newChain(
 	s countspace.Poly, m int, ops *countspace.Ops, piece func(j int) (countspace.Poly, error),
 ) (*chain, error) {
@@ -49,9 +50,9 @@ func newChain(
 	c.marks = make([]countspace.Poly, segments)
 	h := canonicalCopy(s)
 	for k := segments - 1; k >= 0; k-- {
-		c.marks[k] = copyPoly(h, 0)
+		c.marks[k] = copyPoly(h, 0) // correlate overwrites h
 		if k == 0 {
-			break
+			break // no mark is left that needs the pieces of the first segment
 		}
 		for j := c.lastPiece(k); j >= k*stride; j-- {
 			p, err := piece(j)

@@ -52,7 +52,8 @@ func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 }
 
 // correlate returns the polynomial with coefficients Σ_j q[j] s[k+j] for each k. It may overwrite s, which is the caller's own. Both have
-// normalised coefficients.
+// normalised coefficients. A short q in one variable has a loop of its own, which needs an exponent for each coefficient of s. All other
+// polynomials go to countspace.Correlate.
 func correlate(s, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if len(s.Coef.Exp) != len(s.Coef.Mant) || !fitsIn(q.Shape, s.Shape) {
 		return countspace.Correlate(s, q, ops)

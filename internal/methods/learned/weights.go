@@ -89,7 +89,8 @@ func fitWeights(g [][]scaled.Number, b []scaled.Number, norm2 scaled.Number, leg
 	}
 	f.Residual = math.Min(1, math.Max(0, 1-f.Explained.Float64()))
 	f.size = size.Float64()
-	f.setRounding(legs, 1)
+	const withoutCancellation = 1 // ‖B′‖/‖B‖: nothing is known of B's cores here
+	f.setRounding(legs, withoutCancellation)
 	return f, nil
 }
 
@@ -272,7 +273,7 @@ func descend(g [][]float64, y, x []float64, isPassive []bool) ([]float64, error)
 				if t := x[i] / (x[i] - solution[k]); t < step || leaving < 0 {
 					step, leaving = t, i
 				}
-			} else if solution[k] <= 0 {
+			} else if solution[k] <= 0 { // x[i] is 0 and the solution, too: it leaves at once
 				step, leaving = 0, i
 			}
 		}

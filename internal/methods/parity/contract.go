@@ -129,7 +129,9 @@ func (f *form) weightedSum(ctx context.Context, negated set) (scaled.Number, err
 	return f.sumScaled(ctx, negated)
 }
 
-// sumFloats is weightedSum in float64. isLossy is true if a number above 0 became smaller than smallestFloat.
+// sumFloats is weightedSum in float64: Σ_s D(s) Π_b f_b(s_b), where bit b of s is the parity of dependent factor b. Independent factors in
+// negated, which may be nil, have f(1) with the other sign. All numbers are multiples of 2^exp. isLossy is true if a number other than 0
+// became smaller than smallestFloat.
 //
 // It adds one independent factor after the other: D(s) becomes f(0) D(s) + f(1) D(s ⊕ column), where column has the dependent factors whose
 // parity the factor is part of. Then it multiplies the values of the dependent factors.
@@ -149,7 +151,7 @@ func (f *form) sumFloats(ctx context.Context, negated set) (total scaled.Number,
 
 		largest := 0.0
 		for s := range next {
-			fromEven, fromOdd := float64(even*sums[s]), float64(odd*sums[s^column])
+			fromEven, fromOdd := float64(even*sums[s]), float64(odd*sums[s^column]) // conversions keep the products from being fused
 			next[s] = fromEven + fromOdd
 			largest = max(largest, math.Abs(next[s]))
 			hasLostEven := math.Abs(fromEven) < smallestFloat && even != 0 && sums[s] != 0

@@ -137,8 +137,8 @@ func readLinks(net *btn.Network) (variable []int, weights [][2]scaled.Number) {
 	return variable, weights
 }
 
-// readModel reads a network under evidence as a product of functions of parities. It returns nil if a factor is none, or if a number is
-// below 0.
+// readModel reads a network under evidence as a product of functions of the parities of sets of variables. Each set has one factor: all
+// tables over it are multiplied. It returns nil if a table is no such function, or if a number is below 0.
 func readModel(ctx context.Context, net *btn.Network) (*model, error) {
 	n := len(net.Variables)
 	if n > maxVariables || len(net.Cores) > maxFactors {
@@ -149,7 +149,8 @@ func readModel(ctx context.Context, net *btn.Network) (*model, error) {
 		return nil, nil
 	}
 
-	// The factors: weights if they have one variable, and functions of parities, up to weights if they have two.
+	// The factors. A table of one variable multiplies the variable's weights. A table of two variables may be a function of their parity times
+	// weights of each. A larger one has to be a function of the parity alone.
 	m := &model{variableCount: n, scale: net.Scale}
 	factorOf := map[string]int{} // by set of variables, as text: the index of its factor
 	look := pace.New(ctx)
@@ -162,7 +163,7 @@ func readModel(ctx context.Context, net *btn.Network) (*model, error) {
 			}
 			variables.toggle(variable[leg])
 		}
-		if look.Over(int64(1<<min(order, maxOrder) + n/64)) {
+		if look.Over(int64(1<<min(order, maxOrder) + n/64)) { // the table's entries, and the words of a set
 			return nil, look.Err()
 		}
 		if order == 1 {

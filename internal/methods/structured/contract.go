@@ -177,8 +177,9 @@ func (f *form) collectMarginals(s *sum, to *contraction.Collected) {
 	}
 }
 
-// errorBound bounds the error of scale · z, for the sum z over so many nodes: by roundings, by the quadrature, and by the fit. With
-// hasMarginals it bounds the errors of the shares, too.
+// errorBound bounds the error of scale · z for the sum z over nodes. It is the sum of three bounds: of the roundings, in 2^−53 of the sum
+// without phases, which no partial sum exceeds; of the quadrature and the nodes left out, leftOut of the same sum; and of the fit, whose
+// factor e^LnError changes |z| by at most |z| (e^LnError − 1). With hasMarginals it bounds the errors of the shares, too.
 func (f *form) errorBound(s *sum, nodes int, hasMarginals bool, scale scaled.Number) *scaled.Number {
 	roundings := s.roundings
 	if hasMarginals { // a share may be large although the sum of its variable's weights cancels
@@ -186,7 +187,7 @@ func (f *form) errorBound(s *sum, nodes int, hasMarginals bool, scale scaled.Num
 	}
 	blocks := (nodes + blockNodes - 1) / blockNodes
 	additions := float64(min(nodes, blockNodes) + blocks) // within a block, and over blocks
-	roundings += s.withoutPhases * (2*additions + math.Abs(f.fit.Ln) + 8)
+	roundings += s.withoutPhases * (2*additions + math.Abs(f.fit.Ln) + 8) // e^Ln has |Ln| roundings, and a few more
 	sumError := math.Ldexp(roundings, -53) + leftOut*s.withoutPhases
 	bound := s.inUnits(sumError).Add(s.inUnits(math.Abs(s.z) * math.Expm1(f.fit.LnError))).Mul(scale.Abs())
 	return &bound
@@ -234,7 +235,7 @@ func (s *sum) raiseUnit(ln float64) {
 	s.lnUnit = ln
 }
 
-// add adds another sum, in the larger unit of both.
+// add adds another sum to s, in the larger of their units e^lnUnit. The unit of s may be raised for that.
 func (s *sum) add(other *sum) {
 	s.flops += other.flops
 	if other.withoutPhases == 0 {
@@ -327,8 +328,10 @@ func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 	return flops
 }
 
-// addNode adds the component of a node, times its quadrature weight, to a sum, and what bounds its rounding. If a statistic has λ < 0, it
-// is computed twice: as a plain number without these statistics, which bounds its size, and as a complex number with their phases.
+// addNode adds the component of a node, times its quadrature weight, to a sum, and what bounds its rounding. If a statistic has λ < 0, the
+// component is computed twice: as a plain number without such statistics, which bounds its size, and as a complex number with their phases.
+// The totals z and turned are in units of e^ln · 2^exp. addComponent may raise the unit e^lnUnit of the sum, so unit, which converts to it,
+// is computed afterwards.
 func (w *nodeWorker) addNode(n node, to *sum) {
 	e := w.evaluator
 	ln := e.fillWeights(n, w.plain) + e.lnWeight(n)

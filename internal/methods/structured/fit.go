@@ -85,12 +85,12 @@ func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c
 	loose := c.loosePairs()
 	c.choosePairsToSample(loose)
 	if !hasOutliers {
-		c.chooseOutliers(math.Inf(1))
+		c.chooseOutliers(math.Inf(1)) // only pairs with zeros
 		return c, largest
 	}
 
-	// In a matrix of rank one, a typical interaction is medians[i]·medians[j]/typical. Interactions are divided by that and compared with
-	// typical.
+	// In a matrix of rank one, a typical interaction is medians[i]·medians[j]/typical. For the choice of outliers, interactions are divided by
+	// that and multiplied by typical, and loose pairs, if they are few, are infinite. Then the residuals are restored.
 	medians, _ := c.medianResiduals(c.typicalResidual())
 	typical := median(slices.Clone(medians))
 	residuals := slices.Clone(c.residuals)

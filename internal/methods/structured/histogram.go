@@ -58,7 +58,8 @@ func (x float) normalised() float {
 // times returns x · y.
 func (x float) times(y float) float { return float{x.mant * y.mant, x.exp + y.exp}.normalised() }
 
-// plus returns x + y. If one is below 2^-512 of the other it returns the other.
+// plus returns x + y. Exponents are in units of 512 bits (unitBits). A number whose exponent is lower by two units or more is below 2^−512
+// of the other, which is then the sum.
 func (x float) plus(y float) float {
 	switch {
 	case x.exp == y.exp:
@@ -70,7 +71,7 @@ func (x float) plus(y float) float {
 	case x.exp < y.exp:
 		x, y = y, x
 	}
-	if x.exp-y.exp > 1 { // below 2^-512 of x
+	if x.exp-y.exp > 1 {
 		return x
 	}
 	return float{x.mant + y.mant*0x1p-512, x.exp}.normalised()

@@ -87,7 +87,7 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 		values, m.order = values+d, m.order+d-1
 	}
 
-	// The memory holds two matrices, and every pair of variables with its residual.
+	// The memory holds two matrices of float64, and 40 bytes for every entry of a matrix of the variables: their pairs and residuals.
 	if n := float64(len(m.domains)); 16*float64(m.order)*float64(m.order)+40*n*n > float64(memory) {
 		return nil, nil
 	}

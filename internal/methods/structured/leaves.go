@@ -82,13 +82,14 @@ func legVariables(net *btn.Network) []int {
 }
 
 // findLeaves finds the leaves of a network. A leaf is a variable whose tables are all over one set of three variables, if the two other
-// variables have tables over other sets, too. It returns nil if there are none. Linear time.
+// variables have tables over other sets, too. So a set has a leaf if exactly one of its variables is in no table over another set. It
+// returns nil if there are no leaves. Linear time.
 func findLeaves(net *btn.Network) *leafSets {
 	if !slices.ContainsFunc(net.Cores, func(c btn.Core) bool { return len(c.Legs) == 3 }) {
 		return nil
 	}
 	none, several := [3]int{}, [3]int{-1, -1, -1}
-	setOf := onlySets(net, none, several)
+	setOf := onlySets(net, none, several) // by variable: the set of three that all its tables are over, none, or several
 	leaves := &leafSets{set: make([][3]int, len(setOf))}
 	for v, set := range setOf {
 		exclusive := 0 // number of variables that are in this set only

@@ -214,7 +214,8 @@ func (e *evaluator) wholeBox() (all box) {
 }
 
 // lnComponent returns ln of the size of a node's component, without its quadrature weight α. Statistics with λ < 0 only turn phases. They
-// are left out, which bounds the size from above. Results are remembered in lnKnown.
+// are left out, which bounds the size from above: their coordinates are set to 0 in n, which is a copy. Results are remembered in lnKnown,
+// and lnLargest is raised to that of the component with its quadrature weight.
 func (s *search) lnComponent(n node) float64 {
 	for k, a := range s.axes {
 		if a.isNegative {
@@ -357,7 +358,8 @@ func (e *evaluator) listAllNodes(ctx context.Context, work float64) ([]node, err
 	return e.listNodes(ctx, region, 0, WholeShare)
 }
 
-// countNodes returns the number of nodes that matter. Its errors are those of listAllNodes.
+// countNodes returns the number of nodes that matter. The error is over budget if there are too many of them, or if finding them takes more
+// than work flops.
 func (e *evaluator) countNodes(ctx context.Context, work float64) (count float64, err error) {
 	region, err := e.findRegion(ctx, work)
 	if err != nil {

@@ -183,7 +183,7 @@ func (f *Fit) checkRest() error {
 			}
 			lastTable[v] = t + 1
 			size *= f.Domains[v]
-			if size > len(table.Values) {
+			if size > len(table.Values) { // before it overflows
 				break
 			}
 		}

@@ -67,8 +67,8 @@ func (f *Fit) histogramEstimate() *btn.Estimate {
 // statistics together, or an elimination in which each statistic is a variable. It takes the cheaper one. It returns nil if both take more
 // than maxWork flops, or if Z is 0.
 func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Estimate, error) {
-	e, err := newEvaluator(f, nil)
-	if err != nil || e.isZero {
+	e, err := newEvaluator(f, nil) // nil: under weights of 1
+	if err != nil || e.isZero {    // the rest has no cheap elimination
 		return nil, nil
 	}
 
@@ -84,7 +84,8 @@ func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Est
 			if eliminatedEvaluator, err = newEvaluator(eliminated, nil); err != nil {
 				return nil, nil
 			}
-			work = min(work, eliminatedEvaluator.nodeFlops(false))
+			const withoutMarginals = false
+			work = min(work, eliminatedEvaluator.nodeFlops(withoutMarginals)) // statistics are variables, so it has one node
 		}
 	}
 	nodes, err := e.countNodes(ctx, work)
@@ -93,12 +94,13 @@ func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Est
 		f, e = eliminated, eliminatedEvaluator
 		nodes, err = e.countNodes(ctx, maxWork)
 	}
-	if err != nil {
+	if err != nil { // too much work, unless the context ended
 		return nil, ctx.Err()
 	}
 
-	// Parts are equal shares of the nodes.
-	flops := nodes * e.nodeFlops(true)
+	// Parts are equal shares of the nodes, priced with marginals.
+	const hasMarginals = true
+	flops := nodes * e.nodeFlops(hasMarginals)
 	parts := int64(max(1, min(maxParts, flops/partFlops, nodes)))
 	estimate := &btn.Estimate{
 		Rule: btn.Linear, Slices: 1,

@@ -146,7 +146,8 @@ func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fi
 
 // priceLeaves raises the price of an assignment by the work for the leaves, variables that the fit has summed out. Some of them become
 // variables again under the evidence or for a joint marginal. With marginals, leaves whose neighbours depend on each other take a sum for
-// each value of their first neighbour. ok is false if an elimination with the restored leaves is too wide.
+// each value of their first neighbour. ok is false, without an error, if the leaves cannot be priced: if a weight is below 0, or if an
+// elimination with the restored leaves is too wide. An error is the context's.
 func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced *btn.Assignment, f *Fit) (ok bool, err error) {
 	if len(f.Leaves) == 0 {
 		return true, nil
@@ -166,7 +167,8 @@ func priceLeaves(ctx context.Context, j *proposal.Job, ask proposal.Ask, priced 
 	flops := e.nodeFlops(ask.Marginals)
 	if ask.Marginals {
 		for firstNeighbour := range e.program.dependentLeaves() {
-			flops += float64(restored.Domains[firstNeighbour]) * e.nodeFlops(true)
+			const hasMarginals = true
+			flops += float64(restored.Domains[firstNeighbour]) * e.nodeFlops(hasMarginals)
 		}
 	}
 	priced.Cost.Flops = max(priced.Cost.Flops, priced.Cost.Nodes*flops)

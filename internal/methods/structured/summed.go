@@ -77,14 +77,14 @@ func (f *Fit) eliminateStatistics(ctx context.Context) (*Fit, error) {
 	eliminated := *f
 	eliminated.StatisticsAreVariables = true
 	expanded, err := eliminated.expandStatistics()
-	if err != nil {
+	if err != nil { // a misfit: statistics cannot be variables
 		return nil, nil
 	}
 	if eliminated.Order, err = expanded.restOrder(ctx); err != nil {
 		return nil, err
 	}
 	expanded.Order = eliminated.Order
-	if _, err := newProgram(expanded); err != nil {
+	if _, err := newProgram(expanded); err != nil { // a table is too large
 		return nil, nil
 	}
 	return &eliminated, nil
