@@ -141,12 +141,12 @@ func (j form) contractRankOne(r [][]float64, weight scaled.Number) (scaled.Numbe
 		if err := j.Ctx.Err(); err != nil {
 			return scaled.Number{}, err
 		}
-		p, err := tensor.CountPoly(link.T, pickWeights(link.Legs, weights), 1, j.Ops)
+		p, err := tensor.CountPoly(link.T, pickWeights(link.Legs, weights), 1, j.Ops) // one level: nothing counts
 		if err != nil {
 			return scaled.Number{}, fmt.Errorf("link %d: %w", k, err)
 		}
 
-		factors[k] = p.At(nil)
+		factors[k] = p.At(nil) // p is a number
 		z = z.Mul(factors[k])
 		if z.IsZero() && j.Marginals == nil {
 			break

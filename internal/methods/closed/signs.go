@@ -35,7 +35,7 @@ func (j form) judgeCancellation(value *btn.Value, run func(form) (scaled.Number,
 	}
 	flops := 2 * float64(positive.Ops.MulAdds)
 
-	// Bound the roundings of any one term.
+	// Bound the roundings of any one term, in 2^−53 of it.
 	roundings := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.fullNetwork) +
 		float64(4*len(j.fullNetwork.Dims)+len(j.Net.Links))
 	for _, d := range j.fullNetwork.Dims {

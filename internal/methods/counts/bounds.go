@@ -41,7 +41,7 @@ func blockBounds(mant []float64, exp []int64) []int64 {
 	out := slices.Repeat([]int64{noBound}, (len(mant)+blockSize-1)/blockSize)
 	for i, m := range mant {
 		if m != 0 {
-			out[i/blockSize] = max(out[i/blockSize], exp[i]+1)
+			out[i/blockSize] = max(out[i/blockSize], exp[i]+1) // mant is below 2
 		}
 	}
 	return out

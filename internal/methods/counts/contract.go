@@ -95,7 +95,7 @@ func (j partContraction) findAssignments(form *Form, part *Counts, want btn.Want
 	}
 
 	if part.Ask == btn.AskMPE {
-		value.Flops = 8 * float64(len(j.Net.Links))
+		value.Flops = 8 * float64(len(j.Net.Links)) // about 8 for each variable
 		if value.Found, err = form.MostProbable(j.Ctx); value.Found != nil {
 			value.Found.Weight = value.Found.Weight.Mul(scale)
 		}

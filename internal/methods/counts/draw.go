@@ -78,7 +78,8 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 	if f.countVariables > 1 {
 		return f.sweepDraw(ctx, n, stream)
 	}
-	if err := f.checkMemory(false); err != nil {
+	const withoutMarginals = false
+	if err := f.checkMemory(withoutMarginals); err != nil {
 		return a, nil, err
 	}
 	d := &drawState{
@@ -339,7 +340,7 @@ func (d *drawState) newPieceDraw(k int) (*pieceDraw, error) {
 	draw.run = &tableRun{layout: d.layout, netPlan: kind.tables, ctx: d.ctx, ops: d.ops}
 	draw.value = make([]int, len(draw.run.expression.Dims))
 	draw.work = int64(16 * len(draw.run.steps))
-	_, err := draw.run.fillTables()
+	_, err := draw.run.fillTables() // the draws read the tables of all steps, not the polynomial
 	return draw, err
 }
 

@@ -21,7 +21,8 @@ import (
 // fastest. Errors: those of Value; fault.OverBudget if the cells take too much.
 func (f *Form) Joint(ctx context.Context, set []int) (Answer, error) {
 	e := &evaluation{Form: f, ctx: ctx, ops: newOps(ctx)}
-	if err := f.checkMemory(true); err != nil {
+	const withDerivatives = true // h is one
+	if err := f.checkMemory(withDerivatives); err != nil {
 		return Answer{}, err
 	}
 	if err := f.computePolys(ctx, e.ops); err != nil {

@@ -166,7 +166,8 @@ func RankOne(t tensor.Tensor) (weight scaled.Number, vectors [][]float64, ok boo
 		if len(t.Weights) != 1 {
 			return weight, nil, false
 		}
-		return scaled.FromFloat(t.Weights[0]), t.Vectors, true // one term over one value is all ones
+		// A nil vector is the identity, which with one term is over one value: all ones.
+		return scaled.FromFloat(t.Weights[0]), t.Vectors, true
 	case *tensor.Dense:
 		return denseRankOne(t)
 	}

@@ -134,8 +134,9 @@ type maximiser struct {
 // maxReevaluated bounds the entries computed to find the smallest of several assignments of a piece.
 const maxReevaluated = 1 << 20
 
-// maximumOfTables is maximumOf for a kind with tables. For each count it eliminates the indices with maxima instead of sums, reads off the
-// values that give the maximum, and, if several assignments have it, looks for the smallest.
+// maximumOfTables is maximumOf for a kind with tables, of which at most one link counts. For each count, 0 and 1, it eliminates the indices
+// with maxima instead of sums (fillMaxima), and sets m.value to values that give the maximum (readArgument). If several assignments have
+// it, it looks for the smallest.
 func (f *Form) maximumOfTables(ctx context.Context, kind *kind, tolerance float64) (p pieceMaximum, err error) {
 	m := &maximiser{
 		tableRun:     &tableRun{layout: f.layout, netPlan: kind.tables, ctx: ctx},
@@ -147,7 +148,7 @@ func (f *Form) maximumOfTables(ctx context.Context, kind *kind, tolerance float6
 	}
 	for i, link := range kind.links {
 		for x := range f.net.Links[link].T.(*tensor.CP).Weights {
-			if c, _, _ := f.termCount(link, x); c > 0 {
+			if c, _, _ := f.termCount(link, x); c > 0 { // term x counts
 				m.countingLink = i
 			}
 		}
@@ -167,7 +168,7 @@ func (f *Form) maximumOfTables(ctx context.Context, kind *kind, tolerance float6
 		if largest.weight.IsZero() {
 			continue
 		}
-		m.readArgument(len(m.steps) - 1)
+		m.readArgument(len(m.steps) - 1) // from the last step back
 		for i, index := range m.index {
 			p.terms[c][i] = m.termOf(i, m.value[index])
 		}
@@ -245,7 +246,7 @@ func (m *maximiser) readArgument(step int) {
 		largest := m.entry(step)
 		for x := range m.expression.Dims[s.index] {
 			m.value[s.index] = x
-			if isNear(m.entry(s.first), largest, m.tolerance) {
+			if isNear(m.entry(s.first), largest, m.tolerance) { // it stays at the first value that gives the largest entry
 				break
 			}
 		}

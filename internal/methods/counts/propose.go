@@ -98,7 +98,7 @@ func findForm(ctx context.Context, net *btn.Network, memory int64) (*btn.Plan, e
 	product := &exact.Product{}
 	cost := query.Cost{}
 	for _, links := range parts {
-		part, _ := net.Subnetwork(links)
+		part, _ := net.Subnetwork(links) // the numbers of its variables in net are not needed
 		form, err := formOfPart(ctx, part, memory)
 		if err != nil || form == nil {
 			return nil, err
@@ -283,7 +283,8 @@ func windowedCostOf(ctx context.Context, form *Form, marginals bool) (query.Cost
 	return cost, err
 }
 
-// orderIsCheaper reports whether the min-fill elimination order takes fewer flops than given, and fits the memory.
+// orderIsCheaper reports whether the min-fill elimination order takes fewer flops than given, and fits the memory. An elimination whose
+// shape is over budget is not cheaper.
 func orderIsCheaper(ctx context.Context, net *btn.Network, flops float64, memory int64) (bool, error) {
 	shape, err := lower.Shape(ctx, net)
 	if fault.CodeOf(err) == fault.OverBudget && err != nil {
@@ -305,7 +306,7 @@ func countPlan(net *btn.Network, part *Counts, cost query.Cost) *btn.Plan {
 	}
 	var parts []btn.Part
 	var alphas []scaled.Number
-	choice := slices.Clone(part.Terms)
+	choice := slices.Clone(part.Terms) // all 0, the first choice
 	for {
 		alpha := scaled.One
 		for k, i := range choice {

@@ -87,7 +87,7 @@ func (f *Form) widenCounts(leg int, highest []float64) {
 // where value x of v has weight w_v(x) and adds λ_v(x) to the counts. Errors: over budget, with the bytes, before anything is computed; the
 // context's.
 func (f *Form) newSweep(ctx context.Context, isMaximum bool) (*variableSweep, error) {
-	if bytes, _, _ := f.sweepCost(); bytes > float64(f.memory) {
+	if bytes, _, _ := f.sweepCost(); bytes > float64(f.memory) { // the caller has seen to it that a sweep is possible
 		return nil, fault.New(fault.OverBudget, "counts: assignments with %d counts take %.3g bytes, the budget is %d bytes",
 			f.countVariables, bytes, f.memory)
 	}

@@ -134,7 +134,7 @@ func (c *summedForm) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error
 	return c.drawAll(ctx, want, c.lists, c.lnZ(), func(stream *rand.Rand, to []int) {
 		u := stream.Float64() * sum
 		vector := min(sort.Search(len(cumulative), func(k int) bool { return cumulative[k] > u }), len(cumulative)-1)
-		for c.masses[vector] == 0 {
+		for c.masses[vector] == 0 { // only after roundings, at the end of the list
 			vector--
 		}
 		c.splitVector(vector, to)

@@ -156,13 +156,15 @@ func (s *swapper) findSwap(r, i int32) (toValue []int, ok bool) {
 	for a := range toValue {
 		toValue[a] = a
 	}
-	if s.keepsInteractions(r, i, toValue, true) {
+	isIdentity := true
+	if s.keepsInteractions(r, i, toValue, isIdentity) {
 		return toValue, true
 	}
-	if !s.matchValues(r, i, toValue) {
+	if !s.matchValues(r, i, toValue) { // it sets toValue
 		return nil, false
 	}
-	return toValue, s.keepsInteractions(r, i, toValue, false)
+	isIdentity = false
+	return toValue, s.keepsInteractions(r, i, toValue, isIdentity)
 }
 
 // keepsInteractions reports whether swapping variables r and i leaves every interaction as it is. Value a of r becomes value toValue[a] of

@@ -95,7 +95,7 @@ func (f *form) evaluate(ctx context.Context, splits bool, share *Sum, threads in
 	}
 	elimination := f.eliminationWithin(splits, memory)
 	if elimination == nil {
-		return nil, f.checkSize(splits, memory)
+		return nil, f.checkSize(splits, memory) // the error of the first way
 	}
 	lists, err := f.makeLists(ctx, splits)
 	if err != nil {

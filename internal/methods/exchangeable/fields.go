@@ -126,7 +126,8 @@ func (f *fields) divideIntoGroups(variables []int32, logs [][]logarithm) (groups
 	return groups
 }
 
-// compareFields reports whether two lists of logarithms are the same up to their rounding, and returns their largest difference.
+// compareFields reports whether two lists of logarithms are the same up to their rounding, and returns their largest difference. Logarithms
+// have twice the digits of float64, about 106 bits. Differences below 2^−90 of them are taken for roundings.
 func compareFields(a, b []logarithm) (largest float64, isSame bool) {
 	for x := range a {
 		if a[x].isImpossible() || b[x].isImpossible() {

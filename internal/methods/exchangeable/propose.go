@@ -106,7 +106,8 @@ func (f *form) cost(splits bool, memory int64) query.Cost {
 	}
 }
 
-// hasFewVectors reports whether the count vectors are at most the square root of the number of assignments.
+// hasFewVectors reports whether the count vectors are at most the square root of the number of assignments of the variables that are no
+// leaves. With splits the counts of all groups of a class are kept apart.
 func (f *form) hasFewVectors(splits bool) bool {
 	log2Assignments := 0.0 // of the variables that are no leaves
 	for v := range f.weights {

@@ -133,7 +133,7 @@ func (f *form) valueByValue() *valueSum {
 			sum.constant = sum.constant.plus(g.field[x].times(float64(len(g.variables))))
 			continue
 		}
-		if len(g.support) == 0 {
+		if len(g.support) == 0 { // Z is 0
 			sum.constant = impossible
 		}
 		sum.groups = append(sum.groups, g)

@@ -139,7 +139,8 @@ func factorise(
 ) (factors [][]factor, symmetric int, residual float64, ok bool) {
 	factors = make([][]factor, len(net.Cores))
 	symmetric = -1
-	// saved is how many times fewer terms the core has if it stays symmetric; product is the number of components then.
+	// saved is how many times fewer terms core symmetric has if it stays symmetric; it is infinite if the core cannot be written as few terms
+	// of rank one. product is the number of components of the cores so far, with that core symmetric.
 	saved, product := 1.0, 1.0
 	for c, core := range net.Cores {
 		if ctx.Err() != nil {
@@ -152,7 +153,7 @@ func factorise(
 			return nil, -1, 0, false
 		}
 
-		// How many times fewer terms this core would have.
+		// How many times fewer terms this core would have if it stayed symmetric.
 		ratio := 1.0
 		switch {
 		case !isLow:
@@ -168,7 +169,7 @@ func factorise(
 			if math.IsInf(saved, 1) {
 				return nil, -1, 0, false // two cores that cannot be written as few terms
 			}
-			product *= saved * float64(len(form.Terms))
+			product *= saved * float64(len(form.Terms)) // the core so far has its terms of rank one again
 			saved, symmetric = ratio, c
 		} else {
 			if math.IsInf(ratio, 1) {

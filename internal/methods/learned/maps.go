@@ -70,7 +70,7 @@ func (m *model) rotateCore(c int, chains []*chain) error {
 	}
 
 	for mode, leg := range m.sp.cores[c].Legs {
-		if !m.sp.takesMaps(c) {
+		if !m.sp.takesMaps(c) { // a large symmetric core: only its chains are moved
 			break
 		}
 		overlap := zeroMatrix(m.sp.dims[leg]) // M, the sum over the parts k times α_k

@@ -160,7 +160,7 @@ func (s *sweep) setVector(leg int, numerator, denominator []scaled.Number) {
 		if d := denominator[s.m.sp.levels.Of[leg][x]]; d.Sign() > 0 {
 			v[x] = numerator[x].Div(d)
 		} else {
-			v[x] = s.scale.Mul(scaled.FromFloat(old[x]))
+			v[x] = s.scale.Mul(scaled.FromFloat(old[x])) // old is normalised, v is not: scale is the norm that old is taken to have
 		}
 		if a := v[x].Abs(); a.Cmp(largest) > 0 {
 			largest = a

@@ -362,7 +362,7 @@ func (d *dependence) reduceSet(pivotOf map[int]int, variables, factors set) {
 		for word := variables[k]; word != 0; {
 			v := 64*k + bits.TrailingZeros64(word)
 			if index, ok := pivotOf[v]; ok {
-				variables.add(d.pivots[index].variables)
+				variables.add(d.pivots[index].variables) // v leaves, members above v come or leave
 				factors.add(d.pivots[index].factors)
 				word = variables[k] &^ (2<<(v%64) - 1) // the members above v
 			} else {

@@ -311,9 +311,9 @@ func (w *walker) drawStart(r *rand.Rand) {
 	total := w.cumulative[len(w.cumulative)-1]
 	component := min(sort.SearchFloat64s(w.cumulative, r.Float64()*total), len(w.nodes)-1)
 	if component != w.lastNode {
-		w.fillWeights(w.nodes[component], w.elimination)
+		w.fillWeights(w.nodes[component], w.elimination) // scales do not matter for a draw
 		if len(w.program.cliques) > 0 {
-			w.elimination.computeTotal()
+			w.elimination.computeTotal() // fills the tables that drawVariables reads
 		}
 		w.lastNode = component
 	}

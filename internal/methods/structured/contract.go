@@ -186,7 +186,7 @@ func (f *form) errorBound(s *sum, nodes int, hasMarginals bool, scale scaled.Num
 		roundings = s.withoutPhases * f.roundingsOfProduct(len(f.program.cliqueOf), f.program.roundings)
 	}
 	blocks := (nodes + blockNodes - 1) / blockNodes
-	additions := float64(min(nodes, blockNodes) + blocks) // within a block, and over blocks
+	additions := float64(min(nodes, blockNodes) + blocks)                 // within a block, and over blocks
 	roundings += s.withoutPhases * (2*additions + math.Abs(f.fit.Ln) + 8) // e^Ln has |Ln| roundings, and a few more
 	sumError := math.Ldexp(roundings, -53) + leftOut*s.withoutPhases
 	bound := s.inUnits(sumError).Add(s.inUnits(math.Abs(s.z) * math.Expm1(f.fit.LnError))).Mul(scale.Abs())
@@ -238,7 +238,7 @@ func (s *sum) raiseUnit(ln float64) {
 // add adds another sum to s, in the larger of their units e^lnUnit. The unit of s may be raised for that.
 func (s *sum) add(other *sum) {
 	s.flops += other.flops
-	if other.withoutPhases == 0 {
+	if other.withoutPhases == 0 { // it has no terms
 		return
 	}
 	s.raiseUnit(other.lnUnit)

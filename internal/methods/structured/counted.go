@@ -220,7 +220,8 @@ func (h *histogram) drawAssignments(
 	})
 	value.Drawn = drawn
 	value.Z = scaled.Number{}
-	value.Flops = h.fit.Integers.flops(true)
+	const wayBack = true
+	value.Flops = h.fit.Integers.flops(wayBack)
 	return value, err
 }
 

@@ -15,7 +15,8 @@ import (
 // statistic first, then more, and for each number the factors of outlierFactors. With the first factor only pairs with zeros are outliers.
 // It stops at the first search that gives a fit. Cost O(entries + rounds · K · (Σ(d−1))²), some hundreds of rounds.
 func find(ctx context.Context, net *btn.Network, memory int64) (quadrature, histogram *Fit, err error) {
-	m, err := readInteractions(ctx, net, memory, true)
+	const sumsLeaves = true
+	m, err := readInteractions(ctx, net, memory, sumsLeaves)
 	if err != nil || m == nil {
 		return nil, nil, err
 	}

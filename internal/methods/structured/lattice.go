@@ -158,7 +158,7 @@ func commonDenominator(x []float64) int {
 		areIntegers := true
 		for _, y := range x {
 			y *= float64(q)
-			areIntegers = math.Abs(y-math.Round(y)) <= integerTolerance*max(1, math.Abs(y)*1e-3)
+			areIntegers = math.Abs(y-math.Round(y)) <= integerTolerance*max(1, math.Abs(y)*1e-3) // relative for numbers above 1000
 			if !areIntegers {
 				break
 			}

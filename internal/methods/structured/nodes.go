@@ -224,7 +224,7 @@ func (s *search) lnComponent(n node) float64 {
 	}
 	ln, ok := s.lnKnown[n]
 	if !ok {
-		ln = s.fillWeights(n, s.elimination)
+		ln = s.fillWeights(n, s.elimination) // of the scale of the weights
 		z, exp := s.elimination.computeTotal()
 		ln += math.Log(float64(z)) + float64(exp)*math.Ln2
 		s.lnKnown[n] = ln
@@ -332,8 +332,8 @@ func (e *evaluator) smallBoxes(ctx context.Context, region *region, from, to int
 		return boxes, nil
 	}
 	s := e.newSearch(min(region.maxEvaluations, 4*region.maxEvaluations*float64(to-from)/float64(WholeShare)))
-	s.lnLargest = region.lnLargest
-	return s.narrow(ctx, boxes, math.MaxInt)
+	s.lnLargest = region.lnLargest           // all shares drop the same nodes
+	return s.narrow(ctx, boxes, math.MaxInt) // until all boxes are small
 }
 
 // listNodes lists the nodes that matter of a share of a region, sorted. The share and the errors are those of smallBoxes.
@@ -377,8 +377,9 @@ func errTooManyNodes(n float64) error {
 	return fault.New(fault.OverBudget, "structured: more than %.3g nodes of the quadrature matter", n)
 }
 
-// lnBound returns ln of an upper bound of all weighted components in a box: its largest corner times the quadrature weight of its node
-// nearest to 0. lnComponent returns ln of a node's component without its weight. Corners with the same component are evaluated once.
+// lnBound returns ln of an upper bound of all weighted components in a box: the component of its largest corner times the quadrature weight
+// of its node nearest to 0. That is a bound because ln of a component is convex in the node, and because weights fall with the distance
+// from 0. lnComponent returns ln of a node's component without its weight. Corners with the same component are evaluated once.
 func (e *evaluator) lnBound(b box, lnComponent func(node) float64) float64 {
 	axes := len(e.axes)
 	bound := math.Inf(-1)

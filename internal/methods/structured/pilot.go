@@ -129,10 +129,11 @@ func (c *chains) chooseRungs(ctx context.Context, seed uint64, work float64, tab
 	return variance, true, nil
 }
 
-// nearestPositive returns an approximation of at most k directions with λ > 0: the largest ones of a fit of rank 2k by least squares, in
-// which the blocks of single variables are not fitted. It has no directions if the matrix is 0 or too small.
+// nearestPositive returns an approximation of at most k directions with λ > 0: those with the largest λ in a fit of rank 2k by least squares,
+// in which the blocks of single variables are not fitted. It has no directions if the matrix is 0, or of an order below twice the rank.
 func (m *interactions) nearestPositive(ctx context.Context, k int) (*lowRank, error) {
-	c, largest := m.newCompletion(m.allPairs(), 2*k, false)
+	const hasOutliers = false
+	c, largest := m.newCompletion(m.allPairs(), 2*k, hasOutliers)
 	if largest == 0 || 4*k > m.order {
 		return &lowRank{}, nil
 	}

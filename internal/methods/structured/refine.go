@@ -35,7 +35,7 @@ func (m *interactions) readCentredPairs(ctx context.Context, net *btn.Network, m
 		}
 		entries += size
 	}
-	if 64*entries > float64(memory) {
+	if 64*entries > float64(memory) { // 16 bytes for a logarithm in two float64, in several copies
 		return nil, ln, nil, nil
 	}
 

@@ -53,7 +53,7 @@ func (m *interactions) writeFit(ctx context.Context, approximation *lowRank, out
 	if f.Order, err = f.restOrder(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := newProgram(f); err != nil {
+	if _, err := newProgram(f); err != nil { // a table along the order is too large
 		return nil, nil
 	}
 	return f, nil
