@@ -56,7 +56,8 @@ func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 		}
 		return nil
 	}
-	if err := multiplyFrom(0, len(order), false); err != nil {
+	const keepsAll = true
+	if err := multiplyFrom(0, len(order), !keepsAll); err != nil {
 		return scaled.Number{}, err
 	}
 
@@ -76,7 +77,7 @@ func (b derivativePass) sumAndVisit() (scaled.Number, error) {
 			return scaled.Number{}, err
 		}
 		if partials[i-1].Shape == nil { // not kept
-			if err := multiplyFrom((i-1)/stride*stride, i, true); err != nil {
+			if err := multiplyFrom((i-1)/stride*stride, i, keepsAll); err != nil {
 				return scaled.Number{}, err
 			}
 		}
@@ -129,6 +130,7 @@ func (b derivativePass) chooseStride(order []int) (int, error) {
 			largestRun = max(largestRun, run)
 		}
 
+		// S, the derivative and products on the way have up to the size of the last partial product.
 		bytes = bytesPerCoefficient * (kept + largestRun + 4*partialSizes[len(partialSizes)-1])
 		if bytes <= float64(b.Memory) {
 			return stride, nil

@@ -125,13 +125,14 @@ func (j partContraction) judgeCancellation(value *btn.Value, part *Counts) error
 	if err != nil {
 		return err
 	}
-	positive, err := form.Value(j.Ctx, false)
+	const withoutMarginals = false
+	positive, err := form.Value(j.Ctx, withoutMarginals)
 	if err != nil {
 		return err
 	}
 	value.Flops += 2 * float64(positive.MulAdds)
 
-	// Bound the roundings of any one term.
+	// Bound the roundings of any one term, in 2^−53 of it.
 	legs := len(j.Net.Dims)
 	roundings := float64(len(j.Net.Rounded)) + btn.ClosedFormRounding(j.Net) + float64(4*legs+len(j.Net.Links))
 	for _, d := range j.Net.Dims {

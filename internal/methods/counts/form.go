@@ -151,7 +151,7 @@ func (f *Form) Cost(marginals bool) query.Cost {
 	}
 	productMuladds, productBytes := f.productCost()
 	muladds := productMuladds + tableMuladds
-	if marginals {
+	if marginals { // the way back takes two derivatives of each product; tables are filled again for that, and have adjoints
 		muladds = 3*productMuladds + 4*tableMuladds
 		tableBytes *= 2
 	}

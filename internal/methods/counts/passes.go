@@ -149,7 +149,7 @@ func (r *tableRun) termMarginals(derivative countspace.Poly) ([][]scaled.Number,
 	for k, link := range r.links {
 		out[k] = make([]scaled.Number, len(r.layout.net.Links[link].T.(*tensor.CP).Weights))
 	}
-	if r.tables == nil {
+	if r.tables == nil { // the piece is 0
 		return out, nil
 	}
 

@@ -56,7 +56,7 @@ func costUnderEvidence(ctx context.Context, j *proposal.Job, e *btn.Estimate, ma
 	part, ok := e.Parts[0].(*Counts)
 	legs := float64(len(j.Net.Dims))
 	isUnchanged := j.Evidence.IsEmpty() && !marginals
-	isSmall := legs*legs < countFlops
+	isSmall := legs*legs < countFlops // a product over all legs takes less than that
 	if !ok || isUnchanged || isSmall {
 		return e.Cost, nil
 	}
@@ -335,7 +335,7 @@ type formFact struct {
 func formIn(ctx context.Context, j *proposal.Job) (*btn.Plan, error) {
 	fact, err := proposal.Fact(ctx, j.Facts, formFactSlot{j.Settings.Memory}, func() (formFact, error) {
 		plan, err := findForm(ctx, j.Net, j.Settings.Memory)
-		return formFact{plan, err}, ctx.Err()
+		return formFact{plan, err}, ctx.Err() // findForm's own error is a fact to remember, the context's is not
 	})
 	if err != nil {
 		return nil, err

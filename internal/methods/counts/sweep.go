@@ -266,7 +266,8 @@ func (s *variableSweep) findBest(tolerance float64) *btn.Found {
 
 // sweepBest returns the most probable assignment by a sweep over the variables.
 func (f *Form) sweepBest(ctx context.Context) (*btn.Found, error) {
-	s, err := f.newSweep(ctx, true)
+	const isMaximum = true
+	s, err := f.newSweep(ctx, isMaximum)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +277,8 @@ func (f *Form) sweepBest(ctx context.Context) (*btn.Found, error) {
 // sweepDraw returns Z and n drawn assignments by a sweep over the variables. Draw k has the random stream stream(k). There are no
 // assignments if Z is 0.
 func (f *Form) sweepDraw(ctx context.Context, n int, stream func(k int) *rand.Rand) (a Answer, values []int, err error) {
-	s, err := f.newSweep(ctx, false)
+	const isMaximum = false
+	s, err := f.newSweep(ctx, isMaximum)
 	if err != nil {
 		return a, nil, err
 	}
@@ -284,7 +286,7 @@ func (f *Form) sweepDraw(ctx context.Context, n int, stream func(k int) *rand.Ra
 	if total.IsZero() || f.scale.IsZero() {
 		return a, nil, nil
 	}
-	_, muladds, _ := f.sweepCost()
+	_, muladds, _ := f.sweepCost() // newSweep has compared its bytes with the memory
 	a = Answer{Z: total.Mul(f.scale), MulAdds: int64(muladds)}
 	variables := len(f.net.Variables)
 	values = make([]int, n*variables)

@@ -295,12 +295,12 @@ func (e *evaluation) spreadMarginals(derivatives []countspace.Poly) ([]scaled.Nu
 // linkMarginals returns the marginals of the links of a piece of kind k, by link and term, given the derivative h by the kind's polynomial.
 func (e *evaluation) linkMarginals(k int, h countspace.Poly) ([][]scaled.Number, error) {
 	kind := &e.kinds[k]
-	h = h.Scale(e.scale)
+	h = h.Scale(e.scale) // of the rank-one cores
 	if kind.tables == nil {
 		return [][]scaled.Number{e.termMarginals(kind.links[0], h)}, nil
 	}
 	r := &tableRun{layout: e.layout, netPlan: kind.tables, ctx: e.ctx, ops: e.ops}
-	if _, err := r.fillTables(); err != nil {
+	if _, err := r.fillTables(); err != nil { // termMarginals reads the tables, not the polynomial
 		return nil, err
 	}
 	return r.termMarginals(h)

@@ -220,15 +220,16 @@ func (f *form) vectorCount(splits bool) float64 {
 	return count
 }
 
-// listSize returns the number of count vectors of a class, and the bytes of their list. splits is that of vectorCount.
+// listSize returns the number of count vectors of a class, and the bytes of their list. With splits the counts of all groups of the class,
+// the variables with the same weights, are kept apart.
 func (f *form) listSize(class int, splits bool) (vectors, bytes float64) {
 	groups, values := f.fields.groups[class], float64(f.values(class))
 	if f.isMerged(class, splits) {
 		vectors = boxSize(groups, f.values(class))
-		return vectors, vectors * (24*float64(len(groups)) + 8*values)
+		return vectors, vectors * (24*float64(len(groups)) + 8*values) // a product for each group, and the vector
 	}
 	vectors = splitSize(groups)
-	return vectors, vectors * (32 + 4*values*float64(1+len(groups)))
+	return vectors, vectors * (32 + 4*values*float64(1+len(groups))) // two logarithms, and the counts of the class and of each group
 }
 
 // isMerged reports whether a class has a merged list of count vectors, which adds up the ways to divide the class's counts among its

@@ -311,8 +311,8 @@ func (m *maker) addParts(s scope, function int32) {
 	}
 }
 
-// addInteraction adds a function, given by its number, to the interaction of a scope. The interaction shares the function if it is the only
-// one; otherwise it gets a function of its own.
+// addInteraction adds a function, given by its number, to the interaction of a scope. An interaction of one function shares that function's
+// values with other interactions. With the second one it becomes private: it gets a copy, to which functions are added in place.
 func (m *maker) addInteraction(s scope, number int32) {
 	term, ok := m.termOf[s]
 	if !ok {

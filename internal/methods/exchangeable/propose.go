@@ -93,12 +93,13 @@ func (f *form) cost(splits bool, memory int64) query.Cost {
 	}
 	if byValue := f.valueByValue(); byValue != nil {
 		states := float64(len(byValue.functions) * byValue.states)
-		return query.Cost{Flops: byValue.flops(), Bytes: 32 * states, Counts: states}
+		return query.Cost{Flops: byValue.flops(), Bytes: 32 * states, Counts: states} // a weight and a sum of 16 bytes for each state
 	}
 	elimination := f.eliminationWithin(splits, memory)
 	if elimination == nil {
 		return query.Cost{}
 	}
+	// About 60 for an entry of a table and 12 for each term. A term is in the table of one class, so a table has the mean number of terms.
 	flopsOfEntry := 60 + 12*float64(len(f.kinds.terms)+len(f.kinds.forbidden))/float64(len(elimination.order))
 	return query.Cost{
 		Flops: f.listFlops(splits) + flopsOfEntry*elimination.size,

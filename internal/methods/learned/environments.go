@@ -80,7 +80,8 @@ func (c *chain) suffix() (countspace.Poly, error) {
 	return c.segment[c.next-segment*c.stride], nil
 }
 
-// loadSegment computes h at all pieces of segment k, backwards from its last piece. The pieces of the segment have not changed yet.
+// loadSegment computes h at all pieces of segment k, backwards from its last piece, into segment. The pieces of segment k have not changed
+// yet. Its mark is dropped, because the chain does not come back.
 func (c *chain) loadSegment(k int) error {
 	first, last := k*c.stride, c.lastPiece(k)
 	c.segment = make([]countspace.Poly, last-first+1)

@@ -124,7 +124,7 @@ func (sp *space) takesMaps(c int) bool {
 // randomMaps returns, by leg, a random orthogonal map, or nil for a leg that takes none. It is the orthogonal factor of a Gaussian matrix.
 // Starts after the first begin with these if maps are learned.
 func (sp *space) randomMaps(seed uint64, start int) [][]float64 {
-	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|1<<41))
+	rng := rand.New(rand.NewPCG(seed, uint64(start)<<42|1<<41)) // bit 41: another stream than that of any component of the start
 	rot := make([][]float64, len(sp.dims))
 	for c, core := range sp.cores {
 		if !sp.takesMaps(c) {

@@ -115,8 +115,8 @@ func (l *learner) run(ctx context.Context) error {
 		if err := l.addComponent(ctx); err != nil {
 			return err
 		}
-		isUnchanged := len(l.parts) == countBefore // no candidate explained anything
-		if len(l.parts) == 0 || isUnchanged && !isLast {
+		isUnchanged := len(l.parts) == countBefore       // no candidate explained anything
+		if len(l.parts) == 0 || isUnchanged && !isLast { // nothing new to sweep over
 			continue
 		}
 		sweeps := min(l.sweeps, greedySweeps)

@@ -81,7 +81,7 @@ func (p *Parities) Contract(ctx context.Context, problem *problem.Problem, want 
 	if f == nil {
 		return btn.Value{}, fault.New(fault.OverBudget, "parity: factors depend on more than parities, or too many parities on each other")
 	}
-	if bytes := 16 * float64(f.states()); bytes > float64(j.Memory) {
+	if bytes := 16 * float64(f.states()); bytes > float64(j.Memory) { // two lists of float64
 		return btn.Value{}, fault.New(fault.OverBudget, "parity: %d values take %.3g bytes, the budget is %d bytes", f.states(), bytes, j.Memory)
 	}
 
@@ -247,6 +247,7 @@ func (f *form) marginals(ctx context.Context, threads int, total scaled.Number) 
 			negatedSum, negatedSize := negatedTerms.sums()
 			unit := math.Exp(negatedTerms.largest - base.largest)
 			mean = negatedSum / sum * unit
+			// The terms are off by up to 2^−42 of their sizes, from exponentials of sums of logarithms. size/|sum| is how much cancels.
 			relativeError := math.Ldexp((size+negatedSize*unit)/math.Abs(sum), -42)
 			if isExact := relativeError <= exactMarginal; !isExact {
 				exact, err := f.weightedSum(ctx, factors)

@@ -41,9 +41,10 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, err
 	}
 	f, err := formOf(ctx, j.Problem())
-	if f == nil || err != nil {
+	if f == nil || err != nil { // no error but the context's says more than that there is no form
 		return nil, ctx.Err()
 	}
+	// Two lists of float64 by state, of which there are 2^dependent.
 	cost := query.Cost{Flops: f.flops(ask.Marginals), Bytes: 16 * float64(f.states()), Log2Table: float64(len(f.dependent))}
 
 	isOverLimit := policy.ExactRate*cost.Flops > proposal.ExactFlopLimit(j.Settings) || cost.Bytes > float64(j.Settings.Memory)

@@ -75,7 +75,8 @@ type chainsSlot struct{}
 // chainsOf returns the chains of a problem along a path. They are made once for a problem and a path.
 func chainsOf(ctx context.Context, p *problem.Problem, path *Path) (*chains, error) {
 	return problem.Form(ctx, p, chainsSlot{}, path, func() (*chains, error) {
-		m, err := readInteractions(ctx, p.Net, p.Memory, false)
+		const sumsLeaves = false // chains need all variables
+		m, err := readInteractions(ctx, p.Net, p.Memory, sumsLeaves)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +137,8 @@ func (m *interactions) newChains(ctx context.Context, net *btn.Network, path *Pa
 	}
 
 	// Z̃ is the sum of all components.
-	evaluation := newElimination[plain](e.program, e.fit, e.firstValue, false)
+	const hasShares = false
+	evaluation := newElimination[plain](e.program, e.fit, e.firstValue, hasShares)
 	lnUnit := 0.0
 	if c.cumulative, lnUnit, err = e.cumulativeWeights(ctx, evaluation, c.nodes); err != nil {
 		return nil, err

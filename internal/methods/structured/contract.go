@@ -115,7 +115,7 @@ func (p *Nodes) Contract(ctx context.Context, problem *problem.Problem, want btn
 	if err != nil {
 		return btn.Value{}, err
 	}
-	s, err := f.sumNodes(ctx, nodes, j.Threads, want.Marginals, nil)
+	s, err := f.sumNodes(ctx, nodes, j.Threads, want.Marginals, nil) // nil: every value is allowed
 	if err != nil {
 		return btn.Value{}, err
 	}
@@ -308,11 +308,12 @@ func (e *evaluator) newWorker(hasMarginals bool, isAllowed []bool) *nodeWorker {
 	return w
 }
 
-// nodeFlops returns the flops of evaluating one node.
+// nodeFlops returns the flops of evaluating one node: of the weights of all values, of the tables of all cliques, and with marginals of the
+// way back over both. The factors are estimates.
 func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 	values := float64(len(e.field))
-	flopsOfValue := 4.0
-	if e.factors.base == nil { // no tables spare the exponentials
+	flopsOfValue := 4.0        // a product of tabulated factors
+	if e.factors.base == nil { // without tables: an exponential, and a product for each statistic
 		flopsOfValue = float64(60 + 2*len(e.axes))
 	}
 	flops := flopsOfValue*values + float64(6*e.program.entries)
@@ -322,7 +323,7 @@ func (e *evaluator) nodeFlops(hasMarginals bool) float64 {
 			flops += float64(3 * len(e.program.leaves[k].conditional))
 		}
 	}
-	if e.isComplex {
+	if e.isComplex { // a complex product is four real ones
 		flops *= 4
 	}
 	return flops
@@ -434,7 +435,8 @@ func (f *form) jointCells(ctx context.Context, nodes []node, j contraction.Contr
 			values[k] = remainder % f.fit.Domains[u]
 			remainder /= f.fit.Domains[u]
 		}
-		s, err := f.sumNodes(ctx, nodes, j.Threads, false, f.allowOnly(variables, values))
+		const hasMarginals = false
+		s, err := f.sumNodes(ctx, nodes, j.Threads, hasMarginals, f.allowOnly(variables, values))
 		if err != nil {
 			return nil, 0, err
 		}

@@ -93,7 +93,7 @@ func (p *Nodes) histogramCells(
 		if err != nil {
 			return nil, 0, err
 		}
-		if h == nil {
+		if h == nil { // the cell is 0
 			continue
 		}
 		z, err := h.sumAll(ctx)
@@ -101,7 +101,8 @@ func (p *Nodes) histogramCells(
 			return nil, 0, err
 		}
 		cells[c] = z.Mul(j.Net.Scale)
-		flops += p.Fit.Integers.flops(false)
+		const withoutMarginals = false
+		flops += p.Fit.Integers.flops(withoutMarginals)
 	}
 	return cells, flops, nil
 }

@@ -35,7 +35,8 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 	}
 
 	// Draw the component of each sample, and sort the samples by it, so that each component is computed once.
-	e := newElimination[plain](f.program, f.fit, f.firstValue, false)
+	const hasShares, hasMarginals = false, false
+	e := newElimination[plain](f.program, f.fit, f.firstValue, hasShares)
 	cumulative, lnUnit, err := f.cumulativeWeights(j.Ctx, e, nodes)
 	if err != nil || math.IsInf(lnUnit, -1) {
 		return value, err
@@ -57,7 +58,7 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 		Weight: scaled.FromFloat(total).Mul(scaled.FromLog(lnUnit + p.Fit.Ln)).Mul(j.Net.Scale),
 		Values: make([]int, n*want.Samples),
 	}
-	value.Flops = f.nodeFlops(false) * float64(len(nodes))
+	value.Flops = f.nodeFlops(hasMarginals) * float64(len(nodes))
 	computed := -1                       // the node that e was run for
 	x := make([]int, len(f.fit.Domains)) // by variable of the fit; statistics that are variables come last
 	for _, d := range draws {
@@ -65,7 +66,7 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 			f.fillWeights(nodes[d.node], e)
 			e.computeTotal()
 			computed = d.node
-			value.Flops += f.nodeFlops(false)
+			value.Flops += f.nodeFlops(hasMarginals)
 		}
 		if err := j.Ctx.Err(); err != nil {
 			return value, err

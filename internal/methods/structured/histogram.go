@@ -163,6 +163,7 @@ func newHistogram(f *Fit, weights [][]float64, memory int64) (*histogram, error)
 			})
 		}
 	}
+	// At once live rangesPerLevel partial sums at each level of visitBackward, and 4 more.
 	h.maxStates = min(maxStatesOfSum, float64(memory)/stateBytes/(4+rangesPerLevel*integers.recomputations()))
 	return h, nil
 }
@@ -385,7 +386,7 @@ func (n *Integers) countStates(ctx context.Context, domains []int, keys []int64)
 			next = mergeKeys(next, sum, keys[firstValue[v]+x])
 		}
 		sum = next
-		n.States += float64(len(sum) * domains[v] / 2)
+		n.States += float64(len(sum) * domains[v] / 2) // each value merges a list, and the lists grow to len(sum)
 		n.Widest = max(n.Widest, float64(len(sum)))
 		if n.Widest > maxStatesOfSum || n.States > maxStatesTogether {
 			return false, nil

@@ -145,8 +145,9 @@ func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 	return e, nil
 }
 
-// boundSumRoundings bounds the roundings, in units of 2^-53, of the sum of one variable's weights. The weight of a value has roundings of
-// its exponential, of the factors of all statistics, and of its angle if some λ < 0.
+// boundSumRoundings bounds the roundings, in units of 2^-53, of the sum of one variable's weights. These are widest for the additions, 8 for
+// the exponential of the field, 4 for the factor of each statistic, and for λ < 0 those of the angle √|λ| y v, which is at most reach · √|λ|
+// |v|, 8 for each unit of it.
 func (e *evaluator) boundSumRoundings() float64 {
 	widest := 0
 	for _, d := range e.fit.Domains {
@@ -300,7 +301,8 @@ func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, er
 // findRegion returns a region with all nodes that matter. With one statistic it has a box for each node, otherwise up to some thousand
 // boxes (coarseBoxes). The error is over budget if there are more than maxNodes nodes, or if they take more than work flops.
 func (e *evaluator) findRegion(ctx context.Context, work float64) (*region, error) {
-	r := &region{maxEvaluations: min(maxNodes, work/e.nodeFlops(false))}
+	const withoutMarginals = false
+	r := &region{maxEvaluations: min(maxNodes, work/e.nodeFlops(withoutMarginals))}
 	wholeBox := e.wholeBox()
 	if len(e.axes) <= 1 {
 		if count := wholeBox.count(len(e.axes)); count > r.maxEvaluations {

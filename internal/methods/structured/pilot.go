@@ -42,7 +42,8 @@ const (
 func FindNearPath(
 	ctx context.Context, p *problem.Problem, seed uint64, work float64,
 ) (path *Path, spread, flopsPerChain, setup float64, err error) {
-	interactions, err := readInteractions(ctx, p.Net, p.Memory, false)
+	const sumsLeaves = false // chains need all variables
+	interactions, err := readInteractions(ctx, p.Net, p.Memory, sumsLeaves)
 	if err != nil || interactions == nil || p.Net.Scale.Sign() <= 0 {
 		return nil, 0, 0, 0, err
 	}
@@ -55,7 +56,7 @@ func FindNearPath(
 		if len(positive.lambda) < rank { // no further direction with λ > 0
 			break
 		}
-		fit, err := interactions.writeFit(ctx, positive, nil, 0)
+		fit, err := interactions.writeFit(ctx, positive, nil, 0) // no outliers; the chains correct the residual
 		if err != nil || fit == nil {
 			return nil, 0, 0, 0, err
 		}
@@ -111,8 +112,9 @@ func (c *chains) setupFlops(order int) float64 {
 // but so few that chainsPerBudget chains fit the work, in flops. It returns the variance with these rungs, nats². ok is false if that is
 // above maxVariance, or if chains of package annealing are better for so few tables.
 func (c *chains) chooseRungs(ctx context.Context, seed uint64, work float64, tables int) (variance float64, ok bool, err error) {
-	count := int64(max(8, min(pilotChains, work/(3*c.chainFlops()))))
-	pilot, err := c.weighChains(ctx, ^seed, 0, count, 1, false)
+	count := int64(max(8, min(pilotChains, work/(3*c.chainFlops())))) // a pilot takes up to a third of the work
+	const threads, marginals = 1, false
+	pilot, err := c.weighChains(ctx, ^seed, 0, count, threads, marginals) // ^seed: other random numbers than the chains'
 	if err != nil {
 		return 0, false, err
 	}

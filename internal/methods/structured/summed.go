@@ -90,7 +90,8 @@ func (f *Fit) eliminateStatistics(ctx context.Context) (*Fit, error) {
 	return &eliminated, nil
 }
 
-// restOrder returns an order that eliminates the variables of the rest: the best one that a search of orderMoves moves finds.
+// restOrder returns an order that eliminates the variables of the rest. It is the best one that a search of orderMoves moves finds for the
+// tables of the rest, without the variables that no table has.
 func (f *Fit) restOrder(ctx context.Context) (order []int, err error) {
 	shape := contractionorder.Hypergraph{Dims: slices.Clone(f.Domains)}
 	isOpen := make([]bool, len(f.Domains)) // in the rest, and not in the order yet
@@ -212,7 +213,7 @@ func principalCombinations(rows []float64, k int) (principal []combination, err 
 		return nil, err
 	}
 	for a, size := range sizes {
-		if size > vanishingShare*vanishingShare {
+		if size > vanishingShare*vanishingShare { // sizes are squares of lengths, and directions have length 1
 			factors := make([]float64, k)
 			for c := range factors {
 				factors[c] = vectors[c*k+a]
