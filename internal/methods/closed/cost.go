@@ -74,7 +74,7 @@ func linkCost(link btn.Link, levels countspace.Levels) float64 {
 			if t.Vectors[mode] != nil {
 				legFactors += float64(d * levels.D)
 			}
-			legFactors++
+			legFactors++ // and one for the product with the factors before it
 		}
 		return float64(len(t.Weights)) * (legFactors + pairCost(boxSize, levels))
 	case *tensor.Symmetric:

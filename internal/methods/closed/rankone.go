@@ -86,8 +86,8 @@ func (p *SymmetryRankOne) Contract(ctx context.Context, problem *problem.Problem
 }
 
 // contract returns the value of a part: Z, and the marginals and the joint marginal if they are wanted. run contracts a form, returns its Z
-// and adds its marginals to the form's M. If numbers are negative, judgeCancellation runs it once more without signs and states in the
-// value what cancels. A multiply-add is two flops.
+// and adds its marginals to the form's Marginals. If numbers are negative, judgeCancellation calls run once more, with the form without
+// signs, and states in the value what cancels. A multiply-add is two flops.
 func (j form) contract(run func(form) (scaled.Number, error)) (btn.Value, error) {
 	z, err := run(j)
 	if err != nil {
@@ -178,7 +178,7 @@ func (j form) rankOneMarginals(
 		product = product.Mul(factors[k])
 	}
 
-	j.Ops.Add(3 * len(factors))
+	j.Ops.Add(3 * len(factors)) // the products above, for each link
 	one := countspace.Constant(0, scaled.One)
 	for k := range factors {
 		if err := j.Ctx.Err(); err != nil {

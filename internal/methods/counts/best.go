@@ -78,7 +78,8 @@ func (f *Form) MostProbable(ctx context.Context) (*btn.Found, error) {
 		return nil, err
 	}
 
-	// It is not unique if several numbers of counting pieces are best, or if only a part of a group counts.
+	// The assignment is not unique if several numbers of counting pieces are best, or if a part of a group counts: groups are pieces of
+	// equal ratios, so another part would do.
 	best := &btn.Found{Weight: b.largest.Mul(f.scale), Unique: len(tied) == 1, Close: b.tolerance}
 	for _, g := range b.groups {
 		if tied[0] > g.from && tied[0] < g.to {
@@ -147,8 +148,8 @@ func (b *bestSearch) groupByRatio() bool {
 	// Each further counting piece multiplies it by its ratio.
 	groupRatio := scaled.Number{}
 	for _, x := range ratios {
-		pieces := len(b.weights) - 1 // in all kinds so far
-		if len(b.groups) == 0 || !isNear(x.ratio, groupRatio, b.tolerance) {
+		pieces := len(b.weights) - 1                                         // in all kinds so far
+		if len(b.groups) == 0 || !isNear(x.ratio, groupRatio, b.tolerance) { // groupRatio, that of the group's first kind, is not below
 			b.groups = append(b.groups, group{from: pieces, to: pieces})
 			groupRatio = x.ratio
 		}

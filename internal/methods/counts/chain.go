@@ -30,8 +30,8 @@ type chainFactor struct {
 }
 
 // chainFactors returns the factors of the product Π_k polys[k]^powers[k] in several variables, those with the most terms first. Polynomials
-// whose exponents are all multiples of one vector, the ray, are one factor, since their product is one in one variable. Polynomials may be
-// replaced by their boxes to find the cost.
+// whose exponents are all multiples of one vector, the ray, make one factor together, because their product is a polynomial in one variable.
+// Each other polynomial with its power is a factor. To find the cost, polynomials of ones may stand for those not computed yet.
 func chainFactors(
 	ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops,
 ) []*chainFactor {
@@ -45,7 +45,7 @@ func chainFactors(
 		}
 		key := ""
 		for _, r := range ray {
-			key += string(rune(r)) + ","
+			key += string(rune(r)) + "," // a text that tells rays apart
 		}
 		factor := rays[key]
 		if factor == nil {
@@ -322,7 +322,8 @@ func (c *chain) multiply(p countspace.Poly, x *chainFactor, power int) (countspa
 	return p, nil
 }
 
-// partialProduct returns the product of the first i factors. It computes what is not kept from the last one that is.
+// partialProduct returns the product of the first i factors. If it is not kept, it is computed from the last partial product that is, and
+// all products between the two are kept.
 func (c *chain) partialProduct(i int) (countspace.Poly, error) {
 	if i == 0 {
 		return countspace.Constant(c.countVariables, scaled.One), nil
@@ -341,7 +342,8 @@ func (c *chain) partialProduct(i int) (countspace.Poly, error) {
 }
 
 // visitDerivatives calls visit for every wanted kind k, with the derivative of Σ_c s_c [z^c] Π by one of the polynomials polys[k] in the
-// product Π. It goes back from the last factor: h is the derivative by the product up to the present factor.
+// product Π of the chain's factors. It goes back from the last factor: h is the derivative by the product of the factors up to the present
+// one. Partial products that are no longer needed are dropped on the way.
 func (c *chain) visitDerivatives(
 	s countspace.Poly, wanted func(kind int) bool, visit func(kind int, derivative countspace.Poly) error,
 ) error {

@@ -43,8 +43,8 @@ type layout struct {
 	linkOf                 []int         // by leg: its link
 }
 
-// newLayout classifies the cores of a network: those of the part are in count space, those of rank one become vectors on their legs, and
-// all others are tables. Every core needs a leg.
+// newLayout classifies the cores of a network. Those of the part are in count space: each gets a slot, with count variables of its own for
+// one term of the core. Those of rank one become vectors on their legs, and all others are tables. Every core needs a leg.
 func newLayout(ctx context.Context, net *btn.Network, part *Counts) (*layout, error) {
 	n := len(net.Dims)
 	l := &layout{
@@ -121,7 +121,7 @@ func (l *layout) contribution(leg, y int) (w float64, level int) {
 		w = s.vectors[mode][y]
 	}
 	if a := int(s.levels.Of[mode][y]); a > 0 {
-		level = s.firstVariable + a
+		level = s.firstVariable + a // a is at least 1
 	}
 	return w, level
 }

@@ -255,7 +255,7 @@ func (l *line) propagateDown(
 		return visit(n.leaf, l.derivativeOfOne(n, h))
 	}
 
-	n.windows = nil // nobody reads it again
+	n.windows = nil // the coefficients of n are not needed again, only those of its children
 	var rightDerivative []window
 	if n.right.hasWantedLeaf(wanted) { // before the left side drops its windows
 		rightDerivative = l.correlate(h, n.left.windows, n.right.wantedSpans())

@@ -211,7 +211,7 @@ func (r *tableRun) addDerivative(sum *countspace.Poly, h, p, q countspace.Poly) 
 		return
 	}
 	var derivative countspace.Poly
-	if q.Size() == 1 {
+	if q.Size() == 1 { // q is a number
 		derivative = h
 		if x := q.Coef.At(0); x != scaled.One {
 			derivative = h.Scale(x)
@@ -270,8 +270,8 @@ func (r *tableRun) propagateSum(step *step, adjoint [][]countspace.Poly, h []cou
 	return nil
 }
 
-// walk returns a walk through the combinations of values of a scope. At each one, walk.At has the index of the entry in every given table,
-// whose scope is a part of it.
+// walk returns a walk through the combinations of values of a scope. At each one, walk.Position has the index of the entry in every given
+// table, whose scope is a part of it.
 func (r *tableRun) walk(scope []int, tables ...[]int) *sumproduct.Walk {
 	return sumproduct.NewWalk(r.expression.Dims, scope, tables...)
 }

@@ -33,7 +33,7 @@ func (f *Form) countsOnce(kind *kind) bool {
 		}
 		largestCount += largestOfLink
 	}
-	if largestCount > 1 || kind.tables == nil {
+	if largestCount > 1 || kind.tables == nil { // a piece without tables has no further condition
 		return largestCount <= 1
 	}
 
@@ -183,8 +183,8 @@ func (f *Form) maximumOfTables(ctx context.Context, kind *kind, tolerance float6
 
 // fillMaxima runs the elimination of a piece with maxima in the place of sums, and returns the largest weight of the piece. Each step makes
 // a table, maxima by step and entry: of a table of numbers, of a link's terms, of a product of two steps, or of a step with one index
-// maximised over. A walk goes through the entries of one table; walk.At are the indices of the entries at the same values in the other
-// ones.
+// maximised over. A walk goes through the entries of one table; walk.Position are the indices of the entries at the same values in the
+// other ones.
 func (m *maximiser) fillMaxima() (maximum, error) {
 	if m.expression.Scale.IsZero() {
 		return maximum{}, nil

@@ -60,6 +60,7 @@ func (p Product) Sum(
 	if p.Wanted == nil && l.root.cost() <= policy.WindowFrom {
 		return countspace.Dot(p.S, MultiplyPolys(vars, p.Polys, ops), ops), nil
 	}
+	// The coefficients of the tree, which bytes counts twice, and four polynomials over the whole box for S and derivatives.
 	need := l.root.bytes()/2 + 4*bytesPerCoefficient*float64(l.root.degree+1)
 	if p.Wanted != nil && need > float64(p.Memory) {
 		return scaled.Number{}, OverBudget(need, p.Memory)

@@ -35,6 +35,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		return nil, fault.New(fault.OverBudget,
 			"plan: the form in count space takes %.3g flops, %s goes up to %.0g", cost.Flops, j.Settings.Method, limit)
 	}
+	// The plan depends on the network alone, so no shape tells plans apart.
 	plan, hit, err := j.Remember(ctx, "counts", contractionorder.Hypergraph{}, func(context.Context) (*btn.Plan, error) {
 		return form, nil
 	})

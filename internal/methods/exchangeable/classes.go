@@ -291,7 +291,8 @@ func (s *swapper) addDistances(a *interaction, r int32, b *interaction, i int32,
 }
 
 // matchValues sets toValue[x], for each value x of r, to the value of i whose interactions with other variables are nearest to those of x.
-// Each value of i is used once. It returns false if r has no interaction without i, or one that i lacks.
+// Each value of i is used once. It compares up to maxCompared interactions that have r and not i with those that have i in the place of r.
+// It returns false if there is none to compare, if i has no such interaction for one of r, or if the context ended.
 func (s *swapper) matchValues(r, i int32, toValue []int) bool {
 	d := len(toValue)
 

@@ -64,9 +64,9 @@ func (p *Sum) Contract(ctx context.Context, problem *problem.Problem, want btn.W
 	if err != nil {
 		return btn.Value{}, err
 	}
-	if evaluated == nil { // the first share has the whole sum
+	if evaluated == nil { // the first share has the whole sum, and all flops
 		if j.Marginals != nil {
-			value.Marginals = j.Marginals.Result(scaled.One)
+			value.Marginals = j.Marginals.Result(scaled.One) // zeros
 		}
 		return btn.Value{Marginals: value.Marginals}, nil
 	}
@@ -110,7 +110,7 @@ func (f *form) fillValue(value *btn.Value, j contraction.Contraction, evaluated 
 	ln := evaluated.lnZ()
 	if ln.isImpossible() {
 		if j.Marginals != nil {
-			value.Marginals = j.Marginals.Result(scaled.One)
+			value.Marginals = j.Marginals.Result(scaled.One) // zeros
 		}
 		return nil
 	}
@@ -187,7 +187,8 @@ func (f *form) places() []place {
 }
 
 // leafMarginals sets the rows of the leaves, variables that were summed out: P(h) = Σ P(neighbours) P(h | neighbours) for value h. A leaf
-// has at most two neighbours. rows has the marginals of all other variables, and pairProbabilities the joint ones of two neighbours.
+// has at most two neighbours. rows has the marginals of all other variables, and pairProbabilities the joint ones of two neighbours; it may
+// be nil if no leaf has two. A conditional has ln P(h | neighbours), not normalised, in table, and ln of the sum over h in sum.
 func (f *form) leafMarginals(ctx context.Context, pairProbabilities *pairs, rows [][]float64) error {
 	m := f.interactions
 	places := f.places()
@@ -310,7 +311,8 @@ func addProducts(to []float64, a, b []int32, w float64) {
 	}
 }
 
-// joint returns the joint marginal of variables, each of which is a class of its own, the last variable fastest. Z is above 0.
+// joint returns the joint marginal of variables, each of which is a class of its own, the last variable fastest. A count vector of such a
+// class has a single 1, at the variable's value. Z is above 0.
 func (c *summedForm) joint(variables []int) []float64 {
 	classes := make([]int, len(variables))
 	size := 1

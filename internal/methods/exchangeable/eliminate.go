@@ -36,7 +36,7 @@ func chooseElimination(k *kinds, sizes []float64, together [][]int) *elimination
 	join := func(classes []int) {
 		for _, c := range classes {
 			for _, d := range classes {
-				adjacent[c][d] = c != d || adjacent[c][d]
+				adjacent[c][d] = c != d || adjacent[c][d] // true unless c is d
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func chooseElimination(k *kinds, sizes []float64, together [][]int) *elimination
 					size *= sizes[d]
 				}
 			}
-			if size < smallestSize || chosen < 0 {
+			if size < smallestSize || chosen < 0 { // sizes may be infinite
 				chosen, smallestSize = c, size
 			}
 		}

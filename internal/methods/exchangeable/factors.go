@@ -100,7 +100,7 @@ func scopesOf(net *btn.Network, memory int64) *factors {
 			return nil
 		}
 		for _, leg := range link.Legs {
-			if net.Maps != nil && net.Maps[leg].A != nil { // the leg has a map
+			if net.Maps != nil && net.Maps[leg].A != nil { // the leg has a map, so that the cores are no plain tables
 				return nil
 			}
 			variable[leg] = int32(v)

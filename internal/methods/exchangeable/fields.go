@@ -44,7 +44,7 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 			if !(w >= 0) {
 				return nil, nil
 			}
-			to := &logs[v][p.canonical(int32(v), x)]
+			to := &logs[v][p.canonical(int32(v), x)] // at the class's value of the variable's value x
 			*to = logarithmOf(w)
 			for _, id := range m.unaryTables[v] {
 				*to = to.plus(logarithmOf(m.tables[id].data[x]))
@@ -95,8 +95,9 @@ func fieldsOf(ctx context.Context, m *interactions, p *partition, weights [][]fl
 	return f, nil
 }
 
-// divideIntoGroups divides the variables of a class into groups with the same weights, in the sequence of their first variables. logs are
-// the logarithms of the weights, by variable and the class's value. It adds what they differ by to lnError.
+// divideIntoGroups divides the variables of a class into groups with the same weights up to rounding, in the sequence of their first
+// variables. logs are the logarithms of the weights, by variable and the class's value. It sorts the variables by their logarithms, so that
+// equal ones are neighbours, and adds what the weights of a group differ by to f.lnError.
 func (f *fields) divideIntoGroups(variables []int32, logs [][]logarithm) (groups []group) {
 	sorted := slices.Clone(variables)
 	slices.SortStableFunc(sorted, func(a, b int32) int {

@@ -230,7 +230,7 @@ func (f *factors) conditional(l *leaf, weights []float64, isMaximal bool) *condi
 	c := &conditional{}
 	neighbourValues := make([]int, len(dims))
 	for range rows {
-		sum, largest := scaled.Wide{}, impossible
+		sum, largest := scaled.Wide{}, impossible // Wide has twice the digits of float64
 		for x := range d {
 			if !(weights[x] >= 0) {
 				return nil
@@ -379,7 +379,7 @@ func (m *maker) decompose(s scope, function int32) *parts {
 
 	// An entry that is a difference along some axes and a mean along all others is one of the part over the former.
 	p := &parts{}
-	functions := make([][]logarithm, everything+1) // by subset, as bits
+	functions := make([][]logarithm, everything+1) // by subset, as bits; entries come in the sequence of u, the last variable fastest
 	digits := make([]int, k)
 	for _, y := range u {
 		members := uint8(0)

@@ -142,8 +142,8 @@ type kindEntries struct {
 	patterns []pattern // the keys of values, in the sequence in which they came
 }
 
-// deviation returns how far an entry x of a pattern is from that of the kind, nats: +Inf if only one of them is impossible. The first
-// entry of a pattern becomes that of the kind.
+// deviation returns how far an entry x is from the kind's entry of the same pattern, nats: +Inf if only one of the two is impossible. A
+// pattern is the classes and values of the entry's variables. The first entry of a pattern becomes that of the kind.
 func (e *kindEntries) deviation(at pattern, x logarithm) float64 {
 	expected, ok := e.values[at]
 	if !ok {
@@ -211,8 +211,8 @@ func (p *partition) shapeOf(a *interaction) shape {
 	return s
 }
 
-// eachEntry calls visit for every entry of interaction a, which has shape s, with the entry's pattern: the classes and the classes' values
-// of its variables.
+// eachEntry calls visit for every entry of interaction a, which has shape s, with the entry's pattern. A pattern has a number for each
+// variable, class · maxDomain + the class's value, in increasing order, so that it does not tell variables of a class apart.
 func (p *partition) eachEntry(m *interactions, a *interaction, s shape, visit func(pattern, logarithm)) {
 	dims := m.dims(a.scope)
 	digits := make([]int, len(dims))
@@ -230,7 +230,8 @@ func (p *partition) eachEntry(m *interactions, a *interaction, s shape, visit fu
 	}
 }
 
-// members returns a pattern as members. Equal entries, class · maxDomain + value, are one member.
+// members returns a pattern as members. A pattern has the number class · maxDomain + value for each variable, increasing. A member is a
+// number of variables, times, of one class and value: the equal numbers of the pattern.
 func (q pattern) members() (list []member) {
 	for _, v := range q[:patternLength(q)] {
 		class, value := int(v)/maxDomain, int(v)%maxDomain

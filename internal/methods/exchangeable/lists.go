@@ -206,8 +206,9 @@ func (c *convolution) multiply(largestIndex int, look *pace.Pace) box {
 }
 
 // mergedList returns the merged list of a class: a vector for each combination of the class's counts. The polynomials of the groups are
-// multiplied one after the other, which adds up all divisions of the counts among groups. All terms are at least 0. Cost O(box · vectors of
-// the groups).
+// multiplied one after the other, which adds up all divisions of the counts among groups. A group is the variables with the same weights;
+// the coefficient of its polynomial at counts c is the weight of all its assignments with these counts. No term is below 0, so a coefficient
+// of 0 means that the counts are impossible. Cost O(box · vectors of the groups).
 func mergedList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
 	l := &list{values: values, groups: groups, roundings: 8}
 	n := 0

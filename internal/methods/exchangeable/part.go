@@ -122,7 +122,7 @@ func (c *Classes) partition(f *factors) *partition {
 	if p.value == nil {
 		p.value = make([]int32, len(c.ClassOf))
 	}
-	if len(p.values) == 0 || p.values[0] != nil {
+	if len(p.values) == 0 || p.values[0] != nil { // the first one, no relabelling, is missing, or an empty list
 		p.values = append([][]uint8{nil}, p.values[min(1, len(p.values)):]...)
 	}
 	for v, class := range c.ClassOf {

@@ -51,7 +51,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 		for k := range count {
 			parts = append(parts, &Sum{Classes: classes, From: WholeShare * k / count, To: WholeShare * (k + 1) / count})
 		}
-		return proposal.ExactPlan(query.Cost{}, parts...), err
+		return proposal.ExactPlan(query.Cost{}, parts...), err // without a price, which depends on the evidence
 	})
 	if err != nil || len(plan.Estimates) == 0 {
 		return nil, err
@@ -59,8 +59,9 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 
 	// Price the sum under this evidence.
 	part := plan.Estimates[0].Parts[0].(*Sum)
-	f, err := formOf(ctx, j.Problem(), part, ask.Joint, false)
-	if err != nil {
+	const isMaximal = false // the sum is wanted, not the most probable assignment
+	f, err := formOf(ctx, j.Problem(), part, ask.Joint, isMaximal)
+	if err != nil { // the network has no such form under this evidence, unless the context ended
 		return nil, ctx.Err()
 	}
 	splits := f.needsSplit(ask.Marginals)

@@ -329,7 +329,7 @@ func (w *outerWorker) fillTerms(vector int, constant logarithm, to []logarithm) 
 	w.outer.splitVector(vector, w.vectors)
 	ln := constant
 	for _, c := range w.outer.classes {
-		if !w.isBare {
+		if !w.isBare { // otherwise they enter when the outer class is summed out
 			ln = ln.plus(w.lnWeight(c, w.vectors[c]))
 		}
 		w.counts[c] = w.lists[c].count(w.vectors[c])

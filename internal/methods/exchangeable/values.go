@@ -37,7 +37,8 @@ func separate(k *kinds, n, d int) *separated {
 		s.functions[a] = make([]logarithm, n+1)
 	}
 
-	// Terms of one value are functions of its count. between[a*d+b] is the term of a pair of values.
+	// A term is ln times the number of ways to choose its members: times variables of each member's value. Terms of one value are functions
+	// of its count. between[a*d+b] is the term of one variable at a and one at b.
 	between := make([]logarithm, d*d)
 	for _, t := range k.terms {
 		first := t.members[0]
@@ -203,7 +204,7 @@ func (b *valueSum) fillWeights(ctx context.Context) error {
 	for _, g := range b.groups {
 		b.constant = b.constant.plus(lnFactorials[len(g.variables)])
 	}
-	b.roundings = float64(len(b.functions)) * float64(b.states+16)
+	b.roundings = float64(len(b.functions)) * float64(b.states+16) // for each value: the additions, and 16 for a weight
 	return nil
 }
 
@@ -325,7 +326,8 @@ func (b *valueSum) drawStates(stream *rand.Rand) [][]int32 {
 	return out
 }
 
-// drawMembers draws the values of all variables but the leaves: first how many of each group have each value, then which.
+// drawMembers draws the values of all variables but the leaves: first how many variables of each group have each value, then which ones.
+// Groups of the one class with a single possible value have nothing to draw. b.groups are all other groups.
 func (b *valueSum) drawMembers(stream *rand.Rand, values []int) {
 	drawn := b.drawStates(stream)
 	for _, g := range b.fields.groups[0] {

@@ -62,6 +62,7 @@ func (m *model) plan() *btn.Plan {
 		LnNormB:       m.norm2.LogAbs() / 2,
 		ConditionGram: m.fit.Condition,
 	}
+	// ‖B − B̃‖ is at most ‖B‖ (√(ρ + its rounding) + the rounding of the maps).
 	quality.LnNormError = quality.LnNormB + math.Log(math.Sqrt(m.fit.Residual+m.fit.Rounding)+m.sp.mapped)
 	estimate := btn.Estimate{Rule: btn.Linear, Slices: 1, Quality: quality}
 	frame := &btn.Frame{Levels: m.sp.levels}

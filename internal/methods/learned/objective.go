@@ -219,8 +219,8 @@ func (sp *space) coreLevels(legs []int) countspace.Levels {
 func (sp *space) coreBox(c int) []int { return sp.coreLevels(sp.cores[c].Legs).Shape() }
 
 // shiftedProducts returns, for each value x of a leg of a core and each level a, Σ_j polys[x][j] t[j+e_a]: the scalar product of B with the
-// leg at x and of a component with the leg at level a with weight 1. polys[x] is the core's polynomial with the leg at x, and t the core's
-// environment.
+// leg at x and of a component with the leg at level a with weight 1. polys[x] is the core's polynomial with the leg at x, not counted. t is
+// the core's environment, the component and all other cores. A value at level a > 0 counts once in count variable a, hence the shift e_a.
 func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly) [][]scaled.Number {
 	d := sp.levels.D
 	out := make([][]scaled.Number, len(polys))
@@ -240,8 +240,9 @@ func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly) [][
 	return out
 }
 
-// legProducts returns, for each learned coordinate y of a leg, the scalar product of B and of a component with the leg at y with weight 1:
-// Σ_x O[x, y] m[x][level(y)] for the result m of shiftedProducts and the leg's map O.
+// legProducts returns, for each learned coordinate y of a leg, the scalar product of B with a component whose vector on the leg is 1 at y and
+// 0 elsewhere: Σ_x O[x, y] m[x][level(y)] for the result m of shiftedProducts and the leg's map O. polys are the core's polynomials by value
+// x of the leg, and t is the core's environment: the component and all other cores.
 func (sp *space) legProducts(leg int, polys []countspace.Poly, t countspace.Poly) []scaled.Number {
 	products := sp.shiftedProducts(polys, t)
 	d := len(polys)

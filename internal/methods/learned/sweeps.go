@@ -159,7 +159,7 @@ func (l *learner) addComponent(ctx context.Context) error {
 		}
 
 		// Draw a candidate, and improve it alone.
-		trial := *l
+		trial := *l // l itself stays as it is
 		trial.model = l.snapshot()
 		i := trial.appendPart(newPart(l.sp, l.seed, l.start, len(l.parts), try))
 		if err := trial.fitNewPart(i); err != nil {

@@ -150,8 +150,9 @@ func (s *sweep) solveLeg(leg int, walk coreWalk) error {
 	return nil
 }
 
-// setVector sets the vector of a leg to numerator/denominator, normalised. The numerator is by value, the denominator by level. If the
-// denominator of an entry is 0, the entry stays as it was. If all entries become 0, the vector stays as it was.
+// setVector sets the vector of a leg to numerator/denominator, normalised, and s.scale to the norm that it had before. The numerator is by
+// value, the denominator by level. If the denominator of an entry is 0, the entry stays as it was. If all entries become 0, the vector
+// stays as it was.
 func (s *sweep) setVector(leg int, numerator, denominator []scaled.Number) {
 	old := s.vectors[leg]
 	v := make([]scaled.Number, len(old))

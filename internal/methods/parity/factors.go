@@ -96,8 +96,8 @@ func hasParities(net *btn.Network) (ok, isLong bool) {
 	return true, isLong
 }
 
-// parityOf returns the values for even and for odd parity of a table that depends only on the parity of its variables, so many of them. ok
-// is false for other tables, and if a value is below 0 or not finite.
+// parityOf returns the values for even and for odd parity of a table over order variables that depends only on their parity. ok is false for
+// other tables, and if a value is below 0 or not finite.
 func parityOf(t tensor.Tensor, order int) (values [2]float64, ok bool) {
 	if order == 0 || order > maxOrder {
 		return values, false
@@ -106,7 +106,7 @@ func parityOf(t tensor.Tensor, order int) (values [2]float64, ok bool) {
 	if err != nil || len(dense.Data) != 1<<order {
 		return values, false
 	}
-	values = [2]float64{dense.Data[0], dense.Data[1]}
+	values = [2]float64{dense.Data[0], dense.Data[1]} // the bits of an entry's index are the variables' values
 	for index, x := range dense.Data {
 		if x != values[bits.OnesCount(uint(index))&1] {
 			return values, false

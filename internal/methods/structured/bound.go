@@ -54,7 +54,7 @@ func (m *interactions) boundDeviation(residual []float64) float64 {
 			break
 		}
 	}
-	const rounding = 1e-10 // of the factorisation, and of the sums of chains
+	const rounding = 1e-10 // of the factorisation, and of the sums of chains: relative to the bound, and absolute for bounds near 0
 	return squares/2*max(sigma, 0)*(1+rounding) + rounding*(1+squares*size*rounding)
 }
 

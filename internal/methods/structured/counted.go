@@ -31,7 +31,7 @@ func (p *Nodes) contractHistogram(
 	}
 	if h == nil { // Z is 0
 		if j.Marginals != nil {
-			value.Marginals = j.Marginals.Result(scaled.One)
+			value.Marginals = j.Marginals.Result(scaled.One) // zeros
 		}
 		if j.Joint != nil {
 			value.Joint = j.JointOf(make([]scaled.Number, cellCount(j)))
@@ -47,7 +47,8 @@ func (p *Nodes) contractHistogram(
 	factors := h.stateFactors(fullSum)
 	scale := j.Net.Scale.Mul(h.lnUnit.Exp())
 	value.Z = sumStates(fullSum, factors).Mul(scale)
-	value.Flops = p.Fit.Integers.flops(false)
+	const withMarginals = true
+	value.Flops = p.Fit.Integers.flops(!withMarginals)
 	if p.Ask != "" {
 		return h.drawAssignments(j, fullSum, factors, value, want)
 	}
@@ -60,7 +61,7 @@ func (p *Nodes) contractHistogram(
 			return value, err
 		}
 		value.Marginals = j.Marginals.Result(scale)
-		value.Flops = p.Fit.Integers.flops(true)
+		value.Flops = p.Fit.Integers.flops(withMarginals)
 	}
 	if j.Joint == nil {
 		return value, nil
@@ -261,7 +262,7 @@ func choiceWeights(choices []choice, partial *states, key int64, weights []float
 	// As plain numbers in units of the largest exponent.
 	inUnits := make([]plain, len(weights))
 	for k, w := range weights {
-		if shift := int(w.exp) - int(largestExp); w.mant > 0 && shift > -2 {
+		if shift := int(w.exp) - int(largestExp); w.mant > 0 && shift > -2 { // otherwise it is below 2^−512 of the largest
 			inUnits[k] = plain(math.Ldexp(w.mant, shift*unitBits))
 		}
 	}

@@ -82,7 +82,8 @@ func (p *Nodes) drawAssignments(j contraction.Contraction, f *form, want btn.Wan
 }
 
 // drawVariables draws values x of all variables of the fit with probabilities proportional to their terms in the last total of
-// computeTotal. It goes back over the cliques: the other variables of a clique are drawn before its own.
+// computeTotal. Variables without tables are drawn by their weights. For all others it goes back over the cliques, each of which eliminated
+// one variable: the other variables of a clique are drawn before its own, and select a column of its table.
 func (e *elimination[T]) drawVariables(r *rand.Rand, x []int) {
 	for v, c := range e.program.cliqueOf {
 		if c < 0 {

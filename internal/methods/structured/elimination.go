@@ -129,8 +129,9 @@ func normalise[T number[T]](t []T) (exp int) {
 	return exp
 }
 
-// computeTotal returns the sum over all assignments x of Π_i weights_i(x_i) · C(x), where C is the product of the rest's tables. The sum is
-// value · 2^exp. It fills the tables, the messages and freeSums.
+// computeTotal returns the sum over all assignments x of Π_i weights_i(x_i) · C(x), where C is the product of the tables of the rest, those
+// that the fit's statistics do not give. The sum is value · 2^exp. A clique eliminates one variable of the rest, in the sequence of the
+// cliques; a free variable is in no table. It fills the cliques' tables and messages, and freeSums.
 func (e *elimination[T]) computeTotal() (value T, exp int) {
 	for c := range e.program.cliques {
 		e.sumOutClique(c)
@@ -152,7 +153,8 @@ func (e *elimination[T]) computeTotal() (value T, exp int) {
 }
 
 // multiplyFactors returns the product of the total's factors, without the factor of index skipped, as value · 2^exp. The factors are
-// numbered: first freeSums, then the messages of the roots. skipped is noFactor to multiply all.
+// numbered: first freeSums, one for each variable without tables, then the messages of the roots, one number for each connected part of the
+// rest. If skipped is noFactor, all are multiplied. moveExponent moves the power of two of a number to the exponent.
 func (e *elimination[T]) multiplyFactors(skipped int) (value T, exp int) {
 	value = T(1)
 	for start := 0; start < len(e.freeSums); start += 8 { // eight at once, if they stay far from underflow
@@ -201,9 +203,10 @@ func moveExponent[T number[T]](x T, exp int) (T, int) {
 	return x.times(math.Ldexp(1, -moved)), exp + moved
 }
 
-// sumOutClique fills the table of clique c and its message. Entry i of the table is the product of the weight of the clique's variable, of
-// the entries of the rest's tables and of those of the received messages at the same values. The message is the sum of the table over the
-// variable. messageEntry[i] is the entry of the message to which entry i is added, and entryOf[i] the entry of an operand for entry i.
+// sumOutClique eliminates the variable of clique c: it fills the clique's table and its message. Entry i of the table is the product of the
+// weight of the variable's value, of the entries of the clique's tables of the rest and of those of the messages that it receives from
+// earlier cliques, all at the same values. The message is the sum of the table over the variable. messageEntry[i] is the entry of the
+// message to which entry i of the table is added. entryOf[i] is the entry of a table of the rest, or of a received message, for entry i.
 func (e *elimination[T]) sumOutClique(c int) {
 	clique := &e.program.cliques[c]
 	table, message := e.tables[c], e.messages[c]
@@ -254,11 +257,12 @@ func (e *elimination[T]) sumOutClique(c int) {
 			message[entry] += table[i]
 		}
 	}
-	e.exponents[c] = exp + normalise(message)
+	e.exponents[c] = exp + normalise(message) // the message is in units of 2^exponents[c]
 }
 
 // fillShares fills shares, in units of 2^exp: by value, the total with the variable fixed to the value. The last total of computeTotal is z
-// · 2^exp.
+// · 2^exp: the product of the sums of the free variables, which no table has, and of the messages of the roots, the last cliques of the
+// connected parts of the rest. The other variables get their shares on the way back over the cliques.
 func (e *elimination[T]) fillShares(z T, exp int) {
 	for s, v := range e.freeVariables {
 		others := e.totalWithout(z, exp, s, e.freeSums[s])
@@ -269,7 +273,8 @@ func (e *elimination[T]) fillShares(z T, exp int) {
 		}
 	}
 
-	// The adjoint of a root's message is the total without it. From the roots, adjoints go back to the earlier cliques.
+	// The adjoint of a root's message is the total without it. totalWithout divides by the message's number, which is in units of
+	// 2^exponents[c], so the quotient is in units of 2^(exp − exponents[c]). From the roots, adjoints go back to the earlier cliques.
 	for r, c := range e.roots {
 		e.adjoints[c][0] = e.totalWithout(z, exp, len(e.freeSums)+r, e.messages[c][0])
 		e.adjointExponents[c] = exp - e.exponents[c]
@@ -299,7 +304,7 @@ func (e *elimination[T]) propagateBack(c, exp int) {
 	for i, entry := range clique.messageEntry {
 		shares[clique.valueOf[i]] += table[i] * adjoint[entry]
 	}
-	unit := math.Ldexp(1, e.adjointExponents[c]+receivedExp-exp)
+	unit := math.Ldexp(1, e.adjointExponents[c]+receivedExp-exp) // of table · adjoint, in units of 2^exp
 	for x := range shares {
 		shares[x] = shares[x].times(unit)
 	}

@@ -226,7 +226,7 @@ func (m *interactions) searchRank(
 		window   = 12 // rounds after which the typical residual has to have fallen by a tenth
 		patience = 3  // rounds without progress that end a search that has succeeded
 	)
-	if 2*k > m.order {
+	if 2*k > m.order { // the matrix is too small for an approximation of rank k to mean anything
 		return nil, nil, 0, nil
 	}
 	hasOutliers := factor > 0
@@ -383,7 +383,7 @@ func (m *interactions) fitRows(s *lowRank, outlierNeighbours [][]int) (u []float
 					}
 				}
 			}
-			for _, j := range outlierNeighbours[i] {
+			for _, j := range outlierNeighbours[i] { // take off the columns of outliers
 				for column := m.firstCoordinate[j]; column < m.firstCoordinate[j]+m.domains[j]-1; column++ {
 					for c, y := range w[column*k : column*k+k] {
 						right[c] -= m.matrix[r*n+column] * y
@@ -391,7 +391,7 @@ func (m *interactions) fitRows(s *lowRank, outlierNeighbours [][]int) (u []float
 				}
 			}
 		}
-		if d == 1 {
+		if d == 1 { // it has no row
 			continue
 		}
 

@@ -182,7 +182,7 @@ func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 }
 
 // addTable adds a table over variables of the interactions. A table of one variable is added to the fields, and one of two variables
-// without zeros to the matrix. Any other becomes a table of the rest.
+// without zeros to the matrix of pair interactions. Any other table is kept as it is, in otherTables; of two variables it is one with zeros.
 func (m *interactions) addTable(t Table) {
 	scope := t.Scope
 	switch {

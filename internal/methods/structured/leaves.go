@@ -109,8 +109,8 @@ func findLeaves(net *btn.Network) *leafSets {
 	return leaves
 }
 
-// onlySets returns, by variable, the set of three variables that all its tables are over, increasing. It is none if the variable has no
-// tables, and several if its tables are over more than one set, or over a set that is not of three variables.
+// onlySets returns, by variable, the set of three variables that all its tables are over, increasing. It is none, which has to be the zero
+// set, if the variable has no tables. It is several if its tables are over more than one set, or over a set that is not of three variables.
 func onlySets(net *btn.Network, none, several [3]int) [][3]int {
 	variable := legVariables(net)
 	setOf := make([][3]int, len(net.Variables))
@@ -232,7 +232,7 @@ func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []in
 		restored.Domains = append(restored.Domains, len(l.Weights))
 		restored.Field = append(restored.Field, make([]float64, len(l.Weights))...)
 	}
-	if len(restored.Rest)-len(f.Rest) > maxReturnedLeaves*len(f.Domains) {
+	if len(restored.Rest)-len(f.Rest) > maxReturnedLeaves*len(f.Domains) { // too many leaves are back for a search of an order
 		return nil, fault.Wrap(fault.OverBudget, errWide)
 	}
 

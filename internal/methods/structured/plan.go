@@ -139,7 +139,8 @@ func IsCrowded(net *btn.Network) bool {
 			triples++
 		}
 	}
-	// A first bound without the search for leaves: each table of three belongs to at most one leaf.
+	// A first bound without the search for leaves: each table of three belongs to at most one leaf. So there are at most triples leaves,
+	// which leave a table of two each and take a variable each.
 	if pairs+triples < manyTables*(len(net.Variables)-triples) {
 		return false
 	}

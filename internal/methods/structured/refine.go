@@ -342,7 +342,7 @@ func (n *Integers) storeFit(m *interactions, centred [][]float64, form []floats.
 					square = square.Plus(form[p*k+q].TimesFloat(y).TimesFloat(z))
 				}
 			}
-			stored := sumOrImpossible(field[x], square.DividedBy(-2*float64(d*d)))
+			stored := sumOrImpossible(field[x], square.DividedBy(-2*float64(d*d))) // −Inf if the field is
 			if math.IsInf(stored.High, -1) {
 				stored.Low = 0
 			}
