@@ -168,12 +168,12 @@ func isNear(x, y scaled.Number, tolerance float64) bool {
 	return y.Sub(x).Cmp(y.Mul(scaled.FromFloat(tolerance))) <= 0
 }
 
-// bestCounts returns the numbers of counting optional pieces that the most probable assignments have, ascending. b.weights[c] is the largest
-// weight of an assignment in which c of the optional pieces count. bestCounts multiplies it by S, the symmetric core's polynomial, at the
-// total count, which includes the pieces that count in any case, and sets b.largest. It returns nil if all weights are 0, or if the context
-// ended.
+// bestCounts returns the numbers of counting optional pieces that the most probable assignments have, ascending. b.weights[c] is the
+// largest weight of an assignment in which c of the optional pieces count. bestCounts multiplies it by S, the symmetric core's polynomial,
+// at the total count, which includes the pieces that count in any case, and sets b.largest. It returns nil if all weights are 0, or if the
+// context ended.
 func (b *bestSearch) bestCounts() (tied []int) {
-	space := b.slots[0].poly
+	space := b.slots[0].poly // S of the one core in count space
 	for c := range b.weights {
 		if b.pace.Over(1) {
 			return nil

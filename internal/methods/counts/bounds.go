@@ -51,7 +51,8 @@ func blockBounds(mant []float64, exp []int64) []int64 {
 func log2(n int) int64 { return int64(bits.Len(uint(n - 1))) }
 
 // boundUp bounds the coefficients of a node and of all large nodes below it, by block. Leaves and small nodes are computed. A coefficient
-// of a product is a sum over pairs of coefficients of its factors, so it is at most the largest product of a pair times the number of pairs.
+// of a product is a sum over pairs of coefficients of its factors, so it is at most the largest product of a pair times the number of
+// pairs.
 func (l *line) boundUp(n *node) error {
 	if n.left == nil || !n.isLarge() {
 		if err := l.multiplyUp(n); err != nil {
@@ -68,8 +69,8 @@ func (l *line) boundUp(n *node) error {
 		return err
 	}
 
-	// Bounds are logarithms, so that products are sums. A coefficient of block i of the left factor times one of block j of the right factor
-	// adds to block i+j or to i+j+1. The first loop enters it at i+j, the second one copies it to the next block.
+	// Bounds are logarithms, so that products are sums. A coefficient of block i of the left factor times one of block j of the right
+	// factor adds to block i+j or to i+j+1. The first loop enters it at i+j, the second one copies it to the next block.
 	left, right := n.left.bounds.coefficients, n.right.bounds.coefficients
 	bounds := slices.Repeat([]int64{noBound}, n.degree/blockSize+1)
 	p := pace.New(l.ctx)

@@ -30,8 +30,8 @@ type chainFactor struct {
 }
 
 // chainFactors returns the factors of the product Π_k polys[k]^powers[k] in several variables, those with the most terms first. Polynomials
-// whose exponents are all multiples of one vector, the ray, make one factor together, because their product is a polynomial in one variable.
-// Each other polynomial with its power is a factor. To find the cost, polynomials of ones may stand for those not computed yet.
+// whose exponents are all multiples of one vector, the ray, make one factor together, because their product is a polynomial in one
+// variable. Each other polynomial with its power is a factor. To find the cost, polynomials of ones may stand for those not computed yet.
 func chainFactors(
 	ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops,
 ) []*chainFactor {
@@ -78,8 +78,8 @@ func newFactor(p countspace.Poly, power, k int) *chainFactor {
 		factor.shape[a] = power*(side-1) + 1
 	}
 
-	// p^power has at most one term for each way to divide power among the n nonzero terms of p, C(power + n − 1, n − 1), and at most as many
-	// as its box.
+	// p^power has at most one term for each way to divide power among the n nonzero terms of p, C(power + n − 1, n − 1), and at most as
+	// many as its box.
 	for i := 1; i < nonzero; i++ {
 		factor.terms *= float64(power+i) / float64(i)
 	}
@@ -259,8 +259,8 @@ func chainCost(factors []*chainFactor, size float64) (muladds, bytes float64) {
 		partialSizes += boxVolume(box)
 	}
 
-	// newChain keeps about 3√k of k partial products if they are too many. The sums of a product, S and its derivative take 6 more. size in the
-	// multiply-adds is the contraction with S.
+	// newChain keeps about 3√k of k partial products if they are too many. The sums of a product, S and its derivative take 6 more. size in
+	// the multiply-adds is the contraction with S.
 	return muladds + size, bytesPerCoefficient * (min(partialSizes, 3*math.Sqrt(float64(len(factors)))*size) + 6*size)
 }
 
@@ -369,8 +369,8 @@ func (c *chain) visitDerivatives(
 	return nil
 }
 
-// derivativeOfOperand returns the derivative by p, given the derivative h by the product of p and the factor x. A stepwise factor, base^power,
-// is contracted in power steps of its base, because that is less work than contracting it as a whole.
+// derivativeOfOperand returns the derivative by p, given the derivative h by the product of p and the factor x. A stepwise factor,
+// base^power, is contracted in power steps of its base, because that is less work than contracting it as a whole.
 func (c *chain) derivativeOfOperand(h countspace.Poly, x *chainFactor) (countspace.Poly, error) {
 	if !x.isStepwise() {
 		q, err := x.wholeProduct(c.ops)

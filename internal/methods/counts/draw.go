@@ -147,7 +147,7 @@ func (d *drawState) fillProducts(l *line) (scaled.Number, []window, error) {
 	if err != nil {
 		return scaled.Number{}, nil, err
 	}
-	z, _, err := w.sumWithin(firstWindow)
+	z, _, err := w.sumWithin(firstWindow) // the bound of the dropped terms is not needed: no draw sees them
 	return z, cutWindows(w.s, l.root.bounds.wanted), err
 }
 

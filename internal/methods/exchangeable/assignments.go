@@ -81,8 +81,8 @@ func (f *form) assignSmallest(variables []int32, counts []int32, values []int) {
 	}
 }
 
-// leafLogs returns the logarithms of the weights of a leaf's values, given the values of its neighbours. A leaf is a variable that was summed
-// out. With two neighbours its conditional is among the interactions, with one or none among the fields.
+// leafLogs returns the logarithms of the weights of a leaf's values, given the values of its neighbours. A leaf is a variable that was
+// summed out. With two neighbours its conditional is among the interactions, with one or none among the fields.
 func (f *form) leafLogs(l *leaf, values []int) []logarithm {
 	m := f.interactions
 	c := m.conditionals[l.variable]
@@ -97,8 +97,8 @@ func (f *form) leafLogs(l *leaf, values []int) []logarithm {
 	return c.table[row*d : (row+1)*d]
 }
 
-// maximiseLeaves sets each leaf, a variable that is no part of the counts, to its most probable value given its neighbours, whose values are
-// set already. isUnique is false if a leaf has two such values, up to tolerance in ln.
+// maximiseLeaves sets each leaf, a variable that is no part of the counts, to its most probable value given its neighbours, whose values
+// are set already. isUnique is false if a leaf has two such values, up to tolerance in ln.
 func (f *form) maximiseLeaves(values []int, tolerance float64) (isUnique bool) {
 	isUnique = true
 	for v, l := range f.interactions.leafOf {

@@ -247,8 +247,8 @@ func (f *form) sumFlops(splits bool) float64 {
 	return f.listFlops(splits) + f.vectorCount(splits)*(40+12*float64(len(f.kinds.terms)+len(f.kinds.forbidden)))
 }
 
-// listFlops returns the flops of making the lists of count vectors of all classes: about 80 for each vector, value and group of a split list,
-// and 100 for each vector of a merged list and each count vector of one group. With splits the counts of all groups are kept apart.
+// listFlops returns the flops of making the lists of count vectors of all classes: about 80 for each vector, value and group of a split
+// list, and 100 for each vector of a merged list and each count vector of one group. With splits the counts of all groups are kept apart.
 func (f *form) listFlops(splits bool) (flops float64) {
 	for class, groups := range f.fields.groups {
 		vectors, _ := f.listSize(class, splits)
@@ -263,9 +263,9 @@ func (f *form) listFlops(splits bool) (flops float64) {
 	return flops
 }
 
-// checkSize returns an error if a sum over all count vectors has more than maxVectors or takes more bytes than memory: for the terms, for the
-// lists of the classes, and for the ways to choose members on the inner side. With splits the counts of all groups of a class, the variables
-// with the same weights, are kept apart.
+// checkSize returns an error if a sum over all count vectors has more than maxVectors or takes more bytes than memory: for the terms, for
+// the lists of the classes, and for the ways to choose members on the inner side. With splits the counts of all groups of a class, the
+// variables with the same weights, are kept apart.
 func (f *form) checkSize(splits bool, memory int64) error {
 	n := f.vectorCount(splits)
 	bytes := 2 * vectorBytes * n // twice what the terms take

@@ -113,8 +113,8 @@ func (g *group) lnWeights(counts []int32, f factorials) (lnSum, lnOne logarithm)
 }
 
 // splitList returns the split list of a class: a count vector for each combination of the counts of all groups. A group is the variables of
-// the class with the same weights. lnSum is ln of the weight of all assignments with the counts, lnOne that of one of them. Cost O(vectors ·
-// groups · values).
+// the class with the same weights. lnSum is ln of the weight of all assignments with the counts, lnOne that of one of them. Cost O(vectors
+// · groups · values).
 func splitList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
 	l := &list{values: values, groups: groups, roundings: 8}
 	if slices.ContainsFunc(groups, func(g group) bool { return len(g.support) == 0 }) {
@@ -207,8 +207,8 @@ func (c *convolution) multiply(largestIndex int, look *pace.Pace) box {
 
 // mergedList returns the merged list of a class: a vector for each combination of the class's counts. The polynomials of the groups are
 // multiplied one after the other, which adds up all divisions of the counts among groups. A group is the variables with the same weights;
-// the coefficient of its polynomial at counts c is the weight of all its assignments with these counts. No term is below 0, so a coefficient
-// of 0 means that the counts are impossible. Cost O(box · vectors of the groups).
+// the coefficient of its polynomial at counts c is the weight of all its assignments with these counts. No term is below 0, so a
+// coefficient of 0 means that the counts are impossible. Cost O(box · vectors of the groups).
 func mergedList(ctx context.Context, groups []group, values int, f factorials) (*list, error) {
 	l := &list{values: values, groups: groups, roundings: 8}
 	n := 0
@@ -299,8 +299,8 @@ func (l *list) groupMarginals(ctx context.Context, probabilities []float64) ([][
 
 // addMeanCounts adds to shares the mean counts of every group of a merged list, by group and value. probabilities are those of the class's
 // count vectors v. The weights of all v are the coefficients of a product of one polynomial for each group. It goes back over that product,
-// group by group, with adjoint: the derivatives of Σ_v probability(v) · ln weight(v) by the coefficients of the product up to the group. The
-// probability of a group's count vector is its weight, times the coefficient of the groups before it, times the derivative by the
+// group by group, with adjoint: the derivatives of Σ_v probability(v) · ln weight(v) by the coefficients of the product up to the group.
+// The probability of a group's count vector is its weight, times the coefficient of the groups before it, times the derivative by the
 // coefficient that the two add to.
 func (l *list) addMeanCounts(ctx context.Context, probabilities []float64, shares [][]float64) error {
 	look := pace.New(ctx)

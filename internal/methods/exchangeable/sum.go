@@ -280,8 +280,8 @@ type innerWalk struct {
 	vectors []int     // by class: the number of these counts in the class's list
 }
 
-// each calls visit for every inner vector, with the number of ways to choose members from its counts, which is 1 for no members. It stops if
-// the context ends.
+// each calls visit for every inner vector, with the number of ways to choose members from its counts, which is 1 for no members. It stops
+// if the context ends.
 func (w *innerWalk) each(members []member, visit func(inner int, ways float64)) {
 	for inner := range w.sum.inner.size {
 		if w.look.Over(8) {

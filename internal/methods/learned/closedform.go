@@ -139,8 +139,8 @@ func factorise(
 ) (factors [][]factor, symmetric int, residual float64, ok bool) {
 	factors = make([][]factor, len(net.Cores))
 	symmetric = -1
-	// saved is how many times fewer terms core symmetric has if it stays symmetric; it is infinite if the core cannot be written as few terms
-	// of rank one. product is the number of components of the cores so far, with that core symmetric.
+	// saved is how many times fewer terms core symmetric has if it stays symmetric; it is infinite if the core cannot be written as few
+	// terms of rank one. product is the number of components of the cores so far, with that core symmetric.
 	saved, product := 1.0, 1.0
 	for c, core := range net.Cores {
 		if ctx.Err() != nil {

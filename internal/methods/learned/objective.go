@@ -240,9 +240,9 @@ func (sp *space) shiftedProducts(polys []countspace.Poly, t countspace.Poly) [][
 	return out
 }
 
-// legProducts returns, for each learned coordinate y of a leg, the scalar product of B with a component whose vector on the leg is 1 at y and
-// 0 elsewhere: Σ_x O[x, y] m[x][level(y)] for the result m of shiftedProducts and the leg's map O. polys are the core's polynomials by value
-// x of the leg, and t is the core's environment: the component and all other cores.
+// legProducts returns, for each learned coordinate y of a leg, the scalar product of B with a component whose vector on the leg is 1 at y
+// and 0 elsewhere: Σ_x O[x, y] m[x][level(y)] for the result m of shiftedProducts and the leg's map O. polys are the core's polynomials by
+// value x of the leg, and t is the core's environment: the component and all other cores.
 func (sp *space) legProducts(leg int, polys []countspace.Poly, t countspace.Poly) []scaled.Number {
 	products := sp.shiftedProducts(polys, t)
 	d := len(polys)

@@ -96,8 +96,8 @@ func hasParities(net *btn.Network) (ok, isLong bool) {
 	return true, isLong
 }
 
-// parityOf returns the values for even and for odd parity of a table over order variables that depends only on their parity. ok is false for
-// other tables, and if a value is below 0 or not finite.
+// parityOf returns the values for even and for odd parity of a table over order variables that depends only on their parity. ok is false
+// for other tables, and if a value is below 0 or not finite.
 func parityOf(t tensor.Tensor, order int) (values [2]float64, ok bool) {
 	if order == 0 || order > maxOrder {
 		return values, false
@@ -149,8 +149,8 @@ func readModel(ctx context.Context, net *btn.Network) (*model, error) {
 		return nil, nil
 	}
 
-	// The factors. A table of one variable multiplies the variable's weights. A table of two variables may be a function of their parity times
-	// weights of each. A larger one has to be a function of the parity alone.
+	// The factors. A table of one variable multiplies the variable's weights. A table of two variables may be a function of their parity
+	// times weights of each. A larger one has to be a function of the parity alone.
 	m := &model{variableCount: n, scale: net.Scale}
 	factorOf := map[string]int{} // by set of variables, as text: the index of its factor
 	look := pace.New(ctx)

@@ -91,9 +91,9 @@ func chainsOf(ctx context.Context, p *problem.Problem, path *Path) (*chains, err
 	})
 }
 
-// cumulativeWeights returns, by node, the sum of all components up to that node, each times its quadrature weight. The component of a node is
-// the sum over all assignments under the weights of the node. Numbers are in units of the largest component, e^lnUnit. lnUnit is −Inf if all
-// components are 0. evaluation is room to evaluate them in.
+// cumulativeWeights returns, by node, the sum of all components up to that node, each times its quadrature weight. The component of a node
+// is the sum over all assignments under the weights of the node. Numbers are in units of the largest component, e^lnUnit. lnUnit is −Inf if
+// all components are 0. evaluation is room to evaluate them in.
 func (e *evaluator) cumulativeWeights(
 	ctx context.Context, evaluation *elimination[plain], nodes []node,
 ) (cumulative []float64, lnUnit float64, err error) {
@@ -411,8 +411,8 @@ func (w *walker) sweep(r *rand.Rand, beta float64) {
 	}
 }
 
-// addTableLn adds to ln[a], for each value a of variable v, the logarithm of an entry of table t of the fit's rest: the entry with v at a and
-// all other variables as in the walker's state. The last variable of a table changes fastest.
+// addTableLn adds to ln[a], for each value a of variable v, the logarithm of an entry of table t of the fit's rest: the entry with v at a
+// and all other variables as in the walker's state. The last variable of a table changes fastest.
 func (w *walker) addTableLn(t, v int, ln []float64) {
 	table := &w.fit.Rest[t]
 	entry, stride, strideOfV := 0, 1, 0 // entry: the one with v at 0

@@ -47,8 +47,8 @@ type elimination[T number[T]] struct {
 	adjoints         [][]T // by clique: the derivative of the total with respect to its message, normalised
 	adjointExponents []int // by clique: the power of two that its adjoint was divided by
 
-	// The total is the product of two kinds of factors: of each free variable, which no table of the rest has, the sum of its weights, and of
-	// each root, which is the last clique of a connected part of the rest, its message of one number.
+	// The total is the product of two kinds of factors: of each free variable, which no table of the rest has, the sum of its weights, and
+	// of each root, which is the last clique of a connected part of the rest, its message of one number.
 	freeVariables []int
 	freeSums      []T   // by free variable: the sum of its weights
 	roots         []int // cliques

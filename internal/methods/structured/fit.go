@@ -89,8 +89,8 @@ func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c
 		return c, largest
 	}
 
-	// In a matrix of rank one, a typical interaction is medians[i]·medians[j]/typical. For the choice of outliers, interactions are divided by
-	// that and multiplied by typical, and loose pairs, if they are few, are infinite. Then the residuals are restored.
+	// In a matrix of rank one, a typical interaction is medians[i]·medians[j]/typical. For the choice of outliers, interactions are divided
+	// by that and multiplied by typical, and loose pairs, if they are few, are infinite. Then the residuals are restored.
 	medians, _ := c.medianResiduals(c.typicalResidual())
 	typical := median(slices.Clone(medians))
 	residuals := slices.Clone(c.residuals)

@@ -205,9 +205,9 @@ func (h *histogram) addVariable(sum *states, position int) (*states, error) {
 	return next, nil
 }
 
-// mergeShifted merges two lists of states, which are values of a sum with their weights, by increasing key: others, which may be nil, and the
-// states of sum after a choice c, a value of one more variable. Their keys are larger by c.key, and their weights are multiplied by c.weight.
-// If a key is in both lists the weights are added.
+// mergeShifted merges two lists of states, which are values of a sum with their weights, by increasing key: others, which may be nil, and
+// the states of sum after a choice c, a value of one more variable. Their keys are larger by c.key, and their weights are multiplied by
+// c.weight. If a key is in both lists the weights are added.
 func mergeShifted(others, sum *states, c choice) *states {
 	size := len(sum.keys)
 	if others != nil {

@@ -61,7 +61,7 @@ func readInteractions(ctx context.Context, net *btn.Network, memory int64, sumsL
 			return nil, nil
 		}
 	}
-	var sets *leafSets // nil: no leaf
+	var sets *leafSets // nil: no variable is a leaf
 	if sumsLeaves {
 		sets = findLeaves(net)
 	}
@@ -116,7 +116,7 @@ func (m *interactions) addTables(ctx context.Context, net *btn.Network, sets *le
 		if !ok {
 			return false, nil
 		}
-		if v := sets.firstLeaf(t.Scope); v >= 0 { // it is added when the leaf is summed out
+		if v := sets.firstLeaf(t.Scope); v >= 0 { // the table is one of leaf v: it is added when the leaf is summed out
 			leafTables[v] = append(leafTables[v], t)
 			continue
 		}
@@ -182,7 +182,8 @@ func plainTable(core btn.Core, variable []int) (t Table, ok bool) {
 }
 
 // addTable adds a table over variables of the interactions. A table of one variable is added to the fields, and one of two variables
-// without zeros to the matrix of pair interactions. Any other table is kept as it is, in otherTables; of two variables it is one with zeros.
+// without zeros to the matrix of pair interactions. Any other table is kept as it is, in otherTables; of two variables it is one with
+// zeros.
 func (m *interactions) addTable(t Table) {
 	scope := t.Scope
 	switch {

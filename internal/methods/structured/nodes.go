@@ -108,8 +108,10 @@ type evaluator struct {
 	factors      factorTables
 }
 
-// newEvaluator returns an evaluator of a fit under weights, which are by variable and value. Variables without weights have weights of 1.
-// The error is over budget if the rest has no elimination in small tables, and a misfit if statistics have to be variables and cannot.
+// newEvaluator returns an evaluator of a fit under weights, which are by variable and value: it sums the fit's components, one for each node
+// of the quadrature. Variables beyond the list of weights have weights of 1. The evaluator isZero if some variable has no value with a
+// weight above 0. The error is over budget if the rest, the tables that the statistics do not give, has no elimination in small tables. It
+// is a misfit if statistics have to be variables and cannot.
 func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 	if f.StatisticsAreVariables {
 		var err error
@@ -145,9 +147,9 @@ func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {
 	return e, nil
 }
 
-// boundSumRoundings bounds the roundings, in units of 2^-53, of the sum of one variable's weights. These are widest for the additions, 8 for
-// the exponential of the field, 4 for the factor of each statistic, and for λ < 0 those of the angle √|λ| y v, which is at most reach · √|λ|
-// |v|, 8 for each unit of it.
+// boundSumRoundings bounds the roundings, in units of 2^-53, of the sum of one variable's weights. These are widest for the additions, 8
+// for the exponential of the field, 4 for the factor of each statistic, and for λ < 0 those of the angle √|λ| y v, which is at most reach ·
+// √|λ| |v|, 8 for each unit of it.
 func (e *evaluator) boundSumRoundings() float64 {
 	widest := 0
 	for _, d := range e.fit.Domains {
@@ -406,7 +408,7 @@ func (e *evaluator) lnBound(b box, lnComponent func(node) float64) float64 {
 			nearest = int(b.high[k])
 		}
 		bound += a.lnWeight(nearest)
-		if a.isHalved && nearest == 0 { // the nodes next to it have twice their weight
+		if a.isHalved && nearest == 0 { // lnWeight doubles the nodes above 0, which stand for those below, and not node 0
 			bound += math.Ln2
 		}
 	}

@@ -131,8 +131,9 @@ func (c *chains) chooseRungs(ctx context.Context, seed uint64, work float64, tab
 	return variance, true, nil
 }
 
-// nearestPositive returns an approximation of at most k directions with λ > 0: those with the largest λ in a fit of rank 2k by least squares,
-// in which the blocks of single variables are not fitted. It has no directions if the matrix is 0, or of an order below twice the rank.
+// nearestPositive returns an approximation of at most k directions with λ > 0: those with the largest λ in a fit of rank 2k by least
+// squares, in which the blocks of single variables are not fitted. It has no directions if the matrix is 0, or of an order below twice the
+// rank.
 func (m *interactions) nearestPositive(ctx context.Context, k int) (*lowRank, error) {
 	const hasOutliers = false
 	c, largest := m.newCompletion(m.allPairs(), 2*k, hasOutliers)

@@ -41,8 +41,9 @@ type operand struct {
 	entryOf []int32 // by entry of the clique's table: the entry of the operand at the same values
 }
 
-// newProgram compiles the elimination of the variables of a fit's rest along Fit.Order. It returns errWide if a clique's table has more
-// than maxRestTable entries.
+// newProgram compiles the elimination of the variables of a fit's rest, the tables that its statistics do not give, along Fit.Order. A clique
+// is the elimination of one variable: it multiplies tables and messages of earlier cliques, and sends their sum over the variable to a later
+// clique. newProgram returns errWide if a clique's table has more than maxRestTable entries.
 func newProgram(f *Fit) (*program, error) {
 	p := &program{cliqueOf: make([]int, len(f.Domains))}
 	for v := range p.cliqueOf {
@@ -58,7 +59,7 @@ func newProgram(f *Fit) (*program, error) {
 	senders := make([][]int, len(f.Order)) // by clique: the earlier ones whose messages it receives
 	receiver := make([]int, len(f.Order))  // by clique: the later one that receives its message; −1: none
 	for k, v := range f.Order {
-		c, ok := p.newClique(f, v, tables[k], senders[k])
+		c, ok := p.newClique(f, v, tables[k], senders[k]) // all senders to clique k come before it
 		if !ok {
 			return nil, errWide
 		}

@@ -40,7 +40,7 @@ func Propose(ctx context.Context, j *proposal.Job, ask proposal.Ask) (*btn.Assig
 
 	// Find the plan, or remember that there is none.
 	const settings = "structured with integers"
-	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) { // no shape
+	plan, hit, err := j.Remember(ctx, settings, contractionorder.Hypergraph{}, func(computing context.Context) (*btn.Plan, error) {
 		estimate, err := Plan(computing, j.Net, j.Settings.Memory)
 		if err != nil {
 			return nil, err
@@ -113,7 +113,7 @@ func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fi
 	if err != nil {
 		return noDigit, ctx.Err()
 	}
-	if form.isZero {
+	if form.isZero { // Z is 0 exactly
 		return allDigits, nil
 	}
 	const withoutMarginals = false
