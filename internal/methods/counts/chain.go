@@ -276,8 +276,8 @@ type chain struct {
 	stride         int               // every stride'th partial product is kept
 }
 
-// newChain multiplies the factors of Π_k polys[k]^powers[k] one after the other and keeps the partial products. If those are too many for
-// the memory it keeps every ⌈√k⌉th of k, and the others are computed again on the way back.
+// newChain multiplies the factors of Π_k polys[k]^powers[k] one after the other and keeps the partial products. If all n of them together
+// take more than half the memory, it keeps only every ⌈√n⌉th and the last one. partialProduct computes the others again on the way back.
 func (f *Form) newChain(
 	ctx context.Context, polys []countspace.Poly, powers []int, ops *countspace.Ops,
 ) (*chain, error) {

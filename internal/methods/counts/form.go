@@ -34,8 +34,9 @@ type Options struct {
 	Memory int64 // bytes for count polynomials
 }
 
-// NewForm returns a network in count space for a part: its pieces and their kinds, with the polynomials of pieces without tables. Errors:
-// the context's, and one that IsNoForm recognises if a piece cannot be written in this form.
+// NewForm returns a network in count space for a part. Pieces are the connected parts of the network without the part's cores, and kinds
+// are the classes of equal pieces. A piece without tables has its polynomial at once, a piece with tables a plan of their elimination.
+// Errors: the context's, and one that IsNoForm recognises if a piece cannot be written in this form.
 func NewForm(ctx context.Context, net *btn.Network, part *Counts, o Options) (*Form, error) {
 	l, err := newLayout(ctx, net, part)
 	if err != nil {

@@ -61,8 +61,8 @@ type jointMarginal struct {
 	terms       map[int]int // by link: the term in the present cell
 }
 
-// newJoint finds the pieces, connected parts of the network, that have the variables of a set. The error is over budget if the cells take
-// too many flops.
+// newJoint finds the pieces, connected parts of the network, that have the variables of a set. The cells of the joint marginal are computed
+// one by one, each from the polynomials of these pieces. The error is over budget if that takes too many flops.
 func (e *evaluation) newJoint(set []int) (*jointMarginal, error) {
 	j := &jointMarginal{evaluation: e, set: set, terms: map[int]int{}}
 	cells, mulAddsPerCell := 1.0, 0.0

@@ -123,7 +123,8 @@ func (r *tableRun) multiplyTables(s *step) ([]countspace.Poly, error) {
 	return out, nil
 }
 
-// sumOut returns the table of a sum step: the table of the summand with one index summed out.
+// sumOut returns the table of a sum step: the table of the summand with one index summed out. It goes through the entries of the summand,
+// and adds each to the entry of the result at the same values of the other indices.
 func (r *tableRun) sumOut(s *step) ([]countspace.Poly, error) {
 	summand := &r.steps[s.first]
 	walk := r.walk(summand.scope, s.scope)
@@ -179,8 +180,8 @@ func (r *tableRun) termMarginals(derivative countspace.Poly) ([][]scaled.Number,
 	return out, nil
 }
 
-// propagateProduct sets the derivatives by the entries of a product step's factors in adjoint. h is the derivative by each entry of the
-// product. Tables of numbers need none.
+// propagateProduct sets adjoint, which has the derivatives by the entries of each step's table, for the two factors of a product step. h is
+// the derivative by each entry of the product; an entry without a shape is 0. Factors that are tables of numbers need no derivatives.
 func (r *tableRun) propagateProduct(step *step, adjoint [][]countspace.Poly, h []countspace.Poly) error {
 	firstFactor, secondFactor := &r.steps[step.first], &r.steps[step.second]
 	walk := r.walk(step.scope, firstFactor.scope, secondFactor.scope)
@@ -246,8 +247,9 @@ func areEqual(a, b []int) bool {
 	return true
 }
 
-// propagateSum sets the derivatives by the entries of a sum step's summand in adjoint. h is the derivative by each entry of the sum, which
-// is that by each entry of the summand that is added to it, over a smaller box. A table of numbers needs none.
+// propagateSum sets adjoint, which has the derivatives by the entries of each step's table, for the summand of a sum step. h is the
+// derivative by each entry of the sum. The derivative by an entry of the summand is that by the entry of the sum to which it is added, cut
+// to its own box. A summand that is a table of numbers needs no derivatives.
 func (r *tableRun) propagateSum(step *step, adjoint [][]countspace.Poly, h []countspace.Poly) error {
 	summand := &r.steps[step.first]
 	if summand.op == opTable {

@@ -261,8 +261,8 @@ func linkVariables(net *btn.Network) []int {
 	return out
 }
 
-// spreadMarginals returns the marginals of all variables, one value after the other, given the derivatives by the polynomials of the kinds.
-// Equal pieces have equal marginals.
+// spreadMarginals returns the marginals of all variables, one value after the other, given the derivatives of Z by the polynomials of the
+// kinds. A kind is a class of equal pieces, connected parts of the network, and these have equal marginals.
 func (e *evaluation) spreadMarginals(derivatives []countspace.Poly) ([]scaled.Number, error) {
 	rows := make([][][]scaled.Number, len(e.kinds)) // by kind, link of the piece and term
 	for k, h := range derivatives {

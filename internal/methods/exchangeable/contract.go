@@ -105,7 +105,7 @@ func (f *form) evaluate(ctx context.Context, splits bool, share *Sum, threads in
 	return byClass, byClass.sumOutAll(ctx, threads)
 }
 
-// fillValue sets Z of a value, the bound of its error, and the marginals if they are wanted.
+// fillValue sets Z of a value, the bound of its error, and the marginals if they are wanted. If Z is 0, marginals are 0, too.
 func (f *form) fillValue(value *btn.Value, j contraction.Contraction, evaluated evaluation) error {
 	ln := evaluated.lnZ()
 	if ln.isImpossible() {

@@ -81,7 +81,9 @@ func formOf(ctx context.Context, p *problem.Problem, part *Sum, individuals []in
 	})
 }
 
-// newForm makes the form that formOf returns: it reads the tables, and finds the interactions, their kinds and the fields.
+// newForm makes the form that formOf returns: it reads the tables, and finds the interactions, their kinds and the fields, which are the
+// weights of single variables. individuals are variables that are asked about together; each becomes a class of its own. With isMaximal
+// leaves, the variables that are summed out, are maximised over instead.
 func newForm(ctx context.Context, p *problem.Problem, c *Classes, individuals []int, isMaximal bool) (*form, error) {
 	tables, err := factorsIn(ctx, p)
 	if err != nil {

@@ -67,10 +67,10 @@ type shape struct {
 }
 
 // kindsOf returns the interactions as terms of the counts of the classes. A shape is what interactions have in common if they differ in
-// their variables only: the function, and the class and the relabelling of each variable. All sets of variables of the same classes, a
-// kind, must have an interaction with the same entries. If not, k is nil, and deviating lists the variables whose interactions differ from
-// others of their kind, and which have to become individuals. It is empty if some sets have an interaction and others none, since
-// individuals do not help then. Cost O(interactions).
+// their variables only: the function, and the class and the relabelling of each variable. A kind is the interactions of variables of given
+// classes. Every set of variables of these classes must have an interaction, and all of them the same entries. If not, k is nil. If entries
+// differ, deviating lists the variables of the interactions that differ from most of their kind: they have to become classes of their own.
+// If only some of the sets have an interaction, deviating is empty, since that would not help. Cost O(interactions).
 func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, deviating []int32, err error) {
 	shapes, frequency, err := p.distinctShapes(ctx, m)
 	if err != nil {

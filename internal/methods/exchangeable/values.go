@@ -152,8 +152,9 @@ func (b *valueSum) flops() float64 {
 	return 40 * float64(len(b.functions)) * float64(b.states) * float64(b.states)
 }
 
-// fillWeights computes, for each value a, the weights of the variables that have the value, and the sums before it. Both are by state, the
-// number of variables of each group, as one number in mixed radix. sumsBefore[a+1] is the product of sumsBefore[a] and weightsOf[a], as
+// fillWeights computes weightsOf and sumsBefore. A state is a number of variables of each group, written as one number in mixed radix.
+// weightsOf[a][state] is the weight of the variables with value a if they are those of the state. sumsBefore[a][state] is the sum over all
+// ways in which the values before a have the variables of the state. So sumsBefore[a+1] is the product of sumsBefore[a] and weightsOf[a] as
 // polynomials in the groups' numbers. Cost O(values · states²).
 func (b *valueSum) fillWeights(ctx context.Context) error {
 	lastState := b.states - 1 // of all variables

@@ -122,7 +122,8 @@ func (sp *space) toLearned(leg int, v []float64) []float64 {
 }
 
 // walkSymmetric returns a walk over the legs of symmetric core c with a chain for each term. This needs legs without maps, and a space with
-// one level or with the levels of the core. Otherwise it returns a polyWalk.
+// one level or with the levels of the core. Otherwise it returns a polyWalk, which asks the core for the polynomials of one leg at a time.
+// r are the component's vectors by leg. t is the environment of the core: the component and all other cores.
 func (sp *space) walkSymmetric(
 	c int, core *tensor.SymmetryCP, r [][]float64, t countspace.Poly,
 ) (coreWalk, error) {

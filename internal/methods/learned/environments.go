@@ -128,8 +128,9 @@ func advanceIndex(index, box []int) {
 	}
 }
 
-// legEnvironment returns the environment of a piece that is a single leg: t[0] at level 0, which does not count, and t[e_a] at level a, for
-// d levels.
+// legEnvironment returns the environment t of the present piece, a single leg, by level of the leg: the sum over the chain is Σ_x weight(x)
+// t[level of x]. At level 0, which does not count, it is Σ_c prefix[c] suffix[c]; at level a the suffix is shifted by one count of variable
+// a. d is the number of levels.
 func (c *chain) legEnvironment(d int) ([]scaled.Number, error) {
 	h, err := c.suffix()
 	if err != nil {

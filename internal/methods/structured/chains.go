@@ -366,13 +366,14 @@ func (w *walker) lnDeviation() (ln float64) {
 	return ln / 2
 }
 
-// sweep redraws every variable once, given all others, from the distribution B̃^{1−β} B^β L, where L are the weights of values. Of one
-// variable its ln, by value a, is
+// sweep redraws every variable once, given all others, from the distribution B̃^{1−β} B^β L. B̃ is the fit, B the base tensor, and L the
+// product of the weights of the values. For one variable, ln of the distribution by value a is, up to a constant,
 //
 //	field(a) + Σ_k ½ λ_k s_k² + β · Σ_p (R ξ)_p functions[p](a) + ln of the tables of the rest
 //
-// where s_k is the statistic with the variable at a. residualField has R ξ. R is 0 in the variable's own block, so its value does not
-// matter.
+// where s_k is the statistic with the variable at a. R is the matrix of interactions less that of the fit, and ξ are the basis functions at
+// the state; residualField has R ξ. R is 0 in the variable's own block, so R ξ there does not depend on the variable's value. field has the
+// logarithms of its weights.
 func (w *walker) sweep(r *rand.Rand, beta float64) {
 	values := len(w.field)
 	m := w.interactions

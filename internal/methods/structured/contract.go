@@ -215,7 +215,7 @@ func (s *sum) inUnits(x float64) scaled.Number {
 	return scaled.FromFloat(x).Mul(scaled.FromLog(s.lnUnit))
 }
 
-// raiseUnit changes the unit to e^ln if that is larger than the present unit, or if the sum has no terms yet.
+// raiseUnit changes the unit of the sum's numbers to e^ln if that is larger than the present unit e^lnUnit, or if the sum has no terms yet.
 func (s *sum) raiseUnit(ln float64) {
 	if s.withoutPhases == 0 {
 		s.lnUnit = ln

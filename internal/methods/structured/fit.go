@@ -61,9 +61,10 @@ type completion struct {
 	approximation     *lowRank
 }
 
-// newCompletion begins a search for rank k in random directions. With hasOutliers, pairs are outliers from the beginning if their
-// interactions are far above those of their variables, or if they are loose and such pairs are few. largest is the largest interaction of a
-// pair.
+// newCompletion begins a search for rank k in random directions. Outliers are pairs that the approximation need not fit; pairs with zeros
+// always are. With hasOutliers, a pair is an outlier from the beginning if its interaction is far above the typical ones of its two
+// variables. Loose pairs, whose variables have few neighbours in common, are outliers too, unless they are many. largest is the largest
+// interaction of a pair.
 func (m *interactions) newCompletion(pairs [][2]int, k int, hasOutliers bool) (c *completion, largest float64) {
 	n := len(m.domains)
 	c = &completion{
