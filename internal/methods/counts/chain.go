@@ -420,8 +420,8 @@ func (c *chain) visitFactor(
 		})
 }
 
-// derivativeOfOne returns the derivative by one of the polynomials of a kind's factor base^power, with the others fixed. h and others are
-// those of visitFactor.
+// derivativeOfOne returns the derivative by one of the polynomials base of a kind's factor base^power, with the power−1 others fixed. h is
+// the derivative by the product of all factors up to this one, this one included. others is the product of the factors before this one.
 func (c *chain) derivativeOfOne(x *chainFactor, h, others countspace.Poly) (countspace.Poly, error) {
 	if x.isStepwise() {
 		otherFactors, err := c.multiply(others, x, x.power-1)

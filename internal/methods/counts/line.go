@@ -97,7 +97,8 @@ func (n *node) bytes() float64 {
 	return bytes + n.left.bytes() + n.right.bytes()
 }
 
-// computePowers computes base^power and base^(power−1) of a leaf, unless they are known, and makes the former its only window.
+// computePowers computes base^power and base^(power−1) of a leaf, unless they are known. All coefficients of base^power are the leaf's only
+// window. A base with a closed form gets both powers by it; otherwise base^power is the other power times the base.
 func (n *node) computePowers(ops *countspace.Ops) {
 	if n.wholePower.Shape != nil {
 		return

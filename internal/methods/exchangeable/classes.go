@@ -168,8 +168,8 @@ func (s *swapper) findSwap(r, i int32) (toValue []int, ok bool) {
 }
 
 // keepsInteractions reports whether swapping variables r and i leaves every interaction as it is. Value a of r becomes value toValue[a] of
-// i. With isIdentity toValue changes no value, so interactions with equal numbers need not be compared entry by entry. It returns false if
-// the context ends.
+// i. With isIdentity toValue changes no value. Then interactions of one function, which have equal numbers, need not be compared entry by
+// entry if r and i are at the same position in their scopes. It returns false if the context ends.
 func (s *swapper) keepsInteractions(r, i int32, toValue []int, isIdentity bool) bool {
 	fromValue := make([]int, len(toValue))
 	for a, x := range toValue {

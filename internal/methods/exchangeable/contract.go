@@ -148,7 +148,7 @@ func (c *summedForm) marginals(ctx context.Context) ([][]float64, error) {
 }
 
 // marginalRows returns P(x) by variable and value. distributions[c] are the probabilities of the count vectors of class c, lists[c].
-// jointOf returns the probabilities of the vectors of two classes together, the second class fastest.
+// jointOf returns the probabilities of the vectors of two classes together, the second class fastest: leaves with two neighbours need them.
 func (f *form) marginalRows(
 	ctx context.Context, lists []*list, distributions [][]float64, jointOf func(classes []int) []float64,
 ) ([][]float64, error) {

@@ -83,7 +83,8 @@ func factorialsUpTo(n int) factorials {
 	return f
 }
 
-// eachDivision calls visit for every way to divide n among the values of a support. counts has the count of each value then.
+// eachDivision calls visit for every way to divide n among the values of a support. During the call counts has the count of each value.
+// Counts of values that are not in the support stay as they are, the others are 0 at the end.
 func eachDivision(n int, support []int, counts []int32, visit func()) {
 	if len(support) == 0 {
 		return
@@ -187,8 +188,9 @@ func newConvolution(g *group, product box, strides []int, f factorials) convolut
 	return c
 }
 
-// multiply returns the product of the input and the group's polynomial. Coefficients of the input with an index above largestIndex are 0.
-// The product is nil if the context ends.
+// multiply returns the product of the input and the group's polynomial. Coefficient index of the input times the weight of one of the group's
+// count vectors adds to coefficient index + shift, where shift is the index of the vector. Coefficients of the input with an index above
+// largestIndex are 0. The product is nil if the context ends.
 func (c *convolution) multiply(largestIndex int, look *pace.Pace) box {
 	product := make(box, len(c.input))
 	for index, y := range c.input[:largestIndex+1] {

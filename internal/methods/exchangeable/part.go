@@ -116,7 +116,8 @@ func isPermutation(list []uint8) bool {
 	return true
 }
 
-// partition returns the classes as a partition of the variables. It returns nil if the variables without a class are not the leaves of f.
+// partition returns the classes as a partition of the variables. It returns nil if the variables without a class are not the leaves of f,
+// the variables that are summed out.
 func (c *Classes) partition(f *factors) *partition {
 	p := &partition{count: c.Count, class: c.ClassOf, value: c.RelabellingOf, values: c.Relabellings}
 	if p.value == nil {

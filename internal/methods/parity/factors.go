@@ -222,8 +222,9 @@ func (m *model) multiplyWeights(weights *[2]scaled.Number, factors [2]float64) {
 	m.roundings++
 }
 
-// multiplyFactor multiplies the factor of a set of variables by values for even and for odd parity. If there is none yet, it adds one, or,
-// if the values are equal, multiplies the scale. factorOf is the index of each set's factor, by the set as text.
+// multiplyFactor multiplies the factor of a set of variables by values for even and for odd parity. If the set has no factor yet, it adds
+// one. Two equal values are a number, which needs no new factor: it multiplies the scale. factorOf is the index of each set's factor, by the
+// set as text.
 func (m *model) multiplyFactor(factorOf map[string]int, variables set, values [2]scaled.Number) {
 	var bytes []byte
 	for _, w := range variables {
@@ -354,9 +355,9 @@ func findDependence(ctx context.Context, m *model) (*dependence, error) {
 	return d, nil
 }
 
-// reduceSet adds pivots' sets to variables, modulo 2, until no member is the first variable of a pivot. It adds the pivots' factors to
-// factors, modulo 2, too. So variables as given is the sum of the sets of these factors and of what is left in it. pivotOf is the index of
-// the pivot with each first variable.
+// reduceSet reduces a set by the pivots, each of which is the sum modulo 2 of the sets of some factors. It adds pivots' sets to variables,
+// modulo 2, until no member is the first variable of a pivot, and the pivots' factors to factors. It changes both sets. The set that was
+// given is then the sum of the sets of factors and of what is left in variables. pivotOf is, by first variable, the index of its pivot.
 func (d *dependence) reduceSet(pivotOf map[int]int, variables, factors set) {
 	for k := range variables {
 		for word := variables[k]; word != 0; {

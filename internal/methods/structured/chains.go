@@ -290,8 +290,8 @@ func (c *chains) newWalker() *walker {
 }
 
 // runChain runs one chain of annealed importance sampling from a fit B̃ to the base tensor B, and returns ln of its weight. It draws a
-// state from the fit and sweeps over its variables at each rung. The weight is Z̃ · Π_t (B/B̃)^{1/rungs} over the states before each rung.
-// It returns −Inf if Z̃ is 0.
+// state from the fit, and at each rung t, the distribution B̃^{1−t/rungs} B^{t/rungs}, sweeps once over its variables. The weight is Z̃ times
+// (B/B̃)^{1/rungs} at the state before each rung. It returns −Inf if Z̃ is 0.
 func (w *walker) runChain(ctx context.Context, r *rand.Rand) float64 {
 	if math.IsInf(w.lnZ, -1) {
 		return w.lnZ
@@ -332,8 +332,9 @@ func (w *walker) drawStart(r *rand.Rand) {
 	}
 }
 
-// addResidual updates residualField = R ξ for a change of variable v from value old to value: it adds (change of ξ) times each row of R
-// whose entry of ξ changes. If old is noValue, the variable had no value before.
+// addResidual updates residualField = R ξ for a change of variable v from value old to value. R is the matrix of interactions less that of
+// the fit. ξ has the basis functions of all variables at the state, of which only those of v change: for each it adds the change times the
+// function's row of R. If old is noValue, the variable had no value before.
 func (w *walker) addResidual(v, old, value int) {
 	m := w.interactions
 	d, n := m.domains[v], m.order

@@ -290,8 +290,8 @@ func (h *histogram) visitBackward(
 	return nil
 }
 
-// stateFactors returns the factor e^{½ SᵀGS} of every state of fullSum, the sum of all variables. The statistics S of a state are its key
-// decoded.
+// stateFactors returns the factor e^{½ SᵀGS} of every state of fullSum, the sum of all variables. A state is a value of the statistics S of
+// all variables together. Its key is one number, from which S is decoded. G is Integers.Form, in twice the digits of float64.
 func (h *histogram) stateFactors(fullSum *states) []float {
 	integers := h.fit.Integers
 	k := integers.statisticCount(len(integers.Field))

@@ -206,9 +206,10 @@ func (f *Fit) networkVariables() []int {
 	return list
 }
 
-// restoreLeaves returns the fit for given weights, which are by variable of the network and value, and for a joint marginal. A leaf becomes
-// a variable of the rest again if its weights differ from those that it was summed out with, or if it is in the joint marginal. The error
-// is over budget if the rest then has no elimination in small tables.
+// restoreLeaves returns the fit for given weights, which are by variable of the network and value, and for a joint marginal. A leaf is a
+// variable that was summed out. It becomes a variable of the rest again, with a table over its two neighbours and itself, if its weights
+// differ from those that it was summed out with, or if it is in the joint marginal. The error is over budget if the rest then has no
+// elimination in small tables.
 func (f *Fit) restoreLeaves(ctx context.Context, weights [][]float64, joint []int) (*Fit, error) {
 	isRestored := func(l Leaf) bool {
 		return !slices.Equal(weights[l.Variable], l.Weights) || slices.Contains(joint, l.Variable)

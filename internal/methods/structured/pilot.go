@@ -35,7 +35,8 @@ const (
 	chainsPerBudget = 100
 )
 
-// FindNearPath returns a path to a network under its evidence from a low-rank part that carries most of the interaction. Of the ranks up to
+// FindNearPath returns a path to a network under its evidence from a low-rank part that carries most of the interaction. A path is a fit,
+// which chains can be drawn from, and a number of rungs, the steps of a chain from the fit to the network. Of the ranks up to
 // maxNearStatistics it takes the one whose chains cost least for their variance. spread is the relative variance of a weight that a pilot
 // saw, flopsPerChain the flops of a chain, and setup the flops before the first chain. The path is nil if none fits the work, in flops.
 // Pilots draw with a seed of their own.
