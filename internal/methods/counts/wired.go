@@ -111,9 +111,9 @@ func (n *netPlan) addLeaf(kind op, first int, scope []int, countVariables int) {
 	n.steps = append(n.steps, step{op: kind, first: first, scope: scope, box: box})
 }
 
-// eliminate adds the steps of an elimination along an order of indices. A step is a table of polynomials over some indices. For each index it
-// adds steps that multiply all unused steps with the index, and one that sums the index out. At last it multiplies the steps that are left,
-// which have no index. Steps are numbered in the sequence in which they are added.
+// eliminate adds the steps of an elimination along an order of indices. A step is a table of polynomials over some indices. For each index
+// it adds steps that multiply all unused steps with the index, and one that sums the index out. At last it multiplies the steps that are
+// left, which have no index. Steps are numbered in the sequence in which they are added.
 func (n *netPlan) eliminate(order []int) {
 	isUsed := make([]bool, len(n.steps), 4*len(n.steps)) // by step: it is a factor of a later one
 	stepsWith := make([][]int, len(n.expression.Dims))   // by index: the steps that have it, ascending

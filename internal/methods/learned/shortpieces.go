@@ -21,8 +21,8 @@ func isShort(q countspace.Poly) bool {
 }
 
 // multiply returns p·q. It may overwrite p, which is the caller's own. Both have normalised coefficients, as results of countspace and of
-// multiply have. A short q in one variable has a loop of its own, which needs an exponent for each coefficient of p. All other polynomials go
-// to countspace.
+// multiply have. A short q in one variable has a loop of its own, which needs an exponent for each coefficient of p. All other polynomials
+// go to countspace.
 func multiply(p, q countspace.Poly, ops *countspace.Ops) countspace.Poly {
 	if len(p.Coef.Exp) != len(p.Coef.Mant) {
 		return p.Mul(q, ops)

@@ -251,8 +251,8 @@ func slope(g [][]float64, y, x []float64, i int) float64 {
 	return sum.value()
 }
 
-// descend moves x to the least-squares solution on the passive entries; all other entries are 0. If entries of the solution are negative, it
-// goes only as far as the first of them becomes 0, makes that entry no longer passive, and solves again. Every pass removes at least one
+// descend moves x to the least-squares solution on the passive entries; all other entries are 0. If entries of the solution are negative,
+// it goes only as far as the first of them becomes 0, makes that entry no longer passive, and solves again. Every pass removes at least one
 // entry, so it ends. It changes isPassive and returns the new x.
 func descend(g [][]float64, y, x []float64, isPassive []bool) ([]float64, error) {
 	x = append([]float64(nil), x...)

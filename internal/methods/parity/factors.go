@@ -223,8 +223,8 @@ func (m *model) multiplyWeights(weights *[2]scaled.Number, factors [2]float64) {
 }
 
 // multiplyFactor multiplies the factor of a set of variables by values for even and for odd parity. If the set has no factor yet, it adds
-// one. Two equal values are a number, which needs no new factor: it multiplies the scale. factorOf is the index of each set's factor, by the
-// set as text.
+// one. Two equal values are a number, which needs no new factor: it multiplies the scale. factorOf is the index of each set's factor, by
+// the set as text.
 func (m *model) multiplyFactor(factorOf map[string]int, variables set, values [2]scaled.Number) {
 	var bytes []byte
 	for _, w := range variables {

@@ -290,8 +290,8 @@ func (c *chains) newWalker() *walker {
 }
 
 // runChain runs one chain of annealed importance sampling from a fit B̃ to the base tensor B, and returns ln of its weight. It draws a
-// state from the fit, and at each rung t, the distribution B̃^{1−t/rungs} B^{t/rungs}, sweeps once over its variables. The weight is Z̃ times
-// (B/B̃)^{1/rungs} at the state before each rung. It returns −Inf if Z̃ is 0.
+// state from the fit, and at each rung t, the distribution B̃^{1−t/rungs} B^{t/rungs}, sweeps once over its variables. The weight is Z̃
+// times (B/B̃)^{1/rungs} at the state before each rung. It returns −Inf if Z̃ is 0.
 func (w *walker) runChain(ctx context.Context, r *rand.Rand) float64 {
 	if math.IsInf(w.lnZ, -1) {
 		return w.lnZ

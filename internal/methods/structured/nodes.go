@@ -108,8 +108,8 @@ type evaluator struct {
 	factors      factorTables
 }
 
-// newEvaluator returns an evaluator of a fit under weights, which are by variable and value: it sums the fit's components, one for each node
-// of the quadrature. Variables beyond the list of weights have weights of 1. The evaluator isZero if some variable has no value with a
+// newEvaluator returns an evaluator of a fit under weights, which are by variable and value: it sums the fit's components, one for each
+// node of the quadrature. Variables beyond the list of weights have weights of 1. The evaluator isZero if some variable has no value with a
 // weight above 0. The error is over budget if the rest, the tables that the statistics do not give, has no elimination in small tables. It
 // is a misfit if statistics have to be variables and cannot.
 func newEvaluator(f *Fit, weights [][]float64) (*evaluator, error) {

@@ -41,9 +41,9 @@ type operand struct {
 	entryOf []int32 // by entry of the clique's table: the entry of the operand at the same values
 }
 
-// newProgram compiles the elimination of the variables of a fit's rest, the tables that its statistics do not give, along Fit.Order. A clique
-// is the elimination of one variable: it multiplies tables and messages of earlier cliques, and sends their sum over the variable to a later
-// clique. newProgram returns errWide if a clique's table has more than maxRestTable entries.
+// newProgram compiles the elimination of the variables of a fit's rest, the tables that its statistics do not give, along Fit.Order. A
+// clique is the elimination of one variable: it multiplies tables and messages of earlier cliques, and sends their sum over the variable to
+// a later clique. newProgram returns errWide if a clique's table has more than maxRestTable entries.
 func newProgram(f *Fit) (*program, error) {
 	p := &program{cliqueOf: make([]int, len(f.Domains))}
 	for v := range p.cliqueOf {
