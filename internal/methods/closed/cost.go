@@ -96,8 +96,9 @@ func denseCost(shape, legs []int, levels countspace.Levels) float64 {
 	return cost
 }
 
-// symmetricCost returns the multiply-adds of the count polynomial of a symmetric link of so many legs. It is a product tree over the levels
-// of the link together with those of the component, whose box over the link has componentSize coefficients.
+// symmetricCost returns the multiply-adds of the count polynomial of a symmetric link with the given number of legs. The polynomial comes
+// from a product tree whose count variables are the levels of the link and those of the component. levels are the link's, and componentSize
+// is the number of coefficients of the component's box over the link.
 func symmetricCost(legs int, levels countspace.Levels, componentSize float64) float64 {
 	linkSize := 1.0
 	for _, s := range levels.Shape() {
@@ -155,8 +156,8 @@ func productCost(boxes [][]float64, countVariables int) (cost float64, product [
 	return cost, product
 }
 
-// filledEntries estimates the number of coefficients of a link's polynomial that are not 0. In several variables it counts one for each leg
-// and level, and the constant.
+// filledEntries estimates the number of coefficients of a link's polynomial that are not 0. In one variable it counts the whole box. In
+// several variables it counts the constant, and a coefficient for each leg and level at which the leg can count.
 func filledEntries(box []float64) float64 {
 	if len(box) < 2 {
 		return boxVolume(box)

@@ -73,7 +73,8 @@ type jointCells struct {
 	cells  []scaled.Number
 }
 
-// addCells appends the cells that begin with given values of the first k variables. p is the product of the polynomials of these values.
+// addCells appends to c.cells the cells in which the first k variables have given values, the last variable fastest. p is the product of
+// the polynomials of these values.
 func (c *jointCells) addCells(k int, p countspace.Poly) error {
 	if k == len(c.terms) {
 		c.cells = append(c.cells, countspace.Dot(c.others, p, c.Ops))

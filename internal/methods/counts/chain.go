@@ -437,8 +437,9 @@ func (c *chain) derivativeOfOne(x *chainFactor, h, others countspace.Poly) (coun
 	return countspace.CorrelateOn(byPower, lowerPower, c.wantedCoefficients(x.base), c.ops), nil
 }
 
-// wantedCoefficients returns a polynomial over the box of p that is not 0 at the coefficients whose derivatives are wanted. These are the
-// nonzero coefficients of p, and all if terms of both signs may have cancelled.
+// wantedCoefficients returns a polynomial over the box of p that is not 0 at the coefficients whose derivatives are wanted. Those are the
+// coefficients of p that are not 0. If terms of both signs may have cancelled, a coefficient of 0 may be needed as well, and all are
+// wanted.
 func (c *chain) wantedCoefficients(p countspace.Poly) countspace.Poly {
 	if !c.isSigned {
 		return p

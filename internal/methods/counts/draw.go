@@ -203,8 +203,8 @@ func (d *drawState) addSplits(left, right []window, c int) {
 	}
 }
 
-// drawTotalCount draws the count c of all legs together with a probability proportional to S_c times the coefficient c of the root. s is S
-// in the windows of the root.
+// drawTotalCount draws the count c of all legs together. Its probability is proportional to S_c times coefficient c of the root, the
+// product of all pieces' polynomials. s is S in the windows of the root, outside of which the products are negligible.
 func (d *drawState) drawTotalCount(l *line, s []window, rng *rand.Rand) int {
 	d.clearWeights()
 	for _, x := range s {

@@ -215,7 +215,7 @@ func (l *line) correlate(h, p []window, wanted []span) []window {
 	return out
 }
 
-// addCoefficients adds the coefficients of q to those of p, the first one to coefficient from of p.
+// addCoefficients adds the polynomial q times z^from to p: coefficient i of q is added to coefficient from+i of p.
 func addCoefficients(p countspace.Poly, from int, q countspace.Poly) {
 	for i := range q.Coef.Mant {
 		x := q.Coef.At(i)

@@ -51,7 +51,7 @@ func (f *Form) countsOnce(kind *kind) bool {
 }
 
 // termCount returns how often term x of a link counts, and its weight on the legs that no table has: the product of the contributions of
-// their values. ok is false if such a leg is not fixed to one value by the term.
+// the values that the term has there. ok is false if the term is a vector on such a leg and not one value.
 func (f *Form) termCount(link, x int) (count int, weight scaled.Number, ok bool) {
 	cp := f.net.Links[link].T.(*tensor.CP)
 	weight = scaled.One

@@ -115,7 +115,8 @@ type keyWriter struct {
 	numberInPiece []int32 // by core: its position among the cores of the piece
 }
 
-// digestPiece returns the digest of a piece: of the tensors of its tables and links, and of what each leg leads to.
+// digestPiece returns the digest of a piece: of the tensors of its tables and links, and of what each leg leads to. Tables are numbered
+// within the piece, so that equal pieces have equal digests wherever they are in the network.
 func (w *keyWriter) digestPiece(p piece) [digest.Size]byte {
 	w.Reset()
 	w.Int(len(p.links))

@@ -64,7 +64,8 @@ func (f *Form) sweepCost() (bytes, muladds float64, ok bool) {
 	return bytes + 16*f.spaceSize(), muladds, true
 }
 
-// widenCounts adds one to the largest count of each count variable that some value of a leg counts at. highest is by count variable.
+// widenCounts adds a leg to highest, the largest possible counts of some legs, by count variable: it adds one for each count variable at
+// which some value of the leg counts.
 func (f *Form) widenCounts(leg int, highest []float64) {
 	canCount := make([]bool, f.countVariables)
 	for y := range f.net.Dims[leg] {
@@ -192,8 +193,8 @@ func (s *variableSweep) fillBox(v int, entry func(c []int) scaled.Number) []scal
 	return out
 }
 
-// weightWith returns the weight of value x of variable v, times that of all that can follow: w_v(x) · remaining_{v+1}[c + λ_v(x)], for the
-// counts c of the variables before v.
+// weightWith returns the weight of value x of variable v, times the total weight, or the largest weight, of all values of the later
+// variables: w_v(x) · remaining_{v+1}[c + λ_v(x)]. c are the counts of the variables before v, and λ_v(x) is what the value adds to them.
 func (s *variableSweep) weightWith(v int, c []int, x *valueChoice) scaled.Number {
 	if x.weight.IsZero() {
 		return scaled.Number{}
@@ -205,7 +206,8 @@ func (s *variableSweep) weightWith(v int, c []int, x *valueChoice) scaled.Number
 	return x.weight.Mul(s.remaining[v+1][entry])
 }
 
-// drawValues draws one assignment into values, by variable: each value given those before it. Its error is the context's.
+// drawValues draws one assignment into values, by variable. Each value is drawn with its probability given the values before it, whose
+// counts are in c. The error is the context's.
 func (s *variableSweep) drawValues(rng *rand.Rand, values []int) error {
 	var d drawState                    // for its list of outcomes
 	c := make([]int, s.countVariables) // counts of the values drawn so far

@@ -182,7 +182,8 @@ func (f *form) drawAll(
 	return drawn, nil
 }
 
-// assignShuffled gives variables values in a random sequence. counts says how many have each of the class's values.
+// assignShuffled gives variables values in a random sequence, and sets them in values. counts says how many of them have each of the
+// class's values; each variable gets its own value that is the class's value.
 func (f *form) assignShuffled(stream *rand.Rand, variables []int32, counts []int32, values []int) {
 	drawnValues := make([]int, 0, len(variables))
 	for x, c := range counts {

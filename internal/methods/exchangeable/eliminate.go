@@ -234,8 +234,9 @@ func (e *eliminated) relativeError() float64 {
 	return math.Ldexp(e.roundings+float64(len(e.lists)*largestList), -53)
 }
 
-// jointTables returns the joint distribution of each class and its neighbours, by position in the order. It begins with the class that is
-// summed out last: the joint distribution is that of the neighbours, which is in a later table, times the conditional one of the class.
+// jointTables returns the joint distribution of the count vectors of each class and its neighbours, by position in the order in which the
+// classes were summed out. It begins with the class that was summed out last. The joint distribution of a class is that of its neighbours,
+// a marginal of a later table, times the conditional distribution of the class.
 func (e *eliminated) jointTables(ctx context.Context) ([]classTable, error) {
 	joint := make([]classTable, len(e.tables))
 	look := pace.New(ctx)
@@ -262,7 +263,8 @@ func (e *eliminated) jointTables(ctx context.Context) ([]classTable, error) {
 	return joint, nil
 }
 
-// marginalOf returns the joint probabilities of the count vectors of some classes that are in one table of joint, the last class fastest.
+// marginalOf returns the joint probabilities of the count vectors of some classes, the last class fastest. The classes have to be together
+// in one of the tables joint, which are by position in the order of the elimination.
 func (e *eliminated) marginalOf(ctx context.Context, joint []classTable, classes []int) ([]float64, error) {
 	// The table of the first of them that is summed out has all others.
 	k := slices.IndexFunc(e.order, func(class int) bool { return slices.Contains(classes, class) })

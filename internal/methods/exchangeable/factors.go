@@ -302,8 +302,9 @@ func advance(digits, dims []int) {
 	}
 }
 
-// moveLeaves finds the leaves and moves their tables from placedTables to them. A leaf is a variable that shares tables with at most two
-// others, if each of those shares tables with at least three. Linear time.
+// moveLeaves finds the leaves, the variables that will be summed out, and moves their tables from placedTables to them. A leaf is a
+// variable that shares tables with at most two others, if each of those shares tables with at least three variables. So no neighbour of a
+// leaf is a leaf. Linear time.
 func (f *factors) moveLeaves() {
 	n := len(f.domains)
 	others := make([][]int32, n) // by variable: up to three of those that it shares tables with

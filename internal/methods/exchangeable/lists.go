@@ -173,7 +173,8 @@ type convolution struct {
 type box []scaled.Number
 
 // newConvolution returns the multiplication of a product by a group's polynomial, whose coefficients are the weights of the group's count
-// vectors. Counts c have the index Σ_x c_x strides[x] in a box.
+// vectors. A box has a coefficient for each combination of counts. Counts c have the index Σ_x c_x strides[x] in it, so the indices of two
+// count vectors add up to that of their sum.
 func newConvolution(g *group, product box, strides []int, f factorials) convolution {
 	c := convolution{input: product}
 	counts := make([]int32, len(strides))

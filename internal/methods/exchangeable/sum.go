@@ -60,8 +60,9 @@ type termSum struct {
 	roundings            float64     // of a term
 }
 
-// innerClasses divides the classes between an inner side and an outer one. sizes are the numbers of their count vectors. The inner side has
-// the largest classes, until they have minInner vectors together.
+// innerClasses divides the classes between an inner side and an outer one: a sum goes over all combinations of the outer classes' count
+// vectors, and for each over those of the inner classes. sizes are the numbers of their count vectors. The inner side has the largest
+// classes, until they have minInner vectors together.
 func innerClasses(sizes []float64) (inner, outer []int) {
 	sequence := make([]int, len(sizes))
 	for c := range sizes {
@@ -257,8 +258,8 @@ func (t *termSum) divide(members []member) (inside, outside []member) {
 	return inside, outside
 }
 
-// monomial returns the number of a set of inner members in the basis. If it is not in monomials, the numbers by the set's text, it adds it
-// to both.
+// monomial returns the number of a set of inner members in the basis, which has a row for each such set: by inner vector, the number of
+// ways to choose the members. monomials has the numbers by the sets as text. A set that is not in it is added to it and to the basis.
 func (r *sides) monomial(members []member, monomials map[string]int, walk *innerWalk) int {
 	key := fmt.Sprint(members)
 	number, ok := monomials[key]
@@ -417,8 +418,9 @@ func (t *termSum) distributions() [][]float64 {
 	return distributions
 }
 
-// jointOf returns the joint probabilities of the count vectors of some classes, the last class fastest. masses are the terms, by outer
-// vector of the share and inner vector; sum is their sum.
+// jointOf returns the joint probabilities of the count vectors of some classes, the last class fastest. The probability of a combination is
+// the sum of the terms that have it, over the sum of all terms. masses are the terms, by outer vector from firstOuter on, and then by inner
+// vector.
 func (t *termSum) jointOf(classes []int) []float64 {
 	size := 1
 	stride := make([]int, len(t.lists))

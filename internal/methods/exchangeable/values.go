@@ -230,9 +230,9 @@ func (b *valueSum) lnZ() logarithm {
 // relativeError implements evaluation. No term is below 0, so the relative error of a term bounds that of the sum.
 func (b *valueSum) relativeError() float64 { return math.Ldexp(b.roundings, -53) }
 
-// groupMarginals returns P(value) of a variable of every group, by group and value. A state is the number of variables of each group that
-// have a value. A term in which state s has value a, and stateBefore all values before a, has the probability sumsBefore[a][stateBefore] ·
-// weightsOf[a][s] · backward[stateBefore+s]. It goes back over the values.
+// groupMarginals returns P(value) of a variable of every group, by group and value. A state is a number of variables of each group. A term
+// in which the variables of state s have value a, and those of stateBefore all values before a, has the probability
+// sumsBefore[a][stateBefore] · weightsOf[a][s] · backward[stateBefore+s]. It goes back over the values and computes backward on the way.
 func (b *valueSum) groupMarginals(ctx context.Context) ([][]float64, error) {
 	shares := make([][]float64, len(b.groups))
 	for k := range shares {
@@ -347,8 +347,8 @@ func (b *valueSum) drawMembers(stream *rand.Rand, values []int) {
 	}
 }
 
-// draw draws want.Samples assignments, each with a random stream of its own: first the members of the class, then the leaves. It returns
-// nil if Z is 0.
+// draw draws want.Samples assignments, each with a random stream of its own: first the members of the class, then the leaves, the variables
+// that were summed out, given the members. It returns nil if Z is 0.
 func (b *valueSum) draw(ctx context.Context, want btn.Want) (*btn.Drawn, error) {
 	n := len(b.weights)
 	if err := query.CheckSamples(n, want.Samples); err != nil || b.lnZ().isImpossible() {

@@ -78,8 +78,9 @@ type coreTerm struct {
 	chain  *chain
 }
 
-// walkCP returns a walk over the legs of a CP core. Each term of the core has a chain over the environment t of the core, whose pieces have
-// the term's vectors times the component's vectors r.
+// walkCP returns a walk over the legs of a CP core. t is the environment of the core: the component and all other cores as a count
+// polynomial. r are the component's vectors by leg. Each term of the core has a chain over t with a piece for each leg, made of the term's
+// vector times the component's vector. Without vectors on a leg, term i has the unit vector of value i.
 func (sp *space) walkCP(
 	core *tensor.CP, legs []int, r [][]float64, t countspace.Poly,
 ) (coreWalk, error) {

@@ -338,7 +338,8 @@ type products struct {
 	others     []countspace.Poly // by component; unused at the component itself
 }
 
-// products returns the products of part i under its present vectors, by product trees.
+// products returns the count polynomials of part i under its present vectors: with the base tensor, with itself, and with each other part.
+// They are computed anew, by product trees.
 func (m *model) products(i int) (products, error) {
 	p := m.parts[i]
 	base, err := m.sp.basePoly(p.r)

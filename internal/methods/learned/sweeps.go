@@ -50,7 +50,8 @@ func Learn(ctx context.Context, net *btn.Network, settings query.Settings) (*btn
 	return learn(ctx, net, levelsOf(net, e.work), e)
 }
 
-// learn is Learn with given levels of the components and a given effort.
+// learn is Learn with given levels of the components and a given effort. It learns a model from each of several starts and takes the one
+// that explains most. It ends early if a model has no residual or if the work is used up.
 func learn(ctx context.Context, net *btn.Network, levels countspace.Levels, e effort) (*btn.Plan, error) {
 	sp, err := newSpace(net, levels)
 	if err != nil {
@@ -198,8 +199,8 @@ func (m *model) improve(ctx context.Context, i int) error {
 	return m.replacePart(i, &part{s: m.symmetricStep(i, products), r: vectors}, products)
 }
 
-// sweepAll runs at most so many cyclic sweeps over all parts. It ends when a sweep improves the fit by less than the tolerance, or when the
-// work is used up.
+// sweepAll runs at most the given number of sweeps, each over all parts. It ends when a sweep improves the fit by less than the tolerance,
+// or when the work is used up.
 func (l *learner) sweepAll(ctx context.Context, sweeps int) error {
 	for range sweeps {
 		fitBefore := l.fit

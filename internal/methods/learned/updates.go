@@ -188,7 +188,8 @@ func (s *sweep) setVector(leg int, numerator, denominator []scaled.Number) {
 	s.vectors[leg] = vector
 }
 
-// products returns the products of the current part under its new vectors: the prefixes of all chains after the last leg.
+// products returns the count polynomials of the current part under its new vectors: with the base tensor, with itself, and with each other
+// part. After the last leg they are the prefixes of the chains, the products of all pieces.
 func (s *sweep) products() products {
 	result := products{
 		base:   s.base.prefix,

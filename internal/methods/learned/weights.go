@@ -366,7 +366,8 @@ func concatenateRows(g [][]float64) []float64 {
 	return slices.Concat(g...)
 }
 
-// gramGain returns 2xᵀy − xᵀgx without the rounding of its products and sums. An error of x enters it only to second order.
+// gramGain returns 2xᵀy − xᵀgx without the rounding of its products and sums: products are taken with their roundings, and the sums are
+// compensated. At the optimal x, an error of x enters the result only to second order.
 func gramGain(g [][]float64, y, x []float64) float64 {
 	var sum compensated
 	for i := range x {

@@ -208,9 +208,9 @@ type Weights struct {
 	WeightByValue, SquareByValue []float64
 }
 
-// WeighChains runs the chains of a problem with the numbers from ≤ number < to, and returns their weights and their flops. The same
-// arguments give the same bits for any number of threads. It returns an internal error for a network of another kind, and errors over
-// budget and of the context.
+// WeighChains runs the chains of a problem with the numbers from ≤ number < to, and returns their weights and their flops. A chain goes
+// along the path, from a draw of its fit to the network, and the mean of the weights is Z. The same arguments give the same bits for any
+// number of threads. It returns an internal error for a network of another kind, and errors over budget and of the context.
 func WeighChains(
 	ctx context.Context, p *problem.Problem, path *Path, seed uint64, from, to int64, marginals bool,
 ) (*Weights, float64, error) {

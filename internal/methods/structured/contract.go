@@ -161,8 +161,8 @@ func (p *Nodes) Contract(ctx context.Context, problem *problem.Problem, want btn
 	return value, nil
 }
 
-// collectMarginals copies the shares of a sum to the marginals of the network's variables. Shares are by value of the fit's variables, then
-// of its leaves.
+// collectMarginals copies the shares of a sum, z with a variable fixed to a value, to the marginals of the network's variables. Shares are
+// by value of the fit's variables, then of its leaves, the variables that were summed out.
 func (f *form) collectMarginals(s *sum, to *contraction.Collected) {
 	copyShares := func(v, firstShare, d int) { // of variable v of the network, of d values
 		for x := range d {
@@ -385,8 +385,8 @@ func (w *nodeWorker) roundingScale(turned phase, exp int) (scale float64) {
 	return scale
 }
 
-// addComponent adds the total of elimination e, z · 2^exp · e^ln, to a sum, and with hasMarginals its shares. realPart returns the real
-// part of a number.
+// addComponent adds the total of elimination e, z · 2^exp · e^ln, to a sum, and with hasMarginals its shares, by value: the total with a
+// variable fixed to the value. The unit of the sum may be raised. realPart returns the real part of a number.
 func addComponent[T number[T]](to *sum, e *elimination[T], ln float64, z T, exp int, hasMarginals bool, realPart func(T) float64) {
 	ln += float64(exp) * math.Ln2
 	to.raiseUnit(ln)

@@ -56,8 +56,9 @@ type elimination[T number[T]] struct {
 	prefix        prefix[T]
 }
 
-// newElimination returns an elimination with room for runs of a program of fit f. firstValue is, by variable, the index of its first value
-// in lists by value. hasShares makes room for shares and adjoints.
+// newElimination returns an elimination with room for runs of a program, which eliminates the variables of the rest of fit f. firstValue
+// is, by variable, the index of its first value in lists by value. hasShares makes room for the way back: for shares by value, and for the
+// adjoints of the cliques' messages. Free variables are in no table of the rest. Roots are cliques whose message is a number.
 func newElimination[T number[T]](p *program, f *Fit, firstValue []int, hasShares bool) *elimination[T] {
 	e := &elimination[T]{program: p, fit: f, firstValue: firstValue, weights: make([]T, len(f.Field))}
 	for v, c := range p.cliqueOf {

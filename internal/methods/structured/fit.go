@@ -297,9 +297,9 @@ func (m *interactions) randomDirections(k int) *lowRank {
 }
 
 // leastSquaresStep improves an approximation by a step of alternating least squares. For the directions w, it finds the rows u for which u
-// wᵀ is nearest to the matrix outside of the free blocks: those of single variables and of outliers. outlierNeighbours is that of
-// completion. The columns of u, made orthonormal and turned to eigenvectors, are the new directions. It returns an error if the columns are
-// dependent.
+// wᵀ is nearest to the matrix. The blocks of single variables and those of outliers do not count; outlierNeighbours is, by variable, the
+// others of its outliers. The columns of u, made orthonormal and turned to eigenvectors, are the new directions. It returns an error if the
+// columns are dependent.
 func (m *interactions) leastSquaresStep(s *lowRank, outlierNeighbours [][]int) error {
 	n, k := m.order, len(s.lambda)
 	u, ok := m.fitRows(s, outlierNeighbours)

@@ -131,7 +131,7 @@ func (n *Integers) chooseSequence(domains []int) {
 	})
 }
 
-// makeFirstPositive negates a row if its first entry other than 0 is negative.
+// makeFirstPositive negates a row if its first entry other than 0 is negative, so that rows that differ in sign become equal.
 func makeFirstPositive(row []int64) {
 	for _, y := range row {
 		if y > 0 {

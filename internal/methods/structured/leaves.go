@@ -358,8 +358,8 @@ func (f *form) addDependentLeaves(ctx context.Context, nodes []node, threads int
 	return nil
 }
 
-// drawLeaves draws the leaves from P(f | a, b), given the values x of the variables of the fit. It sets their values in to, which is by
-// variable of the network.
+// drawLeaves draws the leaves, the variables that were summed out, from P(f | a, b) for their neighbours' values a and b. x are the values
+// of the variables of the fit. It sets the leaves' values in to, which is by variable of the network.
 func (f *Fit) drawLeaves(r *rand.Rand, x, to []int) {
 	for _, l := range f.Leaves {
 		weights := make([]plain, len(l.Weights))

@@ -293,8 +293,8 @@ func (f *formFit) setFeatures(left, right []float64, scale float64) {
 	}
 }
 
-// addDeviation adds an entry with the derivatives features and a deviation to the right side of the normal equations, and in the first
-// round to the left side, which later rounds share.
+// addDeviation adds one entry of a table to the normal equations of least squares: features times deviation to the right side, and in the
+// first round features times featuresᵀ to the matrix, which later rounds share. features are the entry's derivatives by the terms.
 func (f *formFit) addDeviation(deviation float64) {
 	terms := len(f.features)
 	for p, y := range f.features {

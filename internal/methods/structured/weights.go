@@ -181,9 +181,10 @@ func (e *evaluator) fillWeightsDirectly(n node, weights []plain) (lnScale float6
 	return lnScale
 }
 
-// fillPhases sets to.weights to the weights of node n under all statistics, by value: the weights under the statistics with λ > 0, given as
-// sizes, times e^{i angle}. The angle is the sum over the statistics with λ < 0 of √|λ| y v. As in fillWeights, to.prefix keeps the product
-// of all factors but the last one. There is at least one such statistic.
+// fillPhases sets to.weights to the weights of node n under all statistics, by value: sizes, which are the weights under the statistics
+// with λ > 0, times e^{i angle}. The angle is the sum over the statistics with λ < 0, of which there is at least one, of √|λ| y v. The
+// factors e^{i √|λ| y v} are tabulated unless the tables would be too large. to.prefix keeps their product over all such statistics but the
+// last, because consecutive nodes often differ only in the last.
 func (e *evaluator) fillPhases(n node, sizes []plain, to *elimination[phase]) {
 	if e.factors.base == nil {
 		values := len(e.field)
