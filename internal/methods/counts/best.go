@@ -198,8 +198,9 @@ func (b *bestSearch) bestCounts() (tied []int) {
 	return tied
 }
 
-// chooseCounting returns the count of each piece, 0 or 1. The number of optional pieces that count is one of tied, and those with the
-// largest ratios do. Of all such choices it takes the one whose assignment is the smallest in the order of the variables.
+// chooseCounting returns the count of each piece, 0 or 1. Optional pieces can have either; the ratio of a piece is its largest weight with
+// count 1 over that with count 0, and a group has equal ratios. The number of optional pieces that count is one of tied, and those with the
+// largest ratios count. Of all such choices it takes the one whose assignment is the smallest in the order of the variables.
 //
 // It decides the pieces in the sequence of the first variables at which their two assignments differ. A piece gets the count with the
 // smaller value there if some choice of the others is left.
@@ -212,7 +213,7 @@ func (b *bestSearch) chooseCounting(tied []int) ([]int8, error) {
 		}
 		k := b.kindOf[t]
 		peak := &b.peaks[k]
-		if b.groupOf[k] < 0 {
+		if b.groupOf[k] < 0 { // not optional
 			if peak.weight[0].IsZero() {
 				counts[t] = 1
 			}

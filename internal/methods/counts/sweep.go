@@ -242,7 +242,8 @@ func (s *variableSweep) findBest(tolerance float64) *btn.Found {
 	c := make([]int, s.countVariables)
 	for v := range best.Values {
 		choices := s.choices[s.kind[v]]
-		// The first value that reaches the largest weight; if roundings hide it, the value that comes nearest.
+		// The first value that reaches the largest weight. ties is the number of such values. If roundings leave none, it is the value that
+		// comes nearest.
 		first, ties := 0, 0
 		var nearestWeight scaled.Number
 		for x := range choices {

@@ -146,8 +146,8 @@ func (n *netPlan) eliminate(order []int) {
 			isUsed[s] = true
 		}
 		s := n.addSum(n.addProduct(factors), i)
-		for len(isUsed) < s {
-			isUsed = append(isUsed, true) // products on the way
+		for len(isUsed) < s { // the products before sum step s are factors of each other and of s
+			isUsed = append(isUsed, true)
 		}
 		isUsed = append(isUsed, false)
 		register(s)

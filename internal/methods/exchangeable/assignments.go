@@ -28,14 +28,14 @@ func (c *summedForm) findBest(ctx context.Context) (*btn.Found, error) {
 		return nil, nil
 	}
 	tolerance := tieTolerance * (1 + math.Abs(c.largest.High))
-	best := &btn.Found{Weight: c.largest.number(), Unique: true, Close: tolerance}
+	best := &btn.Found{Weight: c.largest.number(), Unique: true, Close: tolerance} // weights within Close of each other are equal
 	vectors := make([]int, len(c.lists))
 	tieCount := 0
 	for vector, ln := range c.ln {
 		if isNearLargest := c.largest.minus(ln).float() <= tolerance; !isNearLargest {
 			continue
 		}
-		if tieCount++; tieCount > maxTies {
+		if tieCount++; tieCount > maxTies { // Unique is false already
 			break
 		}
 		if err := ctx.Err(); err != nil {

@@ -264,7 +264,7 @@ func (p *pairs) probabilities(first, second place) []float64 {
 	n := float64(len(firstList.groups[first.group].variables))
 	m := float64(len(secondList.groups[second.group].variables))
 	switch {
-	case first == second: // of one group
+	case first == second: // of one group, which has two variables then
 		for index, w := range p.distributions[first.class] {
 			counts := firstList.groupCounts(index, first.group)
 			for x, c := range counts {

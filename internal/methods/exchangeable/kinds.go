@@ -91,7 +91,7 @@ func kindsOf(ctx context.Context, m *interactions, p *partition) (k *kinds, devi
 		}
 		reference := slices.MaxFunc(kind.shapes, func(a, b shape) int { return cmp.Compare(frequency[a], frequency[b]) })
 		entries := &kindEntries{values: map[pattern]logarithm{}}
-		for _, s := range slices.Concat([]shape{reference}, kind.shapes) {
+		for _, s := range slices.Concat([]shape{reference}, kind.shapes) { // the reference first: its entries become those of the kind
 			deviation := 0.0
 			p.eachEntry(m, functions[s.number], s, func(at pattern, x logarithm) {
 				deviation = max(deviation, entries.deviation(at, x))

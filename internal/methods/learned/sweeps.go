@@ -176,7 +176,7 @@ func (l *learner) addComponent(ctx context.Context) error {
 		}
 
 		explainsMore := trial.fit.Explained.Cmp(l.fit.Explained) > 0
-		if !explainsMore || trial.g[i][i].IsZero() {
+		if !explainsMore || trial.g[i][i].IsZero() { // g[i][i] is the new part's squared norm
 			continue
 		}
 		if best == nil || trial.fit.Explained.Cmp(best.fit.Explained) > 0 {

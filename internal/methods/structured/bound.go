@@ -103,7 +103,7 @@ func estimateLargestEigenvalue(r []float64, n int) float64 {
 		}
 		tridiagonal[k*steps+k] = alpha
 		beta = norm(next)
-		if k+1 == steps || beta <= 1e-12*math.Abs(alpha) {
+		if k+1 == steps || beta <= 1e-12*math.Abs(alpha) { // the vectors so far span an invariant space; the rest of the matrix stays 0
 			break
 		}
 		tridiagonal[k*steps+k+1], tridiagonal[(k+1)*steps+k] = beta, beta

@@ -341,7 +341,7 @@ func (e *evaluator) smallBoxes(ctx context.Context, region *region, from, to int
 }
 
 // listNodes lists the nodes that matter of a share of a region, sorted. The share is from ≤ box < to, in units of 1/WholeShare of the
-// region's boxes. The error is over budget if the nodes are far more than was estimated for the share.
+// region's boxes. The error is over budget if finding them takes more than four times the share's part of region.maxEvaluations.
 func (e *evaluator) listNodes(ctx context.Context, region *region, from, to int64) (nodes []node, err error) {
 	boxes, err := e.smallBoxes(ctx, region, from, to)
 	if err != nil {

@@ -271,7 +271,7 @@ func (f *formFit) addPair(i, j int, table []floats.Pair) {
 			}
 			largest = max(largest, math.Abs(deviation.High))
 
-			f.setFeatures(left, right, scale)
+			f.setFeatures(left, right, scale) // of this entry, for addDeviation
 			f.addDeviation(deviation.High)
 		}
 	}
