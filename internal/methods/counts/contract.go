@@ -125,8 +125,8 @@ func (j partContraction) judgeCancellation(value *btn.Value, part *Counts) error
 	if err != nil {
 		return err
 	}
-	const withoutMarginals = false
-	positive, err := form.Value(j.Ctx, withoutMarginals)
+	const hasMarginals = false
+	positive, err := form.Value(j.Ctx, hasMarginals)
 	if err != nil {
 		return err
 	}

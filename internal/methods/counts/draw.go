@@ -78,8 +78,8 @@ func (f *Form) Draw(ctx context.Context, n int, stream func(k int) *rand.Rand) (
 	if f.countVariables > 1 {
 		return f.sweepDraw(ctx, n, stream)
 	}
-	const withoutMarginals = false
-	if err := f.checkMemory(withoutMarginals); err != nil {
+	const hasMarginals = false
+	if err := f.checkMemory(hasMarginals); err != nil {
 		return a, nil, err
 	}
 	d := &drawState{

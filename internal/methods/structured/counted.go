@@ -102,8 +102,8 @@ func (p *Nodes) histogramCells(
 			return nil, 0, err
 		}
 		cells[c] = z.Mul(j.Net.Scale)
-		const withoutMarginals = false
-		flops += p.Fit.Integers.flops(withoutMarginals)
+		const hasMarginals = false
+		flops += p.Fit.Integers.flops(hasMarginals)
 	}
 	return cells, flops, nil
 }

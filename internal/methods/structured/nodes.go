@@ -303,8 +303,8 @@ func (s *search) narrow(ctx context.Context, boxes []box, enough int) ([]box, er
 // findRegion returns a region with all nodes that matter. With one statistic it has a box for each node, otherwise up to some thousand
 // boxes (coarseBoxes). The error is over budget if there are more than maxNodes nodes, or if they take more than work flops.
 func (e *evaluator) findRegion(ctx context.Context, work float64) (*region, error) {
-	const withoutMarginals = false
-	r := &region{maxEvaluations: min(maxNodes, work/e.nodeFlops(withoutMarginals))}
+	const hasMarginals = false
+	r := &region{maxEvaluations: min(maxNodes, work/e.nodeFlops(hasMarginals))}
 	wholeBox := e.wholeBox()
 	if len(e.axes) <= 1 {
 		if count := wholeBox.count(len(e.axes)); count > r.maxEvaluations {

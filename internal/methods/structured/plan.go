@@ -84,8 +84,7 @@ func (f *Fit) quadratureEstimate(ctx context.Context, maxWork float64) (*btn.Est
 			if eliminatedEvaluator, err = newEvaluator(eliminated, nil); err != nil {
 				return nil, nil
 			}
-			const withoutMarginals = false
-			work = min(work, eliminatedEvaluator.nodeFlops(withoutMarginals)) // statistics are variables, so it has one node
+			work = min(work, eliminatedEvaluator.nodeFlops(false)) // without marginals; statistics are variables, so it has one node
 		}
 	}
 	nodes, err := e.countNodes(ctx, work)

@@ -116,15 +116,15 @@ func findCertainty(ctx context.Context, j *proposal.Job, ask proposal.Ask, f *Fi
 	if form.isZero { // Z is 0 exactly
 		return allDigits, nil
 	}
-	const withoutMarginals = false
-	if cost.Nodes*form.nodeFlops(withoutMarginals) > maxTriedFlops {
+	const hasMarginals = false
+	if cost.Nodes*form.nodeFlops(hasMarginals) > maxTriedFlops {
 		return noDigit, nil
 	}
 	nodes, err := form.listNodes(ctx, form.region, 0, WholeShare) // all nodes of the region
 	if err != nil {
 		return noDigit, ctx.Err()
 	}
-	s, err := form.sumNodes(ctx, nodes, problem.Threads, withoutMarginals, nil) // nil: every value is allowed
+	s, err := form.sumNodes(ctx, nodes, problem.Threads, hasMarginals, nil) // nil: every value is allowed
 	if err != nil {
 		return noDigit, err
 	}
