@@ -214,7 +214,7 @@ func TestCommand(t *testing.T) {
 		t.Skip("builds the program")
 	}
 	dir, built := t.TempDir(), t.TempDir()
-	if err := commands.Into(built, "../.."); err != nil {
+	if err := commands.Install(built, "../.."); err != nil {
 		t.Fatal(err)
 	}
 	put := func(command string) { // no link: a program is where its file is

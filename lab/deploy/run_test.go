@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 // built puts the commands into bin, once.
-var built = sync.OnceValue(func() error { return commands.Into(bin, "../..") })
+var built = sync.OnceValue(func() error { return commands.Install(bin, "../..") })
 
 // needCommands builds the commands, or skips with -short.
 func needCommands(t *testing.T) {

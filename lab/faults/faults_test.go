@@ -24,7 +24,7 @@ var built = sync.OnceValues(func() (o Options, err error) {
 		return o, err
 	}
 	o.Bin = folder
-	if err := commands.Into(folder, root); err != nil {
+	if err := commands.Install(folder, root); err != nil {
 		return o, err
 	}
 	o.Root, o.Helper = root, []string{filepath.Join(folder, "btnlab"), "skewed-worker"}

@@ -57,7 +57,7 @@ func TestCasesEqualEnumeration(t *testing.T) {
 		first, isSigned := -1, false
 		ln := 0.0
 		for row := range c.Rows {
-			z := oracle.Z(m, oracle.Observed(c.Variables, c.Rows[row]))
+			z := oracle.Z(m, oracle.ObservedEvidence(c.Variables, c.Rows[row]))
 			switch isSigned = isSigned || z.Sign() < 0; {
 			case z.Sign() > 0:
 				ln += c.Weights[row] * oracle.Ln(z)
@@ -97,7 +97,7 @@ func TestCasesEqualEnumeration(t *testing.T) {
 			for k, n := range numbers(m.Factors[f].Table) {
 				want, size := 0.0, 0.0
 				for row := range c.Rows {
-					ev := oracle.Observed(c.Variables, c.Rows[row])
+					ev := oracle.ObservedEvidence(c.Variables, c.Rows[row])
 					by, each := enumerated(m, ev, n, oracle.Z(m, ev))
 					want, size = want+c.Weights[row]*by, size+math.Abs(c.Weights[row])*each
 				}

@@ -305,7 +305,7 @@ func TestLowRankOfEitherSign(t *testing.T) {
 				var want float64
 				var share []float64
 				if kind == "small" {
-					all := oracle.SumOf(m, evidence)
+					all := oracle.SumModel(m, evidence)
 					want, share = oracle.Ln(all.Z), all.Marginals()[0]
 					l.apart = 0
 				} else {

@@ -125,7 +125,7 @@ func TestCaseSumsEqualEnumeration(t *testing.T) {
 
 // enumeratedZ is Z under the observations of a case.
 func enumeratedZ(m *factorgraph.Model, values []int) *big.Float {
-	return oracle.Z(m, oracle.Observed(modeltest.UpTo(len(values)), values))
+	return oracle.Z(m, oracle.ObservedEvidence(modeltest.UpTo(len(values)), values))
 }
 
 // derivative is Σ weight · ∂ ln Z/∂ of an entry over the cases that are possible: Z is linear in it.

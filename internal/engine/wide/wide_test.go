@@ -82,9 +82,9 @@ func TestAgainstExactSums(t *testing.T) {
 				if !r.Z.IsZero() {
 					t.Errorf("seed %d, marginals %v: Z is %v, want 0", seed, marginals, r.Z)
 				}
-			case oracle.Off(r.Z.Mant, r.Z.Exp, want, want) > 1e-11:
+			case oracle.ScaledError(r.Z.Mant, r.Z.Exp, want, want) > 1e-11:
 				t.Errorf("seed %d, marginals %v: Z is off by %g: %+v, digits %v, %v", seed, marginals,
-					oracle.Off(r.Z.Mant, r.Z.Exp, want, want), r.Z, r.Digits, e)
+					oracle.ScaledError(r.Z.Mant, r.Z.Exp, want, want), r.Z, r.Digits, e)
 			}
 			if !marginals || want.Sign() == 0 {
 				continue
@@ -96,7 +96,7 @@ func TestAgainstExactSums(t *testing.T) {
 					if p := new(big.Float).Abs(part); p.Cmp(size) > 0 {
 						size = p
 					}
-					if x := oracle.Off(r.Marginals[i][v].Mant, r.Marginals[i][v].Exp, part, size); x > 1e-11 {
+					if x := oracle.ScaledError(r.Marginals[i][v].Mant, r.Marginals[i][v].Exp, part, size); x > 1e-11 {
 						t.Errorf("seed %d: index %d at %d is off by %g of Z", seed, i, v, x)
 					}
 				}
@@ -151,7 +151,7 @@ func TestMoreDigitsThanThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := oracle.Sum(e, exactBits).Z; r.Exact && oracle.Off(r.Z.Mant, r.Z.Exp, want, want) > 1e-11 {
-		t.Errorf("%+v is called exact, it is off by %g", r, oracle.Off(r.Z.Mant, r.Z.Exp, want, want))
+	if want := oracle.Sum(e, exactBits).Z; r.Exact && oracle.ScaledError(r.Z.Mant, r.Z.Exp, want, want) > 1e-11 {
+		t.Errorf("%+v is called exact, it is off by %g", r, oracle.ScaledError(r.Z.Mant, r.Z.Exp, want, want))
 	}
 }

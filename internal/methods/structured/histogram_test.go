@@ -112,7 +112,7 @@ func TestIntegersAgainstEnumeration(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			exact := oracle.SumOf(m, evidence)
+			exact := oracle.SumModel(m, evidence)
 			off, bound := oracle.RelativeError(v.Z.Mant, v.Z.Exp, exact.Z), v.Rounding.Div(v.Z).Float64()
 			if off > bound || bound > 1e-10 {
 				t.Errorf("%v, %d statistics, strength %v: ln Z %v, off by %.2g, %.2g is stated",

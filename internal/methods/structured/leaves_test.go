@@ -107,7 +107,7 @@ func TestLeavesAgainstEnumeration(t *testing.T) {
 				p := problem.New(conditioned, problem.Options{})
 				joint := []int{2, first + 1, first + 3}
 				z, bound, shares, cells := sumParts(t, p, fit, 2, btn.Want{Marginals: true, Joint: joint})
-				exact := oracle.SumOf(m, e)
+				exact := oracle.SumModel(m, e)
 				if off := oracle.RelativeError(z.Mant, z.Exp, exact.Z); off > 1e-11 || off > bound {
 					t.Errorf("evidence %d: ln Z %v, off by %.2g", k, z.LogAbs(), off)
 				}

@@ -133,7 +133,7 @@ func TestFoundAgainstEnumeration(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				exact := oracle.SumOf(m, evidence)
+				exact := oracle.SumModel(m, evidence)
 				want, rows := exact.Z, exact.Marginals()
 				p := problem.New(conditioned, problem.Options{})
 				z, bound, shares, joint := sumParts(t, p, fit, 3, btn.Want{Marginals: true, Joint: []int{2, 7}})
@@ -286,7 +286,7 @@ func TestGroupsAreSummedOneByOne(t *testing.T) {
 	p := problem.New(conditioned, problem.Options{})
 	pair := []int{each - 1, each + 2}
 	z, bound, shares, joint := sumParts(t, p, fit, 2, btn.Want{Marginals: true, Joint: pair})
-	exact := oracle.SumOf(m, evidence)
+	exact := oracle.SumModel(m, evidence)
 	if off := oracle.RelativeError(z.Mant, z.Exp, exact.Z); off > 1e-11 || off > bound {
 		t.Errorf("ln Z %v, off by %.2g", z.LogAbs(), off)
 	}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // built puts the commands of both modules into bin, once.
-var built = sync.OnceValue(func() error { return commands.Into(bin, root) })
+var built = sync.OnceValue(func() error { return commands.Install(bin, root) })
 
 // needBinaries builds the commands, or skips with -short.
 func needBinaries(t *testing.T) {

@@ -8,19 +8,22 @@ import (
 	"path/filepath"
 )
 
-// Variable names the folder of the commands of both modules that `make commands` has built of this source tree. Without it every test
-// program builds its own.
+// Variable is the environment variable that names the folder of the commands of both modules that `make commands` has built of this
+// source tree. Without it every test program builds its own.
 const Variable = "BTN_COMMANDS"
 
-// names are not read from the folder: go test would take a new time of a file there for a reason to repeat what has passed.
+// names lists the commands of both modules. They are not read from the folder: go test would take a new time of a file there for a reason
+// to repeat what has passed.
 var names = []string{"aggregator", "btn", "btnlab", "contract-worker", "learn-worker", "reparam-worker"}
 
-// Into puts the commands of both modules into a folder: links to the ones that are built, or new ones of the source tree root.
-func Into(folder, root string) error {
+// Install puts the commands of both modules into a folder. If Variable names a folder of built commands, they are links to those;
+// otherwise it builds them from the source tree at root.
+func Install(folder, root string) error {
 	built := os.Getenv(Variable)
 	if built == "" {
 		for _, module := range []string{"", "lab"} {
-			build := exec.Command("go", "build", "-C", filepath.Join(root, module), "-ldflags=-s -w", // no symbols: a third less linking
+			const withoutSymbols = "-ldflags=-s -w" // a third less linking
+			build := exec.Command("go", "build", "-C", filepath.Join(root, module), withoutSymbols,
 				"-o", folder+string(filepath.Separator), "./cmd/...")
 			if out, err := build.CombinedOutput(); err != nil {
 				return fmt.Errorf("commands: %w: %s", err, out)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestNames: all commands of both modules are handed on, each as the link that is asked for.
+// TestNames: names has all folders of cmd in both modules, and Install makes a link to the built command of each name.
 func TestNames(t *testing.T) {
 	var found []string
 	for _, folder := range []string{"cmd", "lab/cmd"} {
@@ -26,12 +26,12 @@ func TestNames(t *testing.T) {
 
 	folder := t.TempDir()
 	t.Setenv(Variable, "/built")
-	if err := Into(folder, "../../.."); err != nil {
+	if err := Install(folder, "../../.."); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if to, err := os.Readlink(filepath.Join(folder, name)); err != nil || to != "/built/"+name {
-			t.Errorf("%s is %q: %v", name, to, err)
+		if target, err := os.Readlink(filepath.Join(folder, name)); err != nil || target != "/built/"+name {
+			t.Errorf("%s is %q: %v", name, target, err)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (e Engine) compare(t *testing.T, what string, p *Problem, got Value, w Want
 	t.Helper()
 	given := expressionOf(p.Model, p.Evidence)
 	sums := oracle.Sum(given, 0)
-	if off := oracle.Off(got.Z.Mant, got.Z.Exp, sums.Z, sums.Terms); !(off <= e.Tolerance) {
+	if off := oracle.ScaledError(got.Z.Mant, got.Z.Exp, sums.Z, sums.Terms); !(off <= e.Tolerance) {
 		t.Fatalf("%s: Z = %v, enumeration %v, off by %.3g of the terms", what, got.Z, sums.Z, off)
 	}
 	share := scaled.FromBig(sums.Z).Abs().Div(scaled.FromBig(sums.Terms)).Float64()

@@ -13,19 +13,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// weak is the largest field of models that have one to break ties.
-const weak = 0.1
+// weakField is the largest field of models that have one to break ties.
+const weakField = 0.1
 
 // builder is a model that gets its dense factors one after the other.
 type builder struct{ factorgraph.Model }
 
-// variables is a builder over n variables with so many values each.
-func variables(n, values int) *builder {
+// newBuilder returns a builder of a model with n variables, each with this number of values, and no factors yet.
+func newBuilder(n, values int) *builder {
 	return &builder{factorgraph.Model{Domains: slices.Repeat([]int{values}, n)}}
 }
 
-// table appends a factor, its last variable fastest, and returns its entries, all 0.
-func (b *builder) table(scope ...int) []float64 {
+// addTable appends a dense factor over the variables of scope, all entries 0, and returns its entries for the caller to fill.
+// They are row-major: the value of the last variable of scope changes fastest.
+func (b *builder) addTable(scope ...int) []float64 {
 	shape := make([]int, len(scope))
 	for k, v := range scope {
 		shape[k] = b.Domains[v]
@@ -35,36 +36,40 @@ func (b *builder) table(scope ...int) []float64 {
 	return t.Data
 }
 
-// add appends a factor with these entries.
-func (b *builder) add(scope []int, entries ...float64) { copy(b.table(scope...), entries) }
+// addFactor appends a dense factor over the variables of scope with these entries, row-major.
+func (b *builder) addFactor(scope []int, entries ...float64) { copy(b.addTable(scope...), entries) }
 
-// field adds exp(h x_i) of a spin x = ±1, value 0 being −1; nothing for h = 0.
-func (b *builder) field(i int, h float64) {
+// addField appends the factor exp(h x_i) of variable i as a spin: its value 0 is x_i = −1, its value 1 is x_i = +1.
+// No factor is appended if h = 0.
+func (b *builder) addField(i int, h float64) {
 	if h != 0 {
-		b.add([]int{i}, math.Exp(-h), math.Exp(h))
+		b.addFactor([]int{i}, math.Exp(-h), math.Exp(h))
 	}
 }
 
-// couple adds exp(J x_i x_j) of two spins.
-func (b *builder) couple(i, j int, coupling float64) {
-	same, other := math.Exp(coupling), math.Exp(-coupling)
-	b.add([]int{i, j}, same, other, other, same)
+// addCoupling appends the factor exp(J x_i x_j) of two spins x = ±1, where J is the coupling.
+func (b *builder) addCoupling(i, j int, coupling float64) {
+	equal, opposite := math.Exp(coupling), math.Exp(-coupling)
+	b.addFactor([]int{i, j}, equal, opposite, opposite, equal)
 }
 
-// pair adds a weight for two variables of equal values, and one for two of different values.
-func (b *builder) pair(i, j int, equal, different float64) {
-	entries := b.table(i, j)
+// addEqualityFactor appends a factor over variables i and j with the entry equal where their values are the same, and the entry
+// different elsewhere. Both variables have the same number of values d, so the diagonal entries are 0, d+1, 2(d+1), …
+func (b *builder) addEqualityFactor(i, j int, equal, different float64) {
+	entries := b.addTable(i, j)
 	for k := range entries {
+		isDiagonal := k%(b.Domains[j]+1) == 0
 		entries[k] = different
-		if k%(b.Domains[j]+1) == 0 {
+		if isDiagonal {
 			entries[k] = equal
 		}
 	}
 }
 
-// ones adds 1 where the number of binary variables with value 1 is allowed, else 0.
-func (b *builder) ones(scope []int, allowed func(count int) bool) {
-	entries := b.table(scope...)
+// addCountFactor appends a factor over binary variables: 1 if the number of them with value 1 is allowed, and 0 otherwise.
+// Entry x of it is for the values that are the bits of x.
+func (b *builder) addCountFactor(scope []int, allowed func(count int) bool) {
+	entries := b.addTable(scope...)
 	for x := range entries {
 		if allowed(bits.OnesCount(uint(x))) {
 			entries[x] = 1
@@ -72,7 +77,7 @@ func (b *builder) ones(scope []int, allowed func(count int) bool) {
 	}
 }
 
-// UpTo lists 0 to n − 1.
+// UpTo returns the list 0, 1, …, n − 1.
 func UpTo(n int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -81,7 +86,7 @@ func UpTo(n int) []int {
 	return list
 }
 
-// product is the number of assignments of variables with these domains.
+// product returns the product of dims: the number of assignments of variables with these numbers of values.
 func product(dims []int) int {
 	n := 1
 	for _, d := range dims {
@@ -90,11 +95,11 @@ func product(dims []int) int {
 	return n
 }
 
-// uniform draws from U(−a, a).
+// uniform draws a number uniformly from (−a, a).
 func uniform(r *rand.Rand, a float64) float64 { return a * (2*r.Float64() - 1) }
 
-// random is the stream of a seed, different for every kind of model.
-func random(seed uint64, kind string) *rand.Rand {
+// newStream returns the generator of random numbers for a seed and a kind of model: two kinds draw different numbers from one seed.
+func newStream(seed uint64, kind string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(kind))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))

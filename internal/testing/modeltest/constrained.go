@@ -11,31 +11,40 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// Parity returns the posterior of a codeword of n bits, n even, behind a channel that flips each with this probability: a factor per bit,
-// 1−p for the value received and p for the other, then n/2 checks, 1 where their bits are even and else 0. Every bit is in three checks and
-// every check has six bits, dealt at random; a bit that a check gets twice leaves it both times. The word sent is 0, so Z > 0.
+// Parity returns a low-density parity-check code behind a noisy channel, as the posterior of its codeword of n bits, n even.
+//
+//   - The word sent is all 0 (so Z > 0); the channel flips each bit with probability noise. Each bit has a factor: 1 − noise for the
+//     value received, noise for the other.
+//   - n/2 checks follow. Each is a factor that is 1 if the sum of its bits is even and 0 otherwise.
+//
+// Every bit is dealt to three checks and every check gets six bits, at random. A bit that a check gets twice leaves it both times.
 func Parity(n int, noise float64, seed uint64) (*factorgraph.Model, error) {
-	const degree, width = 3, 6
-	if n < 1 || n*degree%width != 0 || !(noise > 0 && noise < 1) {
+	const checksPerBit, bitsPerCheck = 3, 6
+	if n < 1 || n*checksPerBit%bitsPerCheck != 0 || !(noise > 0 && noise < 1) {
 		return nil, fmt.Errorf("modeltest: a code of %d bits, flipped with probability %v", n, noise)
 	}
+
+	// Deal the bits to the checks: each run of six in the shuffled list is one check.
 	rng := rand.New(rand.NewPCG(seed, 0x6c64))
-	var stubs []int
+	var dealt []int
 	for i := range n {
-		stubs = append(stubs, slices.Repeat([]int{i}, degree)...)
+		dealt = append(dealt, slices.Repeat([]int{i}, checksPerBit)...)
 	}
-	rng.Shuffle(len(stubs), func(i, j int) { stubs[i], stubs[j] = stubs[j], stubs[i] })
-	b := variables(n, 2)
+	rng.Shuffle(len(dealt), func(i, j int) { dealt[i], dealt[j] = dealt[j], dealt[i] })
+
+	// A received bit is 1 if the channel flipped it.
+	b := newBuilder(n, 2)
 	for i := range n {
 		if rng.Float64() < noise {
-			b.add([]int{i}, noise, 1-noise)
+			b.addFactor([]int{i}, noise, 1-noise)
 		} else {
-			b.add([]int{i}, 1-noise, noise)
+			b.addFactor([]int{i}, 1-noise, noise)
 		}
 	}
-	for check := range slices.Chunk(stubs, width) {
+
+	for check := range slices.Chunk(dealt, bitsPerCheck) {
 		if scope := oddOnes(check); len(scope) > 0 {
-			b.ones(scope, func(count int) bool { return count%2 == 0 })
+			b.addCountFactor(scope, func(count int) bool { return count%2 == 0 })
 		}
 	}
 	return &b.Model, nil
@@ -53,27 +62,30 @@ func oddOnes(list []int) (odd []int) {
 	return odd
 }
 
-// Colouring returns the uniform distribution over proper colourings of a random graph of n vertices and so many different edges, at most
-// all. Z is the number of colourings; it may be 0.
+// Colouring returns a model whose variables are the colours of the vertices of a random graph: factors are 1 if the ends of an edge
+// differ and 0 otherwise, so Z is the number of proper colourings (it may be 0). The graph has n vertices and this number of different
+// edges, which must not exceed n(n−1)/2.
 func Colouring(n, edges, colours int, seed uint64) *factorgraph.Model {
 	_, pairs := allPairs(n, nil)
-	b := variables(n, colours)
-	b.someDiffer(rand.New(rand.NewPCG(seed, 0x636f)), pairs, edges)
+	b := newBuilder(n, colours)
+	b.addInequalities(rand.New(rand.NewPCG(seed, 0x636f)), pairs, edges)
 	return &b.Model
 }
 
-// someDiffer has variables differ in so many of these pairs, drawn at random.
-func (b *builder) someDiffer(r *rand.Rand, pairs [][2]int, count int) {
+// addInequalities draws count of the pairs at random and appends a factor for each: 1 if the two variables differ, 0 if they are equal.
+// It shuffles pairs.
+func (b *builder) addInequalities(r *rand.Rand, pairs [][2]int, count int) {
 	r.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
 	for _, e := range pairs[:count] {
-		b.pair(e[0], e[1], 0, 1)
+		b.addEqualityFactor(e[0], e[1], 0, 1)
 	}
 }
 
-// colouring plants a colouring, each colour as often as the others, and joins vertices of different colours: random graphs near the
-// threshold have none.
-func colouring(n int, edges float64, seed uint64) (*factorgraph.Model, error) {
-	r := random(seed, "colouring")
+// colouring returns the proper colourings with three colours of a random graph of n vertices and edgesPerVertex·n edges. The graph is
+// drawn so that one colouring exists: vertices get colours at random, each colour equally often, and edges join different colours only.
+// Without this planted colouring, random graphs near the threshold of three-colourability have none.
+func colouring(n int, edgesPerVertex float64, seed uint64) (*factorgraph.Model, error) {
+	r := newStream(seed, "colouring")
 	colour := make([]int, n)
 	for i := range colour {
 		colour[i] = i % 3
@@ -87,93 +99,103 @@ func colouring(n int, edges float64, seed uint64) (*factorgraph.Model, error) {
 			}
 		}
 	}
-	count := int(edges * float64(n))
+	count := int(edgesPerVertex * float64(n))
 	if count > len(possible) {
 		return nil, fmt.Errorf("modeltest: %d edges between %d vertices", count, n)
 	}
-	b := variables(n, 3)
-	b.someDiffer(r, possible, count)
+	b := newBuilder(n, 3)
+	b.addInequalities(r, possible, count)
 	return &b.Model, nil
 }
 
-// Frustrated returns the Ising model with couplings ±J, each sign with probability ½, and no field on a rows × cols grid with periodic
-// boundary, both at least 3: the Edwards–Anderson spin glass at temperature 1/J. Z is even in every spin, and at large J many states weigh
-// alike.
+// Frustrated returns the Edwards–Anderson spin glass on a periodic grid of rows × cols spins, both at least 3: couplings are +J or −J
+// with probability ½ each, and there is no field. Variable row·cols + column is the spin at (row, column). At large J many states
+// have nearly the largest weight.
 func Frustrated(rows, cols int, coupling float64, seed uint64) *factorgraph.Model {
 	rng := rand.New(rand.NewPCG(seed, 0x6561))
-	b := variables(rows*cols, 2)
+	b := newBuilder(rows*cols, 2)
 	for i := range rows * cols {
 		row, column := i/cols, i%cols
-		for _, k := range []int{row*cols + (column+1)%cols, (row+1)%rows*cols + column} {
-			b.couple(min(i, k), max(i, k), eitherSign(rng, 0, coupling))
+		right := row*cols + (column+1)%cols
+		below := (row+1)%rows*cols + column
+		for _, k := range []int{right, below} {
+			b.addCoupling(min(i, k), max(i, k), randomSign(rng, 0, coupling))
 		}
 	}
 	return &b.Model
 }
 
-// CurieWeiss returns a model of n spins x = ±1, value 0 being −1, of treewidth n − 1:
+// CurieWeiss returns a model of n spins x = ±1 (value 0 is −1), all of them coupled with each other, so its treewidth is n − 1:
 //
-//	P(x) ∝ exp(J Σ_{i<j} x_i x_j) · Π_j L^(j)[x],
+//	P(x) ∝ exp(J Σ_{i<j} x_i x_j) · Π_j L^(j)[x].
 //
-// with tables L^(j), entries U(½, 3/2), that divide the variables at random into groups of 1 to widest.
-func CurieWeiss(n int, coupling float64, widest int, seed uint64) *factorgraph.Model {
-	b, rng := variables(n, 2), rand.New(rand.NewPCG(seed, 0x6377))
-	for rest := rng.Perm(n); len(rest) > 0; {
-		k := min(1+rng.IntN(widest), len(rest))
-		entries := b.table(rest[:k]...)
+// The scopes of the tables L^(j) partition the variables at random into groups of 1 to maxGroup; their entries are U(½, 3/2).
+// The factors are the tables L^(j) first, then a factor for each pair.
+func CurieWeiss(n int, coupling float64, maxGroup int, seed uint64) *factorgraph.Model {
+	b, rng := newBuilder(n, 2), rand.New(rand.NewPCG(seed, 0x6377))
+	for ungrouped := rng.Perm(n); len(ungrouped) > 0; {
+		size := min(1+rng.IntN(maxGroup), len(ungrouped))
+		entries := b.addTable(ungrouped[:size]...)
 		for x := range entries {
 			entries[x] = 0.5 + rng.Float64()
 		}
-		rest = rest[k:]
+		ungrouped = ungrouped[size:]
 	}
 	_, edges := allPairs(n, nil)
 	for _, e := range edges {
-		b.couple(e[0], e[1], coupling)
+		b.addCoupling(e[0], e[1], coupling)
 	}
 	return &b.Model
 }
 
-// dimers has a variable per edge of a grid of 14 × n, ln of its weight U(−Δ, Δ), and one dimer at every vertex.
+// dimers returns the dimer coverings of a grid of length × 14 vertices (see dimersOn); the ln weights of dimers are U(−Δ, Δ).
 func dimers(length int, delta float64, seed uint64) (*factorgraph.Model, error) {
 	return dimersOn("dimers", length, 14, delta, seed)
 }
 
-// dimersOn are dimers on a grid, drawn from the stream of this name.
+// dimersOn returns the dimer coverings of a grid: variable k is 1 if edge k of the grid carries a dimer, and every vertex is touched by
+// exactly one dimer. A dimer has a weight whose logarithm is U(−Δ, Δ). Random numbers come from the stream of this name.
 func dimersOn(stream string, rows, columns int, delta float64, seed uint64) (*factorgraph.Model, error) {
-	r := random(seed, stream)
-	n, edges := lattice(false, rows, columns)
-	b, touching := variables(len(edges), 2), make([][]int, n)
+	r := newStream(seed, stream)
+	n, edges := openLattice(rows, columns)
+	b := newBuilder(len(edges), 2)
+	edgesAt := make([][]int, n) // for each vertex
 	for k, e := range edges {
-		b.add([]int{k}, 1, math.Exp(uniform(r, delta)))
-		touching[e[0]], touching[e[1]] = append(touching[e[0]], k), append(touching[e[1]], k)
+		b.addFactor([]int{k}, 1, math.Exp(uniform(r, delta)))
+		edgesAt[e[0]], edgesAt[e[1]] = append(edgesAt[e[0]], k), append(edgesAt[e[1]], k)
 	}
-	for _, scope := range touching {
-		b.ones(scope, func(count int) bool { return count == 1 })
+	for _, scope := range edgesAt {
+		b.addCountFactor(scope, func(count int) bool { return count == 1 })
 	}
 	return &b.Model, nil
 }
 
-// ice is the six-vertex model on a torus of 6 × n: two arrows in and two out at every vertex, e^turning where arrows turn (kind c), and
-// weak fields on the arrows. Variables are the arrows to the right of each vertex, then those below it.
+// ice returns the six-vertex model on a torus of length × 6 vertices. Each edge carries an arrow, and every vertex has two arrows in and
+// two out. A vertex whose arrows turn (kind c of the six) weighs e^turning, the others 1; each arrow has a weak field.
+// Variable i < n is the arrow on the edge to the right of vertex i, variable n + i that on the edge below it; value 1 points right or
+// down.
 func ice(length int, turning float64, seed uint64) (*factorgraph.Model, error) {
 	const width = 6
 	if length < 3 {
 		return nil, fmt.Errorf("modeltest: ice on a torus of length %d", length)
 	}
-	r := random(seed, "ice")
+	r := newStream(seed, "ice")
 	n := width * length
-	b := variables(2*n, 2)
+	b := newBuilder(2*n, 2)
 	for i := range 2 * n {
-		b.field(i, uniform(r, weak))
+		b.addField(i, uniform(r, weakField))
 	}
+
+	// One factor for each vertex, over its four arrows.
 	for i := range n {
 		row, column := i/width, i%width
-		left, above := row*width+(column+width-1)%width, (row+length-1)%length*width+column
-		entries := b.table(left, n+above, i, n+i)
+		left := row*width + (column+width-1)%width
+		above := (row+length-1)%length*width + column
+		entries := b.addTable(left, n+above, i, n+i)
 		for x := range entries {
 			fromLeft, fromAbove, toRight, toBelow := x>>3&1, x>>2&1, x>>1&1, x&1
 			if fromLeft+fromAbove != toRight+toBelow {
-				continue
+				continue // not two in and two out: weight 0
 			}
 			entries[x] = 1
 			if fromLeft != toRight {
@@ -184,17 +206,18 @@ func ice(length int, turning float64, seed uint64) (*factorgraph.Model, error) {
 	return &b.Model, nil
 }
 
-// latin has a variable per cell of so many rows of a Latin square of order n, ln weights of its values U(−Δ, Δ): cells of a row differ,
-// and those of a column.
+// latin returns a generator of Latin rectangles: the first rows(n) rows of a Latin square of order n. Variable row·n + column is a cell;
+// two cells of one row or one column differ. The ln weights of the values of each cell are U(−Δ, Δ).
 func latin(stream string, rows func(n int) int) generator {
 	return func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
-		r := random(seed, stream)
-		b := variables(rows(n)*n, n)
+		r := newStream(seed, stream)
+		b := newBuilder(rows(n)*n, n)
 		for i := range b.Domains {
-			b.weigh(i, func() float64 { return uniform(r, delta) })
+			b.addValueWeights(i, func() float64 { return uniform(r, delta) })
 			for j := range i {
-				if i/n == j/n || i%n == j%n {
-					b.pair(j, i, 0, 1)
+				isSameRow, isSameColumn := i/n == j/n, i%n == j%n
+				if isSameRow || isSameColumn {
+					b.addEqualityFactor(j, i, 0, 1)
 				}
 			}
 		}
@@ -202,33 +225,38 @@ func latin(stream string, rows func(n int) int) generator {
 	}
 }
 
-func oneRow(int) int    { return 1 }
+// oneRow is the number of rows of a permutation: a Latin rectangle of one row.
+func oneRow(int) int { return 1 }
+
+// allRows is the number of rows of a whole Latin square of order n.
 func allRows(n int) int { return n }
 
-// hardParity has share·n parities of three variables, of a planted state.
+// hardParity returns share·n parity constraints on random triples of n bits. All of them are met by one state that is drawn first, so
+// Z > 0.
 func hardParity(n int, share float64, seed uint64) (*factorgraph.Model, error) {
-	r := random(seed, "hard parity")
-	b, state := variables(n, 2), make([]int, n)
-	for i := range state {
-		state[i] = r.IntN(2)
+	r := newStream(seed, "hard parity")
+	b, planted := newBuilder(n, 2), make([]int, n)
+	for i := range planted {
+		planted[i] = r.IntN(2)
 	}
 	for _, scope := range randomTriples(n, int(share*float64(n)), seed) {
-		planted := state[scope[0]] + state[scope[1]] + state[scope[2]]
-		b.ones(scope, func(count int) bool { return count%2 == planted%2 })
+		plantedCount := planted[scope[0]] + planted[scope[1]] + planted[scope[2]]
+		b.addCountFactor(scope, func(count int) bool { return count%2 == plantedCount%2 })
 	}
 	return &b.Model, nil
 }
 
-// independent are independent sets of a grid n×n, ln of the fugacity of each vertex ln λ + U(−0.1, 0.1).
+// independent returns the independent sets of a grid of side × side vertices: value 1 is "in the set", and no two neighbours are both
+// in it. A vertex in the set weighs fugacity · e^U(−0.1, 0.1).
 func independent(side int, fugacity float64, seed uint64) (*factorgraph.Model, error) {
-	r := random(seed, "independent sets")
-	n, edges := lattice(false, side, side)
-	b := variables(n, 2)
+	r := newStream(seed, "independent sets")
+	n, edges := openLattice(side, side)
+	b := newBuilder(n, 2)
 	for i := range n {
-		b.add([]int{i}, 1, fugacity*math.Exp(uniform(r, weak)))
+		b.addFactor([]int{i}, 1, fugacity*math.Exp(uniform(r, weakField)))
 	}
 	for _, e := range edges {
-		b.add(e[:], 1, 1, 1, 0)
+		b.addFactor(e[:], 1, 1, 1, 0)
 	}
 	return &b.Model, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Factor draws a factor of any kind over a scope.
+// Factor draws a factor of any kind over the variables of scope; nil is the empty scope.
 func (d *Drawer) Factor(m *factorgraph.Model, scope []int) factorgraph.Factor {
 	dims := make([]int, len(scope))
 	for i, v := range scope {
@@ -24,6 +24,7 @@ func (d *Drawer) Factor(m *factorgraph.Model, scope []int) factorgraph.Factor {
 	return factorgraph.Factor{Scope: scope, Table: d.table(dims)}
 }
 
+// table draws the tensor of a factor whose variables have dims[i] values: dense, CP, symmetric, or symmetric times CP.
 func (d *Drawer) table(dims []int) tensor.Tensor {
 	switch d.Rand.IntN(7) {
 	case 0, 1:
@@ -37,27 +38,30 @@ func (d *Drawer) table(dims []int) tensor.Tensor {
 	return &tensor.Dense{Shape: dims, Data: d.Numbers(product(dims))}
 }
 
-// cp draws a CP factor: of terms above 0, a clause, a parity, a noisy-or, or the difference of two
-// terms.
+// cp draws a CP factor, that is a sum of rank terms Σ_r w_r Π_l v_l[r][x_l]: with random numbers in it, or (if all variables are binary) a
+// clause, a parity or a noisy-or, or the difference of two terms.
 func (d *Drawer) cp(dims []int) tensor.Tensor {
-	if !slices.ContainsFunc(dims, func(n int) bool { return n != 2 }) && d.Chance(0.3) {
-		return d.known(dims)
+	isBinary := !slices.ContainsFunc(dims, func(n int) bool { return n != 2 })
+	if isBinary && d.Chance(0.3) {
+		return d.logicFactor(dims)
 	}
 	if d.Chance(0.25) {
 		return d.difference(dims)
 	}
 
+	// The number of terms. Without terms the factor is 0, which is rare.
 	rank := d.Rand.IntN(4)
-	if rank == 0 && d.Chance(0.9) { // no terms are the factor 0
+	if rank == 0 && d.Chance(0.9) {
 		rank = 2
 	}
 	if len(dims) > 0 && d.Chance(0.2) {
 		rank = dims[0]
 	}
+
 	t := &tensor.CP{Shape: dims, Weights: d.Numbers(rank), Vectors: make([][]float64, len(dims))}
 	for l, n := range dims {
 		if n == rank && d.Chance(0.25) {
-			continue // the identity
+			continue // nil vectors are the identity matrix
 		}
 		t.Vectors[l] = d.Numbers(rank * n)
 	}
@@ -65,8 +69,8 @@ func (d *Drawer) cp(dims []int) tensor.Tensor {
 	return t
 }
 
-// known draws a clause, a parity or a noisy-or.
-func (d *Drawer) known(dims []int) tensor.Tensor {
+// logicFactor draws a clause, a parity or a noisy-or over binary variables.
+func (d *Drawer) logicFactor(dims []int) tensor.Tensor {
 	n := len(dims)
 	switch d.Rand.IntN(3) {
 	case 0:
@@ -77,36 +81,38 @@ func (d *Drawer) known(dims []int) tensor.Tensor {
 		return factorgraph.Clause(positive...)
 	case 1:
 		t, err := factorgraph.Parity(n, d.Chance(0.5))
-		must(err)
+		panicOnError(err)
 		return t
 	}
 
+	// A noisy-or has one effect and n − 1 causes.
 	if n == 0 {
 		return factorgraph.Clause()
 	}
-	p := make([]float64, n-1)
-	for i := range p {
-		p[i] = Pick(d.Rand, 0, 1, d.Rand.Float64(), d.Rand.Float64(), 1e-9)
+	strengths := make([]float64, n-1)
+	for i := range strengths {
+		strengths[i] = Pick(d.Rand, 0, 1, d.Rand.Float64(), d.Rand.Float64(), 1e-9)
 	}
-
-	t, err := factorgraph.NoisyOr(Pick(d.Rand, 0, 0, d.Rand.Float64(), 1e-12), p...)
-	must(err)
+	leak := Pick(d.Rand, 0, 0, d.Rand.Float64(), 1e-12)
+	t, err := factorgraph.NoisyOr(leak, strengths...)
+	panicOnError(err)
 	return t
 }
 
-// must panics where a constructor of the product refuses arguments that its documentation allows.
-func must(err error) {
+// panicOnError panics if err is not nil. It is for constructors whose documentation allows the arguments that tests give them.
+func panicOnError(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// difference is u − v with v at most u, entry by entry, as a CP of rank 2.
+// difference draws a CP tensor u − v of two terms where 0 ≤ v ≤ u in every entry: the weight and each vector entry of v are those of u
+// times a number from 0 to 1.
 func (d *Drawer) difference(dims []int) tensor.Tensor {
-	w := d.Positive()
+	weight := d.Positive()
 	t := &tensor.CP{
 		Shape:   dims,
-		Weights: []float64{w, -w * Pick(d.Rand, 0.5, 1, d.Rand.Float64())},
+		Weights: []float64{weight, -weight * Pick(d.Rand, 0.5, 1, d.Rand.Float64())},
 		Vectors: make([][]float64, len(dims)),
 	}
 	for l, n := range dims {
@@ -119,8 +125,9 @@ func (d *Drawer) difference(dims []int) tensor.Tensor {
 	return t
 }
 
-// levels draws the counted levels, and returns the number of count vectors.
-func (d *Drawer) levels(dims []int) (countspace.Levels, int) {
+// levels draws a level from 0 to D − 1 for each value of each variable of a symmetric tensor, whose entries depend only on how many
+// variables have a value of each level. box is the number of count vectors that such a tensor has a value for.
+func (d *Drawer) levels(dims []int) (levels countspace.Levels, box int) {
 	l := countspace.Levels{D: 2, Of: make([][]uint8, len(dims))}
 	style := d.Rand.IntN(3)
 	if style > 0 {
@@ -132,7 +139,7 @@ func (d *Drawer) levels(dims []int) (countspace.Levels, int) {
 			switch style {
 			case 0: // two levels, 0 and the rest
 				l.Of[i][x] = uint8(min(x, 1))
-			case 1: // the value, as far as levels go
+			case 1: // level x for value x; the last level for all values from D − 1 on
 				l.Of[i][x] = uint8(min(x, l.D-1))
 			default:
 				l.Of[i][x] = uint8(d.Rand.IntN(l.D))
@@ -143,13 +150,17 @@ func (d *Drawer) levels(dims []int) (countspace.Levels, int) {
 	return l, counts(l)
 }
 
-// values draws the values of count vectors; those that no assignment has may be anything.
+// values draws the entries of a symmetric tensor, one for each of its box count vectors, at times with exponents of 2. They are 0 or
+// positive; only count vectors that no assignment has may get a negative one.
 func (d *Drawer) values(l countspace.Levels, box int) scaled.Vector {
 	v := scaled.Vector{Mant: d.Numbers(box)}
-	if d.Chance(0.05) { // exactly k, and the like
+
+	// Now and then one count vector has 1 and all others 0, as "exactly k of n" does.
+	if d.Chance(0.05) {
 		clear(v.Mant)
 		v.Mant[d.Rand.IntN(box)] = 1
 	}
+
 	if d.Chance(0.6) {
 		v.Exp = make([]int64, box)
 		for i := range v.Exp {
@@ -157,39 +168,45 @@ func (d *Drawer) values(l countspace.Levels, box int) scaled.Vector {
 		}
 	}
 
-	reached := reached(l, box)
-	for i := range reached {
-		if !reached[i] && d.Chance(0.3) {
+	isReached := reachedCounts(l, box)
+	for i := range isReached {
+		if !isReached[i] && d.Chance(0.3) {
 			v.Mant[i] = -d.Positive()
 		}
 	}
 	return v
 }
 
-// reached marks the count vectors of some assignment.
-func reached(l countspace.Levels, box int) []bool {
-	list, places, stride := make([]bool, box), []int{0}, box
-	strides := make([]int, l.D)
+// reachedCounts marks the count vectors (n_1, …, n_{D−1}) that some assignment has, where n_a variables have a value of level a.
+// A count vector is numbered row-major: Σ_a n_a · strides[a]. Level 0 is not counted, so strides[0] is 0.
+func reachedCounts(l countspace.Levels, box int) []bool {
+	strides, stride := make([]int, l.D), box
 	for a, side := range l.Shape() {
 		stride /= side
 		strides[a+1] = stride
 	}
+
+	// After each variable, indices are the count vectors of the variables so far.
+	indices := []int{0}
 	for _, levels := range l.Of {
-		set := map[int]bool{}
-		for _, from := range places {
+		next := map[int]bool{}
+		for _, index := range indices {
 			for _, a := range levels {
-				set[from+strides[a]] = true
+				next[index+strides[a]] = true
 			}
 		}
-		places = slices.Collect(maps.Keys(set))
+		indices = slices.Collect(maps.Keys(next))
 	}
-	for _, i := range places {
-		list[i] = true
+
+	isReached := make([]bool, box)
+	for _, index := range indices {
+		isReached[index] = true
 	}
-	return list
+	return isReached
 }
 
-// symmetryCP draws terms above 0, or a term less a part of it.
+// symmetryCP draws a sum of up to three terms, each a positive number times a symmetric tensor S times a vector R of each variable.
+// At times a last term takes away a part of the first one, so that entries stay at or above 0.
 func (d *Drawer) symmetryCP(dims []int) tensor.Tensor {
 	levels, box := d.levels(dims)
 	t := &tensor.SymmetryCP{Shape: dims, Levels: levels}
@@ -204,24 +221,24 @@ func (d *Drawer) symmetryCP(dims []int) tensor.Tensor {
 			R:     make([][]float64, len(dims)),
 		}
 		for l, n := range dims {
-			if d.Chance(0.6) {
+			if d.Chance(0.6) { // otherwise nil, which is all 1
 				term.R[l] = d.Numbers(n)
 			}
 		}
 		if d.Chance(0.1) {
-			term.R = nil
+			term.R = nil // all vectors are 1
 		}
 		t.Terms = append(t.Terms, term)
 	}
 
 	if terms > 0 && d.Chance(0.2) {
-		t.Terms = append(t.Terms, d.part(t.Terms[0]))
+		t.Terms = append(t.Terms, d.negativePart(t.Terms[0]))
 	}
 	return t
 }
 
-// part is minus some part of a term.
-func (d *Drawer) part(term tensor.SymmetryRankOne) tensor.SymmetryRankOne {
+// negativePart draws a term whose entries are minus a fraction, from 0 to 1, of those of the given term.
+func (d *Drawer) negativePart(term tensor.SymmetryRankOne) tensor.SymmetryRankOne {
 	p := tensor.SymmetryRankOne{Alpha: -term.Alpha * Pick(d.Rand, 1, 0.5, d.Rand.Float64()), R: term.R}
 	p.S = scaled.Vector{Mant: slices.Clone(term.S.Mant), Exp: term.S.Exp}
 	for i := range p.S.Mant {
@@ -230,9 +247,9 @@ func (d *Drawer) part(term tensor.SymmetryRankOne) tensor.SymmetryRankOne {
 	return p
 }
 
-// structured adds typical structures: parities, clauses, one count over everything, a chain of
-// equalities, a noisy-or network.
-func (d *Drawer) structured(m *factorgraph.Model) {
+// addStructure makes all variables binary and adds priors and factors of one typical structure, each over up to four variables: parities,
+// clauses and noisy-ors, equalities, or any factors beside one symmetric factor over all variables.
+func (d *Drawer) addStructure(m *factorgraph.Model) {
 	n := len(m.Domains)
 	for i := range m.Domains {
 		m.Domains[i] = 2
@@ -241,7 +258,8 @@ func (d *Drawer) structured(m *factorgraph.Model) {
 		return
 	}
 
-	for v := range n { // priors
+	// Priors of most variables.
+	for v := range n {
 		if d.Chance(0.7) {
 			m.Factors = append(m.Factors, factorgraph.Factor{
 				Scope: []int{v},
@@ -250,8 +268,14 @@ func (d *Drawer) structured(m *factorgraph.Model) {
 		}
 	}
 
+	const (
+		parities = iota
+		logicFactors
+		equalities
+		anyBesideCount // any factors, beside one that counts all variables
+	)
 	kind := d.Rand.IntN(4)
-	if kind == 3 {
+	if kind == anyBesideCount {
 		levels := countspace.TwoLevels(m.Domains)
 		t := &tensor.Symmetric{Shape: m.Domains, Levels: levels, Values: d.values(levels, n+1)}
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: UpTo(n), Table: t})
@@ -266,17 +290,17 @@ func (d *Drawer) structured(m *factorgraph.Model) {
 		var t tensor.Tensor
 		var err error
 		switch kind {
-		case 0:
+		case parities:
 			t, err = factorgraph.Parity(len(scope), d.Chance(0.5))
-		case 1:
-			t = d.known(dims)
-		case 2:
+		case logicFactors:
+			t = d.logicFactor(dims)
+		case equalities:
 			t, err = factorgraph.Equality(len(scope), 2)
 		default:
 			t = d.table(dims)
 		}
 
-		must(err)
+		panicOnError(err)
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: t})
 	}
 }

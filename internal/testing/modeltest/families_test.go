@@ -9,8 +9,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// edges are the scopes of two variables, sorted; twice says that one is there twice.
-func edges(m *factorgraph.Model) (list [][2]int, twice bool) {
+// edges returns the scopes of the factors of two variables as pairs i < j, sorted. hasRepeated is true if a pair appears more than once.
+func edges(m *factorgraph.Model) (list [][2]int, hasRepeated bool) {
 	for _, f := range m.Factors {
 		if len(f.Scope) == 2 {
 			list = append(list, [2]int{min(f.Scope[0], f.Scope[1]), max(f.Scope[0], f.Scope[1])})
@@ -20,11 +20,12 @@ func edges(m *factorgraph.Model) (list [][2]int, twice bool) {
 	return list, len(slices.Compact(slices.Clone(list))) < len(list)
 }
 
-// TestGraphs: every variable has its neighbours, and the graph its number of edges.
+// TestGraphs checks the number of edges of the graph of some families, the smallest and the largest degree, and that no edge is a loop or
+// appears twice.
 func TestGraphs(t *testing.T) {
 	for name, c := range map[string]struct {
-		size, edges, low int // edges, and the least degree
-		high             int // the largest degree; 0: any
+		size, edges, minDegree int
+		maxDegree              int // 0: any
 	}{
 		"triangular":              {6, 3*36 - 4*6 + 1, 2, 6},
 		"glass-3d":                {5, 5*24 + 4*16, 3, 6},
@@ -40,7 +41,7 @@ func TestGraphs(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		list, twice := edges(m)
+		list, hasRepeated := edges(m)
 		degree := make([]int, len(m.Domains))
 		for _, e := range list {
 			degree[e[0]]++
@@ -49,14 +50,15 @@ func TestGraphs(t *testing.T) {
 				t.Errorf("%s: a loop", name)
 			}
 		}
-		if len(list) != c.edges || twice || slices.Min(degree) < c.low || c.high > 0 && slices.Max(degree) > c.high {
-			t.Errorf("%s: %d edges, twice %v, degrees %v", name, len(list), twice, degree)
+		isDegreeOK := slices.Min(degree) >= c.minDegree && (c.maxDegree == 0 || slices.Max(degree) <= c.maxDegree)
+		if len(list) != c.edges || hasRepeated || !isDegreeOK {
+			t.Errorf("%s: %d edges, twice %v, degrees %v", name, len(list), hasRepeated, degree)
 		}
 	}
 }
 
-// TestNetworksAreDistributions: tables of a Bayesian network, evidence apart, have rows that sum to 1, a table per variable, parents first;
-// the evidence names one value of variables each.
+// TestNetworksAreDistributions checks the factors of Bayesian networks of n variables. Factor k < n is P(variable k | earlier variables):
+// variable k is last in its scope, and each row of it sums to 1. The other factors are evidence: 1 for one value of a variable, else 0.
 func TestNetworksAreDistributions(t *testing.T) {
 	for name, draw := range map[string]generator{"bayesian": bayesian, "dbn": dynamic} {
 		m, err := draw(12, 0.3, 3)
@@ -69,9 +71,9 @@ func TestNetworksAreDistributions(t *testing.T) {
 			if child != k || slices.Max(f.Scope) != k {
 				t.Fatalf("%s: table %d is over %v", name, k, f.Scope)
 			}
-			for at := 0; at < len(data); at += m.Domains[k] {
+			for row := range slices.Chunk(data, m.Domains[k]) {
 				sum := 0.0
-				for _, p := range data[at : at+m.Domains[k]] {
+				for _, p := range row {
 					sum += p
 				}
 				if math.Abs(sum-1) > 1e-12 {
@@ -79,6 +81,8 @@ func TestNetworksAreDistributions(t *testing.T) {
 				}
 			}
 		}
+
+		// Evidence.
 		if len(m.Factors) == n {
 			t.Errorf("%s: nothing is observed", name)
 		}
@@ -92,7 +96,9 @@ func TestNetworksAreDistributions(t *testing.T) {
 	}
 }
 
-// TestFindings: a finding of the network of diseases is rarer the fewer diseases there are, and never impossible.
+// TestFindings checks the factors of positive findings in the network of diseases, over four diseases each. Entry x is the probability
+// of the finding if the diseases at the bits of x are present: 0.05 without any, largest with all, below 1, and the probabilities of
+// absence multiply as in a noisy-or.
 func TestFindings(t *testing.T) {
 	m, err := qmr(8, 0.1, 1)
 	if err != nil {
@@ -103,21 +109,21 @@ func TestFindings(t *testing.T) {
 		if math.Abs(data[0]-0.05) > 1e-15 || slices.Max(data) != data[15] || data[15] >= 1 {
 			t.Errorf("%v", data)
 		}
-		want := 0.95 // 1 − entry is a product over the diseases
+		wantAbsent := 0.95
 		for bit := range 4 {
-			want *= (1 - data[1<<bit]) / 0.95
+			wantAbsent *= (1 - data[1<<bit]) / 0.95
 		}
-		if math.Abs(1-data[15]-want) > 1e-12 {
-			t.Errorf("%v, not a product: %v", data, want)
+		if math.Abs(1-data[15]-wantAbsent) > 1e-12 {
+			t.Errorf("%v, not a product: %v", data, wantAbsent)
 		}
 	}
 }
 
-// TestGammaHasItsMoments: mean and variance of the gamma distribution are its parameter.
+// TestGammaHasItsMoments: the mean and the variance of the gamma distribution are both its parameter a, here within 5 standard errors.
 func TestGammaHasItsMoments(t *testing.T) {
 	for _, a := range []float64{0.2, 0.5, 1, 4} {
 		const n = 200_000
-		r := random(1, "gamma")
+		r := newStream(1, "gamma")
 		sum, squares := 0.0, 0.0
 		for range n {
 			x := gamma(r, a)
@@ -126,8 +132,10 @@ func TestGammaHasItsMoments(t *testing.T) {
 		}
 		mean := sum / n
 		variance := squares/n - mean*mean
-		// the variance of the variance is (6/a + 2) a² / n
-		if math.Abs(mean-a) > 5*math.Sqrt(a/n) || math.Abs(variance-a) > 5*a*math.Sqrt((6/a+2)/n) {
+
+		// The variance of the sample variance is (6/a + 2) a² / n.
+		meanError, varianceError := math.Sqrt(a/n), a*math.Sqrt((6/a+2)/n)
+		if math.Abs(mean-a) > 5*meanError || math.Abs(variance-a) > 5*varianceError {
 			t.Errorf("a = %v: mean %v, variance %v", a, mean, variance)
 		}
 	}

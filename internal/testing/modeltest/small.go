@@ -40,6 +40,7 @@ type SmallOptions struct {
 	Kinds     []Kind  // drawn from uniformly; default AllKinds
 }
 
+// withDefaults returns the options with defaults in place of the fields that are zero.
 func (o SmallOptions) withDefaults() SmallOptions {
 	o.Variables, o.Factors, o.MaxArity = cmp.Or(o.Variables, 6), cmp.Or(o.Factors, 6), cmp.Or(o.MaxArity, 3)
 	o.MinDomain, o.MaxStates = cmp.Or(o.MinDomain, 2), cmp.Or(o.MaxStates, 1<<12)
@@ -50,19 +51,20 @@ func (o SmallOptions) withDefaults() SmallOptions {
 	return o
 }
 
-// Small returns a valid model drawn from rng.
+// Small draws a valid small model: opts give its numbers of variables and factors, and the forms and numbers in the factors.
 func Small(rng *rand.Rand, opts SmallOptions) *factorgraph.Model {
 	o := opts.withDefaults()
 	m := &factorgraph.Model{Domains: make([]int, o.Variables)}
-	total := 1
+	states := 1 // assignments of the variables so far
 	for i := range m.Domains {
 		d := o.MinDomain + rng.IntN(o.MaxDomain-o.MinDomain+1)
-		if total*d > o.MaxStates {
+		if states*d > o.MaxStates {
 			d = o.MinDomain
 		}
-		total *= d
+		states *= d
 		m.Domains[i] = d
 	}
+
 	for range o.Factors {
 		arity := 1 + rng.IntN(min(o.MaxArity, o.Variables))
 		scope := rng.Perm(o.Variables)[:arity]
@@ -73,6 +75,7 @@ func Small(rng *rand.Rand, opts SmallOptions) *factorgraph.Model {
 		kind := o.Kinds[rng.IntN(len(o.Kinds))]
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: scope, Table: Tensor(rng, kind, dims, opts)})
 	}
+
 	if o.Constant {
 		t := &tensor.Dense{Shape: []int{}, Data: []float64{0.5 + rng.Float64()}}
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{}, Table: t})
@@ -80,7 +83,7 @@ func Small(rng *rand.Rand, opts SmallOptions) *factorgraph.Model {
 	return m
 }
 
-// Tensor returns a tensor of the given form; of opts only Zeros and Negative matter.
+// Tensor draws a tensor of this form whose modes have dims[i] values. Of opts it uses Zeros and Negative only.
 func Tensor(rng *rand.Rand, kind Kind, dims []int, opts SmallOptions) tensor.Tensor {
 	switch kind {
 	case CP:
@@ -98,19 +101,21 @@ func Tensor(rng *rand.Rand, kind Kind, dims []int, opts SmallOptions) tensor.Ten
 	return &tensor.Dense{Shape: dims, Data: entries(rng, product(dims), opts)}
 }
 
+// randomCP draws a CP tensor of one to three terms, Σ_r w_r Π_mode v_mode[r][x_mode].
 func randomCP(rng *rand.Rand, dims []int, opts SmallOptions) *tensor.CP {
 	rank := 1 + rng.IntN(3)
 	t := &tensor.CP{Shape: dims, Weights: entries(rng, rank, opts), Vectors: make([][]float64, len(dims))}
 	for mode, d := range dims {
 		if d == rank && rng.IntN(3) == 0 {
-			continue // the identity
+			continue // nil vectors are the identity matrix
 		}
 		t.Vectors[mode] = entries(rng, rank*d, opts)
 	}
 	return t
 }
 
-// randomTerm draws one term; half of them carry exponents, within ±8 so that no term drowns the others.
+// randomTerm draws one term α · S ∘ R for t: a number, times a symmetric tensor, times a vector for each mode, many of them all 1. Half of
+// the terms have exponents of 2 in S, within ±8 so that no term is negligible beside the others.
 func randomTerm(rng *rand.Rand, t *tensor.SymmetryCP, opts SmallOptions) tensor.SymmetryRankOne {
 	s := scaled.Vector{Mant: entries(rng, counts(t.Levels), opts)}
 	if rng.IntN(2) == 0 {
@@ -123,7 +128,7 @@ func randomTerm(rng *rand.Rand, t *tensor.SymmetryCP, opts SmallOptions) tensor.
 	}
 	term := tensor.SymmetryRankOne{Alpha: entries(rng, 1, SmallOptions{Negative: opts.Negative})[0], S: s}
 	if rng.IntN(4) == 0 {
-		return term // R = 1
+		return term // all vectors are 1
 	}
 	term.R = make([][]float64, len(t.Shape))
 	for mode, d := range t.Shape {
@@ -134,7 +139,7 @@ func randomTerm(rng *rand.Rand, t *tensor.SymmetryCP, opts SmallOptions) tensor.
 	return term
 }
 
-// Levels draws two or three levels, any map from values to levels, on legs of any dimensions.
+// Levels draws the levels of a symmetric tensor, two or three of them: for each leg, a level of each of its dims[leg] values.
 func Levels(rng *rand.Rand, dims []int) countspace.Levels {
 	l := countspace.Levels{D: 2 + rng.IntN(2), Of: make([][]uint8, len(dims))}
 	for leg, d := range dims {
@@ -146,9 +151,10 @@ func Levels(rng *rand.Rand, dims []int) countspace.Levels {
 	return l
 }
 
-// counts is the number of count vectors of levels that are drawn here.
+// counts returns the number of entries that a symmetric tensor with these levels stores: one for each vector of counts of the levels.
 func counts(l countspace.Levels) int { return product(l.Shape()) }
 
+// entries draws n numbers from (0.1, 2). Each is 0 with probability opts.Zeros; half of them are negative if opts.Negative.
 func entries(rng *rand.Rand, n int, opts SmallOptions) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -163,7 +169,7 @@ func entries(rng *rand.Rand, n int, opts SmallOptions) []float64 {
 	return out
 }
 
-// Evidence observes and weights about a third of the variables each; a variable may have both.
+// Evidence draws evidence for a model: a third of the variables is observed and a third gets soft evidence, on average and independently.
 func Evidence(rng *rand.Rand, m *factorgraph.Model) factorgraph.Evidence {
 	var e factorgraph.Evidence
 	for i, d := range m.Domains {

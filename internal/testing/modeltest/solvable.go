@@ -8,29 +8,35 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// solvable are those families. Without fields a planar glass is a determinant, as dimers are (Kasteleyn, 1961; Kac and Ward, 1952).
+// solvable lists the families of models of any size whose ln Z mathematics gives. Z of a planar glass without fields is a determinant,
+// as is that of dimers (Kasteleyn, 1961; Kac and Ward, 1952).
 var solvable = []Family{
-	{Name: "planar-glass", About: "grids n×n, J ~ U(−Δ, Δ), no field", draw: spins("planar glass", square, with(0, constant), within)},
-	{Name: "planar-strip", About: "grids 40×n, J ~ U(−Δ, Δ), no field", draw: spins("planar strip", strip(40), with(0, constant), within)},
+	{Name: "planar-glass", About: "grids n×n, J ~ U(−Δ, Δ), no field",
+		draw: spinModels("planar glass", square, withStrength(0, constantLaw), uniformLaw)},
+	{Name: "planar-strip", About: "grids 40×n, J ~ U(−Δ, Δ), no field",
+		draw: spinModels("planar strip", strip(40), withStrength(0, constantLaw), uniformLaw)},
 	{Name: "field-strip", About: "grids 24×n, J ~ U(−Δ, Δ), h ~ U(−0.1, 0.1)",
-		draw: spins("field strip", strip(24), with(weak, within), within)},
+		draw: spinModels("field strip", strip(24), withStrength(weakField, uniformLaw), uniformLaw)},
 	{Name: "dimers-square", About: "coverings of grids n×n by dimers, ln weights U(−Δ, Δ)",
 		draw: func(n int, delta float64, seed uint64) (*factorgraph.Model, error) {
 			return dimersOn("dimers on a square", n, n, delta, seed)
 		}},
 	{Name: "parities", About: "0.97 n parities of three of n bits, e^−w where violated",
-		draw: triples("parities", func(n int, seed uint64) [][]int { return randomTriples(n, 97*n/100, seed) }, with(0, constant), clause)},
+		draw: tripleModels("parities", almostAsManyTriples, withStrength(0, constantLaw), parityLaw)},
 	{Name: "rbm-narrow", About: "Boltzmann machines of 150 visible and n hidden units, weights N(0, σ²), fields N(0, ¼)",
-		draw: spins("narrow rbm", visibleAndHidden, with(0.5, normal), normal)},
+		draw: spinModels("narrow rbm", visibleAndHidden, withStrength(0.5, normalLaw), normalLaw)},
 	{Name: "rank-two", About: "complete graphs of n spins, J = β/n (u u + v v), u and v ~ N(0, 1), h ~ U(−0.1, 0.1)", draw: rankTwo},
 }
 
-// strip is a grid of this width and of a length.
+// almostAsManyTriples draws 0.97 n random triples of n variables.
+func almostAsManyTriples(n int, seed uint64) [][]int { return randomTriples(n, 97*n/100, seed) }
+
+// strip returns the graphs that are grids of this width; their size is the length.
 func strip(width int) graph {
-	return func(length int, _ *rand.Rand) (int, [][2]int) { return lattice(false, length, width) }
+	return func(length int, _ *rand.Rand) (int, [][2]int) { return openLattice(length, width) }
 }
 
-// visibleAndHidden joins each of 150 units to each of the hidden ones, which come last.
+// visibleAndHidden returns the complete bipartite graph of 150 visible units, which come first, and this number of hidden ones.
 func visibleAndHidden(hidden int, _ *rand.Rand) (int, [][2]int) {
 	const visible = 150
 	var edges [][2]int
@@ -42,9 +48,10 @@ func visibleAndHidden(hidden int, _ *rand.Rand) (int, [][2]int) {
 	return visible + hidden, edges
 }
 
-// Directions returns the vectors u and v that the model of rank-two of this size and seed is drawn with, for its truth.
+// Directions returns the vectors u and v, N(0, 1) in each entry, of the rank-two model of n spins with this seed. Its couplings are
+// J_ij = β/n (u_i u_j + v_i v_j), from which its ln Z can be computed.
 func Directions(n int, seed uint64) (u, v []float64) {
-	r := random(seed, "rank two")
+	r := newStream(seed, "rank two")
 	u, v = make([]float64, n), make([]float64, n)
 	for i := range n {
 		u[i], v[i] = r.NormFloat64(), r.NormFloat64()
@@ -52,14 +59,14 @@ func Directions(n int, seed uint64) (u, v []float64) {
 	return u, v
 }
 
-// rankTwo couples spins by two directions.
+// rankTwo returns n spins with the couplings J_ij = β/n (u_i u_j + v_i v_j), of rank two, and weak fields.
 func rankTwo(n int, beta float64, seed uint64) (*factorgraph.Model, error) {
 	u, v := Directions(n, seed)
-	fields, b := random(seed, "rank two: fields"), variables(n, 2)
+	fields, b := newStream(seed, "rank two: fields"), newBuilder(n, 2)
 	for i := range n {
-		b.field(i, uniform(fields, weak))
+		b.addField(i, uniform(fields, weakField))
 		for j := range i {
-			b.couple(j, i, beta/float64(n)*(u[i]*u[j]+v[i]*v[j]))
+			b.addCoupling(j, i, beta/float64(n)*(u[i]*u[j]+v[i]*v[j]))
 		}
 	}
 	return &b.Model, nil

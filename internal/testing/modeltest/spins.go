@@ -9,68 +9,78 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// graph is a graph of a size, drawn where it is random.
+// graph returns the number of vertices and the edges of a graph of this size; random graphs are drawn from r.
 type graph func(size int, r *rand.Rand) (n int, edges [][2]int)
 
-// law is a distribution of fields or couplings of n spins.
+// law draws one field or coupling of a model of n spins from a distribution of this strength.
 type law func(r *rand.Rand, n int, strength float64) float64
 
-// The laws.
-func constant(_ *rand.Rand, _ int, x float64) float64   { return x }
-func within(r *rand.Rand, _ int, a float64) float64     { return uniform(r, a) }
-func normal(r *rand.Rand, _ int, sigma float64) float64 { return sigma * r.NormFloat64() }
-func sherrington(r *rand.Rand, n int, sigma float64) float64 {
+// The laws: a constant, U(−a, a), N(0, σ²), N(0, σ²/n), and ±x with probability ½ each.
+func constantLaw(_ *rand.Rand, _ int, x float64) float64   { return x }
+func uniformLaw(r *rand.Rand, _ int, a float64) float64    { return uniform(r, a) }
+func normalLaw(r *rand.Rand, _ int, sigma float64) float64 { return sigma * r.NormFloat64() }
+func sherringtonLaw(r *rand.Rand, n int, sigma float64) float64 {
 	return sigma * r.NormFloat64() / math.Sqrt(float64(n))
 }
-func eitherSign(r *rand.Rand, _ int, x float64) float64 { return x * float64(1-2*r.IntN(2)) }
+func randomSign(r *rand.Rand, _ int, x float64) float64 { return x * float64(1-2*r.IntN(2)) }
 
-// with is a law of one strength.
-func with(strength float64, l law) law {
+// withStrength returns the law l at a fixed strength, instead of that of the model.
+func withStrength(strength float64, l law) law {
 	return func(r *rand.Rand, n int, _ float64) float64 { return l(r, n, strength) }
 }
 
-// spins draws a graph, h of every spin, then J of every edge, from the stream of this name.
-func spins(stream string, g graph, field, coupling law) generator {
+// spinModels returns a generator of Ising models on a graph: P(x) ∝ exp(Σ h_i x_i + Σ J_ij x_i x_j). It draws the graph, then h of every
+// spin, then J of every edge, from the stream of this name.
+func spinModels(stream string, g graph, field, coupling law) generator {
 	return func(size int, strength float64, seed uint64) (*factorgraph.Model, error) {
-		r := random(seed, stream)
+		r := newStream(seed, stream)
 		n, edges := g(size, r)
-		b := variables(n, 2)
+		b := newBuilder(n, 2)
 		for i := range n {
-			b.field(i, field(r, n, strength))
+			b.addField(i, field(r, n, strength))
 		}
 		for _, e := range edges {
-			b.couple(e[0], e[1], coupling(r, n, strength))
+			b.addCoupling(e[0], e[1], coupling(r, n, strength))
 		}
 		return &b.Model, nil
 	}
 }
 
-// lattice returns the edges of a grid of any dimension, variable i having the coordinates of i in mixed radix, the last fastest.
-// Periodic ones take sides of 3 at least: shorter ones would have an edge twice.
+// openLattice returns the number of vertices and the edges of a grid with these sides; see lattice for the numbering of the vertices.
+func openLattice(sides ...int) (n int, edges [][2]int) { return lattice(false, sides...) }
+
+// periodicLattice is openLattice with periodic boundaries.
+func periodicLattice(sides ...int) (n int, edges [][2]int) { return lattice(true, sides...) }
+
+// lattice returns the number of vertices and the edges of a grid of any dimension. Vertices are numbered row-major: in a grid of
+// sides a × b × c, vertex i has the coordinates (i/(b·c), i/c % b, i % c).
+// If periodic, the last vertex of each line is joined to the first one, unless the side is 2, where that edge exists already.
 func lattice(periodic bool, sides ...int) (n int, edges [][2]int) {
 	n = product(sides)
 	for i := range n {
 		stride := n
 		for _, s := range sides {
 			stride /= s
-			place := i / stride % s
+			coordinate := i / stride % s
 			switch {
-			case place+1 < s:
+			case coordinate+1 < s:
 				edges = append(edges, [2]int{i, i + stride})
 			case periodic && s > 2:
-				edges = append(edges, [2]int{i - place*stride, i})
+				first := i - coordinate*stride
+				edges = append(edges, [2]int{first, i})
 			}
 		}
 	}
 	return n, edges
 }
 
-func square(side int, _ *rand.Rand) (int, [][2]int) { return lattice(false, side, side) }
-func slab(side int, _ *rand.Rand) (int, [][2]int)   { return lattice(false, side, 4, 4) }
-func torus(side int, _ *rand.Rand) (int, [][2]int)  { return lattice(true, side, side, side) }
+func square(side int, _ *rand.Rand) (int, [][2]int) { return openLattice(side, side) }
+func slab(side int, _ *rand.Rand) (int, [][2]int)   { return openLattice(side, 4, 4) }
+func torus(side int, _ *rand.Rand) (int, [][2]int)  { return periodicLattice(side, side, side) }
 
+// triangles returns a grid of side × side vertices with one diagonal in each square.
 func triangles(side int, _ *rand.Rand) (int, [][2]int) {
-	n, edges := lattice(false, side, side)
+	n, edges := openLattice(side, side)
 	for row := range side - 1 {
 		for column := range side - 1 {
 			edges = append(edges, [2]int{row*side + column, (row+1)*side + column + 1})
@@ -79,6 +89,7 @@ func triangles(side int, _ *rand.Rand) (int, [][2]int) {
 	return n, edges
 }
 
+// allPairs returns the complete graph of n vertices.
 func allPairs(n int, _ *rand.Rand) (int, [][2]int) {
 	var edges [][2]int
 	for i := range n {
@@ -89,7 +100,7 @@ func allPairs(n int, _ *rand.Rand) (int, [][2]int) {
 	return n, edges
 }
 
-// halves joins each of the first half to each of the second.
+// halves returns the complete bipartite graph of half + half vertices: each of the first half is joined to each of the second.
 func halves(half int, _ *rand.Rand) (int, [][2]int) {
 	var edges [][2]int
 	for i := range half {
@@ -100,10 +111,11 @@ func halves(half int, _ *rand.Rand) (int, [][2]int) {
 	return 2 * half, edges
 }
 
-// scaleFree joins every vertex after the first two to two earlier ones, drawn by their degree (Barabási and Albert, 1999).
+// scaleFree returns a graph of n vertices by preferential attachment (Barabási and Albert, 1999): every vertex after the first two is
+// joined to two different earlier ones, drawn in proportion to their degree.
 func scaleFree(n int, r *rand.Rand) (int, [][2]int) {
 	var edges [][2]int
-	ends := []int{0, 1} // each vertex as often as it has edges; the first two once before they have any
+	ends := []int{0, 1} // each vertex as often as it has edges, and the first two once more, so that they can be drawn at all
 	for v := 2; v < n; v++ {
 		a := ends[r.IntN(len(ends))]
 		b := a
@@ -116,29 +128,33 @@ func scaleFree(n int, r *rand.Rand) (int, [][2]int) {
 	return n, edges
 }
 
-// smallWorld rewires the far end of a fifth of the edges of a ring, of six vertices at least, with two neighbours a side (Watts and
-// Strogatz, 1998).
+// smallWorld returns a small-world graph (Watts and Strogatz, 1998) of n vertices, at least six: a ring in which each vertex is joined to
+// the two next ones, and then a fifth of the edges get another far end, drawn at random.
 func smallWorld(n int, r *rand.Rand) (int, [][2]int) {
-	const side, rewired = 2, 0.2
-	n = max(n, 2*side+2)
-	key := func(i, j int) [2]int { return [2]int{min(i, j), max(i, j)} }
-	taken, edges := map[[2]int]bool{}, make([][2]int, 0, side*n)
+	const neighbours, rewired = 2, 0.2
+	n = max(n, 2*neighbours+2)
+	sorted := func(i, j int) [2]int { return [2]int{min(i, j), max(i, j)} }
+
+	// The ring: edges neighbours·i to neighbours·i + neighbours − 1 start at vertex i.
+	exists, edges := map[[2]int]bool{}, make([][2]int, 0, neighbours*n)
 	for i := range n {
-		for k := 1; k <= side; k++ {
-			edges = append(edges, key(i, (i+k)%n))
-			taken[edges[len(edges)-1]] = true
+		for k := 1; k <= neighbours; k++ {
+			edges = append(edges, sorted(i, (i+k)%n))
+			exists[edges[len(edges)-1]] = true
 		}
 	}
+
+	// Rewire: draw the far end j until the edge is no loop and not in the graph.
 	for k, e := range edges {
 		if r.Float64() >= rewired {
 			continue
 		}
-		delete(taken, e)
-		i := k / side
-		for j := i; j == i || taken[e]; e = key(i, j) {
+		delete(exists, e)
+		i := k / neighbours
+		for j := i; j == i || exists[e]; e = sorted(i, j) {
 			j = r.IntN(n)
 		}
-		edges[k], taken[e] = e, true
+		edges[k], exists[e] = e, true
 	}
 	return n, edges
 }

@@ -14,15 +14,18 @@ import (
 // precision of every intermediate, in bits: sums of 2^20 terms keep more than 30 decimal digits.
 const precision = 160
 
+// newFloat returns 0 with the precision of this package.
 func newFloat() *big.Float { return new(big.Float).SetPrec(precision) }
 
+// fromFloat returns x with the precision of this package.
 func fromFloat(x float64) *big.Float { return newFloat().SetFloat64(x) }
 
 // Entry returns entry x of t, rounded to 160 bits.
-func Entry(t tensor.Tensor, x []int) *big.Float { return Exact(t, x).Float() }
+func Entry(t tensor.Tensor, x []int) *big.Float { return ExactEntry(t, x).Float() }
 
-// Exact returns entry x of t from the definition of its form, without rounding.
-func Exact(t tensor.Tensor, x []int) Number {
+// ExactEntry returns entry x = (x_0, x_1, …) of t without rounding, by the definition of its form: a lookup in a row-major array (dense), a
+// sum of products of vectors (CP), a value per vector of counts (symmetric), or a sum of products of both (symmetry CP).
+func ExactEntry(t tensor.Tensor, x []int) Number {
 	switch t := t.(type) {
 	case *tensor.Dense:
 		i := 0
@@ -35,12 +38,12 @@ func Exact(t tensor.Tensor, x []int) Number {
 		return cpEntry(t, x)
 
 	case *tensor.Symmetric:
-		return At(t.Values, countIndex(t.Levels, x))
+		return VectorEntry(t.Values, countIndex(t.Levels, x))
 
 	case *tensor.SymmetryCP:
 		sum := Number{}
 		for _, term := range t.Terms {
-			v := FromFloat(term.Alpha, 0).Mul(At(term.S, countIndex(t.Levels, x)))
+			v := FromFloat(term.Alpha, 0).Mul(VectorEntry(term.S, countIndex(t.Levels, x)))
 			for pos, a := range x {
 				if term.R != nil && term.R[pos] != nil {
 					v = v.Mul(FromFloat(term.R[pos][a], 0))
@@ -54,7 +57,7 @@ func Exact(t tensor.Tensor, x []int) Number {
 	panic(fmt.Sprintf("oracle: a tensor of type %T", t))
 }
 
-// cpEntry is Σ_t w_t Π_l v_l[t][x_l].
+// cpEntry returns entry x of a CP tensor, Σ_term w_term Π_pos v_pos[term][x_pos]. Nil vectors are the identity: 1 if term = x_pos, else 0.
 func cpEntry(t *tensor.CP, x []int) Number {
 	sum := Number{}
 	for term, w := range t.Weights {
@@ -72,28 +75,29 @@ func cpEntry(t *tensor.CP, x []int) Number {
 	return sum
 }
 
-// At returns entry i of a list of scaled numbers.
-func At(v scaled.Vector, i int) Number {
+// VectorEntry returns entry i of a list of scaled numbers, mantissa · 2^exponent, without rounding.
+func VectorEntry(v scaled.Vector, i int) Number {
 	if v.Exp == nil {
 		return FromFloat(v.Mant[i], 0)
 	}
 	return FromFloat(v.Mant[i], v.Exp[i])
 }
 
-// countIndex is the place of x's count vector: counts of levels 1 to D−1, the last fastest, each
-// from 0 to the number of positions that can be at that level.
+// countIndex returns the index at which a symmetric tensor stores its entry for x. The entry depends on the counts (c_1, …, c_{D−1}) only,
+// where c_a is the number of positions whose value has level a. Counts are stored row-major; c_a is from 0 to the number of positions
+// that have a value of level a.
 func countIndex(l countspace.Levels, x []int) int {
 	index := 0
 	for a := 1; a < l.D; a++ {
 		possible, count := 0, 0
-		for pos, of := range l.Of {
-			for _, level := range of {
+		for pos, levels := range l.Of {
+			for _, level := range levels {
 				if int(level) == a {
 					possible++
 					break
 				}
 			}
-			if int(of[x[pos]]) == a {
+			if int(levels[x[pos]]) == a {
 				count++
 			}
 		}
@@ -106,7 +110,7 @@ func countIndex(l countspace.Levels, x []int) int {
 // MaxStates bounds every enumeration of this package.
 const MaxStates = 1 << 22
 
-// states returns Π dims, and panics above MaxStates: a test that asks for more is wrong, not slow.
+// states returns the product of dims, the number of assignments. It panics above MaxStates: a test that asks for more is wrong, not slow.
 func states(dims []int) int {
 	n := 1
 	for _, d := range dims {
@@ -118,7 +122,7 @@ func states(dims []int) int {
 	return n
 }
 
-// Each calls f with every index of dims in row-major order, last index fastest. The slice is reused.
+// Each calls f with every assignment x, 0 ≤ x[i] < dims[i], in row-major order: the last entry of x changes fastest. It reuses the slice x.
 func Each(dims []int, f func(x []int)) {
 	x := make([]int, len(dims))
 	for range states(dims) {
@@ -142,8 +146,8 @@ func Table(t tensor.Tensor) []float64 {
 	return out
 }
 
-// Numbers returns all entries of t, row-major, without rounding.
-func Numbers(t tensor.Tensor) (out []Number) {
-	Each(t.Dims(), func(x []int) { out = append(out, Exact(t, x)) })
+// ExactEntries returns all entries of t, row-major, without rounding.
+func ExactEntries(t tensor.Tensor) (out []Number) {
+	Each(t.Dims(), func(x []int) { out = append(out, ExactEntry(t, x)) })
 	return out
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// Sums are the value of an expression and its parts, not normalised.
+// Sums are the sum of products of an expression (Scale · Σ_x Π_t T_t[x]) and its parts, which are not normalised.
 type Sums struct {
 	Z     *big.Float     // Scale · Σ_x Π_t T_t[x]
-	Terms *big.Float     // the same over absolute values: the scale of rounding errors
+	Terms *big.Float     // the same over absolute values: rounding errors are measured against it
 	Parts [][]*big.Float // Parts[i][v] is the part of Z in which index i has value v
 }
 
-// Sum adds up all terms of an expression. Numbers have so many bits; 0 stands for 160. It panics above MaxStates assignments.
+// Sum returns the sums of an expression by enumerating all assignments, with numbers of this many bits (160 if bits is 0). It panics above
+// MaxStates assignments.
 func Sum(e *sumproduct.Expression, bits uint) Sums {
 	if bits == 0 {
 		bits = precision
@@ -28,38 +29,43 @@ func Sum(e *sumproduct.Expression, bits uint) Sums {
 	s := newSummer(e.Dims)
 	for _, t := range e.Tables {
 		s.multiply(t.Scope, func(x []int) *big.Float {
-			at := position(x, t.Scope, e.Dims)
+			i := rowMajorIndex(x, t.Scope, e.Dims)
 			if t.Exp != nil {
-				return number(t.Data[at], t.Exp[at])
+				return number(t.Data[i], t.Exp[i])
 			}
-			return number(t.Data[at], 0)
+			return number(t.Data[i], 0)
 		})
 	}
 	return s.sum(number(e.Scale.Mant, e.Scale.Exp))
 }
 
-// position is the place of an entry in a table, given the values of its scope, the last one fastest.
-func position(x, scope, dims []int) (at int) {
+// rowMajorIndex returns the index of an entry in a table over the indices of scope, where x[k] is the value of scope[k].
+func rowMajorIndex(x, scope, dims []int) (index int) {
 	for k, i := range scope {
-		at = at*dims[i] + x[k]
+		index = index*dims[i] + x[k]
 	}
-	return at
+	return index
 }
 
-// summer adds up products of factors, assignment by assignment, index after index: a factor is multiplied in once the last index of its
-// scope has a value, and a product of zero ends its branch.
+// summer adds up the products of factors over all assignments by depth-first search: it gives index 0 a value, then index 1, and so on.
+// A factor is multiplied in once the last index of its scope has a value, and a product of zero ends its branch.
 type summer struct {
 	Sums
-	dims    []int
-	allowed [][]int     // values by index
-	factors [][]*factor // by the last index of their scopes, those without one in front
-	x       []int
-	levels  []level
+	dims    []int       // the number of values of each index
+	allowed [][]int     // allowed[i] lists the values of index i to sum over
+	factors [][]*factor // factors[i+1] are those whose scope ends with index i; factors[0] have an empty scope
+	x       []int       // the values of the current branch
+	levels  []level     // levels[i] has the intermediate results of index i
 }
 
-// level is room for the numbers of one index.
-type level struct{ product, z, terms *big.Float }
+// level has the big numbers of one index, which are reused.
+type level struct {
+	product *big.Float // of the factors up to this index, on the current branch
+	z       *big.Float // Σ of the products below this branch
+	terms   *big.Float // Σ of their absolute values
+}
 
+// newSummer returns a summer over indices with these numbers of values, all of them allowed, without factors.
 func newSummer(dims []int) *summer {
 	s := &summer{dims: dims, allowed: make([][]int, len(dims)), factors: make([][]*factor, len(dims)+1), x: make([]int, len(dims))}
 	for i, d := range dims {
@@ -70,68 +76,70 @@ func newSummer(dims []int) *summer {
 	return s
 }
 
-// factor is one of a product: its entries are each worked out once.
+// factor is one factor of a product. Small ones cache their entries.
 type factor struct {
-	scope []int
-	entry func(x []int) *big.Float // given the values of the scope
-	known []*big.Float             // by position; empty above mostKnown
-	local []int
+	scope  []int
+	entry  func(x []int) *big.Float // the entry for the values of the scope
+	cache  []*big.Float             // the entries so far, by their row-major index; empty if there are more than maxCached
+	values []int                    // the values of the scope, reused
 }
 
-// mostKnown bounds the entries that are kept of a factor.
-const mostKnown = 1 << 16
+// maxCached is the largest number of entries of a factor that caches them.
+const maxCached = 1 << 16
 
-// multiply adds a factor.
+// multiply adds a factor to the product.
 func (s *summer) multiply(scope []int, entry func(x []int) *big.Float) {
-	f, size, last := &factor{scope: scope, entry: entry, local: make([]int, len(scope))}, 1, -1
+	f, size, last := &factor{scope: scope, entry: entry, values: make([]int, len(scope))}, 1, -1
 	for _, i := range scope {
-		size, last = min(size*s.dims[i], mostKnown+1), max(last, i)
+		size, last = min(size*s.dims[i], maxCached+1), max(last, i)
 	}
-	if size <= mostKnown {
-		f.known = make([]*big.Float, size)
+	if size <= maxCached {
+		f.cache = make([]*big.Float, size)
 	}
 	s.factors[last+1] = append(s.factors[last+1], f)
 }
 
-// at is the entry at an assignment, which is not to be changed.
-func (f *factor) at(assignment, dims []int) *big.Float {
+// entryAt returns the factor's entry at an assignment of all indices. The caller must not change it.
+func (f *factor) entryAt(assignment, dims []int) *big.Float {
 	for k, i := range f.scope {
-		f.local[k] = assignment[i]
+		f.values[k] = assignment[i]
 	}
-	if len(f.known) == 0 {
-		return f.entry(f.local)
+	if len(f.cache) == 0 {
+		return f.entry(f.values)
 	}
-	place := &f.known[position(f.local, f.scope, dims)]
-	if *place == nil {
-		*place = f.entry(f.local)
+	cached := &f.cache[rowMajorIndex(f.values, f.scope, dims)]
+	if *cached == nil {
+		*cached = f.entry(f.values)
 	}
-	return *place
+	return *cached
 }
 
-// sum adds up all products times the first number, in its precision.
-func (s *summer) sum(first *big.Float) Sums {
-	free := make([]int, len(s.dims))
-	zero := func() *big.Float { return new(big.Float).SetPrec(first.Prec()) }
+// sum returns scale · Σ_x Π factors and its parts, in the precision of scale, which it overwrites. It panics above MaxStates assignments.
+func (s *summer) sum(scale *big.Float) Sums {
+	allowedCounts := make([]int, len(s.dims))
+	zero := func() *big.Float { return new(big.Float).SetPrec(scale.Prec()) }
 	s.Parts = make([][]*big.Float, len(s.dims))
 	for i, d := range s.dims {
-		free[i] = len(s.allowed[i])
+		allowedCounts[i] = len(s.allowed[i])
 		for range d {
 			s.Parts[i] = append(s.Parts[i], zero())
 		}
 	}
-	states(free)
+	states(allowedCounts) // panics if there are too many
+
 	for range len(s.dims) + 1 {
 		s.levels = append(s.levels, level{zero(), zero(), zero()})
 	}
 	for _, f := range s.factors[0] {
-		first.Mul(first, f.at(nil, s.dims))
+		scale.Mul(scale, f.entryAt(nil, s.dims))
 	}
-	s.Z, s.Terms = s.from(0, first)
+	s.Z, s.Terms = s.sumFrom(0, scale)
 	return s.Sums
 }
 
-// from sums over the indices from i on, p the product of the factors before. Its results are overwritten by the next call.
-func (s *summer) from(i int, p *big.Float) (z, terms *big.Float) {
+// sumFrom sums over the indices from i on, where p is the product of all factors that end before index i. It returns the sum and the sum
+// of absolute values, which the next call overwrites, and adds to s.Parts.
+func (s *summer) sumFrom(i int, p *big.Float) (z, terms *big.Float) {
 	l := &s.levels[i]
 	if i == len(s.dims) {
 		return p, l.terms.Abs(p)
@@ -142,20 +150,20 @@ func (s *summer) from(i int, p *big.Float) (z, terms *big.Float) {
 		s.x[i] = v
 		l.product.Set(p)
 		for _, f := range s.factors[i+1] {
-			l.product.Mul(l.product, f.at(s.x, s.dims))
+			l.product.Mul(l.product, f.entryAt(s.x, s.dims))
 		}
 		if l.product.Sign() == 0 {
 			continue
 		}
-		part, size := s.from(i+1, l.product)
+		part, partTerms := s.sumFrom(i+1, l.product)
 		s.Parts[i][v].Add(s.Parts[i][v], part)
 		l.z.Add(l.z, part)
-		l.terms.Add(l.terms, size)
+		l.terms.Add(l.terms, partTerms)
 	}
 	return l.z, l.terms
 }
 
-// Marginals returns Parts over Z, nil where Z is 0.
+// Marginals returns the marginals P(index i = v) = Parts[i][v] / Z, or nil if Z is 0.
 func (s Sums) Marginals() [][]float64 {
 	if s.Z.Sign() == 0 {
 		return nil
@@ -170,9 +178,11 @@ func (s Sums) Marginals() [][]float64 {
 	return out
 }
 
-// Off returns |got − want| / size for got = mant·2^exp; 0 where got is want, for any size.
-func Off(mant float64, exp int64, want, size *big.Float) float64 {
-	if mant-mant != 0 {
+// ScaledError returns |got − want| / size for got = mant·2^exp. It is 0 if got equals want, for any size. It is +Inf if size is 0
+// otherwise, or if mant is infinite or not a number.
+func ScaledError(mant float64, exp int64, want, size *big.Float) float64 {
+	isFinite := mant-mant == 0
+	if !isFinite {
 		return math.Inf(1)
 	}
 	got := new(big.Float).SetPrec(max(want.Prec(), 64)).SetFloat64(mant)
@@ -184,11 +194,11 @@ func Off(mant float64, exp int64, want, size *big.Float) float64 {
 	if size.Sign() == 0 {
 		return math.Inf(1)
 	}
-	off, _ := got.Quo(got, size).Float64()
-	return math.Abs(off)
+	scaledError, _ := got.Quo(got, size).Float64()
+	return math.Abs(scaledError)
 }
 
-// Float64 returns the sums as float64s, for expressions whose sums are some.
+// Float64 returns the sums rounded to float64, for expressions whose sums are in its range.
 func (s Sums) Float64() (z, terms float64, parts [][]float64) {
 	z, _ = s.Z.Float64()
 	terms, _ = s.Terms.Float64()

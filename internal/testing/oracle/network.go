@@ -8,19 +8,19 @@ import (
 	"github.com/basetensor/basetensor/internal/network/btn"
 )
 
-// NetworkZ returns Z = Scale · Σ_x Π_c B^(c)[x] Π_j L^(j)[x] by enumerating all entries, and the sum of the
-// terms' absolute values, against which the rounding of a correct computation is to be measured.
+// NetworkZ returns Z = Scale · Σ_x Π_c B^(c)[x] Π_j L^(j)[x] by enumerating the values x of all legs, where B^(c) are the cores of the
+// network and L^(j) its links. sumAbs is the sum of the absolute values of the terms, against which rounding errors are measured.
 func NetworkZ(n *btn.Network) (z, sumAbs *big.Float) {
 	return NetworkZWith(n, func(x []int) *big.Float {
 		product := fromFloat(1)
 		for _, c := range n.Cores {
-			product.Mul(product, Entry(c.T, pick(x, c.Legs)))
+			product.Mul(product, Entry(c.T, valuesOf(x, c.Legs)))
 		}
 		return product
 	})
 }
 
-// NetworkZWith is NetworkZ with the base tensor replaced by any function of the legs' values.
+// NetworkZWith is NetworkZ with base(x) in place of the product of the cores, Π_c B^(c)[x].
 func NetworkZWith(n *btn.Network, base func(x []int) *big.Float) (z, sumAbs *big.Float) {
 	z, sumAbs = newFloat(), newFloat()
 	scale := fromFloat(n.Scale.Mant)
@@ -31,7 +31,7 @@ func NetworkZWith(n *btn.Network, base func(x []int) *big.Float) (z, sumAbs *big
 			if term.Sign() == 0 {
 				return
 			}
-			term.Mul(term, Entry(l.T, pick(x, l.Legs)))
+			term.Mul(term, Entry(l.T, valuesOf(x, l.Legs)))
 		}
 		z.Add(z, term)
 		sumAbs.Add(sumAbs, newFloat().Abs(term))
@@ -39,10 +39,11 @@ func NetworkZWith(n *btn.Network, base func(x []int) *big.Float) (z, sumAbs *big
 	return z, sumAbs
 }
 
-func pick(x, legs []int) []int {
-	at := make([]int, len(legs))
-	for k, l := range legs {
-		at[k] = x[l]
+// valuesOf returns the values of these legs, where x has the values of all legs.
+func valuesOf(x, legs []int) []int {
+	values := make([]int, len(legs))
+	for k, leg := range legs {
+		values[k] = x[leg]
 	}
-	return at
+	return values
 }

@@ -31,7 +31,7 @@ func FromFloat(x float64, exp int64) Number {
 	return NewNumber(big.NewInt(int64(math.Ldexp(frac, precision))), exp+int64(e)-precision)
 }
 
-// NewNumber returns m·2^exp, and takes over m.
+// NewNumber returns m·2^exp. It changes m, which the caller must not use again.
 func NewNumber(m *big.Int, exp int64) Number {
 	if m.Sign() == 0 {
 		return Number{}
@@ -67,6 +67,8 @@ func (a Number) Add(b Number) Number {
 	if b.mant == nil {
 		return a
 	}
+
+	// Shift the mantissa of the number with the larger exponent to the exponent of the other.
 	if a.exp < b.exp {
 		a, b = b, a
 	}
@@ -97,7 +99,8 @@ func (a Number) Equal(b Number) bool {
 // quotientBits is the precision of quotients and logarithms before they become float64.
 const quotientBits = 128
 
-// float returns a with an exponent apart: a = f·2^exp, f rounded to quotientBits.
+// float returns f and exp with a = f·2^exp, where f is the mantissa, rounded to quotientBits. The exponent is separate since it may exceed
+// the range of big.Float.
 func (a Number) float() (f *big.Float, exp int64) {
 	f = new(big.Float).SetPrec(quotientBits)
 	if a.mant == nil {
@@ -108,24 +111,26 @@ func (a Number) float() (f *big.Float, exp int64) {
 
 // Over returns a/b, b ≠ 0, as the nearest float64: 0 or ±Inf beyond its range.
 func (a Number) Over(b Number) float64 {
-	num, e := a.float()
-	den, g := b.float()
-	q := new(big.Float).SetPrec(quotientBits).Quo(num, den)
-	shift := max(-1<<20, min(1<<20, e-g))
+	numerator, numeratorExp := a.float()
+	denominator, denominatorExp := b.float()
+	q := new(big.Float).SetPrec(quotientBits).Quo(numerator, denominator)
+	shift := max(-1<<20, min(1<<20, numeratorExp-denominatorExp)) // beyond ±2^20 the result is 0 or ±Inf in any case
 	x, _ := q.SetMantExp(q, int(shift)).Float64()
 	return x
 }
 
 // LnOver returns ln(a/b) in nats for a, b > 0.
 func (a Number) LnOver(b Number) float64 {
-	num, e := a.float()
-	den, g := b.float()
-	q := new(big.Float).SetPrec(quotientBits).Quo(num, den)
+	numerator, numeratorExp := a.float()
+	denominator, denominatorExp := b.float()
+	q := new(big.Float).SetPrec(quotientBits).Quo(numerator, denominator)
+
+	// a/b = x·2^shift with x in [½, 1).
 	m := new(big.Float)
-	shift := int64(q.MantExp(m)) + e - g
-	x, _ := m.Float64() // in [½, 1)
-	if shift == 1 {     // a/b is near 1 from above: ½·2 would cancel
-		x, shift = 2*x, 0
+	shift := int64(q.MantExp(m)) + numeratorExp - denominatorExp
+	x, _ := m.Float64()
+	if shift == 1 {
+		x, shift = 2*x, 0 // a/b may be near 1 from above, where ln ½ + ln 2 would cancel
 	}
 	return math.Log(x) + float64(shift)*math.Ln2
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/basetensor/basetensor/internal/testing/modeltest"
 )
 
-// rat is a as a rational of the standard library.
+// rat returns a as a rational number of the standard library.
 func rat(a Number) *big.Rat {
 	r := new(big.Rat)
 	if a.mant == nil {
@@ -23,6 +23,7 @@ func rat(a Number) *big.Rat {
 	return r.Mul(r, new(big.Rat).SetInt(power))
 }
 
+// TestNumbersAreRationals compares products, sums, negatives and quotients of numbers with those of big.Rat.
 func TestNumbersAreRationals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	d := modeltest.NewDrawer(rng, modeltest.Wild)
@@ -51,7 +52,7 @@ func TestNumbersAreRationals(t *testing.T) {
 	}
 }
 
-// TestLogarithms has values from bc -l: l(3), l(2)·2000, and the series of ln(1+x) near 1.
+// TestLogarithms compares logarithms with values from bc -l: l(3), l(2)·2000, and the series of ln(1+x) near 1.
 func TestLogarithms(t *testing.T) {
 	for _, c := range []struct {
 		x    float64

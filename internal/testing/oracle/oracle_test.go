@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
@@ -15,9 +16,11 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
+// TestEntryOfEveryForm: one entry of a tensor of each form is what its definition gives by hand.
 func TestEntryOfEveryForm(t *testing.T) {
+	// Of[i][x] is the level of value x of variable i. Level 1 is on variable 0 only, level 2 on both, so counts of the two levels are
+	// stored in an array of 2 × 3. The values (1, 0) have the levels 1 and 2: counts (1, 1), index 4, entry 5·2^1.
 	levels := countspace.Levels{D: 3, Of: [][]uint8{{0, 1, 2}, {2, 0}}}
-	// Level 1 is on leg 0 only, level 2 on both: the box is 2 × 3 and (x0, x1) = (1, 0) has counts (1, 1), index 4.
 	values := scaled.Vector{Mant: []float64{1, 2, 3, 4, 5, 6}, Exp: []int64{0, 0, 0, 0, 1, 0}}
 	for _, c := range []struct {
 		name string
@@ -39,8 +42,9 @@ func TestEntryOfEveryForm(t *testing.T) {
 	}
 }
 
+// TestZByHand checks Z under evidence and the marginals of the model (1 + x0)·(1 + x1)·2, where x0 has two values and x1 three:
+// Z = 2·(1 + 2)·(1 + 2 + 3) = 36.
 func TestZByHand(t *testing.T) {
-	// x0 of domain 2, x1 of domain 3: Σ_{x0,x1} (1 + x0)·(x1 + 1)·2 = 2·3·6 = 36; the table below is that product.
 	m := &factorgraph.Model{Domains: []int{2, 3}, Factors: []factorgraph.Factor{
 		{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{3, 2}, Data: []float64{1, 2, 2, 4, 3, 6}}},
 		{Scope: nil, Table: &tensor.Dense{Data: []float64{2}}},
@@ -58,11 +62,11 @@ func TestZByHand(t *testing.T) {
 			t.Errorf("Z under %+v = %v, want %v", c.ev, got, c.want)
 		}
 	}
-	mar := Marginals(m, factorgraph.Evidence{})
+	marginals := Marginals(m, factorgraph.Evidence{})
 	for i, want := range [][]float64{{1. / 3, 2. / 3}, {1. / 6, 2. / 6, 3. / 6}} {
 		for x := range want {
-			if math.Abs(mar[i][x]-want[x]) > 1e-15 {
-				t.Errorf("marginal of %d: %v, want %v", i, mar[i], want)
+			if math.Abs(marginals[i][x]-want[x]) > 1e-15 {
+				t.Errorf("marginal of %d: %v, want %v", i, marginals[i], want)
 			}
 		}
 	}
@@ -71,6 +75,7 @@ func TestZByHand(t *testing.T) {
 	}
 }
 
+// TestZBeyondFloat64: Z = 4·2^5000 of a table of two binary variables whose entries are all 2^5000.
 func TestZBeyondFloat64(t *testing.T) {
 	s := &tensor.Symmetric{Shape: []int{2, 2}, Levels: countspace.TwoLevels([]int{2, 2}),
 		Values: scaled.Vector{Mant: []float64{1, 1, 1}, Exp: []int64{5000, 5000, 5000}}}
@@ -84,30 +89,25 @@ func TestZBeyondFloat64(t *testing.T) {
 	}
 }
 
+// TestGuardOnSize: the oracle panics for a model of 60 binary variables.
 func TestGuardOnSize(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("2^60 assignments were not refused")
 		}
 	}()
-	Z(&factorgraph.Model{Domains: make60()}, factorgraph.Evidence{})
+	Z(&factorgraph.Model{Domains: slices.Repeat([]int{2}, 60)}, factorgraph.Evidence{})
 }
 
-func make60() []int {
-	d := make([]int, 60)
-	for i := range d {
-		d[i] = 2
-	}
-	return d
-}
-
-// TestSumByHand: two indices, tables of two, one and no indices, a scale; of both signs, and with exponents.
+// TestSumByHand checks Z, the sum of absolute terms, the parts and the marginals of an expression with tables of two, one and no indices,
+// entries of both signs, exponents and a scale.
 func TestSumByHand(t *testing.T) {
 	e := &sumproduct.Expression{Dims: []int{2, 3, 1}, Scale: scaled.FromFloat(2), Tables: []sumproduct.Table{
 		{Scope: []int{1, 0}, Data: []float64{1, 2, 3, 4, 5, -6}}, {Scope: []int{1}, Data: []float64{1, 0, 1}}, {Data: []float64{10}},
 		{Scope: []int{0, 2}, Data: []float64{1, 1}, Exp: []int64{0, 1}},
 	}}
-	// x_1 = 0: 1, 2·2; x_1 = 2: 5, −6·2; all times 20
+
+	// The terms for x_0 = 0, 1 are 1, 2·2 if x_1 = 0 and 5, −6·2 if x_1 = 2, all times 20.
 	z, terms, parts := Sum(e, 0).Float64()
 	if z != -40 || terms != 440 || !reflect.DeepEqual(parts, [][]float64{{120, -160}, {100, 0, -140}, {-40}}) {
 		t.Errorf("Z = %v of %v, parts %v", z, terms, parts)
@@ -115,11 +115,11 @@ func TestSumByHand(t *testing.T) {
 	if m := Sum(e, 0).Marginals(); m[1][0] != -2.5 || m[2][0] != 1 {
 		t.Errorf("marginals %v", m)
 	}
-	if off := Off(-41, 0, big.NewFloat(-40), big.NewFloat(10)); off != 0.1 {
-		t.Errorf("off by %v", off)
+	if scaledError := ScaledError(-41, 0, big.NewFloat(-40), big.NewFloat(10)); scaledError != 0.1 {
+		t.Errorf("off by %v", scaledError)
 	}
 	e.Tables[2].Data[0] = 0
-	if s := Sum(e, 0); s.Z.Sign() != 0 || s.Marginals() != nil || Off(0, 0, s.Z, s.Terms) != 0 {
+	if s := Sum(e, 0); s.Z.Sign() != 0 || s.Marginals() != nil || ScaledError(0, 0, s.Z, s.Terms) != 0 {
 		t.Errorf("Z = %v", s.Z)
 	}
 }

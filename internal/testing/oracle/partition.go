@@ -9,12 +9,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// Z returns Σ_x Π_j φ_j(x_j) Π_i w_i(x_i), w the evidence. It panics above MaxStates assignments (the
-// observed variables are not enumerated and do not count).
-func Z(m *factorgraph.Model, ev factorgraph.Evidence) *big.Float { return SumOf(m, ev).Z }
+// Z returns the partition function of a model under evidence: Σ_x Π_j φ_j(x) Π_i w_i(x_i), where w_i(x_i) is the likelihood of soft
+// evidence on variable i, and observed variables have their value only. It panics above MaxStates assignments of the other variables.
+func Z(m *factorgraph.Model, ev factorgraph.Evidence) *big.Float { return SumModel(m, ev).Z }
 
-// Observed is a case as evidence: a value for each of the variables, −1 if it is not observed.
-func Observed(variables, values []int) factorgraph.Evidence {
+// ObservedEvidence returns the evidence variables[k] = values[k] for all k, without those whose value is −1, which are not observed.
+func ObservedEvidence(variables, values []int) factorgraph.Evidence {
 	observed := map[int]int{}
 	for k, x := range values {
 		if x >= 0 {
@@ -24,7 +24,7 @@ func Observed(variables, values []int) factorgraph.Evidence {
 	return factorgraph.Observe(observed)
 }
 
-// LogZ returns ln |Z| in nats, −Inf for 0, and the sign of Z.
+// LogZ returns ln |Z| in nats, −Inf if Z is 0, and the sign of Z.
 func LogZ(m *factorgraph.Model, ev factorgraph.Evidence) (float64, int) {
 	z := Z(m, ev)
 	return Ln(z), z.Sign()
@@ -32,11 +32,12 @@ func LogZ(m *factorgraph.Model, ev factorgraph.Evidence) (float64, int) {
 
 // Marginals returns P(X_i = x | evidence) for all i and x, or nil when Z is 0.
 func Marginals(m *factorgraph.Model, ev factorgraph.Evidence) [][]float64 {
-	return SumOf(m, ev).Marginals()
+	return SumModel(m, ev).Marginals()
 }
 
-// SumOf adds up the weights of all assignments with the observed values, once for Z and Marginals.
-func SumOf(m *factorgraph.Model, ev factorgraph.Evidence) Sums {
+// SumModel returns the sum of the weights of all assignments that have the observed values (Z), and its parts by the value of each
+// variable.
+func SumModel(m *factorgraph.Model, ev factorgraph.Evidence) Sums {
 	s := newSummer(m.Domains)
 	for _, o := range ev.Hard {
 		s.allowed[o.Var] = []int{o.Value}
@@ -50,7 +51,7 @@ func SumOf(m *factorgraph.Model, ev factorgraph.Evidence) Sums {
 	return s.sum(fromFloat(1))
 }
 
-// Ln returns ln |f| in nats of a number of any range, −Inf for 0.
+// Ln returns ln |f| in nats, −Inf if f is 0. Numbers beyond the range of float64 are allowed.
 func Ln(f *big.Float) float64 {
 	if f.Sign() == 0 {
 		return math.Inf(-1)
@@ -61,8 +62,7 @@ func Ln(f *big.Float) float64 {
 	return math.Log(math.Abs(m)) + float64(exp)*math.Ln2
 }
 
-// RelativeError returns |got − want| / |want|; |got| for want 0. A mantissa and an exponent of 2
-// are available from every scaled number.
+// RelativeError returns |got − want| / |want| for got = mant·2^exp, or |got| if want is 0.
 func RelativeError(mant float64, exp int64, want *big.Float) float64 {
 	got := fromFloat(mant)
 	got.SetMantExp(got, int(exp))

@@ -10,7 +10,8 @@ import (
 	"github.com/basetensor/basetensor/internal/network/sumproduct"
 )
 
-// RandomTable is a table over these of the dims with entries e^±strength, a share of them 0.
+// RandomTable draws a table over the indices of scope; index i has dims[i] values. An entry is 0 with probability zeros and
+// e^U(−strength, strength) otherwise.
 func RandomTable(r *rand.Rand, dims, scope []int, strength, zeros float64) sumproduct.Table {
 	size := 1
 	for _, i := range scope {
@@ -27,7 +28,7 @@ func RandomTable(r *rand.Rand, dims, scope []int, strength, zeros float64) sumpr
 	return t
 }
 
-// RandomTables are so many over up to three of the dims each.
+// RandomTables draws count tables over up to three random indices each; see RandomTable for their entries.
 func RandomTables(r *rand.Rand, dims []int, count int, strength, zeros float64) []sumproduct.Table {
 	list := make([]sumproduct.Table, count)
 	for k := range list {
@@ -37,15 +38,16 @@ func RandomTables(r *rand.Rand, dims []int, count int, strength, zeros float64) 
 	return list
 }
 
-// LnWeight is ln of an expression's term at x, nats, its scale included; −Inf where a table is 0. Tables are not negative.
+// LnWeight returns ln(Scale · Π_t T_t[x]) in nats, the logarithm of the term of an expression at x; −Inf if a table is 0 there. No table
+// may have negative entries. Exponents of tables are ignored.
 func LnWeight(e *sumproduct.Expression, x []int) float64 {
 	ln := math.Log(math.Abs(e.Scale.Mant)) + float64(e.Scale.Exp)*math.Ln2
 	for _, t := range e.Tables {
-		at := 0
+		index := 0
 		for _, i := range t.Scope {
-			at = at*e.Dims[i] + x[i]
+			index = index*e.Dims[i] + x[i]
 		}
-		ln += floats.Ln(t.Data[at])
+		ln += floats.Ln(t.Data[index])
 	}
 	return ln
 }

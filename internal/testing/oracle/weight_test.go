@@ -9,7 +9,8 @@ import (
 	"github.com/basetensor/basetensor/pkg/scaled"
 )
 
-// TestWeightsAddUp: the terms of random expressions add up to Sum's value, and zeros are as frequent as asked for.
+// TestWeightsAddUp: e^LnWeight over all assignments adds up to Sum's value for random expressions, and 0 is as frequent among the entries
+// as asked for.
 func TestWeightsAddUp(t *testing.T) {
 	entries, zeros := 0, 0
 	for seed := range uint64(200) {

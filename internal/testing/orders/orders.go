@@ -9,36 +9,36 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// MinFill is contractionorder.MinFill.
+// MinFill returns the elimination order of contractionorder.MinFill: next is always the variable that adds the fewest edges.
 func MinFill(h contractionorder.Hypergraph) []int {
-	return must(contractionorder.MinFill(context.Background(), h))
+	return valueOf(contractionorder.MinFill(context.Background(), h))
 }
 
-// MinWeight is contractionorder.MinWeight.
+// MinWeight returns the elimination order of contractionorder.MinWeight: next is always the variable whose table is smallest.
 func MinWeight(h contractionorder.Hypergraph) []int {
-	return must(contractionorder.MinWeight(context.Background(), h))
+	return valueOf(contractionorder.MinWeight(context.Background(), h))
 }
 
-// Best is contractionorder.Best.
+// Best returns the elimination order that contractionorder.Best finds cheapest.
 func Best(h contractionorder.Hypergraph) []int {
 	order, _, err := contractionorder.Best(context.Background(), h)
-	return must(order, err)
+	return valueOf(order, err)
 }
 
-// Evaluate is contractionorder.EvaluateOrder.
+// Evaluate returns the cost of elimination along this order, by contractionorder.EvaluateOrder.
 func Evaluate(h contractionorder.Hypergraph, order []int) query.Cost {
-	return must(contractionorder.EvaluateOrder(context.Background(), h, order))
+	return valueOf(contractionorder.EvaluateOrder(context.Background(), h, order))
 }
 
-// must returns x: no error but the context's exists, and a context without an end has none.
-func must[T any](x T, err error) T {
+// valueOf returns x, and panics if err is not nil. Functions of this package have no error but the end of their context, which never ends.
+func valueOf[T any](x T, err error) T {
 	if err != nil {
 		panic(err)
 	}
 	return x
 }
 
-// PlanMarginals is einsum.PlanMarginals.
+// PlanMarginals returns the cost of all marginals by elimination along this order, by einsum.PlanMarginals.
 func PlanMarginals(h contractionorder.Hypergraph, order []int) query.Cost {
-	return must(einsum.PlanMarginals(context.Background(), h, order))
+	return valueOf(einsum.PlanMarginals(context.Background(), h, order))
 }

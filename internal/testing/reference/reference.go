@@ -21,14 +21,14 @@ import (
 // digits.
 const Tolerance = 1e-5
 
-// Path returns the model file of a name such as "uai/Grids_11", or skips the test.
+// Path returns the path of the file of a model with a name such as "uai/Grids_11". It skips the test if BTN_DATA is not set.
 func Path(t testing.TB, name string) string {
 	t.Helper()
-	return file(t, name+".uai")
+	return filePath(t, name+".uai")
 }
 
-// file returns the path of a file in the folder, or skips the test.
-func file(t testing.TB, name string) string {
+// filePath returns the path of a file in the folder of BTN_DATA, or skips the test if that is not set.
+func filePath(t testing.TB, name string) string {
 	t.Helper()
 	data := os.Getenv("BTN_DATA")
 	if data == "" {
@@ -37,17 +37,18 @@ func file(t testing.TB, name string) string {
 	return filepath.Join(data, filepath.FromSlash(name))
 }
 
-// Read reads the model of a file such as "bn/munin.bif.gz", in the format that its name or its text tells, or skips the test.
+// Read reads the model in a file such as "bn/munin.bif.gz". The format follows from its name, or from its text. It skips the test if
+// BTN_DATA is not set.
 func Read(t testing.TB, name string) *factorgraph.Model {
 	t.Helper()
-	m, err := formats.Read(bytes.NewReader(read(t, file(t, name))), "", name, uai.Limits{})
+	m, err := formats.Read(bytes.NewReader(readFile(t, filePath(t, name))), "", name, uai.Limits{})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return m
 }
 
-// Names returns the names of all models in a folder such as "ising", or skips the test.
+// Names returns the names of all models in a folder such as "ising": "ising/a", "ising/b", …. It skips the test if BTN_DATA is not set.
 func Names(t testing.TB, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(Path(t, folder+"/*"))
@@ -60,22 +61,22 @@ func Names(t testing.TB, folder string) []string {
 	return files
 }
 
-// Model reads a model and the evidence beside it.
+// Model reads the model of this name, and its evidence from the file beside it, ….uai.evid.
 func Model(t testing.TB, name string) (*factorgraph.Model, factorgraph.Evidence) {
 	t.Helper()
 	path := Path(t, name)
-	m, err := uai.Read(bytes.NewReader(read(t, path)), uai.Limits{})
+	m, err := uai.Read(bytes.NewReader(readFile(t, path)), uai.Limits{})
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	evidence, err := uai.ReadEvidence(bytes.NewReader(read(t, path+".evid")), m.Domains)
+	evidence, err := uai.ReadEvidence(bytes.NewReader(readFile(t, path+".evid")), m.Domains)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return m, evidence
 }
 
-// Network returns a model as a base tensor network, conditioned on its evidence.
+// Network returns the model of this name as a base tensor network, conditioned on its evidence.
 func Network(t testing.TB, name string) *btn.Network {
 	t.Helper()
 	m, evidence := Model(t, name)
@@ -89,11 +90,11 @@ func Network(t testing.TB, name string) *btn.Network {
 	return net
 }
 
-// Log10Z returns the solution's log10 Z, and the largest difference of an answer from it:
-// Tolerance, or half a unit in the last place that the file prints.
+// Log10Z returns log10 Z from the solution of the model of this name, and the largest difference that a correct answer may have from it:
+// Tolerance, or half a unit of the last decimal in the file if that is more.
 func Log10Z(t testing.TB, name string) (value, tolerance float64) {
 	t.Helper()
-	raw := read(t, Path(t, name)+".PR")
+	raw := readFile(t, Path(t, name)+".PR")
 	value, err := uai.ReadPR(bytes.NewReader(raw))
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -103,17 +104,18 @@ func Log10Z(t testing.TB, name string) (value, tolerance float64) {
 	return value, max(Tolerance, 0.5001*math.Pow(10, -float64(len(decimals))))
 }
 
-// Marginals returns the solution's marginals.
+// Marginals returns the marginals from the solution of the model of this name.
 func Marginals(t testing.TB, name string) [][]float64 {
 	t.Helper()
-	p, err := uai.ReadMAR(bytes.NewReader(read(t, Path(t, name)+".MAR")))
+	p, err := uai.ReadMAR(bytes.NewReader(readFile(t, Path(t, name)+".MAR")))
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return p
 }
 
-func read(t testing.TB, path string) []byte {
+// readFile returns the content of a file.
+func readFile(t testing.TB, path string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(path)
 	if err != nil {

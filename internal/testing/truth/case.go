@@ -25,10 +25,9 @@ type Route string
 
 const (
 	RoutePlain Route = "plain" // infer.Run
-	RouteJSON  Route = "json"  // the model through the native format
-	// model and observations through UAI text; where it cannot hold them, as plain
-	RouteUAI  Route = "uai"
-	RouteWire Route = "wire" // every message and blob through its bytes
+	RouteJSON  Route = "json"  // the model is written in the native format and read again
+	RouteUAI   Route = "uai"   // model and observations are written as UAI text and read again, if that format can hold them
+	RouteWire  Route = "wire"  // every message and blob between the stages is encoded and decoded
 )
 
 // Case is one request.
@@ -54,16 +53,17 @@ func Draw(p modeltest.Profile, seed, i uint64) *Case {
 	if d.Chance(0.02) {
 		c.Timeout = time.Duration(1+rng.IntN(30)) * time.Millisecond
 	}
-	d.circuits(&c.Settings)
-	d.sampled(&c.Settings)
+	d.changeExactToCircuit(&c.Settings)
+	d.changeEstimateToSampled(&c.Settings)
 	return c
 }
 
-// Named draws the case of a name that Draw or DrawFamily gave.
+// Named draws the case of this name again. Names are those of Draw and DrawFamily, PROFILE-SEED-I and FAMILY-SEED-I. The truth is nil for
+// the former, which are solved by enumeration.
 func Named(name string) (*Case, []Truth, error) {
 	var seed, i uint64
-	family, rest, _ := strings.Cut(name, "-")
-	if _, err := fmt.Sscanf(rest, "%d-%d", &seed, &i); err != nil {
+	family, numbers, _ := strings.Cut(name, "-")
+	if _, err := fmt.Sscanf(numbers, "%d-%d", &seed, &i); err != nil {
 		return nil, nil, fmt.Errorf("%q is not the name of a case: %w", name, err)
 	}
 	switch {
@@ -76,8 +76,8 @@ func Named(name string) (*Case, []Truth, error) {
 	return nil, nil, fmt.Errorf("%q is none of wild, tame, %s", family, strings.Join(Families, ", "))
 }
 
-// settings draws method, maps, cores and budgets. Work is kept small: a run has tens of thousands of
-// cases.
+// settings draws the settings of a request: method, maps, cores, memory and budgets. Budgets are small, since a run has tens of thousands
+// of cases.
 func (d *drawer) settings() query.Settings {
 	s := query.Settings{
 		Method: modeltest.Pick(d.Rand, query.MethodAuto, query.MethodAuto, query.MethodAuto, query.MethodExact,
@@ -108,38 +108,43 @@ func (d *drawer) settings() query.Settings {
 	return s
 }
 
-// sampled turns some questions to other estimates into questions to sampled components. It comes last, as circuits does.
-func (d *drawer) sampled(s *query.Settings) {
+// changeEstimateToSampled changes the method to sampled components in 40 % of cases whose method is truncated or regions. It must be
+// called last: its random numbers are drawn after all others, so that older cases stay as they are.
+func (d *drawer) changeEstimateToSampled(s *query.Settings) {
 	if (s.Method == query.MethodTruncated || s.Method == query.MethodRegions) && d.Chance(0.4) {
 		s.Method = query.MethodSampled
 	}
 }
 
-// circuits turns some exact questions into questions to circuits, at times with so little work that
-// there is none. It comes last, so that models are drawn as before.
-func (d *drawer) circuits(s *query.Settings) {
+// changeExactToCircuit changes the method to circuits in 40 % of cases whose method is exact, at times with a budget that is too small for
+// a circuit. It must be called after the model is drawn, so that the models of older cases stay as they are.
+func (d *drawer) changeExactToCircuit(s *query.Settings) {
 	if s.Method != query.MethodExact || !d.Chance(0.4) {
 		return
 	}
 	s.Method, s.Memory = query.MethodCircuit, modeltest.Pick(d.Rand, 0, 0, s.Memory)
-	s.Budget = modeltest.Pick[float64](d.Rand, 0, 0, oneStep, 40*oneStep)
+	s.Budget = modeltest.Pick[float64](d.Rand, 0, 0, oneStepBudget, 40*oneStepBudget)
 }
 
-// oneStep is the budget in which a search has one step.
-const oneStep = policy.CircuitFlops
+// oneStepBudget is the budget in flops in which the search of a circuit takes one step.
+const oneStepBudget = policy.CircuitFlops
 
-// queries draws a query, at times a second one, at times an event asked over the first.
+// queries draws one to three queries: a first one, at times a second one, and at times an event whose probability is asked given the
+// evidence of the first one.
 func (d *drawer) queries(m *factorgraph.Model, s query.Settings) []query.Query {
 	first := query.Query{Evidence: d.evidence(m), Marginals: d.Chance(0.5)}
-	if n := len(m.Domains); n > 0 && d.Chance(0.15) &&
-		(s.Method == query.MethodAuto || s.Method == query.MethodExact) &&
-		!s.NoExact {
+	n := len(m.Domains)
+	mayHaveJoint := n > 0 && d.Chance(0.15)
+	if isExact := s.Method == query.MethodAuto || s.Method == query.MethodExact; mayHaveJoint && isExact && !s.NoExact {
 		first.Joint = d.Shuffled(modeltest.UpTo(n))[:min(n, 1+d.Rand.IntN(3))]
 	}
 	queries := []query.Query{first}
+
 	if d.Chance(0.2) {
 		queries = append(queries, query.Query{Evidence: d.evidence(m), Marginals: d.Chance(0.3)})
 	}
+
+	// Over 1 asks for the ratio of this query's Z to that of the first.
 	if d.Chance(0.4) {
 		queries = append(queries, query.Query{
 			Evidence:  d.event(m, first.Evidence),
@@ -150,22 +155,22 @@ func (d *drawer) queries(m *factorgraph.Model, s query.Settings) []query.Query {
 	return queries
 }
 
-// evidence draws observations and likelihoods; a variable may have both.
+// evidence draws observations (hard evidence) and likelihoods (soft evidence) of some variables; a variable may have both.
 func (d *drawer) evidence(m *factorgraph.Model) factorgraph.Evidence {
 	var ev factorgraph.Evidence
-	hard, soft := modeltest.Pick(d.Rand, 0, 0, 0.2, 0.5), modeltest.Pick(d.Rand, 0, 0, 0.2, 0.5)
+	hardShare, softShare := modeltest.Pick(d.Rand, 0, 0, 0.2, 0.5), modeltest.Pick(d.Rand, 0, 0, 0.2, 0.5)
 	for v, n := range m.Domains {
-		if d.Chance(hard) {
+		if d.Chance(hardShare) {
 			ev.Hard = append(ev.Hard, factorgraph.Observation{Var: v, Value: d.Rand.IntN(n)})
 		}
-		if d.Chance(soft) {
+		if d.Chance(softShare) {
 			ev.Soft = append(ev.Soft, factorgraph.Likelihood{Var: v, Weights: d.Numbers(n)})
 		}
 	}
 	return ev
 }
 
-// event is given and more.
+// event draws an event as evidence: the given evidence, and observations of some further variables. Both kinds are sorted by variable.
 func (d *drawer) event(m *factorgraph.Model, given factorgraph.Evidence) factorgraph.Evidence {
 	hard, soft := map[int]int{}, map[int][]float64{}
 	for _, h := range given.Hard {
@@ -175,8 +180,9 @@ func (d *drawer) event(m *factorgraph.Model, given factorgraph.Evidence) factorg
 		soft[s.Var] = s.Weights
 	}
 
+	// Further observations.
 	for v, n := range m.Domains {
-		if _, ok := hard[v]; !ok && d.Chance(0.4) {
+		if _, isObserved := hard[v]; !isObserved && d.Chance(0.4) {
 			hard[v] = d.Rand.IntN(n)
 		}
 	}
@@ -194,13 +200,14 @@ func (d *drawer) event(m *factorgraph.Model, given factorgraph.Evidence) factorg
 	return ev
 }
 
-// caseFile is a case as it is written down.
+// caseFile is a case as it is written to a file.
 type caseFile struct {
 	*plainCase
 	Model json.RawMessage `json:"model"` // in the native format
 }
 
-type plainCase Case // without MarshalJSON
+// plainCase is Case without its method MarshalJSON, which would call itself.
+type plainCase Case
 
 // MarshalJSON writes a case with its model in the native format.
 func (c *Case) MarshalJSON() ([]byte, error) {
@@ -211,7 +218,7 @@ func (c *Case) MarshalJSON() ([]byte, error) {
 	return json.Marshal(caseFile{(*plainCase)(c), model.Bytes()})
 }
 
-// Load reads a case that was written down.
+// Load reads a case from a file that Session wrote.
 func Load(path string) (*Case, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -12,27 +12,30 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// Weights returns Π_j φ_j(x) for every assignment x of a model, the last variable fastest.
+// Weights returns the weight Π_j φ_j(x) of every assignment x of a model, in row-major order: the last variable changes fastest. The j-th
+// factor is φ_j.
 func Weights(m *factorgraph.Model) (out []oracle.Number) {
 	tables := make([][]oracle.Number, len(m.Factors))
-	due := make([][]int, len(m.Domains)+1) // due[v]: the factors whose last variable is v−1
+	complete := make([][]int, len(m.Domains)+1) // complete[v] lists the factors whose scope ends with variable v−1
 	for j, f := range m.Factors {
-		tables[j] = oracle.Numbers(f.Table)
-		last := 0
+		tables[j] = oracle.ExactEntries(f.Table)
+		end := 0
 		for _, v := range f.Scope {
-			last = max(last, v+1)
+			end = max(end, v+1)
 		}
-		due[last] = append(due[last], j)
+		complete[end] = append(complete[end], j)
 	}
+
+	// visit gives variable v and those after it all their values; w is the product of the factors that end before variable v−1.
 	x := make([]int, len(m.Domains))
-	var visit func(v int, w oracle.Number) // w is the product of the factors that are due before v
+	var visit func(v int, w oracle.Number)
 	visit = func(v int, w oracle.Number) {
-		for _, j := range due[v] {
-			i := 0
+		for _, j := range complete[v] {
+			index := 0
 			for _, u := range m.Factors[j].Scope {
-				i = i*m.Domains[u] + x[u]
+				index = index*m.Domains[u] + x[u]
 			}
-			w = w.Mul(tables[j][i])
+			w = w.Mul(tables[j][index])
 		}
 		if v == len(x) {
 			out = append(out, w)

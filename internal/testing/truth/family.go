@@ -36,8 +36,8 @@ func DrawFamily(seed, i uint64) (*Case, []Truth) {
 	if family == "latent" || family == "classes" {
 		return c, truth // circuits and chains would take all the time that there is
 	}
-	d.circuits(&c.Settings)
-	d.sampled(&c.Settings)
+	d.changeExactToCircuit(&c.Settings)
+	d.changeEstimateToSampled(&c.Settings)
 	return c, truth
 }
 
@@ -116,7 +116,7 @@ func (d *drawer) tree(c *Case) Truth {
 		if d.Chance(0.5) {
 			f := d.Factor(c.Model, []int{v})
 			c.Model.Factors = append(c.Model.Factors, f)
-			g.unary[v] = oracle.Numbers(f.Table)
+			g.unary[v] = oracle.ExactEntries(f.Table)
 		}
 		if v == 0 {
 			continue
@@ -124,7 +124,7 @@ func (d *drawer) tree(c *Case) Truth {
 		g.parent[v] = max(0, v-1-d.Rand.IntN(reach))
 		f := d.Factor(c.Model, []int{g.parent[v], v})
 		c.Model.Factors = append(c.Model.Factors, f)
-		g.pair[v] = oracle.Numbers(f.Table)
+		g.pair[v] = oracle.ExactEntries(f.Table)
 	}
 
 	c.Queries = []query.Query{{Marginals: true}}
@@ -145,18 +145,18 @@ func (d *drawer) paths(c *Case) Truth {
 			g.parent[v] = v - 1
 			t := dense([]int{2, 2}, 1, mixing, mixing, math.Ldexp(1, -down))
 			c.add(t, v-1, v)
-			g.pair[v] = oracle.Numbers(t)
+			g.pair[v] = oracle.ExactEntries(t)
 		}
 	}
 
 	last := dense([]int{2}, modeltest.Pick(d.Rand, 0, math.SmallestNonzeroFloat64, 1e-300), 1)
 	c.add(last, n-1)
-	g.unary[n-1] = oracle.Numbers(last)
+	g.unary[n-1] = oracle.ExactEntries(last)
 	if d.Chance(0.5) { // beyond a float64's digits
 		t := &tensor.Symmetric{Shape: []int{2}, Levels: countspace.TwoLevels([]int{2}),
 			Values: scaled.Vector{Mant: []float64{1, 1}, Exp: []int64{0, int64(down * n)}}}
 		c.add(t, n-1)
-		for x, w := range oracle.Numbers(t) {
+		for x, w := range oracle.ExactEntries(t) {
 			g.unary[n-1][x] = g.unary[n-1][x].Mul(w)
 		}
 	}
@@ -207,7 +207,7 @@ func (d *drawer) counts(c *Case) Truth {
 
 	z := oracle.Number{}
 	for i := range e {
-		z = z.Add(e[i].Mul(oracle.At(t.Values, i)))
+		z = z.Add(e[i].Mul(oracle.VectorEntry(t.Values, i)))
 	}
 	c.Queries = []query.Query{{Marginals: d.Chance(0.3)}}
 	return Truth{Z: z}

@@ -105,7 +105,7 @@ func (d *drawer) strip(c *Case) Truth {
 	pair := func(u, v int) func(x, y int) oracle.Number {
 		t := dense([]int{2, 2}, d.Numbers(4)...)
 		c.add(t, u, v)
-		table := oracle.Numbers(t)
+		table := oracle.ExactEntries(t)
 		return func(x, y int) oracle.Number { return table[2*x+y] }
 	}
 	for column := range columns {

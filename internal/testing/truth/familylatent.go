@@ -34,7 +34,7 @@ func (d *drawer) latent(c *Case) Truth {
 			f.Data[d.Rand.IntN(2)] = 0
 		}
 		c.add(f, v)
-		fields[v] = oracle.Numbers(f)
+		fields[v] = oracle.ExactEntries(f)
 	}
 	first, deviation := d.Rand.IntN(n-1), modeltest.Pick(d.Rand, deviations...)
 	second := first + 1 + d.Rand.IntN(n-1-first)
@@ -48,7 +48,7 @@ func (d *drawer) latent(c *Case) Truth {
 			}
 			if i == first && j == second {
 				t.Data[place] *= 1 + deviation
-				special = oracle.Numbers(t)
+				special = oracle.ExactEntries(t)
 			}
 			c.add(t, i, j)
 		}

@@ -55,7 +55,7 @@ func TestFactorsByHand(t *testing.T) {
 				{Alpha: -1, S: scaled.Vector{Mant: []float64{0, 1, 0}}},
 			}}, []float64{2, 3, 39, 60}},
 	} {
-		got := oracle.Numbers(c.table)
+		got := oracle.ExactEntries(c.table)
 		for i, want := range c.want {
 			if got[i].Float64() != want {
 				t.Errorf("%s: entry %d is %v, want %v", name, i, got[i].Float64(), want)

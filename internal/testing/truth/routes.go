@@ -57,7 +57,7 @@ func throughJSON(m *factorgraph.Model) (*factorgraph.Model, error) {
 // hold pass unchanged.
 func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model, []query.Query, error) {
 	for _, f := range m.Factors {
-		table, zero := oracle.Numbers(f.Table), true
+		table, zero := oracle.ExactEntries(f.Table), true
 		for _, x := range table {
 			zero = zero && x.IsZero()
 			if !x.Equal(rounded(x)) {
@@ -114,7 +114,7 @@ func near(a, b *factorgraph.Model) error {
 			a.Domains, len(a.Factors), b.Domains, len(b.Factors))
 	}
 	for j := range a.Factors {
-		was, is := oracle.Numbers(a.Factors[j].Table), oracle.Numbers(b.Factors[j].Table)
+		was, is := oracle.ExactEntries(a.Factors[j].Table), oracle.ExactEntries(b.Factors[j].Table)
 		_, table := a.Factors[j].Table.(*tensor.Dense)
 		largest := 0.0
 		for _, x := range was {
@@ -171,7 +171,7 @@ func sameEntries(a, b tensor.Tensor) bool {
 		return false
 	}
 	if n, err := tensor.Size(dims); err == nil && n <= comparedEntries {
-		return slices.EqualFunc(oracle.Numbers(a), oracle.Numbers(b), oracle.Number.Equal)
+		return slices.EqualFunc(oracle.ExactEntries(a), oracle.ExactEntries(b), oracle.Number.Equal)
 	}
 
 	rng, x := rand.New(rand.NewPCG(uint64(len(dims)), 1)), make([]int, len(dims))
@@ -179,7 +179,7 @@ func sameEntries(a, b tensor.Tensor) bool {
 		for i, d := range dims {
 			x[i] = rng.IntN(d)
 		}
-		if !oracle.Exact(a, x).Equal(oracle.Exact(b, x)) {
+		if !oracle.ExactEntry(a, x).Equal(oracle.ExactEntry(b, x)) {
 			return false
 		}
 	}

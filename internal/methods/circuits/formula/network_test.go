@@ -51,7 +51,7 @@ func compare(t *testing.T, m *factorgraph.Model, net *btn.Network, f *Formula, e
 	got := enumerate(f, weightsOf(under, f))
 	scale := new(big.Float).SetMantExp(big.NewFloat(under.Scale.Mant), int(under.Scale.Exp))
 	z := new(big.Float).Mul(got.z, scale)
-	sums := oracle.SumOf(m, ev)
+	sums := oracle.SumModel(m, ev)
 	if !near(z, sums.Z) {
 		t.Fatalf("Z is %v, want %v\nformula %+v", z, sums.Z, *f)
 	}

@@ -69,7 +69,7 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		want := oracle.Z(m, ev)
-		if off := oracle.Off(v.Z.Mant, v.Z.Exp, want, want); off > 1e-12 || want.Sign() == 0 != v.Z.IsZero() {
+		if off := oracle.ScaledError(v.Z.Mant, v.Z.Exp, want, want); off > 1e-12 || want.Sign() == 0 != v.Z.IsZero() {
 			t.Fatalf("seed %d: Z = %v, enumeration %v", seed, v.Z, want)
 		}
 		if v.Z.IsZero() {
