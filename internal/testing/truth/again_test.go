@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestAgain draws models again that broke a promise once.
+// TestAgain runs cases by their names that had a violation once: they have none now.
 func TestAgain(t *testing.T) {
 	for name, why := range map[string]string{
 		"wild-11-12219": "a certificate did not hold: terms of a factor cancelled while it was " +
@@ -13,14 +13,14 @@ func TestAgain(t *testing.T) {
 		"wild-77-1383": "rotated tables cancelled to a negative total: the model was blamed",
 		"wild-77-530":  "a table that left the range of float64 was an internal error",
 	} {
-		c, known, err := Named(name)
+		c, truth, err := Named(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if known == nil {
-			known = Solve(c.Model, c.Queries)
+		if truth == nil {
+			truth = Solve(c.Model, c.Queries)
 		}
-		for _, v := range Check(c, known, Run(c, DefaultLimits)) {
+		for _, v := range Check(c, truth, Run(c, DefaultLimits)) {
 			t.Errorf("%s (%s): query %d: %s: %s", name, why, v.Query, v.Class, v.Detail)
 		}
 	}

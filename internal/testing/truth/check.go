@@ -66,7 +66,7 @@ func Check(c *Case, truth []Truth, o Outcome) []Violation {
 		k.add(DidNotReturn, -1, "not back %v after its context began", o.Took)
 	case o.Panic != "":
 		k.add(Panicked, -1, "%s", o.Panic)
-	case o.Err != nil && isFormat(o.Err):
+	case o.Err != nil && isFormatError(o.Err):
 		k.add(WrongFormat, -1, "%v", o.Err)
 	case o.Err != nil:
 		k.checkCode(-1, fault.CodeOf(o.Err), o.Err.Error())

@@ -18,22 +18,20 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// sound is a case with everything in it, and its right answers.
-func sound(t *testing.T) (*Case, []Truth, []query.Result) {
+// correctCase returns a case whose three queries ask for everything, its truth, and the right answers of the product: query 0 for marginals
+// and a joint marginal, query 1 for the ratio of an event to query 0, query 2 for an impossible event.
+func correctCase(t *testing.T) (*Case, []Truth, []query.Result) {
 	t.Helper()
 	c := &Case{Name: "sound", Route: RoutePlain,
 		Model: &factorgraph.Model{Domains: []int{2, 3}, Factors: []factorgraph.Factor{
 			{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 3}, Data: []float64{1, 2, 3, 4, 5, 0}}},
 		}}}
-	at := func(x int) factorgraph.Evidence {
-		return factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: x}}}
-	}
-	both := at(2)
-	both.Hard = append([]factorgraph.Observation{{Var: 0, Value: 1}}, both.Hard...)
+	event := factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 1, Value: 0}}}
+	impossible := factorgraph.Evidence{Hard: []factorgraph.Observation{{Var: 0, Value: 1}, {Var: 1, Value: 2}}}
 	c.Queries = []query.Query{
 		{Marginals: true, Joint: []int{1}},
-		{Evidence: at(0), Over: 1},
-		{Evidence: both},
+		{Evidence: event, Over: 1},
+		{Evidence: impossible},
 	}
 	o := Run(c, DefaultLimits)
 	if o.Err != nil {
@@ -42,19 +40,21 @@ func sound(t *testing.T) (*Case, []Truth, []query.Result) {
 	return c, Solve(c.Model, c.Queries), o.Results
 }
 
+// number returns a pointer to x.
 func number(x float64) *float64 { return &x }
 
+// TestDoctoredAnswersAreCaught changes right answers in one place at a time: Check reports a violation of the class that is meant for that.
 func TestDoctoredAnswersAreCaught(t *testing.T) {
-	c, truth, right := sound(t)
-	if found := Check(c, truth, Outcome{Results: right}); len(found) > 0 {
-		t.Fatalf("right answers are called wrong: %v", found)
+	c, truth, right := correctCase(t)
+	if violations := Check(c, truth, Outcome{Results: right}); len(violations) > 0 {
+		t.Fatalf("right answers are called wrong: %v", violations)
 	}
 	if !right[0].Exact || !right[2].Zero || right[1].Ratio == nil || right[0].Joint == nil {
 		t.Fatalf("the case has not everything in it: %+v", right)
 	}
-	estimate := func(r *query.Result) { r.Exact = false }
+	estimate := func(r *query.Result) { r.Exact = false } // makes a result an estimate
 	for name, d := range map[string]struct {
-		want   string
+		want   string // the class of the violation
 		doctor func(r []query.Result)
 	}{
 		"ln Z off by 1e-8": {WrongValue, func(r []query.Result) { r[0].LogZ = number(*r[0].LogZ + 1e-8) }},
@@ -112,17 +112,19 @@ func TestDoctoredAnswersAreCaught(t *testing.T) {
 			r[0].Status, r[0].Error = "error", &query.ErrorInfo{Code: fault.BadInput, Message: "your fault"}
 		}},
 	} {
-		_, _, results := sound(t)
+		_, _, results := correctCase(t)
 		d.doctor(results)
-		found := Check(c, truth, Outcome{Results: results})
-		if !slices.ContainsFunc(found, func(v Violation) bool { return v.Class == d.want }) {
-			t.Errorf("%s: found %v, want %q", name, found, d.want)
+		violations := Check(c, truth, Outcome{Results: results})
+		if !slices.ContainsFunc(violations, func(v Violation) bool { return v.Class == d.want }) {
+			t.Errorf("%s: found %v, want %q", name, violations, d.want)
 		}
 	}
 }
 
+// TestBrokenCallsAreCaught runs calls that hang, panic or return an error: Check reports the violation of each. A deadline is one only if the
+// case itself has no timeout.
 func TestBrokenCallsAreCaught(t *testing.T) {
-	c, truth, _ := sound(t)
+	c, truth, _ := correctCase(t)
 	limits := Limits{Timeout: time.Millisecond, Grace: 20 * time.Millisecond}
 	stop := make(chan struct{})
 	defer close(stop)
@@ -138,38 +140,41 @@ func TestBrokenCallsAreCaught(t *testing.T) {
 		},
 		Incomplete: func(context.Context) ([]query.Result, error) { return nil, nil },
 	} {
-		found := Check(c, truth, watch(limits, 0, call))
-		if len(found) != 1 || found[0].Class != want {
-			t.Errorf("found %v, want %q", found, want)
+		violations := Check(c, truth, watch(limits, 0, call))
+		if len(violations) != 1 || violations[0].Class != want {
+			t.Errorf("found %v, want %q", violations, want)
 		}
 	}
+
 	late := watch(limits, 0, func(ctx context.Context) ([]query.Result, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	if found := Check(c, truth, late); len(found) != 1 || found[0].Class != Unanswered {
-		t.Errorf("a deadline of nobody is called %v", found)
+	if violations := Check(c, truth, late); len(violations) != 1 || violations[0].Class != Unanswered {
+		t.Errorf("a deadline of nobody is called %v", violations)
 	}
-	asked := *c
-	asked.Timeout = time.Millisecond
-	if found := Check(&asked, truth, late); len(found) > 0 {
-		t.Errorf("a deadline that is obeyed is called %v", found)
+	withTimeout := *c
+	withTimeout.Timeout = time.Millisecond
+	if violations := Check(&withTimeout, truth, late); len(violations) > 0 {
+		t.Errorf("a deadline that is obeyed is called %v", violations)
 	}
 }
 
+// TestFormatsAreCompared: models that differ in the last bit of one entry are not equal.
 func TestFormatsAreCompared(t *testing.T) {
-	c, _, _ := sound(t)
+	c, _, _ := correctCase(t)
 	other := clone(c)
 	other.Model.Factors[0].Table = &tensor.Dense{
 		Shape: []int{2, 3},
 		Data:  []float64{1, 2, 3, 4, math.Nextafter(5, 6), 0},
 	}
-	if same(c.Model, c.Model) != nil || same(c.Model, other.Model) == nil {
+	if equalModels(c.Model, c.Model) != nil || equalModels(c.Model, other.Model) == nil {
 		t.Error("one bit of one entry is not seen")
 	}
 }
 
-// TestShrinkKeepsWhatMatters minimises towards "factor 7 is there and variable 4 is observed".
+// TestShrinkKeepsWhatMatters minimises a case as long as a factor with the entry 7 is there and a variable is observed to be 2: one factor,
+// two variables and one observation are left.
 func TestShrinkKeepsWhatMatters(t *testing.T) {
 	c := &Case{Model: &factorgraph.Model{Domains: []int{2, 2, 2, 2, 3}}, Queries: []query.Query{{}, {}}}
 	for j := range 9 {
@@ -185,18 +190,18 @@ func TestShrinkKeepsWhatMatters(t *testing.T) {
 		Evidence:  factorgraph.Observe(map[int]int{1: 0, 4: 2}),
 	}
 	small := Shrink(c, 1000, func(n *Case) bool {
-		seven := slices.ContainsFunc(n.Model.Factors, func(f factorgraph.Factor) bool {
+		hasSeven := slices.ContainsFunc(n.Model.Factors, func(f factorgraph.Factor) bool {
 			return f.Table.(*tensor.Dense).Data[1] == 7
 		})
-		return seven && slices.ContainsFunc(n.Queries, func(q query.Query) bool {
+		return hasSeven && slices.ContainsFunc(n.Queries, func(q query.Query) bool {
 			return slices.ContainsFunc(q.Evidence.Hard, func(h factorgraph.Observation) bool {
 				return h.Value == 2
 			})
 		})
 	})
-	left := []query.Query{{Evidence: factorgraph.Observe(map[int]int{1: 2})}}
-	if got := fmt.Sprint(small.Model.Domains, len(small.Model.Factors), small.Model.Factors[0].Scope); got != "[2 3] 1 [0]" ||
-		!reflect.DeepEqual(small.Queries, left) {
+	wantQueries := []query.Query{{Evidence: factorgraph.Observe(map[int]int{1: 2})}}
+	got := fmt.Sprint(small.Model.Domains, len(small.Model.Factors), small.Model.Factors[0].Scope)
+	if got != "[2 3] 1 [0]" || !reflect.DeepEqual(small.Queries, wantQueries) {
 		t.Errorf("minimised to %s, %+v", got, small.Queries)
 	}
 	if len(c.Model.Factors) != 9 || len(c.Queries) != 2 {

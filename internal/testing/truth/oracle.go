@@ -10,21 +10,22 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Truth is the answer to one query.
+// Truth is the true answer to one query.
 type Truth struct {
 	Z         oracle.Number
-	LnZ       float64     // nats; −Inf where Z is 0
-	Marginals [][]float64 // P(x_i = a | evidence), where they are asked for and Z is not 0
-	Joint     []float64   // of the query's set, the last variable fastest
+	LnZ       float64     // nats; −Inf if Z is 0
+	Marginals [][]float64 // P(x_i = a | evidence); nil if they are not asked for, or if Z is 0
+	Joint     []float64   // the joint distribution of the variables that the query names, row-major
 	// HasRatio says that LnRatio is a number: the query is asked over another one, and neither Z is 0.
 	HasRatio bool
-	LnRatio  float64
-	// Event says that the query's evidence only restricts the other one's, so that the ratio is a
-	// probability.
+	LnRatio  float64 // ln(Z / Z of the other query)
+	// Event says that the query's evidence is that of the other one and more, so that the ratio is the
+	// probability of an event.
 	Event bool
 }
 
-// Solve answers the queries of a model by enumeration.
+// Solve returns the true answers to queries about a model, by enumeration. Over of a query is the number, from 1 on, of another query to
+// whose Z the ratio is asked; 0 stands for none.
 func Solve(m *factorgraph.Model, queries []query.Query) []Truth {
 	weights := Weights(m)
 	out := make([]Truth, len(queries))
@@ -44,7 +45,7 @@ func Solve(m *factorgraph.Model, queries []query.Query) []Truth {
 	return out
 }
 
-// solve answers one query by enumeration; weights are the weights of all assignments.
+// solve returns the true answer to one query, without its ratio. weights are those of all assignments without evidence, row-major.
 func solve(m *factorgraph.Model, weights []oracle.Number, q *query.Query) Truth {
 	conditioned := condition(m, weights, q.Evidence)
 	t := Truth{Z: total(conditioned), LnZ: math.Inf(-1)}
@@ -57,17 +58,18 @@ func solve(m *factorgraph.Model, weights []oracle.Number, q *query.Query) Truth 
 	if q.Marginals {
 		t.Marginals = make([][]float64, len(m.Domains))
 		for v := range m.Domains {
-			t.Marginals[v] = together(m, conditioned, []int{v}, t.Z)
+			t.Marginals[v] = jointOf(m, conditioned, []int{v}, t.Z)
 		}
 	}
 
 	if q.Joint != nil {
-		t.Joint = together(m, conditioned, q.Joint, t.Z)
+		t.Joint = jointOf(m, conditioned, q.Joint, t.Z)
 	}
 	return t
 }
 
-// condition multiplies every assignment's weight by the weight that the evidence gives it.
+// condition returns the weights of all assignments under evidence: 0 if an observed variable has another value, and otherwise the given
+// weight times the likelihoods of the values.
 func condition(m *factorgraph.Model, weights []oracle.Number, ev factorgraph.Evidence) []oracle.Number {
 	out := make([]oracle.Number, 0, len(weights))
 	oracle.Each(m.Domains, func(x []int) {
@@ -85,7 +87,7 @@ func condition(m *factorgraph.Model, weights []oracle.Number, ev factorgraph.Evi
 	return out
 }
 
-// total sums all weights.
+// total returns the sum of all weights.
 func total(weights []oracle.Number) oracle.Number {
 	sum := oracle.Number{}
 	for _, w := range weights {
@@ -94,17 +96,20 @@ func total(weights []oracle.Number) oracle.Number {
 	return sum
 }
 
-// together is the joint distribution of the variables of set, in the order of set.
-func together(m *factorgraph.Model, weights []oracle.Number, set []int, z oracle.Number) []float64 {
-	dims := make([]int, len(set))
-	for i, v := range set {
+// jointOf returns the joint distribution of some variables, row-major in their order. weights are those of all assignments of the model,
+// and z is their sum.
+func jointOf(m *factorgraph.Model, weights []oracle.Number, variables []int, z oracle.Number) []float64 {
+	dims := make([]int, len(variables))
+	for i, v := range variables {
 		dims[i] = m.Domains[v]
 	}
+
+	// sums[cell] is the total weight of the assignments in a cell of the joint table.
 	var sums []oracle.Number
 	i := 0
 	oracle.Each(m.Domains, func(x []int) {
 		cell := 0
-		for k, v := range set {
+		for k, v := range variables {
 			cell = cell*dims[k] + x[v]
 		}
 		for len(sums) <= cell {
@@ -121,35 +126,38 @@ func together(m *factorgraph.Model, weights []oracle.Number, set []int, z oracle
 	return p
 }
 
-// restricts reports whether event is given and more: every observation and likelihood of given,
-// further observations, and further likelihoods of at most 1.
+// restricts reports whether event has all observations and likelihoods of given, and beside them only further observations and likelihoods
+// of at most 1. Then Z under event is at most Z under given.
 func restricts(event, given factorgraph.Evidence) bool {
+	// Observations.
 	hard := map[int]int{}
 	for _, h := range event.Hard {
 		hard[h.Var] = h.Value
 	}
 	for _, h := range given.Hard {
-		if value, ok := hard[h.Var]; !ok || value != h.Value {
+		if value, isObserved := hard[h.Var]; !isObserved || value != h.Value {
 			return false
 		}
 	}
 
+	// Likelihoods: those of given must all be in event, unchanged.
 	soft := map[int][]float64{}
 	for _, s := range given.Soft {
 		soft[s.Var] = s.Weights
 	}
-	found := 0
+	shared := 0
 	for _, s := range event.Soft {
-		before, ok := soft[s.Var]
-		if ok {
-			found++
+		givenWeights, isGiven := soft[s.Var]
+		if isGiven {
+			shared++
 		}
 		for x, w := range s.Weights {
-			if ok && w != before[x] || !ok && w > 1 {
+			isChanged := isGiven && w != givenWeights[x]
+			if isChanged || !isGiven && w > 1 {
 				return false
 			}
 		}
 	}
 
-	return found == len(soft)
+	return shared == len(soft)
 }

@@ -12,18 +12,19 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestFactorsByHand has one factor of every kind whose entries are worked out on paper.
+// TestFactorsByHand compares all entries of a factor of every kind with entries that were worked out on paper.
 func TestFactorsByHand(t *testing.T) {
-	// level 1 and level 2: at both positions
+	// Of[i][x] is the level of value x of variable i. Both variables have values of levels 1 and 2, so the entries of a symmetric tensor
+	// are stored by the counts of these levels in an array of 3 × 3.
 	three := countspace.Levels{D: 3, Of: [][]uint8{{0, 1, 2}, {1, 2}}}
-	box := make([]float64, 9)
-	for i := range box {
-		box[i] = float64(i)
+	countValues := make([]float64, 9)
+	for i := range countValues {
+		countValues[i] = float64(i)
 	}
 	noisy, err := factorgraph.NoisyOr(0.5, 0.75)
-	must(err)
+	panicOnError(err)
 	parity, err := factorgraph.Parity(2, true)
-	must(err)
+	panicOnError(err)
 	for name, c := range map[string]struct {
 		table tensor.Tensor
 		want  []float64
@@ -45,7 +46,7 @@ func TestFactorsByHand(t *testing.T) {
 		"symmetric": {&tensor.Symmetric{
 			Shape:  []int{3, 2},
 			Levels: three,
-			Values: scaled.Vector{Mant: box},
+			Values: scaled.Vector{Mant: countValues},
 		}, []float64{3, 1, 6, 4, 4, 2}},
 		"exponents": {&tensor.Symmetric{Shape: []int{2}, Levels: countspace.TwoLevels([]int{2}),
 			Values: scaled.Vector{Mant: []float64{3, 5}, Exp: []int64{1, -1}}}, []float64{6, 2.5}},
@@ -67,10 +68,9 @@ func TestFactorsByHand(t *testing.T) {
 	}
 }
 
-// TestSolveByHand is Z = Σ w over four assignments, under an observation and a likelihood.
+// TestSolveByHand checks Z, marginals, a joint marginal and a ratio of a model of four assignments, with a likelihood and an observation.
 func TestSolveByHand(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
-		// (x_1, x_0)
 		{Scope: []int{1, 0}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}},
 		{Scope: []int{0}, Table: &tensor.Dense{Shape: []int{2}, Data: []float64{1, 10}}},
 	}}
@@ -83,7 +83,7 @@ func TestSolveByHand(t *testing.T) {
 		{Evidence: event, Over: 2},
 	})
 
-	// weights (x_0, x_1): 1, 3, 20, 40
+	// Weights of (x_0, x_1) = (0, 0), (0, 1), (1, 0), (1, 1): 1, 3, 20, 40.
 	if z := got[0].Z.Float64(); z != 64 {
 		t.Errorf("Z = %v, want 64", z)
 	}
@@ -93,7 +93,8 @@ func TestSolveByHand(t *testing.T) {
 	if p := got[0].Joint; p[0] != 1./64 || p[1] != 20./64 || p[2] != 3./64 || p[3] != 40./64 {
 		t.Errorf("joint %v", p)
 	}
-	// under the likelihood: 1, 1.5, 20, 20
+
+	// Under the likelihood of x_1 they are 1, 1.5, 20, 20, and the event is x_0 = 1.
 	if r := got[2]; !r.Event || !r.HasRatio || math.Abs(r.LnRatio-math.Log(40/42.5)) > 1e-15 {
 		t.Errorf("ratio %+v", r)
 	}

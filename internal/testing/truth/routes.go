@@ -20,10 +20,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/uai"
 )
 
-// formatError says that the model read from a format differs from the written one.
+// formatError is an error of writing or reading a format, or says that what was read differs from what was written.
 type formatError struct{ error }
 
-// answer sends a case along its route.
+// answer returns the product's results for a case, whose request takes the route of the case.
 func answer(ctx context.Context, c *Case) ([]query.Result, error) {
 	m, queries := c.Model, c.Queries
 	var err error
@@ -41,6 +41,7 @@ func answer(ctx context.Context, c *Case) ([]query.Result, error) {
 	return infer.Run(ctx, infer.Request{Job: "truth", Model: m, Queries: queries, Settings: c.Settings})
 }
 
+// throughJSON writes a model in the native format and returns what is read of it. It is an error if that has other entries.
 func throughJSON(m *factorgraph.Model) (*factorgraph.Model, error) {
 	var text bytes.Buffer
 	if err := modeljson.Encode(&text, m); err != nil {
@@ -50,25 +51,28 @@ func throughJSON(m *factorgraph.Model) (*factorgraph.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return back, same(m, back)
+	return back, equalModels(m, back)
 }
 
-// throughUAI writes and reads a model of tables, and observations. Models that the format cannot
-// hold pass unchanged.
+// throughUAI writes a model and the observations of its queries in UAI format, and returns what is read of them. It returns a model that the
+// format cannot hold unchanged: one with an entry that is no float64, or with a factor that is all 0. If sums of terms were rounded when they
+// were written as tables, it returns m itself, for which the true answer is known.
 func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model, []query.Query, error) {
+	// Can the format hold it?
 	for _, f := range m.Factors {
-		table, zero := oracle.ExactEntries(f.Table), true
-		for _, x := range table {
-			zero = zero && x.IsZero()
-			if !x.Equal(rounded(x)) {
+		entries, isZero := oracle.ExactEntries(f.Table), true
+		for _, x := range entries {
+			isZero = isZero && x.IsZero()
+			if !x.Equal(roundToFloat64(x)) {
 				return m, queries, nil
 			}
 		}
-		if zero {
+		if isZero {
 			return m, queries, nil
 		}
 	}
 
+	// The model.
 	var text bytes.Buffer
 	switch err := uai.Write(&text, m); {
 	case fault.CodeOf(err) == fault.Unsupported: // an entry in which a table would lose digits
@@ -81,6 +85,8 @@ func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model
 	if err != nil {
 		return nil, nil, err
 	}
+
+	// The observations of each query.
 	out := slices.Clone(queries)
 	for q := range out {
 		var observed bytes.Buffer
@@ -94,10 +100,10 @@ func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model
 		out[q].Evidence.Hard = ev.Hard
 	}
 
-	if err := near(m, back); err != nil {
+	if err := nearlyEqualModels(m, back); err != nil {
 		return nil, nil, err
 	}
-	if same(m, back) != nil { // a sum of terms was rounded: the query is about the model itself
+	if equalModels(m, back) != nil {
 		back = m
 	}
 	return back, out, nil
@@ -107,23 +113,24 @@ func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model
 // largest entry.
 const writtenTolerance = 1e-12
 
-// near checks that tables came back as they were, and other kinds of factors up to rounding.
-func near(a, b *factorgraph.Model) error {
+// nearlyEqualModels returns an error unless the models a (written) and b (read) have the same domains and factors: entries of dense factors
+// must be equal, and those of other kinds equal up to rounding.
+func nearlyEqualModels(a, b *factorgraph.Model) error {
 	if !slices.Equal(a.Domains, b.Domains) || len(a.Factors) != len(b.Factors) {
 		return fmt.Errorf("domains %v and %d factors became %v and %d",
 			a.Domains, len(a.Factors), b.Domains, len(b.Factors))
 	}
 	for j := range a.Factors {
-		was, is := oracle.ExactEntries(a.Factors[j].Table), oracle.ExactEntries(b.Factors[j].Table)
-		_, table := a.Factors[j].Table.(*tensor.Dense)
+		written, read := oracle.ExactEntries(a.Factors[j].Table), oracle.ExactEntries(b.Factors[j].Table)
+		_, isDense := a.Factors[j].Table.(*tensor.Dense)
 		largest := 0.0
-		for _, x := range was {
+		for _, x := range written {
 			largest = max(largest, math.Abs(x.Float64()))
 		}
-		for i := range was {
-			off := math.Abs(was[i].Add(is[i].Neg()).Float64())
-			if table && off != 0 || off > writtenTolerance*largest {
-				return fmt.Errorf("factor %d: entry %d was %v and is %v", j, i, was[i].Float64(), is[i].Float64())
+		for i := range written {
+			difference := math.Abs(written[i].Add(read[i].Neg()).Float64())
+			if isDense && difference != 0 || difference > writtenTolerance*largest {
+				return fmt.Errorf("factor %d: entry %d was %v and is %v", j, i, written[i].Float64(), read[i].Float64())
 			}
 		}
 	}
@@ -131,17 +138,17 @@ func near(a, b *factorgraph.Model) error {
 	return nil
 }
 
-// rounded is the float64 nearest to x.
-func rounded(x oracle.Number) oracle.Number {
+// roundToFloat64 returns the float64 nearest to x, or 0 if x is beyond their range.
+func roundToFloat64(x oracle.Number) oracle.Number {
 	f := x.Float64()
-	if f-f != 0 {
+	if math.IsInf(f, 0) {
 		return oracle.Number{}
 	}
 	return oracle.FromFloat(f, 0)
 }
 
-// same checks that two models have the same entries.
-func same(a, b *factorgraph.Model) error {
+// equalModels returns an error unless the two models have the same domains, scopes and entries.
+func equalModels(a, b *factorgraph.Model) error {
 	if !slices.Equal(a.Domains, b.Domains) || len(a.Factors) != len(b.Factors) {
 		return fmt.Errorf("domains %v and %d factors became %v and %d",
 			a.Domains, len(a.Factors), b.Domains, len(b.Factors))
@@ -150,22 +157,21 @@ func same(a, b *factorgraph.Model) error {
 		if !slices.Equal(a.Factors[j].Scope, b.Factors[j].Scope) {
 			return fmt.Errorf("factor %d: scope %v became %v", j, a.Factors[j].Scope, b.Factors[j].Scope)
 		}
-		if !sameEntries(a.Factors[j].Table, b.Factors[j].Table) {
+		if !equalEntries(a.Factors[j].Table, b.Factors[j].Table) {
 			return fmt.Errorf("factor %d: other entries", j)
 		}
 	}
 	return nil
 }
 
-// comparedEntries bounds the entries of a factor that are all compared; of a larger one a few are,
-// drawn at random.
 const (
-	comparedEntries = 1 << 10
-	drawnEntries    = 32
+	comparedEntries = 1 << 10 // the largest number of entries of a factor that are all compared
+	drawnEntries    = 32      // the number of random entries of a larger factor that are compared
 )
 
-// sameEntries compares two tensors entry by entry: all of a small one, some of a large one.
-func sameEntries(a, b tensor.Tensor) bool {
+// equalEntries reports whether two tensors have the same dimensions and entries. It compares all entries of a small tensor, and some random
+// ones of a large one.
+func equalEntries(a, b tensor.Tensor) bool {
 	dims := a.Dims()
 	if !slices.Equal(dims, b.Dims()) {
 		return false

@@ -12,12 +12,12 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Outcome is the result of a case.
+// Outcome is what the product did with a case.
 type Outcome struct {
-	Results []query.Result
-	Err     error  // of the whole request
-	Panic   string // with its stack
-	Hung    bool   // the call had not returned Grace after its context ended
+	Results []query.Result // one for each query
+	Err     error          // of the whole request
+	Panic   string         // the value of a panic and its stack; empty: none
+	Hung    bool           // the call did not return within Limits.Grace after its context ended
 	Took    time.Duration
 }
 
@@ -27,22 +27,23 @@ type Limits struct {
 	Grace   time.Duration // from the end of the context to the return of the call
 }
 
-// DefaultLimits leave a loaded machine room; a case takes milliseconds.
+// DefaultLimits are ample for a loaded machine: a case takes milliseconds.
 var DefaultLimits = Limits{Timeout: 20 * time.Second, Grace: 10 * time.Second}
 
-// Run answers a case. It returns also where the call does not: the goroutine is then lost.
+// Run answers a case and returns the outcome. If the call hangs, it returns as well, and the goroutine of the call is lost.
 func Run(c *Case, l Limits) Outcome {
 	return watch(l, c.Timeout, func(ctx context.Context) ([]query.Result, error) { return answer(ctx, c) })
 }
 
-// watch runs a call with a time limit, and notes its return, a panic, or that it hangs beyond the
-// grace.
+// watch runs a call in a goroutine with a context of this timeout (that of the limits if it is 0). It returns the results, the error or the
+// panic of the call, or says that it hangs if it does not return within the grace period after the timeout.
 func watch(l Limits, timeout time.Duration, call func(context.Context) ([]query.Result, error)) Outcome {
 	if timeout == 0 {
 		timeout = l.Timeout
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
+
 	start, done := time.Now(), make(chan Outcome, 1)
 	go func() {
 		var o Outcome
@@ -55,6 +56,7 @@ func watch(l Limits, timeout time.Duration, call func(context.Context) ([]query.
 		}()
 		o.Results, o.Err = call(ctx)
 	}()
+
 	select {
 	case o := <-done:
 		return o
@@ -69,8 +71,8 @@ func watch(l Limits, timeout time.Duration, call func(context.Context) ([]query.
 	}
 }
 
-// isFormat reports whether err is of a format and not of the inference.
-func isFormat(err error) bool {
+// isFormatError reports whether err is of writing or reading a format, and not of the inference.
+func isFormatError(err error) bool {
 	var f formatError
 	return errors.As(err, &f)
 }

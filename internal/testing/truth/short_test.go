@@ -18,22 +18,24 @@ const shortStructured = 28
 // shortSeed is the seed of the short form.
 const shortSeed = 7
 
+// TestShortForm runs a small number of cases of each profile and of the structured ones: there is no violation, and results of all kinds
+// occur.
 func TestShortForm(t *testing.T) {
 	var out strings.Builder
 	s := &Session{Out: &out, Workers: runtime.GOMAXPROCS(0), Limits: DefaultLimits}
-	all := &Tally{}
+	tally := &Tally{}
 	for _, p := range []modeltest.Profile{modeltest.Wild, modeltest.Tame} {
-		s.Cases(shortModels, Random(p, shortSeed), all)
+		s.RunCases(shortModels, Random(p, shortSeed), tally)
 	}
-	s.Cases(shortStructured, Structured(shortSeed), all)
+	s.RunCases(shortStructured, Structured(shortSeed), tally)
 	var counts strings.Builder
-	all.Print(&counts)
+	tally.Print(&counts)
 	t.Log(counts.String())
-	if all.Exact < shortModels || all.Zeros < shortModels/10 || all.Marginals == 0 || all.Ratios == 0 ||
-		all.Joints == 0 {
+	hasManyValues := tally.Exact >= shortModels && tally.Zeros >= shortModels/10
+	if !hasManyValues || tally.Marginals == 0 || tally.Ratios == 0 || tally.Joints == 0 {
 		t.Error("the models do not cover what they should")
 	}
-	for class, n := range all.Violations {
+	for class, n := range tally.Violations {
 		t.Errorf("%d × %s", n, class)
 	}
 	if t.Failed() {

@@ -9,27 +9,28 @@ import (
 	"github.com/basetensor/basetensor/pkg/query"
 )
 
-// Shrink returns a smaller case for which still holds, by dropping queries, factors, evidence,
-// variables and settings for as long as something can be dropped, and at most tries calls of still.
-func Shrink(c *Case, tries int, still func(*Case) bool) *Case {
+// Shrink returns a smaller case for which keep still returns true. It drops a query, a factor, evidence, a variable or a setting at a time,
+// until nothing can be dropped, or until keep has been called tries times.
+func Shrink(c *Case, tries int, keep func(*Case) bool) *Case {
 	for {
-		smaller := false
+		isSmaller := false
 		for _, next := range reductions(c) {
 			if tries--; tries < 0 {
 				return c
 			}
-			if still(next) {
-				c, smaller = next, true
+			if keep(next) {
+				c, isSmaller = next, true
 				break
 			}
 		}
-		if !smaller {
+		if !isSmaller {
 			return c
 		}
 	}
 }
 
-// reductions lists the cases that are one step smaller.
+// reductions lists the cases that are one step smaller: without one query, factor, unused variable or piece of evidence, with one question
+// less, or with one setting less.
 func reductions(c *Case) []*Case {
 	var out []*Case
 	change := func(f func(n *Case)) {
@@ -37,23 +38,26 @@ func reductions(c *Case) []*Case {
 		f(n)
 		out = append(out, n)
 	}
+
+	// Queries to which no other one is relative. Over is the number of a query, from 1 on.
 	for q := range c.Queries {
-		if len(c.Queries) > 1 && !slices.ContainsFunc(c.Queries, func(o query.Query) bool {
-			return o.Over == q+1
-		}) {
+		isReferred := slices.ContainsFunc(c.Queries, func(o query.Query) bool { return o.Over == q+1 })
+		if len(c.Queries) > 1 && !isReferred {
 			change(func(n *Case) { n.dropQuery(q) })
 		}
 	}
 
+	// Factors and variables.
 	for j := range c.Model.Factors {
 		change(func(n *Case) { n.Model.Factors = slices.Delete(n.Model.Factors, j, j+1) })
 	}
 	for v := range c.Model.Domains {
-		if !c.uses(v) {
+		if !c.usesVariable(v) {
 			change(func(n *Case) { n.dropVariable(v) })
 		}
 	}
 
+	// Evidence and questions.
 	for q := range c.Queries {
 		for i := range c.Queries[q].Evidence.Hard {
 			change(func(n *Case) {
@@ -76,34 +80,35 @@ func reductions(c *Case) []*Case {
 		}
 	}
 
-	return append(out, plainer(c)...)
+	return append(out, settingReductions(c)...)
 }
 
-// plainer lists the cases with one setting less.
-func plainer(c *Case) []*Case {
+// settingReductions lists the cases with one setting at its default that is not there in c.
+func settingReductions(c *Case) []*Case {
 	var out []*Case
-	plain := func(f func(n *Case) bool) {
+	// reset appends the case after f, if f reports that c had another value.
+	reset := func(f func(n *Case) bool) {
 		n := clone(c)
 		if f(n) {
 			out = append(out, n)
 		}
 	}
-	plain(func(n *Case) bool { n.Route = RoutePlain; return c.Route != RoutePlain })
-	plain(func(n *Case) bool { n.Settings.Memory = 0; return c.Settings.Memory != 0 })
-	plain(func(n *Case) bool { n.Settings.Seed = 0; return c.Settings.Seed != 0 })
-	plain(func(n *Case) bool {
+	reset(func(n *Case) bool { n.Route = RoutePlain; return c.Route != RoutePlain })
+	reset(func(n *Case) bool { n.Settings.Memory = 0; return c.Settings.Memory != 0 })
+	reset(func(n *Case) bool { n.Settings.Seed = 0; return c.Settings.Seed != 0 })
+	reset(func(n *Case) bool {
 		n.Settings.Maps = query.MapIdentity
 		return c.Settings.Maps != query.MapIdentity
 	})
-	plain(func(n *Case) bool {
+	reset(func(n *Case) bool {
 		n.Settings.Cores = query.CoresAreFactors
 		return c.Settings.Cores != query.CoresAreFactors
 	})
-	plain(func(n *Case) bool { n.Settings.Accuracy = 0; return c.Settings.Accuracy != 0 })
+	reset(func(n *Case) bool { n.Settings.Accuracy = 0; return c.Settings.Accuracy != 0 })
 	return out
 }
 
-// clone copies the parts that reductions change.
+// clone returns a copy of a case that shares nothing with it which reductions change.
 func clone(c *Case) *Case {
 	n := *c
 	m := *c.Model
@@ -122,6 +127,7 @@ func clone(c *Case) *Case {
 	return &n
 }
 
+// dropQuery removes query q, which no other query is relative to. Over, the number from 1 on of another query, changes with it.
 func (c *Case) dropQuery(q int) {
 	c.Queries = slices.Delete(c.Queries, q, q+1)
 	for i := range c.Queries {
@@ -131,8 +137,8 @@ func (c *Case) dropQuery(q int) {
 	}
 }
 
-// uses reports whether anything names variable v.
-func (c *Case) uses(v int) bool {
+// usesVariable reports whether a factor or a query names variable v.
+func (c *Case) usesVariable(v int) bool {
 	for _, f := range c.Model.Factors {
 		if slices.Contains(f.Scope, v) {
 			return true
@@ -145,29 +151,29 @@ func (c *Case) uses(v int) bool {
 	})
 }
 
-// dropVariable removes variable v, which nothing names, and renumbers those after it.
+// dropVariable removes variable v, which nothing names, and renumbers the variables after it in all factors and queries.
 func (c *Case) dropVariable(v int) {
 	c.Model.Domains = slices.Delete(c.Model.Domains, v, v+1)
-	lower := func(u *int) {
+	renumber := func(u *int) {
 		if *u > v {
 			*u--
 		}
 	}
 	for j := range c.Model.Factors {
 		for i := range c.Model.Factors[j].Scope {
-			lower(&c.Model.Factors[j].Scope[i])
+			renumber(&c.Model.Factors[j].Scope[i])
 		}
 	}
 
 	for q := range c.Queries {
 		for i := range c.Queries[q].Evidence.Hard {
-			lower(&c.Queries[q].Evidence.Hard[i].Var)
+			renumber(&c.Queries[q].Evidence.Hard[i].Var)
 		}
 		for i := range c.Queries[q].Evidence.Soft {
-			lower(&c.Queries[q].Evidence.Soft[i].Var)
+			renumber(&c.Queries[q].Evidence.Soft[i].Var)
 		}
 		for i := range c.Queries[q].Joint {
-			lower(&c.Queries[q].Joint[i])
+			renumber(&c.Queries[q].Joint[i])
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/basetensor/basetensor/pkg/factorgraph"
@@ -11,10 +12,10 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// TestRoundingOfBothSignsIsStated contracts terms of both signs, which nearly cancel, along truncated legs: no estimate is off by three
-// times its statement.
+// TestRoundingOfBothSignsIsStated estimates ln Z of sums with terms of both signs, which nearly cancel, by truncated legs: no error exceeds
+// three times the stated uncertainty.
 func TestRoundingOfBothSignsIsStated(t *testing.T) {
-	off, stated, failed := 0, 0, 0
+	inaccurate, stated, unstated := 0, 0, 0
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 17))
 		c := &Case{Name: fmt.Sprint("signs-", seed), Route: RoutePlain, Model: cancelling(rng), Queries: []query.Query{{}},
@@ -26,7 +27,7 @@ func TestRoundingOfBothSignsIsStated(t *testing.T) {
 		}
 		r := &o.Results[0]
 		if r.LogZ == nil || r.Uncertainty == nil {
-			failed++
+			unstated++
 			continue
 		}
 		e := math.Abs(*r.LogZ - truth[0].LnZ)
@@ -35,16 +36,16 @@ func TestRoundingOfBothSignsIsStated(t *testing.T) {
 		}
 		stated++
 		if e > 1e-9 {
-			off++
+			inaccurate++
 		}
 	}
-	if off < 10 || stated < 100 {
-		t.Errorf("%d estimates, %d of them off by more than 1e-9: nothing cancels; without a statement %d", stated, off, failed)
+	if inaccurate < 10 || stated < 100 {
+		t.Errorf("%d estimates, %d of them off by more than 1e-9: nothing cancels; without a statement %d", stated, inaccurate, unstated)
 	}
 }
 
-// cancelling is a chain of tables over two variables, with one factor of two terms that differ in the last digits of one entry, which is
-// all that is left of it.
+// cancelling draws a chain of tables over two neighbours each, and one more factor: the difference of two products of vectors that differ
+// in one entry by a relative change of 1 to 1e-15, so that all its other entries cancel.
 func cancelling(rng *rand.Rand) *factorgraph.Model {
 	n := 3 + rng.IntN(4)
 	m := &factorgraph.Model{}
@@ -58,19 +59,23 @@ func cancelling(rng *rand.Rand) *factorgraph.Model {
 		}
 		return out
 	}
+
+	// The chain.
 	for v := range n - 1 {
 		a, b := m.Domains[v], m.Domains[v+1]
 		m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{v, v + 1}, Table: &tensor.Dense{Shape: []int{a, b}, Data: draw(a * b)}})
 	}
+
+	// The factor over u and v ≠ u: left ⊗ right − left ⊗ changed.
 	u, v := rng.IntN(n), rng.IntN(n-1)
 	if v >= u {
 		v++
 	}
 	a, b := m.Domains[u], m.Domains[v]
 	left, right := draw(a), draw(b)
-	other := append([]float64(nil), right...)
-	other[rng.IntN(b)] *= 1 - math.Pow(10, -15*rng.Float64())
+	changed := slices.Clone(right)
+	changed[rng.IntN(b)] *= 1 - math.Pow(10, -15*rng.Float64())
 	m.Factors = append(m.Factors, factorgraph.Factor{Scope: []int{u, v}, Table: &tensor.CP{Shape: []int{a, b}, Weights: []float64{1, -1},
-		Vectors: [][]float64{append(append([]float64(nil), left...), left...), append(append([]float64(nil), right...), other...)}}})
+		Vectors: [][]float64{slices.Concat(left, left), slices.Concat(right, changed)}}})
 	return m
 }

@@ -15,20 +15,22 @@ import (
 	"github.com/basetensor/basetensor/pkg/wire"
 )
 
-// throughWire does the work of infer.Run, with everything between the stages through its bytes.
+// throughWire answers a case as infer.Run does, but as the pipeline does it: whatever passes between two stages is encoded and decoded.
 func throughWire(ctx context.Context, c *Case) ([]query.Result, error) {
-	request, err := wireRequest(c)
+	// The request and its model.
+	request, err := codeRequest(c)
 	if err != nil {
 		return nil, formatError{err}
 	}
 	m, err := request.Model.Decode()
 	if err == nil {
-		err = same(c.Model, m)
+		err = equalModels(c.Model, m)
 	}
 	if err != nil {
 		return nil, formatError{err}
 	}
 
+	// The queries.
 	queries := make([]query.Query, len(request.Queries))
 	for q, w := range request.Queries {
 		queries[q] = query.Query{Evidence: w.Evidence, Marginals: w.Marginals, Over: w.Over, Joint: w.Joint}
@@ -37,17 +39,20 @@ func throughWire(ctx context.Context, c *Case) ([]query.Result, error) {
 		return nil, err
 	}
 
+	// The stages.
 	net, err := stage.ReparameteriseFor(ctx, m, request.Settings, queries)
 	if err != nil {
 		return nil, err
 	}
-	if net, err = coded(net, message.EncodeNetwork, message.DecodeNetwork); err != nil {
+	if net, err = encodeAndDecode(net, message.EncodeNetwork, message.DecodeNetwork); err != nil {
 		return nil, err
 	}
 
-	w := worker{net: net, settings: request.Settings, memo: memory{}}
-	if len(queries)%2 == 0 { // the model was asked for before, without evidence
-		_, _ = w.answer(ctx, []query.Query{{}}) // its outcome does not matter
+	// In half of the cases the workers have answered a query about the model before, so that they remember plans. Its outcome does not
+	// matter.
+	w := worker{net: net, settings: request.Settings, memo: planMemory{}}
+	if len(queries)%2 == 0 {
+		_, _ = w.answer(ctx, []query.Query{{}})
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -57,61 +62,61 @@ func throughWire(ctx context.Context, c *Case) ([]query.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wireAnswer(results)
+	return codeResults(results)
 }
 
-// worker is the memory of the pipeline's workers about one model.
+// worker does the work of the pipeline's workers on one model, with what they remember.
 type worker struct {
 	net      *btn.Network
 	settings query.Settings
-	memo     memory
-	known    plan.NetworkMemory
+	memo     planMemory
+	known    plan.Known // facts about the network that planning has found
 }
 
-// memory remembers plans by their bytes.
-type memory map[string][]byte
+// planMemory has encoded plans by their keys. It is a proposal.Memo.
+type planMemory map[string][]byte
 
-// Do returns the value remembered under a key, or computes and remembers it.
-func (m memory) Do(
+// Do returns the plan that is remembered under a key, or computes and remembers it. isRemembered is true in the former case.
+func (m planMemory) Do(
 	ctx context.Context, key string, compute func(context.Context) (*btn.Plan, error),
-) (*btn.Plan, bool, error) {
+) (p *btn.Plan, isRemembered bool, err error) {
 	if b, ok := m[key]; ok {
-		d, err := message.DecodePlan(b)
-		return d, true, err
+		p, err := message.DecodePlan(b)
+		return p, true, err
 	}
-	d, err := compute(ctx)
+	p, err = compute(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	if m[key], err = message.EncodePlan(d); err != nil {
+	if m[key], err = message.EncodePlan(p); err != nil {
 		return nil, false, formatError{err}
 	}
-	return d, false, nil
+	return p, false, nil
 }
 
-// answer does the work of learn-worker, contract-worker and aggregator.
+// answer answers queries by the stages of learn-worker (plans), contract-worker (values of the plans' parts) and aggregator (results).
 func (w *worker) answer(ctx context.Context, queries []query.Query) ([]query.Result, error) {
 	net := w.net
 	assignments, err := stage.Learn(ctx, net, queries, w.settings, w.memo, &w.known)
 	if err != nil {
 		return nil, err
 	}
-	if assignments, err = coded(assignments, message.EncodeAssignments,
+	if assignments, err = encodeAndDecode(assignments, message.EncodeAssignments,
 		message.DecodeAssignments); err != nil {
 		return nil, err
 	}
 	if err := message.CheckAssignments(net, assignments); err != nil {
 		return nil, formatError{err}
 	}
-	values, err := contracted(ctx, net, assignments, queries, w.settings.Memory)
+	values, err := contractChunks(ctx, net, assignments, queries, w.settings.Memory)
 	if err != nil {
 		return nil, err
 	}
 	return stage.Aggregate("truth", assignments, values), nil
 }
 
-// coded returns x encoded and decoded.
-func coded[T any](x T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) (T, error) {
+// encodeAndDecode returns what is decoded from the encoding of x.
+func encodeAndDecode[T any](x T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) (T, error) {
 	b, err := encode(x)
 	if err == nil {
 		x, err = decode(b)
@@ -122,11 +127,11 @@ func coded[T any](x T, encode func(T) ([]byte, error), decode func([]byte) (T, e
 	return x, nil
 }
 
-// carried encodes a message and decodes it into to.
-func carried(m, to wire.Message) error {
-	b, err := wire.Encode(m)
+// codeMessage encodes a message and decodes it into received.
+func codeMessage(sent, received wire.Message) error {
+	b, err := wire.Encode(sent)
 	if err == nil {
-		err = wire.Decode(b, to)
+		err = wire.Decode(b, received)
 	}
 	if err != nil {
 		return formatError{err}
@@ -134,8 +139,8 @@ func carried(m, to wire.Message) error {
 	return nil
 }
 
-// wireRequest is a case as the message that a client sends, through its bytes.
-func wireRequest(c *Case) (*wire.Request, error) {
+// codeRequest returns the message that a client sends for a case, encoded and decoded.
+func codeRequest(c *Case) (*wire.Request, error) {
 	var queries []query.Query
 	for _, q := range c.Queries {
 		queries = append(queries, query.Query{
@@ -151,16 +156,16 @@ func wireRequest(c *Case) (*wire.Request, error) {
 		return nil, err
 	}
 	m.Job, m.Settings = "truth", c.Settings
-	var back wire.Request
-	return &back, carried(&m, &back)
+	var received wire.Request
+	return &received, codeMessage(&m, &received)
 }
 
-// digest stands for a request's digest.
+// digest stands for the digest of a request, which nothing here checks.
 var digest = wire.Digest(nil)
 
-// contracted computes all units, chunk by chunk as infer.Run does, and takes every chunk through a
-// partial.
-func contracted(
+// contractChunks contracts the units of the assignments, chunk by chunk as infer.Run does, and returns their values. The values of each chunk
+// are sent as a message.Partial, encoded and decoded. It stops early at the end of an estimate if the answers are settled by then.
+func contractChunks(
 	ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query, memory int64,
 ) ([]btn.UnitValue, error) {
 	var values []btn.UnitValue
@@ -168,28 +173,29 @@ func contracted(
 	demands := stage.Demands(net, queries)
 	shared := &problem.Shared{}
 	for k, units := range chunks {
-		part, err := stage.Contract(ctx, net, assignments, demands, units, stage.ContractOptions{
+		chunkValues, err := stage.Contract(ctx, net, assignments, demands, units, stage.ContractOptions{
 			Memory: memory,
 			Shared: shared,
 		})
 		if err != nil {
 			return nil, err
 		}
-		var back message.Partial
+		var received message.Partial
 		p := &message.Partial{
 			Job:         "truth",
 			Digest:      digest,
 			JobBlob:     digest,
 			K:           k,
 			N:           len(chunks),
-			Values:      part,
+			Values:      chunkValues,
 			NumericKind: message.NumericKind(),
 		}
-		if err := carried(p, &back); err != nil {
+		if err := codeMessage(p, &received); err != nil {
 			return nil, err
 		}
-		values = append(values, back.Values...)
-		if slices.Contains(ends, k+1) && stage.Settled(assignments, values) {
+		values = append(values, received.Values...)
+		isEndOfEstimates := slices.Contains(ends, k+1)
+		if isEndOfEstimates && stage.Settled(assignments, values) {
 			break
 		}
 	}
@@ -197,15 +203,16 @@ func contracted(
 	return values, nil
 }
 
-func wireAnswer(results []query.Result) ([]query.Result, error) {
-	var back wire.Answer
-	if err := carried(&wire.Answer{
+// codeResults returns the results as a client gets them in an answer, encoded and decoded.
+func codeResults(results []query.Result) ([]query.Result, error) {
+	var received wire.Answer
+	if err := codeMessage(&wire.Answer{
 		Job:     "truth",
 		Digest:  digest,
 		Status:  wire.StatusOK,
 		Results: results,
-	}, &back); err != nil {
+	}, &received); err != nil {
 		return nil, err
 	}
-	return back.Results, nil
+	return received.Results, nil
 }
