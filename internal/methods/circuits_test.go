@@ -272,7 +272,7 @@ func TestCircuitMemory(t *testing.T) {
 	m := &factorgraph.Model{Domains: []int{2, 2}, Factors: []factorgraph.Factor{
 		{Scope: []int{0, 1}, Table: &tensor.Dense{Shape: []int{2, 2}, Data: []float64{1, 2, 3, 0}}},
 	}}
-	p := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1)
+	p := enginetest.NewProblem(t, m, factorgraph.Evidence{}, reparam.Options{}, 1)
 	of, err := compiled(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)

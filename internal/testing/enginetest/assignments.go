@@ -16,50 +16,54 @@ import (
 	"github.com/basetensor/basetensor/pkg/factorgraph"
 )
 
-// weights returns the weights of all assignments of a model under evidence, the last variable
-// fastest.
-func weights(m *factorgraph.Model, ev factorgraph.Evidence) (list []*big.Float, at func(x []int) int) {
+// weights returns the weights of all assignments of a model under evidence, row-major: the last variable changes fastest. indexOf returns
+// the index of an assignment x in the list.
+func weights(m *factorgraph.Model, ev factorgraph.Evidence) (list []*big.Float, indexOf func(x []int) int) {
 	e := expressionOf(m, ev)
-	at = func(x []int) int {
-		k := 0
+	indexOf = func(x []int) int {
+		index := 0
 		for v, a := range x {
-			k = k*m.Domains[v] + a
+			index = index*m.Domains[v] + a
 		}
-		return k
+		return index
 	}
 	oracle.Each(m.Domains, func(x []int) {
 		w := new(big.Float).SetPrec(200).SetInt64(1)
 		for _, t := range e.Tables {
-			k := 0
+			index := 0
 			for _, v := range t.Scope {
-				k = k*m.Domains[v] + x[v]
+				index = index*m.Domains[v] + x[v]
 			}
-			w.Mul(w, big.NewFloat(t.Data[k]))
+			w.Mul(w, big.NewFloat(t.Data[index]))
 		}
 		list = append(list, w)
 	})
-	return list, at
+	return list, indexOf
 }
 
+// assignments checks the property Assignments: the best assignment has the largest weight, the shares of values among 2000 draws are the
+// marginals to six standard deviations, an impossible model has no assignments, and any number of threads finds the same ones.
 func assignments(t *testing.T, e Engine) {
 	if e.Assign == nil {
 		t.Skip("it finds no assignments")
 	}
 	const draws = 2000
-	e.each(t, 83, func(rng *rand.Rand, what string) error {
-		m := e.draw(rng, false, true)
-		p := New(t, m, modeltest.Evidence(rng, m), reparam.Options{}, rng.Uint64())
+	e.forEachRound(t, 83, func(rng *rand.Rand, what string) error {
+		m := e.drawModel(rng, entryKinds{zeros: true})
+		p := NewProblem(t, m, modeltest.Evidence(rng, m), reparam.Options{}, rng.Uint64())
 		w := Want{Sliced: rng.IntN(2) == 0}
 		got, err := e.Assign(context.Background(), p, draws, w)
 		if err != nil {
 			return err
 		}
-		all, at := weights(p.Model, p.Evidence)
-		z, top := new(big.Float).SetPrec(200), new(big.Float)
+
+		// Z and the largest weight by enumeration.
+		all, indexOf := weights(p.Model, p.Evidence)
+		z, largest := new(big.Float).SetPrec(200), new(big.Float)
 		for _, x := range all {
 			z.Add(z, x)
-			if x.Cmp(top) > 0 {
-				top = x
+			if x.Cmp(largest) > 0 {
+				largest = x
 			}
 		}
 		if z.Sign() == 0 {
@@ -72,41 +76,48 @@ func assignments(t *testing.T, e Engine) {
 			t.Errorf("%s: best %v, %d draws", what, got.Best, len(got.Drawn))
 			return nil
 		}
-		if ln := oracle.Ln(top); math.Abs(oracle.Ln(all[at(got.Best)])-ln) > 1e-12*(1+math.Abs(ln)) ||
-			math.Abs(got.Ln-ln) > 1e-11*(1+math.Abs(ln)) {
+
+		// The best assignment has the largest weight, and its weight is right.
+		ln := oracle.Ln(largest)
+		isLargest := math.Abs(oracle.Ln(all[indexOf(got.Best)])-ln) <= 1e-12*(1+math.Abs(ln))
+		if !isLargest || math.Abs(got.Ln-ln) > 1e-11*(1+math.Abs(ln)) {
 			t.Errorf("%s: ln weight %v of %v, the largest is %v", what, got.Ln, got.Best, ln)
 		}
 
-		// The probabilities of single values, each to six standard deviations.
+		// How often each variable has each value among the draws, to six standard deviations.
 		for v, d := range m.Domains {
-			share := make([]*big.Float, d)
-			for a := range share {
-				share[a] = new(big.Float).SetPrec(200)
+			valueWeights := make([]*big.Float, d)
+			for a := range valueWeights {
+				valueWeights[a] = new(big.Float).SetPrec(200)
 			}
 			k := 0
 			oracle.Each(m.Domains, func(x []int) {
-				share[x[v]].Add(share[x[v]], all[k])
+				valueWeights[x[v]].Add(valueWeights[x[v]], all[k])
 				k++
 			})
 			for a := range d {
-				q, _ := new(big.Float).Quo(share[a], z).Float64()
-				n := 0
+				q, _ := new(big.Float).Quo(valueWeights[a], z).Float64()
+				count := 0
 				for _, x := range got.Drawn {
 					if x[v] == a {
-						n++
+						count++
 					}
 				}
-				if off := math.Abs(float64(n) - draws*q); off > 6*math.Sqrt(draws*q*(1-q))+1e-9 && off > 1 {
-					t.Errorf("%s: variable %d is %d in %d of %d draws, with probability %v", what, v, a, n, draws, q)
+				deviation := math.Abs(float64(count) - draws*q)
+				if deviation > 6*math.Sqrt(draws*q*(1-q))+1e-9 && deviation > 1 {
+					t.Errorf("%s: variable %d is %d in %d of %d draws, with probability %v", what, v, a, count, draws, q)
 				}
 			}
 		}
+
+		// One thread finds the same assignments as any number of them.
 		if w.Sliced {
 			return nil
 		}
 		again, err := e.Assign(context.Background(), p, draws, Want{Threads: 1})
-		if err == nil && (!slices.Equal(again.Best, got.Best) || again.Ln != got.Ln ||
-			!slices.EqualFunc(again.Drawn, got.Drawn, slices.Equal[[]int])) {
+		isSame := slices.Equal(again.Best, got.Best) && again.Ln == got.Ln &&
+			slices.EqualFunc(again.Drawn, got.Drawn, slices.Equal[[]int])
+		if err == nil && !isSame {
 			t.Errorf("%s: one thread gives other assignments", what)
 		}
 		return err

@@ -12,9 +12,9 @@ import (
 	"math/rand/v2"
 )
 
-// Engine is an engine as the suite sees it. Contract answers a problem, by any plan that it makes
-// from Problem.Seed.
+// Engine is an engine as the suite sees it: functions that answer a Problem.
 type Engine struct {
+	// Contract returns Z and what else is wanted, by any plan that it makes from Problem.Seed.
 	Contract func(ctx context.Context, p *Problem, w Want) (Value, error)
 	// Assign finds the most probable assignment of a problem's variables and ln of its weight, and draws some; nil: it finds none.
 	Assign func(ctx context.Context, p *Problem, samples int, w Want) (Assigned, error)
@@ -23,10 +23,10 @@ type Engine struct {
 	Differentiate func(ctx context.Context, p *Problem, w Want) ([]scaled.Number, error)
 	// Draw returns a random model that the engine is for; nil: any.
 	Draw func(rng *rand.Rand, signs, zeros bool) *factorgraph.Model
-	// Tolerance bounds the error of Z relative to the sum of the absolute values of its terms; 0: 1e-12. Ten times as much is allowed to
-	// probabilities.
+	// Tolerance is the largest error of Z relative to the sum of the absolute values of its terms; 0: 1e-12. Probabilities may have ten
+	// times that.
 	Tolerance float64
-	// Lacks says why the engine has not a property, or why it cannot be asked for it.
+	// Lacks has the properties that the engine lacks, or cannot be tested for, with the reason.
 	Lacks map[Property]string
 }
 
@@ -81,7 +81,7 @@ type Assigned struct {
 // ErrDeclined is returned by an engine that leaves a problem to others. It must not be the rule.
 var ErrDeclined = errors.New("left to another engine")
 
-// Exercise runs the suite. A property that an engine lacks is skipped with the reason.
+// Exercise tests all properties of an engine, each as a subtest of its name. A property that the engine lacks is skipped with the reason.
 func Exercise(t *testing.T, e Engine) {
 	if e.Tolerance == 0 {
 		e.Tolerance = 1e-12
@@ -95,13 +95,13 @@ func Exercise(t *testing.T, e Engine) {
 		{Range, wideRange}, {Assignments, assignments}, {Derivatives, derivatives}, {Cancelled, cancelled},
 	} {
 		t.Run(string(p.name), func(t *testing.T) {
-			if why := e.Lacks[p.name]; why != "" {
-				t.Skip(why)
+			if reason := e.Lacks[p.name]; reason != "" {
+				t.Skip(reason)
 			}
 			p.run(t, e)
 		})
 	}
 }
 
-// has says whether an engine has a property.
+// has reports whether the engine has a property.
 func (e Engine) has(p Property) bool { return e.Lacks[p] == "" }

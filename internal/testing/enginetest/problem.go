@@ -21,7 +21,7 @@ import (
 	"github.com/basetensor/basetensor/pkg/tensor"
 )
 
-// Problem is a model under evidence in all the forms that engines eat.
+// Problem is a model under evidence, in all forms that engines take.
 type Problem struct {
 	Model      *factorgraph.Model
 	Evidence   factorgraph.Evidence
@@ -31,8 +31,8 @@ type Problem struct {
 	Seed       uint64
 }
 
-// New lowers a model.
-func New(t testing.TB, m *factorgraph.Model, ev factorgraph.Evidence, o reparam.Options, seed uint64) *Problem {
+// NewProblem returns a model under evidence as a problem: it builds its network and lowers that to an expression.
+func NewProblem(t testing.TB, m *factorgraph.Model, ev factorgraph.Evidence, o reparam.Options, seed uint64) *Problem {
 	t.Helper()
 	p := &Problem{Model: m, Evidence: ev, Seed: seed}
 	var err error
@@ -48,8 +48,8 @@ func New(t testing.TB, m *factorgraph.Model, ev factorgraph.Evidence, o reparam.
 	return p
 }
 
-// ByVariable returns the probabilities of the variables' values from the probabilities of the
-// indices of the expression; nil for nil.
+// ByVariable returns the marginals of the model's variables, where rows[i] is the marginal of index i of the expression. The expression may
+// have fewer values of a variable than the model, those of its Support; the others have probability 0. It returns nil if rows is nil.
 func (p *Problem) ByVariable(rows [][]float64) [][]float64 {
 	if rows == nil {
 		return nil
@@ -70,7 +70,7 @@ func (p *Problem) ByVariable(rows [][]float64) [][]float64 {
 	return out
 }
 
-// Normalised divides the marginals of an index by Z; nil where Z is 0.
+// Normalised returns the marginals of all indices divided by Z, or nil if Z is 0 or there are none.
 func Normalised(z scaled.Number, marginals [][]scaled.Number) [][]float64 {
 	if z.IsZero() || marginals == nil {
 		return nil
@@ -84,30 +84,36 @@ func Normalised(z scaled.Number, marginals [][]scaled.Number) [][]float64 {
 	return rows
 }
 
-// draw returns the model of a round.
-func (e Engine) draw(rng *rand.Rand, signs, zeros bool) *factorgraph.Model {
+// entryKinds says which entries a drawn model may have beside positive ones.
+type entryKinds struct {
+	signs bool // negative ones
+	zeros bool
+}
+
+// drawModel draws a model of up to nine variables that the engine is for.
+func (e Engine) drawModel(rng *rand.Rand, kinds entryKinds) *factorgraph.Model {
 	if e.Draw != nil {
-		return e.Draw(rng, signs, zeros)
+		return e.Draw(rng, kinds.signs, kinds.zeros)
 	}
 	o := modeltest.SmallOptions{
 		Variables: 2 + rng.IntN(7), Factors: 1 + rng.IntN(12), MinDomain: 1 + rng.IntN(2), MaxDomain: 4, MaxArity: 4, MaxStates: 1 << 9,
-		Constant: rng.IntN(2) == 0, Negative: signs,
+		Constant: rng.IntN(2) == 0, Negative: kinds.signs,
 	}
-	if zeros {
+	if kinds.zeros {
 		o.Zeros = 0.3
 	}
 	return modeltest.Small(rng, o)
 }
 
-// options draws the options of a network.
-func options(rng *rand.Rand) reparam.Options {
+// drawOptions draws the choice of maps and cores by which a network is built.
+func drawOptions(rng *rand.Rand) reparam.Options {
 	return reparam.Options{
 		Maps:  []query.MapKind{query.MapIdentity, query.MapOrthogonal}[rng.IntN(2)],
 		Cores: []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}[rng.IntN(2)],
 	}
 }
 
-// modelOf is an expression as a model: a variable per index, a factor per table, and one for the scale.
+// modelOf returns an expression as a model: a variable for each index, a dense factor for each table, and a constant factor for the scale.
 func modelOf(e *sumproduct.Expression) *factorgraph.Model {
 	m := &factorgraph.Model{Domains: e.Dims}
 	for _, table := range e.Tables {
@@ -122,7 +128,8 @@ func modelOf(e *sumproduct.Expression) *factorgraph.Model {
 	return m
 }
 
-// expressionOf is a model with its evidence as an expression over its variables, entry by entry: nothing is simplified.
+// expressionOf returns a model under evidence as an expression over its variables, without simplifying anything: a table for each factor,
+// one for each observation (1 at the value, else 0), and one for each likelihood.
 func expressionOf(m *factorgraph.Model, ev factorgraph.Evidence) *sumproduct.Expression {
 	e := &sumproduct.Expression{Dims: m.Domains, Scale: scaled.One, Support: make([][]int, len(m.Domains))}
 	for v := range m.Domains {
@@ -142,20 +149,21 @@ func expressionOf(m *factorgraph.Model, ev factorgraph.Evidence) *sumproduct.Exp
 	return e
 }
 
-// jointOf sums over everything but a set of variables.
-func jointOf(e *sumproduct.Expression, z *big.Float, set []int) []float64 {
+// jointOf returns the joint distribution of some indices of an expression whose value is z, row-major in their order. Each cell is the
+// value of the expression with these indices observed, divided by z.
+func jointOf(e *sumproduct.Expression, z *big.Float, indices []int) []float64 {
 	var out []float64
-	dims := make([]int, len(set))
-	for k, v := range set {
+	dims := make([]int, len(indices))
+	for k, v := range indices {
 		dims[k] = e.Dims[v]
 	}
 	oracle.Each(dims, func(x []int) {
 		cell := *e
 		cell.Tables = slices.Clone(e.Tables)
-		for k, v := range set {
-			only := make([]float64, e.Dims[v])
-			only[x[k]] = 1
-			cell.Tables = append(cell.Tables, sumproduct.Table{Scope: []int{v}, Data: only})
+		for k, v := range indices {
+			observation := make([]float64, e.Dims[v])
+			observation[x[k]] = 1
+			cell.Tables = append(cell.Tables, sumproduct.Table{Scope: []int{v}, Data: observation})
 		}
 		p, _ := new(big.Float).Quo(oracle.Sum(&cell, 0).Z, z).Float64()
 		out = append(out, p)

@@ -30,23 +30,26 @@ const (
 	// leastSliced is the minimum number of sliced problems, in the fewest rounds, for slices to count
 	// as tested.
 	leastSliced = 3
-	// settled is the share of its terms that Z must keep for probabilities to be compared: they are parts of Z over Z.
-	settled = 1e-3
+	// minUncancelled is the smallest |Z| / Σ |terms| at which probabilities are compared. They are parts of Z divided by Z, so their error
+	// grows as terms cancel.
+	minUncancelled = 1e-3
 )
 
-// each draws problems, and counts those that the engine declines: a quarter at least must be answered.
-func (e Engine) each(t *testing.T, seed uint64, check func(rng *rand.Rand, what string) error) {
+// forEachRound calls check, which draws a problem from rng and tests the engine on it, for each of many rounds. what names the round in
+// messages. check returns the engine's error: ErrDeclined is counted, and at least a quarter of the problems must not be declined; any
+// other error fails the test.
+func (e Engine) forEachRound(t *testing.T, seed uint64, check func(rng *rand.Rand, what string) error) {
 	t.Helper()
-	e.some(t, 1, seed, check)
+	e.forFewerRounds(t, 1, seed, check)
 }
 
-// some is each of one problem in share.
-func (e Engine) some(t *testing.T, share int, seed uint64, check func(rng *rand.Rand, what string) error) {
+// forFewerRounds is forEachRound with the number of rounds divided by divisor.
+func (e Engine) forFewerRounds(t *testing.T, divisor int, seed uint64, check func(rng *rand.Rand, what string) error) {
 	t.Helper()
-	n, declined := rounds/share, 0
-	least := n / 4
+	n, declined := rounds/divisor, 0
+	least := n / 4 // problems that must not be declined
 	if testing.Short() {
-		n = shortRounds / share
+		n = shortRounds / divisor
 		least = max(1, n/8) // few rounds deviate more from the average draw
 	}
 	for round := range n {
@@ -63,50 +66,55 @@ func (e Engine) some(t *testing.T, share int, seed uint64, check func(rng *rand.
 	}
 }
 
-// compare holds an answer against enumeration.
+// compare fails the test unless the engine's answer to a problem is that of enumeration, within the tolerance. It compares marginals and
+// the joint marginal, if they are wanted, unless the terms of Z nearly cancel.
 func (e Engine) compare(t *testing.T, what string, p *Problem, got Value, w Want) {
 	t.Helper()
-	given := expressionOf(p.Model, p.Evidence)
-	sums := oracle.Sum(given, 0)
-	if off := oracle.ScaledError(got.Z.Mant, got.Z.Exp, sums.Z, sums.Terms); !(off <= e.Tolerance) {
-		t.Fatalf("%s: Z = %v, enumeration %v, off by %.3g of the terms", what, got.Z, sums.Z, off)
+	expression := expressionOf(p.Model, p.Evidence)
+	sums := oracle.Sum(expression, 0)
+	if zError := oracle.ScaledError(got.Z.Mant, got.Z.Exp, sums.Z, sums.Terms); !(zError <= e.Tolerance) {
+		t.Fatalf("%s: Z = %v, enumeration %v, off by %.3g of the terms", what, got.Z, sums.Z, zError)
 	}
-	share := scaled.FromBig(sums.Z).Abs().Div(scaled.FromBig(sums.Terms)).Float64()
-	if sums.Z.Sign() == 0 || share < settled {
+
+	uncancelled := scaled.FromBig(sums.Z).Abs().Div(scaled.FromBig(sums.Terms)).Float64()
+	if sums.Z.Sign() == 0 || uncancelled < minUncancelled {
 		return
 	}
-	within := 10 * e.Tolerance / share
+	tolerance := 10 * e.Tolerance / uncancelled
 	if w.Marginals {
 		if len(got.Marginals) != len(p.Model.Domains) {
 			t.Fatalf("%s: marginals of %d variables, there are %d", what, len(got.Marginals), len(p.Model.Domains))
 		}
 		for v, row := range sums.Marginals() {
 			for x, want := range row {
-				if !(math.Abs(got.Marginals[v][x]-want) <= within) {
+				if !(math.Abs(got.Marginals[v][x]-want) <= tolerance) {
 					t.Fatalf("%s: P(x_%d = %d) = %v, enumeration %v", what, v, x, got.Marginals[v][x], want)
 				}
 			}
 		}
 	}
 	if w.Joint != nil {
-		for k, want := range jointOf(given, sums.Z, w.Joint) {
-			if !(math.Abs(got.Joint[k]-want) <= within) {
+		for k, want := range jointOf(expression, sums.Z, w.Joint) {
+			if !(math.Abs(got.Joint[k]-want) <= tolerance) {
 				t.Fatalf("%s: cell %d of the joint marginal of %v is %v, enumeration %v", what, k, w.Joint, got.Joint[k], want)
 			}
 		}
 	}
 }
 
-// random compares answers to random models, with evidence and without, under both choices of cores and of maps.
-func (e Engine) random(t *testing.T, seed uint64, signs, zeros bool, want func(rng *rand.Rand, m *factorgraph.Model) Want) {
+// compareRandom compares the engine's answers about random models with enumeration, with and without evidence, for random choices of cores
+// and maps. want says what is asked about a model.
+func (e Engine) compareRandom(
+	t *testing.T, seed uint64, kinds entryKinds, want func(rng *rand.Rand, m *factorgraph.Model) Want,
+) {
 	t.Helper()
-	e.each(t, seed, func(rng *rand.Rand, what string) error {
-		m := e.draw(rng, signs, zeros)
+	e.forEachRound(t, seed, func(rng *rand.Rand, what string) error {
+		m := e.drawModel(rng, kinds)
 		ev := factorgraph.Evidence{}
 		if rng.IntN(2) == 0 {
 			ev = modeltest.Evidence(rng, m)
 		}
-		p := New(t, m, ev, options(rng), rng.Uint64())
+		p := NewProblem(t, m, ev, drawOptions(rng), rng.Uint64())
 		w := want(rng, m)
 		got, err := e.Contract(context.Background(), p, w)
 		if err == nil {
@@ -116,45 +124,51 @@ func (e Engine) random(t *testing.T, seed uint64, signs, zeros bool, want func(r
 	})
 }
 
+// enumeration checks the property Enumeration: Z of models with positive entries.
 func enumeration(t *testing.T, e Engine) {
-	e.random(t, 1, false, false, func(*rand.Rand, *factorgraph.Model) Want { return Want{} })
+	e.compareRandom(t, 1, entryKinds{}, func(*rand.Rand, *factorgraph.Model) Want { return Want{} })
 }
 
+// marginals checks the property Marginals: Z and marginals of models with positive entries.
 func marginals(t *testing.T, e Engine) {
-	e.random(t, 2, false, false, func(*rand.Rand, *factorgraph.Model) Want { return Want{Marginals: true} })
+	e.compareRandom(t, 2, entryKinds{}, func(*rand.Rand, *factorgraph.Model) Want { return Want{Marginals: true} })
 }
 
+// joint checks the property Joint: the joint marginals of one to three variables.
 func joint(t *testing.T, e Engine) {
-	e.random(t, 3, false, false, func(rng *rand.Rand, m *factorgraph.Model) Want {
+	e.compareRandom(t, 3, entryKinds{}, func(rng *rand.Rand, m *factorgraph.Model) Want {
 		n := len(m.Domains)
 		return Want{Joint: rng.Perm(n)[:1+rng.IntN(min(n, 3))]}
 	})
 }
 
+// signs checks the property Signs: models with entries of both signs.
 func signs(t *testing.T, e Engine) {
-	e.random(t, 4, true, false, func(rng *rand.Rand, _ *factorgraph.Model) Want {
+	e.compareRandom(t, 4, entryKinds{signs: true}, func(rng *rand.Rand, _ *factorgraph.Model) Want {
 		return Want{Marginals: e.has(Marginals) && rng.IntN(2) == 0}
 	})
 }
 
+// zeros checks the property Zeros: models with entries that are 0.
 func zeros(t *testing.T, e Engine) {
-	e.random(t, 5, false, true, func(rng *rand.Rand, _ *factorgraph.Model) Want {
+	e.compareRandom(t, 5, entryKinds{zeros: true}, func(rng *rand.Rand, _ *factorgraph.Model) Want {
 		return Want{Marginals: e.has(Marginals) && rng.IntN(2) == 0}
 	})
 }
 
-// Random returns an expression of up to 2^9 terms with tables of up to four indices in any sequence, some without any, some over the same
-// indices, indices of dimension 1 and in no table, in parts that are not connected.
-func Random(rng *rand.Rand, signs, zeros bool) *sumproduct.Expression {
+// randomExpression draws an expression of up to 2^9 assignments with up to eleven tables of up to four indices, in any order. It may have
+// what lowering avoids: tables without indices, tables over the same indices, indices of dimension 1 or in no table, and unconnected parts.
+func randomExpression(rng *rand.Rand, kinds entryKinds) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.FromFloat(0.5 + rng.Float64())}
-	for total := 1; len(e.Dims) < 1+rng.IntN(8); {
+	for states := 1; len(e.Dims) < 1+rng.IntN(8); {
 		d := 1 + rng.IntN(4)
-		if total*d > 1<<9 {
+		if states*d > 1<<9 {
 			d = 1
 		}
-		total *= d
+		states *= d
 		e.Dims = append(e.Dims, d)
 	}
+
 	for range rng.IntN(12) {
 		scope := rng.Perm(len(e.Dims))[:rng.IntN(min(len(e.Dims), 4)+1)]
 		size := 1
@@ -164,10 +178,10 @@ func Random(rng *rand.Rand, signs, zeros bool) *sumproduct.Expression {
 		data := make([]float64, size)
 		for k := range data {
 			data[k] = math.Exp(rng.NormFloat64())
-			if signs && rng.IntN(3) == 0 {
+			if kinds.signs && rng.IntN(3) == 0 {
 				data[k] = -data[k]
 			}
-			if zeros && rng.IntN(3) == 0 {
+			if kinds.zeros && rng.IntN(3) == 0 {
 				data[k] = 0
 			}
 		}
@@ -176,11 +190,14 @@ func Random(rng *rand.Rand, signs, zeros bool) *sumproduct.Expression {
 	return e
 }
 
-// expressions hands the expression of a model over as it was drawn: with the parts that lowering would have tidied up.
+// expressions checks the property Expressions: the engine gets random expressions as they are drawn, not simplified by lowering.
 func expressions(t *testing.T, e Engine) {
-	e.each(t, 6, func(rng *rand.Rand, what string) error {
-		drawn := Random(rng, e.has(Signs) && rng.IntN(3) == 0, e.has(Zeros) && rng.IntN(3) == 0)
-		p := New(t, modelOf(drawn), factorgraph.Evidence{}, reparam.Options{}, rng.Uint64())
+	e.forEachRound(t, 6, func(rng *rand.Rand, what string) error {
+		var kinds entryKinds
+		kinds.signs = e.has(Signs) && rng.IntN(3) == 0
+		kinds.zeros = e.has(Zeros) && rng.IntN(3) == 0
+		drawn := randomExpression(rng, kinds)
+		p := NewProblem(t, modelOf(drawn), factorgraph.Evidence{}, reparam.Options{}, rng.Uint64())
 		p.Expression = expressionOf(p.Model, p.Evidence)
 		w := Want{Marginals: e.has(Marginals)}
 		got, err := e.Contract(context.Background(), p, w)
@@ -191,58 +208,64 @@ func expressions(t *testing.T, e Engine) {
 	})
 }
 
-// maps: Z of a network does not depend on the maps on its legs.
+// maps checks the property Maps: Z of a network is the same with identity maps and with orthogonal ones on its legs.
 func maps(t *testing.T, e Engine) {
-	e.each(t, 7, func(rng *rand.Rand, what string) error {
-		m := e.draw(rng, false, false)
+	e.forEachRound(t, 7, func(rng *rand.Rand, what string) error {
+		m := e.drawModel(rng, entryKinds{})
 		ev := modeltest.Evidence(rng, m)
 		cores := []query.CoreChoice{query.CoresAreFactors, query.CoresAreVariables}[rng.IntN(2)]
 		var z [2]scaled.Number
 		for k, kind := range []query.MapKind{query.MapIdentity, query.MapOrthogonal} {
-			got, err := e.Contract(context.Background(), New(t, m, ev, reparam.Options{Maps: kind, Cores: cores}, 1), Want{})
+			got, err := e.Contract(context.Background(), NewProblem(t, m, ev, reparam.Options{Maps: kind, Cores: cores}, 1), Want{})
 			if err != nil {
 				return err
 			}
 			z[k] = got.Z
 		}
-		if off := z[0].Sub(z[1]).Div(z[0]).Float64(); !z[0].IsZero() && !(math.Abs(off) <= 10*e.Tolerance) {
+		difference := z[0].Sub(z[1]).Div(z[0]).Float64() // relative
+		if !z[0].IsZero() && !(math.Abs(difference) <= 10*e.Tolerance) {
 			t.Fatalf("%s: Z = %v, and %v with other maps", what, z[0], z[1])
 		}
 		return nil
 	})
 }
 
-// relabelling: the variables, their values and the factors of a model in another sequence.
+// relabelling checks the property Relabelling: Z and marginals stay the same if the variables, their values and the factors of a model are
+// renumbered. An engine that is for certain models only (e.Draw) gets the same factors in another order.
 func relabelling(t *testing.T, e Engine) {
-	e.each(t, 8, func(rng *rand.Rand, what string) error {
-		m := e.draw(rng, false, false)
-		place, values := rng.Perm(len(m.Domains)), make([][]int, len(m.Domains))
+	e.forEachRound(t, 8, func(rng *rand.Rand, what string) error {
+		// Value x of variable v becomes value newValue[v][x] of variable newIndex[v].
+		m := e.drawModel(rng, entryKinds{})
+		newIndex, newValue := rng.Perm(len(m.Domains)), make([][]int, len(m.Domains))
 		for v, d := range m.Domains {
-			values[v] = rng.Perm(d)
+			newValue[v] = rng.Perm(d)
 		}
 		w := Want{Marginals: e.has(Marginals)}
-		one, err := e.Contract(context.Background(), New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1), w)
+		original, err := e.Contract(context.Background(), NewProblem(t, m, factorgraph.Evidence{}, reparam.Options{}, 1), w)
 		if err != nil {
 			return err
 		}
-		moved := modelOf(relabelled(rng, expressionOf(m, factorgraph.Evidence{}), place, values))
-		if e.Draw != nil { // tables would no longer be the engine's: the factors as they are, in another sequence
-			moved = &factorgraph.Model{Domains: m.Domains, Factors: slices.Clone(m.Factors)}
-			rng.Shuffle(len(m.Factors), func(i, j int) { moved.Factors[i], moved.Factors[j] = moved.Factors[j], moved.Factors[i] })
+
+		renumbered := modelOf(renumber(rng, expressionOf(m, factorgraph.Evidence{}), newIndex, newValue))
+		if e.Draw != nil {
+			renumbered = &factorgraph.Model{Domains: m.Domains, Factors: slices.Clone(m.Factors)}
+			list := renumbered.Factors
+			rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 			for v, d := range m.Domains {
-				place[v], values[v] = v, modeltest.UpTo(d)
+				newIndex[v], newValue[v] = v, modeltest.UpTo(d)
 			}
 		}
-		two, err := e.Contract(context.Background(), New(t, moved, factorgraph.Evidence{}, reparam.Options{}, 1), w)
+		other, err := e.Contract(context.Background(), NewProblem(t, renumbered, factorgraph.Evidence{}, reparam.Options{}, 1), w)
 		if err != nil {
 			return err
 		}
-		if off := one.Z.Sub(two.Z).Div(one.Z).Float64(); !(math.Abs(off) <= 10*e.Tolerance) {
-			t.Fatalf("%s: Z = %v, relabelled %v", what, one.Z, two.Z)
+
+		if difference := original.Z.Sub(other.Z).Div(original.Z).Float64(); !(math.Abs(difference) <= 10*e.Tolerance) {
+			t.Fatalf("%s: Z = %v, relabelled %v", what, original.Z, other.Z)
 		}
-		for v, row := range one.Marginals {
+		for v, row := range original.Marginals {
 			for x, p := range row {
-				if q := two.Marginals[place[v]][values[v][x]]; !(math.Abs(p-q) <= 100*e.Tolerance) {
+				if q := other.Marginals[newIndex[v]][newValue[v][x]]; !(math.Abs(p-q) <= 100*e.Tolerance) {
 					t.Fatalf("%s: P(x_%d = %d) = %v, relabelled %v", what, v, x, p, q)
 				}
 			}
@@ -251,39 +274,43 @@ func relabelling(t *testing.T, e Engine) {
 	})
 }
 
-// relabelled moves index i to place[i] and its value x to values[i][x], and shuffles the tables.
-func relabelled(rng *rand.Rand, e *sumproduct.Expression, place []int, values [][]int) *sumproduct.Expression {
+// renumber returns an expression whose index newIndex[i] is index i of e and whose value newValue[i][x] of that index is value x, with the
+// tables in random order.
+func renumber(rng *rand.Rand, e *sumproduct.Expression, newIndex []int, newValue [][]int) *sumproduct.Expression {
 	out := &sumproduct.Expression{Scale: e.Scale, Dims: make([]int, len(e.Dims))}
 	for i, d := range e.Dims {
-		out.Dims[place[i]] = d
+		out.Dims[newIndex[i]] = d
 	}
 	for _, n := range rng.Perm(len(e.Tables)) {
 		t := e.Tables[n]
-		moved := sumproduct.Table{Data: make([]float64, len(t.Data))}
+		renumbered := sumproduct.Table{Data: make([]float64, len(t.Data))}
 		dims := make([]int, len(t.Scope))
 		for k, i := range t.Scope {
-			moved.Scope, dims[k] = append(moved.Scope, place[i]), e.Dims[i]
+			renumbered.Scope, dims[k] = append(renumbered.Scope, newIndex[i]), e.Dims[i]
 		}
-		at := 0
+
+		// Copy the entries, which are row-major in both tables.
+		source := 0
 		oracle.Each(dims, func(x []int) {
-			to := 0
+			target := 0
 			for k, i := range t.Scope {
-				to = to*dims[k] + values[i][x[k]]
+				target = target*dims[k] + newValue[i][x[k]]
 			}
-			moved.Data[to] = t.Data[at]
-			at++
+			renumbered.Data[target] = t.Data[source]
+			source++
 		})
-		out.Tables = append(out.Tables, moved)
+		out.Tables = append(out.Tables, renumbered)
 	}
 	return out
 }
 
-// slicesAddUp cuts a sliced contraction in two, anywhere.
+// slicesAddUp checks the property Slices: Z of a sliced contraction is the sum of two contractions, over the slices before a random cut and
+// those from it on; marginals are the sum of theirs, weighted by their shares of Z.
 func slicesAddUp(t *testing.T, e Engine) {
-	sliced := 0
-	e.each(t, 9, func(rng *rand.Rand, what string) error {
-		m := e.draw(rng, false, false)
-		p := New(t, m, factorgraph.Evidence{}, options(rng), rng.Uint64())
+	sliced := 0 // problems with slices
+	e.forEachRound(t, 9, func(rng *rand.Rand, what string) error {
+		m := e.drawModel(rng, entryKinds{})
+		p := NewProblem(t, m, factorgraph.Evidence{}, drawOptions(rng), rng.Uint64())
 		w := Want{Sliced: true, Marginals: e.has(Marginals) && rng.IntN(2) == 0}
 		whole, err := e.Contract(context.Background(), p, w)
 		if err != nil || whole.Slices < 2 {
@@ -291,6 +318,7 @@ func slicesAddUp(t *testing.T, e Engine) {
 		}
 		sliced++
 		e.compare(t, what+", all slices", p, whole, w)
+
 		cut := 1 + rng.Int64N(whole.Slices-1)
 		sum := Value{}
 		for _, d := range m.Domains {
@@ -318,10 +346,11 @@ func slicesAddUp(t *testing.T, e Engine) {
 	}
 }
 
-// Grid returns rows × columns variables of a domain with a random table per pair of neighbours.
+// Grid returns the expression of a grid of rows × columns indices with this number of values each: a random table of positive entries for
+// each pair of neighbours. Index row·columns + column is at (row, column).
 func Grid(rng *rand.Rand, rows, columns, domain int) *sumproduct.Expression {
 	e := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{domain}, rows*columns)}
-	pair := func(i, j int) {
+	addTable := func(i, j int) {
 		data := make([]float64, domain*domain)
 		for k := range data {
 			data[k] = 0.2 + rng.Float64()
@@ -330,19 +359,20 @@ func Grid(rng *rand.Rand, rows, columns, domain int) *sumproduct.Expression {
 	}
 	for i := range rows * columns {
 		if i%columns+1 < columns {
-			pair(i, i+1)
+			addTable(i, i+1)
 		}
 		if i+columns < rows*columns {
-			pair(i, i+columns)
+			addTable(i, i+columns)
 		}
 	}
 	return e
 }
 
-// threads: tables are large enough to be shared out.
+// threads checks the property Threads: 2, 3 and 8 threads give the same bits as one, on a grid whose tables are large enough to be divided
+// among threads.
 func threads(t *testing.T, e Engine) {
 	rng := rand.New(rand.NewPCG(10, 1))
-	p := New(t, modelOf(Grid(rng, 7, 7, 4)), factorgraph.Evidence{}, reparam.Options{}, 1)
+	p := NewProblem(t, modelOf(Grid(rng, 7, 7, 4)), factorgraph.Evidence{}, reparam.Options{}, 1)
 	for _, w := range []Want{{Threads: 1}, {Threads: 1, Marginals: true}} {
 		if w.Marginals && !e.has(Marginals) {
 			continue
@@ -353,28 +383,28 @@ func threads(t *testing.T, e Engine) {
 		}
 		for _, n := range []int{2, 3, 8} {
 			w.Threads = n
-			more, err := e.Contract(context.Background(), p, w)
+			several, err := e.Contract(context.Background(), p, w)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(one, more) {
-				t.Errorf("other bits with %d threads: Z = %v, and %v with one", n, more.Z, one.Z)
+			if !reflect.DeepEqual(one, several) {
+				t.Errorf("other bits with %d threads: Z = %v, and %v with one", n, several.Z, one.Z)
 			}
 		}
 	}
 }
 
-// overBudget asks for a complete graph of 40 variables: its largest table has some 2^39 entries. Its own tables take more than is allowed,
-// so that no number of slices makes it fit.
+// overBudget checks the property OverBudget: an engine that is allowed 8 KiB refuses the complete graph of 40 variables, whose contraction
+// has a table of some 2^39 entries, before it allocates 256 MiB. The tables of the model alone exceed 8 KiB, so that slicing does not help.
 func overBudget(t *testing.T, e Engine) {
-	const n, memory, least = 40, 1 << 13, 256 << 20
+	const n, memory, maxAllocated = 40, 1 << 13, 256 << 20
 	complete := &sumproduct.Expression{Scale: scaled.One, Dims: slices.Repeat([]int{2}, n)}
 	for i := range n {
 		for j := range i {
 			complete.Tables = append(complete.Tables, sumproduct.Table{Scope: []int{j, i}, Data: []float64{1, 2, 3, 4}})
 		}
 	}
-	p := New(t, modelOf(complete), factorgraph.Evidence{}, reparam.Options{}, 1)
+	p := NewProblem(t, modelOf(complete), factorgraph.Evidence{}, reparam.Options{}, 1)
 	for _, w := range []Want{{Memory: memory}, {Memory: memory, Marginals: true}} {
 		if w.Marginals && !e.has(Marginals) {
 			continue
@@ -386,17 +416,18 @@ func overBudget(t *testing.T, e Engine) {
 		if fault.CodeOf(err) != fault.OverBudget || err == nil {
 			t.Errorf("marginals %v: got %v, want an error of code over_budget", w.Marginals, err)
 		}
-		if took := after.TotalAlloc - before.TotalAlloc; took > least {
-			t.Errorf("marginals %v: %d bytes were allocated before it was refused", w.Marginals, took)
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > maxAllocated {
+			t.Errorf("marginals %v: %d bytes were allocated before it was refused", w.Marginals, allocated)
 		}
 	}
 }
 
-// zeroZ: factors that exclude each other, one of zeros, and terms that cancel; lowered, where zeros are found before any engine, and as
-// they are.
+// zeroZ checks the property ZeroZ on models with Z = 0: of two factors that exclude each other, with a factor that is all 0, and with terms
+// that cancel. The answer is 0 without marginals, for the lowered expression (lowering may find the zero) and for one that is not
+// simplified.
 func zeroZ(t *testing.T, e Engine) {
 	dense := func(data ...float64) *tensor.Dense { return &tensor.Dense{Shape: []int{2, 2}, Data: data} }
-	over := func(first, second *tensor.Dense) *factorgraph.Model {
+	modelWith := func(first, second *tensor.Dense) *factorgraph.Model {
 		return &factorgraph.Model{Domains: []int{2, 2, 3}, Factors: []factorgraph.Factor{
 			{Scope: []int{0, 1}, Table: first}, {Scope: []int{0, 1}, Table: second},
 			{Scope: []int{2}, Table: &tensor.Dense{Shape: []int{3}, Data: []float64{1, 2, 3}}},
@@ -407,19 +438,21 @@ func zeroZ(t *testing.T, e Engine) {
 		model *factorgraph.Model
 		signs bool
 	}{
-		{"contradiction", over(dense(1, 0, 0, 1), dense(0, 1, 1, 0)), false},
-		{"zeros", over(dense(0, 0, 0, 0), dense(1, 2, 3, 4)), false},
-		{"cancellation", over(dense(1, -1, 1, -1), dense(1, 1, 1, 1)), true},
+		{"contradiction", modelWith(dense(1, 0, 0, 1), dense(0, 1, 1, 0)), false},
+		{"zeros", modelWith(dense(0, 0, 0, 0), dense(1, 2, 3, 4)), false},
+		{"cancellation", modelWith(dense(1, -1, 1, -1), dense(1, 1, 1, 1)), true},
 	} {
 		if c.signs && !e.has(Signs) {
 			continue
 		}
-		lowered := New(t, c.model, factorgraph.Evidence{}, reparam.Options{}, 1)
-		plain := *lowered
-		plain.Expression = expressionOf(c.model, factorgraph.Evidence{})
-		for k, p := range []*Problem{lowered, &plain} {
+		lowered := NewProblem(t, c.model, factorgraph.Evidence{}, reparam.Options{}, 1)
+		unsimplified := *lowered
+		unsimplified.Expression = expressionOf(c.model, factorgraph.Evidence{})
+		for k, p := range []*Problem{lowered, &unsimplified} {
+			isLowered := k == 0
 			for _, w := range []Want{{}, {Marginals: true}} {
-				if w.Marginals && !e.has(Marginals) || k > 0 && !e.has(Expressions) {
+				isLacked := w.Marginals && !e.has(Marginals) || !isLowered && !e.has(Expressions)
+				if isLacked {
 					continue
 				}
 				got, err := e.Contract(context.Background(), p, w)
@@ -427,26 +460,27 @@ func zeroZ(t *testing.T, e Engine) {
 					continue
 				}
 				if err != nil || !got.Z.IsZero() || got.Marginals != nil {
-					t.Errorf("%s, lowered %v, marginals %v: %+v, %v", c.name, k == 0, w.Marginals, got, err)
+					t.Errorf("%s, lowered %v, marginals %v: %+v, %v", c.name, isLowered, w.Marginals, got, err)
 				}
 			}
 		}
 	}
 }
 
-// wideRange multiplies the factors of a model by powers of two: Z is far outside float64, and probabilities stay.
+// wideRange checks the property Range: the tables of an expression are multiplied by large and small powers of two, so that Z is beyond
+// float64. Entries are small integers before, so that none loses digits as a subnormal number.
 func wideRange(t *testing.T, e Engine) {
 	for _, powers := range [][]int{{900}, {-900}, {-1060}, {1000, -1000}, {-1000, 1000, 3}} {
-		e.some(t, 4, 11, func(rng *rand.Rand, what string) error {
-			drawn := Random(rng, false, false)
+		e.forFewerRounds(t, 4, 11, func(rng *rand.Rand, what string) error {
+			drawn := randomExpression(rng, entryKinds{})
 			for n := range drawn.Tables {
 				table := &drawn.Tables[n]
-				for k, x := range table.Data { // three digits, none lost among the subnormal numbers
-					x = math.Round(x*16) + 1
-					table.Data[k] = math.Ldexp(x, powers[n%len(powers)])
+				for k, x := range table.Data {
+					integer := math.Round(x*16) + 1
+					table.Data[k] = math.Ldexp(integer, powers[n%len(powers)])
 				}
 			}
-			p := New(t, modelOf(drawn), factorgraph.Evidence{}, reparam.Options{}, rng.Uint64())
+			p := NewProblem(t, modelOf(drawn), factorgraph.Evidence{}, reparam.Options{}, rng.Uint64())
 			w := Want{Marginals: e.has(Marginals)}
 			got, err := e.Contract(context.Background(), p, w)
 			if err == nil {
@@ -457,27 +491,29 @@ func wideRange(t *testing.T, e Engine) {
 	}
 }
 
-// cancelled: before it begins, and after any number of looks: an answer is the whole one.
+// cancelled checks the property Cancelled: with a context that has ended, or that ends at any of its checks, the engine returns the
+// context's error, or else the complete answer.
 func cancelled(t *testing.T, e Engine) {
 	m := modelOf(Grid(rand.New(rand.NewPCG(12, 1)), 5, 5, 3))
-	p := New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1)
+	p := NewProblem(t, m, factorgraph.Evidence{}, reparam.Options{}, 1)
 	w := Want{Threads: 1, Marginals: e.has(Marginals)}
 	whole, err := e.Contract(context.Background(), p, w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended, end := context.WithCancel(context.Background())
-	end()
+
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
 	if _, err := e.Contract(ended, p, w); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended: %v", err)
 	}
-	for _, left := range []int{0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 1 << 20} {
-		got, err := e.Contract(EndsAfter(left, context.Canceled), p, w)
+	for _, checks := range []int{0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 1 << 20} {
+		got, err := e.Contract(ContextEndingAfter(checks, context.Canceled), p, w)
 		switch {
 		case err == nil && !reflect.DeepEqual(got, whole):
-			t.Errorf("a context that ends after %d looks: another answer, Z = %v instead of %v", left, got.Z, whole.Z)
+			t.Errorf("a context that ends after %d looks: another answer, Z = %v instead of %v", checks, got.Z, whole.Z)
 		case err != nil && !errors.Is(err, context.Canceled):
-			t.Errorf("a context that ends after %d looks: %v", left, err)
+			t.Errorf("a context that ends after %d looks: %v", checks, err)
 		}
 	}
 }

@@ -121,8 +121,8 @@ func TestDoctoredAnswersAreCaught(t *testing.T) {
 	}
 }
 
-// TestBrokenCallsAreCaught runs calls that hang, panic or return an error: Check reports the violation of each. A deadline is one only if the
-// case itself has no timeout.
+// TestBrokenCallsAreCaught runs calls that hang, panic or return an error: Check reports the violation of each. A deadline is one only if
+// the case itself has no timeout.
 func TestBrokenCallsAreCaught(t *testing.T) {
 	c, truth, _ := correctCase(t)
 	limits := Limits{Timeout: time.Millisecond, Grace: 20 * time.Millisecond}

@@ -23,7 +23,8 @@ type classModel struct {
 	values []int // by class: the number of values of a member
 
 	// Tables, in the values of the classes.
-	pair   map[[2]int][]float64 // by classes i ≤ j: entries [a·d_j + b], or [(a·d_j + b)·h + x] if the pair has a hidden variable x of h values
+	// pair is by classes i ≤ j: entries [a·d_j + b], or [(a·d_j + b)·h + x] if the pair has a hidden variable x of h values.
+	pair   map[[2]int][]float64
 	hidden map[[2]int][]float64 // by classes i ≤ j: the weights of the values of the hidden variable that each such pair has
 	triple map[int][]float64    // by class: the table of any three members, which is symmetric
 
@@ -167,8 +168,8 @@ func (m *classModel) drawEntry(isAllZero bool, decades, zeroShare float64) float
 	return m.drawWeight(decades)
 }
 
-// drawPairTable draws the table of a member of class i and one of class j, at times with a hidden variable of two or three values. The table
-// is symmetric if i = j.
+// drawPairTable draws the table of a member of class i and one of class j, at times with a hidden variable of two or three values. The
+// table is symmetric if i = j.
 func (m *classModel) drawPairTable(i, j int, decades, zeroShare float64) {
 	di, dj := m.values[i], m.values[j]
 	hiddenValues := 1
@@ -215,8 +216,8 @@ func (m *classModel) drawTripleTable(class int, decades, zeroShare float64) {
 	m.triple[class] = t
 }
 
-// drawMembers draws the weights of the values of every class, which its members share, and in half of the models a relabelling of the values
-// of every member.
+// drawMembers draws the weights of the values of every class, which its members share, and in half of the models a relabelling of the
+// values of every member.
 func (m *classModel) drawMembers(decades float64) {
 	isRelabelled := m.d.Chance(0.5)
 	for c, n := range m.sizes {
@@ -237,8 +238,8 @@ func (m *classModel) drawMembers(decades float64) {
 	}
 }
 
-// addModel sets the model of the case: variable v is member v, and hidden variables of pairs come after the members. Factors are the weights
-// of the members, the tables of pairs, and those of triples, all in the relabelled values.
+// addModel sets the model of the case: variable v is member v, and hidden variables of pairs come after the members. Factors are the
+// weights of the members, the tables of pairs, and those of triples, all in the relabelled values.
 func (m *classModel) addModel(c *Case) {
 	n := len(m.class)
 	c.Model = &factorgraph.Model{Domains: make([]int, n)}

@@ -242,8 +242,8 @@ func (m *classModel) forEachCounts(f func(counts []int, weight *big.Float)) {
 	visit(0, 0, bigFloat(1), pairFactors)
 }
 
-// timesTriples returns weight times the tables of all triples of members, given the counts of the slots. A class with k[a] members of value a
-// has k[a]·k[b]·k[e] triples of three different values, and C(k[a], 2)·k[b] or C(k[a], 3) if values are equal.
+// timesTriples returns weight times the tables of all triples of members, given the counts of the slots. A class with k[a] members of value
+// a has k[a]·k[b]·k[e] triples of three different values, and C(k[a], 2)·k[b] or C(k[a], 3) if values are equal.
 func (m *classModel) timesTriples(counts []int, weight *big.Float) *big.Float {
 	for class, table := range m.triple {
 		d := m.values[class]

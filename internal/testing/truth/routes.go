@@ -54,9 +54,9 @@ func throughJSON(m *factorgraph.Model) (*factorgraph.Model, error) {
 	return back, equalModels(m, back)
 }
 
-// throughUAI writes a model and the observations of its queries in UAI format, and returns what is read of them. It returns a model that the
-// format cannot hold unchanged: one with an entry that is no float64, or with a factor that is all 0. If sums of terms were rounded when they
-// were written as tables, it returns m itself, for which the true answer is known.
+// throughUAI writes a model and the observations of its queries in UAI format, and returns what is read of them. It returns a model that
+// the format cannot hold unchanged: one with an entry that is no float64, or with a factor that is all 0. If sums of terms were rounded
+// when they were written as tables, it returns m itself, for which the true answer is known.
 func throughUAI(m *factorgraph.Model, queries []query.Query) (*factorgraph.Model, []query.Query, error) {
 	// Can the format hold it?
 	for _, f := range m.Factors {

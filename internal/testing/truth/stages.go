@@ -163,8 +163,8 @@ func codeRequest(c *Case) (*wire.Request, error) {
 // digest stands for the digest of a request, which nothing here checks.
 var digest = wire.Digest(nil)
 
-// contractChunks contracts the units of the assignments, chunk by chunk as infer.Run does, and returns their values. The values of each chunk
-// are sent as a message.Partial, encoded and decoded. It stops early at the end of an estimate if the answers are settled by then.
+// contractChunks contracts the units of the assignments, chunk by chunk as infer.Run does, and returns their values. The values of each
+// chunk are sent as a message.Partial, encoded and decoded. It stops early at the end of an estimate if the answers are settled by then.
 func contractChunks(
 	ctx context.Context, net *btn.Network, assignments []btn.Assignment, queries []query.Query, memory int64,
 ) ([]btn.UnitValue, error) {

@@ -41,7 +41,7 @@ func TestCompiledNetworksAnswerAsEnumerationDoes(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 30))
 		m := model(rng)
 		ev := modeltest.Evidence(rng, m)
-		p := enginetest.New(t, m, ev, reparam.Options{}, seed)
+		p := enginetest.NewProblem(t, m, ev, reparam.Options{}, seed)
 		given := rng.IntN(2) == 0
 		net := p.Base
 		if given {
@@ -108,7 +108,7 @@ func checkCircuit(t *testing.T, of *circuit.Compiled) {
 
 func TestCompiledFormsAreTheSame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 31))
-	p := enginetest.New(t, model(rng), factorgraph.Evidence{}, reparam.Options{}, 1)
+	p := enginetest.NewProblem(t, model(rng), factorgraph.Evidence{}, reparam.Options{}, 1)
 	var forms [2][]byte
 	for k := range forms {
 		of, err := logic.Eliminate(t.Context(), p.Base, logic.Options{})
@@ -135,7 +135,7 @@ func TestRefusals(t *testing.T) {
 			Scope: rng.Perm(40)[:3], Table: &tensor.Dense{Shape: []int{2, 2, 2}, Data: data},
 		})
 	}
-	p := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1)
+	p := enginetest.NewProblem(t, m, factorgraph.Evidence{}, reparam.Options{}, 1)
 	if _, _, err := logic.Search(t.Context(), p.Base, logic.Options{Work: 10}); fault.CodeOf(err) != fault.OverBudget {
 		t.Errorf("ten steps: %v", err)
 	}
@@ -177,12 +177,12 @@ func TestLogical(t *testing.T) {
 	for range long {
 		add(8, 1)
 	}
-	clauses := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1).Base
+	clauses := enginetest.NewProblem(t, m, factorgraph.Evidence{}, reparam.Options{}, 1).Base
 	for range positive {
 		add(2, 0)
 	}
-	some := enginetest.New(t, m, factorgraph.Evidence{}, reparam.Options{}, 1).Base
-	if !logic.IsLogical(clauses, 1) || !logic.IsLogical(some, 0.25) || logic.IsLogical(some, 0.26) {
+	some := enginetest.NewProblem(t, m, factorgraph.Evidence{}, reparam.Options{}, 1).Base
+	if !logic.Logical(clauses, 1) || !logic.Logical(some, 0.25) || logic.Logical(some, 0.26) {
 		t.Errorf("%d of %d factors have a zero", long, long+positive)
 	}
 }

@@ -22,7 +22,7 @@ func TestSearchesThatAreCutShort(t *testing.T) {
 	}
 	first, cut := 0.0, 0
 	for looks := 0; ; looks += 1 + looks/2 {
-		p, c, err := sweeps.Search(enginetest.EndsAfter(looks, context.DeadlineExceeded), h, o)
+		p, c, err := sweeps.Search(enginetest.ContextEndingAfter(looks, context.DeadlineExceeded), h, o)
 		if err == nil {
 			if !reflect.DeepEqual(p, whole) {
 				t.Error("a search that was not cut short has another plan")

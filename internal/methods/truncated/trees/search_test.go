@@ -21,7 +21,7 @@ func TestSearchesThatAreCutShort(t *testing.T) {
 	}
 	cut := 0
 	for looks := 0; ; looks += 1 + looks/8 {
-		p, c, err := trees.Search(enginetest.EndsAfter(looks, context.DeadlineExceeded), h, o)
+		p, c, err := trees.Search(enginetest.ContextEndingAfter(looks, context.DeadlineExceeded), h, o)
 		if err == nil {
 			if !reflect.DeepEqual(p, whole) {
 				t.Error("a search that was not cut short has another plan")

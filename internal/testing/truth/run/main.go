@@ -83,8 +83,8 @@ func makeFolder(s *truth.Session, folder string) (err error) {
 	return err
 }
 
-// runNamed runs cases and prints their answers, the truth and violations. A name is the path of a reproducer, or the name of a case that was
-// drawn. It returns the exit code: 1 if there is a violation.
+// runNamed runs cases and prints their answers, the truth and violations. A name is the path of a reproducer, or the name of a case that
+// was drawn. It returns the exit code: 1 if there is a violation.
 func runNamed(s *truth.Session, names []string) int {
 	code := 0
 	for _, name := range names {
